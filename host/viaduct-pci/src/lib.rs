@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The one thing the host sees of a card: a PCI function.
+//!
+//! [`PciFunction`] is implemented by the in-process simulated card (`viaduct-sim`), by a client of the vfio-user
+//! protocol ([`vfio_user`]), and later by kernel VFIO. Nothing above the trait knows which one it talks to.
+#![deny(missing_docs)]
+
+mod memory;
+pub mod vfio_user;
+
+pub use memory::HostMemory;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What went wrong when talking to a PCI function.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PciError {
+    /// The access does not fit the function (no such BAR, out of range, misaligned).
+    #[error("{what}: no such place on this PCI function")]
+    OutOfRange {
+        /// The access, in words.
+        what: String,
+    },
+    /// The other side is gone: process ended, socket closed, card removed.
+    #[error("the card is gone: {0}")]
+    Gone(String),
+    /// The other side broke the protocol.
+    #[error("protocol error: {0}")]
+    Protocol(String),
+    /// A wait ended without what was waited for.
+    #[error("timed out after {0:?}")]
+    Timeout(Duration),
+    /// The operating system refused.
+    #[error("{what}: {source}")]
+    Os {
+        /// What was attempted.
+        what: String,
+        /// The system's error.
+        source: std::io::Error,
+    },
+}
+
+/// Result of an operation on a PCI function.
+pub type Result<T> = std::result::Result<T, PciError>;
+
+/// Identity and size of a function, read once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionInfo {
+    /// Vendor id.
+    pub vendor: u16,
+    /// Device id.
+    pub device: u16,
+    /// Size of each BAR in bytes, 0 if absent.
+    pub bar_sizes: [u64; 6],
+    /// Number of MSI-X vectors (at most 64).
+    pub vectors: u16,
+}
+
+/// What the card may do with a DMA mapping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DmaAccess {
+    /// The card may only read.
+    Read,
+    /// The card may only write.
+    Write,
+    /// The card may read and write.
+    ReadWrite,
+}
+
+/// A PCI function: BARs, DMA maps, MSI-X. All methods may be called from any thread.
+pub trait PciFunction: Send + Sync {
+    /// Identity and sizes.
+    fn info(&self) -> &FunctionInfo;
+    /// Reads `buf.len()` bytes (1, 2, 4 or 8) of configuration space.
+    fn config_read(&self, offset: u16, buf: &mut [u8]) -> Result<()>;
+    /// Writes 1, 2, 4 or 8 bytes of configuration space.
+    fn config_write(&self, offset: u16, data: &[u8]) -> Result<()>;
+    /// Reads a naturally aligned 32-bit register.
+    fn read32(&self, bar: u8, offset: u64) -> Result<u32>;
+    /// Writes a naturally aligned 32-bit register. Posted: may return before the card has it.
+    fn write32(&self, bar: u8, offset: u64, value: u32) -> Result<()>;
+    /// Lets the card reach `memory` at bus addresses `iova..iova + memory.len()` until unmapped; keeps the memory alive.
+    fn dma_map(&self, iova: u64, memory: Arc<HostMemory>, access: DmaAccess) -> Result<()>;
+    /// Takes a mapping back. When it returns, the card makes no further access to it.
+    fn dma_unmap(&self, iova: u64) -> Result<()>;
+    /// Waits until one of the vectors in `mask` (bit n = vector n) has fired and returns those that have, cleared.
+    /// Vectors outside `mask` stay pending. `Err(Timeout)` after `timeout` of wall-clock time.
+    fn wait_irq(&self, mask: u64, timeout: Duration) -> Result<u64>;
+    /// Function-level reset: rings and slots stop, DMA maps stay.
+    fn reset(&self) -> Result<()>;
+    /// Lets the card run for `time` as though the host had been busy that long. Only a deterministic simulated card
+    /// does anything here: on every other function host time passes by itself.
+    fn charge(&self, time: Duration) {
+        let _ = time;
+    }
+}

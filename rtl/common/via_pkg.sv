@@ -1,0 +1,233 @@
+// Copyright Viaduct contributors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Types and constants shared by every block of the shell.
+//
+// The geometry of a card is fixed when it is built: each value below is a macro with a default, so
+// one command-line define changes it everywhere. In every packed struct `data` (or `addr`) is the
+// last member: it then starts at bit 0, which keeps simulation and wave viewing word-aligned.
+
+`ifndef VIA_DATA_W
+`define VIA_DATA_W 512
+`endif
+`ifndef VIA_NUM_SLOTS
+`define VIA_NUM_SLOTS 4
+`endif
+`ifndef VIA_NUM_CHAN
+`define VIA_NUM_CHAN 4
+`endif
+`ifndef VIA_NUM_STREAMS
+`define VIA_NUM_STREAMS 1
+`endif
+
+package via_pkg;
+
+  // ---------------------------------------------------------------- geometry
+  /// Width of every data path in bits: 64, 128, 256 or 512.
+  parameter int unsigned DataW = `VIA_DATA_W;
+  /// Slots, 1 to 16.
+  parameter int unsigned NumSlots = `VIA_NUM_SLOTS;
+  /// DRAM channels, a power of two, 1 to 16.
+  parameter int unsigned NumChan = `VIA_NUM_CHAN;
+  /// Input streams of a slot, and output streams of a slot.
+  parameter int unsigned NumStreams = `VIA_NUM_STREAMS;
+
+  parameter int unsigned StrbW = DataW / 8;
+  parameter int unsigned BeatLog2 = $clog2(StrbW);
+  parameter int unsigned AddrW = 64;
+  parameter int unsigned IdW = 6;
+  parameter int unsigned SlotW = (NumSlots > 1) ? $clog2(NumSlots) : 1;
+
+  /// Virtual addresses of a slot are 48 bits wide.
+  parameter int unsigned VaW = 48;
+  parameter int unsigned PageLog2 = 12;
+  parameter int unsigned HugeLog2 = 21;
+  /// A card address names the channel in bits [ChanLog2 +: log2(NumChan)]: 16 GiB a channel.
+  parameter int unsigned ChanLog2 = 34;
+  /// An AXI burst neither crosses 4 KiB nor has more than 256 beats.
+  parameter int unsigned MaxBurstBeats = (4096 / StrbW < 256) ? 4096 / StrbW : 256;
+
+  // Where a translated address goes (see via_xbar).
+  parameter int unsigned AddrHostBit = 63;  // host memory; bits 51:0 are the bus address
+  parameter int unsigned AddrErrBit = 62;  // answered with SLVERR inside the crossbar
+
+  // ---------------------------------------------------------------- AXI4 channels
+  typedef enum logic [1:0] {
+    RespOkay   = 2'b00,
+    RespExOkay = 2'b01,
+    RespSlvErr = 2'b10,
+    RespDecErr = 2'b11
+  } axi_resp_e;
+
+  /// AR or AW. `len` is beats - 1. Inside the shell: INCR, full-width beats only.
+  typedef struct packed {
+    logic [IdW-1:0]   id;
+    logic [1:0]       burst;
+    logic [2:0]       size;
+    logic [7:0]       len;
+    logic [AddrW-1:0] addr;
+  } axi_ax_t;
+
+  typedef struct packed {
+    logic             last;
+    logic [StrbW-1:0] strb;
+    logic [DataW-1:0] data;
+  } axi_w_t;
+
+  typedef struct packed {
+    logic [IdW-1:0] id;
+    axi_resp_e      resp;
+  } axi_b_t;
+
+  typedef struct packed {
+    logic [IdW-1:0]   id;
+    axi_resp_e        resp;
+    logic             last;
+    logic [DataW-1:0] data;
+  } axi_r_t;
+
+  // ---------------------------------------------------------------- streams
+  /// One AXI4-Stream beat. `last` only at the true end of a message; `keep` is all ones except on
+  /// the last beat, where it is a run of ones from bit 0; `id` is constant within a message.
+  typedef struct packed {
+    logic [7:0]       id;
+    logic             last;
+    logic [StrbW-1:0] keep;
+    logic [DataW-1:0] data;
+  } strm_t;
+
+  // ---------------------------------------------------------------- commands, completions, events
+  typedef enum logic [7:0] {
+    OpNop     = 8'h00,
+    OpH2c     = 8'h02,  // host memory addr0 -> card memory addr1, len bytes
+    OpC2h     = 8'h03,  // card memory addr1 -> host memory addr0, len bytes
+    OpFill    = 8'h04,  // zero len bytes of card memory at addr1
+    OpMap     = 8'h10,  // enter the translation addr0 -> addr1 (a pte_t); page size in flags
+    OpUnmap   = 8'h11,  // remove the translation of addr0; completes when nothing uses it any more
+    OpDeny    = 8'h12,  // answer the fault pending on page addr0 with an error
+    OpScan    = 8'h13,  // report and clear the accessed bit of addr0's translation
+    OpMoveIn  = 8'h20,  // virtual range addr0, len -> input stream `port`
+    OpMoveOut = 8'h21   // output stream `port` -> virtual range addr0, at most len bytes
+  } op_e;
+
+  // cmd_t.flags
+  parameter int unsigned FlagFence = 0;  // DMA: start after every earlier OpMap/OpUnmap of the slot
+  parameter int unsigned FlagEop = 1;  // OpMoveIn: raise `last` on the final beat
+  parameter int unsigned FlagHuge = 2;  // OpMap/OpUnmap/OpScan: a 2 MiB page
+
+  /// A command as it lies in the command ring: 32 bytes, four little-endian 64-bit words.
+  typedef struct packed {
+    logic [31:0] rsvd;   // word 3 [63:32], must be zero
+    logic [31:0] len;    // word 3 [31:0], bytes
+    logic [63:0] addr1;  // word 2
+    logic [63:0] addr0;  // word 1
+    logic [31:0] tag;    // word 0 [63:32], returned in the completion
+    logic [7:0]  id;     // word 0 [31:24], stream id of OpMoveIn
+    logic [7:0]  port;   // word 0 [23:16], stream index
+    logic [7:0]  flags;  // word 0 [15:8]
+    logic [7:0]  op;     // word 0 [7:0], op_e; unknown values are answered with StBadOp
+  } cmd_t;
+
+  typedef enum logic [7:0] {
+    StOk       = 8'h00,
+    StBadOp    = 8'h01,  // unknown operation, reserved bits set, or no such port
+    StHostErr  = 8'h02,  // host memory answered with an error
+    StCardErr  = 8'h03,  // card memory answered with an error
+    StBadArg   = 8'h04,  // zero length, misaligned address, range wraps or leaves its space
+    StFull     = 8'h05,  // more moves outstanding than the port's queue holds
+    StAborted  = 8'h06,  // the slot was reset or isolated first
+    StFault    = 8'h07,  // a page of the range was denied
+    StNotFound = 8'h08   // OpUnmap/OpScan/OpDeny: nothing there (for information)
+  } status_e;
+
+  // cpl_t.flags
+  parameter int unsigned CplLast = 0;  // OpMoveOut: ended with `last`
+  parameter int unsigned CplAccessed = 1;  // OpUnmap/OpScan: the page was accessed
+  parameter int unsigned CplDirty = 2;  // OpUnmap/OpScan: the page was written
+  parameter int unsigned CplVictim = 3;  // OpMap: an older translation was displaced, see `info`
+  parameter int unsigned CplVictimAccessed = 4;
+  parameter int unsigned CplVictimDirty = 5;
+  parameter int unsigned CplVictimHuge = 6;
+
+  /// A completion as an engine hands it over. In the ring: word 0 = {tag, 8'h0, status, op, flags},
+  /// word 1 = bytes, word 2 = info, word 3 = {phase, time[62:0]}: who sees the phase sees all of it.
+  typedef struct packed {
+    logic [63:0] info;    // OpMap: virtual address of the displaced page
+    logic [31:0] bytes;   // bytes moved
+    logic [31:0] tag;
+    status_e     status;
+    logic [7:0]  op;
+    logic [7:0]  flags;
+  } cpl_t;
+
+  typedef enum logic [7:0] {
+    EvMiss       = 8'h01,  // no translation: waits for OpMap or OpDeny
+    EvPerm       = 8'h02,  // no permission: waits for OpMap or OpDeny
+    EvBounds     = 8'h03,  // address wider than VaW: already answered with an error
+    EvCross4k    = 8'h10,  // guard: burst crosses 4 KiB
+    EvWlast      = 8'h11,  // guard: WLAST does not match AWLEN
+    EvBadBurst   = 8'h12,  // guard: not INCR, or not full-width beats, or misaligned
+    EvStuck      = 8'h13,  // guard: a write burst begun and not finished in time
+    EvStream     = 8'h14,  // guard: keep or last against the stream contract
+    EvUnstable   = 8'h15,  // guard: valid dropped or payload changed before ready
+    EvRegTimeout = 8'h16,  // the slot did not answer a register access
+    EvIrq        = 8'h20   // the app raised its interrupt; `info` counts them
+  } event_e;
+
+  /// An event as a block hands it over. In the ring: word 0 = {40'h0, source, is_write, cause} (8
+  /// bits each), word 1 = va, word 2 = info, word 3 = {phase, time[62:0]}.
+  typedef struct packed {
+    logic [63:0] info;
+    logic [63:0] va;
+    logic [7:0]  source;    // 0 memory port, 1 mover, 2 stream, 3 registers
+    logic        is_write;
+    event_e      cause;
+  } evt_t;
+
+  // ---------------------------------------------------------------- translation
+  /// Page-table entry as OpMap carries it in addr1.
+  typedef struct packed {
+    logic [11:0] rsvd_hi;  // must be zero
+    logic [39:0] ppn;      // byte address bits 51:12
+    logic [7:0]  rsvd_lo;  // must be zero
+    logic        host;     // host memory rather than card memory
+    logic        w;
+    logic        r;
+    logic        v;        // must be one
+  } pte_t;
+
+  // ---------------------------------------------------------------- rings and slot control
+  /// One ring in host memory, from the slot's registers.
+  typedef struct packed {
+    logic        enable;     // a rising edge sets the card's index of the ring to zero
+    logic [3:0]  size_log2;  // entries, 2^4 to 2^15
+    logic [63:0] base;       // bus address, 4 KiB aligned
+  } ring_cfg_t;
+
+  /// Ring indices are free-running modulo 2^16; entry = index mod size. The phase bit of an entry is
+  /// the inverse of bit `size_log2` of its index: 1 on the first pass over a zeroed ring.
+  typedef logic [15:0] ring_idx_t;
+
+  typedef struct packed {
+    logic isolate;  // cut the slot off: drop what it sends, answer what it owes
+    logic reset;    // hold the app in reset (implies isolate)
+    logic quiesce;  // accept nothing new from the app, let what is in flight finish
+    logic run;      // the slot may run; low after power-up
+  } slot_ctrl_t;
+
+  typedef struct packed {
+    event_e cause;     // of the isolation, valid with `isolated`
+    logic   isolated;  // by a guard or by the host
+    logic   busy;      // the app says it computes
+    logic   quiet;     // nothing of this slot is in flight
+    logic   loaded;    // an app is in the slot
+  } slot_stat_t;
+
+  /// Register access of a slot: one outstanding; `addr` is a byte address, 32-bit words.
+  typedef struct packed {
+    logic [11:0] addr;
+    logic        write;
+    logic [31:0] wdata;
+  } reg_req_t;
+
+endpackage
