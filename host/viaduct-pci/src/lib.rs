@@ -5,10 +5,12 @@
 //! protocol ([`vfio_user`]), and later by kernel VFIO. Nothing above the trait knows which one it talks to.
 #![deny(missing_docs)]
 
+mod config;
 mod memory;
 pub mod vfio_user;
 
-pub use memory::HostMemory;
+pub use config::{CONFIG_SIZE, ConfigIds, ConfigSpace};
+pub use memory::{HostMemory, PAGE_SIZE};
 
 use std::sync::Arc;
 use std::time::Duration;
