@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+# `make demo` and `make test` do everything; the other targets are their parts. Nothing is rebuilt that did not change.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export CARGO_TERM_PROGRESS_WHEN := never
+PY := .venv/bin/python
+
+.PHONY: help setup regs card host apps build demo test test-rtl test-host test-e2e test-long lint lint-rtl lint-rust lint-python \
+	lint-c fmt synth coverage bench clean
+
+help: ## what there is to make
+	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+setup: ## install what the build and the tests need
+	@tools/setup.sh
+
+regs: setup ## registers: RTL, C header, Rust constants, reference page
+	@$(PY) tools/gen_regs.py --out build/regs
+
+card: regs ## the simulated card: the Verilated shell and its models
+	@$(PY) tools/verilate.py card
+
+host: setup ## the command line tool, the libraries
+	@echo "host: building the Rust workspace (about 2 minutes the first time)"
+	@cargo build --release --quiet
+	@ln -sf target/release/viaduct viaduct
+
+apps: host card ## the images of all apps
+	@./viaduct build --all
+
+build: card host apps ## everything above
+
+demo: build ## the main job on a real file, checked
+	@tools/demo.sh
+
+test: build lint test-host test-rtl test-e2e coverage synth ## everything CI checks
+	@echo "all tests passed"
+
+test-host: regs ## Rust unit and property tests
+	cargo test --release --quiet --workspace
+
+test-rtl: regs ## unit tests of every RTL block and app
+	$(PY) -m pytest -q rtl apps
+
+test-e2e: build ## end to end through the command line, C and Python
+	$(PY) -m pytest -q tests python
+
+lint: lint-rtl lint-rust lint-python lint-c ## formatters and linters, all languages
+
+lint-rtl: regs
+	tools/lint_rtl.sh
+
+lint-rust: setup
+	cargo fmt --check
+	cargo clippy --release --quiet --workspace --all-targets -- -D warnings
+
+lint-python: setup
+	ruff check -q .
+	ruff format -q --check .
+	basedpyright -p pyproject.toml
+
+lint-c: setup
+	clang-format --dry-run -Werror $$(git ls-files '*.c' '*.cpp' '*.h' '*.hpp')
+
+fmt: setup ## format every source file
+	verible-verilog-format --inplace $$(git ls-files '*.sv')
+	cargo fmt
+	ruff format -q . && ruff check -q --fix .
+	clang-format -i $$(git ls-files '*.c' '*.cpp' '*.h' '*.hpp')
+
+coverage: build ## line and toggle coverage of the RTL under the end-to-end tests
+	$(PY) tools/coverage.py
+
+synth: regs ## LUT, FF, BRAM and URAM of every block, UltraScale+
+	$(PY) synth/synth.py --json build/synth/area.json
+
+bench: build ## every figure in docs/results.md
+	./viaduct bench
+
+clean: ## remove what was built (the installed tools stay in their cache)
+	rm -rf build target viaduct
