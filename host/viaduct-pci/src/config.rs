@@ -140,7 +140,7 @@ impl ConfigSpace {
 
     /// Adds MSI-X with its table and pending bits at (BAR, offset).
     pub fn add_msix(&mut self, vectors: u16, table: (u8, u32), pending: (u8, u32)) -> Result<u8> {
-        let aligned = table.1.is_multiple_of(8) && pending.1.is_multiple_of(8);
+        let aligned = table.1 % 8 == 0 && pending.1 % 8 == 0;
         if vectors == 0 || vectors > 2048 || !aligned || table.0 > 5 || pending.0 > 5 {
             return Err(PciError::OutOfRange { what: format!("MSI-X of {vectors} vectors") });
         }

@@ -6,6 +6,7 @@ use std::ffi::CString;
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use nix::fcntl::{FcntlArg, OFlag, SealFlag, fcntl};
@@ -25,7 +26,7 @@ pub const PAGE_SIZE: usize = 4096;
 pub struct HostMemory {
     ptr: NonNull<u8>,
     len: usize,
-    fd: OwnedFd,
+    fd: Arc<OwnedFd>,
     fd_offset: u64,
     writable: bool,
 }
@@ -49,7 +50,7 @@ impl HostMemory {
         let fd = unsafe { OwnedFd::from_raw_fd(raw) };
         nix::unistd::ftruncate(&fd, len as i64)
             .map_err(|e| os(format!("allocating {len} bytes of shared memory"), e.into()))?;
-        Self::from_fd(fd, 0, len, DmaAccess::ReadWrite)
+        Self::from_fd(fd.into(), 0, len, DmaAccess::ReadWrite)
     }
 
     /// As [`HostMemory::new`], asking for 2 MiB pages. Where the kernel has none to give, small pages serve.
@@ -67,11 +68,11 @@ impl HostMemory {
     ///
     /// Refuses a file that its sender could shrink later: it must be a memfd that is sealed against shrinking, or
     /// allows that seal to be added here. Refuses hugetlbfs files, whose pages can vanish even so (a hole punched by
-    /// the sender cannot be refilled from an exhausted pool).
-    pub fn from_fd(fd: OwnedFd, offset: u64, len: usize, access: DmaAccess) -> Result<Self> {
+    /// the sender cannot be refilled from an exhausted pool). Mappings of one file can share the descriptor.
+    pub fn from_fd(fd: Arc<OwnedFd>, offset: u64, len: usize, access: DmaAccess) -> Result<Self> {
         let refuse = |why: String| PciError::Protocol(format!("shared memory refused: {why}"));
         let page = PAGE_SIZE as u64;
-        if len == 0 || !(len as u64).is_multiple_of(page) || !offset.is_multiple_of(page) {
+        if len == 0 || len as u64 % page != 0 || offset % page != 0 {
             return Err(refuse(format!("offset {offset:#x}, length {len:#x} are not whole pages")));
         }
         let end = offset
@@ -94,7 +95,7 @@ impl HostMemory {
         let prot = if writable { ProtFlags::PROT_READ | ProtFlags::PROT_WRITE } else { ProtFlags::PROT_READ };
         let size = NonZeroUsize::new(len).ok_or_else(|| refuse("it is empty".into()))?;
         // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
-        let ptr = unsafe { mmap(None, size, prot, MapFlags::MAP_SHARED, &fd, offset as i64) }
+        let ptr = unsafe { mmap(None, size, prot, MapFlags::MAP_SHARED, &*fd, offset as i64) }
             .map_err(|e| os(format!("mapping {len} bytes of shared memory"), e.into()))?
             .cast();
         Ok(Self { ptr, len, fd, fd_offset: offset, writable })
@@ -192,14 +193,14 @@ impl HostMemory {
 
     fn word64(&self, offset: usize) -> &AtomicU64 {
         self.check(offset, 8);
-        assert!(offset.is_multiple_of(8), "word at {offset:#x} is misaligned");
+        assert!(offset % 8 == 0, "word at {offset:#x} is misaligned");
         // SAFETY: inside the mapping and aligned (the mapping begins on a page); the mapping outlives the reference.
         unsafe { AtomicU64::from_ptr(self.ptr.as_ptr().add(offset).cast()) }
     }
 
     fn word32(&self, offset: usize) -> &AtomicU32 {
         self.check(offset, 4);
-        assert!(offset.is_multiple_of(4), "word at {offset:#x} is misaligned");
+        assert!(offset % 4 == 0, "word at {offset:#x} is misaligned");
         // SAFETY: as in `word64`.
         unsafe { AtomicU32::from_ptr(self.ptr.as_ptr().add(offset).cast()) }
     }
@@ -274,7 +275,7 @@ mod tests {
     fn a_second_mapping_sees_the_same_bytes() {
         let a = HostMemory::with_huge_pages(3 * PAGE_SIZE).unwrap();
         let fd = a.fd().try_clone_to_owned().unwrap();
-        let b = HostMemory::from_fd(fd, PAGE_SIZE as u64, PAGE_SIZE, DmaAccess::ReadWrite).unwrap();
+        let b = HostMemory::from_fd(fd.into(), PAGE_SIZE as u64, PAGE_SIZE, DmaAccess::ReadWrite).unwrap();
         b.write(0, b"x");
         let mut got = [0];
         a.read(PAGE_SIZE, &mut got);
@@ -296,7 +297,7 @@ mod tests {
         let fd = unsafe { OwnedFd::from_raw_fd(raw) };
         nix::unistd::ftruncate(&fd, PAGE_SIZE as i64).unwrap();
         let other = fd.try_clone().unwrap();
-        let _m = HostMemory::from_fd(fd, 0, PAGE_SIZE, DmaAccess::ReadWrite).unwrap();
+        let _m = HostMemory::from_fd(fd.into(), 0, PAGE_SIZE, DmaAccess::ReadWrite).unwrap();
         assert!(nix::unistd::ftruncate(&other, 0).is_err());
     }
 
@@ -304,7 +305,8 @@ mod tests {
     fn files_that_can_shrink_are_refused() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&[0; PAGE_SIZE]).unwrap();
-        let error = HostMemory::from_fd(file.into(), 0, PAGE_SIZE, DmaAccess::Read).unwrap_err();
+        let error =
+            HostMemory::from_fd(OwnedFd::from(file).into(), 0, PAGE_SIZE, DmaAccess::Read).unwrap_err();
         assert!(error.to_string().contains("refused"), "{error}");
         // SAFETY: plain system call, checked below.
         let raw = unsafe { libc::memfd_create(c"t".as_ptr(), 0) };
@@ -312,7 +314,7 @@ mod tests {
         // SAFETY: just created. Without MFD_ALLOW_SEALING no seal can be added.
         let fd = unsafe { OwnedFd::from_raw_fd(raw) };
         nix::unistd::ftruncate(&fd, PAGE_SIZE as i64).unwrap();
-        assert!(HostMemory::from_fd(fd, 0, PAGE_SIZE, DmaAccess::Read).is_err());
+        assert!(HostMemory::from_fd(fd.into(), 0, PAGE_SIZE, DmaAccess::Read).is_err());
     }
 
     #[test]
@@ -323,14 +325,17 @@ mod tests {
             [(0, 2 * PAGE_SIZE), (p, PAGE_SIZE), (1, PAGE_SIZE), (0, 0), (u64::MAX - p + 1, PAGE_SIZE)]
         {
             let fd = m.fd().try_clone_to_owned().unwrap();
-            assert!(HostMemory::from_fd(fd, offset, len, DmaAccess::Read).is_err(), "{offset:#x} {len:#x}");
+            assert!(
+                HostMemory::from_fd(fd.into(), offset, len, DmaAccess::Read).is_err(),
+                "{offset:#x} {len:#x}"
+            );
         }
     }
 
     #[test]
     fn a_pipe_is_refused() {
         let (r, _w) = nix::unistd::pipe().unwrap();
-        assert!(HostMemory::from_fd(r, 0, PAGE_SIZE, DmaAccess::Read).is_err());
+        assert!(HostMemory::from_fd(r.into(), 0, PAGE_SIZE, DmaAccess::Read).is_err());
     }
 
     #[test]

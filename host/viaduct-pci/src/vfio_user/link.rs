@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One end of a connection: whole messages in and out of a stream socket, with descriptors and time limits.
+
+use super::wire::{HEADER_SIZE, Header, MAX_FDS, MAX_MESSAGE};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+use std::io::IoSlice;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// Why no message came or went. After any of these the connection is of no further use.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub(super) enum LinkError {
+    #[error("the other side closed the connection")]
+    Closed,
+    #[error("the other side went away inside a message")]
+    Truncated,
+    #[error("the other side stopped inside a message")]
+    Stalled,
+    #[error("no message came in time")]
+    Silent,
+    #[error("message of {0} bytes")]
+    BadSize(u32),
+    #[error("message with more than {MAX_FDS} descriptors")]
+    TooManyFds,
+    #[error("asked to stop")]
+    Stopped,
+    #[error("socket: {0}")]
+    Os(#[from] Errno),
+}
+
+#[derive(Debug)]
+pub(super) struct Message {
+    pub header: Header,
+    pub body: Vec<u8>,
+    pub fds: Vec<OwnedFd>,
+}
+
+/// A connected stream socket, switched to non-blocking.
+#[derive(Debug)]
+pub(super) struct Link {
+    stream: UnixStream,
+    /// Time a message may take once begun, in either direction.
+    message_time: Duration,
+}
+
+impl Link {
+    pub fn new(stream: UnixStream, message_time: Duration) -> std::io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(Self { stream, message_time })
+    }
+
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+
+    /// Waits for one message to begin (at most `patience`, without limit if `None`), then for the rest of it. Ends
+    /// early when `stop` becomes readable.
+    pub fn receive(
+        &self,
+        patience: Option<Duration>,
+        stop: Option<BorrowedFd>,
+    ) -> Result<Message, LinkError> {
+        let begin = patience.map(|p| Instant::now() + p);
+        if !wait(self.fd(), PollFlags::POLLIN, stop, begin)? {
+            return Err(LinkError::Silent);
+        }
+        let deadline = Instant::now() + self.message_time;
+        let mut fds = Vec::new();
+        let mut head = [0; HEADER_SIZE];
+        self.fill(&mut head, true, &mut fds, stop, deadline)?;
+        let header = Header::decode(&head);
+        let size = header.size as usize;
+        if !(HEADER_SIZE..=MAX_MESSAGE).contains(&size) {
+            return Err(LinkError::BadSize(header.size));
+        }
+        let mut body = vec![0; size - HEADER_SIZE];
+        self.fill(&mut body, false, &mut fds, stop, deadline)?;
+        Ok(Message { header, body, fds })
+    }
+
+    /// Sends a whole message.
+    pub fn send(&self, bytes: &[u8], fds: &[RawFd], stop: Option<BorrowedFd>) -> Result<(), LinkError> {
+        let deadline = Instant::now() + self.message_time;
+        let rights = [ControlMessage::ScmRights(fds)];
+        let mut sent = 0;
+        while sent < bytes.len() {
+            // Descriptors travel with the first byte.
+            let control: &[ControlMessage] = if sent == 0 && !fds.is_empty() { &rights } else { &[] };
+            let chunk = [IoSlice::new(&bytes[sent..])];
+            let flags = MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT;
+            match sendmsg::<()>(self.stream.as_raw_fd(), &chunk, control, flags, None) {
+                Ok(count) => sent += count,
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => {
+                    if !wait(self.fd(), PollFlags::POLLOUT, stop, Some(deadline))? {
+                        return Err(LinkError::Stalled);
+                    }
+                }
+                Err(Errno::EPIPE | Errno::ECONNRESET) => return Err(LinkError::Closed),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the connection for both sides; a reader elsewhere wakes up.
+    pub fn shutdown(&self) {
+        // Failure means that it is closed already.
+        let _ = self.stream.shutdown(std::net::Shutdown::Both);
+    }
+
+    fn fill(
+        &self,
+        buf: &mut [u8],
+        at_start: bool,
+        fds: &mut Vec<OwnedFd>,
+        stop: Option<BorrowedFd>,
+        deadline: Instant,
+    ) -> Result<(), LinkError> {
+        let mut filled = 0;
+        while filled < buf.len() {
+            match receive_some(self.stream.as_raw_fd(), &mut buf[filled..], fds) {
+                Ok(0) if at_start && filled == 0 => return Err(LinkError::Closed),
+                Ok(0) => return Err(LinkError::Truncated),
+                Ok(count) => filled += count,
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => {
+                    if !wait(self.fd(), PollFlags::POLLIN, stop, Some(deadline))? {
+                        return Err(LinkError::Stalled);
+                    }
+                }
+                Err(Errno::ECONNRESET) => return Err(LinkError::Closed),
+                Err(errno) => return Err(errno.into()),
+            }
+            if fds.len() > MAX_FDS {
+                return Err(LinkError::TooManyFds);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Receives what is there, up to `buf.len()` bytes. Every descriptor that arrives is owned at once, so none leaks.
+fn receive_some(socket: RawFd, buf: &mut [u8], fds: &mut Vec<OwnedFd>) -> Result<usize, Errno> {
+    /// Room for as many descriptors as the kernel passes in one message (`SCM_MAX_FD`).
+    const CONTROL: usize = 16 + 4 * 253 + 8;
+    #[repr(align(8))]
+    struct Control([u8; CONTROL]);
+    let mut control = Control([0; CONTROL]);
+    let mut chunk = libc::iovec { iov_base: buf.as_mut_ptr().cast(), iov_len: buf.len() };
+    // SAFETY: all-zero is a valid `msghdr`; the pointers set below outlive the call.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &mut chunk;
+    message.msg_iovlen = 1;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    message.msg_controllen = CONTROL as _;
+    // SAFETY: `message` describes writable buffers of the stated sizes.
+    let count = unsafe { libc::recvmsg(socket, &mut message, libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC) };
+    let count = Errno::result(count)?;
+    // SAFETY: the kernel filled the control buffer and set its length; the CMSG functions stay inside it. Each
+    // descriptor in an SCM_RIGHTS message is new and ours.
+    unsafe {
+        let mut entry = libc::CMSG_FIRSTHDR(&message);
+        while !entry.is_null() {
+            if ((*entry).cmsg_level, (*entry).cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
+                let bytes = (*entry).cmsg_len as usize - libc::CMSG_LEN(0) as usize;
+                let first = libc::CMSG_DATA(entry).cast::<RawFd>();
+                for i in 0..bytes / size_of::<RawFd>() {
+                    fds.push(OwnedFd::from_raw_fd(first.add(i).read_unaligned()));
+                }
+            }
+            entry = libc::CMSG_NXTHDR(&message, entry);
+        }
+    }
+    if message.msg_flags & libc::MSG_CTRUNC != 0 {
+        // Out of descriptors: the message is incomplete, and so is our idea of it.
+        return Err(Errno::EMFILE);
+    }
+    Ok(count as usize)
+}
+
+/// Waits until `fd` is ready; `false` if the deadline passed first.
+pub(super) fn wait(
+    fd: BorrowedFd,
+    events: PollFlags,
+    stop: Option<BorrowedFd>,
+    deadline: Option<Instant>,
+) -> Result<bool, LinkError> {
+    let mut polled = vec![PollFd::new(fd, events)];
+    polled.extend(stop.map(|stop| PollFd::new(stop, PollFlags::POLLIN)));
+    loop {
+        match poll(&mut polled, timeout_until(deadline)) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        if polled.get(1).is_some_and(|stop| stop.any().unwrap_or(true)) {
+            return Err(LinkError::Stopped);
+        }
+        if polled[0].any().unwrap_or(true) {
+            return Ok(true);
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Ok(false);
+        }
+    }
+}
+
+/// Time to a deadline as `poll` takes it, rounded up so that it does not wake early and spin.
+pub(super) fn timeout_until(deadline: Option<Instant>) -> PollTimeout {
+    let Some(deadline) = deadline else { return PollTimeout::NONE };
+    let left = deadline.saturating_duration_since(Instant::now());
+    let millis = left.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128);
+    PollTimeout::try_from(millis as i32).unwrap_or(PollTimeout::MAX)
+}
