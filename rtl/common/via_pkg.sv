@@ -20,6 +20,8 @@
 `define VIA_NUM_STREAMS 1
 `endif
 
+// A block uses a few of these; which ones differs.
+/* verilator lint_off UNUSEDPARAM */
 package via_pkg;
 
   // ---------------------------------------------------------------- geometry
@@ -231,3 +233,4 @@ package via_pkg;
   } reg_req_t;
 
 endpackage
+/* verilator lint_on UNUSEDPARAM */

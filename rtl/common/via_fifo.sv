@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// First-word-fall-through FIFO for one ready/valid channel, one clock.
+// Throughput: one beat per cycle in and out. Latency: one cycle with Ram = 0 (distributed memory, combinational read), two with Ram = 1
+// (via_ram_sdp behind an output register). `count_o` counts every entry held, wherever it is; ready falls at Depth.
+// `flush_i` drops everything held and whatever arrives in that cycle.
+
+module via_fifo #(
+  parameter type T = logic,
+  parameter int unsigned Depth = 4,
+  parameter bit Ram = 1'b0,
+  localparam int unsigned CW = $clog2(Depth + 1)
+) (
+  input  logic          clk_i,
+  input  logic          rst_ni,
+  input  logic          flush_i,
+  input  T              s_i,
+  input  logic          s_valid_i,
+  output logic          s_ready_o,
+  output T              m_o,
+  output logic          m_valid_o,
+  input  logic          m_ready_i,
+  output logic [CW-1:0] count_o
+);
+
+  localparam int unsigned AW = (Depth > 1) ? $clog2(Depth) : 1;
+  localparam int unsigned Width = $bits(T);
+
+  logic [AW-1:0] wptr_q, rptr_q;
+  logic [CW-1:0] count_q;
+  logic push, pop;
+
+  assign push = s_valid_i && s_ready_o;
+  assign pop = m_valid_o && m_ready_i;
+  assign s_ready_o = count_q != CW'(Depth);
+  assign count_o = count_q;
+
+  function automatic logic [AW-1:0] next(input logic [AW-1:0] p);
+    return (p == AW'(Depth - 1)) ? '0 : p + 1'b1;
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || flush_i) begin
+      wptr_q  <= '0;
+      count_q <= '0;
+    end else begin
+      if (push) wptr_q <= next(wptr_q);
+      if (push != pop) count_q <= push ? count_q + 1'b1 : count_q - 1'b1;
+    end
+  end
+
+  if (Ram) begin : gen_ram
+    // The memory holds what is not yet fetched; a fetched word sits in the memory's output register. A fetch is started when that
+    // register is free or leaves in this cycle.
+    logic [CW-1:0] stored_q;  // written to the memory in an earlier cycle, not yet fetched
+    logic valid_q, fetch;
+
+    assign fetch = stored_q != '0 && (!valid_q || m_ready_i);
+    assign m_valid_o = valid_q;
+
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni || flush_i) begin
+        rptr_q   <= '0;
+        stored_q <= '0;
+        valid_q  <= 1'b0;
+      end else begin
+        if (fetch) rptr_q <= next(rptr_q);
+        if (fetch || m_ready_i) valid_q <= fetch;
+        if (push != fetch) stored_q <= push ? stored_q + 1'b1 : stored_q - 1'b1;
+      end
+    end
+
+    via_ram_sdp #(
+      .Width(Width),
+      .Depth(Depth)
+    ) u_ram (
+      .clk_i,
+      .we_i   (push),
+      .waddr_i(wptr_q),
+      .wdata_i(s_i),
+      .re_i   (fetch),
+      .raddr_i(rptr_q),
+      .rdata_o(m_o)
+    );
+  end else begin : gen_lut
+    logic [Width-1:0] mem [Depth];
+
+    assign m_valid_o = count_q != '0;
+    assign m_o = T'(mem[rptr_q]);
+
+    always_ff @(posedge clk_i) begin
+      if (push) mem[wptr_q] <= s_i;
+    end
+
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni || flush_i) rptr_q <= '0;
+      else if (pop) rptr_q <= next(rptr_q);
+    end
+  end
+
+endmodule

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Simple dual-port memory: one write port, one read port, one clock. A board may replace it.
+// Latency: read data one cycle after `re_i`, held until the next read. A read of the address written in the same cycle
+// returns the old word.
+
+module via_ram_sdp #(
+  parameter int unsigned Width = 8,
+  parameter int unsigned Depth = 16,
+  localparam int unsigned AW = (Depth > 1) ? $clog2(Depth) : 1
+) (
+  input  logic             clk_i,
+  input  logic             we_i,
+  input  logic [AW-1:0]    waddr_i,
+  input  logic [Width-1:0] wdata_i,
+  input  logic             re_i,
+  input  logic [AW-1:0]    raddr_i,
+  output logic [Width-1:0] rdata_o
+);
+
+  logic [Width-1:0] mem [Depth];
+  logic [Width-1:0] rdata_q;
+
+  always_ff @(posedge clk_i) begin
+    if (we_i) mem[waddr_i] <= wdata_i;
+    if (re_i) rdata_q <= mem[raddr_i];
+  end
+
+  assign rdata_o = rdata_q;
+
+endmodule
