@@ -12,8 +12,8 @@ pub(super) const MINOR: u16 = 1;
 pub(super) const MAX_DATA: u32 = 4096;
 /// Largest message we take, header included. Covers the largest batch of writes that QEMU sends.
 pub(super) const MAX_MESSAGE: usize = 16 * 1024;
-/// Most descriptors in a message that we take; more end the connection.
-pub(super) const MAX_FDS: usize = 64;
+/// Most descriptors in a message that we take; more end the connection. QEMU refuses servers that offer more.
+pub(super) const MAX_FDS: usize = 16;
 /// Most DMA mappings a client may have; below the kernel's default limit for a process.
 pub(super) const MAX_MAPS: usize = 32768;
 /// Most files behind those mappings; each costs a descriptor.
