@@ -173,6 +173,7 @@ package via_pkg;
     EvStream     = 8'h14,  // guard: keep or last against the stream contract
     EvUnstable   = 8'h15,  // guard: valid dropped or payload changed before ready
     EvRegTimeout = 8'h16,  // the slot did not answer a register access
+    EvRing       = 8'h17,  // a ring of the slot was stopped; `info` = 0 tail jumped, 1 command read, 2 completion write failed
     EvIrq        = 8'h20   // the app raised its interrupt; `info` counts them
   } event_e;
 
@@ -181,7 +182,7 @@ package via_pkg;
   typedef struct packed {
     logic [63:0] info;
     logic [63:0] va;
-    logic [7:0]  source;    // 0 memory port, 1 mover, 2 stream, 3 registers
+    logic [7:0]  source;    // 0 memory port, 1 mover, 2 stream, 3 registers, 4 rings
     logic        is_write;
     event_e      cause;
   } evt_t;

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Registers of a card. Made by tools/gen_regs.py from rtl/regs/viaduct.rdl: do not edit.
+//!
+//! Offsets of registers are relative to their block; that of slot `s` lies at `BASE + s * STRIDE` in its `BAR`.
+
+/// Card: BAR.
+pub const VIA_CARD_BAR: u32 = 0;
+/// Card: offset in its BAR.
+pub const VIA_CARD_BASE: u64 = 0x00;
+/// Magic number.
+pub const VIA_CARD_ID: u64 = 0x00;
+/// Value of `ID`.
+pub const VIA_CARD_ID_VALUE_RESET: u32 = 0x5649_4144;
+/// Version of this register map.
+pub const VIA_CARD_VERSION: u64 = 0x04;
+/// Grows with each compatible addition. Lowest bit.
+pub const VIA_CARD_VERSION_MINOR_LSB: u32 = 0;
+/// Grows with each compatible addition. Mask in place.
+pub const VIA_CARD_VERSION_MINOR_MASK: u32 = 0xffff;
+/// Differs if software written for another value cannot drive the card. Lowest bit.
+pub const VIA_CARD_VERSION_MAJOR_LSB: u32 = 16;
+/// Differs if software written for another value cannot drive the card. Mask in place.
+pub const VIA_CARD_VERSION_MAJOR_MASK: u32 = 0xffff_0000;
+/// Geometry.
+pub const VIA_CARD_GEOMETRY: u64 = 0x08;
+/// Slots. Lowest bit.
+pub const VIA_CARD_GEOMETRY_SLOTS_LSB: u32 = 0;
+/// Slots. Mask in place.
+pub const VIA_CARD_GEOMETRY_SLOTS_MASK: u32 = 0xff;
+/// DRAM channels. Lowest bit.
+pub const VIA_CARD_GEOMETRY_CHANNELS_LSB: u32 = 8;
+/// DRAM channels. Mask in place.
+pub const VIA_CARD_GEOMETRY_CHANNELS_MASK: u32 = 0xff00;
+/// Input streams of a slot, and output streams of a slot. Lowest bit.
+pub const VIA_CARD_GEOMETRY_STREAMS_LSB: u32 = 16;
+/// Input streams of a slot, and output streams of a slot. Mask in place.
+pub const VIA_CARD_GEOMETRY_STREAMS_MASK: u32 = 0x00ff_0000;
+/// Base-2 logarithm of the data path's width in bytes: 3 to 6. Lowest bit.
+pub const VIA_CARD_GEOMETRY_DATA_LOG2_LSB: u32 = 24;
+/// Base-2 logarithm of the data path's width in bytes: 3 to 6. Mask in place.
+pub const VIA_CARD_GEOMETRY_DATA_LOG2_MASK: u32 = 0xff00_0000;
+/// Clock.
+pub const VIA_CARD_CLOCK_KHZ: u64 = 0x0c;
+/// Time, low half.
+pub const VIA_CARD_TIME_LO: u64 = 0x10;
+/// Time, high half.
+pub const VIA_CARD_TIME_HI: u64 = 0x14;
+/// DRAM size.
+pub const VIA_CARD_CHAN_MIB: u64 = 0x18;
+/// Scratch.
+pub const VIA_CARD_SCRATCH: u64 = 0x1c;
+/// Translations of 4 KiB pages.
+pub const VIA_CARD_TLB_PAGE: u64 = 0x20;
+/// Ways. Lowest bit.
+pub const VIA_CARD_TLB_PAGE_WAYS_LSB: u32 = 0;
+/// Ways. Mask in place.
+pub const VIA_CARD_TLB_PAGE_WAYS_MASK: u32 = 0xffff;
+/// Base-2 logarithm of the number of sets a slot has. Lowest bit.
+pub const VIA_CARD_TLB_PAGE_SETS_LOG2_LSB: u32 = 16;
+/// Base-2 logarithm of the number of sets a slot has. Mask in place.
+pub const VIA_CARD_TLB_PAGE_SETS_LOG2_MASK: u32 = 0xffff_0000;
+/// Translations of 2 MiB pages.
+pub const VIA_CARD_TLB_HUGE: u64 = 0x24;
+/// Ways. Lowest bit.
+pub const VIA_CARD_TLB_HUGE_WAYS_LSB: u32 = 0;
+/// Ways. Mask in place.
+pub const VIA_CARD_TLB_HUGE_WAYS_MASK: u32 = 0xffff;
+/// Base-2 logarithm of the number of sets a slot has. Lowest bit.
+pub const VIA_CARD_TLB_HUGE_SETS_LOG2_LSB: u32 = 16;
+/// Base-2 logarithm of the number of sets a slot has. Mask in place.
+pub const VIA_CARD_TLB_HUGE_SETS_LOG2_MASK: u32 = 0xffff_0000;
+/// Status of the card.
+pub const VIA_CARD_STATUS: u64 = 0x28;
+/// Nothing was in flight in the shell when this read arrived. Lowest bit.
+pub const VIA_CARD_STATUS_QUIET_LSB: u32 = 0;
+/// Nothing was in flight in the shell when this read arrived. Mask in place.
+pub const VIA_CARD_STATUS_QUIET_MASK: u32 = 0x01;
+/// Bit s: slot s holds an app. Lowest bit.
+pub const VIA_CARD_STATUS_LOADED_LSB: u32 = 16;
+/// Bit s: slot s holds an app. Mask in place.
+pub const VIA_CARD_STATUS_LOADED_MASK: u32 = 0xffff_0000;
+/// Loading of an app image: control.
+pub const VIA_CARD_ICAP_CTRL: u64 = 0x40;
+/// Slot that is loaded. Give it in the same write as `START`. Lowest bit.
+pub const VIA_CARD_ICAP_CTRL_SLOT_LSB: u32 = 0;
+/// Slot that is loaded. Give it in the same write as `START`. Mask in place.
+pub const VIA_CARD_ICAP_CTRL_SLOT_MASK: u32 = 0x0f;
+/// Writing 1 starts an image for the slot in `SLOT` and drops what is left of an image not ended. Lowest bit.
+pub const VIA_CARD_ICAP_CTRL_START_LSB: u32 = 8;
+/// Writing 1 starts an image for the slot in `SLOT` and drops what is left of an image not ended. Mask in place.
+pub const VIA_CARD_ICAP_CTRL_START_MASK: u32 = 0x100;
+/// Writing 1 ends the image: acted upon once every word written before has been taken. Lowest bit.
+pub const VIA_CARD_ICAP_CTRL_END_LSB: u32 = 9;
+/// Writing 1 ends the image: acted upon once every word written before has been taken. Mask in place.
+pub const VIA_CARD_ICAP_CTRL_END_MASK: u32 = 0x200;
+/// Loading of an app image: data.
+pub const VIA_CARD_ICAP_DATA: u64 = 0x44;
+/// Loading of an app image: status.
+pub const VIA_CARD_ICAP_STATUS: u64 = 0x48;
+/// An image was started and is not done. Lowest bit.
+pub const VIA_CARD_ICAP_STATUS_BUSY_LSB: u32 = 0;
+/// An image was started and is not done. Mask in place.
+pub const VIA_CARD_ICAP_STATUS_BUSY_MASK: u32 = 0x01;
+/// The configuration logic has finished with the image. Lowest bit.
+pub const VIA_CARD_ICAP_STATUS_DONE_LSB: u32 = 1;
+/// The configuration logic has finished with the image. Mask in place.
+pub const VIA_CARD_ICAP_STATUS_DONE_MASK: u32 = 0x02;
+/// A word of this image was lost: write it again from `START`. Lowest bit.
+pub const VIA_CARD_ICAP_STATUS_LOST_LSB: u32 = 2;
+/// A word of this image was lost: write it again from `START`. Mask in place.
+pub const VIA_CARD_ICAP_STATUS_LOST_MASK: u32 = 0x04;
+/// Result of the last image, valid with `DONE`: 0 = loaded, otherwise the reason of the configuration logic. Lowest bit.
+pub const VIA_CARD_ICAP_STATUS_CODE_LSB: u32 = 8;
+/// Result of the last image, valid with `DONE`: 0 = loaded, otherwise the reason of the configuration logic. Mask in place.
+pub const VIA_CARD_ICAP_STATUS_CODE_MASK: u32 = 0xff00;
+/// Slot: BAR.
+pub const VIA_SLOT_BAR: u32 = 0;
+/// Slot of slot 0: offset in its BAR.
+pub const VIA_SLOT_BASE: u64 = 0x0001_0000;
+/// Slot: from one slot to the next.
+pub const VIA_SLOT_STRIDE: u64 = 0x1000;
+/// Control.
+pub const VIA_SLOT_CTRL: u64 = 0x00;
+/// The slot may run. Lowest bit.
+pub const VIA_SLOT_CTRL_RUN_LSB: u32 = 0;
+/// The slot may run. Mask in place.
+pub const VIA_SLOT_CTRL_RUN_MASK: u32 = 0x01;
+/// Accept nothing new from the app; let what is in flight finish (see `STATUS.QUIET`). Lowest bit.
+pub const VIA_SLOT_CTRL_QUIESCE_LSB: u32 = 1;
+/// Accept nothing new from the app; let what is in flight finish (see `STATUS.QUIET`). Mask in place.
+pub const VIA_SLOT_CTRL_QUIESCE_MASK: u32 = 0x02;
+/// Hold the app in reset. Implies `ISOLATE`. Lowest bit.
+pub const VIA_SLOT_CTRL_RESET_LSB: u32 = 2;
+/// Hold the app in reset. Implies `ISOLATE`. Mask in place.
+pub const VIA_SLOT_CTRL_RESET_MASK: u32 = 0x04;
+/// Cut the slot off: what the app sends is dropped, what is owed to it is answered. Lowest bit.
+pub const VIA_SLOT_CTRL_ISOLATE_LSB: u32 = 3;
+/// Cut the slot off: what the app sends is dropped, what is owed to it is answered. Mask in place.
+pub const VIA_SLOT_CTRL_ISOLATE_MASK: u32 = 0x08;
+/// Status.
+pub const VIA_SLOT_STATUS: u64 = 0x04;
+/// An app is in the slot. Lowest bit.
+pub const VIA_SLOT_STATUS_LOADED_LSB: u32 = 0;
+/// An app is in the slot. Mask in place.
+pub const VIA_SLOT_STATUS_LOADED_MASK: u32 = 0x01;
+/// Nothing of this slot is in flight. Lowest bit.
+pub const VIA_SLOT_STATUS_QUIET_LSB: u32 = 1;
+/// Nothing of this slot is in flight. Mask in place.
+pub const VIA_SLOT_STATUS_QUIET_MASK: u32 = 0x02;
+/// The app says that it computes. Lowest bit.
+pub const VIA_SLOT_STATUS_BUSY_LSB: u32 = 2;
+/// The app says that it computes. Mask in place.
+pub const VIA_SLOT_STATUS_BUSY_MASK: u32 = 0x04;
+/// The slot is cut off, by its guard or by the host. Lowest bit.
+pub const VIA_SLOT_STATUS_ISOLATED_LSB: u32 = 3;
+/// The slot is cut off, by its guard or by the host. Mask in place.
+pub const VIA_SLOT_STATUS_ISOLATED_MASK: u32 = 0x08;
+/// Why the slot was isolated (an event code), valid with `ISOLATED`. Lowest bit.
+pub const VIA_SLOT_STATUS_CAUSE_LSB: u32 = 8;
+/// Why the slot was isolated (an event code), valid with `ISOLATED`. Mask in place.
+pub const VIA_SLOT_STATUS_CAUSE_MASK: u32 = 0xff00;
+/// Status of the rings.
+pub const VIA_SLOT_RING_STATUS: u64 = 0x08;
+/// The command ring is in use. Lowest bit.
+pub const VIA_SLOT_RING_STATUS_CMD_ON_LSB: u32 = 0;
+/// The command ring is in use. Mask in place.
+pub const VIA_SLOT_RING_STATUS_CMD_ON_MASK: u32 = 0x01;
+/// The completion ring is in use. Lowest bit.
+pub const VIA_SLOT_RING_STATUS_CPL_ON_LSB: u32 = 1;
+/// The completion ring is in use. Mask in place.
+pub const VIA_SLOT_RING_STATUS_CPL_ON_MASK: u32 = 0x02;
+/// The event ring is in use. Lowest bit.
+pub const VIA_SLOT_RING_STATUS_EVT_ON_LSB: u32 = 2;
+/// The event ring is in use. Mask in place.
+pub const VIA_SLOT_RING_STATUS_EVT_ON_MASK: u32 = 0x04;
+/// `CMD_TAIL` was set more than a ring's size ahead of `CMD_HEAD`. Lowest bit.
+pub const VIA_SLOT_RING_STATUS_CMD_TAIL_ERR_LSB: u32 = 8;
+/// `CMD_TAIL` was set more than a ring's size ahead of `CMD_HEAD`. Mask in place.
+pub const VIA_SLOT_RING_STATUS_CMD_TAIL_ERR_MASK: u32 = 0x100;
+/// The command ring could not be read. Lowest bit.
+pub const VIA_SLOT_RING_STATUS_CMD_BUS_ERR_LSB: u32 = 9;
+/// The command ring could not be read. Mask in place.
+pub const VIA_SLOT_RING_STATUS_CMD_BUS_ERR_MASK: u32 = 0x200;
+/// The completion ring could not be written; completions are dropped and no further command is fetched. Lowest bit.
+pub const VIA_SLOT_RING_STATUS_CPL_ERR_LSB: u32 = 10;
+/// The completion ring could not be written; completions are dropped and no further command is fetched. Mask in place.
+pub const VIA_SLOT_RING_STATUS_CPL_ERR_MASK: u32 = 0x400;
+/// The event ring could not be written; events are dropped. Lowest bit.
+pub const VIA_SLOT_RING_STATUS_EVT_ERR_LSB: u32 = 11;
+/// The event ring could not be written; events are dropped. Mask in place.
+pub const VIA_SLOT_RING_STATUS_EVT_ERR_MASK: u32 = 0x800;
+/// Ring base, low half.
+pub const VIA_SLOT_CMD_BASE_LO: u64 = 0x10;
+/// Bus address, bits 31:12. A ring is aligned to 4 KiB. Lowest bit.
+pub const VIA_SLOT_CMD_BASE_LO_ADDR_LSB: u32 = 12;
+/// Bus address, bits 31:12. A ring is aligned to 4 KiB. Mask in place.
+pub const VIA_SLOT_CMD_BASE_LO_ADDR_MASK: u32 = 0xffff_f000;
+/// Ring base, high half.
+pub const VIA_SLOT_CMD_BASE_HI: u64 = 0x14;
+/// Ring configuration.
+pub const VIA_SLOT_CMD_CFG: u64 = 0x18;
+/// Base-2 logarithm of the number of entries: 4 to 15. Less counts as 4. Lowest bit.
+pub const VIA_SLOT_CMD_CFG_SIZE_LOG2_LSB: u32 = 0;
+/// Base-2 logarithm of the number of entries: 4 to 15. Less counts as 4. Mask in place.
+pub const VIA_SLOT_CMD_CFG_SIZE_LOG2_MASK: u32 = 0x0f;
+/// A rising edge sets the card's index, and a low level the doorbell, to 0. Lowest bit.
+pub const VIA_SLOT_CMD_CFG_ENABLE_LSB: u32 = 31;
+/// A rising edge sets the card's index, and a low level the doorbell, to 0. Mask in place.
+pub const VIA_SLOT_CMD_CFG_ENABLE_MASK: u32 = 0x8000_0000;
+/// Command ring: fetched.
+pub const VIA_SLOT_CMD_HEAD: u64 = 0x1c;
+/// Index up to which commands have been fetched: their entries may be written again. Lowest bit.
+pub const VIA_SLOT_CMD_HEAD_INDEX_LSB: u32 = 0;
+/// Index up to which commands have been fetched: their entries may be written again. Mask in place.
+pub const VIA_SLOT_CMD_HEAD_INDEX_MASK: u32 = 0xffff;
+/// Ring base, low half.
+pub const VIA_SLOT_CPL_BASE_LO: u64 = 0x20;
+/// Bus address, bits 31:12. A ring is aligned to 4 KiB. Lowest bit.
+pub const VIA_SLOT_CPL_BASE_LO_ADDR_LSB: u32 = 12;
+/// Bus address, bits 31:12. A ring is aligned to 4 KiB. Mask in place.
+pub const VIA_SLOT_CPL_BASE_LO_ADDR_MASK: u32 = 0xffff_f000;
+/// Ring base, high half.
+pub const VIA_SLOT_CPL_BASE_HI: u64 = 0x24;
+/// Ring configuration.
+pub const VIA_SLOT_CPL_CFG: u64 = 0x28;
+/// Base-2 logarithm of the number of entries: 4 to 15. Less counts as 4. Lowest bit.
+pub const VIA_SLOT_CPL_CFG_SIZE_LOG2_LSB: u32 = 0;
+/// Base-2 logarithm of the number of entries: 4 to 15. Less counts as 4. Mask in place.
+pub const VIA_SLOT_CPL_CFG_SIZE_LOG2_MASK: u32 = 0x0f;
+/// A rising edge sets the card's index, and a low level the doorbell, to 0. Lowest bit.
+pub const VIA_SLOT_CPL_CFG_ENABLE_LSB: u32 = 31;
+/// A rising edge sets the card's index, and a low level the doorbell, to 0. Mask in place.
+pub const VIA_SLOT_CPL_CFG_ENABLE_MASK: u32 = 0x8000_0000;
+/// Completion ring: written.
+pub const VIA_SLOT_CPL_TAIL: u64 = 0x2c;
+/// Index up to which completions are in host memory. Lowest bit.
+pub const VIA_SLOT_CPL_TAIL_INDEX_LSB: u32 = 0;
+/// Index up to which completions are in host memory. Mask in place.
+pub const VIA_SLOT_CPL_TAIL_INDEX_MASK: u32 = 0xffff;
+/// Ring base, low half.
+pub const VIA_SLOT_EVT_BASE_LO: u64 = 0x30;
+/// Bus address, bits 31:12. A ring is aligned to 4 KiB. Lowest bit.
+pub const VIA_SLOT_EVT_BASE_LO_ADDR_LSB: u32 = 12;
+/// Bus address, bits 31:12. A ring is aligned to 4 KiB. Mask in place.
+pub const VIA_SLOT_EVT_BASE_LO_ADDR_MASK: u32 = 0xffff_f000;
+/// Ring base, high half.
+pub const VIA_SLOT_EVT_BASE_HI: u64 = 0x34;
+/// Ring configuration.
+pub const VIA_SLOT_EVT_CFG: u64 = 0x38;
+/// Base-2 logarithm of the number of entries: 4 to 15. Less counts as 4. Lowest bit.
+pub const VIA_SLOT_EVT_CFG_SIZE_LOG2_LSB: u32 = 0;
+/// Base-2 logarithm of the number of entries: 4 to 15. Less counts as 4. Mask in place.
+pub const VIA_SLOT_EVT_CFG_SIZE_LOG2_MASK: u32 = 0x0f;
+/// A rising edge sets the card's index, and a low level the doorbell, to 0. Lowest bit.
+pub const VIA_SLOT_EVT_CFG_ENABLE_LSB: u32 = 31;
+/// A rising edge sets the card's index, and a low level the doorbell, to 0. Mask in place.
+pub const VIA_SLOT_EVT_CFG_ENABLE_MASK: u32 = 0x8000_0000;
+/// Event ring: written.
+pub const VIA_SLOT_EVT_TAIL: u64 = 0x3c;
+/// Index up to which events are in host memory. Lowest bit.
+pub const VIA_SLOT_EVT_TAIL_INDEX_LSB: u32 = 0;
+/// Index up to which events are in host memory. Mask in place.
+pub const VIA_SLOT_EVT_TAIL_INDEX_MASK: u32 = 0xffff;
+/// Read bursts translated.
+pub const VIA_SLOT_RD_TRANS: u64 = 0x80;
+/// Write bursts translated.
+pub const VIA_SLOT_WR_TRANS: u64 = 0x84;
+/// Read bursts that found no translation.
+pub const VIA_SLOT_RD_MISS: u64 = 0x88;
+/// Write bursts that found no translation.
+pub const VIA_SLOT_WR_MISS: u64 = 0x8c;
+/// Beats handed to the app's input streams.
+pub const VIA_SLOT_BEATS_IN: u64 = 0x90;
+/// Beats taken from the app's output streams.
+pub const VIA_SLOT_BEATS_OUT: u64 = 0x94;
+/// Beats read through the app's memory port.
+pub const VIA_SLOT_RD_BEATS: u64 = 0x98;
+/// Beats written through the app's memory port.
+pub const VIA_SLOT_WR_BEATS: u64 = 0x9c;
+/// App registers: BAR.
+pub const VIA_APP_BAR: u32 = 0;
+/// App registers of slot 0: offset in its BAR.
+pub const VIA_APP_BASE: u64 = 0x0002_0000;
+/// App registers: from one slot to the next.
+pub const VIA_APP_STRIDE: u64 = 0x1000;
+/// App registers: bytes.
+pub const VIA_APP_SIZE: u64 = 0x1000;
+/// Doorbells: BAR.
+pub const VIA_BELL_BAR: u32 = 2;
+/// Doorbells of slot 0: offset in its BAR.
+pub const VIA_BELL_BASE: u64 = 0x00;
+/// Doorbells: from one slot to the next.
+pub const VIA_BELL_STRIDE: u64 = 0x1000;
+/// Command ring: producer.
+pub const VIA_BELL_CMD_TAIL: u64 = 0x00;
+/// Index up to which the host has written commands. Lowest bit.
+pub const VIA_BELL_CMD_TAIL_INDEX_LSB: u32 = 0;
+/// Index up to which the host has written commands. Mask in place.
+pub const VIA_BELL_CMD_TAIL_INDEX_MASK: u32 = 0xffff;
+/// Completion ring: consumer.
+pub const VIA_BELL_CPL_HEAD: u64 = 0x04;
+/// Index up to which the host has read completions. Lowest bit.
+pub const VIA_BELL_CPL_HEAD_INDEX_LSB: u32 = 0;
+/// Index up to which the host has read completions. Mask in place.
+pub const VIA_BELL_CPL_HEAD_INDEX_MASK: u32 = 0xffff;
+/// Writing 1 asks for one interrupt (vector 2s) as soon as the ring holds an entry at or past `INDEX`: at once, if it already does. Lowest bit.
+pub const VIA_BELL_CPL_HEAD_ARM_LSB: u32 = 31;
+/// Writing 1 asks for one interrupt (vector 2s) as soon as the ring holds an entry at or past `INDEX`: at once, if it already does. Mask in place.
+pub const VIA_BELL_CPL_HEAD_ARM_MASK: u32 = 0x8000_0000;
+/// Event ring: consumer.
+pub const VIA_BELL_EVT_HEAD: u64 = 0x08;
+/// Index up to which the host has read events. Lowest bit.
+pub const VIA_BELL_EVT_HEAD_INDEX_LSB: u32 = 0;
+/// Index up to which the host has read events. Mask in place.
+pub const VIA_BELL_EVT_HEAD_INDEX_MASK: u32 = 0xffff;
+/// Writing 1 asks for one interrupt (vector 2s + 1) as soon as the ring holds an entry at or past `INDEX`: at once, if it already does. Lowest bit.
+pub const VIA_BELL_EVT_HEAD_ARM_LSB: u32 = 31;
+/// Writing 1 asks for one interrupt (vector 2s + 1) as soon as the ring holds an entry at or past `INDEX`: at once, if it already does. Mask in place.
+pub const VIA_BELL_EVT_HEAD_ARM_MASK: u32 = 0x8000_0000;
