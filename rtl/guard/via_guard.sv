@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Guard of a slot's memory port: what passes obeys the rules of the shell, whatever the app does.
+//
+// Throughput: one R and one W beat a cycle, one burst a cycle each way. Latency: two cycles for AR, and for AW from its last W beat; two for R.
+// Order: in order; the app's ids are given back. A read passes when there is room for its whole answer, a write when all of its beats
+// are held, so the shell never waits for the app.
+// Misuse: bursts that are not incrementing, full-width and aligned (EvBadBurst) or cross 4 KiB (EvCross4k), W last against AW len (EvWlast),
+// valid dropped (EvUnstable), a write begun for which no beat comes for StuckCycles (EvStuck): one pulse of violation_o; the burst does not
+// pass. The parent then raises isolate_i: the app is cut off, unfinished bursts are dropped, answers still owed are drained; quiet_o says when.
+
+module via_guard
+  import via_pkg::*;
+#(
+  parameter int unsigned RdOutstanding = 64,
+  parameter int unsigned WrOutstanding = 64,
+  parameter int unsigned RdBeats = 512,
+  parameter int unsigned WrBeats = 256,
+  parameter int unsigned StuckCycles = 65536
+) (
+  input  logic        clk_i,
+  input  logic        rst_ni,
+  // slot
+  input  axi_ax_t     s_ar_i,
+  input  logic        s_ar_valid_i,
+  output logic        s_ar_ready_o,
+  output axi_r_t      s_r_o,
+  output logic        s_r_valid_o,
+  input  logic        s_r_ready_i,
+  input  axi_ax_t     s_aw_i,
+  input  logic        s_aw_valid_i,
+  output logic        s_aw_ready_o,
+  input  axi_w_t      s_w_i,
+  input  logic        s_w_valid_i,
+  output logic        s_w_ready_o,
+  output axi_b_t      s_b_o,
+  output logic        s_b_valid_o,
+  input  logic        s_b_ready_i,
+  // shell
+  output axi_ax_t     m_ar_o,
+  output logic        m_ar_valid_o,
+  input  logic        m_ar_ready_i,
+  input  axi_r_t      m_r_i,
+  input  logic        m_r_valid_i,
+  output logic        m_r_ready_o,
+  output axi_ax_t     m_aw_o,
+  output logic        m_aw_valid_o,
+  input  logic        m_aw_ready_i,
+  output axi_w_t      m_w_o,
+  output logic        m_w_valid_o,
+  input  logic        m_w_ready_i,
+  input  axi_b_t      m_b_i,
+  input  logic        m_b_valid_i,
+  output logic        m_b_ready_o,
+  // control
+  input  logic        quiesce_i,
+  input  logic        isolate_i,
+  output logic        violation_o,
+  output event_e      cause_o,
+  output logic [63:0] va_o,
+  output logic        is_write_o,
+  output logic        quiet_o
+);
+
+  logic rd_violation, wr_violation, rd_quiet, wr_quiet;
+  event_e rd_cause, wr_cause;
+  logic [63:0] rd_va, wr_va;
+
+  via_guard_rd #(
+    .Outstanding(RdOutstanding),
+    .Beats      (RdBeats)
+  ) u_rd (
+    .clk_i,
+    .rst_ni,
+    .s_ar_i,
+    .s_ar_valid_i,
+    .s_ar_ready_o,
+    .s_r_o,
+    .s_r_valid_o,
+    .s_r_ready_i,
+    .m_ar_o,
+    .m_ar_valid_o,
+    .m_ar_ready_i,
+    .m_r_i,
+    .m_r_valid_i,
+    .m_r_ready_o,
+    .quiesce_i,
+    .isolate_i,
+    .violation_o(rd_violation),
+    .cause_o    (rd_cause),
+    .va_o       (rd_va),
+    .quiet_o    (rd_quiet)
+  );
+
+  via_guard_wr #(
+    .Outstanding(WrOutstanding),
+    .Beats      (WrBeats),
+    .StuckCycles(StuckCycles)
+  ) u_wr (
+    .clk_i,
+    .rst_ni,
+    .s_aw_i,
+    .s_aw_valid_i,
+    .s_aw_ready_o,
+    .s_w_i,
+    .s_w_valid_i,
+    .s_w_ready_o,
+    .s_b_o,
+    .s_b_valid_o,
+    .s_b_ready_i,
+    .m_aw_o,
+    .m_aw_valid_o,
+    .m_aw_ready_i,
+    .m_w_o,
+    .m_w_valid_o,
+    .m_w_ready_i,
+    .m_b_i,
+    .m_b_valid_i,
+    .m_b_ready_o,
+    .quiesce_i,
+    .isolate_i,
+    .violation_o(wr_violation),
+    .cause_o    (wr_cause),
+    .va_o       (wr_va),
+    .quiet_o    (wr_quiet)
+  );
+
+  assign violation_o = rd_violation || wr_violation;
+  assign is_write_o = !rd_violation;
+  assign cause_o = rd_violation ? rd_cause : wr_cause;
+  assign va_o = rd_violation ? rd_va : wr_va;
+  assign quiet_o = rd_quiet && wr_quiet;
+
+endmodule

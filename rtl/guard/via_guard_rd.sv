@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Read half of via_guard.
+
+module via_guard_rd
+  import via_pkg::*;
+#(
+  parameter int unsigned Outstanding = 64,
+  parameter int unsigned Beats = 512
+) (
+  input  logic        clk_i,
+  input  logic        rst_ni,
+  input  axi_ax_t     s_ar_i,
+  input  logic        s_ar_valid_i,
+  output logic        s_ar_ready_o,
+  output axi_r_t      s_r_o,
+  output logic        s_r_valid_o,
+  input  logic        s_r_ready_i,
+  output axi_ax_t     m_ar_o,
+  output logic        m_ar_valid_o,
+  input  logic        m_ar_ready_i,
+  input  axi_r_t      m_r_i,
+  input  logic        m_r_valid_i,
+  output logic        m_r_ready_o,
+  input  logic        quiesce_i,
+  input  logic        isolate_i,
+  output logic        violation_o,
+  output event_e      cause_o,
+  output logic [63:0] va_o,
+  output logic        quiet_o
+);
+
+  localparam int unsigned CreditW = $clog2(Beats + 1);
+
+  axi_ax_t ar, ar_out;
+  logic ar_valid, ar_bad, ar_pass, ar_room, dropped, id_room, id_valid;
+  event_e ar_cause;
+  logic [CreditW-1:0] credit_q;
+  logic [8:0] need;
+
+  via_guard_edge #(
+    .T(axi_ax_t)
+  ) u_edge (
+    .clk_i,
+    .rst_ni,
+    .cut_i    (isolate_i),
+    .s_i      (s_ar_i),
+    .s_valid_i(s_ar_valid_i),
+    .s_ready_o(s_ar_ready_o),
+    .m_o      (ar),
+    .m_valid_o(ar_valid),
+    .m_ready_i(ar_pass),
+    .dropped_o(dropped)
+  );
+
+  via_guard_ax u_check (
+    .ax_i   (ar),
+    .bad_o  (ar_bad),
+    .cause_o(ar_cause)
+  );
+
+  assign need = 9'(ar.len) + 1'b1;
+  assign ar_pass = ar_valid && !ar_bad && !isolate_i && !quiesce_i && ar_room && id_room && CreditW'(need) <= credit_q;
+  assign violation_o = !isolate_i && (ar_valid && ar_bad || dropped);
+  assign cause_o = dropped ? EvUnstable : ar_cause;
+  assign va_o = ar.addr;
+
+  always_comb begin
+    ar_out    = ar;
+    ar_out.id = '0;
+  end
+  via_slice #(
+    .T(axi_ax_t)
+  ) u_ar (
+    .clk_i,
+    .rst_ni,
+    .s_i      (ar_out),
+    .s_valid_i(ar_pass),
+    .s_ready_o(ar_room),
+    .m_o      (m_ar_o),
+    .m_valid_o(m_ar_valid_o),
+    .m_ready_i(m_ar_ready_i)
+  );
+
+  // Answers: held here, so that the shell never waits. After isolation they are taken and dropped.
+  typedef struct packed {
+    axi_resp_e        resp;
+    logic             last;
+    logic [DataW-1:0] data;
+  } beat_t;
+  beat_t beat;
+  logic beat_valid, beat_take, out_room;
+  logic [IdW-1:0] id;
+
+  via_fifo #(
+    .T    (beat_t),
+    .Depth(Beats),
+    .Ram  (1'b1)
+  ) u_beats (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      ({m_r_i.resp, m_r_i.last, m_r_i.data}),
+    .s_valid_i(m_r_valid_i),
+    .s_ready_o(m_r_ready_o),
+    .m_o      (beat),
+    .m_valid_o(beat_valid),
+    .m_ready_i(beat_take),
+    .count_o  ()
+  );
+  via_fifo #(
+    .T    (logic [IdW-1:0]),
+    .Depth(Outstanding)
+  ) u_ids (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (ar.id),
+    .s_valid_i(ar_pass),
+    .s_ready_o(id_room),
+    .m_o      (id),
+    .m_valid_o(id_valid),
+    .m_ready_i(beat_take && beat.last),
+    .count_o  ()
+  );
+  assign beat_take = beat_valid && (out_room || isolate_i);
+
+  via_slice #(
+    .T(axi_r_t)
+  ) u_r (
+    .clk_i,
+    .rst_ni   (rst_ni && !isolate_i),
+    .s_i      ('{id: id, resp: beat.resp, last: beat.last, data: beat.data}),
+    .s_valid_i(beat_valid),
+    .s_ready_o(out_room),
+    .m_o      (s_r_o),
+    .m_valid_o(s_r_valid_o),
+    .m_ready_i(s_r_ready_i)
+  );
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) credit_q <= CreditW'(Beats);
+    else if (ar_pass || beat_take) credit_q <= credit_q - (ar_pass ? CreditW'(need) : '0) + CreditW'(beat_take);
+  end
+
+  assign quiet_o = !id_valid && !m_ar_valid_o && !s_r_valid_o && (!ar_valid || quiesce_i || isolate_i);
+
+endmodule

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Write half of via_guard.
+
+module via_guard_wr
+  import via_pkg::*;
+#(
+  parameter int unsigned Outstanding = 64,
+  parameter int unsigned Beats = 256,
+  parameter int unsigned StuckCycles = 65536
+) (
+  input  logic        clk_i,
+  input  logic        rst_ni,
+  input  axi_ax_t     s_aw_i,
+  input  logic        s_aw_valid_i,
+  output logic        s_aw_ready_o,
+  input  axi_w_t      s_w_i,
+  input  logic        s_w_valid_i,
+  output logic        s_w_ready_o,
+  output axi_b_t      s_b_o,
+  output logic        s_b_valid_o,
+  input  logic        s_b_ready_i,
+  output axi_ax_t     m_aw_o,
+  output logic        m_aw_valid_o,
+  input  logic        m_aw_ready_i,
+  output axi_w_t      m_w_o,
+  output logic        m_w_valid_o,
+  input  logic        m_w_ready_i,
+  input  axi_b_t      m_b_i,
+  input  logic        m_b_valid_i,
+  output logic        m_b_ready_o,
+  input  logic        quiesce_i,
+  input  logic        isolate_i,
+  output logic        violation_o,
+  output event_e      cause_o,
+  output logic [63:0] va_o,
+  output logic        quiet_o
+);
+
+  localparam int unsigned StuckW = $clog2(StuckCycles + 1);
+
+  axi_ax_t aw;
+  axi_w_t w;
+  logic aw_valid, aw_take, aw_bad, aw_dropped, w_valid, w_take, w_bad, w_dropped;
+  event_e aw_cause;
+
+  via_guard_edge #(
+    .T(axi_ax_t)
+  ) u_aw_edge (
+    .clk_i,
+    .rst_ni,
+    .cut_i    (isolate_i),
+    .s_i      (s_aw_i),
+    .s_valid_i(s_aw_valid_i),
+    .s_ready_o(s_aw_ready_o),
+    .m_o      (aw),
+    .m_valid_o(aw_valid),
+    .m_ready_i(aw_take),
+    .dropped_o(aw_dropped)
+  );
+  via_guard_edge #(
+    .T(axi_w_t)
+  ) u_w_edge (
+    .clk_i,
+    .rst_ni,
+    .cut_i    (isolate_i),
+    .s_i      (s_w_i),
+    .s_valid_i(s_w_valid_i),
+    .s_ready_o(s_w_ready_o),
+    .m_o      (w),
+    .m_valid_o(w_valid),
+    .m_ready_i(w_take),
+    .dropped_o(w_dropped)
+  );
+
+  via_guard_ax u_check (
+    .ax_i   (aw),
+    .bad_o  (aw_bad),
+    .cause_o(aw_cause)
+  );
+
+  // ---------------------------------------------------------------- gather
+  // The AW stays in its slice until its last beat is in the FIFO, then it is offered to the shell.
+  logic ready, begin_ok, data_room, burst_room, id_room, flush;
+  logic [7:0] count_q;
+  logic [StuckW-1:0] stuck_q;
+
+  assign begin_ok = count_q != '0 || !quiesce_i;
+  assign ready = aw_valid && !aw_bad && !isolate_i && begin_ok && data_room && burst_room && id_room;
+  assign w_bad = w_valid && w.last != (count_q == aw.len);
+  assign w_take = ready && w_valid && !w_bad;
+  assign aw_take = w_take && w.last;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || isolate_i) begin
+      count_q <= '0;
+      stuck_q <= '0;
+    end else begin
+      if (aw_take) count_q <= '0;
+      else if (w_take) count_q <= count_q + 1'b1;
+      if (ready && !w_valid) stuck_q <= stuck_q + 1'b1;
+      else stuck_q <= '0;
+    end
+  end
+
+  logic stuck;
+  assign stuck = stuck_q == StuckW'(StuckCycles);
+  assign violation_o = !isolate_i && (aw_valid && aw_bad || ready && w_bad || stuck || aw_dropped || w_dropped);
+  always_comb begin
+    cause_o = EvUnstable;
+    if (stuck) cause_o = EvStuck;
+    if (ready && w_bad) cause_o = EvWlast;
+    if (aw_valid && aw_bad) cause_o = aw_cause;
+  end
+  assign va_o = aw.addr;
+
+  // ---------------------------------------------------------------- forward
+  axi_ax_t aw_out;
+  axi_w_t beat;
+  logic beat_valid, burst_valid, w_open_q;
+  logic [$clog2(Beats+1)-1:0] held;
+
+  always_comb begin
+    aw_out    = aw;
+    aw_out.id = '0;
+  end
+  via_fifo #(
+    .T    (axi_ax_t),
+    .Depth(4)
+  ) u_aw (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (aw_out),
+    .s_valid_i(aw_take),
+    .s_ready_o(burst_room),
+    .m_o      (m_aw_o),
+    .m_valid_o(m_aw_valid_o),
+    .m_ready_i(m_aw_ready_i),
+    .count_o  ()
+  );
+  via_fifo #(
+    .T    (axi_w_t),
+    .Depth(Beats),
+    .Ram  (1'b1)
+  ) u_beats (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (flush),
+    .s_i      (w),
+    .s_valid_i(w_take),
+    .s_ready_o(data_room),
+    .m_o      (beat),
+    .m_valid_o(beat_valid),
+    .m_ready_i(m_w_ready_i && burst_valid),
+    .count_o  (held)
+  );
+
+  // Whole bursts held: only their beats are offered.
+  logic [$clog2(Outstanding+1)-1:0] whole_q;
+  logic w_last_out;
+  assign burst_valid = whole_q != '0;
+  assign m_w_o = beat;
+  assign m_w_valid_o = beat_valid && burst_valid;
+  assign w_last_out = m_w_valid_o && m_w_ready_i && beat.last;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) whole_q <= '0;
+    else if (aw_take != w_last_out) whole_q <= aw_take ? whole_q + 1'b1 : whole_q - 1'b1;
+  end
+
+  // After isolation, what is left when the whole bursts are out belongs to a burst that was never finished.
+  assign flush = isolate_i && !burst_valid && held != '0;
+
+  // ---------------------------------------------------------------- answers
+  axi_resp_e resp;
+  logic [IdW-1:0] id;
+  logic id_valid, resp_valid, resp_take, out_room;
+
+  via_fifo #(
+    .T    (logic [IdW-1:0]),
+    .Depth(Outstanding)
+  ) u_ids (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (aw.id),
+    .s_valid_i(aw_take),
+    .s_ready_o(id_room),
+    .m_o      (id),
+    .m_valid_o(id_valid),
+    .m_ready_i(resp_take),
+    .count_o  ()
+  );
+  via_fifo #(
+    .T    (axi_resp_e),
+    .Depth(Outstanding)
+  ) u_resps (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (m_b_i.resp),
+    .s_valid_i(m_b_valid_i),
+    .s_ready_o(m_b_ready_o),
+    .m_o      (resp),
+    .m_valid_o(resp_valid),
+    .m_ready_i(resp_take),
+    .count_o  ()
+  );
+  assign resp_take = resp_valid && (out_room || isolate_i);
+
+  via_slice #(
+    .T(axi_b_t)
+  ) u_b (
+    .clk_i,
+    .rst_ni   (rst_ni && !isolate_i),
+    .s_i      ('{id: id, resp: resp}),
+    .s_valid_i(resp_valid),
+    .s_ready_o(out_room),
+    .m_o      (s_b_o),
+    .m_valid_o(s_b_valid_o),
+    .m_ready_i(s_b_ready_i)
+  );
+
+  assign quiet_o = !id_valid && !s_b_valid_o && (held == '0) && (!aw_valid || isolate_i || quiesce_i && count_q == '0);
+
+endmodule

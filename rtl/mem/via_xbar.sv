@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// In-order crossbar: slots and DMA engine to DRAM channels and host memory (FSRF paper, section 5.3).
+//
+// Managers 0..NumMgr-2 are slots, the last one is the DMA engine, which goes first; the slots rotate. Subordinates 0..NumSub-2 are DRAM
+// channels, the last one is host memory. The address says where a burst goes:
+//   addr[AddrErrBit]  -> answered here with SLVERR
+//   addr[AddrHostBit] -> host memory, the two top bits cleared
+//   else              -> channel addr[ChanLog2 +: log2(NumChan)], address within the channel
+// Throughput: per direction one burst granted and one beat moved for every manager and every subordinate each cycle. Latency: one
+// cycle a channel. Order: in order for every manager over all subordinates; downstream everything has id 0.
+// Misuse: a manager that stalls R, B or an announced W stalls others; guards and engines in front of it never do (docs/interfaces.md, the
+// no-wedge rule).
+
+module via_xbar
+  import via_pkg::*;
+#(
+  parameter int unsigned NumMgr = NumSlots + 1,
+  parameter int unsigned NumSub = NumChan + 1,
+  parameter int unsigned Outstanding = 64
+) (
+  input  logic                 clk_i,
+  input  logic                 rst_ni,
+  input  axi_ax_t              s_ar_i       [NumMgr],
+  input  logic    [NumMgr-1:0] s_ar_valid_i,
+  output logic    [NumMgr-1:0] s_ar_ready_o,
+  output axi_r_t               s_r_o        [NumMgr],
+  output logic    [NumMgr-1:0] s_r_valid_o,
+  input  logic    [NumMgr-1:0] s_r_ready_i,
+  input  axi_ax_t              s_aw_i       [NumMgr],
+  input  logic    [NumMgr-1:0] s_aw_valid_i,
+  output logic    [NumMgr-1:0] s_aw_ready_o,
+  input  axi_w_t               s_w_i        [NumMgr],
+  input  logic    [NumMgr-1:0] s_w_valid_i,
+  output logic    [NumMgr-1:0] s_w_ready_o,
+  output axi_b_t               s_b_o        [NumMgr],
+  output logic    [NumMgr-1:0] s_b_valid_o,
+  input  logic    [NumMgr-1:0] s_b_ready_i,
+  output axi_ax_t              m_ar_o       [NumSub],
+  output logic    [NumSub-1:0] m_ar_valid_o,
+  input  logic    [NumSub-1:0] m_ar_ready_i,
+  input  axi_r_t               m_r_i        [NumSub],
+  input  logic    [NumSub-1:0] m_r_valid_i,
+  output logic    [NumSub-1:0] m_r_ready_o,
+  output axi_ax_t              m_aw_o       [NumSub],
+  output logic    [NumSub-1:0] m_aw_valid_o,
+  input  logic    [NumSub-1:0] m_aw_ready_i,
+  output axi_w_t               m_w_o        [NumSub],
+  output logic    [NumSub-1:0] m_w_valid_o,
+  input  logic    [NumSub-1:0] m_w_ready_i,
+  input  axi_b_t               m_b_i        [NumSub],
+  input  logic    [NumSub-1:0] m_b_valid_i,
+  output logic    [NumSub-1:0] m_b_ready_o,
+  output logic                 idle_o
+);
+
+  logic rd_idle, wr_idle;
+  assign idle_o = rd_idle && wr_idle;
+
+  via_xbar_rd #(
+    .NumMgr     (NumMgr),
+    .NumSub     (NumSub),
+    .Outstanding(Outstanding)
+  ) u_rd (
+    .clk_i,
+    .rst_ni,
+    .s_ar_i,
+    .s_ar_valid_i,
+    .s_ar_ready_o,
+    .s_r_o,
+    .s_r_valid_o,
+    .s_r_ready_i,
+    .m_ar_o,
+    .m_ar_valid_o,
+    .m_ar_ready_i,
+    .m_r_i,
+    .m_r_valid_i,
+    .m_r_ready_o,
+    .idle_o(rd_idle)
+  );
+
+  via_xbar_wr #(
+    .NumMgr     (NumMgr),
+    .NumSub     (NumSub),
+    .Outstanding(Outstanding)
+  ) u_wr (
+    .clk_i,
+    .rst_ni,
+    .s_aw_i,
+    .s_aw_valid_i,
+    .s_aw_ready_o,
+    .s_w_i,
+    .s_w_valid_i,
+    .s_w_ready_o,
+    .s_b_o,
+    .s_b_valid_o,
+    .s_b_ready_i,
+    .m_aw_o,
+    .m_aw_valid_o,
+    .m_aw_ready_i,
+    .m_w_o,
+    .m_w_valid_o,
+    .m_w_ready_i,
+    .m_b_i,
+    .m_b_valid_i,
+    .m_b_ready_o,
+    .idle_o(wr_idle)
+  );
+
+endmodule

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MMU of one slot: translates AR and AW, each by its own pipelined TLB (via_tlb) with 4 KiB and 2 MiB pages at once.
+//
+// Throughput: one translation a cycle and direction. Latency: two cycles. R, W and B do not pass through. A change of the TLBs (OpMap,
+// OpUnmap, OpScan) costs about eight cycles in which nothing is translated.
+//
+// OpMap     fills an invalid way, else evicts the ways of the set in turn and reports the victim; an entry of the same page is replaced
+//           in place and reported as victim too.
+// OpUnmap   invalidates at once; completes when every burst translated before is done. StNotFound if there was no such page.
+// OpScan    reports and clears the accessed bit, leaves dirty.
+// OpDeny    answers the misses waiting on the page with an error; StNotFound if there was none.
+// Accessed = translated for a read or a write since OpMap or the last OpScan; dirty = translated for a write since OpMap.
+// After reset the arrays are swept: 2^max(sets) cycles in which nothing is accepted.
+// Source: FSRF paper, sections 4.5 and 5.2, its six-cycle state machine replaced by a pipeline.
+
+module via_mmu
+  import via_pkg::*;
+#(
+  parameter int unsigned PageWays = 4,
+  parameter int unsigned PageSets = 1024,
+  parameter int unsigned HugeWays = 4,
+  parameter int unsigned HugeSets = 256
+) (
+  input  logic        clk_i,
+  input  logic        rst_ni,
+  input  axi_ax_t     v_ar_i,
+  input  logic        v_ar_valid_i,
+  output logic        v_ar_ready_o,
+  input  axi_ax_t     v_aw_i,
+  input  logic        v_aw_valid_i,
+  output logic        v_aw_ready_o,
+  output axi_ax_t     p_ar_o,
+  output logic        p_ar_valid_o,
+  input  logic        p_ar_ready_i,
+  output axi_ax_t     p_aw_o,
+  output logic        p_aw_valid_o,
+  input  logic        p_aw_ready_i,
+  input  logic        rd_done_i,
+  input  logic        wr_done_i,
+  input  cmd_t        cmd_i,
+  input  logic        cmd_valid_i,
+  output logic        cmd_ready_o,
+  output cpl_t        cpl_o,
+  output logic        cpl_valid_o,
+  input  logic        cpl_ready_i,
+  output evt_t        evt_o,
+  output logic        evt_valid_o,
+  input  logic        evt_ready_i,
+  input  logic        abort_i,
+  output logic [31:0] n_rd_o,
+  output logic [31:0] n_wr_o,
+  output logic [31:0] n_rd_miss_o,
+  output logic [31:0] n_wr_miss_o,
+  output logic        idle_o
+);
+
+  localparam int unsigned PWayW = (PageWays > 1) ? $clog2(PageWays) : 1;
+  localparam int unsigned HWayW = (HugeWays > 1) ? $clog2(HugeWays) : 1;
+  localparam int unsigned MaxSets = (PageSets > HugeSets) ? PageSets : HugeSets;
+  localparam int unsigned SweepW = $clog2(MaxSets);
+  localparam int unsigned CntW = 16;
+
+  // ---------------------------------------------------------------- control of both TLBs
+  typedef enum logic [2:0] {
+    Sweep,   // after reset
+    Idle,
+    Hold,    // wait until both pipelines stand still, read the set
+    Look,    // the set is read: decide
+    Post     // hand over the completion
+  } state_e;
+  state_e state_q;
+  logic [SweepW-1:0] sweep_q;
+
+  cmd_t cmd_q;
+  logic hold, op_re, op_we, op_touch, op_sweep, op_wvalid, op_huge, deny;
+  logic op_ever[2];
+  logic [VaW-1:0] op_va;
+  logic [PWayW-1:0] op_pway, pvictim_q;
+  logic [HWayW-1:0] op_hway, hvictim_q;
+
+  logic held[2], op_hit[2][2], deny_match[2], tlb_idle[2];
+  logic [PWayW-1:0] page_way[2];
+  logic [HWayW-1:0] huge_way[2];
+  logic [PageWays-1:0] page_valid[2], page_ever[2], page_recent[2];
+  logic [HugeWays-1:0] huge_valid[2], huge_ever[2], huge_recent[2];
+  logic [VaW-1:0] page_va[2][PageWays], huge_va[2][HugeWays];
+
+  axi_ax_t v[2], p[2];
+  logic v_valid[2], v_ready[2], p_valid[2], p_ready[2], miss[2];
+  evt_t evt[2];
+  logic evt_valid[2], evt_ready[2];
+
+  assign v[0] = v_ar_i;
+  assign v[1] = v_aw_i;
+  assign v_valid[0] = v_ar_valid_i;
+  assign v_valid[1] = v_aw_valid_i;
+  assign v_ar_ready_o = v_ready[0];
+  assign v_aw_ready_o = v_ready[1];
+  assign p_ar_o = p[0];
+  assign p_aw_o = p[1];
+  assign p_ar_valid_o = p_valid[0];
+  assign p_aw_valid_o = p_valid[1];
+  assign p_ready[0] = p_ar_ready_i;
+  assign p_ready[1] = p_aw_ready_i;
+
+  for (genvar d = 0; d < 2; d++) begin : gen_dir
+    via_tlb #(
+      .PageWays(PageWays),
+      .PageSets(PageSets),
+      .HugeWays(HugeWays),
+      .HugeSets(HugeSets),
+      .Write   (d == 1)
+    ) u_tlb (
+      .clk_i,
+      .rst_ni,
+      .v_i           (v[d]),
+      .v_valid_i     (v_valid[d]),
+      .v_ready_o     (v_ready[d]),
+      .p_o           (p[d]),
+      .p_valid_o     (p_valid[d]),
+      .p_ready_i     (p_ready[d]),
+      .evt_o         (evt[d]),
+      .evt_valid_o   (evt_valid[d]),
+      .evt_ready_i   (evt_ready[d]),
+      .abort_i,
+      .miss_o        (miss[d]),
+      .hold_i        (hold),
+      .held_o        (held[d]),
+      .op_re_i       (op_re),
+      .op_va_i       (op_va),
+      .op_hit_o      (op_hit[d]),
+      .page_way_o    (page_way[d]),
+      .huge_way_o    (huge_way[d]),
+      .page_valid_o  (page_valid[d]),
+      .page_ever_o    (page_ever[d]),
+      .page_recent_o  (page_recent[d]),
+      .page_va_o     (page_va[d]),
+      .huge_valid_o  (huge_valid[d]),
+      .huge_ever_o    (huge_ever[d]),
+      .huge_recent_o  (huge_recent[d]),
+      .huge_va_o     (huge_va[d]),
+      .op_we_i       (op_we),
+      .op_sweep_i    (op_sweep),
+      .op_touch_i    (op_touch),
+      .op_ever_i     (op_ever[d]),
+      .op_huge_i     (op_huge),
+      .op_page_way_i (op_pway),
+      .op_huge_way_i (op_hway),
+      .op_wvalid_i   (op_wvalid),
+      .op_wpte_i     (pte_t'(cmd_q.addr1)),
+      .deny_i        (deny),
+      .deny_huge_i   (cmd_q.flags[FlagHuge]),
+      .deny_match_o  (deny_match[d]),
+      .idle_o        (tlb_idle[d])
+    );
+  end
+
+  // ---------------------------------------------------------------- commands
+  // The victim of OpMap: the entry of the same page, else an invalid way, else the ways in turn.
+  logic is_map, is_unmap, is_scan, is_deny, found, victim_valid;
+  assign is_map   = cmd_q.op == OpMap;
+  assign is_unmap = cmd_q.op == OpUnmap;
+  assign is_scan  = cmd_q.op == OpScan;
+  assign is_deny  = cmd_q.op == OpDeny;
+  assign op_huge  = cmd_q.flags[FlagHuge] && state_q != Sweep;
+  assign found    = op_hit[0][op_huge];
+
+  logic accessed, dirty;
+  logic [VaW-1:0] victim_va;
+  always_comb begin
+    op_pway = page_way[0];
+    op_hway = huge_way[0];
+    if (!found) begin
+      op_pway = pvictim_q;
+      for (int unsigned w = 0; w < PageWays; w++) if (!page_valid[0][w]) op_pway = PWayW'(w);
+      op_hway = hvictim_q;
+      for (int unsigned w = 0; w < HugeWays; w++) if (!huge_valid[0][w]) op_hway = HWayW'(w);
+    end
+    if (op_huge) begin
+      victim_valid = huge_valid[0][op_hway];
+      victim_va    = huge_va[0][op_hway];
+      accessed     = huge_recent[0][op_hway] || huge_recent[1][op_hway];
+      dirty        = huge_ever[1][op_hway];
+      op_ever[0]   = huge_ever[0][op_hway];
+      op_ever[1]   = huge_ever[1][op_hway];
+    end else begin
+      victim_valid = page_valid[0][op_pway];
+      victim_va    = page_va[0][op_pway];
+      accessed     = page_recent[0][op_pway] || page_recent[1][op_pway];
+      dirty        = page_ever[1][op_pway];
+      op_ever[0]   = page_ever[0][op_pway];
+      op_ever[1]   = page_ever[1][op_pway];
+    end
+  end
+
+  // Arguments are checked before anything is touched.
+  pte_t pte;
+  logic bad;
+  assign pte = pte_t'(cmd_i.addr1);
+  always_comb begin
+    bad = |cmd_i.addr0[AddrW-1:VaW] || |cmd_i.addr0[PageLog2-1:0] ||
+        cmd_i.flags[FlagHuge] && |cmd_i.addr0[HugeLog2-1:PageLog2];
+    if (cmd_i.op == OpMap) begin
+      bad |= !pte.v || |pte.rsvd_hi || |pte.rsvd_lo || cmd_i.flags[FlagHuge] && |pte.ppn[HugeLog2-PageLog2-1:0];
+    end
+  end
+
+  logic idle_cmd, both_held;
+  assign both_held = held[0] && held[1];
+  assign idle_cmd  = state_q == Idle;
+  assign hold      = state_q inside {Sweep, Hold, Look};
+  assign op_sweep  = state_q == Sweep && both_held;
+  assign op_va     = (state_q == Sweep) ? VaW'(sweep_q) << PageLog2 | VaW'(sweep_q) << HugeLog2 : cmd_q.addr0[VaW-1:0];
+  assign op_re     = state_q == Hold && both_held;
+  assign op_wvalid = state_q == Look && is_map;
+  assign op_we     = state_q == Look && (is_map || is_unmap && found);
+  assign op_touch  = state_q == Look && is_scan && found;
+  assign deny      = state_q == Look && is_deny;
+  logic room;
+  assign cmd_ready_o = idle_cmd && room;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q <= Sweep;
+      sweep_q <= '0;
+    end else begin
+      unique case (state_q)
+        Sweep:
+        if (both_held) begin
+          sweep_q <= sweep_q + 1'b1;
+          if (sweep_q == SweepW'(MaxSets - 1)) state_q <= Idle;
+        end
+        Idle: if (cmd_valid_i && room) state_q <= bad ? Post : Hold;
+        Hold: if (both_held) state_q <= Look;
+        Look: state_q <= Post;
+        default: state_q <= Idle;  // Post: there was room for the completion when the command was taken
+      endcase
+    end
+  end
+
+  cpl_t cpl_q;
+  always_ff @(posedge clk_i) begin
+    if (idle_cmd && cmd_valid_i && room) begin
+      cmd_q        <= cmd_i;
+      cpl_q        <= '0;
+      cpl_q.tag    <= cmd_i.tag;
+      cpl_q.op     <= cmd_i.op;
+      cpl_q.status <= bad ? StBadArg : StOk;
+    end
+    if (state_q == Look) begin
+      if (is_map) begin
+        cpl_q.flags[CplVictim]         <= victim_valid;
+        cpl_q.flags[CplVictimAccessed] <= victim_valid && accessed;
+        cpl_q.flags[CplVictimDirty]    <= victim_valid && dirty;
+        cpl_q.flags[CplVictimHuge]     <= victim_valid && op_huge;
+        cpl_q.info                     <= victim_valid ? 64'(victim_va) : '0;
+        if (op_huge) hvictim_q <= hvictim_q + 1'b1;
+        else pvictim_q <= pvictim_q + 1'b1;
+      end else if (is_deny) begin
+        if (!deny_match[0] && !deny_match[1]) cpl_q.status <= StNotFound;
+      end else if (found) begin
+        cpl_q.flags[CplAccessed] <= accessed;
+        cpl_q.flags[CplDirty]    <= dirty;
+      end else begin
+        cpl_q.status <= StNotFound;
+      end
+    end
+    if (!rst_ni) begin
+      pvictim_q <= '0;
+      hvictim_q <= '0;
+    end
+  end
+
+  // ---------------------------------------------------------------- completions
+  // Each carries how many bursts had been translated when it was made; an OpMap may have displaced an entry in use, so every
+  // completion waits for them: a displaced or unmapped frame is free when the host sees the completion.
+  typedef struct packed {
+    logic [CntW-1:0] rd;
+    logic [CntW-1:0] wr;
+    cpl_t cpl;
+  } wait_t;
+  logic [CntW-1:0] rd_issued_q, rd_done_q, wr_issued_q, wr_done_q;
+  wait_t first;
+  logic first_valid, first_ready;
+  logic [3:0] waiting;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      rd_issued_q <= '0;
+      rd_done_q   <= '0;
+      wr_issued_q <= '0;
+      wr_done_q   <= '0;
+    end else begin
+      if (p_valid[0] && p_ready[0]) rd_issued_q <= rd_issued_q + 1'b1;
+      if (p_valid[1] && p_ready[1]) wr_issued_q <= wr_issued_q + 1'b1;
+      if (rd_done_i) rd_done_q <= rd_done_q + 1'b1;
+      if (wr_done_i) wr_done_q <= wr_done_q + 1'b1;
+    end
+  end
+
+  via_fifo #(
+    .T    (wait_t),
+    .Depth(8)
+  ) u_wait (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      ({rd_issued_q, wr_issued_q, cpl_q}),
+    .s_valid_i(state_q == Post),
+    .s_ready_o(room),
+    .m_o      (first),
+    .m_valid_o(first_valid),
+    .m_ready_i(first_ready),
+    .count_o  (waiting)
+  );
+
+  logic reached;
+  assign reached = $signed(rd_done_q - first.rd) >= 0 && $signed(wr_done_q - first.wr) >= 0;
+  assign cpl_o = first.cpl;
+  assign cpl_valid_o = first_valid && reached;
+  assign first_ready = reached && cpl_ready_i;
+
+  // ---------------------------------------------------------------- events and counters
+  assign evt_valid_o  = evt_valid[0] || evt_valid[1];
+  assign evt_o        = evt_valid[0] ? evt[0] : evt[1];
+  assign evt_ready[0] = evt_ready_i;
+  assign evt_ready[1] = evt_ready_i && !evt_valid[0];
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      n_rd_o      <= '0;
+      n_wr_o      <= '0;
+      n_rd_miss_o <= '0;
+      n_wr_miss_o <= '0;
+    end else begin
+      if (p_valid[0] && p_ready[0]) n_rd_o <= n_rd_o + 1'b1;
+      if (p_valid[1] && p_ready[1]) n_wr_o <= n_wr_o + 1'b1;
+      if (miss[0]) n_rd_miss_o <= n_rd_miss_o + 1'b1;
+      if (miss[1]) n_wr_miss_o <= n_wr_miss_o + 1'b1;
+    end
+  end
+
+  assign idle_o = idle_cmd && waiting == '0 && tlb_idle[0] && tlb_idle[1] && !cmd_valid_i;
+
+endmodule

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One set-associative array of translations of one page size, for one direction, with its touched bits.
+//
+// Latency: one cycle from `re_i` to the answer, which then stays until the next read. One read and one write each cycle; the touched bits of
+// the entry named by `touch_*` are written in the same way. Nothing is valid until the owner has swept every set with invalid entries.
+
+module via_tlb_array
+  import via_pkg::*;
+#(
+  parameter int unsigned Ways = 4,
+  parameter int unsigned Sets = 1024,
+  parameter int unsigned PageBits = PageLog2,
+  localparam int unsigned SetW = $clog2(Sets),
+  localparam int unsigned WayW = (Ways > 1) ? $clog2(Ways) : 1,
+  localparam int unsigned TagW = VaW - PageBits - SetW
+) (
+  input  logic            clk_i,
+  // lookup
+  input  logic            re_i,
+  input  logic [VaW-1:0]  va_i,       // read
+  input  logic [VaW-1:0]  cmp_va_i,   // compared with what was read
+  output logic            hit_o,
+  output logic [WayW-1:0] way_o,
+  output pte_t            pte_o,
+  output logic [Ways-1:0] valid_o,    // of the set that was read
+  output logic [Ways-1:0] ever_o,     // translated since the entry was written
+  output logic [Ways-1:0] recent_o,   // the same, since the last scan
+  output logic [VaW-1:0]  page_o [Ways],
+  // write of one entry, or invalidation of a whole set
+  input  logic            we_i,
+  input  logic            sweep_i,
+  input  logic [WayW-1:0] wway_i,
+  input  logic [VaW-1:0]  wva_i,
+  input  logic            wvalid_i,
+  input  pte_t            wpte_i,
+  // touched bits {ever, recent}
+  input  logic            touch_i,
+  input  logic [1:0]      touch_value_i,
+  input  logic [WayW-1:0] touch_way_i,
+  input  logic [VaW-1:0]  touch_va_i
+);
+
+  typedef struct packed {
+    logic            valid;
+    logic            host;
+    logic            w;
+    logic            r;
+    logic [TagW-1:0] tag;
+    logic [39:0]     ppn;
+  } entry_t;
+
+  function automatic logic [SetW-1:0] set_of(input logic [VaW-1:0] va);
+    return va[PageBits+:SetW];
+  endfunction
+
+  entry_t entry [Ways];
+  entry_t wentry;
+  assign wentry = '{
+          valid: wvalid_i,
+          host: wpte_i.host,
+          w: wpte_i.w,
+          r: wpte_i.r,
+          tag: wva_i[VaW-1-:TagW],
+          ppn: wpte_i.ppn
+      };
+
+  logic [Ways-1:0] match;
+  logic [SetW-1:0] set_q;
+
+  always_ff @(posedge clk_i) if (re_i) set_q <= set_of(va_i);
+
+  for (genvar w = 0; w < Ways; w++) begin : gen_way
+    via_ram_sdp #(
+      .Width($bits(entry_t)),
+      .Depth(Sets)
+    ) u_entry (
+      .clk_i,
+      .we_i   (sweep_i || we_i && wway_i == WayW'(w)),
+      .waddr_i(set_of(wva_i)),
+      .wdata_i(wentry),
+      .re_i,
+      .raddr_i(set_of(va_i)),
+      .rdata_o(entry[w])
+    );
+    via_ram_sdp #(
+      .Width(2),
+      .Depth(Sets)
+    ) u_touched (
+      .clk_i,
+      .we_i   (touch_i && touch_way_i == WayW'(w)),
+      .waddr_i(set_of(touch_va_i)),
+      .wdata_i(touch_value_i),
+      .re_i,
+      .raddr_i(set_of(va_i)),
+      .rdata_o({ever_o[w], recent_o[w]})
+    );
+    assign match[w] = entry[w].valid && entry[w].tag == cmp_va_i[VaW-1-:TagW];
+    assign valid_o[w] = entry[w].valid;
+    assign page_o[w] = {entry[w].tag, set_q, {PageBits{1'b0}}};
+  end
+
+  // At most one way matches: OpMap replaces an entry of the same page in place.
+  always_comb begin
+    hit_o = |match;
+    way_o = '0;
+    pte_o = '0;
+    pte_o.v = |match;
+    for (int unsigned w = 0; w < Ways; w++) begin
+      if (match[w]) begin
+        way_o      = WayW'(w);
+        pte_o.ppn  = entry[w].ppn;
+        pte_o.host = entry[w].host;
+        pte_o.w    = entry[w].w;
+        pte_o.r    = entry[w].r;
+      end
+    end
+  end
+
+endmodule

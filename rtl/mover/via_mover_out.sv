@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Output stream -> virtual range: executes OpMoveOut.
+//
+// Throughput: one beat a cycle across bursts and commands. Latency: a burst leaves when its last beat is held. Order: commands of a stream in
+// order. A write address is sent only when all of its beats are held, so W never waits for the app.
+// A command ends at `last`, or when its capacity is used up; what is left of the message goes to the next command. The completion says how
+// many bytes were written and whether `last` ended it.
+// Misuse: addr0 not aligned to a beat, length zero or not a multiple of the beat -> StBadArg. A write that is answered with an error ends its
+// command with StFault once all of it is answered. abort_i (level) ends every command with StAborted; beats are then not accepted.
+
+module via_mover_out
+  import via_pkg::*;
+#(
+  parameter int unsigned Beats = 2 * MaxBurstBeats,  // what may be held
+  parameter int unsigned Queue = 16
+) (
+  input  logic    clk_i,
+  input  logic    rst_ni,
+  input  cmd_t    cmd_i,
+  input  logic    cmd_valid_i,
+  output logic    cmd_ready_o,
+  output cpl_t    cpl_o,
+  output logic    cpl_valid_o,
+  input  logic    cpl_ready_i,
+  output axi_ax_t m_aw_o,
+  output logic    m_aw_valid_o,
+  input  logic    m_aw_ready_i,
+  output axi_w_t  m_w_o,
+  output logic    m_w_valid_o,
+  input  logic    m_w_ready_i,
+  input  axi_b_t  m_b_i,
+  input  logic    m_b_valid_i,
+  output logic    m_b_ready_o,
+  input  strm_t   strm_i,
+  input  logic    strm_valid_i,
+  output logic    strm_ready_o,
+  input  logic    abort_i,
+  output logic    idle_o
+);
+
+  localparam int unsigned BurstW = $clog2(MaxBurstBeats + 1);
+  localparam int unsigned Window = 16;  // bursts in flight
+
+  cmd_t q;
+  logic q_valid, q_ready, q_idle;
+  cpl_t done;
+  logic done_valid, done_ready;
+
+  via_move_queue #(
+    .Queue(Queue)
+  ) u_queue (
+    .clk_i,
+    .rst_ni,
+    .cmd_i,
+    .cmd_valid_i,
+    .cmd_ready_o,
+    .cmd_o       (q),
+    .cmd_valid_o (q_valid),
+    .cmd_ready_i (q_ready),
+    .done_i      (done),
+    .done_valid_i(done_valid),
+    .done_ready_o(done_ready),
+    .cpl_o,
+    .cpl_valid_o,
+    .cpl_ready_i,
+    .idle_o      (q_idle)
+  );
+
+  // ---------------------------------------------------------------- beats to bursts
+  // The command at the head of the queue is the one being filled.
+  typedef struct packed {
+    logic        none;     // no burst: only ends the command
+    logic        cmd_end;
+    logic        last;
+    status_e     status;   // of a command that ended without its capacity or `last`
+    logic [31:0] tag;
+    logic [31:0] bytes;
+  } burst_t;
+
+  logic bad, take, close, cmd_done, quit, flush;
+  logic aw_room, data_room, burst_room;
+  logic [31:0] bytes_q, bytes;
+  logic [BurstW-1:0] beats_q;    // of the open burst
+  logic [AddrW-1:0] burst_va_q;  // where it starts; the command's address until its first beat
+  logic fresh_q;                 // no beat of the command taken yet
+  logic [AddrW-1:0] va, next_va;
+  logic [31:0] keep_bytes;
+
+  assign bad = q.len == '0 || |q.addr0[BeatLog2-1:0] || |q.len[BeatLog2-1:0];
+
+  always_comb begin
+    keep_bytes = 32'(StrbW);
+    if (strm_i.last) begin
+      keep_bytes = '0;
+      for (int unsigned i = 0; i < StrbW; i++) keep_bytes += 32'(strm_i.keep[i]);
+    end
+  end
+
+  assign va = fresh_q ? q.addr0 : burst_va_q;
+  assign next_va = va + ((AddrW'(beats_q) + 1'b1) << BeatLog2);
+  assign bytes = (fresh_q ? '0 : bytes_q) + keep_bytes;
+
+  assign take = q_valid && !bad && !abort_i && strm_valid_i && data_room && aw_room && burst_room;
+  assign strm_ready_o = q_valid && !bad && !abort_i && data_room && aw_room && burst_room;
+  assign cmd_done = strm_i.last || bytes >= q.len;
+  assign close = take && (cmd_done || next_va[PageLog2-1:0] == '0 || beats_q == BurstW'(MaxBurstBeats - 1));
+
+  // On abort an open burst is written as far as it came; then its command, and each one behind it, ends.
+  assign flush = abort_i && beats_q != '0 && aw_room && burst_room;
+  assign quit = q_valid && burst_room && beats_q == '0 && (bad || abort_i);
+  assign q_ready = close && cmd_done || quit;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      fresh_q <= 1'b1;
+      beats_q <= '0;
+    end else begin
+      if (q_ready) fresh_q <= 1'b1;
+      else if (take) fresh_q <= 1'b0;
+      if (close || flush) beats_q <= '0;
+      else if (take) beats_q <= beats_q + 1'b1;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (take) begin
+      bytes_q    <= bytes;
+      burst_va_q <= close ? next_va : va;
+    end
+  end
+
+  axi_ax_t aw;
+  always_comb begin
+    aw       = '0;
+    aw.burst = 2'b01;
+    aw.size  = 3'(BeatLog2);
+    aw.len   = flush ? 8'(beats_q - 1'b1) : 8'(beats_q);
+    aw.addr  = va;
+  end
+
+  via_fifo #(
+    .T    (axi_ax_t),
+    .Depth(4)
+  ) u_aw (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (aw),
+    .s_valid_i(close || flush),
+    .s_ready_o(aw_room),
+    .m_o      (m_aw_o),
+    .m_valid_o(m_aw_valid_o),
+    .m_ready_i(m_aw_ready_i),
+    .count_o  ()
+  );
+
+  // ---------------------------------------------------------------- data
+  typedef struct packed {
+    logic [StrbW-1:0] strb;
+    logic [DataW-1:0] data;
+  } beat_t;
+  beat_t beat;
+  logic beat_valid;
+
+  via_fifo #(
+    .T    (beat_t),
+    .Depth(Beats),
+    .Ram  (1'b1)
+  ) u_beats (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      ({strm_i.keep, strm_i.data}),
+    .s_valid_i(take),
+    .s_ready_o(data_room),
+    .m_o      (beat),
+    .m_valid_o(beat_valid),
+    .m_ready_i(m_w_ready_i && w_open),
+    .count_o  ()
+  );
+
+  // W of a burst is offered once the burst is closed; its length says which beat is the last.
+  logic w_open;
+  logic [7:0] w_len, w_count_q;
+  logic w_pop;
+  via_fifo #(
+    .T    (logic [7:0]),
+    .Depth(Window)
+  ) u_w_len (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (aw.len),
+    .s_valid_i(close || flush),
+    .s_ready_o(),
+    .m_o      (w_len),
+    .m_valid_o(w_open),
+    .m_ready_i(w_pop),
+    .count_o  ()
+  );
+  assign m_w_valid_o = beat_valid && w_open;
+  assign m_w_o = '{last: w_count_q == w_len, strb: beat.strb, data: beat.data};
+  assign w_pop = m_w_valid_o && m_w_ready_i && m_w_o.last;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || w_pop) w_count_q <= '0;
+    else if (m_w_valid_o && m_w_ready_i) w_count_q <= w_count_q + 1'b1;
+  end
+
+  // ---------------------------------------------------------------- answers
+  burst_t entry, head;
+  logic head_valid, head_pop, error_q, error;
+  always_comb begin
+    entry = '{
+        none: quit,
+        cmd_end: quit || close && cmd_done,
+        last: close && strm_i.last,
+        status: !quit ? StOk : bad ? StBadArg : StAborted,
+        tag: q.tag,
+        bytes: quit ? (fresh_q ? '0 : bytes_q) : bytes
+    };
+  end
+
+  via_fifo #(
+    .T    (burst_t),
+    .Depth(Window)
+  ) u_bursts (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (entry),
+    .s_valid_i(close || flush || quit),
+    .s_ready_o(burst_room),
+    .m_o      (head),
+    .m_valid_o(head_valid),
+    .m_ready_i(head_pop),
+    .count_o  ()
+  );
+
+  assign m_b_ready_o = head_valid && !head.none && done_ready;
+  assign head_pop = head_valid && done_ready && (head.none || m_b_valid_i);
+  assign error = error_q || !head.none && m_b_i.resp != RespOkay;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) error_q <= 1'b0;
+    else if (head_pop) error_q <= error && !head.cmd_end;
+  end
+
+  always_comb begin
+    done                = '0;
+    done.op             = OpMoveOut;
+    done.tag            = head.tag;
+    done.bytes          = head.bytes;
+    done.flags[CplLast] = head.last;
+    done.status         = (head.status == StOk && error) ? StFault : head.status;
+  end
+  assign done_valid = head_pop && head.cmd_end;
+
+  assign idle_o = q_idle && !head_valid && beats_q == '0;
+
+endmodule

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Prints line and toggle coverage of the shell's RTL, per block.
+
+    .venv/bin/python tools/coverage.py [DAT ...]
+
+Without arguments it builds the card with coverage, runs the random-traffic test on it, and reads what that left in
+build/coverage. With arguments it reads those files. A point counts once, however many instances hit it.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OUT = ROOT / "build/coverage"
+POINT = re.compile(r"^C '(.*)' (\d+)$", re.S)
+
+
+def points(path: Path):
+    """Yields (file, line, kind, comment, count) of every point of one Verilator coverage file."""
+    for raw in path.read_text(errors="replace").splitlines():
+        match = POINT.match(raw)
+        if not match:
+            continue
+        keys = dict(field.split("\x02", 1) for field in match[1].split("\x01") if "\x02" in field)
+        kind = keys.get("page", "").split("/")[0].removeprefix("v_")
+        yield keys.get("f", ""), int(keys.get("l", 0)), kind, keys.get("o", ""), int(match[2])
+
+
+def collect() -> list[Path]:
+    """Builds the instrumented card and runs the random-traffic test on it."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    for old in OUT.glob("*.dat"):
+        old.unlink()
+    python = sys.executable
+    subprocess.run([python, ROOT / "tools/verilate.py", "card", "--coverage"], check=True, cwd=ROOT)
+    env = os.environ | {"VIADUCT_COVERAGE": str(OUT)}
+    subprocess.run([python, "-m", "pytest", "-q", "tests", "-k", "random_traffic"], check=True, cwd=ROOT, env=env)
+    return sorted(OUT.glob("*.dat"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("dat", nargs="*", type=Path)
+    files = parser.parse_args().dat or collect()
+    if not files:
+        sys.exit("coverage: the run left no coverage file")
+
+    hits: dict[tuple, int] = defaultdict(int)
+    for path in files:
+        for file, line, kind, comment, count in points(path):
+            if "rtl/" in file and kind in ("line", "branch", "toggle"):
+                hits[(file, line, "toggle" if kind == "toggle" else "line", comment)] += count
+
+    table: dict[str, dict[str, list[int]]] = defaultdict(lambda: {"line": [0, 0], "toggle": [0, 0]})
+    for (file, _, kind, _), count in hits.items():
+        for row in (str(Path(file).stem), "all"):
+            table[row][kind][0] += count > 0
+            table[row][kind][1] += 1
+
+    print(f"{'module':<24}{'lines':>16}{'toggles':>20}")
+    for row in sorted(table, key=lambda r: (r == "all", r)):
+        cells = []
+        for kind in ("line", "toggle"):
+            hit, total = table[row][kind]
+            cells.append(f"{hit}/{total} {100 * hit / total:5.1f} %" if total else "-")
+        print(f"{row:<24}{cells[0]:>16}{cells[1]:>20}")
+
+
+if __name__ == "__main__":
+    main()
