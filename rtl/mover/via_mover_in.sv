@@ -195,8 +195,7 @@ module via_mover_in
     logic [DataW-1:0] data;
   } beat_t;
   beat_t beat;
-  logic beat_valid;
-  logic [CreditW-1:0] beats_held;
+  logic  beat_valid;
 
   via_fifo #(
     .T    (beat_t),
@@ -212,7 +211,7 @@ module via_mover_in
     .m_o      (beat),
     .m_valid_o(beat_valid),
     .m_ready_i(beat_pop),
-    .count_o  (beats_held)
+    .count_o  ()
   );
 
   logic [31:0] sent_q, remain;

@@ -81,9 +81,9 @@ module via_mover_out
   logic bad, take, close, cmd_done, quit, flush;
   logic aw_room, data_room, burst_room;
   logic [31:0] bytes_q, bytes;
-  logic [BurstW-1:0] beats_q;    // of the open burst
-  logic [AddrW-1:0] burst_va_q;  // where it starts; the command's address until its first beat
-  logic fresh_q;                 // no beat of the command taken yet
+  logic [BurstW-1:0] beats_q;  // of the open burst
+  logic [ AddrW-1:0] burst_va_q;  // where it starts; the command's address until its first beat
+  logic              fresh_q;  // no beat of the command taken yet
   logic [AddrW-1:0] va, next_va;
   logic [31:0] keep_bytes;
 
@@ -160,7 +160,7 @@ module via_mover_out
     logic [DataW-1:0] data;
   } beat_t;
   beat_t beat;
-  logic beat_valid;
+  logic  beat_valid;
 
   via_fifo #(
     .T    (beat_t),
@@ -236,9 +236,26 @@ module via_mover_out
     .count_o  ()
   );
 
-  assign m_b_ready_o = head_valid && !head.none && done_ready;
-  assign head_pop = head_valid && done_ready && (head.none || m_b_valid_i);
-  assign error = error_q || !head.none && m_b_i.resp != RespOkay;
+  // B never waits for the completion to be taken: there is room for the answer of every burst in flight.
+  logic b_err, b_valid;
+  via_fifo #(
+    .T    (logic),
+    .Depth(Window)
+  ) u_b (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (m_b_i.resp != RespOkay),
+    .s_valid_i(m_b_valid_i),
+    .s_ready_o(m_b_ready_o),
+    .m_o      (b_err),
+    .m_valid_o(b_valid),
+    .m_ready_i(head_pop && !head.none),
+    .count_o  ()
+  );
+
+  assign head_pop = head_valid && done_ready && (head.none || b_valid);
+  assign error = error_q || !head.none && b_err;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) error_q <= 1'b0;
     else if (head_pop) error_q <= error && !head.cmd_end;

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Checks the RTL without running it: format, Verilator -Wall for every module and for the shell in several geometries, and elaboration for
+# synthesis by yosys (read_slang). Names of modules as arguments restrict it to these.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$PWD/.venv/bin:$PATH"
+
+out=build/lint
+mkdir -p "$out"
+failed=0
+fail() {
+  echo "lint: $*" >&2
+  failed=1
+}
+
+# Slots, channels, data width, streams.
+geometries=("4 4 512 1" "1 1 64 1" "2 2 64 2" "3 2 128 1" "16 4 256 2")
+
+mapfile -t files < <(ls rtl/*/*.sv)
+dirs=()
+for d in rtl/*/ build/regs/; do dirs+=("-y" "$d"); done
+packages=(rtl/common/via_pkg.sv build/regs/via_*_regs_pkg.sv)
+
+# Verilator's -Wall; a warning is an error. $1 = module, $2 = name of the log, the rest = defines.
+verilate() {
+  local top=$1 log=$out/$2.log
+  shift 2
+  if ! verilator --lint-only -Wall --assert "$@" "${dirs[@]}" tools/lint.vlt build/regs/via_regs.vlt "${packages[@]}" \
+    rtl/*/"$top".sv --top-module "$top" >"$log" 2>&1; then
+    grep -v '^- ' "$log" >&2 || true
+    fail "verilator: $top $*"
+  fi
+}
+
+defines() { echo "-DVIA_NUM_SLOTS=$1 -DVIA_NUM_CHAN=$2 -DVIA_DATA_W=$3 -DVIA_NUM_STREAMS=$4"; }
+
+only=("$@")
+wanted() {
+  [ ${#only[@]} -eq 0 ] && return 0
+  local name
+  for name in "${only[@]}"; do [ "$name" = "$1" ] && return 0; done
+  return 1
+}
+
+for f in "${files[@]}"; do
+  module=$(basename "$f" .sv)
+  [ "$module" = via_pkg ] && continue
+  wanted "$module" || continue
+  verible-verilog-format --flagfile=tools/verible.flags --verify "$f" >"$out/$module.format" 2>&1 ||
+    fail "format: $f (make fmt)"
+  [ "$module" = via_shell ] || verilate "$module" "$module"
+done
+
+if wanted via_shell; then
+  for g in "${geometries[@]}"; do
+    # shellcheck disable=SC2046,SC2086  # four numbers, four options
+    verilate via_shell "via_shell_${g// /_}" $(defines $g)
+  done
+  # Two geometries through the synthesis front end.
+  for g in "4 4 512 1" "2 2 64 2"; do
+    # shellcheck disable=SC2046,SC2086
+    yosys -q -p "read_slang --top via_shell $(defines $g | sed 's/-D/-D /g') ${packages[*]} $(ls rtl/*/via_*.sv | grep -v via_pkg | tr '\n' ' ') \
+      $(ls build/regs/via_*_regs.sv | tr '\n' ' '); proc; check -assert" >"$out/yosys_${g// /_}.log" 2>&1 || {
+      tail -n 20 "$out/yosys_${g// /_}.log" >&2
+      fail "yosys: via_shell $g"
+    }
+  done
+fi
+
+[ "$failed" = 0 ] && echo "lint: RTL is clean"
+exit "$failed"
