@@ -5,49 +5,45 @@
 // `ready` can be a register too: it falls one beat before the second place is filled.
 
 module via_slice #(
-  parameter type T = logic
+    parameter type T = logic
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
-  input  T     s_i,
-  input  logic s_valid_i,
-  output logic s_ready_o,
-  output T     m_o,
-  output logic m_valid_o,
-  input  logic m_ready_i
+    input  logic clk_i,
+    input  logic rst_ni,
+    input  T     s_i,
+    input  logic s_valid_i,
+    output logic s_ready_o,
+    output T     m_o,
+    output logic m_valid_o,
+    input  logic m_ready_i
 );
 
   T main_q, skid_q;
-  logic main_valid_q, ready_q;  // !ready_q: the skid place is taken
+  logic main_valid_q, skid_valid_q, ready_q;
 
   assign s_ready_o = ready_q;
   assign m_valid_o = main_valid_q;
   assign m_o       = main_q;
 
-  logic advance;
+  logic take, advance;
+  assign take    = s_valid_i && ready_q;
   assign advance = m_ready_i || !main_valid_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       main_valid_q <= 1'b0;
+      skid_valid_q <= 1'b0;
       ready_q      <= 1'b0;
     end else begin
-      if (advance) main_valid_q <= s_valid_i && ready_q || !ready_q && skid_full_q;
-      if (advance) ready_q <= 1'b1;
-      else if (s_valid_i && ready_q) ready_q <= 1'b0;
+      if (advance) main_valid_q <= take || skid_valid_q;
+      if (advance) skid_valid_q <= 1'b0;
+      else if (take) skid_valid_q <= 1'b1;
+      ready_q <= advance || !(take || skid_valid_q);
     end
   end
 
-  // Out of reset `ready_q` is low with nothing in the skid place.
-  logic skid_full_q;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni || advance) skid_full_q <= 1'b0;
-    else if (s_valid_i && ready_q) skid_full_q <= 1'b1;
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (advance && (skid_full_q || s_valid_i && ready_q)) main_q <= skid_full_q ? skid_q : s_i;
-    if (!advance && s_valid_i && ready_q) skid_q <= s_i;
+    if (advance && (skid_valid_q || take)) main_q <= skid_valid_q ? skid_q : s_i;
+    if (!advance && take) skid_q <= s_i;
   end
 
 endmodule

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shared helpers of the block tests: build and run a testbench, clock and reset, stalls, a memory model.
+
+A test file holds cocotb tests and one pytest function that runs them:
+
+    import cocotb
+    from via_tb import AxiMem, rng, run, start, stalls
+
+    @cocotb.test(timeout_time=50, timeout_unit="us")
+    async def keeps_order(dut):
+        r = rng()                        # random.Random from the run's seed
+        await start(dut)                 # 4 ns clock on clk_i, reset on rst_ni released
+        ...
+
+    @pytest.mark.parametrize("data_w", [512, 64])
+    def test_via_xbar(data_w):
+        run("via_xbar_tb", __file__, defines={"VIA_DATA_W": data_w})
+
+Environment: VIA_SEED repeats a run (each run prints its seed), VIA_WAVES=1 writes dump.vcd into the build
+folder, COCOTB_TEST_FILTER selects cocotb tests by regular expression.
+"""
+
+import hashlib
+import os
+import random
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb_tools.check_results import get_results
+from cocotb_tools.runner import get_runner
+
+ROOT = Path(__file__).resolve().parents[2]
+SEED_MAX = 2**31 - 1
+
+# ---------------------------------------------------------------- pytest side
+
+
+def run(
+    top: str,
+    test_file: str,
+    *,
+    defines: dict[str, object] | None = None,
+    parameters: dict[str, object] | None = None,
+    sources: list[str] | None = None,
+    testcase: str | list[str] | None = None,
+    coverage: bool = False,
+) -> None:
+    """Builds `top` with Verilator (assertions on, -Wall) and runs the cocotb tests of `test_file`.
+
+    `top` and every module below it are found by name in rtl/*/, in build/regs and in tb/ beside the test.
+    `defines` sets the geometry (VIA_DATA_W, VIA_NUM_SLOTS, ...), `parameters` the parameters of `top`. `sources`
+    are paths relative to the repository to read before it: packages other than via_pkg, .vlt files. `testcase`
+    names the tests to run; all of them if None. Raises if the build or any test fails.
+    """
+    test_path = Path(test_file).resolve()
+    define_map = dict(defines or {})
+    parameter_map = dict(parameters or {})
+    knobs = [f"{k.removeprefix('VIA_')}{v}" for k, v in sorted((define_map | parameter_map).items())]
+    name = ".".join([top, *knobs])
+    if len(name) > 100:
+        name = f"{top}.{hashlib.sha1(name.encode()).hexdigest()[:12]}"
+    build_dir = ROOT / "build" / "tb" / name
+    build_dir.mkdir(parents=True, exist_ok=True)
+    waves = os.environ.get("VIA_WAVES", "") not in ("", "0")
+    seed = int(os.environ.get("VIA_SEED") or random.randrange(SEED_MAX))
+
+    folders = [
+        test_path.parent / "tb",
+        ROOT / "build/regs",
+        *sorted(p for p in (ROOT / "rtl").iterdir() if p.is_dir()),
+    ]
+    top_file = next((f for d in folders if (f := d / f"{top}.sv").exists()), None)
+    if top_file is None:
+        raise FileNotFoundError(f"{top}.sv is neither in {test_path.parent.name}/tb nor in rtl/*/")
+    build_args = ["--assert", "-Wall", "--no-timing", "-O3", "-CFLAGS", "-O1", "--output-split", "20000"]
+    for folder in folders:
+        build_args += ["-y", str(folder)]
+    if coverage:
+        build_args += ["--coverage-line", "--coverage-toggle"]
+
+    runner = get_runner("verilator")
+    runner.build(
+        sources=[ROOT / "rtl/common/via_pkg.sv", *(ROOT / s for s in sources or []), top_file],
+        hdl_toplevel=top,
+        defines=define_map,
+        parameters=parameter_map,
+        build_args=build_args,
+        build_dir=build_dir,
+        timescale=("1ns", "1ps"),
+        waves=waves,
+        log_file=build_dir / "build.log",
+    )
+    print(f"{name}: repeat with VIA_SEED={seed}")
+    results = runner.test(
+        test_module=test_path.stem,
+        hdl_toplevel=top,
+        testcase=testcase,
+        seed=seed,
+        build_dir=build_dir,
+        test_dir=build_dir,
+        results_xml=str(build_dir / "results.xml"),
+        waves=waves,
+    )
+    count, failed = get_results(results)
+    if count == 0 or failed:
+        raise AssertionError(f"{name}: {failed} of {count} tests failed; repeat with VIA_SEED={seed}")
+
+
+# ---------------------------------------------------------------- simulation side
+
+
+def rng() -> random.Random:
+    """A generator seeded from the run's seed, the same in every rerun with VIA_SEED."""
+    return random.Random(cocotb.RANDOM_SEED)
+
+
+async def start(dut, cycles: int = 4, period_ns: int = 4) -> None:
+    """Starts the clock on `clk_i`, holds `rst_ni` low for `cycles` and returns just after its release."""
+    dut.rst_ni.value = 0
+    cocotb.start_soon(Clock(dut.clk_i, period_ns, unit="ns").start())
+    await ClockCycles(dut.clk_i, cycles)
+    dut.rst_ni.value = 1
+    await RisingEdge(dut.clk_i)
+
+
+def stalls(r: random.Random, p: float) -> Iterator[bool]:
+    """Endless True (stall) with probability `p`, in runs: bursts of stalls find more than single ones.
+
+    Fits cocotbext-axi: `sink.set_pause_generator(stalls(r, 0.3))`.
+    """
+    while True:
+        if p <= 0:
+            yield False
+            continue
+        stalled = r.random() < p
+        # Both kinds of run have the same mean length, so the share of stalled cycles stays p.
+        for _ in range(r.choice((1, 1, 1, 2, 3, 8))):
+            yield stalled
+
+
+def cycle() -> int:
+    """The number of the current clock cycle, for a 4 ns clock."""
+    return int(cocotb.utils.get_sim_time("ns")) // 4
+
+
+class AxiMem:
+    """An in-order AXI4 memory behind the signals `<prefix>_arvalid` ... of `dut`, exact to the cycle.
+
+    The first beat of a read comes `latency` cycles after its address was taken, the others and later bursts
+    follow without a gap, up to `outstanding` bursts at once; the same for B after the last W beat. `stall` is the
+    share of cycles in which each channel refuses. Addresses for which `fails(addr)` is true answer SLVERR. Only
+    what the shell sends: INCR, full-width beats. IDs are returned if the port has them. Every access is checked
+    against 4 KiB and WLAST; a wrong one fails the test.
+
+    `reads` and `writes` list (cycle, addr, beats) in the order of the addresses; `r_beats` and `w_beats` the
+    cycle of every data beat.
+    """
+
+    def __init__(
+        self,
+        dut,
+        prefix: str,
+        *,
+        latency: int = 1,
+        stall: float = 0.0,
+        outstanding: int = 256,
+        size: int = 1 << 20,
+        fails: Callable[[int], bool] = lambda addr: False,
+        r: random.Random | None = None,
+    ) -> None:
+        self._dut, self._prefix = dut, prefix
+        self.mem = bytearray(size)
+        self.latency, self.outstanding, self.fails = latency, outstanding, fails
+        r = r or rng()
+        self._stall = [stalls(random.Random(r.getrandbits(32)), stall) for _ in range(5)]
+        self.reads: list[tuple[int, int, int]] = []
+        self.writes: list[tuple[int, int, int]] = []
+        self.r_beats: list[int] = []
+        self.w_beats: list[int] = []
+        self._width = len(self._sig("rdata")) // 8
+        self._has_id = hasattr(dut, f"{prefix}_arid")
+        cocotb.start_soon(self._read())
+        cocotb.start_soon(self._write())
+
+    def _sig(self, name: str):
+        return getattr(self._dut, f"{self._prefix}_{name}")
+
+    def _accept(self, kind: str) -> tuple[int, int, int]:
+        addr = int(self._sig(f"{kind}addr").value)
+        beats = int(self._sig(f"{kind}len").value) + 1
+        ident = int(self._sig(f"{kind}id").value) if self._has_id else 0
+        width = self._width
+        assert addr % width == 0, f"{self._prefix}: misaligned {kind} {addr:#x}"
+        assert addr // 4096 == (addr + beats * width - 1) // 4096, (
+            f"{self._prefix}: {kind} {addr:#x}+{beats} crosses 4 KiB"
+        )
+        return addr, beats, ident
+
+    def _at(self, addr: int) -> int:
+        return addr % len(self.mem)
+
+    async def _read(self) -> None:
+        arvalid, arready, rvalid, rready = (self._sig(s) for s in ("arvalid", "arready", "rvalid", "rready"))
+        rdata, rresp, rlast = (self._sig(s) for s in ("rdata", "rresp", "rlast"))
+        queue: deque[tuple[int, int, int, int]] = deque()  # due cycle, address, beats left, id
+        arready.value, rvalid.value = 0, 0
+        ar_up = r_up = False
+        edge = RisingEdge(self._dut.clk_i)
+        now = 0
+        while True:
+            await edge
+            now += 1
+            if not int(self._dut.rst_ni.value):
+                continue
+            if ar_up and arvalid.value == 1:
+                addr, beats, ident = self._accept("ar")
+                self.reads.append((cycle(), addr, beats))
+                queue.append((now + self.latency, addr, beats, ident))
+            if r_up and rready.value == 1:
+                self.r_beats.append(cycle())
+                r_up = False
+            if not r_up:
+                if queue and queue[0][0] <= now + 1 and not next(self._stall[0]):
+                    due, addr, beats, ident = queue.popleft()
+                    at = self._at(addr)
+                    rdata.value = int.from_bytes(self.mem[at : at + self._width], "little")
+                    rresp.value = 2 if self.fails(addr) else 0
+                    rlast.value = beats == 1
+                    if self._has_id:
+                        self._sig("rid").value = ident
+                    if beats > 1:
+                        queue.appendleft((due, addr + self._width, beats - 1, ident))
+                    r_up = True
+                rvalid.value = r_up
+            ar_up = len(queue) < self.outstanding and not next(self._stall[1])
+            arready.value = ar_up
+
+    async def _write(self) -> None:
+        awvalid, awready, wvalid, wready = (self._sig(s) for s in ("awvalid", "awready", "wvalid", "wready"))
+        wdata, wstrb, wlast = (self._sig(s) for s in ("wdata", "wstrb", "wlast"))
+        bvalid, bready, bresp = (self._sig(s) for s in ("bvalid", "bready", "bresp"))
+        bursts: deque[list] = deque()  # address, beats left, id, failed
+        answers: deque[tuple[int, int, bool]] = deque()  # due cycle, id, failed
+        awready.value, wready.value, bvalid.value = 0, 0, 0
+        aw_up = w_up = b_up = False
+        edge = RisingEdge(self._dut.clk_i)
+        now = 0
+        while True:
+            await edge
+            now += 1
+            if not int(self._dut.rst_ni.value):
+                continue
+            if aw_up and awvalid.value == 1:
+                addr, beats, ident = self._accept("aw")
+                self.writes.append((cycle(), addr, beats))
+                bursts.append([addr, beats, ident, False])
+            if w_up and wvalid.value == 1:
+                assert bursts, f"{self._prefix}: W before AW"
+                self.w_beats.append(cycle())
+                burst = bursts[0]
+                self._store(burst[0], int(wdata.value), int(wstrb.value))
+                burst[3] |= self.fails(burst[0])
+                assert int(wlast.value) == (burst[1] == 1), (
+                    f"{self._prefix}: WLAST at {burst[0]:#x}, {burst[1]} left"
+                )
+                burst[0] += self._width
+                burst[1] -= 1
+                if burst[1] == 0:
+                    answers.append((now + self.latency, burst[2], burst[3]))
+                    bursts.popleft()
+            if b_up and bready.value == 1:
+                b_up = False
+            if not b_up:
+                if answers and answers[0][0] <= now + 1 and not next(self._stall[2]):
+                    _, ident, failed = answers.popleft()
+                    bresp.value = 2 if failed else 0
+                    if self._has_id:
+                        self._sig("bid").value = ident
+                    b_up = True
+                bvalid.value = b_up
+            aw_up = len(bursts) + len(answers) < self.outstanding and not next(self._stall[3])
+            awready.value = aw_up
+            # Data is taken only behind its address.
+            w_up = bool(bursts) and not next(self._stall[4])
+            wready.value = w_up
+
+    def _store(self, addr: int, data: int, strb: int) -> None:
+        at = self._at(addr)
+        raw = data.to_bytes(self._width, "little")
+        if self.fails(addr):
+            return
+        if strb == (1 << self._width) - 1:
+            self.mem[at : at + self._width] = raw
+            return
+        for i in range(self._width):
+            if strb >> i & 1:
+                self.mem[at + i] = raw[i]
