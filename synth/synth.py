@@ -48,7 +48,7 @@ def synthesise(top: str, defines: list[str]) -> dict:
     flags = " ".join(f"-D {d}" for d in defines)
     files = " ".join(str(p) for p in sources())
     for command in [
-        f"read_slang {flags} --top {top} {files}",
+        f"read_slang --keep-hierarchy {flags} --top {top} {files}",
         f"synth_xilinx -family xcup -top {top} -noiopad -noclkbuf",
         f"tee -q -o {stat} stat -json -tech xilinx",
     ]:
