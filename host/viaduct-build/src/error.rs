@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What can go wrong, each with what to do about it.
+
+use std::path::{Path, PathBuf};
+
+/// Result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The manifest is wrong.
+    #[error("{}{}: {key}: {problem}\n  remedy: {remedy}", file.display(), line.map(|l| format!(":{l}")).unwrap_or_default())]
+    Manifest {
+        /// The manifest.
+        file: PathBuf,
+        /// The line, counted from 1, if one is to blame.
+        line: Option<usize>,
+        /// The key, as a path (`register.key.width`).
+        key: String,
+        /// What is wrong with it.
+        problem: String,
+        /// What to write instead.
+        remedy: String,
+    },
+    /// A value given for a register does not fit it.
+    #[error("register {register}: {problem}\n  remedy: {remedy}")]
+    Value {
+        /// The register.
+        register: String,
+        /// What is wrong with the value.
+        problem: String,
+        /// What to give instead.
+        remedy: String,
+    },
+    /// There is no such app.
+    #[error("no app named {name:?} in {}\n  remedy: {remedy}", dir.display())]
+    NoApp {
+        /// The name asked for.
+        name: String,
+        /// The folder that was searched.
+        dir: PathBuf,
+        /// What to do.
+        remedy: String,
+    },
+    /// There is no project here.
+    #[error("{} is not in a Viaduct checkout\n  remedy: change to one, or name it with VIADUCT_ROOT", start.display())]
+    NoProject {
+        /// Where the search began.
+        start: PathBuf,
+    },
+    /// A name an app cannot have.
+    #[error("{name:?} cannot be the name of an app\n  remedy: {remedy}")]
+    Name {
+        /// The name.
+        name: String,
+        /// The rule.
+        remedy: &'static str,
+    },
+    /// Something is there already.
+    #[error("{} exists\n  remedy: choose another name, or remove it", path.display())]
+    Exists {
+        /// What is there.
+        path: PathBuf,
+    },
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// A tool this crate runs failed.
+    #[error("{what} failed\n{output}\n  remedy: {remedy}")]
+    Tool {
+        /// What was run.
+        what: String,
+        /// The end of what it printed.
+        output: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// An app image is not one, or not for this card.
+    #[error("{}: {problem}\n  remedy: {remedy}", file.display())]
+    Image {
+        /// The image.
+        file: PathBuf,
+        /// What is wrong.
+        problem: String,
+        /// What to do.
+        remedy: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> Error {
+        let path = path.as_ref().to_owned();
+        move |source| Error::Io { path, source }
+    }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From an app's manifest to what runs in a slot.
+//!
+//! An app is a folder `apps/<name>/` with `app.toml`, SystemVerilog in `rtl/` and a golden model. This crate reads the
+//! manifest ([`Manifest`]), generates the slot wrapper, the register file, accessors and a reference page
+//! ([`Project::generate`]), builds the image that a card loads ([`Project::build`]), starts new apps
+//! ([`Project::scaffold`]), and runs golden models ([`run_model`]).
+//!
+//! ```no_run
+//! let project = viaduct_build::Project::find(std::env::current_dir()?)?;
+//! let app = project.load("aes")?;
+//! let image = project.build(&app, &viaduct_build::Geometry::default())?;
+//! println!("{}", image.container.display());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![deny(missing_docs)]
+
+mod error;
+mod generate;
+mod image;
+mod manifest;
+mod model;
+mod project;
+mod scaffold;
+
+pub use error::{Error, Result};
+pub use generate::Generated;
+pub use image::{CONTAINER_LEN, Container, Geometry};
+pub use manifest::{Access, Format, Length, Manifest, Memory, Register, StreamIn, StreamOut};
+pub use model::{ModelOutput, run_model};
+pub use project::{Image, Project, Variant, nearest};

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Runs an app's golden model, in Python, over files: no limit on sizes.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::manifest::Manifest;
+use crate::project::{tail, venv_python};
+use crate::{Error, Result};
+
+/// Loads the model, gives it the inputs, writes what it returns. Reads its orders from the JSON file named first.
+const RUNNER: &str = include_str!("../templates/run_model.py");
+
+/// What the model returned: one file an output, kept until this is dropped.
+#[derive(Debug)]
+pub struct ModelOutput {
+    outputs: BTreeMap<String, PathBuf>,
+    _folder: TempDir,
+}
+
+impl ModelOutput {
+    /// The file with the output of that name.
+    pub fn file(&self, output: &str) -> Option<&Path> {
+        self.outputs.get(output).map(PathBuf::as_path)
+    }
+
+    /// Names of the outputs.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.outputs.keys().map(String::as_str)
+    }
+
+    /// The bytes of the output of that name.
+    pub fn bytes(&self, output: &str) -> Result<Vec<u8>> {
+        let path = self.outputs.get(output).map_or_else(PathBuf::new, Clone::clone);
+        std::fs::read(&path).map_err(Error::io(&path))
+    }
+}
+
+/// Runs `model(inputs, registers)` of the app's `model.py`. `root` is the project's folder; `inputs` names one file an
+/// input; `registers` holds little-endian words, as [`Manifest::register_values`] returns them.
+pub fn run_model(
+    root: &Path,
+    manifest: &Manifest,
+    inputs: &BTreeMap<String, PathBuf>,
+    registers: &BTreeMap<String, Vec<u32>>,
+) -> Result<ModelOutput> {
+    let Some(model) = &manifest.model else {
+        return Err(Error::Manifest {
+            file: manifest.dir.join("app.toml"),
+            line: None,
+            key: "model".to_owned(),
+            problem: format!("app {} has no golden model", manifest.name),
+            remedy: "add [model] python = \"model.py\"".to_owned(),
+        });
+    };
+    let model = manifest.dir.join(model);
+    let folder = tempfile::Builder::new()
+        .prefix("viaduct-model-")
+        .tempdir()
+        .map_err(Error::io(std::env::temp_dir()))?;
+    let orders = folder.path().join("orders.json");
+    let answer = folder.path().join("answer.json");
+    let registers: BTreeMap<_, _> = registers
+        .iter()
+        .map(|(name, words)| (name, words.iter().rev().map(|w| format!("{w:08x}")).collect::<String>()))
+        .collect();
+    let text = serde_json::json!({
+        "model": model, "inputs": inputs, "registers": registers, "folder": folder.path(), "answer": answer,
+    });
+    std::fs::write(&orders, text.to_string()).map_err(Error::io(&orders))?;
+    let done = Command::new(venv_python(root)?)
+        .args(["-c", RUNNER])
+        .arg(&orders)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(Error::io(&model))?;
+    if !done.status.success() {
+        return Err(Error::Tool {
+            what: format!("the golden model {}", model.display()),
+            output: tail(&done.stderr),
+            remedy: "def model(inputs: dict[str, bytes], registers: dict[str, int]) -> dict[str, bytes]"
+                .to_owned(),
+        });
+    }
+    let text = std::fs::read(&answer).map_err(Error::io(&answer))?;
+    let outputs = serde_json::from_slice(&text).map_err(|e| Error::Io { path: answer, source: e.into() })?;
+    Ok(ModelOutput { outputs, _folder: folder })
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The folder that holds the apps, and how one of them is built.
+
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::generate::{Generated, write_if_changed};
+use crate::{Container, Error, Geometry, Manifest, Result};
+
+/// How an object is compiled. Each variant has its own image folder, so none replaces another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Variant {
+    /// As fast as can be.
+    #[default]
+    Fast,
+    /// Records waves.
+    Trace,
+    /// Counts line and toggle coverage.
+    Coverage,
+}
+
+impl Variant {
+    /// The option of `tools/verilate.py`.
+    pub fn option(self) -> Option<&'static str> {
+        match self {
+            Variant::Fast => None,
+            Variant::Trace => Some("--trace"),
+            Variant::Coverage => Some("--coverage"),
+        }
+    }
+}
+
+/// An app, built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// What is loaded into a slot.
+    pub container: PathBuf,
+    /// The object the simulated card runs.
+    pub object: PathBuf,
+}
+
+/// A checkout: apps, tools, and what was built from them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    root: PathBuf,
+}
+
+impl Project {
+    /// The project that holds `start`: the nearest folder, going up, with `apps/` and `tools/verilate.py`.
+    pub fn find(start: impl AsRef<Path>) -> Result<Project> {
+        let start = start.as_ref();
+        let start = std::fs::canonicalize(start).map_err(Error::io(start))?;
+        start
+            .ancestors()
+            .find(|d| d.join("apps").is_dir() && d.join("tools/verilate.py").is_file())
+            .map(|d| Project { root: d.to_owned() })
+            .ok_or_else(|| Error::NoProject { start: start.clone() })
+    }
+
+    /// The project's folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where the images of a variant are: `<name>/<name>.via` and `<name>/<name>.so` below it.
+    pub fn images(&self, variant: Variant) -> PathBuf {
+        self.root.join("build").join(match variant {
+            Variant::Fast => "apps",
+            Variant::Trace => "apps-trace",
+            Variant::Coverage => "apps-coverage",
+        })
+    }
+
+    /// Names of the apps, sorted: folders in `apps/` with an `app.toml`.
+    pub fn apps(&self) -> Result<Vec<String>> {
+        let dir = self.root.join("apps");
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&dir).map_err(Error::io(&dir))? {
+            let entry = entry.map_err(Error::io(&dir))?;
+            if entry.path().join("app.toml").is_file() {
+                names.extend(entry.file_name().into_string());
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// Reads an app's manifest.
+    pub fn load(&self, name: &str) -> Result<Manifest> {
+        let names = self.apps()?;
+        if !names.iter().any(|n| n == name) {
+            let remedy = match nearest(name, names.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean {near}?"),
+                None if names.is_empty() => "start one with `viaduct new`".to_owned(),
+                None => format!("there are {}", names.join(", ")),
+            };
+            return Err(Error::NoApp { name: name.to_owned(), dir: self.root.join("apps"), remedy });
+        }
+        Manifest::load(self.root.join("apps").join(name))
+    }
+
+    /// Generates wrapper, register file, accessors and page into `build/apps/<name>/gen`. Files that would not change
+    /// are left alone.
+    pub fn generate(&self, app: &Manifest) -> Result<Generated> {
+        crate::generate::generate(app, &self.images(Variant::Fast).join(&app.name).join("gen"))
+    }
+
+    /// Builds an app's image for cards of that geometry; does nothing if nothing changed.
+    pub fn build(&self, app: &Manifest, geometry: &Geometry) -> Result<Image> {
+        self.build_variant(app, geometry, Variant::Fast, &mut |_| {})
+    }
+
+    /// As [`Project::build`], in a variant; `progress` is handed each line about what is being done.
+    pub fn build_variant(
+        &self,
+        app: &Manifest,
+        geometry: &Geometry,
+        variant: Variant,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Image> {
+        let generated = self.generate(app)?;
+        let folder = self.images(variant).join(&app.name);
+        std::fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+        let object = folder.join(format!("{}.so", app.name));
+        let mut command = Command::new(venv_python(&self.root)?);
+        command.arg("tools/verilate.py").arg("slot").current_dir(&self.root);
+        command.arg("--out").arg(&object).arg("--name").arg(&app.name);
+        for source in app.sources.iter().map(|s| app.dir.join(s)).chain(generated.verilog) {
+            command.arg("--source").arg(source);
+        }
+        command.arg("-y").arg(app.dir.join("rtl"));
+        let usual = Geometry::default();
+        if geometry.data_width != usual.data_width {
+            command.arg(format!("-DVIA_DATA_W={}", geometry.data_width));
+        }
+        if geometry.streams != usual.streams {
+            command.arg(format!("-DVIA_NUM_STREAMS={}", geometry.streams));
+        }
+        command.args(variant.option());
+        run(command, &format!("building app {}", app.name), progress)?;
+        let container = folder.join(format!("{}.via", app.name));
+        write_if_changed(&container, &Container::of(&app.name, geometry, &object)?.encode())?;
+        Ok(Image { container, object })
+    }
+
+    /// Builds the simulated card's shell in a variant; does nothing if nothing changed. Returns the shared object.
+    pub fn build_card(&self, variant: Variant, progress: &mut dyn FnMut(&str)) -> Result<PathBuf> {
+        let mut command = Command::new(venv_python(&self.root)?);
+        command.arg("tools/verilate.py").arg("card").current_dir(&self.root).args(variant.option());
+        run(command, "building the simulated card", progress)?;
+        Ok(self.card_object(variant))
+    }
+
+    /// Where the simulated card's shared object of a variant is.
+    pub fn card_object(&self, variant: Variant) -> PathBuf {
+        let folder = match variant {
+            Variant::Fast => "card",
+            Variant::Trace => "card-trace",
+            Variant::Coverage => "card-coverage",
+        };
+        self.root.join("build").join(folder).join("libviaduct_card.so")
+    }
+}
+
+/// Runs a tool, hands its standard output over line by line, and keeps what it says of errors.
+fn run(mut command: Command, what: &str, progress: &mut dyn FnMut(&str)) -> Result<()> {
+    let io = || Error::io(what);
+    let mut messages = tempfile::tempfile().map_err(Error::io(std::env::temp_dir()))?;
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    command.stderr(messages.try_clone().map_err(io())?);
+    let mut child = command.spawn().map_err(io())?;
+    if let Some(out) = child.stdout.take() {
+        for line in BufReader::new(out).split(b'\n').map_while(std::io::Result::ok) {
+            progress(&String::from_utf8_lossy(&line));
+        }
+    }
+    if child.wait().map_err(io())?.success() {
+        return Ok(());
+    }
+    let mut output = Vec::new();
+    messages.seek(SeekFrom::Start(0)).and_then(|_| messages.read_to_end(&mut output)).map_err(io())?;
+    Err(Error::Tool {
+        what: what.to_owned(),
+        output: first_errors(&output),
+        remedy: "correct the first error above and run the same command again".to_owned(),
+    })
+}
+
+/// The project's Python, with the pinned tools.
+pub(crate) fn venv_python(root: &Path) -> Result<PathBuf> {
+    let python = root.join(".venv/bin/python");
+    if python.is_file() {
+        return Ok(python);
+    }
+    Err(Error::Tool {
+        what: format!("looking for {}", python.display()),
+        output: "the pinned tools are not installed".to_owned(),
+        remedy: "run `make setup`".to_owned(),
+    })
+}
+
+/// From Verilator's first error on, if there is one; its warnings come before and would hide it.
+fn first_errors(output: &[u8]) -> String {
+    const LINES: usize = 40;
+    let text = String::from_utf8_lossy(output);
+    match text.find("%Error") {
+        Some(at) => text[at..].trim_end().lines().take(LINES).collect::<Vec<_>>().join("\n"),
+        None => tail(output),
+    }
+}
+
+/// The last lines of what a tool printed.
+pub(crate) fn tail(output: &[u8]) -> String {
+    const LINES: usize = 40;
+    let text = String::from_utf8_lossy(output);
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    let skipped = lines.len().saturating_sub(LINES);
+    let mut out = lines[skipped..].join("\n");
+    if skipped > 0 {
+        out.insert_str(0, &format!("… {skipped} lines before\n"));
+    }
+    out
+}
+
+/// The candidate most like `word`, if one is so alike that it was likely meant.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let most = word.chars().count().div_ceil(3).max(1);
+    let near = candidates.into_iter().map(|c| (distance(word, c), c)).min();
+    near.filter(|(d, _)| *d <= most).map(|(_, c)| c)
+}
+
+/// Insertions, deletions and replacements that turn one word into the other.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, cb) in b.iter().enumerate() {
+            let replace = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = replace.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_words_are_suggested() {
+        let apps = ["aes", "pass", "sha256", "square"];
+        assert_eq!(nearest("sha265", apps), Some("sha256"));
+        assert_eq!(nearest("squares", apps), Some("square"));
+        assert_eq!(nearest("zzz", apps), None);
+        assert_eq!(nearest("aes", []), None);
+    }
+
+    #[test]
+    fn tails_say_what_they_leave_out() {
+        let long: String = (0..100).map(|i| format!("{i}\n")).collect();
+        let t = tail(long.as_bytes());
+        assert!(t.starts_with("… 60 lines before\n60\n") && t.ends_with("99"), "{t}");
+    }
+}

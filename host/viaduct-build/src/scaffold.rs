@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A new app that builds and passes its test before a line of it is changed.
+
+use std::path::PathBuf;
+
+use minijinja::context;
+
+use crate::generate::render;
+use crate::manifest::{NAME_RULE, is_free_name};
+use crate::{Error, Project, Result};
+
+/// Template, its text, and where it goes (`{name}` is the app's).
+const FILES: [(&str, &str, &str); 4] = [
+    ("app.toml", include_str!("../templates/app/app.toml"), "app.toml"),
+    ("app.sv", include_str!("../templates/app/app.sv"), "rtl/{name}_app.sv"),
+    ("model.py", include_str!("../templates/app/model.py"), "model.py"),
+    ("test_app.py", include_str!("../templates/app/test_app.py"), "test_{name}.py"),
+];
+
+impl Project {
+    /// Starts an app of that name and returns its files. An existing folder is never touched.
+    pub fn scaffold(&self, name: &str) -> Result<Vec<PathBuf>> {
+        let dir = self.root().join("apps").join(name);
+        if !is_free_name(name) {
+            return Err(Error::Name { name: name.to_owned(), remedy: NAME_RULE });
+        }
+        if dir.symlink_metadata().is_ok() {
+            return Err(Error::Exists { path: dir });
+        }
+        // Made beside and renamed, so that a full disk leaves no half of an app.
+        let apps = self.root().join("apps");
+        let draft = tempfile::Builder::new().prefix(".new-").tempdir_in(&apps).map_err(Error::io(&apps))?;
+        let mut written = Vec::new();
+        for (template, text, path) in FILES {
+            let path = path.replace("{name}", name);
+            let file = draft.path().join(&path);
+            if let Some(folder) = file.parent() {
+                std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
+            }
+            std::fs::write(&file, render(template, text, context! { name => name }))
+                .map_err(Error::io(&file))?;
+            written.push(dir.join(path));
+        }
+        let draft = draft.keep();
+        std::fs::rename(&draft, &dir).map_err(Error::io(&dir))?;
+        Ok(written)
+    }
+}

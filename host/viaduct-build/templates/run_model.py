@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs an app's golden model: orders and answer are JSON files, data are files."""
+
+import importlib.util
+import json
+import pathlib
+import sys
+
+orders = json.loads(pathlib.Path(sys.argv[1]).read_text())
+path = pathlib.Path(orders["model"])
+sys.path.insert(0, str(path.parent))
+sys.dont_write_bytecode = True
+spec = importlib.util.spec_from_file_location("viaduct_golden_model", path)
+assert spec and spec.loader
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+if not callable(getattr(module, "model", None)):
+    sys.exit(f"{path} does not define the function model")
+inputs = {name: pathlib.Path(file).read_bytes() for name, file in orders["inputs"].items()}
+outputs = module.model(inputs, {name: int(value, 16) for name, value in orders["registers"].items()})
+if not isinstance(outputs, dict):
+    sys.exit(f"model() returned {type(outputs).__name__}, not a dict")
+answer = {}
+for index, (name, value) in enumerate(outputs.items()):
+    if not isinstance(name, str) or not isinstance(value, bytes | bytearray | memoryview):
+        sys.exit(f"model() returned {type(value).__name__} for {name!r}, not bytes")
+    file = pathlib.Path(orders["folder"]) / f"out{index}"
+    file.write_bytes(value)
+    answer[name] = str(file)
+pathlib.Path(orders["answer"]).write_text(json.dumps(answer))
