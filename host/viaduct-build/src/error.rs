@@ -11,7 +11,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// The manifest is wrong.
-    #[error("{}{}: {key}: {problem}\n  remedy: {remedy}", file.display(), line.map(|l| format!(":{l}")).unwrap_or_default())]
+    #[error("{}{}: {key}: {problem}; {remedy}", shown(file), line.map(|l| format!(":{l}")).unwrap_or_default())]
     Manifest {
         /// The manifest.
         file: PathBuf,
@@ -25,7 +25,7 @@ pub enum Error {
         remedy: String,
     },
     /// A value given for a register does not fit it.
-    #[error("register {register}: {problem}\n  remedy: {remedy}")]
+    #[error("register {register}: {problem}; {remedy}")]
     Value {
         /// The register.
         register: String,
@@ -35,23 +35,21 @@ pub enum Error {
         remedy: String,
     },
     /// There is no such app.
-    #[error("no app named {name:?} in {}\n  remedy: {remedy}", dir.display())]
+    #[error("no app named {name:?}; {remedy}")]
     NoApp {
         /// The name asked for.
         name: String,
-        /// The folder that was searched.
-        dir: PathBuf,
         /// What to do.
         remedy: String,
     },
     /// There is no project here.
-    #[error("{} is not in a Viaduct checkout\n  remedy: change to one, or name it with VIADUCT_ROOT", start.display())]
+    #[error("{} is not in a Viaduct checkout; change to one, or name it with VIADUCT_ROOT", shown(start))]
     NoProject {
         /// Where the search began.
         start: PathBuf,
     },
     /// A name an app cannot have.
-    #[error("{name:?} cannot be the name of an app\n  remedy: {remedy}")]
+    #[error("{name:?} cannot be the name of an app; {remedy}")]
     Name {
         /// The name.
         name: String,
@@ -59,13 +57,13 @@ pub enum Error {
         remedy: &'static str,
     },
     /// Something is there already.
-    #[error("{} exists\n  remedy: choose another name, or remove it", path.display())]
+    #[error("{} exists; choose another name, or remove it", shown(path))]
     Exists {
         /// What is there.
         path: PathBuf,
     },
     /// A file could not be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", shown(path))]
     Io {
         /// The file.
         path: PathBuf,
@@ -73,7 +71,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A tool this crate runs failed.
-    #[error("{what} failed\n{output}\n  remedy: {remedy}")]
+    #[error("{what} failed:\n{output}\n{remedy}")]
     Tool {
         /// What was run.
         what: String,
@@ -83,7 +81,7 @@ pub enum Error {
         remedy: String,
     },
     /// An app image is not one, or not for this card.
-    #[error("{}: {problem}\n  remedy: {remedy}", file.display())]
+    #[error("{}: {problem}; {remedy}", shown(file))]
     Image {
         /// The image.
         file: PathBuf,
@@ -92,6 +90,12 @@ pub enum Error {
         /// What to do.
         remedy: String,
     },
+}
+
+/// A path as a user wrote it: relative to the current folder if it is below it.
+fn shown(path: &Path) -> std::path::Display<'_> {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(here).unwrap_or(path).display()
 }
 
 impl Error {

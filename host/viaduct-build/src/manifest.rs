@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::project::nearest;
 use crate::{Error, Result};
 
 /// Bytes of a slot's register window.
@@ -284,16 +285,27 @@ impl Manifest {
     ) -> Result<BTreeMap<String, Vec<u32>>> {
         let mut values = BTreeMap::new();
         for (name, text) in set {
-            let register =
-                self.register(name).filter(|r| r.access == Access::Rw).ok_or_else(|| Error::Value {
-                    register: name.to_owned(),
-                    problem: format!("app {} has no such writable register", self.name),
-                    remedy: match self.settable() {
-                        s if s.is_empty() => "it has none to set".to_owned(),
-                        s => format!("its registers are {}", s.join(", ")),
-                    },
-                })?;
-            values.insert(name.to_owned(), register.parse(text)?);
+            let wrong =
+                |problem: String, remedy: String| Error::Value { register: name.to_owned(), problem, remedy };
+            let settable = self.settable();
+            let known = match settable.as_slice() {
+                [] => "it has none to set".to_owned(),
+                s => format!("its registers are {}", s.join(", ")),
+            };
+            let register = match self.register(name) {
+                Some(r) if r.access == Access::Rw => r,
+                Some(_) => {
+                    return Err(wrong(format!("app {} has it, but it can not be set", self.name), known));
+                }
+                None => {
+                    let remedy =
+                        nearest(name, settable).map_or(known, |near| format!("did you mean {near}?"));
+                    return Err(wrong(format!("app {} has no such register", self.name), remedy));
+                }
+            };
+            if values.insert(name.to_owned(), register.parse(text)?).is_some() {
+                return Err(wrong("given twice".to_owned(), "give each register once".to_owned()));
+            }
         }
         for r in self.registers.iter().filter(|r| r.access == Access::Rw) {
             if r.required && !values.contains_key(&r.name) {
@@ -451,7 +463,7 @@ fn is_inside(p: &Path) -> bool {
     p.components().all(|c| matches!(c, std::path::Component::Normal(_)))
 }
 
-pub(crate) const NAME_RULE: &str = "up to 31 lower-case letters, digits and underscores, a letter first, not starting with via_; not self, none, true or false";
+pub(crate) const NAME_RULE: &str = "use up to 31 lower-case letters, digits and underscores, a letter first, not starting with via_, and not self, none, true or false";
 
 impl Check<'_> {
     fn wrong(&self, key: &str, problem: impl Into<String>, remedy: impl Into<String>) -> Error {
@@ -476,7 +488,11 @@ impl Check<'_> {
         if text.chars().count() <= 200 && !text.chars().any(char::is_control) && !text.contains("*/") {
             return Ok(());
         }
-        Err(self.wrong(key, "not one plain line", "at most 200 characters, no control characters, no \"*/\""))
+        Err(self.wrong(
+            key,
+            "not one plain line",
+            "use at most 200 characters, no control characters, no \"*/\"",
+        ))
     }
 
     fn manifest(&self, dir: &Path, raw: Raw) -> Result<Manifest> {
@@ -492,7 +508,7 @@ impl Check<'_> {
             return Err(self.wrong(
                 "app.version",
                 format!("{:?} is not a version", app.version),
-                "three numbers, such as \"0.1.0\"",
+                "use three numbers, such as \"0.1.0\"",
             ));
         }
         for w in &app.data_width {
@@ -500,7 +516,7 @@ impl Check<'_> {
                 return Err(self.wrong(
                     "app.data_width",
                     format!("no card is {w} bits wide"),
-                    "64, 128, 256 or 512",
+                    "use 64, 128, 256 or 512",
                 ));
             }
         }
@@ -509,7 +525,7 @@ impl Check<'_> {
                 return Err(self.wrong(
                     "app.sources",
                     format!("{} is not in the app's folder", s.display()),
-                    "a path below the folder, without ..",
+                    "use a path below the folder, without ..",
                 ));
             }
         }
@@ -518,18 +534,22 @@ impl Check<'_> {
                 return Err(self.wrong(
                     "model.python",
                     "not in the app's folder",
-                    "a path below the folder, without ..",
+                    "use a path below the folder, without ..",
                 ));
             }
             m => m.map(|m| m.python),
         };
         for (key, n) in [("stream_in", raw.stream_in.len()), ("stream_out", raw.stream_out.len())] {
             if n > MAX_STREAMS {
-                return Err(self.wrong(key, format!("{n} streams"), format!("at most {MAX_STREAMS}")));
+                return Err(self.wrong(key, format!("{n} streams"), format!("use at most {MAX_STREAMS}")));
             }
         }
         if raw.memory.len() > 1 {
-            return Err(self.wrong("memory", format!("{} memory ports", raw.memory.len()), "at most one"));
+            return Err(self.wrong(
+                "memory",
+                format!("{} memory ports", raw.memory.len()),
+                "use at most one",
+            ));
         }
         let stream_in = raw.stream_in.into_iter().map(|s| self.stream_in(s)).collect::<Result<Vec<_>>>()?;
         let stream_out =
@@ -579,7 +599,7 @@ impl Check<'_> {
         let key = format!("stream_in.{}", s.name);
         self.name(&key, &s.name)?;
         if !(1..=256).contains(&s.lanes) {
-            return Err(self.wrong(&format!("{key}.lanes"), format!("{} lanes", s.lanes), "1 to 256"));
+            return Err(self.wrong(&format!("{key}.lanes"), format!("{} lanes", s.lanes), "use 1 to 256"));
         }
         Ok(StreamIn { name: s.name, lanes: s.lanes })
     }
@@ -596,7 +616,7 @@ impl Check<'_> {
                     return Err(self.wrong(
                         &format!("{key}.length"),
                         format!("{text:?} is not a length"),
-                        "\"same\", \"any\" or \"message:BYTES\"",
+                        "use \"same\", \"any\" or \"message:BYTES\"",
                     ));
                 }
             },
@@ -616,7 +636,11 @@ impl Check<'_> {
             }
             let most = if r.access == Access::Pulse { 32 } else { MAX_WIDTH };
             if r.width == 0 || r.width > most {
-                return Err(self.wrong(&key("width"), format!("{} bits", r.width), format!("1 to {most}")));
+                return Err(self.wrong(
+                    &key("width"),
+                    format!("{} bits", r.width),
+                    format!("use 1 to {most}"),
+                ));
             }
             if r.format == Format::Bytes && r.width % 8 != 0 {
                 return Err(self.wrong(
@@ -642,7 +666,7 @@ impl Check<'_> {
                 Some(RawReset::Text(t)) => t.clone(),
             };
             let reset = parse_value(&reset, r.width, Format::Number).map_err(|problem| {
-                self.wrong(&key("reset"), problem, format!("a number of at most {} bits", r.width))
+                self.wrong(&key("reset"), problem, format!("use a number of at most {} bits", r.width))
             })?;
             let register = Register {
                 name: r.name.clone(),
@@ -692,19 +716,180 @@ impl Check<'_> {
                     return Err(self.wrong(
                         &key,
                         format!("register {name:?} has the wrong access"),
-                        format!("access = {:?}", format!("{access:?}").to_lowercase()),
+                        format!("use access = {:?}", format!("{access:?}").to_lowercase()),
                     ));
                 }
                 Some(r) if r.width < least => {
                     return Err(self.wrong(
                         &key,
                         format!("register {name:?} has {} bits", r.width),
-                        format!("at least {least}"),
+                        format!("use at least {least}"),
                     ));
                 }
                 Some(_) => {}
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const GOOD: &str = r#"[app]
+name = "aes"
+version = "0.1.0"
+summary = "AES"
+top = "aes_app"
+sources = ["rtl/aes_pkg.sv"]
+data_width = [512]
+
+[[stream_in]]
+name = "in"
+
+[[stream_out]]
+name = "out"
+length = "same"
+
+[[register]]
+name = "key"
+width = 256
+access = "rw"
+format = "bytes"
+required = true
+
+[[register]]
+name = "rounds"
+width = 4
+access = "ro"
+
+[[register]]
+name = "mode"
+width = 2
+access = "rw"
+reset = 3
+
+[model]
+python = "model.py"
+"#;
+
+    fn parse(text: &str) -> Result<Manifest> {
+        Manifest::parse("apps/aes", text)
+    }
+
+    #[test]
+    fn a_good_one_is_read() {
+        let m = parse(GOOD).unwrap();
+        assert_eq!(
+            (m.name.as_str(), m.top.as_str(), m.data_width.as_slice()),
+            ("aes", "aes_app", &[512][..])
+        );
+        let offsets: Vec<_> = m.registers.iter().map(|r| (r.name.as_str(), r.offset, r.words())).collect();
+        assert_eq!(offsets, [("key", 0, 8), ("rounds", 32, 1), ("mode", 36, 1)]);
+        assert_eq!(m.stream_out[0].length, Length::Same);
+        let key = "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4";
+        let values = m.register_values([("key", key)]).unwrap();
+        assert_eq!(values["key"][0].to_le_bytes(), [0x60, 0x3d, 0xeb, 0x10]);
+        assert_eq!(values["mode"], [3]);
+        assert!(!values.contains_key("rounds"));
+    }
+
+    /// Each change of the good manifest is refused, at the line that was changed, in words that name the matter.
+    #[test]
+    fn errors_name_the_line_and_the_matter() {
+        for (from, to, line, words) in [
+            ("name = \"aes\"", "name = \"AES\"", 2, "cannot be a name"),
+            ("version = \"0.1.0\"", "version = \"1\"", 3, "not a version"),
+            ("version = \"0.1.0\"", "versoin = \"1\"", 3, "unknown field `versoin`"),
+            ("summary = \"AES\"", "summary = \"\"", 4, "empty"),
+            ("summary = \"AES\"", "summary = \"a\\nb\"", 4, "one plain line"),
+            ("[\"rtl/aes_pkg.sv\"]", "[\"../x.sv\"]", 6, "not in the app's folder"),
+            ("[512]", "[500]", 7, "no card is 500 bits wide"),
+            ("[512]", "[512", 9, "array"),
+            ("length = \"same\"", "length = \"long\"", 14, "not a length"),
+            ("width = 256", "width = 0", 18, "0 bits"),
+            ("width = 256", "width = 1025", 18, "use 1 to 1024"),
+            ("width = 256", "width = 250", 20, "not a number of bytes"),
+            ("width = 256", "width = -1", 18, "invalid value"),
+            ("access = \"ro\"", "access = \"wo\"", 26, "unknown variant `wo`"),
+            ("reset = 3", "reset = 4", 32, "does not fit 2 bits"),
+            ("reset = 3", "reset = \"x\"", 32, "not a number"),
+            ("name = \"mode\"", "name = \"key\"", 16, "two registers"),
+            ("name = \"mode\"", "name = \"in\"", 0, "two things give the app a port in_i"),
+            ("python = \"model.py\"", "python = \"/etc/x.py\"", 35, "not in the app's folder"),
+        ] {
+            assert!(GOOD.contains(from), "{from}");
+            let error = parse(&GOOD.replacen(from, to, 1)).unwrap_err().to_string();
+            let place = if line == 0 { "app.toml: ".to_owned() } else { format!("app.toml:{line}: ") };
+            assert!(error.contains(&place) && error.contains(words), "{to}: {error}");
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+    }
+
+    #[test]
+    fn values_are_checked() {
+        let m = parse(GOOD).unwrap();
+        let key = "00".repeat(32);
+        for (set, words) in [
+            (vec![], "register key: must be given"),
+            (vec![("key", "00")], "1 bytes given, it holds 32"),
+            (vec![("key", "zz")], "not hexadecimal"),
+            (vec![("kye", &key)], "did you mean key?"),
+            (vec![("rounds", "1")], "can not be set"),
+            (vec![("key", &key), ("mode", "4")], "does not fit 2 bits"),
+            (vec![("key", &key), ("mode", "")], "not a number"),
+            (vec![("key", &key), ("mode", "-1")], "not a number"),
+            (vec![("key", &key), ("mode", "0x")], "not a number"),
+            (vec![("key", &key), ("mode", "1"), ("mode", "1")], "given twice"),
+        ] {
+            let error = m.register_values(set).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_hundred_kinds_of_registers_fit_or_do_not() {
+        let register = |i: usize| format!("[[register]]\nname='r{i}'\nwidth=1024\naccess='rw'\n");
+        let with = |n: usize| format!("{GOOD}{}", (0..n).map(register).collect::<String>());
+        assert!(parse(&with(31)).is_ok());
+        assert!(parse(&with(32)).unwrap_err().to_string().contains("more than 4096 bytes"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken_or_refused(text in ".{0,300}") {
+            let _ = parse(&text);
+        }
+
+        /// Whatever is done to a good manifest, it is taken or refused, and errors blame a line that exists.
+        #[test]
+        fn any_damage_is_taken_or_refused(at in 0..GOOD.len(), cut in 0usize..20, put in "[a-z\"\\[\\]=\n0-9.#']{0,8}") {
+            let text = format!("{}{put}{}", &GOOD[..at], &GOOD[(at + cut).min(GOOD.len())..]);
+            match parse(&text) {
+                Ok(m) => prop_assert!(m.registers.iter().all(|r| r.offset + r.words() * 4 <= WINDOW)),
+                Err(Error::Manifest { line: Some(line), .. }) => prop_assert!(line >= 1 && line <= text.lines().count() + 1),
+                Err(e) => prop_assert!(!e.to_string().is_empty()),
+            }
+        }
+
+        #[test]
+        fn numbers_round_trip(words in prop::collection::vec(any::<u32>(), 1..=4)) {
+            let width = words.len() as u32 * 32;
+            let hex: String = words.iter().rev().map(|w| format!("{w:08x}")).collect();
+            prop_assert_eq!(parse_value(&format!("0x{hex}"), width, Format::Number), Ok(words.clone()));
+            let value = u128::from_str_radix(&hex, 16).unwrap();
+            prop_assert_eq!(parse_value(&value.to_string(), width, Format::Number), Ok(words));
+        }
+
+        #[test]
+        fn any_value_is_taken_or_refused(text in ".{0,40}", width in 1u32..=1024, bytes in any::<bool>()) {
+            let format = if bytes { Format::Bytes } else { Format::Number };
+            if let Ok(words) = parse_value(&text, width, format) {
+                prop_assert_eq!(words.len() as u32, width.div_ceil(32));
+                prop_assert!(width % 32 == 0 || words[words.len() - 1] >> (width % 32) == 0);
+            }
+        }
     }
 }

@@ -95,7 +95,7 @@ impl Project {
                 None if names.is_empty() => "start one with `viaduct new`".to_owned(),
                 None => format!("there are {}", names.join(", ")),
             };
-            return Err(Error::NoApp { name: name.to_owned(), dir: self.root.join("apps"), remedy });
+            return Err(Error::NoApp { name: name.to_owned(), remedy });
         }
         Manifest::load(self.root.join("apps").join(name))
     }
@@ -230,19 +230,24 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     near.filter(|(d, _)| *d <= most).map(|(_, c)| c)
 }
 
-/// Insertions, deletions and replacements that turn one word into the other.
+/// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
 fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, cb) in b.iter().enumerate() {
-            let replace = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = replace.min(diagonal + 1).min(row[j] + 1);
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    // rows[i][j]: from the first i letters of a to the first j of b.
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = replace.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
         }
+        rows.push(row);
     }
-    row[b.len()]
+    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]

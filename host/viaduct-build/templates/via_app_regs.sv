@@ -11,14 +11,10 @@ module via_app_regs (
   input  logic        rst_ni,
   input  logic        reg_valid_i,
   input  logic        reg_write_i,
+  /* verilator lint_off UNUSEDSIGNAL */  // which bits are used depends on the registers
   input  logic [11:0] reg_addr_i,
-{% if not registers %}
-  /* verilator lint_off UNUSEDSIGNAL */  // nothing to write
-{% endif %}
   input  logic [31:0] reg_wdata_i,
-{% if not registers %}
   /* verilator lint_on UNUSEDSIGNAL */
-{% endif %}
 {% for r in registers %}
   // {{ r.doc }}
 {% if r.access == "ro" %}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Golden models: what goes in and out, and what a user sees of a broken one.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use viaduct_build::{Manifest, run_model};
+
+fn run(body: &str, input: &[u8]) -> viaduct_build::Result<Vec<u8>> {
+    let root: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let temp = tempfile::tempdir().unwrap();
+    std::fs::write(temp.path().join("model.py"), body).unwrap();
+    std::fs::write(temp.path().join("data"), input).unwrap();
+    let toml = "[app]\nname='t'\nversion='0.1.0'\nsummary='t'\ntop='t'\n[model]\npython='model.py'\n\
+                [[stream_in]]\nname='in'\n[[register]]\nname='key'\nwidth=72\naccess='rw'\nreset='0x010203040506070809'\n";
+    let app = Manifest::parse(temp.path(), toml).unwrap();
+    let inputs = BTreeMap::from([("in".to_owned(), temp.path().join("data"))]);
+    let registers = app.register_values([]).unwrap();
+    run_model(&root, &app, &inputs, &registers)?.bytes("out")
+}
+
+#[test]
+fn bytes_and_registers_arrive() {
+    let out =
+        run("def model(i, r):\n    return {'out': i['in'][::-1] + r['key'].to_bytes(9, 'big')}\n", b"abc");
+    assert_eq!(out.unwrap(), b"cba\x01\x02\x03\x04\x05\x06\x07\x08\x09");
+    let big = vec![7; 3_000_000];
+    assert_eq!(run("def model(i, r):\n    return {'out': i['in']}\n", &big).unwrap(), big);
+}
+
+#[test]
+fn a_broken_model_is_shown() {
+    for (body, expected) in [
+        ("def model(i, r):\n    return {'out': i['nope']}\n", "KeyError: 'nope'"),
+        ("def model(i, r):\n    return 5\n", "returned int, not a dict"),
+        ("def model(i, r):\n    return {'out': 'text'}\n", "returned str for 'out', not bytes"),
+        ("x = 1\n", "does not define the function model"),
+        ("def model(:\n", "SyntaxError"),
+    ] {
+        let error = run(body, b"").unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
