@@ -22,37 +22,37 @@ module via_mmu
   parameter int unsigned HugeWays = 4,
   parameter int unsigned HugeSets = 256
 ) (
-  input  logic        clk_i,
-  input  logic        rst_ni,
-  input  axi_ax_t     v_ar_i,
-  input  logic        v_ar_valid_i,
-  output logic        v_ar_ready_o,
-  input  axi_ax_t     v_aw_i,
-  input  logic        v_aw_valid_i,
-  output logic        v_aw_ready_o,
-  output axi_ax_t     p_ar_o,
-  output logic        p_ar_valid_o,
-  input  logic        p_ar_ready_i,
-  output axi_ax_t     p_aw_o,
-  output logic        p_aw_valid_o,
-  input  logic        p_aw_ready_i,
-  input  logic        rd_done_i,
-  input  logic        wr_done_i,
-  input  cmd_t        cmd_i,
-  input  logic        cmd_valid_i,
-  output logic        cmd_ready_o,
-  output cpl_t        cpl_o,
-  output logic        cpl_valid_o,
-  input  logic        cpl_ready_i,
-  output evt_t        evt_o,
-  output logic        evt_valid_o,
-  input  logic        evt_ready_i,
-  input  logic        abort_i,
-  output logic [31:0] n_rd_o,
-  output logic [31:0] n_wr_o,
-  output logic [31:0] n_rd_miss_o,
-  output logic [31:0] n_wr_miss_o,
-  output logic        idle_o
+  input  logic           clk_i,
+  input  logic           rst_ni,
+  input  axi_ax_t        v_ar_i,
+  input  logic           v_ar_valid_i,
+  output logic           v_ar_ready_o,
+  input  axi_ax_t        v_aw_i,
+  input  logic           v_aw_valid_i,
+  output logic           v_aw_ready_o,
+  output axi_ax_t        p_ar_o,
+  output logic           p_ar_valid_o,
+  input  logic           p_ar_ready_i,
+  output axi_ax_t        p_aw_o,
+  output logic           p_aw_valid_o,
+  input  logic           p_aw_ready_i,
+  input  logic           rd_done_i,
+  input  logic           wr_done_i,
+  input  cmd_t           cmd_i,
+  input  logic           cmd_valid_i,
+  output logic           cmd_ready_o,
+  output cpl_t           cpl_o,
+  output logic           cpl_valid_o,
+  input  logic           cpl_ready_i,
+  output evt_t           evt_o,
+  output logic           evt_valid_o,
+  input  logic           evt_ready_i,
+  input  logic           abort_i,
+  output logic    [31:0] n_rd_o,
+  output logic    [31:0] n_wr_o,
+  output logic    [31:0] n_rd_miss_o,
+  output logic    [31:0] n_wr_miss_o,
+  output logic           idle_o
 );
 
   localparam int unsigned PWayW = (PageWays > 1) ? $clog2(PageWays) : 1;
@@ -63,11 +63,11 @@ module via_mmu
 
   // ---------------------------------------------------------------- control of both TLBs
   typedef enum logic [2:0] {
-    Sweep,   // after reset
+    Sweep,  // after reset
     Idle,
-    Hold,    // wait until both pipelines stand still, read the set
-    Look,    // the set is read: decide
-    Post     // hand over the completion
+    Hold,   // wait until both pipelines stand still, read the set
+    Look,   // the set is read: decide
+    Post    // hand over the completion
   } state_e;
   state_e state_q;
   logic [SweepW-1:0] sweep_q;
@@ -114,45 +114,45 @@ module via_mmu
     ) u_tlb (
       .clk_i,
       .rst_ni,
-      .v_i           (v[d]),
-      .v_valid_i     (v_valid[d]),
-      .v_ready_o     (v_ready[d]),
-      .p_o           (p[d]),
-      .p_valid_o     (p_valid[d]),
-      .p_ready_i     (p_ready[d]),
-      .evt_o         (evt[d]),
-      .evt_valid_o   (evt_valid[d]),
-      .evt_ready_i   (evt_ready[d]),
+      .v_i          (v[d]),
+      .v_valid_i    (v_valid[d]),
+      .v_ready_o    (v_ready[d]),
+      .p_o          (p[d]),
+      .p_valid_o    (p_valid[d]),
+      .p_ready_i    (p_ready[d]),
+      .evt_o        (evt[d]),
+      .evt_valid_o  (evt_valid[d]),
+      .evt_ready_i  (evt_ready[d]),
       .abort_i,
-      .miss_o        (miss[d]),
-      .hold_i        (hold),
-      .held_o        (held[d]),
-      .op_re_i       (op_re),
-      .op_va_i       (op_va),
-      .op_hit_o      (op_hit[d]),
-      .page_way_o    (page_way[d]),
-      .huge_way_o    (huge_way[d]),
-      .page_valid_o  (page_valid[d]),
-      .page_ever_o    (page_ever[d]),
-      .page_recent_o  (page_recent[d]),
-      .page_va_o     (page_va[d]),
-      .huge_valid_o  (huge_valid[d]),
-      .huge_ever_o    (huge_ever[d]),
-      .huge_recent_o  (huge_recent[d]),
-      .huge_va_o     (huge_va[d]),
-      .op_we_i       (op_we),
-      .op_sweep_i    (op_sweep),
-      .op_touch_i    (op_touch),
-      .op_ever_i     (op_ever[d]),
-      .op_huge_i     (op_huge),
-      .op_page_way_i (op_pway),
-      .op_huge_way_i (op_hway),
-      .op_wvalid_i   (op_wvalid),
-      .op_wpte_i     (pte_t'(cmd_q.addr1)),
-      .deny_i        (deny),
-      .deny_huge_i   (cmd_q.flags[FlagHuge]),
-      .deny_match_o  (deny_match[d]),
-      .idle_o        (tlb_idle[d])
+      .miss_o       (miss[d]),
+      .hold_i       (hold),
+      .held_o       (held[d]),
+      .op_re_i      (op_re),
+      .op_va_i      (op_va),
+      .op_hit_o     (op_hit[d]),
+      .page_way_o   (page_way[d]),
+      .huge_way_o   (huge_way[d]),
+      .page_valid_o (page_valid[d]),
+      .page_ever_o  (page_ever[d]),
+      .page_recent_o(page_recent[d]),
+      .page_va_o    (page_va[d]),
+      .huge_valid_o (huge_valid[d]),
+      .huge_ever_o  (huge_ever[d]),
+      .huge_recent_o(huge_recent[d]),
+      .huge_va_o    (huge_va[d]),
+      .op_we_i      (op_we),
+      .op_sweep_i   (op_sweep),
+      .op_touch_i   (op_touch),
+      .op_ever_i    (op_ever[d]),
+      .op_huge_i    (op_huge),
+      .op_page_way_i(op_pway),
+      .op_huge_way_i(op_hway),
+      .op_wvalid_i  (op_wvalid),
+      .op_wpte_i    (pte_t'(cmd_q.addr1)),
+      .deny_i       (deny),
+      .deny_huge_i  (cmd_q.flags[FlagHuge]),
+      .deny_match_o (deny_match[d]),
+      .idle_o       (tlb_idle[d])
     );
   end
 
@@ -199,8 +199,7 @@ module via_mmu
   logic bad;
   assign pte = pte_t'(cmd_i.addr1);
   always_comb begin
-    bad = |cmd_i.addr0[AddrW-1:VaW] || |cmd_i.addr0[PageLog2-1:0] ||
-        cmd_i.flags[FlagHuge] && |cmd_i.addr0[HugeLog2-1:PageLog2];
+    bad = |cmd_i.addr0[AddrW-1:VaW] || |cmd_i.addr0[PageLog2-1:0] || cmd_i.flags[FlagHuge] && |cmd_i.addr0[HugeLog2-1:PageLog2];
     if (cmd_i.op == OpMap) begin
       bad |= !pte.v || |pte.rsvd_hi || |pte.rsvd_lo || cmd_i.flags[FlagHuge] && |pte.ppn[HugeLog2-PageLog2-1:0];
     end
@@ -211,7 +210,7 @@ module via_mmu
   assign idle_cmd  = state_q == Idle;
   assign hold      = state_q inside {Sweep, Hold, Look};
   assign op_sweep  = state_q == Sweep && both_held;
-  assign op_va     = (state_q == Sweep) ? VaW'(sweep_q) << PageLog2 | VaW'(sweep_q) << HugeLog2 : cmd_q.addr0[VaW-1:0];
+  assign op_va     = (state_q == Sweep) ? VaW'(sweep_q) << PageLog2 : cmd_q.addr0[VaW-1:0];
   assign op_re     = state_q == Hold && both_held;
   assign op_wvalid = state_q == Look && is_map;
   assign op_we     = state_q == Look && (is_map || is_unmap && found);
@@ -255,8 +254,8 @@ module via_mmu
         cpl_q.flags[CplVictimDirty]    <= victim_valid && dirty;
         cpl_q.flags[CplVictimHuge]     <= victim_valid && op_huge;
         cpl_q.info                     <= victim_valid ? 64'(victim_va) : '0;
-        if (op_huge) hvictim_q <= hvictim_q + 1'b1;
-        else pvictim_q <= pvictim_q + 1'b1;
+        if (op_huge) hvictim_q <= (hvictim_q == HWayW'(HugeWays - 1)) ? '0 : hvictim_q + 1'b1;
+        else pvictim_q <= (pvictim_q == PWayW'(PageWays - 1)) ? '0 : pvictim_q + 1'b1;
       end else if (is_deny) begin
         if (!deny_match[0] && !deny_match[1]) cpl_q.status <= StNotFound;
       end else if (found) begin
@@ -322,10 +321,22 @@ module via_mmu
   assign first_ready = reached && cpl_ready_i;
 
   // ---------------------------------------------------------------- events and counters
-  assign evt_valid_o  = evt_valid[0] || evt_valid[1];
-  assign evt_o        = evt_valid[0] ? evt[0] : evt[1];
-  assign evt_ready[0] = evt_ready_i;
-  assign evt_ready[1] = evt_ready_i && !evt_valid[0];
+  // A wait may end before its event is taken from here, so it is taken at once.
+  logic evt_room;
+  assign evt_ready[0] = evt_room;
+  assign evt_ready[1] = evt_room && !evt_valid[0];
+  via_slice #(
+    .T(evt_t)
+  ) u_evt (
+    .clk_i,
+    .rst_ni,
+    .s_i      (evt_valid[0] ? evt[0] : evt[1]),
+    .s_valid_i(evt_valid[0] || evt_valid[1]),
+    .s_ready_o(evt_room),
+    .m_o      (evt_o),
+    .m_valid_o(evt_valid_o),
+    .m_ready_i(evt_ready_i)
+  );
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -341,6 +352,6 @@ module via_mmu
     end
   end
 
-  assign idle_o = idle_cmd && waiting == '0 && tlb_idle[0] && tlb_idle[1] && !cmd_valid_i;
+  assign idle_o = idle_cmd && waiting == '0 && tlb_idle[0] && tlb_idle[1] && !evt_valid_o && !cmd_valid_i;
 
 endmodule

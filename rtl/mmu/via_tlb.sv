@@ -4,7 +4,7 @@
 //
 // Throughput: one translation a cycle on hits. Latency: two cycles. Order: kept; a miss holds what is behind it.
 // A miss (no translation, or no permission) posts one event and waits; after every change of the arrays it is looked up again. It ends
-// with a hit, or with `deny` or `abort_i`, which send the burst to AddrErrBit. A burst wider than VaW or reaching beyond it is sent there at once.
+// with a hit, or with `deny` or `abort_i`, which send the burst to AddrErrBit (`abort_i` also those that would hit). A burst wider than VaW or reaching beyond it is sent there at once.
 //
 // The owner gets the arrays for itself by raising `hold_i` and waiting for `held_o`; dropping it makes the pipeline read again what it had in
 // flight: three cycles a change in which nothing is translated.
@@ -32,31 +32,31 @@ module via_tlb
   output logic    evt_valid_o,
   input  logic    evt_ready_i,
   input  logic    abort_i,
-  output logic    miss_o,        // one pulse a lookup that misses for the first time
+  output logic    miss_o,       // one pulse a lookup that misses for the first time
 
   // the arrays, for the owner
   input  logic                hold_i,
   output logic                held_o,
   input  logic                op_re_i,
-  input  logic [VaW-1:0]      op_va_i,
-  output logic                op_hit_o      [2],  // 0: 4 KiB, 1: 2 MiB
-  output logic [PWayW-1:0]    page_way_o,
-  output logic [HWayW-1:0]    huge_way_o,
+  input  logic [     VaW-1:0] op_va_i,
+  output logic                op_hit_o     [       2],  // 0: 4 KiB, 1: 2 MiB
+  output logic [   PWayW-1:0] page_way_o,
+  output logic [   HWayW-1:0] huge_way_o,
   output logic [PageWays-1:0] page_valid_o,
   output logic [PageWays-1:0] page_ever_o,
   output logic [PageWays-1:0] page_recent_o,
-  output logic [VaW-1:0]      page_va_o     [PageWays],
+  output logic [     VaW-1:0] page_va_o    [PageWays],
   output logic [HugeWays-1:0] huge_valid_o,
   output logic [HugeWays-1:0] huge_ever_o,
   output logic [HugeWays-1:0] huge_recent_o,
-  output logic [VaW-1:0]      huge_va_o     [HugeWays],
+  output logic [     VaW-1:0] huge_va_o    [HugeWays],
   input  logic                op_we_i,
   input  logic                op_sweep_i,
-  input  logic                op_touch_i,     // write the touched bits only: {op_ever_i, 0}
+  input  logic                op_touch_i,               // write the touched bits only: {op_ever_i, 0}
   input  logic                op_ever_i,
   input  logic                op_huge_i,
-  input  logic [PWayW-1:0]    op_page_way_i,
-  input  logic [HWayW-1:0]    op_huge_way_i,
+  input  logic [   PWayW-1:0] op_page_way_i,
+  input  logic [   HWayW-1:0] op_huge_way_i,
   input  logic                op_wvalid_i,
   input  pte_t                op_wpte_i,
   // deny the waiting miss on this page
@@ -78,17 +78,20 @@ module via_tlb
   logic s2_posted_perm_q;
 
   typedef enum logic [1:0] {
-    Run,       // the arrays' output belongs to s1
-    Reread2,   // read for s2
-    Compare2   // compare s2 with it, read for s1
+    Run,      // the arrays' output belongs to s1
+    Reread2,  // read for s2
+    Compare2  // compare s2 with it, read for s1
   } state_e;
   state_e state_q;
 
   logic s2_bad, s2_go, s2_ok, s2_out, s1_move, accept;
   // A burst is aligned to its size, so only the address of its first beat can leave the space.
   assign s2_bad = |s2_q.addr[AddrW-1:VaW];
-  assign s2_ok = s2_hit_q && s2_perm_q && !s2_bad && !s2_err_q;
-  assign s2_go = s2_valid_q && state_q == Run && (s2_ok || s2_err_q || abort_i || (s2_bad && s2_posted_q));
+  assign s2_ok  = s2_hit_q && s2_perm_q && !s2_bad && !s2_err_q;
+  // What an owner of the arrays decides must not be disturbed by a wait that ends meanwhile.
+  logic s2_ready, held_q;
+  assign s2_ready = s2_valid_q && state_q == Run && (s2_ok || s2_err_q || s2_bad && s2_posted_q);
+  assign s2_go = s2_ready && !held_q;
   assign p_valid_o = s2_go;
   assign s2_out = s2_go && p_ready_i;
 
@@ -100,7 +103,7 @@ module via_tlb
   assign accept = v_valid_i && v_ready_o;
 
   // With the pipeline held, s2 is empty or waits for a change of the arrays.
-  assign held_o = hold_i && state_q == Run && !s2_go;
+  assign held_o = hold_i && state_q == Run && (held_q || !s2_ready);
 
   // ---------------------------------------------------------------- arrays
   logic re;
@@ -112,21 +115,25 @@ module via_tlb
       cmp_va = op_va_i;
     end else begin
       unique case (state_q)
-        Reread2: ra = s2_q.addr[VaW-1:0];
+        Reread2:  ra = s2_q.addr[VaW-1:0];
         Compare2: ra = s1_q.addr[VaW-1:0];
-        default: ra = v_i.addr[VaW-1:0];
+        default:  ra = v_i.addr[VaW-1:0];
       endcase
       re = accept || state_q != Run;
       cmp_va = (state_q == Compare2) ? s2_q.addr[VaW-1:0] : s1_q.addr[VaW-1:0];
     end
   end
 
+  // The owner sweeps both arrays with the number of the set in place of the 4 KiB page number.
+  logic [VaW-1:0] op_huge_va;
+  assign op_huge_va = op_sweep_i ? op_va_i << (HugeLog2 - PageLog2) : op_va_i;
+
   logic phit, hhit;
   pte_t ppte, hpte;
   logic [PWayW-1:0] pway;
   logic [HWayW-1:0] hway;
   logic touch;
-  assign touch = s2_out && s2_ok && !abort_i;
+  assign touch = s2_out && s2_ok;
 
   via_tlb_array #(
     .Ways    (PageWays),
@@ -174,7 +181,7 @@ module via_tlb
     .we_i         (op_we_i && op_huge_i),
     .sweep_i      (op_sweep_i),
     .wway_i       (op_huge_way_i),
-    .wva_i        (op_va_i),
+    .wva_i        (op_huge_va),
     .wvalid_i     (op_wvalid_i),
     .wpte_i       (op_wpte_i),
     .touch_i      (held_o ? (op_we_i || op_touch_i) && op_huge_i : touch && s2_huge_q),
@@ -184,8 +191,8 @@ module via_tlb
   );
   assign op_hit_o[0] = phit;
   assign op_hit_o[1] = hhit;
-  assign page_way_o = pway;
-  assign huge_way_o = hway;
+  assign page_way_o  = pway;
+  assign huge_way_o  = hway;
 
   // ---------------------------------------------------------------- control
   pte_t pte;
@@ -213,7 +220,10 @@ module via_tlb
     end
   end
 
-  always_ff @(posedge clk_i) hold_q <= rst_ni && hold_i;
+  always_ff @(posedge clk_i) begin
+    hold_q <= rst_ni && hold_i;
+    held_q <= rst_ni && held_o;
+  end
 
   always_ff @(posedge clk_i) begin
     if (accept) s1_q <= v_i;
@@ -227,10 +237,11 @@ module via_tlb
       s2_hway_q <= hway;
     end
     if (s1_move) begin
-      s2_err_q    <= 1'b0;
+      s2_err_q    <= abort_i;
       s2_posted_q <= 1'b0;
     end else begin
-      if (deny_i && deny_match_o) s2_err_q <= 1'b1;
+      // What is already offered stays as it is.
+      if (deny_i && deny_match_o || abort_i && !s2_go) s2_err_q <= 1'b1;
       if (evt_valid_o && evt_ready_i) begin
         s2_posted_q      <= 1'b1;
         s2_posted_perm_q <= s2_hit_q;
@@ -241,7 +252,7 @@ module via_tlb
   // ---------------------------------------------------------------- result
   always_comb begin
     p_o = s2_q;
-    if (!s2_ok || abort_i) begin
+    if (!s2_ok) begin
       p_o.addr = '0;
       p_o.addr[AddrErrBit] = 1'b1;
       p_o.addr[PageLog2-1:0] = s2_q.addr[PageLog2-1:0];

@@ -18,27 +18,27 @@ module via_tlb_array
   input  logic            clk_i,
   // lookup
   input  logic            re_i,
-  input  logic [VaW-1:0]  va_i,       // read
-  input  logic [VaW-1:0]  cmp_va_i,   // compared with what was read
+  input  logic [ VaW-1:0] va_i,                 // read
+  input  logic [ VaW-1:0] cmp_va_i,             // compared with what was read
   output logic            hit_o,
   output logic [WayW-1:0] way_o,
   output pte_t            pte_o,
-  output logic [Ways-1:0] valid_o,    // of the set that was read
-  output logic [Ways-1:0] ever_o,     // translated since the entry was written
-  output logic [Ways-1:0] recent_o,   // the same, since the last scan
-  output logic [VaW-1:0]  page_o [Ways],
+  output logic [Ways-1:0] valid_o,              // of the set that was read
+  output logic [Ways-1:0] ever_o,               // translated since the entry was written
+  output logic [Ways-1:0] recent_o,             // the same, since the last scan
+  output logic [ VaW-1:0] page_o       [Ways],
   // write of one entry, or invalidation of a whole set
   input  logic            we_i,
   input  logic            sweep_i,
   input  logic [WayW-1:0] wway_i,
-  input  logic [VaW-1:0]  wva_i,
+  input  logic [ VaW-1:0] wva_i,
   input  logic            wvalid_i,
   input  pte_t            wpte_i,
   // touched bits {ever, recent}
   input  logic            touch_i,
-  input  logic [1:0]      touch_value_i,
+  input  logic [     1:0] touch_value_i,
   input  logic [WayW-1:0] touch_way_i,
-  input  logic [VaW-1:0]  touch_va_i
+  input  logic [ VaW-1:0] touch_va_i
 );
 
   typedef struct packed {
@@ -50,25 +50,14 @@ module via_tlb_array
     logic [39:0]     ppn;
   } entry_t;
 
-  function automatic logic [SetW-1:0] set_of(input logic [VaW-1:0] va);
-    return va[PageBits+:SetW];
-  endfunction
-
-  entry_t entry [Ways];
+  entry_t entry  [Ways];
   entry_t wentry;
-  assign wentry = '{
-          valid: wvalid_i,
-          host: wpte_i.host,
-          w: wpte_i.w,
-          r: wpte_i.r,
-          tag: wva_i[VaW-1-:TagW],
-          ppn: wpte_i.ppn
-      };
+  assign wentry = '{valid: wvalid_i, host: wpte_i.host, w: wpte_i.w, r: wpte_i.r, tag: wva_i[VaW-1-:TagW], ppn: wpte_i.ppn};
 
   logic [Ways-1:0] match;
   logic [SetW-1:0] set_q;
 
-  always_ff @(posedge clk_i) if (re_i) set_q <= set_of(va_i);
+  always_ff @(posedge clk_i) if (re_i) set_q <= va_i[PageBits+:SetW];
 
   for (genvar w = 0; w < Ways; w++) begin : gen_way
     via_ram_sdp #(
@@ -77,10 +66,10 @@ module via_tlb_array
     ) u_entry (
       .clk_i,
       .we_i   (sweep_i || we_i && wway_i == WayW'(w)),
-      .waddr_i(set_of(wva_i)),
+      .waddr_i(wva_i[PageBits+:SetW]),
       .wdata_i(wentry),
       .re_i,
-      .raddr_i(set_of(va_i)),
+      .raddr_i(va_i[PageBits+:SetW]),
       .rdata_o(entry[w])
     );
     via_ram_sdp #(
@@ -89,22 +78,22 @@ module via_tlb_array
     ) u_touched (
       .clk_i,
       .we_i   (touch_i && touch_way_i == WayW'(w)),
-      .waddr_i(set_of(touch_va_i)),
+      .waddr_i(touch_va_i[PageBits+:SetW]),
       .wdata_i(touch_value_i),
       .re_i,
-      .raddr_i(set_of(va_i)),
+      .raddr_i(va_i[PageBits+:SetW]),
       .rdata_o({ever_o[w], recent_o[w]})
     );
-    assign match[w] = entry[w].valid && entry[w].tag == cmp_va_i[VaW-1-:TagW];
+    assign match[w]   = entry[w].valid && entry[w].tag == cmp_va_i[VaW-1-:TagW];
     assign valid_o[w] = entry[w].valid;
-    assign page_o[w] = {entry[w].tag, set_q, {PageBits{1'b0}}};
+    assign page_o[w]  = {entry[w].tag, set_q, {PageBits{1'b0}}};
   end
 
   // At most one way matches: OpMap replaces an entry of the same page in place.
   always_comb begin
-    hit_o = |match;
-    way_o = '0;
-    pte_o = '0;
+    hit_o   = |match;
+    way_o   = '0;
+    pte_o   = '0;
     pte_o.v = |match;
     for (int unsigned w = 0; w < Ways; w++) begin
       if (match[w]) begin
