@@ -51,7 +51,7 @@ def run(
 ) -> None:
     """Builds `top` with Verilator (assertions on, -Wall) and runs the cocotb tests of `test_file`.
 
-    `top` and every module below it are found by name in rtl/*/, in build/regs and in tb/ beside the test.
+    `top` and every module below it are found by name in rtl/*/, in build/regs and in tb/ and rtl/ beside the test.
     `defines` sets the geometry (VIA_DATA_W, VIA_NUM_SLOTS, ...), `parameters` the parameters of `top`. `sources`
     are paths relative to the repository to read before it: packages other than via_pkg, .vlt files. `testcase`
     names the tests to run; all of them if None. Raises if the build or any test fails.
@@ -70,13 +70,14 @@ def run(
 
     folders = [
         test_path.parent / "tb",
+        test_path.parent / "rtl",  # an app's
         ROOT / "build/regs",
         *sorted(p for p in (ROOT / "rtl").iterdir() if p.is_dir()),
     ]
     top_file = next((f for d in folders if (f := d / f"{top}.sv").exists()), None)
     if top_file is None:
         raise FileNotFoundError(f"{top}.sv is neither in {test_path.parent.name}/tb nor in rtl/*/")
-    build_args = ["--assert", "-Wall", "--no-timing", "-O3", "-CFLAGS", "-O1", "--output-split", "20000"]
+    build_args = ["--assert", "-Wall", "--no-timing", "-O3", "-CFLAGS", "-O1", "--output-split", "0"]
     for folder in folders:
         build_args += ["-y", str(folder)]
     if coverage:
@@ -103,6 +104,8 @@ def run(
         build_dir=build_dir,
         test_dir=build_dir,
         results_xml=str(build_dir / "results.xml"),
+        # Registers and memories power up with random contents, as only control state has a reset.
+        plusargs=["+verilator+rand+reset+2", f"+verilator+seed+{seed or 1}"],
         waves=waves,
     )
     count, failed = get_results(results)
