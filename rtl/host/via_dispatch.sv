@@ -34,15 +34,15 @@ module via_dispatch
   input  cpl_t                  mmu_cpl_i,
   input  logic                  mmu_cpl_valid_i,
   output logic                  mmu_cpl_ready_o,
-  output cmd_t                  move_cmd_o,                      // to all movers
+  output cmd_t                  move_cmd_o,                   // to all movers
   output logic [NumStreams-1:0] mvi_cmd_valid_o,
   input  logic [NumStreams-1:0] mvi_cmd_ready_i,
-  input  cpl_t                  mvi_cpl_i        [NumStreams],
+  input  cpl_t                  mvi_cpl_i      [NumStreams],
   input  logic [NumStreams-1:0] mvi_cpl_valid_i,
   output logic [NumStreams-1:0] mvi_cpl_ready_o,
   output logic [NumStreams-1:0] mvo_cmd_valid_o,
   input  logic [NumStreams-1:0] mvo_cmd_ready_i,
-  input  cpl_t                  mvo_cpl_i        [NumStreams],
+  input  cpl_t                  mvo_cpl_i      [NumStreams],
   input  logic [NumStreams-1:0] mvo_cpl_valid_i,
   output logic [NumStreams-1:0] mvo_cpl_ready_o,
   output logic                  idle_o
@@ -50,9 +50,7 @@ module via_dispatch
 
   // Commands of one engine are counted from 0 modulo 2^32: `a` is not after `b`.
   function automatic logic reached(input logic [31:0] a, input logic [31:0] b);
-    logic [31:0] ahead;
-    ahead = b - a;
-    return !ahead[31];
+    return $signed(b - a) >= 0;
   endfunction
 
   // ---------------------------------------------------------------- decode
@@ -66,11 +64,11 @@ module via_dispatch
     {to_dma, to_mmu, to_mvi, to_mvo} = '0;
     if (!bad) begin
       unique case (cmd_i.op)
-        OpH2c, OpC2h, OpFill:              to_dma = 1'b1;
-        OpMap, OpUnmap, OpDeny, OpScan:    to_mmu = 1'b1;
-        OpMoveIn:                          to_mvi = port_ok;
-        OpMoveOut:                         to_mvo = port_ok;
-        default:                           ;
+        OpH2c, OpC2h, OpFill:           to_dma = 1'b1;
+        OpMap, OpUnmap, OpDeny, OpScan: to_mmu = 1'b1;
+        OpMoveIn:                       to_mvi = port_ok;
+        OpMoveOut:                      to_mvo = port_ok;
+        default:                        ;
       endcase
     end
     to_local = ~|{to_dma, to_mmu, to_mvi, to_mvo};
@@ -79,7 +77,7 @@ module via_dispatch
   // ---------------------------------------------------------------- DMA and MMU: wait in a queue, each with the count to wait for
   typedef struct packed {
     logic        wait_q;
-    logic [31:0] until;
+    logic [31:0] upto;
     cmd_t        cmd;
   } held_t;
 
@@ -87,8 +85,8 @@ module via_dispatch
   logic dma_ready, dma_held_valid, dma_go, mmu_ready, mmu_held_valid, mmu_go;
   held_t dma_held, mmu_held, dma_new, mmu_new;
 
-  assign dma_new = '{wait_q: cmd_i.flags[FlagFence], until: mmu_in_q, cmd: cmd_i};
-  assign mmu_new = '{wait_q: cmd_i.op inside {OpMap, OpUnmap}, until: dma_in_q, cmd: cmd_i};
+  assign dma_new = '{wait_q: cmd_i.flags[FlagFence], upto: mmu_in_q, cmd: cmd_i};
+  assign mmu_new = '{wait_q: cmd_i.op inside {OpMap, OpUnmap}, upto: dma_in_q, cmd: cmd_i};
 
   via_fifo #(
     .T(held_t),
@@ -122,8 +120,8 @@ module via_dispatch
     .count_o  ()
   );
 
-  assign dma_go = !dma_held.wait_q || reached(dma_held.until, mmu_done_q);
-  assign mmu_go = !mmu_held.wait_q || reached(mmu_held.until, dma_done_q);
+  assign dma_go = !dma_held.wait_q || reached(dma_held.upto, mmu_done_q);
+  assign mmu_go = !mmu_held.wait_q || reached(mmu_held.upto, dma_done_q);
   assign dma_cmd_o = dma_held.cmd;
   assign mmu_cmd_o = mmu_held.cmd;
   assign dma_cmd_valid_o = dma_held_valid && dma_go;
@@ -177,7 +175,7 @@ module via_dispatch
 
   // ---------------------------------------------------------------- completions
   localparam int unsigned NumSrc = 3 + 2 * NumStreams;
-  cpl_t src [NumSrc];
+  cpl_t src[NumSrc];
   logic [NumSrc-1:0] src_valid, src_ready, src_gnt;
   logic cpl_valid, cpl_ready;
   cpl_t cpl;

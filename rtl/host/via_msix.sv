@@ -8,9 +8,9 @@ module via_msix #(
 ) (
   input  logic              clk_i,
   input  logic              rst_ni,
-  input  logic [NumVec-1:0] set_i,  // one-cycle requests
+  input  logic [NumVec-1:0] set_i,          // one-cycle requests
   output logic              msix_valid_o,
-  output logic [7:0]        msix_vector_o,
+  output logic [       7:0] msix_vector_o,
   input  logic              msix_ready_i,
   output logic              idle_o
 );
@@ -41,7 +41,7 @@ module via_msix #(
       pend_q  <= '0;
       valid_q <= 1'b0;
     end else begin
-      pend_q <= (pend_q & ~(gnt & {NumVec{load}})) | set_i;
+      pend_q <= (pend_q & ~(gnt &{NumVec{load}})) | set_i;
       if (load) valid_q <= 1'b1;
       else if (msix_ready_i) valid_q <= 1'b0;
     end

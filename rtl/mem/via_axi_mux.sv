@@ -7,7 +7,7 @@
 // Misuse: relies on the no-wedge rule: a source that does not take its R or B, or holds back W after AW, stops the others.
 // Answers with an id that no source has are dropped.
 
-module via_host_mux
+module via_axi_mux
   import via_pkg::*;
 #(
   parameter int unsigned NumRd = 3,
@@ -15,39 +15,39 @@ module via_host_mux
   parameter int unsigned NumFirst = 1,
   parameter int unsigned Outstanding = 64  // bursts in flight a source
 ) (
-  input  logic             clk_i,
-  input  logic             rst_ni,
-  input  axi_ax_t          s_ar_i      [NumRd],
-  input  logic [NumRd-1:0] s_ar_valid_i,
-  output logic [NumRd-1:0] s_ar_ready_o,
-  output axi_r_t           s_r_o       [NumRd],
-  output logic [NumRd-1:0] s_r_valid_o,
-  input  logic [NumRd-1:0] s_r_ready_i,
-  input  axi_ax_t          s_aw_i      [NumWr],
-  input  logic [NumWr-1:0] s_aw_valid_i,
-  output logic [NumWr-1:0] s_aw_ready_o,
-  input  axi_w_t           s_w_i       [NumWr],
-  input  logic [NumWr-1:0] s_w_valid_i,
-  output logic [NumWr-1:0] s_w_ready_o,
-  output axi_b_t           s_b_o       [NumWr],
-  output logic [NumWr-1:0] s_b_valid_o,
-  input  logic [NumWr-1:0] s_b_ready_i,
-  output axi_ax_t          m_ar_o,
-  output logic             m_ar_valid_o,
-  input  logic             m_ar_ready_i,
-  input  axi_r_t           m_r_i,
-  input  logic             m_r_valid_i,
-  output logic             m_r_ready_o,
-  output axi_ax_t          m_aw_o,
-  output logic             m_aw_valid_o,
-  input  logic             m_aw_ready_i,
-  output axi_w_t           m_w_o,
-  output logic             m_w_valid_o,
-  input  logic             m_w_ready_i,
-  input  axi_b_t           m_b_i,
-  input  logic             m_b_valid_i,
-  output logic             m_b_ready_o,
-  output logic             idle_o
+  input  logic                clk_i,
+  input  logic                rst_ni,
+  input  axi_ax_t             s_ar_i      [NumRd],
+  input  logic    [NumRd-1:0] s_ar_valid_i,
+  output logic    [NumRd-1:0] s_ar_ready_o,
+  output axi_r_t              s_r_o       [NumRd],
+  output logic    [NumRd-1:0] s_r_valid_o,
+  input  logic    [NumRd-1:0] s_r_ready_i,
+  input  axi_ax_t             s_aw_i      [NumWr],
+  input  logic    [NumWr-1:0] s_aw_valid_i,
+  output logic    [NumWr-1:0] s_aw_ready_o,
+  input  axi_w_t              s_w_i       [NumWr],
+  input  logic    [NumWr-1:0] s_w_valid_i,
+  output logic    [NumWr-1:0] s_w_ready_o,
+  output axi_b_t              s_b_o       [NumWr],
+  output logic    [NumWr-1:0] s_b_valid_o,
+  input  logic    [NumWr-1:0] s_b_ready_i,
+  output axi_ax_t             m_ar_o,
+  output logic                m_ar_valid_o,
+  input  logic                m_ar_ready_i,
+  input  axi_r_t              m_r_i,
+  input  logic                m_r_valid_i,
+  output logic                m_r_ready_o,
+  output axi_ax_t             m_aw_o,
+  output logic                m_aw_valid_o,
+  input  logic                m_aw_ready_i,
+  output axi_w_t              m_w_o,
+  output logic                m_w_valid_o,
+  input  logic                m_w_ready_i,
+  input  axi_b_t              m_b_i,
+  input  logic                m_b_valid_i,
+  output logic                m_b_ready_o,
+  output logic                idle_o
 );
 
   localparam int unsigned WrW = (NumWr > 1) ? $clog2(NumWr) : 1;
@@ -57,7 +57,7 @@ module via_host_mux
   logic ar_valid, ar_ready;
   logic [NumRd-1:0] rd_owed;
 
-  via_host_mux_ax #(
+  via_axi_mux_ax #(
     .N(NumRd),
     .NumFirst(NumFirst)
   ) u_ar (
@@ -137,7 +137,7 @@ module via_host_mux
   logic aw_valid, aw_ready, aw_slice_ready, order_ready;
   logic [NumWr-1:0] wr_full, wr_owed;
 
-  via_host_mux_ax #(
+  via_axi_mux_ax #(
     .N(NumWr),
     .NumFirst(NumFirst)
   ) u_aw (
@@ -264,8 +264,10 @@ module via_host_mux
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i)
     if (rst_ni) begin
-      assert (!(r_valid && 32'(r.id) >= NumRd)) else $error("read answer with id %0d: no such source", r.id);
-      assert (!(b_valid && 32'(b.id) >= NumWr)) else $error("write answer with id %0d: no such source", b.id);
+      assert (!(r_valid && 32'(r.id) >= NumRd))
+      else $error("read answer with id %0d: no such source", r.id);
+      assert (!(b_valid && 32'(b.id) >= NumWr))
+      else $error("write answer with id %0d: no such source", b.id);
     end
 `endif
 

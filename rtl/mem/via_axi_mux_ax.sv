@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One address channel of via_host_mux: picks a source and puts its index into the id. Combinational, one address per cycle.
+// One address channel of via_axi_mux: picks a source and puts its index into the id. Combinational, one address per cycle.
 // Sources 0..NumFirst-1 go first (0 before 1), the rest take turns. A choice stands until it is taken.
 
-module via_host_mux_ax
+module via_axi_mux_ax
   import via_pkg::*;
 #(
   parameter int unsigned N = 3,
   parameter int unsigned NumFirst = 1
 ) (
-  input  logic         clk_i,
-  input  logic         rst_ni,
-  input  axi_ax_t      s_i       [N],
-  input  logic [N-1:0] s_valid_i,
-  output logic [N-1:0] s_ready_o,
-  output axi_ax_t      m_o,
-  output logic         m_valid_o,
-  input  logic         m_ready_i
+  input  logic            clk_i,
+  input  logic            rst_ni,
+  input  axi_ax_t         s_i      [N],
+  input  logic    [N-1:0] s_valid_i,
+  output logic    [N-1:0] s_ready_o,
+  output axi_ax_t         m_o,
+  output logic            m_valid_o,
+  input  logic            m_ready_i
 );
 
   logic [N-1:0] first, rest, pick;

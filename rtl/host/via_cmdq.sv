@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fetches the command rings of all slots from host memory and hands each slot its commands in order.
+//
+// Throughput: one command a cycle; up to eight commands a read, one read in flight a slot. Latency: that of the read plus three cycles.
+// A command is fetched only if the slot's queue has room for it and the completion ring will have room for its answer, so a completion
+// never waits for the host. Slots take turns.
+// Misuse: a tail more than a ring ahead of the head, or a ring that cannot be read, stops that ring (one EvRing event, status bit) until it is
+// disabled; other slots go on. Commands fetched before a ring is disabled are still executed.
+
+module via_cmdq
+  import via_pkg::*;
+#(
+  parameter int unsigned Queue = 16,  // commands held for a slot
+  parameter int unsigned Fetch = 8    // commands a read at most
+) (
+  input  logic                     clk_i,
+  input  logic                     rst_ni,
+  input  ring_cfg_t                cmd_cfg_i   [NumSlots],
+  input  ring_idx_t                cmd_tail_i  [NumSlots],  // doorbell
+  output ring_idx_t                cmd_head_o  [NumSlots],  // fetched
+  output logic      [NumSlots-1:0] on_o,                    // the ring may still be read
+  output logic      [NumSlots-1:0] tail_err_o,
+  output logic      [NumSlots-1:0] bus_err_o,
+  input  ring_cfg_t                cpl_cfg_i   [NumSlots],
+  input  ring_idx_t                cpl_used_i  [NumSlots],  // completions in the ring, not yet read by the host
+  input  logic      [NumSlots-1:0] cpl_done_i,              // one pulse: a completion left the card (written or dropped)
+  output logic      [NumSlots-1:0] err_o,                   // one pulse a ring stopped; err_info_o says why, as EvRing does
+  output logic      [NumSlots-1:0] err_info_o,
+  // manager to host memory, reads only
+  output axi_ax_t                  m_ar_o,
+  output logic                     m_ar_valid_o,
+  input  logic                     m_ar_ready_i,
+  input  axi_r_t                   m_r_i,
+  input  logic                     m_r_valid_i,
+  output logic                     m_r_ready_o,
+  output cmd_t                     cmd_o       [NumSlots],
+  output logic      [NumSlots-1:0] cmd_valid_o,
+  input  logic      [NumSlots-1:0] cmd_ready_i,
+  output logic                     idle_o
+);
+
+  localparam int unsigned EntryB = 32;
+  localparam int unsigned EntryLog2 = 5;
+  localparam int unsigned PerBeat = (StrbW > EntryB) ? StrbW / EntryB : 1;  // commands a beat
+  localparam int unsigned BeatsPer = (StrbW < EntryB) ? EntryB / StrbW : 1;  // beats a command
+  localparam int unsigned FetchBeats = (PerBeat > 1) ? Fetch / PerBeat + 1 : Fetch * BeatsPer;
+  localparam int unsigned CntW = $clog2(Queue + 1);
+  localparam int unsigned PosW = (PerBeat > 1) ? $clog2(PerBeat) : 1;
+
+  // ---------------------------------------------------------------- what each slot may fetch
+  logic [NumSlots-1:0] want, pick, busy_q, tail_err_q, bus_err_q, jump, r_fail;
+  logic [NumSlots-1:0][15:0] head_q, owed_q;
+  logic [NumSlots-1:0][CntW-1:0] room;  // in the slot's queue
+  logic [NumSlots-1:0][CntW-1:0] count;
+  logic [SlotW-1:0] slot;
+  logic any, issue, ar_room;
+
+  for (genvar s = 0; s < NumSlots; s++) begin : gen_want
+    logic [15:0] avail, size, cpl_size, cpl_free;
+    logic [6:0] to_page;  // entries up to the 4 KiB boundary: rings are aligned, so reads do not cross it
+    assign size = 16'd1 << cmd_cfg_i[s].size_log2;
+    assign cpl_size = 16'd1 << cpl_cfg_i[s].size_log2;
+    assign avail = cmd_tail_i[s] - head_q[s];
+    assign jump[s] = cmd_cfg_i[s].enable && !tail_err_q[s] && avail > size;
+    assign cpl_free = cpl_size - cpl_used_i[s] - owed_q[s];
+    assign to_page = 7'd0 - head_q[s][6:0];
+
+    always_comb begin
+      count[s] = CntW'(Fetch);
+      if (room[s] < count[s]) count[s] = room[s];
+      if (avail < 16'(count[s])) count[s] = CntW'(avail);
+      // More in use than the ring holds: the host moved its index astray, see via_ringw.
+      if (cpl_used_i[s] + owed_q[s] >= cpl_size) count[s] = '0;
+      else if (cpl_free < 16'(count[s])) count[s] = CntW'(cpl_free);
+      if (to_page != '0 && to_page < 7'(count[s])) count[s] = CntW'(to_page);
+      // The ring's end; with at least 16 entries this is the only other place where a read must stop.
+      if (((head_q[s] & (size - 1'b1)) + 16'(count[s])) > size) count[s] = CntW'(size - (head_q[s] & (size - 1'b1)));
+    end
+    assign want[s] = cmd_cfg_i[s].enable && cpl_cfg_i[s].enable && !busy_q[s] && !tail_err_q[s] && !bus_err_q[s] && !jump[s] &&
+                     count[s] != '0;
+    assign on_o[s] = cmd_cfg_i[s].enable || busy_q[s];
+    assign cmd_head_o[s] = head_q[s];
+  end
+  assign tail_err_o = tail_err_q;
+  assign bus_err_o = bus_err_q;
+  assign err_o = jump | r_fail;
+  assign err_info_o = r_fail;
+
+  via_rr_arb #(
+    .N(NumSlots)
+  ) u_arb (
+    .clk_i,
+    .rst_ni,
+    .req_i  (want),
+    .ack_i  (issue),
+    .gnt_o  (pick),
+    .idx_o  (slot),
+    .valid_o(any)
+  );
+  assign issue = any && ar_room;
+
+  // ---------------------------------------------------------------- read
+  typedef struct packed {
+    logic [SlotW-1:0] slot;
+    logic [PosW-1:0]  pos;    // of the first command in the first beat
+    logic [CntW-1:0]  count;
+  } fetch_t;
+  fetch_t fetch, now;
+  logic now_valid, now_pop;
+  axi_ax_t ar;
+  logic [63:0] addr;
+  logic [15:0] index;
+
+  always_comb begin
+    index = head_q[slot] & ((16'd1 << cmd_cfg_i[slot].size_log2) - 16'd1);
+    addr = cmd_cfg_i[slot].base + (64'(index) << EntryLog2);
+    fetch.slot = slot;
+    fetch.pos = (PerBeat > 1) ? head_q[slot][PosW-1:0] : '0;
+    fetch.count = count[slot];
+    ar = '0;
+    ar.burst = 2'b01;
+    ar.size = 3'(BeatLog2);
+    ar.addr = addr & ~64'(StrbW - 1);
+    if (PerBeat > 1) ar.len = (8'(fetch.pos) + 8'(fetch.count) - 8'd1) >> $clog2(PerBeat);
+    else ar.len = 8'(fetch.count) * 8'(BeatsPer) - 8'd1;
+  end
+
+  via_slice #(
+    .T(axi_ax_t)
+  ) u_ar (
+    .clk_i,
+    .rst_ni,
+    .s_i      (ar),
+    .s_valid_i(issue),
+    .s_ready_o(ar_room),
+    .m_o      (m_ar_o),
+    .m_valid_o(m_ar_valid_o),
+    .m_ready_i(m_ar_ready_i)
+  );
+
+  via_fifo #(
+    .T    (fetch_t),
+    .Depth(NumSlots)
+  ) u_fetches (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (fetch),
+    .s_valid_i(issue),
+    .s_ready_o(),
+    .m_o      (now),
+    .m_valid_o(now_valid),
+    .m_ready_i(now_pop),
+    .count_o  ()
+  );
+
+  // One read a slot in flight: there is room for all that can come.
+  typedef struct packed {
+    logic             err;
+    logic [DataW-1:0] data;
+  } beat_t;
+  beat_t beat;
+  logic beat_valid, beat_pop;
+
+  via_fifo #(
+    .T    (beat_t),
+    .Depth(NumSlots * FetchBeats),
+    .Ram  (1'b1)
+  ) u_beats (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      ({m_r_i.resp != RespOkay, m_r_i.data}),
+    .s_valid_i(m_r_valid_i),
+    .s_ready_o(m_r_ready_o),
+    .m_o      (beat),
+    .m_valid_o(beat_valid),
+    .m_ready_i(beat_pop),
+    .count_o  ()
+  );
+
+  // ---------------------------------------------------------------- beats to commands
+  logic [CntW-1:0] done_q;  // commands of the fetch handled
+  logic failed_q, failed, cmd_whole, last_cmd;
+  logic [255:0] entry;
+
+  if (PerBeat > 1) begin : gen_split
+    logic [PosW-1:0] pos;
+    assign pos = now.pos + PosW'(done_q);
+    assign entry = beat.data[256*pos+:256];
+    assign cmd_whole = 1'b1;
+    assign beat_pop = beat_valid && now_valid && (last_cmd || pos == PosW'(PerBeat - 1));
+    assign failed = failed_q || beat.err;
+  end else if (BeatsPer > 1) begin : gen_join
+    localparam int unsigned PartW = $clog2(BeatsPer);
+    logic [PartW-1:0] part_q;
+    logic [255:0] shift_q;
+    assign entry = {beat.data, shift_q[255:DataW]};
+    assign cmd_whole = part_q == PartW'(BeatsPer - 1);
+    assign beat_pop = beat_valid && now_valid;
+    assign failed = failed_q || beat.err;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) part_q <= '0;
+      else if (beat_pop) part_q <= cmd_whole ? '0 : part_q + 1'b1;
+    end
+    always_ff @(posedge clk_i) if (beat_pop) shift_q <= entry;
+  end else begin : gen_same
+    assign entry = beat.data;
+    assign cmd_whole = 1'b1;
+    assign beat_pop = beat_valid && now_valid;
+    assign failed = failed_q || beat.err;
+  end
+
+  logic step;  // a whole command is here
+  assign step = beat_valid && now_valid && cmd_whole;
+  assign last_cmd = done_q + 1'b1 == now.count;
+  assign now_pop = step && last_cmd;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      done_q   <= '0;
+      failed_q <= 1'b0;
+    end else begin
+      if (step) done_q <= last_cmd ? '0 : done_q + 1'b1;
+      if (now_pop) failed_q <= 1'b0;
+      else if (beat_valid && now_valid && beat.err) failed_q <= 1'b1;
+    end
+  end
+
+  // ---------------------------------------------------------------- per slot
+  for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
+    logic mine, ring_off;
+    logic [CntW-1:0] held;
+    assign mine = now_valid && now.slot == SlotW'(s);
+    assign r_fail[s] = now_pop && mine && failed && cmd_cfg_i[s].enable;
+    assign ring_off = !cmd_cfg_i[s].enable;
+    assign room[s] = CntW'(Queue) - held;
+
+    via_fifo #(
+      .T    (cmd_t),
+      .Depth(Queue)
+    ) u_queue (
+      .clk_i,
+      .rst_ni,
+      .flush_i  (1'b0),
+      .s_i      (cmd_t'(entry)),
+      .s_valid_i(step && mine && !failed),
+      .s_ready_o(),
+      .m_o      (cmd_o[s]),
+      .m_valid_o(cmd_valid_o[s]),
+      .m_ready_i(cmd_ready_i[s]),
+      .count_o  (held)
+    );
+
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        busy_q[s]     <= 1'b0;
+        tail_err_q[s] <= 1'b0;
+        bus_err_q[s]  <= 1'b0;
+        head_q[s]     <= '0;
+        owed_q[s]     <= '0;
+      end else begin
+        if (issue && pick[s]) busy_q[s] <= 1'b1;
+        else if (now_pop && mine) busy_q[s] <= 1'b0;
+
+        if (ring_off) head_q[s] <= '0;
+        else if (issue && pick[s]) head_q[s] <= head_q[s] + 16'(count[s]);
+
+        if (ring_off) tail_err_q[s] <= 1'b0;
+        else if (jump[s]) tail_err_q[s] <= 1'b1;
+        if (ring_off) bus_err_q[s] <= 1'b0;
+        else if (r_fail[s]) bus_err_q[s] <= 1'b1;
+
+        if (step && mine && !failed || cpl_done_i[s]) begin
+          owed_q[s] <= owed_q[s] + 16'(step && mine && !failed) - 16'(cpl_done_i[s]);
+        end
+      end
+    end
+  end
+
+  assign idle_o = ~|{want, jump, busy_q, cmd_valid_o, m_ar_valid_o};
+
+endmodule

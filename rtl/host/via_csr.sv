@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// BAR accesses to registers, doorbells, app registers and the configuration port. AXI4-Lite, 32 bits; map in rtl/regs/viaduct.rdl.
+//
+// Throughput: one access at a time, reads and writes in turn. Latency: four cycles, an app register as long as the app takes, 256 cycles at most.
+// A place without a register reads 0xffffffff and ignores writes, and both answer OKAY: PCIe reads have no other way to say so.
+// Misuse: an app that does not answer its registers in 256 cycles raises reg_timeout_o of its slot (one pulse); a write to ICAP_DATA that
+// finds no room for 65536 cycles is lost and says so in ICAP_STATUS.
+
+module via_csr
+  import via_pkg::*;
+#(
+  parameter int unsigned PageWays = 4,
+  parameter int unsigned PageSets = 1024,
+  parameter int unsigned HugeWays = 4,
+  parameter int unsigned HugeSets = 256,
+  parameter int unsigned AppTimeout = 256,
+  parameter int unsigned IcapTimeout = 65536
+) (
+  input  logic                        clk_i,
+  input  logic                        rst_ni,
+  input  logic       [          63:0] time_i,
+  input  logic       [          31:0] chan_mib_i,
+  input  logic       [          31:0] clk_khz_i,
+  input  logic                        quiet_i,
+  // AXI4-Lite
+  input  logic       [          19:0] axil_awaddr_i,
+  input  logic                        axil_awvalid_i,
+  output logic                        axil_awready_o,
+  input  logic       [          31:0] axil_wdata_i,
+  input  logic       [           3:0] axil_wstrb_i,
+  input  logic                        axil_wvalid_i,
+  output logic                        axil_wready_o,
+  output logic       [           1:0] axil_bresp_o,
+  output logic                        axil_bvalid_o,
+  input  logic                        axil_bready_i,
+  input  logic       [          19:0] axil_araddr_i,
+  input  logic                        axil_arvalid_i,
+  output logic                        axil_arready_o,
+  output logic       [          31:0] axil_rdata_o,
+  output logic       [           1:0] axil_rresp_o,
+  output logic                        axil_rvalid_o,
+  input  logic                        axil_rready_i,
+  // slots
+  output slot_ctrl_t                  ctrl_o        [  NumSlots],
+  input  slot_stat_t                  stat_i        [  NumSlots],
+  input  logic       [          31:0] count_i       [  NumSlots][8],  // in the order of the counter registers
+  output reg_req_t                    reg_o,                          // to all slots
+  output logic       [  NumSlots-1:0] reg_valid_o,                    // held until the answer or the time-out
+  input  logic       [  NumSlots-1:0] reg_open_i,                     // an app is there to answer
+  input  logic       [  NumSlots-1:0] reg_rvalid_i,
+  input  logic       [          31:0] reg_rdata_i   [  NumSlots],
+  input  logic       [  NumSlots-1:0] reg_err_i,
+  output logic       [  NumSlots-1:0] reg_timeout_o,
+  // rings: commands of slot s; ring 2s = its completions, 2s + 1 = its events
+  output ring_cfg_t                   cmd_cfg_o     [  NumSlots],
+  output ring_idx_t                   cmd_tail_o    [  NumSlots],
+  input  ring_idx_t                   cmd_head_i    [  NumSlots],
+  input  logic       [  NumSlots-1:0] cmd_on_i,
+  input  logic       [  NumSlots-1:0] cmd_tail_err_i,
+  input  logic       [  NumSlots-1:0] cmd_bus_err_i,
+  output ring_cfg_t                   ring_cfg_o    [2*NumSlots],
+  output ring_idx_t                   ring_head_o   [2*NumSlots],
+  output logic       [2*NumSlots-1:0] ring_arm_o,
+  input  ring_idx_t                   ring_tail_i   [2*NumSlots],
+  input  logic       [2*NumSlots-1:0] ring_on_i,
+  input  logic       [2*NumSlots-1:0] ring_err_i,
+  // configuration port
+  input  logic       [  NumSlots-1:0] loaded_i,
+  output logic       [  NumSlots-1:0] load_o,                         // the slot is being loaded
+  output logic                        icap_valid_o,
+  output logic       [          31:0] icap_data_o,
+  output logic       [           3:0] icap_slot_o,
+  output logic                        icap_start_o,
+  output logic                        icap_end_o,
+  input  logic                        icap_ready_i,
+  input  logic                        icap_done_i,
+  input  logic       [           7:0] icap_status_i,
+  output logic                        idle_o
+);
+
+  localparam logic [11:0] IcapData = 12'h044;  // ICAP_DATA in rtl/regs/viaduct.rdl
+
+  // ---------------------------------------------------------------- the bus
+  typedef struct packed {
+    logic [3:0]  strb;
+    logic [31:0] data;
+  } wdata_t;
+  logic [19:0] aw, ar;
+  wdata_t w;
+  logic aw_valid, w_valid, ar_valid, aw_pop, ar_pop, b_push, r_push, b_room, r_room;
+
+  via_slice #(
+    .T(logic [19:0])
+  ) u_aw (
+    .clk_i,
+    .rst_ni,
+    .s_i(axil_awaddr_i),
+    .s_valid_i(axil_awvalid_i),
+    .s_ready_o(axil_awready_o),
+    .m_o(aw),
+    .m_valid_o(aw_valid),
+    .m_ready_i(aw_pop)
+  );
+  via_slice #(
+    .T(wdata_t)
+  ) u_w (
+    .clk_i,
+    .rst_ni,
+    .s_i('{strb: axil_wstrb_i, data: axil_wdata_i}),
+    .s_valid_i(axil_wvalid_i),
+    .s_ready_o(axil_wready_o),
+    .m_o(w),
+    .m_valid_o(w_valid),
+    .m_ready_i(aw_pop)
+  );
+  via_slice #(
+    .T(logic [19:0])
+  ) u_ar (
+    .clk_i,
+    .rst_ni,
+    .s_i(axil_araddr_i),
+    .s_valid_i(axil_arvalid_i),
+    .s_ready_o(axil_arready_o),
+    .m_o(ar),
+    .m_valid_o(ar_valid),
+    .m_ready_i(ar_pop)
+  );
+  // B carries nothing but its valid.
+  via_slice #(
+    .T(logic)
+  ) u_b (
+    .clk_i,
+    .rst_ni,
+    .s_i(1'b0),
+    .s_valid_i(b_push),
+    .s_ready_o(b_room),
+    .m_o(),
+    .m_valid_o(axil_bvalid_o),
+    .m_ready_i(axil_bready_i)
+  );
+  via_slice #(
+    .T(logic [31:0])
+  ) u_r (
+    .clk_i,
+    .rst_ni,
+    .s_i(rdata_q),
+    .s_valid_i(r_push),
+    .s_ready_o(r_room),
+    .m_o(axil_rdata_o),
+    .m_valid_o(axil_rvalid_o),
+    .m_ready_i(axil_rready_i)
+  );
+  assign axil_bresp_o = RespOkay;
+  assign axil_rresp_o = RespOkay;
+
+  // ---------------------------------------------------------------- one access at a time
+  typedef enum logic [1:0] {
+    Idle,
+    Access,
+    App,
+    Answer
+  } state_e;
+  state_e state_q;
+  logic write_q, last_write_q, start, start_write, hit, app_open, app_end, app_late, icap_wait, icap_late;
+  logic [19:0] addr_q;
+  wdata_t wdata_q;
+  logic [31:0] rdata_q;
+  logic [16:0] wait_q;
+
+  // Takes turns when both wait, so neither starves.
+  assign start_write = aw_valid && w_valid && !(ar_valid && last_write_q);
+  assign start = state_q == Idle && (start_write || ar_valid);
+  assign aw_pop = start && start_write;
+  assign ar_pop = start && !start_write;
+
+  // Blocks of the map, by their first address.
+  typedef enum logic [2:0] {
+    ToNone,
+    ToCard,
+    ToSlot,
+    ToApp,
+    ToBell
+  } dest_e;
+  dest_e dest;
+  logic [SlotW-1:0] slot;
+  assign slot = addr_q[12+:SlotW];
+  always_comb begin
+    dest = ToNone;
+    if (addr_q[19:12] == 8'h00) dest = ToCard;
+    else if (32'(addr_q[15:12]) < NumSlots) begin
+      unique case (addr_q[19:16])
+        4'h1: dest = ToSlot;
+        4'h2: dest = ToApp;
+        4'h4: dest = ToBell;
+        default: ;
+      endcase
+    end
+  end
+
+  assign app_open = reg_open_i[slot] && !(write_q && wdata_q.strb != '1) && addr_q[1:0] == '0;
+  assign app_end = reg_rvalid_i[slot] || !reg_open_i[slot];
+  assign app_late = wait_q == 17'(AppTimeout);
+  assign icap_wait = dest == ToCard && write_q && addr_q[11:0] == IcapData && !icap_room;
+  assign icap_late = wait_q == 17'(IcapTimeout);
+  assign hit = state_q == Access && !icap_wait;
+  assign b_push = state_q == Answer && write_q;
+  assign r_push = state_q == Answer && !write_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q      <= Idle;
+      last_write_q <= 1'b0;
+      wait_q       <= '0;
+    end else begin
+      unique case (state_q)
+        Idle: begin
+          if (start) begin
+            state_q <= Access;
+            last_write_q <= start_write;
+            wait_q <= '0;
+          end
+        end
+        Access: begin
+          if (icap_wait && !icap_late) wait_q <= wait_q + 1'b1;
+          else state_q <= (dest == ToApp && app_open) ? App : Answer;
+        end
+        App: begin
+          wait_q <= wait_q + 1'b1;
+          if (app_end || app_late) state_q <= Answer;
+        end
+        default: if (write_q ? b_room : r_room) state_q <= Idle;
+      endcase
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (start) begin
+      write_q <= start_write;
+      addr_q  <= start_write ? aw : ar;
+      wdata_q <= w;
+    end
+    if (state_q == Access) rdata_q <= rdata;
+    if (state_q == App) rdata_q <= (reg_rvalid_i[slot] && !reg_err_i[slot]) ? reg_rdata_i[slot] : '1;
+  end
+
+  // ---------------------------------------------------------------- app registers
+  assign reg_o = '{addr: addr_q[11:0], write: write_q, wdata: wdata_q.data};
+  for (genvar s = 0; s < NumSlots; s++) begin : gen_app
+    assign reg_valid_o[s]   = state_q == App && slot == SlotW'(s);
+    assign reg_timeout_o[s] = reg_valid_o[s] && app_late && !app_end;
+  end
+
+  // ---------------------------------------------------------------- generated registers
+  logic [31:0] biten, rdata, card_rdata, slot_rdata[NumSlots], bell_rdata[NumSlots];
+  logic card_err, slot_err[NumSlots], bell_err[NumSlots];
+  assign biten = {{8{wdata_q.strb[3]}}, {8{wdata_q.strb[2]}}, {8{wdata_q.strb[1]}}, {8{wdata_q.strb[0]}}};
+
+  always_comb begin
+    rdata = '1;
+    unique case (dest)
+      ToCard:  if (!card_err) rdata = card_rdata;
+      ToSlot:  if (!slot_err[slot]) rdata = slot_rdata[slot];
+      ToBell:  if (!bell_err[slot]) rdata = bell_rdata[slot];
+      default: ;
+    endcase
+  end
+
+  via_card_regs_pkg::via_card_regs__in_t card_in;
+  via_card_regs_pkg::via_card_regs__out_t card_out;
+  logic [31:0] time_hi_q;
+  logic icap_room, icap_busy, icap_done, icap_idle, word_q, lost_q;
+  logic [7:0] icap_code;
+
+  via_card_regs u_card (
+    .clk                 (clk_i),
+    .rst_n               (rst_ni),
+    .s_cpuif_req         (hit && dest == ToCard),
+    .s_cpuif_req_is_wr   (write_q),
+    .s_cpuif_addr        (addr_q[11:0]),
+    .s_cpuif_wr_data     (wdata_q.data),
+    .s_cpuif_wr_biten    (biten),
+    .s_cpuif_req_stall_wr(),
+    .s_cpuif_req_stall_rd(),
+    .s_cpuif_rd_ack      (),
+    .s_cpuif_rd_err      (card_err),
+    .s_cpuif_rd_data     (card_rdata),
+    .s_cpuif_wr_ack      (),
+    .s_cpuif_wr_err      (),
+    .hwif_in             (card_in),
+    .hwif_out            (card_out)
+  );
+
+  assign card_in.GEOMETRY.SLOTS.next = 8'(NumSlots);
+  assign card_in.GEOMETRY.CHANNELS.next = 8'(NumChan);
+  assign card_in.GEOMETRY.STREAMS.next = 8'(NumStreams);
+  assign card_in.GEOMETRY.DATA_LOG2.next = 8'(BeatLog2);
+  assign card_in.CLOCK_KHZ.KHZ.next = clk_khz_i;
+  assign card_in.TIME_LO.VALUE.next = time_i[31:0];
+  assign card_in.TIME_HI.VALUE.next = time_hi_q;
+  assign card_in.CHAN_MIB.MIB.next = chan_mib_i;
+  assign card_in.TLB_PAGE.WAYS.next = 16'(PageWays);
+  assign card_in.TLB_PAGE.SETS_LOG2.next = 16'($clog2(PageSets));
+  assign card_in.TLB_HUGE.WAYS.next = 16'(HugeWays);
+  assign card_in.TLB_HUGE.SETS_LOG2.next = 16'($clog2(HugeSets));
+  assign card_in.STATUS.QUIET.next = quiet_i;
+  assign card_in.STATUS.LOADED.next = 16'(loaded_i);
+  assign card_in.ICAP_STATUS.BUSY.next = icap_busy;
+  assign card_in.ICAP_STATUS.DONE.next = icap_done;
+  assign card_in.ICAP_STATUS.LOST.next = lost_q;
+  assign card_in.ICAP_STATUS.CODE.next = icap_code;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      word_q <= 1'b0;
+      lost_q <= 1'b0;
+    end else begin
+      word_q <= card_out.ICAP_DATA.WORD.swmod;
+      if (card_out.ICAP_CTRL.START.value) lost_q <= 1'b0;
+      else if (state_q == Access && icap_wait && icap_late) lost_q <= 1'b1;
+    end
+  end
+  always_ff @(posedge clk_i) if (card_out.TIME_LO.VALUE.swacc) time_hi_q <= time_i[63:32];
+
+  via_icap u_icap (
+    .clk_i,
+    .rst_ni,
+    .slot_i      (card_out.ICAP_CTRL.SLOT.value),
+    .start_i     (card_out.ICAP_CTRL.START.value),
+    .end_i       (card_out.ICAP_CTRL.END.value),
+    .word_i      (card_out.ICAP_DATA.WORD.value),
+    .word_valid_i(word_q),
+    .room_o      (icap_room),
+    .busy_o      (icap_busy),
+    .done_o      (icap_done),
+    .code_o      (icap_code),
+    .load_o,
+    .icap_valid_o,
+    .icap_data_o,
+    .icap_slot_o,
+    .icap_start_o,
+    .icap_end_o,
+    .icap_ready_i,
+    .icap_done_i,
+    .icap_status_i,
+    .idle_o      (icap_idle)
+  );
+
+  for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
+    localparam int unsigned C = 2 * s;  // completion ring
+    localparam int unsigned E = 2 * s + 1;  // event ring
+    via_slot_regs_pkg::via_slot_regs__in_t  slot_in;
+    via_slot_regs_pkg::via_slot_regs__out_t slot_out;
+    via_bell_regs_pkg::via_bell_regs__in_t  bell_in;
+    via_bell_regs_pkg::via_bell_regs__out_t bell_out;
+
+    via_slot_regs u_slot (
+      .clk                 (clk_i),
+      .rst_n               (rst_ni),
+      .s_cpuif_req         (hit && dest == ToSlot && slot == SlotW'(s)),
+      .s_cpuif_req_is_wr   (write_q),
+      .s_cpuif_addr        (addr_q[11:0]),
+      .s_cpuif_wr_data     (wdata_q.data),
+      .s_cpuif_wr_biten    (biten),
+      .s_cpuif_req_stall_wr(),
+      .s_cpuif_req_stall_rd(),
+      .s_cpuif_rd_ack      (),
+      .s_cpuif_rd_err      (slot_err[s]),
+      .s_cpuif_rd_data     (slot_rdata[s]),
+      .s_cpuif_wr_ack      (),
+      .s_cpuif_wr_err      (),
+      .hwif_in             (slot_in),
+      .hwif_out            (slot_out)
+    );
+
+    via_bell_regs u_bell (
+      .clk                 (clk_i),
+      .rst_n               (rst_ni),
+      .s_cpuif_req         (hit && dest == ToBell && slot == SlotW'(s)),
+      .s_cpuif_req_is_wr   (write_q),
+      .s_cpuif_addr        (addr_q[11:0]),
+      .s_cpuif_wr_data     (wdata_q.data),
+      .s_cpuif_wr_biten    (biten),
+      .s_cpuif_req_stall_wr(),
+      .s_cpuif_req_stall_rd(),
+      .s_cpuif_rd_ack      (),
+      .s_cpuif_rd_err      (bell_err[s]),
+      .s_cpuif_rd_data     (bell_rdata[s]),
+      .s_cpuif_wr_ack      (),
+      .s_cpuif_wr_err      (),
+      .hwif_in             (bell_in),
+      .hwif_out            (bell_out)
+    );
+
+    assign ctrl_o[s] = '{
+            isolate: slot_out.CTRL.ISOLATE.value,
+            reset: slot_out.CTRL.RESET.value,
+            quiesce: slot_out.CTRL.QUIESCE.value,
+            run: slot_out.CTRL.RUN.value
+        };
+    assign slot_in.STATUS.LOADED.next = stat_i[s].loaded;
+    assign slot_in.STATUS.QUIET.next = stat_i[s].quiet;
+    assign slot_in.STATUS.BUSY.next = stat_i[s].busy;
+    assign slot_in.STATUS.ISOLATED.next = stat_i[s].isolated;
+    assign slot_in.STATUS.CAUSE.next = stat_i[s].cause;
+    assign slot_in.RING_STATUS.CMD_ON.next = cmd_on_i[s];
+    assign slot_in.RING_STATUS.CPL_ON.next = ring_on_i[C];
+    assign slot_in.RING_STATUS.EVT_ON.next = ring_on_i[E];
+    assign slot_in.RING_STATUS.CMD_TAIL_ERR.next = cmd_tail_err_i[s];
+    assign slot_in.RING_STATUS.CMD_BUS_ERR.next = cmd_bus_err_i[s];
+    assign slot_in.RING_STATUS.CPL_ERR.next = ring_err_i[C];
+    assign slot_in.RING_STATUS.EVT_ERR.next = ring_err_i[E];
+    assign slot_in.CMD_HEAD.INDEX.next = cmd_head_i[s];
+    assign slot_in.CPL_TAIL.INDEX.next = ring_tail_i[C];
+    assign slot_in.EVT_TAIL.INDEX.next = ring_tail_i[E];
+    assign slot_in.RD_TRANS.COUNT.next = count_i[s][0];
+    assign slot_in.WR_TRANS.COUNT.next = count_i[s][1];
+    assign slot_in.RD_MISS.COUNT.next = count_i[s][2];
+    assign slot_in.WR_MISS.COUNT.next = count_i[s][3];
+    assign slot_in.BEATS_IN.COUNT.next = count_i[s][4];
+    assign slot_in.BEATS_OUT.COUNT.next = count_i[s][5];
+    assign slot_in.RD_BEATS.COUNT.next = count_i[s][6];
+    assign slot_in.WR_BEATS.COUNT.next = count_i[s][7];
+
+    assign cmd_cfg_o[s] = '{
+            enable: slot_out.CMD_CFG.ENABLE.value,
+            size_log2: at_least_4(slot_out.CMD_CFG.SIZE_LOG2.value),
+            base: {slot_out.CMD_BASE_HI.ADDR.value, slot_out.CMD_BASE_LO.ADDR.value, 12'h0}
+        };
+    assign ring_cfg_o[C] = '{
+            enable: slot_out.CPL_CFG.ENABLE.value,
+            size_log2: at_least_4(slot_out.CPL_CFG.SIZE_LOG2.value),
+            base: {slot_out.CPL_BASE_HI.ADDR.value, slot_out.CPL_BASE_LO.ADDR.value, 12'h0}
+        };
+    assign ring_cfg_o[E] = '{
+            enable: slot_out.EVT_CFG.ENABLE.value,
+            size_log2: at_least_4(slot_out.EVT_CFG.SIZE_LOG2.value),
+            base: {slot_out.EVT_BASE_HI.ADDR.value, slot_out.EVT_BASE_LO.ADDR.value, 12'h0}
+        };
+
+    assign bell_in.CMD_TAIL.INDEX.hwclr = !cmd_cfg_o[s].enable;
+    assign bell_in.CPL_HEAD.INDEX.hwclr = !ring_cfg_o[C].enable;
+    assign bell_in.EVT_HEAD.INDEX.hwclr = !ring_cfg_o[E].enable;
+    assign cmd_tail_o[s] = bell_out.CMD_TAIL.INDEX.value;
+    assign ring_head_o[C] = bell_out.CPL_HEAD.INDEX.value;
+    assign ring_head_o[E] = bell_out.EVT_HEAD.INDEX.value;
+    assign ring_arm_o[C] = bell_out.CPL_HEAD.ARM.value;
+    assign ring_arm_o[E] = bell_out.EVT_HEAD.ARM.value;
+  end
+
+  function automatic logic [3:0] at_least_4(input logic [3:0] v);
+    return (v < 4'd4) ? 4'd4 : v;
+  endfunction
+
+  assign idle_o = state_q == Idle && icap_idle && ~|{aw_valid, w_valid, ar_valid, axil_bvalid_o, axil_rvalid_o, ring_arm_o};
+
+endmodule
