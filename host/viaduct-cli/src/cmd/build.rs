@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `viaduct build`
+
+use viaduct_build::{Manifest, Project, Variant};
+
+use crate::fail::{Failure, Result, usage};
+
+/// Build apps: generate the wrapper, Verilate, compile; what is up to date is left alone
+#[derive(clap::Args)]
+pub struct Args {
+    /// Apps to build
+    #[arg(value_name = "APP", required_unless_present = "all")]
+    apps: Vec<String>,
+    /// All apps
+    #[arg(long, conflicts_with = "apps")]
+    all: bool,
+    /// Objects that record waves
+    #[arg(long, conflicts_with = "coverage")]
+    trace: bool,
+    /// Objects that count coverage
+    #[arg(long)]
+    coverage: bool,
+}
+
+pub fn run(args: Args) -> Result {
+    let project = crate::project::find()?;
+    let names = if args.all { project.apps()? } else { args.apps };
+    if names.is_empty() {
+        return usage("there is no app yet; start one with `viaduct new`");
+    }
+    let variant = match (args.trace, args.coverage) {
+        (true, _) => Variant::Trace,
+        (_, true) => Variant::Coverage,
+        _ => Variant::Fast,
+    };
+    // Every manifest is read before the first build, so that a typing error costs no wait.
+    let apps = names.iter().map(|n| project.load(n)).collect::<viaduct_build::Result<Vec<_>>>()?;
+    let failed: Vec<&str> =
+        apps.iter().filter(|app| !build_one(&project, app, variant)).map(|a| a.name.as_str()).collect();
+    match failed.as_slice() {
+        [] => Ok(()),
+        names => Err(Failure::Run(format!("not built: {}", names.join(", ")))),
+    }
+}
+
+/// Builds one app and says what came of it.
+fn build_one(project: &Project, app: &Manifest, variant: Variant) -> bool {
+    let built = project.build_variant(app, &Default::default(), variant, &mut |line| println!("{line}"));
+    match built {
+        Ok(image) => {
+            let shown = image.container.strip_prefix(project.root()).unwrap_or(&image.container);
+            println!("{}: {}", app.name, shown.display());
+            true
+        }
+        Err(e) => {
+            eprintln!("error: {e}");
+            false
+        }
+    }
+}

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One module a command.
+
+pub mod build;
+pub mod doctor;
+pub mod info;
+pub mod ls;
+pub mod new;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How a command ends when it does not succeed.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+/// Result of a command.
+pub type Result<T = ()> = std::result::Result<T, Failure>;
+
+/// Why a command failed; decides the exit code (docs/cli.md).
+#[derive(Debug)]
+pub enum Failure {
+    /// Something went wrong on the way: exit code 1.
+    Run(String),
+    /// The command was given something wrong: exit code 2.
+    Usage(String),
+    /// The output is not what the golden model says: exit code 3.
+    Check(String),
+}
+
+impl Failure {
+    /// What to tell the user.
+    pub fn message(&self) -> &str {
+        match self {
+            Failure::Run(m) | Failure::Usage(m) | Failure::Check(m) => m,
+        }
+    }
+
+    /// What to tell the calling program.
+    pub fn code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Failure::Run(_) => 1,
+            Failure::Usage(_) => 2,
+            Failure::Check(_) => 3,
+        })
+    }
+}
+
+/// A failure of the work itself, with the place it happened in front.
+pub fn at(place: impl Display) -> impl FnOnce(std::io::Error) -> Failure {
+    move |e| Failure::Run(format!("{place}: {}", reason(&e)))
+}
+
+/// The system's words without its number.
+pub fn reason(e: &std::io::Error) -> String {
+    let text = e.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
+}
+
+/// Something the user gave is wrong.
+pub fn usage<T>(message: impl Into<String>) -> Result<T> {
+    Err(Failure::Usage(message.into()))
+}
+
+impl From<viaduct_build::Error> for Failure {
+    fn from(e: viaduct_build::Error) -> Self {
+        use viaduct_build::Error;
+        let message = e.to_string();
+        match e {
+            Error::NoApp { .. }
+            | Error::Value { .. }
+            | Error::Name { .. }
+            | Error::Exists { .. }
+            | Error::Manifest { .. } => Failure::Usage(message),
+            _ => Failure::Run(message),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `viaduct`: runs apps on a card, builds and tests them. See docs/cli.md.
+
+mod cmd;
+mod fail;
+mod project;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// I/O between host software and FPGA user logic.
+#[derive(Parser)]
+#[command(
+    version,
+    about,
+    after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 output differs from the golden model."
+)]
+struct Cli {
+    /// Say what is going on inside (twice: everything)
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Ls(cmd::ls::Args),
+    Info(cmd::info::Args),
+    New(cmd::new::Args),
+    Build(cmd::build::Args),
+    Doctor(cmd::doctor::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let level = match cli.verbose {
+        0 => "warn",
+        1 => "info",
+        _ => "debug",
+    };
+    let filter = tracing_subscriber::EnvFilter::try_from_env("VIADUCT_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let result = match cli.command {
+        Command::Ls(args) => cmd::ls::run(args),
+        Command::Info(args) => cmd::info::run(args),
+        Command::New(args) => cmd::new::run(args),
+        Command::Build(args) => cmd::build::run(args),
+        Command::Doctor(args) => cmd::doctor::run(args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {}", failure.message());
+            failure.code()
+        }
+    }
+}
