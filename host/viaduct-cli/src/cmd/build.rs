@@ -20,6 +20,9 @@ pub struct Args {
     /// Objects that count coverage
     #[arg(long)]
     coverage: bool,
+    /// Only generate wrapper, registers and accessors (for editors and linters)
+    #[arg(long, conflicts_with_all = ["trace", "coverage"])]
+    generate: bool,
 }
 
 pub fn run(args: Args) -> Result {
@@ -35,7 +38,20 @@ pub fn run(args: Args) -> Result {
     };
     // Every manifest is read before the first build, so that a typing error costs no wait.
     let apps = names.iter().map(|n| project.load(n)).collect::<viaduct_build::Result<Vec<_>>>()?;
-    let failed: Vec<&str> =
+    if args.generate {
+        for app in &apps {
+            let generated = project.generate(app)?;
+            let files = generated.verilog.iter().chain([
+                &generated.c,
+                &generated.rust,
+                &generated.python,
+                &generated.page,
+            ]);
+            files.for_each(|f| println!("{}", f.strip_prefix(project.root()).unwrap_or(f).display()));
+        }
+        return Ok(());
+    }
+    let failed: Vec<_> =
         apps.iter().filter(|app| !build_one(&project, app, variant)).map(|a| a.name.as_str()).collect();
     match failed.as_slice() {
         [] => Ok(()),
