@@ -117,7 +117,7 @@ module via_guard_wr
   // ---------------------------------------------------------------- forward
   axi_ax_t aw_out;
   axi_w_t beat;
-  logic beat_valid, burst_valid, w_open_q;
+  logic beat_valid, burst_valid;
   logic [$clog2(Beats+1)-1:0] held;
 
   always_comb begin

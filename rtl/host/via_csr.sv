@@ -88,6 +88,7 @@ module via_csr
   } wdata_t;
   logic [19:0] aw, ar;
   wdata_t w;
+  logic [31:0] rdata_q;
   logic aw_valid, w_valid, ar_valid, aw_pop, ar_pop, b_push, r_push, b_room, r_room;
 
   via_slice #(
@@ -165,7 +166,8 @@ module via_csr
   logic write_q, last_write_q, start, start_write, hit, app_open, app_end, app_late, icap_wait, icap_late;
   logic [19:0] addr_q;
   wdata_t wdata_q;
-  logic [31:0] rdata_q;
+  logic [31:0] rdata;
+  logic icap_room;
   logic [16:0] wait_q;
 
   // Takes turns when both wait, so neither starves.
@@ -251,7 +253,7 @@ module via_csr
   end
 
   // ---------------------------------------------------------------- generated registers
-  logic [31:0] biten, rdata, card_rdata, slot_rdata[NumSlots], bell_rdata[NumSlots];
+  logic [31:0] biten, card_rdata, slot_rdata[NumSlots], bell_rdata[NumSlots];
   logic card_err, slot_err[NumSlots], bell_err[NumSlots];
   assign biten = {{8{wdata_q.strb[3]}}, {8{wdata_q.strb[2]}}, {8{wdata_q.strb[1]}}, {8{wdata_q.strb[0]}}};
 
@@ -268,7 +270,7 @@ module via_csr
   via_card_regs_pkg::via_card_regs__in_t card_in;
   via_card_regs_pkg::via_card_regs__out_t card_out;
   logic [31:0] time_hi_q;
-  logic icap_room, icap_busy, icap_done, icap_idle, word_q, lost_q;
+  logic icap_busy, icap_done, icap_idle, word_q, lost_q;
   logic [7:0] icap_code;
 
   via_card_regs u_card (

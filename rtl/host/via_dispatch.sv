@@ -48,9 +48,9 @@ module via_dispatch
   output logic                  idle_o
 );
 
-  // Commands of one engine are counted from 0 modulo 2^32: `a` is not after `b`.
-  function automatic logic reached(input logic [31:0] a, input logic [31:0] b);
-    return $signed(b - a) >= 0;
+  // Commands of one engine are counted from 0 modulo 2^32: `goal` is not after `at`.
+  function automatic logic reached(input logic [31:0] goal, input logic [31:0] at);
+    return $signed(at - goal) >= 0;
   endfunction
 
   // ---------------------------------------------------------------- decode

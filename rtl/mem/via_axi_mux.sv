@@ -55,7 +55,7 @@ module via_axi_mux
   // ---------------------------------------------------------------- read: AR
   axi_ax_t ar;
   logic ar_valid, ar_ready;
-  logic [NumRd-1:0] rd_owed;
+  logic [NumRd-1:0] rd_owed, rd_full;
 
   via_axi_mux_ax #(
     .N(NumRd),
@@ -87,7 +87,6 @@ module via_axi_mux
   // ---------------------------------------------------------------- read: R
   axi_r_t r;
   logic r_valid, r_ready;
-  logic [NumRd-1:0] rd_full;
 
   via_slice #(
     .T(axi_r_t)

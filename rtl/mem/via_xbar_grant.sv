@@ -9,26 +9,26 @@
 module via_xbar_grant
   import via_pkg::*;
 #(
-  parameter int unsigned NumMgr = NumSlots + 1,
-  parameter int unsigned NumSub = NumChan + 1,
-  localparam int unsigned TgtW = $clog2(NumSub + 1),
-  localparam int unsigned MgrW = (NumMgr > 1) ? $clog2(NumMgr) : 1
+  parameter  int unsigned NumMgr = NumSlots + 1,
+  parameter  int unsigned NumSub = NumChan + 1,
+  localparam int unsigned TgtW   = $clog2(NumSub + 1),
+  localparam int unsigned MgrW   = (NumMgr > 1) ? $clog2(NumMgr) : 1
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
-  input  axi_ax_t              s_ax_i       [NumMgr],
+  input  axi_ax_t              s_ax_i      [  NumMgr],
   input  logic    [NumMgr-1:0] s_ax_valid_i,
   output logic    [NumMgr-1:0] s_ax_ready_o,
-  output axi_ax_t              m_ax_o       [NumSub+1],
-  output logic    [NumSub:0]   m_ax_valid_o,
-  input  logic    [NumSub:0]   m_ax_ready_i,
+  output axi_ax_t              m_ax_o      [NumSub+1],
+  output logic    [  NumSub:0] m_ax_valid_o,
+  input  logic    [  NumSub:0] m_ax_ready_i,
   // Room in the queues, and what enters them.
   input  logic    [NumMgr-1:0] mgr_room_i,
-  input  logic    [NumSub:0]   tgt_room_i,
+  input  logic    [  NumSub:0] tgt_room_i,
   output logic    [NumMgr-1:0] mgr_push_o,
-  output logic    [TgtW-1:0]   mgr_tgt_o    [NumMgr],
-  output logic    [NumSub:0]   tgt_push_o,
-  output logic    [MgrW-1:0]   tgt_mgr_o    [NumSub+1]
+  output logic    [  TgtW-1:0] mgr_tgt_o   [  NumMgr],
+  output logic    [  NumSub:0] tgt_push_o,
+  output logic    [  MgrW-1:0] tgt_mgr_o   [NumSub+1]
 );
 
   localparam int unsigned ChanW = (NumChan > 1) ? $clog2(NumChan) : 1;
@@ -44,7 +44,7 @@ module via_xbar_grant
     end
   end
 
-  logic [NumMgr-1:0] gnt [NumSub+1];
+  logic [NumMgr-1:0] gnt[NumSub+1];
 
   for (genvar t = 0; t <= NumSub; t++) begin : gen_tgt
     logic [NumMgr-1:0] req, first;

@@ -14,30 +14,31 @@ module via_xbar_rd
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
-  input  axi_ax_t              s_ar_i       [NumMgr],
+  input  axi_ax_t              s_ar_i      [NumMgr],
   input  logic    [NumMgr-1:0] s_ar_valid_i,
   output logic    [NumMgr-1:0] s_ar_ready_o,
-  output axi_r_t               s_r_o        [NumMgr],
+  output axi_r_t               s_r_o       [NumMgr],
   output logic    [NumMgr-1:0] s_r_valid_o,
   input  logic    [NumMgr-1:0] s_r_ready_i,
-  output axi_ax_t              m_ar_o       [NumSub],
+  output axi_ax_t              m_ar_o      [NumSub],
   output logic    [NumSub-1:0] m_ar_valid_o,
   input  logic    [NumSub-1:0] m_ar_ready_i,
-  input  axi_r_t               m_r_i        [NumSub],
+  input  axi_r_t               m_r_i       [NumSub],
   input  logic    [NumSub-1:0] m_r_valid_i,
   output logic    [NumSub-1:0] m_r_ready_o,
   output logic                 idle_o
 );
 
   localparam int unsigned TgtW = $clog2(NumSub + 1);
+  localparam int unsigned SubW = (NumSub > 1) ? $clog2(NumSub) : 1;
   localparam int unsigned MgrW = (NumMgr > 1) ? $clog2(NumMgr) : 1;
 
-  axi_ax_t             ax       [NumSub+1];
-  logic    [NumSub:0]  ax_valid, ax_ready;
-  logic    [NumMgr-1:0] mgr_room, mgr_push, mgr_busy, mgr_done;
-  logic    [NumSub:0]  tgt_room, tgt_push, tgt_busy, tgt_done;
-  logic    [TgtW-1:0]  mgr_tgt  [NumMgr];
-  logic    [MgrW-1:0]  tgt_mgr  [NumSub+1];
+  axi_ax_t ax[NumSub+1];
+  logic [NumSub:0] ax_valid, ax_ready;
+  logic [NumMgr-1:0] mgr_room, mgr_push, mgr_busy, mgr_done;
+  logic [NumSub:0] tgt_room, tgt_push, tgt_busy, tgt_done;
+  logic [TgtW-1:0] mgr_tgt[  NumMgr];
+  logic [MgrW-1:0] tgt_mgr[NumSub+1];
 
   via_xbar_grant #(
     .NumMgr(NumMgr),
@@ -83,9 +84,9 @@ module via_xbar_rd
 
   // What each target has to say, and to whom.
   logic [NumSub:0] r_valid, r_last, r_ready;
-  logic [MgrW-1:0] tgt_head [NumSub+1];
-  logic [TgtW-1:0] mgr_head [NumMgr];
-  logic [IdW-1:0]  mgr_id   [NumMgr];
+  logic [MgrW-1:0] tgt_head[NumSub+1];
+  logic [TgtW-1:0] mgr_head[  NumMgr];
+  logic [ IdW-1:0] mgr_id  [  NumMgr];
 
   assign r_valid = {err_active_q, m_r_valid_i};
   always_comb begin
@@ -98,11 +99,10 @@ module via_xbar_rd
   logic [NumMgr-1:0] slice_ready, take;
   always_comb begin
     for (int unsigned m = 0; m < NumMgr; m++) begin
-      take[m] = mgr_busy[m] && slice_ready[m] && r_valid[mgr_head[m]] && tgt_busy[mgr_head[m]] &&
-          tgt_head[mgr_head[m]] == MgrW'(m);
+      take[m] = mgr_busy[m] && slice_ready[m] && r_valid[mgr_head[m]] && tgt_busy[mgr_head[m]] && tgt_head[mgr_head[m]] == MgrW'(m);
       mgr_done[m] = take[m] && r_last[mgr_head[m]];
     end
-    r_ready  = '0;
+    r_ready = '0;
     for (int unsigned m = 0; m < NumMgr; m++) if (take[m]) r_ready[mgr_head[m]] = 1'b1;
   end
   assign tgt_done = r_ready & r_last;
@@ -115,7 +115,7 @@ module via_xbar_rd
         r = '0;
         r.resp = RespSlvErr;
       end else begin
-        r = m_r_i[mgr_head[m]];
+        r = m_r_i[SubW'(mgr_head[m])];
       end
       r.last = r_last[mgr_head[m]];
       r.id   = mgr_id[m];

@@ -15,36 +15,37 @@ module via_xbar_wr
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
-  input  axi_ax_t              s_aw_i       [NumMgr],
+  input  axi_ax_t              s_aw_i      [NumMgr],
   input  logic    [NumMgr-1:0] s_aw_valid_i,
   output logic    [NumMgr-1:0] s_aw_ready_o,
-  input  axi_w_t               s_w_i        [NumMgr],
+  input  axi_w_t               s_w_i       [NumMgr],
   input  logic    [NumMgr-1:0] s_w_valid_i,
   output logic    [NumMgr-1:0] s_w_ready_o,
-  output axi_b_t               s_b_o        [NumMgr],
+  output axi_b_t               s_b_o       [NumMgr],
   output logic    [NumMgr-1:0] s_b_valid_o,
   input  logic    [NumMgr-1:0] s_b_ready_i,
-  output axi_ax_t              m_aw_o       [NumSub],
+  output axi_ax_t              m_aw_o      [NumSub],
   output logic    [NumSub-1:0] m_aw_valid_o,
   input  logic    [NumSub-1:0] m_aw_ready_i,
-  output axi_w_t               m_w_o        [NumSub],
+  output axi_w_t               m_w_o       [NumSub],
   output logic    [NumSub-1:0] m_w_valid_o,
   input  logic    [NumSub-1:0] m_w_ready_i,
-  input  axi_b_t               m_b_i        [NumSub],
+  input  axi_b_t               m_b_i       [NumSub],
   input  logic    [NumSub-1:0] m_b_valid_i,
   output logic    [NumSub-1:0] m_b_ready_o,
   output logic                 idle_o
 );
 
   localparam int unsigned TgtW = $clog2(NumSub + 1);
+  localparam int unsigned SubW = (NumSub > 1) ? $clog2(NumSub) : 1;
   localparam int unsigned MgrW = (NumMgr > 1) ? $clog2(NumMgr) : 1;
 
-  axi_ax_t             ax       [NumSub+1];
-  logic    [NumSub:0]  ax_valid, ax_ready;
-  logic    [NumMgr-1:0] mgr_room, mgr_push;
-  logic    [NumSub:0]  tgt_room, tgt_push;
-  logic    [TgtW-1:0]  mgr_tgt  [NumMgr];
-  logic    [MgrW-1:0]  tgt_mgr  [NumSub+1];
+  axi_ax_t ax[NumSub+1];
+  logic [NumSub:0] ax_valid, ax_ready;
+  logic [NumMgr-1:0] mgr_room, mgr_push;
+  logic [NumSub:0] tgt_room, tgt_push;
+  logic [TgtW-1:0] mgr_tgt[  NumMgr];
+  logic [MgrW-1:0] tgt_mgr[NumSub+1];
 
   via_xbar_grant #(
     .NumMgr(NumMgr),
@@ -76,9 +77,9 @@ module via_xbar_wr
   // Each order is needed twice: to route W, and later to route B.
   logic [NumMgr-1:0] mgr_w_room, mgr_b_room, mgr_w_busy, mgr_b_busy, mgr_w_done, mgr_b_done;
   logic [NumSub:0] tgt_w_room, tgt_b_room, tgt_w_busy, tgt_b_busy, tgt_w_done, tgt_b_done;
-  logic [TgtW-1:0] mgr_w_head [NumMgr], mgr_b_head [NumMgr];
-  logic [MgrW-1:0] tgt_w_head [NumSub+1], tgt_b_head [NumSub+1];
-  logic [IdW-1:0]  mgr_b_id [NumMgr];
+  logic [TgtW-1:0] mgr_w_head[NumMgr], mgr_b_head[NumMgr];
+  logic [MgrW-1:0] tgt_w_head[NumSub+1], tgt_b_head[NumSub+1];
+  logic [IdW-1:0] mgr_b_id[NumMgr];
   assign mgr_room = mgr_w_room & mgr_b_room;
   assign tgt_room = tgt_w_room & tgt_b_room;
 
@@ -145,7 +146,7 @@ module via_xbar_wr
     axi_b_t b;
     always_comb begin
       b.id   = mgr_b_id[m];
-      b.resp = (mgr_b_head[m] == TgtW'(NumSub)) ? RespSlvErr : m_b_i[mgr_b_head[m]].resp;
+      b.resp = (mgr_b_head[m] == TgtW'(NumSub)) ? RespSlvErr : m_b_i[SubW'(mgr_b_head[m])].resp;
     end
 
     via_slice #(

@@ -78,7 +78,7 @@ module via_mover_in
     logic cmd_end;  // last of its command
   } burst_t;
 
-  logic busy_q, bad_q, bad, start, act_room, burst_room, ar_room, issue, quit, ends;
+  logic busy_q, bad_q, bad, start, act_room, burst_room, ar_room, issue, quit, ends, ends_now;
   logic [AddrW-1:0] va_q;
   logic [31:0] left_q;
   logic [CreditW-1:0] credit_q;
@@ -101,7 +101,7 @@ module via_mover_in
 
   // A command whose beats are dropped on the way out is not read any further.
   logic [SeqW-1:0] issue_seq_q, out_seq_q;  // commands begun, commands ended
-  logic failed_q, ends_now;
+  logic failed_q;
   assign quit = busy_q && burst_room && (abort_i || bad_q || failed_q && issue_seq_q == out_seq_q);
   assign issue = busy_q && burst_room && ar_room && !quit && CreditW'(burst) <= credit_q;
   assign ends_now = quit || ends;

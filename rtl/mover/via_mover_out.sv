@@ -160,7 +160,7 @@ module via_mover_out
     logic [DataW-1:0] data;
   } beat_t;
   beat_t beat;
-  logic  beat_valid;
+  logic beat_valid, w_open;
 
   via_fifo #(
     .T    (beat_t),
@@ -180,7 +180,6 @@ module via_mover_out
   );
 
   // W of a burst is offered once the burst is closed; its length says which beat is the last.
-  logic w_open;
   logic [7:0] w_len, w_count_q;
   logic w_pop;
   via_fifo #(

@@ -150,69 +150,541 @@ module via_shell
   output logic                quiet_o
 );
 
-  assign axil_awready_o = '0;
-  assign axil_wready_o = '0;
-  assign axil_bresp_o = '0;
-  assign axil_bvalid_o = '0;
-  assign axil_arready_o = '0;
-  assign axil_rdata_o = '0;
-  assign axil_rresp_o = '0;
-  assign axil_rvalid_o = '0;
-  assign host_arid_o = '0;
-  assign host_araddr_o = '0;
-  assign host_arlen_o = '0;
-  assign host_arvalid_o = '0;
-  assign host_rready_o = '0;
-  assign host_awid_o = '0;
-  assign host_awaddr_o = '0;
-  assign host_awlen_o = '0;
-  assign host_awvalid_o = '0;
-  assign host_wdata_o = '0;
-  assign host_wstrb_o = '0;
-  assign host_wlast_o = '0;
-  assign host_wvalid_o = '0;
-  assign host_bready_o = '0;
-  assign msix_valid_o = '0;
-  assign msix_vector_o = '0;
-  assign mem_araddr_o = '{default: '0};
-  assign mem_arlen_o = '{default: '0};
-  assign mem_arvalid_o = '{default: '0};
-  assign mem_rready_o = '{default: '0};
-  assign mem_awaddr_o = '{default: '0};
-  assign mem_awlen_o = '{default: '0};
-  assign mem_awvalid_o = '{default: '0};
-  assign mem_wdata_o = '{default: '0};
-  assign mem_wstrb_o = '{default: '0};
-  assign mem_wlast_o = '{default: '0};
-  assign mem_wvalid_o = '{default: '0};
-  assign mem_bready_o = '{default: '0};
-  assign icap_valid_o = '0;
-  assign icap_data_o = '0;
-  assign icap_slot_o = '0;
-  assign icap_start_o = '0;
-  assign icap_end_o = '0;
-  assign slot_rst_no = '{default: '0};
-  assign slot_s_valid_o = '{default: '0};
-  assign slot_s_data_o = '{default: '0};
-  assign slot_s_keep_o = '{default: '0};
-  assign slot_s_last_o = '{default: '0};
-  assign slot_s_id_o = '{default: '0};
-  assign slot_m_ready_o = '{default: '0};
-  assign slot_arready_o = '{default: '0};
-  assign slot_rid_o = '{default: '0};
-  assign slot_rdata_o = '{default: '0};
-  assign slot_rresp_o = '{default: '0};
-  assign slot_rlast_o = '{default: '0};
-  assign slot_rvalid_o = '{default: '0};
-  assign slot_awready_o = '{default: '0};
-  assign slot_wready_o = '{default: '0};
-  assign slot_bid_o = '{default: '0};
-  assign slot_bresp_o = '{default: '0};
-  assign slot_bvalid_o = '{default: '0};
-  assign slot_reg_valid_o = '{default: '0};
-  assign slot_reg_write_o = '{default: '0};
-  assign slot_reg_addr_o = '{default: '0};
-  assign slot_reg_wdata_o = '{default: '0};
-  assign quiet_o = '0;
+  // ---------------------------------------------------------------- registers
+  localparam int unsigned PageWays = 4, PageSets = 1024, HugeWays = 4, HugeSets = 256;
+
+  slot_ctrl_t ctrl[NumSlots];
+  slot_stat_t stat[NumSlots];
+  logic [31:0] count[NumSlots][8];
+  reg_req_t reg_req;
+  logic [NumSlots-1:0] reg_valid, reg_open, reg_rvalid, reg_err, reg_timeout, load;
+  logic [31:0] reg_rdata[NumSlots];
+
+  ring_cfg_t cmd_cfg[NumSlots], ring_cfg[2*NumSlots];
+  ring_idx_t cmd_tail[NumSlots], cmd_head[NumSlots];
+  ring_idx_t ring_head[2*NumSlots], ring_tail[2*NumSlots], ring_used[2*NumSlots];
+  logic [NumSlots-1:0] cmd_on, cmd_tail_err, cmd_bus_err;
+  logic [2*NumSlots-1:0] ring_arm, ring_on, ring_err, irq;
+  logic csr_idle, rest_quiet_q;
+
+  via_csr #(
+    .PageWays(PageWays),
+    .PageSets(PageSets),
+    .HugeWays(HugeWays),
+    .HugeSets(HugeSets)
+  ) u_csr (
+    .clk_i,
+    .rst_ni,
+    .time_i,
+    .chan_mib_i,
+    .clk_khz_i,
+    .quiet_i       (rest_quiet_q),
+    .axil_awaddr_i,
+    .axil_awvalid_i,
+    .axil_awready_o,
+    .axil_wdata_i,
+    .axil_wstrb_i,
+    .axil_wvalid_i,
+    .axil_wready_o,
+    .axil_bresp_o,
+    .axil_bvalid_o,
+    .axil_bready_i,
+    .axil_araddr_i,
+    .axil_arvalid_i,
+    .axil_arready_o,
+    .axil_rdata_o,
+    .axil_rresp_o,
+    .axil_rvalid_o,
+    .axil_rready_i,
+    .ctrl_o        (ctrl),
+    .stat_i        (stat),
+    .count_i       (count),
+    .reg_o         (reg_req),
+    .reg_valid_o   (reg_valid),
+    .reg_open_i    (reg_open),
+    .reg_rvalid_i  (reg_rvalid),
+    .reg_rdata_i   (reg_rdata),
+    .reg_err_i     (reg_err),
+    .reg_timeout_o (reg_timeout),
+    .cmd_cfg_o     (cmd_cfg),
+    .cmd_tail_o    (cmd_tail),
+    .cmd_head_i    (cmd_head),
+    .cmd_on_i      (cmd_on),
+    .cmd_tail_err_i(cmd_tail_err),
+    .cmd_bus_err_i (cmd_bus_err),
+    .ring_cfg_o    (ring_cfg),
+    .ring_head_o   (ring_head),
+    .ring_arm_o    (ring_arm),
+    .ring_tail_i   (ring_tail),
+    .ring_on_i     (ring_on),
+    .ring_err_i    (ring_err),
+    .loaded_i      (slot_loaded_i),
+    .load_o        (load),
+    .icap_valid_o,
+    .icap_data_o,
+    .icap_slot_o,
+    .icap_start_o,
+    .icap_end_o,
+    .icap_ready_i,
+    .icap_done_i,
+    .icap_status_i,
+    .idle_o        (csr_idle)
+  );
+
+  // ---------------------------------------------------------------- rings
+  // Readers of host memory: 0 command rings, 1 DMA, 2 slots (through the crossbar). Writers: 0 completion and event rings, 1 DMA, 2 slots.
+  localparam int unsigned Rings = 0, Dma = 1, Slots = 2;
+  axi_ax_t h_ar[3], h_aw[3];
+  axi_r_t h_r[3];
+  axi_w_t h_w[3];
+  axi_b_t h_b[3];
+  logic [2:0] h_ar_valid, h_ar_ready, h_r_valid, h_r_ready;
+  logic [2:0] h_aw_valid, h_aw_ready, h_w_valid, h_w_ready, h_b_valid, h_b_ready;
+
+  cmd_t cmd[NumSlots], dma_cmd[NumSlots];
+  cpl_t cpl[NumSlots], dma_cpl;
+  evt_t evt[NumSlots];
+  logic [NumSlots-1:0] cmd_valid, cmd_ready, cpl_valid, cpl_ready, evt_valid, evt_ready;
+  logic [NumSlots-1:0] dma_cmd_valid, dma_cmd_ready, dma_cpl_ready, dma_abort;
+  logic [SlotW-1:0] dma_cpl_slot;
+  logic dma_cpl_valid;
+  logic [NumSlots-1:0] cmd_err, cmd_err_info, cpl_err;
+  ring_cfg_t cpl_cfg [NumSlots];
+  ring_idx_t cpl_used[NumSlots];
+  logic cmdq_idle, ringw_idle, msix_idle, dma_idle, host_idle, xbar_idle;
+
+  for (genvar s = 0; s < NumSlots; s++) begin : gen_cpl
+    assign cpl_cfg[s]  = ring_cfg[2*s];
+    assign cpl_used[s] = ring_used[2*s];
+  end
+
+  via_cmdq u_cmdq (
+    .clk_i,
+    .rst_ni,
+    .cmd_cfg_i   (cmd_cfg),
+    .cmd_tail_i  (cmd_tail),
+    .cmd_head_o  (cmd_head),
+    .on_o        (cmd_on),
+    .tail_err_o  (cmd_tail_err),
+    .bus_err_o   (cmd_bus_err),
+    .cpl_cfg_i   (cpl_cfg),
+    .cpl_used_i  (cpl_used),
+    .cpl_done_i  (cpl_valid & cpl_ready),
+    .err_o       (cmd_err),
+    .err_info_o  (cmd_err_info),
+    .m_ar_o      (h_ar[Rings]),
+    .m_ar_valid_o(h_ar_valid[Rings]),
+    .m_ar_ready_i(h_ar_ready[Rings]),
+    .m_r_i       (h_r[Rings]),
+    .m_r_valid_i (h_r_valid[Rings]),
+    .m_r_ready_o (h_r_ready[Rings]),
+    .cmd_o       (cmd),
+    .cmd_valid_o (cmd_valid),
+    .cmd_ready_i (cmd_ready),
+    .idle_o      (cmdq_idle)
+  );
+
+  via_ringw u_ringw (
+    .clk_i,
+    .rst_ni,
+    .time_i,
+    .cfg_i       (ring_cfg),
+    .head_i      (ring_head),
+    .arm_i       (ring_arm),
+    .tail_o      (ring_tail),
+    .used_o      (ring_used),
+    .on_o        (ring_on),
+    .err_o       (ring_err),
+    .cpl_err_o   (cpl_err),
+    .cpl_i       (cpl),
+    .cpl_valid_i (cpl_valid),
+    .cpl_ready_o (cpl_ready),
+    .evt_i       (evt),
+    .evt_valid_i (evt_valid),
+    .evt_ready_o (evt_ready),
+    .m_aw_o      (h_aw[Rings]),
+    .m_aw_valid_o(h_aw_valid[Rings]),
+    .m_aw_ready_i(h_aw_ready[Rings]),
+    .m_w_o       (h_w[Rings]),
+    .m_w_valid_o (h_w_valid[Rings]),
+    .m_w_ready_i (h_w_ready[Rings]),
+    .m_b_i       (h_b[Rings]),
+    .m_b_valid_i (h_b_valid[Rings]),
+    .m_b_ready_o (h_b_ready[Rings]),
+    .irq_o       (irq),
+    .idle_o      (ringw_idle)
+  );
+
+  via_msix #(
+    .NumVec(2 * NumSlots)
+  ) u_msix (
+    .clk_i,
+    .rst_ni,
+    .set_i (irq),
+    .msix_valid_o,
+    .msix_vector_o,
+    .msix_ready_i,
+    .idle_o(msix_idle)
+  );
+
+  // ---------------------------------------------------------------- memory
+  // Managers of the crossbar: slots, then DMA. Subordinates: DRAM channels, then host memory.
+  axi_ax_t x_ar[NumSlots+1], x_aw[NumSlots+1], c_ar[NumChan+1], c_aw[NumChan+1];
+  axi_r_t x_r[NumSlots+1], c_r[NumChan+1];
+  axi_w_t x_w[NumSlots+1], c_w[NumChan+1];
+  axi_b_t x_b[NumSlots+1], c_b[NumChan+1];
+  logic [NumSlots:0] x_ar_valid, x_ar_ready, x_r_valid, x_r_ready, x_aw_valid, x_aw_ready, x_w_valid, x_w_ready, x_b_valid, x_b_ready;
+  logic [NumChan:0] c_ar_valid, c_ar_ready, c_r_valid, c_r_ready, c_aw_valid, c_aw_ready, c_w_valid, c_w_ready, c_b_valid, c_b_ready;
+
+  via_dma u_dma (
+    .clk_i,
+    .rst_ni,
+    .cmd_i            (dma_cmd),
+    .cmd_valid_i      (dma_cmd_valid),
+    .cmd_ready_o      (dma_cmd_ready),
+    .cpl_o            (dma_cpl),
+    .cpl_slot_o       (dma_cpl_slot),
+    .cpl_valid_o      (dma_cpl_valid),
+    .cpl_ready_i      (dma_cpl_ready[dma_cpl_slot]),
+    .abort_i          (dma_abort),
+    .m_host_ar_o      (h_ar[Dma]),
+    .m_host_ar_valid_o(h_ar_valid[Dma]),
+    .m_host_ar_ready_i(h_ar_ready[Dma]),
+    .m_host_r_i       (h_r[Dma]),
+    .m_host_r_valid_i (h_r_valid[Dma]),
+    .m_host_r_ready_o (h_r_ready[Dma]),
+    .m_host_aw_o      (h_aw[Dma]),
+    .m_host_aw_valid_o(h_aw_valid[Dma]),
+    .m_host_aw_ready_i(h_aw_ready[Dma]),
+    .m_host_w_o       (h_w[Dma]),
+    .m_host_w_valid_o (h_w_valid[Dma]),
+    .m_host_w_ready_i (h_w_ready[Dma]),
+    .m_host_b_i       (h_b[Dma]),
+    .m_host_b_valid_i (h_b_valid[Dma]),
+    .m_host_b_ready_o (h_b_ready[Dma]),
+    .m_card_ar_o      (x_ar[NumSlots]),
+    .m_card_ar_valid_o(x_ar_valid[NumSlots]),
+    .m_card_ar_ready_i(x_ar_ready[NumSlots]),
+    .m_card_r_i       (x_r[NumSlots]),
+    .m_card_r_valid_i (x_r_valid[NumSlots]),
+    .m_card_r_ready_o (x_r_ready[NumSlots]),
+    .m_card_aw_o      (x_aw[NumSlots]),
+    .m_card_aw_valid_o(x_aw_valid[NumSlots]),
+    .m_card_aw_ready_i(x_aw_ready[NumSlots]),
+    .m_card_w_o       (x_w[NumSlots]),
+    .m_card_w_valid_o (x_w_valid[NumSlots]),
+    .m_card_w_ready_i (x_w_ready[NumSlots]),
+    .m_card_b_i       (x_b[NumSlots]),
+    .m_card_b_valid_i (x_b_valid[NumSlots]),
+    .m_card_b_ready_o (x_b_ready[NumSlots]),
+    .idle_o           (dma_idle)
+  );
+
+  via_xbar u_xbar (
+    .clk_i,
+    .rst_ni,
+    .s_ar_i      (x_ar),
+    .s_ar_valid_i(x_ar_valid),
+    .s_ar_ready_o(x_ar_ready),
+    .s_r_o       (x_r),
+    .s_r_valid_o (x_r_valid),
+    .s_r_ready_i (x_r_ready),
+    .s_aw_i      (x_aw),
+    .s_aw_valid_i(x_aw_valid),
+    .s_aw_ready_o(x_aw_ready),
+    .s_w_i       (x_w),
+    .s_w_valid_i (x_w_valid),
+    .s_w_ready_o (x_w_ready),
+    .s_b_o       (x_b),
+    .s_b_valid_o (x_b_valid),
+    .s_b_ready_i (x_b_ready),
+    .m_ar_o      (c_ar),
+    .m_ar_valid_o(c_ar_valid),
+    .m_ar_ready_i(c_ar_ready),
+    .m_r_i       (c_r),
+    .m_r_valid_i (c_r_valid),
+    .m_r_ready_o (c_r_ready),
+    .m_aw_o      (c_aw),
+    .m_aw_valid_o(c_aw_valid),
+    .m_aw_ready_i(c_aw_ready),
+    .m_w_o       (c_w),
+    .m_w_valid_o (c_w_valid),
+    .m_w_ready_i (c_w_ready),
+    .m_b_i       (c_b),
+    .m_b_valid_i (c_b_valid),
+    .m_b_ready_o (c_b_ready),
+    .idle_o      (xbar_idle)
+  );
+
+  assign h_ar[Slots] = c_ar[NumChan];
+  assign h_ar_valid[Slots] = c_ar_valid[NumChan];
+  assign c_ar_ready[NumChan] = h_ar_ready[Slots];
+  assign c_r[NumChan] = h_r[Slots];
+  assign c_r_valid[NumChan] = h_r_valid[Slots];
+  assign h_r_ready[Slots] = c_r_ready[NumChan];
+  assign h_aw[Slots] = c_aw[NumChan];
+  assign h_aw_valid[Slots] = c_aw_valid[NumChan];
+  assign c_aw_ready[NumChan] = h_aw_ready[Slots];
+  assign h_w[Slots] = c_w[NumChan];
+  assign h_w_valid[Slots] = c_w_valid[NumChan];
+  assign c_w_ready[NumChan] = h_w_ready[Slots];
+  assign c_b[NumChan] = h_b[Slots];
+  assign c_b_valid[NumChan] = h_b_valid[Slots];
+  assign h_b_ready[Slots] = c_b_ready[NumChan];
+
+  axi_ax_t host_ar, host_aw;
+  axi_w_t host_w;
+  axi_r_t host_r;
+  axi_b_t host_b;
+
+  via_axi_mux #(
+    .NumRd   (3),
+    .NumWr   (3),
+    .NumFirst(1)
+  ) u_host (
+    .clk_i,
+    .rst_ni,
+    .s_ar_i      (h_ar),
+    .s_ar_valid_i(h_ar_valid),
+    .s_ar_ready_o(h_ar_ready),
+    .s_r_o       (h_r),
+    .s_r_valid_o (h_r_valid),
+    .s_r_ready_i (h_r_ready),
+    .s_aw_i      (h_aw),
+    .s_aw_valid_i(h_aw_valid),
+    .s_aw_ready_o(h_aw_ready),
+    .s_w_i       (h_w),
+    .s_w_valid_i (h_w_valid),
+    .s_w_ready_o (h_w_ready),
+    .s_b_o       (h_b),
+    .s_b_valid_o (h_b_valid),
+    .s_b_ready_i (h_b_ready),
+    .m_ar_o      (host_ar),
+    .m_ar_valid_o(host_arvalid_o),
+    .m_ar_ready_i(host_arready_i),
+    .m_r_i       (host_r),
+    .m_r_valid_i (host_rvalid_i),
+    .m_r_ready_o (host_rready_o),
+    .m_aw_o      (host_aw),
+    .m_aw_valid_o(host_awvalid_o),
+    .m_aw_ready_i(host_awready_i),
+    .m_w_o       (host_w),
+    .m_w_valid_o (host_wvalid_o),
+    .m_w_ready_i (host_wready_i),
+    .m_b_i       (host_b),
+    .m_b_valid_i (host_bvalid_i),
+    .m_b_ready_o (host_bready_o),
+    .idle_o      (host_idle)
+  );
+  assign host_arid_o = host_ar.id;
+  assign host_araddr_o = host_ar.addr;
+  assign host_arlen_o = host_ar.len;
+  assign host_r = '{id: host_rid_i, resp: axi_resp_e'(host_rresp_i), last: host_rlast_i, data: host_rdata_i};
+  assign host_awid_o = host_aw.id;
+  assign host_awaddr_o = host_aw.addr;
+  assign host_awlen_o = host_aw.len;
+  assign host_wdata_o = host_w.data;
+  assign host_wstrb_o = host_w.strb;
+  assign host_wlast_o = host_w.last;
+  assign host_b = '{id: host_bid_i, resp: axi_resp_e'(host_bresp_i)};
+
+  logic [NumChan-1:0] chan_idle;
+  for (genvar c = 0; c < NumChan; c++) begin : gen_chan
+    via_mem_port u_port (
+      .clk_i,
+      .rst_ni,
+      .s_ar_i       (c_ar[c]),
+      .s_ar_valid_i (c_ar_valid[c]),
+      .s_ar_ready_o (c_ar_ready[c]),
+      .s_r_o        (c_r[c]),
+      .s_r_valid_o  (c_r_valid[c]),
+      .s_r_ready_i  (c_r_ready[c]),
+      .s_aw_i       (c_aw[c]),
+      .s_aw_valid_i (c_aw_valid[c]),
+      .s_aw_ready_o (c_aw_ready[c]),
+      .s_w_i        (c_w[c]),
+      .s_w_valid_i  (c_w_valid[c]),
+      .s_w_ready_o  (c_w_ready[c]),
+      .s_b_o        (c_b[c]),
+      .s_b_valid_o  (c_b_valid[c]),
+      .s_b_ready_i  (c_b_ready[c]),
+      .mem_araddr_o (mem_araddr_o[c]),
+      .mem_arlen_o  (mem_arlen_o[c]),
+      .mem_arvalid_o(mem_arvalid_o[c]),
+      .mem_arready_i(mem_arready_i[c]),
+      .mem_rdata_i  (mem_rdata_i[c]),
+      .mem_rresp_i  (mem_rresp_i[c]),
+      .mem_rlast_i  (mem_rlast_i[c]),
+      .mem_rvalid_i (mem_rvalid_i[c]),
+      .mem_rready_o (mem_rready_o[c]),
+      .mem_awaddr_o (mem_awaddr_o[c]),
+      .mem_awlen_o  (mem_awlen_o[c]),
+      .mem_awvalid_o(mem_awvalid_o[c]),
+      .mem_awready_i(mem_awready_i[c]),
+      .mem_wdata_o  (mem_wdata_o[c]),
+      .mem_wstrb_o  (mem_wstrb_o[c]),
+      .mem_wlast_o  (mem_wlast_o[c]),
+      .mem_wvalid_o (mem_wvalid_o[c]),
+      .mem_wready_i (mem_wready_i[c]),
+      .mem_bresp_i  (mem_bresp_i[c]),
+      .mem_bvalid_i (mem_bvalid_i[c]),
+      .mem_bready_o (mem_bready_o[c]),
+      .idle_o       (chan_idle[c])
+    );
+  end
+
+  // ---------------------------------------------------------------- slots
+  logic [NumSlots-1:0] slot_idle;
+
+  for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
+    strm_t to_app[NS], from_app[NS];
+    axi_ax_t ar, aw;
+    axi_r_t   r;
+    axi_w_t   w;
+    axi_b_t   b;
+    reg_req_t req;
+
+    for (genvar k = 0; k < NS; k++) begin : gen_stream
+      assign slot_s_data_o[s][k*DataW+:DataW] = to_app[k].data;
+      assign slot_s_keep_o[s][k*StrbW+:StrbW] = to_app[k].keep;
+      assign slot_s_last_o[s][k] = to_app[k].last;
+      assign slot_s_id_o[s][k*8+:8] = to_app[k].id;
+      assign from_app[k] = '{
+              id: slot_m_id_i[s][k*8+:8],
+              last: slot_m_last_i[s][k],
+              keep: slot_m_keep_i[s][k*StrbW+:StrbW],
+              data: slot_m_data_i[s][k*DataW+:DataW]
+          };
+    end
+    assign ar = '{
+            id: slot_arid_i[s],
+            burst: slot_arburst_i[s],
+            size: slot_arsize_i[s],
+            len: slot_arlen_i[s],
+            addr: AddrW'(slot_araddr_i[s])
+        };
+    assign aw = '{
+            id: slot_awid_i[s],
+            burst: slot_awburst_i[s],
+            size: slot_awsize_i[s],
+            len: slot_awlen_i[s],
+            addr: AddrW'(slot_awaddr_i[s])
+        };
+    assign w = '{last: slot_wlast_i[s], strb: slot_wstrb_i[s], data: slot_wdata_i[s]};
+    assign slot_rid_o[s] = r.id;
+    assign slot_rdata_o[s] = r.data;
+    assign slot_rresp_o[s] = r.resp;
+    assign slot_rlast_o[s] = r.last;
+    assign slot_bid_o[s] = b.id;
+    assign slot_bresp_o[s] = b.resp;
+    assign slot_reg_write_o[s] = req.write;
+    assign slot_reg_addr_o[s] = req.addr;
+    assign slot_reg_wdata_o[s] = req.wdata;
+
+    via_slot_port #(
+      .PageWays(PageWays),
+      .PageSets(PageSets),
+      .HugeWays(HugeWays),
+      .HugeSets(HugeSets)
+    ) u_port (
+      .clk_i,
+      .rst_ni,
+      .ctrl_i           (ctrl[s]),
+      .loaded_i         (slot_loaded_i[s]),
+      .load_i           (load[s]),
+      .stat_o           (stat[s]),
+      .count_o          (count[s]),
+      .cmd_i            (cmd[s]),
+      .cmd_valid_i      (cmd_valid[s]),
+      .cmd_ready_o      (cmd_ready[s]),
+      .cpl_o            (cpl[s]),
+      .cpl_valid_o      (cpl_valid[s]),
+      .cpl_ready_i      (cpl_ready[s]),
+      .dma_cmd_o        (dma_cmd[s]),
+      .dma_cmd_valid_o  (dma_cmd_valid[s]),
+      .dma_cmd_ready_i  (dma_cmd_ready[s]),
+      .dma_cpl_i        (dma_cpl),
+      .dma_cpl_valid_i  (dma_cpl_valid && dma_cpl_slot == SlotW'(s)),
+      .dma_cpl_ready_o  (dma_cpl_ready[s]),
+      .dma_abort_o      (dma_abort[s]),
+      .evt_o            (evt[s]),
+      .evt_valid_o      (evt_valid[s]),
+      .evt_ready_i      (evt_ready[s]),
+      .ring_err_cmd_i   (cmd_err[s]),
+      .ring_err_info_i  (cmd_err_info[s]),
+      .ring_err_cpl_i   (cpl_err[s]),
+      .reg_i            (reg_req),
+      .reg_valid_i      (reg_valid[s]),
+      .reg_open_o       (reg_open[s]),
+      .reg_rvalid_o     (reg_rvalid[s]),
+      .reg_rdata_o      (reg_rdata[s]),
+      .reg_err_o        (reg_err[s]),
+      .reg_timeout_i    (reg_timeout[s]),
+      .m_ar_o           (x_ar[s]),
+      .m_ar_valid_o     (x_ar_valid[s]),
+      .m_ar_ready_i     (x_ar_ready[s]),
+      .m_r_i            (x_r[s]),
+      .m_r_valid_i      (x_r_valid[s]),
+      .m_r_ready_o      (x_r_ready[s]),
+      .m_aw_o           (x_aw[s]),
+      .m_aw_valid_o     (x_aw_valid[s]),
+      .m_aw_ready_i     (x_aw_ready[s]),
+      .m_w_o            (x_w[s]),
+      .m_w_valid_o      (x_w_valid[s]),
+      .m_w_ready_i      (x_w_ready[s]),
+      .m_b_i            (x_b[s]),
+      .m_b_valid_i      (x_b_valid[s]),
+      .m_b_ready_o      (x_b_ready[s]),
+      .slot_rst_no      (slot_rst_no[s]),
+      .slot_s_o         (to_app),
+      .slot_s_valid_o   (slot_s_valid_o[s]),
+      .slot_s_ready_i   (slot_s_ready_i[s]),
+      .slot_m_i         (from_app),
+      .slot_m_valid_i   (slot_m_valid_i[s]),
+      .slot_m_ready_o   (slot_m_ready_o[s]),
+      .slot_ar_i        (ar),
+      .slot_ar_valid_i  (slot_arvalid_i[s]),
+      .slot_ar_ready_o  (slot_arready_o[s]),
+      .slot_r_o         (r),
+      .slot_r_valid_o   (slot_rvalid_o[s]),
+      .slot_r_ready_i   (slot_rready_i[s]),
+      .slot_aw_i        (aw),
+      .slot_aw_valid_i  (slot_awvalid_i[s]),
+      .slot_aw_ready_o  (slot_awready_o[s]),
+      .slot_w_i         (w),
+      .slot_w_valid_i   (slot_wvalid_i[s]),
+      .slot_w_ready_o   (slot_wready_o[s]),
+      .slot_b_o         (b),
+      .slot_b_valid_o   (slot_bvalid_o[s]),
+      .slot_b_ready_i   (slot_bready_i[s]),
+      .slot_reg_o       (req),
+      .slot_reg_valid_o (slot_reg_valid_o[s]),
+      .slot_reg_rvalid_i(slot_reg_rvalid_i[s]),
+      .slot_reg_rdata_i (slot_reg_rdata_i[s]),
+      .slot_reg_err_i   (slot_reg_err_i[s]),
+      .slot_irq_i       (slot_irq_i[s]),
+      .slot_busy_i      (slot_busy_i[s]),
+      .idle_o           (slot_idle[s])
+    );
+  end
+
+  // ---------------------------------------------------------------- quiet
+  // Idle signals look at the registers that will change; two cycles of them make sure that what they do not see has settled too.
+  logic rest_idle, idle, was_idle_q, quiet_q;
+  assign rest_idle = cmdq_idle && ringw_idle && msix_idle && dma_idle && host_idle && xbar_idle && &chan_idle && &slot_idle;
+  assign idle = rest_idle && csr_idle && ~|{axil_awvalid_i, axil_wvalid_i, axil_arvalid_i, host_rvalid_i, host_bvalid_i, icap_done_i};
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      rest_quiet_q <= 1'b0;
+      was_idle_q   <= 1'b0;
+      quiet_q      <= 1'b0;
+    end else begin
+      rest_quiet_q <= rest_idle;
+      was_idle_q   <= idle;
+      quiet_q      <= idle && was_idle_q;
+    end
+  end
+  assign quiet_o = quiet_q;
 
 endmodule

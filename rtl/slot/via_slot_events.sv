@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collects what happens to one slot into its stream of events, and decides when the slot is cut off.
+//
+// A violation (of a guard, or an unanswered register access) isolates the slot in the next cycle and posts one event; while the slot is isolated,
+// whoever did it, further violations are not reported. The isolation by a guard ends with `ctrl_i.reset`.
+// Interrupts of the app are counted; one event may stand for several. Throughput: one event a cycle. Violations go first, MMU events last.
+
+module via_slot_events
+  import via_pkg::*;
+#(
+  parameter int unsigned NumSrc = 2  // places that report violations; lower ones first
+) (
+  input  logic                clk_i,
+  input  logic                rst_ni,
+  input  logic                reset_i,                  // ends an isolation by a guard
+  input  logic                isolate_i,                // the host cuts the slot off
+  input  logic   [NumSrc-1:0] violation_i,              // pulses
+  input  evt_t                violation_evt_i[NumSrc],
+  input  logic                ring_err_cmd_i,           // pulses: EvRing
+  input  logic                ring_err_info_i,
+  input  logic                ring_err_cpl_i,
+  input  logic                irq_i,                    // pulse
+  input  evt_t                mmu_evt_i,
+  input  logic                mmu_evt_valid_i,
+  output logic                mmu_evt_ready_o,
+  output evt_t                evt_o,
+  output logic                evt_valid_o,
+  input  logic                evt_ready_i,
+  output logic                isolated_o,               // by a guard or by the host
+  output event_e              cause_o,                  // 0 if by the host
+  output logic                idle_o
+);
+
+  logic isolated_q, violation_q, take_violation, take_ring, take_irq;
+  logic [2:0] ring_q;  // tail jumped, command read, completion write
+  logic [1:0] ring_which;
+  evt_t violation, violation_evt_q, ring_evt, irq_evt;
+  logic [31:0] irqs_q, irqs_sent_q;
+  logic accept;
+
+  always_comb begin
+    violation = violation_evt_i[0];
+    for (int unsigned i = NumSrc; i > 0; i--) if (violation_i[i-1]) violation = violation_evt_i[i-1];
+  end
+  assign accept = |violation_i && !isolated_q && !isolate_i && !violation_q;
+
+  assign take_violation = evt_ready_i && violation_q;
+  assign take_ring = evt_ready_i && !violation_q && ring_q != '0;
+  assign take_irq = evt_ready_i && !violation_q && ring_q == '0 && irqs_q != irqs_sent_q;
+
+  always_comb begin
+    ring_which = ring_q[0] ? 2'd0 : ring_q[1] ? 2'd1 : 2'd2;
+    ring_evt = '0;
+    ring_evt.cause = EvRing;
+    ring_evt.source = 8'd4;
+    ring_evt.info = 64'(ring_which);
+    irq_evt = '0;
+    irq_evt.cause = EvIrq;
+    irq_evt.source = 8'd3;
+    irq_evt.info = 64'(irqs_q);
+
+    evt_o = mmu_evt_i;
+    if (violation_q) evt_o = violation_evt_q;
+    else if (ring_q != '0) evt_o = ring_evt;
+    else if (irqs_q != irqs_sent_q) evt_o = irq_evt;
+  end
+  assign evt_valid_o = violation_q || ring_q != '0 || irqs_q != irqs_sent_q || mmu_evt_valid_i;
+  assign mmu_evt_ready_o = evt_ready_i && !violation_q && ring_q == '0 && irqs_q == irqs_sent_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      isolated_q  <= 1'b0;
+      violation_q <= 1'b0;
+      ring_q      <= '0;
+      irqs_q      <= '0;
+      irqs_sent_q <= '0;
+    end else begin
+      if (reset_i) isolated_q <= 1'b0;
+      else if (accept) isolated_q <= 1'b1;
+      if (accept) violation_q <= 1'b1;
+      else if (take_violation) violation_q <= 1'b0;
+      ring_q <= (ring_q & ~(3'(take_ring) << ring_which)) |
+                {ring_err_cpl_i, ring_err_cmd_i && ring_err_info_i, ring_err_cmd_i && !ring_err_info_i};
+      if (irq_i) irqs_q <= irqs_q + 1'b1;
+      if (take_irq) irqs_sent_q <= irqs_q;
+    end
+  end
+  always_ff @(posedge clk_i) if (accept) violation_evt_q <= violation;
+
+  assign isolated_o = isolated_q || isolate_i;
+  assign cause_o = isolated_q ? violation_evt_q.cause : event_e'(8'h00);
+  assign idle_o = !evt_valid_o && violation_i == '0 && !irq_i && !ring_err_cmd_i && !ring_err_cpl_i;
+
+endmodule

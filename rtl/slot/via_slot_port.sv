@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The shell's side of one slot: what a slot can reach, and everything that keeps it from reaching more.
+//
+//                    commands ──> via_dispatch ──> DMA (shared), MMU, movers
+//   streams to app  <── via_mover_in  <── R ──┐
+//   streams of app ──> via_guard_strm ──> via_mover_out ──┤ via_axi_mux ──> via_mmu ──> crossbar
+//   memory port    <──> via_guard ────────────────────────┘
+//
+// Throughput: one beat a cycle in each direction of the memory side, shared by movers and memory port burst by burst.
+// A slot that is isolated (docs/interfaces.md, slot_ctrl_t) sees no handshake; its moves end with StAborted, translations that wait are
+// answered with an error, what is in flight drains. DMA and translation commands go on, so that the host can write pages back; they
+// end with StAborted only while the slot is held in reset.
+
+module via_slot_port
+  import via_pkg::*;
+#(
+  parameter int unsigned PageWays = 4,
+  parameter int unsigned PageSets = 1024,
+  parameter int unsigned HugeWays = 4,
+  parameter int unsigned HugeSets = 256,
+  localparam int unsigned NS = NumStreams
+) (
+  input  logic                clk_i,
+  input  logic                rst_ni,
+  // control
+  input  slot_ctrl_t          ctrl_i,
+  input  logic                loaded_i,
+  input  logic                load_i,                 // an image is being loaded
+  output slot_stat_t          stat_o,
+  output logic       [  31:0] count_o          [ 8],
+  // commands and events
+  input  cmd_t                cmd_i,
+  input  logic                cmd_valid_i,
+  output logic                cmd_ready_o,
+  output cpl_t                cpl_o,
+  output logic                cpl_valid_o,
+  input  logic                cpl_ready_i,
+  output cmd_t                dma_cmd_o,
+  output logic                dma_cmd_valid_o,
+  input  logic                dma_cmd_ready_i,
+  input  cpl_t                dma_cpl_i,
+  input  logic                dma_cpl_valid_i,
+  output logic                dma_cpl_ready_o,
+  output logic                dma_abort_o,
+  output evt_t                evt_o,
+  output logic                evt_valid_o,
+  input  logic                evt_ready_i,
+  input  logic                ring_err_cmd_i,
+  input  logic                ring_err_info_i,
+  input  logic                ring_err_cpl_i,
+  // app registers
+  input  reg_req_t            reg_i,
+  input  logic                reg_valid_i,
+  output logic                reg_open_o,
+  output logic                reg_rvalid_o,
+  output logic       [  31:0] reg_rdata_o,
+  output logic                reg_err_o,
+  input  logic                reg_timeout_i,
+  // crossbar
+  output axi_ax_t             m_ar_o,
+  output logic                m_ar_valid_o,
+  input  logic                m_ar_ready_i,
+  input  axi_r_t              m_r_i,
+  input  logic                m_r_valid_i,
+  output logic                m_r_ready_o,
+  output axi_ax_t             m_aw_o,
+  output logic                m_aw_valid_o,
+  input  logic                m_aw_ready_i,
+  output axi_w_t              m_w_o,
+  output logic                m_w_valid_o,
+  input  logic                m_w_ready_i,
+  input  axi_b_t              m_b_i,
+  input  logic                m_b_valid_i,
+  output logic                m_b_ready_o,
+  // slot, as in docs/interfaces.md, section 3
+  output logic                slot_rst_no,
+  output strm_t               slot_s_o         [NS],
+  output logic       [NS-1:0] slot_s_valid_o,
+  input  logic       [NS-1:0] slot_s_ready_i,
+  input  strm_t               slot_m_i         [NS],
+  input  logic       [NS-1:0] slot_m_valid_i,
+  output logic       [NS-1:0] slot_m_ready_o,
+  input  axi_ax_t             slot_ar_i,
+  input  logic                slot_ar_valid_i,
+  output logic                slot_ar_ready_o,
+  output axi_r_t              slot_r_o,
+  output logic                slot_r_valid_o,
+  input  logic                slot_r_ready_i,
+  input  axi_ax_t             slot_aw_i,
+  input  logic                slot_aw_valid_i,
+  output logic                slot_aw_ready_o,
+  input  axi_w_t              slot_w_i,
+  input  logic                slot_w_valid_i,
+  output logic                slot_w_ready_o,
+  output axi_b_t              slot_b_o,
+  output logic                slot_b_valid_o,
+  input  logic                slot_b_ready_i,
+  output reg_req_t            slot_reg_o,
+  output logic                slot_reg_valid_o,
+  input  logic                slot_reg_rvalid_i,
+  input  logic       [  31:0] slot_reg_rdata_i,
+  input  logic                slot_reg_err_i,
+  input  logic                slot_irq_i,
+  input  logic                slot_busy_i,
+  output logic                idle_o
+);
+
+  // ---------------------------------------------------------------- control
+  logic cut, isolated, hold_q, busy_q, irq_q;
+  event_e cause;
+
+  assign cut = ctrl_i.isolate || ctrl_i.reset || !ctrl_i.run || load_i || !loaded_i;
+  // One cycle after the app is cut off, so that it is never reset while it is listened to.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      hold_q <= 1'b1;
+      busy_q <= 1'b0;
+      irq_q  <= 1'b0;
+    end else begin
+      hold_q <= ctrl_i.reset || !ctrl_i.run || load_i || !loaded_i;
+      busy_q <= slot_busy_i && !isolated;
+      irq_q  <= slot_irq_i && !isolated;
+    end
+  end
+  assign slot_rst_no = !hold_q;
+  assign dma_abort_o = ctrl_i.reset;
+
+  // ---------------------------------------------------------------- streams to the app
+  // Managers behind the mux: 0 the app's memory port, 1 + k the mover of stream k.
+  axi_ax_t ar[1+NS], aw[1+NS];
+  axi_r_t r[1+NS];
+  axi_w_t w[1+NS];
+  axi_b_t b[1+NS];
+  logic [NS:0] ar_valid, ar_ready, r_valid, r_ready, aw_valid, aw_ready, w_valid, w_ready, b_valid, b_ready;
+
+  cmd_t move_cmd;
+  logic [NS-1:0] mvi_cmd_valid, mvi_cmd_ready, mvi_cpl_valid, mvi_cpl_ready, mvi_idle;
+  logic [NS-1:0] mvo_cmd_valid, mvo_cmd_ready, mvo_cpl_valid, mvo_cpl_ready, mvo_idle;
+  cpl_t mvi_cpl[NS], mvo_cpl[NS];
+  logic [NS-1:0] strm_violation, strm_quiet, beat_in, beat_out;
+  event_e strm_cause[NS];
+
+  for (genvar k = 0; k < NS; k++) begin : gen_stream
+    strm_t strm;
+    logic strm_valid, strm_ready, guard_ready;
+
+    via_mover_in u_in (
+      .clk_i,
+      .rst_ni,
+      .cmd_i       (move_cmd),
+      .cmd_valid_i (mvi_cmd_valid[k]),
+      .cmd_ready_o (mvi_cmd_ready[k]),
+      .cpl_o       (mvi_cpl[k]),
+      .cpl_valid_o (mvi_cpl_valid[k]),
+      .cpl_ready_i (mvi_cpl_ready[k]),
+      .m_ar_o      (ar[1+k]),
+      .m_ar_valid_o(ar_valid[1+k]),
+      .m_ar_ready_i(ar_ready[1+k]),
+      .m_r_i       (r[1+k]),
+      .m_r_valid_i (r_valid[1+k]),
+      .m_r_ready_o (r_ready[1+k]),
+      .strm_o      (slot_s_o[k]),
+      .strm_valid_o(slot_s_valid_o[k]),
+      // What an isolated slot does not take is dropped.
+      .strm_ready_i(slot_s_ready_i[k] || isolated),
+      .abort_i     (isolated),
+      .idle_o      (mvi_idle[k])
+    );
+    assign beat_in[k] = slot_s_valid_o[k] && slot_s_ready_i[k] && !isolated;
+
+    via_guard_strm u_guard (
+      .clk_i,
+      .rst_ni,
+      .isolate_i  (isolated),
+      .s_i        (slot_m_i[k]),
+      .s_valid_i  (slot_m_valid_i[k]),
+      .s_ready_o  (guard_ready),
+      .m_o        (strm),
+      .m_valid_o  (strm_valid),
+      .m_ready_i  (strm_ready && !ctrl_i.quiesce),
+      .violation_o(strm_violation[k]),
+      .cause_o    (strm_cause[k]),
+      .quiet_o    (strm_quiet[k])
+    );
+    assign slot_m_ready_o[k] = guard_ready;
+    assign beat_out[k] = strm_valid && strm_ready && !ctrl_i.quiesce;
+
+    via_mover_out u_out (
+      .clk_i,
+      .rst_ni,
+      .cmd_i       (move_cmd),
+      .cmd_valid_i (mvo_cmd_valid[k]),
+      .cmd_ready_o (mvo_cmd_ready[k]),
+      .cpl_o       (mvo_cpl[k]),
+      .cpl_valid_o (mvo_cpl_valid[k]),
+      .cpl_ready_i (mvo_cpl_ready[k]),
+      .m_aw_o      (aw[1+k]),
+      .m_aw_valid_o(aw_valid[1+k]),
+      .m_aw_ready_i(aw_ready[1+k]),
+      .m_w_o       (w[1+k]),
+      .m_w_valid_o (w_valid[1+k]),
+      .m_w_ready_i (w_ready[1+k]),
+      .m_b_i       (b[1+k]),
+      .m_b_valid_i (b_valid[1+k]),
+      .m_b_ready_o (b_ready[1+k]),
+      .strm_i      (strm),
+      .strm_valid_i(strm_valid && !ctrl_i.quiesce),
+      .strm_ready_o(strm_ready),
+      .abort_i     (isolated),
+      .idle_o      (mvo_idle[k])
+    );
+  end
+
+  // ---------------------------------------------------------------- memory port
+  logic mem_violation, mem_write, mem_quiet;
+  event_e mem_cause;
+  logic [63:0] mem_va;
+
+  via_guard u_guard (
+    .clk_i,
+    .rst_ni,
+    .s_ar_i      (slot_ar_i),
+    .s_ar_valid_i(slot_ar_valid_i),
+    .s_ar_ready_o(slot_ar_ready_o),
+    .s_r_o       (slot_r_o),
+    .s_r_valid_o (slot_r_valid_o),
+    .s_r_ready_i (slot_r_ready_i),
+    .s_aw_i      (slot_aw_i),
+    .s_aw_valid_i(slot_aw_valid_i),
+    .s_aw_ready_o(slot_aw_ready_o),
+    .s_w_i       (slot_w_i),
+    .s_w_valid_i (slot_w_valid_i),
+    .s_w_ready_o (slot_w_ready_o),
+    .s_b_o       (slot_b_o),
+    .s_b_valid_o (slot_b_valid_o),
+    .s_b_ready_i (slot_b_ready_i),
+    .m_ar_o      (ar[0]),
+    .m_ar_valid_o(ar_valid[0]),
+    .m_ar_ready_i(ar_ready[0]),
+    .m_r_i       (r[0]),
+    .m_r_valid_i (r_valid[0]),
+    .m_r_ready_o (r_ready[0]),
+    .m_aw_o      (aw[0]),
+    .m_aw_valid_o(aw_valid[0]),
+    .m_aw_ready_i(aw_ready[0]),
+    .m_w_o       (w[0]),
+    .m_w_valid_o (w_valid[0]),
+    .m_w_ready_i (w_ready[0]),
+    .m_b_i       (b[0]),
+    .m_b_valid_i (b_valid[0]),
+    .m_b_ready_o (b_ready[0]),
+    .quiesce_i   (ctrl_i.quiesce),
+    .isolate_i   (isolated),
+    .violation_o (mem_violation),
+    .cause_o     (mem_cause),
+    .va_o        (mem_va),
+    .is_write_o  (mem_write),
+    .quiet_o     (mem_quiet)
+  );
+
+  // ---------------------------------------------------------------- all of them to the MMU
+  axi_ax_t mux_ar, mux_aw, mmu_ar, mmu_aw;
+  axi_r_t mux_r;
+  axi_b_t mux_b;
+  logic mux_ar_valid, mux_ar_ready, mux_aw_valid, mux_aw_ready, mux_idle, mmu_idle;
+
+  via_axi_mux #(
+    .NumRd   (1 + NS),
+    .NumWr   (1 + NS),
+    .NumFirst(0)
+  ) u_mux (
+    .clk_i,
+    .rst_ni,
+    .s_ar_i      (ar),
+    .s_ar_valid_i(ar_valid),
+    .s_ar_ready_o(ar_ready),
+    .s_r_o       (r),
+    .s_r_valid_o (r_valid),
+    .s_r_ready_i (r_ready),
+    .s_aw_i      (aw),
+    .s_aw_valid_i(aw_valid),
+    .s_aw_ready_o(aw_ready),
+    .s_w_i       (w),
+    .s_w_valid_i (w_valid),
+    .s_w_ready_o (w_ready),
+    .s_b_o       (b),
+    .s_b_valid_o (b_valid),
+    .s_b_ready_i (b_ready),
+    .m_ar_o      (mux_ar),
+    .m_ar_valid_o(mux_ar_valid),
+    .m_ar_ready_i(mux_ar_ready),
+    .m_r_i       (mux_r),
+    .m_r_valid_i (m_r_valid_i),
+    .m_r_ready_o (m_r_ready_o),
+    .m_aw_o      (mux_aw),
+    .m_aw_valid_o(mux_aw_valid),
+    .m_aw_ready_i(mux_aw_ready),
+    .m_w_o,
+    .m_w_valid_o,
+    .m_w_ready_i,
+    .m_b_i       (mux_b),
+    .m_b_valid_i (m_b_valid_i),
+    .m_b_ready_o (m_b_ready_o),
+    .idle_o      (mux_idle)
+  );
+
+  // The MMU reads the kind of source from id[5:4]: 0 app, 1 mover. The mux's index stays below it.
+  always_comb begin
+    mmu_ar = mux_ar;
+    mmu_aw = mux_aw;
+    mmu_ar.id[IdW-1:4] = 2'(mux_ar.id[3:0] != '0);
+    mmu_aw.id[IdW-1:4] = 2'(mux_aw.id[3:0] != '0);
+    mux_r = m_r_i;
+    mux_b = m_b_i;
+    mux_r.id = IdW'(m_r_i.id[3:0]);
+    mux_b.id = IdW'(m_b_i.id[3:0]);
+  end
+
+  cmd_t mmu_cmd;
+  cpl_t mmu_cpl;
+  evt_t mmu_evt;
+  logic mmu_cmd_valid, mmu_cmd_ready, mmu_cpl_valid, mmu_cpl_ready, mmu_evt_valid, mmu_evt_ready;
+
+  via_mmu #(
+    .PageWays(PageWays),
+    .PageSets(PageSets),
+    .HugeWays(HugeWays),
+    .HugeSets(HugeSets)
+  ) u_mmu (
+    .clk_i,
+    .rst_ni,
+    .v_ar_i      (mmu_ar),
+    .v_ar_valid_i(mux_ar_valid),
+    .v_ar_ready_o(mux_ar_ready),
+    .v_aw_i      (mmu_aw),
+    .v_aw_valid_i(mux_aw_valid),
+    .v_aw_ready_o(mux_aw_ready),
+    .p_ar_o      (m_ar_o),
+    .p_ar_valid_o(m_ar_valid_o),
+    .p_ar_ready_i(m_ar_ready_i),
+    .p_aw_o      (m_aw_o),
+    .p_aw_valid_o(m_aw_valid_o),
+    .p_aw_ready_i(m_aw_ready_i),
+    .rd_done_i   (m_r_valid_i && m_r_ready_o && m_r_i.last),
+    .wr_done_i   (m_b_valid_i && m_b_ready_o),
+    .cmd_i       (mmu_cmd),
+    .cmd_valid_i (mmu_cmd_valid),
+    .cmd_ready_o (mmu_cmd_ready),
+    .cpl_o       (mmu_cpl),
+    .cpl_valid_o (mmu_cpl_valid),
+    .cpl_ready_i (mmu_cpl_ready),
+    .evt_o       (mmu_evt),
+    .evt_valid_o (mmu_evt_valid),
+    .evt_ready_i (mmu_evt_ready),
+    .abort_i     (isolated),
+    .n_rd_o      (count_o[0]),
+    .n_wr_o      (count_o[1]),
+    .n_rd_miss_o (count_o[2]),
+    .n_wr_miss_o (count_o[3]),
+    .idle_o      (mmu_idle)
+  );
+
+  // ---------------------------------------------------------------- commands
+  logic dispatch_idle;
+
+  via_dispatch u_dispatch (
+    .clk_i,
+    .rst_ni,
+    .cmd_i,
+    .cmd_valid_i,
+    .cmd_ready_o,
+    .cpl_o,
+    .cpl_valid_o,
+    .cpl_ready_i,
+    .dma_cmd_o,
+    .dma_cmd_valid_o,
+    .dma_cmd_ready_i,
+    .dma_cpl_i,
+    .dma_cpl_valid_i,
+    .dma_cpl_ready_o,
+    .mmu_cmd_o      (mmu_cmd),
+    .mmu_cmd_valid_o(mmu_cmd_valid),
+    .mmu_cmd_ready_i(mmu_cmd_ready),
+    .mmu_cpl_i      (mmu_cpl),
+    .mmu_cpl_valid_i(mmu_cpl_valid),
+    .mmu_cpl_ready_o(mmu_cpl_ready),
+    .move_cmd_o     (move_cmd),
+    .mvi_cmd_valid_o(mvi_cmd_valid),
+    .mvi_cmd_ready_i(mvi_cmd_ready),
+    .mvi_cpl_i      (mvi_cpl),
+    .mvi_cpl_valid_i(mvi_cpl_valid),
+    .mvi_cpl_ready_o(mvi_cpl_ready),
+    .mvo_cmd_valid_o(mvo_cmd_valid),
+    .mvo_cmd_ready_i(mvo_cmd_ready),
+    .mvo_cpl_i      (mvo_cpl),
+    .mvo_cpl_valid_i(mvo_cpl_valid),
+    .mvo_cpl_ready_o(mvo_cpl_ready),
+    .idle_o         (dispatch_idle)
+  );
+
+  // ---------------------------------------------------------------- registers
+  logic answered_q, reg_valid_q;
+
+  assign reg_open_o = !isolated && !hold_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      reg_valid_q <= 1'b0;
+      answered_q  <= 1'b0;
+    end else begin
+      reg_valid_q <= reg_valid_i && !isolated && !slot_reg_rvalid_i;
+      answered_q  <= slot_reg_rvalid_i && reg_valid_i && !isolated;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (reg_valid_i) slot_reg_o <= reg_i;
+    if (slot_reg_rvalid_i && reg_valid_i) begin
+      reg_rdata_o <= slot_reg_rdata_i;
+      reg_err_o   <= slot_reg_err_i;
+    end
+  end
+  assign slot_reg_valid_o = reg_valid_q;
+  assign reg_rvalid_o = answered_q;
+
+  // ---------------------------------------------------------------- events
+  localparam int unsigned NumSrc = 2 + NS;
+  logic [NumSrc-1:0] violation;
+  evt_t violation_evt[NumSrc];
+  logic events_idle;
+
+  assign violation = {strm_violation, reg_timeout_i, mem_violation};
+  assign violation_evt[0] = '{info: '0, va: mem_va, source: 8'd0, is_write: mem_write, cause: mem_cause};
+  assign violation_evt[1] = '{info: 64'(reg_i.addr), va: '0, source: 8'd3, is_write: reg_i.write, cause: EvRegTimeout};
+  for (genvar k = 0; k < NS; k++) begin : gen_strm_evt
+    assign violation_evt[2+k] = '{info: 64'(k), va: '0, source: 8'd2, is_write: 1'b0, cause: strm_cause[k]};
+  end
+
+  via_slot_events #(
+    .NumSrc(NumSrc)
+  ) u_events (
+    .clk_i,
+    .rst_ni,
+    .reset_i        (ctrl_i.reset),
+    .isolate_i      (cut),
+    .violation_i    (violation),
+    .violation_evt_i(violation_evt),
+    .ring_err_cmd_i,
+    .ring_err_info_i,
+    .ring_err_cpl_i,
+    .irq_i          (irq_q),
+    .mmu_evt_i      (mmu_evt),
+    .mmu_evt_valid_i(mmu_evt_valid),
+    .mmu_evt_ready_o(mmu_evt_ready),
+    .evt_o,
+    .evt_valid_o,
+    .evt_ready_i,
+    .isolated_o     (isolated),
+    .cause_o        (cause),
+    .idle_o         (events_idle)
+  );
+
+  // ---------------------------------------------------------------- counters and status
+  logic [31:0] beats_in_q, beats_out_q, rd_beats_q, wr_beats_q;
+  logic rd_beat, wr_beat;
+  assign rd_beat = slot_r_valid_o && slot_r_ready_i && !isolated;
+  assign wr_beat = slot_w_valid_i && slot_w_ready_o && !isolated;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      beats_in_q  <= '0;
+      beats_out_q <= '0;
+      rd_beats_q  <= '0;
+      wr_beats_q  <= '0;
+    end else begin
+      if (beat_in != '0) beats_in_q <= beats_in_q + 32'($countones(beat_in));
+      if (beat_out != '0) beats_out_q <= beats_out_q + 32'($countones(beat_out));
+      if (rd_beat) rd_beats_q <= rd_beats_q + 1'b1;
+      if (wr_beat) wr_beats_q <= wr_beats_q + 1'b1;
+    end
+  end
+  assign count_o[4] = beats_in_q;
+  assign count_o[5] = beats_out_q;
+  assign count_o[6] = rd_beats_q;
+  assign count_o[7] = wr_beats_q;
+
+  logic quiet;
+  assign quiet  = mem_quiet && &strm_quiet && &mvi_idle && &mvo_idle && mux_idle && dispatch_idle;
+  assign stat_o = '{cause: cause, isolated: isolated, busy: busy_q, quiet: quiet, loaded: loaded_i};
+
+
+  assign idle_o = quiet && mmu_idle && events_idle && !reg_valid_i && !reg_valid_q && !answered_q && !irq_q;
+
+endmodule
