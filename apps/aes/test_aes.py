@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""App aes against NIST's vectors and OpenSSL."""
+
+import cocotb
+import pytest
+from app_tb import Sink, Source, exchange, load_model, rng, run_app, start
+from cocotb.triggers import ClockCycles, RisingEdge
+
+model = load_model(__file__)
+
+LATENCY = 16
+REKEY = 16
+
+# NIST SP 800-38A, F.5.5
+KEY = bytes.fromhex("603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4")
+IV = bytes.fromhex("f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff")
+PLAIN = bytes.fromhex(
+    "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51"
+    "30c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710"
+)
+CIPHER = bytes.fromhex(
+    "601ec313775789a5b7a7f504bbf3d228f443e3ca4d62b59aca84e990cacaf5c5"
+    "2b0930daa23de94ce87017ba2d84988ddfc9c58db67aada613c2dd08457941a6"
+)
+
+
+async def set_key(dut, key: bytes) -> None:
+    """Writes the key register: the value and its strobe come in one cycle, as from the generated registers."""
+    dut.key_i.value = int.from_bytes(key, "little")
+    dut.key_we_i.value = 1
+    await RisingEdge(dut.clk_i)
+    dut.key_we_i.value = 0
+
+
+def set_iv(dut, iv: bytes) -> None:
+    dut.iv_i.value = int.from_bytes(iv, "little")
+
+
+def expect(data: bytes, key: bytes, iv: bytes) -> bytes:
+    registers = {"key": int.from_bytes(key, "little"), "iv": int.from_bytes(iv, "little")}
+    return model({"in": data}, registers)["out"]
+
+
+def preset(dut, key: bytes, iv: bytes) -> None:
+    """Key and iv as if written long ago."""
+    dut.key_i.value = int.from_bytes(key, "little")
+    dut.key_we_i.value = 0
+    set_iv(dut, iv)
+
+
+@cocotb.test(timeout_time=20, timeout_unit="us")
+async def agrees_with_nist_sp800_38a(dut):
+    preset(dut, KEY, IV)
+    _, _, got = await exchange(dut, [(5, PLAIN), (6, CIPHER), (7, PLAIN[:37])], 0, 0)
+    assert [(m.id, m.data) for m in got] == [(5, CIPHER), (6, PLAIN), (7, CIPHER[:37])]
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+@cocotb.parametrize(stall_in=[0.0, 0.4], stall_out=[0.0, 0.4])
+async def agrees_with_openssl(dut, stall_in, stall_out):
+    r = rng()
+    key, iv = r.randbytes(32), r.randbytes(16)
+    preset(dut, key, iv)
+    messages = [(r.randrange(256), r.randbytes(r.choice((1, 15, 16, 17, 63, 64, 65, 5000)))) for _ in range(30)]
+    source, sink, got = await exchange(dut, messages, stall_in, stall_out)
+    assert [(m.id, m.data) for m in got] == [(i, expect(d, key, iv)) for i, d in messages]
+    if not stall_out:
+        assert sink.cycles == [c + LATENCY for c in source.cycles], "an idle output adds no wait"
+        if not stall_in:
+            assert source.cycles[-1] - source.cycles[0] == len(source.cycles) - 1, "one beat a cycle"
+
+
+@cocotb.test(timeout_time=20, timeout_unit="us")
+@cocotb.parametrize(bits=[8, 32, 64, 128])
+async def the_counter_carries(dut, bits):
+    iv = (rng().getrandbits(128) | (1 << bits) - 1).to_bytes(16, "big")
+    preset(dut, KEY, iv)
+    data = rng().randbytes(640)
+    _, _, got = await exchange(dut, [(0, data)], 0, 0)
+    assert got[0].data == expect(data, KEY, iv)
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def a_new_key_or_iv_holds_from_the_next_message_on(dut):
+    r = rng()
+    keys, ivs = [r.randbytes(32) for _ in range(8)], [r.randbytes(16) for _ in range(8)]
+    data = r.randbytes(1000)
+    half = 256
+    preset(dut, keys[0], ivs[0])
+    source, sink = Source(dut, 0.2), Sink(dut, 0.2)
+    await start(dut)
+    results = []
+
+    async def collect():
+        for _ in keys:
+            results.append(await sink.receive())
+
+    collector = cocotb.start_soon(collect())
+    for i in range(len(keys)):
+        await source.send(data[:half], i, last=False)
+        # In the middle of message i, with beats of it in the rounds.
+        if i + 1 < len(keys):
+            await set_key(dut, keys[i + 1])
+            set_iv(dut, ivs[i + 1])
+        await source.send(data[half:], i)
+    await collector
+    assert [m.data for m in results] == [expect(data, k, v) for k, v in zip(keys, ivs, strict=True)]
+
+
+@cocotb.test(timeout_time=20, timeout_unit="us")
+async def a_key_written_in_good_time_costs_nothing(dut):
+    preset(dut, KEY, IV)
+    source, sink = Source(dut), Sink(dut)
+    await start(dut)
+    await ClockCycles(dut.clk_i, REKEY)
+    for _ in range(2):
+        assert dut.in_ready_o.value
+        await set_key(dut, KEY)
+        await RisingEdge(dut.clk_i)
+        await RisingEdge(dut.clk_i)
+        assert not dut.in_ready_o.value
+        await ClockCycles(dut.clk_i, REKEY)
+        assert dut.in_ready_o.value
+        cocotb.start_soon(source.send(PLAIN))
+        assert (await sink.receive()).data == CIPHER
+
+
+@pytest.mark.parametrize("data_w", [512, 128])
+def test_aes(data_w):
+    run_app(__file__, data_w, packages=("aes_pkg.sv",))
