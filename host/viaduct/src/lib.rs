@@ -1,5 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Host library of Viaduct.
+//! Host library of Viaduct: cards, slots, ports, endpoints, mappings.
+//!
+//! A [`Card`] is opened on any PCI function; a [`Slot`] of it is claimed and an app loaded into it. Then a [`StreamJob`] sends
+//! files through the app's streams, or a [`MemoryJob`] lets the app work on files mapped into its address space
+//! ([`Slot::map`]).
+//!
+//! No thread runs in the background: whoever waits on a slot also serves its faults. Nothing waits for ever, see
+//! [`Timeouts`].
 #![deny(missing_docs)]
 
+mod backing;
+mod card;
+pub mod desc;
+mod dispatch;
+mod dma;
+mod endpoint;
+mod error;
+mod mapping;
+mod memory;
+mod memory_job;
+mod pager;
 pub mod regs;
+pub mod ring;
+mod slot;
+mod stream;
+mod window;
+
+pub use backing::{SharedBytes, Source};
+pub use card::{Card, CardInfo, Timeouts, Tlb};
+pub use desc::Prot;
+pub use dispatch::Tag;
+pub use dma::{DmaArena, DmaBuffer};
+pub use endpoint::Endpoint;
+pub use error::{Error, Result};
+pub use mapping::{MapOptions, Mapping};
+pub use memory_job::{MemoryJob, MemoryRange, MemoryReport};
+pub use pager::{Denied, PagerStats};
+pub use slot::{Register, Slot, SlotCounters, SlotStatus};
+pub use stream::{JobReport, OutLength, Progress, StreamJob};

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What lies behind a mapping: a file or a buffer of this program.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use crate::card::lock;
+use crate::dma::DmaBuffer;
+use crate::error::{Error, Result};
+
+/// Bytes in this program's memory that a run reads or fills.
+#[derive(Debug, Clone, Default)]
+pub struct SharedBytes(Arc<Mutex<Vec<u8>>>);
+
+impl SharedBytes {
+    /// Wraps bytes.
+    pub fn new(bytes: Vec<u8>) -> Self {
+        Self(Arc::new(Mutex::new(bytes)))
+    }
+
+    /// Number of bytes.
+    pub fn len(&self) -> u64 {
+        lock(&self.0).len() as u64
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        lock(&self.0).is_empty()
+    }
+
+    /// Takes the bytes out and leaves none.
+    pub fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut lock(&self.0))
+    }
+
+    /// A copy of the bytes.
+    pub fn to_vec(&self) -> Vec<u8> {
+        lock(&self.0).clone()
+    }
+
+    /// Whether both are the same bytes.
+    pub fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    pub(crate) fn clear(&self) {
+        lock(&self.0).clear();
+    }
+
+    /// Copies up to `len` bytes at `position` into a buffer. Less only at the end.
+    pub(crate) fn read(&self, to: &DmaBuffer, offset: usize, len: usize, position: u64) -> usize {
+        let bytes = lock(&self.0);
+        let start = usize::try_from(position).unwrap_or(usize::MAX).min(bytes.len());
+        let end = start.saturating_add(len).min(bytes.len());
+        to.memory().write(offset, &bytes[start..end]);
+        end - start
+    }
+
+    /// Copies bytes of a buffer to `position`, growing if need be.
+    pub(crate) fn write(&self, from: &DmaBuffer, offset: usize, len: usize, position: u64) -> io::Result<()> {
+        let mut bytes = lock(&self.0);
+        let start = usize::try_from(position).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let end = start.checked_add(len).ok_or(io::ErrorKind::OutOfMemory)?;
+        if bytes.len() < end {
+            let more = end - bytes.len();
+            bytes.try_reserve(more).map_err(|_| io::ErrorKind::OutOfMemory)?;
+            bytes.resize(end, 0);
+        }
+        from.memory().read(offset, &mut bytes[start..end]);
+        Ok(())
+    }
+}
+
+/// Opens a regular file for reading, or for reading and writing.
+pub(crate) fn open_regular(path: &Path, write: bool) -> Result<(File, u64)> {
+    // Without O_NONBLOCK, opening a FIFO would wait for its other end.
+    let file = OpenOptions::new()
+        .read(true)
+        .write(write)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open(path)
+        .map_err(|e| Error::file(path, if write { "open it for writing" } else { "open it" }, e))?;
+    let meta = file.metadata().map_err(|e| Error::file(path, "look at it", e))?;
+    match kind_of(&meta) {
+        None => Ok((file, meta.len())),
+        Some(what) => Err(Error::NotAFile { path: path.into(), what }),
+    }
+}
+
+/// What a thing that is not a regular file is.
+pub(crate) fn kind_of(meta: &std::fs::Metadata) -> Option<&'static str> {
+    let kind = meta.file_type();
+    if kind.is_file() {
+        None
+    } else if kind.is_dir() {
+        Some("a directory")
+    } else if kind.is_fifo() {
+        Some("a pipe")
+    } else if kind.is_socket() {
+        Some("a socket")
+    } else if kind.is_block_device() {
+        Some("a block device")
+    } else {
+        Some("a character device")
+    }
+}
+
+/// Source of a mapping's pages, and where changed ones go.
+#[derive(Debug)]
+pub struct Source {
+    pub(crate) kind: SourceKind,
+    name: PathBuf,
+    len: u64,
+}
+
+#[derive(Debug)]
+pub(crate) enum SourceKind {
+    File { file: File, offset: u64, writable: bool },
+    Bytes(SharedBytes),
+}
+
+impl Source {
+    /// A whole file that is only read.
+    pub fn file(path: impl Into<PathBuf>) -> Result<Self> {
+        Self::open(path.into(), false)
+    }
+
+    /// A whole file that is read and written. Its length stays as it is.
+    pub fn file_mut(path: impl Into<PathBuf>) -> Result<Self> {
+        Self::open(path.into(), true)
+    }
+
+    /// A new file of `len` zero bytes; an older one of that name is emptied first.
+    pub fn create(path: impl Into<PathBuf>, len: u64) -> Result<Self> {
+        let path = path.into();
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&path)
+            .map_err(|e| Error::file(&path, "create it", e))?;
+        file.set_len(len).map_err(|e| Error::file(&path, "set its length", e))?;
+        Ok(Self { kind: SourceKind::File { file, offset: 0, writable: true }, name: path, len })
+    }
+
+    /// An open file from byte `offset` on. `name` is for messages.
+    pub fn from_file(file: File, name: impl Into<PathBuf>, offset: u64, writable: bool) -> Result<Self> {
+        let name = name.into();
+        let meta = file.metadata().map_err(|e| Error::file(&name, "look at it", e))?;
+        if let Some(what) = kind_of(&meta) {
+            return Err(Error::NotAFile { path: name, what });
+        }
+        let len = meta.len().saturating_sub(offset);
+        Ok(Self { kind: SourceKind::File { file, offset, writable }, name, len })
+    }
+
+    /// Bytes of this program, read and written in place.
+    pub fn bytes(bytes: SharedBytes) -> Self {
+        let len = bytes.len();
+        Self { kind: SourceKind::Bytes(bytes), name: "host buffer".into(), len }
+    }
+
+    /// `len` zero bytes that vanish with the mapping.
+    pub fn anonymous(len: u64) -> Result<Self> {
+        let size = usize::try_from(len)
+            .map_err(|_| Error::Invalid(format!("{len} bytes of memory are too many")))?;
+        Ok(Self::bytes(SharedBytes::new(vec![0; size])))
+    }
+
+    fn open(path: PathBuf, writable: bool) -> Result<Self> {
+        let (file, len) = open_regular(&path, writable)?;
+        Ok(Self { kind: SourceKind::File { file, offset: 0, writable }, name: path, len })
+    }
+
+    /// Bytes that can be mapped.
+    #[allow(clippy::len_without_is_empty)] // an empty one cannot be mapped
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Name for messages.
+    pub fn name(&self) -> &Path {
+        &self.name
+    }
+
+    pub(crate) fn is_writable(&self) -> bool {
+        !matches!(self.kind, SourceKind::File { writable: false, .. })
+    }
+
+    /// Reads up to `len` bytes at `position` into a buffer. Less only at the end of what there is now.
+    pub(crate) fn read(&self, to: &DmaBuffer, offset: usize, len: usize, position: u64) -> Result<usize> {
+        match &self.kind {
+            SourceKind::File { file, offset: base, .. } => to
+                .read_file(offset, len, file, base + position)
+                .map_err(|e| Error::file(&self.name, "read it", e)),
+            SourceKind::Bytes(bytes) => Ok(bytes.read(to, offset, len, position)),
+        }
+    }
+
+    /// Writes bytes of a buffer to `position`, never beyond the present end. The error tells which bytes are lost, and
+    /// whether trying again may help.
+    pub(crate) fn write(
+        &self,
+        from: &DmaBuffer,
+        offset: usize,
+        len: usize,
+        position: u64,
+    ) -> std::result::Result<(), WriteBack> {
+        let lost = |written: u64, why: String, again: bool| WriteBack {
+            error: Error::Lost {
+                path: self.name.clone(),
+                start: position + written,
+                end: position + len as u64,
+                why,
+            },
+            again,
+        };
+        match &self.kind {
+            SourceKind::File { file, offset: base, .. } => {
+                let meta = file.metadata().map_err(|e| lost(0, e.to_string(), true))?;
+                let room = meta.len().saturating_sub(base + position).min(len as u64);
+                from.write_file(offset, room as usize, file, base + position)
+                    .map_err(|(written, e)| lost(written as u64, e.to_string(), true))?;
+                if room < len as u64 {
+                    return Err(lost(
+                        room,
+                        format!("the file was cut to {} bytes meanwhile", meta.len()),
+                        false,
+                    ));
+                }
+                if meta.nlink() == 0 {
+                    return Err(lost(0, "the file was removed meanwhile".into(), false));
+                }
+                Ok(())
+            }
+            SourceKind::Bytes(bytes) => {
+                let room = bytes.len().saturating_sub(position).min(len as u64);
+                bytes
+                    .write(from, offset, room as usize, position)
+                    .map_err(|e| lost(0, e.to_string(), true))?;
+                if room < len as u64 {
+                    return Err(lost(
+                        room,
+                        format!("the buffer was cut to {} bytes meanwhile", bytes.len()),
+                        false,
+                    ));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits until what was written is on the medium.
+    pub(crate) fn sync(&self) -> Result<()> {
+        match &self.kind {
+            SourceKind::File { file, .. } => {
+                file.sync_data().map_err(|e| Error::file(&self.name, "bring it to the medium", e))
+            }
+            SourceKind::Bytes(_) => Ok(()),
+        }
+    }
+}
+
+/// A page that could not be written back.
+#[derive(Debug)]
+pub(crate) struct WriteBack {
+    pub error: Error,
+    /// Trying again may help: the page is kept.
+    pub again: bool,
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A card: what it is, its time, its memory, its slots, and the port that loads apps into them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::dma::{DmaArena, DmaBuffer};
+use crate::error::{Error, Result};
+use crate::memory::{CardMemory, FrameSize};
+use crate::regs::*;
+use crate::slot::Slot;
+use viaduct_pci::{DmaAccess, PciFunction};
+
+/// Register map this library drives.
+const VERSION_MAJOR: u32 = 1;
+
+/// How long to wait before something counts as hung. Wall-clock time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Without any completion, event, or beat of the slot.
+    pub stall: Duration,
+    /// The same while the app says that it computes.
+    pub busy: Duration,
+    /// For a step of the card's own: loading an image, draining a slot, stopping a ring.
+    pub control: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            stall: Duration::from_secs(30),
+            busy: Duration::from_secs(600),
+            control: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Ways and sets of a translation buffer of a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tlb {
+    /// Ways.
+    pub ways: u32,
+    /// Sets.
+    pub sets: u32,
+}
+
+/// What a card is made of, read once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CardInfo {
+    /// Register map: major and minor version.
+    pub version: (u32, u32),
+    /// Slots.
+    pub slots: usize,
+    /// DRAM channels.
+    pub channels: usize,
+    /// Input streams of a slot, and output streams of a slot.
+    pub streams: usize,
+    /// Bytes in a beat of every data path.
+    pub data_bytes: usize,
+    /// Clock in kHz; all times are cycles of it.
+    pub clock_khz: u32,
+    /// MiB of each DRAM channel.
+    pub chan_mib: u64,
+    /// Translations of 4 KiB pages a slot holds.
+    pub tlb_page: Tlb,
+    /// Translations of 2 MiB pages a slot holds.
+    pub tlb_huge: Tlb,
+}
+
+impl CardInfo {
+    /// Seconds that `cycles` take at the card's nominal clock.
+    pub fn seconds(&self, cycles: u64) -> f64 {
+        cycles as f64 / (f64::from(self.clock_khz) * 1e3)
+    }
+}
+
+/// A card. Shared by its slots; closed when the last of them is dropped.
+pub struct Card {
+    pci: Arc<dyn PciFunction>,
+    info: CardInfo,
+    timeouts: Timeouts,
+    arena: Arc<DmaArena>,
+    memory: Mutex<CardMemory>,
+    claimed: Mutex<Vec<bool>>,
+    /// Held while an image is loaded: the card has one configuration port.
+    config_port: Mutex<()>,
+    /// Held over the two reads of the time.
+    time: Mutex<()>,
+}
+
+impl Card {
+    /// Opens a card after checking that it is one and that this library can drive it.
+    pub fn open(pci: Arc<dyn PciFunction>) -> Result<Arc<Self>> {
+        Self::open_with(pci, Timeouts::default())
+    }
+
+    /// As [`Card::open`], with other time-outs.
+    pub fn open_with(pci: Arc<dyn PciFunction>, timeouts: Timeouts) -> Result<Arc<Self>> {
+        let info = read_info(&*pci)?;
+        let vectors = usize::from(pci.info().vectors);
+        if vectors < 2 * info.slots {
+            let why = format!("{vectors} interrupt vectors for {} slots, two a slot are needed", info.slots);
+            return Err(Error::BadCard(why));
+        }
+        Ok(Arc::new(Self {
+            arena: DmaArena::new(Arc::clone(&pci)),
+            memory: Mutex::new(CardMemory::new(info.channels, info.chan_mib)),
+            claimed: Mutex::new(vec![false; info.slots]),
+            config_port: Mutex::new(()),
+            time: Mutex::new(()),
+            pci,
+            info,
+            timeouts,
+        }))
+    }
+
+    /// What the card is made of.
+    pub fn info(&self) -> &CardInfo {
+        &self.info
+    }
+
+    /// The function below.
+    pub fn pci(&self) -> &Arc<dyn PciFunction> {
+        &self.pci
+    }
+
+    /// Time-outs of every wait on this card.
+    pub fn timeouts(&self) -> Timeouts {
+        self.timeouts
+    }
+
+    /// Cycles since power-up.
+    pub fn time(&self) -> Result<u64> {
+        let _one_at_a_time = lock(&self.time);
+        let low = self.read_card(VIA_CARD_TIME_LO)?;
+        let high = self.read_card(VIA_CARD_TIME_HI)?;
+        Ok(u64::from(high) << 32 | u64::from(low))
+    }
+
+    /// Whether an app is in the slot.
+    pub fn is_loaded(&self, slot: usize) -> Result<bool> {
+        self.check_slot(slot)?;
+        Ok(self.read_card(VIA_CARD_STATUS)? >> (VIA_CARD_STATUS_LOADED_LSB + slot as u32) & 1 != 0)
+    }
+
+    /// Claims slot `index` (from 0) until the value is dropped. The app in it is held in reset.
+    pub fn slot(self: &Arc<Self>, index: usize) -> Result<Slot> {
+        self.check_slot(index)?;
+        if std::mem::replace(&mut lock(&self.claimed)[index], true) {
+            return Err(Error::SlotInUse { slot: index });
+        }
+        Slot::open(Arc::clone(self), index).inspect_err(|_| self.release(index))
+    }
+
+    /// Claims the first slot that nobody in this program holds.
+    pub fn any_slot(self: &Arc<Self>) -> Result<Slot> {
+        for index in 0..self.info.slots {
+            match self.slot(index) {
+                Err(Error::SlotInUse { .. }) => {}
+                other => return other,
+            }
+        }
+        Err(Error::Invalid(format!("all {} slots are in use; drop one", self.info.slots)))
+    }
+
+    /// Memory that the card reaches by bus address: at least `len` bytes.
+    pub fn dma_buffer(&self, len: u64, access: DmaAccess) -> Result<DmaBuffer> {
+        self.arena.alloc(len, access)
+    }
+
+    pub(crate) fn release(&self, slot: usize) {
+        lock(&self.claimed)[slot] = false;
+    }
+
+    pub(crate) fn alloc_frame(&self, size: FrameSize) -> Option<u64> {
+        lock(&self.memory).alloc(size)
+    }
+
+    pub(crate) fn free_frame(&self, addr: u64, size: FrameSize) {
+        lock(&self.memory).free(addr, size);
+    }
+
+    /// Makes a range of card memory the user's for as long as the card is open.
+    pub(crate) fn claim_range(&self, addr: u64, len: u64) -> Result<()> {
+        lock(&self.memory).claim(addr, len)
+    }
+
+    /// Feeds an image to the configuration port. The slot is held in reset by the caller.
+    pub(crate) fn configure(&self, slot: usize, image: &[u8]) -> Result<()> {
+        if image.is_empty() || image.len() % 4 != 0 {
+            return Err(Error::BadImage(format!("{} bytes are not whole 32-bit words", image.len())));
+        }
+        let _port = lock(&self.config_port);
+        // The port drops a word that finds no room for very long; the image is then sent once more.
+        for attempt in 0..2 {
+            let number = slot as u32;
+            self.write_card(VIA_CARD_ICAP_CTRL, number | VIA_CARD_ICAP_CTRL_START_MASK)?;
+            for word in image.chunks_exact(4) {
+                let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+                self.write_card(VIA_CARD_ICAP_DATA, word)?;
+            }
+            self.write_card(VIA_CARD_ICAP_CTRL, number | VIA_CARD_ICAP_CTRL_END_MASK)?;
+            let after = self.timeouts.control;
+            let status = poll(after, || {
+                let status = self.read_card(VIA_CARD_ICAP_STATUS)?;
+                let lost = status & VIA_CARD_ICAP_STATUS_LOST_MASK != 0;
+                let done = status & VIA_CARD_ICAP_STATUS_DONE_MASK != 0;
+                Ok((lost || done).then_some(status))
+            })?
+            .ok_or_else(|| Error::LoadStuck {
+                slot,
+                what: "the configuration logic is still busy".into(),
+                after,
+            })?;
+            if status & VIA_CARD_ICAP_STATUS_LOST_MASK != 0 {
+                tracing::warn!(slot, attempt, "the configuration port lost a word");
+                continue;
+            }
+            let code = status >> VIA_CARD_ICAP_STATUS_CODE_LSB;
+            return if code == 0 { Ok(()) } else { Err(Error::LoadRefused { slot, code: code as u8 }) };
+        }
+        let what = "the configuration port twice lost a word".into();
+        Err(Error::LoadStuck { slot, what, after: self.timeouts.control })
+    }
+
+    pub(crate) fn read_card(&self, register: u64) -> Result<u32> {
+        Ok(self.pci.read32(VIA_CARD_BAR as u8, VIA_CARD_BASE + register)?)
+    }
+
+    fn write_card(&self, register: u64, value: u32) -> Result<()> {
+        Ok(self.pci.write32(VIA_CARD_BAR as u8, VIA_CARD_BASE + register, value)?)
+    }
+
+    pub(crate) fn read_slot(&self, slot: usize, register: u64) -> Result<u32> {
+        Ok(self.pci.read32(VIA_SLOT_BAR as u8, VIA_SLOT_BASE + slot as u64 * VIA_SLOT_STRIDE + register)?)
+    }
+
+    pub(crate) fn write_slot(&self, slot: usize, register: u64, value: u32) -> Result<()> {
+        let at = VIA_SLOT_BASE + slot as u64 * VIA_SLOT_STRIDE + register;
+        Ok(self.pci.write32(VIA_SLOT_BAR as u8, at, value)?)
+    }
+
+    pub(crate) fn write_bell(&self, slot: usize, register: u64, value: u32) -> Result<()> {
+        let at = VIA_BELL_BASE + slot as u64 * VIA_BELL_STRIDE + register;
+        Ok(self.pci.write32(VIA_BELL_BAR as u8, at, value)?)
+    }
+
+    fn check_slot(&self, slot: usize) -> Result<()> {
+        if slot < self.info.slots {
+            return Ok(());
+        }
+        Err(Error::NoSuchSlot { slot, last: self.info.slots - 1 })
+    }
+}
+
+fn read_info(pci: &dyn PciFunction) -> Result<CardInfo> {
+    let read = |register| pci.read32(VIA_CARD_BAR as u8, VIA_CARD_BASE + register);
+    let id = read(VIA_CARD_ID)?;
+    if id != VIA_CARD_ID_VALUE_RESET {
+        return Err(Error::NotACard { id });
+    }
+    let version = read(VIA_CARD_VERSION)?;
+    let version = (version >> VIA_CARD_VERSION_MAJOR_LSB, version & VIA_CARD_VERSION_MINOR_MASK);
+    if version.0 != VERSION_MAJOR {
+        return Err(Error::Version { card: version.0, library: VERSION_MAJOR });
+    }
+    let tlb = |value: u32| Tlb {
+        ways: value & VIA_CARD_TLB_PAGE_WAYS_MASK,
+        sets: 1u32.checked_shl(value >> VIA_CARD_TLB_PAGE_SETS_LOG2_LSB).unwrap_or(0),
+    };
+    let [data_log2, streams, channels, slots] = read(VIA_CARD_GEOMETRY)?.to_be_bytes().map(usize::from);
+    let info = CardInfo {
+        version,
+        slots,
+        channels,
+        streams,
+        data_bytes: 1usize.checked_shl(data_log2 as u32).unwrap_or(0),
+        clock_khz: read(VIA_CARD_CLOCK_KHZ)?,
+        chan_mib: read(VIA_CARD_CHAN_MIB)?.into(),
+        tlb_page: tlb(read(VIA_CARD_TLB_PAGE)?),
+        tlb_huge: tlb(read(VIA_CARD_TLB_HUGE)?),
+    };
+    let sound = (1..=16).contains(&slots)
+        && (1..=16).contains(&channels)
+        && (1..=16).contains(&streams)
+        && (3..=6).contains(&data_log2)
+        && info.clock_khz > 0
+        && info.tlb_page.ways > 0;
+    if sound { Ok(info) } else { Err(Error::BadCard(format!("{info:?}"))) }
+}
+
+/// Asks again and again until there is an answer; `None` after `limit`. Quick at first, then with growing pauses.
+pub(crate) fn poll<T>(limit: Duration, mut ask: impl FnMut() -> Result<Option<T>>) -> Result<Option<T>> {
+    let end = Instant::now() + limit;
+    let mut pause = Duration::from_micros(10);
+    loop {
+        if let Some(answer) = ask()? {
+            return Ok(Some(answer));
+        }
+        if Instant::now() >= end {
+            return Ok(None);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}
+
+/// Locks; what a panicking thread left behind is still whole, since no invariant spans a panic here.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The rings of one slot at work: submits commands, sorts what comes back, and puts waiting threads to sleep.
+//!
+//! Any number of threads may wait. One of them, the leader, sleeps on the slot's interrupts; the others sleep until the
+//! leader has looked. The lock is held only while entries are written or taken, never over a wait or file access.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use crate::card::{Card, lock, poll};
+use crate::desc::{Command, Completion, Event, EventCause, Status};
+use crate::dma::DmaBuffer;
+use crate::error::{Error, Result};
+use crate::regs::*;
+use crate::ring::{CMD_OFFSET, CPL_OFFSET, EVT_OFFSET, RING_LOG2, RINGS_BYTES, Rings};
+use viaduct_pci::{DmaAccess, PciError};
+
+/// Violations and reports kept for the user.
+const KEEP: usize = 64;
+/// Wait limit once the slot has stalled or failed: clean-up must not take long again.
+const BROKEN_LIMIT: Duration = Duration::from_secs(1);
+
+/// A command in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Tag(u32);
+
+/// What the rings have brought, and who waits for more.
+pub(crate) struct State {
+    rings: Rings,
+    next_tag: u32,
+    pending: HashMap<u32, Pending>,
+    done: HashMap<u32, Completion>,
+    /// Accesses that wait for the pager.
+    pub faults: VecDeque<Event>,
+    /// A thread serves faults.
+    pub serving: bool,
+    /// Interrupts the app has raised.
+    pub irqs: u64,
+    /// Events that are somebody's fault.
+    pub violations: VecDeque<Event>,
+    /// Entries that make no sense.
+    pub strays: u64,
+    stopped: Option<&'static str>,
+    broken: bool,
+    activity: u64,
+    leader: bool,
+    armed: Option<(u16, u16)>,
+}
+
+struct Pending {
+    command: Command,
+    index: u16,
+    abandoned: bool,
+}
+
+/// Dispatcher of one slot.
+pub(crate) struct Dispatcher {
+    pub card: Arc<Card>,
+    pub slot: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+    memory: Mutex<Option<DmaBuffer>>,
+}
+
+impl Dispatcher {
+    /// Allocates the rings and switches them on.
+    pub fn start(card: Arc<Card>, slot: usize) -> Result<Self> {
+        // What an earlier owner left is stopped first.
+        stop_rings(&card, slot)?;
+        let buffer = card.dma_buffer(RINGS_BYTES as u64, DmaAccess::ReadWrite)?;
+        let this = Self {
+            state: Mutex::new(State {
+                rings: Rings::new(Arc::clone(buffer.memory())),
+                next_tag: 0,
+                pending: HashMap::new(),
+                done: HashMap::new(),
+                faults: VecDeque::new(),
+                serving: false,
+                irqs: 0,
+                violations: VecDeque::new(),
+                strays: 0,
+                stopped: None,
+                broken: false,
+                activity: 0,
+                leader: false,
+                armed: None,
+            }),
+            changed: Condvar::new(),
+            memory: Mutex::new(None),
+            card,
+            slot,
+        };
+        let iova = buffer.iova();
+        *lock(&this.memory) = Some(buffer);
+        this.enable(iova).inspect_err(|_| this.stop())?;
+        Ok(this)
+    }
+
+    fn enable(&self, iova: u64) -> Result<()> {
+        // Interrupts of an earlier owner are not ours.
+        match self.card.pci().wait_irq(self.vectors(), Duration::ZERO) {
+            Ok(_) | Err(PciError::Timeout(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let rings = [
+            (VIA_SLOT_EVT_BASE_LO, VIA_SLOT_EVT_BASE_HI, VIA_SLOT_EVT_CFG, EVT_OFFSET),
+            (VIA_SLOT_CPL_BASE_LO, VIA_SLOT_CPL_BASE_HI, VIA_SLOT_CPL_CFG, CPL_OFFSET),
+            (VIA_SLOT_CMD_BASE_LO, VIA_SLOT_CMD_BASE_HI, VIA_SLOT_CMD_CFG, CMD_OFFSET),
+        ];
+        for (low, high, config, offset) in rings {
+            let base = iova + offset as u64;
+            self.card.write_slot(self.slot, low, base as u32)?;
+            self.card.write_slot(self.slot, high, (base >> 32) as u32)?;
+            self.card.write_slot(self.slot, config, VIA_SLOT_CMD_CFG_ENABLE_MASK | RING_LOG2)?;
+        }
+        Ok(())
+    }
+
+    /// Switches the rings off. Their memory stays mapped if the card does not let go of them.
+    pub fn stop(&self) {
+        let Some(mut buffer) = lock(&self.memory).take() else { return };
+        if let Err(error) = stop_rings(&self.card, self.slot) {
+            tracing::error!(%error, slot = self.slot, "the rings of the slot could not be stopped");
+            buffer.retire();
+        }
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Wakes every waiter, to look again.
+    pub fn notify(&self) {
+        self.changed.notify_all();
+    }
+
+    /// Submits commands in order and rings the doorbell. Waits while the ring is full.
+    pub fn submit(&self, commands: &[Command]) -> Result<Vec<Tag>> {
+        let mut tags = Vec::with_capacity(commands.len());
+        let mut rest = commands;
+        while !rest.is_empty() {
+            let pushed = self.wait("room in the command ring", |st| {
+                (st.rings.room() > 0).then(|| {
+                    let count = rest.len().min(usize::from(st.rings.room()));
+                    tags.extend(rest[..count].iter().map(|command| st.push(command)));
+                    // Under the lock, so that doorbells of two threads cannot overtake each other.
+                    let bell = self.card.write_bell(self.slot, VIA_BELL_CMD_TAIL, st.rings.cmd_tail().into());
+                    bell.map(|()| count)
+                })
+            })??;
+            rest = &rest[pushed..];
+        }
+        Ok(tags)
+    }
+
+    /// Waits for all commands and returns their completions in the order given.
+    pub fn collect(&self, what: &str, tags: &[Tag]) -> Result<Vec<Completion>> {
+        self.wait(what, |st| tags.iter().all(|tag| st.is_done(*tag)).then(|| st.take(tags)))
+    }
+
+    /// Submits commands and waits for all of them.
+    pub fn run(&self, what: &str, commands: &[Command]) -> Result<Vec<Completion>> {
+        let tags = self.submit(commands)?;
+        self.collect(what, &tags)
+    }
+
+    /// Nobody will ask for these commands any more.
+    pub fn abandon(&self, tags: &[Tag]) {
+        let mut st = self.lock();
+        for tag in tags {
+            st.done.remove(&tag.0);
+            if let Some(pending) = st.pending.get_mut(&tag.0) {
+                pending.abandoned = true;
+            }
+        }
+    }
+
+    /// Waits until `ready` has an answer.
+    pub fn wait<T>(&self, what: &str, ready: impl FnMut(&mut State) -> Option<T>) -> Result<T> {
+        match self.wait_until(what, None, ready)? {
+            Some(answer) => Ok(answer),
+            None => unreachable!("a wait without an end returns an answer or an error"),
+        }
+    }
+
+    /// Waits until `ready` has an answer, or until `end`: then `None`.
+    pub fn wait_until<T>(
+        &self,
+        what: &str,
+        end: Option<Instant>,
+        mut ready: impl FnMut(&mut State) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let mut st = self.lock();
+        let mut watch = Watch::new(&st);
+        loop {
+            st.drain(self)?;
+            if let Some(answer) = ready(&mut st) {
+                return Ok(Some(answer));
+            }
+            if let Some(why) = st.stopped {
+                return Err(Error::RingStopped { slot: self.slot, why: why.into() });
+            }
+            let now = Instant::now();
+            if end.is_some_and(|end| now >= end) {
+                return Ok(None);
+            }
+            let (limit, slice) = watch.look(self, &mut st, now)?;
+            if now.duration_since(watch.since) >= limit {
+                st.broken = true;
+                return Err(Error::Stalled { slot: self.slot, what: what.into(), after: limit });
+            }
+            let nap = end.map_or(slice, |end| slice.min(end - now));
+            if st.leader {
+                st = self.changed.wait_timeout(st, nap).unwrap_or_else(|e| e.into_inner()).0;
+                continue;
+            }
+            st.arm(self)?;
+            st.leader = true;
+            drop(st);
+            let fired = self.card.pci().wait_irq(self.vectors(), nap);
+            st = self.lock();
+            st.leader = false;
+            self.changed.notify_all();
+            match fired {
+                Ok(_) => st.armed = None,
+                Err(PciError::Timeout(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Vectors of this slot.
+    fn vectors(&self) -> u64 {
+        0b11 << (2 * self.slot)
+    }
+
+    /// Counters that move whenever the slot does anything, and whether the app says that it computes.
+    fn vital_signs(&self) -> Result<([u32; 6], bool)> {
+        let registers = [
+            VIA_SLOT_RD_TRANS,
+            VIA_SLOT_WR_TRANS,
+            VIA_SLOT_BEATS_IN,
+            VIA_SLOT_BEATS_OUT,
+            VIA_SLOT_RD_BEATS,
+            VIA_SLOT_WR_BEATS,
+        ];
+        let mut signs = [0; 6];
+        for (sign, register) in signs.iter_mut().zip(registers) {
+            *sign = self.card.read_slot(self.slot, register)?;
+        }
+        let status = self.card.read_slot(self.slot, VIA_SLOT_STATUS)?;
+        Ok((signs, status & VIA_SLOT_STATUS_BUSY_MASK != 0))
+    }
+
+    /// Turns the status of a completion into an error that tells what is really wrong.
+    pub fn check(&self, what: &str, completion: &Completion) -> Result<()> {
+        if completion.status == Status::Ok {
+            return Ok(());
+        }
+        self.check_alive()?;
+        Err(Error::Command { slot: self.slot, what: what.into(), status: completion.status })
+    }
+
+    /// Fails if the slot is isolated or a ring stands still.
+    pub fn check_alive(&self) -> Result<()> {
+        let slot = self.slot;
+        let status = self.card.read_slot(slot, VIA_SLOT_STATUS)?;
+        if status & VIA_SLOT_STATUS_ISOLATED_MASK != 0 {
+            let cause = EventCause::from((status >> VIA_SLOT_STATUS_CAUSE_LSB) as u8);
+            return Err(Error::Isolated { slot, cause });
+        }
+        let rings = self.card.read_slot(slot, VIA_SLOT_RING_STATUS)?;
+        match ring_trouble(rings) {
+            Some(why) => Err(Error::RingStopped { slot, why: why.into() }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Notices when nothing happens.
+struct Watch {
+    since: Instant,
+    activity: u64,
+    probed: Instant,
+    signs: Option<[u32; 6]>,
+    busy: bool,
+}
+
+impl Watch {
+    fn new(st: &State) -> Self {
+        let now = Instant::now();
+        Self { since: now, activity: st.activity, probed: now, signs: None, busy: false }
+    }
+
+    /// Resets the clock if something has happened. Returns the limit in force and how long to sleep at most. Registers
+    /// are read only after a long silence.
+    fn look(
+        &mut self,
+        dispatcher: &Dispatcher,
+        st: &mut State,
+        now: Instant,
+    ) -> Result<(Duration, Duration)> {
+        let timeouts = dispatcher.card.timeouts();
+        if st.broken {
+            let limit = BROKEN_LIMIT.min(timeouts.stall);
+            return Ok((limit, limit));
+        }
+        let slice = timeouts.stall / 4;
+        if st.activity != self.activity {
+            (self.activity, self.since, self.probed, self.busy) = (st.activity, now, now, false);
+        } else if now.duration_since(self.probed) >= slice {
+            self.probed = now;
+            let (signs, busy) = dispatcher.vital_signs()?;
+            if self.signs.is_some_and(|old| old != signs) {
+                self.since = now;
+            }
+            (self.signs, self.busy) = (Some(signs), busy);
+            let rings = dispatcher.card.read_slot(dispatcher.slot, VIA_SLOT_RING_STATUS)?;
+            if let Some(why) = ring_trouble(rings) {
+                return Err(Error::RingStopped { slot: dispatcher.slot, why: why.into() });
+            }
+        }
+        Ok((if self.busy { timeouts.busy.max(timeouts.stall) } else { timeouts.stall }, slice))
+    }
+}
+
+impl State {
+    fn push(&mut self, command: &Command) -> Tag {
+        let mut tag = self.next_tag;
+        while self.pending.contains_key(&tag) || self.done.contains_key(&tag) {
+            tag = tag.wrapping_add(1);
+        }
+        self.next_tag = tag.wrapping_add(1);
+        let index = self.rings.push(command, tag).expect("the caller has seen room");
+        self.pending.insert(tag, Pending { command: *command, index, abandoned: false });
+        Tag(tag)
+    }
+
+    /// Takes everything that the rings hold.
+    fn drain(&mut self, dispatcher: &Dispatcher) -> Result<()> {
+        while let Some(completion) = self.rings.pop_completion() {
+            self.activity += 1;
+            self.complete(dispatcher.slot, completion);
+        }
+        while let Some(event) = self.rings.pop_event() {
+            self.activity += 1;
+            self.event(dispatcher.slot, event);
+        }
+        Ok(())
+    }
+
+    fn complete(&mut self, slot: usize, completion: Completion) {
+        let matches = |pending: &Pending| pending.command.op as u8 == completion.op;
+        match self.pending.get(&completion.tag) {
+            Some(pending) if matches(pending) => {
+                self.rings.fetched(pending.index);
+                if !pending.abandoned {
+                    self.done.insert(completion.tag, completion);
+                }
+                self.pending.remove(&completion.tag);
+            }
+            _ => {
+                self.strays += 1;
+                tracing::warn!(
+                    slot,
+                    ?completion,
+                    "the card completed a command that was never given: ignored"
+                );
+            }
+        }
+    }
+
+    fn event(&mut self, slot: usize, event: Event) {
+        match event.cause {
+            EventCause::Miss | EventCause::Perm => self.faults.push_back(event),
+            EventCause::Irq => self.irqs += 1,
+            EventCause::Unknown(_) | EventCause::Host => {
+                self.strays += 1;
+                tracing::warn!(slot, ?event, "the card posted an event that makes no sense: ignored");
+            }
+            cause => {
+                tracing::warn!(slot, ?event, "{cause}");
+                if cause == EventCause::Ring {
+                    self.stopped = Some(match event.info {
+                        0 => "the command ring was stopped: its doorbell jumped",
+                        1 => "the command ring was stopped: it could not be read",
+                        _ => "the completion ring was stopped: it could not be written",
+                    });
+                }
+                if self.violations.len() == KEEP {
+                    self.violations.pop_front();
+                }
+                self.violations.push_back(event);
+            }
+        }
+    }
+
+    /// Tells the card what has been taken and asks for an interrupt as soon as there is anything new. Only who is about
+    /// to sleep does this: were the index moved under a sleeper, the card could swallow the interrupt he waits for.
+    fn arm(&mut self, dispatcher: &Dispatcher) -> Result<()> {
+        let heads = (self.rings.cpl_head(), self.rings.evt_head());
+        if self.armed == Some(heads) {
+            return Ok(());
+        }
+        let (card, slot) = (&dispatcher.card, dispatcher.slot);
+        card.write_bell(slot, VIA_BELL_CPL_HEAD, u32::from(heads.0) | VIA_BELL_CPL_HEAD_ARM_MASK)?;
+        card.write_bell(slot, VIA_BELL_EVT_HEAD, u32::from(heads.1) | VIA_BELL_EVT_HEAD_ARM_MASK)?;
+        self.armed = Some(heads);
+        Ok(())
+    }
+
+    pub fn is_done(&self, tag: Tag) -> bool {
+        self.done.contains_key(&tag.0)
+    }
+
+    /// Takes a completion that is there.
+    pub fn take_one(&mut self, tag: Tag) -> Option<Completion> {
+        self.done.remove(&tag.0)
+    }
+
+    fn take(&mut self, tags: &[Tag]) -> Vec<Completion> {
+        tags.iter().filter_map(|tag| self.take_one(*tag)).collect()
+    }
+
+    /// The slot was reset: waits are long again.
+    pub fn revive(&mut self) {
+        self.broken = false;
+        self.faults.clear();
+    }
+}
+
+fn ring_trouble(status: u32) -> Option<&'static str> {
+    let set = |mask: u32| status & mask != 0;
+    if set(VIA_SLOT_RING_STATUS_CMD_TAIL_ERR_MASK) {
+        Some("the command ring was stopped: its doorbell jumped")
+    } else if set(VIA_SLOT_RING_STATUS_CMD_BUS_ERR_MASK) {
+        Some("the command ring was stopped: it could not be read")
+    } else if set(VIA_SLOT_RING_STATUS_CPL_ERR_MASK) {
+        Some("the completion ring was stopped: it could not be written")
+    } else if set(VIA_SLOT_RING_STATUS_EVT_ERR_MASK) {
+        Some("the event ring was stopped: it could not be written")
+    } else {
+        None
+    }
+}
+
+/// Disables all rings of a slot and waits until the card has let go of them.
+fn stop_rings(card: &Card, slot: usize) -> Result<()> {
+    for config in [VIA_SLOT_CMD_CFG, VIA_SLOT_CPL_CFG, VIA_SLOT_EVT_CFG] {
+        card.write_slot(slot, config, RING_LOG2)?;
+    }
+    let on = VIA_SLOT_RING_STATUS_CMD_ON_MASK
+        | VIA_SLOT_RING_STATUS_CPL_ON_MASK
+        | VIA_SLOT_RING_STATUS_EVT_ON_MASK;
+    let after = card.timeouts().control;
+    let off = poll(after, || {
+        let status = card.read_slot(slot, VIA_SLOT_RING_STATUS)?;
+        Ok((status & on == 0).then_some(()))
+    })?;
+    off.ok_or_else(|| Error::Stalled { slot, what: "stopping the rings".into(), after })
+}

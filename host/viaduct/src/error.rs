@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What can go wrong, in words that name the cause and the remedy.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::desc::{EventCause, Status};
+use viaduct_pci::PciError;
+
+/// Result of an operation on a card.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An operation on a card, a slot, an endpoint or a mapping failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The PCI function failed: card gone, no such place, operating system refused.
+    #[error(transparent)]
+    Pci(#[from] PciError),
+    /// The function is not a Viaduct card.
+    #[error(
+        "this PCI function is not a Viaduct card: its ID register reads {id:#010x}; check which device is bound"
+    )]
+    NotACard {
+        /// What the ID register reads.
+        id: u32,
+    },
+    /// Card and library do not fit each other.
+    #[error(
+        "the card speaks register map {card}, this library {library}; build both from the same version of Viaduct"
+    )]
+    Version {
+        /// Major version of the card.
+        card: u32,
+        /// Major version of this library.
+        library: u32,
+    },
+    /// A register of the card makes no sense.
+    #[error("the card describes itself wrongly: {0}")]
+    BadCard(String),
+    /// The slot number is too high.
+    #[error("there is no slot {slot}: the card has slots 0 to {last}")]
+    NoSuchSlot {
+        /// Number asked for.
+        slot: usize,
+        /// Highest slot number.
+        last: usize,
+    },
+    /// The slot is claimed already.
+    #[error(
+        "slot {slot} is in use: another part of this program holds it; use another slot or drop it there"
+    )]
+    SlotInUse {
+        /// The slot.
+        slot: usize,
+    },
+    /// There is no app in the slot.
+    #[error("slot {slot} is empty: load an app first")]
+    SlotEmpty {
+        /// The slot.
+        slot: usize,
+    },
+    /// The slot was cut off from the card.
+    #[error("slot {slot} was isolated: {cause}; {}", cause.remedy())]
+    Isolated {
+        /// The slot.
+        slot: usize,
+        /// Why.
+        cause: EventCause,
+    },
+    /// A ring of the slot stands still.
+    #[error("slot {slot}: {why}; drop the slot and open it again")]
+    RingStopped {
+        /// The slot.
+        slot: usize,
+        /// What the card says.
+        why: String,
+    },
+    /// Nothing happened for too long.
+    #[error(
+        "slot {slot}: {what}: nothing happened for {after:?}; the app waits for something it does not get, or hangs"
+    )]
+    Stalled {
+        /// The slot.
+        slot: usize,
+        /// What was waited for.
+        what: String,
+        /// How long without progress.
+        after: Duration,
+    },
+    /// The card answered a command with an error.
+    #[error("slot {slot}: {what} failed: {status}")]
+    Command {
+        /// The slot.
+        slot: usize,
+        /// The command, in words.
+        what: String,
+        /// The card's answer.
+        status: Status,
+    },
+    /// The slot has no such stream.
+    #[error("there is no {direction} stream {port}: slots of this card have {count} (numbered from 0)")]
+    NoSuchPort {
+        /// `input` or `output`.
+        direction: &'static str,
+        /// Port asked for.
+        port: usize,
+        /// Streams a slot has.
+        count: usize,
+    },
+    /// One stream was routed twice.
+    #[error("{direction} stream {port} has two endpoints; give one")]
+    PortTwice {
+        /// `input` or `output`.
+        direction: &'static str,
+        /// The port.
+        port: usize,
+    },
+    /// An app register offset does not exist.
+    #[error("app register at {offset:#x}: offsets are multiples of 4 below 0x1000")]
+    BadRegister {
+        /// The offset.
+        offset: u32,
+    },
+    /// An app image is malformed.
+    #[error("this is not an app image: {0}; build the app again")]
+    BadImage(String),
+    /// The card refused an app image.
+    #[error("the card refused the image for slot {slot}: {}; build the app again for this card", load_reason(*.code))]
+    LoadRefused {
+        /// The slot.
+        slot: usize,
+        /// Reason of the configuration logic.
+        code: u8,
+    },
+    /// The card did not finish loading.
+    #[error("loading slot {slot} did not end within {after:?}: {what}; reset the card")]
+    LoadStuck {
+        /// The slot.
+        slot: usize,
+        /// The step that did not end.
+        what: String,
+        /// Time-out.
+        after: Duration,
+    },
+    /// An endpoint string is malformed.
+    #[error("endpoint `{text}`: {why}; write file:PATH, host:NAME or card:ADDRESS+LENGTH")]
+    BadEndpoint {
+        /// The string.
+        text: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A file could not be opened, looked at or read.
+    #[error("{}: cannot {doing}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What was attempted, as in "cannot ...".
+        doing: &'static str,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The path is no regular file.
+    #[error("{}: is {what}, not a regular file; name a file", path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// Input and output are one file.
+    #[error("{}: is both read and written in this run; write to another file", path.display())]
+    SameFile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file was truncated while it was read.
+    #[error("{}: the file shrank while it was read: it ends at byte {end}, {expected} were expected; keep it unchanged during the run", path.display())]
+    FileShrank {
+        /// The file.
+        path: PathBuf,
+        /// Where it ends now, in bytes.
+        end: u64,
+        /// Length when it was opened.
+        expected: u64,
+    },
+    /// The file was removed while it was written.
+    #[error("{}: the file was removed while it was written; the output is lost: run again", path.display())]
+    FileRemoved {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Output could not be written.
+    #[error("{}: cannot write: {source}; {written} bytes are written", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Bytes of the output that are in the file, from its beginning.
+        written: u64,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// Changed bytes of a mapping could not be brought into the file.
+    #[error("{}: bytes {start} to {end} of the mapping are lost: {why}", path.display())]
+    Lost {
+        /// The file, or the name of the buffer.
+        path: PathBuf,
+        /// First byte.
+        start: u64,
+        /// One past the last byte.
+        end: u64,
+        /// Why.
+        why: String,
+    },
+    /// An empty input to an app that must get data.
+    #[error(
+        "input {port} is empty: a stream without bytes cannot carry an end, and this app answers only to data; give at least one byte"
+    )]
+    EmptyInput {
+        /// Input port.
+        port: usize,
+    },
+    /// The app sent more than fits.
+    #[error("the app sent more than {limit} bytes on output {port}: {why}")]
+    OutputTooLong {
+        /// Output port.
+        port: usize,
+        /// What was expected at most.
+        limit: u64,
+        /// Where the limit comes from.
+        why: &'static str,
+    },
+    /// The app ended its message early.
+    #[error("the app ended output {port} after {bytes} bytes; its manifest promises {expected}")]
+    OutputTooShort {
+        /// Output port.
+        port: usize,
+        /// What came.
+        bytes: u64,
+        /// What the manifest says.
+        expected: u64,
+    },
+    /// No frame of card memory is free.
+    #[error("no card memory is free for {what}; unmap something or raise the frame budget of the slot")]
+    OutOfCardMemory {
+        /// What it was for.
+        what: String,
+    },
+    /// A range of card memory cannot be used.
+    #[error("card memory {addr:#x}+{len:#x}: {why}")]
+    BadCardRange {
+        /// Card address.
+        addr: u64,
+        /// Bytes.
+        len: u64,
+        /// What is wrong.
+        why: String,
+    },
+    /// An argument makes no sense.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl Error {
+    pub(crate) fn file(path: impl Into<PathBuf>, doing: &'static str, source: io::Error) -> Self {
+        Self::File { path: path.into(), doing, source }
+    }
+}
+
+/// Reasons of the configuration logic are those of an errno-sized byte; they are named as the card model does.
+fn load_reason(code: u8) -> String {
+    format!("code {code}")
+}

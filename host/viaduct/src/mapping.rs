@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A file or buffer in the address space of a slot.
+
+use std::sync::Arc;
+
+use crate::card::lock;
+use crate::desc::Prot;
+use crate::error::Result;
+use crate::slot::SlotInner;
+
+/// How to map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MapOptions {
+    /// What the app may do.
+    pub prot: Prot,
+    /// Pages lie in host memory and are reached over the link, instead of in card memory. They are never evicted.
+    pub on_host: bool,
+    /// 2 MiB pages; `None`: from 2 MiB on.
+    pub huge: Option<bool>,
+}
+
+impl MapOptions {
+    /// In card memory, pages as suits the length.
+    pub fn new(prot: Prot) -> Self {
+        Self { prot, on_host: false, huge: None }
+    }
+
+    /// In host memory instead.
+    pub fn on_host(mut self) -> Self {
+        self.on_host = true;
+        self
+    }
+
+    /// With pages of 2 MiB, or of 4 KiB only.
+    pub fn huge(mut self, huge: bool) -> Self {
+        self.huge = Some(huge);
+        self
+    }
+}
+
+/// A file or buffer mapped at a virtual address of a slot. Dropping it unmaps it; what then goes wrong is only logged,
+/// so that [`Mapping::unmap`] is the better way.
+pub struct Mapping {
+    slot: Arc<SlotInner>,
+    va: u64,
+    len: u64,
+    mapped: bool,
+}
+
+impl Mapping {
+    pub(crate) fn new(slot: Arc<SlotInner>, va: u64, len: u64) -> Self {
+        Self { slot, va, len, mapped: true }
+    }
+
+    /// Virtual address of the first byte.
+    pub fn va(&self) -> u64 {
+        self.va
+    }
+
+    /// Bytes mapped.
+    #[allow(clippy::len_without_is_empty)] // never empty
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Writes all pages that the app has changed to the file. They are in the file when this returns; with `durable` also on
+    /// its medium. An error names the bytes that are lost, or not yet written.
+    pub fn sync(&self, durable: bool) -> Result<()> {
+        lock(&self.slot.space).sync(&self.slot.rings, self.va, durable)
+    }
+
+    /// Writes changed pages to the file and takes the mapping away. Done when this returns.
+    pub fn unmap(mut self) -> Result<()> {
+        self.close()
+    }
+
+    fn close(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.mapped) {
+            return Ok(());
+        }
+        lock(&self.slot.space).unmap(&self.slot.rings, self.va)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            tracing::error!(%error, va = self.va, "a mapping could not be taken away cleanly");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Which bytes of the card's memory are free.
+//!
+//! A channel is a row of 2 MiB blocks; a block is free, one large frame, split into 512 small frames, or the user's
+//! (named by a `card:` endpoint). Frames are taken from the channels in turn, so that neighbouring pages of a mapping
+//! lie in different channels.
+
+use std::collections::BTreeMap;
+
+use crate::desc::{HUGE, PAGE};
+use crate::error::{Error, Result};
+
+/// Address bits below the channel number.
+pub const CHANNEL_LOG2: u32 = 34;
+const SMALL_PER_BLOCK: usize = (HUGE / PAGE) as usize;
+
+/// Size of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrameSize {
+    /// 4 KiB.
+    Small,
+    /// 2 MiB.
+    Huge,
+}
+
+impl FrameSize {
+    /// Bytes of a frame.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::Small => PAGE,
+            Self::Huge => HUGE,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Block {
+    Free,
+    Huge,
+    Split,
+    User,
+}
+
+#[derive(Debug)]
+struct Channel {
+    blocks: Vec<Block>,
+    split: BTreeMap<usize, Split>, // by block
+    next: usize,                   // where to look for a free block
+}
+
+#[derive(Debug)]
+struct Split {
+    used: [u64; SMALL_PER_BLOCK / 64],
+    count: usize,
+}
+
+/// Allocator of the card's memory.
+#[derive(Debug)]
+pub struct CardMemory {
+    channels: Vec<Channel>,
+    next: usize, // channel
+}
+
+impl CardMemory {
+    /// All memory of `channels` channels of `mib` MiB each is free.
+    pub fn new(channels: usize, mib: u64) -> Self {
+        let blocks = (mib << 20).min(1 << CHANNEL_LOG2) / HUGE;
+        let channel =
+            || Channel { blocks: vec![Block::Free; blocks as usize], split: BTreeMap::new(), next: 0 };
+        Self { channels: (0..channels).map(|_| channel()).collect(), next: 0 }
+    }
+
+    /// Takes a frame and returns its card address, or `None` if there is none.
+    pub fn alloc(&mut self, size: FrameSize) -> Option<u64> {
+        for _ in 0..self.channels.len() {
+            let number = self.next;
+            self.next = (self.next + 1) % self.channels.len();
+            let channel = &mut self.channels[number];
+            let found = match size {
+                FrameSize::Huge => channel.take_block(Block::Huge).map(|block| block as u64 * HUGE),
+                FrameSize::Small => channel.take_small(),
+            };
+            if let Some(offset) = found {
+                return Some((number as u64) << CHANNEL_LOG2 | offset);
+            }
+        }
+        None
+    }
+
+    /// Gives a frame back.
+    ///
+    /// # Panics
+    /// If the frame was not taken with this size.
+    pub fn free(&mut self, addr: u64, size: FrameSize) {
+        let (number, offset) = split_addr(addr);
+        let channel = &mut self.channels[number];
+        let block = (offset / HUGE) as usize;
+        match size {
+            FrameSize::Huge => {
+                assert_eq!(channel.blocks[block], Block::Huge, "frame {addr:#x} is not taken");
+                channel.blocks[block] = Block::Free;
+            }
+            FrameSize::Small => channel.free_small(block, (offset % HUGE / PAGE) as usize),
+        }
+    }
+
+    /// Makes a range the user's. It may be so already; the library's own frames it must not touch. The range lies in
+    /// one channel.
+    pub fn claim(&mut self, addr: u64, len: u64) -> Result<()> {
+        let fail = |why: String| Error::BadCardRange { addr, len, why };
+        if addr % PAGE != 0 {
+            return Err(fail("the address is not a multiple of 4096".into()));
+        }
+        let (number, offset) = split_addr(addr);
+        let count = self.channels.len();
+        let channel = self.channels.get_mut(number).ok_or_else(|| {
+            fail(format!("the card has {count} channels; channel k begins at address k << {CHANNEL_LOG2}"))
+        })?;
+        let size = channel.blocks.len() as u64 * HUGE;
+        let end = offset.checked_add(len).filter(|&end| len > 0 && end <= size).ok_or_else(|| {
+            fail(format!("the range is empty or leaves its channel, which has {size:#x} bytes"))
+        })?;
+        let blocks = (offset / HUGE) as usize..end.div_ceil(HUGE) as usize;
+        if channel.blocks[blocks.clone()].iter().any(|b| matches!(b, Block::Huge | Block::Split)) {
+            return Err(fail("pages of mapped files lie there; use another range or unmap them".into()));
+        }
+        channel.blocks[blocks].fill(Block::User);
+        Ok(())
+    }
+}
+
+impl Channel {
+    fn take_block(&mut self, to: Block) -> Option<usize> {
+        let count = self.blocks.len();
+        let block = (0..count).map(|i| (self.next + i) % count).find(|&b| self.blocks[b] == Block::Free)?;
+        self.next = (block + 1) % count;
+        self.blocks[block] = to;
+        Some(block)
+    }
+
+    fn take_small(&mut self) -> Option<u64> {
+        let open = self.split.iter().find(|(_, s)| s.count < SMALL_PER_BLOCK).map(|(&block, _)| block);
+        let block = match open {
+            Some(block) => block,
+            None => {
+                let block = self.take_block(Block::Split)?;
+                self.split.insert(block, Split { used: [0; SMALL_PER_BLOCK / 64], count: 0 });
+                block
+            }
+        };
+        let split = self.split.get_mut(&block)?;
+        let word = split.used.iter().position(|w| *w != u64::MAX)?;
+        let bit = split.used[word].trailing_ones() as usize;
+        split.used[word] |= 1 << bit;
+        split.count += 1;
+        Some(block as u64 * HUGE + (word * 64 + bit) as u64 * PAGE)
+    }
+
+    fn free_small(&mut self, block: usize, index: usize) {
+        let split = self.split.get_mut(&block).expect("a small frame lies in a split block");
+        let bit = 1u64 << (index % 64);
+        assert!(split.used[index / 64] & bit != 0, "small frame {index} of block {block} is not taken");
+        split.used[index / 64] &= !bit;
+        split.count -= 1;
+        if split.count == 0 {
+            self.split.remove(&block);
+            self.blocks[block] = Block::Free;
+        }
+    }
+}
+
+fn split_addr(addr: u64) -> (usize, u64) {
+    ((addr >> CHANNEL_LOG2) as usize, addr & ((1 << CHANNEL_LOG2) - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn frames_go_round_the_channels() {
+        let mut memory = CardMemory::new(4, 8);
+        let channels: Vec<_> =
+            (0..8).map(|_| memory.alloc(FrameSize::Small).unwrap() >> CHANNEL_LOG2).collect();
+        assert_eq!(channels, [0, 1, 2, 3, 0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_users_range_is_never_given_out_and_frames_never_claimed() {
+        let mut memory = CardMemory::new(1, 6);
+        memory.claim(0, 100).unwrap();
+        memory.claim(0, 4096).unwrap();
+        assert_eq!(memory.alloc(FrameSize::Huge), Some(HUGE));
+        let small = memory.alloc(FrameSize::Small).unwrap();
+        assert_eq!(small, 2 * HUGE);
+        assert!(memory.claim(small, 1).is_err());
+        assert_eq!(memory.alloc(FrameSize::Huge), None);
+        assert!(memory.claim(1, 1).is_err(), "misaligned");
+        assert!(memory.claim(0, 0).is_err(), "empty");
+        assert!(memory.claim(0, u64::MAX).is_err(), "too long");
+        assert!(memory.claim(1 << CHANNEL_LOG2, 1).is_err(), "no such channel");
+    }
+
+    proptest! {
+        #[test]
+        fn frames_never_overlap(
+            steps in proptest::collection::vec((0u8..4, any::<prop::sample::Index>()), 1..300)
+        ) {
+            let mut memory = CardMemory::new(2, 8);
+            let mut held: Vec<(u64, FrameSize)> = Vec::new();
+            for (what, which) in steps {
+                let size = if what == 0 { FrameSize::Huge } else { FrameSize::Small };
+                if what == 3 && !held.is_empty() {
+                    let (addr, size) = held.swap_remove(which.index(held.len()));
+                    memory.free(addr, size);
+                } else if let Some(addr) = memory.alloc(size) {
+                    prop_assert_eq!(addr % size.bytes(), 0);
+                    let overlap = |&(a, s): &(u64, FrameSize)| addr < a + s.bytes() && a < addr + size.bytes();
+                    prop_assert!(!held.iter().any(overlap));
+                    held.push((addr, size));
+                }
+            }
+            for (addr, size) in held {
+                memory.free(addr, size);
+            }
+            prop_assert!(memory.channels.iter().all(|c| c.blocks.iter().all(|b| *b == Block::Free)));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A run of an app that works on mappings through its memory port.
+
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::mapping::Mapping;
+use crate::slot::{Register, Slot};
+
+/// Pause between two looks at the `done` register: it grows to this.
+const LOOK_MAX: Duration = Duration::from_millis(100);
+
+/// Registers that receive a range, as the manifest names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryRange {
+    /// Virtual address of the first byte.
+    pub va: u64,
+    /// Bytes.
+    pub len: u64,
+    /// Register for the address.
+    pub base: Register,
+    /// Register for the number of bytes.
+    pub bytes: Option<Register>,
+}
+
+impl MemoryRange {
+    /// A whole mapping.
+    pub fn of(mapping: &Mapping, base: Register, bytes: Option<Register>) -> Self {
+        Self { va: mapping.va(), len: mapping.len(), base, bytes }
+    }
+}
+
+/// A run: ranges, and the registers that start it and tell its end.
+pub struct MemoryJob<'a> {
+    slot: &'a Slot,
+    ranges: Vec<MemoryRange>,
+    start: u32,
+    done: Option<u32>,
+    limit: Option<Duration>,
+}
+
+/// What a run did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryReport {
+    /// Card time from before the start to when the end was seen, in cycles.
+    pub cycles: u64,
+    /// Accesses that were denied (see [`Slot::take_denied`]).
+    pub denied: u64,
+}
+
+impl<'a> MemoryJob<'a> {
+    /// A run on a slot that holds a started app: writing 1 to the register at offset `start` begins it.
+    pub fn new(slot: &'a Slot, start: u32) -> Self {
+        Self { slot, ranges: Vec::new(), start, done: None, limit: None }
+    }
+
+    /// Hands a range to the app before it starts.
+    pub fn range(mut self, range: MemoryRange) -> Self {
+        self.ranges.push(range);
+        self
+    }
+
+    /// Register that is not 0 once the app has finished. Without it the app's interrupt is the end.
+    pub fn done(mut self, offset: u32) -> Self {
+        self.done = Some(offset);
+        self
+    }
+
+    /// Longest time for the run, whatever it does. Without it a run may take as long as the app shows any life.
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Runs to the end, serving the app's faults. What the app has changed is in the files after [`Mapping::sync`] or
+    /// [`Mapping::unmap`]. After an error the app has been reset.
+    pub fn run(self) -> Result<MemoryReport> {
+        let slot = self.slot;
+        slot.check()?;
+        for range in &self.ranges {
+            slot.write_wide(range.base, &fit(range.va, range.base)?)?;
+            if let Some(bytes) = range.bytes {
+                slot.write_wide(bytes, &fit(range.len, bytes)?)?;
+            }
+        }
+        let denied = slot.pager_stats().denied;
+        let irqs = slot.irqs();
+        let begin = slot.card().time()?;
+        let ended = slot.write_register(self.start, 1).and_then(|()| self.wait(irqs));
+        if let Err(error) = ended {
+            if let Err(error) = slot.reset() {
+                tracing::warn!(%error, slot = slot.index(), "the slot could not be reset after a failed run");
+            }
+            return Err(error);
+        }
+        let cycles = slot.card().time()? - begin;
+        Ok(MemoryReport { cycles, denied: slot.pager_stats().denied - denied })
+    }
+
+    fn wait(&self, mut irqs: u64) -> Result<()> {
+        let slot = self.slot;
+        let timeouts = slot.card().timeouts();
+        let begun = Instant::now();
+        let mut alive = begun;
+        let mut signs = slot.counters()?;
+        let mut pause = Duration::from_millis(1);
+        loop {
+            let Some(done) = self.done else {
+                // The wait itself notices when nothing happens.
+                let limit = self.limit.unwrap_or(Duration::MAX).min(Duration::from_secs(u32::MAX.into()));
+                return match slot.wait_irq(irqs, limit)? {
+                    Some(_) => Ok(()),
+                    None => Err(self.too_long(limit)),
+                };
+            };
+            // An interrupt is a reason to look at once.
+            let nap = slot.wait_irq(irqs, pause)?;
+            irqs = nap.unwrap_or(irqs);
+            pause = (pause * 2).min(LOOK_MAX);
+            if slot.read_register(done)? != 0 {
+                return Ok(());
+            }
+            let now = Instant::now();
+            if let Some(limit) = self.limit.filter(|limit| now - begun >= *limit) {
+                return Err(self.too_long(limit));
+            }
+            slot.check()?;
+            let seen = slot.counters()?;
+            if seen != signs {
+                (signs, alive) = (seen, now);
+            }
+            let after = if slot.status()?.busy { timeouts.busy } else { timeouts.stall };
+            if now - alive >= after {
+                return Err(self.too_long(after));
+            }
+        }
+    }
+
+    fn too_long(&self, after: Duration) -> Error {
+        Error::Stalled { slot: self.slot.index(), what: "waiting for the app to finish".into(), after }
+    }
+}
+
+/// Little-endian bytes of a value, as many as the register takes.
+fn fit(value: u64, register: Register) -> Result<Vec<u8>> {
+    let room = register.width.div_ceil(8) as usize;
+    if register.width < 64 && value >> register.width != 0 {
+        let (offset, width) = (register.offset, register.width);
+        return Err(Error::Invalid(format!(
+            "{value:#x} does not fit into the {width}-bit register at {offset:#x}; make it 64 bits wide"
+        )));
+    }
+    Ok(value.to_le_bytes().into_iter().take(room).collect())
+}

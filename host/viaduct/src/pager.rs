@@ -1,0 +1,670 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The address space of a slot: which virtual pages there are, where they lie, and what to do when one is missed.
+//!
+//! The card's translation buffers are a cache of the page table kept here. A page can be resident (it has a frame) without
+//! being mapped (in the card's buffers): then a miss only maps it again. What the card knows about a page (accessed,
+//! dirty) comes back whenever its translation leaves the buffers, and is kept here.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::backing::Source;
+use crate::card::Card;
+use crate::desc::*;
+use crate::dispatch::Dispatcher;
+use crate::dma::DmaBuffer;
+use crate::error::{Error, Result};
+use crate::memory::FrameSize;
+use crate::regs::{VIA_SLOT_CTRL, VIA_SLOT_CTRL_ISOLATE_MASK};
+use viaduct_pci::DmaAccess;
+
+/// First virtual address given out: a null pointer of an app, and what lies near it, is never mapped.
+const VA_FIRST: u64 = 1 << 32;
+/// Bytes moved between files and card memory at once.
+const BOUNCE: u64 = HUGE;
+/// Most small pages that a fault loads at once.
+const AHEAD_MAX: u64 = 64;
+/// Commands submitted at once.
+const BATCH: usize = 64;
+/// Small pages evicted at once.
+const EVICT: usize = 32;
+/// Denied accesses and failed write-backs kept for the user.
+const KEEP: usize = 64;
+
+/// An access that was answered with an error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denied {
+    /// Virtual address.
+    pub va: u64,
+    /// It was a write.
+    pub is_write: bool,
+    /// Why.
+    pub why: String,
+}
+
+/// What the pager has done so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PagerStats {
+    /// Faults served.
+    pub faults: u64,
+    /// Faults on pages that were resident and only had to be mapped again.
+    pub remapped: u64,
+    /// Pages read from their file or buffer.
+    pub pages_in: u64,
+    /// Pages written back.
+    pub pages_out: u64,
+    /// Pages evicted.
+    pub evicted: u64,
+    /// Accesses denied.
+    pub denied: u64,
+}
+
+struct Region {
+    len: u64,
+    prot: Prot,
+    size: FrameSize,
+    kind: Kind,
+}
+
+enum Kind {
+    /// Pages that are always resident, one after the other from a place.
+    Window(Place),
+    Paged(Paged),
+}
+
+struct Paged {
+    source: Source,
+    pages: BTreeMap<u64, Page>, // by number
+    /// Host memory that serves as frames, for mappings placed there.
+    host: Option<DmaBuffer>,
+    next: u64,  // page after the last one loaded
+    ahead: u64, // pages to load at once
+    failures: Vec<Error>,
+}
+
+struct Page {
+    place: Place,
+    mapped: bool,
+    dirty: bool,
+    accessed: bool,
+}
+
+/// A page by its region's address and its number.
+type PageRef = (u64, u64);
+
+/// The address space of a slot.
+pub(crate) struct Space {
+    regions: BTreeMap<u64, Region>,
+    clock: VecDeque<PageRef>, // pages that hold card frames, in the order they are looked at
+    resident: u64,            // bytes of card frames
+    budget: u64,
+    bounce: Option<DmaBuffer>,
+    pub denied: VecDeque<Denied>,
+    pub stats: PagerStats,
+}
+
+impl Region {
+    fn page_bytes(&self) -> u64 {
+        self.size.bytes()
+    }
+
+    fn huge(&self) -> bool {
+        self.size == FrameSize::Huge
+    }
+
+    fn page_count(&self) -> u64 {
+        self.len.div_ceil(self.page_bytes())
+    }
+
+    /// Bytes of page `number` that are the user's.
+    fn valid(&self, number: u64) -> u64 {
+        (self.len - number * self.page_bytes()).min(self.page_bytes())
+    }
+}
+
+impl Space {
+    pub fn new(budget: u64) -> Self {
+        Self {
+            regions: BTreeMap::new(),
+            clock: VecDeque::new(),
+            resident: 0,
+            budget,
+            bounce: None,
+            denied: VecDeque::new(),
+            stats: PagerStats::default(),
+        }
+    }
+
+    /// Bytes of card memory that pages may hold.
+    pub fn set_budget(&mut self, bytes: u64) {
+        self.budget = bytes;
+    }
+
+    // ---------------------------------------------------------------- regions
+
+    /// Makes `len` bytes at `place` appear at the virtual address returned. The first pages are mapped at once.
+    pub fn map_window(&mut self, d: &Dispatcher, place: Place, len: u64, prot: Prot) -> Result<u64> {
+        let at = match place {
+            Place::Card(addr) | Place::Host(addr) => addr,
+        };
+        let huge = at % HUGE == 0 && len >= HUGE && d.card.info().tlb_huge.ways > 0;
+        let size = if huge { FrameSize::Huge } else { FrameSize::Small };
+        let va = self.insert(Region { len, prot, size, kind: Kind::Window(place) })?;
+        self.enter_window(d, va, 0).inspect_err(|_| {
+            self.regions.remove(&va);
+        })?;
+        Ok(va)
+    }
+
+    /// Maps a file or buffer. Nothing is read yet.
+    pub fn map_source(
+        &mut self,
+        card: &Card,
+        source: Source,
+        len: u64,
+        prot: Prot,
+        on_host: bool,
+        size: FrameSize,
+    ) -> Result<u64> {
+        let host = if on_host { Some(card.dma_buffer(len, DmaAccess::ReadWrite)?) } else { None };
+        let paged = Paged { source, pages: BTreeMap::new(), host, next: 0, ahead: 1, failures: Vec::new() };
+        self.insert(Region { len, prot, size, kind: Kind::Paged(paged) })
+    }
+
+    /// Removes a region: nothing of it is in the card when this returns. Changed pages are written back first. On error the
+    /// region is gone all the same, and the error says what is lost.
+    pub fn unmap(&mut self, d: &Dispatcher, va: u64) -> Result<()> {
+        let Some(region) = self.regions.get(&va) else { return Ok(()) };
+        let (huge, step) = (region.huge(), region.page_bytes());
+        let numbers: Vec<u64> = match &region.kind {
+            Kind::Window(_) => (0..region.page_count()).collect(),
+            Kind::Paged(paged) => paged.pages.iter().filter(|(_, p)| p.mapped).map(|(&n, _)| n).collect(),
+        };
+        let left = self.leave(d, va, &numbers, huge, step);
+        let mut result = left;
+        if result.is_ok() {
+            let dirty = self.pages_of(va, |page| page.dirty);
+            result = self.write_back(d, &dirty);
+        }
+        let trusted = result.is_ok();
+        self.clock.retain(|&(region, _)| region != va);
+        let Some(region) = self.regions.remove(&va) else { return result };
+        if let Kind::Paged(mut paged) = region.kind {
+            for page in paged.pages.values() {
+                if let Place::Card(addr) = page.place {
+                    self.resident -= region.size.bytes();
+                    // A frame that the slot may still reach is never used again.
+                    if trusted {
+                        d.card.free_frame(addr, region.size);
+                    }
+                }
+            }
+            if let (Some(host), false) = (&mut paged.host, trusted) {
+                host.retire();
+            }
+            if result.is_ok() && !paged.failures.is_empty() {
+                result = Err(paged.failures.swap_remove(0));
+            }
+        }
+        result
+    }
+
+    /// Removes all regions.
+    pub fn unmap_all(&mut self, d: &Dispatcher) -> Result<()> {
+        let mut result = Ok(());
+        while let Some((&va, _)) = self.regions.first_key_value() {
+            let one = self.unmap(d, va);
+            result = result.and(one);
+        }
+        result
+    }
+
+    /// Writes all changed pages of a region back. When this returns without error they are in the file.
+    pub fn sync(&mut self, d: &Dispatcher, va: u64, durable: bool) -> Result<()> {
+        let Some(region) = self.regions.get(&va) else { return Ok(()) };
+        let (huge, step) = (region.huge(), region.page_bytes());
+        let mapped = self.pages_of(va, |page| page.mapped);
+        let mut dirty = Vec::new();
+        for batch in mapped.chunks(BATCH) {
+            let scans: Vec<_> = batch.iter().map(|(_, n)| Command::scan(va + n * step, huge)).collect();
+            for (&(_, number), done) in batch.iter().zip(d.run("looking for changed pages", &scans)?) {
+                self.check_found(d, &done)?;
+                let page = self.page(va, number).expect("it is resident");
+                page.accessed |= done.has(CPL_ACCESSED);
+                if done.has(CPL_DIRTY) {
+                    dirty.push(number);
+                }
+            }
+        }
+        self.leave(d, va, &dirty, huge, step)?;
+        let dirty = self.pages_of(va, |page| page.dirty);
+        self.write_back(d, &dirty)?;
+        let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&va) else { return Ok(()) };
+        if !paged.failures.is_empty() {
+            return Err(paged.failures.remove(0));
+        }
+        if durable { paged.source.sync() } else { Ok(()) }
+    }
+
+    fn insert(&mut self, region: Region) -> Result<u64> {
+        let align = region.page_bytes();
+        let bytes = region.page_count() * align;
+        let mut at = VA_FIRST;
+        for (&start, other) in &self.regions {
+            if at + bytes + PAGE <= start {
+                break;
+            }
+            // One page stays free between regions, so that a run over the end is noticed.
+            at = (start + other.page_count() * other.page_bytes() + PAGE).next_multiple_of(align);
+        }
+        if bytes >= VA_END - at {
+            return Err(Error::Invalid(format!(
+                "{} bytes do not fit into the slot's address space",
+                region.len
+            )));
+        }
+        self.regions.insert(at, region);
+        Ok(at)
+    }
+
+    fn find(&self, va: u64) -> Option<(u64, &Region)> {
+        let (&start, region) = self.regions.range(..=va).next_back()?;
+        (va - start < region.len).then_some((start, region))
+    }
+
+    fn page(&mut self, region: u64, number: u64) -> Option<&mut Page> {
+        match &mut self.regions.get_mut(&region)?.kind {
+            Kind::Paged(paged) => paged.pages.get_mut(&number),
+            Kind::Window(_) => None,
+        }
+    }
+
+    fn pages_of(&self, va: u64, which: impl Fn(&Page) -> bool) -> Vec<PageRef> {
+        match self.regions.get(&va) {
+            Some(Region { kind: Kind::Paged(paged), .. }) => {
+                paged.pages.iter().filter(|(_, page)| which(page)).map(|(&n, _)| (va, n)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    // ---------------------------------------------------------------- faults
+
+    /// Serves all faults that are waiting.
+    pub fn serve(&mut self, d: &Dispatcher) -> Result<()> {
+        loop {
+            let fault = d.lock().faults.pop_front();
+            let Some(fault) = fault else { return Ok(()) };
+            self.stats.faults += 1;
+            if let Some(why) = self.resolve(d, &fault)? {
+                tracing::info!(slot = d.slot, va = fault.va, is_write = fault.is_write, why, "access denied");
+                self.stats.denied += 1;
+                if self.denied.len() == KEEP {
+                    self.denied.pop_front();
+                }
+                self.denied.push_back(Denied { va: fault.va, is_write: fault.is_write, why });
+                // There is nothing to deny if the slot was reset meanwhile.
+                d.run("denying an access", &[Command::deny(fault.va)])?;
+            }
+        }
+    }
+
+    /// Maps the page of a fault, or tells why it cannot be.
+    fn resolve(&mut self, d: &Dispatcher, fault: &Event) -> Result<Option<String>> {
+        let Some((start, region)) = self.find(fault.va) else {
+            return Ok(Some("it is outside every mapping".into()));
+        };
+        let allowed = if fault.is_write { region.prot.write } else { region.prot.read };
+        if !allowed {
+            let how = if fault.is_write { "written" } else { "read" };
+            return Ok(Some(format!("the mapping must not be {how}")));
+        }
+        let number = (fault.va - start) / region.page_bytes();
+        match &region.kind {
+            Kind::Window(_) => self.enter_window(d, start, number).map(|()| None),
+            Kind::Paged(paged) => match paged.pages.get(&number) {
+                Some(page) => {
+                    let place = page.place;
+                    self.stats.remapped += 1;
+                    self.enter(d, Vec::new(), start, &[(number, place)]).map(|()| None)
+                }
+                None => self.load(d, start, number),
+            },
+        }
+    }
+
+    fn enter_window(&mut self, d: &Dispatcher, start: u64, number: u64) -> Result<()> {
+        let region = &self.regions[&start];
+        let Kind::Window(place) = region.kind else { return Ok(()) };
+        let end = region.page_count().min(number + BATCH as u64);
+        let step = region.page_bytes();
+        let pages: Vec<_> = (number..end).map(|n| (n, place.offset(n * step))).collect();
+        self.enter(d, Vec::new(), start, &pages)
+    }
+
+    /// Brings a page, and following ones if the app goes through the region in order, into memory and maps them.
+    fn load(&mut self, d: &Dispatcher, start: u64, number: u64) -> Result<Option<String>> {
+        let region = self.regions.get_mut(&start).expect("the region was found");
+        let (step, size, count) = (region.page_bytes(), region.size, region.page_count());
+        let Kind::Paged(paged) = &mut region.kind else { return Ok(None) };
+        paged.ahead = if paged.next == number { (paged.ahead * 2).min(AHEAD_MAX) } else { 1 };
+        let most = paged.ahead.min(BOUNCE / step).min(count - number);
+        let gap = paged.pages.range(number..).next().map_or(most, |(&next, _)| next - number);
+        let want = most.min(gap);
+        let on_host = paged.host.as_ref().map(DmaBuffer::iova);
+
+        let places: Vec<Place> = match on_host {
+            Some(iova) => (number..number + want).map(|n| Place::Host(iova + n * step)).collect(),
+            None => match self.take_frames(d, want, size)? {
+                frames if frames.is_empty() => return Ok(Some("no card memory is free".into())),
+                frames => frames.into_iter().map(Place::Card).collect(),
+            },
+        };
+        let filled = match self.fill(d, start, number, places.len() as u64) {
+            Ok(filled) => filled,
+            Err(error) => {
+                let why = error.to_string();
+                self.give_back(d, &places, size);
+                self.fail(start, error);
+                return Ok(Some(why));
+            }
+        };
+        if filled == 0 {
+            self.give_back(d, &places, size);
+            return Ok(Some("the file ends before it: it was truncated after it was mapped".into()));
+        }
+        let (used, unused) = places.split_at(filled as usize);
+        self.give_back(d, unused, size);
+
+        let mut copies = Vec::new();
+        if let Some(bounce) = self.bounce.as_ref().filter(|_| on_host.is_none()) {
+            for (i, place) in used.iter().enumerate() {
+                if let Place::Card(addr) = place {
+                    copies.push(Command::h2c(bounce.iova() + i as u64 * step, *addr, step as u32));
+                }
+            }
+        }
+        let pages: Vec<_> = (number..).zip(used.iter().copied()).collect();
+        let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&start) else {
+            return Ok(None);
+        };
+        paged.next = number + filled;
+        for &(n, place) in &pages {
+            paged.pages.insert(n, Page { place, mapped: false, dirty: false, accessed: false });
+            if on_host.is_none() {
+                self.clock.push_back((start, n));
+            }
+        }
+        self.stats.pages_in += filled;
+        self.enter(d, copies, start, &pages)?;
+        Ok(None)
+    }
+
+    /// Reads `count` pages from `number` on to where the card gets them from. Returns how many there are.
+    fn fill(&mut self, d: &Dispatcher, start: u64, number: u64, count: u64) -> Result<u64> {
+        if self.bounce.is_none() {
+            self.bounce = Some(d.card.dma_buffer(BOUNCE, DmaAccess::ReadWrite)?);
+        }
+        let region = self.regions.get_mut(&start).expect("the region was found");
+        let step = region.page_bytes();
+        let valid = (count - 1) * step + region.valid(number + count - 1);
+        let Kind::Paged(paged) = &mut region.kind else { return Ok(0) };
+        let (buffer, offset) = match &paged.host {
+            Some(host) => (host, number * step),
+            None => (self.bounce.as_ref().expect("just allocated"), 0),
+        };
+        let position = number * step;
+        let got = paged.source.read(buffer, offset as usize, valid as usize, position)? as u64;
+        if got < valid && paged.failures.len() < KEEP {
+            paged.failures.push(Error::FileShrank {
+                path: paged.source.name().into(),
+                end: position + got,
+                expected: region.len,
+            });
+        }
+        let filled = got.div_ceil(step);
+        buffer.memory().fill((offset + got) as usize, (filled * step - got) as usize, 0);
+        Ok(filled)
+    }
+
+    /// Runs `before`, then maps pages of one region, and takes note of the translations that had to make room.
+    fn enter(
+        &mut self,
+        d: &Dispatcher,
+        before: Vec<Command>,
+        start: u64,
+        pages: &[(u64, Place)],
+    ) -> Result<()> {
+        let region = &self.regions[&start];
+        let (prot, huge, step) = (region.prot, region.huge(), region.page_bytes());
+        let mut commands = before;
+        let copies = commands.len();
+        commands.extend(pages.iter().map(|&(n, place)| Command::map(start + n * step, place, prot, huge)));
+        // The card maps only after all copies before are complete.
+        let done = d.run("mapping pages", &commands)?;
+        for (command, done) in commands.iter().zip(&done).take(copies) {
+            if done.status != Status::Ok {
+                // The page is mapped by now and holds what somebody else left there.
+                d.card.write_slot(d.slot, VIA_SLOT_CTRL, VIA_SLOT_CTRL_ISOLATE_MASK)?;
+                return Err(Error::Command { slot: d.slot, what: command.to_string(), status: done.status });
+            }
+        }
+        for (&(number, _), done) in pages.iter().zip(&done[copies..]) {
+            d.check("mapping a page", done)?;
+            let va = start + number * step;
+            if done.has(CPL_VICTIM) {
+                self.displaced(done);
+            }
+            if let Some(page) = self.page(start, number) {
+                page.mapped = true;
+                tracing::trace!(va, "mapped");
+            }
+        }
+        Ok(())
+    }
+
+    /// A translation left the card's buffers; its page stays resident.
+    fn displaced(&mut self, done: &Completion) {
+        let Some((start, region)) = self.find(done.info) else { return };
+        if region.huge() != done.has(CPL_VICTIM_HUGE) {
+            return;
+        }
+        let number = (done.info - start) / region.page_bytes();
+        if let Some(page) = self.page(start, number) {
+            page.mapped = false;
+            page.accessed |= done.has(CPL_VICTIM_ACCESSED);
+            page.dirty |= done.has(CPL_VICTIM_DIRTY);
+        }
+    }
+
+    /// Takes translations out of the card and notes what it knows about their pages.
+    fn leave(&mut self, d: &Dispatcher, va: u64, numbers: &[u64], huge: bool, step: u64) -> Result<()> {
+        for batch in numbers.chunks(BATCH) {
+            let unmaps: Vec<_> = batch.iter().map(|n| Command::unmap(va + n * step, huge)).collect();
+            for (&number, done) in batch.iter().zip(d.run("unmapping pages", &unmaps)?) {
+                self.check_found(d, &done)?;
+                if let Some(page) = self.page(va, number) {
+                    page.mapped = false;
+                    page.accessed |= done.has(CPL_ACCESSED);
+                    page.dirty |= done.has(CPL_DIRTY);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// That nothing was there is no error: translations leave by themselves.
+    fn check_found(&self, d: &Dispatcher, done: &Completion) -> Result<()> {
+        if done.status == Status::NotFound { Ok(()) } else { d.check("handling a page", done) }
+    }
+
+    fn fail(&mut self, start: u64, error: Error) {
+        if let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&start) {
+            if paged.failures.len() < KEEP {
+                paged.failures.push(error);
+            }
+        }
+    }
+
+    // ---------------------------------------------------------------- frames
+
+    /// Takes up to `want` frames; evicts pages if there are not enough.
+    fn take_frames(&mut self, d: &Dispatcher, want: u64, size: FrameSize) -> Result<Vec<u64>> {
+        let want = want.min((self.budget / size.bytes()).max(1));
+        let mut frames = Vec::new();
+        let mut fruitless = 0;
+        while (frames.len() as u64) < want {
+            let fits = self.resident + size.bytes() <= self.budget;
+            if let Some(addr) = fits.then(|| d.card.alloc_frame(size)).flatten() {
+                self.resident += size.bytes();
+                frames.push(addr);
+            } else if self.evict(d)? == 0 {
+                // Pages that cannot be written back stay; others may go.
+                fruitless += 1;
+                if fruitless * EVICT > self.clock.len() {
+                    break;
+                }
+            }
+        }
+        Ok(frames)
+    }
+
+    fn give_back(&mut self, d: &Dispatcher, places: &[Place], size: FrameSize) {
+        for place in places {
+            if let Place::Card(addr) = place {
+                d.card.free_frame(*addr, size);
+                self.resident -= size.bytes();
+            }
+        }
+    }
+
+    /// Frees frames of pages that were not accessed for long, and tells how many.
+    fn evict(&mut self, d: &Dispatcher) -> Result<usize> {
+        let mut looks = 2 * self.clock.len();
+        let mut chosen = Vec::new();
+        while chosen.is_empty() && looks > 0 {
+            let count = self.clock.len().min(EVICT);
+            let batch: Vec<PageRef> = self.clock.drain(..count).collect();
+            looks = looks.saturating_sub(count);
+            self.look(d, &batch)?;
+            for at in batch {
+                let Some(page) = self.page(at.0, at.1) else { continue };
+                if std::mem::take(&mut page.accessed) {
+                    self.clock.push_back(at);
+                } else {
+                    chosen.push(at);
+                }
+            }
+        }
+        if chosen.is_empty() {
+            // All are in use all the time: the oldest goes.
+            chosen.extend(self.clock.pop_front());
+        }
+        self.drop_pages(d, &chosen)
+    }
+
+    /// Collects the accessed bits of pages from the card.
+    fn look(&mut self, d: &Dispatcher, batch: &[PageRef]) -> Result<()> {
+        let mut scanned = Vec::new();
+        let mut scans = Vec::new();
+        for &(start, number) in batch {
+            let region = &self.regions[&start];
+            let va = start + number * region.page_bytes();
+            let huge = region.huge();
+            if self.page(start, number).is_some_and(|page| page.mapped) {
+                scanned.push((start, number));
+                scans.push(Command::scan(va, huge));
+            }
+        }
+        for ((start, number), done) in scanned.into_iter().zip(d.run("looking for idle pages", &scans)?) {
+            self.check_found(d, &done)?;
+            if let Some(page) = self.page(start, number) {
+                page.accessed |= done.has(CPL_ACCESSED);
+            }
+        }
+        Ok(())
+    }
+
+    /// Unmaps pages, writes the changed ones back and frees their frames. A page that cannot be written back is kept.
+    fn drop_pages(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<usize> {
+        for &(start, number) in pages {
+            let region = &self.regions[&start];
+            let (huge, step) = (region.huge(), region.page_bytes());
+            if self.page(start, number).is_some_and(|page| page.mapped) {
+                self.leave(d, start, &[number], huge, step)?;
+            }
+        }
+        let dirty: Vec<_> =
+            pages.iter().copied().filter(|&(s, n)| self.page(s, n).is_some_and(|page| page.dirty)).collect();
+        self.write_back(d, &dirty)?;
+        let mut freed = 0;
+        for &(start, number) in pages {
+            let Some(region) = self.regions.get_mut(&start) else { continue };
+            let size = region.size;
+            let Kind::Paged(paged) = &mut region.kind else { continue };
+            if paged.pages.get(&number).is_none_or(|page| page.dirty) {
+                self.clock.push_back((start, number));
+                continue;
+            }
+            if let Some(Page { place: Place::Card(addr), .. }) = paged.pages.remove(&number) {
+                d.card.free_frame(addr, size);
+                self.resident -= size.bytes();
+                self.stats.evicted += 1;
+                freed += 1;
+            }
+        }
+        Ok(freed)
+    }
+
+    /// Writes pages, which are not mapped, to their file or buffer. Those that succeed are clean afterwards; what fails is
+    /// noted with the region.
+    fn write_back(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<()> {
+        let mut rest = pages;
+        while let Some(&(start, first)) = rest.first() {
+            let step = self.regions[&start].page_bytes();
+            let most = ((BOUNCE / step) as usize).min(BATCH);
+            let run = rest.iter().zip(first..).take(most).take_while(|(at, n)| **at == (start, *n)).count();
+            self.write_run(d, start, first, run as u64)?;
+            rest = &rest[run..];
+        }
+        Ok(())
+    }
+
+    /// Writes `count` neighbouring pages of a region.
+    fn write_run(&mut self, d: &Dispatcher, start: u64, first: u64, count: u64) -> Result<()> {
+        if self.bounce.is_none() {
+            self.bounce = Some(d.card.dma_buffer(BOUNCE, DmaAccess::ReadWrite)?);
+        }
+        let bounce = self.bounce.as_ref().expect("just allocated");
+        let region = self.regions.get_mut(&start).expect("its pages are resident");
+        let (step, valid) = (region.page_bytes(), region.valid(first + count - 1));
+        let len = (count - 1) * step + valid;
+        let Kind::Paged(paged) = &mut region.kind else { return Ok(()) };
+        let mut copies = Vec::new();
+        for (i, (_, page)) in paged.pages.range(first..first + count).enumerate() {
+            if let Place::Card(addr) = page.place {
+                copies.push(Command::c2h(bounce.iova() + i as u64 * step, addr, step as u32));
+            }
+        }
+        for (copy, done) in copies.iter().zip(d.run("reading changed pages", &copies)?) {
+            d.check(&copy.to_string(), &done)?;
+        }
+        let (buffer, offset) = match &paged.host {
+            Some(host) => (host, first * step),
+            None => (bounce, 0),
+        };
+        let again = match paged.source.write(buffer, offset as usize, len as usize, first * step) {
+            Ok(()) => false,
+            Err(failure) => {
+                if paged.failures.len() < KEEP {
+                    paged.failures.push(failure.error);
+                }
+                failure.again
+            }
+        };
+        for (_, page) in paged.pages.range_mut(first..first + count) {
+            page.dirty = again;
+        }
+        self.stats.pages_out += count;
+        Ok(())
+    }
+}

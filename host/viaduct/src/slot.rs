@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A slot: the app in it, its registers, its address space.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::backing::Source;
+use crate::card::{Card, lock, poll};
+use crate::desc::{Command, Completion, Event, HUGE};
+use crate::dispatch::{Dispatcher, State, Tag};
+use crate::error::{Error, Result};
+use crate::mapping::{MapOptions, Mapping};
+use crate::memory::FrameSize;
+use crate::pager::{Denied, PagerStats, Space};
+use crate::regs::*;
+
+/// A 32-bit register of the app, or several in a row for a wider one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Register {
+    /// Byte offset in the app's window.
+    pub offset: u32,
+    /// Width in bits, 1 or more.
+    pub width: u32,
+}
+
+impl Register {
+    fn words(self) -> usize {
+        self.width.div_ceil(32).max(1) as usize
+    }
+}
+
+/// State of a slot, read from the card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlotStatus {
+    /// An app is in the slot.
+    pub loaded: bool,
+    /// Nothing of the slot is in flight.
+    pub quiet: bool,
+    /// The app says that it computes.
+    pub busy: bool,
+    /// The slot is cut off.
+    pub isolated: bool,
+}
+
+/// Counters of a slot since power-up, modulo 2^32.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SlotCounters {
+    /// Read bursts translated.
+    pub rd_trans: u32,
+    /// Write bursts translated.
+    pub wr_trans: u32,
+    /// Read bursts that found no translation.
+    pub rd_miss: u32,
+    /// Write bursts that found no translation.
+    pub wr_miss: u32,
+    /// Beats handed to the app's input streams.
+    pub beats_in: u32,
+    /// Beats taken from the app's output streams.
+    pub beats_out: u32,
+    /// Beats read through the app's memory port.
+    pub rd_beats: u32,
+    /// Beats written through the app's memory port.
+    pub wr_beats: u32,
+}
+
+/// A claimed slot. Faults of its app are served by the threads that wait on it. Released when the value and all its
+/// mappings are dropped: the app is stopped and held in reset, and nothing of this program stays reachable for it.
+pub struct Slot {
+    inner: Arc<SlotInner>,
+}
+
+/// What a slot and its mappings share.
+pub(crate) struct SlotInner {
+    pub rings: Dispatcher,
+    pub space: Mutex<Space>,
+}
+
+impl Slot {
+    pub(crate) fn open(card: Arc<Card>, index: usize) -> Result<Self> {
+        card.write_slot(index, VIA_SLOT_CTRL, HELD)?;
+        let rings = Dispatcher::start(card, index)?;
+        Ok(Self { inner: Arc::new(SlotInner { rings, space: Mutex::new(Space::new(u64::MAX)) }) })
+    }
+
+    /// Number of the slot.
+    pub fn index(&self) -> usize {
+        self.inner.rings.slot
+    }
+
+    /// The card it is on.
+    pub fn card(&self) -> &Arc<Card> {
+        &self.inner.rings.card
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<SlotInner> {
+        &self.inner
+    }
+
+    // ---------------------------------------------------------------- life of the app
+
+    /// Loads an app image (the bytes of a `.via` file) and starts the app. The slot is cut off meanwhile; other slots run on.
+    pub fn load(&self, image: &[u8]) -> Result<()> {
+        self.hold()?;
+        self.card().configure(self.index(), image)?;
+        self.start()
+    }
+
+    /// Lets the app that is in the slot run, from its reset state if it was held.
+    pub fn start(&self) -> Result<()> {
+        if !self.status()?.loaded {
+            return Err(Error::SlotEmpty { slot: self.index() });
+        }
+        self.card().write_slot(self.index(), VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK)
+    }
+
+    /// Resets the app: commands to and from its streams end as aborted, its registers take their reset values.
+    pub fn reset(&self) -> Result<()> {
+        self.hold()?;
+        self.inner.rings.lock().revive();
+        if self.status()?.loaded { self.start() } else { Ok(()) }
+    }
+
+    /// Holds the app in reset until nothing of it is in flight.
+    fn hold(&self) -> Result<()> {
+        self.inner.hold(self.card().timeouts().control)
+    }
+
+    /// Ends all commands to and from the app's streams, without a reset of the app.
+    pub(crate) fn abort_moves(&self, tags: &[Tag]) -> Result<Vec<Completion>> {
+        let isolated = VIA_SLOT_CTRL_RUN_MASK | VIA_SLOT_CTRL_ISOLATE_MASK;
+        self.card().write_slot(self.index(), VIA_SLOT_CTRL, isolated)?;
+        let ended = self.inner.rings.collect("ending the moves that are left", tags);
+        self.inner.quiet(self.card().timeouts().control)?;
+        self.card().write_slot(self.index(), VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK)?;
+        ended
+    }
+
+    /// State of the slot.
+    pub fn status(&self) -> Result<SlotStatus> {
+        let status = self.card().read_slot(self.index(), VIA_SLOT_STATUS)?;
+        Ok(SlotStatus {
+            loaded: status & VIA_SLOT_STATUS_LOADED_MASK != 0,
+            quiet: status & VIA_SLOT_STATUS_QUIET_MASK != 0,
+            busy: status & VIA_SLOT_STATUS_BUSY_MASK != 0,
+            isolated: status & VIA_SLOT_STATUS_ISOLATED_MASK != 0,
+        })
+    }
+
+    /// Fails, with the cause, if the slot is isolated, empty, or a ring of it stands still.
+    pub fn check(&self) -> Result<()> {
+        self.inner.rings.check_alive()?;
+        if self.status()?.loaded { Ok(()) } else { Err(Error::SlotEmpty { slot: self.index() }) }
+    }
+
+    /// Counters of the slot.
+    pub fn counters(&self) -> Result<SlotCounters> {
+        let read = |register| self.card().read_slot(self.index(), register);
+        Ok(SlotCounters {
+            rd_trans: read(VIA_SLOT_RD_TRANS)?,
+            wr_trans: read(VIA_SLOT_WR_TRANS)?,
+            rd_miss: read(VIA_SLOT_RD_MISS)?,
+            wr_miss: read(VIA_SLOT_WR_MISS)?,
+            beats_in: read(VIA_SLOT_BEATS_IN)?,
+            beats_out: read(VIA_SLOT_BEATS_OUT)?,
+            rd_beats: read(VIA_SLOT_RD_BEATS)?,
+            wr_beats: read(VIA_SLOT_WR_BEATS)?,
+        })
+    }
+
+    /// Rule violations of the app and trouble with its rings, oldest first; each is told once.
+    pub fn take_violations(&self) -> Vec<Event> {
+        self.inner.rings.lock().violations.drain(..).collect()
+    }
+
+    /// Completions and events that made no sense and were ignored, so far.
+    pub fn strays(&self) -> u64 {
+        self.inner.rings.lock().strays
+    }
+
+    // ---------------------------------------------------------------- registers of the app
+
+    /// Reads a 32-bit register of the app.
+    pub fn read_register(&self, offset: u32) -> Result<u32> {
+        let at = self.register_at(offset)?;
+        let value = self.card().pci().read32(VIA_APP_BAR as u8, at)?;
+        if value == u32::MAX {
+            // That is also what a slot without a working app reads.
+            self.check()?;
+        }
+        Ok(value)
+    }
+
+    /// Writes a 32-bit register of the app.
+    pub fn write_register(&self, offset: u32, value: u32) -> Result<()> {
+        let at = self.register_at(offset)?;
+        Ok(self.card().pci().write32(VIA_APP_BAR as u8, at, value)?)
+    }
+
+    /// Reads a register of any width: little-endian bytes, whole 32-bit words.
+    pub fn read_wide(&self, register: Register) -> Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(4 * register.words());
+        for word in 0..register.words() as u32 {
+            bytes.extend(self.read_register(register.offset + 4 * word)?.to_le_bytes());
+        }
+        Ok(bytes)
+    }
+
+    /// Writes a register of any width: little-endian bytes, the missing ones zero.
+    pub fn write_wide(&self, register: Register, bytes: &[u8]) -> Result<()> {
+        let room = register.width.div_ceil(8) as usize;
+        if bytes.len() > room {
+            let (offset, width) = (register.offset, register.width);
+            let given = bytes.len();
+            return Err(Error::Invalid(format!(
+                "{given} bytes are too many for the {width}-bit register at {offset:#x}; give at most {room}"
+            )));
+        }
+        for word in 0..register.words() {
+            let mut value = [0; 4];
+            let part = bytes.iter().skip(4 * word).take(4);
+            value.iter_mut().zip(part).for_each(|(to, from)| *to = *from);
+            self.write_register(register.offset + 4 * word as u32, u32::from_le_bytes(value))?;
+        }
+        Ok(())
+    }
+
+    fn register_at(&self, offset: u32) -> Result<u64> {
+        if offset % 4 != 0 || u64::from(offset) >= VIA_APP_SIZE {
+            return Err(Error::BadRegister { offset });
+        }
+        Ok(VIA_APP_BASE + self.index() as u64 * VIA_APP_STRIDE + u64::from(offset))
+    }
+
+    // ---------------------------------------------------------------- commands
+
+    /// Submits commands in order; they run while the program does something else. Many can be outstanding.
+    pub fn submit(&self, commands: &[Command]) -> Result<Vec<Tag>> {
+        self.inner.rings.submit(commands)
+    }
+
+    /// Waits for commands, serving the app's faults meanwhile, and returns their completions in the order of the tags. The
+    /// caller looks at their status.
+    pub fn wait(&self, tags: &[Tag]) -> Result<Vec<Completion>> {
+        self.wait_while_serving("waiting for commands", None, |st| {
+            tags.iter().all(|tag| st.is_done(*tag)).then_some(())
+        })?;
+        self.inner.rings.collect("waiting for commands", tags)
+    }
+
+    /// Waits until the app has raised its interrupt more than `seen` times, serving its faults meanwhile. Returns how often
+    /// it has by now, `None` after `limit`.
+    pub fn wait_irq(&self, seen: u64, limit: Duration) -> Result<Option<u64>> {
+        let end = Instant::now() + limit;
+        self.wait_while_serving("waiting for the app's interrupt", Some(end), |st| {
+            (st.irqs > seen).then_some(st.irqs)
+        })
+    }
+
+    /// Interrupts the app has raised since the slot was claimed, as far as they have been looked at.
+    pub fn irqs(&self) -> u64 {
+        self.inner.rings.lock().irqs
+    }
+
+    /// Waits for `ready`; whoever waits also serves the faults of the slot, one thread at a time.
+    pub(crate) fn wait_while_serving<T>(
+        &self,
+        what: &str,
+        end: Option<Instant>,
+        mut ready: impl FnMut(&mut State) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let rings = &self.inner.rings;
+        loop {
+            let next = rings.wait_until(what, end, |st| {
+                if let Some(answer) = ready(st) {
+                    return Some(Some(answer));
+                }
+                (!st.faults.is_empty() && !st.serving).then(|| {
+                    st.serving = true;
+                    None
+                })
+            })?;
+            match next {
+                None => return Ok(None),
+                Some(Some(answer)) => return Ok(Some(answer)),
+                Some(None) => {
+                    let served = lock(&self.inner.space).serve(rings);
+                    rings.lock().serving = false;
+                    rings.notify();
+                    served?;
+                }
+            }
+        }
+    }
+
+    // ---------------------------------------------------------------- address space
+
+    /// Maps the first `len` bytes of a source into the app's address space. Pages are loaded when the app touches them.
+    pub fn map(&self, source: Source, len: u64, options: MapOptions) -> Result<Mapping> {
+        let card = self.card();
+        if len == 0 || len > source.len() {
+            let (name, has) = (source.name().display().to_string(), source.len());
+            return Err(Error::Invalid(format!("{name}: {len} bytes are to be mapped, it has {has}")));
+        }
+        if options.prot.write && !source.is_writable() {
+            let name = source.name().display().to_string();
+            return Err(Error::Invalid(format!(
+                "{name}: is open for reading only; map it read-only or open it for writing"
+            )));
+        }
+        let huge = match options.huge {
+            Some(huge) => huge,
+            None => len >= HUGE,
+        } && card.info().tlb_huge.ways > 0;
+        let size = if huge { FrameSize::Huge } else { FrameSize::Small };
+        let va =
+            lock(&self.inner.space).map_source(card, source, len, options.prot, options.on_host, size)?;
+        Ok(Mapping::new(Arc::clone(&self.inner), va, len))
+    }
+
+    /// Limits the card memory that pages of this slot hold, in bytes. Idle pages are evicted to keep to it.
+    pub fn set_frame_budget(&self, bytes: u64) {
+        lock(&self.inner.space).set_budget(bytes);
+    }
+
+    /// What the pager has done so far.
+    pub fn pager_stats(&self) -> PagerStats {
+        lock(&self.inner.space).stats
+    }
+
+    /// Accesses of the app that were answered with an error, oldest first; each is told once.
+    pub fn take_denied(&self) -> Vec<Denied> {
+        lock(&self.inner.space).denied.drain(..).collect()
+    }
+}
+
+/// Control value of a slot that nobody uses.
+const HELD: u32 = VIA_SLOT_CTRL_RESET_MASK | VIA_SLOT_CTRL_ISOLATE_MASK;
+
+impl SlotInner {
+    /// Holds the app in reset and waits until nothing of it is in flight.
+    fn hold(&self, limit: Duration) -> Result<()> {
+        self.rings.card.write_slot(self.rings.slot, VIA_SLOT_CTRL, HELD)?;
+        self.quiet(limit)
+    }
+
+    fn quiet(&self, after: Duration) -> Result<()> {
+        let (card, slot) = (&self.rings.card, self.rings.slot);
+        let quiet = poll(after, || {
+            let status = card.read_slot(slot, VIA_SLOT_STATUS)?;
+            Ok((status & VIA_SLOT_STATUS_QUIET_MASK != 0).then_some(()))
+        })?;
+        quiet.ok_or_else(|| Error::Stalled { slot, what: "draining the slot".into(), after })
+    }
+
+    fn close(&self) -> Result<()> {
+        let (card, slot) = (&self.rings.card, self.rings.slot);
+        // What is in flight gets a moment to finish in order; what waits for a page never would.
+        card.write_slot(slot, VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK | VIA_SLOT_CTRL_QUIESCE_MASK)?;
+        let grace = card.timeouts().control.min(Duration::from_millis(100));
+        match self.quiet(grace) {
+            Ok(()) | Err(Error::Stalled { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        let held = self.hold(card.timeouts().control);
+        let unmapped = lock(&self.space).unmap_all(&self.rings);
+        held.and(unmapped)
+    }
+}
+
+impl Drop for SlotInner {
+    fn drop(&mut self) {
+        let slot = self.rings.slot;
+        if let Err(error) = self.close() {
+            tracing::error!(%error, slot, "the slot could not be closed cleanly");
+        }
+        self.rings.stop();
+        self.rings.card.release(slot);
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A range of memory that the movers of a slot reach for the time of a run.
+
+use std::sync::Arc;
+
+use crate::card::lock;
+use crate::desc::{Place, Prot};
+use crate::dma::DmaBuffer;
+use crate::error::Result;
+use crate::slot::{Slot, SlotInner};
+use viaduct_pci::DmaAccess;
+
+/// A window: host memory made for it, or a range of card memory.
+pub(crate) struct Window {
+    slot: Arc<SlotInner>,
+    va: u64,
+    buffer: Option<DmaBuffer>,
+    open: bool,
+}
+
+impl Window {
+    /// New host memory of at least `len` bytes; the card may use it as `prot` says.
+    pub fn host(slot: &Slot, len: u64, prot: Prot) -> Result<Self> {
+        let access = if prot.write { DmaAccess::Write } else { DmaAccess::Read };
+        let buffer = slot.card().dma_buffer(len, access)?;
+        let (place, len) = (Place::Host(buffer.iova()), buffer.len());
+        Self::open(slot, place, len, prot, Some(buffer))
+    }
+
+    /// A range of card memory.
+    pub fn card(slot: &Slot, addr: u64, len: u64, prot: Prot) -> Result<Self> {
+        slot.card().claim_range(addr, len)?;
+        Self::open(slot, Place::Card(addr), len, prot, None)
+    }
+
+    fn open(slot: &Slot, place: Place, len: u64, prot: Prot, buffer: Option<DmaBuffer>) -> Result<Self> {
+        let slot = Arc::clone(slot.inner());
+        let va = lock(&slot.space).map_window(&slot.rings, place, len, prot)?;
+        Ok(Self { slot, va, buffer, open: true })
+    }
+
+    /// Virtual address of the first byte.
+    pub fn va(&self) -> u64 {
+        self.va
+    }
+
+    /// The host memory, if it is that.
+    pub fn buffer(&self) -> Option<&DmaBuffer> {
+        self.buffer.as_ref()
+    }
+
+    /// Takes the window away; the card does not reach it any more when this returns.
+    pub fn close(mut self) -> Result<()> {
+        self.unmap()
+    }
+
+    fn unmap(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.open) {
+            return Ok(());
+        }
+        let unmapped = lock(&self.slot.space).unmap(&self.slot.rings, self.va);
+        if let (Err(_), Some(buffer)) = (&unmapped, &mut self.buffer) {
+            buffer.retire();
+        }
+        unmapped
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        if let Err(error) = self.unmap() {
+            tracing::warn!(%error, va = self.va, "a window could not be taken away cleanly");
+        }
+    }
+}
