@@ -52,13 +52,13 @@ class Source:
 
     def __init__(self, dut, stall: float = 0.0) -> None:
         self._dut, self._stall = dut, stalls(rng(), stall)
-        self._width = (len(dut.in_i) - 9) // 9
+        self.width = (len(dut.in_i) - 9) // 9
         self.cycles: list[int] = []  # of every beat taken
         dut.in_valid_i.value = 0
 
     async def send(self, data: bytes, ident: int = 0, last: bool = True) -> None:
         """Sends one chunk; without `last` it must be a number of whole beats."""
-        dut, width = self._dut, self._width
+        dut, width = self._dut, self.width
         edge = RisingEdge(dut.clk_i)
         assert data and (last or len(data) % width == 0)
         for at in range(0, len(data), width):
@@ -86,7 +86,7 @@ class Sink:
 
     def __init__(self, dut, stall: float = 0.0) -> None:
         self._dut, self._stall = dut, stalls(rng(), stall)
-        self._width = (len(dut.out_o) - 9) // 9
+        self.width = (len(dut.out_o) - 9) // 9
         self._open: dict[int, Message] = {}
         self._done: deque[Message] = deque()
         self._held: int | None = None
@@ -116,15 +116,15 @@ class Sink:
 
     def _mask(self, beat: int) -> int:
         """The beat without the bytes that keep leaves out."""
-        keep = beat >> 8 * self._width & (1 << self._width) - 1
-        return beat & ~((1 << 8 * self._width) - 1 ^ (1 << 8 * keep.bit_length()) - 1)
+        keep = beat >> 8 * self.width & (1 << self.width) - 1
+        return beat & ~((1 << 8 * self.width) - 1 ^ (1 << 8 * keep.bit_length()) - 1)
 
     def _check_held(self, beat: int) -> None:
         if self._held is not None:
             assert self._mask(beat) == self._mask(self._held), "payload changed before ready"
 
     def _take(self, beat: int) -> None:
-        width = self._width
+        width = self.width
         raw = (beat & (1 << 8 * width) - 1).to_bytes(width, "little")
         keep = beat >> 8 * width & (1 << width) - 1
         last = beat >> 9 * width & 1

@@ -12,8 +12,9 @@
 // FIFO; every beat in the rounds has its place in both FIFOs, so the rounds never stall.
 //
 // The counter starts from `iv` with every message and counts big-endian modulo 2^128, as OpenSSL's aes-256-ctr does. `iv` is taken
-// with the first beat of a message. A key that was written is scheduled between two messages, once the rounds are empty, in 16
-// cycles; a message in progress keeps its key. Messages under one key follow each other without a bubble.
+// with the first beat of a message. Messages under one key follow each other without a bubble. A key that was written is scheduled
+// between two messages, which costs two cycles: a round key is handed out every cycle, right behind the last beat of the message
+// before and right ahead of the next one. A message in progress keeps its key.
 
 module aes_app
   import via_pkg::*;
@@ -72,13 +73,12 @@ module aes_app
   // ---------------------------------------------------------------- data, waiting for its key stream
   strm_t data;
   logic data_ready, data_valid, stream_valid, pop, take;
-  logic [$clog2(Depth+1)-1:0] held;
   logic [DataW-1:0] stream;
   logic busy_q;  // within a message
 
-  assign in_ready_o = data_ready && (busy_q || !(stale_q || expand_q));
+  assign in_ready_o = data_ready && (busy_q || !(stale_q || key_we[0]));
   assign take = in_valid_i && in_ready_o;
-  assign expand_start = stale_q && !expand_q && !busy_q && held == '0;
+  assign expand_start = stale_q && !expand_q && !busy_q;
 
   via_fifo #(
     .T    (strm_t),
@@ -93,7 +93,7 @@ module aes_app
     .m_o      (data),
     .m_valid_o(data_valid),
     .m_ready_i(pop),
-    .count_o  (held)
+    .count_o  ()
   );
 
   // ---------------------------------------------------------------- counters
