@@ -66,3 +66,17 @@ impl From<viaduct_build::Error> for Failure {
         }
     }
 }
+
+impl From<viaduct::Error> for Failure {
+    fn from(e: viaduct::Error) -> Self {
+        use viaduct::Error;
+        let message = e.to_string();
+        match e {
+            Error::BadEndpoint { .. }
+            | Error::NotAFile { .. }
+            | Error::SameFile { .. }
+            | Error::NoSuchSlot { .. } => Failure::Usage(message),
+            _ => Failure::Run(message),
+        }
+    }
+}

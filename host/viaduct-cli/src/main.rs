@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `viaduct`: runs apps on a card, builds and tests them. See docs/cli.md.
 
+mod card;
 mod cmd;
+mod compare;
 mod fail;
+mod job;
+mod meter;
 mod project;
+mod route;
 
 use std::process::ExitCode;
 
@@ -26,6 +31,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Run(cmd::run::Args),
     Ls(cmd::ls::Args),
     Info(cmd::info::Args),
     New(cmd::new::Args),
@@ -44,6 +50,7 @@ fn main() -> ExitCode {
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let result = match cli.command {
+        Command::Run(args) => cmd::run::run(args),
         Command::Ls(args) => cmd::ls::run(args),
         Command::Info(args) => cmd::info::run(args),
         Command::New(args) => cmd::new::run(args),

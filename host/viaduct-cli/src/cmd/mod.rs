@@ -6,3 +6,4 @@ pub mod doctor;
 pub mod info;
 pub mod ls;
 pub mod new;
+pub mod run;

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `viaduct run`
+
+use std::io::Write;
+
+use serde_json::json;
+use viaduct::Card;
+use viaduct_build::{Manifest, Project, Variant};
+
+use crate::card::{CardArgs, CardSpec};
+use crate::fail::{Failure, Result, at, usage};
+use crate::job::{Loaded, Outcome, Routes, Values};
+use crate::meter::Meter;
+use crate::route::Route;
+
+/// Run an app on a card, from files to files
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    pub what: RunArgs,
+    #[command(flatten)]
+    pub card: CardArgs,
+    /// Print a JSON object on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What to run.
+#[derive(clap::Args)]
+pub struct RunArgs {
+    /// App
+    pub app: String,
+    /// Where an input comes from
+    #[arg(long = "in", value_name = "[PORT=]file:PATH")]
+    pub ins: Vec<Route>,
+    /// Where an output goes; a digest that goes nowhere is printed
+    #[arg(long = "out", value_name = "[PORT=]file:PATH")]
+    pub outs: Vec<Route>,
+    /// Value of a register of the app
+    #[arg(long = "set", value_name = "REGISTER=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
+    /// Slot to use; the first free one unless given
+    #[arg(long)]
+    pub slot: Option<usize>,
+    /// Compare what comes out with the app's golden model
+    #[arg(long)]
+    pub check: bool,
+}
+
+fn setting(text: &str) -> std::result::Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write REGISTER=VALUE".to_owned()),
+    }
+}
+
+/// An app with everything that was said about its run.
+pub struct Prepared {
+    pub app: Manifest,
+    pub routes: Routes,
+    /// What is written: the registers the user gave.
+    given: Values,
+    /// What the golden model is told: those and the reset values.
+    values: Values,
+}
+
+impl RunArgs {
+    /// Checks all that can be checked before anything is built or touched.
+    pub fn prepare(&self, project: &Project) -> Result<Prepared> {
+        let app = project.load(&self.app)?;
+        let values =
+            app.register_values(self.set.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
+        let given =
+            values.clone().into_iter().filter(|(name, _)| self.set.iter().any(|(n, _)| n == name)).collect();
+        if self.check && app.model.is_none() {
+            return usage(format!("app {} has no golden model to check against", app.name));
+        }
+        for path in self.ins.iter().filter_map(Route::file) {
+            let found = std::fs::metadata(path).map_err(at(path))?;
+            if found.is_dir() {
+                return usage(format!("{path}: is a directory; name a file"));
+            }
+        }
+        let routes = Routes::new(&app, &self.ins, &self.outs, self.check)?;
+        Ok(Prepared { app, routes, given, values })
+    }
+}
+
+impl Prepared {
+    /// Loads the image, runs, shows progress.
+    pub fn run(&self, card: &std::sync::Arc<Card>, slot: Option<usize>, image: &[u8]) -> Result<Outcome> {
+        let loaded = Loaded::new(card, slot, &self.app, image, &self.given)?;
+        let meter = Meter::new(card.info().clone());
+        let outcome = loaded.run(&self.routes, |p| meter.show(p));
+        meter.close();
+        outcome
+    }
+}
+
+pub fn run(args: Args) -> Result {
+    let project = crate::project::find()?;
+    let prepared = args.what.prepare(&project)?;
+    let image = crate::project::build(&project, &prepared.app, Variant::Fast)?;
+    let image = std::fs::read(&image.container).map_err(at(image.container.display()))?;
+    let card = args.card.open(&project, Variant::Fast)?;
+    let begun = std::time::Instant::now();
+    let outcome = prepared.run(&card, args.what.slot, &image)?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let verdict = match args.what.check {
+        true => Some(prepared.routes.check(&project, &prepared.app, &prepared.values)?),
+        false => None,
+    };
+    let simulated = matches!(args.card.card, CardSpec::Sim);
+    if args.json {
+        print_json(&prepared, &outcome, verdict.as_ref(), seconds)?;
+    } else {
+        print_text(&args.what, &prepared, &outcome, verdict.as_ref(), simulated.then_some(seconds))?;
+    }
+    match verdict {
+        Some(Err(difference)) => Err(Failure::Check(difference)),
+        _ => Ok(()),
+    }
+}
+
+type Verdict = std::result::Result<u64, String>;
+
+fn print_json(prepared: &Prepared, outcome: &Outcome, verdict: Option<&Verdict>, seconds: f64) -> Result {
+    let mut value = outcome.json();
+    value["app"] = json!(prepared.app.name);
+    value["host_seconds"] = json!(seconds);
+    value["slowest"] = json!(slowest(outcome));
+    value["messages"] =
+        prepared.routes.messages().into_iter().map(|(name, hex)| (name, json!(hex))).collect();
+    value["check"] = match verdict {
+        None => json!(null),
+        Some(Ok(bytes)) => json!({"ok": true, "bytes": bytes}),
+        Some(Err(difference)) => json!({"ok": false, "difference": difference}),
+    };
+    out(&value.to_string())
+}
+
+/// Digests to standard output, figures to standard error.
+fn print_text(
+    args: &RunArgs,
+    prepared: &Prepared,
+    o: &Outcome,
+    verdict: Option<&Verdict>,
+    simulated: Option<f64>,
+) -> Result {
+    let messages = prepared.routes.messages();
+    for (name, hex) in &messages {
+        let of = match Routes::only_source(&args.ins) {
+            Some(path) if messages.len() == 1 => format!("{hex}  {}", path.display()),
+            _ => format!("{name} {hex}"),
+        };
+        out(&of)?;
+    }
+    for (name, value) in &o.registers {
+        eprintln!("{name} = {value}");
+    }
+    eprintln!(
+        "{}: {} bytes in, {} bytes out, {} cycles: {:.2} bytes per cycle, {:.2} GB/s at {} MHz",
+        prepared.app.name,
+        o.bytes_in,
+        o.bytes_out,
+        o.cycles,
+        o.rate(),
+        o.gb_per_s(),
+        f64::from(o.info.clock_khz) / 1e3,
+    );
+    eprintln!("slowest part: {}", slowest(o));
+    if let Some(seconds) = simulated {
+        eprintln!("simulated in {seconds:.1} s: {:.0} cycles a second", o.cycles as f64 / seconds.max(1e-9));
+    }
+    match verdict {
+        Some(Ok(bytes)) => eprintln!("check: all {bytes} bytes are as the golden model says"),
+        Some(Err(_)) | None => {}
+    }
+    Ok(())
+}
+
+/// Names what held the run up, as far as the counters tell.
+fn slowest(o: &Outcome) -> String {
+    /// A part this busy is what the others wait for.
+    const SATURATED: f64 = 0.9;
+    match o.busy().first() {
+        None => "nothing had to be moved".to_owned(),
+        Some((part, share)) if *share >= SATURATED => {
+            format!("{part}, a beat in {:.0} % of the cycles", share * 100.0)
+        }
+        Some((part, share)) => {
+            format!(
+                "the app or the link to it; the busiest stream is {part}, a beat in {:.0} % of the cycles",
+                share * 100.0
+            )
+        }
+    }
+}
+
+/// A line on standard output. A reader that went away is not our failure.
+pub fn out(line: &str) -> Result {
+    match writeln!(std::io::stdout(), "{line}") {
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(at("standard output")),
+    }
+}

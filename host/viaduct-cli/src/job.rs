@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One run of an app: image into a slot, registers, routes, and what came of it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use viaduct::{
+    Card, CardInfo, Endpoint, MapOptions, MemoryJob, MemoryRange, OutLength, Progress, Prot, SharedBytes,
+    Slot, SlotCounters, Source, StreamJob,
+};
+use viaduct_build::{Access, Length, Manifest, Project, Register};
+
+use crate::compare;
+use crate::fail::{Failure, Result, at, usage};
+use crate::route::{Port, Route, Way, ports, resolve};
+
+/// Values of registers, little-endian words.
+pub type Values = BTreeMap<String, Vec<u32>>;
+
+/// A slot with an app in it.
+pub struct Loaded<'a> {
+    slot: Slot,
+    app: &'a Manifest,
+}
+
+impl<'a> Loaded<'a> {
+    /// Claims a slot, loads the app's image and writes registers.
+    pub fn new(
+        card: &Arc<Card>,
+        slot: Option<usize>,
+        app: &'a Manifest,
+        image: &[u8],
+        values: &Values,
+    ) -> Result<Self> {
+        let slot = match slot {
+            Some(index) if index >= card.info().slots => {
+                return usage(format!(
+                    "there is no slot {index}: the card has slots 0 to {}",
+                    card.info().slots - 1
+                ));
+            }
+            Some(index) => card.slot(index)?,
+            None => card.any_slot()?,
+        };
+        slot.load(image)?;
+        let loaded = Loaded { slot, app };
+        for register in &app.registers {
+            if let Some(words) = values.get(&register.name) {
+                loaded.write(register, words)?;
+            }
+        }
+        Ok(loaded)
+    }
+
+    fn write(&self, register: &Register, words: &[u32]) -> Result<()> {
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let room = register.width.div_ceil(8) as usize;
+        Ok(self.slot.write_wide(place(register), &bytes[..room])?)
+    }
+
+    /// Number of the slot.
+    pub fn index(&self) -> usize {
+        self.slot.index()
+    }
+
+    /// Sends data through the app.
+    pub fn run(&self, routes: &Routes, progress: impl FnMut(Progress) + Send) -> Result<Outcome> {
+        let before = self.slot.counters()?;
+        let (mut bytes, mut cycles) = ((0, 0), 0);
+        match (&routes.memory, routes.inputs.is_empty() && routes.outputs.is_empty()) {
+            (None, _) => {
+                let report = self.stream_job(routes, progress).run()?;
+                (bytes, cycles) = ((report.bytes_in, report.bytes_out), report.cycles);
+            }
+            (Some(memory), true) => cycles = self.run_memory(memory)?,
+            // Each job serves the faults of both while it waits.
+            (Some(memory), false) => std::thread::scope(|scope| -> Result<()> {
+                let other = scope.spawn(|| self.run_memory(memory));
+                let report = self.stream_job(routes, progress).run();
+                let ended =
+                    other.join().map_err(|_| Failure::Run("the run of the memory port broke off".into()))?;
+                let report = report?;
+                (bytes, cycles) = ((report.bytes_in, report.bytes_out), report.cycles.max(ended?));
+                Ok(())
+            })?,
+        }
+        let counters = since(before, self.slot.counters()?);
+        let mut registers = BTreeMap::new();
+        for register in self.app.registers.iter().filter(|r| r.access == Access::Ro) {
+            let value = self.slot.read_wide(place(register))?;
+            let hex: String = value.iter().rev().map(|b| format!("{b:02x}")).collect();
+            let digits = hex.trim_start_matches('0');
+            registers
+                .insert(register.name.clone(), format!("0x{}", if digits.is_empty() { "0" } else { digits }));
+        }
+        let info = self.slot.card().info().clone();
+        Ok(Outcome {
+            slot: self.index(),
+            bytes_in: bytes.0,
+            bytes_out: bytes.1,
+            cycles,
+            counters,
+            info,
+            registers,
+        })
+    }
+
+    fn stream_job<'b>(
+        &'b self,
+        routes: &Routes,
+        progress: impl FnMut(Progress) + Send + 'b,
+    ) -> StreamJob<'b> {
+        let mut job = StreamJob::new(&self.slot).on_progress(progress);
+        for (port, from) in &routes.inputs {
+            job = job.input(*port, from.clone());
+        }
+        for (port, to, length) in &routes.outputs {
+            job = job.output(*port, to.clone(), *length);
+        }
+        job
+    }
+
+    /// Maps the file, lets the app work on it, and returns the cycles that took.
+    fn run_memory(&self, file: &MemoryFile) -> Result<u64> {
+        let register = |name: &Option<String>| name.as_ref().and_then(|n| self.app.register(n));
+        let Some(port) = &self.app.memory else {
+            return usage(format!("app {} has no memory port", self.app.name));
+        };
+        let (Some(base), Some(start)) = (register(&port.base), register(&port.start)) else {
+            return usage(format!(
+                "app {}: its manifest names no registers for base and start of {}, so that only a program can run it",
+                self.app.name, port.name
+            ));
+        };
+        let (source, prot) = match file {
+            MemoryFile::Read(path) => (Source::file(path)?, Prot::READ),
+            MemoryFile::Change(path) => (Source::file_mut(path)?, Prot::READ_WRITE),
+        };
+        let len = source.len();
+        let mapping = self.slot.map(source, len, MapOptions::new(prot))?;
+        let range = MemoryRange::of(&mapping, place(base), register(&port.bytes).map(place));
+        let mut job = MemoryJob::new(&self.slot, start.offset).range(range);
+        if let Some(done) = register(&port.done) {
+            job = job.done(done.offset);
+        }
+        let report = job.run()?;
+        mapping.unmap()?;
+        match report.denied {
+            0 => Ok(report.cycles),
+            n => Err(Failure::Run(format!(
+                "{n} accesses of the app were outside the file, or writes to one given with --in only"
+            ))),
+        }
+    }
+}
+
+fn place(register: &Register) -> viaduct::Register {
+    viaduct::Register { offset: register.offset, width: register.width }
+}
+
+fn since(a: SlotCounters, b: SlotCounters) -> SlotCounters {
+    SlotCounters {
+        rd_trans: b.rd_trans.wrapping_sub(a.rd_trans),
+        wr_trans: b.wr_trans.wrapping_sub(a.wr_trans),
+        rd_miss: b.rd_miss.wrapping_sub(a.rd_miss),
+        wr_miss: b.wr_miss.wrapping_sub(a.wr_miss),
+        beats_in: b.beats_in.wrapping_sub(a.beats_in),
+        beats_out: b.beats_out.wrapping_sub(a.beats_out),
+        rd_beats: b.rd_beats.wrapping_sub(a.rd_beats),
+        wr_beats: b.wr_beats.wrapping_sub(a.wr_beats),
+    }
+}
+
+/// What the memory port works on.
+enum MemoryFile {
+    Read(PathBuf),
+    Change(PathBuf),
+}
+
+/// Where each port of an app leads.
+pub struct Routes {
+    inputs: Vec<(u8, Endpoint)>,
+    outputs: Vec<(u8, Endpoint, OutLength)>,
+    memory: Option<MemoryFile>,
+    /// Output streams of messages that nobody routed: kept here, to be printed.
+    messages: Vec<(String, SharedBytes)>,
+    /// File of each input, for the golden model.
+    sources: BTreeMap<String, PathBuf>,
+    /// File of each output, to be compared.
+    sinks: BTreeMap<String, PathBuf>,
+    /// Content of the memory port's file before the run.
+    _before: Option<tempfile::NamedTempFile>,
+}
+
+impl Routes {
+    /// Works out `--in` and `--out`. With `check`, all that the golden model needs is kept.
+    pub fn new(app: &Manifest, ins: &[Route], outs: &[Route], check: bool) -> Result<Routes> {
+        let mut routes = Routes {
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            memory: None,
+            messages: Vec::new(),
+            sources: BTreeMap::new(),
+            sinks: BTreeMap::new(),
+            _before: None,
+        };
+        let (ins, outs) = (resolve(app, Way::In, ins)?, resolve(app, Way::Out, outs)?);
+        let find = |list: &[(Port, Route)], port: Port| {
+            list.iter().find(|(p, _)| *p == port).map(|(_, r)| r.clone())
+        };
+        let file = |name: &str, route: &Route| match route.file() {
+            Some(path) => Ok(PathBuf::from(path)),
+            None => usage(format!("{name}={}: this needs a file", route.endpoint)),
+        };
+        for (name, port) in ports(app, Way::In) {
+            let Port::Stream(k) = port else { continue };
+            let Some(route) = find(&ins, port) else {
+                return usage(format!(
+                    "input {name} gets nothing; add --in {}file:…",
+                    prefix(app.stream_in.len(), name)
+                ));
+            };
+            if check {
+                routes.sources.insert(name.to_owned(), file(name, &route)?);
+            }
+            routes.inputs.push((k as u8, Endpoint::parse(&route.endpoint)?));
+        }
+        for (stream, (name, port)) in app.stream_out.iter().zip(ports(app, Way::Out)) {
+            let Port::Stream(k) = port else { continue };
+            let length = match stream.length {
+                Length::Same => OutLength::Same,
+                Length::Message(n) => OutLength::Message(n),
+                Length::Any => OutLength::Any,
+            };
+            let to = match (find(&outs, port), stream.length) {
+                (Some(route), _) => {
+                    if check {
+                        routes.sinks.insert(name.to_owned(), file(name, &route)?);
+                    }
+                    Endpoint::parse(&route.endpoint)?
+                }
+                (None, Length::Message(_)) => {
+                    let bytes = SharedBytes::new(Vec::new());
+                    routes.messages.push((name.to_owned(), bytes.clone()));
+                    Endpoint::bytes(name, bytes)
+                }
+                (None, _) => {
+                    return usage(format!(
+                        "output {name} goes nowhere; add --out {}file:…",
+                        prefix(app.stream_out.len(), name)
+                    ));
+                }
+            };
+            routes.outputs.push((k as u8, to, length));
+        }
+        routes.memory(app, find(&ins, Port::Memory), find(&outs, Port::Memory), check)?;
+        Ok(routes)
+    }
+
+    /// `--in` alone: the app may read the file. `--out` alone: it changes the file. Both: it changes a copy.
+    fn memory(&mut self, app: &Manifest, from: Option<Route>, to: Option<Route>, check: bool) -> Result<()> {
+        let Some(port) = &app.memory else { return Ok(()) };
+        let name = &port.name;
+        let path = |route: &Route| match route.file() {
+            Some(path) => Ok(PathBuf::from(path)),
+            None => usage(format!("{name}={}: a memory port works on a file", route.endpoint)),
+        };
+        let file = match (from, to) {
+            (None, None) => {
+                return usage(format!(
+                    "memory port {name} has no file; add --in {name}=file:… or --out {name}=file:…"
+                ));
+            }
+            (Some(from), None) => MemoryFile::Read(path(&from)?),
+            (None, Some(to)) => MemoryFile::Change(path(&to)?),
+            (Some(from), Some(to)) => {
+                let (from, to) = (path(&from)?, path(&to)?);
+                if to.exists() && from.canonicalize().ok() == to.canonicalize().ok() {
+                    return usage(format!(
+                        "{}: is both read and written; give --out alone to change it in place",
+                        to.display()
+                    ));
+                }
+                std::fs::copy(&from, &to).map_err(at(format!("{} to {}", from.display(), to.display())))?;
+                MemoryFile::Change(to)
+            }
+        };
+        if check {
+            let (MemoryFile::Read(path) | MemoryFile::Change(path)) = &file;
+            let before = tempfile::NamedTempFile::new().map_err(at("temporary file"))?;
+            std::fs::copy(path, before.path()).map_err(at(path.display()))?;
+            self.sources.insert(name.clone(), before.path().to_owned());
+            self.sinks.insert(name.clone(), path.clone());
+            self._before = Some(before);
+        }
+        self.memory = Some(file);
+        Ok(())
+    }
+
+    /// What came on outputs that were not routed: name of the output, messages as hexadecimal digits.
+    pub fn messages(&self) -> Vec<(String, String)> {
+        let hex = |bytes: &SharedBytes| bytes.to_vec().iter().map(|b| format!("{b:02x}")).collect();
+        self.messages.iter().map(|(name, bytes)| (name.clone(), hex(bytes))).collect()
+    }
+
+    /// Runs the golden model and compares every output: bytes compared, or where the first difference lies.
+    pub fn check(
+        &self,
+        project: &Project,
+        app: &Manifest,
+        values: &Values,
+    ) -> Result<std::result::Result<u64, String>> {
+        let expected = viaduct_build::run_model(project.root(), app, &self.sources, values)?;
+        let names = || app.stream_out.iter().map(|s| &s.name).chain(app.memory.iter().map(|m| &m.name));
+        if let Some(name) = expected.names().find(|n| !names().any(|o| o == n)) {
+            return Err(Failure::Run(format!(
+                "the golden model of {} returned {name:?}, which is no output of it",
+                app.name
+            )));
+        }
+        let captured = tempfile::tempdir().map_err(at("temporary folder"))?;
+        let mut same = 0;
+        for name in names() {
+            let Some(expected) = expected.file(name) else {
+                return Err(Failure::Run(format!(
+                    "the golden model of {} returned nothing for {name}",
+                    app.name
+                )));
+            };
+            let got = match self.messages.iter().find(|(n, _)| n == name) {
+                Some((_, bytes)) => {
+                    let path = captured.path().join(name);
+                    std::fs::write(&path, bytes.to_vec()).map_err(at(path.display()))?;
+                    path
+                }
+                None => self.sinks[name].clone(),
+            };
+            match compare::files(&got, expected)? {
+                Ok(bytes) => same += bytes,
+                Err(difference) => return Ok(Err(format!("output {name}: {difference}"))),
+            }
+        }
+        Ok(Ok(same))
+    }
+
+    /// The only input's path, for naming what a digest belongs to.
+    pub fn only_source<'r>(ins: &'r [Route]) -> Option<&'r Path> {
+        match ins {
+            [route] => route.file().map(Path::new),
+            _ => None,
+        }
+    }
+}
+
+/// `name=`, where a port must be told from others.
+fn prefix(ports: usize, name: &str) -> String {
+    if ports > 1 { format!("{name}=") } else { String::new() }
+}
+
+/// What a run did.
+pub struct Outcome {
+    /// Number of the slot.
+    pub slot: usize,
+    /// Bytes the app took.
+    pub bytes_in: u64,
+    /// Bytes the app gave.
+    pub bytes_out: u64,
+    /// Card time.
+    pub cycles: u64,
+    /// What the slot counted meanwhile.
+    pub counters: SlotCounters,
+    /// The card.
+    pub info: CardInfo,
+    /// Registers the app drives, after the run.
+    pub registers: BTreeMap<String, String>,
+}
+
+impl Outcome {
+    /// Bytes through the app: of the side that had more, or of its memory port.
+    pub fn bytes(&self) -> u64 {
+        let memory =
+            u64::from(self.counters.rd_beats.max(self.counters.wr_beats)) * self.info.data_bytes as u64;
+        match self.bytes_in.max(self.bytes_out) {
+            0 => memory,
+            bytes => bytes,
+        }
+    }
+
+    /// Bytes a cycle.
+    pub fn rate(&self) -> f64 {
+        if self.cycles == 0 { 0.0 } else { self.bytes() as f64 / self.cycles as f64 }
+    }
+
+    /// GB/s at the card's nominal clock.
+    pub fn gb_per_s(&self) -> f64 {
+        self.rate() * f64::from(self.info.clock_khz) * 1e3 / 1e9
+    }
+
+    /// Share of the cycles in which each part moved a beat, the busiest first.
+    pub fn busy(&self) -> Vec<(&'static str, f64)> {
+        let c = &self.counters;
+        let share = |beats: u32| if self.cycles == 0 { 0.0 } else { f64::from(beats) / self.cycles as f64 };
+        let mut parts = vec![
+            ("input stream", share(c.beats_in)),
+            ("output stream", share(c.beats_out)),
+            ("memory port, reading", share(c.rd_beats)),
+            ("memory port, writing", share(c.wr_beats)),
+        ];
+        parts.retain(|(_, share)| *share > 0.0);
+        parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+        parts
+    }
+
+    /// Everything, for programs.
+    pub fn json(&self) -> Value {
+        json!({
+            "slot": self.slot,
+            "bytes_in": self.bytes_in,
+            "bytes_out": self.bytes_out,
+            "cycles": self.cycles,
+            "bytes_per_cycle": self.rate(),
+            "clock_khz": self.info.clock_khz,
+            "gb_per_s": self.gb_per_s(),
+            "busy": self.busy().into_iter().map(|(part, share)| (part.to_owned(), json!(share))).collect::<serde_json::Map<_, _>>(),
+            "misses": u64::from(self.counters.rd_miss) + u64::from(self.counters.wr_miss),
+            "registers": self.registers,
+        })
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Progress of a run, on standard error.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use viaduct::{CardInfo, Progress};
+
+/// A bar on a terminal, nothing elsewhere.
+pub struct Meter {
+    bar: ProgressBar,
+    info: CardInfo,
+}
+
+impl Meter {
+    /// A bar that appears with the first progress.
+    pub fn new(info: CardInfo) -> Self {
+        let bar = ProgressBar::new(0);
+        Meter { bar, info }
+    }
+
+    /// Shows how far the run is.
+    pub fn show(&self, p: Progress) {
+        if self.bar.length() == Some(0) {
+            let (template, total) = match p.total_in {
+                0 => ("{spinner} {bytes} {msg}", u64::MAX),
+                total => ("{bar:30} {bytes} of {total_bytes}, {msg}, {eta} left", total),
+            };
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                self.bar.set_style(style.progress_chars("██░"));
+            }
+            self.bar.set_length(total);
+            self.bar.enable_steady_tick(Duration::from_millis(200));
+        }
+        let bytes = p.bytes_in.max(p.bytes_out);
+        if p.cycles > 0 {
+            let rate = bytes as f64 / p.cycles as f64;
+            let time = self.info.seconds(p.cycles) * 1e6;
+            self.bar.set_message(format!("{rate:.2} bytes per cycle, {time:.0} µs on the card"));
+        }
+        self.bar.set_position(if p.total_in > 0 { p.bytes_in } else { p.bytes_out });
+    }
+
+    /// Takes the bar away.
+    pub fn close(self) {
+        self.bar.finish_and_clear();
+    }
+}

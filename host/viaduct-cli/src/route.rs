@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `--in` and `--out`: which endpoint goes to which port of an app.
+
+use std::str::FromStr;
+
+use viaduct_build::{Manifest, nearest};
+
+use crate::fail::{Failure, Result};
+
+/// `[port=]endpoint` as the user wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    port: Option<String>,
+    /// `file:a`, as the library reads it.
+    pub endpoint: String,
+}
+
+impl FromStr for Route {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        // A path may hold an equals sign; a port's name comes before the first colon.
+        let scheme_end = text.find(':').unwrap_or(text.len());
+        let (port, endpoint) = match text[..scheme_end].split_once('=') {
+            Some((port, _)) => (Some(port.to_owned()), &text[port.len() + 1..]),
+            None => (None, text),
+        };
+        let (scheme, place) = endpoint.split_once(':').unwrap_or((endpoint, ""));
+        if scheme.is_empty() || place.is_empty() {
+            return Err("write [PORT=]file:PATH".to_owned());
+        }
+        Ok(Route { port, endpoint: endpoint.to_owned() })
+    }
+}
+
+impl Route {
+    /// The path, if the endpoint is a file.
+    pub fn file(&self) -> Option<&str> {
+        self.endpoint.strip_prefix("file:")
+    }
+}
+
+/// A port of an app that a route can lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Port {
+    /// Stream of that number.
+    Stream(usize),
+    /// The memory port.
+    Memory,
+}
+
+/// Direction of a route, seen from the app.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// `--in`
+    In,
+    /// `--out`
+    Out,
+}
+
+impl Way {
+    fn option(self) -> &'static str {
+        match self {
+            Way::In => "--in",
+            Way::Out => "--out",
+        }
+    }
+}
+
+/// Names of the ports of a direction, in the manifest's order; the memory port last.
+pub fn ports(app: &Manifest, way: Way) -> Vec<(&str, Port)> {
+    let streams: Vec<&str> = match way {
+        Way::In => app.stream_in.iter().map(|s| s.name.as_str()).collect(),
+        Way::Out => app.stream_out.iter().map(|s| s.name.as_str()).collect(),
+    };
+    let streams = streams.into_iter().enumerate().map(|(k, name)| (name, Port::Stream(k)));
+    streams.chain(app.memory.iter().map(|m| (m.name.as_str(), Port::Memory))).collect()
+}
+
+/// Finds the port of each route. Without a name, the route leads to the first port of its direction.
+pub fn resolve(app: &Manifest, way: Way, routes: &[Route]) -> Result<Vec<(Port, Route)>> {
+    let ports = ports(app, way);
+    let option = way.option();
+    let mut resolved: Vec<(Port, Route)> = Vec::new();
+    for route in routes {
+        let known = || match ports.iter().map(|(name, _)| *name).collect::<Vec<_>>() {
+            names if names.is_empty() => format!("app {} has no port for {option}", app.name),
+            names => format!("its ports for {option} are {}", names.join(", ")),
+        };
+        let port = match &route.port {
+            None => ports.first().map(|p| p.1).ok_or_else(|| Failure::Usage(known()))?,
+            Some(name) => ports.iter().find(|(n, _)| n == name).map(|p| p.1).ok_or_else(|| {
+                let near = nearest(name, ports.iter().map(|p| p.0));
+                let remedy = near.map_or_else(known, |near| format!("did you mean {near}?"));
+                Failure::Usage(format!("app {} has no port {name:?}; {remedy}", app.name))
+            })?,
+        };
+        if resolved.iter().any(|(p, _)| *p == port) {
+            let name = ports.iter().find(|(_, p)| *p == port).map_or("", |p| p.0);
+            return Err(Failure::Usage(format!(
+                "two routes to port {name}: give {option} once for each port"
+            )));
+        }
+        resolved.push((port, route.clone()));
+    }
+    Ok(resolved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn app(ports: &str) -> Manifest {
+        let text = format!("[app]\nname='t'\nversion='0.1.0'\nsummary='t'\ntop='t'\n{ports}");
+        Manifest::parse("apps/t", &text).unwrap()
+    }
+
+    #[test]
+    fn routes_are_read() {
+        let route = |port: Option<&str>, endpoint: &str| {
+            Ok(Route { port: port.map(str::to_owned), endpoint: endpoint.to_owned() })
+        };
+        assert_eq!("file:a".parse::<Route>(), route(None, "file:a"));
+        assert_eq!("in=file:a".parse::<Route>(), route(Some("in"), "file:a"));
+        assert_eq!("file:x=y:z".parse::<Route>(), route(None, "file:x=y:z"));
+        assert_eq!("in=file:x=y".parse::<Route>(), route(Some("in"), "file:x=y"));
+        for bad in ["", "a", "file:", "in=", "in=a", ":a", "in=:a"] {
+            assert!(bad.parse::<Route>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ports_are_found() {
+        let app = app("[[stream_in]]\nname='left'\n[[stream_in]]\nname='right'\n[[memory]]\nname='mem'\n");
+        let find = |routes: &[&str]| {
+            let routes: Vec<Route> = routes.iter().map(|r| r.parse().unwrap()).collect();
+            match resolve(&app, Way::In, &routes) {
+                Ok(found) => found.into_iter().map(|(p, r)| format!("{p:?} {}", r.endpoint)).collect(),
+                Err(e) => vec![e.message().to_owned()],
+            }
+        };
+        assert_eq!(find(&["file:a"]), ["Stream(0) file:a"]);
+        assert_eq!(
+            find(&["right=file:a", "file:b", "mem=file:c"]),
+            ["Stream(1) file:a", "Stream(0) file:b", "Memory file:c"]
+        );
+        assert_eq!(
+            find(&["file:a", "left=file:b"]),
+            ["two routes to port left: give --in once for each port"]
+        );
+        assert_eq!(find(&["rigth=file:a"]), ["app t has no port \"rigth\"; did you mean right?"]);
+        assert_eq!(
+            find(&["zzzzz=file:a"]),
+            ["app t has no port \"zzzzz\"; its ports for --in are left, right, mem"]
+        );
+        let routes = ["file:a".parse().unwrap()];
+        assert_eq!(resolve(&app, Way::Out, &routes).unwrap(), [(Port::Memory, routes[0].clone())]);
+    }
+}
