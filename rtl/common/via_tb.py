@@ -29,7 +29,7 @@ from pathlib import Path
 
 import cocotb
 from cocotb.clock import Clock
-from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb.triggers import ClockCycles, RisingEdge, Timer
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import get_runner
 
@@ -73,6 +73,7 @@ def run(
         test_path.parent / "rtl",  # an app's
         ROOT / "build/regs",
         *sorted(p for p in (ROOT / "rtl").iterdir() if p.is_dir()),
+        ROOT / "rtl/common/tb",
     ]
     top_file = next((f for d in folders if (f := d / f"{top}.sv").exists()), None)
     if top_file is None:
@@ -83,9 +84,20 @@ def run(
     if coverage:
         build_args += ["--coverage-line", "--coverage-toggle"]
 
+    bind = build_dir / "bind.sv"
+    text = f"bind {top} via_tb_assert u_via_tb_assert (.clk_i, .rst_ni);\n"
+    if not bind.exists() or bind.read_text() != text:
+        bind.write_text(text)
+
     runner = get_runner("verilator")
     runner.build(
-        sources=[ROOT / "rtl/common/via_pkg.sv", *(ROOT / s for s in sources or []), top_file],
+        sources=[
+            ROOT / "tools/lint.vlt",
+            ROOT / "rtl/common/via_pkg.sv",
+            *(ROOT / s for s in sources or []),
+            top_file,
+            bind,
+        ],
         hdl_toplevel=top,
         defines=define_map,
         parameters=parameter_map,
@@ -124,6 +136,7 @@ def rng() -> random.Random:
 async def start(dut, cycles: int = 4, period_ns: int = 4) -> None:
     """Starts the clock on `clk_i`, holds `rst_ni` low for `cycles` and returns just after its release."""
     dut.rst_ni.value = 0
+    await Timer(period_ns, "ns")  # before the first edge: registers and inputs power up with random contents
     cocotb.start_soon(Clock(dut.clk_i, period_ns, unit="ns").start())
     await ClockCycles(dut.clk_i, cycles)
     dut.rst_ni.value = 1
@@ -160,7 +173,7 @@ class AxiMem:
     against 4 KiB and WLAST; a wrong one fails the test.
 
     `reads` and `writes` list (cycle, addr, beats) in the order of the addresses; `r_beats` and `w_beats` the
-    cycle of every data beat.
+    cycle of every data beat. `open_reads` and `open_writes` count bursts taken and not yet answered in full.
     """
 
     def __init__(
@@ -179,15 +192,25 @@ class AxiMem:
         self.mem = bytearray(size)
         self.latency, self.outstanding, self.fails = latency, outstanding, fails
         r = r or rng()
-        self._stall = [stalls(random.Random(r.getrandbits(32)), stall) for _ in range(5)]
+        self._r = r
+        self.set_stall(stall)
         self.reads: list[tuple[int, int, int]] = []
         self.writes: list[tuple[int, int, int]] = []
         self.r_beats: list[int] = []
         self.w_beats: list[int] = []
+        self.open_reads = self.open_writes = 0
         self._width = len(self._sig("rdata")) // 8
         self._has_id = hasattr(dut, f"{prefix}_arid")
-        cocotb.start_soon(self._read())
-        cocotb.start_soon(self._write())
+        self._tasks = [cocotb.start_soon(self._read()), cocotb.start_soon(self._write())]
+
+    def set_stall(self, stall: float) -> None:
+        """From now on each channel refuses in this share of cycles."""
+        self._stall = [stalls(random.Random(self._r.getrandbits(32)), stall) for _ in range(5)]
+
+    def end(self) -> None:
+        """Stops the model, so that another may take its place."""
+        for task in self._tasks:
+            task.cancel()
 
     def _sig(self, name: str):
         return getattr(self._dut, f"{self._prefix}_{name}")
@@ -212,19 +235,21 @@ class AxiMem:
         queue: deque[tuple[int, int, int, int]] = deque()  # due cycle, address, beats left, id
         arready.value, rvalid.value = 0, 0
         ar_up = r_up = False
-        edge = RisingEdge(self._dut.clk_i)
+        edge = RisingEdge(cocotb.top.clk_i)  # a copy of it below the top changes after the registers
         now = 0
         while True:
             await edge
             now += 1
-            if not int(self._dut.rst_ni.value):
+            if not int(cocotb.top.rst_ni.value):
                 continue
             if ar_up and arvalid.value == 1:
                 addr, beats, ident = self._accept("ar")
                 self.reads.append((cycle(), addr, beats))
+                self.open_reads += 1
                 queue.append((now + self.latency, addr, beats, ident))
             if r_up and rready.value == 1:
                 self.r_beats.append(cycle())
+                self.open_reads -= rlast.value == 1
                 r_up = False
             if not r_up:
                 if queue and queue[0][0] <= now + 1 and not next(self._stall[0]):
@@ -250,16 +275,17 @@ class AxiMem:
         answers: deque[tuple[int, int, bool]] = deque()  # due cycle, id, failed
         awready.value, wready.value, bvalid.value = 0, 0, 0
         aw_up = w_up = b_up = False
-        edge = RisingEdge(self._dut.clk_i)
+        edge = RisingEdge(cocotb.top.clk_i)  # a copy of it below the top changes after the registers
         now = 0
         while True:
             await edge
             now += 1
-            if not int(self._dut.rst_ni.value):
+            if not int(cocotb.top.rst_ni.value):
                 continue
             if aw_up and awvalid.value == 1:
                 addr, beats, ident = self._accept("aw")
                 self.writes.append((cycle(), addr, beats))
+                self.open_writes += 1
                 bursts.append([addr, beats, ident, False])
             if w_up and wvalid.value == 1:
                 assert bursts, f"{self._prefix}: W before AW"
@@ -276,6 +302,7 @@ class AxiMem:
                     answers.append((now + self.latency, burst[2], burst[3]))
                     bursts.popleft()
             if b_up and bready.value == 1:
+                self.open_writes -= 1
                 b_up = False
             if not b_up:
                 if answers and answers[0][0] <= now + 1 and not next(self._stall[2]):
@@ -302,3 +329,113 @@ class AxiMem:
         for i in range(self._width):
             if strb >> i & 1:
                 self.mem[at + i] = raw[i]
+
+
+class AxiRaw:
+    """An AXI4 manager exact to the cycle, that sends what it is given, right or wrong.
+
+    Append to `ar` and `aw` tuples (id, addr, len, size, burst) as `ax` makes them, to `w` tuples (data, strb, last).
+    `r` lists (cycle, id, resp, last, data) and `b` (cycle, id, resp); `taken` the cycles at which addresses and data
+    beats were taken. `stall` is the share of cycles in which each channel pauses. A name in `drop` lets that channel
+    break the handshake: its valid falls before ready, now and then.
+    """
+
+    def __init__(
+        self, dut, prefix: str = "axi", *, stall: float = 0.0, r: random.Random | None = None
+    ) -> None:
+        self._dut, self._prefix = dut, prefix
+        self._r = r or rng()
+        self.ar: deque[tuple[int, ...]] = deque()
+        self.aw: deque[tuple[int, ...]] = deque()
+        self.w: deque[tuple[int, int, int]] = deque()
+        self.r: list[tuple[int, int, int, int, int]] = []
+        self.b: list[tuple[int, int, int]] = []
+        self.taken: dict[str, list[int]] = {"ar": [], "aw": [], "w": []}
+        self.stall = {
+            name: stalls(random.Random(self._r.getrandbits(32)), stall)
+            for name in ("ar", "aw", "w", "r", "b")
+        }
+        self.drop: set[str] = set()
+        self.width = len(self._sig("wdata")) // 8
+        self.size = self.width.bit_length() - 1
+        self._up = dict.fromkeys(("ar", "aw", "w"), False)
+        for name in ("arvalid", "awvalid", "wvalid", "rready", "bready"):
+            self._sig(name).value = 0
+        self._task = cocotb.start_soon(self._run())
+
+    def ax(self, addr: int, beats: int = 1, ident: int = 0) -> tuple[int, ...]:
+        return ident, addr, beats - 1, self.size, 1
+
+    def read(self, addr: int, beats: int = 1, ident: int = 0) -> None:
+        self.ar.append(self.ax(addr, beats, ident))
+
+    def write(self, addr: int, data: list[int], ident: int = 0, strb: int | None = None) -> None:
+        self.aw.append(self.ax(addr, len(data), ident))
+        full = (1 << self.width) - 1 if strb is None else strb
+        self.w.extend((d, full, int(i == len(data) - 1)) for i, d in enumerate(data))
+
+    def clear(self) -> None:
+        """Forgets what was not sent; lowers every valid at the next edge, handshake or not."""
+        for queue in (self.ar, self.aw, self.w):
+            queue.clear()
+        self._up = dict.fromkeys(self._up, False)
+
+    def end(self) -> None:
+        self._task.cancel()
+        for name in ("arvalid", "awvalid", "wvalid"):
+            self._sig(name).value = 0
+
+    @property
+    def idle(self) -> bool:
+        return not (self.ar or self.aw or self.w)
+
+    def _sig(self, name: str):
+        return getattr(self._dut, f"{self._prefix}_{name}")
+
+    async def _run(self) -> None:
+        queues = {"ar": self.ar, "aw": self.aw, "w": self.w}
+        valid = {name: self._sig(f"{name}valid") for name in queues}
+        ready = {name: self._sig(f"{name}ready") for name in queues}
+        fields = {
+            name: [self._sig(name + f) for f in ("id", "addr", "len", "size", "burst")]
+            for name in ("ar", "aw")
+        }
+        fields["w"] = [self._sig(name) for name in ("wdata", "wstrb", "wlast")]
+        rvalid, rready, bvalid, bready = (self._sig(n) for n in ("rvalid", "rready", "bvalid", "bready"))
+        r_fields = [self._sig(n) for n in ("rid", "rresp", "rlast", "rdata")]
+        b_fields = [self._sig(n) for n in ("bid", "bresp")]
+        up, r_up, b_up = self._up, False, False
+        edge = RisingEdge(cocotb.top.clk_i)  # a copy of it below the top changes after the registers
+        while True:
+            await edge
+            up = self._up
+            for name, queue in queues.items():
+                if up[name] and ready[name].value == 1:
+                    queue.popleft()
+                    self.taken[name].append(cycle())
+                    up[name] = False
+                elif up[name] and name in self.drop and self._r.random() < 0.3:
+                    up[name] = False
+                    valid[name].value = 0
+                    continue
+                if not up[name] and queue and not next(self.stall[name]):
+                    for field, value in zip(fields[name], queue[0], strict=True):
+                        field.value = value
+                    up[name] = True
+                valid[name].value = up[name]
+            if r_up and rvalid.value == 1:
+                self.r.append((cycle(), *(int(f.value) for f in r_fields)))
+            if b_up and bvalid.value == 1:
+                self.b.append((cycle(), *(int(f.value) for f in b_fields)))
+            r_up, b_up = not next(self.stall["r"]), not next(self.stall["b"])
+            rready.value, bready.value = r_up, b_up
+
+
+async def until(dut, condition: Callable[[], bool], limit: int = 2000, what: str = "") -> None:
+    """Waits for `condition()` at most `limit` cycles."""
+    edge = RisingEdge(dut.clk_i)
+    for _ in range(limit):
+        if condition():
+            return
+        await edge
+    raise AssertionError(f"not within {limit} cycles: {what or 'condition'}")

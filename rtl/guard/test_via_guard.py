@@ -115,6 +115,7 @@ async def one_beat_a_cycle_and_ids_given_back(dut):
                 f"{beats}: {mem.w_beats[-1] - mem.w_beats[0] + 1} W"
             )
         slot.end()
+        mem.end()
         dut.rst_ni.value = 0
         await ClockCycles(dut.clk_i, 2)
 
@@ -184,6 +185,7 @@ async def every_misuse_is_named_and_stopped(dut):
             slot.write(0x4000 + 0x100 * i, [i] * 4, i)
         await until(dut, lambda: len(slot.r) == 12 and len(slot.b) == 3)
         commit(slot, kind)
+        mem.set_stall(0.8 if "drops" in kind else 0.1)
         for _ in range(3000):
             await edge
             if int(dut.violation_o.value):
@@ -196,6 +198,7 @@ async def every_misuse_is_named_and_stopped(dut):
         if "drops" not in kind:
             bad = [x for x in (*mem.reads, *mem.writes) if x[1] >> 12 == 2]
             assert not bad, f"{kind}: {bad} got through"
+        mem.set_stall(0.1)
         dut.isolate_i.value = 1
         await until(dut, lambda: int(dut.quiet_o.value), 2000, f"{kind}: quiet")
         assert mem.open_reads == mem.open_writes == 0
@@ -219,13 +222,13 @@ async def a_slow_slot_is_not_stuck(dut):
         slot.w.append((i, full, i == 2))
         assert not int(dut.violation_o.value)
     await until(dut, lambda: slot.b)
-    mem._stall[4] = mem._stall[3] = stalls(rng(), 1.0)  # the shell takes no writes
+    mem.set_stall(1.0)  # the shell takes no writes
     for i in range(80):
         slot.write(0x1000, [i] * 16)
     for _ in range(5 * limit):
         await RisingEdge(dut.clk_i)
         assert not int(dut.violation_o.value)
-    mem._stall[4] = mem._stall[3] = stalls(rng(), 0.0)
+    mem.set_stall(0.0)
     await until(dut, lambda: len(slot.b) == 81, 6000)
 
 
@@ -257,7 +260,7 @@ async def a_slot_that_takes_no_answers_holds_up_only_itself(dut):
         slot.write(0x1000 * (i % 8), [i] * 64, i)
     await ClockCycles(dut.clk_i, 2500)
     assert mem.open_reads == mem.open_writes == 0, "the shell waits"
-    assert len(mem.reads) == 8 and len(mem.writes) >= 8
+    assert len(mem.reads) == 300 // 64 and len(mem.writes) >= 8
     slot.stall["r"] = slot.stall["b"] = stalls(rng(), 0.0)
     await until(dut, lambda: len(slot.b) == 60 and len(slot.r) == 60 * 64, 6000)
 

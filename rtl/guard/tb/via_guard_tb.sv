@@ -7,7 +7,7 @@ module via_guard_tb
 #(
   parameter int unsigned RdOutstanding = 8,
   parameter int unsigned WrOutstanding = 8,
-  parameter int unsigned RdBeats = 512,
+  parameter int unsigned RdBeats = 300,
   parameter int unsigned WrBeats = 256,
   parameter int unsigned StuckCycles = 100
 ) (
