@@ -60,6 +60,9 @@ struct vsim_config {
 vsim *vsim_open(const struct vsim_config *cfg, char *err, size_t errlen);
 void vsim_close(vsim *);
 const char *vsim_error(const vsim *); /* last failure, valid until the next call */
+/* Function-level reset: the shell is as after power-up and nothing is in flight. Apps stay in their slots, DRAM keeps its
+ * content, DMA mappings stay, time goes on. */
+void vsim_reset(vsim *);
 
 /* BAR access, 32-bit, naturally aligned; bar is 0 or 2. A read runs the card until the answer is there. */
 int vsim_bar_read(vsim *, unsigned bar, uint64_t offset, uint32_t *value);

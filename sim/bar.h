@@ -1,0 +1,67 @@
+// Copyright Viaduct contributors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Register accesses of the host: they cross the link, wait their turn in order, and become AXI4-Lite
+// accesses. Writes are posted. A read pushes earlier writes ahead of it, and its answer what the card has
+// written before it.
+#pragma once
+#include <cstdint>
+
+#include "clock.h"
+#include "ring.h"
+#include "viaduct_sim.h"
+
+namespace via {
+
+struct LiteRequest {  // driven by the model
+  bool awvalid = false, wvalid = false, bready = false, arvalid = false, rready = false;
+  uint32_t addr = 0, wdata = 0;
+};
+
+struct LiteAnswer {  // driven by the shell
+  bool awready, wready, bvalid, arready, rvalid;
+  uint8_t rresp;
+  uint32_t rdata;
+};
+
+class Bar {
+ public:
+  explicit Bar(const vsim_link& config);
+
+  bool full() const { return queue_.full(); }
+  void write(uint64_t now_ps, uint32_t addr, uint32_t data);
+  // One read at a time: it is `answered` or given up before the next.
+  void read(uint64_t now_ps, uint32_t addr);
+  bool answered() const { return answered_; }
+  uint32_t value() const { return value_; }
+  void give_up();
+
+  void edge(uint64_t now_ps, const LiteAnswer& shell);
+  const LiteRequest& request() const { return request_; }
+
+  bool empty() const { return queue_.empty(); }
+  // Nothing is with the shell; the first access gets there at `next_ps`, if there is one.
+  bool waiting() const { return !active_; }
+  uint64_t next_ps() const { return queue_.front().arrive_ps; }
+  uint64_t read_back_ps() const { return back_ps_; }
+  void reset();
+
+ private:
+  struct Access {
+    uint64_t arrive_ps;
+    bool write;
+    bool wanted;
+    uint32_t addr, data;
+  };
+  void push(uint64_t arrive_ps, bool write, uint32_t addr, uint32_t data);
+
+  uint64_t write_ps_, read_ps_, back_ps_;
+  LiteRequest request_;
+  Ring<Access> queue_;
+  uint64_t last_arrive_ps_ = 0;
+  bool active_ = false;
+  bool answered_ = false;
+  uint32_t value_ = 0;
+};
+
+}  // namespace via

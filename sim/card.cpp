@@ -1,0 +1,317 @@
+// Copyright Viaduct contributors.
+// SPDX-License-Identifier: Apache-2.0
+#include "card.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace via {
+namespace {
+
+constexpr unsigned kResetCycles = 16;
+
+std::string coverage_prefix() {
+  static std::atomic<unsigned> cards;
+  const char* dir = std::getenv("VIADUCT_COVERAGE");
+  if (!VM_COVERAGE || !dir || !*dir) return {};
+  return std::string(dir) + "/" + std::to_string(getpid()) + "-" + std::to_string(cards++) + "-";
+}
+
+bool check_wanted() {
+  const char* value = std::getenv("VIADUCT_SIM_CHECK");
+  return value && std::strcmp(value, "1") == 0;
+}
+
+}  // namespace
+
+Card::Card(const vsim_config& config)
+    : clock(config.clk_khz),
+      link(config.link, map),
+      bar(config.link),
+      icap_(config.image_dir),
+      check_(check_wanted()),
+      coverage_(coverage_prefix()) {
+  link.counters = &counters;
+  for (unsigned c = 0; c < kChannels; c++) {
+    dram_.push_back(std::make_unique<Dram>(config.dram, counters, c));
+  }
+  shell_.ports().clk_khz_i = config.clk_khz;
+  shell_.ports().chan_mib_i = config.dram.mib;
+  reset();
+}
+
+Card::~Card() {
+  for (unsigned s = 0; s < kSlots; s++) unload(s);
+  wave_close();
+  if (!coverage_.empty()) shell_.top.coverage_write((coverage_ + "shell.dat").c_str());
+}
+
+void Card::reset() {
+  link.reset();
+  bar.reset();
+  icap_.reset();
+  for (auto& dram : dram_) dram->reset();
+  fixed_ = false;
+  rested_ = 0;
+  // In reset the models stand still: what the shell says means nothing until it is over.
+  for (unsigned i = 0; i < kResetCycles; i++) {
+    drive();
+    shell_.drive_board(true, clock.cycles());
+    look_at_shell();
+    slot_edges();
+    shell_edge();
+    clock.tick();
+  }
+  busy_edges_ = kLinger;
+}
+
+// ------------------------------------------------------------------------------------------------ one edge
+void Card::drive() {
+  // While the shell is tried for rest its time stands still: time alone is no change.
+  shell_.drive_board(false, tries_shell() ? shell_.ports().time_i : clock.cycles());
+  shell_.drive_host(link.answer(), link.msix_ready());
+  for (unsigned c = 0; c < kChannels; c++) shell_.drive_mem(c, dram_[c]->answer());
+  shell_.drive_lite(bar.request());
+  uint32_t loaded = 0;
+  for (unsigned s = 0; s < kSlots; s++) {
+    loaded |= uint32_t{slots_[s].loaded()} << s;
+    shell_.drive_slot(s, slots_[s].out);
+    driven_[s] = slots_[s].levels();
+  }
+  shell_.drive_icap(icap_, loaded);
+}
+
+// No model has anything in flight that concerns the shell, and none is asked for anything.
+bool Card::models_rest() {
+  if (!link.rests(shell_.host(), shell_.msix_valid()) || !bar.waiting() || !icap_.sleeps(shell_.icap()))
+    return false;
+  for (unsigned c = 0; c < kChannels; c++) {
+    if (!dram_[c]->rests(shell_.mem(c))) return false;
+  }
+  return true;
+}
+
+// Whether the shell can be left out at this edge.
+bool Card::shell_rests() {
+  bool valid = false, moved = !models_rest();
+  for (unsigned s = 0; s < kSlots && !moved; s++) {
+    moved = !(slots_[s].levels() == driven_[s]);
+    valid |= slots_[s].any_valid();
+    // Payloads may change as long as the app runs.
+    moved |= slots_[s].any_valid() && !slots_[s].settled();
+  }
+  if (moved) {
+    busy_edges_ = kLinger;
+    rested_ = 0;
+    next_try_ = kFirstTry;
+    fixed_ = false;
+    return false;
+  }
+  rested_++;
+  if (busy_edges_ > 0) {
+    busy_edges_--;
+    return false;
+  }
+  return fixed_ || (shell_.quiet() && !valid);
+}
+
+void Card::look_at_shell() {
+  if (!evaluated_) return;
+  for (unsigned s = 0; s < kSlots; s++) {
+    if (slots_[s].loaded()) shell_.slot(s, slots_[s].in);
+  }
+}
+
+bool Card::slot_edges() {
+  bool any = false;
+  for (Slot& slot : slots_) {
+    const bool evaluated = slot.edge(waving());
+    counters.slot_evals += evaluated;
+    any |= evaluated;
+  }
+  return any;
+}
+
+void Card::model_edges() {
+  const AxiRequest host = shell_.host();
+  if (!link.sleeps(host, shell_.msix_valid())) {
+    link.edge(clock, host, shell_.msix_valid(), shell_.msix_vector());
+  }
+  for (unsigned c = 0; c < kChannels; c++) {
+    const AxiRequest mem = shell_.mem(c);
+    if (!dram_[c]->sleeps(mem)) dram_[c]->edge(clock, mem);
+  }
+  if (!bar.empty()) bar.edge(clock.ps(), shell_.lite());
+  const IcapRequest icap = shell_.icap();
+  if (!icap_.sleeps(icap)) configure(icap_.edge(icap, kSlots));
+}
+
+void Card::shell_edge() {
+  counters.shell_evals++;
+  evaluated_ = true;
+  if (!tries_shell()) {
+    shell_.top.edge();
+    return;
+  }
+  fixed_ = shell_.top.edge_settled();
+  next_try_ = rested_ + std::min(rested_, kLongestWait);
+}
+
+void Card::step() {
+  wave_step();
+  const bool rests = shell_rests();
+  if (rests && !waving()) {
+    check_skipped_shell();
+    slot_edges();
+    model_edges();
+    evaluated_ = false;
+  } else {
+    drive();
+    look_at_shell();
+    slot_edges();
+    model_edges();
+    shell_edge();
+    checked_ = 0;
+  }
+  clock.tick();
+}
+
+void Card::check_skipped_shell() {
+  if (!check_ || checked_ >= 8) return;
+  // Registers beside the data path may hold one more edge what Verilator keeps for itself; a second one may
+  // not.
+  const bool quiet = shell_.quiet();
+  const uint64_t time = shell_.ports().time_i;
+  drive();
+  shell_.ports().time_i = time;
+  const bool settled = shell_.top.edge_settled();
+  checked_++;
+  if ((checked_ < 3 || settled) && shell_.quiet() == quiet) return;
+  std::fprintf(stderr,
+               "viaduct card: cycle %llu: the shell changes although it could be left out (quiet %d, %d)\n",
+               static_cast<unsigned long long>(clock.cycles()), quiet, shell_.quiet());
+  std::abort();
+}
+
+// ------------------------------------------------------------------------------------------------ many edges
+bool Card::parked() {
+  if (!link.empty() || !bar.empty() || !models_rest() || busy_edges_ > 0) return false;
+  bool valid = false;
+  for (unsigned s = 0; s < kSlots; s++) {
+    if (!slots_[s].idle() || !(slots_[s].levels() == driven_[s])) return false;
+    valid |= slots_[s].any_valid();
+  }
+  return fixed_ || (shell_.quiet() && !valid);
+}
+
+void Card::advance(uint64_t cycles) {
+  // Only something on its way across the link can be what the card waits for.
+  if (!evaluated_ && !waving() && models_rest() &&
+      (link.only_interrupts() || (link.empty() && !bar.empty()))) {
+    bool still = true;
+    for (const Slot& slot : slots_) still &= slot.settled();
+    uint64_t next = link.only_interrupts() ? link.next_interrupt_ps() : ~uint64_t{0};
+    if (!bar.empty()) next = std::min(next, bar.next_ps());
+    const uint64_t left = std::min({cycles, clock.cycles_until(next), wave_start_ - clock.cycles()});
+    if (still && left > 1) {
+      clock.jump(left - 1);
+      rested_ += left - 1;
+    }
+  }
+  step();
+}
+
+void Card::sleep(uint64_t cycles) {
+  // Waves show every cycle.
+  while (cycles > 0 && (waving() || wave_start_ - clock.cycles() < cycles)) {
+    step();
+    cycles--;
+  }
+  clock.jump(cycles);
+}
+
+// ------------------------------------------------------------------------------------------------
+// configuration
+void Card::configure(const Icap::Action& action) {
+  if (action.unload >= 0) unload(static_cast<unsigned>(action.unload));
+  if (action.load < 0) return;
+  const auto s = static_cast<unsigned>(action.load);
+  if (!slots_[s].load(action.api)) {
+    icap_.finish(VIADUCT_IMAGE_NO_MEMORY);
+    return;
+  }
+  shell_.slot(s, slots_[s].in);
+  if (waving()) slots_[s].trace_open(wave_slot_path(s), clock.ps(), clock.period_ps());
+}
+
+void Card::unload(unsigned s) {
+  if (!coverage_.empty() && slots_[s].has_coverage()) {
+    const std::string part = "slot" + std::to_string(s) + "-" + std::to_string(coverage_files_++) + ".dat";
+    slots_[s].coverage_write(coverage_ + part);
+  }
+  slots_[s].unload();
+}
+
+// ------------------------------------------------------------------------------------------------ waves
+int Card::wave_open(const char* path, uint64_t start, uint64_t cycles, std::string& why) {
+  if (!VM_TRACE_FST) {
+    why = "this card was built without waves: make card-trace";
+    return -ENOTSUP;
+  }
+  if (cycles == 0) {
+    why = "waves of no cycles were asked for";
+    return -EINVAL;
+  }
+  std::FILE* file = std::fopen(path, "w");
+  if (!file) {
+    const int error = errno;
+    why = std::string(path) + ": " + std::strerror(error);
+    return -error;
+  }
+  std::fclose(file);
+  wave_close();
+  wave_path_ = path;
+  wave_start_ = std::max(start, clock.cycles());
+  wave_cycles_ = std::min(cycles, ~uint64_t{0} - wave_start_);
+  return 0;
+}
+
+void Card::wave_step() {
+  if (clock.cycles() >= wave_start_) wave_begin();
+  if (waving() && clock.cycles() >= wave_end_) wave_close();
+}
+
+void Card::wave_begin() {
+  wave_end_ = wave_start_ + wave_cycles_;
+  wave_start_ = ~uint64_t{0};
+  shell_.top.trace_open(wave_path_.c_str(), clock.ps(), clock.period_ps());
+  // An app built without waves is left out.
+  for (unsigned s = 0; s < kSlots; s++) {
+    slots_[s].trace_open(wave_slot_path(s), clock.ps(), clock.period_ps());
+  }
+}
+
+void Card::wave_close() {
+  if (waving()) {
+    shell_.top.trace_close();
+    for (Slot& slot : slots_) slot.trace_close();
+  }
+  wave_end_ = 0;
+  wave_start_ = ~uint64_t{0};
+}
+
+// dir/name.fst -> dir/name.slot0.fst
+std::string Card::wave_slot_path(unsigned slot) const {
+  const size_t name = wave_path_.find_last_of('/') + 1;
+  const size_t dot = wave_path_.find_last_of('.');
+  const size_t stem = dot == std::string::npos || dot <= name ? wave_path_.size() : dot;
+  return wave_path_.substr(0, stem) + ".slot" + std::to_string(slot) + wave_path_.substr(stem);
+}
+
+}  // namespace via

@@ -1,0 +1,99 @@
+// Copyright Viaduct contributors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The whole card: the shell, the slots, and the models around them, clock edge by clock edge.
+//
+// At an edge everyone sees what the others' registers held before it, as in hardware; so the order in which
+// the parts are evaluated does not matter, and a part whose inputs stay the same and that has come to rest
+// need not be.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bar.h"
+#include "clock.h"
+#include "dram.h"
+#include "hostmap.h"
+#include "icap.h"
+#include "link.h"
+#include "shell.h"
+#include "slot.h"
+#include "viaduct_sim.h"
+
+namespace via {
+
+class Card {
+ public:
+  // `config` has been checked. Throws std::bad_alloc.
+  explicit Card(const vsim_config& config);
+  ~Card();
+
+  Clock clock;
+  HostMap map;
+  vsim_counters counters{};
+  Link link;
+  Bar bar;
+
+  // Nothing will happen unless the host does something.
+  bool parked();
+  // Some cycles pass: at least one, at most `cycles`.
+  void advance(uint64_t cycles);
+  // Cycles pass in which nothing happens.
+  void sleep(uint64_t cycles);
+  void reset();
+  int wave_open(const char* path, uint64_t start, uint64_t cycles, std::string& why);
+
+ private:
+  static constexpr unsigned kSlots = Shell::kSlots;
+  static constexpr unsigned kChannels = Shell::kChannels;
+
+  void step();
+  void drive();
+  bool models_rest();
+  bool shell_rests();
+  bool tries_shell() const { return rested_ >= next_try_ && !waving(); }
+  void look_at_shell();
+  bool slot_edges();
+  void model_edges();
+  void shell_edge();
+  void check_skipped_shell();
+  void configure(const Icap::Action& action);
+  void unload(unsigned slot);
+  bool waving() const { return wave_end_ != 0; }
+  void wave_step();
+  void wave_begin();
+  void wave_close();
+  std::string wave_slot_path(unsigned slot) const;
+  void write_coverage(const std::string& part, unsigned slot);
+
+  Shell shell_;
+  Icap icap_;
+  std::vector<std::unique_ptr<Dram>> dram_;
+  Slot slots_[kSlots];
+  Slot::Levels driven_[kSlots] = {};  // by each slot, the last time the shell looked
+
+  // The shell is left out when it says that it is quiet, or was seen to be, and its inputs have rested for a
+  // while.
+  uint32_t busy_edges_ = kLinger;  // edges the shell gets, whatever it says
+  uint64_t rested_ = 0;            // edges since anything around the shell moved
+  uint64_t next_try_ = kFirstTry;
+  bool fixed_ = false;     // an edge was seen to change nothing
+  bool evaluated_ = true;  // at the last edge
+  static constexpr uint32_t kLinger = 4;
+  static constexpr uint64_t kFirstTry = 256;
+  static constexpr uint64_t kLongestWait = 16384;
+
+  bool check_;  // run the shell where it could be left out, and see that nothing changes
+  uint32_t checked_ = 0;
+
+  std::string wave_path_;
+  uint64_t wave_start_ = ~uint64_t{0}, wave_cycles_ = 0;
+  uint64_t wave_end_ = 0;  // not 0: waves are being written
+
+  std::string coverage_;  // prefix of coverage files, empty: none
+  unsigned coverage_files_ = 0;
+};
+
+}  // namespace via

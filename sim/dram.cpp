@@ -1,0 +1,287 @@
+// Copyright Viaduct contributors.
+// SPDX-License-Identifier: Apache-2.0
+#include "dram.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <new>
+
+namespace via {
+namespace {
+
+constexpr uint32_t kBursts =
+    16;  // AXI read bursts waiting to be expanded; write bursts without all their data
+constexpr uint32_t kWritesOwed = 64;
+alignas(64) constexpr uint8_t kZeros[kBeatBytes] = {};
+
+}  // namespace
+
+std::string Dram::check(const vsim_dram& c) {
+  if (c.mib < 1 || c.mib > 16384) return "a DRAM channel has 1 to 16384 MiB";
+  if (!std::has_single_bit(c.data_bytes) || c.data_bytes < kBeatBytes || c.data_bytes > 128) {
+    return "a DRAM burst is a power of two of at most 128 bytes and holds at least a beat of the shell";
+  }
+  if (!std::has_single_bit(c.banks) || c.banks > 64) return "DRAM banks are a power of two up to 64";
+  if (!std::has_single_bit(c.row_bytes) || c.row_bytes < c.data_bytes || c.row_bytes > 65536) {
+    return "a DRAM row is a power of two up to 65536 bytes";
+  }
+  if (c.queue < 1 || c.queue > 64) return "the DRAM controller looks at 1 to 64 requests";
+  const uint32_t times[] = {c.t_rcd_ps, c.t_rp_ps,  c.t_ras_ps, c.t_cl_ps,  c.t_wr_ps,      c.t_wtr_ps,
+                            c.t_rtw_ps, c.t_ccd_ps, c.t_faw_ps, c.t_rfc_ps, c.controller_ps};
+  for (uint32_t t : times) {
+    if (t > 10'000'000) return "DRAM times are at most 10 us";
+  }
+  if (c.burst_ps < 100 || c.burst_ps > 10'000'000) return "a DRAM burst takes 0.1 ns to 10 us";
+  if (c.t_refi_ps <= c.t_rfc_ps) return "DRAM refresh takes all the time there is";
+  return {};
+}
+
+Dram::Dram(const vsim_dram& config, vsim_counters& counters, unsigned channel)
+    : config_(config),
+      read_bytes_(counters.dram_read_bytes[channel]),
+      write_bytes_(counters.dram_write_bytes[channel]),
+      row_hits_(counters.dram_row_hits[channel]),
+      row_misses_(counters.dram_row_misses[channel]),
+      size_(uint64_t{config.mib} << 20),
+      asked_(kBursts),
+      returns_(2 * config.queue),
+      write_bursts_(kBursts),
+      answers_(kWritesOwed),
+      banks_(config.banks),
+      claimed_(config.banks),
+      next_refresh_(config.t_refi_ps) {
+  // Pages come into being when they are written.
+  void* at = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) throw std::bad_alloc();
+  memory_ = static_cast<uint8_t*>(at);
+  reads_.reserve(config.queue);
+  writes_.reserve(config.queue);
+  reset();
+}
+
+Dram::~Dram() {
+  munmap(memory_, size_);
+}
+
+void Dram::reset() {
+  asked_.clear();
+  returns_.clear();
+  returned_ = 0;
+  write_bursts_.clear();
+  write_beats_ = 0;
+  resp_ = kOkay;
+  answers_.clear();
+  owed_ = 0;
+  reads_.clear();
+  writes_.clear();
+  draining_ = false;
+  answer_ = {};
+  make_answer(0);
+}
+
+void Dram::edge(const Clock& clock, const AxiRequest& shell) {
+  const uint64_t now = clock.ps();
+  const uint64_t end = now + clock.period_ps();
+  accept(now, shell);
+  expand(now);
+  if (!reads_.empty() || !writes_.empty()) {
+    refresh(now);
+    choose_direction();
+    open_rows(now, end);
+    while (issue(now, end)) {
+    }
+  }
+  make_answer(now);
+}
+
+// ------------------------------------------------------------------------------------------------ from the
+// shell
+void Dram::accept(uint64_t now, const AxiRequest& shell) {
+  if (answer_.rvalid && shell.rready) {
+    answer_.rvalid = false;
+    if (++returned_ == returns_.front().beats) {
+      returned_ = 0;
+      returns_.pop();
+    }
+  }
+  if (answer_.bvalid && shell.bready) {
+    answer_.bvalid = false;
+    answers_.pop();
+    owed_--;
+  }
+  if (shell.arvalid && answer_.arready) asked_.push() = {shell.araddr, shell.arlen + 1u};
+  // Before AW: an address that comes in at this edge has its data from the next one on.
+  if (shell.wvalid && answer_.wready) accept_beat(now, shell);
+  if (shell.awvalid && answer_.awready) {
+    write_bursts_.push() = {shell.awaddr, shell.awlen + 1u};
+    owed_++;
+  }
+}
+
+void Dram::accept_beat(uint64_t now, const AxiRequest& shell) {
+  const Burst& burst = write_bursts_.front();
+  const uint64_t addr = burst.addr + uint64_t{write_beats_} * kBeatBytes;
+  write_beats_++;
+  const bool last = write_beats_ == burst.beats;
+  if (addr < size_) {
+    write_beat(memory_ + addr, shell.wdata, shell.wstrb);
+    write_bytes_ += static_cast<uint64_t>(std::popcount(shell.wstrb));
+    // One command a DRAM burst: it waits for the last beat that falls into it.
+    if (last || (addr + kBeatBytes) % config_.data_bytes == 0) writes_.push_back({place(addr), 0});
+  } else {
+    resp_ = kSlvErr;
+  }
+  if (last) {
+    answers_.push() = {now + config_.controller_ps, resp_};
+    resp_ = kOkay;
+    write_beats_ = 0;
+    write_bursts_.pop();
+  }
+}
+
+// Rows follow each other over the banks; the bank is scrambled by the row, so that strides do not hit one
+// bank only.
+Dram::Place Dram::place(uint64_t addr) const {
+  const uint64_t row_index = addr / config_.row_bytes;
+  const uint64_t row = row_index / config_.banks;
+  return {static_cast<uint32_t>((row_index ^ row) & (config_.banks - 1)), static_cast<int64_t>(row)};
+}
+
+void Dram::expand(uint64_t now) {
+  while (!asked_.empty() && reads_.size() < config_.queue && !returns_.full()) {
+    Burst& burst = asked_.front();
+    const auto left = static_cast<uint32_t>(config_.data_bytes - burst.addr % config_.data_bytes);
+    const uint32_t beats = std::min(burst.beats, left / kBeatBytes);
+    const bool failed = burst.addr >= size_;
+    const uint64_t number = returns_.tail();
+    returns_.push() = {burst.addr, beats, failed, beats == burst.beats, failed, now + config_.controller_ps};
+    if (!failed) {
+      reads_.push_back({place(burst.addr), number});
+      read_bytes_ += uint64_t{beats} * kBeatBytes;
+    }
+    burst.addr += uint64_t{beats} * kBeatBytes;
+    burst.beats -= beats;
+    if (burst.beats == 0) asked_.pop();
+  }
+}
+
+// ------------------------------------------------------------------------------------------------ the banks
+void Dram::refresh(uint64_t now) {
+  if (now < next_refresh_) return;
+  const uint64_t start = next_refresh_ + (now - next_refresh_) / config_.t_refi_ps * config_.t_refi_ps;
+  for (Bank& bank : banks_) {
+    const uint64_t closed = bank.row < 0 ? start : std::max(start, bank.precharge_ok) + config_.t_rp_ps;
+    bank.row = -1;
+    bank.activate_ok = std::max(bank.activate_ok, closed + config_.t_rfc_ps);
+  }
+  next_refresh_ = start + config_.t_refi_ps;
+}
+
+void Dram::choose_direction() {
+  const size_t many = config_.queue - config_.queue / 4;
+  const size_t few = config_.queue / 4;
+  if (draining_) {
+    draining_ = !writes_.empty() && (reads_.empty() || writes_.size() > few);
+  } else {
+    draining_ = !writes_.empty() && (reads_.empty() || writes_.size() >= many);
+  }
+}
+
+void Dram::open_rows(uint64_t now, uint64_t end) {
+  bool misses = false;
+  pass_++;
+  for (const Command& command : active()) {
+    const Bank& bank = banks_[command.place.bank];
+    if (bank.row == command.place.row) {
+      claimed_[command.place.bank] = pass_;
+    } else {
+      misses = true;
+    }
+  }
+  if (!misses) return;
+  for (Command& command : active()) {
+    if (claimed_[command.place.bank] == pass_) continue;
+    claimed_[command.place.bank] = pass_;
+    Bank& bank = banks_[command.place.bank];
+    uint64_t activate = std::max(now, bank.activate_ok);
+    if (bank.row >= 0) {
+      const uint64_t precharge = std::max(now, bank.precharge_ok);
+      if (precharge >= end) continue;
+      activate = std::max(activate, precharge + config_.t_rp_ps);
+    }
+    const uint64_t newest = activates_[(activate_turn_ + 3) % 4];
+    activate = std::max({activate, newest + config_.t_ccd_ps, activates_[activate_turn_] + config_.t_faw_ps});
+    activates_[activate_turn_] = activate;
+    activate_turn_ = (activate_turn_ + 1) % 4;
+    bank.row = command.place.row;
+    bank.cas_ok = activate + config_.t_rcd_ps;
+    bank.precharge_ok = activate + config_.t_ras_ps;
+    command.opened = true;
+  }
+}
+
+// Issues the command that can go first, the oldest of equals, if that is before `end`.
+bool Dram::issue(uint64_t now, uint64_t end) {
+  const uint64_t floor = std::max({now, next_cas_, draining_ ? write_cas_ok_ : read_cas_ok_});
+  if (floor >= end) return false;
+  std::vector<Command>& queue = active();
+  size_t best = queue.size();
+  uint64_t best_cas = end;
+  for (size_t i = 0; i < queue.size() && best_cas > floor; i++) {
+    const Bank& bank = banks_[queue[i].place.bank];
+    if (bank.row != queue[i].place.row) continue;
+    const uint64_t cas = std::max(floor, bank.cas_ok);
+    if (cas < best_cas) {
+      best = i;
+      best_cas = cas;
+    }
+  }
+  if (best == queue.size()) return false;
+  issue_at(best_cas, queue[best]);
+  queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(best));
+  return true;
+}
+
+void Dram::issue_at(uint64_t cas, const Command& command) {
+  Bank& bank = banks_[command.place.bank];
+  const uint64_t data_end = cas + config_.t_cl_ps + config_.burst_ps;
+  next_cas_ = cas + std::max(config_.t_ccd_ps, config_.burst_ps);
+  if (draining_) {
+    read_cas_ok_ = data_end + config_.t_wtr_ps;
+    bank.precharge_ok = std::max(bank.precharge_ok, data_end + config_.t_wr_ps);
+  } else {
+    write_cas_ok_ = cas + config_.t_rtw_ps;
+    // Read to precharge is about two bursts in every DDR generation.
+    bank.precharge_ok = std::max(bank.precharge_ok, cas + 2 * uint64_t{config_.burst_ps});
+    Return& back = returns_[command.number];
+    back.done = true;
+    back.ready_ps = data_end + config_.controller_ps;
+  }
+  (command.opened ? row_misses_ : row_hits_)++;
+}
+
+// ------------------------------------------------------------------------------------------------ to the
+// shell
+void Dram::make_answer(uint64_t now) {
+  answer_.rfresh = false;
+  if (!answer_.rvalid && !returns_.empty()) {
+    const Return& back = returns_.front();
+    if (back.done && back.ready_ps <= now) {
+      answer_.rvalid = answer_.rfresh = true;
+      answer_.rdata = back.failed ? kZeros : memory_ + back.addr + std::size_t{returned_} * kBeatBytes;
+      answer_.rresp = back.failed ? kSlvErr : kOkay;
+      answer_.rlast = back.last && returned_ + 1 == back.beats;
+    }
+  }
+  if (!answer_.bvalid && !answers_.empty() && answers_.front().ready_ps <= now) {
+    answer_.bvalid = true;
+    answer_.bresp = answers_.front().resp;
+  }
+  answer_.arready = !asked_.full();
+  answer_.awready = !write_bursts_.full() && owed_ < kWritesOwed;
+  answer_.wready = !write_bursts_.empty() && writes_.size() < config_.queue;
+}
+
+}  // namespace via

@@ -1,0 +1,112 @@
+// Copyright Viaduct contributors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// One DRAM channel: controller, banks, data bus, and the memory itself.
+//
+// AXI bursts become commands, one for each DRAM burst they touch. The controller opens rows ahead of need and
+// issues the oldest command whose row is open, among the first `queue`; reads go before writes until the
+// write buffer fills. Answers keep the order of the requests. A write is answered when the controller has it;
+// data is stored at once, so who waited for the answer reads what was written.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "axi.h"
+#include "clock.h"
+#include "ring.h"
+#include "viaduct_sim.h"
+
+namespace via {
+
+class Dram {
+ public:
+  // Throws std::bad_alloc if the system has no room for the address range.
+  Dram(const vsim_dram& config, vsim_counters& counters, unsigned channel);
+  ~Dram();
+  Dram(const Dram&) = delete;
+  Dram& operator=(const Dram&) = delete;
+  static std::string check(const vsim_dram& config);
+
+  void edge(const Clock& clock, const AxiRequest& shell);
+  const AxiAnswer& answer() const { return answer_; }
+
+  // Nothing the shell waits for, and it asks for nothing. Writes that were answered may still be on their way
+  // to the banks.
+  bool rests(const AxiRequest& shell) const {
+    return asked_.empty() && returns_.empty() && owed_ == 0 && !shell.arvalid && !shell.awvalid;
+  }
+  bool sleeps(const AxiRequest& shell) const { return writes_.empty() && rests(shell); }
+  // Function-level reset: forgets what is in flight; memory keeps its content.
+  void reset();
+
+ private:
+  struct Bank {
+    int64_t row = -1;  // open row, -1: none
+    uint64_t cas_ok = 0, precharge_ok = 0, activate_ok = 0;
+  };
+  struct Place {
+    uint32_t bank;
+    int64_t row;
+  };
+  struct Command {
+    Place place;
+    uint64_t number;      // reads: index into returns_
+    bool opened = false;  // a row was opened for it
+  };
+  struct Return {
+    uint64_t addr;
+    uint32_t beats;
+    bool failed, last, done;
+    uint64_t ready_ps;
+  };
+  struct Burst {
+    uint64_t addr;
+    uint32_t beats;
+  };
+  struct Answer {
+    uint64_t ready_ps;
+    uint8_t resp;
+  };
+
+  void accept(uint64_t now, const AxiRequest& shell);
+  void accept_beat(uint64_t now, const AxiRequest& shell);
+  void expand(uint64_t now);
+  void refresh(uint64_t now);
+  void choose_direction();
+  std::vector<Command>& active() { return draining_ ? writes_ : reads_; }
+  void open_rows(uint64_t now, uint64_t end);
+  bool issue(uint64_t now, uint64_t end);
+  void issue_at(uint64_t cas, const Command& command);
+  void make_answer(uint64_t now);
+  Place place(uint64_t addr) const;
+
+  const vsim_dram config_;
+  uint64_t &read_bytes_, &write_bytes_, &row_hits_, &row_misses_;
+  uint64_t size_;
+  uint8_t* memory_;
+  AxiAnswer answer_;
+
+  Ring<Burst> asked_;         // read bursts not yet expanded completely
+  Ring<Return> returns_;      // read commands in order, until their data is handed over
+  uint32_t returned_ = 0;     // beats of the first one that have been
+  Ring<Burst> write_bursts_;  // from AW to the last W
+  uint32_t write_beats_ = 0;  // of the first one
+  uint8_t resp_ = kOkay;
+  Ring<Answer> answers_;
+  uint32_t owed_ = 0;  // write bursts whose B has not been taken
+
+  // At most `queue` each, oldest first.
+  std::vector<Command> reads_, writes_;
+  bool draining_ = false;  // writes have the bus
+  std::vector<Bank> banks_;
+  std::vector<uint64_t> claimed_;  // by bank: last pass in which its row was spoken for
+  uint64_t pass_ = 0;
+  uint64_t activates_[4] = {};  // last four, the oldest at activate_turn_
+  uint32_t activate_turn_ = 0;
+  uint64_t next_cas_ = 0, read_cas_ok_ = 0, write_cas_ok_ = 0;
+  uint64_t next_refresh_;
+};
+
+}  // namespace via

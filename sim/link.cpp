@@ -1,0 +1,360 @@
+// Copyright Viaduct contributors.
+// SPDX-License-Identifier: Apache-2.0
+#include "link.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace via {
+namespace {
+
+constexpr uint32_t kWriteBursts = 64;
+constexpr uint32_t kWriteBytes = 64 * 1024;  // posted data the card's end of the link holds
+constexpr uint32_t kMsixBytes = 4;
+
+constexpr uint64_t ps(uint32_t ns) {
+  return uint64_t{ns} * 1000;
+}
+
+}  // namespace
+
+void write_beat(uint8_t* to, const uint8_t* data, uint64_t strobe) {
+  if (strobe == kFullStrobe) {
+    std::memcpy(to, data, kBeatBytes);
+    return;
+  }
+  while (strobe) {
+    const int from = std::countr_zero(strobe);
+    const int count = std::countr_one(strobe >> from);
+    std::memcpy(to + from, data + from, static_cast<size_t>(count));
+    if (from + count == 64) break;
+    strobe &= ~uint64_t{0} << (from + count);
+  }
+}
+
+std::string Link::check(const vsim_link& c) {
+  const auto size_ok = [](uint32_t v) { return v >= 128 && v <= 4096 && std::has_single_bit(v); };
+  if (c.generation < 1 || c.generation > 5) return "PCIe generation is 1 to 5";
+  if (c.lanes < 1 || c.lanes > 16 || !std::has_single_bit(c.lanes)) return "PCIe lanes are 1, 2, 4, 8 or 16";
+  if (!size_ok(c.mps)) return "MPS is a power of two, 128 to 4096 bytes";
+  if (!size_ok(c.mrrs)) return "MRRS is a power of two, 128 to 4096 bytes";
+  if (c.rcb != 64 && c.rcb != 128) return "RCB is 64 or 128 bytes";
+  if (c.tags < 1 || c.tags > 1024) return "tags are 1 to 1024";
+  const auto pct_ok = [](uint32_t v) { return v >= 1 && v <= 100; };
+  if (!pct_ok(c.read_efficiency_pct) || !pct_ok(c.write_efficiency_pct)) return "efficiency is 1 to 100 %";
+  const uint32_t slowest =
+      std::max({c.read_latency_ns, c.write_latency_ns, c.mmio_read_ns, c.mmio_write_ns, c.irq_latency_ns});
+  if (slowest > 1'000'000) return "latencies of the link are at most 1 ms";
+  return {};
+}
+
+uint64_t Link::fs_per_byte(const vsim_link& c) {
+  // One lane: 8b/10b up to generation 2, 128b/130b from 3.
+  constexpr uint64_t lane[] = {4'000'000, 2'000'000, 1'015'625, 507'812, 253'906};
+  return lane[c.generation - 1] / c.lanes;
+}
+
+Link::Link(const vsim_link& config, HostMap& map)
+    : config_(config),
+      map_(map),
+      fs_per_byte_(fs_per_byte(config)),
+      read_fs_(fs_per_byte_ * 100 / config.read_efficiency_pct),
+      write_fs_(fs_per_byte_ * 100 / config.write_efficiency_pct),
+      bursts_(std::make_unique<ReadBurst[]>(kReadBursts)),
+      free_bursts_(kReadBursts),
+      issued_(kReadBursts),
+      reads_(config.tags),
+      write_bursts_(kWriteBursts),
+      beats_(kWriteBytes / kBeatBytes),
+      writes_(kWriteBytes / kBeatBytes),
+      answers_(kWriteBursts),
+      interrupts_(64) {
+  reset();
+}
+
+void Link::reset() {
+  for (uint64_t i = reads_.head(); i != reads_.tail(); i++) {
+    if (reads_[i].range && i >= sampled_) reads_[i].range->in_flight--;
+  }
+  for (uint64_t i = writes_.head(); i != sent_; i++) {
+    if (writes_[i].range) writes_[i].range->in_flight--;
+  }
+  free_bursts_.clear();
+  for (int32_t i = 0; i < kReadBursts; i++) free_bursts_.push() = i;
+  std::fill(std::begin(first_of_), std::end(first_of_), -1);
+  std::fill(std::begin(last_of_), std::end(last_of_), -1);
+  ids_waiting_ = 0;
+  issuing_ = -1;
+  issued_.clear();
+  reads_.clear();
+  sampled_ = 0;
+  completing_ = false;
+  write_bursts_.clear();
+  beats_.clear();
+  writes_.clear();
+  sent_ = 0;
+  burst_beats_ = tlp_beats_ = tlp_payload_ = 0;
+  bursts_accepted_ = bursts_sent_ = 0;
+  owed_ = 0;
+  resp_ = kOkay;
+  answers_.clear();
+  interrupts_.clear();
+  interrupts_sent_ = 0;
+  pending = 0;
+  answer_ = {};
+  make_answer();
+}
+
+void Link::edge(const Clock& clock, const AxiRequest& shell, bool msix_valid, uint8_t msix_vector) {
+  const uint64_t now = clock.ps();
+  accept(shell, msix_valid, msix_vector);
+  send(clock);
+  arrive(now);
+  commit(now);
+  make_answer();
+}
+
+// ------------------------------------------------------------------------------------------------ from the
+// shell
+void Link::accept(const AxiRequest& shell, bool msix_valid, uint8_t msix_vector) {
+  if (answer_.rvalid && shell.rready) {
+    ReadBurst& burst = bursts_[issued_.front()];
+    burst.taken += kBeatBytes;
+    answer_.rvalid = false;
+    if (burst.taken == burst.bytes) {
+      free_bursts_.push() = issued_.front();
+      issued_.pop();
+    }
+  }
+  if (answer_.bvalid && shell.bready) {
+    answer_.bvalid = false;
+    answers_.pop();
+    owed_--;
+  }
+  if (shell.arvalid && answer_.arready) {
+    const int32_t index = free_bursts_.front();
+    free_bursts_.pop();
+    ReadBurst& burst = bursts_[index];
+    burst.id = shell.arid;
+    burst.addr = shell.araddr;
+    burst.bytes = (shell.arlen + 1u) * kBeatBytes;
+    burst.issued = burst.arrived = burst.taken = 0;
+    burst.failed.reset();
+    burst.next = -1;
+    int32_t& last = last_of_[burst.id];
+    (last < 0 ? first_of_[burst.id] : bursts_[last].next) = index;
+    last = index;
+    ids_waiting_ |= uint64_t{1} << burst.id;
+  }
+  // Before AW: an address that comes in at this edge has its data from the next one on.
+  if (shell.wvalid && answer_.wready) accept_beat(shell);
+  if (shell.awvalid && answer_.awready) {
+    write_bursts_.push() = {shell.awid, shell.awaddr, shell.awlen + 1u};
+    bursts_accepted_++;
+    owed_++;
+  }
+  if (msix_valid && msix_ready_) interrupts_.push() = {msix_vector, bursts_accepted_, 0};
+}
+
+void Link::accept_beat(const AxiRequest& shell) {
+  WriteBeat& beat = beats_.push();
+  beat.strobe = shell.wstrb;
+  std::memcpy(beat.data, shell.wdata, kBeatBytes);
+  burst_beats_++;
+  tlp_beats_++;
+  // A TLP carries whole double words.
+  tlp_payload_ += (static_cast<uint32_t>(std::popcount(shell.wstrb)) + 3u) & ~3u;
+  const WriteBurst& burst = write_bursts_.front();
+  const bool last = burst_beats_ == burst.beats;
+  const uint64_t end = burst.addr + uint64_t{burst_beats_} * kBeatBytes;
+  if (!last && end % config_.mps != 0) return;
+  WriteTlp& tlp = writes_.push();
+  tlp.addr = end - uint64_t{tlp_beats_} * kBeatBytes;
+  tlp.first_beat = beats_.tail() - tlp_beats_;
+  tlp.beats = tlp_beats_;
+  tlp.payload = tlp_payload_;
+  tlp.last = last;
+  tlp.id = burst.id;
+  tlp_beats_ = tlp_payload_ = 0;
+  if (last) {
+    burst_beats_ = 0;
+    write_bursts_.pop();
+  }
+}
+
+// ------------------------------------------------------------------------------------------------ card to
+// host
+void Link::send(const Clock& clock) {
+  // The lane is given away only when it is free, so that a late read need not wait behind a heap of writes.
+  const uint64_t now = clock.ps();
+  const uint64_t end = now + clock.period_ps();
+  while (up_.free_ps() < end) {
+    if (!send_interrupt(now) && !send_read(now) && !send_write(now)) break;
+  }
+}
+
+bool Link::send_interrupt(uint64_t now) {
+  if (interrupts_sent_ == interrupts_.tail()) return false;
+  Interrupt& interrupt = interrupts_[interrupts_sent_];
+  if (interrupt.after_burst > bursts_sent_) return false;
+  const uint64_t left = up_.send(now, kTlpOverhead + kMsixBytes, fs_per_byte_);
+  interrupt.arrive_ps = std::max(left + ps(config_.irq_latency_ns), visible_ps_);
+  interrupts_sent_++;
+  return true;
+}
+
+bool Link::pick_burst() {
+  if (!ids_waiting_) return false;
+  const uint64_t from_turn = ids_waiting_ & (~uint64_t{0} << turn_);
+  const int id = std::countr_zero(from_turn ? from_turn : ids_waiting_);
+  turn_ = static_cast<uint8_t>((id + 1) & 63);
+  issuing_ = first_of_[id];
+  first_of_[id] = bursts_[issuing_].next;
+  if (first_of_[id] < 0) {
+    last_of_[id] = -1;
+    ids_waiting_ &= ~(uint64_t{1} << id);
+  }
+  issued_.push() = issuing_;
+  return true;
+}
+
+bool Link::send_read(uint64_t now) {
+  if (reads_.full()) return false;
+  if (issuing_ < 0 && !pick_burst()) return false;
+  ReadBurst& burst = bursts_[issuing_];
+  const uint64_t addr = burst.addr + burst.issued;
+  const uint32_t to_boundary = config_.mrrs - static_cast<uint32_t>(addr & (config_.mrrs - 1));
+  const uint32_t bytes = std::min(burst.bytes - burst.issued, to_boundary);
+  const uint64_t left = up_.send(now, kTlpOverhead, fs_per_byte_);
+  const uint64_t half = ps(config_.read_latency_ns) / 2;
+  ReadTlp& tlp = reads_.push();
+  tlp.burst = issuing_;
+  tlp.offset = burst.issued;
+  tlp.bytes = bytes;
+  tlp.sample_ps = std::max(left + half, visible_ps_);
+  tlp.first_ps = tlp.sample_ps + ps(config_.read_latency_ns) - half;
+  tlp.range = map_.find(addr, VSIM_DMA_READ);
+  if (tlp.range) tlp.range->in_flight++;
+  burst.issued += bytes;
+  if (burst.issued == burst.bytes) issuing_ = -1;
+  counters->host_read_tlps++;
+  counters->host_read_bytes += bytes;
+  return true;
+}
+
+bool Link::send_write(uint64_t now) {
+  if (sent_ == writes_.tail()) return false;
+  WriteTlp& tlp = writes_[sent_++];
+  const uint64_t left = up_.send(now, kTlpOverhead + tlp.payload, write_fs_);
+  visible_ps_ = tlp.visible_ps = left + ps(config_.write_latency_ns);
+  tlp.range = map_.find(tlp.addr, VSIM_DMA_WRITE);
+  if (tlp.range) tlp.range->in_flight++;
+  if (tlp.last) bursts_sent_++;
+  counters->host_write_tlps++;
+  counters->host_write_bytes += tlp.payload;
+  return true;
+}
+
+// ------------------------------------------------------------------------------------------------ host to
+// card
+void Link::begin_completion() {
+  const ReadTlp& tlp = reads_.front();
+  const uint64_t addr = bursts_[tlp.burst].addr + tlp.offset + completed_;
+  const uint64_t boundary = (addr & ~uint64_t{config_.rcb - 1}) + config_.mps;
+  const auto to_boundary = static_cast<uint32_t>(boundary - addr);
+  completion_bytes_ = std::min(tlp.bytes - completed_, to_boundary);
+  // A completion with an error has no data and ends the request.
+  const uint32_t payload = tlp.range ? completion_bytes_ : 0;
+  if (!tlp.range) completion_bytes_ = tlp.bytes;
+  const uint64_t wire_ps = (kTlpOverhead + payload) * read_fs_ / 1000;
+  const uint64_t start = tlp.first_ps > wire_ps ? tlp.first_ps - wire_ps : 0;
+  completion_ps_ = down_.send(start, kTlpOverhead + payload, read_fs_);
+  completing_ = true;
+}
+
+void Link::arrive(uint64_t now) {
+  for (; sampled_ != reads_.tail() && reads_[sampled_].sample_ps <= now; sampled_++) {
+    const ReadTlp& tlp = reads_[sampled_];
+    ReadBurst& burst = bursts_[tlp.burst];
+    if (tlp.range) {
+      const uint64_t addr = burst.addr + tlp.offset;
+      std::memcpy(burst.data + tlp.offset, tlp.range->host + (addr - tlp.range->iova), tlp.bytes);
+      tlp.range->in_flight--;
+    } else {
+      std::memset(burst.data + tlp.offset, 0, tlp.bytes);
+      for (uint32_t at = tlp.offset; at < tlp.offset + tlp.bytes; at += kBeatBytes) {
+        burst.failed.set(at / kBeatBytes);
+      }
+    }
+  }
+  while (!reads_.empty()) {
+    if (!completing_) begin_completion();
+    if (completion_ps_ > now) break;
+    completing_ = false;
+    const ReadTlp& tlp = reads_.front();
+    bursts_[tlp.burst].arrived += completion_bytes_;
+    completed_ += completion_bytes_;
+    if (completed_ == tlp.bytes) {
+      completed_ = 0;
+      reads_.pop();
+    }
+  }
+}
+
+void Link::commit(uint64_t now) {
+  for (; writes_.head() != sent_ && writes_.front().visible_ps <= now; writes_.pop()) {
+    const WriteTlp& tlp = writes_.front();
+    if (tlp.range) {
+      uint8_t* to = tlp.range->host + (tlp.addr - tlp.range->iova);
+      for (uint32_t i = 0; i < tlp.beats; i++) {
+        const WriteBeat& beat = beats_[tlp.first_beat + i];
+        write_beat(to + std::size_t{i} * kBeatBytes, beat.data, beat.strobe);
+      }
+      tlp.range->in_flight--;
+    } else {
+      resp_ = kSlvErr;
+    }
+    beats_.pop(tlp.beats);
+    if (tlp.last) {
+      answers_.push() = {tlp.id, resp_};
+      resp_ = kOkay;
+    }
+  }
+  for (; interrupts_.head() != interrupts_sent_ && interrupts_.front().arrive_ps <= now; interrupts_.pop()) {
+    pending |= uint64_t{1} << (interrupts_.front().vector & 63);
+    counters->irqs++;
+  }
+}
+
+uint64_t Link::next_interrupt_ps() const {
+  return interrupts_sent_ == interrupts_.head() ? 0 : interrupts_.front().arrive_ps;
+}
+
+// ------------------------------------------------------------------------------------------------ to the
+// shell
+void Link::make_answer() {
+  answer_.rfresh = false;
+  if (!answer_.rvalid && !issued_.empty()) {
+    const ReadBurst& burst = bursts_[issued_.front()];
+    if (burst.arrived >= burst.taken + kBeatBytes) {
+      answer_.rvalid = answer_.rfresh = true;
+      answer_.rid = burst.id;
+      answer_.rdata = burst.data + burst.taken;
+      answer_.rresp = burst.failed.test(burst.taken / kBeatBytes) ? kSlvErr : kOkay;
+      answer_.rlast = burst.taken + kBeatBytes == burst.bytes;
+    }
+  }
+  if (!answer_.bvalid && !answers_.empty()) {
+    answer_.bvalid = true;
+    answer_.bid = answers_.front().id;
+    answer_.bresp = answers_.front().resp;
+  }
+  answer_.arready = !free_bursts_.empty();
+  answer_.awready = owed_ < kWriteBursts;
+  answer_.wready = !write_bursts_.empty() && !beats_.full();
+  msix_ready_ = !interrupts_.full();
+  idle_ = free_bursts_.full() && owed_ == 0;
+}
+
+}  // namespace via

@@ -1,0 +1,184 @@
+// Copyright Viaduct contributors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// PCIe between the card's host port and host memory.
+//
+// Each direction is a serial resource at the rate of the link. A read burst is split at MRRS boundaries into
+// request TLPs, each of which needs a tag; host memory is read when the request gets there, and the data
+// returns in completion TLPs of at most MPS bytes that end on RCB boundaries. A write burst is split at MPS
+// boundaries; a TLP leaves when its data is complete, and is in host memory the write latency later, in
+// order. A read does not overtake an earlier write, and an interrupt is behind every write accepted before
+// it.
+//
+// Reads of different ids take turns burst by burst; answers of one id come in order, and no bursts are
+// interleaved.
+#pragma once
+#include <bitset>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "axi.h"
+#include "clock.h"
+#include "hostmap.h"
+#include "ring.h"
+#include "viaduct_sim.h"
+
+namespace via {
+
+// One direction of the link.
+class Lane {
+ public:
+  uint64_t free_ps() const { return free_ps_; }
+  // Sends `bytes`, not before `start_ps`; returns when the last byte is through.
+  uint64_t send(uint64_t start_ps, uint64_t bytes, uint64_t fs_per_byte) {
+    if (start_ps > free_ps_) {
+      free_ps_ = start_ps;
+      rest_fs_ = 0;
+    }
+    const uint64_t fs = bytes * fs_per_byte + rest_fs_;
+    free_ps_ += fs / 1000;
+    rest_fs_ = fs % 1000;
+    return free_ps_;
+  }
+
+ private:
+  uint64_t free_ps_ = 0;
+  uint64_t rest_fs_ = 0;
+};
+
+class Link {
+ public:
+  // Header, sequence number, LCRC and framing of a TLP with a 64-bit address; of a completion the same,
+  // rounded up.
+  static constexpr uint32_t kTlpOverhead = 24;
+
+  Link(const vsim_link& config, HostMap& map);
+  // Empty if the configuration makes sense, otherwise what does not.
+  static std::string check(const vsim_link& config);
+  // Femtoseconds a byte takes on the wire.
+  static uint64_t fs_per_byte(const vsim_link& config);
+
+  // One clock edge: takes what the shell drove up to it, makes the answer for the next one.
+  void edge(const Clock& clock, const AxiRequest& shell, bool msix_valid, uint8_t msix_vector);
+  const AxiAnswer& answer() const { return answer_; }
+  bool msix_ready() const { return msix_ready_; }
+
+  // Nothing in flight and nothing offered to the shell.
+  bool empty() const { return idle_ && interrupts_.empty(); }
+  // While nothing but interrupts is in flight: whether and when the next one arrives.
+  bool only_interrupts() const { return idle_ && !interrupts_.empty(); }
+  uint64_t next_interrupt_ps() const;
+  // As `sleeps`, but interrupts may be on their way to the host.
+  bool rests(const AxiRequest& shell, bool msix_valid) const {
+    return idle_ && !shell.arvalid && !shell.awvalid && !msix_valid;
+  }
+  // An edge need not be shown to the model: nothing is in flight, and nothing would come in.
+  bool sleeps(const AxiRequest& shell, bool msix_valid) const {
+    return interrupts_.empty() && rests(shell, msix_valid);
+  }
+
+  // When everything the card has written so far is in host memory.
+  uint64_t writes_visible_ps() const { return visible_ps_; }
+
+  // Function-level reset: forgets what is in flight.
+  void reset();
+
+  uint64_t pending = 0;  // interrupts that have arrived, by vector
+  vsim_counters* counters = nullptr;
+
+ private:
+  struct ReadBurst {
+    uint8_t id;
+    uint64_t addr;
+    uint32_t bytes, issued, arrived, taken;  // of the burst: all, asked for, arrived, handed to the shell
+    std::bitset<256> failed;                 // by beat
+    int32_t next;                            // of the same id, waiting
+    alignas(64) uint8_t data[kMaxBurstBytes];
+  };
+  struct ReadTlp {
+    int32_t burst;
+    uint32_t offset, bytes;
+    uint64_t sample_ps, first_ps;  // host memory is read; first completion is there, unless the lane is busy
+    HostRange* range;              // nullptr: answered with an error
+  };
+  struct WriteBurst {
+    uint8_t id;
+    uint64_t addr;
+    uint32_t beats;
+  };
+  struct WriteTlp {
+    uint64_t addr;
+    uint64_t first_beat;
+    uint32_t beats, payload;
+    bool last;
+    uint8_t id;
+    uint64_t visible_ps;
+    HostRange* range;
+  };
+  struct WriteBeat {
+    uint64_t strobe;
+    alignas(kBeatBytes) uint8_t data[kBeatBytes];
+  };
+  struct WriteAnswer {
+    uint8_t id, resp;
+  };
+  struct Interrupt {
+    uint8_t vector;
+    uint64_t after_burst;  // running number of the first write burst it is not behind
+    uint64_t arrive_ps;    // once sent
+  };
+
+  void accept(const AxiRequest& shell, bool msix_valid, uint8_t msix_vector);
+  void accept_beat(const AxiRequest& shell);
+  void send(const Clock& clock);
+  bool send_interrupt(uint64_t now);
+  bool send_read(uint64_t now);
+  bool send_write(uint64_t now);
+  bool pick_burst();
+  void arrive(uint64_t now);
+  void begin_completion();
+  void commit(uint64_t now);
+  void make_answer();
+
+  vsim_link config_;
+  HostMap& map_;
+  uint64_t fs_per_byte_, read_fs_, write_fs_;
+  Lane up_, down_;
+  AxiAnswer answer_;
+  bool msix_ready_ = true;
+  bool idle_ = true;
+
+  // Reads: bursts wait by id, are asked for one at a time, and are handed over in the order they were asked
+  // for.
+  static constexpr int kReadBursts = 128;
+  std::unique_ptr<ReadBurst[]> bursts_;
+  Ring<int32_t> free_bursts_;
+  int32_t first_of_[64], last_of_[64];
+  uint64_t ids_waiting_ = 0;
+  uint8_t turn_ = 0;
+  int32_t issuing_ = -1;
+  Ring<int32_t> issued_;  // bursts, oldest first; the first one is being handed over
+  Ring<ReadTlp> reads_;   // requests that hold a tag
+  uint64_t sampled_ = 0;  // index into reads_: earlier ones have their data
+  bool completing_ = false;
+  uint32_t completion_bytes_ = 0, completed_ = 0;  // of the first request
+  uint64_t completion_ps_ = 0;
+
+  // Writes.
+  Ring<WriteBurst> write_bursts_;  // from AW to the last W
+  Ring<WriteBeat> beats_;
+  Ring<WriteTlp> writes_;
+  uint64_t sent_ = 0;                                           // index into writes_: earlier ones have left
+  uint32_t burst_beats_ = 0, tlp_beats_ = 0, tlp_payload_ = 0;  // of the burst and TLP being received
+  uint64_t bursts_accepted_ = 0, bursts_sent_ = 0;
+  uint32_t owed_ = 0;  // bursts whose B has not been taken
+  uint8_t resp_ = kOkay;
+  Ring<WriteAnswer> answers_;
+  uint64_t visible_ps_ = 0;
+
+  Ring<Interrupt> interrupts_;
+  uint64_t interrupts_sent_ = 0;
+};
+
+}  // namespace via

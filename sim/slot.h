@@ -1,0 +1,118 @@
+// Copyright Viaduct contributors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// One place for an app: the instance in it, and what crosses its edge.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "icap.h"
+#include "viaduct_slot.h"
+
+namespace via {
+
+class Slot {
+ public:
+  ~Slot() { unload(); }
+
+  // False if out of memory; the slot is then empty.
+  bool load(const SlotApi* api) {
+    unload();
+    instance_ = api->create();
+    if (instance_) api_ = api;
+    return loaded();
+  }
+
+  void unload() {
+    if (loaded()) {
+      trace_close();
+      api_->destroy(instance_);
+    }
+    api_ = nullptr;
+    instance_ = nullptr;
+    out = {};
+    still_ = 0;
+    next_try_ = kFirstTry;
+    settled_ = false;
+    tracing_ = false;
+  }
+
+  bool loaded() const { return api_ != nullptr; }
+  // A further edge with the same inputs changes nothing, so it is left out.
+  bool settled() const { return !loaded() || settled_; }
+  // Nothing will come of this slot by itself.
+  bool idle() const { return settled() || (!out.busy && still_ >= kIdle); }
+
+  // One clock edge. True if the slot was evaluated.
+  bool edge(bool every) {
+    if (!loaded()) return false;
+    if (settled_ && !every) {
+      if (std::memcmp(&in, &settled_in_, sizeof in) == 0) return false;
+      settled_ = false;
+      still_ = 0;
+      next_try_ = kFirstTry;
+    }
+    still_ = transfers() ? 0 : still_ + 1;
+    if (still_ < next_try_ || every) {
+      if (still_ == 0) next_try_ = kFirstTry;
+      api_->edge(instance_, &in, &out);
+      return true;
+    }
+    settled_ = api_->edge_settled(instance_, &in, &out) != 0;
+    settled_in_ = in;
+    next_try_ = still_ + (still_ < kLongestWait ? still_ : kLongestWait);
+    return true;
+  }
+
+  // The levels of everything but payloads; a slot whose levels are as before has nothing new for the shell.
+  struct Levels {
+    uint64_t word[2];
+    bool operator==(const Levels&) const = default;
+  };
+  Levels levels() const {
+    Levels levels;
+    std::memcpy(&levels, &out, sizeof levels);
+    return levels;
+  }
+  bool any_valid() const {
+    return out.m_valid || out.arvalid || out.awvalid || out.wvalid || out.reg_rvalid || out.irq;
+  }
+
+  // 0, or a negative errno: -ENOTSUP if the app was built without waves.
+  int trace_open(const std::string& path, uint64_t now_ps, uint32_t period_ps) {
+    const int status = loaded() ? api_->trace_open(instance_, path.c_str(), now_ps, period_ps) : 0;
+    tracing_ = loaded() && status == 0;
+    return status;
+  }
+  void trace_close() {
+    if (tracing_) api_->trace_close(instance_);
+    tracing_ = false;
+  }
+  bool has_coverage() const { return loaded() && (api_->flags & VIADUCT_SLOT_COVERAGE); }
+  int coverage_write(const std::string& path) { return api_->coverage_write(instance_, path.c_str()); }
+
+  viaduct_slot_in in{};
+  viaduct_slot_out out{};
+
+ private:
+  static constexpr uint32_t kFirstTry = 16;       // edges without a transfer before the slot is tried
+  static constexpr uint32_t kLongestWait = 1024;  // between tries
+  static constexpr uint32_t kIdle = 2048;  // edges after which a slot that is not busy counts as idle anyhow
+
+  bool transfers() const {
+    return (in.s_valid & out.s_ready) || (out.m_valid & in.m_ready) || (out.arvalid && in.arready) ||
+           (in.rvalid && out.rready) || (out.awvalid && in.awready) || (out.wvalid && in.wready) ||
+           (in.bvalid && out.bready) || in.reg_valid || out.reg_rvalid || out.irq;
+  }
+
+  const SlotApi* api_ = nullptr;
+  void* instance_ = nullptr;
+  uint32_t still_ = 0;  // edges since the last transfer
+  uint32_t next_try_ = kFirstTry;
+  bool settled_ = false;
+  bool tracing_ = false;
+  viaduct_slot_in settled_in_{};
+};
+
+}  // namespace via
