@@ -21,14 +21,15 @@
 
 namespace via {
 
-// Signals keep their little-endian words whatever type Verilator gives them, so a copy of bytes is a copy of bits.
+// Signals keep their little-endian words whatever type Verilator gives them, so a copy of bytes is a copy of
+// bits.
 template <class To, class From>
-inline void widen(To &to, const From &from) {
+inline void widen(To& to, const From& from) {
   static_assert(std::is_trivially_copyable_v<From> && sizeof(To) >= sizeof(From));
   std::memcpy(&to, &from, sizeof(From));
 }
 template <class To, class From>
-inline void narrow(To &to, const From &from) {
+inline void narrow(To& to, const From& from) {
   static_assert(std::is_trivially_copyable_v<From> && sizeof(To) <= sizeof(From));
   std::memcpy(&to, &from, sizeof(To));
 }
@@ -49,12 +50,12 @@ class VerilatedTop {
     top_->final();
   }
 
-  Root &ports() { return *top_->rootp; }
+  Root& ports() { return *top_->rootp; }
 
   // One rising edge. Nothing is clocked by the falling edge, so it is only shown to a trace; otherwise it is
   // enough to make the model forget that the clock was high.
   void edge() {
-    Root &r = ports();
+    Root& r = ports();
     r.clk_i = 1;
     top_->eval();
 #if VM_TRACE_FST
@@ -73,7 +74,7 @@ class VerilatedTop {
   // As edge(); whether it left the whole state, inputs included, as it was.
   bool edge_settled() {
     if (!before_) before_ = std::make_unique<unsigned char[]>(sizeof(Syms));
-    const void *state = ports().vlSymsp;
+    const void* state = ports().vlSymsp;
     std::memcpy(before_.get(), state, sizeof(Syms));
     edge();
     return std::memcmp(before_.get(), state, sizeof(Syms)) == 0;
@@ -81,7 +82,7 @@ class VerilatedTop {
 
   static constexpr size_t state_bytes() { return sizeof(Syms); }
 
-  int trace_open(const char *path, uint64_t now_ps, uint32_t period_ps) {
+  int trace_open(const char* path, uint64_t now_ps, uint32_t period_ps) {
 #if VM_TRACE_FST
     trace_close();
     fst_ = std::make_unique<VerilatedFstC>();
@@ -106,7 +107,7 @@ class VerilatedTop {
 #endif
   }
 
-  int coverage_write([[maybe_unused]] const char *path) {
+  int coverage_write([[maybe_unused]] const char* path) {
 #if VM_COVERAGE
     context_.coveragep()->write(path);
     return 0;
@@ -119,7 +120,7 @@ class VerilatedTop {
   // The name is Verilator's for the previous value of the clock; a version that calls it differently gets the
   // falling edge evaluated, which is slower and equally right.
   template <class R>
-  void rearm(R &r) {
+  void rearm(R& r) {
     r.clk_i = 0;
     if constexpr (requires { r.__Vtrigprevexpr___TOP__clk_i__0; })
       r.__Vtrigprevexpr___TOP__clk_i__0 = 0;

@@ -1,8 +1,8 @@
 /* Copyright Viaduct contributors.
  * SPDX-License-Identifier: Apache-2.0
  *
- * What the simulated card takes through its configuration port: a container of 20 little-endian 32-bit words that
- * names an app's object and its hash. The object is <image_dir>/<name>/<name>.so.
+ * What the simulated card takes through its configuration port: a container of 20 little-endian 32-bit words
+ * that names an app's object and its hash. The object is <image_dir>/<name>/<name>.so.
  */
 #ifndef VIADUCT_IMAGE_H
 #define VIADUCT_IMAGE_H
@@ -10,9 +10,10 @@
 #define VIADUCT_IMAGE_BYTES 80
 #define VIADUCT_IMAGE_MAGIC "VIA1" /* bytes 0..3 */
 #define VIADUCT_IMAGE_VERSION 1u   /* bytes 4..7 */
-#define VIADUCT_IMAGE_GEOMETRY 8   /* offset of the geometry, as viaduct_slot_api.geometry; flags follow, zero */
-#define VIADUCT_IMAGE_NAME 16      /* offset of the name: 1 to 31 of a-z 0-9 _, padded to 32 bytes with zeros */
-#define VIADUCT_IMAGE_DIGEST 48    /* offset of the SHA-256 of the object */
+#define VIADUCT_IMAGE_GEOMETRY \
+  8                             /* offset of the geometry, as viaduct_slot_api.geometry; flags follow, zero */
+#define VIADUCT_IMAGE_NAME 16   /* offset of the name: 1 to 31 of a-z 0-9 _, padded to 32 bytes with zeros */
+#define VIADUCT_IMAGE_DIGEST 48 /* offset of the SHA-256 of the object */
 
 /* Code in register ICAP_STATUS after an image. */
 enum viaduct_image_status {
@@ -24,7 +25,7 @@ enum viaduct_image_status {
   VIADUCT_IMAGE_WRONG_ABI = 5,      /* made for another version of the card model */
   VIADUCT_IMAGE_BROKEN = 6,         /* the object cannot be opened, or is no app */
   VIADUCT_IMAGE_NO_MEMORY = 7,
-  VIADUCT_IMAGE_NO_SLOT = 8         /* the card has no slot of that number */
+  VIADUCT_IMAGE_NO_SLOT = 8 /* the card has no slot of that number */
 };
 
 #endif

@@ -1,12 +1,13 @@
 /* Copyright Viaduct contributors.
  * SPDX-License-Identifier: Apache-2.0
  *
- * What crosses the edge of a slot at each clock edge (docs/interfaces.md, section 3), and the C ABI of an app's shared
- * object. An app object exports one function, viaduct_slot_api(); the card model checks `abi` and `geometry` before it
- * touches anything else.
+ * What crosses the edge of a slot at each clock edge (docs/interfaces.md, section 3), and the C ABI of an
+ * app's shared object. An app object exports one function, viaduct_slot_api(); the card model checks `abi`
+ * and `geometry` before it touches anything else.
  *
- * Compiled with the geometry the card is built with: VIA_DATA_W and VIA_NUM_STREAMS as in rtl/common/via_pkg.sv.
- * Structs hold no padding that is not zeroed once, so equal signals compare equal with memcmp.
+ * Compiled with the geometry the card is built with: VIA_DATA_W and VIA_NUM_STREAMS as in
+ * rtl/common/via_pkg.sv. Structs hold no padding that is not zeroed once, so equal signals compare equal with
+ * memcmp.
  */
 #ifndef VIADUCT_SLOT_H
 #define VIADUCT_SLOT_H
@@ -64,28 +65,28 @@ struct viaduct_slot_out {
 #define VIADUCT_SLOT_COVERAGE 2u /* built with coverage */
 
 struct viaduct_slot_api {
-  uint32_t abi;       /* VIADUCT_SLOT_ABI */
-  uint32_t geometry;  /* as register GEOMETRY, slots and channels zero: those do not concern an app */
+  uint32_t abi;      /* VIADUCT_SLOT_ABI */
+  uint32_t geometry; /* as register GEOMETRY, slots and channels zero: those do not concern an app */
   uint32_t in_size, out_size;
   uint32_t flags;
   uint32_t rsvd;
   uint64_t state_bytes; /* size of the object's state */
   /* A slot after power-up, in reset. NULL if out of memory. Instances share nothing. */
-  void *(*create)(void);
-  void (*destroy)(void *slot);
+  void* (*create)(void);
+  void (*destroy)(void* slot);
   /* One rising clock edge with these inputs; then the outputs. */
-  void (*edge)(void *slot, const struct viaduct_slot_in *in, struct viaduct_slot_out *out);
-  /* As edge; returns 1 if it left the whole state as it was, bit by bit. Then every further edge with the same inputs
-   * would do so too, and may be left out. Costs a copy and a comparison of the state. */
-  int (*edge_settled)(void *slot, const struct viaduct_slot_in *in, struct viaduct_slot_out *out);
+  void (*edge)(void* slot, const struct viaduct_slot_in* in, struct viaduct_slot_out* out);
+  /* As edge; returns 1 if it left the whole state as it was, bit by bit. Then every further edge with the
+   * same inputs would do so too, and may be left out. Costs a copy and a comparison of the state. */
+  int (*edge_settled)(void* slot, const struct viaduct_slot_in* in, struct viaduct_slot_out* out);
   /* Waves as FST. After `trace_open` each edge is recorded until `trace_close`; times are in picoseconds. */
-  int (*trace_open)(void *slot, const char *path, uint64_t now_ps, uint32_t period_ps); /* 0 or -errno */
-  void (*trace_close)(void *slot);
+  int (*trace_open)(void* slot, const char* path, uint64_t now_ps, uint32_t period_ps); /* 0 or -errno */
+  void (*trace_close)(void* slot);
   /* Coverage counted so far, as a Verilator .dat file. 0 or -errno. */
-  int (*coverage_write)(void *slot, const char *path);
+  int (*coverage_write)(void* slot, const char* path);
 };
 
-const struct viaduct_slot_api *viaduct_slot_api(void);
+const struct viaduct_slot_api* viaduct_slot_api(void);
 
 #ifdef __cplusplus
 }

@@ -3,13 +3,13 @@
 //
 // Compiled together with each Verilated app (prefix Vslot, top module via_slot) into its shared object; see
 // viaduct_slot.h for the contract.
+#include <new>
+
 #include "Vslot.h"
-#include "Vslot___024root.h"
 #include "Vslot__Syms.h"
+#include "Vslot___024root.h"
 #include "verilated_top.h"
 #include "viaduct_slot.h"
-
-#include <new>
 
 namespace {
 
@@ -19,9 +19,11 @@ using Slot = via::VerilatedTop<Vslot, Vslot___024root, Vslot__Syms>;
 using via::narrow;
 using via::widen;
 
-Slot &slot_of(void *p) { return *static_cast<Slot *>(p); }
+Slot& slot_of(void* p) {
+  return *static_cast<Slot*>(p);
+}
 
-void drive(Vslot___024root &r, const In &in) {
+void drive(Vslot___024root& r, const In& in) {
   r.rst_ni = in.rst_n;
   r.arready_i = in.arready;
   r.awready_i = in.awready;
@@ -54,7 +56,7 @@ void drive(Vslot___024root &r, const In &in) {
   }
 }
 
-void sample(const Vslot___024root &r, Out &out) {
+void sample(const Vslot___024root& r, Out& out) {
   out.s_ready = r.s_ready_o;
   out.rready = r.rready_o;
   out.bready = r.bready_o;
@@ -96,30 +98,32 @@ void sample(const Vslot___024root &r, Out &out) {
   }
 }
 
-void *create() {
+void* create() {
   try {
     return new Slot;
-  } catch (const std::bad_alloc &) {
+  } catch (const std::bad_alloc&) {
     return nullptr;
   }
 }
 
-void edge(void *p, const In *in, Out *out) {
-  Slot &slot = slot_of(p);
+void edge(void* p, const In* in, Out* out) {
+  Slot& slot = slot_of(p);
   drive(slot.ports(), *in);
   slot.edge();
   sample(slot.ports(), *out);
 }
 
-int edge_settled(void *p, const In *in, Out *out) {
-  Slot &slot = slot_of(p);
+int edge_settled(void* p, const In* in, Out* out) {
+  Slot& slot = slot_of(p);
   drive(slot.ports(), *in);
   const bool settled = slot.edge_settled();
   sample(slot.ports(), *out);
   return settled;
 }
 
-constexpr uint32_t log2_of(uint32_t v) { return v <= 1 ? 0 : 1 + log2_of(v / 2); }
+constexpr uint32_t log2_of(uint32_t v) {
+  return v <= 1 ? 0 : 1 + log2_of(v / 2);
+}
 
 constexpr viaduct_slot_api api = {
     .abi = VIADUCT_SLOT_ABI,
@@ -130,15 +134,17 @@ constexpr viaduct_slot_api api = {
     .rsvd = 0,
     .state_bytes = Slot::state_bytes(),
     .create = create,
-    .destroy = [](void *p) { delete &slot_of(p); },
+    .destroy = [](void* p) { delete &slot_of(p); },
     .edge = edge,
     .edge_settled = edge_settled,
-    .trace_open = [](void *p, const char *path, uint64_t now,
+    .trace_open = [](void* p, const char* path, uint64_t now,
                      uint32_t period) { return slot_of(p).trace_open(path, now, period); },
-    .trace_close = [](void *p) { slot_of(p).trace_close(); },
-    .coverage_write = [](void *p, const char *path) { return slot_of(p).coverage_write(path); },
+    .trace_close = [](void* p) { slot_of(p).trace_close(); },
+    .coverage_write = [](void* p, const char* path) { return slot_of(p).coverage_write(path); },
 };
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const viaduct_slot_api *viaduct_slot_api() { return &api; }
+extern "C" __attribute__((visibility("default"))) const viaduct_slot_api* viaduct_slot_api() {
+  return &api;
+}
