@@ -9,10 +9,7 @@
 #include <new>
 
 #include "card.h"
-
-#pragma GCC visibility push(default)
 #include "viaduct_sim.h"
-#pragma GCC visibility pop
 
 using via::Card;
 

@@ -14,6 +14,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define VSIM_ABI_VERSION 1u
 
@@ -96,6 +97,7 @@ struct vsim_counters { /* since power-up */
 };
 void vsim_get_counters(const vsim*, struct vsim_counters*);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif
