@@ -23,6 +23,7 @@ folder, COCOTB_TEST_FILTER selects cocotb tests by regular expression.
 import hashlib
 import os
 import random
+import shutil
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,6 +36,7 @@ from cocotb_tools.runner import get_runner
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED_MAX = 2**31 - 1
+CXX_OPT = "-O1"
 
 # ---------------------------------------------------------------- pytest side
 
@@ -78,7 +80,7 @@ def run(
     top_file = next((f for d in folders if (f := d / f"{top}.sv").exists()), None)
     if top_file is None:
         raise FileNotFoundError(f"{top}.sv is neither in {test_path.parent.name}/tb nor in rtl/*/")
-    build_args = ["--assert", "-Wall", "--no-timing", "-O3", "-CFLAGS", "-O1", "--output-split", "0"]
+    build_args = ["--assert", "-Wall", "--no-timing", "-O3", "-CFLAGS", CXX_OPT, "--output-split", "0"]
     for folder in folders:
         build_args += ["-y", str(folder)]
     if coverage:
@@ -88,6 +90,16 @@ def run(
     text = f"bind {top} via_tb_assert u_via_tb_assert (.clk_i, .rst_ni);\n"
     if not bind.exists() or bind.read_text() != text:
         bind.write_text(text)
+
+    # The simulator's own library is the same in every build with these options: it is compiled once.
+    library = ["verilated.o", "verilated_dpi.o", "verilated_vpi.o", "verilated_threads.o"]
+    options = f"{Path(shutil.which('verilator') or '').resolve()} {CXX_OPT} {coverage} {waves}"
+    shared = ROOT / "build" / "tb" / f"library.{hashlib.sha1(options.encode()).hexdigest()[:12]}"
+    shared.mkdir(exist_ok=True)
+    for obj in library:
+        if (shared / obj).exists() and not (build_dir / obj).exists():
+            shutil.copyfile(shared / obj, build_dir / obj)
+            os.utime(build_dir / obj, (2**31 - 1,) * 2)  # newer than the makefile that is yet to be written
 
     runner = get_runner("verilator")
     runner.build(
@@ -107,6 +119,11 @@ def run(
         waves=waves,
         log_file=build_dir / "build.log",
     )
+    for obj in library:
+        if not (shared / obj).exists():
+            part = shared / f"{obj}.{os.getpid()}"
+            shutil.copyfile(build_dir / obj, part)
+            part.rename(shared / obj)
     print(f"{name}: repeat with VIA_SEED={seed}")
     results = runner.test(
         test_module=test_path.stem,
