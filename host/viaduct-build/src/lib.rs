@@ -15,6 +15,7 @@
 //! ```
 #![deny(missing_docs)]
 
+mod check;
 mod error;
 mod generate;
 mod image;
@@ -22,10 +23,12 @@ mod manifest;
 mod model;
 mod project;
 mod scaffold;
+mod value;
 
 pub use error::{Error, Result};
 pub use generate::Generated;
 pub use image::{CONTAINER_LEN, Container, Geometry};
-pub use manifest::{Access, Format, Length, Manifest, Memory, Register, StreamIn, StreamOut};
+pub use manifest::{Access, Length, Manifest, Memory, Register, StreamIn, StreamOut};
 pub use model::{ModelOutput, run_model};
 pub use project::{Image, Project, Variant, nearest};
+pub use value::Format;

@@ -35,6 +35,8 @@ enum Command {
     Ls(cmd::ls::Args),
     Info(cmd::info::Args),
     New(cmd::new::Args),
+    Test(cmd::test::Args),
+    Card(cmd::card::Args),
     Build(cmd::build::Args),
     Doctor(cmd::doctor::Args),
 }
@@ -53,6 +55,8 @@ fn main() -> ExitCode {
         Command::Run(args) => cmd::run::run(args),
         Command::Ls(args) => cmd::ls::run(args),
         Command::Info(args) => cmd::info::run(args),
+        Command::Test(args) => cmd::test::run(args),
+        Command::Card(args) => cmd::card::run(args),
         Command::New(args) => cmd::new::run(args),
         Command::Build(args) => cmd::build::run(args),
         Command::Doctor(args) => cmd::doctor::run(args),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where the project is, and builds with a word about what they do.
 
+use viaduct::CardInfo;
 use viaduct_build::{Geometry, Image, Manifest, Project, Variant};
 
 use crate::fail::Result;
@@ -15,9 +16,10 @@ pub fn find() -> Result<Project> {
     here.or_else(|e| own().ok_or(e)).map_err(Into::into)
 }
 
-/// Builds an app; what takes time is told on standard error.
-pub fn build(project: &Project, app: &Manifest, variant: Variant) -> Result<Image> {
-    Ok(project.build_variant(app, &Geometry::default(), variant, &mut tell)?)
+/// Builds an app for a card; what takes time is told on standard error.
+pub fn build(project: &Project, app: &Manifest, card: &CardInfo, variant: Variant) -> Result<Image> {
+    let geometry = Geometry { data_width: 8 * card.data_bytes as u32, streams: card.streams as u32 };
+    Ok(project.build_variant(app, &geometry, variant, &mut tell)?)
 }
 
 /// Prints what a tool does, unless it does nothing.

@@ -2,8 +2,10 @@
 //! One module a command.
 
 pub mod build;
+pub mod card;
 pub mod doctor;
 pub mod info;
 pub mod ls;
 pub mod new;
 pub mod run;
+pub mod test;

@@ -100,9 +100,9 @@ impl Prepared {
 pub fn run(args: Args) -> Result {
     let project = crate::project::find()?;
     let prepared = args.what.prepare(&project)?;
-    let image = crate::project::build(&project, &prepared.app, Variant::Fast)?;
-    let image = std::fs::read(&image.container).map_err(at(image.container.display()))?;
     let card = args.card.open(&project, Variant::Fast)?;
+    let image = crate::project::build(&project, &prepared.app, card.info(), Variant::Fast)?;
+    let image = std::fs::read(&image.container).map_err(at(image.container.display()))?;
     let begun = std::time::Instant::now();
     let outcome = prepared.run(&card, args.what.slot, &image)?;
     let seconds = begun.elapsed().as_secs_f64();
