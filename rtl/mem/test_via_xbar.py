@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""via_xbar: every byte to its place from every manager, errors, full rate, parallel streams, order."""
+
+import cocotb
+import pytest
+from cocotb.triggers import ClockCycles, RisingEdge
+from cocotbext.axi import AxiBus, AxiMaster, AxiRam
+
+from via_tb import AxiMem, AxiRaw, rng, run, stalls, start, until
+
+SIZE = 1 << 16
+CHAN = 1 << 34
+HOST, ERR = 1 << 63, 1 << 62
+OKAY, SLVERR = 0, 2
+
+
+class Ports:
+    """Managers and memories at all ports. Targets: the channels, the host, the error responder."""
+
+    def __init__(self, dut, stall: float = 0.0, **kw) -> None:
+        self.dut, self.r = dut, rng()
+        self.mgr = [AxiRaw(g.u_bus, stall=stall, r=self.r) for g in scopes(dut, "gen_mgr")]
+        self.mem = [
+            AxiMem(g.u_bus, "axi", stall=stall, size=SIZE, r=self.r, **kw) for g in scopes(dut, "gen_sub")
+        ]
+        self.width = self.mgr[0].width
+
+    def base(self, target: int) -> int:
+        return [*(CHAN * i for i in range(len(self.mem) - 1)), HOST, ERR][target]
+
+
+def scopes(dut, name: str) -> list:
+    found = []
+    while True:
+        try:
+            found.append(getattr(dut, name)[len(found)])
+        except (IndexError, AttributeError):
+            return found
+
+
+async def ports(dut, stall: float = 0.0, **kw) -> Ports:
+    p = Ports(dut, stall, **kw)
+    await start(dut)
+    return p
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def every_manager_reaches_every_memory(dut):
+    """cocotbext-axi at every port, with pauses. Each manager works in its own part of every memory."""
+    r = rng()
+    args = (dut.clk_i, dut.rst_ni)
+    masters = [AxiMaster(AxiBus.from_prefix(g.u_bus, "axi"), *args, False) for g in scopes(dut, "gen_mgr")]
+    rams = [
+        AxiRam(AxiBus.from_prefix(g.u_bus, "axi"), *args, False, size=SIZE) for g in scopes(dut, "gen_sub")
+    ]
+    for side in (*masters, *rams):
+        channels = side.write_if.aw_channel, side.write_if.w_channel, side.write_if.b_channel
+        for channel in (*channels, side.read_if.ar_channel, side.read_if.r_channel):
+            channel.set_pause_generator(stalls(r, r.choice((0.0, 0.2, 0.4))))
+    await start(dut)
+    bases = [*(CHAN * i for i in range(len(rams) - 1)), HOST]
+    models = [bytearray(SIZE) for _ in rams]
+    part = SIZE // len(masters) & -4096
+    width = len(dut.gen_mgr[0].u_bus.axi_wdata) // 8
+
+    async def worker(m: int) -> None:
+        for _ in range(60):
+            t = r.randrange(len(rams))
+            at = m * part + r.randrange(part // 2 // width) * width
+            count = r.choice((1, 3, 17)) * width
+            if r.random() < 0.5:
+                data = r.randbytes(count - r.randrange(width))
+                models[t][at : at + len(data)] = data
+                assert (await masters[m].write(bases[t] + at, data)).resp == OKAY
+            else:
+                got = await masters[m].read(bases[t] + at, count)
+                assert got.data == bytes(models[t][at : at + count]), f"manager {m}, memory {t}, {at:#x}"
+
+    for task in [cocotb.start_soon(worker(m)) for m in range(len(masters))]:
+        await task
+    for ram, model in zip(rams, models, strict=True):
+        assert ram.read(0, SIZE) == bytes(model)
+    await ClockCycles(dut.clk_i, 6)
+    assert int(dut.idle_o.value) == 1
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def many_bursts_in_flight_stay_in_order(dut):
+    """Each manager mixes targets and errors; answers come in order with the right id, data, status."""
+    for stall, latency in ((0.0, 1), (0.3, 7)):
+        p = await ports(dut, stall, latency=latency)
+        r, width = p.r, p.width
+        for t, mem in enumerate(p.mem):
+            for at in range(0, SIZE, width):
+                mem.mem[at : at + width] = (t << 32 | at | 1 << 60).to_bytes(width, "little")
+        reads: list[list[tuple[int, ...]]] = [[] for _ in p.mgr]
+        answers: list[list[tuple[int, int]]] = [[] for _ in p.mgr]
+        stored: list[dict[int, int]] = [{} for _ in p.mem]
+        half = SIZE // 2
+        part = half // len(p.mgr) // 4096 * 4096
+        for m, mgr in enumerate(p.mgr):
+            for _ in range(60):
+                beats, ident = r.choice((1, 2, 4, 16)), r.randrange(64)
+                t = r.randrange(len(p.mem) + 1)
+                at = r.randrange((half - beats * width) // width) * width
+                if at // 4096 != (at + beats * width - 1) // 4096:
+                    at = at // 4096 * 4096
+                mgr.read(p.base(t) + at, beats, ident)
+                bad = t == len(p.mem)
+                for k in range(beats):
+                    value = 0 if bad else t << 32 | at + k * width | 1 << 60
+                    reads[m].append((ident, SLVERR if bad else OKAY, int(k == beats - 1), value))
+                # Writes go to the upper half, each manager to its own part of it.
+                t, ident = r.randrange(len(p.mem) + 1), r.randrange(64)
+                at = (
+                    half
+                    + m * part
+                    + r.randrange(part // 4096) * 4096
+                    + r.randrange(4096 // width - beats + 1) * width
+                )
+                data = [r.getrandbits(60) << 16 | m for _ in range(beats)]
+                mgr.write(p.base(t) + at, data, ident)
+                if t < len(p.mem):
+                    stored[t].update((at + k * width, d) for k, d in enumerate(data))
+                answers[m].append((ident, SLVERR if t == len(p.mem) else OKAY))
+        await until(
+            dut,
+            lambda: all(
+                len(x.b) == 60 and len(x.r) == len(want) for x, want in zip(p.mgr, reads, strict=True)
+            ),
+            30000,
+        )
+        for m, mgr in enumerate(p.mgr):
+            assert [x[1:] for x in mgr.r] == reads[m], f"reads of manager {m}"
+            assert [x[1:] for x in mgr.b] == answers[m], f"writes of manager {m}"
+        for t, mem in enumerate(p.mem):
+            for at, d in stored[t].items():
+                assert int.from_bytes(mem.mem[at : at + width], "little") == d
+            assert not mem.open_reads and not mem.open_writes
+        await ClockCycles(dut.clk_i, 4)
+        assert int(dut.idle_o.value) == 1
+        close(p)
+
+
+def close(p: Ports) -> None:
+    for x in (*p.mgr, *p.mem):
+        x.end()
+
+
+def span(cycles: list[int]) -> int:
+    return cycles[-1] - cycles[0] + 1
+
+
+async def stream(p: Ports, pairs: list[tuple[int, int]], beats: int, count: int) -> None:
+    """Each (manager, target) reads and writes `count` bursts at the same time; all have to go at full rate."""
+    for m, _ in pairs:
+        p.mgr[m].r.clear()
+    for mem in p.mem:
+        mem.w_beats.clear()
+    size = beats * p.width
+    for m, t in pairs:
+        for i in range(count):
+            at = i * size % SIZE
+            p.mgr[m].read(p.base(t) + at, beats)
+            p.mgr[m].write(p.base(t) + at, [i] * beats)
+
+    def done() -> bool:
+        return all(len(p.mgr[m].r) == beats * count and p.mgr[m].idle for m, _ in pairs) and not any(
+            x.open_writes for x in p.mem
+        )
+
+    await until(p.dut, done, 20 * beats * count)
+    for m, t in pairs:
+        what = f"manager {m} to {t}, bursts of {beats}"
+        assert span([x[0] for x in p.mgr[m].r]) == beats * count, (
+            f"{what}: R {span([x[0] for x in p.mgr[m].r])}"
+        )
+        assert span(p.mem[t].w_beats) == beats * count, f"{what}: W {span(p.mem[t].w_beats)}"
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def one_beat_a_cycle_for_every_pair(dut):
+    p = await ports(dut, latency=3)
+    for m in range(len(p.mgr)):
+        for t in range(len(p.mem)):
+            for beats in (1, 4):
+                await stream(p, [(m, t)], beats, 120 // beats)
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def different_memories_at_full_rate_at_once(dut):
+    p = await ports(dut, latency=3)
+    n = min(len(p.mgr), len(p.mem))
+    for shift in range(n):
+        for beats in (1, 8):
+            await stream(p, [(m, (m + shift) % n) for m in range(n)], beats, 160 // beats)
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def a_shared_memory_is_never_idle_and_fairly_shared(dut):
+    p = await ports(dut, latency=3)
+    beats, count = 4, 40
+    slots = p.mgr[:-1]
+    for mgr in p.mgr:
+        for i in range(count):
+            mgr.read(i * beats * p.width, beats)
+            mgr.write(i * beats * p.width, [i] * beats)
+    total = beats * count * len(p.mgr)
+    await until(dut, lambda: len(p.mem[0].r_beats) == total and len(p.mem[0].w_beats) == total, 4 * total)
+    assert span(p.mem[0].r_beats) == total and span(p.mem[0].w_beats) == total
+    await until(dut, lambda: all(len(x.b) == count for x in p.mgr))
+    # The DMA engine goes first, the slots take turns.
+    dma = p.mgr[-1]
+    assert dma.b[-1][0] < min(x.b[-1][0] for x in slots)
+    # Where one is half way, so are the others.
+    half = [x.b[count // 2][0] for x in slots]
+    assert max(half) - min(half) < 12 * beats * len(slots), half
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def a_slow_memory_does_not_slow_the_others(dut):
+    p = await ports(dut, latency=3)
+    p.mem[0].set_stall(1.0)
+    p.mgr[0].read(p.base(0), 4)
+    p.mgr[0].write(p.base(0), [1] * 4)
+    await ClockCycles(dut.clk_i, 20)
+    await stream_other(p)
+    assert not p.mgr[0].r and not p.mgr[0].b
+    p.mem[0].set_stall(0.0)
+    await until(dut, lambda: len(p.mgr[0].r) == 4 and len(p.mgr[0].b) == 1)
+
+
+async def stream_other(p: Ports) -> None:
+    beats, count = 4, 30
+    p.mgr[1].r.clear()
+    for i in range(count):
+        p.mgr[1].read(p.base(1) + i * beats * p.width, beats)
+        p.mgr[1].write(p.base(1) + i * beats * p.width, [i] * beats)
+    await until(p.dut, lambda: len(p.mgr[1].r) == beats * count and len(p.mgr[1].b) == count)
+    assert span([x[0] for x in p.mgr[1].r]) == beats * count and span(p.mem[1].w_beats) == beats * count
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def no_mix_of_stalls_wedges_it(dut):
+    """Everybody at everything with heavy, changing stalls; ends with all answers."""
+    p = await ports(dut, 0.2, latency=10, outstanding=3)
+    r = p.r
+    counts = [0] * len(p.mgr)
+    for m, mgr in enumerate(p.mgr):
+        for _ in range(50):
+            beats = r.choice((1, 2, 16))
+            at = r.randrange(SIZE // 4096) * 4096
+            mgr.read(p.base(r.randrange(len(p.mem) + 1)) + at, beats)
+            counts[m] += beats
+            mgr.write(p.base(r.randrange(len(p.mem) + 1)) + at, [0] * beats)
+    edge = RisingEdge(dut.clk_i)
+    for now in range(40000):
+        await edge
+        if now % 100 == 0:
+            for mem in p.mem:
+                mem.set_stall(r.choice((0.0, 0.5, 0.9)))
+        if all(len(x.r) == n and len(x.b) == 50 for x, n in zip(p.mgr, counts, strict=True)):
+            return
+    raise AssertionError([(len(x.r), n, len(x.b)) for x, n in zip(p.mgr, counts, strict=True)])
+
+
+@pytest.mark.parametrize("slots, chans", [(2, 2)])
+def test_via_xbar(slots, chans):
+    run("via_xbar_tb", __file__, defines={"VIA_DATA_W": 128, "VIA_NUM_SLOTS": slots, "VIA_NUM_CHAN": chans})
