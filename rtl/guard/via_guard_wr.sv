@@ -9,38 +9,38 @@ module via_guard_wr
   parameter int unsigned Beats = 256,
   parameter int unsigned StuckCycles = 65536
 ) (
-  input  logic        clk_i,
-  input  logic        rst_ni,
-  input  axi_ax_t     s_aw_i,
-  input  logic        s_aw_valid_i,
-  output logic        s_aw_ready_o,
-  input  axi_w_t      s_w_i,
-  input  logic        s_w_valid_i,
-  output logic        s_w_ready_o,
-  output axi_b_t      s_b_o,
-  output logic        s_b_valid_o,
-  input  logic        s_b_ready_i,
-  output axi_ax_t     m_aw_o,
-  output logic        m_aw_valid_o,
-  input  logic        m_aw_ready_i,
-  output axi_w_t      m_w_o,
-  output logic        m_w_valid_o,
-  input  logic        m_w_ready_i,
-  input  axi_b_t      m_b_i,
-  input  logic        m_b_valid_i,
-  output logic        m_b_ready_o,
-  input  logic        quiesce_i,
-  input  logic        isolate_i,
-  output logic        violation_o,
-  output event_e      cause_o,
-  output logic [63:0] va_o,
-  output logic        quiet_o
+  input  logic           clk_i,
+  input  logic           rst_ni,
+  input  axi_ax_t        s_aw_i,
+  input  logic           s_aw_valid_i,
+  output logic           s_aw_ready_o,
+  input  axi_w_t         s_w_i,
+  input  logic           s_w_valid_i,
+  output logic           s_w_ready_o,
+  output axi_b_t         s_b_o,
+  output logic           s_b_valid_o,
+  input  logic           s_b_ready_i,
+  output axi_ax_t        m_aw_o,
+  output logic           m_aw_valid_o,
+  input  logic           m_aw_ready_i,
+  output axi_w_t         m_w_o,
+  output logic           m_w_valid_o,
+  input  logic           m_w_ready_i,
+  input  axi_b_t         m_b_i,
+  input  logic           m_b_valid_i,
+  output logic           m_b_ready_o,
+  input  logic           quiesce_i,
+  input  logic           isolate_i,
+  output logic           violation_o,
+  output event_e         cause_o,
+  output logic    [63:0] va_o,
+  output logic           quiet_o
 );
 
   localparam int unsigned StuckW = $clog2(StuckCycles + 1);
 
   axi_ax_t aw;
-  axi_w_t w;
+  axi_w_t  w;
   logic aw_valid, aw_take, aw_bad, aw_dropped, w_valid, w_take, w_bad, w_dropped;
   event_e aw_cause;
 
@@ -116,7 +116,7 @@ module via_guard_wr
 
   // ---------------------------------------------------------------- forward
   axi_ax_t aw_out;
-  axi_w_t beat;
+  axi_w_t  beat;
   logic beat_valid, burst_valid;
   logic [$clog2(Beats+1)-1:0] held;
 
