@@ -375,14 +375,6 @@ impl From<u8> for EventCause {
 }
 
 impl EventCause {
-    /// Whether the card isolates the slot with this event.
-    pub fn is_violation(self) -> bool {
-        matches!(
-            self,
-            Self::Cross4k | Self::Wlast | Self::BadBurst | Self::Stuck | Self::Stream | Self::Unstable
-        )
-    }
-
     /// What to do about it.
     pub fn remedy(self) -> &'static str {
         match self {

@@ -438,7 +438,15 @@ impl Space {
         let (prot, huge, step) = (region.prot, region.huge(), region.page_bytes());
         let mut commands = before;
         let copies = commands.len();
-        commands.extend(pages.iter().map(|&(n, place)| Command::map(start + n * step, place, prot, huge)));
+        // Backwards: the page that is waited for comes last, so that no other of them can displace it.
+        let maps = pages.iter().rev().map(|&(n, place)| Command::map(start + n * step, place, prot, huge));
+        commands.extend(maps);
+        // Whatever goes wrong below, the card may hold them.
+        for &(number, _) in pages {
+            if let Some(page) = self.page(start, number) {
+                page.mapped = true;
+            }
+        }
         // The card maps only after all copies before are complete.
         let done = d.run("mapping pages", &commands)?;
         for (command, done) in commands.iter().zip(&done).take(copies) {
@@ -448,18 +456,16 @@ impl Space {
                 return Err(Error::Command { slot: d.slot, what: command.to_string(), status: done.status });
             }
         }
-        for (&(number, _), done) in pages.iter().zip(&done[copies..]) {
-            d.check("mapping a page", done)?;
-            let va = start + number * step;
+        for (&(number, _), done) in pages.iter().rev().zip(&done[copies..]) {
             if done.has(CPL_VICTIM) {
                 self.displaced(done);
             }
+            // It may have displaced an older translation of itself.
             if let Some(page) = self.page(start, number) {
                 page.mapped = true;
-                tracing::trace!(va, "mapped");
             }
         }
-        Ok(())
+        done[copies..].iter().try_for_each(|done| d.check("mapping a page", done))
     }
 
     /// A translation left the card's buffers; its page stays resident.

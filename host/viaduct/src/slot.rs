@@ -361,8 +361,10 @@ impl SlotInner {
             Ok(()) | Err(Error::Stalled { .. }) => {}
             Err(error) => return Err(error),
         }
-        let held = self.hold(card.timeouts().control);
+        // Cut off, but not yet held in reset: that would also end the copies that write pages back.
+        card.write_slot(slot, VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK | VIA_SLOT_CTRL_ISOLATE_MASK)?;
         let unmapped = lock(&self.space).unmap_all(&self.rings);
+        let held = self.hold(card.timeouts().control);
         held.and(unmapped)
     }
 }

@@ -238,20 +238,22 @@ impl Feed {
 
     fn read(&self, offset: u64, bytes: usize) -> Result<()> {
         let Some(buffer) = self.window.buffer() else { return Ok(()) };
-        let (got, path) = match &self.source {
+        let (got, path, end) = match &self.source {
             In::File { file, path, .. } => {
                 let got = buffer.read_file(offset as usize, bytes, file, self.sent);
-                (got.map_err(|e| Error::file(path, "read it", e))?, path.clone())
+                let got = got.map_err(|e| Error::file(path, "read it", e))?;
+                (got, path.clone(), file.metadata().map(|meta| meta.len()).ok())
             }
             In::Bytes { bytes: from, name, .. } => {
-                (from.read(buffer, offset as usize, bytes, self.sent), name.into())
+                (from.read(buffer, offset as usize, bytes, self.sent), name.into(), Some(from.len()))
             }
             In::Card { .. } => return Ok(()),
         };
         if got == bytes {
             return Ok(());
         }
-        Err(Error::FileShrank { path, end: self.sent + got as u64, expected: self.source.len() })
+        let end = end.unwrap_or(self.sent + got as u64);
+        Err(Error::FileShrank { path, end, expected: self.source.len() })
     }
 
     fn done(&self) -> bool {

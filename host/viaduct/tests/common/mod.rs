@@ -1,0 +1,805 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A card in a few hundred lines: the card's side of registers, rings, translation, movers and DMA, executed at once in
+//! Rust. It keeps the rules of docs/interfaces.md and is told by the tests to break them.
+#![allow(dead_code)] // each test file uses a part
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use viaduct::regs::*;
+use viaduct_pci::{DmaAccess, FunctionInfo, HostMemory, PciError, PciFunction, Result};
+
+pub const SLOTS: usize = 2;
+pub const STREAMS: u32 = 2;
+pub const BEAT: u64 = 64;
+const PAGE: u64 = 4096;
+const HUGE: u64 = 2 << 20;
+
+/// How the card misbehaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sabotage {
+    #[default]
+    None,
+    /// Commands are fetched and never answered.
+    Silent,
+    /// Every completion is preceded by one with a tag that was never given.
+    BadTags,
+    /// Every copy into the card fails.
+    HostErr,
+}
+
+/// A stream app: gets bytes, gives bytes.
+pub trait App: Send {
+    /// Takes `data`, the message ending with it if `last`, and appends its answer; returns whether the answer ends.
+    fn stream(&mut self, data: &[u8], last: bool, out: &mut Vec<u8>) -> bool;
+}
+
+impl<F: FnMut(&[u8], bool, &mut Vec<u8>) -> bool + Send> App for F {
+    fn stream(&mut self, data: &[u8], last: bool, out: &mut Vec<u8>) -> bool {
+        self(data, last, out)
+    }
+}
+
+/// Gives back what it gets.
+pub fn copy(data: &[u8], last: bool, out: &mut Vec<u8>) -> bool {
+    out.extend(data);
+    last
+}
+
+/// Registers of the memory app that every slot has: adds 1 to each byte of a range.
+pub const REG_BASE: u32 = 0x100;
+pub const REG_BYTES: u32 = 0x108;
+pub const REG_START: u32 = 0x110;
+pub const REG_DONE: u32 = 0x114;
+pub const REG_ERRORS: u32 = 0x118;
+
+#[derive(Clone, Copy, Default)]
+struct Ring {
+    base: u64,
+    log2: u32,
+    on: bool,
+    index: u16,
+    bell: u16,
+    armed: bool,
+}
+
+impl Ring {
+    fn at(&self, index: u16) -> u64 {
+        self.base + u64::from(index & ((1 << self.log2) - 1)) * 32
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    pte: u64,
+    accessed: bool,
+    dirty: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Move {
+    tag: u32,
+    va: u64,
+    len: u64,
+    end: bool,
+    done: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    Waits(u64),
+    Denied(u64),
+}
+
+struct MemRun {
+    va: u64,
+    end: u64,
+}
+
+struct SlotState {
+    ctrl: u32,
+    loaded: bool,
+    cause: Option<u8>,
+    cmd: Ring,
+    cpl: Ring,
+    evt: Ring,
+    tlb: HashMap<(u64, bool), Entry>,
+    order: VecDeque<(u64, bool)>,
+    moves_in: Vec<VecDeque<Move>>,
+    moves_out: Vec<VecDeque<Move>>,
+    out: Vec<(Vec<u8>, bool)>,
+    faults: [Option<Fault>; 2], // reads, writes
+    app: Box<dyn App>,
+    registers: HashMap<u32, u32>,
+    run: Option<MemRun>,
+}
+
+struct State {
+    slots: Vec<SlotState>,
+    dma: BTreeMap<u64, (Arc<HostMemory>, DmaAccess)>,
+    memory: HashMap<u64, Vec<u8>>,
+    time: u64,
+    irqs: u64,
+    icap: (Vec<u32>, u32),
+    sabotage: Sabotage,
+    tlb_size: usize,
+    seen: Vec<u8>, // operations executed
+}
+
+/// The card.
+pub struct FakeCard {
+    info: FunctionInfo,
+    state: Mutex<State>,
+    fired: Condvar,
+}
+
+impl FakeCard {
+    pub fn new() -> Arc<Self> {
+        Self::with_tlb(4096)
+    }
+
+    /// A card whose slots hold `tlb_size` translations.
+    pub fn with_tlb(tlb_size: usize) -> Arc<Self> {
+        let slot = || SlotState {
+            ctrl: 0,
+            loaded: false,
+            cause: None,
+            cmd: Ring::default(),
+            cpl: Ring::default(),
+            evt: Ring::default(),
+            tlb: HashMap::new(),
+            order: VecDeque::new(),
+            moves_in: vec![VecDeque::new(); STREAMS as usize],
+            moves_out: vec![VecDeque::new(); STREAMS as usize],
+            out: vec![(Vec::new(), false); STREAMS as usize],
+            faults: [None; 2],
+            app: Box::new(copy),
+            registers: HashMap::new(),
+            run: None,
+        };
+        let info = FunctionInfo {
+            vendor: 0x1234,
+            device: 0x5678,
+            bar_sizes: [0x40000, 0, 0x10000, 0, 0, 0],
+            vectors: 2 * SLOTS as u16,
+        };
+        let state = State {
+            slots: (0..SLOTS).map(|_| slot()).collect(),
+            dma: BTreeMap::new(),
+            memory: HashMap::new(),
+            time: 1000,
+            irqs: 0,
+            icap: (Vec::new(), 0),
+            sabotage: Sabotage::None,
+            tlb_size,
+            seen: Vec::new(),
+        };
+        Arc::new(Self { info, state: Mutex::new(state), fired: Condvar::new() })
+    }
+
+    pub fn sabotage(&self, how: Sabotage) {
+        self.state.lock().unwrap().sabotage = how;
+    }
+
+    pub fn set_app(&self, slot: usize, app: impl App + 'static) {
+        self.state.lock().unwrap().slots[slot].app = Box::new(app);
+    }
+
+    /// A guard cuts the slot off.
+    pub fn violate(&self, slot: usize, cause: u8) {
+        let mut state = self.state.lock().unwrap();
+        state.slots[slot].cause = Some(cause);
+        state.event(slot, cause, false, 0);
+        state.pump(slot);
+        self.fired.notify_all();
+    }
+
+    /// Bus ranges that are mapped now.
+    pub fn mapped_ranges(&self) -> usize {
+        self.state.lock().unwrap().dma.len()
+    }
+
+    /// Translations that a slot holds now.
+    pub fn translations(&self, slot: usize) -> usize {
+        self.state.lock().unwrap().slots[slot].tlb.len()
+    }
+
+    /// How often an operation was executed.
+    pub fn count(&self, op: u8) -> usize {
+        self.state.lock().unwrap().seen.iter().filter(|seen| **seen == op).count()
+    }
+
+    pub fn ctrl(&self, slot: usize) -> u32 {
+        self.state.lock().unwrap().slots[slot].ctrl
+    }
+
+    pub fn write_card_memory(&self, addr: u64, data: &[u8]) {
+        self.state.lock().unwrap().card_write(addr, data);
+    }
+
+    pub fn read_card_memory(&self, addr: u64, len: usize) -> Vec<u8> {
+        self.state.lock().unwrap().card_read(addr, len)
+    }
+}
+
+impl State {
+    fn host(&self, addr: u64, len: u64, write: bool) -> Option<(Arc<HostMemory>, usize)> {
+        let (start, (memory, access)) = self.dma.range(..=addr).next_back()?;
+        let offset = addr - start;
+        let allowed = if write { DmaAccess::Read } else { DmaAccess::Write } != *access;
+        (allowed && offset + len <= memory.len() as u64).then(|| (Arc::clone(memory), offset as usize))
+    }
+
+    fn host_read(&self, addr: u64, len: u64) -> Option<Vec<u8>> {
+        let (memory, offset) = self.host(addr, len, false)?;
+        let mut data = vec![0; len as usize];
+        memory.read(offset, &mut data);
+        Some(data)
+    }
+
+    fn host_write(&self, addr: u64, data: &[u8]) -> Option<()> {
+        let (memory, offset) = self.host(addr, data.len() as u64, true)?;
+        memory.write(offset, data);
+        Some(())
+    }
+
+    fn card_read(&mut self, addr: u64, len: usize) -> Vec<u8> {
+        let mut data = Vec::with_capacity(len);
+        while data.len() < len {
+            let at = addr + data.len() as u64;
+            let offset = (at % PAGE) as usize;
+            let part = (len - data.len()).min(PAGE as usize - offset);
+            let page = self.memory.entry(at / PAGE).or_insert_with(|| vec![0xee; PAGE as usize]);
+            data.extend(&page[offset..offset + part]);
+        }
+        data
+    }
+
+    fn card_write(&mut self, addr: u64, data: &[u8]) {
+        let mut done = 0;
+        while done < data.len() {
+            let at = addr + done as u64;
+            let offset = (at % PAGE) as usize;
+            let part = (data.len() - done).min(PAGE as usize - offset);
+            let page = self.memory.entry(at / PAGE).or_insert_with(|| vec![0xee; PAGE as usize]);
+            page[offset..offset + part].copy_from_slice(&data[done..done + part]);
+            done += part;
+        }
+    }
+
+    fn post(&mut self, slot: usize, is_evt: bool, words: [u64; 3]) {
+        let s = &mut self.slots[slot];
+        let ring = if is_evt { &mut s.evt } else { &mut s.cpl };
+        if !ring.on {
+            return;
+        }
+        let used = ring.index.wrapping_sub(ring.bell);
+        assert!(u32::from(used) < 1 << ring.log2, "the host let a ring overflow");
+        let phase = u64::from((ring.index >> ring.log2) & 1 == 0) << 63;
+        let at = ring.at(ring.index);
+        ring.index = ring.index.wrapping_add(1);
+        self.time += 10;
+        let last = phase | self.time;
+        let (memory, offset) = self.host(at, 32, true).expect("rings are mapped");
+        for (i, word) in words.into_iter().enumerate() {
+            memory.write_u64(offset + 8 * i, word, Ordering::Relaxed);
+        }
+        memory.write_u64(offset + 24, last, Ordering::Release);
+        self.fire(slot);
+    }
+
+    fn fire(&mut self, slot: usize) {
+        let s = &mut self.slots[slot];
+        for (vector, ring) in [(2 * slot, &mut s.cpl), (2 * slot + 1, &mut s.evt)] {
+            if ring.armed && ring.index != ring.bell {
+                ring.armed = false;
+                self.irqs |= 1 << vector;
+            }
+        }
+    }
+
+    fn complete(&mut self, slot: usize, op: u8, tag: u32, status: u8, flags: u8, bytes: u64, info: u64) {
+        if self.sabotage == Sabotage::Silent {
+            return;
+        }
+        let word0 =
+            |tag: u32| u64::from(tag) << 32 | u64::from(status) << 16 | u64::from(op) << 8 | u64::from(flags);
+        if self.sabotage == Sabotage::BadTags {
+            self.post(slot, false, [word0(!tag), bytes, info]);
+        }
+        self.post(slot, false, [word0(tag), bytes, info]);
+    }
+
+    fn event(&mut self, slot: usize, cause: u8, is_write: bool, va: u64) {
+        self.post(slot, true, [u64::from(is_write) << 8 | u64::from(cause), va, 0]);
+    }
+
+    fn isolated(&self, slot: usize) -> bool {
+        let s = &self.slots[slot];
+        s.ctrl & 1 == 0 || s.ctrl & 0b1100 != 0 || s.cause.is_some() || !s.loaded
+    }
+
+    /// A command is fetched only if its completion will find room (two of them: see `Sabotage::BadTags`).
+    fn has_room(&self, slot: usize) -> bool {
+        let s = &self.slots[slot];
+        let owed: usize = s.moves_in.iter().chain(&s.moves_out).map(VecDeque::len).sum();
+        let used = s.cpl.index.wrapping_sub(s.cpl.bell);
+        usize::from(used) + 2 * owed + 2 <= 1 << s.cpl.log2
+    }
+
+    fn pump(&mut self, slot: usize) {
+        let before = self.slots[slot].cmd;
+        let mut index = before.index;
+        while before.on && index != self.slots[slot].cmd.bell && self.has_room(slot) {
+            let entry = self.host_read(before.at(index), 32).expect("the command ring is mapped");
+            index = index.wrapping_add(1);
+            self.slots[slot].cmd.index = index;
+            let word = |i: usize| u64::from_le_bytes(entry[8 * i..8 * i + 8].try_into().unwrap());
+            self.execute(slot, [word(0), word(1), word(2), word(3)]);
+        }
+        if self.sabotage == Sabotage::Silent {
+            return;
+        }
+        if self.isolated(slot) {
+            self.abort(slot);
+        } else {
+            while self.step(slot) {}
+        }
+    }
+
+    fn abort(&mut self, slot: usize) {
+        let s = &mut self.slots[slot];
+        s.faults = [None; 2];
+        s.run = None;
+        let mut ended = Vec::new();
+        for (op, queues) in [(0x20, &mut s.moves_in), (0x21, &mut s.moves_out)] {
+            ended.extend(queues.iter_mut().flat_map(|q| q.drain(..)).map(|m| (op, m)));
+        }
+        s.out.fill((Vec::new(), false));
+        for (op, m) in ended {
+            self.complete(slot, op, m.tag, 6, 0, m.done, 0);
+        }
+    }
+
+    fn execute(&mut self, slot: usize, [word0, addr0, addr1, len]: [u64; 4]) {
+        let (op, flags, port, tag) =
+            (word0 as u8, (word0 >> 8) as u8, (word0 >> 16) as u8, (word0 >> 32) as u32);
+        self.seen.push(op);
+        let huge = flags & 4 != 0;
+        let mut status = 0;
+        let mut out_flags = 0;
+        let mut info = 0;
+        match op {
+            0x00 => {}
+            0x02..=0x04 if self.slots[slot].ctrl & 4 != 0 => status = 6,
+            0x02 if self.sabotage == Sabotage::HostErr => status = 2,
+            0x02 => match self.host_read(addr0, len) {
+                Some(data) => self.card_write(addr1, &data),
+                None => status = 2,
+            },
+            0x03 => {
+                let data = self.card_read(addr1, len as usize);
+                status = if self.host_write(addr0, &data).is_some() { 0 } else { 2 };
+            }
+            0x04 => self.card_write(addr1, &vec![0; len as usize]),
+            0x10 => {
+                let aligned = if huge { HUGE } else { PAGE };
+                assert_eq!(addr0 % aligned, 0);
+                assert_eq!((addr1 & !0xfff) % aligned, 0, "the place of a page is aligned to it");
+                let size = self.tlb_size;
+                let s = &mut self.slots[slot];
+                let key = (addr0, huge);
+                let victim = if s.tlb.contains_key(&key) {
+                    Some(key)
+                } else if s.order.len() == size {
+                    s.order.pop_front()
+                } else {
+                    None
+                };
+                if let Some(key) = victim {
+                    let old = s.tlb.remove(&key).unwrap();
+                    s.order.retain(|k| *k != key);
+                    info = key.0;
+                    out_flags =
+                        8 | u8::from(old.accessed) << 4 | u8::from(old.dirty) << 5 | u8::from(key.1) << 6;
+                }
+                s.tlb.insert(key, Entry { pte: addr1, accessed: false, dirty: false });
+                s.order.push_back(key);
+                s.faults.iter_mut().for_each(|f| {
+                    if matches!(f, Some(Fault::Waits(_))) {
+                        *f = None;
+                    }
+                });
+            }
+            0x11 | 0x13 => {
+                let s = &mut self.slots[slot];
+                match s.tlb.get_mut(&(addr0, huge)) {
+                    Some(entry) => {
+                        out_flags = u8::from(entry.accessed) << 1 | u8::from(entry.dirty) << 2;
+                        entry.accessed = false;
+                        if op == 0x11 {
+                            s.tlb.remove(&(addr0, huge));
+                            s.order.retain(|k| *k != (addr0, huge));
+                        }
+                    }
+                    None => status = 8,
+                }
+            }
+            0x12 => {
+                let s = &mut self.slots[slot];
+                status = 8;
+                for fault in &mut s.faults {
+                    if let Some(Fault::Waits(va)) = *fault {
+                        if va / PAGE == addr0 / PAGE {
+                            *fault = Some(Fault::Denied(va));
+                            status = 0;
+                        }
+                    }
+                }
+            }
+            0x20 | 0x21 => {
+                let s = &mut self.slots[slot];
+                let queues = if op == 0x20 { &mut s.moves_in } else { &mut s.moves_out };
+                let bad = addr0 % BEAT != 0 || len == 0 || len % BEAT != 0 && (op == 0x21 || flags & 2 == 0);
+                match queues.get_mut(usize::from(port)) {
+                    None => status = 1,
+                    Some(_) if bad => status = 4,
+                    Some(queue) if queue.len() == 16 => status = 5,
+                    Some(queue) => {
+                        queue.push_back(Move { tag, va: addr0, len, end: flags & 2 != 0, done: 0 });
+                        return;
+                    }
+                }
+            }
+            _ => status = 1,
+        }
+        self.complete(slot, op, tag, status, out_flags, 0, info);
+    }
+
+    /// Translates; `Err(true)`: denied, `Err(false)`: waits.
+    fn translate(&mut self, slot: usize, va: u64, write: bool) -> std::result::Result<u64, bool> {
+        let s = &mut self.slots[slot];
+        let direction = usize::from(write);
+        match s.faults[direction] {
+            Some(Fault::Denied(_)) => {
+                s.faults[direction] = None;
+                return Err(true);
+            }
+            Some(Fault::Waits(_)) => return Err(false),
+            None => {}
+        }
+        let bit = if write { 4 } else { 2 };
+        let mut cause = 1;
+        for (huge, size) in [(false, PAGE), (true, HUGE)] {
+            if let Some(entry) = s.tlb.get_mut(&(va / size * size, huge)) {
+                if entry.pte & bit != 0 {
+                    entry.accessed = true;
+                    entry.dirty |= write;
+                    return Ok(entry.pte & !0xfff | (entry.pte & 8) << 60 | va % size);
+                }
+                cause = 2;
+            }
+        }
+        s.faults[direction] = Some(Fault::Waits(va));
+        self.event(slot, cause, write, va);
+        Err(false)
+    }
+
+    fn access(
+        &mut self,
+        slot: usize,
+        va: u64,
+        data: &mut [u8],
+        write: bool,
+    ) -> std::result::Result<(), bool> {
+        let place = self.translate(slot, va, write)?;
+        let (host, addr) = (place >> 63 != 0, place & !(1 << 63));
+        match (host, write) {
+            (true, true) => self.host_write(addr, data).ok_or(true)?,
+            (true, false) => {
+                data.copy_from_slice(&self.host_read(addr, data.len() as u64).ok_or(true)?);
+            }
+            (false, true) => self.card_write(addr, data),
+            (false, false) => data.copy_from_slice(&self.card_read(addr, data.len())),
+        }
+        Ok(())
+    }
+
+    /// Does a page's worth of work; `false` if there is none or all waits.
+    fn step(&mut self, slot: usize) -> bool {
+        let mut did = false;
+        for port in 0..STREAMS as usize {
+            did |= self.step_in(slot, port) | self.step_out(slot, port);
+        }
+        did | self.step_memory(slot)
+    }
+
+    fn step_in(&mut self, slot: usize, port: usize) -> bool {
+        // A real app takes no more input while its output is not taken.
+        if self.slots[slot].out[port].0.len() > 8192 || self.slots[slot].out[port].1 {
+            return false;
+        }
+        let Some(m) = self.slots[slot].moves_in[port].front().copied() else { return false };
+        let va = m.va + m.done;
+        let len = (m.len - m.done).min(PAGE - va % PAGE);
+        let mut data = vec![0; len as usize];
+        let ended = match self.access(slot, va, &mut data, false) {
+            Ok(()) => {
+                let last = m.end && m.done + len == m.len;
+                let s = &mut self.slots[slot];
+                let (out, ends) = &mut s.out[port];
+                *ends |= s.app.stream(&data, last, out);
+                s.moves_in[port][0].done += len;
+                (m.done + len == m.len).then_some(0)
+            }
+            Err(true) => Some(7),
+            Err(false) => return false,
+        };
+        if let Some(status) = ended {
+            let m = self.slots[slot].moves_in[port].pop_front().unwrap();
+            self.complete(slot, 0x20, m.tag, status, 0, m.done, 0);
+        }
+        true
+    }
+
+    fn step_out(&mut self, slot: usize, port: usize) -> bool {
+        let Some(m) = self.slots[slot].moves_out[port].front().copied() else { return false };
+        let (out, ends) = &self.slots[slot].out[port];
+        let va = m.va + m.done;
+        let len = (m.len - m.done).min(PAGE - va % PAGE).min(out.len() as u64);
+        if len == 0 && !(*ends && out.is_empty()) || !ends && (out.len() as u64) < BEAT {
+            return false;
+        }
+        let mut data = out[..len as usize].to_vec();
+        let last = *ends && len == out.len() as u64;
+        match self.access(slot, va, &mut data, true) {
+            Ok(()) => {
+                let s = &mut self.slots[slot];
+                s.out[port].0.drain(..len as usize);
+                s.moves_out[port][0].done += len;
+                if last {
+                    s.out[port].1 = false;
+                }
+                if last || m.done + len == m.len {
+                    let m = s.moves_out[port].pop_front().unwrap();
+                    self.complete(slot, 0x21, m.tag, 0, u8::from(last), m.done, 0);
+                }
+                true
+            }
+            Err(true) => {
+                let m = self.slots[slot].moves_out[port].pop_front().unwrap();
+                self.complete(slot, 0x21, m.tag, 7, 0, m.done, 0);
+                true
+            }
+            Err(false) => false,
+        }
+    }
+
+    fn step_memory(&mut self, slot: usize) -> bool {
+        let Some(MemRun { va, end }) = self.slots[slot].run else { return false };
+        if va >= end {
+            let s = &mut self.slots[slot];
+            s.run = None;
+            s.registers.insert(REG_DONE, 1);
+            self.event(slot, 0x20, false, 0);
+            return true;
+        }
+        let len = (end - va).min(PAGE - va % PAGE);
+        let mut data = vec![0; len as usize];
+        let mut result = self.access(slot, va, &mut data, false);
+        if result.is_ok() {
+            data.iter_mut().for_each(|byte| *byte = byte.wrapping_add(1));
+            result = self.access(slot, va, &mut data, true);
+        }
+        match result {
+            Ok(()) => {}
+            Err(true) => *self.slots[slot].registers.entry(REG_ERRORS).or_default() += 1,
+            Err(false) => return false,
+        }
+        self.slots[slot].run = Some(MemRun { va: va + len, end });
+        true
+    }
+
+    fn write_app(&mut self, slot: usize, offset: u32, value: u32) {
+        let s = &mut self.slots[slot];
+        if s.ctrl & 1 == 0 || s.ctrl & 4 != 0 {
+            return;
+        }
+        s.registers.insert(offset, value);
+        let get = |r: u32| u64::from(s.registers.get(&r).copied().unwrap_or(0));
+        if offset == REG_START && value == 1 {
+            let va = get(REG_BASE) | get(REG_BASE + 4) << 32;
+            let end = va + (get(REG_BYTES) | get(REG_BYTES + 4) << 32);
+            s.run = Some(MemRun { va, end });
+            s.registers.insert(REG_DONE, 0);
+        }
+    }
+
+    fn write_slot(&mut self, slot: usize, register: u64, value: u32) {
+        let s = &mut self.slots[slot];
+        let set_config = |ring: &mut Ring| {
+            let on = value >> 31 != 0;
+            if on && !ring.on {
+                ring.index = 0;
+            }
+            if !on {
+                (ring.bell, ring.armed) = (0, false);
+            }
+            (ring.on, ring.log2) = (on, value & 15);
+        };
+        let low = |ring: &mut Ring| ring.base = ring.base >> 32 << 32 | u64::from(value & !0xfff);
+        let high = |ring: &mut Ring| ring.base = ring.base & 0xffff_ffff | u64::from(value) << 32;
+        match register {
+            VIA_SLOT_CTRL => {
+                s.ctrl = value;
+                if value & 4 != 0 {
+                    s.cause = None;
+                    s.registers.clear();
+                }
+            }
+            VIA_SLOT_CMD_BASE_LO => low(&mut s.cmd),
+            VIA_SLOT_CPL_BASE_LO => low(&mut s.cpl),
+            VIA_SLOT_EVT_BASE_LO => low(&mut s.evt),
+            VIA_SLOT_CMD_BASE_HI => high(&mut s.cmd),
+            VIA_SLOT_CPL_BASE_HI => high(&mut s.cpl),
+            VIA_SLOT_EVT_BASE_HI => high(&mut s.evt),
+            VIA_SLOT_CMD_CFG => set_config(&mut s.cmd),
+            VIA_SLOT_CPL_CFG => set_config(&mut s.cpl),
+            VIA_SLOT_EVT_CFG => set_config(&mut s.evt),
+            _ => panic!("write to slot register {register:#x}"),
+        }
+    }
+
+    fn write_bell(&mut self, slot: usize, register: u64, value: u32) {
+        let s = &mut self.slots[slot];
+        let ring = match register {
+            VIA_BELL_CMD_TAIL => &mut s.cmd,
+            VIA_BELL_CPL_HEAD => &mut s.cpl,
+            VIA_BELL_EVT_HEAD => &mut s.evt,
+            _ => panic!("write to doorbell {register:#x}"),
+        };
+        if !ring.on {
+            return;
+        }
+        ring.bell = value as u16;
+        if register == VIA_BELL_CMD_TAIL {
+            assert!(ring.bell.wrapping_sub(ring.index) <= 1 << ring.log2, "the doorbell jumped");
+        } else {
+            ring.armed |= value >> 31 != 0;
+        }
+        self.fire(slot);
+    }
+
+    fn read_card(&self, register: u64) -> u32 {
+        match register {
+            VIA_CARD_ID => 0x5649_4144,
+            VIA_CARD_VERSION => 1 << 16,
+            VIA_CARD_GEOMETRY => 6 << 24 | STREAMS << 16 | 2 << 8 | SLOTS as u32,
+            VIA_CARD_CLOCK_KHZ => 250_000,
+            VIA_CARD_TIME_LO => self.time as u32,
+            VIA_CARD_TIME_HI => (self.time >> 32) as u32,
+            VIA_CARD_CHAN_MIB => 64,
+            VIA_CARD_TLB_PAGE => 10 << 16 | 4,
+            VIA_CARD_TLB_HUGE => 8 << 16 | 4,
+            VIA_CARD_STATUS => {
+                self.slots.iter().enumerate().map(|(i, s)| u32::from(s.loaded) << (16 + i)).sum()
+            }
+            VIA_CARD_ICAP_STATUS => self.icap.1,
+            _ => u32::MAX,
+        }
+    }
+
+    fn read_slot(&self, slot: usize, register: u64) -> u32 {
+        let s = &self.slots[slot];
+        match register {
+            VIA_SLOT_CTRL => s.ctrl,
+            VIA_SLOT_STATUS => {
+                u32::from(s.loaded)
+                    | 1 << 1
+                    | u32::from(self.isolated(slot)) << 3
+                    | u32::from(s.cause.unwrap_or(0)) << 8
+            }
+            VIA_SLOT_RING_STATUS => u32::from(s.cmd.on) | u32::from(s.cpl.on) << 1 | u32::from(s.evt.on) << 2,
+            0x80..=0x9c => 0,
+            _ => panic!("read of slot register {register:#x}"),
+        }
+    }
+}
+
+impl PciFunction for FakeCard {
+    fn info(&self) -> &FunctionInfo {
+        &self.info
+    }
+
+    fn config_read(&self, _: u16, _: &mut [u8]) -> Result<()> {
+        unimplemented!()
+    }
+
+    fn config_write(&self, _: u16, _: &[u8]) -> Result<()> {
+        unimplemented!()
+    }
+
+    fn read32(&self, bar: u8, offset: u64) -> Result<u32> {
+        assert_eq!(bar, 0, "doorbells are not read");
+        let mut state = self.state.lock().unwrap();
+        state.time += 100;
+        let (slot, register) = ((offset >> 12 & 0xf) as usize, offset & 0xfff);
+        Ok(match offset >> 16 {
+            0 => state.read_card(offset),
+            1 => state.read_slot(slot, register),
+            _ if state.isolated(slot) => u32::MAX,
+            _ => state.slots[slot].registers.get(&(register as u32)).copied().unwrap_or(0),
+        })
+    }
+
+    fn write32(&self, bar: u8, offset: u64, value: u32) -> Result<()> {
+        let mut state = self.state.lock().unwrap();
+        let (slot, register) = ((offset >> 12 & 0xf) as usize, offset & 0xfff);
+        match (bar, offset >> 16) {
+            (0, 0) => match register {
+                VIA_CARD_ICAP_CTRL if value & 0x100 != 0 => state.icap = (Vec::new(), 1),
+                VIA_CARD_ICAP_CTRL => {
+                    // Images of this card begin with a magic word; another word is the code of a refusal.
+                    let code = match state.icap.0.first() {
+                        Some(0x4149_5621) => 0,
+                        other => other.copied().unwrap_or(0xff) & 0xff,
+                    };
+                    state.slots[(value & 15) as usize].loaded = code == 0;
+                    state.icap.1 = 2 | code << 8;
+                }
+                VIA_CARD_ICAP_DATA => state.icap.0.push(value),
+                _ => panic!("write to card register {register:#x}"),
+            },
+            (0, 1) => state.write_slot(slot, register, value),
+            (0, _) => state.write_app(slot, register as u32, value),
+            _ => state.write_bell(slot, register, value),
+        }
+        for slot in 0..SLOTS {
+            state.pump(slot);
+        }
+        if state.irqs != 0 {
+            self.fired.notify_all();
+        }
+        Ok(())
+    }
+
+    fn dma_map(&self, iova: u64, memory: Arc<HostMemory>, access: DmaAccess) -> Result<()> {
+        let mut state = self.state.lock().unwrap();
+        let end = iova + memory.len() as u64;
+        let overlaps = state.dma.iter().any(|(&at, (m, _))| at < end && iova < at + m.len() as u64);
+        assert!(!overlaps, "bus addresses overlap");
+        state.dma.insert(iova, (memory, access));
+        Ok(())
+    }
+
+    fn dma_unmap(&self, iova: u64) -> Result<()> {
+        self.state.lock().unwrap().dma.remove(&iova).expect("only what is mapped is unmapped");
+        Ok(())
+    }
+
+    fn wait_irq(&self, mask: u64, timeout: Duration) -> Result<u64> {
+        let end = Instant::now() + timeout;
+        let mut state = self.state.lock().unwrap();
+        loop {
+            let fired = state.irqs & mask;
+            if fired != 0 {
+                state.irqs &= !fired;
+                return Ok(fired);
+            }
+            let now = Instant::now();
+            if now >= end {
+                return Err(PciError::Timeout(timeout));
+            }
+            state = self.fired.wait_timeout(state, end - now).unwrap().0;
+        }
+    }
+
+    fn reset(&self) -> Result<()> {
+        unimplemented!()
+    }
+}
+
+/// An image that the card takes.
+pub const IMAGE: [u8; 8] = *b"!VIA\0\0\0\0";

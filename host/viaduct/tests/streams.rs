@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Files through the streams of an app, on a card in Rust that can be told to misbehave.
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::*;
+use proptest::prelude::*;
+use viaduct::*;
+
+fn quick() -> Timeouts {
+    let short = Duration::from_millis(200);
+    Timeouts { stall: short, busy: short, control: short }
+}
+
+fn open(fake: &Arc<FakeCard>) -> Slot {
+    let card = Card::open_with(fake.clone(), quick()).unwrap();
+    let slot = card.slot(0).unwrap();
+    slot.load(&IMAGE).unwrap();
+    slot
+}
+
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|i| (i * 31 + (i >> 8) * 7 + (i >> 16)) as u8).collect()
+}
+
+struct Dir(tempfile::TempDir);
+
+impl Dir {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn file(&self, name: &str, content: &[u8]) -> PathBuf {
+        fs::write(self.path(name), content).unwrap();
+        self.path(name)
+    }
+}
+
+fn bytes(content: Vec<u8>) -> (SharedBytes, Endpoint) {
+    let shared = SharedBytes::new(content);
+    (shared.clone(), Endpoint::bytes("x", shared))
+}
+
+#[test]
+fn a_file_passes_through_and_comes_out_the_same() {
+    let (fake, dir) = (FakeCard::new(), Dir::new());
+    let slot = open(&fake);
+    for len in [1, 63, 64, 65, 4095, 4096, 4097, 100_000, 1 << 20, (5 << 20) + 77] {
+        let input = dir.file("in", &pattern(len));
+        let mut last = None;
+        let report = StreamJob::new(&slot)
+            .input(0, Endpoint::File(input))
+            .output(0, Endpoint::File(dir.path("out")), OutLength::Same)
+            .on_progress(|p| last = Some(p))
+            .run()
+            .unwrap();
+        assert_eq!(fs::read(dir.path("out")).unwrap(), pattern(len), "length {len}");
+        assert_eq!((report.bytes_in, report.bytes_out), (len as u64, len as u64));
+        assert!(report.cycles > 0);
+        let last = last.unwrap();
+        assert_eq!((last.bytes_in, last.total_in, last.bytes_out), (len as u64, len as u64, len as u64));
+        assert_eq!(fake.translations(0), 0, "windows are taken away");
+    }
+    assert_eq!(slot.strays(), 0);
+    drop(slot);
+    assert_eq!(fake.mapped_ranges(), 0, "no memory stays mapped");
+    assert_eq!(fake.ctrl(0), 0b1100, "the slot is held in reset");
+}
+
+#[test]
+fn a_message_app_answers_with_its_length_and_an_app_of_any_length_ends_itself() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let mut sum = 0u64;
+    fake.set_app(0, move |data: &[u8], last: bool, out: &mut Vec<u8>| {
+        sum += data.iter().map(|b| u64::from(*b)).sum::<u64>();
+        if last {
+            out.extend(std::mem::take(&mut sum).to_le_bytes());
+        }
+        last
+    });
+    for length in [OutLength::Message(8), OutLength::Any, OutLength::Any, OutLength::Message(8)] {
+        let (_, input) = bytes(vec![3; 10_000]);
+        let (result, output) = bytes(vec![9; 5]);
+        StreamJob::new(&slot).input(0, input).output(0, output, length).run().unwrap();
+        assert_eq!(result.to_vec(), 30_000u64.to_le_bytes(), "{length:?}");
+    }
+}
+
+#[test]
+fn two_streams_run_side_by_side() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let (out0, to0) = bytes(vec![]);
+    let (out1, to1) = bytes(vec![]);
+    StreamJob::new(&slot)
+        .input(0, bytes(pattern(300_000)).1)
+        .input(1, bytes(pattern(77)).1)
+        .output(0, to0, OutLength::Same)
+        .output(1, to1, OutLength::Same)
+        .chunk_bytes(5000)
+        .run()
+        .unwrap();
+    assert_eq!(out0.take(), pattern(300_000));
+    assert_eq!(out1.take(), pattern(77));
+}
+
+#[test]
+fn card_memory_is_a_source_and_a_sink() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let data = pattern(1_000_000);
+    let (_, input) = bytes(data.clone());
+    let there = Endpoint::parse("card:0x400000000+1M").unwrap();
+    let back = Endpoint::Card { addr: 4 << 32, len: 1_000_000 };
+    StreamJob::new(&slot).input(0, input).output(0, there, OutLength::Same).run().unwrap();
+    assert_eq!(fake.read_card_memory(4 << 32, 1_000_000), data);
+    let (copy, output) = bytes(vec![]);
+    StreamJob::new(&slot).input(0, back).output(0, output, OutLength::Any).run().unwrap();
+    assert_eq!(copy.take(), data);
+
+    let small = Endpoint::parse("card:0+4K").unwrap();
+    let error = StreamJob::new(&slot).input(0, bytes(vec![0; 5000]).1).output(0, small, OutLength::Any).run();
+    assert!(matches!(error, Err(Error::OutputTooLong { limit: 4096, .. })), "{error:?}");
+    let outside = Endpoint::parse("card:63M+2M").unwrap();
+    let error = StreamJob::new(&slot).input(0, outside).run().unwrap_err();
+    assert!(error.to_string().contains("leaves its channel"), "{error}");
+}
+
+#[test]
+fn an_empty_file_gives_an_empty_file_or_a_clear_error() {
+    let (fake, dir) = (FakeCard::new(), Dir::new());
+    let slot = open(&fake);
+    let input = || Endpoint::File(dir.file("in", b""));
+    let output = Endpoint::File(dir.file("out", b"old"));
+    let report =
+        StreamJob::new(&slot).input(0, input()).output(0, output.clone(), OutLength::Same).run().unwrap();
+    assert_eq!(report, JobReport { bytes_in: 0, bytes_out: 0, cycles: 0 });
+    assert_eq!(fs::read(dir.path("out")).unwrap(), b"");
+    let error =
+        StreamJob::new(&slot).input(0, input()).output(0, output, OutLength::Message(32)).run().unwrap_err();
+    assert!(error.to_string().contains("give at least one byte"), "{error}");
+}
+
+#[test]
+fn files_that_cannot_be_used_are_refused_with_a_reason_and_nothing_is_touched() {
+    let (fake, dir) = (FakeCard::new(), Dir::new());
+    let slot = open(&fake);
+    let good = dir.file("good", b"data");
+    let run = |from: PathBuf, to: PathBuf| {
+        StreamJob::new(&slot)
+            .input(0, Endpoint::File(from))
+            .output(0, Endpoint::File(to), OutLength::Same)
+            .run()
+            .unwrap_err()
+            .to_string()
+    };
+    let keep = dir.file("keep", b"old");
+    assert!(run(dir.path("none"), keep.clone()).contains("cannot open it: No such file"));
+    assert!(run(dir.0.path().into(), keep.clone()).contains("is a directory"));
+    assert!(run("/dev/null".into(), keep.clone()).contains("is a character device"));
+    assert_eq!(fs::read(&keep).unwrap(), b"old");
+    assert!(run(good.clone(), dir.0.path().into()).contains("cannot open it for writing"));
+    assert!(run(good.clone(), dir.path("no/such")).contains("cannot open it for writing"));
+    assert!(run(good.clone(), good.clone()).contains("both read and written"));
+    assert_eq!(fs::read(&good).unwrap(), b"data");
+    let status = std::process::Command::new("mkfifo").arg(dir.path("pipe")).status().unwrap();
+    assert!(status.success());
+    assert!(run(dir.path("pipe"), keep).contains("is a pipe"));
+
+    let error = StreamJob::new(&slot).input(5, Endpoint::File(good.clone())).run().unwrap_err();
+    assert!(error.to_string().contains("no input stream 5"), "{error}");
+    let twice =
+        StreamJob::new(&slot).input(0, Endpoint::File(good.clone())).input(0, Endpoint::File(good)).run();
+    assert!(matches!(twice, Err(Error::PortTwice { .. })));
+    assert!(matches!(StreamJob::new(&slot).run(), Err(Error::Invalid(_))));
+}
+
+#[test]
+fn a_full_disk_is_told_with_the_bytes_that_are_safe_and_the_slot_works_on() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let error = StreamJob::new(&slot)
+        .input(0, bytes(pattern(3 << 20)).1)
+        .output(0, Endpoint::File("/dev/full".into()), OutLength::Same)
+        .run()
+        .unwrap_err();
+    assert!(matches!(&error, Error::Write { written: 0, .. }), "{error:?}");
+    assert!(error.to_string().contains("No space left on device"), "{error}");
+    let (copy, output) = bytes(vec![]);
+    StreamJob::new(&slot).input(0, bytes(pattern(100)).1).output(0, output, OutLength::Same).run().unwrap();
+    assert_eq!(copy.take(), pattern(100));
+    StreamJob::new(&slot)
+        .input(0, bytes(pattern(100)).1)
+        .output(0, Endpoint::File("/dev/null".into()), OutLength::Same)
+        .run()
+        .unwrap();
+}
+
+#[test]
+fn a_file_truncated_during_the_run_is_an_error() {
+    let (fake, dir) = (FakeCard::new(), Dir::new());
+    let slot = open(&fake);
+    let input = dir.file("in", &pattern(1 << 20));
+    let file = fs::OpenOptions::new().write(true).open(&input).unwrap();
+    let error = StreamJob::new(&slot)
+        .input(0, Endpoint::File(input))
+        .output(0, Endpoint::File(dir.path("out")), OutLength::Same)
+        .chunk_bytes(64 << 10)
+        .on_progress(|_| file.set_len(300_000).unwrap())
+        .run()
+        .unwrap_err();
+    assert!(matches!(error, Error::FileShrank { end: 300_000, expected: 0x10_0000, .. }), "{error:?}");
+    assert!(error.to_string().contains("shrank while it was read"));
+}
+
+#[test]
+fn an_output_removed_or_cut_during_the_run_is_an_error() {
+    let (fake, dir) = (FakeCard::new(), Dir::new());
+    let slot = open(&fake);
+    let out = dir.path("out");
+    let job = || {
+        StreamJob::new(&slot)
+            .input(0, bytes(pattern(1 << 20)).1)
+            .output(0, Endpoint::File(out.clone()), OutLength::Same)
+            .chunk_bytes(64 << 10)
+    };
+    let removed = job().on_progress(|_| drop(fs::remove_file(&out))).run();
+    assert!(matches!(removed, Err(Error::FileRemoved { .. })), "{removed:?}");
+    let cut = job()
+        .on_progress(|p| {
+            if p.bytes_out == p.total_in {
+                fs::OpenOptions::new().write(true).open(&out).unwrap().set_len(10).unwrap();
+            }
+        })
+        .run();
+    assert!(matches!(cut, Err(Error::Lost { start: 10, .. })), "{cut:?}");
+}
+
+#[test]
+fn an_app_that_answers_too_much_or_too_little_is_an_error() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    fake.set_app(0, |data: &[u8], last: bool, out: &mut Vec<u8>| {
+        out.extend(data);
+        if last {
+            out.extend([0; 10]);
+        }
+        last
+    });
+    let run = |length| {
+        StreamJob::new(&slot).input(0, bytes(vec![1; 200]).1).output(0, bytes(vec![]).1, length).run()
+    };
+    let error = run(OutLength::Same);
+    assert!(matches!(error, Err(Error::OutputTooLong { limit: 200, .. })), "{error:?}");
+    let error = run(OutLength::Message(64));
+    assert!(matches!(error, Err(Error::OutputTooLong { limit: 64, .. })), "{error:?}");
+    let error = run(OutLength::Message(300));
+    assert!(matches!(error, Err(Error::OutputTooShort { bytes: 210, expected: 300, .. })), "{error:?}");
+    assert!(run(OutLength::Message(210)).is_ok());
+    assert!(run(OutLength::Message(0)).is_err());
+}
+
+#[test]
+fn a_silent_card_ends_in_a_timeout_and_leaves_nothing_mapped() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    fake.sabotage(Sabotage::Silent);
+    let begin = Instant::now();
+    let error = StreamJob::new(&slot)
+        .input(0, bytes(pattern(10)).1)
+        .output(0, bytes(vec![]).1, OutLength::Same)
+        .run()
+        .unwrap_err();
+    assert!(matches!(error, Error::Stalled { .. }), "{error:?}");
+    drop(slot);
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    assert_eq!(fake.mapped_ranges(), 0);
+}
+
+#[test]
+fn an_app_that_takes_nothing_ends_in_a_timeout_and_the_slot_works_again() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    // Never ends its answer: the run waits for the end.
+    fake.set_app(0, |_: &[u8], _: bool, _: &mut Vec<u8>| false);
+    let error = StreamJob::new(&slot)
+        .input(0, bytes(pattern(10)).1)
+        .output(0, bytes(vec![]).1, OutLength::Any)
+        .run()
+        .unwrap_err();
+    assert!(error.to_string().contains("waiting for the app's streams: nothing happened"), "{error}");
+    fake.set_app(0, copy);
+    let (out, output) = bytes(vec![]);
+    StreamJob::new(&slot).input(0, bytes(pattern(10)).1).output(0, output, OutLength::Same).run().unwrap();
+    assert_eq!(out.take(), pattern(10));
+}
+
+#[test]
+fn completions_nobody_asked_for_are_ignored_and_counted() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    fake.sabotage(Sabotage::BadTags);
+    let (out, output) = bytes(vec![]);
+    StreamJob::new(&slot)
+        .input(0, bytes(pattern(50_000)).1)
+        .output(0, output, OutLength::Same)
+        .run()
+        .unwrap();
+    assert_eq!(out.take(), pattern(50_000));
+    assert!(slot.strays() > 0);
+}
+
+#[test]
+fn a_violation_ends_the_run_with_its_cause_and_other_slots_go_on() {
+    let fake = FakeCard::new();
+    let card = Card::open_with(fake.clone(), quick()).unwrap();
+    let (bad, good) = (card.slot(0).unwrap(), card.slot(1).unwrap());
+    bad.load(&IMAGE).unwrap();
+    good.load(&IMAGE).unwrap();
+    fake.set_app(0, |_: &[u8], _: bool, _: &mut Vec<u8>| false);
+    let error = std::thread::scope(|scope| {
+        let run = scope.spawn(|| {
+            StreamJob::new(&bad)
+                .input(0, bytes(pattern(9)).1)
+                .output(0, bytes(vec![]).1, OutLength::Any)
+                .run()
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        fake.violate(0, 0x12);
+        run.join().unwrap().unwrap_err()
+    });
+    assert!(error.to_string().contains("not INCR, not full-width, or misaligned"), "{error}");
+    assert_eq!(bad.take_violations().len(), 1);
+    let (out, output) = bytes(vec![]);
+    StreamJob::new(&good).input(0, bytes(pattern(999)).1).output(0, output, OutLength::Same).run().unwrap();
+    assert_eq!(out.take(), pattern(999));
+}
+
+#[test]
+fn slots_are_claimed_once_and_images_checked() {
+    let fake = FakeCard::new();
+    let card = Card::open_with(fake.clone(), quick()).unwrap();
+    assert_eq!(card.info().slots, 2);
+    assert_eq!(card.info().data_bytes, 64);
+    assert_eq!(card.info().tlb_page, Tlb { ways: 4, sets: 1024 });
+    assert!(matches!(card.slot(9), Err(Error::NoSuchSlot { slot: 9, last: 1 })));
+    let slot = card.slot(1).unwrap();
+    assert!(matches!(card.slot(1), Err(Error::SlotInUse { slot: 1 })));
+    assert!(matches!(StreamJob::new(&slot).run(), Err(Error::Isolated { .. } | Error::SlotEmpty { .. })));
+    assert!(matches!(slot.load(b"abc"), Err(Error::BadImage(_))));
+    assert!(matches!(slot.load(b"\x07\0\0\0"), Err(Error::LoadRefused { code: 7, .. })));
+    assert!(!card.is_loaded(1).unwrap());
+    slot.load(&IMAGE).unwrap();
+    assert!(card.is_loaded(1).unwrap());
+    drop(slot);
+    card.slot(1).unwrap().start().unwrap();
+}
+
+#[test]
+fn wide_registers_are_little_endian_words() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let key = Register { offset: 0x10, width: 80 };
+    slot.write_wide(key, &[1, 2, 3, 4, 5]).unwrap();
+    assert_eq!(slot.read_register(0x10).unwrap(), 0x0403_0201);
+    assert_eq!(slot.read_wide(key).unwrap(), [1, 2, 3, 4, 5, 0, 0, 0, 0, 0, 0, 0]);
+    assert!(matches!(slot.write_wide(key, &[0; 11]), Err(Error::Invalid(_))));
+    assert!(matches!(slot.read_register(2), Err(Error::BadRegister { offset: 2 })));
+    assert!(matches!(slot.write_register(0x1000, 0), Err(Error::BadRegister { .. })));
+    slot.write_register(0x20, u32::MAX).unwrap();
+    assert_eq!(slot.read_register(0x20).unwrap(), u32::MAX, "all ones from a healthy app are a value");
+    fake.violate(0, 0x16);
+    assert!(matches!(slot.read_register(0x20), Err(Error::Isolated { .. })));
+}
+
+#[test]
+fn many_threads_wait_on_one_slot() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    let tags = slot.submit(&[desc::Command::nop(); 7]).unwrap();
+                    let done = slot.wait(&tags).unwrap();
+                    assert!(done.iter().all(|c| c.status == desc::Status::Ok));
+                }
+            });
+        }
+    });
+    let tags = slot.submit(&[desc::Command::nop(); 1000]).unwrap();
+    assert_eq!(slot.wait(&tags).unwrap().len(), 1000);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #[test]
+    fn any_length_chunk_and_tlb_gives_the_same_bytes(
+        len in 1usize..400_000, chunk in 1u64..300_000, tlb in 1usize..200, any in any::<bool>()
+    ) {
+        let fake = FakeCard::with_tlb(tlb);
+        let slot = open(&fake);
+        let (out, output) = bytes(vec![]);
+        let length = if any { OutLength::Any } else { OutLength::Same };
+        let job = StreamJob::new(&slot).input(0, bytes(pattern(len)).1).output(0, output, length);
+        job.chunk_bytes(chunk).run().unwrap();
+        prop_assert_eq!(out.take(), pattern(len));
+    }
+}
