@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The card's C ABI, as in `sim/include/viaduct_sim.h`.
+
+use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use std::path::Path;
+use std::ptr::NonNull;
+
+use libloading::Library;
+
+use crate::{Dram, Link, SimError};
+
+const ABI_VERSION: u32 = 1;
+const DMA_READ: c_uint = 1;
+const DMA_WRITE: c_uint = 2;
+
+#[repr(C)]
+struct Config {
+    abi: u32,
+    clk_khz: u32,
+    link: Link,
+    dram: Dram,
+    image_dir: *const c_char,
+}
+
+/// What a card has counted since power-up.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Cycles.
+    pub cycles: u64,
+    /// Cycles in which the shell was evaluated: in the others it was at rest.
+    pub shell_evals: u64,
+    /// Evaluations of apps, over all slots.
+    pub slot_evals: u64,
+    /// Register reads of the host.
+    pub mmio_reads: u64,
+    /// Register writes of the host.
+    pub mmio_writes: u64,
+    /// Interrupts that reached the host.
+    pub irqs: u64,
+    /// Bytes of host memory the card has asked for.
+    pub host_read_bytes: u64,
+    /// Bytes the card has written to host memory, in whole double words.
+    pub host_write_bytes: u64,
+    /// Read requests on the link.
+    pub host_read_tlps: u64,
+    /// Writes on the link.
+    pub host_write_tlps: u64,
+    /// Bytes read from each DRAM channel.
+    pub dram_read_bytes: [u64; 16],
+    /// Bytes written to each DRAM channel.
+    pub dram_write_bytes: [u64; 16],
+    /// Column accesses of each channel that found their row open.
+    pub dram_row_hits: [u64; 16],
+    /// Column accesses of each channel that needed a row opened.
+    pub dram_row_misses: [u64; 16],
+}
+
+macro_rules! functions {
+    ($($name:ident: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
+        struct Functions { $($name: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)* }
+        impl Functions {
+            fn of(library: &Library) -> Result<Self, libloading::Error> {
+                Ok(Self {$(
+                    // SAFETY: the types are those of the header of the same ABI version; vsim_open checks the version
+                    // before it looks at anything else.
+                    $name: unsafe { *library.get(concat!(stringify!($name), "\0").as_bytes())? },
+                )*})
+            }
+        }
+    };
+}
+
+functions! {
+    vsim_open: fn(*const Config, *mut c_char, usize) -> *mut c_void;
+    vsim_close: fn(*mut c_void);
+    vsim_error: fn(*const c_void) -> *const c_char;
+    vsim_reset: fn(*mut c_void);
+    vsim_bar_read: fn(*mut c_void, c_uint, u64, *mut u32) -> c_int;
+    vsim_bar_write: fn(*mut c_void, c_uint, u64, u32) -> c_int;
+    vsim_dma_map: fn(*mut c_void, u64, *mut c_void, u64, c_uint) -> c_int;
+    vsim_dma_unmap: fn(*mut c_void, u64, u64) -> c_int;
+    vsim_run: fn(*mut c_void, u64, u64) -> u64;
+    vsim_charge: fn(*mut c_void, u64);
+    vsim_parked: fn(*const c_void) -> c_int;
+    vsim_now: fn(*const c_void) -> u64;
+    vsim_irq_take: fn(*mut c_void, u64) -> u64;
+    vsim_wave_open: fn(*mut c_void, *const c_char, u64, u64) -> c_int;
+    vsim_get_counters: fn(*const c_void, *mut Counters);
+}
+
+/// A failure the card reported.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub errno: i32,
+    pub why: String,
+}
+
+/// A powered-up card. Not for two threads at a time.
+pub(crate) struct Card {
+    sim: NonNull<c_void>,
+    functions: Functions,
+    _library: Library,
+}
+
+// SAFETY: the card is bound to no thread; `&mut self` or the owner's lock serialises all calls.
+unsafe impl Send for Card {}
+
+type Outcome<T> = Result<T, Failure>;
+
+impl Card {
+    pub fn open(
+        object: &Path,
+        clk_khz: u32,
+        link: &Link,
+        dram: &Dram,
+        images: &Path,
+    ) -> Result<Self, SimError> {
+        if !object.exists() {
+            return Err(SimError::NoCard { path: object.to_owned() });
+        }
+        let not_a_card = |source: libloading::Error| SimError::NotACard {
+            path: object.to_owned(),
+            why: source.to_string(),
+        };
+        // SAFETY: running the object's constructors is what opening a card means; the path is the user's choice.
+        let library = unsafe { Library::new(object) }.map_err(not_a_card)?;
+        let functions = Functions::of(&library).map_err(not_a_card)?;
+        let image_dir = CString::new(images.as_os_str().as_encoded_bytes())
+            .map_err(|_| SimError::Refused("the image folder's name holds a NUL".into()))?;
+        let config = Config {
+            abi: ABI_VERSION,
+            clk_khz,
+            link: link.clone(),
+            dram: dram.clone(),
+            image_dir: image_dir.as_ptr(),
+        };
+        let mut message = [0u8; 512];
+        // SAFETY: the configuration and the message buffer live over the call.
+        let sim = unsafe { (functions.vsim_open)(&config, message.as_mut_ptr().cast(), message.len()) };
+        let Some(sim) = NonNull::new(sim) else {
+            return Err(SimError::Refused(text(&message)));
+        };
+        Ok(Self { sim, functions, _library: library })
+    }
+
+    pub fn read(&mut self, bar: u8, offset: u64) -> Outcome<u32> {
+        let mut value = 0;
+        // SAFETY: `sim` is open; `value` lives over the call.
+        let code =
+            unsafe { (self.functions.vsim_bar_read)(self.sim.as_ptr(), bar.into(), offset, &mut value) };
+        self.outcome(code)?;
+        Ok(value)
+    }
+
+    pub fn write(&mut self, bar: u8, offset: u64, value: u32) -> Outcome<()> {
+        // SAFETY: `sim` is open.
+        let code = unsafe { (self.functions.vsim_bar_write)(self.sim.as_ptr(), bar.into(), offset, value) };
+        self.outcome(code)
+    }
+
+    /// # Safety
+    /// `host` is valid for `len` bytes, for writing too if `write`, until the range is unmapped or the card dropped.
+    pub unsafe fn dma_map(
+        &mut self,
+        iova: u64,
+        host: *mut u8,
+        len: u64,
+        read: bool,
+        write: bool,
+    ) -> Outcome<()> {
+        let perms = if read { DMA_READ } else { 0 } | if write { DMA_WRITE } else { 0 };
+        // SAFETY: `sim` is open; the memory is as the caller promises.
+        let code = unsafe { (self.functions.vsim_dma_map)(self.sim.as_ptr(), iova, host.cast(), len, perms) };
+        self.outcome(code)
+    }
+
+    pub fn dma_unmap(&mut self, iova: u64, len: u64) -> Outcome<()> {
+        // SAFETY: `sim` is open.
+        let code = unsafe { (self.functions.vsim_dma_unmap)(self.sim.as_ptr(), iova, len) };
+        self.outcome(code)
+    }
+
+    pub fn run(&mut self, max_cycles: u64, irq_mask: u64) -> u64 {
+        // SAFETY: `sim` is open.
+        unsafe { (self.functions.vsim_run)(self.sim.as_ptr(), max_cycles, irq_mask) }
+    }
+
+    pub fn charge(&mut self, ns: u64) {
+        // SAFETY: `sim` is open.
+        unsafe { (self.functions.vsim_charge)(self.sim.as_ptr(), ns) }
+    }
+
+    pub fn reset(&mut self) {
+        // SAFETY: `sim` is open.
+        unsafe { (self.functions.vsim_reset)(self.sim.as_ptr()) }
+    }
+
+    pub fn parked(&self) -> bool {
+        // SAFETY: `sim` is open.
+        unsafe { (self.functions.vsim_parked)(self.sim.as_ptr()) != 0 }
+    }
+
+    pub fn now(&self) -> u64 {
+        // SAFETY: `sim` is open.
+        unsafe { (self.functions.vsim_now)(self.sim.as_ptr()) }
+    }
+
+    pub fn irq_take(&mut self, mask: u64) -> u64 {
+        // SAFETY: `sim` is open.
+        unsafe { (self.functions.vsim_irq_take)(self.sim.as_ptr(), mask) }
+    }
+
+    pub fn wave_open(&mut self, path: &Path, start: u64, cycles: u64) -> Outcome<()> {
+        let Ok(path) = CString::new(path.as_os_str().as_encoded_bytes()) else {
+            return Err(Failure { errno: libc::EINVAL, why: "the wave file's name holds a NUL".into() });
+        };
+        // SAFETY: `sim` is open; `path` lives over the call.
+        let code =
+            unsafe { (self.functions.vsim_wave_open)(self.sim.as_ptr(), path.as_ptr(), start, cycles) };
+        self.outcome(code)
+    }
+
+    pub fn counters(&self) -> Counters {
+        let mut counters = Counters::default();
+        // SAFETY: `sim` is open; the struct has the layout of the header.
+        unsafe { (self.functions.vsim_get_counters)(self.sim.as_ptr(), &mut counters) }
+        counters
+    }
+
+    fn outcome(&self, code: c_int) -> Outcome<()> {
+        if code == 0 {
+            return Ok(());
+        }
+        // SAFETY: the string is the card's, terminated, and valid until the next call.
+        let why = unsafe { std::ffi::CStr::from_ptr((self.functions.vsim_error)(self.sim.as_ptr())) };
+        Err(Failure { errno: -code, why: why.to_string_lossy().into_owned() })
+    }
+}
+
+impl Drop for Card {
+    fn drop(&mut self) {
+        // SAFETY: `sim` is open and not used again; the library is unloaded after it.
+        unsafe { (self.functions.vsim_close)(self.sim.as_ptr()) }
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
