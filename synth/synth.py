@@ -2,15 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Synthesises the shell for UltraScale+ with yosys and prints LUT, FF, BRAM and URAM of every block.
 
-    .venv/bin/python synth/synth.py [--top via_shell] [--define VIA_NUM_SLOTS=4] [--json build/synth/area.json]
+    .venv/bin/python synth/synth.py [--slots 4] [--channels 4] [--width 512] [--streams 1] [--json FILE]
 
-The hierarchy is kept, so each distinct module is synthesised once; a block's row counts everything below it. BRAM
-is in units of RAMB36 (a RAMB18 counts one half). There is no placement and no timing here.
+Each block is synthesised once, flattened, with the parameters it has in the shell; what the shell has several
+of is multiplied. The sum is the shell but for its wiring. BRAM is in units of RAMB36 (a RAMB18 counts one
+half). There is no placement and no timing here.
 """
 
 import argparse
+import concurrent.futures
 import json
+import os
+import subprocess
 import sys
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,11 +25,20 @@ ROOT = Path(__file__).resolve().parent.parent
 LUT = {"LUT1": 1, "LUT2": 1, "LUT3": 1, "LUT4": 1, "LUT5": 1, "LUT6": 1, "INV": 1}
 LUTRAM = {
     "RAM32M": 4, "RAM32M16": 8, "RAM64M": 4, "RAM64M8": 8, "RAM32X1D": 2, "RAM64X1D": 2, "RAM64X1S": 1,
-    "RAM32X1S": 1, "RAM32X16DR8": 8, "RAM64X8SW": 8, "RAM128X1D": 4, "RAM256X1D": 8, "SRL16E": 1, "SRLC32E": 1,
+    "RAM32X1S": 1, "RAM32X16DR8": 8, "RAM64X8SW": 8, "RAM128X1D": 4, "RAM256X1D": 8, "SRL16E": 1,
+    "SRLC32E": 1,
 }  # fmt: skip
 FF = {"FDRE": 1, "FDSE": 1, "FDCE": 1, "FDPE": 1}
 BRAM = {"RAMB18E2": 0.5, "RAMB36E2": 1}
 URAM = {"URAM288": 1}
+# Runs its arguments as yosys commands, one after the other.
+YOSYS = """
+import sys
+from pyosys import libyosys as ys
+design = ys.Design()
+for command in sys.argv[1:]:
+    ys.run_pass(command, design)
+"""
 COLUMNS = {"LUT": LUT, "LUTRAM": LUTRAM, "FF": FF, "BRAM": BRAM, "URAM": URAM}
 
 
@@ -37,60 +52,98 @@ def sources() -> list[Path]:
     return [package, *generated, *rtl]
 
 
-def synthesise(top: str, defines: list[str]) -> dict:
-    """Runs yosys and returns its statistics (the `stat -json` object)."""
-    from pyosys import libyosys as ys
+@dataclass
+class Block:
+    """A module as the shell instantiates it. Parts of another block are listed, not added."""
 
-    out = ROOT / "build/synth"
+    module: str
+    count: int = 1
+    parameters: dict[str, int] = field(default_factory=dict)
+    part: bool = False
+
+
+def blocks(slots: int, channels: int, streams: int) -> list[Block]:
+    """Everything via_shell instantiates, and what a slot's port is made of."""
+    return [
+        Block("via_csr"),
+        Block("via_cmdq"),
+        Block("via_ringw"),
+        Block("via_msix", parameters={"NumVec": 2 * slots}),
+        Block("via_axi_mux", parameters={"NumRd": 3, "NumWr": 3, "NumFirst": 1}),
+        Block("via_dma"),
+        Block("via_xbar"),
+        Block("via_mem_port", channels),
+        Block("via_slot_port", slots),
+        Block("via_dispatch", slots, part=True),
+        Block("via_mmu", slots, part=True),
+        Block("via_guard", slots, part=True),
+        Block("via_guard_strm", slots * streams, part=True),
+        Block("via_mover_in", slots * streams, part=True),
+        Block("via_mover_out", slots * streams, part=True),
+    ]
+
+
+def synthesise(block: Block, defines: list[str]) -> dict[str, float]:
+    """Resources of one block, by a yosys of its own."""
+    out = ROOT / "build/synth" / block.module
     out.mkdir(parents=True, exist_ok=True)
     stat = out / "stat.json"
-    design = ys.Design()
-    flags = " ".join(f"-D {d}" for d in defines)
+    flags = " ".join([*(f"-D {d}" for d in defines), *(f"-G {k}={v}" for k, v in block.parameters.items())])
     files = " ".join(str(p) for p in sources())
-    for command in [
-        f"read_slang --keep-hierarchy {flags} --top {top} {files}",
-        f"synth_xilinx -family xcup -top {top} -noiopad -noclkbuf",
+    script = [
+        f"read_slang {flags} --top {block.module} {files}",
+        f"synth_xilinx -family xcup -flatten -top {block.module} -noiopad -noclkbuf",
         f"tee -q -o {stat} stat -json -tech xilinx",
-    ]:
-        ys.run_pass(command, design)
-    return json.loads(stat.read_text())
-
-
-def area(stat: dict, top: str) -> dict[str, dict[str, float]]:
-    """Resources of every module, including everything it instantiates."""
-    modules = {name.lstrip("\\"): m["num_cells_by_type"] for name, m in stat["modules"].items()}
-    done: dict[str, dict[str, float]] = {}
-
-    def total(name: str) -> dict[str, float]:
-        if name not in done:
-            row = dict.fromkeys(COLUMNS, 0.0)
-            for cell, count in modules[name].items():
-                cell = cell.lstrip("\\")
-                below = total(cell) if cell in modules else None
-                for column, weights in COLUMNS.items():
-                    row[column] += count * (below[column] if below else weights.get(cell, 0))
-            done[name] = row
-        return done[name]
-
-    total(top)
-    return done
+    ]
+    with (out / "yosys.log").open("w") as log:
+        done = subprocess.run([sys.executable, "-c", YOSYS, *script], stdout=log, stderr=log, cwd=ROOT)
+    if done.returncode:
+        sys.exit(f"synth: {block.module} failed, see {out / 'yosys.log'}")
+    cells: dict[str, int] = {}
+    for module in json.loads(stat.read_text())["modules"].values():
+        cells |= module["num_cells_by_type"]
+    return {name: sum(cells.get(c, 0) * w for c, w in weights.items()) for name, weights in COLUMNS.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--top", default="via_shell")
-    parser.add_argument("--define", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--slots", type=int, default=4)
+    parser.add_argument("--channels", type=int, default=4)
+    parser.add_argument("--width", type=int, default=512, help="bits of every data path")
+    parser.add_argument("--streams", type=int, default=1, help="streams of a slot in each direction")
     parser.add_argument("--json", type=Path, help="also write the table here")
     args = parser.parse_args()
+    defines = [f"VIA_NUM_SLOTS={args.slots}", f"VIA_NUM_CHAN={args.channels}"]
+    defines += [f"VIA_DATA_W={args.width}", f"VIA_NUM_STREAMS={args.streams}"]
 
-    rows = area(synthesise(args.top, args.define), args.top)
-    print(f"\n{'block':<44}" + "".join(f"{c:>10}" for c in COLUMNS))
-    for name, row in sorted(rows.items(), key=lambda r: -r[1]["LUT"]):
-        short = name.replace("$paramod", "").lstrip("\\")[:43]
-        print(f"{short:<44}" + "".join(f"{row[c]:>10g}" for c in COLUMNS))
+    todo = blocks(args.slots, args.channels, args.streams)
+    begun = time.monotonic()
+    print(f"synth: {len(todo)} blocks for UltraScale+ (about 4 minutes)", flush=True)
+    # The largest first, so that no core is left alone with it at the end.
+    heavy = ("via_slot_port", "via_xbar", "via_dma", "via_mmu")
+    order = sorted(todo, key=lambda b: heavy.index(b.module) if b.module in heavy else len(heavy))
+    with concurrent.futures.ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
+        area = dict(
+            zip([b.module for b in order], pool.map(lambda b: synthesise(b, defines), order), strict=True)
+        )
+
+    total = dict.fromkeys(COLUMNS, 0.0)
+    print(f"{'block':<20}{'count':>6}" + "".join(f"{c:>10}" for c in COLUMNS))
+    for block in todo:
+        row = area[block.module]
+        name = ("  " if block.part else "") + block.module
+        print(f"{name:<20}{block.count:>6}" + "".join(f"{row[c]:>10g}" for c in COLUMNS))
+        if not block.part:
+            total = {c: total[c] + block.count * row[c] for c in COLUMNS}
+    print(f"{'shell':<26}" + "".join(f"{total[c]:>10g}" for c in COLUMNS))
+    print(
+        f"({args.slots} slots, {args.channels} channels, {args.width} bits; {time.monotonic() - begun:.0f} s)"
+    )
     if args.json:
         args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps(rows, indent=1, sort_keys=True))
+        args.json.write_text(
+            json.dumps({"defines": defines, "blocks": area, "shell": total}, indent=1, sort_keys=True)
+        )
 
 
 if __name__ == "__main__":

@@ -104,8 +104,8 @@ class Build:
         """Files read in order before modules are looked up by name."""
         packages = [ROOT / "rtl/common/via_pkg.sv"]
         if self.kind == "card":
-            packages += sorted((ROOT / "build/regs").glob("*.vlt"))
-            packages += sorted((ROOT / "build/regs").glob("*_pkg.sv"))
+            packages += [ROOT / "tools/lint.vlt", *sorted((ROOT / "build/regs").glob("*.vlt"))]
+            packages += [*sorted((ROOT / "build/regs").glob("*_pkg.sv")), ROOT / "rtl/shell/via_shell.sv"]
         return packages + [Path(s).resolve() for s in self.args.source]
 
     def folders(self) -> list[Path]:
