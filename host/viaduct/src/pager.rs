@@ -165,7 +165,8 @@ impl Space {
         on_host: bool,
         size: FrameSize,
     ) -> Result<u64> {
-        let host = if on_host { Some(card.dma_buffer(len, DmaAccess::ReadWrite)?) } else { None };
+        let whole = len.next_multiple_of(size.bytes());
+        let host = if on_host { Some(card.dma_buffer(whole, DmaAccess::ReadWrite)?) } else { None };
         let paged = Paged { source, pages: BTreeMap::new(), host, next: 0, ahead: 1, failures: Vec::new() };
         self.insert(Region { len, prot, size, kind: Kind::Paged(paged) })
     }
@@ -395,7 +396,23 @@ impl Space {
             }
         }
         self.stats.pages_in += filled;
-        self.enter(d, copies, start, &pages)?;
+        if let Err(error) = self.enter(d, copies, start, &pages) {
+            // They may hold what somebody else left there: they go, unless the card still reaches them.
+            let refs: Vec<_> = pages.iter().map(|&(n, _)| (start, n)).collect();
+            let numbers: Vec<_> = pages.iter().map(|&(n, _)| n).collect();
+            let huge = size == FrameSize::Huge;
+            let left = self.leave(d, start, &numbers, huge, step);
+            for &n in &numbers {
+                if let Some(page) = self.page(start, n) {
+                    page.dirty = false;
+                }
+            }
+            self.clock.retain(|at| !refs.contains(at));
+            if let Err(error) = left.and_then(|()| self.drop_pages(d, &refs)) {
+                tracing::warn!(%error, slot = d.slot, "pages that could not be filled stay in the card");
+            }
+            return Err(error);
+        }
         Ok(None)
     }
 

@@ -300,7 +300,7 @@ impl State {
         }
     }
 
-    fn complete(&mut self, slot: usize, op: u8, tag: u32, status: u8, flags: u8, bytes: u64, info: u64) {
+    fn complete(&mut self, slot: usize, (op, tag): (u8, u32), status: u8, flags: u8, bytes: u64, info: u64) {
         if self.sabotage == Sabotage::Silent {
             return;
         }
@@ -359,7 +359,7 @@ impl State {
         }
         s.out.fill((Vec::new(), false));
         for (op, m) in ended {
-            self.complete(slot, op, m.tag, 6, 0, m.done, 0);
+            self.complete(slot, (op, m.tag), 6, 0, m.done, 0);
         }
     }
 
@@ -455,7 +455,7 @@ impl State {
             }
             _ => status = 1,
         }
-        self.complete(slot, op, tag, status, out_flags, 0, info);
+        self.complete(slot, (op, tag), status, out_flags, 0, info);
     }
 
     /// Translates; `Err(true)`: denied, `Err(false)`: waits.
@@ -477,7 +477,7 @@ impl State {
                 if entry.pte & bit != 0 {
                     entry.accessed = true;
                     entry.dirty |= write;
-                    return Ok(entry.pte & !0xfff | (entry.pte & 8) << 60 | va % size);
+                    return Ok((entry.pte & !0xfff) + (va % size) + ((entry.pte & 8) << 60));
                 }
                 cause = 2;
             }
@@ -539,7 +539,7 @@ impl State {
         };
         if let Some(status) = ended {
             let m = self.slots[slot].moves_in[port].pop_front().unwrap();
-            self.complete(slot, 0x20, m.tag, status, 0, m.done, 0);
+            self.complete(slot, (0x20, m.tag), status, 0, m.done, 0);
         }
         true
     }
@@ -564,13 +564,13 @@ impl State {
                 }
                 if last || m.done + len == m.len {
                     let m = s.moves_out[port].pop_front().unwrap();
-                    self.complete(slot, 0x21, m.tag, 0, u8::from(last), m.done, 0);
+                    self.complete(slot, (0x21, m.tag), 0, u8::from(last), m.done, 0);
                 }
                 true
             }
             Err(true) => {
                 let m = self.slots[slot].moves_out[port].pop_front().unwrap();
-                self.complete(slot, 0x21, m.tag, 7, 0, m.done, 0);
+                self.complete(slot, (0x21, m.tag), 7, 0, m.done, 0);
                 true
             }
             Err(false) => false,

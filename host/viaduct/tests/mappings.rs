@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Files mapped into the address space of a slot, on a card in Rust. The app adds 1 to every byte of a range.
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::*;
+use proptest::prelude::*;
+use viaduct::*;
+
+const PAGE: u64 = 4096;
+
+fn quick() -> Timeouts {
+    let short = Duration::from_millis(300);
+    Timeouts { stall: short, busy: short, control: short }
+}
+
+fn open(fake: &Arc<FakeCard>) -> Slot {
+    let card = Card::open_with(fake.clone(), quick()).unwrap();
+    let slot = card.slot(0).unwrap();
+    slot.load(&IMAGE).unwrap();
+    slot
+}
+
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|i| (i * 13 + (i >> 12) * 5) as u8).collect()
+}
+
+fn plus_one(data: &[u8]) -> Vec<u8> {
+    data.iter().map(|byte| byte.wrapping_add(1)).collect()
+}
+
+fn add_one(slot: &Slot, va: u64, len: u64) -> Result<MemoryReport> {
+    let base = Register { offset: REG_BASE, width: 64 };
+    let bytes = Register { offset: REG_BYTES, width: 64 };
+    let range = MemoryRange { va, len, base, bytes: Some(bytes) };
+    MemoryJob::new(slot, REG_START).range(range).done(REG_DONE).run()
+}
+
+fn file(dir: &tempfile::TempDir, content: &[u8]) -> PathBuf {
+    let path = dir.path().join("data");
+    fs::write(&path, content).unwrap();
+    path
+}
+
+fn rw() -> MapOptions {
+    MapOptions::new(Prot::READ_WRITE)
+}
+
+#[test]
+fn what_the_app_changes_is_in_the_file_after_sync_and_after_unmap() {
+    let dir = tempfile::tempdir().unwrap();
+    for options in [rw(), rw().huge(true), rw().on_host(), rw().on_host().huge(true)] {
+        for len in [1, 4096, 10_000, (2 << 20) + 1, 5 << 20] {
+            let fake = FakeCard::new();
+            let slot = open(&fake);
+            let path = file(&dir, &pattern(len));
+            let mapping = slot.map(Source::file_mut(&path).unwrap(), len as u64, options).unwrap();
+            let report = add_one(&slot, mapping.va(), mapping.len()).unwrap();
+            assert_eq!(report.denied, 0);
+            mapping.sync(true).unwrap();
+            let once = plus_one(&pattern(len));
+            assert!(fs::read(&path).unwrap() == once, "{options:?}, {len} bytes, after sync");
+            add_one(&slot, mapping.va(), mapping.len()).unwrap();
+            mapping.unmap().unwrap();
+            assert!(fs::read(&path).unwrap() == plus_one(&once), "{options:?}, {len} bytes, after unmap");
+            assert_eq!(fake.translations(0), 0);
+            drop(slot);
+            assert_eq!(fake.mapped_ranges(), 0);
+        }
+    }
+}
+
+#[test]
+fn a_file_larger_than_the_frames_is_paged_and_only_changed_pages_are_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    slot.set_frame_budget(20 * PAGE);
+    let len = 100 * PAGE;
+    let path = file(&dir, &pattern(len as usize));
+    let mapping = slot.map(Source::file_mut(&path).unwrap(), len, rw()).unwrap();
+    add_one(&slot, mapping.va(), len).unwrap();
+    let stats = slot.pager_stats();
+    assert!(stats.evicted >= 80, "{stats:?}");
+    mapping.unmap().unwrap();
+    assert!(fs::read(&path).unwrap() == plus_one(&pattern(len as usize)));
+
+    // Only one page is changed: one page is written.
+    let before = slot.pager_stats().pages_out;
+    let mapping = slot.map(Source::file_mut(&path).unwrap(), len, rw()).unwrap();
+    add_one(&slot, mapping.va() + 7 * PAGE, PAGE).unwrap();
+    mapping.sync(false).unwrap();
+    mapping.sync(false).unwrap();
+    assert_eq!(slot.pager_stats().pages_out - before, 1);
+}
+
+#[test]
+fn changes_survive_translations_displaced_from_a_tiny_tlb() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = FakeCard::with_tlb(3);
+    let slot = open(&fake);
+    let len = 50 * PAGE - 5;
+    let path = file(&dir, &pattern(len as usize));
+    let mapping = slot.map(Source::file_mut(&path).unwrap(), len, rw()).unwrap();
+    add_one(&slot, mapping.va(), len).unwrap();
+    add_one(&slot, mapping.va(), len).unwrap();
+    assert!(slot.pager_stats().remapped > 0);
+    mapping.unmap().unwrap();
+    assert!(fs::read(&path).unwrap() == plus_one(&plus_one(&pattern(len as usize))));
+}
+
+#[test]
+fn accesses_outside_and_without_permission_are_denied_and_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let path = file(&dir, &pattern(8192));
+    let mapping = slot.map(Source::file(&path).unwrap(), 8192, MapOptions::new(Prot::READ)).unwrap();
+    let report = add_one(&slot, mapping.va(), 3 * PAGE).unwrap();
+    assert_eq!(report.denied, 3);
+    assert_eq!(slot.read_register(REG_ERRORS).unwrap(), 3);
+    let denied = slot.take_denied();
+    assert!(denied[0].is_write && denied[0].why.contains("must not be written"), "{denied:?}");
+    assert!(!denied[2].is_write && denied[2].why.contains("outside every mapping"), "{denied:?}");
+    assert!(slot.take_denied().is_empty());
+    assert_eq!(fs::read(&path).unwrap(), pattern(8192));
+
+    let write = slot.map(Source::file(&path).unwrap(), 8192, rw());
+    assert!(matches!(write, Err(Error::Invalid(_))));
+    let long = slot.map(Source::file(&path).unwrap(), 8193, MapOptions::new(Prot::READ));
+    assert!(matches!(long, Err(Error::Invalid(_))));
+    assert!(slot.map(Source::file(&path).unwrap(), 0, MapOptions::new(Prot::READ)).is_err());
+    assert!(Source::file(dir.path()).is_err());
+}
+
+#[test]
+fn a_file_truncated_while_mapped_is_never_grown_and_the_loss_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let path = file(&dir, &pattern(40_000));
+    let mapping = slot.map(Source::file_mut(&path).unwrap(), 40_000, rw()).unwrap();
+    add_one(&slot, mapping.va(), 40_000).unwrap();
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(10_000).unwrap();
+    let error = mapping.sync(false).unwrap_err();
+    assert!(matches!(error, Error::Lost { start: 10_000, end: 40_000, .. }), "{error:?}");
+    assert!(error.to_string().contains("cut to 10000 bytes"), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), plus_one(&pattern(10_000)));
+    mapping.unmap().unwrap();
+
+    // Pages that are read after the cut: beyond the end the app gets an error.
+    let mapping = slot.map(Source::file_mut(&path).unwrap(), 10_000, rw()).unwrap();
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(100).unwrap();
+    let report = add_one(&slot, mapping.va(), 10_000).unwrap();
+    assert!(report.denied > 0);
+    let error = mapping.unmap().unwrap_err();
+    assert!(matches!(error, Error::FileShrank { .. } | Error::Lost { .. }), "{error:?}");
+    assert_eq!(fs::read(&path).unwrap().len(), 100);
+
+    let path = file(&dir, &pattern(5000));
+    let mapping = slot.map(Source::file_mut(&path).unwrap(), 5000, rw()).unwrap();
+    add_one(&slot, mapping.va(), 5000).unwrap();
+    fs::remove_file(&path).unwrap();
+    let error = mapping.unmap().unwrap_err();
+    assert!(error.to_string().contains("removed"), "{error}");
+}
+
+#[test]
+fn buffers_and_new_files_can_be_mapped() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    slot.set_frame_budget(3 * PAGE);
+    let shared = SharedBytes::new(pattern(50_000));
+    let mapping = slot.map(Source::bytes(shared.clone()), 50_000, rw()).unwrap();
+    add_one(&slot, mapping.va(), 50_000).unwrap();
+    mapping.unmap().unwrap();
+    assert!(shared.to_vec() == plus_one(&pattern(50_000)));
+
+    let path = dir.path().join("new");
+    let mapping = slot.map(Source::create(&path, 9000).unwrap(), 9000, rw()).unwrap();
+    add_one(&slot, mapping.va(), 9000).unwrap();
+    mapping.unmap().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), vec![1; 9000]);
+
+    let mapping = slot.map(Source::anonymous(70_000).unwrap(), 70_000, rw()).unwrap();
+    assert_eq!(add_one(&slot, mapping.va(), 70_000).unwrap().denied, 0);
+}
+
+#[test]
+fn a_copy_that_fails_cuts_the_slot_off_before_it_can_read_strange_bytes() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let mapping = slot.map(Source::anonymous(4096).unwrap(), 4096, rw()).unwrap();
+    fake.sabotage(Sabotage::HostErr);
+    let error = add_one(&slot, mapping.va(), 4096).unwrap_err();
+    assert!(error.to_string().contains("host memory answered with an error"), "{error}");
+    fake.sabotage(Sabotage::None);
+    mapping.unmap().unwrap();
+    assert_eq!(fake.translations(0), 0);
+}
+
+#[test]
+fn an_app_that_never_ends_is_stopped() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let mapping = slot.map(Source::anonymous(4096).unwrap(), 4096, rw()).unwrap();
+    // Register 0 starts nothing.
+    let job =
+        MemoryJob::new(&slot, 0).range(MemoryRange::of(&mapping, Register { offset: 8, width: 64 }, None));
+    assert!(matches!(job.done(REG_DONE).run(), Err(Error::Stalled { .. })));
+    let by_irq = MemoryJob::new(&slot, 0).run();
+    assert!(matches!(by_irq, Err(Error::Stalled { .. })));
+    let narrow = MemoryRange::of(&mapping, Register { offset: 8, width: 32 }, None);
+    let error = MemoryJob::new(&slot, 0).range(narrow).run().unwrap_err();
+    assert!(error.to_string().contains("does not fit into the 32-bit register"), "{error}");
+}
+
+#[test]
+fn a_mapping_outlives_its_slot_handle() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let card = Arc::clone(slot.card());
+    let path = file(&dir, &pattern(6000));
+    let mapping = slot.map(Source::file_mut(&path).unwrap(), 6000, rw()).unwrap();
+    add_one(&slot, mapping.va(), 6000).unwrap();
+    drop(slot);
+    assert!(matches!(card.slot(0), Err(Error::SlotInUse { .. })));
+    drop(mapping);
+    assert_eq!(fs::read(&path).unwrap(), plus_one(&pattern(6000)));
+    card.slot(0).unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    /// Several mappings under a small budget and a small TLB behave as plain memory.
+    #[test]
+    fn mappings_behave_as_memory(
+        lens in proptest::collection::vec(1u64..60_000, 1..4),
+        tlb in 2usize..40,
+        budget in 2u64..30,
+        steps in proptest::collection::vec((any::<prop::sample::Index>(), any::<u16>(), any::<u16>(), 0u8..8), 1..25),
+    ) {
+        let fake = FakeCard::with_tlb(tlb);
+        let slot = open(&fake);
+        slot.set_frame_budget(budget * PAGE);
+        let mut model: Vec<Vec<u8>> = lens.iter().map(|len| pattern(*len as usize)).collect();
+        let shared: Vec<_> = model.iter().map(|bytes| SharedBytes::new(bytes.clone())).collect();
+        let map = |i: usize| slot.map(Source::bytes(shared[i].clone()), lens[i], rw()).unwrap();
+        let mut mappings: Vec<_> = (0..lens.len()).map(|i| Some(map(i))).collect();
+        for (which, start, len, what) in steps {
+            let i = which.index(lens.len());
+            match what {
+                0 => {
+                    mappings[i].take().unwrap().unmap().unwrap();
+                    prop_assert!(shared[i].to_vec() == model[i]);
+                    mappings[i] = Some(map(i));
+                }
+                1 => {
+                    mappings[i].as_ref().unwrap().sync(false).unwrap();
+                    prop_assert!(shared[i].to_vec() == model[i]);
+                }
+                _ => {
+                    let start = u64::from(start) % lens[i];
+                    let len = (u64::from(len) % 9000).min(lens[i] - start);
+                    if len == 0 {
+                        continue;
+                    }
+                    let va = mappings[i].as_ref().unwrap().va() + start;
+                    prop_assert_eq!(add_one(&slot, va, len).unwrap().denied, 0);
+                    let range = start as usize..(start + len) as usize;
+                    model[i][range].iter_mut().for_each(|byte| *byte = byte.wrapping_add(1));
+                }
+            }
+        }
+        drop(mappings);
+        for (shared, model) in shared.iter().zip(&model) {
+            prop_assert!(shared.to_vec() == *model);
+        }
+    }
+}
