@@ -1,0 +1,293 @@
+/* Copyright Viaduct contributors.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * libviaduct: cards, slots, runs and mappings for programs in C and C++. A worked example is in
+ * docs/host-api.md.
+ *
+ * Results. Functions return 0 or a negative VIADUCT_E_* code. After a failure viaduct_error() says what is
+ * wrong and what to do about it, in words. A failing call leaves its result arguments as they were, unless
+ * said otherwise.
+ *
+ * Handles. A viaduct_card *, viaduct_slot * or viaduct_mapping * names an object and is never dereferenced:
+ * NULL, a closed handle, or one of another kind gives VIADUCT_E_HANDLE. Numbers of closed handles are not
+ * used again. What was opened last is closed first: an object that others depend on, or that another call is
+ * using, stays open and its closing function returns VIADUCT_E_BUSY.
+ *
+ * Threads. All functions may be called from any thread, also at the same time; one stream run and one memory
+ * run at a time on a slot. Calls that move data block until the data is moved or the time-out has passed, see
+ * viaduct_timeouts.
+ *
+ * Strings are UTF-8 and end with a zero byte. They and all arguments are only used during the call, except
+ * for the buffer given to viaduct_map().
+ *
+ * Copies. Files move between page cache and card without a copy on the way. A buffer of the program is
+ * copied: the card reaches only memory that was made for DMA, and the host library keeps the bytes of a run
+ * in memory of its own. An input buffer is therefore copied as a whole when the run begins and once more in
+ * chunks; an output buffer that the program gives is copied in chunks and once more as a whole at the end;
+ * one that the library makes (VIADUCT_ALLOCATE) is copied in chunks only.
+ */
+#ifndef VIADUCT_H
+#define VIADUCT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Raised by every change that programs built against an older header would notice. Compare with
+ * viaduct_abi_version(). */
+#define VIADUCT_ABI_VERSION 1u
+
+/* ------------------------------------------------------------------------------------------------ results */
+
+#define VIADUCT_OK 0
+#define VIADUCT_E_ARGUMENT (-1)  /* an argument makes no sense: NULL, not UTF-8, a value that does not fit */
+#define VIADUCT_E_HANDLE (-2)    /* not an open handle of this kind */
+#define VIADUCT_E_NOT_FOUND (-3) /* no such app, port, register or slot */
+#define VIADUCT_E_BUSY (-4)      /* in use; close what depends on it, or wait for the other call */
+#define VIADUCT_E_TOO_SMALL (-5) /* the buffer is too small; the length needed is handed back */
+#define VIADUCT_E_IO (-6)        /* a file could not be opened, read or written */
+#define VIADUCT_E_APP (-7)       /* the app hangs, broke a rule, or answered too much or too little */
+#define VIADUCT_E_CARD (-8)      /* the card is gone, does not answer, or refused the image */
+#define VIADUCT_E_BUILD (-9)     /* the app or the simulated card could not be built */
+#define VIADUCT_E_MEMORY (-10)   /* no memory left, of the card or of the host */
+#define VIADUCT_E_INTERNAL (-11) /* a fault of this library */
+
+/* VIADUCT_ABI_VERSION of the library. */
+uint32_t viaduct_abi_version(void);
+
+/* Text about the last failed call of this thread, "" if there was none. Valid until the thread's next
+ * failure. */
+const char* viaduct_error(void);
+
+/* ------------------------------------------------------------------------------------------------ cards */
+
+typedef struct viaduct_card viaduct_card;
+
+/* How long to wait, in milliseconds of wall-clock time, before something counts as hung. 0: the default. */
+typedef struct viaduct_timeouts {
+  uint32_t stall_ms;   /* without any sign of life of a slot; 30 s */
+  uint32_t busy_ms;    /* the same while the app says that it computes; 600 s */
+  uint32_t control_ms; /* for loading an image or draining a slot; 30 s */
+} viaduct_timeouts;
+
+/* What a card is made of. */
+typedef struct viaduct_info {
+  uint32_t version_major; /* of the register map */
+  uint32_t version_minor;
+  uint32_t slots;
+  uint32_t channels;      /* of DRAM */
+  uint32_t streams;       /* input streams of a slot, and output streams of a slot */
+  uint32_t data_bytes;    /* bytes in a beat of every data path */
+  uint32_t clock_khz;     /* all times are cycles of this clock */
+  uint32_t tlb_page_ways; /* translations of 4 KiB pages a slot holds: ways x sets */
+  uint32_t tlb_page_sets;
+  uint32_t tlb_huge_ways; /* the same for 2 MiB pages */
+  uint32_t tlb_huge_sets;
+  uint32_t reserved;
+  uint64_t channel_mib; /* MiB of each DRAM channel */
+} viaduct_info;
+
+/* Opens a card. `name` is "sim" (simulated in this process; built first if need be), "sim:PROFILE" with the
+ * board and link to simulate ("sim:gen3x16"), or "unix:PATH" (served by `viaduct card`). The simulated card
+ * and app names need a Viaduct checkout: VIADUCT_ROOT, else the one that holds the current folder, else the
+ * one that holds this library. `timeouts` may be NULL. */
+int viaduct_open(const char* name, const viaduct_timeouts* timeouts, viaduct_card** card);
+
+/* Closes a card. VIADUCT_E_BUSY while slots of it are open. */
+int viaduct_close(viaduct_card* card);
+
+int viaduct_get_info(viaduct_card* card, viaduct_info* info);
+
+/* Card cycles since power-up. */
+int viaduct_time(viaduct_card* card, uint64_t* cycles);
+
+/* ------------------------------------------------------------------------------------------------ slots */
+
+typedef struct viaduct_slot viaduct_slot;
+
+#define VIADUCT_ANY_SLOT (-1)
+
+/* Claims slot `index` (VIADUCT_ANY_SLOT: the first that this program does not hold), loads an app into it and
+ * starts it. `app` is the name of an app of the checkout, which is built first if need be, or the path of an
+ * image: it contains a
+ * '/' or ends with ".via". The app's manifest is that of the checkout in either case. */
+int viaduct_load(viaduct_card* card, int32_t index, const char* app, viaduct_slot** slot);
+
+/* Stops the app and releases the slot. VIADUCT_E_BUSY while mappings of it are open or another call uses it.
+ */
+int viaduct_unload(viaduct_slot* slot);
+
+/* Number of the slot on its card. */
+int viaduct_slot_index(viaduct_slot* slot, uint32_t* index);
+
+/* ------------------------------------------------------------------------------------------------ the app's
+ * interface */
+
+#define VIADUCT_IN 0
+#define VIADUCT_OUT 1
+#define VIADUCT_MEMORY 2
+
+/* How much comes out of an output stream in a run. */
+#define VIADUCT_LENGTH_ANY 0     /* not known before */
+#define VIADUCT_LENGTH_SAME 1    /* as much as went into the input of the same number */
+#define VIADUCT_LENGTH_MESSAGE 2 /* `length` bytes */
+
+typedef struct viaduct_port {
+  const char* name;    /* valid until the slot is unloaded */
+  int32_t direction;   /* VIADUCT_IN, VIADUCT_OUT, VIADUCT_MEMORY */
+  int32_t length_kind; /* of an output: VIADUCT_LENGTH_* */
+  uint64_t length;
+} viaduct_port;
+
+#define VIADUCT_ACCESS_RW 0
+#define VIADUCT_ACCESS_RO 1
+#define VIADUCT_ACCESS_PULSE 2 /* what is written reaches the app for one cycle */
+
+typedef struct viaduct_register {
+  const char* name;  /* valid until the slot is unloaded */
+  uint32_t offset;   /* in the slot's register window, in bytes */
+  uint32_t width;    /* in bits */
+  int32_t access;    /* VIADUCT_ACCESS_* */
+  uint32_t required; /* not 0: must be set before a run */
+} viaduct_register;
+
+/* Port or register number `index` (from 0) of the app, in the order of its manifest; inputs come before
+ * outputs and the memory port last. VIADUCT_E_NOT_FOUND past the last one. */
+int viaduct_get_port(viaduct_slot* slot, uint32_t index, viaduct_port* port);
+int viaduct_get_register(viaduct_slot* slot, uint32_t index, viaduct_register* reg);
+
+/* ------------------------------------------------------------------------------------------------ registers
+ */
+
+/* Sets a register from text, as `--set` of the command line tool does: a number (decimal or 0x...) or
+ * hexadecimal bytes, as the app's manifest says. */
+int viaduct_set(viaduct_slot* slot, const char* name, const char* text);
+
+/* Sets a register from bytes, the lowest first. A register of bytes wants all of them, in others the missing
+ * ones are 0. */
+int viaduct_set_bytes(viaduct_slot* slot, const char* name, const void* data, size_t length);
+
+/* Reads a register into `data`, lowest byte first. `length` receives its size in bytes, also with
+ * VIADUCT_E_TOO_SMALL; it may be NULL. */
+int viaduct_get_bytes(viaduct_slot* slot, const char* name, void* data, size_t capacity, size_t* length);
+
+/* 32-bit registers by byte offset in the slot's window, in the manifest or not. */
+int viaduct_read32(viaduct_slot* slot, uint32_t offset, uint32_t* value);
+int viaduct_write32(viaduct_slot* slot, uint32_t offset, uint32_t value);
+
+/* ------------------------------------------------------------------------------------------------ runs */
+
+/* The library makes the buffer of this output. */
+#define VIADUCT_ALLOCATE UINT64_MAX
+
+/* One end of a run. Either `endpoint` is "file:PATH" or "card:ADDRESS+LENGTH", or it is NULL and the route
+ * leads to memory. */
+typedef struct viaduct_route {
+  const char* port;     /* name of the stream; NULL: the first of that direction */
+  int32_t direction;    /* VIADUCT_IN or VIADUCT_OUT */
+  int32_t reserved;     /* 0 */
+  const char* endpoint; /* or NULL */
+  void* data;           /* input: the bytes, only read. Output: where they go. May be NULL if capacity is 0 */
+  uint64_t capacity;    /* input: number of bytes. Output: room. With VIADUCT_ALLOCATE `data` is set after the
+                           run: give it back with viaduct_free() */
+  uint64_t length;      /* set after the run if the route leads to memory: bytes that went in or came out */
+} viaduct_route;
+
+typedef struct viaduct_progress {
+  uint64_t bytes_in;  /* taken by the app */
+  uint64_t total_in;  /* of all inputs together */
+  uint64_t bytes_out; /* given by the app */
+  uint64_t cycles;    /* since the first command */
+} viaduct_progress;
+
+/* Called on the thread of the run, now and then. It may use the library, but cannot run or unload this slot.
+ */
+typedef void (*viaduct_progress_fn)(void* user, const viaduct_progress* progress);
+
+typedef struct viaduct_run_options {
+  uint64_t chunk_bytes;         /* moved by one command; 0: 1 MiB */
+  viaduct_progress_fn progress; /* or NULL */
+  void* user;                   /* handed to `progress` */
+  uint32_t durable;             /* not 0: output files are on their medium when the run ends */
+  uint32_t reserved;            /* 0 */
+} viaduct_run_options;
+
+/* What a run did. Beats are those of this slot during the run. */
+typedef struct viaduct_report {
+  uint64_t bytes_in;
+  uint64_t bytes_out;
+  uint64_t cycles; /* of the card, from the first command to the last completion */
+  uint64_t beats_in;
+  uint64_t beats_out;
+  uint64_t memory_read_beats;
+  uint64_t memory_write_beats;
+  uint64_t misses; /* translations that were not in the card's buffers */
+  uint64_t denied; /* accesses of the app to memory that it does not have */
+} viaduct_report;
+
+/* Sends data through the app's streams: one message a stream. Every input and output stream needs a route.
+ * `options` and `report` may be NULL.
+ *
+ * A buffer that is too small gives VIADUCT_E_TOO_SMALL with the length needed in its route. If the length of
+ * the output is known from the manifest, this is found before the run, else after it; the bytes that fit are
+ * then in the buffer. After any other failure the app has been reset and registers that were set through this
+ * handle are set again; output files hold what was written so far, buffers nothing. */
+int viaduct_run(viaduct_slot* slot, viaduct_route* routes, size_t count, const viaduct_run_options* options,
+                viaduct_report* report);
+
+/* Gives back a buffer that viaduct_run() made. NULL is allowed; any other pointer gives VIADUCT_E_ARGUMENT.
+ */
+int viaduct_free(void* data);
+
+/* ------------------------------------------------------------------------------------------------ mappings
+ */
+
+typedef struct viaduct_mapping viaduct_mapping;
+
+#define VIADUCT_READ 1u
+#define VIADUCT_WRITE 2u
+
+#define VIADUCT_MAP_HOST 1u   /* pages lie in host memory and are reached over the link */
+#define VIADUCT_MAP_HUGE 2u   /* pages of 2 MiB; the default from 2 MiB on */
+#define VIADUCT_MAP_SMALL 4u  /* pages of 4 KiB */
+#define VIADUCT_MAP_CREATE 8u /* the file is made, or emptied, and given `length` zero bytes */
+
+/* Maps a file or memory into the app's address space. `path` names the file; if it is NULL, `data` are the
+ * bytes, and if that is NULL too, the mapping begins as zeros and vanishes in the end. `length` 0: the whole
+ * file. `prot` is what the app may do: VIADUCT_READ, VIADUCT_WRITE or both.
+ *
+ * Bytes at `data` are copied when they are mapped. If the app may write, they are copied back by
+ * viaduct_sync() and viaduct_unmap(), and the buffer must stay until then. */
+int viaduct_map(viaduct_slot* slot, const char* path, void* data, uint64_t length, uint32_t prot,
+                uint32_t flags, viaduct_mapping** mapping);
+
+/* Address of the first byte, as the app sees it. */
+int viaduct_mapping_va(viaduct_mapping* mapping, uint64_t* va);
+
+/* Bytes mapped. */
+int viaduct_mapping_length(viaduct_mapping* mapping, uint64_t* length);
+
+/* Brings what the app has changed into the file or buffer; with `durable` not 0 also onto the file's medium.
+ */
+int viaduct_sync(viaduct_mapping* mapping, int durable);
+
+/* The same, then takes the mapping away. Except for VIADUCT_E_BUSY the handle is closed after a failure too,
+ * which names the bytes that are lost. */
+int viaduct_unmap(viaduct_mapping* mapping);
+
+/* Runs an app that works through its memory port, with the registers that its manifest names: writes address
+ * and length of `mapping`, starts the app, serves its page faults and waits until it is done. `mapping` may
+ * be NULL if the program has set the registers that tell the app where its data is. `limit_ms` is the longest
+ * time for the run, 0 for as long as the app shows any life. What the app has changed is in the file or
+ * buffer after viaduct_sync() or viaduct_unmap(). */
+int viaduct_start_and_wait(viaduct_slot* slot, viaduct_mapping* mapping, uint32_t limit_ms,
+                           viaduct_report* report);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Arguments as C gives them, checked as far as that is possible.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::mem::MaybeUninit;
+
+use crate::error::{Code, Failure, Result, fail};
+
+/// A string. `what` is named in errors.
+///
+/// # Safety
+/// `text` is NULL or a string that ends with a zero byte and stays for `'a`.
+pub(crate) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str> {
+    match unsafe { optional_text(text, what) }? {
+        Some(text) => Ok(text),
+        None => fail(Code::Argument, format!("{what} is NULL")),
+    }
+}
+
+/// A string or NULL.
+///
+/// # Safety
+/// As for [`text`].
+pub(crate) unsafe fn optional_text<'a>(text: *const c_char, what: &str) -> Result<Option<&'a str>> {
+    if text.is_null() {
+        return Ok(None);
+    }
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str().map(Some).map_err(|_| Failure::new(Code::Argument, format!("{what} is not UTF-8")))
+}
+
+/// A place that receives a result. It is not read: it may hold anything.
+///
+/// # Safety
+/// `place` is NULL or a `T` that may be written for `'a`.
+pub(crate) unsafe fn result<'a, T>(place: *mut T, what: &str) -> Result<&'a mut MaybeUninit<T>> {
+    match unsafe { optional_result(place, what) }? {
+        Some(place) => Ok(place),
+        None => fail(Code::Argument, format!("{what} is NULL")),
+    }
+}
+
+/// A place that receives a result, or NULL.
+///
+/// # Safety
+/// As for [`result`].
+pub(crate) unsafe fn optional_result<'a, T>(
+    place: *mut T,
+    what: &str,
+) -> Result<Option<&'a mut MaybeUninit<T>>> {
+    if !place.is_aligned() {
+        return fail(Code::Argument, format!("{what} is not aligned"));
+    }
+    Ok(unsafe { place.cast::<MaybeUninit<T>>().as_mut() })
+}
+
+/// Bytes that are read.
+///
+/// # Safety
+/// `data` is NULL or `length` bytes that stay unchanged for `'a`.
+pub(crate) unsafe fn bytes<'a>(data: *const c_void, length: u64, what: &str) -> Result<&'a [u8]> {
+    let length = size(length, what)?;
+    match (data.is_null(), length) {
+        (_, 0) => Ok(&[]),
+        (true, _) => fail(Code::Argument, format!("{what} is NULL, but its length is {length}")),
+        (false, _) => Ok(unsafe { std::slice::from_raw_parts(data.cast(), length) }),
+    }
+}
+
+/// A copy of the program's bytes in memory of the library.
+pub(crate) fn copy(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut copy = zeroed(0, bytes.len())?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
+}
+
+/// `length` zero bytes with room for `more`.
+pub(crate) fn zeroed(length: usize, more: usize) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let room = length.saturating_add(more);
+    bytes
+        .try_reserve_exact(room)
+        .map_err(|_| Failure::new(Code::Memory, format!("there is no host memory for {room} bytes")))?;
+    bytes.resize(length, 0);
+    Ok(bytes)
+}
+
+/// A length that can be one of memory.
+pub(crate) fn size(length: u64, what: &str) -> Result<usize> {
+    match isize::try_from(length) {
+        Ok(length) => Ok(length as usize),
+        Err(_) => fail(Code::Argument, format!("{what}: {length} bytes are more than there can be")),
+    }
+}

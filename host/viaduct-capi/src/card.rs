@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Cards: opened by name, closed, looked at.
+
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Once};
+use std::time::Duration;
+
+use viaduct_build::{Project, Variant};
+use viaduct_pci::{PciFunction, vfio_user};
+use viaduct_sim::{Profile, SimCard, SimConfig};
+
+use crate::args;
+use crate::error::{Code, Failure, Result, call, fail};
+use crate::handle::{Handle, Table, lock};
+use crate::types::{Info, Timeouts};
+
+/// All open cards.
+pub(crate) static CARDS: Table<Card> = Table::new("card");
+
+/// One build at a time: two of the same thing would write the same files.
+pub(crate) static BUILDING: Mutex<()> = Mutex::new(());
+
+/// An open card.
+pub struct Card {
+    pub(crate) card: Arc<host::Card>,
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_open(
+    name: *const c_char,
+    timeouts: *const Timeouts,
+    card: *mut Handle<Card>,
+) -> c_int {
+    call(|| {
+        log();
+        let (name, place) = unsafe { (args::text(name, "the card's name")?, args::result(card, "card")?) };
+        let timeouts =
+            unsafe { args::optional_result(timeouts.cast_mut(), "timeouts")?.map(|t| t.assume_init_ref()) };
+        let card = host::Card::open_with(function(name)?, timeouts_of(timeouts))?;
+        place.write(CARDS.insert(Card { card }));
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn viaduct_close(card: Handle<Card>) -> c_int {
+    call(|| CARDS.remove(card).map(drop))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_get_info(card: Handle<Card>, info: *mut Info) -> c_int {
+    call(|| {
+        let card = CARDS.get(card)?;
+        unsafe { args::result(info, "info")? }.write(card.card.info().into());
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_time(card: Handle<Card>, cycles: *mut u64) -> c_int {
+    call(|| {
+        let card = CARDS.get(card)?;
+        unsafe { args::result(cycles, "cycles")? }.write(card.card.time()?);
+        Ok(())
+    })
+}
+
+/// What goes wrong where no error can be handed back is told on standard error, more with VIADUCT_LOG.
+fn log() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let filter = tracing_subscriber::EnvFilter::try_from_env("VIADUCT_LOG")
+            .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error"));
+        // A Rust program that uses this library may have said already where it wants them.
+        let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    });
+}
+
+fn function(name: &str) -> Result<Arc<dyn PciFunction>> {
+    match name.split_once(':') {
+        None if name == "sim" => simulated(None),
+        Some(("sim", profile)) if !profile.is_empty() => simulated(Some(profile)),
+        Some(("unix", path)) if !path.is_empty() => match vfio_user::Client::connect(Path::new(path)) {
+            Ok(client) => Ok(Arc::new(client)),
+            Err(e) => {
+                fail(Code::Card, format!("{path}: {e}; start the card with `viaduct card --socket {path}`"))
+            }
+        },
+        _ => fail(Code::Argument, format!("there is no card {name:?}: write sim, sim:PROFILE or unix:PATH")),
+    }
+}
+
+fn timeouts_of(given: Option<&Timeouts>) -> host::Timeouts {
+    let mut timeouts = host::Timeouts::default();
+    if let Some(given) = given {
+        let set = |to: &mut Duration, ms: u32| {
+            if ms != 0 {
+                *to = Duration::from_millis(ms.into());
+            }
+        };
+        set(&mut timeouts.stall, given.stall_ms);
+        set(&mut timeouts.busy, given.busy_ms);
+        set(&mut timeouts.control, given.control_ms);
+    }
+    timeouts
+}
+
+/// The checkout: named by `VIADUCT_ROOT`, else the one the current folder is in, else the one this library is in.
+pub(crate) fn project() -> Result<Project> {
+    if let Some(root) = std::env::var_os("VIADUCT_ROOT") {
+        return Ok(Project::find(root)?);
+    }
+    let own = || own_path().and_then(|path| Project::find(path.parent()?).ok());
+    Ok(Project::find(".").or_else(|e| own().ok_or(e))?)
+}
+
+/// Where this library was loaded from.
+fn own_path() -> Option<PathBuf> {
+    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
+    let here: *const c_void = own_path as *const c_void;
+    // SAFETY: dladdr only writes to `info`, and the name stays for as long as the library is loaded, which we are.
+    let name = unsafe {
+        if libc::dladdr(here, info.as_mut_ptr()) == 0 || info.assume_init_ref().dli_fname.is_null() {
+            return None;
+        }
+        CStr::from_ptr(info.assume_init_ref().dli_fname)
+    };
+    std::fs::canonicalize(OsStr::from_bytes(name.to_bytes())).ok()
+}
+
+/// A simulated card in this process, as the profile says. It is built first if need be.
+fn simulated(profile: Option<&str>) -> Result<Arc<dyn PciFunction>> {
+    let profile = match profile {
+        None => Profile::default(),
+        Some(name) => Profile::by_name(name).ok_or_else(|| {
+            let known = Profile::names().collect::<Vec<_>>().join(", ");
+            Failure::new(Code::NotFound, format!("no profile named {name:?}; there are {known}"))
+        })?,
+    };
+    let project = project()?;
+    let card_object = {
+        let _one_at_a_time = lock(&BUILDING);
+        project.build_card(Variant::Fast, &mut |_| {})?
+    };
+    let config = SimConfig { profile, card_object, image_dir: project.images(Variant::Fast), chan_mib: None };
+    match SimCard::open(config) {
+        Ok(card) => Ok(Arc::new(card)),
+        Err(e) => fail(Code::Card, e.to_string()),
+    }
+}

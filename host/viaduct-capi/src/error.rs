@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From errors to codes, and the text of the last one.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What a caller can tell apart. The numbers are those of the header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub(crate) enum Code {
+    Argument = -1,
+    Handle = -2,
+    NotFound = -3,
+    Busy = -4,
+    TooSmall = -5,
+    Io = -6,
+    App = -7,
+    Card = -8,
+    Build = -9,
+    Memory = -10,
+    Internal = -11,
+}
+
+/// A call failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: Code,
+    text: String,
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
+
+impl Failure {
+    pub fn new(code: Code, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
+    }
+
+    /// The same words with another code.
+    pub fn coded(self, code: Code) -> Self {
+        Self { code, ..self }
+    }
+}
+
+/// Shorthand for a failure as a result.
+pub(crate) fn fail<T>(code: Code, text: impl Into<String>) -> Result<T> {
+    Err(Failure::new(code, text))
+}
+
+impl From<host::Error> for Failure {
+    fn from(error: host::Error) -> Self {
+        use host::Error as E;
+        let code = match &error {
+            E::NoSuchSlot { .. } | E::NoSuchPort { .. } => Code::NotFound,
+            E::SlotInUse { .. } => Code::Busy,
+            E::SlotEmpty { .. }
+            | E::Isolated { .. }
+            | E::Stalled { .. }
+            | E::OutputTooLong { .. }
+            | E::OutputTooShort { .. } => Code::App,
+            E::PortTwice { .. }
+            | E::BadRegister { .. }
+            | E::BadImage(_)
+            | E::BadEndpoint { .. }
+            | E::SameFile { .. }
+            | E::EmptyInput { .. }
+            | E::BadCardRange { .. }
+            | E::Invalid(_) => Code::Argument,
+            E::File { .. }
+            | E::NotAFile { .. }
+            | E::FileShrank { .. }
+            | E::FileRemoved { .. }
+            | E::Write { .. }
+            | E::Lost { .. } => Code::Io,
+            E::OutOfCardMemory { .. } => Code::Memory,
+            _ => Code::Card,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<viaduct_build::Error> for Failure {
+    fn from(error: viaduct_build::Error) -> Self {
+        use viaduct_build::Error as E;
+        let code = match &error {
+            E::NoApp { .. } | E::NoProject { .. } => Code::NotFound,
+            E::Value { .. } | E::Image { .. } => Code::Argument,
+            E::Io { .. } => Code::Io,
+            _ => Code::Build,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+fn remember(text: &str) {
+    let text = CString::new(text.replace('\0', "?")).unwrap_or_default();
+    LAST.with(|last| *last.borrow_mut() = text);
+}
+
+/// Does the work of a function: 0, or the code of the failure, whose text is kept for [`viaduct_error`].
+pub(crate) fn call(work: impl FnOnce() -> Result<()>) -> c_int {
+    let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let what = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+        let what = what.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        fail(Code::Internal, format!("a fault in libviaduct, please report it: {what}"))
+    });
+    match outcome {
+        Ok(()) => 0,
+        Err(failure) => {
+            remember(&failure.text);
+            failure.code as c_int
+        }
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn viaduct_error() -> *const c_char {
+    // A thread that is ending has no text any more.
+    LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(CStr::as_ptr(c""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn last() -> String {
+        // SAFETY: the text of this thread, not replaced meanwhile.
+        unsafe { CStr::from_ptr(viaduct_error()) }.to_string_lossy().into_owned()
+    }
+
+    #[test]
+    fn failures_and_panics_become_codes_and_texts() {
+        assert_eq!(last(), "");
+        assert_eq!(call(|| fail(Code::Busy, "a\0b")), -4);
+        assert_eq!(last(), "a?b");
+        assert_eq!(call(|| Ok(())), 0);
+        assert_eq!(last(), "a?b");
+        assert_eq!(call(|| panic!("number {}", 7)), -11);
+        assert!(last().contains("number 7"), "{}", last());
+    }
+}

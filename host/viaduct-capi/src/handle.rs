@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Handles: numbers that are looked up, never followed, so that a wrong one is an error and not a crash.
+
+use std::collections::BTreeMap;
+use std::marker::{PhantomData, PhantomPinned};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::error::{Code, Result, fail};
+
+/// What a handle of the header points to, if it pointed anywhere.
+#[repr(C)]
+pub struct Opaque<T> {
+    _nothing: [u8; 0],
+    _kind: PhantomData<(*mut T, PhantomPinned)>,
+}
+
+/// A handle as it crosses the boundary.
+pub(crate) type Handle<T> = *mut Opaque<T>;
+
+/// The next number, over all kinds of objects: none is valid for two of them, none is used twice.
+static NEXT: AtomicUsize = AtomicUsize::new(1);
+
+/// All open objects of a kind.
+pub(crate) struct Table<T> {
+    kind: &'static str,
+    open: Mutex<BTreeMap<usize, Arc<T>>>,
+}
+
+impl<T> Table<T> {
+    pub const fn new(kind: &'static str) -> Self {
+        Self { kind, open: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// Takes an object in and gives its handle.
+    pub fn insert(&self, object: T) -> Handle<T> {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        lock(&self.open).insert(number, Arc::new(object));
+        std::ptr::without_provenance_mut(number)
+    }
+
+    /// The object of a handle. It stays open for as long as the caller holds it.
+    pub fn get(&self, handle: Handle<T>) -> Result<Arc<T>> {
+        match lock(&self.open).get(&handle.addr()) {
+            Some(object) => Ok(Arc::clone(object)),
+            None => self.unknown(handle),
+        }
+    }
+
+    /// Takes an object out if nobody holds it.
+    pub fn remove(&self, handle: Handle<T>) -> Result<T> {
+        let mut open = lock(&self.open);
+        let Some(object) = open.remove(&handle.addr()) else {
+            return self.unknown(handle);
+        };
+        // New holders come through this table, which is locked: one that is alone here stays alone.
+        Arc::try_unwrap(object).or_else(|object| {
+            open.insert(handle.addr(), object);
+            let kind = self.kind;
+            fail(
+                Code::Busy,
+                format!("this {kind} is in use: close what was opened on it, and let calls on it end"),
+            )
+        })
+    }
+
+    fn unknown<U>(&self, handle: Handle<T>) -> Result<U> {
+        let kind = self.kind;
+        match handle.is_null() {
+            true => fail(Code::Handle, format!("the handle of the {kind} is NULL; open one first")),
+            false => fail(
+                Code::Handle,
+                format!("this is not the handle of an open {kind}: it was closed, or is something else"),
+            ),
+        }
+    }
+}
+
+/// Locks; a panicking thread leaves nothing half done behind in this library.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_open_handles_of_the_right_kind_are_taken() {
+        let (words, numbers) = (Table::new("word"), Table::<u32>::new("number"));
+        let word = words.insert("x".to_owned());
+        assert_eq!(*words.get(word).unwrap(), "x");
+        assert!(numbers.get(word.cast()).is_err());
+        assert!(words.get(std::ptr::null_mut()).is_err());
+        let held = words.get(word).unwrap();
+        assert!(words.remove(word).is_err());
+        drop(held);
+        assert_eq!(words.remove(word).unwrap(), "x");
+        assert!(words.get(word).is_err() && words.remove(word).is_err());
+        assert_ne!(words.insert(String::new()), word);
+    }
+}

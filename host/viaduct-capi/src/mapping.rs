@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Mappings, and runs of apps that work on them.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::Arc;
+use std::time::Duration;
+
+use host::{MapOptions, MemoryJob, MemoryRange, Prot, SharedBytes, Source};
+
+use crate::args;
+use crate::error::{Code, Result, call, fail};
+use crate::handle::{Handle, Table};
+use crate::run::begin;
+use crate::slot::{SLOTS, Slot};
+use crate::types::{self, Report};
+
+/// All open mappings.
+pub(crate) static MAPPINGS: Table<Mapping> = Table::new("mapping");
+
+/// A file or buffer in the address space of a slot.
+pub struct Mapping {
+    mapping: host::Mapping,
+    buffer: Option<Buffer>,
+    slot: Arc<Slot>,
+}
+
+/// Memory of the program that the app's changes are copied back to.
+struct Buffer {
+    bytes: SharedBytes,
+    data: *mut u8,
+}
+
+// SAFETY: the program promises that the memory stays until the mapping is closed, on whichever thread that happens.
+unsafe impl Send for Buffer {}
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    fn copy_back(&self) {
+        let bytes = self.bytes.to_vec();
+        // SAFETY: as many bytes were copied from there when they were mapped; a mapping keeps its length.
+        unsafe { self.data.copy_from(bytes.as_ptr(), bytes.len()) };
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_map(
+    slot: Handle<Slot>,
+    path: *const c_char,
+    data: *mut c_void,
+    length: u64,
+    prot: u32,
+    flags: u32,
+    mapping: *mut Handle<Mapping>,
+) -> c_int {
+    call(|| {
+        let slot = SLOTS.get(slot)?;
+        let (path, place) =
+            unsafe { (args::optional_text(path, "path")?, args::result(mapping, "mapping")?) };
+        let prot = match prot {
+            types::READ => Prot::READ,
+            types::WRITE => Prot::WRITE,
+            p if p == types::READ | types::WRITE => Prot::READ_WRITE,
+            other => {
+                return fail(
+                    Code::Argument,
+                    format!("prot is {other}: use VIADUCT_READ, VIADUCT_WRITE or both"),
+                );
+            }
+        };
+        let options = options(prot, flags)?;
+        let create = flags & types::MAP_CREATE != 0;
+        if length == 0 && (path.is_none() || create) {
+            return fail(Code::Argument, "length is 0; at least one byte is mapped");
+        }
+        let mut buffer = None;
+        let source = match path {
+            Some(_) if !data.is_null() => {
+                return fail(Code::Argument, "path and data are both given; give one");
+            }
+            Some(path) if create => Source::create(path, length)?,
+            Some(path) if prot.write => Source::file_mut(path)?,
+            Some(path) => Source::file(path)?,
+            None if create => return fail(Code::Argument, "VIADUCT_MAP_CREATE needs a path"),
+            None if data.is_null() => {
+                Source::bytes(SharedBytes::new(args::zeroed(args::size(length, "length")?, 0)?))
+            }
+            None => {
+                let bytes = args::copy(unsafe { args::bytes(data, length, "data")? })?;
+                let bytes = SharedBytes::new(bytes);
+                buffer = prot.write.then(|| Buffer { bytes: bytes.clone(), data: data.cast() });
+                Source::bytes(bytes)
+            }
+        };
+        let length = if length == 0 { source.len() } else { length };
+        let mapping = slot.slot.map(source, length, options)?;
+        place.write(MAPPINGS.insert(Mapping { mapping, buffer, slot }));
+        Ok(())
+    })
+}
+
+fn options(prot: Prot, flags: u32) -> Result<MapOptions> {
+    let (huge, small) = (flags & types::MAP_HUGE != 0, flags & types::MAP_SMALL != 0);
+    let known = types::MAP_HOST | types::MAP_HUGE | types::MAP_SMALL | types::MAP_CREATE;
+    if flags & !known != 0 || huge && small {
+        return fail(
+            Code::Argument,
+            format!("flags are {flags:#x}: unknown ones, or pages both huge and small"),
+        );
+    }
+    let mut options = MapOptions::new(prot);
+    if flags & types::MAP_HOST != 0 {
+        options = options.on_host();
+    }
+    if huge || small {
+        options = options.huge(huge);
+    }
+    Ok(options)
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_mapping_va(mapping: Handle<Mapping>, va: *mut u64) -> c_int {
+    call(|| {
+        let mapping = MAPPINGS.get(mapping)?;
+        unsafe { args::result(va, "va")? }.write(mapping.mapping.va());
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_mapping_length(mapping: Handle<Mapping>, length: *mut u64) -> c_int {
+    call(|| {
+        let mapping = MAPPINGS.get(mapping)?;
+        unsafe { args::result(length, "length")? }.write(mapping.mapping.len());
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn viaduct_sync(mapping: Handle<Mapping>, durable: c_int) -> c_int {
+    call(|| {
+        let mapping = MAPPINGS.get(mapping)?;
+        mapping.mapping.sync(durable != 0)?;
+        if let Some(buffer) = &mapping.buffer {
+            buffer.copy_back();
+        }
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn viaduct_unmap(mapping: Handle<Mapping>) -> c_int {
+    call(|| {
+        let Mapping { mapping, buffer, slot: _slot } = MAPPINGS.remove(mapping)?;
+        let unmapped = mapping.unmap();
+        // What has arrived is kept even if some of it is lost.
+        if let Some(buffer) = buffer {
+            buffer.copy_back();
+        }
+        Ok(unmapped?)
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_start_and_wait(
+    slot: Handle<Slot>,
+    mapping: Handle<Mapping>,
+    limit_ms: u32,
+    report: *mut Report,
+) -> c_int {
+    call(|| {
+        let slot = SLOTS.get(slot)?;
+        let mapping = if mapping.is_null() { None } else { Some(MAPPINGS.get(mapping)?) };
+        let report = unsafe { args::optional_result(report, "report")? };
+        let done = start_and_wait(&slot, mapping.as_deref(), limit_ms)?;
+        if let Some(report) = report {
+            report.write(done);
+        }
+        Ok(())
+    })
+}
+
+fn start_and_wait(slot: &Arc<Slot>, mapping: Option<&Mapping>, limit_ms: u32) -> Result<Report> {
+    let app = &slot.app.name;
+    let Some(port) = &slot.app.memory else {
+        return fail(Code::NotFound, format!("app {app} has no memory port"));
+    };
+    let register = |name: &Option<String>| name.as_ref().and_then(|n| slot.app.register(n));
+    let Some(start) = register(&port.start) else {
+        return fail(Code::NotFound, format!("app {app}: its manifest names no register that starts it"));
+    };
+    let mut job = MemoryJob::new(&slot.slot, start.offset);
+    if let Some(mapping) = mapping {
+        if !Arc::ptr_eq(&mapping.slot, slot) {
+            return fail(Code::Argument, "this mapping belongs to another slot");
+        }
+        let Some(base) = register(&port.base) else {
+            return fail(Code::NotFound, format!("app {app}: its manifest names no register for an address"));
+        };
+        let bytes = register(&port.bytes).map(Slot::place);
+        job = job.range(MemoryRange::of(&mapping.mapping, Slot::place(base), bytes));
+    }
+    if let Some(done) = register(&port.done) {
+        job = job.done(done.offset);
+    }
+    if limit_ms != 0 {
+        job = job.limit(Duration::from_millis(limit_ms.into()));
+    }
+    let _running = begin(&slot.memory, "a memory run")?;
+    slot.check_required()?;
+    let before = slot.slot.counters()?;
+    let done = match job.run() {
+        Ok(done) => done,
+        Err(error) => {
+            slot.write_again();
+            return Err(error.into());
+        }
+    };
+    let after = slot.slot.counters()?;
+    Ok(Report { cycles: done.cycles, denied: done.denied, ..Report::counted(&before, &after) })
+}

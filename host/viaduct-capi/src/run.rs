@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Runs: routes to the app's streams, buffers in and out.
+
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_void};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+use host::{Endpoint, JobReport, OutLength, SharedBytes, StreamJob};
+use viaduct_build::Length;
+
+use crate::args;
+use crate::error::{Code, Failure, Result, call, fail};
+use crate::handle::{Handle, lock};
+use crate::slot::{SLOTS, Slot, unknown};
+use crate::types::{self, Report, Route, RunOptions};
+
+/// Buffers that the program has not given back yet, by address.
+static MADE: Mutex<BTreeMap<usize, Vec<u8>>> = Mutex::new(BTreeMap::new());
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_run(
+    slot: Handle<Slot>,
+    routes: *mut Route,
+    count: usize,
+    options: *const RunOptions,
+    report: *mut Report,
+) -> c_int {
+    call(|| {
+        let slot = SLOTS.get(slot)?;
+        let report = unsafe { args::optional_result(report, "report")? };
+        let options =
+            unsafe { args::optional_result(options.cast_mut(), "options")?.map(|o| o.assume_init_ref()) };
+        if !routes.is_aligned() || routes.is_null() && count > 0 {
+            return fail(Code::Argument, format!("routes is not the address of {count} routes"));
+        }
+        let most = slot.app.stream_in.len() + slot.app.stream_out.len();
+        if count > most {
+            return fail(
+                Code::Argument,
+                format!("{count} routes are too many: app {} has {most} streams", slot.app.name),
+            );
+        }
+        let routes: &mut [Route] =
+            if count == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(routes, count) } };
+        let done = unsafe { run(&slot, routes, options)? };
+        if let Some(report) = report {
+            report.write(done);
+        }
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn viaduct_free(data: *mut c_void) -> c_int {
+    call(|| match lock(&MADE).remove(&data.addr()) {
+        None if !data.is_null() => fail(Code::Argument, "this is not a buffer that viaduct_run() made"),
+        _ => Ok(()),
+    })
+}
+
+/// Begins a run; there is one at a time.
+pub(crate) fn begin<'a>(running: &'a Mutex<()>, what: &str) -> Result<MutexGuard<'a, ()>> {
+    match running.try_lock() {
+        Ok(running) => Ok(running),
+        Err(TryLockError::Poisoned(running)) => Ok(running.into_inner()),
+        Err(TryLockError::WouldBlock) => fail(Code::Busy, format!("{what} is running on this slot already")),
+    }
+}
+
+/// A route, read and checked.
+struct Way {
+    /// Number of the stream.
+    port: usize,
+    output: bool,
+    endpoint: Endpoint,
+    /// The bytes, if it leads to memory.
+    bytes: Option<SharedBytes>,
+    /// Bytes of an input, as far as that is known now.
+    input_length: Option<u64>,
+}
+
+/// # Safety
+/// Strings and memory of the routes are as the header says.
+unsafe fn run(slot: &Slot, routes: &mut [Route], options: Option<&RunOptions>) -> Result<Report> {
+    let _running = begin(&slot.streams, "a run")?;
+    slot.check_required()?;
+    let mut ways: Vec<Way> = Vec::new();
+    for route in routes.iter() {
+        let way = unsafe { way(slot, route)? };
+        if ways.iter().any(|w| (w.port, w.output) == (way.port, way.output)) {
+            let direction = if way.output { "output" } else { "input" };
+            let name = name(slot, &way);
+            return fail(Code::Argument, format!("{direction} {name} has two routes; give one"));
+        }
+        ways.push(way);
+    }
+    check_complete(slot, &ways)?;
+    check_room(slot, routes, &ways)?;
+
+    let before = slot.slot.counters()?;
+    let denied = slot.slot.pager_stats().denied;
+    let done = match job(slot, &ways, options).run() {
+        Ok(done) => done,
+        Err(error) => {
+            slot.write_again();
+            return Err(error.into());
+        }
+    };
+    let after = slot.slot.counters()?;
+    let JobReport { bytes_in, bytes_out, cycles } = done;
+    let denied = slot.slot.pager_stats().denied - denied;
+    let report = Report { bytes_in, bytes_out, cycles, denied, ..Report::counted(&before, &after) };
+    let mut outcome = Ok(report);
+    for (route, way) in routes.iter_mut().zip(&ways) {
+        let Some(bytes) = &way.bytes else { continue };
+        route.length = bytes.len();
+        // Every output is handed over, also if another one was too small.
+        if let (true, Err(failure)) = (way.output, unsafe { hand_over(route, bytes.take(), name(slot, way)) })
+        {
+            outcome = Err(failure);
+        }
+    }
+    outcome
+}
+
+/// # Safety
+/// See [`run`].
+unsafe fn way(slot: &Slot, route: &Route) -> Result<Way> {
+    let app = &slot.app;
+    let output = match route.direction {
+        types::IN => false,
+        types::OUT => true,
+        other => return fail(Code::Argument, format!("{other} is no direction: a route goes in or out")),
+    };
+    let names: Vec<&str> = match output {
+        false => app.stream_in.iter().map(|s| s.name.as_str()).collect(),
+        true => app.stream_out.iter().map(|s| s.name.as_str()).collect(),
+    };
+    let direction = if output { "output" } else { "input" };
+    let name = unsafe { args::optional_text(route.port, "port")? };
+    let port = match name {
+        None if names.is_empty() => None,
+        None => Some(0),
+        Some(name) => names.iter().position(|n| *n == name),
+    };
+    let Some(port) = port else {
+        let text = unknown(&app.name, direction, name.unwrap_or_default(), names.into_iter());
+        return fail(Code::NotFound, text);
+    };
+    if let Some(text) = unsafe { args::optional_text(route.endpoint, "endpoint")? } {
+        let endpoint = Endpoint::parse(text)?;
+        let input_length = match &endpoint {
+            Endpoint::File(path) => std::fs::metadata(path).ok().map(|m| m.len()),
+            Endpoint::Card { len, .. } => Some(*len),
+            Endpoint::Bytes { .. } => {
+                let text = format!("endpoint {text:?}: memory of the program is given by data and capacity");
+                return fail(Code::Argument, text);
+            }
+        };
+        return Ok(Way { port, output, endpoint, bytes: None, input_length });
+    }
+    let bytes = match output {
+        false => args::copy(unsafe { args::bytes(route.data, route.capacity, "data")? })?,
+        true => {
+            if route.capacity != types::ALLOCATE && route.capacity > 0 && route.data.is_null() {
+                return fail(Code::Argument, format!("data is NULL, but its capacity is {}", route.capacity));
+            }
+            Vec::new()
+        }
+    };
+    let bytes = SharedBytes::new(bytes);
+    let endpoint = Endpoint::bytes(names[port], bytes.clone());
+    Ok(Way { port, output, endpoint, input_length: Some(bytes.len()), bytes: Some(bytes) })
+}
+
+/// Name of the stream of a route.
+fn name<'a>(slot: &'a Slot, way: &Way) -> &'a str {
+    match way.output {
+        false => &slot.app.stream_in[way.port].name,
+        true => &slot.app.stream_out[way.port].name,
+    }
+}
+
+/// Every stream needs a route: one without would stop the app for ever.
+fn check_complete(slot: &Slot, ways: &[Way]) -> Result<()> {
+    let inputs = slot.app.stream_in.iter().map(|s| (false, &s.name)).enumerate();
+    let outputs = slot.app.stream_out.iter().map(|s| (true, &s.name)).enumerate();
+    for (port, (output, name)) in inputs.chain(outputs) {
+        if !ways.iter().any(|way| (way.port, way.output) == (port, output)) {
+            let direction = if output { "output" } else { "input" };
+            return fail(Code::Argument, format!("{direction} {name} has no route"));
+        }
+    }
+    Ok(())
+}
+
+/// Fails before the run if an output is known not to fit.
+fn check_room(slot: &Slot, routes: &mut [Route], ways: &[Way]) -> Result<()> {
+    for (route, way) in routes.iter_mut().zip(ways).filter(|(_, way)| way.output && way.bytes.is_some()) {
+        let stream = &slot.app.stream_out[way.port];
+        let needed = match stream.length {
+            Length::Any => None,
+            Length::Message(bytes) => Some(bytes),
+            Length::Same => {
+                let mut inputs = ways.iter().filter(|w| !w.output);
+                let first = inputs.clone().min_by_key(|w| w.port);
+                inputs.find(|w| w.port == way.port).or(first).and_then(|w| w.input_length)
+            }
+        };
+        if let Some(needed) = needed.filter(|needed| *needed > route.capacity) {
+            route.length = needed;
+            return fail(Code::TooSmall, too_small(&stream.name, needed, route.capacity));
+        }
+    }
+    Ok(())
+}
+
+fn too_small(name: &str, needed: u64, capacity: u64) -> String {
+    format!("output {name}: {needed} bytes do not fit into a buffer of {capacity}")
+}
+
+fn job<'a>(slot: &'a Slot, ways: &[Way], options: Option<&'a RunOptions>) -> StreamJob<'a> {
+    let mut job = StreamJob::new(&slot.slot);
+    for way in ways {
+        let (port, endpoint) = (way.port as u8, way.endpoint.clone());
+        job = match way.output {
+            false => job.input(port, endpoint),
+            true => {
+                let length = match slot.app.stream_out[way.port].length {
+                    Length::Any => OutLength::Any,
+                    Length::Same => OutLength::Same,
+                    Length::Message(bytes) => OutLength::Message(bytes),
+                };
+                job.output(port, endpoint, length)
+            }
+        };
+    }
+    let Some(options) = options else { return job };
+    if options.chunk_bytes != 0 {
+        job = job.chunk_bytes(options.chunk_bytes);
+    }
+    if options.durable != 0 {
+        job = job.durable();
+    }
+    if let Some(tell) = options.progress {
+        let user = options.user;
+        // SAFETY: the program promises that it can be called with `user`, on this thread and during the run.
+        job = job.on_progress(move |p| unsafe { tell(user, &p.into()) });
+    }
+    job
+}
+
+/// Gives an output to the program.
+///
+/// # Safety
+/// `route.data` is `route.capacity` bytes, unless the library is to make them.
+unsafe fn hand_over(route: &mut Route, bytes: Vec<u8>, name: &str) -> Result<()> {
+    if route.capacity == types::ALLOCATE {
+        route.data = std::ptr::null_mut();
+        if !bytes.is_empty() {
+            route.data = bytes.as_ptr().cast_mut().cast();
+            lock(&MADE).insert(route.data.addr(), bytes);
+        }
+        return Ok(());
+    }
+    let fits = bytes.len().min(usize::try_from(route.capacity).unwrap_or(usize::MAX));
+    if fits > 0 {
+        unsafe { route.data.cast::<u8>().copy_from(bytes.as_ptr(), fits) };
+    }
+    if fits < bytes.len() {
+        let text = too_small(name, bytes.len() as u64, route.capacity);
+        return Err(Failure::new(Code::TooSmall, text));
+    }
+    Ok(())
+}

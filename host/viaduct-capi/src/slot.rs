@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Slots: an app in each, its ports, its registers.
+
+use std::collections::BTreeMap;
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use viaduct_build::{Access, Container, Format, Geometry, Length, Manifest, Register, nearest};
+
+use crate::args;
+use crate::card::{BUILDING, CARDS, Card, project};
+use crate::error::{Code, Failure, Result, call, fail};
+use crate::handle::{Handle, Table, lock};
+use crate::types;
+
+/// All open slots.
+pub(crate) static SLOTS: Table<Slot> = Table::new("slot");
+
+/// A claimed slot with an app in it.
+pub struct Slot {
+    pub(crate) slot: host::Slot,
+    pub(crate) app: Manifest,
+    /// What the program has written into registers that keep it, word by word: 32-bit words by offset.
+    written: Mutex<BTreeMap<u32, u32>>,
+    /// Names as C wants them: of the ports, in order, and of the registers.
+    port_names: Vec<CString>,
+    register_names: Vec<CString>,
+    /// Held by a run of the streams, and by one of the memory port.
+    pub(crate) streams: Mutex<()>,
+    pub(crate) memory: Mutex<()>,
+    /// The card is in use while the slot is open. Dropped last.
+    _card: Arc<Card>,
+}
+
+/// Ports of an app: name, direction, and what an output gives.
+fn ports(app: &Manifest) -> impl Iterator<Item = (&str, i32, Length)> {
+    let inputs = app.stream_in.iter().map(|s| (s.name.as_str(), types::IN, Length::Any));
+    let outputs = app.stream_out.iter().map(|s| (s.name.as_str(), types::OUT, s.length));
+    let memory = app.memory.iter().map(|m| (m.name.as_str(), types::MEMORY, Length::Any));
+    inputs.chain(outputs).chain(memory)
+}
+
+/// Names come from a manifest, whose rules leave no zero byte in them.
+fn c_name(name: &str) -> CString {
+    CString::new(name).unwrap_or_default()
+}
+
+impl Slot {
+    fn load(card: Arc<Card>, index: i32, app: &str) -> Result<Self> {
+        let (app, image) = image(&card, app)?;
+        let slot = match usize::try_from(index) {
+            Ok(index) => card.card.slot(index)?,
+            Err(_) if index == -1 => card.card.any_slot().map_err(|e| match e {
+                host::Error::Invalid(_) => Failure::from(e).coded(Code::Busy),
+                e => e.into(),
+            })?,
+            Err(_) => return fail(Code::NotFound, format!("there is no slot {index}; -1 takes any")),
+        };
+        slot.load(&image)?;
+        Ok(Self {
+            slot,
+            port_names: ports(&app).map(|(name, ..)| c_name(name)).collect(),
+            register_names: app.registers.iter().map(|r| c_name(&r.name)).collect(),
+            app,
+            written: Mutex::default(),
+            streams: Mutex::default(),
+            memory: Mutex::default(),
+            _card: card,
+        })
+    }
+
+    /// The register of that name.
+    pub(crate) fn register(&self, name: &str) -> Result<&Register> {
+        self.app.register(name).ok_or_else(|| {
+            let names = self.app.registers.iter().map(|r| r.name.as_str());
+            Failure::new(Code::NotFound, unknown(&self.app.name, "register", name, names))
+        })
+    }
+
+    /// A register for the host library.
+    pub(crate) fn place(register: &Register) -> host::Register {
+        host::Register { offset: register.offset, width: register.width }
+    }
+
+    fn write_words(&self, register: &Register, words: &[u32]) -> Result<()> {
+        if register.access == Access::Ro {
+            let name = &register.name;
+            return fail(
+                Code::Argument,
+                format!("register {name} is driven by the app; it can only be read"),
+            );
+        }
+        (register.offset..).step_by(4).zip(words).try_for_each(|(offset, word)| self.write(offset, *word))
+    }
+
+    fn write(&self, offset: u32, value: u32) -> Result<()> {
+        self.slot.write_register(offset, value)?;
+        let keeps =
+            |r: &Register| r.access == Access::Rw && (r.offset..r.offset + 4 * r.words()).contains(&offset);
+        if self.app.registers.iter().any(keeps) {
+            lock(&self.written).insert(offset, value);
+        }
+        Ok(())
+    }
+
+    /// After a reset of the app: gives registers the values they had.
+    pub(crate) fn write_again(&self) {
+        let mut written = lock(&self.written);
+        if written.iter().any(|(offset, value)| self.slot.write_register(*offset, *value).is_err()) {
+            written.clear();
+        }
+    }
+
+    /// Fails if a register that must be set is not.
+    pub(crate) fn check_required(&self) -> Result<()> {
+        let written = lock(&self.written);
+        for r in self.app.registers.iter().filter(|r| r.required) {
+            if !(0..r.words()).all(|word| written.contains_key(&(r.offset + 4 * word))) {
+                let text = format!("register {} must be set before the app runs: {}", r.name, r.doc);
+                return fail(Code::Argument, text);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Says that an app has no such thing, and what it has.
+pub(crate) fn unknown<'a>(
+    app: &str,
+    what: &str,
+    name: &str,
+    names: impl Iterator<Item = &'a str> + Clone,
+) -> String {
+    let remedy = match nearest(name, names.clone()) {
+        Some(near) => format!("did you mean {near}?"),
+        None => match names.collect::<Vec<_>>().join(", ") {
+            names if names.is_empty() => "it has none".to_owned(),
+            names => format!("there are {names}"),
+        },
+    };
+    format!("app {app} has no {what} {name:?}; {remedy}")
+}
+
+/// Manifest and image of an app, given by name or by the path of an image.
+fn image(card: &Card, app: &str) -> Result<(Manifest, Vec<u8>)> {
+    let project = project()?;
+    let read = |path: &Path| {
+        let unread = |e| Failure::new(Code::Io, format!("{}: {e}", path.display()));
+        // Reading a pipe or a device might never end.
+        if !std::fs::metadata(path).map_err(unread)?.is_file() {
+            return fail(Code::Io, format!("{}: is not a regular file", path.display()));
+        }
+        std::fs::read(path).map_err(unread)
+    };
+    if app.contains('/') || app.ends_with(".via") {
+        let path = Path::new(app);
+        let image = read(path)?;
+        let name = Container::decode(path, &image)?.name;
+        return Ok((project.load(&name)?, image));
+    }
+    let manifest = project.load(app)?;
+    let info = card.card.info();
+    let geometry = Geometry { data_width: 8 * info.data_bytes as u32, streams: info.streams as u32 };
+    let _one_at_a_time = lock(&BUILDING);
+    let built = project.build(&manifest, &geometry)?;
+    Ok((manifest, read(&built.container)?))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_load(
+    card: Handle<Card>,
+    index: i32,
+    app: *const c_char,
+    slot: *mut Handle<Slot>,
+) -> c_int {
+    call(|| {
+        let card = CARDS.get(card)?;
+        let (app, place) = unsafe { (args::text(app, "app")?, args::result(slot, "slot")?) };
+        place.write(SLOTS.insert(Slot::load(card, index, app)?));
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn viaduct_unload(slot: Handle<Slot>) -> c_int {
+    call(|| SLOTS.remove(slot).map(drop))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_slot_index(slot: Handle<Slot>, index: *mut u32) -> c_int {
+    call(|| {
+        let slot = SLOTS.get(slot)?;
+        unsafe { args::result(index, "index")? }.write(slot.slot.index() as u32);
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_get_port(slot: Handle<Slot>, index: u32, port: *mut types::Port) -> c_int {
+    call(|| {
+        let slot = SLOTS.get(slot)?;
+        let place = unsafe { args::result(port, "port")? };
+        let mut ports = slot.port_names.iter().zip(ports(&slot.app));
+        let Some((name, (_, direction, length))) = ports.nth(index as usize) else {
+            return fail(Code::NotFound, format!("app {} has no port number {index}", slot.app.name));
+        };
+        let (length_kind, length) = match length {
+            Length::Any => (types::LENGTH_ANY, 0),
+            Length::Same => (types::LENGTH_SAME, 0),
+            Length::Message(bytes) => (types::LENGTH_MESSAGE, bytes),
+        };
+        place.write(types::Port { name: name.as_ptr(), direction, length_kind, length });
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_get_register(
+    slot: Handle<Slot>,
+    index: u32,
+    reg: *mut types::Register,
+) -> c_int {
+    call(|| {
+        let slot = SLOTS.get(slot)?;
+        let place = unsafe { args::result(reg, "reg")? };
+        let index = index as usize;
+        let (Some(name), Some(register)) = (slot.register_names.get(index), slot.app.registers.get(index))
+        else {
+            return fail(Code::NotFound, format!("app {} has no register number {index}", slot.app.name));
+        };
+        place.write(types::Register {
+            name: name.as_ptr(),
+            offset: register.offset,
+            width: register.width,
+            access: match register.access {
+                Access::Rw => types::ACCESS_RW,
+                Access::Ro => types::ACCESS_RO,
+                Access::Pulse => types::ACCESS_PULSE,
+            },
+            required: register.required.into(),
+        });
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_set(slot: Handle<Slot>, name: *const c_char, text: *const c_char) -> c_int {
+    call(|| {
+        let slot = SLOTS.get(slot)?;
+        let (name, text) = unsafe { (args::text(name, "name")?, args::text(text, "text")?) };
+        let register = slot.register(name)?;
+        slot.write_words(register, &register.parse(text)?)
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_set_bytes(
+    slot: Handle<Slot>,
+    name: *const c_char,
+    data: *const c_void,
+    length: usize,
+) -> c_int {
+    call(|| {
+        let slot = SLOTS.get(slot)?;
+        let (name, bytes) = unsafe { (args::text(name, "name")?, args::bytes(data, length as u64, "data")?) };
+        let register = slot.register(name)?;
+        slot.write_words(register, &words(register, bytes)?)
+    })
+}
+
+/// Little-endian words of a value given as bytes.
+fn words(register: &Register, bytes: &[u8]) -> Result<Vec<u32>> {
+    let (name, width) = (&register.name, register.width);
+    let room = width.div_ceil(8) as usize;
+    let given = bytes.len();
+    if register.format == Format::Bytes && given != room {
+        return fail(Code::Argument, format!("register {name}: {given} bytes given, it holds {room}"));
+    }
+    let fits = bytes.iter().enumerate().all(|(i, byte)| match width.saturating_sub(8 * i as u32) {
+        left @ 0..8 => byte >> left == 0,
+        _ => true,
+    });
+    if given > room || !fits {
+        return fail(Code::Argument, format!("register {name}: the value does not fit {width} bits"));
+    }
+    let mut padded = bytes.to_vec();
+    padded.resize(4 * register.words() as usize, 0);
+    Ok(padded.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect())
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_get_bytes(
+    slot: Handle<Slot>,
+    name: *const c_char,
+    data: *mut c_void,
+    capacity: usize,
+    length: *mut usize,
+) -> c_int {
+    call(|| {
+        let slot = SLOTS.get(slot)?;
+        let (name, length) = unsafe { (args::text(name, "name")?, args::optional_result(length, "length")?) };
+        let register = slot.register(name)?;
+        let room = register.width.div_ceil(8) as usize;
+        if let Some(length) = length {
+            length.write(room);
+        }
+        if data.is_null() || capacity < room {
+            let text = format!("register {name} has {room} bytes, the buffer {capacity}");
+            return fail(if data.is_null() && capacity > 0 { Code::Argument } else { Code::TooSmall }, text);
+        }
+        let bytes = slot.slot.read_wide(Slot::place(register))?;
+        // SAFETY: the caller gives `capacity` bytes, of which at most that many are written.
+        unsafe { data.cast::<u8>().copy_from(bytes.as_ptr(), room.min(bytes.len())) };
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_read32(slot: Handle<Slot>, offset: u32, value: *mut u32) -> c_int {
+    call(|| {
+        let slot = SLOTS.get(slot)?;
+        unsafe { args::result(value, "value")? }.write(slot.slot.read_register(offset)?);
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn viaduct_write32(slot: Handle<Slot>, offset: u32, value: u32) -> c_int {
+    call(|| SLOTS.get(slot)?.write(offset, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn register(text: &str) -> Register {
+        let text = format!(
+            "[app]\nname='t'\nversion='0.1.0'\nsummary='t'\ntop='t'\n[[register]]\nname='r'\naccess='rw'\n{text}"
+        );
+        Manifest::parse("apps/t", &text).unwrap().registers.remove(0)
+    }
+
+    #[test]
+    fn bytes_become_words_if_they_fit() {
+        let number = register("width=33\n");
+        assert_eq!(words(&number, &[1]).unwrap(), [1, 0]);
+        assert_eq!(words(&number, &[1, 2, 3, 4, 1]).unwrap(), [0x0403_0201, 1]);
+        assert!(words(&number, &[0, 0, 0, 0, 2]).is_err());
+        assert!(words(&number, &[0; 6]).is_err());
+        let key = register("width=64\nformat='bytes'\n");
+        assert_eq!(words(&key, &[0xff; 8]).unwrap(), [u32::MAX; 2]);
+        assert!(words(&key, &[0; 7]).is_err());
+    }
+
+    #[test]
+    fn what_is_missing_is_told_with_what_there_is() {
+        let names = ["left", "right"];
+        assert_eq!(
+            unknown("x", "port", "rihgt", names.into_iter()),
+            "app x has no port \"rihgt\"; did you mean right?"
+        );
+        assert_eq!(
+            unknown("x", "port", "abcde", names.into_iter()),
+            "app x has no port \"abcde\"; there are left, right"
+        );
+        assert_eq!(unknown("x", "port", "a", [].into_iter()), "app x has no port \"a\"; it has none");
+    }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The structures of the header. Sizes are checked here and, from the other side, by `tests/c/abi.c`.
+
+use std::ffi::{c_char, c_void};
+
+use host::{CardInfo, SlotCounters};
+
+/// `VIADUCT_ABI_VERSION`.
+pub(crate) const ABI_VERSION: u32 = 1;
+
+pub(crate) const IN: i32 = 0;
+pub(crate) const OUT: i32 = 1;
+pub(crate) const MEMORY: i32 = 2;
+
+pub(crate) const LENGTH_ANY: i32 = 0;
+pub(crate) const LENGTH_SAME: i32 = 1;
+pub(crate) const LENGTH_MESSAGE: i32 = 2;
+
+pub(crate) const ACCESS_RW: i32 = 0;
+pub(crate) const ACCESS_RO: i32 = 1;
+pub(crate) const ACCESS_PULSE: i32 = 2;
+
+pub(crate) const ALLOCATE: u64 = u64::MAX;
+
+pub(crate) const READ: u32 = 1;
+pub(crate) const WRITE: u32 = 2;
+
+pub(crate) const MAP_HOST: u32 = 1;
+pub(crate) const MAP_HUGE: u32 = 2;
+pub(crate) const MAP_SMALL: u32 = 4;
+pub(crate) const MAP_CREATE: u32 = 8;
+
+/// `viaduct_timeouts`
+#[repr(C)]
+pub struct Timeouts {
+    pub stall_ms: u32,
+    pub busy_ms: u32,
+    pub control_ms: u32,
+}
+
+/// `viaduct_info`
+#[repr(C)]
+pub struct Info {
+    version_major: u32,
+    version_minor: u32,
+    slots: u32,
+    channels: u32,
+    streams: u32,
+    data_bytes: u32,
+    clock_khz: u32,
+    tlb_page_ways: u32,
+    tlb_page_sets: u32,
+    tlb_huge_ways: u32,
+    tlb_huge_sets: u32,
+    reserved: u32,
+    channel_mib: u64,
+}
+
+impl From<&CardInfo> for Info {
+    fn from(info: &CardInfo) -> Self {
+        Self {
+            version_major: info.version.0,
+            version_minor: info.version.1,
+            slots: info.slots as u32,
+            channels: info.channels as u32,
+            streams: info.streams as u32,
+            data_bytes: info.data_bytes as u32,
+            clock_khz: info.clock_khz,
+            tlb_page_ways: info.tlb_page.ways,
+            tlb_page_sets: info.tlb_page.sets,
+            tlb_huge_ways: info.tlb_huge.ways,
+            tlb_huge_sets: info.tlb_huge.sets,
+            reserved: 0,
+            channel_mib: info.chan_mib,
+        }
+    }
+}
+
+/// `viaduct_port`
+#[repr(C)]
+pub struct Port {
+    pub name: *const c_char,
+    pub direction: i32,
+    pub length_kind: i32,
+    pub length: u64,
+}
+
+/// `viaduct_register`
+#[repr(C)]
+pub struct Register {
+    pub name: *const c_char,
+    pub offset: u32,
+    pub width: u32,
+    pub access: i32,
+    pub required: u32,
+}
+
+/// `viaduct_route`
+#[repr(C)]
+pub struct Route {
+    pub port: *const c_char,
+    pub direction: i32,
+    pub reserved: i32,
+    pub endpoint: *const c_char,
+    pub data: *mut c_void,
+    pub capacity: u64,
+    pub length: u64,
+}
+
+/// `viaduct_progress`
+#[repr(C)]
+pub struct Progress {
+    bytes_in: u64,
+    total_in: u64,
+    bytes_out: u64,
+    cycles: u64,
+}
+
+impl From<host::Progress> for Progress {
+    fn from(p: host::Progress) -> Self {
+        Self { bytes_in: p.bytes_in, total_in: p.total_in, bytes_out: p.bytes_out, cycles: p.cycles }
+    }
+}
+
+/// `viaduct_run_options`
+#[repr(C)]
+pub struct RunOptions {
+    pub chunk_bytes: u64,
+    pub progress: Option<unsafe extern "C" fn(*mut c_void, *const Progress)>,
+    pub user: *mut c_void,
+    pub durable: u32,
+    pub reserved: u32,
+}
+
+/// `viaduct_report`
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Report {
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+    pub cycles: u64,
+    pub beats_in: u64,
+    pub beats_out: u64,
+    pub memory_read_beats: u64,
+    pub memory_write_beats: u64,
+    pub misses: u64,
+    pub denied: u64,
+}
+
+impl Report {
+    /// What a slot counted between two looks at it. The counters wrap.
+    pub fn counted(a: &SlotCounters, b: &SlotCounters) -> Self {
+        let since = |a: u32, b: u32| u64::from(b.wrapping_sub(a));
+        Self {
+            beats_in: since(a.beats_in, b.beats_in),
+            beats_out: since(a.beats_out, b.beats_out),
+            memory_read_beats: since(a.rd_beats, b.rd_beats),
+            memory_write_beats: since(a.wr_beats, b.wr_beats),
+            misses: since(a.rd_miss, b.rd_miss) + since(a.wr_miss, b.wr_miss),
+            ..Self::default()
+        }
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn viaduct_abi_version() -> u32 {
+    ABI_VERSION
+}
+
+/// Bytes of each structure on a 64-bit machine, as in `tests/c/abi.c`. A change means a new ABI version.
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(size_of::<Timeouts>() == 12);
+    assert!(size_of::<Info>() == 56);
+    assert!(size_of::<Port>() == 24);
+    assert!(size_of::<Register>() == 24);
+    assert!(size_of::<Route>() == 48);
+    assert!(size_of::<Progress>() == 32);
+    assert!(size_of::<RunOptions>() == 32);
+    assert!(size_of::<Report>() == 72);
+};
