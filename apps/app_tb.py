@@ -33,7 +33,7 @@ def run_app(test_file: str, data_w: int, packages: tuple[str, ...] = (), **kwarg
     `packages` are files of the app's rtl/ to read first; other arguments are those of `run`.
     """
     app = Path(test_file).resolve().parent
-    sources = ["tools/lint.vlt"] + [str((app / "rtl" / p).relative_to(ROOT)) for p in packages]
+    sources = [str((app / "rtl" / p).relative_to(ROOT)) for p in packages]
     run(f"{app.name}_app", test_file, defines={"VIA_DATA_W": data_w}, sources=sources, **kwargs)
 
 
