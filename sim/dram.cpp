@@ -14,6 +14,7 @@ namespace {
 constexpr uint32_t kBursts =
     16;  // AXI read bursts waiting to be expanded; write bursts without all their data
 constexpr uint32_t kWritesOwed = 64;
+constexpr uint32_t kReturns = 128;  // read commands whose data has not been handed over
 alignas(64) constexpr uint8_t kZeros[kBeatBytes] = {};
 
 }  // namespace
@@ -46,7 +47,7 @@ Dram::Dram(const vsim_dram& config, vsim_counters& counters, unsigned channel)
       row_misses_(counters.dram_row_misses[channel]),
       size_(uint64_t{config.mib} << 20),
       asked_(kBursts),
-      returns_(2 * config.queue),
+      returns_(kReturns),
       write_bursts_(kBursts),
       answers_(kWritesOwed),
       banks_(config.banks),
@@ -77,6 +78,7 @@ void Dram::reset() {
   reads_.clear();
   writes_.clear();
   draining_ = false;
+  batch_ = 0;
   answer_ = {};
   make_answer(0);
 }
@@ -179,14 +181,16 @@ void Dram::refresh(uint64_t now) {
   next_refresh_ = start + config_.t_refi_ps;
 }
 
+// Who has the bus keeps it for a batch, then the other direction gets it if it needs it.
 void Dram::choose_direction() {
   const size_t many = config_.queue - config_.queue / 4;
   const size_t few = config_.queue / 4;
-  if (draining_) {
-    draining_ = !writes_.empty() && (reads_.empty() || writes_.size() > few);
-  } else {
-    draining_ = !writes_.empty() && (reads_.empty() || writes_.size() >= many);
-  }
+  const bool batch_done = batch_ >= config_.queue;
+  const bool drains =
+      !writes_.empty() && (reads_.empty() || (draining_ ? writes_.size() > few && !batch_done
+                                                        : writes_.size() >= many && batch_done));
+  if (drains != draining_) batch_ = 0;
+  draining_ = drains;
 }
 
 void Dram::open_rows(uint64_t now, uint64_t end) {
@@ -259,6 +263,7 @@ void Dram::issue_at(uint64_t cas, const Command& command) {
     back.done = true;
     back.ready_ps = data_end + config_.controller_ps;
   }
+  batch_++;
   (command.opened ? row_misses_ : row_hits_)++;
 }
 

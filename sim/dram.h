@@ -100,6 +100,7 @@ class Dram {
   // At most `queue` each, oldest first.
   std::vector<Command> reads_, writes_;
   bool draining_ = false;  // writes have the bus
+  uint32_t batch_ = 0;     // commands issued since that last changed
   std::vector<Bank> banks_;
   std::vector<uint64_t> claimed_;  // by bank: last pass in which its row was spoken for
   uint64_t pass_ = 0;

@@ -179,10 +179,10 @@ impl Profile {
 
     /// The board of the FSRF measurements (AWS F1): PCIe 3.0 x16, four channels of DDR4-2133, 250 MHz.
     ///
-    /// Calibrated to the "physical" and "warm" figures of that paper, which the model's tests hold it to within 10 %:
+    /// Calibrated to the "physical" and "warm" figures of that paper, which the model's tests hold it to within 5 %:
     /// - physical streaming 57,000 MiB/s over four channels: JESD79-4 DDR4-2133P (15-15-15) with `t_ccd` 4.09 ns, between
     ///   the 3.75 ns of two bank groups and the 5.6 ns of one, as a controller that interleaves them imperfectly has;
-    /// - physical random 64-byte reads 18,000 MiB/s over four channels: a controller that chooses among few requests;
+    /// - physical random 64-byte reads 18,000 MiB/s over four channels: a controller that chooses among three requests;
     /// - warm streaming through PCIe about 9,000 MiB/s: 66 % of what the link carries with 256-byte completions.
     pub const F1: Self = Self {
         name: "f1",
@@ -206,7 +206,7 @@ impl Profile {
             t_faw_ps: 21_000,
             t_refi_ps: 7_800_000,
             t_rfc_ps: 350_000,
-            queue: 8,
+            queue: 3,
             controller_ps: 40_000,
         },
     };

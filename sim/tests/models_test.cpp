@@ -1,0 +1,876 @@
+// Copyright Viaduct contributors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests of the card's models without a shell: a driver plays the shell's part at the clock edge. Run by
+// sim/test_models.py; the first argument is a scratch folder, the second one the test to run.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bar.h"
+#include "clock.h"
+#include "dram.h"
+#include "hostmap.h"
+#include "icap.h"
+#include "link.h"
+#include "sha256.h"
+
+#define CHECK(condition, ...)                                       \
+  do {                                                              \
+    if (!(condition)) {                                             \
+      std::printf("%s:%d: %s\n  ", __FILE__, __LINE__, #condition); \
+      std::printf("" __VA_ARGS__);                                  \
+      std::printf("\n");                                            \
+      std::exit(1);                                                 \
+    }                                                               \
+  } while (0)
+
+namespace {
+
+using namespace via;
+
+constexpr uint32_t kClkKhz = 250'000;
+std::string scratch;
+std::mt19937_64 rng;
+
+vsim_link link_config() {
+  return {.generation = 3,
+          .lanes = 16,
+          .mps = 256,
+          .mrrs = 512,
+          .rcb = 64,
+          .tags = 256,
+          .read_latency_ns = 550,
+          .write_latency_ns = 300,
+          .mmio_read_ns = 900,
+          .mmio_write_ns = 300,
+          .irq_latency_ns = 1000,
+          .read_efficiency_pct = 100,
+          .write_efficiency_pct = 100};
+}
+
+vsim_dram dram_config() {
+  return {.mib = 1024,
+          .data_bytes = 64,
+          .burst_ps = 3333,
+          .banks = 16,
+          .row_bytes = 8192,
+          .t_rcd_ps = 14160,
+          .t_rp_ps = 14160,
+          .t_ras_ps = 32000,
+          .t_cl_ps = 14160,
+          .t_wr_ps = 15000,
+          .t_wtr_ps = 7500,
+          .t_rtw_ps = 9163,
+          .t_ccd_ps = 3333,
+          .t_faw_ps = 21000,
+          .t_refi_ps = 7'800'000,
+          .t_rfc_ps = 350'000,
+          .queue = 32,
+          .controller_ps = 40'000};
+}
+
+// As viaduct-sim's profile `f1`.
+vsim_dram f1_dram() {
+  vsim_dram c = dram_config();
+  c.burst_ps = 3750;
+  c.t_rcd_ps = c.t_rp_ps = c.t_cl_ps = 14063;
+  c.t_ras_ps = 33000;
+  c.t_rtw_ps = 9375;
+  c.t_ccd_ps = 4090;
+  c.queue = 3;
+  return c;
+}
+
+// Plays the shell towards one model: issues bursts, keeps the handshake rules, checks those of the model.
+class Manager {
+ public:
+  struct Read {
+    uint64_t addr;
+    unsigned beats;
+    uint8_t id = 0;
+  };
+  struct Write {
+    uint64_t addr;
+    unsigned beats;
+    std::vector<uint8_t> data;
+    std::vector<uint64_t> strobes;
+    uint8_t id = 0;
+  };
+  struct ReadDone {
+    uint8_t id;
+    uint8_t resp;  // worst of the beats
+    std::vector<uint8_t> data;
+    std::vector<uint8_t> resps;
+    uint64_t cycle;
+  };
+  struct WriteDone {
+    uint8_t id, resp;
+    uint64_t cycle;
+  };
+
+  std::deque<Read> reads;
+  std::deque<Write> writes;
+  std::vector<ReadDone> read_done;
+  std::vector<WriteDone> write_done;
+  double ready_chance = 1;  // of R and B
+  bool keep_data = true;
+  uint64_t beats_read = 0, beats_written = 0;
+
+  const AxiRequest& request() const { return q_; }
+
+  // After an edge with these answers; what the model drove before it.
+  void edge(const AxiAnswer& a, uint64_t cycle) {
+    if (a.rfresh) std::memcpy(rdata_, a.rdata, kBeatBytes);
+    if (q_.rready && a.rvalid) take_read(a, cycle);
+    if (q_.bready && a.bvalid) write_done.push_back({a.bid, a.bresp, cycle});
+    if (q_.arvalid && a.arready) q_.arvalid = false;
+    if (q_.awvalid && a.awready) q_.awvalid = false;
+    if (q_.wvalid && a.wready) {
+      q_.wvalid = false;
+      beats_written++;
+      if (++beat_ == writing_.front().beats) {
+        beat_ = 0;
+        writing_.pop_front();
+      }
+    }
+    if (!q_.arvalid && !reads.empty()) {
+      q_.arvalid = true;
+      q_.araddr = reads.front().addr;
+      q_.arlen = static_cast<uint8_t>(reads.front().beats - 1);
+      q_.arid = reads.front().id;
+      expected_[q_.arid].push_back(reads.front().beats);
+      reads.pop_front();
+    }
+    if (!q_.awvalid && !writes.empty()) {
+      q_.awvalid = true;
+      q_.awaddr = writes.front().addr;
+      q_.awlen = static_cast<uint8_t>(writes.front().beats - 1);
+      q_.awid = writes.front().id;
+      writing_.push_back(std::move(writes.front()));
+      writes.pop_front();
+    }
+    if (!q_.wvalid && !writing_.empty()) {
+      const Write& w = writing_.front();
+      q_.wvalid = true;
+      q_.wdata = w.data.empty() ? zeros_ : w.data.data() + std::size_t{beat_} * kBeatBytes;
+      q_.wstrb = w.strobes.empty() ? kFullStrobe : w.strobes[beat_];
+      q_.wlast = beat_ + 1 == w.beats;
+    }
+    q_.rready = chance();
+    q_.bready = chance();
+  }
+
+ private:
+  bool chance() { return ready_chance >= 1 || std::uniform_real_distribution<>(0, 1)(rng) < ready_chance; }
+
+  void take_read(const AxiAnswer& a, uint64_t cycle) {
+    beats_read++;
+    CHECK(!expected_[a.rid].empty(), "an answer nobody asked for, id %d", a.rid);
+    if (open_ >= 0) CHECK(open_ == a.rid, "bursts are interleaved");
+    open_ = a.rid;
+    if (keep_data) data_.insert(data_.end(), rdata_, rdata_ + kBeatBytes);
+    resps_.push_back(a.rresp);
+    CHECK(a.rlast == (resps_.size() == expected_[a.rid].front()), "last at beat %zu", resps_.size());
+    if (!a.rlast) return;
+    expected_[a.rid].pop_front();
+    read_done.push_back({a.rid, *std::max_element(resps_.begin(), resps_.end()), data_, resps_, cycle});
+    data_.clear();
+    resps_.clear();
+    open_ = -1;
+  }
+
+  AxiRequest q_;
+  std::deque<Write> writing_;
+  unsigned beat_ = 0;
+  std::map<uint8_t, std::deque<unsigned>> expected_;
+  int open_ = -1;
+  std::vector<uint8_t> data_;
+  std::vector<uint8_t> resps_;
+  alignas(64) uint8_t rdata_[kBeatBytes];
+  alignas(64) uint8_t zeros_[kBeatBytes] = {};
+};
+
+struct LinkBench {
+  HostMap map;
+  vsim_counters counters{};
+  Clock clock{kClkKhz};
+  Link link;
+  Manager shell;
+  std::vector<uint8_t> memory;
+  bool msix = false;
+  uint8_t vector = 0;
+  uint64_t irq_cycle[64] = {};
+
+  explicit LinkBench(const vsim_link& config, size_t bytes = 1 << 20) : link(config, map), memory(bytes) {
+    CHECK(Link::check(config).empty());
+    link.counters = &counters;
+    for (auto& byte : memory) byte = static_cast<uint8_t>(rng());
+    std::string why;
+    CHECK(map.map(kBase, memory.data(), bytes, VSIM_DMA_READ | VSIM_DMA_WRITE, why) == 0);
+  }
+  static constexpr uint64_t kBase = 0x1000'0000;
+
+  void step() {
+    const AxiAnswer answer = link.answer();
+    const bool msix_taken = msix && link.msix_ready();
+    const uint64_t before = link.pending;
+    if (!link.sleeps(shell.request(), msix)) link.edge(clock, shell.request(), msix, vector);
+    for (unsigned v = 0; v < 64; v++) {
+      if ((link.pending & ~before) >> v & 1) irq_cycle[v] = clock.cycles();
+    }
+    shell.edge(answer, clock.cycles());
+    if (msix_taken) msix = false;
+    clock.tick();
+  }
+  void run(const std::function<bool()>& done, uint64_t limit = 1'000'000) {
+    const uint64_t end = clock.cycles() + limit;
+    while (!done()) {
+      CHECK(clock.cycles() < end, "nothing happens any more");
+      step();
+    }
+  }
+};
+
+struct DramBench {
+  vsim_counters counters{};
+  Clock clock{kClkKhz};
+  Dram dram;
+  Manager shell;
+
+  explicit DramBench(const vsim_dram& config) : dram(config, counters, 0) {
+    const std::string why = Dram::check(config);
+    CHECK(why.empty(), "%s", why.c_str());
+  }
+  void step() {
+    const AxiAnswer answer = dram.answer();
+    if (!dram.sleeps(shell.request())) dram.edge(clock, shell.request());
+    shell.edge(answer, clock.cycles());
+    clock.tick();
+  }
+  void run(const std::function<bool()>& done, uint64_t limit = 2'000'000) {
+    const uint64_t end = clock.cycles() + limit;
+    while (!done()) {
+      CHECK(clock.cycles() < end, "nothing happens any more");
+      step();
+    }
+  }
+};
+
+double seconds(uint64_t cycles) {
+  return static_cast<double>(cycles) / (kClkKhz * 1e3);
+}
+double mb_per_s(uint64_t beats, uint64_t cycles) {
+  return static_cast<double>(beats * kBeatBytes) / seconds(cycles) / 1e6;
+}
+double mib_per_s(uint64_t beats, uint64_t cycles) {
+  return mb_per_s(beats, cycles) * 1e6 / (1 << 20);
+}
+
+// ------------------------------------------------------------------------------------------------ link
+double read_throughput(const vsim_link& config, unsigned burst_bytes) {
+  LinkBench b(config);
+  b.shell.keep_data = false;
+  const auto more = [&] {
+    while (b.shell.reads.size() < 4) {
+      const uint64_t at = rng() % (b.memory.size() / 4096) * 4096;
+      b.shell.reads.push_back({b.kBase + at, burst_bytes / kBeatBytes, static_cast<uint8_t>(rng() % 4)});
+    }
+    return false;
+  };
+  b.run([&] { return more() || b.clock.cycles() >= 5'000; });
+  const uint64_t beats = b.shell.beats_read, begin = b.clock.cycles();
+  b.run([&] { return more() || b.clock.cycles() >= begin + 40'000; });
+  return mb_per_s(b.shell.beats_read - beats, b.clock.cycles() - begin);
+}
+
+void read_throughput_follows_the_formula() {
+  for (uint32_t generation : {1u, 2u, 3u}) {
+    for (uint32_t pct : {100u, 66u}) {
+      for (uint32_t mps : {128u, 256u, 512u}) {
+        vsim_link c = link_config();
+        c.generation = generation;
+        c.lanes = 8;
+        c.mps = mps;
+        c.read_efficiency_pct = pct;
+        const double rate = 1e9 / static_cast<double>(Link::fs_per_byte(c));  // MB/s
+        const double formula = rate * 1e0 * mps / (mps + Link::kTlpOverhead) * pct / 100 * 1e0;
+        const double got = read_throughput(c, 4096);
+        CHECK(std::abs(got - formula) < formula * 0.01, "generation %u, MPS %u, %u %%: %.0f MB/s, not %.0f",
+              generation, mps, pct, got, formula);
+      }
+    }
+  }
+}
+
+void few_tags_limit_reads() {
+  vsim_link c = link_config();
+  c.tags = 8;
+  // Eight requests of 512 bytes a round trip; the data itself takes time on the link too.
+  const double wire = (512 + 2 * 24) * static_cast<double>(Link::fs_per_byte(c)) / 1e6;  // ns
+  const double low = 8 * 512 / (550 + 8 * wire + 20) * 1e3, high = 8 * 512 / 550.0 * 1e3;
+  const double got = read_throughput(c, 4096);
+  CHECK(got > low && got < high, "%.0f MB/s, not between %.0f and %.0f", got, low, high);
+}
+
+void an_unloaded_read_takes_the_latency() {
+  LinkBench b(link_config());
+  b.shell.reads.push_back({b.kBase, 1});
+  b.run([&] { return !b.shell.read_done.empty(); });
+  const double ns = seconds(b.shell.read_done[0].cycle) * 1e9;
+  CHECK(ns > 550 && ns < 550 + 40, "%.0f ns", ns);
+}
+
+void reads_return_the_data_in_order_of_each_id() {
+  LinkBench b(link_config());
+  b.shell.ready_chance = 0.7;
+  std::map<uint8_t, std::deque<Manager::Read>> asked;
+  for (int i = 0; i < 2000; i++) {
+    const unsigned beats = 1 + rng() % (4096 / kBeatBytes);
+    const uint64_t page = rng() % (b.memory.size() / 4096) * 4096;
+    const uint64_t at = page + rng() % (4096 / kBeatBytes - beats + 1) * kBeatBytes;
+    const Manager::Read read{b.kBase + at, beats, static_cast<uint8_t>(rng() % 64)};
+    asked[read.id].push_back(read);
+    b.shell.reads.push_back(read);
+  }
+  b.run([&] { return b.shell.read_done.size() == 2000; });
+  for (const auto& done : b.shell.read_done) {
+    const Manager::Read read = asked[done.id].front();
+    asked[done.id].pop_front();
+    CHECK(done.resp == kOkay && done.data.size() == read.beats * kBeatBytes);
+    CHECK(std::memcmp(done.data.data(), b.memory.data() + (read.addr - b.kBase), done.data.size()) == 0);
+  }
+  CHECK(b.link.empty());
+}
+
+void a_small_read_overtakes_a_heap_of_large_ones() {
+  LinkBench b(link_config());
+  for (int i = 0; i < 64; i++) b.shell.reads.push_back({b.kBase + 4096u * i, 4096 / kBeatBytes, 0});
+  b.shell.reads.push_back({b.kBase, 1, 1});
+  b.run([&] { return b.shell.read_done.size() == 65; });
+  size_t at = 0;
+  while (b.shell.read_done[at].id != 1) at++;
+  CHECK(at < 40, "it came as number %zu", at);
+}
+
+double write_throughput(const vsim_link& config) {
+  LinkBench b(config);
+  const auto more = [&] {
+    while (b.shell.writes.size() < 4) {
+      b.shell.writes.push_back({b.kBase + rng() % 256 * 4096, 4096 / kBeatBytes, {}, {}});
+    }
+    return false;
+  };
+  b.run([&] { return more() || b.clock.cycles() >= 20'000; });
+  const uint64_t beats = b.shell.beats_written, begin = b.clock.cycles();
+  b.run([&] { return more() || b.clock.cycles() >= begin + 40'000; });
+  return mb_per_s(b.shell.beats_written - beats, b.clock.cycles() - begin);
+}
+
+void write_throughput_follows_the_formula() {
+  for (uint32_t pct : {100u, 66u}) {
+    for (uint32_t mps : {128u, 256u}) {
+      vsim_link c = link_config();
+      c.mps = mps;
+      c.write_efficiency_pct = pct;
+      const double formula = 1e9 / static_cast<double>(Link::fs_per_byte(c)) * mps / (mps + 24) * pct / 100;
+      const double got = write_throughput(c);
+      CHECK(std::abs(got - formula) < formula * 0.01, "MPS %u, %u %%: %.0f MB/s, not %.0f", mps, pct, got,
+            formula);
+    }
+  }
+}
+
+void writes_with_strobes_land_where_they_should() {
+  LinkBench b(link_config());
+  b.shell.ready_chance = 0.5;
+  std::vector<uint8_t> want = b.memory;
+  for (int i = 0; i < 1000; i++) {
+    const unsigned beats = 1 + rng() % 16;
+    const uint64_t at = rng() % (b.memory.size() / 4096) * 4096 + rng() % 48 * kBeatBytes;
+    Manager::Write w{b.kBase + at, beats, {}, {}, static_cast<uint8_t>(rng() % 64)};
+    for (unsigned k = 0; k < beats; k++) {
+      const uint64_t strobe = rng() % 3 == 0 ? rng() & rng()
+                              : rng() % 2    ? kFullStrobe
+                                             : kFullStrobe << rng() % 8;
+      w.strobes.push_back(strobe & kFullStrobe);
+      for (unsigned i = 0; i < kBeatBytes; i++) {
+        w.data.push_back(static_cast<uint8_t>(rng()));
+        if (w.strobes.back() >> i & 1) want[at + k * kBeatBytes + i] = w.data.back();
+      }
+    }
+    b.shell.writes.push_back(std::move(w));
+  }
+  b.run([&] { return b.shell.write_done.size() == 1000; });
+  for (const auto& done : b.shell.write_done) CHECK(done.resp == kOkay);
+  CHECK(want == b.memory);
+}
+
+void a_write_is_answered_when_it_is_visible() {
+  LinkBench b(link_config());
+  std::vector<uint8_t> data(kBeatBytes, 0x5a);
+  b.memory[0] = 0;
+  b.shell.writes.push_back({b.kBase, 1, data, {}});
+  uint64_t visible = 0;
+  b.run([&] {
+    if (!visible && b.memory[0] == 0x5a) visible = b.clock.cycles();
+    return !b.shell.write_done.empty();
+  });
+  CHECK(visible && b.shell.write_done[0].cycle >= visible);
+  const double ns = seconds(visible) * 1e9;
+  CHECK(ns > 300 && ns < 350, "%.0f ns", ns);
+}
+
+void a_read_sees_the_write_sent_before_it() {
+  LinkBench b(link_config());
+  std::vector<uint8_t> data(kBeatBytes, 0x77);
+  b.shell.writes.push_back({b.kBase + 4096, 1, data, {}});
+  // Long enough for the write to leave, not for it to arrive.
+  for (int i = 0; i < 10; i++) b.step();
+  b.shell.reads.push_back({b.kBase + 4096, 1});
+  b.run([&] { return !b.shell.read_done.empty(); });
+  CHECK(b.shell.read_done[0].data == data);
+}
+
+void an_interrupt_is_behind_the_writes_before_it() {
+  LinkBench b(link_config());
+  for (int i = 0; i < 8; i++) {
+    b.shell.writes.push_back(
+        {b.kBase + 4096u * i, 64, std::vector<uint8_t>(4096, static_cast<uint8_t>(i + 1)), {}});
+  }
+  for (auto& byte : b.memory) byte = 0;
+  b.run([&] { return b.shell.writes.empty() && !b.shell.request().awvalid; });
+  b.msix = true;
+  b.vector = 5;
+  b.run([&] { return b.link.pending != 0; });
+  CHECK(b.link.pending == 1u << 5);
+  for (int i = 0; i < 8; i++) CHECK(b.memory[4096 * i + 4095] == i + 1, "burst %d is not there yet", i);
+  b.run([&] { return b.link.empty(); });
+  CHECK(b.counters.irqs == 1);
+}
+
+void accesses_outside_mapped_memory_are_errors() {
+  LinkBench b(link_config());
+  std::string why;
+  std::vector<uint8_t> half(4096, 9);
+  CHECK(b.map.map(0x9000'0000, half.data(), 4096, VSIM_DMA_READ, why) == 0);
+  CHECK(b.map.map(0xa000'0000, half.data(), 4096, VSIM_DMA_WRITE, why) == 0);
+  const uint64_t end = b.kBase + b.memory.size();
+  b.shell.reads = {{0, 64},          {end, 1},         {~uint64_t{0} << 12 >> 2, 4},
+                   {0xa000'0000, 1}, {0x9000'0000, 2}, {b.kBase, 1}};
+  for (uint64_t at : {uint64_t{0}, end, uint64_t{0x9000'0000}, b.kBase}) {
+    b.shell.writes.push_back({at, 2, std::vector<uint8_t>(2 * kBeatBytes, 1), {}});
+  }
+  b.run([&] { return b.shell.read_done.size() == 6 && b.shell.write_done.size() == 4; });
+  const uint8_t reads[] = {kSlvErr, kSlvErr, kSlvErr, kSlvErr, kOkay, kOkay};
+  const uint8_t writes[] = {kSlvErr, kSlvErr, kSlvErr, kOkay};
+  for (int i = 0; i < 6; i++) CHECK(b.shell.read_done[i].resp == reads[i], "read %d", i);
+  for (int i = 0; i < 4; i++) CHECK(b.shell.write_done[i].resp == writes[i], "write %d", i);
+  for (uint8_t byte : b.shell.read_done[0].data) CHECK(byte == 0);
+  CHECK(half == std::vector<uint8_t>(4096, 9));
+}
+
+void mappings_are_checked() {
+  HostMap map;
+  std::string why;
+  std::array<uint8_t, 8192> memory;
+  const auto add = [&](uint64_t at, uint64_t len, unsigned perms = VSIM_DMA_READ) {
+    return map.map(at, memory.data(), len, perms, why);
+  };
+  CHECK(add(0x1000, 0) < 0 && add(0x1001, 4096) < 0 && add(0x1000, 100) < 0 && add(0x1000, 4096, 0) < 0);
+  CHECK(add(0x1000, 4096, 8) < 0 && add(~uint64_t{0xfff}, 8192) < 0 && map.map(0, nullptr, 4096, 1, why) < 0);
+  CHECK(add(0x4000, 8192) == 0 && add(0x2000, 8192) == 0 && add(0x8000, 4096) == 0);
+  CHECK(add(0x3000, 4096) < 0 && add(0x5000, 8192) < 0 && add(0x1000, 8192) < 0 && add(0x4000, 4096) < 0);
+  CHECK(map.find(0x4000, VSIM_DMA_READ)->iova == 0x4000 && map.find(0x3fff, VSIM_DMA_READ)->iova == 0x2000);
+  CHECK(!map.find(0x4000, VSIM_DMA_WRITE) && !map.find(0x6000, VSIM_DMA_READ) && !map.find(0, VSIM_DMA_READ));
+  CHECK(!map.close(0x4000, 4096) && !map.close(0x5000, 4096) && map.close(0x4000, 8192));
+  CHECK(!map.find(0x4000, VSIM_DMA_READ));
+  map.erase(0x4000);
+  CHECK(!map.find(0x4000, VSIM_DMA_READ) && map.find(0x2000, VSIM_DMA_READ) && add(0x4000, 4096) == 0);
+}
+
+void a_closed_mapping_drains() {
+  LinkBench b(link_config());
+  for (int i = 0; i < 100; i++) {
+    b.shell.reads.push_back({b.kBase + 4096u * (i % 8), 64});
+    b.shell.writes.push_back({b.kBase + 4096u * (i % 8), 64, {}, {}});
+  }
+  for (int i = 0; i < 300; i++) b.step();
+  HostRange* range = b.map.close(b.kBase, b.memory.size());
+  CHECK(range && range->in_flight > 0);
+  const uint64_t begin = b.clock.cycles();
+  b.run([&] { return range->in_flight == 0; });
+  CHECK(b.clock.cycles() - begin < 2000);
+  b.map.erase(b.kBase);
+  std::fill(b.memory.begin(), b.memory.end(), 0xee);
+  b.run([&] { return b.shell.read_done.size() == 100 && b.shell.write_done.size() == 100; });
+  CHECK(b.shell.read_done[99].resp == kSlvErr && b.shell.write_done[99].resp == kSlvErr);
+  for (uint8_t byte : b.memory) CHECK(byte == 0xee, "written after the mapping was taken back");
+}
+
+void a_reset_of_the_link_leaves_nothing_in_flight() {
+  LinkBench b(link_config());
+  for (int i = 0; i < 50; i++) {
+    b.shell.reads.push_back({b.kBase, 64});
+    b.shell.writes.push_back({b.kBase, 64, {}, {}});
+  }
+  for (int i = 0; i < 200; i++) b.step();
+  b.link.reset();
+  CHECK(b.link.empty());
+  CHECK(b.map.close(b.kBase, b.memory.size())->in_flight == 0);
+}
+
+// ------------------------------------------------------------------------------------------------ DRAM
+double dram_throughput(const vsim_dram& config, bool random, unsigned beats, bool write) {
+  DramBench b(config);
+  b.shell.keep_data = false;
+  const uint64_t size = uint64_t{config.mib} << 20, bytes = uint64_t{beats} * kBeatBytes;
+  uint64_t next = 0;
+  const auto more = [&] {
+    const auto place = [&] { return random ? rng() % (size / bytes) * bytes : (next += bytes) % size; };
+    while (write && b.shell.writes.size() < 4) b.shell.writes.push_back({place(), beats, {}, {}});
+    while (!write && b.shell.reads.size() < 4) b.shell.reads.push_back({place(), beats});
+    return false;
+  };
+  b.run([&] { return more() || b.clock.cycles() >= 5'000; });
+  const auto moved = [&] { return write ? b.shell.beats_written : b.shell.beats_read; };
+  const uint64_t before = moved(), begin = b.clock.cycles();
+  b.run([&] { return more() || b.clock.cycles() >= begin + 60'000; });
+  return mib_per_s(moved() - before, b.clock.cycles() - begin);
+}
+
+double peak(const vsim_dram& c) {
+  const double bus = 64 / (c.burst_ps * 1e-12) / (1 << 20), port = kBeatBytes * kClkKhz * 1e3 / (1 << 20);
+  return std::min(bus, port);
+}
+
+void sequential_accesses_reach_nine_tenths_of_the_peak() {
+  for (uint32_t burst : {3333u, 5000u}) {
+    vsim_dram c = dram_config();
+    c.burst_ps = c.t_ccd_ps = burst;
+    const double reads = dram_throughput(c, false, 64, false), writes = dram_throughput(c, false, 64, true);
+    CHECK(reads > 0.9 * peak(c), "reads %.0f of %.0f MiB/s", reads, peak(c));
+    CHECK(writes > 0.9 * peak(c), "writes %.0f of %.0f MiB/s", writes, peak(c));
+  }
+}
+
+void random_accesses_are_slower() {
+  const vsim_dram c = dram_config();
+  const double random = dram_throughput(c, true, 1, false);
+  // Four activations in t_faw are the hard limit.
+  const double faw = 4 * 64 / (c.t_faw_ps * 1e-12) / (1 << 20);
+  CHECK(random < 0.75 * peak(c) && random < faw && random > 0.25 * peak(c), "%.0f MiB/s", random);
+  vsim_dram narrow = c;
+  narrow.queue = 4;
+  CHECK(dram_throughput(narrow, true, 1, false) < 0.7 * random);
+}
+
+void the_f1_board_is_as_fast_as_measured() {
+  const double reads = 4 * dram_throughput(f1_dram(), false, 64, false);
+  const double writes = 4 * dram_throughput(f1_dram(), false, 64, true);
+  const double random = 4 * dram_throughput(f1_dram(), true, 1, false);
+  vsim_link c = link_config();
+  c.read_efficiency_pct = c.write_efficiency_pct = 66;
+  const double from_host = read_throughput(c, 4096) * 1e6 / (1 << 20);
+  std::printf("reads %.0f, writes %.0f, random reads %.0f, from the host %.0f MiB/s\n", reads, writes, random,
+              from_host);
+  const auto near = [](double value, double wanted) { return std::abs(value - wanted) < 0.05 * wanted; };
+  CHECK(near(reads, 57'000) && near(writes, 54'000) && near(random, 18'000) && near(from_host, 9'000));
+}
+
+void dram_keeps_what_is_written() {
+  vsim_dram c = dram_config();
+  c.mib = 1;
+  DramBench b(c);
+  b.shell.ready_chance = 0.6;
+  std::vector<uint8_t> want(1 << 20);
+  for (int round = 0; round < 20; round++) {
+    // Writes, and once they are answered reads; writes of a round do not overlap.
+    std::vector<uint64_t> places;
+    for (int i = 0; i < 40; i++) {
+      const uint64_t at = static_cast<uint64_t>(i) * 8192 + rng() % 64 * kBeatBytes;
+      const unsigned beats = 1 + static_cast<unsigned>(rng() % 64);
+      const unsigned fit = std::min<unsigned>(beats, static_cast<unsigned>((4096 - at % 4096) / kBeatBytes));
+      Manager::Write w{at, fit, {}, {}};
+      for (unsigned k = 0; k < fit; k++) {
+        w.strobes.push_back((rng() % 2 ? ~uint64_t{0} : rng()) & kFullStrobe);
+        for (unsigned n = 0; n < kBeatBytes; n++) {
+          w.data.push_back(static_cast<uint8_t>(rng()));
+          if (w.strobes.back() >> n & 1) want[at + k * kBeatBytes + n] = w.data.back();
+        }
+      }
+      places.push_back(at);
+      b.shell.writes.push_back(std::move(w));
+    }
+    const size_t writes = b.shell.write_done.size() + 40, reads = b.shell.read_done.size();
+    b.run([&] { return b.shell.write_done.size() == writes; });
+    for (uint64_t at : places) b.shell.reads.push_back({at / 4096 * 4096, 4096 / kBeatBytes});
+    b.run([&] { return b.shell.read_done.size() == reads + 40; });
+    for (size_t i = 0; i < 40; i++) {
+      const auto& done = b.shell.read_done[reads + i];
+      CHECK(done.resp == kOkay);
+      CHECK(std::memcmp(done.data.data(), want.data() + places[i] / 4096 * 4096, 4096) == 0);
+    }
+  }
+}
+
+void addresses_beyond_the_channel_are_errors() {
+  vsim_dram c = dram_config();
+  c.mib = 1;
+  DramBench b(c);
+  b.shell.reads = {{1 << 20, 4}, {(1 << 20) - 4096, 64}, {~uint64_t{0xfff}, 64}};
+  b.shell.writes.push_back({1 << 20, 4, {}, {}});
+  b.shell.writes.push_back({0, 4, {}, {}});
+  b.shell.writes.push_back({~uint64_t{0xfff}, 64, {}, {}});
+  b.run([&] { return b.shell.read_done.size() == 3 && b.shell.write_done.size() == 3; });
+  const uint8_t want[] = {kSlvErr, kOkay, kSlvErr}, want_writes[] = {kSlvErr, kOkay, kSlvErr};
+  for (int i = 0; i < 3; i++) CHECK(b.shell.read_done[i].resp == want[i], "read %d", i);
+  for (int i = 0; i < 3; i++) CHECK(b.shell.write_done[i].resp == want_writes[i], "write %d", i);
+}
+
+void reads_and_writes_share_a_channel() {
+  DramBench b(dram_config());
+  b.shell.keep_data = false;
+  uint64_t next = 0;
+  b.run([&] {
+    while (b.shell.reads.size() < 4) b.shell.reads.push_back({(next += 4096) % (1 << 29), 64});
+    while (b.shell.writes.size() < 4) b.shell.writes.push_back({(next % (1 << 29)) + (1 << 29), 64, {}, {}});
+    return b.clock.cycles() >= 60'000;
+  });
+  const double reads = mib_per_s(b.shell.beats_read, 60'000),
+               writes = mib_per_s(b.shell.beats_written, 60'000);
+  CHECK(reads > 0.25 * peak(dram_config()) && writes > 0.25 * peak(dram_config()), "%.0f and %.0f MiB/s",
+        reads, writes);
+  CHECK(reads + writes > 0.7 * peak(dram_config()), "%.0f and %.0f MiB/s", reads, writes);
+}
+
+// ------------------------------------------------------------------------------------------------ the rest
+void time_is_exact() {
+  Clock ticked(300'003), jumped(300'003);
+  for (int i = 0; i < 1'000'000; i++) ticked.tick();
+  jumped.jump(999'999);
+  jumped.tick();
+  CHECK(ticked.ps() == jumped.ps() && ticked.cycles() == jumped.cycles());
+  CHECK(ticked.ps() == 1'000'000ull * 1'000'000'000 / 300'003);
+  Clock clock(250'000);
+  CHECK(clock.cycles_until(0) == 0 && clock.cycles_until(1) == 1 && clock.cycles_until(4000) == 1);
+  CHECK(clock.cycles_until(4001) == 2 && clock.to_cycles(1'000'000) == 250);
+}
+
+void register_accesses_keep_their_order() {
+  Bar bar(link_config());
+  Clock clock(kClkKhz);
+  // A shell that takes address and data at different times, and is slow to answer.
+  std::vector<std::pair<uint32_t, uint32_t>> seen;
+  LiteAnswer shell{};
+  bool aw = false, w = false, ar = false;
+  const auto step = [&] {
+    const LiteRequest q = bar.request();
+    const LiteAnswer now = shell;
+    bar.edge(clock.ps(), now);
+    if (q.awvalid && now.awready) aw = true;
+    if (q.wvalid && now.wready) w = true;
+    if (q.arvalid && now.arready) ar = true;
+    if (now.bvalid && q.bready) shell.bvalid = false;
+    if (now.rvalid && q.rready) shell.rvalid = false;
+    if (aw && w) {
+      seen.push_back({q.addr, q.wdata});
+      aw = w = false;
+      shell.bvalid = true;
+    }
+    if (ar) {
+      ar = false;
+      shell.rvalid = true;
+      shell.rresp = q.addr == 0x40 ? kSlvErr : kOkay;
+      shell.rdata = static_cast<uint32_t>(seen.size());
+    }
+    shell.awready = rng() % 3 == 0;
+    shell.wready = rng() % 3 == 0;
+    shell.arready = rng() % 3 == 0;
+    clock.tick();
+  };
+  for (uint32_t i = 0; i < 20; i++) bar.write(clock.ps(), 4 * i, i);
+  bar.read(clock.ps(), 0x10);
+  while (!bar.answered()) step();
+  CHECK(bar.value() == 20 && bar.empty());
+  for (uint32_t i = 0; i < 20; i++) CHECK(seen[i].first == 4 * i && seen[i].second == i);
+  CHECK(seconds(clock.cycles()) > 450e-9);
+  bar.read(clock.ps(), 0x40);
+  while (!bar.answered()) step();
+  CHECK(bar.value() == 0xffff'ffff, "a refused read reads as all ones");
+  bar.read(clock.ps(), 0x10);
+  step();
+  bar.give_up();
+  while (!bar.empty()) step();
+  CHECK(!bar.answered());
+}
+
+std::string hex(const Sha256::Digest& digest) {
+  std::string text;
+  char two[3];
+  for (uint8_t byte : digest) text += (std::snprintf(two, sizeof two, "%02x", byte), two);
+  return text;
+}
+
+void sha256_matches_the_standard() {
+  const auto of = [](const std::string& message) {
+    Sha256 hash;
+    // In uneven pieces.
+    for (size_t at = 0; at < message.size();) {
+      const size_t take = std::min<size_t>(1 + at % 97, message.size() - at);
+      hash.update(message.data() + at, take);
+      at += take;
+    }
+    return hex(hash.finish());
+  };
+  CHECK(of("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  CHECK(of("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  CHECK(of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq") ==
+        "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  CHECK(of(std::string(1'000'000, 'a')) ==
+        "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+std::array<uint8_t, VIADUCT_IMAGE_BYTES> container(const std::string& name, const std::string& object) {
+  std::array<uint8_t, VIADUCT_IMAGE_BYTES> bytes{};
+  std::memcpy(bytes.data(), VIADUCT_IMAGE_MAGIC, 4);
+  bytes[4] = 1;
+  std::memcpy(bytes.data() + VIADUCT_IMAGE_GEOMETRY, &kAppGeometry, 4);
+  std::memcpy(bytes.data() + VIADUCT_IMAGE_NAME, name.data(), name.size());
+  Sha256 hash;
+  hash.update(object.data(), object.size());
+  const auto digest = hash.finish();
+  std::memcpy(bytes.data() + VIADUCT_IMAGE_DIGEST, digest.data(), digest.size());
+  return bytes;
+}
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void images_are_checked() {
+  // The script has compiled two objects: one is an app, the other one something else.
+  const std::string app = contents(scratch + "/app/app.so"), other = contents(scratch + "/other/other.so");
+  CHECK(!app.empty() && !other.empty());
+  const auto open = [](const std::array<uint8_t, VIADUCT_IMAGE_BYTES>& bytes,
+                       size_t len = VIADUCT_IMAGE_BYTES) {
+    const SlotApi* api = nullptr;
+    const auto status = open_image(scratch, bytes.data(), len, api);
+    CHECK((status == VIADUCT_IMAGE_LOADED) == (api != nullptr));
+    return status;
+  };
+  const auto good = container("app", app);
+  CHECK(open(good) == VIADUCT_IMAGE_LOADED && open(good) == VIADUCT_IMAGE_LOADED);
+  CHECK(open(good, 76) == VIADUCT_IMAGE_BAD_CONTAINER && open(good, 84) == VIADUCT_IMAGE_BAD_CONTAINER);
+  for (size_t at : {0u, 4u, 12u}) {
+    auto bad = good;
+    bad[at] ^= 0x80;
+    CHECK(open(bad) == VIADUCT_IMAGE_BAD_CONTAINER, "byte %zu", at);
+  }
+  auto bad = good;
+  bad[VIADUCT_IMAGE_GEOMETRY + 2] ^= 1;
+  CHECK(open(bad) == VIADUCT_IMAGE_WRONG_GEOMETRY);
+  bad = good;
+  bad[VIADUCT_IMAGE_DIGEST + 31] ^= 1;
+  CHECK(open(bad) == VIADUCT_IMAGE_WRONG_HASH);
+  CHECK(open(container("absent", app)) == VIADUCT_IMAGE_NOT_FOUND);
+  for (const char* name :
+       {"", "..", "../app", "App", "app/../app", "a b", "thirty_two_characters_and_no_end"}) {
+    CHECK(open(container(name, app)) == VIADUCT_IMAGE_BAD_CONTAINER, "%s", name);
+  }
+  bad = good;
+  bad[VIADUCT_IMAGE_NAME + 31] = 'x';
+  CHECK(open(bad) == VIADUCT_IMAGE_BAD_CONTAINER, "something behind the end of the name");
+  CHECK(open(container("other", other)) == VIADUCT_IMAGE_BROKEN);
+  CHECK(open(container("other", other)) == VIADUCT_IMAGE_BROKEN);
+}
+
+void the_configuration_port_takes_images() {
+  const std::string app = contents(scratch + "/app/app.so");
+  const auto good = container("app", app);
+  Icap icap(scratch);
+  const auto feed = [&](size_t words, uint8_t slot) {
+    Icap::Action action =
+        icap.edge({.valid = false, .start = true, .end = false, .slot = slot, .data = 0}, 4);
+    CHECK(action.unload == (slot < 4 ? slot : -1) && action.load == -1 && !icap.done());
+    for (size_t i = 0; i < words; i++) {
+      uint32_t word = 0;
+      if (i < 20) std::memcpy(&word, good.data() + 4 * i, 4);
+      icap.edge({.valid = true, .start = false, .end = false, .slot = slot, .data = word}, 4);
+    }
+    action = icap.edge({.valid = false, .start = false, .end = true, .slot = slot, .data = 0}, 4);
+    CHECK(icap.done() && action.load == (icap.status() == VIADUCT_IMAGE_LOADED ? slot : -1));
+    const uint8_t status = icap.status();
+    icap.edge({}, 4);
+    CHECK(!icap.done() && icap.sleeps({}));
+    return status;
+  };
+  CHECK(feed(20, 0) == VIADUCT_IMAGE_LOADED && feed(20, 3) == VIADUCT_IMAGE_LOADED);
+  CHECK(feed(19, 1) == VIADUCT_IMAGE_BAD_CONTAINER && feed(21, 1) == VIADUCT_IMAGE_BAD_CONTAINER);
+  CHECK(feed(0, 1) == VIADUCT_IMAGE_BAD_CONTAINER && feed(100'000, 1) == VIADUCT_IMAGE_BAD_CONTAINER);
+  CHECK(feed(20, 4) == VIADUCT_IMAGE_NO_SLOT && feed(20, 15) == VIADUCT_IMAGE_NO_SLOT);
+  // An end without a start, and words that belong to nothing.
+  icap.edge({.valid = true, .start = false, .end = true, .slot = 0, .data = 7}, 4);
+  CHECK(!icap.done());
+}
+
+using Test = void (*)();
+#define TEST(name) {#name, name}
+const std::map<std::string, Test> tests = {
+    TEST(read_throughput_follows_the_formula),
+    TEST(few_tags_limit_reads),
+    TEST(an_unloaded_read_takes_the_latency),
+    TEST(reads_return_the_data_in_order_of_each_id),
+    TEST(a_small_read_overtakes_a_heap_of_large_ones),
+    TEST(write_throughput_follows_the_formula),
+    TEST(writes_with_strobes_land_where_they_should),
+    TEST(a_write_is_answered_when_it_is_visible),
+    TEST(a_read_sees_the_write_sent_before_it),
+    TEST(an_interrupt_is_behind_the_writes_before_it),
+    TEST(accesses_outside_mapped_memory_are_errors),
+    TEST(mappings_are_checked),
+    TEST(a_closed_mapping_drains),
+    TEST(a_reset_of_the_link_leaves_nothing_in_flight),
+    TEST(sequential_accesses_reach_nine_tenths_of_the_peak),
+    TEST(random_accesses_are_slower),
+    TEST(the_f1_board_is_as_fast_as_measured),
+    TEST(dram_keeps_what_is_written),
+    TEST(addresses_beyond_the_channel_are_errors),
+    TEST(reads_and_writes_share_a_channel),
+    TEST(time_is_exact),
+    TEST(register_accesses_keep_their_order),
+    TEST(sha256_matches_the_standard),
+    TEST(images_are_checked),
+    TEST(the_configuration_port_takes_images),
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "--list") == 0) {
+    for (const auto& [name, test] : tests) std::printf("%s\n", name.c_str());
+    return 0;
+  }
+  const auto test = argc >= 3 ? tests.find(argv[2]) : tests.end();
+  if (test == tests.end()) {
+    std::fprintf(stderr, "usage: models_test --list | SCRATCH TEST [SEED]\n");
+    return 2;
+  }
+  scratch = argv[1];
+  const uint64_t seed = argc > 3 ? std::strtoull(argv[3], nullptr, 0) : 1;
+  std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+  rng.seed(seed);
+  test->second();
+  return 0;
+}
