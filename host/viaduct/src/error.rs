@@ -127,7 +127,7 @@ pub enum Error {
     #[error("this is not an app image: {0}; build the app again")]
     BadImage(String),
     /// The card refused an app image.
-    #[error("the card refused the image for slot {slot}: {}; build the app again for this card", load_reason(*.code))]
+    #[error("the card refused the image for slot {slot}: {}; build the app for this card and load it again", load_reason(*.code))]
     LoadRefused {
         /// The slot.
         slot: usize,
@@ -269,7 +269,17 @@ impl Error {
     }
 }
 
-/// Reasons of the configuration logic are those of an errno-sized byte; they are named as the card model does.
-fn load_reason(code: u8) -> String {
-    format!("code {code}")
+/// Reasons of the configuration logic; those of the simulated card are in sim/include/viaduct_image.h.
+fn load_reason(code: u8) -> &'static str {
+    match code {
+        1 => "it is not an image (code 1)",
+        2 => "the image folder has no such app (code 2)",
+        3 => "the app was built again since (code 3)",
+        4 => "it is made for another data width or number of streams (code 4)",
+        5 => "it is made for another version of the card (code 5)",
+        6 => "the app's object is damaged (code 6)",
+        7 => "there is not enough memory (code 7)",
+        8 => "the card has no such slot (code 8)",
+        _ => "the reason is unknown",
+    }
 }
