@@ -118,7 +118,7 @@ pub struct Source {
 
 #[derive(Debug)]
 pub(crate) enum SourceKind {
-    File { file: File, offset: u64, writable: bool },
+    File { file: File, offset: u64, writable: bool, linked: bool },
     Bytes(SharedBytes),
 }
 
@@ -144,7 +144,7 @@ impl Source {
             .open(&path)
             .map_err(|e| Error::file(&path, "create it", e))?;
         file.set_len(len).map_err(|e| Error::file(&path, "set its length", e))?;
-        Ok(Self { kind: SourceKind::File { file, offset: 0, writable: true }, name: path, len })
+        Ok(Self { kind: SourceKind::File { file, offset: 0, writable: true, linked: true }, name: path, len })
     }
 
     /// An open file from byte `offset` on. `name` is for messages.
@@ -155,7 +155,7 @@ impl Source {
             return Err(Error::NotAFile { path: name, what });
         }
         let len = meta.len().saturating_sub(offset);
-        Ok(Self { kind: SourceKind::File { file, offset, writable }, name, len })
+        Ok(Self { kind: SourceKind::File { file, offset, writable, linked: meta.nlink() > 0 }, name, len })
     }
 
     /// Bytes of this program, read and written in place.
@@ -173,7 +173,7 @@ impl Source {
 
     fn open(path: PathBuf, writable: bool) -> Result<Self> {
         let (file, len) = open_regular(&path, writable)?;
-        Ok(Self { kind: SourceKind::File { file, offset: 0, writable }, name: path, len })
+        Ok(Self { kind: SourceKind::File { file, offset: 0, writable, linked: true }, name: path, len })
     }
 
     /// Bytes that can be mapped.
@@ -220,7 +220,7 @@ impl Source {
             again,
         };
         match &self.kind {
-            SourceKind::File { file, offset: base, .. } => {
+            SourceKind::File { file, offset: base, linked, .. } => {
                 let meta = file.metadata().map_err(|e| lost(0, e.to_string(), true))?;
                 let room = meta.len().saturating_sub(base + position).min(len as u64);
                 from.write_file(offset, room as usize, file, base + position)
@@ -232,7 +232,7 @@ impl Source {
                         false,
                     ));
                 }
-                if meta.nlink() == 0 {
+                if *linked && meta.nlink() == 0 {
                     return Err(lost(0, "the file was removed meanwhile".into(), false));
                 }
                 Ok(())

@@ -37,6 +37,8 @@ pub(crate) struct State {
     pub serving: bool,
     /// Interrupts the app has raised.
     pub irqs: u64,
+    /// A guard has cut the slot off since it was reset.
+    pub isolated: Option<EventCause>,
     /// Events that are somebody's fault.
     pub violations: VecDeque<Event>,
     /// Entries that make no sense.
@@ -78,6 +80,7 @@ impl Dispatcher {
                 faults: VecDeque::new(),
                 serving: false,
                 irqs: 0,
+                isolated: None,
                 violations: VecDeque::new(),
                 strays: 0,
                 stopped: None,
@@ -388,6 +391,9 @@ impl State {
                         _ => "the completion ring was stopped: it could not be written",
                     });
                 }
+                if !matches!(cause, EventCause::Ring | EventCause::Bounds) {
+                    self.isolated = Some(cause);
+                }
                 if self.violations.len() == KEEP {
                     self.violations.pop_front();
                 }
@@ -426,6 +432,7 @@ impl State {
     /// The slot was reset: waits are long again.
     pub fn revive(&mut self) {
         self.broken = false;
+        self.isolated = None;
         self.faults.clear();
     }
 }

@@ -36,6 +36,7 @@ pub struct MemoryJob<'a> {
     ranges: Vec<MemoryRange>,
     start: u32,
     done: Option<u32>,
+    irq: bool,
     limit: Option<Duration>,
 }
 
@@ -51,7 +52,7 @@ pub struct MemoryReport {
 impl<'a> MemoryJob<'a> {
     /// A run on a slot that holds a started app: writing 1 to the register at offset `start` begins it.
     pub fn new(slot: &'a Slot, start: u32) -> Self {
-        Self { slot, ranges: Vec::new(), start, done: None, limit: None }
+        Self { slot, ranges: Vec::new(), start, done: None, irq: false, limit: None }
     }
 
     /// Hands a range to the app before it starts.
@@ -63,6 +64,13 @@ impl<'a> MemoryJob<'a> {
     /// Register that is not 0 once the app has finished. Without it the app's interrupt is the end.
     pub fn done(mut self, offset: u32) -> Self {
         self.done = Some(offset);
+        self
+    }
+
+    /// The app raises its interrupt when it has finished: nothing is asked of it before. A simulated card then takes the same
+    /// cycles every time.
+    pub fn irq(mut self) -> Self {
+        self.irq = true;
         self
     }
 
@@ -101,37 +109,44 @@ impl<'a> MemoryJob<'a> {
         let slot = self.slot;
         let timeouts = slot.card().timeouts();
         let begun = Instant::now();
-        let mut alive = begun;
-        let mut signs = slot.counters()?;
-        let mut pause = Duration::from_millis(1);
+        let look = timeouts.stall / 4;
+        let by_irq = self.irq || self.done.is_none();
+        let mut pause = if by_irq { look } else { Duration::from_millis(1) };
+        let (mut alive, mut looked, mut signs) = (begun, begun, None);
         loop {
-            let Some(done) = self.done else {
-                // The wait itself notices when nothing happens.
-                let limit = self.limit.unwrap_or(Duration::MAX).min(Duration::from_secs(u32::MAX.into()));
-                return match slot.wait_irq(irqs, limit)? {
-                    Some(_) => Ok(()),
-                    None => Err(self.too_long(limit)),
-                };
+            let left = self.limit.map_or(pause, |limit| limit.saturating_sub(begun.elapsed()));
+            let raised = slot.wait_irq(irqs, pause.min(left))?;
+            irqs = raised.unwrap_or(irqs);
+            if !by_irq {
+                pause = (pause * 2).min(LOOK_MAX);
+            }
+            let ended = match self.done {
+                Some(_) if by_irq && raised.is_none() => false,
+                Some(done) => slot.read_register(done)? != 0,
+                None => raised.is_some(),
             };
-            // An interrupt is a reason to look at once.
-            let nap = slot.wait_irq(irqs, pause)?;
-            irqs = nap.unwrap_or(irqs);
-            pause = (pause * 2).min(LOOK_MAX);
-            if slot.read_register(done)? != 0 {
+            if ended {
                 return Ok(());
             }
             let now = Instant::now();
             if let Some(limit) = self.limit.filter(|limit| now - begun >= *limit) {
                 return Err(self.too_long(limit));
             }
-            slot.check()?;
-            let seen = slot.counters()?;
-            if seen != signs {
-                (signs, alive) = (seen, now);
+            if raised.is_some() {
+                alive = now;
             }
-            let after = if slot.status()?.busy { timeouts.busy } else { timeouts.stall };
-            if now - alive >= after {
-                return Err(self.too_long(after));
+            if now - looked >= look {
+                looked = now;
+                slot.check()?;
+                let seen = Some(slot.counters()?);
+                if signs.is_some() && seen != signs {
+                    alive = now;
+                }
+                signs = seen;
+                let after = if slot.status()?.busy { timeouts.busy } else { timeouts.stall };
+                if now - alive >= after {
+                    return Err(self.too_long(after));
+                }
             }
         }
     }

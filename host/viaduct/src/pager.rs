@@ -149,9 +149,12 @@ impl Space {
         let huge = at % HUGE == 0 && len >= HUGE && d.card.info().tlb_huge.ways > 0;
         let size = if huge { FrameSize::Huge } else { FrameSize::Small };
         let va = self.insert(Region { len, prot, size, kind: Kind::Window(place) })?;
-        self.enter_window(d, va, 0).inspect_err(|_| {
-            self.regions.remove(&va);
-        })?;
+        if let Err(error) = self.enter_window(d, va, 0) {
+            if let Err(error) = self.unmap(d, va) {
+                tracing::warn!(%error, slot = d.slot, "a window that could not be mapped may stay in the card");
+            }
+            return Err(error);
+        }
         Ok(va)
     }
 
@@ -175,16 +178,17 @@ impl Space {
     /// region is gone all the same, and the error says what is lost.
     pub fn unmap(&mut self, d: &Dispatcher, va: u64) -> Result<()> {
         let Some(region) = self.regions.get(&va) else { return Ok(()) };
-        let (huge, step) = (region.huge(), region.page_bytes());
-        let numbers: Vec<u64> = match &region.kind {
-            Kind::Window(_) => (0..region.page_count()).collect(),
-            Kind::Paged(paged) => paged.pages.iter().filter(|(_, p)| p.mapped).map(|(&n, _)| n).collect(),
+        let pages: Vec<PageRef> = match &region.kind {
+            Kind::Window(_) => (0..region.page_count()).map(|n| (va, n)).collect(),
+            Kind::Paged(_) => self.pages_of(va, |page| page.mapped),
         };
-        let left = self.leave(d, va, &numbers, huge, step);
-        let mut result = left;
+        let mut result = self.leave(d, &pages);
         if result.is_ok() {
             let dirty = self.pages_of(va, |page| page.dirty);
             result = self.write_back(d, &dirty);
+        }
+        if let Err(error) = result {
+            result = Err(self.lost(va, error));
         }
         let trusted = result.is_ok();
         self.clock.retain(|&(region, _)| region != va);
@@ -209,6 +213,18 @@ impl Space {
         result
     }
 
+    /// What an error while a region is taken away means: which bytes may be lost, if any.
+    fn lost(&self, va: u64, error: Error) -> Error {
+        let Some(Region { kind: Kind::Paged(paged), prot, size, len }) = self.regions.get(&va) else {
+            return error;
+        };
+        let mut changed = paged.pages.iter().filter(|(_, page)| page.dirty || page.mapped && prot.write);
+        let (Some((&first, _)), path) = (changed.next(), paged.source.name().into()) else { return error };
+        let last = changed.next_back().map_or(first, |(&last, _)| last);
+        let end = ((last + 1) * size.bytes()).min(*len);
+        Error::Lost { path, start: first * size.bytes(), end, why: error.to_string() }
+    }
+
     /// Removes all regions.
     pub fn unmap_all(&mut self, d: &Dispatcher) -> Result<()> {
         let mut result = Ok(());
@@ -222,21 +238,11 @@ impl Space {
     /// Writes all changed pages of a region back. When this returns without error they are in the file.
     pub fn sync(&mut self, d: &Dispatcher, va: u64, durable: bool) -> Result<()> {
         let Some(region) = self.regions.get(&va) else { return Ok(()) };
-        let (huge, step) = (region.huge(), region.page_bytes());
-        let mapped = self.pages_of(va, |page| page.mapped);
-        let mut dirty = Vec::new();
-        for batch in mapped.chunks(BATCH) {
-            let scans: Vec<_> = batch.iter().map(|(_, n)| Command::scan(va + n * step, huge)).collect();
-            for (&(_, number), done) in batch.iter().zip(d.run("looking for changed pages", &scans)?) {
-                self.check_found(d, &done)?;
-                let page = self.page(va, number).expect("it is resident");
-                page.accessed |= done.has(CPL_ACCESSED);
-                if done.has(CPL_DIRTY) {
-                    dirty.push(number);
-                }
-            }
+        if region.prot.write {
+            let mapped = self.pages_of(va, |page| page.mapped);
+            let written = self.look(d, &mapped)?;
+            self.leave(d, &written)?;
         }
-        self.leave(d, va, &dirty, huge, step)?;
         let dirty = self.pages_of(va, |page| page.dirty);
         self.write_back(d, &dirty)?;
         let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&va) else { return Ok(()) };
@@ -269,12 +275,19 @@ impl Space {
 
     fn find(&self, va: u64) -> Option<(u64, &Region)> {
         let (&start, region) = self.regions.range(..=va).next_back()?;
-        (va - start < region.len).then_some((start, region))
+        (va - start < region.page_count() * region.page_bytes()).then_some((start, region))
     }
 
     fn page(&mut self, region: u64, number: u64) -> Option<&mut Page> {
         match &mut self.regions.get_mut(&region)?.kind {
             Kind::Paged(paged) => paged.pages.get_mut(&number),
+            Kind::Window(_) => None,
+        }
+    }
+
+    fn page_ref(&self, (region, number): PageRef) -> Option<&Page> {
+        match &self.regions.get(&region)?.kind {
+            Kind::Paged(paged) => paged.pages.get(&number),
             Kind::Window(_) => None,
         }
     }
@@ -399,10 +412,8 @@ impl Space {
         if let Err(error) = self.enter(d, copies, start, &pages) {
             // They may hold what somebody else left there: they go, unless the card still reaches them.
             let refs: Vec<_> = pages.iter().map(|&(n, _)| (start, n)).collect();
-            let numbers: Vec<_> = pages.iter().map(|&(n, _)| n).collect();
-            let huge = size == FrameSize::Huge;
-            let left = self.leave(d, start, &numbers, huge, step);
-            for &n in &numbers {
+            let left = self.leave(d, &refs);
+            for &(n, _) in &pages {
                 if let Some(page) = self.page(start, n) {
                     page.dirty = false;
                 }
@@ -500,12 +511,12 @@ impl Space {
     }
 
     /// Takes translations out of the card and notes what it knows about their pages.
-    fn leave(&mut self, d: &Dispatcher, va: u64, numbers: &[u64], huge: bool, step: u64) -> Result<()> {
-        for batch in numbers.chunks(BATCH) {
-            let unmaps: Vec<_> = batch.iter().map(|n| Command::unmap(va + n * step, huge)).collect();
-            for (&number, done) in batch.iter().zip(d.run("unmapping pages", &unmaps)?) {
+    fn leave(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<()> {
+        for batch in pages.chunks(BATCH) {
+            let unmaps: Vec<_> = batch.iter().map(|&at| self.command(at, Command::unmap)).collect();
+            for (&(start, number), done) in batch.iter().zip(d.run("unmapping pages", &unmaps)?) {
                 self.check_found(d, &done)?;
-                if let Some(page) = self.page(va, number) {
+                if let Some(page) = self.page(start, number) {
                     page.mapped = false;
                     page.accessed |= done.has(CPL_ACCESSED);
                     page.dirty |= done.has(CPL_DIRTY);
@@ -513,6 +524,30 @@ impl Space {
             }
         }
         Ok(())
+    }
+
+    /// Collects the accessed bits of pages from the card. Returns the pages that were written since they were mapped.
+    fn look(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<Vec<PageRef>> {
+        let mut written = Vec::new();
+        for batch in pages.chunks(BATCH) {
+            let scans: Vec<_> = batch.iter().map(|&at| self.command(at, Command::scan)).collect();
+            for (&at, done) in batch.iter().zip(d.run("looking for changed and idle pages", &scans)?) {
+                self.check_found(d, &done)?;
+                if let Some(page) = self.page(at.0, at.1) {
+                    page.accessed |= done.has(CPL_ACCESSED);
+                }
+                if done.has(CPL_DIRTY) {
+                    written.push(at);
+                }
+            }
+        }
+        Ok(written)
+    }
+
+    /// A command about one page.
+    fn command(&self, (start, number): PageRef, make: fn(u64, bool) -> Command) -> Command {
+        let region = &self.regions[&start];
+        make(start + number * region.page_bytes(), region.huge())
     }
 
     /// That nothing was there is no error: translations leave by themselves.
@@ -564,17 +599,25 @@ impl Space {
     fn evict(&mut self, d: &Dispatcher) -> Result<usize> {
         let mut looks = 2 * self.clock.len();
         let mut chosen = Vec::new();
+        let mut bytes = 0;
         while chosen.is_empty() && looks > 0 {
             let count = self.clock.len().min(EVICT);
-            let batch: Vec<PageRef> = self.clock.drain(..count).collect();
             looks = looks.saturating_sub(count);
-            self.look(d, &batch)?;
+            let batch: Vec<PageRef> = self.clock.iter().copied().take(count).collect();
+            let mapped = |at: &&PageRef| self.page_ref(**at).is_some_and(|page| page.mapped);
+            let mapped: Vec<PageRef> = batch.iter().filter(mapped).copied().collect();
+            self.look(d, &mapped)?;
+            self.clock.drain(..count);
             for at in batch {
+                let size = self.regions[&at.0].page_bytes();
                 let Some(page) = self.page(at.0, at.1) else { continue };
                 if std::mem::take(&mut page.accessed) {
                     self.clock.push_back(at);
-                } else {
+                } else if bytes < EVICT as u64 * PAGE {
+                    bytes += size;
                     chosen.push(at);
+                } else {
+                    self.clock.push_front(at);
                 }
             }
         }
@@ -585,39 +628,13 @@ impl Space {
         self.drop_pages(d, &chosen)
     }
 
-    /// Collects the accessed bits of pages from the card.
-    fn look(&mut self, d: &Dispatcher, batch: &[PageRef]) -> Result<()> {
-        let mut scanned = Vec::new();
-        let mut scans = Vec::new();
-        for &(start, number) in batch {
-            let region = &self.regions[&start];
-            let va = start + number * region.page_bytes();
-            let huge = region.huge();
-            if self.page(start, number).is_some_and(|page| page.mapped) {
-                scanned.push((start, number));
-                scans.push(Command::scan(va, huge));
-            }
-        }
-        for ((start, number), done) in scanned.into_iter().zip(d.run("looking for idle pages", &scans)?) {
-            self.check_found(d, &done)?;
-            if let Some(page) = self.page(start, number) {
-                page.accessed |= done.has(CPL_ACCESSED);
-            }
-        }
-        Ok(())
-    }
-
     /// Unmaps pages, writes the changed ones back and frees their frames. A page that cannot be written back is kept.
     fn drop_pages(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<usize> {
-        for &(start, number) in pages {
-            let region = &self.regions[&start];
-            let (huge, step) = (region.huge(), region.page_bytes());
-            if self.page(start, number).is_some_and(|page| page.mapped) {
-                self.leave(d, start, &[number], huge, step)?;
-            }
-        }
+        let mapped = |at: &&PageRef| self.page_ref(**at).is_some_and(|page| page.mapped);
+        let mapped: Vec<PageRef> = pages.iter().filter(mapped).copied().collect();
+        self.leave(d, &mapped)?;
         let dirty: Vec<_> =
-            pages.iter().copied().filter(|&(s, n)| self.page(s, n).is_some_and(|page| page.dirty)).collect();
+            pages.iter().copied().filter(|&at| self.page_ref(at).is_some_and(|page| page.dirty)).collect();
         self.write_back(d, &dirty)?;
         let mut freed = 0;
         for &(start, number) in pages {

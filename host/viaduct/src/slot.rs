@@ -101,6 +101,7 @@ impl Slot {
     /// Loads an app image (the bytes of a `.via` file) and starts the app. The slot is cut off meanwhile; other slots run on.
     pub fn load(&self, image: &[u8]) -> Result<()> {
         self.hold()?;
+        self.inner.rings.lock().revive();
         self.card().configure(self.index(), image)?;
         self.start()
     }
@@ -148,8 +149,10 @@ impl Slot {
 
     /// Fails, with the cause, if the slot is isolated, empty, or a ring of it stands still.
     pub fn check(&self) -> Result<()> {
-        self.inner.rings.check_alive()?;
-        if self.status()?.loaded { Ok(()) } else { Err(Error::SlotEmpty { slot: self.index() }) }
+        if !self.status()?.loaded {
+            return Err(Error::SlotEmpty { slot: self.index() });
+        }
+        self.inner.rings.check_alive()
     }
 
     /// Counters of the slot.
@@ -251,9 +254,13 @@ impl Slot {
     /// it has by now, `None` after `limit`.
     pub fn wait_irq(&self, seen: u64, limit: Duration) -> Result<Option<u64>> {
         let end = Instant::now() + limit;
-        self.wait_while_serving("waiting for the app's interrupt", Some(end), |st| {
-            (st.irqs > seen).then_some(st.irqs)
-        })
+        let slot = self.index();
+        let answer =
+            self.wait_while_serving("waiting for the app's interrupt", Some(end), |st| match st.isolated {
+                Some(cause) => Some(Err(Error::Isolated { slot, cause })),
+                None => (st.irqs > seen).then_some(Ok(st.irqs)),
+            })?;
+        answer.transpose()
     }
 
     /// Interrupts the app has raised since the slot was claimed, as far as they have been looked at.

@@ -443,11 +443,22 @@ impl Run<'_> {
         }
     }
 
+    /// What a run waits for, with how far each stream is.
+    fn waiting(&self) -> String {
+        let mut what = "waiting for the app's streams".to_string();
+        for feed in &self.feeds {
+            what += &format!(", input {} took {} of {} bytes", feed.port, feed.taken, feed.source.len());
+        }
+        for drain in &self.drains {
+            what += &format!(", output {} gave {} bytes", drain.port, drain.arrived);
+        }
+        what
+    }
+
     /// Waits until the oldest chunk of a route is complete. Takes at most one of each route.
     fn wait(&self) -> Result<(Ended, Ended)> {
         let fronts = |queue: &VecDeque<(Tag, u32)>| queue.front().map(|(tag, _)| *tag);
-        let what = "waiting for the app's streams";
-        let answer = self.slot.wait_while_serving(what, None, |st| {
+        let answer = self.slot.wait_while_serving(&self.waiting(), None, |st| {
             let mut take = |route: usize, tag: Option<Tag>| Some((route, st.take_one(tag?)?));
             let taken: Ended = self
                 .feeds

@@ -33,10 +33,13 @@ impl Window {
         Self::open(slot, Place::Card(addr), len, prot, None)
     }
 
-    fn open(slot: &Slot, place: Place, len: u64, prot: Prot, buffer: Option<DmaBuffer>) -> Result<Self> {
+    fn open(slot: &Slot, place: Place, len: u64, prot: Prot, mut buffer: Option<DmaBuffer>) -> Result<Self> {
         let slot = Arc::clone(slot.inner());
-        let va = lock(&slot.space).map_window(&slot.rings, place, len, prot)?;
-        Ok(Self { slot, va, buffer, open: true })
+        let mapped = lock(&slot.space).map_window(&slot.rings, place, len, prot);
+        if let (Err(_), Some(buffer)) = (&mapped, &mut buffer) {
+            buffer.retire();
+        }
+        Ok(Self { slot, va: mapped?, buffer, open: true })
     }
 
     /// Virtual address of the first byte.

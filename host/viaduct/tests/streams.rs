@@ -298,7 +298,10 @@ fn an_app_that_takes_nothing_ends_in_a_timeout_and_the_slot_works_again() {
         .output(0, bytes(vec![]).1, OutLength::Any)
         .run()
         .unwrap_err();
-    assert!(error.to_string().contains("waiting for the app's streams: nothing happened"), "{error}");
+    assert!(
+        error.to_string().contains("input 0 took 10 of 10 bytes, output 0 gave 0 bytes: nothing happened"),
+        "{error}"
+    );
     fake.set_app(0, copy);
     let (out, output) = bytes(vec![]);
     StreamJob::new(&slot).input(0, bytes(pattern(10)).1).output(0, output, OutLength::Same).run().unwrap();
