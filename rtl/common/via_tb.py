@@ -185,7 +185,7 @@ class AxiMem:
 
     The first beat of a read comes `latency` cycles after its address was taken, the others and later bursts
     follow without a gap, up to `outstanding` bursts at once; the same for B after the last W beat. `stall` is the
-    share of cycles in which each channel refuses. Addresses for which `fails(addr)` is true answer SLVERR. Only
+    share of cycles in which each channel refuses. With `overtake` beats and answers of different ids mix. Addresses for which `fails(addr)` is true answer SLVERR. Only
     what the shell sends: INCR, full-width beats. IDs are returned if the port has them. Every access is checked
     against 4 KiB and WLAST; a wrong one fails the test.
 
@@ -203,11 +203,12 @@ class AxiMem:
         outstanding: int = 256,
         size: int = 1 << 20,
         fails: Callable[[int], bool] = lambda addr: False,
+        overtake: bool = False,
         r: random.Random | None = None,
     ) -> None:
         self._dut, self._prefix = dut, prefix
         self.mem = bytearray(size)
-        self.latency, self.outstanding, self.fails = latency, outstanding, fails
+        self.latency, self.outstanding, self.fails, self._overtake = latency, outstanding, fails, overtake
         r = r or rng()
         self._r = r
         self.set_stall(stall)
@@ -243,6 +244,17 @@ class AxiMem:
         )
         return addr, beats, ident
 
+    def _next(self, queue: deque, ident: int):
+        """Takes the first entry, or with `overtake` the first of any id; `ident` is the place of the id."""
+        if self._overtake and len(queue) > 1:
+            pick = self._r.choice(sorted({x[ident] for x in queue}))
+            at = next(i for i, x in enumerate(queue) if x[ident] == pick)
+            queue.rotate(-at)
+            first = queue.popleft()
+            queue.rotate(at)
+            return first
+        return queue.popleft()
+
     def _at(self, addr: int) -> int:
         return addr % len(self.mem)
 
@@ -270,7 +282,7 @@ class AxiMem:
                 r_up = False
             if not r_up:
                 if queue and queue[0][0] <= now + 1 and not next(self._stall[0]):
-                    due, addr, beats, ident = queue.popleft()
+                    due, addr, beats, ident = self._next(queue, 3)
                     at = self._at(addr)
                     rdata.value = int.from_bytes(self.mem[at : at + self._width], "little")
                     rresp.value = 2 if self.fails(addr) else 0
@@ -323,7 +335,7 @@ class AxiMem:
                 b_up = False
             if not b_up:
                 if answers and answers[0][0] <= now + 1 and not next(self._stall[2]):
-                    _, ident, failed = answers.popleft()
+                    _, ident, failed = self._next(answers, 1)
                     bresp.value = 2 if failed else 0
                     if self._has_id:
                         self._sig("bid").value = ident

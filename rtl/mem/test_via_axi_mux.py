@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""via_axi_mux: several managers on one port; answers that overtake, ids, full rate, who goes first."""
+
+import cocotb
+import pytest
+from cocotb.triggers import ClockCycles
+from cocotbext.axi import AxiBus, AxiMaster, AxiRam
+
+from via_tb import AxiMem, AxiRaw, rng, run, stalls, start, until
+
+SIZE = 1 << 16
+
+
+def scopes(dut) -> list:
+    return [dut.gen_mgr[i].u_bus for i in range(int(dut.N.value))]
+
+
+@cocotb.test(timeout_time=500, timeout_unit="us")
+async def every_byte_from_every_source(dut):
+    """cocotbext-axi at every port, with pauses."""
+    r = rng()
+    args = (dut.clk_i, dut.rst_ni)
+    masters = [AxiMaster(AxiBus.from_prefix(s, "axi"), *args, False) for s in scopes(dut)]
+    ram = AxiRam(AxiBus.from_prefix(dut.u_m, "axi"), *args, False, size=SIZE)
+    for side in (*masters, ram):
+        channels = side.write_if.aw_channel, side.write_if.w_channel, side.write_if.b_channel
+        for channel in (*channels, side.read_if.ar_channel, side.read_if.r_channel):
+            channel.set_pause_generator(stalls(r, 0.25))
+    await start(dut)
+    model = bytearray(SIZE)
+    part = SIZE // len(masters) & -4096
+    width = len(dut.u_m.axi_wdata) // 8
+
+    async def worker(m: int) -> None:
+        for _ in range(60):
+            at = m * part + r.randrange(part // 2 // width) * width
+            count = r.choice((1, 3, 17)) * width
+            if r.random() < 0.5:
+                data = r.randbytes(count - r.randrange(width))
+                model[at : at + len(data)] = data
+                assert (await masters[m].write(at, data)).resp == 0
+            else:
+                assert (await masters[m].read(at, count)).data == bytes(model[at : at + count])
+
+    for task in [cocotb.start_soon(worker(m)) for m in range(len(masters))]:
+        await task
+    assert ram.read(0, SIZE) == bytes(model)
+    await ClockCycles(dut.clk_i, 6)
+    assert int(dut.idle_o.value) == 1
+
+
+async def ports(dut, stall: float = 0.0, **kw) -> tuple[list[AxiRaw], AxiMem]:
+    r = rng()
+    mgr = [AxiRaw(s, stall=stall, r=r) for s in scopes(dut)]
+    mem = AxiMem(dut.u_m, "axi", stall=stall, size=SIZE, r=r, **kw)
+    await start(dut)
+    return mgr, mem
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def answers_may_overtake_and_find_their_source(dut):
+    mgr, mem = await ports(dut, 0.3, latency=4, fails=lambda a: a >= SIZE // 2, overtake=True)
+    r = rng()
+    mem.mem[:] = r.randbytes(SIZE)
+    reads, answers = [[] for _ in mgr], [[] for _ in mgr]
+    for m, x in enumerate(mgr):
+        for _ in range(60):
+            beats, ident, at = r.choice((1, 2, 16)), r.randrange(64), r.randrange(SIZE // 4096) * 4096
+            resp = 2 if at >= SIZE // 2 else 0
+            x.read(at, beats, ident)
+            for i in range(beats):
+                data = int.from_bytes(mem.mem[at + i * x.width : at + (i + 1) * x.width], "little")
+                reads[m].append((ident, resp, int(i == beats - 1), data))
+            x.write(at + 2048, [m] * beats, ident)
+            answers[m].append((ident, resp))
+    await until(dut, lambda: all(len(x.b) == 60 and x.idle for x in mgr) and not mem.open_reads, 20000)
+    await ClockCycles(dut.clk_i, 20)
+    for m, x in enumerate(mgr):
+        assert [y[1:] for y in x.r] == reads[m] and [y[1:] for y in x.b] == answers[m]
+    assert int(dut.idle_o.value) == 1
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def one_beat_a_cycle_alone_and_together(dut):
+    mgr, mem = await ports(dut, latency=4)
+    for who in (*([m] for m in mgr), mgr):
+        for beats in (1, 8):
+            mem.r_beats.clear()
+            mem.w_beats.clear()
+            count = 160 // beats
+            for x in who:
+                for i in range(count):
+                    x.read(i * beats * x.width, beats)
+                    x.write(i * beats * x.width, [i] * beats)
+            total = count * beats * len(who)
+            await until(dut, lambda: len(mem.r_beats) == len(mem.w_beats) == total, 4000)  # noqa: B023
+            for cycles in (mem.r_beats, mem.w_beats):
+                assert cycles[-1] - cycles[0] == total - 1, f"{len(who)} sources, bursts of {beats}"
+            await until(dut, lambda: not mem.open_reads and not mem.open_writes)
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def the_first_goes_first_and_the_others_share(dut):
+    mgr, mem = await ports(dut, latency=4)
+    count, beats = 30, 8
+    for x in mgr[1:]:
+        for i in range(count):
+            x.read(i * 256, beats)
+            x.write(i * 256, [i] * beats)
+    await ClockCycles(dut.clk_i, 100)
+    for i in range(4):
+        mgr[0].read(i * 256, 1)
+        mgr[0].write(i * 256, [i])
+    await until(dut, lambda: all(len(x.b) == count for x in mgr[1:]) and not mem.open_reads, 6000)
+    # A ring entry waits for what is ahead of it in the memory, not for the queues of the others.
+    assert max(mgr[0].b[i][0] - mgr[0].taken["w"][i] for i in range(4)) < 60
+    last = [x.b[-1][0] for x in mgr[1:]]
+    assert max(last) - min(last) <= 2 * beats
+
+
+@pytest.mark.parametrize("sources", [3])
+def test_via_axi_mux(sources):
+    run("via_axi_mux_tb", __file__, defines={"VIA_DATA_W": 128}, parameters={"N": sources})
