@@ -125,7 +125,7 @@ constexpr uint32_t log2_of(uint32_t v) {
   return v <= 1 ? 0 : 1 + log2_of(v / 2);
 }
 
-constexpr viaduct_slot_api api = {
+constexpr struct viaduct_slot_api api = {
     .abi = VIADUCT_SLOT_ABI,
     .geometry = log2_of(VIA_DATA_W / 8) << 24 | VIA_NUM_STREAMS << 16,
     .in_size = sizeof(In),
@@ -145,6 +145,6 @@ constexpr viaduct_slot_api api = {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const viaduct_slot_api* viaduct_slot_api() {
+extern "C" __attribute__((visibility("default"))) const struct viaduct_slot_api* viaduct_slot_api() {
   return &api;
 }
