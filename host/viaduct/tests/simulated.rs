@@ -140,3 +140,107 @@ fn loading_again_and_refused_images() {
     slot.start().unwrap();
     pass(&slot, &pattern(5000), 4096, OutLength::Same);
 }
+
+// ---------------------------------------------------------------- paging, with app rng
+
+const SEED: u64 = 0x1234_5678_9abc_def1;
+
+/// Where app rng goes, as its description says (apps/rng/model.py).
+fn places(size: u64, count: u32, len: u64) -> Vec<u64> {
+    let slots = (len / size).min(u64::from(u32::MAX));
+    let mut x = SEED;
+    let mut next = || {
+        x ^= x >> 12;
+        x ^= x << 25;
+        x ^= x >> 27;
+        ((x.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) * slots >> 32) * size
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+fn run_rng(slot: &Slot, mapping: &Mapping, size: u64, count: u32, write: bool) -> MemoryReport {
+    slot.write_register(0x10, size as u32).unwrap();
+    slot.write_register(0x14, count).unwrap();
+    slot.write_wide(Register { offset: 0x18, width: 64 }, &SEED.to_le_bytes()).unwrap();
+    slot.write_register(0x20, write.into()).unwrap();
+    let wide = |offset| Register { offset, width: 64 };
+    let range = MemoryRange::of(mapping, wide(0), Some(wide(8)));
+    let report = MemoryJob::new(slot, 0x24).range(range).done(0x28).irq().run().unwrap();
+    assert_eq!(slot.read_register(0x34).unwrap(), 0, "no access is answered with an error");
+    report
+}
+
+fn words(bytes: &[u8]) -> Vec<u64> {
+    bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect()
+}
+
+#[test]
+fn random_accesses_see_and_change_the_file_through_the_pager() {
+    let Some((card, _sim, image)) = card("rng") else { return };
+    let slot = card.slot(0).unwrap();
+    slot.load(&image).unwrap();
+    let rw = MapOptions::new(Prot::READ_WRITE);
+    // options, bytes of the file, frame budget, bytes and number of accesses
+    let runs = [
+        (rw, 300_000 / 64 * 64, u64::MAX, 64, 300),
+        (rw, 1 << 20, 16 * 4096, 256, 200),
+        (rw.on_host(), 200_000 / 64 * 64, u64::MAX, 64, 200),
+        (rw, 6 << 20, 4 << 20, 4096, 12),
+        (rw.huge(false), 3 << 20, 8 * 4096, 64, 60),
+    ];
+    for (options, len, budget, size, count) in runs {
+        slot.set_frame_budget(budget);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data");
+        let mut model = pattern(len as usize);
+        std::fs::write(&path, &model).unwrap();
+        let mapping = slot.map(Source::file_mut(&path).unwrap(), len, options).unwrap();
+
+        run_rng(&slot, &mapping, size, count, true);
+        for at in places(size, count, len) {
+            for offset in (at..at + size).step_by(8) {
+                model[offset as usize..][..8].copy_from_slice(&(offset ^ SEED).to_le_bytes());
+            }
+        }
+        mapping.sync(false).unwrap();
+        assert!(std::fs::read(&path).unwrap() == model, "{options:?}, {len} bytes: after sync");
+
+        run_rng(&slot, &mapping, size, count, false);
+        let sum = places(size, count, len).iter().fold(0u64, |sum, &at| {
+            let read = words(&model[at as usize..(at + size) as usize]);
+            read.into_iter().fold(sum, u64::wrapping_add)
+        });
+        let got = slot.read_wide(Register { offset: 0x2c, width: 64 }).unwrap();
+        assert_eq!(u64::from_le_bytes(got.try_into().unwrap()), sum, "{options:?}, {len} bytes: checksum");
+        mapping.unmap().unwrap();
+        assert!(std::fs::read(&path).unwrap() == model, "{options:?}, {len} bytes: after unmap");
+        let stats = slot.pager_stats();
+        assert_eq!(stats.denied, 0);
+        if budget != u64::MAX {
+            assert!(stats.evicted > 0, "{stats:?}");
+        }
+    }
+    assert_eq!(slot.strays(), 0);
+    assert!(slot.take_violations().is_empty());
+}
+
+#[test]
+fn an_access_without_permission_is_answered_with_an_error() {
+    let Some((card, _sim, image)) = card("rng") else { return };
+    let slot = card.slot(0).unwrap();
+    slot.load(&image).unwrap();
+    let shared = SharedBytes::new(pattern(65536));
+    let read_only = MapOptions::new(Prot::READ);
+    let mapping = slot.map(Source::bytes(shared.clone()), 65536, read_only).unwrap();
+    slot.write_register(0x10, 64).unwrap();
+    slot.write_register(0x14, 5).unwrap();
+    slot.write_register(0x20, 1).unwrap();
+    let wide = |offset| Register { offset, width: 64 };
+    let range = MemoryRange::of(&mapping, wide(0), Some(wide(8)));
+    let report = MemoryJob::new(&slot, 0x24).range(range).done(0x28).irq().run().unwrap();
+    assert_eq!(report.denied, 5);
+    assert_eq!(slot.read_register(0x34).unwrap(), 5);
+    assert!(slot.take_denied().iter().all(|denied| denied.is_write));
+    mapping.unmap().unwrap();
+    assert!(shared.to_vec() == pattern(65536));
+}
