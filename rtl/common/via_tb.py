@@ -185,7 +185,8 @@ class AxiMem:
 
     The first beat of a read comes `latency` cycles after its address was taken, the others and later bursts
     follow without a gap, up to `outstanding` bursts at once; the same for B after the last W beat. `stall` is the
-    share of cycles in which each channel refuses. With `overtake` beats and answers of different ids mix. Addresses for which `fails(addr)` is true answer SLVERR. Only
+    share of cycles in which each channel refuses. With `overtake` beats and answers of different ids mix. Write data is taken
+    behind its address only, with `early` also before it. Addresses for which `fails(addr)` is true answer SLVERR. Only
     what the shell sends: INCR, full-width beats. IDs are returned if the port has them. Every access is checked
     against 4 KiB and WLAST; a wrong one fails the test.
 
@@ -204,11 +205,13 @@ class AxiMem:
         size: int = 1 << 20,
         fails: Callable[[int], bool] = lambda addr: False,
         overtake: bool = False,
+        early: bool = False,
         r: random.Random | None = None,
     ) -> None:
         self._dut, self._prefix = dut, prefix
         self.mem = bytearray(size)
-        self.latency, self.outstanding, self.fails, self._overtake = latency, outstanding, fails, overtake
+        self.latency, self.outstanding, self.fails = latency, outstanding, fails
+        self._overtake, self._early = overtake, early
         r = r or rng()
         self._r = r
         self.set_stall(stall)
@@ -301,6 +304,7 @@ class AxiMem:
         wdata, wstrb, wlast = (self._sig(s) for s in ("wdata", "wstrb", "wlast"))
         bvalid, bready, bresp = (self._sig(s) for s in ("bvalid", "bready", "bresp"))
         bursts: deque[list] = deque()  # address, beats left, id, failed
+        data: deque[tuple[int, int, int]] = deque()
         answers: deque[tuple[int, int, bool]] = deque()  # due cycle, id, failed
         awready.value, wready.value, bvalid.value = 0, 0, 0
         aw_up = w_up = b_up = False
@@ -317,14 +321,14 @@ class AxiMem:
                 self.open_writes += 1
                 bursts.append([addr, beats, ident, False])
             if w_up and wvalid.value == 1:
-                assert bursts, f"{self._prefix}: W before AW"
                 self.w_beats.append(cycle())
+                data.append((int(wdata.value), int(wstrb.value), int(wlast.value)))
+            while bursts and data:
                 burst = bursts[0]
-                self._store(burst[0], int(wdata.value), int(wstrb.value))
+                word, strb, last = data.popleft()
+                self._store(burst[0], word, strb)
                 burst[3] |= self.fails(burst[0])
-                assert int(wlast.value) == (burst[1] == 1), (
-                    f"{self._prefix}: WLAST at {burst[0]:#x}, {burst[1]} left"
-                )
+                assert last == (burst[1] == 1), f"{self._prefix}: WLAST at {burst[0]:#x}, {burst[1]} left"
                 burst[0] += self._width
                 burst[1] -= 1
                 if burst[1] == 0:
@@ -343,8 +347,7 @@ class AxiMem:
                 bvalid.value = b_up
             aw_up = len(bursts) + len(answers) < self.outstanding and not next(self._stall[3])
             awready.value = aw_up
-            # Data is taken only behind its address.
-            w_up = bool(bursts) and not next(self._stall[4])
+            w_up = (bool(bursts) or self._early and len(data) < 16) and not next(self._stall[4])
             wready.value = w_up
 
     def _store(self, addr: int, data: int, strb: int) -> None:

@@ -53,7 +53,7 @@ module via_ringw
   logic [Rings-1:0] valid, ready, drop, full, stop, pick, err_q;
   logic [Rings-1:0][15:0] alloc_q, tail_q;
   logic [Rings-1:0][5:0] flight_q;
-  logic [RingW-1:0] ring, next, ring_q;
+  logic [RingW-1:0] ring;
   logic any, take, room, last_part;
 
   for (genvar r = 0; r < Rings; r++) begin : gen_in
@@ -85,7 +85,7 @@ module via_ringw
     .req_i  (valid),
     .ack_i  (take),
     .gnt_o  (),
-    .idx_o  (next),
+    .idx_o  (ring),
     .valid_o(any)
   );
 
@@ -126,19 +126,17 @@ module via_ringw
   assign flat = entry;
 
   logic beat_go;
-  assign beat_go = any && room && aw_room && w_room;
+  // An entry is taken with its first beat; what comes or goes on the ports after that does not change it.
+  assign take = part_q == '0 && any && room && aw_room && w_room;
+  assign beat_go = take || part_q != '0 && w_room;
   assign last_part = part_q == PartW'(BeatsPer - 1);
-  assign take = beat_go && last_part;
   assign ready = pick & {Rings{take}};
-  // An entry of several beats is not interrupted by another ring's.
-  assign ring = (part_q == '0) ? next : ring_q;
   assign pick = Rings'(1) << ring;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) part_q <= '0;
     else if (beat_go) part_q <= last_part ? '0 : part_q + 1'b1;
   end
-  always_ff @(posedge clk_i) if (beat_go) ring_q <= ring;
 
   axi_ax_t aw;
   axi_w_t  w;
@@ -151,8 +149,13 @@ module via_ringw
     w.last   = last_part;
   end
   if (BeatsPer > 1) begin : gen_narrow
-    assign w.data = flat[DataW*part_q+:DataW];
+    logic [255:DataW] rest_q;
+    assign w.data = (part_q == '0) ? flat[DataW-1:0] : rest_q[DataW+:DataW];
     assign w.strb = '1;
+    always_ff @(posedge clk_i) begin
+      if (take) rest_q <= flat[255:DataW];
+      else if (beat_go) rest_q <= rest_q >> DataW;
+    end
   end else if (StrbW > 32) begin : gen_wide
     assign w.data = {StrbW / 32{flat}};
     assign w.strb = StrbW'(32'hffff_ffff) << addr[BeatLog2-1:0];
@@ -167,7 +170,7 @@ module via_ringw
     .clk_i,
     .rst_ni,
     .s_i      (aw),
-    .s_valid_i(beat_go && part_q == '0),
+    .s_valid_i(take),
     .s_ready_o(aw_room),
     .m_o      (m_aw_o),
     .m_valid_o(m_aw_valid_o),
