@@ -121,6 +121,13 @@ pub(crate) fn project() -> Result<Project> {
     Ok(Project::find(".").or_else(|e| own().ok_or(e))?)
 }
 
+/// Tells what is being built, since that can take minutes.
+pub(crate) fn tell(line: &str) {
+    if !line.ends_with("up to date") {
+        eprintln!("{line}");
+    }
+}
+
 /// Where this library was loaded from.
 fn own_path() -> Option<PathBuf> {
     let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
@@ -147,7 +154,7 @@ fn simulated(profile: Option<&str>) -> Result<Arc<dyn PciFunction>> {
     let project = project()?;
     let card_object = {
         let _one_at_a_time = lock(&BUILDING);
-        project.build_card(Variant::Fast, &mut |_| {})?
+        project.build_card(Variant::Fast, &mut tell)?
     };
     let config = SimConfig { profile, card_object, image_dir: project.images(Variant::Fast), chan_mib: None };
     match SimCard::open(config) {

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package viaduct on the simulated card, against the golden models of the apps."""
+
+import gc
+import importlib.util
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+
+import viaduct  # noqa: E402
+
+SIZES = [1, 63, 64, 65, 4095, 4096, 4097, 100_000]
+SEED = int(os.environ.get("VIA_SEED", "1"))
+
+
+def model(app: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"model_{app}", ROOT / "apps" / app / "model.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def data(size: int) -> np.ndarray:
+    return np.random.default_rng([SEED, size]).integers(0, 256, size, np.uint8)
+
+
+@pytest.fixture(scope="module")
+def card() -> Iterator[viaduct.Card]:
+    with viaduct.open("sim", stall=20) as card:
+        yield card
+
+
+# ---------------------------------------------------------------- what comes out
+
+
+def test_pass_hands_everything_on(card: viaduct.Card):
+    with card.load("pass") as slot:
+        for size in SIZES:
+            out = slot.run(data(size))
+            assert np.array_equal(out, data(size))
+            report = slot.report
+            assert report and report.bytes_in == report.bytes_out == size and report.cycles > 0
+            assert report.beats_in == -(-size // card.info.data_bytes)
+        assert slot.run(b"").size == 0
+
+
+def test_inc_adds_as_its_model_says(card: viaduct.Card):
+    with card.load("inc") as slot:
+        for amount in (0xDEADBEEF, 0, 1):
+            slot.set(amount=amount)
+            assert slot.get("amount") == amount
+            for size in SIZES:
+                expected = model("inc").model({"in": data(size).tobytes()}, {"amount": amount})["out"]
+                assert slot.run(data(size)).tobytes() == expected
+
+
+def test_aes_encrypts_as_its_model_says(card: viaduct.Card):
+    with card.load("aes", slot=0) as slot:
+        assert slot.index == 0
+        key, iv = data(32).tobytes(), data(16).tobytes()
+        registers = {"key": int.from_bytes(key, "little"), "iv": int.from_bytes(iv, "little")}
+        slot.set(key=key, iv=iv.hex())
+        assert slot.get_bytes("key") == key and slot.get("iv") == registers["iv"]
+        for size in SIZES:
+            expected = model("aes").model({"in": data(size).tobytes()}, registers)["out"]
+            assert slot.run(data(size)).tobytes() == expected
+
+
+def test_sha256_gives_a_digest(card: viaduct.Card):
+    with card.load("sha256") as slot:
+        for size in (1, 64, 1000):
+            digest = slot.run(data(size))
+            assert digest.tobytes() == model("sha256").model({"in": data(size).tobytes()}, {})["out"]
+        with pytest.raises(viaduct.ArgumentError, match="empty"):
+            slot.run(b"")
+
+
+# ---------------------------------------------------------------- arrays
+
+
+def test_results_have_type_and_shape_of_the_input(card: viaduct.Card):
+    with card.load("inc") as slot:
+        matrix = np.arange(1000, dtype=np.uint32).reshape(50, 20)
+        slot.set(amount=5)
+        assert np.array_equal(slot.run(matrix), matrix + 5)
+        assert np.array_equal(slot.run(matrix.T), matrix.T + 5)  # in another order of memory
+        assert np.array_equal(slot.run(matrix[::3, ::2]), matrix[::3, ::2] + 5)
+        assert slot.run(np.array(7, np.uint32)) == 12
+        floats = np.linspace(0, 1, 100)
+        slot.set(amount=0)
+        assert np.array_equal(slot.run(floats), floats)
+        assert (
+            slot.run(bytearray(b"abcd")).tobytes()
+            == slot.run(memoryview(b"a-b-c-d-")[::2]).tobytes()
+            == b"abcd"
+        )
+
+
+def test_a_result_outlives_slot_and_card():
+    with viaduct.open() as card, card.load("pass") as slot:
+        first, second = slot.run(data(4096)), slot.run(data(65))
+        part = first[100:200]
+    del first
+    gc.collect()
+    assert np.array_equal(part, data(4096)[100:200]) and np.array_equal(second, data(65))
+
+
+def test_transfer_between_arrays_and_files(card: viaduct.Card, tmp_path: Path):
+    file, other = tmp_path / "file", tmp_path / "other=file:x"
+    out = np.zeros(6000, np.uint8)
+    with card.load("pass") as slot:
+        report = slot.transfer({"in": data(5000)}, {"out": file}, durable=True)
+        assert file.read_bytes() == data(5000).tobytes() and report.lengths == {}
+        report = slot.transfer({"in": f"file:{file}"}, {"out": out}, chunk=4096)
+        assert report.lengths == {"out": 5000}
+        assert np.array_equal(out[:5000], data(5000)) and not out[5000:].any()
+        slot.transfer({"in": file}, {"out": other})
+        assert other.read_bytes() == file.read_bytes()
+        assert np.array_equal(slot.run(file), data(5000))
+        with pytest.raises(viaduct.TooSmallError, match="5000 bytes"):
+            slot.transfer({"in": file}, {"out": np.zeros(4999, np.uint8)})
+
+
+def test_progress_is_told_and_its_exceptions_arrive(card: viaduct.Card):
+    seen: list[viaduct.Progress] = []
+    with card.load("pass") as slot:
+        slot.run(data(100_000), progress=seen.append, chunk=4096)
+        assert len(seen) > 1 and seen[-1].bytes_in == seen[-1].total_in == seen[-1].bytes_out == 100_000
+        assert [p.cycles for p in seen] == sorted(p.cycles for p in seen)
+
+        def stop(_: viaduct.Progress) -> None:
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            slot.run(data(100_000), progress=stop)
+        assert np.array_equal(slot.run(data(65)), data(65))
+
+
+# ---------------------------------------------------------------- memory
+
+
+def test_an_app_reads_and_writes_an_array(card: viaduct.Card, tmp_path: Path):
+    rng = model("rng")
+    memory = data(20_000)
+    registers = {"size": 128, "count": 200, "seed": 0x123456789ABCDEF, "write": 1}
+    with card.load("rng") as slot:
+        slot.set(**registers)
+        expected = rng.model({"mem": memory.tobytes()}, registers)["mem"]
+        with slot.map(memory, write=True) as mapping:
+            assert len(mapping) == 20_000 and mapping.va != 0
+            report = slot.start_and_wait(mapping, limit=60)
+            assert report.denied == 0 and report.misses > 0 and report.memory_write_beats == 400
+            mapping.sync()
+            assert memory.tobytes() == expected
+        registers["write"] = 0
+        slot.set(write=0)
+        with slot.map(memory) as mapping:
+            slot.start_and_wait(mapping)
+        assert slot.get("checksum") == rng.checksum(expected, registers)
+
+        path = tmp_path / "new"
+        slot.set(write=1)
+        with slot.map(path, write=True, create=True, length=20_000, on_host=True) as mapping:
+            slot.start_and_wait(mapping)
+        assert path.read_bytes() == rng.model({"mem": bytes(20_000)}, registers | {"write": 1})["mem"]
+
+
+# ---------------------------------------------------------------- what is wrong
+
+
+def test_what_there_is_not(card: viaduct.Card):
+    with pytest.raises(viaduct.NotFoundError, match="did you mean pass"):
+        card.load("psas")
+    with pytest.raises(viaduct.NotFoundError, match="no slot 99"):
+        card.load("pass", slot=99)
+    with pytest.raises(viaduct.NotFoundError, match="gen3x16"):
+        viaduct.open("sim:gen9")
+    with pytest.raises(viaduct.ArgumentError, match="write sim"):
+        viaduct.open("pci")
+    with pytest.raises(viaduct.CardError, match="nowhere"):
+        viaduct.open("unix:/nowhere/a.sock")
+    with pytest.raises(viaduct.FileError, match="nowhere"):
+        card.load(Path("/nowhere/x.via"))
+    with card.load("aes") as slot:
+        assert [(p.direction, p.name, p.length) for p in slot.ports.values()] == [
+            ("in", "in", None),
+            ("out", "out", "same"),
+        ]
+        assert (slot.registers["key"].width, slot.registers["key"].required) == (256, True)
+        with pytest.raises(LookupError, match="did you mean key"):
+            slot.set(kye=1)
+        with pytest.raises(LookupError, match="no register"):
+            slot.get("nothing")
+        with pytest.raises(LookupError, match="no output"):
+            slot.set(key=bytes(32), iv=bytes(16))
+            slot.transfer({"in": b"x"}, {"result": np.zeros(1, np.uint8)})
+        with pytest.raises(LookupError, match="no memory port"):
+            slot.start_and_wait()
+
+
+def test_wrong_arguments(card: viaduct.Card):
+    with card.load("aes") as slot:
+        with pytest.raises(ValueError, match="key must be set"):
+            slot.run(b"x")
+        for wrong in (b"short", bytes(33), "zz", 2**256, -1):
+            with pytest.raises(ValueError):
+                slot.set(key=wrong)
+        with pytest.raises(ValueError, match="zero byte"):
+            slot.set(key="0\0")
+        slot.set(key=0, iv=0)
+        with pytest.raises(ValueError, match="Python objects"):
+            slot.run(np.array([None]))
+        with pytest.raises(ValueError, match="writable"):
+            slot.transfer({"in": b"xy"}, {"out": np.zeros(4, np.uint8)[::2]})
+        with pytest.raises(ValueError, match="writable"):
+            slot.transfer({"in": b"xy"}, {"out": np.frombuffer(b"xy", np.uint8)})
+        with pytest.raises(ValueError, match="has no route"):
+            slot.transfer({"in": b"x"}, {})
+        with pytest.raises(ValueError, match="transfer"):
+            slot.run()
+        with pytest.raises(viaduct.FileError, match="nowhere"):
+            slot.run(Path("/nowhere/x"))
+        with pytest.raises(ValueError, match="below"):
+            slot.write32(0, 2**32)
+        with pytest.raises(ValueError, match="multiples of 4"):
+            slot.read32(2)
+        with pytest.raises(ValueError, match="writable"):
+            slot.map(b"abc", write=True)
+        with pytest.raises(ValueError, match="seconds"):
+            slot.start_and_wait(limit=-1)
+        assert slot.run(b"x").size == 1
+
+
+def test_closing_goes_backwards(card: viaduct.Card):
+    slot = card.load("pass")
+    mapping = slot.map(data(100))
+    with pytest.raises(viaduct.BusyError, match="in use"):
+        slot.close()
+    with pytest.raises(viaduct.BusyError, match="in use"):
+        card.close()
+    mapping.close()
+    mapping.close()
+    with pytest.raises(viaduct.ClosedError, match="closed"):
+        mapping.sync()
+    slot.close()
+    with pytest.raises(viaduct.ClosedError, match="closed"):
+        slot.run(b"x")
+    assert card.time() > 0
+
+
+def test_threads_with_a_slot_each(card: viaduct.Card):
+    results: dict[int, bool] = {}
+
+    def work(number: int) -> None:
+        with card.load("pass") as slot:
+            results[number] = all(np.array_equal(slot.run(data(n)), data(n)) for n in (65, 5000 + number))
+
+    threads = [threading.Thread(target=work, args=[number]) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {0: True, 1: True, 2: True}
+
+
+def test_a_program_may_end_without_closing():
+    program = "import viaduct; slot = (card := viaduct.open()).load('pass'); print(bytes(slot.run(b'abc')))"
+    env = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=env, cwd=ROOT)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "b'abc'\n", "")
+
+
+def test_a_missing_library_is_told():
+    env = os.environ | {"PYTHONPATH": str(ROOT / "python"), "VIADUCT_LIB": "/nowhere/lib.so"}
+    done = subprocess.run([sys.executable, "-c", "import viaduct"], capture_output=True, text=True, env=env)
+    assert "ImportError: /nowhere/lib.so: there is no libviaduct here; run `make host`" in done.stderr

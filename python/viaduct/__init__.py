@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Viaduct cards from Python: load an app, set its registers, send NumPy arrays or files through it.
+
+>>> with viaduct.open("sim") as card, card.load("aes") as slot:
+...     slot.set(key=key, iv=iv)
+...     cipher = slot.run(np.frombuffer(text, np.uint8))
+
+What was opened last is closed first; `with` does that. The package loads libviaduct (see docs/host-api.md).
+"""
+
+from ._card import Card, CardInfo, Mapping, PortInfo, Progress, RegisterInfo, Report, Slot, open
+from ._library import (
+    AppError,
+    ArgumentError,
+    BuildError,
+    BusyError,
+    CardError,
+    ClosedError,
+    Error,
+    FileError,
+    NotFoundError,
+    OutOfMemoryError,
+    TooSmallError,
+)
+
+__all__ = [
+    "AppError",
+    "ArgumentError",
+    "BuildError",
+    "BusyError",
+    "Card",
+    "CardError",
+    "CardInfo",
+    "ClosedError",
+    "Error",
+    "FileError",
+    "Mapping",
+    "NotFoundError",
+    "OutOfMemoryError",
+    "PortInfo",
+    "Progress",
+    "RegisterInfo",
+    "Report",
+    "Slot",
+    "TooSmallError",
+    "open",
+]

@@ -1,0 +1,501 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cards, slots and mappings as objects."""
+
+import ctypes as c
+import itertools
+import operator
+import os
+import weakref
+from collections.abc import Callable, Iterator
+from collections.abc import Mapping as MappingOf
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _library as lib
+from ._library import ArgumentError, BusyError, NotFoundError, library, text
+
+S = TypeVar("S", bound=c.Structure)
+T = TypeVar("T")
+Array = npt.NDArray[Any]
+Bytes = Array | bytes | bytearray | memoryview
+"""Memory: any NumPy array without Python objects in it, or bytes."""
+Endpoint = str | os.PathLike[str]
+"""A path object, or text as on the command line: `file:PATH`, `card:ADDRESS+LENGTH`."""
+
+
+@dataclass(frozen=True)
+class CardInfo:
+    """What a card is made of."""
+
+    version: tuple[int, int]  # of the register map
+    slots: int
+    channels: int  # of DRAM
+    streams: int  # input streams of a slot, and output streams of a slot
+    data_bytes: int  # bytes in a beat of every data path
+    clock_khz: int  # all times are cycles of this clock
+    channel_mib: int
+    tlb_page: tuple[int, int]  # translations of 4 KiB pages a slot holds: ways, sets
+    tlb_huge: tuple[int, int]  # the same for 2 MiB pages
+
+
+@dataclass(frozen=True)
+class PortInfo:
+    """A stream or memory port of an app."""
+
+    name: str
+    direction: str  # "in", "out" or "memory"
+    length: int | str | None  # of an output: bytes a message, "same" as its input, or None: not known before
+
+
+@dataclass(frozen=True)
+class RegisterInfo:
+    """A register of an app."""
+
+    name: str
+    offset: int  # in the slot's register window, in bytes
+    width: int  # in bits
+    access: str  # "rw", "ro" or "pulse"
+    required: bool
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is."""
+
+    bytes_in: int
+    total_in: int
+    bytes_out: int
+    cycles: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run did. Cycles are the card's; beats are those of this slot."""
+
+    bytes_in: int
+    bytes_out: int
+    cycles: int
+    beats_in: int
+    beats_out: int
+    memory_read_beats: int
+    memory_write_beats: int
+    misses: int
+    denied: int
+    lengths: MappingOf[str, int]  # bytes that came out into each buffer
+
+
+def _report(raw: lib.ReportStruct, lengths: MappingOf[str, int]) -> Report:
+    return Report(**{name: getattr(raw, name) for name, *_ in lib.ReportStruct._fields_}, lengths=lengths)
+
+
+class _Handle:
+    """An open object of the library, closed with `with` or close()."""
+
+    _closing: str
+
+    def __init__(self, handle: c.c_void_p) -> None:
+        self._handle = handle
+        self._open = True
+
+    def close(self) -> None:
+        """Closes it; does nothing if it is closed. BusyError: something opened on it is still open."""
+        if not self._open:
+            return
+        try:
+            library.call(self._closing, self._handle)
+        except BusyError:
+            raise
+        except BaseException:
+            self._open = False
+            raise
+        self._open = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def open(
+    name: str = "sim",
+    *,
+    stall: float | None = None,
+    busy: float | None = None,
+    control: float | None = None,
+) -> "Card":
+    """Opens a card: "sim", "sim:PROFILE" or "unix:PATH".
+
+    `stall`, `busy` and `control` are seconds until something counts as hung: without any sign of life of a
+    slot, the same while the app says that it computes, and for loading or draining a slot.
+    """
+    limits = [
+        _milliseconds(what, value) for what, value in [("stall", stall), ("busy", busy), ("control", control)]
+    ]
+    handle = c.c_void_p()
+    library.call("open", text(name), lib.Timeouts(*limits), c.byref(handle))
+    return Card(handle)
+
+
+def _milliseconds(what: str, seconds: float | None) -> int:
+    """0 means the default, so that a given time is at least 1."""
+    if seconds is None:
+        return 0
+    if not 0 < seconds < 2**32 / 1000:
+        raise ArgumentError(-1, f"{what} is {seconds} seconds; give more than 0 and less than 49 days")
+    return max(1, int(seconds * 1000))
+
+
+class Card(_Handle):
+    """An open card; made by `viaduct.open`."""
+
+    _closing = "close"
+
+    @property
+    def info(self) -> CardInfo:
+        """What the card is made of."""
+        raw = lib.Info()
+        library.call("get_info", self._handle, raw)
+        return CardInfo(
+            version=(raw.version_major, raw.version_minor),
+            slots=raw.slots,
+            channels=raw.channels,
+            streams=raw.streams,
+            data_bytes=raw.data_bytes,
+            clock_khz=raw.clock_khz,
+            channel_mib=raw.channel_mib,
+            tlb_page=(raw.tlb_page_ways, raw.tlb_page_sets),
+            tlb_huge=(raw.tlb_huge_ways, raw.tlb_huge_sets),
+        )
+
+    def time(self) -> int:
+        """Cycles since power-up."""
+        cycles = c.c_uint64()
+        library.call("time", self._handle, cycles)
+        return cycles.value
+
+    def load(self, app: Endpoint, slot: int | None = None) -> "Slot":
+        """Loads an app, by name or by the path of its image, into that slot or the first free one."""
+        handle = c.c_void_p()
+        index = lib.ANY_SLOT if slot is None else _in_range("slot", slot, 0, 2**31)
+        library.call("load", self._handle, index, text(app), c.byref(handle))
+        return Slot(handle)
+
+
+def _in_range(what: str, value: int, low: int, end: int) -> int:
+    """An integer that C can take; ctypes would cut it to its width."""
+    number = operator.index(value)
+    if not low <= number < end:
+        raise ArgumentError(-1, f"{what} is {number}; it is at least {low} and below {end}")
+    return number
+
+
+class Slot(_Handle):
+    """A slot with an app in it; made by `Card.load`."""
+
+    _closing = "unload"
+
+    def __init__(self, handle: c.c_void_p) -> None:
+        super().__init__(handle)
+        index = c.c_uint32()
+        library.call("slot_index", handle, index)
+        self.index: int = index.value
+        """Number of the slot on its card."""
+        self.ports = {(p.direction, p.name): p for p in self._list("get_port", lib.Port, _port)}
+        """Streams and memory port of the app, by direction and name."""
+        self.registers = {r.name: r for r in self._list("get_register", lib.Register, _register)}
+        """Registers of the app, by name."""
+        self.report: Report | None = None
+        """What the last run did."""
+
+    def _list(self, function: str, struct: Callable[[], S], convert: Callable[[S], T]) -> Iterator[T]:
+        for index in itertools.count():
+            raw = struct()
+            try:
+                library.call(function, self._handle, index, c.byref(raw))
+            except NotFoundError:
+                return
+            yield convert(raw)
+
+    def set(self, /, **values: int | str | bytes) -> None:
+        """Sets registers: a number, text as for `--set` of the command line, or bytes, lowest first."""
+        for name, value in values.items():
+            if isinstance(value, str):
+                library.call("set", self._handle, text(name), text(value))
+                continue
+            data = value if isinstance(value, bytes) else self._encode(name, value)
+            library.call("set_bytes", self._handle, text(name), data, len(data))
+
+    def _encode(self, name: str, value: int) -> bytes:
+        register = self.registers.get(name)
+        if register is None:
+            return b""  # the library says what there is
+        number = _in_range(f"register {name}", value, 0, 1 << register.width)
+        return number.to_bytes((register.width + 7) // 8, "little")
+
+    def get_bytes(self, name: str) -> bytes:
+        """Reads a register, lowest byte first."""
+        room = (self.registers[name].width + 7) // 8 if name in self.registers else 0
+        data = c.create_string_buffer(room)
+        library.call("get_bytes", self._handle, text(name), data, room, None)
+        return data.raw
+
+    def get(self, name: str) -> int:
+        """Reads a register as a number."""
+        return int.from_bytes(self.get_bytes(name), "little")
+
+    def read32(self, offset: int) -> int:
+        """Reads 32 bits at a byte offset of the slot's register window."""
+        value = c.c_uint32()
+        library.call("read32", self._handle, _in_range("offset", offset, 0, 2**32), value)
+        return value.value
+
+    def write32(self, offset: int, value: int) -> None:
+        """Writes 32 bits at a byte offset of the slot's register window."""
+        offset = _in_range("offset", offset, 0, 2**32)
+        library.call("write32", self._handle, offset, _in_range("value", value, 0, 2**32))
+
+    def run(
+        self,
+        data: Bytes | Endpoint | None = None,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        chunk: int = 0,
+    ) -> Array:
+        """Sends `data` through an app with one output and at most one input; returns what comes out.
+
+        If the app's output is as long as its input and `data` is an array, the result has its type and
+        shape; else it is a row of bytes. The result is not copied: it lies where the library has put it.
+        `report` tells what the run did.
+        """
+        inputs, outputs = self._names("in"), self._names("out")
+        if len(outputs) != 1 or len(inputs) != (data is not None):
+            raise ArgumentError(
+                -1,
+                f"the app has inputs {inputs} and outputs {outputs}; run() serves one output and the one "
+                "input that it is given, transfer() the others",
+            )
+        routes = _Routes()
+        if data is not None:
+            routes.add_input(inputs[0], data)
+        routes.add(outputs[0], lib.OUT, capacity=lib.ALLOCATE)
+        self._run(routes, progress, chunk, durable=False)
+        made = _adopt(routes.routes[-1])
+        same = self.ports["out", outputs[0]].length == "same"
+        if same and isinstance(data, np.ndarray) and data.nbytes == made.nbytes:
+            return made.view(data.dtype).reshape(data.shape)
+        return made
+
+    def transfer(
+        self,
+        inputs: MappingOf[str, Bytes | Endpoint],
+        outputs: MappingOf[str, Array | Endpoint],
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        chunk: int = 0,
+        durable: bool = False,
+    ) -> Report:
+        """Sends data through any app: each stream's name with its file or memory.
+
+        Outputs into memory need writable, contiguous arrays. `chunk` is the number of bytes moved by one
+        command (0: as the library likes), `durable` waits until output files are on their medium.
+        """
+        routes = _Routes()
+        for name, source in inputs.items():
+            routes.add_input(name, source)
+        for name, sink in outputs.items():
+            routes.add_output(name, sink)
+        return self._run(routes, progress, chunk, durable)
+
+    def _names(self, direction: str) -> list[str]:
+        return [name for way, name in self.ports if way == direction]
+
+    def _run(
+        self, routes: "_Routes", progress: Callable[[Progress], None] | None, chunk: int, durable: bool
+    ) -> Report:
+        raised: list[BaseException] = []
+
+        def tell(_user: int | None, now: Any) -> None:
+            # An exception cannot pass through C: the run goes on and it is raised afterwards.
+            if progress is None or raised:
+                return
+            try:
+                p = now.contents
+                progress(Progress(p.bytes_in, p.total_in, p.bytes_out, p.cycles))
+            except BaseException as error:
+                raised.append(error)
+
+        options = lib.RunOptions(
+            chunk_bytes=_in_range("chunk", chunk, 0, 2**64),
+            progress=lib.ProgressFn(tell) if progress else lib.ProgressFn(),
+            durable=durable,
+        )
+        array = (lib.Route * len(routes.routes))(*routes.routes)
+        raw = lib.ReportStruct()
+        library.call("run", self._handle, array, len(array), options, raw)
+        routes.routes = list(array)
+        lengths = {name: r.length for name, r in zip(routes.names, array, strict=True) if _is_buffer(r)}
+        self.report = _report(raw, lengths)
+        if raised:
+            for route in routes.routes:
+                if route.capacity == lib.ALLOCATE:
+                    library.call("free", route.data)
+            raise raised[0]
+        return self.report
+
+    def map(
+        self,
+        source: Bytes | os.PathLike[str] | None = None,
+        *,
+        read: bool = True,
+        write: bool = False,
+        length: int = 0,
+        create: bool = False,
+        on_host: bool = False,
+        huge: bool | None = None,
+    ) -> "Mapping":
+        """Maps a file or memory into the app's address space; `read` and `write` are what the app may do.
+
+        `source` is a path object, an array or bytes, or None for `length` zero bytes. With `write`, an array
+        is changed by `sync` and `close` of the mapping. `create` makes the file, of `length` bytes. `on_host`
+        leaves the pages in host memory; `huge` chooses pages of 2 MiB or 4 KiB instead of what suits the
+        length.
+        """
+        flags = lib.MAP_HOST * on_host + lib.MAP_CREATE * create
+        if huge is not None:
+            flags += lib.MAP_HUGE if huge else lib.MAP_SMALL
+        path, array = None, None
+        if isinstance(source, os.PathLike):
+            path = text(source)
+        elif source is not None:
+            array = _writable(source) if write else _readable(source)
+            length = length or array.nbytes
+            if length > array.nbytes:
+                raise ArgumentError(-1, f"{length} bytes are to be mapped, the buffer has {array.nbytes}")
+        data = array.ctypes.data if array is not None else None
+        prot = lib.READ * read + lib.WRITE * write
+        length = _in_range("length", length, 0, 2**64)
+        handle = c.c_void_p()
+        library.call("map", self._handle, path, data, length, prot, flags, c.byref(handle))
+        return Mapping(handle, self, array)
+
+    def start_and_wait(self, mapping: "Mapping | None" = None, *, limit: float | None = None) -> Report:
+        """Runs an app that works through its memory port, on a mapping, until it is done.
+
+        Without a mapping, the registers that tell the app where its data is must be set. `limit` is the
+        longest time in seconds; without it the run lasts as long as the app shows any life.
+        """
+        raw = lib.ReportStruct()
+        handle = mapping._handle if mapping is not None else None
+        library.call("start_and_wait", self._handle, handle, _milliseconds("limit", limit), raw)
+        self.report = _report(raw, {})
+        return self.report
+
+
+class Mapping(_Handle):
+    """A file or memory in the address space of a slot; made by `Slot.map`."""
+
+    _closing = "unmap"
+
+    def __init__(self, handle: c.c_void_p, slot: Slot, array: Array | None) -> None:
+        super().__init__(handle)
+        self.slot = slot
+        self._array = array  # the library writes to it until it is closed
+
+    @property
+    def va(self) -> int:
+        """Address of the first byte, as the app sees it."""
+        va = c.c_uint64()
+        library.call("mapping_va", self._handle, va)
+        return va.value
+
+    def __len__(self) -> int:
+        """Bytes mapped."""
+        length = c.c_uint64()
+        library.call("mapping_length", self._handle, length)
+        return length.value
+
+    def sync(self, *, durable: bool = False) -> None:
+        """Brings what the app has changed into the file or array; `durable`: also onto the file's medium."""
+        library.call("sync", self._handle, durable)
+
+
+class _Routes:
+    """Routes of a run, and the memory they point to."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.routes: list[lib.Route] = []
+        self._alive: list[Array] = []
+
+    def add(self, name: str, direction: int, **fields: object) -> None:
+        self.names.append(name)
+        self.routes.append(lib.Route(port=text(name), direction=direction, **fields))
+
+    def add_input(self, name: str, source: Bytes | Endpoint) -> None:
+        if isinstance(source, str | os.PathLike):
+            self.add(name, lib.IN, endpoint=_endpoint(source))
+        else:
+            self._add_array(name, lib.IN, _readable(source))
+
+    def add_output(self, name: str, sink: Array | Endpoint) -> None:
+        if isinstance(sink, str | os.PathLike):
+            self.add(name, lib.OUT, endpoint=_endpoint(sink))
+        else:
+            self._add_array(name, lib.OUT, _writable(sink))
+
+    def _add_array(self, name: str, direction: int, array: Array) -> None:
+        self._alive.append(array)
+        self.add(name, direction, data=array.ctypes.data, capacity=array.nbytes)
+
+
+def _is_buffer(route: lib.Route) -> bool:
+    return route.direction == lib.OUT and not route.endpoint
+
+
+def _endpoint(where: Endpoint) -> bytes:
+    return text(where) if isinstance(where, str) else b"file:" + text(where)
+
+
+def _readable(data: Bytes) -> Array:
+    """The data in one piece; copied if it is not."""
+    array = np.asarray(data if isinstance(data, np.ndarray) else memoryview(data))
+    if array.dtype.hasobject:
+        raise ArgumentError(-1, "the array holds Python objects, not data")
+    return np.ascontiguousarray(array)
+
+
+def _writable(data: object) -> Array:
+    if not isinstance(data, np.ndarray) or not data.flags.c_contiguous or not data.flags.writeable:
+        raise ArgumentError(-1, "results need a NumPy array that is writable and in one piece")
+    if data.dtype.hasobject:
+        raise ArgumentError(-1, "the array holds Python objects, not data")
+    return data
+
+
+def _adopt(route: lib.Route) -> npt.NDArray[np.uint8]:
+    """The buffer that the library made, given back to it with the last array that looks at it."""
+    if not route.data:
+        return np.empty(0, np.uint8)
+    memory = (c.c_uint8 * route.length).from_address(route.data)
+    weakref.finalize(memory, library.call, "free", route.data).atexit = False
+    return np.frombuffer(memory, np.uint8)
+
+
+def _port(raw: lib.Port) -> PortInfo:
+    length = {lib.LENGTH_ANY: None, lib.LENGTH_SAME: "same"}.get(raw.length_kind, raw.length)
+    return PortInfo(raw.name.decode(), ("in", "out", "memory")[raw.direction], length)
+
+
+def _register(raw: lib.Register) -> RegisterInfo:
+    access = ("rw", "ro", "pulse")[raw.access]
+    return RegisterInfo(raw.name.decode(), raw.offset, raw.width, access, bool(raw.required))

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libviaduct through ctypes: where it is, its structures, and its errors as exceptions."""
+
+import ctypes as c
+import os
+from pathlib import Path
+
+ABI_VERSION = 1
+ANY_SLOT = -1
+IN, OUT, MEMORY = 0, 1, 2
+LENGTH_ANY, LENGTH_SAME, LENGTH_MESSAGE = 0, 1, 2
+ALLOCATE = 2**64 - 1
+READ, WRITE = 1, 2
+MAP_HOST, MAP_HUGE, MAP_SMALL, MAP_CREATE = 1, 2, 4, 8
+
+
+class Error(Exception):
+    """An operation on a card failed. `code` is the VIADUCT_E_* number of viaduct.h."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class ArgumentError(Error, ValueError):
+    """An argument makes no sense."""
+
+
+class ClosedError(Error):
+    """The card, slot or mapping is closed."""
+
+
+class NotFoundError(Error, LookupError):
+    """There is no such app, port, register or slot."""
+
+
+class BusyError(Error):
+    """Something is in use."""
+
+
+class TooSmallError(Error, ValueError):
+    """A buffer is too small."""
+
+
+class FileError(Error, OSError):
+    """A file could not be opened, read or written."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class AppError(Error):
+    """The app hangs, broke a rule, or answered too much or too little."""
+
+
+class CardError(Error):
+    """The card is gone, does not answer, or refused the image."""
+
+
+class BuildError(Error):
+    """The app or the simulated card could not be built."""
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """No memory is left, of the card or of the host."""
+
+
+ERRORS: dict[int, type[Error]] = {
+    -1: ArgumentError,
+    -2: ClosedError,
+    -3: NotFoundError,
+    -4: BusyError,
+    -5: TooSmallError,
+    -6: FileError,
+    -7: AppError,
+    -8: CardError,
+    -9: BuildError,
+    -10: OutOfMemoryError,
+}
+
+
+class Timeouts(c.Structure):
+    _fields_ = [(name, c.c_uint32) for name in ("stall_ms", "busy_ms", "control_ms")]
+
+
+class Info(c.Structure):
+    _fields_ = [
+        ("version_major", c.c_uint32),
+        ("version_minor", c.c_uint32),
+        ("slots", c.c_uint32),
+        ("channels", c.c_uint32),
+        ("streams", c.c_uint32),
+        ("data_bytes", c.c_uint32),
+        ("clock_khz", c.c_uint32),
+        ("tlb_page_ways", c.c_uint32),
+        ("tlb_page_sets", c.c_uint32),
+        ("tlb_huge_ways", c.c_uint32),
+        ("tlb_huge_sets", c.c_uint32),
+        ("reserved", c.c_uint32),
+        ("channel_mib", c.c_uint64),
+    ]
+
+
+class Port(c.Structure):
+    _fields_ = [
+        ("name", c.c_char_p),
+        ("direction", c.c_int32),
+        ("length_kind", c.c_int32),
+        ("length", c.c_uint64),
+    ]
+
+
+class Register(c.Structure):
+    _fields_ = [
+        ("name", c.c_char_p),
+        ("offset", c.c_uint32),
+        ("width", c.c_uint32),
+        ("access", c.c_int32),
+        ("required", c.c_uint32),
+    ]
+
+
+class Route(c.Structure):
+    _fields_ = [
+        ("port", c.c_char_p),
+        ("direction", c.c_int32),
+        ("reserved", c.c_int32),
+        ("endpoint", c.c_char_p),
+        ("data", c.c_void_p),
+        ("capacity", c.c_uint64),
+        ("length", c.c_uint64),
+    ]
+
+
+class ProgressStruct(c.Structure):
+    _fields_ = [(name, c.c_uint64) for name in ("bytes_in", "total_in", "bytes_out", "cycles")]
+
+
+ProgressFn = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(ProgressStruct))
+
+
+class RunOptions(c.Structure):
+    _fields_ = [
+        ("chunk_bytes", c.c_uint64),
+        ("progress", ProgressFn),
+        ("user", c.c_void_p),
+        ("durable", c.c_uint32),
+        ("reserved", c.c_uint32),
+    ]
+
+
+class ReportStruct(c.Structure):
+    _fields_ = [
+        ("bytes_in", c.c_uint64),
+        ("bytes_out", c.c_uint64),
+        ("cycles", c.c_uint64),
+        ("beats_in", c.c_uint64),
+        ("beats_out", c.c_uint64),
+        ("memory_read_beats", c.c_uint64),
+        ("memory_write_beats", c.c_uint64),
+        ("misses", c.c_uint64),
+        ("denied", c.c_uint64),
+    ]
+
+
+# What each function takes; all of these return a code. A handle is a number that the library looks up.
+HANDLE = c.c_void_p
+FUNCTIONS: dict[str, list[type]] = {
+    "open": [c.c_char_p, c.POINTER(Timeouts), c.POINTER(HANDLE)],
+    "close": [HANDLE],
+    "get_info": [HANDLE, c.POINTER(Info)],
+    "time": [HANDLE, c.POINTER(c.c_uint64)],
+    "load": [HANDLE, c.c_int32, c.c_char_p, c.POINTER(HANDLE)],
+    "unload": [HANDLE],
+    "slot_index": [HANDLE, c.POINTER(c.c_uint32)],
+    "get_port": [HANDLE, c.c_uint32, c.POINTER(Port)],
+    "get_register": [HANDLE, c.c_uint32, c.POINTER(Register)],
+    "set": [HANDLE, c.c_char_p, c.c_char_p],
+    "set_bytes": [HANDLE, c.c_char_p, c.c_char_p, c.c_size_t],
+    "get_bytes": [HANDLE, c.c_char_p, c.c_char_p, c.c_size_t, c.POINTER(c.c_size_t)],
+    "read32": [HANDLE, c.c_uint32, c.POINTER(c.c_uint32)],
+    "write32": [HANDLE, c.c_uint32, c.c_uint32],
+    "run": [HANDLE, c.POINTER(Route), c.c_size_t, c.POINTER(RunOptions), c.POINTER(ReportStruct)],
+    "free": [c.c_void_p],
+    "map": [HANDLE, c.c_char_p, c.c_void_p, c.c_uint64, c.c_uint32, c.c_uint32, c.POINTER(HANDLE)],
+    "mapping_va": [HANDLE, c.POINTER(c.c_uint64)],
+    "mapping_length": [HANDLE, c.POINTER(c.c_uint64)],
+    "sync": [HANDLE, c.c_int],
+    "unmap": [HANDLE],
+    "start_and_wait": [HANDLE, HANDLE, c.c_uint32, c.POINTER(ReportStruct)],
+}
+
+
+def _path() -> Path:
+    """VIADUCT_LIB, else what `make host` built in the checkout this package lies in."""
+    given = os.environ.get("VIADUCT_LIB")
+    path = Path(given) if given else Path(__file__).resolve().parents[2] / "target/release/libviaduct.so"
+    if not path.is_file():
+        raise ImportError(
+            f"{path}: there is no libviaduct here; run `make host`, or name it with VIADUCT_LIB"
+        )
+    return path
+
+
+class _Library:
+    """The loaded library; `call` turns failures into exceptions."""
+
+    def __init__(self) -> None:
+        path = _path()
+        self._dll = c.CDLL(str(path))
+        version = self._dll.viaduct_abi_version()
+        if version != ABI_VERSION:
+            raise ImportError(
+                f"{path}: ABI version {version}, this package needs {ABI_VERSION}; build both anew"
+            )
+        self._dll.viaduct_error.restype = c.c_char_p
+        for name, arguments in FUNCTIONS.items():
+            function = getattr(self._dll, f"viaduct_{name}")
+            function.argtypes = arguments
+            function.restype = c.c_int
+
+    def call(self, name: str, *arguments: object) -> None:
+        code: int = getattr(self._dll, f"viaduct_{name}")(*arguments)
+        if code != 0:
+            text: bytes = self._dll.viaduct_error()
+            raise ERRORS.get(code, Error)(code, text.decode(errors="replace"))
+
+
+library = _Library()
+
+
+def text(value: str | os.PathLike[str]) -> bytes:
+    """A string as C takes it."""
+    encoded = os.fspath(value).encode()
+    if b"\0" in encoded:
+        raise ArgumentError(-1, f"{value!r} holds a zero byte")
+    return encoded

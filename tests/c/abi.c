@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layout of the header's structures, as the library has it: the other side is host/viaduct-capi/src/types.rs.
+#include <stdio.h>
+
+#include "viaduct.h"
+
+// C99 has no static assertion: an array of length -1 is refused by the compiler.
+#define CHECK(name, condition) typedef char check_##name[(condition) ? 1 : -1]
+
+CHECK(timeouts, sizeof(viaduct_timeouts) == 12);
+CHECK(info, sizeof(viaduct_info) == 56 && offsetof(viaduct_info, channel_mib) == 48);
+CHECK(port, sizeof(viaduct_port) == 24 && offsetof(viaduct_port, length) == 16);
+CHECK(reg, sizeof(viaduct_register) == 24 && offsetof(viaduct_register, required) == 20);
+CHECK(route, sizeof(viaduct_route) == 48 && offsetof(viaduct_route, length) == 40);
+CHECK(progress, sizeof(viaduct_progress) == 32);
+CHECK(options, sizeof(viaduct_run_options) == 32 && offsetof(viaduct_run_options, durable) == 24);
+CHECK(report, sizeof(viaduct_report) == 72 && offsetof(viaduct_report, denied) == 64);
+
+// Every function, with the header's own type, so that one missing in the library does not link.
+#define TAKE(name) (void (*)(void)) name
+static void (*const functions[])(void) = {
+    TAKE(viaduct_abi_version), TAKE(viaduct_error),        TAKE(viaduct_open),
+    TAKE(viaduct_close),       TAKE(viaduct_get_info),     TAKE(viaduct_time),
+    TAKE(viaduct_load),        TAKE(viaduct_unload),       TAKE(viaduct_slot_index),
+    TAKE(viaduct_get_port),    TAKE(viaduct_get_register), TAKE(viaduct_set),
+    TAKE(viaduct_set_bytes),   TAKE(viaduct_get_bytes),    TAKE(viaduct_read32),
+    TAKE(viaduct_write32),     TAKE(viaduct_run),          TAKE(viaduct_free),
+    TAKE(viaduct_map),         TAKE(viaduct_mapping_va),   TAKE(viaduct_mapping_length),
+    TAKE(viaduct_sync),        TAKE(viaduct_unmap),        TAKE(viaduct_start_and_wait),
+};
+
+int main(void) {
+  size_t count = sizeof functions / sizeof functions[0];
+  if (viaduct_abi_version() != VIADUCT_ABI_VERSION) {
+    fprintf(stderr, "header %u, library %u\n", VIADUCT_ABI_VERSION, viaduct_abi_version());
+    return 1;
+  }
+  printf("%zu functions\n", count);
+  return 0;
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the C tests share: checks that name their line.
+#ifndef TEST_H
+#define TEST_H
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "viaduct.h"
+
+// The call succeeds.
+#define OK(call)                                                                        \
+  do {                                                                                  \
+    int ok_code = (call);                                                               \
+    if (ok_code != VIADUCT_OK) {                                                        \
+      fprintf(stderr, "%s:%d: %d: %s\n", __FILE__, __LINE__, ok_code, viaduct_error()); \
+      exit(1);                                                                          \
+    }                                                                                   \
+  } while (0)
+
+// The call fails with this code and these words in its text.
+#define FAILS(code, words, call)                                                           \
+  do {                                                                                     \
+    int fails_code = (call);                                                               \
+    if (fails_code != (code) || strstr(viaduct_error(), words) == NULL) {                  \
+      fprintf(stderr, "%s:%d: %d: %s\n", __FILE__, __LINE__, fails_code, viaduct_error()); \
+      exit(1);                                                                             \
+    }                                                                                      \
+  } while (0)
+
+#define CHECK(condition)                                                      \
+  do {                                                                        \
+    if (!(condition)) {                                                       \
+      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+      exit(1);                                                                \
+    }                                                                         \
+  } while (0)
+
+// A route between a stream and memory.
+static inline viaduct_route route(int32_t direction, void* data, uint64_t capacity) {
+  viaduct_route r = {NULL, direction, 0, NULL, data, capacity, 0};
+  return r;
+}
+
+// Bytes that differ from one place to the next; the same every time.
+static inline void fill(unsigned char* data, size_t length, uint32_t seed) {
+  for (size_t i = 0; i < length; i++) {
+    seed = seed * 1664525u + 1013904223u;
+    data[i] = (unsigned char)(seed >> 24);
+  }
+}
+#endif

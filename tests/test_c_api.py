@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libviaduct from C: the programs in tests/c, compiled strictly against the header, on the simulated card."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+HEADER = ROOT / "host/viaduct-capi/include/viaduct.h"
+LIBRARY = ROOT / "target/release/libviaduct.so"
+STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-g"]
+
+
+def compile_and_run(source: Path, folder: Path, *args: object) -> str:
+    program = folder / source.stem
+    command = [
+        "cc",
+        *STRICT,
+        source,
+        "-I",
+        HEADER.parent,
+        "-L",
+        LIBRARY.parent,
+        f"-Wl,-rpath,{LIBRARY.parent}",
+    ]
+    compiled = subprocess.run(
+        [*map(str, command), "-lviaduct", "-pthread", "-o", program], text=True, capture_output=True
+    )
+    assert compiled.returncode == 0, compiled.stderr
+    done = subprocess.run([program, *map(str, args)], text=True, capture_output=True, timeout=300, cwd=ROOT)
+    assert done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert "panicked" not in done.stderr
+    return done.stdout
+
+
+def declared() -> set[str]:
+    """Functions of the header."""
+    return set(re.findall(r"^[a-z].*?\b(viaduct_\w+)\(", HEADER.read_text(), re.M)) - {"viaduct_progress_fn"}
+
+
+def test_header_and_library_have_the_same_functions(tmp_path: Path):
+    listed = subprocess.run(
+        ["nm", "-D", "--defined-only", LIBRARY], text=True, capture_output=True, check=True
+    )
+    exported = {line.split()[2] for line in listed.stdout.splitlines() if " T " in line}
+    assert declared() == exported
+    assert compile_and_run(ROOT / "tests/c/abi.c", tmp_path) == f"{len(exported)} functions\n"
+
+
+def test_codes_are_those_of_the_library():
+    header = {int(code) for code in re.findall(r"define VIADUCT_E_\w+ \((-\d+)\)", HEADER.read_text())}
+    source = (ROOT / "host/viaduct-capi/src/error.rs").read_text()
+    assert header == {int(code) for code in re.findall(r"^    \w+ = (-\d+),", source, re.M)}
+
+
+def test_cpp_takes_the_header(tmp_path: Path):
+    command = [
+        "c++",
+        "-std=c++98",
+        "-pedantic",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-Wno-long-long",
+        "-fsyntax-only",
+    ]
+    subprocess.run([*command, "-x", "c++", HEADER], check=True)
+
+
+@pytest.mark.parametrize("card", ["sim", "sim:gen3x16"])
+def test_data_goes_through_unharmed(tmp_path: Path, card: str):
+    assert compile_and_run(ROOT / "tests/c/roundtrip.c", tmp_path, card, tmp_path) == "as expected\n"
+
+
+def test_wrong_use_gives_errors(tmp_path: Path):
+    assert compile_and_run(ROOT / "tests/c/misuse.c", tmp_path, "sim") == "as expected\n"
+
+
+def test_an_app_works_on_memory(tmp_path: Path):
+    assert compile_and_run(ROOT / "tests/c/memory.c", tmp_path, "sim", tmp_path) == "as expected\n"
+
+
+def test_several_threads_share_a_card(tmp_path: Path):
+    assert compile_and_run(ROOT / "tests/c/threads.c", tmp_path, "sim") == "as expected\n"

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples of docs/host-api.md, as they stand there, against OpenSSL."""
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+RELEASE = ROOT / "target/release"
+KEY = "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4"
+IV = "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"
+
+
+def run(command: list[object], **kwargs) -> str:
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, timeout=600, cwd=ROOT, **kwargs
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def example(language: str, folder: Path) -> Path:
+    """The one code block of that language, written to a file."""
+    blocks = re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / "docs/host-api.md").read_text(), re.M | re.S)
+    assert len(blocks) == 1
+    path = folder / f"encrypt.{ {'rust': 'rs', 'c': 'c', 'python': 'py'}[language] }"
+    path.write_text(blocks[0])
+    return path
+
+
+def rust(folder: Path) -> list[object]:
+    crates = ["viaduct", "viaduct-build", "viaduct-sim"]
+    run(["cargo", "build", "--release", "--quiet", *(arg for crate in crates for arg in ("-p", crate))])
+    names = [crate.replace("-", "_") for crate in crates]
+    externs = [arg for name in names for arg in ("--extern", f"{name}={RELEASE}/lib{name}.rlib")]
+    deps = f"dependency={RELEASE}/deps"
+    run(["rustc", "--edition", "2024", "-L", deps, *externs, "-o", folder / "rust", example("rust", folder)])
+    return [folder / "rust"]
+
+
+def c(folder: Path) -> list[object]:
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "host/viaduct-capi/include"]
+    link = ["-L", RELEASE, f"-Wl,-rpath,{RELEASE}", "-lviaduct"]
+    run(["cc", *flags, example("c", folder), *link, "-o", folder / "c"])
+    return [folder / "c"]
+
+
+def python(folder: Path) -> list[object]:
+    return [sys.executable, example("python", folder)]
+
+
+@pytest.mark.parametrize("build", [rust, c, python])
+def test_example_encrypts_as_openssl_does(build, tmp_path: Path):
+    source, target, expected = tmp_path / "source", tmp_path / "target", tmp_path / "expected"
+    source.write_bytes(hashlib.shake_256(b"source").digest(100_003))
+    run(["openssl", "enc", "-aes-256-ctr", "-K", KEY, "-iv", IV, "-in", source, "-out", expected])
+    env = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+    said = run([*build(tmp_path), KEY, IV, source, target], env=env)
+    assert target.read_bytes() == expected.read_bytes()
+    assert re.fullmatch(r"100003 bytes, [1-9]\d+ cycles\n", said)
