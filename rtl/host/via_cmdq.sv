@@ -50,7 +50,8 @@ module via_cmdq
 
   // ---------------------------------------------------------------- what each slot may fetch
   logic [NumSlots-1:0] want, pick, busy_q, tail_err_q, bus_err_q, jump, r_fail;
-  logic [NumSlots-1:0][15:0] head_q, owed_q;
+  logic [NumSlots-1:0][15:0] head_q, owed_q;  // asked for; fetched and not completed
+  logic [NumSlots-1:0][15:0] read_q;  // read: the host may write these entries again
   logic [NumSlots-1:0][CntW-1:0] room;  // in the slot's queue
   logic [NumSlots-1:0][CntW-1:0] count;
   logic [SlotW-1:0] slot;
@@ -80,7 +81,7 @@ module via_cmdq
     assign want[s] = cmd_cfg_i[s].enable && cpl_cfg_i[s].enable && !busy_q[s] && !tail_err_q[s] && !bus_err_q[s] && !jump[s] &&
                      count[s] != '0;
     assign on_o[s] = cmd_cfg_i[s].enable || busy_q[s];
-    assign cmd_head_o[s] = head_q[s];
+    assign cmd_head_o[s] = read_q[s];
   end
   assign tail_err_o = tail_err_q;
   assign bus_err_o = bus_err_q;
@@ -259,6 +260,7 @@ module via_cmdq
         tail_err_q[s] <= 1'b0;
         bus_err_q[s]  <= 1'b0;
         head_q[s]     <= '0;
+        read_q[s]     <= '0;
         owed_q[s]     <= '0;
       end else begin
         if (issue && pick[s]) busy_q[s] <= 1'b1;
@@ -266,6 +268,8 @@ module via_cmdq
 
         if (ring_off) head_q[s] <= '0;
         else if (issue && pick[s]) head_q[s] <= head_q[s] + 16'(count[s]);
+        if (ring_off) read_q[s] <= '0;
+        else if (step && mine) read_q[s] <= read_q[s] + 1'b1;
 
         if (ring_off) tail_err_q[s] <= 1'b0;
         else if (jump[s]) tail_err_q[s] <= 1'b1;
