@@ -78,7 +78,14 @@ struct Paged {
     host: Option<DmaBuffer>,
     next: u64,  // page after the last one loaded
     ahead: u64, // pages to load at once
-    failures: Vec<Error>,
+    failures: Vec<Failure>,
+}
+
+/// Something went wrong with pages of a region, to be told by the next `sync` or `unmap`.
+struct Failure {
+    error: Error,
+    /// The pages are kept and will be written again: only the latest attempt counts.
+    again: bool,
 }
 
 struct Page {
@@ -184,8 +191,7 @@ impl Space {
         };
         let mut result = self.leave(d, &pages);
         if result.is_ok() {
-            let dirty = self.pages_of(va, |page| page.dirty);
-            result = self.write_back(d, &dirty);
+            result = self.write_all(d, va);
         }
         if let Err(error) = result {
             result = Err(self.lost(va, error));
@@ -207,7 +213,7 @@ impl Space {
                 host.retire();
             }
             if result.is_ok() && !paged.failures.is_empty() {
-                result = Err(paged.failures.swap_remove(0));
+                result = Err(paged.failures.swap_remove(0).error);
             }
         }
         result
@@ -243,11 +249,10 @@ impl Space {
             let written = self.look(d, &mapped)?;
             self.leave(d, &written)?;
         }
-        let dirty = self.pages_of(va, |page| page.dirty);
-        self.write_back(d, &dirty)?;
+        self.write_all(d, va)?;
         let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&va) else { return Ok(()) };
         if !paged.failures.is_empty() {
-            return Err(paged.failures.remove(0));
+            return Err(paged.failures.remove(0).error);
         }
         if durable { paged.source.sync() } else { Ok(()) }
     }
@@ -443,11 +448,9 @@ impl Space {
         let position = number * step;
         let got = paged.source.read(buffer, offset as usize, valid as usize, position)? as u64;
         if got < valid && paged.failures.len() < KEEP {
-            paged.failures.push(Error::FileShrank {
-                path: paged.source.name().into(),
-                end: position + got,
-                expected: region.len,
-            });
+            let path = paged.source.name().into();
+            let error = Error::FileShrank { path, end: position + got, expected: region.len };
+            paged.failures.push(Failure { error, again: false });
         }
         let filled = got.div_ceil(step);
         buffer.memory().fill((offset + got) as usize, (filled * step - got) as usize, 0);
@@ -558,7 +561,7 @@ impl Space {
     fn fail(&mut self, start: u64, error: Error) {
         if let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&start) {
             if paged.failures.len() < KEEP {
-                paged.failures.push(error);
+                paged.failures.push(Failure { error, again: false });
             }
         }
     }
@@ -655,6 +658,15 @@ impl Space {
         Ok(freed)
     }
 
+    /// Writes all changed pages of a region that are not mapped; what failed before and is tried again now is forgotten.
+    fn write_all(&mut self, d: &Dispatcher, va: u64) -> Result<()> {
+        if let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&va) {
+            paged.failures.retain(|failure| !failure.again);
+        }
+        let dirty = self.pages_of(va, |page| page.dirty);
+        self.write_back(d, &dirty)
+    }
+
     /// Writes pages, which are not mapped, to their file or buffer. Those that succeed are clean afterwards; what fails is
     /// noted with the region.
     fn write_back(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<()> {
@@ -696,7 +708,7 @@ impl Space {
             Ok(()) => false,
             Err(failure) => {
                 if paged.failures.len() < KEEP {
-                    paged.failures.push(failure.error);
+                    paged.failures.push(Failure { error: failure.error, again: failure.again });
                 }
                 failure.again
             }

@@ -171,6 +171,30 @@ fn a_file_truncated_while_mapped_is_never_grown_and_the_loss_is_told() {
 }
 
 #[test]
+fn a_page_that_cannot_be_written_back_is_kept_and_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    slot.set_frame_budget(4 * PAGE);
+    let path = file(&dir, &pattern(8 * PAGE as usize));
+    // Claimed to be writable, but open for reading only: every write fails.
+    let source = Source::from_file(fs::File::open(&path).unwrap(), &path, 0, true).unwrap();
+    let mapping = slot.map(source, 8 * PAGE, rw()).unwrap();
+    assert_eq!(add_one(&slot, mapping.va(), 4 * PAGE).unwrap().denied, 0);
+    let error = mapping.sync(false).unwrap_err();
+    assert!(matches!(error, Error::Lost { start: 0, end: 16384, .. }), "{error:?}");
+    assert!(mapping.sync(false).is_err(), "the pages are still changed: told again");
+    // The kept pages fill the budget: further ones find no frame, and the app is told.
+    let report = add_one(&slot, mapping.va() + 4 * PAGE, PAGE).unwrap();
+    assert_eq!(report.denied, 1);
+    assert!(slot.take_denied()[0].why.contains("no card memory is free"));
+    // What was changed is still what the app sees.
+    assert_eq!(add_one(&slot, mapping.va(), 4 * PAGE).unwrap().denied, 0);
+    assert!(matches!(mapping.unmap(), Err(Error::Lost { .. })));
+    assert_eq!(fake.translations(0), 0);
+}
+
+#[test]
 fn buffers_and_new_files_can_be_mapped() {
     let dir = tempfile::tempdir().unwrap();
     let fake = FakeCard::new();

@@ -153,7 +153,7 @@ fn places(size: u64, count: u32, len: u64) -> Vec<u64> {
         x ^= x >> 12;
         x ^= x << 25;
         x ^= x >> 27;
-        ((x.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) * slots >> 32) * size
+        (((x.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) * slots) >> 32) * size
     };
     (0..count).map(|_| next()).collect()
 }
