@@ -22,9 +22,9 @@ def places(size: int, count: int, seed: int, length: int) -> Iterator[int]:
         yield (star >> 32) * slots >> 32 << (size.bit_length() - 1)
 
 
-def accesses(memory: bytes, registers: dict[str, int]) -> Iterator[int]:
-    """Offsets for the values of the registers."""
-    return places(registers["size"], registers["count"], registers["seed"], len(memory))
+def accesses(length: int, registers: dict[str, int]) -> Iterator[int]:
+    """Offsets in a memory of `length` bytes for the values of the registers."""
+    return places(registers["size"], registers["count"], registers["seed"], length)
 
 
 def model(inputs: dict[str, bytes], registers: dict[str, int]) -> dict[str, bytes]:
@@ -32,7 +32,7 @@ def model(inputs: dict[str, bytes], registers: dict[str, int]) -> dict[str, byte
     memory = bytearray(inputs["mem"])
     size = registers["size"]
     if registers["write"]:
-        for at in accesses(memory, registers):
+        for at in accesses(len(memory), registers):
             offsets = np.arange(at, at + size, 8, dtype="<u8")
             memory[at : at + size] = (offsets ^ np.uint64(registers["seed"])).tobytes()
     return {"mem": bytes(memory)}
@@ -42,4 +42,4 @@ def checksum(memory: bytes, registers: dict[str, int]) -> int:
     """What register `checksum` holds after reading."""
     words = np.frombuffer(memory[: len(memory) // 8 * 8], dtype="<u8")
     n = registers["size"] // 8
-    return sum(int(words[at // 8 : at // 8 + n].sum()) for at in accesses(memory, registers)) & MASK
+    return sum(int(words[at // 8 : at // 8 + n].sum()) for at in accesses(len(memory), registers)) & MASK
