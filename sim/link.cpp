@@ -110,8 +110,9 @@ void Link::edge(const Clock& clock, const AxiRequest& shell, bool msix_valid, ui
   const uint64_t now = clock.ps();
   accept(shell, msix_valid, msix_vector);
   send(clock);
-  arrive(now);
+  // Writes first: a read that is behind one sees it.
   commit(now);
+  arrive(now);
   make_answer();
 }
 

@@ -432,7 +432,9 @@ void a_write_is_answered_when_it_is_visible() {
 }
 
 void a_read_sees_the_write_sent_before_it() {
-  LinkBench b(link_config());
+  vsim_link c = link_config();
+  c.write_latency_ns = 3000;
+  LinkBench b(c);
   std::vector<uint8_t> data(kBeatBytes, 0x77);
   b.shell.writes.push_back({b.kBase + 4096, 1, data, {}});
   // Long enough for the write to leave, not for it to arrive.
@@ -634,8 +636,39 @@ void addresses_beyond_the_channel_are_errors() {
   b.shell.writes.push_back({~uint64_t{0xfff}, 64, {}, {}});
   b.run([&] { return b.shell.read_done.size() == 3 && b.shell.write_done.size() == 3; });
   const uint8_t want[] = {kSlvErr, kOkay, kSlvErr}, want_writes[] = {kSlvErr, kOkay, kSlvErr};
-  for (int i = 0; i < 3; i++) CHECK(b.shell.read_done[i].resp == want[i], "read %d", i);
+  for (int i = 0; i < 3; i++) {
+    for (uint8_t resp : b.shell.read_done[i].resps) CHECK(resp == want[i], "read %d", i);
+  }
   for (int i = 0; i < 3; i++) CHECK(b.shell.write_done[i].resp == want_writes[i], "write %d", i);
+}
+
+void bursts_wider_than_a_beat_are_answered_beat_by_beat() {
+  vsim_dram c = dram_config();
+  c.data_bytes = 128;
+  DramBench b(c);
+  std::vector<uint8_t> data(5 * kBeatBytes);
+  for (auto& byte : data) byte = static_cast<uint8_t>(rng());
+  b.shell.writes.push_back({kBeatBytes, 5, data, {}});
+  b.run([&] { return b.shell.write_done.size() == 1; });
+  b.shell.reads = {{kBeatBytes, 5}, {2 * kBeatBytes, 2}};
+  b.run([&] { return b.shell.read_done.size() == 2; });
+  CHECK(b.shell.read_done[0].data == data);
+  CHECK(std::memcmp(b.shell.read_done[1].data.data(), data.data() + kBeatBytes, 2 * kBeatBytes) == 0);
+}
+
+void a_stride_does_not_hit_one_bank_only() {
+  const vsim_dram c = dram_config();
+  DramBench b(c);
+  b.shell.keep_data = false;
+  uint64_t next = 0;
+  b.run([&] {
+    while (b.shell.reads.size() < 4) {
+      b.shell.reads.push_back({(next += uint64_t{c.row_bytes} * c.banks) % (1 << 29), 1});
+    }
+    return b.clock.cycles() >= 20'000;
+  });
+  const double one_bank = 64 / ((c.t_ras_ps + c.t_rp_ps) * 1e-12) / (1 << 20);
+  CHECK(mib_per_s(b.shell.beats_read, 20'000) > 3 * one_bank);
 }
 
 void reads_and_writes_share_a_channel() {
@@ -847,6 +880,8 @@ const std::map<std::string, Test> tests = {
     TEST(the_f1_board_is_as_fast_as_measured),
     TEST(dram_keeps_what_is_written),
     TEST(addresses_beyond_the_channel_are_errors),
+    TEST(bursts_wider_than_a_beat_are_answered_beat_by_beat),
+    TEST(a_stride_does_not_hit_one_bank_only),
     TEST(reads_and_writes_share_a_channel),
     TEST(time_is_exact),
     TEST(register_accesses_keep_their_order),
