@@ -36,8 +36,19 @@ pub fn run(args: Args) -> Result {
         (_, true) => Variant::Coverage,
         _ => Variant::Fast,
     };
-    // Every manifest is read before the first build, so that a typing error costs no wait.
-    let apps = names.iter().map(|n| project.load(n)).collect::<viaduct_build::Result<Vec<_>>>()?;
+    // Every manifest is read before the first build, so that a typing error costs no wait. With --all, a broken one does not
+    // keep the others from being built.
+    let (mut apps, mut failed) = (Vec::new(), Vec::new());
+    for name in &names {
+        match project.load(name) {
+            Ok(app) => apps.push(app),
+            Err(e) if args.all => {
+                eprintln!("error: {e}");
+                failed.push(name.as_str());
+            }
+            Err(e) => return Err(e.into()),
+        }
+    }
     if args.generate {
         for app in &apps {
             let generated = project.generate(app)?;
@@ -51,8 +62,7 @@ pub fn run(args: Args) -> Result {
         }
         return Ok(());
     }
-    let failed: Vec<_> =
-        apps.iter().filter(|app| !build_one(&project, app, variant)).map(|a| a.name.as_str()).collect();
+    failed.extend(apps.iter().filter(|app| !build_one(&project, app, variant)).map(|app| app.name.as_str()));
     match failed.as_slice() {
         [] => Ok(()),
         names => Err(Failure::Run(format!("not built: {}", names.join(", ")))),

@@ -100,11 +100,12 @@ impl Prepared {
 pub fn run(args: Args) -> Result {
     let project = crate::project::find()?;
     let prepared = args.what.prepare(&project)?;
-    let card = args.card.open(&project, Variant::Fast)?;
+    let opened = args.card.open(&project, Variant::Fast)?;
+    let card = &opened.card;
     let image = crate::project::build(&project, &prepared.app, card.info(), Variant::Fast)?;
     let image = std::fs::read(&image.container).map_err(at(image.container.display()))?;
     let begun = std::time::Instant::now();
-    let outcome = prepared.run(&card, args.what.slot, &image)?;
+    let outcome = prepared.run(card, args.what.slot, &image)?;
     let seconds = begun.elapsed().as_secs_f64();
     let verdict = match args.what.check {
         true => Some(prepared.routes.check(&project, &prepared.app, &prepared.values)?),
