@@ -151,7 +151,10 @@ class Build:
     def inputs(self) -> dict[str, str]:
         """Everything the result depends on, as far as it is known before Verilator has run."""
         options = [*self.verilator_command(), *self.flags(), self.cxx, compiler_version(self.cxx)]
-        files = [*self.sources(), *self.cpp(), *sorted((ROOT / "sim").rglob("*.h")), Path(__file__)]
+        headers = sorted((ROOT / "sim").rglob("*.h"))
+        if self.kind == "slot":
+            headers = [ROOT / "sim/verilated_top.h", ROOT / "sim/include/viaduct_slot.h"]
+        files = [*self.sources(), *self.cpp(), *headers, Path(__file__)]
         files.append(verilator_root() / "bin/verilator_bin")
         if not self.args.portable and Path("/proc/cpuinfo").exists():
             cpu = Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
@@ -236,7 +239,8 @@ class Build:
         names = list(RUNTIME)
         names += ["verilated_fst_c.cpp"] if self.args.trace else []
         names += ["verilated_cov.cpp"] if self.args.coverage else []
-        flags = ["-O2", *(f for f in self.flags() if not f.startswith("-DVIA_") and str(ROOT) not in f)]
+        own = f"-I{ROOT}"
+        flags = ["-O2", *(f for f in self.flags() if not f.startswith(("-DVIA_", own)))]
         key = json.dumps([flags, names, self.cxx, compiler_version(self.cxx), str(include)])
         folder = ROOT / "build/verilator-runtime" / hashlib.sha256(key.encode()).hexdigest()[:16]
         folder.mkdir(parents=True, exist_ok=True)
