@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""via_cmdq: commands of all rings whole and in order, never more than completions have room for; stopped rings."""
+"""via_cmdq: commands whole and in order, never more than completions have room for."""
 
 import cocotb
 import pytest

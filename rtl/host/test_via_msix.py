@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""via_msix: every request is followed by an interrupt, none comes without a request, all vectors take turns."""
+"""via_msix: every request is followed by an interrupt, none comes unasked, all vectors take turns."""
 
 import cocotb
 import pytest

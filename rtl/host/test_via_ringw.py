@@ -147,7 +147,7 @@ async def bench(dut, stall: float = 0.0, **kw) -> Bench:
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")
 async def entries_of_all_rings_arrive_whole_and_in_order(dut):
-    """Many times around small rings; the host reads when it likes, and events wait for it. Completions never have to."""
+    """Many times around small rings. Events wait for the host, completions never have to."""
     for log2 in (4, 5):
         b = await bench(dut, 0.3, log2=log2, latency=6)
         b.fickle = True

@@ -200,7 +200,7 @@ module via_csr
     end
   end
 
-  assign app_open = reg_open_i[slot] && !(write_q && wdata_q.strb != '1) && addr_q[1:0] == '0;
+  assign app_open = reg_open_i[slot] && !(write_q && wdata_q.strb != '1);
   assign app_end = reg_rvalid_i[slot] || !reg_open_i[slot];
   assign app_late = wait_q == 17'(AppTimeout);
   assign icap_wait = dest == ToCard && write_q && addr_q[11:0] == IcapData && !icap_room;
@@ -238,7 +238,8 @@ module via_csr
   always_ff @(posedge clk_i) begin
     if (start) begin
       write_q <= start_write;
-      addr_q  <= start_write ? aw : ar;
+      // Which bytes are meant is said by the strobes.
+      addr_q  <= (start_write ? aw : ar) & ~20'h3;
       wdata_q <= w;
     end
     if (state_q == Access) rdata_q <= rdata;

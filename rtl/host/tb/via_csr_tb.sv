@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// via_csr with flat ports, named as AXI4-Lite models expect them.
+
+module via_csr_tb
+  import via_pkg::*;
+#(
+  parameter int unsigned AppTimeout  = 256,
+  parameter int unsigned IcapTimeout = 100
+) (
+  input  logic                  clk_i,
+  input  logic                  rst_ni,
+  input  logic [          63:0] time_i,
+  input  logic                  quiet_i,
+  input  logic [          19:0] axil_awaddr,
+  input  logic                  axil_awvalid,
+  output logic                  axil_awready,
+  input  logic [          31:0] axil_wdata,
+  input  logic [           3:0] axil_wstrb,
+  input  logic                  axil_wvalid,
+  output logic                  axil_wready,
+  output logic [           1:0] axil_bresp,
+  output logic                  axil_bvalid,
+  input  logic                  axil_bready,
+  input  logic [          19:0] axil_araddr,
+  input  logic                  axil_arvalid,
+  output logic                  axil_arready,
+  output logic [          31:0] axil_rdata,
+  output logic [           1:0] axil_rresp,
+  output logic                  axil_rvalid,
+  input  logic                  axil_rready,
+  output logic [           3:0] ctrl        [  NumSlots],
+  input  logic [          11:0] stat        [  NumSlots],
+  input  logic [          31:0] count       [  NumSlots][8],
+  output logic [          44:0] app,                          // {addr, write, wdata}
+  output logic [  NumSlots-1:0] app_valid,
+  input  logic [  NumSlots-1:0] app_open,
+  input  logic [  NumSlots-1:0] app_rvalid,
+  input  logic [          31:0] app_rdata   [  NumSlots],
+  input  logic [  NumSlots-1:0] app_err,
+  output logic [  NumSlots-1:0] app_timeout,
+  output logic [          68:0] cmd_cfg     [  NumSlots],
+  output logic [          15:0] cmd_tail    [  NumSlots],
+  input  logic [          15:0] cmd_head    [  NumSlots],
+  input  logic [  NumSlots-1:0] cmd_on,
+  input  logic [  NumSlots-1:0] cmd_tail_err,
+  input  logic [  NumSlots-1:0] cmd_bus_err,
+  output logic [          68:0] ring_cfg    [2*NumSlots],
+  output logic [          15:0] ring_head   [2*NumSlots],
+  output logic [2*NumSlots-1:0] ring_arm,
+  input  logic [          15:0] ring_tail   [2*NumSlots],
+  input  logic [2*NumSlots-1:0] ring_on,
+  input  logic [2*NumSlots-1:0] ring_err,
+  input  logic [  NumSlots-1:0] loaded,
+  output logic [  NumSlots-1:0] load,
+  output logic                  icap_valid,
+  output logic [          31:0] icap_data,
+  output logic [           3:0] icap_slot,
+  output logic                  icap_start,
+  output logic                  icap_end,
+  input  logic                  icap_ready,
+  input  logic                  icap_done,
+  input  logic [           7:0] icap_status,
+  output logic                  idle_o
+);
+
+  slot_ctrl_t ctrl_s[NumSlots];
+  slot_stat_t stat_s[NumSlots];
+  ring_cfg_t cmd_cfg_s[NumSlots], ring_cfg_s[2*NumSlots];
+  ring_idx_t cmd_tail_s[NumSlots], cmd_head_s[NumSlots], ring_head_s[2*NumSlots], ring_tail_s[2*NumSlots];
+  reg_req_t reg_s;
+  assign app = {reg_s.addr, reg_s.write, reg_s.wdata};
+  for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
+    assign ctrl[s] = ctrl_s[s];
+    assign stat_s[s] = slot_stat_t'(stat[s]);
+    assign cmd_cfg[s] = cmd_cfg_s[s];
+    assign cmd_tail[s] = cmd_tail_s[s];
+    assign cmd_head_s[s] = cmd_head[s];
+  end
+  for (genvar r = 0; r < 2 * NumSlots; r++) begin : gen_ring
+    assign ring_cfg[r] = ring_cfg_s[r];
+    assign ring_head[r] = ring_head_s[r];
+    assign ring_tail_s[r] = ring_tail[r];
+  end
+
+  via_csr #(
+    .AppTimeout (AppTimeout),
+    .IcapTimeout(IcapTimeout)
+  ) u_dut (
+    .clk_i,
+    .rst_ni,
+    .time_i,
+    .chan_mib_i    (32'd1234),
+    .clk_khz_i     (32'd250000),
+    .quiet_i,
+    .axil_awaddr_i (axil_awaddr),
+    .axil_awvalid_i(axil_awvalid),
+    .axil_awready_o(axil_awready),
+    .axil_wdata_i  (axil_wdata),
+    .axil_wstrb_i  (axil_wstrb),
+    .axil_wvalid_i (axil_wvalid),
+    .axil_wready_o (axil_wready),
+    .axil_bresp_o  (axil_bresp),
+    .axil_bvalid_o (axil_bvalid),
+    .axil_bready_i (axil_bready),
+    .axil_araddr_i (axil_araddr),
+    .axil_arvalid_i(axil_arvalid),
+    .axil_arready_o(axil_arready),
+    .axil_rdata_o  (axil_rdata),
+    .axil_rresp_o  (axil_rresp),
+    .axil_rvalid_o (axil_rvalid),
+    .axil_rready_i (axil_rready),
+    .ctrl_o        (ctrl_s),
+    .stat_i        (stat_s),
+    .count_i       (count),
+    .reg_o         (reg_s),
+    .reg_valid_o   (app_valid),
+    .reg_open_i    (app_open),
+    .reg_rvalid_i  (app_rvalid),
+    .reg_rdata_i   (app_rdata),
+    .reg_err_i     (app_err),
+    .reg_timeout_o (app_timeout),
+    .cmd_cfg_o     (cmd_cfg_s),
+    .cmd_tail_o    (cmd_tail_s),
+    .cmd_head_i    (cmd_head_s),
+    .cmd_on_i      (cmd_on),
+    .cmd_tail_err_i(cmd_tail_err),
+    .cmd_bus_err_i (cmd_bus_err),
+    .ring_cfg_o    (ring_cfg_s),
+    .ring_head_o   (ring_head_s),
+    .ring_arm_o    (ring_arm),
+    .ring_tail_i   (ring_tail_s),
+    .ring_on_i     (ring_on),
+    .ring_err_i    (ring_err),
+    .loaded_i      (loaded),
+    .load_o        (load),
+    .icap_valid_o  (icap_valid),
+    .icap_data_o   (icap_data),
+    .icap_slot_o   (icap_slot),
+    .icap_start_o  (icap_start),
+    .icap_end_o    (icap_end),
+    .icap_ready_i  (icap_ready),
+    .icap_done_i   (icap_done),
+    .icap_status_i (icap_status),
+    .idle_o
+  );
+
+endmodule

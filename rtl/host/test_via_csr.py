@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: Apache-2.0
+"""via_csr: registers, doorbells, app windows, configuration port, by cocotbext-axi's AXI4-Lite manager."""
+
+import cocotb
+import pytest
+from cocotb.triggers import ClockCycles, RisingEdge
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster
+
+from via_tb import rng, run, stalls, start, until
+
+NONE = 0xFFFFFFFF
+SLOTS, CHANS, STREAMS, DATA_W = 2, 4, 1, 128
+SLOT, APP, BELL, STEP = 0x10000, 0x20000, 0x40000, 0x1000
+CMD, CPL, EVT = 0x10, 0x20, 0x30
+
+
+class Bench:
+    def __init__(self, dut, pauses: float = 0.0) -> None:
+        self.dut, self.r = dut, rng()
+        zero = "time_i quiet_i app_open app_rvalid app_err cmd_on cmd_tail_err cmd_bus_err ring_on ring_err"
+        for name in (*zero.split(), "loaded", "icap_ready", "icap_done", "icap_status"):
+            getattr(dut, name).value = 0
+        for s in range(SLOTS):
+            for port in (dut.stat, dut.cmd_head, dut.app_rdata):
+                port[s].value = 0
+            for i in range(8):
+                dut.count[s][i].value = 0
+        for i in range(2 * SLOTS):
+            dut.ring_tail[i].value = 0
+        self.bus = AxiLiteMaster(
+            AxiLiteBus.from_prefix(dut, "axil"), dut.clk_i, dut.rst_ni, reset_active_level=False
+        )
+        w, rd = self.bus.write_if, self.bus.read_if
+        for channel in (w.aw_channel, w.w_channel, w.b_channel, rd.ar_channel, rd.r_channel):
+            channel.set_pause_generator(stalls(self.r, pauses))
+
+    async def read(self, addr: int) -> int:
+        answer = await self.bus.read(addr, 4)
+        assert answer.resp == 0
+        return int.from_bytes(answer.data, "little")
+
+    async def write(self, addr: int, value: int, size: int = 4) -> None:
+        assert (await self.bus.write(addr, value.to_bytes(size, "little"))).resp == 0
+
+
+async def bench(dut, pauses: float = 0.0) -> Bench:
+    b = Bench(dut, pauses)
+    await start(dut)
+    return b
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def the_card_says_what_it_is(dut):
+    b = await bench(dut)
+    assert await b.read(0x00) == 0x56494144
+    assert await b.read(0x04) == 0x00010000
+    assert await b.read(0x08) == (DATA_W // 8).bit_length() - 1 << 24 | STREAMS << 16 | CHANS << 8 | SLOTS
+    assert await b.read(0x0C) == 250000 and await b.read(0x18) == 1234
+    assert await b.read(0x20) == 10 << 16 | 4 and await b.read(0x24) == 8 << 16 | 4
+    dut.loaded.value, dut.quiet_i.value = 0b10, 1
+    await ClockCycles(dut.clk_i, 1)
+    assert await b.read(0x28) == 0x20001
+    # What is read only stays.
+    await b.write(0x00, 0)
+    assert await b.read(0x00) == 0x56494144
+    # Single bytes.
+    await b.write(0x1C, 0x11223344)
+    await b.write(0x1E, 0xAA, size=1)
+    assert await b.read(0x1C) == 0x11AA3344
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def both_halves_of_the_time_belong_together(dut):
+    b = await bench(dut)
+    dut.time_i.value = 5 << 32 | 0xFFFFFFFF
+    await ClockCycles(dut.clk_i, 1)
+    assert await b.read(0x10) == 0xFFFFFFFF
+    dut.time_i.value = 6 << 32
+    await ClockCycles(dut.clk_i, 1)
+    assert await b.read(0x14) == 5
+    assert await b.read(0x10) == 0 and await b.read(0x14) == 6
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def places_without_a_register_read_ones(dut):
+    b = await bench(dut, 0.2)
+    for addr in (
+        0x2C,
+        0x3C,
+        0x4C,
+        0x100,
+        0xFFC,
+        0x1000,
+        0xF000,
+        SLOT + 0x0C,
+        SLOT + 0x40,
+        SLOT + 0xA0,
+        SLOT + 2 * STEP,
+    ):
+        await b.write(addr, 0x12345678)
+        assert await b.read(addr) == NONE, f"{addr:#x}"
+    for addr in (0x1F000, APP + 2 * STEP, 0x30000, BELL + 0xC, BELL + 2 * STEP, 0x4F000, 0x50000, 0xFFFFC):
+        await b.write(addr, 0x12345678)
+        assert await b.read(addr) == NONE, f"{addr:#x}"
+    assert int(dut.ctrl[0].value) == int(dut.ctrl[1].value) == 0
+    await ClockCycles(dut.clk_i, 3)
+    assert int(dut.idle_o.value) == 1
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def slot_registers_reach_their_slot(dut):
+    b = await bench(dut, 0.1)
+    for s in range(SLOTS):
+        base = SLOT + s * STEP
+        assert int(dut.ctrl[s].value) == 0, "a slot does not run after power-up"
+        await b.write(base, 0b1011)
+        assert int(dut.ctrl[s].value) == 0b1011 and int(dut.ctrl[1 - s].value) == 0
+        assert await b.read(base) == 0b1011
+        await b.write(base, 0)
+        dut.stat[s].value = 0x13 << 4 | 0b1101
+        dut.cmd_head[s].value = 0xABC0 + s
+        dut.ring_tail[2 * s].value, dut.ring_tail[2 * s + 1].value = 0x1230 + s, 0x4560 + s
+        for i in range(8):
+            dut.count[s][i].value = 0x1000 * s + i + 1
+        await ClockCycles(dut.clk_i, 1)
+        assert await b.read(base + 4) == 0x13 << 8 | 0b1101
+        assert await b.read(base + CMD + 12) == 0xABC0 + s
+        assert await b.read(base + CPL + 12) == 0x1230 + s and await b.read(base + EVT + 12) == 0x4560 + s
+        assert [await b.read(base + 0x80 + 4 * i) for i in range(8)] == [0x1000 * s + i + 1 for i in range(8)]
+        for bit, port, index in (
+            (0, dut.cmd_on, s),
+            (1, dut.ring_on, 2 * s),
+            (2, dut.ring_on, 2 * s + 1),
+            (8, dut.cmd_tail_err, s),
+            (9, dut.cmd_bus_err, s),
+            (10, dut.ring_err, 2 * s),
+            (11, dut.ring_err, 2 * s + 1),
+        ):
+            port.value = 1 << index
+            await ClockCycles(dut.clk_i, 1)
+            assert await b.read(base + 8) == 1 << bit
+            port.value = 0
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def rings_and_doorbells(dut):
+    b = await bench(dut)
+    arms: list[int] = []
+
+    async def watch() -> None:
+        edge = RisingEdge(dut.clk_i)
+        while True:
+            await edge
+            if int(dut.ring_arm.value):
+                arms.append(int(dut.ring_arm.value))
+
+    cocotb.start_soon(watch())
+    for s in range(SLOTS):
+        base, bell = SLOT + s * STEP, BELL + s * STEP
+        for k, (at, cfg, index) in enumerate(
+            (
+                (CMD, dut.cmd_cfg[s], dut.cmd_tail[s]),
+                (CPL, dut.ring_cfg[2 * s], dut.ring_head[2 * s]),
+                (EVT, dut.ring_cfg[2 * s + 1], dut.ring_head[2 * s + 1]),
+            )
+        ):
+            # The doorbell of a disabled ring reads 0 and ignores writes.
+            await b.write(bell + 4 * k, 0x1234)
+            assert int(index.value) == 0 and await b.read(bell + 4 * k) == 0
+            await b.write(base + at, 0x89ABCDEF)
+            await b.write(base + at + 4, 0x01234567)
+            await b.write(base + at + 8, 1 << 31 | 9)
+            assert int(cfg.value) == 1 << 68 | 9 << 64 | 0x0123456789ABC000
+            assert await b.read(base + at) == 0x89ABC000
+            await b.write(bell + 4 * k, 0x4321)
+            assert int(index.value) == 0x4321 and await b.read(bell + 4 * k) == 0x4321
+            if k:
+                arms.clear()
+                await b.write(bell + 4 * k, 1 << 31 | 0x4322)
+                assert arms == [1 << 2 * s + k - 1] and int(index.value) == 0x4322
+                assert await b.read(bell + 4 * k) == 0x4322
+            # Small sizes count as 16 entries.
+            await b.write(base + at + 8, 1 << 31 | 3)
+            assert int(cfg.value) >> 64 == 1 << 4 | 4
+            await b.write(base + at + 8, 9)
+            await ClockCycles(dut.clk_i, 2)
+            assert int(index.value) == 0 and int(cfg.value) >> 68 == 0
+
+
+class Apps:
+    """The register side of the apps: dictionaries that answer after a while."""
+
+    def __init__(self, b: Bench, delay: int = 3) -> None:
+        self.dut, self.r, self.delay = b.dut, b.r, delay
+        self.regs: list[dict[int, int]] = [{} for _ in range(SLOTS)]
+        self.mute, self.fails = False, False
+        self.timeouts = [0] * SLOTS
+        cocotb.start_soon(self._run())
+
+    async def _run(self) -> None:
+        d = self.dut
+        edge = RisingEdge(d.clk_i)
+        wait = -1
+        answered = False
+        while True:
+            await edge
+            for s in range(SLOTS):
+                self.timeouts[s] += int(d.app_timeout.value) >> s & 1
+            d.app_rvalid.value = 0
+            valid = int(d.app_valid.value)
+            assert valid & valid - 1 == 0
+            if not valid or answered:
+                wait, answered = -1, False
+                continue
+            if wait < 0:
+                wait = self.r.randint(0, self.delay)
+            if wait == 0 and not self.mute:
+                s = valid.bit_length() - 1
+                app = int(d.app.value)
+                addr, write, data = app >> 33, app >> 32 & 1, app & NONE
+                if write and not self.fails:
+                    self.regs[s][addr] = data
+                d.app_rdata[s].value = self.regs[s].get(addr, 0)
+                d.app_err.value = self.fails << s
+                d.app_rvalid.value = 1 << s
+                answered = True
+            wait = max(wait - 1, 0)
+
+
+@cocotb.test(timeout_time=500, timeout_unit="us")
+async def app_windows_pass_reads_and_writes(dut):
+    b = await bench(dut, 0.1)
+    apps = Apps(b)
+    dut.app_open.value = 3
+    model: dict[tuple[int, int], int] = {}
+    for _ in range(150):
+        s, addr = b.r.randrange(SLOTS), b.r.randrange(0, 0x1000, 4)
+        if model and b.r.random() < 0.5:
+            s, addr = b.r.choice(list(model))
+        if b.r.random() < 0.5:
+            model[s, addr] = b.r.getrandbits(32)
+            await b.write(APP + s * STEP + addr, model[s, addr])
+        else:
+            assert await b.read(APP + s * STEP + addr) == model.get((s, addr), 0)
+    # Single bytes are ignored.
+    before = [dict(x) for x in apps.regs]
+    await b.write(APP + 0x10, 0xAA, size=1)
+    await b.write(APP + 0x12, 0xAAAA, size=2)
+    assert apps.regs == before
+    # An app that refuses.
+    apps.fails = True
+    assert await b.read(APP) == NONE
+    await b.write(APP, 5)
+    apps.fails = False
+    # Nobody there.
+    dut.app_open.value = 1
+    assert await b.read(APP + STEP) == NONE
+    await b.write(APP + STEP, 5)
+    assert apps.timeouts == [0, 0] and [dict(x) for x in apps.regs] == before
+
+
+@cocotb.test(timeout_time=500, timeout_unit="us")
+async def an_app_that_does_not_answer_is_given_up(dut):
+    b = await bench(dut)
+    apps = Apps(b)
+    dut.app_open.value = 3
+    apps.mute = True
+    other = cocotb.start_soon(b.write(0x1C, 77))
+    assert await b.read(APP + STEP) == NONE
+    assert apps.timeouts == [0, 1]
+    await b.write(APP, 1)
+    assert apps.timeouts == [1, 1]
+    await other
+    apps.mute = False
+    assert await b.read(0x1C) == 77 and await b.read(APP + 4) == 0
+    # An app that goes away while it is asked.
+    apps.mute = True
+    task = cocotb.start_soon(b.read(APP))
+    await ClockCycles(dut.clk_i, 40)
+    dut.app_open.value = 0
+    assert await task == NONE and apps.timeouts == [1, 1]
+
+
+@cocotb.test(timeout_time=500, timeout_unit="us")
+async def images_pass_through_the_configuration_port(dut):
+    b = await bench(dut)
+    got: list[object] = []
+    pauses = stalls(b.r, 0.5)
+    blocked = False
+
+    async def port() -> None:
+        edge = RisingEdge(dut.clk_i)
+        ready = False
+        while True:
+            await edge
+            if int(dut.icap_start.value):
+                got.append(("start", int(dut.icap_slot.value)))
+            if ready and int(dut.icap_valid.value):
+                got.append(int(dut.icap_data.value))
+            if int(dut.icap_end.value):
+                got.append("end")
+            ready = not blocked and not next(pauses)
+            dut.icap_ready.value = ready
+
+    cocotb.start_soon(port())
+    for s, code in ((1, 0), (0, 7)):
+        got.clear()
+        words = [b.r.getrandbits(32) for _ in range(60)]
+        await b.write(0x40, s | 1 << 8)
+        assert int(dut.load.value) == 1 << s and await b.read(0x48) & 7 == 1
+        for w in words:
+            await b.write(0x44, w)
+        await b.write(0x40, s | 1 << 9)
+        await until(dut, lambda: "end" in got)
+        assert got == [("start", s), *words, "end"]
+        assert int(dut.load.value) == 1 << s
+        dut.icap_status.value, dut.icap_done.value = code, 1
+        await ClockCycles(dut.clk_i, 1)
+        dut.icap_done.value = 0
+        await ClockCycles(dut.clk_i, 2)
+        assert int(dut.load.value) == 0 and await b.read(0x48) == code << 8 | 2
+        await ClockCycles(dut.clk_i, 2)
+        assert int(dut.idle_o.value) == 1
+    # A port that takes nothing: the bus comes free, and the loss is told until the next start.
+    blocked = True
+    await b.write(0x40, 1 << 8)
+    for w in range(18):
+        await b.write(0x44, w)
+    assert await b.read(0x48) & 7 == 5
+    blocked = False
+    await ClockCycles(dut.clk_i, 100)
+    blocked = True
+    # A start in the middle drops what is left.
+    for w in range(10):
+        await b.write(0x44, w)
+    got.clear()
+    await b.write(0x40, 1 | 1 << 8)
+    assert await b.read(0x48) & 7 == 1
+    blocked = False
+    await b.write(0x44, 0xFEED)
+    await b.write(0x40, 1 | 1 << 9)
+    await until(dut, lambda: "end" in got)
+    assert got == [("start", 1), 0xFEED, "end"]
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def reads_and_writes_at_once(dut):
+    """Two hosts, one reading and one writing; neither starves, every value is one that was written."""
+    b = await bench(dut, 0.3)
+    written = [0]
+
+    async def writer() -> None:
+        for i in range(150):
+            written.append(i)
+            await b.write(0x1C, i)
+
+    task = cocotb.start_soon(writer())
+    last, reads = 0, 0
+    while not task.done():
+        value = await b.read(0x1C)
+        assert last <= value <= written[-1]
+        last, reads = value, reads + 1
+    assert reads > 50 and await b.read(0x1C) == 149
+
+
+@pytest.mark.parametrize("slots", [SLOTS])
+def test_via_csr(slots):
+    run(
+        "via_csr_tb",
+        __file__,
+        defines={
+            "VIA_DATA_W": DATA_W,
+            "VIA_NUM_SLOTS": slots,
+            "VIA_NUM_CHAN": CHANS,
+            "VIA_NUM_STREAMS": STREAMS,
+        },
+        sources=[
+            "build/regs/via_regs.vlt",
+            *(f"build/regs/via_{x}_regs_pkg.sv" for x in ("card", "slot", "bell")),
+        ],
+    )
