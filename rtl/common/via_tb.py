@@ -53,10 +53,10 @@ def run(
 ) -> None:
     """Builds `top` with Verilator (assertions on, -Wall) and runs the cocotb tests of `test_file`.
 
-    `top` and every module below it are found by name in rtl/*/, in build/regs and in tb/ and rtl/ beside the test.
-    `defines` sets the geometry (VIA_DATA_W, VIA_NUM_SLOTS, ...), `parameters` the parameters of `top`. `sources`
-    are paths relative to the repository to read before it: packages other than via_pkg, .vlt files. `testcase`
-    names the tests to run; all of them if None. Raises if the build or any test fails.
+    `top` and every module below it are found by name in rtl/*/, in build/regs and in tb/ and rtl/ beside the
+    test. `defines` sets the geometry (VIA_DATA_W, VIA_NUM_SLOTS, ...), `parameters` the parameters of `top`.
+    `sources` are paths relative to the repository to read before it: packages other than via_pkg, .vlt files.
+    `testcase` names the tests to run; all of them if None. Raises if the build or any test fails.
     """
     test_path = Path(test_file).resolve()
     define_map = dict(defines or {})
@@ -184,11 +184,11 @@ class AxiMem:
     """An in-order AXI4 memory behind the signals `<prefix>_arvalid` ... of `dut`, exact to the cycle.
 
     The first beat of a read comes `latency` cycles after its address was taken, the others and later bursts
-    follow without a gap, up to `outstanding` bursts at once; the same for B after the last W beat. `stall` is the
-    share of cycles in which each channel refuses. With `overtake` beats and answers of different ids mix. Write data is taken
-    behind its address only, with `early` also before it. Addresses for which `fails(addr)` is true answer SLVERR. Only
-    what the shell sends: INCR, full-width beats. IDs are returned if the port has them. Every access is checked
-    against 4 KiB and WLAST; a wrong one fails the test.
+    follow without a gap, up to `outstanding` bursts at once; the same for B after the last W beat. `stall` is
+    the share of cycles in which each channel refuses. With `overtake` beats and answers of different ids mix.
+    Write data is taken behind its address only, with `early` also before it. Addresses for which `fails(addr)`
+    is true answer SLVERR. Only what the shell sends: INCR, full-width beats. IDs are returned if the port has
+    them. Every access is checked against 4 KiB and WLAST; a wrong one fails the test.
 
     `reads` and `writes` list (cycle, addr, beats) in the order of the addresses; `r_beats` and `w_beats` the
     cycle of every data beat. `open_reads` and `open_writes` count bursts taken and not yet answered in full.
@@ -347,7 +347,7 @@ class AxiMem:
                 bvalid.value = b_up
             aw_up = len(bursts) + len(answers) < self.outstanding and not next(self._stall[3])
             awready.value = aw_up
-            w_up = (bool(bursts) or self._early and len(data) < 16) and not next(self._stall[4])
+            w_up = (bool(bursts) or (self._early and len(data) < 16)) and not next(self._stall[4])
             wready.value = w_up
 
     def _store(self, addr: int, data: int, strb: int) -> None:
@@ -366,10 +366,10 @@ class AxiMem:
 class AxiRaw:
     """An AXI4 manager exact to the cycle, that sends what it is given, right or wrong.
 
-    Append to `ar` and `aw` tuples (id, addr, len, size, burst) as `ax` makes them, to `w` tuples (data, strb, last).
-    `r` lists (cycle, id, resp, last, data) and `b` (cycle, id, resp); `taken` the cycles at which addresses and data
-    beats were taken. `stall` is the share of cycles in which each channel pauses. A name in `drop` lets that channel
-    break the handshake: its valid falls before ready, now and then.
+    Append to `ar` and `aw` tuples (id, addr, len, size, burst) as `ax` makes them, to `w` (data, strb, last).
+    `r` lists (cycle, id, resp, last, data) and `b` (cycle, id, resp); `taken` the cycles at which addresses and
+    data beats were taken. `stall` is the share of cycles in which each channel pauses. A name in `drop` lets
+    that channel break the handshake: its valid falls before ready, now and then.
     """
 
     def __init__(

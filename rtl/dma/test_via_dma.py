@@ -88,7 +88,9 @@ class Bench:
             await RisingEdge(dut.clk_i)
             if ready and dut.rst_ni.value == 1 and dut.cpl_valid.value == 1:
                 c = int(dut.cpl.value)
-                self.done.append((c >> 80, c >> 16 & 0xFFFFFFFF, c >> 8 & 0xFF, c >> 48 & 0xFFFFFFFF, cycle()))
+                self.done.append(
+                    (c >> 80, c >> 16 & 0xFFFFFFFF, c >> 8 & 0xFF, c >> 48 & 0xFFFFFFFF, cycle())
+                )
             ready = not next(self.cpl_stall)
             dut.cpl_ready.value = ready
 
@@ -207,7 +209,8 @@ async def full_rate(dut):
         for name in beats:
             channel, kind = name.split("_")
             beats[name] += (
-                getattr(dut, f"{channel}_{kind}valid").value == 1 and getattr(dut, f"{channel}_{kind}ready").value == 1
+                getattr(dut, f"{channel}_{kind}valid").value == 1
+                and getattr(dut, f"{channel}_{kind}ready").value == 1
             )
     cycles = cycle() - first
     ideal = 2 * length // b.beat

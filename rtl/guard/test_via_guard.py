@@ -54,7 +54,7 @@ async def works(dut, slot: AxiRaw, mem: AxiMem) -> None:
 
 @cocotb.test(timeout_time=500, timeout_unit="us")
 async def legal_traffic_passes_unchanged(dut):
-    """cocotbext-axi on both sides: manager with many ids and pauses everywhere, memory with pauses everywhere."""
+    """cocotbext-axi on both sides: a manager with many ids and a memory, with pauses everywhere."""
     r = rng()
     master = AxiMaster(AxiBus.from_prefix(dut.u_s, "axi"), dut.clk_i, dut.rst_ni, reset_active_level=False)
     ram = AxiRam(
@@ -212,7 +212,7 @@ async def every_misuse_is_named_and_stopped(dut):
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
 async def a_slow_slot_is_not_stuck(dut):
-    """A beat just before the limit is fine, and the limit does not run while the shell is what is waited for."""
+    """A beat just before the limit is fine, and the limit does not run while the shell is waited for."""
     slot, mem = await pair(dut)
     limit = int(dut.StuckCycles.value)
     full = (1 << WIDTH) - 1
@@ -252,7 +252,7 @@ async def quiesce_stops_between_bursts(dut):
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
 async def a_slot_that_takes_no_answers_holds_up_only_itself(dut):
-    """The assertions in the testbench say that R and B are never refused; here the slot gives them reason to."""
+    """The testbench asserts that R and B are never refused; here the slot gives reason to."""
     slot, mem = await pair(dut)
     slot.stall["r"] = slot.stall["b"] = stalls(rng(), 1.0)
     for i in range(60):
@@ -267,7 +267,7 @@ async def a_slot_that_takes_no_answers_holds_up_only_itself(dut):
 
 @cocotb.test(timeout_time=2000, timeout_unit="us")
 async def killed_at_any_cycle_nothing_is_left(dut):
-    """Traffic legal and not, cut off at random; the slot goes on misbehaving. Afterwards the port works as new."""
+    """Traffic legal and not, cut off at random; the slot goes on. Afterwards the port works as new."""
     r = rng()
     slot, mem = await pair(dut, stall=0.3)
     edge = RisingEdge(dut.clk_i)

@@ -16,7 +16,9 @@ FULL = (1 << WIDTH) - 1
 @cocotb.test(timeout_time=200, timeout_unit="us")
 async def legal_messages_pass_unchanged(dut):
     r = rng()
-    source = AxiStreamSource(AxiStreamBus.from_prefix(dut, "s"), dut.clk_i, dut.rst_ni, reset_active_level=False)
+    source = AxiStreamSource(
+        AxiStreamBus.from_prefix(dut, "s"), dut.clk_i, dut.rst_ni, reset_active_level=False
+    )
     sink = AxiStreamSink(AxiStreamBus.from_prefix(dut, "m"), dut.clk_i, dut.rst_ni, reset_active_level=False)
     dut.isolate_i.value = 0
     await start(dut)
@@ -33,7 +35,7 @@ async def legal_messages_pass_unchanged(dut):
 
 
 class Raw:
-    """Beats (data, keep, id, last) as they are given; the sink takes them at random and keeps (data, keep, id, last)."""
+    """Sends beats (data, keep, id, last) as they are given, takes and keeps what passes."""
 
     def __init__(self, dut, r, stall: float) -> None:
         self.dut, self.r = dut, r
@@ -77,7 +79,8 @@ class Raw:
 def message(r, beats: int, ident: int) -> list[tuple[int, int, int, int]]:
     last = (1 << r.randint(1, WIDTH)) - 1
     return [
-        (r.getrandbits(128), FULL if i < beats - 1 else last, ident, int(i == beats - 1)) for i in range(beats)
+        (r.getrandbits(128), FULL if i < beats - 1 else last, ident, int(i == beats - 1))
+        for i in range(beats)
     ]
 
 
@@ -135,7 +138,7 @@ async def every_breach_is_named_and_stopped(dut):
         raw.got.clear()
         fresh = message(r, 6, 9)
         raw.todo = list(fresh)
-        await until(dut, lambda: len(raw.got) == 6, what=f"after {kind}")  # noqa: B023
+        await until(dut, lambda: len(raw.got) == 6, what=f"after {kind}")
         assert raw.got == fresh
 
 

@@ -125,7 +125,7 @@ async def many_bursts_in_flight_stay_in_order(dut):
                 answers[m].append((ident, SLVERR if t == len(p.mem) else OKAY))
         await until(
             dut,
-            lambda: all(
+            lambda p=p, reads=reads: all(
                 len(x.b) == 60 and len(x.r) == len(want) for x, want in zip(p.mgr, reads, strict=True)
             ),
             30000,
@@ -152,7 +152,7 @@ def span(cycles: list[int]) -> int:
 
 
 async def stream(p: Ports, pairs: list[tuple[int, int]], beats: int, count: int) -> None:
-    """Each (manager, target) reads and writes `count` bursts at the same time; all have to go at full rate."""
+    """Each (manager, target) reads and writes `count` bursts at once; all have to go at full rate."""
     for m, _ in pairs:
         p.mgr[m].r.clear()
     for mem in p.mem:

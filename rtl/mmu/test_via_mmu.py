@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""via_mmu: translation, misses, denials, touched bits, victims, unmap order, rate, abort; a dictionary as model."""
+"""via_mmu: translation, misses, denials, touched bits, victims, unmap order, rate, abort."""
 
 from collections import deque
 
@@ -39,7 +39,7 @@ class Command:
 
 
 class Bench:
-    """Drives every port of the MMU once a cycle; `event(cause, is_write, source, va)` is called for each event."""
+    """Drives every port once a cycle; `event(cause, is_write, source, va)` is called for each event."""
 
     def __init__(self, dut, r, stall: float = 0.0, latency: int = 1) -> None:
         self.dut, self.r, self.latency = dut, r, latency
@@ -518,10 +518,10 @@ async def abort_ends_every_wait(dut):
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")
 async def random_traffic_agrees_with_a_dictionary(dut):
-    """A host maps (either size, now and then without the right) or denies what misses, and unmaps and scans at random.
+    """A host maps or denies what misses, with either size and right, and unmaps and scans at random.
 
-    Each burst is checked when it comes out against what had been mapped: the frame number of a map is its serial
-    number, so a burst that used a stale entry shows itself.
+    Each burst is checked when it comes out: the frame number of a map is its serial number, so a burst that
+    used a stale entry shows itself.
     """
     r = rng()
     b = Bench(dut, r, stall=0.2, latency=20)

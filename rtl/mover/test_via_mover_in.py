@@ -82,7 +82,7 @@ async def bench(dut, stall: float = 0.0, **kw) -> Bench:
 
 @cocotb.test(timeout_time=300, timeout_unit="us")
 async def messages_arrive_whole(dut):
-    """cocotbext-axi takes the stream; every length around a beat, a burst and a page, at every place of a page."""
+    """cocotbext-axi takes the stream; lengths around a beat, a burst and a page, at every place of a page."""
     r = rng()
     cmd = Commands(dut, r, 0x20, 0.2)
     mem = AxiMem(dut.u_m, "axi", stall=0.2, latency=5, size=SIZE, r=r)
