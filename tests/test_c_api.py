@@ -13,21 +13,14 @@ LIBRARY = ROOT / "target/release/libviaduct.so"
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-g"]
 
 
-def compile_and_run(source: Path, folder: Path, *args: object) -> str:
+SHARED = ["-L", str(LIBRARY.parent), f"-Wl,-rpath,{LIBRARY.parent}", "-lviaduct"]
+STATIC = [str(LIBRARY.with_suffix(".a")), "-ldl", "-lm"]
+
+
+def compile_and_run(source: Path, folder: Path, *args: object, link: list[str] = SHARED) -> str:
     program = folder / source.stem
-    command = [
-        "cc",
-        *STRICT,
-        source,
-        "-I",
-        HEADER.parent,
-        "-L",
-        LIBRARY.parent,
-        f"-Wl,-rpath,{LIBRARY.parent}",
-    ]
-    compiled = subprocess.run(
-        [*map(str, command), "-lviaduct", "-pthread", "-o", program], text=True, capture_output=True
-    )
+    command = ["cc", *STRICT, "-I", str(HEADER.parent), str(source), *link, "-pthread", "-o", str(program)]
+    compiled = subprocess.run(command, text=True, capture_output=True)
     assert compiled.returncode == 0, compiled.stderr
     done = subprocess.run([program, *map(str, args)], text=True, capture_output=True, timeout=300, cwd=ROOT)
     assert done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
@@ -46,7 +39,8 @@ def test_header_and_library_have_the_same_functions(tmp_path: Path):
     )
     exported = {line.split()[2] for line in listed.stdout.splitlines() if " T " in line}
     assert declared() == exported
-    assert compile_and_run(ROOT / "tests/c/abi.c", tmp_path) == f"{len(exported)} functions\n"
+    for link in (SHARED, STATIC):
+        assert compile_and_run(ROOT / "tests/c/abi.c", tmp_path, link=link) == f"{len(exported)} functions\n"
 
 
 def test_codes_are_those_of_the_library():
@@ -72,6 +66,18 @@ def test_cpp_takes_the_header(tmp_path: Path):
 @pytest.mark.parametrize("card", ["sim", "sim:gen3x16"])
 def test_data_goes_through_unharmed(tmp_path: Path, card: str):
     assert compile_and_run(ROOT / "tests/c/roundtrip.c", tmp_path, card, tmp_path) == "as expected\n"
+
+
+def test_a_card_in_another_process(tmp_path: Path):
+    socket = tmp_path / "card.sock"
+    command = [ROOT / "viaduct", "card", "--socket", socket]
+    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, cwd=ROOT) as served:
+        try:
+            assert served.stdout and "card on" in served.stdout.readline()
+            said = compile_and_run(ROOT / "tests/c/roundtrip.c", tmp_path, f"unix:{socket}", tmp_path)
+        finally:
+            served.terminate()
+    assert said == "as expected\n"
 
 
 def test_wrong_use_gives_errors(tmp_path: Path):

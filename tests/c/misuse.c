@@ -117,6 +117,14 @@ int main(int argc, char** argv) {
   OK(viaduct_run(slot, decrypt, 2, NULL, NULL));
   CHECK(memcmp(text, cipher, 64) != 0 && memcmp(text, back, 64) == 0);
 
+  // A run that breaks off resets the app; its registers are as before.
+  FAILS(VIADUCT_E_IO, "/dev/full",
+        viaduct_run(slot, (memcpy(wrong, encrypt, sizeof wrong), wrong[1].endpoint = "file:/dev/full", wrong),
+                    2, NULL, NULL));
+  memset(back, 0, sizeof back);
+  OK(viaduct_run(slot, decrypt, 2, NULL, NULL));
+  CHECK(memcmp(text, back, 64) == 0);
+
   // Closed handles.
   OK(viaduct_unload(slot));
   FAILS(VIADUCT_E_HANDLE, "closed", viaduct_unload(slot));

@@ -35,8 +35,8 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    fn copy_back(&self) {
-        let bytes = self.bytes.to_vec();
+    /// Hands the program what the app has changed; `bytes` are all of the mapping's.
+    fn copy_back(&self, bytes: &[u8]) {
         // SAFETY: as many bytes were copied from there when they were mapped; a mapping keeps its length.
         unsafe { self.data.copy_from(bytes.as_ptr(), bytes.len()) };
     }
@@ -145,7 +145,7 @@ pub extern "C" fn viaduct_sync(mapping: Handle<Mapping>, durable: c_int) -> c_in
         let mapping = MAPPINGS.get(mapping)?;
         mapping.mapping.sync(durable != 0)?;
         if let Some(buffer) = &mapping.buffer {
-            buffer.copy_back();
+            buffer.copy_back(&buffer.bytes.to_vec());
         }
         Ok(())
     })
@@ -159,7 +159,7 @@ pub extern "C" fn viaduct_unmap(mapping: Handle<Mapping>) -> c_int {
         let unmapped = mapping.unmap();
         // What has arrived is kept even if some of it is lost.
         if let Some(buffer) = buffer {
-            buffer.copy_back();
+            buffer.copy_back(&buffer.bytes.take());
         }
         Ok(unmapped?)
     })
