@@ -308,11 +308,12 @@ impl Space {
 
     // ---------------------------------------------------------------- faults
 
-    /// Serves all faults that are waiting.
+    /// Serves the faults that are waiting now. An app may fault again at once and for ever: the caller looks at the clock.
     pub fn serve(&mut self, d: &Dispatcher) -> Result<()> {
-        loop {
+        let waiting = d.lock().faults.len();
+        for _ in 0..waiting {
             let fault = d.lock().faults.pop_front();
-            let Some(fault) = fault else { return Ok(()) };
+            let Some(fault) = fault else { break };
             self.stats.faults += 1;
             if let Some(why) = self.resolve(d, &fault)? {
                 tracing::info!(slot = d.slot, va = fault.va, is_write = fault.is_write, why, "access denied");
@@ -325,6 +326,7 @@ impl Space {
                 d.run("denying an access", &[Command::deny(fault.va)])?;
             }
         }
+        Ok(())
     }
 
     /// Maps the page of a fault, or tells why it cannot be.

@@ -290,6 +290,12 @@ impl Slot {
                 None => return Ok(None),
                 Some(Some(answer)) => return Ok(Some(answer)),
                 Some(None) => {
+                    // There may always be a next fault: without this look a limit would never come.
+                    if end.is_some_and(|end| Instant::now() >= end) {
+                        rings.lock().serving = false;
+                        rings.notify();
+                        return Ok(None);
+                    }
                     let served = lock(&self.inner.space).serve(rings);
                     rings.lock().serving = false;
                     rings.notify();

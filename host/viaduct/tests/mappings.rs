@@ -246,6 +246,23 @@ fn an_app_that_never_ends_is_stopped() {
 }
 
 #[test]
+fn a_limit_ends_a_run_that_faults_for_ever() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    slot.set_frame_budget(2 * PAGE);
+    let mapping = slot.map(Source::anonymous(8 * PAGE).unwrap(), 8 * PAGE, rw()).unwrap();
+    let wide = |offset| Register { offset, width: 64 };
+    slot.write_register(REG_FOREVER, 1).unwrap();
+    let range = MemoryRange::of(&mapping, wide(REG_BASE), Some(wide(REG_BYTES)));
+    let job = MemoryJob::new(&slot, REG_START).range(range).done(REG_DONE).limit(Duration::from_millis(100));
+    let begin = std::time::Instant::now();
+    assert!(matches!(job.run(), Err(Error::Stalled { .. })));
+    assert!(begin.elapsed() < Duration::from_secs(3));
+    assert!(slot.pager_stats().evicted > 0);
+    mapping.unmap().unwrap();
+}
+
+#[test]
 fn a_mapping_outlives_its_slot_handle() {
     let dir = tempfile::tempdir().unwrap();
     let fake = FakeCard::new();

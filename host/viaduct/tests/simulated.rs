@@ -244,3 +244,44 @@ fn an_access_without_permission_is_answered_with_an_error() {
     mapping.unmap().unwrap();
     assert!(shared.to_vec() == pattern(65536));
 }
+
+#[test]
+fn a_run_stopped_in_full_flight_leaves_the_slot_usable_and_its_pages_whole() {
+    let Some((card, _sim, image)) = card("rng") else { return };
+    let slot = card.slot(2).unwrap();
+    slot.load(&image).unwrap();
+    slot.set_frame_budget(8 * 4096);
+    let len = 128 << 10;
+    let shared = SharedBytes::new(vec![0; len as usize]);
+    let options = MapOptions::new(Prot::READ_WRITE);
+    let mapping = slot.map(Source::bytes(shared.clone()), len, options).unwrap();
+    let wide = |offset| Register { offset, width: 64 };
+    for limit in [0, 3, 20, 100, 300] {
+        slot.write_register(0x10, 256).unwrap();
+        slot.write_register(0x14, u32::MAX).unwrap();
+        slot.write_wide(wide(0x18), &SEED.to_le_bytes()).unwrap();
+        slot.write_register(0x20, 1).unwrap();
+        let range = MemoryRange::of(&mapping, wide(0), Some(wide(8)));
+        let job = MemoryJob::new(&slot, 0x24).range(range).done(0x28).irq();
+        let stopped = job.limit(Duration::from_millis(limit)).run();
+        assert!(matches!(stopped, Err(Error::Stalled { .. })), "{stopped:?}");
+    }
+    run_rng(&slot, &mapping, 64, 50, true);
+    mapping.unmap().unwrap();
+    // Every word is as it was or as it was written, nothing else.
+    for (i, word) in words(&shared.to_vec()).into_iter().enumerate() {
+        assert!(word == 0 || word == (8 * i as u64) ^ SEED, "word {i} is {word:#x}");
+    }
+    assert!(slot.take_denied().is_empty());
+}
+
+#[test]
+fn a_long_stream_comes_close_to_the_link() {
+    let Some((card, _sim, image)) = card("pass") else { return };
+    let slot = card.slot(0).unwrap();
+    slot.load(&image).unwrap();
+    let report = pass(&slot, &pattern(2 << 20), 256 << 10, OutLength::Same);
+    let rate = report.bytes_in as f64 / card.info().seconds(report.cycles) / 1e9;
+    eprintln!("{} bytes in {} cycles: {rate:.2} GB/s", report.bytes_in, report.cycles);
+    assert!(rate > 1.0, "{rate} GB/s");
+}

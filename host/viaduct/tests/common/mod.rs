@@ -54,6 +54,8 @@ pub const REG_BYTES: u32 = 0x108;
 pub const REG_START: u32 = 0x110;
 pub const REG_DONE: u32 = 0x114;
 pub const REG_ERRORS: u32 = 0x118;
+/// 1: it begins again whenever it is done.
+pub const REG_FOREVER: u32 = 0x11c;
 
 #[derive(Clone, Copy, Default)]
 struct Ring {
@@ -579,6 +581,12 @@ impl State {
 
     fn step_memory(&mut self, slot: usize) -> bool {
         let Some(MemRun { va, end }) = self.slots[slot].run else { return false };
+        if va >= end && self.slots[slot].registers.get(&REG_FOREVER) == Some(&1) {
+            let start = self.slots[slot].registers[&REG_BASE];
+            let high = self.slots[slot].registers[&(REG_BASE + 4)];
+            self.slots[slot].run = Some(MemRun { va: u64::from(high) << 32 | u64::from(start), end });
+            return true;
+        }
         if va >= end {
             let s = &mut self.slots[slot];
             s.run = None;
