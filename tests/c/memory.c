@@ -54,6 +54,20 @@ static void reads(viaduct_slot* slot, uint32_t flags) {
   OK(viaduct_unmap(mapping));
 }
 
+// A run that lasts too long is given up; the app works again afterwards, with the registers as they were.
+static void takes_too_long(viaduct_slot* slot) {
+  viaduct_mapping* mapping;
+  uint64_t sum = 0;
+  OK(viaduct_map(slot, NULL, memory, sizeof memory, VIADUCT_READ, 0, &mapping));
+  set(slot, "5", "1000000000", "0");
+  FAILS(VIADUCT_E_APP, "waiting for the app to finish", viaduct_start_and_wait(slot, mapping, 20, NULL));
+  OK(viaduct_set(slot, "count", "10"));
+  OK(viaduct_start_and_wait(slot, mapping, 0, NULL));
+  OK(viaduct_get_bytes(slot, "checksum", &sum, sizeof sum, NULL));
+  CHECK(sum == checksum(5, 10));
+  OK(viaduct_unmap(mapping));
+}
+
 static void writes_buffer(viaduct_slot* slot) {
   viaduct_mapping* mapping;
   OK(viaduct_map(slot, NULL, memory, sizeof memory, VIADUCT_READ | VIADUCT_WRITE, 0, &mapping));
@@ -109,6 +123,7 @@ int main(int argc, char** argv) {
   fill((unsigned char*)memory, sizeof memory, 11);
   reads(slot, 0);
   reads(slot, VIADUCT_MAP_HOST);
+  takes_too_long(slot);
   writes_buffer(slot);
   writes_file(slot, argv[2]);
 

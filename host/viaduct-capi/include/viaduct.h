@@ -229,12 +229,15 @@ typedef struct viaduct_report {
 } viaduct_report;
 
 /* Sends data through the app's streams: one message a stream. Every input and output stream needs a route.
- * `options` and `report` may be NULL.
+ * Input and output may be the same memory. `options` and `report` may be NULL.
  *
  * A buffer that is too small gives VIADUCT_E_TOO_SMALL with the length needed in its route. If the length of
  * the output is known from the manifest, this is found before the run, else after it; the bytes that fit are
- * then in the buffer. After any other failure the app has been reset and registers that were set through this
- * handle are set again; output files hold what was written so far, buffers nothing. */
+ * then in the buffer. An output of unknown length is kept in the library's memory until the app ends it,
+ * whatever the capacity: use a file for one that may be huge.
+ *
+ * After any other failure the app has been reset and registers that were set through this handle are set
+ * again; output files hold what was written so far, buffers what they held. */
 int viaduct_run(viaduct_slot* slot, viaduct_route* routes, size_t count, const viaduct_run_options* options,
                 viaduct_report* report);
 
