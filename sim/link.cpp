@@ -17,6 +17,19 @@ constexpr uint64_t ps(uint32_t ns) {
   return uint64_t{ns} * 1000;
 }
 
+// As write_beat(), in ascending words: a thread of the host that sees one of them sees those before it.
+void store_beat(uint8_t* to, const uint8_t* data, uint64_t strobe) {
+  for (unsigned at = 0; strobe; at += 8, strobe >>= 8) {
+    if ((strobe & 0xff) == 0xff) {
+      uint64_t word;
+      std::memcpy(&word, data + at, sizeof word);
+      __atomic_store_n(reinterpret_cast<uint64_t*>(to + at), word, __ATOMIC_RELEASE);
+    } else {
+      write_beat(to + at, data + at, strobe & 0xff);
+    }
+  }
+}
+
 }  // namespace
 
 void write_beat(uint8_t* to, const uint8_t* data, uint64_t strobe) {
@@ -310,7 +323,7 @@ void Link::commit(uint64_t now) {
       uint8_t* to = tlp.range->host + (tlp.addr - tlp.range->iova);
       for (uint32_t i = 0; i < tlp.beats; i++) {
         const WriteBeat& beat = beats_[tlp.first_beat + i];
-        write_beat(to + std::size_t{i} * kBeatBytes, beat.data, beat.strobe);
+        store_beat(to + std::size_t{i} * kBeatBytes, beat.data, beat.strobe);
       }
       tlp.range->in_flight--;
     } else {
