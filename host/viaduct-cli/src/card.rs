@@ -53,16 +53,68 @@ pub struct Opened {
     /// For everything any card can do.
     pub card: Arc<Card>,
     /// For what only a simulated card in this process can do.
-    pub sim: Option<Arc<SimCard>>,
+    pub sim: Option<Simulated>,
+}
+
+/// A simulated card in this process, and what it simulates.
+#[derive(Clone)]
+pub struct Simulated {
+    /// The card.
+    pub function: Arc<SimCard>,
+    /// Its board.
+    pub profile: Profile,
+}
+
+impl Simulated {
+    /// What the link has carried since power-up, as shares of a cycle each: towards the card, from the card.
+    pub fn link_cycles(&self) -> (f64, f64) {
+        /// Framing, header and checksum of a packet.
+        const OVERHEAD: u64 = 24;
+        let c = self.function.counters();
+        let link = &self.profile.link;
+        let completions = c.host_read_bytes.div_ceil(u64::from(link.mps));
+        let down = c.host_read_bytes + completions * OVERHEAD;
+        let up = c.host_write_bytes + (c.host_write_tlps + c.host_read_tlps) * OVERHEAD;
+        let cycle = self.bytes_per_cycle();
+        let efficiency = |pct: u32| f64::from(pct) / 100.0;
+        (
+            down as f64 / (cycle * efficiency(link.read_efficiency_pct)),
+            up as f64 / (cycle * efficiency(link.write_efficiency_pct)),
+        )
+    }
+
+    /// What the link carries in a cycle, in bytes with all overhead.
+    pub fn bytes_per_cycle(&self) -> f64 {
+        let link = &self.profile.link;
+        // Gigabytes a second and lane: 8b/10b up to generation 2, 128b/130b from 3.
+        let lane = match link.generation {
+            1 => 0.25,
+            2 => 0.5,
+            g => f64::from(1 << (g - 3)) * 128.0 / 130.0,
+        };
+        lane * f64::from(link.lanes) * 1e6 / f64::from(self.profile.clk_khz)
+    }
 }
 
 impl CardArgs {
     /// Opens the card; the simulated one is built first if need be.
     pub fn open(&self, project: &Project, variant: Variant) -> Result<Opened> {
+        if self.card == CardSpec::Sim {
+            project.build_card(variant, &mut crate::project::tell)?;
+        }
+        self.open_built(project, variant)
+    }
+
+    /// Opens the card; the simulated one as it is, even if it is out of date.
+    pub fn open_as_built(&self, project: &Project) -> Result<Opened> {
+        self.open_built(project, Variant::Fast)
+    }
+
+    fn open_built(&self, project: &Project, variant: Variant) -> Result<Opened> {
         let (function, sim): (Arc<dyn PciFunction>, _) = match &self.card {
             CardSpec::Sim => {
                 let sim = simulated(project, self.profile.as_deref(), variant)?;
-                (sim.clone(), Some(sim))
+                (sim.function.clone(), Some(sim))
             }
             CardSpec::Unix(_) if self.profile.is_some() => {
                 return usage("--profile belongs to the card's own process; give it to `viaduct card`");
@@ -95,11 +147,16 @@ pub fn profile(name: Option<&str>) -> Result<Profile> {
     })
 }
 
-/// A simulated card in this process.
-pub fn simulated(project: &Project, profile_name: Option<&str>, variant: Variant) -> Result<Arc<SimCard>> {
+/// A simulated card in this process, as it was built.
+pub fn simulated(project: &Project, profile_name: Option<&str>, variant: Variant) -> Result<Simulated> {
     let profile = profile(profile_name)?;
-    let card_object = project.build_card(variant, &mut crate::project::tell)?;
-    let config = SimConfig { profile, card_object, image_dir: project.images(variant), chan_mib: None };
+    let card_object = project.card_object(variant);
+    let config = SimConfig {
+        profile: profile.clone(),
+        card_object,
+        image_dir: project.images(variant),
+        chan_mib: None,
+    };
     let sim = SimCard::open(config).map_err(|e| Failure::Run(e.to_string()))?;
-    Ok(Arc::new(sim))
+    Ok(Simulated { function: Arc::new(sim), profile })
 }

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 use viaduct::{
-    Card, CardInfo, Endpoint, MapOptions, MemoryJob, MemoryRange, OutLength, Progress, Prot, SharedBytes,
-    Slot, SlotCounters, Source, StreamJob,
+    CardInfo, Endpoint, MapOptions, MemoryJob, MemoryRange, OutLength, Progress, Prot, SharedBytes, Slot,
+    SlotCounters, Source, StreamJob,
 };
 use viaduct_build::{Access, Length, Manifest, Project, Register};
 
+use crate::card::{Opened, Simulated};
 use crate::compare;
 use crate::fail::{Failure, Result, at, usage};
 use crate::route::{Port, Route, Way, ports, resolve};
@@ -22,18 +22,20 @@ pub type Values = BTreeMap<String, Vec<u32>>;
 /// A slot with an app in it.
 pub struct Loaded<'a> {
     slot: Slot,
+    sim: Option<Simulated>,
     app: &'a Manifest,
 }
 
 impl<'a> Loaded<'a> {
     /// Claims a slot, loads the app's image and writes registers.
     pub fn new(
-        card: &Arc<Card>,
+        opened: &Opened,
         slot: Option<usize>,
         app: &'a Manifest,
         image: &[u8],
         values: &Values,
     ) -> Result<Self> {
+        let card = &opened.card;
         let slot = match slot {
             Some(index) if index >= card.info().slots => {
                 return usage(format!(
@@ -45,7 +47,7 @@ impl<'a> Loaded<'a> {
             None => card.any_slot()?,
         };
         slot.load(image)?;
-        let loaded = Loaded { slot, app };
+        let loaded = Loaded { slot, sim: opened.sim.clone(), app };
         for register in &app.registers {
             if let Some(words) = values.get(&register.name) {
                 loaded.write(register, words)?;
@@ -68,6 +70,8 @@ impl<'a> Loaded<'a> {
     /// Sends data through the app.
     pub fn run(&self, routes: &Routes, progress: impl FnMut(Progress) + Send) -> Result<Outcome> {
         let before = self.slot.counters()?;
+        let link = |sim: &Simulated| sim.link_cycles();
+        let link_before = self.sim.as_ref().map(link);
         let (mut bytes, mut cycles) = ((0, 0), 0);
         match (&routes.memory, routes.inputs.is_empty() && routes.outputs.is_empty()) {
             (None, _) => {
@@ -87,6 +91,8 @@ impl<'a> Loaded<'a> {
             })?,
         }
         let counters = since(before, self.slot.counters()?);
+        let link_after = self.sim.as_ref().map(link);
+        let link = link_after.zip(link_before).map(|(b, a)| (b.0 - a.0, b.1 - a.1));
         let mut registers = BTreeMap::new();
         for register in self.app.registers.iter().filter(|r| r.access == Access::Ro) {
             let value = self.slot.read_wide(place(register))?;
@@ -102,6 +108,7 @@ impl<'a> Loaded<'a> {
             bytes_out: bytes.1,
             cycles,
             counters,
+            link,
             info,
             registers,
         })
@@ -371,6 +378,8 @@ pub struct Outcome {
     pub cycles: u64,
     /// What the slot counted meanwhile.
     pub counters: SlotCounters,
+    /// Cycles that the link was busy towards the card and from it, if known.
+    pub link: Option<(f64, f64)>,
     /// The card.
     pub info: CardInfo,
     /// Registers the app drives, after the run.
@@ -398,11 +407,17 @@ impl Outcome {
         self.rate() * f64::from(self.info.clock_khz) * 1e3 / 1e9
     }
 
-    /// Share of the cycles in which each part moved a beat, the busiest first.
+    /// Share of the cycles in which each part moved data, the busiest first.
     pub fn busy(&self) -> Vec<(&'static str, f64)> {
         let c = &self.counters;
         let share = |beats: u32| if self.cycles == 0 { 0.0 } else { f64::from(beats) / self.cycles as f64 };
+        let link = self
+            .link
+            .filter(|_| self.cycles > 0)
+            .map_or((0.0, 0.0), |l| (l.0 / self.cycles as f64, l.1 / self.cycles as f64));
         let mut parts = vec![
+            ("link to the card", link.0.min(1.0)),
+            ("link from the card", link.1.min(1.0)),
             ("input stream", share(c.beats_in)),
             ("output stream", share(c.beats_out)),
             ("memory port, reading", share(c.rd_beats)),

@@ -28,8 +28,9 @@ pub fn run(args: Args) -> Result {
     signals.add(Signal::SIGTERM);
     signals.add(Signal::SIGINT);
     signals.thread_block().map_err(|e| Failure::Run(format!("signals: {e}")))?;
+    project.build_card(Variant::Fast, &mut crate::project::tell)?;
     let card = crate::card::simulated(&project, args.profile.as_deref(), Variant::Fast)?;
-    let mut server = Server::bind(&args.socket, card).map_err(|e| Failure::Run(e.to_string()))?;
+    let mut server = Server::bind(&args.socket, card.function).map_err(|e| Failure::Run(e.to_string()))?;
     out(&format!("card on {}; use it with --card unix:{}", args.socket.display(), args.socket.display()))?;
     signals.wait().map_err(|e| Failure::Run(format!("signals: {e}")))?;
     server.stop();

@@ -3,28 +3,78 @@
 
 use serde_json::{Value, json};
 use viaduct_build::{Access, Length, Manifest, Project, Variant};
+use viaduct_sim::Profile;
 
+use super::run::out;
+use crate::card::CardArgs;
 use crate::fail::Result;
 
-/// Show an app's ports and registers
+/// Show an app's ports and registers, or what a card is made of
 #[derive(clap::Args)]
 pub struct Args {
-    /// App
-    #[arg(value_name = "APP")]
+    /// App, or `card`
+    #[arg(value_name = "APP|card")]
     what: String,
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    card: CardArgs,
 }
 
 pub fn run(args: Args) -> Result {
     let project = crate::project::find()?;
+    // An app of that name is one a user made on purpose.
+    if args.what == "card" && !project.apps()?.iter().any(|name| name == "card") {
+        return card(&project, &args);
+    }
     let app = project.load(&args.what)?;
-    let value = describe(&project, &app);
+    match args.json {
+        true => out(&describe(&project, &app).to_string()),
+        false => out(&text(&app)),
+    }
+}
+
+fn card(project: &Project, args: &Args) -> Result {
+    let opened = args.card.open(project, Variant::Fast)?;
+    let info = opened.card.info();
     if args.json {
-        println!("{value}");
-    } else {
-        print_app(&app);
+        let profiles: Vec<Value> = Profile::names()
+            .filter_map(Profile::by_name)
+            .map(|p| json!({"name": p.name, "summary": p.summary}))
+            .collect();
+        let tlb = |t: viaduct::Tlb| json!({"ways": t.ways, "sets": t.sets});
+        return out(&json!({
+            "version": format!("{}.{}", info.version.0, info.version.1),
+            "slots": info.slots, "channels": info.channels, "streams": info.streams,
+            "data_bytes": info.data_bytes, "clock_khz": info.clock_khz, "chan_mib": info.chan_mib,
+            "tlb_page": tlb(info.tlb_page), "tlb_huge": tlb(info.tlb_huge), "profiles": profiles,
+        })
+        .to_string());
+    }
+    out(&format!("card with register map {}.{}", info.version.0, info.version.1))?;
+    out(&format!(
+        "  {} slots, {} stream(s) each way, {} bytes a beat, {} MHz",
+        info.slots,
+        info.streams,
+        info.data_bytes,
+        f64::from(info.clock_khz) / 1e3
+    ))?;
+    out(&format!("  {} DRAM channels of {} MiB", info.channels, info.chan_mib))?;
+    let tlb = |t: viaduct::Tlb| format!("{} ways x {} sets", t.ways, t.sets);
+    out(&format!(
+        "  translations of a slot: {} of 4 KiB pages, {} of 2 MiB pages",
+        tlb(info.tlb_page),
+        tlb(info.tlb_huge)
+    ))?;
+    let Some(sim) = &opened.sim else { return Ok(()) };
+    out(&format!(
+        "simulated, profile {}: link of {:.2} bytes a cycle each way",
+        sim.profile.name,
+        sim.bytes_per_cycle()
+    ))?;
+    for profile in Profile::names().filter_map(Profile::by_name) {
+        out(&format!("  --profile {:8} {}", profile.name, profile.summary))?;
     }
     Ok(())
 }
@@ -72,17 +122,17 @@ fn describe(project: &Project, app: &Manifest) -> Value {
     })
 }
 
-fn print_app(app: &Manifest) {
-    println!("{} {}: {}", app.name, app.version, app.summary);
+fn text(app: &Manifest) -> String {
+    let mut lines = vec![format!("{} {}: {}", app.name, app.version, app.summary)];
     for s in &app.stream_in {
         let lanes = if s.lanes > 1 { format!(", {} messages at a time", s.lanes) } else { String::new() };
-        println!("  --in  {:12} stream{lanes}", s.name);
+        lines.push(format!("  --in  {:12} stream{lanes}", s.name));
     }
     for s in &app.stream_out {
-        println!("  --out {:12} stream, {}", s.name, length(s.length));
+        lines.push(format!("  --out {:12} stream, {}", s.name, length(s.length)));
     }
     if let Some(m) = &app.memory {
-        println!("  --in/--out {:7} memory", m.name);
+        lines.push(format!("  --in/--out {:7} memory", m.name));
     }
     for r in &app.registers {
         let how = match r.access {
@@ -91,8 +141,10 @@ fn print_app(app: &Manifest) {
             Access::Ro => "read only".to_owned(),
             Access::Pulse => "pulse".to_owned(),
         };
+        let option = if r.access == Access::Rw { "--set" } else { "     " };
         let doc = if r.doc.is_empty() { String::new() } else { format!(": {}", r.doc) };
-        println!("  --set {:12} {} bits, {how}{doc}", r.name, r.width);
+        lines.push(format!("  {option} {:12} {} bits, {how}{doc}", r.name, r.width));
     }
-    println!("  golden model: {}", if app.model.is_some() { "yes" } else { "no" });
+    lines.push(format!("  golden model: {}", if app.model.is_some() { "yes" } else { "no" }));
+    lines.join("\n")
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `viaduct ls`
 
-use serde_json::json;
+use serde_json::{Value, json};
+use viaduct_build::{Project, Variant};
 
+use super::run::out;
+use crate::card::{CardArgs, CardSpec};
 use crate::fail::Result;
 
 /// List apps, and what is in the slots of a card
@@ -11,6 +14,8 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    card: CardArgs,
 }
 
 pub fn run(args: Args) -> Result {
@@ -24,21 +29,39 @@ pub fn run(args: Args) -> Result {
             Err(e) => json!({"name": name, "error": e.to_string(), "built": built}),
         });
     }
+    let slots = slots(&project, &args.card)?;
     if args.json {
-        println!("{}", json!({"apps": apps}));
-        return Ok(());
+        return out(&json!({"apps": apps, "slots": slots}).to_string());
     }
     let width = apps.iter().filter_map(|a| a["name"].as_str()).map(str::len).max().unwrap_or(0);
     for app in &apps {
         let text = |key: &str| app[key].as_str().unwrap_or("").to_owned();
         let built = if app["built"] == true { "" } else { "  (not built yet)" };
         match app["error"].as_str() {
-            Some(e) => println!("{:width$}  error: {e}", text("name")),
-            None => println!("{:width$}  {:7} {}{built}", text("name"), text("version"), text("summary")),
+            Some(e) => out(&format!("{:width$}  error: {e}", text("name")))?,
+            None => {
+                out(&format!("{:width$}  {:7} {}{built}", text("name"), text("version"), text("summary")))?
+            }
         }
     }
     if apps.is_empty() {
-        println!("no app yet; start one with `viaduct new`");
+        out("no app yet; start one with `viaduct new`")?;
+    }
+    for slot in slots.iter().flatten() {
+        out(&format!("slot {}  {}", slot["slot"], slot["state"].as_str().unwrap_or("")))?;
     }
     Ok(())
+}
+
+/// The slots of the card; nothing if the simulated one is not built, which is no reason to build it now.
+fn slots(project: &Project, args: &CardArgs) -> Result<Option<Vec<Value>>> {
+    if args.card == CardSpec::Sim && !project.card_object(Variant::Fast).is_file() {
+        return Ok(None);
+    }
+    let card = args.open_as_built(project)?.card;
+    let state = |slot| match card.is_loaded(slot) {
+        Ok(loaded) => Ok(json!({"slot": slot, "state": if loaded { "holds an app" } else { "empty" }})),
+        Err(e) => Err(e.into()),
+    };
+    (0..card.info().slots).map(state).collect::<Result<_>>().map(Some)
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `viaduct new`
 
+use super::run::out;
 use crate::fail::Result;
 
 /// Start a new app: one that builds and passes its test before you change a line
@@ -14,8 +15,8 @@ pub fn run(args: Args) -> Result {
     let project = crate::project::find()?;
     let files = project.scaffold(&args.name)?;
     for file in files {
-        println!("{}", file.strip_prefix(project.root()).unwrap_or(&file).display());
+        out(&format!("{}", file.strip_prefix(project.root()).unwrap_or(&file).display()))?;
     }
-    println!("Next: `viaduct test {}`, then write your logic. docs/apps.md tells how.", args.name);
+    out(&format!("Next: `viaduct test {}`, then write your logic. docs/apps.md tells how.", args.name))?;
     Ok(())
 }

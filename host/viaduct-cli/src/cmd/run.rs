@@ -4,10 +4,9 @@
 use std::io::Write;
 
 use serde_json::json;
-use viaduct::Card;
 use viaduct_build::{Manifest, Project, Variant};
 
-use crate::card::{CardArgs, CardSpec};
+use crate::card::{CardArgs, CardSpec, Opened};
 use crate::fail::{Failure, Result, at, usage};
 use crate::job::{Loaded, Outcome, Routes, Values};
 use crate::meter::Meter;
@@ -87,10 +86,14 @@ impl RunArgs {
 }
 
 impl Prepared {
-    /// Loads the image, runs, shows progress.
-    pub fn run(&self, card: &std::sync::Arc<Card>, slot: Option<usize>, image: &[u8]) -> Result<Outcome> {
-        let loaded = Loaded::new(card, slot, &self.app, image, &self.given)?;
-        let meter = Meter::new(card.info().clone());
+    /// Loads the image into a slot and sets the registers.
+    pub fn load(&self, opened: &Opened, slot: Option<usize>, image: &[u8]) -> Result<Loaded<'_>> {
+        Loaded::new(opened, slot, &self.app, image, &self.given)
+    }
+
+    /// Runs, and shows progress.
+    pub fn run(&self, opened: &Opened, loaded: &Loaded<'_>) -> Result<Outcome> {
+        let meter = Meter::new(opened.card.info().clone());
         let outcome = loaded.run(&self.routes, |p| meter.show(p));
         meter.close();
         outcome
@@ -101,11 +104,11 @@ pub fn run(args: Args) -> Result {
     let project = crate::project::find()?;
     let prepared = args.what.prepare(&project)?;
     let opened = args.card.open(&project, Variant::Fast)?;
-    let card = &opened.card;
-    let image = crate::project::build(&project, &prepared.app, card.info(), Variant::Fast)?;
+    let image = crate::project::build(&project, &prepared.app, opened.card.info(), Variant::Fast)?;
     let image = std::fs::read(&image.container).map_err(at(image.container.display()))?;
     let begun = std::time::Instant::now();
-    let outcome = prepared.run(card, args.what.slot, &image)?;
+    let loaded = prepared.load(&opened, args.what.slot, &image)?;
+    let outcome = prepared.run(&opened, &loaded)?;
     let seconds = begun.elapsed().as_secs_f64();
     let verdict = match args.what.check {
         true => Some(prepared.routes.check(&project, &prepared.app, &prepared.values)?),
@@ -187,11 +190,11 @@ fn slowest(o: &Outcome) -> String {
     match o.busy().first() {
         None => "nothing had to be moved".to_owned(),
         Some((part, share)) if *share >= SATURATED => {
-            format!("{part}, a beat in {:.0} % of the cycles", share * 100.0)
+            format!("{part}, busy in {:.0} % of the cycles", share * 100.0)
         }
         Some((part, share)) => {
             format!(
-                "the app or the link to it; the busiest stream is {part}, a beat in {:.0} % of the cycles",
+                "the app or the link to it; busiest is the {part}, busy in {:.0} % of the cycles",
                 share * 100.0
             )
         }

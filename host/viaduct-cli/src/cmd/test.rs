@@ -34,14 +34,13 @@ pub fn run(args: Args) -> Result {
         return usage(format!("app {} has no golden model; add [model] python = \"model.py\"", app.name));
     }
     let opened = args.card.open(&project, Variant::Fast)?;
-    let card = &opened.card;
-    let image = crate::project::build(&project, &app, card.info(), Variant::Fast)?;
+    let image = crate::project::build(&project, &app, opened.card.info(), Variant::Fast)?;
     let image = std::fs::read(&image.container).map_err(at(image.container.display()))?;
     let mut random = Random(args.seed);
     let mut differences = 0;
     for pass in passes(&app, &mut random) {
         let values = pass.values(&app)?;
-        let loaded = Loaded::new(card, None, &app, &image, &values)?;
+        let loaded = Loaded::new(&opened, None, &app, &image, &values)?;
         for size in sizes(&app) {
             match compare(&project, &app, &loaded, size, &values, &mut random)? {
                 Ok(line) => out(&format!("ok     {line}{}", pass.text()))?,

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `viaduct wave`
+
+use std::path::PathBuf;
+
+use viaduct_build::Variant;
+
+use super::run::{RunArgs, out};
+use crate::card::{CardArgs, CardSpec};
+use crate::fail::{Failure, Result, at, usage};
+
+/// Record the waves of a run: every signal of the shell and of the app
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    what: RunArgs,
+    #[command(flatten)]
+    card: CardArgs,
+    /// First cycle to record; by default, that in which the run begins
+    #[arg(long, value_name = "CYCLE")]
+    start: Option<u64>,
+    /// How many cycles to record
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
+    cycles: u64,
+    /// FST file; the app's signals go to a second one beside it
+    #[arg(short, long, value_name = "FILE", default_value = "out.fst")]
+    output: PathBuf,
+}
+
+pub fn run(args: Args) -> Result {
+    let project = crate::project::find()?;
+    if args.card.card != CardSpec::Sim {
+        return usage("only the card simulated in this process can be recorded; leave --card out");
+    }
+    let prepared = args.what.prepare(&project)?;
+    let opened = args.card.open(&project, Variant::Trace)?;
+    let Some(sim) = &opened.sim else { return usage("this card cannot be recorded") };
+    let image = crate::project::build(&project, &prepared.app, opened.card.info(), Variant::Trace)?;
+    let image = std::fs::read(&image.container).map_err(at(image.container.display()))?;
+    let record = |start: u64| {
+        let begun = sim.function.wave(&args.output, start, args.cycles);
+        begun.map_err(|e| Failure::Run(format!("{}: {e}", args.output.display()))).map(|()| start)
+    };
+    // A start the user gave may lie before the app is loaded.
+    let asked = args.start.map(record).transpose()?;
+    let loaded = prepared.load(&opened, args.what.slot, &image)?;
+    let start = match asked {
+        Some(start) => start,
+        None => record(sim.function.now())?,
+    };
+    let outcome = prepared.run(&opened, &loaded)?;
+    let end = sim.function.now();
+    drop(loaded);
+    if start >= end {
+        return usage(format!("the run ended at cycle {end}, before --start {start}: nothing was recorded"));
+    }
+    eprintln!(
+        "{}: cycles {start} to {} of {end}",
+        prepared.app.name,
+        end.min(start.saturating_add(args.cycles))
+    );
+    let mut of_app = args.output.with_extension(format!("slot{}", outcome.slot)).into_os_string();
+    if let Some(extension) = args.output.extension() {
+        of_app.push(".");
+        of_app.push(extension);
+    }
+    out(&format!("shell  {}", args.output.display()))?;
+    out(&format!("app    {}", PathBuf::from(of_app).display()))
+}
