@@ -97,9 +97,22 @@ bool Card::models_rest() {
   return true;
 }
 
+// No model shows the shell anything new, and the shell asks nothing of them; they may have work in flight.
+bool Card::models_still() {
+  const auto still = [](const AxiRequest& shell, const AxiAnswer& model) {
+    return !shell.arvalid && !shell.awvalid && !shell.wvalid && !model.rvalid && !model.bvalid;
+  };
+  if (!still(shell_.host(), link.answer()) || shell_.msix_valid() || !bar.waiting()) return false;
+  if (!icap_.sleeps(shell_.icap())) return false;
+  for (unsigned c = 0; c < kChannels; c++) {
+    if (!still(shell_.mem(c), dram_[c]->answer())) return false;
+  }
+  return true;
+}
+
 // Whether the shell can be left out at this edge.
 bool Card::shell_rests() {
-  bool valid = false, moved = !models_rest();
+  bool valid = false, moved = !models_still();
   for (unsigned s = 0; s < kSlots && !moved; s++) {
     moved = !(slots_[s].levels() == driven_[s]);
     valid |= slots_[s].any_valid();
@@ -166,24 +179,28 @@ void Card::shell_edge() {
 void Card::step() {
   wave_step();
   const bool rests = shell_rests();
-  if (rests && !waving()) {
+  if (rests) {
     check_skipped_shell();
-    slot_edges();
-    model_edges();
-    evaluated_ = false;
   } else {
     drive();
-    look_at_shell();
-    slot_edges();
-    model_edges();
+  }
+  look_at_shell();
+  slot_edges();
+  model_edges();
+  if (!rests) {
     shell_edge();
-    checked_ = 0;
+  } else {
+    evaluated_ = false;
+    // Waves show every cycle, and change nothing else.
+    if (waving()) shell_.top.edge();
   }
   clock.tick();
 }
 
 void Card::check_skipped_shell() {
-  if (!check_ || checked_ >= 8) return;
+  if (!check_ || waving()) return;
+  if (evaluated_) checked_ = 0;
+  if (checked_ >= 8) return;
   // Registers beside the data path may hold one more edge what Verilator keeps for itself; a second one may
   // not.
   const bool quiet = shell_.quiet();

@@ -52,8 +52,9 @@ class Card {
   void step();
   void drive();
   bool models_rest();
+  bool models_still();
   bool shell_rests();
-  bool tries_shell() const { return rested_ >= next_try_ && !waving(); }
+  bool tries_shell() const { return rested_ >= next_try_; }
   void look_at_shell();
   bool slot_edges();
   void model_edges();

@@ -44,18 +44,21 @@ class Slot {
   // Nothing will come of this slot by itself.
   bool idle() const { return settled() || (!out.busy && still_ >= kIdle); }
 
-  // One clock edge. True if the slot was evaluated.
+  // One clock edge. True if the slot was evaluated. With `every` it is, even where that changes nothing.
   bool edge(bool every) {
     if (!loaded()) return false;
-    if (settled_ && !every) {
-      if (std::memcmp(&in, &settled_in_, sizeof in) == 0) return false;
+    if (settled_) {
+      if (std::memcmp(&in, &settled_in_, sizeof in) == 0) {
+        if (every) api_->edge(instance_, &in, &out);
+        return every;
+      }
       settled_ = false;
       still_ = 0;
       next_try_ = kFirstTry;
     }
     still_ = transfers() ? 0 : still_ + 1;
-    if (still_ < next_try_ || every) {
-      if (still_ == 0) next_try_ = kFirstTry;
+    if (still_ == 0) next_try_ = kFirstTry;
+    if (still_ < next_try_) {
       api_->edge(instance_, &in, &out);
       return true;
     }

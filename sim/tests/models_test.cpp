@@ -336,7 +336,7 @@ void reads_return_the_data_in_order_of_each_id() {
   b.shell.ready_chance = 0.7;
   std::map<uint8_t, std::deque<Manager::Read>> asked;
   for (int i = 0; i < 2000; i++) {
-    const unsigned beats = 1 + rng() % (4096 / kBeatBytes);
+    const unsigned beats = 1 + static_cast<unsigned>(rng() % std::min(4096 / kBeatBytes, 256u));
     const uint64_t page = rng() % (b.memory.size() / 4096) * 4096;
     const uint64_t at = page + rng() % (4096 / kBeatBytes - beats + 1) * kBeatBytes;
     const Manager::Read read{b.kBase + at, beats, static_cast<uint8_t>(rng() % 64)};
