@@ -37,6 +37,7 @@ module via_cmdq
   output cmd_t                     cmd_o       [NumSlots],
   output logic      [NumSlots-1:0] cmd_valid_o,
   input  logic      [NumSlots-1:0] cmd_ready_i,
+  output logic                     still_o,                 // nothing moves unless an input changes
   output logic                     idle_o
 );
 
@@ -283,6 +284,7 @@ module via_cmdq
     end
   end
 
-  assign idle_o = ~|{want, jump, busy_q, cmd_valid_o, m_ar_valid_o};
+  assign still_o = ~|{want, jump, cmd_valid_o & cmd_ready_i, m_ar_valid_o, m_r_valid_i, beat_valid};
+  assign idle_o  = ~|{want, jump, busy_q, cmd_valid_o, m_ar_valid_o};
 
 endmodule

@@ -39,6 +39,7 @@ module via_ringw
   input  logic                       m_b_valid_i,
   output logic                       m_b_ready_o,
   output logic      [2*NumSlots-1:0] irq_o,                     // one pulse
+  output logic                       still_o,                   // nothing moves unless an input changes
   output logic                       idle_o
 );
 
@@ -253,6 +254,7 @@ module via_ringw
   for (genvar s = 0; s < NumSlots; s++) begin : gen_waits
     assign evt_waits[s] = full[2*s+1] && !drop[2*s+1];
   end
-  assign idle_o = ~|{cpl_valid_i, valid, evt_valid_i & ~evt_waits, done_valid, irq_o, arm_i};
+  assign still_o = ~|{cpl_valid_i, valid, evt_valid_i & ~evt_waits, m_aw_valid_o, m_w_valid_o, m_b_valid_i, irq_o, arm_i};
+  assign idle_o  = still_o && !done_valid;
 
 endmodule

@@ -47,6 +47,7 @@ module via_axi_mux
   input  axi_b_t              m_b_i,
   input  logic                m_b_valid_i,
   output logic                m_b_ready_o,
+  output logic                still_o,              // nothing moves unless an input changes
   output logic                idle_o
 );
 
@@ -258,6 +259,8 @@ module via_axi_mux
     );
   end
 
+  assign still_o = ~|{s_ar_valid_i, s_aw_valid_i, s_w_valid_i, m_ar_valid_o, m_aw_valid_o, m_w_valid_o, m_r_valid_i, r_valid, m_b_valid_i,
+                      b_valid};
   assign idle_o = ~|{s_ar_valid_i, s_aw_valid_i, s_w_valid_i, rd_owed, wr_owed, m_r_valid_i, r_valid, m_b_valid_i, b_valid, w_src_valid};
 
 `ifndef SYNTHESIS

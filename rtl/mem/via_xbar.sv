@@ -51,11 +51,13 @@ module via_xbar
   input  axi_b_t               m_b_i       [NumSub],
   input  logic    [NumSub-1:0] m_b_valid_i,
   output logic    [NumSub-1:0] m_b_ready_o,
+  output logic                 still_o,               // nothing moves unless an input changes
   output logic                 idle_o
 );
 
-  logic rd_idle, wr_idle;
-  assign idle_o = rd_idle && wr_idle;
+  logic rd_idle, wr_idle, rd_still, wr_still;
+  assign still_o = rd_still && wr_still;
+  assign idle_o  = rd_idle && wr_idle;
 
   via_xbar_rd #(
     .NumMgr     (NumMgr),
@@ -76,7 +78,8 @@ module via_xbar
     .m_r_i,
     .m_r_valid_i,
     .m_r_ready_o,
-    .idle_o(rd_idle)
+    .still_o(rd_still),
+    .idle_o (rd_idle)
   );
 
   via_xbar_wr #(
@@ -104,7 +107,8 @@ module via_xbar
     .m_b_i,
     .m_b_valid_i,
     .m_b_ready_o,
-    .idle_o(wr_idle)
+    .still_o(wr_still),
+    .idle_o (wr_idle)
   );
 
 endmodule

@@ -26,6 +26,7 @@ module via_xbar_rd
   input  axi_r_t               m_r_i       [NumSub],
   input  logic    [NumSub-1:0] m_r_valid_i,
   output logic    [NumSub-1:0] m_r_ready_o,
+  output logic                 still_o,               // nothing moves unless an input changes
   output logic                 idle_o
 );
 
@@ -170,6 +171,7 @@ module via_xbar_rd
     );
   end
 
-  assign idle_o = mgr_busy == '0 && r_out_valid == '0 && ax_valid == '0;
+  assign still_o = ~|{s_ar_valid_i, ax_valid, err_active_q, m_r_valid_i, r_out_valid};
+  assign idle_o  = mgr_busy == '0 && r_out_valid == '0 && ax_valid == '0;
 
 endmodule

@@ -33,6 +33,7 @@ module via_xbar_wr
   input  axi_b_t               m_b_i       [NumSub],
   input  logic    [NumSub-1:0] m_b_valid_i,
   output logic    [NumSub-1:0] m_b_ready_o,
+  output logic                 still_o,               // nothing moves unless an input changes
   output logic                 idle_o
 );
 
@@ -228,6 +229,7 @@ module via_xbar_wr
     );
   end
 
-  assign idle_o = mgr_b_busy == '0 && b_out_valid == '0 && ax_valid == '0;
+  assign still_o = ~|{s_aw_valid_i, s_w_valid_i, ax_valid, w_out_valid, owed_q != '0, m_b_valid_i, b_out_valid};
+  assign idle_o  = mgr_b_busy == '0 && b_out_valid == '0 && ax_valid == '0;
 
 endmodule

@@ -22,6 +22,7 @@ module via_move_queue
   output cpl_t cpl_o,
   output logic cpl_valid_o,
   input  logic cpl_ready_i,
+  output logic still_o,
   output logic idle_o
 );
 
@@ -75,6 +76,7 @@ module via_move_queue
     .m_ready_i(cpl_ready_i)
   );
 
-  assign idle_o = !cmd_valid_i && !cmd_valid_o && !refuse_q && !done_valid_i && !cpl_valid_o;
+  assign still_o = ~|{cmd_valid_i, refuse_q, done_valid_i, cpl_valid_o};
+  assign idle_o  = still_o && !cmd_valid_o;
 
 endmodule

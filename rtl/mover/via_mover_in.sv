@@ -32,6 +32,7 @@ module via_mover_in
   output logic    strm_valid_o,
   input  logic    strm_ready_i,
   input  logic    abort_i,
+  output logic    still_o,  // nothing moves unless an input changes
   output logic    idle_o
 );
 
@@ -41,7 +42,7 @@ module via_mover_in
   localparam int unsigned SeqW = $clog2(Window) + 1;
 
   cmd_t q;
-  logic q_valid, q_ready, q_idle;
+  logic q_valid, q_ready, q_idle, q_still;
   cpl_t done;
   logic done_valid, done_ready;
 
@@ -62,6 +63,7 @@ module via_mover_in
     .cpl_o,
     .cpl_valid_o,
     .cpl_ready_i,
+    .still_o     (q_still),
     .idle_o      (q_idle)
   );
 
@@ -277,6 +279,7 @@ module via_mover_in
   end
   assign done_valid = cmd_end;
 
+  assign still_o = q_still && ~|{start, issue, quit, m_ar_valid_o, m_r_valid_i, beat_pop, head_pop, strm_valid_o && strm_ready_i};
   assign idle_o = q_idle && !busy_q && !act_valid && !m_ar_valid_o && !strm_valid_o;
 
 endmodule

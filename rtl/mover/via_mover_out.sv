@@ -36,6 +36,7 @@ module via_mover_out
   input  logic    strm_valid_i,
   output logic    strm_ready_o,
   input  logic    abort_i,
+  output logic    still_o,  // nothing moves unless an input changes
   output logic    idle_o
 );
 
@@ -43,7 +44,7 @@ module via_mover_out
   localparam int unsigned Window = 16;  // bursts in flight
 
   cmd_t q;
-  logic q_valid, q_ready, q_idle;
+  logic q_valid, q_ready, q_idle, q_still;
   cpl_t done;
   logic done_valid, done_ready;
 
@@ -64,6 +65,7 @@ module via_mover_out
     .cpl_o,
     .cpl_valid_o,
     .cpl_ready_i,
+    .still_o     (q_still),
     .idle_o      (q_idle)
   );
 
@@ -270,6 +272,7 @@ module via_mover_out
   end
   assign done_valid = head_pop && head.cmd_end;
 
+  assign still_o = q_still && ~|{take, flush, quit, m_aw_valid_o, m_w_valid_o, m_b_valid_i, head_pop};
   assign idle_o = q_idle && !head_valid && beats_q == '0;
 
 endmodule

@@ -146,7 +146,7 @@ module via_shell
   input  logic                slot_reg_err_i   [NumSlots],
   input  logic                slot_irq_i       [NumSlots],
   input  logic                slot_busy_i      [NumSlots],
-  // Registered: while it is high and no input is valid, a clock edge changes no register.
+  // Registered: while it is high and no input but time_i changes, a clock edge changes no register.
   output logic                quiet_o
 );
 
@@ -252,6 +252,7 @@ module via_shell
   ring_cfg_t cpl_cfg [NumSlots];
   ring_idx_t cpl_used[NumSlots];
   logic cmdq_idle, ringw_idle, msix_idle, dma_idle, host_idle, xbar_idle;
+  logic cmdq_still, ringw_still, host_still, xbar_still;
 
   for (genvar s = 0; s < NumSlots; s++) begin : gen_cpl
     assign cpl_cfg[s]  = ring_cfg[2*s];
@@ -281,6 +282,7 @@ module via_shell
     .cmd_o       (cmd),
     .cmd_valid_o (cmd_valid),
     .cmd_ready_i (cmd_ready),
+    .still_o     (cmdq_still),
     .idle_o      (cmdq_idle)
   );
 
@@ -312,6 +314,7 @@ module via_shell
     .m_b_valid_i (h_b_valid[Rings]),
     .m_b_ready_o (h_b_ready[Rings]),
     .irq_o       (irq),
+    .still_o     (ringw_still),
     .idle_o      (ringw_idle)
   );
 
@@ -413,6 +416,7 @@ module via_shell
     .m_b_i       (c_b),
     .m_b_valid_i (c_b_valid),
     .m_b_ready_o (c_b_ready),
+    .still_o     (xbar_still),
     .idle_o      (xbar_idle)
   );
 
@@ -474,6 +478,7 @@ module via_shell
     .m_b_i       (host_b),
     .m_b_valid_i (host_bvalid_i),
     .m_b_ready_o (host_bready_o),
+    .still_o     (host_still),
     .idle_o      (host_idle)
   );
   assign host_arid_o = host_ar.id;
@@ -534,7 +539,7 @@ module via_shell
   end
 
   // ---------------------------------------------------------------- slots
-  logic [NumSlots-1:0] slot_idle;
+  logic [NumSlots-1:0] slot_idle, slot_still;
 
   for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
     strm_t to_app[NS], from_app[NS];
@@ -664,25 +669,26 @@ module via_shell
       .slot_reg_err_i   (slot_reg_err_i[s]),
       .slot_irq_i       (slot_irq_i[s]),
       .slot_busy_i      (slot_busy_i[s]),
+      .still_o          (slot_still[s]),
       .idle_o           (slot_idle[s])
     );
   end
 
   // ---------------------------------------------------------------- quiet
-  // Idle signals look at the registers that will change; two cycles of them make sure that what they do not see has settled too.
-  logic rest_idle, idle, was_idle_q, quiet_q;
-  assign rest_idle = cmdq_idle && ringw_idle && msix_idle && dma_idle && host_idle && xbar_idle && &chan_idle && &slot_idle;
-  assign idle = rest_idle && csr_idle && ~|{axil_awvalid_i, axil_wvalid_i, axil_arvalid_i, host_rvalid_i, host_bvalid_i, icap_done_i};
+  // The signals look at what will move; two cycles of them make sure that what they do not see has settled too.
+  logic still, was_still_q, quiet_q;
+  assign still = cmdq_still && ringw_still && msix_idle && dma_idle && host_still && xbar_still && &chan_idle && &slot_still && csr_idle &&
+                 ~|{axil_awvalid_i, axil_wvalid_i, axil_arvalid_i, icap_done_i};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       rest_quiet_q <= 1'b0;
-      was_idle_q   <= 1'b0;
+      was_still_q  <= 1'b0;
       quiet_q      <= 1'b0;
     end else begin
-      rest_quiet_q <= rest_idle;
-      was_idle_q   <= idle;
-      quiet_q      <= idle && was_idle_q;
+      rest_quiet_q <= cmdq_idle && ringw_idle && msix_idle && dma_idle && host_idle && xbar_idle && &chan_idle && &slot_idle;
+      was_still_q  <= still;
+      quiet_q      <= still && was_still_q;
     end
   end
   assign quiet_o = quiet_q;

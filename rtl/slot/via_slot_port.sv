@@ -103,6 +103,7 @@ module via_slot_port
   input  logic                slot_reg_err_i,
   input  logic                slot_irq_i,
   input  logic                slot_busy_i,
+  output logic                still_o,                // nothing moves unless an input changes
   output logic                idle_o
 );
 
@@ -135,8 +136,8 @@ module via_slot_port
   logic [NS:0] ar_valid, ar_ready, r_valid, r_ready, aw_valid, aw_ready, w_valid, w_ready, b_valid, b_ready;
 
   cmd_t move_cmd;
-  logic [NS-1:0] mvi_cmd_valid, mvi_cmd_ready, mvi_cpl_valid, mvi_cpl_ready, mvi_idle;
-  logic [NS-1:0] mvo_cmd_valid, mvo_cmd_ready, mvo_cpl_valid, mvo_cpl_ready, mvo_idle;
+  logic [NS-1:0] mvi_cmd_valid, mvi_cmd_ready, mvi_cpl_valid, mvi_cpl_ready, mvi_idle, mvi_still;
+  logic [NS-1:0] mvo_cmd_valid, mvo_cmd_ready, mvo_cpl_valid, mvo_cpl_ready, mvo_idle, mvo_still;
   cpl_t mvi_cpl[NS], mvo_cpl[NS];
   logic [NS-1:0] strm_violation, strm_quiet, beat_in, beat_out;
   event_e strm_cause[NS];
@@ -165,6 +166,7 @@ module via_slot_port
       // What an isolated slot does not take is dropped.
       .strm_ready_i(slot_s_ready_i[k] || isolated),
       .abort_i     (isolated),
+      .still_o     (mvi_still[k]),
       .idle_o      (mvi_idle[k])
     );
     assign beat_in[k] = slot_s_valid_o[k] && slot_s_ready_i[k] && !isolated;
@@ -208,6 +210,7 @@ module via_slot_port
       .strm_valid_i(strm_valid && !ctrl_i.quiesce),
       .strm_ready_o(strm_ready),
       .abort_i     (isolated),
+      .still_o     (mvo_still[k]),
       .idle_o      (mvo_idle[k])
     );
   end
@@ -263,7 +266,7 @@ module via_slot_port
   axi_ax_t mux_ar, mux_aw, mmu_ar, mmu_aw;
   axi_r_t mux_r;
   axi_b_t mux_b;
-  logic mux_ar_valid, mux_ar_ready, mux_aw_valid, mux_aw_ready, mux_idle, mmu_idle;
+  logic mux_ar_valid, mux_ar_ready, mux_aw_valid, mux_aw_ready, mux_idle, mux_still, mmu_idle;
 
   via_axi_mux #(
     .NumRd   (1 + NS),
@@ -302,6 +305,7 @@ module via_slot_port
     .m_b_i       (mux_b),
     .m_b_valid_i (m_b_valid_i),
     .m_b_ready_o (m_b_ready_o),
+    .still_o     (mux_still),
     .idle_o      (mux_idle)
   );
 
@@ -487,7 +491,9 @@ module via_slot_port
   assign quiet  = mem_quiet && &strm_quiet && &mvi_idle && &mvo_idle && mux_idle && dispatch_idle;
   assign stat_o = '{cause: cause, isolated: isolated, busy: busy_q, quiet: quiet, loaded: loaded_i};
 
-
-  assign idle_o = quiet && mmu_idle && events_idle && !reg_valid_i && !reg_valid_q && !answered_q && !irq_q;
+  logic rest_idle;
+  assign rest_idle = mem_quiet && &strm_quiet && dispatch_idle && mmu_idle && events_idle && ~|{reg_valid_i, reg_valid_q, answered_q, irq_q};
+  assign still_o = rest_idle && &mvi_still && &mvo_still && mux_still;
+  assign idle_o = rest_idle && &mvi_idle && &mvo_idle && mux_idle;
 
 endmodule

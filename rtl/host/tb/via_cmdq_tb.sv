@@ -68,11 +68,27 @@ module via_cmdq_tb
     .s_b_ready_i (1'b0)
   );
 
+  logic clk, still;
+  // Not the handshakes: these are told by those who change them.
+  logic [NumSlots-1:0][69:0] levels;
+  for (genvar s = 0; s < NumSlots; s++) begin : gen_level
+    assign levels[s] = {cpl_done[s], cmd_cfg[s]};
+  end
+  via_tb_gate #(
+    .W($bits(levels))
+  ) u_gate (
+    .clk_i,
+    .rst_ni,
+    .still_i(still),
+    .inputs_i(levels),
+    .clk_o(clk)
+  );
+
   via_cmdq #(
     .Queue(Queue),
     .Fetch(Fetch)
   ) u_dut (
-    .clk_i,
+    .clk_i       (clk),
     .rst_ni,
     .cmd_cfg_i   (cmd_cfg_s),
     .cmd_tail_i  (tail_s),
@@ -94,6 +110,7 @@ module via_cmdq_tb
     .cmd_o       (cmd_s),
     .cmd_valid_o (cmd_valid),
     .cmd_ready_i (cmd_ready),
+    .still_o     (still),
     .idle_o
   );
 

@@ -73,8 +73,17 @@ module via_ringw_tb
     .s_b_ready_i (b_ready)
   );
 
-  via_ringw u_dut (
+  logic clk, still;
+  via_tb_gate u_gate (
     .clk_i,
+    .rst_ni,
+    .still_i(still),
+    .inputs_i(1'b0),
+    .clk_o(clk)
+  );
+
+  via_ringw u_dut (
+    .clk_i       (clk),
     .rst_ni,
     .time_i,
     .cfg_i       (cfg_s),
@@ -101,6 +110,7 @@ module via_ringw_tb
     .m_b_valid_i (b_valid),
     .m_b_ready_o (b_ready),
     .irq_o       (irq),
+    .still_o     (still),
     .idle_o
   );
 

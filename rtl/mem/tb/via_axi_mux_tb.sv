@@ -63,13 +63,22 @@ module via_axi_mux_tb
     .s_b_ready_i (m_b_ready)
   );
 
+  logic clk, still;
+  via_tb_gate u_gate (
+    .clk_i,
+    .rst_ni,
+    .still_i(still),
+    .inputs_i(1'b0),
+    .clk_o(clk)
+  );
+
   via_axi_mux #(
     .NumRd      (N),
     .NumWr      (N),
     .NumFirst   (NumFirst),
     .Outstanding(Outstanding)
   ) u_dut (
-    .clk_i,
+    .clk_i       (clk),
     .rst_ni,
     .s_ar_i      (s_ar),
     .s_ar_valid_i(s_ar_valid),
@@ -101,6 +110,7 @@ module via_axi_mux_tb
     .m_b_i       (m_b),
     .m_b_valid_i (m_b_valid),
     .m_b_ready_o (m_b_ready),
+    .still_o     (still),
     .idle_o
   );
 

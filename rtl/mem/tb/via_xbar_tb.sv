@@ -65,10 +65,19 @@ module via_xbar_tb
     );
   end
 
+  logic clk, still;
+  via_tb_gate u_gate (
+    .clk_i,
+    .rst_ni,
+    .still_i(still),
+    .inputs_i(1'b0),
+    .clk_o(clk)
+  );
+
   via_xbar #(
     .Outstanding(Outstanding)
   ) u_dut (
-    .clk_i,
+    .clk_i       (clk),
     .rst_ni,
     .s_ar_i      (s_ar),
     .s_ar_valid_i(s_ar_valid),
@@ -100,6 +109,7 @@ module via_xbar_tb
     .m_b_i       (m_b),
     .m_b_valid_i (m_b_valid),
     .m_b_ready_o (m_b_ready),
+    .still_o     (still),
     .idle_o
   );
 

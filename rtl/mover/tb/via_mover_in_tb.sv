@@ -71,11 +71,20 @@ module via_mover_in_tb
     .s_b_ready_i (1'b0)
   );
 
+  logic clk, still;
+  via_tb_gate u_gate (
+    .clk_i,
+    .rst_ni,
+    .still_i(still),
+    .inputs_i(1'b0),
+    .clk_o(clk)
+  );
+
   via_mover_in #(
     .Beats(Beats),
     .Queue(Queue)
   ) u_dut (
-    .clk_i,
+    .clk_i       (clk),
     .rst_ni,
     .cmd_i       (c),
     .cmd_valid_i (cmd_valid),
@@ -93,6 +102,7 @@ module via_mover_in_tb
     .strm_valid_o(m_tvalid),
     .strm_ready_i(m_tready),
     .abort_i,
+    .still_o     (still),
     .idle_o
   );
 

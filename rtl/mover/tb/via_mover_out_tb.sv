@@ -72,11 +72,20 @@ module via_mover_out_tb
     .s_b_ready_i (b_ready)
   );
 
+  logic clk, still;
+  via_tb_gate u_gate (
+    .clk_i,
+    .rst_ni,
+    .still_i(still),
+    .inputs_i(1'b0),
+    .clk_o(clk)
+  );
+
   via_mover_out #(
     .Beats(Beats),
     .Queue(Queue)
   ) u_dut (
-    .clk_i,
+    .clk_i       (clk),
     .rst_ni,
     .cmd_i       (c),
     .cmd_valid_i (cmd_valid),
@@ -97,6 +106,7 @@ module via_mover_out_tb
     .strm_valid_i(s_tvalid),
     .strm_ready_o(s_tready),
     .abort_i,
+    .still_o     (still),
     .idle_o
   );
 

@@ -1,0 +1,412 @@
+# SPDX-License-Identifier: Apache-2.0
+"""via_slot_port: an app at work, a host that pages for it, and every way in which the slot is cut off."""
+
+from collections import deque
+
+import cocotb
+import pytest
+from cocotb.triggers import ClockCycles, RisingEdge
+from cocotbext.axi import AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStreamSource
+
+from via_tb import AxiMem, AxiRaw, rng, run, stalls, start, until
+
+RUN, QUIESCE, RESET, ISOLATE = 1, 2, 4, 8
+H2C, MAP, UNMAP, DENY, SCAN, MOVE_IN, MOVE_OUT = 2, 0x10, 0x11, 0x12, 0x13, 0x20, 0x21
+OK, ABORTED, FAULT = 0, 6, 7
+MISS, PERM, BOUNDS, BAD_BURST, STREAM, REG_TIMEOUT, RING, IRQ = 1, 2, 3, 0x12, 0x14, 0x16, 0x17, 0x20
+EOP, HUGE = 2, 4
+ERR = 1 << 62
+PAGE = 4096
+SIZE = 1 << 18
+WIDTH = 16
+PAGES = SIZE // PAGE
+
+
+class Host:
+    """Sends commands, keeps completions by tag, and answers misses by mapping or denying."""
+
+    def __init__(self, dut, stall: float = 0.0, **kw) -> None:
+        self.dut, self.r, self.stall = dut, rng(), stall
+        zero = "ctrl loaded load cmd_valid cpl_ready dma_cmd_ready dma_cpl_valid evt_ready ring_err app_valid"
+        for name in (
+            *zero.split(),
+            "app_timeout",
+            "m_tvalid",
+            "s_tready",
+            "slot_reg_rvalid",
+            "slot_irq",
+            "slot_busy",
+        ):
+            getattr(dut, name).value = 0
+        self.mem = AxiMem(
+            dut.u_m, "axi", stall=stall, size=SIZE, r=self.r, fails=lambda a: bool(a & ERR), early=True, **kw
+        )
+        self.app = AxiRaw(dut.u_s, stall=stall, r=self.r)
+        args = dut.clk_i, dut.slot_rst_no, False
+        self.sink = AxiStreamSink(AxiStreamBus.from_prefix(dut, "s"), *args)
+        self.source = AxiStreamSource(AxiStreamBus.from_prefix(dut, "m"), *args)
+        for side in (self.sink, self.source):
+            side.set_pause_generator(stalls(self.r, stall))
+        self.todo: deque[int] = deque()
+        self.open: dict[int, tuple[int, int]] = {}  # tag -> op, argument
+        self.done: dict[int, tuple[int, int, int]] = {}  # tag -> status, bytes, flags
+        self.events: list[tuple[int, int, int, int, int]] = []  # cause, is_write, source, va, info
+        self.answers = True
+        # Virtual pages 0 to PAGES - 1 may be used, all but some; where they lie is shuffled.
+        self.frames = list(range(PAGES))
+        self.r.shuffle(self.frames)
+        self.denied: set[int] = set()
+        self.tag = 0
+
+    async def begin(self) -> None:
+        await start(self.dut)
+        for task in (self._rings(), self._dma()):
+            cocotb.start_soon(task)
+        await self.boot()
+
+    async def boot(self) -> None:
+        self.dut.loaded.value = 1
+        self.dut.ctrl.value = RUN | RESET
+        await ClockCycles(self.dut.clk_i, 4)
+        self.dut.ctrl.value = RUN
+        await ClockCycles(self.dut.clk_i, 4)
+
+    def command(
+        self, op: int, addr0: int = 0, addr1: int = 0, size: int = 0, flags: int = 0, ident: int = 0
+    ) -> int:
+        self.tag += 1
+        self.open[self.tag] = op, addr0
+        word0 = self.tag << 32 | ident << 24 | flags << 8 | op
+        self.todo.append(size << 192 | addr1 << 128 | addr0 << 64 | word0)
+        return self.tag
+
+    def status(self, tag: int) -> int:
+        return self.done[tag][0] if tag in self.done else -1
+
+    def pa(self, va: int) -> int:
+        return self.frames[va // PAGE] * PAGE + va % PAGE
+
+    def poke(self, va: int, data: bytes) -> None:
+        for i, x in enumerate(data):
+            self.mem.mem[self.pa(va + i)] = x
+
+    def peek(self, va: int, size: int) -> bytes:
+        return bytes(self.mem.mem[self.pa(va + i)] for i in range(size))
+
+    async def settle(self, limit: int = 5000) -> None:
+        await until(self.dut, lambda: not self.open and not self.todo, limit, f"completions of {self.open}")
+
+    def block_sink(self, block: bool) -> None:
+        """The app takes nothing from its stream."""
+        self.sink.set_pause_generator(stalls(self.r, 1.0 if block else self.stall))
+
+    def stat(self) -> tuple[int, int, int, int]:
+        """cause, isolated, busy, quiet"""
+        x = int(self.dut.stat.value)
+        return x >> 4, x >> 3 & 1, x >> 2 & 1, x >> 1 & 1
+
+    async def _rings(self) -> None:
+        d = self.dut
+        edge = RisingEdge(d.clk_i)
+        up = False
+        pauses = stalls(self.r, 0.2), stalls(self.r, 0.2)
+        cpl_up = evt_up = False
+        while True:
+            await edge
+            if up and int(d.cmd_ready.value):
+                self.todo.popleft()
+                up = False
+            if cpl_up and int(d.cpl_valid.value):
+                x = int(d.cpl.value)
+                tag = x >> 24 & 0xFFFFFFFF
+                assert x >> 8 & 0xFF == self.open.pop(tag)[0]
+                self.done[tag] = x >> 16 & 0xFF, x >> 56 & 0xFFFFFFFF, x & 0xFF
+            if evt_up and int(d.evt_valid.value):
+                x = int(d.evt.value)
+                event = x & 0xFF, x >> 8 & 1, x >> 9 & 0xFF, x >> 17 & (1 << 64) - 1, x >> 81
+                self.events.append(event)
+                if self.answers and event[0] in (MISS, PERM):
+                    self.answer(event[3] & -PAGE)
+            if self.todo and not up:
+                d.cmd.value = self.todo[0]
+                up = True
+            cpl_up, evt_up = not next(pauses[0]), not next(pauses[1])
+            d.cmd_valid.value, d.cpl_ready.value, d.evt_ready.value = up, cpl_up, evt_up
+
+    def answer(self, page: int) -> None:
+        if page >= SIZE or page // PAGE in self.denied:
+            self.command(DENY, page)
+        else:
+            self.command(MAP, page, self.pa(page) | 7)
+
+    async def _dma(self) -> None:
+        """An engine that completes each command after a while."""
+        d = self.dut
+        edge = RisingEdge(d.clk_i)
+        d.dma_cmd_ready.value = 1
+        work: deque[tuple[int, int]] = deque()
+        up, now = False, 0
+        while True:
+            await edge
+            now += 1
+            if int(d.dma_cmd_valid.value):
+                work.append((now + 20, int(d.dma_cmd.value)))
+            if up and int(d.dma_cpl_ready.value):
+                work.popleft()
+                up = False
+            if work and not up and work[0][0] <= now:
+                x = work[0][1]
+                d.dma_cpl.value = (x >> 32 & 0xFFFFFFFF) << 24 | (x & 0xFF) << 8
+                up = True
+            d.dma_cpl_valid.value = up
+
+    async def cut(self, how: int, what: str) -> None:
+        """Cuts the slot off by the host, waits until it is quiet, and starts it anew."""
+        d = self.dut
+        d.ctrl.value = RUN | how
+        await ClockCycles(d.clk_i, 2)
+        assert self.stat()[1]
+        await until(d, lambda: self.stat()[3] and not self.open and not self.todo, 4000, f"{what}: quiet")
+        assert not self.mem.open_reads and not self.mem.open_writes, what
+        d.ctrl.value = RUN | RESET
+        self.app.drop.clear()
+        self.app.clear()
+        await ClockCycles(d.clk_i, 6)
+        self.app.r.clear()
+        self.app.b.clear()
+        self.sink.clear()
+        self.source.clear()
+        self.events.clear()
+        d.ctrl.value = RUN
+        await ClockCycles(d.clk_i, 4)
+
+    async def works(self, what: str = "") -> None:
+        """Everything of a slot, with pages that may have to be brought in."""
+        r = self.r
+        data, size = r.randbytes(2 * PAGE + 55), 2 * PAGE + 55
+        self.poke(3 * PAGE + 64, data)
+        a = self.command(MOVE_IN, 3 * PAGE + 64, size=size, flags=EOP, ident=9)
+        b = self.command(MOVE_OUT, 20 * PAGE + 128, size=4 * PAGE)
+        c = self.command(H2C)
+        frame = await self.sink.recv()
+        assert frame.tdata == data and frame.tid == 9, what
+        await self.source.send(AxiStreamFrame(bytes(x ^ 0x5A for x in data)))
+        self.app.write(40 * PAGE, [5, 6], ident=33)
+        self.app.read(3 * PAGE + 64, 2, ident=34)
+        await until(self.dut, lambda: len(self.app.b) == 1 and len(self.app.r) == 2, 4000, what)
+        await self.settle()
+        assert [self.status(t) for t in (a, b, c)] == [OK] * 3, what
+        assert self.done[b] == (OK, size, 1) and self.peek(20 * PAGE + 128, size) == bytes(
+            x ^ 0x5A for x in data
+        )
+        assert self.app.b[0][1:] == (33, 0) and self.peek(40 * PAGE, WIDTH) == (5).to_bytes(WIDTH, "little")
+        assert [x[1:4] for x in self.app.r] == [(34, 0, 0), (34, 0, 1)]
+        assert self.app.r[0][4] == int.from_bytes(data[:WIDTH], "little")
+        self.app.r.clear()
+        self.app.b.clear()
+
+
+async def host(dut, stall: float = 0.0, **kw) -> Host:
+    h = Host(dut, stall, **kw)
+    await h.begin()
+    return h
+
+
+@cocotb.test(timeout_time=500, timeout_unit="us")
+async def an_app_works_on_pages_brought_in_on_demand(dut):
+    h = await host(dut, 0.2, latency=6)
+    for i in range(4):
+        await h.works(f"round {i}")
+    assert {e[0] for e in h.events} == {MISS} and {e[2] for e in h.events} == {0, 1}
+    await ClockCycles(dut.clk_i, 10)
+    assert h.stat() == (0, 0, 0, 1) and int(dut.idle_o.value) == 1
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def streams_and_memory_port_work_together_under_paging(dut):
+    """Everything at once, with more pages than the MMU holds; pages are taken away at random and come back."""
+    h = await host(dut, 0.1, latency=8)
+    r = h.r
+    h.denied = {PAGES - 1}
+    quarter = SIZE // 4
+    data = r.randbytes(quarter - 5 * PAGE)
+    h.poke(0, data)
+    moves, at = [], 0
+    while at < len(data):
+        n = min(r.choice((640, PAGE, 3 * PAGE)), len(data) - at)
+        moves.append(
+            (
+                h.command(MOVE_IN, at, size=n, flags=EOP),
+                h.command(MOVE_OUT, quarter + at, size=-(-n // WIDTH) * WIDTH),
+                at,
+                n,
+            )
+        )
+        frame = cocotb.start_soon(h.sink.recv())
+        for _ in range(6):
+            va = 2 * quarter + r.randrange(2 * quarter // 256) * 256
+            h.app.write(va, [va + i for i in range(8)], ident=r.randrange(64))
+        if r.random() < 0.5:
+            h.command(UNMAP, r.randrange(PAGES) * PAGE)
+        await h.source.send(await frame)
+        at += -(-n // WIDTH) * WIDTH
+    await until(dut, lambda: h.app.idle and not h.mem.open_writes, 20000)
+    await h.settle(20000)
+    for i, o, va, n in moves:
+        assert h.status(i) == OK and h.done[o] == (OK, n, 1)
+        assert h.peek(quarter + va, n) == data[va : va + n]
+    bad = [x for x in h.app.b if x[2]]
+    assert len(h.app.b) > 30 and len(bad) < len(h.app.b) // 4
+
+
+@cocotb.test(timeout_time=500, timeout_unit="us")
+async def whatever_the_app_breaks_is_told_once_and_costs_only_itself(dut):
+    h = await host(dut, 0.1)
+    edge = RisingEdge(dut.clk_i)
+    for kind in ("memory", "stream", "registers"):
+        await h.works(kind)
+        h.events.clear()
+        # Moves under way, one of which waits for the app for ever.
+        moves = [
+            h.command(MOVE_IN, 5 * PAGE, size=3 * PAGE, flags=EOP),
+            h.command(MOVE_OUT, 30 * PAGE, size=PAGE),
+        ]
+        h.block_sink(True)
+        dma = h.command(H2C)
+        if kind == "memory":
+            h.app.ar.append((3, 0x2008, 0, h.app.size, 1))
+            want = BAD_BURST, 0, 0, 0x2008, 0
+        elif kind == "stream":
+            frame = AxiStreamFrame(
+                bytes(3 * WIDTH), tkeep=[1] * WIDTH + [1] * (WIDTH - 1) + [0] + [1] * WIDTH
+            )
+            await h.source.send(frame)
+            want = STREAM, 0, 2, 0, 0
+        else:
+            dut.app.value = 0x124 << 33 | 1 << 32
+            dut.app_timeout.value = 1
+            await edge
+            dut.app_timeout.value = 0
+            want = REG_TIMEOUT, 1, 3, 0, 0x124
+        await until(dut, lambda: h.stat()[1], 600, kind)
+        await until(dut, lambda: h.stat()[3] and not h.open, 2000, f"{kind}: quiet")
+        told = [e for e in h.events if e[0] not in (MISS,)]
+        assert told == [want], f"{kind}: {told}"
+        assert h.stat()[0] == want[0]
+        assert [h.status(t) for t in moves] == [ABORTED] * 2 and h.status(dma) == OK
+        # The host can still look after its pages.
+        page = h.command(SCAN, 3 * PAGE)
+        await h.settle()
+        assert h.status(page) in (OK, 8)
+        h.block_sink(False)
+        await h.cut(RESET, kind)
+    await h.works("at the end")
+
+
+@cocotb.test(timeout_time=3000, timeout_unit="us")
+async def cut_off_at_any_cycle_the_slot_comes_to_rest(dut):
+    """Misses nobody answers, half messages, half bursts, nonsense: the slot gets quiet all the same."""
+    h = await host(dut, 0.25, latency=12)
+    r = h.r
+    full = (1 << WIDTH) - 1
+    for rnd in range(18):
+        h.answers = r.random() < 0.6
+        for _ in range(r.randrange(1, 6)):
+            h.command(MOVE_IN, r.randrange(PAGES // 2) * PAGE, size=r.choice((16, 500, 9000)), flags=EOP)
+            h.command(MOVE_OUT, (PAGES // 2 + r.randrange(8)) * PAGE, size=r.choice((16, 512, 8192)))
+        h.block_sink(r.random() < 0.3)
+        for _ in range(r.randrange(6)):
+            h.app.read(r.randrange(PAGES) * PAGE, r.choice((1, 64)), r.randrange(64))
+            h.app.write(r.randrange(PAGES) * PAGE, [1] * r.choice((1, 64)), r.randrange(64))
+        if r.random() < 0.3:
+            h.app.aw.append(h.app.ax(0x3000, 8))
+            h.app.w.extend((i, full, 0) for i in range(r.randrange(8)))
+        if r.random() < 0.3:
+            h.app.drop.add(r.choice(("ar", "aw", "w")))
+        await h.source.send(AxiStreamFrame(r.randbytes(r.randrange(1, 4000))))
+        for _ in range(r.randrange(500)):
+            await RisingEdge(dut.clk_i)
+            if h.stat()[1]:
+                break
+        await h.cut(r.choice((ISOLATE, RESET)), f"round {rnd}")
+        h.answers = True
+        h.block_sink(False)
+        if rnd % 5 == 4:
+            await h.works(f"after round {rnd}")
+    await h.works("at the end")
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def registers_reach_the_app(dut):
+    h = await host(dut)
+    edge = RisingEdge(dut.clk_i)
+    assert int(dut.app_open.value) == 1
+    for i in range(8):
+        dut.app.value = (4 * i) << 33 | (i & 1) << 32 | 0x1000 + i
+        dut.app_valid.value = 1
+        await until(dut, lambda: int(dut.slot_reg_valid.value))
+        assert int(dut.slot_reg.value) == (4 * i) << 33 | (i & 1) << 32 | 0x1000 + i
+        await ClockCycles(dut.clk_i, i)
+        dut.slot_reg_rvalid.value, dut.slot_reg_rdata.value = 1, 0x77 + i
+        await edge
+        dut.slot_reg_rvalid.value = 0
+        await until(dut, lambda: int(dut.app_rvalid.value), 10)
+        assert int(dut.app_rdata.value) == 0x77 + i and not int(dut.app_err.value)
+        dut.app_valid.value = 0
+        await ClockCycles(dut.clk_i, 3)
+        assert not int(dut.slot_reg_valid.value)
+    for ctrl in (RUN | ISOLATE, RUN | RESET, 0):
+        dut.ctrl.value = ctrl
+        await ClockCycles(dut.clk_i, 3)
+        assert not int(dut.app_open.value)
+        assert int(dut.slot_rst_no.value) == (ctrl == RUN | ISOLATE)
+    dut.ctrl.value = RUN
+    dut.load.value = 1
+    await ClockCycles(dut.clk_i, 3)
+    assert not int(dut.app_open.value) and not int(dut.slot_rst_no.value)
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def interrupts_and_ring_errors_become_events(dut):
+    h = await host(dut)
+    for _ in range(40):
+        dut.slot_irq.value = 1
+        await ClockCycles(dut.clk_i, 1)
+        dut.slot_irq.value = 0
+        await ClockCycles(dut.clk_i, h.r.randrange(6))
+    dut.slot_irq.value = 0
+    for bit in range(3):
+        dut.ring_err.value = 1 << bit
+        await ClockCycles(dut.clk_i, 1)
+        dut.ring_err.value = 0
+        await ClockCycles(dut.clk_i, 8)
+    await until(dut, lambda: int(dut.idle_o.value))
+    counts = [e[4] for e in h.events if e[0] == IRQ]
+    assert counts == sorted(set(counts)) and counts[-1] == 40
+    assert [e[4] for e in h.events if e[0] == RING] == [0, 1, 2]
+    dut.slot_busy.value = 1
+    await ClockCycles(dut.clk_i, 3)
+    assert h.stat()[2] == 1
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def quiesce_lets_the_memory_port_finish(dut):
+    h = await host(dut, 0.1, latency=20)
+    for i in range(60):
+        h.app.read(i % PAGES * PAGE, 8, i)
+        h.app.write(i % PAGES * PAGE + 1024, [i] * 8, i)
+    await ClockCycles(dut.clk_i, 400)
+    dut.ctrl.value = RUN | QUIESCE
+    await until(dut, lambda: h.stat()[3], 3000, "quiet")
+    assert not h.mem.open_reads and not h.mem.open_writes and not h.stat()[1]
+    done = len(h.app.r), len(h.app.b)
+    assert done[0] % 8 == 0 and done[1] < 60
+    await ClockCycles(dut.clk_i, 200)
+    assert (len(h.app.r), len(h.app.b)) == done
+    dut.ctrl.value = RUN
+    await until(dut, lambda: len(h.app.r) == 480 and len(h.app.b) == 60, 20000)
+
+
+@pytest.mark.parametrize("data_w", [128])
+def test_via_slot_port(data_w):
+    run("via_slot_port_tb", __file__, defines={"VIA_DATA_W": data_w, "VIA_NUM_STREAMS": 1})
