@@ -186,7 +186,7 @@ class AxiMem:
     The first beat of a read comes `latency` cycles after its address was taken, the others and later bursts
     follow without a gap, up to `outstanding` bursts at once; the same for B after the last W beat. `stall` is
     the share of cycles in which each channel refuses. With `overtake` beats and answers of different ids mix.
-    Write data is taken behind its address only, with `early` also before it. Addresses for which `fails(addr)`
+    Write data is taken behind its address only, with `early` also before. Addresses for which `fails(addr)`
     is true answer SLVERR. Only what the shell sends: INCR, full-width beats. IDs are returned if the port has
     them. Every access is checked against 4 KiB and WLAST; a wrong one fails the test.
 
@@ -367,8 +367,8 @@ class AxiRaw:
     """An AXI4 manager exact to the cycle, that sends what it is given, right or wrong.
 
     Append to `ar` and `aw` tuples (id, addr, len, size, burst) as `ax` makes them, to `w` (data, strb, last).
-    `r` lists (cycle, id, resp, last, data) and `b` (cycle, id, resp); `taken` the cycles at which addresses and
-    data beats were taken. `stall` is the share of cycles in which each channel pauses. A name in `drop` lets
+    `r` lists (cycle, id, resp, last, data) and `b` (cycle, id, resp), `taken` the cycles at which addresses
+    and data were taken. `stall` is the share of cycles in which each channel pauses. A name in `drop` lets
     that channel break the handshake: its valid falls before ready, now and then.
     """
 

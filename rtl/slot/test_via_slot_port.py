@@ -224,7 +224,7 @@ async def an_app_works_on_pages_brought_in_on_demand(dut):
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")
 async def streams_and_memory_port_work_together_under_paging(dut):
-    """Everything at once, with more pages than the MMU holds; pages are taken away at random and come back."""
+    """Everything at once, with more pages than the MMU holds; pages are taken away at random."""
     h = await host(dut, 0.1, latency=8)
     r = h.r
     h.denied = {PAGES - 1}
@@ -338,7 +338,7 @@ async def cut_off_at_any_cycle_the_slot_comes_to_rest(dut):
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
 async def registers_reach_the_app(dut):
-    h = await host(dut)
+    await host(dut)
     edge = RisingEdge(dut.clk_i)
     assert int(dut.app_open.value) == 1
     for i in range(8):
