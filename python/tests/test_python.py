@@ -132,6 +132,18 @@ def test_transfer_between_arrays_and_files(card: viaduct.Card, tmp_path: Path):
             slot.transfer({"in": file}, {"out": np.zeros(4999, np.uint8)})
 
 
+def test_data_stays_in_card_memory_between_runs(card: viaduct.Card):
+    where = "card:0x400000000+4096"  # the second channel
+    with card.load("inc") as slot:
+        slot.set(amount=1)
+        slot.transfer({"in": np.arange(1024, dtype=np.uint32)}, {"out": where})
+        assert np.array_equal(slot.run(where).view(np.uint32), np.arange(2, 1026))
+        with pytest.raises(viaduct.ArgumentError, match="channel"):
+            slot.run("card:0xffffffffffff0000+4096")
+        with pytest.raises(viaduct.ArgumentError, match="file:"):
+            slot.run("name-without-file")
+
+
 def test_progress_is_told_and_its_exceptions_arrive(card: viaduct.Card):
     seen: list[viaduct.Progress] = []
     with card.load("pass") as slot:
