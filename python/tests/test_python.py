@@ -271,6 +271,24 @@ def test_closing_goes_backwards(card: viaduct.Card):
     assert card.time() > 0
 
 
+def test_a_card_that_dies_in_a_run_is_told(tmp_path: Path):
+    socket = tmp_path / "card.sock"
+    command = [ROOT / "viaduct", "card", "--socket", socket]
+    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, cwd=ROOT) as served:
+        assert served.stdout and "card on" in served.stdout.readline()
+        card = viaduct.open(f"unix:{socket}")
+        slot = card.load("pass")
+        assert np.array_equal(slot.run(data(65)), data(65))
+        with pytest.raises(viaduct.CardError):
+            slot.run(data(1_000_000), chunk=4096, progress=lambda _: served.kill())
+        with pytest.raises(viaduct.CardError):
+            slot.run(b"x")
+        slot.close()
+        card.close()
+    with pytest.raises(viaduct.CardError, match=r"card\.sock"):
+        viaduct.open(f"unix:{socket}")
+
+
 def test_threads_with_a_slot_each(card: viaduct.Card):
     results: dict[int, bool] = {}
 
