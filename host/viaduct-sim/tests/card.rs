@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The simulated card as a PCI function, down to commands through a ring. Needs `make card`.
+//! The simulated card as a PCI function, down to commands through a ring. Needs `make card`; without it these tests only
+//! say so. `VIADUCT_BUILD` names another build folder than that of this checkout.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +23,8 @@ const RINGS: u64 = 0x7000_0000;
 const LONG: Duration = Duration::from_secs(60);
 
 fn config(profile: Profile) -> SimConfig {
-    let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../build");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../build");
+    let build = std::env::var_os("VIADUCT_BUILD").map_or(here, PathBuf::from);
     SimConfig {
         profile,
         card_object: build.join("card/libviaduct_card.so"),
@@ -31,8 +33,20 @@ fn config(profile: Profile) -> SimConfig {
     }
 }
 
-fn open() -> SimCard {
-    SimCard::open(config(Profile::GEN3X16)).unwrap_or_else(|error| panic!("{error}"))
+/// A card, if one is built.
+fn open() -> Option<SimCard> {
+    open_as(Profile::GEN3X16)
+}
+
+fn open_as(profile: Profile) -> Option<SimCard> {
+    match SimCard::open(config(profile)) {
+        Ok(card) => Some(card),
+        Err(error @ SimError::NoCard { .. }) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
 }
 
 /// Rings of slot 0: commands, completions and events, a page each.
@@ -87,7 +101,7 @@ fn command(op: u64, tag: u32, addr0: u64, addr1: u64, len: u64) -> [u64; 4] {
 
 #[test]
 fn registers_are_reached() {
-    let card = open();
+    let Some(card) = open() else { return };
     assert_eq!(card.read32(0, 0).unwrap(), 0x5649_4144);
     assert_eq!(card.read32(0, 0xc).unwrap(), card.clock_khz());
     assert_eq!(card.read32(0, 0x18).unwrap(), 64);
@@ -105,7 +119,7 @@ fn registers_are_reached() {
 
 #[test]
 fn every_register_address_is_answered() {
-    let card = open();
+    let Some(card) = open() else { return };
     for (bar, size) in [(0u8, 256u64 << 10), (2, 64 << 10)] {
         for offset in (0..size).step_by(0x3fc) {
             card.read32(bar, offset & !3).unwrap();
@@ -116,7 +130,7 @@ fn every_register_address_is_answered() {
 
 #[test]
 fn configuration_space_says_what_it_is() {
-    let card = open();
+    let Some(card) = open() else { return };
     let mut ids = [0; 4];
     card.config_read(0, &mut ids).unwrap();
     assert_eq!(u32::from_le_bytes(ids), 0x5649_1209);
@@ -131,7 +145,7 @@ fn configuration_space_says_what_it_is() {
 
 #[test]
 fn a_command_goes_through_the_ring() {
-    let card = open();
+    let Some(card) = open() else { return };
     let mut rings = Rings::new(&card);
     rings.arm(&card);
     rings.submit(&card, command(0, 0xabcd, 0, 0, 0));
@@ -143,7 +157,7 @@ fn a_command_goes_through_the_ring() {
 
 #[test]
 fn data_goes_to_the_card_and_back() {
-    let card = open();
+    let Some(card) = open() else { return };
     let mut rings = Rings::new(&card);
     const LEN: usize = 64 << 10;
     let (there, back) = (Arc::new(HostMemory::new(LEN).unwrap()), Arc::new(HostMemory::new(LEN).unwrap()));
@@ -172,7 +186,7 @@ fn data_goes_to_the_card_and_back() {
 
 #[test]
 fn dma_to_where_nothing_is_mapped_ends_with_an_error() {
-    let card = open();
+    let Some(card) = open() else { return };
     let mut rings = Rings::new(&card);
     let memory = Arc::new(HostMemory::new(PAGE as usize).unwrap());
     card.dma_map(0x5000_0000, memory, DmaAccess::Read).unwrap();
@@ -195,7 +209,7 @@ fn dma_to_where_nothing_is_mapped_ends_with_an_error() {
 
 #[test]
 fn mappings_are_checked() {
-    let card = open();
+    let Some(card) = open() else { return };
     let memory = Arc::new(HostMemory::new(2 * PAGE as usize).unwrap());
     card.dma_map(0x10000, memory.clone(), DmaAccess::ReadWrite).unwrap();
     for iova in [0x10000, 0x11000, 0xf000, 0x123, u64::MAX - 4095, 1 << 63] {
@@ -210,7 +224,7 @@ fn mappings_are_checked() {
 
 #[test]
 fn a_buffer_taken_back_while_in_use_is_left_alone() {
-    let card = open();
+    let Some(card) = open() else { return };
     let mut rings = Rings::new(&card);
     const LEN: usize = 256 << 10;
     let memory = Arc::new(HostMemory::new(LEN).unwrap());
@@ -231,7 +245,7 @@ fn a_buffer_taken_back_while_in_use_is_left_alone() {
 #[test]
 fn equal_calls_take_equal_cycles() {
     let run = || {
-        let card = open();
+        let card = open()?;
         let mut rings = Rings::new(&card);
         for tag in 0..40 {
             rings.arm(&card);
@@ -240,14 +254,14 @@ fn equal_calls_take_equal_cycles() {
             assert_eq!(rings.completion(), Some((tag, 0)));
             card.charge(Duration::from_nanos(1_234));
         }
-        (card.now(), card.counters())
+        Some((card.now(), card.counters()))
     };
     assert_eq!(run(), run());
 }
 
 #[test]
 fn a_parked_card_costs_nothing_and_wakes_up() {
-    let card = Arc::new(open());
+    let Some(card) = open().map(Arc::new) else { return };
     let mut rings = Rings::new(&card);
     card.run(1 << 20);
     assert!(card.parked());
@@ -271,7 +285,7 @@ fn a_parked_card_costs_nothing_and_wakes_up() {
 
 #[test]
 fn threads_share_a_card() {
-    let card = Arc::new(open());
+    let Some(card) = open().map(Arc::new) else { return };
     let mut rings = Rings::new(&card);
     let readers: Vec<_> = (0..3)
         .map(|_| {
@@ -299,7 +313,7 @@ fn threads_share_a_card() {
 
 #[test]
 fn a_reset_stops_everything() {
-    let card = open();
+    let Some(card) = open() else { return };
     let mut rings = Rings::new(&card);
     rings.arm(&card);
     rings.submit(&card, command(4, 1, 0, 0, 32 << 20));
@@ -335,7 +349,7 @@ fn load(card: &SimCard, slot: u32, image: &[u8]) -> u32 {
 
 #[test]
 fn images_that_are_none_are_refused() {
-    let card = open();
+    let Some(card) = open() else { return };
     let slots = card.read32(0, 8).unwrap() & 0xff;
     assert_eq!(load(&card, 0, &[0; 80]), 1);
     assert_eq!(load(&card, 0, b"VIA1"), 1);
@@ -367,6 +381,9 @@ fn a_missing_card_is_named_with_its_remedy() {
 
 #[test]
 fn a_board_that_cannot_be_is_refused() {
+    if open().is_none() {
+        return;
+    }
     let mut profile = Profile::GEN3X16;
     profile.link.mps = 100;
     assert!(matches!(SimCard::open(config(profile)), Err(SimError::Refused(why)) if why.contains("MPS")));
@@ -379,7 +396,7 @@ fn every_profile_powers_up() {
     for name in Profile::names() {
         let profile = Profile::by_name(name).unwrap();
         assert_eq!(profile.name, name);
-        let card = SimCard::open(config(profile)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let Some(card) = open_as(profile) else { return };
         assert_eq!(card.read32(0, 0).unwrap(), 0x5649_4144);
     }
     assert_eq!(Profile::by_name("gen9x99"), None);
@@ -388,6 +405,7 @@ fn every_profile_powers_up() {
 #[test]
 fn a_card_without_waves_says_so() {
     let folder = tempfile::tempdir().unwrap();
-    let error = open().wave(&folder.path().join("card.fst"), 0, 100).unwrap_err();
+    let Some(card) = open() else { return };
+    let error = card.wave(&folder.path().join("card.fst"), 0, 100).unwrap_err();
     assert!(error.to_string().contains("waves"), "{error}");
 }
