@@ -121,6 +121,14 @@ pub(crate) fn project() -> Result<Project> {
     Ok(Project::find(".").or_else(|e| own().ok_or(e))?)
 }
 
+/// Counts coverage if `VIADUCT_COVERAGE` names a folder for it (see `tools/coverage.py`), else is fast.
+pub(crate) fn variant() -> Variant {
+    match std::env::var_os("VIADUCT_COVERAGE") {
+        Some(folder) if !folder.is_empty() => Variant::Coverage,
+        _ => Variant::Fast,
+    }
+}
+
 /// Tells what is being built, since that can take minutes.
 pub(crate) fn tell(line: &str) {
     if !line.ends_with("up to date") {
@@ -154,9 +162,9 @@ fn simulated(profile: Option<&str>) -> Result<Arc<dyn PciFunction>> {
     let project = project()?;
     let card_object = {
         let _one_at_a_time = lock(&BUILDING);
-        project.build_card(Variant::Fast, &mut tell)?
+        project.build_card(variant(), &mut tell)?
     };
-    let config = SimConfig { profile, card_object, image_dir: project.images(Variant::Fast), chan_mib: None };
+    let config = SimConfig { profile, card_object, image_dir: project.images(variant()), chan_mib: None };
     match SimCard::open(config) {
         Ok(card) => Ok(Arc::new(card)),
         Err(e) => fail(Code::Card, e.to_string()),

@@ -6,10 +6,10 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use viaduct_build::{Access, Container, Format, Geometry, Length, Manifest, Register, Variant, nearest};
+use viaduct_build::{Access, Container, Format, Geometry, Length, Manifest, Register, nearest};
 
 use crate::args;
-use crate::card::{BUILDING, CARDS, Card, project, tell};
+use crate::card::{BUILDING, CARDS, Card, project, tell, variant};
 use crate::error::{Code, Failure, Result, call, fail};
 use crate::handle::{Handle, Table, lock};
 use crate::types;
@@ -163,7 +163,7 @@ fn image(card: &Card, app: &str) -> Result<(Manifest, Vec<u8>)> {
     let info = card.card.info();
     let geometry = Geometry { data_width: 8 * info.data_bytes as u32, streams: info.streams as u32 };
     let _one_at_a_time = lock(&BUILDING);
-    let built = project.build_variant(&manifest, &geometry, Variant::Fast, &mut tell)?;
+    let built = project.build_variant(&manifest, &geometry, variant(), &mut tell)?;
     Ok((manifest, read(&built.container)?))
 }
 
