@@ -32,6 +32,12 @@ struct AxiAnswer {
   bool rfresh = false;
   uint8_t rid = 0, rresp = 0, bid = 0, bresp = 0;
   const uint8_t* rdata = nullptr;  // kBeatBytes
+
+  // Whether the shell sees now what it saw of `driven`.
+  bool same_as(const AxiAnswer& driven) const {
+    return !rfresh && arready == driven.arready && rvalid == driven.rvalid && awready == driven.awready &&
+           wready == driven.wready && bvalid == driven.bvalid && bid == driven.bid && bresp == driven.bresp;
+  }
 };
 
 constexpr uint64_t kFullStrobe = kBeatBytes == 64 ? ~uint64_t{0} : (uint64_t{1} << kBeatBytes) - 1;

@@ -16,6 +16,7 @@ namespace via {
 struct LiteRequest {  // driven by the model
   bool awvalid = false, wvalid = false, bready = false, arvalid = false, rready = false;
   uint32_t addr = 0, wdata = 0;
+  bool operator==(const LiteRequest&) const = default;
 };
 
 struct LiteAnswer {  // driven by the shell

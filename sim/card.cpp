@@ -75,14 +75,20 @@ void Card::reset() {
 void Card::drive() {
   // While the shell is tried for rest its time stands still: time alone is no change.
   shell_.drive_board(false, tries_shell() ? shell_.ports().time_i : clock.cycles());
-  shell_.drive_host(link.answer(), link.msix_ready());
-  for (unsigned c = 0; c < kChannels; c++) shell_.drive_mem(c, dram_[c]->answer());
-  shell_.drive_lite(bar.request());
+  driven_.host = link.answer();
+  driven_.msix_ready = link.msix_ready();
+  driven_.lite = bar.request();
+  shell_.drive_host(driven_.host, driven_.msix_ready);
+  shell_.drive_lite(driven_.lite);
+  for (unsigned c = 0; c < kChannels; c++) {
+    driven_.mem[c] = dram_[c]->answer();
+    shell_.drive_mem(c, driven_.mem[c]);
+  }
   uint32_t loaded = 0;
   for (unsigned s = 0; s < kSlots; s++) {
     loaded |= uint32_t{slots_[s].loaded()} << s;
+    driven_.slot[s] = slots_[s].levels();
     shell_.drive_slot(s, slots_[s].out);
-    driven_[s] = slots_[s].levels();
   }
   shell_.drive_icap(icap_, loaded);
 }
@@ -97,29 +103,26 @@ bool Card::models_rest() {
   return true;
 }
 
-// No model shows the shell anything new, and the shell asks nothing of them; they may have work in flight.
-bool Card::models_still() {
-  const auto still = [](const AxiRequest& shell, const AxiAnswer& model) {
-    return !shell.arvalid && !shell.awvalid && !shell.wvalid && !model.rvalid && !model.bvalid;
-  };
-  if (!still(shell_.host(), link.answer()) || shell_.msix_valid() || !bar.waiting()) return false;
-  if (!icap_.sleeps(shell_.icap())) return false;
+// Whether the shell would see at this edge what it saw the last time. The time does not count.
+bool Card::inputs_same() const {
+  if (!link.answer().same_as(driven_.host) || link.msix_ready() != driven_.msix_ready || icap_.done() ||
+      bar.request() != driven_.lite) {
+    return false;
+  }
   for (unsigned c = 0; c < kChannels; c++) {
-    if (!still(shell_.mem(c), dram_[c]->answer())) return false;
+    if (!dram_[c]->answer().same_as(driven_.mem[c])) return false;
+  }
+  for (unsigned s = 0; s < kSlots; s++) {
+    // An app that runs may change a payload under the shell's eyes.
+    if (slots_[s].levels() != driven_.slot[s] || (slots_[s].any_valid() && !slots_[s].settled()))
+      return false;
   }
   return true;
 }
 
 // Whether the shell can be left out at this edge.
 bool Card::shell_rests() {
-  bool valid = false, moved = !models_still();
-  for (unsigned s = 0; s < kSlots && !moved; s++) {
-    moved = !(slots_[s].levels() == driven_[s]);
-    valid |= slots_[s].any_valid();
-    // Payloads may change as long as the app runs.
-    moved |= slots_[s].any_valid() && !slots_[s].settled();
-  }
-  if (moved) {
+  if (!inputs_same()) {
     busy_edges_ = kLinger;
     rested_ = 0;
     next_try_ = kFirstTry;
@@ -131,7 +134,7 @@ bool Card::shell_rests() {
     busy_edges_--;
     return false;
   }
-  return fixed_ || (shell_.quiet() && !valid);
+  return fixed_ || shell_.quiet();
 }
 
 void Card::look_at_shell() {
@@ -218,13 +221,11 @@ void Card::check_skipped_shell() {
 
 // ------------------------------------------------------------------------------------------------ many edges
 bool Card::parked() {
-  if (!link.empty() || !bar.empty() || !models_rest() || busy_edges_ > 0) return false;
-  bool valid = false;
-  for (unsigned s = 0; s < kSlots; s++) {
-    if (!slots_[s].idle() || !(slots_[s].levels() == driven_[s])) return false;
-    valid |= slots_[s].any_valid();
+  if (busy_edges_ > 0 || !(fixed_ || shell_.quiet()) || !link.empty() || !bar.empty()) return false;
+  for (const Slot& slot : slots_) {
+    if (!slot.idle()) return false;
   }
-  return fixed_ || (shell_.quiet() && !valid);
+  return models_rest() && inputs_same();
 }
 
 void Card::advance(uint64_t cycles) {

@@ -52,7 +52,7 @@ class Card {
   void step();
   void drive();
   bool models_rest();
-  bool models_still();
+  bool inputs_same() const;
   bool shell_rests();
   bool tries_shell() const { return rested_ >= next_try_; }
   void look_at_shell();
@@ -73,12 +73,20 @@ class Card {
   Icap icap_;
   std::vector<std::unique_ptr<Dram>> dram_;
   Slot slots_[kSlots];
-  Slot::Levels driven_[kSlots] = {};  // by each slot, the last time the shell looked
 
-  // The shell is left out when it says that it is quiet, or was seen to be, and its inputs have rested for a
+  // What the shell saw the last time it was evaluated.
+  struct Driven {
+    AxiAnswer host, mem[kChannels];
+    bool msix_ready;
+    LiteRequest lite;
+    Slot::Levels slot[kSlots];
+  };
+  Driven driven_{};
+
+  // The shell is left out when it says that it is quiet, or was seen to be, and its inputs are the same for a
   // while.
   uint32_t busy_edges_ = kLinger;  // edges the shell gets, whatever it says
-  uint64_t rested_ = 0;            // edges since anything around the shell moved
+  uint64_t rested_ = 0;            // edges since an input of the shell changed
   uint64_t next_try_ = kFirstTry;
   bool fixed_ = false;     // an edge was seen to change nothing
   bool evaluated_ = true;  // at the last edge
