@@ -4,7 +4,10 @@
 import hashlib
 import json
 import os
+import signal
 import subprocess
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -46,8 +49,10 @@ def project(tmp_path: Path) -> Path:
     """A project of its own, with the real tools and no apps."""
     root = tmp_path / "project"
     (root / "apps").mkdir(parents=True)
-    for shared in ("tools", "rtl", "sim", ".venv"):
-        (root / shared).symlink_to(ROOT / shared)
+    (root / "build").mkdir()
+    shared = ("tools", "rtl", "sim", ".venv", "build/card", "apps/app_tb.py", "apps/conftest.py")
+    for name in shared:
+        (root / name).symlink_to(ROOT / name)
     return root
 
 
@@ -168,7 +173,7 @@ def test_doctor_says_what_is_wrong(project: Path):
     findings = {f["what"]: f for f in json.loads(done.stdout)["findings"]}
     assert findings["verilator"]["ok"] and findings["g++"]["ok"]
     assert findings["app unbuilt"]["remedy"] == "run `viaduct build unbuilt`"
-    assert findings["simulated card"]["remedy"] == "run `make card`"
+    assert findings["simulated card"]["ok"] == (ROOT / "build/card/libviaduct_card.so").exists()
     (project / ".venv").unlink()
     text = viaduct("doctor", env=env(project)).stdout
     assert "WRONG verilator" in text and "run `make setup`" in text
@@ -184,3 +189,164 @@ def test_errors_in_the_rtl_are_shown(project: Path):
     done = viaduct("build", "broken", env=env(project))
     assert done.returncode == 1 and "broken_app.sv:" in done.stderr and "dta" in done.stderr
     assert not (project / "build/apps/broken/broken.via").exists()
+
+
+def test_a_new_app_is_built_once_and_passes_its_test(project: Path):
+    ok("new", "fresh", env=env(project))
+    first = ok("build", "fresh", env=env(project))
+    image = (project / "build/apps/fresh/fresh.via").read_bytes()
+    digest = hashlib.sha256((project / "build/apps/fresh/fresh.so").read_bytes()).digest()
+    assert image == b"VIA1" + bytes.fromhex("01000000 00000106 00000000") + b"fresh".ljust(32, b"\0") + digest
+    assert "done in" in first
+    assert "up to date" in ok("build", "--all", env=env(project))
+    tested = ok("test", "fresh", env=env(project))
+    assert tested.count("bytes compared") == 16 and "WRONG" not in tested and " passed" in tested
+    (project / "build/apps/fresh/fresh.via").write_bytes(b"damaged")
+    ok("build", "fresh", env=env(project))
+    assert (project / "build/apps/fresh/fresh.via").read_bytes() == image
+
+
+# ---------------------------------------------------------------- on the card
+
+
+def test_run_aes_gives_what_openssl_gives(data: Path, tmp_path: Path):
+    out = tmp_path / "out"
+    args = [
+        "run",
+        "aes",
+        "--in",
+        f"file:{data}",
+        "--out",
+        f"file:{out}",
+        "--set",
+        f"key={KEY}",
+        "--set",
+        f"iv={IV}",
+    ]
+    report = json.loads(ok(*args, "--check", "--json"))
+    openssl = ["openssl", "enc", "-aes-256-ctr", "-K", KEY, "-iv", IV, "-in", str(data)]
+    assert out.read_bytes() == subprocess.run(openssl, capture_output=True, check=True).stdout
+    assert report["bytes_in"] == report["bytes_out"] == 10_000
+    assert report["check"] == {"ok": True, "bytes": 10_000}
+    assert report["bytes_per_cycle"] == pytest.approx(10_000 / report["cycles"])
+    again = json.loads(ok(*args, "--json"))
+    assert again["cycles"] == report["cycles"], "card time does not depend on the machine"
+
+
+def test_run_prints_a_digest_as_sha256sum_does(data: Path):
+    done = viaduct("run", "sha256", "--in", f"file:{data}")
+    assert done.stdout == subprocess.run(["sha256sum", str(data)], capture_output=True, text=True).stdout
+    assert "bytes per cycle" in done.stderr and "slowest part" in done.stderr
+
+
+def test_run_on_memory_changes_a_copy(data: Path, tmp_path: Path):
+    out = tmp_path / "memory"
+    before = data.read_bytes()
+    args = ["--set", "size=64", "--set", "count=20", "--set", "write=1", "--set", "seed=9", "--check"]
+    ok("run", "rng", "--in", f"mem=file:{data}", "--out", f"mem=file:{out}", *args)
+    assert data.read_bytes() == before and len(out.read_bytes()) == len(before)
+    assert out.read_bytes() != before
+    fails(2, "both read and written", "run", "rng", "--in", f"file:{data}", "--out", f"mem=file:{data}")
+    fails(2, "has no file", "run", "rng")
+
+
+def test_wrong_files_on_the_card(data: Path, tmp_path: Path):
+    out = f"file:{tmp_path / 'out'}"
+    before = data.read_bytes()
+    fails(2, "both read and written", "run", "pass", "--in", f"file:{data}", "--out", f"file:{data}")
+    assert data.read_bytes() == before
+    fails(
+        1,
+        "No such file or directory",
+        "run",
+        "pass",
+        "--in",
+        f"file:{data}",
+        "--out",
+        "file:/absent/folder/x",
+    )
+    fails(1, "No space left", "run", "pass", "--in", f"file:{data}", "--out", "file:/dev/full")
+    fails(2, "there is no slot 99", "run", "pass", "--in", f"file:{data}", "--out", out, "--slot", "99")
+    fails(
+        2, "did you mean gen3x16?", "run", "pass", "--in", f"file:{data}", "--out", out, "--profile", "gen3x1"
+    )
+    empty = tmp_path / "empty"
+    empty.touch()
+    ok("run", "pass", "--in", f"file:{empty}", "--out", out, "--check")
+    assert (tmp_path / "out").read_bytes() == b""
+    fails(1, "empty", "run", "sha256", "--in", f"file:{empty}")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_read_only_output(data: Path, tmp_path: Path):
+    out = tmp_path / "out"
+    out.write_text("kept")
+    out.chmod(0o400)
+    fails(1, "Permission denied", "run", "pass", "--in", f"file:{data}", "--out", f"file:{out}")
+    assert out.read_text() == "kept"
+
+
+def test_check_names_the_first_difference(project: Path, data: Path, tmp_path: Path):
+    """An app whose RTL forgets the mask from byte 128 on: the model tells."""
+    ok("new", "faulty", env=env(project))
+    source = project / "apps/faulty/rtl/faulty_app.sv"
+    text = source.read_text()
+    source.write_text(
+        text.replace("  assign in_ready_o", "  logic [7:0] beats_q;\n  assign in_ready_o").replace(
+            "      out_o.data <= in_i.data ^ {StrbW{mask_i}};",
+            "      beats_q <= rst_ni ? beats_q + 8'd1 : 8'd0;\n"
+            "      out_o.data <= in_i.data ^ (beats_q < 8'd2 ? {StrbW{mask_i}} : '0);",
+        )
+    )
+    source.write_text(
+        source.read_text().replace(
+            "if (!rst_ni) out_valid_o <= 1'b0;", "if (!rst_ni) {out_valid_o, beats_q} <= '0;"
+        )
+    )
+    args = ["--in", f"file:{data}", "--out", f"file:{tmp_path / 'out'}", "--set", "mask=1"]
+    fails(3, "out: byte 128 is ", "run", "faulty", *args, "--check", env=env(project))
+    report = viaduct("run", "faulty", *args, "--check", "--json", env=env(project))
+    assert report.returncode == 3 and json.loads(report.stdout)["check"]["ok"] is False
+    (project / "apps/faulty/test_faulty.py").unlink()
+    done = viaduct("test", "faulty", env=env(project))
+    assert done.returncode == 3 and done.stdout.count("WRONG") == 10, done.stdout + done.stderr
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[str]:
+    socket = tmp_path / "card"
+    command = [str(ROOT / "viaduct"), "card", "--socket", str(socket)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as card:
+        assert card.stdout and "--card unix:" in card.stdout.readline()
+        yield f"unix:{socket}"
+        card.send_signal(signal.SIGTERM)
+        assert card.wait(timeout=20) == 0
+    assert not socket.exists()
+
+
+def test_a_served_card_outlives_its_clients(served: str, data: Path, tmp_path: Path):
+    out = tmp_path / "out"
+    run = ["run", "pass", "--in", f"file:{data}", "--out", f"file:{out}", "--card", served]
+    ok(*run, "--check")
+    assert out.read_bytes() == data.read_bytes()
+    assert json.loads(ok("ls", "--json", "--card", served))["slots"][0]["state"] == "holds an app"
+    big = tmp_path / "big"
+    big.write_bytes(bytes(32 << 20))
+    with subprocess.Popen(
+        [str(ROOT / "viaduct"), "run", "sha256", "--in", f"file:{big}", "--card", served]
+    ) as client:
+        time.sleep(1)
+        client.kill()
+    ok(*run, "--check")
+    fails(2, "--profile belongs to the card", *run, "--profile", "f1")
+
+
+def test_info_card():
+    card = json.loads(ok("info", "card", "--json"))
+    assert (card["slots"], card["channels"], card["data_bytes"]) == (4, 4, 64)
+    assert "gen2x4" in {p["name"] for p in card["profiles"]} and "--profile f1" in ok("info", "card")
+
+
+def test_bench_figures_are_the_same_every_time():
+    first, second = (json.loads(ok("bench", "dma", "--json")) for _ in range(2))
+    assert first == second and all(f["value"] > 0 for f in first)

@@ -96,10 +96,8 @@ impl<'a> Loaded<'a> {
         let mut registers = BTreeMap::new();
         for register in self.app.registers.iter().filter(|r| r.access == Access::Ro) {
             let value = self.slot.read_wide(place(register))?;
-            let hex: String = value.iter().rev().map(|b| format!("{b:02x}")).collect();
-            let digits = hex.trim_start_matches('0');
-            registers
-                .insert(register.name.clone(), format!("0x{}", if digits.is_empty() { "0" } else { digits }));
+            let bytes = register.width.div_ceil(8) as usize;
+            registers.insert(register.name.clone(), value.into_iter().take(bytes).collect());
         }
         let info = self.slot.card().info().clone();
         Ok(Outcome {
@@ -312,44 +310,46 @@ impl Routes {
         self.messages.iter().map(|(name, bytes)| (name.clone(), hex(bytes))).collect()
     }
 
-    /// Runs the golden model and compares every output: bytes compared, or where the first difference lies.
+    /// Runs the golden model and compares every output, and those registers it says something about: bytes compared, or
+    /// where the first difference lies.
     pub fn check(
         &self,
         project: &Project,
         app: &Manifest,
         values: &Values,
+        outcome: &Outcome,
     ) -> Result<std::result::Result<u64, String>> {
         let expected = viaduct_build::run_model(project.root(), app, &self.sources, values)?;
-        let names = || app.stream_out.iter().map(|s| &s.name).chain(app.memory.iter().map(|m| &m.name));
-        if let Some(name) = expected.names().find(|n| !names().any(|o| o == n)) {
-            return Err(Failure::Run(format!(
-                "the golden model of {} returned {name:?}, which is no output of it",
-                app.name
-            )));
-        }
-        let captured = tempfile::tempdir().map_err(at("temporary folder"))?;
+        let model = |problem: String| {
+            Err(Failure::Run(format!("the golden model of {} returned {problem}", app.name)))
+        };
         let mut same = 0;
-        for name in names() {
-            let Some(expected) = expected.file(name) else {
-                return Err(Failure::Run(format!(
-                    "the golden model of {} returned nothing for {name}",
-                    app.name
-                )));
+        let mut missing: Vec<&str> = app.stream_out.iter().map(|s| s.name.as_str()).collect();
+        missing.extend(app.memory.iter().map(|m| m.name.as_str()));
+        let captured = tempfile::tempdir().map_err(at("temporary folder"))?;
+        let spill = |name: &str, bytes: &[u8]| {
+            let path = captured.path().join(name);
+            std::fs::write(&path, bytes).map_err(at(path.display())).map(|()| path)
+        };
+        for name in expected.names() {
+            missing.retain(|m| *m != name);
+            let message = self.messages.iter().find(|(n, _)| n == name).map(|(_, bytes)| bytes.to_vec());
+            let got = match (message, self.sinks.get(name), outcome.registers.get(name)) {
+                (_, Some(path), _) => path.clone(),
+                (Some(bytes), ..) => spill(name, &bytes)?,
+                (.., Some(bytes)) => spill(name, bytes)?,
+                _ => return model(format!("{name:?}, which is neither an output nor a read-only register")),
             };
-            let got = match self.messages.iter().find(|(n, _)| n == name) {
-                Some((_, bytes)) => {
-                    let path = captured.path().join(name);
-                    std::fs::write(&path, bytes.to_vec()).map_err(at(path.display()))?;
-                    path
-                }
-                None => self.sinks[name].clone(),
-            };
+            let Some(expected) = expected.file(name) else { continue };
             match compare::files(&got, expected)? {
                 Ok(bytes) => same += bytes,
-                Err(difference) => return Ok(Err(format!("output {name}: {difference}"))),
+                Err(difference) => return Ok(Err(format!("{name}: {difference}"))),
             }
         }
-        Ok(Ok(same))
+        match missing.first() {
+            Some(name) => model(format!("nothing for {name}")),
+            None => Ok(Ok(same)),
+        }
     }
 
     /// The only input's path, for naming what a digest belongs to.
@@ -359,6 +359,13 @@ impl Routes {
             _ => None,
         }
     }
+}
+
+/// Little-endian bytes as a hexadecimal number.
+pub fn number(bytes: &[u8]) -> String {
+    let hex: String = bytes.iter().rev().map(|b| format!("{b:02x}")).collect();
+    let digits = hex.trim_start_matches('0');
+    format!("0x{}", if digits.is_empty() { "0" } else { digits })
 }
 
 /// `name=`, where a port must be told from others.
@@ -382,8 +389,8 @@ pub struct Outcome {
     pub link: Option<(f64, f64)>,
     /// The card.
     pub info: CardInfo,
-    /// Registers the app drives, after the run.
-    pub registers: BTreeMap<String, String>,
+    /// Registers the app drives, after the run: little-endian bytes.
+    pub registers: BTreeMap<String, Vec<u8>>,
 }
 
 impl Outcome {
@@ -440,7 +447,7 @@ impl Outcome {
             "gb_per_s": self.gb_per_s(),
             "busy": self.busy().into_iter().map(|(part, share)| (part.to_owned(), json!(share))).collect::<serde_json::Map<_, _>>(),
             "misses": u64::from(self.counters.rd_miss) + u64::from(self.counters.wr_miss),
-            "registers": self.registers,
+            "registers": self.registers.iter().map(|(name, value)| (name.clone(), json!(number(value)))).collect::<serde_json::Map<_, _>>(),
         })
     }
 }

@@ -8,6 +8,7 @@ mod fail;
 mod job;
 mod meter;
 mod project;
+mod random;
 mod route;
 
 use std::process::ExitCode;
@@ -38,6 +39,7 @@ enum Command {
     Test(cmd::test::Args),
     Wave(cmd::wave::Args),
     Card(cmd::card::Args),
+    Bench(cmd::bench::Args),
     Build(cmd::build::Args),
     Doctor(cmd::doctor::Args),
 }
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Command::Info(args) => cmd::info::run(args),
         Command::Test(args) => cmd::test::run(args),
         Command::Wave(args) => cmd::wave::run(args),
+        Command::Bench(args) => cmd::bench::run(args),
         Command::Card(args) => cmd::card::run(args),
         Command::New(args) => cmd::new::run(args),
         Command::Build(args) => cmd::build::run(args),

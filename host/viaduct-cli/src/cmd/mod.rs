@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One module a command.
 
+pub mod bench;
 pub mod build;
 pub mod card;
 pub mod doctor;

@@ -8,7 +8,7 @@ use viaduct_build::{Manifest, Project, Variant};
 
 use crate::card::{CardArgs, CardSpec, Opened};
 use crate::fail::{Failure, Result, at, usage};
-use crate::job::{Loaded, Outcome, Routes, Values};
+use crate::job::{Loaded, Outcome, Routes, Values, number};
 use crate::meter::Meter;
 use crate::route::Route;
 
@@ -111,7 +111,7 @@ pub fn run(args: Args) -> Result {
     let outcome = prepared.run(&opened, &loaded)?;
     let seconds = begun.elapsed().as_secs_f64();
     let verdict = match args.what.check {
-        true => Some(prepared.routes.check(&project, &prepared.app, &prepared.values)?),
+        true => Some(prepared.routes.check(&project, &prepared.app, &prepared.values, &outcome)?),
         false => None,
     };
     let simulated = matches!(args.card.card, CardSpec::Sim);
@@ -160,7 +160,7 @@ fn print_text(
         out(&of)?;
     }
     for (name, value) in &o.registers {
-        eprintln!("{name} = {value}");
+        eprintln!("{name} = {}", number(value));
     }
     eprintln!(
         "{}: {} bytes in, {} bytes out, {} cycles: {:.2} bytes per cycle, {:.2} GB/s at {} MHz",
@@ -184,7 +184,7 @@ fn print_text(
 }
 
 /// Names what held the run up, as far as the counters tell.
-fn slowest(o: &Outcome) -> String {
+pub fn slowest(o: &Outcome) -> String {
     /// A part this busy is what the others wait for.
     const SATURATED: f64 = 0.9;
     match o.busy().first() {
@@ -193,10 +193,7 @@ fn slowest(o: &Outcome) -> String {
             format!("{part}, busy in {:.0} % of the cycles", share * 100.0)
         }
         Some((part, share)) => {
-            format!(
-                "the app or the link to it; busiest is the {part}, busy in {:.0} % of the cycles",
-                share * 100.0
-            )
+            format!("the app, or latency (next: {part}, busy in {:.0} % of the cycles)", share * 100.0)
         }
     }
 }

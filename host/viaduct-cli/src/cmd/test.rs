@@ -4,12 +4,13 @@
 use std::path::Path;
 use std::process::Command;
 
-use viaduct_build::{Access, Format, Manifest, Project, Register, Variant};
+use viaduct_build::{Access, Manifest, Project, Register, Variant};
 
 use super::run::out;
 use crate::card::CardArgs;
 use crate::fail::{Failure, Result, at, usage};
 use crate::job::{Loaded, Routes, Values};
+use crate::random::Random;
 use crate::route::{Port, Route, Way, ports};
 
 /// Test an app: on the card against its golden model, then its own tests
@@ -40,13 +41,16 @@ pub fn run(args: Args) -> Result {
     let mut differences = 0;
     for pass in passes(&app, &mut random) {
         let values = pass.values(&app)?;
+        if !pass.0.is_empty() {
+            out(&format!("with{}:", pass.text()))?;
+        }
         let loaded = Loaded::new(&opened, None, &app, &image, &values)?;
         for size in sizes(&app) {
             match compare(&project, &app, &loaded, size, &values, &mut random)? {
-                Ok(line) => out(&format!("ok     {line}{}", pass.text()))?,
+                Ok(line) => out(&format!("ok     {line}"))?,
                 Err(line) => {
                     differences += 1;
-                    out(&format!("WRONG  {line}{}", pass.text()))?;
+                    out(&format!("WRONG  {line}"))?;
                 }
             }
         }
@@ -96,17 +100,18 @@ fn compare(
         (0, 0) => format!("{size} bytes of memory"),
         (i, o) => format!("{i} bytes in, {o} bytes out"),
     };
-    Ok(match routes.check(project, app, values)? {
+    Ok(match routes.check(project, app, values, &outcome)? {
         Ok(same) => Ok(format!("{done}, {} cycles, {same} bytes compared", outcome.cycles)),
         Err(difference) => Err(format!("{done}: {difference}")),
     })
 }
 
 /// Values of the registers in one pass, as a user would write them.
-struct Pass(Vec<(String, String)>);
+pub struct Pass(Vec<(String, String)>);
 
 impl Pass {
-    fn values(&self, app: &Manifest) -> Result<Values> {
+    /// As they are written to the app.
+    pub fn values(&self, app: &Manifest) -> Result<Values> {
         Ok(app.register_values(self.0.iter().map(|(name, value)| (name.as_str(), value.as_str())))?)
     }
 
@@ -116,7 +121,7 @@ impl Pass {
 }
 
 /// Reset values where there may be some, then random ones.
-fn passes(app: &Manifest, random: &mut Random) -> Vec<Pass> {
+pub fn passes(app: &Manifest, random: &mut Random) -> Vec<Pass> {
     let by_host: Vec<&str> = match &app.memory {
         Some(m) => [&m.base, &m.bytes].into_iter().flatten().map(String::as_str).collect(),
         None => Vec::new(),
@@ -132,40 +137,6 @@ fn passes(app: &Manifest, random: &mut Random) -> Vec<Pass> {
     };
     let first = pass(false);
     if settable.is_empty() { vec![first] } else { vec![first, pass(true)] }
-}
-
-/// SplitMix64: small, and the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    fn bytes(&mut self, len: usize) -> Vec<u8> {
-        let words = std::iter::repeat_with(|| self.next().to_le_bytes());
-        words.take(len.div_ceil(8)).flatten().take(len).collect()
-    }
-
-    /// A value for a register: the manifest's example, else any that fits.
-    fn value(&mut self, register: &Register) -> String {
-        if let Some(example) = &register.example {
-            return example.clone();
-        }
-        let mut bytes = self.bytes(register.width.div_ceil(8) as usize);
-        let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
-        match register.format {
-            Format::Bytes => hex(&bytes),
-            Format::Number => {
-                bytes[0] &= 0xff >> (8 * bytes.len() as u32 - register.width);
-                format!("0x{}", hex(&bytes))
-            }
-        }
-    }
 }
 
 /// Runs the pytest files of the app's folder, which print for themselves.

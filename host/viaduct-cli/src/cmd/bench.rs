@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `viaduct bench`: figures of the simulated card. All but those of the simulator itself are card time, so that every
+//! machine prints the same; each is printed only after the data were compared.
+
+use serde_json::{Value, json};
+use viaduct::desc::{Command, Completion};
+use viaduct::{MapOptions, MemoryJob, MemoryRange, Prot, Register, SharedBytes, Slot, Source};
+use viaduct_build::{Manifest, Project, Variant};
+use viaduct_pci::DmaAccess;
+
+use super::run::{out, slowest};
+use super::test::passes;
+use crate::card::{CardArgs, CardSpec, Opened};
+use crate::fail::{Failure, Result, at};
+use crate::job::{Loaded, Routes};
+use crate::random::Random;
+use crate::route::Route;
+
+/// Measure the simulated card; every figure is checked before it is printed
+#[derive(clap::Args)]
+pub struct Args {
+    /// What to measure; everything unless given
+    what: Vec<What>,
+    /// Board and link to simulate; `viaduct info card` lists them
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// Print a JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum What {
+    /// The simulator: cycles a second of this machine
+    Sim,
+    /// Copies between host and card memory
+    Dma,
+    /// An app at random places of its memory
+    Mem,
+    /// Every app with streams
+    Apps,
+}
+
+/// Bytes of one DMA measurement.
+const DMA_BYTES: u64 = 4 << 20;
+/// Memory that the app of `mem` works on.
+const MEM_BYTES: u64 = 8 << 20;
+/// Message that goes through every app.
+const APP_BYTES: usize = 1 << 20;
+
+/// One figure.
+struct Figure {
+    what: String,
+    value: f64,
+    unit: &'static str,
+    note: String,
+}
+
+pub fn run(args: Args) -> Result {
+    let project = crate::project::find()?;
+    let all = [What::Dma, What::Mem, What::Apps, What::Sim];
+    let what = if args.what.is_empty() { all.to_vec() } else { args.what };
+    let card = CardArgs { card: CardSpec::Sim, profile: args.profile, timeout: None };
+    let mut figures = Vec::new();
+    for what in what {
+        // A card of its own, so that no figure depends on what was measured before.
+        let opened = card.open(&project, Variant::Fast)?;
+        let new = match what {
+            What::Sim => sim(&project, &opened)?,
+            What::Dma => dma(&project, &opened)?,
+            What::Mem => mem(&project, &opened)?,
+            What::Apps => apps(&project, &opened)?,
+        };
+        if !args.json {
+            for f in &new {
+                out(&format!("{:52} {:>8} {:8} {}", f.what, rounded(f.value), f.unit, f.note))?;
+            }
+        }
+        figures.extend(new);
+    }
+    if args.json {
+        let list: Vec<Value> = figures
+            .iter()
+            .map(|f| json!({"what": f.what, "value": f.value, "unit": f.unit, "note": f.note}))
+            .collect();
+        out(&Value::from(list).to_string())?;
+    }
+    Ok(())
+}
+
+fn rounded(value: f64) -> String {
+    if value >= 1000.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+}
+
+fn wrong<T>(what: &str) -> Result<T> {
+    Err(Failure::Check(format!("{what}: the data are not what they should be, so there is no figure")))
+}
+
+// ---------------------------------------------------------------- DMA
+
+fn dma(project: &Project, opened: &Opened) -> Result<Vec<Figure>> {
+    let slot = opened.card.any_slot()?;
+    // Commands of a slot run only while it does; which app is in it does not matter.
+    slot.load(&image(project, opened, &project.load("pass")?)?)?;
+    let from = opened.card.dma_buffer(DMA_BYTES, DmaAccess::Read)?;
+    let to = opened.card.dma_buffer(DMA_BYTES, DmaAccess::Write)?;
+    let data = Random(1).bytes(DMA_BYTES as usize);
+    from.memory().write(0, &data);
+    let mut figures = Vec::new();
+    for piece in [64 << 10, 1 << 20] {
+        let pieces: Vec<u64> = (0..DMA_BYTES).step_by(piece).collect();
+        let len = piece as u32;
+        let down: Vec<_> = pieces.iter().map(|at| Command::h2c(from.iova() + at, *at, len)).collect();
+        let up: Vec<_> = pieces.iter().map(|at| Command::c2h(to.iova() + at, *at, len)).collect();
+        let name = |what: &str| format!("dma, {what}, {} KiB each", piece >> 10);
+        let mut add = |what: &str, bytes: u64, cycles: u64| {
+            let seconds = opened.card.info().seconds(cycles);
+            let note = format!("{bytes} bytes in {cycles} cycles");
+            figures.push(Figure {
+                what: name(what),
+                value: bytes as f64 / seconds / 1e9,
+                unit: "GB/s",
+                note,
+            });
+        };
+        let cycles = timed(opened, &slot, &down)?;
+        add("host to card", DMA_BYTES, cycles);
+        to.memory().fill(0, to.len() as usize, 0);
+        let cycles = timed(opened, &slot, &up)?;
+        let mut back = vec![0; data.len()];
+        to.memory().read(0, &mut back);
+        if back != data {
+            return wrong(&name("card to host"));
+        }
+        add("card to host", DMA_BYTES, cycles);
+    }
+    Ok(figures)
+}
+
+/// Runs commands and returns the cycles from just before the first to the last completion.
+fn timed(opened: &Opened, slot: &Slot, commands: &[Command]) -> Result<u64> {
+    let begun = opened.card.time()?;
+    let done = slot.wait(&slot.submit(commands)?)?;
+    match done.iter().find(|c| c.status != viaduct::desc::Status::Ok) {
+        Some(Completion { status, .. }) => Err(Failure::Run(format!("the card answered: {status}"))),
+        None => Ok(done.iter().map(|c| c.time).max().unwrap_or(begun) - begun),
+    }
+}
+
+// ---------------------------------------------------------------- memory
+
+fn mem(project: &Project, opened: &Opened) -> Result<Vec<Figure>> {
+    let app = project.load("rng")?;
+    let slot = opened.card.any_slot()?;
+    slot.load(&image(project, opened, &app)?)?;
+    let register = |name: &str| match app.register(name) {
+        Some(r) => Ok(Register { offset: r.offset, width: r.width }),
+        None => Err(Failure::Run(format!("app rng has no register {name}"))),
+    };
+    let set = |name: &str, value: u64| -> Result {
+        let place = register(name)?;
+        let bytes = place.width.div_ceil(8).min(8) as usize;
+        Ok(slot.write_wide(place, &value.to_le_bytes()[..bytes])?)
+    };
+    let read = |name: &str| -> Result<u64> {
+        let bytes = slot.read_wide(register(name)?)?;
+        Ok(bytes.iter().rev().fold(0, |value, b| value << 8 | u64::from(*b)))
+    };
+    let data = Random(2).bytes(MEM_BYTES as usize);
+    let words = |at: usize, len: usize| {
+        data[at..at + len].chunks_exact(8).map(|w| w.iter().rev().fold(0u64, |v, b| v << 8 | u64::from(*b)))
+    };
+    let mut figures = Vec::new();
+    for huge in [false, true] {
+        let source = Source::bytes(SharedBytes::new(data.clone()));
+        let mapping = slot.map(source, MEM_BYTES, MapOptions::new(Prot::READ_WRITE).huge(huge))?;
+        let range = MemoryRange::of(&mapping, register("base")?, Some(register("bytes")?));
+        // Whole memory first: every page is then in card memory.
+        for (name, size, count) in
+            [("paging in", 4096, 2 * MEM_BYTES / 4096), ("random", 64, 4096), ("random", 4096, 1024)]
+        {
+            let seed = 0x1234_5678_9abc_def1;
+            for (name, value) in [("size", size), ("count", count), ("seed", seed), ("write", 0)] {
+                set(name, value)?;
+            }
+            let job =
+                MemoryJob::new(&slot, register("start")?.offset).range(range).done(register("done")?.offset);
+            job.run()?;
+            let (cycles, sum) = (read("cycles")?, read("checksum")?);
+            let what = format!(
+                "memory, {name} reads of {size} bytes, {} pages",
+                if huge { "2 MiB" } else { "4 KiB" }
+            );
+            let expected = places(size, count, seed).flat_map(|at| words(at as usize, size as usize));
+            if sum != expected.fold(0, u64::wrapping_add) || read("errors")? != 0 {
+                return wrong(&what);
+            }
+            let value = (size * count) as f64 / opened.card.info().seconds(cycles) / 1e9;
+            let note = format!("{count} accesses in {cycles} cycles");
+            figures.push(Figure { what, value, unit: "GB/s", note });
+        }
+        mapping.unmap()?;
+    }
+    Ok(figures)
+}
+
+/// Where app rng reads: the generator its page describes.
+fn places(size: u64, count: u64, seed: u64) -> impl Iterator<Item = u64> {
+    let mut x = seed;
+    (0..count).map(move |_| {
+        x ^= x >> 12;
+        x ^= x << 25;
+        x ^= x >> 27;
+        let star = x.wrapping_mul(0x2545_f491_4f6c_dd1d);
+        ((star >> 32) * (MEM_BYTES / size) >> 32) * size
+    })
+}
+
+// ---------------------------------------------------------------- apps, simulator
+
+fn image(project: &Project, opened: &Opened, app: &Manifest) -> Result<Vec<u8>> {
+    let image = crate::project::build(project, app, opened.card.info(), Variant::Fast)?;
+    std::fs::read(&image.container).map_err(at(image.container.display()))
+}
+
+fn apps(project: &Project, opened: &Opened) -> Result<Vec<Figure>> {
+    let mut figures = Vec::new();
+    for name in project.apps()? {
+        let app = project.load(&name)?;
+        if app.memory.is_some()
+            || app.model.is_none()
+            || app.stream_in.len() != 1
+            || app.stream_out.len() != 1
+        {
+            continue;
+        }
+        let outcome = stream(project, opened, &app, APP_BYTES)?;
+        let note = format!("{:.2} bytes per cycle; slowest: {}", outcome.rate(), slowest(&outcome));
+        figures.push(Figure {
+            what: format!("app {name}, 1 MiB"),
+            value: outcome.gb_per_s(),
+            unit: "GB/s",
+            note,
+        });
+    }
+    Ok(figures)
+}
+
+/// Sends random bytes through an app with one stream each way and compares with its golden model.
+fn stream(project: &Project, opened: &Opened, app: &Manifest, len: usize) -> Result<crate::job::Outcome> {
+    let mut random = Random(3);
+    let folder = tempfile::tempdir().map_err(at("temporary folder"))?;
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("in"), random.bytes(len)).map_err(at(path("in").display()))?;
+    let route = |name: &str| format!("file:{}", path(name).display()).parse::<Route>().map_err(Failure::Run);
+    let routes = Routes::new(app, &[route("in")?], &[route("out")?], true)?;
+    let values = match passes(app, &mut random).pop() {
+        Some(pass) => pass.values(app)?,
+        None => app.register_values([])?,
+    };
+    let loaded = Loaded::new(opened, None, app, &image(project, opened, app)?, &values)?;
+    let outcome = loaded.run(&routes, |_| ())?;
+    match routes.check(project, app, &values, &outcome)? {
+        Ok(_) => Ok(outcome),
+        Err(difference) => Err(Failure::Check(format!("app {}: {difference}", app.name))),
+    }
+}
+
+fn sim(project: &Project, opened: &Opened) -> Result<Vec<Figure>> {
+    let app = project.load("pass")?;
+    // The first run warms caches and builds what is not built.
+    stream(project, opened, &app, APP_BYTES)?;
+    let loaded_at = opened.sim.as_ref().map(|s| s.function.counters());
+    let begun = std::time::Instant::now();
+    let outcome = stream(project, opened, &app, 4 * APP_BYTES)?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let (Some(before), Some(after)) = (loaded_at, opened.sim.as_ref().map(|s| s.function.counters())) else {
+        return Ok(Vec::new());
+    };
+    let cycles = after.cycles - before.cycles;
+    let note = format!(
+        "{cycles} cycles in {seconds:.1} s with loading and checking; the shell was evaluated in {:.0} % of them",
+        (after.shell_evals - before.shell_evals) as f64 / cycles as f64 * 100.0
+    );
+    let note = format!("{note}; {} cycles for 4 MiB through app pass", outcome.cycles);
+    Ok(vec![Figure {
+        what: "simulator, this machine".into(),
+        value: cycles as f64 / seconds,
+        unit: "cycles/s",
+        note,
+    }])
+}
