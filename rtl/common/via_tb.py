@@ -50,13 +50,15 @@ def run(
     sources: list[str] | None = None,
     testcase: str | list[str] | None = None,
     coverage: bool = False,
+    cxx_opt: str = CXX_OPT,
 ) -> None:
     """Builds `top` with Verilator (assertions on, -Wall) and runs the cocotb tests of `test_file`.
 
     `top` and every module below it are found by name in rtl/*/, in build/regs and in tb/ and rtl/ beside the
     test. `defines` sets the geometry (VIA_DATA_W, VIA_NUM_SLOTS, ...), `parameters` the parameters of `top`.
     `sources` are paths relative to the repository to read before it: packages other than via_pkg, .vlt files.
-    `testcase` names the tests to run; all of them if None. Raises if the build or any test fails.
+    `testcase` names the tests to run; all of them if None. A large top with a short test is compiled best
+    with `cxx_opt` "-O0". Raises if the build or any test fails.
     """
     test_path = Path(test_file).resolve()
     define_map = dict(defines or {})
@@ -80,7 +82,7 @@ def run(
     top_file = next((f for d in folders if (f := d / f"{top}.sv").exists()), None)
     if top_file is None:
         raise FileNotFoundError(f"{top}.sv is neither in {test_path.parent.name}/tb nor in rtl/*/")
-    build_args = ["--assert", "-Wall", "--no-timing", "-O3", "-CFLAGS", CXX_OPT, "--output-split", "0"]
+    build_args = ["--assert", "-Wall", "--no-timing", "-O3", "-CFLAGS", cxx_opt, "--output-split", "0"]
     for folder in folders:
         build_args += ["-y", str(folder)]
     if coverage:
@@ -120,7 +122,7 @@ def run(
         log_file=build_dir / "build.log",
     )
     for obj in library:
-        if not (shared / obj).exists():
+        if cxx_opt == CXX_OPT and not (shared / obj).exists():
             part = shared / f"{obj}.{os.getpid()}"
             shutil.copyfile(build_dir / obj, part)
             part.rename(shared / obj)

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""via_shell: two slots at work through rings, DMA, paging, streams; breaking rules harms nobody else."""
+
+import cocotb
+import pytest
+from cocotb.triggers import ClockCycles, RisingEdge
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster
+
+from via_tb import AxiMem, AxiRaw, rng, run, start, until
+
+SLOTS, CHANS = 2, 2
+SLOT, APP, BELL, STEP = 0x10000, 0x20000, 0x40000, 0x1000
+RUN, RESET = 1, 4
+H2C, C2H, MAP, UNMAP, DENY, MOVE_IN, MOVE_OUT = 2, 3, 0x10, 0x11, 0x12, 0x20, 0x21
+OK, ABORTED = 0, 6
+MISS, BAD_BURST = 1, 0x12
+EOP = 2
+PAGE, CHAN = 4096, 1 << 34
+HOST_SIZE, CARD_SIZE = 1 << 20, 1 << 18
+LOG2 = 5  # entries of a ring
+ENTRY = 32
+PAGES = 16  # virtual pages of a slot; page p of slot s lies in channel p % CHANS
+
+
+class Card:
+    """The card in its computer: host memory, DRAM, BARs and interrupts."""
+
+    def __init__(self, dut, stall: float = 0.0) -> None:
+        self.dut, self.r = dut, rng()
+        dut.loaded.value = 0
+        self.host = AxiMem(
+            dut.u_host, "axi", stall=stall, latency=30, size=HOST_SIZE, overtake=True, early=True, r=self.r
+        )
+        self.dram = [
+            AxiMem(dut.gen_chan[c].u_mem, "axi", stall=stall, latency=8, size=CARD_SIZE, r=self.r)
+            for c in range(CHANS)
+        ]
+        self.apps = [AxiRaw(dut.gen_slot[s].u_app, stall=stall, r=self.r) for s in range(SLOTS)]
+        bus = AxiLiteBus.from_prefix(dut, "axil")
+        self.bars = AxiLiteMaster(bus, dut.clk_i, dut.rst_ni, reset_active_level=False)
+        self.irqs = [0] * (2 * SLOTS)
+        self.stopped = 0
+
+    async def begin(self) -> None:
+        await start(self.dut)
+        self.dut.loaded.value = (1 << SLOTS) - 1
+        cocotb.start_soon(self._watch())
+
+    async def _watch(self) -> None:
+        edge = RisingEdge(self.dut.clk_i)
+        while True:
+            await edge
+            self.stopped += int(self.dut.stopped.value)
+            if int(self.dut.msix_valid.value):
+                self.irqs[int(self.dut.msix_vector.value)] += 1
+
+    async def read(self, addr: int) -> int:
+        return int.from_bytes((await self.bars.read(addr, 4)).data, "little")
+
+    async def write(self, addr: int, value: int) -> None:
+        await self.bars.write(addr, value.to_bytes(4, "little"))
+
+
+class Slot:
+    """The driver of one slot: three rings, and pages brought in when they are missed."""
+
+    def __init__(self, card: Card, index: int) -> None:
+        self.card, self.index = card, index
+        self.regs, self.bell = SLOT + index * STEP, BELL + index * STEP
+        self.base = 0x10000 * (index + 1)  # of the rings in host memory
+        self.cpl_head = self.evt_head = self.tail = 0
+        self.open: set[int] = set()
+        self.done: dict[int, tuple[int, int]] = {}  # tag -> status, bytes
+        self.events: list[tuple[int, int]] = []  # cause, va
+        self.tag = index << 24
+
+    async def begin(self) -> None:
+        for ring, offset in ((0x20, 0x1000), (0x30, 0x2000), (0x10, 0x0000)):
+            self.card.host.mem[self.base + offset : self.base + offset + PAGE] = bytes(PAGE)
+            await self.card.write(self.regs + ring, self.base + offset)
+            await self.card.write(self.regs + ring + 8, 1 << 31 | LOG2)
+        await self.card.write(self.regs, RUN)
+        self._task = cocotb.start_soon(self._poll())
+
+    def frame(self, page: int) -> int:
+        """The card address of a virtual page."""
+        return page % CHANS * CHAN + (self.index * PAGES + page) * PAGE
+
+    async def submit(self, *commands: tuple[int, int, int, int, int]) -> list[int]:
+        """Commands (op, addr0, addr1, length, flags), with one doorbell."""
+        tags = []
+        for op, addr0, addr1, size, flags in commands:
+            self.tag += 1
+            tags.append(self.tag)
+            self.open.add(self.tag)
+            word = size << 192 | addr1 << 128 | addr0 << 64 | self.tag << 32 | flags << 8 | op
+            at = self.base + self.tail % (1 << LOG2) * ENTRY
+            self.card.host.mem[at : at + ENTRY] = word.to_bytes(ENTRY, "little")
+            self.tail += 1
+        await self.card.write(self.bell, self.tail & 0xFFFF)
+        return tags
+
+    async def wait(self, tags: list[int], limit: int = 20000) -> list[int]:
+        await until(
+            self.card.dut, lambda: not self.open & set(tags), limit, f"slot {self.index}: {self.open}"
+        )
+        return [self.done[t][0] for t in tags]
+
+    def _entry(self, offset: int, index: int) -> list[int] | None:
+        at = self.base + offset + index % (1 << LOG2) * ENTRY
+        raw = bytes(self.card.host.mem[at : at + ENTRY])
+        words = [int.from_bytes(raw[8 * i : 8 * i + 8], "little") for i in range(4)]
+        return words if words[3] >> 63 == 1 - (index >> LOG2 & 1) else None
+
+    async def _poll(self) -> None:
+        while True:
+            await ClockCycles(self.card.dut.clk_i, 20)
+            moved = False
+            while words := self._entry(0x1000, self.cpl_head):
+                self.cpl_head += 1
+                moved = True
+                tag = words[0] >> 32
+                self.open.remove(tag)
+                self.done[tag] = words[0] >> 16 & 0xFF, words[1] & 0xFFFFFFFF
+            if moved:
+                await self.card.write(self.bell + 4, 1 << 31 | self.cpl_head & 0xFFFF)
+            while words := self._entry(0x2000, self.evt_head):
+                self.evt_head += 1
+                cause, va = words[0] & 0xFF, words[1]
+                self.events.append((cause, va))
+                await self.card.write(self.bell + 8, 1 << 31 | self.evt_head & 0xFFFF)
+                if cause == MISS:
+                    page = va // PAGE
+                    await self.submit((MAP, page * PAGE, self.frame(page) | 7, 0, 0))
+
+    async def job(self) -> None:
+        """Data from host memory through card memory and the app's loop back to host memory."""
+        r, mem = self.card.r, self.card.host.mem
+        src, dst = 0x40000 + self.index * 0x40000, 0x60000 + self.index * 0x40000
+        size = r.randrange(PAGE, 4 * PAGE)
+        room = -(-size // 16) * 16
+        data = r.randbytes(size)
+        mem[src : src + size] = data
+        mem[dst : dst + size] = bytes(size)
+        pages = -(-size // PAGE)
+        copies = [(H2C, src + i * PAGE, self.frame(i), min(PAGE, size - i * PAGE), 0) for i in range(pages)]
+        assert await self.wait(await self.submit(*copies)) == [OK] * pages
+        out = 8 * PAGE
+        moves = await self.submit((MOVE_IN, 0, 0, size, EOP), (MOVE_OUT, out, 0, room, 0))
+        assert await self.wait(moves) == [OK, OK] and [self.done[t][1] for t in moves] == [size, size]
+        # Pages are taken from the app before they are read back.
+        unmap = [(UNMAP, (8 + i) * PAGE, 0, 0, 0) for i in range(pages)]
+        await self.wait(await self.submit(*unmap))
+        back = [(C2H, dst + i * PAGE, self.frame(8 + i), min(PAGE, size - i * PAGE), 0) for i in range(pages)]
+        assert await self.wait(await self.submit(*back)) == [OK] * pages
+        assert mem[dst : dst + size] == data, f"slot {self.index}: wrong data"
+
+
+async def card(dut, stall: float = 0.0) -> tuple[Card, list[Slot]]:
+    c = Card(dut, stall)
+    await c.begin()
+    slots = [Slot(c, s) for s in range(SLOTS)]
+    for s in slots:
+        await s.begin()
+    return c, slots
+
+
+@cocotb.test(timeout_time=2000, timeout_unit="us")
+async def both_slots_work_at_once(dut):
+    c, slots = await card(dut, 0.1)
+    assert await c.read(0) == 0x56494144
+    for _ in range(2):
+        tasks = [cocotb.start_soon(s.job()) for s in slots]
+        for task in tasks:
+            await task
+    for s in slots:
+        assert {cause for cause, _ in s.events} == {MISS}
+        await c.write(APP + s.index * STEP + 8, 100)
+        assert await c.read(APP + s.index * STEP) == 108
+        assert await c.read(s.regs + 0x88) > 0  # RD_MISS
+        assert await c.read(s.regs + 4) & 0xF == 0b0011
+    assert all(c.irqs), c.irqs
+    await ClockCycles(dut.clk_i, 100)
+    assert int(dut.quiet_o.value) == 1 and await c.read(0x28) == 0x30001
+    assert c.stopped > 100, "the clock was never stopped"
+
+
+@cocotb.test(timeout_time=2000, timeout_unit="us")
+async def a_slot_that_breaks_rules_harms_itself_only(dut):
+    c, (good, bad) = await card(dut, 0.1)
+    for rnd in range(2):
+        work = cocotb.start_soon(good.job())
+        # The bad one has a move that waits for ever, and breaks a rule in the midst of it.
+        moves = await bad.submit((MOVE_OUT, 8 * PAGE, 0, PAGE, 0), (MOVE_IN, 0, 0, 4 * PAGE, 0))
+        app = c.apps[bad.index]
+        app.write(5 * PAGE, [1] * 64)
+        await ClockCycles(dut.clk_i, c.r.randrange(600))
+        app.ar.append((1, 0x1004, 0, app.size, 1))
+        assert ABORTED in await bad.wait(moves)
+        await until(dut, lambda: any(cause == BAD_BURST for cause, _ in bad.events), 2000, "event")
+        status = await c.read(bad.regs + 4)
+        assert status & 8 and status >> 8 == BAD_BURST, f"round {rnd}: {status:#x}"
+        await work
+        # Started anew, it works like the other.
+        app.clear()
+        await c.write(bad.regs, RUN | RESET)
+        await ClockCycles(dut.clk_i, 8)
+        app.clear()
+        await c.write(bad.regs, RUN)
+        bad.events.clear()
+        tasks = [cocotb.start_soon(s.job()) for s in (good, bad)]
+        for task in tasks:
+            await task
+    assert {cause for cause, _ in good.events} == {MISS}
+
+
+@pytest.mark.parametrize("data_w", [128])
+def test_via_shell(data_w):
+    run(
+        "via_shell_tb",
+        __file__,
+        defines={"VIA_DATA_W": data_w, "VIA_NUM_SLOTS": SLOTS, "VIA_NUM_CHAN": CHANS, "VIA_NUM_STREAMS": 1},
+        sources=[
+            "build/regs/via_regs.vlt",
+            *(f"build/regs/via_{x}_regs_pkg.sv" for x in ("card", "slot", "bell")),
+        ],
+        cxx_opt="-O0",
+    )
