@@ -353,7 +353,7 @@ impl Routes {
     }
 
     /// The only input's path, for naming what a digest belongs to.
-    pub fn only_source<'r>(ins: &'r [Route]) -> Option<&'r Path> {
+    pub fn only_source(ins: &[Route]) -> Option<&Path> {
         match ins {
             [route] => route.file().map(Path::new),
             _ => None,

@@ -212,7 +212,7 @@ fn places(size: u64, count: u64, seed: u64) -> impl Iterator<Item = u64> {
         x ^= x << 25;
         x ^= x >> 27;
         let star = x.wrapping_mul(0x2545_f491_4f6c_dd1d);
-        ((star >> 32) * (MEM_BYTES / size) >> 32) * size
+        (((star >> 32) * (MEM_BYTES / size)) >> 32) * size
     })
 }
 

@@ -29,8 +29,8 @@ pub fn run(args: Args) -> Result {
             Err(e) => json!({"name": name, "error": e.to_string(), "built": built}),
         });
     }
-    let slots = slots(&project, &args.card)?;
     if args.json {
+        let slots = slots(&project, &args.card)?;
         return out(&json!({"apps": apps, "slots": slots}).to_string());
     }
     let width = apps.iter().filter_map(|a| a["name"].as_str()).map(str::len).max().unwrap_or(0);
@@ -47,7 +47,7 @@ pub fn run(args: Args) -> Result {
     if apps.is_empty() {
         out("no app yet; start one with `viaduct new`")?;
     }
-    for slot in slots.iter().flatten() {
+    for slot in slots(&project, &args.card)?.iter().flatten() {
         out(&format!("slot {}  {}", slot["slot"], slot["state"].as_str().unwrap_or("")))?;
     }
     Ok(())
