@@ -7,6 +7,7 @@ MAKEFLAGS += --no-print-directory
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export CARGO_TERM_PROGRESS_WHEN := never
 PY := .venv/bin/python
+C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v /templates/)
 
 .PHONY: help setup regs card host apps build demo test test-rtl test-host test-e2e test-long lint lint-rtl lint-rust lint-python \
 	lint-c fmt synth coverage bench clean
@@ -42,15 +43,15 @@ test: build lint test-host test-rtl test-e2e coverage synth ## everything CI che
 test-host: regs ## Rust unit and property tests
 	cargo test --release --quiet --workspace
 
-test-rtl: regs ## unit tests of every RTL block and app
-	$(PY) -m pytest -q rtl apps
+test-rtl: regs ## unit tests of every RTL block and app, and of the models
+	$(PY) -m pytest -q rtl apps sim
 
 test-e2e: build ## end to end through the command line, C and Python
 	$(PY) -m pytest -q tests python
 
 lint: lint-rtl lint-rust lint-python lint-c ## formatters and linters, all languages
 
-lint-rtl: regs
+lint-rtl: regs apps
 	tools/lint_rtl.sh
 
 lint-rust: setup
@@ -63,13 +64,13 @@ lint-python: setup
 	basedpyright -p pyproject.toml
 
 lint-c: setup
-	clang-format --dry-run -Werror $$(git ls-files '*.c' '*.cpp' '*.h' '*.hpp')
+	clang-format --dry-run -Werror $(C_FILES)
 
 fmt: setup ## format every source file
 	verible-verilog-format --inplace $$(git ls-files '*.sv')
 	cargo fmt
 	ruff format -q . && ruff check -q --fix .
-	clang-format -i $$(git ls-files '*.c' '*.cpp' '*.h' '*.hpp')
+	clang-format -i $(C_FILES)
 
 coverage: build ## line and toggle coverage of the RTL under the end-to-end tests
 	$(PY) tools/coverage.py

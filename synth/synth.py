@@ -106,7 +106,7 @@ def synthesise(block: Block, defines: list[str]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Area of the shell on UltraScale+.")
     parser.add_argument("--slots", type=int, default=4)
     parser.add_argument("--channels", type=int, default=4)
     parser.add_argument("--width", type=int, default=512, help="bits of every data path")

@@ -167,7 +167,8 @@ def test_registers():
     (app / "app.toml").write_text(MANIFEST)
     (app / "rtl/all_kinds_app.sv").write_text("")
     for shared in ("tools", ".venv"):
-        (project / shared).is_symlink() or (project / shared).symlink_to(ROOT / shared)
+        if not (project / shared).is_symlink():
+            (project / shared).symlink_to(ROOT / shared)
     command = [ROOT / "viaduct", "build", "--generate", "all_kinds"]
     subprocess.run(
         command, check=True, env=os.environ | {"VIADUCT_ROOT": str(project)}, stdout=subprocess.DEVNULL

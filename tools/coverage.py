@@ -40,12 +40,14 @@ def collect() -> list[Path]:
     python = sys.executable
     subprocess.run([python, ROOT / "tools/verilate.py", "card", "--coverage"], check=True, cwd=ROOT)
     env = os.environ | {"VIADUCT_COVERAGE": str(OUT)}
-    subprocess.run([python, "-m", "pytest", "-q", "tests", "-k", "random_traffic"], check=True, cwd=ROOT, env=env)
+    subprocess.run(
+        [python, "-m", "pytest", "-q", "tests", "-k", "random_traffic"], check=True, cwd=ROOT, env=env
+    )
     return sorted(OUT.glob("*.dat"))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Line and toggle coverage of the shell's RTL.")
     parser.add_argument("dat", nargs="*", type=Path)
     files = parser.parse_args().dat or collect()
     if not files:

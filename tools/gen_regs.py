@@ -40,13 +40,13 @@ lint_off -rule WIDTHTRUNC -file "*/via_*_regs.sv"
 def elaborate(top: str, **parameters: int):
     """The elaborated register model below one address map of the source."""
     from peakrdl_regblock.udps import ALL_UDPS
-    from systemrdl import RDLCompiler
+    from systemrdl.compiler import RDLCompiler
 
     compiler = RDLCompiler()
     for udp in ALL_UDPS:
         compiler.register_udp(udp)
     compiler.compile_file(str(RDL))
-    return compiler.elaborate(top, parameters=parameters)
+    return compiler.elaborate(top, parameters=dict(parameters))
 
 
 def constants(root) -> Iterator[tuple[str, int, str, str]]:

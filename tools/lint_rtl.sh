@@ -52,6 +52,24 @@ for f in "${files[@]}"; do
   [ "$module" = via_shell ] || verilate "$module" "$module"
 done
 
+# Apps: format, and -Wall of the wrapper and everything below it (it is generated with the image).
+for app in apps/*/app.toml; do
+  dir=$(dirname "$app")
+  name=$(basename "$dir")
+  gen=build/apps/$name/gen
+  wanted "$name" || continue
+  [ -f "$gen/via_slot.sv" ] || { fail "apps/$name is not built: ./viaduct build $name"; continue; }
+  for f in "$dir"/rtl/*.sv; do
+    verible-verilog-format --flagfile=tools/verible.flags --verify "$f" >"$out/$name.format" 2>&1 || fail "format: $f (make fmt)"
+  done
+  mapfile -t first < <(ls "$dir"/rtl/*_pkg.sv 2>/dev/null)
+  if ! verilator --lint-only -Wall --assert -y "$gen" -y "$dir/rtl" -y rtl/common tools/lint.vlt rtl/common/via_pkg.sv "${first[@]}" \
+    "$gen/via_slot.sv" --top-module via_slot >"$out/app_$name.log" 2>&1; then
+    grep -v '^- ' "$out/app_$name.log" >&2 || true
+    fail "verilator: app $name"
+  fi
+done
+
 if wanted via_shell; then
   for g in "${geometries[@]}"; do
     # shellcheck disable=SC2046,SC2086  # four numbers, four options

@@ -54,7 +54,9 @@ def verilator_root() -> Path:
 
 @functools.cache
 def compiler_version(cxx: str) -> str:
-    return subprocess.run([cxx, "--version"], check=True, capture_output=True, text=True).stdout.splitlines()[0]
+    return subprocess.run([cxx, "--version"], check=True, capture_output=True, text=True).stdout.splitlines()[
+        0
+    ]
 
 
 def run(command: list[str], what: str) -> None:
@@ -137,7 +139,15 @@ class Build:
     def flags(self) -> list[str]:
         a = self.args
         include = verilator_root() / "include"
-        flags = ["-std=c++20", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-fno-plt", "-pthread", "-w"]
+        flags = [
+            "-std=c++20",
+            "-fPIC",
+            "-fvisibility=hidden",
+            "-fno-gnu-unique",
+            "-fno-plt",
+            "-pthread",
+            "-w",
+        ]
         flags += ["-fno-semantic-interposition", "-fcf-protection=none", "-faligned-new"]
         flags += [] if a.portable else ["-march=native"]
         flags += [f"-I{self.work}", f"-I{ROOT / 'sim'}", f"-I{ROOT / 'sim/include'}"]
@@ -164,7 +174,9 @@ class Build:
     def read_sources(self) -> list[Path]:
         """Files that Verilator read, from the dependency file it wrote."""
         text = (self.work / f"{self.prefix}__ver.d").read_text().replace("\\\n", " ")
-        return [Path(p) for p in text.split(":", 1)[1].split() if p.endswith((".sv", ".v", ".svh", ".vh", ".vlt"))]
+        return [
+            Path(p) for p in text.split(":", 1)[1].split() if p.endswith((".sv", ".v", ".svh", ".vh", ".vlt"))
+        ]
 
     def is_current(self, inputs: dict[str, str]) -> bool:
         try:
@@ -218,7 +230,7 @@ class Build:
             for task in tasks:
                 task.result()
         for source in sorted(self.work.glob("*.cpp")):
-            slow_file = "__Slow" in source.name or "__Trace__" in source.name and "__Slow" in source.name
+            slow_file = "__Slow" in source.name or ("__Trace__" in source.name and "__Slow" in source.name)
             copy, flags = pch["slow" if slow_file else "fast"]
             units.append((source, source.with_suffix(".o"), [*flags, "-include", str(copy)]))
         for source in self.cpp():
@@ -254,12 +266,18 @@ class Build:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("kind", choices=["card", "slot"])
     parser.add_argument("--out", help="shared object to make; needed for slot")
     parser.add_argument("--name", help="what to call it in messages")
-    parser.add_argument("--source", action="append", default=[], help="file to read before modules are looked up")
-    parser.add_argument("-y", action="append", default=[], metavar="DIR", help="folder with one module a file")
+    parser.add_argument(
+        "--source", action="append", default=[], help="file to read before modules are looked up"
+    )
+    parser.add_argument(
+        "-y", action="append", default=[], metavar="DIR", help="folder with one module a file"
+    )
     parser.add_argument("--define", "-D", action="append", default=[], metavar="NAME=VALUE", help="macro")
     parser.add_argument("--trace", action="store_true", help="FST waves")
     parser.add_argument("--coverage", action="store_true", help="line and toggle coverage")

@@ -7,6 +7,7 @@ import cocotb
 import pytest
 from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiBus, AxiSlave, MemoryRegion
+
 from via_tb import cycle, rng, run, stalls, start
 
 H2C, C2H, FILL = 0x02, 0x03, 0x04

@@ -11,7 +11,7 @@
 module via_mover_in
   import via_pkg::*;
 #(
-  parameter int unsigned Beats = 2 * MaxBurstBeats,  // what may be read ahead of the app
+  parameter int unsigned Beats = 8 * MaxBurstBeats,  // read ahead of the app: covers the latency of the link
   parameter int unsigned Queue = 16
 ) (
   input  logic    clk_i,
