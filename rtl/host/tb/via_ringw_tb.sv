@@ -74,11 +74,18 @@ module via_ringw_tb
   );
 
   logic clk, still;
-  via_tb_gate u_gate (
+  // Not the handshakes: these are told by those who change them.
+  logic [Rings-1:0][84:0] levels;
+  for (genvar r = 0; r < Rings; r++) begin : gen_level
+    assign levels[r] = {cfg[r], head[r]};
+  end
+  via_tb_gate #(
+    .W($bits(levels))
+  ) u_gate (
     .clk_i,
     .rst_ni,
     .still_i(still),
-    .inputs_i(1'b0),
+    .inputs_i(levels),
     .clk_o(clk)
   );
 

@@ -174,7 +174,8 @@ module via_shell_tb
   logic irq[NumSlots];
   logic busy[NumSlots];
 
-  logic [NumSlots-1:0] slot_in, reg_q;
+  logic [NumSlots-1:0][3+NS:0] slot_in;
+  logic [NumSlots-1:0] reg_q;
   for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
     axi_ax_t ar, aw;
     axi_w_t w;
@@ -224,11 +225,11 @@ module via_shell_tb
       if (reg_valid[s] && reg_write[s]) reg_rdata[s] <= reg_wdata[s] + 32'(reg_addr[s]);
     end
     assign {reg_err[s], irq[s], busy[s]} = '0;
-    assign slot_in[s] = |{arvalid[s], awvalid[s], wvalid[s], m_valid[s], reg_rvalid[s]};
+    assign slot_in[s] = {arvalid[s], awvalid[s], wvalid[s], m_valid[s], reg_rvalid[s]};
   end
 
   logic clk;
-  logic [2*NumSlots+NumChan+6:0] inputs;
+  logic [(5+NS)*NumSlots+NumChan+6:0] inputs;
   assign inputs = {loaded, slot_in, chan_in, h_r_valid, h_b_valid, axil_awvalid, axil_wvalid, axil_arvalid, axil_bready, axil_rready};
   via_tb_gate #(
     .W($bits(inputs))

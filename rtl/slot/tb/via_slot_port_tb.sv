@@ -141,8 +141,11 @@ module via_slot_port_tb
 
   logic clk, still;
   // What the app and the registers change is watched by their own blocks.
-  logic [131+NS*(DataW+StrbW+12):0] inputs;
-  assign inputs = (132 + NS * (DataW + StrbW + 12))'({
+  logic [134+NS*(DataW+StrbW+12):0] inputs;
+  assign inputs = (135 + NS * (DataW + StrbW + 12))'({
+    s_ar_valid,
+    s_aw_valid,
+    s_w_valid,
     ctrl,
     loaded,
     load,
