@@ -61,8 +61,8 @@ def new_app() -> Iterator[str]:
     name = f"test_{os.getpid()}"
     ok("new", name)
     yield name
-    for folder in ("apps", "build/apps"):
-        shutil.rmtree(ROOT / folder / name, ignore_errors=True)
+    for folder in (f"apps/{name}", f"build/apps/{name}", f"build/tb/{name}_app.DATA_W64"):
+        shutil.rmtree(ROOT / folder, ignore_errors=True)
 
 
 def env(root: Path) -> dict[str, str]:
@@ -296,24 +296,31 @@ def test_read_only_output(data: Path, tmp_path: Path):
     assert out.read_text() == "kept"
 
 
-def test_check_names_the_first_difference(new_app: str, data: Path, tmp_path: Path):
-    """An app whose RTL forgets the mask from byte 128 on: the model tells."""
+def test_what_a_faulty_app_does_is_told(new_app: str, data: Path, tmp_path: Path):
+    """RTL that forgets the mask from byte 128 on, breaks a rule for one mask and hangs for another."""
     source = ROOT / f"apps/{new_app}/rtl/{new_app}_app.sv"
     text = source.read_text()
     for old, new in [
+        (
+            "in_ready_o = !out_valid_o || out_ready_i;",
+            "in_ready_o = (!out_valid_o || out_ready_i) && mask_i != 8'hff;",
+        ),
         ("  assign in_ready_o", "  logic [7:0] beats_q;\n  assign in_ready_o"),
         ("out_valid_o <= 1'b0;", "{out_valid_o, beats_q} <= '0;"),
         (
             "^ {StrbW{mask_i}};",
             "^ (beats_q < 8'd2 ? {StrbW{mask_i}} : '0);\n      beats_q <= beats_q + 8'(beats_q < 8'd2);",
         ),
+        ("    end\n  end", "      if (mask_i == 8'hfe) out_o.keep[0] <= 1'b0;\n    end\n  end"),
     ]:
-        assert text.count(old) == 1
+        assert text.count(old) == 1, old
         text = text.replace(old, new)
     source.write_text(text)
-    args = ["--in", f"file:{data}", "--out", f"file:{tmp_path / 'out'}", "--set", "mask=1", "--check"]
-    fails(3, "out: byte 128 is ", "run", new_app, *args)
-    report = viaduct("run", new_app, *args, "--json")
+    routes = ["run", new_app, "--in", f"file:{data}", "--out", f"file:{tmp_path / 'out'}"]
+    fails(3, "out: byte 128 is ", *routes, "--set", "mask=1", "--check")
+    fails(1, "isolated", *routes, "--set", "mask=0xfe")
+    fails(1, "nothing happened for 2s", *routes, "--set", "mask=0xff", "--timeout", "2")
+    report = viaduct(*routes, "--set", "mask=1", "--check", "--json")
     assert report.returncode == 3 and json.loads(report.stdout)["check"]["ok"] is False
     (ROOT / f"apps/{new_app}/test_{new_app}.py").unlink()
     done = viaduct("test", new_app)
