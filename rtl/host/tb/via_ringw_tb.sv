@@ -76,8 +76,8 @@ module via_ringw_tb
   logic clk, still;
   // Not the handshakes: these are told by those who change them.
   logic [Rings-1:0][84:0] levels;
-  for (genvar r = 0; r < Rings; r++) begin : gen_level
-    assign levels[r] = {cfg[r], head[r]};
+  for (genvar k = 0; k < Rings; k++) begin : gen_level
+    assign levels[k] = {cfg[k], head[k]};
   end
   via_tb_gate #(
     .W($bits(levels))
