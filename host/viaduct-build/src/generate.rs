@@ -170,7 +170,7 @@ pub(crate) fn render(template: &str, source: &str, ctx: Value) -> String {
 
 macro_rules! template {
     ($name:literal, $ctx:expr) => {
-        render($name, include_str!(concat!("../templates/", $name)), $ctx)
+        render($name, include_str!(concat!("../templates/", $name, ".in")), $ctx)
     };
 }
 

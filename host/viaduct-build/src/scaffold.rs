@@ -11,10 +11,10 @@ use crate::{Error, Project, Result};
 
 /// Template, its text, and where it goes (`{name}` is the app's).
 const FILES: [(&str, &str, &str); 4] = [
-    ("app.toml", include_str!("../templates/app/app.toml"), "app.toml"),
-    ("app.sv", include_str!("../templates/app/app.sv"), "rtl/{name}_app.sv"),
-    ("model.py", include_str!("../templates/app/model.py"), "model.py"),
-    ("test_app.py", include_str!("../templates/app/test_app.py"), "test_{name}.py"),
+    ("app.toml", include_str!("../templates/app/app.toml.in"), "app.toml"),
+    ("app.sv", include_str!("../templates/app/app.sv.in"), "rtl/{name}_app.sv"),
+    ("model.py", include_str!("../templates/app/model.py.in"), "model.py"),
+    ("test_app.py", include_str!("../templates/app/test_app.py.in"), "test_{name}.py"),
 ];
 
 impl Project {

@@ -132,8 +132,7 @@ impl CardArgs {
 
 fn connect(path: &Path) -> Result<vfio_user::Client> {
     vfio_user::Client::connect(path).map_err(|e| {
-        let path = path.display();
-        Failure::Run(format!("{path}: {e}; is there a card? `viaduct card --socket {path}` starts one"))
+        Failure::Run(format!("{e}; is there a card? `viaduct card --socket {}` starts one", path.display()))
     })
 }
 
