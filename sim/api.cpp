@@ -191,6 +191,22 @@ uint64_t vsim_irq_take(vsim* sim, uint64_t mask) {
   return taken;
 }
 
+int vsim_record(vsim* sim, uint64_t edges) {
+  try {
+    sim->card->record(edges);
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return sim->fail(-ENOMEM, "no memory to record the shell's inputs");
+  }
+}
+
+int64_t vsim_replay(vsim* sim, int verify) {
+  if (!sim->card->recording()) return sim->fail(-EINVAL, "nothing was recorded");
+  const int64_t edges = sim->card->recording()->replay(verify != 0);
+  if (edges >= 0) return edges;
+  return sim->fail(-EIO, "the bare shell differs after edge " + std::to_string(-edges));
+}
+
 int vsim_wave_open(vsim* sim, const char* path, uint64_t start, uint64_t cycles) {
   std::string why;
   const int code = sim->card->wave_open(path, start, cycles, why);

@@ -63,9 +63,11 @@ void Card::reset() {
   for (unsigned i = 0; i < kResetCycles; i++) {
     drive();
     shell_.drive_board(true, clock.cycles());
+    record_inputs(true);
     look_at_shell();
     slot_edges();
     shell_edge();
+    if (recording_) recording_->edges(clock.cycles(), 1, digest_of(shell_));
     clock.tick();
   }
   busy_edges_ = kLinger;
@@ -91,6 +93,33 @@ void Card::drive() {
     shell_.drive_slot(s, slots_[s].out);
   }
   shell_.drive_icap(icap_, loaded);
+}
+
+void Card::record(uint64_t edges) {
+  recording_ = std::make_unique<Recording>(edges, shell_.ports().clk_khz_i, shell_.ports().chan_mib_i);
+  reset();
+}
+
+void Card::record_inputs(bool reset) {
+  Recording::Inputs* in = recording_ ? recording_->fresh() : nullptr;
+  if (!in) return;
+  *in = {.reset = reset,
+         .msix_ready = driven_.msix_ready,
+         .icap_ready = icap_.ready(),
+         .icap_done = icap_.done(),
+         .icap_status = icap_.status(),
+         .loaded = shell_.ports().slot_loaded_i,
+         .host = driven_.host,
+         .mem = {},
+         .lite = driven_.lite,
+         .slot = {},
+         .data = {}};
+  if (in->host.rvalid) std::memcpy(in->data[0], in->host.rdata, kBeatBytes);
+  for (unsigned c = 0; c < kChannels; c++) {
+    in->mem[c] = driven_.mem[c];
+    if (in->mem[c].rvalid) std::memcpy(in->data[1 + c], in->mem[c].rdata, kBeatBytes);
+  }
+  for (unsigned s = 0; s < kSlots; s++) in->slot[s] = slots_[s].out;
 }
 
 // No model has anything in flight that concerns the shell, and none is asked for anything.
@@ -186,6 +215,7 @@ void Card::step() {
     check_skipped_shell();
   } else {
     drive();
+    record_inputs(false);
   }
   look_at_shell();
   slot_edges();
@@ -197,6 +227,7 @@ void Card::step() {
     // Waves show every cycle, and change nothing else.
     if (waving()) shell_.top.edge();
   }
+  if (recording_) recording_->edges(rests ? clock.cycles() : shell_.ports().time_i, 1, digest_of(shell_));
   clock.tick();
 }
 
@@ -238,6 +269,7 @@ void Card::advance(uint64_t cycles) {
     if (!bar.empty()) next = std::min(next, bar.next_ps());
     const uint64_t left = std::min({cycles, clock.cycles_until(next), wave_start_ - clock.cycles()});
     if (still && left > 1) {
+      if (recording_) recording_->edges(clock.cycles(), left - 1, digest_of(shell_));
       clock.jump(left - 1);
       rested_ += left - 1;
     }
@@ -251,6 +283,7 @@ void Card::sleep(uint64_t cycles) {
     step();
     cycles--;
   }
+  if (recording_ && cycles > 0) recording_->edges(clock.cycles(), cycles, digest_of(shell_));
   clock.jump(cycles);
 }
 

@@ -18,6 +18,7 @@
 #include "hostmap.h"
 #include "icap.h"
 #include "link.h"
+#include "recording.h"
 #include "shell.h"
 #include "slot.h"
 #include "viaduct_sim.h"
@@ -43,6 +44,9 @@ class Card {
   // Cycles pass in which nothing happens.
   void sleep(uint64_t cycles);
   void reset();
+  // Starts over from power-up (see reset) and keeps what the shell sees at the next `edges` edges.
+  void record(uint64_t edges);
+  const Recording* recording() const { return recording_.get(); }
   int wave_open(const char* path, uint64_t start, uint64_t cycles, std::string& why);
 
  private:
@@ -51,6 +55,7 @@ class Card {
 
   void step();
   void drive();
+  void record_inputs(bool reset);
   bool models_rest();
   bool inputs_same() const;
   bool shell_rests();
@@ -96,6 +101,8 @@ class Card {
 
   bool check_;  // run the shell where it could be left out, and see that nothing changes
   uint32_t checked_ = 0;
+
+  std::unique_ptr<Recording> recording_;
 
   std::string wave_path_;
   uint64_t wave_start_ = ~uint64_t{0}, wave_cycles_ = 0;

@@ -35,7 +35,8 @@ module via_slot_events
   logic isolated_q, violation_q, take_violation, take_ring, take_irq;
   logic [2:0] ring_q;  // tail jumped, command read, completion write
   logic [1:0] ring_which;
-  evt_t violation, violation_evt_q, ring_evt, irq_evt;
+  evt_t violation, violation_evt_q, ring_evt, irq_evt, evt;
+  logic evt_valid, evt_room;
   logic [31:0] irqs_q, irqs_sent_q;
   logic accept;
 
@@ -45,9 +46,9 @@ module via_slot_events
   end
   assign accept = |violation_i && !isolated_q && !isolate_i && !violation_q;
 
-  assign take_violation = evt_ready_i && violation_q;
-  assign take_ring = evt_ready_i && !violation_q && ring_q != '0;
-  assign take_irq = evt_ready_i && !violation_q && ring_q == '0 && irqs_q != irqs_sent_q;
+  assign take_violation = evt_room && violation_q;
+  assign take_ring = evt_room && !violation_q && ring_q != '0;
+  assign take_irq = evt_room && !violation_q && ring_q == '0 && irqs_q != irqs_sent_q;
 
   always_comb begin
     ring_which = ring_q[0] ? 2'd0 : ring_q[1] ? 2'd1 : 2'd2;
@@ -60,13 +61,27 @@ module via_slot_events
     irq_evt.source = 8'd3;
     irq_evt.info = 64'(irqs_q);
 
-    evt_o = mmu_evt_i;
-    if (violation_q) evt_o = violation_evt_q;
-    else if (ring_q != '0) evt_o = ring_evt;
-    else if (irqs_q != irqs_sent_q) evt_o = irq_evt;
+    evt = mmu_evt_i;
+    if (violation_q) evt = violation_evt_q;
+    else if (ring_q != '0) evt = ring_evt;
+    else if (irqs_q != irqs_sent_q) evt = irq_evt;
   end
-  assign evt_valid_o = violation_q || ring_q != '0 || irqs_q != irqs_sent_q || mmu_evt_valid_i;
-  assign mmu_evt_ready_o = evt_ready_i && !violation_q && ring_q == '0 && irqs_q == irqs_sent_q;
+  assign evt_valid = violation_q || ring_q != '0 || irqs_q != irqs_sent_q || mmu_evt_valid_i;
+  // An event that waits does not give way to a more urgent one.
+  via_slice #(
+    .T(evt_t)
+  ) u_evt (
+    .clk_i,
+    .rst_ni,
+    .s_i      (evt),
+    .s_valid_i(evt_valid),
+    .s_ready_o(evt_room),
+    .m_o      (evt_o),
+    .m_valid_o(evt_valid_o),
+    .m_ready_i(evt_ready_i)
+  );
+
+  assign mmu_evt_ready_o = evt_room && !violation_q && ring_q == '0 && irqs_q == irqs_sent_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -90,6 +105,6 @@ module via_slot_events
 
   assign isolated_o = isolated_q || isolate_i;
   assign cause_o = isolated_q ? violation_evt_q.cause : event_e'(8'h00);
-  assign idle_o = !evt_valid_o && violation_i == '0 && !irq_i && !ring_err_cmd_i && !ring_err_cpl_i;
+  assign idle_o = !evt_valid && !evt_valid_o && violation_i == '0 && !irq_i && !ring_err_cmd_i && !ring_err_cpl_i;
 
 endmodule

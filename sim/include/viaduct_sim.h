@@ -89,6 +89,13 @@ uint64_t vsim_irq_take(vsim*, uint64_t mask);
 /* FST of shell and slots from cycle `start` (needs an object built with waves; -ENOTSUP otherwise). */
 int vsim_wave_open(vsim*, const char* path, uint64_t start, uint64_t cycles);
 
+/* What the models cost: starts over from power-up as vsim_reset does, and keeps what the shell sees at the
+ * next `edges` edges (up to 2 KiB each). */
+int vsim_record(vsim*, uint64_t edges);
+/* Gives a bare shell the recorded edges, all of them evaluated. Returns their number; with `verify` it also
+ * compares what the shell drives: -EIO if an edge differs. */
+int64_t vsim_replay(vsim*, int verify);
+
 struct vsim_counters { /* since power-up */
   uint64_t cycles, shell_evals, slot_evals;
   uint64_t mmio_reads, mmio_writes, irqs;

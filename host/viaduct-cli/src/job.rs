@@ -70,6 +70,7 @@ impl<'a> Loaded<'a> {
     /// Sends data through the app.
     pub fn run(&self, routes: &Routes, progress: impl FnMut(Progress) + Send) -> Result<Outcome> {
         let before = self.slot.counters()?;
+        let begun = std::time::Instant::now();
         let link = |sim: &Simulated| sim.link_cycles();
         let link_before = self.sim.as_ref().map(link);
         let (mut bytes, mut cycles) = ((0, 0), 0);
@@ -90,6 +91,7 @@ impl<'a> Loaded<'a> {
                 Ok(())
             })?,
         }
+        let seconds = begun.elapsed().as_secs_f64();
         let counters = since(before, self.slot.counters()?);
         let link_after = self.sim.as_ref().map(link);
         let link = link_after.zip(link_before).map(|(b, a)| (b.0 - a.0, b.1 - a.1));
@@ -105,6 +107,7 @@ impl<'a> Loaded<'a> {
             bytes_in: bytes.0,
             bytes_out: bytes.1,
             cycles,
+            seconds,
             counters,
             link,
             info,
@@ -383,6 +386,8 @@ pub struct Outcome {
     pub bytes_out: u64,
     /// Card time.
     pub cycles: u64,
+    /// Time of this machine.
+    pub seconds: f64,
     /// What the slot counted meanwhile.
     pub counters: SlotCounters,
     /// Cycles that the link was busy towards the card and from it, if known.

@@ -86,6 +86,8 @@ functions! {
     vsim_now: fn(*const c_void) -> u64;
     vsim_irq_take: fn(*mut c_void, u64) -> u64;
     vsim_wave_open: fn(*mut c_void, *const c_char, u64, u64) -> c_int;
+    vsim_record: fn(*mut c_void, u64) -> c_int;
+    vsim_replay: fn(*mut c_void, c_int) -> i64;
     vsim_get_counters: fn(*const c_void, *mut Counters);
 }
 
@@ -219,6 +221,19 @@ impl Card {
         let code =
             unsafe { (self.functions.vsim_wave_open)(self.sim.as_ptr(), path.as_ptr(), start, cycles) };
         self.outcome(code)
+    }
+
+    pub fn record(&mut self, edges: u64) -> Outcome<()> {
+        // SAFETY: `sim` is open.
+        let code = unsafe { (self.functions.vsim_record)(self.sim.as_ptr(), edges) };
+        self.outcome(code)
+    }
+
+    pub fn replay(&mut self, verify: bool) -> Outcome<u64> {
+        // SAFETY: `sim` is open.
+        let edges = unsafe { (self.functions.vsim_replay)(self.sim.as_ptr(), verify.into()) };
+        self.outcome(edges.min(0) as c_int)?;
+        Ok(edges.unsigned_abs())
     }
 
     pub fn counters(&self) -> Counters {

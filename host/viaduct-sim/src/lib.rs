@@ -185,6 +185,18 @@ impl SimCard {
         self.enter().card.wave_open(path, start, cycles).map_err(refused)
     }
 
+    /// Starts over from power-up and keeps what the shell sees at the next `edges` clock edges (up to 2 KiB each), for
+    /// [`SimCard::replay`].
+    pub fn record(&self, edges: u64) -> std::result::Result<(), SimError> {
+        self.enter().card.record(edges).map_err(|failure| SimError::Refused(failure.why))
+    }
+
+    /// Gives the recorded edges to a bare Verilated shell, all of them evaluated, and returns their number. With `verify`
+    /// an edge after which the bare shell drives anything else than the card's did is an error.
+    pub fn replay(&self, verify: bool) -> std::result::Result<u64, SimError> {
+        self.enter().card.replay(verify).map_err(|failure| SimError::Refused(failure.why))
+    }
+
     /// The card, for a moment.
     fn enter(&self) -> MutexGuard<'_, State> {
         self.wanted.fetch_add(1, Ordering::SeqCst);
