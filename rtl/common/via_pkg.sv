@@ -154,7 +154,7 @@ package via_pkg;
   /// A completion as an engine hands it over. In the ring: word 0 = {tag, 8'h0, status, op, flags},
   /// word 1 = bytes, word 2 = info, word 3 = {phase, time[62:0]}: who sees the phase sees all of it.
   typedef struct packed {
-    logic [63:0] info;    // OpMap: virtual address of the displaced page
+    logic [63:0] info;    // OpMap: virtual address of the displaced page; OpMoveOut: stream id
     logic [31:0] bytes;   // bytes moved
     logic [31:0] tag;
     status_e     status;

@@ -5,7 +5,7 @@
 // Throughput: one beat a cycle across bursts and commands. Latency: a burst leaves when its last beat is held. Order: commands of a stream in
 // order. A write address is sent only when all of its beats are held, so W never waits for the app.
 // A command ends at `last`, or when its capacity is used up; what is left of the message goes to the next command. The completion says how
-// many bytes were written and whether `last` ended it.
+// many bytes were written, whether `last` ended it, and in `info` the id of the message.
 // Misuse: addr0 not aligned to a beat, length zero or not a multiple of the beat -> StBadArg. A write that is answered with an error ends its
 // command with StFault once all of it is answered. abort_i (level) ends every command with StAborted; beats are then not accepted.
 
@@ -75,6 +75,7 @@ module via_mover_out
     logic        none;     // no burst: only ends the command
     logic        cmd_end;
     logic        last;
+    logic [7:0]  id;       // of the message
     status_e     status;   // of a command that ended without its capacity or `last`
     logic [31:0] tag;
     logic [31:0] bytes;
@@ -215,6 +216,7 @@ module via_mover_out
         none: quit,
         cmd_end: quit || close && cmd_done,
         last: close && strm_i.last,
+        id: close ? strm_i.id : '0,
         status: !quit ? StOk : bad ? StBadArg : StAborted,
         tag: q.tag,
         bytes: quit ? (fresh_q ? '0 : bytes_q) : bytes
@@ -267,6 +269,7 @@ module via_mover_out
     done.op             = OpMoveOut;
     done.tag            = head.tag;
     done.bytes          = head.bytes;
+    done.info           = 64'(head.id);
     done.flags[CplLast] = head.last;
     done.status         = (head.status == StOk && error) ? StFault : head.status;
   end
