@@ -67,7 +67,7 @@ lint-c: setup
 	clang-format --dry-run -Werror $(C_FILES)
 
 fmt: setup ## format every source file
-	verible-verilog-format --inplace $$(git ls-files '*.sv')
+	verible-verilog-format --flagfile=tools/verible.flags --inplace $$(git ls-files '*.sv')
 	cargo fmt
 	ruff format -q . && ruff check -q --fix .
 	clang-format -i $(C_FILES)

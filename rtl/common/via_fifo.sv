@@ -6,21 +6,21 @@
 // `flush_i` drops everything held and whatever arrives in that cycle.
 
 module via_fifo #(
-    parameter type T = logic,
-    parameter int unsigned Depth = 4,
-    parameter bit Ram = 1'b0,
-    localparam int unsigned CW = $clog2(Depth + 1)
+  parameter type T = logic,
+  parameter int unsigned Depth = 4,
+  parameter bit Ram = 1'b0,
+  localparam int unsigned CW = $clog2(Depth + 1)
 ) (
-    input  logic          clk_i,
-    input  logic          rst_ni,
-    input  logic          flush_i,
-    input  T              s_i,
-    input  logic          s_valid_i,
-    output logic          s_ready_o,
-    output T              m_o,
-    output logic          m_valid_o,
-    input  logic          m_ready_i,
-    output logic [CW-1:0] count_o
+  input  logic          clk_i,
+  input  logic          rst_ni,
+  input  logic          flush_i,
+  input  T              s_i,
+  input  logic          s_valid_i,
+  output logic          s_ready_o,
+  output T              m_o,
+  output logic          m_valid_o,
+  input  logic          m_ready_i,
+  output logic [CW-1:0] count_o
 );
 
   localparam int unsigned AW = (Depth > 1) ? $clog2(Depth) : 1;
@@ -71,16 +71,16 @@ module via_fifo #(
     end
 
     via_ram_sdp #(
-        .Width(Width),
-        .Depth(Depth)
+      .Width(Width),
+      .Depth(Depth)
     ) u_ram (
-        .clk_i,
-        .we_i   (push),
-        .waddr_i(wptr_q),
-        .wdata_i(s_i),
-        .re_i   (fetch),
-        .raddr_i(rptr_q),
-        .rdata_o(m_o)
+      .clk_i,
+      .we_i   (push),
+      .waddr_i(wptr_q),
+      .wdata_i(s_i),
+      .re_i   (fetch),
+      .raddr_i(rptr_q),
+      .rdata_o(m_o)
     );
   end else begin : gen_lut
     logic [Width-1:0] mem[Depth];

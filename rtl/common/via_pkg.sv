@@ -163,18 +163,18 @@ package via_pkg;
   } cpl_t;
 
   typedef enum logic [7:0] {
-    EvMiss = 8'h01,  // no translation: waits for OpMap or OpDeny
-    EvPerm = 8'h02,  // no permission: waits for OpMap or OpDeny
-    EvBounds = 8'h03,  // address wider than VaW: already answered with an error
-    EvCross4k = 8'h10,  // guard: burst crosses 4 KiB
-    EvWlast = 8'h11,  // guard: WLAST does not match AWLEN
-    EvBadBurst = 8'h12,  // guard: not INCR, or not full-width beats, or misaligned
-    EvStuck = 8'h13,  // guard: a write burst begun and not finished in time
-    EvStream = 8'h14,  // guard: keep or last against the stream contract
-    EvUnstable = 8'h15,  // guard: valid dropped or payload changed before ready
+    EvMiss       = 8'h01,  // no translation: waits for OpMap or OpDeny
+    EvPerm       = 8'h02,  // no permission: waits for OpMap or OpDeny
+    EvBounds     = 8'h03,  // address wider than VaW: already answered with an error
+    EvCross4k    = 8'h10,  // guard: burst crosses 4 KiB
+    EvWlast      = 8'h11,  // guard: WLAST does not match AWLEN
+    EvBadBurst   = 8'h12,  // guard: not INCR, or not full-width beats, or misaligned
+    EvStuck      = 8'h13,  // guard: a write burst begun and not finished in time
+    EvStream     = 8'h14,  // guard: keep or last against the stream contract
+    EvUnstable   = 8'h15,  // guard: valid dropped or payload changed before ready
     EvRegTimeout = 8'h16,  // the slot did not answer a register access
     EvRing       = 8'h17,  // a ring of the slot was stopped; `info` = 0 tail jumped, 1 command read, 2 completion write failed
-    EvIrq = 8'h20  // the app raised its interrupt; `info` counts them
+    EvIrq        = 8'h20   // the app raised its interrupt; `info` counts them
   } event_e;
 
   /// An event as a block hands it over. In the ring: word 0 = {40'h0, source, is_write, cause} (8

@@ -5,17 +5,17 @@
 // returns the old word.
 
 module via_ram_sdp #(
-    parameter int unsigned Width = 8,
-    parameter int unsigned Depth = 16,
-    localparam int unsigned AW = (Depth > 1) ? $clog2(Depth) : 1
+  parameter int unsigned Width = 8,
+  parameter int unsigned Depth = 16,
+  localparam int unsigned AW = (Depth > 1) ? $clog2(Depth) : 1
 ) (
-    input  logic             clk_i,
-    input  logic             we_i,
-    input  logic [   AW-1:0] waddr_i,
-    input  logic [Width-1:0] wdata_i,
-    input  logic             re_i,
-    input  logic [   AW-1:0] raddr_i,
-    output logic [Width-1:0] rdata_o
+  input  logic             clk_i,
+  input  logic             we_i,
+  input  logic [   AW-1:0] waddr_i,
+  input  logic [Width-1:0] wdata_i,
+  input  logic             re_i,
+  input  logic [   AW-1:0] raddr_i,
+  output logic [Width-1:0] rdata_o
 );
 
   logic [Width-1:0] mem[Depth];

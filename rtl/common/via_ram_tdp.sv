@@ -5,21 +5,21 @@
 // least one of them a write, leave the read data of the other port undefined.
 
 module via_ram_tdp #(
-    parameter int unsigned Width = 8,
-    parameter int unsigned Depth = 16,
-    localparam int unsigned AW = (Depth > 1) ? $clog2(Depth) : 1
+  parameter int unsigned Width = 8,
+  parameter int unsigned Depth = 16,
+  localparam int unsigned AW = (Depth > 1) ? $clog2(Depth) : 1
 ) (
-    input  logic             clk_i,
-    input  logic             a_en_i,
-    input  logic             a_we_i,
-    input  logic [   AW-1:0] a_addr_i,
-    input  logic [Width-1:0] a_wdata_i,
-    output logic [Width-1:0] a_rdata_o,
-    input  logic             b_en_i,
-    input  logic             b_we_i,
-    input  logic [   AW-1:0] b_addr_i,
-    input  logic [Width-1:0] b_wdata_i,
-    output logic [Width-1:0] b_rdata_o
+  input  logic             clk_i,
+  input  logic             a_en_i,
+  input  logic             a_we_i,
+  input  logic [   AW-1:0] a_addr_i,
+  input  logic [Width-1:0] a_wdata_i,
+  output logic [Width-1:0] a_rdata_o,
+  input  logic             b_en_i,
+  input  logic             b_we_i,
+  input  logic [   AW-1:0] b_addr_i,
+  input  logic [Width-1:0] b_wdata_i,
+  output logic [Width-1:0] b_rdata_o
 );
 
   logic [Width-1:0] mem[Depth];

@@ -4,16 +4,16 @@
 // Without `ack_i` the priority does not move, so an idle arbiter changes no register.
 
 module via_rr_arb #(
-    parameter  int unsigned N  = 4,
-    localparam int unsigned IW = (N > 1) ? $clog2(N) : 1
+  parameter  int unsigned N  = 4,
+  localparam int unsigned IW = (N > 1) ? $clog2(N) : 1
 ) (
-    input  logic          clk_i,
-    input  logic          rst_ni,
-    input  logic [ N-1:0] req_i,
-    input  logic          ack_i,
-    output logic [ N-1:0] gnt_o,
-    output logic [IW-1:0] idx_o,
-    output logic          valid_o
+  input  logic          clk_i,
+  input  logic          rst_ni,
+  input  logic [ N-1:0] req_i,
+  input  logic          ack_i,
+  output logic [ N-1:0] gnt_o,
+  output logic [IW-1:0] idx_o,
+  output logic          valid_o
 );
 
   logic [IW-1:0] last_q;  // granted last: the one behind it goes first

@@ -5,16 +5,16 @@
 // `ready` can be a register too: it falls one beat before the second place is filled.
 
 module via_slice #(
-    parameter type T = logic
+  parameter type T = logic
 ) (
-    input  logic clk_i,
-    input  logic rst_ni,
-    input  T     s_i,
-    input  logic s_valid_i,
-    output logic s_ready_o,
-    output T     m_o,
-    output logic m_valid_o,
-    input  logic m_ready_i
+  input  logic clk_i,
+  input  logic rst_ni,
+  input  T     s_i,
+  input  logic s_valid_i,
+  output logic s_ready_o,
+  output T     m_o,
+  output logic m_valid_o,
+  input  logic m_ready_i
 );
 
   T main_q, skid_q;

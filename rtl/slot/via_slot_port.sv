@@ -412,7 +412,8 @@ module via_slot_port
       reg_valid_q <= 1'b0;
       answered_q  <= 1'b0;
     end else begin
-      reg_valid_q <= reg_valid_i && !isolated && !slot_reg_rvalid_i;
+      // The request still stands in the cycle in which its answer is handed over: it must not reach the slot twice.
+      reg_valid_q <= reg_valid_i && !isolated && !slot_reg_rvalid_i && !answered_q;
       answered_q  <= slot_reg_rvalid_i && reg_valid_i && !isolated;
     end
   end
