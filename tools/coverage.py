@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints line and toggle coverage of the shell's RTL, per block.
+"""Prints line and toggle coverage of the shell's RTL and of the apps', per module.
 
     .venv/bin/python tools/coverage.py [DAT ...]
 
-Without arguments it builds the card with coverage, runs the random-traffic test on it, and reads what that left in
-build/coverage. With arguments it reads those files. A point counts once, however many instances hit it.
+Without arguments it builds the card with coverage, runs the random-traffic test on it (which takes this card, and apps built
+likewise, for VIADUCT_COVERAGE is set), and reads what that left in build/coverage. With arguments it reads those files. A
+point counts once, however many instances hit it. Toggles count every bit of every signal both ways: addresses and lengths
+that a small test does not need, and bits that are constant, stay open.
 """
 
 import argparse
@@ -32,6 +34,14 @@ def points(path: Path):
         yield keys.get("f", ""), int(keys.get("l", 0)), kind, keys.get("o", ""), int(match[2])
 
 
+def group_of(file: str) -> str:
+    """What a source file belongs to; nothing if it is generated."""
+    parts = Path(file).parts
+    if "rtl" not in parts:
+        return ""
+    return "apps" if "apps" in parts[: parts.index("rtl")] else "shell"
+
+
 def collect() -> list[Path]:
     """Builds the instrumented card and runs the random-traffic test on it."""
     OUT.mkdir(parents=True, exist_ok=True)
@@ -56,22 +66,26 @@ def main() -> None:
     hits: dict[tuple, int] = defaultdict(int)
     for path in files:
         for file, line, kind, comment, count in points(path):
-            if "rtl/" in file and kind in ("line", "branch", "toggle"):
+            if group_of(file) and kind in ("line", "branch", "toggle"):
                 hits[(file, line, "toggle" if kind == "toggle" else "line", comment)] += count
 
-    table: dict[str, dict[str, list[int]]] = defaultdict(lambda: {"line": [0, 0], "toggle": [0, 0]})
+    # Rows by group and module; the sum of a group has the empty name and comes last.
+    table: dict[tuple[str, str], dict[str, list[int]]] = defaultdict(
+        lambda: {"line": [0, 0], "toggle": [0, 0]}
+    )
     for (file, _, kind, _), count in hits.items():
-        for row in (str(Path(file).stem), "all"):
-            table[row][kind][0] += count > 0
-            table[row][kind][1] += 1
+        for module in (Path(file).stem, ""):
+            cell = table[group_of(file), module][kind]
+            cell[0] += count > 0
+            cell[1] += 1
 
     print(f"{'module':<24}{'lines':>16}{'toggles':>20}")
-    for row in sorted(table, key=lambda r: (r == "all", r)):
+    for row in sorted(table, key=lambda r: (r[0], r[1] == "", r[1])):
         cells = []
         for kind in ("line", "toggle"):
             hit, total = table[row][kind]
             cells.append(f"{hit}/{total} {100 * hit / total:5.1f} %" if total else "-")
-        print(f"{row:<24}{cells[0]:>16}{cells[1]:>20}")
+        print(f"{row[1] or f'all {row[0]}':<24}{cells[0]:>16}{cells[1]:>20}")
 
 
 if __name__ == "__main__":
