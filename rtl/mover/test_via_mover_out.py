@@ -90,10 +90,10 @@ async def messages_reach_memory(dut):
         size = -(-n // WIDTH) * WIDTH + r.choice((0, 0, WIDTH, 4096))
         data = r.randbytes(n)
         m = cmd.move(at, size)
-        await source.send(AxiStreamFrame(data, tid=9))
+        await source.send(AxiStreamFrame(data, tid=n % 256))
         await until(dut, lambda: cmd.idle, 8000)
         model[at : at + n] = data
-        assert (m.status, m.bytes, m.cpl_flags) == (OK, n, LAST)
+        assert (m.status, m.bytes, m.cpl_flags, m.info) == (OK, n, LAST, n % 256)
         at += -(-n // WIDTH) * WIDTH
     await until(dut, lambda: int(dut.idle_o.value) == 1)
     assert mem.mem == model
