@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A card in a process of its own: clients in turn, clients and cards that are killed, garbage on the socket."""
+
+import os
+import random
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import viaduct
+
+ROOT = Path(__file__).resolve().parents[1]
+VIADUCT = str(ROOT / "viaduct")
+PATIENCE = 60.0  # nothing may take longer, on however slow a machine
+SOON = 15.0  # what must be noticed is noticed in this time
+
+
+class Server:
+    """`viaduct card`, ready for clients."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "card.sock"
+        self.name = f"unix:{self.path}"
+        self.errors = folder / "card.err"
+        command = [VIADUCT, "card", "--socket", str(self.path)]
+        with self.errors.open("w") as errors:
+            self.process = subprocess.Popen(
+                command, text=True, stdout=subprocess.PIPE, stderr=errors, cwd=ROOT
+            )
+        assert self.process.stdout
+        assert "card on" in self.process.stdout.readline(), self.errors.read_text()
+
+    def is_well(self) -> None:
+        assert self.process.poll() is None, self.errors.read_text()
+        assert "panicked" not in self.errors.read_text()
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(how)
+        return self.process.wait(PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One card for all tests: each finds it as the one before has left it."""
+    server = Server(tmp_path_factory.mktemp("card"))
+    yield server
+    server.is_well()
+    assert server.end() == 0
+    assert not server.path.exists()
+
+
+@pytest.fixture
+def data(tmp_path: Path, rng: random.Random) -> Path:
+    path = tmp_path / "data"
+    path.write_bytes(rng.randbytes(50_001))
+    return path
+
+
+def start(server: Server, source: Path, sink: Path, *more: str) -> subprocess.Popen[str]:
+    """A client of its own process."""
+    command = [
+        VIADUCT,
+        "run",
+        "pass",
+        "--in",
+        f"file:{source}",
+        "--out",
+        f"file:{sink}",
+        "--card",
+        server.name,
+    ]
+    return subprocess.Popen(
+        [*command, *more], text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=ROOT
+    )
+
+
+def ended(client: subprocess.Popen[str]) -> str:
+    """Waits for a client and returns what it says of errors."""
+    try:
+        return client.communicate(timeout=PATIENCE)[1]
+    except subprocess.TimeoutExpired:
+        client.kill()
+        pytest.fail("the client hangs: " + client.communicate()[1])
+
+
+def serves(server: Server, source: Path) -> None:
+    """A new client gets its data through."""
+    sink = source.with_name("served")
+    sink.unlink(missing_ok=True)
+    client = start(server, source, sink)
+    errors = ended(client)
+    assert client.returncode == 0, errors
+    assert sink.read_bytes() == source.read_bytes()
+    server.is_well()
+
+
+def test_clients_in_turn(server: Server, data: Path):
+    serves(server, data)
+    with viaduct.open(server.name) as card, card.load("pass") as slot:
+        assert slot.run(data.read_bytes()).tobytes() == data.read_bytes()
+        with pytest.raises(viaduct.BusyError):
+            card.close()
+    serves(server, data)
+
+
+def test_a_second_client_waits_or_is_told(server: Server, data: Path):
+    with viaduct.open(server.name) as card, card.load("pass") as slot:
+        client = start(server, data, data.with_name("second"), "--timeout", "5")
+        time.sleep(1)
+        assert slot.run(data.read_bytes()).tobytes() == data.read_bytes()
+        if client.poll() is not None:
+            assert client.returncode == 1
+    errors = ended(client)
+    # One that was refused says so in one line; one that waited has its turn now.
+    if client.returncode != 0:
+        assert len(re.findall("^error: .*(in use|another|busy|card)", errors, re.M)) == 1, errors
+    serves(server, data)
+
+
+def test_many_clients_in_turn(server: Server, data: Path):
+    for _ in range(30):
+        with viaduct.open(server.name) as card:
+            assert card.info.slots > 0
+    for _ in range(30):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(PATIENCE)
+            connection.connect(str(server.path))
+    serves(server, data)
+
+
+def test_a_client_is_killed(server: Server, data: Path, rng: random.Random, tmp_path: Path):
+    big = tmp_path / "big"
+    big.write_bytes(rng.randbytes(4 << 20))
+    for _ in range(6):
+        client = start(server, big, tmp_path / "cut")
+        time.sleep(rng.random() * 0.8)
+        client.kill()
+        client.communicate(timeout=PATIENCE)
+        serves(server, data)
+
+
+def test_a_client_with_a_mapping_is_killed(server: Server, data: Path, rng: random.Random, tmp_path: Path):
+    """Its app goes on to read and write while nobody serves it any more."""
+    program = f"""
+import viaduct
+with viaduct.open({server.name!r}) as card, card.load("rng") as slot, slot.map(length=1 << 20, write=True) as mapping:
+    slot.set(size=64, count=10_000_000, seed=3, write=1)
+    print("begins", flush=True)
+    slot.start_and_wait(mapping)
+"""
+    for _ in range(3):
+        env = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+        client = subprocess.Popen([sys.executable, "-c", program], text=True, stdout=subprocess.PIPE, env=env)
+        assert client.stdout and client.stdout.readline() == "begins\n"
+        time.sleep(rng.random() * 0.5)
+        client.kill()
+        client.communicate(timeout=PATIENCE)
+        serves(server, data)
+
+
+def test_the_card_is_killed(data: Path, rng: random.Random, tmp_path: Path):
+    big = tmp_path / "big"
+    big.write_bytes(rng.randbytes(16 << 20))
+    for delay in (0.0, 0.3, 1.0):
+        server = Server(tmp_path)
+        client = start(server, big, tmp_path / "cut")
+        time.sleep(delay)
+        assert client.poll() is None
+        server.end(signal.SIGKILL)
+        begun = time.monotonic()
+        errors = ended(client)
+        assert time.monotonic() - begun < SOON
+        assert client.returncode == 1, errors
+        assert len(re.findall("^error: ", errors, re.M)) == 1 and "panicked" not in errors, errors
+        assert re.search("card", errors), errors
+    # Its socket is still there: the next client is told, the next card takes its place.
+    server.path.touch()
+    client = start(server, data, tmp_path / "out")
+    errors = ended(client)
+    assert client.returncode == 1 and "card --socket" in errors
+    again = Server(tmp_path)
+    serves(again, data)
+    assert again.end(signal.SIGINT) == 0
+
+
+def test_the_card_is_killed_under_a_program(tmp_path: Path, rng: random.Random):
+    server = Server(tmp_path)
+    card = viaduct.open(server.name)
+    slot = card.load("pass")
+    server.end(signal.SIGKILL)
+    begun = time.monotonic()
+    for use in (lambda: slot.run(bytes(100_000)), card.time, lambda: slot.read32(0)):
+        with pytest.raises(viaduct.CardError, match="card"):
+            use()
+    for thing in (slot, card):
+        try:
+            thing.close()
+        except viaduct.Error as error:
+            assert "card" in str(error)
+    assert time.monotonic() - begun < SOON
+
+
+def test_two_cards_on_one_socket(server: Server, data: Path):
+    second = subprocess.run(
+        [VIADUCT, "card", "--socket", server.path], text=True, capture_output=True, timeout=PATIENCE, cwd=ROOT
+    )
+    assert second.returncode == 1, second.stderr
+    assert len(re.findall("^error: .*in use", second.stderr, re.M)) == 1, second.stderr
+    serves(server, data)
+
+
+def header(command: int, size: int, message: int = 1, flags: int = 0) -> bytes:
+    return struct.pack("<HHIII", message, command, size, flags, 0)
+
+
+def test_garbage_on_the_socket(server: Server, data: Path, rng: random.Random):
+    version = b'\0\0\1\0{"capabilities":{}}\0'
+    hello = header(1, 16 + len(version)) + version
+    garbage = [
+        b"",
+        b"GET / HTTP/1.0\r\n\r\n",
+        header(1, 0),
+        header(1, 16),
+        header(1, 0xFFFFFFFF),
+        header(1, 15),
+        header(0xFFFF, 16),
+        hello,
+        hello[:-5],
+        header(1, 20) + b"\xff\xff\xff\xff",
+        hello + header(9, 16),
+        hello + header(9, 32) + struct.pack("<QII", 0, 99, 4),
+        hello + header(9, 32) + struct.pack("<QII", 2**64 - 1, 0, 4),
+        hello + header(9, 32) + struct.pack("<QII", 0, 0, 0xFFFFFFFF),
+        hello + header(10, 32) + struct.pack("<QII", 0, 0, 4096),
+        hello + header(2, 48) + struct.pack("<IIQQQ", 32, 3, 0, 0x1000, 2**64 - 0x1000),
+        hello + header(8, 36) + struct.pack("<IIIII", 20, 0x24, 2, 2**32 - 1, 2**32 - 1),
+        *(rng.randbytes(rng.randrange(1, 300)) for _ in range(20)),
+        *(
+            hello + header(rng.randrange(16), 16 + (n := rng.randrange(64))) + rng.randbytes(n)
+            for _ in range(40)
+        ),
+    ]
+    for text in garbage:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(PATIENCE)
+            connection.connect(str(server.path))
+            try:
+                connection.sendall(text)
+                if rng.random() < 0.5:
+                    connection.shutdown(socket.SHUT_WR)
+                    while connection.recv(4096):
+                        pass
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # it may hang up at once
+        server.is_well()
+    serves(server, data)
+
+
+def test_a_client_that_says_nothing(server: Server, data: Path):
+    """It holds the card for as long as it likes, but leaving it is enough for the next."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(server.path))
+        connection.sendall(header(1, 1000)[:7])
+        time.sleep(0.5)
+        server.is_well()
+    serves(server, data)
