@@ -290,7 +290,7 @@ pub struct Completion {
     pub flags: u8,
     /// Bytes moved.
     pub bytes: u32,
-    /// Map: virtual address of the displaced page.
+    /// Map: virtual address of the displaced page. Move out, with `CPL_LAST`: stream id of the message.
     pub info: u64,
     /// Card time in cycles.
     pub time: u64,

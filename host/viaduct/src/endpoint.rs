@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::backing::{SharedBytes, kind_of, open_regular};
+use crate::dma::DmaBuffer;
 use crate::error::{Error, Result};
 
 /// One end of a route.
@@ -125,6 +126,44 @@ impl In {
             Self::File { len, .. } | Self::Bytes { len, .. } | Self::Card { len, .. } => *len,
         }
     }
+
+    /// Name for messages.
+    pub fn name(&self) -> String {
+        match self {
+            Self::File { path, .. } => path.display().to_string(),
+            Self::Bytes { name, .. } => name.clone(),
+            Self::Card { addr, len } => format!("card:{addr:#x}+{len}"),
+        }
+    }
+
+    /// Reads `bytes` bytes at `position` into a buffer. What is in card memory needs no reading.
+    pub fn read(&self, to: &DmaBuffer, offset: u64, bytes: u64, position: u64) -> Result<()> {
+        let (offset, bytes) = (offset as usize, bytes as usize);
+        let (got, path, end) = match self {
+            Self::File { file, path, .. } => {
+                let got = to.read_file(offset, bytes, file, position);
+                let got = got.map_err(|e| Error::file(path, "read it", e))?;
+                (got, path.clone(), file.metadata().map(|meta| meta.len()).ok())
+            }
+            Self::Bytes { bytes: from, name, .. } => {
+                (from.read(to, offset, bytes, position), name.into(), Some(from.len()))
+            }
+            Self::Card { .. } => return Ok(()),
+        };
+        if got == bytes {
+            return Ok(());
+        }
+        Err(Error::FileShrank { path, end: end.unwrap_or(position + got as u64), expected: self.len() })
+    }
+
+    /// Fails if the file has been removed since it was opened.
+    pub fn check_linked(&self) -> Result<()> {
+        let Self::File { file, path, .. } = self else { return Ok(()) };
+        match file.metadata().map_err(|e| Error::file(path, "look at it", e))?.nlink() {
+            0 => Err(Error::InputRemoved { path: path.clone() }),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// An endpoint opened for writing.
@@ -172,6 +211,23 @@ impl Out {
                 Ok(())
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Writes `bytes` bytes of a buffer to `position`. What goes to card memory is there already.
+    pub fn write(&self, from: &DmaBuffer, offset: u64, bytes: u64, position: u64) -> Result<()> {
+        let (offset, bytes) = (offset as usize, bytes as usize);
+        let fail = |path: PathBuf, written, source| Err(Error::Write { path, written, source });
+        match self {
+            Self::File { file, path, .. } => match from.write_file(offset, bytes, file, position) {
+                Ok(()) => Ok(()),
+                Err((part, source)) => fail(path.clone(), position + part as u64, source),
+            },
+            Self::Bytes { bytes: to, name } => match to.write(from, offset, bytes, position) {
+                Ok(()) => Ok(()),
+                Err(source) => fail(name.into(), position, source),
+            },
+            Self::Card { .. } => Ok(()),
         }
     }
 

@@ -186,6 +186,12 @@ pub enum Error {
         /// Length when it was opened.
         expected: u64,
     },
+    /// The file was removed while it was read.
+    #[error("{}: the file was removed while it was read; keep it unchanged during the run", path.display())]
+    InputRemoved {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file was removed while it was written.
     #[error("{}: the file was removed while it was written; the output is lost: run again", path.display())]
     FileRemoved {
@@ -216,11 +222,13 @@ pub enum Error {
     },
     /// An empty input to an app that must get data.
     #[error(
-        "input {port} is empty: a stream without bytes cannot carry an end, and this app answers only to data; give at least one byte"
+        "{name}: input {port} is empty: a stream without bytes cannot carry an end, and this app answers only to data; give at least one byte"
     )]
     EmptyInput {
         /// Input port.
         port: usize,
+        /// File, or name of the buffer.
+        name: String,
     },
     /// The app sent more than fits.
     #[error("the app sent more than {limit} bytes on output {port}: {why}")]
@@ -231,6 +239,16 @@ pub enum Error {
         limit: u64,
         /// Where the limit comes from.
         why: &'static str,
+    },
+    /// An answer to no message.
+    #[error(
+        "the app sent a message with id {id} on output {port}, where none of that id is owed; it must answer each message once, under its id"
+    )]
+    WrongId {
+        /// Output port.
+        port: usize,
+        /// The id.
+        id: u64,
     },
     /// The app ended its message early.
     #[error("the app ended output {port} after {bytes} bytes; its manifest promises {expected}")]

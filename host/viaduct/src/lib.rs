@@ -2,7 +2,7 @@
 //! Host library of Viaduct: cards, slots, ports, endpoints, mappings.
 //!
 //! A [`Card`] is opened on any PCI function; a [`Slot`] of it is claimed and an app loaded into it. Then a [`StreamJob`] sends
-//! files through the app's streams, or a [`MemoryJob`] lets the app work on files mapped into its address space
+//! files through the app's streams, a [`LaneJob`] many files at once through its lanes, or a [`MemoryJob`] lets the app work on files mapped into its address space
 //! ([`Slot::map`]).
 //!
 //! No thread runs in the background: whoever waits on a slot also serves its faults. Nothing waits for ever, see
@@ -16,6 +16,7 @@ mod dispatch;
 mod dma;
 mod endpoint;
 mod error;
+mod lanes;
 mod mapping;
 mod memory;
 mod memory_job;
@@ -33,6 +34,7 @@ pub use dispatch::Tag;
 pub use dma::{DmaArena, DmaBuffer};
 pub use endpoint::Endpoint;
 pub use error::{Error, Result};
+pub use lanes::LaneJob;
 pub use mapping::{MapOptions, Mapping};
 pub use memory_job::{MemoryJob, MemoryRange, MemoryReport};
 pub use pager::{Denied, PagerStats};

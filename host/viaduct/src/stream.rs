@@ -174,8 +174,8 @@ impl<'a> StreamJob<'a> {
         let lens: Vec<(u8, u64)> = ports.zip(sources.iter().map(In::len)).collect();
         let all_same = self.outputs.iter().all(|(.., length)| *length == OutLength::Same);
         let all_empty = lens.iter().all(|(_, len)| *len == 0);
-        if let Some((port, _)) = lens.iter().find(|(_, len)| *len == 0 && !(all_same && all_empty)) {
-            return Err(Error::EmptyInput { port: usize::from(*port) });
+        if let Some(k) = lens.iter().position(|(_, len)| *len == 0 && !(all_same && all_empty)) {
+            return Err(Error::EmptyInput { port: lens[k].0.into(), name: sources[k].name() });
         }
         self.outputs
             .iter()
@@ -227,33 +227,15 @@ impl Feed {
                 Some(_) => self.sent % (self.chunk * WINDOW),
                 None => self.sent,
             };
-            self.read(offset, bytes as usize)?;
+            if let Some(buffer) = self.window.buffer() {
+                self.source.read(buffer, offset, bytes.into(), self.sent)?;
+            }
             let end = self.sent + u64::from(bytes) == len;
             let command = Command::move_in(self.port, self.window.va() + offset, bytes, end);
             self.flying.extend(slot.submit(&[command])?.into_iter().map(|tag| (tag, bytes)));
             self.sent += u64::from(bytes);
         }
         Ok(())
-    }
-
-    fn read(&self, offset: u64, bytes: usize) -> Result<()> {
-        let Some(buffer) = self.window.buffer() else { return Ok(()) };
-        let (got, path, end) = match &self.source {
-            In::File { file, path, .. } => {
-                let got = buffer.read_file(offset as usize, bytes, file, self.sent);
-                let got = got.map_err(|e| Error::file(path, "read it", e))?;
-                (got, path.clone(), file.metadata().map(|meta| meta.len()).ok())
-            }
-            In::Bytes { bytes: from, name, .. } => {
-                (from.read(buffer, offset as usize, bytes, self.sent), name.into(), Some(from.len()))
-            }
-            In::Card { .. } => return Ok(()),
-        };
-        if got == bytes {
-            return Ok(());
-        }
-        let end = end.unwrap_or(self.sent + got as u64);
-        Err(Error::FileShrank { path, end, expected: self.source.len() })
     }
 
     fn done(&self) -> bool {
@@ -357,24 +339,8 @@ impl Drain {
 
     /// Writes what has arrived to the sink.
     fn store(&mut self, bytes: u32) -> Result<()> {
-        let offset = self.offset(self.stored) as usize;
-        let len = bytes as usize;
         if let Some(buffer) = self.window.buffer() {
-            match &self.sink {
-                Out::File { file, path, .. } => {
-                    buffer.write_file(offset, len, file, self.stored).map_err(|(part, source)| {
-                        Error::Write { path: path.clone(), written: self.stored + part as u64, source }
-                    })?;
-                }
-                Out::Bytes { bytes: to, name } => {
-                    to.write(buffer, offset, len, self.stored).map_err(|source| Error::Write {
-                        path: name.into(),
-                        written: self.stored,
-                        source,
-                    })?;
-                }
-                Out::Card { .. } => {}
-            }
+            self.sink.write(buffer, self.offset(self.stored), bytes.into(), self.stored)?;
         }
         self.stored += u64::from(bytes);
         Ok(())
@@ -498,16 +464,21 @@ impl Run<'_> {
         Ok(report)
     }
 
-    /// After an error: nothing of this run goes on.
+    /// After an error.
     fn abandon(self) {
-        if let Err(error) = self.slot.reset() {
-            tracing::warn!(%error, slot = self.slot.index(), "the slot could not be reset after a failed run");
-        }
         let feeds = self.feeds.iter().flat_map(|feed| &feed.flying);
         let drains = self.drains.iter().flat_map(|drain| &drain.flying);
         let tags: Vec<Tag> = feeds.chain(drains).map(|(tag, _)| *tag).collect();
-        self.slot.inner().rings.abandon(&tags);
+        abandon(self.slot, &tags);
     }
+}
+
+/// After an error: nothing of a run goes on, and nobody asks for its commands any more.
+pub(crate) fn abandon(slot: &Slot, tags: &[Tag]) {
+    if let Err(error) = slot.reset() {
+        tracing::warn!(%error, slot = slot.index(), "the slot could not be reset after a failed run");
+    }
+    slot.inner().rings.abandon(tags);
 }
 
 /// Bytes of the buffer of a route that carries `len` bytes.

@@ -34,6 +34,11 @@ pub enum Sabotage {
 pub trait App: Send {
     /// Takes `data`, the message ending with it if `last`, and appends its answer; returns whether the answer ends.
     fn stream(&mut self, data: &[u8], last: bool, out: &mut Vec<u8>) -> bool;
+
+    /// The same for messages of several ids: the id of the answer that ends, if one does.
+    fn stream_of(&mut self, id: u8, data: &[u8], last: bool, out: &mut Vec<u8>) -> Option<u8> {
+        self.stream(data, last, out).then_some(id)
+    }
 }
 
 impl<F: FnMut(&[u8], bool, &mut Vec<u8>) -> bool + Send> App for F {
@@ -86,6 +91,7 @@ struct Move {
     va: u64,
     len: u64,
     end: bool,
+    id: u8,
     done: u64,
 }
 
@@ -111,7 +117,8 @@ struct SlotState {
     order: VecDeque<(u64, bool)>,
     moves_in: Vec<VecDeque<Move>>,
     moves_out: Vec<VecDeque<Move>>,
-    out: Vec<(Vec<u8>, bool)>,
+    /// What the app has given, and the id of the message that ends with it.
+    out: Vec<(Vec<u8>, Option<u8>)>,
     faults: [Option<Fault>; 2], // reads, writes
     app: Box<dyn App>,
     registers: HashMap<u32, u32>,
@@ -155,7 +162,7 @@ impl FakeCard {
             order: VecDeque::new(),
             moves_in: vec![VecDeque::new(); STREAMS as usize],
             moves_out: vec![VecDeque::new(); STREAMS as usize],
-            out: vec![(Vec::new(), false); STREAMS as usize],
+            out: vec![(Vec::new(), None); STREAMS as usize],
             faults: [None; 2],
             app: Box::new(copy),
             registers: HashMap::new(),
@@ -359,15 +366,16 @@ impl State {
         for (op, queues) in [(0x20, &mut s.moves_in), (0x21, &mut s.moves_out)] {
             ended.extend(queues.iter_mut().flat_map(|q| q.drain(..)).map(|m| (op, m)));
         }
-        s.out.fill((Vec::new(), false));
+        s.out.fill((Vec::new(), None));
         for (op, m) in ended {
             self.complete(slot, (op, m.tag), 6, 0, m.done, 0);
         }
     }
 
     fn execute(&mut self, slot: usize, [word0, addr0, addr1, len]: [u64; 4]) {
-        let (op, flags, port, tag) =
-            (word0 as u8, (word0 >> 8) as u8, (word0 >> 16) as u8, (word0 >> 32) as u32);
+        let (op, flags, port, id) =
+            (word0 as u8, (word0 >> 8) as u8, (word0 >> 16) as u8, (word0 >> 24) as u8);
+        let tag = (word0 >> 32) as u32;
         self.seen.push(op);
         let huge = flags & 4 != 0;
         let mut status = 0;
@@ -450,7 +458,7 @@ impl State {
                     Some(_) if bad => status = 4,
                     Some(queue) if queue.len() == 16 => status = 5,
                     Some(queue) => {
-                        queue.push_back(Move { tag, va: addr0, len, end: flags & 2 != 0, done: 0 });
+                        queue.push_back(Move { tag, va: addr0, len, end: flags & 2 != 0, id, done: 0 });
                         return;
                     }
                 }
@@ -520,7 +528,7 @@ impl State {
 
     fn step_in(&mut self, slot: usize, port: usize) -> bool {
         // A real app takes no more input while its output is not taken.
-        if self.slots[slot].out[port].0.len() > 8192 || self.slots[slot].out[port].1 {
+        if self.slots[slot].out[port].0.len() > 8192 || self.slots[slot].out[port].1.is_some() {
             return false;
         }
         let Some(m) = self.slots[slot].moves_in[port].front().copied() else { return false };
@@ -532,7 +540,7 @@ impl State {
                 let last = m.end && m.done + len == m.len;
                 let s = &mut self.slots[slot];
                 let (out, ends) = &mut s.out[port];
-                *ends |= s.app.stream(&data, last, out);
+                *ends = s.app.stream_of(m.id, &data, last, out).or(*ends);
                 s.moves_in[port][0].done += len;
                 (m.done + len == m.len).then_some(0)
             }
@@ -548,25 +556,27 @@ impl State {
 
     fn step_out(&mut self, slot: usize, port: usize) -> bool {
         let Some(m) = self.slots[slot].moves_out[port].front().copied() else { return false };
-        let (out, ends) = &self.slots[slot].out[port];
+        let (out, id) = &self.slots[slot].out[port];
+        let (id, ends) = (u64::from(id.unwrap_or(0)), id.is_some());
         let va = m.va + m.done;
         let len = (m.len - m.done).min(PAGE - va % PAGE).min(out.len() as u64);
-        if len == 0 && !(*ends && out.is_empty()) || !ends && (out.len() as u64) < BEAT {
+        if len == 0 && !(ends && out.is_empty()) || !ends && (out.len() as u64) < BEAT {
             return false;
         }
         let mut data = out[..len as usize].to_vec();
-        let last = *ends && len == out.len() as u64;
+        let last = ends && len == out.len() as u64;
         match self.access(slot, va, &mut data, true) {
             Ok(()) => {
                 let s = &mut self.slots[slot];
                 s.out[port].0.drain(..len as usize);
                 s.moves_out[port][0].done += len;
                 if last {
-                    s.out[port].1 = false;
+                    s.out[port].1 = None;
                 }
                 if last || m.done + len == m.len {
                     let m = s.moves_out[port].pop_front().unwrap();
-                    self.complete(slot, (0x21, m.tag), 0, u8::from(last), m.done, 0);
+                    let info = if last { id } else { 0 };
+                    self.complete(slot, (0x21, m.tag), 0, u8::from(last), m.done, info);
                 }
                 true
             }
