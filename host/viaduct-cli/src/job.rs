@@ -2,12 +2,12 @@
 //! One run of an app: image into a slot, registers, routes, and what came of it.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use viaduct::{
-    CardInfo, Endpoint, MapOptions, MemoryJob, MemoryRange, OutLength, Progress, Prot, SharedBytes, Slot,
-    SlotCounters, Source, StreamJob,
+    CardInfo, Endpoint, JobReport, LaneJob, MapOptions, MemoryJob, MemoryRange, OutLength, Progress, Prot,
+    SharedBytes, Slot, SlotCounters, Source, StreamJob,
 };
 use viaduct_build::{Access, Length, Manifest, Project, Register};
 
@@ -76,14 +76,14 @@ impl<'a> Loaded<'a> {
         let (mut bytes, mut cycles) = ((0, 0), 0);
         match (&routes.memory, routes.inputs.is_empty() && routes.outputs.is_empty()) {
             (None, _) => {
-                let report = self.stream_job(routes, progress).run()?;
+                let report = self.run_streams(routes, progress)?;
                 (bytes, cycles) = ((report.bytes_in, report.bytes_out), report.cycles);
             }
             (Some(memory), true) => cycles = self.run_memory(memory)?,
             // Each job serves the faults of both while it waits.
             (Some(memory), false) => std::thread::scope(|scope| -> Result<()> {
                 let other = scope.spawn(|| self.run_memory(memory));
-                let report = self.stream_job(routes, progress).run();
+                let report = self.run_streams(routes, progress);
                 let ended =
                     other.join().map_err(|_| Failure::Run("the run of the memory port broke off".into()))?;
                 let report = report?;
@@ -115,11 +115,21 @@ impl<'a> Loaded<'a> {
         })
     }
 
-    fn stream_job<'b>(
-        &'b self,
+    fn run_streams(
+        &self,
         routes: &Routes,
-        progress: impl FnMut(Progress) + Send + 'b,
-    ) -> StreamJob<'b> {
+        progress: impl FnMut(Progress) + Send,
+    ) -> viaduct::Result<JobReport> {
+        if let Some(lanes) = &routes.lanes {
+            let mut job = LaneJob::new(&self.slot, lanes.port, lanes.count).on_progress(progress);
+            for (_, from) in &routes.inputs {
+                job = job.message(from.clone());
+            }
+            for (port, to, bytes) in &lanes.answers {
+                job = job.output(*port, to.clone(), *bytes);
+            }
+            return job.run();
+        }
         let mut job = StreamJob::new(&self.slot).on_progress(progress);
         for (port, from) in &routes.inputs {
             job = job.input(*port, from.clone());
@@ -127,7 +137,7 @@ impl<'a> Loaded<'a> {
         for (port, to, length) in &routes.outputs {
             job = job.output(*port, to.clone(), *length);
         }
-        job
+        job.run()
     }
 
     /// Maps the file, lets the app work on it, and returns the cycles that took.
@@ -187,9 +197,33 @@ enum MemoryFile {
     Change(PathBuf),
 }
 
+/// Many messages through the lanes of the only input.
+struct Lanes {
+    port: u8,
+    count: u16,
+    /// Every output, and the bytes of its answer to a message.
+    answers: Vec<(u8, Endpoint, u64)>,
+    /// File of each message, for the golden model.
+    files: Vec<PathBuf>,
+}
+
+/// What came on an output that nobody routed.
+pub struct Message {
+    /// Name of the output.
+    pub output: String,
+    /// What it answers, if that is one file.
+    pub of: Option<String>,
+    /// Hexadecimal digits.
+    pub hex: String,
+}
+
 /// Where each port of an app leads.
 pub struct Routes {
     inputs: Vec<(u8, Endpoint)>,
+    /// Set if the inputs are messages for one port.
+    lanes: Option<Lanes>,
+    /// Names of the messages, if each comes from one file.
+    names: Vec<String>,
     outputs: Vec<(u8, Endpoint, OutLength)>,
     memory: Option<MemoryFile>,
     /// Output streams of messages that nobody routed: kept here, to be printed.
@@ -207,6 +241,8 @@ impl Routes {
     pub fn new(app: &Manifest, ins: &[Route], outs: &[Route], check: bool) -> Result<Routes> {
         let mut routes = Routes {
             inputs: Vec::new(),
+            lanes: None,
+            names: Vec::new(),
             outputs: Vec::new(),
             memory: None,
             messages: Vec::new(),
@@ -222,6 +258,9 @@ impl Routes {
             Some(path) => Ok(PathBuf::from(path)),
             None => usage(format!("{name}={}: this needs a file", route.endpoint)),
         };
+        if let [(_, only)] = ins.as_slice() {
+            routes.names.extend(only.file().map(str::to_owned));
+        }
         for (name, port) in ports(app, Way::In) {
             let Port::Stream(k) = port else { continue };
             let Some(route) = find(&ins, port) else {
@@ -230,6 +269,18 @@ impl Routes {
                     prefix(app.stream_in.len(), name)
                 ));
             };
+            let many: Vec<&Route> = ins.iter().filter(|(p, _)| *p == port).map(|(_, route)| route).collect();
+            if many.len() > 1 {
+                routes.lanes = Some(Lanes::new(app, name)?);
+                for route in many {
+                    if let (true, Some(lanes)) = (check, &mut routes.lanes) {
+                        lanes.files.push(file(name, route)?);
+                    }
+                    routes.names.push(route.file().unwrap_or(&route.endpoint).to_owned());
+                    routes.inputs.push((k as u8, Endpoint::parse(&route.endpoint)?));
+                }
+                continue;
+            }
             if check {
                 routes.sources.insert(name.to_owned(), file(name, &route)?);
             }
@@ -261,7 +312,16 @@ impl Routes {
                     ));
                 }
             };
-            routes.outputs.push((k as u8, to, length));
+            match (&mut routes.lanes, stream.length) {
+                (None, _) => routes.outputs.push((k as u8, to, length)),
+                (Some(lanes), Length::Message(bytes)) => lanes.answers.push((k as u8, to, bytes)),
+                (Some(_), _) => {
+                    return usage(format!(
+                        "output {name} does not give messages of a known length, so that its answers to several files \
+                         cannot be told apart: give --in once"
+                    ));
+                }
+            }
         }
         routes.memory(app, find(&ins, Port::Memory), find(&outs, Port::Memory), check)?;
         Ok(routes)
@@ -307,10 +367,24 @@ impl Routes {
         Ok(())
     }
 
-    /// What came on outputs that were not routed: name of the output, messages as hexadecimal digits.
-    pub fn messages(&self) -> Vec<(String, String)> {
-        let hex = |bytes: &SharedBytes| bytes.to_vec().iter().map(|b| format!("{b:02x}")).collect();
-        self.messages.iter().map(|(name, bytes)| (name.clone(), hex(bytes))).collect()
+    /// What came on outputs that were not routed, output by output, messages in the order of their routes.
+    pub fn messages(&self) -> Vec<Message> {
+        let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect();
+        let mut messages = Vec::new();
+        for (output, bytes) in &self.messages {
+            let bytes = bytes.to_vec();
+            let parts = self.names.len().max(1);
+            for (k, part) in bytes.chunks((bytes.len() / parts).max(1)).enumerate() {
+                let (output, of) = (output.clone(), self.names.get(k).cloned());
+                messages.push(Message { output, of, hex: hex(part) });
+            }
+        }
+        messages
+    }
+
+    /// Whether the run sends many messages through lanes.
+    pub fn in_lanes(&self) -> bool {
+        self.lanes.is_some()
     }
 
     /// Runs the golden model and compares every output, and those registers it says something about: bytes compared, or
@@ -322,6 +396,9 @@ impl Routes {
         values: &Values,
         outcome: &Outcome,
     ) -> Result<std::result::Result<u64, String>> {
+        if let Some(lanes) = &self.lanes {
+            return self.check_lanes(lanes, project, app, values);
+        }
         let expected = viaduct_build::run_model(project.root(), app, &self.sources, values)?;
         let model = |problem: String| {
             Err(Failure::Run(format!("the golden model of {} returned {problem}", app.name)))
@@ -355,11 +432,60 @@ impl Routes {
         }
     }
 
-    /// The only input's path, for naming what a digest belongs to.
-    pub fn only_source(ins: &[Route]) -> Option<&Path> {
-        match ins {
-            [route] => route.file().map(Path::new),
-            _ => None,
+    /// Runs the golden model on each message and compares the answers to it.
+    fn check_lanes(
+        &self,
+        lanes: &Lanes,
+        project: &Project,
+        app: &Manifest,
+        values: &Values,
+    ) -> Result<std::result::Result<u64, String>> {
+        let mut same = 0;
+        let captured = tempfile::NamedTempFile::new().map_err(at("temporary file"))?;
+        let mut outputs = Vec::new();
+        for (stream, (.., length)) in app.stream_out.iter().zip(&lanes.answers) {
+            let bytes = match self.sinks.get(&stream.name) {
+                Some(path) => std::fs::read(path).map_err(at(path.display()))?,
+                None => self
+                    .messages
+                    .iter()
+                    .find(|(name, _)| *name == stream.name)
+                    .map_or_else(Vec::new, |(_, bytes)| bytes.to_vec()),
+            };
+            outputs.push((&stream.name, bytes, *length as usize));
+        }
+        for (k, path) in lanes.files.iter().enumerate() {
+            let inputs = app.stream_in.iter().map(|stream| (stream.name.clone(), path.clone())).collect();
+            let expected = viaduct_build::run_model(project.root(), app, &inputs, values)?;
+            for (name, bytes, length) in &outputs {
+                let Some(expected) = expected.file(name) else {
+                    let app = &app.name;
+                    return Err(Failure::Run(format!(
+                        "the golden model of {app} returned nothing for {name}"
+                    )));
+                };
+                let answer = bytes.get(k * length..(k + 1) * length).unwrap_or_default();
+                std::fs::write(captured.path(), answer).map_err(at(captured.path().display()))?;
+                match compare::files(captured.path(), expected)? {
+                    Ok(bytes) => same += bytes,
+                    Err(difference) => return Ok(Err(format!("{}: {name}: {difference}", path.display()))),
+                }
+            }
+        }
+        Ok(Ok(same))
+    }
+}
+
+impl Lanes {
+    /// Many messages for the input of that name.
+    fn new(app: &Manifest, name: &str) -> Result<Lanes> {
+        match app.stream_in.as_slice() {
+            [only] if app.memory.is_none() => {
+                Ok(Lanes { port: 0, count: only.lanes, answers: Vec::new(), files: Vec::new() })
+            }
+            _ => usage(format!(
+                "two routes to port {name}: that needs an app without other inputs; give --in once for each port"
+            )),
         }
     }
 }

@@ -77,7 +77,16 @@ pub fn ports(app: &Manifest, way: Way) -> Vec<(&str, Port)> {
     streams.chain(app.memory.iter().map(|m| (m.name.as_str(), Port::Memory))).collect()
 }
 
-/// Finds the port of each route. Without a name, the route leads to the first port of its direction.
+/// Messages that a port takes at once.
+fn lanes(app: &Manifest, way: Way, port: Port) -> u16 {
+    match (way, port) {
+        (Way::In, Port::Stream(k)) => app.stream_in.get(k).map_or(1, |stream| stream.lanes),
+        _ => 1,
+    }
+}
+
+/// Finds the port of each route. Without a name, the route leads to the first port of its direction. Only to an input with
+/// lanes can several lead.
 pub fn resolve(app: &Manifest, way: Way, routes: &[Route]) -> Result<Vec<(Port, Route)>> {
     let ports = ports(app, way);
     let option = way.option();
@@ -95,7 +104,7 @@ pub fn resolve(app: &Manifest, way: Way, routes: &[Route]) -> Result<Vec<(Port, 
                 Failure::Usage(format!("app {} has no port {name:?}; {remedy}", app.name))
             })?,
         };
-        if resolved.iter().any(|(p, _)| *p == port) {
+        if lanes(app, way, port) == 1 && resolved.iter().any(|(p, _)| *p == port) {
             let name = ports.iter().find(|(_, p)| *p == port).map_or("", |p| p.0);
             return Err(Failure::Usage(format!(
                 "two routes to port {name}: give {option} once for each port"
@@ -155,5 +164,18 @@ mod tests {
         );
         let routes = ["file:a".parse().unwrap()];
         assert_eq!(resolve(&app, Way::Out, &routes).unwrap(), [(Port::Memory, routes[0].clone())]);
+    }
+    #[test]
+    fn an_input_with_lanes_takes_many_routes() {
+        let app = app("[[stream_in]]\nname='in'\nlanes=8\n[[stream_out]]\nname='out'\n");
+        let routes: Vec<Route> = ["file:a", "in=file:b", "file:a"].map(|r| r.parse().unwrap()).into();
+        let found = resolve(&app, Way::In, &routes).unwrap();
+        assert!(found.iter().all(|(port, _)| *port == Port::Stream(0)));
+        assert_eq!(
+            found.into_iter().map(|(_, route)| route.endpoint).collect::<Vec<_>>(),
+            ["file:a", "file:b", "file:a"]
+        );
+        assert!(resolve(&app, Way::Out, &routes[..1]).is_ok());
+        assert!(resolve(&app, Way::Out, &[routes[0].clone(), routes[0].clone()]).is_err());
     }
 }

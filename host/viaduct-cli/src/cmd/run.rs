@@ -8,7 +8,7 @@ use viaduct_build::{Manifest, Project, Variant};
 
 use crate::card::{CardArgs, CardSpec, Opened};
 use crate::fail::{Failure, Result, at, usage};
-use crate::job::{Loaded, Outcome, Routes, Values, number};
+use crate::job::{Loaded, Message, Outcome, Routes, Values, number};
 use crate::meter::Meter;
 use crate::route::Route;
 
@@ -29,7 +29,7 @@ pub struct Args {
 pub struct RunArgs {
     /// App
     pub app: String,
-    /// Where an input comes from
+    /// Where an input comes from; an input with lanes may come from many files
     #[arg(long = "in", value_name = "[PORT=]file:PATH")]
     pub ins: Vec<Route>,
     /// Where an output goes; a digest that goes nowhere is printed
@@ -118,7 +118,7 @@ pub fn run(args: Args) -> Result {
     if args.json {
         print_json(&prepared, &outcome, verdict.as_ref(), seconds)?;
     } else {
-        print_text(&args.what, &prepared, &outcome, verdict.as_ref(), simulated.then_some(seconds))?;
+        print_text(&prepared, &outcome, verdict.as_ref(), simulated.then_some(seconds))?;
     }
     match verdict {
         Some(Err(difference)) => Err(Failure::Check(difference)),
@@ -133,8 +133,7 @@ fn print_json(prepared: &Prepared, outcome: &Outcome, verdict: Option<&Verdict>,
     value["app"] = json!(prepared.app.name);
     value["host_seconds"] = json!(seconds);
     value["slowest"] = json!(slowest(outcome));
-    value["messages"] =
-        prepared.routes.messages().into_iter().map(|(name, hex)| (name, json!(hex))).collect();
+    value["messages"] = messages(&prepared.routes);
     value["check"] = match verdict {
         None => json!(null),
         Some(Ok(bytes)) => json!({"ok": true, "bytes": bytes}),
@@ -143,21 +142,28 @@ fn print_json(prepared: &Prepared, outcome: &Outcome, verdict: Option<&Verdict>,
     out(&value.to_string())
 }
 
+/// Output → its message, or the list of its messages if they were sent through lanes.
+fn messages(routes: &Routes) -> serde_json::Value {
+    let mut outputs = json!({});
+    for message in routes.messages() {
+        let entry = &mut outputs[&message.output];
+        match (routes.in_lanes(), entry.as_array_mut()) {
+            (false, _) => *entry = json!(message.hex),
+            (true, Some(list)) => list.push(json!(message.hex)),
+            (true, None) => *entry = json!([message.hex]),
+        }
+    }
+    outputs
+}
+
 /// Digests to standard output, figures to standard error.
-fn print_text(
-    args: &RunArgs,
-    prepared: &Prepared,
-    o: &Outcome,
-    verdict: Option<&Verdict>,
-    simulated: Option<f64>,
-) -> Result {
-    let messages = prepared.routes.messages();
-    for (name, hex) in &messages {
-        let of = match Routes::only_source(&args.ins) {
-            Some(path) if messages.len() == 1 => format!("{hex}  {}", path.display()),
-            _ => format!("{name} {hex}"),
-        };
-        out(&of)?;
+fn print_text(prepared: &Prepared, o: &Outcome, verdict: Option<&Verdict>, simulated: Option<f64>) -> Result {
+    for Message { output, of, hex } in prepared.routes.messages() {
+        match of {
+            Some(name) if prepared.app.stream_out.len() == 1 => out(&format!("{hex}  {name}"))?,
+            Some(name) => out(&format!("{output} {hex}  {name}"))?,
+            None => out(&format!("{output} {hex}"))?,
+        }
     }
     for (name, value) in &o.registers {
         eprintln!("{name} = {}", number(value));
