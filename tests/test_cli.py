@@ -249,6 +249,60 @@ def test_run_prints_a_digest_as_sha256sum_does(data: Path):
     assert "bytes per cycle" in done.stderr and "slowest part" in done.stderr
 
 
+def test_many_files_at_once(tmp_path: Path):
+    """More files than lanes, of awkward sizes: answers in the order given, every one right."""
+    sizes = [1, 55, 56, 63, 64, 65, 16_383, 16_384, 16_385, 40_000, 120, 100_003]
+    files = [tmp_path / f"file {k}" for k in range(len(sizes))]
+    for path, size in zip(files, sizes, strict=True):
+        path.write_bytes(hashlib.shake_256(path.name.encode()).digest(size))
+    digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
+    routes = [word for path in files for word in ("--in", f"file:{path}")]
+
+    printed = ok("run", "sha256", *routes, "--check")
+    assert printed == "".join(f"{d}  {p}\n" for d, p in zip(digests, files, strict=True))
+    report = json.loads(ok("run", "sha256", *routes, "--json"))
+    assert report["messages"] == {"out": digests}
+    assert (report["bytes_in"], report["bytes_out"]) == (sum(sizes), 32 * len(sizes))
+    out = tmp_path / "digests"
+    ok("run", "sha256", *routes, "--out", f"file:{out}", "--check")
+    assert out.read_bytes().hex() == "".join(digests)
+
+    empty = tmp_path / "nothing in it"
+    empty.touch()
+    out.write_text("kept")
+    fails(1, f"{empty}: ", "run", "sha256", *routes, "--in", f"file:{empty}", "--out", f"file:{out}")
+    fails(1, "absent", "run", "sha256", *routes, "--in", "file:/absent", "--out", f"file:{out}")
+    fails(2, "two routes to port out", "run", "sha256", *routes, "--out", f"file:{out}", "--out", "file:/tmp/x")
+    fails(2, "two routes to port in", "run", "pass", *routes[:4], "--out", f"file:{out}")
+    assert out.read_text() == "kept"
+
+
+def test_many_files_that_the_model_disagrees_with(tmp_path: Path, new_app: str):
+    """The golden model is asked about every message, and the file that differs is named."""
+    app = ROOT / "apps" / new_app
+    shutil.rmtree(app)
+    shutil.copytree(ROOT / "apps/sha256", app)
+    manifest = app / "app.toml"
+    manifest.write_text(manifest.read_text().replace('name = "sha256"', f'name = "{new_app}"'))
+    model = app / "model.py"
+    model.write_text(model.read_text() + WRONG_FOR_X)
+    files = [tmp_path / name for name in "abc"]
+    for path in files:
+        path.write_bytes(b"x" if path.name == "b" else path.name.encode() * 100)
+    routes = [word for path in files for word in ("--in", f"file:{path}")]
+    fails(3, f"{files[1]}: out: byte 0 is", "run", new_app, *routes, "--check")
+
+
+WRONG_FOR_X = """
+
+right = model
+
+
+def model(inputs, registers):
+    return {"out": bytes(32)} if inputs["in"] == b"x" else right(inputs, registers)
+"""
+
+
 def test_run_on_memory_changes_a_copy(data: Path, tmp_path: Path):
     out = tmp_path / "memory"
     before = data.read_bytes()
