@@ -272,7 +272,9 @@ def test_many_files_at_once(tmp_path: Path):
     out.write_text("kept")
     fails(1, f"{empty}: ", "run", "sha256", *routes, "--in", f"file:{empty}", "--out", f"file:{out}")
     fails(1, "absent", "run", "sha256", *routes, "--in", "file:/absent", "--out", f"file:{out}")
-    fails(2, "two routes to port out", "run", "sha256", *routes, "--out", f"file:{out}", "--out", "file:/tmp/x")
+    fails(
+        2, "two routes to port out", "run", "sha256", *routes, "--out", f"file:{out}", "--out", "file:/tmp/x"
+    )
     fails(2, "two routes to port in", "run", "pass", *routes[:4], "--out", f"file:{out}")
     assert out.read_text() == "kept"
 
