@@ -103,6 +103,7 @@ void Link::reset() {
   reads_.clear();
   sampled_ = 0;
   completing_ = false;
+  completed_ = completion_bytes_ = 0;
   write_bursts_.clear();
   beats_.clear();
   writes_.clear();
