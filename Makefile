@@ -9,7 +9,7 @@ export CARGO_TERM_PROGRESS_WHEN := never
 PY := .venv/bin/python
 C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v /templates/)
 
-.PHONY: help setup regs card host apps build demo test test-rtl test-host test-e2e test-long lint lint-rtl lint-rust lint-python \
+.PHONY: announce-demo announce-test help setup regs card host apps build demo test test-rtl test-host test-e2e lint lint-rtl lint-rust lint-python \
 	lint-c fmt synth coverage bench clean
 
 help: ## what there is to make
@@ -34,10 +34,16 @@ apps: host card ## the images of all apps
 
 build: card host apps ## everything above
 
-demo: build ## the main job on a real file, checked
+announce-demo:
+	@echo "demo: sets up the tools, builds card, apps and host tools (about 8 minutes the first time on two cores), then runs for about a minute"
+
+demo: announce-demo build ## the main job on a real file, checked
 	@tools/demo.sh
 
-test: build lint test-host test-rtl test-e2e coverage synth ## everything CI checks
+announce-test:
+	@echo "test: sets up the tools, builds everything and checks it: about 25 minutes the first time on two cores"
+
+test: announce-test build lint test-host test-rtl test-e2e coverage synth ## everything CI checks
 	@echo "all tests passed"
 
 test-host: build ## Rust unit and property tests
