@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use viaduct::desc::Status;
 use viaduct::{
     CardInfo, Endpoint, JobReport, LaneJob, MapOptions, MemoryJob, MemoryRange, OutLength, Progress, Prot,
     SharedBytes, Slot, SlotCounters, Source, StreamJob,
@@ -86,8 +87,15 @@ impl<'a> Loaded<'a> {
                 let report = self.run_streams(routes, progress);
                 let ended =
                     other.join().map_err(|_| Failure::Run("the run of the memory port broke off".into()))?;
-                let report = report?;
-                (bytes, cycles) = ((report.bytes_in, report.bytes_out), report.cycles.max(ended?));
+                let report = match (report, &ended) {
+                    // The other job met the cause and has reset the slot.
+                    (Err(viaduct::Error::Command { status: Status::Aborted, .. }), Err(_)) => None,
+                    (report, _) => Some(report?),
+                };
+                let memory_cycles = ended?;
+                if let Some(report) = report {
+                    (bytes, cycles) = ((report.bytes_in, report.bytes_out), report.cycles.max(memory_cycles));
+                }
                 Ok(())
             })?,
         }
