@@ -35,13 +35,13 @@ apps: host card ## the images of all apps
 build: card host apps ## everything above
 
 announce-demo:
-	@echo "demo: sets up the tools, builds card, apps and host tools (about 8 minutes the first time on two cores), then runs for about a minute"
+	@echo "demo: sets up the tools, builds card, apps and host tools (about 5 minutes the first time on two cores), then runs for half a minute"
 
 demo: announce-demo build ## the main job on a real file, checked
 	@tools/demo.sh
 
 announce-test:
-	@echo "test: sets up the tools, builds everything and checks it: about 25 minutes the first time on two cores"
+	@echo "test: sets up the tools, builds everything and checks it: about 20 minutes the first time on two cores"
 
 test: announce-test build lint test-host test-rtl test-e2e coverage synth ## everything CI checks
 	@echo "all tests passed"
