@@ -58,6 +58,16 @@ impl Project {
             .ok_or_else(|| Error::NoProject { start: start.clone() })
     }
 
+    /// The project a program works in: named by `VIADUCT_ROOT`, else the one the current folder is in, else the one the
+    /// program itself lies in (`own`: its file, asked for only then).
+    pub fn locate(own: impl FnOnce() -> Option<PathBuf>) -> Result<Project> {
+        if let Some(root) = std::env::var_os("VIADUCT_ROOT") {
+            return Project::find(root);
+        }
+        let own = || own().and_then(|file| Project::find(file.parent()?).ok());
+        Project::find(".").or_else(|e| own().ok_or(e))
+    }
+
     /// The project's folder.
     pub fn root(&self) -> &Path {
         &self.root

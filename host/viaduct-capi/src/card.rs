@@ -112,13 +112,9 @@ fn timeouts_of(given: Option<&Timeouts>) -> host::Timeouts {
     timeouts
 }
 
-/// The checkout: named by `VIADUCT_ROOT`, else the one the current folder is in, else the one this library is in.
+/// The project this library works in, see [`Project::locate`].
 pub(crate) fn project() -> Result<Project> {
-    if let Some(root) = std::env::var_os("VIADUCT_ROOT") {
-        return Ok(Project::find(root)?);
-    }
-    let own = || own_path().and_then(|path| Project::find(path.parent()?).ok());
-    Ok(Project::find(".").or_else(|e| own().ok_or(e))?)
+    Ok(Project::locate(own_path)?)
 }
 
 /// Counts coverage if `VIADUCT_COVERAGE` names a folder for it (see `tools/coverage.py`), else is fast.

@@ -6,14 +6,9 @@ use viaduct_build::{Geometry, Image, Manifest, Project, Variant};
 
 use crate::fail::Result;
 
-/// The project: named by `VIADUCT_ROOT`, else the one the current folder is in, else the one this program was built in.
+/// The project this program works in, see [`Project::locate`].
 pub fn find() -> Result<Project> {
-    if let Some(root) = std::env::var_os("VIADUCT_ROOT") {
-        return Ok(Project::find(root)?);
-    }
-    let here = Project::find(".");
-    let own = || std::env::current_exe().ok().and_then(|exe| Project::find(exe.parent()?).ok());
-    here.or_else(|e| own().ok_or(e)).map_err(Into::into)
+    Ok(Project::locate(|| std::env::current_exe().ok())?)
 }
 
 /// Builds an app for a card; what takes time is told on standard error.

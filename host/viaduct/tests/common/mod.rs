@@ -732,11 +732,11 @@ impl PciFunction for FakeCard {
     }
 
     fn config_read(&self, _: u16, _: &mut [u8]) -> Result<()> {
-        unimplemented!()
+        Err(PciError::Protocol("the fake card: it has no configuration space".into()))
     }
 
     fn config_write(&self, _: u16, _: &[u8]) -> Result<()> {
-        unimplemented!()
+        Err(PciError::Protocol("the fake card: it has no configuration space".into()))
     }
 
     fn read32(&self, bar: u8, offset: u64) -> Result<u32> {
@@ -815,7 +815,7 @@ impl PciFunction for FakeCard {
     }
 
     fn reset(&self) -> Result<()> {
-        unimplemented!()
+        Err(PciError::Protocol("the fake card: it is not reset".into()))
     }
 }
 
