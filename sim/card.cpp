@@ -173,14 +173,8 @@ void Card::look_at_shell() {
   }
 }
 
-bool Card::slot_edges() {
-  bool any = false;
-  for (Slot& slot : slots_) {
-    const bool evaluated = slot.edge(waving());
-    counters.slot_evals += evaluated;
-    any |= evaluated;
-  }
-  return any;
+void Card::slot_edges() {
+  for (Slot& slot : slots_) counters.slot_evals += slot.edge(waving());
 }
 
 void Card::model_edges() {

@@ -61,7 +61,7 @@ class Card {
   bool shell_rests();
   bool tries_shell() const { return rested_ >= next_try_; }
   void look_at_shell();
-  bool slot_edges();
+  void slot_edges();
   void model_edges();
   void shell_edge();
   void check_skipped_shell();
@@ -72,7 +72,6 @@ class Card {
   void wave_begin();
   void wave_close();
   std::string wave_slot_path(unsigned slot) const;
-  void write_coverage(const std::string& part, unsigned slot);
 
   Shell shell_;
   Icap icap_;
