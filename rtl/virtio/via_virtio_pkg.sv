@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Types and constants of the virtio functions (docs/interfaces.md, section 8). Source: VIRTIO 1.3.
+
+// A block uses a few of these; which ones differs.
+/* verilator lint_off UNUSEDPARAM */
+package via_virtio_pkg;
+
+  import via_pkg::*;
+
+  // ---------------------------------------------------------------- geometry
+  /// Largest queue a function offers, a power of two; also descriptors of a queue that the card holds.
+  parameter int unsigned QSizeMax = 256;
+  parameter int unsigned QSizeLog2 = $clog2(QSizeMax);
+  /// Most queues a function may have.
+  parameter int unsigned QueuesMax = 16;
+  parameter int unsigned QueueW = $clog2(QueuesMax);
+
+  // ---------------------------------------------------------------- feature bits that are not a device's own
+  parameter int unsigned FIndirectDesc = 28;
+  parameter int unsigned FEventIdx = 29;
+  parameter int unsigned FVersion1 = 32;
+  parameter int unsigned FAccessPlatform = 33;
+  parameter int unsigned FRingPacked = 34;
+  parameter int unsigned FInOrder = 35;
+  parameter int unsigned FOrderPlatform = 36;
+  parameter int unsigned FNotificationData = 38;
+  parameter int unsigned FRingReset = 40;
+
+  /// Those the queue engine brings to every personality.
+  parameter logic [63:0] EngineFeatures = 64'b1 << FIndirectDesc | 64'b1 << FEventIdx | 64'b1 << FVersion1 | 64'b1 << FAccessPlatform |
+                                          64'b1 << FRingPacked | 64'b1 << FInOrder | 64'b1 << FOrderPlatform | 64'b1 << FNotificationData |
+                                          64'b1 << FRingReset;
+
+  /// What was negotiated, as far as the engine acts on it.
+  typedef struct packed {
+    logic event_idx;
+    logic indirect;
+    logic packed_ring;
+    logic in_order;
+    logic notif_data;
+  } vq_feat_t;
+
+  /// A queue as the driver set it up. Fields are stable while `enable` is high.
+  typedef struct packed {
+    logic        enable;
+    logic [15:0] size;    // entries, 1 to QSizeMax; a power of two unless packed
+    logic [63:0] desc;    // descriptor table, or packed ring
+    logic [63:0] driver;  // available ring, or driver event suppression
+    logic [63:0] device;  // used ring, or device event suppression
+  } vq_cfg_t;
+
+  /// A notification. `offset` and `wrap` are meaningful with NOTIFICATION_DATA only.
+  typedef struct packed {
+    logic [QueueW-1:0] queue;
+    logic              wrap;
+    logic [14:0]       offset;  // split: low 15 bits of the available index is {wrap, offset} as 16 bits
+  } vq_notify_t;
+
+  // ---------------------------------------------------------------- chains: what via_vq_fetch found
+  /// A descriptor as the card holds it. Flags are checked, indirect tables are resolved.
+  typedef struct packed {
+    logic        write;  // device-writable
+    logic        last;   // of its chain
+    logic [31:0] len;    // bytes, not zero
+    logic [63:0] addr;
+  } vq_desc_t;
+
+  /// A whole chain.
+  typedef struct packed {
+    logic [15:0]          id;      // head index, or buffer id
+    logic [15:0]          slots;   // ring slots it takes (packed), 1 for split
+    logic [QSizeLog2-1:0] first;   // index of its first descriptor in the queue's part of the store; they follow, modulo QSizeMax
+    logic [QSizeLog2:0]   nread;   // device-readable descriptors; they come first
+    logic [QSizeLog2:0]   nwrite;  // device-writable descriptors
+    logic [31:0]          rlen;    // bytes readable, saturated
+    logic [31:0]          wlen;    // bytes writable, saturated
+  } vq_chain_t;
+
+  // ---------------------------------------------------------------- engine and personality
+  /// A request: the chain's readable bytes follow on the read stream, if there are any.
+  typedef struct packed {
+    logic [QueueW-1:0] queue;
+    logic [31:0]       rlen;
+    logic [31:0]       wlen;
+  } vq_req_t;
+
+  /// An answer: completes the oldest open chain of the queue with `len` bytes, which follow on the write stream.
+  /// `merge`: spreads them over as many chains as they need (VIRTIO_NET_F_MRG_RXBUF); the engine says how many.
+  typedef struct packed {
+    logic [QueueW-1:0] queue;
+    logic              merge;
+    logic [31:0]       len;
+  } vq_rsp_t;
+
+  /// A beat of the read or write stream: dense; `keep` is a run of ones from bit 0, all ones unless `last`.
+  typedef struct packed {
+    logic             last;
+    logic [StrbW-1:0] keep;
+    logic [DataW-1:0] data;
+  } vq_beat_t;
+
+  /// Why a queue was stopped; DEVICE_NEEDS_RESET is set then.
+  typedef enum logic [3:0] {
+    VqErrNone     = 4'd0,
+    VqErrIndex    = 4'd1,   // available index jumped by more than the queue's size, or notification data does not fit
+    VqErrHead     = 4'd2,   // head or next outside the table
+    VqErrLoop     = 4'd3,   // chain longer than the queue's size
+    VqErrIndirect = 4'd4,   // indirect table: nested, with NEXT, empty, not a multiple of 16, too long, not negotiated
+    VqErrOrder    = 4'd5,   // readable after writable
+    VqErrLen      = 4'd6,   // zero length, or the buffer wraps the address space
+    VqErrRead     = 4'd7,   // host memory answered a ring or descriptor read with an error
+    VqErrWrite    = 4'd8,   // host memory answered a write with an error
+    VqErrPayload  = 4'd9,   // host memory answered a payload read with an error
+    VqErrRequest  = 4'd10,  // the personality cannot answer: chain without the parts its device needs
+    VqErrAlign    = 4'd11   // ring address misaligned
+  } vq_err_e;
+
+  // ---------------------------------------------------------------- functions of the card
+  /// Function 0 is the management function; these are the others. The XDMA-compatible one is behind the same ports.
+  parameter int unsigned FnNet = 1;
+  parameter int unsigned FnBlk = 2;
+  parameter int unsigned FnConsole = 3;
+  parameter int unsigned FnEntropy = 4;
+  parameter int unsigned FnInput = 5;
+  parameter int unsigned FnXdma = 6;
+  parameter int unsigned NumFn = 6;  // without function 0
+  parameter int unsigned FnW = 4;
+
+  // BAR0 of a virtio function, 64 KiB. All of them the same.
+  parameter logic [15:0] BarCommon = 16'h0000;
+  parameter logic [15:0] BarIsr = 16'h1000;
+  parameter logic [15:0] BarDevice = 16'h2000;
+  parameter logic [15:0] BarNotify = 16'h3000;  // queue q at 4 q
+  parameter logic [15:0] BarStat = 16'h4000;  // counters, via_vq_stat
+  parameter logic [15:0] BarMsixTable = 16'h8000;  // kept by the PCIe core
+  parameter logic [15:0] BarMsixPending = 16'hc000;
+  parameter logic [7:0] CfgCaps = 8'h90;  // virtio capabilities in configuration space: from here to 8'hff
+
+  /// An access to a function's registers or to its capabilities. One at a time; held until answered.
+  typedef struct packed {
+    logic [FnW-1:0] fn;
+    logic           cfg;    // configuration space rather than BAR0
+    logic           write;
+    logic [15:0]    addr;   // byte address of a 32-bit word
+    logic [3:0]     strb;
+    logic [31:0]    wdata;
+  } fn_req_t;
+
+  /// Where a function's user side is connected, from the management registers.
+  typedef enum logic [1:0] {
+    AttachNone  = 2'd0,  // nothing comes, what is sent is dropped (net, console); the disk's data goes straight to its store
+    AttachBoard = 2'd1,  // the board's port of this function: Ethernet, UART, entropy source, keys
+    AttachSlot  = 2'd2   // stream 0 of slot `slot`
+  } attach_e;
+
+  typedef struct packed {
+    logic        up;         // link is up (net), device is there
+    attach_e     kind;
+    logic [3:0]  slot;
+    logic [47:0] mac;        // net: first byte in the lowest byte
+    logic [47:0] base;       // blk: first byte of the store, an address of slot `store`
+    logic [3:0]  store;      // blk: slot whose address space holds the disk
+    logic [39:0] sectors;    // blk: size in 512-byte sectors; 0 = no disk
+    logic        read_only;  // blk
+    logic [15:0] moderate;   // least cycles between two interrupts of a queue, 0 = at once
+  } fn_ctrl_t;
+
+endpackage
+/* verilator lint_on UNUSEDPARAM */
