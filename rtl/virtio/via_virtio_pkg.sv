@@ -77,6 +77,34 @@ package via_virtio_pkg;
     logic [31:0]          wlen;    // bytes writable, saturated
   } vq_chain_t;
 
+  // ---------------------------------------------------------------- inside via_vq_fetch
+  /// Descriptors to walk: `count` consecutive ones of a queue's table or packed ring, all in one 64-byte line.
+  typedef struct packed {
+    logic [QueueW-1:0]    queue;
+    logic                 epoch_f;  // of the queue's chains: flips when the fetch goes back to the last whole chain
+    logic                 epoch_w;  // of the queue's lines: flips when the walker stood before an unavailable descriptor
+    vq_err_e              err;      // not VqErrNone: there is nothing to walk
+    logic                 wrap;     // wrap counter (packed)
+    logic                 safe;     // known available before the line is read
+    logic                 share;    // was available before the line of the token before was read
+    logic [2:0]           count;    // 1 to 4
+    logic [QSizeLog2-1:0] index;
+  } vq_token_t;
+
+  /// A piece of a chain as it leaves the walker.
+  typedef struct packed {
+    logic [QueueW-1:0]  queue;
+    logic               epoch_f;
+    logic               last;
+    vq_err_e            err;       // then `last` is set
+    logic               indirect;  // `addr` and `len` are those of a table
+    logic               write;
+    logic [QSizeLog2:0] slots;     // ring slots of the chain, with `last`
+    logic [15:0]        id;
+    logic [31:0]        len;
+    logic [63:0]        addr;
+  } vq_elem_t;
+
   // ---------------------------------------------------------------- engine and personality
   /// A request: the chain's readable bytes follow on the read stream, if there are any.
   typedef struct packed {
