@@ -39,6 +39,7 @@ enum Command {
     Test(cmd::test::Args),
     Wave(cmd::wave::Args),
     Card(cmd::card::Args),
+    Vm(cmd::vm::Args),
     Bench(cmd::bench::Args),
     Build(cmd::build::Args),
     Doctor(cmd::doctor::Args),
@@ -62,6 +63,10 @@ fn main() -> ExitCode {
         Command::Wave(args) => cmd::wave::run(args),
         Command::Bench(args) => cmd::bench::run(args),
         Command::Card(args) => cmd::card::run(args),
+        Command::Vm(args) => match cmd::vm::run(args) {
+            Ok(code) => return ExitCode::from(code),
+            Err(failure) => Err(failure),
+        },
         Command::New(args) => cmd::new::run(args),
         Command::Build(args) => cmd::build::run(args),
         Command::Doctor(args) => cmd::doctor::run(args),

@@ -10,4 +10,5 @@ pub mod ls;
 pub mod new;
 pub mod run;
 pub mod test;
+pub mod vm;
 pub mod wave;

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The virtual machine: a QEMU process, its sockets, and the guest in it.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::qmp::Qmp;
+use super::signals::Signals;
+use crate::fail::{Failure, Result, at};
+
+/// Root ports, each for one function of the card.
+pub const PORTS: usize = 8;
+/// Size of the disk that carries the files of a job: always the same, the guest has it in its snapshot.
+const JOB_DISK: u64 = 256 << 20;
+/// Longest wait for QEMU to start and to connect.
+const START: Duration = Duration::from_secs(30);
+/// Reply time of a function: simulated cards are slow when many share a machine.
+const REPLY_MS: u32 = 120_000;
+
+/// What `tools/guest.sh` has made.
+pub struct Guest {
+    /// Folder of this kernel's files; snapshots go there too.
+    pub boot: PathBuf,
+    /// Release of the kernel.
+    pub release: String,
+    kernel: PathBuf,
+    initrd: PathBuf,
+    disk: PathBuf,
+    qemu: PathBuf,
+}
+
+impl Guest {
+    /// Fetches and makes what is missing.
+    pub fn prepare(root: &Path, kernel: &str) -> Result<Self> {
+        let script = root.join("tools/guest.sh");
+        let output = Command::new(&script)
+            .args(["--kernel", kernel])
+            .stderr(Stdio::inherit())
+            .stdin(Stdio::null())
+            .output()
+            .map_err(at(script.display()))?;
+        if !output.status.success() {
+            return Err(Failure::Run("there is no guest to boot; the reason stands above".to_owned()));
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        let value = |name: &str| {
+            text.lines()
+                .filter_map(|line| line.split_once('='))
+                .find(|(n, _)| *n == name)
+                .map(|(_, v)| v.to_owned())
+                .ok_or_else(|| Failure::Run(format!("{} does not say its {name}", script.display())))
+        };
+        let disk = PathBuf::from(value("disk")?);
+        Ok(Self {
+            boot: disk.parent().unwrap_or(Path::new("/")).to_owned(),
+            release: value("release")?,
+            kernel: value("kernel")?.into(),
+            initrd: value("initrd")?.into(),
+            disk,
+            qemu: value("qemu")?.into(),
+        })
+    }
+}
+
+/// What decides whether a snapshot fits.
+#[derive(Clone)]
+pub struct Shape {
+    /// Megabytes of memory.
+    pub memory: u32,
+    /// An IOMMU in front of the card.
+    pub iommu: bool,
+}
+
+/// What comes out of the machine.
+pub enum Event {
+    /// Bytes of the guest's ttyS1: control, standard output.
+    Out(Vec<u8>),
+    /// Bytes of ttyS2: standard error.
+    Err(Vec<u8>),
+    /// One of the two was closed: QEMU has ended.
+    Closed,
+    /// The user wants to end.
+    Signal(i32),
+}
+
+/// A running QEMU. Dropping it ends it.
+pub struct Machine {
+    qemu: Child,
+    qmp: Qmp,
+    /// To the guest's ttyS1.
+    pub input: UnixStream,
+    events: Receiver<Event>,
+    folder: PathBuf,
+    console: PathBuf,
+}
+
+impl Machine {
+    /// Starts QEMU; with `incoming` it waits for a snapshot, else it boots.
+    /// `folder` is the run's own; the guest's kernel writes to `console`, its disk for jobs begins with `job`.
+    pub fn start(
+        guest: &Guest,
+        shape: &Shape,
+        folder: &Path,
+        console: &Path,
+        job: &[u8],
+        incoming: bool,
+    ) -> Result<Self> {
+        let place = |name: &str| folder.join(name);
+        let disk = place("job.img");
+        let mut file = File::create(&disk).map_err(at(disk.display()))?;
+        file.write_all(job).and_then(|()| file.set_len(JOB_DISK)).map_err(at(disk.display()))?;
+
+        let listen = |name: &str| {
+            let path = place(name);
+            let listener = UnixListener::bind(&path).map_err(at(path.display()))?;
+            listener.set_nonblocking(true).map_err(at(path.display()))?;
+            Ok::<_, Failure>(listener)
+        };
+        let (qmp, out, err) = (listen("qmp")?, listen("ttyS1")?, listen("ttyS2")?);
+        let mut command = Command::new(&guest.qemu);
+        command.args(arguments(guest, shape, folder, console, &disk));
+        if incoming {
+            command.args(["-incoming", "defer"]);
+        }
+        let errors = File::create(place("qemu.err")).map_err(at(folder.display()))?;
+        // A group of its own: Ctrl-C is for us, we end it.
+        command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
+        let mut qemu = command.spawn().map_err(at(guest.qemu.display()))?;
+
+        let connected = (|| {
+            let end = Instant::now() + START;
+            let qmp = accept(&qmp, &mut qemu, end)?;
+            let out = accept(&out, &mut qemu, end)?;
+            let err = accept(&err, &mut qemu, end)?;
+            Ok::<_, String>((Qmp::open(qmp)?, out, err))
+        })();
+        let (qmp, input, err) = match connected {
+            Ok(all) => all,
+            Err(why) => {
+                let _ = qemu.kill();
+                let _ = qemu.wait();
+                return Err(Failure::Run(format!("QEMU does not start: {why}{}", said(folder))));
+            }
+        };
+        let (sender, events) = channel();
+        let output = input.try_clone().map_err(at("ttyS1"))?;
+        pump(output, sender.clone(), Event::Out);
+        pump(err, sender, Event::Err);
+        Ok(Self { qemu, qmp, input, events, folder: folder.to_owned(), console: console.to_owned() })
+    }
+
+    /// The next thing that comes out, within `limit`; None if nothing did.
+    pub fn event(&mut self, signals: &mut Signals, limit: Duration) -> Option<Event> {
+        if let Some(signal) = signals.taken() {
+            return Some(Event::Signal(signal));
+        }
+        match self.events.recv_timeout(limit.min(Duration::from_millis(100))) {
+            Ok(event) => Some(event),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Event::Closed),
+        }
+    }
+
+    /// Saves the state of the machine.
+    pub fn save(&mut self, to: &Path) -> Result {
+        self.ask("stop", &json!({}))?;
+        self.ask("migrate", &json!({ "uri": format!("file:{}", to.display()) }))?;
+        self.qmp
+            .wait("query-migrate", "status", Duration::from_secs(120), |s| s == "completed")
+            .map_err(Failure::Run)
+    }
+
+    /// Brings a saved state back; the machine stands still then.
+    pub fn load(&mut self, from: &Path) -> Result {
+        self.ask("migrate-incoming", &json!({ "uri": format!("file:{}", from.display()) }))?;
+        self.qmp
+            .wait("query-status", "status", Duration::from_secs(60), |s| s == "paused" || s == "running")
+            .map_err(Failure::Run)
+    }
+
+    /// Plugs the function served on `socket` into a root port.
+    pub fn plug(&mut self, port: usize, socket: &Path) -> Result {
+        let device = json!({
+            "driver": "vfio-user-pci", "id": format!("function{port}"), "bus": format!("port{port}"),
+            "x-msg-timeout": REPLY_MS, "socket": { "type": "unix", "path": socket },
+        });
+        self.ask("device_add", &device)
+    }
+
+    /// Lets the machine run.
+    pub fn go(&mut self) -> Result {
+        self.ask("cont", &json!({}))
+    }
+
+    fn ask(&mut self, command: &str, arguments: &serde_json::Value) -> Result {
+        self.qmp.ask(command, arguments).map(drop).map_err(|e| Failure::Run(e + &said(&self.folder)))
+    }
+
+    /// Why QEMU has ended, or what the guest has said last.
+    pub fn last_words(&self) -> String {
+        let console = tail(&self.console, 12);
+        let guest = if console.is_empty() {
+            "; the guest's console is empty".to_owned()
+        } else {
+            format!("; the guest's console ends with:\n{console}")
+        };
+        said(&self.folder) + &guest
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // Politely first, so that QEMU disconnects from the card in order.
+        let _ = self.qmp.ask("quit", &json!({}));
+        let end = Instant::now() + Duration::from_secs(5);
+        while Instant::now() < end {
+            if !matches!(self.qemu.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ = self.qemu.kill();
+        let _ = self.qemu.wait();
+    }
+}
+
+fn arguments(guest: &Guest, shape: &Shape, folder: &Path, console: &Path, job: &Path) -> Vec<String> {
+    let path = |p: &Path| p.display().to_string().replace(',', ",,");
+    let mut list: Vec<String> = Vec::new();
+    let mut add = |option: &str, value: String| list.extend([option.to_owned(), value]);
+    // Without what the guest does not need: every device takes time to boot.
+    let split = if shape.iommu { ",kernel-irqchip=split" } else { "" };
+    add("-M", format!("q35,accel=tcg,memory-backend=m,usb=off,vmport=off,i8042=off,hpet=off{split}"));
+    add("-object", format!("memory-backend-memfd,id=m,size={}M,share=on", shape.memory));
+    add("-m", format!("{}M", shape.memory));
+    add("-cpu", "Nehalem".to_owned());
+    add("-display", "none".to_owned());
+    add("-run-with", "exit-with-parent=on".to_owned());
+    if shape.iommu {
+        add("-device", "intel-iommu,intremap=off,caching-mode=on".to_owned());
+    }
+    for port in 0..PORTS {
+        add(
+            "-device",
+            format!(
+                "pcie-root-port,id=port{port},chassis={port},slot={port},addr={:x}.0,pref64-reserve=64M,mem-reserve=4M",
+                port + 4
+            ),
+        );
+    }
+    add("-drive", format!("file={},format=raw,if=none,id=disk,snapshot=on", path(&guest.disk)));
+    add("-device", "ide-hd,drive=disk,bus=ide.0".to_owned());
+    add("-drive", format!("file={},format=raw,if=none,id=job", path(job)));
+    add("-device", "ide-hd,drive=job,bus=ide.1".to_owned());
+    add("-serial", format!("file:{}", path(console)));
+    for tty in ["ttyS1", "ttyS2"] {
+        add("-chardev", format!("socket,id={tty},path={}", path(&folder.join(tty))));
+        add("-serial", format!("chardev:{tty}"));
+    }
+    add("-qmp", format!("unix:{}", path(&folder.join("qmp"))));
+    add("-kernel", path(&guest.kernel));
+    add("-initrd", path(&guest.initrd));
+    let iommu = if shape.iommu { " intel_iommu=on iommu.strict=1" } else { "" };
+    add(
+        "-append",
+        format!("console=ttyS0 panic=-1 quiet loglevel=5 random.trust_cpu=on mitigations=off{iommu}"),
+    );
+    for flag in ["-nodefaults", "-no-user-config", "-no-reboot", "-S"] {
+        list.push(flag.to_owned());
+    }
+    list
+}
+
+fn accept(
+    listener: &UnixListener,
+    qemu: &mut Child,
+    end: Instant,
+) -> std::result::Result<UnixStream, String> {
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false).map_err(|e| e.to_string())?;
+                return Ok(stream);
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(e) => return Err(e.to_string()),
+        }
+        if let Ok(Some(status)) = qemu.try_wait() {
+            return Err(format!("it ended with {status}"));
+        }
+        if Instant::now() > end {
+            return Err(format!("it does not connect within {} s", START.as_secs()));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn pump(mut from: UnixStream, to: Sender<Event>, kind: fn(Vec<u8>) -> Event) {
+    std::thread::spawn(move || {
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let event = match from.read(&mut buffer) {
+                Ok(0) | Err(_) => Event::Closed,
+                Ok(n) => kind(buffer[..n].to_vec()),
+            };
+            let last = matches!(event, Event::Closed);
+            if to.send(event).is_err() || last {
+                return;
+            }
+        }
+    });
+}
+
+/// What QEMU has said, for the end of a message.
+fn said(folder: &Path) -> String {
+    let text = tail(&folder.join("qemu.err"), 6);
+    if text.is_empty() { text } else { format!("; QEMU says: {text}") }
+}
+
+fn tail(path: &Path, lines: usize) -> String {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let all: Vec<&str> = text.lines().map(str::trim_end).filter(|l| !l.is_empty()).collect();
+    all[all.len().saturating_sub(lines)..].join("\n")
+}

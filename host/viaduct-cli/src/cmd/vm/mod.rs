@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `viaduct vm`
+
+mod job;
+mod machine;
+mod qmp;
+mod signals;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::sys::termios::{SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
+use viaduct_build::Variant;
+use viaduct_pci::vfio_user::Server;
+
+use self::job::{Job, Marker};
+use self::machine::{Event, Guest, Machine, Shape};
+use self::signals::Signals;
+use crate::fail::{Failure, Result, at, usage};
+
+/// Longest time a guest may take to boot.
+const BOOT: Duration = Duration::from_secs(180);
+
+/// Boot a stock Linux kernel with the card attached; a shell, a script or a command in it
+///
+/// The guest is unpacked from Debian packages into a cache folder the first time (about a minute, no root needed).
+#[derive(clap::Args)]
+pub struct Args {
+    /// Kernel: 6.12 (Debian 13), 6.1 (Debian 12) or new (the newest packaged)
+    #[arg(long, value_name = "NAME", default_value = "6.12", value_parser = ["6.12", "6.1", "new"])]
+    kernel: String,
+    /// Run this shell script in the guest, with the words after -- as its arguments
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+    /// Put this file into the guest's working folder; may be given several times
+    #[arg(long, value_name = "FILE")]
+    copy: Vec<PathBuf>,
+    /// Functions of the card to attach
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mgmt")]
+    function: Vec<String>,
+    /// Use functions served by others: a folder with a socket for each, NAME.sock
+    #[arg(long, value_name = "DIR")]
+    card: Option<PathBuf>,
+    /// Board and link to simulate; `viaduct info card` lists them
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// Memory of the guest in megabytes
+    #[arg(long, value_name = "MB", default_value_t = 512, value_parser = clap::value_parser!(u32).range(192..=65536))]
+    memory: u32,
+    /// Put an IOMMU in front of the card
+    #[arg(long)]
+    iommu: bool,
+    /// Boot anew, with the card in place, instead of going on from a snapshot
+    #[arg(long)]
+    fresh: bool,
+    /// End the guest when a script or command takes longer
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86400))]
+    timeout: u64,
+    /// Keep the messages of the guest's kernel in this file
+    #[arg(long, value_name = "FILE")]
+    console: Option<PathBuf>,
+    /// Command to run in the guest
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Runs the guest; returns the exit code of what ran in it.
+pub fn run(args: Args) -> Result<u8> {
+    let mut signals = Signals::take()?;
+    let job = Job::new(args.script.as_deref(), &args.command, &args.copy)?;
+    let project = crate::project::find()?;
+    let functions = args.function.len();
+    if functions > machine::PORTS {
+        return usage(format!("at most {} functions fit", machine::PORTS));
+    }
+    let guest = Guest::prepare(project.root(), &args.kernel)?;
+    let shape = Shape { memory: args.memory, iommu: args.iommu };
+    let folder = tempfile::Builder::new().prefix("viaduct-vm-").tempdir().map_err(at("temporary folder"))?;
+
+    let mut servers = Vec::new();
+    let mut sockets = Vec::new();
+    match &args.card {
+        Some(_) if args.profile.is_some() => {
+            return usage("--profile belongs to the card's own process; give it to `viaduct card`");
+        }
+        Some(dir) => {
+            for name in &args.function {
+                sockets
+                    .push(std::path::absolute(dir.join(format!("{name}.sock"))).map_err(at(dir.display()))?);
+            }
+        }
+        None => {
+            project.build_card(Variant::Fast, &mut crate::project::tell)?;
+            let card = crate::card::simulated(&project, args.profile.as_deref(), Variant::Fast)?;
+            for name in &args.function {
+                if name != "mgmt" {
+                    return usage(format!("no function named {name:?}; there is mgmt"));
+                }
+                let socket = folder.path().join(format!("{name}.sock"));
+                servers.push(
+                    Server::bind(&socket, card.function.clone()).map_err(|e| Failure::Run(e.to_string()))?,
+                );
+                sockets.push(socket);
+            }
+        }
+    }
+    for socket in &sockets {
+        if !socket.exists() {
+            return usage(format!(
+                "no socket {}: is there a card? `viaduct card --functions DIR` starts one",
+                socket.display()
+            ));
+        }
+    }
+
+    let console = match &args.console {
+        Some(path) => std::path::absolute(path).map_err(at(path.display()))?,
+        None => folder.path().join("console"),
+    };
+    let mut machine = if args.fresh {
+        let mut machine = Machine::start(&guest, &shape, folder.path(), &console, &job.archive, false)?;
+        plug_all(&mut machine, &sockets)?;
+        machine.go()?;
+        await_ready(&mut machine, &mut signals)?;
+        machine
+    } else {
+        let state = snapshot(&guest, &shape, &mut signals)?;
+        let mut machine = Machine::start(&guest, &shape, folder.path(), &console, &job.archive, true)?;
+        machine.load(&state)?;
+        plug_all(&mut machine, &sockets)?;
+        machine.go()?;
+        machine
+    };
+    let result = converse(&mut machine, &mut signals, &job, functions, Duration::from_secs(args.timeout));
+    drop(machine);
+    drop(servers);
+    result
+}
+
+fn plug_all(machine: &mut Machine, sockets: &[PathBuf]) -> Result {
+    sockets.iter().enumerate().try_for_each(|(port, socket)| machine.plug(port, socket))
+}
+
+/// The snapshot of a booted guest with empty ports; made if there is none.
+fn snapshot(guest: &Guest, shape: &Shape, signals: &mut Signals) -> Result<PathBuf> {
+    let iommu = if shape.iommu { "-iommu" } else { "" };
+    let path = guest.boot.join(format!("snapshot-{}M{iommu}", shape.memory));
+    if path.exists() {
+        return Ok(path);
+    }
+    // One makes it, the others wait for it.
+    let lock = File::create(guest.boot.join("snapshot.lock")).map_err(at(guest.boot.display()))?;
+    let _lock = nix::fcntl::Flock::lock(lock, nix::fcntl::FlockArg::LockExclusive)
+        .map_err(|(_, e)| Failure::Run(format!("snapshot.lock: {e}")))?;
+    if path.exists() {
+        return Ok(path);
+    }
+    eprintln!("booting Linux {} once, for a snapshot (about 10 s)", guest.release);
+    let folder = tempfile::Builder::new().prefix("viaduct-vm-").tempdir().map_err(at("temporary folder"))?;
+    let console = folder.path().join("console");
+    let mut machine = Machine::start(guest, shape, folder.path(), &console, &[], false)?;
+    machine.go()?;
+    await_ready(&mut machine, signals)?;
+    let part = path.with_extension("part");
+    machine.save(&part)?;
+    drop(machine);
+    std::fs::rename(&part, &path).map_err(at(path.display()))?;
+    Ok(path)
+}
+
+/// Waits until the guest's agent listens.
+fn await_ready(machine: &mut Machine, signals: &mut Signals) -> Result {
+    let end = Instant::now() + BOOT;
+    let mut heard = Vec::new();
+    while Instant::now() < end {
+        match machine.event(signals, end - Instant::now()) {
+            Some(Event::Out(bytes)) => {
+                heard.extend_from_slice(&bytes);
+                if heard.ends_with(b"ready\n") {
+                    return Ok(());
+                }
+            }
+            Some(Event::Closed) => {
+                return Err(Failure::Run(format!("the guest ended while it booted{}", machine.last_words())));
+            }
+            Some(Event::Signal(number)) => return Err(interrupted(number)),
+            Some(Event::Err(_)) | None => {}
+        }
+    }
+    Err(Failure::Run(format!("the guest has not booted within {} s{}", BOOT.as_secs(), machine.last_words())))
+}
+
+fn interrupted(signal: i32) -> Failure {
+    Failure::Run(format!("ended by signal {signal}"))
+}
+
+/// Gives the guest its job and passes on what it says until it ends.
+fn converse(
+    machine: &mut Machine,
+    signals: &mut Signals,
+    job: &Job,
+    functions: usize,
+    limit: Duration,
+) -> Result<u8> {
+    let (rows, columns) = if job.shell { window() } else { (24, 80) };
+    let kind = if job.shell { "shell" } else { "script" };
+    let line = format!("job {} {functions} {kind} {rows} {columns}\n", job.nonce);
+    machine.input.write_all(line.as_bytes()).map_err(at("the guest"))?;
+    let _raw = if job.shell { raw_terminal(machine)? } else { None };
+
+    let end = (!job.shell).then(|| Instant::now() + limit);
+    let (mut out, mut err) = (Marker::new(&job.nonce), Marker::new(&job.nonce));
+    loop {
+        if let (Some(code), Some(_)) = (out.code, err.code) {
+            return Ok(code);
+        }
+        let wait = end.map_or(limit, |end| end.saturating_duration_since(Instant::now()));
+        if wait.is_zero() {
+            return Err(Failure::Run(format!(
+                "the guest is not done within {} s (--timeout allows more){}",
+                limit.as_secs(),
+                machine.last_words()
+            )));
+        }
+        match machine.event(signals, wait) {
+            Some(Event::Out(bytes)) => show(&mut std::io::stdout(), &out.take(&bytes))?,
+            Some(Event::Err(bytes)) => show(&mut std::io::stderr(), &err.take(&bytes))?,
+            Some(Event::Closed) => {
+                return Err(Failure::Run(format!("the guest ended before its job{}", machine.last_words())));
+            }
+            Some(Event::Signal(number)) => return Err(interrupted(number)),
+            None => {}
+        }
+    }
+}
+
+fn show(to: &mut impl Write, bytes: &[u8]) -> Result {
+    match to.write_all(bytes).and_then(|()| to.flush()) {
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(at("standard output")),
+    }
+}
+
+/// Rows and columns of the terminal.
+fn window() -> (u16, u16) {
+    let size = std::process::Command::new("stty").arg("size").stdin(std::process::Stdio::inherit()).output();
+    let text = size.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default();
+    let mut numbers = text.split_whitespace().map(|n| n.parse().unwrap_or(0));
+    match (numbers.next(), numbers.next()) {
+        (Some(rows @ 1..), Some(columns @ 1..)) => (rows, columns),
+        _ => (24, 80),
+    }
+}
+
+/// The terminal as it was, restored at the end.
+struct Raw(Termios);
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        // The end of the program: nothing is left to do about an error.
+        let _ = tcsetattr(std::io::stdin().as_fd(), SetArg::TCSADRAIN, &self.0);
+    }
+}
+
+/// Connects our standard input with the guest; a terminal passes every key on.
+fn raw_terminal(machine: &Machine) -> Result<Option<Raw>> {
+    let mut to = machine.input.try_clone().map_err(at("the guest"))?;
+    std::thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        let mut stdin = std::io::stdin();
+        loop {
+            match stdin.read(&mut buffer) {
+                // End of file: what Ctrl-D is on the guest's terminal.
+                Ok(0) | Err(_) => break drop(to.write_all(&[4])),
+                Ok(n) if to.write_all(&buffer[..n]).is_err() => break,
+                Ok(_) => {}
+            }
+        }
+    });
+    let stdin = std::io::stdin();
+    let Ok(before) = tcgetattr(stdin.as_fd()) else { return Ok(None) };
+    let mut raw = before.clone();
+    cfmakeraw(&mut raw);
+    tcsetattr(stdin.as_fd(), SetArg::TCSADRAIN, &raw).map_err(|e| Failure::Run(format!("terminal: {e}")))?;
+    Ok(Some(Raw(before)))
+}
+
+/// A file as the guest's job carries it.
+fn read_file(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(at(path.display()))
+}

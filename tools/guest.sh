@@ -1,0 +1,226 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds the Linux guest of `viaduct vm` in a cache folder: a QEMU that knows vfio-user, a stock Debian kernel, and a root disk with
+# the tools of the guest tests. Packages come from the Debian mirror this machine's apt is set to and are only unpacked, never
+# installed: no root needed. What is there already is kept; the second run takes no time.
+#
+#   tools/guest.sh [--kernel 6.12|6.1|new] [--check]
+#
+# Prints on standard output, for `viaduct vm`, lines NAME=VALUE: dir, release, kernel, initrd, disk, and qemu
+# (a program to run it with). --check only says whether it is all there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf 'guest: %s\n' "$*" >&2; }
+die() { printf 'guest: error: %s\n' "$*" >&2; exit 1; }
+
+kernel=6.12
+check=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --kernel) kernel=${2-}; shift 2 || die "--kernel wants a name: 6.12, 6.1 or new" ;;
+    --check) check=1; shift ;;
+    *) die "unknown option $1; there are --kernel 6.12|6.1|new and --check" ;;
+  esac
+done
+case $kernel in
+  6.12) suite=trixie ;;
+  6.1) suite=bookworm ;;
+  new) suite=trixie-backports ;;
+  *) die "no kernel named $kernel; there are 6.12 (Debian 13), 6.1 (Debian 12) and new (the newest packaged)" ;;
+esac
+
+# ---------------------------------------------------------------- what is wanted
+backports=(seabios qemu-system-x86 qemu-system-common qemu-system-data)
+tools=(busybox-static kmod ethtool iperf3 fio e2fsprogs rng-tools5 iputils-ping socat pciutils iproute2 util-linux)
+mapfile -t modules < <(sed 's/#.*//' guest/modules.txt | tr -s ' ' '\n' | grep .)
+
+list_hash=$(printf '%s\n' "${backports[@]}" "${tools[@]}" | sha256sum | cut -c1-12)
+dir=${XDG_CACHE_HOME:-$HOME/.cache}/viaduct/guest-$list_hash
+
+# ---------------------------------------------------------------- fetching packages
+mirror() {
+  [ -z "${VIADUCT_GUEST_MIRROR-}" ] || { echo "$VIADUCT_GUEST_MIRROR"; return; }
+  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null | grep -v -e security -e '^cdrom' | head -1 || true
+}
+
+# An apt of its own beside the machine's: its lists, packages and an empty list of what is installed.
+apt_dir=$dir/apt
+apt() {
+  local tool=$1; shift
+  "apt-$tool" -q -o Dir="$apt_dir" -o Dir::State::status="$apt_dir/status" -o Dir::Etc::SourceList="$apt_dir/sources.list" \
+    -o Dir::Etc::SourceParts=/dev/null -o Dir::Etc::PreferencesParts=/dev/null -o APT::Architecture=amd64 -o APT::Architectures=amd64 \
+    -o APT::Default-Release=trixie -o APT::Sandbox::User= -o APT::Install-Recommends=false -o Acquire::Languages=none \
+    -o Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled=false -o Dpkg::Use-Pty=0 "$@" 2>>"$dir/log"
+}
+
+apt_ready=
+apt_update() {
+  [ -z "$apt_ready" ] || return 0
+  local m keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+  command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null ||
+    die "the guest is unpacked from Debian packages, and this machine has no apt-get and dpkg-deb. Use a Debian or Ubuntu machine or container"
+  [ -e $keyring ] || die "$keyring is missing: install the package debian-archive-keyring, then run the same command again"
+  m=$(mirror)
+  [ "$m" ] || die "apt on this machine has no package mirror set. Set VIADUCT_GUEST_MIRROR to the address of a Debian mirror"
+  mkdir -p "$apt_dir"/{etc/apt,var/lib/apt/lists/partial,var/cache/apt/archives/partial,state,cache/archives/partial}
+  : >"$apt_dir/status"
+  for s in trixie trixie-backports bookworm; do echo "deb [signed-by=$keyring] $m $s main"; done >"$apt_dir/sources.list"
+  apt get update >>"$dir/log" ||
+    die "no package lists for Debian trixie, trixie-backports and bookworm from the mirror of this machine's apt ($m); details in $dir/log. Check the network, or set VIADUCT_GUEST_MIRROR to the address of a Debian mirror"
+  apt_ready=1
+}
+
+# Unpacks packages into a folder with the merged /usr of Debian, without documentation.
+unpack() { # FOLDER PACKAGE.deb…
+  local to=$1; shift
+  mkdir -p "$to/usr"/{bin,sbin,lib,lib64}
+  for l in bin sbin lib lib64; do [ -e "$to/$l" ] || ln -s "usr/$l" "$to/$l"; done
+  for deb in "$@"; do
+    dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$to" --keep-directory-symlink --no-same-owner --exclude='./usr/share/doc/*' \
+      --exclude='./usr/share/man/*' --exclude='./usr/share/locale/*' --exclude='./usr/share/info/*' --exclude='./dev/*'
+  done
+}
+
+# Packages with all they need, into a folder.
+fetch() { # FOLDER PACKAGE…
+  local to=$1; shift
+  apt_update
+  rm -rf "$to" "$to.part" "$apt_dir"/var/cache/apt/archives/*.deb
+  apt get install -y --download-only "$@" >>"$dir/log" || die "fetching $* failed: see $dir/log. Check the network and run the same command again"
+  unpack "$to.part" "$apt_dir"/var/cache/apt/archives/*.deb
+  (cd "$apt_dir/var/cache/apt/archives" && ls -- *.deb) >"$to.part/packages"
+  rm -f "$apt_dir"/var/cache/apt/archives/*.deb
+  mv "$to.part" "$to"
+}
+
+# A program of the unpacked tools, through their loader and libraries; it may look at the name it is called by.
+tool() { # PROGRAM ARGUMENT…
+  local r=$dir/root program=$1; shift
+  "$r/usr/lib64/ld-linux-x86-64.so.2" --argv0 "$program" --library-path "$r/usr/lib/x86_64-linux-gnu" "$r/usr/sbin/$program" "$@"
+}
+
+# ---------------------------------------------------------------- parts
+need=()
+[ -e "$dir/qemu/packages" ] || need+=("QEMU (150 MB, 30 s)")
+[ -e "$dir/root/packages" ] || need+=("guest tools (150 MB, 30 s)")
+[ -e "$dir/kernel-$kernel/packages" ] || need+=("kernel $kernel (120 MB, 20 s)")
+if [ ${#need[@]} -gt 0 ]; then
+  text=$(printf ', %s' "${need[@]}")
+  [ -z "$check" ] || die "not there yet: ${text:2}; tools/guest.sh --kernel $kernel fetches it"
+  [ "$(uname -m)" = x86_64 ] || die "the guest's QEMU is unpacked for x86-64, and this machine is $(uname -m)"
+  mkdir -p "$dir"
+  exec 9>"$dir/lock"
+  flock 9
+  say "fetching once into $dir: ${text:2}"
+  : >"$dir/log"
+fi
+
+if [ ! -e "$dir/qemu/packages" ]; then
+  fetch "$dir/qemu" "${backports[@]/%//trixie-backports}"
+  cat >"$dir/qemu/run" <<'RUN'
+#!/bin/sh
+# QEMU through its own loader and libraries.
+r=$(dirname "$(readlink -f "$0")")
+export QEMU_MODULE_DIR="$r/usr/lib/x86_64-linux-gnu/qemu"
+exec "$r/usr/lib64/ld-linux-x86-64.so.2" --library-path "$r/usr/lib/x86_64-linux-gnu:$r/usr/lib/x86_64-linux-gnu/pulseaudio" \
+  "$r/usr/bin/qemu-system-x86_64" -L "$r/usr/share/qemu" -L "$r/usr/share/seabios" "$@"
+RUN
+  chmod +x "$dir/qemu/run"
+fi
+
+[ -e "$dir/root/packages" ] || fetch "$dir/root" "${tools[@]}"
+
+if [ ! -e "$dir/kernel-$kernel/packages" ]; then
+  apt_update
+  version=$(apt cache madison linux-image-amd64 | awk -v s="$suite/main" '$6 == s { print $3; exit }')
+  [ "$version" ] || die "no kernel in $suite at the mirror"
+  image=$(apt cache show "linux-image-amd64=$version" | sed -nE 's/^Depends:.*(linux-image-[^ ,]+).*/\1/p' | head -1)
+  rm -rf "$dir/kernel-$kernel" "$dir/kernel.part" "$dir/kernel.deb"
+  mkdir -p "$dir/kernel.deb"
+  (cd "$dir/kernel.deb" && apt get download "$image" >>"$dir/log") || die "fetching $image failed: see $dir/log. Check the network and run the same command again"
+  unpack "$dir/kernel.part" "$dir"/kernel.deb/*.deb
+  release=$(basename "$(echo "$dir"/kernel.part/usr/lib/modules/*)")
+  [ -e "$dir/kernel.part/boot/vmlinuz-$release" ] || die "$image holds no kernel where one was expected"
+  tool depmod -b "$dir/kernel.part" "$release" 2>>"$dir/log" || die "depmod failed: see $dir/log"
+  (cd "$dir/kernel.deb" && ls) >"$dir/kernel.part/packages"
+  echo "$release" >"$dir/kernel.part/release"
+  rm -rf "$dir/kernel.deb"
+  mv "$dir/kernel.part" "$dir/kernel-$kernel"
+fi
+release=$(cat "$dir/kernel-$kernel/release")
+
+# ---------------------------------------------------------------- initramfs and disk of this kernel
+key=$(cat "$dir"/{qemu,root,kernel-"$kernel"}/packages tools/guest.sh guest/modules.txt guest/init guest/agent guest/lib.sh | sha256sum | cut -c1-16)
+out=$dir/boot-$key
+if [ ! -e "$out/complete" ]; then
+  [ -z "$check" ] || die "not made yet: initramfs and disk of kernel $kernel; tools/guest.sh --kernel $kernel makes them (10 s)"
+  exec 9>"$dir/lock"
+  flock 9
+fi
+if [ ! -e "$out/complete" ]; then
+  say "making initramfs and disk of kernel $release (10 s)"
+  work=$(mktemp -d "$dir/work.XXXXXX")
+  trap 'rm -rf "$work"' EXIT
+
+  # The modules asked for and what they need, unpacked; alias tables for them alone. Those built in are skipped.
+  from=$dir/kernel-$kernel/usr/lib/modules/$release
+  copy_modules() { # FOLDER NAME…
+    local to=$1/usr/lib/modules/$release f; shift
+    mkdir -p "$to"
+    cp "$from"/modules.{order,builtin,builtin.modinfo} "$to/"
+    printf '%s\n' "$@" | awk -v dep="$from/modules.dep" '
+      { gsub("-", "_"); want[$0] = 1 }
+      END { while ((getline line < dep) > 0) {
+        n = split(line, f, /:? /); name = f[1]; sub(/:$/, "", name)
+        base = name; sub(/.*\//, "", base); sub(/\.ko.*/, "", base); gsub("-", "_", base)
+        if (base in want) { print name; for (i = 2; i <= n; i++) if (f[i] != "") print f[i] }
+      } }' | sort -u | while read -r f; do
+      mkdir -p "$to/$(dirname "$f")"
+      case $f in
+        *.xz) xz -dc "$from/$f" >"$to/${f%.xz}" ;;
+        *.zst) zstd -qdc "$from/$f" >"$to/${f%.zst}" ;;
+        *) cp "$from/$f" "$to/$f" ;;
+      esac
+    done
+    [ -e "${to%/usr/*}/lib" ] || ln -s usr/lib "${to%/usr/*}/lib"
+    tool depmod -b "${to%/usr/*}" "$release"
+  }
+
+  # The initramfs only finds the disk; not compressed, because the guest's processor is slow and memory is fast.
+  mkdir -p "$work"/init/{bin,dev,proc,sys,new}
+  cp "$dir/root/usr/bin/busybox" "$work/init/bin/"
+  install -m 755 guest/init "$work/init/init"
+  copy_modules "$work/init" ahci sd_mod ext4 crc32c_generic overlay
+  (cd "$work/init" && find . | LC_ALL=C sort | "$dir/root/usr/bin/busybox" cpio -o -H newc -R 0:0 2>/dev/null) >"$work/initrd"
+
+  # The disk: the tools, the modules, the agent.
+  cp -al "$dir/root" "$work/disk"
+  rm -rf "$work/disk/packages" "$work/disk/usr/lib/modules"
+  copy_modules "$work/disk" "${modules[@]}"
+  mkdir -p "$work/disk"/{dev,proc,sys,run,tmp,root,mnt,guest}
+  install -m 755 guest/agent "$work/disk/guest/agent"
+  install -m 644 guest/lib.sh "$work/disk/guest/lib.sh"
+  # What Debian would make on installation.
+  mkdir -p "$work/disk/etc"
+  echo 'root::0:0:root:/root:/bin/sh' >"$work/disk/etc/passwd"
+  echo 'root:x:0:' >"$work/disk/etc/group"
+  "$dir/root/usr/bin/busybox" --list | while read -r applet; do
+    [ -e "$work/disk/usr/bin/$applet" ] || [ -e "$work/disk/usr/sbin/$applet" ] || ln -s busybox "$work/disk/usr/bin/$applet"
+  done
+  size=$(du -sm "$work/disk" | cut -f1)
+  MKE2FS_CONFIG="$dir/root/etc/mke2fs.conf" tool mke2fs -q -t ext4 -O ^has_journal -m 0 -E root_owner=0:0 \
+    -d "$work/disk" "$work/disk.img" "$((size * 5 / 4 + 16))M"
+
+  rm -rf "$out"
+  mkdir "$out"
+  mv "$work/initrd" "$work/disk.img" "$out/"
+  touch "$out/complete"
+fi
+
+echo "dir=$dir"
+echo "release=$release"
+echo "kernel=$dir/kernel-$kernel/boot/vmlinuz-$release"
+echo "initrd=$out/initrd"
+echo "disk=$out/disk.img"
+echo "qemu=$dir/qemu/run"
