@@ -57,6 +57,22 @@ package via_virtio_pkg;
     logic [14:0]       offset;  // split: low 15 bits of the available index is {wrap, offset} as 16 bits
   } vq_notify_t;
 
+  /// Why a queue was stopped; DEVICE_NEEDS_RESET is set then.
+  typedef enum logic [3:0] {
+    VqErrNone     = 4'd0,
+    VqErrIndex    = 4'd1,   // available index jumped by more than the queue's size, or notification data does not fit
+    VqErrHead     = 4'd2,   // head or next outside the table
+    VqErrLoop     = 4'd3,   // chain longer than the queue's size
+    VqErrIndirect = 4'd4,   // indirect table: nested, with NEXT, empty, not a multiple of 16, too long, not negotiated
+    VqErrOrder    = 4'd5,   // readable after writable
+    VqErrLen      = 4'd6,   // zero length, or the buffer wraps the address space
+    VqErrRead     = 4'd7,   // host memory answered a ring or descriptor read with an error
+    VqErrWrite    = 4'd8,   // host memory answered a write with an error
+    VqErrPayload  = 4'd9,   // host memory answered a payload read with an error
+    VqErrRequest  = 4'd10,  // the personality cannot answer: chain without the parts its device needs
+    VqErrAlign    = 4'd11   // ring address misaligned
+  } vq_err_e;
+
   // ---------------------------------------------------------------- chains: what via_vq_fetch found
   /// A descriptor as the card holds it. Flags are checked, indirect tables are resolved.
   typedef struct packed {
@@ -127,22 +143,6 @@ package via_virtio_pkg;
     logic [StrbW-1:0] keep;
     logic [DataW-1:0] data;
   } vq_beat_t;
-
-  /// Why a queue was stopped; DEVICE_NEEDS_RESET is set then.
-  typedef enum logic [3:0] {
-    VqErrNone     = 4'd0,
-    VqErrIndex    = 4'd1,   // available index jumped by more than the queue's size, or notification data does not fit
-    VqErrHead     = 4'd2,   // head or next outside the table
-    VqErrLoop     = 4'd3,   // chain longer than the queue's size
-    VqErrIndirect = 4'd4,   // indirect table: nested, with NEXT, empty, not a multiple of 16, too long, not negotiated
-    VqErrOrder    = 4'd5,   // readable after writable
-    VqErrLen      = 4'd6,   // zero length, or the buffer wraps the address space
-    VqErrRead     = 4'd7,   // host memory answered a ring or descriptor read with an error
-    VqErrWrite    = 4'd8,   // host memory answered a write with an error
-    VqErrPayload  = 4'd9,   // host memory answered a payload read with an error
-    VqErrRequest  = 4'd10,  // the personality cannot answer: chain without the parts its device needs
-    VqErrAlign    = 4'd11   // ring address misaligned
-  } vq_err_e;
 
   // ---------------------------------------------------------------- functions of the card
   /// Function 0 is the management function; these are the others. The XDMA-compatible one is behind the same ports.
