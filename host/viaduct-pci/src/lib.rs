@@ -79,6 +79,30 @@ pub trait PciFunction: Send + Sync {
     fn config_read(&self, offset: u16, buf: &mut [u8]) -> Result<()>;
     /// Writes 1, 2, 4 or 8 bytes of configuration space.
     fn config_write(&self, offset: u16, data: &[u8]) -> Result<()>;
+    /// Reads `buf.len()` bytes of a BAR in accesses as wide as the function takes. Unless a function has byte enables,
+    /// these are whole 32-bit registers, of which a narrower read takes its part.
+    fn read(&self, bar: u8, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let mut done = 0;
+        while done < buf.len() {
+            let at = offset + done as u64;
+            let word = self.read32(bar, at & !3)?.to_le_bytes();
+            let part = &word[(at & 3) as usize..];
+            let len = part.len().min(buf.len() - done);
+            buf[done..done + len].copy_from_slice(&part[..len]);
+            done += len;
+        }
+        Ok(())
+    }
+    /// Writes bytes of a BAR. Unless a function has byte enables, only whole 32-bit registers can be written: a narrower
+    /// write would change its neighbours. Posted: may return before the card has it.
+    fn write(&self, bar: u8, offset: u64, data: &[u8]) -> Result<()> {
+        if offset % 4 != 0 || data.len() % 4 != 0 {
+            return Err(PciError::OutOfRange { what: format!("{}-byte write at {offset:#x}", data.len()) });
+        }
+        (offset..).step_by(4).zip(data.chunks_exact(4)).try_for_each(|(at, word)| {
+            self.write32(bar, at, u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+        })
+    }
     /// Reads a naturally aligned 32-bit register.
     fn read32(&self, bar: u8, offset: u64) -> Result<u32>;
     /// Writes a naturally aligned 32-bit register. Posted: may return before the card has it.

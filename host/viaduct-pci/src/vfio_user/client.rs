@@ -267,6 +267,17 @@ impl PciFunction for Client {
         self.request(command::REGION_WRITE, &body, &[], &what).map(drop)
     }
 
+    fn read(&self, bar: u8, offset: u64, buf: &mut [u8]) -> Result<()> {
+        check_range(&self.info, bar, offset, buf.len())?;
+        self.region_read(u32::from(bar), offset, buf)
+    }
+
+    fn write(&self, bar: u8, offset: u64, data: &[u8]) -> Result<()> {
+        check_range(&self.info, bar, offset, data.len())?;
+        let body = Body::default().u64(offset).u32(u32::from(bar)).u32(data.len() as u32).bytes(data).0;
+        self.send(&mut self.lock(), command::REGION_WRITE, flag::NO_REPLY, &body, &[]).map(drop)
+    }
+
     fn read32(&self, bar: u8, offset: u64) -> Result<u32> {
         check_register(&self.info, bar, offset)?;
         let mut word = [0; 4];
@@ -359,11 +370,20 @@ fn region_name(region: u32) -> String {
     if region == REGION_CONFIG { "configuration space".into() } else { format!("BAR{region}") }
 }
 
-/// Posted writes carry no answer, so what cannot succeed is refused here.
+/// A 32-bit register, in its place.
 fn check_register(info: &FunctionInfo, bar: u8, offset: u64) -> Result<()> {
-    let size = info.bar_sizes.get(usize::from(bar)).copied().unwrap_or(0);
-    if offset % 4 != 0 || offset.checked_add(4).is_none_or(|end| end > size) {
+    if offset % 4 != 0 {
         return Err(PciError::OutOfRange { what: format!("register {offset:#x} of BAR{bar}") });
+    }
+    check_range(info, bar, offset, 4)
+}
+
+/// Posted writes carry no answer, so what cannot succeed is refused here.
+fn check_range(info: &FunctionInfo, bar: u8, offset: u64, len: usize) -> Result<()> {
+    let size = info.bar_sizes.get(usize::from(bar)).copied().unwrap_or(0);
+    let fits = offset.checked_add(len as u64).is_some_and(|end| end <= size);
+    if len == 0 || len > MAX_DATA as usize || !fits {
+        return Err(PciError::OutOfRange { what: format!("{len} bytes at {offset:#x} of BAR{bar}") });
     }
     Ok(())
 }

@@ -561,17 +561,7 @@ impl<'a> Connection<'a> {
             return pieces(offset, data.len())
                 .try_for_each(|(at, range)| function.config_read(at as u16, &mut data[range]));
         }
-        // Registers are 32 bits wide: narrower reads take their part of the word.
-        let mut done = 0;
-        while done < data.len() {
-            let at = offset + done as u64;
-            let word = function.read32(region as u8, at & !3)?.to_le_bytes();
-            let part = &word[(at & 3) as usize..];
-            let len = part.len().min(data.len() - done);
-            data[done..done + len].copy_from_slice(&part[..len]);
-            done += len;
-        }
-        Ok(())
+        function.read(region as u8, offset, data)
     }
 
     fn write(&self, region: u32, offset: u64, data: &[u8]) -> Result<()> {
@@ -580,13 +570,7 @@ impl<'a> Connection<'a> {
             return pieces(offset, data.len())
                 .try_for_each(|(at, range)| function.config_write(at as u16, &data[range]));
         }
-        // A narrower write would change its neighbours: the function has no byte enables.
-        if offset % 4 != 0 || data.len() % 4 != 0 {
-            return Err(PciError::OutOfRange { what: format!("{}-byte write at {offset:#x}", data.len()) });
-        }
-        (offset..).step_by(4).zip(data.chunks_exact(4)).try_for_each(|(at, word)| {
-            function.write32(region as u8, at, u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
-        })
+        function.write(region as u8, offset, data)
     }
 
     fn region_size(&self, region: u32) -> u64 {
