@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The driver's side of a queue, whichever way its ring is laid out.
+
+use std::sync::Arc;
+
+use viaduct_pci::{HostMemory, PciFunction};
+
+use crate::packed::Packed;
+use crate::split::Split;
+use crate::{Result, VirtioError};
+
+/// A piece of memory for the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Buffer {
+    /// Bus address.
+    pub addr: u64,
+    /// Bytes, not zero.
+    pub len: u32,
+    /// The device writes it; otherwise it reads it.
+    pub writable: bool,
+}
+
+/// A chain that the device has given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Used {
+    /// What [`Queue::add`] was given.
+    pub token: u64,
+    /// Bytes the device has written. With IN_ORDER, the device tells it only for the last one of a batch: 0 otherwise.
+    pub len: u32,
+}
+
+/// How a queue is to be run; a subset of what was negotiated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QueueOptions {
+    /// Packed instead of split ring (RING_PACKED).
+    pub packed: bool,
+    /// Interrupts and notifications by index (EVENT_IDX).
+    pub event_idx: bool,
+    /// Buffers come back in order (IN_ORDER).
+    pub in_order: bool,
+    /// Notifications carry the ring's state (NOTIFICATION_DATA).
+    pub notification_data: bool,
+    /// Chains of more than one buffer go into a table of their own (INDIRECT_DESC).
+    pub indirect: bool,
+}
+
+/// Where a ring lies.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub memory: Arc<HostMemory>,
+    /// Bus address of offset 0.
+    pub bus: u64,
+    pub desc: usize,
+    pub driver: usize,
+    pub device: usize,
+    /// `size` indirect tables of `table` descriptors each.
+    pub tables: usize,
+    pub table: usize,
+    pub size: u16,
+}
+
+impl Place {
+    pub fn bus(&self, offset: usize) -> u64 {
+        self.bus + offset as u64
+    }
+    pub fn put16(&self, offset: usize, value: u16) {
+        self.memory.write(offset, &value.to_le_bytes());
+    }
+    pub fn get16(&self, offset: usize) -> u16 {
+        let mut bytes = [0; 2];
+        self.memory.read(offset, &mut bytes);
+        u16::from_le_bytes(bytes)
+    }
+}
+
+/// Whether an index that went from `old` to `new` has passed `event` (VIRTIO 1.3, 2.7.10).
+pub(crate) fn passed(event: u16, new: u16, old: u16) -> bool {
+    new.wrapping_sub(event).wrapping_sub(1) < new.wrapping_sub(old)
+}
+
+pub(crate) enum Ring {
+    Split(Split),
+    Packed(Packed),
+}
+
+/// The driver's side of a queue. One thread's at a time.
+pub struct Queue {
+    pub(crate) function: Arc<dyn PciFunction>,
+    pub(crate) index: u16,
+    pub(crate) doorbell: (u8, u64),
+    pub(crate) vector: Option<u16>,
+    pub(crate) options: QueueOptions,
+    pub(crate) ring: Ring,
+    pub(crate) kicks: u64,
+}
+
+impl Queue {
+    /// Number of the queue on its device.
+    pub fn index(&self) -> u16 {
+        self.index
+    }
+
+    /// MSI-X vector of the queue, if it has one.
+    pub fn vector(&self) -> Option<u16> {
+        self.vector
+    }
+
+    /// Notifications sent so far.
+    pub fn kicks(&self) -> u64 {
+        self.kicks
+    }
+
+    /// Chains the device still holds.
+    pub fn open(&self) -> usize {
+        match &self.ring {
+            Ring::Split(r) => r.open(),
+            Ring::Packed(r) => r.open(),
+        }
+    }
+
+    /// Offers a chain: readable buffers first, then writable ones. Nothing is sent before [`Queue::kick`]. Returns whether
+    /// there was room; `token` comes back with the chain.
+    pub fn add(&mut self, chain: &[Buffer], token: u64) -> Result<bool> {
+        let most = match &self.ring {
+            Ring::Split(r) => r.place.size,
+            Ring::Packed(r) => r.place.size,
+        };
+        let ordered = chain.windows(2).all(|w| w[1].writable || !w[0].writable);
+        if chain.is_empty() || chain.len() > usize::from(most) || chain.iter().any(|b| b.len == 0) || !ordered
+        {
+            return Err(VirtioError::Argument(format!(
+                "a chain has 1 to {most} buffers that are not empty, readable ones first"
+            )));
+        }
+        Ok(match &mut self.ring {
+            Ring::Split(r) => r.add(chain, token),
+            Ring::Packed(r) => r.add(chain, token),
+        })
+    }
+
+    /// Makes what was added visible and notifies the device if it wants that. Returns whether it did.
+    pub fn kick(&mut self) -> Result<bool> {
+        let notify = match &mut self.ring {
+            Ring::Split(r) => r.publish(),
+            Ring::Packed(r) => r.publish(),
+        };
+        if notify {
+            let (bar, offset) = self.doorbell;
+            if self.options.notification_data {
+                let state = match &self.ring {
+                    Ring::Split(r) => r.available(),
+                    Ring::Packed(r) => r.next(),
+                };
+                let word = u32::from(self.index) | u32::from(state) << 16;
+                self.function.write(bar, offset, &word.to_le_bytes())?;
+            } else {
+                self.function.write(bar, offset, &self.index.to_le_bytes())?;
+            }
+            self.kicks += 1;
+        }
+        Ok(notify)
+    }
+
+    /// The next chain the device has given back.
+    pub fn used(&mut self) -> Result<Option<Used>> {
+        let found = match &mut self.ring {
+            Ring::Split(r) => r.used(),
+            Ring::Packed(r) => r.used(),
+        };
+        found.map_err(|id| VirtioError::BadUsed { queue: self.index, id })
+    }
+
+    /// Asks for an interrupt at the next chain that comes back. Returns whether one is there already, so that waiting would
+    /// be wrong.
+    pub fn arm(&mut self) -> bool {
+        match &mut self.ring {
+            Ring::Split(r) => r.arm(),
+            Ring::Packed(r) => r.arm(),
+        }
+    }
+
+    /// Asks for no interrupts (a hint: one may still come).
+    pub fn disarm(&mut self) {
+        match &mut self.ring {
+            Ring::Split(r) => r.disarm(),
+            Ring::Packed(r) => r.disarm(),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Split rings (VIRTIO 1.3, 2.7).
+
+use std::sync::atomic::{Ordering, fence};
+
+use crate::queue::{Buffer, Place, QueueOptions, Used, passed};
+
+const NEXT: u16 = 1;
+const WRITE: u16 = 2;
+const INDIRECT: u16 = 4;
+const NO_INTERRUPT: u32 = 1;
+const NO_NOTIFY: u32 = 1;
+
+pub(crate) struct Split {
+    pub place: Place,
+    options: QueueOptions,
+    /// Free descriptors; with IN_ORDER they are taken in table order instead, from `next`.
+    free: Vec<u16>,
+    next: u16,
+    room: u16,
+    /// By head: the chain's token and descriptors, while the device has it.
+    chains: Vec<Option<(u64, Vec<u16>)>>,
+    /// With IN_ORDER: heads in the order they were made available.
+    order: std::collections::VecDeque<u16>,
+    /// A batch that ends with this head and length is being given back.
+    batch: Option<(u16, u32)>,
+    available: u16,
+    published: u16,
+    seen: u16,
+}
+
+impl Split {
+    pub fn new(place: Place, options: QueueOptions) -> Self {
+        let size = place.size;
+        Self {
+            free: (0..size).rev().collect(),
+            next: 0,
+            room: size,
+            chains: (0..size).map(|_| None).collect(),
+            order: std::collections::VecDeque::new(),
+            batch: None,
+            available: 0,
+            published: 0,
+            seen: 0,
+            place,
+            options,
+        }
+    }
+
+    pub fn open(&self) -> usize {
+        self.chains.iter().flatten().count()
+    }
+
+    pub fn available(&self) -> u16 {
+        self.published
+    }
+
+    pub fn add(&mut self, chain: &[Buffer], token: u64) -> bool {
+        let table = self.options.indirect && chain.len() > 1 && chain.len() <= self.place.table;
+        let needed = if table { 1 } else { chain.len() };
+        if needed > usize::from(self.room) {
+            return false;
+        }
+        let taken: Vec<u16> = (0..needed).map(|_| self.take()).collect();
+        let head = taken[0];
+        if table {
+            let at = self.place.tables + usize::from(head) * self.place.table * 16;
+            for (i, buffer) in chain.iter().enumerate() {
+                let next = (i + 1 < chain.len()).then_some(i as u16 + 1);
+                self.put(at + 16 * i, *buffer, next);
+            }
+            let whole = Buffer { addr: self.place.bus(at), len: 16 * chain.len() as u32, writable: false };
+            let slot = self.place.desc + 16 * usize::from(head);
+            self.put(slot, whole, None);
+            self.place.put16(slot + 12, INDIRECT);
+        } else {
+            for (i, buffer) in chain.iter().enumerate() {
+                self.put(self.place.desc + 16 * usize::from(taken[i]), *buffer, taken.get(i + 1).copied());
+            }
+        }
+        let size = usize::from(self.place.size);
+        self.place.put16(self.place.driver + 4 + 2 * (usize::from(self.available) % size), head);
+        self.available = self.available.wrapping_add(1);
+        self.chains[usize::from(head)] = Some((token, taken));
+        if self.options.in_order {
+            self.order.push_back(head);
+        }
+        true
+    }
+
+    fn take(&mut self) -> u16 {
+        self.room -= 1;
+        if self.options.in_order {
+            let index = self.next;
+            self.next = (self.next + 1) % self.place.size;
+            return index;
+        }
+        // As many as `room` are in it.
+        self.free.pop().unwrap_or_default()
+    }
+
+    fn put(&self, at: usize, buffer: Buffer, next: Option<u16>) {
+        let mut bytes = [0; 16];
+        let flags = if next.is_some() { NEXT } else { 0 } | if buffer.writable { WRITE } else { 0 };
+        bytes[..8].copy_from_slice(&buffer.addr.to_le_bytes());
+        bytes[8..12].copy_from_slice(&buffer.len.to_le_bytes());
+        bytes[12..14].copy_from_slice(&flags.to_le_bytes());
+        bytes[14..].copy_from_slice(&next.unwrap_or(0).to_le_bytes());
+        self.place.memory.write(at, &bytes);
+    }
+
+    pub fn publish(&mut self) -> bool {
+        if self.available == self.published {
+            return false;
+        }
+        let old = self.published;
+        self.published = self.available;
+        // Flags and index share a word; the ring's entries are in memory before it.
+        let flags = self.place.memory.read_u32(self.place.driver, Ordering::Relaxed) & 0xffff;
+        let word = flags | u32::from(self.published) << 16;
+        self.place.memory.write_u32(self.place.driver, word, Ordering::Release);
+        // The index is visible before the device's wish is read.
+        fence(Ordering::SeqCst);
+        if self.options.event_idx {
+            let event = self.place.get16(self.place.device + 4 + 8 * usize::from(self.place.size));
+            return passed(event, self.published, old);
+        }
+        self.place.memory.read_u32(self.place.device, Ordering::Acquire) & NO_NOTIFY == 0
+    }
+
+    pub fn used(&mut self) -> Result<Option<Used>, u32> {
+        loop {
+            if let Some((last, len)) = self.batch {
+                let Some(head) = self.order.pop_front() else { return Err(u32::from(last)) };
+                let over = head == last;
+                if over {
+                    self.batch = None;
+                }
+                return self.give_back(u32::from(head), if over { len } else { 0 }).map(Some);
+            }
+            let index = (self.place.memory.read_u32(self.place.device, Ordering::Acquire) >> 16) as u16;
+            if index == self.seen {
+                return Ok(None);
+            }
+            let size = usize::from(self.place.size);
+            let behind = usize::from(index.wrapping_sub(self.seen));
+            if self.options.in_order {
+                // One entry may stand for a batch; the index counts the chains (VIRTIO 1.3, 2.7.9).
+                let count = behind.min(self.order.len());
+                let entry = |at: u16| self.entry(usize::from(at) % size);
+                let (id, len) = entry(self.seen);
+                let place = self.order.iter().take(count).position(|h| u32::from(*h) == id);
+                let Some(place) = place else { return Err(id) };
+                self.seen = self.seen.wrapping_add(place as u16 + 1);
+                self.batch = Some((id as u16, len));
+                continue;
+            }
+            let (id, len) = self.entry(usize::from(self.seen) % size);
+            self.seen = self.seen.wrapping_add(1);
+            return self.give_back(id, len).map(Some);
+        }
+    }
+
+    fn entry(&self, at: usize) -> (u32, u32) {
+        let at = self.place.device + 4 + 8 * at;
+        let memory = &self.place.memory;
+        (memory.read_u32(at, Ordering::Relaxed), memory.read_u32(at + 4, Ordering::Relaxed))
+    }
+
+    fn give_back(&mut self, id: u32, len: u32) -> Result<Used, u32> {
+        let chain = self.chains.get_mut(id as usize).and_then(Option::take);
+        let (token, taken) = chain.ok_or(id)?;
+        self.room += taken.len() as u16;
+        if !self.options.in_order {
+            self.free.extend(taken.iter().rev());
+        }
+        Ok(Used { token, len })
+    }
+
+    pub fn arm(&mut self) -> bool {
+        if self.options.event_idx {
+            let at = self.place.driver + 4 + 2 * usize::from(self.place.size);
+            self.place.put16(at, self.seen);
+        } else {
+            self.flags(0);
+        }
+        fence(Ordering::SeqCst);
+        let index = (self.place.memory.read_u32(self.place.device, Ordering::Acquire) >> 16) as u16;
+        index != self.seen || self.batch.is_some()
+    }
+
+    pub fn disarm(&mut self) {
+        // With EVENT_IDX the event stays behind, which is as good as a wish for silence.
+        if !self.options.event_idx {
+            self.flags(NO_INTERRUPT);
+        }
+    }
+
+    fn flags(&self, flags: u32) {
+        let word = flags | u32::from(self.published) << 16;
+        self.place.memory.write_u32(self.place.driver, word, Ordering::Release);
+    }
+}
