@@ -148,7 +148,7 @@ impl Queue {
             let (bar, offset) = self.doorbell;
             if self.options.notification_data {
                 let state = match &self.ring {
-                    Ring::Split(r) => r.available(),
+                    Ring::Split(r) => r.next(),
                     Ring::Packed(r) => r.next(),
                 };
                 let word = u32::from(self.index) | u32::from(state) << 16;

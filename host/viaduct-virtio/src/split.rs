@@ -51,7 +51,8 @@ impl Split {
         self.chains.iter().flatten().count()
     }
 
-    pub fn available(&self) -> u16 {
+    /// The available index as the device sees it, as notifications say it.
+    pub fn next(&self) -> u16 {
         self.published
     }
 
