@@ -76,7 +76,7 @@ impl Packed {
     }
 
     /// Where the next descriptor goes, as notifications and event suppression say it.
-    pub fn next(&self) -> u16 {
+    pub fn position(&self) -> u16 {
         self.next.word()
     }
 

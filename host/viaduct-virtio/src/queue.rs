@@ -118,8 +118,8 @@ impl Queue {
         }
     }
 
-    /// Offers a chain: readable buffers first, then writable ones. Nothing is sent before [`Queue::kick`]. Returns whether
-    /// there was room; `token` comes back with the chain.
+    /// Offers a chain: readable buffers first, then writable ones. The device is told by [`Queue::kick`], though it may find
+    /// the chain before. Returns whether there was room; `token` comes back with the chain.
     pub fn add(&mut self, chain: &[Buffer], token: u64) -> Result<bool> {
         let most = match &self.ring {
             Ring::Split(r) => r.place.size,
@@ -148,8 +148,8 @@ impl Queue {
             let (bar, offset) = self.doorbell;
             if self.options.notification_data {
                 let state = match &self.ring {
-                    Ring::Split(r) => r.next(),
-                    Ring::Packed(r) => r.next(),
+                    Ring::Split(r) => r.position(),
+                    Ring::Packed(r) => r.position(),
                 };
                 let word = u32::from(self.index) | u32::from(state) << 16;
                 self.function.write(bar, offset, &word.to_le_bytes())?;

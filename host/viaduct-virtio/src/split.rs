@@ -52,7 +52,7 @@ impl Split {
     }
 
     /// The available index as the device sees it, as notifications say it.
-    pub fn next(&self) -> u16 {
+    pub fn position(&self) -> u16 {
         self.published
     }
 
