@@ -30,6 +30,9 @@ fn open(model: &Arc<Model>, wanted: u64) -> (Device, Arena) {
     (device, Arena::new(function, IOVA, BYTES).unwrap())
 }
 
+/// Token, readable bytes, writable ranges.
+type Offered = (u64, Vec<u8>, Vec<(u64, u32)>);
+
 #[derive(Debug, Clone)]
 enum Step {
     Add { readable: Vec<u16>, writable: Vec<u16> },
@@ -66,7 +69,7 @@ proptest! {
         let in_order = wanted >> feature::IN_ORDER & 1 != 0;
 
         let mut token = 0u64;
-        let mut offered: VecDeque<(u64, Vec<u8>, Vec<(u64, u32)>)> = VecDeque::new();
+        let mut offered: VecDeque<Offered> = VecDeque::new();
         let mut held: Vec<(u64, Chain)> = Vec::new();
         let mut returned: VecDeque<(u64, Option<u32>)> = VecDeque::new();
         let mut armed: Option<u32> = None;

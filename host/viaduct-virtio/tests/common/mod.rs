@@ -316,13 +316,7 @@ impl State {
         let ring = self.rings.get(usize::from(self.queue)).cloned().unwrap_or_default();
         match at {
             0x00 => u64::from(self.select),
-            0x04 => {
-                if self.select < 2 {
-                    offered >> (32 * self.select) & 0xffff_ffff
-                } else {
-                    0
-                }
-            }
+            0x04 if self.select < 2 => offered >> (32 * self.select) & 0xffff_ffff,
             0x12 => u64::from(QUEUES),
             0x14 => u64::from(self.status),
             0x18 => u64::from(ring.size),
