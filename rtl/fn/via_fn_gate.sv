@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The gate on a function's AXI port: with `enable_i` low (bus master off, or a reset waits) no access begins, what was begun ends.
+//
+// Throughput: every channel one beat a cycle. Latency: none, the gate is combinational. Order: kept.
+// An address once shown to the host stays shown until it is taken, as AXI demands, and counts as begun from then on. W passes for addresses
+// shown, never ahead of them, so a burst begun is always finished. R and B always pass.
+// `drained_o`: the gate is shut and nothing is in flight; it stays so until the gate opens. The function may then be reset.
+// Misuse: a function that shows an address without the burst's data at hand, or does not take R and B, never drains.
+
+module via_fn_gate
+  import via_pkg::*;
+#(
+  parameter int unsigned CountW = 10  // of the counters of bursts in flight
+) (
+  input  logic    clk_i,
+  input  logic    rst_ni,
+  input  logic    enable_i,
+  output logic    drained_o,
+  // from the function
+  input  axi_ax_t s_ar_i,
+  input  logic    s_ar_valid_i,
+  output logic    s_ar_ready_o,
+  output axi_r_t  s_r_o,
+  output logic    s_r_valid_o,
+  input  logic    s_r_ready_i,
+  input  axi_ax_t s_aw_i,
+  input  logic    s_aw_valid_i,
+  output logic    s_aw_ready_o,
+  input  axi_w_t  s_w_i,
+  input  logic    s_w_valid_i,
+  output logic    s_w_ready_o,
+  output axi_b_t  s_b_o,
+  output logic    s_b_valid_o,
+  input  logic    s_b_ready_i,
+  // to host memory
+  output axi_ax_t m_ar_o,
+  output logic    m_ar_valid_o,
+  input  logic    m_ar_ready_i,
+  input  axi_r_t  m_r_i,
+  input  logic    m_r_valid_i,
+  output logic    m_r_ready_o,
+  output axi_ax_t m_aw_o,
+  output logic    m_aw_valid_o,
+  input  logic    m_aw_ready_i,
+  output axi_w_t  m_w_o,
+  output logic    m_w_valid_o,
+  input  logic    m_w_ready_i,
+  input  axi_b_t  m_b_i,
+  input  logic    m_b_valid_i,
+  output logic    m_b_ready_o
+);
+
+  logic ar_shown_q, aw_shown_q;  // shown in an earlier cycle, not yet taken
+  logic [CountW-1:0] rd_q, wr_q, data_q;  // reads and writes in flight, write bursts whose data is not yet out
+
+  // ---------------------------------------------------------------- addresses
+  logic ar_pass, aw_pass, ar_new, aw_new;
+  assign ar_pass = enable_i || ar_shown_q;
+  assign aw_pass = enable_i || aw_shown_q;
+  assign m_ar_o = s_ar_i;
+  assign m_aw_o = s_aw_i;
+  assign m_ar_valid_o = s_ar_valid_i && ar_pass;
+  assign m_aw_valid_o = s_aw_valid_i && aw_pass;
+  assign s_ar_ready_o = m_ar_ready_i && ar_pass;
+  assign s_aw_ready_o = m_aw_ready_i && aw_pass;
+  assign ar_new = m_ar_valid_o && !ar_shown_q;
+  assign aw_new = m_aw_valid_o && !aw_shown_q;
+
+  // ---------------------------------------------------------------- data and answers
+  logic w_pass;
+  assign w_pass = data_q != '0 || aw_new;
+  assign m_w_o = s_w_i;
+  assign m_w_valid_o = s_w_valid_i && w_pass;
+  assign s_w_ready_o = m_w_ready_i && w_pass;
+  assign s_r_o = m_r_i;
+  assign s_r_valid_o = m_r_valid_i;
+  assign m_r_ready_o = s_r_ready_i;
+  assign s_b_o = m_b_i;
+  assign s_b_valid_o = m_b_valid_i;
+  assign m_b_ready_o = s_b_ready_i;
+
+  // ---------------------------------------------------------------- what is in flight
+  logic rd_end, wr_end, data_end;
+  assign rd_end   = m_r_valid_i && s_r_ready_i && m_r_i.last;
+  assign wr_end   = m_b_valid_i && s_b_ready_i;
+  assign data_end = m_w_valid_o && m_w_ready_i && s_w_i.last;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      ar_shown_q <= 1'b0;
+      aw_shown_q <= 1'b0;
+      rd_q       <= '0;
+      wr_q       <= '0;
+      data_q     <= '0;
+    end else begin
+      ar_shown_q <= m_ar_valid_o && !m_ar_ready_i;
+      aw_shown_q <= m_aw_valid_o && !m_aw_ready_i;
+      if (ar_new != rd_end) rd_q <= ar_new ? rd_q + 1'b1 : rd_q - 1'b1;
+      if (aw_new != wr_end) wr_q <= aw_new ? wr_q + 1'b1 : wr_q - 1'b1;
+      if (aw_new != data_end) data_q <= aw_new ? data_q + 1'b1 : data_q - 1'b1;
+    end
+  end
+
+  assign drained_o = !enable_i && rd_q == '0 && wr_q == '0;
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      assert (!(&rd_q) && !(&wr_q))
+      else $error("more bursts in flight than can be counted");
+      assert (!rd_end || rd_q != '0)
+      else $error("R without a read");
+      assert (!wr_end || wr_q != '0)
+      else $error("B without a write");
+    end
+  end
+`endif
+
+endmodule
