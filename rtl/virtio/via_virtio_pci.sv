@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The register side of a virtio function: BAR0, configuration space, reset, interrupts (docs/interfaces.md, section 8).
+//
+//   req ─> access ─┬─ via_virtio_pci_cap     configuration space, window into BAR0
+//                  ├─ via_virtio_pci_common  features, status, queues ──────────────> engine
+//                  ├─ via_virtio_pci_irq     ISR, MSI-X <──────────────────────────── engine, personality
+//                  └─ notifications, device configuration, counters ────────────────> engine, personality
+//
+// Throughput: an access every four cycles. Latency: three cycles from valid to the answer. Order: as asked, one at a time.
+// Reset (status written 0, or function-level): shuts the gate, waits until nothing is in flight and the interrupt on offer is taken, holds the
+// core in reset for ResetCycles, and clears the registers; meanwhile accesses are answered and writes do nothing.
+// Misuse: an access beside the registers reads 0 and writes nothing; a notification for a queue that does not exist, is not enabled, is under
+// reset or has the wrong size is dropped. Every access is answered.
+
+module via_virtio_pci
+  import via_virtio_pkg::*;
+#(
+  parameter logic [15:0] DeviceType = 16'd1,
+  parameter logic [23:0] Class = 24'h020000,
+  parameter int unsigned NumQ = 2,
+  parameter logic [63:0] Features = '0,  // of the device; the engine's come on top
+  parameter int unsigned QSize = QSizeMax
+) (
+  input  logic                    clk_i,
+  input  logic                    rst_ni,
+  input  fn_req_t                 req_i,
+  input  logic                    req_valid_i,
+  output logic                    req_rvalid_o,
+  output logic       [      31:0] req_rdata_o,
+  input  logic                    flr_i,                  // pulse
+  output logic                    flr_busy_o,
+  input  logic                    bus_master_i,
+  output logic                    gate_o,
+  input  logic                    drained_i,
+  output logic                    core_rst_no,
+  // engine
+  output vq_feat_t                feat_o,
+  output logic       [      63:0] features_o,
+  output logic                    driver_ok_o,
+  output vq_cfg_t                 queue_o        [NumQ],
+  output logic       [  NumQ-1:0] queue_reset_o,          // level until quiet; `enable` falls with it
+  input  logic       [  NumQ-1:0] queue_quiet_i,
+  output vq_notify_t              notify_o,
+  output logic                    notify_valid_o,         // pulse
+  input  logic                    irq_valid_i,
+  input  logic       [QueueW-1:0] irq_queue_i,
+  output logic                    irq_ready_o,
+  input  logic                    error_i,                // pulse
+  output logic       [       9:0] stat_addr_o,            // held while the access lasts
+  output logic                    stat_write_o,           // pulse
+  input  logic       [      31:0] stat_rdata_i,
+  // personality
+  output logic       [      11:0] dev_addr_o,
+  output logic                    dev_write_o,            // pulse
+  output logic       [       3:0] dev_strb_o,
+  output logic       [      31:0] dev_wdata_o,
+  input  logic       [      31:0] dev_rdata_i,
+  input  logic                    config_change_i,        // pulse
+  output logic                    msix_valid_o,
+  output logic       [       7:0] msix_vector_o,
+  input  logic                    msix_ready_i,
+  output logic                    still_o,
+  output logic                    idle_o
+);
+
+  localparam int unsigned ResetCycles = 8;
+
+  // ---------------------------------------------------------------- reset
+  typedef enum logic [1:0] {
+    Run,
+    Drain,  // no new access to host memory, wait for those in flight
+    Clear   // the core is in reset
+  } reset_e;
+  reset_e rst_q;
+  logic [$clog2(ResetCycles)-1:0] count_q;
+  logic flr_q, core_q, want_reset, running, clear, clear_fn, msix_busy;
+
+  assign running  = rst_q == Run;
+  assign clear    = rst_q == Clear;
+  assign clear_fn = clear && flr_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      rst_q   <= Clear;
+      flr_q   <= 1'b1;
+      core_q  <= 1'b0;
+      count_q <= '0;
+    end else begin
+      unique case (rst_q)
+        Run: if (want_reset || flr_i) rst_q <= Drain;
+        Drain: begin
+          count_q <= '0;
+          if (drained_i && !msix_busy) begin
+            rst_q  <= Clear;
+            core_q <= 1'b0;
+          end
+        end
+        default: begin
+          count_q <= flr_i ? '0 : count_q + 1'b1;
+          if (&count_q && !flr_i) begin
+            rst_q  <= Run;
+            flr_q  <= 1'b0;
+            core_q <= 1'b1;
+          end
+        end
+      endcase
+      if (flr_i) flr_q <= 1'b1;
+    end
+  end
+
+  assign gate_o = bus_master_i && running;
+  assign core_rst_no = core_q;
+  assign flr_busy_o = flr_q;
+
+  // ---------------------------------------------------------------- access
+  // Wait: nothing; Map: an access to the window becomes one to BAR0; Do; Answer.
+  typedef enum logic [1:0] {
+    Wait,
+    Map,
+    Do,
+    Answer
+  } access_e;
+  access_e acc_q;
+  fn_req_t req_q;
+  logic [31:0] rdata, rdata_q;
+  logic [3:0] keep_q;  // bytes of the answer
+  logic [1:0] shift_q;  // by which they move down
+  logic stat_q;  // the answer comes from the counters
+
+  logic win_hit, win_ok, cap_write;
+  logic [15:0] win_addr;
+  logic [31:0] win_wdata, cap_rdata;
+  logic [3:0] win_strb, win_keep;
+  logic [1:0] win_shift;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) acc_q <= Wait;
+    else begin
+      unique case (acc_q)
+        Wait:    if (req_valid_i) acc_q <= Map;
+        Map:     acc_q <= Do;
+        Do:      acc_q <= Answer;
+        default: acc_q <= Wait;
+      endcase
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (acc_q == Wait && req_valid_i) begin
+      req_q <= req_i;
+      // A read that names no bytes wants all.
+      if (!req_i.write && req_i.strb == '0) req_q.strb <= '1;
+      keep_q  <= '1;
+      shift_q <= '0;
+    end
+    if (acc_q == Map && req_q.cfg && win_hit) begin
+      if (win_ok) begin
+        req_q.cfg   <= 1'b0;
+        req_q.addr  <= win_addr;
+        req_q.strb  <= win_strb;
+        req_q.wdata <= win_wdata;
+        shift_q     <= win_shift;
+        keep_q      <= win_keep;
+      end else begin
+        keep_q <= '0;
+      end
+    end
+    if (acc_q == Do) begin
+      rdata_q <= rdata;
+      stat_q  <= at_stat;
+    end
+  end
+
+  // ---------------------------------------------------------------- decode
+  logic at_common, at_isr, at_device, at_notify, at_stat, bar, write, isr_read;
+  logic [31:0] common_rdata;
+  logic [ 1:0] isr;
+  assign bar = !req_q.cfg;
+  assign at_common = bar && req_q.addr[15:6] == BarCommon[15:6];
+  assign at_isr = bar && req_q.addr[15:2] == BarIsr[15:2];
+  assign at_device = bar && req_q.addr[15:12] == BarDevice[15:12];
+  assign at_notify = bar && req_q.addr[15:12] == BarNotify[15:12] && req_q.addr[11:2] < 10'(NumQ);
+  assign at_stat = bar && req_q.addr[15:12] == BarStat[15:12];
+  assign write = acc_q == Do && req_q.write && running;
+  assign isr_read = acc_q == Do && !req_q.write && at_isr && req_q.strb[0];
+  assign cap_write = acc_q == Map && req_q.write && req_q.cfg && running;
+
+  always_comb begin
+    rdata = '0;
+    if (req_q.cfg) rdata = cap_rdata;
+    else if (at_common) rdata = common_rdata;
+    else if (at_isr) rdata = 32'(isr);
+    else if (at_device) rdata = dev_rdata_i;
+  end
+
+  // Move the bytes wanted down, and show only these.
+  logic [31:0] answer, answer_keep;
+  assign answer = (stat_q ? stat_rdata_i : rdata_q) >> {shift_q, 3'b000};
+  for (genvar b = 0; b < 4; b++) begin : gen_keep
+    assign answer_keep[8*b+:8] = {8{keep_q[b]}};
+  end
+  assign req_rvalid_o = acc_q == Answer;
+  assign req_rdata_o  = answer & answer_keep;
+
+  // ---------------------------------------------------------------- configuration space
+  via_virtio_pci_cap #(
+    .DeviceType(DeviceType),
+    .Class     (Class),
+    .NumQ      (NumQ)
+  ) u_cap (
+    .clk_i,
+    .clear_i    (clear_fn),
+    .addr_i     ({req_q.addr[7:2], 2'b00}),
+    .write_i    (cap_write),
+    .strb_i     (req_q.strb),
+    .wdata_i    (req_q.wdata),
+    .rdata_o    (cap_rdata),
+    .win_hit_o  (win_hit),
+    .win_ok_o   (win_ok),
+    .win_addr_o (win_addr),
+    .win_strb_o (win_strb),
+    .win_wdata_o(win_wdata),
+    .win_shift_o(win_shift),
+    .win_keep_o (win_keep)
+  );
+
+  // ---------------------------------------------------------------- common configuration
+  logic error, change;
+  logic [NumQ-1:0] quiet, queue_busy;
+  logic [7:0] vector[NumQ+1];
+  // What the core says counts only while it runs; a queue is quiet once its interrupt on offer is taken.
+  assign error  = error_i && running;
+  assign change = config_change_i && running;
+  assign quiet  = queue_quiet_i & {NumQ{!msix_busy}};
+
+  via_virtio_pci_common #(
+    .Features(Features | EngineFeatures),
+    .NumQ    (NumQ),
+    .QSize   (QSize)
+  ) u_common (
+    .clk_i,
+    .clear_i        (clear),
+    .resetting_i    (!running),
+    .reset_o        (want_reset),
+    .write_i        (write && at_common),
+    .addr_i         ({req_q.addr[5:2], 2'b00}),
+    .strb_i         (req_q.strb),
+    .wdata_i        (req_q.wdata),
+    .rdata_o        (common_rdata),
+    .features_o,
+    .driver_ok_o,
+    .queue_o,
+    .queue_reset_o,
+    .queue_quiet_i  (quiet),
+    .queue_busy_o   (queue_busy),
+    .vector_o       (vector),
+    .error_i        (error),
+    .config_change_i(change)
+  );
+
+  always_comb begin
+    feat_o.event_idx   = features_o[FEventIdx];
+    feat_o.indirect    = features_o[FIndirectDesc];
+    feat_o.packed_ring = features_o[FRingPacked];
+    feat_o.in_order    = features_o[FInOrder];
+    feat_o.notif_data  = features_o[FNotificationData];
+  end
+
+  // ---------------------------------------------------------------- notifications
+  logic [NumQ-1:0] named;
+  logic whole;
+  for (genvar q = 0; q < NumQ; q++) begin : gen_named
+    assign named[q] = req_q.wdata[15:0] == 16'(q) && queue_o[q].enable && !queue_reset_o[q];
+  end
+  assign whole = feat_o.notif_data ? &req_q.strb : &req_q.strb[1:0];
+  assign notify_valid_o = write && at_notify && whole && |named;
+  assign notify_o = '{queue: req_q.wdata[QueueW-1:0], wrap: req_q.wdata[31], offset: req_q.wdata[30:16]};
+
+  // ---------------------------------------------------------------- pages of others
+  assign stat_addr_o = req_q.addr[11:2];
+  assign stat_write_o = write && at_stat;
+  assign dev_addr_o = {req_q.addr[11:2], 2'b00};
+  assign dev_write_o = write && at_device;
+  assign dev_strb_o = req_q.strb;
+  assign dev_wdata_o = req_q.wdata;
+
+  // ---------------------------------------------------------------- interrupts
+  logic irq_still, irq_idle;
+  assign irq_ready_o = 1'b1;
+  via_virtio_pci_irq #(
+    .NumQ(NumQ)
+  ) u_irq (
+    .clk_i,
+    .rst_ni,
+    .clear_i     (!running),
+    .bus_master_i,
+    .set_valid_i (irq_valid_i && running),
+    .set_queue_i (irq_queue_i),
+    .set_config_i((error || change) && driver_ok_o),
+    .forget_i    (queue_reset_o),
+    .vector_i    (vector),
+    .isr_o       (isr),
+    .isr_read_i  (isr_read),
+    .msix_valid_o,
+    .msix_vector_o,
+    .msix_ready_i,
+    .busy_o      (msix_busy),
+    .still_o     (irq_still),
+    .idle_o      (irq_idle)
+  );
+
+  assign still_o = running && acc_q == Wait && irq_still && ~|{req_valid_i, flr_i, irq_valid_i, error_i, config_change_i, queue_busy};
+  assign idle_o  = still_o && irq_idle && queue_reset_o == '0;
+
+endmodule

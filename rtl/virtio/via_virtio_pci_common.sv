@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The common configuration structure: features, device status, queues.
+//
+// Throughput: an access a cycle. Latency: read combinational, write one cycle. Status bits are only ever added; a write of 0 asks the parent
+// for a reset, which clears everything here by `clear_i`, and until then the status reads as not 0 and no write is taken.
+// Misuse: FEATURES_OK is not taken unless the features are a subset of those offered with VERSION_1 among them; after it features stand
+// still; DRIVER_OK is not taken without it. A queue that does not exist reads as 0, its vector as 0xffff. Source: VIRTIO 1.3, 2.1, 2.2, 4.1.4.3.
+
+module via_virtio_pci_common
+  import via_virtio_pkg::*;
+#(
+  parameter logic [63:0] Features = EngineFeatures,  // offered
+  parameter int unsigned NumQ = 2,
+  parameter int unsigned QSize = QSizeMax
+) (
+  input  logic               clk_i,
+  input  logic               clear_i,                  // device reset
+  input  logic               resetting_i,              // a reset is wanted or under way
+  output logic               reset_o,                  // pulse: the driver wants a reset
+  input  logic               write_i,
+  input  logic    [     5:0] addr_i,                   // word
+  input  logic    [     3:0] strb_i,
+  input  logic    [    31:0] wdata_i,
+  output logic    [    31:0] rdata_o,
+  output logic    [    63:0] features_o,               // 0 before FEATURES_OK
+  output logic               driver_ok_o,
+  output vq_cfg_t            queue_o        [  NumQ],
+  output logic    [NumQ-1:0] queue_reset_o,
+  input  logic    [NumQ-1:0] queue_quiet_i,
+  output logic    [NumQ-1:0] queue_busy_o,             // a reset makes progress
+  output logic    [     7:0] vector_o       [NumQ+1],  // of the queues, then of the configuration; 0xff: none
+  input  logic               error_i,                  // pulse: DEVICE_NEEDS_RESET
+  input  logic               config_change_i           // pulse
+);
+
+  localparam int unsigned NumVec = NumQ + 1;
+  // Bits of the device status that a driver may set.
+  localparam logic [7:0] StatusDriver = 8'h8f;
+  localparam int unsigned DriverOk = 2;
+  localparam int unsigned FeaturesOk = 3;
+  localparam int unsigned NeedsReset = 6;
+
+  logic [31:0] dev_sel_q, drv_sel_q;
+  logic [63:0] wanted_q;
+  logic [7:0] status_q, generation_q, vector_q;
+  logic [15:0] select_q;
+  logic negotiated, write;
+  assign negotiated = status_q[FeaturesOk];
+  assign write = write_i && !resetting_i;
+
+  // ---------------------------------------------------------------- status
+  logic acceptable, status_write;
+  logic [7:0] status_add;
+  assign acceptable = (wanted_q & ~Features) == '0 && wanted_q[FVersion1];
+  assign status_write = write && addr_i == 6'h14 && strb_i[0];
+  assign reset_o = status_write && wdata_i[7:0] == '0;
+  always_comb begin
+    status_add = wdata_i[7:0] & StatusDriver;
+    if (!acceptable) status_add[FeaturesOk] = negotiated;
+    // In one write with FEATURES_OK the driver could not have seen that it stands.
+    if (!negotiated) status_add[DriverOk] = 1'b0;
+  end
+
+  function automatic logic [31:0] merge(input logic [31:0] old, input logic [31:0] data, input logic [3:0] strb);
+    for (int unsigned i = 0; i < 4; i++) merge[8*i+:8] = strb[i] ? data[8*i+:8] : old[8*i+:8];
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    if (clear_i) begin
+      dev_sel_q    <= '0;
+      drv_sel_q    <= '0;
+      wanted_q     <= '0;
+      status_q     <= '0;
+      generation_q <= '0;
+      vector_q     <= '1;
+      select_q     <= '0;
+    end else begin
+      if (status_write) status_q <= status_q | status_add;
+      if (error_i) status_q[NeedsReset] <= 1'b1;
+      if (config_change_i) generation_q <= generation_q + 1'b1;
+      if (write) begin
+        unique case (addr_i)
+          6'h00:   dev_sel_q <= merge(dev_sel_q, wdata_i, strb_i);
+          6'h08:   drv_sel_q <= merge(drv_sel_q, wdata_i, strb_i);
+          6'h0c: begin
+            if (drv_sel_q == 32'd0 && !negotiated) wanted_q[31:0] <= merge(wanted_q[31:0], wdata_i, strb_i);
+            if (drv_sel_q == 32'd1 && !negotiated) wanted_q[63:32] <= merge(wanted_q[63:32], wdata_i, strb_i);
+          end
+          6'h10:   if (&strb_i[1:0]) vector_q <= (wdata_i[15:0] < 16'(NumVec)) ? wdata_i[7:0] : '1;
+          6'h14:   if (&strb_i[3:2]) select_q <= wdata_i[31:16];
+          default: ;
+        endcase
+      end
+    end
+  end
+
+  assign features_o  = negotiated ? wanted_q : '0;
+  assign driver_ok_o = status_q[DriverOk] && !resetting_i;
+
+  // ---------------------------------------------------------------- queues
+  logic [NumQ-1:0][31:0] q_rdata;
+  logic [31:0] q_word;
+  for (genvar q = 0; q < NumQ; q++) begin : gen_queue
+    via_virtio_pci_queue #(
+      .QSize (QSize),
+      .NumVec(NumVec),
+      .Index (q)
+    ) u_queue (
+      .clk_i,
+      .clear_i,
+      .write_i     (write && select_q == 16'(q)),
+      .addr_i,
+      .strb_i,
+      .wdata_i,
+      .rdata_o     (q_rdata[q]),
+      .negotiated_i(negotiated),
+      .packed_i    (features_o[FRingPacked]),
+      .ring_reset_i(features_o[FRingReset]),
+      .cfg_o       (queue_o[q]),
+      .vector_o    (vector_o[q]),
+      .reset_o     (queue_reset_o[q]),
+      .quiet_i     (queue_quiet_i[q]),
+      .busy_o      (queue_busy_o[q])
+    );
+  end
+  assign vector_o[NumQ] = vector_q;
+
+  always_comb begin
+    q_word = (addr_i == 6'h18) ? 32'hffff_0000 : '0;  // no such queue
+    for (int unsigned q = 0; q < NumQ; q++) if (select_q == 16'(q)) q_word = q_rdata[q];
+  end
+
+  // ---------------------------------------------------------------- read
+  logic [7:0] status;
+  // Not 0 until the reset is done.
+  assign status = status_q | 8'(resetting_i);
+  always_comb begin
+    unique case (addr_i)
+      6'h00:   rdata_o = dev_sel_q;
+      6'h04: begin
+        unique case (dev_sel_q)
+          32'd0:   rdata_o = Features[31:0];
+          32'd1:   rdata_o = Features[63:32];
+          default: rdata_o = '0;
+        endcase
+      end
+      6'h08:   rdata_o = drv_sel_q;
+      6'h0c: begin
+        unique case (drv_sel_q)
+          32'd0:   rdata_o = wanted_q[31:0];
+          32'd1:   rdata_o = wanted_q[63:32];
+          default: rdata_o = '0;
+        endcase
+      end
+      6'h10:   rdata_o = {16'(NumQ), {8{vector_q == '1}}, vector_q};
+      6'h14:   rdata_o = {select_q, generation_q, status};
+      6'h3c:   rdata_o = '0;  // admin_queue_index, admin_queue_num: none
+      default: rdata_o = q_word;
+    endcase
+  end
+
+endmodule

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Turns the interrupts of a function's queues and of its configuration into MSI-X requests, and keeps the ISR.
+//
+// Throughput: one request every two cycles. Latency: two cycles. Requests of one source merge while they wait; each is followed by an
+// interrupt. The vector is looked up when the request leaves; without one it ends there, seen in the ISR only. With bus master off requests
+// wait. A request once shown stays until it is taken, and `busy_o` is high so long. Source: VIRTIO 1.3, 4.1.4.5, 4.1.5.3, 4.1.5.4.
+
+module via_virtio_pci_irq
+  import via_virtio_pkg::*;
+#(
+  parameter int unsigned NumQ = 2
+) (
+  input  logic              clk_i,
+  input  logic              rst_ni,
+  input  logic              clear_i,                // device reset: forget what waits
+  input  logic              bus_master_i,
+  input  logic              set_valid_i,            // always taken
+  input  logic [QueueW-1:0] set_queue_i,
+  input  logic              set_config_i,
+  input  logic [  NumQ-1:0] forget_i,               // queues under reset
+  input  logic [       7:0] vector_i     [NumQ+1],
+  output logic [       1:0] isr_o,
+  input  logic              isr_read_i,             // read in this cycle: cleared
+  output logic              msix_valid_o,
+  output logic [       7:0] msix_vector_o,
+  input  logic              msix_ready_i,
+  output logic              busy_o,
+  output logic              still_o,
+  output logic              idle_o
+);
+
+  localparam int unsigned Sources = NumQ + 1;
+  localparam int unsigned SourceW = $clog2(Sources);
+
+  logic [Sources-1:0] pend_q, set, gnt, forget;
+  logic [SourceW-1:0] source;
+  logic [7:0] vector, vector_q;
+  logic [1:0] isr_q;
+  logic any, take, valid_q;
+
+  always_comb begin
+    set = '0;
+    for (int unsigned q = 0; q < NumQ; q++) set[q] = set_valid_i && set_queue_i == QueueW'(q);
+    set[NumQ] = set_config_i;
+  end
+  assign forget = {1'b0, forget_i} | {Sources{clear_i}};
+
+  via_rr_arb #(
+    .N(Sources)
+  ) u_arb (
+    .clk_i,
+    .rst_ni,
+    .req_i  (pend_q),
+    .ack_i  (take),
+    .gnt_o  (gnt),
+    .idx_o  (source),
+    .valid_o(any)
+  );
+  assign vector = vector_i[source];
+  assign take   = any && !valid_q && bus_master_i;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      pend_q  <= '0;
+      valid_q <= 1'b0;
+      isr_q   <= '0;
+    end else begin
+      pend_q <= (pend_q & ~(gnt &{Sources{take}}) | set) & ~forget;
+      if (valid_q) valid_q <= !msix_ready_i;
+      else valid_q <= take && !forget[source] && vector != '1;
+      if (clear_i) isr_q <= '0;
+      else isr_q <= (isr_q & ~{2{isr_read_i}}) | {set_config_i, set_valid_i};
+    end
+  end
+  always_ff @(posedge clk_i) if (take) vector_q <= vector;
+
+  assign isr_o = isr_q;
+  assign msix_valid_o = valid_q;
+  assign msix_vector_o = vector_q;
+  assign busy_o = valid_q;
+  assign idle_o = ~|{pend_q, valid_q, set};
+  assign still_o = ~|{take, valid_q, set};
+
+endmodule
