@@ -158,6 +158,7 @@ module via_vq_fetch_table
 
   line_t line_in, line;
   logic line_valid, unused_ready;
+  logic [7:0] held;
   assign line_in = '{err: m_r_i.resp != RespOkay, data: m_r_i.data};
   // Room is there: bursts are asked for with credit.
   via_fifo #(
@@ -174,7 +175,7 @@ module via_vq_fetch_table
     .m_o      (line),
     .m_valid_o(line_valid),
     .m_ready_i(beat_pop),
-    .count_o  ()
+    .count_o  (held)
   );
 
   // ---------------------------------------------------------------- the descriptor at hand
@@ -367,6 +368,7 @@ module via_vq_fetch_table
   assign needs_all = 10'(n) + (in_table ? 10'(entries) - 10'(walked) : 10'd1);
   assign needs = (needs_all > 10'(QSizeMax)) ? (QSizeLog2 + 1)'(QSizeMax) : needs_all[QSizeLog2:0];
 
+  logic [NumQ-1:0] unpark;
   for (genvar i = 0; i < NumQ; i++) begin : gen_queue
     logic epoch_q, park_q, back, piece_in, piece_out;
     logic [QSizeLog2:0] needs_q;
@@ -376,6 +378,7 @@ module via_vq_fetch_table
     assign back_o[i] = back;
     assign epoch_f_o[i] = epoch_q;
     assign park_o[i] = park_q;
+    assign unpark[i] = park_q && free_i[i] >= needs_q;
     assign busy_o[i] = pieces_q != '0;
     assign piece_in = s_valid_i && s_ready_o && QW'(s_i.queue) == QW'(i);
     assign piece_out = el_pop && q == QW'(i);
@@ -392,12 +395,13 @@ module via_vq_fetch_table
     always_ff @(posedge clk_i) begin
       if (!rst_ni || !on_i[i]) park_q <= 1'b0;
       else if (back) park_q <= 1'b1;
-      else if (free_i[i] >= needs_q) park_q <= 1'b0;
+      else if (unpark[i]) park_q <= 1'b0;
     end
     always_ff @(posedge clk_i) if (back) needs_q <= needs;
   end
 
-  assign still_o = ~|{s_valid_i && s_ready_o, burst_go, m_ar_valid_o && m_ar_ready_i, m_r_valid_i, item, beat_pop, one_done_i,
+  assign still_o = ~|{s_valid_i && s_ready_o, burst_go, m_ar_valid_o && m_ar_ready_i, m_r_valid_i, item, beat_pop, one_done_i, unpark,
+ held != '0 && !line_valid,
                       ask_valid && credit_q >= 8'(burst) && !ar_valid_q};
 
 `ifndef SYNTHESIS

@@ -274,9 +274,9 @@ module via_vq_fetch_walk
     end
   end
 
+  logic [NumQ-1:0] epoch_f_seen_q;
   for (genvar i = 0; i < NumQ; i++) begin : gen_queue
     logic beyond, skipped, mine;
-    logic epoch_f_seen_q;
     assign mine = q == QW'(i);
     assign beyond = goes && !last && mine && (feat_i.in_order || feat_i.packed_ring) && rest1 == '0 && current &&
                     !(more_valid_o && more_direct_i);
@@ -288,16 +288,17 @@ module via_vq_fetch_walk
     end
     // Going back, from wherever, forgets what was walked ahead.
     always_ff @(posedge clk_i) begin
-      if (!rst_ni) epoch_f_seen_q <= 1'b0;
-      else epoch_f_seen_q <= epoch_f_i[i];
-    end
-    always_ff @(posedge clk_i) begin
-      if (!rst_ni || !on_i[i] || stop_valid_o && mine || epoch_f_seen_q != epoch_f_i[i]) skip_q[i] <= '0;
+      if (!rst_ni || !on_i[i] || stop_valid_o && mine || epoch_f_seen_q[i] != epoch_f_i[i]) skip_q[i] <= '0;
       else if (skipped) skip_q[i] <= skips ? skip_q[i] - 17'(tok_i.count) : '0;
       else if (beyond) skip_q[i] <= skip_q[i] + 17'd1;
     end
   end
 
-  assign still_o = ~|{drops, takes, has_desc && (stops || m_ready_i), one_done_i};
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) epoch_f_seen_q <= '0;
+    else epoch_f_seen_q <= epoch_f_i;
+  end
+
+  assign still_o = ~|{epoch_f_seen_q ^ epoch_f_i, drops, takes, has_desc && (stops || m_ready_i), one_done_i};
 
 endmodule

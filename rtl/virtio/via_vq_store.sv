@@ -15,24 +15,24 @@ module via_vq_store
 ) (
   input  logic                      clk_i,
   input  logic                      rst_ni,
-  input  logic      [     NumQ-1:0] clear_i,        // queue is off: forget its chains
-  input  logic      [     NumQ-1:0] hide_i,         // queue is being reset: no more jobs
+  input  logic      [     NumQ-1:0] clear_i,             // queue is off: forget its chains
+  input  logic      [     NumQ-1:0] hide_i,              // queue is being reset: no more jobs
   // from the fetch: descriptor number `w_offset_i` of the chain in the making, then the chain
   input  logic                      w_valid_i,
   input  logic      [   QueueW-1:0] w_queue_i,
   input  logic      [QSizeLog2-1:0] w_offset_i,
   input  vq_desc_t                  w_desc_i,
-  input  logic                      w_commit_i,     // of w_queue_i, with its last descriptor
-  input  vq_chain_t                 w_chain_i,      // `first` is filled in here
-  output logic      [  QSizeLog2:0] free_o    [NumQ],
+  input  logic                      w_commit_i,          // of w_queue_i, with its last descriptor
+  input  vq_chain_t                 w_chain_i,           // `first` is filled in here
+  output logic      [  QSizeLog2:0] free_o      [NumQ],
   output vq_chain_t                 job_o,
   output logic      [   QueueW-1:0] job_queue_o,
   output logic                      job_valid_o,
   input  logic                      job_ready_i,
-  output vq_chain_t                 head_o    [NumQ],
+  output vq_chain_t                 head_o      [NumQ],
   output logic      [     NumQ-1:0] head_valid_o,
   input  logic      [     NumQ-1:0] head_pop_i,
-  output logic      [         31:0] room_o    [NumQ],
+  output logic      [         31:0] room_o      [NumQ],
   input  logic                      a_re_i,
   input  logic      [   QueueW-1:0] a_queue_i,
   input  logic      [QSizeLog2-1:0] a_index_i,
@@ -283,7 +283,7 @@ module via_vq_store
     end
   end
 
-  assign still_o = ~|{w_valid_i, w_commit_i, head_pop_i, head_go, head_go_q, job_go, job_go_q, job_valid_o && job_ready_i,
+  assign still_o = ~|{a_re_i, b_re_i, w_valid_i, w_commit_i, head_pop_i, head_go, head_go_q, job_go, job_go_q, job_valid_o && job_ready_i,
                       job_valid_q && !job_valid_o};
 
 endmodule

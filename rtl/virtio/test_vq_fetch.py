@@ -1,0 +1,510 @@
+# SPDX-License-Identifier: Apache-2.0
+"""via_vq_fetch: finds exactly the chains a driver made available, in order, on every kind of ring; hostile drivers hurt their queue only.
+
+The driver here is independent of the RTL: it lays out rings as the specification says, with other timing each run, and reads nothing back but
+avail_event. Memory answers late, and with what lay there at some moment between request and answer.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+import cocotb
+import pytest
+from cocotb.triggers import ClockCycles, RisingEdge
+
+from via_tb import cycle, rng, run, stalls, start, until
+
+NEXT, WRITE, INDIRECT, AVAIL, USED = 1, 2, 4, 1 << 7, 1 << 15
+STORE = 256
+ERR = {
+    name: i
+    for i, name in enumerate(
+        ("None", "Index", "Head", "Loop", "Indirect", "Order", "Len", "Read", "Write", "Payload", "Request", "Align")
+    )
+}
+
+
+@dataclass(frozen=True)
+class Feat:
+    event: bool = False
+    indirect: bool = False
+    packed: bool = False
+    order: bool = False
+    notif: bool = False
+
+    @property
+    def bits(self) -> int:
+        return self.event << 4 | self.indirect << 3 | self.packed << 2 | self.order << 1 | self.notif
+
+
+class Memory:
+    """Pages that are there answer, others fail."""
+
+    def __init__(self) -> None:
+        self.pages: dict[int, bytearray] = {}
+
+    def map(self, addr: int, size: int) -> None:
+        for page in range(addr >> 12, (addr + size - 1 >> 12) + 1):
+            self.pages.setdefault(page, bytearray(4096))
+
+    def write(self, addr: int, data: bytes) -> None:
+        for i, byte in enumerate(data):
+            self.pages[addr + i >> 12][addr + i & 0xFFF] = byte
+
+    def read(self, addr: int, size: int) -> bytes:
+        return bytes(self.pages[addr + i >> 12][addr + i & 0xFFF] for i in range(size))
+
+    def line(self, addr: int) -> bytes | None:
+        page = self.pages.get(addr >> 12)
+        return None if page is None else bytes(page[addr & 0xFFF : (addr & 0xFFF) + 64])
+
+
+@dataclass
+class Chain:
+    """What the driver asked for: buffers (write, len, addr), in the end also where they lie."""
+
+    bufs: list[tuple[int, int, int]]
+    table: int  # so many of the last buffers go into an indirect table; 0: none
+    ident: int = 0
+    slots: int = 0
+    index: int = 0  # in the order of the queue
+
+    @property
+    def rlen(self) -> int:
+        return sum(n for w, n, _ in self.bufs if not w)
+
+    @property
+    def wlen(self) -> int:
+        return sum(n for w, n, _ in self.bufs if w)
+
+
+@dataclass
+class Queue:
+    """A queue and its driver."""
+
+    bench: "Bench"
+    index: int
+    size: int
+    base: int  # 1 MiB of addresses
+    feat: Feat
+    jitter: float = 0.3
+    shift: int = 0  # displaces ring and table
+    open: deque[Chain] = field(default_factory=deque)  # made available, not yet answered
+    jobs: deque[Chain] = field(default_factory=deque)  # likewise, not yet given out
+    found: int = 0
+    made: int = 0
+
+    def __post_init__(self) -> None:
+        r, s = self.bench.r, self.shift
+        self.desc = self.base + 0x100 + 16 * (s % 4)
+        self.driver = self.base + 0x2000 + (4 if self.feat.packed else 2) * (s % 61)
+        self.device = self.base + 0x3000 + 4 * (s % 31)
+        self.tables = self.base + 0x8000
+        self.bench.mem.map(self.base, 0x40000)
+        self.bench.mem.write(self.base, bytes(0x8000))
+        self.free = list(range(self.size))
+        if r.random() < 0.7:
+            r.shuffle(self.free)
+        self.room = self.size
+        self.idx = self.told = 0  # available index; the one of the last look at avail_event
+        self.pos, self.wrap = 0, 1
+        self.serial = 0
+        self.table_at = 0
+        self.spans: dict[int, list[int]] = {}
+
+    def config(self, enable: bool = True) -> None:
+        value = enable << 208 | self.size << 192 | self.desc << 128 | self.driver << 64 | self.device
+        self.bench.dut.cfg[self.index].value = value
+
+    # ------------------------------------------------------------ memory
+    def put(self, addr: int, value: int, size: int) -> None:
+        self.bench.mem.write(addr, value.to_bytes(size, "little"))
+
+    def put_desc(self, at: int, buf: tuple[int, int, int], flags: int, nxt: int) -> None:
+        w, n, a = buf
+        self.put(at, a | n << 64 | (flags | (WRITE if w else 0)) << 96 | nxt << 112, 16)
+
+    def put_packed(self, at: int, buf: tuple[int, int, int], flags: int, ident: int) -> None:
+        w, n, a = buf
+        self.put(at, a | n << 64 | ident << 96 | (flags | (WRITE if w else 0)) << 112, 16)
+
+    async def pause(self, p: float | None = None) -> None:
+        if self.bench.r.random() < (self.jitter if p is None else p):
+            await ClockCycles(self.bench.dut.clk_i, self.bench.r.choice((1, 1, 2, 5, 20, 60)))
+
+    # ------------------------------------------------------------ add
+    def slots_of(self, chain: Chain) -> int:
+        return len(chain.bufs) - chain.table + (chain.table > 0)
+
+    def fits(self, chain: Chain) -> bool:
+        return self.slots_of(chain) <= self.room
+
+    def make_table(self, chain: Chain) -> tuple[int, int, int]:
+        """Writes the indirect table and returns the buffer that refers to it."""
+        r, bufs = self.bench.r, chain.bufs[len(chain.bufs) - chain.table :]
+        room = len(bufs)
+        straight = self.feat.packed or r.random() < 0.8
+        if not straight:
+            room = min(256, room + r.randrange(4))
+        if self.table_at + room * 16 > 0x30000:
+            self.table_at = 0
+        at = self.tables + self.table_at
+        self.table_at += room * 16 + 16 * r.randrange(5)
+        if self.feat.packed:
+            for i, buf in enumerate(bufs):
+                self.put_packed(at + 16 * i, buf, r.choice((0, 0, NEXT, AVAIL, USED)), r.getrandbits(16))
+            return r.randrange(2), 16 * room, at
+        order = [0, *r.sample(range(1, room), len(bufs) - 1)] if not straight else list(range(len(bufs)))
+        for i, buf in enumerate(bufs):
+            more = i + 1 < len(bufs)
+            self.put_desc(at + 16 * order[i], buf, NEXT if more else 0, order[i + 1] if more else r.getrandbits(16))
+        # WRITE of the reference means nothing.
+        return r.randrange(2), 16 * room, at
+
+    async def add(self, chain: Chain) -> None:
+        r = self.bench.r
+        direct = chain.bufs[: len(chain.bufs) - chain.table]
+        ref = self.make_table(chain) if chain.table else None
+        n = len(direct) + (ref is not None)
+        bufs = [*direct, *([ref] if ref else [])]
+        flags = [NEXT] * (n - 1) + [INDIRECT if ref else 0]
+        chain.slots, chain.index = n, self.made
+        self.made += 1
+        self.room -= n
+        if self.feat.packed:
+            chain.ident = r.getrandbits(16)
+            start, wrap = self.pos, self.wrap
+            places = []
+            for _ in range(n):
+                places.append((self.pos, self.wrap))
+                self.pos += 1
+                if self.pos == self.size:
+                    self.pos, self.wrap = 0, 1 - self.wrap
+            order = list(range(1, n))
+            r.shuffle(order)
+            bits = [flags[i] | (AVAIL if w else USED) for i, (_, w) in enumerate(places)]
+            for i in order:
+                await self.pause(self.jitter / 2)
+                at = self.desc + 16 * places[i][0]
+                # The flags may be seen before the rest.
+                self.put(at + 14, bits[i] | (WRITE if bufs[i][0] else 0), 2)
+                await self.pause(self.jitter / 2)
+                self.put_packed(at, bufs[i], bits[i], chain.ident if i == n - 1 else r.getrandbits(16))
+            at = self.desc + 16 * start
+            w, length, a = bufs[0]
+            self.put(at, a | length << 64 | (chain.ident if n == 1 else r.getrandbits(16)) << 96, 14)
+            await self.pause()
+            self.publish(chain)
+            self.put(at + 14, bits[0] | (WRITE if w else 0), 2)
+            assert wrap in (0, 1)
+            return
+        if self.feat.order:
+            places = [(self.pos + i) % self.size for i in range(n)]
+            self.pos = (self.pos + n) % self.size
+        else:
+            places = [self.free.pop(0) for _ in range(n)]
+        for i, at in enumerate(places):
+            nxt = places[i + 1] if i + 1 < n else r.getrandbits(16)
+            self.put_desc(self.desc + 16 * at, bufs[i], flags[i], nxt)
+        await self.pause()
+        chain.ident = places[0]
+        self.spans[chain.index] = places
+        # In order the ring is not read; what it says does not matter.
+        entry = r.getrandbits(16) if self.feat.order else places[0]
+        self.put(self.driver + 4 + 2 * (self.idx % self.size), entry, 2)
+        await self.pause()
+        self.publish(chain)
+        self.idx = self.idx + 1 & 0xFFFF
+
+    def publish(self, chain: Chain) -> None:
+        self.open.append(chain)
+        self.jobs.append(chain)
+
+    def show(self) -> None:
+        if not self.feat.packed:
+            self.put(self.driver + 2, self.idx, 2)
+
+    def kick(self) -> None:
+        if self.feat.event and not self.feat.packed:
+            event = int.from_bytes(self.bench.mem.read(self.device + 4 + 8 * self.size, 2), "little")
+            new, old = self.idx, self.told
+            self.told = new
+            if not ((new - event - 1) & 0xFFFF) < ((new - old) & 0xFFFF):
+                return
+        self.bench.notify(self)
+
+    def release(self, chain: Chain) -> None:
+        self.room += chain.slots
+        if not self.feat.packed:
+            self.free += self.spans.pop(chain.index)
+
+    # ------------------------------------------------------------ traffic
+    def some(self, most: int = 6) -> Chain:
+        r = self.bench.r
+        n = min(r.choice((1, 1, 1, 2, 3, r.randint(1, most))), self.size)
+        writes = r.randint(0, n)
+        bufs = [(int(i >= n - writes), r.choice((1, 16, 64, 4096, r.randint(1, 1 << 20))), r.getrandbits(63)) for i in range(n)]
+        table = 0
+        if self.feat.indirect and r.random() < 0.6:
+            table = n if self.feat.packed or r.random() < 0.8 else r.randint(1, n)
+        return Chain(bufs, table)
+
+    async def drive(self, count: int, most: int = 6, batch: int = 8) -> None:
+        r = self.bench.r
+        while count:
+            added = 0
+            for _ in range(r.randint(1, min(batch, count))):
+                chain = self.some(most)
+                while not self.fits(chain):
+                    if added:
+                        break
+                    await RisingEdge(self.bench.dut.clk_i)
+                if not self.fits(chain):
+                    break
+                await self.add(chain)
+                added += 1
+                if r.random() < 0.3:
+                    self.show()
+            self.show()
+            await self.pause(0.2)
+            self.kick()
+            count -= added
+            await self.pause()
+
+    def notification(self) -> int:
+        data = self.pos | self.wrap << 15 if self.feat.packed else self.idx
+        return self.index << 16 | data
+
+
+class Bench:
+    def __init__(self, dut, feat: Feat, size: int = 16, latency: tuple[int, int] = (4, 30), stall: float = 0.2, read: float = 0.7) -> None:
+        self.dut, self.r, self.feat = dut, rng(), feat
+        self.mem = Memory()
+        self.nq, self.nrd = len(dut.cfg), len(dut.ar_addr)
+        self.latency, self.stall = latency, stall
+        self.read = read  # how often descriptors are looked at
+        self.answer = 0.3  # how eager chains are answered
+        self.queues = [
+            Queue(self, q, size, (q + 1) << 20 | self.r.getrandbits(20) << 32, feat, shift=self.r.randrange(61) & ~(feat.packed and 0))
+            for q in range(self.nq)
+        ]
+        self.errors: list[tuple[int, int]] = []
+        self.heads: list[int] = []  # cycles
+        self.reads = [0] * self.nrd
+        self.counts = dict.fromkeys(("idx", "ring", "desc", "table", "event"), 0)
+        self._bell: deque[int] = deque()
+        self.hold: set[int] = set()  # queues that are not answered
+
+    def notify(self, queue: Queue) -> None:
+        self._bell.append(queue.notification())
+
+    async def begin(self, ok: bool = True) -> None:
+        d = self.dut
+        for name in ("notify_valid", "notify", "job_ready", "head_pop", "a_re", "b_re", "ar_ready", "r_valid", "ev_ready", "queue_reset", "stop"):
+            getattr(d, name).value = 0
+        d.feat.value, d.driver_ok.value = self.feat.bits, ok
+        for i in range(self.nq):
+            d.cfg[i].value = 0
+        await start(d)
+        for queue in self.queues:
+            queue.config()
+        self.tasks = [cocotb.start_soon(self._memory()), cocotb.start_soon(self._edge())]
+        self.tasks += [cocotb.start_soon(self._look("a")), cocotb.start_soon(self._look("b"))]
+        self.looks: dict[str, deque] = {"a": deque(), "b": deque()}
+        await ClockCycles(d.clk_i, 2)
+
+    def end(self) -> None:
+        for task in self.tasks:
+            task.cancel()
+
+    # ------------------------------------------------------------ memory model
+    async def _memory(self) -> None:
+        d, r = self.dut, self.r
+        edge = RisingEdge(d.clk_i)
+        queues: list[deque] = [deque() for _ in range(self.nrd)]
+        ready = valid = 0
+        holds = [stalls(r, self.stall) for _ in range(2 * self.nrd)]
+        now = 0
+        while True:
+            await edge
+            now += 1
+            asked = int(d.ar_valid.value) & ready
+            done = valid
+            valid = 0
+            ready = 0
+            for i, queue in enumerate(queues):
+                if asked >> i & 1:
+                    addr, beats = int(d.ar_addr[i].value), int(d.ar_len[i].value) + 1
+                    assert addr % 64 == 0 and beats <= 8
+                    assert addr >> 12 == addr + 64 * beats - 1 >> 12, f"{addr:#x}+{beats} crosses 4 KiB"
+                    self.reads[i] += 1
+                    due = now + r.randint(*self.latency)
+                    early = r.random() < 0.5
+                    for k in range(beats):
+                        at = addr + 64 * k
+                        queue.append([due, at, self.mem.line(at) if early else None, early, k == beats - 1])
+                if done >> i & 1:
+                    queue.popleft()
+                if queue and queue[0][0] <= now + 1 and not (self.stall and next(holds[i])):
+                    _, at, data, early, last = queue[0]
+                    data = data if early else self.mem.line(at)
+                    d.r_data[i].value = int.from_bytes(data or b"", "little")
+                    mask = 1 << i
+                    self._r_err = getattr(self, "_r_err", 0) & ~mask | (mask if data is None else 0)
+                    self._r_last = getattr(self, "_r_last", 0) & ~mask | (mask if last else 0)
+                    valid |= mask
+                if not (self.stall and next(holds[self.nrd + i])):
+                    ready |= 1 << i
+            d.r_valid.value, d.ar_ready.value = valid, ready
+            d.r_err.value, d.r_last.value = getattr(self, "_r_err", 0), getattr(self, "_r_last", 0)
+
+    # ------------------------------------------------------------ the other half of the engine
+    def check(self, queue: Queue, raw: int, chain: Chain) -> int:
+        """Compares and returns the index of the first descriptor."""
+        wlen, raw = raw & 0xFFFFFFFF, raw >> 32
+        rlen, raw = raw & 0xFFFFFFFF, raw >> 32
+        nwrite, raw = raw & 0x1FF, raw >> 9
+        nread, raw = raw & 0x1FF, raw >> 9
+        first, raw = raw & 0xFF, raw >> 8
+        slots, ident = raw & 0xFFFF, raw >> 16
+        writes = sum(w for w, _, _ in chain.bufs)
+        got = (ident, slots, nread, nwrite, rlen, wlen)
+        want = (chain.ident, chain.slots if self.feat.packed else 1, len(chain.bufs) - writes, writes, chain.rlen, chain.wlen)
+        assert got == want, f"queue {queue.index} chain {chain.index}: found {got}, not {want}"
+        return first
+
+    async def _look(self, port: str) -> None:
+        """Reads descriptors and compares."""
+        d = self.dut
+        re, queue_i, index_i, desc = (getattr(d, f"{port}_{n}") for n in ("re", "queue", "index", "desc"))
+        edge = RisingEdge(d.clk_i)
+        expect = None
+        late = None
+        while True:
+            await edge
+            if late is not None:
+                assert int(desc.value) == late[0], f"descriptor {late[1]}: {int(desc.value):#x}, not {late[0]:#x}"
+            late, expect = expect, None
+            looks = self.looks[port]
+            if looks:
+                q, index, want, after = looks.popleft()
+                queue_i.value, index_i.value = q, index
+                expect = (want, (q, index))
+                if after:
+                    after()
+            re.value = expect is not None
+
+    def look(self, port: str, queue: Queue, first: int, chain: Chain, after=None) -> None:
+        n = len(chain.bufs)
+        for i, (w, length, addr) in enumerate(chain.bufs):
+            want = w << 97 | (i == n - 1) << 96 | length << 64 | addr
+            self.looks[port].append((queue.index, first + i & 0xFF, want, after if i == n - 1 else None))
+
+    async def _edge(self) -> None:
+        d, r = self.dut, self.r
+        edge = RisingEdge(d.clk_i)
+        job_ready = ev_ready = pop = 0
+        busy: set[int] = set()
+        given = [0] * self.nq
+        while True:
+            await edge
+            for name in self.counts:
+                self.counts[name] += int(getattr(d, f"cnt_{name}").value)
+            if int(d.err_valid.value):
+                self.errors.append((int(d.err_queue.value), int(d.err.value)))
+            if job_ready and int(d.job_valid.value):
+                queue = self.queues[int(d.job_queue.value)]
+                assert queue.index != 0 and queue.jobs, f"job of queue {queue.index} from nowhere"
+                chain = queue.jobs.popleft()
+                first = self.check(queue, int(d.job.value), chain)
+                self.heads.append(cycle())
+                if r.random() < self.read:
+                    self.look("a", queue, first, chain)
+            if ev_ready and int(d.ev_valid.value):
+                queue = next(q for q in self.queues if q.device + 4 + 8 * q.size == int(d.ev_addr.value))
+                queue.put(int(d.ev_addr.value), int(d.ev_data.value), 2)
+            there = int(d.head_valid.value) & ~pop
+            pop = 0
+            for q, queue in enumerate(self.queues):
+                if not there >> q & 1 or q in self.hold or r.random() > self.answer:
+                    continue
+                if q in busy:
+                    continue
+                assert queue.open, f"chain of queue {q} from nowhere"
+                chain = queue.open[0]
+                if q and queue.jobs and queue.jobs[0] is chain or self.looks["a"]:
+                    continue
+                first = self.check(queue, int(d.head[q].value), chain)
+                if r.random() < self.read:
+                    busy.add(q)
+                    self.look("b", queue, first, chain, lambda q=q: given.__setitem__(q, 1))
+                else:
+                    given[q] = 1
+                    busy.add(q)
+            for q, queue in enumerate(self.queues):
+                if given[q] and q in busy:
+                    busy.discard(q)
+                    given[q] = 0
+                    if queue.open:
+                        chain = queue.open.popleft()
+                        queue.release(chain)
+                        queue.found += 1
+                        pop |= 1 << q
+            d.head_pop.value = pop
+            job_ready = int(not self.stall or r.random() > self.stall)
+            ev_ready = int(not self.stall or r.random() > self.stall)
+            d.job_ready.value, d.ev_ready.value = job_ready, ev_ready
+            if self._bell and not (self.stall and r.random() < self.stall):
+                d.notify.value = self._bell.popleft()
+                d.notify_valid.value = 1
+            else:
+                d.notify_valid.value = 0
+
+
+ALL = {
+    "split": Feat(),
+    "split event": Feat(event=True),
+    "split notif": Feat(notif=True),
+    "split event notif": Feat(event=True, notif=True),
+    "split indirect": Feat(indirect=True, event=True),
+    "order": Feat(order=True),
+    "order event": Feat(order=True, event=True, indirect=True),
+    "order notif": Feat(order=True, notif=True, indirect=True),
+    "packed": Feat(packed=True),
+    "packed indirect": Feat(packed=True, indirect=True, event=True),
+    "packed notif": Feat(packed=True, notif=True),
+    "packed order": Feat(packed=True, order=True, indirect=True, notif=True),
+}
+
+
+async def traffic(dut, feat: Feat, count: int = 120, **kw) -> Bench:
+    b = Bench(dut, feat, **kw)
+    await b.begin()
+    tasks = [cocotb.start_soon(queue.drive(count)) for queue in b.queues]
+    for task in tasks:
+        await task
+    await until(dut, lambda: all(q.found == count for q in b.queues), 6000, f"{feat}: {[q.found for q in b.queues]}")
+    assert not b.errors, b.errors
+    await until(dut, lambda: int(dut.idle_o.value) == 1, 600, "idle")
+    assert all(int(room.value) == 0 for room in dut.room)
+    return b
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def chains_are_found_as_built_split(dut):
+    for size in (16, 4):
+        (await traffic(dut, ALL["split"], size=size)).end()
+
+
+@cocotb.test(timeout_time=4000, timeout_unit="us")
+async def chains_are_found_as_built_everywhere(dut):
+    r = rng()
+    for name, feat in ALL.items():
+        size = r.choice((4, 16, 32)) if not feat.packed else r.choice((3, 7, 16, 21))
+        dut._log.info(f"{name}, size {size}")
+        (await traffic(dut, feat, 60, size=size)).end()
+
+
+@pytest.mark.parametrize("seed", [0])
+def test_vq_fetch(seed):
+    run("via_vq_fetch_tb", __file__, sources=["rtl/virtio/via_virtio_pkg.sv"])
