@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each virtio device of the card is: identity, features, queues. One constant per device; a new device adds one here
+// (docs/virtio-devices.md). Source: VIRTIO 1.3, section 5.
+
+// A block uses a few of these; which ones differs.
+/* verilator lint_off UNUSEDPARAM */
+package via_vdev_pkg;
+
+  import via_pkg::*;
+  import via_virtio_pkg::*;
+
+  typedef struct packed {
+    logic [15:0]          device;    // device type; the PCI device id is 0x1040 + it
+    logic [23:0]          code;      // PCI class code
+    logic [63:0]          features;  // the device's own; the engine adds EngineFeatures
+    logic [7:0]           queues;    // one MSI-X vector each, and one for configuration changes
+    logic [QueuesMax-1:0] waits;     // queues whose chains wait for an answer; the rest are requests
+  } vdev_t;
+
+  // ---------------------------------------------------------------- net
+  parameter int unsigned NetFCsum = 0;
+  parameter int unsigned NetFGuestCsum = 1;
+  parameter int unsigned NetFMtu = 3;
+  parameter int unsigned NetFMac = 5;
+  parameter int unsigned NetFMrgRxbuf = 15;
+  parameter int unsigned NetFStatus = 16;
+  parameter int unsigned NetFCtrlVq = 17;
+  parameter int unsigned NetFCtrlRx = 18;
+  parameter int unsigned NetFCtrlRxExtra = 20;
+  parameter int unsigned NetFMq = 22;
+  parameter int unsigned NetFCtrlMacAddr = 23;
+  parameter logic [63:0] NetFSpeedDuplex = 64'd63;
+
+  parameter int unsigned NetPairs = 4;
+  parameter int unsigned NetMtu = 9216;
+  parameter int unsigned NetFrameMax = NetMtu + 14;  // bytes of a frame; a VLAN tag is part of them
+  parameter int unsigned NetHeader = 12;  // bytes of struct virtio_net_hdr
+  parameter int unsigned NetSpeed = 100_000;  // Mbit/s
+  parameter vdev_t VdevNet = '{
+      device: 16'd1,
+      code: 24'h020000,
+      features:
+      64'b1 <<
+      NetFCsum
+      | 64'b1 <<
+      NetFGuestCsum
+      | 64'b1 <<
+      NetFMtu
+      | 64'b1 <<
+      NetFMac
+      | 64'b1 <<
+      NetFMrgRxbuf
+      | 64'b1 <<
+      NetFStatus
+      | 64'b1 <<
+      NetFCtrlVq
+      | 64'b1 <<
+      NetFCtrlRx
+      | 64'b1 <<
+      NetFCtrlRxExtra
+      | 64'b1 <<
+      NetFMq
+      | 64'b1 <<
+      NetFCtrlMacAddr
+      | 64'b1 <<
+      NetFSpeedDuplex,
+      queues: 8'(2 * NetPairs + 1),
+      waits: 16'b01010101
+  };
+
+  // ---------------------------------------------------------------- blk
+  parameter int unsigned BlkFSegMax = 2;
+  parameter int unsigned BlkFRo = 5;
+  parameter int unsigned BlkFBlkSize = 6;
+  parameter int unsigned BlkFFlush = 9;
+  parameter int unsigned BlkFTopology = 10;
+  parameter int unsigned BlkFMq = 12;
+  parameter int unsigned BlkFDiscard = 13;
+  parameter int unsigned BlkFWriteZeroes = 14;
+
+  parameter int unsigned BlkQueues = 4;
+  parameter int unsigned BlkHeader = 16;  // bytes of the request's header, and of a discard segment
+  parameter int unsigned BlkSegMax = QSizeMax - 2;
+  parameter int unsigned BlkZeroMax = 8192;  // sectors of one write zeroes request
+  parameter int unsigned BlkDiscardMax = 1 << 22;  // sectors of one discard request
+  parameter logic [20*8-1:0] BlkId = 160'("0-ksid-tcudaiv");  // sent from its lowest byte: "viaduct-disk-0"
+  parameter vdev_t VdevBlk = '{
+      device: 16'd2,
+      code: 24'h018000,
+      features:
+      64'b1 <<
+      BlkFSegMax
+      | 64'b1 <<
+      BlkFRo
+      | 64'b1 <<
+      BlkFBlkSize
+      | 64'b1 <<
+      BlkFFlush
+      | 64'b1 <<
+      BlkFTopology
+      | 64'b1 <<
+      BlkFMq
+      | 64'b1 <<
+      BlkFDiscard
+      | 64'b1 <<
+      BlkFWriteZeroes,
+      queues: 8'(BlkQueues),
+      waits: 16'b0
+  };
+  parameter logic [7:0] BlkOk = 8'd0;
+  parameter logic [7:0] BlkIoErr = 8'd1;
+  parameter logic [7:0] BlkUnsupp = 8'd2;
+
+  // ---------------------------------------------------------------- console
+  parameter int unsigned ConsoleFSize = 0;
+  parameter int unsigned ConsoleFMultiport = 1;
+  parameter int unsigned ConsoleFEmergWrite = 2;
+  parameter int unsigned ConsolePorts = 2;
+  parameter int unsigned ConsoleCols = 80;
+  parameter int unsigned ConsoleRows = 25;
+  // Receive and transmit of port 0, of control, of port 1.
+  parameter vdev_t VdevConsole = '{
+      device: 16'd3,
+      code: 24'h078000,
+      features: 64'b1 << ConsoleFSize | 64'b1 << ConsoleFMultiport | 64'b1 << ConsoleFEmergWrite,
+      queues: 8'(2 * ConsolePorts + 2),
+      waits: 16'b010101
+  };
+
+  // ---------------------------------------------------------------- entropy
+  parameter vdev_t VdevEntropy = '{device: 16'd4, code: 24'h00ff00, features: '0, queues: 8'd1, waits: 16'b1};
+
+  // ---------------------------------------------------------------- any
+  /// The device of function `fn`.
+  function automatic vdev_t vdev(input int unsigned fn);
+    case (fn)
+      FnNet:     return VdevNet;
+      FnBlk:     return VdevBlk;
+      FnConsole: return VdevConsole;
+      default:   return VdevEntropy;
+    endcase
+  endfunction
+
+  /// Bytes of a beat: `keep` is a run of ones from bit 0.
+  function automatic logic [BeatLog2:0] keep_bytes(input logic [StrbW-1:0] keep);
+    return (BeatLog2 + 1)'($countones(keep));
+  endfunction
+
+  /// `n` ones from bit 0; n at most StrbW.
+  function automatic logic [StrbW-1:0] keep_of(input logic [BeatLog2:0] n);
+    return ~({StrbW{1'b1}} << n);
+  endfunction
+
+endpackage
+/* verilator lint_on UNUSEDPARAM */
