@@ -50,14 +50,14 @@ async def bench(dut, stall: float = 0.0, **kw) -> Bench:
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
 async def an_open_gate_adds_no_cycle(dut):
-    b = await bench(dut)
+    b = await bench(dut, early=True)
     for _ in range(20):
         b.mgr.read(0, 2)
         b.mgr.write(0x2000, [1, 2])
     await until(dut, lambda: len(b.mgr.b) == 20 and len(b.mgr.r) == 40)
     assert b.mgr.taken["ar"] == [c for c, *_ in b.mem.reads]
     assert b.mgr.taken["aw"] == [c for c, *_ in b.mem.writes]
-    assert b.mgr.taken["w"] == b.mem.w_beats
+    assert b.mgr.taken["w"] == b.mem.w_beats and b.mgr.taken["w"][0] == b.mgr.taken["aw"][0]
     assert [c for c, *_ in b.mgr.r] == [c for c in b.mem.r_beats]
     assert not int(dut.drained.value), "open"
     b.end()
@@ -75,7 +75,7 @@ async def shut_at_any_moment_it_drains_and_loses_nothing(dut):
                 b.some()
             await ClockCycles(dut.clk_i, r.randrange(1, 30))
             dut.enable.value = 0
-            await until(dut, lambda: int(dut.drained.value), 600, f"round {rnd}: drained")  # noqa: B023
+            await until(dut, lambda: int(dut.drained.value), 600, f"round {rnd}: drained")
             assert b.open == 0
             begun = len(b.mem.reads), len(b.mem.writes)
             await ClockCycles(dut.clk_i, r.randrange(1, 20))
