@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One channel of the XDMA-compatible function: registers, list of descriptors, data, write-back.
+//
+//   registers ─> via_xdma_fetch ─> via_xdma_mover ─> count, status, interrupt level
+//                                              └───> write-back (poll mode)
+//
+// Throughput: one beat a cycle. Latency of a register: none. Order: descriptors in the order of their list; data is answered before its
+// descriptor is counted, counted before the write-back and the interrupt.
+// An error stops the channel: descriptors before it are counted, those behind it move nothing more. Clearing Run lets the descriptors that were
+// begun end and forgets the rest. Setting Run again meanwhile starts the new list after that. Misuse by software ends in the status register.
+// Source: PG195, channel registers (0x0000, 0x1000) and SGDMA registers (0x4000, 0x5000).
+
+module via_xdma_channel
+  import via_pkg::*;
+  import via_xdma_pkg::*;
+#(
+  parameter bit          C2h      = 1'b0,  // card to host
+  parameter int unsigned Index    = 0,
+  parameter int unsigned HostBits = 52,    // addresses that have memory
+  parameter int unsigned CardBits = 36
+) (
+  input  logic           clk_i,
+  input  logic           rst_ni,
+  input  logic    [63:0] time_i,
+  // a register access; everything happens in its cycle
+  input  logic           reg_valid_i,
+  input  logic           reg_sg_i,         // SGDMA block rather than channel block
+  input  logic           reg_write_i,
+  input  logic    [ 7:0] reg_addr_i,
+  input  logic    [31:0] reg_wdata_i,
+  output logic    [31:0] reg_rdata_o,
+  input  logic           halt_i,           // no new descriptor is read
+  input  logic           credit_mode_i,    // descriptors are used as credits are given
+  output logic           irq_o,            // level
+  // host memory, descriptors
+  output axi_ax_t        desc_ar_o,
+  output logic           desc_ar_valid_o,
+  input  logic           desc_ar_ready_i,
+  input  axi_r_t         desc_r_i,
+  input  logic           desc_r_valid_i,
+  output logic           desc_r_ready_o,
+  // host memory, write-back
+  output axi_ax_t        wb_aw_o,
+  output logic           wb_aw_valid_o,
+  input  logic           wb_aw_ready_i,
+  output axi_w_t         wb_w_o,
+  output logic           wb_w_valid_o,
+  input  logic           wb_w_ready_i,
+  input  axi_b_t         wb_b_i,
+  input  logic           wb_b_valid_i,
+  output logic           wb_b_ready_o,
+  // data, from one side to the other
+  output axi_ax_t        m_ar_o,
+  output logic           m_ar_valid_o,
+  input  logic           m_ar_ready_i,
+  input  axi_r_t         m_r_i,
+  input  logic           m_r_valid_i,
+  output logic           m_r_ready_o,
+  output axi_ax_t        m_aw_o,
+  output logic           m_aw_valid_o,
+  input  logic           m_aw_ready_i,
+  output axi_w_t         m_w_o,
+  output logic           m_w_valid_o,
+  input  logic           m_w_ready_i,
+  input  axi_b_t         m_b_i,
+  input  logic           m_b_valid_i,
+  output logic           m_b_ready_o,
+  output logic           idle_o
+);
+
+  // Conditions that can be logged in the status register, enabled in the control register and in the interrupt mask: same bits in all three.
+  localparam logic [31:0] LogBits = 32'h00ff_fe7e;
+  localparam logic [31:0] ControlBits = LogBits | 32'b1 << BitRun | 32'b1 << BitWriteBack;
+  localparam logic [31:0] Id = {12'h1fc, 3'b000, C2h, 4'b0000, 4'(Index), IdVersion};
+  localparam logic [31:0] Alignments = {8'd0, 8'd1, 8'd1, 8'd64};  // any byte address, any length, 64-bit addresses
+
+  typedef enum logic [1:0] {
+    Idle,
+    Run,
+    Drain
+  } state_e;
+  state_e state_q;
+
+  logic [31:0] control_q, control_d, status_q, mask_q, count_q, events;
+  logic [63:0] wb_addr_q, first_q;
+  logic [5:0] first_adj_q;
+  logic [9:0] credit_q;
+  logic run, start_q, start, fail_q, told_q, tell, busy;
+  xdma_err_e  err_q;
+
+  // ---------------------------------------------------------------- list and data
+  xdma_desc_t desc;
+  logic desc_valid, desc_ready, job_valid, job_ready, fetch_idle, mover_idle, beat;
+  logic done, done_stop, done_completed;
+  xdma_err_e done_err;
+
+  assign run   = control_q[BitRun];
+  assign start = state_q == Idle && start_q;
+
+  via_xdma_fetch #(
+    .HostBits(HostBits)
+  ) u_fetch (
+    .clk_i,
+    .rst_ni,
+    .start_i     (start),
+    .addr_i      (first_q),
+    .adj_i       (first_adj_q),
+    .stop_i      (state_q == Drain),
+    .halt_i,
+    .desc_o      (desc),
+    .desc_valid_o(desc_valid),
+    .desc_ready_i(desc_ready),
+    .m_ar_o      (desc_ar_o),
+    .m_ar_valid_o(desc_ar_valid_o),
+    .m_ar_ready_i(desc_ar_ready_i),
+    .m_r_i       (desc_r_i),
+    .m_r_valid_i (desc_r_valid_i),
+    .m_r_ready_o (desc_r_ready_o),
+    .idle_o      (fetch_idle)
+  );
+
+  assign job_valid  = state_q == Run && run && desc_valid && desc.err == XErrNone && (!credit_mode_i || credit_q != '0);
+  assign desc_ready = job_valid && job_ready;
+
+  via_xdma_mover #(
+    .SrcBits(C2h ? CardBits : HostBits),
+    .DstBits(C2h ? HostBits : CardBits)
+  ) u_mover (
+    .clk_i,
+    .rst_ni,
+    .clear_i         (start),
+    .job_i           (desc),
+    .job_valid_i     (job_valid),
+    .job_ready_o     (job_ready),
+    .done_o          (done),
+    .done_stop_o     (done_stop),
+    .done_completed_o(done_completed),
+    .done_err_o      (done_err),
+    .beat_o          (beat),
+    .m_ar_o,
+    .m_ar_valid_o,
+    .m_ar_ready_i,
+    .m_r_i,
+    .m_r_valid_i,
+    .m_r_ready_o,
+    .m_aw_o,
+    .m_aw_valid_o,
+    .m_aw_ready_i,
+    .m_w_o,
+    .m_w_valid_o,
+    .m_w_ready_i,
+    .m_b_i,
+    .m_b_valid_i,
+    .m_b_ready_o,
+    .idle_o          (mover_idle)
+  );
+
+  // ---------------------------------------------------------------- state
+  logic desc_fails, job_fails, wb_idle;
+  assign desc_fails = state_q == Run && desc_valid && desc.err != XErrNone && mover_idle;  // its turn: all before it are done
+  assign job_fails = done && done_err != XErrNone;
+  // An error is told once the channel has come to rest.
+  assign tell = state_q == Drain && mover_idle && fail_q && !told_q;
+  // Not busy as soon as the status says all there is to say.
+  assign busy = state_q == Run || start_q || state_q == Drain && (!mover_idle || tell || !run);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) state_q <= Idle;
+    else begin
+      unique case (state_q)
+        Idle: if (start_q) state_q <= Run;
+        Run: if (!run || desc_fails || job_fails || done && done_stop) state_q <= Drain;
+        Drain: if (mover_idle && fetch_idle && wb_idle && !tell) state_q <= Idle;
+        default: state_q <= Idle;
+      endcase
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || start) begin
+      fail_q  <= 1'b0;
+      told_q  <= 1'b0;
+      count_q <= '0;
+    end else begin
+      if (!fail_q && (desc_fails || job_fails)) fail_q <= 1'b1;
+      if (tell) told_q <= 1'b1;
+      if (done && done_err == XErrNone) count_q <= count_q + 1'b1;
+    end
+  end
+  always_ff @(posedge clk_i) if (!fail_q) err_q <= desc_fails ? desc.err : done_err;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || !run || !credit_mode_i) credit_q <= '0;
+    else if (reg_valid_i && reg_write_i && reg_sg_i && reg_addr_i == 8'h8c) begin
+      // Saturates; one may leave in the same cycle.
+      credit_q <= (11'(credit_q) + 11'(reg_wdata_i[9:0]) > 11'h3ff) ? '1 : credit_q + reg_wdata_i[9:0] - 10'(desc_ready);
+    end else if (desc_ready) credit_q <= credit_q - 1'b1;
+  end
+
+  // ---------------------------------------------------------------- what is logged
+  function automatic logic [31:0] bits_of(input xdma_err_e err);
+    unique case (err)
+      XErrMagic: return 32'b1 << BitMagic;
+      XErrAlign: return 32'b1 << BitAlign;
+      XErrDescDec: return 32'b1 << BitDesc;
+      XErrDescSlv: return 32'b1 << (BitDesc + 1);
+      XErrReadDec: return 32'b1 << BitRead;
+      XErrReadSlv: return 32'b1 << (BitRead + 1);
+      XErrWriteDec: return 32'b1 << BitWrite;
+      XErrWriteSlv: return 32'b1 << (BitWrite + 1);
+      default: return '0;
+    endcase
+  endfunction
+
+  logic rests, wb_fails;
+  xdma_err_e wb_err;
+  // At rest with Run cleared: after the descriptors that were begun, or at once.
+  assign rests = state_q == Drain && mover_idle && fetch_idle && wb_idle && !tell && !run || state_q == Idle && run && !control_d[BitRun];
+
+  always_comb begin
+    events = '0;
+    if (tell) events = bits_of(err_q);
+    if (wb_fails) events |= bits_of(wb_err);
+    if (done && done_err == XErrNone) begin
+      events[BitStopped]   = done_stop;
+      events[BitCompleted] = done_completed;
+    end
+    if (rests) events[BitIdle] = 1'b1;
+  end
+
+  // ---------------------------------------------------------------- registers
+  logic ch_write, ch_read, sg_write;
+  assign ch_write = reg_valid_i && reg_write_i && !reg_sg_i;
+  assign ch_read  = reg_valid_i && !reg_write_i && !reg_sg_i;
+  assign sg_write = reg_valid_i && reg_write_i && reg_sg_i;
+
+  always_comb begin
+    control_d = control_q;
+    if (ch_write) begin
+      unique case (reg_addr_i)
+        8'h04:   control_d = reg_wdata_i & ControlBits;
+        8'h08:   control_d = control_q | reg_wdata_i & ControlBits;
+        8'h0c:   control_d = control_q & ~reg_wdata_i;
+        default: ;
+      endcase
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      control_q   <= '0;
+      status_q    <= '0;
+      mask_q      <= '0;
+      start_q     <= 1'b0;
+      wb_addr_q   <= '0;
+      first_q     <= '0;
+      first_adj_q <= '0;
+    end else begin
+      control_q <= control_d;
+      if (!control_d[BitRun] || start) start_q <= 1'b0;
+      if (control_d[BitRun] && !run) start_q <= 1'b1;
+
+      if (start) status_q <= '0;
+      else begin
+        // What happens in the cycle of a clearing access stays for the next one.
+        status_q <= ((ch_write && reg_addr_i == 8'h40) ? status_q & ~reg_wdata_i : (ch_read && reg_addr_i == 8'h44) ? '0 : status_q) |
+            events & control_q & LogBits;
+      end
+
+      if (ch_write) begin
+        unique case (reg_addr_i)
+          8'h88:   wb_addr_q[31:0] <= {reg_wdata_i[31:2], 2'b00};
+          8'h8c:   wb_addr_q[63:32] <= reg_wdata_i;
+          8'h90:   mask_q <= reg_wdata_i & LogBits;
+          8'h94:   mask_q <= mask_q | reg_wdata_i & LogBits;
+          8'h98:   mask_q <= mask_q & ~reg_wdata_i;
+          default: ;
+        endcase
+      end
+      if (sg_write) begin
+        unique case (reg_addr_i)
+          8'h80:   first_q[31:0] <= reg_wdata_i;
+          8'h84:   first_q[63:32] <= reg_wdata_i;
+          8'h88:   first_adj_q <= reg_wdata_i[5:0];
+          default: ;
+        endcase
+      end
+    end
+  end
+
+  assign irq_o = (status_q & mask_q) != '0;
+
+  // ---------------------------------------------------------------- performance counters
+  // Cycles are differences of time_i: a counter that runs would keep the card awake.
+  logic perf_q, perf_auto_q, perf_clear;
+  logic [63:0] perf_from_q, perf_cycles_q, perf_beats_q, perf_cycles;
+  assign perf_clear  = ch_write && reg_addr_i == 8'hc0 && reg_wdata_i[1];
+  assign perf_cycles = perf_cycles_q + (perf_q ? time_i - perf_from_q : 64'd0);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      perf_q        <= 1'b0;
+      perf_auto_q   <= 1'b0;
+      perf_cycles_q <= '0;
+      perf_beats_q  <= '0;
+      perf_from_q   <= '0;
+    end else begin
+      if (ch_write && reg_addr_i == 8'hc0) begin
+        perf_auto_q <= reg_wdata_i[2];
+        perf_q      <= reg_wdata_i[0];
+        if (!perf_q || perf_clear) perf_from_q <= time_i;
+        if (perf_q && !reg_wdata_i[0]) perf_cycles_q <= perf_cycles;
+        if (perf_clear) begin
+          perf_cycles_q <= '0;
+          perf_beats_q  <= '0;
+        end
+      end else begin
+        if (perf_auto_q && perf_q && done && (done_stop || done_err != XErrNone)) begin
+          perf_q        <= 1'b0;
+          perf_cycles_q <= perf_cycles;
+        end
+        if (perf_auto_q && start) begin
+          perf_q      <= 1'b1;
+          perf_from_q <= time_i;
+        end
+        if (perf_q && beat) perf_beats_q <= perf_beats_q + 1'b1;
+      end
+    end
+  end
+
+  always_comb begin
+    reg_rdata_o = '0;
+    if (reg_sg_i) begin
+      unique case (reg_addr_i)
+        8'h00:   reg_rdata_o = Id | 32'h0004_0000;
+        8'h80:   reg_rdata_o = first_q[31:0];
+        8'h84:   reg_rdata_o = first_q[63:32];
+        8'h88:   reg_rdata_o = 32'(first_adj_q);
+        8'h8c:   reg_rdata_o = 32'(credit_q);
+        default: ;
+      endcase
+    end else begin
+      unique case (reg_addr_i)
+        8'h00: reg_rdata_o = Id;
+        8'h04, 8'h08, 8'h0c: reg_rdata_o = control_q;
+        8'h40, 8'h44: reg_rdata_o = {status_q[31:1], busy};
+        8'h48: reg_rdata_o = count_q;
+        8'h4c: reg_rdata_o = Alignments;
+        8'h88: reg_rdata_o = wb_addr_q[31:0];
+        8'h8c: reg_rdata_o = wb_addr_q[63:32];
+        8'h90, 8'h94, 8'h98: reg_rdata_o = mask_q;
+        8'hc0: reg_rdata_o = {29'd0, perf_auto_q, 1'b0, perf_q};
+        8'hc4: reg_rdata_o = perf_cycles[31:0];
+        8'hc8: reg_rdata_o = perf_cycles[63:32];
+        8'hcc: reg_rdata_o = perf_beats_q[31:0];
+        8'hd0: reg_rdata_o = perf_beats_q[63:32];
+        default: ;
+      endcase
+    end
+  end
+
+  // ---------------------------------------------------------------- write-back
+  // One at a time; completions meanwhile are told together by the next. Address and value are taken when it begins.
+  logic wb_want_q, wb_aw_q, wb_w_q, wb_b_q, wb_go, wb_outside;
+  logic [63:2] wb_at_q;
+  logic [31:0] wb_data_q;
+
+  assign wb_outside = (wb_addr_q >> HostBits) != '0;
+  assign wb_go = wb_want_q && !wb_b_q;
+  assign wb_idle = !wb_want_q && !wb_b_q;
+  assign wb_fails = wb_go && wb_outside || wb_b_valid_i && wb_b_i.resp != RespOkay;
+  assign wb_err = (wb_go || wb_b_i.resp == RespDecErr) ? XErrWriteDec : XErrWriteSlv;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      wb_want_q <= 1'b0;
+      wb_aw_q   <= 1'b0;
+      wb_w_q    <= 1'b0;
+      wb_b_q    <= 1'b0;
+    end else begin
+      if (control_q[BitWriteBack] && (tell || done && done_completed && done_err == XErrNone)) wb_want_q <= 1'b1;
+      else if (wb_go) wb_want_q <= 1'b0;
+      if (wb_go && !wb_outside) begin
+        wb_aw_q <= 1'b1;
+        wb_w_q  <= 1'b1;
+        wb_b_q  <= 1'b1;
+      end
+      if (wb_aw_valid_o && wb_aw_ready_i) wb_aw_q <= 1'b0;
+      if (wb_w_valid_o && wb_w_ready_i) wb_w_q <= 1'b0;
+      if (wb_b_valid_i && wb_b_ready_o) wb_b_q <= 1'b0;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (wb_go) begin
+      wb_at_q   <= wb_addr_q[63:2];
+      wb_data_q <= {told_q, 7'd0, count_q[23:0]};
+    end
+  end
+
+  assign wb_aw_valid_o = wb_aw_q;
+  assign wb_w_valid_o  = wb_w_q;
+  assign wb_b_ready_o  = wb_b_q;
+  always_comb begin
+    wb_aw_o       = '0;
+    wb_aw_o.burst = 2'b01;
+    wb_aw_o.size  = 3'(BeatLog2);
+    wb_aw_o.addr  = {wb_at_q[63:BeatLog2], BeatLog2'(0)};
+    wb_w_o.last   = 1'b1;
+    wb_w_o.strb   = StrbW'(4'hf) << {wb_at_q[BeatLog2-1:2], 2'b00};
+    wb_w_o.data   = {(DataW / 32) {wb_data_q}};
+  end
+
+  assign idle_o = state_q == Idle && !start_q && mover_idle && fetch_idle && wb_idle;
+
+endmodule

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads a list of descriptors from host memory, ahead of their use.
+//
+// A list is blocks of adjacent descriptors: the first block's address and size come from registers, every further one's from the last
+// descriptor of the block before it. Inside a block the links are not looked at. A block is read in bursts of up to 16 descriptors, two at once.
+// Throughput: one descriptor a cycle (256 bits and more of data width). Order: that of the list. Latency: a read and four cycles.
+// A descriptor that cannot be used ends the list; its error comes out in its place. `stop_i` (level) throws away what was read and what still
+// comes; `idle_o` then says that nothing is owed. Misuse: start_i only while idle_o and not stop_i. A list without an end is read until stopped.
+// Source: PG195, descriptor format.
+
+module via_xdma_fetch
+  import via_pkg::*;
+  import via_xdma_pkg::*;
+#(
+  parameter int unsigned HostBits = 52
+) (
+  input  logic              clk_i,
+  input  logic              rst_ni,
+  input  logic              start_i,
+  input  logic       [63:0] addr_i,
+  input  logic       [ 5:0] adj_i,         // descriptors of the first block, less one
+  input  logic              stop_i,
+  input  logic              halt_i,        // level: no new read
+  output xdma_desc_t        desc_o,
+  output logic              desc_valid_o,
+  input  logic              desc_ready_i,
+  output axi_ax_t           m_ar_o,
+  output logic              m_ar_valid_o,
+  input  logic              m_ar_ready_i,
+  input  axi_r_t            m_r_i,
+  input  logic              m_r_valid_i,
+  output logic              m_r_ready_o,
+  output logic              idle_o
+);
+
+  localparam int unsigned BurstDescs = 16;
+  localparam int unsigned Bursts = 2;
+  // Either a beat has two descriptors (and a burst may start or end with one of them), or a descriptor has one beat or more.
+  localparam bit Two = DataW > DescBits;
+  localparam int unsigned DescBeats = Two ? 1 : DescBits / DataW;
+  localparam int unsigned BurstBeats = Two ? BurstDescs / 2 + 1 : BurstDescs * DescBeats;
+
+  typedef logic [63:DescLog2] place_t;
+
+  // ---------------------------------------------------------------- reads
+  typedef struct packed {
+    logic       upper;      // the first descriptor is the upper one of its beat
+    logic       block_end;
+    logic [4:0] count;
+  } burst_t;
+  burst_t ask_burst, head;
+  logic head_valid, head_pop;
+
+  place_t at_q, at_next;
+  logic [6:0] left_q;  // descriptors of the block not yet asked for
+  logic no_mem_q, misaligned_q;  // what is wrong with at_q
+  logic ask, ar_room, info_room, list_end, next_block;
+  logic [ 7:0] to_page;
+  logic [63:0] link;
+  logic [ 5:0] link_adj;
+
+  function automatic logic no_mem(input place_t at);
+    return ({at, DescLog2'(0)} >> HostBits) != '0;
+  endfunction
+
+  assign to_page = 8'd128 - 8'(at_q[11:DescLog2]);
+  always_comb begin
+    ask_burst.count = 5'(BurstDescs);
+    if (left_q < 7'(BurstDescs)) ask_burst.count = 5'(left_q);
+    if (to_page < 8'(ask_burst.count)) ask_burst.count = 5'(to_page);
+    ask_burst.upper     = Two && at_q[DescLog2];
+    ask_burst.block_end = 7'(ask_burst.count) == left_q;
+  end
+  assign at_next = at_q + place_t'(ask_burst.count);
+  assign ask = left_q != '0 && !no_mem_q && !misaligned_q && !halt_i && !stop_i && ar_room && info_room;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || stop_i || list_end) left_q <= '0;
+    else if (start_i) left_q <= 7'(adj_i) + 1'b1;
+    else if (next_block) left_q <= 7'(link_adj) + 1'b1;
+    else if (ask) left_q <= left_q - 7'(ask_burst.count);
+  end
+  always_ff @(posedge clk_i) begin
+    if (start_i) begin
+      at_q         <= addr_i[63:DescLog2];
+      no_mem_q     <= no_mem(addr_i[63:DescLog2]);
+      misaligned_q <= addr_i[DescLog2-1:0] != '0;
+    end else if (next_block) begin
+      at_q         <= link[63:DescLog2];
+      no_mem_q     <= no_mem(link[63:DescLog2]);
+      misaligned_q <= link[DescLog2-1:0] != '0;
+    end else if (ask) begin
+      at_q     <= at_next;
+      no_mem_q <= no_mem(at_next);
+    end
+  end
+
+  axi_ax_t ar;
+  always_comb begin
+    ar       = '0;
+    ar.burst = 2'b01;
+    ar.size  = 3'(BeatLog2);
+    ar.len   = Two ? 8'((7'(ask_burst.upper) + 7'(ask_burst.count) + 7'd1) >> 1) - 8'd1 : 8'(32'(ask_burst.count) * DescBeats - 1);
+    ar.addr  = {at_q, DescLog2'(0)} & ~64'(StrbW - 1);
+  end
+
+  via_slice #(
+    .T(axi_ax_t)
+  ) u_ar (
+    .clk_i,
+    .rst_ni,
+    .s_i      (ar),
+    .s_valid_i(ask),
+    .s_ready_o(ar_room),
+    .m_o      (m_ar_o),
+    .m_valid_o(m_ar_valid_o),
+    .m_ready_i(m_ar_ready_i)
+  );
+
+  // An entry here is room for its whole burst below.
+  via_fifo #(
+    .T    (burst_t),
+    .Depth(Bursts)
+  ) u_bursts (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (ask_burst),
+    .s_valid_i(ask),
+    .s_ready_o(info_room),
+    .m_o      (head),
+    .m_valid_o(head_valid),
+    .m_ready_i(head_pop),
+    .count_o  ()
+  );
+
+  // ---------------------------------------------------------------- beats to descriptors
+  typedef struct packed {
+    logic             fail;
+    logic             dec;
+    logic [DataW-1:0] data;
+  } beat_t;
+  beat_t beat;
+  logic beat_valid, beat_pop;
+
+  via_fifo #(
+    .T    (beat_t),
+    .Depth(Bursts * BurstBeats)
+  ) u_beats (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      ('{fail: m_r_i.resp != RespOkay, dec: m_r_i.resp == RespDecErr, data: m_r_i.data}),
+    .s_valid_i(m_r_valid_i),
+    .s_ready_o(m_r_ready_o),
+    .m_o      (beat),
+    .m_valid_o(beat_valid),
+    .m_ready_i(beat_pop),
+    .count_o  ()
+  );
+
+  logic [DescBits-1:0] raw;
+  logic raw_valid, fail, dec, go, last;
+  logic [4:0] done_q;  // descriptors of this burst gone by
+
+  assign last = done_q + 1'b1 == head.count;
+  assign head_pop = go && last;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) done_q <= '0;
+    else if (go) done_q <= last ? '0 : done_q + 1'b1;
+  end
+
+  if (Two) begin : gen_two
+    logic upper;
+    assign upper = head.upper ^ done_q[0];
+    assign raw = upper ? beat.data[DataW-1-:DescBits] : beat.data[DescBits-1:0];
+    assign {fail, dec} = {beat.fail, beat.dec};
+    assign raw_valid = head_valid && beat_valid;
+    assign beat_pop = go && (upper || last);
+  end else if (DescBeats == 1) begin : gen_one
+    assign raw = beat.data[DescBits-1:0];
+    assign {fail, dec} = {beat.fail, beat.dec};
+    assign raw_valid = head_valid && beat_valid;
+    assign beat_pop = go;
+  end else begin : gen_many
+    localparam int unsigned PartW = $clog2(DescBeats);
+    logic [DescBits-DataW-1:0] held_q;
+    logic held_fail_q, held_dec_q;
+    logic [PartW-1:0] part_q;
+    logic part_last;
+    assign part_last = part_q == PartW'(DescBeats - 1);
+    assign raw = {beat.data, held_q};
+    assign fail = beat.fail || held_fail_q;
+    assign dec = beat.dec || held_dec_q;
+    assign raw_valid = head_valid && beat_valid && part_last;
+    assign beat_pop = go || head_valid && beat_valid && !part_last;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) part_q <= '0;
+      else if (beat_pop) part_q <= part_last ? '0 : part_q + 1'b1;
+    end
+    always_ff @(posedge clk_i) begin
+      if (beat_pop) begin
+        held_q      <= (DescBits - DataW)'({beat.data, held_q} >> DataW);
+        held_fail_q <= !part_last && (beat.fail || part_q != '0 && held_fail_q);
+        held_dec_q  <= !part_last && (beat.dec || part_q != '0 && held_dec_q);
+      end
+    end
+  end
+
+  // ---------------------------------------------------------------- the list
+  logic over_q, drop, room, push, dead_end;
+  xdma_desc_t desc;
+
+  assign link = raw[192+:64];
+  assign link_adj = raw[13:8];
+
+  // What follows the end of the list has been read in vain.
+  assign drop = over_q || stop_i;
+  assign go = raw_valid && (drop || room);
+  // The next block cannot be read; its turn is when the last burst before it is gone by.
+  assign dead_end = left_q != '0 && (no_mem_q || misaligned_q) && !head_valid;
+  assign push = !drop && (raw_valid || dead_end);
+
+  always_comb begin
+    desc.err       = XErrNone;
+    desc.stop      = raw[0];
+    desc.completed = raw[1];
+    desc.len       = raw[32+:28];
+    desc.src       = raw[64+:64];
+    desc.dst       = raw[128+:64];
+    if (!raw_valid) desc.err = misaligned_q ? XErrAlign : XErrDescDec;
+    else if (fail) desc.err = dec ? XErrDescDec : XErrDescSlv;
+    else if (raw[31:16] != DescMagic) desc.err = XErrMagic;
+  end
+
+  assign list_end   = push && room && (desc.stop && raw_valid || desc.err != XErrNone);
+  assign next_block = push && room && raw_valid && !list_end && head.block_end && last;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || start_i) over_q <= 1'b0;
+    else if (list_end) over_q <= 1'b1;
+  end
+
+  via_fifo #(
+    .T    (xdma_desc_t),
+    .Depth(BurstDescs)
+  ) u_descs (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (stop_i),
+    .s_i      (desc),
+    .s_valid_i(push),
+    .s_ready_o(room),
+    .m_o      (desc_o),
+    .m_valid_o(desc_valid_o),
+    .m_ready_i(desc_ready_i),
+    .count_o  ()
+  );
+
+  assign idle_o = !head_valid && left_q == '0 && !desc_valid_o;
+
+endmodule

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Interrupt block of the XDMA-compatible function: enables, requests, vectors, and one MSI-X message for each time a request and its enable
+// come to be high together. A request that falls before its message was taken sends none.
+// Throughput: one message every two cycles. Latency: two cycles. Order: sources take turns. Source: PG195, IRQ block (0x2000).
+// Misuse: a vector the function does not have is never sent; the request counts as told.
+
+module via_xdma_irq #(
+  parameter int unsigned Channels = 2,   // all of them, H2C first
+  parameter int unsigned Users    = 16,
+  parameter int unsigned Vectors  = 18
+) (
+  input  logic                clk_i,
+  input  logic                rst_ni,
+  input  logic                reg_valid_i,
+  input  logic                reg_write_i,
+  input  logic [         7:0] reg_addr_i,
+  input  logic [        31:0] reg_wdata_i,
+  output logic [        31:0] reg_rdata_o,
+  input  logic [Channels-1:0] channel_i,      // levels
+  input  logic [   Users-1:0] user_i,
+  output logic [   Users-1:0] user_ack_o,     // a pulse when the message is sent
+  input  logic                hold_i,         // begin no new message
+  output logic                msix_valid_o,
+  output logic [         7:0] msix_vector_o,
+  input  logic                msix_ready_i,
+  output logic                idle_o
+);
+
+  localparam int unsigned N = Channels + Users;  // sources: users, then channels
+  localparam logic [31:0] Id = {12'h1fc, 4'h2, 8'h00, via_xdma_pkg::IdVersion};
+
+  logic [Users-1:0] user_en_q;
+  logic [Channels-1:0] channel_en_q;
+  logic [N-1:0][4:0] vector_q;
+  logic [N-1:0] pending, told_q, want, pick;
+  logic [$clog2(N)-1:0] index;
+  logic any, take, valid_q, fits;
+  logic [N-1:0] source_q;
+  logic [  4:0] msg_q;
+
+  assign pending = {channel_i & channel_en_q, user_i & user_en_q};
+  assign want = pending & ~told_q;
+  assign take = any && !valid_q && !hold_i;
+  assign fits = 32'(vector_q[index]) < Vectors;
+
+  via_rr_arb #(
+    .N(N)
+  ) u_arb (
+    .clk_i,
+    .rst_ni,
+    .req_i  (want),
+    .ack_i  (take),
+    .gnt_o  (pick),
+    .idx_o  (index),
+    .valid_o(any)
+  );
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      told_q  <= '0;
+      valid_q <= 1'b0;
+    end else begin
+      told_q <= (told_q | (take ? pick : '0)) & pending;
+      if (take) valid_q <= fits;
+      else if (msix_ready_i) valid_q <= 1'b0;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (take) begin
+      msg_q    <= vector_q[index];
+      source_q <= pick;
+    end
+  end
+  assign msix_valid_o = valid_q;
+  assign msix_vector_o = 8'(msg_q);
+  assign user_ack_o = (valid_q && msix_ready_i) ? source_q[Users-1:0] : '0;
+  assign idle_o = !valid_q && want == '0;
+
+  // ---------------------------------------------------------------- registers
+  // Vector registers hold four numbers each, one a byte: users from 0x80, channels from 0xa0.
+  function automatic logic [31:0] vectors_at(input int unsigned base, input int unsigned count);
+    logic [31:0] word;
+    word = '0;
+    for (int unsigned i = 0; i < 4; i++) if (32'(reg_addr_i[4:2]) * 4 + i < count) word[8*i+:5] = vector_q[base+32'(reg_addr_i[4:2])*4+i];
+    return word;
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      user_en_q    <= '0;
+      channel_en_q <= '0;
+      vector_q     <= '0;
+    end else if (reg_valid_i && reg_write_i) begin
+      unique case (reg_addr_i)
+        8'h04:   user_en_q <= reg_wdata_i[Users-1:0];
+        8'h08:   user_en_q <= user_en_q | reg_wdata_i[Users-1:0];
+        8'h0c:   user_en_q <= user_en_q & ~reg_wdata_i[Users-1:0];
+        8'h10:   channel_en_q <= reg_wdata_i[Channels-1:0];
+        8'h14:   channel_en_q <= channel_en_q | reg_wdata_i[Channels-1:0];
+        8'h18:   channel_en_q <= channel_en_q & ~reg_wdata_i[Channels-1:0];
+        default: ;
+      endcase
+      for (int unsigned i = 0; i < N; i++) begin
+        if (reg_addr_i == ((i < Users) ? 8'h80 + 8'(i / 4 * 4) : 8'ha0 + 8'((i - Users) / 4 * 4))) begin
+          vector_q[i] <= reg_wdata_i[8*((i<Users)?i%4 : (i-Users)%4)+:5];
+        end
+      end
+    end
+  end
+
+  always_comb begin
+    unique case (reg_addr_i)
+      8'h00: reg_rdata_o = Id;
+      8'h04, 8'h08, 8'h0c: reg_rdata_o = 32'(user_en_q);
+      8'h10, 8'h14, 8'h18: reg_rdata_o = 32'(channel_en_q);
+      8'h40: reg_rdata_o = 32'(user_i);
+      8'h44: reg_rdata_o = 32'(channel_i);
+      8'h48: reg_rdata_o = 32'(user_i & user_en_q);
+      8'h4c: reg_rdata_o = 32'(channel_i & channel_en_q);
+      default: begin
+        reg_rdata_o = '0;
+        if (reg_addr_i[7:5] == 3'b100) reg_rdata_o = vectors_at(0, Users);
+        if (reg_addr_i[7:5] == 3'b101) reg_rdata_o = vectors_at(Users, Channels);
+      end
+    endcase
+  end
+
+endmodule

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Types of the XDMA-compatible function (docs/xdma.md). Source: PG195, register space and descriptor format.
+
+// A block uses a few of these; which ones differs.
+/* verilator lint_off UNUSEDPARAM */
+package via_xdma_pkg;
+
+  /// Why a channel stopped. The bits of the status register follow from it and the channel's direction.
+  typedef enum logic [3:0] {
+    XErrNone     = 4'd0,
+    XErrMagic    = 4'd1,  // descriptor without the magic number
+    XErrAlign    = 4'd2,  // address of a descriptor is not a multiple of 32
+    XErrDescDec  = 4'd3,  // no memory where the descriptor should be
+    XErrDescSlv  = 4'd4,  // memory answered the read of the descriptor with an error
+    XErrReadDec  = 4'd5,
+    XErrReadSlv  = 4'd6,
+    XErrWriteDec = 4'd7,
+    XErrWriteSlv = 4'd8
+  } xdma_err_e;
+
+  /// A descriptor, checked. With `err` it only carries the error to its place in the order.
+  typedef struct packed {
+    xdma_err_e   err;
+    logic        completed;  // count, log and write back its completion
+    logic        stop;       // last of the list
+    logic [27:0] len;
+    logic [63:0] src;
+    logic [63:0] dst;
+  } xdma_desc_t;
+
+  parameter logic [15:0] DescMagic = 16'had4b;
+  parameter int unsigned DescLog2 = 5;  // 32 bytes
+  parameter int unsigned DescBits = 8 << DescLog2;
+
+  // Bits of a channel's control and status registers; what is not named differs between the two.
+  parameter int unsigned BitRun = 0;  // status: busy
+  parameter int unsigned BitStopped = 1;
+  parameter int unsigned BitCompleted = 2;
+  parameter int unsigned BitAlign = 3;
+  parameter int unsigned BitMagic = 4;
+  parameter int unsigned BitIdle = 6;
+  parameter int unsigned BitRead = 9;
+  parameter int unsigned BitWrite = 14;
+  parameter int unsigned BitDesc = 19;
+  parameter int unsigned BitWriteBack = 26;  // control only
+
+  /// Version in the identifiers, 0x1fcTCCVV.
+  parameter logic [7:0] IdVersion = 8'h06;
+
+endpackage
+/* verilator lint_on UNUSEDPARAM */
