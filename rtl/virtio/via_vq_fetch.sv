@@ -17,12 +17,12 @@ module via_vq_fetch
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ = 2,
-  parameter logic [NumQ-1:0] Wait = '0,
-  localparam int unsigned NumRd = 4  // read clients: rings, descriptors, single descriptors, indirect tables
+  parameter  int unsigned NumQ  = 2,
+  localparam int unsigned NumRd = 4   // read clients: rings, descriptors, single descriptors, indirect tables
 ) (
   input  logic                       clk_i,
   input  logic                       rst_ni,
+  input  logic       [     NumQ-1:0] wait_i,
   input  vq_feat_t                   feat_i,
   input  logic                       driver_ok_i,
   input  vq_cfg_t                    queue_i       [ NumQ],
@@ -338,11 +338,11 @@ module via_vq_fetch
   );
 
   via_vq_store #(
-    .NumQ(NumQ),
-    .Wait(Wait)
+    .NumQ(NumQ)
   ) u_store (
     .clk_i,
     .rst_ni,
+    .wait_i,
     .clear_i   (off),
     .hide_i    (queue_reset_i),
     .w_valid_i (w_valid),

@@ -10,8 +10,8 @@
 // first burst. Order: data, and chains handed on, in the order of the answers. A chain is handed on once the port has taken its last W beat.
 // An answer is taken (rsp_ready_o) in the cycle in which its chains leave the store: what avail_o and room_o say next is without them.
 // AW is sent when all W of its burst is here (no wedge). A burst stays within BurstBytes, and so within 4 KiB.
-// Misuse: bytes beyond a chain's `wlen` are taken and dropped. An answer for a queue that is being reset and has no chain left is dropped with
-// its data. `last` and `keep` of wr are not looked at: `len` counts.
+// Misuse: bytes beyond a chain's `wlen` are taken and dropped. An answer for a waiting queue that is being reset, or for one without chains, is
+// dropped with its data. `last` and `keep` of wr are not looked at: `len` counts.
 
 module via_vq_scatter
   import via_pkg::*;
@@ -23,6 +23,7 @@ module via_vq_scatter
 ) (
   input  logic                      clk_i,
   input  logic                      rst_ni,
+  input  logic      [     NumQ-1:0] wait_i,                // the queue's chains wait for an answer
   input  logic      [     NumQ-1:0] closing_i,             // the queue is being reset or is off
   input  vq_rsp_t                   rsp_i,
   input  logic                      rsp_valid_i,
@@ -113,7 +114,7 @@ module via_vq_scatter
   assign queue = QW'(rsp_i.queue);
   assign head = head_i[queue];
   assign head_here = head_valid_i[queue];
-  assign gone = !head_here && closing_i[queue];
+  assign gone = closing_i[queue] && (wait_i[queue] || !head_here);
   assign left = begun_q ? left_q : rsp_i.len;  // bytes of the answer that no earlier chain takes
   assign chain = (plan_q == PlChain) ? head : chain_q;
   assign take = (plan_q == PlChain) ? (left < head.wlen ? left : head.wlen) : take_q;

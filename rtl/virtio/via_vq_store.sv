@@ -10,11 +10,11 @@
 module via_vq_store
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ = 2,
-  parameter logic [NumQ-1:0] Wait = '0
+  parameter int unsigned NumQ = 2
 ) (
   input  logic                      clk_i,
   input  logic                      rst_ni,
+  input  logic      [     NumQ-1:0] wait_i,              // the queue's chains wait for an answer: they are no jobs
   input  logic      [     NumQ-1:0] clear_i,             // queue is off: forget its chains
   input  logic      [     NumQ-1:0] hide_i,              // queue is being reset: no more jobs
   // from the fetch: descriptor number `w_offset_i` of the chain in the making, then the chain
@@ -148,7 +148,7 @@ module via_vq_store
     assign head_want[q] = head_free[q] && behind_q != '0;
     assign head_o[q] = head_q;
     assign head_valid_o[q] = valid_q;
-    assign room_o[q] = Wait[q] ? room_q : '0;
+    assign room_o[q] = wait_i[q] ? room_q : '0;
     assign free_o[q] = (QSizeLog2 + 1)'(QSizeMax) - used_q;
 
     assign taken = put ? chain.nread + chain.nwrite : '0;
@@ -214,7 +214,7 @@ module via_vq_store
     .Depth(NumQ * QSizeMax)
   ) u_jobs (
     .clk_i,
-    .we_i   (w_commit_i && !Wait[wq]),
+    .we_i   (w_commit_i && !wait_i[wq]),
     .waddr_i(AW'({wq, put_q[wq]})),
     .wdata_i(chain),
     .re_i   (job_go),
@@ -265,7 +265,7 @@ module via_vq_store
     logic put, direct;
     logic [QSizeLog2:0] waiting_q;
 
-    assign put = w_commit_i && wq == QW'(q) && !Wait[q];
+    assign put = w_commit_i && wq == QW'(q) && !wait_i[q];
     assign job_want[q] = waiting_q != '0;
     assign job_pass[q] = put && !job_want[q];
     assign direct = job_direct && job_pass[q];

@@ -96,11 +96,11 @@ module via_vq_fetch_tb
   );
 
   via_vq_fetch #(
-    .NumQ(NumQ),
-    .Wait(NumQ'(1))
+    .NumQ(NumQ)
   ) u_dut (
     .clk_i         (clk),
     .rst_ni,
+    .wait_i        (NumQ'(1)),
     .feat_i        (vq_feat_t'(feat)),
     .driver_ok_i   (driver_ok),
     .queue_i       (queue),
