@@ -76,7 +76,7 @@ module via_xdma
   localparam int unsigned Vectors = NumCh + Users;
 
   // ---------------------------------------------------------------- function-level reset
-  logic core_rst_n, flr_q, reset_q, closed_q, drained;
+  logic core_rst_n, flr_q, reset_q, closed_q, drained, host_drained, card_drained;
 
   assign drained = closed_q && host_drained && card_drained && !msix_valid_o;
   always_ff @(posedge clk_i) begin
@@ -99,7 +99,7 @@ module via_xdma
   axi_w_t host_w;
   axi_b_t host_b;
   logic host_ar_valid, host_ar_ready, host_r_valid, host_r_ready, host_aw_valid, host_aw_ready, host_w_valid, host_w_ready;
-  logic host_b_valid, host_b_ready, host_drained;
+  logic host_b_valid, host_b_ready;
 
   via_fn_gate u_host_gate (
     .clk_i,
@@ -143,7 +143,7 @@ module via_xdma
   axi_w_t card_w;
   axi_b_t card_b;
   logic card_ar_valid, card_ar_ready, card_r_valid, card_r_ready, card_aw_valid, card_aw_ready, card_w_valid, card_w_ready;
-  logic card_b_valid, card_b_ready, card_drained;
+  logic card_b_valid, card_b_ready;
 
   via_fn_gate u_card_gate (
     .clk_i,

@@ -143,8 +143,8 @@ module via_xdma_mover
     offset_t          tail;       // bytes of the last beat written, 0 = all
     logic [AddrW-1:0] dst;
   } work_t;
-  work_t work, next, cur_q;
-  logic next_valid, cur_valid_q, cur_ends;
+  work_t work, fresh, cur_q;
+  logic fresh_valid, cur_valid_q, cur_ends;
 
   always_comb begin
     work.err       = XErrNone;
@@ -171,8 +171,8 @@ module via_xdma_mover
     .s_i      (work),
     .s_valid_i(take),
     .s_ready_o(jobs_room),
-    .m_o      (next),
-    .m_valid_o(next_valid),
+    .m_o      (fresh),
+    .m_valid_o(fresh_valid),
     .m_ready_i(!cur_valid_q || cur_ends),
     .count_o  ()
   );
@@ -233,17 +233,17 @@ module via_xdma_mover
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) cur_valid_q <= 1'b0;
-    else if (!cur_valid_q || cur_ends) cur_valid_q <= next_valid;
+    else if (!cur_valid_q || cur_ends) cur_valid_q <= fresh_valid;
   end
   always_ff @(posedge clk_i) begin
-    if (next_valid && (!cur_valid_q || cur_ends)) begin
-      cur_q       <= next;
+    if (fresh_valid && (!cur_valid_q || cur_ends)) begin
+      cur_q       <= fresh;
       first_q     <= 1'b1;
-      raws_left_q <= next.raws;
-      outs_left_q <= next.outs;
-      at_q        <= next.dst[AddrW-1:BeatLog2];
-      chunk_at_q  <= next.dst[AddrW-1:BeatLog2];
-      bad_q       <= next.err;
+      raws_left_q <= fresh.raws;
+      outs_left_q <= fresh.outs;
+      at_q        <= fresh.dst[AddrW-1:BeatLog2];
+      chunk_at_q  <= fresh.dst[AddrW-1:BeatLog2];
+      bad_q       <= fresh.err;
     end else if (go) begin
       first_q <= 1'b0;
       bad_q   <= bad;
@@ -434,6 +434,6 @@ module via_xdma_mover
     else if (first_pop) err_q <= err;
   end
 
-  assign idle_o = !busy_q && !next_valid && !cur_valid_q && !head_valid && !first_valid;
+  assign idle_o = !busy_q && !fresh_valid && !cur_valid_q && !head_valid && !first_valid;
 
 endmodule
