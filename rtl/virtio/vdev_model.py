@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The other sides of a personality, for its tests: the queue engine and the user side, as via_vdev_select_tb has them.
 
-    b = Bench(dut, stall=0.2)
-    await b.begin(features=..., ctrl=Ctrl(up=1, kind=BOARD))
-    chain = b.send(queue, data, wlen)      # a request; chain.answer is what the device wrote, None until answered
-    buffer = b.offer(queue, wlen)          # a chain of a waiting queue
-    b.rx(frame, ident); b.tx               # the user side
+b = Bench(dut, stall=0.2)
+await b.begin(features=..., ctrl=Ctrl(up=1, kind=BOARD))
+chain = b.send(queue, data, wlen)      # a request; chain.answer is what the device wrote, None until answered
+buffer = b.offer(queue, wlen)          # a chain of a waiting queue
+b.rx(frame, ident); b.tx               # the user side
 """
 
 from collections import deque
@@ -86,9 +86,28 @@ class Bench:
         self.answers: list[Chain] = []
         self.app = None  # called with each message that leaves: what comes back
         d = dut
-        for s in ("features", "driver_ok", "ctrl", "req_valid", "rd_valid", "rsp_ready", "merged_valid", "wr_ready"):
+        for s in (
+            "features",
+            "driver_ok",
+            "ctrl",
+            "req_valid",
+            "rd_valid",
+            "rsp_ready",
+            "merged_valid",
+            "wr_ready",
+        ):
             getattr(d, s).value = 0
-        for s in ("avail", "head_wlen", "room", "dev_addr", "dev_write", "dev_strb", "dev_wdata", "tx_ready", "rx_valid"):
+        for s in (
+            "avail",
+            "head_wlen",
+            "room",
+            "dev_addr",
+            "dev_write",
+            "dev_strb",
+            "dev_wdata",
+            "tx_ready",
+            "rx_valid",
+        ):
             getattr(d, s).value = 0
         for s in ("req", "rd", "merged", "rx"):
             getattr(d, s).value = 0
@@ -156,7 +175,9 @@ class Bench:
         edge = RisingEdge(d.clk_i)
         req_up = rd_up = rx_up = rsp_up = wr_up = tx_up = False
         current: Chain | None = None  # answer whose bytes come
-        pending: deque[tuple[Chain, int, list[Chain]]] = deque()  # answers taken: chain, length, merged chains
+        pending: deque[tuple[Chain, int, list[Chain]]] = (
+            deque()
+        )  # answers taken: chain, length, merged chains
         got = bytearray()
         tx_now = bytearray()
         merge_due: deque[int] = deque()
@@ -182,7 +203,11 @@ class Bench:
             if not rd_up and self.rd and not self._pause("rd"):
                 word, keep, last = self.rd[0]
                 # Bytes outside of `keep` are undefined.
-                word |= (self.r.getrandbits(8 * w) >> 8 * keep.bit_length() << 8 * keep.bit_length()) if last else 0
+                word |= (
+                    (self.r.getrandbits(8 * w) >> 8 * keep.bit_length() << 8 * keep.bit_length())
+                    if last
+                    else 0
+                )
                 d.rd.value = (last << w | keep) << 8 * w | word
                 rd_up = True
             d.rd_valid.value = rd_up

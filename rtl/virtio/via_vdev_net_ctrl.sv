@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Control queue of the net device, and the state it sets: receive filter, MAC address, queue pairs in use.
+// A command is parsed byte by byte (slow path) and takes effect at its end only if it was right in all parts: known, negotiated, of exactly
+// the length it says. Everything else is answered VIRTIO_NET_ERR and changes nothing. A command longer than `Longest` is an error; the rest
+// of it is dropped beat by beat. A chain without room for the status byte raises fail_o.
+// The filter holds `Entries` addresses; when a table has more, all frames of that kind (unicast, multicast) pass, as the specification allows.
+// Source: VIRTIO 1.3, 5.1.6.5.
+
+module via_vdev_net_ctrl
+  import via_pkg::*;
+  import via_virtio_pkg::*;
+  import via_vdev_pkg::*;
+#(
+  parameter int unsigned Entries = 16,
+  parameter int unsigned Longest = 4096
+) (
+  input  logic            clk_i,
+  input  logic            rst_ni,
+  input  logic     [63:0] features_i,
+  input  logic     [47:0] mac_i,        // until the driver sets another
+  // One request at a time, taken with its last byte.
+  input  vq_req_t         req_i,
+  input  logic            req_valid_i,
+  output logic            req_ready_o,
+  input  vq_beat_t        rd_i,
+  input  logic            rd_valid_i,
+  output logic            rd_ready_o,
+  output vq_rsp_t         rsp_o,
+  output logic            rsp_valid_o,
+  input  logic            rsp_ready_i,
+  output vq_beat_t        wr_o,
+  output logic            wr_valid_o,
+  input  logic            wr_ready_i,
+  output logic            fail_o,
+  output logic     [47:0] mac_o,
+  output logic     [ 2:0] pairs_o,      // 1 to NetPairs
+  input  logic     [47:0] dst_i,        // destination of a frame
+  output logic            accept_o,     // passes the filter
+  output logic            moving_o,
+  output logic            idle_o
+);
+
+  localparam logic [7:0] ClassRx = 8'd0;
+  localparam logic [7:0] ClassMac = 8'd1;
+  localparam logic [7:0] ClassMq = 8'd4;
+  localparam int unsigned EntryW = $clog2(Entries + 1);
+  localparam int unsigned CountW = $clog2(Longest + 1);
+
+  // ---------------------------------------------------------------- state of the device
+  typedef enum logic [2:0] {
+    RxPromisc  = 3'd0,
+    RxAllMulti = 3'd1,
+    RxAllUni   = 3'd2,
+    RxNoMulti  = 3'd3,
+    RxNoUni    = 3'd4,
+    RxNoBcast  = 3'd5
+  } rx_mode_e;
+  logic [5:0] mode_q;  // by rx_mode_e
+  logic mac_set_q, bank_q;
+  logic [47:0] mac_q;
+  logic [2:0] pairs_q;
+  // The table in use and the one being filled.
+  logic [1:0][Entries-1:0][47:0] table_q;
+  logic [1:0][Entries-1:0] used_q;
+  logic [1:0] uni_over_q, multi_over_q;
+
+  assign mac_o   = mac_set_q ? mac_q : mac_i;
+  assign pairs_o = pairs_q;
+
+  logic hit;
+  always_comb begin
+    hit = 1'b0;
+    for (int unsigned i = 0; i < Entries; i++) hit |= used_q[bank_q][i] && table_q[bank_q][i] == dst_i;
+  end
+  always_comb begin
+    if (mode_q[RxPromisc]) accept_o = 1'b1;
+    else if (&dst_i) accept_o = !mode_q[RxNoBcast];
+    else if (dst_i[0]) accept_o = !mode_q[RxNoMulti] && (mode_q[RxAllMulti] || multi_over_q[bank_q] || hit);
+    else accept_o = !mode_q[RxNoUni] && (mode_q[RxAllUni] || uni_over_q[bank_q] || dst_i == mac_o || hit);
+  end
+
+  // ---------------------------------------------------------------- bytes
+  typedef enum logic [1:0] {
+    StBytes,
+    StAnswer,
+    StStatus
+  } state_e;
+  state_e state_q;
+  logic [BeatLog2-1:0] lane_q;
+  logic [CountW-1:0] count_q;  // bytes of the command seen
+  logic step, beat_end, cmd_end, long, none;
+  logic [7:0] b;
+
+  assign none = req_i.rlen == '0;
+  assign long = count_q == CountW'(Longest);
+  assign step = state_q == StBytes && req_valid_i && (rd_valid_i || none);
+  assign b = rd_i.data[8*lane_q+:8];
+  assign beat_end = long || lane_q == '1 || !rd_i.keep[lane_q+1'b1];
+  assign rd_ready_o = step && !none && beat_end;
+  assign cmd_end = step && (none || beat_end && rd_i.last);
+
+  // ---------------------------------------------------------------- commands
+  logic [7:0] class_q, cmd_q;
+  logic ok_q, right, known;
+  logic [47:0] word_q, word;  // the last bytes, the newest at the top
+  logic [ 2:0] place_q;  // in the entry, or in the count of entries
+  logic [31:0] left_q;  // entries of the list still to come
+  logic in_list_q, second_q, entry_end;
+  logic [EntryW-1:0] fill_q;  // next free place
+  logic args;
+
+  assign word = {b, word_q[47:8]};
+  assign args = step && !none && !long && count_q > CountW'(1);
+  // A list: four bytes of count, then six for each entry; two lists.
+  assign entry_end = place_q == (in_list_q ? 3'd5 : 3'd3);
+
+  always_comb begin
+    known = 1'b0;
+    right = 1'b0;
+    unique case (class_q)
+      ClassRx: begin
+        known = cmd_q <= 8'd1 && features_i[NetFCtrlRx] || cmd_q >= 8'd2 && cmd_q <= 8'd5 && features_i[NetFCtrlRxExtra];
+        right = count_q == CountW'(2) && b <= 8'd1;
+      end
+      ClassMac:
+      if (cmd_q == 8'd0) begin
+        known = features_i[NetFCtrlRx];
+        // The last byte is that of the second list's last entry, or of its count if it has none.
+        right = second_q && entry_end && (in_list_q ? left_q == 32'd1 : word[47:16] == '0);
+      end else if (cmd_q == 8'd1) begin
+        known = features_i[NetFCtrlMacAddr];
+        right = count_q == CountW'(7) && !word[0];
+      end
+      ClassMq: begin
+        known = cmd_q == 8'd0 && features_i[NetFMq];
+        right = count_q == CountW'(3) && word[47:32] != '0 && word[47:32] <= 16'(NetPairs);
+      end
+      default: ;
+    endcase
+  end
+  logic accepted, apply;
+  assign accepted = !none && !long && known && right && count_q > CountW'(1);
+  assign apply = cmd_end && accepted;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      mode_q       <= 6'b1 << RxPromisc;
+      mac_set_q    <= 1'b0;
+      pairs_q      <= 3'd1;
+      bank_q       <= 1'b0;
+      used_q       <= '0;
+      uni_over_q   <= '0;
+      multi_over_q <= '0;
+    end else begin
+      if (apply) begin
+        if (class_q == ClassRx) mode_q[cmd_q[2:0]] <= b[0];
+        if (class_q == ClassMac && cmd_q == 8'd0) bank_q <= !bank_q;
+        if (class_q == ClassMac && cmd_q == 8'd1) mac_set_q <= 1'b1;
+        if (class_q == ClassMq) pairs_q <= word[34:32];
+      end
+      // What a wrong command left in the other table is dropped at the start of the next one.
+      if (step && count_q == '0) begin
+        used_q[!bank_q]       <= '0;
+        uni_over_q[!bank_q]   <= 1'b0;
+        multi_over_q[!bank_q] <= 1'b0;
+      end else if (args && class_q == ClassMac && cmd_q == 8'd0 && in_list_q && entry_end && left_q != '0) begin
+        if (fill_q == EntryW'(Entries)) begin
+          if (second_q) multi_over_q[!bank_q] <= 1'b1;
+          else uni_over_q[!bank_q] <= 1'b1;
+        end else used_q[!bank_q][fill_q[EntryW-2:0]] <= 1'b1;
+      end
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (apply && class_q == ClassMac && cmd_q == 8'd1) mac_q <= word;
+    if (args && in_list_q && entry_end && left_q != '0 && fill_q != EntryW'(Entries)) table_q[!bank_q][fill_q[EntryW-2:0]] <= word;
+    if (step) begin
+      if (count_q == '0) class_q <= b;
+      if (count_q == CountW'(1)) cmd_q <= b;
+      word_q <= word;
+    end
+    if (step && count_q <= CountW'(1)) begin
+      place_q   <= '0;
+      in_list_q <= 1'b0;
+      second_q  <= 1'b0;
+      fill_q    <= '0;
+    end else if (args) begin
+      place_q <= entry_end ? '0 : place_q + 1'b1;
+      if (entry_end && !in_list_q) begin
+        left_q <= word[47:16];
+        // An empty list is over at once; what follows the second one is wrong.
+        if (word[47:16] != '0 || second_q) in_list_q <= 1'b1;
+        else second_q <= 1'b1;
+      end else if (entry_end && left_q != '0) begin
+        left_q <= left_q - 1'b1;
+        if (fill_q != EntryW'(Entries)) fill_q <= fill_q + 1'b1;
+        if (left_q == 32'd1 && !second_q) begin
+          in_list_q <= 1'b0;
+          second_q  <= 1'b1;
+        end
+      end
+    end
+  end
+
+  // ---------------------------------------------------------------- answer
+  assign req_ready_o = cmd_end;
+  assign fail_o = cmd_end && req_i.wlen == '0;
+  assign rsp_valid_o = state_q == StAnswer;
+  assign wr_valid_o = state_q == StStatus;
+  assign wr_o = '{last: 1'b1, keep: StrbW'(1), data: DataW'(!ok_q)};
+  logic [QueueW-1:0] queue_q;
+  assign rsp_o = '{queue: queue_q, merge: 1'b0, len: 32'd1};
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q <= StBytes;
+      lane_q  <= '0;
+      count_q <= '0;
+    end else begin
+      if (step) begin
+        lane_q <= beat_end ? '0 : lane_q + 1'b1;
+        if (cmd_end) count_q <= '0;
+        else if (!long) count_q <= count_q + 1'b1;
+      end
+      unique case (state_q)
+        StBytes:  if (cmd_end && !fail_o) state_q <= StAnswer;
+        StAnswer: if (rsp_ready_i) state_q <= StStatus;
+        StStatus: if (wr_ready_i) state_q <= StBytes;
+        default:  ;
+      endcase
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (cmd_end) begin
+      ok_q    <= accepted;
+      queue_q <= req_i.queue;
+    end
+  end
+
+  assign moving_o = step;
+  assign idle_o   = state_q == StBytes && count_q == '0;
+
+endmodule
