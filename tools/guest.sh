@@ -136,12 +136,17 @@ if [ ! -e "$dir/kernel-$kernel/packages" ]; then
   version=$(apt cache madison linux-image-amd64 | awk -v s="$suite/main" '$6 == s { print $3; exit }')
   [ "$version" ] || die "no kernel in $suite at the mirror"
   image=$(apt cache show "linux-image-amd64=$version" | sed -nE 's/^Depends:.*(linux-image-[^ ,]+).*/\1/p' | head -1)
+  # Newer ones are in several packages: the image names the others, of the same release.
+  release=${image#linux-image-}
+  others=$(apt cache show "$image" | sed -n 's/^Depends://p' | grep -oE "linux-(base|binary|modules)-${release//+/\\+}" | sort -u || true)
   rm -rf "$dir/kernel-$kernel" "$dir/kernel.part" "$dir/kernel.deb"
   mkdir -p "$dir/kernel.deb"
-  (cd "$dir/kernel.deb" && apt get download "$image" >>"$dir/log") || die "fetching $image failed: see $dir/log. Check the network and run the same command again"
+  # shellcheck disable=SC2086 # a list of words
+  (cd "$dir/kernel.deb" && apt get download "$image" $others >>"$dir/log") || die "fetching $image failed: see $dir/log. Check the network and run the same command again"
   unpack "$dir/kernel.part" "$dir"/kernel.deb/*.deb
-  release=$(basename "$(echo "$dir"/kernel.part/usr/lib/modules/*)")
-  [ -e "$dir/kernel.part/boot/vmlinuz-$release" ] || die "$image holds no kernel where one was expected"
+  vmlinuz=$(find "$dir/kernel.part" -type f -name 'vmlinuz*' | head -1)
+  [ "$vmlinuz" ] && [ -d "$dir/kernel.part/usr/lib/modules/$release" ] || die "$image $others: no kernel or modules found in them"
+  ln -s "${vmlinuz#"$dir/kernel.part/"}" "$dir/kernel.part/vmlinuz"
   tool depmod -b "$dir/kernel.part" "$release" 2>>"$dir/log" || die "depmod failed: see $dir/log"
   (cd "$dir/kernel.deb" && ls) >"$dir/kernel.part/packages"
   echo "$release" >"$dir/kernel.part/release"
@@ -152,7 +157,7 @@ release=$(cat "$dir/kernel-$kernel/release")
 
 # ---------------------------------------------------------------- initramfs and disk of this kernel
 key=$(cat "$dir"/{qemu,root,kernel-"$kernel"}/packages tools/guest.sh guest/modules.txt guest/init guest/agent guest/lib.sh | sha256sum | cut -c1-16)
-out=$dir/boot-$key
+out=$dir/boot-$kernel-$key
 if [ ! -e "$out/complete" ]; then
   [ -z "$check" ] || die "not made yet: initramfs and disk of kernel $kernel; tools/guest.sh --kernel $kernel makes them (10 s)"
   exec 9>"$dir/lock"
@@ -212,15 +217,18 @@ if [ ! -e "$out/complete" ]; then
   MKE2FS_CONFIG="$dir/root/etc/mke2fs.conf" tool mke2fs -q -t ext4 -O ^has_journal -m 0 -E root_owner=0:0 \
     -d "$work/disk" "$work/disk.img" "$((size * 5 / 4 + 16))M"
 
+  # Those of earlier versions go when nobody has used them for days.
+  find "$dir" -maxdepth 2 -path "*/boot-*/complete" -mtime +3 -printf '%h\0' | xargs -0r rm -rf
   rm -rf "$out"
   mkdir "$out"
   mv "$work/initrd" "$work/disk.img" "$out/"
-  touch "$out/complete"
 fi
+touch "$out/complete"
+rm -rf "$apt_dir"
 
 echo "dir=$dir"
 echo "release=$release"
-echo "kernel=$dir/kernel-$kernel/boot/vmlinuz-$release"
+echo "kernel=$dir/kernel-$kernel/vmlinuz"
 echo "initrd=$out/initrd"
 echo "disk=$out/disk.img"
 echo "qemu=$dir/qemu/run"

@@ -172,6 +172,7 @@ impl Machine {
     /// Saves the state of the machine.
     pub fn save(&mut self, to: &Path) -> Result {
         self.ask("stop", &json!({}))?;
+        self.pages_in_place()?;
         self.ask("migrate", &json!({ "uri": format!("file:{}", to.display()) }))?;
         self.qmp
             .wait("query-migrate", "status", Duration::from_secs(120), |s| s == "completed")
@@ -180,10 +181,17 @@ impl Machine {
 
     /// Brings a saved state back; the machine stands still then.
     pub fn load(&mut self, from: &Path) -> Result {
+        self.pages_in_place()?;
         self.ask("migrate-incoming", &json!({ "uri": format!("file:{}", from.display()) }))?;
         self.qmp
             .wait("query-status", "status", Duration::from_secs(60), |s| s == "paused" || s == "running")
             .map_err(Failure::Run)
+    }
+
+    /// Memory goes to fixed places of the file: it is read back in large pieces.
+    fn pages_in_place(&mut self) -> Result {
+        let capabilities = json!([{ "capability": "mapped-ram", "state": true }]);
+        self.ask("migrate-set-capabilities", &json!({ "capabilities": capabilities }))
     }
 
     /// Plugs the function served on `socket` into a root port.
@@ -200,7 +208,8 @@ impl Machine {
         self.ask("cont", &json!({}))
     }
 
-    fn ask(&mut self, command: &str, arguments: &serde_json::Value) -> Result {
+    /// One command for QEMU.
+    pub fn ask(&mut self, command: &str, arguments: &serde_json::Value) -> Result {
         self.qmp.ask(command, arguments).map(drop).map_err(|e| Failure::Run(e + &said(&self.folder)))
     }
 

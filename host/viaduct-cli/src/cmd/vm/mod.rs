@@ -11,9 +11,10 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::sys::termios::{SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
+use serde_json::Value;
 use viaduct_build::Variant;
 use viaduct_pci::vfio_user::Server;
 
@@ -39,7 +40,7 @@ pub struct Args {
     /// Put this file into the guest's working folder; may be given several times
     #[arg(long, value_name = "FILE")]
     copy: Vec<PathBuf>,
-    /// Functions of the card to attach
+    /// Functions of the card to attach, or none
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mgmt")]
     function: Vec<String>,
     /// Use functions served by others: a folder with a socket for each, NAME.sock
@@ -63,6 +64,9 @@ pub struct Args {
     /// Keep the messages of the guest's kernel in this file
     #[arg(long, value_name = "FILE")]
     console: Option<PathBuf>,
+    /// Ask this of QEMU before the guest runs: one command a line, as JSON
+    #[arg(long, value_name = "FILE", hide = true)]
+    qmp: Option<PathBuf>,
     /// Command to run in the guest
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -73,10 +77,11 @@ pub fn run(args: Args) -> Result<u8> {
     let mut signals = Signals::take()?;
     let job = Job::new(args.script.as_deref(), &args.command, &args.copy)?;
     let project = crate::project::find()?;
-    let functions = args.function.len();
-    if functions > machine::PORTS {
+    let wanted: Vec<&str> = args.function.iter().map(String::as_str).filter(|f| *f != "none").collect();
+    if wanted.len() > machine::PORTS {
         return usage(format!("at most {} functions fit", machine::PORTS));
     }
+    let more = args.qmp.as_deref().map(read_commands).transpose()?.unwrap_or_default();
     let guest = Guest::prepare(project.root(), &args.kernel)?;
     let shape = Shape { memory: args.memory, iommu: args.iommu };
     let folder = tempfile::Builder::new().prefix("viaduct-vm-").tempdir().map_err(at("temporary folder"))?;
@@ -88,16 +93,17 @@ pub fn run(args: Args) -> Result<u8> {
             return usage("--profile belongs to the card's own process; give it to `viaduct card`");
         }
         Some(dir) => {
-            for name in &args.function {
+            for name in &wanted {
                 sockets
                     .push(std::path::absolute(dir.join(format!("{name}.sock"))).map_err(at(dir.display()))?);
             }
         }
+        None if wanted.is_empty() => {}
         None => {
             project.build_card(Variant::Fast, &mut crate::project::tell)?;
             let card = crate::card::simulated(&project, args.profile.as_deref(), Variant::Fast)?;
-            for name in &args.function {
-                if name != "mgmt" {
+            for name in &wanted {
+                if *name != "mgmt" {
                     return usage(format!("no function named {name:?}; there is mgmt"));
                 }
                 let socket = folder.path().join(format!("{name}.sock"));
@@ -123,7 +129,7 @@ pub fn run(args: Args) -> Result<u8> {
     };
     let mut machine = if args.fresh {
         let mut machine = Machine::start(&guest, &shape, folder.path(), &console, &job.archive, false)?;
-        plug_all(&mut machine, &sockets)?;
+        plug_all(&mut machine, &sockets, &more)?;
         machine.go()?;
         await_ready(&mut machine, &mut signals)?;
         machine
@@ -131,18 +137,34 @@ pub fn run(args: Args) -> Result<u8> {
         let state = snapshot(&guest, &shape, &mut signals)?;
         let mut machine = Machine::start(&guest, &shape, folder.path(), &console, &job.archive, true)?;
         machine.load(&state)?;
-        plug_all(&mut machine, &sockets)?;
+        plug_all(&mut machine, &sockets, &more)?;
         machine.go()?;
         machine
     };
+    let functions = sockets.len() + more.iter().filter(|(command, _)| command == "device_add").count();
     let result = converse(&mut machine, &mut signals, &job, functions, Duration::from_secs(args.timeout));
     drop(machine);
     drop(servers);
     result
 }
 
-fn plug_all(machine: &mut Machine, sockets: &[PathBuf]) -> Result {
-    sockets.iter().enumerate().try_for_each(|(port, socket)| machine.plug(port, socket))
+fn plug_all(machine: &mut Machine, sockets: &[PathBuf], more: &[(String, Value)]) -> Result {
+    sockets.iter().enumerate().try_for_each(|(port, socket)| machine.plug(port, socket))?;
+    more.iter().try_for_each(|(command, arguments)| machine.ask(command, arguments))
+}
+
+/// Commands for QEMU: a line each, an object with `execute` and `arguments`.
+fn read_commands(path: &Path) -> Result<Vec<(String, Value)>> {
+    let text = String::from_utf8_lossy(&read_file(path)?).into_owned();
+    text.lines()
+        .map(|line| {
+            let value: Value = serde_json::from_str(line).unwrap_or_default();
+            match value["execute"].as_str() {
+                Some(command) => Ok((command.to_owned(), value["arguments"].clone())),
+                None => usage(format!("{}: no command for QEMU: {line}", path.display())),
+            }
+        })
+        .collect()
 }
 
 /// The snapshot of a booted guest with empty ports; made if there is none.
@@ -208,7 +230,9 @@ fn converse(
 ) -> Result<u8> {
     let (rows, columns) = if job.shell { window() } else { (24, 80) };
     let kind = if job.shell { "shell" } else { "script" };
-    let line = format!("job {} {functions} {kind} {rows} {columns}\n", job.nonce);
+    let size = job.archive.len().div_ceil(1024);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let line = format!("job {} {now} {functions} {size} {kind} {rows} {columns}\n", job.nonce);
     machine.input.write_all(line.as_bytes()).map_err(at("the guest"))?;
     let _raw = if job.shell { raw_terminal(machine)? } else { None };
 
