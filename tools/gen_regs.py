@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RDL = ROOT / "rtl/regs/viaduct.rdl"
 RUST_COPY = ROOT / "host/viaduct/src/regs.rs"
-BLOCKS = ["via_card_regs", "via_slot_regs", "via_bell_regs"]
+BLOCKS = ["via_card_regs", "via_slot_regs", "via_fn_regs", "via_bell_regs"]
 BAR2 = 0x40000  # where BAR2 begins in the card's register address space
 TOOLS = ["peakrdl-regblock", "peakrdl-html", "systemrdl-compiler"]
 NOTICE = "Made by tools/gen_regs.py from rtl/regs/viaduct.rdl: do not edit."
@@ -60,11 +60,12 @@ def constants(root) -> Iterator[tuple[str, int, str, str]]:
         address = block.raw_absolute_address if not block.is_array else block.raw_address_offset
         bar, base = (2, address - BAR2) if address >= BAR2 else (0, address)
         yield f"{name}_BAR", bar, "count", f"{title}: BAR."
-        whose = " of slot 0" if block.is_array else ""
+        one, first = ("function", " 1") if block.inst_name == "FN" else ("slot", " of slot 0")
+        whose = first if block.is_array else ""
         yield f"{name}_BASE", base, "offset", f"{title}{whose}: offset in its BAR."
         if block.is_array:
             assert block.array_stride is not None
-            yield f"{name}_STRIDE", block.array_stride, "offset", f"{title}: from one slot to the next."
+            yield f"{name}_STRIDE", block.array_stride, "offset", f"{title}: from one {one} to the next."
         if isinstance(block, MemNode):
             yield f"{name}_SIZE", block.size, "offset", f"{title}: bytes."
             continue
@@ -103,7 +104,8 @@ def rust_constants(root) -> str:
         "// SPDX-License-Identifier: Apache-2.0",
         f"//! Registers of a card. {NOTICE}",
         "//!",
-        "//! Offsets of registers are relative to their block; that of slot `s` lies at `BASE + s * STRIDE` in its `BAR`.",
+        "//! Offsets of registers are relative to their block; that of slot `s` lies at `BASE + s * STRIDE` in its `BAR`,",
+        "//! that of function `f`, 1 to 6, at `BASE + (f - 1) * STRIDE`.",
         "",
     ]
     for name, value, kind, comment in constants(root):

@@ -20,7 +20,11 @@ geometries=("4 4 512 1" "1 1 64 1" "2 2 64 2" "3 2 128 1" "16 4 256 2")
 mapfile -t files < <(ls rtl/*/*.sv)
 dirs=()
 for d in rtl/*/ build/regs/; do dirs+=("-y" "$d"); done
-packages=(rtl/common/via_pkg.sv build/regs/via_*_regs_pkg.sv)
+# Packages that others use come first.
+packages=(rtl/common/via_pkg.sv rtl/virtio/via_virtio_pkg.sv)
+for p in rtl/*/via_*_pkg.sv build/regs/via_*_regs_pkg.sv; do
+  [[ " ${packages[*]} " == *" $p "* ]] || packages+=("$p")
+done
 
 # Verilator's -Wall; a warning is an error. $1 = module, $2 = name of the log, the rest = defines.
 verilate() {
@@ -45,7 +49,7 @@ wanted() {
 
 for f in "${files[@]}"; do
   module=$(basename "$f" .sv)
-  [ "$module" = via_pkg ] && continue
+  [[ "$module" == *_pkg ]] && continue
   wanted "$module" || continue
   verible-verilog-format --flagfile=tools/verible.flags --verify "$f" >"$out/$module.format" 2>&1 ||
     fail "format: $f (make fmt)"
@@ -78,7 +82,7 @@ if wanted via_shell; then
   # Two geometries through the synthesis front end.
   for g in "4 4 512 1" "2 2 64 2"; do
     # shellcheck disable=SC2046,SC2086
-    yosys -q -p "read_slang --top via_shell $(defines $g | sed 's/-D/-D /g') ${packages[*]} $(ls rtl/*/via_*.sv | grep -v via_pkg | tr '\n' ' ') \
+    yosys -q -p "read_slang --top via_shell $(defines $g | sed 's/-D/-D /g') ${packages[*]} $(ls rtl/*/via_*.sv | grep -v '_pkg.sv$' | tr '\n' ' ') \
       $(ls build/regs/via_*_regs.sv | tr '\n' ' '); proc; check -assert" >"$out/yosys_${g// /_}.log" 2>&1 || {
       tail -n 20 "$out/yosys_${g// /_}.log" >&2
       fail "yosys: via_shell $g"

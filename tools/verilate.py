@@ -106,6 +106,9 @@ class Build:
         """Files read in order before modules are looked up by name."""
         packages = [ROOT / "rtl/common/via_pkg.sv"]
         if self.kind == "card":
+            # Those that others use come first.
+            packages += [ROOT / "rtl/virtio/via_virtio_pkg.sv"]
+            packages += [p for p in sorted((ROOT / "rtl").glob("*/via_*_pkg.sv")) if p not in packages]
             packages += [ROOT / "tools/lint.vlt", *sorted((ROOT / "build/regs").glob("*.vlt"))]
             packages += [*sorted((ROOT / "build/regs").glob("*_pkg.sv")), ROOT / "rtl/shell/via_shell.sv"]
         return packages + [Path(s).resolve() for s in self.args.source]

@@ -9,6 +9,7 @@
 
 module via_csr
   import via_pkg::*;
+  import via_virtio_pkg::NumFn, via_virtio_pkg::FnW, via_virtio_pkg::fn_ctrl_t, via_virtio_pkg::attach_e;
 #(
   parameter int unsigned PageWays = 4,
   parameter int unsigned PageSets = 1024,
@@ -65,6 +66,13 @@ module via_csr
   input  ring_idx_t                   ring_tail_i   [2*NumSlots],
   input  logic       [2*NumSlots-1:0] ring_on_i,
   input  logic       [2*NumSlots-1:0] ring_err_i,
+  // functions
+  output fn_ctrl_t                    fn_ctrl_o     [   NumFn:1],
+  input  logic       [       NumFn:1] fn_present_i,
+  input  logic       [       NumFn:1] fn_attached_i,
+  input  logic       [           7:0] fn_status_i   [   NumFn:1],
+  input  logic       [          63:0] fn_features_i [   NumFn:1],
+  input  logic       [          31:0] fn_count_i    [   NumFn:1][3],
   // configuration port
   input  logic       [  NumSlots-1:0] loaded_i,
   output logic       [  NumSlots-1:0] load_o,                         // the slot is being loaded
@@ -182,14 +190,18 @@ module via_csr
     ToCard,
     ToSlot,
     ToApp,
+    ToFn,
     ToBell
   } dest_e;
   dest_e dest;
   logic [SlotW-1:0] slot;
+  logic [FnW-1:0] fn;
   assign slot = addr_q[12+:SlotW];
+  assign fn   = addr_q[8+:FnW];
   always_comb begin
     dest = ToNone;
     if (addr_q[19:12] == 8'h00) dest = ToCard;
+    else if (addr_q[19:12] == 8'h30 && fn != '0 && 32'(fn) <= NumFn) dest = ToFn;
     else if (32'(addr_q[15:12]) < NumSlots) begin
       unique case (addr_q[19:16])
         4'h1: dest = ToSlot;
@@ -254,8 +266,8 @@ module via_csr
   end
 
   // ---------------------------------------------------------------- generated registers
-  logic [31:0] biten, card_rdata, slot_rdata[NumSlots], bell_rdata[NumSlots];
-  logic card_err, slot_err[NumSlots], bell_err[NumSlots];
+  logic [31:0] biten, card_rdata, slot_rdata[NumSlots], bell_rdata[NumSlots], fn_rdata[NumFn:1];
+  logic card_err, slot_err[NumSlots], bell_err[NumSlots], fn_err[NumFn:1];
   assign biten = {{8{wdata_q.strb[3]}}, {8{wdata_q.strb[2]}}, {8{wdata_q.strb[1]}}, {8{wdata_q.strb[0]}}};
 
   always_comb begin
@@ -263,6 +275,7 @@ module via_csr
     unique case (dest)
       ToCard:  if (!card_err) rdata = card_rdata;
       ToSlot:  if (!slot_err[slot]) rdata = slot_rdata[slot];
+      ToFn:    if (!fn_err[fn]) rdata = fn_rdata[fn];
       ToBell:  if (!bell_err[slot]) rdata = bell_rdata[slot];
       default: ;
     endcase
@@ -448,6 +461,50 @@ module via_csr
     assign ring_head_o[E] = bell_out.EVT_HEAD.INDEX.value;
     assign ring_arm_o[C] = bell_out.CPL_HEAD.ARM.value;
     assign ring_arm_o[E] = bell_out.EVT_HEAD.ARM.value;
+  end
+
+  for (genvar f = 1; f <= NumFn; f++) begin : gen_fn
+    via_fn_regs_pkg::via_fn_regs__in_t  fn_in;
+    via_fn_regs_pkg::via_fn_regs__out_t fn_out;
+
+    via_fn_regs u_fn (
+      .clk                 (clk_i),
+      .rst_n               (rst_ni),
+      .s_cpuif_req         (hit && dest == ToFn && fn == FnW'(f)),
+      .s_cpuif_req_is_wr   (write_q),
+      .s_cpuif_addr        (12'(addr_q[7:0])),
+      .s_cpuif_wr_data     (wdata_q.data),
+      .s_cpuif_wr_biten    (biten),
+      .s_cpuif_req_stall_wr(),
+      .s_cpuif_req_stall_rd(),
+      .s_cpuif_rd_ack      (),
+      .s_cpuif_rd_err      (fn_err[f]),
+      .s_cpuif_rd_data     (fn_rdata[f]),
+      .s_cpuif_wr_ack      (),
+      .s_cpuif_wr_err      (),
+      .hwif_in             (fn_in),
+      .hwif_out            (fn_out)
+    );
+
+    assign fn_ctrl_o[f] = '{
+            up: fn_out.CTRL.UP.value,
+            kind: attach_e'(fn_out.CTRL.KIND.value),
+            slot: fn_out.CTRL.SLOT.value,
+            mac: {fn_out.MAC_HI.VALUE.value, fn_out.MAC_LO.VALUE.value},
+            base: {fn_out.BASE_HI.VALUE.value, fn_out.BASE_LO.VALUE.value},
+            store: fn_out.CTRL.STORE.value,
+            sectors: {fn_out.SECTORS_HI.VALUE.value, fn_out.SECTORS_LO.VALUE.value},
+            read_only: fn_out.CTRL.READ_ONLY.value,
+            moderate: fn_out.CTRL.MODERATE.value
+        };
+    assign fn_in.STATUS.PRESENT.next = fn_present_i[f];
+    assign fn_in.STATUS.ATTACHED.next = fn_attached_i[f];
+    assign fn_in.STATUS.DEVICE.next = fn_status_i[f];
+    assign fn_in.FEATURES_LO.VALUE.next = fn_features_i[f][31:0];
+    assign fn_in.FEATURES_HI.VALUE.next = fn_features_i[f][63:32];
+    assign fn_in.TX_MESSAGES.COUNT.next = fn_count_i[f][0];
+    assign fn_in.RX_MESSAGES.COUNT.next = fn_count_i[f][1];
+    assign fn_in.CUT_MESSAGES.COUNT.next = fn_count_i[f][2];
   end
 
   function automatic logic [3:0] at_least_4(input logic [3:0] v);

@@ -10,6 +10,8 @@ from via_tb import AxiMem, AxiRaw, rng, run, start, until
 
 SLOTS, CHANS = 2, 2
 SLOT, APP, BELL, STEP = 0x10000, 0x20000, 0x40000, 0x1000
+FN, FN_STEP, FNS = 0x30000, 0x100, 6
+NONE = 0xFFFFFFFF
 RUN, RESET = 1, 4
 H2C, C2H, MAP, UNMAP, DENY, MOVE_IN, MOVE_OUT = 2, 3, 0x10, 0x11, 0x12, 0x20, 0x21
 OK, ABORTED = 0, 6
@@ -28,6 +30,8 @@ class Card:
     def __init__(self, dut, stall: float = 0.0) -> None:
         self.dut, self.r = dut, rng()
         dut.loaded.value = 0
+        for name in ("fn_valid", "fn_req", "fn_flr", "fn_bus_master"):
+            getattr(dut, name).value = 0
         self.host = AxiMem(
             dut.u_host, "axi", stall=stall, latency=30, size=HOST_SIZE, overtake=True, early=True, r=self.r
         )
@@ -59,6 +63,15 @@ class Card:
 
     async def write(self, addr: int, value: int) -> None:
         await self.bars.write(addr, value.to_bytes(4, "little"))
+
+    async def fn(self, fn: int, addr: int, value: int | None = None, *, cfg: bool = False) -> int:
+        """An access to a function's BAR0 or configuration space; a read without `value`."""
+        dut, write = self.dut, value is not None
+        dut.fn_req.value = fn << 54 | cfg << 53 | write << 52 | addr << 36 | 0xF << 32 | (value or 0)
+        dut.fn_valid.value = 1
+        await until(dut, lambda: int(dut.fn_rvalid.value), 500, f"function {fn} at {addr:#x}")
+        dut.fn_valid.value = 0
+        return int(dut.fn_rdata.value)
 
 
 class Slot:
@@ -214,6 +227,39 @@ async def a_slot_that_breaks_rules_harms_itself_only(dut):
     assert {cause for cause, _ in good.events} == {MISS}
 
 
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def functions_answer_and_their_registers_keep_what_is_written(dut):
+    c, _ = await card(dut)
+    dut.fn_bus_master.value = (1 << FNS) - 1
+    for f in (0, FNS + 1, 15):
+        assert await c.fn(f, 0) == NONE
+        await c.fn(f, 0, 1)
+    for f in range(1, FNS + 1):
+        regs = FN + f * FN_STEP
+        present = await c.read(regs + 0x20) >> 9 & 1
+        ident = await c.fn(f, 0, cfg=True)
+        assert (ident == NONE) == (not present), f"function {f}: {ident:#x}"
+        values = {
+            0: 0xABCD_1033,
+            4: 0x33221100 + f,
+            8: 0x5544,
+            0x10: 0x1000 * f,
+            0x14: f,
+            0x18: 77 + f,
+            0x1C: f,
+        }
+        for offset, value in values.items():
+            await c.write(regs + offset, value)
+        for offset, value in values.items():
+            assert await c.read(regs + offset) == value
+        assert await c.read(regs + 0x0C) == NONE
+    for f in range(1, FNS + 1):
+        assert await c.read(FN + f * FN_STEP + 0x18) == 77 + f, "functions share a register"
+        await c.write(FN + f * FN_STEP, 0)
+    assert await c.read(FN) == await c.read(FN + (FNS + 1) * FN_STEP) == NONE
+    await until(dut, lambda: int(dut.quiet_o.value), 3000, "quiet")
+
+
 @pytest.mark.parametrize("data_w", [128])
 def test_via_shell(data_w):
     run(
@@ -222,7 +268,10 @@ def test_via_shell(data_w):
         defines={"VIA_DATA_W": data_w, "VIA_NUM_SLOTS": SLOTS, "VIA_NUM_CHAN": CHANS, "VIA_NUM_STREAMS": 1},
         sources=[
             "build/regs/via_regs.vlt",
-            *(f"build/regs/via_{x}_regs_pkg.sv" for x in ("card", "slot", "bell")),
+            *(f"build/regs/via_{x}_regs_pkg.sv" for x in ("card", "slot", "fn", "bell")),
+            "rtl/virtio/via_virtio_pkg.sv",
+            "rtl/virtio/via_vdev_pkg.sv",
+            "rtl/xdma/via_xdma_pkg.sv",
         ],
         cxx_opt="-O0",
     )

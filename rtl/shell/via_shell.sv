@@ -5,6 +5,7 @@
 
 module via_shell
   import via_pkg::*;
+  import via_virtio_pkg::*;
 #(
   localparam int unsigned NS = NumStreams
 ) (
@@ -62,6 +63,36 @@ module via_shell
   output logic                msix_valid_o,
   output logic [         7:0] msix_vector_o,
   input  logic                msix_ready_i,
+  // Functions beside the management function (docs/interfaces.md, section 8): accesses to their registers, resets, interrupts.
+  input  logic                fn_valid_i,
+  input  logic [     FnW-1:0] fn_fn_i,
+  input  logic                fn_cfg_i,
+  input  logic                fn_write_i,
+  input  logic [        15:0] fn_addr_i,
+  input  logic [         3:0] fn_strb_i,
+  input  logic [        31:0] fn_wdata_i,
+  output logic                fn_rvalid_o,
+  output logic [        31:0] fn_rdata_o,
+  input  logic [     NumFn:1] fn_flr_i,
+  output logic [     NumFn:1] fn_flr_busy_o,
+  input  logic [     NumFn:1] fn_bus_master_i,
+  output logic                fn_msix_valid_o,
+  output logic [     FnW-1:0] fn_msix_fn_o,
+  output logic [         7:0] fn_msix_vector_o,
+  input  logic                fn_msix_ready_i,
+  // The board's ports of the functions, streams; index = function. Those of functions without a user side stay idle.
+  output logic                brd_tx_valid_o   [ NumFn+1],
+  input  logic                brd_tx_ready_i   [ NumFn+1],
+  output logic [   DataW-1:0] brd_tx_data_o    [ NumFn+1],
+  output logic [   StrbW-1:0] brd_tx_keep_o    [ NumFn+1],
+  output logic                brd_tx_last_o    [ NumFn+1],
+  output logic [         7:0] brd_tx_id_o      [ NumFn+1],
+  input  logic                brd_rx_valid_i   [ NumFn+1],
+  output logic                brd_rx_ready_o   [ NumFn+1],
+  input  logic [   DataW-1:0] brd_rx_data_i    [ NumFn+1],
+  input  logic [   StrbW-1:0] brd_rx_keep_i    [ NumFn+1],
+  input  logic                brd_rx_last_i    [ NumFn+1],
+  input  logic [         7:0] brd_rx_id_i      [ NumFn+1],
   // DRAM channels, AXI4 managers without ids; the address is within the channel.
   output logic [        63:0] mem_araddr_o     [ NumChan],
   output logic [         7:0] mem_arlen_o      [ NumChan],
@@ -167,6 +198,12 @@ module via_shell
   logic [2*NumSlots-1:0] ring_arm, ring_on, ring_err, irq;
   logic csr_idle, rest_quiet_q;
 
+  fn_ctrl_t fn_ctrl[NumFn:1];
+  logic [NumFn:1] fn_present, fn_attached;
+  logic [7:0] fn_status[NumFn:1];
+  logic [63:0] fn_features[NumFn:1];
+  logic [31:0] fn_count[NumFn:1][3];
+
   via_csr #(
     .PageWays(PageWays),
     .PageSets(PageSets),
@@ -218,6 +255,12 @@ module via_shell
     .ring_tail_i   (ring_tail),
     .ring_on_i     (ring_on),
     .ring_err_i    (ring_err),
+    .fn_ctrl_o     (fn_ctrl),
+    .fn_present_i  (fn_present),
+    .fn_attached_i (fn_attached),
+    .fn_status_i   (fn_status),
+    .fn_features_i (fn_features),
+    .fn_count_i    (fn_count),
     .loaded_i      (slot_loaded_i),
     .load_o        (load),
     .icap_valid_o,
@@ -232,14 +275,14 @@ module via_shell
   );
 
   // ---------------------------------------------------------------- rings
-  // Readers of host memory: 0 command rings, 1 DMA, 2 slots (through the crossbar). Writers: 0 completion and event rings, 1 DMA, 2 slots.
-  localparam int unsigned Rings = 0, Dma = 1, Slots = 2;
-  axi_ax_t h_ar[3], h_aw[3];
-  axi_r_t h_r[3];
-  axi_w_t h_w[3];
-  axi_b_t h_b[3];
-  logic [2:0] h_ar_valid, h_ar_ready, h_r_valid, h_r_ready;
-  logic [2:0] h_aw_valid, h_aw_ready, h_w_valid, h_w_ready, h_b_valid, h_b_ready;
+  // Readers of host memory: 0 command rings, 1 DMA, 2 slots (through the crossbar), 2 + f function f. Writers: 0 completion and event rings, then the same.
+  localparam int unsigned Rings = 0, Dma = 1, Slots = 2, Fns = 3, NumHost = Fns + NumFn;
+  axi_ax_t h_ar[NumHost], h_aw[NumHost];
+  axi_r_t h_r[NumHost];
+  axi_w_t h_w[NumHost];
+  axi_b_t h_b[NumHost];
+  logic [NumHost-1:0] h_ar_valid, h_ar_ready, h_r_valid, h_r_ready;
+  logic [NumHost-1:0] h_aw_valid, h_aw_ready, h_w_valid, h_w_ready, h_b_valid, h_b_ready;
 
   cmd_t cmd[NumSlots], dma_cmd[NumSlots];
   cpl_t cpl[NumSlots], dma_cpl;
@@ -331,12 +374,13 @@ module via_shell
   );
 
   // ---------------------------------------------------------------- memory
-  // Managers of the crossbar: slots, then DMA. Subordinates: DRAM channels, then host memory.
-  axi_ax_t x_ar[NumSlots+1], x_aw[NumSlots+1], c_ar[NumChan+1], c_aw[NumChan+1];
-  axi_r_t x_r[NumSlots+1], c_r[NumChan+1];
-  axi_w_t x_w[NumSlots+1], c_w[NumChan+1];
-  axi_b_t x_b[NumSlots+1], c_b[NumChan+1];
-  logic [NumSlots:0] x_ar_valid, x_ar_ready, x_r_valid, x_r_ready, x_aw_valid, x_aw_ready, x_w_valid, x_w_ready, x_b_valid, x_b_ready;
+  // Managers of the crossbar: slots, XDMA, then DMA. Subordinates: DRAM channels, then host memory.
+  localparam int unsigned NumMgr = NumSlots + 2, XdmaMgr = NumSlots, DmaMgr = NumSlots + 1;
+  axi_ax_t x_ar[NumMgr], x_aw[NumMgr], c_ar[NumChan+1], c_aw[NumChan+1];
+  axi_r_t x_r[NumMgr], c_r[NumChan+1];
+  axi_w_t x_w[NumMgr], c_w[NumChan+1];
+  axi_b_t x_b[NumMgr], c_b[NumChan+1];
+  logic [NumMgr-1:0] x_ar_valid, x_ar_ready, x_r_valid, x_r_ready, x_aw_valid, x_aw_ready, x_w_valid, x_w_ready, x_b_valid, x_b_ready;
   logic [NumChan:0] c_ar_valid, c_ar_ready, c_r_valid, c_r_ready, c_aw_valid, c_aw_ready, c_w_valid, c_w_ready, c_b_valid, c_b_ready;
 
   via_dma u_dma (
@@ -365,25 +409,27 @@ module via_shell
     .m_host_b_i       (h_b[Dma]),
     .m_host_b_valid_i (h_b_valid[Dma]),
     .m_host_b_ready_o (h_b_ready[Dma]),
-    .m_card_ar_o      (x_ar[NumSlots]),
-    .m_card_ar_valid_o(x_ar_valid[NumSlots]),
-    .m_card_ar_ready_i(x_ar_ready[NumSlots]),
-    .m_card_r_i       (x_r[NumSlots]),
-    .m_card_r_valid_i (x_r_valid[NumSlots]),
-    .m_card_r_ready_o (x_r_ready[NumSlots]),
-    .m_card_aw_o      (x_aw[NumSlots]),
-    .m_card_aw_valid_o(x_aw_valid[NumSlots]),
-    .m_card_aw_ready_i(x_aw_ready[NumSlots]),
-    .m_card_w_o       (x_w[NumSlots]),
-    .m_card_w_valid_o (x_w_valid[NumSlots]),
-    .m_card_w_ready_i (x_w_ready[NumSlots]),
-    .m_card_b_i       (x_b[NumSlots]),
-    .m_card_b_valid_i (x_b_valid[NumSlots]),
-    .m_card_b_ready_o (x_b_ready[NumSlots]),
+    .m_card_ar_o      (x_ar[DmaMgr]),
+    .m_card_ar_valid_o(x_ar_valid[DmaMgr]),
+    .m_card_ar_ready_i(x_ar_ready[DmaMgr]),
+    .m_card_r_i       (x_r[DmaMgr]),
+    .m_card_r_valid_i (x_r_valid[DmaMgr]),
+    .m_card_r_ready_o (x_r_ready[DmaMgr]),
+    .m_card_aw_o      (x_aw[DmaMgr]),
+    .m_card_aw_valid_o(x_aw_valid[DmaMgr]),
+    .m_card_aw_ready_i(x_aw_ready[DmaMgr]),
+    .m_card_w_o       (x_w[DmaMgr]),
+    .m_card_w_valid_o (x_w_valid[DmaMgr]),
+    .m_card_w_ready_i (x_w_ready[DmaMgr]),
+    .m_card_b_i       (x_b[DmaMgr]),
+    .m_card_b_valid_i (x_b_valid[DmaMgr]),
+    .m_card_b_ready_o (x_b_ready[DmaMgr]),
     .idle_o           (dma_idle)
   );
 
-  via_xbar u_xbar (
+  via_xbar #(
+    .NumMgr(NumMgr)
+  ) u_xbar (
     .clk_i,
     .rst_ni,
     .s_ar_i      (x_ar),
@@ -442,8 +488,8 @@ module via_shell
   axi_b_t host_b;
 
   via_axi_mux #(
-    .NumRd   (3),
-    .NumWr   (3),
+    .NumRd   (NumHost),
+    .NumWr   (NumHost),
     .NumFirst(1)
   ) u_host (
     .clk_i,
@@ -537,6 +583,146 @@ module via_shell
       .idle_o       (chan_idle[c])
     );
   end
+
+  // ---------------------------------------------------------------- functions
+  strm_t brd_tx[FnInput:1], brd_rx[FnInput:1];
+  logic [FnInput:1] brd_tx_valid, brd_tx_ready, brd_rx_valid, brd_rx_ready;
+  logic [NumSlots-1:0] fn_cut, fn_on, fn_tx_valid, fn_tx_ready, fn_rx_valid, fn_rx_ready;
+  logic [FnW-1:0] fn_slot[NumSlots], fn_rx_fn[NumSlots];
+  strm_t fn_tx[NumSlots], fn_rx[NumSlots];
+  // The disk: requests go to all slots, valid to one.
+  axi_ax_t disk_ar;
+  axi_r_t  disk_r  [NumSlots];
+  axi_ax_t disk_aw;
+  axi_w_t  disk_w;
+  axi_b_t  disk_b  [NumSlots];
+  logic [NumSlots-1:0]
+      disk_ar_valid,
+      disk_ar_ready,
+      disk_r_valid,
+      disk_r_ready,
+      disk_aw_valid,
+      disk_aw_ready,
+      disk_w_valid,
+      disk_w_ready,
+      disk_b_valid,
+      disk_b_ready;
+  // Their managers of host memory.
+  axi_ax_t f_ar[NumFn];
+  axi_r_t  f_r [NumFn];
+  axi_ax_t f_aw[NumFn];
+  axi_w_t  f_w [NumFn];
+  axi_b_t  f_b [NumFn];
+  logic functions_still, functions_idle;
+
+  for (genvar f = 0; f < NumFn; f++) begin : gen_host
+    assign h_ar[Fns+f] = f_ar[f];
+    assign f_r[f] = h_r[Fns+f];
+    assign h_aw[Fns+f] = f_aw[f];
+    assign h_w[Fns+f] = f_w[f];
+    assign f_b[f] = h_b[Fns+f];
+  end
+
+  for (genvar f = 0; f <= NumFn; f++) begin : gen_board
+    if (f >= 1 && f <= FnInput) begin : gen_port
+      assign brd_tx_valid_o[f] = brd_tx_valid[f];
+      assign brd_tx_ready[f] = brd_tx_ready_i[f];
+      assign {brd_tx_id_o[f], brd_tx_last_o[f], brd_tx_keep_o[f], brd_tx_data_o[f]} = brd_tx[f];
+      assign brd_rx_valid[f] = brd_rx_valid_i[f];
+      assign brd_rx_ready_o[f] = brd_rx_ready[f];
+      assign brd_rx[f] = '{id: brd_rx_id_i[f], last: brd_rx_last_i[f], keep: brd_rx_keep_i[f], data: brd_rx_data_i[f]};
+    end else begin : gen_no_port
+      assign brd_tx_valid_o[f] = 1'b0;
+      assign {brd_tx_id_o[f], brd_tx_last_o[f], brd_tx_keep_o[f], brd_tx_data_o[f]} = '0;
+      assign brd_rx_ready_o[f] = 1'b0;
+    end
+  end
+
+  via_functions u_functions (
+    .clk_i,
+    .rst_ni,
+    .time_i,
+    .ctrl_i           (fn_ctrl),
+    .present_o        (fn_present),
+    .attached_o       (fn_attached),
+    .status_o         (fn_status),
+    .features_o       (fn_features),
+    .count_o          (fn_count),
+    .fn_req_i         ('{fn: fn_fn_i, cfg: fn_cfg_i, write: fn_write_i, addr: fn_addr_i, strb: fn_strb_i, wdata: fn_wdata_i}),
+    .fn_valid_i,
+    .fn_rvalid_o,
+    .fn_rdata_o,
+    .fn_flr_i,
+    .fn_flr_busy_o,
+    .fn_bus_master_i,
+    .fn_msix_valid_o,
+    .fn_msix_fn_o,
+    .fn_msix_vector_o,
+    .fn_msix_ready_i,
+    .m_ar_o           (f_ar),
+    .m_ar_valid_o     (h_ar_valid[NumHost-1:Fns]),
+    .m_ar_ready_i     (h_ar_ready[NumHost-1:Fns]),
+    .m_r_i            (f_r),
+    .m_r_valid_i      (h_r_valid[NumHost-1:Fns]),
+    .m_r_ready_o      (h_r_ready[NumHost-1:Fns]),
+    .m_aw_o           (f_aw),
+    .m_aw_valid_o     (h_aw_valid[NumHost-1:Fns]),
+    .m_aw_ready_i     (h_aw_ready[NumHost-1:Fns]),
+    .m_w_o            (f_w),
+    .m_w_valid_o      (h_w_valid[NumHost-1:Fns]),
+    .m_w_ready_i      (h_w_ready[NumHost-1:Fns]),
+    .m_b_i            (f_b),
+    .m_b_valid_i      (h_b_valid[NumHost-1:Fns]),
+    .m_b_ready_o      (h_b_ready[NumHost-1:Fns]),
+    .m_card_ar_o      (x_ar[XdmaMgr]),
+    .m_card_ar_valid_o(x_ar_valid[XdmaMgr]),
+    .m_card_ar_ready_i(x_ar_ready[XdmaMgr]),
+    .m_card_r_i       (x_r[XdmaMgr]),
+    .m_card_r_valid_i (x_r_valid[XdmaMgr]),
+    .m_card_r_ready_o (x_r_ready[XdmaMgr]),
+    .m_card_aw_o      (x_aw[XdmaMgr]),
+    .m_card_aw_valid_o(x_aw_valid[XdmaMgr]),
+    .m_card_aw_ready_i(x_aw_ready[XdmaMgr]),
+    .m_card_w_o       (x_w[XdmaMgr]),
+    .m_card_w_valid_o (x_w_valid[XdmaMgr]),
+    .m_card_w_ready_i (x_w_ready[XdmaMgr]),
+    .m_card_b_i       (x_b[XdmaMgr]),
+    .m_card_b_valid_i (x_b_valid[XdmaMgr]),
+    .m_card_b_ready_o (x_b_ready[XdmaMgr]),
+    .brd_tx_o         (brd_tx),
+    .brd_tx_valid_o   (brd_tx_valid),
+    .brd_tx_ready_i   (brd_tx_ready),
+    .brd_rx_i         (brd_rx),
+    .brd_rx_valid_i   (brd_rx_valid),
+    .brd_rx_ready_o   (brd_rx_ready),
+    .slot_cut_i       (fn_cut),
+    .slot_on_o        (fn_on),
+    .slot_fn_o        (fn_slot),
+    .slot_tx_o        (fn_tx),
+    .slot_tx_valid_o  (fn_tx_valid),
+    .slot_tx_ready_i  (fn_tx_ready),
+    .slot_rx_i        (fn_rx),
+    .slot_rx_valid_i  (fn_rx_valid),
+    .slot_rx_ready_o  (fn_rx_ready),
+    .slot_rx_fn_i     (fn_rx_fn),
+    .disk_ar_o        (disk_ar),
+    .disk_ar_valid_o  (disk_ar_valid),
+    .disk_ar_ready_i  (disk_ar_ready),
+    .disk_r_i         (disk_r),
+    .disk_r_valid_i   (disk_r_valid),
+    .disk_r_ready_o   (disk_r_ready),
+    .disk_aw_o        (disk_aw),
+    .disk_aw_valid_o  (disk_aw_valid),
+    .disk_aw_ready_i  (disk_aw_ready),
+    .disk_w_o         (disk_w),
+    .disk_w_valid_o   (disk_w_valid),
+    .disk_w_ready_i   (disk_w_ready),
+    .disk_b_i         (disk_b),
+    .disk_b_valid_i   (disk_b_valid),
+    .disk_b_ready_o   (disk_b_ready),
+    .still_o          (functions_still),
+    .idle_o           (functions_idle)
+  );
 
   // ---------------------------------------------------------------- slots
   logic [NumSlots-1:0] slot_idle, slot_still;
@@ -640,6 +826,31 @@ module via_shell
       .m_b_i            (x_b[s]),
       .m_b_valid_i      (x_b_valid[s]),
       .m_b_ready_o      (x_b_ready[s]),
+      .fn_cut_o         (fn_cut[s]),
+      .fn_on_i          (fn_on[s]),
+      .fn_i             (fn_slot[s]),
+      .fn_tx_i          (fn_tx[s]),
+      .fn_tx_valid_i    (fn_tx_valid[s]),
+      .fn_tx_ready_o    (fn_tx_ready[s]),
+      .fn_rx_o          (fn_rx[s]),
+      .fn_rx_valid_o    (fn_rx_valid[s]),
+      .fn_rx_ready_i    (fn_rx_ready[s]),
+      .fn_rx_fn_o       (fn_rx_fn[s]),
+      .disk_ar_i        (disk_ar),
+      .disk_ar_valid_i  (disk_ar_valid[s]),
+      .disk_ar_ready_o  (disk_ar_ready[s]),
+      .disk_r_o         (disk_r[s]),
+      .disk_r_valid_o   (disk_r_valid[s]),
+      .disk_r_ready_i   (disk_r_ready[s]),
+      .disk_aw_i        (disk_aw),
+      .disk_aw_valid_i  (disk_aw_valid[s]),
+      .disk_aw_ready_o  (disk_aw_ready[s]),
+      .disk_w_i         (disk_w),
+      .disk_w_valid_i   (disk_w_valid[s]),
+      .disk_w_ready_o   (disk_w_ready[s]),
+      .disk_b_o         (disk_b[s]),
+      .disk_b_valid_o   (disk_b_valid[s]),
+      .disk_b_ready_i   (disk_b_ready[s]),
       .slot_rst_no      (slot_rst_no[s]),
       .slot_s_o         (to_app),
       .slot_s_valid_o   (slot_s_valid_o[s]),
@@ -678,7 +889,7 @@ module via_shell
   // The signals look at what will move; two cycles of them make sure that what they do not see has settled too.
   logic still, was_still_q, quiet_q;
   assign still = cmdq_still && ringw_still && msix_idle && dma_idle && host_still && xbar_still && &chan_idle && &slot_still && csr_idle &&
-                 ~|{axil_awvalid_i, axil_wvalid_i, axil_arvalid_i, icap_done_i};
+                 functions_still && ~|{axil_awvalid_i, axil_wvalid_i, axil_arvalid_i, icap_done_i};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -686,9 +897,9 @@ module via_shell
       was_still_q  <= 1'b0;
       quiet_q      <= 1'b0;
     end else begin
-      rest_quiet_q <= cmdq_idle && ringw_idle && msix_idle && dma_idle && host_idle && xbar_idle && &chan_idle && &slot_idle;
-      was_still_q  <= still;
-      quiet_q      <= still && was_still_q;
+      rest_quiet_q <= cmdq_idle && ringw_idle && msix_idle && dma_idle && host_idle && xbar_idle && &chan_idle && &slot_idle && functions_idle;
+      was_still_q <= still;
+      quiet_q <= still && was_still_q;
     end
   end
   assign quiet_o = quiet_q;

@@ -36,12 +36,17 @@ class Host:
             "slot_reg_rvalid",
             "slot_irq",
             "slot_busy",
+            "fn_on",
+            "fn",
+            "ft_tvalid",
+            "fr_tready",
         ):
             getattr(dut, name).value = 0
         self.mem = AxiMem(
             dut.u_m, "axi", stall=stall, size=SIZE, r=self.r, fails=lambda a: bool(a & ERR), early=True, **kw
         )
         self.app = AxiRaw(dut.u_s, stall=stall, r=self.r)
+        self.disk = AxiRaw(dut.u_d, stall=0.0, r=self.r)
         args = dut.clk_i, dut.slot_rst_no, False
         self.sink = AxiStreamSink(AxiStreamBus.from_prefix(dut, "s"), *args)
         self.source = AxiStreamSource(AxiStreamBus.from_prefix(dut, "m"), *args)
@@ -410,4 +415,9 @@ async def quiesce_lets_the_memory_port_finish(dut):
 
 @pytest.mark.parametrize("data_w", [128])
 def test_via_slot_port(data_w):
-    run("via_slot_port_tb", __file__, defines={"VIA_DATA_W": data_w, "VIA_NUM_STREAMS": 1})
+    run(
+        "via_slot_port_tb",
+        __file__,
+        defines={"VIA_DATA_W": data_w, "VIA_NUM_STREAMS": 1},
+        sources=["rtl/virtio/via_virtio_pkg.sv"],
+    )

@@ -5,15 +5,21 @@
 //                    commands ──> via_dispatch ──> DMA (shared), MMU, movers
 //   streams to app  <── via_mover_in  <── R ──┐
 //   streams of app ──> via_guard_strm ──> via_mover_out ──┤ via_axi_mux ──> via_mmu ──> crossbar
-//   memory port    <──> via_guard ────────────────────────┘
+//   memory port    <──> via_guard ────────────────────────┤
+//   disk of a function (docs/interfaces.md, section 8) ───┘
+//
+// Stream 0 may belong to a function instead of the movers (fn_on_i): its messages go to and come from via_fn_switch. Moves on it, those that run too, end
+// with StAborted meanwhile. Whoever loses the stream in the midst of a message to the app: the message is ended with `last`.
 //
 // Throughput: one beat a cycle in each direction of the memory side, shared by movers and memory port burst by burst.
 // A slot that is isolated (docs/interfaces.md, slot_ctrl_t) sees no handshake; its moves end with StAborted, translations that wait are
 // answered with an error, what is in flight drains. DMA and translation commands go on, so that the host can write pages back; they
-// end with StAborted only while the slot is held in reset.
+// end with StAborted only while the slot is held in reset. The store of a disk may lie in the address space of a slot without an app: nothing
+// is cut off there, and its accesses work.
 
 module via_slot_port
   import via_pkg::*;
+  import via_virtio_pkg::FnW;
 #(
   parameter int unsigned PageWays = 4,
   parameter int unsigned PageSets = 1024,
@@ -21,90 +27,116 @@ module via_slot_port
   parameter int unsigned HugeSets = 256,
   localparam int unsigned NS = NumStreams
 ) (
-  input  logic                clk_i,
-  input  logic                rst_ni,
+  input  logic                 clk_i,
+  input  logic                 rst_ni,
   // control
-  input  slot_ctrl_t          ctrl_i,
-  input  logic                loaded_i,
-  input  logic                load_i,                 // an image is being loaded
-  output slot_stat_t          stat_o,
-  output logic       [  31:0] count_o          [ 8],
+  input  slot_ctrl_t           ctrl_i,
+  input  logic                 loaded_i,
+  input  logic                 load_i,                 // an image is being loaded
+  output slot_stat_t           stat_o,
+  output logic       [   31:0] count_o          [ 8],
   // commands and events
-  input  cmd_t                cmd_i,
-  input  logic                cmd_valid_i,
-  output logic                cmd_ready_o,
-  output cpl_t                cpl_o,
-  output logic                cpl_valid_o,
-  input  logic                cpl_ready_i,
-  output cmd_t                dma_cmd_o,
-  output logic                dma_cmd_valid_o,
-  input  logic                dma_cmd_ready_i,
-  input  cpl_t                dma_cpl_i,
-  input  logic                dma_cpl_valid_i,
-  output logic                dma_cpl_ready_o,
-  output logic                dma_abort_o,
-  output evt_t                evt_o,
-  output logic                evt_valid_o,
-  input  logic                evt_ready_i,
-  input  logic                ring_err_cmd_i,
-  input  logic                ring_err_info_i,
-  input  logic                ring_err_cpl_i,
+  input  cmd_t                 cmd_i,
+  input  logic                 cmd_valid_i,
+  output logic                 cmd_ready_o,
+  output cpl_t                 cpl_o,
+  output logic                 cpl_valid_o,
+  input  logic                 cpl_ready_i,
+  output cmd_t                 dma_cmd_o,
+  output logic                 dma_cmd_valid_o,
+  input  logic                 dma_cmd_ready_i,
+  input  cpl_t                 dma_cpl_i,
+  input  logic                 dma_cpl_valid_i,
+  output logic                 dma_cpl_ready_o,
+  output logic                 dma_abort_o,
+  output evt_t                 evt_o,
+  output logic                 evt_valid_o,
+  input  logic                 evt_ready_i,
+  input  logic                 ring_err_cmd_i,
+  input  logic                 ring_err_info_i,
+  input  logic                 ring_err_cpl_i,
   // app registers
-  input  reg_req_t            reg_i,
-  input  logic                reg_valid_i,
-  output logic                reg_open_o,
-  output logic                reg_rvalid_o,
-  output logic       [  31:0] reg_rdata_o,
-  output logic                reg_err_o,
-  input  logic                reg_timeout_i,
+  input  reg_req_t             reg_i,
+  input  logic                 reg_valid_i,
+  output logic                 reg_open_o,
+  output logic                 reg_rvalid_o,
+  output logic       [   31:0] reg_rdata_o,
+  output logic                 reg_err_o,
+  input  logic                 reg_timeout_i,
   // crossbar
-  output axi_ax_t             m_ar_o,
-  output logic                m_ar_valid_o,
-  input  logic                m_ar_ready_i,
-  input  axi_r_t              m_r_i,
-  input  logic                m_r_valid_i,
-  output logic                m_r_ready_o,
-  output axi_ax_t             m_aw_o,
-  output logic                m_aw_valid_o,
-  input  logic                m_aw_ready_i,
-  output axi_w_t              m_w_o,
-  output logic                m_w_valid_o,
-  input  logic                m_w_ready_i,
-  input  axi_b_t              m_b_i,
-  input  logic                m_b_valid_i,
-  output logic                m_b_ready_o,
+  output axi_ax_t              m_ar_o,
+  output logic                 m_ar_valid_o,
+  input  logic                 m_ar_ready_i,
+  input  axi_r_t               m_r_i,
+  input  logic                 m_r_valid_i,
+  output logic                 m_r_ready_o,
+  output axi_ax_t              m_aw_o,
+  output logic                 m_aw_valid_o,
+  input  logic                 m_aw_ready_i,
+  output axi_w_t               m_w_o,
+  output logic                 m_w_valid_o,
+  input  logic                 m_w_ready_i,
+  input  axi_b_t               m_b_i,
+  input  logic                 m_b_valid_i,
+  output logic                 m_b_ready_o,
+  // functions: stream 0, and the memory port of a disk
+  output logic                 fn_cut_o,               // isolated
+  input  logic                 fn_on_i,
+  input  logic       [FnW-1:0] fn_i,                   // which takes what the app sends; 0 = drop it
+  input  strm_t                fn_tx_i,
+  input  logic                 fn_tx_valid_i,
+  output logic                 fn_tx_ready_o,
+  output strm_t                fn_rx_o,
+  output logic                 fn_rx_valid_o,
+  input  logic                 fn_rx_ready_i,
+  output logic       [FnW-1:0] fn_rx_fn_o,             // fn_i, as it holds for the beat
+  input  axi_ax_t              disk_ar_i,
+  input  logic                 disk_ar_valid_i,
+  output logic                 disk_ar_ready_o,
+  output axi_r_t               disk_r_o,
+  output logic                 disk_r_valid_o,
+  input  logic                 disk_r_ready_i,
+  input  axi_ax_t              disk_aw_i,
+  input  logic                 disk_aw_valid_i,
+  output logic                 disk_aw_ready_o,
+  input  axi_w_t               disk_w_i,
+  input  logic                 disk_w_valid_i,
+  output logic                 disk_w_ready_o,
+  output axi_b_t               disk_b_o,
+  output logic                 disk_b_valid_o,
+  input  logic                 disk_b_ready_i,
   // slot, as in docs/interfaces.md, section 3
-  output logic                slot_rst_no,
-  output strm_t               slot_s_o         [NS],
-  output logic       [NS-1:0] slot_s_valid_o,
-  input  logic       [NS-1:0] slot_s_ready_i,
-  input  strm_t               slot_m_i         [NS],
-  input  logic       [NS-1:0] slot_m_valid_i,
-  output logic       [NS-1:0] slot_m_ready_o,
-  input  axi_ax_t             slot_ar_i,
-  input  logic                slot_ar_valid_i,
-  output logic                slot_ar_ready_o,
-  output axi_r_t              slot_r_o,
-  output logic                slot_r_valid_o,
-  input  logic                slot_r_ready_i,
-  input  axi_ax_t             slot_aw_i,
-  input  logic                slot_aw_valid_i,
-  output logic                slot_aw_ready_o,
-  input  axi_w_t              slot_w_i,
-  input  logic                slot_w_valid_i,
-  output logic                slot_w_ready_o,
-  output axi_b_t              slot_b_o,
-  output logic                slot_b_valid_o,
-  input  logic                slot_b_ready_i,
-  output reg_req_t            slot_reg_o,
-  output logic                slot_reg_valid_o,
-  input  logic                slot_reg_rvalid_i,
-  input  logic       [  31:0] slot_reg_rdata_i,
-  input  logic                slot_reg_err_i,
-  input  logic                slot_irq_i,
-  input  logic                slot_busy_i,
-  output logic                still_o,                // nothing moves unless an input changes
-  output logic                idle_o
+  output logic                 slot_rst_no,
+  output strm_t                slot_s_o         [NS],
+  output logic       [ NS-1:0] slot_s_valid_o,
+  input  logic       [ NS-1:0] slot_s_ready_i,
+  input  strm_t                slot_m_i         [NS],
+  input  logic       [ NS-1:0] slot_m_valid_i,
+  output logic       [ NS-1:0] slot_m_ready_o,
+  input  axi_ax_t              slot_ar_i,
+  input  logic                 slot_ar_valid_i,
+  output logic                 slot_ar_ready_o,
+  output axi_r_t               slot_r_o,
+  output logic                 slot_r_valid_o,
+  input  logic                 slot_r_ready_i,
+  input  axi_ax_t              slot_aw_i,
+  input  logic                 slot_aw_valid_i,
+  output logic                 slot_aw_ready_o,
+  input  axi_w_t               slot_w_i,
+  input  logic                 slot_w_valid_i,
+  output logic                 slot_w_ready_o,
+  output axi_b_t               slot_b_o,
+  output logic                 slot_b_valid_o,
+  input  logic                 slot_b_ready_i,
+  output reg_req_t             slot_reg_o,
+  output logic                 slot_reg_valid_o,
+  input  logic                 slot_reg_rvalid_i,
+  input  logic       [   31:0] slot_reg_rdata_i,
+  input  logic                 slot_reg_err_i,
+  input  logic                 slot_irq_i,
+  input  logic                 slot_busy_i,
+  output logic                 still_o,                // nothing moves unless an input changes
+  output logic                 idle_o
 );
 
   // ---------------------------------------------------------------- control
@@ -112,6 +144,9 @@ module via_slot_port
   event_e cause;
 
   assign cut = ctrl_i.isolate || ctrl_i.reset || !ctrl_i.run || load_i || !loaded_i;
+  // Where the app's stream 0 goes, if to no function.
+  localparam logic [FnW-1:0] ToMover = '1;
+
   // One cycle after the app is cut off, so that it is never reset while it is listened to.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -125,26 +160,29 @@ module via_slot_port
     end
   end
   assign slot_rst_no = !hold_q;
+  assign fn_cut_o = isolated;
   assign dma_abort_o = ctrl_i.reset;
 
   // ---------------------------------------------------------------- streams to the app
-  // Managers behind the mux: 0 the app's memory port, 1 + k the mover of stream k.
-  axi_ax_t ar[1+NS], aw[1+NS];
-  axi_r_t r[1+NS];
-  axi_w_t w[1+NS];
-  axi_b_t b[1+NS];
-  logic [NS:0] ar_valid, ar_ready, r_valid, r_ready, aw_valid, aw_ready, w_valid, w_ready, b_valid, b_ready;
+  // Managers behind the mux: 0 the app's memory port, 1 + k the mover of stream k, the last one the disk.
+  localparam int unsigned Disk = 1 + NS;
+  axi_ax_t ar[2+NS], aw[2+NS];
+  axi_r_t r[2+NS];
+  axi_w_t w[2+NS];
+  axi_b_t b[2+NS];
+  logic [NS+1:0] ar_valid, ar_ready, r_valid, r_ready, aw_valid, aw_ready, w_valid, w_ready, b_valid, b_ready;
 
   cmd_t move_cmd;
   logic [NS-1:0] mvi_cmd_valid, mvi_cmd_ready, mvi_cpl_valid, mvi_cpl_ready, mvi_idle, mvi_still;
   logic [NS-1:0] mvo_cmd_valid, mvo_cmd_ready, mvo_cpl_valid, mvo_cpl_ready, mvo_idle, mvo_still;
   cpl_t mvi_cpl[NS], mvo_cpl[NS];
   logic [NS-1:0] strm_violation, strm_quiet, beat_in, beat_out;
+  logic fn_still, join_idle;
   event_e strm_cause[NS];
 
   for (genvar k = 0; k < NS; k++) begin : gen_stream
-    strm_t strm;
-    logic strm_valid, strm_ready, guard_ready;
+    strm_t strm, moved;
+    logic strm_valid, strm_ready, guard_ready, moved_valid, moved_ready, out_valid, out_ready, abort;
 
     via_mover_in u_in (
       .clk_i,
@@ -161,11 +199,10 @@ module via_slot_port
       .m_r_i       (r[1+k]),
       .m_r_valid_i (r_valid[1+k]),
       .m_r_ready_o (r_ready[1+k]),
-      .strm_o      (slot_s_o[k]),
-      .strm_valid_o(slot_s_valid_o[k]),
-      // What an isolated slot does not take is dropped.
-      .strm_ready_i(slot_s_ready_i[k] || isolated),
-      .abort_i     (isolated),
+      .strm_o      (moved),
+      .strm_valid_o(moved_valid),
+      .strm_ready_i(moved_ready),
+      .abort_i     (abort),
       .still_o     (mvi_still[k]),
       .idle_o      (mvi_idle[k])
     );
@@ -207,13 +244,101 @@ module via_slot_port
       .m_b_valid_i (b_valid[1+k]),
       .m_b_ready_o (b_ready[1+k]),
       .strm_i      (strm),
-      .strm_valid_i(strm_valid && !ctrl_i.quiesce),
-      .strm_ready_o(strm_ready),
-      .abort_i     (isolated),
+      .strm_valid_i(out_valid),
+      .strm_ready_o(out_ready),
+      .abort_i     (abort),
       .still_o     (mvo_still[k]),
       .idle_o      (mvo_idle[k])
     );
+
+    if (k == 0) begin : gen_shared
+      // The movers have the stream back once they have ended all moves of before.
+      logic off, off_q, join_still, src_still;
+      logic [1:0] sel, join_ready;
+      strm_t from[2];
+      logic [FnW-1:0] dst;
+      logic src_valid, src_ready;
+      assign off = fn_on_i || off_q;
+      always_ff @(posedge clk_i) begin
+        if (!rst_ni) off_q <= 1'b0;
+        else off_q <= off && (fn_on_i || !(mvi_idle[0] && mvo_idle[0]));
+      end
+      assign abort = isolated || off;
+
+      assign sel = {fn_on_i, !off} & {2{!isolated}};
+      assign from[0] = moved;
+      assign from[1] = fn_tx_i;
+      // What the one sends that does not have the stream is dropped, and so is what an isolated slot does not take.
+      assign moved_ready = join_ready[0] || !sel[0];
+      assign fn_tx_ready_o = join_ready[1] || !sel[1];
+      via_fn_join #(
+        .N(2)
+      ) u_join (
+        .clk_i,
+        .rst_ni,
+        .sel_i    (sel),
+        .s_i      (from),
+        .s_valid_i({fn_tx_valid_i, moved_valid}),
+        .s_ready_o(join_ready),
+        .m_o      (slot_s_o[0]),
+        .m_valid_o(slot_s_valid_o[0]),
+        .m_ready_i(slot_s_ready_i[0] || isolated),
+        .beat_o   (),
+        .last_o   (),
+        .cut_o    (),
+        .still_o  (join_still),
+        .idle_o   (join_idle)
+      );
+
+      via_fn_src #(
+        .DstW(FnW)
+      ) u_src (
+        .clk_i,
+        .rst_ni,
+        .cut_i    (isolated),
+        .dst_i    (off ? (fn_on_i ? fn_i : '0) : ToMover),
+        .dst_o    (dst),
+        .s_valid_i(strm_valid && !ctrl_i.quiesce),
+        .s_last_i (strm.last),
+        .s_ready_o(strm_ready),
+        .m_valid_o(src_valid),
+        .m_ready_i(src_ready),
+        .begin_o  (),
+        .cut_o    (),
+        .still_o  (src_still)
+      );
+      assign out_valid = src_valid && dst == ToMover;
+      assign src_ready = (dst == ToMover) ? out_ready : fn_rx_ready_i;
+      assign fn_rx_o = strm;
+      assign fn_rx_valid_o = src_valid && dst != ToMover;
+      assign fn_rx_fn_o = (isolated || dst == ToMover) ? '0 : dst;
+      assign fn_still = join_still && src_still && off_q == fn_on_i && !(fn_tx_valid_i && fn_tx_ready_o);
+    end else begin : gen_own
+      assign abort = isolated;
+      assign slot_s_o[k] = moved;
+      assign slot_s_valid_o[k] = moved_valid;
+      assign moved_ready = slot_s_ready_i[k] || isolated;
+      assign out_valid = strm_valid && !ctrl_i.quiesce;
+      assign strm_ready = out_ready;
+    end
   end
+
+  // ---------------------------------------------------------------- disk
+  assign ar[Disk] = disk_ar_i;
+  assign ar_valid[Disk] = disk_ar_valid_i;
+  assign disk_ar_ready_o = ar_ready[Disk];
+  assign disk_r_o = r[Disk];
+  assign disk_r_valid_o = r_valid[Disk];
+  assign r_ready[Disk] = disk_r_ready_i;
+  assign aw[Disk] = disk_aw_i;
+  assign aw_valid[Disk] = disk_aw_valid_i;
+  assign disk_aw_ready_o = aw_ready[Disk];
+  assign w[Disk] = disk_w_i;
+  assign w_valid[Disk] = disk_w_valid_i;
+  assign disk_w_ready_o = w_ready[Disk];
+  assign disk_b_o = b[Disk];
+  assign disk_b_valid_o = b_valid[Disk];
+  assign b_ready[Disk] = disk_b_ready_i;
 
   // ---------------------------------------------------------------- memory port
   logic mem_violation, mem_write, mem_quiet;
@@ -269,8 +394,8 @@ module via_slot_port
   logic mux_ar_valid, mux_ar_ready, mux_aw_valid, mux_aw_ready, mux_idle, mux_still, mmu_idle;
 
   via_axi_mux #(
-    .NumRd   (1 + NS),
-    .NumWr   (1 + NS),
+    .NumRd   (2 + NS),
+    .NumWr   (2 + NS),
     .NumFirst(0)
   ) u_mux (
     .clk_i,
@@ -321,6 +446,10 @@ module via_slot_port
     mux_b.id = IdW'(m_b_i.id[3:0]);
   end
 
+  // In an empty slot there is no app whose accesses would have to end, but perhaps the store of a disk.
+  logic mmu_abort;
+  assign mmu_abort = isolated && (loaded_i || load_i || ctrl_i.reset || ctrl_i.isolate || cause != event_e'(8'h00));
+
   cmd_t mmu_cmd;
   cpl_t mmu_cpl;
   evt_t mmu_evt;
@@ -357,7 +486,7 @@ module via_slot_port
     .evt_o       (mmu_evt),
     .evt_valid_o (mmu_evt_valid),
     .evt_ready_i (mmu_evt_ready),
-    .abort_i     (isolated),
+    .abort_i     (mmu_abort),
     .n_rd_o      (count_o[0]),
     .n_wr_o      (count_o[1]),
     .n_rd_miss_o (count_o[2]),
@@ -489,12 +618,12 @@ module via_slot_port
   assign count_o[7] = wr_beats_q;
 
   logic quiet;
-  assign quiet  = mem_quiet && &strm_quiet && &mvi_idle && &mvo_idle && mux_idle && dispatch_idle;
+  assign quiet  = mem_quiet && &strm_quiet && &mvi_idle && &mvo_idle && join_idle && mux_idle && dispatch_idle;
   assign stat_o = '{cause: cause, isolated: isolated, busy: busy_q, quiet: quiet, loaded: loaded_i};
 
   logic rest_idle;
   assign rest_idle = mem_quiet && &strm_quiet && dispatch_idle && mmu_idle && events_idle && ~|{reg_valid_i, reg_valid_q, answered_q, irq_q};
-  assign still_o = rest_idle && &mvi_still && &mvo_still && mux_still;
-  assign idle_o = rest_idle && &mvi_idle && &mvo_idle && mux_idle;
+  assign still_o = rest_idle && &mvi_still && &mvo_still && fn_still && mux_still;
+  assign idle_o = rest_idle && &mvi_idle && &mvo_idle && join_idle && mux_idle;
 
 endmodule

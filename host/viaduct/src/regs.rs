@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Registers of a card. Made by tools/gen_regs.py from rtl/regs/viaduct.rdl: do not edit.
 //!
-//! Offsets of registers are relative to their block; that of slot `s` lies at `BASE + s * STRIDE` in its `BAR`.
+//! Offsets of registers are relative to their block; that of slot `s` lies at `BASE + s * STRIDE` in its `BAR`,
+//! that of function `f`, 1 to 6, at `BASE + (f - 1) * STRIDE`.
 
 /// Card: BAR.
 pub const VIA_CARD_BAR: u32 = 0;
@@ -285,6 +286,86 @@ pub const VIA_APP_BASE: u64 = 0x0002_0000;
 pub const VIA_APP_STRIDE: u64 = 0x1000;
 /// App registers: bytes.
 pub const VIA_APP_SIZE: u64 = 0x1000;
+/// PCI function: BAR.
+pub const VIA_FN_BAR: u32 = 0;
+/// PCI function 1: offset in its BAR.
+pub const VIA_FN_BASE: u64 = 0x0003_0100;
+/// PCI function: from one function to the next.
+pub const VIA_FN_STRIDE: u64 = 0x100;
+/// Control.
+pub const VIA_FN_CTRL: u64 = 0x00;
+/// The link is up, the device is there. Lowest bit.
+pub const VIA_FN_CTRL_UP_LSB: u32 = 0;
+/// The link is up, the device is there. Mask in place.
+pub const VIA_FN_CTRL_UP_MASK: u32 = 0x01;
+/// Block device: refuse writes. Lowest bit.
+pub const VIA_FN_CTRL_READ_ONLY_LSB: u32 = 1;
+/// Block device: refuse writes. Mask in place.
+pub const VIA_FN_CTRL_READ_ONLY_MASK: u32 = 0x02;
+/// Where the user side is connected: 0 nowhere, 1 the board's port, 2 stream 0 of a slot. Of two functions that ask for one slot the lower one gets it. While a function has the stream, moves on it end with `StAborted`. Lowest bit.
+pub const VIA_FN_CTRL_KIND_LSB: u32 = 4;
+/// Where the user side is connected: 0 nowhere, 1 the board's port, 2 stream 0 of a slot. Of two functions that ask for one slot the lower one gets it. While a function has the stream, moves on it end with `StAborted`. Mask in place.
+pub const VIA_FN_CTRL_KIND_MASK: u32 = 0x30;
+/// Slot whose stream 0 the function uses, if `KIND` = 2. Lowest bit.
+pub const VIA_FN_CTRL_SLOT_LSB: u32 = 8;
+/// Slot whose stream 0 the function uses, if `KIND` = 2. Mask in place.
+pub const VIA_FN_CTRL_SLOT_MASK: u32 = 0xf00;
+/// Block device: slot in whose address space the disk lies. Lowest bit.
+pub const VIA_FN_CTRL_STORE_LSB: u32 = 12;
+/// Block device: slot in whose address space the disk lies. Mask in place.
+pub const VIA_FN_CTRL_STORE_MASK: u32 = 0xf000;
+/// Least cycles between two interrupts of a queue; 0 = each at once. Lowest bit.
+pub const VIA_FN_CTRL_MODERATE_LSB: u32 = 16;
+/// Least cycles between two interrupts of a queue; 0 = each at once. Mask in place.
+pub const VIA_FN_CTRL_MODERATE_MASK: u32 = 0xffff_0000;
+/// MAC address, first four bytes.
+pub const VIA_FN_MAC_LO: u64 = 0x04;
+/// MAC address, last two bytes.
+pub const VIA_FN_MAC_HI: u64 = 0x08;
+/// Fifth byte in the lowest byte. Lowest bit.
+pub const VIA_FN_MAC_HI_VALUE_LSB: u32 = 0;
+/// Fifth byte in the lowest byte. Mask in place.
+pub const VIA_FN_MAC_HI_VALUE_MASK: u32 = 0xffff;
+/// First byte of the disk, low half.
+pub const VIA_FN_BASE_LO: u64 = 0x10;
+/// First byte of the disk, high half.
+pub const VIA_FN_BASE_HI: u64 = 0x14;
+/// Virtual address in slot `STORE`, bits 47:32. Lowest bit.
+pub const VIA_FN_BASE_HI_VALUE_LSB: u32 = 0;
+/// Virtual address in slot `STORE`, bits 47:32. Mask in place.
+pub const VIA_FN_BASE_HI_VALUE_MASK: u32 = 0xffff;
+/// Size of the disk, low half.
+pub const VIA_FN_SECTORS_LO: u64 = 0x18;
+/// Size of the disk, high half.
+pub const VIA_FN_SECTORS_HI: u64 = 0x1c;
+/// Sectors of 512 bytes, bits 39:32. Lowest bit.
+pub const VIA_FN_SECTORS_HI_VALUE_LSB: u32 = 0;
+/// Sectors of 512 bytes, bits 39:32. Mask in place.
+pub const VIA_FN_SECTORS_HI_VALUE_MASK: u32 = 0xff;
+/// Status.
+pub const VIA_FN_STATUS: u64 = 0x20;
+/// virtio device status as the driver set it: 1 acknowledge, 2 driver, 4 driver ok, 8 features ok, 64 needs reset, 128 failed. Lowest bit.
+pub const VIA_FN_STATUS_DEVICE_LSB: u32 = 0;
+/// virtio device status as the driver set it: 1 acknowledge, 2 driver, 4 driver ok, 8 features ok, 64 needs reset, 128 failed. Mask in place.
+pub const VIA_FN_STATUS_DEVICE_MASK: u32 = 0xff;
+/// The user side is connected: to the board, or to a slot that is not isolated. Lowest bit.
+pub const VIA_FN_STATUS_ATTACHED_LSB: u32 = 8;
+/// The user side is connected: to the board, or to a slot that is not isolated. Mask in place.
+pub const VIA_FN_STATUS_ATTACHED_MASK: u32 = 0x100;
+/// The card has this function. Lowest bit.
+pub const VIA_FN_STATUS_PRESENT_LSB: u32 = 9;
+/// The card has this function. Mask in place.
+pub const VIA_FN_STATUS_PRESENT_MASK: u32 = 0x200;
+/// Negotiated features, low half.
+pub const VIA_FN_FEATURES_LO: u64 = 0x24;
+/// Negotiated features, high half.
+pub const VIA_FN_FEATURES_HI: u64 = 0x28;
+/// Messages the function sent to its user side.
+pub const VIA_FN_TX_MESSAGES: u64 = 0x40;
+/// Messages the user side sent to the function.
+pub const VIA_FN_RX_MESSAGES: u64 = 0x44;
+/// Messages ended early, because the connection changed, the slot was isolated, or the function was reset.
+pub const VIA_FN_CUT_MESSAGES: u64 = 0x48;
 /// Doorbells: BAR.
 pub const VIA_BELL_BAR: u32 = 2;
 /// Doorbells of slot 0: offset in its BAR.

@@ -4,6 +4,7 @@
 
 module via_csr_tb
   import via_pkg::*;
+  import via_virtio_pkg::*;
 #(
   parameter int unsigned AppTimeout  = 256,
   parameter int unsigned IcapTimeout = 100
@@ -51,6 +52,12 @@ module via_csr_tb
   input  logic [          15:0] ring_tail   [2*NumSlots],
   input  logic [2*NumSlots-1:0] ring_on,
   input  logic [2*NumSlots-1:0] ring_err,
+  output logic [         163:0] fn_ctrl     [   NumFn:1],
+  input  logic [       NumFn:1] fn_present,
+  input  logic [       NumFn:1] fn_attached,
+  input  logic [           7:0] fn_status   [   NumFn:1],
+  input  logic [          63:0] fn_features [   NumFn:1],
+  input  logic [          31:0] fn_count    [   NumFn:1][3],
   input  logic [  NumSlots-1:0] loaded,
   output logic [  NumSlots-1:0] load,
   output logic                  icap_valid,
@@ -76,6 +83,10 @@ module via_csr_tb
     assign cmd_cfg[s] = cmd_cfg_s[s];
     assign cmd_tail[s] = cmd_tail_s[s];
     assign cmd_head_s[s] = cmd_head[s];
+  end
+  fn_ctrl_t fn_ctrl_s[NumFn:1];
+  for (genvar f = 1; f <= NumFn; f++) begin : gen_fn
+    assign fn_ctrl[f] = fn_ctrl_s[f];
   end
   for (genvar r = 0; r < 2 * NumSlots; r++) begin : gen_ring
     assign ring_cfg[r] = ring_cfg_s[r];
@@ -132,6 +143,12 @@ module via_csr_tb
     .ring_tail_i   (ring_tail_s),
     .ring_on_i     (ring_on),
     .ring_err_i    (ring_err),
+    .fn_ctrl_o     (fn_ctrl_s),
+    .fn_present_i  (fn_present),
+    .fn_attached_i (fn_attached),
+    .fn_status_i   (fn_status),
+    .fn_features_i (fn_features),
+    .fn_count_i    (fn_count),
     .loaded_i      (loaded),
     .load_o        (load),
     .icap_valid_o  (icap_valid),

@@ -5,6 +5,7 @@
 
 module via_shell_tb
   import via_pkg::*;
+  import via_virtio_pkg::*;
 (
   input  logic                clk_i,
   input  logic                rst_ni,
@@ -27,6 +28,17 @@ module via_shell_tb
   input  logic                axil_rready,
   output logic                msix_valid,
   output logic [         7:0] msix_vector,
+  // functions: accesses, resets, interrupts; the board's port of each is a loop
+  input  logic                fn_valid,
+  input  logic [        57:0] fn_req,
+  output logic                fn_rvalid,
+  output logic [        31:0] fn_rdata,
+  input  logic [     NumFn:1] fn_flr,
+  output logic [     NumFn:1] fn_flr_busy,
+  input  logic [     NumFn:1] fn_bus_master,
+  output logic                fn_msix_valid,
+  output logic [         3:0] fn_msix_fn,
+  output logic [         7:0] fn_msix_vector,
   input  logic [NumSlots-1:0] loaded,
   output logic [NumSlots-1:0] slot_rst_n,
   output logic                stopped,
@@ -228,9 +240,35 @@ module via_shell_tb
     assign slot_in[s] = {arvalid[s], awvalid[s], wvalid[s], m_valid[s], reg_rvalid[s]};
   end
 
+  // The board's ports: what a function sends comes back to it.
+  logic b_tx_valid[NumFn+1], b_tx_ready[NumFn+1], b_rx_valid[NumFn+1], b_rx_ready[NumFn+1];
+  strm_t b_tx[NumFn+1], b_rx[NumFn+1];
+  logic [DataW-1:0] b_tx_data[NumFn+1], b_rx_data[NumFn+1];
+  logic [StrbW-1:0] b_tx_keep[NumFn+1], b_rx_keep[NumFn+1];
+  logic b_tx_last[NumFn+1], b_rx_last[NumFn+1];
+  logic [7:0] b_tx_id[NumFn+1], b_rx_id[NumFn+1];
+  logic [NumFn:0] brd_in;
+  for (genvar f = 0; f <= NumFn; f++) begin : gen_board
+    assign b_tx[f] = '{id: b_tx_id[f], last: b_tx_last[f], keep: b_tx_keep[f], data: b_tx_data[f]};
+    assign {b_rx_id[f], b_rx_last[f], b_rx_keep[f], b_rx_data[f]} = b_rx[f];
+    assign brd_in[f] = b_rx_valid[f];
+    via_slice #(
+      .T(strm_t)
+    ) u_loop (
+      .clk_i,
+      .rst_ni,
+      .s_i      (b_tx[f]),
+      .s_valid_i(b_tx_valid[f]),
+      .s_ready_o(b_tx_ready[f]),
+      .m_o      (b_rx[f]),
+      .m_valid_o(b_rx_valid[f]),
+      .m_ready_i(b_rx_ready[f])
+    );
+  end
+
   logic clk;
-  logic [(5+NS)*NumSlots+NumChan+6:0] inputs;
-  assign inputs = {loaded, slot_in, chan_in, h_r_valid, h_b_valid, axil_awvalid, axil_wvalid, axil_arvalid, axil_bready, axil_rready};
+  logic [(5+NS)*NumSlots+NumChan+3*NumFn+8:0] inputs;
+  assign inputs = {brd_in, fn_valid, fn_flr, fn_bus_master, loaded, slot_in, chan_in, h_r_valid, h_b_valid, axil_awvalid, axil_wvalid, axil_arvalid, axil_bready, axil_rready};
   via_tb_gate #(
     .W($bits(inputs))
   ) u_gate (
@@ -293,6 +331,34 @@ module via_shell_tb
     .msix_valid_o(msix_valid),
     .msix_vector_o(msix_vector),
     .msix_ready_i(1'b1),
+    .fn_valid_i(fn_valid),
+    .fn_fn_i(fn_req[57:54]),
+    .fn_cfg_i(fn_req[53]),
+    .fn_write_i(fn_req[52]),
+    .fn_addr_i(fn_req[51:36]),
+    .fn_strb_i(fn_req[35:32]),
+    .fn_wdata_i(fn_req[31:0]),
+    .fn_rvalid_o(fn_rvalid),
+    .fn_rdata_o(fn_rdata),
+    .fn_flr_i(fn_flr),
+    .fn_flr_busy_o(fn_flr_busy),
+    .fn_bus_master_i(fn_bus_master),
+    .fn_msix_valid_o(fn_msix_valid),
+    .fn_msix_fn_o(fn_msix_fn),
+    .fn_msix_vector_o(fn_msix_vector),
+    .fn_msix_ready_i(1'b1),
+    .brd_tx_valid_o(b_tx_valid),
+    .brd_tx_ready_i(b_tx_ready),
+    .brd_tx_data_o(b_tx_data),
+    .brd_tx_keep_o(b_tx_keep),
+    .brd_tx_last_o(b_tx_last),
+    .brd_tx_id_o(b_tx_id),
+    .brd_rx_valid_i(b_rx_valid),
+    .brd_rx_ready_o(b_rx_ready),
+    .brd_rx_data_i(b_rx_data),
+    .brd_rx_keep_i(b_rx_keep),
+    .brd_rx_last_i(b_rx_last),
+    .brd_rx_id_i(b_rx_id),
     .mem_araddr_o(mem_araddr),
     .mem_arlen_o(mem_arlen),
     .mem_arvalid_o(mem_arvalid),

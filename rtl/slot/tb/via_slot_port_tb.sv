@@ -62,6 +62,23 @@ module via_slot_port_tb
   input  logic [        31:0] slot_reg_rdata,
   input  logic                slot_irq,
   input  logic                slot_busy,
+  // a function: stream 0 and a disk (u_d)
+  input  logic                fn_on,
+  input  logic [         3:0] fn,
+  output logic                fn_cut,
+  output logic [         3:0] fn_rx_fn,
+  input  logic [   DataW-1:0] ft_tdata,
+  input  logic [   StrbW-1:0] ft_tkeep,
+  input  logic [         7:0] ft_tid,
+  input  logic                ft_tlast,
+  input  logic                ft_tvalid,
+  output logic                ft_tready,
+  output logic [   DataW-1:0] fr_tdata,
+  output logic [   StrbW-1:0] fr_tkeep,
+  output logic [         7:0] fr_tid,
+  output logic                fr_tlast,
+  output logic                fr_tvalid,
+  input  logic                fr_tready,
   output logic                idle_o
 );
 
@@ -98,6 +115,38 @@ module via_slot_port_tb
   logic m_w_valid, m_w_ready;
   axi_b_t m_b;
   logic m_b_valid, m_b_ready;
+
+  strm_t fr;
+  assign {fr_tid, fr_tlast, fr_tkeep, fr_tdata} = fr;
+  axi_ax_t d_ar;
+  logic d_ar_valid, d_ar_ready;
+  axi_r_t d_r;
+  logic d_r_valid, d_r_ready;
+  axi_ax_t d_aw;
+  logic d_aw_valid, d_aw_ready;
+  axi_w_t d_w;
+  logic d_w_valid, d_w_ready;
+  axi_b_t d_b;
+  logic d_b_valid, d_b_ready;
+  via_tb_mgr u_d (
+    .clk_i,
+    .rst_ni,
+    .m_ar_o(d_ar),
+    .m_ar_valid_o(d_ar_valid),
+    .m_ar_ready_i(d_ar_ready),
+    .m_r_i(d_r),
+    .m_r_valid_i(d_r_valid),
+    .m_r_ready_o(d_r_ready),
+    .m_aw_o(d_aw),
+    .m_aw_valid_o(d_aw_valid),
+    .m_aw_ready_i(d_aw_ready),
+    .m_w_o(d_w),
+    .m_w_valid_o(d_w_valid),
+    .m_w_ready_i(d_w_ready),
+    .m_b_i(d_b),
+    .m_b_valid_i(d_b_valid),
+    .m_b_ready_o(d_b_ready)
+  );
 
   // An isolated app sees nothing more, so a valid may drop there.
   via_tb_mgr u_s (
@@ -141,8 +190,8 @@ module via_slot_port_tb
 
   logic clk, still;
   // What the app and the registers change is watched by their own blocks.
-  logic [134+NS*(DataW+StrbW+12):0] inputs;
-  assign inputs = (135 + NS * (DataW + StrbW + 12))'({
+  logic [154+(NS+1)*(DataW+StrbW+12):0] inputs;
+  assign inputs = (155 + (NS + 1) * (DataW + StrbW + 12))'({
     s_ar_valid,
     s_aw_valid,
     s_w_valid,
@@ -161,7 +210,18 @@ module via_slot_port_tb
     m_tvalid,
     slot_reg_rvalid,
     slot_irq,
-    slot_busy
+    slot_busy,
+    d_ar_valid,
+    d_aw_valid,
+    d_w_valid,
+    fn_on,
+    fn,
+    ft_tdata,
+    ft_tkeep,
+    ft_tid,
+    ft_tlast,
+    ft_tvalid,
+    fr_tready
   });
   via_tb_gate #(
     .W($bits(inputs))
@@ -227,6 +287,31 @@ module via_slot_port_tb
     .m_b_i(m_b),
     .m_b_valid_i(m_b_valid),
     .m_b_ready_o(m_b_ready),
+    .fn_cut_o(fn_cut),
+    .fn_on_i(fn_on),
+    .fn_i(fn),
+    .fn_tx_i('{id: ft_tid, last: ft_tlast, keep: ft_tkeep, data: ft_tdata}),
+    .fn_tx_valid_i(ft_tvalid),
+    .fn_tx_ready_o(ft_tready),
+    .fn_rx_o(fr),
+    .fn_rx_valid_o(fr_tvalid),
+    .fn_rx_ready_i(fr_tready),
+    .fn_rx_fn_o(fn_rx_fn),
+    .disk_ar_i(d_ar),
+    .disk_ar_valid_i(d_ar_valid),
+    .disk_ar_ready_o(d_ar_ready),
+    .disk_r_o(d_r),
+    .disk_r_valid_o(d_r_valid),
+    .disk_r_ready_i(d_r_ready),
+    .disk_aw_i(d_aw),
+    .disk_aw_valid_i(d_aw_valid),
+    .disk_aw_ready_o(d_aw_ready),
+    .disk_w_i(d_w),
+    .disk_w_valid_i(d_w_valid),
+    .disk_w_ready_o(d_w_ready),
+    .disk_b_o(d_b),
+    .disk_b_valid_o(d_b_valid),
+    .disk_b_ready_i(d_b_ready),
     .slot_rst_no,
     .slot_s_o(s),
     .slot_s_valid_o(s_tvalid),

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where streams of several sources meet in one, one source at a time; which one may change at any time, also in the midst of a message.
+//
+// Throughput: one beat a cycle. Latency: one cycle. Order: kept. If the source of an open message is no longer selected, the message is ended by a beat
+// of one byte, zero, with `last`; only then comes another message. A source must offer a message from its beginning (via_fn_src).
+// What a source offers that is not selected waits. Every output of m comes from a register and stays as it is until it is taken.
+
+module via_fn_join
+  import via_pkg::*;
+#(
+  parameter int unsigned N = 2
+) (
+  input  logic          clk_i,
+  input  logic          rst_ni,
+  input  logic  [N-1:0] sel_i,         // at most one
+  input  strm_t         s_i      [N],
+  input  logic  [N-1:0] s_valid_i,
+  output logic  [N-1:0] s_ready_o,
+  output strm_t         m_o,
+  output logic          m_valid_o,
+  input  logic          m_ready_i,
+  output logic          beat_o,        // a beat enters, and it is the last of its message
+  output logic          last_o,
+  output logic          cut_o,         // one pulse for every message that is cut
+  output logic          still_o,       // nothing moves unless an input changes
+  output logic          idle_o
+);
+
+  logic open_q, close_q, lost, closing, room;
+  logic [N-1:0] cur_q;
+  logic [7:0] id_q;
+  strm_t beat;
+
+  // That the source was gone for a moment is remembered until the message has ended.
+  assign lost = open_q && (sel_i & cur_q) == '0;
+  assign closing = lost || close_q;
+  assign s_ready_o = sel_i & {N{room && !closing}};
+  assign beat_o = (closing || (sel_i & s_valid_i) != '0) && room;
+  assign last_o = beat_o && beat.last;
+  assign cut_o = closing && room;
+
+  always_comb begin
+    beat = s_i[0];
+    for (int unsigned i = 1; i < N; i++) if (sel_i[i]) beat = s_i[i];
+    if (closing) beat = '{id: id_q, last: 1'b1, keep: StrbW'(1), data: '0};
+  end
+
+  via_slice #(
+    .T(strm_t)
+  ) u_slice (
+    .clk_i,
+    .rst_ni,
+    .s_i      (beat),
+    .s_valid_i(closing || (sel_i & s_valid_i) != '0),
+    .s_ready_o(room),
+    .m_o,
+    .m_valid_o,
+    .m_ready_i
+  );
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      open_q  <= 1'b0;
+      close_q <= 1'b0;
+    end else begin
+      if (beat_o) open_q <= !beat.last;
+      close_q <= closing && !room;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (beat_o && !open_q) begin
+      cur_q <= sel_i;
+      id_q  <= beat.id;
+    end
+  end
+
+  assign still_o = !beat_o && !(lost && !close_q) && !(m_valid_o && m_ready_i);
+  assign idle_o  = !open_q && !m_valid_o;
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i)
+    if (rst_ni)
+      assert ($onehot0(sel_i))
+      else $error("two sources at once");
+`endif
+
+endmodule

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The memory port of the disk on its way to the MMU of the slot that holds its store.
+//
+// Throughput: one beat a cycle each way; a write address goes out when the data of the one before has gone. Latency: one cycle for addresses, none for
+// the rest. Order: kept; each slot answers in order. Another slot is addressed only when nothing is in flight to the one before.
+// The function may be reset with bursts in flight: their answers are taken here, and data that is missing is sent with no byte enabled, so
+// that neither the slot nor the next life of the function notices. Misuse: a slot that does not exist is never addressed; the one before stays.
+
+module via_fn_mem
+  import via_pkg::*;
+(
+  input  logic                   clk_i,
+  input  logic                   rst_ni,
+  input  logic                   core_rst_ni,             // of the function
+  input  logic    [         3:0] store_i,                 // slot
+  input  axi_ax_t                s_ar_i,
+  input  logic                   s_ar_valid_i,
+  output logic                   s_ar_ready_o,
+  output axi_r_t                 s_r_o,
+  output logic                   s_r_valid_o,
+  input  logic                   s_r_ready_i,
+  input  axi_ax_t                s_aw_i,
+  input  logic                   s_aw_valid_i,
+  output logic                   s_aw_ready_o,
+  input  axi_w_t                 s_w_i,
+  input  logic                   s_w_valid_i,
+  output logic                   s_w_ready_o,
+  output axi_b_t                 s_b_o,
+  output logic                   s_b_valid_o,
+  input  logic                   s_b_ready_i,
+  // Slots: requests to all of them, valid to one.
+  output axi_ax_t                m_ar_o,
+  output logic    [NumSlots-1:0] m_ar_valid_o,
+  input  logic    [NumSlots-1:0] m_ar_ready_i,
+  input  axi_r_t                 m_r_i       [NumSlots],
+  input  logic    [NumSlots-1:0] m_r_valid_i,
+  output logic    [NumSlots-1:0] m_r_ready_o,
+  output axi_ax_t                m_aw_o,
+  output logic    [NumSlots-1:0] m_aw_valid_o,
+  input  logic    [NumSlots-1:0] m_aw_ready_i,
+  output axi_w_t                 m_w_o,
+  output logic    [NumSlots-1:0] m_w_valid_o,
+  input  logic    [NumSlots-1:0] m_w_ready_i,
+  input  axi_b_t                 m_b_i       [NumSlots],
+  input  logic    [NumSlots-1:0] m_b_valid_i,
+  output logic    [NumSlots-1:0] m_b_ready_o,
+  output logic                   still_o,                 // nothing moves unless an input changes
+  output logic                   idle_o
+);
+
+  localparam int unsigned CntW = 8;
+
+  // ---------------------------------------------------------------- which slot
+  logic [SlotW-1:0] slot_q;
+  logic [NumSlots-1:0] to;
+  logic change, none;
+  logic [CntW-1:0] rd_q, wr_q, rd_orphan_q, wr_orphan_q;  // bursts in flight; of these, bursts of a function that was reset
+
+  assign to = NumSlots'(1) << slot_q;
+  assign change = 32'(store_i) < NumSlots && SlotW'(store_i) != slot_q;
+  assign none = rd_q == '0 && wr_q == '0;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) slot_q <= '0;
+    else if (change && none) slot_q <= SlotW'(store_i);
+  end
+
+  // ---------------------------------------------------------------- addresses
+  logic ar_ok, ar_take, ar_valid, aw_ok, aw_take, aw_valid, w_busy_q;
+  logic ar_room, aw_room;
+
+  assign ar_ok = core_rst_ni && !change && rd_q != '1;
+  assign aw_ok = core_rst_ni && !change && wr_q != '1 && !w_busy_q;
+  assign s_ar_ready_o = ar_ok && ar_room;
+  assign s_aw_ready_o = aw_ok && aw_room;
+  assign ar_take = s_ar_valid_i && s_ar_ready_o;
+  assign aw_take = s_aw_valid_i && s_aw_ready_o;
+
+  via_slice #(
+    .T(axi_ax_t)
+  ) u_ar (
+    .clk_i,
+    .rst_ni,
+    .s_i      (s_ar_i),
+    .s_valid_i(s_ar_valid_i && ar_ok),
+    .s_ready_o(ar_room),
+    .m_o      (m_ar_o),
+    .m_valid_o(ar_valid),
+    .m_ready_i(m_ar_ready_i[slot_q])
+  );
+  via_slice #(
+    .T(axi_ax_t)
+  ) u_aw (
+    .clk_i,
+    .rst_ni,
+    .s_i      (s_aw_i),
+    .s_valid_i(s_aw_valid_i && aw_ok),
+    .s_ready_o(aw_room),
+    .m_o      (m_aw_o),
+    .m_valid_o(aw_valid),
+    .m_ready_i(m_aw_ready_i[slot_q])
+  );
+  assign m_ar_valid_o = to & {NumSlots{ar_valid}};
+  assign m_aw_valid_o = to & {NumSlots{aw_valid}};
+
+  // ---------------------------------------------------------------- data to the slot
+  logic [7:0] left_q;
+  logic made_up_q, w_valid, w_take;
+
+  assign w_valid = w_busy_q && (made_up_q || !core_rst_ni || s_w_valid_i);
+  assign s_w_ready_o = w_busy_q && !made_up_q && core_rst_ni && m_w_ready_i[slot_q];
+  assign w_take = w_valid && m_w_ready_i[slot_q];
+  assign m_w_valid_o = to & {NumSlots{w_valid}};
+  always_comb begin
+    m_w_o = s_w_i;
+    m_w_o.last = left_q == '0;
+    if (made_up_q || !core_rst_ni) m_w_o.strb = '0;
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      w_busy_q  <= 1'b0;
+      made_up_q <= 1'b0;
+    end else begin
+      if (aw_take) w_busy_q <= 1'b1;
+      else if (w_take && left_q == '0) w_busy_q <= 1'b0;
+      if (!w_busy_q || w_take && left_q == '0) made_up_q <= 1'b0;
+      else if (!core_rst_ni) made_up_q <= 1'b1;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (aw_take) left_q <= s_aw_i.len;
+    else if (w_take) left_q <= left_q - 1'b1;
+  end
+
+  // ---------------------------------------------------------------- answers
+  logic rd_drop, wr_drop, rd_done, wr_done;
+
+  assign rd_drop = !core_rst_ni || rd_orphan_q != '0;
+  assign wr_drop = !core_rst_ni || wr_orphan_q != '0;
+  assign s_r_o = m_r_i[slot_q];
+  assign s_b_o = m_b_i[slot_q];
+  assign s_r_valid_o = m_r_valid_i[slot_q] && !rd_drop;
+  assign s_b_valid_o = m_b_valid_i[slot_q] && !wr_drop;
+  assign m_r_ready_o = to & {NumSlots{rd_drop || s_r_ready_i}};
+  assign m_b_ready_o = to & {NumSlots{wr_drop || s_b_ready_i}};
+  assign rd_done = m_r_valid_i[slot_q] && m_r_ready_o[slot_q] && m_r_i[slot_q].last;
+  assign wr_done = m_b_valid_i[slot_q] && m_b_ready_o[slot_q];
+
+  function automatic logic [CntW-1:0] orphans(input logic alive, input logic [CntW-1:0] open, input logic [CntW-1:0] orphan,
+                                              input logic done);
+    if (!alive) return open - CntW'(done);
+    return orphan - CntW'(done && orphan != '0);
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      rd_q <= '0;
+      wr_q <= '0;
+      rd_orphan_q <= '0;
+      wr_orphan_q <= '0;
+    end else begin
+      rd_q <= rd_q + CntW'(ar_take) - CntW'(rd_done);
+      wr_q <= wr_q + CntW'(aw_take) - CntW'(wr_done);
+      rd_orphan_q <= orphans(core_rst_ni, rd_q, rd_orphan_q, rd_done);
+      wr_orphan_q <= orphans(core_rst_ni, wr_q, wr_orphan_q, wr_done);
+    end
+  end
+
+  assign still_o = ~|{ar_take, aw_take, ar_valid, aw_valid, w_valid, m_r_valid_i & to, m_b_valid_i & to, change && none,
+                      !core_rst_ni && (rd_q != rd_orphan_q || wr_q != wr_orphan_q)};
+  assign idle_o = none;
+
+endmodule

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Merges the interrupts of all functions into one port, in turn. Throughput: one a cycle. Latency: one cycle. Order: kept for each function.
+
+module via_fn_msix
+  import via_virtio_pkg::*;
+(
+  input  logic           clk_i,
+  input  logic           rst_ni,
+  input  logic [NumFn:1] valid_i,
+  input  logic [    7:0] vector_i     [NumFn:1],
+  output logic [NumFn:1] ready_o,
+  output logic           msix_valid_o,
+  output logic [FnW-1:0] msix_fn_o,
+  output logic [    7:0] msix_vector_o,
+  input  logic           msix_ready_i,
+  output logic           still_o,                 // nothing moves unless an input changes
+  output logic           idle_o
+);
+
+  typedef struct packed {
+    logic [FnW-1:0] fn;
+    logic [7:0]     vector;
+  } irq_t;
+
+  logic [NumFn-1:0] gnt;
+  logic any, room;
+  irq_t irq, irq_out;
+
+  via_rr_arb #(
+    .N(NumFn)
+  ) u_arb (
+    .clk_i,
+    .rst_ni,
+    .req_i  (valid_i),
+    .ack_i  (room),
+    .gnt_o  (gnt),
+    .idx_o  (),
+    .valid_o(any)
+  );
+  assign ready_o = gnt & {NumFn{room}};
+
+  always_comb begin
+    irq = '{fn: '0, vector: '0};
+    for (int unsigned f = 1; f <= NumFn; f++) if (gnt[f-1]) irq = '{fn: FnW'(f), vector: vector_i[f]};
+  end
+
+  via_slice #(
+    .T(irq_t)
+  ) u_slice (
+    .clk_i,
+    .rst_ni,
+    .s_i      (irq),
+    .s_valid_i(any),
+    .s_ready_o(room),
+    .m_o      (irq_out),
+    .m_valid_o(msix_valid_o),
+    .m_ready_i(msix_ready_i)
+  );
+  assign msix_fn_o = irq_out.fn;
+  assign msix_vector_o = irq_out.vector;
+  assign still_o = !(any && room) && !(msix_valid_o && msix_ready_i);
+  assign idle_o = !any && !msix_valid_o;
+
+endmodule

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a stream comes from, if where it goes may change at any time: a destination gets whole messages from their beginning on.
+//
+// Throughput: one beat a cycle. Latency: none for beats, one cycle for a change of dst_i. Order: kept. Beats go to dst_o; 0 is nowhere: what comes is
+// taken and dropped, and so is the rest of a message whose beginning went elsewhere. The destination ends a message that stops in its midst
+// (via_fn_join). With cut_i the source begins anew: the message it was in has ended, and nothing comes.
+
+module via_fn_src #(
+  parameter int unsigned DstW = 1
+) (
+  input  logic            clk_i,
+  input  logic            rst_ni,
+  input  logic            cut_i,
+  input  logic [DstW-1:0] dst_i,
+  output logic [DstW-1:0] dst_o,
+  input  logic            s_valid_i,
+  input  logic            s_last_i,
+  output logic            s_ready_o,
+  output logic            m_valid_o,
+  input  logic            m_ready_i,
+  output logic            begin_o,    // the first beat of a message is taken
+  output logic            cut_o,      // a message that went to dst_o goes no further
+  output logic            still_o     // nothing moves unless an input changes
+);
+
+  logic [DstW-1:0] dst_q;
+  logic mid_q, mid, skip_q, drop, beat;
+
+  assign drop = cut_i || dst_q == '0 || skip_q;
+  assign s_ready_o = drop || m_ready_i;
+  assign m_valid_o = s_valid_i && !drop;
+  assign dst_o = dst_q;
+  assign beat = s_valid_i && s_ready_o && !cut_i;
+  assign mid = beat ? !s_last_i : mid_q;
+  assign begin_o = beat && !mid_q;
+  assign cut_o = !skip_q && dst_q != '0 && (cut_i ? mid_q : mid && dst_i != dst_q);
+  assign still_o = !beat && dst_i == dst_q && !(cut_i && (mid_q || skip_q));
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      dst_q  <= '0;
+      mid_q  <= 1'b0;
+      skip_q <= 1'b0;
+    end else begin
+      dst_q  <= dst_i;
+      mid_q  <= mid && !cut_i;
+      skip_q <= mid && !cut_i && (skip_q || dst_i != dst_q);
+    end
+  end
+
+endmodule

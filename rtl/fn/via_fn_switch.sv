@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Connects the user side of each function to nothing, to the board's port of the function, or to stream 0 of a slot, as its registers say
+// (fn_ctrl_t), and the disk's memory port to the MMU of a slot.
+//
+//   function tx ──> via_fn_src ──┬──> board            board ─────> via_fn_src ──┬──> via_fn_join ──> function rx
+//                                └──> via_fn_join ──> slot    slot (via_fn_src) ──┘
+//
+// Throughput: one beat a cycle for every function each way. Latency: one cycle each way. Order: kept. Of functions that ask for one slot the one with
+// the lowest number gets it; the others are connected to nothing. A connection may change at any time, also by the isolation of the slot:
+// a message that was on its way is ended with `last` (a beat of one byte), and what belongs to it afterwards is dropped. What a function without
+// a connection sends is dropped. The disk gets one answer for each message it sends, if need be one of a single byte (via_fn_debt).
+// Misuse: after a change away from a slot whose app still works on messages, these go to whom the slot belongs then: reset the slot first.
+
+module via_fn_switch
+  import via_pkg::*;
+  import via_virtio_pkg::*;
+#(
+  parameter int unsigned NumUser = FnInput,  // functions with a user side, from 1
+  parameter int unsigned Disk    = FnBlk
+) (
+  input  logic                    clk_i,
+  input  logic                    rst_ni,
+  input  fn_ctrl_t                ctrl_i         [NumUser:1],
+  input  logic     [   NumUser:1] core_rst_ni,
+  output logic     [   NumUser:1] attached_o,                     // connected to something
+  // functions
+  input  strm_t                   tx_i           [NumUser:1],
+  input  logic     [   NumUser:1] tx_valid_i,
+  output logic     [   NumUser:1] tx_ready_o,
+  output strm_t                   rx_o           [NumUser:1],
+  output logic     [   NumUser:1] rx_valid_o,
+  input  logic     [   NumUser:1] rx_ready_i,
+  // the board's ports
+  output strm_t                   brd_tx_o       [NumUser:1],
+  output logic     [   NumUser:1] brd_tx_valid_o,
+  input  logic     [   NumUser:1] brd_tx_ready_i,
+  input  strm_t                   brd_rx_i       [NumUser:1],
+  input  logic     [   NumUser:1] brd_rx_valid_i,
+  output logic     [   NumUser:1] brd_rx_ready_o,
+  // slots: stream 0
+  input  logic     [NumSlots-1:0] slot_cut_i,                     // isolated
+  output logic     [NumSlots-1:0] slot_on_o,                      // the stream belongs to a function
+  output logic     [     FnW-1:0] slot_fn_o      [ NumSlots],     // which takes what comes now; 0 = drop it
+  output strm_t                   slot_tx_o      [ NumSlots],
+  output logic     [NumSlots-1:0] slot_tx_valid_o,
+  input  logic     [NumSlots-1:0] slot_tx_ready_i,
+  input  strm_t                   slot_rx_i      [ NumSlots],
+  input  logic     [NumSlots-1:0] slot_rx_valid_i,
+  output logic     [NumSlots-1:0] slot_rx_ready_o,
+  input  logic     [     FnW-1:0] slot_rx_fn_i   [ NumSlots],     // slot_fn_o, as it holds for the beat
+  // counters, wrapping: messages taken from the function, handed to it, ended early
+  output logic     [        31:0] count_o        [NumUser:1][3],
+  output logic                    still_o,                        // nothing moves unless an input changes
+  output logic                    idle_o
+);
+
+  // Where a function is connected: 0 nowhere, 1 board, 2 + s slot s.
+  localparam int unsigned DstW = $clog2(NumSlots + 2);
+  localparam logic [DstW-1:0] ToBoard = DstW'(1);
+  function automatic logic [DstW-1:0] to_slot(input int unsigned s);
+    return DstW'(s + 2);
+  endfunction
+
+  // ---------------------------------------------------------------- who is connected to what
+  logic [DstW-1:0] want[NumUser:1], dst[NumUser:1];
+
+  always_comb begin
+    for (int unsigned s = 0; s < NumSlots; s++) slot_on_o[s] = 1'b0;
+    for (int unsigned f = 1; f <= NumUser; f++) begin
+      want[f] = (ctrl_i[f].kind == AttachBoard) ? ToBoard : '0;
+      for (int unsigned s = 0; s < NumSlots; s++) begin
+        if (ctrl_i[f].kind == AttachSlot && 32'(ctrl_i[f].slot) == s && !slot_on_o[s]) begin
+          slot_on_o[s] = 1'b1;
+          if (!slot_cut_i[s]) want[f] = to_slot(s);
+        end
+      end
+    end
+    for (int unsigned s = 0; s < NumSlots; s++) begin
+      slot_fn_o[s] = '0;
+      for (int unsigned f = 1; f <= NumUser; f++) begin
+        // The disk looks itself at what comes while it is being reset: it must count it.
+        if (want[f] == to_slot(s) && (core_rst_ni[f] || f == Disk)) slot_fn_o[s] = FnW'(f);
+      end
+    end
+  end
+
+  // ---------------------------------------------------------------- to the user side
+  logic [NumUser:1] src_valid, src_ready, src_still, begins, tx_cut, brd_ready, brd_still, brd_idle;
+  logic [NumSlots-1:0] slot_still, slot_idle;
+  logic [NumUser-1:0] slot_sel[NumSlots], slot_ready[NumSlots];
+  strm_t tx[NumUser];  // as via_fn_join takes them
+  logic [NumUser-1:0] tx_valid;
+
+  for (genvar f = 1; f <= NumUser; f++) begin : gen_tx
+    via_fn_src #(
+      .DstW(DstW)
+    ) u_src (
+      .clk_i,
+      .rst_ni,
+      .cut_i    (!core_rst_ni[f]),
+      .dst_i    (want[f]),
+      .dst_o    (dst[f]),
+      .s_valid_i(tx_valid_i[f]),
+      .s_last_i (tx_i[f].last),
+      .s_ready_o(tx_ready_o[f]),
+      .m_valid_o(src_valid[f]),
+      .m_ready_i(src_ready[f]),
+      .begin_o  (begins[f]),
+      .cut_o    (tx_cut[f]),
+      .still_o  (src_still[f])
+    );
+    assign attached_o[f] = dst[f] != '0;
+    assign tx[f-1] = tx_i[f];
+    assign tx_valid[f-1] = src_valid[f];
+
+    strm_t brd_tx[1];
+    assign brd_tx[0] = tx_i[f];
+    via_fn_join #(
+      .N(1)
+    ) u_board (
+      .clk_i,
+      .rst_ni,
+      .sel_i    (dst[f] == ToBoard && core_rst_ni[f]),
+      .s_i      (brd_tx),
+      .s_valid_i(src_valid[f]),
+      .s_ready_o(brd_ready[f]),
+      .m_o      (brd_tx_o[f]),
+      .m_valid_o(brd_tx_valid_o[f]),
+      .m_ready_i(brd_tx_ready_i[f]),
+      .beat_o   (),
+      .last_o   (),
+      .cut_o    (),
+      .still_o  (brd_still[f]),
+      .idle_o   (brd_idle[f])
+    );
+
+    always_comb begin
+      src_ready[f] = brd_ready[f];
+      for (int unsigned s = 0; s < NumSlots; s++) if (slot_ready[s][f-1]) src_ready[f] = 1'b1;
+    end
+  end
+
+  for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
+    always_comb for (int unsigned f = 1; f <= NumUser; f++) slot_sel[s][f-1] = dst[f] == to_slot(s) && core_rst_ni[f];
+    via_fn_join #(
+      .N(NumUser)
+    ) u_slot (
+      .clk_i,
+      .rst_ni,
+      .sel_i    (slot_sel[s]),
+      .s_i      (tx),
+      .s_valid_i(tx_valid),
+      .s_ready_o(slot_ready[s]),
+      .m_o      (slot_tx_o[s]),
+      .m_valid_o(slot_tx_valid_o[s]),
+      .m_ready_i(slot_tx_ready_i[s]),
+      .beat_o   (),
+      .last_o   (),
+      .cut_o    (),
+      .still_o  (slot_still[s]),
+      .idle_o   (slot_idle[s])
+    );
+  end
+
+  // ---------------------------------------------------------------- from the user side
+  // Sources of a function: slots, board, and answers that are made up.
+  localparam int unsigned NumSrc = NumSlots + 2;
+  localparam int unsigned Board = NumSlots;
+  localparam int unsigned MadeUp = NumSlots + 1;
+
+  logic [NumUser:1] brd_src_valid, brd_src_ready, brd_src_still, rx_ends, rx_cut, rx_still, rx_idle, debt_still;
+  logic [NumSlots-1:0] from_slot[NumUser:1], from_slot_ready[NumUser:1];
+  strm_t brd_rx[NumUser:1];
+
+  for (genvar f = 1; f <= NumUser; f++) begin : gen_rx
+    strm_t rx[NumSrc];
+    logic [NumSrc-1:0] sel, sel_real, valid, ready;
+    logic brd_in_valid, brd_in_ready, brd_on, lost, stale, waits;
+
+    via_slice #(
+      .T(strm_t)
+    ) u_in (
+      .clk_i,
+      .rst_ni,
+      .s_i      (brd_rx_i[f]),
+      .s_valid_i(brd_rx_valid_i[f]),
+      .s_ready_o(brd_rx_ready_o[f]),
+      .m_o      (brd_rx[f]),
+      .m_valid_o(brd_in_valid),
+      .m_ready_i(brd_in_ready)
+    );
+    via_fn_src #(
+      .DstW(1)
+    ) u_src (
+      .clk_i,
+      .rst_ni,
+      .cut_i    (1'b0),
+      .dst_i    (want[f] == ToBoard && (core_rst_ni[f] || f == Disk)),
+      .dst_o    (brd_on),
+      .s_valid_i(brd_in_valid),
+      .s_last_i (brd_rx[f].last),
+      .s_ready_o(brd_in_ready),
+      .m_valid_o(brd_src_valid[f]),
+      .m_ready_i(brd_src_ready[f]),
+      .begin_o  (),
+      .cut_o    (),
+      .still_o  (brd_src_still[f])
+    );
+
+    for (genvar s = 0; s < NumSlots; s++) begin : gen_from
+      assign from_slot[f][s] = slot_rx_fn_i[s] == FnW'(f);
+      assign from_slot_ready[f][s] = from_slot[f][s] && (stale || ready[s]);
+      assign rx[s] = slot_rx_i[s];
+      assign valid[s] = slot_rx_valid_i[s];
+    end
+    assign brd_src_ready[f] = stale || ready[Board];
+    assign rx[Board] = brd_rx[f];
+    assign valid[Board] = brd_src_valid[f];
+    assign rx[MadeUp] = '{id: '0, last: 1'b1, keep: StrbW'(1), data: '0};
+    assign valid[MadeUp] = 1'b1;
+    assign sel_real = {1'b0, brd_on, from_slot[f]};
+    assign sel = (!core_rst_ni[f] || stale) ? '0 : lost ? {1'b1, {(NumSrc - 1) {1'b0}}} : waits ? '0 : sel_real;
+
+    via_fn_join #(
+      .N(NumSrc)
+    ) u_join (
+      .clk_i,
+      .rst_ni   (rst_ni && core_rst_ni[f]),
+      .sel_i    (sel),
+      .s_i      (rx),
+      .s_valid_i(valid),
+      .s_ready_o(ready),
+      .m_o      (rx_o[f]),
+      .m_valid_o(rx_valid_o[f]),
+      .m_ready_i(rx_ready_i[f]),
+      .beat_o   (),
+      .last_o   (rx_ends[f]),
+      .cut_o    (rx_cut[f]),
+      .still_o  (rx_still[f]),
+      .idle_o   (rx_idle[f])
+    );
+
+    if (f == Disk) begin : gen_debt
+      logic drop;
+      always_comb begin
+        drop = brd_on && brd_src_valid[f] && brd_rx[f].last;
+        for (int unsigned s = 0; s < NumSlots; s++) if (from_slot[f][s] && slot_rx_valid_i[s] && slot_rx_i[s].last) drop = 1'b1;
+      end
+      via_fn_debt u_debt (
+        .clk_i,
+        .rst_ni,
+        .core_rst_ni(core_rst_ni[f]),
+        .gone_i     (dst[f] == '0 || dst[f] != want[f]),
+        .begin_i    (begins[f]),
+        .answer_i   (rx_ends[f]),
+        .drop_i     (stale && drop),
+        .lost_o     (lost),
+        .stale_o    (stale),
+        .wait_o     (waits),
+        .still_o    (debt_still[f])
+      );
+    end else begin : gen_free
+      assign {lost, stale, waits} = '0;
+      assign debt_still[f] = 1'b1;
+    end
+  end
+
+  always_comb begin
+    slot_rx_ready_o = '0;
+    for (int unsigned f = 1; f <= NumUser; f++) slot_rx_ready_o |= from_slot_ready[f];
+  end
+
+  // ---------------------------------------------------------------- counters
+  logic [31:0] count_q[NumUser:1][3];
+
+  for (genvar f = 1; f <= NumUser; f++) begin : gen_count
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        for (int unsigned i = 0; i < 3; i++) count_q[f][i] <= '0;
+      end else begin
+        if (begins[f]) count_q[f][0] <= count_q[f][0] + 1'b1;
+        if (rx_ends[f]) count_q[f][1] <= count_q[f][1] + 1'b1;
+        if (tx_cut[f] || rx_cut[f]) count_q[f][2] <= count_q[f][2] + 32'(tx_cut[f]) + 32'(rx_cut[f]);
+      end
+    end
+  end
+  assign count_o = count_q;
+
+  assign still_o = &{src_still, brd_still, slot_still, brd_src_still, rx_still, debt_still};
+  assign idle_o  = &{brd_idle, slot_idle, rx_idle};
+
+endmodule

@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All functions of the card beside the management function: instantiates them, hands each its accesses, merges their interrupts, and connects
+// their user sides (via_fn_switch). Number f is at index f of every port.
+//
+// Accesses: one at a time; valid is held until rvalid_o. Latency: that of the function and one cycle. A function that the card does not have reads all
+// ones. VIA_FN_MASK (macro, bit f = function f) leaves functions out of a build.
+
+`ifndef VIA_FN_MASK
+`define VIA_FN_MASK 'h0
+`endif
+
+module via_functions
+  import via_pkg::*;
+  import via_virtio_pkg::*;
+#(
+  parameter  logic        [NumFn:0] FnMask  = (NumFn + 1)'(`VIA_FN_MASK),
+  localparam int unsigned           NumUser = FnInput                      // functions with a user side
+) (
+  input  logic                    clk_i,
+  input  logic                    rst_ni,
+  input  logic     [        63:0] time_i,
+  // management registers
+  input  fn_ctrl_t                ctrl_i           [  NumFn:1],
+  output logic     [     NumFn:1] present_o,
+  output logic     [     NumFn:1] attached_o,
+  output logic     [         7:0] status_o         [  NumFn:1],
+  output logic     [        63:0] features_o       [  NumFn:1],
+  output logic     [        31:0] count_o          [  NumFn:1][3],
+  // accesses from the host
+  input  fn_req_t                 fn_req_i,
+  input  logic                    fn_valid_i,
+  output logic                    fn_rvalid_o,
+  output logic     [        31:0] fn_rdata_o,
+  input  logic     [     NumFn:1] fn_flr_i,
+  output logic     [     NumFn:1] fn_flr_busy_o,
+  input  logic     [     NumFn:1] fn_bus_master_i,
+  output logic                    fn_msix_valid_o,
+  output logic     [     FnW-1:0] fn_msix_fn_o,
+  output logic     [         7:0] fn_msix_vector_o,
+  input  logic                    fn_msix_ready_i,
+  // host memory: function f at index f - 1
+  output axi_ax_t                 m_ar_o           [    NumFn],
+  output logic     [   NumFn-1:0] m_ar_valid_o,
+  input  logic     [   NumFn-1:0] m_ar_ready_i,
+  input  axi_r_t                  m_r_i            [    NumFn],
+  input  logic     [   NumFn-1:0] m_r_valid_i,
+  output logic     [   NumFn-1:0] m_r_ready_o,
+  output axi_ax_t                 m_aw_o           [    NumFn],
+  output logic     [   NumFn-1:0] m_aw_valid_o,
+  input  logic     [   NumFn-1:0] m_aw_ready_i,
+  output axi_w_t                  m_w_o            [    NumFn],
+  output logic     [   NumFn-1:0] m_w_valid_o,
+  input  logic     [   NumFn-1:0] m_w_ready_i,
+  input  axi_b_t                  m_b_i            [    NumFn],
+  input  logic     [   NumFn-1:0] m_b_valid_i,
+  output logic     [   NumFn-1:0] m_b_ready_o,
+  // card memory, of XDMA: addresses as via_xbar takes them
+  output axi_ax_t                 m_card_ar_o,
+  output logic                    m_card_ar_valid_o,
+  input  logic                    m_card_ar_ready_i,
+  input  axi_r_t                  m_card_r_i,
+  input  logic                    m_card_r_valid_i,
+  output logic                    m_card_r_ready_o,
+  output axi_ax_t                 m_card_aw_o,
+  output logic                    m_card_aw_valid_o,
+  input  logic                    m_card_aw_ready_i,
+  output axi_w_t                  m_card_w_o,
+  output logic                    m_card_w_valid_o,
+  input  logic                    m_card_w_ready_i,
+  input  axi_b_t                  m_card_b_i,
+  input  logic                    m_card_b_valid_i,
+  output logic                    m_card_b_ready_o,
+  // the board's ports
+  output strm_t                   brd_tx_o         [NumUser:1],
+  output logic     [   NumUser:1] brd_tx_valid_o,
+  input  logic     [   NumUser:1] brd_tx_ready_i,
+  input  strm_t                   brd_rx_i         [NumUser:1],
+  input  logic     [   NumUser:1] brd_rx_valid_i,
+  output logic     [   NumUser:1] brd_rx_ready_o,
+  // slots: stream 0, and the disk's memory port
+  input  logic     [NumSlots-1:0] slot_cut_i,
+  output logic     [NumSlots-1:0] slot_on_o,
+  output logic     [     FnW-1:0] slot_fn_o        [ NumSlots],
+  output strm_t                   slot_tx_o        [ NumSlots],
+  output logic     [NumSlots-1:0] slot_tx_valid_o,
+  input  logic     [NumSlots-1:0] slot_tx_ready_i,
+  input  strm_t                   slot_rx_i        [ NumSlots],
+  input  logic     [NumSlots-1:0] slot_rx_valid_i,
+  output logic     [NumSlots-1:0] slot_rx_ready_o,
+  input  logic     [     FnW-1:0] slot_rx_fn_i     [ NumSlots],
+  output axi_ax_t                 disk_ar_o,
+  output logic     [NumSlots-1:0] disk_ar_valid_o,
+  input  logic     [NumSlots-1:0] disk_ar_ready_i,
+  input  axi_r_t                  disk_r_i         [ NumSlots],
+  input  logic     [NumSlots-1:0] disk_r_valid_i,
+  output logic     [NumSlots-1:0] disk_r_ready_o,
+  output axi_ax_t                 disk_aw_o,
+  output logic     [NumSlots-1:0] disk_aw_valid_o,
+  input  logic     [NumSlots-1:0] disk_aw_ready_i,
+  output axi_w_t                  disk_w_o,
+  output logic     [NumSlots-1:0] disk_w_valid_o,
+  input  logic     [NumSlots-1:0] disk_w_ready_i,
+  input  axi_b_t                  disk_b_i         [ NumSlots],
+  input  logic     [NumSlots-1:0] disk_b_valid_i,
+  output logic     [NumSlots-1:0] disk_b_ready_o,
+  output logic                    still_o,                          // nothing moves unless an input changes
+  output logic                    idle_o
+);
+
+  // ---------------------------------------------------------------- accesses
+  // The answer is handed over from a register; the request still stands in that cycle and is hidden then.
+  logic [NumFn:1] req_valid, rvalid, here;
+  logic [31:0] rdata[NumFn:1], answer;
+  logic rvalid_q;
+  logic [NumFn:1] flr_busy, flr_busy_q;
+
+  always_comb begin
+    answer = '1;
+    for (int unsigned f = 1; f <= NumFn; f++) begin
+      here[f] = fn_req_i.fn == FnW'(f);
+      req_valid[f] = fn_valid_i && !rvalid_q && here[f];
+      if (here[f]) answer = rdata[f];
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      rvalid_q   <= 1'b0;
+      flr_busy_q <= '0;
+    end else begin
+      rvalid_q   <= fn_valid_i && !rvalid_q && ((rvalid & here) != '0 || here == '0);
+      flr_busy_q <= fn_flr_i | flr_busy;
+    end
+  end
+  always_ff @(posedge clk_i) if (fn_valid_i && !rvalid_q) fn_rdata_o <= answer;
+  assign fn_rvalid_o   = rvalid_q;
+  assign fn_flr_busy_o = flr_busy_q;
+
+  // ---------------------------------------------------------------- functions
+  logic [NumFn:1] fn_still, fn_idle, msix_valid, msix_ready;
+  logic [7:0] msix_vector[NumFn:1];
+  // User sides; those above NumUser are not connected.
+  /* verilator lint_off UNUSEDSIGNAL */
+  logic [NumFn:1] core_rst_n, tx_valid, rx_ready;
+  strm_t tx[NumFn:1];
+  /* verilator lint_on UNUSEDSIGNAL */
+  logic [NumFn:1] tx_ready, rx_valid;
+  strm_t rx[NumFn:1];
+  logic [31:0] user_count[NumUser:1][3];
+  logic [NumUser:1] user_attached;
+
+  // The disk's memory port, before it is known to which slot it goes.
+  axi_ax_t mem_ar;
+  logic mem_ar_valid, mem_ar_ready;
+  axi_r_t mem_r;
+  logic mem_r_valid, mem_r_ready;
+  axi_ax_t mem_aw;
+  logic mem_aw_valid, mem_aw_ready;
+  axi_w_t mem_w;
+  logic mem_w_valid, mem_w_ready;
+  axi_b_t mem_b;
+  logic mem_b_valid, mem_b_ready;
+
+  assign present_o = FnMask[NumFn:1];
+
+  for (genvar f = 1; f <= NumFn; f++) begin : gen_fn
+    localparam int unsigned H = f - 1;  // of its manager
+
+    fn_ctrl_t ctrl;
+    always_comb begin
+      ctrl = ctrl_i[f];
+      // A disk in a slot that the card does not have is no disk.
+      if (32'(ctrl.store) >= NumSlots) ctrl.sectors = '0;
+    end
+
+    // A second manager: the disk's store, XDMA's card memory; the others have none.
+    /* verilator lint_off UNUSEDSIGNAL */
+    axi_ax_t d_ar;
+    logic d_ar_valid;
+    logic d_r_ready;
+    axi_ax_t d_aw;
+    logic d_aw_valid;
+    axi_w_t d_w;
+    logic d_w_valid;
+    logic d_b_ready;
+    /* verilator lint_on UNUSEDSIGNAL */
+    logic d_ar_ready;
+    axi_r_t d_r;
+    logic d_r_valid;
+    logic d_aw_ready;
+    logic d_w_ready;
+    axi_b_t d_b;
+    logic d_b_valid;
+
+    if (!FnMask[f]) begin : gen_none
+      via_fn_none u_fn (
+        .clk_i,
+        .rst_ni,
+        .time_i,
+        .req_i           (fn_req_i),
+        .req_valid_i     (req_valid[f]),
+        .req_rvalid_o    (rvalid[f]),
+        .req_rdata_o     (rdata[f]),
+        .flr_i           (fn_flr_i[f]),
+        .flr_busy_o      (flr_busy[f]),
+        .bus_master_i    (fn_bus_master_i[f]),
+        .msix_valid_o    (msix_valid[f]),
+        .msix_vector_o   (msix_vector[f]),
+        .msix_ready_i    (msix_ready[f]),
+        .m_ar_o          (m_ar_o[H]),
+        .m_ar_valid_o    (m_ar_valid_o[H]),
+        .m_ar_ready_i    (m_ar_ready_i[H]),
+        .m_r_i           (m_r_i[H]),
+        .m_r_valid_i     (m_r_valid_i[H]),
+        .m_r_ready_o     (m_r_ready_o[H]),
+        .m_aw_o          (m_aw_o[H]),
+        .m_aw_valid_o    (m_aw_valid_o[H]),
+        .m_aw_ready_i    (m_aw_ready_i[H]),
+        .m_w_o           (m_w_o[H]),
+        .m_w_valid_o     (m_w_valid_o[H]),
+        .m_w_ready_i     (m_w_ready_i[H]),
+        .m_b_i           (m_b_i[H]),
+        .m_b_valid_i     (m_b_valid_i[H]),
+        .m_b_ready_o     (m_b_ready_o[H]),
+        .m_mem_ar_o      (d_ar),
+        .m_mem_ar_valid_o(d_ar_valid),
+        .m_mem_ar_ready_i(d_ar_ready),
+        .m_mem_r_i       (d_r),
+        .m_mem_r_valid_i (d_r_valid),
+        .m_mem_r_ready_o (d_r_ready),
+        .m_mem_aw_o      (d_aw),
+        .m_mem_aw_valid_o(d_aw_valid),
+        .m_mem_aw_ready_i(d_aw_ready),
+        .m_mem_w_o       (d_w),
+        .m_mem_w_valid_o (d_w_valid),
+        .m_mem_w_ready_i (d_w_ready),
+        .m_mem_b_i       (d_b),
+        .m_mem_b_valid_i (d_b_valid),
+        .m_mem_b_ready_o (d_b_ready),
+        .ctrl_i          (ctrl),
+        .status_o        (status_o[f]),
+        .features_o      (features_o[f]),
+        .core_rst_no     (core_rst_n[f]),
+        .tx_o            (tx[f]),
+        .tx_valid_o      (tx_valid[f]),
+        .tx_ready_i      (tx_ready[f]),
+        .rx_i            (rx[f]),
+        .rx_valid_i      (rx_valid[f]),
+        .rx_ready_o      (rx_ready[f]),
+        .still_o         (fn_still[f]),
+        .idle_o          (fn_idle[f])
+      );
+    end else if (f == FnXdma) begin : gen_xdma
+      via_xdma u_fn (
+        .clk_i,
+        .rst_ni,
+        .time_i,
+        .req_i            (fn_req_i),
+        .req_valid_i      (req_valid[f]),
+        .req_rvalid_o     (rvalid[f]),
+        .req_rdata_o      (rdata[f]),
+        .flr_i            (fn_flr_i[f]),
+        .flr_busy_o       (flr_busy[f]),
+        .bus_master_i     (fn_bus_master_i[f]),
+        .msix_valid_o     (msix_valid[f]),
+        .msix_vector_o    (msix_vector[f]),
+        .msix_ready_i     (msix_ready[f]),
+        .user_irq_i       ('0),
+        .user_irq_ack_o   (),
+        .m_ar_o           (m_ar_o[H]),
+        .m_ar_valid_o     (m_ar_valid_o[H]),
+        .m_ar_ready_i     (m_ar_ready_i[H]),
+        .m_r_i            (m_r_i[H]),
+        .m_r_valid_i      (m_r_valid_i[H]),
+        .m_r_ready_o      (m_r_ready_o[H]),
+        .m_aw_o           (m_aw_o[H]),
+        .m_aw_valid_o     (m_aw_valid_o[H]),
+        .m_aw_ready_i     (m_aw_ready_i[H]),
+        .m_w_o            (m_w_o[H]),
+        .m_w_valid_o      (m_w_valid_o[H]),
+        .m_w_ready_i      (m_w_ready_i[H]),
+        .m_b_i            (m_b_i[H]),
+        .m_b_valid_i      (m_b_valid_i[H]),
+        .m_b_ready_o      (m_b_ready_o[H]),
+        .m_card_ar_o      (d_ar),
+        .m_card_ar_valid_o(d_ar_valid),
+        .m_card_ar_ready_i(d_ar_ready),
+        .m_card_r_i       (d_r),
+        .m_card_r_valid_i (d_r_valid),
+        .m_card_r_ready_o (d_r_ready),
+        .m_card_aw_o      (d_aw),
+        .m_card_aw_valid_o(d_aw_valid),
+        .m_card_aw_ready_i(d_aw_ready),
+        .m_card_w_o       (d_w),
+        .m_card_w_valid_o (d_w_valid),
+        .m_card_w_ready_i (d_w_ready),
+        .m_card_b_i       (d_b),
+        .m_card_b_valid_i (d_b_valid),
+        .m_card_b_ready_o (d_b_ready),
+        .still_o          (fn_still[f]),
+        .idle_o           (fn_idle[f])
+      );
+      assign status_o[f] = '0;
+      assign features_o[f] = '0;
+      assign {core_rst_n[f], tx_valid[f], rx_ready[f]} = '0;
+      assign tx[f] = '0;
+    end else begin : gen_virtio
+      via_virtio_fn #(
+        .Fn(f)
+      ) u_fn (
+        .clk_i,
+        .rst_ni,
+        .time_i,
+        .req_i           (fn_req_i),
+        .req_valid_i     (req_valid[f]),
+        .req_rvalid_o    (rvalid[f]),
+        .req_rdata_o     (rdata[f]),
+        .flr_i           (fn_flr_i[f]),
+        .flr_busy_o      (flr_busy[f]),
+        .bus_master_i    (fn_bus_master_i[f]),
+        .msix_valid_o    (msix_valid[f]),
+        .msix_vector_o   (msix_vector[f]),
+        .msix_ready_i    (msix_ready[f]),
+        .m_ar_o          (m_ar_o[H]),
+        .m_ar_valid_o    (m_ar_valid_o[H]),
+        .m_ar_ready_i    (m_ar_ready_i[H]),
+        .m_r_i           (m_r_i[H]),
+        .m_r_valid_i     (m_r_valid_i[H]),
+        .m_r_ready_o     (m_r_ready_o[H]),
+        .m_aw_o          (m_aw_o[H]),
+        .m_aw_valid_o    (m_aw_valid_o[H]),
+        .m_aw_ready_i    (m_aw_ready_i[H]),
+        .m_w_o           (m_w_o[H]),
+        .m_w_valid_o     (m_w_valid_o[H]),
+        .m_w_ready_i     (m_w_ready_i[H]),
+        .m_b_i           (m_b_i[H]),
+        .m_b_valid_i     (m_b_valid_i[H]),
+        .m_b_ready_o     (m_b_ready_o[H]),
+        .m_mem_ar_o      (d_ar),
+        .m_mem_ar_valid_o(d_ar_valid),
+        .m_mem_ar_ready_i(d_ar_ready),
+        .m_mem_r_i       (d_r),
+        .m_mem_r_valid_i (d_r_valid),
+        .m_mem_r_ready_o (d_r_ready),
+        .m_mem_aw_o      (d_aw),
+        .m_mem_aw_valid_o(d_aw_valid),
+        .m_mem_aw_ready_i(d_aw_ready),
+        .m_mem_w_o       (d_w),
+        .m_mem_w_valid_o (d_w_valid),
+        .m_mem_w_ready_i (d_w_ready),
+        .m_mem_b_i       (d_b),
+        .m_mem_b_valid_i (d_b_valid),
+        .m_mem_b_ready_o (d_b_ready),
+        .ctrl_i          (ctrl),
+        .status_o        (status_o[f]),
+        .features_o      (features_o[f]),
+        .core_rst_no     (core_rst_n[f]),
+        .tx_o            (tx[f]),
+        .tx_valid_o      (tx_valid[f]),
+        .tx_ready_i      (tx_ready[f]),
+        .rx_i            (rx[f]),
+        .rx_valid_i      (rx_valid[f]),
+        .rx_ready_o      (rx_ready[f]),
+        .still_o         (fn_still[f]),
+        .idle_o          (fn_idle[f])
+      );
+    end
+
+    if (f == FnBlk) begin : gen_disk
+      assign mem_ar = d_ar;
+      assign mem_ar_valid = d_ar_valid;
+      assign d_ar_ready = mem_ar_ready;
+      assign d_r = mem_r;
+      assign d_r_valid = mem_r_valid;
+      assign mem_r_ready = d_r_ready;
+      assign mem_aw = d_aw;
+      assign mem_aw_valid = d_aw_valid;
+      assign d_aw_ready = mem_aw_ready;
+      assign mem_w = d_w;
+      assign mem_w_valid = d_w_valid;
+      assign d_w_ready = mem_w_ready;
+      assign d_b = mem_b;
+      assign d_b_valid = mem_b_valid;
+      assign mem_b_ready = d_b_ready;
+    end else if (f == FnXdma) begin : gen_card
+      assign m_card_ar_o = d_ar;
+      assign m_card_ar_valid_o = d_ar_valid;
+      assign d_ar_ready = m_card_ar_ready_i;
+      assign d_r = m_card_r_i;
+      assign d_r_valid = m_card_r_valid_i;
+      assign m_card_r_ready_o = d_r_ready;
+      assign m_card_aw_o = d_aw;
+      assign m_card_aw_valid_o = d_aw_valid;
+      assign d_aw_ready = m_card_aw_ready_i;
+      assign m_card_w_o = d_w;
+      assign m_card_w_valid_o = d_w_valid;
+      assign d_w_ready = m_card_w_ready_i;
+      assign d_b = m_card_b_i;
+      assign d_b_valid = m_card_b_valid_i;
+      assign m_card_b_ready_o = d_b_ready;
+    end else begin : gen_no_mem
+      assign {d_ar_ready, d_aw_ready, d_w_ready, d_r_valid, d_b_valid} = '0;
+      assign d_r = '0;
+      assign d_b = '0;
+    end
+
+    if (f <= NumUser) begin : gen_user
+      assign attached_o[f] = user_attached[f];
+      assign count_o[f] = user_count[f];
+    end else begin : gen_no_user
+      assign attached_o[f] = 1'b0;
+      assign count_o[f] = '{default: '0};
+      assign {tx_ready[f], rx_valid[f]} = '0;
+      assign rx[f] = '0;
+    end
+  end
+
+  // ---------------------------------------------------------------- interrupts, user sides, store
+  logic msix_still, msix_idle, switch_still, switch_idle, mem_still, mem_idle;
+
+  via_fn_msix u_msix (
+    .clk_i,
+    .rst_ni,
+    .valid_i      (msix_valid),
+    .vector_i     (msix_vector),
+    .ready_o      (msix_ready),
+    .msix_valid_o (fn_msix_valid_o),
+    .msix_fn_o    (fn_msix_fn_o),
+    .msix_vector_o(fn_msix_vector_o),
+    .msix_ready_i (fn_msix_ready_i),
+    .still_o      (msix_still),
+    .idle_o       (msix_idle)
+  );
+
+  via_fn_switch #(
+    .NumUser(NumUser)
+  ) u_switch (
+    .clk_i,
+    .rst_ni,
+    .ctrl_i     (ctrl_i[NumUser:1]),
+    .core_rst_ni(core_rst_n[NumUser:1]),
+    .attached_o (user_attached),
+    .tx_i       (tx[NumUser:1]),
+    .tx_valid_i (tx_valid[NumUser:1]),
+    .tx_ready_o (tx_ready[NumUser:1]),
+    .rx_o       (rx[NumUser:1]),
+    .rx_valid_o (rx_valid[NumUser:1]),
+    .rx_ready_i (rx_ready[NumUser:1]),
+    .brd_tx_o,
+    .brd_tx_valid_o,
+    .brd_tx_ready_i,
+    .brd_rx_i,
+    .brd_rx_valid_i,
+    .brd_rx_ready_o,
+    .slot_cut_i,
+    .slot_on_o,
+    .slot_fn_o,
+    .slot_tx_o,
+    .slot_tx_valid_o,
+    .slot_tx_ready_i,
+    .slot_rx_i,
+    .slot_rx_valid_i,
+    .slot_rx_ready_o,
+    .slot_rx_fn_i,
+    .count_o    (user_count),
+    .still_o    (switch_still),
+    .idle_o     (switch_idle)
+  );
+
+  via_fn_mem u_mem (
+    .clk_i,
+    .rst_ni,
+    .core_rst_ni (core_rst_n[FnBlk]),
+    .store_i     (ctrl_i[FnBlk].store),
+    .s_ar_i      (mem_ar),
+    .s_ar_valid_i(mem_ar_valid),
+    .s_ar_ready_o(mem_ar_ready),
+    .s_r_o       (mem_r),
+    .s_r_valid_o (mem_r_valid),
+    .s_r_ready_i (mem_r_ready),
+    .s_aw_i      (mem_aw),
+    .s_aw_valid_i(mem_aw_valid),
+    .s_aw_ready_o(mem_aw_ready),
+    .s_w_i       (mem_w),
+    .s_w_valid_i (mem_w_valid),
+    .s_w_ready_o (mem_w_ready),
+    .s_b_o       (mem_b),
+    .s_b_valid_o (mem_b_valid),
+    .s_b_ready_i (mem_b_ready),
+    .m_ar_o      (disk_ar_o),
+    .m_ar_valid_o(disk_ar_valid_o),
+    .m_ar_ready_i(disk_ar_ready_i),
+    .m_r_i       (disk_r_i),
+    .m_r_valid_i (disk_r_valid_i),
+    .m_r_ready_o (disk_r_ready_o),
+    .m_aw_o      (disk_aw_o),
+    .m_aw_valid_o(disk_aw_valid_o),
+    .m_aw_ready_i(disk_aw_ready_i),
+    .m_w_o       (disk_w_o),
+    .m_w_valid_o (disk_w_valid_o),
+    .m_w_ready_i (disk_w_ready_i),
+    .m_b_i       (disk_b_i),
+    .m_b_valid_i (disk_b_valid_i),
+    .m_b_ready_o (disk_b_ready_o),
+    .still_o     (mem_still),
+    .idle_o      (mem_idle)
+  );
+
+  assign still_o = &fn_still && msix_still && switch_still && mem_still && ~|{fn_valid_i, rvalid_q, fn_flr_i} && flr_busy == flr_busy_q;
+  assign idle_o  = &fn_idle && msix_idle && switch_idle && mem_idle && !rvalid_q;
+
+endmodule
