@@ -43,7 +43,7 @@ module via_vq_fetch_line
 
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
   localparam int unsigned Lines = 32;
-  localparam int unsigned Tokens = 64;
+  localparam int unsigned Tokens = 128;
 
   typedef struct packed {
     logic      fresh;

@@ -8,7 +8,7 @@
 // notification data exactly the descriptors that were announced, else some lines ahead of the walker, which stops at the first unavailable one.
 // avail_event (split, EVENT_IDX): written when everything known was asked for; then the index is read again, so no notification is missed.
 //
-// Throughput: one token a cycle; 8 ring reads in flight; one index read in flight a queue. Ordering: tokens of a queue in ring order.
+// Throughput: one token a cycle; 8 ring reads in flight, of which up to 4 of a queue's index. Ordering: tokens of a queue in ring order.
 // Going back: `back_i` returns a queue to its last committed chain, `stop_*` to the descriptor that was unavailable.
 // Misuse: an index that jumps, or a misaligned or malformed queue, is reported on `serr_*`; the top then lowers on_i.
 
@@ -68,7 +68,7 @@ module via_vq_ring
 
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
   localparam int unsigned Window = 8;  // ring reads in flight
-  localparam int unsigned LinesMax = 16;  // packed: lines read ahead
+  localparam int unsigned LinesMax = 32;  // packed: lines read ahead
 
   typedef struct packed {
     logic [QW-1:0] queue;
@@ -95,7 +95,7 @@ module via_vq_ring
   logic [NumQ-1:0][QSizeLog2-1:0] dpos_q, kpos_q;  // sequential: next descriptor to ask for; end of those announced
   logic [NumQ-1:0] dwrap_q, kwrap_q;
   logic [NumQ-1:0][16:0] todo_q;  // sequential and exact: descriptors to ask for
-  logic [NumQ-1:0] pend_q, reading_q, want_idx, want_line, want_seq, want_event, event_q, bad_cfg;
+  logic [NumQ-1:0] pend_q, want_idx, want_line, want_seq, want_event, event_q, bad_cfg;
 
   // ---------------------------------------------------------------- reads of index and ring
   logic [QW-1:0] rq;
@@ -274,12 +274,12 @@ module via_vq_ring
   assign kq = notify_valid_i ? QW'(notify_i.queue) : tag.queue;
   assign k_value = notify_valid_i ? {notify_i.wrap, notify_i.offset} : value;
   assign k_idx_err = idx_here && line.err;
-  // Split. Notifications may overtake one another: an index behind the one known is no news then.
+  // Split. Notifications and reads may overtake one another: an index behind the one known is no news then.
   assign k_index = k_notify && feat_i.notif_data && !is_packed || idx_here && !line.err;
   assign k_ahead = k_value - known_q[kq];
   assign k_behind = known_q[kq] - k_value;
   assign k_open = k_value - done_avail_q[kq];
-  assign k_old = feat_i.notif_data && k_behind <= cfg_i[kq].size;
+  assign k_old = k_behind <= cfg_i[kq].size;
   assign k_take = k_index && k_ahead <= cfg_i[kq].size && k_open <= cfg_i[kq].size;
   assign k_bad = k_index && !k_take && !k_old;
   // Packed: distance from the end known to the one announced; behind it means old.
@@ -335,11 +335,13 @@ module via_vq_ring
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
     logic go_q;  // packed, not exact: lines are being read
     logic again_q;  // and a notification came meanwhile
-    logic [4:0] ahead_q;  // lines that may be read ahead
+    // Lines that may be read ahead. Never more than once around the ring: the flags of two rounds ago look as those of this one.
+    logic [5:0] ahead_q;
     logic [QSizeLog2-1:0] cpos_q;  // sequential: behind the last chain in the store
     logic cwrap_q;
-    logic [6:0] tokens_q;
+    logic [7:0] tokens_q;
     logic [3:0] reads_q;
+    logic [2:0] looks_q;  // reads of the index
     logic k_me, line_go, s_go, stop, commit, more, tok_in, tok_out, rd_in, rd_out, notified, ev_done, direct;
     logic [8:0] size, c_sum, k_dist;
     logic [QSizeLog2-1:0] c_next, d_next;
@@ -351,11 +353,11 @@ module via_vq_ring
     assign bad_cfg[q] = cfg_i[q].desc[3:0] != '0 || (is_packed ? cfg_i[q].driver[1:0] != '0 : cfg_i[q].driver[0]) || cfg_i[q].device[1:0] != '0 ||
                         cfg_i[q].size == '0 || cfg_i[q].size > 16'(QSizeMax) || !is_packed && (cfg_i[q].size & (cfg_i[q].size - 16'd1)) != '0;
 
-    assign want_idx[q] = run_i[q] && pend_q[q] && !reading_q[q];
+    assign want_idx[q] = run_i[q] && pend_q[q] && !looks_q[2];
     assign want_line[q] = run_i[q] && !seq && pos_q[q] != known_q[q];
-    assign want_seq[q] = run_i[q] && seq && (exact ? todo_q[q] != '0 : go_q && tokens_q < 7'(ahead_q));
+    assign want_seq[q] = run_i[q] && seq && (exact ? todo_q[q] != '0 : go_q && tokens_q < 8'(ahead_q) && (tokens_q == '0 || tokens_q < 8'(size[QSizeLog2:2])));
     assign want_event[q] = run_i[q] && feat_i.event_idx && !is_packed && (seq ? todo_q[q] == '0 : pos_q[q] == known_q[q]) &&
-                           !pend_q[q] && !reading_q[q] && !event_q[q] && told_q[q] != known_q[q];
+                           !pend_q[q] && looks_q == '0 && !event_q[q] && told_q[q] != known_q[q];
 
     assign k_me = kq == QW'(q);
     assign notified = k_notify && k_me && !bad_cfg[q];
@@ -365,7 +367,7 @@ module via_vq_ring
     assign commit = commit_valid_i && QW'(commit_queue_i) == QW'(q);
     assign more = more_valid_i && QW'(more_queue_i) == QW'(q);
     assign direct = more && more_beyond_i && more_direct_o;
-    assign lone[q] = tokens_q == 7'd1 && todo_q[q] == '0;
+    assign lone[q] = tokens_q == 8'd1 && todo_q[q] == '0;
     assign ev_done = ev_valid_q && ev_ready_i && ev_queue_q == QW'(q);
     assign tok_in = tok_valid_o && tok_ready_i && QW'(tok_o.queue) == QW'(q);
     assign tok_out = done_valid_i && QW'(done_queue_i) == QW'(q);
@@ -398,11 +400,11 @@ module via_vq_ring
         cwrap_q         <= 1'b1;
         todo_q[q]       <= '0;
         pend_q[q]       <= 1'b0;
-        reading_q[q]    <= 1'b0;
+        looks_q         <= '0;
         event_q[q]      <= 1'b0;
         go_q            <= 1'b0;
         again_q         <= 1'b0;
-        ahead_q         <= 5'd1;
+        ahead_q         <= 6'd1;
         tokens_q        <= '0;
         reads_q         <= '0;
       end else begin
@@ -411,8 +413,7 @@ module via_vq_ring
         if (k_ptake && k_me) {kwrap_q[q], kpos_q[q]} <= {k_value[15], k_value[QSizeLog2-1:0]};
         if (notified && !is_packed && !feat_i.notif_data || ev_done) pend_q[q] <= 1'b1;
         else if (rd_in && rd_idx) pend_q[q] <= 1'b0;
-        if (rd_in && rd_idx) reading_q[q] <= 1'b1;
-        else if (rd_out && tag.idx) reading_q[q] <= 1'b0;
+        if ((rd_in && rd_idx) != (rd_out && tag.idx)) looks_q <= (rd_in && rd_idx) ? looks_q + 3'd1 : looks_q - 3'd1;
         if (ev_go && eq == QW'(q)) event_q[q] <= 1'b1;
         else if (ev_done) event_q[q] <= 1'b0;
         if (ev_go && eq == QW'(q)) told_q[q] <= known_q[q];
@@ -448,10 +449,10 @@ module via_vq_ring
         else if (stop) go_q <= 1'b0;
         if (notified && go_q && !stop) again_q <= 1'b1;
         else if (stop) again_q <= 1'b0;
-        if (stop || back_i[q]) ahead_q <= 5'd1;
-        else if (commit && ahead_q != 5'(LinesMax)) ahead_q <= ahead_q + 5'd1;
+        if (stop || back_i[q]) ahead_q <= 6'd1;
+        else if (commit && ahead_q != 6'(LinesMax)) ahead_q <= ahead_q + 6'd1;
 
-        if (tok_in != tok_out) tokens_q <= tok_in ? tokens_q + 7'd1 : tokens_q - 7'd1;
+        if (tok_in != tok_out) tokens_q <= tok_in ? tokens_q + 8'd1 : tokens_q - 8'd1;
         if (rd_in != rd_out) reads_q <= rd_in ? reads_q + 4'd1 : reads_q - 4'd1;
       end
     end
