@@ -640,6 +640,203 @@ async def a_queue_may_be_reset_at_any_moment(dut):
         b.end()
 
 
+# ---------------------------------------------------------------- hostile drivers
+
+
+def raw_split(queue: Queue, at: int, addr: int, length: int, flags: int, nxt: int) -> None:
+    queue.put(queue.desc + 16 * at, addr | length << 64 | flags << 96 | nxt << 112, 16)
+
+
+def raw_packed(queue: Queue, at: int, addr: int, length: int, flags: int) -> None:
+    queue.put(queue.desc + 16 * at, addr | length << 64 | (flags | AVAIL) << 112, 16)
+
+
+def offer(queue: Queue, *heads: int) -> None:
+    """Makes heads available in an empty split ring, or tells of a packed one."""
+    for i, head in enumerate(heads):
+        queue.put(queue.driver + 4 + 2 * i, head, 2)
+    queue.put(queue.driver + 2, len(heads), 2)
+    queue.idx = len(heads)
+    queue.pos = min(len(heads), queue.size - 1)
+
+
+SPLIT, ORDER, TABLES = Feat(), Feat(order=True), Feat(indirect=True)
+PACKED, PTABLES = Feat(packed=True), Feat(packed=True, indirect=True)
+HOLE = 1 << 50
+T = 0x20000  # a table, from the queue's base on
+
+
+def table(q: Queue, *entries: tuple[int, int, int, int]) -> None:
+    """Entries (address, length, flags, next) of a split table, referred to by descriptor 0."""
+    for i, (addr, length, flags, nxt) in enumerate(entries):
+        q.put(q.base + T + 16 * i, addr | length << 64 | flags << 96 | nxt << 112, 16)
+    raw_split(q, 0, q.base + T, 16 * len(entries), INDIRECT, 0)
+    offer(q, 0)
+
+
+def refer(q: Queue, addr: int, length: int, flags: int = INDIRECT) -> None:
+    raw_split(q, 0, addr, length, flags, 1)
+    offer(q, 0)
+
+
+def loop(q: Queue) -> None:
+    for i in range(q.size):
+        raw_split(q, i, 0x1000, 8, NEXT, (i + 1) % q.size)
+    offer(q, 3)
+
+
+def chain_of(q: Queue, *parts: tuple[int, int, int]) -> None:
+    """A direct chain of (address, length, flags), on either kind of ring."""
+    for i, (addr, length, flags) in enumerate(parts):
+        more = NEXT if i + 1 < len(parts) else 0
+        if q.feat.packed:
+            raw_packed(q, i, addr, length, flags | more)
+        else:
+            raw_split(q, i, addr, length, flags | more, i + 1)
+    offer(q, 0)
+
+
+def jump(q: Queue, by: int) -> None:
+    for i in range(q.size):
+        raw_split(q, i, 0x1000, 8, 0, 0)
+    q.put(q.driver + 2, by & 0xFFFF, 2)
+    q.idx = by & 0xFFFF
+
+
+def displace(q: Queue, **by: int) -> None:
+    chain_of(q, (0x1000, 8, 0))
+    for name, n in by.items():
+        setattr(q, name, getattr(q, name) + n)
+    q.config()
+
+
+def away(q: Queue, name: str) -> None:
+    """Takes the memory below a part of the queue away."""
+    at = getattr(q, name)
+    setattr(q, name, HOLE + (at & 0xFFF))
+    q.config()
+
+
+def torn(q: Queue) -> None:
+    """A table whose second half is not there."""
+    at = q.base + 0x40000 - 32
+    for i in range(2):
+        q.put(at + 16 * i, 0x1000 | 8 << 64 | NEXT << 96 | i + 1 << 112, 16)
+    refer(q, at, 64)
+
+
+HOSTILE = {
+    "index ahead by size + 1": (SPLIT, "Index", lambda q: jump(q, q.size + 1)),
+    "index behind by more than size": (SPLIT, "Index", lambda q: jump(q, -q.size - 1)),
+    "index told ahead by size + 1": (Feat(notif=True), "Index", lambda q: jump(q, q.size + 1)),
+    "in order: index ahead": (ORDER, "Index", lambda q: jump(q, 0x4000)),
+    "packed: offset told outside": (Feat(packed=True, notif=True), "Index", lambda q: setattr(q, "pos", q.size)),
+    "head outside": (SPLIT, "Head", lambda q: offer(q, q.size)),
+    "head far outside": (SPLIT, "Head", lambda q: offer(q, 0xFFFF)),
+    "next outside": (SPLIT, "Head", lambda q: (raw_split(q, 0, 64, 8, NEXT, q.size), offer(q, 0))),
+    "in order: next elsewhere": (ORDER, "Head", lambda q: (raw_split(q, 0, 64, 8, NEXT, 5), offer(q, 0))),
+    "loop": (SPLIT, "Loop", loop),
+    "loop to itself": (SPLIT, "Loop", lambda q: (raw_split(q, 0, 64, 8, NEXT, 0), offer(q, 0))),
+    "in order: once around": (ORDER, "Loop", loop),
+    "packed: once around": (PACKED, "Loop", lambda q: [raw_packed(q, i, 64, 8, NEXT) for i in range(q.size)]),
+    "table not negotiated": (SPLIT, "Indirect", lambda q: refer(q, q.base + T, 16)),
+    "table with next": (TABLES, "Indirect", lambda q: refer(q, q.base + T, 16, INDIRECT | NEXT)),
+    "table empty": (TABLES, "Indirect", lambda q: refer(q, q.base + T, 0)),
+    "table of 24 bytes": (TABLES, "Indirect", lambda q: refer(q, q.base + T, 24)),
+    "table too long": (TABLES, "Indirect", lambda q: refer(q, q.base + T, 16 * 257)),
+    "table of 4 GiB": (TABLES, "Indirect", lambda q: refer(q, q.base + T, 0xFFFFFFF0)),
+    "table misaligned": (TABLES, "Indirect", lambda q: refer(q, q.base + T + 8, 16)),
+    "table around the end": (TABLES, "Indirect", lambda q: refer(q, 2**64 - 16, 32)),
+    "table nested": (TABLES, "Indirect", lambda q: table(q, (0x1000, 16, INDIRECT, 0))),
+    "table: next outside": (TABLES, "Head", lambda q: table(q, (0x1000, 16, NEXT, 2), (0x2000, 8, 0, 0))),
+    "table: loop": (TABLES, "Loop", lambda q: table(q, (0x1000, 16, NEXT, 1), (0x2000, 8, NEXT, 0))),
+    "table: loop to itself": (TABLES, "Loop", lambda q: table(q, (0x1000, 16, NEXT, 0), (0x2000, 8, 0, 0))),
+    "table: zero length": (TABLES, "Len", lambda q: table(q, (0x1000, 0, 0, 0))),
+    "table: readable after writable": (TABLES, "Order", lambda q: table(q, (0, 1, NEXT | WRITE, 1), (0, 1, 0, 0))),
+    "table unmapped": (TABLES, "Read", lambda q: refer(q, HOLE, 64)),
+    "table: entry unmapped": (TABLES, "Read", torn),
+    "packed: table with next": (PTABLES, "Indirect", lambda q: chain_of(q, (q.base + T, 16, INDIRECT), (64, 8, 0))),
+    "packed: table of 17 bytes": (PTABLES, "Indirect", lambda q: chain_of(q, (q.base + T, 17, INDIRECT))),
+    "packed: table of nothing": (PTABLES, "Len", lambda q: chain_of(q, (q.base + T, 16, INDIRECT))),
+    "readable after writable": (SPLIT, "Order", lambda q: chain_of(q, (64, 8, WRITE), (64, 8, 0))),
+    "packed: readable after writable": (PACKED, "Order", lambda q: chain_of(q, (64, 8, WRITE), (64, 8, 0))),
+    "zero length": (SPLIT, "Len", lambda q: chain_of(q, (64, 0, 0))),
+    "buffer around the end": (SPLIT, "Len", lambda q: chain_of(q, (2**64 - 64, 65, WRITE))),
+    "packed: buffer around the end": (PACKED, "Len", lambda q: chain_of(q, (1, 8, 0), (2**64 - 1, 2, WRITE))),
+    "table of descriptors misaligned": (SPLIT, "Align", lambda q: displace(q, desc=8)),
+    "available ring misaligned": (SPLIT, "Align", lambda q: displace(q, driver=1)),
+    "used ring misaligned": (SPLIT, "Align", lambda q: displace(q, device=2)),
+    "packed: driver area misaligned": (PACKED, "Align", lambda q: displace(q, driver=2)),
+    "size is no power of two": (SPLIT, "Align", lambda q: displace(q, size=1)),
+    "size too large": (SPLIT, "Align", lambda q: displace(q, size=512 - q.size)),
+    "descriptors unmapped": (SPLIT, "Read", lambda q: (chain_of(q, (64, 8, 0)), away(q, "desc"))),
+    "available ring unmapped": (SPLIT, "Read", lambda q: (chain_of(q, (64, 8, 0)), away(q, "driver"))),
+    "packed ring unmapped": (PACKED, "Read", lambda q: (chain_of(q, (64, 8, 0)), away(q, "desc"))),
+}
+
+
+@cocotb.test(timeout_time=3000, timeout_unit="us")
+async def a_hostile_driver_stops_its_queue_only(dut):
+    """Each error is told once, with its cause; the queue finds nothing more, the others all of theirs; a reset brings it back."""
+    for name, (feat, cause, spoil) in HOSTILE.items():
+        b = Bench(dut, feat, size=16, latency=(3, 20), read=0.3)
+        b.answer = 0.9
+        await b.begin()
+        bad = b.queues[b.r.randrange(2)]
+        spoil(bad)
+        task = cocotb.start_soon(b.queues[2].drive(12))
+        b.notify(bad)
+        await until(dut, lambda: b.errors, 3000, name)  # noqa: B023
+        b.notify(bad)
+        await task
+        await until(dut, lambda: b.queues[2].found == 12, 3000, f"{name}: the other queue")  # noqa: B023
+        await until(dut, lambda: int(dut.idle_o.value) == 1, 1000, f"{name}: idle")
+        assert b.errors == [(bad.index, ERR[cause])], f"{name}: {b.errors}, not {cause}"
+        assert not int(dut.head_valid.value) >> bad.index & 1
+        # Back again.
+        dut.queue_reset.value = 1 << bad.index
+        await until(dut, lambda: int(dut.quiet.value) >> bad.index & 1, 1000, f"{name}: quiet")  # noqa: B023
+        dut.cfg[bad.index].value = 0
+        await RisingEdge(dut.clk_i)
+        dut.queue_reset.value = 0
+        b._bell.clear()
+        good = b.queues[bad.index] = Queue(b, bad.index, 16, bad.base, feat)
+        await RisingEdge(dut.clk_i)
+        good.config()
+        await RisingEdge(dut.clk_i)
+        await good.drive(8)
+        await until(dut, lambda: good.found == 8, 3000, f"{name}: after the reset")  # noqa: B023
+        assert len(b.errors) == 1
+        b.end()
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def chains_before_the_error_are_found(dut):
+    """And an error that others found stops the queue as well."""
+    for feat in (SPLIT, PACKED):
+        b = Bench(dut, feat, size=16)
+        await b.begin()
+        q = b.queues[1]
+        for _ in range(3):
+            chain = q.some(2)
+            await q.add(chain)
+        await q.add(Chain([(1, 8, 64), (0, 8, 64)], 0))
+        await q.add(q.some(1))
+        q.show()
+        q.kick()
+        q.open.pop(), q.open.pop(), q.jobs.pop(), q.jobs.pop()
+        await until(dut, lambda: q.found == 3 and b.errors, 2000, "three chains")  # noqa: B023
+        await ClockCycles(dut.clk_i, 300)
+        assert b.errors == [(1, ERR["Order"])] and not int(dut.head_valid.value)
+        dut.stop.value = 4
+        await RisingEdge(dut.clk_i)
+        dut.stop.value = 0
+        await b.queues[2].drive(3)
+        await ClockCycles(dut.clk_i, 300)
+        assert b.errors == [(1, ERR["Order"])] and b.queues[2].found == 0
+        b.end()
+
+
 @pytest.mark.parametrize("seed", [0])
 def test_vq_fetch(seed):
     run("via_vq_fetch_tb", __file__, sources=["rtl/virtio/via_virtio_pkg.sv"])
