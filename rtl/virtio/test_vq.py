@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+"""via_vq whole, against the driver of vq_model.py: any features, any chains, a personality that echoes and feeds, memory that takes its time.
+
+Checked at every write of the device: it may write there; a chain that becomes visible has all its data in memory, the right length, and its
+neighbours of one answer with it. Drivers sleep until their interrupt: a lost one ends the test.
+
+VIA_SEED=n repeats a run. VIA_LONG=n makes n times as many rounds of random traffic:
+    VIA_LONG=50 pytest rtl/virtio/test_vq.py
+"""
+
+import os
+import random
+import zlib
+from collections import deque
+
+import cocotb
+import pytest
+from cocotb.triggers import ClockCycles, Event, RisingEdge, SimTimeoutError, with_timeout
+
+from via_tb import AxiMem, cycle, rng, run, stalls, start
+from vq_model import Chain, Features, Host, Queue
+
+SIZE = 1 << 22
+RINGS, ARENA = 1 << 16, 1 << 20  # bytes of a queue's rings; where buffers begin
+LONG = int(os.environ.get("VIA_LONG") or 1)
+CAUSE = {"read": 7, "write": 8, "payload": 9, "request": 10}
+
+
+def answer_to(request: bytes, wlen: int) -> bytes:
+    """What the personality says to a request: now nothing, now all there is room for, now something."""
+    key = zlib.crc32(request + wlen.to_bytes(4, "little"))
+    r = random.Random(key)
+    n = r.choice((0, wlen, wlen, r.randint(0, wlen), min(wlen, len(request))))
+    return r.randbytes(n)
+
+
+class Memory(AxiMem):
+    """Hands every write to the host's model, runs of bytes at a time."""
+
+    host: Host
+
+    def _store(self, addr: int, data: int, strb: int) -> None:
+        if self.fails(addr):
+            return
+        raw = data.to_bytes(self._width, "little")
+        at = 0
+        while strb >> at:
+            if not strb >> at & 1:
+                at += 1
+                continue
+            end = at
+            while strb >> end & 1:
+                end += 1
+            self.host.store(addr + at, raw[at:end])
+            at = end
+
+
+class Bench:
+    def __init__(self, dut, feat: Features, waits: int, *, stall: float = 0.2, latency: int = 20, merge: bool = False, moderate: int = 0) -> None:
+        self.dut, self.r, self.feat, self.waits, self.merge, self.stall = dut, rng(), feat, waits, merge, stall
+        self.r = random.Random(self.r.getrandbits(32))
+        self.nq = len(dut.cfg)
+        self.width = len(dut.rd_data) // 8
+        self.bad: set[int] = set()  # pages that answer with an error
+        self.mem = Memory(dut, "host", latency=latency, stall=stall, size=SIZE, fails=lambda a: a // 4096 in self.bad, r=self.r)
+        self.host = Host(self.mem.mem, self.r)
+        self.mem.host = self.host
+        self.host.arena(ARENA, SIZE)
+        self.queues: list[Queue | None] = [None] * self.nq
+        self.irqs: list[list[int]] = [[] for _ in range(self.nq)]
+        self.irq_event = [Event() for _ in range(self.nq)]
+        self.errors: list[tuple[int, int]] = []
+        self.bell: deque[int] = deque()
+        self.bells = 0
+        self.fed: list[deque] = [deque() for _ in range(self.nq)]
+        self.fed_at = [0] * self.nq
+        self.merged: deque[int] = deque()
+        self.feed = True
+        self.frame = (1, 3000)
+        self.quick = False  # answer with nothing, at once
+        self.req_cycles: list[int] = []
+        self.rd_cycles: list[int] = []
+        dut.feat.value, dut.wait_mask.value, dut.moderate.value = feat.bits, waits, moderate
+        for name in ("driver_ok", "queue_reset", "notify", "notify_valid", "irq_ready", "fail", "fail_queue", "req_ready", "rd_ready"):
+            getattr(dut, name).value = 0
+        for name in ("rsp_queue", "rsp_merge", "rsp_len", "rsp_valid", "wr_data", "wr_keep", "wr_last", "wr_valid", "stat_addr", "stat_write"):
+            getattr(dut, name).value = 0
+        for q in range(self.nq):
+            dut.cfg[q].value = 0
+        self.tasks = []
+
+    async def begin(self, sizes: list[int]) -> None:
+        await start(self.dut)
+        for q, size in enumerate(sizes):
+            self.enable(q, size)
+        self.dut.driver_ok.value = 1
+        self.tasks = [cocotb.start_soon(t) for t in (self._requests(), self._answers(), self._edge())]
+        await RisingEdge(self.dut.clk_i)
+
+    def enable(self, q: int, size: int) -> None:
+        queue = Queue(self.host, q, RINGS * (q + 1), size, self.feat, self.verify)
+        queue.settled = lambda: self.settled(q)
+        self.queues[q] = queue
+        self.dut.cfg[q].value = queue.config
+
+    def end(self) -> None:
+        self.mem.end()
+        for task in self.tasks:
+            task.cancel()
+
+    # ------------------------------------------------------------ checks
+    def verify(self, queue: Queue, chain: Chain, length: int) -> None:
+        q = queue.index
+        if self.waits >> q & 1:
+            assert self.fed[q], f"queue {q}: used without an answer"
+            data, merge = self.fed[q][0]
+            want = data[self.fed_at[q] : self.fed_at[q] + chain.wlen]
+            self.fed_at[q] += len(want)
+            if self.fed_at[q] == len(data):
+                self.fed[q].popleft()
+                self.fed_at[q] = 0
+            else:
+                assert merge
+        else:
+            want = b"" if self.quick else answer_to(self.host.gather(chain, False), chain.wlen)
+        assert length == len(want), f"queue {q}: chain {chain.number}: used length {length}, not {len(want)}"
+        got = self.host.gather(chain, True)
+        assert got[:length] == want, f"queue {q}: chain {chain.number}: wrong data"
+        assert got[length:] == chain.before[length:], f"queue {q}: chain {chain.number}: written behind its data"
+
+    def settled(self, q: int) -> None:
+        assert self.fed_at[q] == 0, f"queue {q}: a part of a merged answer is visible"
+
+    # ------------------------------------------------------------ personality
+    async def _requests(self) -> None:
+        d, edge = self.dut, RisingEdge(self.dut.clk_i)
+        self.asked: list[deque] = [deque() for _ in range(self.nq)]
+        open_: deque = deque()
+        req_stall, rd_stall = stalls(self.r, self.stall), stalls(self.r, self.stall)
+        req_up = rd_up = False
+        data = bytearray()
+
+        def settle() -> None:
+            while open_ and len(data) == open_[0][1]:
+                q, rlen, wlen = open_.popleft()
+                self.asked[q].append((bytes(data), wlen))
+                data.clear()
+
+        while True:
+            await edge
+            if req_up and d.req_valid.value == 1:
+                open_.append((int(d.req_queue.value), int(d.req_rlen.value), int(d.req_wlen.value)))
+                self.req_cycles.append(cycle())
+                assert not self.waits >> open_[-1][0] & 1
+                settle()
+            if rd_up and d.rd_valid.value == 1:
+                assert open_, "data before its request"
+                left = open_[0][1] - len(data)
+                n = min(left, self.width)
+                assert int(d.rd_keep.value) == (1 << n) - 1 and int(d.rd_last.value) == (n == left), (n, left)
+                data += int(d.rd_data.value).to_bytes(self.width, "little")[:n]
+                self.rd_cycles.append(cycle())
+                settle()
+            req_up, rd_up = not next(req_stall), bool(open_) and not next(rd_stall)
+            d.req_ready.value, d.rd_ready.value = req_up, rd_up
+
+    def _choose(self, allowed: bool) -> tuple[int, int, bytes] | None:
+        """Queue, merge, data of the next answer."""
+        d, r = self.dut, self.r
+        ready = [q for q in range(self.nq) if self.asked[q]]
+        if allowed and self.feed:
+            avail = int(d.avail.value)
+            ready += [q for q in range(self.nq) if avail >> q & 1]
+        if not ready:
+            return None
+        q = r.choice(ready)
+        if not self.waits >> q & 1:
+            request, wlen = self.asked[q].popleft()
+            return q, 0, b"" if self.quick else answer_to(request, wlen)
+        room = int((d.room if self.merge else d.head_wlen)[q].value)
+        n = min(r.randint(*self.frame), room)
+        data = r.randbytes(n)
+        self.fed[q].append((data, self.merge))
+        return q, int(self.merge), data
+
+    async def _answers(self) -> None:
+        d, r, edge = self.dut, self.r, RisingEdge(self.dut.clk_i)
+        rsp_stall, wr_stall = stalls(r, self.stall), stalls(r, self.stall)
+        beats: deque[tuple[int, int, int]] = deque()
+        answer = None
+        wait_merged = False
+        held: bytes = b""
+        wr_up = False
+        fresh = True
+        while True:
+            await edge
+            fresh = True
+            if d.merged_valid.value == 1:
+                assert wait_merged, "merged out of turn"
+                wait_merged = False
+                self.merged.append(int(d.merged.value))
+                beats.extend(self._beats(held))
+            if answer and d.rsp_valid.value == 1 and d.rsp_ready.value == 1:
+                q, merge, data = answer
+                if merge:
+                    wait_merged, held = True, data
+                else:
+                    beats.extend(self._beats(data))
+                answer, fresh = None, False
+                d.rsp_valid.value = 0
+            if wr_up and d.wr_ready.value == 1:
+                beats.popleft()
+                wr_up = False
+            if answer is None and not wait_merged and not next(rsp_stall):
+                answer = self._choose(fresh)
+                if answer:
+                    d.rsp_queue.value, d.rsp_merge.value, d.rsp_len.value = answer[0], answer[1], len(answer[2])
+                    d.rsp_valid.value = 1
+            if not wr_up:
+                wr_up = bool(beats) and not next(wr_stall)
+                if wr_up:
+                    d.wr_data.value, d.wr_keep.value, d.wr_last.value = beats[0]
+                d.wr_valid.value = wr_up
+
+    def _beats(self, data: bytes):
+        w = self.width
+        for at in range(0, len(data), w):
+            piece = data[at : at + w]
+            # What is not kept is anything.
+            yield int.from_bytes(piece + self.r.randbytes(w - len(piece)), "little"), (1 << len(piece)) - 1, at + w >= len(data)
+
+    # ------------------------------------------------------------ doorbell, interrupts, errors
+    async def _edge(self) -> None:
+        d, edge = self.dut, RisingEdge(self.dut.clk_i)
+        irq_stall = stalls(self.r, self.stall)
+        irq_up = False
+        while True:
+            await edge
+            if self.bell:
+                d.notify.value, d.notify_valid.value = self.bell.popleft(), 1
+                self.bells += 1
+            else:
+                d.notify_valid.value = 0
+            if irq_up and d.irq_valid.value == 1:
+                q = int(d.irq_queue.value)
+                self.irqs[q].append(cycle())
+                self.irq_event[q].set()
+            if d.error.value == 1:
+                self.errors.append((int(d.error_cause.value), int(d.error_queue.value)))
+            irq_up = not next(irq_stall)
+            d.irq_ready.value = irq_up
+
+    # ------------------------------------------------------------ driver
+    def chain(self, queue: Queue, most: int = 6, longest: int = 5000, length=None) -> Chain:
+        """A random chain with its buffers, which hold random bytes."""
+        r, host = self.r, self.host
+        n = min(r.choice((1, 1, 2, 3, r.randint(1, most))), queue.size)
+        if self.waits >> queue.index & 1:
+            reads = 0 if n == 1 or r.random() < 0.8 else 1
+        else:
+            reads = r.randint(0, n)
+        parts = []
+        for i in range(n):
+            size = length or r.choice((1, 4, 12, 64, r.randint(1, 200), r.randint(1, longest)))
+            at = host.alloc(size, r.choice((1, 1, 2, 64, 4096)) if size <= 4096 else 1)
+            parts.append((i >= reads, at, size))
+        chain = Chain(parts)
+        for _, at, size in parts:
+            host.mem[at : at + size] = r.randbytes(size)
+        chain.before = host.gather(chain, True)
+        return chain
+
+    async def add_all(self, queue: Queue, count: int) -> None:
+        r, dut = self.r, self.dut
+        while queue.made < count and queue.alive:
+            for _ in range(r.randint(1, 8)):
+                if queue.made == count or self.host.room < 12:
+                    break
+                chain = self.chain(queue)
+                indirect = self.feat.indirect and r.random() < 0.5
+                if not queue.fits(chain, indirect):
+                    for _, at, _ in chain.parts:
+                        self.host.free(at)
+                    break
+                queue.add(chain, indirect)
+            queue.publish()
+            self.kick(queue)
+            await ClockCycles(dut.clk_i, r.choice((1, 2, 20, r.randint(1, 400))))
+
+    def kick(self, queue: Queue) -> None:
+        bell = queue.notification()
+        if bell is not None:
+            self.bell.append(bell)
+
+    async def reap_all(self, queue: Queue, count: int) -> None:
+        """Takes used chains back; sleeps until an interrupt, or looks now and then without one."""
+        r, q, dut = self.r, queue.index, self.dut
+        got = 0
+        while True:
+            while queue.reap():
+                got += 1
+                await ClockCycles(dut.clk_i, r.choice((1, 1, 2, 20)))
+            if got == count:
+                return
+            event = self.irq_event[q]
+            event.clear()
+            sleep = r.random() < 0.7
+            ahead = 0
+            if self.feat.event_idx and len(queue.order) > 2 and r.random() < 0.5:
+                some = list(queue.order)[: r.randint(1, len(queue.order) - 1)]
+                ahead = sum(len(c.slots) for c in some) if self.feat.packed else len(some)
+            queue.interrupts(sleep, ahead)
+            if queue.shown:
+                continue
+            if sleep:
+                try:
+                    await with_timeout(event.wait(), 100, "us")
+                except SimTimeoutError:
+                    raise AssertionError(f"queue {q}: no interrupt; {self.state()}") from None
+            else:
+                await ClockCycles(dut.clk_i, r.randint(1, 300))
+
+    def state(self) -> str:
+        d = self.dut
+        queues = [(q.made, len(q.order), len(q.shown), q.room) for q in self.queues]
+        lines = [int(getattr(d, n).value) for n in ("still_o", "idle_o", "avail", "req_valid", "rsp_valid", "wr_valid")]
+        return f"made, with the device, shown, room: {queues}; still idle avail req rsp wr: {lines}; irqs {[len(i) for i in self.irqs]}; {self.errors}"
+
+    async def quiet(self, limit: int = 3000) -> None:
+        for _ in range(limit):
+            if self.dut.idle_o.value == 1 and self.dut.still_o.value == 1:
+                return
+            await RisingEdge(self.dut.clk_i)
+        raise AssertionError("does not come to rest")
+
+    async def stat(self, word: int) -> int:
+        self.dut.stat_addr.value = word
+        await ClockCycles(self.dut.clk_i, 4)
+        return int(self.dut.stat_rdata.value)
+
+
+def any_features(r: random.Random) -> Features:
+    return Features(*(r.random() < 0.5 for _ in range(5)))
+
+
+@cocotb.test(timeout_time=20 * LONG, timeout_unit="ms")
+async def random_traffic(dut):
+    """Every round other features, queue sizes, latencies and chains."""
+    outer = rng()
+    for turn in range(6 * LONG):
+        feat = any_features(outer)
+        if turn < 4:
+            feat = Features(*(getattr(feat, n) for n in ("event_idx", "indirect")), turn % 2 == 1, turn >= 2, feat.notif_data)
+        merge = outer.random() < 0.5
+        waits = outer.choice((0b0101, 0b0001, 0b0110))
+        b = Bench(
+            dut,
+            feat,
+            waits,
+            stall=outer.choice((0, 0.1, 0.4)),
+            latency=outer.choice((1, 10, 60)),
+            merge=merge,
+            moderate=outer.choice((0, 0, 200)),
+        )
+        sizes = [outer.choice((3, 7, 16, 50, 256) if feat.packed else (4, 8, 16, 64, 256)) for _ in range(b.nq)]
+        dut._log.info("round %d: %s sizes %s waits %s merge %s", turn, feat, sizes, bin(waits), merge)
+        await b.begin(sizes)
+        count = 60
+        tasks = []
+        for queue in b.queues:
+            tasks.append(cocotb.start_soon(b.add_all(queue, count)))
+            tasks.append(cocotb.start_soon(b.reap_all(queue, count)))
+        for task in tasks:
+            await task
+        await b.quiet()
+        assert not b.errors, b.errors
+        assert all(not f for f in b.fed)
+        # Everything was answered, so a reset of the queues finds nothing.
+        dut.queue_reset.value = (1 << b.nq) - 1
+        await ClockCycles(dut.clk_i, 20)
+        assert int(dut.queue_quiet.value) == (1 << b.nq) - 1
+        b.end()
+
+
+@pytest.mark.parametrize("num_q", [4])
+def test_via_vq(num_q):
+    run("via_vq_tb", __file__, parameters={"NumQ": num_q}, sources=["rtl/virtio/via_virtio_pkg.sv"])
