@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::dma::{DmaArena, DmaBuffer};
 use crate::error::{Error, Result};
+use crate::function::{Function, FunctionKind};
 use crate::memory::{CardMemory, FrameSize};
 use crate::regs::*;
 use crate::slot::Slot;
@@ -86,6 +87,8 @@ pub struct Card {
     config_port: Mutex<()>,
     /// Held over the two reads of the time.
     time: Mutex<()>,
+    /// Held over a change of a function's control register.
+    pub(crate) functions: Mutex<()>,
 }
 
 impl Card {
@@ -108,6 +111,7 @@ impl Card {
             claimed: Mutex::new(vec![false; info.slots]),
             config_port: Mutex::new(()),
             time: Mutex::new(()),
+            functions: Mutex::new(()),
             pci,
             info,
             timeouts,
@@ -161,6 +165,11 @@ impl Card {
             }
         }
         Err(Error::Invalid(format!("all {} slots are in use; drop one", self.info.slots)))
+    }
+
+    /// Control of another PCI function of this card; an error if it was built without.
+    pub fn function(self: &Arc<Self>, kind: FunctionKind) -> Result<Function> {
+        Function::open(Arc::clone(self), kind)
     }
 
     /// Memory that the card reaches by bus address: at least `len` bytes.
@@ -245,7 +254,7 @@ impl Card {
         Ok(self.pci.write32(VIA_BELL_BAR as u8, at, value)?)
     }
 
-    fn check_slot(&self, slot: usize) -> Result<()> {
+    pub(crate) fn check_slot(&self, slot: usize) -> Result<()> {
         if slot < self.info.slots {
             return Ok(());
         }

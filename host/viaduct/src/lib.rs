@@ -5,6 +5,9 @@
 //! files through the app's streams, a [`LaneJob`] many files at once through its lanes, or a [`MemoryJob`] lets the app work on files mapped into its address space
 //! ([`Slot::map`]).
 //!
+//! A [`Function`] connects one of the card's virtio devices to the board or to an app, a [`Disk`] puts a file behind its block
+//! device.
+//!
 //! No thread runs in the background: whoever waits on a slot also serves its faults. Nothing waits for ever, see
 //! [`Timeouts`].
 #![deny(missing_docs)]
@@ -12,10 +15,12 @@
 mod backing;
 mod card;
 pub mod desc;
+mod disk;
 mod dispatch;
 mod dma;
 mod endpoint;
 mod error;
+mod function;
 mod lanes;
 mod mapping;
 mod memory;
@@ -30,10 +35,12 @@ mod window;
 pub use backing::{SharedBytes, Source};
 pub use card::{Card, CardInfo, Timeouts, Tlb};
 pub use desc::Prot;
+pub use disk::{Disk, SECTOR};
 pub use dispatch::Tag;
 pub use dma::{DmaArena, DmaBuffer};
 pub use endpoint::Endpoint;
 pub use error::{Error, Result};
+pub use function::{Attachment, Function, FunctionKind, FunctionStatus};
 pub use lanes::LaneJob;
 pub use mapping::{MapOptions, Mapping};
 pub use memory_job::{MemoryJob, MemoryRange, MemoryReport};

@@ -114,6 +114,11 @@ impl Slot {
         self.card().write_slot(self.index(), VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK)
     }
 
+    /// Lets other parts of the card use the slot's address space, whether or not there is an app in it.
+    pub fn open_space(&self) -> Result<()> {
+        self.card().write_slot(self.index(), VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK)
+    }
+
     /// Resets the app: commands to and from its streams end as aborted, its registers take their reset values.
     pub fn reset(&self) -> Result<()> {
         self.hold()?;

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The card's other PCI functions, as the management function sees them: what their user side is connected to.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::card::{Card, lock};
+use crate::error::{Error, Result};
+use crate::regs::*;
+
+/// A PCI function of the card beside the management function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FunctionKind {
+    /// virtio network device.
+    Net = 1,
+    /// virtio block device.
+    Blk = 2,
+    /// virtio console.
+    Console = 3,
+    /// virtio entropy source.
+    Entropy = 4,
+    /// virtio input device.
+    Input = 5,
+    /// Engine with the registers and descriptors of the vendor's DMA engine.
+    Xdma = 6,
+}
+
+impl FunctionKind {
+    /// All of them, in order of number.
+    pub const ALL: [Self; 6] = [Self::Net, Self::Blk, Self::Console, Self::Entropy, Self::Input, Self::Xdma];
+
+    /// Name, as on command lines and of sockets.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Net => "net",
+            Self::Blk => "blk",
+            Self::Console => "console",
+            Self::Entropy => "entropy",
+            Self::Input => "input",
+            Self::Xdma => "xdma",
+        }
+    }
+
+    /// PCI function number on the card.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+}
+
+impl fmt::Display for FunctionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for FunctionKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        Self::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
+            format!("no function {text:?}; there are {}", Self::ALL.map(Self::name).join(", "))
+        })
+    }
+}
+
+/// What the user side of a function is connected to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attachment {
+    /// Nothing: what is sent is dropped, nothing comes. The data of a disk goes straight to its store.
+    Nothing,
+    /// The board's port of this function: Ethernet, UART, entropy source, keys.
+    Board,
+    /// Input and output stream 0 of a slot.
+    Slot(usize),
+}
+
+/// State of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FunctionStatus {
+    /// The user side is connected: to the board, or to a slot that is not isolated.
+    pub attached: bool,
+    /// virtio device status, as the driver set it.
+    pub device: u8,
+    /// Features the driver has negotiated, 0 before.
+    pub features: u64,
+    /// Messages the function has sent to its user side, modulo 2^32.
+    pub sent: u32,
+    /// Messages the user side has sent to the function.
+    pub received: u32,
+    /// Messages that were ended early by a change of the connection or a reset.
+    pub cut: u32,
+}
+
+/// Control of one function.
+#[derive(Clone)]
+pub struct Function {
+    card: Arc<Card>,
+    kind: FunctionKind,
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Function").field("kind", &self.kind).finish_non_exhaustive()
+    }
+}
+
+impl Function {
+    pub(crate) fn open(card: Arc<Card>, kind: FunctionKind) -> Result<Self> {
+        let function = Self { card, kind };
+        let status = function.read(VIA_FN_STATUS)?;
+        if status == u32::MAX || status & VIA_FN_STATUS_PRESENT_MASK == 0 {
+            return Err(Error::Invalid(format!("this card was built without function {kind}")));
+        }
+        Ok(function)
+    }
+
+    /// Which function this is.
+    pub fn kind(&self) -> FunctionKind {
+        self.kind
+    }
+
+    /// Connects the user side. What is on its way in the old connection is cut off.
+    pub fn attach(&self, to: Attachment) -> Result<()> {
+        let (kind, slot) = match to {
+            Attachment::Nothing => (0, 0),
+            Attachment::Board => (1, 0),
+            Attachment::Slot(slot) => {
+                self.card.check_slot(slot)?;
+                (2, slot as u32)
+            }
+        };
+        let mask = VIA_FN_CTRL_KIND_MASK | VIA_FN_CTRL_SLOT_MASK;
+        self.control(mask, kind << VIA_FN_CTRL_KIND_LSB | slot << VIA_FN_CTRL_SLOT_LSB)
+    }
+
+    /// Says whether the link is up, or the device there.
+    pub fn set_up(&self, up: bool) -> Result<()> {
+        self.control(VIA_FN_CTRL_UP_MASK, u32::from(up) << VIA_FN_CTRL_UP_LSB)
+    }
+
+    /// Least card cycles between two interrupts of a queue.
+    pub fn moderate(&self, cycles: u16) -> Result<()> {
+        self.control(VIA_FN_CTRL_MODERATE_MASK, u32::from(cycles) << VIA_FN_CTRL_MODERATE_LSB)
+    }
+
+    /// Ethernet address of a network device; a driver reads it when it starts.
+    pub fn set_mac(&self, mac: [u8; 6]) -> Result<()> {
+        let low = u32::from_le_bytes([mac[0], mac[1], mac[2], mac[3]]);
+        self.write(VIA_FN_MAC_LO, low)?;
+        self.write(VIA_FN_MAC_HI, u32::from(u16::from_le_bytes([mac[4], mac[5]])))
+    }
+
+    /// Makes `sectors` sectors of 512 bytes at virtual address `base` of slot `slot` the disk; 0 sectors: no disk.
+    pub(crate) fn set_disk(&self, slot: usize, base: u64, sectors: u64, read_only: bool) -> Result<()> {
+        // Halves change one at a time: meanwhile there is no disk.
+        self.write(VIA_FN_SECTORS_LO, 0)?;
+        self.write(VIA_FN_SECTORS_HI, 0)?;
+        self.write(VIA_FN_BASE_LO, base as u32)?;
+        self.write(VIA_FN_BASE_HI, (base >> 32) as u32)?;
+        let store = (slot as u32) << VIA_FN_CTRL_STORE_LSB;
+        let read_only = u32::from(read_only) << VIA_FN_CTRL_READ_ONLY_LSB;
+        self.control(VIA_FN_CTRL_STORE_MASK | VIA_FN_CTRL_READ_ONLY_MASK, store | read_only)?;
+        self.write(VIA_FN_SECTORS_HI, (sectors >> 32) as u32)?;
+        self.write(VIA_FN_SECTORS_LO, sectors as u32)
+    }
+
+    /// State of the function.
+    pub fn status(&self) -> Result<FunctionStatus> {
+        let status = self.read(VIA_FN_STATUS)?;
+        let features =
+            u64::from(self.read(VIA_FN_FEATURES_LO)?) | u64::from(self.read(VIA_FN_FEATURES_HI)?) << 32;
+        Ok(FunctionStatus {
+            attached: status & VIA_FN_STATUS_ATTACHED_MASK != 0,
+            device: (status & VIA_FN_STATUS_DEVICE_MASK) as u8,
+            features,
+            sent: self.read(VIA_FN_TX_MESSAGES)?,
+            received: self.read(VIA_FN_RX_MESSAGES)?,
+            cut: self.read(VIA_FN_CUT_MESSAGES)?,
+        })
+    }
+
+    fn control(&self, mask: u32, value: u32) -> Result<()> {
+        // Several fields share the register.
+        let _one_at_a_time = lock(&self.card.functions);
+        let old = self.read(VIA_FN_CTRL)?;
+        self.write(VIA_FN_CTRL, old & !mask | value)
+    }
+
+    fn at(&self, register: u64) -> u64 {
+        VIA_FN_BASE + (u64::from(self.kind.number()) - 1) * VIA_FN_STRIDE + register
+    }
+
+    fn read(&self, register: u64) -> Result<u32> {
+        Ok(self.card.pci().read32(VIA_FN_BAR as u8, self.at(register))?)
+    }
+
+    fn write(&self, register: u64, value: u32) -> Result<()> {
+        Ok(self.card.pci().write32(VIA_FN_BAR as u8, self.at(register), value)?)
+    }
+}
