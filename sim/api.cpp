@@ -30,6 +30,7 @@ namespace {
 // time-outs are much shorter.
 constexpr uint64_t kRegisterCycles = 4'000'000;
 constexpr uint64_t kDrainCycles = 4'000'000;
+constexpr uint64_t kResetTellCycles = 16;
 
 std::string check(const vsim_config* config) {
   if (!config) return "no configuration";
@@ -40,7 +41,11 @@ std::string check(const vsim_config* config) {
   if (config->clk_khz < 1000 || config->clk_khz > 2'000'000) return "the clock is 1 to 2000 MHz";
   if (!config->image_dir) return "no folder of app images";
   std::string why = via::Link::check(config->link);
-  return why.empty() ? via::Dram::check(config->dram) : why;
+  if (why.empty()) why = via::Dram::check(config->dram);
+  for (const vsim_port& port : config->port) {
+    if (why.empty()) why = via::Port::check(port);
+  }
+  return why;
 }
 
 // Address at the shell, or -1.
@@ -57,6 +62,40 @@ std::string place(unsigned bar, uint64_t offset) {
   return text;
 }
 
+std::string no_function(unsigned fn) {
+  return "the card has no function " + std::to_string(fn);
+}
+
+// Whether there is such a function beside the management function.
+bool is_function(unsigned fn) {
+  return fn >= 1 && fn < Card::kFunctions;
+}
+
+// An access as the functions' port takes it; not valid if there is no such place.
+via::FnRequest fn_request(unsigned fn, bool cfg, bool write, uint32_t offset, unsigned bytes,
+                          uint32_t value) {
+  via::FnRequest request;
+  const bool sized = bytes == 1 || bytes == 2 || bytes == 4;
+  if (!is_function(fn) || !sized || offset % bytes != 0 || offset >= (cfg ? 0x100u : 0x10000u))
+    return request;
+  const unsigned lane = offset % 4;
+  request.valid = true;
+  request.cfg = cfg;
+  request.write = write;
+  request.fn = static_cast<uint8_t>(fn);
+  request.strb = static_cast<uint8_t>(((1u << bytes) - 1) << lane);
+  request.addr = static_cast<uint16_t>(offset - lane);
+  request.wdata = value << (8 * lane);
+  return request;
+}
+
+std::string fn_place(unsigned fn, bool cfg, uint32_t offset, unsigned bytes) {
+  char text[96];
+  std::snprintf(text, sizeof text, "function %u: %u bytes at %s 0x%x", fn, bytes,
+                cfg ? "configuration offset" : "BAR0 offset", offset);
+  return text;
+}
+
 // Runs until `done` or for so many cycles at most; whether it was done.
 template <class Done>
 bool run_until(Card& card, uint64_t cycles, Done done) {
@@ -66,6 +105,45 @@ bool run_until(Card& card, uint64_t cycles, Done done) {
     card.advance(end - card.clock.cycles());
   }
   return true;
+}
+
+const char* port_error(int code) {
+  switch (code) {
+    case -ENODEV:
+      return "the board has nothing beside this function";
+    case -EMSGSIZE:
+      return "a packet of this length does not fit";
+    default:
+      return "the board port is not ready";
+  }
+}
+
+// 0, or an error: the queue of register accesses has room for one more.
+int make_room(vsim* sim) {
+  Card& card = *sim->card;
+  if (run_until(card, kRegisterCycles, [&] { return !card.bar.full(); })) return 0;
+  return sim->fail(-ETIMEDOUT, "the shell does not take register accesses");
+}
+
+// 0, or an error: every register access so far has reached its register.
+int flush(vsim* sim) {
+  Card& card = *sim->card;
+  if (run_until(card, kRegisterCycles, [&] { return card.bar.empty(); })) return 0;
+  return sim->fail(-ETIMEDOUT, "the shell does not answer a register access");
+}
+
+// Waits for the answer to the read just begun, and for what the card has written before it.
+template <class Where>
+int answer(vsim* sim, Where where, uint32_t& value) {
+  Card& card = *sim->card;
+  if (!run_until(card, kRegisterCycles, [&] { return card.bar.answered(); })) {
+    card.bar.give_up();
+    return sim->fail(-ETIMEDOUT, where() + ": the shell does not answer");
+  }
+  value = card.bar.value();
+  const uint64_t back = std::max(card.clock.ps() + card.bar.read_back_ps(), card.link.writes_visible_ps());
+  run_until(card, kRegisterCycles, [&] { return card.clock.ps() >= back; });
+  return 0;
 }
 
 }  // namespace
@@ -106,60 +184,111 @@ void vsim_reset(vsim* sim) {
 int vsim_bar_read(vsim* sim, unsigned bar, uint64_t offset, uint32_t* value) {
   const int64_t addr = bar_address(bar, offset);
   if (addr < 0) return sim->fail(-EINVAL, place(bar, offset) + ": no such register");
+  if (const int code = make_room(sim)) return code;
   Card& card = *sim->card;
-  if (!run_until(card, kRegisterCycles, [&] { return !card.bar.full(); })) {
-    return sim->fail(-ETIMEDOUT, "the shell does not take register accesses");
-  }
   card.bar.read(card.clock.ps(), static_cast<uint32_t>(addr));
-  card.counters.mmio_reads++;
-  if (!run_until(card, kRegisterCycles, [&] { return card.bar.answered(); })) {
-    card.bar.give_up();
-    return sim->fail(-ETIMEDOUT, place(bar, offset) + ": the shell does not answer");
-  }
-  *value = card.bar.value();
-  const uint64_t back = std::max(card.clock.ps() + card.bar.read_back_ps(), card.link.writes_visible_ps());
-  run_until(card, kRegisterCycles, [&] { return card.clock.ps() >= back; });
-  return 0;
+  card.fn_counters[0].mmio_reads++;
+  return answer(sim, [&] { return place(bar, offset); }, *value);
 }
 
 int vsim_bar_write(vsim* sim, unsigned bar, uint64_t offset, uint32_t value) {
   const int64_t addr = bar_address(bar, offset);
   if (addr < 0) return sim->fail(-EINVAL, place(bar, offset) + ": no such register");
+  if (const int code = make_room(sim)) return code;
   Card& card = *sim->card;
-  if (!run_until(card, kRegisterCycles, [&] { return !card.bar.full(); })) {
-    return sim->fail(-ETIMEDOUT, "the shell does not take register accesses");
-  }
   card.bar.write(card.clock.ps(), static_cast<uint32_t>(addr), value);
-  card.counters.mmio_writes++;
+  card.fn_counters[0].mmio_writes++;
   return 0;
 }
 
-int vsim_dma_map(vsim* sim, uint64_t iova, void* host, uint64_t len, unsigned perms) {
+unsigned vsim_functions(const vsim*) {
+  return Card::kFunctions - 1;
+}
+
+int vsim_fn_read(vsim* sim, unsigned fn, int cfg, uint32_t offset, unsigned bytes, uint32_t* value) {
+  const via::FnRequest request = fn_request(fn, cfg != 0, false, offset, bytes, 0);
+  const auto where = [&] { return fn_place(fn, cfg != 0, offset, bytes); };
+  if (!request.valid) return sim->fail(-EINVAL, where() + ": no such place");
+  if (const int code = make_room(sim)) return code;
+  Card& card = *sim->card;
+  card.bar.access(card.clock.ps(), request);
+  card.fn_counters[fn].mmio_reads++;
+  if (const int code = answer(sim, where, *value)) return code;
+  *value = *value >> (8 * (offset % 4)) & (~uint32_t{0} >> (32 - 8 * bytes));
+  return 0;
+}
+
+int vsim_fn_write(vsim* sim, unsigned fn, int cfg, uint32_t offset, unsigned bytes, uint32_t value) {
+  const via::FnRequest request = fn_request(fn, cfg != 0, true, offset, bytes, value);
+  if (!request.valid) return sim->fail(-EINVAL, fn_place(fn, cfg != 0, offset, bytes) + ": no such place");
+  if (const int code = make_room(sim)) return code;
+  Card& card = *sim->card;
+  card.bar.access(card.clock.ps(), request);
+  card.fn_counters[fn].mmio_writes++;
+  return 0;
+}
+
+int vsim_fn_bus_master(vsim* sim, unsigned fn, int on) {
+  if (!is_function(fn)) return sim->fail(-EINVAL, no_function(fn));
+  if (const int code = flush(sim)) return code;
+  Card& card = *sim->card;
+  card.bus_master = (card.bus_master & ~(1u << fn)) | (on ? 1u << fn : 0);
+  return 0;
+}
+
+int vsim_fn_reset(vsim* sim, unsigned fn) {
+  if (!is_function(fn)) return sim->fail(-EINVAL, no_function(fn));
+  if (const int code = flush(sim)) return code;
+  Card& card = *sim->card;
+  card.function_reset(fn);
+  // The shell needs a few cycles to say that it is at it.
+  const uint64_t told = card.clock.cycles() + kResetTellCycles;
+  if (!run_until(card, kDrainCycles, [&] { return card.clock.cycles() >= told && !card.resetting(fn); })) {
+    return sim->fail(-ETIMEDOUT, "the reset of function " + std::to_string(fn) + " does not end");
+  }
+  card.bus_master &= ~(1u << fn);
+  // Interrupts on their way are the old driver's.
+  run_until(card, kRegisterCycles, [&] { return !card.link.carries_interrupt_of(fn); });
+  card.link.take(fn, ~uint64_t{0});
+  return 0;
+}
+
+int vsim_dma_map(vsim* sim, unsigned fn, uint64_t iova, void* host, uint64_t len, unsigned perms) {
+  if (fn >= Card::kFunctions) return sim->fail(-EINVAL, no_function(fn));
   std::string why;
-  const int code = sim->card->map.map(iova, host, len, perms, why);
+  const int code = sim->card->maps[fn].map(iova, host, len, perms, why);
   return code ? sim->fail(code, std::move(why)) : 0;
 }
 
-int vsim_dma_unmap(vsim* sim, uint64_t iova, uint64_t len) {
+int vsim_dma_unmap(vsim* sim, unsigned fn, uint64_t iova, uint64_t len) {
+  if (fn >= Card::kFunctions) return sim->fail(-EINVAL, no_function(fn));
   Card& card = *sim->card;
-  const via::HostRange* range = card.map.close(iova, len);
+  via::HostMap& map = card.maps[fn];
+  const via::HostRange* range = map.close(iova, len);
   if (!range) return sim->fail(-ENOENT, "no DMA mapping begins there with that length");
   // The host never holds up what the link carries, so this ends.
   if (!run_until(card, kDrainCycles, [&] { return range->in_flight == 0; })) {
     return sim->fail(-ETIMEDOUT, "accesses to a DMA mapping do not end");
   }
-  card.map.erase(iova);
+  map.erase(iova);
   return 0;
 }
 
-uint64_t vsim_run(vsim* sim, uint64_t max_cycles, uint64_t irq_mask) {
+uint64_t vsim_run(vsim* sim, uint64_t max_cycles, uint32_t irq_of, uint32_t packet_of) {
   Card& card = *sim->card;
   const uint64_t begin = card.clock.cycles();
   const uint64_t end = begin + std::min(max_cycles, ~uint64_t{0} - begin);
-  while (card.clock.cycles() < end && !(card.link.pending & irq_mask) && !card.parked()) {
-    card.advance(end - card.clock.cycles());
-  }
+  const auto over = [&] {
+    return (card.link.pending() & irq_of) || (packet_of && (card.packets() & packet_of)) ||
+           card.stop.load(std::memory_order_relaxed) || card.parked();
+  };
+  while (card.clock.cycles() < end && !over()) card.advance(end - card.clock.cycles());
+  card.stop.store(false, std::memory_order_relaxed);
   return card.clock.cycles() - begin;
+}
+
+void vsim_stop(vsim* sim) {
+  sim->card->stop.store(true, std::memory_order_relaxed);
 }
 
 void vsim_charge(vsim* sim, uint64_t ns) {
@@ -185,10 +314,33 @@ uint64_t vsim_now(const vsim* sim) {
   return sim->card->clock.cycles();
 }
 
-uint64_t vsim_irq_take(vsim* sim, uint64_t mask) {
-  const uint64_t taken = sim->card->link.pending & mask;
-  sim->card->link.pending &= ~mask;
-  return taken;
+uint64_t vsim_irq_take(vsim* sim, unsigned fn, uint64_t mask) {
+  return fn < Card::kFunctions ? sim->card->link.take(fn, mask) : 0;
+}
+
+int vsim_port_send(vsim* sim, unsigned fn, uint8_t channel, const void* data, size_t len) {
+  if (fn >= Card::kFunctions) return sim->fail(-EINVAL, no_function(fn));
+  Card& card = *sim->card;
+  try {
+    const int code = card.ports[fn].send(card.clock.ps(), channel, static_cast<const uint8_t*>(data), len);
+    return code ? sim->fail(code, port_error(code)) : 0;
+  } catch (const std::bad_alloc&) {
+    return sim->fail(-EAGAIN, "no memory for a packet");
+  }
+}
+
+int64_t vsim_port_receive(vsim* sim, unsigned fn, uint8_t* channel, void* data, size_t len) {
+  if (fn >= Card::kFunctions) return sim->fail(-EINVAL, no_function(fn));
+  const int64_t code = sim->card->ports[fn].receive(*channel, static_cast<uint8_t*>(data), len);
+  return code < 0 ? sim->fail(static_cast<int>(code), port_error(static_cast<int>(code))) : code;
+}
+
+uint32_t vsim_port_packets(const vsim* sim) {
+  return sim->card->packets();
+}
+
+size_t vsim_port_room(const vsim* sim, unsigned fn) {
+  return fn < Card::kFunctions ? sim->card->ports[fn].room() : 0;
 }
 
 int vsim_record(vsim* sim, uint64_t edges) {
@@ -216,6 +368,21 @@ int vsim_wave_open(vsim* sim, const char* path, uint64_t start, uint64_t cycles)
 void vsim_get_counters(const vsim* sim, vsim_counters* counters) {
   *counters = sim->card->counters;
   counters->cycles = sim->card->clock.cycles();
+  for (const vsim_fn_counters& fn : sim->card->fn_counters) {
+    counters->mmio_reads += fn.mmio_reads;
+    counters->mmio_writes += fn.mmio_writes;
+    counters->irqs += fn.irqs;
+    counters->host_read_bytes += fn.host_read_bytes;
+    counters->host_write_bytes += fn.host_write_bytes;
+    counters->host_read_tlps += fn.host_read_tlps;
+    counters->host_write_tlps += fn.host_write_tlps;
+  }
+}
+
+int vsim_get_fn_counters(const vsim* sim, unsigned fn, vsim_fn_counters* counters) {
+  if (fn >= Card::kFunctions) return -EINVAL;
+  *counters = sim->card->fn_counters[fn];
+  return 0;
 }
 
 }  // extern "C"

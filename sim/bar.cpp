@@ -12,46 +12,65 @@ Bar::Bar(const vsim_link& config)
       back_ps_(uint64_t{config.mmio_read_ns} * 1000 - read_ps_),
       queue_(64) {}
 
-void Bar::push(uint64_t arrive_ps, bool write, uint32_t addr, uint32_t data) {
-  last_arrive_ps_ = std::max(last_arrive_ps_, arrive_ps);
-  queue_.push() = {last_arrive_ps_, write, true, addr, data};
+void Bar::push(Access access, uint64_t now_ps) {
+  last_arrive_ps_ = std::max(last_arrive_ps_, now_ps + (access.write ? write_ps_ : read_ps_));
+  access.arrive_ps = last_arrive_ps_;
+  access.wanted = true;
+  if (!access.write) answered_ = false;
+  queue_.push() = access;
 }
 
 void Bar::write(uint64_t now_ps, uint32_t addr, uint32_t data) {
-  push(now_ps + write_ps_, true, addr, data);
+  push({.arrive_ps = 0, .write = true, .wanted = true, .addr = addr, .data = data, .fn = {}}, now_ps);
 }
 
 void Bar::read(uint64_t now_ps, uint32_t addr) {
-  answered_ = false;
-  push(now_ps + read_ps_, false, addr, 0);
+  push({.arrive_ps = 0, .write = false, .wanted = true, .addr = addr, .data = 0, .fn = {}}, now_ps);
+}
+
+void Bar::access(uint64_t now_ps, const FnRequest& request) {
+  push({.arrive_ps = 0, .write = request.write, .wanted = true, .addr = 0, .data = 0, .fn = request}, now_ps);
 }
 
 void Bar::give_up() {
   for (uint64_t i = queue_.head(); i != queue_.tail(); i++) queue_[i].wanted = false;
 }
 
-void Bar::edge(uint64_t now_ps, const LiteAnswer& shell) {
+void Bar::end_access(bool failed, uint32_t data) {
+  const Access& access = queue_.front();
+  // A refused write is dropped, as a posted write on PCIe is; a refused read reads as all ones.
+  if (!access.write && access.wanted) {
+    answered_ = true;
+    value_ = failed ? ~uint32_t{0} : data;
+  }
+  active_ = false;
+  queue_.pop();
+}
+
+void Bar::edge(uint64_t now_ps, const LiteAnswer& lite, const FnAnswer& fn) {
+  if (fn_request_.valid) {
+    if (!fn.rvalid) return;
+    fn_request_.valid = false;
+    end_access(false, fn.rdata);
+    // The next request is told from this one by an edge without any.
+    return;
+  }
   if (active_) {
-    if (shell.awready) request_.awvalid = false;
-    if (shell.wready) request_.wvalid = false;
-    if (shell.arready) request_.arvalid = false;
-    if (request_.bready && shell.bvalid) {
-      // A refused write is dropped, as a posted write on PCIe is.
-      request_.bready = active_ = false;
-      queue_.pop();
-    } else if (request_.rready && shell.rvalid) {
-      // A refused read reads as all ones.
-      if (queue_.front().wanted) {
-        answered_ = true;
-        value_ = shell.rresp ? ~uint32_t{0} : shell.rdata;
-      }
-      request_.rready = active_ = false;
-      queue_.pop();
+    if (lite.awready) request_.awvalid = false;
+    if (lite.wready) request_.wvalid = false;
+    if (lite.arready) request_.arvalid = false;
+    if ((request_.bready && lite.bvalid) || (request_.rready && lite.rvalid)) {
+      end_access(lite.rresp != 0, lite.rdata);
+      request_.bready = request_.rready = false;
     }
   }
   if (!active_ && !queue_.empty() && queue_.front().arrive_ps <= now_ps) {
     const Access& access = queue_.front();
     active_ = true;
+    if (access.fn.valid) {
+      fn_request_ = access.fn;
+      return;
+    }
     request_.addr = access.addr;
     request_.wdata = access.data;
     request_.awvalid = request_.wvalid = request_.bready = access.write;
@@ -61,6 +80,7 @@ void Bar::edge(uint64_t now_ps, const LiteAnswer& shell) {
 
 void Bar::reset() {
   request_ = {};
+  fn_request_ = {};
   queue_.clear();
   active_ = answered_ = false;
 }

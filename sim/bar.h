@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Register accesses of the host: they cross the link, wait their turn in order, and become AXI4-Lite
-// accesses. Writes are posted. A read pushes earlier writes ahead of it, and its answer what the card has
-// written before it.
+// accesses or, for the functions beside the management function, requests at the port of those. Writes are
+// posted. A read pushes earlier writes ahead of it, and its answer what the card has written before it.
 #pragma once
 #include <cstdint>
 
@@ -25,6 +25,19 @@ struct LiteAnswer {  // driven by the shell
   uint32_t rdata;
 };
 
+struct FnRequest {  // driven by the model; held until answered
+  bool valid = false, cfg = false, write = false;
+  uint8_t fn = 0, strb = 0;
+  uint16_t addr = 0;
+  uint32_t wdata = 0;
+  bool operator==(const FnRequest&) const = default;
+};
+
+struct FnAnswer {  // driven by the shell
+  bool rvalid;
+  uint32_t rdata;
+};
+
 class Bar {
  public:
   explicit Bar(const vsim_link& config);
@@ -33,12 +46,15 @@ class Bar {
   void write(uint64_t now_ps, uint32_t addr, uint32_t data);
   // One read at a time: it is `answered` or given up before the next.
   void read(uint64_t now_ps, uint32_t addr);
+  // Either, at the functions' port, as `request.write` says.
+  void access(uint64_t now_ps, const FnRequest& request);
   bool answered() const { return answered_; }
   uint32_t value() const { return value_; }
   void give_up();
 
-  void edge(uint64_t now_ps, const LiteAnswer& shell);
+  void edge(uint64_t now_ps, const LiteAnswer& lite, const FnAnswer& fn);
   const LiteRequest& request() const { return request_; }
+  const FnRequest& fn_request() const { return fn_request_; }
 
   bool empty() const { return queue_.empty(); }
   // Nothing is with the shell; the first access gets there at `next_ps`, if there is one.
@@ -53,11 +69,14 @@ class Bar {
     bool write;
     bool wanted;
     uint32_t addr, data;
+    FnRequest fn;  // valid: for the functions' port
   };
-  void push(uint64_t arrive_ps, bool write, uint32_t addr, uint32_t data);
+  void push(Access access, uint64_t now_ps);
+  void end_access(bool failed, uint32_t data);
 
   uint64_t write_ps_, read_ps_, back_ps_;
   LiteRequest request_;
+  FnRequest fn_request_;
   Ring<Access> queue_;
   uint64_t last_arrive_ps_ = 0;
   bool active_ = false;

@@ -32,12 +32,13 @@ bool check_wanted() {
 
 Card::Card(const vsim_config& config)
     : clock(config.clk_khz),
-      link(config.link, map),
+      link(config.link, kFunctions, maps, fn_counters),
       bar(config.link),
       icap_(config.image_dir),
       check_(check_wanted()),
       coverage_(coverage_prefix()) {
-  link.counters = &counters;
+  ports.reserve(kFunctions);
+  for (unsigned f = 0; f < kFunctions; f++) ports.emplace_back(config.port[f], fn_counters[f]);
   for (unsigned c = 0; c < kChannels; c++) {
     dram_.push_back(std::make_unique<Dram>(config.dram, counters, c));
   }
@@ -56,6 +57,8 @@ void Card::reset() {
   link.reset();
   bar.reset();
   icap_.reset();
+  bus_master = flr_ = 0;
+  for (Port& port : ports) port.reset();
   for (auto& dram : dram_) dram->reset();
   fixed_ = false;
   rested_ = 0;
@@ -82,6 +85,15 @@ void Card::drive() {
   driven_.lite = bar.request();
   shell_.drive_host(driven_.host, driven_.msix_ready);
   shell_.drive_lite(driven_.lite);
+  driven_.fn = bar.fn_request();
+  driven_.flr = flr_;
+  driven_.bus_master = bus_master;
+  flr_ = 0;
+  shell_.drive_fn(driven_.fn, driven_.flr, driven_.bus_master);
+  for (unsigned f = 1; f < kFunctions; f++) {
+    driven_.port[f] = ports[f].answer();
+    shell_.drive_port(f, driven_.port[f]);
+  }
   for (unsigned c = 0; c < kChannels; c++) {
     driven_.mem[c] = dram_[c]->answer();
     shell_.drive_mem(c, driven_.mem[c]);
@@ -112,20 +124,32 @@ void Card::record_inputs(bool reset) {
          .host = driven_.host,
          .mem = {},
          .lite = driven_.lite,
+         .fn = driven_.fn,
+         .flr = driven_.flr,
+         .bus_master = driven_.bus_master,
+         .port = {},
          .slot = {},
-         .data = {}};
+         .data = {},
+         .port_data = {}};
   if (in->host.rvalid) std::memcpy(in->data[0], in->host.rdata, kBeatBytes);
   for (unsigned c = 0; c < kChannels; c++) {
     in->mem[c] = driven_.mem[c];
     if (in->mem[c].rvalid) std::memcpy(in->data[1 + c], in->mem[c].rdata, kBeatBytes);
   }
   for (unsigned s = 0; s < kSlots; s++) in->slot[s] = slots_[s].out;
+  for (unsigned f = 1; f < kFunctions; f++) {
+    in->port[f] = driven_.port[f];
+    if (in->port[f].rx_valid) std::memcpy(in->port_data[f], in->port[f].rx_data, kBeatBytes);
+  }
 }
 
 // No model has anything in flight that concerns the shell, and none is asked for anything.
 bool Card::models_rest() {
-  if (!link.rests(shell_.host(), shell_.msix_valid()) || !bar.waiting() || !icap_.sleeps(shell_.icap()))
+  if (!link.rests(shell_.host(), shell_.msix()) || !bar.waiting() || !icap_.sleeps(shell_.icap()))
     return false;
+  for (unsigned f = 1; f < kFunctions; f++) {
+    if (!ports[f].rests(shell_.port(f))) return false;
+  }
   for (unsigned c = 0; c < kChannels; c++) {
     if (!dram_[c]->rests(shell_.mem(c))) return false;
   }
@@ -135,8 +159,12 @@ bool Card::models_rest() {
 // Whether the shell would see at this edge what it saw the last time. The time does not count.
 bool Card::inputs_same() const {
   if (!link.answer().same_as(driven_.host) || link.msix_ready() != driven_.msix_ready || icap_.done() ||
-      bar.request() != driven_.lite) {
+      bar.request() != driven_.lite || bar.fn_request() != driven_.fn || flr_ != driven_.flr ||
+      bus_master != driven_.bus_master) {
     return false;
+  }
+  for (unsigned f = 1; f < kFunctions; f++) {
+    if (!ports[f].answer().same_as(driven_.port[f])) return false;
   }
   for (unsigned c = 0; c < kChannels; c++) {
     if (!dram_[c]->answer().same_as(driven_.mem[c])) return false;
@@ -179,14 +207,17 @@ void Card::slot_edges() {
 
 void Card::model_edges() {
   const AxiRequest host = shell_.host();
-  if (!link.sleeps(host, shell_.msix_valid())) {
-    link.edge(clock, host, shell_.msix_valid(), shell_.msix_vector());
-  }
+  const MsixRequest msix = shell_.msix();
+  if (!link.sleeps(host, msix)) link.edge(clock, host, msix);
   for (unsigned c = 0; c < kChannels; c++) {
     const AxiRequest mem = shell_.mem(c);
     if (!dram_[c]->sleeps(mem)) dram_[c]->edge(clock, mem);
   }
-  if (!bar.empty()) bar.edge(clock.ps(), shell_.lite());
+  if (!bar.empty()) bar.edge(clock.ps(), shell_.lite(), shell_.fn());
+  for (unsigned f = 1; f < kFunctions; f++) {
+    const PortRequest port = shell_.port(f);
+    if (!ports[f].sleeps(port)) ports[f].edge(clock, port);
+  }
   const IcapRequest icap = shell_.icap();
   if (!icap_.sleeps(icap)) configure(icap_.edge(icap, kSlots));
 }
@@ -247,20 +278,30 @@ void Card::check_skipped_shell() {
 // ------------------------------------------------------------------------------------------------ many edges
 bool Card::parked() {
   if (busy_edges_ > 0 || !(fixed_ || shell_.quiet()) || !link.empty() || !bar.empty()) return false;
+  if (next_packet_ps() != ~uint64_t{0}) return false;
   for (const Slot& slot : slots_) {
     if (!slot.idle()) return false;
   }
   return models_rest() && inputs_same();
 }
 
+uint64_t Card::next_packet_ps() const {
+  uint64_t next = ~uint64_t{0};
+  for (const Port& port : ports) next = std::min(next, port.next_ps());
+  return next;
+}
+
 void Card::advance(uint64_t cycles) {
-  // Only something on its way across the link can be what the card waits for.
-  if (!evaluated_ && !waving() && models_rest() &&
-      (link.only_interrupts() || (link.empty() && !bar.empty()))) {
-    bool still = true;
-    for (const Slot& slot : slots_) still &= slot.settled();
-    uint64_t next = link.only_interrupts() ? link.next_interrupt_ps() : ~uint64_t{0};
+  // Only something on its way across the link, or on a wire of the board, can be what the card waits for.
+  uint64_t next = ~uint64_t{0};
+  if (!evaluated_ && !waving() && models_rest() && (link.only_interrupts() || link.empty())) {
+    next = next_packet_ps();
+    if (link.only_interrupts()) next = std::min(next, link.next_interrupt_ps());
     if (!bar.empty()) next = std::min(next, bar.next_ps());
+  }
+  if (next != ~uint64_t{0}) {
+    bool still = inputs_same();
+    for (const Slot& slot : slots_) still &= slot.settled();
     const uint64_t left = std::min({cycles, clock.cycles_until(next), wave_start_ - clock.cycles()});
     if (still && left > 1) {
       if (recording_) recording_->edges(clock.cycles(), left - 1, digest_of(shell_));

@@ -7,12 +7,14 @@
 // the parts are evaluated does not matter, and a part whose inputs stay the same and that has come to rest
 // need not be.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "bar.h"
+#include "board.h"
 #include "clock.h"
 #include "dram.h"
 #include "hostmap.h"
@@ -31,11 +33,29 @@ class Card {
   explicit Card(const vsim_config& config);
   ~Card();
 
+  static constexpr unsigned kFunctions = Shell::kFunctions;  // the management function included
+
   Clock clock;
-  HostMap map;
+  HostMap maps[kFunctions];
   vsim_counters counters{};
+  vsim_fn_counters fn_counters[kFunctions]{};
   Link link;
   Bar bar;
+  std::vector<Port> ports;        // by function
+  uint32_t bus_master = 0;        // one bit a function
+  std::atomic<bool> stop{false};  // set from any thread
+
+  // Begins a function-level reset; whether one of these functions is still being reset.
+  void function_reset(unsigned function) { flr_ |= 1u << function; }
+  bool resetting(unsigned function) {
+    return ((flr_ | driven_.flr | shell_.fn_flr_busy()) >> function & 1) != 0;
+  }
+  // Functions whose board port has a packet for the host.
+  uint32_t packets() const {
+    uint32_t mask = 0;
+    for (unsigned f = 1; f < kFunctions; f++) mask |= uint32_t{ports[f].has_packet()} << f;
+    return mask;
+  }
 
   // Nothing will happen unless the host does something.
   bool parked();
@@ -59,6 +79,7 @@ class Card {
   bool models_rest();
   bool inputs_same() const;
   bool shell_rests();
+  uint64_t next_packet_ps() const;
   bool tries_shell() const { return rested_ >= next_try_; }
   void look_at_shell();
   void slot_edges();
@@ -83,9 +104,13 @@ class Card {
     AxiAnswer host, mem[kChannels];
     bool msix_ready;
     LiteRequest lite;
+    FnRequest fn;
+    uint32_t flr, bus_master;
+    PortAnswer port[kFunctions];
     Slot::Levels slot[kSlots];
   };
   Driven driven_{};
+  uint32_t flr_ = 0;  // function-level resets that the shell is to see at the next edge
 
   // The shell is left out when it says that it is quiet, or was seen to be, and its inputs are the same for a
   // while.

@@ -68,9 +68,11 @@ uint64_t Link::fs_per_byte(const vsim_link& c) {
   return lane[c.generation - 1] / c.lanes;
 }
 
-Link::Link(const vsim_link& config, HostMap& map)
+Link::Link(const vsim_link& config, unsigned functions, HostMap* maps, vsim_fn_counters* counters)
     : config_(config),
-      map_(map),
+      functions_(functions),
+      maps_(maps),
+      counters_(counters),
       fs_per_byte_(fs_per_byte(config)),
       read_fs_(fs_per_byte_ * 100 / config.read_efficiency_pct),
       write_fs_(fs_per_byte_ * 100 / config.write_efficiency_pct),
@@ -115,14 +117,15 @@ void Link::reset() {
   answers_.clear();
   interrupts_.clear();
   interrupts_sent_ = 0;
-  pending = 0;
+  std::fill(std::begin(pending_), std::end(pending_), 0);
+  pending_functions_ = 0;
   answer_ = {};
   make_answer();
 }
 
-void Link::edge(const Clock& clock, const AxiRequest& shell, bool msix_valid, uint8_t msix_vector) {
+void Link::edge(const Clock& clock, const AxiRequest& shell, const MsixRequest& msix) {
   const uint64_t now = clock.ps();
-  accept(shell, msix_valid, msix_vector);
+  accept(shell, msix);
   send(clock);
   // Writes first: a read that is behind one sees it.
   commit(now);
@@ -132,7 +135,7 @@ void Link::edge(const Clock& clock, const AxiRequest& shell, bool msix_valid, ui
 
 // ------------------------------------------------------------------------------------------------ from the
 // shell
-void Link::accept(const AxiRequest& shell, bool msix_valid, uint8_t msix_vector) {
+void Link::accept(const AxiRequest& shell, const MsixRequest& msix) {
   if (answer_.rvalid && shell.rready) {
     ReadBurst& burst = bursts_[issued_.front()];
     burst.taken += kBeatBytes;
@@ -169,7 +172,8 @@ void Link::accept(const AxiRequest& shell, bool msix_valid, uint8_t msix_vector)
     bursts_accepted_++;
     owed_++;
   }
-  if (msix_valid && msix_ready_) interrupts_.push() = {msix_vector, bursts_accepted_, 0};
+  if (msix.valid && msix_ready_) interrupts_.push() = {0, msix.vector, bursts_accepted_, 0};
+  if (msix.fn_valid && msix_ready_) interrupts_.push() = {msix.fn, msix.fn_vector, bursts_accepted_, 0};
 }
 
 void Link::accept_beat(const AxiRequest& shell) {
@@ -196,6 +200,17 @@ void Link::accept_beat(const AxiRequest& shell) {
     burst_beats_ = 0;
     write_bursts_.pop();
   }
+}
+
+// An id that belongs to no function reaches nothing.
+HostRange* Link::find(uint8_t id, uint64_t addr, unsigned perms) {
+  const unsigned function = function_of(id);
+  return function < functions_ ? maps_[function].find(addr, perms) : nullptr;
+}
+
+vsim_fn_counters& Link::counters_of(uint8_t id) {
+  const unsigned function = function_of(id);
+  return counters_[function < functions_ ? function : 0];
 }
 
 // ------------------------------------------------------------------------------------------------ card to
@@ -249,12 +264,13 @@ bool Link::send_read(uint64_t now) {
   tlp.bytes = bytes;
   tlp.sample_ps = std::max(left + half, visible_ps_);
   tlp.first_ps = tlp.sample_ps + ps(config_.read_latency_ns) - half;
-  tlp.range = map_.find(addr, VSIM_DMA_READ);
+  tlp.range = find(burst.id, addr, VSIM_DMA_READ);
   if (tlp.range) tlp.range->in_flight++;
   burst.issued += bytes;
   if (burst.issued == burst.bytes) issuing_ = -1;
-  counters->host_read_tlps++;
-  counters->host_read_bytes += bytes;
+  vsim_fn_counters& counters = counters_of(burst.id);
+  counters.host_read_tlps++;
+  counters.host_read_bytes += bytes;
   return true;
 }
 
@@ -263,11 +279,12 @@ bool Link::send_write(uint64_t now) {
   WriteTlp& tlp = writes_[sent_++];
   const uint64_t left = up_.send(now, kTlpOverhead + tlp.payload, write_fs_);
   visible_ps_ = tlp.visible_ps = left + ps(config_.write_latency_ns);
-  tlp.range = map_.find(tlp.addr, VSIM_DMA_WRITE);
+  tlp.range = find(tlp.id, tlp.addr, VSIM_DMA_WRITE);
   if (tlp.range) tlp.range->in_flight++;
   if (tlp.last) bursts_sent_++;
-  counters->host_write_tlps++;
-  counters->host_write_bytes += tlp.payload;
+  vsim_fn_counters& counters = counters_of(tlp.id);
+  counters.host_write_tlps++;
+  counters.host_write_bytes += tlp.payload;
   return true;
 }
 
@@ -337,9 +354,26 @@ void Link::commit(uint64_t now) {
     }
   }
   for (; interrupts_.head() != interrupts_sent_ && interrupts_.front().arrive_ps <= now; interrupts_.pop()) {
-    pending |= uint64_t{1} << (interrupts_.front().vector & 63);
-    counters->irqs++;
+    const Interrupt& interrupt = interrupts_.front();
+    if (interrupt.function >= functions_) continue;
+    pending_[interrupt.function] |= uint64_t{1} << (interrupt.vector & 63);
+    pending_functions_ |= 1u << interrupt.function;
+    counters_[interrupt.function].irqs++;
   }
+}
+
+uint64_t Link::take(unsigned function, uint64_t mask) {
+  const uint64_t taken = pending_[function] & mask;
+  pending_[function] &= ~taken;
+  if (pending_[function] == 0) pending_functions_ &= ~(1u << function);
+  return taken;
+}
+
+bool Link::carries_interrupt_of(unsigned function) const {
+  for (uint64_t i = interrupts_.head(); i != interrupts_.tail(); i++) {
+    if (interrupts_[i].function == function) return true;
+  }
+  return false;
 }
 
 uint64_t Link::next_interrupt_ps() const {
@@ -368,7 +402,7 @@ void Link::make_answer() {
   answer_.arready = !free_bursts_.empty();
   answer_.awready = owed_ < kWriteBursts;
   answer_.wready = !write_bursts_.empty() && !beats_.full();
-  msix_ready_ = !interrupts_.full();
+  msix_ready_ = interrupts_.room() >= 2;
   idle_ = free_bursts_.full() && owed_ == 0;
 }
 

@@ -10,6 +10,8 @@
 // order. A read does not overtake an earlier write, and an interrupt is behind every write accepted before
 // it.
 //
+// The id of a burst names the function that asks: each has host memory of its own (hostmap.h).
+//
 // Reads of different ids take turns burst by burst; answers of one id come in order, and no bursts are
 // interleaved.
 #pragma once
@@ -21,30 +23,16 @@
 #include "axi.h"
 #include "clock.h"
 #include "hostmap.h"
+#include "lane.h"
 #include "ring.h"
 #include "viaduct_sim.h"
 
 namespace via {
 
-// One direction of the link.
-class Lane {
- public:
-  uint64_t free_ps() const { return free_ps_; }
-  // Sends `bytes`, not before `start_ps`; returns when the last byte is through.
-  uint64_t send(uint64_t start_ps, uint64_t bytes, uint64_t fs_per_byte) {
-    if (start_ps > free_ps_) {
-      free_ps_ = start_ps;
-      rest_fs_ = 0;
-    }
-    const uint64_t fs = bytes * fs_per_byte + rest_fs_;
-    free_ps_ += fs / 1000;
-    rest_fs_ = fs % 1000;
-    return free_ps_;
-  }
-
- private:
-  uint64_t free_ps_ = 0;
-  uint64_t rest_fs_ = 0;
+// Interrupt requests: of the management function, and of the others.
+struct MsixRequest {
+  bool valid = false, fn_valid = false;
+  uint8_t vector = 0, fn = 0, fn_vector = 0;
 };
 
 class Link {
@@ -53,14 +41,19 @@ class Link {
   // rounded up.
   static constexpr uint32_t kTlpOverhead = 24;
 
-  Link(const vsim_link& config, HostMap& map);
+  // Requests with ids below this are the management function's; further ones one function's each.
+  static constexpr unsigned kFirstId = 3;
+  static constexpr unsigned function_of(uint8_t id) { return id < kFirstId ? 0 : id - kFirstId + 1; }
+
+  // `functions` of them, each with a map and counters.
+  Link(const vsim_link& config, unsigned functions, HostMap* maps, vsim_fn_counters* counters);
   // Empty if the configuration makes sense, otherwise what does not.
   static std::string check(const vsim_link& config);
   // Femtoseconds a byte takes on the wire.
   static uint64_t fs_per_byte(const vsim_link& config);
 
   // One clock edge: takes what the shell drove up to it, makes the answer for the next one.
-  void edge(const Clock& clock, const AxiRequest& shell, bool msix_valid, uint8_t msix_vector);
+  void edge(const Clock& clock, const AxiRequest& shell, const MsixRequest& msix);
   const AxiAnswer& answer() const { return answer_; }
   bool msix_ready() const { return msix_ready_; }
 
@@ -69,13 +62,14 @@ class Link {
   // While nothing but interrupts is in flight: whether and when the next one arrives.
   bool only_interrupts() const { return idle_ && !interrupts_.empty(); }
   uint64_t next_interrupt_ps() const;
+  bool carries_interrupt_of(unsigned function) const;
   // As `sleeps`, but interrupts may be on their way to the host.
-  bool rests(const AxiRequest& shell, bool msix_valid) const {
-    return idle_ && !shell.arvalid && !shell.awvalid && !msix_valid;
+  bool rests(const AxiRequest& shell, const MsixRequest& msix) const {
+    return idle_ && !shell.arvalid && !shell.awvalid && !msix.valid && !msix.fn_valid;
   }
   // An edge need not be shown to the model: nothing is in flight, and nothing would come in.
-  bool sleeps(const AxiRequest& shell, bool msix_valid) const {
-    return interrupts_.empty() && rests(shell, msix_valid);
+  bool sleeps(const AxiRequest& shell, const MsixRequest& msix) const {
+    return interrupts_.empty() && rests(shell, msix);
   }
 
   // When everything the card has written so far is in host memory.
@@ -84,8 +78,10 @@ class Link {
   // Function-level reset: forgets what is in flight.
   void reset();
 
-  uint64_t pending = 0;  // interrupts that have arrived, by vector
-  vsim_counters* counters = nullptr;
+  // Functions that have interrupts which have arrived and were not taken.
+  uint32_t pending() const { return pending_functions_; }
+  // Takes those of a function among `mask`, by vector.
+  uint64_t take(unsigned function, uint64_t mask);
 
  private:
   struct ReadBurst {
@@ -124,12 +120,14 @@ class Link {
     uint8_t id, resp;
   };
   struct Interrupt {
-    uint8_t vector;
+    uint8_t function, vector;
     uint64_t after_burst;  // running number of the first write burst it is not behind
     uint64_t arrive_ps;    // once sent
   };
 
-  void accept(const AxiRequest& shell, bool msix_valid, uint8_t msix_vector);
+  void accept(const AxiRequest& shell, const MsixRequest& msix);
+  HostRange* find(uint8_t id, uint64_t addr, unsigned perms);
+  vsim_fn_counters& counters_of(uint8_t id);
   void accept_beat(const AxiRequest& shell);
   void send(const Clock& clock);
   bool send_interrupt(uint64_t now);
@@ -142,7 +140,11 @@ class Link {
   void make_answer();
 
   vsim_link config_;
-  HostMap& map_;
+  unsigned functions_;
+  HostMap* maps_;               // by function
+  vsim_fn_counters* counters_;  // by function
+  uint64_t pending_[VSIM_FUNCTIONS] = {};
+  uint32_t pending_functions_ = 0;
   uint64_t fs_per_byte_, read_fs_, write_fs_;
   Lane up_, down_;
   AxiAnswer answer_;

@@ -44,6 +44,13 @@ void drive(Shell& shell, const Recording::Inputs& in) {
     shell.drive_mem(c, mem);
   }
   shell.drive_lite(in.lite);
+  shell.drive_fn(in.fn, in.flr, in.bus_master);
+  for (unsigned f = 1; f < Shell::kFunctions; f++) {
+    PortAnswer port = in.port[f];
+    port.rx_fresh = port.rx_valid;
+    port.rx_data = in.port_data[f];
+    shell.drive_port(f, port);
+  }
   for (unsigned s = 0; s < Shell::kSlots; s++) shell.drive_slot(s, in.slot[s]);
   Shell::Ports& ports = shell.ports();
   ports.icap_ready_i = in.icap_ready;
@@ -62,7 +69,19 @@ uint64_t digest_of(Shell& shell) {
   digest.add(uint64_t{lite.awready} | lite.wready << 1 | lite.bvalid << 2 | lite.arready << 3 |
              lite.rvalid << 4);
   if (lite.rvalid) digest.add(lite.rdata);
-  digest.add(shell.msix_valid() ? shell.msix_vector() : 256);
+  const MsixRequest msix = shell.msix();
+  digest.add(msix.valid ? msix.vector : 256);
+  digest.add(msix.fn_valid ? msix.fn_vector | uint64_t{msix.fn} << 8 : 1 << 16);
+  const FnAnswer fn = shell.fn();
+  digest.add(fn.rvalid ? fn.rdata : ~uint64_t{0});
+  digest.add(shell.fn_flr_busy());
+  for (unsigned f = 1; f < Shell::kFunctions; f++) {
+    const PortRequest port = shell.port(f);
+    digest.add(uint64_t{port.tx_valid} | port.rx_ready << 1);
+    if (!port.tx_valid) continue;
+    digest.add(port.tx_keep ^ uint64_t{port.tx_last} << 63);
+    digest.add(port.tx_data, kBeatBytes);
+  }
   viaduct_slot_in slot;
   for (unsigned s = 0; s < Shell::kSlots; s++) {
     std::memset(&slot, 0, sizeof slot);  // payloads that mean nothing are not filled in

@@ -22,8 +22,12 @@ class Recording {
     uint32_t loaded;
     AxiAnswer host, mem[Shell::kChannels];
     LiteRequest lite;
+    FnRequest fn;
+    uint32_t flr, bus_master;
+    PortAnswer port[Shell::kFunctions];
     viaduct_slot_out slot[Shell::kSlots];
-    uint8_t data[1 + Shell::kChannels][kBeatBytes];  // behind the rdata of host and mem
+    uint8_t data[1 + Shell::kChannels][kBeatBytes];    // behind the rdata of host and mem
+    uint8_t port_data[Shell::kFunctions][kBeatBytes];  // and the rx_data of ports
   };
 
   explicit Recording(uint64_t edges, uint32_t khz, uint32_t mib)

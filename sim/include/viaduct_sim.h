@@ -3,9 +3,10 @@
  *
  * C ABI of the simulated card, exported by the shell's shared object (libviaduct_card.so).
  *
- * A card is one thread's at a time: the caller serialises calls on one `vsim`. No call blocks, none prints.
- * Functions that can fail return 0 or a negative errno; vsim_error() then says what was wrong.
- * Time is card cycles since power-up; nothing depends on the wall clock, so equal calls give equal cycles.
+ * A card is one thread's at a time: the caller serialises calls on one `vsim`, vsim_stop() excepted. No call
+ * blocks, none prints. Functions that can fail return 0 or a negative errno; vsim_error() then says what was
+ * wrong. Time is card cycles since power-up; nothing depends on the wall clock, so equal calls give equal
+ * cycles.
  */
 #ifndef VIADUCT_SIM_H
 #define VIADUCT_SIM_H
@@ -16,7 +17,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define VSIM_ABI_VERSION 1u
+#define VSIM_ABI_VERSION 2u
 
 typedef struct vsim vsim;
 
@@ -49,48 +50,105 @@ struct vsim_dram {
   uint32_t controller_ps; /* fixed controller and PHY latency */
 };
 
+/* What the board has for a function's packets. Fixed sizes and limits are those of sim/board.h. */
+enum vsim_port_kind {
+  VSIM_PORT_NONE = 0,
+  /* MAC and wire: whole frames without FCS, padded to 60 bytes; preamble, FCS and gap (24 bytes) take their
+   * time on the wire. What finds no room, in the MAC's buffer or at the host, is dropped. */
+  VSIM_PORT_ETHERNET = 1,
+  /* A serial line with flow control: up to 16 bytes a packet; nothing is dropped. */
+  VSIM_PORT_UART = 2,
+  /* Entropy source: hands on what the host gives it, 16 bytes at a time. */
+  VSIM_PORT_ENTROPY = 3,
+  /* Keys: 8-byte events, one a packet. */
+  VSIM_PORT_KEYS = 4
+};
+struct vsim_port {
+  uint32_t kind;
+  uint32_t fifo_bytes;       /* buffer in each direction: 64 bytes to 16 MiB; Ethernet: 16 KiB at least */
+  uint64_t bytes_per_second; /* 0: at once */
+};
+
+#define VSIM_PORT_QUEUE (1u << 20) /* bytes that wait on the host's side of a port, each way; packets: 1024 \
+                                    */
+#define VSIM_FUNCTIONS 16          /* most functions, 0 included */
+
 struct vsim_config {
   uint32_t abi;     /* VSIM_ABI_VERSION */
   uint32_t clk_khz; /* shell clock, e.g. 250000 */
   struct vsim_link link;
   struct vsim_dram dram;
-  const char* image_dir; /* folder of app images: <name>/<name>.via and <name>/<name>.so */
+  struct vsim_port
+      port[VSIM_FUNCTIONS]; /* of each function; those the shell does not have are not looked at */
+  const char* image_dir;    /* folder of app images: <name>/<name>.via and <name>/<name>.so */
 };
 
 /* Creates a powered-up card. On failure returns NULL and writes a message to err. */
 vsim* vsim_open(const struct vsim_config* cfg, char* err, size_t errlen);
 void vsim_close(vsim*);
 const char* vsim_error(const vsim*); /* last failure, valid until the next call */
-/* Function-level reset: the shell is as after power-up and nothing is in flight. Apps stay in their slots,
- * DRAM keeps its content, DMA mappings stay, time goes on. */
+/* Reset of the whole card: the shell is as after power-up, no function is bus master, and nothing is in
+ * flight. Apps stay in their slots, DRAM keeps its content, DMA mappings stay, time goes on. */
 void vsim_reset(vsim*);
 
-/* BAR access, 32-bit, naturally aligned; bar is 0 or 2. A read runs the card until the answer is there. */
+/* BAR access to function 0, 32-bit, naturally aligned; bar is 0 or 2. A read runs the card until the answer
+ * is there. */
 int vsim_bar_read(vsim*, unsigned bar, uint64_t offset, uint32_t* value);
 int vsim_bar_write(vsim*, unsigned bar, uint64_t offset, uint32_t value);
 
-/* Host memory the card may reach: [iova, iova+len) is at `host`. Accesses elsewhere answer with an error. */
+/* Functions 1 to vsim_functions() are the others. */
+unsigned vsim_functions(const vsim*);
+/* Access to BAR0 of such a function (64 KiB) or, with `cfg`, to what the shell has of its configuration space
+ * (offset below 256); 1, 2 or 4 bytes, naturally aligned. */
+int vsim_fn_read(vsim*, unsigned fn, int cfg, uint32_t offset, unsigned bytes, uint32_t* value);
+int vsim_fn_write(vsim*, unsigned fn, int cfg, uint32_t offset, unsigned bytes, uint32_t value);
+/* Whether the function may reach memory and raise interrupts; off after power-up. Takes effect behind the
+ * writes made before it. */
+int vsim_fn_bus_master(vsim*, unsigned fn, int on);
+/* Function-level reset. Runs the card until it is over. Bus master and interrupts of the function are then
+ * off and none pending; its DMA mappings stay. */
+int vsim_fn_reset(vsim*, unsigned fn);
+
+/* Host memory that function `fn` may reach: [iova, iova+len) is at `host`. Accesses elsewhere answer with an
+ * error. */
 #define VSIM_DMA_READ 1u  /* the card may read */
 #define VSIM_DMA_WRITE 2u /* the card may write */
-int vsim_dma_map(vsim*, uint64_t iova, void* host, uint64_t len, unsigned perms);
+int vsim_dma_map(vsim*, unsigned fn, uint64_t iova, void* host, uint64_t len, unsigned perms);
 /* After return no access to the range is in flight or will be made. */
-int vsim_dma_unmap(vsim*, uint64_t iova, uint64_t len);
+int vsim_dma_unmap(vsim*, unsigned fn, uint64_t iova, uint64_t len);
 
-/* Runs until `max_cycles` have passed, an interrupt of `irq_mask` is pending, or the card parks (nothing in
- * flight, every slot idle, and no interrupt on its way). Returns the cycles run. */
-uint64_t vsim_run(vsim*, uint64_t max_cycles, uint64_t irq_mask);
+/* Runs until `max_cycles` have passed, an interrupt of one of the functions in `irq_of` is pending or a board
+ * port of those in `packet_of` has a packet for the host (masks, bit f = function f), vsim_stop() is called,
+ * or the card parks (nothing in flight, every slot and function idle, and no interrupt or packet on its way).
+ * Returns the cycles run. */
+uint64_t vsim_run(vsim*, uint64_t max_cycles, uint32_t irq_of, uint32_t packet_of);
+/* From any thread: makes vsim_run() return before its next cycle; if none runs, the next one. */
+void vsim_stop(vsim*);
 /* Lets `ns` of card time pass, whatever happens (host service time in benchmark mode). */
 void vsim_charge(vsim*, uint64_t ns);
 int vsim_parked(const vsim*);
 uint64_t vsim_now(const vsim*);
-/* Interrupts pending among mask, by vector; clears them. */
-uint64_t vsim_irq_take(vsim*, uint64_t mask);
+/* Interrupts of a function pending among mask, by vector (at most 64); clears them. */
+uint64_t vsim_irq_take(vsim*, unsigned fn, uint64_t mask);
+
+/* Board ports. Packets wait in bounded queues on both sides; neither call blocks.
+ * Gives a port a packet: whole frames for Ethernet (14 to 9216 bytes), any number of bytes up to 64 KiB
+ * otherwise, events of 8 bytes for keys. `channel` is the stream's id. -EAGAIN: no room until the card has
+ * run. */
+int vsim_port_send(vsim*, unsigned fn, uint8_t channel, const void* data, size_t len);
+/* Takes the oldest packet a port has for the host: returns its length, or -EAGAIN if there is none, -EMSGSIZE
+ * if it is longer than `len` (it stays). */
+int64_t vsim_port_receive(vsim*, unsigned fn, uint8_t* channel, void* data, size_t len);
+/* Functions whose board port has a packet for the host (mask). */
+uint32_t vsim_port_packets(const vsim*);
+/* Bytes vsim_port_send() takes at this moment before it has no room; VSIM_PORT_QUEUE when nothing waits. */
+size_t vsim_port_room(const vsim*, unsigned fn);
 
 /* FST of shell and slots from cycle `start` (needs an object built with waves; -ENOTSUP otherwise). */
 int vsim_wave_open(vsim*, const char* path, uint64_t start, uint64_t cycles);
 
 /* What the models cost: starts over from power-up as vsim_reset does, and keeps what the shell sees at the
- * next `edges` edges (up to 2 KiB each). */
+ * next `edges` edges (up to 4 KiB each). */
 int vsim_record(vsim*, uint64_t edges);
 /* Gives a bare shell the recorded edges, all of them evaluated. Returns their number; with `verify` it also
  * compares what the shell drives: -EIO if an edge differs. */
@@ -103,6 +161,15 @@ struct vsim_counters { /* since power-up */
   uint64_t dram_read_bytes[16], dram_write_bytes[16], dram_row_hits[16], dram_row_misses[16];
 };
 void vsim_get_counters(const vsim*, struct vsim_counters*);
+
+struct vsim_fn_counters { /* of one function, since power-up */
+  uint64_t mmio_reads, mmio_writes,
+      irqs; /* configuration accesses that reach the shell are counted as well */
+  uint64_t host_read_bytes, host_write_bytes, host_read_tlps, host_write_tlps;
+  uint64_t tx_packets, tx_bytes, tx_drops; /* board port, from the function */
+  uint64_t rx_packets, rx_bytes, rx_drops; /* and to it */
+};
+int vsim_get_fn_counters(const vsim*, unsigned fn, struct vsim_fn_counters*);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

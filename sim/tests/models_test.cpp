@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "bar.h"
+#include "board.h"
 #include "clock.h"
 #include "dram.h"
 #include "hostmap.h"
@@ -201,36 +202,48 @@ class Manager {
   alignas(64) uint8_t zeros_[kBeatBytes] = {};
 };
 
+constexpr unsigned kFunctions = 4;
+constexpr unsigned kIds = Link::kFirstId + kFunctions - 1;
+
+// Memory at kBase that all functions reach.
 struct LinkBench {
-  HostMap map;
-  vsim_counters counters{};
+  HostMap maps[kFunctions];
+  HostMap& map = maps[0];
+  vsim_fn_counters counters[kFunctions]{};
   Clock clock{kClkKhz};
   Link link;
   Manager shell;
   std::vector<uint8_t> memory;
-  bool msix = false;
-  uint8_t vector = 0;
+  MsixRequest msix;
+  uint64_t pending[kFunctions] = {};
   uint64_t irq_cycle[64] = {};
 
-  explicit LinkBench(const vsim_link& config, size_t bytes = 1 << 20) : link(config, map), memory(bytes) {
+  explicit LinkBench(const vsim_link& config, size_t bytes = 1 << 20)
+      : link(config, kFunctions, maps, counters), memory(bytes) {
     CHECK(Link::check(config).empty());
-    link.counters = &counters;
     for (auto& byte : memory) byte = static_cast<uint8_t>(rng());
     std::string why;
-    CHECK(map.map(kBase, memory.data(), bytes, VSIM_DMA_READ | VSIM_DMA_WRITE, why) == 0);
+    for (HostMap& of_function : maps) {
+      CHECK(of_function.map(kBase, memory.data(), bytes, VSIM_DMA_READ | VSIM_DMA_WRITE, why) == 0);
+    }
   }
   static constexpr uint64_t kBase = 0x1000'0000;
 
   void step() {
     const AxiAnswer answer = link.answer();
-    const bool msix_taken = msix && link.msix_ready();
-    const uint64_t before = link.pending;
-    if (!link.sleeps(shell.request(), msix)) link.edge(clock, shell.request(), msix, vector);
+    const bool msix_taken = link.msix_ready();
+    if (!link.sleeps(shell.request(), msix)) link.edge(clock, shell.request(), msix);
+    for (unsigned f = 0; f < kFunctions; f++) {
+      const bool expected = link.pending() >> f & 1;
+      const uint64_t taken = link.take(f, ~uint64_t{0});
+      CHECK((taken != 0) == expected);
+      pending[f] |= taken;
+    }
     for (unsigned v = 0; v < 64; v++) {
-      if ((link.pending & ~before) >> v & 1) irq_cycle[v] = clock.cycles();
+      if ((pending[0] >> v & 1) && irq_cycle[v] == 0) irq_cycle[v] = clock.cycles();
     }
     shell.edge(answer, clock.cycles());
-    if (msix_taken) msix = false;
+    if (msix_taken) msix = {};
     clock.tick();
   }
   void run(const std::function<bool()>& done, uint64_t limit = 1'000'000) {
@@ -284,7 +297,7 @@ double read_throughput(const vsim_link& config, unsigned burst_bytes) {
   const auto more = [&] {
     while (b.shell.reads.size() < 4) {
       const uint64_t at = rng() % (b.memory.size() / 4096) * 4096;
-      b.shell.reads.push_back({b.kBase + at, burst_bytes / kBeatBytes, static_cast<uint8_t>(rng() % 4)});
+      b.shell.reads.push_back({b.kBase + at, burst_bytes / kBeatBytes, static_cast<uint8_t>(rng() % kIds)});
     }
     return false;
   };
@@ -339,7 +352,7 @@ void reads_return_the_data_in_order_of_each_id() {
     const unsigned beats = 1 + static_cast<unsigned>(rng() % std::min(4096 / kBeatBytes, 256u));
     const uint64_t page = rng() % (b.memory.size() / 4096) * 4096;
     const uint64_t at = page + rng() % (4096 / kBeatBytes - beats + 1) * kBeatBytes;
-    const Manager::Read read{b.kBase + at, beats, static_cast<uint8_t>(rng() % 64)};
+    const Manager::Read read{b.kBase + at, beats, static_cast<uint8_t>(rng() % kIds)};
     asked[read.id].push_back(read);
     b.shell.reads.push_back(read);
   }
@@ -398,7 +411,7 @@ void writes_with_strobes_land_where_they_should() {
   for (int i = 0; i < 1000; i++) {
     const unsigned beats = 1 + rng() % 16;
     const uint64_t at = rng() % (b.memory.size() / 4096) * 4096 + rng() % 48 * kBeatBytes;
-    Manager::Write w{b.kBase + at, beats, {}, {}, static_cast<uint8_t>(rng() % 64)};
+    Manager::Write w{b.kBase + at, beats, {}, {}, static_cast<uint8_t>(rng() % kIds)};
     for (unsigned k = 0; k < beats; k++) {
       const uint64_t strobe = rng() % 3 == 0 ? rng() & rng()
                               : rng() % 2    ? kFullStrobe
@@ -452,13 +465,12 @@ void an_interrupt_is_behind_the_writes_before_it() {
   }
   for (auto& byte : b.memory) byte = 0;
   b.run([&] { return b.shell.writes.empty() && !b.shell.request().awvalid; });
-  b.msix = true;
-  b.vector = 5;
-  b.run([&] { return b.link.pending != 0; });
-  CHECK(b.link.pending == 1u << 5);
+  b.msix = {.valid = true, .fn_valid = true, .vector = 5, .fn = 2, .fn_vector = 63};
+  b.run([&] { return b.pending[0] != 0 && b.pending[2] != 0; });
+  CHECK(b.pending[0] == 1u << 5 && b.pending[1] == 0 && b.pending[2] == uint64_t{1} << 63);
   for (int i = 0; i < 8; i++) CHECK(b.memory[4096 * i + 4095] == i + 1, "burst %d is not there yet", i);
   b.run([&] { return b.link.empty(); });
-  CHECK(b.counters.irqs == 1);
+  CHECK(b.counters[0].irqs == 1 && b.counters[1].irqs == 0 && b.counters[2].irqs == 1);
 }
 
 void accesses_outside_mapped_memory_are_errors() {
@@ -710,7 +722,7 @@ void register_accesses_keep_their_order() {
   const auto step = [&] {
     const LiteRequest q = bar.request();
     const LiteAnswer now = shell;
-    bar.edge(clock.ps(), now);
+    bar.edge(clock.ps(), now, {});
     if (q.awvalid && now.awready) aw = true;
     if (q.wvalid && now.wready) w = true;
     if (q.arvalid && now.arready) ar = true;
@@ -746,6 +758,338 @@ void register_accesses_keep_their_order() {
   bar.give_up();
   while (!bar.empty()) step();
   CHECK(!bar.answered());
+}
+
+void functions_are_reached_in_order_with_the_rest() {
+  Bar bar(link_config());
+  Clock clock(kClkKhz);
+  struct Seen {
+    bool fn;
+    uint32_t addr, data;
+    uint8_t strb;
+  };
+  std::vector<Seen> seen;
+  bool answered = false, gap = true;
+  const auto step = [&] {
+    const LiteRequest lite = bar.request();
+    const FnRequest q = bar.fn_request();
+    const bool answer = q.valid && !answered && rng() % 3 == 0;
+    // A management register answers at once.
+    const bool b = lite.awvalid, r = lite.arvalid;
+    bar.edge(
+        clock.ps(),
+        {.awready = true, .wready = true, .bvalid = b, .arready = true, .rvalid = r, .rresp = 0, .rdata = 7},
+        {.rvalid = answer, .rdata = 0x1122'3344});
+    CHECK(!(q.valid && (lite.awvalid || lite.arvalid)), "two at a time");
+    if (b) seen.push_back({false, lite.addr, lite.wdata, 0});
+    if (answer) {
+      seen.push_back({true, q.addr, q.wdata, q.strb});
+      gap = false;
+    } else {
+      gap |= !q.valid;
+    }
+    CHECK(!bar.fn_request().valid || gap || q.valid, "no edge between two requests");
+    if (q.valid && !answer) CHECK(bar.fn_request() == q, "a request changes before it is answered");
+    clock.tick();
+  };
+  for (uint32_t i = 0; i < 10; i++) {
+    bar.write(clock.ps(), 4 * i, i);
+    bar.access(clock.ps(), {.valid = true,
+                            .cfg = false,
+                            .write = true,
+                            .fn = 2,
+                            .strb = 3,
+                            .addr = static_cast<uint16_t>(4 * i),
+                            .wdata = i});
+  }
+  bar.access(clock.ps(),
+             {.valid = true, .cfg = true, .write = false, .fn = 1, .strb = 15, .addr = 0x90, .wdata = 0});
+  while (!bar.answered()) step();
+  CHECK(bar.value() == 0x1122'3344 && bar.empty() && seen.size() == 21);
+  for (uint32_t i = 0; i < 20; i++) {
+    CHECK(seen[i].fn == (i % 2 == 1) && seen[i].addr == 4 * (i / 2) && seen[i].data == i / 2);
+  }
+  bar.read(clock.ps(), 0x10);
+  while (!bar.answered()) step();
+  CHECK(bar.value() == 7);
+}
+
+// ------------------------------------------------------------------------------------------------ the board
+// Plays a function towards a port of the board.
+struct PortBench {
+  Clock clock{kClkKhz};
+  vsim_fn_counters counters{};
+  Port port;
+  std::deque<std::vector<uint8_t>> to_send;
+  std::vector<std::vector<uint8_t>> got;  // packets the function has had
+  std::vector<uint8_t> got_channels;
+  double ready_chance = 1;
+  bool skip = false;  // edges the port need not see are not shown to it
+
+  explicit PortBench(const vsim_port& config) : port(config, counters) { CHECK(Port::check(config).empty()); }
+
+  void step() {
+    const PortAnswer a = port.answer();
+    if (a.rx_fresh) {
+      std::memcpy(rx_data_, a.rx_data, kBeatBytes);
+      rx_keep_ = a.rx_keep;
+    }
+    if (!skip || !port.sleeps(q_) || port.next_ps() <= clock.ps()) port.edge(clock, q_);
+    if (q_.rx_ready && a.rx_valid) take(a);
+    if (q_.tx_valid && a.tx_ready) {
+      q_.tx_valid = false;
+      at_ += kBeatBytes;
+      if (at_ >= to_send.front().size()) {
+        to_send.pop_front();
+        at_ = 0;
+      }
+    }
+    if (!q_.tx_valid && !to_send.empty()) {
+      const auto& packet = to_send.front();
+      const size_t bytes = std::min<size_t>(packet.size() - at_, kBeatBytes);
+      std::memset(tx_data_, 0xee, sizeof tx_data_);
+      std::memcpy(tx_data_, packet.data() + at_, bytes);
+      q_.tx_valid = true;
+      q_.tx_last = at_ + bytes == packet.size();
+      q_.tx_keep = bytes == 64 ? ~uint64_t{0} : (uint64_t{1} << bytes) - 1;
+      q_.tx_id = 3;
+      q_.tx_data = tx_data_;
+    }
+    q_.rx_ready = static_cast<double>(rng() % 1000) < 1000 * ready_chance;
+    clock.tick();
+  }
+  void run(const std::function<bool()>& done, uint64_t limit = 1'000'000) {
+    const uint64_t end = clock.cycles() + limit;
+    while (!done()) {
+      CHECK(clock.cycles() < end, "nothing happens any more");
+      step();
+    }
+  }
+  size_t frames() const { return got.size() - open_; }
+  // What the host gets next; empty if there is nothing.
+  std::vector<uint8_t> receive() {
+    std::vector<uint8_t> data(Port::kMaxFrame);
+    uint8_t channel = 0;
+    const int64_t len = port.receive(channel, data.data(), data.size());
+    CHECK(len > 0 || len == -EAGAIN);
+    CHECK(len < 0 || channel == 3);
+    data.resize(static_cast<size_t>(std::max<int64_t>(len, 0)));
+    return data;
+  }
+
+ private:
+  void take(const PortAnswer& a) {
+    const int bytes = std::popcount(rx_keep_);
+    CHECK(bytes > 0 && rx_keep_ == (bytes == 64 ? ~uint64_t{0} : (uint64_t{1} << bytes) - 1));
+    CHECK(a.rx_last || bytes == static_cast<int>(kBeatBytes));
+    if (!open_) {
+      got.emplace_back();
+      got_channels.push_back(a.rx_id);
+    }
+    got.back().insert(got.back().end(), rx_data_, rx_data_ + bytes);
+    open_ = !a.rx_last;
+  }
+
+  PortRequest q_;
+  size_t at_ = 0;
+  bool open_ = false;
+  uint64_t rx_keep_ = 0;
+  alignas(64) uint8_t tx_data_[64] = {};
+  alignas(64) uint8_t rx_data_[64] = {};
+};
+
+std::vector<uint8_t> random_bytes(size_t count) {
+  std::vector<uint8_t> bytes(count);
+  for (auto& byte : bytes) byte = static_cast<uint8_t>(rng());
+  return bytes;
+}
+
+std::vector<uint8_t> padded(std::vector<uint8_t> frame) {
+  frame.resize(std::max<size_t>(frame.size(), 60));
+  return frame;
+}
+
+constexpr vsim_port kTenGigabit = {VSIM_PORT_ETHERNET, 64 * 1024, 1'250'000'000};
+constexpr vsim_port kUart = {VSIM_PORT_UART, 256, 1'200'000};
+
+void frames_pass_in_both_directions() {
+  PortBench b(kTenGigabit);
+  b.skip = true;
+  b.ready_chance = 0.6;
+  std::vector<std::vector<uint8_t>> out, in, received;
+  for (int i = 0; i < 100; i++) {
+    const size_t sizes[] = {14, 59, 60, 64, 65, 1514, 9216, 15 + rng() % 2000};
+    out.push_back(random_bytes(sizes[rng() % 8]));
+    in.push_back(random_bytes(sizes[rng() % 8]));
+    b.to_send.push_back(out.back());
+    CHECK(b.port.send(b.clock.ps(), 0, in.back().data(), in.back().size()) == 0);
+  }
+  b.run([&] {
+    const auto frame = b.receive();
+    if (!frame.empty()) received.push_back(frame);
+    return received.size() == out.size() && b.frames() == in.size();
+  });
+  for (size_t i = 0; i < out.size(); i++) CHECK(received[i] == padded(out[i]), "frame %zu", i);
+  for (size_t i = 0; i < in.size(); i++) CHECK(b.got[i] == padded(in[i]), "frame %zu", i);
+  CHECK(b.counters.tx_packets == 100 && b.counters.rx_packets == 100);
+  CHECK(b.counters.tx_drops == 0 && b.counters.rx_drops == 0);
+  for (int i = 0; i < 3; i++) b.step();
+  CHECK(b.port.sleeps({}));
+}
+
+void frames_take_their_time_on_the_wire() {
+  // 10 Gbit/s and frames of 1514 and 60 bytes: preamble, FCS and gap are 24 bytes more.
+  for (const size_t size : {1514u, 60u}) {
+    PortBench b(kTenGigabit);
+    constexpr unsigned kFrames = 200;
+    for (unsigned i = 0; i < kFrames; i++) {
+      b.to_send.push_back(random_bytes(size));
+      CHECK(b.port.send(b.clock.ps(), 0, b.to_send.back().data(), size) == 0);
+    }
+    b.run([&] { return b.counters.tx_packets == kFrames; });
+    const double expected = kFrames * static_cast<double>(size + 24) * 0.8e-9;
+    CHECK(std::abs(seconds(b.clock.cycles()) / expected - 1) < 0.02, "%zu: %g s, not %g", size,
+          seconds(b.clock.cycles()), expected);
+    CHECK(b.got.size() + 2 >= kFrames, "both directions are equally fast: %zu", b.got.size());
+  }
+}
+
+void a_frame_without_room_is_lost_and_nothing_else() {
+  PortBench b({VSIM_PORT_ETHERNET, 16 * 1024, 12'500'000'000});
+  b.ready_chance = 0;
+  std::vector<std::vector<uint8_t>> in;
+  for (int i = 0; i < 20; i++) {
+    in.push_back(random_bytes(1500));
+    CHECK(b.port.send(b.clock.ps(), 0, in.back().data(), 1500) == 0);
+  }
+  b.run([&] { return b.counters.rx_packets + b.counters.rx_drops == 20; });
+  const uint64_t kept = b.counters.rx_packets;
+  CHECK(kept >= 10 && b.counters.rx_drops == 20 - kept);
+  b.step();
+  CHECK(b.port.sleeps({}), "a function that takes nothing keeps nobody awake");
+  b.ready_chance = 1;
+  b.run([&] { return b.frames() == kept; });
+  for (size_t i = 0; i < kept; i++) CHECK(b.got[i] == in[i]);
+  // The host's queue has an end: a host that does not look loses frames, not the card.
+  for (size_t i = 0; i < 2 * Port::kQueuePackets; i++) b.to_send.push_back(random_bytes(60));
+  b.run([&] { return b.counters.tx_packets + b.counters.tx_drops == 2 * Port::kQueuePackets; });
+  CHECK(b.counters.tx_packets == Port::kQueuePackets);
+  // Frames that are too long or too short for the wire.
+  b.to_send = {random_bytes(9217), random_bytes(40'000), random_bytes(13), random_bytes(100)};
+  while (!b.receive().empty()) {
+  }
+  const uint64_t drops = b.counters.tx_drops;
+  b.run([&] { return b.port.has_packet(); });
+  CHECK(b.receive().size() == 100 && b.counters.tx_drops == drops + 3);
+}
+
+void the_host_is_told_when_a_queue_is_full() {
+  PortBench b(kTenGigabit);
+  const auto frame = random_bytes(9216);
+  CHECK(b.port.send(0, 0, frame.data(), 13) == -EMSGSIZE &&
+        b.port.send(0, 0, frame.data(), 9217) == -EMSGSIZE);
+  size_t sent = 0;
+  while (b.port.send(0, 0, frame.data(), 9216) == 0) sent += 9216;
+  CHECK(sent <= Port::kQueueBytes + 9216 && sent + 2 * 9216 > Port::kQueueBytes && b.port.room() < 9216);
+  b.run([&] { return b.port.room() >= 9216; });
+  CHECK(b.port.send(b.clock.ps(), 0, frame.data(), 9216) == 0);
+  b.port.reset();
+  // One is on the wire already.
+  for (size_t i = 0; i <= Port::kQueuePackets; i++) CHECK(b.port.send(0, 0, frame.data(), 14) == 0);
+  CHECK(b.port.send(0, 0, frame.data(), 14) == -EAGAIN && b.port.room() == 0);
+  uint8_t channel, small[20];
+  b.port.reset();
+  CHECK(b.port.receive(channel, small, sizeof small) == -EAGAIN);
+  b.to_send = {random_bytes(100)};
+  b.run([&] { return b.port.has_packet(); });
+  CHECK(b.port.receive(channel, small, sizeof small) == -EMSGSIZE && b.receive().size() == 100);
+  Port nothing({}, b.counters);
+  CHECK(nothing.send(0, 0, small, 20) == -ENODEV && nothing.receive(channel, small, 20) == -ENODEV);
+  CHECK(!nothing.answer().tx_ready && nothing.sleeps({}));
+}
+
+void a_serial_line_stops_its_sender() {
+  PortBench b(kUart);
+  b.skip = true;
+  b.ready_chance = 0;
+  const auto in = random_bytes(3000);
+  CHECK(b.port.send(0, 5, in.data(), in.size()) == 0);
+  b.run([&] { return b.port.sleeps({}); });
+  CHECK(b.counters.rx_bytes <= 256 + 16 && b.counters.rx_drops == 0);
+  const uint64_t before = b.counters.rx_bytes;
+  const double stopped = seconds(b.clock.cycles());
+  b.ready_chance = 0.5;
+  const auto all = [&] {
+    std::vector<uint8_t> bytes;
+    for (const auto& packet : b.got) bytes.insert(bytes.end(), packet.begin(), packet.end());
+    return bytes;
+  };
+  b.run([&] { return b.counters.rx_bytes == 3000 && b.port.sleeps({}); }, 10'000'000);
+  b.run([&] { return all().size() == 3000; });
+  CHECK(all() == in);
+  for (const auto& packet : b.got) CHECK(packet.size() <= 16);
+  for (const uint8_t channel : b.got_channels) CHECK(channel == 5);
+  const double expected = static_cast<double>(3000 - before - 16) / 1.2e6;
+  CHECK(seconds(b.clock.cycles()) - stopped > 0.95 * expected, "a stopped line must not catch up");
+  // The other way: a host that does not look stops the function, and nothing is lost.
+  const auto out = random_bytes(64);
+  for (size_t i = 0; i < Port::kQueuePackets + 20; i++) b.to_send.push_back(out);
+  b.run([&] { return b.counters.tx_packets == Port::kQueuePackets; }, 100'000'000);
+  for (int i = 0; i < 100'000; i++) b.step();
+  CHECK(b.counters.tx_packets == Port::kQueuePackets && !b.to_send.empty() && !b.port.answer().tx_ready);
+  size_t got = 0;
+  b.run([&] {
+    const auto bytes = b.receive();
+    CHECK(bytes.empty() || bytes == out);
+    got += bytes.size();
+    return got == 64 * (Port::kQueuePackets + 20);
+  });
+  CHECK(b.counters.tx_drops == 0);
+}
+
+void keys_are_events() {
+  PortBench b({VSIM_PORT_KEYS, 64, 0});
+  const auto events = random_bytes(80);
+  CHECK(b.port.send(0, 0, events.data(), 12) == -EMSGSIZE);
+  CHECK(b.port.send(0, 0, events.data(), 80) == 0);
+  b.run([&] { return b.frames() == 10; });
+  for (size_t i = 0; i < 10; i++)
+    CHECK(std::equal(b.got[i].begin(), b.got[i].end(), events.begin() + 8 * i) && b.got[i].size() == 8);
+}
+
+void boards_are_checked() {
+  CHECK(Port::check({}).empty());
+  CHECK(!Port::check({9, 64, 0}).empty() && !Port::check({VSIM_PORT_UART, 63, 0}).empty());
+  CHECK(!Port::check({VSIM_PORT_ETHERNET, 8192, 0}).empty());
+  CHECK(!Port::check({VSIM_PORT_UART, 64u << 20, 0}).empty());
+  CHECK(!Port::check({VSIM_PORT_UART, 64, ~uint64_t{0}}).empty());
+}
+
+void functions_have_memory_of_their_own() {
+  LinkBench b(link_config());
+  std::vector<uint8_t> one(8192, 0x11), two(8192, 0x22);
+  std::string why;
+  // The same bus address, other memory.
+  CHECK(b.maps[1].map(0x5000'0000, one.data(), 8192, VSIM_DMA_READ | VSIM_DMA_WRITE, why) == 0);
+  CHECK(b.maps[2].map(0x5000'0000, two.data(), 8192, VSIM_DMA_READ, why) == 0);
+  for (const uint8_t id : {0, 1, 2, 3, 4, 5, 9, 63}) b.shell.reads.push_back({0x5000'0000, 1, id});
+  b.run([&] { return b.shell.read_done.size() == 8; });
+  for (const auto& read : b.shell.read_done) {
+    const bool known = read.id == 3 || read.id == 4;
+    CHECK((read.resp == kOkay) == known, "id %u", read.id);
+    CHECK(read.data[0] == (read.id == 3 ? 0x11 : read.id == 4 ? 0x22 : 0), "id %u", read.id);
+  }
+  for (const uint8_t id : {0, 3, 4, 5}) {
+    b.shell.writes.push_back({0x5000'1000, 1, std::vector<uint8_t>(kBeatBytes, id), {}, id});
+  }
+  b.run([&] { return b.shell.write_done.size() == 4; });
+  for (const auto& write : b.shell.write_done)
+    CHECK((write.resp == kOkay) == (write.id == 3), "id %u", write.id);
+  CHECK(one[4096] == 3 && two[4096] == 0x22);
+  CHECK(b.counters[1].host_read_bytes == kBeatBytes && b.counters[2].host_read_tlps == 1);
+  CHECK(b.counters[1].host_write_tlps == 1 && b.counters[3].host_write_bytes == kBeatBytes);
+  // Taking back one function's memory is no concern of another's.
+  CHECK(b.maps[1].close(0x5000'0000, 8192) && b.maps[2].find(0x5000'0000, VSIM_DMA_READ));
 }
 
 std::string hex(const Sha256::Digest& digest) {
@@ -885,6 +1229,15 @@ const std::map<std::string, Test> tests = {
     TEST(reads_and_writes_share_a_channel),
     TEST(time_is_exact),
     TEST(register_accesses_keep_their_order),
+    TEST(functions_are_reached_in_order_with_the_rest),
+    TEST(functions_have_memory_of_their_own),
+    TEST(frames_pass_in_both_directions),
+    TEST(frames_take_their_time_on_the_wire),
+    TEST(a_frame_without_room_is_lost_and_nothing_else),
+    TEST(the_host_is_told_when_a_queue_is_full),
+    TEST(a_serial_line_stops_its_sender),
+    TEST(keys_are_events),
+    TEST(boards_are_checked),
     TEST(sha256_matches_the_standard),
     TEST(images_are_checked),
     TEST(the_configuration_port_takes_images),

@@ -153,6 +153,11 @@ impl ConfigSpace {
         Ok(at)
     }
 
+    /// Continues the chain of capabilities at `offset`, with capabilities that somebody else keeps.
+    pub fn continue_at(&mut self, offset: u8) {
+        self.set(self.last_link, &[offset]);
+    }
+
     /// Adds a PCI Express endpoint capability that offers function-level reset, for a link of the given generation
     /// and width.
     pub fn add_pcie(&mut self, generation: u8, lanes: u8) -> Result<u8> {
@@ -328,6 +333,14 @@ mod tests {
             at = (head >> 8 & 0xff) as u16;
         }
         assert_eq!(ids, [CAP_PCIE, CAP_MSIX, CAP_VENDOR]);
+    }
+
+    #[test]
+    fn the_chain_goes_on_elsewhere() {
+        let mut s = space();
+        let last = s.last_link as u16;
+        s.continue_at(0xc0);
+        assert_eq!(read32(&s, last - 1) >> 8 & 0xff, 0xc0);
     }
 
     #[test]

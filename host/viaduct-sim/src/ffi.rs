@@ -7,9 +7,15 @@ use std::ptr::NonNull;
 
 use libloading::Library;
 
-use crate::{Dram, Link, SimError};
+use crate::{Dram, Link, Port, SimError};
 
-const ABI_VERSION: u32 = 1;
+const ABI_VERSION: u32 = 2;
+/// Most functions of a card, the management function included.
+pub(crate) const FUNCTIONS: usize = 16;
+/// Most bytes in a packet that a board port has for the host.
+pub(crate) const MAX_PACKET: usize = 9216;
+/// Bytes a board port keeps for its function.
+pub(crate) const PORT_QUEUE: usize = 1 << 20;
 const DMA_READ: c_uint = 1;
 const DMA_WRITE: c_uint = 2;
 
@@ -19,6 +25,7 @@ struct Config {
     clk_khz: u32,
     link: Link,
     dram: Dram,
+    port: [Port; FUNCTIONS],
     image_dir: *const c_char,
 }
 
@@ -56,6 +63,38 @@ pub struct Counters {
     pub dram_row_misses: [u64; 16],
 }
 
+/// What a function of a card, and the board port beside it, has counted since power-up.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FunctionCounters {
+    /// Reads of registers, and of configuration space as far as the card answers them.
+    pub mmio_reads: u64,
+    /// Writes of the same.
+    pub mmio_writes: u64,
+    /// Interrupts that reached the host.
+    pub irqs: u64,
+    /// Bytes of host memory the function has asked for.
+    pub host_read_bytes: u64,
+    /// Bytes the function has written to host memory, in whole double words.
+    pub host_write_bytes: u64,
+    /// Read requests on the link.
+    pub host_read_tlps: u64,
+    /// Writes on the link.
+    pub host_write_tlps: u64,
+    /// Packets from the function that came through its board port.
+    pub tx_packets: u64,
+    /// Bytes in them.
+    pub tx_bytes: u64,
+    /// Packets from the function that were lost: of a length that does not fit, or taken by nobody.
+    pub tx_drops: u64,
+    /// Packets that came to the function.
+    pub rx_packets: u64,
+    /// Bytes in them.
+    pub rx_bytes: u64,
+    /// Packets that were lost because the function was too slow.
+    pub rx_drops: u64,
+}
+
 macro_rules! functions {
     ($($name:ident: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
         struct Functions { $($name: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)* }
@@ -78,17 +117,28 @@ functions! {
     vsim_reset: fn(*mut c_void);
     vsim_bar_read: fn(*mut c_void, c_uint, u64, *mut u32) -> c_int;
     vsim_bar_write: fn(*mut c_void, c_uint, u64, u32) -> c_int;
-    vsim_dma_map: fn(*mut c_void, u64, *mut c_void, u64, c_uint) -> c_int;
-    vsim_dma_unmap: fn(*mut c_void, u64, u64) -> c_int;
-    vsim_run: fn(*mut c_void, u64, u64) -> u64;
+    vsim_functions: fn(*const c_void) -> c_uint;
+    vsim_fn_read: fn(*mut c_void, c_uint, c_int, u32, c_uint, *mut u32) -> c_int;
+    vsim_fn_write: fn(*mut c_void, c_uint, c_int, u32, c_uint, u32) -> c_int;
+    vsim_fn_bus_master: fn(*mut c_void, c_uint, c_int) -> c_int;
+    vsim_fn_reset: fn(*mut c_void, c_uint) -> c_int;
+    vsim_dma_map: fn(*mut c_void, c_uint, u64, *mut c_void, u64, c_uint) -> c_int;
+    vsim_dma_unmap: fn(*mut c_void, c_uint, u64, u64) -> c_int;
+    vsim_run: fn(*mut c_void, u64, u32, u32) -> u64;
+    vsim_stop: fn(*mut c_void);
     vsim_charge: fn(*mut c_void, u64);
     vsim_parked: fn(*const c_void) -> c_int;
     vsim_now: fn(*const c_void) -> u64;
-    vsim_irq_take: fn(*mut c_void, u64) -> u64;
+    vsim_irq_take: fn(*mut c_void, c_uint, u64) -> u64;
+    vsim_port_send: fn(*mut c_void, c_uint, u8, *const c_void, usize) -> c_int;
+    vsim_port_receive: fn(*mut c_void, c_uint, *mut u8, *mut c_void, usize) -> i64;
+    vsim_port_room: fn(*const c_void, c_uint) -> usize;
+    vsim_port_packets: fn(*const c_void) -> u32;
     vsim_wave_open: fn(*mut c_void, *const c_char, u64, u64) -> c_int;
     vsim_record: fn(*mut c_void, u64) -> c_int;
     vsim_replay: fn(*mut c_void, c_int) -> i64;
     vsim_get_counters: fn(*const c_void, *mut Counters);
+    vsim_get_fn_counters: fn(*const c_void, c_uint, *mut FunctionCounters) -> c_int;
 }
 
 /// A failure the card reported.
@@ -108,6 +158,24 @@ pub(crate) struct Card {
 // SAFETY: the card is bound to no thread; `&mut self` or the owner's lock serialises all calls.
 unsafe impl Send for Card {}
 
+/// Interrupts a thread inside [`Card::run`].
+pub(crate) struct Stopper {
+    sim: NonNull<c_void>,
+    vsim_stop: unsafe extern "C" fn(*mut c_void),
+}
+
+// SAFETY: the card allows this one call from any thread at any time.
+unsafe impl Send for Stopper {}
+// SAFETY: as above.
+unsafe impl Sync for Stopper {}
+
+impl Stopper {
+    pub fn stop(&self) {
+        // SAFETY: the card is open: whoever holds a stopper holds the card as well.
+        unsafe { (self.vsim_stop)(self.sim.as_ptr()) }
+    }
+}
+
 type Outcome<T> = Result<T, Failure>;
 
 impl Card {
@@ -116,6 +184,7 @@ impl Card {
         clk_khz: u32,
         link: &Link,
         dram: &Dram,
+        port: [Port; FUNCTIONS],
         images: &Path,
     ) -> Result<Self, SimError> {
         if !object.exists() {
@@ -135,6 +204,7 @@ impl Card {
             clk_khz,
             link: link.clone(),
             dram: dram.clone(),
+            port,
             image_dir: image_dir.as_ptr(),
         };
         let mut message = [0u8; 512];
@@ -161,10 +231,62 @@ impl Card {
         self.outcome(code)
     }
 
+    /// Functions beside the management function.
+    pub fn functions(&self) -> usize {
+        // SAFETY: `sim` is open.
+        unsafe { (self.functions.vsim_functions)(self.sim.as_ptr()) as usize }
+    }
+
+    /// Reads 1, 2 or 4 bytes of a function's registers or, with `config`, of its part of configuration space.
+    pub fn fn_read(&mut self, function: u32, config: bool, offset: u32, bytes: u32) -> Outcome<u32> {
+        let mut value = 0;
+        // SAFETY: `sim` is open; `value` lives over the call.
+        let code = unsafe {
+            (self.functions.vsim_fn_read)(
+                self.sim.as_ptr(),
+                function,
+                config.into(),
+                offset,
+                bytes,
+                &mut value,
+            )
+        };
+        self.outcome(code)?;
+        Ok(value)
+    }
+
+    pub fn fn_write(
+        &mut self,
+        function: u32,
+        config: bool,
+        offset: u32,
+        bytes: u32,
+        value: u32,
+    ) -> Outcome<()> {
+        // SAFETY: `sim` is open.
+        let code = unsafe {
+            (self.functions.vsim_fn_write)(self.sim.as_ptr(), function, config.into(), offset, bytes, value)
+        };
+        self.outcome(code)
+    }
+
+    pub fn fn_bus_master(&mut self, function: u32, on: bool) -> Outcome<()> {
+        // SAFETY: `sim` is open.
+        let code = unsafe { (self.functions.vsim_fn_bus_master)(self.sim.as_ptr(), function, on.into()) };
+        self.outcome(code)
+    }
+
+    pub fn fn_reset(&mut self, function: u32) -> Outcome<()> {
+        // SAFETY: `sim` is open.
+        let code = unsafe { (self.functions.vsim_fn_reset)(self.sim.as_ptr(), function) };
+        self.outcome(code)
+    }
+
     /// # Safety
     /// `host` is valid for `len` bytes, for writing too if `write`, until the range is unmapped or the card dropped.
     pub unsafe fn dma_map(
         &mut self,
+        function: u32,
         iova: u64,
         host: *mut u8,
         len: u64,
@@ -173,19 +295,28 @@ impl Card {
     ) -> Outcome<()> {
         let perms = if read { DMA_READ } else { 0 } | if write { DMA_WRITE } else { 0 };
         // SAFETY: `sim` is open; the memory is as the caller promises.
-        let code = unsafe { (self.functions.vsim_dma_map)(self.sim.as_ptr(), iova, host.cast(), len, perms) };
+        let code = unsafe {
+            (self.functions.vsim_dma_map)(self.sim.as_ptr(), function, iova, host.cast(), len, perms)
+        };
         self.outcome(code)
     }
 
-    pub fn dma_unmap(&mut self, iova: u64, len: u64) -> Outcome<()> {
+    pub fn dma_unmap(&mut self, function: u32, iova: u64, len: u64) -> Outcome<()> {
         // SAFETY: `sim` is open.
-        let code = unsafe { (self.functions.vsim_dma_unmap)(self.sim.as_ptr(), iova, len) };
+        let code = unsafe { (self.functions.vsim_dma_unmap)(self.sim.as_ptr(), function, iova, len) };
         self.outcome(code)
     }
 
-    pub fn run(&mut self, max_cycles: u64, irq_mask: u64) -> u64 {
+    /// Runs until an interrupt of the functions in `irq_of` or a packet of those in `packet_of` is there, or nothing is
+    /// left to do, or [`Stopper::stop`] is called.
+    pub fn run(&mut self, max_cycles: u64, irq_of: u32, packet_of: u32) -> u64 {
         // SAFETY: `sim` is open.
-        unsafe { (self.functions.vsim_run)(self.sim.as_ptr(), max_cycles, irq_mask) }
+        unsafe { (self.functions.vsim_run)(self.sim.as_ptr(), max_cycles, irq_of, packet_of) }
+    }
+
+    /// What other threads need to interrupt [`Card::run`]. Not to be used after the card is dropped.
+    pub fn stopper(&self) -> Stopper {
+        Stopper { sim: self.sim, vsim_stop: self.functions.vsim_stop }
     }
 
     pub fn charge(&mut self, ns: u64) {
@@ -208,9 +339,51 @@ impl Card {
         unsafe { (self.functions.vsim_now)(self.sim.as_ptr()) }
     }
 
-    pub fn irq_take(&mut self, mask: u64) -> u64 {
+    pub fn irq_take(&mut self, function: u32, mask: u64) -> u64 {
         // SAFETY: `sim` is open.
-        unsafe { (self.functions.vsim_irq_take)(self.sim.as_ptr(), mask) }
+        unsafe { (self.functions.vsim_irq_take)(self.sim.as_ptr(), function, mask) }
+    }
+
+    /// Gives a board port a packet.
+    pub fn port_send(&mut self, function: u32, channel: u8, data: &[u8]) -> Outcome<()> {
+        // SAFETY: `sim` is open; the card copies `data`.
+        let code = unsafe {
+            (self.functions.vsim_port_send)(
+                self.sim.as_ptr(),
+                function,
+                channel,
+                data.as_ptr().cast(),
+                data.len(),
+            )
+        };
+        self.outcome(code)
+    }
+
+    /// The oldest packet a board port has for the host: its channel and, in `data`, its bytes, whose number is returned.
+    pub fn port_receive(&mut self, function: u32, data: &mut [u8; MAX_PACKET]) -> Option<(u8, usize)> {
+        let mut channel = 0;
+        // SAFETY: `sim` is open; both buffers live over the call and are as long as the card is told.
+        let len = unsafe {
+            (self.functions.vsim_port_receive)(
+                self.sim.as_ptr(),
+                function,
+                &mut channel,
+                data.as_mut_ptr().cast(),
+                data.len(),
+            )
+        };
+        usize::try_from(len).ok().map(|len| (channel, len.min(data.len())))
+    }
+
+    pub fn port_has_packet(&self, function: u32) -> bool {
+        // SAFETY: `sim` is open.
+        unsafe { (self.functions.vsim_port_packets)(self.sim.as_ptr()) >> function & 1 != 0 }
+    }
+
+    /// Bytes [`Card::port_send`] takes before it has no room.
+    pub fn port_room(&self, function: u32) -> usize {
+        // SAFETY: `sim` is open.
+        unsafe { (self.functions.vsim_port_room)(self.sim.as_ptr(), function) }
     }
 
     pub fn wave_open(&mut self, path: &Path, start: u64, cycles: u64) -> Outcome<()> {
@@ -241,6 +414,14 @@ impl Card {
         // SAFETY: `sim` is open; the struct has the layout of the header.
         unsafe { (self.functions.vsim_get_counters)(self.sim.as_ptr(), &mut counters) }
         counters
+    }
+
+    pub fn fn_counters(&self, function: u32) -> Option<FunctionCounters> {
+        let mut counters = FunctionCounters::default();
+        // SAFETY: `sim` is open; the struct has the layout of the header.
+        let code =
+            unsafe { (self.functions.vsim_get_fn_counters)(self.sim.as_ptr(), function, &mut counters) };
+        (code == 0).then_some(counters)
     }
 
     fn outcome(&self, code: c_int) -> Outcome<()> {

@@ -2,22 +2,32 @@
 //! The simulated card, in this process, as a PCI function.
 //!
 //! [`SimCard`] opens the Verilated card (`libviaduct_card.so`, made by `make card`) and implements
-//! [`PciFunction`]. The card has no thread of its own: it runs inside the calls, and above all inside
-//! [`PciFunction::wait_irq`], until an interrupt fires or nothing is left to do. With one thread on the host side
-//! everything it does takes the same number of cycles every time; time-outs are the only thing that looks at the wall
-//! clock.
+//! [`PciFunction`]: the management function. The others are [`SimCard::function`], and what the board has beside them
+//! (Ethernet, UART, ...) is [`SimCard::port`].
+//!
+//! The card has no thread of its own: it runs inside the calls, and above all inside those that wait
+//! ([`PciFunction::wait_irq`] and the waits of a port) until what they wait for is there or nothing is left to do. As
+//! long as one thread waits, the whole card runs. With one thread on the host side everything it does takes the same
+//! number of cycles every time; time-outs are the only thing that looks at the wall clock.
 #![deny(missing_docs)]
 
+pub mod backend;
 mod ffi;
+mod function;
+mod port;
 mod profile;
 
-pub use ffi::Counters;
-pub use profile::{Dram, Link, Profile};
+pub use ffi::{Counters, FunctionCounters};
+use function::SimFunction;
+pub use function::{BLK, CONSOLE, ENTROPY, INPUT, NET, XDMA, function_name, function_names};
+pub use port::{BoardPort, Entropy, Packet};
+use profile::Port;
+pub use profile::{Board, Dram, Link, Profile};
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use viaduct_pci::{
@@ -83,32 +93,83 @@ pub struct SimConfig {
 pub struct SimCard {
     info: FunctionInfo,
     clock_khz: u32,
+    link: Link,
     config: Mutex<ConfigSpace>,
     msix_table: Mutex<Vec<u32>>,
     state: Mutex<State>,
-    /// Interrupts for a sleeping thread, or work for the card.
+    /// Something for a sleeping thread, or work for the card.
     changed: Condvar,
-    /// A sleeping thread has picked up its interrupts.
+    /// A sleeping thread has picked up what it waited for.
     picked_up: Condvar,
     /// Threads that want the card for a moment: whoever runs it lets them.
     wanted: AtomicUsize,
+    /// A thread runs the card in a wait, and can be stopped.
+    running: AtomicBool,
+    stopper: ffi::Stopper,
+    /// Other functions that are in use, by number.
+    functions: Mutex<HashMap<usize, Weak<SimFunction>>>,
 }
 
 struct State {
     card: ffi::Card,
-    maps: HashMap<u64, Arc<HostMemory>>,
-    pending: u64,
-    /// Vectors that sleeping threads wait for, one entry a thread.
-    sleepers: Vec<u64>,
+    /// Memory of each function, by bus address.
+    maps: HashMap<(u32, u64), Arc<HostMemory>>,
+    /// Interrupts of each function.
+    pending: Vec<u64>,
+    /// What sleeping threads wait for.
+    sleepers: Vec<Want>,
     /// A thread runs the card.
     stepping: bool,
+    /// Board ports that somebody listens to; what comes out of the others is dropped.
+    claimed: u32,
+    entropy: Entropy,
+    /// Functions that are bus masters.
+    masters: u32,
+    packet: Box<[u8; ffi::MAX_PACKET]>,
+}
+
+/// What a thread waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Want {
+    /// One of these interrupts of a function.
+    Irq(u32, u64),
+    /// A packet from a board port.
+    Packet(u32),
+    /// Room for so many bytes in a board port.
+    Room(u32, usize),
 }
 
 impl State {
-    /// Takes interrupts over from the card; whether a sleeping thread waits for one.
+    /// Takes over what the card has for the host; whether a sleeping thread waits for any of it.
     fn collect(&mut self) -> bool {
-        self.pending |= self.card.irq_take(!0);
-        self.pending & self.sleepers.iter().fold(0, |all, mask| all | mask) != 0
+        for (function, pending) in (0..).zip(&mut self.pending) {
+            *pending |= self.card.irq_take(function, !0);
+        }
+        for function in 1..self.pending.len() as u32 {
+            if self.claimed >> function & 1 == 0 {
+                while self.card.port_receive(function, &mut self.packet).is_some() {}
+            }
+        }
+        if self.masters >> ENTROPY & 1 != 0 {
+            self.entropy.supply(&mut self.card);
+        }
+        self.sleepers.iter().any(|want| self.is_there(*want))
+    }
+
+    fn is_there(&self, want: Want) -> bool {
+        match want {
+            Want::Irq(function, mask) => self.pending[function as usize] & mask != 0,
+            Want::Packet(function) => self.card.port_has_packet(function),
+            Want::Room(function, bytes) => self.card.port_room(function) >= bytes,
+        }
+    }
+
+    /// Functions whose packets somebody waits for now.
+    fn packets_wanted(&self, own: Want) -> u32 {
+        self.sleepers.iter().chain([&own]).fold(0, |mask, want| match want {
+            Want::Packet(function) => mask | 1 << function,
+            _ => mask,
+        })
     }
 }
 
@@ -119,33 +180,79 @@ impl SimCard {
         dram.mib = config.chan_mib.unwrap_or(dram.mib);
         let link = &config.profile.link;
         let clock_khz = config.profile.clk_khz;
-        let mut card = ffi::Card::open(&config.card_object, clock_khz, link, &dram, &config.image_dir)?;
+        let ports = config.profile.board.ports();
+        let mut card =
+            ffi::Card::open(&config.card_object, clock_khz, link, &dram, ports, &config.image_dir)?;
         let geometry = card.read(REGISTERS.0, GEOMETRY).map_err(gone)?;
         let vectors = 2 * (geometry & 0xff) as u16;
         let space = config_space(link, vectors)?;
+        let functions = card.functions();
         let info = FunctionInfo { vendor: VENDOR, device: DEVICE, bar_sizes: space.bar_sizes(), vectors };
         tracing::debug!(profile = config.profile.name, clock_khz, vectors, "simulated card opened");
         Ok(Self {
             info,
             clock_khz,
+            link: link.clone(),
+            stopper: card.stopper(),
             config: Mutex::new(space),
             msix_table: Mutex::new(vec![0; MSIX.1 as usize / 4]),
             state: Mutex::new(State {
                 card,
                 maps: HashMap::new(),
-                pending: 0,
+                pending: vec![0; 1 + functions],
                 sleepers: Vec::new(),
                 stepping: false,
+                claimed: 0,
+                entropy: Entropy::default(),
+                masters: 0,
+                packet: Box::new([0; ffi::MAX_PACKET]),
             }),
             changed: Condvar::new(),
             picked_up: Condvar::new(),
             wanted: AtomicUsize::new(0),
+            running: AtomicBool::new(false),
+            functions: Mutex::default(),
         })
+    }
+
+    /// Where the entropy function's random numbers come from. Unless this is called they are the same every time.
+    pub fn set_entropy(&self, source: Entropy) {
+        self.enter().entropy = source;
     }
 
     /// What the card has counted since power-up.
     pub fn counters(&self) -> Counters {
         self.enter().card.counters()
+    }
+
+    /// Function `number` beside the management function, which is number 0. `None` if the card has no such function.
+    ///
+    /// While any of them is in use a reset of the management function leaves the others, their attachments and their
+    /// configuration alone.
+    pub fn function(self: &Arc<Self>, number: usize) -> Result<Option<Arc<dyn PciFunction>>> {
+        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(function) = functions.get(&number).and_then(Weak::upgrade) {
+            return Ok(Some(function));
+        }
+        if number == 0 || number >= self.lock().pending.len() {
+            return Ok(None);
+        }
+        let Some(function) = SimFunction::open(self, number as u32)? else { return Ok(None) };
+        let function = Arc::new(function);
+        functions.insert(number, Arc::downgrade(&function));
+        Ok(Some(function))
+    }
+
+    fn functions_in_use(&self) -> bool {
+        let functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        functions.values().any(|function| function.strong_count() > 0)
+    }
+
+    /// What a function, and the board port beside it, has counted since power-up; `None` if the card has no such
+    /// function.
+    pub fn function_counters(&self, function: usize) -> Option<FunctionCounters> {
+        let function = u32::try_from(function).ok()?;
+        self.enter().card.fn_counters(function)
     }
 
     /// Cycles since power-up.
@@ -168,10 +275,11 @@ impl SimCard {
         let mut left = cycles;
         while left > 0 {
             let mut state = self.enter();
-            let ran = state.card.run(left.min(SLICE), 0);
+            let ran = state.card.run(left.min(SLICE), 0, 0);
+            let parked = ran == 0 && state.card.parked();
             self.leave(state);
             left -= ran;
-            if ran == 0 {
+            if parked {
                 break;
             }
         }
@@ -200,6 +308,9 @@ impl SimCard {
     /// The card, for a moment.
     fn enter(&self) -> MutexGuard<'_, State> {
         self.wanted.fetch_add(1, Ordering::SeqCst);
+        if self.running.load(Ordering::SeqCst) {
+            self.stopper.stop();
+        }
         let state = self.lock();
         self.wanted.fetch_sub(1, Ordering::SeqCst);
         state
@@ -207,10 +318,8 @@ impl SimCard {
 
     /// After the card was used: lets sleepers see what has happened.
     fn leave(&self, mut state: MutexGuard<'_, State>) {
-        if state.sleepers.is_empty() {
-            return;
-        }
-        if state.collect() || !state.stepping {
+        let for_others = state.collect();
+        if for_others || !state.sleepers.is_empty() && !state.stepping {
             self.changed.notify_all();
         }
     }
@@ -220,17 +329,58 @@ impl SimCard {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs the card until an interrupt of `mask` is pending, the card parks or `deadline` has passed.
+    /// Waits until what is wanted is there, and then `take`s it. Meanwhile the card runs, in this thread or in another
+    /// one that waits.
+    fn wait<T>(
+        &self,
+        want: Want,
+        timeout: Duration,
+        take: impl FnOnce(&mut State) -> Result<T>,
+    ) -> Result<T> {
+        let deadline = Instant::now().checked_add(timeout);
+        let mut state = self.enter();
+        loop {
+            if state.collect() {
+                self.changed.notify_all();
+            }
+            if state.is_there(want) {
+                let taken = take(&mut state);
+                self.picked_up.notify_all();
+                // Room in a queue may be what lets the card go on.
+                if !state.stepping && !state.sleepers.is_empty() {
+                    self.changed.notify_all();
+                }
+                return taken;
+            }
+            if deadline.is_some_and(|end| Instant::now() >= end) {
+                return Err(PciError::Timeout(timeout));
+            }
+            if state.stepping || state.card.parked() {
+                state = self.sleep(state, want, deadline);
+                continue;
+            }
+            state.stepping = true;
+            self.running.store(true, Ordering::SeqCst);
+            state = self.step(state, want, deadline);
+            self.running.store(false, Ordering::SeqCst);
+            state.stepping = false;
+            // Somebody else runs the card now, if it still has something to do.
+            self.changed.notify_all();
+        }
+    }
+
+    /// Runs the card until what is wanted is there, the card parks or `deadline` has passed.
     fn step<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
-        mask: u64,
+        want: Want,
         deadline: Option<Instant>,
     ) -> MutexGuard<'a, State> {
         loop {
-            let ran = state.card.run(SLICE, !0);
+            let packets = state.packets_wanted(want);
+            let ran = state.card.run(SLICE, !0, packets);
             let for_others = state.collect();
-            let over = state.pending & mask != 0
+            let over = state.is_there(want)
                 || ran == 0 && state.card.parked()
                 || deadline.is_some_and(|end| Instant::now() >= end);
             if over {
@@ -256,19 +406,65 @@ impl SimCard {
     fn sleep<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
-        mask: u64,
+        want: Want,
         deadline: Option<Instant>,
     ) -> MutexGuard<'a, State> {
-        state.sleepers.push(mask);
+        state.sleepers.push(want);
         let limit = deadline.map(|end| end.saturating_duration_since(Instant::now()));
         state = match limit {
             Some(limit) => self.changed.wait_timeout(state, limit).unwrap_or_else(PoisonError::into_inner).0,
             None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
         };
-        if let Some(at) = state.sleepers.iter().position(|m| *m == mask) {
+        if let Some(at) = state.sleepers.iter().position(|other| *other == want) {
             state.sleepers.swap_remove(at);
         }
         state
+    }
+
+    fn map(&self, function: u32, iova: u64, memory: Arc<HostMemory>, access: DmaAccess) -> Result<()> {
+        let what = || format!("DMA mapping at bus address {iova:#x}");
+        let (read, write) = match access {
+            DmaAccess::Read => (true, false),
+            DmaAccess::Write => (false, true),
+            DmaAccess::ReadWrite => (true, true),
+        };
+        if write && !memory.is_writable() {
+            return Err(os(what(), "the memory is read-only", libc::EPERM));
+        }
+        let mut state = self.enter();
+        let (at, len) = (memory.as_ptr(), memory.len() as u64);
+        // SAFETY: the memory is kept alive in `maps` until it is unmapped or the card is closed, is as long as it says,
+        // and is writable if it needs to be.
+        let mapped = unsafe { state.card.dma_map(function, iova, at, len, read, write) };
+        mapped.map_err(|failure| os(what(), &failure.why, failure.errno))?;
+        state.maps.insert((function, iova), memory);
+        Ok(())
+    }
+
+    fn unmap(&self, function: u32, iova: u64) -> Result<()> {
+        let what = || format!("taking back the DMA mapping at bus address {iova:#x}");
+        let mut state = self.enter();
+        let Some(len) = state.maps.get(&(function, iova)).map(|memory| memory.len() as u64) else {
+            return Err(os(what(), "there is none", libc::ENOENT));
+        };
+        // On failure the memory stays, since the card may still use it.
+        state
+            .card
+            .dma_unmap(function, iova, len)
+            .map_err(|failure| os(what(), &failure.why, failure.errno))?;
+        let memory = state.maps.remove(&(function, iova));
+        self.leave(state);
+        drop(memory);
+        Ok(())
+    }
+
+    fn wait_irq_of(&self, function: u32, mask: u64, timeout: Duration) -> Result<u64> {
+        self.wait(Want::Irq(function, mask), timeout, |state| {
+            let pending = &mut state.pending[function as usize];
+            let fired = *pending & mask;
+            *pending &= !fired;
+            Ok(fired)
+        })
     }
 
     fn check_register(&self, bar: u8, offset: u64) -> Result<()> {
@@ -324,76 +520,36 @@ impl PciFunction for SimCard {
         }
         let mut state = self.enter();
         let written = state.card.write(bar, offset, value);
-        state.card.run(STORE_CYCLES, 0);
+        state.card.run(STORE_CYCLES, 0, 0);
         self.leave(state);
         written.map_err(gone)
     }
 
     fn dma_map(&self, iova: u64, memory: Arc<HostMemory>, access: DmaAccess) -> Result<()> {
-        let what = || format!("DMA mapping at bus address {iova:#x}");
-        let (read, write) = match access {
-            DmaAccess::Read => (true, false),
-            DmaAccess::Write => (false, true),
-            DmaAccess::ReadWrite => (true, true),
-        };
-        if write && !memory.is_writable() {
-            return Err(os(what(), "the memory is read-only", libc::EPERM));
-        }
-        let mut state = self.enter();
-        // SAFETY: the memory is kept alive in `maps` until it is unmapped or the card is closed, is as long as it says,
-        // and is writable if it needs to be.
-        let mapped = unsafe { state.card.dma_map(iova, memory.as_ptr(), memory.len() as u64, read, write) };
-        mapped.map_err(|failure| os(what(), &failure.why, failure.errno))?;
-        state.maps.insert(iova, memory);
-        Ok(())
+        self.map(0, iova, memory, access)
     }
 
     fn dma_unmap(&self, iova: u64) -> Result<()> {
-        let what = || format!("taking back the DMA mapping at bus address {iova:#x}");
-        let mut state = self.enter();
-        let Some(len) = state.maps.get(&iova).map(|memory| memory.len() as u64) else {
-            return Err(os(what(), "there is none", libc::ENOENT));
-        };
-        // On failure the memory stays, since the card may still use it.
-        state.card.dma_unmap(iova, len).map_err(|failure| os(what(), &failure.why, failure.errno))?;
-        state.maps.remove(&iova);
-        self.leave(state);
-        Ok(())
+        self.unmap(0, iova)
     }
 
     fn wait_irq(&self, mask: u64, timeout: Duration) -> Result<u64> {
-        let deadline = Instant::now().checked_add(timeout);
-        let mut state = self.enter();
-        loop {
-            if state.collect() {
-                self.changed.notify_all();
-            }
-            let fired = state.pending & mask;
-            if fired != 0 {
-                state.pending &= !fired;
-                self.picked_up.notify_all();
-                return Ok(fired);
-            }
-            if deadline.is_some_and(|end| Instant::now() >= end) {
-                return Err(PciError::Timeout(timeout));
-            }
-            if state.stepping || state.card.parked() {
-                state = self.sleep(state, mask, deadline);
-                continue;
-            }
-            state.stepping = true;
-            state = self.step(state, mask, deadline);
-            state.stepping = false;
-            // Somebody else runs the card now, if it still has something to do.
-            self.changed.notify_all();
-        }
+        self.wait_irq_of(0, mask, timeout)
     }
 
     fn reset(&self) -> Result<()> {
+        let alone = !self.functions_in_use();
         let mut state = self.enter();
-        state.card.reset();
-        state.pending = 0;
-        drop(state);
+        if alone {
+            state.card.reset();
+            state.pending.fill(0);
+            state.masters = 0;
+        } else {
+            stop_slots(&mut state.card, usize::from(self.info.vectors) / 2).map_err(gone)?;
+            state.card.irq_take(0, !0);
+            state.pending[0] = 0;
+        }
+        self.leave(state);
         self.msix_table().fill(0);
         self.config().reset();
         Ok(())
@@ -404,6 +560,37 @@ impl PciFunction for SimCard {
         state.card.charge(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         self.leave(state);
     }
+}
+
+/// Function-level reset of the management function where other functions must live on: holds all apps in reset, and
+/// switches the rings off.
+fn stop_slots(card: &mut ffi::Card, slots: usize) -> std::result::Result<(), ffi::Failure> {
+    const SLOT: u64 = 0x10000;
+    const STRIDE: u64 = 0x1000;
+    const CTRL: u64 = 0x00;
+    const CTRL_RESET: u32 = 1 << 2;
+    const STATUS: u64 = 0x04;
+    const STATUS_QUIET: u32 = 1 << 1;
+    const RINGS: [u64; 3] = [0x18, 0x28, 0x38];
+    /// Register reads after which a slot counts as stuck: some milliseconds of card time.
+    const LOOKS: u32 = 4096;
+    for slot in 0..slots as u64 {
+        card.write(REGISTERS.0, SLOT + STRIDE * slot + CTRL, CTRL_RESET)?;
+    }
+    for base in (0..slots as u64).map(|slot| SLOT + STRIDE * slot) {
+        let mut looks = 0;
+        while card.read(REGISTERS.0, base + STATUS)? & STATUS_QUIET == 0 && looks < LOOKS {
+            looks += 1;
+        }
+        for ring in RINGS {
+            card.write(REGISTERS.0, base + ring, 0)?;
+        }
+        card.write(REGISTERS.0, base + CTRL, 0)?;
+    }
+    // What was written to memory before is there, and so are its interrupts.
+    card.read(REGISTERS.0, GEOMETRY)?;
+    card.run(SLICE, 0, 0);
+    Ok(())
 }
 
 fn config_space(link: &Link, vectors: u16) -> Result<ConfigSpace> {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Boards the simulated card can be: a link, DRAM and a clock with stated figures.
+//! Boards the simulated card can be: a link, DRAM, ports and a clock with stated figures.
+
+use crate::ffi::FUNCTIONS;
+use crate::function::{CONSOLE, ENTROPY, INPUT, NET};
 
 /// PCIe link, as seen by the card. The raw rate follows from generation and lanes.
 #[repr(C)]
@@ -65,6 +68,56 @@ pub struct Dram {
     pub controller_ps: u32,
 }
 
+/// What the board has beside the functions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Board {
+    /// Ethernet port of the network function, gigabits a second. Preamble, FCS and gap are counted.
+    pub ethernet_gbps: u32,
+    /// Buffer of its MAC in each direction.
+    pub ethernet_fifo_bytes: u32,
+    /// UART of the console.
+    pub uart_bytes_per_second: u32,
+    /// Entropy source.
+    pub entropy_bytes_per_second: u32,
+}
+
+impl Board {
+    /// 10 Gbit/s with a buffer of 64 KiB. The UART is one behind a USB bridge of the FT232H class: 12 Mbaud, ten bits a
+    /// byte. The entropy source gives 10 Mbit/s, the order of conditioned ring oscillators.
+    const SMALL: Self = Self {
+        ethernet_gbps: 10,
+        ethernet_fifo_bytes: 64 << 10,
+        uart_bytes_per_second: 1_200_000,
+        entropy_bytes_per_second: 1_250_000,
+    };
+
+    /// Ports as the card takes them, by function.
+    pub(crate) fn ports(&self) -> [Port; FUNCTIONS] {
+        let mut ports = [Port::default(); FUNCTIONS];
+        ports[NET] = Port {
+            kind: 1,
+            fifo_bytes: self.ethernet_fifo_bytes,
+            bytes_per_second: u64::from(self.ethernet_gbps) * 125_000_000,
+        };
+        ports[CONSOLE] =
+            Port { kind: 2, fifo_bytes: 256, bytes_per_second: self.uart_bytes_per_second.into() };
+        ports[ENTROPY] =
+            Port { kind: 3, fifo_bytes: 64, bytes_per_second: self.entropy_bytes_per_second.into() };
+        // Keys hang on pins.
+        ports[INPUT] = Port { kind: 4, fifo_bytes: 64, bytes_per_second: 0 };
+        ports
+    }
+}
+
+/// A board port, as in the header.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Port {
+    kind: u32,
+    fifo_bytes: u32,
+    bytes_per_second: u64,
+}
+
 /// A board.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
@@ -78,6 +131,8 @@ pub struct Profile {
     pub link: Link,
     /// Each DRAM channel.
     pub dram: Dram,
+    /// Ethernet, UART, entropy source.
+    pub board: Board,
 }
 
 impl Profile {
@@ -126,6 +181,7 @@ impl Profile {
             queue: 32,
             controller_ps: 40_000,
         },
+        board: Board::SMALL,
     };
 
     /// A data-centre board: PCIe 3.0 x16, DDR4-2400.
@@ -134,6 +190,7 @@ impl Profile {
     ///   latency of 550 ns is the median of a 64-byte DMA read on a Haswell server in Neugebauer et al., "Understanding
     ///   PCIe performance for end host networking", SIGCOMM 2018 (547 ns); the link itself is the only limit on
     ///   throughput, as in that paper's model. A register read takes about a microsecond, a posted write a third.
+    /// - Ethernet: 100 Gbit/s.
     /// - DRAM: JESD79-4, DDR4-2400R (16-16-16 rounded up to 17), one 64-bit module of 8-Gbit x8 devices: 19.2 GB/s,
     ///   more than the 16 GB/s of the card's data path.
     pub const GEN3X16: Self = Self {
@@ -175,9 +232,12 @@ impl Profile {
             queue: 32,
             controller_ps: 40_000,
         },
+        board: Board { ethernet_gbps: 100, ethernet_fifo_bytes: 256 << 10, ..Board::SMALL },
     };
 
     /// The board of the FSRF measurements (AWS F1): PCIe 3.0 x16, four channels of DDR4-2133, 250 MHz.
+    ///
+    /// Ethernet at 25 Gbit/s, as the instance has; that board itself has no port of its own.
     ///
     /// Calibrated to the "physical" and "warm" figures of that paper, which the model's tests hold it to within 5 %:
     /// - physical streaming 57,000 MiB/s over four channels: JESD79-4 DDR4-2133P (15-15-15) with `t_ccd` 4.09 ns, between
@@ -209,6 +269,7 @@ impl Profile {
             queue: 3,
             controller_ps: 40_000,
         },
+        board: Board { ethernet_gbps: 25, ethernet_fifo_bytes: 128 << 10, ..Board::SMALL },
     };
 
     const ALL: [Self; 3] = [Self::GEN2X4, Self::GEN3X16, Self::F1];

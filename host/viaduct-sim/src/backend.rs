@@ -1,0 +1,620 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the other ends of the cables in a card's board ports may be: a TAP device, sockets, a terminal.
+//!
+//! Each cable has a thread for each direction. They sleep until there is something to carry, and a frame or byte that
+//! nobody takes in time is dropped: a cable never stops the card.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use viaduct_pci::PciError;
+
+use crate::{BoardPort, CONSOLE, NET, SimCard};
+
+/// How long a thread waits for the card before it looks whether it should end.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long what comes from the card waits for a slow reader before it is dropped.
+const PATIENCE_MS: u16 = 1000;
+const MAX_FRAME: usize = 9216;
+const MIN_FRAME: usize = 14;
+
+/// The other end of the Ethernet cable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Net {
+    /// The link is up and nobody is there.
+    None,
+    /// A TAP device of the host.
+    Tap(String),
+    /// A datagram socket, one frame a datagram: ours, and where frames go. Without the latter they go to whoever sent
+    /// last.
+    Unix(PathBuf, Option<PathBuf>),
+}
+
+impl FromStr for Net {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "none" => Ok(Self::None),
+            Some(("tap", name)) if !name.is_empty() && name.len() < libc::IFNAMSIZ => {
+                Ok(Self::Tap(name.into()))
+            }
+            Some(("unix", paths)) if !paths.is_empty() => {
+                let (own, peer) = paths.split_once(',').map_or((paths, None), |(a, b)| (a, Some(b.into())));
+                Ok(Self::Unix(own.into(), peer))
+            }
+            _ => Err("write tap:NAME, unix:PATH, unix:PATH,PEER or none".to_owned()),
+        }
+    }
+}
+
+/// The other end of the console's serial line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Console {
+    /// Nobody: what is written is dropped.
+    None,
+    /// A new pseudo-terminal.
+    Pty,
+    /// A stream socket that takes one client at a time.
+    Unix(PathBuf),
+    /// Standard input and output of this process.
+    Stdio,
+}
+
+impl FromStr for Console {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "none" => Ok(Self::None),
+            None if text == "pty" => Ok(Self::Pty),
+            None if text == "stdio" => Ok(Self::Stdio),
+            Some(("unix", path)) if !path.is_empty() => Ok(Self::Unix(path.into())),
+            _ => Err("write pty, unix:PATH, stdio or none".to_owned()),
+        }
+    }
+}
+
+/// A cable between a board port and something else. Unplugged when dropped.
+pub struct Cable {
+    stop: Arc<Stop>,
+    threads: Vec<JoinHandle<()>>,
+    place: String,
+    socket: Option<PathBuf>,
+}
+
+impl Cable {
+    /// Connects the card's Ethernet port. `None` if there is nothing to connect.
+    pub fn net(card: &Arc<SimCard>, to: &Net) -> io::Result<Option<Self>> {
+        let (end, socket): (Box<dyn End>, _) = match to {
+            Net::None => return Ok(None),
+            Net::Tap(name) => (Box::new(Tap(open_tap(name)?)), None),
+            Net::Unix(path, peer) => (Box::new(Datagrams::bind(path, peer.clone())?), Some(path.clone())),
+        };
+        let place = match to {
+            Net::Tap(name) => format!("TAP device {name}"),
+            _ => socket.as_deref().unwrap_or(Path::new("")).display().to_string(),
+        };
+        Self::plug(card, NET, end, place, socket).map(Some)
+    }
+
+    /// Connects the console's serial line. `None` if there is nothing to connect.
+    pub fn console(card: &Arc<SimCard>, to: &Console) -> io::Result<Option<Self>> {
+        let (end, place, socket): (Box<dyn End>, _, _) = match to {
+            Console::None => return Ok(None),
+            Console::Pty => {
+                let pty = Pty::open()?;
+                let place = pty.name.clone();
+                (Box::new(pty), place, None)
+            }
+            Console::Unix(path) => {
+                let end = Stream { listener: bind_stream(path)?, client: Mutex::default() };
+                (Box::new(end), path.display().to_string(), Some(path.clone()))
+            }
+            Console::Stdio => (Box::new(Stdio), "this terminal".to_owned(), None),
+        };
+        Self::plug(card, CONSOLE, end, place, socket).map(Some)
+    }
+
+    /// Where the other end is, for people: the name of a device or socket.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    fn plug(
+        card: &Arc<SimCard>,
+        function: usize,
+        end: Box<dyn End>,
+        place: String,
+        socket: Option<PathBuf>,
+    ) -> io::Result<Self> {
+        let port = card.port(function).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::NotFound, "the card has no such port, or it is in use")
+        })?;
+        let (port, end): (Arc<BoardPort>, Arc<dyn End>) = (Arc::new(port), end.into());
+        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        let stop = Arc::new(Stop { wake: EventFd::from_flags(flags)?, asked: AtomicBool::new(false) });
+        let mut cable = Self { stop: Arc::clone(&stop), threads: Vec::new(), place, socket };
+        for (name, body) in [("board-in", to_card as Direction), ("board-out", from_card)] {
+            let (port, end, stop) = (Arc::clone(&port), Arc::clone(&end), Arc::clone(&stop));
+            let thread = std::thread::Builder::new().name(name.into());
+            cable.threads.push(thread.spawn(move || body(&port, &*end, &stop))?);
+        }
+        Ok(cable)
+    }
+}
+
+impl Drop for Cable {
+    fn drop(&mut self) {
+        self.stop.asked.store(true, Ordering::Release);
+        // Cannot fail: the counter is far from its limit.
+        let _ = self.stop.wake.write(1);
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of a board port panicked");
+            }
+        }
+        if let Some(path) = &self.socket {
+            // Gone already is fine.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+struct Stop {
+    /// Readable once the threads are to end.
+    wake: EventFd,
+    asked: AtomicBool,
+}
+
+impl Stop {
+    fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Acquire)
+    }
+
+    /// Waits until one of `fds` can be read; which ones, or nothing if the threads are to end.
+    fn or_readable(&self, fds: &[BorrowedFd]) -> io::Result<Option<Vec<bool>>> {
+        let mut polled = vec![PollFd::new(self.wake.as_fd(), PollFlags::POLLIN)];
+        polled.extend(fds.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)));
+        while let Err(errno) = poll(&mut polled, PollTimeout::NONE) {
+            if errno != Errno::EINTR {
+                return Err(errno.into());
+            }
+        }
+        let ready: Vec<bool> = polled.iter().map(|fd| fd.any().unwrap_or(true)).collect();
+        Ok((!ready[0]).then(|| ready[1..].to_vec()))
+    }
+}
+
+/// The far end of a cable.
+trait End: Send + Sync {
+    /// Sleeps until something comes and reads it; 0 bytes mean nothing this time. `None` once `stop` is asked for, or
+    /// when nothing can ever come.
+    fn receive(&self, stop: &Stop, buf: &mut [u8]) -> io::Result<Option<usize>>;
+    /// Passes on what came from the card, without waiting for long.
+    fn send(&self, data: &[u8]) -> io::Result<()>;
+    /// Whether what is carried are frames.
+    fn framed(&self) -> bool;
+}
+
+/// What one of a cable's threads does.
+type Direction = fn(&BoardPort, &dyn End, &Stop);
+
+fn to_card(port: &BoardPort, end: &dyn End, stop: &Stop) {
+    // A larger frame than any that fits is seen to be one.
+    let mut buf = vec![0; MAX_FRAME + 1];
+    loop {
+        let len = match end.receive(stop, &mut buf) {
+            Ok(Some(len)) => len,
+            Ok(None) => return,
+            Err(error) => {
+                tracing::warn!(%error, "nothing more comes to a board port");
+                return;
+            }
+        };
+        if len == 0 || end.framed() && !(MIN_FRAME..=MAX_FRAME).contains(&len) {
+            continue;
+        }
+        // Full queues are the sender's concern: meanwhile it is not read from.
+        loop {
+            match port.send(0, &buf[..len], LOOK) {
+                Ok(()) => break,
+                Err(PciError::Timeout(_)) if !stop.is_asked() => {}
+                Err(PciError::Timeout(_)) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "board port");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn from_card(port: &BoardPort, end: &dyn End, stop: &Stop) {
+    while !stop.is_asked() {
+        match port.receive(LOOK) {
+            // Ports of the console beside the first one have no line.
+            Ok(packet) if packet.channel != 0 => {}
+            Ok(packet) => {
+                if let Err(error) = end.send(&packet.data) {
+                    tracing::debug!(%error, "dropping what a board port sent");
+                }
+            }
+            Err(PciError::Timeout(_)) => {}
+            Err(error) => {
+                tracing::warn!(%error, "board port");
+                return;
+            }
+        }
+    }
+}
+
+/// Nothing there yet counts as nothing read.
+fn nothing_if_not_ready(result: io::Result<usize>) -> io::Result<usize> {
+    match result {
+        Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(0),
+        other => other,
+    }
+}
+
+/// Writes all of it to a non-blocking descriptor, unless it stays full.
+fn write_patiently(mut to: impl Write + AsFd, mut data: &[u8]) -> io::Result<()> {
+    while !data.is_empty() {
+        match to.write(data) {
+            Ok(count) => data = &data[count..],
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                let mut polled = [PollFd::new(to.as_fd(), PollFlags::POLLOUT)];
+                match poll(&mut polled, PATIENCE_MS) {
+                    Ok(0) => return Err(e),
+                    Ok(_) | Err(Errno::EINTR) => {}
+                    Err(errno) => return Err(errno.into()),
+                }
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+// ---------------------------------------------------------------------------------------------------- TAP
+
+struct Tap(File);
+
+fn open_tap(name: &str) -> io::Result<File> {
+    nix::ioctl_write_ptr_bad!(set_interface, libc::TUNSETIFF, libc::ifreq);
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open("/dev/net/tun")
+        .map_err(|e| io::Error::new(e.kind(), format!("/dev/net/tun: {e}")))?;
+    // SAFETY: all-zero is a valid `ifreq`.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // The last byte stays zero.
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes().take(libc::IFNAMSIZ - 1)) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: the request is what TUNSETIFF reads, and lives over the call.
+    unsafe { set_interface(file.as_raw_fd(), &request) }.map_err(|errno| {
+        io::Error::new(io::Error::from(errno).kind(), format!("TAP device {name}: {errno}"))
+    })?;
+    Ok(file)
+}
+
+impl End for Tap {
+    fn receive(&self, stop: &Stop, buf: &mut [u8]) -> io::Result<Option<usize>> {
+        let Some(_) = stop.or_readable(&[self.0.as_fd()])? else { return Ok(None) };
+        match nothing_if_not_ready((&self.0).read(buf)) {
+            // The device is down: so is the link, until it is up again.
+            Err(e) if e.raw_os_error() == Some(libc::EIO) => {
+                std::thread::sleep(Duration::from_millis(100));
+                Ok(Some(0))
+            }
+            other => other.map(Some),
+        }
+    }
+
+    fn send(&self, data: &[u8]) -> io::Result<()> {
+        (&self.0).write(data).map(drop)
+    }
+
+    fn framed(&self) -> bool {
+        true
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------- datagrams
+
+struct Datagrams {
+    socket: UnixDatagram,
+    /// Where frames go.
+    peer: Mutex<Option<PathBuf>>,
+    fixed: bool,
+}
+
+impl Datagrams {
+    fn bind(path: &Path, peer: Option<PathBuf>) -> io::Result<Self> {
+        clear_stale(path, |path| UnixDatagram::unbound()?.connect(path));
+        let socket = UnixDatagram::bind(path).map_err(|e| at(path, e))?;
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket, fixed: peer.is_some(), peer: Mutex::new(peer) })
+    }
+}
+
+impl End for Datagrams {
+    fn receive(&self, stop: &Stop, buf: &mut [u8]) -> io::Result<Option<usize>> {
+        let Some(_) = stop.or_readable(&[self.socket.as_fd()])? else { return Ok(None) };
+        let mut from = None;
+        let received = self.socket.recv_from(buf).map(|(len, address)| {
+            from = address.as_pathname().map(Path::to_owned);
+            len
+        });
+        let len = nothing_if_not_ready(received)?;
+        if !self.fixed && from.is_some() {
+            *lock(&self.peer) = from;
+        }
+        Ok(Some(len))
+    }
+
+    fn send(&self, data: &[u8]) -> io::Result<()> {
+        let Some(peer) = lock(&self.peer).clone() else { return Ok(()) };
+        self.socket.send_to(data, peer).map(drop)
+    }
+
+    fn framed(&self) -> bool {
+        true
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------- terminals
+
+struct Pty {
+    master: File,
+    name: String,
+    /// Open, so that the terminal stays when its user leaves.
+    _slave: OwnedFd,
+}
+
+impl Pty {
+    fn open() -> io::Result<Self> {
+        let pair = nix::pty::openpty(None, None)?;
+        let mut mode = nix::sys::termios::tcgetattr(&pair.slave)?;
+        nix::sys::termios::cfmakeraw(&mut mode);
+        nix::sys::termios::tcsetattr(&pair.slave, nix::sys::termios::SetArg::TCSANOW, &mode)?;
+        let mut name = [0; 128];
+        // SAFETY: the buffer is ours and as long as stated.
+        let code = unsafe { libc::ptsname_r(pair.master.as_raw_fd(), name.as_mut_ptr(), name.len()) };
+        if code != 0 {
+            return Err(io::Error::from_raw_os_error(code));
+        }
+        // SAFETY: the call above has put a terminated string there.
+        let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
+        set_nonblocking(&pair.master)?;
+        Ok(Self { master: pair.master.into(), name, _slave: pair.slave })
+    }
+}
+
+impl End for Pty {
+    fn receive(&self, stop: &Stop, buf: &mut [u8]) -> io::Result<Option<usize>> {
+        let Some(_) = stop.or_readable(&[self.master.as_fd()])? else { return Ok(None) };
+        nothing_if_not_ready((&self.master).read(buf)).map(Some)
+    }
+
+    fn send(&self, data: &[u8]) -> io::Result<()> {
+        write_patiently(&self.master, data)
+    }
+
+    fn framed(&self) -> bool {
+        false
+    }
+}
+
+struct Stdio;
+
+impl End for Stdio {
+    fn receive(&self, stop: &Stop, buf: &mut [u8]) -> io::Result<Option<usize>> {
+        let input = io::stdin();
+        let Some(_) = stop.or_readable(&[input.as_fd()])? else { return Ok(None) };
+        // Not through the standard library's buffer, which polling does not see.
+        let count = match nix::unistd::read(input.as_raw_fd(), buf) {
+            Ok(count) => count,
+            Err(Errno::EINTR | Errno::EAGAIN) => return Ok(Some(0)),
+            Err(errno) => return Err(errno.into()),
+        };
+        Ok((count > 0).then_some(count))
+    }
+
+    fn send(&self, data: &[u8]) -> io::Result<()> {
+        let mut output = io::stdout().lock();
+        output.write_all(data)?;
+        output.flush()
+    }
+
+    fn framed(&self) -> bool {
+        false
+    }
+}
+
+struct Stream {
+    listener: UnixListener,
+    client: Mutex<Option<Arc<UnixStream>>>,
+}
+
+fn bind_stream(path: &Path) -> io::Result<UnixListener> {
+    clear_stale(path, |path| UnixStream::connect(path).map(drop));
+    let listener = UnixListener::bind(path).map_err(|e| at(path, e))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+impl End for Stream {
+    fn receive(&self, stop: &Stop, buf: &mut [u8]) -> io::Result<Option<usize>> {
+        let client = lock(&self.client).clone();
+        let Some(client) = client else {
+            let Some(_) = stop.or_readable(&[self.listener.as_fd()])? else { return Ok(None) };
+            match self.listener.accept() {
+                Ok((stream, _)) => {
+                    stream.set_nonblocking(true)?;
+                    *lock(&self.client) = Some(Arc::new(stream));
+                }
+                Err(e)
+                    if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionAborted) => {}
+                // Most likely out of descriptors: breathe instead of spinning.
+                Err(_) => std::thread::sleep(Duration::from_millis(50)),
+            }
+            return Ok(Some(0));
+        };
+        let Some(_) = stop.or_readable(&[client.as_fd()])? else { return Ok(None) };
+        match (&*client).read(buf) {
+            Ok(count) if count > 0 => Ok(Some(count)),
+            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                Ok(Some(0))
+            }
+            // It has left.
+            _ => {
+                *lock(&self.client) = None;
+                Ok(Some(0))
+            }
+        }
+    }
+
+    fn send(&self, data: &[u8]) -> io::Result<()> {
+        let client = lock(&self.client).clone();
+        client.map_or(Ok(()), |client| write_patiently(&*client, data))
+    }
+
+    fn framed(&self) -> bool {
+        false
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------- helpers
+
+/// Removes a socket file that nobody listens on any more.
+fn clear_stale(path: &Path, connect: impl Fn(&Path) -> io::Result<()>) {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket());
+    let refused = || connect(path).is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused);
+    if is_socket && refused() {
+        // What stays in the way is reported by whoever binds.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
+    use nix::fcntl::{FcntlArg, OFlag, fcntl};
+    let flags = OFlag::from_bits_truncate(fcntl(fd.as_raw_fd(), FcntlArg::F_GETFL)?);
+    fcntl(fd.as_raw_fd(), FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
+    Ok(())
+}
+
+fn at(path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_are_named() {
+        assert_eq!("tap:t0".parse(), Ok(Net::Tap("t0".into())));
+        assert_eq!("unix:/a".parse(), Ok(Net::Unix("/a".into(), None)));
+        assert_eq!("unix:/a,/b".parse(), Ok(Net::Unix("/a".into(), Some("/b".into()))));
+        assert_eq!("none".parse(), Ok(Net::None));
+        for bad in ["", "tap", "tap:", "tap:a_name_that_is_too_long", "unix:", "pty"] {
+            assert!(bad.parse::<Net>().is_err(), "{bad}");
+        }
+        assert_eq!("pty".parse(), Ok(Console::Pty));
+        assert_eq!("unix:/a".parse(), Ok(Console::Unix("/a".into())));
+        assert!("tap:a".parse::<Console>().is_err());
+    }
+
+    fn stop() -> Stop {
+        Stop {
+            wake: EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).unwrap(),
+            asked: AtomicBool::new(false),
+        }
+    }
+
+    #[test]
+    fn datagrams_go_back_to_whoever_sent() {
+        let dir = tempfile::tempdir().unwrap();
+        let (ours, theirs) = (dir.path().join("a"), dir.path().join("b"));
+        drop(UnixDatagram::bind(&ours).unwrap());
+        let end = Datagrams::bind(&ours, None).expect("a stale socket is replaced");
+        assert!(Datagrams::bind(&ours, None).is_err(), "one in use is not");
+        let peer = UnixDatagram::bind(&theirs).unwrap();
+        let (stop, mut buf) = (stop(), [0; 64]);
+        end.send(b"nobody").unwrap();
+        peer.send_to(b"hello, card", &ours).unwrap();
+        assert_eq!(end.receive(&stop, &mut buf).unwrap(), Some(11));
+        end.send(b"hello, host").unwrap();
+        assert_eq!(peer.recv(&mut buf).unwrap(), 11);
+        stop.wake.write(1).unwrap();
+        assert_eq!(end.receive(&stop, &mut buf).unwrap(), None);
+    }
+
+    #[test]
+    fn a_stream_takes_one_client_after_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("console");
+        let end = Stream { listener: bind_stream(&path).unwrap(), client: Mutex::default() };
+        let (stop, mut buf) = (stop(), [0; 64]);
+        end.send(b"nobody").unwrap();
+        for _ in 0..2 {
+            let mut client = UnixStream::connect(&path).unwrap();
+            client.write_all(b"key").unwrap();
+            assert_eq!(end.receive(&stop, &mut buf).unwrap(), Some(0));
+            assert_eq!(end.receive(&stop, &mut buf).unwrap(), Some(3));
+            end.send(b"login:").unwrap();
+            let mut got = [0; 6];
+            client.read_exact(&mut got).unwrap();
+            drop(client);
+            assert_eq!(end.receive(&stop, &mut buf).unwrap(), Some(0));
+        }
+    }
+
+    #[test]
+    fn a_terminal_is_raw_and_outlives_its_user() {
+        let end = Pty::open().unwrap();
+        let (stop, mut buf) = (stop(), [0; 64]);
+        for _ in 0..2 {
+            let mut user = File::options().read(true).write(true).open(&end.name).unwrap();
+            end.send(b"a\nb").unwrap();
+            let mut got = [0; 3];
+            user.read_exact(&mut got).unwrap();
+            assert_eq!(&got, b"a\nb");
+            user.write_all(b"\x03\r").unwrap();
+            assert_eq!(end.receive(&stop, &mut buf).unwrap(), Some(2));
+            assert_eq!(&buf[..2], b"\x03\r");
+        }
+    }
+
+    #[test]
+    fn a_reader_that_is_slow_is_not_waited_for_long() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let begin = std::time::Instant::now();
+        assert!(write_patiently(&ours, &vec![0; 4 << 20]).is_err());
+        assert!(begin.elapsed() < Duration::from_secs(30));
+    }
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The functions beside the management function.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use viaduct_pci::{
+    ConfigIds, ConfigSpace, DmaAccess, FunctionInfo, HostMemory, PciError, PciFunction, Result,
+};
+
+use crate::{SimCard, gone};
+
+/// The network function's number.
+pub const NET: usize = 1;
+/// The disk's.
+pub const BLK: usize = 2;
+/// The console's.
+pub const CONSOLE: usize = 3;
+/// The entropy source's.
+pub const ENTROPY: usize = 4;
+/// The keys'.
+pub const INPUT: usize = 5;
+/// That of the XDMA-compatible function.
+pub const XDMA: usize = 6;
+
+const NAMES: [&str; 7] = ["mgmt", "net", "blk", "console", "entropy", "input", "xdma"];
+
+/// What people call function `number`, the management function being 0.
+pub fn function_name(number: usize) -> Option<&'static str> {
+    NAMES.get(number).copied()
+}
+
+/// Names of all functions a card may have, by number.
+pub fn function_names() -> impl Iterator<Item = &'static str> {
+    NAMES.into_iter()
+}
+
+const BAR_SIZE: u64 = 64 << 10;
+/// From here on BAR0 belongs to the PCIe core: MSI-X table and pending bits.
+const MSIX_TABLE: u64 = 0x8000;
+const MSIX_PENDING: u64 = 0xc000;
+/// Configuration space that the card answers: virtio capabilities.
+const LIVE: Range<usize> = 0x90..0x100;
+
+/// A function of a simulated card, made by [`SimCard::function`]. What a PCIe core does (header, BAR, PCIe and MSI-X
+/// capabilities, MSI-X table) is done here, the rest by the card.
+pub(crate) struct SimFunction {
+    card: Arc<SimCard>,
+    number: u32,
+    info: FunctionInfo,
+    config: Mutex<ConfigSpace>,
+    msix_table: Mutex<Vec<u32>>,
+}
+
+impl SimFunction {
+    /// `None` if the card has nothing there.
+    pub fn open(card: &Arc<SimCard>, number: u32) -> Result<Option<Self>> {
+        let mut state = card.enter();
+        let mut word = |at: u32| state.card.fn_read(number, true, at, 4).map_err(gone);
+        let id = word(0x00)?;
+        if id == 0 || id == !0 {
+            return Ok(None);
+        }
+        let (class, subsystem, msix) = (word(0x08)?, word(0x2c)?, word(0x7c)?);
+        let has_capabilities = word(LIVE.start as u32)? & 0xff != 0;
+        card.leave(state);
+
+        let ids = ConfigIds {
+            vendor: id as u16,
+            device: (id >> 16) as u16,
+            revision: class as u8,
+            class: class >> 8,
+            subsystem_vendor: subsystem as u16,
+            subsystem: (subsystem >> 16) as u16,
+        };
+        let vectors = (msix >> 16 & 0x7ff) as u16 + 1;
+        let mut config = ConfigSpace::new(&ids);
+        config.add_bar(0, BAR_SIZE, true, false)?;
+        config.add_pcie(card.link.generation as u8, card.link.lanes as u8)?;
+        config.add_msix(vectors, (0, MSIX_TABLE as u32), (0, MSIX_PENDING as u32))?;
+        if has_capabilities {
+            config.continue_at(LIVE.start as u8);
+        }
+        let (vendor, device) = (ids.vendor, ids.device);
+        Ok(Some(Self {
+            card: Arc::clone(card),
+            number,
+            info: FunctionInfo { vendor, device, bar_sizes: config.bar_sizes(), vectors },
+            config: Mutex::new(config),
+            msix_table: Mutex::new(vec![0; 4 * usize::from(vectors)]),
+        }))
+    }
+
+    fn config(&self) -> MutexGuard<'_, ConfigSpace> {
+        self.config.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn msix_table(&self) -> MutexGuard<'_, Vec<u32>> {
+        self.msix_table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check(&self, bar: u8, offset: u64, len: usize) -> Result<()> {
+        if bar == 0 && offset.checked_add(len as u64).is_some_and(|end| end <= BAR_SIZE) {
+            return Ok(());
+        }
+        Err(PciError::OutOfRange { what: format!("{len} bytes at {offset:#x} of BAR{bar}") })
+    }
+
+    fn live_read(&self, config: bool, offset: u32, buf: &mut [u8]) -> Result<()> {
+        let mut state = self.card.enter();
+        let value = state.card.fn_read(self.number, config, offset, buf.len() as u32);
+        self.card.leave(state);
+        buf.copy_from_slice(&value.map_err(gone)?.to_le_bytes()[..buf.len()]);
+        Ok(())
+    }
+
+    fn live_write(&self, config: bool, offset: u32, data: &[u8]) -> Result<()> {
+        let mut word = [0; 4];
+        word[..data.len()].copy_from_slice(data);
+        let value = u32::from_le_bytes(word);
+        let mut state = self.card.enter();
+        let written = state.card.fn_write(self.number, config, offset, data.len() as u32, value);
+        state.card.run(crate::STORE_CYCLES, 0, 0);
+        self.card.leave(state);
+        written.map_err(gone)
+    }
+
+    /// The function as after power-up, with `config` as its configuration space.
+    fn reset_with(&self, config: &mut ConfigSpace) -> Result<()> {
+        let mut state = self.card.enter();
+        let done = state.card.fn_reset(self.number);
+        state.pending[self.number as usize] = 0;
+        state.masters &= !(1 << self.number);
+        self.card.leave(state);
+        config.reset();
+        self.msix_table().fill(0);
+        done.map_err(gone)
+    }
+}
+
+/// Cuts an access into naturally aligned pieces of 1, 2 or 4 bytes: place, and range in the data.
+fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (u64, Range<usize>)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        let at = offset + done as u64;
+        let left = len - done;
+        let size = [4usize, 2, 1].into_iter().find(|size| at % *size as u64 == 0 && *size <= left)?;
+        done += size;
+        Some((at, done - size..done))
+    })
+}
+
+impl PciFunction for SimFunction {
+    fn info(&self) -> &FunctionInfo {
+        &self.info
+    }
+
+    fn config_read(&self, offset: u16, buf: &mut [u8]) -> Result<()> {
+        for (at, range) in pieces(offset.into(), buf.len()) {
+            let part = &mut buf[range];
+            if LIVE.contains(&(at as usize)) {
+                self.live_read(true, at as u32, part)?;
+            } else {
+                self.config().read(at as u16, part)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn config_write(&self, offset: u16, data: &[u8]) -> Result<()> {
+        // Held over what follows from the write, so that two writes take effect in the order they are made.
+        let mut config = self.config();
+        for (at, range) in pieces(offset.into(), data.len()) {
+            let part = &data[range];
+            if LIVE.contains(&(at as usize)) {
+                self.live_write(true, at as u32, part)?;
+                continue;
+            }
+            let before = config.bus_master();
+            if config.write(at as u16, part)? {
+                self.reset_with(&mut config)?;
+            } else if config.bus_master() != before {
+                let on = config.bus_master();
+                let mut state = self.card.enter();
+                let done = state.card.fn_bus_master(self.number, on);
+                state.masters = state.masters & !(1 << self.number) | u32::from(on) << self.number;
+                self.card.leave(state);
+                done.map_err(gone)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&self, bar: u8, offset: u64, buf: &mut [u8]) -> Result<()> {
+        self.check(bar, offset, buf.len())?;
+        for (at, range) in pieces(offset, buf.len()) {
+            let part = &mut buf[range];
+            if at < MSIX_TABLE {
+                self.live_read(false, at as u32, part)?;
+                continue;
+            }
+            // Vectors are delivered whatever the table says, so none is ever pending in the sense of the capability.
+            let word = self.msix_table().get((at - MSIX_TABLE) as usize / 4).copied().unwrap_or(0);
+            let first = at as usize % 4;
+            part.copy_from_slice(&word.to_le_bytes()[first..first + part.len()]);
+        }
+        Ok(())
+    }
+
+    fn write(&self, bar: u8, offset: u64, data: &[u8]) -> Result<()> {
+        self.check(bar, offset, data.len())?;
+        for (at, range) in pieces(offset, data.len()) {
+            let part = &data[range];
+            if at < MSIX_TABLE {
+                self.live_write(false, at as u32, part)?;
+            } else if let Some(word) = self.msix_table().get_mut((at - MSIX_TABLE) as usize / 4) {
+                let mut bytes = word.to_le_bytes();
+                let first = at as usize % 4;
+                bytes[first..first + part.len()].copy_from_slice(part);
+                *word = u32::from_le_bytes(bytes);
+            }
+        }
+        Ok(())
+    }
+
+    fn read32(&self, bar: u8, offset: u64) -> Result<u32> {
+        let mut word = [0; 4];
+        self.aligned(offset)?;
+        self.read(bar, offset, &mut word)?;
+        Ok(u32::from_le_bytes(word))
+    }
+
+    fn write32(&self, bar: u8, offset: u64, value: u32) -> Result<()> {
+        self.aligned(offset)?;
+        self.write(bar, offset, &value.to_le_bytes())
+    }
+
+    fn dma_map(&self, iova: u64, memory: Arc<HostMemory>, access: DmaAccess) -> Result<()> {
+        self.card.map(self.number, iova, memory, access)
+    }
+
+    fn dma_unmap(&self, iova: u64) -> Result<()> {
+        self.card.unmap(self.number, iova)
+    }
+
+    fn wait_irq(&self, mask: u64, timeout: Duration) -> Result<u64> {
+        self.card.wait_irq_of(self.number, mask, timeout)
+    }
+
+    fn reset(&self) -> Result<()> {
+        self.reset_with(&mut self.config())
+    }
+
+    fn charge(&self, time: Duration) {
+        self.card.charge(time);
+    }
+}
+
+impl SimFunction {
+    fn aligned(&self, offset: u64) -> Result<()> {
+        if offset % 4 == 0 {
+            return Ok(());
+        }
+        Err(PciError::OutOfRange { what: format!("register {offset:#x}") })
+    }
+}
+
+impl Drop for SimFunction {
+    /// Nobody reaches the function any more: it stops, and lets go of memory.
+    fn drop(&mut self) {
+        if let Err(error) = self.reset() {
+            tracing::warn!(%error, function = self.number, "resetting a function");
+        }
+        let own = |state: &crate::State| -> Vec<u64> {
+            let keys = state.maps.keys().filter(|(function, _)| *function == self.number);
+            keys.map(|(_, iova)| *iova).collect()
+        };
+        let all = own(&self.card.enter());
+        for iova in all {
+            if let Err(error) = self.dma_unmap(iova) {
+                tracing::warn!(%error, iova, "taking back memory of a function");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accesses_are_cut_into_pieces_the_card_takes() {
+        let cut = |offset, len| pieces(offset, len).map(|(at, r)| (at, r.len())).collect::<Vec<_>>();
+        assert_eq!(cut(0x20, 8), [(0x20, 4), (0x24, 4)]);
+        assert_eq!(cut(0x23, 6), [(0x23, 1), (0x24, 4), (0x28, 1)]);
+        assert_eq!(cut(0x22, 2), [(0x22, 2)]);
+    }
+
+    #[test]
+    fn every_function_has_a_name() {
+        assert_eq!(function_name(0), Some("mgmt"));
+        assert_eq!(function_name(XDMA), Some("xdma"));
+        assert_eq!(function_name(XDMA + 1), None);
+        assert!(NAMES.len() <= crate::ffi::FUNCTIONS);
+    }
+}

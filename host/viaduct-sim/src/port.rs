@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The host's side of what the board has beside a function: the far end of its Ethernet cable, of its UART, its keys.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use viaduct_pci::{PciError, Result};
+
+use crate::{ENTROPY, SimCard, Want, ffi, gone};
+
+/// A packet from a board port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packet {
+    /// Id of the stream it came on; the console's port.
+    pub channel: u8,
+    /// A frame without FCS, or some bytes.
+    pub data: Vec<u8>,
+}
+
+/// One end of a cable in a board port, made by [`SimCard::port`]. While there is none what comes out of the port is
+/// lost.
+pub struct BoardPort {
+    card: Arc<SimCard>,
+    function: u32,
+}
+
+impl SimCard {
+    /// Plugs a cable into the board port of function `number`. `None` if the board has nothing there, or something is
+    /// plugged in already.
+    pub fn port(self: &Arc<Self>, number: usize) -> Option<BoardPort> {
+        let mut state = self.enter();
+        let function = u32::try_from(number).ok().filter(|n| (*n as usize) < state.pending.len())?;
+        // Nothing is too short for a port, unless there is none.
+        let answer = state.card.port_send(function, 0, &[]);
+        let exists = number != ENTROPY && answer.is_err_and(|failure| failure.errno == libc::EMSGSIZE);
+        if !exists || state.claimed >> function & 1 != 0 {
+            return None;
+        }
+        state.claimed |= 1 << function;
+        self.leave(state);
+        Some(BoardPort { card: Arc::clone(self), function })
+    }
+}
+
+impl BoardPort {
+    /// Hands a packet over, waiting up to `timeout` for room: a whole frame (14 to 9216 bytes, without FCS), up to 64 KiB
+    /// for the console, or events of 8 bytes.
+    pub fn send(&self, channel: u8, data: &[u8], timeout: Duration) -> Result<()> {
+        if self.try_send(channel, data)? {
+            return Ok(());
+        }
+        self.card.wait(Want::Room(self.function, data.len()), timeout, |state| {
+            state.card.port_send(self.function, channel, data).map_err(gone)
+        })
+    }
+
+    /// As [`BoardPort::send`], without waiting; `false` if there is no room.
+    pub fn try_send(&self, channel: u8, data: &[u8]) -> Result<bool> {
+        let mut state = self.card.enter();
+        let sent = state.card.port_send(self.function, channel, data);
+        self.card.leave(state);
+        match sent {
+            Ok(()) => Ok(true),
+            Err(failure) if failure.errno == libc::EAGAIN => Ok(false),
+            Err(failure) if failure.errno == libc::EMSGSIZE => {
+                Err(PciError::OutOfRange { what: format!("a packet of {} bytes", data.len()) })
+            }
+            Err(failure) => Err(gone(failure)),
+        }
+    }
+
+    /// Waits up to `timeout` for the next packet from the card.
+    pub fn receive(&self, timeout: Duration) -> Result<Packet> {
+        self.card.wait(Want::Packet(self.function), timeout, |state| {
+            take(state, self.function).ok_or_else(|| PciError::Gone("the packet vanished".into()))
+        })
+    }
+
+    /// The next packet from the card, if there is one.
+    pub fn try_receive(&self) -> Option<Packet> {
+        let mut state = self.card.enter();
+        let packet = take(&mut state, self.function);
+        self.card.leave(state);
+        packet
+    }
+}
+
+fn take(state: &mut crate::State, function: u32) -> Option<Packet> {
+    let (channel, len) = state.card.port_receive(function, &mut state.packet)?;
+    Some(Packet { channel, data: state.packet[..len].to_vec() })
+}
+
+impl Drop for BoardPort {
+    fn drop(&mut self) {
+        let mut state = self.card.enter();
+        state.claimed &= !(1 << self.function);
+        self.card.leave(state);
+    }
+}
+
+/// Where random numbers of the entropy function come from.
+#[derive(Debug)]
+pub enum Entropy {
+    /// A generator with this state: the same numbers every time, and no secret.
+    Seeded(u64),
+    /// The operating system's source.
+    System,
+}
+
+impl Default for Entropy {
+    fn default() -> Self {
+        Self::Seeded(0x5649_4144_5543_5421)
+    }
+}
+
+impl Entropy {
+    /// Bytes handed over at once, and kept in store: far more than the source gives between two looks.
+    const BLOCK: usize = 4096;
+
+    /// Fills the card's entropy source up.
+    pub(crate) fn supply(&mut self, card: &mut ffi::Card) {
+        let source = ENTROPY as u32;
+        let mut block = [0; Self::BLOCK];
+        while card.port_room(source) > ffi::PORT_QUEUE - Self::BLOCK {
+            if let Err(error) = self.fill(&mut block) {
+                tracing::error!(%error, "no random numbers from the operating system");
+                return;
+            }
+            if let Err(failure) = card.port_send(source, 0, &block) {
+                tracing::error!(why = failure.why, "the entropy source takes nothing");
+                return;
+            }
+        }
+    }
+
+    fn fill(&mut self, block: &mut [u8]) -> std::io::Result<()> {
+        match self {
+            Self::Seeded(state) => {
+                for word in block.chunks_mut(8) {
+                    word.copy_from_slice(&split_mix(state).to_le_bytes()[..word.len()]);
+                }
+                Ok(())
+            }
+            Self::System => {
+                let mut done = 0;
+                while done < block.len() {
+                    let rest = &mut block[done..];
+                    // SAFETY: the buffer is ours and as long as stated.
+                    let got = unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0) };
+                    match usize::try_from(got) {
+                        Ok(got) => done += got,
+                        Err(_) => {
+                            let error = std::io::Error::last_os_error();
+                            if error.kind() != std::io::ErrorKind::Interrupted {
+                                return Err(error);
+                            }
+                        }
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood, 2014).
+fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
