@@ -12,7 +12,10 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build/tb/models"
 INCLUDE = [f"-I{ROOT / 'sim'}", f"-I{ROOT / 'sim/include'}"]
 # Everything that does not know the Verilated shell.
-SOURCES = [ROOT / "sim" / name for name in ("bar.cpp", "board.cpp", "dram.cpp", "hostmap.cpp", "icap.cpp", "link.cpp")]
+SOURCES = [
+    ROOT / "sim" / name
+    for name in ("bar.cpp", "board.cpp", "dram.cpp", "hostmap.cpp", "icap.cpp", "link.cpp")
+]
 TESTS = ROOT / "sim/tests"
 NAMES = [
     line.split("(")[1].rstrip("),")

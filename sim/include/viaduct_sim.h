@@ -69,9 +69,10 @@ struct vsim_port {
   uint64_t bytes_per_second; /* 0: at once */
 };
 
-#define VSIM_PORT_QUEUE (1u << 20) /* bytes that wait on the host's side of a port, each way; packets: 1024 \
-                                    */
-#define VSIM_FUNCTIONS 16          /* most functions, 0 included */
+#define VSIM_PORT_QUEUE                                                                            \
+  (1u << 20)              /* bytes that wait on the host's side of a port, each way; packets: 1024 \
+                           */
+#define VSIM_FUNCTIONS 16 /* most functions, 0 included */
 
 struct vsim_config {
   uint32_t abi;     /* VSIM_ABI_VERSION */
