@@ -43,11 +43,12 @@ module via_vq_used_wrmux
   localparam int unsigned CountW = $clog2(Window + 1);
 
   // ---------------------------------------------------------------- avail_event: its address and data wait here
-  logic ev_aw_q, ev_w_q, ev_take;
+  logic ev_aw_q, ev_w_q, ev_busy_q, ev_take, ev_done;
   logic [63:0] ev_addr_q;
   logic [15:0] ev_data_q;
-  assign ev_ready_o = !ev_aw_q && !ev_w_q;
-  assign ev_take = ev_valid_i && ev_ready_o;
+  // Taken with its answer: the available index is read again after that, and that read must not pass this write.
+  assign ev_ready_o = ev_done;
+  assign ev_take = ev_valid_i && !ev_busy_q;
 
   // ---------------------------------------------------------------- AW
   logic [1:0] pick, hold_q, w_src, b_src;
@@ -76,10 +77,13 @@ module via_vq_used_wrmux
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      held_q  <= 1'b0;
+      held_q <= 1'b0;
       ev_aw_q <= 1'b0;
-      ev_w_q  <= 1'b0;
+      ev_w_q <= 1'b0;
+      ev_busy_q <= 1'b0;
     end else begin
+      if (ev_take) ev_busy_q <= 1'b1;
+      else if (ev_done) ev_busy_q <= 1'b0;
       held_q <= m_aw_valid_o && !m_aw_ready_i;
       if (ev_take) ev_aw_q <= 1'b1;
       else if (aw_take && pick[1]) ev_aw_q <= 1'b0;
@@ -142,7 +146,8 @@ module via_vq_used_wrmux
   assign m_b_ready_o = 1'b1;
   assign s_b_o = m_b_i;
   assign s_b_valid_o = {b_valid && b_src == 2'd1 && m_b_valid_i, b_valid && b_src == 2'd0 && m_b_valid_i};
-  assign ev_err_o = b_valid && b_src[1] && m_b_valid_i && m_b_i.resp != RespOkay;
+  assign ev_done = b_valid && b_src[1] && m_b_valid_i;
+  assign ev_err_o = ev_done && m_b_i.resp != RespOkay;
 
   assign still_o = ~|{ev_take, ev_aw_q, ev_w_q, m_aw_valid_o, m_w_valid_o, m_b_valid_i};
   assign idle_o = open == '0 && !ev_aw_q && !ev_w_q;
