@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often a forwarder looks whether it should end.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often a forwarder looks whether it should end. Until then one without a client may wait beside its successor:
+/// whichever gets an interrupt delivers it to the same table.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// Where each MSI-X vector goes. A vector that fires while it has no eventfd stays pending and is delivered when it
 /// gets one, as a masked vector does on a real card.
@@ -86,7 +87,8 @@ fn signal(fd: &OwnedFd) {
     }
 }
 
-/// Runs until `stop` is set. Nobody waits for it: should a client manage to block a write to its eventfd, only this
+/// Runs until `stop` is set. A simulated card runs inside this wait, so it goes on as long as there is a client, whether
+/// that wants interrupts or polls. Nobody waits for the thread to end: should a client manage to block a write to its eventfd, only this
 /// thread is stuck.
 pub(super) fn forward(function: &dyn PciFunction, table: &IrqTable, stop: &AtomicBool) {
     while !stop.load(Ordering::Acquire) {

@@ -329,6 +329,7 @@ impl<'a> Connection<'a> {
             write_multiple: offered.write_multiple.filter(|wanted| *wanted),
         };
         let data = VersionData { capabilities }.to_bytes()?;
+        self.start_forwarder()?;
         self.greeted = true;
         Ok(Body::default().u16(MAJOR).u16(minor.min(MINOR)).bytes(&data).0)
     }
@@ -491,7 +492,6 @@ impl<'a> Connection<'a> {
                     irqs.assign(start as usize, (start..end).map(|_| None));
                 } else if fds.len() == count as usize {
                     fds.iter().try_for_each(irq::check_eventfd)?;
-                    self.start_forwarder()?;
                     irqs.assign(start as usize, fds.into_iter().map(Some));
                 } else {
                     return Err(Errno::EINVAL);
@@ -502,11 +502,7 @@ impl<'a> Connection<'a> {
         Ok(Vec::new())
     }
 
-    /// Interrupts are forwarded from the moment a client wants any.
     fn start_forwarder(&mut self) -> std::result::Result<(), Errno> {
-        if self.forwarder_stop.is_some() {
-            return Ok(());
-        }
         let stop = Arc::new(AtomicBool::new(false));
         let (function, irqs, stopped) =
             (Arc::clone(&self.shared.function), Arc::clone(&self.shared.irqs), Arc::clone(&stop));
