@@ -174,7 +174,6 @@ class Bench:
         w = self.width
         edge = RisingEdge(d.clk_i)
         req_up = rd_up = rx_up = rsp_up = wr_up = tx_up = False
-        current: Chain | None = None  # answer whose bytes come
         pending: deque[tuple[Chain, int, list[Chain]]] = (
             deque()
         )  # answers taken: chain, length, merged chains

@@ -112,6 +112,25 @@ package via_vdev_pkg;
   parameter logic [7:0] BlkIoErr = 8'd1;
   parameter logic [7:0] BlkUnsupp = 8'd2;
 
+  typedef enum logic [2:0] {
+    BlkAnswer = 3'd0,  // nothing to move: `status` is known
+    BlkIdent  = 3'd1,  // the disk's name
+    BlkRead   = 3'd2,
+    BlkWrite  = 3'd3,
+    BlkZero   = 3'd4
+  } blk_kind_e;
+
+  /// A request as its header and lengths say, checked.
+  typedef struct packed {
+    blk_kind_e         kind;
+    logic              app;     // its data passes through the user side
+    logic [QueueW-1:0] queue;
+    logic [7:0]        status;  // BlkAnswer: the answer
+    logic [31:0]       wlen;    // writable bytes of the chain, the status byte is the last
+    logic [31:0]       len;     // bytes of data, a multiple of a sector
+    logic [63:0]       addr;    // in the store
+  } blk_op_t;
+
   // ---------------------------------------------------------------- console
   parameter int unsigned ConsoleFSize = 0;
   parameter int unsigned ConsoleFMultiport = 1;

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The disk (type 2): BlkQueues request queues over a range of a slot's address space, reached by the memory port. With AttachSlot the data
+// of every request passes through the user side, one message a request.
+// Throughput: one beat a cycle; a read takes three cycles, a write two besides its data. Latency: that of the store and ten cycles.
+// Order: requests are answered in the order in which they came, over all queues; up to Window are under way at once, so what a flush stands
+// behind is in the store when it is answered. An error ends its request with VIRTIO_BLK_S_IOERR and harms no other.
+// Misuse: every length, range and type is checked (via_vdev_blk_front). Source: VIRTIO 1.3, 5.2.
+
+module via_vdev_blk
+  import via_pkg::*;
+  import via_virtio_pkg::*;
+  import via_vdev_pkg::*;
+#(
+  parameter int unsigned Window = 16
+) (
+  input  logic                  clk_i,
+  input  logic                  rst_ni,
+  input  logic                  driver_ok_i,
+  input  fn_ctrl_t              ctrl_i,
+  output logic     [      63:0] withhold_o,
+  // Engine.
+  output logic                  fail_o,
+  output logic     [QueueW-1:0] fail_queue_o,
+  input  vq_req_t               req_i,
+  input  logic                  req_valid_i,
+  output logic                  req_ready_o,
+  input  vq_beat_t              rd_i,
+  input  logic                  rd_valid_i,
+  output logic                  rd_ready_o,
+  output vq_rsp_t               rsp_o,
+  output logic                  rsp_valid_o,
+  input  logic                  rsp_ready_i,
+  output vq_beat_t              wr_o,
+  output logic                  wr_valid_o,
+  input  logic                  wr_ready_i,
+  // Device configuration.
+  input  logic     [      11:0] dev_addr_i,
+  output logic     [      31:0] dev_rdata_o,
+  output logic                  config_change_o,
+  // User side.
+  output strm_t                 tx_o,
+  output logic                  tx_valid_o,
+  input  logic                  tx_ready_i,
+  input  strm_t                 rx_i,
+  input  logic                  rx_valid_i,
+  output logic                  rx_ready_o,
+  // The store.
+  output axi_ax_t               m_mem_ar_o,
+  output logic                  m_mem_ar_valid_o,
+  input  logic                  m_mem_ar_ready_i,
+  input  axi_r_t                m_mem_r_i,
+  input  logic                  m_mem_r_valid_i,
+  output logic                  m_mem_r_ready_o,
+  output axi_ax_t               m_mem_aw_o,
+  output logic                  m_mem_aw_valid_o,
+  input  logic                  m_mem_aw_ready_i,
+  output axi_w_t                m_mem_w_o,
+  output logic                  m_mem_w_valid_o,
+  input  logic                  m_mem_w_ready_i,
+  input  axi_b_t                m_mem_b_i,
+  input  logic                  m_mem_b_valid_i,
+  output logic                  m_mem_b_ready_o,
+  output logic                  still_o,
+  output logic                  idle_o
+);
+
+  // ---------------------------------------------------------------- requests to ops
+  blk_op_t op, answer;
+  logic op_valid, op_ready, has_data, data_room, answer_room, answer_valid, answer_pop;
+  vq_beat_t pay;
+  logic pay_valid, pay_ready, front_moving, front_idle;
+  via_vdev_blk_front u_front (
+    .clk_i,
+    .rst_ni,
+    .ctrl_i,
+    .req_i,
+    .req_valid_i,
+    .req_ready_o,
+    .rd_i,
+    .rd_valid_i,
+    .rd_ready_o,
+    .fail_o,
+    .op_o       (op),
+    .op_valid_o (op_valid),
+    .op_ready_i (op_ready),
+    .pay_o      (pay),
+    .pay_valid_o(pay_valid),
+    .pay_ready_i(pay_ready),
+    .moving_o   (front_moving),
+    .idle_o     (front_idle)
+  );
+  assign fail_queue_o = req_i.queue;
+  assign has_data = op.kind inside {BlkRead, BlkWrite, BlkZero};
+  assign op_ready = answer_room && (data_room || !has_data);
+
+  via_fifo #(
+    .T    (blk_op_t),
+    .Depth(Window)
+  ) u_ops (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (op),
+    .s_valid_i(op_valid && op_ready),
+    .s_ready_o(answer_room),
+    .m_o      (answer),
+    .m_valid_o(answer_valid),
+    .m_ready_i(answer_pop),
+    .count_o  ()
+  );
+
+  // ---------------------------------------------------------------- data
+  vq_beat_t data;
+  logic data_valid, data_take, err, result_valid, result_take, data_moving, data_idle;
+  via_vdev_blk_data #(
+    .Window(Window)
+  ) u_data (
+    .clk_i,
+    .rst_ni,
+    .op_i          (op),
+    .op_valid_i    (op_valid && answer_room && has_data),
+    .op_ready_o    (data_room),
+    .pay_i         (pay),
+    .pay_valid_i   (pay_valid),
+    .pay_ready_o   (pay_ready),
+    .data_o        (data),
+    .data_valid_o  (data_valid),
+    .data_ready_i  (data_take),
+    .result_err_o  (err),
+    .result_valid_o(result_valid),
+    .result_ready_i(result_take),
+    .tx_o,
+    .tx_valid_o,
+    .tx_ready_i,
+    .rx_i,
+    .rx_valid_i,
+    .rx_ready_o,
+    .m_ar_o        (m_mem_ar_o),
+    .m_ar_valid_o  (m_mem_ar_valid_o),
+    .m_ar_ready_i  (m_mem_ar_ready_i),
+    .m_r_i         (m_mem_r_i),
+    .m_r_valid_i   (m_mem_r_valid_i),
+    .m_r_ready_o   (m_mem_r_ready_o),
+    .m_aw_o        (m_mem_aw_o),
+    .m_aw_valid_o  (m_mem_aw_valid_o),
+    .m_aw_ready_i  (m_mem_aw_ready_i),
+    .m_w_o         (m_mem_w_o),
+    .m_w_valid_o   (m_mem_w_valid_o),
+    .m_w_ready_i   (m_mem_w_ready_i),
+    .m_b_i         (m_mem_b_i),
+    .m_b_valid_i   (m_mem_b_valid_i),
+    .m_b_ready_o   (m_mem_b_ready_o),
+    .moving_o      (data_moving),
+    .idle_o        (data_idle)
+  );
+
+  // ---------------------------------------------------------------- answers
+  typedef enum logic [1:0] {
+    StBegin,
+    StData,    // of a read
+    StResult,  // ... and how it ended
+    StFill     // the rest of the chain; the status is its last byte
+  } state_e;
+  state_e state_q;
+  logic is_write, fill_last;
+  logic [7:0] status_q;
+  logic [31:0] left_q;
+  logic [DataW-1:0] text_q;  // what the fill begins with
+  localparam int unsigned TextW = (DataW > $bits(BlkId)) ? DataW : (($bits(BlkId) + DataW - 1) / DataW) * DataW;
+  logic [TextW-1:0] id_q;
+
+  assign is_write = answer.kind inside {BlkWrite, BlkZero};
+  assign rsp_valid_o = state_q == StBegin && answer_valid && (!is_write || result_valid);
+  assign rsp_o = '{queue: answer.queue, merge: 1'b0, len: answer.wlen};
+  assign result_take = state_q == StBegin && answer_valid && is_write && rsp_ready_i || state_q == StResult;
+  assign data_take = state_q == StData && wr_ready_i;
+  assign fill_last = left_q <= 32'(StrbW);
+  assign answer_pop = state_q == StFill && wr_ready_i && fill_last;
+  assign text_q = id_q[DataW-1:0];
+
+  assign wr_valid_o = state_q == StData && data_valid || state_q == StFill;
+  always_comb begin
+    wr_o = '{last: 1'b0, keep: '1, data: data.data};
+    if (state_q == StFill) begin
+      wr_o.last = fill_last;
+      wr_o.data = text_q;
+      if (fill_last) begin
+        wr_o.keep = keep_of(left_q[BeatLog2:0]);
+        for (int unsigned i = 0; i < StrbW; i++) if (left_q[BeatLog2:0] == (BeatLog2 + 1)'(i + 1)) wr_o.data[8*i+:8] = status_q;
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) state_q <= StBegin;
+    else begin
+      unique case (state_q)
+        StBegin:  if (rsp_valid_o && rsp_ready_i) state_q <= (answer.kind == BlkRead) ? StData : StFill;
+        StData:   if (data_valid && wr_ready_i && data.last) state_q <= StResult;
+        StResult: if (result_valid) state_q <= StFill;
+        StFill:   if (answer_pop) state_q <= StBegin;
+        default:  ;
+      endcase
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (rsp_valid_o && rsp_ready_i) begin
+      left_q   <= (answer.kind == BlkRead) ? 32'd1 : answer.wlen;
+      status_q <= is_write ? (err ? BlkIoErr : BlkOk) : (answer.kind == BlkIdent) ? BlkOk : answer.status;
+      id_q     <= (answer.kind == BlkIdent) ? TextW'(BlkId) : '0;
+    end
+    if (state_q == StResult) status_q <= err ? BlkIoErr : BlkOk;
+    if (state_q == StFill && wr_ready_i && !fill_last) begin
+      left_q <= left_q - 32'(StrbW);
+      id_q   <= id_q >> DataW;
+    end
+  end
+
+  // ---------------------------------------------------------------- configuration
+  always_comb begin
+    unique case (dev_addr_i)
+      12'h000: dev_rdata_o = ctrl_i.sectors[31:0];
+      12'h004: dev_rdata_o = 32'(ctrl_i.sectors[39:32]);
+      12'h00c: dev_rdata_o = BlkSegMax;
+      12'h014: dev_rdata_o = 32'd512;  // block size
+      12'h018: dev_rdata_o = {16'd8, 8'd0, 8'd3};  // physical blocks of 4 KiB; least good size: one of them
+      12'h020: dev_rdata_o = {16'(BlkQueues), 16'h0};
+      12'h024: dev_rdata_o = BlkDiscardMax;
+      12'h028: dev_rdata_o = 32'd1;
+      12'h02c: dev_rdata_o = 32'd1;  // discard in any sectors
+      12'h030: dev_rdata_o = BlkZeroMax;
+      12'h034: dev_rdata_o = 32'd1;
+      default: dev_rdata_o = '0;
+    endcase
+  end
+  always_comb begin
+    withhold_o = '0;
+    withhold_o[BlkFRo] = !ctrl_i.read_only;
+  end
+
+  logic [39:0] sectors_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || ctrl_i.sectors != sectors_q) sectors_q <= ctrl_i.sectors;
+  end
+  assign config_change_o = driver_ok_i && ctrl_i.sectors != sectors_q;
+
+  assign still_o = !(front_moving || data_moving || rsp_valid_o && rsp_ready_i || wr_valid_o && wr_ready_i || ctrl_i.sectors != sectors_q);
+  assign idle_o = front_idle && data_idle && !answer_valid;
+
+endmodule
