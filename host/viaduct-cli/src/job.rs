@@ -27,6 +27,18 @@ pub struct Loaded<'a> {
     app: &'a Manifest,
 }
 
+/// Writes registers of the app in a slot.
+pub fn set_registers(slot: &Slot, app: &Manifest, values: &Values) -> Result<()> {
+    for register in &app.registers {
+        if let Some(words) = values.get(&register.name) {
+            let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+            let room = register.width.div_ceil(8) as usize;
+            slot.write_wide(place(register), &bytes[..room])?;
+        }
+    }
+    Ok(())
+}
+
 impl<'a> Loaded<'a> {
     /// Claims a slot, loads the app's image and writes registers.
     pub fn new(
@@ -48,19 +60,8 @@ impl<'a> Loaded<'a> {
             None => card.any_slot()?,
         };
         slot.load(image)?;
-        let loaded = Loaded { slot, sim: opened.sim.clone(), app };
-        for register in &app.registers {
-            if let Some(words) = values.get(&register.name) {
-                loaded.write(register, words)?;
-            }
-        }
-        Ok(loaded)
-    }
-
-    fn write(&self, register: &Register, words: &[u32]) -> Result<()> {
-        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-        let room = register.width.div_ceil(8) as usize;
-        Ok(self.slot.write_wide(place(register), &bytes[..room])?)
+        set_registers(&slot, app, values)?;
+        Ok(Loaded { slot, sim: opened.sim.clone(), app })
     }
 
     /// Number of the slot.

@@ -4,6 +4,7 @@
 mod card;
 mod cmd;
 mod compare;
+mod connect;
 mod fail;
 mod job;
 mod meter;

@@ -46,7 +46,8 @@ pub struct RunArgs {
     pub check: bool,
 }
 
-fn setting(text: &str) -> std::result::Result<(String, String), String> {
+/// Reads `REGISTER=VALUE`.
+pub fn setting(text: &str) -> std::result::Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("write REGISTER=VALUE".to_owned()),

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the card's virtio functions are connected to: options of the commands that serve a card, and doing it.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use viaduct::{Attachment, Disk, Function, FunctionKind, SECTOR, Slot, Source};
+use viaduct_build::{Project, Variant};
+
+use crate::card::Opened;
+use crate::cmd::run::setting;
+use crate::fail::{Failure, Result, at, usage};
+use crate::job::set_registers;
+
+/// Address of the card's network device.
+const MAC: [u8; 6] = [0x02, 0x56, 0x49, 0x41, 0x44, 0x01];
+
+/// Options of commands that serve a card's functions.
+#[derive(clap::Args, Clone)]
+pub struct ConnectArgs {
+    /// Far end of the network device: app:NAME (frames go through a slot), board (the card's Ethernet port) or none
+    #[arg(long, value_name = "WHERE", default_value = "app:udp_echo")]
+    pub net: Place,
+    /// The disk: so much memory (64M), file:PATH, or none
+    #[arg(long, value_name = "WHAT", default_value = "64M")]
+    pub disk: DiskSpec,
+    /// The driver may not write to the disk
+    #[arg(long)]
+    pub read_only: bool,
+    /// App that the disk's data passes through on its way in and out
+    #[arg(long, value_name = "APP")]
+    pub disk_app: Option<String>,
+    /// Value of a register of the disk's app
+    #[arg(long = "set", value_name = "REGISTER=VALUE", value_parser = setting, requires = "disk_app")]
+    pub set: Vec<(String, String)>,
+    /// Far end of the console: app:NAME, board (the card's UART) or none
+    #[arg(long, value_name = "WHERE", default_value = "board")]
+    pub uart: Place,
+    /// Least card cycles between two interrupts of a queue
+    #[arg(long, value_name = "CYCLES", default_value_t = 0)]
+    pub moderate: u16,
+}
+
+/// Where a function's user side leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// Into a slot with this app.
+    App(String),
+    /// To the board's port.
+    Board,
+    /// Nowhere.
+    None,
+}
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text.split_once(':') {
+            Some(("app", name)) if !name.is_empty() => Ok(Place::App(name.to_owned())),
+            None if text == "board" => Ok(Place::Board),
+            None if text == "none" => Ok(Place::None),
+            _ => Err("write app:NAME, board or none".to_owned()),
+        }
+    }
+}
+
+/// What the disk is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DiskSpec {
+    /// Zeroed memory of that many bytes, gone when the card goes.
+    Memory(u64),
+    /// A file.
+    File(String),
+    /// No disk.
+    None,
+}
+
+impl FromStr for DiskSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        if text == "none" {
+            return Ok(DiskSpec::None);
+        }
+        if let Some(path) = text.strip_prefix("file:").filter(|path| !path.is_empty()) {
+            return Ok(DiskSpec::File(path.to_owned()));
+        }
+        let (digits, shift) = match text.trim_end_matches(['K', 'M', 'G']) {
+            digits if text.len() == digits.len() => (digits, 0),
+            digits if text.ends_with('K') => (digits, 10),
+            digits if text.ends_with('M') => (digits, 20),
+            digits => (digits, 30),
+        };
+        let bytes = digits.parse::<u64>().ok().filter(|n| *n > 0 && *n <= u64::MAX >> shift);
+        bytes
+            .map(|n| n << shift)
+            .filter(|n| n % SECTOR == 0)
+            .map(DiskSpec::Memory)
+            .ok_or_else(|| format!("write a size such as 64M (a multiple of {SECTOR}), file:PATH or none"))
+    }
+}
+
+/// Functions that are connected, for as long as the value lives.
+pub struct Connected {
+    disk: Option<Disk>,
+    _slots: Vec<Arc<Slot>>,
+}
+
+impl Connected {
+    /// Takes the disk away from its driver; what was written is in its file afterwards.
+    pub fn close(mut self) -> Result {
+        match self.disk.take() {
+            Some(disk) => Ok(disk.close()?),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ConnectArgs {
+    /// Connects every function the card has.
+    pub fn connect(&self, project: &Project, opened: &Opened) -> Result<Connected> {
+        let mut slots = Vec::new();
+        let function = |kind| opened.card.function(kind);
+        if let Ok(net) = function(FunctionKind::Net) {
+            net.set_mac(MAC)?;
+            self.place(project, opened, &net, &self.net, &mut slots)?;
+        }
+        if let Ok(console) = function(FunctionKind::Console) {
+            self.place(project, opened, &console, &self.uart, &mut slots)?;
+        }
+        for kind in [FunctionKind::Entropy, FunctionKind::Input] {
+            if let Ok(function) = function(kind) {
+                self.place(project, opened, &function, &Place::Board, &mut slots)?;
+            }
+        }
+        let disk = match function(FunctionKind::Blk) {
+            Ok(blk) if self.disk != DiskSpec::None => Some(self.disk(project, opened, blk, &mut slots)?),
+            _ => None,
+        };
+        Ok(Connected { disk, _slots: slots })
+    }
+
+    fn place(
+        &self,
+        project: &Project,
+        opened: &Opened,
+        function: &Function,
+        place: &Place,
+        slots: &mut Vec<Arc<Slot>>,
+    ) -> Result {
+        let to = match place {
+            Place::None => Attachment::Nothing,
+            Place::Board => Attachment::Board,
+            Place::App(name) => {
+                let slot = load(project, opened, name, &[])?;
+                let index = slot.index();
+                slots.push(Arc::new(slot));
+                Attachment::Slot(index)
+            }
+        };
+        function.moderate(self.moderate)?;
+        function.attach(to)?;
+        Ok(function.set_up(to != Attachment::Nothing)?)
+    }
+
+    fn disk(
+        &self,
+        project: &Project,
+        opened: &Opened,
+        function: Function,
+        slots: &mut Vec<Arc<Slot>>,
+    ) -> Result<Disk> {
+        let source = match &self.disk {
+            DiskSpec::File(path) if self.read_only => Source::file(path)?,
+            DiskSpec::File(path) => Source::file_mut(path)?,
+            DiskSpec::Memory(bytes) => Source::anonymous(*bytes)?,
+            DiskSpec::None => return usage("there is no disk"),
+        };
+        let slot = Arc::new(match &self.disk_app {
+            Some(name) => load(project, opened, name, &self.set)?,
+            None => opened.card.any_slot()?,
+        });
+        slots.push(Arc::clone(&slot));
+        function.moderate(self.moderate)?;
+        Ok(Disk::open(function, slot, source, self.read_only, self.disk_app.is_some())?)
+    }
+}
+
+/// Loads an app with one stream each way into a free slot and sets its registers.
+fn load(project: &Project, opened: &Opened, name: &str, set: &[(String, String)]) -> Result<Slot> {
+    let app = project.load(name)?;
+    if app.stream_in.len() != 1 || app.stream_out.len() != 1 {
+        return usage(format!(
+            "app {name} has not one stream in and one out, so nothing can be sent through it"
+        ));
+    }
+    let values = app.register_values(set.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
+    let given = values.into_iter().filter(|(name, _)| set.iter().any(|(n, _)| n == name)).collect();
+    let image = crate::project::build(project, &app, opened.card.info(), Variant::Fast)?;
+    let image = std::fs::read(&image.container).map_err(at(image.container.display()))?;
+    let slot = opened.card.any_slot().map_err(|e| Failure::Run(format!("app {name}: {e}")))?;
+    slot.load(&image)?;
+    set_registers(&slot, &app, &given)?;
+    Ok(slot)
+}
