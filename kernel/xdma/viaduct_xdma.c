@@ -338,8 +338,10 @@ struct xv_req {
 
 /* From 6.4 on a macro; before, the current segment has to be looked up. */
 #ifndef iter_iov_addr
-#define iter_iov_addr(iter) \
-	((iter_is_ubuf(iter) ? (iter)->ubuf : (iter)->iov->iov_base) + (iter)->iov_offset)
+static void __user *iter_iov_addr(const struct iov_iter *iter)
+{
+	return (iter_is_ubuf(iter) ? iter->ubuf : iter->iov->iov_base) + iter->iov_offset;
+}
 #endif
 
 /* The first part of the iterator that one list can carry, as a request. */
@@ -411,10 +413,9 @@ static ssize_t xv_transfer(struct xv_req *req)
 	ssize_t moved = 0;
 	int err;
 
-	/* Nobody may be killed out of an asynchronous request. */
-	if (req->iocb)
-		mutex_lock(&ch->lock);
-	else if (mutex_lock_interruptible(&ch->lock)) {
+	if (req->iocb) {
+		mutex_lock(&ch->lock);	/* in a worker: nobody to interrupt */
+	} else if (mutex_lock_interruptible(&ch->lock)) {
 		xv_unpin(req);
 		return -ERESTARTSYS;
 	}
@@ -702,7 +703,8 @@ static void xv_event_enable(struct xv_event *event, bool on)
 
 	down_read(&xd->io);
 	if (!xd->gone)
-		writel(BIT(event->node.index), xd->regs + XV_IRQ + (on ? XV_USER_SET : XV_USER_CLEAR));
+		writel(BIT(event->node.index),
+		       xd->regs + XV_IRQ + (on ? XV_USER_SET : XV_USER_CLEAR));
 	up_read(&xd->io);
 }
 
@@ -927,7 +929,8 @@ static int xv_find_irqs(struct xv_dev *xd)
 	for (i = 0; i < n; i++) {
 		struct xv_channel *ch = xd->ch[i];
 
-		err = request_irq(pci_irq_vector(xd->pdev, i), xv_channel_irq, 0, ch->node.name, ch);
+		err = request_irq(pci_irq_vector(xd->pdev, i), xv_channel_irq, 0,
+				  ch->node.name, ch);
 		if (err)
 			return err;
 		ch->irq = pci_irq_vector(xd->pdev, i);
