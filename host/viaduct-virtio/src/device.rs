@@ -9,6 +9,7 @@ use viaduct_pci::{PciError, PciFunction};
 use crate::packed::Packed;
 use crate::queue::{Place, Queue, QueueOptions, Ring};
 use crate::split::Split;
+use crate::statistics::{MAGIC, Statistics, WORDS};
 use crate::{Arena, Result, VirtioError, feature};
 
 /// PCI vendor id of virtio devices.
@@ -21,6 +22,7 @@ const KIND_COMMON: u8 = 1;
 const KIND_NOTIFY: u8 = 2;
 const KIND_ISR: u8 = 3;
 const KIND_DEVICE: u8 = 4;
+const KIND_VENDOR: u8 = 9;
 
 // Common configuration.
 const FEATURE_SELECT: u64 = 0x00;
@@ -69,6 +71,7 @@ pub struct Device {
     notify_multiplier: u32,
     isr: Window,
     device: Option<Window>,
+    statistics: Option<Window>,
     features: u64,
 }
 
@@ -121,6 +124,7 @@ impl Device {
             notify_multiplier: multiplier,
             isr: need(KIND_ISR, "interrupt status", 1)?,
             device: found[usize::from(KIND_DEVICE)],
+            statistics: found[usize::from(KIND_VENDOR)].filter(|w| w.len >= 4 * WORDS as u64),
             features: 0,
             function,
         };
@@ -343,6 +347,30 @@ impl Device {
         let window =
             window.ok_or_else(|| VirtioError::Argument(format!("no configuration at {offset:#x}")))?;
         Ok(self.function.write(window.bar, window.offset + offset, data)?)
+    }
+
+    /// What the device's queue engine has counted since [`Device::clear_statistics`].
+    pub fn statistics(&self) -> Result<Statistics> {
+        let window = self.statistics_page()?;
+        let mut words = [0; WORDS];
+        for (i, word) in words.iter_mut().enumerate() {
+            *word = self.function.read32(window.bar, window.offset + 4 * i as u64)?;
+        }
+        Ok(Statistics::of(&words))
+    }
+
+    /// Sets all counts to zero.
+    pub fn clear_statistics(&self) -> Result<()> {
+        let window = self.statistics_page()?;
+        Ok(self.function.write32(window.bar, window.offset, 0)?)
+    }
+
+    fn statistics_page(&self) -> Result<Window> {
+        let window = self.statistics.ok_or_else(|| VirtioError::Device("it keeps no counts".into()))?;
+        match self.function.read32(window.bar, window.offset)? {
+            MAGIC => Ok(window),
+            other => Err(VirtioError::Device(format!("its counts are of an unknown kind, {other:#x}"))),
+        }
     }
 
     fn get8(&self, at: u64) -> Result<u8> {

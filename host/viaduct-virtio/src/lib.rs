@@ -13,10 +13,12 @@ pub mod net;
 mod packed;
 mod queue;
 mod split;
+mod statistics;
 
 pub use arena::Arena;
 pub use device::{Device, VENDOR};
 pub use queue::{Buffer, Queue, QueueOptions, Used};
+pub use statistics::{Stage, Statistics};
 
 /// Numbers of the feature bits that do not belong to one kind of device (VIRTIO 1.3, 6).
 pub mod feature {

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the card's queue engine counts: the page behind the vendor capability (rtl/virtio/README.md).
+
+/// Value of the first word.
+pub(crate) const MAGIC: u32 = 0x5651_0001;
+/// Words of the page.
+pub(crate) const WORDS: usize = 88;
+
+const COUNTS: usize = 6;
+const STAGES: usize = 48;
+
+/// A part of the way from a notification to its interrupt, over all notifications that found the engine idle. In card
+/// cycles.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stage {
+    /// How often it was measured.
+    pub count: u32,
+    /// Least.
+    pub min: u32,
+    /// Most.
+    pub max: u32,
+    /// Sum.
+    pub sum: u64,
+}
+
+impl Stage {
+    /// Mean, 0 without a measurement.
+    pub fn mean(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.sum as f64 / f64::from(self.count) }
+    }
+}
+
+/// Counts since the page was cleared, modulo 2^32.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Notifications.
+    pub notifications: u32,
+    /// Chains handed to the device as requests.
+    pub requests: u32,
+    /// Chains used.
+    pub used: u32,
+    /// Interrupts asked for.
+    pub interrupts: u32,
+    /// Reads of an available index.
+    pub index_reads: u32,
+    /// Reads of lines of an available or packed ring.
+    pub ring_reads: u32,
+    /// Reads of lines of a descriptor table.
+    pub descriptor_reads: u32,
+    /// Reads of indirect tables.
+    pub table_reads: u32,
+    /// Reads of payload.
+    pub payload_reads: u32,
+    /// Reads of a wish for interrupts.
+    pub event_reads: u32,
+    /// Writes of payload.
+    pub payload_writes: u32,
+    /// Writes of used entries.
+    pub used_writes: u32,
+    /// Writes of a used index.
+    pub index_writes: u32,
+    /// Writes of a wish for notifications.
+    pub event_writes: u32,
+    /// Bytes read for requests.
+    pub bytes_read: u64,
+    /// Bytes written for answers.
+    pub bytes_written: u64,
+    /// Notification to first chain, to its payload complete, to the device's first answer, to it visible in the ring, to the
+    /// interrupt.
+    pub stages: [Stage; 5],
+}
+
+impl Statistics {
+    /// All reads.
+    pub fn reads(&self) -> u32 {
+        self.index_reads
+            + self.ring_reads
+            + self.descriptor_reads
+            + self.table_reads
+            + self.payload_reads
+            + self.event_reads
+    }
+
+    /// All writes.
+    pub fn writes(&self) -> u32 {
+        self.payload_writes + self.used_writes + self.index_writes + self.event_writes
+    }
+
+    pub(crate) fn of(words: &[u32; WORDS]) -> Self {
+        let count = |i: usize| words[COUNTS + i];
+        let wide = |i: usize| u64::from(words[i]) | u64::from(words[i + 1]) << 32;
+        let stage = |i: usize| {
+            let at = STAGES + 8 * i;
+            Stage { count: words[at], min: words[at + 1], max: words[at + 2], sum: wide(at + 4) }
+        };
+        Self {
+            notifications: count(0),
+            requests: count(1),
+            used: count(2),
+            interrupts: count(3),
+            index_reads: count(4),
+            ring_reads: count(5),
+            descriptor_reads: count(6),
+            table_reads: count(7),
+            payload_reads: count(8),
+            event_reads: count(9),
+            payload_writes: count(10),
+            used_writes: count(11),
+            index_writes: count(12),
+            event_writes: count(13),
+            bytes_read: wide(2),
+            bytes_written: wide(4),
+            stages: [stage(0), stage(1), stage(2), stage(3), stage(4)],
+        }
+    }
+}
