@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The console (type 3): port 0 is a console, port 1 a channel of bytes; without VIRTIO_CONSOLE_F_MULTIPORT there is port 0 alone.
+// User side: bytes, id = port. A buffer of the driver is one message to the user side; a message from there may have any length and goes to
+// as many buffers as it needs. Bytes to a port that the driver has not opened are dropped; to an open one without buffers they wait, and
+// rx_i waits with them when 32 beats are held. An emergency write is a message of one byte from port 0.
+// Throughput: one beat a cycle. Latency: three cycles out, five in. Source: VIRTIO 1.3, 5.3.
+
+module via_vdev_console
+  import via_pkg::*;
+  import via_virtio_pkg::*;
+  import via_vdev_pkg::*;
+#(
+  localparam int unsigned NumQ = 32'(VdevConsole.queues)
+) (
+  input  logic                clk_i,
+  input  logic                rst_ni,
+  input  logic     [    63:0] features_i,
+  input  logic                driver_ok_i,
+  input  fn_ctrl_t            ctrl_i,
+  // Engine.
+  input  vq_req_t             req_i,
+  input  logic                req_valid_i,
+  output logic                req_ready_o,
+  input  vq_beat_t            rd_i,
+  input  logic                rd_valid_i,
+  output logic                rd_ready_o,
+  output vq_rsp_t             rsp_o,
+  output logic                rsp_valid_o,
+  input  logic                rsp_ready_i,
+  output vq_beat_t            wr_o,
+  output logic                wr_valid_o,
+  input  logic                wr_ready_i,
+  input  logic     [NumQ-1:0] avail_i,
+  input  logic     [    31:0] head_wlen_i[NumQ],
+  // Device configuration.
+  input  logic     [    11:0] dev_addr_i,
+  input  logic                dev_write_i,
+  input  logic     [     3:0] dev_strb_i,
+  input  logic     [    31:0] dev_wdata_i,
+  output logic     [    31:0] dev_rdata_o,
+  // User side.
+  output strm_t               tx_o,
+  output logic                tx_valid_o,
+  input  logic                tx_ready_i,
+  input  strm_t               rx_i,
+  input  logic                rx_valid_i,
+  output logic                rx_ready_o,
+  output logic                still_o,
+  output logic                idle_o
+);
+
+  // Port 0 has queues 0 and 1, control 2 and 3, port k from 1 on 2k + 2 and 2k + 3.
+  localparam int unsigned Clients = ConsolePorts + 2;
+  localparam int unsigned CtrlRx = 2;
+  localparam logic [QueueW-1:0] CtrlTx = 4'd3;
+
+  vq_rsp_t  rsp[Clients];
+  vq_beat_t wr [Clients];
+  logic [Clients-1:0] rsp_valid, rsp_ready, wr_valid, wr_ready;
+  logic [ConsolePorts-1:0] chop_ready, chop_moving, chop_idle, guest_open, open;
+  logic multiport, up;
+  assign multiport = features_i[ConsoleFMultiport];
+  assign up = ctrl_i.up && ctrl_i.kind != AttachNone;
+  assign open = !driver_ok_i ? '0 : multiport ? guest_open : ConsolePorts'(1);
+
+  // ---------------------------------------------------------------- out: the driver's buffers, and emergency writes
+  logic is_ctrl, none, drop, ends, done_room, tx_room, in_msg_q, first_q, drop_q, emergency, emergency_go;
+  logic [7:0] emergency_byte, port;
+  strm_t s;
+  assign is_ctrl = req_i.queue == CtrlTx;
+  assign port = (req_i.queue == 4'd1) ? 8'd0 : 8'(req_i.queue[QueueW-1:1]) - 8'd1;
+  assign none = req_i.rlen == '0;
+  // What is dropped is so to its end: `up` may change at any time.
+  assign drop = is_ctrl || (first_q ? !up || !multiport && port != '0 : drop_q);
+  assign emergency_go = emergency && !in_msg_q;
+  assign rd_ready_o = req_valid_i && !none && done_room && (drop || tx_room && !emergency_go);
+  assign ends = req_valid_i && done_room && none || rd_valid_i && rd_ready_o && rd_i.last;
+  assign req_ready_o = ends;
+
+  always_comb begin
+    s = '{id: port, last: rd_i.last, keep: rd_i.keep, data: rd_i.data};
+    if (emergency_go) s = '{id: '0, last: 1'b1, keep: StrbW'(1), data: DataW'(emergency_byte)};
+  end
+  logic send;
+  assign send = rd_valid_i && rd_ready_o && !drop;
+  via_slice #(
+    .T(strm_t)
+  ) u_tx (
+    .clk_i,
+    .rst_ni,
+    .s_i      (s),
+    .s_valid_i(send || emergency_go),
+    .s_ready_o(tx_room),
+    .m_o      (tx_o),
+    .m_valid_o(tx_valid_o),
+    .m_ready_i(tx_ready_i)
+  );
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      in_msg_q <= 1'b0;
+      first_q  <= 1'b1;
+    end else begin
+      if (send) in_msg_q <= !rd_i.last;
+      if (rd_valid_i && rd_ready_o) first_q <= rd_i.last;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (rd_valid_i && rd_ready_o && first_q) drop_q <= drop;
+  end
+
+  // Characters written to the configuration space.
+  logic emergency_put;
+  assign emergency_put = dev_write_i && dev_addr_i == 12'h008 && dev_strb_i[0];
+  via_fifo #(
+    .T    (logic [7:0]),
+    .Depth(16)
+  ) u_emergency (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (dev_wdata_i[7:0]),
+    .s_valid_i(emergency_put),
+    .s_ready_o(),
+    .m_o      (emergency_byte),
+    .m_valid_o(emergency),
+    .m_ready_i(tx_room && !in_msg_q),
+    .count_o  ()
+  );
+
+  logic [QueueW-1:0] done_queue;
+  via_fifo #(
+    .T    (logic [QueueW-1:0]),
+    .Depth(4)
+  ) u_done (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (req_i.queue),
+    .s_valid_i(ends),
+    .s_ready_o(done_room),
+    .m_o      (done_queue),
+    .m_valid_o(rsp_valid[Clients-1]),
+    .m_ready_i(rsp_ready[Clients-1]),
+    .count_o  ()
+  );
+  assign rsp[Clients-1] = '{queue: done_queue, merge: 1'b0, len: '0};
+  assign wr[Clients-1] = '0;
+  assign wr_valid[Clients-1] = 1'b0;
+
+  // ---------------------------------------------------------------- control
+  logic ctrl_moving, ctrl_idle;
+  via_vdev_console_ctrl #(
+    .Queue(QueueW'(CtrlRx))
+  ) u_ctrl (
+    .clk_i,
+    .rst_ni,
+    .msg_i      (rd_i),
+    .msg_valid_i(rd_valid_i && rd_ready_o && first_q && is_ctrl && multiport),
+    .open_o     (guest_open),
+    .avail_i    (avail_i[CtrlRx]),
+    .wlen_i     (head_wlen_i[CtrlRx]),
+    .rsp_o      (rsp[ConsolePorts]),
+    .rsp_valid_o(rsp_valid[ConsolePorts]),
+    .rsp_ready_i(rsp_ready[ConsolePorts]),
+    .wr_o       (wr[ConsolePorts]),
+    .wr_valid_o (wr_valid[ConsolePorts]),
+    .wr_ready_i (wr_ready[ConsolePorts]),
+    .moving_o   (ctrl_moving),
+    .idle_o     (ctrl_idle)
+  );
+
+  // ---------------------------------------------------------------- in
+  logic [ConsolePorts-1:0] rx_sel;
+  always_comb begin
+    for (int unsigned p = 0; p < ConsolePorts; p++) rx_sel[p] = rx_i.id == 8'(p) && open[p];
+  end
+  assign rx_ready_o = (rx_sel == '0) || |(rx_sel & chop_ready);
+  for (genvar p = 0; p < ConsolePorts; p++) begin : gen_port
+    localparam int unsigned Queue = (p == 0) ? 0 : 2 * p + 2;
+    via_vdev_chop #(
+      .Queue(QueueW'(Queue))
+    ) u_chop (
+      .clk_i,
+      .rst_ni,
+      .s_i        (rx_i),
+      .s_valid_i  (rx_valid_i && rx_sel[p]),
+      .s_ready_o  (chop_ready[p]),
+      .avail_i    (avail_i[Queue]),
+      .wlen_i     (head_wlen_i[Queue]),
+      .rsp_o      (rsp[p]),
+      .rsp_valid_o(rsp_valid[p]),
+      .rsp_ready_i(rsp_ready[p]),
+      .wr_o       (wr[p]),
+      .wr_valid_o (wr_valid[p]),
+      .wr_ready_i (wr_ready[p]),
+      .moving_o   (chop_moving[p]),
+      .idle_o     (chop_idle[p])
+    );
+  end
+
+  logic out_moving, out_idle;
+  via_vdev_answers #(
+    .N(Clients)
+  ) u_answers (
+    .clk_i,
+    .rst_ni,
+    .s_rsp_i      (rsp),
+    .s_rsp_valid_i(rsp_valid),
+    .s_rsp_ready_o(rsp_ready),
+    .s_wr_i       (wr),
+    .s_wr_valid_i (wr_valid),
+    .s_wr_ready_o (wr_ready),
+    .rsp_o,
+    .rsp_valid_o,
+    .rsp_ready_i,
+    .wr_o,
+    .wr_valid_o,
+    .wr_ready_i,
+    .moving_o     (out_moving),
+    .idle_o       (out_idle)
+  );
+
+  // ---------------------------------------------------------------- configuration
+  always_comb begin
+    unique case (dev_addr_i)
+      12'h000: dev_rdata_o = {16'(ConsoleRows), 16'(ConsoleCols)};
+      12'h004: dev_rdata_o = ConsolePorts;
+      default: dev_rdata_o = '0;
+    endcase
+  end
+
+  assign still_o = !(ends || rd_valid_i && rd_ready_o || emergency_put || emergency_go && tx_room || tx_valid_o && tx_ready_i ||
+                     rx_valid_i && rx_ready_o || ctrl_moving || |chop_moving || out_moving);
+  assign idle_o = !tx_valid_o && !emergency && first_q && ctrl_idle && &chop_idle && out_idle;
+
+endmodule

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Control protocol of the console's ports: hears the driver, tells it which ports there are, which is a console, their names, and that their
+// other end is open. What is to be said is a flag each; flags go out one after the other as buffers come.
+// A buffer too small for a message is given back empty, and the message waits for the next. Messages from the driver that are too short,
+// of unknown kind or of a port that does not exist are ignored. Source: VIRTIO 1.3, 5.3.6.2.
+
+module via_vdev_console_ctrl
+  import via_pkg::*;
+  import via_virtio_pkg::*;
+  import via_vdev_pkg::*;
+#(
+  parameter logic [QueueW-1:0] Queue = 4'd2,  // receive queue of control
+  parameter int unsigned Ports = ConsolePorts
+) (
+  input  logic                 clk_i,
+  input  logic                 rst_ni,
+  // First beat of a message from the driver; bytes past its end are not kept.
+  input  vq_beat_t             msg_i,
+  input  logic                 msg_valid_i,
+  output logic     [Ports-1:0] open_o,       // the driver reads and writes this port
+  input  logic                 avail_i,
+  input  logic     [     31:0] wlen_i,
+  output vq_rsp_t              rsp_o,
+  output logic                 rsp_valid_o,
+  input  logic                 rsp_ready_i,
+  output vq_beat_t             wr_o,
+  output logic                 wr_valid_o,
+  input  logic                 wr_ready_i,
+  output logic                 moving_o,
+  output logic                 idle_o
+);
+
+  typedef enum logic [15:0] {
+    EvReady   = 16'd0,
+    EvAdd     = 16'd1,
+    EvPortRdy = 16'd3,
+    EvConsole = 16'd4,
+    EvOpen    = 16'd6,
+    EvName    = 16'd7
+  } event_e;
+  typedef struct packed {
+    logic [15:0] value;
+    logic [15:0] kind;
+    logic [31:0] id;
+  } control_t;
+  localparam int unsigned NameBytes = 9;  // "viaduct.0"
+  localparam int unsigned MsgBytes = $bits(control_t) / 8 + NameBytes;
+  localparam int unsigned MsgW = (MsgBytes + StrbW - 1) / StrbW * DataW;
+  localparam int unsigned PortW = (Ports > 1) ? $clog2(Ports) : 1;
+
+  // ---------------------------------------------------------------- what the driver says
+  control_t msg;
+  logic heard, port_ok;
+  logic [PortW-1:0] port;
+  assign msg = msg_i.data[$bits(control_t)-1:0];
+  assign heard = msg_valid_i && msg_i.keep[$bits(control_t)/8-1];
+  assign port = msg.id[PortW-1:0];
+  assign port_ok = msg.id < Ports;
+
+  logic [Ports-1:0] open_q, add_q, console_q, name_q, host_open_q;
+  logic [Ports-1:0] add_set, tell_set, add_clr, console_clr, name_clr, host_open_clr;
+  always_comb begin
+    add_set  = '0;
+    tell_set = '0;
+    if (heard && msg.kind == EvReady && msg.value == 16'd1) add_set = '1;
+    if (heard && msg.kind == EvPortRdy && msg.value == 16'd1 && port_ok) tell_set[port] = 1'b1;
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      open_q      <= '0;
+      add_q       <= '0;
+      console_q   <= '0;
+      name_q      <= '0;
+      host_open_q <= '0;
+    end else begin
+      if (heard && msg.kind == EvOpen && port_ok) open_q[port] <= msg.value[0];
+      add_q       <= (add_q & ~add_clr) | add_set;
+      console_q   <= (console_q & ~console_clr) | (tell_set & Ports'(1));  // port 0
+      name_q      <= (name_q & ~name_clr) | tell_set;
+      host_open_q <= (host_open_q & ~host_open_clr) | tell_set;
+    end
+  end
+  assign open_o = open_q;
+
+  // ---------------------------------------------------------------- what is to be said
+  typedef enum logic [1:0] {
+    StPick,
+    StAnswer,
+    StData
+  } state_e;
+  state_e state_q;
+  control_t next, say_q;
+  logic some, named_q, sent;
+  always_comb begin
+    next = '{value: 16'd1, kind: EvAdd, id: '0};
+    some = 1'b0;
+    // Lowest port last, so that it wins; of one port: console, name, open.
+    for (int unsigned p = Ports; p > 0; p--) begin
+      if (console_q[p-1] || name_q[p-1] || host_open_q[p-1]) begin
+        some = 1'b1;
+        next.id = 32'(p - 1);
+        next.kind = console_q[p-1] ? EvConsole : name_q[p-1] ? EvName : EvOpen;
+      end
+    end
+    for (int unsigned p = Ports; p > 0; p--) begin
+      if (add_q[p-1]) begin
+        some = 1'b1;
+        next.id = 32'(p - 1);
+        next.kind = EvAdd;
+      end
+    end
+  end
+
+  logic [31:0] len;
+  logic [Ports-1:0] said;
+  logic [MsgW-1:0] text_q;
+  logic [BeatLog2:0] bytes;
+  logic [5:0] left_q;
+  assign named_q = say_q.kind == EvName;
+  assign len = named_q ? 32'(MsgBytes) : 32'($bits(control_t) / 8);
+  assign rsp_valid_o = state_q == StAnswer && avail_i;
+  assign rsp_o = '{queue: Queue, merge: 1'b0, len: (wlen_i < len) ? '0 : len};
+  assign sent = rsp_valid_o && rsp_ready_i && rsp_o.len != '0;
+  assign said = sent ? Ports'(1) << say_q.id : '0;
+  assign add_clr = (say_q.kind == EvAdd) ? said : '0;
+  assign console_clr = (say_q.kind == EvConsole) ? said : '0;
+  assign name_clr = (say_q.kind == EvName) ? said : '0;
+  assign host_open_clr = (say_q.kind == EvOpen) ? said : '0;
+
+  assign bytes = (32'(left_q) < StrbW) ? (BeatLog2 + 1)'(left_q) : (BeatLog2 + 1)'(StrbW);
+  assign wr_valid_o = state_q == StData;
+  assign wr_o = '{last: 32'(left_q) <= StrbW, keep: keep_of(bytes), data: text_q[DataW-1:0]};
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) state_q <= StPick;
+    else begin
+      unique case (state_q)
+        StPick:   if (some) state_q <= StAnswer;
+        StAnswer: if (sent) state_q <= StData;
+        StData:   if (wr_ready_i && wr_o.last) state_q <= StPick;
+        default:  ;
+      endcase
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (state_q == StPick) say_q <= next;
+    if (state_q == StAnswer) begin
+      left_q <= 6'(len);
+      text_q <= MsgW'({8'h30 + 8'(say_q.id), ".", "t", "c", "u", "d", "a", "i", "v", say_q});
+    end else if (wr_valid_o && wr_ready_i) begin
+      left_q <= left_q - 6'(StrbW);
+      text_q <= text_q >> DataW;
+    end
+  end
+
+  assign moving_o = msg_valid_i || state_q == StPick && some;
+  assign idle_o   = state_q == StPick && !some;
+
+endmodule
