@@ -110,6 +110,15 @@ impl CardArgs {
         self.open_built(project, Variant::Fast)
     }
 
+    /// Opens a simulated card whose board is like the profile but for what `change` does to it.
+    pub fn open_with(&self, project: &Project, change: impl FnOnce(&mut Profile)) -> Result<Opened> {
+        project.build_card(Variant::Fast, &mut crate::project::tell)?;
+        let mut profile = profile(self.profile.as_deref())?;
+        change(&mut profile);
+        let sim = power_up(project, profile, Variant::Fast)?;
+        Ok(Opened { card: Card::open(sim.function.clone())?, sim: Some(sim) })
+    }
+
     fn open_built(&self, project: &Project, variant: Variant) -> Result<Opened> {
         let (function, sim): (Arc<dyn PciFunction>, _) = match &self.card {
             CardSpec::Sim => {
@@ -148,7 +157,10 @@ pub fn profile(name: Option<&str>) -> Result<Profile> {
 
 /// A simulated card in this process, as it was built.
 pub fn simulated(project: &Project, profile_name: Option<&str>, variant: Variant) -> Result<Simulated> {
-    let profile = profile(profile_name)?;
+    power_up(project, profile(profile_name)?, variant)
+}
+
+fn power_up(project: &Project, profile: Profile, variant: Variant) -> Result<Simulated> {
     let card_object = project.card_object(variant);
     let config = SimConfig {
         profile: profile.clone(),

@@ -188,7 +188,7 @@ impl ConnectArgs {
 }
 
 /// Loads an app with one stream each way into a free slot and sets its registers.
-fn load(project: &Project, opened: &Opened, name: &str, set: &[(String, String)]) -> Result<Slot> {
+pub fn load(project: &Project, opened: &Opened, name: &str, set: &[(String, String)]) -> Result<Slot> {
     let app = project.load(name)?;
     if app.stream_in.len() != 1 || app.stream_out.len() != 1 {
         return usage(format!(

@@ -2,6 +2,8 @@
 //! `viaduct bench`: figures of the simulated card. All but those of the simulator itself are card time, so that every
 //! machine prints the same; each is printed only after the data were compared.
 
+mod virtio;
+
 use serde_json::{Value, json};
 use viaduct::desc::{Command, Completion};
 use viaduct::{MapOptions, MemoryJob, MemoryRange, Prot, Register, SharedBytes, Slot, Source};
@@ -39,6 +41,8 @@ enum What {
     Mem,
     /// Every app with streams
     Apps,
+    /// Round trips and throughput of the network device
+    Virtio,
 }
 
 /// Bytes of one DMA measurement.
@@ -62,7 +66,7 @@ struct Figure {
 
 pub fn run(args: Args) -> Result {
     let project = crate::project::find()?;
-    let all = [What::Dma, What::Mem, What::Apps, What::Sim];
+    let all = [What::Dma, What::Mem, What::Apps, What::Virtio, What::Sim];
     let what = if args.what.is_empty() { all.to_vec() } else { args.what };
     let card = CardArgs { card: CardSpec::Sim, profile: args.profile, timeout: None };
     let mut figures = Vec::new();
@@ -71,6 +75,7 @@ pub fn run(args: Args) -> Result {
         let opened = card.open(&project, Variant::Fast)?;
         let new = match what {
             What::Sim => sim(&project, &card)?,
+            What::Virtio => virtio::virtio(&project, &card)?,
             What::Dma => dma(&project, &opened)?,
             What::Mem => mem(&project, &opened)?,
             What::Apps => apps(&project, &opened)?,

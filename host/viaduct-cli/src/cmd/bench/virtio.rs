@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `viaduct bench virtio`: the network device, echoed by app udp_echo in a slot, under a driver in this process. The
+//! driver takes no card time, so what is measured is card and link alone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use viaduct::{Attachment, FunctionKind};
+use viaduct_build::Project;
+use viaduct_pci::PciFunction;
+use viaduct_sim::{FunctionCounters, Link};
+use viaduct_virtio::net::{HEADER, Net};
+use viaduct_virtio::{Statistics, VirtioError, feature};
+
+use super::{Figure, wrong};
+use crate::card::{CardArgs, Simulated};
+use crate::connect::load;
+use crate::fail::{Failure, Result};
+use crate::random::Random;
+
+/// Ways to run the ring, each with what the one before has.
+const MODES: [(&str, u64); 5] = [
+    ("split", 0),
+    ("+ event index", 1 << feature::EVENT_IDX),
+    ("+ notification data", 1 << feature::EVENT_IDX | 1 << feature::NOTIFICATION_DATA),
+    ("+ in-order", 1 << feature::EVENT_IDX | 1 << feature::NOTIFICATION_DATA | 1 << feature::IN_ORDER),
+    (
+        "packed",
+        1 << feature::EVENT_IDX
+            | 1 << feature::NOTIFICATION_DATA
+            | 1 << feature::IN_ORDER
+            | 1 << feature::RING_PACKED,
+    ),
+];
+/// Read latencies of the link, in nanoseconds: a root complex nearby, the profile's own, one behind switches and an IOMMU.
+const LATENCIES: [u32; 3] = [250, 550, 1_000];
+const SIZES: [usize; 5] = [64, 128, 256, 512, 1024];
+/// Round trips a figure is made of; the first ones, which find rings cold, are not among them.
+const ROUNDS: u32 = 32;
+const WARM: u32 = 8;
+/// Frames that are queued at once.
+const QUEUED: usize = 192;
+const ENTRIES: u16 = 256;
+const IOVA: u64 = 0x10_0000_0000;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Ethernet, IPv4 and UDP headers.
+const HEADERS: usize = 14 + 20 + 8;
+const OURS: [u8; 6] = [0x02, 0, 0, 0, 0, 0x11];
+/// App udp_echo's address after reset.
+const ECHO: [u8; 6] = [0x02, 0x56, 0x49, 0x56, 0x44, 0x01];
+
+/// A network device with udp_echo behind it.
+struct Bench {
+    sim: Simulated,
+    net: Net,
+    _slot: viaduct::Slot,
+}
+
+impl Bench {
+    fn open(project: &Project, card: &CardArgs, features: u64, latency: Option<u32>) -> Result<Self> {
+        let opened = card.open_with(project, |profile| {
+            if let Some(ns) = latency {
+                profile.link.read_latency_ns = ns;
+            }
+        })?;
+        let sim = opened.sim.clone().ok_or(Failure::Run("not a simulated card".into()))?;
+        let slot = load(project, &opened, "udp_echo", &[])?;
+        let control = opened.card.function(FunctionKind::Net)?;
+        control.attach(Attachment::Slot(slot.index()))?;
+        control.set_up(true)?;
+        let number = usize::from(FunctionKind::Net.number());
+        let function: Arc<dyn PciFunction> = sim
+            .function
+            .function(number)
+            .map_err(|e| Failure::Run(e.to_string()))?
+            .ok_or(Failure::Run("this card has no network device".into()))?;
+        let net = Net::open(function, features, ENTRIES, IOVA).map_err(failed)?;
+        if net.device.features() & features != features {
+            return Err(Failure::Run(format!("the device does not offer features {features:#x}")));
+        }
+        Ok(Self { sim, net, _slot: slot })
+    }
+
+    fn counters(&self) -> FunctionCounters {
+        let number = usize::from(FunctionKind::Net.number());
+        self.sim.function.function_counters(number).unwrap_or_default()
+    }
+
+    /// Sends a frame, waits for the answer and compares it.
+    fn round(&mut self, payload: &[u8]) -> Result {
+        let (ask, answer) = frames(payload);
+        if !self.net.queue(&ask).map_err(failed)? {
+            return wrong("virtio, one round trip");
+        }
+        self.net.tx.kick().map_err(failed)?;
+        let got = self.net.wait(PATIENCE).map_err(failed)?;
+        if got != answer {
+            return wrong("virtio, one round trip");
+        }
+        Ok(())
+    }
+}
+
+fn failed(error: VirtioError) -> Failure {
+    Failure::Run(format!("network device: {error}"))
+}
+
+/// What `ROUNDS` round trips took.
+struct Rounds {
+    cycles: f64,
+    statistics: Statistics,
+    before: FunctionCounters,
+    after: FunctionCounters,
+    /// Reads of the notification statistics are not the driver's.
+    kicks: f64,
+}
+
+fn rounds(bench: &mut Bench, size: usize) -> Result<Rounds> {
+    let mut random = Random(7);
+    for _ in 0..WARM {
+        bench.round(&random.bytes(size))?;
+    }
+    bench.sim.function.run(100_000);
+    bench.net.device.clear_statistics().map_err(failed)?;
+    let (before, kicks) = (bench.counters(), bench.net.tx.kicks() + bench.net.rx.kicks());
+    let begun = bench.sim.function.now();
+    for _ in 0..ROUNDS {
+        bench.round(&random.bytes(size))?;
+    }
+    let cycles = (bench.sim.function.now() - begun) as f64 / f64::from(ROUNDS);
+    let after = bench.counters();
+    let kicks = (bench.net.tx.kicks() + bench.net.rx.kicks() - kicks) as f64 / f64::from(ROUNDS);
+    let statistics = bench.net.device.statistics().map_err(failed)?;
+    Ok(Rounds { cycles, statistics, before, after, kicks })
+}
+
+/// A UDP datagram to app udp_echo, and what comes back.
+fn frames(payload: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let build = |to: [u8; 6], from: [u8; 6], ports: [u16; 2], addresses: [[u8; 4]; 2]| {
+        let mut frame = Vec::with_capacity(HEADERS + payload.len());
+        frame.extend(to);
+        frame.extend(from);
+        frame.extend([0x08, 0x00, 0x45, 0]);
+        frame.extend((20 + 8 + payload.len() as u16).to_be_bytes());
+        frame.extend([0, 1, 0x40, 0, 64, 17, 0, 0]);
+        frame.extend(addresses.concat());
+        frame.extend(ports.iter().flat_map(|p| p.to_be_bytes()));
+        frame.extend((8 + payload.len() as u16).to_be_bytes());
+        frame.extend([0, 0]);
+        frame.extend(payload);
+        frame
+    };
+    let (here, there) = ([10, 0, 0, 1], [10, 0, 0, 2]);
+    (build(ECHO, OURS, [4000, 7], [here, there]), build(OURS, ECHO, [7, 4000], [there, here]))
+}
+
+/// What the link alone takes for one echo of `bytes` with so many dependent reads before the payload has come, in cycles:
+/// those reads, the answer's data with its used entry and index, and the wish for an interrupt, which may be read only once
+/// the index is visible.
+fn minimum(link: &Link, clk_khz: u32, reads: f64, bytes: usize) -> f64 {
+    /// Framing, header and checksum of a packet.
+    const OVERHEAD: f64 = 24.0;
+    let lane = match link.generation {
+        1 => 0.25,
+        2 => 0.5,
+        g => f64::from(1 << (g - 3)) * 128.0 / 130.0,
+    };
+    let ns_per_byte = 1.0 / (lane * f64::from(link.lanes));
+    let request = OVERHEAD * ns_per_byte;
+    let read = f64::from(link.read_latency_ns) + request;
+    // Payload that does not fit one completion comes behind the first.
+    let completions = (bytes as f64 / f64::from(link.mps)).ceil();
+    let payload = (completions - 1.0) * (OVERHEAD + f64::from(link.mps)) * ns_per_byte;
+    let written = (bytes as f64 + OVERHEAD * (completions + 2.0) + 8.0 + 4.0) * ns_per_byte;
+    let visible = written + f64::from(link.write_latency_ns);
+    let interrupt = (OVERHEAD + 4.0) * ns_per_byte;
+    (reads * read + payload + visible + read + interrupt) * f64::from(clk_khz) / 1e6
+}
+
+pub fn virtio(project: &Project, card: &CardArgs) -> Result<Vec<Figure>> {
+    let mut figures = Vec::new();
+    for latency in LATENCIES {
+        for (mode, features) in MODES {
+            let mut bench = Bench::open(project, card, features, Some(latency))?;
+            echo(&mut bench, &format!("read latency {latency} ns, {mode}"), 64, &mut figures)?;
+        }
+    }
+    for (mode, features) in [MODES[0], MODES[4]] {
+        let mut bench = Bench::open(project, card, features, None)?;
+        for size in SIZES {
+            echo(&mut bench, mode, size, &mut figures)?;
+        }
+    }
+    for (mode, features) in MODES {
+        let mut bench = Bench::open(project, card, features, None)?;
+        queued(&mut bench, mode, 64, &mut figures)?;
+        queued(&mut bench, mode, 1472, &mut figures)?;
+        queued(&mut bench, mode, 8972, &mut figures)?;
+    }
+    Ok(figures)
+}
+
+/// One round trip after the other.
+fn echo(bench: &mut Bench, mode: &str, size: usize, figures: &mut Vec<Figure>) -> Result {
+    let r = rounds(bench, size)?;
+    let each = |n: u32| f64::from(n) / f64::from(ROUNDS);
+    let s = &r.statistics;
+    let dependent = each(s.index_reads.min(ROUNDS))
+        + each(s.ring_reads.min(ROUNDS))
+        + each(s.descriptor_reads.min(ROUNDS))
+        + each(s.table_reads.min(ROUNDS))
+        + 1.0;
+    let stages: Vec<String> = s.stages.iter().map(|stage| format!("{:.0}", stage.mean())).collect();
+    let hardware: f64 = s.stages.iter().map(viaduct_virtio::Stage::mean).sum();
+    let profile = &bench.sim.profile;
+    let least = minimum(&profile.link, profile.clk_khz, dependent, HEADER + HEADERS + size);
+    figures.push(Figure {
+        what: format!("virtio echo of {size} bytes, {mode}: card"),
+        value: hardware,
+        unit: "cycles",
+        note: format!(
+            "doorbell to interrupt {} ({:.0} % over the link's own {least:.0}); with the host's side of the link {:.0}",
+            stages.join(" + "),
+            (hardware / least - 1.0) * 100.0,
+            r.cycles
+        ),
+    });
+    figures.push(Figure {
+        what: format!("virtio echo of {size} bytes, {mode}: MMIO reads"),
+        value: (r.after.mmio_reads - r.before.mmio_reads) as f64 / f64::from(ROUNDS),
+        unit: "each",
+        note: format!(
+            "{:.2} notifications, {:.2} DMA reads ({:.2} before the payload is there), {:.2} DMA writes, {:.2} interrupts",
+            r.kicks,
+            each(s.reads()),
+            dependent,
+            each(s.writes()),
+            (r.after.irqs - r.before.irqs) as f64 / f64::from(ROUNDS),
+        ),
+    });
+    Ok(())
+}
+
+/// Many frames queued at once: all out, all back.
+fn queued(bench: &mut Bench, mode: &str, size: usize, figures: &mut Vec<Figure>) -> Result {
+    let what = format!("virtio, {QUEUED} frames of {size} bytes queued, {mode}");
+    let mut random = Random(9);
+    let all: Vec<_> = (0..QUEUED).map(|_| frames(&random.bytes(size))).collect();
+    for (ask, _) in &all {
+        if !bench.net.queue(ask).map_err(failed)? {
+            return wrong(&what);
+        }
+    }
+    bench.sim.function.run(100_000);
+    let begun = bench.sim.function.now();
+    bench.net.tx.kick().map_err(failed)?;
+    for (_, answer) in &all {
+        if bench.net.wait(PATIENCE).map_err(failed)? != *answer {
+            return wrong(&what);
+        }
+    }
+    let cycles = bench.sim.function.now() - begun;
+    bench.net.rx.kick().map_err(failed)?;
+    let bytes = (QUEUED * (HEADER + HEADERS + size)) as f64;
+    figures.push(Figure {
+        what,
+        value: cycles as f64 / QUEUED as f64,
+        unit: "cycles",
+        note: format!(
+            "each, first doorbell to last interrupt; {:.1} bytes a cycle each way",
+            bytes / cycles as f64
+        ),
+    });
+    Ok(())
+}
