@@ -173,7 +173,7 @@ module via_virtio_pci
   end
 
   // ---------------------------------------------------------------- decode
-  logic at_common, at_isr, at_device, at_notify, at_stat, bar, write, isr_read;
+  logic at_common, at_isr, at_device, at_notify, at_stat, bar, write, isr_read, dev_read;
   logic [31:0] common_rdata;
   logic [ 1:0] isr;
   assign bar = !req_q.cfg;
@@ -184,6 +184,7 @@ module via_virtio_pci
   assign at_stat = bar && req_q.addr[15:12] == BarStat[15:12];
   assign write = acc_q == Do && req_q.write && running;
   assign isr_read = acc_q == Do && !req_q.write && at_isr && req_q.strb[0];
+  assign dev_read = acc_q == Do && !req_q.write && at_device;
   assign cap_write = acc_q == Map && req_q.write && req_q.cfg && running;
 
   always_comb begin
@@ -256,7 +257,8 @@ module via_virtio_pci
     .queue_busy_o   (queue_busy),
     .vector_o       (vector),
     .error_i        (error),
-    .config_change_i(change)
+    .config_change_i(change),
+    .dev_read_i     (dev_read)
   );
 
   always_comb begin

@@ -40,6 +40,7 @@ module via_virtio_pci_cap
   localparam logic [7:0] CapWindow = CapDevice + 8'd16;
   localparam logic [7:0] CapVendor = CapWindow + 8'd20;
   localparam logic [15:0] Vendor = 16'h1af4;
+  localparam logic [15:0] Owner = 16'h1209;  // of the vendor capability, as the management function has it; 1af4 is not allowed
 
   // Word 0 of a capability: vendor specific (9), next, length, kind.
   function automatic logic [31:0] head(input logic [7:0] next, input logic [7:0] len, input logic [7:0] kind);
@@ -119,7 +120,7 @@ module via_virtio_pci_cap
       CapWindow + 8'd12: rdata_o = length_q;
       // Ours: vendor id, BAR 0, version 1 of what follows: where the counters are.
       CapVendor:         rdata_o = head(8'h00, 8'd16, 8'd9);
-      CapVendor + 8'd4:  rdata_o = {8'd1, 8'd0, Vendor};
+      CapVendor + 8'd4:  rdata_o = {8'd1, 8'd0, Owner};
       CapVendor + 8'd8:  rdata_o = 32'(BarStat);
       CapVendor + 8'd12: rdata_o = 32'h1000;
       default:           rdata_o = '0;

@@ -3,7 +3,7 @@
 // The common configuration structure: features, device status, queues.
 //
 // Throughput: an access a cycle. Latency: read combinational, write one cycle. Status bits are only ever added; a write of 0 asks the parent
-// for a reset, which clears everything here by `clear_i`, and until then the status reads as not 0 and no write is taken.
+// for a reset, which clears everything here by `clear_i`; until then the status reads as not 0.
 // Misuse: FEATURES_OK is not taken unless the features are a subset of those offered with VERSION_1 among them; after it features stand
 // still; DRIVER_OK is not taken without it. A queue that does not exist reads as 0, its vector as 0xffff. Source: VIRTIO 1.3, 2.1, 2.2, 4.1.4.3.
 
@@ -31,7 +31,8 @@ module via_virtio_pci_common
   output logic    [NumQ-1:0] queue_busy_o,             // a reset makes progress
   output logic    [     7:0] vector_o       [NumQ+1],  // of the queues, then of the configuration; 0xff: none
   input  logic               error_i,                  // pulse: DEVICE_NEEDS_RESET
-  input  logic               config_change_i           // pulse
+  input  logic               config_change_i,          // pulse
+  input  logic               dev_read_i                // pulse: device configuration is read
 );
 
   localparam int unsigned NumVec = NumQ + 1;
@@ -45,15 +46,15 @@ module via_virtio_pci_common
   logic [63:0] wanted_q;
   logic [7:0] status_q, generation_q, vector_q;
   logic [15:0] select_q;
-  logic negotiated, write;
+  logic changed_q;  // since the device configuration was read last
+  logic negotiated;
   assign negotiated = status_q[FeaturesOk];
-  assign write = write_i && !resetting_i;
 
   // ---------------------------------------------------------------- status
   logic acceptable, status_write;
   logic [7:0] status_add;
   assign acceptable = (wanted_q & ~Features) == '0 && wanted_q[FVersion1];
-  assign status_write = write && addr_i == 6'h14 && strb_i[0];
+  assign status_write = write_i && addr_i == 6'h14 && strb_i[0];
   assign reset_o = status_write && wdata_i[7:0] == '0;
   always_comb begin
     status_add = wdata_i[7:0] & StatusDriver;
@@ -73,13 +74,17 @@ module via_virtio_pci_common
       wanted_q     <= '0;
       status_q     <= '0;
       generation_q <= '0;
+      changed_q    <= 1'b0;
       vector_q     <= '1;
       select_q     <= '0;
     end else begin
       if (status_write) status_q <= status_q | status_add;
       if (error_i) status_q[NeedsReset] <= 1'b1;
-      if (config_change_i) generation_q <= generation_q + 1'b1;
-      if (write) begin
+      // Once for all changes between two reads, so that a driver cannot miss them by wrap-around.
+      if (config_change_i && (!changed_q || dev_read_i)) generation_q <= generation_q + 1'b1;
+      if (config_change_i) changed_q <= 1'b1;
+      else if (dev_read_i) changed_q <= 1'b0;
+      if (write_i) begin
         unique case (addr_i)
           6'h00:   dev_sel_q <= merge(dev_sel_q, wdata_i, strb_i);
           6'h08:   drv_sel_q <= merge(drv_sel_q, wdata_i, strb_i);
@@ -109,7 +114,7 @@ module via_virtio_pci_common
     ) u_queue (
       .clk_i,
       .clear_i,
-      .write_i     (write && select_q == 16'(q)),
+      .write_i     (write_i && select_q == 16'(q)),
       .addr_i,
       .strb_i,
       .wdata_i,
