@@ -25,16 +25,6 @@ constexpr unsigned count_of(const T& array) {
   return sizeof array / sizeof array[0];
 }
 
-// A shell without further functions has no ports for them.
-template <class R>
-concept HasFunctions = requires(R& r) { r.fn_valid_i; };
-
-template <class R>
-constexpr unsigned functions_of() {
-  if constexpr (HasFunctions<R>) return sizeof(R::brd_tx_valid_o) / sizeof(R::brd_tx_valid_o[0]);
-  return 1;
-}
-
 class Shell {
  public:
   using Top = VerilatedTop<Vshell, Vshell___024root, Vshell__Syms>;
@@ -44,7 +34,7 @@ class Shell {
   static_assert(sizeof(Ports::host_rdata_i) == kBeatBytes, "VIA_DATA_W differs between C++ and Verilog");
   static_assert(kSlots <= 16 && kChannels <= 16);
   // Functions, the management function included.
-  static constexpr unsigned kFunctions = functions_of<Ports>();
+  static constexpr unsigned kFunctions = sizeof(Ports::brd_tx_valid_o) / sizeof(Ports::brd_tx_valid_o[0]);
   static_assert(kFunctions <= VSIM_FUNCTIONS);
 
   Top top;
@@ -87,10 +77,30 @@ class Shell {
     q.bready = r.mem_bready_o[c];
     return q;
   }
-  MsixRequest msix() { return msix_of(ports()); }
-  FnAnswer fn() { return fn_of(ports()); }
-  uint32_t fn_flr_busy() { return flr_busy_of(ports()); }
-  PortRequest port(unsigned f) { return port_of(ports(), f); }
+  MsixRequest msix() {
+    const Ports& r = ports();
+    return {.valid = r.msix_valid_o != 0,
+            .fn_valid = r.fn_msix_valid_o != 0,
+            .vector = r.msix_vector_o,
+            .fn = r.fn_msix_fn_o,
+            .fn_vector = r.fn_msix_vector_o};
+  }
+  FnAnswer fn() { return {.rvalid = ports().fn_rvalid_o != 0, .rdata = ports().fn_rdata_o}; }
+  // One bit a function, from bit 1 on.
+  uint32_t fn_flr_busy() { return uint32_t{ports().fn_flr_busy_o} << 1; }
+  PortRequest port(unsigned f) {
+    const Ports& r = ports();
+    PortRequest q;
+    q.rx_ready = r.brd_rx_ready_o[f];
+    q.tx_valid = r.brd_tx_valid_o[f];
+    if (q.tx_valid) {
+      q.tx_last = r.brd_tx_last_o[f];
+      q.tx_id = r.brd_tx_id_o[f];
+      widen(q.tx_keep, r.brd_tx_keep_o[f]);
+      q.tx_data = bytes(r.brd_tx_data_o[f]);
+    }
+    return q;
+  }
   LiteAnswer lite() {
     const Ports& r = ports();
     return {.awready = r.axil_awready_o != 0,
@@ -163,8 +173,7 @@ class Shell {
     r.host_bvalid_i = a.bvalid;
     r.host_bid_i = a.bid;
     r.host_bresp_i = a.bresp;
-    r.msix_ready_i = msix_ready;
-    fn_msix_ready_of(r, msix_ready);
+    r.msix_ready_i = r.fn_msix_ready_i = msix_ready;
   }
   void drive_mem(unsigned c, const AxiAnswer& a) {
     Ports& r = ports();
@@ -191,11 +200,29 @@ class Shell {
     r.axil_arvalid_i = q.arvalid;
     r.axil_rready_i = q.rready;
   }
-  // One bit a function, from bit 1 on.
   void drive_fn(const FnRequest& q, uint32_t flr, uint32_t bus_master) {
-    drive_fn_of(ports(), q, flr, bus_master);
+    Ports& r = ports();
+    r.fn_valid_i = q.valid;
+    r.fn_cfg_i = q.cfg;
+    r.fn_write_i = q.write;
+    r.fn_fn_i = q.fn;
+    r.fn_addr_i = q.addr;
+    r.fn_strb_i = q.strb;
+    r.fn_wdata_i = q.wdata;
+    r.fn_flr_i = static_cast<decltype(r.fn_flr_i)>(flr >> 1);
+    r.fn_bus_master_i = static_cast<decltype(r.fn_bus_master_i)>(bus_master >> 1);
   }
-  void drive_port(unsigned f, const PortAnswer& a) { drive_port_of(ports(), f, a); }
+  void drive_port(unsigned f, const PortAnswer& a) {
+    Ports& r = ports();
+    r.brd_tx_ready_i[f] = a.tx_ready;
+    r.brd_rx_valid_i[f] = a.rx_valid;
+    if (a.rx_fresh) {
+      narrow(r.brd_rx_data_i[f], *reinterpret_cast<const uint8_t (*)[kBeatBytes]>(a.rx_data));
+      narrow(r.brd_rx_keep_i[f], a.rx_keep);
+      r.brd_rx_last_i[f] = a.rx_last;
+      r.brd_rx_id_i[f] = a.rx_id;
+    }
+  }
   void drive_icap(const Icap& icap, uint32_t loaded) {
     Ports& r = ports();
     r.icap_ready_i = icap.ready();
@@ -247,72 +274,6 @@ class Shell {
   }
 
  private:
-  template <class R>
-  static MsixRequest msix_of(const R& r) {
-    MsixRequest q;
-    q.valid = r.msix_valid_o;
-    q.vector = r.msix_vector_o;
-    if constexpr (HasFunctions<R>) {
-      q.fn_valid = r.fn_msix_valid_o;
-      q.fn = r.fn_msix_fn_o;
-      q.fn_vector = r.fn_msix_vector_o;
-    }
-    return q;
-  }
-  template <class R>
-  static void fn_msix_ready_of(R& r, bool ready) {
-    if constexpr (HasFunctions<R>) r.fn_msix_ready_i = ready;
-  }
-  template <class R>
-  static FnAnswer fn_of(const R& r) {
-    if constexpr (HasFunctions<R>) return {.rvalid = r.fn_rvalid_o != 0, .rdata = r.fn_rdata_o};
-    return {.rvalid = false, .rdata = 0};
-  }
-  template <class R>
-  static uint32_t flr_busy_of(const R& r) {
-    if constexpr (HasFunctions<R>) return uint32_t{r.fn_flr_busy_o} << 1;
-    return 0;
-  }
-  template <class R>
-  static PortRequest port_of(const R& r, unsigned f) {
-    PortRequest q;
-    if constexpr (HasFunctions<R>) {
-      q.tx_valid = r.brd_tx_valid_o[f];
-      q.tx_last = r.brd_tx_last_o[f];
-      q.tx_id = r.brd_tx_id_o[f];
-      widen(q.tx_keep, r.brd_tx_keep_o[f]);
-      q.tx_data = bytes(r.brd_tx_data_o[f]);
-      q.rx_ready = r.brd_rx_ready_o[f];
-    }
-    return q;
-  }
-  template <class R>
-  static void drive_fn_of(R& r, const FnRequest& q, uint32_t flr, uint32_t bus_master) {
-    if constexpr (HasFunctions<R>) {
-      r.fn_valid_i = q.valid;
-      r.fn_cfg_i = q.cfg;
-      r.fn_write_i = q.write;
-      r.fn_fn_i = q.fn;
-      r.fn_addr_i = q.addr;
-      r.fn_strb_i = q.strb;
-      r.fn_wdata_i = q.wdata;
-      r.fn_flr_i = static_cast<decltype(r.fn_flr_i)>(flr >> 1);
-      r.fn_bus_master_i = static_cast<decltype(r.fn_bus_master_i)>(bus_master >> 1);
-    }
-  }
-  template <class R>
-  static void drive_port_of(R& r, unsigned f, const PortAnswer& a) {
-    if constexpr (HasFunctions<R>) {
-      r.brd_tx_ready_i[f] = a.tx_ready;
-      r.brd_rx_valid_i[f] = a.rx_valid;
-      if (!a.rx_fresh) return;
-      narrow(r.brd_rx_data_i[f], *reinterpret_cast<const uint8_t (*)[kBeatBytes]>(a.rx_data));
-      narrow(r.brd_rx_keep_i[f], a.rx_keep);
-      r.brd_rx_last_i[f] = a.rx_last;
-      r.brd_rx_id_i[f] = a.rx_id;
-    }
-  }
-
   template <class T>
   static const uint8_t* bytes(const T& signal) {
     return reinterpret_cast<const uint8_t*>(&signal);

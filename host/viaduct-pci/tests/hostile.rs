@@ -13,6 +13,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use viaduct_pci::vfio_user::{Client, Server, ServerOptions};
 use viaduct_pci::{DmaAccess, HostMemory, PciFunction};
@@ -135,6 +136,21 @@ fn open_fds() -> usize {
 
 const MSIX: u32 = 2;
 const EVENTFD: u32 = 0x24;
+
+#[test]
+fn the_card_is_waited_for_while_a_client_only_polls() {
+    let target = Target::new();
+    assert_eq!(target.function.waits.load(Ordering::Relaxed), 0);
+    let client = target.greeted();
+    eventually("a wait", || target.function.waits.load(Ordering::Relaxed) > 0);
+    drop(client);
+    eventually("a reset", || target.function.resets.load(Ordering::Relaxed) == 1);
+    // The wait that had begun may end.
+    std::thread::sleep(Duration::from_millis(400));
+    let waits = target.function.waits.load(Ordering::Relaxed);
+    std::thread::sleep(Duration::from_millis(600));
+    assert_eq!(target.function.waits.load(Ordering::Relaxed), waits, "nobody waits once the client has left");
+}
 
 #[test]
 fn malformed_requests_get_an_error_and_the_connection_lives() {

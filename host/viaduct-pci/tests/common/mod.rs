@@ -25,6 +25,8 @@ pub struct Copier {
     fired: Condvar,
     pub resets: AtomicUsize,
     pub writes: AtomicUsize,
+    /// Waits for an interrupt that were begun.
+    pub waits: AtomicUsize,
     /// Added to every register read, in milliseconds.
     pub read_delay: AtomicU64,
 }
@@ -61,6 +63,7 @@ impl Copier {
             fired: Condvar::new(),
             resets: AtomicUsize::new(0),
             writes: AtomicUsize::new(0),
+            waits: AtomicUsize::new(0),
             read_delay: AtomicU64::new(0),
         })
     }
@@ -154,6 +157,7 @@ impl PciFunction for Copier {
     }
 
     fn wait_irq(&self, mask: u64, timeout: Duration) -> Result<u64> {
+        self.waits.fetch_add(1, Ordering::Relaxed);
         let state = self.state.lock().unwrap();
         let (mut state, _) =
             self.fired.wait_timeout_while(state, timeout, |state| state.pending & mask == 0).unwrap();
