@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::qmp::Qmp;
-use super::signals::Signals;
+use super::signals::{Signals, unblocked};
 use crate::fail::{Failure, Result, at};
 
 /// Root ports, each for one function of the card.
@@ -133,7 +133,7 @@ impl Machine {
         let errors = File::create(place("qemu.err")).map_err(at(folder.display()))?;
         // A group of its own: Ctrl-C is for us, we end it.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
-        let mut qemu = command.spawn().map_err(at(guest.qemu.display()))?;
+        let mut qemu = unblocked(|| command.spawn()).map_err(at(guest.qemu.display()))?;
 
         let connected = (|| {
             let end = Instant::now() + START;
@@ -215,11 +215,16 @@ impl Machine {
 
     /// Why QEMU has ended, or what the guest has said last.
     pub fn last_words(&self) -> String {
-        let console = tail(&self.console, 12);
-        let guest = if console.is_empty() {
-            "; the guest's console is empty".to_owned()
-        } else {
-            format!("; the guest's console ends with:\n{console}")
+        let console = tail(&self.console, 60);
+        // Of a crash its reason, not the registers behind it.
+        let words = match console.rfind("Kernel panic") {
+            Some(at) => console[at..].lines().next().unwrap_or("").to_owned(),
+            None => tail(&self.console, 8),
+        };
+        let guest = match words.lines().count() {
+            0 => String::new(),
+            1 => format!("; the guest's console ends with: {words}"),
+            _ => format!("; the guest's console ends with:\n{words}"),
         };
         said(&self.folder) + &guest
     }

@@ -74,7 +74,6 @@ pub struct Args {
 
 /// Runs the guest; returns the exit code of what ran in it.
 pub fn run(args: Args) -> Result<u8> {
-    let mut signals = Signals::take()?;
     let job = Job::new(args.script.as_deref(), &args.command, &args.copy)?;
     let project = crate::project::find()?;
     let wanted: Vec<&str> = args.function.iter().map(String::as_str).filter(|f| *f != "none").collect();
@@ -86,6 +85,12 @@ pub fn run(args: Args) -> Result<u8> {
     let shape = Shape { memory: args.memory, iommu: args.iommu };
     let folder = tempfile::Builder::new().prefix("viaduct-vm-").tempdir().map_err(at("temporary folder"))?;
 
+    let simulate = args.card.is_none() && !wanted.is_empty();
+    if simulate {
+        project.build_card(Variant::Fast, &mut crate::project::tell)?;
+    }
+    // From here on there is something to end in order.
+    let mut signals = Signals::take()?;
     let mut servers = Vec::new();
     let mut sockets = Vec::new();
     match &args.card {
@@ -98,9 +103,8 @@ pub fn run(args: Args) -> Result<u8> {
                     .push(std::path::absolute(dir.join(format!("{name}.sock"))).map_err(at(dir.display()))?);
             }
         }
-        None if wanted.is_empty() => {}
+        None if !simulate => {}
         None => {
-            project.build_card(Variant::Fast, &mut crate::project::tell)?;
             let card = crate::card::simulated(&project, args.profile.as_deref(), Variant::Fast)?;
             for name in &wanted {
                 if *name != "mgmt" {

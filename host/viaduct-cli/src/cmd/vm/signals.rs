@@ -27,3 +27,15 @@ impl Signals {
         self.0.read_signal().ok().flatten().map(|s| s.ssi_signo as i32)
     }
 }
+
+/// Starts a program that is to get these signals itself.
+pub fn unblocked<T>(start: impl FnOnce() -> T) -> T {
+    // Neither can fail: the sets are valid.
+    let before = SigSet::thread_get_mask();
+    let _ = SigSet::empty().thread_set_mask();
+    let result = start();
+    if let Ok(mask) = before {
+        let _ = mask.thread_set_mask();
+    }
+    result
+}
