@@ -61,6 +61,7 @@ class Pci:
             getattr(dut, name).value = 0
         dut.bus_master.value = dut.msix_ready.value = 1
         dut.q_quiet.value = (1 << NUM_Q) - 1
+        dut.withhold.value = 0
         self.msix: list[int] = []
         self.notified: list[tuple[int, int]] = []
         self.core_resets = 0
@@ -327,6 +328,17 @@ async def features_are_a_subset_with_version_1_or_refused(dut):
     assert await pci.get("device_feature") == 0
     await pci.set("device_feature_select", 1 << 31)
     assert await pci.get("device_feature") == 0
+    # Not offered now: refused, until it is again.
+    dut.withhold.value = 1 << 5
+    assert await pci.offered() == OFFERED & ~(1 << 5)
+    assert not await pci.accept(VERSION_1 | 1 << 5)
+    dut.withhold.value = 0
+    assert await pci.accept(VERSION_1 | 1 << 5)
+    dut.withhold.value = 1 << 5
+    assert int(dut.features.value) == VERSION_1 | 1 << 5, "negotiated is negotiated"
+    dut.withhold.value = 0
+    await pci.set("device_status", 0)
+    await pci.wait_reset()
     good = [VERSION_1, OFFERED, OFFERED & ~PACKED]
     good += [pci.r.getrandbits(64) & OFFERED | VERSION_1 for _ in range(6)]
     bad = [0, OFFERED & ~VERSION_1, VERSION_1 | 1, VERSION_1 | 1 << 63, VERSION_1 | 1 << 37, (1 << 64) - 1]
@@ -669,6 +681,21 @@ async def interrupts_wait_for_bus_master_and_end_with_a_reset(dut):
     assert sent == 1
     await ClockCycles(dut.clk_i, 30)
     assert len(pci.msix) == sent and await pci.read(ISR, 1) == 0
+    # Nor does one that waited reach the next driver, or outlive its queue.
+    dut.bus_master.value = 0
+    await pci.bring_up()
+    await pci.irq(1)
+    await pci.set("device_status", 0)
+    await pci.wait_reset()
+    await pci.bring_up()
+    await pci.irq(2)
+    await pci.queue(2, reset=1)
+    await until(dut, lambda: not int(dut.q_reset.value), 20)
+    await pci.queue(2, msix_vector=3)
+    pci.msix.clear()
+    dut.bus_master.value = 1
+    await ClockCycles(dut.clk_i, 30)
+    assert not pci.msix
     pci.end()
 
 

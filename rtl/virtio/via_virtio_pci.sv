@@ -51,6 +51,7 @@ module via_virtio_pci
   output logic                    stat_write_o,           // pulse
   input  logic       [      31:0] stat_rdata_i,
   // personality
+  input  logic       [      63:0] withhold_i,             // features not offered now
   output logic       [      11:0] dev_addr_o,
   output logic                    dev_write_o,            // pulse
   output logic       [       3:0] dev_strb_o,
@@ -236,13 +237,13 @@ module via_virtio_pci
   assign quiet  = queue_quiet_i & {NumQ{!msix_busy}};
 
   via_virtio_pci_common #(
-    .Features(Features | EngineFeatures),
-    .NumQ    (NumQ),
-    .QSize   (QSize)
+    .NumQ (NumQ),
+    .QSize(QSize)
   ) u_common (
     .clk_i,
     .clear_i        (clear),
     .resetting_i    (!running),
+    .offered_i      ((Features | EngineFeatures) & ~withhold_i),
     .reset_o        (want_reset),
     .write_i        (write && at_common),
     .addr_i         ({req_q.addr[5:2], 2'b00}),

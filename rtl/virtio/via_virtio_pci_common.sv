@@ -10,14 +10,14 @@
 module via_virtio_pci_common
   import via_virtio_pkg::*;
 #(
-  parameter logic [63:0] Features = EngineFeatures,  // offered
-  parameter int unsigned NumQ = 2,
+  parameter int unsigned NumQ  = 2,
   parameter int unsigned QSize = QSizeMax
 ) (
   input  logic               clk_i,
   input  logic               clear_i,                  // device reset
   input  logic               resetting_i,              // a reset is wanted or under way
   output logic               reset_o,                  // pulse: the driver wants a reset
+  input  logic    [    63:0] offered_i,                // features
   input  logic               write_i,
   input  logic    [     5:0] addr_i,                   // word
   input  logic    [     3:0] strb_i,
@@ -53,7 +53,7 @@ module via_virtio_pci_common
   // ---------------------------------------------------------------- status
   logic acceptable, status_write;
   logic [7:0] status_add;
-  assign acceptable = (wanted_q & ~Features) == '0 && wanted_q[FVersion1];
+  assign acceptable = (wanted_q & ~offered_i) == '0 && wanted_q[FVersion1];
   assign status_write = write_i && addr_i == 6'h14 && strb_i[0];
   assign reset_o = status_write && wdata_i[7:0] == '0;
   always_comb begin
@@ -145,8 +145,8 @@ module via_virtio_pci_common
       6'h00:   rdata_o = dev_sel_q;
       6'h04: begin
         unique case (dev_sel_q)
-          32'd0:   rdata_o = Features[31:0];
-          32'd1:   rdata_o = Features[63:32];
+          32'd0:   rdata_o = offered_i[31:0];
+          32'd1:   rdata_o = offered_i[63:32];
           default: rdata_o = '0;
         endcase
       end
