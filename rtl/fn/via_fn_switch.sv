@@ -169,14 +169,14 @@ module via_fn_switch
   localparam int unsigned Board = NumSlots;
   localparam int unsigned MadeUp = NumSlots + 1;
 
-  logic [NumUser:1] brd_src_valid, brd_src_ready, brd_src_still, rx_ends, rx_cut, rx_still, rx_idle, debt_still;
+  logic [NumUser:1] brd_in_valid, brd_src_valid, brd_src_ready, brd_src_still, rx_ends, rx_cut, rx_still, rx_idle, debt_still;
   logic [NumSlots-1:0] from_slot[NumUser:1], from_slot_ready[NumUser:1];
   strm_t brd_rx[NumUser:1];
 
   for (genvar f = 1; f <= NumUser; f++) begin : gen_rx
     strm_t rx[NumSrc];
     logic [NumSrc-1:0] sel, sel_real, valid, ready;
-    logic brd_in_valid, brd_in_ready, brd_on, lost, stale, waits;
+    logic brd_in_ready, brd_on, lost, stale, waits;
 
     via_slice #(
       .T(strm_t)
@@ -187,7 +187,7 @@ module via_fn_switch
       .s_valid_i(brd_rx_valid_i[f]),
       .s_ready_o(brd_rx_ready_o[f]),
       .m_o      (brd_rx[f]),
-      .m_valid_o(brd_in_valid),
+      .m_valid_o(brd_in_valid[f]),
       .m_ready_i(brd_in_ready)
     );
     via_fn_src #(
@@ -198,7 +198,7 @@ module via_fn_switch
       .cut_i    (1'b0),
       .dst_i    (want[f] == ToBoard && (core_rst_ni[f] || f == Disk)),
       .dst_o    (brd_on),
-      .s_valid_i(brd_in_valid),
+      .s_valid_i(brd_in_valid[f]),
       .s_last_i (brd_rx[f].last),
       .s_ready_o(brd_in_ready),
       .m_valid_o(brd_src_valid[f]),
@@ -287,7 +287,7 @@ module via_fn_switch
   end
   assign count_o = count_q;
 
-  assign still_o = &{src_still, brd_still, slot_still, brd_src_still, rx_still, debt_still};
+  assign still_o = &{src_still, brd_still, slot_still, brd_src_still, rx_still, debt_still} && (brd_rx_valid_i & brd_rx_ready_o) == '0;
   assign idle_o  = &{brd_idle, slot_idle, rx_idle};
 
 endmodule

@@ -413,6 +413,125 @@ async def quiesce_lets_the_memory_port_finish(dut):
     await until(dut, lambda: len(h.app.r) == 480 and len(h.app.b) == 60, 20000)
 
 
+class Fn:
+    """The function that stream 0 may belong to."""
+
+    def __init__(self, dut, h: Host) -> None:
+        args = dut.clk_i, dut.rst_ni, False
+        self.dut = dut
+        self.tx = AxiStreamSource(AxiStreamBus.from_prefix(dut, "ft"), *args)
+        self.rx = AxiStreamSink(AxiStreamBus.from_prefix(dut, "fr"), *args)
+        for side in (self.tx, self.rx):
+            side.set_pause_generator(stalls(h.r, 0.2))
+
+    async def attach(self, fn: int) -> None:
+        self.dut.fn_on.value, self.dut.fn.value = fn != 0, fn
+        await ClockCycles(self.dut.clk_i, 3)
+
+
+@cocotb.test(timeout_time=500, timeout_unit="us")
+async def a_function_takes_stream_0_and_gives_it_back(dut):
+    h = await host(dut, 0.2, latency=6)
+    r, f = h.r, Fn(dut, h)
+    for rnd in range(4):
+        await h.works(f"round {rnd}")
+        # Moves that run: one has delivered half a message, one waits.
+        h.poke(3 * PAGE, r.randbytes(2 * PAGE))
+        moves = [
+            h.command(MOVE_IN, 3 * PAGE, size=2 * PAGE, flags=EOP),
+            h.command(MOVE_OUT, 20 * PAGE, size=PAGE),
+        ]
+        begun = int(dut.count[4].value)
+        await until(dut, lambda begun=begun: int(dut.count[4].value) > begun + 3, 2000)
+        await f.attach(5)
+        await h.settle()
+        assert [h.status(t) for t in moves] == [ABORTED] * 2
+        cut = await h.sink.recv()
+        assert len(cut.tdata) % WIDTH == 1 and cut.tdata[-1] == 0
+        assert cut.tdata[:-1] == h.peek(3 * PAGE, len(cut.tdata) - 1)
+        there, back = [[r.randbytes(r.randrange(1, 400)) for _ in range(8)] for _ in range(2)]
+        for a, b in zip(there, back, strict=True):
+            await f.tx.send(AxiStreamFrame(a, tid=7))
+            await h.source.send(AxiStreamFrame(b))
+        for a, b in zip(there, back, strict=True):
+            got = await h.sink.recv()
+            assert got.tdata == a and got.tid == 7
+            got = await f.rx.recv()
+            assert got.tdata == b
+        late = h.command(MOVE_IN, 3 * PAGE, size=64, flags=EOP)
+        await h.settle()
+        assert h.status(late) == ABORTED
+        await f.attach(0)
+    # Taken away in the midst of a message each way; what is left of the app's goes nowhere.
+    await f.attach(3)
+    await f.tx.send(AxiStreamFrame(r.randbytes(2000)))
+    await h.source.send(AxiStreamFrame(r.randbytes(2000)))
+    await ClockCycles(dut.clk_i, 20)
+    await f.attach(0)
+    assert not h.source.idle() and not f.tx.idle()
+    cut = await h.sink.recv()
+    assert len(cut.tdata) % WIDTH == 1 and cut.tdata[-1] == 0
+    await until(dut, lambda: h.source.idle() and f.tx.idle(), 1000, "the rest of both messages")
+    await h.works("at the end")
+
+
+@cocotb.test(timeout_time=500, timeout_unit="us")
+async def a_disk_shares_the_slots_memory(dut):
+    h = await host(dut, 0.1, latency=8)
+    r, data, denied = h.r, {}, PAGES - 2
+    h.denied = {denied}
+
+    async def load(n: int) -> None:
+        for i in range(n):
+            va = (PAGES // 2 + r.randrange(8)) * PAGE + i * 4 * WIDTH % PAGE
+            data[va] = [r.getrandbits(8 * WIDTH) for _ in range(4)]
+            h.disk.write(va, data[va], ident=i % 64)
+        await until(dut, lambda: len(h.disk.b) == n and not h.disk.b[-1][2], 8000, "writes")
+        for va, words in data.items():
+            assert h.peek(va, 4 * WIDTH) == b"".join(w.to_bytes(WIDTH, "little") for w in words)
+        for va in data:
+            h.disk.read(va, 4, ident=9)
+        await until(dut, lambda: len(h.disk.r) == 4 * len(data), 8000, "reads")
+        assert [x[4] for x in h.disk.r] == [w for words in data.values() for w in words]
+        h.disk.b.clear()
+        h.disk.r.clear()
+
+    task = cocotb.start_soon(load(50))
+    await h.works("beside the disk")
+    await task
+    assert {e[2] for e in h.events} == {0, 1}
+    # A denied page answers with an error and costs nothing else.
+    h.disk.read(denied * PAGE, 2)
+    h.disk.write(denied * PAGE, [1, 2])
+    await until(dut, lambda: len(h.disk.r) == 2 and len(h.disk.b) == 1, 3000)
+    assert {x[2] for x in h.disk.r} == {h.disk.b[0][2]} == {2} and h.stat()[1] == 0
+    h.disk.b.clear()
+    h.disk.r.clear()
+    # Cut off with a miss that nobody answers: errors, soon.
+    h.answers = False
+    h.disk.read(50 * PAGE, 2)
+    h.disk.write(51 * PAGE, [1, 2])
+    await ClockCycles(dut.clk_i, 200)
+    assert not h.disk.r and not h.disk.b
+    dut.ctrl.value = RUN | ISOLATE
+    h.disk.read(52 * PAGE, 2)
+    await until(dut, lambda: len(h.disk.r) == 4 and len(h.disk.b) == 1, 500, "errors")
+    assert {x[2] for x in h.disk.r} == {h.disk.b[0][2]} == {2}
+    h.disk.b.clear()
+    h.disk.r.clear()
+    h.answers = True
+    h.events.clear()
+    # In an empty slot the store works.
+    dut.ctrl.value = 0
+    dut.loaded.value = 0
+    await ClockCycles(dut.clk_i, 5)
+    data.clear()
+    await load(10)
+    dut.loaded.value = 1
+    dut.ctrl.value = RUN
+    await h.works("at the end")
+
+
 @pytest.mark.parametrize("data_w", [128])
 def test_via_slot_port(data_w):
     run(
