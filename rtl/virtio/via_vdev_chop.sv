@@ -5,8 +5,8 @@
 // stands ready.
 // With `Unit` not zero a message is a series of records of that many bytes, one an answer; a part of a record at the end of a message
 // is dropped, and so is a buffer too small for a record (answered with no bytes).
-// Throughput: one beat a cycle; an answer takes two cycles more. After a buffer that is no multiple of a beat the next answer is short: it
-// ends at the beat's end. Latency: five cycles.
+// Throughput: one beat a cycle; an answer takes three cycles more. After a buffer that is no multiple of a beat the next answer is short: it
+// ends at the beat's end. Latency: six cycles.
 // Misuse: a beat without `last` counts as full; one with `last` and without bytes only ends its message.
 
 module via_vdev_chop
@@ -90,16 +90,17 @@ module via_vdev_chop
   );
 
   // ---------------------------------------------------------------- answers
-  typedef enum logic [1:0] {
+  typedef enum logic [2:0] {
     StLoad,    // take the next run of bytes
-    StAnswer,  // announce
+    StAnswer,  // wait for a buffer
+    StOffer,   // announce; the offer stays whatever becomes of the queue
     StData,    // hand over
     StSkip     // drop what is left of a record
   } state_e;
   state_e state_q;
   len_t left_q, part_q, part;  // bytes of the run not yet answered; of the answer
   logic [BeatLog2:0] off_q, in_beat, now;  // bytes of the beat at the head already gone; still there; to go now
-  logic close, beat;
+  logic close, decide, beat;
 
   // The bytes of a message not yet ended become a run of their own when nothing else is there.
   assign close = state_q == StLoad && !run_valid && open_q != '0 && avail_i && Unit == 0;
@@ -114,8 +115,9 @@ module via_vdev_chop
     if (off_q != '0 && part > len_t'(in_beat)) part = len_t'(in_beat);
     if (wlen_i < 32'(part)) part = (Unit != 0) ? '0 : len_t'(wlen_i);
   end
-  assign rsp_valid_o = state_q == StAnswer && avail_i && held_valid;
-  assign rsp_o = '{queue: Queue, merge: 1'b0, len: 32'(part)};
+  assign decide = state_q == StAnswer && avail_i && held_valid;
+  assign rsp_valid_o = state_q == StOffer;
+  assign rsp_o = '{queue: Queue, merge: 1'b0, len: 32'(part_q)};
 
   assign now = (part_q < len_t'(in_beat)) ? part_q[BeatLog2:0] : in_beat;
   assign wr_valid_o = state_q == StData && held_valid;
@@ -138,7 +140,8 @@ module via_vdev_chop
       if (beat) off_q <= held_pop ? '0 : off_q + now;
       unique case (state_q)
         StLoad:   if (run_valid || close) state_q <= (Unit != 0 && load < len_t'(Unit)) ? StSkip : StAnswer;
-        StAnswer: if (rsp_valid_o && rsp_ready_i && part != '0) state_q <= StData;
+        StAnswer: if (decide) state_q <= StOffer;
+        StOffer:  if (rsp_ready_i) state_q <= (part_q == '0) ? StAnswer : StData;
         StData:
         if (beat && wr_o.last) begin
           state_q <= StAnswer;
@@ -161,7 +164,7 @@ module via_vdev_chop
     end
   end
 
-  assign moving_o = take || run_pop || close || state_q == StSkip;
+  assign moving_o = take || run_pop || close || decide || state_q == StSkip;
   assign idle_o   = state_q == StLoad && !run_valid && open_q == '0;
 
 endmodule

@@ -4,7 +4,7 @@
 // User side: bytes, id = port. A buffer of the driver is one message to the user side; a message from there may have any length and goes to
 // as many buffers as it needs. Bytes to a port that the driver has not opened are dropped; to an open one without buffers they wait, and
 // rx_i waits with them when 32 beats are held. An emergency write is a message of one byte from port 0.
-// Throughput: one beat a cycle. Latency: three cycles out, five in. Source: VIRTIO 1.3, 5.3.
+// Throughput: one beat a cycle. Latency: three cycles out, six in. Source: VIRTIO 1.3, 5.3.
 
 module via_vdev_console
   import via_pkg::*;

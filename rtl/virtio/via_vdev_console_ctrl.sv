@@ -86,12 +86,13 @@ module via_vdev_console_ctrl
   // ---------------------------------------------------------------- what is to be said
   typedef enum logic [1:0] {
     StPick,
-    StAnswer,
+    StAnswer,  // wait for a buffer
+    StOffer,   // the offer stays whatever becomes of the queue
     StData
   } state_e;
   state_e state_q;
   control_t next, say_q;
-  logic some, named_q, sent;
+  logic some, named, fits_q, sent;
   always_comb begin
     next = '{value: 16'd1, kind: EvAdd, id: '0};
     some = 1'b0;
@@ -117,11 +118,11 @@ module via_vdev_console_ctrl
   logic [MsgW-1:0] text_q;
   logic [BeatLog2:0] bytes;
   logic [5:0] left_q;
-  assign named_q = say_q.kind == EvName;
-  assign len = named_q ? 32'(MsgBytes) : 32'($bits(control_t) / 8);
-  assign rsp_valid_o = state_q == StAnswer && avail_i;
-  assign rsp_o = '{queue: Queue, merge: 1'b0, len: (wlen_i < len) ? '0 : len};
-  assign sent = rsp_valid_o && rsp_ready_i && rsp_o.len != '0;
+  assign named = say_q.kind == EvName;
+  assign len = named ? 32'(MsgBytes) : 32'($bits(control_t) / 8);
+  assign rsp_valid_o = state_q == StOffer;
+  assign rsp_o = '{queue: Queue, merge: 1'b0, len: fits_q ? len : '0};
+  assign sent = rsp_valid_o && rsp_ready_i && fits_q;
   assign said = sent ? Ports'(1) << say_q.id : '0;
   assign add_clr = (say_q.kind == EvAdd) ? said : '0;
   assign console_clr = (say_q.kind == EvConsole) ? said : '0;
@@ -137,7 +138,8 @@ module via_vdev_console_ctrl
     else begin
       unique case (state_q)
         StPick:   if (some) state_q <= StAnswer;
-        StAnswer: if (sent) state_q <= StData;
+        StAnswer: if (avail_i) state_q <= StOffer;
+        StOffer:  if (rsp_ready_i) state_q <= fits_q ? StData : StAnswer;
         StData:   if (wr_ready_i && wr_o.last) state_q <= StPick;
         default:  ;
       endcase
@@ -146,6 +148,7 @@ module via_vdev_console_ctrl
   always_ff @(posedge clk_i) begin
     if (state_q == StPick) say_q <= next;
     if (state_q == StAnswer) begin
+      fits_q <= wlen_i >= len;
       left_q <= 6'(len);
       text_q <= MsgW'({8'h30 + 8'(say_q.id), ".", "t", "c", "u", "d", "a", "i", "v", say_q});
     end else if (wr_valid_o && wr_ready_i) begin
@@ -154,7 +157,7 @@ module via_vdev_console_ctrl
     end
   end
 
-  assign moving_o = msg_valid_i || state_q == StPick && some;
+  assign moving_o = msg_valid_i || state_q == StPick && some || state_q == StAnswer && avail_i;
   assign idle_o   = state_q == StPick && !some;
 
 endmodule

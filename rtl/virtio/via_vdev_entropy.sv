@@ -2,7 +2,7 @@
 //
 // The entropy device (type 4): bytes of the user side to the guest's buffers, each byte once. A buffer gets what is held when its turn
 // comes, at most the end of a message or 32 beats. When the user side gives nothing, buffers wait.
-// Throughput: one beat a cycle; an answer takes three cycles more. Latency: five cycles. Source: VIRTIO 1.3, 5.4.
+// Throughput: one beat a cycle; an answer takes three cycles more. Latency: six cycles. Source: VIRTIO 1.3, 5.4.
 
 module via_vdev_entropy
   import via_pkg::*;

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One virtio function of the card: registers, gate, queue engine, and the personality that `Fn` names.
+//
+//   fn_req ── via_virtio_pci ──────────── via_vq ──┬── via_vdev_select ── tx, rx, memory of the disk
+//                  │  gate                   │     └ requests, answers
+//                  └───────────────────── via_fn_gate ── host memory
+//
+// Throughput, latency: those of its parts; nothing is added. Resets: docs/interfaces.md, section 8.
+
+module via_virtio_fn
+  import via_pkg::*;
+  import via_virtio_pkg::*;
+  import via_vdev_pkg::*;
+#(
+  parameter int unsigned Fn = FnNet
+) (
+  input  logic            clk_i,
+  input  logic            rst_ni,
+  input  logic     [63:0] time_i,
+  input  fn_ctrl_t        ctrl_i,
+  output logic     [ 7:0] status_o,          // device status
+  output logic     [63:0] features_o,        // negotiated
+  // Registers, interrupts, function-level events.
+  input  fn_req_t         req_i,
+  input  logic            req_valid_i,
+  output logic            req_rvalid_o,
+  output logic     [31:0] req_rdata_o,
+  input  logic            flr_i,
+  output logic            flr_busy_o,
+  input  logic            bus_master_i,
+  output logic            msix_valid_o,
+  output logic     [ 7:0] msix_vector_o,
+  input  logic            msix_ready_i,
+  output logic            core_rst_no,
+  // Host memory.
+  output axi_ax_t         m_ar_o,
+  output logic            m_ar_valid_o,
+  input  logic            m_ar_ready_i,
+  input  axi_r_t          m_r_i,
+  input  logic            m_r_valid_i,
+  output logic            m_r_ready_o,
+  output axi_ax_t         m_aw_o,
+  output logic            m_aw_valid_o,
+  input  logic            m_aw_ready_i,
+  output axi_w_t          m_w_o,
+  output logic            m_w_valid_o,
+  input  logic            m_w_ready_i,
+  input  axi_b_t          m_b_i,
+  input  logic            m_b_valid_i,
+  output logic            m_b_ready_o,
+  // Memory of the disk.
+  output axi_ax_t         m_mem_ar_o,
+  output logic            m_mem_ar_valid_o,
+  input  logic            m_mem_ar_ready_i,
+  input  axi_r_t          m_mem_r_i,
+  input  logic            m_mem_r_valid_i,
+  output logic            m_mem_r_ready_o,
+  output axi_ax_t         m_mem_aw_o,
+  output logic            m_mem_aw_valid_o,
+  input  logic            m_mem_aw_ready_i,
+  output axi_w_t          m_mem_w_o,
+  output logic            m_mem_w_valid_o,
+  input  logic            m_mem_w_ready_i,
+  input  axi_b_t          m_mem_b_i,
+  input  logic            m_mem_b_valid_i,
+  output logic            m_mem_b_ready_o,
+  // User side.
+  output strm_t           tx_o,
+  output logic            tx_valid_o,
+  input  logic            tx_ready_i,
+  input  strm_t           rx_i,
+  input  logic            rx_valid_i,
+  output logic            rx_ready_o,
+  output logic            still_o,
+  output logic            idle_o
+);
+
+  localparam vdev_t Dev = vdev(Fn);
+  localparam int unsigned NumQ = 32'(Dev.queues);
+
+  logic pci_still, vq_still, dev_still, pci_idle, vq_idle, dev_idle;
+
+  // ---------------------------------------------------------------- registers
+  logic gate, drained, driver_ok;
+  vq_feat_t feat;
+  logic [63:0] withhold;
+  vq_cfg_t queue[NumQ];
+  logic [NumQ-1:0] queue_reset, queue_quiet;
+  vq_notify_t notify;
+  logic notify_valid, irq_valid, irq_ready, engine_error;
+  logic [QueueW-1:0] irq_queue;
+  logic [9:0] stat_addr;
+  logic stat_write;
+  logic [31:0] stat_rdata;
+  logic [11:0] dev_addr;
+  logic dev_write, config_change;
+  logic [3:0] dev_strb;
+  logic [31:0] dev_wdata, dev_rdata;
+
+  via_virtio_pci #(
+    .DeviceType(Dev.device),
+    .Class     (Dev.code),
+    .NumQ      (NumQ),
+    .Features  (Dev.features)
+  ) u_pci (
+    .clk_i,
+    .rst_ni,
+    .withhold_i     (withhold),
+    .status_o,
+    .req_i,
+    .req_valid_i,
+    .req_rvalid_o,
+    .req_rdata_o,
+    .flr_i,
+    .flr_busy_o,
+    .bus_master_i,
+    .gate_o         (gate),
+    .drained_i      (drained),
+    .core_rst_no,
+    .feat_o         (feat),
+    .features_o,
+    .driver_ok_o    (driver_ok),
+    .queue_o        (queue),
+    .queue_reset_o  (queue_reset),
+    .queue_quiet_i  (queue_quiet),
+    .notify_o       (notify),
+    .notify_valid_o (notify_valid),
+    .irq_valid_i    (irq_valid),
+    .irq_queue_i    (irq_queue),
+    .irq_ready_o    (irq_ready),
+    .error_i        (engine_error),
+    .stat_addr_o    (stat_addr),
+    .stat_write_o   (stat_write),
+    .stat_rdata_i   (stat_rdata),
+    .dev_addr_o     (dev_addr),
+    .dev_write_o    (dev_write),
+    .dev_strb_o     (dev_strb),
+    .dev_wdata_o    (dev_wdata),
+    .dev_rdata_i    (dev_rdata),
+    .config_change_i(config_change),
+    .msix_valid_o,
+    .msix_vector_o,
+    .msix_ready_i,
+    .still_o        (pci_still),
+    .idle_o         (pci_idle)
+  );
+
+  // ---------------------------------------------------------------- host memory
+  axi_ax_t ar, aw;
+  axi_r_t r;
+  axi_w_t w;
+  axi_b_t b;
+  logic ar_valid, ar_ready, r_valid, r_ready, aw_valid, aw_ready, w_valid, w_ready, b_valid, b_ready;
+  via_fn_gate u_gate (
+    .clk_i,
+    .rst_ni,
+    .enable_i    (gate),
+    .drained_o   (drained),
+    .s_ar_i      (ar),
+    .s_ar_valid_i(ar_valid),
+    .s_ar_ready_o(ar_ready),
+    .s_r_o       (r),
+    .s_r_valid_o (r_valid),
+    .s_r_ready_i (r_ready),
+    .s_aw_i      (aw),
+    .s_aw_valid_i(aw_valid),
+    .s_aw_ready_o(aw_ready),
+    .s_w_i       (w),
+    .s_w_valid_i (w_valid),
+    .s_w_ready_o (w_ready),
+    .s_b_o       (b),
+    .s_b_valid_o (b_valid),
+    .s_b_ready_i (b_ready),
+    .m_ar_o,
+    .m_ar_valid_o,
+    .m_ar_ready_i,
+    .m_r_i,
+    .m_r_valid_i,
+    .m_r_ready_o,
+    .m_aw_o,
+    .m_aw_valid_o,
+    .m_aw_ready_i,
+    .m_w_o,
+    .m_w_valid_o,
+    .m_w_ready_i,
+    .m_b_i,
+    .m_b_valid_i,
+    .m_b_ready_o
+  );
+
+  // ---------------------------------------------------------------- engine
+  logic [NumQ-1:0] waits, avail;
+  logic [31:0] head_wlen[NumQ], room[NumQ];
+  logic fail;
+  logic [QueueW-1:0] fail_queue;
+  vq_req_t req;
+  vq_rsp_t rsp;
+  vq_beat_t rd, wr;
+  logic req_valid, req_ready, rd_valid, rd_ready, rsp_valid, rsp_ready, wr_valid, wr_ready, merged_valid;
+  logic [15:0] merged;
+  via_vq #(
+    .NumQ(NumQ)
+  ) u_vq (
+    .clk_i,
+    .rst_ni        (core_rst_no),
+    .time_i,
+    .wait_i        (waits),
+    .feat_i        (feat),
+    .driver_ok_i   (driver_ok),
+    .queue_i       (queue),
+    .queue_reset_i (queue_reset),
+    .queue_quiet_o (queue_quiet),
+    .notify_i      (notify),
+    .notify_valid_i(notify_valid),
+    .moderate_i    (ctrl_i.moderate),
+    .irq_valid_o   (irq_valid),
+    .irq_queue_o   (irq_queue),
+    .irq_ready_i   (irq_ready),
+    .error_o       (engine_error),
+    .error_cause_o (),                 // counted by the engine
+    .error_queue_o (),
+    .fail_i        (fail),
+    .fail_queue_i  (fail_queue),
+    .req_o         (req),
+    .req_valid_o   (req_valid),
+    .req_ready_i   (req_ready),
+    .rd_o          (rd),
+    .rd_valid_o    (rd_valid),
+    .rd_ready_i    (rd_ready),
+    .rsp_i         (rsp),
+    .rsp_valid_i   (rsp_valid),
+    .rsp_ready_o   (rsp_ready),
+    .merged_o      (merged),
+    .merged_valid_o(merged_valid),
+    .wr_i          (wr),
+    .wr_valid_i    (wr_valid),
+    .wr_ready_o    (wr_ready),
+    .avail_o       (avail),
+    .head_wlen_o   (head_wlen),
+    .room_o        (room),
+    .m_ar_o        (ar),
+    .m_ar_valid_o  (ar_valid),
+    .m_ar_ready_i  (ar_ready),
+    .m_r_i         (r),
+    .m_r_valid_i   (r_valid),
+    .m_r_ready_o   (r_ready),
+    .m_aw_o        (aw),
+    .m_aw_valid_o  (aw_valid),
+    .m_aw_ready_i  (aw_ready),
+    .m_w_o         (w),
+    .m_w_valid_o   (w_valid),
+    .m_w_ready_i   (w_ready),
+    .m_b_i         (b),
+    .m_b_valid_i   (b_valid),
+    .m_b_ready_o   (b_ready),
+    .stat_addr_i   (stat_addr),
+    .stat_write_i  (stat_write),
+    .stat_rdata_o  (stat_rdata),
+    .still_o       (vq_still),
+    .idle_o        (vq_idle)
+  );
+
+  // ---------------------------------------------------------------- personality
+  via_vdev_select #(
+    .Fn(Fn)
+  ) u_dev (
+    .clk_i,
+    .rst_ni         (core_rst_no),
+    .features_i     (features_o),
+    .driver_ok_i    (driver_ok),
+    .ctrl_i,
+    .withhold_o     (withhold),
+    .wait_o         (waits),
+    .fail_o         (fail),
+    .fail_queue_o   (fail_queue),
+    .req_i          (req),
+    .req_valid_i    (req_valid),
+    .req_ready_o    (req_ready),
+    .rd_i           (rd),
+    .rd_valid_i     (rd_valid),
+    .rd_ready_o     (rd_ready),
+    .rsp_o          (rsp),
+    .rsp_valid_o    (rsp_valid),
+    .rsp_ready_i    (rsp_ready),
+    .merged_i       (merged),
+    .merged_valid_i (merged_valid),
+    .wr_o           (wr),
+    .wr_valid_o     (wr_valid),
+    .wr_ready_i     (wr_ready),
+    .avail_i        (avail),
+    .head_wlen_i    (head_wlen),
+    .room_i         (room),
+    .dev_addr_i     (dev_addr),
+    .dev_write_i    (dev_write),
+    .dev_strb_i     (dev_strb),
+    .dev_wdata_i    (dev_wdata),
+    .dev_rdata_o    (dev_rdata),
+    .config_change_o(config_change),
+    .tx_o,
+    .tx_valid_o,
+    .tx_ready_i,
+    .rx_i,
+    .rx_valid_i,
+    .rx_ready_o,
+    .m_mem_ar_o,
+    .m_mem_ar_valid_o,
+    .m_mem_ar_ready_i,
+    .m_mem_r_i,
+    .m_mem_r_valid_i,
+    .m_mem_r_ready_o,
+    .m_mem_aw_o,
+    .m_mem_aw_valid_o,
+    .m_mem_aw_ready_i,
+    .m_mem_w_o,
+    .m_mem_w_valid_o,
+    .m_mem_w_ready_i,
+    .m_mem_b_i,
+    .m_mem_b_valid_i,
+    .m_mem_b_ready_o,
+    .still_o        (dev_still),
+    .idle_o         (dev_idle)
+  );
+
+  // The gate counts what passes.
+  assign still_o = pci_still && vq_still && dev_still &&
+                   ~|{m_ar_valid_o && m_ar_ready_i, m_aw_valid_o && m_aw_ready_i, m_w_valid_o && m_w_ready_i, m_r_valid_i, m_b_valid_i};
+  assign idle_o = pci_idle && vq_idle && dev_idle;
+
+endmodule
