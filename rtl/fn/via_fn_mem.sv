@@ -2,8 +2,8 @@
 //
 // The memory port of the disk on its way to the MMU of the slot that holds its store.
 //
-// Throughput: one beat a cycle each way; a write address goes out when the data of the one before has gone. Latency: one cycle for addresses, none for
-// the rest. Order: kept; each slot answers in order. Another slot is addressed only when nothing is in flight to the one before.
+// Throughput: one beat a cycle each way; a write address goes out when the data of the one before has gone. Latency: one cycle to the slot, none for
+// the answers. Order: kept; each slot answers in order. Another slot is addressed only when nothing is in flight to the one before.
 // The function may be reset with bursts in flight: their answers are taken here, and data that is missing is sent with no byte enabled, so
 // that neither the slot nor the next life of the function notices. Misuse: a slot that does not exist is never addressed; the one before stays.
 
@@ -105,17 +105,31 @@ module via_fn_mem
 
   // ---------------------------------------------------------------- data to the slot
   logic [7:0] left_q;
-  logic made_up_q, w_valid, w_take;
+  logic made_up_q, w_valid, w_take, w_room, m_w_valid;
+  axi_w_t w;
 
   assign w_valid = w_busy_q && (made_up_q || !core_rst_ni || s_w_valid_i);
-  assign s_w_ready_o = w_busy_q && !made_up_q && core_rst_ni && m_w_ready_i[slot_q];
-  assign w_take = w_valid && m_w_ready_i[slot_q];
-  assign m_w_valid_o = to & {NumSlots{w_valid}};
+  assign s_w_ready_o = w_busy_q && !made_up_q && core_rst_ni && w_room;
+  assign w_take = w_valid && w_room;
   always_comb begin
-    m_w_o = s_w_i;
-    m_w_o.last = left_q == '0;
-    if (made_up_q || !core_rst_ni) m_w_o.strb = '0;
+    w = s_w_i;
+    w.last = left_q == '0;
+    if (made_up_q || !core_rst_ni) w.strb = '0;
   end
+  // A beat that waits stays as it is when the function is reset.
+  via_slice #(
+    .T(axi_w_t)
+  ) u_w (
+    .clk_i,
+    .rst_ni,
+    .s_i      (w),
+    .s_valid_i(w_valid),
+    .s_ready_o(w_room),
+    .m_o      (m_w_o),
+    .m_valid_o(m_w_valid),
+    .m_ready_i(m_w_ready_i[slot_q])
+  );
+  assign m_w_valid_o = to & {NumSlots{m_w_valid}};
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       w_busy_q  <= 1'b0;
@@ -166,7 +180,7 @@ module via_fn_mem
     end
   end
 
-  assign still_o = ~|{ar_take, aw_take, ar_valid, aw_valid, w_valid, m_r_valid_i & to, m_b_valid_i & to, change && none,
+  assign still_o = ~|{ar_take, aw_take, ar_valid, aw_valid, w_valid, m_w_valid, m_r_valid_i & to, m_b_valid_i & to, change && none,
                       !core_rst_ni && (rd_q != rd_orphan_q || wr_q != wr_orphan_q)};
   assign idle_o = none;
 
