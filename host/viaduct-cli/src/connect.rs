@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use viaduct::{Attachment, Disk, Function, FunctionKind, SECTOR, Slot, Source};
 use viaduct_build::{Project, Variant};
+use viaduct_sim::Entropy;
+use viaduct_sim::backend::{self, Cable};
 
 use crate::card::Opened;
 use crate::cmd::run::setting;
@@ -18,9 +20,10 @@ const MAC: [u8; 6] = [0x02, 0x56, 0x49, 0x41, 0x44, 0x01];
 /// Options of commands that serve a card's functions.
 #[derive(clap::Args, Clone)]
 pub struct ConnectArgs {
-    /// Far end of the network device: app:NAME (frames go through a slot), board (the card's Ethernet port) or none
+    /// Far end of the network device: app:NAME (frames go through a slot), none, or the card's Ethernet port: board (no
+    /// cable in it), tap:NAME or unix:PATH (one frame a datagram; unix:PATH,PEER sends to PEER)
     #[arg(long, value_name = "WHERE", default_value = "app:udp_echo")]
-    pub net: Place,
+    pub net: Place<backend::Net>,
     /// The disk: so much memory (64M), file:PATH, or none
     #[arg(long, value_name = "WHAT", default_value = "64M")]
     pub disk: DiskSpec,
@@ -33,9 +36,9 @@ pub struct ConnectArgs {
     /// Value of a register of the disk's app
     #[arg(long = "set", value_name = "REGISTER=VALUE", value_parser = setting, requires = "disk_app")]
     pub set: Vec<(String, String)>,
-    /// Far end of the console: app:NAME, board (the card's UART) or none
+    /// Far end of the console: app:NAME, none, or the card's UART: board (no cable in it), pty, unix:PATH or stdio
     #[arg(long, value_name = "WHERE", default_value = "board")]
-    pub uart: Place,
+    pub uart: Place<backend::Console>,
     /// Least card cycles between two interrupts of a queue
     #[arg(long, value_name = "CYCLES", default_value_t = 0)]
     pub moderate: u16,
@@ -43,24 +46,33 @@ pub struct ConnectArgs {
 
 /// Where a function's user side leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Place<Cable> {
     /// Into a slot with this app.
     App(String),
-    /// To the board's port.
-    Board,
+    /// To the board's port, and from there through a cable.
+    Board(Cable),
     /// Nowhere.
     None,
 }
 
-impl FromStr for Place {
+impl<Cable: FromStr<Err = String> + Default> FromStr for Place<Cable> {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
         match text.split_once(':') {
             Some(("app", name)) if !name.is_empty() => Ok(Place::App(name.to_owned())),
-            None if text == "board" => Ok(Place::Board),
+            None if text == "board" => Ok(Place::Board(Cable::default())),
             None if text == "none" => Ok(Place::None),
-            _ => Err("write app:NAME, board or none".to_owned()),
+            _ => text.parse().map(Place::Board).map_err(|why: String| format!("{why}, app:NAME or board")),
+        }
+    }
+}
+
+impl<Cable> Place<Cable> {
+    fn cable(&self) -> Option<&Cable> {
+        match self {
+            Place::Board(cable) => Some(cable),
+            _ => None,
         }
     }
 }
@@ -105,9 +117,15 @@ impl FromStr for DiskSpec {
 pub struct Connected {
     disk: Option<Disk>,
     _slots: Vec<Arc<Slot>>,
+    cables: Vec<Cable>,
 }
 
 impl Connected {
+    /// Where cables of the board's ports lead, for people.
+    pub fn places(&self) -> impl Iterator<Item = &str> {
+        self.cables.iter().map(Cable::place)
+    }
+
     /// Takes the disk away from its driver; what was written is in its file afterwards.
     pub fn close(mut self) -> Result {
         match self.disk.take() {
@@ -118,40 +136,55 @@ impl Connected {
 }
 
 impl ConnectArgs {
+    /// Whether the console has standard input and output.
+    pub fn on_stdio(&self) -> bool {
+        self.uart == Place::Board(backend::Console::Stdio)
+    }
+
     /// Connects every function the card has.
     pub fn connect(&self, project: &Project, opened: &Opened) -> Result<Connected> {
         let mut slots = Vec::new();
+        let mut cables = Vec::new();
         let function = |kind| opened.card.function(kind);
         if let Ok(net) = function(FunctionKind::Net) {
             net.set_mac(MAC)?;
             self.place(project, opened, &net, &self.net, &mut slots)?;
+            if let (Some(sim), Some(to)) = (&opened.sim, self.net.cable()) {
+                cables.extend(Cable::net(&sim.function, to).map_err(at("--net"))?);
+            }
         }
         if let Ok(console) = function(FunctionKind::Console) {
             self.place(project, opened, &console, &self.uart, &mut slots)?;
+            if let (Some(sim), Some(to)) = (&opened.sim, self.uart.cable()) {
+                cables.extend(Cable::console(&sim.function, to).map_err(at("--uart"))?);
+            }
         }
         for kind in [FunctionKind::Entropy, FunctionKind::Input] {
             if let Ok(function) = function(kind) {
-                self.place(project, opened, &function, &Place::Board, &mut slots)?;
+                self.place(project, opened, &function, &Place::Board(()), &mut slots)?;
             }
         }
         let disk = match function(FunctionKind::Blk) {
             Ok(blk) if self.disk != DiskSpec::None => Some(self.disk(project, opened, blk, &mut slots)?),
             _ => None,
         };
-        Ok(Connected { disk, _slots: slots })
+        if let Some(sim) = &opened.sim {
+            sim.function.set_entropy(Entropy::System);
+        }
+        Ok(Connected { disk, _slots: slots, cables })
     }
 
-    fn place(
+    fn place<Cable>(
         &self,
         project: &Project,
         opened: &Opened,
         function: &Function,
-        place: &Place,
+        place: &Place<Cable>,
         slots: &mut Vec<Arc<Slot>>,
     ) -> Result {
         let to = match place {
             Place::None => Attachment::Nothing,
-            Place::Board => Attachment::Board,
+            Place::Board(_) => Attachment::Board,
             Place::App(name) => {
                 let slot = load(project, opened, name, &[])?;
                 let index = slot.index();

@@ -32,9 +32,10 @@ const MAX_FRAME: usize = 9216;
 const MIN_FRAME: usize = 14;
 
 /// The other end of the Ethernet cable.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Net {
     /// The link is up and nobody is there.
+    #[default]
     None,
     /// A TAP device of the host.
     Tap(String),
@@ -62,9 +63,10 @@ impl FromStr for Net {
 }
 
 /// The other end of the console's serial line.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Console {
     /// Nobody: what is written is dropped.
+    #[default]
     None,
     /// A new pseudo-terminal.
     Pty,

@@ -1,21 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `viaduct card`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use nix::sys::signal::{SigSet, Signal};
+use viaduct::{Card, Timeouts};
 use viaduct_build::Variant;
+use viaduct_pci::PciFunction;
 use viaduct_pci::vfio_user::Server;
+use viaduct_sim::{SimCard, function_names};
 
 use super::run::out;
-use crate::fail::{Failure, Result};
+use crate::card::Opened;
+use crate::connect::ConnectArgs;
+use crate::fail::{Failure, Result, at};
 
 /// Serve a simulated card over vfio-user, for other programs and for QEMU; ends on SIGTERM or Ctrl-C
 #[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("where").required(true).multiple(true).args(["socket", "functions"]))]
 pub struct Args {
-    /// Socket to serve it on
+    /// Serve the management function on this socket
     #[arg(long, value_name = "PATH")]
-    socket: PathBuf,
+    socket: Option<PathBuf>,
+    /// Serve each function the card has on a socket in this folder: net.sock, blk.sock, console.sock, entropy.sock,
+    /// input.sock, xdma.sock
+    #[arg(long, value_name = "DIR")]
+    functions: Option<PathBuf>,
+    /// Connect no function, and serve the management function too (mgmt.sock): whoever uses that connects the others
+    #[arg(long, requires = "functions", conflicts_with = "socket")]
+    unconnected: bool,
+    #[command(flatten)]
+    connect: ConnectArgs,
     /// Board and link to simulate; `viaduct info card` lists them
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
@@ -29,10 +45,55 @@ pub fn run(args: Args) -> Result {
     signals.add(Signal::SIGINT);
     signals.thread_block().map_err(|e| Failure::Run(format!("signals: {e}")))?;
     project.build_card(Variant::Fast, &mut crate::project::tell)?;
-    let card = crate::card::simulated(&project, args.profile.as_deref(), Variant::Fast)?;
-    let mut server = Server::bind(&args.socket, card.function).map_err(|e| Failure::Run(e.to_string()))?;
-    out(&format!("card on {}; use it with --card unix:{}", args.socket.display(), args.socket.display()))?;
+    let sim = crate::card::simulated(&project, args.profile.as_deref(), Variant::Fast)?;
+    let function = Arc::clone(&sim.function);
+
+    let mut lines = Vec::new();
+    let mut servers = Vec::new();
+    let mut connected = None;
+    if let Some(dir) = &args.functions {
+        let place = dir.display();
+        std::fs::create_dir_all(dir).map_err(at(&place))?;
+        // The management function has one user: this program, if it connects the others.
+        if args.unconnected {
+            servers.push(serve(&dir.join("mgmt.sock"), Arc::clone(&function) as _)?);
+        }
+        if !args.unconnected && args.socket.is_none() {
+            let card = Card::open_with(Arc::clone(&function) as _, Timeouts::default())?;
+            connected = Some(args.connect.connect(&project, &Opened { card, sim: Some(sim) })?);
+        }
+        servers.extend(serve_functions(&function, dir)?);
+        lines.push(format!("functions in {place}; use them with viaduct vm --card {place}"));
+    }
+    if let Some(path) = &args.socket {
+        servers.push(serve(path, function)?);
+        let path = path.display();
+        lines.push(format!("card on {path}; use it with --card unix:{path}"));
+    }
+    if let Some(connected) = &connected {
+        lines.extend(connected.places().map(|place| format!("a cable of the board leads to {place}")));
+    }
+    for line in lines {
+        // The console may have standard output to itself.
+        if args.connect.on_stdio() { eprintln!("{line}") } else { out(&line)? }
+    }
     signals.wait().map_err(|e| Failure::Run(format!("signals: {e}")))?;
-    server.stop();
-    Ok(())
+    servers.iter_mut().for_each(Server::stop);
+    connected.map_or(Ok(()), |connected| connected.close())
+}
+
+fn serve(path: &Path, function: Arc<dyn PciFunction>) -> Result<Server> {
+    Server::bind(path, function).map_err(|e| Failure::Run(e.to_string()))
+}
+
+/// A server for each function beside the management function that the card has.
+fn serve_functions(card: &Arc<SimCard>, dir: &Path) -> Result<Vec<Server>> {
+    let mut servers = Vec::new();
+    for (number, name) in function_names().enumerate().skip(1) {
+        let function = card.function(number).map_err(|e| Failure::Run(e.to_string()))?;
+        if let Some(function) = function {
+            servers.push(serve(&dir.join(format!("{name}.sock")), function)?);
+        }
+    }
+    Ok(servers)
 }
