@@ -213,7 +213,7 @@ module via_vdev_blk
     if (state_q == StResult) status_q <= err ? BlkIoErr : BlkOk;
     if (state_q == StFill && wr_ready_i && !fill_last) begin
       left_q <= left_q - 32'(StrbW);
-      id_q   <= id_q >> DataW;
+      id_q   <= TextW'({DataW'(0), id_q} >> DataW);
     end
   end
 

@@ -236,7 +236,7 @@ module via_vdev_blk_data
   state_e state_q;
   strm_t  back;
   logic back_valid, back_take, is_read, recv_first_q, recv_last, short_now, long_now, err_q, wrong;
-  logic dest_ready, go, skip, skip_q;
+  logic dest_ready, result_room, go, skip, skip_q;
   logic [31:0] recv_left_q, recv_left;
   assign back = recv.app ? rx_i : past;
   assign back_valid = recv_valid && (recv.app ? rx_valid_i : past_valid);
@@ -270,7 +270,7 @@ module via_vdev_blk_data
     end
   end
 
-  logic beat, result_room, pad_now;
+  logic beat, pad_now;
   assign beat = back_take && state_q == StFlow || data_valid_o && data_ready_i && state_q == StPad;
   assign pad_now = back_take && state_q == StFlow && short_now && is_read && !recv_last;
   assign wrong = err_q || state_q == StFlow && short_now;

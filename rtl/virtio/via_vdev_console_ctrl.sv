@@ -153,7 +153,7 @@ module via_vdev_console_ctrl
       text_q <= MsgW'({8'h30 + 8'(say_q.id), ".", "t", "c", "u", "d", "a", "i", "v", say_q});
     end else if (wr_valid_o && wr_ready_i) begin
       left_q <= left_q - 6'(StrbW);
-      text_q <= text_q >> DataW;
+      text_q <= MsgW'({DataW'(0), text_q} >> DataW);
     end
   end
 
