@@ -36,6 +36,7 @@ module via_virtio_pci
   output logic                    core_rst_no,
   // engine
   output vq_feat_t                feat_o,
+  output logic       [       7:0] status_o,               // device status
   output logic       [      63:0] features_o,
   output logic                    driver_ok_o,
   output vq_cfg_t                 queue_o        [NumQ],
@@ -115,6 +116,7 @@ module via_virtio_pci
   assign flr_busy_o = flr_q;
 
   // ---------------------------------------------------------------- access
+  logic at_common, at_isr, at_device, at_notify, at_stat, bar, write, isr_read, dev_read;
   // Wait: nothing; Map: an access to the window becomes one to BAR0; Do; Answer.
   typedef enum logic [1:0] {
     Wait,
@@ -174,7 +176,6 @@ module via_virtio_pci
   end
 
   // ---------------------------------------------------------------- decode
-  logic at_common, at_isr, at_device, at_notify, at_stat, bar, write, isr_read, dev_read;
   logic [31:0] common_rdata;
   logic [ 1:0] isr;
   assign bar = !req_q.cfg;
@@ -250,6 +251,7 @@ module via_virtio_pci
     .strb_i         (req_q.strb),
     .wdata_i        (req_q.wdata),
     .rdata_o        (common_rdata),
+    .status_o,
     .features_o,
     .driver_ok_o,
     .queue_o,
