@@ -316,7 +316,7 @@ static int xv_run(struct xv_channel *ch, unsigned int n, unsigned int *done)
 		atomic64_inc(&ch->errors);
 		dev_err_ratelimited(&ch->xd->pdev->dev, "%s: %s at descriptor %u of %u, status %#x\n",
 				    ch->node.name, err == -EIO ? "error" : "time-out", *done, n,
-				    xv_read(ch, XV_STATUS));
+				    READ_ONCE(ch->status) | xv_read(ch, XV_STATUS));
 	}
 	return err;
 }

@@ -456,6 +456,17 @@ async def hostile_lists(dut):
     await ClockCycles(dut.clk_i, 300)
     await b.write(0x100C, RUN)
     assert await b.rest(1) == S_IDLE
+    # A list ends with its stop, though adjacent descriptors were promised and read.
+    b.host.mem[:LISTS] = r.randbytes(LISTS)
+    b.list(LISTS, [(i * 64, 0x8000 + i * 64, 64) for i in range(20)])
+    b.desc(LISTS + 64, 128, 0x8080, 64, STOP, LISTS + 96, 16)
+    b.card.mem[0x8000:0x9000] = bytes(0x1000)
+    await b.go(0, LISTS, 19)
+    assert await b.rest(0) == S_STOPPED
+    await ClockCycles(dut.clk_i, 100)
+    assert await b.read(0x48) == 3
+    assert b.card.mem[0x8000:0x9000] == b.host.mem[:192] + bytes(0x1000 - 192)
+    await b.write(0x0C, RUN)
     # 256 MiB less a byte, then second thoughts: stopping waits for a descriptor that was begun, a reset does not.
     b.desc(LISTS, 0, 0, (1 << 28) - 1, STOP)
     await b.go(0, LISTS, 0)
