@@ -120,6 +120,7 @@ module via_vq
   logic [1:0] aw_valid, aw_ready, w_valid, w_ready, b_valid;
   logic [63:0] ev_addr;
   logic [15:0] ev_data;
+  logic [QueueW-1:0] ev_queue;
   logic ev_valid, ev_ready, ev_err;
 
   via_vq_used_wrmux u_wrmux (
@@ -211,6 +212,7 @@ module via_vq
     .m_r_ready_o (r_ready[4:1]),
     .ev_addr_o   (ev_addr),
     .ev_data_o   (ev_data),
+    .ev_queue_o  (ev_queue),
     .ev_valid_o  (ev_valid),
     .ev_ready_i  (ev_ready),
     .err_valid_o (fetch_err_valid),
@@ -389,7 +391,7 @@ module via_vq
   logic [2:0] err_at;
 
   assign err_new = {used_rd_err, used_wr_err, ev_err, wr_err, rd_err, fail_i, fetch_err_valid};
-  assign err_queue_new = {used_rd_err_queue, used_wr_err_queue, QueueW'(0), wr_err_queue, rd_err_queue, fail_queue_i, fetch_err_queue};
+  assign err_queue_new = {used_rd_err_queue, used_wr_err_queue, ev_queue, wr_err_queue, rd_err_queue, fail_queue_i, fetch_err_queue};
 
   always_comb begin
     err_at = '0;
@@ -412,7 +414,7 @@ module via_vq
   end
 
   // ---------------------------------------------------------------- counters
-  logic stat_still, begins, is_idle;
+  logic stat_still, begins, is_idle, was_idle_q;
   logic [NumQ-1:0] head_q;
   logic ar_take, aw_take, done_take;
 
@@ -420,7 +422,8 @@ module via_vq
   assign aw_take = aw_valid[0] && aw_ready[0];
   assign done_take = done_valid && done_ready;
   assign is_idle = &idle && err_q == '0;
-  assign begins = notify_valid_i && is_idle;
+  assign begins = notify_valid_i && was_idle_q;  // in the cycle of a notification the fetch is not idle
+  always_ff @(posedge clk_i) if (was_idle_q != is_idle) was_idle_q <= is_idle;
   always_ff @(posedge clk_i) if (head_q != head_valid) head_q <= head_valid;
 
   via_vq_stat u_stat (
@@ -464,7 +467,7 @@ module via_vq
     .still_o(stat_still)
   );
 
-  assign still[5] = stat_still && err_new == '0 && !error_o && head_q == head_valid && !notify_valid_i;
+  assign still[5] = stat_still && err_new == '0 && !error_o && head_q == head_valid && was_idle_q == is_idle && !notify_valid_i;
   assign still_o  = &still && !m_ar_valid_o && !m_r_valid_i;
   assign idle_o   = is_idle;
 

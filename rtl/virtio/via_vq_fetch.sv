@@ -56,6 +56,7 @@ module via_vq_fetch
   output logic       [    NumRd-1:0] m_r_ready_o,
   output logic       [         63:0] ev_addr_o,
   output logic       [         15:0] ev_data_o,
+  output logic       [   QueueW-1:0] ev_queue_o,
   output logic                       ev_valid_o,
   input  logic                       ev_ready_i,
   output logic                       err_valid_o,            // one pulse
@@ -177,6 +178,7 @@ module via_vq_fetch
     .m_r_valid_i   (m_r_valid_i[0]),
     .ev_addr_o,
     .ev_data_o,
+    .ev_queue_o,
     .ev_valid_o,
     .ev_ready_i,
     .serr_valid_o  (serr_valid),

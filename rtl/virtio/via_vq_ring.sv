@@ -55,6 +55,7 @@ module via_vq_ring
   input  logic                       m_r_valid_i,
   output logic       [         63:0] ev_addr_o,
   output logic       [         15:0] ev_data_o,
+  output logic       [   QueueW-1:0] ev_queue_o,
   output logic                       ev_valid_o,
   input  logic                       ev_ready_i,
   output logic                       serr_valid_o,
@@ -313,6 +314,7 @@ module via_vq_ring
   assign ev_go = ev_any && !ev_valid_q;
   assign ev_addr_o = ev_addr_q;
   assign ev_data_o = ev_data_q;
+  assign ev_queue_o = QueueW'(ev_queue_q);
   assign ev_valid_o = ev_valid_q;
   assign cnt_event_o = ev_go;
   always_ff @(posedge clk_i) begin

@@ -132,6 +132,7 @@ module via_vq_fetch_tb
     .m_r_ready_o   (r_ready),
     .ev_addr_o     (ev_addr),
     .ev_data_o     (ev_data),
+    .ev_queue_o    (),
     .ev_valid_o    (ev_valid),
     .ev_ready_i    (ev_ready),
     .err_valid_o   (err_valid),
