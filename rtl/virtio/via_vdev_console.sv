@@ -65,52 +65,35 @@ module via_vdev_console
   assign open = !driver_ok_i ? '0 : multiport ? guest_open : ConsolePorts'(1);
 
   // ---------------------------------------------------------------- out: the driver's buffers, and emergency writes
-  logic is_ctrl, none, drop, ends, done_room, tx_room, in_msg_q, first_q, drop_q, emergency, emergency_go;
+  logic is_ctrl, emergency, emergency_take, emergency_put, tell_moving, tell_idle, heard, first_q;
   logic [7:0] emergency_byte, port;
-  strm_t s;
   assign is_ctrl = req_i.queue == CtrlTx;
   assign port = (req_i.queue == 4'd1) ? 8'd0 : 8'(req_i.queue[QueueW-1:1]) - 8'd1;
-  assign none = req_i.rlen == '0;
-  // What is dropped is so to its end: `up` may change at any time.
-  assign drop = is_ctrl || (first_q ? !up || !multiport && port != '0 : drop_q);
-  assign emergency_go = emergency && !in_msg_q;
-  assign rd_ready_o = req_valid_i && !none && done_room && (drop || tx_room && !emergency_go);
-  assign ends = req_valid_i && done_room && none || rd_valid_i && rd_ready_o && rd_i.last;
-  assign req_ready_o = ends;
-
-  always_comb begin
-    s = '{id: port, last: rd_i.last, keep: rd_i.keep, data: rd_i.data};
-    if (emergency_go) s = '{id: '0, last: 1'b1, keep: StrbW'(1), data: DataW'(emergency_byte)};
-  end
-  logic send;
-  assign send = rd_valid_i && rd_ready_o && !drop;
-  via_slice #(
-    .T(strm_t)
-  ) u_tx (
+  via_vdev_tell u_tell (
     .clk_i,
     .rst_ni,
-    .s_i      (s),
-    .s_valid_i(send || emergency_go),
-    .s_ready_o(tx_room),
-    .m_o      (tx_o),
-    .m_valid_o(tx_valid_o),
-    .m_ready_i(tx_ready_i)
+    .drop_i      (is_ctrl || !up || !multiport && port != '0),
+    .id_i        (port),
+    .byte_i      (emergency_byte),
+    .byte_valid_i(emergency),
+    .byte_ready_o(emergency_take),
+    .req_i,
+    .req_valid_i,
+    .req_ready_o,
+    .rd_i,
+    .rd_valid_i,
+    .rd_ready_o,
+    .rsp_o       (rsp[Clients-1]),
+    .rsp_valid_o (rsp_valid[Clients-1]),
+    .rsp_ready_i (rsp_ready[Clients-1]),
+    .tx_o,
+    .tx_valid_o,
+    .tx_ready_i,
+    .moving_o    (tell_moving),
+    .idle_o      (tell_idle)
   );
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      in_msg_q <= 1'b0;
-      first_q  <= 1'b1;
-    end else begin
-      if (send) in_msg_q <= !rd_i.last;
-      if (rd_valid_i && rd_ready_o) first_q <= rd_i.last;
-    end
-  end
-  always_ff @(posedge clk_i) begin
-    if (rd_valid_i && rd_ready_o && first_q) drop_q <= drop;
-  end
 
   // Characters written to the configuration space.
-  logic emergency_put;
   assign emergency_put = dev_write_i && dev_addr_i == 12'h008 && dev_strb_i[0];
   via_fifo #(
     .T    (logic [7:0]),
@@ -124,27 +107,16 @@ module via_vdev_console
     .s_ready_o(),
     .m_o      (emergency_byte),
     .m_valid_o(emergency),
-    .m_ready_i(tx_room && !in_msg_q),
+    .m_ready_i(emergency_take),
     .count_o  ()
   );
 
-  logic [QueueW-1:0] done_queue;
-  via_fifo #(
-    .T    (logic [QueueW-1:0]),
-    .Depth(4)
-  ) u_done (
-    .clk_i,
-    .rst_ni,
-    .flush_i  (1'b0),
-    .s_i      (req_i.queue),
-    .s_valid_i(ends),
-    .s_ready_o(done_room),
-    .m_o      (done_queue),
-    .m_valid_o(rsp_valid[Clients-1]),
-    .m_ready_i(rsp_ready[Clients-1]),
-    .count_o  ()
-  );
-  assign rsp[Clients-1] = '{queue: done_queue, merge: 1'b0, len: '0};
+  // The first beat of a control message.
+  assign heard = rd_valid_i && rd_ready_o && is_ctrl && multiport && first_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) first_q <= 1'b1;
+    else if (rd_valid_i && rd_ready_o) first_q <= rd_i.last;
+  end
   assign wr[Clients-1] = '0;
   assign wr_valid[Clients-1] = 1'b0;
 
@@ -156,7 +128,7 @@ module via_vdev_console
     .clk_i,
     .rst_ni,
     .msg_i      (rd_i),
-    .msg_valid_i(rd_valid_i && rd_ready_o && first_q && is_ctrl && multiport),
+    .msg_valid_i(heard),
     .open_o     (guest_open),
     .avail_i    (avail_i[CtrlRx]),
     .wlen_i     (head_wlen_i[CtrlRx]),
@@ -230,8 +202,7 @@ module via_vdev_console
     endcase
   end
 
-  assign still_o = !(ends || rd_valid_i && rd_ready_o || emergency_put || emergency_go && tx_room || tx_valid_o && tx_ready_i ||
-                     rx_valid_i && rx_ready_o || ctrl_moving || |chop_moving || out_moving);
-  assign idle_o = !tx_valid_o && !emergency && first_q && ctrl_idle && &chop_idle && out_idle;
+  assign still_o = !(tell_moving || emergency_put || rx_valid_i && rx_ready_o || ctrl_moving || |chop_moving || out_moving);
+  assign idle_o  = tell_idle && !emergency && ctrl_idle && &chop_idle && out_idle;
 
 endmodule
