@@ -4,10 +4,11 @@
 // their user sides (via_fn_switch). Number f is at index f of every port.
 //
 // Accesses: one at a time; valid is held until rvalid_o. Latency: that of the function and one cycle. A function that the card does not have reads all
-// ones. VIA_FN_MASK (macro, bit f = function f) leaves functions out of a build.
+// ones. VIA_FN_MASK (macro, bit f = function f) leaves functions out of a build; so does a data path that is not 512 bits wide, as the queue engine
+// takes descriptors from lines of 64 bytes.
 
 `ifndef VIA_FN_MASK
-`define VIA_FN_MASK 'h0
+`define VIA_FN_MASK 'h5e
 `endif
 
 module via_functions
@@ -108,6 +109,8 @@ module via_functions
   output logic                    idle_o
 );
 
+  localparam logic [NumFn:0] Present = (DataW == 512) ? FnMask : FnMask & (NumFn + 1)'(1 << FnXdma);
+
   // ---------------------------------------------------------------- accesses
   // The answer is handed over from a register; the request still stands in that cycle and is hidden then.
   logic [NumFn:1] req_valid, rvalid, here;
@@ -161,7 +164,7 @@ module via_functions
   axi_b_t mem_b;
   logic mem_b_valid, mem_b_ready;
 
-  assign present_o = FnMask[NumFn:1];
+  assign present_o = Present[NumFn:1];
 
   for (genvar f = 1; f <= NumFn; f++) begin : gen_fn
     localparam int unsigned H = f - 1;  // of its manager
@@ -192,7 +195,7 @@ module via_functions
     axi_b_t d_b;
     logic d_b_valid;
 
-    if (!FnMask[f]) begin : gen_none
+    if (!Present[f]) begin : gen_none
       via_fn_none u_fn (
         .clk_i,
         .rst_ni,
