@@ -2,6 +2,10 @@
 //
 // Types and constants of the virtio functions (docs/interfaces.md, section 8). Source: VIRTIO 1.3.
 
+`ifndef VIA_QUEUE_SIZE
+`define VIA_QUEUE_SIZE 256
+`endif
+
 // A block uses a few of these; which ones differs.
 /* verilator lint_off UNUSEDPARAM */
 package via_virtio_pkg;
@@ -10,7 +14,7 @@ package via_virtio_pkg;
 
   // ---------------------------------------------------------------- geometry
   /// Largest queue a function offers, a power of two; also descriptors of a queue that the card holds.
-  parameter int unsigned QSizeMax = 256;
+  parameter int unsigned QSizeMax = `VIA_QUEUE_SIZE;
   parameter int unsigned QSizeLog2 = $clog2(QSizeMax);
   /// Most queues a function may have.
   parameter int unsigned QueuesMax = 16;
@@ -171,7 +175,7 @@ package via_virtio_pkg;
     logic           cfg;    // configuration space rather than BAR0
     logic           write;
     logic [15:0]    addr;   // byte address of a 32-bit word
-    logic [3:0]     strb;
+    logic [3:0]     strb;   // bytes written, or wanted: a read of the ISR byte clears it
     logic [31:0]    wdata;
   } fn_req_t;
 
