@@ -150,6 +150,10 @@ package via_vdev_pkg;
   // ---------------------------------------------------------------- entropy
   parameter vdev_t VdevEntropy = '{device: 16'd4, code: 24'h00ff00, features: '0, queues: 8'd1, waits: 16'b1};
 
+  // ---------------------------------------------------------------- input
+  // Buffers for events, and status from the driver.
+  parameter vdev_t VdevInput = '{device: 16'd18, code: 24'h090000, features: '0, queues: 8'd2, waits: 16'b01};
+
   // ---------------------------------------------------------------- any
   /// The device of function `fn`.
   function automatic vdev_t vdev(input int unsigned fn);
@@ -157,6 +161,7 @@ package via_vdev_pkg;
       FnNet:     return VdevNet;
       FnBlk:     return VdevBlk;
       FnConsole: return VdevConsole;
+      FnInput:   return VdevInput;
       default:   return VdevEntropy;
     endcase
   endfunction

@@ -8,7 +8,7 @@ module via_vdev_select
   import via_virtio_pkg::*;
   import via_vdev_pkg::*;
 #(
-  parameter int unsigned Fn = FnNet,
+  parameter  int unsigned Fn   = FnNet,
   localparam int unsigned NumQ = 32'(vdev(Fn).queues)
 ) (
   // Each device uses some of the inputs.
@@ -18,7 +18,7 @@ module via_vdev_select
   input  logic     [      63:0] features_i,
   input  logic                  driver_ok_i,
   input  fn_ctrl_t              ctrl_i,
-  output logic     [      63:0] withhold_o,       // features not to be offered now
+  output logic     [      63:0] withhold_o,              // features not to be offered now
   // Engine.
   output logic     [  NumQ-1:0] wait_o,
   output logic                  fail_o,
@@ -74,6 +74,8 @@ module via_vdev_select
   output logic                  idle_o
   /* verilator lint_on UNUSEDSIGNAL */
 );
+
+  localparam vdev_t Dev = vdev(Fn);
 
   if (Fn == FnNet) begin : gen_net
     via_vdev_net u_dev (
@@ -164,7 +166,7 @@ module via_vdev_select
       .still_o,
       .idle_o
     );
-    assign wait_o = vdev(Fn).waits[NumQ-1:0];
+    assign wait_o = Dev.waits[NumQ-1:0];
   end else if (Fn == FnConsole) begin : gen_console
     via_vdev_console u_dev (
       .clk_i,
@@ -201,7 +203,7 @@ module via_vdev_select
       .idle_o
     );
     assign withhold_o = '0;
-    assign wait_o = vdev(Fn).waits[NumQ-1:0];
+    assign wait_o = Dev.waits[NumQ-1:0];
     assign fail_o = 1'b0;
     assign fail_queue_o = '0;
     assign config_change_o = 1'b0;
@@ -224,7 +226,7 @@ module via_vdev_select
       .idle_o
     );
     assign withhold_o = '0;
-    assign wait_o = vdev(Fn).waits[NumQ-1:0];
+    assign wait_o = Dev.waits[NumQ-1:0];
     assign fail_o = 1'b0;
     assign fail_queue_o = '0;
     assign req_ready_o = 1'b1;
@@ -233,6 +235,44 @@ module via_vdev_select
     assign config_change_o = 1'b0;
     assign tx_o = '0;
     assign tx_valid_o = 1'b0;
+  end else if (Fn == FnInput) begin : gen_input
+    via_vdev_input u_dev (
+      .clk_i,
+      .rst_ni,
+      .ctrl_i,
+      .req_i,
+      .req_valid_i,
+      .req_ready_o,
+      .rd_i,
+      .rd_valid_i,
+      .rd_ready_o,
+      .rsp_o,
+      .rsp_valid_o,
+      .rsp_ready_i,
+      .wr_o,
+      .wr_valid_o,
+      .wr_ready_i,
+      .avail_i,
+      .head_wlen_i,
+      .dev_addr_i,
+      .dev_write_i,
+      .dev_strb_i,
+      .dev_wdata_i,
+      .dev_rdata_o,
+      .tx_o,
+      .tx_valid_o,
+      .tx_ready_i,
+      .rx_i,
+      .rx_valid_i,
+      .rx_ready_o,
+      .still_o,
+      .idle_o
+    );
+    assign withhold_o = '0;
+    assign wait_o = Dev.waits[NumQ-1:0];
+    assign fail_o = 1'b0;
+    assign fail_queue_o = '0;
+    assign config_change_o = 1'b0;
   end
 
   if (Fn != FnBlk) begin : gen_no_mem
