@@ -23,6 +23,7 @@ module via_virtio_pci_common
   input  logic    [     3:0] strb_i,
   input  logic    [    31:0] wdata_i,
   output logic    [    31:0] rdata_o,
+  output logic    [     7:0] status_o,                 // device status
   output logic    [    63:0] features_o,               // 0 before FEATURES_OK
   output logic               driver_ok_o,
   output vq_cfg_t            queue_o        [  NumQ],
@@ -140,6 +141,7 @@ module via_virtio_pci_common
   logic [7:0] status;
   // Not 0 until the reset is done.
   assign status = status_q | 8'(resetting_i);
+  assign status_o = status;
   always_comb begin
     unique case (addr_i)
       6'h00:   rdata_o = dev_sel_q;

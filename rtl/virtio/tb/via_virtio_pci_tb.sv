@@ -113,6 +113,7 @@ module via_virtio_pci_tb
     .gate_o         (gate),
     .drained_i      (drained),
     .core_rst_no    (core_rst_n),
+    .status_o       (),
     .feat_o         (feat_s),
     .features_o     (features),
     .driver_ok_o    (driver_ok),
