@@ -21,9 +21,8 @@ from via_tb import AxiMem, cycle, rng, run, stalls, start
 from vq_model import Chain, Features, Host, Queue
 
 SIZE = 1 << 22
-RINGS, ARENA = 1 << 16, 1 << 20  # bytes of a queue's rings; where buffers begin
+RINGS, ARENA = 1 << 17, 1 << 20  # bytes of a queue's rings; where buffers begin
 LONG = int(os.environ.get("VIA_LONG") or 1)
-CAUSE = {"read": 7, "write": 8, "payload": 9, "request": 10}
 
 
 def answer_to(request: bytes, wlen: int) -> bytes:
@@ -74,11 +73,13 @@ class Bench:
         self.bells = 0
         self.fed: list[deque] = [deque() for _ in range(self.nq)]
         self.fed_at = [0] * self.nq
+        self.requests: list[list] = [[] for _ in range(self.nq)]
         self.merged: deque[int] = deque()
         self.feed = True
         self.frame = (1, 3000)
         self.quick = False  # answer with nothing, at once
         self.req_cycles: list[int] = []
+        self.shown_cycles: list[int] = []
         self.rd_cycles: list[int] = []
         dut.feat.value, dut.wait_mask.value, dut.moderate.value = feat.bits, waits, moderate
         for name in ("driver_ok", "queue_reset", "notify", "notify_valid", "irq_ready", "fail", "fail_queue", "req_ready", "rd_ready"):
@@ -111,6 +112,7 @@ class Bench:
     # ------------------------------------------------------------ checks
     def verify(self, queue: Queue, chain: Chain, length: int) -> None:
         q = queue.index
+        self.shown_cycles.append(cycle())
         if self.waits >> q & 1:
             assert self.fed[q], f"queue {q}: used without an answer"
             data, merge = self.fed[q][0]
@@ -122,7 +124,9 @@ class Bench:
             else:
                 assert merge
         else:
-            want = b"" if self.quick else answer_to(self.host.gather(chain, False), chain.wlen)
+            request = (self.host.gather(chain, False), chain.wlen)
+            assert self.requests[q][chain.number] == request, f"queue {q}: chain {chain.number}: wrong request {self.requests[q][chain.number]}"
+            want = b"" if self.quick else answer_to(*request)
         assert length == len(want), f"queue {q}: chain {chain.number}: used length {length}, not {len(want)}"
         got = self.host.gather(chain, True)
         assert got[:length] == want, f"queue {q}: chain {chain.number}: wrong data"
@@ -144,6 +148,7 @@ class Bench:
             while open_ and len(data) == open_[0][1]:
                 q, rlen, wlen = open_.popleft()
                 self.asked[q].append((bytes(data), wlen))
+                self.requests[q].append((bytes(data), wlen))
                 data.clear()
 
         while True:
@@ -380,6 +385,284 @@ async def random_traffic(dut):
         await ClockCycles(dut.clk_i, 20)
         assert int(dut.queue_quiet.value) == (1 << b.nq) - 1
         b.end()
+
+
+async def settle(b: Bench, q: int, count: int, limit: int = 30000) -> None:
+    """Waits until `count` chains of the queue are used, takes them back."""
+    got = 0
+    for _ in range(limit):
+        while b.queues[q].reap():
+            got += 1
+        if got == count:
+            return
+        await RisingEdge(b.dut.clk_i)
+    raise AssertionError(f"{got} of {count} chains used; {b.state()}")
+
+
+def plain(b: Bench, write: bool, length: int, align: int = 64) -> Chain:
+    at = b.host.alloc(length, align)
+    chain = Chain([(write, at, length)])
+    b.host.mem[at : at + length] = b.r.randbytes(length)
+    chain.before = b.host.gather(chain, True)
+    return chain
+
+
+RINGS_OF = {
+    "split": Features(),
+    "split, event index": Features(event_idx=True),
+    "split, in order": Features(in_order=True),
+    "split, indirect": Features(indirect=True),
+    "packed": Features(packed=True),
+    "packed, in order": Features(packed=True, in_order=True),
+}
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+async def small_rate(dut):
+    """64-byte packets, all there at once: cycles a packet until it is used, far from memory."""
+    for name, feat in RINGS_OF.items():
+        for write in (False, True):
+            b = Bench(dut, feat, 0b0001, stall=0, latency=120)
+            b.quick, b.frame = True, (64, 64)
+            await b.begin([256] * b.nq)
+            queue = b.queues[int(not write)]
+            queue.interrupts(False)
+            n = 100
+            for _ in range(n):
+                queue.add(plain(b, write, 64), feat.indirect)
+            queue.publish()
+            b.kick(queue)
+            await settle(b, queue.index, n)
+            cycles = b.shown_cycles
+            rate = (cycles[-1] - cycles[20]) / (n - 21)
+            dut._log.info("%s, %s: %.2f cycles a packet", name, "receive" if write else "transmit", rate)
+            # A batch becomes visible at once, so the measure is coarse.
+            assert rate <= 5, (name, write, rate)
+            b.end()
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+async def large_rate(dut):
+    """Large buffers at odd addresses, memory 250 cycles away: bytes a cycle."""
+    for write in (False, True):
+        b = Bench(dut, Features(), 0b0001, stall=0, latency=250)
+        b.quick, b.frame = not write, (15000, 15000)
+        await b.begin([256] * b.nq)
+        queue = b.queues[int(not write)]
+        queue.interrupts(False)
+        n = 14
+        for _ in range(n):
+            queue.add(plain(b, write, 15000, 1))
+        queue.publish()
+        b.kick(queue)
+        await settle(b, queue.index, n)
+        beats = b.mem.w_beats if write else b.rd_cycles
+        middle = beats[len(beats) // 4 : len(beats) * 3 // 4]
+        rate = 15000 / 235 * len(middle) / (middle[-1] - middle[0] + 1)
+        dut._log.info("%s: %.1f bytes a cycle", "receive" if write else "transmit", rate)
+        assert rate >= 54, rate
+        b.end()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def interrupts(dut):
+    """None if not wanted; one, not more often than allowed and none lost, if wanted; a lone descriptor's in packed rings."""
+    for feat in (Features(), Features(event_idx=True), Features(packed=True), Features(packed=True, event_idx=True)):
+        b = Bench(dut, feat, 0, stall=0, latency=10, moderate=400)
+        b.quick = True
+        await b.begin([16] * b.nq)
+        queue = b.queues[2]
+
+        async def one(size: int = 100) -> None:
+            queue.add(plain(b, False, size))
+            queue.publish()
+            b.kick(queue)
+            await settle(b, 2, 1)
+
+        queue.interrupts(False)
+        for _ in range(5 if feat.event_idx else 20):
+            await one()
+        await b.quiet()
+        # With the event index of a split ring, no event is one that lies behind.
+        assert not b.irqs[2]
+        queue.interrupts(True)
+        for _ in range(10):
+            queue.interrupts(True)
+            await one()
+            await ClockCycles(dut.clk_i, 60)  # until the device has looked whether to interrupt
+        await b.quiet()
+        times = b.irqs[2]
+        assert len(times) >= 2, (feat, b.state(), hex(b.host.get(queue.driver, 4)), hex(b.host.get(queue.driver + 4 + 32, 2)))
+        assert all(y - x >= 400 for x, y in zip(times, times[1:])), times
+        if feat.event_idx:
+            await ClockCycles(dut.clk_i, 500)
+            queue.interrupts(True, 3)
+            before = len(times)
+            for i in range(6):
+                await one()
+                await b.quiet()
+                assert len(times) == before + (i >= 3), (i, times)
+        assert not b.errors
+        b.end()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def refused(dut):
+    """Host memory refuses: the error is told, with its queue; requests, answers and other queues go on."""
+    for kind in ("payload", "write", "used", "field", "request"):
+        b = Bench(dut, Features(event_idx=True), 0b0001, stall=0.1, latency=5)
+        b.quick = True
+        await b.begin([16] * b.nq)
+        q = 0 if kind == "write" else 1
+        queue = b.queues[q]
+        chain = plain(b, kind == "write", 9000)
+        bad = chain.parts[0][1] // 4096 + 1
+        if kind in ("payload", "write"):
+            b.bad.add(bad)
+        b.frame = (9000, 9000)
+        cause = {"payload": 9, "write": 8, "used": 8, "field": 7, "request": 10}[kind]
+        if kind == "used":
+            # The used ring on a page of its own, which cannot be written.
+            queue.device = ARENA - 4096
+            queue.host.mem[ARENA - 4096 : ARENA] = bytes(4096)
+            b.dut.cfg[q].value = queue.config
+        elif kind == "field":
+            queue.driver = ARENA - 4096 - 4 - 2 * queue.size
+            queue.host.mem[ARENA - 8192 : ARENA] = bytes(8192)
+            b.dut.cfg[q].value = queue.config
+        await ClockCycles(dut.clk_i, 3)
+        queue.add(chain)
+        queue.publish()
+        if kind == "used":
+            b.bad.add(ARENA // 4096 - 1)
+        if kind == "payload":
+            # What could not be read is zero.
+            at, n = chain.parts[0][1], 9000
+            real = b.host.gather
+            want = bytearray(real(chain, False))
+            start_ = bad * 4096 - at
+            want[start_ : start_ + 4096] = bytes(len(want[start_ : start_ + 4096]))
+            b.host.gather = lambda c, w: bytes(want) if c is chain and not w else real(c, w)
+        if kind == "write":
+            b.verify = None
+            queue.verify = lambda *a: None
+        if kind == "field":
+            while not queue.shown:
+                if b.bells == 0:
+                    b.kick(queue)
+                b.bad.clear()
+                await RisingEdge(dut.clk_i)
+                if b.mem.w_beats:
+                    break
+            b.bad.add(ARENA // 4096 - 1)
+        else:
+            b.kick(queue)
+        if kind == "request":
+            dut.fail.value, dut.fail_queue.value = 1, q
+            await RisingEdge(dut.clk_i)
+            dut.fail.value = 0
+        for _ in range(3000):
+            if b.errors:
+                break
+            await RisingEdge(dut.clk_i)
+        assert (cause, q) in b.errors, (kind, b.errors)
+        await b.quiet()
+        assert await b.stat(1) & 0xF0F == cause | q << 8
+        other = b.queues[3]
+        other.interrupts(True)
+        other.add(plain(b, False, 500))
+        other.publish()
+        b.kick(other)
+        await settle(b, 3, 1)
+        await b.quiet()
+        assert b.irqs[3]
+        b.end()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def queue_reset(dut):
+    """A queue is reset at any moment: once it is quiet the device leaves its memory alone, and it starts anew; other queues do not notice."""
+    r = rng()
+    for turn in range(6):
+        feat = any_features(r)
+        b = Bench(dut, feat, 0b0101, stall=0.2, latency=15, merge=turn % 2 == 1)
+        await b.begin([16, 32, 16, 64])
+        others = [q for q in (2, 3)]
+        tasks = []
+        for q in others:
+            tasks.append(cocotb.start_soon(b.add_all(b.queues[q], 30)))
+            tasks.append(cocotb.start_soon(b.reap_all(b.queues[q], 30)))
+        for _ in range(3):
+            victim = r.choice((0, 1))
+            queue = b.queues[victim]
+            adding = cocotb.start_soon(b.add_all(queue, 1000))
+            taking = cocotb.start_soon(b.reap_all(queue, 1000))
+            await ClockCycles(dut.clk_i, r.randint(1, 500))
+            adding.cancel()
+            taking.cancel()
+            b.bell = deque(x for x in b.bell if x >> 16 != victim)
+            dut.queue_reset.value = 1 << victim
+            await ClockCycles(dut.clk_i, 2)
+            for _ in range(5000):
+                if int(dut.queue_quiet.value) >> victim & 1:
+                    break
+                await RisingEdge(dut.clk_i)
+            else:
+                raise AssertionError(f"queue {victim} does not come to rest; {b.state()} {[str(getattr(dut.u_dut, n).value) for n in ('fetch_quiet', 'gather_quiet', 'scatter_quiet', 'used_quiet', 'asked_q')]}")
+            dut.cfg[victim].value = 0
+            queue.drop()
+            await ClockCycles(dut.clk_i, r.randint(2, 50))
+            b.fed[victim].clear()
+            b.fed_at[victim] = 0
+            b.requests[victim].clear()
+            dut.queue_reset.value = 0
+            b.enable(victim, queue.size)
+            await ClockCycles(dut.clk_i, 2)
+        queue = b.queues[victim]
+        tasks.append(cocotb.start_soon(b.add_all(queue, 20)))
+        tasks.append(cocotb.start_soon(b.reap_all(queue, 20)))
+        for task in tasks:
+            await task
+        await b.quiet()
+        assert not b.errors
+        b.end()
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def statistics(dut):
+    """Counters count, and the trace of a notification has its stages in order."""
+    b = Bench(dut, Features(), 0b0001, stall=0, latency=30)
+    b.quick = True
+    await b.begin([16] * b.nq)
+    queue = b.queues[1]
+    await b.quiet()
+    for _ in range(3):
+        queue.add(plain(b, False, 200))
+        queue.publish()
+        b.kick(queue)
+        await settle(b, 1, 1)
+        await b.quiet()
+    words = {n: await b.stat(w) for n, w in (("rd", 2), ("wr", 4), ("bells", 6), ("requests", 7), ("chains", 8), ("irqs", 9))}
+    assert words == {"rd": 600, "wr": 0, "bells": 3, "requests": 3, "chains": 3, "irqs": 3}, words
+    reads = [await b.stat(w) for w in range(10, 16)]
+    assert sum(reads) == len(b.mem.reads), (reads, len(b.mem.reads))
+    assert reads[4] == 3 and reads[5] == 3, reads
+    writes = [await b.stat(w) for w in range(16, 20)]
+    assert writes == [0, 3 if (queue.device + 4) % 64 <= 40 else writes[1], 3, 0] and sum(writes) == len(b.mem.writes), writes
+    stamps = [await b.stat(32 + 2 * i) for i in range(6)]
+    assert stamps == sorted(stamps) and await b.stat(44) == 0x1F, stamps
+    spans = []
+    for stage in range(5):
+        count, low, high, total = [await b.stat(48 + 8 * stage + i) for i in (0, 1, 2, 4)]
+        assert count == 3 and 3 * low <= total <= 3 * high
+        spans.append(low)
+    assert stamps[5] - stamps[0] >= sum(spans)
+    dut._log.info("stages: %s", spans)
+    dut.stat_addr.value, dut.stat_write.value = 0, 1
+    await RisingEdge(dut.clk_i)
+    dut.stat_write.value = 0
+    assert [await b.stat(w) for w in range(2, 20)] == [0] * 18
+    b.end()
 
 
 @pytest.mark.parametrize("num_q", [4])

@@ -84,7 +84,8 @@ module via_vq
   localparam int unsigned RdGather = NumRd - 1;
 
   logic [5:0] still, idle;
-  logic [NumQ-1:0] closing, fetch_quiet, gather_quiet, scatter_quiet, used_quiet, stop;
+  logic [NumQ-1:0][QSizeLog2:0] asked_q;  // requests not answered
+  logic [NumQ-1:0] owed, closing, fetch_quiet, gather_quiet, scatter_quiet, used_quiet, stop;
   for (genvar q = 0; q < NumQ; q++) begin : gen_closing
     assign closing[q] = !queue_i[q].enable || queue_reset_i[q];
   end
@@ -276,6 +277,7 @@ module via_vq
     .rst_ni,
     .wait_i,
     .closing_i   (closing),
+    .owed_i      (owed),
     .rsp_i,
     .rsp_valid_i,
     .rsp_ready_o,
@@ -366,7 +368,6 @@ module via_vq
   );
 
   // ---------------------------------------------------------------- what the personality sees of waiting queues; quiet queues
-  logic [NumQ-1:0][QSizeLog2:0] asked_q;  // requests not answered
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
     logic more, less;
     assign avail_o[q] = wait_i[q] && head_valid[q] && !closing[q];
@@ -375,9 +376,10 @@ module via_vq
 
     assign more = job_valid && job_ready && QW'(job_queue) == QW'(q);
     assign less = head_pop[q] && !wait_i[q];
-    assign queue_quiet_o[q] = fetch_quiet[q] && gather_quiet[q] && scatter_quiet[q] && used_quiet[q] && asked_q[q] == '0;
+    assign owed[q] = asked_q[q] != '0;
+    assign queue_quiet_o[q] = fetch_quiet[q] && gather_quiet[q] && scatter_quiet[q] && used_quiet[q] && !owed[q];
     always_ff @(posedge clk_i) begin
-      if (!rst_ni) asked_q[q] <= '0;
+      if (!rst_ni || !queue_i[q].enable) asked_q[q] <= '0;
       else if (more != less) asked_q[q] <= more ? asked_q[q] + 1'b1 : asked_q[q] - 1'b1;
     end
   end

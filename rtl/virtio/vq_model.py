@@ -129,7 +129,7 @@ class Queue:
         self.end = self.device + 8 + 8 * size
         host.mem[base : self.end + 64] = bytes(self.end + 64 - base)
         self.tables = base + 0x2000
-        self.table_slots = list(range(size))
+        self.table_slots = list(range(size))  # 256 bytes each
         self.live: dict[int, Chain] = {}
         self.order: deque[Chain] = deque()  # made available, not shown
         self.shown: deque[Chain] = deque()  # shown, not taken back
