@@ -45,8 +45,8 @@ struct PortAnswer {  // driven by the model
 
 class Port {
  public:
-  static constexpr size_t kMaxFrame = 9216;
-  static constexpr size_t kMinFrame = 14;  // a header
+  static constexpr size_t kMaxFrame = 9230;  // 9216 and a header
+  static constexpr size_t kMinFrame = 14;    // a header
   static constexpr size_t kQueueBytes =
       VSIM_PORT_QUEUE;  // most bytes, and packets, in a queue on the host's side
   static constexpr size_t kQueuePackets = 1024;

@@ -28,7 +28,7 @@ use crate::{BoardPort, CONSOLE, NET, SimCard};
 const LOOK: Duration = Duration::from_secs(1);
 /// How long what comes from the card waits for a slow reader before it is dropped.
 const PATIENCE_MS: u16 = 1000;
-const MAX_FRAME: usize = 9216;
+const MAX_FRAME: usize = crate::ffi::MAX_PACKET;
 const MIN_FRAME: usize = 14;
 
 /// The other end of the Ethernet cable.

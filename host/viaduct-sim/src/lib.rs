@@ -49,6 +49,10 @@ const DOORBELLS: (u8, u64) = (2, 64 << 10);
 const MSIX: (u8, u64) = (4, 4 << 10);
 const MSIX_PENDING: u64 = 0x800;
 const GEOMETRY: u64 = 0x08;
+/// Where the entropy function is connected: its control register (rtl/regs/viaduct.rdl), field KIND.
+const ENTROPY_CTRL: u64 = 0x30000 + 0x100 * ENTROPY as u64;
+const KIND_LSB: u32 = 4;
+const KIND_BOARD: u32 = 1;
 
 /// Why a simulated card could not be opened or asked for something beyond the PCI function.
 #[derive(Debug, thiserror::Error)]
@@ -123,6 +127,8 @@ struct State {
     /// Board ports that somebody listens to; what comes out of the others is dropped.
     claimed: u32,
     entropy: Entropy,
+    /// The entropy function is connected to the board's source, and should be given something.
+    entropy_connected: bool,
     /// Functions that are bus masters.
     masters: u32,
     packet: Box<[u8; ffi::MAX_PACKET]>,
@@ -150,7 +156,8 @@ impl State {
                 while self.card.port_receive(function, &mut self.packet).is_some() {}
             }
         }
-        if self.masters >> ENTROPY & 1 != 0 {
+        // Without a driver, or connected elsewhere, it would have the source run for nothing.
+        if self.entropy_connected && self.masters >> ENTROPY & 1 != 0 {
             self.entropy.supply(&mut self.card);
         }
         self.sleepers.iter().any(|want| self.is_there(*want))
@@ -204,6 +211,7 @@ impl SimCard {
                 stepping: false,
                 claimed: 0,
                 entropy: Entropy::default(),
+                entropy_connected: false,
                 masters: 0,
                 packet: Box::new([0; ffi::MAX_PACKET]),
             }),
@@ -520,6 +528,9 @@ impl PciFunction for SimCard {
         }
         let mut state = self.enter();
         let written = state.card.write(bar, offset, value);
+        if (bar, offset) == (REGISTERS.0, ENTROPY_CTRL) {
+            state.entropy_connected = value >> KIND_LSB & 3 == KIND_BOARD;
+        }
         state.card.run(STORE_CYCLES, 0, 0);
         self.leave(state);
         written.map_err(gone)
@@ -544,6 +555,7 @@ impl PciFunction for SimCard {
             state.card.reset();
             state.pending.fill(0);
             state.masters = 0;
+            state.entropy_connected = false;
         } else {
             stop_slots(&mut state.card, usize::from(self.info.vectors) / 2).map_err(gone)?;
             state.card.irq_take(0, !0);
