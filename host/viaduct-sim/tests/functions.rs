@@ -1,43 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Several functions on one simulated card. What the card has not is left out, and so is all of it without `make card`.
 
-use std::path::{Path, PathBuf};
+mod common;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use common::{LONG, open};
 use viaduct_pci::vfio_user::{Client, Server};
 use viaduct_pci::{DmaAccess, HostMemory, PciError, PciFunction};
-use viaduct_sim::{Profile, SimCard, SimConfig, SimError, XDMA, function_name, function_names};
+use viaduct_sim::{SimCard, XDMA, function_name, function_names};
 
-const LONG: Duration = Duration::from_secs(60);
 const SCRATCH: u64 = 0x1c;
 
-fn open() -> Option<Arc<SimCard>> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../build");
-    let build = std::env::var_os("VIADUCT_BUILD").map_or(here, PathBuf::from);
-    let config = SimConfig {
-        profile: Profile::GEN3X16,
-        card_object: build.join("card/libviaduct_card.so"),
-        image_dir: build.join("apps"),
-        chan_mib: Some(64),
-    };
-    match SimCard::open(config) {
-        Ok(card) => Some(Arc::new(card)),
-        Err(error @ SimError::NoCard { .. }) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
-
 fn xdma(card: &Arc<SimCard>) -> Option<Arc<dyn PciFunction>> {
-    let function = card.function(XDMA).unwrap();
-    if function.is_none() {
-        eprintln!("skipped: this card has no XDMA-compatible function");
-    }
-    function
+    common::function(card, XDMA)
 }
 
 fn config32(function: &dyn PciFunction, at: u16) -> u32 {
