@@ -32,7 +32,8 @@ esac
 
 # ---------------------------------------------------------------- what is wanted
 backports=(seabios qemu-system-x86 qemu-system-common qemu-system-data)
-tools=(busybox-static kmod ethtool iperf3 fio e2fsprogs rng-tools5 iputils-ping socat pciutils iproute2 util-linux)
+# The shells come first: busybox as a shell would take its own small programs instead of the ones named here.
+tools=(dash bash busybox-static kmod ethtool iperf3 fio e2fsprogs rng-tools5 iputils-ping socat pciutils iproute2 util-linux)
 mapfile -t modules < <(sed 's/#.*//' guest/modules.txt | tr -s ' ' '\n' | grep .)
 
 list_hash=$(printf '%s\n' "${backports[@]}" "${tools[@]}" | sha256sum | cut -c1-12)
@@ -156,7 +157,7 @@ fi
 release=$(cat "$dir/kernel-$kernel/release")
 
 # ---------------------------------------------------------------- initramfs and disk of this kernel
-key=$(cat "$dir"/{qemu,root,kernel-"$kernel"}/packages tools/guest.sh guest/modules.txt guest/init guest/agent guest/lib.sh | sha256sum | cut -c1-16)
+key=$(cat "$dir"/{qemu,root,kernel-"$kernel"}/packages tools/guest.sh guest/{modules.txt,init,agent,lib.sh} guest/src/* | sha256sum | cut -c1-16)
 out=$dir/boot-$kernel-$key
 if [ ! -e "$out/complete" ]; then
   [ -z "$check" ] || die "not made yet: initramfs and disk of kernel $kernel; tools/guest.sh --kernel $kernel makes them (10 s)"
@@ -206,9 +207,14 @@ if [ ! -e "$out/complete" ]; then
   mkdir -p "$work/disk"/{dev,proc,sys,run,tmp,root,mnt,guest}
   install -m 755 guest/agent "$work/disk/guest/agent"
   install -m 644 guest/lib.sh "$work/disk/guest/lib.sh"
+  for source in guest/src/*.c; do
+    program=$work/disk/usr/bin/$(basename "$source" .c)
+    gcc -O2 -static -o "$program" "$source" || die "gcc cannot build $source for the guest; see its message above. It needs gcc and the static C library (libc6-dev)"
+  done
   # What Debian would make on installation.
+  ln -sf dash "$work/disk/usr/bin/sh"
   mkdir -p "$work/disk/etc"
-  echo 'root::0:0:root:/root:/bin/sh' >"$work/disk/etc/passwd"
+  echo 'root::0:0:root:/root:/bin/bash' >"$work/disk/etc/passwd"
   echo 'root:x:0:' >"$work/disk/etc/group"
   "$dir/root/usr/bin/busybox" --list | while read -r applet; do
     [ -e "$work/disk/usr/bin/$applet" ] || [ -e "$work/disk/usr/sbin/$applet" ] || ln -s busybox "$work/disk/usr/bin/$applet"

@@ -145,7 +145,13 @@ pub fn run(args: Args) -> Result<u8> {
         machine.go()?;
         machine
     };
-    let functions = sockets.len() + more.iter().filter(|(command, _)| command == "device_add").count();
+    let functions = sockets.len()
+        + more
+            .iter()
+            .filter(|(command, arguments)| {
+                command == "device_add" && arguments["bus"].as_str().is_some_and(|b| b.starts_with("port"))
+            })
+            .count();
     let result = converse(&mut machine, &mut signals, &job, functions, Duration::from_secs(args.timeout));
     drop(machine);
     drop(servers);
