@@ -503,13 +503,31 @@ async def chains_are_found_as_built_split(dut):
         (await traffic(dut, ALL["split"], size=size)).end()
 
 
-@cocotb.test(timeout_time=4000, timeout_unit="us")
+@cocotb.test(timeout_time=1000, timeout_unit="us")
 async def chains_are_found_as_built_everywhere(dut):
     r = rng()
     for name, feat in ALL.items():
         size = r.choice((4, 16, 32)) if not feat.packed else r.choice((3, 7, 16, 21))
-        dut._log.info(f"{name}, size {size}")
-        (await traffic(dut, feat, 60, size=size)).end()
+        latency = r.choice(((1, 3), (4, 30), (60, 160)))
+        dut._log.info(f"{name}, size {size}, latency {latency}")
+        (await traffic(dut, feat, 60, size=size, latency=latency)).end()
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def what_was_read_too_early_is_read_again(dut):
+    """Packed: long reads, a driver that writes chains of several descriptors while lines behind them are read."""
+    for size in (64, 24):
+        b = Bench(dut, Feat(packed=True), size=size, latency=(100, 140), stall=0.0, read=1.0)
+        b.answer = 1.0
+        await b.begin()
+        for queue in b.queues:
+            queue.jitter = 0.1
+        tasks = [cocotb.start_soon(queue.drive(150, 7, 2)) for queue in b.queues]
+        for task in tasks:
+            await task
+        await until(dut, lambda: all(q.found == 150 for q in b.queues), 6000, "all chains")  # noqa: B023
+        assert not b.errors
+        b.end()
 
 
 async def rate(dut, feat: Feat, make, chains: int, **kw) -> float:
@@ -640,6 +658,22 @@ async def a_queue_may_be_reset_at_any_moment(dut):
         want = [20, 20, 80]
         await until(dut, lambda: [q.found for q in b.queues] == want, 8000, f"{feat}: {[q.found for q in b.queues]}")  # noqa: B023
         assert not b.errors
+        b.end()
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def a_notification_before_driver_ok_is_kept(dut):
+    for feat in (Feat(), Feat(packed=True), Feat(order=True, notif=True)):
+        b = Bench(dut, feat)
+        await b.begin(ok=False)
+        q = b.queues[1]
+        await q.add(q.some(2))
+        q.show()
+        q.kick()
+        await ClockCycles(dut.clk_i, 100)
+        assert b.reads == [0] * b.nrd and not int(dut.head_valid.value)
+        dut.driver_ok.value = 1
+        await until(dut, lambda: q.found == 1, 500, f"{feat}")  # noqa: B023
         b.end()
 
 

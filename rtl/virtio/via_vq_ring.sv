@@ -265,13 +265,14 @@ module via_vq_ring
 
   // ---------------------------------------------------------------- what the driver says: from a notification or from its index
   logic [QW-1:0] kq;
-  logic k_notify, k_index, k_idx_err;
+  logic k_mine, k_notify, k_index, k_idx_err;
   logic [15:0] k_value, k_ahead, k_open, k_behind;
   logic [8:0] k_poff, k_pdist;
   logic k_take, k_bad, k_old;
   logic k_ptake, k_pbad;
 
-  assign k_notify = notify_valid_i && on_i[QW'(notify_i.queue)];
+  assign k_mine = notify_valid_i && 32'(notify_i.queue) < NumQ;
+  assign k_notify = k_mine && on_i[QW'(notify_i.queue)];
   assign kq = notify_valid_i ? QW'(notify_i.queue) : tag.queue;
   assign k_value = notify_valid_i ? {notify_i.wrap, notify_i.offset} : value;
   assign k_idx_err = idx_here && line.err;
@@ -344,7 +345,7 @@ module via_vq_ring
     logic [7:0] tokens_q;
     logic [3:0] reads_q;
     logic [2:0] looks_q;  // reads of the index
-    logic k_me, line_go, s_go, stop, commit, more, tok_in, tok_out, rd_in, rd_out, notified, ev_done, direct;
+    logic usable, k_me, line_go, s_go, stop, commit, more, tok_in, tok_out, rd_in, rd_out, notified, early, ev_done, direct;
     logic [8:0] size, c_sum, k_dist;
     logic [QSizeLog2-1:0] c_next, d_next;
     logic c_over;
@@ -355,14 +356,17 @@ module via_vq_ring
     assign bad_cfg[q] = cfg_i[q].desc[3:0] != '0 || (is_packed ? cfg_i[q].driver[1:0] != '0 : cfg_i[q].driver[0]) || cfg_i[q].device[1:0] != '0 ||
                         cfg_i[q].size == '0 || cfg_i[q].size > 16'(QSizeMax) || !is_packed && (cfg_i[q].size & (cfg_i[q].size - 16'd1)) != '0;
 
-    assign want_idx[q] = run_i[q] && pend_q[q] && !looks_q[2];
-    assign want_line[q] = run_i[q] && !seq && pos_q[q] != known_q[q];
-    assign want_seq[q] = run_i[q] && seq && (exact ? todo_q[q] != '0 : go_q && tokens_q < 8'(ahead_q) && (tokens_q == '0 || tokens_q < 8'(size[QSizeLog2:2])));
-    assign want_event[q] = run_i[q] && feat_i.event_idx && !is_packed && (seq ? todo_q[q] == '0 : pos_q[q] == known_q[q]) &&
+    assign usable = run_i[q] && !bad_cfg[q];
+    assign want_idx[q] = usable && pend_q[q] && !looks_q[2];
+    assign want_line[q] = usable && !seq && pos_q[q] != known_q[q];
+    assign want_seq[q] = usable && seq && (exact ? todo_q[q] != '0 : go_q && tokens_q < 8'(ahead_q) && (tokens_q == '0 || tokens_q < 8'(size[QSizeLog2:2])));
+    assign want_event[q] = usable && feat_i.event_idx && !is_packed && (seq ? todo_q[q] == '0 : pos_q[q] == known_q[q]) &&
                            !pend_q[q] && looks_q == '0 && !event_q[q] && told_q[q] != known_q[q];
 
     assign k_me = kq == QW'(q);
     assign notified = k_notify && k_me && !bad_cfg[q];
+    // Before DRIVER_OK: kept, and looked after then.
+    assign early = k_mine && k_me && !on_i[q];
     assign line_go = rd_go && !rd_idx && rq == QW'(q);
     assign s_go = seq_go && seq && sq == QW'(q);
     assign stop = stop_valid_i && QW'(stop_queue_i) == QW'(q);
@@ -413,7 +417,7 @@ module via_vq_ring
         // What is known
         if (k_take && k_me) known_q[q] <= k_value;
         if (k_ptake && k_me) {kwrap_q[q], kpos_q[q]} <= {k_value[15], k_value[QSizeLog2-1:0]};
-        if (notified && !is_packed && !feat_i.notif_data || ev_done) pend_q[q] <= 1'b1;
+        if (notified && !is_packed && !feat_i.notif_data || ev_done || early) pend_q[q] <= 1'b1;
         else if (rd_in && rd_idx) pend_q[q] <= 1'b0;
         if ((rd_in && rd_idx) != (rd_out && tag.idx)) looks_q <= (rd_in && rd_idx) ? looks_q + 3'd1 : looks_q - 3'd1;
         if (ev_go && eq == QW'(q)) event_q[q] <= 1'b1;
@@ -447,7 +451,7 @@ module via_vq_ring
         else todo_q[q] <= todo_q[q] + todo_add - todo_sub;
         if (stop && exact) {kwrap_q[q], kpos_q[q]} <= {stop_wrap_i, stop_index_i};
 
-        if (back_i[q] || notified || stop && again_q) go_q <= 1'b1;
+        if (back_i[q] || notified || early || stop && again_q) go_q <= 1'b1;
         else if (stop) go_q <= 1'b0;
         if (notified && go_q && !stop) again_q <= 1'b1;
         else if (stop) again_q <= 1'b0;
