@@ -76,6 +76,7 @@ class Bench:
         self.requests: list[list] = [[] for _ in range(self.nq)]
         self.merged: deque[int] = deque()
         self.feed = True
+        self.push: deque = deque()  # answers to give next
         self.frame = (1, 3000)
         self.quick = False  # answer with nothing, at once
         self.req_cycles: list[int] = []
@@ -172,6 +173,8 @@ class Bench:
     def _choose(self, allowed: bool) -> tuple[int, int, bytes] | None:
         """Queue, merge, data of the next answer."""
         d, r = self.dut, self.r
+        if self.push:
+            return self.push.popleft()
         ready = [q for q in range(self.nq) if self.asked[q]]
         if allowed and self.feed:
             avail = int(d.avail.value)
@@ -625,6 +628,32 @@ async def queue_reset(dut):
             await task
         await b.quiet()
         assert not b.errors
+        b.end()
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def too_long(dut):
+    """A device that answers more than a chain holds: what does not fit is dropped, the next answer is whole."""
+    for length in (65, 128, 200, 1000):
+        b = Bench(dut, Features(), 0b0001, stall=0.2, latency=5)
+        await b.begin([16] * b.nq)
+        queue = b.queues[0]
+        b.feed = False
+        sizes = (64, 300, 1)
+        for size in sizes:
+            queue.add(plain(b, True, size, 1))
+        queue.publish()
+        b.kick(queue)
+        for size in sizes:
+            while not int(dut.avail.value) & 1:
+                await RisingEdge(dut.clk_i)
+            data = b.r.randbytes(length if size != 300 else 300)
+            b.fed[0].append((data[:size], False))
+            b.push.append((0, 0, data))
+            while b.push or dut.rsp_valid.value == 1:
+                await RisingEdge(dut.clk_i)
+        await settle(b, 0, len(sizes))
+        await b.quiet()
         b.end()
 
 

@@ -85,9 +85,10 @@ module via_vq
 
   logic [5:0] still, idle;
   logic [NumQ-1:0][QSizeLog2:0] asked_q;  // requests not answered
-  logic [NumQ-1:0] owed, closing, fetch_quiet, gather_quiet, scatter_quiet, used_quiet, stop;
+  logic [NumQ-1:0] owed, off, closing, fetch_quiet, gather_quiet, scatter_quiet, used_quiet, stop;
   for (genvar q = 0; q < NumQ; q++) begin : gen_closing
-    assign closing[q] = !queue_i[q].enable || queue_reset_i[q];
+    assign off[q] = !queue_i[q].enable;
+    assign closing[q] = off[q] || queue_reset_i[q];
   end
 
   // ---------------------------------------------------------------- host memory
@@ -276,6 +277,7 @@ module via_vq
     .clk_i,
     .rst_ni,
     .wait_i,
+    .off_i       (off),
     .closing_i   (closing),
     .owed_i      (owed),
     .rsp_i,

@@ -24,7 +24,8 @@ module via_vq_scatter
   input  logic                      clk_i,
   input  logic                      rst_ni,
   input  logic      [     NumQ-1:0] wait_i,                // the queue's chains wait for an answer
-  input  logic      [     NumQ-1:0] closing_i,             // the queue is being reset or is off
+  input  logic      [     NumQ-1:0] off_i,                 // the queue is off
+  input  logic      [     NumQ-1:0] closing_i,             // it is being reset or off
   input  logic      [     NumQ-1:0] owed_i,                // requests of the queue are not answered: their chains are in the store
   input  vq_rsp_t                   rsp_i,
   input  logic                      rsp_valid_i,
@@ -115,7 +116,8 @@ module via_vq_scatter
   assign queue = QW'(rsp_i.queue);
   assign head = head_i[queue];
   assign head_here = head_valid_i[queue];
-  assign gone = closing_i[queue] && (wait_i[queue] || !owed_i[queue]);
+  // An answer begun is finished: the chains it needs are there as long as the queue is on.
+  assign gone = off_i[queue] || closing_i[queue] && (wait_i[queue] ? !begun_q : !owed_i[queue]);
   assign left = begun_q ? left_q : rsp_i.len;  // bytes of the answer that no earlier chain takes
   assign chain = (plan_q == PlChain) ? head : chain_q;
   assign take = (plan_q == PlChain) ? (left < head.wlen ? left : head.wlen) : take_q;

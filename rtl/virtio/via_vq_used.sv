@@ -130,7 +130,7 @@ module via_vq_used
   assign fits = c_valid && (open_q ? QW'(c.queue) == queue_q && (n_q != BatchW'(Batch) || more_q) : cfg.enable);
   assign extend = open_q && run_q && feat_i.in_order && run_whole_q;
   assign take = fits && (extend || !run_q || item_ready);
-  assign close = open_q && !fits && !(more_q && !closing_i[queue_q]);
+  assign close = open_q && !fits && !(more_q && cfg.enable);
   assign emit = item_ready && run_q && (close || fits && !extend);
   assign final_now = item_ready && close && !run_q;
   assign c_pop = take || drop;
