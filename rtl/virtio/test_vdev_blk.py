@@ -220,7 +220,7 @@ async def an_error_of_the_store_ends_its_request_only(dut):
     for kind in (NONE, SLOT):
         for stall in (0.0, 0.3):
             bad = range(BASE + 512 * 100, BASE + 512 * 101)
-            b = bench(dut, stall, fails=lambda a: a in bad)
+            b = bench(dut, stall, fails=lambda a: a in bad)  # noqa: B023
             store = await begin(b, kind)
             turn = turned if kind == SLOT else bytes
             chains = []

@@ -55,7 +55,7 @@ async def bytes_both_ways_on_both_ports(dut):
             port, data = b.r.randrange(2), b.r.randbytes(b.r.choice((0, 1, 5, 63, 64, 65, 300, 4096)))
             b.send(TX[port], data)
             out[port] += [data] if data else []
-        await until(dut, lambda: len(b.tx) == sum(map(len, out)) and not b.reqs, 20000)
+        await until(dut, lambda: len(b.tx) == sum(map(len, out)) and not b.reqs, 20000)  # noqa: B023
         for port in (0, 1):
             assert [m for i, m in b.tx if i == port] == out[port]
         back = [b"", b""]

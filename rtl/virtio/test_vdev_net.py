@@ -68,7 +68,7 @@ async def sends_frames_of_every_size(dut):
         frames = [frame(b.r, n, OTHER) for n in sizes]
         chains = [b.send(b.r.choice((1, 3, 5, 7)), header() + f) for f in frames]
         await b.done(*chains, limit=20000)
-        await until(dut, lambda: len(b.tx) == len(frames))
+        await until(dut, lambda: len(b.tx) == len(frames))  # noqa: B023
         assert [m for _, m in b.tx] == frames
         assert all(c.answer == b"" for c in chains)
         b.end()
