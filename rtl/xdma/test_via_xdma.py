@@ -534,7 +534,19 @@ async def stops_anywhere(dut):
             assert await b.read(base + 0x48) == 1
             assert to[0x50000:][:4000] == src_mem[:4000]
         await b.write(base + 0x04, 0)
+    # A new list asked for and given up while the old one ends is never begun.
+    b.list(LISTS, [(0, 0x40000, 60000)])
+    b.list(LISTS + 0x10000, [(0, 0x60000, 4000)])
+    b.card.mem[0x60000:0x61000] = bytes(4096)
+    await b.go(0, LISTS, 0)
+    await ClockCycles(dut.clk_i, 150)
+    await b.write(0x0C, RUN)
+    await b.go(0, LISTS + 0x10000, 0)
+    await b.write(0x0C, RUN)
+    assert await b.rest(0) == S_STOPPED | S_COMPLETED | S_IDLE
     await b.still()
+    assert await b.read(0x48) == 1 and b.card.mem[0x60000:0x61000] == bytes(4096)
+    assert b.card.mem[0x40000:][:60000] == b.host.mem[:60000]
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")

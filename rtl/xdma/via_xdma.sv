@@ -228,36 +228,38 @@ module via_xdma
 
   always_comb begin
     rdata = '0;
-    unique case (target)
-      TgtH2c, TgtH2cSg: if (32'(number) < Channels) rdata = ch_rdata[$clog2(NumCh)'(number)];
-      TgtC2h, TgtC2hSg: if (32'(number) < Channels) rdata = ch_rdata[$clog2(NumCh)'(32'(number)+Channels)];
-      TgtIrq: if (number == '0) rdata = irq_rdata;
-      TgtConfig: begin
-        if (number == '0) begin
-          unique case (offset)
-            8'h00: rdata = {12'h1fc, 4'h3, 8'h00, via_xdma_pkg::IdVersion};
-            8'h08: rdata = 32'd5;  // a payload of up to 4 KiB
-            8'h0c: rdata = 32'd5;  // a read request of up to 4 KiB
-            8'h10: rdata = 32'h0000_ff01;
-            8'h14: rdata = 32'd2;  // MSI-X
-            8'h18: rdata = 32'($clog2(DataW / 64));
-            8'h40, 8'h44: rdata = 32'h0000_0055;
-            default: ;
-          endcase
+    if (exec) begin
+      unique case (target)
+        TgtH2c, TgtH2cSg: if (32'(number) < Channels) rdata = ch_rdata[$clog2(NumCh)'(number)];
+        TgtC2h, TgtC2hSg: if (32'(number) < Channels) rdata = ch_rdata[$clog2(NumCh)'(32'(number)+Channels)];
+        TgtIrq: if (number == '0) rdata = irq_rdata;
+        TgtConfig: begin
+          if (number == '0) begin
+            unique case (offset)
+              8'h00: rdata = {12'h1fc, 4'h3, 8'h00, via_xdma_pkg::IdVersion};
+              8'h08: rdata = 32'd5;  // a payload of up to 4 KiB
+              8'h0c: rdata = 32'd5;  // a read request of up to 4 KiB
+              8'h10: rdata = 32'h0000_ff01;
+              8'h14: rdata = 32'd2;  // MSI-X
+              8'h18: rdata = 32'($clog2(DataW / 64));
+              8'h40, 8'h44: rdata = 32'h0000_0055;
+              default: ;
+            endcase
+          end
         end
-      end
-      TgtCommon: begin
-        if (number == '0) begin
-          unique case (offset)
-            8'h00: rdata = {12'h1fc, 4'h6, 8'h00, via_xdma_pkg::IdVersion};
-            8'h10, 8'h14, 8'h18: rdata = {12'd0, 4'(halt_q[NumCh-1:Channels]), 12'd0, 4'(halt_q[Channels-1:0])};
-            8'h20, 8'h24, 8'h28: rdata = {12'd0, 4'(credit_mode_q[NumCh-1:Channels]), 12'd0, 4'(credit_mode_q[Channels-1:0])};
-            default: ;
-          endcase
+        TgtCommon: begin
+          if (number == '0) begin
+            unique case (offset)
+              8'h00: rdata = {12'h1fc, 4'h6, 8'h00, via_xdma_pkg::IdVersion};
+              8'h10, 8'h14, 8'h18: rdata = {12'd0, 4'(halt_q[NumCh-1:Channels]), 12'd0, 4'(halt_q[Channels-1:0])};
+              8'h20, 8'h24, 8'h28: rdata = {12'd0, 4'(credit_mode_q[NumCh-1:Channels]), 12'd0, 4'(credit_mode_q[Channels-1:0])};
+              default: ;
+            endcase
+          end
         end
-      end
-      default: ;
-    endcase
+        default: ;
+      endcase
+    end
   end
 
   // A bit for each channel: H2C in the lower half of the word, C2H in the upper.

@@ -331,7 +331,9 @@ module via_xdma_channel
 
   always_comb begin
     reg_rdata_o = '0;
-    if (reg_sg_i) begin
+    if (!reg_valid_i) begin
+      // nobody asks
+    end else if (reg_sg_i) begin
       unique case (reg_addr_i)
         8'h00:   reg_rdata_o = Id | 32'h0004_0000;
         8'h80:   reg_rdata_o = first_q[31:0];

@@ -146,7 +146,8 @@ module via_xdma_fetch
 
   via_fifo #(
     .T    (beat_t),
-    .Depth(Bursts * BurstBeats)
+    .Depth(Bursts * BurstBeats),
+    .Ram  (1'b1)
   ) u_beats (
     .clk_i,
     .rst_ni,

@@ -109,21 +109,24 @@ module via_xdma_irq #(
     end
   end
 
+  // Nothing is worked out for nobody: it costs a simulator time in every cycle.
   always_comb begin
-    unique case (reg_addr_i)
-      8'h00: reg_rdata_o = Id;
-      8'h04, 8'h08, 8'h0c: reg_rdata_o = 32'(user_en_q);
-      8'h10, 8'h14, 8'h18: reg_rdata_o = 32'(channel_en_q);
-      8'h40: reg_rdata_o = 32'(user_i);
-      8'h44: reg_rdata_o = 32'(channel_i);
-      8'h48: reg_rdata_o = 32'(user_i & user_en_q);
-      8'h4c: reg_rdata_o = 32'(channel_i & channel_en_q);
-      default: begin
-        reg_rdata_o = '0;
-        if (reg_addr_i[7:5] == 3'b100) reg_rdata_o = vectors_at(0, Users);
-        if (reg_addr_i[7:5] == 3'b101) reg_rdata_o = vectors_at(Users, Channels);
-      end
-    endcase
+    reg_rdata_o = '0;
+    if (reg_valid_i) begin
+      unique case (reg_addr_i)
+        8'h00: reg_rdata_o = Id;
+        8'h04, 8'h08, 8'h0c: reg_rdata_o = 32'(user_en_q);
+        8'h10, 8'h14, 8'h18: reg_rdata_o = 32'(channel_en_q);
+        8'h40: reg_rdata_o = 32'(user_i);
+        8'h44: reg_rdata_o = 32'(channel_i);
+        8'h48: reg_rdata_o = 32'(user_i & user_en_q);
+        8'h4c: reg_rdata_o = 32'(channel_i & channel_en_q);
+        default: begin
+          if (reg_addr_i[7:5] == 3'b100) reg_rdata_o = vectors_at(0, Users);
+          if (reg_addr_i[7:5] == 3'b101) reg_rdata_o = vectors_at(Users, Channels);
+        end
+      endcase
+    end
   end
 
 endmodule

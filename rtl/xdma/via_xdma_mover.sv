@@ -2,7 +2,7 @@
 //
 // Copies byte ranges from one AXI port to another, any alignment of source and destination: the data path of a channel.
 //
-//   job ─> AR bursts ─> R ─> raw beats ─> rotate and merge ─> beats of the destination ─> AW, W ─> B ─> done
+//   job ─> AR bursts ─> R ─> raw beats ─> shift and merge ─> beats of the destination ─> AW, W ─> B ─> done
 //                            (credits)    (one barrel shifter)  (whole bursts)
 //
 // Throughput: one beat a cycle; a descriptor whose ends are aligned differently at source and destination costs one cycle more.
@@ -72,13 +72,13 @@ module via_xdma_mover
   logic src_bad, dst_bad, moves;
   logic raw_pop;
 
-  // A range that ends past the space, or past 2^64, sets a bit above.
+  // Of a range that begins below 2^bits the end cannot wrap.
   function automatic logic outside(input logic [63:0] addr, input logic [27:0] len, input int unsigned bits);
-    return ((65'(addr) + 65'(len) - 65'd1) >> bits) != '0 || (addr >> bits) != '0;
+    return (addr >> bits) != '0 || ((addr + 64'(len) - 64'd1) >> bits) != '0;
   endfunction
 
-  assign src_bad = job_i.len != '0 && outside(job_i.src, job_i.len, SrcBits);
-  assign dst_bad = job_i.len != '0 && outside(job_i.dst, job_i.len, DstBits);
+  assign src_bad = job_valid_i && job_i.len != '0 && outside(job_i.src, job_i.len, SrcBits);
+  assign dst_bad = job_valid_i && job_i.len != '0 && outside(job_i.dst, job_i.len, DstBits);
   assign moves = job_i.len != '0 && !src_bad && !dst_bad;
 
   assign burst = (left_q < count_t'(MaxBurstBeats - 32'(src_q[BeatLog2+:BurstLog2]))) ? (BurstLog2 + 1)'(left_q) :
@@ -203,9 +203,8 @@ module via_xdma_mover
   );
 
   // ---------------------------------------------------------------- align
-  // Byte j of a written beat is byte j + shift of the two beats read around it: the lower bytes from the earlier one.
-  logic [DataW-1:0] turned, merged, prev_q;
-  logic [StrbW-1:0] from_prev;
+  // Byte j of a written beat is byte j + shift of two beats in a row.
+  logic [DataW-1:0] merged, prev_q;
   logic first_q, go, priming, out_push, chunk_push, chunk_end, out_room, chunk_room;
   count_t raws_left_q, outs_left_q;
   logic [AddrW-1:BeatLog2] at_q, chunk_at_q;
@@ -219,10 +218,10 @@ module via_xdma_mover
   assign chunk_push = go && cur_q.none || out_push && chunk_end;
   assign cur_ends = go && (cur_q.none || !priming && outs_left_q == count_t'(1));
 
-  assign turned = (cur_q.shift == '0) ? raw.data : DataW'({raw.data, raw.data} >> {cur_q.shift, 3'b0});
-  assign from_prev = (cur_q.shift == '0) ? '0 : {StrbW{1'b1}} >> cur_q.shift;
+  // In a branch, as a simulator would otherwise shift in every cycle.
   always_comb begin
-    for (int unsigned j = 0; j < StrbW; j++) merged[8*j+:8] = from_prev[j] ? prev_q[8*j+:8] : turned[8*j+:8];
+    merged = raw.data;
+    if (cur_valid_q && cur_q.shift != '0) merged = DataW'({raw.data, prev_q} >> {cur_q.shift, 3'b000});
   end
 
   always_comb begin
@@ -254,7 +253,7 @@ module via_xdma_mover
         if (chunk_end) chunk_at_q <= at_q + 1'b1;
       end
     end
-    if (raw_pop && cur_q.shift != '0) prev_q <= turned;
+    if (raw_pop && cur_q.shift != '0) prev_q <= raw.data;
   end
 
   typedef struct packed {
