@@ -11,20 +11,27 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::sys::termios::{SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
 use serde_json::Value;
-use viaduct_build::Variant;
+use viaduct::{Card, Timeouts};
+use viaduct_build::{Project, Variant};
 use viaduct_pci::vfio_user::Server;
+use viaduct_sim::function_names;
 
 use self::job::{Job, Marker};
 use self::machine::{Event, Guest, Machine, Shape};
 use self::signals::Signals;
+use crate::card::Opened;
+use crate::connect::{ConnectArgs, Connected, DiskSpec, Place};
 use crate::fail::{Failure, Result, at, usage};
 
 /// Longest time a guest may take to boot.
 const BOOT: Duration = Duration::from_secs(180);
+/// The function that rules the card.
+const MGMT: &str = "mgmt";
 
 /// Boot a stock Linux kernel with the card attached; a shell, a script or a command in it
 ///
@@ -40,9 +47,13 @@ pub struct Args {
     /// Put this file into the guest's working folder; may be given several times
     #[arg(long, value_name = "FILE")]
     copy: Vec<PathBuf>,
-    /// Functions of the card to attach, or none
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mgmt")]
+    /// Functions of the card to attach: mgmt, net, blk, console, entropy, input, xdma, or none
+    ///
+    /// With mgmt the guest has the whole card and connects its functions itself.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "net,blk,console,entropy")]
     function: Vec<String>,
+    #[command(flatten)]
+    connect: ConnectArgs,
     /// Use functions served by others: a folder with a socket for each, NAME.sock
     #[arg(long, value_name = "DIR")]
     card: Option<PathBuf>,
@@ -91,42 +102,25 @@ pub fn run(args: Args) -> Result<u8> {
     }
     // From here on there is something to end in order.
     let mut signals = Signals::take()?;
-    let mut servers = Vec::new();
+    let mut card = None;
     let mut sockets = Vec::new();
-    match &args.card {
-        Some(_) if args.profile.is_some() => {
-            return usage("--profile belongs to the card's own process; give it to `viaduct card`");
-        }
-        Some(dir) => {
-            for name in &wanted {
-                sockets
-                    .push(std::path::absolute(dir.join(format!("{name}.sock"))).map_err(at(dir.display()))?);
+    if let Some(dir) = &args.card {
+        for name in &wanted {
+            let socket = std::path::absolute(dir.join(format!("{name}.sock"))).map_err(at(dir.display()))?;
+            if !socket.exists() {
+                return usage(format!(
+                    "no socket {}: is there a card? `viaduct card --functions {}` starts one",
+                    socket.display(),
+                    dir.display()
+                ));
             }
+            sockets.push(socket);
         }
-        None if !simulate => {}
-        None => {
-            let card = crate::card::simulated(&project, args.profile.as_deref(), Variant::Fast)?;
-            for name in &wanted {
-                if *name != "mgmt" {
-                    return usage(format!("no function named {name:?}; there is mgmt"));
-                }
-                let socket = folder.path().join(format!("{name}.sock"));
-                servers.push(
-                    Server::bind(&socket, card.function.clone()).map_err(|e| Failure::Run(e.to_string()))?,
-                );
-                sockets.push(socket);
-            }
-        }
+    } else if simulate {
+        let served = ServedCard::start(&project, &args, &wanted, folder.path())?;
+        sockets.clone_from(&served.sockets);
+        card = Some(served);
     }
-    for socket in &sockets {
-        if !socket.exists() {
-            return usage(format!(
-                "no socket {}: is there a card? `viaduct card --functions DIR` starts one",
-                socket.display()
-            ));
-        }
-    }
-
     let console = match &args.console {
         Some(path) => std::path::absolute(path).map_err(at(path.display()))?,
         None => folder.path().join("console"),
@@ -154,8 +148,67 @@ pub fn run(args: Args) -> Result<u8> {
             .count();
     let result = converse(&mut machine, &mut signals, &job, functions, Duration::from_secs(args.timeout));
     drop(machine);
-    drop(servers);
+    if let Some(card) = card {
+        card.stop()?;
+    }
     result
+}
+
+/// A simulated card in this process, with its functions behind sockets.
+struct ServedCard {
+    servers: Vec<Server>,
+    sockets: Vec<PathBuf>,
+    connected: Option<Connected>,
+}
+
+impl ServedCard {
+    fn start(project: &Project, args: &Args, wanted: &[&str], folder: &Path) -> Result<Self> {
+        let sim = crate::card::simulated(project, args.profile.as_deref(), Variant::Fast)?;
+        let function = Arc::clone(&sim.function);
+        let connected = if wanted.contains(&MGMT) {
+            // It has one user, who connects the other functions: the guest.
+            None
+        } else {
+            let mut connect = args.connect.clone();
+            if !wanted.contains(&"net") {
+                connect.net = Place::None;
+            }
+            if !wanted.contains(&"blk") {
+                connect.disk = DiskSpec::None;
+            }
+            let card = Card::open_with(Arc::clone(&function) as _, Timeouts::default())?;
+            Some(connect.connect(project, &Opened { card, sim: Some(sim) })?)
+        };
+        for place in connected.iter().flat_map(Connected::places) {
+            eprintln!("a cable of the board leads to {place}");
+        }
+        let failed = |e: &dyn std::fmt::Display| Failure::Run(e.to_string());
+        let (mut servers, mut sockets) = (Vec::new(), Vec::new());
+        for name in wanted {
+            let number = function_names().position(|n| n == *name);
+            let found = match number {
+                Some(0) => Some(Arc::clone(&function) as _),
+                Some(number) => function.function(number).map_err(|e| failed(&e))?,
+                None => None,
+            };
+            let Some(found) = found else {
+                return usage(format!(
+                    "the card has no function {name:?}; functions are called {}",
+                    function_names().collect::<Vec<_>>().join(", ")
+                ));
+            };
+            let socket = folder.join(format!("{name}.sock"));
+            servers.push(Server::bind(&socket, found).map_err(|e| failed(&e))?);
+            sockets.push(socket);
+        }
+        Ok(Self { servers, sockets, connected })
+    }
+
+    /// Ends it in order; what was written to a disk is in its file then.
+    fn stop(mut self) -> Result {
+        self.servers.iter_mut().for_each(Server::stop);
+        self.connected.map_or(Ok(()), Connected::close)
+    }
 }
 
 fn plug_all(machine: &mut Machine, sockets: &[PathBuf], more: &[(String, Value)]) -> Result {
