@@ -2,7 +2,7 @@
 /*
  * Exercises the device files of viaduct_xdma on a card: data of all alignments
  * against a copy kept here, asynchronous requests, bad buffers and addresses,
- * signals, time-outs, unbinding amid a transfer. As root, the module loaded:
+ * signals, time-outs, several processes, unbinding amid transfers. As root, the module loaded:
  *
  *   cc -O2 -static -o test_xdma test_xdma.c && ./test_xdma [SEED]
  *
@@ -256,6 +256,52 @@ static void events(void)
 	check(reg_read(0x2004) == 0, "disabled");
 }
 
+/* Several processes at once, the way of waiting changing, until the card is taken away. */
+static void under_load(const char *slot)
+{
+	int fd, status;
+
+	for (int i = 0; i < 6; i++) {
+		if (fork())
+			continue;
+		srand(i);
+		for (;;) {
+			size_t n = 1 + rand() % 100000, at = i * 1000000 + rand() % 800000;
+
+			for (size_t k = 0; k < n; k++)
+				mem[k] = rand();
+			ssize_t w = pwrite(h2c, mem, n, at);
+			ssize_t r = w == (ssize_t)n ? pread(c2h, back, n, at) : -1;
+
+			if (r == (ssize_t)n && !memcmp(mem, back, n))
+				continue;
+			if (errno == ENODEV || (w >= 0 && w < (ssize_t)n) || (r >= 0 && r < (ssize_t)n))
+				_exit(0);
+			printf("FAIL process %d: %zd and %zd of %zu, errno %d\n", i, w, r, n, errno);
+			_exit(1);
+		}
+	}
+	for (int i = 0; i < 10; i++) {
+		usleep(100000);
+		put(PARAM "poll", i & 1 ? "0" : "1");
+	}
+	fd = open("/sys/bus/pci/drivers/viaduct_xdma/unbind", O_WRONLY);
+	check(fd >= 0 && write(fd, slot, strlen(slot)) > 0, "unbind");
+	close(fd);
+	for (int i = 0; i < 6; i++) {
+		wait(&status);
+		check(status == 0, "a process under load");
+	}
+	close(h2c);
+	close(c2h);
+	close(control);
+	put("/sys/bus/pci/drivers/viaduct_xdma/bind", slot);
+	open_all();
+	for (int i = 0; i < 4; i++)	/* what they wrote is unknown here */
+		check(pwrite(h2c, want + i * (SIZE / 4), SIZE / 4, i * (SIZE / 4)) == SIZE / 4, "refill");
+	random_data(5);
+}
+
 static sigjmp_buf bus;
 
 static void on_bus(int sig)
@@ -338,6 +384,8 @@ int main(int argc, char **argv)
 		gives_up();
 		events();
 		goes_away(slot);
+		under_load(slot);
+		put(PARAM "poll", poll ? "1" : "0");
 		snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/reset", slot);
 		if (!access(path, W_OK)) {
 			put(path, "1");
