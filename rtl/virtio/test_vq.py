@@ -55,13 +55,38 @@ class Memory(AxiMem):
 
 
 class Bench:
-    def __init__(self, dut, feat: Features, waits: int, *, stall: float = 0.2, latency: int = 20, merge: bool = False, moderate: int = 0) -> None:
-        self.dut, self.r, self.feat, self.waits, self.merge, self.stall = dut, rng(), feat, waits, merge, stall
+    def __init__(
+        self,
+        dut,
+        feat: Features,
+        waits: int,
+        *,
+        stall: float = 0.2,
+        latency: int = 20,
+        merge: bool = False,
+        moderate: int = 0,
+    ) -> None:
+        self.dut, self.r, self.feat, self.waits, self.merge, self.stall = (
+            dut,
+            rng(),
+            feat,
+            waits,
+            merge,
+            stall,
+        )
         self.r = random.Random(self.r.getrandbits(32))
         self.nq = len(dut.cfg)
         self.width = len(dut.rd_data) // 8
         self.bad: set[int] = set()  # pages that answer with an error
-        self.mem = Memory(dut, "host", latency=latency, stall=stall, size=SIZE, fails=lambda a: a // 4096 in self.bad, r=self.r)
+        self.mem = Memory(
+            dut,
+            "host",
+            latency=latency,
+            stall=stall,
+            size=SIZE,
+            fails=lambda a: a // 4096 in self.bad,
+            r=self.r,
+        )
         self.host = Host(self.mem.mem, self.r)
         self.mem.host = self.host
         self.host.arena(ARENA, SIZE)
@@ -83,9 +108,30 @@ class Bench:
         self.shown_cycles: list[int] = []
         self.rd_cycles: list[int] = []
         dut.feat.value, dut.wait_mask.value, dut.moderate.value = feat.bits, waits, moderate
-        for name in ("driver_ok", "queue_reset", "notify", "notify_valid", "irq_ready", "fail", "fail_queue", "req_ready", "rd_ready"):
+        for name in (
+            "driver_ok",
+            "queue_reset",
+            "notify",
+            "notify_valid",
+            "irq_ready",
+            "fail",
+            "fail_queue",
+            "req_ready",
+            "rd_ready",
+        ):
             getattr(dut, name).value = 0
-        for name in ("rsp_queue", "rsp_merge", "rsp_len", "rsp_valid", "wr_data", "wr_keep", "wr_last", "wr_valid", "stat_addr", "stat_write"):
+        for name in (
+            "rsp_queue",
+            "rsp_merge",
+            "rsp_len",
+            "rsp_valid",
+            "wr_data",
+            "wr_keep",
+            "wr_last",
+            "wr_valid",
+            "stat_addr",
+            "stat_write",
+        ):
             getattr(dut, name).value = 0
         for q in range(self.nq):
             dut.cfg[q].value = 0
@@ -126,12 +172,16 @@ class Bench:
                 assert merge
         else:
             request = (self.host.gather(chain, False), chain.wlen)
-            assert self.requests[q][chain.number] == request, f"queue {q}: chain {chain.number}: wrong request {self.requests[q][chain.number]}"
+            assert self.requests[q][chain.number] == request, (
+                f"queue {q}: chain {chain.number}: wrong request {self.requests[q][chain.number]}"
+            )
             want = b"" if self.quick else answer_to(*request)
         assert length == len(want), f"queue {q}: chain {chain.number}: used length {length}, not {len(want)}"
         got = self.host.gather(chain, True)
         assert got[:length] == want, f"queue {q}: chain {chain.number}: wrong data"
-        assert got[length:] == chain.before[length:], f"queue {q}: chain {chain.number}: written behind its data"
+        assert got[length:] == chain.before[length:], (
+            f"queue {q}: chain {chain.number}: written behind its data"
+        )
 
     def settled(self, q: int) -> None:
         assert self.fed_at[q] == 0, f"queue {q}: a part of a merged answer is visible"
@@ -222,7 +272,11 @@ class Bench:
             if answer is None and not wait_merged and not next(rsp_stall):
                 answer = self._choose(fresh)
                 if answer:
-                    d.rsp_queue.value, d.rsp_merge.value, d.rsp_len.value = answer[0], answer[1], len(answer[2])
+                    d.rsp_queue.value, d.rsp_merge.value, d.rsp_len.value = (
+                        answer[0],
+                        answer[1],
+                        len(answer[2]),
+                    )
                     d.rsp_valid.value = 1
             if not wr_up:
                 wr_up = bool(beats) and not next(wr_stall)
@@ -235,7 +289,11 @@ class Bench:
         for at in range(0, len(data), w):
             piece = data[at : at + w]
             # What is not kept is anything.
-            yield int.from_bytes(piece + self.r.randbytes(w - len(piece)), "little"), (1 << len(piece)) - 1, at + w >= len(data)
+            yield (
+                int.from_bytes(piece + self.r.randbytes(w - len(piece)), "little"),
+                (1 << len(piece)) - 1,
+                at + w >= len(data),
+            )
 
     # ------------------------------------------------------------ doorbell, interrupts, errors
     async def _edge(self) -> None:
@@ -331,7 +389,10 @@ class Bench:
     def state(self) -> str:
         d = self.dut
         queues = [(q.made, len(q.order), len(q.shown), q.room) for q in self.queues]
-        lines = [int(getattr(d, n).value) for n in ("still_o", "idle_o", "avail", "req_valid", "rsp_valid", "wr_valid")]
+        lines = [
+            int(getattr(d, n).value)
+            for n in ("still_o", "idle_o", "avail", "req_valid", "rsp_valid", "wr_valid")
+        ]
         return f"made, with the device, shown, room: {queues}; still idle avail req rsp wr: {lines}; irqs {[len(i) for i in self.irqs]}; {self.errors}"
 
     async def quiet(self, limit: int = 3000) -> None:
@@ -358,7 +419,12 @@ async def random_traffic(dut):
     for turn in range(6 * LONG):
         feat = any_features(outer)
         if turn < 4:
-            feat = Features(*(getattr(feat, n) for n in ("event_idx", "indirect")), turn % 2 == 1, turn >= 2, feat.notif_data)
+            feat = Features(
+                *(getattr(feat, n) for n in ("event_idx", "indirect")),
+                turn % 2 == 1,
+                turn >= 2,
+                feat.notif_data,
+            )
         merge = outer.random() < 0.5
         waits = outer.choice((0b0101, 0b0001, 0b0110))
         b = Bench(
@@ -370,7 +436,9 @@ async def random_traffic(dut):
             merge=merge,
             moderate=outer.choice((0, 0, 200)),
         )
-        sizes = [outer.choice((3, 7, 16, 50, 256) if feat.packed else (4, 8, 16, 64, 256)) for _ in range(b.nq)]
+        sizes = [
+            outer.choice((3, 7, 16, 50, 256) if feat.packed else (4, 8, 16, 64, 256)) for _ in range(b.nq)
+        ]
         dut._log.info("round %d: %s sizes %s waits %s merge %s", turn, feat, sizes, bin(waits), merge)
         await b.begin(sizes)
         count = 60
@@ -470,7 +538,12 @@ async def large_rate(dut):
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def interrupts(dut):
     """None if not wanted; one, not more often than allowed and none lost, if wanted; a lone descriptor's in packed rings."""
-    for feat in (Features(), Features(event_idx=True), Features(packed=True), Features(packed=True, event_idx=True)):
+    for feat in (
+        Features(),
+        Features(event_idx=True),
+        Features(packed=True),
+        Features(packed=True, event_idx=True),
+    ):
         b = Bench(dut, feat, 0, stall=0, latency=10, moderate=400)
         b.quick = True
         await b.begin([16] * b.nq)
@@ -495,7 +568,12 @@ async def interrupts(dut):
             await ClockCycles(dut.clk_i, 60)  # until the device has looked whether to interrupt
         await b.quiet()
         times = b.irqs[2]
-        assert len(times) >= 2, (feat, b.state(), hex(b.host.get(queue.driver, 4)), hex(b.host.get(queue.driver + 4 + 32, 2)))
+        assert len(times) >= 2, (
+            feat,
+            b.state(),
+            hex(b.host.get(queue.driver, 4)),
+            hex(b.host.get(queue.driver + 4 + 32, 2)),
+        )
         assert all(y - x >= 400 for x, y in zip(times, times[1:])), times
         if feat.event_idx:
             await ClockCycles(dut.clk_i, 500)
@@ -582,11 +660,11 @@ async def refused(dut):
         b.end()
 
 
-@cocotb.test(timeout_time=2, timeout_unit="ms")
+@cocotb.test(timeout_time=5 * LONG, timeout_unit="ms")
 async def queue_reset(dut):
     """A queue is reset at any moment: once it is quiet the device leaves its memory alone, and it starts anew; other queues do not notice."""
     r = rng()
-    for turn in range(6):
+    for turn in range(4 * LONG):
         feat = any_features(r)
         b = Bench(dut, feat, 0b0101, stall=0.2, latency=15, merge=turn % 2 == 1)
         await b.begin([16, 32, 16, 64])
@@ -611,7 +689,9 @@ async def queue_reset(dut):
                     break
                 await RisingEdge(dut.clk_i)
             else:
-                raise AssertionError(f"queue {victim} does not come to rest; {b.state()} {[str(getattr(dut.u_dut, n).value) for n in ('fetch_quiet', 'gather_quiet', 'scatter_quiet', 'used_quiet', 'asked_q')]}")
+                raise AssertionError(
+                    f"queue {victim} does not come to rest; {b.state()} {[str(getattr(dut.u_dut, n).value) for n in ('fetch_quiet', 'gather_quiet', 'scatter_quiet', 'used_quiet', 'asked_q')]}"
+                )
             dut.cfg[victim].value = 0
             queue.drop()
             await ClockCycles(dut.clk_i, r.randint(2, 50))
@@ -671,13 +751,18 @@ async def statistics(dut):
         b.kick(queue)
         await settle(b, 1, 1)
         await b.quiet()
-    words = {n: await b.stat(w) for n, w in (("rd", 2), ("wr", 4), ("bells", 6), ("requests", 7), ("chains", 8), ("irqs", 9))}
+    words = {
+        n: await b.stat(w)
+        for n, w in (("rd", 2), ("wr", 4), ("bells", 6), ("requests", 7), ("chains", 8), ("irqs", 9))
+    }
     assert words == {"rd": 600, "wr": 0, "bells": 3, "requests": 3, "chains": 3, "irqs": 3}, words
     reads = [await b.stat(w) for w in range(10, 16)]
     assert sum(reads) == len(b.mem.reads), (reads, len(b.mem.reads))
     assert reads[4] == 3 and reads[5] == 3, reads
     writes = [await b.stat(w) for w in range(16, 20)]
-    assert writes == [0, 3 if (queue.device + 4) % 64 <= 40 else writes[1], 3, 0] and sum(writes) == len(b.mem.writes), writes
+    assert writes == [0, 3 if (queue.device + 4) % 64 <= 40 else writes[1], 3, 0] and sum(writes) == len(
+        b.mem.writes
+    ), writes
     stamps = [await b.stat(32 + 2 * i) for i in range(6)]
     assert stamps == sorted(stamps) and await b.stat(44) == 0x1F, stamps
     spans = []

@@ -308,9 +308,9 @@ module via_vq_gather
   logic out_room, out_go, final_beat;
   vq_beat_t out;
 
-  for (genvar i = 0; i < StrbW; i++) begin : gen_pack
-    assign packed_beat[8*i+:8] = (i < 32'(rot_fill_q)) ? acc_q[8*i+:8] : rot_q[8*i+:8];
-  end
+  logic [DataW-1:0] fresh;
+  assign fresh = {DataW{1'b1}} << {rot_fill_q, 3'b0};
+  assign packed_beat = rot_q & fresh | acc_q & ~fresh;
 
   assign final_beat = rot_last_q && (!rot_tail_q || tail_now_q);
   assign out_go = rot_valid_q && (rot_full_q || rot_last_q);

@@ -2,9 +2,9 @@
 //
 // Puts the read clients of a queue engine on one AR/R. Everything is sent with id 0 and comes back in order.
 //
-// Throughput: one address and one beat per cycle. Latency: none added, either way. Order: client 0 goes first, then 1, and so on: rings and
-// descriptors before payload (a client keeps one burst in its turn, so no client is passed for longer than the others have bursts to send:
-// all of them are limited by their own credit). A client that has been offered stays offered until it is taken.
+// Throughput: one address and one beat per cycle. Latency: none added, either way. Order: client 0 goes before 1, and so on; the parent puts
+// what others wait for (fields, rings, descriptors) before payload, which is limited by its own credit and takes what is left of the addresses.
+// A client that has been offered stays offered until it is taken.
 // Misuse: relies on the no-wedge rule: a client that does not take R stops the others.
 
 module via_vq_rdmux

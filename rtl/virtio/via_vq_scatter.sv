@@ -270,7 +270,7 @@ module via_vq_scatter
   logic [OffW-1:0] at_q, off;
   logic [OffW:0] count, reach;
   logic [31:0] bytes_q, remain;
-  logic [DataW-1:0] x_q, mixed;
+  logic [  DataW-1:0] x_q;
   logic [PiecesW-1:0] open_q;  // answers planned to their end whose data is not all here
   logic [AddrW-OffW-1:0] line_q, line;
 
@@ -318,9 +318,11 @@ module via_vq_scatter
   end
 
   // Byte j of the stream goes to byte j + off - at of the line, modulo a beat, whichever of the two beats it is in.
-  for (genvar j = 0; j < StrbW; j++) begin : gen_mix
-    assign mixed[8*j+:8] = (j >= 32'(at_q)) ? x_q[8*j+:8] : wr_i.data[8*j+:8];
-  end
+  function automatic logic [DataW-1:0] mix(input logic [DataW-1:0] x, input logic [DataW-1:0] y, input logic [OffW-1:0] at);
+    logic [DataW-1:0] of_x;
+    of_x = {DataW{1'b1}} << {at, 3'b0};
+    return x & of_x | y & ~of_x;
+  endfunction
 
   function automatic logic [DataW-1:0] rotate(input logic [DataW-1:0] d, input logic [OffW-1:0] by);
     return d << {by, 3'b0} | d >> {(OffW + 1)'(StrbW) - (OffW + 1)'(by), 3'b0};
@@ -361,7 +363,7 @@ module via_vq_scatter
   end
   always_ff @(posedge clk_i) begin
     if (emit) begin
-      beat_q.data      <= rotate(mixed, off - at_q);
+      beat_q.data      <= rotate(mix(x_q, wr_i.data, at_q), off - at_q);
       beat_q.strb      <= {StrbW{1'b1}} >> OffW'(-count[OffW-1:0]) << off;
       beat_q.last      <= burst_last;
       beat_q.chain_end <= piece_end && pc.chain_end;

@@ -255,7 +255,9 @@ class Queue:
         else:
             data = self.avail
             old, self.told = self.told, self.avail
-            if self.feat.event_idx and not need_event(self.host.get(self.device + 4 + 8 * self.size, 2), self.avail, old):
+            if self.feat.event_idx and not need_event(
+                self.host.get(self.device + 4 + 8 * self.size, 2), self.avail, old
+            ):
                 return None
         return self.index << 16 | data
 
@@ -278,7 +280,9 @@ class Queue:
     def _look_split(self) -> tuple[int, int] | None:
         index = self.host.get(self.device + 2, 2)
         behind = (index - self.used_at) & 0xFFFF
-        assert behind <= len(self.order), f"queue {self.index}: used index {index}, {len(self.order)} with the device"
+        assert behind <= len(self.order), (
+            f"queue {self.index}: used index {index}, {len(self.order)} with the device"
+        )
         if not behind:
             return None
         at = self.device + 4 + 8 * (self.used_at % self.size)
