@@ -23,6 +23,9 @@ const KIND_NOTIFY: u8 = 2;
 const KIND_ISR: u8 = 3;
 const KIND_DEVICE: u8 = 4;
 const KIND_VENDOR: u8 = 9;
+/// Vendor id and version of the capability that says where a Viaduct card's counts are.
+const COUNTS_VENDOR: u16 = 0x1209;
+const COUNTS_VERSION: u8 = 1;
 
 // Common configuration.
 const FEATURE_SELECT: u64 = 0x00;
@@ -97,7 +100,15 @@ impl Device {
             }
             let kind = config8(&*function, at + 3)?;
             if id == CAP_VENDOR && usize::from(kind) < found.len() && found[usize::from(kind)].is_none() {
-                let bar = config8(&*function, at + 4)?;
+                // The vendor's own capability has its id where the others have the BAR; ours goes on as the others do.
+                let ours = kind == KIND_VENDOR
+                    && config32(&*function, at + 4)? as u16 == COUNTS_VENDOR
+                    && config8(&*function, at + 7)? == COUNTS_VERSION;
+                if kind == KIND_VENDOR && !ours {
+                    at = u16::from(config8(&*function, at + 1)?) & !3;
+                    continue;
+                }
+                let bar = config8(&*function, at + if ours { 6 } else { 4 })?;
                 let window = Window {
                     bar,
                     offset: u64::from(config32(&*function, at + 8)?),
