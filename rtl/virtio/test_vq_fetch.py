@@ -567,6 +567,12 @@ async def chains_are_found_as_built_everywhere(dut):
 
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")
+async def reading_ahead_ends_after_one_round(dut):
+    """Packed: the flags of two rounds ago look like those of this one."""
+    (await traffic(dut, ALL["packed"], 200, size=3)).end()
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
 async def what_was_read_too_early_is_read_again(dut):
     """Packed: long reads, a driver that writes chains of several descriptors while lines behind them are read."""
     for size in (64, 24):
