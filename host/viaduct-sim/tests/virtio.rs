@@ -60,6 +60,8 @@ fn frames_pass_between_driver_and_cable() {
         // Before its memory goes.
         pci.reset().unwrap();
         drop(net);
+        // Another function's reset is no concern of this one's connection.
+        card.reset().unwrap();
     }
     let counters = card.function_counters(NET).unwrap();
     assert_eq!((counters.tx_packets, counters.rx_packets), (12, 12));
@@ -94,6 +96,39 @@ fn a_driver_and_a_peer_in_other_processes_talk() {
     }
     drop(cable);
     assert!(!wire.exists());
+}
+
+#[test]
+#[ignore = "needs root and the tool ip"]
+fn the_host_answers_over_a_tap_device() {
+    const NAME: &str = "viatest0";
+    let ip = |arguments: &[&str]| {
+        assert!(std::process::Command::new("ip").args(arguments).status().unwrap().success());
+    };
+    let Some(card) = open() else { return };
+    let Some(pci) = function(&card, NET) else { return };
+    connect(&card, NET);
+    let _cable = Cable::net(&card, &backend::Net::Tap(NAME.into())).unwrap().unwrap();
+    ip(&["addr", "add", "10.99.77.1/24", "dev", NAME]);
+    ip(&["link", "set", NAME, "up"]);
+    let mut net = Net::open(pci, 0, 64, IOVA).unwrap();
+    net.rx.kick().unwrap();
+    // Who has 10.99.77.1? Tell 10.99.77.2.
+    let mut request = vec![0xff; 6];
+    request.extend([2, 0, 0, 0, 0, 2, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 2, 10, 99, 77, 2]);
+    request.extend([0, 0, 0, 0, 0, 0, 10, 99, 77, 1]);
+    assert!(net.queue(&request).unwrap());
+    net.tx.kick().unwrap();
+    // What else the host says, it says to everybody.
+    let answer = loop {
+        let frame = net.wait(LONG).unwrap();
+        net.rx.kick().unwrap();
+        if frame[12..14] == [8, 6] && frame[20..22] == [0, 2] {
+            break frame;
+        }
+    };
+    assert_eq!(answer[..6], [2, 0, 0, 0, 0, 2]);
+    assert_eq!(answer[28..32], [10, 99, 77, 1]);
 }
 
 /// Queues of a device that is not a network device.
