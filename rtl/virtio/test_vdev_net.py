@@ -141,6 +141,7 @@ async def wrong_requests_are_completed_and_dropped(dut):
     await until(dut, lambda: len(b.tx) == len(good))
     assert [m for _, m in b.tx] == [checked(f, 0, 2) for f in good]
     assert not b.fails
+    assert await b.config(0x40) == len(bad)
 
 
 async def receive(b: Bench, frames: list[bytes], queues: list[int], sizes: list[int], merge: bool) -> list:
@@ -151,7 +152,7 @@ async def receive(b: Bench, frames: list[bytes], queues: list[int], sizes: list[
 
     def step() -> bool:
         for q in queues:
-            while len(b.ready[q]) < 8 or merge and sum(c.wlen for c in b.ready[q]) < 12 + MAX:
+            while len(b.ready[q]) < 8 or (merge and sum(c.wlen for c in b.ready[q]) < 12 + MAX):
                 b.offer(q, b.r.choice(sizes))
         return len([c for c in b.answers if c.queue in queues]) >= len(frames)
 
@@ -219,6 +220,7 @@ async def wrong_frames_are_dropped_and_counted(dut):
     c = b.offer(0, 200)
     await b.done(c)
     assert payload(c) == good[0]
+    assert await b.config(0x44) == len(bad) + 1
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")

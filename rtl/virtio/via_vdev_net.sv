@@ -49,7 +49,6 @@ module via_vdev_net
   input  strm_t                 rx_i,
   input  logic                  rx_valid_i,
   output logic                  rx_ready_o,
-  output logic                  drop_o,                 // pulse: a frame was dropped
   output logic                  still_o,
   output logic                  idle_o
 );
@@ -159,7 +158,6 @@ module via_vdev_net
     .moving_o   (rx_moving),
     .idle_o     (rx_idle)
   );
-  assign drop_o = tx_drop || rx_drop;
 
   via_vdev_answers #(
     .N(3)
@@ -183,6 +181,18 @@ module via_vdev_net
   );
 
   // ---------------------------------------------------------------- configuration
+  // Behind what the specification has: frames dropped on the way out, and on the way in.
+  logic [31:0] tx_drops_q, rx_drops_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      tx_drops_q <= '0;
+      rx_drops_q <= '0;
+    end else begin
+      if (tx_drop) tx_drops_q <= tx_drops_q + 1'b1;
+      if (rx_drop) rx_drops_q <= rx_drops_q + 1'b1;
+    end
+  end
+
   always_comb begin
     unique case (dev_addr_i)
       12'h000: dev_rdata_o = mac[31:0];
@@ -190,6 +200,8 @@ module via_vdev_net
       12'h008: dev_rdata_o = {16'(NetMtu), 16'(NetPairs)};
       12'h00c: dev_rdata_o = NetSpeed;
       12'h010: dev_rdata_o = 32'h1;  // full duplex
+      12'h040: dev_rdata_o = tx_drops_q;
+      12'h044: dev_rdata_o = rx_drops_q;
       default: dev_rdata_o = '0;
     endcase
   end

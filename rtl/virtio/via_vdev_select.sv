@@ -114,8 +114,7 @@ module via_vdev_select
       .rx_valid_i,
       .rx_ready_o,
       .still_o,
-      .idle_o,
-      .drop_o()
+      .idle_o
     );
     assign withhold_o = '0;
   end else if (Fn == FnBlk) begin : gen_blk
