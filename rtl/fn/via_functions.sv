@@ -8,7 +8,7 @@
 // takes descriptors from lines of 64 bytes.
 
 `ifndef VIA_FN_MASK
-`define VIA_FN_MASK 'h5e
+`define VIA_FN_MASK 'h7e
 `endif
 
 module via_functions
