@@ -12,13 +12,14 @@ import os
 import random
 import zlib
 from collections import deque
+from itertools import pairwise
 
 import cocotb
 import pytest
 from cocotb.triggers import ClockCycles, Event, RisingEdge, SimTimeoutError, with_timeout
+from vq_model import Chain, Features, Host, Queue
 
 from via_tb import AxiMem, cycle, rng, run, stalls, start
-from vq_model import Chain, Features, Host, Queue
 
 SIZE = 1 << 22
 RINGS, ARENA = 1 << 17, 1 << 20  # bytes of a queue's rings; where buffers begin
@@ -197,7 +198,7 @@ class Bench:
 
         def settle() -> None:
             while open_ and len(data) == open_[0][1]:
-                q, rlen, wlen = open_.popleft()
+                q, _, wlen = open_.popleft()
                 self.asked[q].append((bytes(data), wlen))
                 self.requests[q].append((bytes(data), wlen))
                 data.clear()
@@ -259,7 +260,7 @@ class Bench:
                 self.merged.append(int(d.merged.value))
                 beats.extend(self._beats(held))
             if answer and d.rsp_valid.value == 1 and d.rsp_ready.value == 1:
-                q, merge, data = answer
+                _, merge, data = answer
                 if merge:
                     wait_merged, held = True, data
                 else:
@@ -321,10 +322,9 @@ class Bench:
         """A random chain with its buffers, which hold random bytes."""
         r, host = self.r, self.host
         n = min(r.choice((1, 1, 2, 3, r.randint(1, most))), queue.size)
+        reads = r.randint(0, n)
         if self.waits >> queue.index & 1:
             reads = 0 if n == 1 or r.random() < 0.8 else 1
-        else:
-            reads = r.randint(0, n)
         parts = []
         for i in range(n):
             size = length or r.choice((1, 4, 12, 64, r.randint(1, 200), r.randint(1, longest)))
@@ -535,129 +535,126 @@ async def large_rate(dut):
         b.end()
 
 
+async def _interrupts(dut, feat: Features) -> None:
+    b = Bench(dut, feat, 0, stall=0, latency=10, moderate=400)
+    b.quick = True
+    await b.begin([16] * b.nq)
+    queue = b.queues[2]
+
+    async def one() -> None:
+        queue.add(plain(b, False, 100))
+        queue.publish()
+        b.kick(queue)
+        await settle(b, 2, 1)
+
+    queue.interrupts(False)
+    for _ in range(5 if feat.event_idx else 20):
+        await one()
+    await b.quiet()
+    assert not b.irqs[2]
+    for _ in range(10):
+        queue.interrupts(True)
+        await one()
+        await ClockCycles(dut.clk_i, 60)  # until the device has looked whether to interrupt
+    await b.quiet()
+    times = b.irqs[2]
+    assert len(times) >= 2, (feat, b.state())
+    assert all(y - x >= 400 for x, y in pairwise(times)), times
+    if feat.event_idx:
+        await ClockCycles(dut.clk_i, 500)
+        queue.interrupts(True, 3)
+        before = len(times)
+        for i in range(6):
+            await one()
+            await b.quiet()
+            assert len(times) == before + (i >= 3), (i, times)
+    assert not b.errors
+    b.end()
+
+
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def interrupts(dut):
     """None if not wanted; one, not more often than allowed and none lost, if wanted; a lone descriptor's in packed rings."""
-    for feat in (
-        Features(),
-        Features(event_idx=True),
-        Features(packed=True),
-        Features(packed=True, event_idx=True),
-    ):
-        b = Bench(dut, feat, 0, stall=0, latency=10, moderate=400)
-        b.quick = True
-        await b.begin([16] * b.nq)
-        queue = b.queues[2]
+    for event_idx in (False, True):
+        for packed in (False, True):
+            await _interrupts(dut, Features(event_idx=event_idx, packed=packed))
 
-        async def one(size: int = 100) -> None:
-            queue.add(plain(b, False, size))
-            queue.publish()
-            b.kick(queue)
-            await settle(b, 2, 1)
 
-        queue.interrupts(False)
-        for _ in range(5 if feat.event_idx else 20):
-            await one()
-        await b.quiet()
-        # With the event index of a split ring, no event is one that lies behind.
-        assert not b.irqs[2]
-        queue.interrupts(True)
-        for _ in range(10):
-            queue.interrupts(True)
-            await one()
-            await ClockCycles(dut.clk_i, 60)  # until the device has looked whether to interrupt
-        await b.quiet()
-        times = b.irqs[2]
-        assert len(times) >= 2, (
-            feat,
-            b.state(),
-            hex(b.host.get(queue.driver, 4)),
-            hex(b.host.get(queue.driver + 4 + 32, 2)),
-        )
-        assert all(y - x >= 400 for x, y in zip(times, times[1:])), times
-        if feat.event_idx:
-            await ClockCycles(dut.clk_i, 500)
-            queue.interrupts(True, 3)
-            before = len(times)
-            for i in range(6):
-                await one()
-                await b.quiet()
-                assert len(times) == before + (i >= 3), (i, times)
-        assert not b.errors
-        b.end()
+async def _refused(dut, kind: str) -> None:
+    b = Bench(dut, Features(event_idx=True), 0b0001, stall=0.1, latency=5)
+    b.quick = True
+    await b.begin([16] * b.nq)
+    q = 0 if kind == "write" else 1
+    queue = b.queues[q]
+    chain = plain(b, kind == "write", 9000)
+    bad = chain.parts[0][1] // 4096 + 1
+    if kind in ("payload", "write"):
+        b.bad.add(bad)
+    b.frame = (9000, 9000)
+    cause = {"payload": 9, "write": 8, "used": 8, "field": 7, "request": 10}[kind]
+    if kind == "used":
+        # The used ring on a page of its own, which cannot be written.
+        queue.device = ARENA - 4096
+        queue.host.mem[ARENA - 4096 : ARENA] = bytes(4096)
+        b.dut.cfg[q].value = queue.config
+    elif kind == "field":
+        queue.driver = ARENA - 4096 - 4 - 2 * queue.size
+        queue.host.mem[ARENA - 8192 : ARENA] = bytes(8192)
+        b.dut.cfg[q].value = queue.config
+    await ClockCycles(dut.clk_i, 3)
+    queue.add(chain)
+    queue.publish()
+    if kind == "used":
+        b.bad.add(ARENA // 4096 - 1)
+    if kind == "payload":
+        # What could not be read is zero.
+        at = chain.parts[0][1]
+        real = b.host.gather
+        want = bytearray(real(chain, False))
+        start_ = bad * 4096 - at
+        want[start_ : start_ + 4096] = bytes(len(want[start_ : start_ + 4096]))
+        b.host.gather = lambda c, w: bytes(want) if c is chain and not w else real(c, w)
+    if kind == "write":
+        b.verify = None
+        queue.verify = lambda *a: None
+    if kind == "field":
+        while not queue.shown:
+            if b.bells == 0:
+                b.kick(queue)
+            b.bad.clear()
+            await RisingEdge(dut.clk_i)
+            if b.mem.w_beats:
+                break
+        b.bad.add(ARENA // 4096 - 1)
+    else:
+        b.kick(queue)
+    if kind == "request":
+        dut.fail.value, dut.fail_queue.value = 1, q
+        await RisingEdge(dut.clk_i)
+        dut.fail.value = 0
+    for _ in range(3000):
+        if b.errors:
+            break
+        await RisingEdge(dut.clk_i)
+    assert (cause, q) in b.errors, (kind, b.errors)
+    await b.quiet()
+    assert await b.stat(1) & 0xF0F == cause | q << 8
+    other = b.queues[3]
+    other.interrupts(True)
+    other.add(plain(b, False, 500))
+    other.publish()
+    b.kick(other)
+    await settle(b, 3, 1)
+    await b.quiet()
+    assert b.irqs[3]
+    b.end()
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def refused(dut):
     """Host memory refuses: the error is told, with its queue; requests, answers and other queues go on."""
     for kind in ("payload", "write", "used", "field", "request"):
-        b = Bench(dut, Features(event_idx=True), 0b0001, stall=0.1, latency=5)
-        b.quick = True
-        await b.begin([16] * b.nq)
-        q = 0 if kind == "write" else 1
-        queue = b.queues[q]
-        chain = plain(b, kind == "write", 9000)
-        bad = chain.parts[0][1] // 4096 + 1
-        if kind in ("payload", "write"):
-            b.bad.add(bad)
-        b.frame = (9000, 9000)
-        cause = {"payload": 9, "write": 8, "used": 8, "field": 7, "request": 10}[kind]
-        if kind == "used":
-            # The used ring on a page of its own, which cannot be written.
-            queue.device = ARENA - 4096
-            queue.host.mem[ARENA - 4096 : ARENA] = bytes(4096)
-            b.dut.cfg[q].value = queue.config
-        elif kind == "field":
-            queue.driver = ARENA - 4096 - 4 - 2 * queue.size
-            queue.host.mem[ARENA - 8192 : ARENA] = bytes(8192)
-            b.dut.cfg[q].value = queue.config
-        await ClockCycles(dut.clk_i, 3)
-        queue.add(chain)
-        queue.publish()
-        if kind == "used":
-            b.bad.add(ARENA // 4096 - 1)
-        if kind == "payload":
-            # What could not be read is zero.
-            at, n = chain.parts[0][1], 9000
-            real = b.host.gather
-            want = bytearray(real(chain, False))
-            start_ = bad * 4096 - at
-            want[start_ : start_ + 4096] = bytes(len(want[start_ : start_ + 4096]))
-            b.host.gather = lambda c, w: bytes(want) if c is chain and not w else real(c, w)
-        if kind == "write":
-            b.verify = None
-            queue.verify = lambda *a: None
-        if kind == "field":
-            while not queue.shown:
-                if b.bells == 0:
-                    b.kick(queue)
-                b.bad.clear()
-                await RisingEdge(dut.clk_i)
-                if b.mem.w_beats:
-                    break
-            b.bad.add(ARENA // 4096 - 1)
-        else:
-            b.kick(queue)
-        if kind == "request":
-            dut.fail.value, dut.fail_queue.value = 1, q
-            await RisingEdge(dut.clk_i)
-            dut.fail.value = 0
-        for _ in range(3000):
-            if b.errors:
-                break
-            await RisingEdge(dut.clk_i)
-        assert (cause, q) in b.errors, (kind, b.errors)
-        await b.quiet()
-        assert await b.stat(1) & 0xF0F == cause | q << 8
-        other = b.queues[3]
-        other.interrupts(True)
-        other.add(plain(b, False, 500))
-        other.publish()
-        b.kick(other)
-        await settle(b, 3, 1)
-        await b.quiet()
-        assert b.irqs[3]
-        b.end()
+        await _refused(dut, kind)
 
 
 @cocotb.test(timeout_time=5 * LONG, timeout_unit="ms")

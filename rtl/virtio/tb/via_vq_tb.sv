@@ -115,36 +115,41 @@ module via_vq_tb
   assign still_o = still;
 
   // Data ports count by their valid: while an answer's data is not wanted it lies there and nothing moves.
+  localparam int unsigned InputsW = $bits(levels) + NumQ * 2 + 5 + 1 + 16 + 1 + QueueW + 2 + QueueW + 35 + 10 + 1 + 3 + 1;
+  logic [InputsW-1:0] inputs, inputs_q;
+  logic was_still_q;
+  assign inputs = {
+    levels,
+    queue_reset,
+    wait_mask,
+    feat,
+    driver_ok,
+    moderate,
+    fail,
+    fail_queue,
+    req_ready,
+    rd_ready,
+    rsp_queue,
+    rsp_merge,
+    rsp_len,
+    rsp_valid,
+    wr_valid,
+    stat_addr,
+    stat_write,
+    irq_ready,
+    host_arready,
+    host_awready,
+    host_wready
+  };
+
   via_tb_gate #(
-    .W($bits(levels) + NumQ * 2 + 5 + 1 + 16 + 1 + QueueW + 2 + QueueW + 35 + 10 + 1 + 3 + 1)
+    .W(InputsW)
   ) u_gate (
     .clk_i,
     .rst_ni,
-    .still_i(still),
-    .inputs_i({
-      levels,
-      queue_reset,
-      wait_mask,
-      feat,
-      driver_ok,
-      moderate,
-      fail,
-      fail_queue,
-      req_ready,
-      rd_ready,
-      rsp_queue,
-      rsp_merge,
-      rsp_len,
-      rsp_valid,
-      wr_valid,
-      stat_addr,
-      stat_write,
-      irq_ready,
-      host_arready,
-      host_awready,
-      host_wready
-    }),
-    .clk_o(clk)
+    .still_i (still),
+    .inputs_i(inputs),
+    .clk_o   (clk)
   );
 
   via_vq #(
@@ -210,7 +215,12 @@ module via_vq_tb
   );
 
   always_ff @(posedge clk_i) begin
+    was_still_q <= rst_ni && still;
+    inputs_q    <= inputs;
     if (rst_ni) begin
+      // The simulated card looks no more at a still block, so time alone must not wake it.
+      assert (still || !was_still_q || inputs != inputs_q || notify_valid || host_rvalid || host_bvalid)
+      else $error("still_o fell by itself");
       assert (host_rready || !host_rvalid)
       else $error("R refused");
       assert (host_bready || !host_bvalid)
