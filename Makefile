@@ -10,7 +10,7 @@ PY := .venv/bin/python
 C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v /templates/)
 
 .PHONY: announce-demo announce-test help setup regs card host apps build demo test test-rtl test-host test-e2e lint lint-rtl lint-rust lint-python \
-	lint-c fmt synth coverage bench clean
+	lint-c formal fmt synth coverage bench clean
 
 help: ## what there is to make
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -43,7 +43,7 @@ demo: announce-demo build ## the main job on a real file, checked
 announce-test:
 	@echo "test: sets up the tools, builds everything and checks it: about 20 minutes the first time on two cores"
 
-test: announce-test build lint test-host test-rtl test-e2e coverage synth ## everything CI checks
+test: announce-test build lint test-host test-rtl formal test-e2e coverage synth ## everything CI checks
 	@echo "all tests passed"
 
 test-host: build ## Rust unit and property tests
@@ -77,6 +77,9 @@ fmt: setup ## format every source file
 	cargo fmt
 	ruff format -q . && ruff check -q --fix .
 	clang-format -i $(C_FILES)
+
+formal: setup ## proofs: no write outside a granted buffer, used index never ahead of data, the gate of a function
+	@$(PY) formal/run.py
 
 coverage: build ## line and toggle coverage of the RTL under the end-to-end tests
 	$(PY) tools/coverage.py

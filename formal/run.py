@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the formal proofs (formal/*.sby), one line each; with --break also on RTL with one fault each, which every proof must find."""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+OUT = ROOT / "build" / "formal"
+LIMIT = 300  # seconds for one proof
+
+# proof: file of the RTL, what stands there, what a careless change would make of it
+FAULTS: dict[str, list[tuple[str, str, str]]] = {
+    "fn_gate": [
+        ("via_fn_gate.sv", "aw_pass = enable_i || aw_shown_q", "aw_pass = 1'b1"),
+        ("via_fn_gate.sv", "ar_pass = enable_i || ar_shown_q", "ar_pass = enable_i"),
+        ("via_fn_gate.sv", "w_pass = data_q != '0 || aw_new", "w_pass = 1'b1"),
+        ("via_fn_gate.sv", "!enable_i && rd_q == '0 && wr_q == '0", "!enable_i && rd_q == '0"),
+    ],
+}
+
+
+def environment() -> dict[str, str]:
+    """Sby finds yosys-abc, which pyosys keeps to itself."""
+    env = dict(os.environ)
+    path = [
+        str(Path(sys.executable).parent),
+        str(Path(sysconfig.get_paths()["purelib"]) / "pyosys"),
+        env.get("PATH", ""),
+    ]
+    env["PATH"] = os.pathsep.join(path)
+    return env
+
+
+def run(sby: Path, task: str, work: Path) -> tuple[bool, str]:
+    """One proof: whether it holds, and sby's last words or the assertion that fails."""
+    args = ["sby", "-f", "-d", str(work), sby.name] + ([task] if task else [])
+    try:
+        done = subprocess.run(
+            args,
+            cwd=sby.parent,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return False, f"no answer within {LIMIT} s"
+    text = done.stdout + done.stderr
+    failed = re.findall(r"failed assertion \w+\.(\S+)", text)
+    if done.returncode == 0:
+        return (
+            True,
+            "by induction"
+            if "k-induction" in text or "unbounded" in text or "mode prove" in sby.read_text()
+            else "bounded",
+        )
+    return False, ", ".join(dict.fromkeys(failed)) or f"see {(work / 'logfile.txt').relative_to(ROOT)}"
+
+
+def tasks(sby: Path) -> list[str]:
+    """The tasks of a file, an empty name if it has none."""
+    part = re.search(r"^\[tasks\]\n(.*?)(?=^\[)", sby.read_text(), re.M | re.S)
+    return [line.split()[0] for line in part[1].splitlines() if line.strip()] if part else [""]
+
+
+def faulty(name: str) -> int:
+    """The number of faults that no task of this proof finds."""
+    missed = 0
+    for i, (file, old, new) in enumerate(FAULTS.get(name, [])):
+        place = OUT / f"{name}.fault{i}"
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        sby = place / f"{name}.sby"
+        text = (HERE / f"{name}.sby").read_text()
+        for line in re.search(r"^\[files\]\n(.*)", text, re.M | re.S)[1].split():
+            source = (HERE / line).read_text()
+            if Path(line).name == file:
+                if source.count(old) != 1:
+                    sys.exit(f"formal: the fault for {file} does not fit any more: {old}")
+                source = source.replace(old, new)
+            (place / Path(line).name).write_text(source)
+        sby.write_text(re.sub(r"^\.\./.*/", "", text, flags=re.M))
+        found = ""
+        for task in tasks(sby):
+            holds, words = run(sby, task, place / f"work_{task}")
+            if not holds:
+                found = words
+                break
+        missed += not found
+        print(
+            f"formal: {name:12} with a fault: {new:46} {'found: ' + found if found else 'NOT FOUND'}",
+            flush=True,
+        )
+    return missed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--break", dest="fault", action="store_true", help="also prove that the proofs can fail"
+    )
+    parser.add_argument("proof", nargs="*", help="only these")
+    args = parser.parse_args()
+    os.nice(10)
+    OUT.mkdir(parents=True, exist_ok=True)
+    bad = 0
+    for sby in sorted(HERE.glob("*.sby")):
+        if args.proof and sby.stem not in args.proof:
+            continue
+        for task in tasks(sby):
+            start = time.monotonic()
+            name = f"{sby.stem}.{task}" if task else sby.stem
+            holds, words = run(sby, task, OUT / name)
+            bad += not holds
+            print(
+                f"formal: {name:28} {'proved' if holds else 'FAILED'}, {words} ({time.monotonic() - start:.0f} s)",
+                flush=True,
+            )
+        if args.fault:
+            bad += faulty(sby.stem)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
