@@ -279,13 +279,16 @@ static int xv_run(struct xv_channel *ch, unsigned int n, unsigned int *done)
 {
 	bool polls = READ_ONCE(poll_mode);
 	u32 mask = polls ? 0 : XV_LOG;
-	u32 adj = min(n, XV_BLOCK) - 1;
+	u32 adj = min(n, XV_BLOCK) - 1, status;
 	int err, stop;
 
-	ch->status = 0;
-	WRITE_ONCE(*ch->wb, 0);
-	if (ch->mask != mask)
+	if (ch->mask != mask) {
+		/* What was logged while nobody was interrupted is not news. */
+		xv_read(ch, XV_STATUS_RC);
 		xv_write(ch, XV_MASK, mask);
+	}
+	WRITE_ONCE(ch->status, 0);
+	WRITE_ONCE(*ch->wb, 0);
 	if (ch->adj != adj)
 		xv_write(ch, XV_LIST_ADJ, adj);
 	ch->mask = mask;
@@ -309,6 +312,10 @@ static int xv_run(struct xv_channel *ch, unsigned int n, unsigned int *done)
 		dev_err(&ch->xd->pdev->dev, "%s does not stop: unbind it\n", ch->node.name);
 		return stop;
 	}
+	/* No interrupt of this list may be taken for one of the next. */
+	status = xv_read(ch, XV_STATUS_RC);
+	synchronize_irq(ch->irq);
+	status |= READ_ONCE(ch->status);
 	*done = min(xv_read(ch, XV_COUNT), n);
 	if (*done == n)
 		return 0;	/* ended while we gave up */
@@ -316,7 +323,7 @@ static int xv_run(struct xv_channel *ch, unsigned int n, unsigned int *done)
 		atomic64_inc(&ch->errors);
 		dev_err_ratelimited(&ch->xd->pdev->dev, "%s: %s at descriptor %u of %u, status %#x\n",
 				    ch->node.name, err == -EIO ? "error" : "time-out", *done, n,
-				    READ_ONCE(ch->status) | xv_read(ch, XV_STATUS));
+				    status);
 	}
 	return err;
 }
