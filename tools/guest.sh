@@ -32,8 +32,8 @@ esac
 
 # ---------------------------------------------------------------- what is wanted
 backports=(seabios qemu-system-x86 qemu-system-common qemu-system-data)
-# The shells come first: busybox as a shell would take its own small programs instead of the ones named here.
-tools=(dash bash busybox-static kmod ethtool iperf3 fio e2fsprogs rng-tools5 iputils-ping socat pciutils iproute2 util-linux)
+# Beside busybox the real shells and coreutils: busybox would run its own small programs instead of the ones named here.
+tools=(dash bash coreutils busybox-static kmod ethtool iperf3 fio e2fsprogs rng-tools5 iputils-ping socat pciutils iproute2 util-linux)
 mapfile -t modules < <(sed 's/#.*//' guest/modules.txt | tr -s ' ' '\n' | grep .)
 
 list_hash=$(printf '%s\n' "${backports[@]}" "${tools[@]}" | sha256sum | cut -c1-12)

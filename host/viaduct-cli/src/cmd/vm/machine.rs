@@ -285,7 +285,7 @@ fn arguments(guest: &Guest, shape: &Shape, folder: &Path, console: &Path, job: &
     let iommu = if shape.iommu { " intel_iommu=on iommu.strict=1" } else { "" };
     add(
         "-append",
-        format!("console=ttyS0 panic=-1 quiet loglevel=5 random.trust_cpu=on mitigations=off{iommu}"),
+        format!("console=ttyS0 panic=-1 iomem=relaxed quiet loglevel=5 random.trust_cpu=on mitigations=off{iommu}"),
     );
     for flag in ["-nodefaults", "-no-user-config", "-no-reboot", "-S"] {
         list.push(flag.to_owned());
