@@ -6,7 +6,7 @@
 //                          └─ index ─────┘ └─ B ─> via_vq_used_irq: suppression field (AR, R) ─> irq
 //
 // Throughput: one chain a cycle while batches are long, one every three to five cycles with one chain a batch. Latency: 6 cycles to AW.
-// A batch is what is in the FIFO of one queue, at most `Batch` chains and the rest of an answer spread over several: nothing waits for more.
+// A batch is what waits of one queue in a row, at most `Batch` chains and the rest of an answer spread over several: nothing waits for more.
 // Order: entries of a batch, then its index (split) or its first descriptor (packed), so the whole batch becomes visible at once and last.
 // In order: chains whose writable bytes are all written need no entry if a later one of the batch has one (the driver takes them as wholly used).
 // Misuse: a chain of a queue that is off is dropped. A refused write or read stops the queue (`err_*`).
@@ -17,7 +17,7 @@ module via_vq_used
 #(
   parameter int unsigned NumQ  = 2,
   parameter int unsigned Batch = 16,
-  parameter int unsigned Depth = 32   // chains that wait
+  parameter int unsigned Depth = 32   // chains that wait, of even and of odd queues
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
@@ -68,7 +68,7 @@ module via_vq_used
   localparam int unsigned OffW = BeatLog2;
   localparam int unsigned Lanes = StrbW / 4;
   localparam int unsigned LaneW = $clog2(Lanes);
-  localparam int unsigned Window = 32;  // writes in flight
+  localparam int unsigned Window = 64;  // writes in flight
   localparam int unsigned CountW = $clog2(Depth + 1);
   localparam int unsigned BatchW = $clog2(Batch + 1);
 
@@ -80,32 +80,42 @@ module via_vq_used
     logic [15:0]       slots;
     logic [31:0]       len;
   } chain_t;
-  chain_t c;
-  logic c_valid, c_pop;
-  logic [CountW-1:0] c_held;
+  // Even queues wait apart from odd ones, so that what is received and what is sent do not cut each other's batches short.
+  logic open_q;  // a batch is open, of queue_q
+  logic [QW-1:0] queue_q;
+  chain_t c, waiting[2];
+  logic c_valid, c_pop, side, next_side_q;
+  logic [1:0] waiting_valid, room;
+  logic [1:0][CountW-1:0] held;
 
-  via_fifo #(
-    .T    (chain_t),
-    .Depth(Depth)
-  ) u_chains (
-    .clk_i,
-    .rst_ni,
-    .flush_i  (1'b0),
-    .s_i      ('{whole: done_whole_i, more: done_more_i, queue: done_queue_i, id: done_id_i, slots: done_slots_i, len: done_len_i}),
-    .s_valid_i(done_valid_i),
-    .s_ready_o(done_ready_o),
-    .m_o      (c),
-    .m_valid_o(c_valid),
-    .m_ready_i(c_pop),
-    .count_o  (c_held)
-  );
+  for (genvar i = 0; i < 2; i++) begin : gen_side
+    via_fifo #(
+      .T    (chain_t),
+      .Depth(Depth)
+    ) u_chains (
+      .clk_i,
+      .rst_ni,
+      .flush_i  (1'b0),
+      .s_i      ('{whole: done_whole_i, more: done_more_i, queue: done_queue_i, id: done_id_i, slots: done_slots_i, len: done_len_i}),
+      .s_valid_i(done_valid_i && done_queue_i[0] == 1'(i)),
+      .s_ready_o(room[i]),
+      .m_o      (waiting[i]),
+      .m_valid_o(waiting_valid[i]),
+      .m_ready_i(c_pop && side == 1'(i)),
+      .count_o  (held[i])
+    );
+  end
+  assign done_ready_o = room[done_queue_i[0]];
+  assign side = open_q ? queue_q[0] : waiting_valid[next_side_q] ? next_side_q : !next_side_q;
+  assign c = waiting[side];
+  assign c_valid = waiting_valid[side];
 
   // ---------------------------------------------------------------- runs of chains, one entry each
   // idx_q is the next place: a free-running index (split) or a place of the ring (packed).
   logic [NumQ-1:0][15:0] idx_q;
   logic [NumQ-1:0] wrap_q;  // inverted: zero after reset stands for a wrap counter of one
-  logic open_q, more_q, run_q, run_wrap_q, run_whole_q, first_q;
-  logic [QW-1:0] queue_q, queue;
+  logic more_q, run_q, run_wrap_q, run_whole_q, first_q;
+  logic [QW-1:0] queue;
   logic [BatchW-1:0] n_q;
   logic [15:0] run_at_q, run_id_q, adv_q, idx, idx_next, step, run_place;
   logic [31:0] run_len_q;
@@ -148,14 +158,16 @@ module via_vq_used
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      open_q  <= 1'b0;
-      run_q   <= 1'b0;
-      first_q <= 1'b0;
+      open_q      <= 1'b0;
+      run_q       <= 1'b0;
+      first_q     <= 1'b0;
+      next_side_q <= 1'b0;
     end else begin
       if (take) open_q <= 1'b1;
       else if (final_now) open_q <= 1'b0;
       if (take) run_q <= 1'b1;
       else if (emit) run_q <= 1'b0;
+      if (final_now) next_side_q <= !queue_q[0];
       if (final_now) first_q <= 1'b0;
       else if (emit && feat_i.packed_ring) first_q <= 1'b1;
     end
@@ -397,6 +409,6 @@ module via_vq_used
   end
 
   assign still_o = irq_still && ~|{done_valid_i && done_ready_o, c_pop, close && item_ready, merge, out_go, m_aw_valid_o, m_w_valid_o, m_b_valid_i};
-  assign idle_o = irq_idle && c_held == '0 && !open_q && !item_valid_q && !f_valid && !m_aw_valid_o && !m_w_valid_o;
+  assign idle_o = irq_idle && held == '0 && !open_q && !item_valid_q && !f_valid && !m_aw_valid_o && !m_w_valid_o;
 
 endmodule
