@@ -95,7 +95,7 @@ void Port::edge(const Clock& clock, const PortRequest& shell) {
   answer_.tx_ready = takes_beat();
 }
 
-uint64_t Port::next_ps() const {
+uint64_t Port::next_of_wire() const {
   uint64_t next = ~uint64_t{0};
   if (!sending_.empty() && !tx_blocked()) next = sending_.front().ps;
   if (receiving_ && !rx_blocked()) next = std::min(next, on_wire_.ps);

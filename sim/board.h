@@ -74,7 +74,7 @@ class Port {
            (answer_.rx_valid || fifo_.empty()) && !answer_.rx_fresh && answer_.tx_ready == takes_beat();
   }
   // When something happens on the wire, ~0 if nothing will.
-  uint64_t next_ps() const;
+  uint64_t next_ps() const { return sending_.empty() && !receiving_ ? ~uint64_t{0} : next_of_wire(); }
   // An edge need not be shown to the port: nothing is under way, and nothing would come in.
   bool sleeps(const PortRequest& shell) const { return next_ps() == ~uint64_t{0} && rests(shell); }
   void reset();
@@ -117,6 +117,7 @@ class Port {
   bool takes_beat() const { return exists() && held_ + kBeatBytes <= fifo_bytes_; }
   bool tx_blocked() const { return !framed() && !to_host_.has_room(sending_.front().data.size()); }
   bool rx_blocked() const { return !framed() && fifo_.bytes() + on_wire_.data.size() > fifo_bytes_; }
+  uint64_t next_of_wire() const;
   uint64_t wire_bytes(size_t bytes) const;
   void accept(const PortRequest& shell, uint64_t now);
   void finish_packet(uint64_t now);

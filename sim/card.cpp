@@ -38,7 +38,10 @@ Card::Card(const vsim_config& config)
       check_(check_wanted()),
       coverage_(coverage_prefix()) {
   ports.reserve(kFunctions);
-  for (unsigned f = 0; f < kFunctions; f++) ports.emplace_back(config.port[f], fn_counters[f]);
+  for (unsigned f = 0; f < kFunctions; f++) {
+    ports.emplace_back(config.port[f], fn_counters[f]);
+    if (f > 0 && ports[f].exists()) board_.push_back(f);
+  }
   for (unsigned c = 0; c < kChannels; c++) {
     dram_.push_back(std::make_unique<Dram>(config.dram, counters, c));
   }
@@ -90,7 +93,7 @@ void Card::drive() {
   driven_.bus_master = bus_master;
   flr_ = 0;
   shell_.drive_fn(driven_.fn, driven_.flr, driven_.bus_master);
-  for (unsigned f = 1; f < kFunctions; f++) {
+  for (const unsigned f : board_) {
     driven_.port[f] = ports[f].answer();
     shell_.drive_port(f, driven_.port[f]);
   }
@@ -137,7 +140,7 @@ void Card::record_inputs(bool reset) {
     if (in->mem[c].rvalid) std::memcpy(in->data[1 + c], in->mem[c].rdata, kBeatBytes);
   }
   for (unsigned s = 0; s < kSlots; s++) in->slot[s] = slots_[s].out;
-  for (unsigned f = 1; f < kFunctions; f++) {
+  for (const unsigned f : board_) {
     in->port[f] = driven_.port[f];
     if (in->port[f].rx_valid) std::memcpy(in->port_data[f], in->port[f].rx_data, kBeatBytes);
   }
@@ -147,7 +150,7 @@ void Card::record_inputs(bool reset) {
 bool Card::models_rest() {
   if (!link.rests(shell_.host(), shell_.msix()) || !bar.waiting() || !icap_.sleeps(shell_.icap()))
     return false;
-  for (unsigned f = 1; f < kFunctions; f++) {
+  for (const unsigned f : board_) {
     if (!ports[f].rests(shell_.port(f))) return false;
   }
   for (unsigned c = 0; c < kChannels; c++) {
@@ -163,7 +166,7 @@ bool Card::inputs_same() const {
       bus_master != driven_.bus_master) {
     return false;
   }
-  for (unsigned f = 1; f < kFunctions; f++) {
+  for (const unsigned f : board_) {
     if (!ports[f].answer().same_as(driven_.port[f])) return false;
   }
   for (unsigned c = 0; c < kChannels; c++) {
@@ -214,7 +217,7 @@ void Card::model_edges() {
     if (!dram_[c]->sleeps(mem)) dram_[c]->edge(clock, mem);
   }
   if (!bar.empty()) bar.edge(clock.ps(), shell_.lite(), shell_.fn());
-  for (unsigned f = 1; f < kFunctions; f++) {
+  for (const unsigned f : board_) {
     const PortRequest port = shell_.port(f);
     if (!ports[f].sleeps(port)) ports[f].edge(clock, port);
   }
@@ -287,7 +290,7 @@ bool Card::parked() {
 
 uint64_t Card::next_packet_ps() const {
   uint64_t next = ~uint64_t{0};
-  for (const Port& port : ports) next = std::min(next, port.next_ps());
+  for (const unsigned f : board_) next = std::min(next, ports[f].next_ps());
   return next;
 }
 

@@ -53,7 +53,7 @@ class Card {
   // Functions whose board port has a packet for the host.
   uint32_t packets() const {
     uint32_t mask = 0;
-    for (unsigned f = 1; f < kFunctions; f++) mask |= uint32_t{ports[f].has_packet()} << f;
+    for (const unsigned f : board_) mask |= uint32_t{ports[f].has_packet()} << f;
     return mask;
   }
 
@@ -110,7 +110,8 @@ class Card {
     Slot::Levels slot[kSlots];
   };
   Driven driven_{};
-  uint32_t flr_ = 0;  // function-level resets that the shell is to see at the next edge
+  std::vector<unsigned> board_;  // functions with a port of the board
+  uint32_t flr_ = 0;             // function-level resets that the shell is to see at the next edge
 
   // The shell is left out when it says that it is quiet, or was seen to be, and its inputs are the same for a
   // while.
