@@ -462,6 +462,19 @@ async def a_function_takes_stream_0_and_gives_it_back(dut):
         await h.settle()
         assert h.status(late) == ABORTED
         await f.attach(0)
+    # A moment is enough to end all moves, and the next message begins anew.
+    moves = [h.command(MOVE_IN, 3 * PAGE, size=2 * PAGE, flags=EOP) for _ in range(3)]
+    moves.append(h.command(MOVE_OUT, 20 * PAGE, size=PAGE))
+    begun = int(dut.count[4].value)
+    await until(dut, lambda: int(dut.count[4].value) > begun + 3, 2000)
+    dut.fn_on.value = 1
+    await ClockCycles(dut.clk_i, 1)
+    dut.fn_on.value = 0
+    await h.settle()
+    assert [h.status(t) for t in moves] == [ABORTED] * 4
+    cut = await h.sink.recv()
+    assert len(cut.tdata) % WIDTH == 1 and cut.tdata[-1] == 0
+    await h.works("after a moment")
     # Taken away in the midst of a message each way; what is left of the app's goes nowhere.
     await f.attach(3)
     await f.tx.send(AxiStreamFrame(r.randbytes(2000)))
