@@ -218,7 +218,7 @@ module via_virtio_fn
     .irq_queue_o   (irq_queue),
     .irq_ready_i   (irq_ready),
     .error_o       (engine_error),
-    .error_cause_o (),                 // counted by the engine
+    .error_cause_o (),                                       // counted by the engine
     .error_queue_o (),
     .fail_i        (fail),
     .fail_queue_i  (fail_queue),
@@ -254,6 +254,8 @@ module via_virtio_fn
     .m_b_i         (b),
     .m_b_valid_i   (b_valid),
     .m_b_ready_o   (b_ready),
+    .user_out_i    (tx_valid_o && tx_ready_i && tx_o.last),
+    .user_in_i     (rx_valid_i && rx_ready_o),
     .stat_addr_i   (stat_addr),
     .stat_write_i  (stat_write),
     .stat_rdata_o  (stat_rdata),

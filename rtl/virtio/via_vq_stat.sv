@@ -27,6 +27,9 @@ module via_vq_stat
   // the trace: begins with a notification, then the ends of stages
   input  logic                      begin_i,
   input  logic    [       4:0]      stage_i,           // chain found, payload complete, answer, entries visible, interrupt
+  // within the trace: a whole message has gone to the user side, the first beat of one has come from there
+  input  logic                      user_out_i,
+  input  logic                      user_in_i,
   output logic                      still_o
 );
 
@@ -124,6 +127,33 @@ module via_vq_stat
     if (begin_i || hit != '0) last_q <= time_i[31:0];
   end
 
+  // ---------------------------------------------------------------- time of the user side within the trace
+  logic user_q, user_hit;
+  logic [31:0] user_at_q, user_took, user_n_q, user_min_q, user_max_q;
+  logic [63:0] user_sum_q;
+  assign user_hit  = tracing_q && user_q && user_in_i;
+  assign user_took = time_i[31:0] - user_at_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || clear) begin
+      user_q     <= 1'b0;
+      user_n_q   <= '0;
+      user_sum_q <= '0;
+      user_min_q <= '1;
+      user_max_q <= '0;
+    end else if (user_out_i && tracing_q) begin
+      user_q <= 1'b1;
+    end else if (user_hit || begin_i) begin
+      user_q <= 1'b0;
+      if (user_hit) begin
+        user_n_q   <= user_n_q + 1'b1;
+        user_sum_q <= user_sum_q + 64'(user_took);
+        if (user_took < user_min_q) user_min_q <= user_took;
+        if (user_took > user_max_q) user_max_q <= user_took;
+      end
+    end
+  end
+  always_ff @(posedge clk_i) if (user_out_i && tracing_q) user_at_q <= time_i[31:0];
+
   // ---------------------------------------------------------------- read
   logic [ 6:0] word;
   logic [31:0] data;
@@ -153,11 +183,20 @@ module via_vq_stat
           3'd5: data = sum_q[at][63:32];
           default: data = '0;
         endcase
+      end else if (word >= 7'd88 && word < 7'd96) begin
+        unique case (word[2:0])
+          3'd0: data = user_n_q;
+          3'd1: data = user_min_q;
+          3'd2: data = user_max_q;
+          3'd4: data = user_sum_q[31:0];
+          3'd5: data = user_sum_q[63:32];
+          default: data = '0;
+        endcase
       end
     end
   end
   always_ff @(posedge clk_i) if (rdata_o != data) rdata_o <= data;
 
-  assign still_o = !write_i && inc_i == '0 && !error_i && !begin_i && hit == '0 && rdata_o == data;
+  assign still_o = !write_i && inc_i == '0 && !error_i && !begin_i && hit == '0 && !user_out_i && !user_hit && rdata_o == data;
 
 endmodule

@@ -4,10 +4,11 @@
 /// Value of the first word.
 pub(crate) const MAGIC: u32 = 0x5651_0001;
 /// Words of the page.
-pub(crate) const WORDS: usize = 88;
+pub(crate) const WORDS: usize = 96;
 
 const COUNTS: usize = 6;
 const STAGES: usize = 48;
+const USER: usize = 5; // behind the stages
 
 /// A part of the way from a notification to its interrupt, over all notifications that found the engine idle. In card
 /// cycles.
@@ -68,6 +69,8 @@ pub struct Statistics {
     /// Notification to first chain, to its payload complete, to the device's first answer, to it visible in the ring, to the
     /// interrupt.
     pub stages: [Stage; 5],
+    /// Of that time, what the user side took: from the last beat sent to it to the first that came back.
+    pub user: Stage,
 }
 
 impl Statistics {
@@ -111,6 +114,7 @@ impl Statistics {
             bytes_read: wide(2),
             bytes_written: wide(4),
             stages: [stage(0), stage(1), stage(2), stage(3), stage(4)],
+            user: stage(USER),
         }
     }
 }

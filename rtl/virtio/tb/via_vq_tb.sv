@@ -207,6 +207,8 @@ module via_vq_tb
     .m_b_i         ({host_bid, host_bresp}),
     .m_b_valid_i   (host_bvalid),
     .m_b_ready_o   (host_bready),
+    .user_out_i    (1'b0),
+    .user_in_i     (1'b0),
     .stat_addr_i   (stat_addr),
     .stat_write_i  (stat_write),
     .stat_rdata_o  (stat_rdata),
