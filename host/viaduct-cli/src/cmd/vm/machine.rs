@@ -2,6 +2,7 @@
 //! The virtual machine: a QEMU process, its sockets, and the guest in it.
 
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
@@ -70,7 +71,7 @@ impl Guest {
     }
 }
 
-/// What decides whether a snapshot fits.
+/// What kind of machine.
 #[derive(Clone)]
 pub struct Shape {
     /// Megabytes of memory.
@@ -246,6 +247,14 @@ impl Drop for Machine {
     }
 }
 
+/// What a snapshot must have been made with: everything QEMU is told, but for the run's own files.
+pub fn fingerprint(guest: &Guest, shape: &Shape) -> u64 {
+    let any = Path::new("/");
+    let mut hasher = DefaultHasher::new();
+    arguments(guest, shape, any, any, any).hash(&mut hasher);
+    hasher.finish()
+}
+
 fn arguments(guest: &Guest, shape: &Shape, folder: &Path, console: &Path, job: &Path) -> Vec<String> {
     let path = |p: &Path| p.display().to_string().replace(',', ",,");
     let mut list: Vec<String> = Vec::new();
@@ -285,7 +294,9 @@ fn arguments(guest: &Guest, shape: &Shape, folder: &Path, console: &Path, job: &
     let iommu = if shape.iommu { " intel_iommu=on iommu.strict=1" } else { "" };
     add(
         "-append",
-        format!("console=ttyS0 panic=-1 iomem=relaxed quiet loglevel=5 random.trust_cpu=on mitigations=off{iommu}"),
+        format!(
+            "console=ttyS0 panic=-1 iomem=relaxed quiet loglevel=5 random.trust_cpu=on mitigations=off{iommu}"
+        ),
     );
     for flag in ["-nodefaults", "-no-user-config", "-no-reboot", "-S"] {
         list.push(flag.to_owned());

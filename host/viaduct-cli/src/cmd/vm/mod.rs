@@ -232,8 +232,7 @@ fn read_commands(path: &Path) -> Result<Vec<(String, Value)>> {
 
 /// The snapshot of a booted guest with empty ports; made if there is none.
 fn snapshot(guest: &Guest, shape: &Shape, signals: &mut Signals) -> Result<PathBuf> {
-    let iommu = if shape.iommu { "-iommu" } else { "" };
-    let path = guest.boot.join(format!("snapshot-{}M{iommu}", shape.memory));
+    let path = guest.boot.join(format!("snapshot-{:016x}", machine::fingerprint(guest, shape)));
     if path.exists() {
         return Ok(path);
     }

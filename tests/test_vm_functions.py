@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The card's functions under the drivers of stock kernels. The scripts are guest/tests/*.sh.
+
+With VIA_VM_REFERENCE=1 the same scripts also run on QEMU's own virtio devices: to tell a wrong script from a wrong card.
+"""
+
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from vm_guest import Echo, guest, log_in, script
+
+KINDS = ["net", "blk", "console", "entropy"]
+OWN, PEER = "10.0.0.1/24", "10.0.0.2"
+reference = pytest.mark.skipif(not os.environ.get("VIA_VM_REFERENCE"), reason="VIA_VM_REFERENCE is not set")
+
+
+@pytest.mark.parametrize("kernel", ["6.12", "6.1", "new"])
+def test_enumeration(kernel: str):
+    guest(kernel)
+    script("enumerate", ",".join(KINDS), *KINDS, options=("--kernel", kernel))
+
+
+def test_the_management_function_is_found():
+    script("enumerate", "mgmt", "mgmt")
+
+
+def test_found_at_boot():
+    script("enumerate", ",".join(KINDS), *KINDS, options=("--fresh",))
+
+
+def test_behind_an_iommu():
+    script("entropy", "entropy", "2", options=("--iommu",))
+
+
+def test_net():
+    out = script("net", "net", OWN, PEER, "7", "200")
+    figures = json.loads(next(line for line in out.splitlines() if line.startswith("{")))
+    assert [size["size"] for size in figures["sizes"]] == [64, 128, 256, 512, 1024]
+    assert all(size["wrong"] == 0 for size in figures["sizes"])
+
+
+def test_blk():
+    script("blk", "blk", "1")
+
+
+def test_entropy():
+    script("entropy", "entropy", "8")
+
+
+def test_console(tmp_path: Path):
+    path = tmp_path / "console"
+    user = threading.Thread(target=log_in, args=[path])
+    user.start()
+    script("console", "console", "120", options=("--uart", f"unix:{path}"))
+    user.join()
+
+
+def test_drivers_come_and_go():
+    script("rebind", ",".join(KINDS), *KINDS)
+
+
+def test_reset_under_network_traffic():
+    script("traffic", "net", "6", "net", OWN, PEER)
+
+
+def test_reset_under_disk_traffic():
+    script("traffic", "blk", "6", "blk")
+
+
+# ---------------------------------------------------------------- the scripts themselves
+
+
+def commands(folder: Path) -> Path:
+    """What QEMU must do to have virtio devices of its own where the card's functions would be."""
+
+    def command(name: str, **arguments) -> str:
+        return json.dumps(
+            {"execute": name, "arguments": {k.replace("_", "-"): v for k, v in arguments.items()}}
+        )
+
+    disk = folder / "disk"
+    with disk.open("wb") as file:
+        file.truncate(64 << 20)
+    console = {
+        "addr": {"type": "unix", "data": {"path": str(folder / "console")}},
+        "server": True,
+        "wait": False,
+    }
+    lines = [
+        command("netdev_add", type="user", id="n"),
+        command("blockdev-add", driver="file", node_name="b", filename=str(disk), discard="unmap"),
+        command("object-add", qom_type="rng-builtin", id="r"),
+        command("chardev-add", id="c", backend={"type": "socket", "data": console}),
+        command("device_add", driver="virtio-net-pci", id="net", bus="port0", netdev="n", romfile=""),
+        command("device_add", driver="virtio-blk-pci", id="blk", bus="port1", drive="b"),
+        command("device_add", driver="virtio-rng-pci", id="rng", bus="port2", rng="r"),
+        command("device_add", driver="virtio-serial-pci", id="serial", bus="port3"),
+        command("device_add", driver="virtconsole", id="console", bus="serial.0", chardev="c"),
+    ]
+    path = folder / "qmp"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@reference
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("enumerate", KINDS),
+        ("blk", ["2"]),
+        ("entropy", []),
+        ("rebind", KINDS),
+        ("traffic", ["6", "net", "10.0.2.15/24", "10.0.2.2"]),
+        ("traffic", ["6", "blk"]),
+    ],
+)
+def test_reference(name: str, args: list[str], tmp_path: Path):
+    script(name, "none", *args, options=("--qmp", commands(tmp_path)))
+
+
+@reference
+def test_reference_net(tmp_path: Path):
+    echo = Echo()
+    echo.start()
+    options = ("--qmp", commands(tmp_path))
+    script("net", "none", "10.0.2.15/24", "10.0.2.2", str(echo.port), "200", options=options)
+
+
+@reference
+def test_reference_console(tmp_path: Path):
+    options = ("--qmp", commands(tmp_path))
+    user = threading.Thread(target=log_in, args=[tmp_path / "console"])
+    user.start()
+    script("console", "none", "120", options=options)
+    user.join()

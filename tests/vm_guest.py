@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`viaduct vm` for tests: the guest's files, runs in it, and what stands at the other ends of the card's cables."""
+
+import os
+import socket
+import subprocess
+import threading
+import time
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+VIADUCT = str(ROOT / "viaduct")
+SCRIPTS = ROOT / "guest" / "tests"
+PATIENCE = 900.0  # nothing may take longer, on however slow a machine
+
+
+@cache
+def prepare(kernel: str) -> tuple[dict[str, str], str]:
+    """The files of a guest, or why there are none."""
+    made = subprocess.run(
+        [ROOT / "tools" / "guest.sh", "--kernel", kernel],
+        text=True,
+        capture_output=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    if made.returncode != 0:
+        return {}, made.stderr.strip().splitlines()[-1]
+    return dict(line.split("=", 1) for line in made.stdout.splitlines()), ""
+
+
+def guest(kernel: str = "6.12") -> dict[str, str]:
+    """The files of a guest; a test that cannot have one is skipped, with the reason."""
+    files, why = prepare(kernel)
+    if not files:
+        pytest.skip(f"no guest to boot here: {why}")
+    return files
+
+
+def vm(*args: str | Path, functions: str = "none", **more) -> subprocess.CompletedProcess[str]:
+    """A run of `viaduct vm`."""
+    guest()
+    command = [VIADUCT, "vm", "--function", functions, *map(str, args)]
+    return subprocess.run(
+        command, text=True, capture_output=True, cwd=ROOT, timeout=PATIENCE, check=False, **more
+    )
+
+
+def script(name: str, functions: str, *args: str, options: tuple[str | Path, ...] = ()) -> str:
+    """Runs a script of guest/tests, which must succeed; returns what it prints."""
+    done = vm(*options, "--script", SCRIPTS / f"{name}.sh", "--", *args, functions=functions)
+    print(done.stdout)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def log_in(path: Path, limit: float = 120.0) -> None:
+    """Logs in on the console whose other end is this socket, as guest/tests/console.sh expects it."""
+    end = time.monotonic() + limit
+    while True:
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(2)
+        try:
+            connection.connect(str(path))
+            break
+        except OSError:
+            connection.close()
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.2)
+    heard = b""
+
+    def until(text: bytes, *, send: bytes = b"") -> None:
+        nonlocal heard
+        while text not in heard:
+            assert time.monotonic() < end, f"no {text!r} on the console: {heard!r}"
+            try:
+                heard += connection.recv(4096)
+            except TimeoutError:
+                connection.sendall(send)
+        heard = b""
+
+    with connection:
+        until(b"login: ", send=b"\n")
+        connection.sendall(b"root\n")
+        until(b"# ")
+        connection.sendall(b"tty; touch /run/console-done\n")
+        until(b"/dev/hvc0")
+
+
+class Echo(threading.Thread):
+    """A host that sends every UDP datagram back."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 0))
+        self.port: int = self.socket.getsockname()[1]
+
+    def run(self) -> None:
+        while True:
+            data, sender = self.socket.recvfrom(1 << 16)
+            self.socket.sendto(data, sender)
+
+
+def alive(marker: str) -> list[int]:
+    """Processes with this in their command line."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if marker.encode() in (folder / "cmdline").read_bytes() and int(folder.name) != os.getpid():
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
