@@ -3,6 +3,7 @@
 //! machine prints the same; each is printed only after the data were compared.
 
 mod virtio;
+mod xdma;
 
 use serde_json::{Value, json};
 use viaduct::desc::{Command, Completion};

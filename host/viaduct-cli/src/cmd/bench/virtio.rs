@@ -196,6 +196,7 @@ pub fn virtio(project: &Project, card: &CardArgs) -> Result<Vec<Figure>> {
             echo(&mut bench, mode, size, &mut figures)?;
         }
     }
+    figures.extend(super::xdma::xdma(project, card, &SIZES)?);
     for (mode, features) in MODES {
         let mut bench = Bench::open(project, card, features, None)?;
         queued(&mut bench, mode, 64, &mut figures)?;

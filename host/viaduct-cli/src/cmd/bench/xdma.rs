@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The rival of the virtio round trip: bytes to card memory and back through the XDMA-compatible function, as in the paper
+//! (section IV-B), with the register accesses of the vendor's driver and with those of `kernel/xdma`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use viaduct::FunctionKind;
+use viaduct_build::Project;
+use viaduct_pci::PciFunction;
+use viaduct_sim::FunctionCounters;
+use viaduct_virtio::Arena;
+
+use super::{Figure, wrong};
+use crate::card::{CardArgs, Simulated};
+use crate::fail::{Failure, Result};
+use crate::random::Random;
+
+const ROUNDS: u32 = 32;
+const IOVA: u64 = 0x20_0000_0000;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const CONTROL: u64 = 0x04;
+const CONTROL_SET: u64 = 0x08;
+const CONTROL_CLEAR: u64 = 0x0c;
+const STATUS: u64 = 0x40;
+const STATUS_CLEAR: u64 = 0x44;
+const COMPLETED: u64 = 0x48;
+const INTERRUPTS: u64 = 0x90;
+const CHANNEL_ENABLE: u64 = 0x2010;
+const CHANNEL_ENABLE_SET: u64 = 0x2014;
+const CHANNEL_REQUEST: u64 = 0x2044;
+const CHANNEL_VECTORS: u64 = 0x20a0;
+const FIRST: u64 = 0x80;
+const ADJACENT: u64 = 0x88;
+
+/// Run, and stop at the end of the list, on an error or a bad magic number.
+const RUN: u32 = 1 | 1 << 1 | 1 << 2 | 1 << 4;
+const FAILURES: u32 = 0x00ff_fe38;
+const LAST: u32 = 0xad4b << 16 | 1 << 4 | 1 << 1 | 1;
+
+/// Which driver's register accesses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Driver {
+    /// The vendor's in MSI-X mode: 4 reads and 6 writes a transfer.
+    Vendor,
+    /// `kernel/xdma`: 1 read and 2 writes.
+    Ours,
+}
+
+struct Engine {
+    sim: Simulated,
+    function: Arc<dyn PciFunction>,
+    arena: Arena,
+    descriptor: usize,
+    data: usize,
+}
+
+impl Engine {
+    fn open(project: &Project, card: &CardArgs) -> Result<Self> {
+        let opened = card.open_with(project, |_| ())?;
+        let sim = opened.sim.clone().ok_or(Failure::Run("not a simulated card".into()))?;
+        let function = sim
+            .function
+            .function(usize::from(FunctionKind::Xdma.number()))
+            .map_err(pci)?
+            .ok_or(Failure::Run("this card has no XDMA-compatible function".into()))?;
+        function.config_write(4, &0x0406u16.to_le_bytes()).map_err(pci)?;
+        let mut arena = Arena::new(Arc::clone(&function), IOVA, 1 << 20).map_err(other)?;
+        let descriptor = arena.take(64, 64).map_err(other)?;
+        let data = arena.take(4096, 4096).map_err(other)?;
+        let engine = Self { sim, function, arena, descriptor, data };
+        engine.put(CHANNEL_VECTORS, 0x0100)?;
+        engine.put(CHANNEL_ENABLE, 3)?;
+        for way in 0..2 {
+            engine.put(way * 0x1000 + INTERRUPTS, 0x00ff_fe1e)?;
+            engine.put(way * 0x1000 + CONTROL, 0)?;
+        }
+        Ok(engine)
+    }
+
+    fn get(&self, at: u64) -> Result<u32> {
+        self.function.read32(0, at).map_err(pci)
+    }
+
+    fn put(&self, at: u64, value: u32) -> Result {
+        self.function.write32(0, at, value).map_err(pci)
+    }
+
+    /// Tells a channel where its list is.
+    fn list(&self, way: u64) -> Result {
+        let list = 0x4000 + way * 0x1000;
+        let first = self.arena.bus(self.descriptor);
+        self.put(list + FIRST, first as u32)?;
+        self.put(list + FIRST + 4, (first >> 32) as u32)?;
+        self.put(list + ADJACENT, 0)
+    }
+
+    /// One transfer of `len` bytes at card address 0: `way` 0 to the card, 1 from it.
+    fn transfer(&self, driver: Driver, way: u64, len: usize) -> Result {
+        let host = self.arena.bus(self.data);
+        let (from, to) = if way == 0 { (host, 0) } else { (0, host) };
+        let mut bytes = [0; 32];
+        bytes[..4].copy_from_slice(&LAST.to_le_bytes());
+        bytes[4..8].copy_from_slice(&(len as u32).to_le_bytes());
+        bytes[8..16].copy_from_slice(&from.to_le_bytes());
+        bytes[16..24].copy_from_slice(&to.to_le_bytes());
+        self.arena.memory().write(self.descriptor, &bytes);
+        let channel = way * 0x1000;
+        if driver == Driver::Vendor {
+            self.list(way)?;
+        }
+        self.put(channel + CONTROL_SET, RUN)?;
+        if driver == Driver::Vendor {
+            self.get(channel + STATUS)?; // makes the writes arrive
+        }
+        self.function.wait_irq(1 << way, PATIENCE).map_err(pci)?;
+        if driver == Driver::Vendor {
+            self.get(CHANNEL_REQUEST)?;
+        }
+        let status = self.get(channel + STATUS_CLEAR)?;
+        let whole = driver == Driver::Ours || self.get(channel + COMPLETED)? == 1;
+        self.put(channel + CONTROL_CLEAR, 1)?;
+        if driver == Driver::Vendor {
+            self.put(CHANNEL_ENABLE_SET, 1 << way)?;
+        }
+        if status & FAILURES != 0 || !whole {
+            return Err(Failure::Run(format!("XDMA transfer: status {status:#x}")));
+        }
+        Ok(())
+    }
+
+    fn counters(&self) -> FunctionCounters {
+        let number = usize::from(FunctionKind::Xdma.number());
+        self.sim.function.function_counters(number).unwrap_or_default()
+    }
+}
+
+fn pci(error: viaduct_pci::PciError) -> Failure {
+    Failure::Run(format!("XDMA-compatible function: {error}"))
+}
+
+fn other(error: viaduct_virtio::VirtioError) -> Failure {
+    Failure::Run(format!("XDMA-compatible function: {error}"))
+}
+
+/// Round trips of the sizes, for both drivers.
+pub fn xdma(project: &Project, card: &CardArgs, sizes: &[usize]) -> Result<Vec<Figure>> {
+    let mut figures = Vec::new();
+    for (driver, name) in [(Driver::Vendor, "the vendor driver's accesses"), (Driver::Ours, "kernel/xdma's")]
+    {
+        let engine = Engine::open(project, card)?;
+        engine.list(0)?;
+        engine.list(1)?;
+        let mut random = Random(5);
+        for size in sizes {
+            let what = format!("xdma round trip of {size} bytes, {name}");
+            let before = engine.counters();
+            let begun = engine.sim.function.now();
+            for _ in 0..ROUNDS {
+                let data = random.bytes(*size);
+                engine.arena.memory().write(engine.data, &data);
+                engine.transfer(driver, 0, *size)?;
+                engine.arena.memory().fill(engine.data, *size, 0);
+                engine.transfer(driver, 1, *size)?;
+                let mut back = vec![0; *size];
+                engine.arena.memory().read(engine.data, &mut back);
+                if back != data {
+                    return wrong(&what);
+                }
+            }
+            let cycles = (engine.sim.function.now() - begun) as f64 / f64::from(ROUNDS);
+            let after = engine.counters();
+            let each = |a: u64, b: u64| (b - a) as f64 / f64::from(ROUNDS);
+            figures.push(Figure {
+                what,
+                value: cycles,
+                unit: "cycles",
+                note: format!(
+                    "with the host's side of the link; {:.2} MMIO reads, {:.2} MMIO writes, {:.2} DMA reads, {:.2} DMA writes, {:.2} interrupts",
+                    each(before.mmio_reads, after.mmio_reads),
+                    each(before.mmio_writes, after.mmio_writes),
+                    each(before.host_read_tlps, after.host_read_tlps),
+                    each(before.host_write_tlps, after.host_write_tlps),
+                    each(before.irqs, after.irqs),
+                ),
+            });
+        }
+    }
+    Ok(figures)
+}
