@@ -1017,6 +1017,7 @@ void a_serial_line_stops_its_sender() {
   b.run([&] { return b.port.sleeps({}); });
   CHECK(b.counters.rx_bytes <= 256 + 16 && b.counters.rx_drops == 0);
   const uint64_t before = b.counters.rx_bytes;
+  b.clock.jump(2'000'000);
   const double stopped = seconds(b.clock.cycles());
   b.ready_chance = 0.5;
   const auto all = [&] {
