@@ -25,6 +25,24 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_fn_gate.sv", "w_pass = data_q != '0 || aw_new", "w_pass = 1'b1"),
         ("via_fn_gate.sv", "!enable_i && rd_q == '0 && wr_q == '0", "!enable_i && rd_q == '0"),
     ],
+    "vq_scatter": [
+        ("via_vq_scatter.sv", "(b_desc_i.len < want_q) ? b_desc_i.len : want_q", "want_q"),
+        ("via_vq_scatter.sv", "(left < head.wlen ? left : head.wlen)", "left"),
+        ("via_vq_scatter.sv", "want_q <= want_q - cut", "want_q <= want_q - 32'd1"),
+        (
+            "via_vq_scatter.sv",
+            "{StrbW{1'b1}} >> OffW'(-count[OffW-1:0]) << off",
+            "{StrbW{1'b1}} >> OffW'(~count[OffW-1:0]) << off",
+        ),
+        ("via_vq_scatter.sv", "piece_end || &line[LineLog2-1:0]", "piece_end"),
+        ("via_vq_scatter.sv", "line - (AddrW - OffW)'(run_q)", "line"),
+        (
+            "via_vq_scatter.sv",
+            "assign chain_in = beat_out && beat.chain_end",
+            "assign chain_in = beat_valid_q && beat_q.chain_end",
+        ),
+        ("via_vq_scatter.sv", "beat_valid && sent_q != '0", "beat_valid"),
+    ],
 }
 
 
@@ -82,7 +100,7 @@ def faulty(name: str) -> int:
         place.mkdir(parents=True)
         sby = place / f"{name}.sby"
         text = (HERE / f"{name}.sby").read_text()
-        for line in re.search(r"^\[files\]\n(.*)", text, re.M | re.S)[1].split():
+        for line in text.partition("[files]\n")[2].split():
             source = (HERE / line).read_text()
             if Path(line).name == file:
                 if source.count(old) != 1:
