@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Receive side of the net device: holds a frame until its end, chooses a queue pair, puts the header before it, hands it to the engine.
-// Throughput: one beat a cycle into the store and out of it; each frame takes four cycles besides its beats. Latency: five cycles from the
-// last beat. Order: kept.
+// Throughput: one beat a cycle into the store and out of it; answers are announced ahead of their data, so a frame of two beats takes four
+// cycles if the engine takes answers as fast. Latency: five cycles from the last beat. Order: kept.
 // Frames of one flow go to one pair: IPv4 by addresses and, for unfragmented TCP and UDP, ports; all others by source address.
 // Dropped: frames the filter refuses, shorter than 14 or longer than NetFrameMax bytes, all while `open_i` is low, and without mergeable
 // buffers those longer than the buffer at hand. Without a buffer frames wait, and rx_i is held back when the store is full.
@@ -176,19 +176,23 @@ module via_vdev_net_rx
     .rdata_o(data)
   );
 
-  // ---------------------------------------------------------------- out
-  typedef enum logic [2:0] {
+  // ---------------------------------------------------------------- answers: announced while the data of earlier ones moves
+  typedef enum logic [1:0] {
     StWait,
     StAnswer,
-    StMerged,
-    StData,
-    StDrop
+    StMerged
   } state_e;
+  typedef struct packed {
+    logic        drop;
+    logic [15:0] buffers;
+    len_t        len;
+  } out_t;
   state_e state_q;
+  out_t out_new, out;
   logic [PairW-1:0] pair, pair_q;
-  logic fits, tight, merged_q;
+  logic single, single_q, fits, tight, merged_q, announced, out_push, out_room, out_valid, out_pop;
   logic [15:0] buffers_q;
-  len_t left_q;
+  len_t answer_len_q;
   logic [31:0] need;
 
   always_comb begin
@@ -200,22 +204,86 @@ module via_vdev_net_rx
     endcase
   end
   assign need = 32'(note.len) + 32'(NetHeader);
-  assign fits = merge_i ? room_i[pair] >= need : avail_i[pair] && head_wlen_i[pair] >= need;
+  assign single = avail_i[pair] && head_wlen_i[pair] >= need;
+  assign fits = single || merge_i && room_i[pair] >= need;
   assign tight = !merge_i && avail_i[pair] && head_wlen_i[pair] < need;
 
   assign rsp_valid_o = state_q == StAnswer;
-  assign rsp_o = '{queue: QueueW'({pair_q, 1'b0}), merge: merge_i, len: 32'(left_q) + 32'(NetHeader)};
+  assign rsp_o = '{queue: QueueW'({pair_q, 1'b0}), merge: !single_q, len: 32'(answer_len_q) + 32'(NetHeader)};
 
-  // A frame that comes now is looked at when it is stored, so `note` stays until its last beat leaves.
+  assign announced = state_q == StAnswer && rsp_ready_i && single_q || state_q == StMerged && (merged_q || merged_valid_i);
+  assign out_push = announced || state_q == StWait && note_valid && out_room && tight;
+  assign note_pop = out_push;
+  assign out_new = '{
+          drop: !announced,
+          buffers: (state_q != StMerged) ? 16'd1 : merged_valid_i ? merged_i : buffers_q,
+          len: announced ? answer_len_q : note.len
+      };
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q  <= StWait;
+      merged_q <= 1'b0;
+    end else begin
+      merged_q <= (merged_q || merged_valid_i) && !announced && state_q != StWait;
+      unique case (state_q)
+        StWait:   if (note_valid && out_room && fits) state_q <= StAnswer;
+        StAnswer: if (rsp_ready_i) state_q <= single_q ? StWait : StMerged;
+        StMerged: if (merged_q || merged_valid_i) state_q <= StWait;
+        default:  ;
+      endcase
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (state_q == StWait && note_valid && out_room) begin
+      answer_len_q <= note.len;
+      pair_q    <= pair;
+      single_q  <= single;
+    end
+    if (merged_valid_i) buffers_q <= merged_i;
+  end
+
+  via_fifo #(
+    .T    (out_t),
+    .Depth(4)
+  ) u_outs (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (out_new),
+    .s_valid_i(out_push),
+    .s_ready_o(out_room),
+    .m_o      (out),
+    .m_valid_o(out_valid),
+    .m_ready_i(out_pop),
+    .count_o  ()
+  );
+
+  // ---------------------------------------------------------------- data
+  logic begun_q, offered_q, beat_last, beat_valid, beat_ready, prepend_idle;
+  len_t left_q, left;
   vq_beat_t beat;
-  logic beat_last, beat_ready, prepend_idle;
-  assign beat_last = left_q <= len_t'(StrbW);
-  assign beat = '{last: beat_last, keep: beat_last ? keep_of(left_q[BeatLog2:0]) : '1, data: data};
-  assign data_pop = data_valid_q && (state_q == StDrop || state_q == StData && beat_ready);
-  assign note_pop = data_pop && beat_last;
+  assign left = begun_q ? left_q : out.len;
+  assign beat_last = left <= len_t'(StrbW);
+  assign beat = '{last: beat_last, keep: beat_last ? keep_of(left[BeatLog2:0]) : '1, data: data};
+  // The tail of the frame before may still stand in u_prepend, which takes the header with the first beat.
+  assign beat_valid = data_valid_q && out_valid && !out.drop && (begun_q || offered_q || prepend_idle);
+  assign data_pop = data_valid_q && out_valid && out.drop || beat_valid && beat_ready;
+  assign out_pop = data_pop && beat_last;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      begun_q   <= 1'b0;
+      offered_q <= 1'b0;
+    end else begin
+      if (data_pop) begun_q <= !beat_last;
+      offered_q <= beat_valid && !beat_ready;
+    end
+    if (data_pop) left_q <= left - len_t'(StrbW);
+  end
 
   logic [NetHeader*8-1:0] header;
-  assign header = {merge_i ? buffers_q : 16'd1, 80'h0};
+  assign header = {merge_i ? out.buffers : 16'd1, 80'h0};
 
   via_vdev_prepend #(
     .Bytes(NetHeader)
@@ -224,7 +292,7 @@ module via_vdev_net_rx
     .rst_ni,
     .head_i   (header),
     .s_i      (beat),
-    .s_valid_i(data_valid_q && state_q == StData),
+    .s_valid_i(beat_valid),
     .s_ready_o(beat_ready),
     .m_o      (wr_o),
     .m_valid_o(wr_valid_o),
@@ -232,39 +300,10 @@ module via_vdev_net_rx
     .idle_o   (prepend_idle)
   );
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      state_q  <= StWait;
-      merged_q <= 1'b0;
-    end else begin
-      merged_q <= (merged_q || merged_valid_i) && (state_q == StAnswer || state_q == StMerged);
-      unique case (state_q)
-        // The tail of the frame before may still stand in u_prepend: the engine has not all of it yet.
-        StWait:
-        if (note_valid && prepend_idle) begin
-          if (fits) state_q <= StAnswer;
-          else if (tight) state_q <= StDrop;
-        end
-        StAnswer: if (rsp_ready_i) state_q <= merge_i ? StMerged : StData;
-        StMerged: if (merged_q || merged_valid_i) state_q <= StData;
-        StData:   if (note_pop) state_q <= StWait;
-        StDrop:   if (note_pop) state_q <= StWait;
-        default:  ;
-      endcase
-    end
-  end
-  always_ff @(posedge clk_i) begin
-    if (state_q == StWait && note_valid) begin
-      left_q <= note.len;
-      pair_q <= pair;
-    end else if (data_pop) left_q <= left_q - len_t'(StrbW);
-    if (merged_valid_i) buffers_q <= merged_i;
-  end
-
-  assign drop_o = take && rx_i.last && !commit || state_q == StDrop && note_pop;
+  assign drop_o = take && rx_i.last && !commit || out_pop && out.drop;
   logic decide;
-  assign decide   = state_q == StWait && note_valid && prepend_idle && (fits || tight);
-  assign moving_o = take || fetch || data_pop || decide || merged_valid_i || state_q == StMerged && merged_q;
-  assign idle_o   = first_q && !note_valid && prepend_idle;
+  assign decide   = state_q == StWait && note_valid && out_room && (fits || tight);
+  assign moving_o = take || fetch || data_pop || decide || announced || merged_valid_i;
+  assign idle_o   = first_q && !note_valid && state_q == StWait && !out_valid && prepend_idle;
 
 endmodule
