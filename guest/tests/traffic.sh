@@ -14,7 +14,7 @@ case $kind in
     own=$3 peer=$4
     up() {
       name=$(net_name) || fail "no network device"
-      ip address add "$own" dev "$name"
+      ip address replace "$own" dev "$name"
       ip link set "$name" up
       wait_for 10 ping -c 1 -W 2 "$peer" || fail "$peer does not answer $1"
     }
