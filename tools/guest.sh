@@ -115,6 +115,8 @@ if [ ${#need[@]} -gt 0 ]; then
   flock 9
   say "fetching once into $dir: ${text:2}"
   : >"$dir/log"
+  # Those of earlier lists go when nobody has used them for days.
+  find "${dir%/*}" -maxdepth 1 -name 'guest-*' -mtime +14 -exec rm -rf {} +
 fi
 
 if [ ! -e "$dir/qemu/packages" ]; then
@@ -229,7 +231,7 @@ if [ ! -e "$out/complete" ]; then
   mkdir "$out"
   mv "$work/initrd" "$work/disk.img" "$out/"
 fi
-touch "$out/complete"
+touch "$dir" "$out/complete"
 rm -rf "$apt_dir"
 
 echo "dir=$dir"
