@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from vm_guest import Echo, guest, log_in, script
 
-KINDS = ["net", "blk", "console", "entropy"]
+KINDS = ["net", "blk", "console", "entropy", "input"]
 OWN, PEER = "10.0.0.1/24", "10.0.0.2"
 reference = pytest.mark.skipif(not os.environ.get("VIA_VM_REFERENCE"), reason="VIA_VM_REFERENCE is not set")
 
@@ -99,6 +99,7 @@ def commands(folder: Path) -> Path:
         command("device_add", driver="virtio-rng-pci", id="rng", bus="port2", rng="r"),
         command("device_add", driver="virtio-serial-pci", id="serial", bus="port3"),
         command("device_add", driver="virtconsole", id="console", bus="serial.0", chardev="c"),
+        command("device_add", driver="virtio-keyboard-pci", id="input", bus="port4"),
     ]
     path = folder / "qmp"
     path.write_text("\n".join(lines) + "\n")
