@@ -50,7 +50,12 @@ pub struct Args {
     /// Functions of the card to attach: mgmt, net, blk, console, entropy, input, xdma, or none
     ///
     /// With mgmt the guest has the whole card and connects its functions itself.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "net,blk,console,entropy,input")]
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "net,blk,console,entropy,input"
+    )]
     function: Vec<String>,
     #[command(flatten)]
     connect: ConnectArgs,
