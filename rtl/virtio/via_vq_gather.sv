@@ -52,7 +52,7 @@ module via_vq_gather
   localparam int unsigned BurstW = $clog2(MaxBurstBeats + 1);
   localparam int unsigned MaxBytes = MaxBurstBeats * StrbW;
   localparam int unsigned Segments = 128;  // buffers in flight
-  localparam int unsigned Requests = 16;  // offered to the personality and not taken
+  localparam int unsigned Requests = 64;  // offered to the personality and not taken
   localparam int unsigned OffW = BeatLog2;
 
   // ---------------------------------------------------------------- job to descriptors

@@ -120,7 +120,7 @@ module via_vq_used
   logic [15:0] run_at_q, run_id_q, adv_q, idx, idx_next, step, run_place;
   logic [31:0] run_len_q;
   logic wrap, wraps;
-  logic take, drop, fits, extend, close, emit, final_now, item_ready;
+  logic take, drop, fits, extend, close, lone, emit, final_now, item_ready;
   logic [AddrW-1:0] entry_addr;
   logic [63:0] entry, first_data_q;
   logic [AddrW-1:0] first_addr_q;
@@ -141,8 +141,10 @@ module via_vq_used
   assign extend = open_q && run_q && feat_i.in_order && run_whole_q;
   assign take = fits && (extend || !run_q || item_ready);
   assign close = open_q && !fits && !(more_q && cfg.enable);
-  assign emit = item_ready && run_q && (close || fits && !extend);
-  assign final_now = item_ready && close && !run_q;
+  // A packed batch of one entry is shown by that entry at once.
+  assign lone = feat_i.packed_ring && run_q && !first_q;
+  assign emit = item_ready && run_q && (close && !lone || fits && !extend);
+  assign final_now = item_ready && close && (!run_q || lone);
   assign c_pop = take || drop;
 
   always_comb begin
@@ -166,7 +168,7 @@ module via_vq_used
       if (take) open_q <= 1'b1;
       else if (final_now) open_q <= 1'b0;
       if (take) run_q <= 1'b1;
-      else if (emit) run_q <= 1'b0;
+      else if (emit || final_now) run_q <= 1'b0;
       if (final_now) next_side_q <= !queue_q[0];
       if (final_now) first_q <= 1'b0;
       else if (emit && feat_i.packed_ring) first_q <= 1'b1;
@@ -220,8 +222,8 @@ module via_vq_used
   always_comb begin
     item_d = '{shows: final_now, wrap: !wrap, queue: queue_q, idx: idx, adv: adv_q, data: entry, addr: entry_addr};
     if (final_now && feat_i.packed_ring) begin
-      item_d.data = first_data_q;
-      item_d.addr = first_addr_q;
+      item_d.data = lone ? entry : first_data_q;
+      item_d.addr = lone ? entry_addr : first_addr_q;
     end else if (final_now) begin
       item_d.data = {4{idx}};
       item_d.addr = cfg.device + AddrW'(2);
