@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// via_vq_used, without bound, split and packed rings, with and without IN_ORDER: what makes chains visible (the used index, or the first descriptor of
+// a batch) is written after the entries of all of them, each whole and in its place, and counts only chains that were handed over.
+//
+// One chain, any, is watched from the cycle in which it is taken from the FIFO until it is visible. What is written is looked at where AW and W
+// are formed together; via_slice (fifo.sv) hands them on in that order.
+// Assumed: queues stay on and set up; a split ring has a power of two of places; a chain takes one place or more, at most the ring; entries of a batch
+// do not overlap (via_vq_fetch takes no more chains than the ring has places).
+
+module vq_used
+  import via_pkg::*;
+  import via_virtio_pkg::*;
+(
+  input logic                clk_i,
+  input logic                rst_ni,
+  input logic     [    63:0] time_i,
+  input vq_feat_t            feat_i,
+  input vq_cfg_t             queue_i       [2],
+  input logic     [     1:0] closing_i,
+  input logic     [    15:0] moderate_i,
+  input logic                done_queue_i,
+  input logic     [    15:0] done_id_i,
+  input logic     [    15:0] done_slots_i,
+  input logic     [    31:0] done_len_i,
+  input logic                done_whole_i,
+  input logic                done_more_i,
+  input logic                done_valid_i,
+  input logic                ar_ready_i,
+  input axi_r_t              r_i,
+  input logic                r_valid_i,
+  input logic                aw_ready_i,
+  input logic                w_ready_i,
+  input axi_b_t              b_i,
+  input logic                b_valid_i,
+  input logic                irq_ready_i,
+  input logic                watch_i
+);
+
+  localparam int unsigned OffW = BeatLog2;
+  localparam int unsigned Depth = 4;
+  localparam int unsigned Batch = 4;
+
+  axi_ax_t ar, aw;
+  axi_w_t w;
+  logic done_ready, ar_valid, r_ready, aw_valid, w_valid, b_ready, irq_valid, wr_err, rd_err, cnt_line, cnt_index, shown, still, idle;
+  logic [QueueW-1:0] irq_queue, wr_err_queue, rd_err_queue;
+  logic [1:0] quiet;
+
+  via_vq_used #(
+    .NumQ (2),
+    .Batch(Batch),
+    .Depth(Depth)
+  ) dut (
+    .clk_i,
+    .rst_ni,
+    .time_i,
+    .feat_i,
+    .queue_i,
+    .closing_i,
+    .moderate_i,
+    .done_queue_i  (QueueW'(done_queue_i)),
+    .done_id_i,
+    .done_slots_i,
+    .done_len_i,
+    .done_whole_i,
+    .done_more_i,
+    .done_valid_i,
+    .done_ready_o  (done_ready),
+    .m_ar_o        (ar),
+    .m_ar_valid_o  (ar_valid),
+    .m_ar_ready_i  (ar_ready_i),
+    .m_r_i         (r_i),
+    .m_r_valid_i   (r_valid_i),
+    .m_r_ready_o   (r_ready),
+    .m_aw_o        (aw),
+    .m_aw_valid_o  (aw_valid),
+    .m_aw_ready_i  (aw_ready_i),
+    .m_w_o         (w),
+    .m_w_valid_o   (w_valid),
+    .m_w_ready_i   (w_ready_i),
+    .m_b_i         (b_i),
+    .m_b_valid_i   (b_valid_i),
+    .m_b_ready_o   (b_ready),
+    .irq_valid_o   (irq_valid),
+    .irq_queue_o   (irq_queue),
+    .irq_ready_i,
+    .wr_err_o      (wr_err),
+    .wr_err_queue_o(wr_err_queue),
+    .rd_err_o      (rd_err),
+    .rd_err_queue_o(rd_err_queue),
+    .cnt_line_o    (cnt_line),
+    .cnt_index_o   (cnt_index),
+    .shown_o       (shown),
+    .quiet_o       (quiet),
+    .still_o       (still),
+    .idle_o        (idle)
+  );
+
+  // ---------------------------------------------------------------- assumed
+  logic begun_q = 1'b0;
+  vq_feat_t feat_q;
+  vq_cfg_t [1:0] cfg_q;
+  logic on_ring;
+  assign on_ring = feat_i.packed_ring;
+  always_ff @(posedge clk_i) begin
+    begun_q <= 1'b1;
+    assume (rst_ni == begun_q);
+    feat_q <= feat_i;
+    if (begun_q) assume (feat_i == feat_q);
+    for (int q = 0; q < 2; q++) begin
+      cfg_q[q] <= queue_i[q];
+      if (begun_q) assume (queue_i[q] == cfg_q[q]);
+      assume (queue_i[q].enable && queue_i[q].size != '0 && queue_i[q].size <= 16'h8000);
+      assume (on_ring || (queue_i[q].size & (queue_i[q].size - 1'b1)) == '0);
+      assume (queue_i[q].device[1:0] == '0 && queue_i[q].desc[3:0] == '0);
+    end
+    if (dut.c_valid) assume (dut.c.slots != '0 && dut.c.slots <= queue_i[dut.c.queue[0]].size && dut.c.queue == QueueW'(dut.side));  // FIFOs of a queue each hold its chains
+  end
+
+  // ---------------------------------------------------------------- the places of the rings, and how many chains have come
+  logic [1:0][15:0] at_q;  // next place of each ring; of a split ring the number of chains
+  logic [1:0] wrap_q;  // wrap counters
+  logic [1:0][15:0] come_q;  // chains handed over
+  logic q;  // the queue of the chain at the head
+  logic [16:0] behind;
+  assign q = dut.c.queue[0];
+  assign behind = 17'(at_q[q]) + 17'(on_ring ? dut.c.slots : 16'd1);
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      at_q   <= '0;
+      wrap_q <= 2'b11;
+      come_q <= '0;
+    end else begin
+      come_q[done_queue_i] <= come_q[done_queue_i] + 16'(done_valid_i && done_ready);
+      if (dut.take) begin
+        if (on_ring && behind >= 17'(queue_i[q].size)) begin
+          at_q[q]   <= 16'(behind - 17'(queue_i[q].size));
+          wrap_q[q] <= !wrap_q[q];
+        end else at_q[q] <= behind[15:0];
+      end
+      a_queue : assert (!dut.take || dut.queue == q);
+      a_no_drop : assert (!dut.drop);
+      i_at : assert (at_q == dut.idx_q && wrap_q == ~dut.wrap_q);
+      i_in_ring : assert (!on_ring || at_q[0] < queue_i[0].size && at_q[1] < queue_i[1].size);
+      // no chain counts before it is handed over
+      if (!on_ring) a_come : assert (16'(at_q[0] + 16'(dut.held[0])) == come_q[0] && 16'(at_q[1] + 16'(dut.held[1])) == come_q[1]);
+      i_fifo : assert (dut.held[0] <= Depth && dut.held[1] <= Depth);
+    end
+  end
+
+  // ---------------------------------------------------------------- the run that the chain taken last belongs to
+  logic [15:0] run_at_q;  // where its entry goes
+  logic run_wrap_q, run_whole_q, run_queue_q;
+  always_ff @(posedge clk_i) begin
+    if (dut.take) begin
+      if (!dut.extend) begin
+        run_at_q   <= at_q[q];
+        run_wrap_q <= wrap_q[q];
+      end
+      run_whole_q <= dut.c.whole;
+      run_queue_q <= q;
+    end
+    if (rst_ni) begin
+      if (dut.take && dut.extend) a_skips : assert (feat_i.in_order && run_whole_q && run_queue_q == q);
+      if (dut.open_q) i_open : assert (dut.queue_q == run_queue_q);
+      if (dut.run_q) i_run : assert (dut.open_q && dut.run_at_q == run_at_q && dut.run_wrap_q != run_wrap_q && dut.run_whole_q == run_whole_q);
+      i_first : assert (!dut.first_q || on_ring && dut.open_q);
+      if (dut.open_q) i_kept : assert (dut.run_q || dut.first_q || !on_ring);
+    end
+  end
+
+  // ---------------------------------------------------------------- the chain that is watched
+  typedef enum logic [2:0] {
+    StNone,
+    StRun,    // taken, its entry not made
+    StOut,    // its entry is on its way to memory
+    StFirst,  // its entry is kept back: the first of a packed batch
+    StShow    // its entry is what shows the batch
+  } st_e;
+  st_e st_q;
+  logic in_item_q, visible_q;  // its entry is in the register before the line; what shows it is there
+  logic [1:0] in_line_q, written_q;  // its lower and upper four bytes
+  logic [15:0] id_q, place_q;
+  logic [31:0] len_q;
+  logic ring_q, ring_wrap_q;
+  logic [AddrW-1:0] addr, addr_hi;
+  logic [63:0] entry;
+  logic [15:0] place;
+
+  assign place = place_q & (queue_i[ring_q].size - 16'd1);
+  assign addr = on_ring ? queue_i[ring_q].desc + AddrW'({place_q, 4'h8}) : queue_i[ring_q].device + AddrW'(4) + AddrW'({place, 3'h0});
+  assign addr_hi = addr + AddrW'(4);
+  assign entry = on_ring ? {ring_wrap_q, 7'h0, ring_wrap_q, 5'h0, len_q != '0, 1'b0, id_q, len_q} : {len_q, 16'h0, id_q};
+
+  // What the line holds of it, and what is written of it now.
+  function automatic logic word_in(input logic [AddrW-1:0] a, input logic [31:0] d, input logic [AddrW-OffW-1:0] line, input logic [StrbW-1:0] strb,
+                                   input logic [DataW-1:0] data);
+    return a[AddrW-1:OffW] == line && 4'(strb >> {a[OffW-1:2], 2'b00}) == 4'hf && 32'(data >> {a[OffW-1:2], 5'h0}) == d;
+  endfunction
+  logic [1:0] line_has, out_has;
+  assign line_has[0] = word_in(addr, entry[31:0], dut.line_q, dut.line_strb, dut.line_data_q);
+  assign line_has[1] = word_in(addr_hi, entry[63:32], dut.line_q, dut.line_strb, dut.line_data_q);
+  assign out_has[0] = word_in(addr, entry[31:0], dut.aw.addr[AddrW-1:OffW], dut.w.strb, dut.w.data);
+  assign out_has[1] = word_in(addr_hi, entry[63:32], dut.aw.addr[AddrW-1:OffW], dut.w.strb, dut.w.data);
+
+  // What shows the batch.
+  logic show_ring_q;
+  logic [15:0] show_at_q;
+  logic [AddrW-1:0] index_at;
+  assign index_at = queue_i[show_ring_q].device + AddrW'(2);
+
+  always_ff @(posedge clk_i) begin
+    if (dut.final_now) begin
+      show_ring_q <= run_queue_q;
+      show_at_q   <= at_q[run_queue_q];
+    end
+    if (!rst_ni) begin
+      st_q      <= StNone;
+      in_item_q <= 1'b0;
+      visible_q <= 1'b0;
+      in_line_q <= '0;
+      written_q <= '0;
+    end else begin
+      if (st_q == StNone && dut.take && watch_i) begin
+        st_q        <= StRun;
+        id_q        <= dut.c.id;
+        len_q       <= dut.c.len;
+        ring_q      <= q;
+        place_q     <= dut.extend ? run_at_q : at_q[q];
+        ring_wrap_q <= dut.extend ? run_wrap_q : wrap_q[q];
+        in_line_q   <= '0;
+        written_q   <= '0;
+      end
+      if (st_q == StRun) begin
+        if (dut.emit) begin
+          st_q      <= (on_ring && !dut.first_q) ? StFirst : StOut;
+          in_item_q <= !on_ring || dut.first_q;
+        end else if (dut.take) st_q <= StNone;  // a later chain of the run stands for it
+      end
+      if (in_item_q && dut.merge) begin
+        if (dut.straddles) in_line_q[dut.half_q] <= 1'b1;
+        else in_line_q <= 2'b11;
+        in_item_q <= dut.straddles && !dut.half_q;
+      end
+      if (dut.flush) begin
+        written_q <= written_q | in_line_q;
+        in_line_q <= '0;
+      end
+      if (dut.final_now && st_q != StNone) begin
+        visible_q <= 1'b1;
+        if (st_q != StOut) st_q <= StShow;
+      end
+      if (dut.shows_out && visible_q) begin
+        st_q      <= StNone;
+        visible_q <= 1'b0;
+        written_q <= '0;
+      end
+
+      // the entries of a batch do not overlap
+      if (st_q == StOut && !in_item_q && dut.item_valid_q && !dut.item_q.shows) begin
+        assume (dut.item_q.addr - addr >= AddrW'(8) && addr - dut.item_q.addr >= AddrW'(8));
+      end
+
+      // ---------------------------------------------------------------- proved
+      a_one : assert (!(dut.flush && dut.shows_out) && dut.out_go == (dut.flush || dut.shows_out) && (!dut.out_go || dut.aw_room && dut.w_room && dut.flight_room));
+      a_out : assert (!dut.out_go || dut.aw.addr[OffW-1:0] == '0 && dut.aw.len == '0 && dut.w.last);
+      if (dut.flush) a_entry : assert ((!in_line_q[0] || out_has[0]) && (!in_line_q[1] || out_has[1]));
+      if (dut.shows_out) begin
+        if (visible_q && st_q == StOut) a_before : assert (written_q == 2'b11);
+        if (visible_q && st_q == StShow) a_shows : assert (on_ring && out_has == 2'b11 && $countones(dut.w.strb) == 8);
+        if (visible_q) a_state : assert (st_q == StOut || st_q == StShow);
+        if (!on_ring) begin
+          a_index : assert (16'(dut.w.data >> {index_at[OffW-1:0], 3'h0}) == show_at_q);
+          a_index_at : assert (dut.aw.addr[AddrW-1:OffW] == index_at[AddrW-1:OffW] && dut.w.strb == StrbW'(2'b11) << index_at[OffW-1:0]);
+        end
+      end
+
+      // ---------------------------------------------------------------- for the induction
+      i_st : assert (st_q <= StShow);
+      if (st_q == StRun) begin
+        i_st_run : assert (dut.run_q && dut.run_id_q == id_q && dut.run_len_q == len_q && run_at_q == place_q && run_wrap_q == ring_wrap_q && run_queue_q == ring_q);
+      end
+      if (st_q != StOut) i_clear : assert (!in_item_q && in_line_q == '0 && written_q == '0);
+      if (in_item_q) i_item : assert (dut.item_valid_q && !dut.item_q.shows && dut.item_q.addr == addr && dut.item_q.data == entry && !visible_q);
+      if (in_item_q) i_half : assert (dut.half_q ? (in_line_q[0] != written_q[0] && !in_line_q[1] && !written_q[1]) : (in_line_q == '0 && written_q == '0));
+      if (st_q == StOut && !in_item_q) i_merged : assert ((in_line_q ^ written_q) == 2'b11);
+      if (dut.half_q) i_straddles : assert (dut.item_valid_q && dut.straddles);
+      if (in_line_q != '0) i_line : assert (dut.line_valid_q && (!in_line_q[0] || line_has[0]) && (!in_line_q[1] || line_has[1]));
+      if (st_q == StFirst) i_st_first : assert (dut.first_q && dut.first_addr_q == addr && dut.first_data_q == entry && !visible_q && run_queue_q == ring_q);
+      if (st_q == StShow) i_st_show : assert (on_ring && visible_q && dut.item_q.addr == addr && dut.item_q.data == entry);
+      if (st_q == StRun || st_q == StNone) i_later : assert (!visible_q);
+      if (visible_q) i_visible : assert (dut.item_valid_q && dut.item_q.shows);
+      if (!visible_q && st_q != StNone) i_batch : assert (dut.open_q && run_queue_q == ring_q);
+      if (dut.item_valid_q && dut.item_q.shows && !on_ring) i_index : assert (dut.item_q.addr == index_at && dut.item_q.data == {4{show_at_q}});
+    end
+  end
+
+endmodule
