@@ -25,6 +25,17 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_fn_gate.sv", "w_pass = data_q != '0 || aw_new", "w_pass = 1'b1"),
         ("via_fn_gate.sv", "!enable_i && rd_q == '0 && wr_q == '0", "!enable_i && rd_q == '0"),
     ],
+    "fifo": [
+        ("via_fifo.sv", "stored_q != '0 && (!valid_q || m_ready_i)", "stored_q != '0"),
+        ("via_fifo.sv", "(p == AW'(Depth - 1))", "(p == AW'(Depth - 2))"),
+    ],
+    "vq_used": [
+        ("via_vq_used.sv", "item_q.shows && !line_valid_q && out_room", "item_q.shows && out_room"),
+        ("via_vq_used.sv", "item_d.data = {4{idx}}", "item_d.data = {4{16'(idx + 16'd1)}}"),
+        ("via_vq_used.sv", "emit && (!feat_i.packed_ring || first_q) || final_now", "emit || final_now"),
+        ("via_vq_used.sv", "feat_i.in_order && run_whole_q", "feat_i.in_order"),
+        ("via_vq_used.sv", "(half_q || !straddles) && lane", "lane"),
+    ],
     "vq_scatter": [
         ("via_vq_scatter.sv", "(b_desc_i.len < want_q) ? b_desc_i.len : want_q", "want_q"),
         ("via_vq_scatter.sv", "(left < head.wlen ? left : head.wlen)", "left"),

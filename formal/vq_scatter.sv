@@ -357,6 +357,7 @@ module vq_scatter
       if (done_valid) a_done : assert (done_len == dut.used.len && done_queue == dut.used.queue && dut.chains_held != '0);
       if (&quiet) a_quiet : assert (dut.chains_held == '0);
       // for the induction
+      c_handed : cover (handed_q == 16'd1 && w_q == 16'd2 && ended_q == 16'd1);  // one chain of two bursts
       i_sent :
       assert (count_t'(dut.sent_q) == count_t'(aw_q - w_q) && dut.sent_q <= Beats && dut.u_bursts.count_q <= Beats && dut.u_flight.count_q <= dut.Window);
       i_bursts : assert (3'(dut.u_bursts.wptr_q - dut.u_bursts.rptr_q) == dut.u_bursts.count_q[2:0]);

@@ -4,7 +4,7 @@
 // a batch) is written after the entries of all of them, each whole and in its place, and counts only chains that were handed over.
 //
 // One chain, any, is watched from the cycle in which it is taken from the FIFO until it is visible. What is written is looked at where AW and W
-// are formed together; via_slice (fifo.sv) hands them on in that order.
+// are formed together; via_slice hands them on in that order.
 // Assumed: queues stay on and set up; a split ring has a power of two of places; a chain takes one place or more, at most the ring; entries of a batch
 // do not overlap (via_vq_fetch takes no more chains than the ring has places).
 
@@ -12,29 +12,29 @@ module vq_used
   import via_pkg::*;
   import via_virtio_pkg::*;
 (
-  input logic                clk_i,
-  input logic                rst_ni,
-  input logic     [    63:0] time_i,
-  input vq_feat_t            feat_i,
-  input vq_cfg_t             queue_i       [2],
-  input logic     [     1:0] closing_i,
-  input logic     [    15:0] moderate_i,
-  input logic                done_queue_i,
-  input logic     [    15:0] done_id_i,
-  input logic     [    15:0] done_slots_i,
-  input logic     [    31:0] done_len_i,
-  input logic                done_whole_i,
-  input logic                done_more_i,
-  input logic                done_valid_i,
-  input logic                ar_ready_i,
-  input axi_r_t              r_i,
-  input logic                r_valid_i,
-  input logic                aw_ready_i,
-  input logic                w_ready_i,
-  input axi_b_t              b_i,
-  input logic                b_valid_i,
-  input logic                irq_ready_i,
-  input logic                watch_i
+  input logic            clk_i,
+  input logic            rst_ni,
+  input logic     [63:0] time_i,
+  input vq_feat_t        feat_i,
+  input vq_cfg_t         queue_i     [2],
+  input logic     [ 1:0] closing_i,
+  input logic     [15:0] moderate_i,
+  input logic            done_queue_i,
+  input logic     [15:0] done_id_i,
+  input logic     [15:0] done_slots_i,
+  input logic     [31:0] done_len_i,
+  input logic            done_whole_i,
+  input logic            done_more_i,
+  input logic            done_valid_i,
+  input logic            ar_ready_i,
+  input axi_r_t          r_i,
+  input logic            r_valid_i,
+  input logic            aw_ready_i,
+  input logic            w_ready_i,
+  input axi_b_t          b_i,
+  input logic            b_valid_i,
+  input logic            irq_ready_i,
+  input logic            watch_i
 );
 
   localparam int unsigned OffW = BeatLog2;
@@ -115,7 +115,8 @@ module vq_used
       assume (on_ring || (queue_i[q].size & (queue_i[q].size - 1'b1)) == '0);
       assume (queue_i[q].device[1:0] == '0 && queue_i[q].desc[3:0] == '0);
     end
-    if (dut.c_valid) assume (dut.c.slots != '0 && dut.c.slots <= queue_i[dut.c.queue[0]].size && dut.c.queue == QueueW'(dut.side));  // FIFOs of a queue each hold its chains
+    if (dut.c_valid)
+      assume (dut.c.slots != '0 && dut.c.slots <= queue_i[dut.c.queue[0]].size && dut.c.queue == QueueW'(dut.side));  // FIFOs of a queue each hold its chains
   end
 
   // ---------------------------------------------------------------- the places of the rings, and how many chains have come
@@ -164,9 +165,23 @@ module vq_used
     if (rst_ni) begin
       if (dut.take && dut.extend) a_skips : assert (feat_i.in_order && run_whole_q && run_queue_q == q);
       if (dut.open_q) i_open : assert (dut.queue_q == run_queue_q);
-      if (dut.run_q) i_run : assert (dut.open_q && dut.run_at_q == run_at_q && dut.run_wrap_q != run_wrap_q && dut.run_whole_q == run_whole_q);
+      if (dut.run_q)
+        i_run : assert (dut.open_q && dut.run_at_q == run_at_q && dut.run_wrap_q != run_wrap_q && dut.run_whole_q == run_whole_q);
       i_first : assert (!dut.first_q || on_ring && dut.open_q);
       if (dut.open_q) i_kept : assert (dut.run_q || dut.first_q || !on_ring);
+    end
+  end
+
+  // The first entry of a packed batch is not written but to show the batch.
+  logic batch_first_q, item_first_q;  // no entry of the batch is made yet; the one before the line is the first
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) batch_first_q <= 1'b1;
+    else if (dut.final_now) batch_first_q <= 1'b1;
+    else if (dut.emit) batch_first_q <= 1'b0;
+    if (dut.item_ready && dut.item_new) item_first_q <= batch_first_q;
+    if (rst_ni && on_ring) begin
+      a_kept_back : assert (!(dut.item_valid_q && !dut.item_q.shows && item_first_q));
+      i_batch_first : assert (batch_first_q == !dut.first_q);
     end
   end
 
@@ -194,15 +209,15 @@ module vq_used
   assign entry = on_ring ? {ring_wrap_q, 7'h0, ring_wrap_q, 5'h0, len_q != '0, 1'b0, id_q, len_q} : {len_q, 16'h0, id_q};
 
   // What the line holds of it, and what is written of it now.
-  function automatic logic word_in(input logic [AddrW-1:0] a, input logic [31:0] d, input logic [AddrW-OffW-1:0] line, input logic [StrbW-1:0] strb,
-                                   input logic [DataW-1:0] data);
+  function automatic logic word_in(input logic [AddrW-1:0] a, input logic [31:0] d, input logic [AddrW-OffW-1:0] line,
+                                   input logic [StrbW-1:0] strb, input logic [DataW-1:0] data);
     return a[AddrW-1:OffW] == line && 4'(strb >> {a[OffW-1:2], 2'b00}) == 4'hf && 32'(data >> {a[OffW-1:2], 5'h0}) == d;
   endfunction
   logic [1:0] line_has, out_has;
   assign line_has[0] = word_in(addr, entry[31:0], dut.line_q, dut.line_strb, dut.line_data_q);
   assign line_has[1] = word_in(addr_hi, entry[63:32], dut.line_q, dut.line_strb, dut.line_data_q);
-  assign out_has[0] = word_in(addr, entry[31:0], dut.aw.addr[AddrW-1:OffW], dut.w.strb, dut.w.data);
-  assign out_has[1] = word_in(addr_hi, entry[63:32], dut.aw.addr[AddrW-1:OffW], dut.w.strb, dut.w.data);
+  assign out_has[0]  = word_in(addr, entry[31:0], dut.aw.addr[AddrW-1:OffW], dut.w.strb, dut.w.data);
+  assign out_has[1]  = word_in(addr_hi, entry[63:32], dut.aw.addr[AddrW-1:OffW], dut.w.strb, dut.w.data);
 
   // What shows the batch.
   logic show_ring_q;
@@ -263,7 +278,8 @@ module vq_used
       end
 
       // ---------------------------------------------------------------- proved
-      a_one : assert (!(dut.flush && dut.shows_out) && dut.out_go == (dut.flush || dut.shows_out) && (!dut.out_go || dut.aw_room && dut.w_room && dut.flight_room));
+      a_one :
+      assert (!(dut.flush && dut.shows_out) && dut.out_go == (dut.flush || dut.shows_out) && (!dut.out_go || dut.aw_room && dut.w_room && dut.flight_room));
       a_out : assert (!dut.out_go || dut.aw.addr[OffW-1:0] == '0 && dut.aw.len == '0 && dut.w.last);
       if (dut.flush) a_entry : assert ((!in_line_q[0] || out_has[0]) && (!in_line_q[1] || out_has[1]));
       if (dut.shows_out) begin
@@ -276,23 +292,32 @@ module vq_used
         end
       end
 
+      c_index : cover (!on_ring && dut.shows_out && visible_q && show_at_q == 16'd2);
+      c_first : cover (on_ring && dut.shows_out && visible_q && st_q == StShow);
+
       // ---------------------------------------------------------------- for the induction
       i_st : assert (st_q <= StShow);
       if (st_q == StRun) begin
-        i_st_run : assert (dut.run_q && dut.run_id_q == id_q && dut.run_len_q == len_q && run_at_q == place_q && run_wrap_q == ring_wrap_q && run_queue_q == ring_q);
+        i_st_run :
+        assert (dut.run_q && dut.run_id_q == id_q && dut.run_len_q == len_q && run_at_q == place_q && run_wrap_q == ring_wrap_q && run_queue_q == ring_q);
       end
       if (st_q != StOut) i_clear : assert (!in_item_q && in_line_q == '0 && written_q == '0);
-      if (in_item_q) i_item : assert (dut.item_valid_q && !dut.item_q.shows && dut.item_q.addr == addr && dut.item_q.data == entry && !visible_q);
-      if (in_item_q) i_half : assert (dut.half_q ? (in_line_q[0] != written_q[0] && !in_line_q[1] && !written_q[1]) : (in_line_q == '0 && written_q == '0));
+      if (in_item_q)
+        i_item : assert (dut.item_valid_q && !dut.item_q.shows && dut.item_q.addr == addr && dut.item_q.data == entry && !visible_q);
+      if (in_item_q)
+        i_half :
+        assert (dut.half_q ? (in_line_q[0] != written_q[0] && !in_line_q[1] && !written_q[1]) : (in_line_q == '0 && written_q == '0));
       if (st_q == StOut && !in_item_q) i_merged : assert ((in_line_q ^ written_q) == 2'b11);
       if (dut.half_q) i_straddles : assert (dut.item_valid_q && dut.straddles);
       if (in_line_q != '0) i_line : assert (dut.line_valid_q && (!in_line_q[0] || line_has[0]) && (!in_line_q[1] || line_has[1]));
-      if (st_q == StFirst) i_st_first : assert (dut.first_q && dut.first_addr_q == addr && dut.first_data_q == entry && !visible_q && run_queue_q == ring_q);
+      if (st_q == StFirst)
+        i_st_first : assert (dut.first_q && dut.first_addr_q == addr && dut.first_data_q == entry && !visible_q && run_queue_q == ring_q);
       if (st_q == StShow) i_st_show : assert (on_ring && visible_q && dut.item_q.addr == addr && dut.item_q.data == entry);
       if (st_q == StRun || st_q == StNone) i_later : assert (!visible_q);
       if (visible_q) i_visible : assert (dut.item_valid_q && dut.item_q.shows);
       if (!visible_q && st_q != StNone) i_batch : assert (dut.open_q && run_queue_q == ring_q);
-      if (dut.item_valid_q && dut.item_q.shows && !on_ring) i_index : assert (dut.item_q.addr == index_at && dut.item_q.data == {4{show_at_q}});
+      if (dut.item_valid_q && dut.item_q.shows && !on_ring)
+        i_index : assert (dut.item_q.addr == index_at && dut.item_q.data == {4{show_at_q}});
     end
   end
 
