@@ -60,12 +60,11 @@ module via_vq_gather
   logic [QSizeLog2-1:0] index_q;
   logic [QSizeLog2:0] left_q, left;
   logic [QueueW-1:0] queue_q, queue;
-  vq_req_t req_q, req;
 
-  // A job is taken with its first descriptor; the rest of its walk does not need the port, where a job may be withdrawn.
+  // A job is taken with its first descriptor; the rest of its walk does not need the port, where a job may be withdrawn. The request goes
+  // out with it: the rest of a long chain is walked only as the personality takes the data.
   assign left = walk_q ? left_q : job_i.nread;
   assign queue = walk_q ? queue_q : job_queue_i;
-  assign req = walk_q ? req_q : '{queue: job_queue_i, rlen: job_i.rlen, wlen: job_i.wlen};
   assign last_desc = left <= (QSizeLog2 + 1)'(1);
   assign job_ready_o = !walk_q && desc_room && req_room;
   assign walking = walk_q ? desc_room : job_valid_i && job_ready_o;
@@ -82,7 +81,6 @@ module via_vq_gather
       index_q <= a_index_o + 1'b1;
       left_q  <= left - 1'b1;
       queue_q <= queue;
-      req_q   <= req;
     end
   end
 
@@ -93,8 +91,8 @@ module via_vq_gather
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      (req),
-    .s_valid_i(walking && last_desc),
+    .s_i      ('{queue: job_queue_i, rlen: job_i.rlen, wlen: job_i.wlen}),
+    .s_valid_i(walking && !walk_q),
     .s_ready_o(req_room),
     .m_o      (req_o),
     .m_valid_o(req_valid_o),
