@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export CARGO_TERM_PROGRESS_WHEN := never
 PY := .venv/bin/python
-C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v /templates/)
+C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v -e /templates/ -e ^kernel/)
 
 .PHONY: announce-demo announce-test help setup regs card host apps build demo test test-rtl test-host test-e2e lint lint-rtl lint-rust lint-python \
 	lint-c formal fmt synth coverage bench clean
