@@ -140,7 +140,7 @@ module via_virtio_pci_common
   // ---------------------------------------------------------------- read
   logic [7:0] status;
   // Not 0 until the reset is done.
-  assign status = status_q | 8'(resetting_i);
+  assign status   = status_q | 8'(resetting_i);
   assign status_o = status;
   always_comb begin
     unique case (addr_i)

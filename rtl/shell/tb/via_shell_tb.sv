@@ -268,7 +268,22 @@ module via_shell_tb
 
   logic clk;
   logic [(5+NS)*NumSlots+NumChan+3*NumFn+8:0] inputs;
-  assign inputs = {brd_in, fn_valid, fn_flr, fn_bus_master, loaded, slot_in, chan_in, h_r_valid, h_b_valid, axil_awvalid, axil_wvalid, axil_arvalid, axil_bready, axil_rready};
+  assign inputs = {
+    brd_in,
+    fn_valid,
+    fn_flr,
+    fn_bus_master,
+    loaded,
+    slot_in,
+    chan_in,
+    h_r_valid,
+    h_b_valid,
+    axil_awvalid,
+    axil_wvalid,
+    axil_arvalid,
+    axil_bready,
+    axil_rready
+  };
   via_tb_gate #(
     .W($bits(inputs))
   ) u_gate (
