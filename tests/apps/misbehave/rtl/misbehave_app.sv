@@ -73,7 +73,7 @@ module misbehave_app import via_pkg::*; (
 
   // ---------------------------------------------------------------- memory
   logic ar_q, aw_q, w_q, writes, answered;
-  assign writes = mode inside {EarlyLast, NoLast, NoData};
+  assign writes   = mode inside {EarlyLast, NoLast, NoData};
   assign answered = mem_r_valid_i && mem_r_ready_o && mem_r_i.last;
 
   always_comb begin
