@@ -155,6 +155,8 @@ fn real_apps_are_read() {
     let project = Project::find(root()).unwrap();
     for name in project.apps().unwrap() {
         let app = project.load(&name).unwrap();
-        assert!(app.model.is_some(), "{name} has no golden model");
+        // An app that answers only some of its messages is no function of its input; it has tests of its own instead.
+        let tests = root().join(format!("apps/{name}/test_{name}.py"));
+        assert!(app.model.is_some() || tests.is_file(), "{name} has neither golden model nor tests");
     }
 }
