@@ -23,7 +23,7 @@ import viaduct
 ROOT = Path(__file__).resolve().parents[1]
 BAD_APPS = ("misbehave", "mute", "unstable")
 GOOD_APPS = ("pass", "rng", "sha256")
-STALL = 2.0  # seconds after which an app that does nothing is given up
+STALL = 10.0  # seconds after which an app that does nothing is given up
 PATIENCE = 60.0  # nothing may take longer, on however slow a machine
 
 

@@ -70,9 +70,25 @@ module via_vdev_fn_tb
     .s_b_valid_o (h_b_valid),
     .s_b_ready_i (h_b_ready)
   );
-  via_tb_sub u_mem (
+  // As in the card: what is in flight at a reset of the function is taken care of here.
+  axi_ax_t x_ar, x_aw;
+  axi_w_t x_w;
+  axi_r_t x_r [NumSlots];
+  axi_b_t x_b [NumSlots];
+  logic [NumSlots-1:0] x_ar_valid, x_r_ready, x_aw_valid, x_w_valid, x_b_ready;
+  logic x_ar_ready, x_r_valid, x_aw_ready, x_w_ready, x_b_valid;
+  axi_r_t x_r0;
+  axi_b_t x_b0;
+  for (genvar i = 0; i < NumSlots; i++) begin : gen_store
+    assign x_r[i] = x_r0;
+    assign x_b[i] = x_b0;
+  end
+
+  via_fn_mem u_store (
     .clk_i,
     .rst_ni,
+    .store_i     ('0),
+    .core_rst_ni (core_rst_n),
     .s_ar_i      (d_ar),
     .s_ar_valid_i(d_ar_valid),
     .s_ar_ready_o(d_ar_ready),
@@ -87,7 +103,43 @@ module via_vdev_fn_tb
     .s_w_ready_o (d_w_ready),
     .s_b_o       (d_b),
     .s_b_valid_o (d_b_valid),
-    .s_b_ready_i (d_b_ready)
+    .s_b_ready_i (d_b_ready),
+    .m_ar_o      (x_ar),
+    .m_ar_valid_o(x_ar_valid),
+    .m_ar_ready_i(NumSlots'(x_ar_ready)),
+    .m_r_i       (x_r),
+    .m_r_valid_i (NumSlots'(x_r_valid)),
+    .m_r_ready_o (x_r_ready),
+    .m_aw_o      (x_aw),
+    .m_aw_valid_o(x_aw_valid),
+    .m_aw_ready_i(NumSlots'(x_aw_ready)),
+    .m_w_o       (x_w),
+    .m_w_valid_o (x_w_valid),
+    .m_w_ready_i (NumSlots'(x_w_ready)),
+    .m_b_i       (x_b),
+    .m_b_valid_i (NumSlots'(x_b_valid)),
+    .m_b_ready_o (x_b_ready),
+    .still_o     (),
+    .idle_o      ()
+  );
+  via_tb_sub u_mem (
+    .clk_i,
+    .rst_ni,
+    .s_ar_i      (x_ar),
+    .s_ar_valid_i(x_ar_valid[0]),
+    .s_ar_ready_o(x_ar_ready),
+    .s_r_o       (x_r0),
+    .s_r_valid_o (x_r_valid),
+    .s_r_ready_i (x_r_ready[0]),
+    .s_aw_i      (x_aw),
+    .s_aw_valid_i(x_aw_valid[0]),
+    .s_aw_ready_o(x_aw_ready),
+    .s_w_i       (x_w),
+    .s_w_valid_i (x_w_valid[0]),
+    .s_w_ready_o (x_w_ready),
+    .s_b_o       (x_b0),
+    .s_b_valid_o (x_b_valid),
+    .s_b_ready_i (x_b_ready[0])
   );
 
   logic clk;
