@@ -429,11 +429,13 @@ impl State {
         tags.iter().filter_map(|tag| self.take_one(*tag)).collect()
     }
 
-    /// The slot was reset: waits are long again.
-    pub fn revive(&mut self) {
+    /// The slot was reset: waits are long again, and what its app did before is not held against what comes.
+    pub fn revive(&mut self, dispatcher: &Dispatcher) -> Result<()> {
+        self.drain(dispatcher)?;
         self.broken = false;
         self.isolated = None;
         self.faults.clear();
+        Ok(())
     }
 }
 

@@ -101,7 +101,7 @@ impl Slot {
     /// Loads an app image (the bytes of a `.via` file) and starts the app. The slot is cut off meanwhile; other slots run on.
     pub fn load(&self, image: &[u8]) -> Result<()> {
         self.hold()?;
-        self.inner.rings.lock().revive();
+        self.inner.rings.lock().revive(&self.inner.rings)?;
         self.card().configure(self.index(), image)?;
         self.start()
     }
@@ -122,7 +122,7 @@ impl Slot {
     /// Resets the app: commands to and from its streams end as aborted, its registers take their reset values.
     pub fn reset(&self) -> Result<()> {
         self.hold()?;
-        self.inner.rings.lock().revive();
+        self.inner.rings.lock().revive(&self.inner.rings)?;
         if self.status()?.loaded { self.start() } else { Ok(()) }
     }
 
