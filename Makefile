@@ -41,7 +41,7 @@ demo: announce-demo build ## the main job on a real file, checked
 	@tools/demo.sh
 
 announce-test:
-	@echo "test: sets up the tools, builds everything and checks it: about 20 minutes the first time on two cores"
+	@echo "test: sets up the tools, builds everything and checks it: about 40 minutes the first time on two cores"
 
 test: announce-test build lint test-host test-rtl formal test-e2e coverage synth ## everything CI checks
 	@echo "all tests passed"
