@@ -6,6 +6,8 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export CARGO_TERM_PROGRESS_WHEN := never
+# The same random choices in every run. Another number makes others; `VIA_SEED= make test` new ones, as plain pytest does.
+export VIA_SEED ?= 1
 PY := .venv/bin/python
 C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v -e /templates/ -e ^kernel/)
 
