@@ -48,6 +48,9 @@ impl FromStr for CardSpec {
     }
 }
 
+/// Framing, header and checksum of a packet on the link, in bytes.
+pub const OVERHEAD: u64 = 24;
+
 /// A card that was opened.
 pub struct Opened {
     /// For everything any card can do.
@@ -68,8 +71,6 @@ pub struct Simulated {
 impl Simulated {
     /// What the link has carried since power-up, as shares of a cycle each: towards the card, from the card.
     pub fn link_cycles(&self) -> (f64, f64) {
-        /// Framing, header and checksum of a packet.
-        const OVERHEAD: u64 = 24;
         let c = self.function.counters();
         let link = &self.profile.link;
         let completions = c.host_read_bytes.div_ceil(u64::from(link.mps));

@@ -10,7 +10,7 @@ use viaduct_sim::Entropy;
 use viaduct_sim::backend::{self, Cable};
 
 use crate::card::Opened;
-use crate::cmd::run::setting;
+use crate::cmd::run::{registers, setting};
 use crate::fail::{Failure, Result, at, usage};
 use crate::job::set_registers;
 
@@ -228,8 +228,7 @@ pub fn load(project: &Project, opened: &Opened, name: &str, set: &[(String, Stri
             "app {name} has not one stream in and one out, so nothing can be sent through it"
         ));
     }
-    let values = app.register_values(set.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
-    let given = values.into_iter().filter(|(name, _)| set.iter().any(|(n, _)| n == name)).collect();
+    let (_, given) = registers(&app, set)?;
     let image = crate::project::build(project, &app, opened.card.info(), Variant::Fast)?;
     let image = std::fs::read(&image.container).map_err(at(image.container.display()))?;
     let slot = opened.card.any_slot().map_err(|e| Failure::Run(format!("app {name}: {e}")))?;

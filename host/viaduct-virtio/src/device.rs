@@ -94,35 +94,35 @@ impl Device {
         let mut left = 48;
         while at != 0 && left > 0 {
             left -= 1;
-            let id = config8(&*function, at)?;
+            let here = at;
+            at = u16::from(config8(&*function, here + 1)?) & !3;
+            let id = config8(&*function, here)?;
             if id == CAP_MSIX {
-                msix = Some(at);
+                msix = Some(here);
             }
-            let kind = config8(&*function, at + 3)?;
+            let kind = config8(&*function, here + 3)?;
             if id == CAP_VENDOR && usize::from(kind) < found.len() && found[usize::from(kind)].is_none() {
                 // The vendor's own capability has its id where the others have the BAR; ours goes on as the others do.
                 let ours = kind == KIND_VENDOR
-                    && config32(&*function, at + 4)? as u16 == COUNTS_VENDOR
-                    && config8(&*function, at + 7)? == COUNTS_VERSION;
+                    && config32(&*function, here + 4)? as u16 == COUNTS_VENDOR
+                    && config8(&*function, here + 7)? == COUNTS_VERSION;
                 if kind == KIND_VENDOR && !ours {
-                    at = u16::from(config8(&*function, at + 1)?) & !3;
                     continue;
                 }
-                let bar = config8(&*function, at + if ours { 6 } else { 4 })?;
+                let bar = config8(&*function, here + if ours { 6 } else { 4 })?;
                 let window = Window {
                     bar,
-                    offset: u64::from(config32(&*function, at + 8)?),
-                    len: u64::from(config32(&*function, at + 12)?),
+                    offset: u64::from(config32(&*function, here + 8)?),
+                    len: u64::from(config32(&*function, here + 12)?),
                 };
                 let size = info.bar_sizes.get(usize::from(bar)).copied().unwrap_or(0);
                 if window.offset + window.len <= size {
                     found[usize::from(kind)] = Some(window);
                     if kind == KIND_NOTIFY {
-                        multiplier = config32(&*function, at + 16)?;
+                        multiplier = config32(&*function, here + 16)?;
                     }
                 }
             }
-            at = u16::from(config8(&*function, at + 1)?) & !3;
         }
         let need = |kind: u8, name: &str, least: u64| {
             let window = found[usize::from(kind)].filter(|w| w.len >= least);

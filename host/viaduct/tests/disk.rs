@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Files behind the card's block device, under a virtio driver in this process. Needs `make card` and `viaduct build aes`; without
+//! Files behind the card's block device, under a virtio driver in this process. Needs `make card` and `viaduct build pass`; without
 //! them these tests only say so.
 
-use std::path::{Path, PathBuf};
+mod built;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use viaduct::*;
 use viaduct_pci::PciFunction;
-use viaduct_sim::{Profile, SimCard, SimConfig};
+use viaduct_sim::SimCard;
 use viaduct_virtio::{Arena, Buffer, Device, Queue, feature};
 
 const IOVA: u64 = 0x30_0000_0000;
@@ -16,22 +17,6 @@ const READ: u32 = 0;
 const WRITE: u32 = 1;
 const FLUSH: u32 = 4;
 const PATIENCE: Duration = Duration::from_secs(60);
-
-fn build() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../build");
-    std::env::var_os("VIADUCT_BUILD").map_or(here, PathBuf::from)
-}
-
-fn card() -> Option<(Arc<Card>, Arc<SimCard>)> {
-    let (card_object, image_dir) = (build().join("card/libviaduct_card.so"), build().join("apps"));
-    if !card_object.is_file() || !image_dir.join("aes/aes.via").is_file() {
-        eprintln!("skipped: build the card and the app aes first (`make build`)");
-        return None;
-    }
-    let config = SimConfig { profile: Profile::default(), card_object, image_dir, chan_mib: Some(64) };
-    let sim = Arc::new(SimCard::open(config).unwrap());
-    Some((Card::open(sim.clone()).unwrap(), sim))
-}
 
 /// A driver of the block device with one queue.
 struct Driver {
@@ -127,7 +112,7 @@ const RINGS: [u64; 3] = [
 
 #[test]
 fn a_large_first_write_reaches_the_file() {
-    let Some((card, sim)) = card() else { return };
+    let Some((card, sim, _)) = built::card("pass") else { return };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("disk");
     std::fs::write(&path, pattern(8 << 20, 1)).unwrap();

@@ -82,7 +82,8 @@ pub fn run(args: Args) -> Result {
     connected.map_or(Ok(()), |connected| connected.close())
 }
 
-fn serve(path: &Path, function: Arc<dyn PciFunction>) -> Result<Server> {
+/// Serves a function on a socket.
+pub fn serve(path: &Path, function: Arc<dyn PciFunction>) -> Result<Server> {
     Server::bind(path, function).map_err(|e| Failure::Run(e.to_string()))
 }
 

@@ -54,6 +54,14 @@ pub fn setting(text: &str) -> std::result::Result<(String, String), String> {
     }
 }
 
+/// Values of all registers of an app, and of those that `set` names.
+pub fn registers(app: &Manifest, set: &[(String, String)]) -> Result<(Values, Values)> {
+    let values = app.register_values(set.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
+    let named = |name: &String| set.iter().any(|(n, _)| n == name);
+    let given = values.clone().into_iter().filter(|(name, _)| named(name)).collect();
+    Ok((values, given))
+}
+
 /// An app with everything that was said about its run.
 pub struct Prepared {
     pub app: Manifest,
@@ -68,10 +76,7 @@ impl RunArgs {
     /// Checks all that can be checked before anything is built or touched.
     pub fn prepare(&self, project: &Project) -> Result<Prepared> {
         let app = project.load(&self.app)?;
-        let values =
-            app.register_values(self.set.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
-        let given =
-            values.clone().into_iter().filter(|(name, _)| self.set.iter().any(|(n, _)| n == name)).collect();
+        let (values, given) = registers(&app, &self.set)?;
         if self.check && app.model.is_none() {
             return usage(format!("app {} has no golden model to check against", app.name));
         }

@@ -73,13 +73,13 @@ pub fn run(args: Args) -> Result {
     let mut figures = Vec::new();
     for what in what {
         // A card of its own, so that no figure depends on what was measured before.
-        let opened = card.open(&project, Variant::Fast)?;
+        let open = || card.open(&project, Variant::Fast);
         let new = match what {
             What::Sim => sim(&project, &card)?,
             What::Virtio => virtio::virtio(&project, &card)?,
-            What::Dma => dma(&project, &opened)?,
-            What::Mem => mem(&project, &opened)?,
-            What::Apps => apps(&project, &opened)?,
+            What::Dma => dma(&project, &open()?)?,
+            What::Mem => mem(&project, &open()?)?,
+            What::Apps => apps(&project, &open()?)?,
         };
         if !args.json {
             for f in &new {

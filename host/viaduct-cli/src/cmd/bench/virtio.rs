@@ -8,12 +8,12 @@ use std::time::Duration;
 use viaduct::{Attachment, FunctionKind};
 use viaduct_build::Project;
 use viaduct_pci::PciFunction;
-use viaduct_sim::{FunctionCounters, Link};
+use viaduct_sim::FunctionCounters;
 use viaduct_virtio::net::{HEADER, Net};
 use viaduct_virtio::{Statistics, VirtioError, feature};
 
 use super::{Figure, wrong};
-use crate::card::{CardArgs, Simulated};
+use crate::card::{CardArgs, OVERHEAD, Simulated};
 use crate::connect::load;
 use crate::fail::{Failure, Result};
 use crate::random::Random;
@@ -44,8 +44,6 @@ const MANY: usize = 192;
 /// Cycles between two looks of the host at the ring, and after which something is wrong.
 const LOOK: u64 = 8;
 const LONGEST: u64 = 1_000_000;
-/// Framing, header and checksum of a packet of the link, in bytes.
-const OVERHEAD: f64 = 24.0;
 const ENTRIES: u16 = 256;
 const IOVA: u64 = 0x10_0000_0000;
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -118,7 +116,7 @@ struct Rounds {
     statistics: Statistics,
     before: FunctionCounters,
     after: FunctionCounters,
-    /// Reads of the notification statistics are not the driver's.
+    /// Notifications of both queues, each round.
     kicks: f64,
 }
 
@@ -164,22 +162,19 @@ fn frames(payload: &[u8]) -> (Vec<u8>, Vec<u8>) {
 /// What the link alone takes for one echo of `bytes` with so many dependent reads before the payload has come, in cycles:
 /// those reads, the answer's data with its used entry and index, and the wish for an interrupt, which may be read only once
 /// the index is visible.
-fn minimum(link: &Link, clk_khz: u32, reads: f64, bytes: usize) -> f64 {
-    let lane = match link.generation {
-        1 => 0.25,
-        2 => 0.5,
-        g => f64::from(1 << (g - 3)) * 128.0 / 130.0,
-    };
-    let ns_per_byte = 1.0 / (lane * f64::from(link.lanes));
-    let request = OVERHEAD * ns_per_byte;
-    let read = f64::from(link.read_latency_ns) + request;
+fn minimum(sim: &Simulated, reads: f64, bytes: usize) -> f64 {
+    let link = &sim.profile.link;
+    let wire = |bytes: f64| bytes / sim.bytes_per_cycle();
+    let cycles = |ns: u32| f64::from(ns) * f64::from(sim.profile.clk_khz) / 1e6;
+    let overhead = OVERHEAD as f64;
+    let read = cycles(link.read_latency_ns) + wire(overhead);
     // Payload that does not fit one completion comes behind the first.
     let completions = (bytes as f64 / f64::from(link.mps)).ceil();
-    let payload = (completions - 1.0) * (OVERHEAD + f64::from(link.mps)) * ns_per_byte;
-    let written = (bytes as f64 + OVERHEAD * (completions + 2.0) + 8.0 + 4.0) * ns_per_byte;
-    let visible = written + f64::from(link.write_latency_ns);
-    let interrupt = (OVERHEAD + 4.0) * ns_per_byte;
-    (reads * read + payload + visible + read + interrupt) * f64::from(clk_khz) / 1e6
+    let payload = wire((completions - 1.0) * (overhead + f64::from(link.mps)));
+    let written = wire(bytes as f64 + overhead * (completions + 2.0) + 8.0 + 4.0);
+    let visible = written + cycles(link.write_latency_ns);
+    let interrupt = wire(overhead + 4.0);
+    reads * read + payload + visible + read + interrupt
 }
 
 pub fn virtio(project: &Project, card: &CardArgs) -> Result<Vec<Figure>> {
@@ -220,8 +215,7 @@ fn echo(bench: &mut Bench, mode: &str, size: usize, figures: &mut Vec<Figure>) -
     // What the app takes is not the device's (as in the paper, section IV-B).
     let user = s.user.mean();
     let hardware = s.stages.iter().map(viaduct_virtio::Stage::mean).sum::<f64>() - user;
-    let profile = &bench.sim.profile;
-    let least = minimum(&profile.link, profile.clk_khz, dependent, HEADER + HEADERS + size);
+    let least = minimum(&bench.sim, dependent, HEADER + HEADERS + size);
     figures.push(Figure {
         what: format!("virtio echo of {size} bytes, {mode}: card"),
         value: hardware,
@@ -305,7 +299,7 @@ fn burst(bench: &mut Bench, what: &str, size: usize, count: usize) -> Result<u64
 /// requests share the way from the card.
 fn both_ways(sim: &Simulated, bytes: f64) -> f64 {
     let link = &sim.profile.link;
-    let packets = |most: u32| (bytes / f64::from(most)).ceil() * OVERHEAD;
+    let packets = |most: u32| (bytes / f64::from(most)).ceil() * OVERHEAD as f64;
     let up = bytes + packets(link.mps) + packets(link.mrrs);
     let down = bytes + packets(link.mps);
     up.max(down) / sim.bytes_per_cycle()

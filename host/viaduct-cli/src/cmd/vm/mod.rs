@@ -24,6 +24,7 @@ use viaduct_sim::function_names;
 use self::job::{Job, Marker};
 use self::machine::{Event, Guest, Machine, Shape};
 use self::signals::Signals;
+use super::card::serve;
 use crate::card::Opened;
 use crate::connect::{ConnectArgs, Connected, DiskSpec, Place};
 use crate::fail::{Failure, Result, at, usage};
@@ -187,13 +188,12 @@ impl ServedCard {
         for place in connected.iter().flat_map(Connected::places) {
             eprintln!("a cable of the board leads to {place}");
         }
-        let failed = |e: &dyn std::fmt::Display| Failure::Run(e.to_string());
         let (mut servers, mut sockets) = (Vec::new(), Vec::new());
         for name in wanted {
             let number = function_names().position(|n| n == *name);
             let found = match number {
                 Some(0) => Some(Arc::clone(&function) as _),
-                Some(number) => function.function(number).map_err(|e| failed(&e))?,
+                Some(number) => function.function(number).map_err(|e| Failure::Run(e.to_string()))?,
                 None => None,
             };
             let Some(found) = found else {
@@ -203,7 +203,7 @@ impl ServedCard {
                 ));
             };
             let socket = folder.join(format!("{name}.sock"));
-            servers.push(Server::bind(&socket, found).map_err(|e| failed(&e))?);
+            servers.push(serve(&socket, found)?);
             sockets.push(socket);
         }
         Ok(Self { servers, sockets, connected })
