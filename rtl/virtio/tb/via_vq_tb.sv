@@ -117,7 +117,7 @@ module via_vq_tb
   // Data ports count by their valid: while an answer's data is not wanted it lies there and nothing moves.
   localparam int unsigned InputsW = $bits(levels) + NumQ * 2 + 5 + 1 + 16 + 1 + QueueW + 2 + QueueW + 35 + 10 + 1 + 3 + 1;
   logic [InputsW-1:0] inputs, inputs_q;
-  logic was_still_q;
+  logic was_still_q, stopped_q;
   assign inputs = {
     levels,
     queue_reset,
@@ -218,10 +218,11 @@ module via_vq_tb
 
   always_ff @(posedge clk_i) begin
     was_still_q <= rst_ni && still;
+    stopped_q   <= rst_ni && still && was_still_q && inputs == inputs_q;
     inputs_q    <= inputs;
     if (rst_ni) begin
-      // The simulated card looks no more at a still block, so time alone must not wake it.
-      assert (still || !was_still_q || inputs != inputs_q || notify_valid || host_rvalid || host_bvalid)
+      // The simulated card looks no more at a block that was still for two cycles, so time alone must not wake it.
+      assert (still || !stopped_q || inputs != inputs_q || notify_valid || host_rvalid || host_bvalid)
       else $error("still_o fell by itself");
       assert (host_rready || !host_rvalid)
       else $error("R refused");
