@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Synthesises the shell for UltraScale+ with yosys and prints LUT, FF, BRAM and URAM of every block.
 
-    .venv/bin/python synth/synth.py [--slots 4] [--channels 4] [--width 512] [--streams 1] [--json FILE]
+    .venv/bin/python synth/synth.py [--slots 4] [--channels 4] [--width 512] [--streams 1] [--functions] [--json FILE]
 
-Each block is synthesised once, flattened, with the parameters it has in the shell; what the shell has several
-of is multiplied. The sum is the shell but for its wiring. BRAM is in units of RAMB36 (a RAMB18 counts one
-half). There is no placement and no timing here.
+--functions takes the functions of the card, `via_functions`, instead of the rest of the shell. Each block is
+synthesised once, flattened, with the parameters it has in the shell; what the shell has several of is multiplied.
+The sum is all of them but for their wiring. BRAM is in units of RAMB36 (a RAMB18 counts one half). There is no
+placement and no timing here.
 """
 
 import argparse
@@ -39,6 +40,8 @@ design = ys.Design()
 for command in sys.argv[1:]:
     ys.run_pass(command, design)
 """
+# The virtio functions, from function 1 on (via_virtio_pkg).
+PERSONALITIES = ["net", "blk", "console", "entropy", "input"]
 COLUMNS = {"LUT": LUT, "LUTRAM": LUTRAM, "FF": FF, "BRAM": BRAM, "URAM": URAM}
 
 
@@ -60,16 +63,32 @@ class Block:
     count: int = 1
     parameters: dict[str, int] = field(default_factory=dict)
     part: bool = False
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        """What tells it from others of the same module."""
+        return f"{self.module}.{self.label}" if self.label else self.module
+
+
+def functions() -> list[Block]:
+    """Everything via_functions instantiates."""
+    virtio = [
+        Block("via_virtio_fn", parameters={"Fn": n}, label=label) for n, label in enumerate(PERSONALITIES, 1)
+    ]
+    switch = Block("via_fn_switch", parameters={"NumUser": len(PERSONALITIES)})
+    return [*virtio, Block("via_xdma"), switch, Block("via_fn_mem"), Block("via_fn_msix")]
 
 
 def blocks(slots: int, channels: int, streams: int) -> list[Block]:
-    """Everything via_shell instantiates, and what a slot's port is made of."""
+    """Everything else via_shell instantiates, and what a slot's port is made of."""
+    managers = 3 + len(PERSONALITIES) + 1
     return [
         Block("via_csr"),
         Block("via_cmdq"),
         Block("via_ringw"),
         Block("via_msix", parameters={"NumVec": 2 * slots}),
-        Block("via_axi_mux", parameters={"NumRd": 3, "NumWr": 3, "NumFirst": 1}),
+        Block("via_axi_mux", parameters={"NumRd": managers, "NumWr": managers, "NumFirst": 1}),
         Block("via_dma"),
         Block("via_xbar"),
         Block("via_mem_port", channels),
@@ -85,7 +104,7 @@ def blocks(slots: int, channels: int, streams: int) -> list[Block]:
 
 def synthesise(block: Block, defines: list[str]) -> dict[str, float]:
     """Resources of one block, by a yosys of its own."""
-    out = ROOT / "build/synth" / block.module
+    out = ROOT / "build/synth" / block.name
     out.mkdir(parents=True, exist_ok=True)
     stat = out / "stat.json"
     flags = " ".join([*(f"-D {d}" for d in defines), *(f"-G {k}={v}" for k, v in block.parameters.items())])
@@ -98,7 +117,7 @@ def synthesise(block: Block, defines: list[str]) -> dict[str, float]:
     with (out / "yosys.log").open("w") as log:
         done = subprocess.run([sys.executable, "-c", YOSYS, *script], stdout=log, stderr=log, cwd=ROOT)
     if done.returncode:
-        sys.exit(f"synth: {block.module} failed, see {out / 'yosys.log'}")
+        sys.exit(f"synth: {block.name} failed, see {out / 'yosys.log'}")
     cells: dict[str, int] = {}
     for module in json.loads(stat.read_text())["modules"].values():
         cells |= module["num_cells_by_type"]
@@ -111,38 +130,44 @@ def main() -> None:
     parser.add_argument("--channels", type=int, default=4)
     parser.add_argument("--width", type=int, default=512, help="bits of every data path")
     parser.add_argument("--streams", type=int, default=1, help="streams of a slot in each direction")
+    parser.add_argument(
+        "--functions", action="store_true", help="the card's functions, not the rest of the shell"
+    )
     parser.add_argument("--json", type=Path, help="also write the table here")
     args = parser.parse_args()
     defines = [f"VIA_NUM_SLOTS={args.slots}", f"VIA_NUM_CHAN={args.channels}"]
     defines += [f"VIA_DATA_W={args.width}", f"VIA_NUM_STREAMS={args.streams}"]
 
-    todo = blocks(args.slots, args.channels, args.streams)
+    todo = functions() if args.functions else blocks(args.slots, args.channels, args.streams)
+    whole = "functions" if args.functions else "shell"
     begun = time.monotonic()
-    print(f"synth: {len(todo)} blocks for UltraScale+ (about 4 minutes)", flush=True)
+    print(
+        f"synth: {len(todo)} blocks for UltraScale+ (about {15 if args.functions else 4} minutes)", flush=True
+    )
     # The largest first, so that no core is left alone with it at the end.
-    heavy = ("via_slot_port", "via_xbar", "via_dma", "via_mmu")
+    heavy = ("via_slot_port", "via_xbar", "via_dma", "via_mmu", "via_virtio_fn", "via_xdma")
     order = sorted(todo, key=lambda b: heavy.index(b.module) if b.module in heavy else len(heavy))
     with concurrent.futures.ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
         area = dict(
-            zip([b.module for b in order], pool.map(lambda b: synthesise(b, defines), order), strict=True)
+            zip([b.name for b in order], pool.map(lambda b: synthesise(b, defines), order), strict=True)
         )
 
     total = dict.fromkeys(COLUMNS, 0.0)
-    print(f"{'block':<20}{'count':>6}" + "".join(f"{c:>10}" for c in COLUMNS))
+    print(f"{'block':<22}{'count':>6}" + "".join(f"{c:>10}" for c in COLUMNS))
     for block in todo:
-        row = area[block.module]
-        name = ("  " if block.part else "") + block.module
-        print(f"{name:<20}{block.count:>6}" + "".join(f"{row[c]:>10g}" for c in COLUMNS))
+        row = area[block.name]
+        name = ("  " if block.part else "") + block.name
+        print(f"{name:<22}{block.count:>6}" + "".join(f"{row[c]:>10g}" for c in COLUMNS))
         if not block.part:
             total = {c: total[c] + block.count * row[c] for c in COLUMNS}
-    print(f"{'shell':<26}" + "".join(f"{total[c]:>10g}" for c in COLUMNS))
+    print(f"{whole:<28}" + "".join(f"{total[c]:>10g}" for c in COLUMNS))
     print(
         f"({args.slots} slots, {args.channels} channels, {args.width} bits; {time.monotonic() - begun:.0f} s)"
     )
     if args.json:
         args.json.parent.mkdir(parents=True, exist_ok=True)
         args.json.write_text(
-            json.dumps({"defines": defines, "blocks": area, "shell": total}, indent=1, sort_keys=True)
+            json.dumps({"defines": defines, "blocks": area, whole: total}, indent=1, sort_keys=True)
         )
 
 
