@@ -34,7 +34,8 @@ inline void narrow(To& to, const From& from) {
   std::memcpy(&to, &from, sizeof(To));
 }
 
-template <class Top, class Root, class Syms>
+// kGates: the top gates clocks of parts of it.
+template <class Top, class Root, class Syms, bool kGates>
 class VerilatedTop {
  public:
   VerilatedTop() {
@@ -52,10 +53,15 @@ class VerilatedTop {
 
   Root& ports() { return *top_->rootp; }
 
-  // One rising edge. Nothing is clocked by the falling edge, so it is only shown to a trace; otherwise it is
-  // enough to make the model forget that the clock was high.
+  // One cycle. Gates of clocks inside look at the inputs while the clock is low; nothing else does.
   void edge() {
     Root& r = ports();
+    if constexpr (kGates) {
+      r.clk_i = 0;
+      top_->eval();
+    } else {
+      rearm(r);
+    }
     r.clk_i = 1;
     top_->eval();
 #if VM_TRACE_FST
@@ -65,10 +71,8 @@ class VerilatedTop {
       top_->eval();
       fst_->dump(time_ps_ + period_ps_ / 2);
       time_ps_ += period_ps_;
-      return;
     }
 #endif
-    rearm(r);
   }
 
   // As edge(); whether it left the whole state, inputs included, as it was.

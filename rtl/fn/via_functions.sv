@@ -195,9 +195,51 @@ module via_functions
     axi_b_t d_b;
     logic d_b_valid;
 
+    // Idle functions cost nothing to simulate.
+    logic fn_clk, fn_wake;
+    assign fn_wake = |{
+          req_valid[f],
+          msix_valid[f],
+          m_ar_valid_o[H],
+          m_r_valid_i[H],
+          m_aw_valid_o[H],
+          m_w_valid_o[H],
+          m_b_valid_i[H],
+          d_ar_valid,
+          d_r_valid,
+          d_aw_valid,
+          d_w_valid,
+          d_b_valid,
+          tx_valid[f],
+          rx_valid[f] && rx_ready[f]
+        };
+    via_clk_gate #(
+      .Width($bits(fn_ctrl_t) + 11)
+    ) u_clk (
+      .clk_i,
+      .rst_ni,
+      .still_i(fn_still[f]),
+      .wake_i(fn_wake),
+      .watch_i({
+        ctrl,
+        fn_flr_i[f],
+        fn_bus_master_i[f],
+        msix_ready[f],
+        m_ar_ready_i[H],
+        m_aw_ready_i[H],
+        m_w_ready_i[H],
+        d_ar_ready,
+        d_aw_ready,
+        d_w_ready,
+        rx_valid[f],
+        tx_ready[f]
+      }),
+      .clk_o(fn_clk)
+    );
+
     if (!Present[f]) begin : gen_none
       via_fn_none u_fn (
-        .clk_i,
+        .clk_i           (fn_clk),
         .rst_ni,
         .time_i,
         .req_i           (fn_req_i),
@@ -255,7 +297,7 @@ module via_functions
       );
     end else if (f == FnXdma) begin : gen_xdma
       via_xdma u_fn (
-        .clk_i,
+        .clk_i            (fn_clk),
         .rst_ni,
         .time_i,
         .req_i            (fn_req_i),
@@ -311,7 +353,7 @@ module via_functions
       via_virtio_fn #(
         .Fn(f)
       ) u_fn (
-        .clk_i,
+        .clk_i           (fn_clk),
         .rst_ni,
         .time_i,
         .req_i           (fn_req_i),
