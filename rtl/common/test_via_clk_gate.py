@@ -3,6 +3,7 @@
 
 import cocotb
 from cocotb.triggers import FallingEdge, RisingEdge, Timer
+
 from via_tb import rng, run, start
 
 LINGER = 4
