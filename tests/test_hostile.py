@@ -23,7 +23,7 @@ import viaduct
 ROOT = Path(__file__).resolve().parents[1]
 BAD_APPS = ("misbehave", "mute", "unstable")
 GOOD_APPS = ("pass", "rng", "sha256")
-STALL = 10.0  # seconds after which an app that does nothing is given up
+STALL = 5.0  # seconds after which an app that does nothing is given up
 PATIENCE = 60.0  # nothing may take longer, on however slow a machine
 
 
@@ -147,10 +147,10 @@ MEMORY_RULES = {
     7: "began a write burst and did not finish it",
 }
 STREAM_RULES = {
-    16: "input 0 took 5000 of 5000 bytes, output 0 gave 0 bytes: nothing happened for 2s",
+    16: f"input 0 took 5000 of 5000 bytes, output 0 gave 0 bytes: nothing happened for {STALL:g}s",
     17: "broke the stream contract",
     18: "more than 5000 bytes.*manifest",
-    19: "input 0 took 0 of 5000 bytes.*: nothing happened for 2s",
+    19: f"input 0 took 0 of 5000 bytes.*: nothing happened for {STALL:g}s",
     20: "ended output 0 after 64 bytes.*promises 5000",
     21: "broke the stream contract",
     22: "broke the stream contract",
@@ -222,7 +222,7 @@ def test_an_app_reads_outside_of_its_mapping(offset: int, neighbour: Neighbour, 
 def test_an_app_never_finishes(mode: int, neighbour: Neighbour, bad: viaduct.Slot):
     with bad.map(length=8192) as mapping:
         bad.set(mode=mode)
-        with fails(viaduct.AppError, "waiting for the app to finish: nothing happened for 2s"):
+        with fails(viaduct.AppError, f"waiting for the app to finish: nothing happened for {STALL:g}s"):
             bad.start_and_wait(mapping)
     is_well(bad)
 
