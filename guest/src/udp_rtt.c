@@ -10,39 +10,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { MaxSize = 65507, MinSize = 8, Warmup = 20 };
+#include "roundtrip.h"
 
-static uint64_t now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static int by_value(const void* a, const void* b) {
-  uint64_t x = *(const uint64_t*)a, y = *(const uint64_t*)b;
-  return (x > y) - (x < y);
-}
-
-// Payload of a round: its number, then bytes that differ from round to round.
-static void fill(uint8_t* to, size_t size, uint64_t round) {
-  uint64_t x = round * 0x9e3779b97f4a7c15u + size;
-  memcpy(to, &round, sizeof round);
-  for (size_t i = sizeof round; i < size; i++) {
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    to[i] = (uint8_t)x;
-  }
-}
+enum { MaxSize = 65507 };
 
 static uint8_t sent[MaxSize], got[MaxSize + 1];
 
@@ -76,16 +49,6 @@ static void usage(void) {
   exit(2);
 }
 
-static unsigned long number(const char* text, unsigned long low, unsigned long high) {
-  char* end;
-  unsigned long value = strtoul(text, &end, 10);
-  if (*text == 0 || *end != 0 || value < low || value > high) {
-    fprintf(stderr, "udp_rtt: %s is not a number from %lu to %lu\n", text, low, high);
-    exit(2);
-  }
-  return value;
-}
-
 int main(int argc, char** argv) {
   if (argc < 3) usage();
   struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)number(argv[2], 1, 65535))};
@@ -108,9 +71,7 @@ int main(int argc, char** argv) {
       usage();
     }
   }
-  size_t sizes[64] = {64, 128, 256, 512, 1024}, kinds = 5;
-  if (optind < argc) kinds = 0;
-  for (int i = optind; i < argc && kinds < 64; i++) sizes[kinds++] = number(argv[i], MinSize, MaxSize);
+  size_t sizes[MaxSizes], kinds = sizes_of(argc - optind, argv + optind, sizes, MaxSize);
 
   int fd = socket(AF_INET, SOCK_DGRAM, 0);
   if (fd < 0 || connect(fd, (struct sockaddr*)&to, sizeof to) != 0) {
@@ -129,7 +90,6 @@ int main(int argc, char** argv) {
   for (size_t k = 0; k < kinds; k++) {
     size_t size = sizes[k];
     unsigned long right = 0, wrong = 0, lost = 0, warm = 0;
-    // The first ones find addresses and fill caches; they are checked and not counted.
     for (unsigned long i = 0; i < rounds + Warmup; i++) {
       fill(sent, size, ++round);
       uint64_t begun = now();
@@ -157,24 +117,8 @@ int main(int argc, char** argv) {
               size);
       return 1;
     }
-    qsort(times, right, sizeof *times, by_value);
-    double sum = 0;
-    for (unsigned long i = 0; i < right; i++) sum += (double)times[i];
-    printf("%s{\"size\": %zu, \"answered\": %lu, \"lost\": %lu, \"wrong\": %lu", k ? ", " : "", size, right,
-           lost, wrong);
-    if (right > 0) {
-      static const struct {
-        const char* name;
-        double share;
-      } marks[] = {{"min", 0}, {"p50", .5}, {"p95", .95}, {"p99", .99}, {"p99.9", .999}, {"max", 1}};
-      printf(", \"unit\": \"us\", \"mean\": %.3f", sum / (double)right / 1e3);
-      for (size_t m = 0; m < sizeof marks / sizeof *marks; m++) {
-        unsigned long at = (unsigned long)(marks[m].share * (double)(right - 1) + .5);
-        printf(", \"%s\": %.3f", marks[m].name, (double)times[at] / 1e3);
-      }
-    }
-    printf("}");
-    fflush(stdout);
+    if (k > 0) printf(", ");
+    print_times(size, times, right, lost, wrong);
     good = good && wrong == 0 && lost * 1000 <= rounds;
   }
   printf("]}\n");

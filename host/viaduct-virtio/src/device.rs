@@ -81,6 +81,25 @@ pub struct Device {
 impl Device {
     /// Finds the device's registers and lets it reach memory.
     pub fn open(function: Arc<dyn PciFunction>) -> Result<Self> {
+        let (device, msix) = Self::find(function)?;
+        // Memory and bus master on, INTx off; MSI-X on.
+        device.function.config_write(4, &0x0406u16.to_le_bytes())?;
+        if let Some(at) = msix {
+            let mut control = [0; 2];
+            device.function.config_read(at + 2, &mut control)?;
+            let on = u16::from_le_bytes(control) | 0x8000;
+            device.function.config_write(at + 2, &on.to_le_bytes())?;
+        }
+        Ok(device)
+    }
+
+    /// Finds the registers of a device that another driver rules, to read its counts; changes nothing.
+    pub fn observe(function: Arc<dyn PciFunction>) -> Result<Self> {
+        Ok(Self::find(function)?.0)
+    }
+
+    /// The device, and where its MSI-X capability is.
+    fn find(function: Arc<dyn PciFunction>) -> Result<(Self, Option<u16>)> {
         let info = function.info();
         if info.vendor != VENDOR || !(0x1040..0x1080).contains(&info.device) {
             let what =
@@ -139,15 +158,7 @@ impl Device {
             features: 0,
             function,
         };
-        // Memory and bus master on, INTx off; MSI-X on.
-        device.function.config_write(4, &0x0406u16.to_le_bytes())?;
-        if let Some(at) = msix {
-            let mut control = [0; 2];
-            device.function.config_read(at + 2, &mut control)?;
-            let on = u16::from_le_bytes(control) | 0x8000;
-            device.function.config_write(at + 2, &on.to_le_bytes())?;
-        }
-        Ok(device)
+        Ok((device, msix))
     }
 
     /// The function behind the device.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `viaduct bench`: figures of the simulated card. All but those of the simulator itself are card time, so that every
-//! machine prints the same; each is printed only after the data were compared.
+//! `viaduct bench`: figures of the simulated card. All but those of the simulator itself and of a guest are card time, so
+//! that every machine prints the same; each is printed only after the data were compared.
 
+mod guest;
 mod virtio;
 mod xdma;
 
@@ -22,11 +23,17 @@ use crate::route::Route;
 /// Measure the simulated card; every figure is checked before it is printed
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to measure; everything unless given
+    /// What to measure; unless given, everything but `guest`
     what: Vec<What>,
     /// Board and link to simulate; `viaduct info card` lists them
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
+    /// Of `guest`: round trips of each size
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    rounds: u32,
+    /// Of `guest`: the kernel, as for `viaduct vm`
+    #[arg(long, value_name = "NAME", default_value = "6.12")]
+    kernel: String,
     /// Print a JSON array
     #[arg(long)]
     json: bool,
@@ -44,6 +51,8 @@ enum What {
     Apps,
     /// Round trips and throughput of the network device
     Virtio,
+    /// Round trips of a program in a Linux guest, through the network device and through the XDMA-compatible function
+    Guest,
 }
 
 /// Bytes of one DMA measurement.
@@ -77,6 +86,7 @@ pub fn run(args: Args) -> Result {
         let new = match what {
             What::Sim => sim(&project, &card)?,
             What::Virtio => virtio::virtio(&project, &card)?,
+            What::Guest => guest::guest(&project, card.profile.as_deref(), &args.kernel, args.rounds)?,
             What::Dma => dma(&project, &open()?)?,
             What::Mem => mem(&project, &open()?)?,
             What::Apps => apps(&project, &open()?)?,

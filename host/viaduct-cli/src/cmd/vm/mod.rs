@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -25,7 +26,7 @@ use self::job::{Job, Marker};
 use self::machine::{Event, Guest, Machine, Shape};
 use self::signals::Signals;
 use super::card::serve;
-use crate::card::Opened;
+use crate::card::{Opened, Simulated};
 use crate::connect::{ConnectArgs, Connected, DiskSpec, Place};
 use crate::fail::{Failure, Result, at, usage};
 
@@ -89,8 +90,47 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
+impl Args {
+    /// From words as on the command line.
+    pub fn of(words: &[OsString]) -> Result<Self> {
+        #[derive(clap::Parser)]
+        #[command(no_binary_name = true)]
+        struct Line {
+            #[command(flatten)]
+            args: Args,
+        }
+        let line: Line = clap::Parser::try_parse_from(words).map_err(|e| Failure::Usage(e.to_string()))?;
+        Ok(line.args)
+    }
+}
+
+/// Who follows what runs in the guest.
+pub trait Watcher {
+    /// The simulated card, before the guest sees it.
+    fn card(&mut self, _card: &Simulated) -> Result {
+        Ok(())
+    }
+
+    /// Standard output of the job; `input` goes to its terminal `/dev/ttyS1`.
+    fn output(&mut self, bytes: &[u8], input: &mut UnixStream) -> Result;
+}
+
+/// Passes everything on to the user.
+struct User;
+
+impl Watcher for User {
+    fn output(&mut self, bytes: &[u8], _: &mut UnixStream) -> Result {
+        show(&mut std::io::stdout(), bytes)
+    }
+}
+
 /// Runs the guest; returns the exit code of what ran in it.
 pub fn run(args: Args) -> Result<u8> {
+    watched(args, &mut User)
+}
+
+/// Runs the guest with its output going to `watcher`; returns the exit code of what ran in it.
+pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
     let job = Job::new(args.script.as_deref(), &args.command, &args.copy)?;
     let project = crate::project::find()?;
     let wanted: Vec<&str> = args.function.iter().map(String::as_str).filter(|f| *f != "none").collect();
@@ -124,6 +164,7 @@ pub fn run(args: Args) -> Result<u8> {
         }
     } else if simulate {
         let served = ServedCard::start(&project, &args, &wanted, folder.path())?;
+        watcher.card(&served.sim)?;
         sockets.clone_from(&served.sockets);
         card = Some(served);
     }
@@ -152,7 +193,14 @@ pub fn run(args: Args) -> Result<u8> {
                 command == "device_add" && arguments["bus"].as_str().is_some_and(|b| b.starts_with("port"))
             })
             .count();
-    let result = converse(&mut machine, &mut signals, &job, functions, Duration::from_secs(args.timeout));
+    let result = converse(
+        &mut machine,
+        &mut signals,
+        &job,
+        functions,
+        Duration::from_secs(args.timeout),
+        watcher,
+    );
     drop(machine);
     if let Some(card) = card {
         card.stop()?;
@@ -162,6 +210,7 @@ pub fn run(args: Args) -> Result<u8> {
 
 /// A simulated card in this process, with its functions behind sockets.
 struct ServedCard {
+    sim: Simulated,
     servers: Vec<Server>,
     sockets: Vec<PathBuf>,
     connected: Option<Connected>,
@@ -183,7 +232,7 @@ impl ServedCard {
                 connect.disk = DiskSpec::None;
             }
             let card = Card::open_with(Arc::clone(&function) as _, Timeouts::default())?;
-            Some(connect.connect(project, &Opened { card, sim: Some(sim) })?)
+            Some(connect.connect(project, &Opened { card, sim: Some(sim.clone()) })?)
         };
         for place in connected.iter().flat_map(Connected::places) {
             eprintln!("a cable of the board leads to {place}");
@@ -206,7 +255,7 @@ impl ServedCard {
             servers.push(serve(&socket, found)?);
             sockets.push(socket);
         }
-        Ok(Self { servers, sockets, connected })
+        Ok(Self { sim, servers, sockets, connected })
     }
 
     /// Ends it in order; what was written to a disk is in its file then.
@@ -294,6 +343,7 @@ fn converse(
     job: &Job,
     functions: usize,
     limit: Duration,
+    watcher: &mut dyn Watcher,
 ) -> Result<u8> {
     let (rows, columns) = if job.shell { window() } else { (24, 80) };
     let kind = if job.shell { "shell" } else { "script" };
@@ -318,7 +368,7 @@ fn converse(
             )));
         }
         match machine.event(signals, wait) {
-            Some(Event::Out(bytes)) => show(&mut std::io::stdout(), &out.take(&bytes))?,
+            Some(Event::Out(bytes)) => watcher.output(&out.take(&bytes), &mut machine.input)?,
             Some(Event::Err(bytes)) => show(&mut std::io::stderr(), &err.take(&bytes))?,
             Some(Event::Closed) => {
                 return Err(Failure::Run(format!("the guest ended before its job{}", machine.last_words())));

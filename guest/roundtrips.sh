@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Round trips through the network function and through the XDMA-compatible one, for `viaduct bench guest`: it reads the card's
+# counters whenever this waits for a line. Arguments: ROUNDS SIZE…. Beside it: viaduct_xdma.ko.
+. /guest/lib.sh
+rounds=$1; shift
+own=10.0.0.1/24 peer=10.0.0.2
+
+# In a process of its own: it must not become the terminal's owner, whose end would hang the terminal up.
+now() { echo "$*"; (read -r _ </dev/ttyS1); }
+
+name=$(net_name) || fail "no network device"
+# Nothing else is to use the device.
+echo 1 >"/proc/sys/net/ipv6/conf/$name/disable_ipv6"
+ip address add $own dev "$name"
+ip link set "$name" up
+wait_for 10 grep -q 1 "/sys/class/net/$name/carrier" || fail "no carrier"
+wait_for 10 ping -c 1 -W 5 $peer || fail "$peer does not answer"
+insmod ./viaduct_xdma.ko || fail "viaduct_xdma.ko"
+wait_for 10 test -c /dev/viaduct_xdma0_c2h_0 || fail "no XDMA-compatible function"
+for size; do
+  now begin virtio
+  udp_rtt $peer 7 -n "$rounds" -t 5000 "$size" || fail "UDP round trips of $size bytes"
+  now end virtio
+  now begin xdma
+  xdma_rtt /dev/viaduct_xdma0 -n "$rounds" "$size" || fail "XDMA round trips of $size bytes"
+  now end xdma
+done
+no_complaints

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `viaduct bench guest`: the round trips of the paper (section V) in one boot of a Linux guest. UDP datagrams through the
+//! network device with the kernel's own driver, echoed by app udp_echo; and as many bytes to card memory and back
+//! through the XDMA-compatible function with `kernel/xdma`. The guest's processor is emulated and the card simulated, so the
+//! times are of this machine; cycles and counts are the card's own.
+
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::io::Write;
+use std::sync::Arc;
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use serde::Deserialize;
+use viaduct::FunctionKind;
+use viaduct_build::Project;
+use viaduct_pci::PciFunction;
+use viaduct_sim::FunctionCounters;
+use viaduct_virtio::{Device, Stage};
+
+use super::{Figure, wrong};
+use crate::card::Simulated;
+use crate::cmd::vm::{self, Watcher};
+use crate::fail::{Failure, Result, at};
+
+const SIZES: [u32; 5] = [64, 128, 256, 512, 1024];
+/// Longest time for a round trip, on average, and for everything before the first.
+const ROUND_MS: u64 = 250;
+const START_S: u64 = 300;
+
+/// Performance counter of a channel of the XDMA-compatible function (PG195).
+const PERF_CONTROL: u64 = 0xc0;
+const PERF_CYCLES: u64 = 0xc4;
+/// Counts while a list is worked on; from zero.
+const PERF_AUTO_CLEAR: u32 = 1 << 2 | 1 << 1;
+/// H2C, C2H.
+const CHANNELS: [u64; 2] = [0, 0x1000];
+
+/// What udp_rtt and xdma_rtt print.
+#[derive(Deserialize)]
+struct Printed {
+    rounds: u32,
+    sizes: Vec<Times>,
+}
+
+/// Of one size, in microseconds.
+#[derive(Deserialize)]
+struct Times {
+    size: u32,
+    warmup: u32,
+    answered: u32,
+    wrong: u32,
+    mean: f64,
+    p50: f64,
+    p95: f64,
+    p99: f64,
+    #[serde(rename = "p99.9")]
+    p99_9: f64,
+    max: f64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Virtio,
+    Xdma,
+}
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Way::Virtio => "virtio",
+            Way::Xdma => "XDMA",
+        }
+    }
+}
+
+/// What the card has counted, and how long it has been simulated.
+struct Sample {
+    counters: FunctionCounters,
+    simulated_us: i64,
+    /// Cycles of the card for each round trip, known at the end.
+    hardware: f64,
+}
+
+/// Everything about one size.
+struct Measured {
+    way: Way,
+    times: Times,
+    begun: Sample,
+    ended: Sample,
+}
+
+/// The card's two functions, seen from beside the guest.
+struct Card {
+    sim: Simulated,
+    net: Device,
+    xdma: Arc<dyn PciFunction>,
+}
+
+impl Card {
+    fn open(sim: &Simulated) -> Result<Self> {
+        let function = |kind: FunctionKind| {
+            let found = sim.function.function(usize::from(kind.number())).map_err(failed)?;
+            found.ok_or_else(|| Failure::Run(format!("this card has no {kind:?} function")))
+        };
+        let net = Device::observe(function(FunctionKind::Net)?).map_err(failed)?;
+        Ok(Self { sim: sim.clone(), net, xdma: function(FunctionKind::Xdma)? })
+    }
+
+    /// Lets the counts of cycles begin anew. The counts of accesses are looked at last, since this is some.
+    fn begin(&self, way: Way) -> Result<Sample> {
+        match way {
+            Way::Virtio => self.net.clear_statistics().map_err(failed)?,
+            Way::Xdma => CHANNELS.iter().try_for_each(|channel| {
+                self.xdma.write32(0, channel + PERF_CONTROL, PERF_AUTO_CLEAR).map_err(failed)
+            })?,
+        }
+        Ok(Sample { counters: self.counters(way), simulated_us: simulated_us()?, hardware: 0.0 })
+    }
+
+    /// The other way round.
+    fn end(&self, way: Way, rounds: f64) -> Result<Sample> {
+        let (simulated_us, counters) = (simulated_us()?, self.counters(way));
+        let hardware = match way {
+            Way::Virtio => {
+                let statistics = self.net.statistics().map_err(failed)?;
+                // What the app takes is not the device's, as in the paper (section IV-B).
+                statistics.stages.iter().map(Stage::mean).sum::<f64>() - statistics.user.mean()
+            }
+            Way::Xdma => {
+                let mut cycles = 0;
+                for channel in CHANNELS {
+                    let half = |at: u64| self.xdma.read32(0, channel + PERF_CYCLES + at).map_err(failed);
+                    cycles += u64::from(half(0)?) | u64::from(half(4)?) << 32;
+                }
+                cycles as f64 / rounds
+            }
+        };
+        Ok(Sample { counters, simulated_us, hardware })
+    }
+
+    fn counters(&self, way: Way) -> FunctionCounters {
+        let kind = match way {
+            Way::Virtio => FunctionKind::Net,
+            Way::Xdma => FunctionKind::Xdma,
+        };
+        self.sim.function.function_counters(usize::from(kind.number())).unwrap_or_default()
+    }
+}
+
+/// Processor time of this process, which is that of the simulated card.
+fn simulated_us() -> Result<i64> {
+    let usage = getrusage(UsageWho::RUSAGE_SELF).map_err(failed)?;
+    Ok((usage.user_time() + usage.system_time()).num_microseconds())
+}
+
+fn failed(error: impl std::fmt::Display) -> Failure {
+    Failure::Run(format!("card: {error}"))
+}
+
+/// Follows guest/roundtrips.sh, which says `begin WAY`, prints a program's object and says `end WAY`, and waits for a line
+/// after each word.
+struct Follower {
+    rounds: u32,
+    card: Option<Card>,
+    line: Vec<u8>,
+    begun: Option<Sample>,
+    times: Option<Times>,
+    measured: Vec<Measured>,
+}
+
+impl Watcher for Follower {
+    fn card(&mut self, card: &Simulated) -> Result {
+        self.card = Some(Card::open(card)?);
+        Ok(())
+    }
+
+    fn output(&mut self, bytes: &[u8], input: &mut UnixStream) -> Result {
+        for byte in bytes {
+            if *byte != b'\n' {
+                self.line.push(*byte);
+                continue;
+            }
+            let line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).into_owned();
+            if self.line(line.trim_end())? {
+                input.write_all(b"go\n").map_err(at("the guest"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Follower {
+    /// Takes a line of output; whether the guest waits for us now.
+    fn line(&mut self, line: &str) -> Result<bool> {
+        let Some(card) = &self.card else { return Ok(false) };
+        let way = match line.split_once(' ') {
+            Some(("begin" | "end", "virtio")) => Way::Virtio,
+            Some(("begin" | "end", "xdma")) => Way::Xdma,
+            _ if line.starts_with('{') => {
+                self.times = Some(self.checked(line)?);
+                return Ok(false);
+            }
+            _ => return Ok(false),
+        };
+        if line.starts_with("begin") {
+            self.begun = Some(card.begin(way)?);
+            return Ok(true);
+        }
+        let (Some(times), Some(begun)) = (self.times.take(), self.begun.take()) else {
+            return Err(Failure::Run(format!("the guest says {line:?} out of turn")));
+        };
+        let ended = card.end(way, f64::from(self.rounds + times.warmup))?;
+        eprintln!("{}, {} bytes: {} round trips, {:.2} ms each", way.name(), times.size, times.answered, times.mean / 1e3);
+        self.measured.push(Measured { way, times, begun, ended });
+        Ok(true)
+    }
+
+    /// The times in what a program printed, if every answer was right.
+    fn checked(&self, line: &str) -> Result<Times> {
+        let unclear = |why: String| Failure::Run(format!("the guest's program says {line:?}: {why}"));
+        let mut printed: Printed = serde_json::from_str(line).map_err(|e| unclear(e.to_string()))?;
+        let (Some(times), []) = (printed.sizes.pop(), printed.sizes.as_slice()) else {
+            return Err(unclear("not one size".to_owned()));
+        };
+        // One datagram in a thousand may be lost, as udp_rtt has it.
+        let least = self.rounds - self.rounds / 1000;
+        if printed.rounds != self.rounds || times.wrong > 0 || times.answered < least {
+            return wrong(&format!("round trips of {} bytes", times.size));
+        }
+        Ok(times)
+    }
+}
+
+pub fn guest(project: &Project, profile: Option<&str>, kernel: &str, rounds: u32) -> Result<Vec<Figure>> {
+    let module = module(project.root(), kernel)?;
+    let script = project.root().join("guest/roundtrips.sh");
+    let seconds = START_S + 2 * SIZES.len() as u64 * u64::from(rounds) * ROUND_MS / 1000;
+    let mut words: Vec<_> = ["--kernel", kernel, "--function", "net,xdma", "--net", "app:udp_echo"]
+        .into_iter()
+        .chain(profile.iter().flat_map(|name| ["--profile", name]))
+        .map(Into::into)
+        .collect();
+    words.extend(["--copy".into(), module.into(), "--script".into(), script.into()]);
+    words.extend(["--timeout".into(), seconds.min(86_400).to_string().into(), "--".into()]);
+    words.push(rounds.to_string().into());
+    words.extend(SIZES.map(|size| size.to_string().into()));
+
+    let mut follower =
+        Follower { rounds, card: None, line: Vec::new(), begun: None, times: None, measured: Vec::new() };
+    let code = vm::watched(vm::Args::of(&words)?, &mut follower)?;
+    if code != 0 || follower.measured.len() != 2 * SIZES.len() {
+        return wrong(&format!("round trips in the guest, which ends with exit code {code}"));
+    }
+    let clock_khz = follower.card.as_ref().map_or(0, |card| card.sim.profile.clk_khz);
+    let mut figures: Vec<Figure> = follower.measured.iter().flat_map(|m| m.figures(rounds, clock_khz)).collect();
+    for size in SIZES {
+        let of = |way| follower.measured.iter().find(|m| m.way == way && m.times.size == size).map(|m| &m.times);
+        if let (Some(virtio), Some(xdma)) = (of(Way::Virtio), of(Way::Xdma)) {
+            figures.push(Figure {
+                what: format!("guest, {size} bytes: virtio to XDMA"),
+                value: virtio.mean / xdma.mean,
+                unit: "",
+                note: format!(
+                    "of the means; p50 {:.2}, p95 {:.2}, p99 {:.2}, p99.9 {:.2}",
+                    virtio.p50 / xdma.p50,
+                    virtio.p95 / xdma.p95,
+                    virtio.p99 / xdma.p99,
+                    virtio.p99_9 / xdma.p99_9
+                ),
+            });
+        }
+    }
+    Ok(figures)
+}
+
+impl Measured {
+    fn figures(&self, rounds: u32, clock_khz: u32) -> [Figure; 3] {
+        let t = &self.times;
+        let name = format!("guest, {} of {} bytes", self.way.name(), t.size);
+        let all = f64::from(rounds + t.warmup);
+        let ms = |us: f64| us / 1e3;
+        let simulated = (self.ended.simulated_us - self.begun.simulated_us) as f64 / all;
+        let each = |of: fn(&FunctionCounters) -> u64| {
+            (of(&self.ended.counters) - of(&self.begun.counters)) as f64 / all
+        };
+        [
+            Figure {
+                what: format!("{name}: mean"),
+                value: ms(t.mean),
+                unit: "ms",
+                note: format!(
+                    "p50 {:.2}, p95 {:.2}, p99 {:.2}, p99.9 {:.2}, max {:.2}; {} round trips; this machine simulates the card for {:.2} ms, the rest is software",
+                    ms(t.p50),
+                    ms(t.p95),
+                    ms(t.p99),
+                    ms(t.p99_9),
+                    ms(t.max),
+                    t.answered,
+                    ms(simulated),
+                ),
+            },
+            Figure {
+                what: format!("{name}: hardware"),
+                value: self.ended.hardware,
+                unit: "cycles",
+                note: format!(
+                    "{:.2} us of card time",
+                    self.ended.hardware / f64::from(clock_khz.max(1)) * 1e3
+                ),
+            },
+            Figure {
+                what: format!("{name}: MMIO reads"),
+                value: each(|c| c.mmio_reads),
+                unit: "each",
+                note: format!(
+                    "{:.2} MMIO writes, {:.2} DMA reads, {:.2} DMA writes, {:.2} interrupts",
+                    each(|c| c.mmio_writes),
+                    each(|c| c.host_read_tlps),
+                    each(|c| c.host_write_tlps),
+                    each(|c| c.irqs),
+                ),
+            },
+        ]
+    }
+}
+
+/// `kernel/xdma` for the guest's kernel.
+fn module(root: &Path, kernel: &str) -> Result<PathBuf> {
+    let script = root.join("tools/guest_module.sh");
+    let output = Command::new(&script)
+        .arg(kernel)
+        .stderr(Stdio::inherit())
+        .stdin(Stdio::null())
+        .output()
+        .map_err(at(script.display()))?;
+    let path = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
+    if !output.status.success() || path.is_empty() {
+        return Err(Failure::Run("there is no kernel/xdma for the guest; the reason stands above".to_owned()));
+    }
+    Ok(path.into())
+}
