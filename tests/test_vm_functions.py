@@ -6,11 +6,12 @@ With VIA_VM_REFERENCE=1 the same scripts also run on QEMU's own virtio devices: 
 
 import json
 import os
+import subprocess
 import threading
 from pathlib import Path
 
 import pytest
-from vm_guest import Echo, guest, log_in, script
+from vm_guest import ROOT, SCRIPTS, VIADUCT, Echo, beside_tap, guest, log_in, script
 
 KINDS = ["net", "blk", "console", "entropy", "input"]
 OWN, PEER = "10.0.0.1/24", "10.0.0.2"
@@ -40,6 +41,36 @@ def test_net():
     figures = json.loads(next(line for line in out.splitlines() if line.startswith("{")))
     assert [size["size"] for size in figures["sizes"]] == [64, 128, 256, 512, 1024]
     assert all(size["wrong"] == 0 for size in figures["sizes"])
+
+
+def test_iperf3_over_a_tap_device():
+    files = guest()
+    probe = beside_tap("", "true")
+    if probe.returncode != 0:
+        pytest.skip(f"no TAP device can be made here: {probe.stderr.strip()}")
+    script = ("--script", SCRIPTS / "net.sh", "--", OWN, PEER, "0", "0", "5201")
+    done = beside_tap(f"{files['dir']}/root", VIADUCT, "vm", "--function", "net", "--net", "tap:t0", *script)
+    print(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert "pass: iperf3 both ways" in done.stdout
+
+
+def test_round_trips_beside_the_rival():
+    guest()
+    module = subprocess.run([ROOT / "tools" / "guest_module.sh"], text=True, capture_output=True, check=False)
+    if module.returncode != 0:
+        pytest.skip(f"no kernel/xdma for the guest: {module.stderr.strip().splitlines()[-1]}")
+    bench = [VIADUCT, "bench", "guest", "--rounds", "100", "--json"]
+    done = subprocess.run(bench, text=True, capture_output=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    figures = {figure["what"]: figure["value"] for figure in json.loads(done.stdout)}
+    for size in [64, 128, 256, 512, 1024]:
+        # No register is read on the way of a packet; the rival's driver reads one for each of two transfers.
+        assert figures[f"guest, virtio of {size} bytes: MMIO reads"] == 0
+        assert 2 <= figures[f"guest, XDMA of {size} bytes: MMIO reads"] < 2.1
+        for way in ["virtio", "XDMA"]:
+            assert figures[f"guest, {way} of {size} bytes: mean"] > 0
+            assert 300 < figures[f"guest, {way} of {size} bytes: hardware"] < 3000
 
 
 def test_blk():

@@ -14,6 +14,20 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 VIADUCT = str(ROOT / "viaduct")
 SCRIPTS = ROOT / "guest" / "tests"
+# In a network of its own: a TAP device, and an iperf3 server for as long as what the arguments say runs. The first one is where
+# the guest's tools are; without it nothing is run.
+TAP_HOST = """
+ip link set lo up
+ip tuntap add t0 mode tap
+ip address add 10.0.0.2/24 dev t0
+ip link set t0 up
+root=$1; shift
+if [ -n "$root" ]; then
+  "$root/usr/lib64/ld-linux-x86-64.so.2" --library-path "$root/usr/lib/x86_64-linux-gnu" "$root/usr/bin/iperf3" -s >&2 &
+  trap "kill $!" EXIT
+fi
+"$@"
+"""
 PATIENCE = 900.0  # nothing may take longer, on however slow a machine
 
 
@@ -55,6 +69,12 @@ def script(name: str, functions: str, *args: str, options: tuple[str | Path, ...
     print(done.stdout)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def beside_tap(root: str, *command: str | Path) -> subprocess.CompletedProcess[str]:
+    """A command in a network of its own, see TAP_HOST."""
+    words = ["unshare", "--map-root-user", "--net", "sh", "-ec", TAP_HOST, "sh", root, *map(str, command)]
+    return subprocess.run(words, text=True, capture_output=True, cwd=ROOT, timeout=PATIENCE, check=False)
 
 
 def log_in(path: Path, limit: float = 120.0) -> None:

@@ -4,10 +4,10 @@
 //! through the XDMA-compatible function with `kernel/xdma`. The guest's processor is emulated and the card simulated, so the
 //! times are of this machine; cycles and counts are the card's own.
 
+use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::io::Write;
 use std::sync::Arc;
 
 use nix::sys::resource::{UsageWho, getrusage};
@@ -212,7 +212,13 @@ impl Follower {
             return Err(Failure::Run(format!("the guest says {line:?} out of turn")));
         };
         let ended = card.end(way, f64::from(self.rounds + times.warmup))?;
-        eprintln!("{}, {} bytes: {} round trips, {:.2} ms each", way.name(), times.size, times.answered, times.mean / 1e3);
+        eprintln!(
+            "{}, {} bytes: {} round trips, {:.2} ms each",
+            way.name(),
+            times.size,
+            times.answered,
+            times.mean / 1e3
+        );
         self.measured.push(Measured { way, times, begun, ended });
         Ok(true)
     }
@@ -254,9 +260,11 @@ pub fn guest(project: &Project, profile: Option<&str>, kernel: &str, rounds: u32
         return wrong(&format!("round trips in the guest, which ends with exit code {code}"));
     }
     let clock_khz = follower.card.as_ref().map_or(0, |card| card.sim.profile.clk_khz);
-    let mut figures: Vec<Figure> = follower.measured.iter().flat_map(|m| m.figures(rounds, clock_khz)).collect();
+    let mut figures: Vec<Figure> =
+        follower.measured.iter().flat_map(|m| m.figures(rounds, clock_khz)).collect();
     for size in SIZES {
-        let of = |way| follower.measured.iter().find(|m| m.way == way && m.times.size == size).map(|m| &m.times);
+        let of =
+            |way| follower.measured.iter().find(|m| m.way == way && m.times.size == size).map(|m| &m.times);
         if let (Some(virtio), Some(xdma)) = (of(Way::Virtio), of(Way::Xdma)) {
             figures.push(Figure {
                 what: format!("guest, {size} bytes: virtio to XDMA"),
@@ -337,7 +345,9 @@ fn module(root: &Path, kernel: &str) -> Result<PathBuf> {
         .map_err(at(script.display()))?;
     let path = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
     if !output.status.success() || path.is_empty() {
-        return Err(Failure::Run("there is no kernel/xdma for the guest; the reason stands above".to_owned()));
+        return Err(Failure::Run(
+            "there is no kernel/xdma for the guest; the reason stands above".to_owned(),
+        ));
     }
     Ok(path.into())
 }

@@ -193,14 +193,8 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
                 command == "device_add" && arguments["bus"].as_str().is_some_and(|b| b.starts_with("port"))
             })
             .count();
-    let result = converse(
-        &mut machine,
-        &mut signals,
-        &job,
-        functions,
-        Duration::from_secs(args.timeout),
-        watcher,
-    );
+    let result =
+        converse(&mut machine, &mut signals, &job, functions, Duration::from_secs(args.timeout), watcher);
     drop(machine);
     if let Some(card) = card {
         card.stop()?;
