@@ -5,13 +5,12 @@
 //! times are of this machine; cycles and counts are the card's own.
 
 use std::io::Write;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeValLike;
+use nix::time::ClockId;
 use serde::Deserialize;
 use viaduct::FunctionKind;
 use viaduct_build::Project;
@@ -21,7 +20,7 @@ use viaduct_virtio::{Device, Stage};
 
 use super::{Figure, wrong};
 use crate::card::Simulated;
-use crate::cmd::vm::{self, Watcher};
+use crate::cmd::vm::{self, Machine, Watcher};
 use crate::fail::{Failure, Result, at};
 
 const SIZES: [u32; 5] = [64, 128, 256, 512, 1024];
@@ -50,6 +49,7 @@ struct Times {
     size: u32,
     warmup: u32,
     answered: u32,
+    lost: u32,
     wrong: u32,
     mean: f64,
     p50: f64,
@@ -75,10 +75,11 @@ impl Way {
     }
 }
 
-/// What the card has counted, and how long it has been simulated.
+/// What the card has counted, and the processor time this machine has spent.
 struct Sample {
     counters: FunctionCounters,
-    simulated_us: i64,
+    card: Duration,
+    guest: Duration,
     /// Cycles of the card for each round trip, known at the end.
     hardware: f64,
 }
@@ -109,19 +110,25 @@ impl Card {
     }
 
     /// Lets the counts of cycles begin anew. The counts of accesses are looked at last, since this is some.
-    fn begin(&self, way: Way) -> Result<Sample> {
+    fn begin(&self, way: Way, machine: &Machine) -> Result<Sample> {
         match way {
             Way::Virtio => self.net.clear_statistics().map_err(failed)?,
             Way::Xdma => CHANNELS.iter().try_for_each(|channel| {
                 self.xdma.write32(0, channel + PERF_CONTROL, PERF_AUTO_CLEAR).map_err(failed)
             })?,
         }
-        Ok(Sample { counters: self.counters(way), simulated_us: simulated_us()?, hardware: 0.0 })
+        Ok(Sample {
+            counters: self.counters(way),
+            card: own_time()?,
+            guest: machine.processor_time()?,
+            hardware: 0.0,
+        })
     }
 
     /// The other way round.
-    fn end(&self, way: Way, rounds: f64) -> Result<Sample> {
-        let (simulated_us, counters) = (simulated_us()?, self.counters(way));
+    fn end(&self, way: Way, rounds: f64, machine: &Machine) -> Result<Sample> {
+        let (card, guest) = (own_time()?, machine.processor_time()?);
+        let counters = self.counters(way);
         let hardware = match way {
             Way::Virtio => {
                 let statistics = self.net.statistics().map_err(failed)?;
@@ -137,7 +144,7 @@ impl Card {
                 cycles as f64 / rounds
             }
         };
-        Ok(Sample { counters, simulated_us, hardware })
+        Ok(Sample { counters, card, guest, hardware })
     }
 
     fn counters(&self, way: Way) -> FunctionCounters {
@@ -149,10 +156,9 @@ impl Card {
     }
 }
 
-/// Processor time of this process, which is that of the simulated card.
-fn simulated_us() -> Result<i64> {
-    let usage = getrusage(UsageWho::RUSAGE_SELF).map_err(failed)?;
-    Ok((usage.user_time() + usage.system_time()).num_microseconds())
+/// Processor time of this process: that of the simulated card.
+fn own_time() -> Result<Duration> {
+    ClockId::CLOCK_PROCESS_CPUTIME_ID.now().map(Duration::from).map_err(failed)
 }
 
 fn failed(error: impl std::fmt::Display) -> Failure {
@@ -176,15 +182,15 @@ impl Watcher for Follower {
         Ok(())
     }
 
-    fn output(&mut self, bytes: &[u8], input: &mut UnixStream) -> Result {
+    fn output(&mut self, bytes: &[u8], machine: &mut Machine) -> Result {
         for byte in bytes {
             if *byte != b'\n' {
                 self.line.push(*byte);
                 continue;
             }
             let line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).into_owned();
-            if self.line(line.trim_end())? {
-                input.write_all(b"go\n").map_err(at("the guest"))?;
+            if self.line(line.trim_end(), machine)? {
+                machine.input.write_all(b"go\n").map_err(at("the guest"))?;
             }
         }
         Ok(())
@@ -193,7 +199,7 @@ impl Watcher for Follower {
 
 impl Follower {
     /// Takes a line of output; whether the guest waits for us now.
-    fn line(&mut self, line: &str) -> Result<bool> {
+    fn line(&mut self, line: &str, machine: &Machine) -> Result<bool> {
         let Some(card) = &self.card else { return Ok(false) };
         let way = match line.split_once(' ') {
             Some(("begin" | "end", "virtio")) => Way::Virtio,
@@ -205,13 +211,13 @@ impl Follower {
             _ => return Ok(false),
         };
         if line.starts_with("begin") {
-            self.begun = Some(card.begin(way)?);
+            self.begun = Some(card.begin(way, machine)?);
             return Ok(true);
         }
         let (Some(times), Some(begun)) = (self.times.take(), self.begun.take()) else {
             return Err(Failure::Run(format!("the guest says {line:?} out of turn")));
         };
-        let ended = card.end(way, f64::from(self.rounds + times.warmup))?;
+        let ended = card.end(way, f64::from(self.rounds + times.warmup), machine)?;
         eprintln!(
             "{}, {} bytes: {} round trips, {:.2} ms each",
             way.name(),
@@ -260,22 +266,23 @@ pub fn guest(project: &Project, profile: Option<&str>, kernel: &str, rounds: u32
         return wrong(&format!("round trips in the guest, which ends with exit code {code}"));
     }
     let clock_khz = follower.card.as_ref().map_or(0, |card| card.sim.profile.clk_khz);
-    let mut figures: Vec<Figure> =
-        follower.measured.iter().flat_map(|m| m.figures(rounds, clock_khz)).collect();
+    let mut figures: Vec<Figure> = follower.measured.iter().flat_map(|m| m.figures(clock_khz)).collect();
     for size in SIZES {
-        let of =
-            |way| follower.measured.iter().find(|m| m.way == way && m.times.size == size).map(|m| &m.times);
+        let of = |way| follower.measured.iter().find(|m| m.way == way && m.times.size == size);
         if let (Some(virtio), Some(xdma)) = (of(Way::Virtio), of(Way::Xdma)) {
+            let ratio = |of: fn(&Measured) -> f64| of(virtio) / of(xdma);
             figures.push(Figure {
                 what: format!("guest, {size} bytes: virtio to XDMA"),
-                value: virtio.mean / xdma.mean,
+                value: ratio(|m| m.times.mean),
                 unit: "",
                 note: format!(
-                    "of the means; p50 {:.2}, p95 {:.2}, p99 {:.2}, p99.9 {:.2}",
-                    virtio.p50 / xdma.p50,
-                    virtio.p95 / xdma.p95,
-                    virtio.p99 / xdma.p99,
-                    virtio.p99_9 / xdma.p99_9
+                    "of the means; p50 {:.2}, p95 {:.2}, p99 {:.2}, p99.9 {:.2}; software {:.2}, hardware {:.2}",
+                    ratio(|m| m.times.p50),
+                    ratio(|m| m.times.p95),
+                    ratio(|m| m.times.p99),
+                    ratio(|m| m.times.p99_9),
+                    ratio(Measured::software_ms),
+                    ratio(|m| m.ended.hardware),
                 ),
             });
         }
@@ -284,14 +291,23 @@ pub fn guest(project: &Project, profile: Option<&str>, kernel: &str, rounds: u32
 }
 
 impl Measured {
-    fn figures(&self, rounds: u32, clock_khz: u32) -> [Figure; 3] {
+    /// Round trips that were made, with those that do not count.
+    fn made(&self) -> f64 {
+        f64::from(self.times.answered + self.times.lost + self.times.warmup)
+    }
+
+    /// Processor time of the guest for one, in milliseconds.
+    fn software_ms(&self) -> f64 {
+        (self.ended.guest - self.begun.guest).as_secs_f64() * 1e3 / self.made()
+    }
+
+    fn figures(&self, clock_khz: u32) -> [Figure; 3] {
         let t = &self.times;
         let name = format!("guest, {} of {} bytes", self.way.name(), t.size);
-        let all = f64::from(rounds + t.warmup);
         let ms = |us: f64| us / 1e3;
-        let simulated = (self.ended.simulated_us - self.begun.simulated_us) as f64 / all;
+        let simulated = (self.ended.card - self.begun.card).as_secs_f64() * 1e3 / self.made();
         let each = |of: fn(&FunctionCounters) -> u64| {
-            (of(&self.ended.counters) - of(&self.begun.counters)) as f64 / all
+            (of(&self.ended.counters) - of(&self.begun.counters)) as f64 / self.made()
         };
         [
             Figure {
@@ -299,14 +315,14 @@ impl Measured {
                 value: ms(t.mean),
                 unit: "ms",
                 note: format!(
-                    "p50 {:.2}, p95 {:.2}, p99 {:.2}, p99.9 {:.2}, max {:.2}; {} round trips; this machine simulates the card for {:.2} ms, the rest is software",
+                    "p50 {:.2}, p95 {:.2}, p99 {:.2}, p99.9 {:.2}, max {:.2}; {} round trips; processor time: {:.2} the emulated guest, {simulated:.2} the simulated card",
                     ms(t.p50),
                     ms(t.p95),
                     ms(t.p99),
                     ms(t.p99_9),
                     ms(t.max),
                     t.answered,
-                    ms(simulated),
+                    self.software_ms(),
                 ),
             },
             Figure {

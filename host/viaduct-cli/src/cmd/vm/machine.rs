@@ -11,6 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use nix::time::ClockId;
+use nix::unistd::Pid;
 use serde_json::json;
 
 use super::qmp::Qmp;
@@ -207,6 +209,13 @@ impl Machine {
     /// Lets the machine run.
     pub fn go(&mut self) -> Result {
         self.ask("cont", &json!({}))
+    }
+
+    /// Processor time that QEMU has used: that of the emulated guest and its devices.
+    pub fn processor_time(&self) -> Result<Duration> {
+        let failed = |e: nix::Error| Failure::Run(format!("QEMU's processor time: {e}"));
+        let clock = ClockId::pid_cpu_clock_id(Pid::from_raw(self.qemu.id() as i32)).map_err(failed)?;
+        clock.now().map(Duration::from).map_err(failed)
     }
 
     /// One command for QEMU.

@@ -10,7 +10,6 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -23,7 +22,8 @@ use viaduct_pci::vfio_user::Server;
 use viaduct_sim::function_names;
 
 use self::job::{Job, Marker};
-use self::machine::{Event, Guest, Machine, Shape};
+pub use self::machine::Machine;
+use self::machine::{Event, Guest, Shape};
 use self::signals::Signals;
 use super::card::serve;
 use crate::card::{Opened, Simulated};
@@ -111,15 +111,15 @@ pub trait Watcher {
         Ok(())
     }
 
-    /// Standard output of the job; `input` goes to its terminal `/dev/ttyS1`.
-    fn output(&mut self, bytes: &[u8], input: &mut UnixStream) -> Result;
+    /// Standard output of the job; what is written to the machine's input comes from its `/dev/ttyS1`.
+    fn output(&mut self, bytes: &[u8], machine: &mut Machine) -> Result;
 }
 
 /// Passes everything on to the user.
 struct User;
 
 impl Watcher for User {
-    fn output(&mut self, bytes: &[u8], _: &mut UnixStream) -> Result {
+    fn output(&mut self, bytes: &[u8], _: &mut Machine) -> Result {
         show(&mut std::io::stdout(), bytes)
     }
 }
@@ -362,7 +362,7 @@ fn converse(
             )));
         }
         match machine.event(signals, wait) {
-            Some(Event::Out(bytes)) => watcher.output(&out.take(&bytes), &mut machine.input)?,
+            Some(Event::Out(bytes)) => watcher.output(&out.take(&bytes), machine)?,
             Some(Event::Err(bytes)) => show(&mut std::io::stderr(), &err.take(&bytes))?,
             Some(Event::Closed) => {
                 return Err(Failure::Run(format!("the guest ended before its job{}", machine.last_words())));
