@@ -94,6 +94,7 @@ synth-functions: regs ## the same for the card's functions (long)
 
 bench: build ## every figure in docs/results.md
 	./viaduct bench
+	./viaduct bench guest
 
 clean: ## remove what was built (the installed tools stay in their cache)
 	rm -rf build target viaduct

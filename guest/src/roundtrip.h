@@ -66,8 +66,8 @@ static void print_times(size_t size, uint64_t* times, unsigned long right, unsig
     const char* name;
     double share;
   } marks[] = {{"min", 0}, {"p50", .5}, {"p95", .95}, {"p99", .99}, {"p99.9", .999}, {"max", 1}};
-  printf("{\"size\": %zu, \"warmup\": %d, \"answered\": %lu, \"lost\": %lu, \"wrong\": %lu", size, Warmup, right,
-         lost, wrong);
+  printf("{\"size\": %zu, \"warmup\": %d, \"answered\": %lu, \"lost\": %lu, \"wrong\": %lu", size, Warmup,
+         right, lost, wrong);
   if (right > 0) {
     double sum = 0;
     for (unsigned long i = 0; i < right; i++) sum += (double)times[i];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Round trips through the device files of kernel/xdma: a write to card memory and a read from the same place, as in a
-// write() and read() program for the vendor's driver. Every answer is compared with what was sent. Prints a JSON object
-// like that of udp_rtt; exit code 1 if data were wrong or a transfer failed.
+// Round trips through the device files of kernel/xdma: a write to card memory and a read from the same place,
+// one after the other. Every answer is compared with what was sent. Prints a JSON object like that of
+// udp_rtt; exit code 1 if data were wrong or a transfer failed.
 //
 //   xdma_rtt CARD [-n ROUNDS] [-r FILE] [SIZE...]
 //
-// CARD: where its device files begin, /dev/viaduct_xdma0. -r: append every time in nanoseconds to a file, one a line
-// after its size.
+// CARD: where its device files begin, /dev/viaduct_xdma0. -r: append every time in nanoseconds to a file, one
+// a line after its size.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -67,7 +67,8 @@ int main(int argc, char** argv) {
     for (unsigned long i = 0; i < rounds + Warmup; i++) {
       fill(sent, size, ++round);
       uint64_t begun = now();
-      if (pwrite(to_card, sent, size, 0) != (ssize_t)size || pread(from_card, got, size, 0) != (ssize_t)size) {
+      if (pwrite(to_card, sent, size, 0) != (ssize_t)size ||
+          pread(from_card, got, size, 0) != (ssize_t)size) {
         perror("xdma_rtt: transfer");
         return 1;
       }
