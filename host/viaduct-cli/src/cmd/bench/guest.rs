@@ -167,6 +167,7 @@ fn failed(error: impl std::fmt::Display) -> Failure {
 
 /// Follows guest/roundtrips.sh, which says `begin WAY`, prints a program's object and says `end WAY`, and waits for a line
 /// after each word.
+#[derive(Default)]
 struct Follower {
     rounds: u32,
     card: Option<Card>,
@@ -259,8 +260,7 @@ pub fn guest(project: &Project, profile: Option<&str>, kernel: &str, rounds: u32
     words.push(rounds.to_string().into());
     words.extend(SIZES.map(|size| size.to_string().into()));
 
-    let mut follower =
-        Follower { rounds, card: None, line: Vec::new(), begun: None, times: None, measured: Vec::new() };
+    let mut follower = Follower { rounds, ..Follower::default() };
     let code = vm::watched(vm::Args::of(&words)?, &mut follower)?;
     if code != 0 || follower.measured.len() != 2 * SIZES.len() {
         return wrong(&format!("round trips in the guest, which ends with exit code {code}"));
@@ -366,4 +366,28 @@ fn module(root: &Path, kernel: &str) -> Result<PathBuf> {
         ));
     }
     Ok(path.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_right_answers_make_a_figure() {
+        let follower = Follower { rounds: 2000, ..Follower::default() };
+        let line = |rounds: u32, answered: u32, wrong: u32| {
+            let times = r#""mean": 1, "min": 1, "p50": 1, "p95": 1, "p99": 1, "p99.9": 1, "max": 1"#;
+            let counts = format!(r#""warmup": 20, "answered": {answered}, "lost": 0, "wrong": {wrong}"#);
+            format!(r#"{{"peer": "", "rounds": {rounds}, "sizes": [{{"size": 64, {counts}, {times}}}]}}"#)
+        };
+        assert!(follower.checked(&line(2000, 1998, 0)).is_ok());
+        assert!(matches!(follower.checked(&line(2000, 1997, 0)), Err(Failure::Check(_))));
+        assert!(matches!(follower.checked(&line(2000, 2000, 1)), Err(Failure::Check(_))));
+        assert!(matches!(follower.checked(&line(1000, 2000, 0)), Err(Failure::Check(_))));
+        assert!(matches!(
+            follower.checked(r#"{"peer": "", "rounds": 2000, "sizes": []}"#),
+            Err(Failure::Run(_))
+        ));
+        assert!(matches!(follower.checked("{"), Err(Failure::Run(_))));
+    }
 }
