@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from vm_guest import ROOT, SCRIPTS, VIADUCT, Echo, beside_tap, guest, log_in, script
+from vm_guest import ROOT, VIADUCT, Echo, beside_tap, guest, log_in, script
 
 KINDS = ["net", "blk", "console", "entropy", "input"]
 OWN, PEER = "10.0.0.1/24", "10.0.0.2"
@@ -26,6 +26,14 @@ def test_enumeration(kernel: str):
 
 def test_the_management_function_is_found():
     script("enumerate", "mgmt", "mgmt")
+
+
+def test_the_management_function_is_driven_from_a_guest():
+    images = [ROOT / "build/apps" / app / f"{app}.{kind}" for app in ["sha256", "rng"] for kind in ["via", "toml"]]
+    build = subprocess.run([VIADUCT, "build", "sha256", "rng"], cwd=ROOT, check=False)
+    assert build.returncode == 0
+    copies = [word for path in [Path(VIADUCT).resolve(), *images] for word in ("--copy", path)]
+    script("mgmt", "mgmt", options=("--iommu", *copies))
 
 
 def test_found_at_boot():

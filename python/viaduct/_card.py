@@ -133,7 +133,7 @@ def open(
     busy: float | None = None,
     control: float | None = None,
 ) -> "Card":
-    """Opens a card: "sim", "sim:PROFILE" or "unix:PATH".
+    """Opens a card: "sim", "sim:PROFILE", "unix:PATH" or "vfio:0000:01:00.0".
 
     `stall`, `busy` and `control` are seconds until something counts as hung: without any sign of life of a
     slot, the same while the app says that it computes, and for loading or draining a slot.

@@ -151,21 +151,22 @@ pub struct Manifest {
     pub model: Option<PathBuf>,
 }
 
+/// The text of a manifest.
+fn read(file: &Path) -> Result<String> {
+    let len = std::fs::metadata(file).map_err(Error::io(file))?.len();
+    if len > MAX_FILE {
+        let check = Check { file, text: "" };
+        return Err(check.wrong("app.toml", format!("{len} bytes long"), "a manifest has a few kilobytes"));
+    }
+    std::fs::read_to_string(file).map_err(Error::io(file))
+}
+
 impl Manifest {
     /// Reads and checks `dir/app.toml`.
     pub fn load(dir: impl AsRef<Path>) -> Result<Manifest> {
         let dir = dir.as_ref();
         let file = dir.join("app.toml");
-        let len = std::fs::metadata(&file).map_err(Error::io(&file))?.len();
-        let check = Check { file: &file, text: "" };
-        if len > MAX_FILE {
-            return Err(check.wrong(
-                "app.toml",
-                format!("{len} bytes long"),
-                "a manifest has a few kilobytes",
-            ));
-        }
-        let text = std::fs::read_to_string(&file).map_err(Error::io(&file))?;
+        let text = read(&file)?;
         let manifest = Manifest::parse(dir, &text)?;
         let check = Check { file: &file, text: &text };
         let path = |key: &str, p: &Path| match dir.join(p).is_file() {
@@ -193,15 +194,37 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// The manifest that a build leaves beside the image of app `name`: for `DIR/aes.via` it is `DIR/aes.toml`. `None` if
+    /// there is no such file. Neither sources nor golden model are there.
+    pub fn beside(image: &Path, name: &str) -> Result<Option<Manifest>> {
+        let file = image.with_extension("toml");
+        if !file.is_file() {
+            return Ok(None);
+        }
+        let folder = image.parent().unwrap_or(Path::new("."));
+        let manifest = Manifest { model: None, ..Manifest::parse_file(folder, &file, &read(&file)?)? };
+        if manifest.name != name {
+            return Err(Error::Image {
+                file,
+                problem: format!("it is the manifest of app {}, the image is of {name}", manifest.name),
+                remedy: "copy both from one build".to_owned(),
+            });
+        }
+        Ok(Some(manifest))
+    }
+
     /// Checks the text of a manifest; `dir` is only named, not read.
     pub fn parse(dir: impl AsRef<Path>, text: &str) -> Result<Manifest> {
         let dir = dir.as_ref();
-        let file = dir.join("app.toml");
-        let check = Check { file: &file, text };
+        Manifest::parse_file(dir, &dir.join("app.toml"), text)
+    }
+
+    fn parse_file(dir: &Path, file: &Path, text: &str) -> Result<Manifest> {
+        let check = Check { file, text };
         let raw: Raw = toml::from_str(text).map_err(|e| {
             let line = e.span().map(|s| 1 + text.bytes().take(s.start).filter(|b| *b == b'\n').count());
             Error::Manifest {
-                file: file.clone(),
+                file: file.to_owned(),
                 line,
                 key: "not a manifest".to_owned(),
                 problem: e.message().trim_end().replace('\n', "; "),

@@ -31,7 +31,7 @@ impl Variant {
     }
 }
 
-/// An app, built.
+/// An app, built. Beside the container is its manifest, see [`Manifest::beside`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
     /// What is loaded into a slot.
@@ -151,6 +151,9 @@ impl Project {
         run(command, &format!("building app {}", app.name), progress)?;
         let container = folder.join(format!("{}.via", app.name));
         write_if_changed(&container, &Container::of(&app.name, geometry, &object)?.encode())?;
+        let manifest = app.dir.join("app.toml");
+        let text = std::fs::read(&manifest).map_err(Error::io(&manifest))?;
+        write_if_changed(&container.with_extension("toml"), &text)?;
         Ok(Image { container, object })
     }
 

@@ -91,9 +91,10 @@ typedef struct viaduct_info {
 } viaduct_info;
 
 /* Opens a card. `name` is "sim" (simulated in this process; built first if need be, which is told on standard
- * error), "sim:PROFILE" with the board and link to simulate ("sim:gen3x16"), or "unix:PATH" (served by
- * `viaduct card`). The simulated card and app names need a Viaduct checkout: VIADUCT_ROOT, else the one that
- * holds the current folder, else the one that holds this library. `timeouts` may be NULL. */
+ * error), "sim:PROFILE" with the board and link to simulate ("sim:gen3x16"), "unix:PATH" (served by
+ * `viaduct card`), or "vfio:0000:01:00.0" (a PCI function of this machine, bound to vfio-pci). The simulated card
+ * and app names need a Viaduct checkout: VIADUCT_ROOT, else the one that holds the current folder, else the one
+ * that holds this library. `timeouts` may be NULL. */
 int viaduct_open(const char* name, const viaduct_timeouts* timeouts, viaduct_card** card);
 
 /* Closes a card. VIADUCT_E_BUSY while slots of it are open. */
@@ -112,8 +113,8 @@ typedef struct viaduct_slot viaduct_slot;
 
 /* Claims slot `index` (VIADUCT_ANY_SLOT: the first that this program does not hold), loads an app into it and
  * starts it. `app` is the name of an app of the checkout, which is built first if need be, or the path of an
- * image: it contains a
- * '/' or ends with ".via". The app's manifest is that of the checkout in either case. */
+ * image: it contains a '/' or ends with ".via". The manifest of an image is beside it, as the build leaves it
+ * (aes.via, aes.toml), else that of the checkout. */
 int viaduct_load(viaduct_card* card, int32_t index, const char* app, viaduct_slot** slot);
 
 /* Stops the app and releases the slot. VIADUCT_E_BUSY while mappings of it are open or another call uses it.

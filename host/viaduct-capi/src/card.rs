@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
 use viaduct_build::{Project, Variant};
-use viaduct_pci::{PciFunction, vfio_user};
+use viaduct_pci::{PciFunction, vfio, vfio_user};
 use viaduct_sim::{Profile, SimCard, SimConfig};
 
 use crate::args;
@@ -93,7 +93,17 @@ fn function(name: &str) -> Result<Arc<dyn PciFunction>> {
                 fail(Code::Card, format!("{path}: {e}; start the card with `viaduct card --socket {path}`"))
             }
         },
-        _ => fail(Code::Argument, format!("there is no card {name:?}: write sim, sim:PROFILE or unix:PATH")),
+        Some(("vfio", address)) => match address.parse() {
+            Ok(address) => match vfio::Function::open(address) {
+                Ok(function) => Ok(Arc::new(function)),
+                Err(e) => fail(Code::Card, e.to_string()),
+            },
+            Err(e) => fail(Code::Argument, e),
+        },
+        _ => fail(
+            Code::Argument,
+            format!("there is no card {name:?}: write sim, sim:PROFILE, unix:PATH or vfio:ADDRESS"),
+        ),
     }
 }
 

@@ -144,7 +144,6 @@ pub(crate) fn unknown<'a>(
 
 /// Manifest and image of an app, given by name or by the path of an image.
 fn image(card: &Card, app: &str) -> Result<(Manifest, Vec<u8>)> {
-    let project = project()?;
     let read = |path: &Path| {
         let unread = |e| Failure::new(Code::Io, format!("{}: {e}", path.display()));
         // Reading a pipe or a device might never end.
@@ -157,8 +156,13 @@ fn image(card: &Card, app: &str) -> Result<(Manifest, Vec<u8>)> {
         let path = Path::new(app);
         let image = read(path)?;
         let name = Container::decode(path, &image)?.name;
-        return Ok((project.load(&name)?, image));
+        let manifest = match Manifest::beside(path, &name)? {
+            Some(manifest) => manifest,
+            None => project()?.load(&name)?,
+        };
+        return Ok((manifest, image));
     }
+    let project = project()?;
     let manifest = project.load(app)?;
     let info = card.card.info();
     let geometry = Geometry { data_width: 8 * info.data_bytes as u32, streams: info.streams as u32 };

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use viaduct::{Card, Timeouts};
 use viaduct_build::{Project, Variant, nearest};
-use viaduct_pci::{PciFunction, vfio_user};
+use viaduct_pci::vfio::PciAddress;
+use viaduct_pci::{PciFunction, vfio, vfio_user};
 use viaduct_sim::{Profile, SimCard, SimConfig};
 
 use crate::fail::{Failure, Result, usage};
@@ -16,7 +17,8 @@ use crate::fail::{Failure, Result, usage};
 /// Options of commands that use a card.
 #[derive(clap::Args, Clone)]
 pub struct CardArgs {
-    /// The card: `sim`, simulated in this process, or `unix:PATH`, served by `viaduct card`
+    /// The card: `sim`, simulated in this process; `unix:PATH`, served by `viaduct card`; `vfio:0000:01:00.0`, a PCI
+    /// function bound to vfio-pci
     #[arg(long, value_name = "CARD", default_value = "sim")]
     pub card: CardSpec,
     /// Board and link to simulate; `viaduct info card` lists them
@@ -34,6 +36,8 @@ pub enum CardSpec {
     Sim,
     /// Behind a vfio-user socket.
     Unix(PathBuf),
+    /// A PCI function of this machine, through the kernel's VFIO.
+    Vfio(PciAddress),
 }
 
 impl FromStr for CardSpec {
@@ -43,7 +47,8 @@ impl FromStr for CardSpec {
         match text.split_once(':') {
             None if text == "sim" => Ok(CardSpec::Sim),
             Some(("unix", path)) if !path.is_empty() => Ok(CardSpec::Unix(path.into())),
-            _ => Err("write sim or unix:PATH".to_owned()),
+            Some(("vfio", address)) => address.parse().map(CardSpec::Vfio),
+            _ => Err("write sim, unix:PATH or vfio:ADDRESS".to_owned()),
         }
     }
 }
@@ -99,16 +104,16 @@ impl Simulated {
 
 impl CardArgs {
     /// Opens the card; the simulated one is built first if need be.
-    pub fn open(&self, project: &Project, variant: Variant) -> Result<Opened> {
+    pub fn open(&self, variant: Variant) -> Result<Opened> {
         if self.card == CardSpec::Sim {
-            project.build_card(variant, &mut crate::project::tell)?;
+            crate::project::find()?.build_card(variant, &mut crate::project::tell)?;
         }
-        self.open_built(project, variant)
+        self.open_built(variant)
     }
 
     /// Opens the card; the simulated one as it is, even if it is out of date.
-    pub fn open_as_built(&self, project: &Project) -> Result<Opened> {
-        self.open_built(project, Variant::Fast)
+    pub fn open_as_built(&self) -> Result<Opened> {
+        self.open_built(Variant::Fast)
     }
 
     /// Opens a simulated card whose board is like the profile but for what `change` does to it.
@@ -120,16 +125,23 @@ impl CardArgs {
         Ok(Opened { card: Card::open(sim.function.clone())?, sim: Some(sim) })
     }
 
-    fn open_built(&self, project: &Project, variant: Variant) -> Result<Opened> {
+    fn open_built(&self, variant: Variant) -> Result<Opened> {
         let (function, sim): (Arc<dyn PciFunction>, _) = match &self.card {
             CardSpec::Sim => {
-                let sim = simulated(project, self.profile.as_deref(), variant)?;
+                let sim = simulated(&crate::project::find()?, self.profile.as_deref(), variant)?;
                 (sim.function.clone(), Some(sim))
             }
             CardSpec::Unix(_) if self.profile.is_some() => {
                 return usage("--profile belongs to the card's own process; give it to `viaduct card`");
             }
+            CardSpec::Vfio(_) if self.profile.is_some() => {
+                return usage("--profile is for a simulated card in this process; leave it out");
+            }
             CardSpec::Unix(path) => (Arc::new(connect(path)?), None),
+            CardSpec::Vfio(address) => {
+                let function = vfio::Function::open(*address).map_err(|e| Failure::Run(e.to_string()))?;
+                (Arc::new(function), None)
+            }
         };
         let mut timeouts = Timeouts::default();
         if let Some(seconds) = self.timeout {
@@ -171,4 +183,24 @@ fn power_up(project: &Project, profile: Profile, variant: Variant) -> Result<Sim
     };
     let sim = SimCard::open(config).map_err(|e| Failure::Run(e.to_string()))?;
     Ok(Simulated { function: Arc::new(sim), profile })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cards_are_named() {
+        let address: PciAddress = "0000:01:00.0".parse().unwrap();
+        assert_eq!("sim".parse(), Ok(CardSpec::Sim));
+        assert_eq!("unix:/a:b".parse(), Ok(CardSpec::Unix("/a:b".into())));
+        assert_eq!("vfio:0000:01:00.0".parse(), Ok(CardSpec::Vfio(address)));
+        assert_eq!("vfio:01:00.0".parse(), Ok(CardSpec::Vfio(address)));
+        for (bad, word) in
+            [("", "write sim"), ("unix:", "write sim"), ("pci", "write sim"), ("vfio:", "0000:01:00.0")]
+        {
+            let error = bad.parse::<CardSpec>().unwrap_err();
+            assert!(error.contains(word), "{error}");
+        }
+    }
 }

@@ -2,11 +2,13 @@
 //! The one thing the host sees of a card: a PCI function.
 //!
 //! [`PciFunction`] is implemented by the in-process simulated card (`viaduct-sim`), by a client of the vfio-user
-//! protocol ([`vfio_user`]), and later by kernel VFIO. Nothing above the trait knows which one it talks to.
+//! protocol ([`vfio_user`]), and over the kernel's VFIO ([`vfio`]). Nothing above the trait knows which one it talks to.
 #![deny(missing_docs)]
 
 mod config;
+mod eventfds;
 mod memory;
+pub mod vfio;
 pub mod vfio_user;
 
 pub use config::{CONFIG_SIZE, ConfigIds, ConfigSpace};
@@ -34,6 +36,9 @@ pub enum PciError {
     /// A wait ended without what was waited for.
     #[error("timed out after {0:?}")]
     Timeout(Duration),
+    /// The function is there, but not for us as things are; says what to do.
+    #[error("{0}")]
+    Unusable(String),
     /// The operating system refused.
     #[error("{what}: {source}")]
     Os {

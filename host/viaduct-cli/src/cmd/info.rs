@@ -23,11 +23,14 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result {
-    let project = crate::project::find()?;
-    // An app of that name is one a user made on purpose.
-    if args.what == "card" && !project.apps()?.iter().any(|name| name == "card") {
-        return card(&project, &args);
+    let project = crate::project::find();
+    // An app of that name is one a user made on purpose. A card can also be where no project is.
+    let an_app =
+        || project.as_ref().is_ok_and(|p| p.apps().is_ok_and(|apps| apps.iter().any(|a| a == "card")));
+    if args.what == "card" && !an_app() {
+        return card(&args);
     }
+    let project = project?;
     let app = project.load(&args.what)?;
     match args.json {
         true => out(&describe(&project, &app).to_string()),
@@ -35,8 +38,8 @@ pub fn run(args: Args) -> Result {
     }
 }
 
-fn card(project: &Project, args: &Args) -> Result {
-    let opened = args.card.open(project, Variant::Fast)?;
+fn card(args: &Args) -> Result {
+    let opened = args.card.open(Variant::Fast)?;
     let info = opened.card.info();
     if args.json {
         let profiles: Vec<Value> = Profile::names()

@@ -58,7 +58,7 @@ fn slots(project: &Project, args: &CardArgs) -> Result<Option<Vec<Value>>> {
     if args.card == CardSpec::Sim && !project.card_object(Variant::Fast).is_file() {
         return Ok(None);
     }
-    let card = args.open_as_built(project)?.card;
+    let card = args.open_as_built()?.card;
     let state = |slot| match card.is_loaded(slot) {
         Ok(loaded) => Ok(json!({"slot": slot, "state": if loaded { "holds an app" } else { "empty" }})),
         Err(e) => Err(e.into()),

@@ -2,9 +2,10 @@
 //! `viaduct run`
 
 use std::io::Write;
+use std::path::Path;
 
 use serde_json::json;
-use viaduct_build::{Manifest, Project, Variant};
+use viaduct_build::{Container, Manifest, Project, Variant};
 
 use crate::card::{CardArgs, CardSpec, Opened};
 use crate::fail::{Failure, Result, at, usage};
@@ -27,7 +28,7 @@ pub struct Args {
 /// What to run.
 #[derive(clap::Args)]
 pub struct RunArgs {
-    /// App
+    /// App, or the path of its built image (aes.via, with its manifest aes.toml beside it)
     pub app: String,
     /// Where an input comes from; an input with lanes may come from many files
     #[arg(long = "in", value_name = "[PORT=]file:PATH")]
@@ -74,8 +75,7 @@ pub struct Prepared {
 
 impl RunArgs {
     /// Checks all that can be checked before anything is built or touched.
-    pub fn prepare(&self, project: &Project) -> Result<Prepared> {
-        let app = project.load(&self.app)?;
+    pub fn prepare(&self, app: Manifest) -> Result<Prepared> {
         let (values, given) = registers(&app, &self.set)?;
         if self.check && app.model.is_none() {
             return usage(format!("app {} has no golden model to check against", app.name));
@@ -106,19 +106,53 @@ impl Prepared {
     }
 }
 
+/// Where an app comes from.
+enum Origin {
+    /// It is built.
+    Project(Project),
+    /// It is built already: where it runs there may be no project.
+    Image(Vec<u8>),
+}
+
+/// The app of a run: by name, or by the path of its image, which has a `/` in it or ends with `.via`.
+fn find(what: &RunArgs) -> Result<(Manifest, Origin)> {
+    if !what.app.contains('/') && !what.app.ends_with(".via") {
+        let project = crate::project::find()?;
+        return Ok((project.load(&what.app)?, Origin::Project(project)));
+    }
+    if what.check {
+        return usage("--check needs the golden model, which is not beside an image; give the app's name");
+    }
+    let path = Path::new(&what.app);
+    let image = std::fs::read(path).map_err(at(path.display()))?;
+    let name = Container::decode(path, &image)?.name;
+    let app = match Manifest::beside(path, &name)? {
+        Some(app) => app,
+        None => crate::project::find()?.load(&name)?,
+    };
+    Ok((app, Origin::Image(image)))
+}
+
 pub fn run(args: Args) -> Result {
-    let project = crate::project::find()?;
-    let prepared = args.what.prepare(&project)?;
-    let opened = args.card.open(&project, Variant::Fast)?;
-    let image = crate::project::build(&project, &prepared.app, opened.card.info(), Variant::Fast)?;
-    let image = std::fs::read(&image.container).map_err(at(image.container.display()))?;
+    let (app, origin) = find(&args.what)?;
+    let prepared = args.what.prepare(app)?;
+    let opened = args.card.open(Variant::Fast)?;
+    let image = match &origin {
+        Origin::Image(image) => image.clone(),
+        Origin::Project(project) => {
+            let built = crate::project::build(project, &prepared.app, opened.card.info(), Variant::Fast)?;
+            std::fs::read(&built.container).map_err(at(built.container.display()))?
+        }
+    };
     let begun = std::time::Instant::now();
     let loaded = prepared.load(&opened, args.what.slot, &image)?;
     let outcome = prepared.run(&opened, &loaded)?;
     let seconds = begun.elapsed().as_secs_f64();
-    let verdict = match args.what.check {
-        true => Some(prepared.routes.check(&project, &prepared.app, &prepared.values, &outcome)?),
-        false => None,
+    let verdict = match &origin {
+        Origin::Project(project) if args.what.check => {
+            Some(prepared.routes.check(project, &prepared.app, &prepared.values, &outcome)?)
+        }
+        _ => None,
     };
     let simulated = matches!(args.card.card, CardSpec::Sim);
     if args.json {

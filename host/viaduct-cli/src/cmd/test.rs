@@ -34,7 +34,7 @@ pub fn run(args: Args) -> Result {
     if app.model.is_none() {
         return usage(format!("app {} has no golden model; add [model] python = \"model.py\"", app.name));
     }
-    let opened = args.card.open(&project, Variant::Fast)?;
+    let opened = args.card.open(Variant::Fast)?;
     let image = crate::project::build(&project, &app, opened.card.info(), Variant::Fast)?;
     let image = std::fs::read(&image.container).map_err(at(image.container.display()))?;
     let mut random = Random(args.seed);

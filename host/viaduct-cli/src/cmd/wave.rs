@@ -32,8 +32,8 @@ pub fn run(args: Args) -> Result {
     if args.card.card != CardSpec::Sim {
         return usage("only the card simulated in this process can be recorded; leave --card out");
     }
-    let prepared = args.what.prepare(&project)?;
-    let opened = args.card.open(&project, Variant::Trace)?;
+    let prepared = args.what.prepare(project.load(&args.what.app)?)?;
+    let opened = args.card.open(Variant::Trace)?;
     let Some(sim) = &opened.sim else { return usage("this card cannot be recorded") };
     let image = crate::project::build(&project, &prepared.app, opened.card.info(), Variant::Trace)?;
     let image = std::fs::read(&image.container).map_err(at(image.container.display()))?;

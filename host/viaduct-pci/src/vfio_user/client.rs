@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A PCI function that lives in another process.
 
-use super::link::{Link, LinkError, Message, timeout_until};
+use super::link::{Link, LinkError, Message};
 use super::server::{Capabilities, VersionData};
 use super::wire::{
     Body, Fields, Header, IRQ_MSIX, MAJOR, MAX_DATA, MAX_FDS, MINOR, REGION_BARS, REGION_CONFIG, command,
     error_of, flag,
 };
+use crate::eventfds::EventFds;
 use crate::{DmaAccess, FunctionInfo, HostMemory, PciError, PciFunction, Result};
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, poll};
-use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::poll::PollFlags;
 use std::collections::{HashMap, HashSet};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,7 +47,7 @@ pub struct Client {
     broken: AtomicBool,
     requests: Mutex<Requests>,
     /// One for each MSI-X vector.
-    eventfds: Vec<EventFd>,
+    eventfds: EventFds,
     maps: Mutex<HashMap<u64, Arc<HostMemory>>>,
 }
 
@@ -84,7 +84,7 @@ impl Client {
             reply_time: options.reply_time,
             broken: AtomicBool::new(false),
             requests: Mutex::default(),
-            eventfds: Vec::new(),
+            eventfds: EventFds::default(),
             maps: Mutex::default(),
         };
         client.greet()?;
@@ -146,12 +146,8 @@ impl Client {
 
     /// Gives the server an eventfd for each vector.
     fn listen(&mut self) -> Result<()> {
-        for _ in 0..self.info.vectors {
-            let eventfd = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
-                .map_err(|e| PciError::Os { what: "making an eventfd".into(), source: e.into() })?;
-            self.eventfds.push(eventfd);
-        }
-        let fds: Vec<RawFd> = self.eventfds.iter().map(|fd| fd.as_fd().as_raw_fd()).collect();
+        self.eventfds = EventFds::new(self.info.vectors)?;
+        let fds = self.eventfds.raw();
         let at_once = self.lock().max_fds;
         for (i, chunk) in fds.chunks(at_once).enumerate() {
             let (start, count) = ((i * at_once) as u32, chunk.len() as u32);
@@ -198,6 +194,7 @@ impl Client {
                 let why =
                     format!("answer to command {} (id {}) that nobody asked", header.command, header.id);
                 self.broken.store(true, Ordering::Release);
+                self.link.shutdown();
                 return Err(PciError::Protocol(why));
             }
         }
@@ -242,12 +239,6 @@ impl Client {
 
     fn lock(&self) -> MutexGuard<'_, Requests> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Vectors of `mask` that have fired, cleared.
-    fn take_irqs(&self, mask: u64) -> u64 {
-        let wanted = self.eventfds.iter().enumerate().filter(|(vector, _)| mask >> vector & 1 != 0);
-        wanted.filter(|(_, eventfd)| eventfd.read().is_ok()).fold(0, |fired, (vector, _)| fired | 1 << vector)
     }
 }
 
@@ -314,41 +305,9 @@ impl PciFunction for Client {
     }
 
     fn wait_irq(&self, mask: u64, timeout: Duration) -> Result<u64> {
-        let deadline = Instant::now().checked_add(timeout);
-        loop {
-            let fired = self.take_irqs(mask);
-            if fired != 0 {
-                return Ok(fired);
-            }
-            if self.broken.load(Ordering::Acquire) {
-                return Err(PciError::Gone("the connection broke earlier".into()));
-            }
-            // The socket is watched only for its end, which is always reported: answers belong to whoever asked.
-            let mut polled = vec![PollFd::new(self.link.fd(), PollFlags::empty())];
-            let wanted = self.eventfds.iter().enumerate().filter(|(vector, _)| mask >> vector & 1 != 0);
-            polled.extend(wanted.map(|(_, eventfd)| PollFd::new(eventfd.as_fd(), PollFlags::POLLIN)));
-            match poll(&mut polled, timeout_until(deadline)) {
-                Ok(_) | Err(Errno::EINTR) => {}
-                Err(errno) => {
-                    return Err(PciError::Os {
-                        what: "waiting for an interrupt".into(),
-                        source: errno.into(),
-                    });
-                }
-            }
-            let gone = polled[0].any().unwrap_or(true);
-            // What fired before the end still counts.
-            let fired = self.take_irqs(mask);
-            if fired != 0 {
-                return Ok(fired);
-            }
-            if gone {
-                return Err(self.break_off(&LinkError::Closed));
-            }
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Err(PciError::Timeout(timeout));
-            }
-        }
+        // The socket is watched only for its end, which is always reported: answers belong to whoever asked.
+        let fired = self.eventfds.wait(mask, timeout, self.link.fd(), PollFlags::empty())?;
+        fired.ok_or_else(|| self.break_off(&LinkError::Closed))
     }
 
     fn reset(&self) -> Result<()> {

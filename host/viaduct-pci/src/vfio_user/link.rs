@@ -2,8 +2,9 @@
 //! One end of a connection: whole messages in and out of a stream socket, with descriptors and time limits.
 
 use super::wire::{HEADER_SIZE, Header, MAX_FDS, MAX_MESSAGE};
+use crate::eventfds::timeout_until;
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use std::io::IoSlice;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -206,12 +207,4 @@ pub(super) fn wait(
             return Ok(false);
         }
     }
-}
-
-/// Time to a deadline as `poll` takes it, rounded up so that it does not wake early and spin.
-pub(super) fn timeout_until(deadline: Option<Instant>) -> PollTimeout {
-    let Some(deadline) = deadline else { return PollTimeout::NONE };
-    let left = deadline.saturating_duration_since(Instant::now());
-    let millis = left.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128);
-    PollTimeout::try_from(millis as i32).unwrap_or(PollTimeout::MAX)
 }

@@ -181,6 +181,7 @@ pub(super) fn errno_of(error: &PciError) -> Errno {
         PciError::Gone(_) => Errno::ENODEV,
         PciError::Protocol(_) => Errno::EPROTO,
         PciError::Timeout(_) => Errno::ETIMEDOUT,
+        PciError::Unusable(_) => Errno::EACCES,
         PciError::Os { source, .. } => source.raw_os_error().map_or(Errno::EIO, Errno::from_raw),
     }
 }

@@ -82,7 +82,7 @@ pub fn run(args: Args) -> Result {
     let mut figures = Vec::new();
     for what in what {
         // A card of its own, so that no figure depends on what was measured before.
-        let open = || card.open(&project, Variant::Fast);
+        let open = || card.open(Variant::Fast);
         let new = match what {
             What::Sim => sim(&project, &card)?,
             What::Virtio => virtio::virtio(&project, &card)?,
@@ -297,12 +297,12 @@ fn sim(project: &Project, card: &CardArgs) -> Result<Vec<Figure>> {
     let mut model = 0.0;
     let mut cycles = 0;
     for _ in 0..2 {
-        let opened = card.open(project, Variant::Fast)?;
+        let opened = card.open(Variant::Fast)?;
         let outcome = stream(project, &opened, &app, SIM_BYTES)?;
         model = outcome.cycles as f64 / outcome.seconds;
         cycles = outcome.cycles;
     }
-    let opened = card.open(project, Variant::Fast)?;
+    let opened = card.open(Variant::Fast)?;
     let recorded = function(&opened)?;
     recorded.record(SIM_EDGES).map_err(refused)?;
     let again = stream(project, &opened, &app, SIM_BYTES)?;
