@@ -141,7 +141,10 @@ def test_usage_errors(data: Path, tmp_path: Path):
         ("is a directory", ["run", "pass", "--in", f"file:{tmp_path}", "--out", out]),
         ("write [PORT=]file:PATH", ["run", "pass", "--in", str(data), "--out", out]),
         ("disk:a", ["run", "pass", "--in", "disk:a", "--out", out]),
-        ("write sim, unix:PATH or vfio:ADDRESS", ["run", "pass", "--in", source, "--out", out, "--card", "pci"]),
+        (
+            "write sim, unix:PATH or vfio:ADDRESS",
+            ["run", "pass", "--in", source, "--out", out, "--card", "pci"],
+        ),
         ("write it like 0000:01:00.0", ["run", "pass", "--in", source, "--out", out, "--card", "vfio:1"]),
         ("give the app's name", ["run", "build/apps/pass/pass.via", "--check"]),
         ("invalid value '0'", ["run", "pass", "--in", source, "--out", out, "--timeout", "0"]),
@@ -305,6 +308,24 @@ right = model
 def model(inputs, registers):
     return {"out": bytes(32)} if inputs["in"] == b"x" else right(inputs, registers)
 """
+
+
+def test_run_takes_an_image_with_its_manifest_beside_it(data: Path, tmp_path: Path):
+    ok("build", "inc", "pass")
+    built = ROOT / "build/apps"
+    image, out = tmp_path / "any.via", tmp_path / "out"
+    image.write_bytes((built / "inc/inc.via").read_bytes())
+    image.with_suffix(".toml").write_bytes((built / "inc/inc.toml").read_bytes())
+    routes = ["--in", f"file:{data}", "--out", f"file:{out}"]
+    ok("run", image, *routes, "--set", "amount=3")
+    ok("run", "inc", "--in", f"file:{data}", "--out", f"file:{out}2", "--set", "amount=3", "--check")
+    assert out.read_bytes() == Path(f"{out}2").read_bytes()
+    fails(2, "did you mean amount", "run", image, *routes, "--set", "amont=3")
+    image.write_bytes((built / "pass/pass.via").read_bytes())
+    fails(1, "the manifest of app inc, the image is of pass", "run", image, *routes)
+    image.write_bytes(b"VIA1")
+    fails(1, "4 bytes, an image has 80", "run", image, *routes)
+    fails(1, "absent.via: No such file", "run", tmp_path / "absent.via", *routes)
 
 
 def test_run_on_memory_changes_a_copy(data: Path, tmp_path: Path):

@@ -29,11 +29,26 @@ def test_the_management_function_is_found():
 
 
 def test_the_management_function_is_driven_from_a_guest():
-    images = [ROOT / "build/apps" / app / f"{app}.{kind}" for app in ["sha256", "rng"] for kind in ["via", "toml"]]
-    build = subprocess.run([VIADUCT, "build", "sha256", "rng"], cwd=ROOT, check=False)
-    assert build.returncode == 0
-    copies = [word for path in [Path(VIADUCT).resolve(), *images] for word in ("--copy", path)]
-    script("mgmt", "mgmt", options=("--iommu", *copies))
+    images = [
+        ROOT / "build/apps" / app / f"{app}.{kind}" for app in ["sha256", "rng"] for kind in ["via", "toml"]
+    ]
+    guest()
+    subprocess.run([VIADUCT, "build", "sha256", "rng"], cwd=ROOT, check=True)
+    cargo = [
+        "cargo",
+        "test",
+        "--release",
+        "--workspace",
+        "--test",
+        "vfio",
+        "--no-run",
+        "--message-format=json",
+    ]
+    built = subprocess.run(cargo, cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE).stdout
+    test = next(path for line in built.splitlines() if (path := json.loads(line).get("executable")))
+    copies = [word for path in [Path(VIADUCT).resolve(), Path(test), *images] for word in ("--copy", path)]
+    out = script("mgmt", "mgmt", options=("--iommu", *copies))
+    assert "call by call" in out
 
 
 def test_found_at_boot():

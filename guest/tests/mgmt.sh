@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The management function: the guest is the card's host, through vfio-pci. Needs --iommu, and beside it (--copy) the program and two apps:
-# target/release/viaduct, build/apps/sha256/sha256.via and sha256.toml, build/apps/rng/rng.via and rng.toml.
+# target/release/viaduct, build/apps/sha256/sha256.via and sha256.toml, build/apps/rng/rng.via and rng.toml. The test
+# host/viaduct-pci/tests/vfio.rs, if it is there too (vfio-*), is run first.
 . /guest/lib.sh
 pci=$(pci_of mgmt) || fail "no management function on the bus: $(lspci -n)"
 dev=/sys/bus/pci/devices/$pci
@@ -19,6 +20,12 @@ sh -ec "$(sed -n 's/.*as root: //p' /tmp/said)" || fail "the commands that the e
 [ "$(basename "$(readlink "$dev/driver")")" = vfio-pci ] || fail "not bound to vfio-pci"
 group=$(basename "$(readlink "$dev/iommu_group")")
 pass "bound to vfio-pci as told, IOMMU group $group"
+
+for test in ./vfio-*; do
+  [ -x "$test" ] || continue
+  VIADUCT_VFIO=$pci "$test" --ignored >/tmp/said 2>&1 && grep -q " 1 passed" /tmp/said || fail "call by call"
+  pass "call by call"
+done
 
 ok ./viaduct info card --card "$card"
 cat /tmp/out

@@ -406,6 +406,26 @@ python = "model.py"
     }
 
     #[test]
+    fn the_manifest_of_an_image_is_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let image = folder.path().join("any.via");
+        let name = parse(GOOD).unwrap().name;
+        assert_eq!(Manifest::beside(&image, &name).unwrap(), None);
+        let file = folder.path().join("any.toml");
+        std::fs::write(&file, GOOD).unwrap();
+        let app = Manifest::beside(&image, &name).unwrap().unwrap();
+        assert_eq!((app.dir.as_path(), app.model), (folder.path(), None));
+        let error = Manifest::beside(&image, "other").unwrap_err().to_string();
+        assert!(error.contains("the image is of other"), "{error}");
+        std::fs::write(&file, GOOD.replace("[app]", "[app")).unwrap();
+        let error = Manifest::beside(&image, &name).unwrap_err().to_string();
+        assert!(error.contains("any.toml:"), "{error}");
+        std::fs::write(&file, vec![b'#'; MAX_FILE as usize + 1]).unwrap();
+        let error = Manifest::beside(&image, &name).unwrap_err().to_string();
+        assert!(error.contains("a few kilobytes"), "{error}");
+    }
+
+    #[test]
     fn a_hundred_kinds_of_registers_fit_or_do_not() {
         let register = |i: usize| format!("[[register]]\nname='r{i}'\nwidth=1024\naccess='rw'\n");
         let with = |n: usize| format!("{GOOD}{}", (0..n).map(register).collect::<String>());

@@ -277,7 +277,7 @@ fn arguments(guest: &Guest, shape: &Shape, folder: &Path, console: &Path, job: &
     add("-display", "none".to_owned());
     add("-run-with", "exit-with-parent=on".to_owned());
     if shape.iommu {
-        add("-device", "intel-iommu,intremap=off,caching-mode=on".to_owned());
+        add("-device", "intel-iommu,intremap=on,caching-mode=on".to_owned());
     }
     for port in 0..PORTS {
         add(
