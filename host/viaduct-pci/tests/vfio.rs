@@ -131,5 +131,7 @@ fn reset(card: &Function) {
     let mut command = [0; 2];
     card.config_read(4, &mut command).unwrap();
     assert_eq!(command[0] & 6, 6, "memory and bus master are on after a reset");
-    assert!(error(card.dma_map(IOVA, Arc::new(HostMemory::new(1).unwrap()), DmaAccess::Read)).contains("exists"));
+    assert!(
+        error(card.dma_map(IOVA, Arc::new(HostMemory::new(1).unwrap()), DmaAccess::Read)).contains("exists")
+    );
 }

@@ -70,7 +70,9 @@ impl Function {
             && sys::has_extension(&container, VFIO_TYPE1v2_IOMMU)
                 .map_err(os("asking for the kind of IOMMU"))?;
         if !supported {
-            return Err(place.unusable("VFIO has no driver for its IOMMU here: `modprobe vfio_iommu_type1` as root"));
+            return Err(
+                place.unusable("VFIO has no driver for its IOMMU here: `modprobe vfio_iommu_type1` as root")
+            );
         }
         let group = place.open_group(&group_name)?;
         if sys::group_status(&group).map_err(os("asking for the group"))? & VFIO_GROUP_FLAGS_VIABLE == 0 {

@@ -105,17 +105,22 @@ impl Place {
 
     fn open(&self, name: &str, if_missing: &str) -> Result<File> {
         let path = self.vfio.join(name);
-        let shown = path.display();
-        File::options().read(true).write(true).open(&path).map_err(|e| match e.kind() {
-            ErrorKind::NotFound => self.unusable(format!("there is no {shown}: {if_missing}")),
+        let opened = File::options().read(true).write(true).open(&path);
+        opened.map_err(|error| self.not_opened(&path, error, if_missing))
+    }
+
+    fn not_opened(&self, path: &Path, error: std::io::Error, if_missing: &str) -> PciError {
+        let path = path.display();
+        match error.kind() {
+            ErrorKind::NotFound => self.unusable(format!("there is no {path}: {if_missing}")),
             ErrorKind::PermissionDenied => self.unusable(format!(
-                "no permission to open {shown}: run as root, or give it to yourself with `sudo chown $USER {shown}`"
+                "no permission to open {path}: run as root, or give it to yourself with `sudo chown $USER {path}`"
             )),
             ErrorKind::ResourceBusy => {
-                self.unusable(format!("another program has {shown} open; a card has one user at a time"))
+                self.unusable(format!("another program has {path} open; a card has one user at a time"))
             }
-            _ => PciError::Os { what: format!("opening {shown}"), source: e },
-        })
+            _ => PciError::Os { what: format!("opening {path}"), source: error },
+        }
     }
 }
 
@@ -238,11 +243,12 @@ mod tests {
         assert!(error.contains("vfio/7"), "{error}");
         write(machine.path("vfio/7"), "").unwrap();
         machine.place().open_group("7").unwrap();
-        if !nix::unistd::geteuid().is_root() {
-            let locked = std::os::unix::fs::PermissionsExt::from_mode(0o400);
-            std::fs::set_permissions(machine.path("vfio/7"), locked).unwrap();
-            let error = machine.place().open_group("7").unwrap_err().to_string();
-            assert!(error.contains("sudo chown $USER"), "{error}");
-        }
+        let refused = |errno| {
+            let error = std::io::Error::from_raw_os_error(errno);
+            machine.place().not_opened(Path::new("/dev/vfio/7"), error, "").to_string()
+        };
+        assert!(refused(libc::EACCES).contains("sudo chown $USER /dev/vfio/7"));
+        assert!(refused(libc::EBUSY).contains("another program has /dev/vfio/7 open"));
+        assert_eq!(refused(libc::EIO), "opening /dev/vfio/7: Input/output error (os error 5)");
     }
 }
