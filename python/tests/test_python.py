@@ -202,9 +202,9 @@ def test_what_there_is_not(card: viaduct.Card):
         viaduct.open("pci")
     with pytest.raises(viaduct.CardError, match="nowhere"):
         viaduct.open("unix:/nowhere/a.sock")
-    with pytest.raises(viaduct.ArgumentError, match="write it like 0000:01:00.0"):
+    with pytest.raises(viaduct.ArgumentError, match="write it like 0000:01:00"):
         viaduct.open("vfio:01")
-    with pytest.raises(viaduct.CardError, match="fffffffe:ff:1f.7: there is no such PCI function"):
+    with pytest.raises(viaduct.CardError, match="there is no such PCI function"):
         viaduct.open("vfio:fffffffe:ff:1f.7")
     with pytest.raises(viaduct.FileError, match="nowhere"):
         card.load(Path("/nowhere/x.via"))

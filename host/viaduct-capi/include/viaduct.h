@@ -92,9 +92,9 @@ typedef struct viaduct_info {
 
 /* Opens a card. `name` is "sim" (simulated in this process; built first if need be, which is told on standard
  * error), "sim:PROFILE" with the board and link to simulate ("sim:gen3x16"), "unix:PATH" (served by
- * `viaduct card`), or "vfio:0000:01:00.0" (a PCI function of this machine, bound to vfio-pci). The simulated card
- * and app names need a Viaduct checkout: VIADUCT_ROOT, else the one that holds the current folder, else the one
- * that holds this library. `timeouts` may be NULL. */
+ * `viaduct card`), or "vfio:0000:01:00.0" (a PCI function of this machine, bound to vfio-pci). The simulated
+ * card and app names need a Viaduct checkout: VIADUCT_ROOT, else the one that holds the current folder, else
+ * the one that holds this library. `timeouts` may be NULL. */
 int viaduct_open(const char* name, const viaduct_timeouts* timeouts, viaduct_card** card);
 
 /* Closes a card. VIADUCT_E_BUSY while slots of it are open. */
