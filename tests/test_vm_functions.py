@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from vm_guest import ROOT, VIADUCT, Echo, beside_tap, guest, log_in, script
+from vm_guest import ROOT, SCRIPTS, VIADUCT, Echo, beside_tap, guest, log_in, script
 
 KINDS = ["net", "blk", "console", "entropy", "input"]
 OWN, PEER = "10.0.0.1/24", "10.0.0.2"
