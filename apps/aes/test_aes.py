@@ -42,8 +42,9 @@ def expect(data: bytes, key: bytes, iv: bytes) -> bytes:
     return model({"in": data}, registers)["out"]
 
 
-def preset(dut, key: bytes, iv: bytes) -> None:
+def preset(dut, key: bytes, iv: bytes, sectors: int = 0) -> None:
     """Key and iv as if written long ago."""
+    dut.sectors_i.value = sectors
     dut.key_i.value = int.from_bytes(key, "little")
     dut.key_we_i.value = 0
     set_iv(dut, iv)
@@ -119,6 +120,51 @@ async def a_new_key_or_iv_holds_from_the_next_message_on(dut, stall):
             REKEY for n in beats if n > SCHEDULE
         ]
         assert max(bubbles) <= SCHEDULE
+
+
+def header(sector: int, rest: bytes = bytes(56)) -> bytes:
+    """What the block device sends ahead of a request; only the sector counts."""
+    return sector.to_bytes(8, "little") + rest
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+@cocotb.parametrize(stall=[0.0, 0.3])
+async def a_disk_reads_back_however_it_is_cut(dut, stall):
+    r = rng()
+    key, iv = r.randbytes(32), r.randbytes(16)
+    preset(dut, key, iv, sectors=1)
+    disk = r.randbytes(512 * 24)
+    base = r.choice((0, 5, 2**32 - 3, 2**40 - 30))
+    counter = (int.from_bytes(iv, "big") + 32 * base) % 2**128
+    secret = expect(disk, key, counter.to_bytes(16, "big"))
+    cuts = [0, *sorted(r.sample(range(1, 24), 7)), 24]
+    pieces = list(zip(cuts[:-1], cuts[1:], strict=True))
+    r.shuffle(pieces)
+    messages = []
+    for a, b in pieces:
+        # Bit 63 says which way the data goes; the rest of the header is the sender's.
+        mark = r.getrandbits(1) << 63 | r.getrandbits(23) << 40
+        messages.append((0, header(base + a | mark, r.randbytes(56)) + disk[512 * a : 512 * b]))
+    source, _, got = await exchange(dut, messages, stall, stall)
+    assert [m.data for m in got] == [secret[512 * a : 512 * b] for a, b in pieces]
+    registers = {k: int.from_bytes(v, "little") for k, v in (("key", key), ("iv", iv))} | {"sectors": 1}
+    assert [m.data for m in got] == [model({"in": data}, registers)["out"] for _, data in messages]
+    if not stall:
+        beats = sum(-(-len(data) // source.width) for _, data in messages)
+        assert source.cycles[-1] - source.cycles[0] == beats - 1, "one beat a cycle"
+
+
+@cocotb.test(timeout_time=50, timeout_unit="us")
+async def a_header_alone_is_a_message_without_answer(dut):
+    preset(dut, KEY, IV, sectors=1)
+    source, sink = Source(dut, 0.0), Sink(dut, 0.0)
+    await start(dut)
+    for alone in (header(7), header(7)[:1], header(7)[:17]):
+        await source.send(alone, 0)
+        await source.send(header(2) + PLAIN, 1)
+        got = await sink.receive()
+        later = (int.from_bytes(IV, "big") + 64).to_bytes(16, "big")
+        assert got.data == expect(PLAIN, KEY, later)
 
 
 @pytest.mark.parametrize("data_w", [512, 128])

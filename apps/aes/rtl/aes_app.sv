@@ -15,6 +15,10 @@
 // with the first beat of a message. Messages under one key follow each other without a bubble. A key that was written is scheduled
 // between two messages, which costs two cycles: a round key is handed out every cycle, right behind the last beat of the message
 // before and right ahead of the next one. A message in progress keeps its key.
+//
+// With `sectors`, for the data of a disk, a message begins with 64 bytes whose lowest 40 bits name a sector of 512 bytes
+// (docs/interfaces.md, section 8). They are not sent on, and the counter starts from `iv` + 32 * sector: each block of the disk has
+// the same counter whatever request it is part of.
 
 module aes_app
   import via_pkg::*;
@@ -30,7 +34,8 @@ module aes_app
   input  logic          out_ready_i,
   input  logic  [255:0] key_i,
   input  logic          key_we_i,
-  input  logic  [127:0] iv_i
+  input  logic  [127:0] iv_i,
+  input  logic          sectors_i
 );
 
   localparam int unsigned Blocks = DataW / 128;
@@ -72,12 +77,21 @@ module aes_app
 
   // ---------------------------------------------------------------- data, waiting for its key stream
   strm_t data;
-  logic data_ready, data_valid, stream_valid, pop, take;
+  logic data_ready, data_valid, stream_valid, pop, take, data_take;
   logic [DataW-1:0] stream;
   logic busy_q;  // within a message
+  logic head_q;  // ... and its header
 
+  // The header: its first beat names the sector.
+  localparam int unsigned HeadBeats = 512 / DataW;
+  localparam int unsigned BlocksLog2 = 5;  // of a sector
+  logic head, head_last;
+  logic [2:0] head_left_q;
+  assign head = busy_q ? head_q : sectors_i;
+  assign head_last = busy_q ? head_left_q == '0 : HeadBeats == 1;
   assign in_ready_o = data_ready && (busy_q || !(stale_q || key_we[0]));
   assign take = in_valid_i && in_ready_o;
+  assign data_take = take && !head;
   assign expand_start = stale_q && !expand_q && !busy_q;
 
   via_fifo #(
@@ -88,7 +102,7 @@ module aes_app
     .rst_ni,
     .flush_i  (1'b0),
     .s_i      (in_i),
-    .s_valid_i(take),
+    .s_valid_i(data_take),
     .s_ready_o(data_ready),
     .m_o      (data),
     .m_valid_o(data_valid),
@@ -103,7 +117,12 @@ module aes_app
   always_ff @(posedge clk_i) begin
     if (!rst_ni) busy_q <= 1'b0;
     else if (take) busy_q <= !in_i.last;
-    if (take) count_q <= first + 128'(Blocks);
+    if (take) begin
+      head_q      <= head && !head_last;
+      head_left_q <= busy_q ? head_left_q - 1'b1 : 3'(HeadBeats - 2);
+      if (!head) count_q <= first + 128'(Blocks);
+      else if (!busy_q) count_q <= first + 128'({in_i.data[39:0], BlocksLog2'(0)});
+    end
   end
 
   // ---------------------------------------------------------------- rounds
@@ -114,9 +133,9 @@ module aes_app
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) valid_q <= '0;
-    else valid_q <= {valid_q[Rounds-1:0], take};
+    else valid_q <= {valid_q[Rounds-1:0], data_take};
     if (key_we[0]) key0_q <= window_q[127:0];
-    if (take) begin
+    if (data_take) begin
       for (int unsigned b = 0; b < Blocks; b++) state0_q[b] <= swap(first + 128'(b)) ^ key0_q;
     end
   end
