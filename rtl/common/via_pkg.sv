@@ -174,7 +174,8 @@ package via_pkg;
     EvUnstable   = 8'h15,  // guard: valid dropped or payload changed before ready
     EvRegTimeout = 8'h16,  // the slot did not answer a register access
     EvRing       = 8'h17,  // a ring of the slot was stopped; `info` = 0 tail jumped, 1 command read, 2 completion write failed
-    EvIrq        = 8'h20   // the app raised its interrupt; `info` counts them
+    EvIrq        = 8'h20,  // the app raised its interrupt; `info` counts them
+    EvFlush      = 8'h21   // a flush of the disk in this slot waits for the host (docs/interfaces.md, section 8)
   } event_e;
 
   /// An event as a block hands it over. In the ring: word 0 = {40'h0, source, is_write, cause} (8
@@ -182,7 +183,7 @@ package via_pkg;
   typedef struct packed {
     logic [63:0] info;
     logic [63:0] va;
-    logic [7:0]  source;    // 0 memory port, 1 mover, 2 stream, 3 registers, 4 rings
+    logic [7:0]  source;    // 0 memory port, 1 mover, 2 stream, 3 registers, 4 rings, 5 disk
     logic        is_write;
     event_e      cause;
   } evt_t;

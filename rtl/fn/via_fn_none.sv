@@ -16,6 +16,8 @@ module via_fn_none
   input fn_req_t req_i,
   input logic flr_i,
   input logic bus_master_i,
+  input logic flush_done_i,
+  input logic flush_failed_i,
   input logic msix_ready_i,
   input logic m_ar_ready_i,
   input axi_r_t m_r_i,
@@ -43,6 +45,7 @@ module via_fn_none
   output logic flr_busy_o,
   output logic msix_valid_o,
   output logic [7:0] msix_vector_o,
+  output logic flush_o,
   output logic core_rst_no,
   output axi_ax_t m_ar_o,
   output logic m_ar_valid_o,
@@ -82,7 +85,7 @@ module via_fn_none
   assign features_o = '0;
   assign msix_vector_o = '0;
   assign tx_o = '0;
-  assign {flr_busy_o, msix_valid_o, tx_valid_o} = '0;
+  assign {flr_busy_o, msix_valid_o, tx_valid_o, flush_o} = '0;
   assign rx_ready_o = 1'b1;
   assign m_ar_o = '0;
   assign m_aw_o = '0;

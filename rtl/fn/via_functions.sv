@@ -28,6 +28,7 @@ module via_functions
   output logic     [         7:0] status_o         [  NumFn:1],
   output logic     [        63:0] features_o       [  NumFn:1],
   output logic     [        31:0] count_o          [  NumFn:1][3],
+  output logic     [        15:0] flushes_o        [  NumFn:1],     // that wanted the host
   // accesses from the host
   input  fn_req_t                 fn_req_i,
   input  logic                    fn_valid_i,
@@ -102,6 +103,7 @@ module via_functions
   output axi_w_t                  disk_w_o,
   output logic     [NumSlots-1:0] disk_w_valid_o,
   input  logic     [NumSlots-1:0] disk_w_ready_i,
+  output logic     [NumSlots-1:0] disk_flush_o,                     // pulse: one waits for the host
   input  axi_b_t                  disk_b_i         [ NumSlots],
   input  logic     [NumSlots-1:0] disk_b_valid_i,
   output logic     [NumSlots-1:0] disk_b_ready_o,
@@ -144,13 +146,15 @@ module via_functions
   logic [7:0] msix_vector[NumFn:1];
   // User sides; those above NumUser are not connected.
   /* verilator lint_off UNUSEDSIGNAL */
-  logic [NumFn:1] core_rst_n, tx_valid, rx_ready;
+  logic [NumFn:1] core_rst_n, tx_valid, rx_ready, flush;
   strm_t tx[NumFn:1];
   /* verilator lint_on UNUSEDSIGNAL */
   logic [NumFn:1] tx_ready, rx_valid;
   strm_t rx[NumFn:1];
   logic [31:0] user_count[NumUser:1][3];
   logic [NumUser:1] user_attached;
+
+  logic flush_done, flush_failed, flush_evt, flush_still;
 
   // The disk's memory port, before it is known to which slot it goes.
   axi_ax_t mem_ar;
@@ -283,6 +287,9 @@ module via_functions
         .m_mem_b_valid_i (d_b_valid),
         .m_mem_b_ready_o (d_b_ready),
         .ctrl_i          (ctrl),
+        .flush_o         (flush[f]),
+        .flush_done_i    (flush_done && f == FnBlk),
+        .flush_failed_i  (flush_failed && f == FnBlk),
         .status_o        (status_o[f]),
         .features_o      (features_o[f]),
         .core_rst_no     (core_rst_n[f]),
@@ -347,7 +354,7 @@ module via_functions
       );
       assign status_o[f] = '0;
       assign features_o[f] = '0;
-      assign {core_rst_n[f], tx_valid[f], rx_ready[f]} = '0;
+      assign {core_rst_n[f], tx_valid[f], rx_ready[f], flush[f]} = '0;
       assign tx[f] = '0;
     end else begin : gen_virtio
       via_virtio_fn #(
@@ -397,6 +404,9 @@ module via_functions
         .m_mem_b_valid_i (d_b_valid),
         .m_mem_b_ready_o (d_b_ready),
         .ctrl_i          (ctrl),
+        .flush_o         (flush[f]),
+        .flush_done_i    (flush_done && f == FnBlk),
+        .flush_failed_i  (flush_failed && f == FnBlk),
         .status_o        (status_o[f]),
         .features_o      (features_o[f]),
         .core_rst_no     (core_rst_n[f]),
@@ -447,6 +457,22 @@ module via_functions
       assign {d_ar_ready, d_aw_ready, d_w_ready, d_r_valid, d_b_valid} = '0;
       assign d_r = '0;
       assign d_b = '0;
+    end
+
+    if (f == FnBlk) begin : gen_flush
+      via_fn_flush u_flush (
+        .clk_i,
+        .rst_ni,
+        .ctrl_i  (ctrl.flush),
+        .ask_i   (flush[f]),
+        .done_o  (flush_done),
+        .failed_o(flush_failed),
+        .asked_o (flushes_o[f]),
+        .evt_o   (flush_evt),
+        .still_o (flush_still)
+      );
+    end else begin : gen_no_flush
+      assign flushes_o[f] = '0;
     end
 
     if (f <= NumUser) begin : gen_user
@@ -551,7 +577,11 @@ module via_functions
     .idle_o      (mem_idle)
   );
 
-  assign still_o = &fn_still && msix_still && switch_still && mem_still && ~|{fn_valid_i, rvalid_q, fn_flr_i} && flr_busy == flr_busy_q;
-  assign idle_o  = &fn_idle && msix_idle && switch_idle && mem_idle && !rvalid_q;
+  always_comb begin
+    for (int unsigned s = 0; s < NumSlots; s++) disk_flush_o[s] = flush_evt && 32'(ctrl_i[FnBlk].store) == s;
+  end
+
+  assign still_o = &fn_still && flush_still && msix_still && switch_still && mem_still && ~|{fn_valid_i, rvalid_q, fn_flr_i} && flr_busy == flr_busy_q;
+  assign idle_o = &fn_idle && msix_idle && switch_idle && mem_idle && !rvalid_q;
 
 endmodule

@@ -369,17 +369,22 @@ async def functions_are_told_what_is_written_and_tell_their_state(dut):
     for f in range(1, 7):
         at, mac, base, sectors = 0x30000 + 0x100 * f, 0x665544332200 + f, 0xFEDC00000000 + f, 0x9900000000 + f
         store, slot, kind, moderate = f + 1, f, f % 3, 0x1230 + f
-        await b.write(at, moderate << 16 | store << 12 | slot << 8 | kind << 4 | (f & 1) << 1 | 1)
+        header, limit, failed, count = f >> 1 & 1, 0x8100 + f, f & 1, 0x9200 + f
+        low = kind << 4 | header << 2 | (f & 1) << 1 | 1
+        await b.write(at, moderate << 16 | store << 12 | slot << 8 | low)
+        await b.write(at + 0x2C, limit)
+        await b.write(at + 0x30, failed << 31 | count)
         for offset, value in ((4, mac), (0x10, base), (0x18, sectors)):
             await b.write(at + offset, value & NONE)
             await b.write(at + offset + 4, value >> 32)
         want = 0
-        widths = (1, 2, 4, 48, 48, 4, 40, 1, 16)  # fn_ctrl_t
-        values = (1, kind, slot, mac, base, store, sectors, f & 1, moderate)
+        widths = (1, 2, 4, 48, 48, 4, 40, 1, 16, 1, 16, 1, 16)  # fn_ctrl_t
+        values = (1, kind, slot, mac, base, store, sectors, f & 1, moderate, header, limit, failed, count)
         for width, value in zip(widths, values, strict=True):
             want = want << width | value
         assert int(dut.fn_ctrl[f].value) == want, f"function {f}"
         dut.fn_status[f].value = 0x40 + f
+        dut.fn_flushes[f].value = 0xA300 + f
         dut.fn_features[f].value = f << 32 | 0x1000 + f
         for i in range(3):
             dut.fn_count[f][i].value = 100 * f + i
@@ -388,7 +393,7 @@ async def functions_are_told_what_is_written_and_tell_their_state(dut):
     for f in range(1, 7):
         at, bit = 0x30000 + 0x100 * f, f - 1
         status = (0b010110 >> bit & 1) << 9 | (0b101010 >> bit & 1) << 8 | 0x40 + f
-        wants = {0x20: status, 0x24: 0x1000 + f, 0x28: f, 0x40: 100 * f, 0x44: 100 * f + 1, 0x48: 100 * f + 2}
+        wants = {0x20: status, 0x24: 0x1000 + f, 0x28: f, 0x34: 0xA300 + f, 0x40: 100 * f, 0x44: 100 * f + 1, 0x48: 100 * f + 2}
         for offset, want in wants.items():
             assert await b.read(at + offset) == want, f"function {f}, {offset:#x}"
 

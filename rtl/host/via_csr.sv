@@ -73,6 +73,7 @@ module via_csr
   input  logic       [           7:0] fn_status_i   [   NumFn:1],
   input  logic       [          63:0] fn_features_i [   NumFn:1],
   input  logic       [          31:0] fn_count_i    [   NumFn:1][3],
+  input  logic       [          15:0] fn_flushes_i  [   NumFn:1],
   // configuration port
   input  logic       [  NumSlots-1:0] loaded_i,
   output logic       [  NumSlots-1:0] load_o,                         // the slot is being loaded
@@ -495,13 +496,20 @@ module via_csr
             store: fn_out.CTRL.STORE.value,
             sectors: {fn_out.SECTORS_HI.VALUE.value, fn_out.SECTORS_LO.VALUE.value},
             read_only: fn_out.CTRL.READ_ONLY.value,
-            moderate: fn_out.CTRL.MODERATE.value
+            moderate: fn_out.CTRL.MODERATE.value,
+            header: fn_out.CTRL.HEADER.value,
+            flush: '{
+                limit: fn_out.FLUSH_LIMIT.LIMIT.value,
+                failed: fn_out.FLUSH_DONE.FAILED.value,
+                count: fn_out.FLUSH_DONE.COUNT.value
+            }
         };
     assign fn_in.STATUS.PRESENT.next = fn_present_i[f];
     assign fn_in.STATUS.ATTACHED.next = fn_attached_i[f];
     assign fn_in.STATUS.DEVICE.next = fn_status_i[f];
     assign fn_in.FEATURES_LO.VALUE.next = fn_features_i[f][31:0];
     assign fn_in.FEATURES_HI.VALUE.next = fn_features_i[f][63:32];
+    assign fn_in.FLUSH_ASKED.COUNT.next = fn_flushes_i[f];
     assign fn_in.TX_MESSAGES.COUNT.next = fn_count_i[f][0];
     assign fn_in.RX_MESSAGES.COUNT.next = fn_count_i[f][1];
     assign fn_in.CUT_MESSAGES.COUNT.next = fn_count_i[f][2];

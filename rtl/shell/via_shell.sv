@@ -203,6 +203,7 @@ module via_shell
   logic [7:0] fn_status[NumFn:1];
   logic [63:0] fn_features[NumFn:1];
   logic [31:0] fn_count[NumFn:1][3];
+  logic [15:0] fn_flushes[NumFn:1];
 
   via_csr #(
     .PageWays(PageWays),
@@ -261,6 +262,7 @@ module via_shell
     .fn_status_i   (fn_status),
     .fn_features_i (fn_features),
     .fn_count_i    (fn_count),
+    .fn_flushes_i  (fn_flushes),
     .loaded_i      (slot_loaded_i),
     .load_o        (load),
     .icap_valid_o,
@@ -592,10 +594,11 @@ module via_shell
   strm_t fn_tx[NumSlots], fn_rx[NumSlots];
   // The disk: requests go to all slots, valid to one.
   axi_ax_t disk_ar;
-  axi_r_t  disk_r  [NumSlots];
+  axi_r_t disk_r[NumSlots];
   axi_ax_t disk_aw;
-  axi_w_t  disk_w;
-  axi_b_t  disk_b  [NumSlots];
+  axi_w_t disk_w;
+  axi_b_t disk_b[NumSlots];
+  logic [NumSlots-1:0] disk_flush;
   logic [NumSlots-1:0]
       disk_ar_valid,
       disk_ar_ready,
@@ -648,6 +651,7 @@ module via_shell
     .status_o         (fn_status),
     .features_o       (fn_features),
     .count_o          (fn_count),
+    .flushes_o        (fn_flushes),
     .fn_req_i         ('{fn: fn_fn_i, cfg: fn_cfg_i, write: fn_write_i, addr: fn_addr_i, strb: fn_strb_i, wdata: fn_wdata_i}),
     .fn_valid_i,
     .fn_rvalid_o,
@@ -717,6 +721,7 @@ module via_shell
     .disk_w_o         (disk_w),
     .disk_w_valid_o   (disk_w_valid),
     .disk_w_ready_i   (disk_w_ready),
+    .disk_flush_o     (disk_flush),
     .disk_b_i         (disk_b),
     .disk_b_valid_i   (disk_b_valid),
     .disk_b_ready_o   (disk_b_ready),
@@ -915,6 +920,7 @@ module via_shell
       .disk_w_i         (disk_w),
       .disk_w_valid_i   (disk_w_valid[s]),
       .disk_w_ready_o   (disk_w_ready[s]),
+      .disk_flush_i     (disk_flush[s]),
       .disk_b_o         (disk_b[s]),
       .disk_b_valid_o   (disk_b_valid[s]),
       .disk_b_ready_i   (disk_b_ready[s]),

@@ -13,7 +13,7 @@ from via_tb import AxiMem, AxiRaw, rng, run, stalls, start, until
 RUN, QUIESCE, RESET, ISOLATE = 1, 2, 4, 8
 H2C, MAP, UNMAP, DENY, SCAN, MOVE_IN, MOVE_OUT = 2, 0x10, 0x11, 0x12, 0x13, 0x20, 0x21
 OK, ABORTED, FAULT = 0, 6, 7
-MISS, PERM, BOUNDS, BAD_BURST, STREAM, REG_TIMEOUT, RING, IRQ = 1, 2, 3, 0x12, 0x14, 0x16, 0x17, 0x20
+MISS, PERM, BOUNDS, BAD_BURST, STREAM, REG_TIMEOUT, RING, IRQ, FLUSH = 1, 2, 3, 0x12, 0x14, 0x16, 0x17, 0x20, 0x21
 EOP, HUGE = 2, 4
 ERR = 1 << 62
 PAGE = 4096
@@ -35,6 +35,7 @@ class Host:
             "s_tready",
             "slot_reg_rvalid",
             "slot_irq",
+            "disk_flush",
             "slot_busy",
             "fn_on",
             "fn",
@@ -390,6 +391,12 @@ async def interrupts_and_ring_errors_become_events(dut):
     counts = [e[4] for e in h.events if e[0] == IRQ]
     assert counts == sorted(set(counts)) and counts[-1] == 40
     assert [e[4] for e in h.events if e[0] == RING] == [0, 1, 2]
+    dut.disk_flush.value = 1
+    await ClockCycles(dut.clk_i, 1)
+    dut.disk_flush.value = 0
+    await ClockCycles(dut.clk_i, 1)
+    await until(dut, lambda: int(dut.idle_o.value))
+    assert [e for e in h.events if e[0] == FLUSH] == [(FLUSH, 0, 5, 0, 0)]
     dut.slot_busy.value = 1
     await ClockCycles(dut.clk_i, 3)
     assert h.stat()[2] == 1

@@ -102,6 +102,7 @@ module via_slot_port
   input  axi_w_t               disk_w_i,
   input  logic                 disk_w_valid_i,
   output logic                 disk_w_ready_o,
+  input  logic                 disk_flush_i,           // pulse: a flush waits for the host
   output axi_b_t               disk_b_o,
   output logic                 disk_b_valid_o,
   input  logic                 disk_b_ready_i,
@@ -582,6 +583,7 @@ module via_slot_port
     .ring_err_info_i,
     .ring_err_cpl_i,
     .irq_i          (irq_q),
+    .flush_i        (disk_flush_i),
     .mmu_evt_i      (mmu_evt),
     .mmu_evt_valid_i(mmu_evt_valid),
     .mmu_evt_ready_o(mmu_evt_ready),

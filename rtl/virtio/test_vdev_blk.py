@@ -105,6 +105,105 @@ async def sectors_pass_through_user_logic(dut):
     await mixed(dut, 0.3, SLOT, 70)
 
 
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def user_logic_is_told_the_sector(dut):
+    """The header comes once a request and does not come back; a failing store and a wrong answer change nothing about that."""
+    for stall in (0.0, 0.3):
+        bad = range(BASE + 512 * 1000, BASE + 512 * 1001)
+        b = bench(dut, stall, fails=lambda a: a in bad)  # noqa: B023
+        store = await begin(b, SLOT, header=1)
+        b.app = lambda m: m[64:] if len(b.tx) % 7 else m  # noqa: B023
+        wants: list[tuple[int, int, int]] = []  # sector, to the store, bytes of data
+        chains = []
+        for i in range(40):
+            at, n = 20 * i, b.r.choice((1, 2, 8, 9))
+            op = b.r.choice((IN, OUT, ZEROES))
+            if i == 30:
+                op, at = IN, 998
+            if op == IN:
+                chains.append(b.send(i % 4, hdr(IN, at), 512 * n + 1))
+            elif op == OUT:
+                chains.append(b.send(i % 4, hdr(OUT, at) + b.r.randbytes(512 * n), 1))
+            else:
+                chains.append(b.send(i % 4, hdr(ZEROES) + seg(at, n), 1))
+            wants.append((at, int(op != IN), 512 * n))
+            if i % 5 == 0:
+                chains.append(b.send(i % 4, hdr(FLUSH), 1))
+                chains.append(b.send(i % 4, hdr(IN, SECTORS), 513))
+        await b.done(*chains, limit=20000)
+        assert len(b.tx) == len(wants)
+        data = [c for c in chains if c.data[:16] not in (hdr(FLUSH), hdr(IN, SECTORS))]
+        for i, ((_, m), (at, put, n), c) in enumerate(zip(b.tx, wants, data, strict=True)):
+            assert m[:64] == (at | put << 63).to_bytes(64, "little"), i
+            assert len(m) == 64 + n
+            fails = i % 7 == 6 or at == 998 and n > 1024
+            assert c.answer[-1:] == (IOERR if fails else OK), i
+            if put and not fails:
+                assert disk(b)[512 * at :][:n] == m[64:]
+            elif not put and at != 998:
+                assert m[64:] == store[512 * at :][:n]
+        b.end()
+
+
+@cocotb.test(timeout_time=500, timeout_unit="us")
+async def a_flush_waits_for_the_host(dut):
+    for stall in (0.0, 0.2):
+        b = bench(dut, stall)
+        await begin(b)
+        b.dut.features.value = 1 << 9
+        dut.flush_done.value = dut.flush_failed.value = 0
+        b.set(Ctrl(kind=NONE, base=BASE, sectors=SECTORS, flush_limit=1))
+        for failed in (0, 1, 0):
+            data = b.r.randbytes(1024)
+            before = b.send(0, hdr(OUT, 3) + data, 1)
+            flush = b.send(1, hdr(FLUSH), 1)
+            behind = [b.send(2, hdr(OUT, 9) + data, 1), b.send(3, hdr(IN, 9), 1025)]
+            await until(dut, lambda: int(dut.flush.value) == 1, 2000)
+            assert before.answer == OK and disk(b)[512 * 3 :][:1024] == data, "asked too early"
+            await until(dut, lambda: disk(b)[512 * 9 :][:1024] == data, 2000)  # noqa: B023
+            await ClockCycles(dut.clk_i, 50)
+            assert int(dut.flush.value) == 1 and flush.answer is None and int(dut.idle_o.value) == 0
+            (dut.flush_failed if failed else dut.flush_done).value = 1
+            await ClockCycles(dut.clk_i, 1)
+            dut.flush_done.value = dut.flush_failed.value = 0
+            await ClockCycles(dut.clk_i, 1)
+            assert int(dut.flush.value) == 0
+            await b.done(flush, *behind)
+            assert flush.answer == (IOERR if failed else OK)
+            assert [c.answer for c in behind] == [OK, data + OK]
+        # What is wrong is answered at once, and so is everything when nothing lies behind the store.
+        await b.done(b.send(0, hdr(FLUSH)[:15], 1))
+        b.set(Ctrl(kind=NONE, base=BASE, sectors=SECTORS))
+        flush = b.send(0, hdr(FLUSH), 1)
+        await b.done(flush)
+        assert flush.answer == OK
+        b.end()
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def a_write_waits_for_the_host_if_the_driver_cannot_flush(dut):
+    b = bench(dut)
+    await begin(b)
+    dut.flush_done.value = dut.flush_failed.value = 0
+    b.set(Ctrl(kind=NONE, base=BASE, sectors=SECTORS, flush_limit=1))
+    for request, answer in (
+        (hdr(OUT, 3) + b"y" * 512, OK),
+        (hdr(ZEROES) + seg(3, 1), OK),
+        (hdr(OUT, 3) + b"z" * 512, IOERR),
+    ):
+        read = b.send(1, hdr(IN, 77), 513)
+        c = b.send(0, request, 1)
+        await b.done(read)
+        await until(dut, lambda: int(dut.flush.value) == 1, 500)
+        await ClockCycles(dut.clk_i, 20)
+        assert c.answer is None
+        (dut.flush_done if answer == OK else dut.flush_failed).value = 1
+        await ClockCycles(dut.clk_i, 1)
+        dut.flush_done.value = dut.flush_failed.value = 0
+        await b.done(c)
+        assert c.answer == answer
+
+
 @cocotb.test(timeout_time=500, timeout_unit="us")
 async def wrong_requests_harm_nobody(dut):
     b = bench(dut, 0.1)
@@ -298,11 +397,11 @@ async def user_logic_that_answers_wrong(dut):
 @cocotb.test(timeout_time=500, timeout_unit="us")
 async def requests_overlap(dut):
     """Large and small requests in a row over a slow store: a beat a cycle; the app in the path changes nothing."""
-    for kind in (NONE, SLOT):
+    for kind, header in ((NONE, 0), (SLOT, 0), (SLOT, 1)):
         for n, limit in ((32, 1.02), (8, 1.06), (1, 1.5)):
             b = bench(dut, 0.0, latency=100)
-            await begin(b, kind)
-            b.app = (lambda m: m) if kind == SLOT else None
+            await begin(b, kind, header=header)
+            b.app = (lambda m: m[64 * header :]) if kind == SLOT else None  # noqa: B023
             for op in (IN, OUT):
                 b.wr_beats.clear()
                 count = 10 if n > 8 else 20
@@ -316,13 +415,14 @@ async def requests_overlap(dut):
                 beats = 8 * n * (count - 4)
                 cycles = chains[-1].done - chains[3].done
                 dut._log.info(
-                    "%s of %d bytes, user side %d: %.3f cycles a beat",
+                    "%s of %d bytes, user side %d, header %d: %.3f cycles a beat",
                     "write" if op else "read",
                     512 * n,
                     kind,
+                    header,
                     cycles / beats,
                 )
-                assert cycles <= limit * beats, f"op {op}, {n} sectors: {cycles} cycles for {beats} beats"
+                assert cycles <= limit * beats + header * (count - 4), f"op {op}, {n} sectors: {cycles} cycles for {beats} beats"
             b.end()
 
 
@@ -334,5 +434,9 @@ def test_via_vdev_blk(data_w):
         parameters={"Fn": 2},
         defines={"VIA_DATA_W": data_w},
         sources=["rtl/virtio/via_virtio_pkg.sv", "rtl/virtio/via_vdev_pkg.sv"],
-        testcase=None if data_w == 512 else ["a_disk_like_any_other", "wrong_requests_harm_nobody"],
+        testcase=None if data_w == 512 else [
+            "a_disk_like_any_other",
+            "user_logic_is_told_the_sector",
+            "wrong_requests_harm_nobody",
+        ],
     )

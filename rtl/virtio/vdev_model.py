@@ -32,6 +32,10 @@ class Ctrl:
     sectors: int = 0
     read_only: int = 0
     moderate: int = 0
+    header: int = 0
+    flush_limit: int = 0
+    flush_failed: int = 0
+    flush_count: int = 0
 
     def pack(self) -> int:
         v = 0
@@ -46,6 +50,10 @@ class Ctrl:
             (self.sectors, 40),
             (self.read_only, 1),
             (self.moderate, 16),
+            (self.header, 1),
+            (self.flush_limit, 16),
+            (self.flush_failed, 1),
+            (self.flush_count, 16),
         ):
             assert 0 <= value < 1 << width
             v = v << width | value
@@ -90,6 +98,8 @@ class Bench:
             "features",
             "driver_ok",
             "ctrl",
+            "flush_done",
+            "flush_failed",
             "req_valid",
             "rd_valid",
             "rsp_ready",

@@ -4,7 +4,9 @@
 // of every request passes through the user side, one message a request.
 // Throughput: one beat a cycle; a read takes three cycles, a write two besides its data. Latency: that of the store and ten cycles.
 // Order: requests are answered in the order in which they came, over all queues; up to Window are under way at once, so what a flush stands
-// behind is in the store when it is answered. An error ends its request with VIRTIO_BLK_S_IOERR and harms no other.
+// behind is in the store when it is answered. With a flush limit a flush (and, if the driver cannot flush, a write) is answered when the host
+// has brought that to where it lies for good, or with an error when it does not (via_fn_flush); requests behind it go on up to their answers.
+// An error ends its request with VIRTIO_BLK_S_IOERR and harms no other.
 // Misuse: every length, range and type is checked (via_vdev_blk_front). Source: VIRTIO 1.3, 5.2.
 
 module via_vdev_blk
@@ -16,8 +18,12 @@ module via_vdev_blk
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
+  input  logic     [      63:0] features_i,
   input  logic                  driver_ok_i,
   input  fn_ctrl_t              ctrl_i,
+  output logic                  flush_o,           // level: what was written is wanted at its place
+  input  logic                  flush_done_i,      // ... and is there, or
+  input  logic                  flush_failed_i,    // ... never will be
   output logic     [      63:0] withhold_o,
   // Engine.
   output logic                  fail_o,
@@ -74,6 +80,7 @@ module via_vdev_blk
     .clk_i,
     .rst_ni,
     .ctrl_i,
+    .flushes_i  (features_i[BlkFFlush]),
     .req_i,
     .req_valid_i,
     .req_ready_o,
@@ -163,7 +170,7 @@ module via_vdev_blk
     StFill     // the rest of the chain; the status is its last byte
   } state_e;
   state_e state_q;
-  logic is_write, fill_last;
+  logic is_write, fill_last, ready, settled_q, failed_q;
   logic [7:0] status_q;
   logic [31:0] left_q;
   logic [DataW-1:0] text_q;  // what the fill begins with
@@ -171,9 +178,11 @@ module via_vdev_blk
   logic [TextW-1:0] id_q;
 
   assign is_write = answer.kind inside {BlkWrite, BlkZero};
-  assign rsp_valid_o = state_q == StBegin && answer_valid && (!is_write || result_valid);
+  assign ready = state_q == StBegin && answer_valid && (!is_write || result_valid);
+  assign flush_o = ready && answer.held && !settled_q;
+  assign rsp_valid_o = ready && (!answer.held || settled_q);
   assign rsp_o = '{queue: answer.queue, merge: 1'b0, len: answer.wlen};
-  assign result_take = state_q == StBegin && answer_valid && is_write && rsp_ready_i || state_q == StResult;
+  assign result_take = rsp_valid_o && is_write && rsp_ready_i || state_q == StResult;
   assign data_take = state_q == StData && wr_ready_i;
   assign fill_last = left_q <= 32'(StrbW);
   assign answer_pop = state_q == StFill && wr_ready_i && fill_last;
@@ -205,10 +214,16 @@ module via_vdev_blk
     end
   end
   always_ff @(posedge clk_i) begin
+    if (!rst_ni || answer_pop) settled_q <= 1'b0;
+    else if (flush_o && (flush_done_i || flush_failed_i)) settled_q <= 1'b1;
+    if (flush_o) failed_q <= flush_failed_i;
+  end
+  always_ff @(posedge clk_i) begin
     if (rsp_valid_o && rsp_ready_i) begin
       left_q   <= (answer.kind == BlkRead) ? 32'd1 : answer.wlen;
       status_q <= is_write ? (err ? BlkIoErr : BlkOk) : (answer.kind == BlkIdent) ? BlkOk : answer.status;
-      id_q     <= (answer.kind == BlkIdent) ? TextW'(BlkId) : '0;
+      if (answer.held && failed_q) status_q <= BlkIoErr;
+      id_q <= (answer.kind == BlkIdent) ? TextW'(BlkId) : '0;
     end
     if (state_q == StResult) status_q <= err ? BlkIoErr : BlkOk;
     if (state_q == StFill && wr_ready_i && !fill_last) begin
@@ -245,7 +260,7 @@ module via_vdev_blk
   end
   assign config_change_o = driver_ok_i && ctrl_i.sectors != sectors_q;
 
-  assign still_o = !(front_moving || data_moving || rsp_valid_o && rsp_ready_i || wr_valid_o && wr_ready_i || ctrl_i.sectors != sectors_q);
+  assign still_o = !(front_moving || data_moving || rsp_valid_o && rsp_ready_i || wr_valid_o && wr_ready_i || flush_o || ctrl_i.sectors != sectors_q);
   assign idle_o = front_idle && data_idle && !answer_valid;
 
 endmodule

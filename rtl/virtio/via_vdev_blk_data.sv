@@ -3,7 +3,9 @@
 // The data of the disk's requests: from the store or the guest, through the user side if the request says so, to the guest or the store.
 // Two stages, each in the order of the requests: `send` brings a request's bytes to the user side (or past it), `receive` takes as many from
 // there. Reads of the store begin when a request is taken, so the latencies of several overlap.
-// Throughput: one beat a cycle, both directions together. Latency: that of the store and four cycles.
+// With `header` a message to the user side begins with BlkUserHeader bytes: the number of its first sector, bit 63 set on the way to the store; the rest
+// is zero. The answer has the data alone.
+// Throughput: one beat a cycle, both directions together, and those of the header. Latency: that of the store and four cycles.
 // A read that fails is sent on with zeros in place of what is missing, so the user side keeps its framing. A message that comes back with
 // the wrong length ends its request with an error: short, what is missing is zero in a read and is not written in a write; long, the rest
 // is dropped. Each op with data has one result.
@@ -58,12 +60,21 @@ module via_vdev_blk_data
   typedef struct packed {
     blk_kind_e   kind;
     logic        app;
+    logic        header;
+    logic [39:0] sector;
     logic [31:0] len;
     logic [63:0] addr;
   } job_t;
   job_t job, send, recv;
   logic send_room, send_valid, send_pop, recv_room, recv_valid, recv_pop, in_ready, take;
-  assign job = '{kind: op_i.kind, app: op_i.app, len: op_i.len, addr: op_i.addr};
+  assign job = '{
+          kind: op_i.kind,
+          app: op_i.app,
+          header: op_i.app && op_i.header,
+          sector: op_i.sector,
+          len: op_i.len,
+          addr: op_i.addr
+      };
   assign op_ready_o = send_room && recv_room && in_ready;
   assign take = op_valid_i && op_ready_o;
 
@@ -138,8 +149,13 @@ module via_vdev_blk_data
 
   // ---------------------------------------------------------------- send
   logic [31:0] send_left_q, send_left;
-  logic send_first_q, send_last, send_ok, lost, out_valid, out_ready, fault_room;
+  logic send_first_q, send_last, send_ok, send_beat, lost, out_valid, out_ready, fault_room;
   logic [DataW-1:0] send_data;
+  // The header goes first.
+  localparam int unsigned HeadBeats = BlkUserHeader / StrbW;
+  logic [3:0] head_q;  // beats of it that are sent
+  logic head;
+  assign head = send.header && 32'(head_q) != HeadBeats;
   assign send_left = send_first_q ? send.len : send_left_q;
   assign send_last = send_left <= 32'(StrbW);
   // The completion says how far a failed read came; beats of the next one carry another number.
@@ -158,11 +174,16 @@ module via_vdev_blk_data
       end
       default: ;
     endcase
+    if (head) begin
+      send_ok   = 1'b1;
+      send_data = (head_q == '0) ? DataW'({send.kind != BlkRead, 23'h0, send.sector}) : '0;
+    end
   end
   assign out_valid = send_valid && send_ok && fault_room;
-  assign send_pop = out_valid && out_ready && send_last;
-  assign in_take = out_valid && out_ready && send.kind == BlkRead && !lost;
-  assign pay_ready_o = out_valid && out_ready && send.kind == BlkWrite;
+  assign send_beat = out_valid && out_ready && !head;
+  assign send_pop = send_beat && send_last;
+  assign in_take = send_beat && send.kind == BlkRead && !lost;
+  assign pay_ready_o = send_beat && send.kind == BlkWrite;
   // Of a read sent in full the completion says nothing new.
   assign in_cpl_pop = in_cpl_valid && (in_cpl.tag[7:0] != seq_q || send_pop && send.kind == BlkRead);
 
@@ -171,14 +192,17 @@ module via_vdev_blk_data
       issue_q      <= '0;
       seq_q        <= '0;
       send_first_q <= 1'b1;
+      head_q       <= '0;
     end else begin
       if (take && op_i.kind == BlkRead) issue_q <= issue_q + 1'b1;
       if (send_pop && send.kind == BlkRead) seq_q <= seq_q + 1'b1;
-      if (out_valid && out_ready) send_first_q <= send_last;
+      if (send_beat) send_first_q <= send_last;
+      if (send_pop) head_q <= '0;
+      else if (out_valid && out_ready && head) head_q <= head_q + 1'b1;
     end
   end
   always_ff @(posedge clk_i) begin
-    if (out_valid && out_ready) send_left_q <= send_left - 32'(StrbW);
+    if (send_beat) send_left_q <= send_left - 32'(StrbW);
   end
 
   logic fault, fault_valid;  // the request at `recv` could not be read; all of it is sent
@@ -200,7 +224,7 @@ module via_vdev_blk_data
 
   strm_t out, past;
   logic past_valid, past_ready, past_room, tx_room;
-  assign out = '{id: '0, last: send_last, keep: '1, data: send_data};
+  assign out = '{id: '0, last: send_last && !head, keep: '1, data: send_data};
   assign out_ready = send.app ? tx_room : past_room;
   via_slice #(
     .T(strm_t)

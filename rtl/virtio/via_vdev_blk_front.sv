@@ -13,6 +13,7 @@ module via_vdev_blk_front
   input  logic     clk_i,
   input  logic     rst_ni,
   input  fn_ctrl_t ctrl_i,
+  input  logic     flushes_i,    // the driver flushes
   input  vq_req_t  req_i,
   input  logic     req_valid_i,
   output logic     req_ready_o,
@@ -139,13 +140,18 @@ module via_vdev_blk_front
   end
 
   always_comb begin
-    op_o.kind   = kind;
-    op_o.app    = ctrl_i.kind == AttachSlot;
-    op_o.queue  = req_i.queue;
+    op_o.kind = kind;
+    op_o.app = ctrl_i.kind == AttachSlot;
+    op_o.header = ctrl_i.header;
+    // A driver that cannot flush relies on what is answered.
+    op_o.held   = ctrl_i.flush.limit != '0 && (kind == BlkAnswer && status == BlkOk && hdr.kind == TFlush ||
+                                               kind inside {BlkWrite, BlkZero} && !flushes_i);
+    op_o.queue = req_i.queue;
     op_o.status = status;
-    op_o.wlen   = req_i.wlen;
-    op_o.len    = count << 9;
-    op_o.addr   = 64'(ctrl_i.base) + {15'h0, sector[39:0], 9'h0};
+    op_o.wlen = req_i.wlen;
+    op_o.len = count << 9;
+    op_o.sector = sector[39:0];
+    op_o.addr = 64'(ctrl_i.base) + {15'h0, sector[39:0], 9'h0};
   end
 
   // ---------------------------------------------------------------- one request after the other

@@ -81,6 +81,7 @@ package via_vdev_pkg;
 
   parameter int unsigned BlkQueues = 4;
   parameter int unsigned BlkHeader = 16;  // bytes of the request's header, and of a discard segment
+  parameter int unsigned BlkUserHeader = 64;  // bytes ahead of a message to the user side, with fn_ctrl_t.header
   parameter int unsigned BlkSegMax = QSizeMax - 2;
   parameter int unsigned BlkZeroMax = 8192;  // sectors of one write zeroes request
   parameter int unsigned BlkDiscardMax = 1 << 22;  // sectors of one discard request
@@ -124,10 +125,13 @@ package via_vdev_pkg;
   typedef struct packed {
     blk_kind_e         kind;
     logic              app;     // its data passes through the user side
+    logic              header;  // ... behind the number of its sector
+    logic              held;    // it is answered when the host has brought what was written to its place
     logic [QueueW-1:0] queue;
     logic [7:0]        status;  // BlkAnswer: the answer
     logic [31:0]       wlen;    // writable bytes of the chain, the status byte is the last
     logic [31:0]       len;     // bytes of data, a multiple of a sector
+    logic [39:0]       sector;
     logic [63:0]       addr;    // in the store
   } blk_op_t;
 

@@ -18,6 +18,10 @@ module via_vdev_select
   input  logic     [      63:0] features_i,
   input  logic                  driver_ok_i,
   input  fn_ctrl_t              ctrl_i,
+  // Flushes of the disk that wait for the host.
+  output logic                  flush_o,
+  input  logic                  flush_done_i,
+  input  logic                  flush_failed_i,
   output logic     [      63:0] withhold_o,              // features not to be offered now
   // Engine.
   output logic     [  NumQ-1:0] wait_o,
@@ -121,8 +125,12 @@ module via_vdev_select
     via_vdev_blk u_dev (
       .clk_i,
       .rst_ni,
+      .features_i,
       .driver_ok_i,
       .ctrl_i,
+      .flush_o,
+      .flush_done_i,
+      .flush_failed_i,
       .withhold_o,
       .fail_o,
       .fail_queue_o,
@@ -283,6 +291,7 @@ module via_vdev_select
     assign m_mem_w_o = '0;
     assign m_mem_w_valid_o = 1'b0;
     assign m_mem_b_ready_o = 1'b1;
+    assign flush_o = 1'b0;
   end
 
 endmodule

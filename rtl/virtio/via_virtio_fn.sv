@@ -19,6 +19,9 @@ module via_virtio_fn
   input  logic            rst_ni,
   input  logic     [63:0] time_i,
   input  fn_ctrl_t        ctrl_i,
+  output logic            flush_o,           // of the disk: a flush waits for the host (via_fn_flush)
+  input  logic            flush_done_i,
+  input  logic            flush_failed_i,
   output logic     [ 7:0] status_o,          // device status
   output logic     [63:0] features_o,        // negotiated
   // Registers, interrupts, function-level events.
@@ -272,6 +275,9 @@ module via_virtio_fn
     .features_i     (features_o),
     .driver_ok_i    (driver_ok),
     .ctrl_i,
+    .flush_o,
+    .flush_done_i,
+    .flush_failed_i,
     .withhold_o     (withhold),
     .wait_o         (waits),
     .fail_o         (fail),

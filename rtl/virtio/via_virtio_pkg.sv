@@ -186,6 +186,13 @@ package via_virtio_pkg;
     AttachSlot  = 2'd2   // stream 0 of slot `slot`
   } attach_e;
 
+  /// How a flush of the disk waits for the host (via_fn_flush).
+  typedef struct packed {
+    logic [15:0] limit;   // in 2^20 cycles, 0 = it does not
+    logic        failed;  // the host's answer to flush number `count`
+    logic [15:0] count;
+  } flush_ctrl_t;
+
   typedef struct packed {
     logic        up;         // link is up (net), device is there
     attach_e     kind;
@@ -196,6 +203,8 @@ package via_virtio_pkg;
     logic [39:0] sectors;    // blk: size in 512-byte sectors; 0 = no disk
     logic        read_only;  // blk
     logic [15:0] moderate;   // least cycles between two interrupts of a queue, 0 = at once
+    logic        header;     // blk: messages to the user side begin with the number of their sector
+    flush_ctrl_t flush;      // blk
   } fn_ctrl_t;
 
 endpackage

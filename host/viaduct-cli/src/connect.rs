@@ -4,7 +4,7 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use viaduct::{Attachment, Disk, Function, FunctionKind, SECTOR, Slot, Source};
+use viaduct::{Attachment, Disk, Function, FunctionKind, SECTOR, Slot, Source, Through};
 use viaduct_build::{Project, Variant};
 use viaduct_sim::Entropy;
 use viaduct_sim::backend::{self, Cable};
@@ -33,6 +33,9 @@ pub struct ConnectArgs {
     /// App that the disk's data passes through on its way in and out
     #[arg(long, value_name = "APP")]
     pub disk_app: Option<String>,
+    /// Tell the disk's app which sector each request begins with: 64 bytes ahead of the data
+    #[arg(long, requires = "disk_app")]
+    pub disk_sectors: bool,
     /// Value of a register of the disk's app
     #[arg(long = "set", value_name = "REGISTER=VALUE", value_parser = setting, requires = "disk_app")]
     pub set: Vec<(String, String)>,
@@ -216,7 +219,12 @@ impl ConnectArgs {
         });
         slots.push(Arc::clone(&slot));
         function.moderate(self.moderate)?;
-        Ok(Disk::open(function, slot, source, self.read_only, self.disk_app.is_some())?)
+        let through = match (&self.disk_app, self.disk_sectors) {
+            (None, _) => Through::Nothing,
+            (Some(_), false) => Through::App,
+            (Some(_), true) => Through::AppWithSectors,
+        };
+        Ok(Disk::open(function, slot, source, self.read_only, through)?)
     }
 }
 

@@ -191,6 +191,11 @@ impl Source {
         !matches!(self.kind, SourceKind::File { writable: false, .. })
     }
 
+    /// Whether what is written to it outlives this program.
+    pub(crate) fn is_lasting(&self) -> bool {
+        matches!(self.kind, SourceKind::File { writable: true, .. })
+    }
+
     /// Reads up to `len` bytes at `position` into a buffer. Less only at the end of what there is now.
     pub(crate) fn read(&self, to: &DmaBuffer, offset: usize, len: usize, position: u64) -> Result<usize> {
         match &self.kind {

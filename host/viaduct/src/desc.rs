@@ -347,6 +347,8 @@ pub enum EventCause {
     Ring,
     /// The app raised its interrupt.
     Irq,
+    /// A flush of the disk in this slot waits for the host.
+    Flush,
     /// The host asked for it.
     Host,
     /// A value this library does not know.
@@ -369,6 +371,7 @@ impl From<u8> for EventCause {
             0x16 => Self::RegTimeout,
             0x17 => Self::Ring,
             0x20 => Self::Irq,
+            0x21 => Self::Flush,
             other => Self::Unknown(other),
         }
     }
@@ -399,6 +402,7 @@ impl fmt::Display for EventCause {
             Self::RegTimeout => "the app did not answer a register access",
             Self::Ring => "a ring of the slot was stopped",
             Self::Irq => "the app raised its interrupt",
+            Self::Flush => "a flush waits for the host",
             Self::Host => "the host cut it off",
             Self::Unknown(value) => return write!(f, "unknown cause {value:#04x}"),
         })

@@ -4,24 +4,39 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::backing::Source;
+use crate::card::lock;
 use crate::desc::Prot;
 use crate::error::{Error, Result};
-use crate::function::{Attachment, Function, FunctionKind};
+use crate::function::{Attachment, DiskAt, Function, FunctionKind};
 use crate::mapping::{MapOptions, Mapping};
 use crate::slot::Slot;
 
 /// Bytes of a sector.
 pub const SECTOR: u64 = 512;
-/// How often the thread that serves faults looks whether it is to end.
+/// How often the thread that serves the card looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(100);
+/// Longest wait of a flush; a driver's own patience is longer.
+const FLUSH_LIMIT: Duration = Duration::from_secs(30);
+
+/// What the data of a disk passes through on its way in and out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Through {
+    /// Nothing.
+    Nothing,
+    /// The app in the disk's slot: the data of each request is a message, and as many bytes come back.
+    App,
+    /// The same; 64 bytes that name the sector go ahead of the data and do not come back.
+    AppWithSectors,
+}
 
 /// A disk: a source mapped into a slot's address space, which the card's block device reads and writes. Pages are loaded
-/// when they are first touched and written back when they are evicted, at [`Disk::sync`] and at [`Disk::close`].
+/// when they are first touched and written back when they are evicted, at [`Disk::sync`], at [`Disk::close`], and when the driver
+/// flushes: what it wrote before is on the medium of the file when the flush is answered, or the flush fails.
 ///
-/// Driver requests wait for page faults, which a thread of this value serves.
+/// Driver requests wait for page faults, and flushes for the file: a thread of this value serves both.
 pub struct Disk {
     function: Function,
     slot: Arc<Slot>,
@@ -35,14 +50,14 @@ struct Server {
 }
 
 impl Disk {
-    /// Puts `source` behind the block device `function` by way of `slot`, which may be empty. With `through`, the data of
-    /// every request passes through the app in the slot on its way in and out.
+    /// Puts `source` behind the block device `function` by way of `slot`, which may be empty unless the data is to pass
+    /// `through` the app in it.
     pub fn open(
         function: Function,
         slot: Arc<Slot>,
         source: Source,
         read_only: bool,
-        through: bool,
+        through: Through,
     ) -> Result<Self> {
         if function.kind() != FunctionKind::Blk {
             return Err(Error::Invalid(format!("function {} is no block device", function.kind())));
@@ -53,13 +68,16 @@ impl Disk {
             return Err(Error::Invalid(format!("{name}: a disk has at least one sector of {SECTOR} bytes")));
         }
         let prot = if read_only { Prot::READ } else { Prot::READ_WRITE };
+        let flush = (source.is_lasting() && !read_only).then_some(FLUSH_LIMIT);
+        let header = through == Through::AppWithSectors;
         slot.open_space()?;
         let mapping = slot.map(source, sectors * SECTOR, MapOptions::new(prot))?;
         let (index, base) = (slot.index(), mapping.va());
         let mut disk = Self { function, slot, mapping: Some(mapping), server: None };
-        disk.server = Some(Server::start(&disk.slot)?);
-        disk.function.attach(if through { Attachment::Slot(index) } else { Attachment::Nothing })?;
-        disk.function.set_disk(index, base, sectors, read_only)?;
+        disk.server = Some(Server::start(&disk.slot, &disk.function, base)?);
+        let nothing = through == Through::Nothing;
+        disk.function.attach(if nothing { Attachment::Nothing } else { Attachment::Slot(index) })?;
+        disk.function.set_disk(DiskAt { slot: index, base, sectors, read_only, header }, flush)?;
         disk.function.set_up(true)?;
         Ok(disk)
     }
@@ -78,7 +96,8 @@ impl Disk {
         let Some(mapping) = self.mapping.take() else { return Ok(()) };
         // What is on its way still needs its pages: the device goes first, then its faults, then the pages.
         let mut ended = self.function.set_up(false);
-        ended = ended.and(self.function.set_disk(self.slot.index(), 0, 0, false));
+        let nowhere = DiskAt { slot: self.slot.index(), ..DiskAt::default() };
+        ended = ended.and(self.function.set_disk(nowhere, None));
         ended = ended.and(self.function.attach(Attachment::Nothing));
         let served = self.server.take().map_or(Ok(()), Server::stop);
         ended.and(served).and(mapping.unmap())
@@ -94,18 +113,19 @@ impl Drop for Disk {
 }
 
 impl Server {
-    fn start(slot: &Arc<Slot>) -> Result<Self> {
+    fn start(slot: &Arc<Slot>, function: &Function, base: u64) -> Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let thread = std::thread::Builder::new()
             .name("disk".into())
             .spawn({
-                let (slot, stop) = (Arc::clone(slot), Arc::clone(&stop));
+                let (slot, function, stop) = (Arc::clone(slot), function.clone(), Arc::clone(&stop));
                 move || {
-                    // Whoever waits on a slot serves its faults.
-                    while !stop.load(Ordering::Acquire) {
-                        slot.wait_irq(slot.irqs(), LOOK)?;
+                    let served = serve(&slot, &function, base, &stop);
+                    if served.is_err() {
+                        // Nobody writes back any more: a flush must not wait long to hear that.
+                        function.limit_flush(Some(Duration::from_millis(1)))?;
                     }
-                    Ok(())
+                    served
                 }
             })
             .map_err(|e| Error::Invalid(format!("no thread for the disk: {e}")))?;
@@ -116,4 +136,27 @@ impl Server {
         self.stop.store(true, Ordering::Release);
         self.thread.join().unwrap_or_else(|_| Err(Error::Invalid("the disk's thread panicked".into())))
     }
+}
+
+/// Serves page faults and flushes until told to stop.
+fn serve(slot: &Slot, function: &Function, base: u64, stop: &AtomicBool) -> Result<()> {
+    let mut seen = 0;
+    while !stop.load(Ordering::Acquire) {
+        // Whoever waits on a slot serves its faults.
+        let end = Some(Instant::now() + LOOK);
+        let told = slot.wait_while_serving("waiting for the disk's driver", end, |st| match st.isolated {
+            Some(cause) => Some(Err(Error::Isolated { slot: slot.index(), cause })),
+            None => (st.flushes > seen).then_some(Ok(st.flushes)),
+        })?;
+        let Some(told) = told.transpose()? else { continue };
+        seen = told;
+        let number = function.flush_asked()?;
+        let inner = slot.inner();
+        let synced = lock(&inner.space).sync(&inner.rings, base, true);
+        if let Err(error) = &synced {
+            tracing::error!(%error, "a flush of the disk fails");
+        }
+        function.flushed(number, synced.is_ok())?;
+    }
+    Ok(())
 }

@@ -37,6 +37,8 @@ pub(crate) struct State {
     pub serving: bool,
     /// Interrupts the app has raised.
     pub irqs: u64,
+    /// Times the card said that a flush of the disk waits; it may say so once for several.
+    pub flushes: u64,
     /// A guard has cut the slot off since it was reset.
     pub isolated: Option<EventCause>,
     /// Events that are somebody's fault.
@@ -80,6 +82,7 @@ impl Dispatcher {
                 faults: VecDeque::new(),
                 serving: false,
                 irqs: 0,
+                flushes: 0,
                 isolated: None,
                 violations: VecDeque::new(),
                 strays: 0,
@@ -378,6 +381,7 @@ impl State {
         match event.cause {
             EventCause::Miss | EventCause::Perm => self.faults.push_back(event),
             EventCause::Irq => self.irqs += 1,
+            EventCause::Flush => self.flushes += 1,
             EventCause::Unknown(_) | EventCause::Host => {
                 self.strays += 1;
                 tracing::warn!(slot, ?event, "the card posted an event that makes no sense: ignored");

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::card::{Card, lock};
 use crate::error::{Error, Result};
@@ -92,6 +93,16 @@ pub struct FunctionStatus {
     pub cut: u32,
 }
 
+/// Where the disk lies, and how it is reached.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct DiskAt {
+    pub slot: usize,
+    pub base: u64,
+    pub sectors: u64,
+    pub read_only: bool,
+    pub header: bool,
+}
+
 /// Control of one function.
 #[derive(Clone)]
 pub struct Function {
@@ -151,18 +162,42 @@ impl Function {
         self.write(VIA_FN_MAC_HI, u32::from(u16::from_le_bytes([mac[4], mac[5]])))
     }
 
-    /// Makes `sectors` sectors of 512 bytes at virtual address `base` of slot `slot` the disk; 0 sectors: no disk.
-    pub(crate) fn set_disk(&self, slot: usize, base: u64, sectors: u64, read_only: bool) -> Result<()> {
-        // Halves change one at a time: meanwhile there is no disk.
+    /// Makes `sectors` sectors of 512 bytes at virtual address `base` of slot `slot` the disk; 0 sectors: no disk. With `header` the
+    /// app in its way is told their numbers. A flush waits up to `limit` for [`Function::flushed`]; `None`: not at all.
+    pub(crate) fn set_disk(&self, at: DiskAt, limit: Option<Duration>) -> Result<()> {
+        let DiskAt { slot, base, sectors, read_only, header } = at;
+        // Halves change one at a time: meanwhile there is no disk. A flush that waits for the one before fails.
         self.write(VIA_FN_SECTORS_LO, 0)?;
         self.write(VIA_FN_SECTORS_HI, 0)?;
+        self.write(VIA_FN_FLUSH_LIMIT, 0)?;
+        self.limit_flush(limit)?;
         self.write(VIA_FN_BASE_LO, base as u32)?;
         self.write(VIA_FN_BASE_HI, (base >> 32) as u32)?;
         let store = (slot as u32) << VIA_FN_CTRL_STORE_LSB;
         let read_only = u32::from(read_only) << VIA_FN_CTRL_READ_ONLY_LSB;
-        self.control(VIA_FN_CTRL_STORE_MASK | VIA_FN_CTRL_READ_ONLY_MASK, store | read_only)?;
+        let header = u32::from(header) << VIA_FN_CTRL_HEADER_LSB;
+        let mask = VIA_FN_CTRL_STORE_MASK | VIA_FN_CTRL_READ_ONLY_MASK | VIA_FN_CTRL_HEADER_MASK;
+        self.control(mask, store | read_only | header)?;
         self.write(VIA_FN_SECTORS_HI, (sectors >> 32) as u32)?;
         self.write(VIA_FN_SECTORS_LO, sectors as u32)
+    }
+
+    /// How long a flush waits before it fails; `None`: no flush waits.
+    pub(crate) fn limit_flush(&self, limit: Option<Duration>) -> Result<()> {
+        let cycles = |limit: Duration| limit.as_millis() * u128::from(self.card.info().clock_khz);
+        let units =
+            limit.map_or(0, |limit| (cycles(limit) >> 20).clamp(1, VIA_FN_FLUSH_LIMIT_LIMIT_MASK.into()));
+        self.write(VIA_FN_FLUSH_LIMIT, units as u32)
+    }
+
+    /// Number of the flush that waits, or waited last.
+    pub(crate) fn flush_asked(&self) -> Result<u32> {
+        Ok(self.read(VIA_FN_FLUSH_ASKED)? & VIA_FN_FLUSH_ASKED_COUNT_MASK)
+    }
+
+    /// Answers flush `number`: what was written before it lies where it is to last, or does not.
+    pub(crate) fn flushed(&self, number: u32, well: bool) -> Result<()> {
+        self.write(VIA_FN_FLUSH_DONE, number | if well { 0 } else { VIA_FN_FLUSH_DONE_FAILED_MASK })
     }
 
     /// State of the function.

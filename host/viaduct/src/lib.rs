@@ -35,7 +35,7 @@ mod window;
 pub use backing::{SharedBytes, Source};
 pub use card::{Card, CardInfo, Timeouts, Tlb};
 pub use desc::Prot;
-pub use disk::{Disk, SECTOR};
+pub use disk::{Disk, SECTOR, Through};
 pub use dispatch::Tag;
 pub use dma::{DmaArena, DmaBuffer};
 pub use endpoint::Endpoint;

@@ -302,6 +302,10 @@ pub const VIA_FN_CTRL_UP_MASK: u32 = 0x01;
 pub const VIA_FN_CTRL_READ_ONLY_LSB: u32 = 1;
 /// Block device: refuse writes. Mask in place.
 pub const VIA_FN_CTRL_READ_ONLY_MASK: u32 = 0x02;
+/// Block device: each message to the user side begins with 64 bytes that name its sector. Lowest bit.
+pub const VIA_FN_CTRL_HEADER_LSB: u32 = 2;
+/// Block device: each message to the user side begins with 64 bytes that name its sector. Mask in place.
+pub const VIA_FN_CTRL_HEADER_MASK: u32 = 0x04;
 /// Where the user side is connected: 0 nowhere, 1 the board's port, 2 stream 0 of a slot. Of two functions that ask for one slot the lower one gets it. While a function has the stream, moves on it end with `StAborted`. Lowest bit.
 pub const VIA_FN_CTRL_KIND_LSB: u32 = 4;
 /// Where the user side is connected: 0 nowhere, 1 the board's port, 2 stream 0 of a slot. Of two functions that ask for one slot the lower one gets it. While a function has the stream, moves on it end with `StAborted`. Mask in place.
@@ -360,6 +364,28 @@ pub const VIA_FN_STATUS_PRESENT_MASK: u32 = 0x200;
 pub const VIA_FN_FEATURES_LO: u64 = 0x24;
 /// Negotiated features, high half.
 pub const VIA_FN_FEATURES_HI: u64 = 0x28;
+/// Flush: how long it waits for the host.
+pub const VIA_FN_FLUSH_LIMIT: u64 = 0x2c;
+/// In 2^20 cycles; a flush that waited longer fails. 0 = what is in the store is safe, a flush waits for nobody, and one that waits fails. Lowest bit.
+pub const VIA_FN_FLUSH_LIMIT_LIMIT_LSB: u32 = 0;
+/// In 2^20 cycles; a flush that waited longer fails. 0 = what is in the store is safe, a flush waits for nobody, and one that waits fails. Mask in place.
+pub const VIA_FN_FLUSH_LIMIT_LIMIT_MASK: u32 = 0xffff;
+/// Flush: what the host has done.
+pub const VIA_FN_FLUSH_DONE: u64 = 0x30;
+/// Answers the flush that made `FLUSH_ASKED` this number. Lowest bit.
+pub const VIA_FN_FLUSH_DONE_COUNT_LSB: u32 = 0;
+/// Answers the flush that made `FLUSH_ASKED` this number. Mask in place.
+pub const VIA_FN_FLUSH_DONE_COUNT_MASK: u32 = 0xffff;
+/// What was written could not be brought to its place: the flush fails. Lowest bit.
+pub const VIA_FN_FLUSH_DONE_FAILED_LSB: u32 = 31;
+/// What was written could not be brought to its place: the flush fails. Mask in place.
+pub const VIA_FN_FLUSH_DONE_FAILED_MASK: u32 = 0x8000_0000;
+/// Flush: what the driver wants.
+pub const VIA_FN_FLUSH_ASKED: u64 = 0x34;
+/// Flushes that have waited for the host since power-up, modulo 2^16. Each posts `EvFlush` in slot `STORE`. Lowest bit.
+pub const VIA_FN_FLUSH_ASKED_COUNT_LSB: u32 = 0;
+/// Flushes that have waited for the host since power-up, modulo 2^16. Each posts `EvFlush` in slot `STORE`. Mask in place.
+pub const VIA_FN_FLUSH_ASKED_COUNT_MASK: u32 = 0xffff;
 /// Messages the function sent to its user side.
 pub const VIA_FN_TX_MESSAGES: u64 = 0x40;
 /// Messages the user side sent to the function.

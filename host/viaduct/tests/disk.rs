@@ -16,6 +16,12 @@ const IOVA: u64 = 0x30_0000_0000;
 const READ: u32 = 0;
 const WRITE: u32 = 1;
 const FLUSH: u32 = 4;
+const IOERR: u8 = 1;
+// Management registers of the block device.
+const FN_BLK: u64 = 0x30200;
+const FLUSH_LIMIT: u64 = 0x2c;
+const FLUSH_DONE: u64 = 0x30;
+const FLUSH_ASKED: u64 = 0x34;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A driver of the block device with one queue.
@@ -30,9 +36,13 @@ struct Driver {
 
 impl Driver {
     fn new(sim: &Arc<SimCard>, features: u64) -> Self {
+        Self::with(sim, features | 1 << 9)
+    }
+
+    fn with(sim: &Arc<SimCard>, features: u64) -> Self {
         let function: Arc<dyn PciFunction> = sim.function(2).unwrap().expect("the card has a block device");
         let mut device = Device::open(Arc::clone(&function)).unwrap();
-        device.negotiate(features | 1 << 9).unwrap();
+        device.negotiate(features).unwrap();
         let mut arena = Arena::new(function, IOVA, 8 << 20).unwrap();
         let queue = device.queue(&mut arena, 0, 64, Some(1)).unwrap();
         device.start().unwrap();
@@ -118,7 +128,8 @@ fn a_large_first_write_reaches_the_file() {
     std::fs::write(&path, pattern(8 << 20, 1)).unwrap();
     let slot = Arc::new(card.any_slot().unwrap());
     let source = Source::file_mut(&path).unwrap();
-    let disk = Disk::open(card.function(FunctionKind::Blk).unwrap(), slot, source, false, false).unwrap();
+    let disk =
+        Disk::open(card.function(FunctionKind::Blk).unwrap(), slot, source, false, Through::Nothing).unwrap();
     for features in RINGS {
         let mut driver = Driver::new(&sim, features);
         assert_eq!(driver.sectors(), 16_384);
@@ -142,4 +153,109 @@ fn a_large_first_write_reaches_the_file() {
     assert!(after[1000 * 512..][..1 << 20] == pattern(1 << 20, RINGS[2] as u8)[..]);
     assert!(after[..1000 * 512] == pattern(8 << 20, 1)[..1000 * 512], "nothing else has changed");
     assert!(after[(4096 + 128) * 512..][..65_536] == pattern(65_536, 1)[..]);
+}
+
+#[test]
+fn a_flush_reaches_the_file() {
+    let Some((card, sim, _)) = built::card("pass") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("disk");
+    std::fs::write(&path, vec![0; 4 << 20]).unwrap();
+    let slot = Arc::new(card.any_slot().unwrap());
+    let function = || card.function(FunctionKind::Blk).unwrap();
+    let source = Source::file_mut(&path).unwrap();
+    let disk = Disk::open(function(), Arc::clone(&slot), source, false, Through::Nothing).unwrap();
+    let written = |sector: usize, len: usize| std::fs::read(&path).unwrap()[sector * 512..][..len].to_vec();
+    let mut driver = Driver::new(&sim, RINGS[1]);
+    for (seed, sector) in [(1, 10), (2, 10), (3, 4001), (4, 8000)] {
+        let data = pattern(65_536, seed);
+        driver.put(0, &data);
+        assert_eq!(driver.request(WRITE, sector, 65_536), 0);
+        assert_ne!(written(sector as usize, 65_536), data, "a write alone stays on the card");
+        assert_eq!(driver.request(FLUSH, 0, 0), 0);
+        assert!(written(sector as usize, 65_536) == data, "what was flushed is in the file");
+    }
+    // Reads and writes behind a flush, in places that are not on the card yet, and a second flush.
+    driver.queue(WRITE, 2000, 0, 65_536);
+    driver.queue(FLUSH, 0, 0, 0);
+    for i in 0..8 {
+        driver.queue(
+            if i % 2 == 0 { READ } else { WRITE },
+            5000 + 128 * i,
+            65_536 * (i as usize + 1),
+            65_536,
+        );
+    }
+    driver.queue(FLUSH, 0, 0, 0);
+    assert_eq!(driver.wait(), [0; 11]);
+    assert!(written(2000, 65_536) == pattern(65_536, 4));
+
+    // A driver that has not agreed to flush takes each answered write for safe.
+    drop(driver);
+    let mut driver = Driver::with(&sim, RINGS[1]);
+    driver.put(0, &pattern(4096, 5));
+    assert_eq!(driver.request(WRITE, 300, 4096), 0);
+    assert!(written(300, 4096) == pattern(4096, 5));
+
+    // The file is cut: what was written to its end is lost, and the driver hears of it, once.
+    drop(driver);
+    let mut driver = Driver::new(&sim, 0);
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    driver.put(0, &pattern(4096, 6));
+    assert_eq!(driver.request(WRITE, 8100, 4096), 0);
+    file.set_len(4 << 19).unwrap();
+    assert_eq!(driver.request(FLUSH, 0, 0), IOERR);
+    assert_eq!(driver.request(FLUSH, 0, 0), 0);
+    file.set_len(4 << 20).unwrap();
+    disk.close().unwrap();
+
+    // Memory of this program is no safer than the card: a flush waits for nobody.
+    let source = Source::anonymous(1 << 20).unwrap();
+    let disk = Disk::open(function(), slot, source, false, Through::Nothing).unwrap();
+    let mut driver = Driver::new(&sim, 0);
+    assert_eq!(driver.request(FLUSH, 0, 0), 0);
+    disk.close().unwrap();
+}
+
+#[test]
+fn a_flush_that_nobody_answers_fails() {
+    let Some((card, sim, _)) = built::card("pass") else { return };
+    let asked = |card: &Card| card.pci().read32(0, FN_BLK + FLUSH_ASKED).unwrap();
+    let blk = card.function(FunctionKind::Blk).unwrap();
+    blk.set_up(true).unwrap();
+    let mut driver = Driver::new(&sim, 0);
+    // No host behind it, but the card was told to wait for one: 2^20 cycles.
+    card.pci().write32(0, FN_BLK + FLUSH_LIMIT, 1).unwrap();
+    let before = card.time().unwrap();
+    assert_eq!(driver.request(FLUSH, 0, 0), IOERR);
+    assert!(card.time().unwrap() - before >= 1 << 20);
+    assert_eq!(asked(&card), 1);
+    // Reset while one is held: the next driver finds a device that works, and an answer to the old flush is not one to its own.
+    card.pci().write32(0, FN_BLK + FLUSH_LIMIT, 0xffff).unwrap();
+    driver.queue(FLUSH, 0, 0, 0);
+    driver.queue.kick().unwrap();
+    let end = Instant::now() + PATIENCE;
+    while asked(&card) < 2 {
+        assert!(Instant::now() < end, "the card does not ask");
+    }
+    drop(driver);
+    let mut driver = Driver::new(&sim, 0);
+    driver.queue(FLUSH, 0, 0, 0);
+    driver.queue.kick().unwrap();
+    while asked(&card) < 3 {
+        assert!(Instant::now() < end, "the card does not ask");
+    }
+    card.pci().write32(0, FN_BLK + FLUSH_DONE, 2).unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(driver.queue.used().unwrap().is_none());
+    card.pci().write32(0, FN_BLK + FLUSH_DONE, 3).unwrap();
+    assert_eq!(driver.wait(), [0]);
+    // The host goes while one is held.
+    driver.queue(FLUSH, 0, 0, 0);
+    driver.queue.kick().unwrap();
+    while asked(&card) < 4 {
+        assert!(Instant::now() < end, "the card does not ask");
+    }
+    card.pci().write32(0, FN_BLK + FLUSH_LIMIT, 0).unwrap();
+    assert_eq!(driver.wait(), [IOERR]);
 }

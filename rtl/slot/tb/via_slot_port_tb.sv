@@ -61,6 +61,7 @@ module via_slot_port_tb
   input  logic                slot_reg_rvalid,
   input  logic [        31:0] slot_reg_rdata,
   input  logic                slot_irq,
+  input  logic                disk_flush,
   input  logic                slot_busy,
   // a function: stream 0 and a disk (u_d)
   input  logic                fn_on,
@@ -211,6 +212,7 @@ module via_slot_port_tb
     slot_reg_rvalid,
     slot_irq,
     slot_busy,
+    disk_flush,
     d_ar_valid,
     d_aw_valid,
     d_w_valid,
@@ -309,6 +311,7 @@ module via_slot_port_tb
     .disk_w_i(d_w),
     .disk_w_valid_i(d_w_valid),
     .disk_w_ready_o(d_w_ready),
+    .disk_flush_i(disk_flush),
     .disk_b_o(d_b),
     .disk_b_valid_o(d_b_valid),
     .disk_b_ready_i(d_b_ready),
