@@ -4,6 +4,7 @@
 With VIA_VM_REFERENCE=1 the same scripts also run on QEMU's own virtio devices: to tell a wrong script from a wrong card.
 """
 
+import hashlib
 import json
 import os
 import subprocess
@@ -11,7 +12,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from vm_guest import ROOT, SCRIPTS, VIADUCT, Echo, beside_tap, guest, log_in, script
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES256
+from cryptography.hazmat.primitives.ciphers.modes import CTR
+from vm_guest import ROOT, SCRIPTS, VIADUCT, Echo, beside_tap, guest, log_in, script, vm
 
 KINDS = ["net", "blk", "console", "entropy", "input"]
 OWN, PEER = "10.0.0.1/24", "10.0.0.2"
@@ -98,6 +102,43 @@ def test_round_trips_beside_the_rival():
 
 def test_blk():
     script("blk", "blk", "1")
+
+
+def test_a_file_system_on_an_encrypted_disk(tmp_path: Path):
+    """The guest does not notice the app in its disk's path; the file holds what an independent AES deciphers."""
+    disk = tmp_path / "disk"
+    with disk.open("wb") as file:
+        file.truncate(24 << 20)
+    key, iv = bytes(range(32)), bytes(range(0xF0, 0x100))
+    registers = "--set", f"key={key.hex()}", "--set", f"iv={iv.hex()}"
+    options = "--disk", f"file:{disk}", "--disk-app", "aes", "--disk-sectors", *registers
+    script("blk", "blk", "1", options=options)
+    secret = disk.read_bytes()
+    plain = Cipher(AES256(key), CTR(iv)).decryptor().update(secret)
+    assert b"lost+found" in plain and b"lost+found" not in secret
+    # The script ends with these zeroes.
+    assert plain[4096:69632] == bytes(65536) and plain[:4096] != bytes(4096)
+    assert len(set(secret[4096:69632])) == 256
+
+
+def test_a_file_is_there_once_the_guest_has_synced_it(tmp_path: Path):
+    """Whatever happens to the card then: the serving process is killed."""
+    disk = tmp_path / "disk"
+    with disk.open("wb") as file:
+        file.truncate(8 << 20)
+    card = tmp_path / "card"
+    command = [VIADUCT, "card", "--functions", str(card), "--disk", f"file:{disk}", "--net", "none"]
+    guest()
+    work = "head -c 300000 /dev/urandom >a; dd if=a of=/dev/vda bs=4k seek=5 conv=fsync status=none && sha256sum <a"
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as serving:
+        try:
+            assert serving.stdout and serving.stdout.readline()
+            done = vm("--card", card, "--", "sh", "-c", work, functions="blk")
+        finally:
+            serving.kill()
+    assert done.returncode == 0, done.stderr
+    written = disk.read_bytes()[5 * 4096 :][:300000]
+    assert done.stdout.split()[0] == hashlib.sha256(written).hexdigest()
 
 
 def test_entropy():

@@ -14,5 +14,5 @@ def model(inputs: dict[str, bytes], registers: dict[str, int]) -> dict[str, byte
     if registers.get("sectors"):
         sector = int.from_bytes(data[:5], "little")
         iv = ((int.from_bytes(iv, "big") + 32 * sector) % 2**128).to_bytes(16, "big")
-        data = data[64:]
-    return {"out": Cipher(AES256(key), CTR(iv)).encryptor().update(data)}
+    head = 64 if registers.get("sectors") else 0
+    return {"out": data[:head] + Cipher(AES256(key), CTR(iv)).encryptor().update(data[head:])}

@@ -393,7 +393,15 @@ async def functions_are_told_what_is_written_and_tell_their_state(dut):
     for f in range(1, 7):
         at, bit = 0x30000 + 0x100 * f, f - 1
         status = (0b010110 >> bit & 1) << 9 | (0b101010 >> bit & 1) << 8 | 0x40 + f
-        wants = {0x20: status, 0x24: 0x1000 + f, 0x28: f, 0x34: 0xA300 + f, 0x40: 100 * f, 0x44: 100 * f + 1, 0x48: 100 * f + 2}
+        wants = {
+            0x20: status,
+            0x24: 0x1000 + f,
+            0x28: f,
+            0x34: 0xA300 + f,
+            0x40: 100 * f,
+            0x44: 100 * f + 1,
+            0x48: 100 * f + 2,
+        }
         for offset, want in wants.items():
             assert await b.read(at + offset) == want, f"function {f}, {offset:#x}"
 

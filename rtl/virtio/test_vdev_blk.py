@@ -107,12 +107,18 @@ async def sectors_pass_through_user_logic(dut):
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")
 async def user_logic_is_told_the_sector(dut):
-    """The header comes once a request and does not come back; a failing store and a wrong answer change nothing about that."""
+    """The header comes once a request, what comes back in its place is nobody's; a failing store and wrong answers change nothing about that."""
     for stall in (0.0, 0.3):
         bad = range(BASE + 512 * 1000, BASE + 512 * 1001)
         b = bench(dut, stall, fails=lambda a: a in bad)  # noqa: B023
         store = await begin(b, SLOT, header=1)
-        b.app = lambda m: m[64:] if len(b.tx) % 7 else m  # noqa: B023
+        wrong = {6: lambda m: m[64:], 5: lambda m: m[:40], 4: lambda m: m[:64], 3: lambda m: m + bytes(64)}
+
+        def app(m: bytes) -> bytes:
+            turn = len(b.tx) % 14 - 1  # noqa: B023
+            return wrong[turn](m) if turn in wrong else b.r.randbytes(64) + turned(m[64:])  # noqa: B023
+
+        b.app = app
         wants: list[tuple[int, int, int]] = []  # sector, to the store, bytes of data
         chains = []
         for i in range(40):
@@ -130,18 +136,22 @@ async def user_logic_is_told_the_sector(dut):
             if i % 5 == 0:
                 chains.append(b.send(i % 4, hdr(FLUSH), 1))
                 chains.append(b.send(i % 4, hdr(IN, SECTORS), 513))
-        await b.done(*chains, limit=20000)
+        await b.done(*chains, limit=60000)
         assert len(b.tx) == len(wants)
         data = [c for c in chains if c.data[:16] not in (hdr(FLUSH), hdr(IN, SECTORS))]
         for i, ((_, m), (at, put, n), c) in enumerate(zip(b.tx, wants, data, strict=True)):
+            fails = i % 14 in wrong or (at == 998 and n > 1024)
             assert m[:64] == (at | put << 63).to_bytes(64, "little"), i
             assert len(m) == 64 + n
-            fails = i % 7 == 6 or at == 998 and n > 1024
             assert c.answer[-1:] == (IOERR if fails else OK), i
             if put and not fails:
-                assert disk(b)[512 * at :][:n] == m[64:]
+                assert disk(b)[512 * at :][:n] == turned(m[64:])
             elif not put and at != 998:
                 assert m[64:] == store[512 * at :][:n]
+                assert fails or c.answer[:-1] == turned(m[64:])
+            if i % 14 in (4, 5):
+                assert put or c.answer[:-1] == bytes(n)
+                assert not put or disk(b)[512 * at :][:n] == store[512 * at :][:n]
         b.end()
 
 
@@ -401,7 +411,7 @@ async def requests_overlap(dut):
         for n, limit in ((32, 1.02), (8, 1.06), (1, 1.5)):
             b = bench(dut, 0.0, latency=100)
             await begin(b, kind, header=header)
-            b.app = (lambda m: m[64 * header :]) if kind == SLOT else None  # noqa: B023
+            b.app = (lambda m: m) if kind == SLOT else None
             for op in (IN, OUT):
                 b.wr_beats.clear()
                 count = 10 if n > 8 else 20
@@ -422,7 +432,9 @@ async def requests_overlap(dut):
                     header,
                     cycles / beats,
                 )
-                assert cycles <= limit * beats + header * (count - 4), f"op {op}, {n} sectors: {cycles} cycles for {beats} beats"
+                assert cycles <= limit * beats + header * (count - 4), (
+                    f"op {op}, {n} sectors: {cycles} cycles for {beats} beats"
+                )
             b.end()
 
 
@@ -434,7 +446,9 @@ def test_via_vdev_blk(data_w):
         parameters={"Fn": 2},
         defines={"VIA_DATA_W": data_w},
         sources=["rtl/virtio/via_virtio_pkg.sv", "rtl/virtio/via_vdev_pkg.sv"],
-        testcase=None if data_w == 512 else [
+        testcase=None
+        if data_w == 512
+        else [
             "a_disk_like_any_other",
             "user_logic_is_told_the_sector",
             "wrong_requests_harm_nobody",

@@ -3,8 +3,8 @@
 // The data of the disk's requests: from the store or the guest, through the user side if the request says so, to the guest or the store.
 // Two stages, each in the order of the requests: `send` brings a request's bytes to the user side (or past it), `receive` takes as many from
 // there. Reads of the store begin when a request is taken, so the latencies of several overlap.
-// With `header` a message to the user side begins with BlkUserHeader bytes: the number of its first sector, bit 63 set on the way to the store; the rest
-// is zero. The answer has the data alone.
+// With `header` a message to the user side begins with BlkUserHeader bytes: the number of its first sector, bit 63 set on the way to the store, the rest
+// zero. As many are taken off the answer, unseen.
 // Throughput: one beat a cycle, both directions together, and those of the header. Latency: that of the store and four cycles.
 // A read that fails is sent on with zeros in place of what is missing, so the user side keeps its framing. A message that comes back with
 // the wrong length ends its request with an error: short, what is missing is zero in a read and is not written in a write; long, the rest
@@ -258,8 +258,9 @@ module via_vdev_blk_data
     StDrop   // it is long
   } state_e;
   state_e state_q;
-  strm_t  back;
-  logic back_valid, back_take, is_read, recv_first_q, recv_last, short_now, long_now, err_q, wrong;
+  strm_t back;
+  logic [3:0] recv_head_q;  // beats of the header that came
+  logic head_now, back_valid, back_take, is_read, recv_first_q, recv_last, short_now, long_now, err_q, wrong;
   logic dest_ready, result_room, go, skip, skip_q;
   logic [31:0] recv_left_q, recv_left;
   assign back = recv.app ? rx_i : past;
@@ -267,24 +268,25 @@ module via_vdev_blk_data
   assign is_read = recv.kind == BlkRead;
   assign recv_left = recv_first_q ? recv.len : recv_left_q;
   assign recv_last = recv_left <= 32'(StrbW);
-  assign short_now = back.last && (!recv_last || !(&back.keep));
-  assign long_now = recv_last && !back.last;
+  assign head_now = recv.header && 32'(recv_head_q) != HeadBeats;
+  assign short_now = back.last && (head_now || !recv_last || !(&back.keep));
+  assign long_now = recv_last && !back.last && !head_now;
   // A message that ends within its first beat is not written at all.
   assign skip = !is_read && (recv_first_q ? short_now : skip_q);
 
   // The store hears of a write when the first of its bytes is there.
   logic cmd_now, cmd_sent_q, out_cmd_ready, to_store, store_ready, store_idle, store_still;
-  assign cmd_now = back_valid && state_q == StFlow && !is_read && !skip && !cmd_sent_q;
-  assign to_store = back_valid && state_q == StFlow && !is_read && !skip && cmd_sent_q && go;
+  assign cmd_now = back_valid && state_q == StFlow && !is_read && !head_now && !skip && !cmd_sent_q;
+  assign to_store = back_valid && state_q == StFlow && !is_read && !head_now && !skip && cmd_sent_q && go;
 
   // An op does not end before all of it is sent, whatever the user side does.
   assign go = result_room && (fault_valid || !((state_q == StPad) ? recv_last : back.last));
-  assign dest_ready = state_q == StDrop || state_q == StFlow && (is_read ? data_ready_i : skip || cmd_sent_q && store_ready);
+  assign dest_ready = state_q == StDrop || state_q == StFlow && (head_now || (is_read ? data_ready_i : skip || cmd_sent_q && store_ready));
   assign back_take = back_valid && go && dest_ready;
   assign rx_ready_o = recv_valid && recv.app && go && dest_ready;
   assign past_ready = recv_valid && !recv.app && go && dest_ready;
 
-  assign data_valid_o = recv_valid && is_read && go && (state_q == StPad || state_q == StFlow && back_valid);
+  assign data_valid_o = recv_valid && is_read && go && (state_q == StPad || state_q == StFlow && back_valid && !head_now);
   always_comb begin
     data_o.last = recv_last;
     data_o.keep = '1;
@@ -295,8 +297,8 @@ module via_vdev_blk_data
   end
 
   logic beat, pad_now;
-  assign beat = back_take && state_q == StFlow || data_valid_o && data_ready_i && state_q == StPad;
-  assign pad_now = back_take && state_q == StFlow && short_now && is_read && !recv_last;
+  assign beat = back_take && state_q == StFlow && !head_now || data_valid_o && data_ready_i && state_q == StPad;
+  assign pad_now = back_take && state_q == StFlow && short_now && is_read && (head_now || !recv_last);
   assign wrong = err_q || state_q == StFlow && short_now;
   always_comb begin
     unique case (state_q)
@@ -309,6 +311,7 @@ module via_vdev_blk_data
     if (!rst_ni) begin
       state_q      <= StFlow;
       recv_first_q <= 1'b1;
+      recv_head_q  <= '0;
       cmd_sent_q   <= 1'b0;
       err_q        <= 1'b0;
     end else begin
@@ -316,6 +319,8 @@ module via_vdev_blk_data
       else if (cmd_now && out_cmd_ready) cmd_sent_q <= 1'b1;
       if (recv_pop) recv_first_q <= 1'b1;
       else if (beat) recv_first_q <= 1'b0;
+      if (recv_pop) recv_head_q <= '0;
+      else if (back_take && head_now) recv_head_q <= recv_head_q + 1'b1;
       if (recv_pop) err_q <= 1'b0;
       else if (pad_now || beat && long_now && state_q == StFlow) err_q <= 1'b1;
       if (recv_pop) state_q <= StFlow;

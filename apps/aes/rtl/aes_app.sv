@@ -17,8 +17,8 @@
 // before and right ahead of the next one. A message in progress keeps its key.
 //
 // With `sectors`, for the data of a disk, a message begins with 64 bytes whose lowest 40 bits name a sector of 512 bytes
-// (docs/interfaces.md, section 8). They are not sent on, and the counter starts from `iv` + 32 * sector: each block of the disk has
-// the same counter whatever request it is part of.
+// (docs/interfaces.md, section 8). They are sent on as they are, and the counter starts behind them from `iv` + 32 * sector: each block
+// of the disk has the same counter whatever request it is part of.
 
 module aes_app
   import via_pkg::*;
@@ -77,7 +77,7 @@ module aes_app
 
   // ---------------------------------------------------------------- data, waiting for its key stream
   strm_t data;
-  logic data_ready, data_valid, stream_valid, pop, take, data_take;
+  logic data_ready, data_valid, data_head, stream_valid, pop, take;
   logic [DataW-1:0] stream;
   logic busy_q;  // within a message
   logic head_q;  // ... and its header
@@ -91,20 +91,19 @@ module aes_app
   assign head_last = busy_q ? head_left_q == '0 : HeadBeats == 1;
   assign in_ready_o = data_ready && (busy_q || !(stale_q || key_we[0]));
   assign take = in_valid_i && in_ready_o;
-  assign data_take = take && !head;
   assign expand_start = stale_q && !expand_q && !busy_q;
 
   via_fifo #(
-    .T    (strm_t),
+    .T    (logic [$bits(strm_t):0]),
     .Depth(Depth)
   ) u_data (
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      (in_i),
-    .s_valid_i(data_take),
+    .s_i      ({head, in_i}),
+    .s_valid_i(take),
     .s_ready_o(data_ready),
-    .m_o      (data),
+    .m_o      ({data_head, data}),
     .m_valid_o(data_valid),
     .m_ready_i(pop),
     .count_o  ()
@@ -133,9 +132,9 @@ module aes_app
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) valid_q <= '0;
-    else valid_q <= {valid_q[Rounds-1:0], data_take};
+    else valid_q <= {valid_q[Rounds-1:0], take};
     if (key_we[0]) key0_q <= window_q[127:0];
-    if (data_take) begin
+    if (take) begin
       for (int unsigned b = 0; b < Blocks; b++) state0_q[b] <= swap(first + 128'(b)) ^ key0_q;
     end
   end
@@ -174,7 +173,7 @@ module aes_app
   // ---------------------------------------------------------------- out
   assign out_valid_o = stream_valid;
   assign pop = stream_valid && out_ready_i;
-  assign out_o = '{id: data.id, last: data.last, keep: data.keep, data: data.data ^ stream};
+  assign out_o = '{id: data.id, last: data.last, keep: data.keep, data: data_head ? data.data : data.data ^ stream};
 
 `ifndef SYNTHESIS
   // The key stream never comes before its data.

@@ -33,7 +33,8 @@ pub struct ConnectArgs {
     /// App that the disk's data passes through on its way in and out
     #[arg(long, value_name = "APP")]
     pub disk_app: Option<String>,
-    /// Tell the disk's app which sector each request begins with: 64 bytes ahead of the data
+    /// Tell the disk's app which sector each request begins with: 64 bytes ahead of the data, and 1 in its register `sectors`, if
+    /// it has one
     #[arg(long, requires = "disk_app")]
     pub disk_sectors: bool,
     /// Value of a register of the disk's app
@@ -200,6 +201,19 @@ impl ConnectArgs {
         Ok(function.set_up(to != Attachment::Nothing)?)
     }
 
+    /// Registers of the disk's app. What it sees and what it takes that for must agree, or data is garbled unnoticed.
+    fn disk_registers(&self, project: &Project, app: &str) -> Result<Vec<(String, String)>> {
+        const SECTORS: &str = "sectors";
+        let mut set = self.set.clone();
+        if project.load(app)?.registers.iter().any(|register| register.name == SECTORS) {
+            if set.iter().any(|(name, _)| name == SECTORS) {
+                return usage(format!("register {SECTORS} of a disk's app is set by --disk-sectors"));
+            }
+            set.push((SECTORS.into(), u8::from(self.disk_sectors).to_string()));
+        }
+        Ok(set)
+    }
+
     fn disk(
         &self,
         project: &Project,
@@ -214,7 +228,7 @@ impl ConnectArgs {
             DiskSpec::None => return usage("there is no disk"),
         };
         let slot = Arc::new(match &self.disk_app {
-            Some(name) => load(project, opened, name, &self.set)?,
+            Some(name) => load(project, opened, name, &self.disk_registers(project, name)?)?,
             None => opened.card.any_slot()?,
         });
         slots.push(Arc::clone(&slot));

@@ -22,7 +22,7 @@ const FN_BLK: u64 = 0x30200;
 const FLUSH_LIMIT: u64 = 0x2c;
 const FLUSH_DONE: u64 = 0x30;
 const FLUSH_ASKED: u64 = 0x34;
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A driver of the block device with one queue.
 struct Driver {
@@ -212,6 +212,7 @@ fn a_flush_reaches_the_file() {
     // Memory of this program is no safer than the card: a flush waits for nobody.
     let source = Source::anonymous(1 << 20).unwrap();
     let disk = Disk::open(function(), slot, source, false, Through::Nothing).unwrap();
+    drop(driver);
     let mut driver = Driver::new(&sim, 0);
     assert_eq!(driver.request(FLUSH, 0, 0), 0);
     disk.close().unwrap();
