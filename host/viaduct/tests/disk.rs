@@ -221,9 +221,7 @@ fn a_flush_reaches_the_file() {
 #[test]
 fn a_flush_that_nobody_answers_fails() {
     let Some((card, sim, _)) = built::card("pass") else { return };
-    let asked = |card: &Card| card.pci().read32(0, FN_BLK + FLUSH_ASKED).unwrap();
-    let blk = card.function(FunctionKind::Blk).unwrap();
-    blk.set_up(true).unwrap();
+    card.function(FunctionKind::Blk).unwrap().set_up(true).unwrap();
     let mut driver = Driver::new(&sim, 0);
     // No host behind it, but the card was told to wait for one: 2^20 cycles.
     card.pci().write32(0, FN_BLK + FLUSH_LIMIT, 1).unwrap();
@@ -231,32 +229,43 @@ fn a_flush_that_nobody_answers_fails() {
     assert_eq!(driver.request(FLUSH, 0, 0), IOERR);
     assert!(card.time().unwrap() - before >= 1 << 20);
     assert_eq!(asked(&card), 1);
+}
+
+/// Flushes that have waited for the host.
+fn asked(card: &Card) -> u32 {
+    card.pci().read32(0, FN_BLK + FLUSH_ASKED).unwrap()
+}
+
+#[test]
+fn a_flush_ends_with_its_driver_and_with_its_host() {
+    let Some((card, sim, _)) = built::card("pass") else { return };
+    card.function(FunctionKind::Blk).unwrap().set_up(true).unwrap();
+    let mut driver = Driver::new(&sim, 0);
+    let asks = |number| {
+        let end = Instant::now() + PATIENCE;
+        while asked(&card) < number {
+            assert!(Instant::now() < end, "the card does not ask");
+        }
+    };
     // Reset while one is held: the next driver finds a device that works, and an answer to the old flush is not one to its own.
     card.pci().write32(0, FN_BLK + FLUSH_LIMIT, 0xffff).unwrap();
     driver.queue(FLUSH, 0, 0, 0);
     driver.queue.kick().unwrap();
-    let end = Instant::now() + PATIENCE;
-    while asked(&card) < 2 {
-        assert!(Instant::now() < end, "the card does not ask");
-    }
+    asks(1);
     drop(driver);
     let mut driver = Driver::new(&sim, 0);
     driver.queue(FLUSH, 0, 0, 0);
     driver.queue.kick().unwrap();
-    while asked(&card) < 3 {
-        assert!(Instant::now() < end, "the card does not ask");
-    }
-    card.pci().write32(0, FN_BLK + FLUSH_DONE, 2).unwrap();
+    asks(2);
+    card.pci().write32(0, FN_BLK + FLUSH_DONE, 1).unwrap();
     std::thread::sleep(Duration::from_millis(50));
     assert!(driver.queue.used().unwrap().is_none());
-    card.pci().write32(0, FN_BLK + FLUSH_DONE, 3).unwrap();
+    card.pci().write32(0, FN_BLK + FLUSH_DONE, 2).unwrap();
     assert_eq!(driver.wait(), [0]);
     // The host goes while one is held.
     driver.queue(FLUSH, 0, 0, 0);
     driver.queue.kick().unwrap();
-    while asked(&card) < 4 {
-        assert!(Instant::now() < end, "the card does not ask");
-    }
+    asks(3);
     card.pci().write32(0, FN_BLK + FLUSH_LIMIT, 0).unwrap();
     assert_eq!(driver.wait(), [IOERR]);
 }
