@@ -313,6 +313,7 @@ async def the_configuration_follows_the_disk(dut):
     assert struct.unpack_from("<QII", raw) == (SECTORS, 0, 254)
     assert struct.unpack_from("<IBBHI", raw, 20) == (512, 3, 0, 8, 0)
     assert struct.unpack_from("<HIIIIIB", raw, 34) == (4, 1 << 22, 1, 1, 8192, 1, 0)
+    assert raw[33:34] + raw[57:] == bytes(8), "padding, and fields of features not offered"
     assert b.changes == 0
     b.set(Ctrl(kind=NONE, base=BASE, sectors=1 << 33))
     await ClockCycles(dut.clk_i, 5)

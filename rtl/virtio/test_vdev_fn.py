@@ -347,6 +347,9 @@ async def console_talks(dut):
     for rings in RINGS_TRIED:
         b = Driver(dut)
         await b.begin(Ctrl(kind=BOARD))
+        # An emergency: no driver yet.
+        await b.write(0x2008, ord("!"), 1)
+        await until(dut, lambda: b.tx == [(0, b"!")], 100, "the emergency write")  # noqa: B023
         await b.setup(0b10, rings, dict.fromkeys(range(6), 16))
         heard = [await b.add(2, b"", 64) for _ in range(8)]
         await b.used(await b.add(3, struct.pack("<IHH", 0, 0, 1)), *heard[:2])

@@ -32,6 +32,11 @@ def frame(r, n: int, dst: bytes = OWN) -> bytes:
     return dst + r.randbytes(n - 6)
 
 
+def tagged(r, n: int, dst: bytes = OWN) -> bytes:
+    """With any VLAN."""
+    return dst + r.randbytes(6) + b"\x81\0" + r.randbytes(n - 14)
+
+
 def ones_sum(data: bytes) -> int:
     s = sum(struct.unpack(f">{(len(data) + 1) // 2}H", data + b"\0" * (len(data) % 2)))
     while s >> 16:
@@ -66,7 +71,12 @@ async def sends_frames_of_every_size(dut):
             *(b.r.randrange(14, 400) for _ in range(60)),
         ]
         frames = [frame(b.r, n, OTHER) for n in sizes]
-        chains = [b.send(b.r.choice((1, 3, 5, 7)), header() + f) for f in frames]
+        # Only bit 0 of the flags means anything to the device, the offsets nothing without it.
+        chains = []
+        for f in frames:
+            flags = b.r.choice((0, 2, 4, 254, b.r.randrange(128) * 2))
+            head = header(flags, 0, b.r.getrandbits(16), b.r.choice((0, 2, 6, b.r.getrandbits(16))))
+            chains.append(b.send(b.r.choice((1, 3, 5, 7)), head + f))
         await b.done(*chains, limit=20000)
         await until(dut, lambda: len(b.tx) == len(frames))  # noqa: B023
         assert [m for _, m in b.tx] == frames
@@ -87,7 +97,7 @@ async def inserts_checksums_where_asked(dut):
         else:
             start = b.r.choice((14, 34, 35, b.r.randrange(0, n - 2)))
             offset = b.r.randrange(0, min(n - 2 - start, 20) + 1)
-            b.send(1, header(1, 0, start, offset) + f)
+            b.send(1, header(1 | b.r.randrange(128) * 2, 0, start, offset) + f)
             f = checked(f, start, offset)
         want.append(f)
     # The sum is zero: UDP must not see a zero.
@@ -275,7 +285,7 @@ async def the_filter_does_as_told(dut):
     async def passes() -> set[str]:
         kinds = {"own": OWN, "other": OTHER, "multi": multi, "many": many, "broad": b"\xff" * 6}
         for dst in kinds.values():
-            b.rx(frame(b.r, 64, dst))
+            b.rx(b.r.choice((frame, tagged))(b.r, 64, dst))
         await until(dut, lambda: not b.rx_beats)
         await ClockCycles(dut.clk_i, 20)
         got = set()

@@ -25,6 +25,7 @@ BIT = {
 }
 OFFERED = 0x30020 | sum(1 << bit for bit in BIT.values())
 VERSION_1, PACKED = 1 << 32, 1 << 34
+DEPENDENT, NEEDED = 1 << 17, 1 << 16
 NOTIFICATION_DATA, RING_RESET = 1 << 38, 1 << 40
 # Common configuration: name -> (offset, bytes)
 FIELD = {
@@ -339,9 +340,10 @@ async def features_are_a_subset_with_version_1_or_refused(dut):
     dut.withhold.value = 0
     await pci.set("device_status", 0)
     await pci.wait_reset()
-    good = [VERSION_1, OFFERED, OFFERED & ~PACKED]
-    good += [pci.r.getrandbits(64) & OFFERED | VERSION_1 for _ in range(6)]
+    good = [VERSION_1, VERSION_1 | NEEDED, VERSION_1 | NEEDED | DEPENDENT, OFFERED, OFFERED & ~PACKED]
+    good += [pci.r.getrandbits(64) & OFFERED & ~DEPENDENT | VERSION_1 for _ in range(6)]
     bad = [0, OFFERED & ~VERSION_1, VERSION_1 | 1, VERSION_1 | 1 << 63, VERSION_1 | 1 << 37, (1 << 64) - 1]
+    bad += [VERSION_1 | DEPENDENT, OFFERED & ~NEEDED]
     bad += [VERSION_1 | 1 << pci.r.choice([b for b in range(64) if not OFFERED >> b & 1]) for _ in range(6)]
     for features in pci.r.sample(good + bad, len(good + bad)):
         assert await pci.accept(features) == (features in good), hex(features)
@@ -482,7 +484,8 @@ class Model:
                 add = data & (ACKNOWLEDGE | DRIVER | DRIVER_OK | FEATURES_OK | FAILED)
                 if not self.status & FEATURES_OK:
                     add &= ~DRIVER_OK
-                if self.wanted & ~OFFERED or not self.wanted & VERSION_1:
+                missing = self.wanted & DEPENDENT and not self.wanted & NEEDED
+                if self.wanted & ~OFFERED or not self.wanted & VERSION_1 or missing:
                     add &= ~FEATURES_OK
                 self.status |= add
             if high:

@@ -892,6 +892,21 @@ HOSTILE = {
     "zero length": (SPLIT, "Len", lambda q: chain_of(q, (64, 0, 0))),
     "buffer around the end": (SPLIT, "Len", lambda q: chain_of(q, (2**64 - 64, 65, WRITE))),
     "packed: buffer around the end": (PACKED, "Len", lambda q: chain_of(q, (1, 8, 0), (2**64 - 1, 2, WRITE))),
+    "more than 4 GiB": (
+        SPLIT,
+        "Len",
+        lambda q: chain_of(q, (64, 2, 0), (64, 2**32 - 1, WRITE)),
+    ),
+    "packed: more than 4 GiB": (
+        PACKED,
+        "Len",
+        lambda q: chain_of(q, (64, 2**31, WRITE), (64, 2**31, WRITE), (64, 1, WRITE)),
+    ),
+    "table: more than 4 GiB": (
+        TABLES,
+        "Len",
+        lambda q: table(q, (64, 2**32 - 1, NEXT, 1), (64, 2**32 - 1, WRITE, 0)),
+    ),
     "table of descriptors misaligned": (SPLIT, "Align", lambda q: displace(q, desc=8)),
     "available ring misaligned": (SPLIT, "Align", lambda q: displace(q, driver=1)),
     "used ring misaligned": (SPLIT, "Align", lambda q: displace(q, device=2)),
@@ -946,7 +961,9 @@ async def chains_before_the_error_are_found(dut):
         b = Bench(dut, feat, size=16)
         await b.begin()
         q = b.queues[1]
-        for _ in range(3):
+        # As large as a chain may be.
+        await q.add(Chain([(0, 2**32 - 1, 64), (1, 1, 64)], 0))
+        for _ in range(2):
             chain = q.some(2)
             await q.add(chain)
         await q.add(Chain([(1, 8, 64), (0, 8, 64)], 0))

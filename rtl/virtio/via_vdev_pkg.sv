@@ -11,11 +11,12 @@ package via_vdev_pkg;
   import via_virtio_pkg::*;
 
   typedef struct packed {
-    logic [15:0]          device;    // device type; the PCI device id is 0x1040 + it
-    logic [23:0]          code;      // PCI class code
-    logic [63:0]          features;  // the device's own; the engine adds EngineFeatures
-    logic [7:0]           queues;    // one MSI-X vector each, and one for configuration changes
-    logic [QueuesMax-1:0] waits;     // queues whose chains wait for an answer; the rest are requests
+    logic [15:0]                  device;    // device type; the PCI device id is 0x1040 + it
+    logic [23:0]                  code;      // PCI class code
+    logic [63:0]                  features;  // the device's own; the engine adds EngineFeatures
+    feature_need_t [NeedsMax-1:0] needs;     // which of these need others
+    logic [7:0]                   queues;    // one MSI-X vector each, and one for configuration changes
+    logic [QueuesMax-1:0]         waits;     // queues whose chains wait for an answer; the rest are requests
   } vdev_t;
 
   // ---------------------------------------------------------------- net
@@ -65,6 +66,12 @@ package via_vdev_pkg;
       NetFCtrlMacAddr
       | 64'b1 <<
       NetFSpeedDuplex,
+      needs: '{
+          '{feature: 6'(NetFCtrlRx), needs: 6'(NetFCtrlVq)},
+          '{feature: 6'(NetFCtrlRxExtra), needs: 6'(NetFCtrlVq)},
+          '{feature: 6'(NetFMq), needs: 6'(NetFCtrlVq)},
+          '{feature: 6'(NetFCtrlMacAddr), needs: 6'(NetFCtrlVq)}
+      },
       queues: 8'(2 * NetPairs + 1),
       waits: 16'b01010101
   };
@@ -106,6 +113,7 @@ package via_vdev_pkg;
       BlkFDiscard
       | 64'b1 <<
       BlkFWriteZeroes,
+      needs: '0,
       queues: 8'(BlkQueues),
       waits: 16'b0
   };
@@ -147,16 +155,17 @@ package via_vdev_pkg;
       device: 16'd3,
       code: 24'h078000,
       features: 64'b1 << ConsoleFSize | 64'b1 << ConsoleFMultiport | 64'b1 << ConsoleFEmergWrite,
+      needs: '0,
       queues: 8'(2 * ConsolePorts + 2),
       waits: 16'b010101
   };
 
   // ---------------------------------------------------------------- entropy
-  parameter vdev_t VdevEntropy = '{device: 16'd4, code: 24'h00ff00, features: '0, queues: 8'd1, waits: 16'b1};
+  parameter vdev_t VdevEntropy = '{device: 16'd4, code: 24'h00ff00, features: '0, needs: '0, queues: 8'd1, waits: 16'b1};
 
   // ---------------------------------------------------------------- input
   // Buffers for events, and status from the driver.
-  parameter vdev_t VdevInput = '{device: 16'd18, code: 24'h090000, features: '0, queues: 8'd2, waits: 16'b01};
+  parameter vdev_t VdevInput = '{device: 16'd18, code: 24'h090000, features: '0, needs: '0, queues: 8'd2, waits: 16'b01};
 
   // ---------------------------------------------------------------- any
   /// The device of function `fn`.

@@ -105,7 +105,8 @@ module via_virtio_fn
     .DeviceType(Dev.device),
     .Class     (Dev.code),
     .NumQ      (NumQ),
-    .Features  (Dev.features)
+    .Features  (Dev.features),
+    .Needs     (Dev.needs)
   ) u_pci (
     .clk_i,
     .rst_ni,

@@ -20,6 +20,7 @@ module via_virtio_pci
   parameter logic [23:0] Class = 24'h020000,
   parameter int unsigned NumQ = 2,
   parameter logic [63:0] Features = '0,  // of the device; the engine's come on top
+  parameter feature_need_t [NeedsMax-1:0] Needs = '0,  // which of these need others
   parameter int unsigned QSize = QSizeMax
 ) (
   input  logic                    clk_i,
@@ -239,7 +240,8 @@ module via_virtio_pci
 
   via_virtio_pci_common #(
     .NumQ (NumQ),
-    .QSize(QSize)
+    .QSize(QSize),
+    .Needs(Needs)
   ) u_common (
     .clk_i,
     .clear_i        (clear),
@@ -317,5 +319,9 @@ module via_virtio_pci
 
   assign still_o = running && acc_q == Wait && irq_still && ~|{req_valid_i, flr_i, irq_valid_i, error_i, config_change_i, queue_busy};
   assign idle_o  = still_o && irq_idle && queue_reset_o == '0;
+
+  if (!features_whole(Features | EngineFeatures, Needs)) begin : gen_offer_error
+    $error("a feature is offered without one that it needs");
+  end
 
 endmodule

@@ -4,14 +4,16 @@
 //
 // Throughput: an access a cycle. Latency: read combinational, write one cycle. Status bits are only ever added; a write of 0 asks the parent
 // for a reset, which clears everything here by `clear_i`; until then the status reads as not 0.
-// Misuse: FEATURES_OK is not taken unless the features are a subset of those offered with VERSION_1 among them; after it features stand
-// still; DRIVER_OK is not taken without it. A queue that does not exist reads as 0, its vector as 0xffff. Source: VIRTIO 1.3, 2.1, 2.2, 4.1.4.3.
+// Misuse: FEATURES_OK is not taken unless the features are a subset of those offered, with VERSION_1 and all that they need (`Needs`) among
+// them; after it features stand still; DRIVER_OK is not taken without it. A queue that does not exist reads as 0, its vector as 0xffff.
+// Source: VIRTIO 1.3, 2.1, 2.2, 4.1.4.3.
 
 module via_virtio_pci_common
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ  = 2,
-  parameter int unsigned QSize = QSizeMax
+  parameter int unsigned NumQ = 2,
+  parameter int unsigned QSize = QSizeMax,
+  parameter feature_need_t [NeedsMax-1:0] Needs = '0
 ) (
   input  logic               clk_i,
   input  logic               clear_i,                  // device reset
@@ -54,7 +56,7 @@ module via_virtio_pci_common
   // ---------------------------------------------------------------- status
   logic acceptable, status_write;
   logic [7:0] status_add;
-  assign acceptable = (wanted_q & ~offered_i) == '0 && wanted_q[FVersion1];
+  assign acceptable = (wanted_q & ~offered_i) == '0 && wanted_q[FVersion1] && features_whole(wanted_q, Needs);
   assign status_write = write_i && addr_i == 6'h14 && strb_i[0];
   assign reset_o = status_write && wdata_i[7:0] == '0;
   always_comb begin

@@ -36,6 +36,21 @@ package via_virtio_pkg;
                                           64'b1 << FRingPacked | 64'b1 << FInOrder | 64'b1 << FOrderPlatform | 64'b1 << FNotificationData |
                                           64'b1 << FRingReset;
 
+  /// Feature `feature` cannot be served without feature `needs`. All zero: an entry not used.
+  typedef struct packed {
+    logic [5:0] feature;
+    logic [5:0] needs;
+  } feature_need_t;
+  parameter int unsigned NeedsMax = 4;
+
+  /// Whether every one of `features` has what it needs.
+  function automatic logic features_whole(input logic [63:0] features, input feature_need_t [NeedsMax-1:0] needs);
+    features_whole = 1'b1;
+    for (int unsigned i = 0; i < NeedsMax; i++) begin
+      if (features[needs[i].feature] && !features[needs[i].needs]) features_whole = 1'b0;
+    end
+  endfunction
+
   /// What was negotiated, as far as the engine acts on it.
   typedef struct packed {
     logic event_idx;
@@ -69,7 +84,7 @@ package via_virtio_pkg;
     VqErrLoop     = 4'd3,   // chain longer than the queue's size
     VqErrIndirect = 4'd4,   // indirect table: nested, with NEXT, empty, not a multiple of 16, too long, not negotiated
     VqErrOrder    = 4'd5,   // readable after writable
-    VqErrLen      = 4'd6,   // zero length, or the buffer wraps the address space
+    VqErrLen      = 4'd6,   // zero length, the buffer wraps the address space, or the chain holds more than 4 GiB
     VqErrRead     = 4'd7,   // host memory answered a ring or descriptor read with an error
     VqErrWrite    = 4'd8,   // host memory answered a write with an error
     VqErrPayload  = 4'd9,   // host memory answered a payload read with an error

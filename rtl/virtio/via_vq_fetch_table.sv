@@ -5,7 +5,7 @@
 // Throughput: one descriptor a cycle. 64 pieces wait for tables, 128 beats of tables in flight, in bursts of at most 512 bytes that cross no
 // 4 KiB. Ordering: in order. A table is read from its first entry to its last; where `next` does not name the following entry, the walk goes on
 // with single reads. Checks: `next` inside the table, no nesting, readable before writable, length not zero, buffer inside the address space,
-// not more descriptors than the store holds for a queue.
+// at most 4 GiB and not more descriptors than the store holds for a queue.
 // A chain without room flips the queue's epoch (`back_o`: fetch it again) and parks the queue until there is room.
 // Pieces of an old epoch, or of a queue that is off, are dropped.
 
@@ -238,13 +238,15 @@ module via_vq_fetch_table
   // ---------------------------------------------------------------- the chain so far
   logic [QSizeLog2:0] nread_q, nwrite_q, n;
   logic [31:0] rlen_q, wlen_q, rlen, wlen;
-  logic [32:0] sum;
+  logic [32:0] sum, total_q;
+  logic [33:0] total;  // readable and writable
   logic [64:0] buf_end;
   vq_err_e err;
   logic no_room, good, fails, ends;
 
   assign n = nread_q + nwrite_q;
   assign buf_end = {1'b0, desc.addr} + 65'(desc.len) - 65'd1;
+  assign total = {1'b0, total_q} + 34'(desc.len);
   assign sum = {1'b0, desc.write ? wlen_q : rlen_q} + {1'b0, desc.len};
   always_comb begin
     err = VqErrNone;
@@ -253,7 +255,7 @@ module via_vq_fetch_table
     else if (t_nested && in_table) err = VqErrIndirect;
     else if (in_table && t_next && t_to >= 16'(entries)) err = VqErrHead;
     else if (in_table && t_next && walked + 9'd1 >= entries) err = VqErrLoop;
-    else if (desc.len == '0 || buf_end[64]) err = VqErrLen;
+    else if (desc.len == '0 || buf_end[64] || total > 34'h1_0000_0000) err = VqErrLen;
     else if (!desc.write && nwrite_q != '0) err = VqErrOrder;
     else if (n == (QSizeLog2 + 1)'(QSizeMax)) err = VqErrLoop;
   end
@@ -353,11 +355,13 @@ module via_vq_fetch_table
       nwrite_q <= '0;
       rlen_q   <= '0;
       wlen_q   <= '0;
+      total_q  <= '0;
     end else if (good) begin
       nread_q  <= w_chain_o.nread;
       nwrite_q <= w_chain_o.nwrite;
       rlen_q   <= rlen;
       wlen_q   <= wlen;
+      total_q  <= total[32:0];
     end
   end
 

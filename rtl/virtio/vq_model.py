@@ -159,9 +159,11 @@ class Queue:
         if not self.alive:
             return False
         if self.feat.packed:
-            # The upper half of a descriptor: length, id, flags.
+            # The upper half of a descriptor: length, id, flags; of one that the device has not used yet.
             inside = self.desc <= addr and addr + size <= self.desc + 16 * self.size
-            return inside and (addr - self.desc) % 16 >= 8
+            ahead = ((addr - self.desc) // 16 - self.used_at) % self.size
+            held = sum(len(chain.slots) for chain in self.order)
+            return inside and (addr - self.desc) % 16 >= 8 and ahead < held
         first, ring, event = self.device + 2, self.device + 4, self.device + 4 + 8 * self.size
         if (addr, size) == (first, 2):
             return True
@@ -360,6 +362,7 @@ class Queue:
         elif self.feat.event_idx:
             reaped = (self.used_at - len(self.shown)) & 0xFFFF
             event = (reaped + ahead) & 0xFFFF if want else (reaped - 1) & 0xFFFF
+            host.put(self.driver, host.r.getrandbits(16), 2)  # nothing to the device
             host.put(self.driver + 4 + 2 * self.size, event, 2)
         else:
             host.put(self.driver, 0 if want else 1, 2)

@@ -11,9 +11,9 @@ use common::{LONG, connect, function, open};
 use viaduct_pci::PciFunction;
 use viaduct_pci::vfio_user::{Client, Server};
 use viaduct_sim::backend::{self, Cable};
-use viaduct_sim::{CONSOLE, ENTROPY, Entropy, NET, SimCard};
+use viaduct_sim::{BLK, CONSOLE, ENTROPY, Entropy, INPUT, NET, SimCard};
 use viaduct_virtio::net::Net;
-use viaduct_virtio::{Arena, Buffer, Device, Queue, feature};
+use viaduct_virtio::{Arena, Buffer, Device, Queue, VirtioError, feature};
 
 const IOVA: u64 = 0x2_0000_0000;
 
@@ -238,4 +238,36 @@ fn entropy_is_repeatable_unless_it_is_the_systems() {
     assert_ne!(take(Some(Entropy::Seeded(1))).unwrap().0, first);
     let system = take(Some(Entropy::System)).unwrap().0;
     assert_ne!(take(Some(Entropy::System)).unwrap().0, system);
+}
+
+/// Features of a kind of device that require one of others (VIRTIO 1.3, 5.1.3.1, 5.2.3; and 20, commands for the control queue).
+const REQUIRED: [(u16, &[u32], &[u32]); 6] = [
+    (1, &[7, 8, 10, 54, 55], &[1]),
+    (1, &[9], &[7, 8]),
+    (1, &[11, 12, 14, 56], &[0]),
+    (1, &[13, 61], &[11, 12]),
+    (1, &[18, 19, 20, 21, 22, 23, 52, 53, 60], &[17]),
+    (2, &[11], &[9]),
+];
+
+#[test]
+fn features_come_with_what_they_require() {
+    let Some(card) = open() else { return };
+    for number in [NET, BLK, CONSOLE, ENTROPY, INPUT] {
+        let Some(pci) = function(&card, number) else { continue };
+        let mut device = Device::open(pci).unwrap();
+        let offered = device.offered().unwrap();
+        assert_eq!(device.negotiate(offered).unwrap(), offered);
+        for (kind, features, required) in REQUIRED {
+            let required = required.iter().fold(0, |all, bit| all | 1 << bit);
+            for feature in features.iter().map(|bit| 1 << bit) {
+                if kind == device.kind() && offered & feature != 0 {
+                    assert_ne!(offered & required, 0, "what {feature:#x} requires");
+                    let alone = device.negotiate(feature);
+                    assert!(matches!(alone, Err(VirtioError::Features(_))), "{feature:#x}: {alone:?}");
+                    device.negotiate(feature | required).unwrap();
+                }
+            }
+        }
+    }
 }

@@ -99,6 +99,7 @@ module via_virtio_pci_tb
     .Class     (24'h020000),
     .NumQ      (NumQ),
     .Features  (64'h0000_0000_0003_0020),
+    .Needs     ({6'd17, 6'd16, 36'd0}),    // feature 17 is nothing without 16
     .QSize     (QSize)
   ) u_dut (
     .clk_i          (clk),
