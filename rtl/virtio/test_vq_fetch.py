@@ -669,7 +669,7 @@ async def a_queue_without_room_waits_alone(dut):
                 n = r.choice((3, 40, 90, 256 if i % 8 == 0 else 17))
                 w = r.randint(1, n)
                 bufs = [
-                    (int(k >= n - w), r.choice((16, 1 << 24, 0x7FFFFFFF)), r.getrandbits(62))
+                    (int(k >= n - w), r.choice((16, 1 << 20, 2**32 // n)), r.getrandbits(62))
                     for k in range(n)
                 ]
                 chain = Chain(bufs, n)
