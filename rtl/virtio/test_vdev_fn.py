@@ -348,6 +348,7 @@ async def console_talks(dut):
         b = Driver(dut)
         await b.begin(Ctrl(kind=BOARD))
         # An emergency: no driver yet.
+        await b.reset()
         await b.write(0x2008, ord("!"), 1)
         await until(dut, lambda: b.tx == [(0, b"!")], 100, "the emergency write")  # noqa: B023
         await b.setup(0b10, rings, dict.fromkeys(range(6), 16))
