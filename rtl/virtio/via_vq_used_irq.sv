@@ -3,7 +3,7 @@
 // Decides on interrupts: after used entries are visible it reads what the driver says about interrupts now, and asks for one.
 //
 // Throughput: a decision a cycle over all queues; one read in flight a queue, what becomes visible meanwhile is decided upon by the next one.
-// Latency: 2 cycles to AR, 2 from R to irq. A driver that looks at the ring after it changed its mind therefore never waits in vain:
+// Latency: 1 cycle to AR, 1 from R to irq. A driver that looks at the ring after it changed its mind therefore never waits in vain:
 // the field is read after host memory has answered the write of the entries.
 // Split: flags of the available ring, or used_event with EVENT_IDX. Packed: driver event suppression, with EVENT_IDX also a single descriptor.
 // Moderation: less than moderate_i cycles after a queue's last interrupt the next one is held back, never lost; not still then, time matters.
@@ -49,8 +49,9 @@ module via_vq_used_irq
   localparam int unsigned WordW = BeatLog2 - 1;  // a 16-bit word of a beat
 
   // ---------------------------------------------------------------- ask
-  logic [NumQ-1:0] pend_q, asked_q, wrap_q;
-  logic [NumQ-1:0][15:0] idx_q, adv_q;
+  // `_q`: what became visible earlier; without: now, too.
+  logic [NumQ-1:0] pend, pend_q, asked_q, wrap, wrap_q;
+  logic [NumQ-1:0][15:0] idx, idx_q, adv, adv_q;
   logic [QW-1:0] sel;
   logic any, ask, ar_room;
   vq_cfg_t cfg;
@@ -61,7 +62,7 @@ module via_vq_used_irq
   ) u_ask (
     .clk_i,
     .rst_ni,
-    .req_i  (pend_q & ~asked_q),
+    .req_i  (pend & ~asked_q),
     .ack_i  (ask),
     .gnt_o  (),
     .idx_o  (sel),
@@ -109,7 +110,7 @@ module via_vq_used_irq
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      ('{queue: sel, wrap: wrap_q[sel], idx: idx_q[sel], adv: adv_q[sel], word: field[BeatLog2-1:1]}),
+    .s_i      ('{queue: sel, wrap: wrap[sel], idx: idx[sel], adv: adv[sel], word: field[BeatLog2-1:1]}),
     .s_valid_i(ask),
     .s_ready_o(),
     .m_o      (a),
@@ -146,7 +147,7 @@ module via_vq_used_irq
   assign err_queue_o = QueueW'(a.queue);
 
   // ---------------------------------------------------------------- interrupts
-  logic [NumQ-1:0] want_q, cool, fired_q;
+  logic [NumQ-1:0] want, want_q, cool, fired_q;
   logic [NumQ-1:0][31:0] last_q;
   logic [QW-1:0] irq_sel, irq_queue_q;
   logic irq_any, irq_go, irq_valid_q;
@@ -156,7 +157,7 @@ module via_vq_used_irq
   ) u_irq (
     .clk_i,
     .rst_ni,
-    .req_i  (want_q & cool & ~closing_i),
+    .req_i  (want & cool & ~closing_i),
     .ack_i  (irq_go),
     .gnt_o  (),
     .idx_o  (irq_sel),
@@ -179,6 +180,11 @@ module via_vq_used_irq
     assign mine = ask && sel == QW'(q);
     assign ends = answered && a.queue == QW'(q);
     assign fires = irq_go && irq_sel == QW'(q);
+    assign pend[q] = pend_q[q] || shown;
+    assign idx[q] = shown ? shown_idx_i : idx_q[q];
+    assign wrap[q] = shown ? shown_wrap_i : wrap_q[q];
+    assign adv[q] = adv_q[q] + (shown ? shown_adv_i : '0);
+    assign want[q] = want_q[q] || ends && wish;
     assign cool[q] = !fired_q[q] || moderate_i == '0 || time_i[31:0] - last_q[q] >= 32'(moderate_i);
     assign quiet_o[q] = !pend_q[q] && !asked_q[q] && !want_q[q] && !(irq_valid_q && irq_queue_q == QW'(q));
 
@@ -190,14 +196,11 @@ module via_vq_used_irq
         fired_q[q] <= 1'b0;
         adv_q[q]   <= '0;
       end else begin
-        if (shown) pend_q[q] <= 1'b1;
-        else if (mine) pend_q[q] <= 1'b0;
+        pend_q[q] <= pend[q] && !mine;
         if (mine) asked_q[q] <= 1'b1;
         else if (ends) asked_q[q] <= 1'b0;
-        if (shown || mine) adv_q[q] <= (mine ? '0 : adv_q[q]) + (shown ? shown_adv_i : '0);
-        if (closing_i[q]) want_q[q] <= 1'b0;
-        else if (ends && wish) want_q[q] <= 1'b1;
-        else if (fires) want_q[q] <= 1'b0;
+        if (shown || mine) adv_q[q] <= mine ? '0 : adv[q];
+        want_q[q] <= want[q] && !fires && !closing_i[q];
         if (fires) fired_q[q] <= 1'b1;
       end
     end
