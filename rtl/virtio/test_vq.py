@@ -743,7 +743,7 @@ async def statistics(dut):
     queue = b.queues[1]
     await b.quiet()
     for _ in range(3):
-        queue.add(plain(b, False, 200))
+        queue.add(plain(b, False, 200, 256))  # in one page: one read
         queue.publish()
         b.kick(queue)
         await settle(b, 1, 1)
