@@ -12,7 +12,7 @@
 module via_fn_flush
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned UnitLog2 = 20  // cycles of the limit
+  parameter int unsigned UnitLog2 = 18  // cycles of the limit
 ) (
   input  logic               clk_i,
   input  logic               rst_ni,    // of the card

@@ -215,6 +215,8 @@ module via_functions
           d_w_valid,
           d_b_valid,
           tx_valid[f],
+          flush_done && f == FnBlk,
+          flush_failed && f == FnBlk,
           rx_valid[f] && rx_ready[f]
         };
     via_clk_gate #(

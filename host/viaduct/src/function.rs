@@ -186,7 +186,7 @@ impl Function {
     pub(crate) fn limit_flush(&self, limit: Option<Duration>) -> Result<()> {
         let cycles = |limit: Duration| limit.as_millis() * u128::from(self.card.info().clock_khz);
         let units =
-            limit.map_or(0, |limit| (cycles(limit) >> 20).clamp(1, VIA_FN_FLUSH_LIMIT_LIMIT_MASK.into()));
+            limit.map_or(0, |limit| (cycles(limit) >> 18).clamp(1, VIA_FN_FLUSH_LIMIT_LIMIT_MASK.into()));
         self.write(VIA_FN_FLUSH_LIMIT, units as u32)
     }
 

@@ -366,9 +366,9 @@ pub const VIA_FN_FEATURES_LO: u64 = 0x24;
 pub const VIA_FN_FEATURES_HI: u64 = 0x28;
 /// Flush: how long it waits for the host.
 pub const VIA_FN_FLUSH_LIMIT: u64 = 0x2c;
-/// In 2^20 cycles; a flush that waited longer fails. 0 = what is in the store is safe, a flush waits for nobody, and one that waits fails. Lowest bit.
+/// In 2^18 cycles; a flush that waited longer fails. 0 = what is in the store is safe, a flush waits for nobody, and one that waits fails. Lowest bit.
 pub const VIA_FN_FLUSH_LIMIT_LIMIT_LSB: u32 = 0;
-/// In 2^20 cycles; a flush that waited longer fails. 0 = what is in the store is safe, a flush waits for nobody, and one that waits fails. Mask in place.
+/// In 2^18 cycles; a flush that waited longer fails. 0 = what is in the store is safe, a flush waits for nobody, and one that waits fails. Mask in place.
 pub const VIA_FN_FLUSH_LIMIT_LIMIT_MASK: u32 = 0xffff;
 /// Flush: what the host has done.
 pub const VIA_FN_FLUSH_DONE: u64 = 0x30;
