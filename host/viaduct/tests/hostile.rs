@@ -445,7 +445,7 @@ fn on(kind: FunctionKind, test: impl FnOnce(&Target, &mut Bystander)) {
     if kind == FunctionKind::Blk {
         let slot = Arc::new(card.any_slot().unwrap());
         let store = Source::bytes(SharedBytes::new(vec![0x5a; 64 << 10]));
-        disk = Some(Disk::open(card.function(kind).unwrap(), slot, store, false, false).unwrap());
+        disk = Some(Disk::open(card.function(kind).unwrap(), slot, store, false, Through::Nothing).unwrap());
     }
     for kind in [kind, FunctionKind::Entropy].into_iter().filter(|kind| *kind != FunctionKind::Blk) {
         let function = card.function(kind).unwrap();
