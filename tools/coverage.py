@@ -5,7 +5,8 @@
     .venv/bin/python tools/coverage.py [DAT ...]
 
 Without arguments it builds the card with coverage, runs the random-traffic test on it (which takes this card, and apps built
-likewise, for VIADUCT_COVERAGE is set), and reads what that left in build/coverage. With arguments it reads those files. A
+likewise, for VIADUCT_COVERAGE is set) and the library's tests of the functions (VIADUCT_BUILD), and reads what they left in
+build/coverage. With arguments it reads those files. A
 point counts once, however many instances hit it. Toggles count every bit of every signal both ways: addresses and lengths
 that a small test does not need, and bits that are constant, stay open.
 """
@@ -43,16 +44,25 @@ def group_of(file: str) -> str:
 
 
 def collect() -> list[Path]:
-    """Builds the instrumented card and runs the random-traffic test on it."""
+    """Builds the instrumented card and runs random traffic and the tests of the functions on it."""
     OUT.mkdir(parents=True, exist_ok=True)
     for old in OUT.glob("*.dat"):
         old.unlink()
-    python = sys.executable
-    subprocess.run([python, ROOT / "tools/verilate.py", "card", "--coverage"], check=True, cwd=ROOT)
-    env = os.environ | {"VIADUCT_COVERAGE": str(OUT)}
-    subprocess.run(
-        [python, "-m", "pytest", "-q", "tests", "-k", "random_traffic"], check=True, cwd=ROOT, env=env
-    )
+    env = os.environ | {"VIADUCT_COVERAGE": str(OUT), "VIADUCT_BUILD": str(OUT / "build")}
+
+    def run(*command: str | Path) -> None:
+        subprocess.run(command, check=True, cwd=ROOT, env=env)
+
+    run(sys.executable, ROOT / "tools/verilate.py", "card", "--coverage")
+    run(sys.executable, "-m", "pytest", "-q", "tests", "-k", "random_traffic")
+    # A build folder whose card and apps are those that count.
+    run(ROOT / "viaduct", "build", "--coverage", "pass")
+    (OUT / "build").mkdir(exist_ok=True)
+    for part in ("card", "apps"):
+        link = OUT / "build" / part
+        link.unlink(missing_ok=True)
+        link.symlink_to(ROOT / "build" / f"{part}-coverage")
+    run("cargo", "test", "--release", "--quiet", "-p", "viaduct", "--test", "disk", "--test", "hostile")
     return sorted(OUT.glob("*.dat"))
 
 
