@@ -85,6 +85,7 @@ def test_info_tells_ports_and_registers():
     assert {r["name"]: (r["width"], r["required"]) for r in aes["registers"]} == {
         "key": (256, True),
         "iv": (128, True),
+        "sectors": (1, False),
     }
     assert "must be given" in ok("info", "aes")
 
