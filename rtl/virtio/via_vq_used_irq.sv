@@ -213,7 +213,11 @@ module via_vq_used_irq
     end
   end
 
-  assign still_o = ~|{shown_valid_i, ask, m_ar_valid_o, m_r_valid_i, want_q, irq_valid_q && irq_ready_i};
+  // While an interrupt is held back only the time moves on, and who looks whether the state still changes would see a block at rest.
+  logic waits_q;
+  always_ff @(posedge clk_i) waits_q <= (want_q & ~cool) != '0 && !waits_q;
+
+  assign still_o = ~|{shown_valid_i, ask, m_ar_valid_o, m_r_valid_i, want_q, waits_q, irq_valid_q && irq_ready_i};
   assign idle_o  = ~|{pend_q, asked_q, want_q, irq_valid_q};
 
 endmodule

@@ -269,3 +269,23 @@ fn a_flush_ends_with_its_driver_and_with_its_host() {
     card.pci().write32(0, FN_BLK + FLUSH_LIMIT, 0).unwrap();
     assert_eq!(driver.wait(), [IOERR]);
 }
+
+/// The card has nothing to do meanwhile but to let time pass.
+#[test]
+fn an_interrupt_held_back_comes_by_itself() {
+    let Some((card, sim, _)) = built::card("pass") else { return };
+    let function = card.function(FunctionKind::Blk).unwrap();
+    function.set_up(true).unwrap();
+    function.moderate(20_000).unwrap();
+    let mut driver = Driver::new(&sim, 0);
+    let mut times = vec![];
+    for _ in 0..3 {
+        driver.queue.arm();
+        driver.queue(FLUSH, 0, 0, 0);
+        driver.queue.kick().unwrap();
+        driver.device.function().wait_irq(2, Duration::from_secs(20)).expect("an interrupt in time");
+        times.push(card.time().unwrap());
+        while driver.queue.used().unwrap().is_some() {}
+    }
+    assert!(times.windows(2).all(|pair| pair[1] - pair[0] >= 20_000), "{times:?}");
+}
