@@ -15,7 +15,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 OUT = ROOT / "build" / "formal"
-LIMIT = 300  # seconds for one proof
+LIMIT = 900  # seconds for one proof
 
 # proof: file of the RTL, what stands there, what a careless change would make of it
 FAULTS: dict[str, list[tuple[str, str, str]]] = {
