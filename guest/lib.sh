@@ -47,6 +47,15 @@ pci_of() { # KIND
 net_name() { _d=$(virtio_of net) && ls "/sys/bus/virtio/devices/$_d/net" 2>/dev/null | grep .; }
 blk_name() { _d=$(virtio_of blk) && ls "/sys/bus/virtio/devices/$_d/block" 2>/dev/null | grep .; }
 
+# Sets $name to the network device, with an address of its own and a cable that carries.
+net_up() { # OWN-ADDRESS/BITS
+  name=$(net_name) || fail "no network device"
+  ip address flush dev "$name"
+  ip address add "$1" dev "$name"
+  ip link set "$name" up
+  wait_for 10 grep -q 1 "/sys/class/net/$name/carrier" || fail "no carrier"
+}
+
 # The driver's module of a kind; the console's is built in.
 module_of() {
   case $1 in net) echo virtio_net ;; blk) echo virtio_blk ;; entropy) echo virtio_rng ;; input) echo virtio_input ;; *) return 1 ;; esac

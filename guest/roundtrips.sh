@@ -9,12 +9,9 @@ own=10.0.0.1/24 peer=10.0.0.2
 # In a process of its own: it must not become the terminal's owner, whose end would hang the terminal up.
 now() { echo "$*"; (read -r _ </dev/ttyS1); }
 
-name=$(net_name) || fail "no network device"
 # Nothing else is to use the device.
-echo 1 >"/proc/sys/net/ipv6/conf/$name/disable_ipv6"
-ip address add $own dev "$name"
-ip link set "$name" up
-wait_for 10 grep -q 1 "/sys/class/net/$name/carrier" || fail "no carrier"
+echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6
+net_up $own
 wait_for 10 ping -c 1 -W 5 $peer || fail "$peer does not answer"
 insmod ./viaduct_xdma.ko || fail "viaduct_xdma.ko"
 wait_for 10 test -c /dev/viaduct_xdma0_c2h_0 || fail "no XDMA-compatible function"

@@ -11,8 +11,8 @@ def model(inputs: dict[str, bytes], registers: dict[str, int]) -> dict[str, byte
     key = registers["key"].to_bytes(32, "little")
     iv = registers["iv"].to_bytes(16, "little")
     data = inputs["in"]
-    if registers.get("sectors"):
+    head = 64 if registers.get("sectors") else 0
+    if head:
         sector = int.from_bytes(data[:5], "little")
         iv = ((int.from_bytes(iv, "big") + 32 * sector) % 2**128).to_bytes(16, "big")
-    head = 64 if registers.get("sectors") else 0
     return {"out": data[:head] + Cipher(AES256(key), CTR(iv)).encryptor().update(data[head:])}

@@ -6,7 +6,8 @@ import struct
 import cocotb
 import pytest
 from app_tb import exchange, rng, run_app
-from cocotb.triggers import RisingEdge
+
+from via_tb import until
 
 MAC = bytes.fromhex("025649564401")
 PEER = bytes.fromhex("02aabbccddee")
@@ -105,10 +106,7 @@ async def answers_what_is_for_it(dut, stall):
     source, _, got = await exchange(dut, [(3, ask) for ask, _ in todo], stall, stall, answers=len(wanted))
     assert [(m.id, m.data) for m in got] == [(3, reply) for reply in wanted]
     # What is dropped after the last answer is still to come, and the counters follow a cycle later.
-    for _ in range(200):
-        if int(dut.answered_o.value) + int(dut.dropped_o.value) == len(todo):
-            break
-        await RisingEdge(dut.clk_i)
+    await until(dut, lambda: int(dut.answered_o.value) + int(dut.dropped_o.value) == len(todo), 200)
     assert int(dut.answered_o.value) == len(wanted)
     assert int(dut.dropped_o.value) == len(todo) - len(wanted)
     if not stall:

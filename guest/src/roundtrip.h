@@ -59,6 +59,26 @@ static size_t sizes_of(int count, char** words, size_t* sizes, size_t most) {
   return sizeof usual / sizeof *usual;
 }
 
+// The file of option -r.
+static FILE* append_to(const char* path) {
+  FILE* file = fopen(path, "a");
+  if (file == NULL) {
+    perror(path);
+    exit(1);
+  }
+  return file;
+}
+
+// A place for the time of each round.
+static uint64_t* room_for(const char* program, unsigned long rounds) {
+  uint64_t* times = malloc(rounds * sizeof *times);
+  if (times == NULL) {
+    fprintf(stderr, "%s: no memory for %lu rounds\n", program, rounds);
+    exit(1);
+  }
+  return times;
+}
+
 // One size's object, times in microseconds; sorts the times.
 static void print_times(size_t size, uint64_t* times, unsigned long right, unsigned long lost,
                         unsigned long wrong) {

@@ -62,11 +62,7 @@ int main(int argc, char** argv) {
     } else if (c == 't') {
       patience = number(optarg, 1, 600000);
     } else if (c == 'r') {
-      raw = fopen(optarg, "a");
-      if (raw == NULL) {
-        perror(optarg);
-        return 1;
-      }
+      raw = append_to(optarg);
     } else {
       usage();
     }
@@ -78,11 +74,7 @@ int main(int argc, char** argv) {
     perror("udp_rtt");
     return 1;
   }
-  uint64_t* times = malloc(rounds * sizeof *times);
-  if (times == NULL) {
-    fprintf(stderr, "udp_rtt: no memory for %lu rounds\n", rounds);
-    return 1;
-  }
+  uint64_t* times = room_for("udp_rtt", rounds);
 
   bool good = true;
   uint64_t round = 0;

@@ -41,22 +41,14 @@ int main(int argc, char** argv) {
     if (c == 'n') {
       rounds = number(optarg, 1, 100000000);
     } else if (c == 'r') {
-      raw = fopen(optarg, "a");
-      if (raw == NULL) {
-        perror(optarg);
-        return 1;
-      }
+      raw = append_to(optarg);
     } else {
       usage();
     }
   }
   size_t sizes[MaxSizes], kinds = sizes_of(argc - optind, argv + optind, sizes, MaxSize);
   int to_card = channel(argv[1], "h2c_0", O_WRONLY), from_card = channel(argv[1], "c2h_0", O_RDONLY);
-  uint64_t* times = malloc(rounds * sizeof *times);
-  if (times == NULL) {
-    fprintf(stderr, "xdma_rtt: no memory for %lu rounds\n", rounds);
-    return 1;
-  }
+  uint64_t* times = room_for("xdma_rtt", rounds);
 
   bool good = true;
   uint64_t round = 0;

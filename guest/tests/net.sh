@@ -4,12 +4,8 @@
 . /guest/lib.sh
 own=$1 peer=$2 port=${3:-0} rounds=${4:-1000} iperf=${5:-0}
 
-name=$(net_name) || fail "no network device"
+net_up "$own"
 ethtool -i "$name" | head -1
-ip address flush dev "$name"
-ip address add "$own" dev "$name"
-ip link set "$name" up
-wait_for 10 grep -q 1 "/sys/class/net/$name/carrier" || fail "no carrier"
 ping -c 1 -W 5 "$peer" >/dev/null || ping -c 1 -W 5 "$peer" || fail "$peer does not answer"
 for size in 18 56 500 1400; do
   ping -c 20 -i 0.01 -W 5 -s $size -q "$peer" >/tmp/ping || { cat /tmp/ping; fail "ping with $size bytes"; }

@@ -6,7 +6,7 @@ from cocotb.triggers import ClockCycles, RisingEdge
 
 from via_tb import rng, run, start, until
 
-UNIT = 16  # cycles, for 2^20
+UNIT = 16  # cycles, for 2^18
 
 
 async def bench(dut, limit: int = 100) -> None:

@@ -93,13 +93,11 @@ fn function(name: &str) -> Result<Arc<dyn PciFunction>> {
                 fail(Code::Card, format!("{path}: {e}; start the card with `viaduct card --socket {path}`"))
             }
         },
-        Some(("vfio", address)) => match address.parse() {
-            Ok(address) => match vfio::Function::open(address) {
-                Ok(function) => Ok(Arc::new(function)),
-                Err(e) => fail(Code::Card, e.to_string()),
-            },
-            Err(e) => fail(Code::Argument, e),
-        },
+        Some(("vfio", address)) => {
+            let address = address.parse().or_else(|e: String| fail(Code::Argument, e))?;
+            let function = vfio::Function::open(address).or_else(|e| fail(Code::Card, e.to_string()))?;
+            Ok(Arc::new(function))
+        }
         _ => fail(
             Code::Argument,
             format!("there is no card {name:?}: write sim, sim:PROFILE, unix:PATH or vfio:ADDRESS"),
