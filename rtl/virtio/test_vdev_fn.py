@@ -302,7 +302,7 @@ async def blk_reads_and_writes(dut):
 @cocotb.test(timeout_time=2000, timeout_unit="us")
 async def net_echo_and_control(dut):
     for rings in RINGS_TRIED:
-        for features in (1 << 15 | 1 << 17 | 1 << 18 | 1 << 22 | 1, 1 << 17 | 1 << 18):
+        for features in (1 << 15 | 1 << 17 | 1 << 18 | 1 << 22 | 1 << 40 | 1, 1 << 17 | 1 << 18):
             b = Driver(dut)
             await b.begin(Ctrl(kind=BOARD))
             mq, mrg = features >> 22 & 1, features >> 15 & 1
@@ -336,6 +336,17 @@ async def net_echo_and_control(dut):
                 await until(dut, lambda: sum(c.used is not None for c in buffers) == 4, 8000, "frames")  # noqa: B023
                 whole = b"".join(b.host.gather(c, True)[: c.used] for c in buffers[:4])
                 assert whole == bytes(10) + b"\4\0" + own + bytes(range(256)) * 5
+                # The receive queue is reset: frames are dropped, nothing waits for it.
+                await b.write(0x16, 0, 2)
+                await b.write(0x3A, 1, 2)
+                while await b.read(0x3A, 2):
+                    pass
+                b.queues.pop(0).drop()
+                before = await b.read(0x2044)
+                await b.used(*[await b.add(1, bytes(12) + own + bytes(54)) for _ in range(20)])
+                await until(dut, lambda: len(b.rx_beats) == 0, 4000)  # noqa: B023
+                await ClockCycles(dut.clk_i, 50)
+                assert await b.read(0x2044) == before + 20
             b.end()
 
 

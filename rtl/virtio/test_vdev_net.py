@@ -154,8 +154,10 @@ async def wrong_requests_are_completed_and_dropped(dut):
     assert await b.config(0x40) == len(bad)
 
 
-async def receive(b: Bench, frames: list[bytes], queues: list[int], sizes: list[int], merge: bool) -> list:
-    """Keeps the receive queues filled until every frame has come; returns the chains in their order."""
+async def receive(
+    b: Bench, frames: list[bytes], queues: list[int], sizes: list[int], merge: bool, lost: int = 0
+) -> list:
+    """Keeps the receive queues filled until all but `lost` frames have come; returns the chains in their order."""
     for f in frames:
         b.rx(f)
     taken: list = []
@@ -164,7 +166,7 @@ async def receive(b: Bench, frames: list[bytes], queues: list[int], sizes: list[
         for q in queues:
             while len(b.ready[q]) < 8 or (merge and sum(c.wlen for c in b.ready[q]) < 12 + MAX):
                 b.offer(q, b.r.choice(sizes))
-        return len([c for c in b.answers if c.queue in queues]) >= len(frames)
+        return len([c for c in b.answers if c.queue in queues]) >= len(frames) - lost
 
     await until(b.dut, step, 30000, "frames")
     taken = [c for c in b.answers if c.queue in queues]
@@ -407,17 +409,17 @@ async def commands_not_negotiated_are_refused(dut):
     assert int(dut.waits.value) == 0b001010101
 
 
+def udp(sport: int, dport: int) -> bytes:
+    ip = struct.pack(
+        ">BBHHHBBH4s4s", 0x45, 0, 40, 1, 0, 64, 17, 0, bytes((10, 0, 0, 1)), bytes((10, 0, 0, 2))
+    )
+    return OWN + OTHER + b"\x08\0" + ip + struct.pack(">HHHH", sport, dport, 20, 0) + bytes(12)
+
+
 @cocotb.test(timeout_time=300, timeout_unit="us")
 async def flows_keep_to_their_pair(dut):
     b = bench(dut)
     await b.begin(ALL)
-
-    def udp(sport: int, dport: int) -> bytes:
-        ip = struct.pack(
-            ">BBHHHBBH4s4s", 0x45, 0, 40, 1, 0, 64, 17, 0, bytes((10, 0, 0, 1)), bytes((10, 0, 0, 2))
-        )
-        return OWN + OTHER + b"\x08\0" + ip + struct.pack(">HHHH", sport, dport, 20, 0) + bytes(12)
-
     for pairs in (1, 2, 3, 4):
         assert await command(b, 4, 0, struct.pack("<H", pairs)) == 0
         b.answers.clear()
@@ -431,6 +433,45 @@ async def flows_keep_to_their_pair(dut):
         assert all(len(s) == 1 for s in seen.values()), "a flow went to several pairs"
         assert {q for s in seen.values() for q in s} == set(range(0, 2 * pairs, 2))
         assert sorted(payload(c) for c in got) == sorted(frames)
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def frames_of_a_queue_in_reset_are_dropped(dut):
+    """5.1.6.5.6.2. They hold up neither the other pairs nor who sends them; later ones come through."""
+    for stall in (0.0, 0.3):
+        b = bench(dut, stall)
+        await b.begin(ALL)
+        assert await command(b, 4, 0, struct.pack("<H", 2)) == 0
+        frames = [udp(1000 + i, 53) for i in range(32)]
+        got = await receive(b, frames, [0, 2], [2048], True)
+        pair = {payload(c)[34:36]: c.queue for c in got}
+        for chains in b.ready:
+            chains.clear()
+        b.answers.clear()
+        # Those that already wait for a buffer too, and those behind them.
+        b.rx(next(f for f in frames if pair[f[34:36]] == 2))
+        await ClockCycles(dut.clk_i, 60)
+        dropped = await b.config(0x44)
+        dut.in_use.value = ~(1 << 2) & (1 << b.queues) - 1
+        kept = [f for f in frames if pair[f[34:36]] == 0]
+        got = await receive(b, frames, [0], [2048], True, lost=len(frames) - len(kept))
+        assert [payload(c) for c in got] == kept
+        await until(dut, lambda: not b.rx_beats and int(dut.idle_o.value))  # noqa: B023
+        dropped += len(frames) - len(kept) + 1
+        assert await b.config(0x44) == dropped
+        # All of them.
+        dut.in_use.value = 0
+        for f in frames * 4:
+            b.rx(f)
+        await until(dut, lambda: not b.rx_beats and int(dut.idle_o.value))  # noqa: B023
+        assert await b.config(0x44) == dropped + 4 * len(frames)
+        dut.in_use.value = (1 << b.queues) - 1
+        for chains in b.ready:
+            chains.clear()
+        b.answers.clear()
+        got = await receive(b, frames, [0, 2], [2048], True)
+        assert sorted(payload(c) for c in got) == sorted(frames)
+        b.end()
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")

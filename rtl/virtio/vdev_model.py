@@ -121,6 +121,7 @@ class Bench:
             getattr(d, s).value = 0
         for s in ("req", "rd", "merged", "rx"):
             getattr(d, s).value = 0
+        d.in_use.value = (1 << self.queues) - 1
 
     async def begin(self, features: int = 0, ctrl: Ctrl | None = None) -> None:
         self.dut.features.value = features

@@ -35,6 +35,7 @@ module via_vdev_net
   output vq_beat_t              wr_o,
   output logic                  wr_valid_o,
   input  logic                  wr_ready_i,
+  input  logic     [  NumQ-1:0] in_use_i,
   input  logic     [  NumQ-1:0] avail_i,
   input  logic     [      31:0] head_wlen_i    [NumQ],
   input  logic     [      31:0] room_i         [NumQ],
@@ -124,12 +125,13 @@ module via_vdev_net
   assign wr[1] = '0;  // its answers have no bytes
   assign wr_valid[1] = 1'b0;
 
-  logic [NetPairs-1:0] rx_avail;
+  logic [NetPairs-1:0] rx_in_use, rx_avail;
   logic [31:0] rx_wlen[NetPairs], rx_room[NetPairs];
   for (genvar p = 0; p < NetPairs; p++) begin : gen_rxq
-    assign rx_avail[p] = avail_i[2*p];
-    assign rx_wlen[p]  = head_wlen_i[2*p];
-    assign rx_room[p]  = room_i[2*p];
+    assign rx_in_use[p] = in_use_i[2*p];
+    assign rx_avail[p]  = avail_i[2*p];
+    assign rx_wlen[p]   = head_wlen_i[2*p];
+    assign rx_room[p]   = room_i[2*p];
   end
 
   via_vdev_net_rx u_rx (
@@ -143,6 +145,7 @@ module via_vdev_net
     .rx_i,
     .rx_valid_i,
     .rx_ready_o,
+    .in_use_i   (rx_in_use),
     .avail_i    (rx_avail),
     .head_wlen_i(rx_wlen),
     .room_i     (rx_room),

@@ -4,9 +4,9 @@
 // Throughput: one beat a cycle into the store and out of it; answers are announced ahead of their data, so a frame of two beats takes four
 // cycles if the engine takes answers as fast. Latency: five cycles from the last beat. Order: kept.
 // Frames of one flow go to one pair: IPv4 by addresses and, for unfragmented TCP and UDP, ports; all others by source address.
-// Dropped: frames the filter refuses, shorter than 14 or longer than NetFrameMax bytes, all while `open_i` is low, and without mergeable
-// buffers those longer than the buffer at hand. Without a buffer frames wait, and rx_i is held back when the store is full.
-// Source: VIRTIO 1.3, 5.1.6.3 to 5.1.6.5.
+// Dropped: frames the filter refuses, shorter than 14 or longer than NetFrameMax bytes, all while `open_i` is low, without mergeable buffers
+// those longer than the buffer at hand, and those of a pair whose receive queue is not in use, so that the other pairs' frames do not wait
+// until its reset is over. Without a buffer frames wait, and rx_i is held back when the store is full. Source: VIRTIO 1.3, 5.1.6.3 to 5.1.6.5.
 
 module via_vdev_net_rx
   import via_pkg::*;
@@ -23,7 +23,8 @@ module via_vdev_net_rx
   input  strm_t                   rx_i,
   input  logic                    rx_valid_i,
   output logic                    rx_ready_o,
-  input  logic     [NetPairs-1:0] avail_i,                   // receive queue of each pair
+  input  logic     [NetPairs-1:0] in_use_i,                  // receive queue of each pair: enabled, not being reset
+  input  logic     [NetPairs-1:0] avail_i,
   input  logic     [        31:0] head_wlen_i   [NetPairs],
   input  logic     [        31:0] room_i        [NetPairs],
   output vq_rsp_t                 rsp_o,
@@ -190,7 +191,7 @@ module via_vdev_net_rx
   state_e state_q;
   out_t out_new, out;
   logic [PairW-1:0] pair, pair_q;
-  logic single, single_q, fits, tight, merged_q, announced, out_push, out_room, out_valid, out_pop;
+  logic single, single_q, fits, unfit, merged_q, announced, out_push, out_room, out_valid, out_pop;
   logic [15:0] buffers_q;
   len_t answer_len_q;
   logic [31:0] need;
@@ -206,13 +207,13 @@ module via_vdev_net_rx
   assign need = 32'(note.len) + 32'(NetHeader);
   assign single = avail_i[pair] && head_wlen_i[pair] >= need;
   assign fits = single || merge_i && room_i[pair] >= need;
-  assign tight = !merge_i && avail_i[pair] && head_wlen_i[pair] < need;
+  assign unfit = !in_use_i[pair] || !merge_i && avail_i[pair] && head_wlen_i[pair] < need;
 
   assign rsp_valid_o = state_q == StAnswer;
   assign rsp_o = '{queue: QueueW'({pair_q, 1'b0}), merge: !single_q, len: 32'(answer_len_q) + 32'(NetHeader)};
 
   assign announced = state_q == StAnswer && rsp_ready_i && single_q || state_q == StMerged && (merged_q || merged_valid_i);
-  assign out_push = announced || state_q == StWait && note_valid && out_room && tight;
+  assign out_push = announced || state_q == StWait && note_valid && out_room && unfit;
   assign note_pop = out_push;
   assign out_new = '{
           drop: !announced,
@@ -227,7 +228,7 @@ module via_vdev_net_rx
     end else begin
       merged_q <= (merged_q || merged_valid_i) && !announced && state_q != StWait;
       unique case (state_q)
-        StWait:   if (note_valid && out_room && fits) state_q <= StAnswer;
+        StWait:   if (note_valid && out_room && fits && !unfit) state_q <= StAnswer;
         StAnswer: if (rsp_ready_i) state_q <= single_q ? StWait : StMerged;
         StMerged: if (merged_q || merged_valid_i) state_q <= StWait;
         default:  ;
@@ -302,7 +303,7 @@ module via_vdev_net_rx
 
   assign drop_o = take && rx_i.last && !commit || out_pop && out.drop;
   logic decide;
-  assign decide   = state_q == StWait && note_valid && out_room && (fits || tight);
+  assign decide   = state_q == StWait && note_valid && out_room && (fits || unfit);
   assign moving_o = take || fetch || data_pop || decide || announced || merged_valid_i;
   assign idle_o   = first_q && !note_valid && state_q == StWait && !out_valid && prepend_idle;
 

@@ -41,6 +41,7 @@ module via_vdev_select
   output vq_beat_t              wr_o,
   output logic                  wr_valid_o,
   input  logic                  wr_ready_i,
+  input  logic     [  NumQ-1:0] in_use_i,                // enabled, not being reset
   input  logic     [  NumQ-1:0] avail_i,
   input  logic     [      31:0] head_wlen_i     [NumQ],
   input  logic     [      31:0] room_i          [NumQ],
@@ -105,6 +106,7 @@ module via_vdev_select
       .wr_ready_i,
       .merged_i,
       .merged_valid_i,
+      .in_use_i,
       .avail_i,
       .head_wlen_i,
       .room_i,

@@ -194,7 +194,7 @@ module via_virtio_fn
   );
 
   // ---------------------------------------------------------------- engine
-  logic [NumQ-1:0] waits, avail;
+  logic [NumQ-1:0] waits, avail, in_use;
   logic [31:0] head_wlen[NumQ], room[NumQ];
   logic fail;
   logic [QueueW-1:0] fail_queue;
@@ -268,6 +268,9 @@ module via_virtio_fn
   );
 
   // ---------------------------------------------------------------- personality
+  always_comb begin
+    for (int unsigned q = 0; q < NumQ; q++) in_use[q] = queue[q].enable && !queue_reset[q];
+  end
   via_vdev_select #(
     .Fn(Fn)
   ) u_dev (
@@ -297,6 +300,7 @@ module via_virtio_fn
     .wr_o           (wr),
     .wr_valid_o     (wr_valid),
     .wr_ready_i     (wr_ready),
+    .in_use_i       (in_use),
     .avail_i        (avail),
     .head_wlen_i    (head_wlen),
     .room_i         (room),
