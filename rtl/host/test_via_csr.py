@@ -370,16 +370,20 @@ async def functions_are_told_what_is_written_and_tell_their_state(dut):
         at, mac, base, sectors = 0x30000 + 0x100 * f, 0x665544332200 + f, 0xFEDC00000000 + f, 0x9900000000 + f
         store, slot, kind, moderate = f + 1, f, f % 3, 0x1230 + f
         header, limit, failed, count = f >> 1 & 1, 0x8100 + f, f & 1, 0x9200 + f
+        rows, cols = 0xA000 + f, 0xB000 + f
         low = kind << 4 | header << 2 | (f & 1) << 1 | 1
         await b.write(at, moderate << 16 | store << 12 | slot << 8 | low)
+        assert await b.read(at + 0x0C) == 25 << 16 | 80
+        await b.write(at + 0x0C, rows << 16 | cols)
         await b.write(at + 0x2C, limit)
         await b.write(at + 0x30, failed << 31 | count)
         for offset, value in ((4, mac), (0x10, base), (0x18, sectors)):
             await b.write(at + offset, value & NONE)
             await b.write(at + offset + 4, value >> 32)
         want = 0
-        widths = (1, 2, 4, 48, 48, 4, 40, 1, 16, 1, 16, 1, 16)  # fn_ctrl_t
+        widths = (1, 2, 4, 48, 48, 4, 40, 1, 16, 1, 16, 1, 16, 16, 16)  # fn_ctrl_t
         values = (1, kind, slot, mac, base, store, sectors, f & 1, moderate, header, limit, failed, count)
+        values += rows, cols
         for width, value in zip(widths, values, strict=True):
             want = want << width | value
         assert int(dut.fn_ctrl[f].value) == want, f"function {f}"

@@ -502,7 +502,9 @@ module via_csr
                 limit: fn_out.FLUSH_LIMIT.LIMIT.value,
                 failed: fn_out.FLUSH_DONE.FAILED.value,
                 count: fn_out.FLUSH_DONE.COUNT.value
-            }
+            },
+            rows: fn_out.CONSOLE_SIZE.ROWS.value,
+            cols: fn_out.CONSOLE_SIZE.COLS.value
         };
     assign fn_in.STATUS.PRESENT.next = fn_present_i[f];
     assign fn_in.STATUS.ATTACHED.next = fn_attached_i[f];

@@ -11,7 +11,7 @@ from vdev_model import NONE, Bench, Ctrl
 from via_tb import run, until
 
 SIZE, MULTIPORT, EMERG = 1, 2, 4
-READY, ADD, PORT_READY, CONSOLE, OPEN, NAME = 0, 1, 3, 4, 6, 7
+READY, ADD, PORT_READY, CONSOLE, RESIZE, OPEN, NAME = 0, 1, 3, 4, 5, 6, 7
 RX, TX, CRX, CTX = (0, 4), (1, 5), 2, 3
 
 
@@ -23,24 +23,29 @@ def ctl(port: int, event: int, value: int = 1) -> bytes:
     return struct.pack("<IHH", port, event, value)
 
 
-async def opened(b: Bench) -> None:
+def resize(cols: int, rows: int) -> bytes:
+    return ctl(0, RESIZE) + struct.pack("<HH", cols, rows)
+
+
+async def opened(b: Bench, ctrl: Ctrl | None = None) -> None:
     """The whole conversation, as Linux holds it."""
-    await b.begin(SIZE | MULTIPORT)
-    said = [b.offer(CRX, 4096) for _ in range(8)]
+    await b.begin(SIZE | MULTIPORT, ctrl)
+    said = [b.offer(CRX, 4096) for _ in range(9)]
     b.send(CTX, ctl(0xFFFFFFFF, READY))
     await b.done(*said[:2])
     for port in (0, 1):
         b.send(CTX, ctl(port, PORT_READY))
-    await b.done(*said[2:7])
+    await b.done(*said[2:8])
     assert [c.answer for c in said[:2]] == [ctl(0, ADD), ctl(1, ADD)]
-    got = [c.answer for c in said[2:7]]
+    got = [c.answer for c in said[2:8]]
     for port, want in (
-        (0, [ctl(0, CONSOLE), ctl(0, NAME) + b"viaduct.0", ctl(0, OPEN)]),
+        (0, [ctl(0, CONSOLE), resize(b.ctrl.cols, b.ctrl.rows), ctl(0, NAME) + b"viaduct.0", ctl(0, OPEN)]),
         (1, [ctl(1, NAME) + b"viaduct.1", ctl(1, OPEN)]),
     ):
         assert [m for m in got if m[0] == port] == want
     await ClockCycles(b.dut.clk_i, 20)
-    assert said[7].answer is None, "said too much"
+    assert said[8].answer is None, "said too much"
+    b.ready[CRX].clear()
     for port in (0, 1):
         await b.done(b.send(CTX, ctl(port, OPEN)))
 
@@ -75,6 +80,60 @@ async def bytes_both_ways_on_both_ports(dut):
         for port in (0, 1):
             assert b"".join(c.answer or b"" for c in got[port]) == back[port]
         b.end()
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def another_size_is_told(dut):
+    for stall in (0.0, 0.3):
+        b = bench(dut, stall)
+        await opened(b, Ctrl(rows=50, cols=132))
+        assert await b.config(0) == 50 << 16 | 132
+        before = b.changes
+        c = b.offer(CRX, 4096)
+        b.set(Ctrl(rows=60, cols=132))
+        await b.done(c)
+        assert c.answer == resize(132, 60)
+        assert b.changes == before + 1 and await b.config(0) == 60 << 16 | 132
+        # Changes nobody has taken a buffer for are one message, with what holds then; a buffer too small is given back.
+        for cols in (100, 101, 102):
+            b.set(Ctrl(rows=60, cols=cols))
+            await ClockCycles(dut.clk_i, b.r.randrange(1, 30))
+        small, c, idle = b.offer(CRX, 11), b.offer(CRX, 12), b.offer(CRX, 12)
+        await b.done(small, c)
+        assert small.answer == b"" and c.answer == resize(102, 60)
+        await ClockCycles(dut.clk_i, 50)
+        assert idle.answer is None, "said twice"
+        # Whenever it changes, the last message has it.
+        b.ready[CRX].clear()
+        heard = []
+        for rows in range(300, 330):
+            b.set(Ctrl(rows=rows, cols=102))
+            heard.append(b.offer(CRX, 64))
+            await ClockCycles(dut.clk_i, b.r.randrange(1, 12))
+        await ClockCycles(dut.clk_i, 100)
+        told = [c.answer for c in heard if c.answer is not None]
+        assert told[-1] == resize(102, 329)
+        b.end()
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def a_size_is_for_those_who_ask(dut):
+    b = bench(dut)
+    await b.begin(MULTIPORT)
+    said = [b.offer(CRX, 4096) for _ in range(4)]
+    await b.done(b.send(CTX, ctl(0, PORT_READY)), *said[:3])
+    b.set(Ctrl(rows=3, cols=7))
+    await ClockCycles(dut.clk_i, 50)
+    assert said[3].answer is None and b.changes == 1 and await b.config(0) == 3 << 16 | 7
+    b.end()
+    # Nor before the driver knows the port.
+    b = bench(dut)
+    await b.begin(SIZE | MULTIPORT)
+    said = [b.offer(CRX, 4096) for _ in range(4)]
+    b.set(Ctrl(rows=4, cols=7))
+    await b.done(b.send(CTX, ctl(1, PORT_READY)), *said[:2])
+    await ClockCycles(dut.clk_i, 50)
+    assert said[2].answer is None
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")

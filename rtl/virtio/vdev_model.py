@@ -36,6 +36,8 @@ class Ctrl:
     flush_limit: int = 0
     flush_failed: int = 0
     flush_count: int = 0
+    rows: int = 25
+    cols: int = 80
 
     def pack(self) -> int:
         v = 0
@@ -54,6 +56,8 @@ class Ctrl:
             (self.flush_limit, 16),
             (self.flush_failed, 1),
             (self.flush_count, 16),
+            (self.rows, 16),
+            (self.cols, 16),
         ):
             assert 0 <= value < 1 << width
             v = v << width | value

@@ -4,6 +4,7 @@
 // User side: bytes, id = port. A buffer of the driver is one message to the user side; a message from there may have any length and goes to
 // as many buffers as it needs. Bytes to a port that the driver has not opened are dropped; to an open one without buffers they wait, and
 // rx_i waits with them when 32 beats are held. An emergency write is a message of one byte from port 0.
+// The size comes from ctrl_i; a change is told as a configuration change, and, with ports, by a message about port 0.
 // Throughput: one beat a cycle. Latency: three cycles out, six in. Source: VIRTIO 1.3, 5.3.
 
 module via_vdev_console
@@ -32,13 +33,14 @@ module via_vdev_console
   output logic                wr_valid_o,
   input  logic                wr_ready_i,
   input  logic     [NumQ-1:0] avail_i,
-  input  logic     [    31:0] head_wlen_i[NumQ],
+  input  logic     [    31:0] head_wlen_i    [NumQ],
   // Device configuration.
   input  logic     [    11:0] dev_addr_i,
   input  logic                dev_write_i,
   input  logic     [     3:0] dev_strb_i,
   input  logic     [    31:0] dev_wdata_i,
   output logic     [    31:0] dev_rdata_o,
+  output logic                config_change_o,
   // User side.
   output strm_t               tx_o,
   output logic                tx_valid_o,
@@ -129,6 +131,10 @@ module via_vdev_console
     .rst_ni,
     .msg_i      (rd_i),
     .msg_valid_i(heard),
+    .size_i     (features_i[ConsoleFSize]),
+    .rows_i     (ctrl_i.rows),
+    .cols_i     (ctrl_i.cols),
+    .resize_i   (config_change_o),
     .open_o     (guest_open),
     .avail_i    (avail_i[CtrlRx]),
     .wlen_i     (head_wlen_i[CtrlRx]),
@@ -196,13 +202,17 @@ module via_vdev_console
   // ---------------------------------------------------------------- configuration
   always_comb begin
     unique case (dev_addr_i)
-      12'h000: dev_rdata_o = {16'(ConsoleRows), 16'(ConsoleCols)};
+      12'h000: dev_rdata_o = {ctrl_i.rows, ctrl_i.cols};
       12'h004: dev_rdata_o = ConsolePorts;
       default: dev_rdata_o = '0;
     endcase
   end
 
-  assign still_o = !(tell_moving || emergency_put || rx_valid_i && rx_ready_o || ctrl_moving || |chop_moving || out_moving);
-  assign idle_o  = tell_idle && !emergency && ctrl_idle && &chop_idle && out_idle;
+  logic [31:0] size_q;
+  always_ff @(posedge clk_i) size_q <= {ctrl_i.rows, ctrl_i.cols};
+  assign config_change_o = size_q != {ctrl_i.rows, ctrl_i.cols};
+
+  assign still_o = !(config_change_o || tell_moving || emergency_put || rx_valid_i && rx_ready_o || ctrl_moving || |chop_moving || out_moving);
+  assign idle_o = tell_idle && !emergency && ctrl_idle && &chop_idle && out_idle;
 
 endmodule

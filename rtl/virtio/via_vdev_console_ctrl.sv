@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Control protocol of the console's ports: hears the driver, tells it which ports there are, which is a console, their names, and that their
-// other end is open. What is to be said is a flag each; flags go out one after the other as buffers come.
+// Control protocol of the console's ports: hears the driver, tells it which ports there are, which is a console and how large it is, their names,
+// and that their other end is open. What is to be said is a flag each; flags go out one after the other as buffers come.
 // A buffer too small for a message is given back empty, and the message waits for the next. Messages from the driver that are too short,
 // of unknown kind or of a port that does not exist are ignored. Source: VIRTIO 1.3, 5.3.6.2.
 
@@ -18,6 +18,11 @@ module via_vdev_console_ctrl
   // First beat of a message from the driver; bytes past its end are not kept.
   input  vq_beat_t             msg_i,
   input  logic                 msg_valid_i,
+  // Size of port 0, told if size_i; resize_i: it is another one.
+  input  logic                 size_i,
+  input  logic     [     15:0] rows_i,
+  input  logic     [     15:0] cols_i,
+  input  logic                 resize_i,
   output logic     [Ports-1:0] open_o,       // the driver reads and writes this port
   input  logic                 avail_i,
   input  logic     [     31:0] wlen_i,
@@ -36,6 +41,7 @@ module via_vdev_console_ctrl
     EvAdd     = 16'd1,
     EvPortRdy = 16'd3,
     EvConsole = 16'd4,
+    EvResize  = 16'd5,
     EvOpen    = 16'd6,
     EvName    = 16'd7
   } event_e;
@@ -45,6 +51,7 @@ module via_vdev_console_ctrl
     logic [31:0] id;
   } control_t;
   localparam int unsigned NameBytes = 9;  // "viaduct.0"
+  localparam int unsigned SizeBytes = 4;
   localparam int unsigned MsgBytes = $bits(control_t) / 8 + NameBytes;
   localparam int unsigned MsgW = (MsgBytes + StrbW - 1) / StrbW * DataW;
   localparam int unsigned PortW = (Ports > 1) ? $clog2(Ports) : 1;
@@ -58,8 +65,9 @@ module via_vdev_console_ctrl
   assign port = msg.id[PortW-1:0];
   assign port_ok = msg.id < Ports;
 
-  logic [Ports-1:0] open_q, add_q, console_q, name_q, host_open_q;
-  logic [Ports-1:0] add_set, tell_set, add_clr, console_clr, name_clr, host_open_clr;
+  logic [Ports-1:0] open_q, add_q, console_q, size_q, name_q, host_open_q;
+  logic [Ports-1:0] add_set, tell_set, add_clr, console_clr, size_clr, name_clr, host_open_clr;
+  logic told_q;  // the driver knows port 0
   always_comb begin
     add_set  = '0;
     tell_set = '0;
@@ -71,12 +79,16 @@ module via_vdev_console_ctrl
       open_q      <= '0;
       add_q       <= '0;
       console_q   <= '0;
+      size_q      <= '0;
+      told_q      <= 1'b0;
       name_q      <= '0;
       host_open_q <= '0;
     end else begin
       if (heard && msg.kind == EvOpen && port_ok) open_q[port] <= msg.value[0];
       add_q       <= (add_q & ~add_clr) | add_set;
       console_q   <= (console_q & ~console_clr) | (tell_set & Ports'(1));  // port 0
+      size_q      <= (size_q & ~size_clr) | Ports'(size_i && (tell_set[0] || told_q && resize_i));
+      told_q      <= told_q || tell_set[0];
       name_q      <= (name_q & ~name_clr) | tell_set;
       host_open_q <= (host_open_q & ~host_open_clr) | tell_set;
     end
@@ -92,16 +104,16 @@ module via_vdev_console_ctrl
   } state_e;
   state_e state_q;
   control_t next, say_q;
-  logic some, named, fits_q, sent;
+  logic some, named, sized, fits_q, sent;
   always_comb begin
     next = '{value: 16'd1, kind: EvAdd, id: '0};
     some = 1'b0;
-    // Lowest port last, so that it wins; of one port: console, name, open.
+    // Lowest port last, so that it wins; of one port: console, size, name, open.
     for (int unsigned p = Ports; p > 0; p--) begin
-      if (console_q[p-1] || name_q[p-1] || host_open_q[p-1]) begin
+      if (console_q[p-1] || size_q[p-1] || name_q[p-1] || host_open_q[p-1]) begin
         some = 1'b1;
         next.id = 32'(p - 1);
-        next.kind = console_q[p-1] ? EvConsole : name_q[p-1] ? EvName : EvOpen;
+        next.kind = console_q[p-1] ? EvConsole : size_q[p-1] ? EvResize : name_q[p-1] ? EvName : EvOpen;
       end
     end
     for (int unsigned p = Ports; p > 0; p--) begin
@@ -119,13 +131,16 @@ module via_vdev_console_ctrl
   logic [BeatLog2:0] bytes;
   logic [5:0] left_q;
   assign named = say_q.kind == EvName;
-  assign len = named ? 32'(MsgBytes) : 32'($bits(control_t) / 8);
+  assign sized = say_q.kind == EvResize;
+  assign len = 32'($bits(control_t) / 8 + (named ? NameBytes : sized ? SizeBytes : 0));
   assign rsp_valid_o = state_q == StOffer;
   assign rsp_o = '{queue: Queue, merge: 1'b0, len: fits_q ? len : '0};
   assign sent = rsp_valid_o && rsp_ready_i && fits_q;
   assign said = sent ? Ports'(1) << say_q.id : '0;
   assign add_clr = (say_q.kind == EvAdd) ? said : '0;
   assign console_clr = (say_q.kind == EvConsole) ? said : '0;
+  // Done with when it is in the message: what changes afterwards is another one.
+  assign size_clr = Ports'(state_q == StAnswer && avail_i && wlen_i >= len && sized);
   assign name_clr = (say_q.kind == EvName) ? said : '0;
   assign host_open_clr = (say_q.kind == EvOpen) ? said : '0;
 
@@ -150,14 +165,14 @@ module via_vdev_console_ctrl
     if (state_q == StAnswer) begin
       fits_q <= wlen_i >= len;
       left_q <= 6'(len);
-      text_q <= MsgW'({8'h30 + 8'(say_q.id), ".", "t", "c", "u", "d", "a", "i", "v", say_q});
+      text_q <= sized ? MsgW'({rows_i, cols_i, say_q}) : MsgW'({8'h30 + 8'(say_q.id), ".", "t", "c", "u", "d", "a", "i", "v", say_q});
     end else if (wr_valid_o && wr_ready_i) begin
       left_q <= left_q - 6'(StrbW);
       text_q <= MsgW'({DataW'(0), text_q} >> DataW);
     end
   end
 
-  assign moving_o = msg_valid_i || state_q == StPick && some || state_q == StAnswer && avail_i;
+  assign moving_o = msg_valid_i || resize_i || state_q == StPick && some || state_q == StAnswer && avail_i;
   assign idle_o   = state_q == StPick && !some;
 
 endmodule

@@ -148,8 +148,6 @@ package via_vdev_pkg;
   parameter int unsigned ConsoleFMultiport = 1;
   parameter int unsigned ConsoleFEmergWrite = 2;
   parameter int unsigned ConsolePorts = 2;
-  parameter int unsigned ConsoleCols = 80;
-  parameter int unsigned ConsoleRows = 25;
   // Receive and transmit of port 0, of control, of port 1.
   parameter vdev_t VdevConsole = '{
       device: 16'd3,

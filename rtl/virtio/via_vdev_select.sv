@@ -202,6 +202,7 @@ module via_vdev_select
       .dev_strb_i,
       .dev_wdata_i,
       .dev_rdata_o,
+      .config_change_o,
       .tx_o,
       .tx_valid_o,
       .tx_ready_i,
@@ -215,7 +216,6 @@ module via_vdev_select
     assign wait_o = Dev.waits[NumQ-1:0];
     assign fail_o = 1'b0;
     assign fail_queue_o = '0;
-    assign config_change_o = 1'b0;
   end else if (Fn == FnEntropy) begin : gen_entropy
     via_vdev_entropy u_dev (
       .clk_i,

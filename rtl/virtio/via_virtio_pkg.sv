@@ -203,7 +203,7 @@ package via_virtio_pkg;
 
   /// How a flush of the disk waits for the host (via_fn_flush).
   typedef struct packed {
-    logic [15:0] limit;   // in 2^20 cycles, 0 = it does not
+    logic [15:0] limit;   // in 2^18 cycles, 0 = it does not
     logic        failed;  // the host's answer to flush number `count`
     logic [15:0] count;
   } flush_ctrl_t;
@@ -220,6 +220,8 @@ package via_virtio_pkg;
     logic [15:0] moderate;   // least cycles between two interrupts of a queue, 0 = at once
     logic        header;     // blk: messages to the user side begin with the number of their sector
     flush_ctrl_t flush;      // blk
+    logic [15:0] rows;       // console
+    logic [15:0] cols;       // console
   } fn_ctrl_t;
 
 endpackage

@@ -43,6 +43,9 @@ pub struct ConnectArgs {
     /// Far end of the console: app:NAME, none, or the card's UART: board (no cable in it), pty, unix:PATH or stdio
     #[arg(long, value_name = "WHERE", default_value = "board")]
     pub uart: Place<backend::Console>,
+    /// Size of the console in characters; without, that of the terminal it is on (--uart stdio), or 80x25
+    #[arg(long, value_name = "COLUMNSxROWS")]
+    pub console_size: Option<ConsoleSize>,
     /// Least card cycles between two interrupts of a queue
     #[arg(long, value_name = "CYCLES", default_value_t = 0)]
     pub moderate: u16,
@@ -117,8 +120,39 @@ impl FromStr for DiskSpec {
     }
 }
 
+/// Size of the console.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConsoleSize {
+    columns: u16,
+    rows: u16,
+}
+
+impl ConsoleSize {
+    fn of_terminal(on_it: bool) -> Option<Self> {
+        let (rows, columns) = on_it.then(crate::terminal::window).flatten()?;
+        Some(Self { columns, rows })
+    }
+
+    fn tell(self, console: &Function) -> Result {
+        Ok(console.set_console_size(self.columns, self.rows)?)
+    }
+}
+
+impl FromStr for ConsoleSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let number = |text: &str| text.parse().ok().filter(|n| *n > 0);
+        text.split_once('x')
+            .and_then(|(columns, rows)| Some(Self { columns: number(columns)?, rows: number(rows)? }))
+            .ok_or_else(|| "write columns and rows, from 1 to 65535, such as 132x50".to_owned())
+    }
+}
+
 /// Functions that are connected, for as long as the value lives.
 pub struct Connected {
+    /// The console, if it has the size of the terminal.
+    console: Option<Function>,
     disk: Option<Disk>,
     _slots: Vec<Arc<Slot>>,
     cables: Vec<Cable>,
@@ -128,6 +162,14 @@ impl Connected {
     /// Where cables of the board's ports lead, for people.
     pub fn places(&self) -> impl Iterator<Item = &str> {
         self.cables.iter().map(Cable::place)
+    }
+
+    /// The terminal may have another size.
+    pub fn resize(&self) -> Result {
+        match (&self.console, ConsoleSize::of_terminal(true)) {
+            (Some(console), Some(size)) => size.tell(console),
+            _ => Ok(()),
+        }
     }
 
     /// Takes the disk away from its driver; what was written is in its file afterwards.
@@ -157,8 +199,12 @@ impl ConnectArgs {
                 cables.extend(Cable::net(&sim.function, to).map_err(at("--net"))?);
             }
         }
-        if let Ok(console) = function(FunctionKind::Console) {
-            self.place(project, opened, &console, &self.uart, &mut slots)?;
+        let mut console = function(FunctionKind::Console).ok();
+        if let Some(console) = &console {
+            if let Some(size) = self.console_size.or_else(|| ConsoleSize::of_terminal(self.on_stdio())) {
+                size.tell(console)?;
+            }
+            self.place(project, opened, console, &self.uart, &mut slots)?;
             if let (Some(sim), Some(to)) = (&opened.sim, self.uart.cable()) {
                 cables.extend(Cable::console(&sim.function, to).map_err(at("--uart"))?);
             }
@@ -175,7 +221,8 @@ impl ConnectArgs {
         if let Some(sim) = &opened.sim {
             sim.function.set_entropy(Entropy::System);
         }
-        Ok(Connected { disk, _slots: slots, cables })
+        console = console.filter(|_| self.on_stdio() && self.console_size.is_none());
+        Ok(Connected { console, disk, _slots: slots, cables })
     }
 
     fn place<Cable>(

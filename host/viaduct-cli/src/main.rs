@@ -11,6 +11,7 @@ mod meter;
 mod project;
 mod random;
 mod route;
+mod terminal;
 
 use std::process::ExitCode;
 

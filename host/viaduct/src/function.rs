@@ -162,6 +162,11 @@ impl Function {
         self.write(VIA_FN_MAC_HI, u32::from(u16::from_le_bytes([mac[4], mac[5]])))
     }
 
+    /// Size of the console, in characters; its driver is told at once.
+    pub fn set_console_size(&self, columns: u16, rows: u16) -> Result<()> {
+        self.write(VIA_FN_CONSOLE_SIZE, u32::from(rows) << VIA_FN_CONSOLE_SIZE_ROWS_LSB | u32::from(columns))
+    }
+
     /// Makes `sectors` sectors of 512 bytes at virtual address `base` of slot `slot` the disk; 0 sectors: no disk. With `header` the
     /// app in its way is told their numbers. A flush waits up to `limit` for [`Function::flushed`]; `None`: not at all.
     pub(crate) fn set_disk(&self, at: DiskAt, limit: Option<Duration>) -> Result<()> {

@@ -330,6 +330,16 @@ pub const VIA_FN_MAC_HI: u64 = 0x08;
 pub const VIA_FN_MAC_HI_VALUE_LSB: u32 = 0;
 /// Fifth byte in the lowest byte. Mask in place.
 pub const VIA_FN_MAC_HI_VALUE_MASK: u32 = 0xffff;
+/// Size of the console.
+pub const VIA_FN_CONSOLE_SIZE: u64 = 0x0c;
+/// Columns. The driver is told of a change. Lowest bit.
+pub const VIA_FN_CONSOLE_SIZE_COLS_LSB: u32 = 0;
+/// Columns. The driver is told of a change. Mask in place.
+pub const VIA_FN_CONSOLE_SIZE_COLS_MASK: u32 = 0xffff;
+/// Rows. Lowest bit.
+pub const VIA_FN_CONSOLE_SIZE_ROWS_LSB: u32 = 16;
+/// Rows. Mask in place.
+pub const VIA_FN_CONSOLE_SIZE_ROWS_MASK: u32 = 0xffff_0000;
 /// First byte of the disk, low half.
 pub const VIA_FN_BASE_LO: u64 = 0x10;
 /// First byte of the disk, high half.

@@ -52,7 +52,7 @@ module via_csr_tb
   input  logic [          15:0] ring_tail   [2*NumSlots],
   input  logic [2*NumSlots-1:0] ring_on,
   input  logic [2*NumSlots-1:0] ring_err,
-  output logic [         197:0] fn_ctrl     [   NumFn:1],
+  output logic [         229:0] fn_ctrl     [   NumFn:1],
   input  logic [       NumFn:1] fn_present,
   input  logic [       NumFn:1] fn_attached,
   input  logic [           7:0] fn_status   [   NumFn:1],

@@ -13,7 +13,7 @@ use viaduct_sim::{SimCard, function_names};
 
 use super::run::out;
 use crate::card::Opened;
-use crate::connect::ConnectArgs;
+use crate::connect::{ConnectArgs, Connected};
 use crate::fail::{Failure, Result, at};
 
 /// Serve a simulated card over vfio-user, for other programs and for QEMU; ends on SIGTERM or Ctrl-C
@@ -43,6 +43,7 @@ pub fn run(args: Args) -> Result {
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGTERM);
     signals.add(Signal::SIGINT);
+    signals.add(Signal::SIGWINCH);
     signals.thread_block().map_err(|e| Failure::Run(format!("signals: {e}")))?;
     project.build_card(Variant::Fast, &mut crate::project::tell)?;
     let sim = crate::card::simulated(&project, args.profile.as_deref(), Variant::Fast)?;
@@ -77,7 +78,9 @@ pub fn run(args: Args) -> Result {
         // The console may have standard output to itself.
         if args.connect.on_stdio() { eprintln!("{line}") } else { out(&line)? }
     }
-    signals.wait().map_err(|e| Failure::Run(format!("signals: {e}")))?;
+    while signals.wait().map_err(|e| Failure::Run(format!("signals: {e}")))? == Signal::SIGWINCH {
+        connected.iter().try_for_each(Connected::resize)?;
+    }
     servers.iter_mut().for_each(Server::stop);
     connected.map_or(Ok(()), |connected| connected.close())
 }

@@ -339,7 +339,7 @@ fn converse(
     limit: Duration,
     watcher: &mut dyn Watcher,
 ) -> Result<u8> {
-    let (rows, columns) = if job.shell { window() } else { (24, 80) };
+    let (rows, columns) = if job.shell { crate::terminal::window().unwrap_or((24, 80)) } else { (24, 80) };
     let kind = if job.shell { "shell" } else { "script" };
     let size = job.archive.len().div_ceil(1024);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -377,17 +377,6 @@ fn show(to: &mut impl Write, bytes: &[u8]) -> Result {
     match to.write_all(bytes).and_then(|()| to.flush()) {
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other.map_err(at("standard output")),
-    }
-}
-
-/// Rows and columns of the terminal.
-fn window() -> (u16, u16) {
-    let size = std::process::Command::new("stty").arg("size").stdin(std::process::Stdio::inherit()).output();
-    let text = size.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default();
-    let mut numbers = text.split_whitespace().map(|n| n.parse().unwrap_or(0));
-    match (numbers.next(), numbers.next()) {
-        (Some(rows @ 1..), Some(columns @ 1..)) => (rows, columns),
-        _ => (24, 80),
     }
 }
 
