@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The card's functions under the drivers of stock kernels. The scripts are guest/tests/*.sh.
 
+With VIA_VM_ROUNDS=50000 there are as many round trips of each size as in the paper where all is done in one boot.
 With VIA_VM_REFERENCE=1 the same scripts also run on QEMU's own virtio devices: to tell a wrong script from a wrong card.
 """
 
+import fcntl
 import hashlib
 import json
 import os
+import struct
 import subprocess
+import termios
 import threading
 from pathlib import Path
 
@@ -15,14 +19,17 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES256
 from cryptography.hazmat.primitives.ciphers.modes import CTR
-from vm_guest import ROOT, SCRIPTS, VIADUCT, Echo, beside_tap, guest, log_in, script, vm
+from udp_echo import Echo
+from vm_guest import PATIENCE, ROOT, SCRIPTS, VIADUCT, beside_tap, guest, log_in, script, vm
 
 KINDS = ["net", "blk", "console", "entropy", "input"]
 OWN, PEER = "10.0.0.1/24", "10.0.0.2"
+KERNELS = ["6.12", "6.1", "new"]
+ROUNDS = int(os.environ.get("VIA_VM_ROUNDS") or 100)
 reference = pytest.mark.skipif(not os.environ.get("VIA_VM_REFERENCE"), reason="VIA_VM_REFERENCE is not set")
 
 
-@pytest.mark.parametrize("kernel", ["6.12", "6.1", "new"])
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_enumeration(kernel: str):
     guest(kernel)
     script("enumerate", ",".join(KINDS), *KINDS, options=("--kernel", kernel))
@@ -32,11 +39,12 @@ def test_the_management_function_is_found():
     script("enumerate", "mgmt", "mgmt")
 
 
-def test_the_management_function_is_driven_from_a_guest():
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_management_function_is_driven_from_a_guest(kernel: str):
     images = [
         ROOT / "build/apps" / app / f"{app}.{kind}" for app in ["sha256", "rng"] for kind in ["via", "toml"]
     ]
-    guest()
+    guest(kernel)
     subprocess.run([VIADUCT, "build", "sha256", "rng"], cwd=ROOT, check=True)
     cargo = [
         "cargo",
@@ -51,7 +59,7 @@ def test_the_management_function_is_driven_from_a_guest():
     built = subprocess.run(cargo, cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE).stdout
     test = next(path for line in built.splitlines() if (path := json.loads(line).get("executable")))
     copies = [word for path in [Path(VIADUCT).resolve(), Path(test), *images] for word in ("--copy", path)]
-    out = script("mgmt", "mgmt", options=("--iommu", *copies))
+    out = script("mgmt", "mgmt", options=("--kernel", kernel, "--iommu", *copies))
     assert "call by call" in out
 
 
@@ -70,16 +78,39 @@ def test_net():
     assert all(size["wrong"] == 0 for size in figures["sizes"])
 
 
-def test_iperf3_over_a_tap_device():
-    files = guest()
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_everything_in_one_boot(kernel: str, tmp_path: Path):
+    """Beside a host with an iperf3 server and a UDP echo, at the other end of a TAP device."""
+    files = guest(kernel)
     probe = beside_tap("", "true")
     if probe.returncode != 0:
         pytest.skip(f"no TAP device can be made here: {probe.stderr.strip()}")
-    script = ("--script", SCRIPTS / "net.sh", "--", OWN, PEER, "0", "0", "5201")
-    done = beside_tap(f"{files['dir']}/root", VIADUCT, "vm", "--function", "net", "--net", "tap:t0", *script)
+    limit = PATIENCE + ROUNDS * 5 * 0.02
+    options = [
+        "--kernel",
+        kernel,
+        "--timeout",
+        str(int(limit)),
+        "--net",
+        "tap:t0",
+        "--uart",
+        f"unix:{tmp_path}/console",
+    ]
+    scripts = [word for path in SCRIPTS.glob("*.sh") for word in ("--copy", path)]
+    args = [OWN, PEER, "7", str(ROUNDS), "5201", "1", "6"]
+    user = threading.Thread(target=log_in, args=[tmp_path / "console", limit], daemon=True)
+    user.start()
+    done = beside_tap(
+        f"{files['dir']}/root",
+        *(VIADUCT, "vm", *options, *scripts, "--script", SCRIPTS / "all.sh", "--", *args),
+        timeout=limit,
+    )
     print(done.stdout)
     assert done.returncode == 0, done.stderr
-    assert "pass: iperf3 both ways" in done.stdout
+    user.join()
+    passed = [line for line in done.stdout.splitlines() if line.startswith("pass: ")]
+    assert f"pass: {ROUNDS} UDP round trips of each size" in passed
+    assert passed[-1].startswith("pass: all, in one boot of ")
 
 
 def test_round_trips_beside_the_rival():
@@ -149,8 +180,44 @@ def test_console(tmp_path: Path):
     path = tmp_path / "console"
     user = threading.Thread(target=log_in, args=[path])
     user.start()
-    script("console", "console", "120", options=("--uart", f"unix:{path}"))
+    options = ("--uart", f"unix:{path}", "--console-size", "132x50")
+    script("console", "console", "120", "50", "132", options=options)
     user.join()
+
+
+def test_the_console_has_the_size_of_its_terminal(tmp_path: Path):
+    """Also after that has changed."""
+    guest()
+    sizes = """
+        exec 5<>/dev/hvc0
+        until [ "$(stty -F /dev/hvc0 size)" = "$1" ]; do sleep 0.1; done; echo first
+        until [ "$(stty -F /dev/hvc0 size)" = "$2" ]; do sleep 0.1; done; echo second
+    """
+    ours, theirs = os.openpty()
+
+    def window(rows: int, columns: int) -> None:
+        fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    window(43, 99)
+    options = ("--functions", tmp_path, "--uart", "stdio", "--net", "none", "--disk", "none")
+    own_terminal = ["setsid", "-c", VIADUCT, "card", *options]
+    card = subprocess.Popen(
+        own_terminal, cwd=ROOT, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, text=True
+    )
+    with card:
+        try:
+            assert card.stderr and card.stderr.readline().startswith("functions in")
+            run = ("--card", tmp_path, "--timeout", "120", "--", "sh", "-c", sizes, "sh", "43 99", "50 132")
+            command = [VIADUCT, "vm", "--function", "console", *run]
+            with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as booted:
+                assert booted.stdout and booted.stdout.readline() == "first\n"
+                window(50, 132)
+                assert booted.stdout.readline() == "second\n"
+            assert booted.returncode == 0
+        finally:
+            card.terminate()
+            os.close(theirs)
+            os.close(ours)
 
 
 def test_drivers_come_and_go():

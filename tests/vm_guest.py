@@ -4,7 +4,7 @@
 import os
 import socket
 import subprocess
-import threading
+import sys
 import time
 from functools import cache
 from pathlib import Path
@@ -14,9 +14,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 VIADUCT = str(ROOT / "viaduct")
 SCRIPTS = ROOT / "guest" / "tests"
-# In a network of its own: a TAP device, and an iperf3 server for as long as what the arguments say runs. The first one is where
-# the guest's tools are; without it nothing is run.
-TAP_HOST = """
+# In a network of its own: a TAP device, and for as long as what the arguments say runs, a server for iperf3 and one that sends UDP
+# datagrams to port 7 back. The first argument is where the guest's tools are; without it nothing is run.
+TAP_HOST = f"""
 ip link set lo up
 ip tuntap add t0 mode tap
 ip address add 10.0.0.2/24 dev t0
@@ -24,7 +24,9 @@ ip link set t0 up
 root=$1; shift
 if [ -n "$root" ]; then
   "$root/usr/lib64/ld-linux-x86-64.so.2" --library-path "$root/usr/lib/x86_64-linux-gnu" "$root/usr/bin/iperf3" -s >&2 &
-  trap "kill $!" EXIT
+  iperf3=$!
+  {sys.executable} {ROOT}/tests/udp_echo.py 10.0.0.2 7 &
+  trap "kill $iperf3 $!" EXIT
 fi
 "$@"
 """
@@ -71,10 +73,12 @@ def script(name: str, functions: str, *args: str, options: tuple[str | Path, ...
     return done.stdout
 
 
-def beside_tap(root: str, *command: str | Path) -> subprocess.CompletedProcess[str]:
+def beside_tap(
+    root: str, *command: str | Path, timeout: float = PATIENCE
+) -> subprocess.CompletedProcess[str]:
     """A command in a network of its own, see TAP_HOST."""
     words = ["unshare", "--map-root-user", "--net", "sh", "-ec", TAP_HOST, "sh", root, *map(str, command)]
-    return subprocess.run(words, text=True, capture_output=True, cwd=ROOT, timeout=PATIENCE, check=False)
+    return subprocess.run(words, text=True, capture_output=True, cwd=ROOT, timeout=timeout, check=False)
 
 
 def log_in(path: Path, limit: float = 120.0) -> None:
@@ -109,21 +113,6 @@ def log_in(path: Path, limit: float = 120.0) -> None:
         until(b"# ")
         connection.sendall(b"tty; touch /run/console-done\n")
         until(b"/dev/hvc0")
-
-
-class Echo(threading.Thread):
-    """A host that sends every UDP datagram back."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.bind(("127.0.0.1", 0))
-        self.port: int = self.socket.getsockname()[1]
-
-    def run(self) -> None:
-        while True:
-            data, sender = self.socket.recvfrom(1 << 16)
-            self.socket.sendto(data, sender)
 
 
 def alive(marker: str) -> list[int]:

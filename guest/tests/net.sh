@@ -14,7 +14,7 @@ done
 pass "ping: $(tail -1 /tmp/ping)"
 if [ "$port" -ne 0 ]; then
   udp_rtt "$peer" "$port" -n "$rounds" -t 5000 || fail "UDP round trips"
-  pass "UDP round trips"
+  pass "$rounds UDP round trips of each size"
 fi
 if [ "$iperf" -ne 0 ]; then
   for direction in "" -R; do
