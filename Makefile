@@ -12,7 +12,7 @@ PY := .venv/bin/python
 C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v -e /templates/ -e ^kernel/)
 
 .PHONY: announce-demo announce-test help setup regs card host apps build demo test test-rtl test-host test-e2e lint lint-rtl lint-rust lint-python \
-	lint-c formal fmt synth synth-functions coverage bench clean
+	lint-c formal fmt conformance synth synth-functions coverage bench clean
 
 help: ## what there is to make
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -88,6 +88,9 @@ coverage: build ## line and toggle coverage of the RTL under the end-to-end test
 
 synth: regs ## LUT, FF, BRAM and URAM of every block, UltraScale+
 	$(PY) synth/synth.py --json build/synth/area.json
+
+conformance: build ## all the functions can do in one boot of each kernel, 50,000 round trips of each size (long)
+	VIA_VM_ROUNDS=50000 $(PY) -m pytest -q -s tests/test_vm_functions.py -k one_boot
 
 synth-functions: regs ## the same for the card's functions (long)
 	$(PY) synth/synth.py --functions --json build/synth/functions.json
