@@ -26,6 +26,7 @@ KINDS = ["net", "blk", "console", "entropy", "input"]
 OWN, PEER = "10.0.0.1/24", "10.0.0.2"
 KERNELS = ["6.12", "6.1", "new"]
 ROUNDS = int(os.environ.get("VIA_VM_ROUNDS") or 100)
+ONE_BOOT = PATIENCE + ROUNDS * 5 * 0.02  # seconds
 reference = pytest.mark.skipif(not os.environ.get("VIA_VM_REFERENCE"), reason="VIA_VM_REFERENCE is not set")
 
 
@@ -78,6 +79,7 @@ def test_net():
     assert all(size["wrong"] == 0 for size in figures["sizes"])
 
 
+@pytest.mark.timeout(ONE_BOOT + PATIENCE)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_everything_in_one_boot(kernel: str, tmp_path: Path):
     """Beside a host with an iperf3 server and a UDP echo, at the other end of a TAP device."""
@@ -85,12 +87,11 @@ def test_everything_in_one_boot(kernel: str, tmp_path: Path):
     probe = beside_tap("", "true")
     if probe.returncode != 0:
         pytest.skip(f"no TAP device can be made here: {probe.stderr.strip()}")
-    limit = PATIENCE + ROUNDS * 5 * 0.02
     options = [
         "--kernel",
         kernel,
         "--timeout",
-        str(int(limit)),
+        str(int(ONE_BOOT)),
         "--net",
         "tap:t0",
         "--uart",
@@ -98,12 +99,12 @@ def test_everything_in_one_boot(kernel: str, tmp_path: Path):
     ]
     scripts = [word for path in SCRIPTS.glob("*.sh") for word in ("--copy", path)]
     args = [OWN, PEER, "7", str(ROUNDS), "5201", "1", "6"]
-    user = threading.Thread(target=log_in, args=[tmp_path / "console", limit], daemon=True)
+    user = threading.Thread(target=log_in, args=[tmp_path / "console", ONE_BOOT], daemon=True)
     user.start()
     done = beside_tap(
         f"{files['dir']}/root",
         *(VIADUCT, "vm", *options, *scripts, "--script", SCRIPTS / "all.sh", "--", *args),
-        timeout=limit,
+        timeout=ONE_BOOT + 60,
     )
     print(done.stdout)
     assert done.returncode == 0, done.stderr
