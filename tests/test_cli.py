@@ -143,7 +143,7 @@ def test_usage_errors(data: Path, tmp_path: Path):
         ("write [PORT=]file:PATH", ["run", "pass", "--in", str(data), "--out", out]),
         ("disk:a", ["run", "pass", "--in", "disk:a", "--out", out]),
         (
-            "write sim, unix:PATH or vfio:ADDRESS",
+            "write unix:PATH or vfio:ADDRESS, or sim",
             ["run", "pass", "--in", source, "--out", out, "--card", "pci"],
         ),
         ("write it like 0000:01:00.0", ["run", "pass", "--in", source, "--out", out, "--card", "vfio:1"]),

@@ -18,8 +18,8 @@ int main(int argc, char** argv) {
   FAILS(VIADUCT_E_ARGUMENT, "NULL", viaduct_open(NULL, NULL, &none));
   FAILS(VIADUCT_E_ARGUMENT, "NULL", viaduct_open(argv[1], NULL, NULL));
   FAILS(VIADUCT_E_ARGUMENT, "UTF-8", viaduct_open("sim:\xff", NULL, &none));
-  FAILS(VIADUCT_E_ARGUMENT, "write sim", viaduct_open("", NULL, &none));
-  FAILS(VIADUCT_E_ARGUMENT, "write sim", viaduct_open("pci:0", NULL, &none));
+  FAILS(VIADUCT_E_ARGUMENT, "or sim", viaduct_open("", NULL, &none));
+  FAILS(VIADUCT_E_ARGUMENT, "or sim", viaduct_open("pci:0", NULL, &none));
   FAILS(VIADUCT_E_NOT_FOUND, "gen3x16", viaduct_open("sim:gen9", NULL, &none));
   FAILS(VIADUCT_E_CARD, "/nowhere/a.sock", viaduct_open("unix:/nowhere/a.sock", NULL, &none));
   CHECK(none == NULL);

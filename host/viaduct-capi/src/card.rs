@@ -4,12 +4,12 @@
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
 use viaduct_build::{Project, Variant};
-use viaduct_pci::{PciFunction, vfio, vfio_user};
+use viaduct_pci::{Location, PciFunction};
 use viaduct_sim::{Profile, SimCard, SimConfig};
 
 use crate::args;
@@ -87,21 +87,12 @@ fn function(name: &str) -> Result<Arc<dyn PciFunction>> {
     match name.split_once(':') {
         None if name == "sim" => simulated(None),
         Some(("sim", profile)) if !profile.is_empty() => simulated(Some(profile)),
-        Some(("unix", path)) if !path.is_empty() => match vfio_user::Client::connect(Path::new(path)) {
-            Ok(client) => Ok(Arc::new(client)),
-            Err(e) => {
-                fail(Code::Card, format!("{path}: {e}; start the card with `viaduct card --socket {path}`"))
-            }
-        },
-        Some(("vfio", address)) => {
-            let address = address.parse().or_else(|e: String| fail(Code::Argument, e))?;
-            let function = vfio::Function::open(address).or_else(|e| fail(Code::Card, e.to_string()))?;
-            Ok(Arc::new(function))
+        _ => {
+            let location: Location = name.parse().or_else(|why: String| {
+                fail(Code::Argument, format!("there is no card {name:?}: {why}, or sim, or sim:PROFILE"))
+            })?;
+            location.open().or_else(|e| fail(Code::Card, e.to_string()))
         }
-        _ => fail(
-            Code::Argument,
-            format!("there is no card {name:?}: write sim, sim:PROFILE, unix:PATH or vfio:ADDRESS"),
-        ),
     }
 }
 

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `--card`: which card, and opening it.
 
-use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use viaduct::{Card, Timeouts};
 use viaduct_build::{Project, Variant, nearest};
-use viaduct_pci::vfio::PciAddress;
-use viaduct_pci::{PciFunction, vfio, vfio_user};
+use viaduct_pci::{Location, PciFunction};
 use viaduct_sim::{Profile, SimCard, SimConfig};
 
 use crate::fail::{Failure, Result, usage};
@@ -34,22 +32,18 @@ pub struct CardArgs {
 pub enum CardSpec {
     /// Simulated in this process.
     Sim,
-    /// Behind a vfio-user socket.
-    Unix(PathBuf),
-    /// A PCI function of this machine, through the kernel's VFIO.
-    Vfio(PciAddress),
+    /// Elsewhere.
+    At(Location),
 }
 
 impl FromStr for CardSpec {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
-        match text.split_once(':') {
-            None if text == "sim" => Ok(CardSpec::Sim),
-            Some(("unix", path)) if !path.is_empty() => Ok(CardSpec::Unix(path.into())),
-            Some(("vfio", address)) => address.parse().map(CardSpec::Vfio),
-            _ => Err("write sim, unix:PATH or vfio:ADDRESS".to_owned()),
+        if text == "sim" {
+            return Ok(CardSpec::Sim);
         }
+        text.parse().map(CardSpec::At).map_err(|why| format!("{why}, or sim"))
     }
 }
 
@@ -131,17 +125,13 @@ impl CardArgs {
                 let sim = simulated(&crate::project::find()?, self.profile.as_deref(), variant)?;
                 (sim.function.clone(), Some(sim))
             }
-            CardSpec::Unix(_) if self.profile.is_some() => {
+            CardSpec::At(Location::Unix(_)) if self.profile.is_some() => {
                 return usage("--profile belongs to the card's own process; give it to `viaduct card`");
             }
-            CardSpec::Vfio(_) if self.profile.is_some() => {
+            CardSpec::At(_) if self.profile.is_some() => {
                 return usage("--profile is for a simulated card in this process; leave it out");
             }
-            CardSpec::Unix(path) => (Arc::new(connect(path)?), None),
-            CardSpec::Vfio(address) => {
-                let function = vfio::Function::open(*address).map_err(|e| Failure::Run(e.to_string()))?;
-                (Arc::new(function), None)
-            }
+            CardSpec::At(location) => (location.open().map_err(|e| Failure::Run(e.to_string()))?, None),
         };
         let mut timeouts = Timeouts::default();
         if let Some(seconds) = self.timeout {
@@ -150,12 +140,6 @@ impl CardArgs {
         }
         Ok(Opened { card: Card::open_with(function, timeouts)?, sim })
     }
-}
-
-fn connect(path: &Path) -> Result<vfio_user::Client> {
-    vfio_user::Client::connect(path).map_err(|e| {
-        Failure::Run(format!("{e}; is there a card? `viaduct card --socket {}` starts one", path.display()))
-    })
 }
 
 /// The profile of that name, or the usual one.
@@ -191,16 +175,11 @@ mod tests {
 
     #[test]
     fn cards_are_named() {
-        let address: PciAddress = "0000:01:00.0".parse().unwrap();
         assert_eq!("sim".parse(), Ok(CardSpec::Sim));
-        assert_eq!("unix:/a:b".parse(), Ok(CardSpec::Unix("/a:b".into())));
-        assert_eq!("vfio:0000:01:00.0".parse(), Ok(CardSpec::Vfio(address)));
-        assert_eq!("vfio:01:00.0".parse(), Ok(CardSpec::Vfio(address)));
-        for (bad, word) in
-            [("", "write sim"), ("unix:", "write sim"), ("pci", "write sim"), ("vfio:", "0000:01:00.0")]
-        {
+        assert_eq!("unix:/a:b".parse(), Ok(CardSpec::At(Location::Unix("/a:b".into()))));
+        for bad in ["", "unix:", "pci", "sim:f1"] {
             let error = bad.parse::<CardSpec>().unwrap_err();
-            assert!(error.contains(word), "{error}");
+            assert_eq!(error, "write unix:PATH or vfio:ADDRESS, or sim");
         }
     }
 }

@@ -7,11 +7,13 @@
 
 mod config;
 mod eventfds;
+mod location;
 mod memory;
 pub mod vfio;
 pub mod vfio_user;
 
 pub use config::{CONFIG_SIZE, ConfigIds, ConfigSpace};
+pub use location::Location;
 pub use memory::{HostMemory, PAGE_SIZE};
 
 use std::sync::Arc;
