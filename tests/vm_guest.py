@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 VIADUCT = str(ROOT / "viaduct")
 SCRIPTS = ROOT / "guest" / "tests"
 # In a network of its own: a TAP device, and for as long as what the arguments say runs, a server for iperf3 and one that sends UDP
-# datagrams to port 7 back. The first argument is where the guest's tools are; without it nothing is run.
+# datagrams to port 7 back: this is process 1, all others go with it. The first argument is where the guest's tools are; without it there
+# are no servers.
 TAP_HOST = f"""
 ip link set lo up
 ip tuntap add t0 mode tap
@@ -24,11 +25,10 @@ ip link set t0 up
 root=$1; shift
 if [ -n "$root" ]; then
   "$root/usr/lib64/ld-linux-x86-64.so.2" --library-path "$root/usr/lib/x86_64-linux-gnu" "$root/usr/bin/iperf3" -s >&2 &
-  iperf3=$!
   {sys.executable} {ROOT}/tests/udp_echo.py 10.0.0.2 7 &
-  trap "kill $iperf3 $!" EXIT
 fi
 "$@"
+exit $?
 """
 PATIENCE = 900.0  # nothing may take longer, on however slow a machine
 
@@ -77,7 +77,8 @@ def beside_tap(
     root: str, *command: str | Path, timeout: float = PATIENCE
 ) -> subprocess.CompletedProcess[str]:
     """A command in a network of its own, see TAP_HOST."""
-    words = ["unshare", "--map-root-user", "--net", "sh", "-ec", TAP_HOST, "sh", root, *map(str, command)]
+    own = ["unshare", "--map-root-user", "--net", "--pid", "--fork", "--kill-child"]
+    words = [*own, "sh", "-ec", TAP_HOST, "sh", root, *map(str, command)]
     return subprocess.run(words, text=True, capture_output=True, cwd=ROOT, timeout=timeout, check=False)
 
 
