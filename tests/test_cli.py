@@ -151,6 +151,10 @@ def test_usage_errors(data: Path, tmp_path: Path):
         ("invalid value '0'", ["run", "pass", "--in", source, "--out", out, "--timeout", "0"]),
         ("invalid value '-1'", ["run", "pass", "--in", source, "--out", out, "--slot=-1"]),
         ("unexpected argument", ["run", "pass", "--nonsense"]),
+        *[
+            ("write columns and rows", ["card", "--functions", str(tmp_path), f"--console-size={size}"])
+            for size in ("80", "80x", "0x25", "65536x25", "80x25x1", "-1x5")
+        ],
         ("unrecognized subcommand", ["rnu"]),
         ("cannot be the name of an app", ["new", "Not-A-Name"]),
         ("cannot be the name of an app", ["new", "../escape"]),
