@@ -114,11 +114,57 @@ def test_everything_in_one_boot(kernel: str, tmp_path: Path):
     assert passed[-1].startswith("pass: all, in one boot of ")
 
 
-def test_round_trips_beside_the_rival():
+def xdma_module() -> str:
+    """kernel/xdma for the guest's kernel."""
     guest()
     module = subprocess.run([ROOT / "tools" / "guest_module.sh"], text=True, capture_output=True, check=False)
     if module.returncode != 0:
         pytest.skip(f"no kernel/xdma for the guest: {module.stderr.strip().splitlines()[-1]}")
+    return module.stdout.strip()
+
+
+def test_user_logic_interrupts_a_guest(tmp_path: Path):
+    """The card's owner runs an app; a guest that has the XDMA-compatible function hears of each end."""
+    module = xdma_module()
+    command = [VIADUCT, "card", "--functions", tmp_path, "--unconnected"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as card:
+        try:
+            assert card.stdout and card.stdout.readline()
+            own = ("--card", tmp_path, "--function", "xdma", "--timeout", "300", "--copy", module)
+            command = [VIADUCT, "vm", *own, "--script", SCRIPTS / "events.sh", "--", "3"]
+            with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as booted:
+                assert booted.stdout and booted.stdout.readline() == "ready\n"
+                to = (
+                    "--card",
+                    f"unix:{tmp_path}/mgmt.sock",
+                    "--slot",
+                    "0",
+                    "--out",
+                    f"mem=file:{tmp_path}/memory",
+                )
+                app = [
+                    VIADUCT,
+                    "run",
+                    "rng",
+                    *to,
+                    "--set",
+                    "size=64",
+                    "--set",
+                    "count=20",
+                    "--set",
+                    "write=1",
+                ]
+                (tmp_path / "memory").write_bytes(bytes(100_000))
+                for _ in range(3):
+                    subprocess.run(app, cwd=ROOT, check=True)
+                assert booted.stdout.readline() == "pass: 3 interrupts of user logic\n"
+            assert booted.returncode == 0
+        finally:
+            card.terminate()
+
+
+def test_round_trips_beside_the_rival():
+    xdma_module()
     bench = [VIADUCT, "bench", "guest", "--rounds", "100", "--json"]
     done = subprocess.run(bench, text=True, capture_output=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr

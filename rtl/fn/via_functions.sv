@@ -81,6 +81,7 @@ module via_functions
   input  logic     [   NumUser:1] brd_rx_valid_i,
   output logic     [   NumUser:1] brd_rx_ready_o,
   // slots: stream 0, and the disk's memory port
+  input  logic     [NumSlots-1:0] slot_irq_i,                       // pulses: user interrupts of XDMA
   input  logic     [NumSlots-1:0] slot_cut_i,
   output logic     [NumSlots-1:0] slot_on_o,
   output logic     [     FnW-1:0] slot_fn_o        [ NumSlots],
@@ -155,6 +156,8 @@ module via_functions
   logic [NumUser:1] user_attached;
 
   logic flush_done, flush_failed, flush_evt, flush_still;
+  logic [15:0] user_irq, user_irq_ack;
+  logic irqs_still;
 
   // The disk's memory port, before it is known to which slot it goes.
   axi_ax_t mem_ar;
@@ -220,7 +223,7 @@ module via_functions
           rx_valid[f] && rx_ready[f]
         };
     via_clk_gate #(
-      .Width($bits(fn_ctrl_t) + 11)
+      .Width($bits(fn_ctrl_t) + 27)
     ) u_clk (
       .clk_i,
       .rst_ni,
@@ -228,6 +231,7 @@ module via_functions
       .wake_i(fn_wake),
       .watch_i({
         ctrl,
+        (f == FnXdma) ? user_irq : '0,
         fn_flr_i[f],
         fn_bus_master_i[f],
         msix_ready[f],
@@ -319,8 +323,8 @@ module via_functions
         .msix_valid_o     (msix_valid[f]),
         .msix_vector_o    (msix_vector[f]),
         .msix_ready_i     (msix_ready[f]),
-        .user_irq_i       ('0),
-        .user_irq_ack_o   (),
+        .user_irq_i       (user_irq),
+        .user_irq_ack_o   (user_irq_ack),
         .m_ar_o           (m_ar_o[H]),
         .m_ar_valid_o     (m_ar_valid_o[H]),
         .m_ar_ready_i     (m_ar_ready_i[H]),
@@ -488,7 +492,20 @@ module via_functions
     end
   end
 
+  if (!Present[FnXdma]) begin : gen_no_user_irq
+    assign user_irq_ack = '0;
+  end
+
   // ---------------------------------------------------------------- interrupts, user sides, store
+  via_fn_irqs u_irqs (
+    .clk_i,
+    .rst_ni,
+    .irq_i  (slot_irq_i),
+    .req_o  (user_irq),
+    .ack_i  (user_irq_ack),
+    .still_o(irqs_still)
+  );
+
   logic msix_still, msix_idle, switch_still, switch_idle, mem_still, mem_idle;
 
   via_fn_msix u_msix (
@@ -583,7 +600,7 @@ module via_functions
     for (int unsigned s = 0; s < NumSlots; s++) disk_flush_o[s] = flush_evt && 32'(ctrl_i[FnBlk].store) == s;
   end
 
-  assign still_o = &fn_still && flush_still && msix_still && switch_still && mem_still && ~|{fn_valid_i, rvalid_q, fn_flr_i} && flr_busy == flr_busy_q;
+  assign still_o = &fn_still && flush_still && irqs_still && msix_still && switch_still && mem_still && ~|{fn_valid_i, rvalid_q, fn_flr_i} && flr_busy == flr_busy_q;
   assign idle_o = &fn_idle && msix_idle && switch_idle && mem_idle && !rvalid_q;
 
 endmodule

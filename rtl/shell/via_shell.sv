@@ -589,7 +589,7 @@ module via_shell
   // ---------------------------------------------------------------- functions
   strm_t brd_tx[FnInput:1], brd_rx[FnInput:1];
   logic [FnInput:1] brd_tx_valid, brd_tx_ready, brd_rx_valid, brd_rx_ready;
-  logic [NumSlots-1:0] fn_cut, fn_on, fn_tx_valid, fn_tx_ready, fn_rx_valid, fn_rx_ready;
+  logic [NumSlots-1:0] app_irq, fn_cut, fn_on, fn_tx_valid, fn_tx_ready, fn_rx_valid, fn_rx_ready;
   logic [FnW-1:0] fn_slot[NumSlots], fn_rx_fn[NumSlots];
   strm_t fn_tx[NumSlots], fn_rx[NumSlots];
   // The disk: requests go to all slots, valid to one.
@@ -699,6 +699,7 @@ module via_shell
     .brd_rx_i         (brd_rx),
     .brd_rx_valid_i   (brd_rx_valid),
     .brd_rx_ready_o   (brd_rx_ready),
+    .slot_irq_i       (app_irq),
     .slot_cut_i       (fn_cut),
     .slot_on_o        (fn_on),
     .slot_fn_o        (fn_slot),
@@ -952,6 +953,7 @@ module via_shell
       .slot_reg_rdata_i (slot_reg_rdata_i[s]),
       .slot_reg_err_i   (slot_reg_err_i[s]),
       .slot_irq_i       (slot_irq_i[s]),
+      .irq_o            (app_irq[s]),
       .slot_busy_i      (slot_busy_i[s]),
       .still_o          (slot_still[s]),
       .idle_o           (slot_idle[s])

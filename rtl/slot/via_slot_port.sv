@@ -135,6 +135,7 @@ module via_slot_port
   input  logic       [   31:0] slot_reg_rdata_i,
   input  logic                 slot_reg_err_i,
   input  logic                 slot_irq_i,
+  output logic                 irq_o,                  // pulse: the app's, if it is listened to
   input  logic                 slot_busy_i,
   output logic                 still_o,                // nothing moves unless an input changes
   output logic                 idle_o
@@ -161,6 +162,7 @@ module via_slot_port
     end
   end
   assign slot_rst_no = !hold_q;
+  assign irq_o = irq_q;
   assign fn_cut_o = isolated;
   assign dma_abort_o = ctrl_i.reset;
 

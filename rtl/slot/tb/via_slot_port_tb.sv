@@ -343,6 +343,7 @@ module via_slot_port_tb
     .slot_reg_rdata_i(slot_reg_rdata),
     .slot_reg_err_i(1'b0),
     .slot_irq_i(slot_irq),
+    .irq_o(),
     .slot_busy_i(slot_busy),
     .still_o(still),
     .idle_o
