@@ -152,6 +152,18 @@ def test_usage_errors(data: Path, tmp_path: Path):
         ("invalid value '-1'", ["run", "pass", "--in", source, "--out", out, "--slot=-1"]),
         ("unexpected argument", ["run", "pass", "--nonsense"]),
         *[
+            (words, ["run", app, "--in", f"virtio:{name}", "--out", out, *card])
+            for words, app, name, out, card in [
+                ("no driver can reach", "udp_echo", "net", "virtio:net", []),
+                ("both directions", "udp_echo", "net", "virtio:console", ["--card", "unix:/nobody"]),
+                ("both directions", "udp_echo", "net", out, ["--card", "unix:/nobody"]),
+                ('no function "nett"; there are net, blk', "udp_echo", "nett", "virtio:nett", []),
+                ("--disk-app", "aes", "blk", "virtio:blk", []),
+                ("no user side", "pass", "xdma", "virtio:xdma", []),
+                ("must have one stream in and one out", "rng", "net", "virtio:net", []),
+            ]
+        ],
+        *[
             ("write columns and rows", ["card", "--functions", str(tmp_path), f"--console-size={size}"])
             for size in ("80", "80x", "0x25", "65536x25", "80x25x1", "-1x5")
         ],

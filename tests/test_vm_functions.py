@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import json
 import os
+import signal
 import struct
 import subprocess
 import termios
@@ -159,6 +160,44 @@ def test_user_logic_interrupts_a_guest(tmp_path: Path):
                     subprocess.run(app, cwd=ROOT, check=True)
                 assert booted.stdout.readline() == "pass: 3 interrupts of user logic\n"
             assert booted.returncode == 0
+        finally:
+            card.terminate()
+
+
+def test_an_app_is_run_behind_a_function(tmp_path: Path):
+    """`virtio:net` as an endpoint: the card is served by one process, the app run by another, the driver is in a guest."""
+    guest()
+    command = [VIADUCT, "card", "--functions", tmp_path, "--unconnected"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as card:
+        try:
+            assert card.stdout and card.stdout.readline()
+            app = [VIADUCT, "run", "udp_echo", "--card", f"unix:{tmp_path}/mgmt.sock", "--json"]
+            app += ["--in", "virtio:net", "--out", "virtio:net"]
+            for _ in range(2):
+                with subprocess.Popen(
+                    app, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+                ) as serving:
+                    assert serving.stderr
+                    while "is behind net" not in (line := serving.stderr.readline()):
+                        assert line, "it has ended"
+                    script("net", "net", OWN, PEER, "7", "20", options=("--card", tmp_path))
+                    serving.send_signal(signal.SIGINT)
+                    figures = json.loads(serving.communicate(timeout=60)[0])
+                assert serving.returncode == 0
+                assert (
+                    figures["function"] == "net" and figures["messages_in"] >= figures["messages_out"] >= 280
+                )
+            # Nobody is behind it any more: the driver sees no link.
+            done = vm(
+                "--card",
+                tmp_path,
+                "--",
+                "sh",
+                "-c",
+                "ip link set eth0 up; cat /sys/class/net/eth0/carrier",
+                functions="net",
+            )
+            assert done.stdout == "0\n", done.stderr
         finally:
             card.terminate()
 

@@ -15,7 +15,7 @@ use crate::fail::{Failure, Result, at, usage};
 use crate::job::set_registers;
 
 /// Address of the card's network device.
-const MAC: [u8; 6] = [0x02, 0x56, 0x49, 0x41, 0x44, 0x01];
+pub const MAC: [u8; 6] = [0x02, 0x56, 0x49, 0x41, 0x44, 0x01];
 
 /// Options of commands that serve a card's functions.
 #[derive(clap::Args, Clone)]

@@ -11,7 +11,9 @@ mod meter;
 mod project;
 mod random;
 mod route;
+mod signals;
 mod terminal;
+mod virtio;
 
 use std::process::ExitCode;
 

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::json;
+use viaduct::FunctionKind;
 use viaduct_build::{Container, Manifest, Project, Variant};
 
 use crate::card::{CardArgs, CardSpec, Opened};
@@ -12,6 +13,8 @@ use crate::fail::{Failure, Result, at, usage};
 use crate::job::{Loaded, Message, Outcome, Routes, Values, number};
 use crate::meter::Meter;
 use crate::route::Route;
+use crate::signals::{Signals, unblocked};
+use crate::virtio;
 
 /// Run an app on a card, from files to files
 #[derive(clap::Args)]
@@ -30,7 +33,8 @@ pub struct Args {
 pub struct RunArgs {
     /// App, or the path of its built image (aes.via, with its manifest aes.toml beside it)
     pub app: String,
-    /// Where an input comes from; an input with lanes may come from many files
+    /// Where an input comes from: file:PATH, card:ADDRESS+LENGTH, host:SIZE, virtio:FUNCTION; an input with lanes may come from
+    /// many files
     #[arg(long = "in", value_name = "[PORT=]file:PATH")]
     pub ins: Vec<Route>,
     /// Where an output goes; a digest that goes nowhere is printed
@@ -114,6 +118,19 @@ enum Origin {
     Image(Vec<u8>),
 }
 
+impl Origin {
+    /// The image for this card.
+    fn image(&self, app: &Manifest, opened: &Opened) -> Result<Vec<u8>> {
+        match self {
+            Origin::Image(image) => Ok(image.clone()),
+            Origin::Project(project) => {
+                let built = crate::project::build(project, app, opened.card.info(), Variant::Fast)?;
+                std::fs::read(&built.container).map_err(at(built.container.display()))
+            }
+        }
+    }
+}
+
 /// The app of a run: by name, or by the path of its image, which has a `/` in it or ends with `.via`.
 fn find(what: &RunArgs) -> Result<(Manifest, Origin)> {
     if !what.app.contains('/') && !what.app.ends_with(".via") {
@@ -135,15 +152,12 @@ fn find(what: &RunArgs) -> Result<(Manifest, Origin)> {
 
 pub fn run(args: Args) -> Result {
     let (app, origin) = find(&args.what)?;
+    if let Some(kind) = virtio::function_of(&app, &args.what.ins, &args.what.outs, &args.card.card)? {
+        return serve(&args, &app, &origin, kind);
+    }
     let prepared = args.what.prepare(app)?;
     let opened = args.card.open(Variant::Fast)?;
-    let image = match &origin {
-        Origin::Image(image) => image.clone(),
-        Origin::Project(project) => {
-            let built = crate::project::build(project, &prepared.app, opened.card.info(), Variant::Fast)?;
-            std::fs::read(&built.container).map_err(at(built.container.display()))?
-        }
-    };
+    let image = origin.image(&prepared.app, &opened)?;
     let begun = std::time::Instant::now();
     let loaded = prepared.load(&opened, args.what.slot, &image)?;
     let outcome = prepared.run(&opened, &loaded)?;
@@ -164,6 +178,28 @@ pub fn run(args: Args) -> Result {
         Some(Err(difference)) => Err(Failure::Check(difference)),
         _ => Ok(()),
     }
+}
+
+/// Puts the app behind a function of the card.
+fn serve(args: &Args, app: &Manifest, origin: &Origin, kind: FunctionKind) -> Result {
+    let what = &args.what;
+    if what.check {
+        return usage("--check compares a run that has an end; an app behind a function has none");
+    }
+    let (_, given) = registers(app, &what.set)?;
+    // Before any thread is started.
+    let mut signals = Signals::take()?;
+    let opened = args.card.open(Variant::Fast)?;
+    let image = unblocked(|| origin.image(app, &opened))?;
+    let loaded = Loaded::new(&opened, what.slot, app, &image, &given)?;
+    let slot = loaded.index();
+    let (sent, received) = virtio::serve(&opened, &app.name, slot, kind, &mut signals)?;
+    if args.json {
+        let function = kind.name();
+        return out(&json!({"app": app.name, "slot": slot, "function": function, "messages_in": sent, "messages_out": received}).to_string());
+    }
+    eprintln!("{}: {sent} messages in, {received} messages out", app.name);
+    Ok(())
 }
 
 type Verdict = std::result::Result<u64, String>;

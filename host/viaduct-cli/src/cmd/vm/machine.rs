@@ -16,8 +16,8 @@ use nix::unistd::Pid;
 use serde_json::json;
 
 use super::qmp::Qmp;
-use super::signals::{Signals, unblocked};
 use crate::fail::{Failure, Result, at};
+use crate::signals::{Signals, unblocked};
 
 /// Root ports, each for one function of the card.
 pub const PORTS: usize = 8;

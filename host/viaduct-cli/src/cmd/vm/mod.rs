@@ -4,7 +4,6 @@
 mod job;
 mod machine;
 mod qmp;
-mod signals;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -24,11 +23,11 @@ use viaduct_sim::function_names;
 use self::job::{Job, Marker};
 pub use self::machine::Machine;
 use self::machine::{Event, Guest, Shape};
-use self::signals::Signals;
 use super::card::serve;
 use crate::card::{Opened, Simulated};
 use crate::connect::{ConnectArgs, Connected, DiskSpec, Place};
 use crate::fail::{Failure, Result, at, usage};
+use crate::signals::Signals;
 
 /// Longest time a guest may take to boot.
 const BOOT: Duration = Duration::from_secs(180);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ctrl-C and SIGTERM as something to ask for, so that the guest and the card are ended in order.
+//! Ctrl-C and SIGTERM as something to ask for, so that what was begun is ended in order.
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
