@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES256
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 from udp_echo import Echo
-from vm_guest import PATIENCE, ROOT, SCRIPTS, VIADUCT, beside_tap, guest, log_in, script, vm
+from vm_guest import PATIENCE, ROOT, SCRIPTS, VIADUCT, beside_tap, functions_in, guest, log_in, script, vm
 
 KINDS = ["net", "blk", "console", "entropy", "input"]
 OWN, PEER = "10.0.0.1/24", "10.0.0.2"
@@ -88,16 +88,8 @@ def test_everything_in_one_boot(kernel: str, tmp_path: Path):
     probe = beside_tap("", "true")
     if probe.returncode != 0:
         pytest.skip(f"no TAP device can be made here: {probe.stderr.strip()}")
-    options = [
-        "--kernel",
-        kernel,
-        "--timeout",
-        str(int(ONE_BOOT)),
-        "--net",
-        "tap:t0",
-        "--uart",
-        f"unix:{tmp_path}/console",
-    ]
+    limit = ("--timeout", str(int(ONE_BOOT)))
+    options = ["--kernel", kernel, *limit, "--net", "tap:t0", "--uart", f"unix:{tmp_path}/console"]
     scripts = [word for path in SCRIPTS.glob("*.sh") for word in ("--copy", path)]
     args = [OWN, PEER, "7", str(ROUNDS), "5201", "1", "6"]
     user = threading.Thread(target=log_in, args=[tmp_path / "console", ONE_BOOT], daemon=True)
@@ -127,79 +119,42 @@ def xdma_module() -> str:
 def test_user_logic_interrupts_a_guest(tmp_path: Path):
     """The card's owner runs an app; a guest that has the XDMA-compatible function hears of each end."""
     module = xdma_module()
-    command = [VIADUCT, "card", "--functions", tmp_path, "--unconnected"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as card:
-        try:
-            assert card.stdout and card.stdout.readline()
-            own = ("--card", tmp_path, "--function", "xdma", "--timeout", "300", "--copy", module)
-            command = [VIADUCT, "vm", *own, "--script", SCRIPTS / "events.sh", "--", "3"]
-            with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as booted:
-                assert booted.stdout and booted.stdout.readline() == "ready\n"
-                to = (
-                    "--card",
-                    f"unix:{tmp_path}/mgmt.sock",
-                    "--slot",
-                    "0",
-                    "--out",
-                    f"mem=file:{tmp_path}/memory",
-                )
-                app = [
-                    VIADUCT,
-                    "run",
-                    "rng",
-                    *to,
-                    "--set",
-                    "size=64",
-                    "--set",
-                    "count=20",
-                    "--set",
-                    "write=1",
-                ]
-                (tmp_path / "memory").write_bytes(bytes(100_000))
-                for _ in range(3):
-                    subprocess.run(app, cwd=ROOT, check=True)
-                assert booted.stdout.readline() == "pass: 3 interrupts of user logic\n"
-            assert booted.returncode == 0
-        finally:
-            card.terminate()
+    with functions_in(tmp_path, "--unconnected"):
+        own = ("--card", tmp_path, "--function", "xdma", "--timeout", "300", "--copy", module)
+        command = [VIADUCT, "vm", *own, "--script", SCRIPTS / "events.sh", "--", "3"]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as booted:
+            assert booted.stdout and booted.stdout.readline() == "ready\n"
+            app = f"run rng --card unix:{tmp_path}/mgmt.sock --slot 0 --out mem=file:{tmp_path}/memory"
+            registers = "--set size=64 --set count=20 --set write=1"
+            (tmp_path / "memory").write_bytes(bytes(100_000))
+            for _ in range(3):
+                subprocess.run([VIADUCT, *app.split(), *registers.split()], cwd=ROOT, check=True)
+            assert booted.stdout.readline() == "pass: 3 interrupts of user logic\n"
+        assert booted.returncode == 0
 
 
 def test_an_app_is_run_behind_a_function(tmp_path: Path):
     """`virtio:net` as an endpoint: the card is served by one process, the app run by another, the driver is in a guest."""
     guest()
-    command = [VIADUCT, "card", "--functions", tmp_path, "--unconnected"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as card:
-        try:
-            assert card.stdout and card.stdout.readline()
-            app = [VIADUCT, "run", "udp_echo", "--card", f"unix:{tmp_path}/mgmt.sock", "--json"]
-            app += ["--in", "virtio:net", "--out", "virtio:net"]
-            for _ in range(2):
-                with subprocess.Popen(
-                    app, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-                ) as serving:
-                    assert serving.stderr
-                    while "is behind net" not in (line := serving.stderr.readline()):
-                        assert line, "it has ended"
-                    script("net", "net", OWN, PEER, "7", "20", options=("--card", tmp_path))
-                    serving.send_signal(signal.SIGINT)
-                    figures = json.loads(serving.communicate(timeout=60)[0])
-                assert serving.returncode == 0
-                assert (
-                    figures["function"] == "net" and figures["messages_in"] >= figures["messages_out"] >= 280
-                )
-            # Nobody is behind it any more: the driver sees no link.
-            done = vm(
-                "--card",
-                tmp_path,
-                "--",
-                "sh",
-                "-c",
-                "ip link set eth0 up; cat /sys/class/net/eth0/carrier",
-                functions="net",
-            )
-            assert done.stdout == "0\n", done.stderr
-        finally:
-            card.terminate()
+    app = f"run udp_echo --card unix:{tmp_path}/mgmt.sock --json --in virtio:net --out virtio:net"
+    pipe = subprocess.PIPE
+    with functions_in(tmp_path, "--unconnected"):
+        for _ in range(2):
+            with subprocess.Popen(
+                [VIADUCT, *app.split()], cwd=ROOT, text=True, stdout=pipe, stderr=pipe
+            ) as serving:
+                assert serving.stderr
+                while "is behind net" not in (line := serving.stderr.readline()):
+                    assert line, "it has ended"
+                script("net", "net", OWN, PEER, "7", "20", options=("--card", tmp_path))
+                serving.send_signal(signal.SIGINT)
+                figures = json.loads(serving.communicate(timeout=60)[0])
+            assert serving.returncode == 0
+            assert figures["function"] == "net" and figures["messages_in"] >= figures["messages_out"] >= 280
+        # Nobody is behind it any more: the driver sees no link.
+        look = "ip link set eth0 up; cat /sys/class/net/eth0/carrier"
+        done = vm("--card", tmp_path, "--", "sh", "-c", look, functions="net")
+        assert done.stdout == "0\n", done.stderr
 
 
 def test_round_trips_beside_the_rival():
@@ -244,15 +199,11 @@ def test_a_file_is_there_once_the_guest_has_synced_it(tmp_path: Path):
     with disk.open("wb") as file:
         file.truncate(8 << 20)
     card = tmp_path / "card"
-    command = [VIADUCT, "card", "--functions", str(card), "--disk", f"file:{disk}", "--net", "none"]
     guest()
     work = "head -c 300000 /dev/urandom >a; dd if=a of=/dev/vda bs=4k seek=5 conv=fsync status=none && sha256sum <a"
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as serving:
-        try:
-            assert serving.stdout and serving.stdout.readline()
-            done = vm("--card", card, "--", "sh", "-c", work, functions="blk")
-        finally:
-            serving.kill()
+    with functions_in(card, "--disk", f"file:{disk}", "--net", "none") as serving:
+        done = vm("--card", card, "--", "sh", "-c", work, functions="blk")
+        serving.kill()
     assert done.returncode == 0, done.stderr
     written = disk.read_bytes()[5 * 4096 :][:300000]
     assert done.stdout.split()[0] == hashlib.sha256(written).hexdigest()

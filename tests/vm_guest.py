@@ -6,6 +6,8 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -71,6 +73,18 @@ def script(name: str, functions: str, *args: str, options: tuple[str | Path, ...
     print(done.stdout)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@contextmanager
+def functions_in(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """A card in a process of its own, whose functions have their sockets in the folder."""
+    command = [VIADUCT, "card", "--functions", str(folder), *options]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as card:
+        try:
+            assert card.stdout and card.stdout.readline()
+            yield card
+        finally:
+            card.terminate()
 
 
 def beside_tap(

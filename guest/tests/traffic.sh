@@ -13,9 +13,7 @@ case $kind in
   net)
     own=$3 peer=$4
     up() {
-      name=$(net_name) || fail "no network device"
-      ip address replace "$own" dev "$name"
-      ip link set "$name" up
+      net_up "$own"
       wait_for 10 ping -c 1 -W 2 "$peer" || fail "$peer does not answer $1"
     }
     up "at first"

@@ -162,6 +162,11 @@ fn read(file: &Path) -> Result<String> {
 }
 
 impl Manifest {
+    /// Whether data can be sent through the app: one stream in, one out.
+    pub fn one_stream_each_way(&self) -> bool {
+        self.stream_in.len() == 1 && self.stream_out.len() == 1
+    }
+
     /// Reads and checks `dir/app.toml`.
     pub fn load(dir: impl AsRef<Path>) -> Result<Manifest> {
         let dir = dir.as_ref();

@@ -292,7 +292,7 @@ impl ConnectArgs {
 /// Loads an app with one stream each way into a free slot and sets its registers.
 pub fn load(project: &Project, opened: &Opened, name: &str, set: &[(String, String)]) -> Result<Slot> {
     let app = project.load(name)?;
-    if app.stream_in.len() != 1 || app.stream_out.len() != 1 {
+    if !app.one_stream_each_way() {
         return usage(format!(
             "app {name} has not one stream in and one out, so nothing can be sent through it"
         ));

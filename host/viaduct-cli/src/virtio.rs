@@ -34,8 +34,7 @@ pub fn function_of(
         }
         FunctionKind::Xdma => return usage("the XDMA-compatible function has no user side"),
     }
-    let streams = app.stream_in.len() + app.stream_out.len();
-    if streams != 2 || app.stream_in.len() != 1 || app.memory.is_some() {
+    if !app.one_stream_each_way() || app.memory.is_some() {
         return usage(format!("app {} must have one stream in and one out, and nothing else", app.name));
     }
     let leads_there = |way, routes: &[Route]| -> Result<bool> {

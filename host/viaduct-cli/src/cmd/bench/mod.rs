@@ -247,11 +247,7 @@ fn apps(project: &Project, opened: &Opened) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for name in project.apps()? {
         let app = project.load(&name)?;
-        if app.memory.is_some()
-            || app.model.is_none()
-            || app.stream_in.len() != 1
-            || app.stream_out.len() != 1
-        {
+        if app.memory.is_some() || app.model.is_none() || !app.one_stream_each_way() {
             continue;
         }
         let outcome = stream(project, opened, &app, APP_BYTES)?;
