@@ -22,6 +22,8 @@ module via_clk_gate #(
   output logic             clk_o
 );
 
+  localparam bit WidthOk = via_pkg::param_in("via_clk_gate Width", Width, 1, 65536);
+
 `ifdef SYNTHESIS
   logic unused;
   assign unused = ^{rst_ni, still_i, wake_i, watch_i};

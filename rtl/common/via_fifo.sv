@@ -23,19 +23,23 @@ module via_fifo #(
   output logic [CW-1:0] count_o
 );
 
+  localparam bit DepthOk = via_pkg::param_in("via_fifo Depth", Depth, 1, 1 << 24);
+
   localparam int unsigned AW = (Depth > 1) ? $clog2(Depth) : 1;
   localparam int unsigned Width = $bits(T);
 
   logic [AW-1:0] wptr_q, rptr_q;
   logic [CW-1:0] count_q;
+  // What is told outside comes from registers: not full, and below not empty.
+  logic ready_q;
   logic push, pop;
 
   assign push = s_valid_i && s_ready_o;
   assign pop = m_valid_o && m_ready_i;
-  assign s_ready_o = count_q != CW'(Depth);
+  assign s_ready_o = ready_q;
   assign count_o = count_q;
 
-  function automatic logic [AW-1:0] next(input logic [AW-1:0] p);
+  function automatic logic [AW-1:0] after(input logic [AW-1:0] p);
     return (p == AW'(Depth - 1)) ? '0 : p + 1'b1;
   endfunction
 
@@ -43,9 +47,13 @@ module via_fifo #(
     if (!rst_ni || flush_i) begin
       wptr_q  <= '0;
       count_q <= '0;
+      ready_q <= 1'b1;
     end else begin
-      if (push) wptr_q <= next(wptr_q);
-      if (push != pop) count_q <= push ? count_q + 1'b1 : count_q - 1'b1;
+      if (push) wptr_q <= after(wptr_q);
+      if (push != pop) begin
+        count_q <= push ? count_q + 1'b1 : count_q - 1'b1;
+        ready_q <= pop || count_q != CW'(Depth - 1);
+      end
     end
   end
 
@@ -64,7 +72,7 @@ module via_fifo #(
         stored_q <= '0;
         valid_q  <= 1'b0;
       end else begin
-        if (fetch) rptr_q <= next(rptr_q);
+        if (fetch) rptr_q <= after(rptr_q);
         if (fetch || m_ready_i) valid_q <= fetch;
         if (push != fetch) stored_q <= push ? stored_q + 1'b1 : stored_q - 1'b1;
       end
@@ -82,10 +90,14 @@ module via_fifo #(
       .raddr_i(rptr_q),
       .rdata_o(m_o)
     );
+`ifdef VIA_PROOF
+    always_ff @(posedge clk_i) if (rst_ni) i_held : assert (count_q == stored_q + CW'(valid_q) && stored_q <= CW'(Depth));
+`endif
   end else begin : gen_lut
     logic [Width-1:0] mem[Depth];
+    logic any_q;
 
-    assign m_valid_o = count_q != '0;
+    assign m_valid_o = any_q;
     assign m_o = T'(mem[rptr_q]);
 
     always_ff @(posedge clk_i) begin
@@ -93,9 +105,26 @@ module via_fifo #(
     end
 
     always_ff @(posedge clk_i) begin
-      if (!rst_ni || flush_i) rptr_q <= '0;
-      else if (pop) rptr_q <= next(rptr_q);
+      if (!rst_ni || flush_i) begin
+        rptr_q <= '0;
+        any_q  <= 1'b0;
+      end else begin
+        if (pop) rptr_q <= after(rptr_q);
+        if (push != pop) any_q <= push || count_q != CW'(1);
+      end
+    end
+`ifdef VIA_PROOF
+    always_ff @(posedge clk_i) if (rst_ni) i_any : assert (any_q == (count_q != '0));
+`endif
+  end
+
+`ifdef VIA_PROOF
+  // What the proofs by induction of blocks with FIFOs need to know.
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      i_ready : assert (ready_q == (count_q != CW'(Depth)) && count_q <= CW'(Depth));
     end
   end
+`endif
 
 endmodule

@@ -24,6 +24,24 @@
 /* verilator lint_off UNUSEDPARAM */
 package via_pkg;
 
+  // ---------------------------------------------------------------- parameters
+  // What is outside its range is refused at elaboration: these are constant functions, and `$fatal` in one ends it with this message
+  // (IEEE 1800-2017, 13.4.3). `name` says of which module; the value of a call is always one.
+
+  /// A parameter that may be `min` to `max`.
+  function automatic bit param_in(input string name, input int unsigned value, input int unsigned min, input int unsigned max);
+    if (value < min || value > max) $fatal(1, "%s is %0d: must be %0d to %0d", name, value, min, max);
+    return 1'b1;
+  endfunction
+
+  /// A parameter that may be a power of two, `min` to `max`.
+  function automatic bit param_pow2(input string name, input int unsigned value, input int unsigned min, input int unsigned max);
+    if (value < min || value > max || (value & (value - 1)) != 0) begin
+      $fatal(1, "%s is %0d: must be a power of two, %0d to %0d", name, value, min, max);
+    end
+    return 1'b1;
+  endfunction
+
   // ---------------------------------------------------------------- geometry
   /// Width of every data path in bits: 64, 128, 256 or 512.
   parameter int unsigned DataW = `VIA_DATA_W;
@@ -31,8 +49,12 @@ package via_pkg;
   parameter int unsigned NumSlots = `VIA_NUM_SLOTS;
   /// DRAM channels, a power of two, 1 to 16.
   parameter int unsigned NumChan = `VIA_NUM_CHAN;
-  /// Input streams of a slot, and output streams of a slot.
+  /// Input streams of a slot, and output streams of a slot: 1 to 14 (the MMU's port has 16 sources: these, the app and the disk).
   parameter int unsigned NumStreams = `VIA_NUM_STREAMS;
+  localparam bit WidthMacroOk = param_pow2("VIA_DATA_W", DataW, 64, 512);
+  localparam bit SlotsMacroOk = param_in("VIA_NUM_SLOTS", NumSlots, 1, 16);
+  localparam bit ChanMacroOk = param_pow2("VIA_NUM_CHAN", NumChan, 1, 16);
+  localparam bit StreamsMacroOk = param_in("VIA_NUM_STREAMS", NumStreams, 1, 14);
 
   parameter int unsigned StrbW = DataW / 8;
   parameter int unsigned BeatLog2 = $clog2(StrbW);
@@ -46,12 +68,22 @@ package via_pkg;
   parameter int unsigned HugeLog2 = 21;
   /// A card address names the channel in bits [ChanLog2 +: log2(NumChan)]: 16 GiB a channel.
   parameter int unsigned ChanLog2 = 34;
+  /// Card addresses are this wide.
+  parameter int unsigned CardAddrW = ChanLog2 + $clog2(NumChan);
   /// An AXI burst neither crosses 4 KiB nor has more than 256 beats.
   parameter int unsigned MaxBurstBeats = (4096 / StrbW < 256) ? 4096 / StrbW : 256;
 
   // Where a translated address goes (see via_xbar).
   parameter int unsigned AddrHostBit = 63;  // host memory; bits 51:0 are the bus address
   parameter int unsigned AddrErrBit = 62;  // answered with SLVERR inside the crossbar
+
+  /// Whether the card lacks memory for any byte from card address `first` to `last` (up to 4 GiB behind it), each channel having `chan_mib` MiB. Who
+  /// sends addresses to the crossbar asks this first: beyond, memory would show up again, or somebody else's.
+  function automatic logic card_outside(input logic [AddrW-1:0] first, input logic [AddrW-1:0] last, input logic [31:0] chan_mib);
+    return (first >> CardAddrW) != '0 || (last >> CardAddrW) != '0 ||
+        32'(first[ChanLog2-1:20]) >= chan_mib || 32'(last[ChanLog2-1:20]) >= chan_mib ||
+        (first >> ChanLog2) != (last >> ChanLog2) && chan_mib < 32'(1 << (ChanLog2 - 20));
+  endfunction
 
   // ---------------------------------------------------------------- AXI4 channels
   typedef enum logic [1:0] {
@@ -90,7 +122,7 @@ package via_pkg;
 
   // ---------------------------------------------------------------- streams
   /// One AXI4-Stream beat. `last` only at the true end of a message; `keep` is all ones except on
-  /// the last beat, where it is a run of ones from bit 0; `id` is constant within a message.
+  /// the last beat, where it is a run of ones from bit 0. Messages with different ids may interleave.
   typedef struct packed {
     logic [7:0]       id;
     logic             last;

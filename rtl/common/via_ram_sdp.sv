@@ -18,6 +18,9 @@ module via_ram_sdp #(
   output logic [Width-1:0] rdata_o
 );
 
+  localparam bit WidthOk = via_pkg::param_in("via_ram_sdp Width", Width, 1, 65536);
+  localparam bit DepthOk = via_pkg::param_in("via_ram_sdp Depth", Depth, 1, 1 << 24);
+
   logic [Width-1:0] mem[Depth];
   logic [Width-1:0] rdata_q;
 

@@ -22,6 +22,9 @@ module via_ram_tdp #(
   output logic [Width-1:0] b_rdata_o
 );
 
+  localparam bit WidthOk = via_pkg::param_in("via_ram_tdp Width", Width, 1, 65536);
+  localparam bit DepthOk = via_pkg::param_in("via_ram_tdp Depth", Depth, 1, 1 << 24);
+
   logic [Width-1:0] mem[Depth];
   logic [Width-1:0] a_q, b_q;
 

@@ -16,23 +16,31 @@ module via_rr_arb #(
   output logic          valid_o
 );
 
-  logic [IW-1:0] last_q;  // granted last: the one behind it goes first
-  logic [IW-1:0] idx;
+  localparam bit NOk = via_pkg::param_in("via_rr_arb N", N, 1, 256);
 
-  // The lowest request above last_q, else the lowest request at all.
+  logic [N-1:0] behind_q;  // those behind the one granted last: they go first
+  logic [N-1:0] pool, behind;
+
+  // Those above the lowest that is set, as a tree: a subtraction would be a carry chain.
+  function automatic logic [N-1:0] above(input logic [N-1:0] x);
+    above = x << 1;
+    for (int unsigned k = 1; k < N; k *= 2) above |= above << k;
+  endfunction
+
+  // Of those behind the last grant, else of all, the lowest; as one bit.
+  assign pool    = |(req_i & behind_q) ? req_i & behind_q : req_i;
+  assign behind  = |(req_i & behind_q) ? above(req_i & behind_q) : above(req_i);
+  assign gnt_o   = pool & ~behind;
+  assign valid_o = |req_i;
+
   always_comb begin
-    idx = '0;
-    for (int unsigned i = N; i > 0; i--) if (req_i[i-1]) idx = IW'(i - 1);
-    for (int unsigned i = N; i > 0; i--) if (req_i[i-1] && IW'(i - 1) > last_q) idx = IW'(i - 1);
+    idx_o = '0;
+    for (int unsigned i = 0; i < N; i++) if (gnt_o[i]) idx_o |= IW'(i);
   end
 
-  assign valid_o = |req_i;
-  assign idx_o   = idx;
-  assign gnt_o   = valid_o ? N'(1) << idx : '0;
-
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) last_q <= IW'(N - 1);
-    else if (ack_i && valid_o) last_q <= idx;
+    if (!rst_ni) behind_q <= '0;
+    else if (ack_i && valid_o) behind_q <= behind;
   end
 
 endmodule

@@ -17,16 +17,20 @@ A test file holds cocotb tests and one pytest function that runs them:
         run("via_xbar_tb", __file__, defines={"VIA_DATA_W": data_w})
 
 Environment: VIA_SEED repeats a run (each run prints its seed), VIA_WAVES=1 writes dump.vcd into the build
-folder, COCOTB_TEST_FILTER selects cocotb tests by regular expression.
+folder, VIA_CHECKERS=0 leaves the checkers of ports out, COCOTB_TEST_FILTER selects cocotb tests by regular expression.
 """
 
+import fcntl
 import hashlib
 import os
 import random
+import re
 import shutil
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TextIO
 
 import cocotb
 from cocotb.clock import Clock
@@ -41,6 +45,31 @@ CXX_OPT = "-O1"
 # ---------------------------------------------------------------- pytest side
 
 
+def hold(build_dir: Path) -> TextIO:
+    """Waits until no other run uses the build folder; it is ours until the file that is returned is closed."""
+    lock = (build_dir / ".lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print(f"waiting for another test in {build_dir}", flush=True)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
+
+
+def write(path: Path, text: str) -> None:
+    """Writes a file, unless it is so already: what is not new is not built again."""
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def public_signals(module: str, file: Path) -> str:
+    """Lines of a configuration that lets a test reach the signals of a module, whichever words of its text these are."""
+    words = set(
+        re.findall(r"[A-Za-z]\w+|\b[A-Z]\b", re.sub(r"//.*", "", file.read_text()))
+    )  # not the genvars: one small letter
+    return "".join(f'public_flat_rw -module "{module}" -var "{word}"\n' for word in sorted(words))
+
+
 def run(
     top: str,
     test_file: str,
@@ -49,26 +78,32 @@ def run(
     parameters: dict[str, object] | None = None,
     sources: list[str] | None = None,
     testcase: str | list[str] | None = None,
+    inside: list[str] | None = None,
     coverage: bool = False,
     cxx_opt: str = CXX_OPT,
 ) -> None:
     """Builds `top` with Verilator (assertions on, -Wall) and runs the cocotb tests of `test_file`.
 
+    A checker is bound to every port of every block below it (tools/checkers.py); VIA_CHECKERS=0 leaves them out.
+
     `top` and every module below it are found by name in rtl/*/, in build/regs and in tb/ and rtl/ beside the
     test. `defines` sets the geometry (VIA_DATA_W, VIA_NUM_SLOTS, ...), `parameters` the parameters of `top`.
     `sources` are paths relative to the repository to read before it: packages other than via_pkg, .vlt files.
-    `testcase` names the tests to run; all of them if None. A large top with a short test is compiled best
+    `testcase` names the tests to run; all of them if None. Tests see the ports of `top`, what is in testbenches,
+    and what is in the modules that `inside` names. A large top with a short test is compiled best
     with `cxx_opt` "-O0". Raises if the build or any test fails.
     """
     test_path = Path(test_file).resolve()
     define_map = dict(defines or {})
     parameter_map = dict(parameters or {})
     knobs = [f"{k.removeprefix('VIA_')}{v}" for k, v in sorted((define_map | parameter_map).items())]
-    name = ".".join([top, *knobs])
+    checked = os.environ.get("VIA_CHECKERS", "1") != "0"
+    name = ".".join([top, *knobs, *([] if checked else ["bare"])])
     if len(name) > 100:
         name = f"{top}.{hashlib.sha1(name.encode()).hexdigest()[:12]}"
     build_dir = ROOT / "build" / "tb" / name
     build_dir.mkdir(parents=True, exist_ok=True)
+    lock = hold(build_dir)
     waves = os.environ.get("VIA_WAVES", "") not in ("", "0")
     seed = int(os.environ.get("VIA_SEED") or random.randrange(SEED_MAX))
 
@@ -82,7 +117,13 @@ def run(
     top_file = next((f for d in folders if (f := d / f"{top}.sv").exists()), None)
     if top_file is None:
         raise FileNotFoundError(f"{top}.sv is neither in {test_path.parent.name}/tb nor in rtl/*/")
-    build_args = ["--assert", "-Wall", "--no-timing", "-O3", "-CFLAGS", cxx_opt, "--output-split", "0"]
+    # Tests reach the ports of the top and what is in testbenches: were all signals public, most of the time would go into their list.
+    public = build_dir / "public.vlt"
+    seen = [f for d in folders for f in sorted(d.glob("*.sv")) if d.name == "tb" or f.stem in (inside or [])]
+    files = {top: top_file} | {f.stem: f for f in seen}
+    write(public, "`verilator_config\n" + "".join(public_signals(name, f) for name, f in files.items()))
+    build_args = ["--no-public-flat-rw", "--assert", "-Wall", "--no-timing", "-O3", "-CFLAGS", cxx_opt]
+    build_args += ["--output-split", "0", "-Wno-UNUSED"]  # a build without some functions leaves inputs alone
     for folder in folders:
         build_args += ["-y", str(folder)]
     if coverage:
@@ -90,8 +131,12 @@ def run(
 
     bind = build_dir / "bind.sv"
     text = f"bind {top} via_tb_assert u_via_tb_assert (.clk_i, .rst_ni);\n"
-    if not bind.exists() or bind.read_text() != text:
-        bind.write_text(text)
+    if checked:
+        sys.path.insert(0, str(ROOT / "tools"))
+        import checkers
+
+        text = checkers.binds(top_file, folders)
+    write(bind, text)
 
     # The simulator's own library is the same in every build with these options: it is compiled once.
     library = ["verilated.o", "verilated_dpi.o", "verilated_vpi.o", "verilated_threads.o"]
@@ -107,6 +152,7 @@ def run(
     runner.build(
         sources=[
             ROOT / "tools/lint.vlt",
+            public,
             ROOT / "rtl/common/via_pkg.sv",
             *(ROOT / s for s in sources or []),
             top_file,
@@ -140,6 +186,7 @@ def run(
         waves=waves,
     )
     count, failed = get_results(results)
+    lock.close()
     if count == 0 or failed:
         raise AssertionError(f"{name}: {failed} of {count} tests failed; repeat with VIA_SEED={seed}")
 
@@ -188,7 +235,8 @@ class AxiMem:
     The first beat of a read comes `latency` cycles after its address was taken, the others and later bursts
     follow without a gap, up to `outstanding` bursts at once; the same for B after the last W beat. `stall` is
     the share of cycles in which each channel refuses. With `overtake` beats and answers of different ids mix.
-    Write data is taken behind its address only, with `early` also before. Addresses for which `fails(addr)`
+    With `ordered`, the rule of a board's host port, a read is made once B of every write that was taken whole
+    before its address has been given. Write data is taken behind its address only, with `early` also before. Addresses for which `fails(addr)`
     is true answer SLVERR. Only what the shell sends: INCR, full-width beats. IDs are returned if the port has
     them. Every access is checked against 4 KiB and WLAST; a wrong one fails the test.
 
@@ -208,12 +256,15 @@ class AxiMem:
         fails: Callable[[int], bool] = lambda addr: False,
         overtake: bool = False,
         early: bool = False,
+        ordered: bool = False,
         r: random.Random | None = None,
     ) -> None:
         self._dut, self._prefix = dut, prefix
         self.mem = bytearray(size)
         self.latency, self.outstanding, self.fails = latency, outstanding, fails
-        self._overtake, self._early = overtake, early
+        self._overtake, self._early, self._ordered = overtake, early, ordered
+        self._taken = 0  # writes taken whole
+        self._untold: set[int] = set()  # those of them whose B was not given yet, by their number
         r = r or rng()
         self._r = r
         self.set_stall(stall)
@@ -266,7 +317,8 @@ class AxiMem:
     async def _read(self) -> None:
         arvalid, arready, rvalid, rready = (self._sig(s) for s in ("arvalid", "arready", "rvalid", "rready"))
         rdata, rresp, rlast = (self._sig(s) for s in ("rdata", "rresp", "rlast"))
-        queue: deque[tuple[int, int, int, int]] = deque()  # due cycle, address, beats left, id
+        # due cycle, address, beats left, id, writes taken before it
+        queue: deque[tuple[int, int, int, int, int]] = deque()
         arready.value, rvalid.value = 0, 0
         ar_up = r_up = False
         edge = RisingEdge(cocotb.top.clk_i)  # a copy of it below the top changes after the registers
@@ -280,14 +332,20 @@ class AxiMem:
                 addr, beats, ident = self._accept("ar")
                 self.reads.append((cycle(), addr, beats))
                 self.open_reads += 1
-                queue.append((now + self.latency, addr, beats, ident))
+                queue.append((now + self.latency, addr, beats, ident, self._taken))
             if r_up and rready.value == 1:
                 self.r_beats.append(cycle())
                 self.open_reads -= rlast.value == 1
                 r_up = False
             if not r_up:
+                entry = None
                 if queue and queue[0][0] <= now + 1 and not next(self._stall[0]):
-                    due, addr, beats, ident = self._next(queue, 3)
+                    entry = self._next(queue, 3)
+                    if self._ordered and any(number < entry[4] for number in self._untold):
+                        queue.appendleft(entry)
+                        entry = None
+                if entry:
+                    due, addr, beats, ident, behind = entry
                     at = self._at(addr)
                     rdata.value = int.from_bytes(self.mem[at : at + self._width], "little")
                     rresp.value = 2 if self.fails(addr) else 0
@@ -295,7 +353,7 @@ class AxiMem:
                     if self._has_id:
                         self._sig("rid").value = ident
                     if beats > 1:
-                        queue.appendleft((due, addr + self._width, beats - 1, ident))
+                        queue.appendleft((due, addr + self._width, beats - 1, ident, behind))
                     r_up = True
                 rvalid.value = r_up
             ar_up = len(queue) < self.outstanding and not next(self._stall[1])
@@ -307,7 +365,7 @@ class AxiMem:
         bvalid, bready, bresp = (self._sig(s) for s in ("bvalid", "bready", "bresp"))
         bursts: deque[list] = deque()  # address, beats left, id, failed
         data: deque[tuple[int, int, int]] = deque()
-        answers: deque[tuple[int, int, bool]] = deque()  # due cycle, id, failed
+        answers: deque[tuple[int, int, bool, int]] = deque()  # due cycle, id, failed, number
         awready.value, wready.value, bvalid.value = 0, 0, 0
         aw_up = w_up = b_up = False
         edge = RisingEdge(cocotb.top.clk_i)  # a copy of it below the top changes after the registers
@@ -334,14 +392,17 @@ class AxiMem:
                 burst[0] += self._width
                 burst[1] -= 1
                 if burst[1] == 0:
-                    answers.append((now + self.latency, burst[2], burst[3]))
+                    answers.append((now + self.latency, burst[2], burst[3], self._taken))
+                    self._untold.add(self._taken)
+                    self._taken += 1
                     bursts.popleft()
             if b_up and bready.value == 1:
                 self.open_writes -= 1
                 b_up = False
             if not b_up:
                 if answers and answers[0][0] <= now + 1 and not next(self._stall[2]):
-                    _, ident, failed = self._next(answers, 1)
+                    _, ident, failed, number = self._next(answers, 1)
+                    self._untold.remove(number)
                     bresp.value = 2 if failed else 0
                     if self._has_id:
                         self._sig("bid").value = ident

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The register slice and the FIFOs side by side, lane 0 to 4: via_slice, via_fifo with distributed
-// memory, via_fifo with block memory, and the smallest of both.
+// memory, via_fifo with block memory, and the smallest of both; lane 5: via_skid.
 
 module via_queues_tb #(
   parameter  int unsigned W = 40,
-  localparam int unsigned N = 5
+  localparam int unsigned N = 6
 ) (
   input  logic         clk_i,
   input  logic         rst_ni,
@@ -33,7 +33,21 @@ module via_queues_tb #(
   );
   assign count[0] = '0;
 
-  for (genvar i = 1; i < N; i++) begin : gen_fifo
+  via_skid #(
+    .T(logic [W-1:0])
+  ) u_skid (
+    .clk_i,
+    .rst_ni,
+    .s_i      (s_data[5]),
+    .s_valid_i(s_valid[5]),
+    .s_ready_o(s_ready[5]),
+    .m_o      (m_data[5]),
+    .m_valid_o(m_valid[5]),
+    .m_ready_i(m_ready[5])
+  );
+  assign count[5] = '0;
+
+  for (genvar i = 1; i < 5; i++) begin : gen_fifo
     localparam int unsigned Depth = (i < 3) ? 11 : 4 - (i - 3) * 2;
     logic [$clog2(Depth + 1)-1:0] held;
     via_fifo #(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stops the clock of a block that says for the second cycle that nothing moves in it, as the simulator does with the whole shell. A block that
-// says so wrongly then fails its test. `inputs_i` are the inputs that the block's still_o leaves to others to watch.
+// Stops the clock of a block four cycles after the last in which something moved in it, as the simulator does with the whole shell and
+// via_clk_gate with a slot. A block that says wrongly that nothing moves then fails its test. `inputs_i` are the inputs that the block's still_o leaves to others to watch.
 
 module via_tb_gate #(
   parameter int unsigned W = 1
@@ -13,13 +13,16 @@ module via_tb_gate #(
   output logic         clk_o
 );
 
-  logic was_still_q, run;
+  logic [  2:0] left_q;
   logic [W-1:0] inputs_q;
+  logic moves, run;
+  assign moves = !rst_ni || !still_i || inputs_i != inputs_q;
   always_ff @(posedge clk_i) begin
-    was_still_q <= rst_ni && still_i;
-    inputs_q    <= inputs_i;
+    inputs_q <= inputs_i;
+    if (moves) left_q <= 3'd4;
+    else if (left_q != '0) left_q <= left_q - 1'b1;
   end
-  always_latch if (!clk_i) run = !(rst_ni && still_i && was_still_q && inputs_i == inputs_q);
+  always_latch if (!clk_i) run = moves || left_q != '0;
   assign clk_o = clk_i && run;
 
 endmodule

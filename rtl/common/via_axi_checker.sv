@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rules of an AXI port inside the shell (docs/interfaces.md, section 1), as assertions: one instance watches a port, from either side. Bound to every
+// port of every block by tools/checkers.py; not for synthesis. Each rule has its name, and test_checkers.py breaks each of them.
+//
+//   AR, AW  stay until taken; INCR, full-width beats, aligned, within 4 KiB; at most `Outstanding` bursts not answered
+//   R       stays until taken; only for a read that was taken, as many beats as asked for, its id; in order, or with InOrder = 0 in order for each id;
+//           with Behind not before B of the writes of its function all of which was taken in an earlier cycle than AR: the rule of a board's host port
+//   W       stays until taken; last on the last beat and on no other. It may come before its address
+//   B       stays until taken; only for a write all of which was taken, its id; order as that of R
+//
+// A channel that the port does not have is tied to zero, and with Answers = 0 there are no R, W and B: addresses only.
+// In a proof AssumeReq and AssumeRsp make the rules of one side assumptions: those of a side that is not the design's.
+// Source: AMBA AXI4, chapters A3 and A5; of Behind docs/interfaces.md, section 2.
+
+/* verilator coverage_off */  // the design is what is covered
+module via_axi_checker
+  import via_pkg::*;
+#(
+  parameter bit          InOrder     = 1'b1,
+  parameter bit          Answers     = 1'b1,
+  parameter bit          Behind      = 1'b0,
+  parameter int unsigned Outstanding = 255,
+  parameter bit          AssumeReq   = 1'b0,
+  parameter bit          AssumeRsp   = 1'b0
+) (
+  input logic    clk_i,
+  input logic    rst_ni,
+  input axi_ax_t ar_i,
+  input logic    ar_valid_i,
+  input logic    ar_ready_i,
+  input axi_r_t  r_i,
+  input logic    r_valid_i,
+  input logic    r_ready_i,
+  input axi_ax_t aw_i,
+  input logic    aw_valid_i,
+  input logic    aw_ready_i,
+  input axi_w_t  w_i,
+  input logic    w_valid_i,
+  input logic    w_ready_i,
+  input axi_b_t  b_i,
+  input logic    b_valid_i,
+  input logic    b_ready_i
+);
+
+  // One copy for all ports: simulations are built several times as fast.
+  /* verilator no_inline_module */
+
+  localparam bit OutstandingOk = param_in("via_axi_checker Outstanding", Outstanding, 1, 4096);
+
+  localparam int unsigned PtrW = $clog2(Outstanding + 1) + 1;  // so that less than half of the numbers are in use
+  localparam int unsigned Places = 1 << PtrW;
+  localparam int unsigned Keys = InOrder ? 1 : 1 << IdW;
+  localparam int unsigned KeyW = InOrder ? 1 : IdW;
+  typedef logic [PtrW-1:0] ptr_t;
+
+  // ---------------------------------------------------------------- what was offered in the cycle before and not taken
+  logic ar_wait_q, r_wait_q, aw_wait_q, w_wait_q, b_wait_q;
+  axi_ax_t ar_q, aw_q;
+  axi_r_t r_q;
+  axi_w_t w_q;
+  axi_b_t b_q;
+
+  always_ff @(posedge clk_i) begin
+    ar_wait_q <= rst_ni && ar_valid_i && !ar_ready_i;
+    r_wait_q  <= rst_ni && r_valid_i && !r_ready_i;
+    aw_wait_q <= rst_ni && aw_valid_i && !aw_ready_i;
+    w_wait_q  <= rst_ni && w_valid_i && !w_ready_i;
+    b_wait_q  <= rst_ni && b_valid_i && !b_ready_i;
+    if (ar_valid_i) ar_q <= ar_i;
+    if (r_valid_i) r_q <= r_i;
+    if (aw_valid_i) aw_q <= aw_i;
+    if (w_valid_i) w_q <= w_i;
+    if (b_valid_i) b_q <= b_i;
+  end
+
+  // ---------------------------------------------------------------- reads that are owed beats
+  typedef struct packed {
+    logic [IdW-1:0] id;
+    logic [7:0]     len;
+  } read_t;
+  read_t rd_owed[Keys][Places], rd_first;
+  ptr_t rd_tail_q[Keys], rd_head_q[Keys], rd_count_q;
+  logic [7:0] rd_beat_q[Keys];
+  logic [KeyW-1:0] ar_key, r_key;
+  logic rd_in, rd_out;
+
+  assign ar_key = InOrder ? '0 : KeyW'(ar_i.id);
+  assign r_key = InOrder ? '0 : KeyW'(r_i.id);
+  assign rd_first = rd_owed[r_key][rd_head_q[r_key]];
+  assign rd_in = ar_valid_i && ar_ready_i;
+  assign rd_out = r_valid_i && r_ready_i;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      rd_count_q <= '0;
+      for (int unsigned k = 0; k < Keys; k++) begin
+        rd_tail_q[k] <= '0;
+        rd_head_q[k] <= '0;
+        rd_beat_q[k] <= '0;
+      end
+    end else begin
+      if (rd_in) rd_tail_q[ar_key] <= rd_tail_q[ar_key] + 1'b1;
+      if (rd_out) rd_beat_q[r_key] <= r_i.last ? '0 : rd_beat_q[r_key] + 1'b1;
+      if (rd_out && r_i.last) rd_head_q[r_key] <= rd_head_q[r_key] + 1'b1;
+      rd_count_q <= rd_count_q + ptr_t'(rd_in) - ptr_t'(rd_out && r_i.last);
+    end
+  end
+  always_ff @(posedge clk_i) if (rd_in) rd_owed[ar_key][rd_tail_q[ar_key]] <= '{id: ar_i.id, len: ar_i.len};
+
+  // ---------------------------------------------------------------- writes: beats against addresses, answers against both
+  typedef struct packed {
+    logic [IdW-1:0] id;
+    ptr_t           number;  // of the write, in the order of addresses
+  } write_t;
+  write_t wr_owed[Keys][Places], wr_first;
+  logic [7:0] wr_len[Places], w_beats[Places], w_len;  // as the address says, as the data had
+  ptr_t
+      wr_tail_q[Keys],
+      wr_head_q[Keys],
+      aw_number_q,
+      w_number_q,
+      wr_count_q;  // numbers: addresses taken, writes all of whose data was taken
+  logic [7:0] w_beat_q;
+  logic [KeyW-1:0] aw_key, b_key;
+  logic wr_in, w_out, wr_out, w_named, early, wr_whole;
+
+  assign aw_key = InOrder ? '0 : KeyW'(aw_i.id);
+  assign b_key = InOrder ? '0 : KeyW'(b_i.id);
+  assign wr_first = wr_owed[b_key][wr_head_q[b_key]];
+  assign wr_in = aw_valid_i && aw_ready_i;
+  assign w_out = w_valid_i && w_ready_i;
+  assign wr_out = b_valid_i && b_ready_i;
+  // Whether the address of the beat that is shown is known: taken, or shown as well. If not, its length is compared when the address comes.
+  assign w_named = (w_number_q == aw_number_q) ? aw_valid_i : !early;
+  assign early = (aw_number_q - w_number_q) >> (PtrW - 1) != '0;
+  assign w_len = (w_number_q == aw_number_q) ? aw_i.len : wr_len[w_number_q];
+  assign wr_whole = wr_head_q[b_key] != wr_tail_q[b_key] && wr_first.number != w_number_q && (wr_first.number - w_number_q) >> (PtrW - 1) != '0;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      aw_number_q <= '0;
+      w_number_q  <= '0;
+      w_beat_q    <= '0;
+      wr_count_q  <= '0;
+      for (int unsigned k = 0; k < Keys; k++) begin
+        wr_tail_q[k] <= '0;
+        wr_head_q[k] <= '0;
+      end
+    end else begin
+      if (wr_in) aw_number_q <= aw_number_q + 1'b1;
+      if (wr_in) wr_tail_q[aw_key] <= wr_tail_q[aw_key] + 1'b1;
+      if (w_out) w_beat_q <= w_i.last ? '0 : w_beat_q + 1'b1;
+      if (w_out && w_i.last) w_number_q <= w_number_q + 1'b1;
+      if (wr_out) wr_head_q[b_key] <= wr_head_q[b_key] + 1'b1;
+      wr_count_q <= wr_count_q + ptr_t'(wr_in) - ptr_t'(wr_out);
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (wr_in) wr_owed[aw_key][wr_tail_q[aw_key]] <= '{id: aw_i.id, number: aw_number_q};
+    if (wr_in) wr_len[aw_number_q] <= aw_i.len;
+    if (w_out && w_i.last) w_beats[w_number_q] <= w_beat_q;
+  end
+
+  // ---------------------------------------------------------------- the order of reads and writes of a function
+  logic r_stable, r_asked, r_id, r_last, r_behind, b_stable, b_whole, b_id;
+
+  if (Behind) begin : gen_behind
+    // By function, which an id names: writes all of which was taken; those of them whose B was offered. By read: how many were before it.
+    logic [31:0] whole_q[1<<IdW], told_q[1<<IdW], ahead[Keys][Places], told;
+    logic [IdW-1:0] wr_id[Places], whole_id, ar_fn, r_fn, b_fn, whole_fn;
+    logic whole, w_ended;
+
+    // Ids 0 to 2 are one.
+    function automatic logic [IdW-1:0] fn_of(input logic [IdW-1:0] id);
+      return (id < IdW'(3)) ? '0 : id;
+    endfunction
+
+    assign ar_fn    = fn_of(ar_i.id);
+    assign r_fn     = fn_of(r_i.id);
+    assign b_fn     = fn_of(b_i.id);
+    assign whole_fn = fn_of(whole_id);
+    assign w_ended  = w_out && w_i.last;
+    assign whole    = (w_number_q == aw_number_q) ? wr_in && w_ended : early ? wr_in : w_ended;
+    assign whole_id = (w_number_q == aw_number_q || early) ? aw_i.id : wr_id[w_number_q];
+    // B that is offered in the same cycle is in time.
+    assign told     = told_q[r_fn] + 32'(b_valid_i && !b_wait_q && r_fn == b_fn);
+    assign r_behind = !r_valid_i || !r_asked || rd_beat_q[r_key] != '0 || signed'(told - ahead[r_key][rd_head_q[r_key]]) >= 32'sd0;
+
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        for (int unsigned f = 0; f < 1 << IdW; f++) begin
+          whole_q[f] <= '0;
+          told_q[f]  <= '0;
+        end
+      end else begin
+        if (whole) whole_q[whole_fn] <= whole_q[whole_fn] + 1'b1;
+        if (b_valid_i && !b_wait_q) told_q[b_fn] <= told_q[b_fn] + 1'b1;
+      end
+    end
+    always_ff @(posedge clk_i) begin
+      if (wr_in) wr_id[aw_number_q] <= aw_i.id;
+      if (rd_in) ahead[ar_key][rd_tail_q[ar_key]] <= whole_q[ar_fn];
+    end
+  end else begin : gen_free
+    assign r_behind = 1'b1;
+  end
+
+  // ---------------------------------------------------------------- rules of the side that asks
+  function automatic logic in_page(input logic [PageLog2-1:0] offset, input logic [7:0] len);
+    return 16'(offset) + (16'(len) + 16'd1) * 16'(StrbW) <= 16'(1 << PageLog2);
+  endfunction
+
+  logic ar_stable, ar_incr, ar_size, ar_aligned, ar_page, ar_few;
+  logic aw_stable, aw_incr, aw_size, aw_aligned, aw_page, aw_few, w_stable, w_last;
+
+  assign ar_stable = !ar_wait_q || ar_valid_i && ar_i == ar_q;
+  assign ar_incr = !ar_valid_i || ar_i.burst == 2'b01;
+  assign ar_size = !ar_valid_i || ar_i.size == 3'(BeatLog2);
+  assign ar_aligned = !ar_valid_i || ar_i.addr[BeatLog2-1:0] == '0;
+  assign ar_page = !ar_valid_i || in_page(ar_i.addr[PageLog2-1:0], ar_i.len);
+  assign ar_few = !Answers || !ar_valid_i || rd_count_q != ptr_t'(Outstanding) || !ar_ready_i;
+  assign aw_stable = !aw_wait_q || aw_valid_i && aw_i == aw_q;
+  assign aw_incr = !aw_valid_i || aw_i.burst == 2'b01;
+  assign aw_size = !aw_valid_i || aw_i.size == 3'(BeatLog2);
+  assign aw_aligned = !aw_valid_i || aw_i.addr[BeatLog2-1:0] == '0;
+  assign aw_page = !aw_valid_i || in_page(aw_i.addr[PageLog2-1:0], aw_i.len);
+  assign aw_few = !Answers || !aw_valid_i || wr_count_q != ptr_t'(Outstanding) || !aw_ready_i;
+  assign w_stable = !w_wait_q || w_valid_i && w_i == w_q;
+  assign w_last     = !Answers || (!w_valid_i || !w_named || w_i.last == (w_beat_q == w_len)) &&
+                      (!aw_valid_i || !early || aw_i.len == w_beats[aw_number_q]);
+
+  // ---------------------------------------------------------------- rules of the side that answers
+  assign r_stable = !r_wait_q || r_valid_i && r_i == r_q;
+  assign r_asked = !Answers || !r_valid_i || rd_head_q[r_key] != rd_tail_q[r_key];
+  assign r_id = !Answers || !r_valid_i || !r_asked || r_i.id == rd_first.id;
+  assign r_last = !Answers || !r_valid_i || !r_asked || r_i.last == (rd_beat_q[r_key] == rd_first.len);
+  assign b_stable = !b_wait_q || b_valid_i && b_i == b_q;
+  assign b_whole = !Answers || !b_valid_i || wr_whole;
+  assign b_id = !Answers || !b_valid_i || !wr_whole || b_i.id == wr_first.id;
+
+  if (AssumeReq) begin : gen_assume_req
+    always_ff @(posedge clk_i) begin
+      if (rst_ni) begin
+        assume (&{ar_stable, ar_incr, ar_size, ar_aligned, ar_page, ar_few});
+        assume (&{aw_stable, aw_incr, aw_size, aw_aligned, aw_page, aw_few, w_stable, w_last});
+      end
+    end
+  end else begin : gen_req
+    always_ff @(posedge clk_i) begin
+      if (rst_ni) begin
+        a_ar_stable :
+        assert (ar_stable)
+        else $error("AR changed or withdrawn before it was taken");
+        a_ar_incr :
+        assert (ar_incr)
+        else $error("AR is not INCR");
+        a_ar_size :
+        assert (ar_size)
+        else $error("AR does not ask for full-width beats");
+        a_ar_aligned :
+        assert (ar_aligned)
+        else $error("AR is not aligned to a beat");
+        a_ar_page :
+        assert (ar_page)
+        else $error("AR crosses 4 KiB");
+        a_ar_few :
+        assert (ar_few)
+        else $error("more reads in flight than allowed");
+        a_aw_stable :
+        assert (aw_stable)
+        else $error("AW changed or withdrawn before it was taken");
+        a_aw_incr :
+        assert (aw_incr)
+        else $error("AW is not INCR");
+        a_aw_size :
+        assert (aw_size)
+        else $error("AW does not ask for full-width beats");
+        a_aw_aligned :
+        assert (aw_aligned)
+        else $error("AW is not aligned to a beat");
+        a_aw_page :
+        assert (aw_page)
+        else $error("AW crosses 4 KiB");
+        a_aw_few :
+        assert (aw_few)
+        else $error("more writes in flight than allowed");
+        a_w_stable :
+        assert (w_stable)
+        else $error("W changed or withdrawn before it was taken");
+        a_w_last :
+        assert (w_last)
+        else $error("WLAST does not match AWLEN");
+      end
+    end
+  end
+
+  if (AssumeRsp) begin : gen_assume_rsp
+    always_ff @(posedge clk_i) begin
+      if (rst_ni) assume (&{r_stable, r_asked, r_id, r_last, r_behind, b_stable, b_whole, b_id});
+    end
+  end else begin : gen_rsp
+    always_ff @(posedge clk_i) begin
+      if (rst_ni) begin
+        a_r_stable :
+        assert (r_stable)
+        else $error("R changed or withdrawn before it was taken");
+        a_r_asked :
+        assert (r_asked)
+        else $error("R that nobody asked for");
+        a_r_id :
+        assert (r_id)
+        else $error("R with the wrong id");
+        a_r_last :
+        assert (r_last)
+        else $error("RLAST does not match ARLEN");
+        a_r_behind :
+        assert (r_behind)
+        else $error("R before B of a write that was taken before its read");
+        a_b_stable :
+        assert (b_stable)
+        else $error("B changed or withdrawn before it was taken");
+        a_b_whole :
+        assert (b_whole)
+        else $error("B without a write all of which was taken");
+        a_b_id :
+        assert (b_id)
+        else $error("B with the wrong id");
+      end
+    end
+  end
+
+endmodule
+/* verilator coverage_on */

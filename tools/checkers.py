@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Binds via_axi_checker and via_strm_checker to every port of every block below a top module.
+
+    .venv/bin/python tools/checkers.py via_shell > bind.sv
+
+The ports are found in the sources, by type and name: `<p>ar_o`, `<p>ar_valid_o`, `<p>ar_ready_i` and so on are an AXI port, a strm_t with
+valid and ready a stream, alone or in arrays. So a port that a block gets tomorrow is checked tomorrow. What is exempt stands in EXEMPT, with its reason.
+"""
+
+import argparse
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CHECKERS = {"via_axi_checker", "via_strm_checker"}
+TYPES = {"ar": "axi_ax_t", "r": "axi_r_t", "aw": "axi_ax_t", "w": "axi_w_t", "b": "axi_b_t"}
+
+# (module, prefix of the port): why it is not checked
+EXEMPT = {
+    # What a slot sends may break every rule: the guard is what checks it, and cuts it off in mid-air.
+    ("via_guard", "s_"): "hostile",
+    ("via_guard_rd", "s_"): "hostile",
+    ("via_guard_wr", "s_"): "hostile",
+    ("via_guard_strm", "s_"): "hostile",
+    ("via_slot_port", "slot_"): "hostile",
+    ("via_slot_port", "slot_m_"): "hostile",
+    ("via_slot_port", "slot_s_"): "taken away from an app that is cut off",
+    # The same stream is watched at the guard, which knows when the app is cut off. The mover's clock may stand still meanwhile.
+    ("via_mover_out", "strm_"): "m_ of via_guard_strm",
+    # A message that waits goes to whom the slot belongs by then: a new connection takes it back.
+    ("via_slot_port", "fn_rx_"): "may be taken back",
+    ("via_fn_switch", "slot_rx_"): "may be taken back",
+}
+# While this is high (a bit for each port of an array) the port is cut off, and what it held may be forgotten: the rules rest, and begin anew.
+CUT = {
+    ("via_guard_strm", "m_"): "isolate_i",
+    ("via_fn_join", "s_"): "~sel_i",  # what is offered there goes to somebody else
+    # A function is reset by its driver, alone and at any time; the gate, the switch and the port of its disk bear with that.
+    ("via_fn_gate", "s_"): "drained_o",
+    ("via_fn_mem", "s_"): "!core_rst_ni",
+    ("via_fn_switch", "tx_"): "~core_rst_ni",
+    ("via_fn_switch", "rx_"): "~core_rst_ni",
+    ("via_virtio_fn", "tx_"): "!core_rst_no",
+    ("via_virtio_fn", "rx_"): "!core_rst_no",
+    ("via_virtio_fn", "m_mem_"): "!core_rst_no",
+}
+# Payloads without a handshake, which no checker can watch.
+BARE = {"via_guard_ax": {"ax_i"}}  # combinational: looks at an address of via_guard_rd or via_guard_wr
+# Answers of different ids may overtake each other here; everywhere else they come in order.
+OVERTAKES = {
+    ("via_axi_mux", "m_"),  # an id a source: host memory answers each by itself
+    ("via_shell", "host_"),
+}
+# Host memory orders a read of a function behind its writes before it.
+BEHIND = {("via_shell", "host_")}
+
+PORT = re.compile(
+    r"^  (input|output)\s+(axi_ax_t|axi_r_t|axi_w_t|axi_b_t|strm_t|logic)\s*(\[[^]]*\])?\s*(\w+)\s*(\[[^]]*\])?\s*,?\s*(?://.*)?$",
+    re.M,
+)
+
+
+@dataclass
+class Port:
+    """One port of a module: direction, type, array dimension (of a handshake wire its width)."""
+
+    direction: str
+    type: str
+    dim: str = ""
+
+
+@dataclass
+class Module:
+    """A module's ports, in the order of the source."""
+
+    name: str
+    ports: dict[str, Port] = field(default_factory=dict)
+
+
+def parse(path: Path) -> Module:
+    """The ports of the one module in a file."""
+    module = Module(path.stem)
+    text = path.read_text()
+    head = re.search(rf"^module {path.stem}\b(.*?)\n\);", text, re.M | re.S)
+    if head:
+        for direction, kind, packed, name, unpacked in PORT.findall(head[1]):
+            module.ports[name] = Port(
+                direction, kind, (packed if kind == "logic" else unpacked).replace(" ", "")
+            )
+    return module
+
+
+def below(top: Path, folders: list[Path]) -> list[Path]:
+    """The files of `top` and of all modules it instantiates, found by name in `folders`."""
+    files = {
+        p.stem: p for folder in reversed(folders) for p in folder.glob("*.sv") if not p.stem.endswith("_pkg")
+    }
+    todo, seen = [top], {top.stem: top}
+    while todo:
+        text = re.sub(r"//.*", "", todo.pop().read_text())
+        for name in set(re.findall(r"^\s*(\w+)\s+(?:#\s*\(|\w+\s*\()", text, re.M)):
+            if name in files and name not in seen:
+                seen[name] = files[name]
+                todo.append(files[name])
+    return [seen[name] for name in sorted(seen)]
+
+
+def handshake(module: Module, base: str, direction: str) -> tuple[str, str] | None:
+    """Names of valid and ready of the channel whose payload is `base` + _i or _o."""
+    ends = ("_o", "_i") if direction == "output" else ("_i", "_o")
+    valid, ready = base + "_valid" + ends[0], base + "_ready" + ends[1]
+    if valid not in module.ports:
+        return None
+    return valid, ready if ready in module.ports else "'1"  # always taken
+
+
+@dataclass
+class Checked:
+    """A port that is checked: its channels as (payload, valid, ready), by name of the checker's port."""
+
+    prefix: str
+    channels: dict[str, tuple[str, str, str]]
+    dim: str
+
+
+# Ports whose wires are flat, by the structs inside that they are made of.
+FLAT = {
+    "via_shell": {
+        "host_": Checked(
+            "host_",
+            {
+                c: (f"host_{c}", f"host_{c}valid_{ends[0]}", f"host_{c}ready_{ends[1]}")
+                for c, ends in {"ar": "oi", "r": "io", "aw": "oi", "w": "oi", "b": "io"}.items()
+            },
+            "",
+        )
+    }
+}
+
+
+def checked(module: Module) -> list[Checked]:
+    """Ports of a module with their channels; channels of one prefix belong together."""
+    found: dict[str, Checked] = dict(FLAT.get(module.name, {}))
+    for name, port in module.ports.items():
+        base = name[:-2]
+        pair = handshake(module, base, port.direction)
+        if pair is None or port.type == "logic":
+            continue
+        if port.type == "strm_t":
+            prefix, channel = base + "_" if base[-1:] != "_" else base, "s"
+        else:
+            channel = next(
+                (
+                    c
+                    for c, t in TYPES.items()
+                    if base.endswith(c) and t == port.type and (base[: -len(c)] or "_")[-1] == "_"
+                ),
+                "",
+            )
+            # An address channel by itself: `s_i`, `s_ax_i`.
+            prefix, channel = (base[: -len(channel)], channel) if channel else (base + "_", "ar")
+        # A payload may be one for all, with a valid for each.
+        group = found.setdefault(prefix, Checked(prefix, {}, module.ports[pair[0]].dim))
+        group.channels[channel] = (name, *pair)
+    return list(found.values())
+
+
+def dims(dim: str) -> tuple[str, str, str]:
+    """Of an array dimension: the size as the module says it, the checker's dimension, the packed one."""
+    if not dim:
+        return "1", "", ""
+    high, _, low = dim[1:-1].partition(":")
+    if low == "1":
+        return high, "[N:1]", "[N:1]"
+    return f"{high} + 1", "[N]", "[N-1:0]"
+
+
+def wrapper(module: Module, port: Checked) -> str:
+    """A module with the port's channels as inputs and the checkers inside, and its bind statement."""
+    size, unpacked, packed = dims(port.dim)
+    payloads = {
+        c: module.ports.get(channel[0], Port("", TYPES.get(c, ""))) for c, channel in port.channels.items()
+    }
+    at = {c: "[g]" if payloads[c].dim else "" for c in port.channels}
+    name = f"{module.name}_{port.prefix}check"
+    lines = [
+        f"module {name} import via_pkg::*; {'#(parameter int unsigned N = 1) ' if port.dim else ''}(",
+        "  input logic clk_i,",
+        "  input logic rst_ni,",
+    ]
+    lines.append(f"  input logic {packed} off")
+    wires = []
+    for channel, (payload, valid, ready) in port.channels.items():
+        kind = payloads[channel].type
+        lines[-1] += ","
+        lines += [
+            f"  input {kind} {channel} {unpacked if at[channel] else ''},",
+            f"  input logic {packed} {channel}_valid,",
+            f"  input logic {packed} {channel}_ready",
+        ]
+        wires += [f".{channel}({payload})", f".{channel}_valid({valid})", f".{channel}_ready({ready})"]
+    lines.append(");")
+    wire_at = "[g]" if port.dim else ""
+    first = "1" if packed == "[N:1]" else "0"
+    last = "g <= N" if packed == "[N:1]" else "g < N"
+    lines.append(
+        f"  for (genvar g = {first}; {last}; g++) begin : gen_port" if port.dim else "  begin : gen_port"
+    )
+    if "s" in port.channels:
+        lines.append(
+            f"    via_strm_checker u (.clk_i, .rst_ni(rst_ni && !off{wire_at}), .s_i(s{at['s']}), .valid_i(s_valid{wire_at}), .ready_i(s_ready{wire_at}));"
+        )
+    else:
+        options = []
+        if not {"r", "b"} & set(port.channels):
+            options.append(".Answers(1'b0)")
+        if (module.name, port.prefix) in OVERTAKES:
+            options.append(".InOrder(1'b0), .Outstanding(511)")
+        if (module.name, port.prefix) in BEHIND:
+            options.append(".Behind(1'b1)")
+        pins = [
+            f".{c}_i({c}{at[c]}), .{c}_valid_i({c}_valid{wire_at}), .{c}_ready_i({c}_ready{wire_at})"
+            if c in port.channels
+            else f".{c}_i('0), .{c}_valid_i(1'b0), .{c}_ready_i(1'b0)"
+            for c in TYPES
+        ]
+        lines.append(
+            f"    via_axi_checker #({', '.join(options)}) u (.clk_i, .rst_ni(rst_ni && !off{wire_at}), {', '.join(pins)});"
+        )
+    lines += ["  end", "endmodule"]
+    parameters = f"#(.N({size})) " if port.dim else ""
+    off = CUT.get((module.name, port.prefix), "'0")
+    bind = f"bind {module.name} {name} {parameters}u_{port.prefix}check (.clk_i, .rst_ni, .off({off}), {', '.join(wires)});"
+    return "\n".join([*lines, bind, ""])
+
+
+def binds(top: Path, folders: list[Path]) -> str:
+    """The text of a file that binds the checkers to all blocks below (and including) `top`."""
+    text = "// Made by tools/checkers.py.\n/* verilator lint_off DECLFILENAME */\n/* verilator lint_off UNUSEDSIGNAL */\n"
+    text += "/* verilator coverage_off */\n"
+    text += f"bind {top.stem} via_tb_assert u_via_tb_assert (.clk_i, .rst_ni);\n"
+    for path in below(top, folders):
+        if (
+            path.stem in CHECKERS
+            or not path.resolve().is_relative_to(ROOT / "rtl")
+            or path.parent.name == "tb"
+        ):
+            continue
+        module = parse(path)
+        if "clk_i" not in module.ports and "clk_i" not in path.read_text():
+            continue
+        for port in checked(module):
+            if (module.name, port.prefix) not in EXEMPT:
+                text += wrapper(module, port)
+    return text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("top", help="module to begin at")
+    args = parser.parse_args()
+    folders = sorted(p for p in (ROOT / "rtl").iterdir() if p.is_dir())
+    top = next(p for folder in folders if (p := folder / f"{args.top}.sv").exists())
+    print(binds(top, folders), end="")
+
+
+if __name__ == "__main__":
+    main()
