@@ -159,10 +159,12 @@ async def errors_end_one_command(dut):
     b.send(0, H2C, 1, 0, 64, 9)  # misaligned
     b.send(0, H2C, 0, 1 << 60, 64, 10)  # no such card address
     b.send(0, C2H, (1 << 52) - 64, 0, 128, 11)  # leaves the host's address space
-    await b.wait(11)
+    b.send(0, C2H, 0, (8 << 20) - 64, 128, 12)  # leaves the channel's memory
+    b.send(0, FILL, 0, 1 << 24, 4096, 13)  # begins beyond it
+    await b.wait(13)
     by_tag = {tag: (status, length) for _, tag, status, length, _ in b.done}
     expected = {1: HOST_ERR, 2: OK, 3: CARD_ERR, 4: HOST_ERR, 5: CARD_ERR, 6: OK, 7: OK}
-    expected |= {8: BAD_ARG, 9: BAD_ARG, 10: BAD_ARG, 11: BAD_ARG}
+    expected |= {8: BAD_ARG, 9: BAD_ARG, 10: BAD_ARG, 11: BAD_ARG, 12: BAD_ARG, 13: BAD_ARG}
     assert {tag: status for tag, (status, _) in by_tag.items()} == expected
     assert by_tag[2][1] == 4096 and by_tag[6][1] == 100 and by_tag[1][1] == 0
     host, card = b.host.mem[:], b.card.mem[:]
@@ -192,6 +194,33 @@ async def abort_drains(dut):
         dut.abort_i.value = 0
         await ClockCycles(dut.clk_i, 20)
         assert dut.idle_o.value == 1
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def a_pulse_of_abort_leaves_nothing_half_done(dut):
+    """However short the abort: a command that says it was done was done, and one begun after it is."""
+    b = Bench(dut, 0.2)
+    await start(dut)
+    b.host.mem[:] = b.r.randbytes(SIZE)
+    aborted = 0
+    for _ in range(16):
+        b.done.clear()
+        b.card.mem[:] = bytes(SIZE)
+        for i in range(4):
+            b.send(0, H2C, i * 12288, i * 12288, 12000, i)
+        await ClockCycles(dut.clk_i, b.r.randrange(1, 600))
+        dut.abort_i.value = 1
+        await RisingEdge(dut.clk_i)
+        dut.abort_i.value = 0
+        b.send(0, H2C, 65536, 65536, 9000, 4)
+        await b.wait(5)
+        for _, tag, status, _, _ in b.done:
+            at, length = (65536, 9000) if tag == 4 else (tag * 12288, 12000)
+            assert status in (OK, ABORTED)
+            aborted += status == ABORTED
+            if status == OK:
+                assert b.card.mem[at : at + length] == b.host.mem[at : at + length], tag
+    assert aborted
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")

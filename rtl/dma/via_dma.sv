@@ -5,7 +5,8 @@
 // Two copy engines (via_dma_copy), host to card and card to host, run at once; each moves one beat a cycle and lets the slots take turns
 // burst by burst. Order: the commands of a slot complete in order; their data is not ordered before that, so a command that reads what an
 // earlier one writes is given after the earlier one's completion. Completion says all of `len` or nothing of it.
-// Misuse: length zero, an address not aligned to a beat or outside its space -> StBadArg. An error of a port ends only its command.
+// Misuse: length zero, an address not aligned to a beat, a range that leaves the card's memory or 2^52 bytes of the host -> StBadArg. An
+// error of a port ends only its command.
 // abort_i[s] (level): commands of slot s end with StAborted, bursts in flight drain.
 
 module via_dma
@@ -15,6 +16,7 @@ module via_dma
 ) (
   input  logic                   clk_i,
   input  logic                   rst_ni,
+  input  logic    [        31:0] chan_mib_i,                   // size of each DRAM channel, constant
   input  cmd_t                   cmd_i            [NumSlots],
   input  logic    [NumSlots-1:0] cmd_valid_i,
   output logic    [NumSlots-1:0] cmd_ready_o,
@@ -58,15 +60,9 @@ module via_dma
   output logic                   idle_o
 );
 
-  localparam int unsigned HostAddrW = 52;  // as a pte_t can name
-  localparam int unsigned CardAddrW = ChanLog2 + ((NumChan > 1) ? $clog2(NumChan) : 0);
+  localparam bit WindowOk = param_in("via_dma Window", Window, 1, 256);
 
-  // [base, base + len) lies below 2^w.
-  function automatic logic outside(input logic [63:0] base, input logic [31:0] len, input int unsigned w);
-    logic [64:0] last;
-    last = {1'b0, base} + 65'(len) - 65'd1;
-    return (last >> w) != '0;
-  endfunction
+  localparam int unsigned HostAddrW = 52;  // as a pte_t can name
 
   typedef struct packed {
     logic        bad;
@@ -75,6 +71,17 @@ module via_dma
     logic [31:0] tag;
     logic [31:0] len;
   } order_t;
+  typedef struct packed {
+    order_t           order;
+    logic             fill;
+    logic [AddrW-1:0] host_addr;
+    logic [AddrW-1:0] card_addr;
+  } job_t;
+  typedef struct packed {
+    logic               host_over;  // the host's range ends beyond what can be addressed
+    logic [CardAddrW:0] card_end;   // last byte of the card's range
+    job_t               job;
+  } first_t;
 
   logic [AddrW-1:0] host_addr[NumSlots], card_addr[NumSlots];
   logic [31:0] len[NumSlots];
@@ -154,31 +161,78 @@ module via_dma
   );
 
   // ---------------------------------------------------------------- per slot: commands in, completions in their order
-  order_t  order [NumSlots];
-  status_e status[NumSlots];
-  logic [NumSlots-1:0] order_valid, complete, gnt;
+  cpl_t cpl_q[NumSlots];
+  logic [NumSlots-1:0] job_here, cpl_valid_q, gnt, order_valid;
   logic cpl_room;
 
   for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
-    logic bad, to_host, room, accept;
-    status_e in_head, out_head;
+    cmd_t cmd;
+    first_t first_in, first;
+    job_t job_in, job;
+    logic first_valid, first_room;
+    logic [HostAddrW:0] host_end;
+    logic [CardAddrW:0] card_end;
+    logic bad, job_valid, job_pop, room, complete, next;
+    order_t order;
+    status_e in_head, out_head, status;
     logic in_head_valid, out_head_valid;
 
-    assign to_host = cmd_i[s].op == OpC2h;
-    assign fill[s] = cmd_i[s].op == OpFill;
-    assign host_addr[s] = cmd_i[s].addr0;
-    // Card addresses carry no routing bits: those above are checked to be zero.
-    assign card_addr[s] = cmd_i[s].addr1;
-    assign len[s] = cmd_i[s].len;
+    // ---- checked in two steps, each in front of a slice: [addr, addr + len) lies in its memory. Card addresses carry no routing bits: those
+    // above are zero.
+    assign cmd = cmd_i[s];
+    assign host_end = {1'b0, cmd.addr0[HostAddrW-1:0]} + (HostAddrW + 1)'(cmd.len) - 1'b1;
+    assign card_end = {1'b0, cmd.addr1[CardAddrW-1:0]} + (CardAddrW + 1)'(cmd.len) - 1'b1;
     always_comb begin
-      bad = cmd_i[s].len == '0 || |cmd_i[s].addr1[BeatLog2-1:0] || outside(cmd_i[s].addr1, cmd_i[s].len, CardAddrW);
-      if (!fill[s]) bad |= |cmd_i[s].addr0[BeatLog2-1:0] || outside(cmd_i[s].addr0, cmd_i[s].len, HostAddrW);
+      bad = cmd.len == '0 || |cmd.addr1[BeatLog2-1:0];
+      if (cmd.op != OpFill) bad |= |cmd.addr0[BeatLog2-1:0] || |cmd.addr0[AddrW-1:HostAddrW];
+      first_in = '{
+          host_over: cmd.op != OpFill && host_end[HostAddrW],
+          card_end: card_end,
+          job: '{
+              order: '{bad: bad, to_host: cmd.op == OpC2h, op: cmd.op, tag: cmd.tag, len: cmd.len},
+              fill: cmd.op == OpFill,
+              host_addr: cmd.addr0,
+              card_addr: cmd.addr1
+          }
+      };
+      job_in = first.job;
+      job_in.order.bad |= first.host_over || card_outside(first.job.card_addr, AddrW'(first.card_end), chan_mib_i);
     end
 
-    assign accept = cmd_valid_i[s] && room;
-    assign in_valid[s] = accept && !bad && !to_host;
-    assign out_valid[s] = accept && !bad && to_host;
-    assign cmd_ready_o[s] = room && (bad || (to_host ? out_ready[s] : in_ready[s]));
+    via_slice #(
+      .T(first_t)
+    ) u_first (
+      .clk_i,
+      .rst_ni,
+      .s_i      (first_in),
+      .s_valid_i(cmd_valid_i[s]),
+      .s_ready_o(cmd_ready_o[s]),
+      .m_o      (first),
+      .m_valid_o(first_valid),
+      .m_ready_i(first_room)
+    );
+
+    via_slice #(
+      .T(job_t)
+    ) u_job (
+      .clk_i,
+      .rst_ni,
+      .s_i      (job_in),
+      .s_valid_i(first_valid),
+      .s_ready_o(first_room),
+      .m_o      (job),
+      .m_valid_o(job_valid),
+      .m_ready_i(job_pop)
+    );
+
+    assign job_here[s] = first_valid || job_valid;
+    assign fill[s] = job.fill;
+    assign host_addr[s] = job.host_addr;
+    assign card_addr[s] = job.card_addr;
+    assign len[s] = job.order.len;
+    assign in_valid[s] = job_valid && room && !job.order.bad && !job.order.to_host;
+    assign out_valid[s] = job_valid && room && !job.order.bad && job.order.to_host;
+    assign job_pop = room && (job.order.bad || (job.order.to_host ? out_ready[s] : in_ready[s]));
 
     via_fifo #(
       .T    (order_t),
@@ -187,12 +241,12 @@ module via_dma
       .clk_i,
       .rst_ni,
       .flush_i  (1'b0),
-      .s_i      ('{bad: bad, to_host: to_host, op: cmd_i[s].op, tag: cmd_i[s].tag, len: cmd_i[s].len}),
-      .s_valid_i(cmd_valid_i[s] && cmd_ready_o[s]),
+      .s_i      (job.order),
+      .s_valid_i(job_valid && job_pop),
       .s_ready_o(room),
-      .m_o      (order[s]),
+      .m_o      (order),
       .m_valid_o(order_valid[s]),
-      .m_ready_i(gnt[s] && cpl_room),
+      .m_ready_i(complete && next),
       .count_o  ()
     );
 
@@ -209,7 +263,7 @@ module via_dma
       .s_ready_o(),
       .m_o      (in_head),
       .m_valid_o(in_head_valid),
-      .m_ready_i(gnt[s] && cpl_room && !order[s].bad && !order[s].to_host),
+      .m_ready_i(next && order_valid[s] && !order.bad && !order.to_host),
       .count_o  ()
     );
 
@@ -225,12 +279,23 @@ module via_dma
       .s_ready_o(),
       .m_o      (out_head),
       .m_valid_o(out_head_valid),
-      .m_ready_i(gnt[s] && cpl_room && !order[s].bad && order[s].to_host),
+      .m_ready_i(next && order_valid[s] && !order.bad && order.to_host),
       .count_o  ()
     );
 
-    assign complete[s] = order_valid[s] && (order[s].bad || (order[s].to_host ? out_head_valid : in_head_valid));
-    assign status[s]   = order[s].bad ? StBadArg : order[s].to_host ? out_head : in_head;
+    assign complete = order_valid[s] && (order.bad || (order.to_host ? out_head_valid : in_head_valid));
+    assign status   = order.bad ? StBadArg : order.to_host ? out_head : in_head;
+    assign next     = !cpl_valid_q[s] || gnt[s] && cpl_room;
+
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) cpl_valid_q[s] <= 1'b0;
+      else if (next) cpl_valid_q[s] <= complete;
+    end
+    always_ff @(posedge clk_i) begin
+      if (next) begin
+        cpl_q[s] <= '{info: '0, bytes: (status == StOk) ? order.len : '0, tag: order.tag, status: status, op: order.op, flags: '0};
+      end
+    end
   end
 
   // ---------------------------------------------------------------- completions
@@ -238,7 +303,7 @@ module via_dma
     logic [SlotW-1:0] slot;
     cpl_t             cpl;
   } out_t;
-  out_t next, held;
+  out_t offer, held;
   logic [SlotW-1:0] idx;
   logic any;
 
@@ -247,28 +312,21 @@ module via_dma
   ) u_arb (
     .clk_i,
     .rst_ni,
-    .req_i  (complete),
+    .req_i  (cpl_valid_q),
     .ack_i  (cpl_room),
     .gnt_o  (gnt),
     .idx_o  (idx),
     .valid_o(any)
   );
 
-  always_comb begin
-    next            = '0;
-    next.slot       = idx;
-    next.cpl.status = status[idx];
-    next.cpl.op     = order[idx].op;
-    next.cpl.tag    = order[idx].tag;
-    next.cpl.bytes  = (status[idx] == StOk) ? order[idx].len : '0;
-  end
+  assign offer = '{slot: idx, cpl: cpl_q[idx]};
 
   via_slice #(
     .T(out_t)
   ) u_cpl (
     .clk_i,
     .rst_ni,
-    .s_i      (next),
+    .s_i      (offer),
     .s_valid_i(any),
     .s_ready_o(cpl_room),
     .m_o      (held),
@@ -278,6 +336,6 @@ module via_dma
   assign cpl_o = held.cpl;
   assign cpl_slot_o = held.slot;
 
-  assign idle_o = in_idle && out_idle && order_valid == '0 && !cpl_valid_o && cmd_valid_i == '0;
+  assign idle_o = in_idle && out_idle && ~|{cmd_valid_i, job_here, order_valid, cpl_valid_q, cpl_valid_o};
 
 endmodule

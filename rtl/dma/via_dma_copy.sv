@@ -2,7 +2,8 @@
 //
 // Copies ranges from one AXI port to another for all slots: one direction of the DMA engine.
 //
-// Throughput: one beat a cycle in and out; slots take turns burst by burst. Latency: that of the read, the length of a burst, four cycles.
+// Throughput: one beat a cycle in and out; slots take turns burst by burst; a burst of one slot every second cycle. Latency: that of the read, the
+// length of a burst, eight cycles.
 // Order: the jobs of a slot end in order. A burst is read only with room for all of it and written only once all of it is here, so
 // neither side ever waits for the other (docs/interfaces.md, the no-wedge rule).
 // A burst that reads with an error is not written. After the first error of a job nothing more of it is begun; it ends once what is in flight
@@ -47,24 +48,40 @@ module via_dma_copy
   output logic                   idle_o
 );
 
+  localparam bit BeatsOk = param_in("via_dma_copy Beats", Beats, MaxBurstBeats, 65536);
+  localparam bit JobsOk = param_in("via_dma_copy Jobs", Jobs, 1, 256);
+
   localparam int unsigned CreditW = $clog2(Beats + 1);
   localparam int unsigned BurstW = $clog2(MaxBurstBeats + 1);
   localparam int unsigned Window = 64;  // bursts in flight, read and write side each
   localparam int unsigned SeqW = $clog2(Jobs) + 1;
 
   // ---------------------------------------------------------------- jobs to bursts
-  logic [NumSlots-1:0] busy_q, fill_q, pick;
+  // Of each slot the next burst is cut in one cycle and offered in the next; a burst that was chosen waits in a slice for credits.
+  localparam int unsigned PageBeatsLog2 = PageLog2 - BeatLog2;
+  localparam int unsigned LeftW = 33 - BeatLog2;
+
+  typedef struct packed {
+    logic                quit;   // the job ends here
+    logic                fill;
+    logic                ends;   // last of its job
+    logic [BurstW-1:0]   beats;
+    logic [BeatLog2-1:0] tail;   // bytes of the job's last beat, 0 = all
+    logic [SlotW-1:0]    slot;
+    logic [AddrW-1:0]    src;
+    logic [AddrW-1:0]    dst;
+  } burst_t;
+
+  logic [NumSlots-1:0] busy_q, fill_q, pick, cut_q, ends_q, quit_q;
   logic [NumSlots-1:0][AddrW-1:0] src_q, dst_q;
-  logic [NumSlots-1:0][31:0] left_q;
-  logic [NumSlots-1:0][SeqW-1:0] begun_q, ended_q;  // jobs whose last burst is issued; whose last burst is answered
+  logic [NumSlots-1:0][LeftW-1:0] left_q;  // beats
+  logic [NumSlots-1:0][BeatLog2-1:0] tail_q;
+  logic [NumSlots-1:0][BurstW-1:0] beats_q;
+  logic [NumSlots-1:0][SeqW-1:0] cut_seq_q, begun_q, ended_q;  // jobs whose last burst is cut; issued; answered
+  logic [NumSlots-1:0] bad_job_q, lost_q;  // the job that ends next has failed; that is issued was aborted
   status_e [NumSlots-1:0] status_q;  // first error of the job that ends next
-  logic    [   SlotW-1:0] slot;
-  logic any, quit, issue, step, ends, ar_room, meta_room;
-  logic [CreditW-1:0] credit_q;
-  logic [AddrW-1:0] src, dst;
-  logic [31:0] left;
-  logic [32:0] beats_left;
-  logic [BurstW-1:0] burst;
+  logic [SlotW-1:0] slot;
+  logic any, take_room;
 
   // Turns follow the requests, not the credits: a long burst is not passed by short ones.
   via_rr_arb #(
@@ -72,58 +89,104 @@ module via_dma_copy
   ) u_arb (
     .clk_i,
     .rst_ni,
-    .req_i  (busy_q),
-    .ack_i  (step),
+    .req_i  (cut_q),
+    .ack_i  (take_room),
     .gnt_o  (pick),
     .idx_o  (slot),
     .valid_o(any)
   );
+  assign job_ready_o = ~busy_q | pick & ends_q & {NumSlots{take_room}};
 
-  assign src  = src_q[slot];
-  assign dst  = dst_q[slot];
-  assign left = left_q[slot];
+  for (genvar s = 0; s < NumSlots; s++) begin : gen_cut
+    logic [PageBeatsLog2-1:0] src_beat, dst_beat;  // place in the page
+    logic [PageBeatsLog2:0] span;  // beats up to the next 4 KiB boundary of either
+    logic [PageBeatsLog2+1:0] src_end, dst_end;
+    logic ends, load, quit;
+    assign src_beat = src_q[s][PageLog2-1:BeatLog2];
+    assign dst_beat = dst_q[s][PageLog2-1:BeatLog2];
+    assign span = (PageBeatsLog2 + 1)'(1 << PageBeatsLog2) - {1'b0, (src_beat > dst_beat) ? src_beat : dst_beat};
+    // The whole rest is one burst if it neither crosses a boundary nor is too long.
+    assign src_end = {2'b0, src_beat} + {1'b0, left_q[s][PageBeatsLog2:0]} - 1'b1;
+    assign dst_end = {2'b0, dst_beat} + {1'b0, left_q[s][PageBeatsLog2:0]} - 1'b1;
+    assign ends = left_q[s] <= LeftW'(MaxBurstBeats) && src_end[PageBeatsLog2+1:PageBeatsLog2] == '0 &&
+                  dst_end[PageBeatsLog2+1:PageBeatsLog2] == '0;
+    // Nothing more of a job that has failed or is aborted: this is its last burst, and it is not made.
+    assign quit = abort_i[s] || lost_q[s] && cut_seq_q[s] == begun_q[s] || bad_job_q[s] && cut_seq_q[s] == ended_q[s];
+    assign load = job_valid_i[s] && job_ready_o[s];
 
-  function automatic logic [12:0] to_page(input logic [PageLog2-1:0] offset);
-    return (13'd4096 - {1'b0, offset}) >> BeatLog2;
-  endfunction
-
-  assign beats_left = ({1'b0, left} + 33'(StrbW - 1)) >> BeatLog2;
-  always_comb begin
-    burst = BurstW'(MaxBurstBeats);
-    if (to_page(src[PageLog2-1:0]) < 13'(burst)) burst = BurstW'(to_page(src[PageLog2-1:0]));
-    if (to_page(dst[PageLog2-1:0]) < 13'(burst)) burst = BurstW'(to_page(dst[PageLog2-1:0]));
-    if (beats_left < 33'(burst)) burst = BurstW'(beats_left);
-  end
-
-  assign quit = abort_i[slot] || status_q[slot] != StOk && begun_q[slot] == ended_q[slot];
-  assign issue = any && meta_room && !quit && (fill_q[slot] || ar_room && CreditW'(burst) <= credit_q);
-  assign step = issue || any && meta_room && quit;
-  assign ends = quit || beats_left == 33'(burst);
-  assign job_ready_o = ~busy_q | pick & {NumSlots{step && ends}};
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      busy_q  <= '0;
-      begun_q <= '0;
-    end else begin
-      for (int unsigned s = 0; s < NumSlots; s++) begin
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        busy_q[s]    <= 1'b0;
+        cut_q[s]     <= 1'b0;
+        cut_seq_q[s] <= '0;
+      end else begin
         if (job_ready_o[s]) busy_q[s] <= job_valid_i[s];
-        if (step && ends && pick[s]) begun_q[s] <= begun_q[s] + 1'b1;
+        cut_q[s] <= cut_q[s] ? !(pick[s] && take_room) : busy_q[s];
+        if (pick[s] && take_room && ends_q[s]) cut_seq_q[s] <= cut_seq_q[s] + 1'b1;
+      end
+    end
+    always_ff @(posedge clk_i) begin
+      if (load) begin
+        src_q[s]  <= job_src_i[s];
+        dst_q[s]  <= job_dst_i[s];
+        left_q[s] <= LeftW'(({1'b0, job_len_i[s]} + 33'(StrbW - 1)) >> BeatLog2);
+        tail_q[s] <= job_len_i[s][BeatLog2-1:0];
+        fill_q[s] <= job_fill_i[s];
+      end else if (pick[s] && take_room) begin
+        src_q[s]  <= src_q[s] + (AddrW'(beats_q[s]) << BeatLog2);
+        dst_q[s]  <= dst_q[s] + (AddrW'(beats_q[s]) << BeatLog2);
+        left_q[s] <= left_q[s] - LeftW'(beats_q[s]);
+      end
+      if (!cut_q[s]) begin
+        ends_q[s]  <= ends || quit;
+        quit_q[s]  <= quit;
+        beats_q[s] <= ends ? BurstW'(left_q[s]) : (span > (PageBeatsLog2 + 1)'(MaxBurstBeats)) ? BurstW'(MaxBurstBeats) : BurstW'(span);
       end
     end
   end
+
+  burst_t next, x;
+  logic x_valid, x_pop, quit, issue, end_job, ar_room, meta_room, fits;
+  logic [CreditW-1:0] credit_q, credit;
+
+  always_comb begin
+    next.quit  = quit_q[slot];
+    next.fill  = fill_q[slot];
+    next.ends  = ends_q[slot];
+    next.beats = beats_q[slot];
+    next.tail  = tail_q[slot];
+    next.slot  = slot;
+    next.src   = src_q[slot];
+    next.dst   = dst_q[slot];
+  end
+
+  via_slice #(
+    .T(burst_t)
+  ) u_next (
+    .clk_i,
+    .rst_ni,
+    .s_i      (next),
+    .s_valid_i(any),
+    .s_ready_o(take_room),
+    .m_o      (x),
+    .m_valid_o(x_valid),
+    .m_ready_i(x_pop)
+  );
+
+  // A job that has failed or is aborted meanwhile: its bursts are dropped, its last one ends it.
+  assign quit = x.quit || abort_i[x.slot] || lost_q[x.slot] || bad_job_q[x.slot] && begun_q[x.slot] == ended_q[x.slot];
+  assign fits = CreditW'(x.beats) <= credit_q;
+  assign issue = x_valid && meta_room && !quit && (x.fill || ar_room && fits);
+  assign end_job = x_valid && meta_room && quit && x.ends;
+  assign x_pop = issue || x_valid && meta_room && quit;
+
   always_ff @(posedge clk_i) begin
-    for (int unsigned s = 0; s < NumSlots; s++) begin
-      if (job_valid_i[s] && job_ready_o[s]) begin
-        src_q[s]  <= job_src_i[s];
-        dst_q[s]  <= job_dst_i[s];
-        left_q[s] <= job_len_i[s];
-        fill_q[s] <= job_fill_i[s];
-      end else if (issue && pick[s]) begin
-        src_q[s]  <= src + (AddrW'(burst) << BeatLog2);
-        dst_q[s]  <= dst + (AddrW'(burst) << BeatLog2);
-        left_q[s] <= left - (32'(burst) << BeatLog2);
-      end
+    if (!rst_ni) begin
+      begun_q <= '0;
+      lost_q  <= '0;
+    end else if (x_pop) begin
+      if (x.ends) begun_q[x.slot] <= begun_q[x.slot] + 1'b1;
+      lost_q[x.slot] <= quit && !x.ends;
     end
   end
 
@@ -132,8 +195,8 @@ module via_dma_copy
     ar       = '0;
     ar.burst = 2'b01;
     ar.size  = 3'(BeatLog2);
-    ar.len   = 8'(burst - 1'b1);
-    ar.addr  = src;
+    ar.len   = 8'(x.beats - 1'b1);
+    ar.addr  = x.src;
   end
 
   via_slice #(
@@ -142,7 +205,7 @@ module via_dma_copy
     .clk_i,
     .rst_ni,
     .s_i      (ar),
-    .s_valid_i(issue && !fill_q[slot]),
+    .s_valid_i(issue && !x.fill),
     .s_ready_o(ar_room),
     .m_o      (m_ar_o),
     .m_valid_o(m_ar_valid_o),
@@ -158,17 +221,17 @@ module via_dma_copy
     logic [SlotW-1:0]    slot;
     logic [AddrW-1:0]    dst;
   } meta_t;
-  meta_t meta, head;
-  logic head_valid, head_pop;
+  meta_t meta, behind, head;
+  logic behind_valid, behind_room, head_valid, head_pop;
 
   always_comb begin
     meta.none    = quit;
-    meta.fill    = fill_q[slot];
-    meta.cmd_end = ends;
-    meta.len     = 8'(burst - 1'b1);
-    meta.tail    = ends ? left[BeatLog2-1:0] : '0;
-    meta.slot    = slot;
-    meta.dst     = dst;
+    meta.fill    = x.fill;
+    meta.cmd_end = x.ends;
+    meta.len     = 8'(x.beats - 1'b1);
+    meta.tail    = x.ends ? x.tail : '0;
+    meta.slot    = x.slot;
+    meta.dst     = x.dst;
   end
 
   via_fifo #(
@@ -179,12 +242,26 @@ module via_dma_copy
     .rst_ni,
     .flush_i  (1'b0),
     .s_i      (meta),
-    .s_valid_i(step),
+    .s_valid_i(issue || end_job),
     .s_ready_o(meta_room),
+    .m_o      (behind),
+    .m_valid_o(behind_valid),
+    .m_ready_i(behind_room),
+    .count_o  ()
+  );
+
+  // The burst that is being written stands in registers.
+  via_slice #(
+    .T(meta_t)
+  ) u_head (
+    .clk_i,
+    .rst_ni,
+    .s_i      (behind),
+    .s_valid_i(behind_valid),
+    .s_ready_o(behind_room),
     .m_o      (head),
     .m_valid_o(head_valid),
-    .m_ready_i(head_pop),
-    .count_o  ()
+    .m_ready_i(head_pop)
   );
 
   // ---------------------------------------------------------------- data, and which bursts are complete
@@ -227,15 +304,18 @@ module via_dma_copy
     .count_o  ()
   );
 
+  // A place counts as free the cycle after its beat has left.
+  logic popped_q;
+  assign credit = credit_q + CreditW'(popped_q);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       bad_q    <= 1'b0;
+      popped_q <= 1'b0;
       credit_q <= CreditW'(Beats);
     end else begin
       if (r_take) bad_q <= !m_r_i.last && (bad_q || m_r_i.resp != RespOkay);
-      if (issue && !fill_q[slot] || data_pop) begin
-        credit_q <= credit_q - ((issue && !fill_q[slot]) ? CreditW'(burst) : '0) + CreditW'(data_pop);
-      end
+      popped_q <= data_pop;
+      credit_q <= (issue && !x.fill) ? credit - CreditW'(x.beats) : credit;
     end
   end
 
@@ -246,8 +326,8 @@ module via_dma_copy
     logic             cmd_end;
     logic [SlotW-1:0] slot;
   } wait_t;
-  wait_t first;
-  logic first_valid, first_pop, wait_room, aw_room, w_room;
+  wait_t first, wait_head;
+  logic first_valid, first_pop, first_room, wait_valid, wait_room, aw_room, w_room;
   logic beat_go, beat_drop, last_beat;
   logic [7:0] beat_q;
 
@@ -313,10 +393,23 @@ module via_dma_copy
     .s_i      ('{none: head.none || beat_drop, err: beat_drop, cmd_end: head.cmd_end, slot: head.slot}),
     .s_valid_i(head_pop),
     .s_ready_o(wait_room),
+    .m_o      (wait_head),
+    .m_valid_o(wait_valid),
+    .m_ready_i(first_room),
+    .count_o  ()
+  );
+  // What is next stands in a register: it is the readiness for the answer.
+  via_slice #(
+    .T(wait_t)
+  ) u_first (
+    .clk_i,
+    .rst_ni,
+    .s_i      (wait_head),
+    .s_valid_i(wait_valid),
+    .s_ready_o(first_room),
     .m_o      (first),
     .m_valid_o(first_valid),
-    .m_ready_i(first_pop),
-    .count_o  ()
+    .m_ready_i(first_pop)
   );
 
   // A burst's answer can be here before its entry is seen: the entry is made with the last beat, the answer comes after it has left.
@@ -329,23 +422,33 @@ module via_dma_copy
     if (status == StOk) begin
       if (first.err) status = ReadErr;
       else if (!first.none && m_b_i.resp != RespOkay) status = WriteErr;
-      else if (abort_i[first.slot] && first.none) status = StAborted;
+      else if (first.none) status = StAborted;
     end
   end
-  assign done_o = first_pop && first.cmd_end;
-  assign done_slot_o = first.slot;
-  assign done_status_o = status;
+  logic done_q;
+  logic [SlotW-1:0] done_slot_q;
+  status_e done_status_q;
+  assign done_o = done_q;
+  assign done_slot_o = done_slot_q;
+  assign done_status_o = done_status_q;
+  always_ff @(posedge clk_i) begin
+    done_q        <= rst_ni && first_pop && first.cmd_end;
+    done_slot_q   <= first.slot;
+    done_status_q <= status;
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      ended_q  <= '0;
-      status_q <= '{default: StOk};
+      ended_q   <= '0;
+      bad_job_q <= '0;
+      status_q  <= '{default: StOk};
     end else if (first_pop) begin
-      status_q[first.slot] <= first.cmd_end ? StOk : status;
+      status_q[first.slot]  <= first.cmd_end ? StOk : status;
+      bad_job_q[first.slot] <= !first.cmd_end && status != StOk;
       if (first.cmd_end) ended_q[first.slot] <= ended_q[first.slot] + 1'b1;
     end
   end
 
-  assign idle_o = busy_q == '0 && !head_valid && !first_valid;
+  assign idle_o = busy_q == '0 && !x_valid && !behind_valid && !head_valid && !wait_valid && !first_valid && !done_q;
 
 endmodule

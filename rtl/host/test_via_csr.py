@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""via_csr: registers, doorbells, app windows, configuration port, by cocotbext-axi's AXI4-Lite manager."""
+"""via_csr with via_app_regs: registers, doorbells, app windows, configuration port, by cocotbext-axi's AXI4-Lite manager; the apps' registers
+from a second source, too."""
 
 import cocotb
 import pytest
@@ -18,6 +19,7 @@ class Bench:
     def __init__(self, dut, pauses: float = 0.0) -> None:
         self.dut, self.r = dut, rng()
         zero = "time_i quiet_i app_open app_rvalid app_err cmd_on cmd_tail_err cmd_bus_err ring_on ring_err"
+        zero += " user user_slot user_valid reach"
         for name in (*zero.split(), "loaded", "icap_ready", "icap_done", "icap_status"):
             getattr(dut, name).value = 0
         for s in range(SLOTS):
@@ -42,6 +44,19 @@ class Bench:
     async def write(self, addr: int, value: int, size: int = 4) -> None:
         assert (await self.bus.write(addr, value.to_bytes(size, "little"))).resp == 0
 
+    async def user(self, slot: int, addr: int, value: int | None = None) -> int:
+        """An access of the second source."""
+        d, edge = self.dut, RisingEdge(self.dut.clk_i)
+        d.user.value = addr << 33 | (value is not None) << 32 | (value or 0)
+        d.user_slot.value, d.user_valid.value = slot, 1
+        for _ in range(1000):
+            await edge
+            if int(d.user_rvalid.value):
+                d.user_valid.value = 0
+                await edge
+                return int(d.user_rdata.value)
+        raise AssertionError(f"no answer to an access of {addr:#x} in slot {slot}")
+
 
 async def bench(dut, pauses: float = 0.0) -> Bench:
     b = Bench(dut, pauses)
@@ -53,7 +68,7 @@ async def bench(dut, pauses: float = 0.0) -> Bench:
 async def the_card_says_what_it_is(dut):
     b = await bench(dut)
     assert await b.read(0x00) == 0x56494144
-    assert await b.read(0x04) == 0x00010000
+    assert await b.read(0x04) == 0x00010001
     assert await b.read(0x08) == (DATA_W // 8).bit_length() - 1 << 24 | STREAMS << 16 | CHANS << 8 | SLOTS
     assert await b.read(0x0C) == 250000 and await b.read(0x18) == 1234
     assert await b.read(0x20) == 10 << 16 | 4 and await b.read(0x24) == 8 << 16 | 4
@@ -282,6 +297,68 @@ async def an_app_that_does_not_answer_is_given_up(dut):
 
 
 @cocotb.test(timeout_time=500, timeout_unit="us")
+async def a_second_source_reaches_the_slots_that_are_open_to_it(dut):
+    b = await bench(dut, 0.1)
+    apps = Apps(b)
+    dut.app_open.value = 3
+    # Closed after power-up; slots that are not there stay so whatever the owner says.
+    for s in range(16):
+        assert await b.user(s, 8, 1) == await b.user(s, 8) == NONE
+    dut.reach.value = 0xFFFE
+    for s in (0, *range(SLOTS, 16)):
+        assert await b.user(s, 8, 1) == await b.user(s, 8) == NONE
+    assert apps.regs == [{}, {}]
+    # Both sources at once: neither starves, each gets its own answers.
+    turns = [0, 0]
+
+    async def host() -> None:
+        for i in range(60):
+            await b.write(APP + 0x10, i)
+            assert await b.read(APP + 0x10) == i
+            turns[0] += 1
+
+    async def guest() -> None:
+        while not owner.done():
+            value = b.r.getrandbits(32)
+            await b.user(1, 0x10, value)
+            assert await b.user(1, 0x10) == value
+            turns[1] += 1
+
+    owner = cocotb.start_soon(host())
+    other = cocotb.start_soon(guest())
+    await owner
+    await other
+    assert turns[1] >= turns[0] and apps.timeouts == [0, 0]
+    # The app's refusal, its silence and its absence are as for the management function.
+    apps.fails = True
+    assert await b.user(1, 0x10) == NONE
+    apps.fails = False
+    apps.mute = True
+    assert await b.user(1, 0x10) == NONE and apps.timeouts == [0, 1]
+    # One that waits behind it gets its own time.
+    slow = cocotb.start_soon(b.user(1, 0x10))
+    await ClockCycles(dut.clk_i, 5)
+    own = cocotb.start_soon(b.read(APP + 0x10))
+    await slow
+    apps.mute = False
+    assert apps.timeouts == [0, 2] and await own == 59
+    dut.app_open.value = 1
+    assert await b.user(1, 0x10) == NONE and apps.timeouts == [0, 2]
+    # Closed while the app is asked: that access ends as it would have, the next finds it closed.
+    dut.app_open.value = 3
+    apps.delay = 40
+    last = cocotb.start_soon(b.user(1, 0x10, 0x77))
+    while not int(dut.app_valid.value):
+        await ClockCycles(dut.clk_i, 1)
+    dut.reach.value = 0
+    await last
+    apps.delay = 3
+    assert await b.user(1, 0x10) == NONE and await b.read(APP + STEP + 0x10) == 0x77
+    await ClockCycles(dut.clk_i, 3)
+    assert int(dut.idle_o.value) == 1
+
+
+@cocotb.test(timeout_time=500, timeout_unit="us")
 async def images_pass_through_the_configuration_port(dut):
     b = await bench(dut)
     got: list[object] = []
@@ -370,26 +447,49 @@ async def functions_are_told_what_is_written_and_tell_their_state(dut):
         at, mac, base, sectors = 0x30000 + 0x100 * f, 0x665544332200 + f, 0xFEDC00000000 + f, 0x9900000000 + f
         store, slot, kind, moderate = f + 1, f, f % 3, 0x1230 + f
         header, limit, failed, count = f >> 1 & 1, 0x8100 + f, f & 1, 0x9200 + f
-        rows, cols = 0xA000 + f, 0xB000 + f
+        rows, cols, reach = 0xA000 + f, 0xB000 + f, 0xC000 + f
+        looks, period, offer = 0xC000 + f, 0xD000 + f, 0xE000000F00000000 + f
         low = kind << 4 | header << 2 | (f & 1) << 1 | 1
         await b.write(at, moderate << 16 | store << 12 | slot << 8 | low)
         assert await b.read(at + 0x0C) == 25 << 16 | 80
         await b.write(at + 0x0C, rows << 16 | cols)
+        await b.write(at + 0x50, reach)
+        # Looks at most every 1024 cycles, 64 times; packed rings are not offered unless asked for.
+        assert await b.read(at + 0x38) == 64 << 16 | 1024
+        assert (await b.read(at + 0x58), await b.read(at + 0x5C)) == (NONE, NONE & ~4)
+        await b.write(at + 0x38, looks << 16 | period)
         await b.write(at + 0x2C, limit)
         await b.write(at + 0x30, failed << 31 | count)
-        for offset, value in ((4, mac), (0x10, base), (0x18, sectors)):
+        for offset, value in ((4, mac), (0x10, base), (0x18, sectors), (0x58, offer)):
             await b.write(at + offset, value & NONE)
             await b.write(at + offset + 4, value >> 32)
         want = 0
-        widths = (1, 2, 4, 48, 48, 4, 40, 1, 16, 1, 16, 1, 16, 16, 16)  # fn_ctrl_t
-        values = (1, kind, slot, mac, base, store, sectors, f & 1, moderate, header, limit, failed, count)
-        values += rows, cols
+        widths = (16, 1, 2, 4, 48, 48, 4, 40, 1, 16, 1, 16, 1, 16, 16, 16, 16, 16, 64)  # fn_ctrl_t
+        values = (
+            reach,
+            1,
+            kind,
+            slot,
+            mac,
+            base,
+            store,
+            sectors,
+            f & 1,
+            moderate,
+            header,
+            limit,
+            failed,
+            count,
+        )
+        values += rows, cols, looks, period, offer
         for width, value in zip(widths, values, strict=True):
             want = want << width | value
         assert int(dut.fn_ctrl[f].value) == want, f"function {f}"
         dut.fn_status[f].value = 0x40 + f
         dut.fn_flushes[f].value = 0xA300 + f
-        dut.fn_features[f].value = f << 32 | 0x1000 + f
+        # Negotiated, offered, supported
+        three = (f << 32 | 0x1000 + f, f + 1 << 32 | 0x2000 + f, f + 2 << 32 | 0x3000 + f)
+        dut.fn_features[f].value = sum(x << 64 * i for i, x in enumerate(three))
         for i in range(3):
             dut.fn_count[f][i].value = 100 * f + i
     dut.fn_present.value, dut.fn_attached.value = 0b010110, 0b101010
@@ -401,6 +501,10 @@ async def functions_are_told_what_is_written_and_tell_their_state(dut):
             0x20: status,
             0x24: 0x1000 + f,
             0x28: f,
+            0x60: 0x2000 + f,
+            0x64: f + 1,
+            0x68: 0x3000 + f,
+            0x6C: f + 2,
             0x34: 0xA300 + f,
             0x40: 100 * f,
             0x44: 100 * f + 1,

@@ -2,7 +2,8 @@
 //
 // Fetches the command rings of all slots from host memory and hands each slot its commands in order.
 //
-// Throughput: one command a cycle; up to eight commands a read, one read in flight a slot. Latency: that of the read plus three cycles.
+// Throughput: one command a cycle; up to `Fetch` commands a read, one read in flight a slot. Latency: three cycles from doorbell to read, that of
+// the read, three more to the command.
 // A command is fetched only if the slot's queue has room for it and the completion ring will have room for its answer, so a completion
 // never waits for the host. Slots take turns.
 // Misuse: a tail more than a ring ahead of the head, or a ring that cannot be read, stops that ring (one EvRing event, status bit) until it is
@@ -12,7 +13,7 @@ module via_cmdq
   import via_pkg::*;
 #(
   parameter int unsigned Queue = 16,  // commands held for a slot
-  parameter int unsigned Fetch = 8    // commands a read at most
+  parameter int unsigned Fetch = 8    // commands a read at most, a power of two, 2 to 16
 ) (
   input  logic                     clk_i,
   input  logic                     rst_ni,
@@ -41,6 +42,9 @@ module via_cmdq
   output logic                     idle_o
 );
 
+  localparam bit QueueOk = param_in("via_cmdq Queue", Queue, 1, 1024);
+  localparam bit FetchOk = param_pow2("via_cmdq Fetch", Fetch, 2, (Queue < 16) ? Queue : 16);
+
   localparam int unsigned EntryB = 32;
   localparam int unsigned EntryLog2 = 5;
   localparam int unsigned PerBeat = (StrbW > EntryB) ? StrbW / EntryB : 1;  // commands a beat
@@ -49,45 +53,76 @@ module via_cmdq
   localparam int unsigned CntW = $clog2(Queue + 1);
   localparam int unsigned PosW = (PerBeat > 1) ? $clog2(PerBeat) : 1;
 
+  localparam int unsigned FetchLog2 = $clog2(Fetch);
+
   // ---------------------------------------------------------------- what each slot may fetch
-  logic [NumSlots-1:0] want, pick, busy_q, tail_err_q, bus_err_q, jump, r_fail;
-  logic [NumSlots-1:0][15:0] head_q, owed_q;  // asked for; fetched and not completed
+  // In three steps, each from registers: entries of the completion ring in use; what each limit allows; the smallest of them. A slot has one read in
+  // flight, so after one has ended the steps follow before there is another; meanwhile others than the slot only make room.
+  logic [NumSlots-1:0] want, want_q, pick, busy_q, tail_err_q, bus_err_q, jump, jump_q, r_fail, err_q, info_q;
+  logic [NumSlots-1:0][1:0] settled_q;
+  logic [NumSlots-1:0][15:0] head_q, owed_q, total_q;  // asked for; fetched and not completed; places of the completion ring taken
   logic [NumSlots-1:0][15:0] read_q;  // read: the host may write these entries again
-  logic [NumSlots-1:0][CntW-1:0] room;  // in the slot's queue
-  logic [NumSlots-1:0][CntW-1:0] count;
+  logic [NumSlots-1:0][CntW-1:0] count_q, room;  // to fetch; in the slot's queue
+  logic [NumSlots-1:0][FetchLog2:0] avail_q, free_q, span_q;
+  logic [NumSlots-1:0][63:EntryLog2] addr_q;
   logic [SlotW-1:0] slot;
   logic any, issue, ar_room;
 
-  for (genvar s = 0; s < NumSlots; s++) begin : gen_want
-    logic [15:0] avail, size, cpl_size, cpl_free;
-    logic [6:0] to_page;  // entries up to the 4 KiB boundary: rings are aligned, so reads do not cross it
-    assign size = 16'd1 << cmd_cfg_i[s].size_log2;
-    assign cpl_size = 16'd1 << cpl_cfg_i[s].size_log2;
-    assign avail = cmd_tail_i[s] - head_q[s];
-    assign jump[s] = cmd_cfg_i[s].enable && !tail_err_q[s] && avail > size;
-    assign cpl_free = cpl_size - cpl_used_i[s] - owed_q[s];
-    assign to_page = 7'd0 - head_q[s][6:0];
+  function automatic logic [FetchLog2:0] at_most(input logic [15:0] v);
+    return |v[15:FetchLog2] ? (FetchLog2 + 1)'(Fetch) : {1'b0, v[FetchLog2-1:0]};
+  endfunction
 
-    always_comb begin
-      count[s] = CntW'(Fetch);
-      if (room[s] < count[s]) count[s] = room[s];
-      if (avail < 16'(count[s])) count[s] = CntW'(avail);
+  function automatic logic [FetchLog2:0] smaller(input logic [FetchLog2:0] a, input logic [FetchLog2:0] b);
+    return (a < b) ? a : b;
+  endfunction
+
+  for (genvar s = 0; s < NumSlots; s++) begin : gen_want
+    logic [15:0] avail, mask, cpl_mask, cpl_free;
+    logic last_page;  // fewer than `Fetch` entries to the 4 KiB boundary (rings are aligned) or to the ring's end: a read stops there
+    logic [FetchLog2:0] count;
+    assign mask = ~(16'hffff << cmd_cfg_i[s].size_log2);
+    assign cpl_mask = ~(16'hffff << cpl_cfg_i[s].size_log2);
+    assign avail = cmd_tail_i[s] - head_q[s];
+    assign cpl_free = cpl_mask + 16'd1 - total_q[s];
+    assign last_page = &(head_q[s][6:FetchLog2] | ~mask[6:FetchLog2]);
+
+    assign jump[s] = cmd_cfg_i[s].enable && jump_q[s] && !tail_err_q[s];
+    assign count = smaller(smaller(avail_q[s], free_q[s]), smaller(span_q[s], at_most(16'(room[s]))));
+    assign want[s] = want_q[s] && cmd_cfg_i[s].enable && !busy_q[s];
+
+    always_ff @(posedge clk_i) begin
+      total_q[s] <= cpl_used_i[s] + owed_q[s];
+
+      avail_q[s] <= at_most(avail);
+      jump_q[s]  <= cmd_cfg_i[s].enable && |(avail & ~mask) && (|(avail & ~{mask[14:0], 1'b1}) || |(avail & mask));
       // More in use than the ring holds: the host moved its index astray, see via_ringw.
-      if (cpl_used_i[s] + owed_q[s] >= cpl_size) count[s] = '0;
-      else if (cpl_free < 16'(count[s])) count[s] = CntW'(cpl_free);
-      if (to_page != '0 && to_page < 7'(count[s])) count[s] = CntW'(to_page);
-      // The ring's end; with at least 16 entries this is the only other place where a read must stop.
-      if (((head_q[s] & (size - 1'b1)) + 16'(count[s])) > size) count[s] = CntW'(size - (head_q[s] & (size - 1'b1)));
+      free_q[s]  <= |(total_q[s] & ~cpl_mask) ? '0 : at_most(cpl_free);
+      span_q[s]  <= (FetchLog2 + 1)'(Fetch) - (last_page ? {1'b0, head_q[s][FetchLog2-1:0]} : '0);
+      addr_q[s]  <= {cmd_cfg_i[s].base[63:12], 7'h0} + 59'(head_q[s] & mask);
+
+      count_q[s] <= CntW'(count);
     end
-    assign want[s] = cmd_cfg_i[s].enable && cpl_cfg_i[s].enable && !busy_q[s] && !tail_err_q[s] && !bus_err_q[s] && !jump[s] &&
-                     count[s] != '0;
-    assign on_o[s] = cmd_cfg_i[s].enable || busy_q[s];
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        settled_q[s] <= '0;
+        want_q[s]    <= 1'b0;
+      end else begin
+        settled_q[s] <= {settled_q[s][0], 1'b1} & {2{!busy_q[s]}};
+        want_q[s] <= cmd_cfg_i[s].enable && cpl_cfg_i[s].enable && settled_q[s][1] && !busy_q[s] && !tail_err_q[s] && !bus_err_q[s] && !jump_q[s] &&
+            count != '0;
+      end
+    end
+    always_ff @(posedge clk_i) on_o[s] <= cmd_cfg_i[s].enable || busy_q[s];
     assign cmd_head_o[s] = read_q[s];
   end
   assign tail_err_o = tail_err_q;
   assign bus_err_o = bus_err_q;
-  assign err_o = jump | r_fail;
-  assign err_info_o = r_fail;
+  assign err_o = err_q;
+  assign err_info_o = info_q;
+  always_ff @(posedge clk_i) begin
+    err_q  <= rst_ni ? jump | r_fail : '0;
+    info_q <= r_fail;
+  end
 
   via_rr_arb #(
     .N(NumSlots)
@@ -111,21 +146,25 @@ module via_cmdq
   fetch_t fetch, now;
   logic now_valid, now_pop;
   axi_ax_t ar;
-  logic [63:0] addr;
-  logic [15:0] index;
+  logic [NumSlots-1:0][7:0] len;
+
+  for (genvar s = 0; s < NumSlots; s++) begin : gen_len
+    if (PerBeat > 1) begin : gen_many
+      assign len[s] = (8'(addr_q[s][EntryLog2+:PosW]) + 8'(count_q[s]) - 8'd1) >> $clog2(PerBeat);
+    end else begin : gen_one
+      assign len[s] = 8'(count_q[s]) * 8'(BeatsPer) - 8'd1;
+    end
+  end
 
   always_comb begin
-    index = head_q[slot] & ((16'd1 << cmd_cfg_i[slot].size_log2) - 16'd1);
-    addr = cmd_cfg_i[slot].base + (64'(index) << EntryLog2);
     fetch.slot = slot;
-    fetch.pos = (PerBeat > 1) ? head_q[slot][PosW-1:0] : '0;
-    fetch.count = count[slot];
+    fetch.pos = (PerBeat > 1) ? addr_q[slot][EntryLog2+:PosW] : '0;
+    fetch.count = count_q[slot];
     ar = '0;
     ar.burst = 2'b01;
     ar.size = 3'(BeatLog2);
-    ar.addr = addr & ~64'(StrbW - 1);
-    if (PerBeat > 1) ar.len = (8'(fetch.pos) + 8'(fetch.count) - 8'd1) >> $clog2(PerBeat);
-    else ar.len = 8'(fetch.count) * 8'(BeatsPer) - 8'd1;
+    ar.addr = {addr_q[slot], 5'h0} & ~64'(StrbW - 1);
+    ar.len = len[slot];
   end
 
   via_slice #(
@@ -268,7 +307,7 @@ module via_cmdq
         else if (now_pop && mine) busy_q[s] <= 1'b0;
 
         if (ring_off) head_q[s] <= '0;
-        else if (issue && pick[s]) head_q[s] <= head_q[s] + 16'(count[s]);
+        else if (issue && pick[s]) head_q[s] <= head_q[s] + 16'(count_q[s]);
         if (ring_off) read_q[s] <= '0;
         else if (step && mine) read_q[s] <= read_q[s] + 1'b1;
 
@@ -277,14 +316,12 @@ module via_cmdq
         if (ring_off) bus_err_q[s] <= 1'b0;
         else if (r_fail[s]) bus_err_q[s] <= 1'b1;
 
-        if (step && mine && !failed || cpl_done_i[s]) begin
-          owed_q[s] <= owed_q[s] + 16'(step && mine && !failed) - 16'(cpl_done_i[s]);
-        end
+        if ((step && mine && !failed) != cpl_done_i[s]) owed_q[s] <= cpl_done_i[s] ? owed_q[s] - 1'b1 : owed_q[s] + 1'b1;
       end
     end
   end
 
-  assign still_o = ~|{want, jump, cmd_valid_o & cmd_ready_i, m_ar_valid_o, m_r_valid_i, beat_valid};
+  assign still_o = ~|{want, jump, err_q, cmd_valid_o & cmd_ready_i, m_ar_valid_o, m_r_valid_i, beat_valid};
   assign idle_o  = ~|{want, jump, busy_q, cmd_valid_o, m_ar_valid_o};
 
 endmodule

@@ -2,91 +2,94 @@
 //
 // BAR accesses to registers, doorbells, app registers and the configuration port. AXI4-Lite, 32 bits; map in rtl/regs/viaduct.rdl.
 //
-// Throughput: one access at a time, reads and writes in turn. Latency: four cycles, an app register as long as the app takes, 256 cycles at most.
+// Throughput: one access at a time, reads and writes in turn. Latency: a write four cycles, a read five; an app register two more than via_app_regs takes.
 // A place without a register reads 0xffffffff and ignores writes, and both answer OKAY: PCIe reads have no other way to say so.
-// Misuse: an app that does not answer its registers in 256 cycles raises reg_timeout_o of its slot (one pulse); a write to ICAP_DATA that
-// finds no room for 65536 cycles is lost and says so in ICAP_STATUS.
+// Misuse: a write to ICAP_DATA that finds no room for 65536 cycles is lost and says so in ICAP_STATUS.
 
 module via_csr
   import via_pkg::*;
-  import via_virtio_pkg::NumFn, via_virtio_pkg::FnW, via_virtio_pkg::fn_ctrl_t, via_virtio_pkg::attach_e;
+  import via_virtio_pkg::NumFn, via_virtio_pkg::FnW, via_virtio_pkg::fn_ctrl_t, via_virtio_pkg::fn_features_t, via_virtio_pkg::attach_e;
 #(
   parameter int unsigned PageWays = 4,
   parameter int unsigned PageSets = 1024,
   parameter int unsigned HugeWays = 4,
   parameter int unsigned HugeSets = 256,
-  parameter int unsigned AppTimeout = 256,
   parameter int unsigned IcapTimeout = 65536
 ) (
-  input  logic                        clk_i,
-  input  logic                        rst_ni,
-  input  logic       [          63:0] time_i,
-  input  logic       [          31:0] chan_mib_i,
-  input  logic       [          31:0] clk_khz_i,
-  input  logic                        quiet_i,
+  input  logic                          clk_i,
+  input  logic                          rst_ni,
+  input  logic         [          63:0] time_i,
+  input  logic         [          31:0] chan_mib_i,
+  input  logic         [          31:0] clk_khz_i,
+  input  logic                          quiet_i,
   // AXI4-Lite
-  input  logic       [          19:0] axil_awaddr_i,
-  input  logic                        axil_awvalid_i,
-  output logic                        axil_awready_o,
-  input  logic       [          31:0] axil_wdata_i,
-  input  logic       [           3:0] axil_wstrb_i,
-  input  logic                        axil_wvalid_i,
-  output logic                        axil_wready_o,
-  output logic       [           1:0] axil_bresp_o,
-  output logic                        axil_bvalid_o,
-  input  logic                        axil_bready_i,
-  input  logic       [          19:0] axil_araddr_i,
-  input  logic                        axil_arvalid_i,
-  output logic                        axil_arready_o,
-  output logic       [          31:0] axil_rdata_o,
-  output logic       [           1:0] axil_rresp_o,
-  output logic                        axil_rvalid_o,
-  input  logic                        axil_rready_i,
+  input  logic         [          19:0] axil_awaddr_i,
+  input  logic                          axil_awvalid_i,
+  output logic                          axil_awready_o,
+  input  logic         [          31:0] axil_wdata_i,
+  input  logic         [           3:0] axil_wstrb_i,
+  input  logic                          axil_wvalid_i,
+  output logic                          axil_wready_o,
+  output logic         [           1:0] axil_bresp_o,
+  output logic                          axil_bvalid_o,
+  input  logic                          axil_bready_i,
+  input  logic         [          19:0] axil_araddr_i,
+  input  logic                          axil_arvalid_i,
+  output logic                          axil_arready_o,
+  output logic         [          31:0] axil_rdata_o,
+  output logic         [           1:0] axil_rresp_o,
+  output logic                          axil_rvalid_o,
+  input  logic                          axil_rready_i,
   // slots
-  output slot_ctrl_t                  ctrl_o        [  NumSlots],
-  input  slot_stat_t                  stat_i        [  NumSlots],
-  input  logic       [          31:0] count_i       [  NumSlots][8],  // in the order of the counter registers
-  output reg_req_t                    reg_o,                          // to all slots
-  output logic       [  NumSlots-1:0] reg_valid_o,                    // held until the answer or the time-out
-  input  logic       [  NumSlots-1:0] reg_open_i,                     // an app is there to answer
-  input  logic       [  NumSlots-1:0] reg_rvalid_i,
-  input  logic       [          31:0] reg_rdata_i   [  NumSlots],
-  input  logic       [  NumSlots-1:0] reg_err_i,
-  output logic       [  NumSlots-1:0] reg_timeout_o,
+  output slot_ctrl_t                    ctrl_o        [  NumSlots],
+  input  slot_stat_t                    stat_i        [  NumSlots],
+  input  logic         [          31:0] count_i       [  NumSlots][8],  // in the order of the counter registers
+  // a register of the app in a slot, through via_app_regs
+  output reg_req_t                      app_req_o,
+  output logic         [           3:0] app_slot_o,
+  output logic                          app_valid_o,                    // held until the answer
+  input  logic                          app_rvalid_i,                   // in time, whatever the app does
+  input  logic         [          31:0] app_rdata_i,                    // all ones: nobody answered
   // rings: commands of slot s; ring 2s = its completions, 2s + 1 = its events
-  output ring_cfg_t                   cmd_cfg_o     [  NumSlots],
-  output ring_idx_t                   cmd_tail_o    [  NumSlots],
-  input  ring_idx_t                   cmd_head_i    [  NumSlots],
-  input  logic       [  NumSlots-1:0] cmd_on_i,
-  input  logic       [  NumSlots-1:0] cmd_tail_err_i,
-  input  logic       [  NumSlots-1:0] cmd_bus_err_i,
-  output ring_cfg_t                   ring_cfg_o    [2*NumSlots],
-  output ring_idx_t                   ring_head_o   [2*NumSlots],
-  output logic       [2*NumSlots-1:0] ring_arm_o,
-  input  ring_idx_t                   ring_tail_i   [2*NumSlots],
-  input  logic       [2*NumSlots-1:0] ring_on_i,
-  input  logic       [2*NumSlots-1:0] ring_err_i,
+  output ring_cfg_t                     cmd_cfg_o     [  NumSlots],
+  output ring_idx_t                     cmd_tail_o    [  NumSlots],
+  input  ring_idx_t                     cmd_head_i    [  NumSlots],
+  input  logic         [  NumSlots-1:0] cmd_on_i,
+  input  logic         [  NumSlots-1:0] cmd_tail_err_i,
+  input  logic         [  NumSlots-1:0] cmd_bus_err_i,
+  output ring_cfg_t                     ring_cfg_o    [2*NumSlots],
+  output ring_idx_t                     ring_head_o   [2*NumSlots],
+  output logic         [2*NumSlots-1:0] ring_arm_o,
+  input  ring_idx_t                     ring_tail_i   [2*NumSlots],
+  input  logic         [2*NumSlots-1:0] ring_on_i,
+  input  logic         [2*NumSlots-1:0] ring_err_i,
   // functions
-  output fn_ctrl_t                    fn_ctrl_o     [   NumFn:1],
-  input  logic       [       NumFn:1] fn_present_i,
-  input  logic       [       NumFn:1] fn_attached_i,
-  input  logic       [           7:0] fn_status_i   [   NumFn:1],
-  input  logic       [          63:0] fn_features_i [   NumFn:1],
-  input  logic       [          31:0] fn_count_i    [   NumFn:1][3],
-  input  logic       [          15:0] fn_flushes_i  [   NumFn:1],
+  output fn_ctrl_t                      fn_ctrl_o     [   NumFn:1],
+  input  logic         [       NumFn:1] fn_present_i,
+  input  logic         [       NumFn:1] fn_attached_i,
+  input  logic         [           7:0] fn_status_i   [   NumFn:1],
+  input  fn_features_t                  fn_features_i [   NumFn:1],
+  input  logic         [          31:0] fn_count_i    [   NumFn:1][3],
+  input  logic         [          15:0] fn_flushes_i  [   NumFn:1],
   // configuration port
-  input  logic       [  NumSlots-1:0] loaded_i,
-  output logic       [  NumSlots-1:0] load_o,                         // the slot is being loaded
-  output logic                        icap_valid_o,
-  output logic       [          31:0] icap_data_o,
-  output logic       [           3:0] icap_slot_o,
-  output logic                        icap_start_o,
-  output logic                        icap_end_o,
-  input  logic                        icap_ready_i,
-  input  logic                        icap_done_i,
-  input  logic       [           7:0] icap_status_i,
-  output logic                        idle_o
+  input  logic         [  NumSlots-1:0] loaded_i,
+  output logic         [  NumSlots-1:0] load_o,                         // the slot is being loaded
+  output logic                          icap_valid_o,
+  output logic         [          31:0] icap_data_o,
+  output logic         [           3:0] icap_slot_o,
+  output logic                          icap_start_o,
+  output logic                          icap_end_o,
+  input  logic                          icap_ready_i,
+  input  logic                          icap_done_i,
+  input  logic         [           7:0] icap_status_i,
+  output logic                          idle_o
 );
+
+  localparam bit PageWaysOk = param_in("via_csr PageWays", PageWays, 1, 64);
+  localparam bit PageSetsOk = param_pow2("via_csr PageSets", PageSets, 2, 65536);
+  localparam bit HugeWaysOk = param_in("via_csr HugeWays", HugeWays, 1, 64);
+  localparam bit HugeSetsOk = param_pow2("via_csr HugeSets", HugeSets, 2, 65536);
+  localparam bit IcapTimeoutOk = param_in("via_csr IcapTimeout", IcapTimeout, 1, 131071);
 
   localparam logic [11:0] IcapData = 12'h044;  // ICAP_DATA in rtl/regs/viaduct.rdl
 
@@ -165,14 +168,15 @@ module via_csr
   assign axil_rresp_o = RespOkay;
 
   // ---------------------------------------------------------------- one access at a time
-  typedef enum logic [1:0] {
+  typedef enum logic [2:0] {
     Idle,
     Access,
+    Read,
     App,
     Answer
   } state_e;
   state_e state_q;
-  logic write_q, last_write_q, start, start_write, hit, app_open, app_end, app_late, icap_wait, icap_late;
+  logic write_q, last_write_q, start, start_write, hit, icap_wait, icap_late;
   logic [19:0] addr_q;
   wdata_t wdata_q;
   logic [31:0] rdata;
@@ -213,9 +217,6 @@ module via_csr
     end
   end
 
-  assign app_open = reg_open_i[slot] && !(write_q && wdata_q.strb != '1);
-  assign app_end = reg_rvalid_i[slot] || !reg_open_i[slot];
-  assign app_late = wait_q == 17'(AppTimeout);
   assign icap_wait = dest == ToCard && write_q && addr_q[11:0] == IcapData && !icap_room;
   assign icap_late = wait_q == 17'(IcapTimeout);
   assign hit = state_q == Access && !icap_wait;
@@ -238,12 +239,11 @@ module via_csr
         end
         Access: begin
           if (icap_wait && !icap_late) wait_q <= wait_q + 1'b1;
-          else state_q <= (dest == ToApp && app_open) ? App : Answer;
+          else if (dest == ToApp && (!write_q || wdata_q.strb == '1)) state_q <= App;
+          else state_q <= write_q ? Answer : Read;
         end
-        App: begin
-          wait_q <= wait_q + 1'b1;
-          if (app_end || app_late) state_q <= Answer;
-        end
+        Read: state_q <= Answer;
+        App: if (app_rvalid_i) state_q <= Answer;
         default: if (write_q ? b_room : r_room) state_q <= Idle;
       endcase
     end
@@ -255,29 +255,39 @@ module via_csr
       addr_q  <= (start_write ? aw : ar) & ~20'h3;
       wdata_q <= w;
     end
-    if (state_q == Access) rdata_q <= rdata;
-    if (state_q == App) rdata_q <= (reg_rvalid_i[slot] && !reg_err_i[slot]) ? reg_rdata_i[slot] : '1;
+    if (state_q == Read) rdata_q <= rdata;
+    if (state_q == App) rdata_q <= app_rdata_i;
   end
 
   // ---------------------------------------------------------------- app registers
-  assign reg_o = '{addr: addr_q[11:0], write: write_q, wdata: wdata_q.data};
-  for (genvar s = 0; s < NumSlots; s++) begin : gen_app
-    assign reg_valid_o[s]   = state_q == App && slot == SlotW'(s);
-    assign reg_timeout_o[s] = reg_valid_o[s] && app_late && !app_end;
-  end
+  assign app_req_o   = '{addr: addr_q[11:0], write: write_q, wdata: wdata_q.data};
+  assign app_slot_o  = addr_q[15:12];
+  assign app_valid_o = state_q == App;
 
   // ---------------------------------------------------------------- generated registers
-  logic [31:0] biten, card_rdata, slot_rdata[NumSlots], bell_rdata[NumSlots], fn_rdata[NumFn:1];
-  logic card_err, slot_err[NumSlots], bell_err[NumSlots], fn_err[NumFn:1];
+  // What a block of registers says; which of them was asked is decided a cycle later.
+  typedef struct packed {
+    logic        err;
+    logic [31:0] data;
+  } read_t;
+  logic [31:0] biten;
+  read_t card_read, card_read_q, slot_read[NumSlots], slot_read_q[NumSlots], bell_read[NumSlots], bell_read_q[NumSlots];
+  read_t fn_read[NumFn:1], fn_read_q[NumFn:1];
   assign biten = {{8{wdata_q.strb[3]}}, {8{wdata_q.strb[2]}}, {8{wdata_q.strb[1]}}, {8{wdata_q.strb[0]}}};
 
+  always_ff @(posedge clk_i) begin
+    card_read_q <= card_read;
+    slot_read_q <= slot_read;
+    bell_read_q <= bell_read;
+    fn_read_q   <= fn_read;
+  end
   always_comb begin
     rdata = '1;
     unique case (dest)
-      ToCard:  if (!card_err) rdata = card_rdata;
-      ToSlot:  if (!slot_err[slot]) rdata = slot_rdata[slot];
-      ToFn:    if (!fn_err[fn]) rdata = fn_rdata[fn];
-      ToBell:  if (!bell_err[slot]) rdata = bell_rdata[slot];
+      ToCard:  if (!card_read_q.err) rdata = card_read_q.data;
+      ToSlot:  if (!slot_read_q[slot].err) rdata = slot_read_q[slot].data;
+      ToFn:    if (!fn_read_q[fn].err) rdata = fn_read_q[fn].data;
+      ToBell:  if (!bell_read_q[slot].err) rdata = bell_read_q[slot].data;
       default: ;
     endcase
   end
@@ -299,8 +309,8 @@ module via_csr
     .s_cpuif_req_stall_wr(),
     .s_cpuif_req_stall_rd(),
     .s_cpuif_rd_ack      (),
-    .s_cpuif_rd_err      (card_err),
-    .s_cpuif_rd_data     (card_rdata),
+    .s_cpuif_rd_err      (card_read.err),
+    .s_cpuif_rd_data     (card_read.data),
     .s_cpuif_wr_ack      (),
     .s_cpuif_wr_err      (),
     .hwif_in             (card_in),
@@ -381,8 +391,8 @@ module via_csr
       .s_cpuif_req_stall_wr(),
       .s_cpuif_req_stall_rd(),
       .s_cpuif_rd_ack      (),
-      .s_cpuif_rd_err      (slot_err[s]),
-      .s_cpuif_rd_data     (slot_rdata[s]),
+      .s_cpuif_rd_err      (slot_read[s].err),
+      .s_cpuif_rd_data     (slot_read[s].data),
       .s_cpuif_wr_ack      (),
       .s_cpuif_wr_err      (),
       .hwif_in             (slot_in),
@@ -400,8 +410,8 @@ module via_csr
       .s_cpuif_req_stall_wr(),
       .s_cpuif_req_stall_rd(),
       .s_cpuif_rd_ack      (),
-      .s_cpuif_rd_err      (bell_err[s]),
-      .s_cpuif_rd_data     (bell_rdata[s]),
+      .s_cpuif_rd_err      (bell_read[s].err),
+      .s_cpuif_rd_data     (bell_read[s].data),
       .s_cpuif_wr_ack      (),
       .s_cpuif_wr_err      (),
       .hwif_in             (bell_in),
@@ -479,8 +489,8 @@ module via_csr
       .s_cpuif_req_stall_wr(),
       .s_cpuif_req_stall_rd(),
       .s_cpuif_rd_ack      (),
-      .s_cpuif_rd_err      (fn_err[f]),
-      .s_cpuif_rd_data     (fn_rdata[f]),
+      .s_cpuif_rd_err      (fn_read[f].err),
+      .s_cpuif_rd_data     (fn_read[f].data),
       .s_cpuif_wr_ack      (),
       .s_cpuif_wr_err      (),
       .hwif_in             (fn_in),
@@ -488,6 +498,7 @@ module via_csr
     );
 
     assign fn_ctrl_o[f] = '{
+            reach: fn_out.REACH.SLOTS.value,
             up: fn_out.CTRL.UP.value,
             kind: attach_e'(fn_out.CTRL.KIND.value),
             slot: fn_out.CTRL.SLOT.value,
@@ -504,13 +515,16 @@ module via_csr
                 count: fn_out.FLUSH_DONE.COUNT.value
             },
             rows: fn_out.CONSOLE_SIZE.ROWS.value,
-            cols: fn_out.CONSOLE_SIZE.COLS.value
+            cols: fn_out.CONSOLE_SIZE.COLS.value,
+            look: '{count: fn_out.LOOK.COUNT.value, period: fn_out.LOOK.PERIOD.value},
+            offer: {fn_out.OFFER_HI.VALUE.value, fn_out.OFFER_LO.VALUE.value}
         };
     assign fn_in.STATUS.PRESENT.next = fn_present_i[f];
     assign fn_in.STATUS.ATTACHED.next = fn_attached_i[f];
     assign fn_in.STATUS.DEVICE.next = fn_status_i[f];
-    assign fn_in.FEATURES_LO.VALUE.next = fn_features_i[f][31:0];
-    assign fn_in.FEATURES_HI.VALUE.next = fn_features_i[f][63:32];
+    assign {fn_in.FEATURES_HI.VALUE.next, fn_in.FEATURES_LO.VALUE.next} = fn_features_i[f].negotiated;
+    assign {fn_in.OFFERED_HI.VALUE.next, fn_in.OFFERED_LO.VALUE.next} = fn_features_i[f].offered;
+    assign {fn_in.SUPPORTED_HI.VALUE.next, fn_in.SUPPORTED_LO.VALUE.next} = fn_features_i[f].supported;
     assign fn_in.FLUSH_ASKED.COUNT.next = fn_flushes_i[f];
     assign fn_in.TX_MESSAGES.COUNT.next = fn_count_i[f][0];
     assign fn_in.RX_MESSAGES.COUNT.next = fn_count_i[f][1];

@@ -15,6 +15,8 @@ module via_msix #(
   output logic              idle_o
 );
 
+  localparam bit NumVecOk = via_pkg::param_in("via_msix NumVec", NumVec, 2, 256);
+
   localparam int unsigned VW = $clog2(NumVec);
 
   logic [NumVec-1:0] pend_q, gnt;

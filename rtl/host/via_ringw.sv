@@ -2,45 +2,51 @@
 //
 // Writes completions and events of all slots into their rings in host memory and decides on interrupts.
 //
-// Throughput: one entry a cycle (32-byte entries; a narrower data path takes 32 B / beat cycles). Latency: two cycles to the write. Many
-// entries in flight. Order: entries of a ring in order; a ring's written index moves, and its interrupt is raised, once host memory has
-// answered the write. Ring 2s holds the completions of slot s, ring 2s + 1 its events.
-// A completion is always taken: via_cmdq fetched its command only with room for it. An event waits for room in its ring.
+// Throughput: one entry a cycle (32-byte entries; a narrower data path takes 32 B / beat cycles), an event of one slot every fourth cycle.
+// Latency: four cycles to the write. Many entries in flight. Order: entries of a ring in order; its written index moves, and its interrupt
+// is raised, once host memory has answered the write. Ring 2s holds the completions of slot s, ring 2s + 1 its events.
+// A completion is always taken: via_cmdq fetched its command only with room for it. An event waits for room in its ring; until it is taken
+// another one may stand in its place.
 // Misuse: a completion for a disabled ring, one without room (the host moved its index astray), or a write that host memory refuses: the
 // completion is dropped; the latter two stop the ring (CPL_ERR, EvRing) until it is disabled. Likewise events (EVT_ERR). Nobody waits.
+//
+//   completion -> FIFO of its slot \                                    / AW
+//                                    > pick -> entry_q -> address, beats    -> answers -> index, interrupt
+//   event -> held of its slot ------/                                    \ W
 
 module via_ringw
   import via_pkg::*;
 (
-  input  logic                       clk_i,
-  input  logic                       rst_ni,
-  input  logic      [          63:0] time_i,
-  input  ring_cfg_t                  cfg_i       [2*NumSlots],
-  input  ring_idx_t                  head_i      [2*NumSlots],  // doorbell: read by the host
-  input  logic      [2*NumSlots-1:0] arm_i,                     // one pulse with the write of the doorbell
-  output ring_idx_t                  tail_o      [2*NumSlots],  // written, visible to the host
-  output ring_idx_t                  used_o      [2*NumSlots],  // entries in the ring or on their way, not read by the host
-  output logic      [2*NumSlots-1:0] on_o,                      // the ring may still be written
-  output logic      [2*NumSlots-1:0] err_o,                     // stands still
-  output logic      [  NumSlots-1:0] cpl_err_o,                 // one pulse: a completion ring stopped
-  input  cpl_t                       cpl_i       [  NumSlots],
-  input  logic      [  NumSlots-1:0] cpl_valid_i,
-  output logic      [  NumSlots-1:0] cpl_ready_o,
-  input  evt_t                       evt_i       [  NumSlots],
-  input  logic      [  NumSlots-1:0] evt_valid_i,
-  output logic      [  NumSlots-1:0] evt_ready_o,
-  output axi_ax_t                    m_aw_o,
-  output logic                       m_aw_valid_o,
-  input  logic                       m_aw_ready_i,
-  output axi_w_t                     m_w_o,
-  output logic                       m_w_valid_o,
-  input  logic                       m_w_ready_i,
-  input  axi_b_t                     m_b_i,
-  input  logic                       m_b_valid_i,
-  output logic                       m_b_ready_o,
-  output logic      [2*NumSlots-1:0] irq_o,                     // one pulse
-  output logic                       still_o,                   // nothing moves unless an input changes
-  output logic                       idle_o
+  input logic clk_i,
+  input logic rst_ni,
+  input logic [63:0] time_i,
+  input ring_cfg_t cfg_i[2*NumSlots],
+  input ring_idx_t head_i[2*NumSlots],  // doorbell: read by the host
+  input logic [2*NumSlots-1:0] arm_i,  // one pulse with the write of the doorbell
+  output ring_idx_t tail_o[2*NumSlots],  // written, visible to the host
+  output ring_idx_t used_o[2*NumSlots],  // entries in the ring or on their way, not read by the host
+  output logic [NumSlots-1:0] cpl_done_o,  // one pulse: a completion leaves; from the next cycle on used_o counts it, if it was written
+  output logic [2*NumSlots-1:0] on_o,  // the ring may still be written
+  output logic [2*NumSlots-1:0] err_o,  // stands still
+  output logic [NumSlots-1:0] cpl_err_o,  // one pulse: a completion ring stopped
+  input cpl_t cpl_i[NumSlots],
+  input logic [NumSlots-1:0] cpl_valid_i,
+  output logic [NumSlots-1:0] cpl_ready_o,
+  input evt_t evt_i[NumSlots],
+  input logic [NumSlots-1:0] evt_valid_i,
+  output logic [NumSlots-1:0] evt_ready_o,
+  output axi_ax_t m_aw_o,
+  output logic m_aw_valid_o,
+  input logic m_aw_ready_i,
+  output axi_w_t m_w_o,
+  output logic m_w_valid_o,
+  input logic m_w_ready_i,
+  input axi_b_t m_b_i,
+  input logic m_b_valid_i,
+  output logic m_b_ready_o,
+  output logic [2*NumSlots-1:0] irq_o,  // one pulse
+  output logic still_o,  // nothing moves unless an input changes
+  output logic idle_o
 );
 
   localparam int unsigned Rings = 2 * NumSlots;
@@ -50,31 +56,76 @@ module via_ringw
   localparam int unsigned PartW = (BeatsPer > 1) ? $clog2(BeatsPer) : 1;
   localparam int unsigned Window = 32;  // entries in flight
 
-  // ---------------------------------------------------------------- pick a ring
-  logic [Rings-1:0] valid, ready, drop, full, stop, pick, err_q;
-  logic [Rings-1:0][15:0] alloc_q, tail_q;
+  // ---------------------------------------------------------------- what waits for its ring
+  // A completion waits in a FIFO: taking it looks at nothing else. An event is taken once its ring has room for it.
+  cpl_t cpl  [NumSlots];
+  evt_t evt_q[NumSlots];
+  logic [NumSlots-1:0] cpl_valid, cpl_pop, evt_valid_q, evt_pop, evt_ready_q;
+  logic [Rings-1:0] valid, taken, drop, full, took_q, full_q, last_q, stop, pick, err_q, off;
+  logic [Rings-1:0][15:0] alloc_q, tail_q, head_q, used_q;
   logic [Rings-1:0][5:0] flight_q;
+  logic [Rings-1:0] flies_q;
+  logic [NumSlots-1:0] done_q;
   logic [RingW-1:0] ring;
-  logic any, take, room, last_part;
+  logic any, take, room, next;  // `next`: the entry before goes or is gone
 
-  for (genvar r = 0; r < Rings; r++) begin : gen_in
-    localparam int unsigned S = r / 2;
-    logic [15:0] used;
-    assign used = alloc_q[r] - head_i[r];
-    assign full[r] = used >= (16'd1 << cfg_i[r].size_log2);
-    assign used_o[r] = used;
+  for (genvar s = 0; s < NumSlots; s++) begin : gen_source
+    localparam int unsigned C = 2 * s;
+    localparam int unsigned E = 2 * s + 1;
+
+    via_fifo #(
+      .T    (cpl_t),
+      .Depth(4)
+    ) u_cpl (
+      .clk_i,
+      .rst_ni,
+      .flush_i  (1'b0),
+      .s_i      (cpl_i[s]),
+      .s_valid_i(cpl_valid_i[s]),
+      .s_ready_o(cpl_ready_o[s]),
+      .m_o      (cpl[s]),
+      .m_valid_o(cpl_valid[s]),
+      .m_ready_i(cpl_pop[s]),
+      .count_o  ()
+    );
+    assign drop[C] = cpl_valid[s] && (off[C] || err_q[C] || full[C]);
+    assign stop[C] = cpl_valid[s] && !off[C] && !err_q[C] && full[C];
+    assign valid[C] = cpl_valid[s] && !off[C] && !err_q[C] && !full[C];
+    assign cpl_pop[s] = taken[C] || drop[C];
+
+    assign drop[E] = evt_valid_q[s] && (off[E] || err_q[E]);
+    assign stop[E] = 1'b0;
+    assign valid[E] = evt_valid_q[s] && !off[E] && !err_q[E];
+    assign evt_pop[s] = taken[E] || drop[E];
+    assign evt_ready_o[s] = evt_ready_q[s];
+
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        evt_ready_q[s] <= 1'b0;
+        evt_valid_q[s] <= 1'b0;
+      end else begin
+        evt_ready_q[s] <= !(evt_ready_q[s] && evt_valid_i[s]) && !evt_valid_q[s] && (off[E] || err_q[E] || !full[E]);
+        evt_valid_q[s] <= evt_ready_q[s] && evt_valid_i[s] || evt_valid_q[s] && !evt_pop[s];
+      end
+    end
+    always_ff @(posedge clk_i) if (evt_ready_q[s]) evt_q[s] <= evt_i[s];
+  end
+
+  // Room, counted one cycle late: an entry taken in the cycle before fills the last place.
+  for (genvar r = 0; r < Rings; r++) begin : gen_room
+    logic [15:0] used, mask;
+    assign off[r] = !cfg_i[r].enable;
+    assign used = alloc_q[r] - head_q[r];
+    assign mask = ~(16'hffff << cfg_i[r].size_log2);
+    assign full[r] = full_q[r] || took_q[r] && last_q[r];
+    assign used_o[r] = used_q[r];
     assign tail_o[r] = tail_q[r];
-    assign on_o[r] = cfg_i[r].enable || flight_q[r] != '0;
-    if (r % 2 == 0) begin : gen_cpl
-      assign drop[r] = cpl_valid_i[S] && (!cfg_i[r].enable || err_q[r] || full[r]);
-      assign stop[r] = cpl_valid_i[S] && cfg_i[r].enable && !err_q[r] && full[r];
-      assign valid[r] = cpl_valid_i[S] && !drop[r];
-      assign cpl_ready_o[S] = ready[r] || drop[r];
-    end else begin : gen_evt
-      assign drop[r] = evt_valid_i[S] && (!cfg_i[r].enable || err_q[r]);
-      assign stop[r] = 1'b0;
-      assign valid[r] = evt_valid_i[S] && !drop[r] && !full[r];
-      assign evt_ready_o[S] = ready[r] || drop[r];
+    always_ff @(posedge clk_i) begin
+      head_q[r] <= head_i[r];
+      used_q[r] <= used;
+      full_q[r] <= |(used & ~mask);
+      last_q[r] <= used == mask;
+      took_q[r] <= taken[r];
     end
   end
 
@@ -85,54 +136,66 @@ module via_ringw
     .rst_ni,
     .req_i  (valid),
     .ack_i  (take),
-    .gnt_o  (),
+    .gnt_o  (pick),
     .idx_o  (ring),
     .valid_o(any)
   );
+  assign take  = any && room && next;
+  assign taken = pick & {Rings{take}};
 
-  // ---------------------------------------------------------------- make the entry
-  logic [3:0][63:0] entry;
+  // ---------------------------------------------------------------- the entry
+  // word 0 holds the fields of cmd_t's word 0 where both have them: the tag in its upper half.
+  typedef struct packed {
+    logic [3:0]       size_log2;
+    logic [63:12]     base;
+    logic [15:0]      index;
+    logic [62:0]      stamp;
+    logic [2:0][63:0] word;
+  } entry_t;
+  entry_t offer[Rings], entry, entry_q;
+  logic entry_valid_q;
+
+  for (genvar s = 0; s < NumSlots; s++) begin : gen_offer
+    assign offer[2*s] = '{
+            size_log2: cfg_i[2*s].size_log2,
+            base: cfg_i[2*s].base[63:12],
+            index: alloc_q[2*s],
+            stamp: time_i[62:0],
+            word: {cpl[s].info, 64'(cpl[s].bytes), cpl[s].tag, 8'h0, cpl[s].status, cpl[s].op, cpl[s].flags}
+        };
+    assign offer[2*s+1] = '{
+            size_log2: cfg_i[2*s+1].size_log2,
+            base: cfg_i[2*s+1].base[63:12],
+            index: alloc_q[2*s+1],
+            stamp: time_i[62:0],
+            word: {evt_q[s].info, evt_q[s].va, 40'h0, evt_q[s].source, 7'h0, evt_q[s].is_write, evt_q[s].cause}
+        };
+  end
+  always_comb begin
+    entry = '0;
+    for (int unsigned r = 0; r < Rings; r++) if (pick[r]) entry |= offer[r];
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) entry_valid_q <= 1'b0;
+    else if (next) entry_valid_q <= take;
+  end
+  always_ff @(posedge clk_i) if (next) entry_q <= entry;
+
   logic [255:0] flat;
-  logic [15:0] index, place;
+  logic [15:0] place;
   logic [63:0] addr;
   logic [PartW-1:0] part_q;
-  logic aw_room, w_room;
-  cpl_t cpl;
-  evt_t evt;
-  ring_cfg_t cfg;
-  logic is_evt;
+  logic aw_room, w_room, beat_go, aw_go, last_part;
 
-  assign cpl = cpl_i[SlotW'(ring>>1)];
-  assign evt = evt_i[SlotW'(ring>>1)];
-  assign is_evt = ring[0];
-  assign cfg = cfg_i[ring];
-  assign index = alloc_q[ring];
-  assign place = index & ((16'd1 << cfg.size_log2) - 16'd1);
-  assign addr = cfg.base + (64'(place) << EntryLog2);
+  assign place = entry_q.index & ~(16'hffff << entry_q.size_log2);
+  // Rings begin at a page: the sum is of pages alone.
+  assign addr = {entry_q.base + 52'(place[15:12-EntryLog2]), place[11-EntryLog2:0], 5'h0};
+  assign flat = {~entry_q.index[entry_q.size_log2], entry_q.stamp, entry_q.word};
 
-  always_comb begin
-    // word 0 holds the fields of cmd_t's word 0 where both have them: the tag in its upper half.
-    if (is_evt) begin
-      entry[0] = {40'h0, evt.source, 7'h0, evt.is_write, evt.cause};
-      entry[1] = evt.va;
-      entry[2] = evt.info;
-    end else begin
-      entry[0] = {cpl.tag, 8'h0, cpl.status, cpl.op, cpl.flags};
-      entry[1] = 64'(cpl.bytes);
-      entry[2] = cpl.info;
-    end
-    entry[3] = {~index[cfg.size_log2], time_i[62:0]};
-  end
-
-  assign flat = entry;
-
-  logic beat_go;
-  // An entry is taken with its first beat; what comes or goes on the ports after that does not change it.
-  assign take = part_q == '0 && any && room && aw_room && w_room;
-  assign beat_go = take || part_q != '0 && w_room;
+  assign beat_go = entry_valid_q && w_room && (part_q != '0 || aw_room);
+  assign aw_go = entry_valid_q && w_room && aw_room && part_q == '0;
   assign last_part = part_q == PartW'(BeatsPer - 1);
-  assign ready = pick & {Rings{take}};
-  assign pick = Rings'(1) << ring;
+  assign next = !entry_valid_q || beat_go && last_part;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) part_q <= '0;
@@ -150,13 +213,8 @@ module via_ringw
     w.last   = last_part;
   end
   if (BeatsPer > 1) begin : gen_narrow
-    logic [255:DataW] rest_q;
-    assign w.data = (part_q == '0) ? flat[DataW-1:0] : rest_q[DataW+:DataW];
+    assign w.data = flat[part_q*DataW+:DataW];
     assign w.strb = '1;
-    always_ff @(posedge clk_i) begin
-      if (take) rest_q <= flat[255:DataW];
-      else if (beat_go) rest_q <= rest_q >> DataW;
-    end
   end else if (StrbW > 32) begin : gen_wide
     assign w.data = {StrbW / 32{flat}};
     assign w.strb = StrbW'(32'hffff_ffff) << addr[BeatLog2-1:0];
@@ -171,7 +229,7 @@ module via_ringw
     .clk_i,
     .rst_ni,
     .s_i      (aw),
-    .s_valid_i(take),
+    .s_valid_i(aw_go),
     .s_ready_o(aw_room),
     .m_o      (m_aw_o),
     .m_valid_o(m_aw_valid_o),
@@ -194,7 +252,8 @@ module via_ringw
   // ---------------------------------------------------------------- answers
   logic [RingW-1:0] done;
   logic done_valid, answered;
-  logic [Rings-1:0] b_ok, b_err, armed_q;
+  logic [Rings-1:0] b_ok, b_err, arm_q, armed_q, irq_q;
+  logic [NumSlots-1:0] cpl_err_q;
 
   via_fifo #(
     .T    (logic [RingW-1:0]),
@@ -215,46 +274,63 @@ module via_ringw
   assign answered = done_valid && m_b_valid_i;
 
   for (genvar r = 0; r < Rings; r++) begin : gen_ring
-    logic mine, off, fire;
+    logic mine, fire;
     assign mine = answered && done == RingW'(r);
-    assign off = !cfg_i[r].enable;
-    assign b_ok[r] = mine && m_b_i.resp == RespOkay && !err_q[r] && !off;
-    assign b_err[r] = mine && m_b_i.resp != RespOkay && !err_q[r] && !off;
+    assign b_ok[r] = mine && m_b_i.resp == RespOkay && !err_q[r] && !off[r];
+    assign b_err[r] = mine && m_b_i.resp != RespOkay && !err_q[r] && !off[r];
     // The host asks with the index it has read up to; anything written past it answers.
-    assign fire = armed_q[r] && tail_q[r] != head_i[r];
-    assign irq_o[r] = fire;
+    assign fire = armed_q[r] && tail_q[r] != head_q[r];
+    assign on_o[r] = flies_q[r];
 
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
         alloc_q[r]  <= '0;
         tail_q[r]   <= '0;
         flight_q[r] <= '0;
+        flies_q[r]  <= 1'b0;
         armed_q[r]  <= 1'b0;
+        irq_q[r]    <= 1'b0;
         err_q[r]    <= 1'b0;
       end else begin
-        if (off) alloc_q[r] <= '0;
-        else if (ready[r]) alloc_q[r] <= alloc_q[r] + 1'b1;
-        if (off) tail_q[r] <= '0;
+        if (off[r]) alloc_q[r] <= '0;
+        else if (taken[r]) alloc_q[r] <= alloc_q[r] + 1'b1;
+        if (off[r]) tail_q[r] <= '0;
         else if (b_ok[r]) tail_q[r] <= tail_q[r] + 1'b1;
-        if (ready[r] != mine) flight_q[r] <= ready[r] ? flight_q[r] + 1'b1 : flight_q[r] - 1'b1;
-        if (off || fire) armed_q[r] <= 1'b0;
-        if (arm_i[r] && !off) armed_q[r] <= 1'b1;
-        if (off) err_q[r] <= 1'b0;
+        if (taken[r] != mine) flight_q[r] <= taken[r] ? flight_q[r] + 1'b1 : flight_q[r] - 1'b1;
+        flies_q[r] <= !off[r] || took_q[r] || flight_q[r] != '0;
+        // The doorbell's index is seen a cycle later, so its pulse is too.
+        armed_q[r] <= !off[r] && (arm_q[r] || armed_q[r] && !fire);
+        irq_q[r]   <= fire && !off[r];
+        if (off[r]) err_q[r] <= 1'b0;
         else if (b_err[r] || stop[r]) err_q[r] <= 1'b1;
       end
     end
   end
-  for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
-    assign cpl_err_o[s] = b_err[2*s] || stop[2*s];
-  end
+  assign irq_o = irq_q;
   assign err_o = err_q;
 
-  // An event that waits for room changes nothing.
-  logic [NumSlots-1:0] evt_waits;
-  for (genvar s = 0; s < NumSlots; s++) begin : gen_waits
-    assign evt_waits[s] = full[2*s+1] && !drop[2*s+1];
+  // The pulse comes one cycle before the count that has the entry: via_cmdq moves its own count a cycle after the pulse.
+  for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        done_q[s]    <= 1'b0;
+        cpl_err_q[s] <= 1'b0;
+      end else begin
+        done_q[s]    <= cpl_pop[s];
+        cpl_err_q[s] <= b_err[2*s] || stop[2*s];
+      end
+    end
   end
-  assign still_o = ~|{cpl_valid_i, valid, evt_valid_i & ~evt_waits, m_aw_valid_o, m_w_valid_o, m_b_valid_i, irq_o, arm_i};
+  always_ff @(posedge clk_i) arm_q <= rst_ni ? arm_i : '0;
+  assign cpl_done_o = done_q;
+  assign cpl_err_o  = cpl_err_q;
+
+  // An event that waits for room changes nothing.
+  logic [NumSlots-1:0] evt_moves;
+  for (genvar s = 0; s < NumSlots; s++) begin : gen_moves
+    assign evt_moves[s] = evt_valid_q[s] || evt_valid_i[s] && (evt_ready_q[s] || off[2*s+1] || err_q[2*s+1] || !full[2*s+1]);
+  end
+  assign still_o = ~|{cpl_valid_i, cpl_valid, evt_moves, entry_valid_q, m_aw_valid_o, m_w_valid_o, m_b_valid_i, irq_q, arm_i, arm_q};
   assign idle_o  = still_o && !done_valid;
 
 endmodule

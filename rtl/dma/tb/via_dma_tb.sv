@@ -126,6 +126,7 @@ module via_dma_tb
   via_dma u_dut (
     .clk_i,
     .rst_ni,
+    .chan_mib_i(32'd8),
     .cmd_i(c),
     .cmd_valid_i(cmd_valid),
     .cmd_ready_o(cmd_ready),

@@ -70,9 +70,9 @@ module via_cmdq_tb
 
   logic clk, still;
   // Not the handshakes: these are told by those who change them.
-  logic [NumSlots-1:0][69:0] levels;
+  logic [NumSlots-1:0][170:0] levels;
   for (genvar s = 0; s < NumSlots; s++) begin : gen_level
-    assign levels[s] = {cpl_done[s], cmd_cfg[s]};
+    assign levels[s] = {cpl_done[s], cmd_cfg[s], cmd_tail[s], cpl_cfg[s], cpl_used[s]};
   end
   via_tb_gate #(
     .W($bits(levels))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// via_csr with flat ports, named as AXI4-Lite models expect them.
+// via_csr and via_app_regs with flat ports, named as AXI4-Lite models expect them. The second source of accesses to the apps is the user BAR of
+// a function.
 
 module via_csr_tb
   import via_pkg::*;
@@ -33,6 +34,12 @@ module via_csr_tb
   output logic [           3:0] ctrl        [  NumSlots],
   input  logic [          11:0] stat        [  NumSlots],
   input  logic [          31:0] count       [  NumSlots][8],
+  input  logic [          44:0] user,                         // {addr, write, wdata}
+  input  logic [           3:0] user_slot,
+  input  logic                  user_valid,
+  output logic                  user_rvalid,
+  output logic [          31:0] user_rdata,
+  input  logic [          15:0] reach,
   output logic [          44:0] app,                          // {addr, write, wdata}
   output logic [  NumSlots-1:0] app_valid,
   input  logic [  NumSlots-1:0] app_open,
@@ -52,11 +59,11 @@ module via_csr_tb
   input  logic [          15:0] ring_tail   [2*NumSlots],
   input  logic [2*NumSlots-1:0] ring_on,
   input  logic [2*NumSlots-1:0] ring_err,
-  output logic [         229:0] fn_ctrl     [   NumFn:1],
+  output logic [         341:0] fn_ctrl     [   NumFn:1],
   input  logic [       NumFn:1] fn_present,
   input  logic [       NumFn:1] fn_attached,
   input  logic [           7:0] fn_status   [   NumFn:1],
-  input  logic [          63:0] fn_features [   NumFn:1],
+  input  logic [         191:0] fn_features [   NumFn:1],
   input  logic [          31:0] fn_count    [   NumFn:1][3],
   input  logic [          15:0] fn_flushes  [   NumFn:1],
   input  logic [  NumSlots-1:0] loaded,
@@ -76,7 +83,39 @@ module via_csr_tb
   slot_stat_t stat_s[NumSlots];
   ring_cfg_t cmd_cfg_s[NumSlots], ring_cfg_s[2*NumSlots];
   ring_idx_t cmd_tail_s[NumSlots], cmd_head_s[NumSlots], ring_head_s[2*NumSlots], ring_tail_s[2*NumSlots];
-  reg_req_t reg_s;
+  reg_req_t reg_s, app_req[2];
+  logic [3:0] app_slot[2];
+  logic [1:0] req_valid, req_rvalid;
+  logic [31:0] req_rdata;
+  logic csr_idle, app_regs_idle;
+  assign app_req[1] = '{addr: user[44:33], write: user[32], wdata: user[31:0]};
+  assign app_slot[1] = user_slot;
+  assign req_valid[1] = user_valid;
+  assign user_rvalid = req_rvalid[1];
+  assign user_rdata = req_rdata;
+  assign idle_o = csr_idle && app_regs_idle;
+
+  via_app_regs #(
+    .AppTimeout(AppTimeout)
+  ) u_app_regs (
+    .clk_i,
+    .rst_ni,
+    .s_req_i      (app_req),
+    .s_slot_i     (app_slot),
+    .s_valid_i    (req_valid),
+    .s_rvalid_o   (req_rvalid),
+    .s_rdata_o    (req_rdata),
+    .reach_i      (reach),
+    .reg_o        (reg_s),
+    .reg_valid_o  (app_valid),
+    .reg_open_i   (app_open),
+    .reg_rvalid_i (app_rvalid),
+    .reg_rdata_i  (app_rdata),
+    .reg_err_i    (app_err),
+    .reg_timeout_o(app_timeout),
+    .idle_o       (app_regs_idle)
+  );
+
   assign app = {reg_s.addr, reg_s.write, reg_s.wdata};
   for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
     assign ctrl[s] = ctrl_s[s];
@@ -86,8 +125,10 @@ module via_csr_tb
     assign cmd_head_s[s] = cmd_head[s];
   end
   fn_ctrl_t fn_ctrl_s[NumFn:1];
+  fn_features_t fn_features_s[NumFn:1];
   for (genvar f = 1; f <= NumFn; f++) begin : gen_fn
     assign fn_ctrl[f] = fn_ctrl_s[f];
+    assign fn_features_s[f] = fn_features[f];
   end
   for (genvar r = 0; r < 2 * NumSlots; r++) begin : gen_ring
     assign ring_cfg[r] = ring_cfg_s[r];
@@ -96,7 +137,6 @@ module via_csr_tb
   end
 
   via_csr #(
-    .AppTimeout (AppTimeout),
     .IcapTimeout(IcapTimeout)
   ) u_dut (
     .clk_i,
@@ -125,13 +165,11 @@ module via_csr_tb
     .ctrl_o        (ctrl_s),
     .stat_i        (stat_s),
     .count_i       (count),
-    .reg_o         (reg_s),
-    .reg_valid_o   (app_valid),
-    .reg_open_i    (app_open),
-    .reg_rvalid_i  (app_rvalid),
-    .reg_rdata_i   (app_rdata),
-    .reg_err_i     (app_err),
-    .reg_timeout_o (app_timeout),
+    .app_req_o     (app_req[0]),
+    .app_slot_o    (app_slot[0]),
+    .app_valid_o   (req_valid[0]),
+    .app_rvalid_i  (req_rvalid[0]),
+    .app_rdata_i   (req_rdata),
     .cmd_cfg_o     (cmd_cfg_s),
     .cmd_tail_o    (cmd_tail_s),
     .cmd_head_i    (cmd_head_s),
@@ -148,7 +186,7 @@ module via_csr_tb
     .fn_present_i  (fn_present),
     .fn_attached_i (fn_attached),
     .fn_status_i   (fn_status),
-    .fn_features_i (fn_features),
+    .fn_features_i (fn_features_s),
     .fn_count_i    (fn_count),
     .fn_flushes_i  (fn_flushes),
     .loaded_i      (loaded),
@@ -161,7 +199,7 @@ module via_csr_tb
     .icap_ready_i  (icap_ready),
     .icap_done_i   (icap_done),
     .icap_status_i (icap_status),
-    .idle_o
+    .idle_o        (csr_idle)
   );
 
 endmodule

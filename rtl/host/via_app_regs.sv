@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Accesses to the registers of the apps, from two sources: 0 is the management function, 1 the user BAR of the XDMA-compatible function, which
+// reaches only the slots that the card's owner has opened to it.
+//
+// Throughput: one access at a time, sources take turns. Latency: two cycles and what the app takes, AppTimeout cycles at most; behind an access
+// of the other source as much again. Order: that of each source. An access that finds nobody (no such slot, none open, empty, isolated), or whose
+// app refuses it, reads all ones and writes nothing.
+// Misuse: an app that does not answer in AppTimeout cycles raises reg_timeout_o of its slot (one pulse), which isolates it: a late answer could be
+// taken for that of the next access. Closing a slot to source 1 lets an access end that has reached the app; one of source 0 is behind it.
+
+module via_app_regs
+  import via_pkg::*;
+#(
+  parameter int unsigned AppTimeout = 256
+) (
+  input  logic                    clk_i,
+  input  logic                    rst_ni,
+  // sources; a request is held until its answer
+  input  reg_req_t                s_req_i      [       2],
+  input  logic     [         3:0] s_slot_i     [       2],
+  input  logic     [         1:0] s_valid_i,
+  output logic     [         1:0] s_rvalid_o,               // a pulse
+  output logic     [        31:0] s_rdata_o,
+  input  logic     [        15:0] reach_i,                  // slots that source 1 reaches
+  // slots
+  output reg_req_t                reg_o,                    // to all slots
+  output logic     [NumSlots-1:0] reg_valid_o,              // held until the answer or the time-out
+  input  logic     [NumSlots-1:0] reg_open_i,               // an app is there to answer
+  input  logic     [NumSlots-1:0] reg_rvalid_i,
+  input  logic     [        31:0] reg_rdata_i  [NumSlots],
+  input  logic     [NumSlots-1:0] reg_err_i,
+  output logic     [NumSlots-1:0] reg_timeout_o,
+  output logic                    idle_o
+);
+
+  localparam bit AppTimeoutOk = param_in("via_app_regs AppTimeout", AppTimeout, 1, 131071);
+
+  typedef enum logic [1:0] {
+    Idle,
+    Look,
+    App,
+    Late   // no answer came
+  } state_e;
+  state_e state_q;
+  logic source_q, pick, ends, late, there;
+  logic [1:0] wants, rvalid_q;
+  logic [3:0] slot_q;
+  logic [SlotW-1:0] slot;
+  logic [$clog2(AppTimeout + 1)-1:0] wait_q;
+
+  // A request still stands in the cycle of its answer.
+  assign wants = s_valid_i & ~rvalid_q;
+  assign pick  = wants[1] && !(wants[0] && source_q);  // who had the last turn waits
+  assign slot  = slot_q[SlotW-1:0];
+  assign there = 32'(slot_q) < NumSlots && reg_open_i[slot] && (!source_q || reach_i[slot_q]);
+  assign late  = 32'(wait_q) == AppTimeout;
+  assign ends  = reg_rvalid_i[slot] || !reg_open_i[slot];
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q  <= Idle;
+      source_q <= 1'b0;
+      rvalid_q <= '0;
+    end else begin
+      rvalid_q <= '0;
+      unique case (state_q)
+        Idle: begin
+          if (wants != '0) begin
+            state_q  <= Look;
+            source_q <= pick;
+          end
+        end
+        Look: begin
+          state_q <= there ? App : Idle;
+          if (!there) rvalid_q[source_q] <= 1'b1;
+        end
+        App: begin
+          if (ends || late) state_q <= ends ? Idle : Late;
+          if (ends) rvalid_q[source_q] <= 1'b1;
+        end
+        default: begin
+          state_q <= Idle;
+          rvalid_q[source_q] <= 1'b1;
+        end
+      endcase
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (state_q == Idle) begin
+      reg_o  <= s_req_i[pick];
+      slot_q <= s_slot_i[pick];
+    end
+    wait_q <= (state_q == App) ? wait_q + 1'b1 : '0;
+    if (state_q != Idle) s_rdata_o <= (state_q == App && reg_rvalid_i[slot] && !reg_err_i[slot]) ? reg_rdata_i[slot] : '1;
+  end
+
+  for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
+    assign reg_valid_o[s]   = state_q == App && slot_q == 4'(s);
+    assign reg_timeout_o[s] = state_q == Late && slot_q == 4'(s);
+  end
+  assign s_rvalid_o = rvalid_q;
+  assign idle_o = state_q == Idle && rvalid_q == '0 && s_valid_i == '0;
+
+endmodule
