@@ -62,6 +62,12 @@ module via_guard
   output logic           quiet_o
 );
 
+  localparam bit RdOutstandingOk = param_in("via_guard RdOutstanding", RdOutstanding, 1, 1024);
+  localparam bit WrOutstandingOk = param_in("via_guard WrOutstanding", WrOutstanding, 1, 1024);
+  localparam bit RdBeatsOk = param_in("via_guard RdBeats", RdBeats, MaxBurstBeats, 65536);
+  localparam bit WrBeatsOk = param_in("via_guard WrBeats", WrBeats, MaxBurstBeats, 65536);
+  localparam bit StuckCyclesOk = param_in("via_guard StuckCycles", StuckCycles, 1, 1 << 30);
+
   logic rd_violation, wr_violation, rd_quiet, wr_quiet;
   event_e rd_cause, wr_cause;
   logic [63:0] rd_va, wr_va;
@@ -125,10 +131,21 @@ module via_guard
     .quiet_o    (wr_quiet)
   );
 
-  assign violation_o = rd_violation || wr_violation;
-  assign is_write_o = !rd_violation;
-  assign cause_o = rd_violation ? rd_cause : wr_cause;
-  assign va_o = rd_violation ? rd_va : wr_va;
-  assign quiet_o = rd_quiet && wr_quiet;
+  // Told one cycle later; the burst that broke the rule stays where it is until the parent isolates.
+  logic violation_q, is_write_q, quiet_q;
+  event_e cause_q;
+  logic [63:0] va_q;
+  always_ff @(posedge clk_i) begin
+    violation_q <= rst_ni && (rd_violation || wr_violation) && !violation_q;
+    quiet_q     <= rd_quiet && wr_quiet;
+    is_write_q  <= !rd_violation;
+    cause_q     <= rd_violation ? rd_cause : wr_cause;
+    va_q        <= rd_violation ? rd_va : wr_va;
+  end
+  assign violation_o = violation_q;
+  assign is_write_o = is_write_q;
+  assign cause_o = cause_q;
+  assign va_o = va_q;
+  assign quiet_o = quiet_q;
 
 endmodule

@@ -10,12 +10,12 @@ module via_guard_ax
   output event_e  cause_o
 );
 
-  logic [15:0] last;  // offset of the burst's last byte in its first 4 KiB page
+  logic [9:0] last;  // beat of the burst's last byte, counted from the page of its first; a burst has 256 at most
   logic shape;
 
   assign shape = ax_i.burst != 2'b01 || ax_i.size != 3'(BeatLog2) || |ax_i.addr[BeatLog2-1:0];
-  assign last = 16'(ax_i.addr[PageLog2-1:0]) + (16'(ax_i.len) << BeatLog2) + 16'(StrbW - 1);
-  assign bad_o = shape || |last[15:PageLog2];
+  assign last = 10'(ax_i.addr[PageLog2-1:BeatLog2]) + 10'(ax_i.len);
+  assign bad_o = shape || |last[9:PageLog2-BeatLog2];
   assign cause_o = shape ? EvBadBurst : EvCross4k;
 
 endmodule

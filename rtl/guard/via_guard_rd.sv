@@ -30,8 +30,17 @@ module via_guard_rd
   output logic           quiet_o
 );
 
+  localparam bit OutstandingOk = param_in("via_guard_rd Outstanding", Outstanding, 1, 1024);
+  localparam bit BeatsOk = param_in("via_guard_rd Beats", Beats, MaxBurstBeats, 65536);
+
   localparam int unsigned CreditW = $clog2(Beats + 1);
 
+  typedef struct packed {
+    logic    bad;
+    event_e  cause;
+    axi_ax_t ax;
+  } checked_t;
+  checked_t in, held;  // checked on the way into the slice
   axi_ax_t ar, ar_out;
   logic ar_valid, ar_bad, ar_pass, ar_room, dropped, id_room, id_valid;
   event_e ar_cause;
@@ -39,25 +48,29 @@ module via_guard_rd
   logic [8:0] need;
 
   via_guard_edge #(
-    .T(axi_ax_t)
+    .T(checked_t)
   ) u_edge (
     .clk_i,
     .rst_ni,
     .cut_i    (isolate_i),
-    .s_i      (s_ar_i),
+    .s_i      (in),
     .s_valid_i(s_ar_valid_i),
     .s_ready_o(s_ar_ready_o),
-    .m_o      (ar),
+    .m_o      (held),
     .m_valid_o(ar_valid),
     .m_ready_i(ar_pass),
     .dropped_o(dropped)
   );
 
   via_guard_ax u_check (
-    .ax_i   (ar),
-    .bad_o  (ar_bad),
-    .cause_o(ar_cause)
+    .ax_i   (s_ar_i),
+    .bad_o  (in.bad),
+    .cause_o(in.cause)
   );
+  assign in.ax = s_ar_i;
+  assign ar = held.ax;
+  assign ar_bad = held.bad;
+  assign ar_cause = held.cause;
 
   assign need = 9'(ar.len) + 1'b1;
   assign ar_pass = ar_valid && !ar_bad && !isolate_i && !quiesce_i && ar_room && id_room && CreditW'(need) <= credit_q;

@@ -23,40 +23,57 @@ module via_guard_strm
   output logic   quiet_o
 );
 
-  strm_t beat;
-  logic valid, bad, dropped, open_q;
+  // Checked on the way into the slice: keep is a run of ones from bit 0, whole but for the last beat, and the id that of the message.
+  typedef struct packed {
+    logic  bad;
+    strm_t beat;
+  } checked_t;
+  checked_t in, held;
+  logic valid, bad, dropped, take, open_q, broken;
   logic [7:0] id_q;
 
+  always_comb begin
+    broken = 1'b0;
+    for (int unsigned i = 1; i < StrbW; i++) broken |= s_i.keep[i] && !s_i.keep[i-1];
+  end
+  assign in   = '{bad: (s_i.last ? broken || !s_i.keep[0] : !(&s_i.keep)) || open_q && s_i.id != id_q, beat: s_i};
+  assign take = s_valid_i && s_ready_o;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || isolate_i) open_q <= 1'b0;
+    else if (take) open_q <= !s_i.last;
+  end
+  always_ff @(posedge clk_i) if (take && !open_q) id_q <= s_i.id;
+
   via_guard_edge #(
-    .T(strm_t)
+    .T(checked_t)
   ) u_edge (
     .clk_i,
     .rst_ni,
     .cut_i    (isolate_i),
-    .s_i,
+    .s_i      (in),
     .s_valid_i,
     .s_ready_o,
-    .m_o      (beat),
+    .m_o      (held),
     .m_valid_o(valid),
     .m_ready_i(m_ready_i && !bad),
     .dropped_o(dropped)
   );
 
-  // A run of ones from bit 0 and its successor share no bit.
-  logic keep_bad;
-  assign keep_bad = beat.last ? beat.keep == '0 || |(beat.keep & (beat.keep + 1'b1)) : !(&beat.keep);
-  assign bad = keep_bad || open_q && beat.id != id_q;
-
-  assign m_o = beat;
+  assign bad = held.bad;
+  assign m_o = held.beat;
   assign m_valid_o = valid && !bad && !isolate_i;
-  assign violation_o = !isolate_i && (valid && bad || dropped);
-  assign cause_o = dropped ? EvUnstable : EvStream;
-  assign quiet_o = !valid || isolate_i;
 
+  // Told one cycle later; a beat that broke a rule stays where it is until the parent isolates.
+  logic violation_q, quiet_q;
+  event_e cause_q;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni || isolate_i) open_q <= 1'b0;
-    else if (m_valid_o && m_ready_i) open_q <= !beat.last;
+    violation_q <= rst_ni && !isolate_i && (valid && bad || dropped) && !violation_q;
+    cause_q     <= dropped ? EvUnstable : EvStream;
+    quiet_q     <= !valid || isolate_i;
   end
-  always_ff @(posedge clk_i) if (m_valid_o && m_ready_i && !open_q) id_q <= beat.id;
+  assign violation_o = violation_q;
+  assign cause_o = cause_q;
+  assign quiet_o = quiet_q;
 
 endmodule

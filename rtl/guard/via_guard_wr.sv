@@ -37,23 +37,33 @@ module via_guard_wr
   output logic           quiet_o
 );
 
+  localparam bit OutstandingOk = param_in("via_guard_wr Outstanding", Outstanding, 1, 1024);
+  localparam bit BeatsOk = param_in("via_guard_wr Beats", Beats, MaxBurstBeats, 65536);
+  localparam bit StuckCyclesOk = param_in("via_guard_wr StuckCycles", StuckCycles, 1, 1 << 30);
+
   localparam int unsigned StuckW = $clog2(StuckCycles + 1);
 
+  typedef struct packed {
+    logic    bad;
+    event_e  cause;
+    axi_ax_t ax;
+  } checked_t;
+  checked_t in, held_aw;  // checked on the way into the slice
   axi_ax_t aw;
   axi_w_t  w;
   logic aw_valid, aw_take, aw_bad, aw_dropped, w_valid, w_take, w_bad, w_dropped;
   event_e aw_cause;
 
   via_guard_edge #(
-    .T(axi_ax_t)
+    .T(checked_t)
   ) u_aw_edge (
     .clk_i,
     .rst_ni,
     .cut_i    (isolate_i),
-    .s_i      (s_aw_i),
+    .s_i      (in),
     .s_valid_i(s_aw_valid_i),
     .s_ready_o(s_aw_ready_o),
-    .m_o      (aw),
+    .m_o      (held_aw),
     .m_valid_o(aw_valid),
     .m_ready_i(aw_take),
     .dropped_o(aw_dropped)
@@ -74,10 +84,14 @@ module via_guard_wr
   );
 
   via_guard_ax u_check (
-    .ax_i   (aw),
-    .bad_o  (aw_bad),
-    .cause_o(aw_cause)
+    .ax_i   (s_aw_i),
+    .bad_o  (in.bad),
+    .cause_o(in.cause)
   );
+  assign in.ax = s_aw_i;
+  assign aw = held_aw.ax;
+  assign aw_bad = held_aw.bad;
+  assign aw_cause = held_aw.cause;
 
   // ---------------------------------------------------------------- gather
   // The AW stays in its slice until its last beat is in the FIFO, then it is offered to the shell.
@@ -158,14 +172,19 @@ module via_guard_wr
 
   // Whole bursts held: only their beats are offered.
   logic [$clog2(Outstanding+1)-1:0] whole_q;
-  logic w_last_out;
-  assign burst_valid = whole_q != '0;
+  logic w_last_out, whole_any_q;  // whole_any_q: whole_q is not 0
+  assign burst_valid = whole_any_q;
   assign m_w_o = beat;
   assign m_w_valid_o = beat_valid && burst_valid;
   assign w_last_out = m_w_valid_o && m_w_ready_i && beat.last;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) whole_q <= '0;
-    else if (aw_take != w_last_out) whole_q <= aw_take ? whole_q + 1'b1 : whole_q - 1'b1;
+    if (!rst_ni) begin
+      whole_q     <= '0;
+      whole_any_q <= 1'b0;
+    end else if (aw_take != w_last_out) begin
+      whole_q     <= aw_take ? whole_q + 1'b1 : whole_q - 1'b1;
+      whole_any_q <= aw_take || whole_q != ($clog2(Outstanding + 1))'(1);
+    end
   end
 
   // After isolation, what is left when the whole bursts are out belongs to a burst that was never finished.

@@ -2,8 +2,10 @@
 //
 // Puts several readers and writers on one AXI port. The id on the port is the source's index; the sources' own ids are kept here and
 // given back with the answer. Sources 0..NumFirst-1 (rings) go before the rest (bulk data), which take turns burst by burst.
-// Throughput: one beat per cycle and channel. Latency: two cycles each way, one less for the answers. Every port output is a register.
-// Ordering: answers of one source come in order; those of different sources may overtake one another.
+// Throughput: one beat per cycle and channel. Latency: one cycle each way, one more for an address of a source that was not the last. Every
+// output of the port is a register.
+// Ordering: answers of one source come in order; those of different sources may overtake one another. With Ordered a read leaves behind every
+// write (of any source) whose last beat was taken in an earlier cycle; without it reads and writes go their own ways.
 // Misuse: relies on the no-wedge rule: a source that does not take its R or B, or holds back W after AW, stops the others.
 // Answers with an id that no source has are dropped.
 
@@ -13,7 +15,8 @@ module via_axi_mux
   parameter int unsigned NumRd = 3,
   parameter int unsigned NumWr = 3,
   parameter int unsigned NumFirst = 1,
-  parameter int unsigned Outstanding = 64  // bursts in flight a source
+  parameter int unsigned Outstanding = 64,  // bursts in flight a source
+  parameter bit Ordered = 1'b0
 ) (
   input  logic                clk_i,
   input  logic                rst_ni,
@@ -51,12 +54,20 @@ module via_axi_mux
   output logic                idle_o
 );
 
-  localparam int unsigned WrW = (NumWr > 1) ? $clog2(NumWr) : 1;
+  localparam bit NumRdOk = param_in("via_axi_mux NumRd", NumRd, 1, 1 << IdW);
+  localparam bit NumWrOk = param_in("via_axi_mux NumWr", NumWr, 1, 1 << IdW);
+  localparam bit NumFirstOk = param_in("via_axi_mux NumFirst", NumFirst, 0, (NumRd < NumWr) ? NumRd : NumWr);
+  localparam bit OutstandingOk = param_in("via_axi_mux Outstanding", Outstanding, 2, 1024);
+
+  axi_ax_t aw;
+  logic aw_valid, aw_ready, aw_slice_ready, order_ready;
+  axi_w_t w;
+  logic w_valid, w_ready;
 
   // ---------------------------------------------------------------- read: AR
   axi_ax_t ar;
   logic ar_valid, ar_ready;
-  logic [NumRd-1:0] rd_owed, rd_full;
+  logic [NumRd-1:0] rd_owed, rd_full, rd_turn;
 
   via_axi_mux_ax #(
     .N(NumRd),
@@ -66,38 +77,65 @@ module via_axi_mux
     .rst_ni,
     .s_i      (s_ar_i),
     .s_valid_i(s_ar_valid_i & ~rd_full),
-    .s_ready_o(s_ar_ready_o),
+    .s_ready_o(rd_turn),
     .m_o      (ar),
     .m_valid_o(ar_valid),
     .m_ready_i(ar_ready)
   );
 
-  via_slice #(
-    .T(axi_ax_t)
-  ) u_ar_slice (
-    .clk_i,
-    .rst_ni,
-    .s_i      (ar),
-    .s_valid_i(ar_valid),
-    .s_ready_o(ar_ready),
-    .m_o      (m_ar_o),
-    .m_valid_o(m_ar_valid_o),
-    .m_ready_i(m_ar_ready_i)
-  );
+  if (Ordered) begin : gen_ordered
+    via_axi_behind u_ar_slice (
+      .clk_i,
+      .rst_ni,
+      .aw_in_i  (aw_valid && order_ready && aw_slice_ready),
+      .aw_out_i (m_aw_valid_o && m_aw_ready_i),
+      .w_in_i   (w_valid && w_ready && w.last),
+      .w_out_i  (m_w_valid_o && m_w_ready_i && m_w_o.last),
+      .s_i      (ar),
+      .s_valid_i(ar_valid),
+      .s_ready_o(ar_ready),
+      .m_o      (m_ar_o),
+      .m_valid_o(m_ar_valid_o),
+      .m_ready_i(m_ar_ready_i)
+    );
+  end else begin : gen_free
+    via_slice #(
+      .T(axi_ax_t)
+    ) u_ar_slice (
+      .clk_i,
+      .rst_ni,
+      .s_i      (ar),
+      .s_valid_i(ar_valid),
+      .s_ready_o(ar_ready),
+      .m_o      (m_ar_o),
+      .m_valid_o(m_ar_valid_o),
+      .m_ready_i(m_ar_ready_i)
+    );
+  end
+
+  assign s_ar_ready_o = rd_turn & ~rd_full;
 
   // ---------------------------------------------------------------- read: R
+  typedef struct packed {
+    logic [NumRd-1:0] hit;  // one-hot: whose it is
+    axi_r_t           r;
+  } rd_answer_t;
+  logic [NumRd-1:0] r_hit_in, r_hit;
   axi_r_t r;
   logic r_valid, r_ready;
+  for (genvar i = 0; i < NumRd; i++) begin : gen_r_hit
+    assign r_hit_in[i] = m_r_i.id == IdW'(i);
+  end
 
   via_slice #(
-    .T(axi_r_t)
+    .T(rd_answer_t)
   ) u_r_slice (
     .clk_i,
     .rst_ni,
-    .s_i      (m_r_i),
+    .s_i      ({r_hit_in, m_r_i}),
     .s_valid_i(m_r_valid_i),
     .s_ready_o(m_r_ready_o),
-    .m_o      (r),
+    .m_o      ({r_hit, r}),
     .m_valid_o(r_valid),
     .m_ready_i(r_ready)
   );
@@ -106,13 +144,17 @@ module via_axi_mux
   assign r_ready = ~|r_stall;
 
   for (genvar i = 0; i < NumRd; i++) begin : gen_rd
-    logic hit, id_ready, id_valid;
+    logic hit, id_valid;
     logic [IdW-1:0] id;
-    assign hit = r_valid && r.id == IdW'(i);
+    logic [$clog2(Outstanding+1)-1:0] held;
+    assign hit = r_valid && r_hit[i];
     assign s_r_valid_o[i] = hit;
     assign r_stall[i] = hit && !s_r_ready_i[i];
     assign s_r_o[i] = '{id: id, resp: r.resp, last: r.last, data: r.data};
-    assign rd_full[i] = !id_ready;
+    // A cycle ahead: one more may come in it. What is offered has its place, and stays.
+    always_ff @(posedge clk_i) begin
+      rd_full[i] <= !rst_ni || held >= ($clog2(Outstanding + 1))'(Outstanding - 1) && !(s_ar_valid_i[i] && !rd_full[i] && !rd_turn[i]);
+    end
     assign rd_owed[i] = id_valid;
 
     via_fifo #(
@@ -123,19 +165,17 @@ module via_axi_mux
       .rst_ni,
       .flush_i  (1'b0),
       .s_i      (s_ar_i[i].id),
-      .s_valid_i(s_ar_valid_i[i] && s_ar_ready_o[i] && !rd_full[i]),
-      .s_ready_o(id_ready),
+      .s_valid_i(s_ar_valid_i[i] && s_ar_ready_o[i]),
+      .s_ready_o(),
       .m_o      (id),
       .m_valid_o(id_valid),
       .m_ready_i(hit && s_r_ready_i[i] && r.last),
-      .count_o  ()
+      .count_o  (held)
     );
   end
 
   // ---------------------------------------------------------------- write: AW
-  axi_ax_t aw;
-  logic aw_valid, aw_ready, aw_slice_ready, order_ready;
-  logic [NumWr-1:0] wr_full, wr_owed;
+  logic [NumWr-1:0] wr_full, wr_owed, wr_turn;
 
   via_axi_mux_ax #(
     .N(NumWr),
@@ -145,12 +185,13 @@ module via_axi_mux
     .rst_ni,
     .s_i      (s_aw_i),
     .s_valid_i(s_aw_valid_i & ~wr_full),
-    .s_ready_o(s_aw_ready_o),
+    .s_ready_o(wr_turn),
     .m_o      (aw),
     .m_valid_o(aw_valid),
     .m_ready_i(aw_ready)
   );
 
+  assign s_aw_ready_o = wr_turn & ~wr_full;
   assign aw_ready = aw_slice_ready && order_ready;
 
   via_slice #(
@@ -167,18 +208,17 @@ module via_axi_mux
   );
 
   // ---------------------------------------------------------------- write: W in the order of AW
-  logic [WrW-1:0] w_src;
-  logic w_src_valid, w_valid, w_ready;
-  axi_w_t w;
+  logic [NumWr-1:0] w_src;  // one-hot
+  logic w_src_valid;
 
   via_fifo #(
-    .T(logic [WrW-1:0]),
+    .T(logic [NumWr-1:0]),
     .Depth(8)
   ) u_order (
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      (aw.id[WrW-1:0]),
+    .s_i      (wr_turn),
     .s_valid_i(aw_valid && aw_slice_ready),
     .s_ready_o(order_ready),
     .m_o      (w_src),
@@ -187,17 +227,11 @@ module via_axi_mux
     .count_o  ()
   );
 
+  assign w_valid = w_src_valid && |(w_src & s_w_valid_i);
+  assign s_w_ready_o = w_src & {NumWr{w_src_valid && w_ready}};
   always_comb begin
-    w = s_w_i[0];
-    w_valid = 1'b0;
-    s_w_ready_o = '0;
-    for (int unsigned i = 0; i < NumWr; i++) begin
-      if (w_src == WrW'(i)) begin
-        w = s_w_i[i];
-        w_valid = w_src_valid && s_w_valid_i[i];
-        s_w_ready_o[i] = w_src_valid && w_ready;
-      end
-    end
+    w = '0;
+    for (int unsigned i = 0; i < NumWr; i++) if (w_src[i]) w |= s_w_i[i];
   end
 
   via_slice #(
@@ -214,32 +248,44 @@ module via_axi_mux
   );
 
   // ---------------------------------------------------------------- write: B
+  typedef struct packed {
+    logic [NumWr-1:0] hit;
+    axi_b_t           b;
+  } wr_answer_t;
+  logic [NumWr-1:0] b_hit_in, b_hit;
   axi_b_t b;
   logic b_valid, b_ready;
+  for (genvar i = 0; i < NumWr; i++) begin : gen_b_hit
+    assign b_hit_in[i] = m_b_i.id == IdW'(i);
+  end
   logic [NumWr-1:0] b_stall;
   assign b_ready = ~|b_stall;
 
   via_slice #(
-    .T(axi_b_t)
+    .T(wr_answer_t)
   ) u_b_slice (
     .clk_i,
     .rst_ni,
-    .s_i      (m_b_i),
+    .s_i      ({b_hit_in, m_b_i}),
     .s_valid_i(m_b_valid_i),
     .s_ready_o(m_b_ready_o),
-    .m_o      (b),
+    .m_o      ({b_hit, b}),
     .m_valid_o(b_valid),
     .m_ready_i(b_ready)
   );
 
   for (genvar i = 0; i < NumWr; i++) begin : gen_wr
-    logic hit, id_ready, id_valid;
+    logic hit, id_valid;
     logic [IdW-1:0] id;
-    assign hit = b_valid && b.id == IdW'(i);
+    logic [$clog2(Outstanding+1)-1:0] held;
+    assign hit = b_valid && b_hit[i];
     assign s_b_valid_o[i] = hit;
     assign b_stall[i] = hit && !s_b_ready_i[i];
     assign s_b_o[i] = '{id: id, resp: b.resp};
-    assign wr_full[i] = !id_ready;
+    // A cycle ahead: one more may come in it.
+    always_ff @(posedge clk_i) begin
+      wr_full[i] <= !rst_ni || held >= ($clog2(Outstanding + 1))'(Outstanding - 1) && !(s_aw_valid_i[i] && !wr_full[i] && !wr_turn[i]);
+    end
     assign wr_owed[i] = id_valid;
 
     via_fifo #(
@@ -250,12 +296,12 @@ module via_axi_mux
       .rst_ni,
       .flush_i  (1'b0),
       .s_i      (s_aw_i[i].id),
-      .s_valid_i(s_aw_valid_i[i] && s_aw_ready_o[i] && !wr_full[i]),
-      .s_ready_o(id_ready),
+      .s_valid_i(s_aw_valid_i[i] && s_aw_ready_o[i]),
+      .s_ready_o(),
       .m_o      (id),
       .m_valid_o(id_valid),
       .m_ready_i(hit && s_b_ready_i[i]),
-      .count_o  ()
+      .count_o  (held)
     );
   end
 

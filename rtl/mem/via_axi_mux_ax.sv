@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One address channel of via_axi_mux: picks a source and puts its index into the id. Combinational, one address per cycle.
-// Sources 0..NumFirst-1 go first (0 before 1), the rest take turns. A choice stands until it is taken.
+// One address channel of via_axi_mux: picks a source and puts its index into the id.
+// Throughput: one address per cycle, also of one source alone. Latency: none for the source whose turn it is, one cycle for another one.
+// The turn is a register: the source that has it may be taken from in every cycle, and hands it on to another one that asks. Sources
+// 0..NumFirst-1 go first (0 before 1), the rest take turns.
 
 module via_axi_mux_ax
   import via_pkg::*;
@@ -19,11 +21,17 @@ module via_axi_mux_ax
   input  logic            m_ready_i
 );
 
-  logic [N-1:0] first, rest, pick;
+  localparam bit NOk = param_in("via_axi_mux_ax N", N, 1, 1 << IdW);
+  localparam bit NumFirstOk = param_in("via_axi_mux_ax NumFirst", NumFirst, 0, N);
+
+  logic [N-1:0] turn_q, ask, first, rest;
+  logic others;
+
+  assign ask = s_valid_i & ~turn_q;
 
   always_comb begin
     first = '0;
-    for (int unsigned i = NumFirst; i > 0; i--) if (s_valid_i[i-1]) first = N'(1) << (i - 1);
+    for (int unsigned i = NumFirst; i > 0; i--) if (ask[i-1]) first = N'(1) << (i - 1);
   end
 
   via_rr_arb #(
@@ -31,25 +39,26 @@ module via_axi_mux_ax
   ) u_arb (
     .clk_i,
     .rst_ni,
-    .req_i  (s_valid_i & ~N'((1 << NumFirst) - 1)),
+    .req_i  (ask & ~N'((1 << NumFirst) - 1)),
     .ack_i  (m_ready_i && first == '0),
     .gnt_o  (rest),
     .idx_o  (),
-    .valid_o()
+    .valid_o(others)
   );
 
-  assign pick = (first != '0) ? first : rest;
-  assign m_valid_o = |s_valid_i;
-  assign s_ready_o = pick & {N{m_ready_i}};
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) turn_q <= N'(1);
+    else if (m_ready_i && (first != '0 || others)) turn_q <= (first != '0) ? first : rest;
+  end
+
+  assign m_valid_o = |(s_valid_i & turn_q);
+  assign s_ready_o = turn_q & {N{m_ready_i}};
 
   always_comb begin
-    m_o = s_i[0];
-    for (int unsigned i = 0; i < N; i++) begin
-      if (pick[i]) begin
-        m_o = s_i[i];
-        m_o.id = IdW'(i);
-      end
-    end
+    m_o = '0;
+    for (int unsigned i = 0; i < N; i++) if (turn_q[i]) m_o |= s_i[i];
+    m_o.id = '0;
+    for (int unsigned i = 0; i < N; i++) if (turn_q[i]) m_o.id |= IdW'(i);
   end
 
 endmodule

@@ -55,6 +55,10 @@ module via_xbar
   output logic                 idle_o
 );
 
+  localparam bit NumMgrOk = param_in("via_xbar NumMgr", NumMgr, 1, 64);
+  localparam bit NumSubOk = param_in("via_xbar NumSub", NumSub, NumChan + 1, NumChan + 1);
+  localparam bit OutstandingOk = param_in("via_xbar Outstanding", Outstanding, 1, 1024);
+
   logic rd_idle, wr_idle, rd_still, wr_still;
   assign still_o = rd_still && wr_still;
   assign idle_o  = rd_idle && wr_idle;

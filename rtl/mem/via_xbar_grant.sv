@@ -31,6 +31,9 @@ module via_xbar_grant
   output logic    [  MgrW-1:0] tgt_mgr_o   [NumSub+1]
 );
 
+  localparam bit NumMgrOk = param_in("via_xbar_grant NumMgr", NumMgr, 1, 64);
+  localparam bit NumSubOk = param_in("via_xbar_grant NumSub", NumSub, NumChan + 1, NumChan + 1);
+
   localparam int unsigned ChanW = (NumChan > 1) ? $clog2(NumChan) : 1;
   localparam int unsigned Dma = NumMgr - 1;
 

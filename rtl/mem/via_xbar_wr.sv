@@ -37,6 +37,10 @@ module via_xbar_wr
   output logic                 idle_o
 );
 
+  localparam bit NumMgrOk = param_in("via_xbar_wr NumMgr", NumMgr, 1, 64);
+  localparam bit NumSubOk = param_in("via_xbar_wr NumSub", NumSub, NumChan + 1, NumChan + 1);
+  localparam bit OutstandingOk = param_in("via_xbar_wr Outstanding", Outstanding, 1, 1024);
+
   localparam int unsigned TgtW = $clog2(NumSub + 1);
   localparam int unsigned SubW = (NumSub > 1) ? $clog2(NumSub) : 1;
   localparam int unsigned MgrW = (NumMgr > 1) ? $clog2(NumMgr) : 1;

@@ -19,6 +19,11 @@ ACCESSED, DIRTY, VICTIM, VICTIM_ACCESSED, VICTIM_DIRTY, VICTIM_HUGE = (1 << i fo
 MISS, PERM, BOUNDS = 1, 2, 3
 RD, WR = 0, 1
 PAGE, BIG = 1 << 12, 1 << 21
+CHAN, CHANS, CHAN_MIB = (
+    1 << 34,
+    4,
+    1 << 14,
+)  # of the card: span of a channel in bytes, channels, most memory of one in MiB
 
 
 class Burst:
@@ -41,8 +46,8 @@ class Command:
 class Bench:
     """Drives every port once a cycle; `event(cause, is_write, source, va)` is called for each event."""
 
-    def __init__(self, dut, r, stall: float = 0.0, latency: int = 1) -> None:
-        self.dut, self.r, self.latency = dut, r, latency
+    def __init__(self, dut, r, stall: float = 0.0, latency: int = 1, mib: int = CHAN_MIB) -> None:
+        self.dut, self.r, self.latency, self.mib = dut, r, latency, mib
         self.now = 0
         self.todo = deque(), deque()  # not yet taken
         self.inside = deque(), deque()  # taken, not yet translated
@@ -76,6 +81,7 @@ class Bench:
         d = self.dut
         for port in (d.v_valid, d.p_ready, d.done, d.cmd_valid, d.cpl_ready, d.evt_ready, d.abort_i):
             port.value = 0
+        d.chan_mib_i.value = self.mib
         await start(d)
         edge = RisingEdge(d.clk_i)
         while not int(d.idle_o.value):  # the sweep
@@ -193,13 +199,13 @@ async def bench(dut, stall: float = 0.0, latency: int = 1) -> Bench:
 @cocotb.test(timeout_time=100, timeout_unit="us")
 async def hits_of_both_page_sizes_give_the_right_address(dut):
     b = await bench(dut)
-    b.map(0x7FFF_1234_5000, 0x0ABC_DEF0_1000)
+    b.map(0x7FFF_1234_5000, 0xA_BCDE_1000)
     b.map(0x1240_0000, 0x3_4000_0000, huge=True)
     b.map(0x1260_0000, 0x80_0000_0000, perm=R | W | HOSTPTE, huge=True)
     b.map(0xFFFF_FFFF_F000, 0xF_FFFF_FFFF_F000, perm=R | W | HOSTPTE)
     await b.settle()
     want = [
-        (0x7FFF_1234_5FC0, 0x0ABC_DEF0_1FC0),
+        (0x7FFF_1234_5FC0, 0xA_BCDE_1FC0),
         (0x125A_BC40, 0x3_401A_BC40),
         (0x1260_0040, HOST | 0x80_0000_0040),
         (0xFFFF_FFFF_F800, HOST | 0xF_FFFF_FFFF_F800),
@@ -426,6 +432,37 @@ async def bad_arguments_are_refused(dut):
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
+async def a_page_beyond_the_memory_is_refused(dut):
+    """Each channel ends where its memory does, and card memory where its channels do; a page lies in it as a whole. Host pages do not mind."""
+    for mib in (5, CHAN_MIB):
+        b = Bench(dut, rng(), mib=mib)
+        await b.begin()
+        size = mib << 20
+        inside, beyond = [], []
+        for chan in (0, CHANS - 1):
+            base = chan * CHAN
+            inside += [
+                b.map(0x1000, base + size - PAGE),
+                b.map(0x20_0000, base + size // BIG * BIG - BIG, huge=True),
+            ]
+            if mib < CHAN_MIB:
+                beyond += [b.map(0x1000, base + size), b.map(0x1000, base + CHAN - PAGE)]
+                # The last MiB of it is not there.
+                beyond += [b.map(0x20_0000, base + size // BIG * BIG, huge=True)]
+        for bit in range((CHANS * CHAN).bit_length() - 1, 52):
+            beyond += [b.map(0x1000, 1 << bit), b.map(0x20_0000, 1 << bit, huge=True)]
+        host = b.map(0x9000, (1 << 52) - PAGE, perm=R | W | HOSTPTE)
+        await b.settle()
+        assert [c.status for c in inside] == [OK] * len(inside)
+        assert [c.status for c in beyond] == [BAD_ARG] * len(beyond)
+        assert host.status == OK
+        last = b.push(RD, 0x1000)
+        await b.settle()
+        assert last.pa == (CHANS - 1) * CHAN + size - PAGE, "what was refused left the translation as it was"
+        b.end()
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
 async def unmap_completes_behind_the_bursts_before_it(dut):
     b = await bench(dut)
     b.map(0x1000, 0x9000)
@@ -564,7 +601,9 @@ async def random_traffic_agrees_with_a_dictionary(dut):
         for lane in (RD, WR):
             if len(b.todo[lane]) < 4:
                 base = r.choice(big) + r.randrange(512) * PAGE if r.random() < 0.3 else r.choice(small)
-                b.push(lane, base + r.randrange(0, PAGE, 64), r.randint(1, 4), r.randrange(64))
+                offset = r.randrange(0, PAGE, 64)
+                beats = min(r.randint(1, 4), (PAGE - offset) // 64)  # a burst stays within 4 KiB
+                b.push(lane, base + offset, beats, r.randrange(64))
             for x in b.out[lane][checked[lane] :]:
                 checked[lane] += 1
                 if x.pa & ERR:

@@ -6,7 +6,7 @@
 // OpUnmap, OpScan) costs about eight cycles in which nothing is translated.
 //
 // OpMap     fills an invalid way, else evicts the ways of the set in turn and reports the victim; an entry of the same page is replaced
-//           in place and reported as victim too.
+//           in place and reported as victim too. StBadArg for a page that is not all in card memory (or, with `host`, below 2^52).
 // OpUnmap   invalidates at once; completes when every burst translated before is done. StNotFound if there was no such page.
 // OpScan    reports and clears the accessed bit, leaves dirty.
 // OpDeny    answers the misses waiting on the page with an error; StNotFound if there was none.
@@ -24,6 +24,7 @@ module via_mmu
 ) (
   input  logic           clk_i,
   input  logic           rst_ni,
+  input  logic    [31:0] chan_mib_i,    // size of each DRAM channel, constant
   input  axi_ax_t        v_ar_i,
   input  logic           v_ar_valid_i,
   output logic           v_ar_ready_o,
@@ -54,6 +55,11 @@ module via_mmu
   output logic    [31:0] n_wr_miss_o,
   output logic           idle_o
 );
+
+  localparam bit PageWaysOk = param_in("via_mmu PageWays", PageWays, 1, 64);
+  localparam bit PageSetsOk = param_pow2("via_mmu PageSets", PageSets, 2, 65536);
+  localparam bit HugeWaysOk = param_in("via_mmu HugeWays", HugeWays, 1, 64);
+  localparam bit HugeSetsOk = param_pow2("via_mmu HugeSets", HugeSets, 2, 65536);
 
   localparam int unsigned PWayW = (PageWays > 1) ? $clog2(PageWays) : 1;
   localparam int unsigned HWayW = (HugeWays > 1) ? $clog2(HugeWays) : 1;
@@ -194,14 +200,18 @@ module via_mmu
     end
   end
 
-  // Arguments are checked before anything is touched.
+  // Arguments are checked before anything is touched. A page of card memory lies in it as a whole, so no translation leaves it.
   pte_t pte;
   logic bad;
+  logic [AddrW-1:0] frame, frame_last;
   assign pte = pte_t'(cmd_i.addr1);
+  assign frame = {12'h0, pte.ppn, PageLog2'(0)};
+  assign frame_last = frame | (cmd_i.flags[FlagHuge] ? AddrW'((1 << HugeLog2) - 1) : AddrW'((1 << PageLog2) - 1));
   always_comb begin
     bad = |cmd_i.addr0[AddrW-1:VaW] || |cmd_i.addr0[PageLog2-1:0] || cmd_i.flags[FlagHuge] && |cmd_i.addr0[HugeLog2-1:PageLog2];
     if (cmd_i.op == OpMap) begin
       bad |= !pte.v || |pte.rsvd_hi || |pte.rsvd_lo || cmd_i.flags[FlagHuge] && |pte.ppn[HugeLog2-PageLog2-1:0];
+      bad |= !pte.host && card_outside(frame, frame_last, chan_mib_i);
     end
   end
 

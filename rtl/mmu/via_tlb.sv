@@ -66,6 +66,11 @@ module via_tlb
   output logic                idle_o
 );
 
+  localparam bit PageWaysOk = param_in("via_tlb PageWays", PageWays, 1, 64);
+  localparam bit PageSetsOk = param_pow2("via_tlb PageSets", PageSets, 2, 65536);
+  localparam bit HugeWaysOk = param_in("via_tlb HugeWays", HugeWays, 1, 64);
+  localparam bit HugeSetsOk = param_pow2("via_tlb HugeSets", HugeSets, 2, 65536);
+
   // ---------------------------------------------------------------- pipeline registers
   // s1: in the arrays' output registers. s2: translated, or waiting.
   axi_ax_t s1_q, s2_q;

@@ -41,6 +41,10 @@ module via_tlb_array
   input  logic [ VaW-1:0] touch_va_i
 );
 
+  localparam bit WaysOk = param_in("via_tlb_array Ways", Ways, 1, 64);
+  localparam bit SetsOk = param_pow2("via_tlb_array Sets", Sets, 2, 65536);
+  localparam bit PageBitsOk = param_in("via_tlb_array PageBits", PageBits, PageLog2, HugeLog2);
+
   typedef struct packed {
     logic            valid;
     logic            host;

@@ -212,7 +212,8 @@ async def aborted_at_any_cycle_everything_ends(dut):
             for _ in range(r.randrange(1, 20))
         ]
         for _ in range(r.randrange(24)):
-            b.source.message(r.randbytes(r.choice((1, 90, 2000))), last=r.random() < 0.9)
+            last = r.random() < 0.9
+            b.source.message(r.randbytes(r.choice((1, 90, 2000)) if last else 5 * WIDTH), last=last)
         await ClockCycles(dut.clk_i, r.randrange(400))
         dut.abort_i.value = 1
         await until(dut, lambda: b.quiet() and not b.mem.open_writes, 3000, f"round {rnd}")

@@ -26,6 +26,8 @@ module via_move_queue
   output logic idle_o
 );
 
+  localparam bit QueueOk = param_in("via_move_queue Queue", Queue, 1, 256);
+
   logic room, refuse_q, out_ready;
   cpl_t refusal_q;
 

@@ -2,11 +2,11 @@
 //
 // Virtual range -> input stream: executes OpMoveIn.
 //
-// Throughput: one beat a cycle across bursts and commands. Latency: that of the read plus four cycles. Order: commands of a stream in
-// order. A burst is read only when the FIFO has room for all of it, so R never waits for the app.
+// Throughput: one beat a cycle across bursts and commands; a burst every second cycle. Latency: that of the read plus seven cycles. Order:
+// commands of a stream in order. A burst is read only when the FIFO has room for all of it, so R never waits for the app.
 // Misuse: addr0 not aligned to a beat, length zero, or without FlagEop not a multiple of the beat -> StBadArg.
-// A beat that reads with an error ends its command with StFault: neither it nor later ones of the command are delivered, and the message
-// has no `last`; the host resets the slot. abort_i (level) ends every command with StAborted.
+// A beat that reads with an error ends its command with StFault, once the app has taken those before it: neither it nor later ones of the
+// command are delivered, and the message has no `last`; the host resets the slot. abort_i (level) ends every command with StAborted.
 
 module via_mover_in
   import via_pkg::*;
@@ -35,6 +35,9 @@ module via_mover_in
   output logic    still_o,  // nothing moves unless an input changes
   output logic    idle_o
 );
+
+  localparam bit BeatsOk = param_in("via_mover_in Beats", Beats, MaxBurstBeats, 65536);
+  localparam bit QueueOk = param_in("via_mover_in Queue", Queue, 1, 256);
 
   localparam int unsigned CreditW = $clog2(Beats + 1);
   localparam int unsigned BurstW = $clog2(MaxBurstBeats + 1);
@@ -79,42 +82,97 @@ module via_mover_in
     logic none;     // nothing was read: the command ended early
     logic cmd_end;  // last of its command
   } burst_t;
+  typedef struct packed {
+    logic              quit;   // the command ends here, and nothing is read
+    logic              ends;   // last of its command
+    logic [BurstW-1:0] beats;
+    logic [AddrW-1:0]  va;
+  } cut_t;
 
-  logic busy_q, bad_q, bad, start, act_room, burst_room, ar_room, issue, quit, ends, ends_now;
+  // The next burst is cut in one cycle and offered in the next; then it waits in a slice for credits.
+  localparam int unsigned PageBeatsLog2 = PageLog2 - BeatLog2;
+  localparam int unsigned LeftW = 33 - BeatLog2;
+
+  logic busy_q, bad_q, bad, start, act_room, burst_room, ar_room, issue, end_cmd, fits;
+  logic cut_q, ends, ends_q, quit, quit_q, take, take_room, x_valid, x_pop, x_quit;
+  cut_t x;
   logic [AddrW-1:0] va_q;
-  logic [31:0] left_q;
-  logic [CreditW-1:0] credit_q;
-  logic [12:0] to_page;     // beats up to the 4 KiB boundary
-  logic [32:0] beats_left;
-  logic [BurstW-1:0] burst;
+  logic [LeftW-1:0] left_q;  // beats
+  logic [CreditW-1:0] credit_q, credit;
+  logic [PageBeatsLog2-1:0] beat_at;  // place in the page
+  logic [PageBeatsLog2:0] to_page;  // beats up to the 4 KiB boundary
+  logic [PageBeatsLog2+1:0] end_at;
+  logic [BurstW-1:0] beats_q;
 
   assign bad = q.len == '0 || |q.addr0[BeatLog2-1:0] || !q.flags[FlagEop] && |q.len[BeatLog2-1:0];
-  assign start = q_valid && act_room && (!busy_q || (issue || quit) && ends_now);
+  assign take = cut_q && take_room;
+  assign start = q_valid && act_room && (!busy_q || take && ends_q);
   assign q_ready = start;
 
-  assign to_page = (13'd4096 - {1'b0, va_q[PageLog2-1:0]}) >> BeatLog2;
-  assign beats_left = ({1'b0, left_q} + 33'(StrbW - 1)) >> BeatLog2;
-  always_comb begin
-    burst = BurstW'(MaxBurstBeats);
-    if (to_page < 13'(burst)) burst = BurstW'(to_page);
-    if (beats_left < 33'(burst)) burst = BurstW'(beats_left);
-  end
-  assign ends = beats_left == 33'(burst);
+  assign beat_at = va_q[PageLog2-1:BeatLog2];
+  assign to_page = (PageBeatsLog2 + 1)'(1 << PageBeatsLog2) - {1'b0, beat_at};
+  // The whole rest is one burst if it neither crosses a boundary nor is too long.
+  assign end_at = {2'b0, beat_at} + {1'b0, left_q[PageBeatsLog2:0]} - 1'b1;
+  assign ends = left_q <= LeftW'(MaxBurstBeats) && end_at[PageBeatsLog2+1:PageBeatsLog2] == '0;
 
-  // A command whose beats are dropped on the way out is not read any further.
-  logic [SeqW-1:0] issue_seq_q, out_seq_q;  // commands begun, commands ended
-  logic failed_q;
-  assign quit = busy_q && burst_room && (abort_i || bad_q || failed_q && issue_seq_q == out_seq_q);
-  assign issue = busy_q && burst_room && ar_room && !quit && CreditW'(burst) <= credit_q;
-  assign ends_now = quit || ends;
+  // A command whose beats are dropped on the way out is not read any further: what is cut of it is dropped, and its last burst, not made, ends it.
+  logic [SeqW-1:0] cut_seq_q, issue_seq_q, out_seq_q;  // commands whose last burst is cut; issued; commands ended
+  logic failed_q, lost_q;
+  assign quit = abort_i || bad_q || lost_q && cut_seq_q == issue_seq_q || failed_q && cut_seq_q == out_seq_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      busy_q    <= 1'b0;
+      cut_q     <= 1'b0;
+      cut_seq_q <= '0;
+    end else begin
+      busy_q <= start || busy_q && !(take && ends_q);
+      cut_q  <= cut_q ? !take : busy_q;
+      if (take && ends_q) cut_seq_q <= cut_seq_q + 1'b1;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (start) begin
+      va_q   <= q.addr0;
+      left_q <= LeftW'(({1'b0, q.len} + 33'(StrbW - 1)) >> BeatLog2);
+      bad_q  <= bad;
+    end else if (take) begin
+      va_q   <= va_q + (AddrW'(beats_q) << BeatLog2);
+      left_q <= left_q - LeftW'(beats_q);
+    end
+    if (!cut_q) begin
+      ends_q  <= ends || quit;
+      quit_q  <= quit;
+      beats_q <= ends ? BurstW'(left_q) : (to_page > (PageBeatsLog2 + 1)'(MaxBurstBeats)) ? BurstW'(MaxBurstBeats) : BurstW'(to_page);
+    end
+  end
+
+  via_slice #(
+    .T(cut_t)
+  ) u_cut (
+    .clk_i,
+    .rst_ni,
+    .s_i      ('{quit: quit_q, ends: ends_q, beats: beats_q, va: va_q}),
+    .s_valid_i(cut_q),
+    .s_ready_o(take_room),
+    .m_o      (x),
+    .m_valid_o(x_valid),
+    .m_ready_i(x_pop)
+  );
+
+  assign x_quit  = x.quit || abort_i || lost_q || failed_q && issue_seq_q == out_seq_q;
+  assign fits    = CreditW'(x.beats) <= credit_q;
+  assign issue   = x_valid && burst_room && ar_room && !x_quit && fits;
+  assign end_cmd = x_valid && burst_room && x_quit && x.ends;
+  assign x_pop   = issue || x_valid && burst_room && x_quit;
 
   axi_ax_t ar;
   always_comb begin
     ar       = '0;
     ar.burst = 2'b01;
     ar.size  = 3'(BeatLog2);
-    ar.len   = 8'(burst - 1'b1);
-    ar.addr  = va_q;
+    ar.len   = 8'(x.beats - 1'b1);
+    ar.addr  = x.va;
   end
 
   via_slice #(
@@ -130,32 +188,25 @@ module via_mover_in
     .m_ready_i(m_ar_ready_i)
   );
 
-  logic beat_pop;
+  // A place counts as free the cycle after its beat has left.
+  logic beat_pop, popped_q;
+  assign credit = credit_q + CreditW'(popped_q);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      busy_q      <= 1'b0;
       issue_seq_q <= '0;
+      lost_q      <= 1'b0;
+      popped_q    <= 1'b0;
       credit_q    <= CreditW'(Beats);
     end else begin
-      if (start) busy_q <= 1'b1;
-      else if ((issue || quit) && ends_now) busy_q <= 1'b0;
-      if ((issue || quit) && ends_now) issue_seq_q <= issue_seq_q + 1'b1;
-      if (issue || beat_pop) credit_q <= credit_q - (issue ? CreditW'(burst) : '0) + CreditW'(beat_pop);
-    end
-  end
-  always_ff @(posedge clk_i) begin
-    if (start) begin
-      va_q   <= q.addr0;
-      left_q <= q.len;
-      bad_q  <= bad;
-    end else if (issue) begin
-      va_q   <= va_q + (AddrW'(burst) << BeatLog2);
-      left_q <= left_q - (32'(burst) << BeatLog2);
+      if (x_pop && x.ends) issue_seq_q <= issue_seq_q + 1'b1;
+      if (x_pop) lost_q <= x_quit && !x.ends;
+      popped_q <= beat_pop;
+      credit_q <= issue ? credit - CreditW'(x.beats) : credit;
     end
   end
 
-  active_t act;
-  logic act_valid, act_pop;
+  active_t act, first;  // the one on its way out, in a register; the one behind it
+  logic act_valid, first_valid, act_next;
   via_fifo #(
     .T    (active_t),
     .Depth(Window)
@@ -166,9 +217,9 @@ module via_mover_in
     .s_i      ('{bad: bad, eop: q.flags[FlagEop], id: q.id, tag: q.tag, len: q.len}),
     .s_valid_i(start),
     .s_ready_o(act_room),
-    .m_o      (act),
-    .m_valid_o(act_valid),
-    .m_ready_i(act_pop),
+    .m_o      (first),
+    .m_valid_o(first_valid),
+    .m_ready_i(act_next),
     .count_o  ()
   );
 
@@ -181,8 +232,8 @@ module via_mover_in
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      ('{none: quit, cmd_end: ends_now}),
-    .s_valid_i(issue || quit),
+    .s_i      ('{none: x_quit, cmd_end: x.ends}),
+    .s_valid_i(issue || end_cmd),
     .s_ready_o(burst_room),
     .m_o      (head),
     .m_valid_o(head_valid),
@@ -216,25 +267,39 @@ module via_mover_in
     .count_o  ()
   );
 
-  logic [31:0] sent_q, remain;
-  logic ready, drop, final_beat, out_room, cmd_end;
+  logic [31:0] sent_q, remain_q;  // bytes of the command
+  logic ready, drop, final_q, cmd_end, out_room;
   strm_t s;
-  assign remain = act.len - sent_q;
-  assign final_beat = remain <= 32'(StrbW);
+  // A beat that read with an error waits for room as a good one does; those behind it do not.
   assign drop = failed_q || abort_i || beat.err;
   assign ready = act_valid && head_valid && done_ready;
-  assign beat_pop = ready && !head.none && beat_valid && (drop || out_room);
+  assign beat_pop = ready && !head.none && beat_valid && (failed_q || abort_i || out_room);
   assign head_pop = ready && head.none || beat_pop && beat.last;
   assign cmd_end = head_pop && head.cmd_end;
-  assign act_pop = cmd_end;
+  assign act_next = !act_valid || cmd_end;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) act_valid <= 1'b0;
+    else if (act_next) act_valid <= first_valid;
+  end
+  always_ff @(posedge clk_i) begin
+    if (act_next) begin
+      act      <= first;
+      remain_q <= first.len;
+      final_q  <= first.len <= 32'(StrbW);
+    end else if (beat_pop) begin
+      remain_q <= remain_q - 32'(StrbW);
+      final_q  <= remain_q <= 32'(2 * StrbW);
+    end
+  end
 
   always_comb begin
     s.id   = act.id;
-    s.last = final_beat && act.eop;
+    s.last = final_q && act.eop;
     s.data = beat.data;
     s.keep = '1;
     // The last beat of a message holds what is left, 1 to StrbW bytes.
-    if (s.last) s.keep = {StrbW{1'b1}} >> (32'(StrbW) - remain);
+    if (s.last) s.keep = {StrbW{1'b1}} >> (BeatLog2'(StrbW) - remain_q[BeatLog2-1:0]);
   end
 
   via_slice #(
@@ -251,7 +316,7 @@ module via_mover_in
   );
 
   logic [31:0] sent;
-  assign sent = (beat_pop && !drop) ? sent_q + (final_beat ? remain : 32'(StrbW)) : sent_q;
+  assign sent = !(beat_pop && !drop) ? sent_q : final_q ? act.len : sent_q + 32'(StrbW);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -275,11 +340,11 @@ module via_mover_in
     done.op     = OpMoveIn;
     done.tag    = act.tag;
     done.bytes  = sent;
-    done.status = act.bad ? StBadArg : abort_i ? StAborted : (failed_q || beat_pop && drop) ? StFault : StOk;
+    done.status = act.bad ? StBadArg : (abort_i || head.none && !failed_q) ? StAborted : (failed_q || beat_pop && drop) ? StFault : StOk;
   end
   assign done_valid = cmd_end;
 
-  assign still_o = q_still && ~|{start, issue, quit, m_ar_valid_o, m_r_valid_i, beat_pop, head_pop, strm_valid_o && strm_ready_i};
-  assign idle_o = q_idle && !busy_q && !act_valid && !m_ar_valid_o && !strm_valid_o;
+  assign still_o = q_still && ~|{start, take, busy_q && !cut_q, x_pop, act_next && first_valid, m_ar_valid_o, m_r_valid_i, beat_pop, head_pop, strm_valid_o && strm_ready_i};
+  assign idle_o = q_idle && !busy_q && !first_valid && !act_valid && !m_ar_valid_o && !strm_valid_o;
 
 endmodule

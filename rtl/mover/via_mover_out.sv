@@ -40,6 +40,9 @@ module via_mover_out
   output logic    idle_o
 );
 
+  localparam bit BeatsOk = param_in("via_mover_out Beats", Beats, MaxBurstBeats, 65536);
+  localparam bit QueueOk = param_in("via_mover_out Queue", Queue, 2, 256);
+
   localparam int unsigned BurstW = $clog2(MaxBurstBeats + 1);
   localparam int unsigned Window = 16;  // bursts in flight
 
@@ -49,7 +52,7 @@ module via_mover_out
   logic done_valid, done_ready;
 
   via_move_queue #(
-    .Queue(Queue)
+    .Queue(Queue - 1)  // the one that is being filled counts
   ) u_queue (
     .clk_i,
     .rst_ni,
@@ -70,7 +73,6 @@ module via_mover_out
   );
 
   // ---------------------------------------------------------------- beats to bursts
-  // The command at the head of the queue is the one being filled.
   typedef struct packed {
     logic        none;     // no burst: only ends the command
     logic        cmd_end;
@@ -81,55 +83,67 @@ module via_mover_out
     logic [31:0] bytes;
   } burst_t;
 
-  logic bad, take, close, cmd_done, quit, flush;
+  localparam int unsigned LeftW = 32 - BeatLog2;
+
+  // The command that is being filled stands in registers.
+  logic act_valid_q, bad_q, last_beat_q;  // last_beat_q: one beat is left of its capacity
+  logic [31:0] tag_q;
+  logic [AddrW-1:0] va_q, burst_va_q;  // of the next beat; of the open burst
+  logic [LeftW-1:0] left_q, taken_q;  // beats of capacity left; taken
+
+  logic next, take, close, cmd_done, quit, flush, page_end;
   logic aw_room, data_room, burst_room;
-  logic [31:0] bytes_q, bytes;
+  logic [31:0] bytes;
   logic [BurstW-1:0] beats_q;  // of the open burst
-  logic [ AddrW-1:0] burst_va_q;  // where it starts; the command's address until its first beat
-  logic              fresh_q;  // no beat of the command taken yet
-  logic [AddrW-1:0] va, next_va;
-  logic [31:0] keep_bytes;
+  logic [BeatLog2:0] keep_bytes;
 
-  assign bad = q.len == '0 || |q.addr0[BeatLog2-1:0] || |q.len[BeatLog2-1:0];
-
-  always_comb begin
-    keep_bytes = 32'(StrbW);
-    if (strm_i.last) begin
-      keep_bytes = '0;
-      for (int unsigned i = 0; i < StrbW; i++) keep_bytes += 32'(strm_i.keep[i]);
+  assign next = !act_valid_q || cmd_done && take || quit;
+  assign q_ready = next;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) act_valid_q <= 1'b0;
+    else if (next) act_valid_q <= q_valid;
+  end
+  always_ff @(posedge clk_i) begin
+    if (next) begin
+      bad_q       <= q.len == '0 || |q.addr0[BeatLog2-1:0] || |q.len[BeatLog2-1:0];
+      tag_q       <= q.tag;
+      va_q        <= q.addr0;
+      left_q      <= q.len[31:BeatLog2];
+      last_beat_q <= q.len[31:BeatLog2] == LeftW'(1);
+      taken_q     <= '0;
+    end else if (take) begin
+      va_q        <= va_q + AddrW'(StrbW);
+      left_q      <= left_q - 1'b1;
+      last_beat_q <= left_q == LeftW'(2);
+      taken_q     <= taken_q + 1'b1;
     end
+    if (take && beats_q == '0) burst_va_q <= va_q;
   end
 
-  assign va = fresh_q ? q.addr0 : burst_va_q;
-  assign next_va = va + ((AddrW'(beats_q) + 1'b1) << BeatLog2);
-  assign bytes = (fresh_q ? '0 : bytes_q) + keep_bytes;
+  // `keep` is a run of ones from bit 0: the place of the last one says how many.
+  always_comb begin
+    keep_bytes = '0;
+    for (int unsigned i = 0; i < StrbW; i++) begin
+      if (strm_i.keep[i] && (i == StrbW - 1 || !strm_i.keep[(i+1)%StrbW])) keep_bytes |= (BeatLog2 + 1)'(i + 1);
+    end
+    if (!strm_i.last) keep_bytes = (BeatLog2 + 1)'(StrbW);
+  end
+  assign bytes = {taken_q, BeatLog2'(0)} + 32'(keep_bytes);
 
-  assign take = q_valid && !bad && !abort_i && strm_valid_i && data_room && aw_room && burst_room;
-  assign strm_ready_o = q_valid && !bad && !abort_i && data_room && aw_room && burst_room;
-  assign cmd_done = strm_i.last || bytes >= q.len;
-  assign close = take && (cmd_done || next_va[PageLog2-1:0] == '0 || beats_q == BurstW'(MaxBurstBeats - 1));
+  assign strm_ready_o = act_valid_q && !bad_q && !abort_i && data_room && aw_room && burst_room;
+  assign take = strm_valid_i && strm_ready_o;
+  assign cmd_done = strm_i.last || last_beat_q;
+  assign page_end = &va_q[PageLog2-1:BeatLog2];
+  assign close = take && (cmd_done || page_end || beats_q == BurstW'(MaxBurstBeats - 1));
 
   // On abort an open burst is written as far as it came; then its command, and each one behind it, ends.
   assign flush = abort_i && beats_q != '0 && aw_room && burst_room;
-  assign quit = q_valid && burst_room && beats_q == '0 && (bad || abort_i);
-  assign q_ready = close && cmd_done || quit;
+  assign quit = act_valid_q && burst_room && beats_q == '0 && (bad_q || abort_i);
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      fresh_q <= 1'b1;
-      beats_q <= '0;
-    end else begin
-      if (q_ready) fresh_q <= 1'b1;
-      else if (take) fresh_q <= 1'b0;
-      if (close || flush) beats_q <= '0;
-      else if (take) beats_q <= beats_q + 1'b1;
-    end
-  end
-  always_ff @(posedge clk_i) begin
-    if (take) begin
-      bytes_q    <= bytes;
-      burst_va_q <= close ? next_va : va;
-    end
+    if (!rst_ni) beats_q <= '0;
+    else if (close || flush) beats_q <= '0;
+    else if (take) beats_q <= beats_q + 1'b1;
   end
 
   axi_ax_t aw;
@@ -138,7 +152,7 @@ module via_mover_out
     aw.burst = 2'b01;
     aw.size  = 3'(BeatLog2);
     aw.len   = flush ? 8'(beats_q - 1'b1) : 8'(beats_q);
-    aw.addr  = va;
+    aw.addr  = (beats_q == '0) ? va_q : burst_va_q;
   end
 
   via_fifo #(
@@ -163,7 +177,7 @@ module via_mover_out
     logic [DataW-1:0] data;
   } beat_t;
   beat_t beat;
-  logic beat_valid, w_open;
+  logic beat_valid, w_open, w_room, w_take;
 
   via_fifo #(
     .T    (beat_t),
@@ -178,7 +192,7 @@ module via_mover_out
     .s_ready_o(data_room),
     .m_o      (beat),
     .m_valid_o(beat_valid),
-    .m_ready_i(m_w_ready_i && w_open),
+    .m_ready_i(w_open && w_room),
     .count_o  ()
   );
 
@@ -200,13 +214,26 @@ module via_mover_out
     .m_ready_i(w_pop),
     .count_o  ()
   );
-  assign m_w_valid_o = beat_valid && w_open;
-  assign m_w_o = '{last: w_count_q == w_len, strb: beat.strb, data: beat.data};
-  assign w_pop = m_w_valid_o && m_w_ready_i && m_w_o.last;
+  axi_w_t w;
+  assign w = '{last: w_count_q == w_len, strb: beat.strb, data: beat.data};
+  assign w_take = beat_valid && w_open && w_room;
+  assign w_pop = w_take && w.last;
   always_ff @(posedge clk_i) begin
     if (!rst_ni || w_pop) w_count_q <= '0;
-    else if (m_w_valid_o && m_w_ready_i) w_count_q <= w_count_q + 1'b1;
+    else if (w_take) w_count_q <= w_count_q + 1'b1;
   end
+  via_slice #(
+    .T(axi_w_t)
+  ) u_w (
+    .clk_i,
+    .rst_ni,
+    .s_i      (w),
+    .s_valid_i(beat_valid && w_open),
+    .s_ready_o(w_room),
+    .m_o      (m_w_o),
+    .m_valid_o(m_w_valid_o),
+    .m_ready_i(m_w_ready_i)
+  );
 
   // ---------------------------------------------------------------- answers
   burst_t entry, head;
@@ -217,9 +244,9 @@ module via_mover_out
         cmd_end: quit || close && cmd_done,
         last: close && strm_i.last,
         id: close ? strm_i.id : '0,
-        status: !quit ? StOk : bad ? StBadArg : StAborted,
-        tag: q.tag,
-        bytes: quit ? (fresh_q ? '0 : bytes_q) : bytes
+        status: !quit ? StOk : bad_q ? StBadArg : StAborted,
+        tag: tag_q,
+        bytes: quit ? {taken_q, BeatLog2'(0)} : bytes
     };
   end
 
@@ -275,7 +302,7 @@ module via_mover_out
   end
   assign done_valid = head_pop && head.cmd_end;
 
-  assign still_o = q_still && ~|{take, flush, quit, m_aw_valid_o, m_w_valid_o, m_b_valid_i, head_pop};
-  assign idle_o = q_idle && !head_valid && beats_q == '0;
+  assign still_o = q_still && ~|{take, next && q_valid, flush, quit, m_aw_valid_o, beat_valid && w_open, m_w_valid_o, m_b_valid_i, head_pop};
+  assign idle_o = q_idle && !act_valid_q && !head_valid && beats_q == '0;
 
 endmodule

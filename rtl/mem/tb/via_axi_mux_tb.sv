@@ -76,7 +76,8 @@ module via_axi_mux_tb
     .NumRd      (N),
     .NumWr      (N),
     .NumFirst   (NumFirst),
-    .Outstanding(Outstanding)
+    .Outstanding(Outstanding),
+    .Ordered    (1'b1)
   ) u_dut (
     .clk_i       (clk),
     .rst_ni,

@@ -12,11 +12,12 @@ module via_mmu_tb
 ) (
   input  logic            clk_i,
   input  logic            rst_ni,
+  input  logic [    31:0] chan_mib_i,
   // lane 0: AR, lane 1: AW; {id, len, addr}
-  input  logic [IdW+71:0] v_ax     [2],
+  input  logic [IdW+71:0] v_ax      [2],
   input  logic [     1:0] v_valid,
   output logic [     1:0] v_ready,
-  output logic [IdW+71:0] p_ax     [2],
+  output logic [IdW+71:0] p_ax      [2],
   output logic [     1:0] p_valid,
   input  logic [     1:0] p_ready,
   input  logic [     1:0] done,
@@ -33,7 +34,7 @@ module via_mmu_tb
   output logic            evt_valid,
   input  logic            evt_ready,
   input  logic            abort_i,
-  output logic [    31:0] count    [4],
+  output logic [    31:0] count     [4],
   output logic            idle_o
 );
 
@@ -61,6 +62,7 @@ module via_mmu_tb
   ) u_dut (
     .clk_i,
     .rst_ni,
+    .chan_mib_i,
     .v_ar_i      (v[0]),
     .v_ar_valid_i(v_valid[0]),
     .v_ar_ready_o(v_ready[0]),
