@@ -180,6 +180,16 @@ async def a_closed_port_drops_an_open_one_waits(dut):
     await b.done(b.send(CTX, ctl(0, OPEN, 0)))
     b.rx(b"d" * 80 * b.width, 0)
     await until(dut, lambda: not b.rx_beats)
+    # Closed while a beat waits: that one is dropped, too, and port 1 is not held up.
+    await b.done(b.send(CTX, ctl(0, OPEN)))
+    b.rx(b"e" * 80 * b.width, 0)
+    b.rx(b"f" * 8, 1)
+    await ClockCycles(dut.clk_i, 300)
+    assert b.rx_beats
+    c = b.offer(RX[1], 4096)
+    b.send(CTX, ctl(0, OPEN, 0))
+    await b.done(c)
+    assert c.answer == b"f" * 8
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")

@@ -63,6 +63,7 @@ class Pci:
         dut.bus_master.value = dut.msix_ready.value = 1
         dut.q_quiet.value = (1 << NUM_Q) - 1
         dut.withhold.value = 0
+        dut.offer.value = (1 << 64) - 1
         self.msix: list[int] = []
         self.notified: list[tuple[int, int]] = []
         self.core_resets = 0
@@ -368,6 +369,43 @@ async def features_are_a_subset_with_version_1_or_refused(dut):
         await pci.set("device_status", 0)
         await pci.wait_reset()
         assert int(dut.features.value) == 0
+    pci.end()
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def the_owner_withholds_features_from_the_next_reset_on(dut):
+    pci = await function(dut)
+    every = (1 << 64) - 1
+    # A mask without anything leaves VERSION_1; one without NEEDED also what needs it.
+    for mask, want in (
+        (every & ~PACKED, OFFERED & ~PACKED),
+        (0, VERSION_1),
+        (every & ~NEEDED, OFFERED & ~NEEDED & ~DEPENDENT),
+        (every & ~DEPENDENT, OFFERED & ~DEPENDENT),
+        (every, OFFERED),
+    ):
+        dut.offer.value = mask
+        await pci.set("device_status", 0)
+        await pci.wait_reset()
+        assert await pci.offered() == want, hex(mask)
+        assert int(dut.offered.value) == want
+        gone = OFFERED & ~want
+        if gone:
+            assert not await pci.accept(VERSION_1 | gone & -gone)
+            await pci.set("device_status", 0)
+            await pci.wait_reset()
+    # A driver that has begun sees one offer, whatever the owner does meanwhile, and may have all of it.
+    await pci.set("device_status", ACKNOWLEDGE)
+    dut.offer.value = 0
+    assert await pci.offered() == OFFERED
+    assert await pci.accept(OFFERED)
+    dut.offer.value = every & ~PACKED
+    assert int(dut.features.value) == OFFERED and await pci.offered() == OFFERED
+    dut.flr.value = 1
+    await RisingEdge(dut.clk_i)
+    dut.flr.value = 0
+    await pci.wait_reset()
+    assert await pci.offered() == OFFERED & ~PACKED
     pci.end()
 
 

@@ -38,6 +38,9 @@ class Ctrl:
     flush_count: int = 0
     rows: int = 25
     cols: int = 80
+    look_count: int = 64
+    look_period: int = 1024
+    offer: int = 2**64 - 1
 
     def pack(self) -> int:
         v = 0
@@ -58,6 +61,9 @@ class Ctrl:
             (self.flush_count, 16),
             (self.rows, 16),
             (self.cols, 16),
+            (self.look_count, 16),
+            (self.look_period, 16),
+            (self.offer, 64),
         ):
             assert 0 <= value < 1 << width
             v = v << width | value

@@ -27,6 +27,8 @@ module via_vdev_answers
   output logic             idle_o
 );
 
+  localparam bit NOk = via_pkg::param_in("via_vdev_answers N", N, 1, 16);
+
   localparam int unsigned NW = (N > 1) ? $clog2(N) : 1;
 
   // A grant stays until it is taken: the payload offered does not change.

@@ -71,6 +71,8 @@ module via_vdev_blk
   output logic                  idle_o
 );
 
+  localparam bit WindowOk = param_in("via_vdev_blk Window", Window, 1, 16);
+
   // ---------------------------------------------------------------- requests to ops
   blk_op_t op, answer;
   logic op_valid, op_ready, has_data, data_room, answer_room, answer_valid, answer_pop;

@@ -57,6 +57,8 @@ module via_vdev_blk_data
   output logic     idle_o
 );
 
+  localparam bit WindowOk = param_in("via_vdev_blk_data Window", Window, 1, 16);
+
   typedef struct packed {
     blk_kind_e   kind;
     logic        app;

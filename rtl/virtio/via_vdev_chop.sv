@@ -24,6 +24,7 @@ module via_vdev_chop
   input  strm_t           s_i,
   input  logic            s_valid_i,
   output logic            s_ready_o,
+  input  logic            drop_i,       // nobody is there to hear it: what comes is taken and forgotten
   // Queue `Queue` of the engine: a buffer stands ready, its bytes
   input  logic            avail_i,
   input  logic     [31:0] wlen_i,
@@ -33,9 +34,13 @@ module via_vdev_chop
   output vq_beat_t        wr_o,
   output logic            wr_valid_o,
   input  logic            wr_ready_i,
+  output logic            short_o,      // bytes wait for a buffer
   output logic            moving_o,     // something moves besides the answer ports
   output logic            idle_o
 );
+
+  localparam bit BeatsOk = param_in("via_vdev_chop Beats", Beats, 2, 65536);
+  localparam bit UnitOk = param_in("via_vdev_chop Unit", Unit, 0, Beats * StrbW);
 
   localparam int unsigned LenW = $clog2(Beats * StrbW + 1);
   typedef logic [LenW-1:0] len_t;
@@ -46,13 +51,14 @@ module via_vdev_chop
     logic [DataW-1:0]  data;
   } held_t;
   held_t held;
-  logic held_room, held_valid, held_pop, run_room, run_valid, run_pop, take, ends;
+  logic room, held_room, held_valid, held_pop, run_room, run_valid, run_pop, take, ends;
   logic [BeatLog2:0] bytes;
   len_t open_q, open_now, run, load;  // bytes after the last run; those that stay after this cycle
 
   assign bytes = s_i.last ? keep_bytes(s_i.keep) : (BeatLog2 + 1)'(StrbW);
-  assign s_ready_o = held_room && run_room;
-  assign take = s_valid_i && s_ready_o;
+  assign room = held_room && run_room;
+  assign s_ready_o = room || drop_i;
+  assign take = s_valid_i && room && !drop_i;
   assign ends = take && s_i.last && (open_now != '0 || bytes != '0);
 
   via_fifo #(
@@ -164,6 +170,7 @@ module via_vdev_chop
     end
   end
 
+  assign short_o  = !avail_i && (state_q == StAnswer && held_valid || state_q == StLoad && !run_valid && open_q != '0 && Unit == 0);
   assign moving_o = take || run_pop || close || decide || state_q == StSkip;
   assign idle_o   = state_q == StLoad && !run_valid && open_q == '0;
 

@@ -34,6 +34,7 @@ module via_vdev_console
   input  logic                wr_ready_i,
   input  logic     [NumQ-1:0] avail_i,
   input  logic     [    31:0] head_wlen_i    [NumQ],
+  output logic     [NumQ-1:0] short_o,
   // Device configuration.
   input  logic     [    11:0] dev_addr_i,
   input  logic                dev_write_i,
@@ -144,18 +145,22 @@ module via_vdev_console
     .wr_o       (wr[ConsolePorts]),
     .wr_valid_o (wr_valid[ConsolePorts]),
     .wr_ready_i (wr_ready[ConsolePorts]),
+    .short_o    (short_o[CtrlRx]),
     .moving_o   (ctrl_moving),
     .idle_o     (ctrl_idle)
   );
 
+  assign short_o[CtrlRx+1] = 1'b0;
+
   // ---------------------------------------------------------------- in
   logic [ConsolePorts-1:0] rx_sel;
   always_comb begin
-    for (int unsigned p = 0; p < ConsolePorts; p++) rx_sel[p] = rx_i.id == 8'(p) && open[p];
+    for (int unsigned p = 0; p < ConsolePorts; p++) rx_sel[p] = rx_i.id == 8'(p);
   end
   assign rx_ready_o = (rx_sel == '0) || |(rx_sel & chop_ready);
   for (genvar p = 0; p < ConsolePorts; p++) begin : gen_port
     localparam int unsigned Queue = (p == 0) ? 0 : 2 * p + 2;
+    assign short_o[Queue+1] = 1'b0;
     via_vdev_chop #(
       .Queue(QueueW'(Queue))
     ) u_chop (
@@ -164,6 +169,7 @@ module via_vdev_console
       .s_i        (rx_i),
       .s_valid_i  (rx_valid_i && rx_sel[p]),
       .s_ready_o  (chop_ready[p]),
+      .drop_i     (!open[p]),
       .avail_i    (avail_i[Queue]),
       .wlen_i     (head_wlen_i[Queue]),
       .rsp_o      (rsp[p]),
@@ -172,6 +178,7 @@ module via_vdev_console
       .wr_o       (wr[p]),
       .wr_valid_o (wr_valid[p]),
       .wr_ready_i (wr_ready[p]),
+      .short_o    (short_o[Queue]),
       .moving_o   (chop_moving[p]),
       .idle_o     (chop_idle[p])
     );

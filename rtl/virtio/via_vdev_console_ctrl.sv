@@ -32,9 +32,12 @@ module via_vdev_console_ctrl
   output vq_beat_t             wr_o,
   output logic                 wr_valid_o,
   input  logic                 wr_ready_i,
+  output logic                 short_o,      // a message waits for a buffer
   output logic                 moving_o,
   output logic                 idle_o
 );
+
+  localparam bit PortsOk = param_in("via_vdev_console_ctrl Ports", Ports, 1, (QueuesMax - 2) / 2);
 
   typedef enum logic [15:0] {
     EvReady   = 16'd0,
@@ -172,6 +175,7 @@ module via_vdev_console_ctrl
     end
   end
 
+  assign short_o  = state_q == StAnswer && !avail_i;
   assign moving_o = msg_valid_i || resize_i || state_q == StPick && some || state_q == StAnswer && avail_i;
   assign idle_o   = state_q == StPick && !some;
 

@@ -16,6 +16,7 @@ module via_vdev_entropy
   // Engine.
   input  logic     [NumQ-1:0] avail_i,
   input  logic     [    31:0] head_wlen_i[NumQ],
+  output logic     [NumQ-1:0] short_o,
   output vq_rsp_t             rsp_o,
   output logic                rsp_valid_o,
   input  logic                rsp_ready_i,
@@ -37,6 +38,7 @@ module via_vdev_entropy
     .s_i      (rx_i),
     .s_valid_i(rx_valid_i),
     .s_ready_o(rx_ready_o),
+    .drop_i   (1'b0),
     .avail_i  (avail_i[0]),
     .wlen_i   (head_wlen_i[0]),
     .rsp_o,
@@ -45,6 +47,7 @@ module via_vdev_entropy
     .wr_o,
     .wr_valid_o,
     .wr_ready_i,
+    .short_o  (short_o[0]),
     .moving_o (moving),
     .idle_o
   );

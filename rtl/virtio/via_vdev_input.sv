@@ -29,6 +29,7 @@ module via_vdev_input
   input  logic                wr_ready_i,
   input  logic     [NumQ-1:0] avail_i,
   input  logic     [    31:0] head_wlen_i[NumQ],
+  output logic     [NumQ-1:0] short_o,
   // Device configuration.
   input  logic     [    11:0] dev_addr_i,
   input  logic                dev_write_i,
@@ -61,6 +62,7 @@ module via_vdev_input
     .s_i        (rx_i),
     .s_valid_i  (rx_valid_i),
     .s_ready_o  (rx_ready_o),
+    .drop_i     (1'b0),
     .avail_i    (avail_i[0]),
     .wlen_i     (head_wlen_i[0]),
     .rsp_o      (rsp[0]),
@@ -69,9 +71,12 @@ module via_vdev_input
     .wr_o       (wr[0]),
     .wr_valid_o (wr_valid[0]),
     .wr_ready_i (wr_ready[0]),
+    .short_o    (short_o[0]),
     .moving_o   (chop_moving),
     .idle_o     (chop_idle)
   );
+
+  assign short_o[1] = 1'b0;
 
   // ---------------------------------------------------------------- status
   via_vdev_tell u_status (

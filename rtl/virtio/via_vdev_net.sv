@@ -39,6 +39,7 @@ module via_vdev_net
   input  logic     [  NumQ-1:0] avail_i,
   input  logic     [      31:0] head_wlen_i    [NumQ],
   input  logic     [      31:0] room_i         [NumQ],
+  output logic     [  NumQ-1:0] short_o,
   // Device configuration.
   input  logic     [      11:0] dev_addr_i,
   output logic     [      31:0] dev_rdata_o,
@@ -125,13 +126,15 @@ module via_vdev_net
   assign wr[1] = '0;  // its answers have no bytes
   assign wr_valid[1] = 1'b0;
 
-  logic [NetPairs-1:0] rx_in_use, rx_avail;
+  logic [NetPairs-1:0] rx_in_use, rx_avail, rx_short;
   logic [31:0] rx_wlen[NetPairs], rx_room[NetPairs];
   for (genvar p = 0; p < NetPairs; p++) begin : gen_rxq
     assign rx_in_use[p] = in_use_i[2*p];
-    assign rx_avail[p]  = avail_i[2*p];
-    assign rx_wlen[p]   = head_wlen_i[2*p];
-    assign rx_room[p]   = room_i[2*p];
+    assign rx_avail[p] = avail_i[2*p];
+    assign rx_wlen[p] = head_wlen_i[2*p];
+    assign rx_room[p] = room_i[2*p];
+    assign short_o[2*p] = rx_short[p];
+    assign short_o[2*p+1] = 1'b0;
   end
 
   via_vdev_net_rx u_rx (
@@ -149,6 +152,7 @@ module via_vdev_net
     .avail_i    (rx_avail),
     .head_wlen_i(rx_wlen),
     .room_i     (rx_room),
+    .short_o    (rx_short),
     .rsp_o      (rsp[2]),
     .rsp_valid_o(rsp_valid[2]),
     .rsp_ready_i(rsp_ready[2]),
@@ -182,6 +186,8 @@ module via_vdev_net
     .moving_o     (out_moving),
     .idle_o       (out_idle)
   );
+
+  assign short_o[NumQ-1] = 1'b0;
 
   // ---------------------------------------------------------------- configuration
   // Behind what the specification has: frames dropped on the way out, and on the way in.

@@ -41,6 +41,9 @@ module via_vdev_net_ctrl
   output logic            idle_o
 );
 
+  localparam bit EntriesOk = param_pow2("via_vdev_net_ctrl Entries", Entries, 2, 1024);
+  localparam bit LongestOk = param_in("via_vdev_net_ctrl Longest", Longest, 1, 65536);
+
   localparam logic [7:0] ClassRx = 8'd0;
   localparam logic [7:0] ClassMac = 8'd1;
   localparam logic [7:0] ClassMq = 8'd4;

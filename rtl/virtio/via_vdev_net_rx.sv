@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Receive side of the net device: holds a frame until its end, chooses a queue pair, puts the header before it, hands it to the engine.
-// Throughput: one beat a cycle into the store and out of it; answers are announced ahead of their data, so a frame of two beats takes four
-// cycles if the engine takes answers as fast. Latency: five cycles from the last beat. Order: kept.
+// Throughput: one beat a cycle into the store and out of it; answers are announced ahead of their data: with mergeable buffers one every second
+// cycle, without one every third, if the engine takes them as fast. Latency: five cycles from the last beat. Order: kept.
 // Frames of one flow go to one pair: IPv4 by addresses and, for unfragmented TCP and UDP, ports; all others by source address.
 // Dropped: frames the filter refuses, shorter than 14 or longer than NetFrameMax bytes, all while `open_i` is low, without mergeable buffers
 // those longer than the buffer at hand, and those of a pair whose receive queue is not in use, so that the other pairs' frames do not wait
@@ -27,6 +27,7 @@ module via_vdev_net_rx
   input  logic     [NetPairs-1:0] avail_i,
   input  logic     [        31:0] head_wlen_i   [NetPairs],
   input  logic     [        31:0] room_i        [NetPairs],
+  output logic     [NetPairs-1:0] short_o,                   // a frame waits for buffers of the pair
   output vq_rsp_t                 rsp_o,
   output logic                    rsp_valid_o,
   input  logic                    rsp_ready_i,
@@ -44,6 +45,8 @@ module via_vdev_net_rx
   localparam int unsigned Depth = 1 << $clog2(3 * Beats);
   localparam int unsigned PtrW = $clog2(Depth);
   localparam int unsigned PairW = $clog2(NetPairs);
+  localparam int unsigned Outs = 8;  // answers whose data is to be handed over
+  localparam int unsigned OutW = $clog2(Outs + 1);
   localparam int unsigned LookBytes = 38;  // up to the ports of IPv4
   localparam int unsigned LookBeats = (LookBytes + StrbW - 1) / StrbW;
   typedef logic [13:0] len_t;
@@ -191,8 +194,8 @@ module via_vdev_net_rx
   state_e state_q;
   out_t out_new, out;
   logic [PairW-1:0] pair, pair_q;
-  logic single, single_q, fits, unfit, merged_q, announced, out_push, out_room, out_valid, out_pop;
-  logic [15:0] buffers_q;
+  logic single, single_q, fits, unfit, decide, next, skip, announced, out_push, out_valid, out_pop;
+  logic [OutW-1:0] outs;
   len_t answer_len_q;
   logic [31:0] need;
 
@@ -204,60 +207,62 @@ module via_vdev_net_rx
       default: pair = '0;
     endcase
   end
-  assign need = 32'(note.len) + 32'(NetHeader);
-  assign single = avail_i[pair] && head_wlen_i[pair] >= need;
-  assign fits = single || merge_i && room_i[pair] >= need;
-  assign unfit = !in_use_i[pair] || !merge_i && avail_i[pair] && head_wlen_i[pair] < need;
+  assign need   = 32'(note.len) + 32'(NetHeader);
+  assign single = !merge_i && avail_i[pair] && head_wlen_i[pair] >= need;
+  assign fits   = single || merge_i && room_i[pair] >= need;
+  assign unfit  = !in_use_i[pair] || !merge_i && avail_i[pair] && head_wlen_i[pair] < need;
+
+  for (genvar p = 0; p < NetPairs; p++) begin : gen_short
+    assign short_o[p] = state_q == StWait && note_valid && pair == PairW'(p) && !fits && !unfit;
+  end
 
   assign rsp_valid_o = state_q == StAnswer;
   assign rsp_o = '{queue: QueueW'({pair_q, 1'b0}), merge: !single_q, len: 32'(answer_len_q) + 32'(NetHeader)};
 
-  assign announced = state_q == StAnswer && rsp_ready_i && single_q || state_q == StMerged && (merged_q || merged_valid_i);
-  assign out_push = announced || state_q == StWait && note_valid && out_room && unfit;
-  assign note_pop = out_push;
-  assign out_new = '{
-          drop: !announced,
-          buffers: (state_q != StMerged) ? 16'd1 : merged_valid_i ? merged_i : buffers_q,
-          len: announced ? answer_len_q : note.len
-      };
+  // What the engine says of buffers counts again one cycle after it took an answer: just when it says how many that one needed.
+  assign announced = state_q == StAnswer && rsp_ready_i && single_q || state_q == StMerged && merged_valid_i;
+  // One entry of u_outs is for the answer under way.
+  assign decide = note_valid && outs < OutW'(Outs - 1) && (state_q == StWait || state_q == StMerged && merged_valid_i);
+  assign next = decide && fits && !unfit;
+  assign skip = decide && unfit && state_q == StWait;
+  assign out_push = announced || skip;
+  assign note_pop = next || skip;
+  assign out_new = '{drop: skip, buffers: (state_q == StMerged) ? merged_i : 16'd1, len: skip ? note.len : answer_len_q};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      state_q  <= StWait;
-      merged_q <= 1'b0;
+      state_q <= StWait;
     end else begin
-      merged_q <= (merged_q || merged_valid_i) && !announced && state_q != StWait;
       unique case (state_q)
-        StWait:   if (note_valid && out_room && fits && !unfit) state_q <= StAnswer;
+        StWait:   if (next) state_q <= StAnswer;
         StAnswer: if (rsp_ready_i) state_q <= single_q ? StWait : StMerged;
-        StMerged: if (merged_q || merged_valid_i) state_q <= StWait;
+        StMerged: if (merged_valid_i) state_q <= next ? StAnswer : StWait;
         default:  ;
       endcase
     end
   end
   always_ff @(posedge clk_i) begin
-    if (state_q == StWait && note_valid && out_room) begin
+    if (next) begin
       answer_len_q <= note.len;
-      pair_q    <= pair;
-      single_q  <= single;
+      pair_q       <= pair;
+      single_q     <= single;
     end
-    if (merged_valid_i) buffers_q <= merged_i;
   end
 
   via_fifo #(
     .T    (out_t),
-    .Depth(4)
+    .Depth(Outs)
   ) u_outs (
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
     .s_i      (out_new),
     .s_valid_i(out_push),
-    .s_ready_o(out_room),
+    .s_ready_o(),
     .m_o      (out),
     .m_valid_o(out_valid),
     .m_ready_i(out_pop),
-    .count_o  ()
+    .count_o  (outs)
   );
 
   // ---------------------------------------------------------------- data
@@ -301,10 +306,8 @@ module via_vdev_net_rx
     .idle_o   (prepend_idle)
   );
 
-  assign drop_o = take && rx_i.last && !commit || out_pop && out.drop;
-  logic decide;
-  assign decide   = state_q == StWait && note_valid && out_room && (fits || unfit);
-  assign moving_o = take || fetch || data_pop || decide || announced || merged_valid_i;
+  assign drop_o   = take && rx_i.last && !commit || out_pop && out.drop;
+  assign moving_o = take || fetch || data_pop || next || skip || announced || merged_valid_i;
   assign idle_o   = first_q && !note_valid && state_q == StWait && !out_valid && prepend_idle;
 
 endmodule

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Transmit side of the net device: takes the header off, inserts a checksum where the driver asks for one, sends the frame.
-// Throughput: one beat a cycle; a frame takes one cycle besides its beats. Latency: five cycles; a frame that needs a checksum is
+// Throughput: one beat a cycle, from the guest and to the user side. Latency: five cycles; a frame that needs a checksum is
 // held until its end. Order: kept.
 // A frame too short or too long, with segmentation wanted, or with a checksum place outside of it, is dropped; so is everything while
 // `open_i` is low. The buffer is answered when its last byte is taken. Source: VIRTIO 1.3, 5.1.6.2.
@@ -49,7 +49,7 @@ module via_vdev_net_tx
   hdr_t hdr;
   vq_beat_t beat;
   logic beat_valid, beat_ready, strip_ready, strip_idle;
-  logic rsp_room, end_now, none, all_in_q;
+  logic rsp_room, end_now, none, in_open;
 
   via_vdev_strip #(
     .Bytes(NetHeader)
@@ -57,7 +57,7 @@ module via_vdev_net_tx
     .clk_i,
     .rst_ni,
     .s_i      (rd_i),
-    .s_valid_i(rd_valid_i && req_valid_i && !none && !all_in_q),
+    .s_valid_i(rd_valid_i && in_open),
     .s_ready_o(strip_ready),
     .m_o      (beat),
     .head_o   (hdr),
@@ -65,20 +65,44 @@ module via_vdev_net_tx
     .m_ready_i(beat_ready),
     .idle_o   (strip_idle)
   );
-  // The bytes behind this request's are another's.
-  assign none = req_i.rlen == '0;
-  assign rd_ready_o = req_valid_i && !none && !all_in_q && strip_ready;
+
+  // A request leaves the engine with the last of its bytes, which may still be on their way here while those of the next one come. So the frames
+  // that come out of u_strip are known by what stands in u_frame.
+  vq_req_t req;
+  logic req_valid, req_room, in_none, in_put, begun_q;
+  assign in_none = req_i.rlen == '0;
+  assign in_open = req_valid_i && !in_none && (begun_q || req_room);
+  assign rd_ready_o = in_open && strip_ready;
+  // With its first bytes, or without any.
+  assign in_put = rd_valid_i && rd_ready_o ? !begun_q : req_valid_i && in_none;
+  assign req_ready_o = rd_valid_i && rd_ready_o ? rd_i.last : req_valid_i && in_none && req_room;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni || end_now) all_in_q <= 1'b0;
-    else if (rd_valid_i && rd_ready_o && rd_i.last) all_in_q <= 1'b1;
+    if (!rst_ni) begun_q <= 1'b0;
+    else if (rd_valid_i && rd_ready_o) begun_q <= !rd_i.last;
   end
+  via_fifo #(
+    .T    (vq_req_t),
+    .Depth(4)
+  ) u_frame (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (req_i),
+    .s_valid_i(in_put),
+    .s_ready_o(req_room),
+    .m_o      (req),
+    .m_valid_o(req_valid),
+    .m_ready_i(end_now),
+    .count_o  ()
+  );
+  assign none = req.rlen == '0;
 
   // ---------------------------------------------------------------- what to do with the frame
   logic fits, wants, csum_fits, drop, first_q, drop_q, dropping, take, sum_busy;
   logic [31:0] frame;
   logic [16:0] place;
-  assign frame = req_i.rlen - 32'(NetHeader);
-  assign fits = req_i.rlen >= 32'(NetHeader + 14) && req_i.rlen <= 32'(NetHeader + NetFrameMax);
+  assign frame = req.rlen - 32'(NetHeader);
+  assign fits = req.rlen >= 32'(NetHeader + 14) && req.rlen <= 32'(NetHeader + NetFrameMax);
   assign wants = csum_i && hdr.flags[0];
   assign place = 17'(hdr.csum_start) + 17'(hdr.csum_offset);
   assign csum_fits = 18'(place) + 18'd2 <= 18'(frame[LenW-1:0]);
@@ -86,10 +110,10 @@ module via_vdev_net_tx
   assign dropping = first_q ? drop : drop_q;
 
   logic beat_room, note_room, note_put;
-  assign beat_ready = rsp_room && (dropping || beat_room && note_room && !sum_busy);
+  // What comes out behind a request without bytes belongs to a later one.
+  assign beat_ready = req_valid && !none && rsp_room && (dropping || beat_room && note_room && !sum_busy);
   assign take = beat_valid && beat_ready;
-  assign end_now = take && beat.last || req_valid_i && none && rsp_room;
-  assign req_ready_o = end_now;
+  assign end_now = take && beat.last || req_valid && none && rsp_room;
   assign drop_o = end_now && (none || dropping);
 
   always_ff @(posedge clk_i) begin
@@ -248,7 +272,7 @@ module via_vdev_net_tx
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      (req_i.queue),
+    .s_i      (req.queue),
     .s_valid_i(end_now),
     .s_ready_o(rsp_room),
     .m_o      (queue),
@@ -258,7 +282,7 @@ module via_vdev_net_tx
   );
   assign rsp_o = '{queue: queue, merge: 1'b0, len: '0};
 
-  assign moving_o = rd_valid_i && rd_ready_o || take || end_now || sum_busy || part_valid_q || out || tx_valid_o && tx_ready_i;
-  assign idle_o = strip_idle && first_q && !sum_busy && !held_valid && !head_valid && !tx_valid_o && !rsp_valid_o;
+  assign moving_o = rd_valid_i && rd_ready_o || req_valid_i && req_ready_o || take || end_now || sum_busy || part_valid_q || out || tx_valid_o && tx_ready_i;
+  assign idle_o = strip_idle && !req_valid && first_q && !sum_busy && !held_valid && !head_valid && !tx_valid_o && !rsp_valid_o;
 
 endmodule

@@ -22,6 +22,9 @@ module via_vdev_prepend
   output logic                   idle_o
 );
 
+  localparam bit BytesOk = param_in("via_vdev_prepend Bytes", Bytes, 1, 4096);
+  localparam bit BytesPartOk = param_in("via_vdev_prepend Bytes modulo a beat", Bytes % StrbW, 1, StrbW - 1);
+
   localparam int unsigned Whole = Bytes / StrbW;
   localparam int unsigned Shift = Bytes % StrbW;
   localparam int unsigned CountW = $clog2(Whole + 2);

@@ -25,6 +25,7 @@ module via_vdev_select
   output logic     [      63:0] withhold_o,              // features not to be offered now
   // Engine.
   output logic     [  NumQ-1:0] wait_o,
+  output logic     [  NumQ-1:0] short_o,                 // data waits for buffers of the queue, which are not there
   output logic                  fail_o,
   output logic     [QueueW-1:0] fail_queue_o,
   input  vq_req_t               req_i,
@@ -80,6 +81,8 @@ module via_vdev_select
   /* verilator lint_on UNUSEDSIGNAL */
 );
 
+  localparam bit FnOk = param_in("via_vdev_select Fn", Fn, FnNet, FnInput);
+
   localparam vdev_t Dev = vdev(Fn);
 
   if (Fn == FnNet) begin : gen_net
@@ -110,6 +113,7 @@ module via_vdev_select
       .avail_i,
       .head_wlen_i,
       .room_i,
+      .short_o,
       .dev_addr_i,
       .dev_rdata_o,
       .config_change_o,
@@ -175,7 +179,8 @@ module via_vdev_select
       .still_o,
       .idle_o
     );
-    assign wait_o = Dev.waits[NumQ-1:0];
+    assign wait_o  = Dev.waits[NumQ-1:0];
+    assign short_o = '0;  // none waits
   end else if (Fn == FnConsole) begin : gen_console
     via_vdev_console u_dev (
       .clk_i,
@@ -197,6 +202,7 @@ module via_vdev_select
       .wr_ready_i,
       .avail_i,
       .head_wlen_i,
+      .short_o,
       .dev_addr_i,
       .dev_write_i,
       .dev_strb_i,
@@ -222,6 +228,7 @@ module via_vdev_select
       .rst_ni,
       .avail_i,
       .head_wlen_i,
+      .short_o,
       .rsp_o,
       .rsp_valid_o,
       .rsp_ready_i,
@@ -263,6 +270,7 @@ module via_vdev_select
       .wr_ready_i,
       .avail_i,
       .head_wlen_i,
+      .short_o,
       .dev_addr_i,
       .dev_write_i,
       .dev_strb_i,

@@ -23,6 +23,8 @@ module via_vdev_strip
   output logic                   idle_o
 );
 
+  localparam bit BytesOk = param_in("via_vdev_strip Bytes", Bytes, 1, 4096);
+
   localparam int unsigned Whole = Bytes / StrbW;  // beats all of which is taken
   localparam int unsigned Shift = Bytes % StrbW;
   localparam int unsigned Heads = (Bytes + StrbW - 1) / StrbW;

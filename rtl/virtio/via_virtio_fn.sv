@@ -15,69 +15,72 @@ module via_virtio_fn
 #(
   parameter int unsigned Fn = FnNet
 ) (
-  input  logic            clk_i,
-  input  logic            rst_ni,
-  input  logic     [63:0] time_i,
-  input  fn_ctrl_t        ctrl_i,
-  output logic            flush_o,           // of the disk: a flush waits for the host (via_fn_flush)
-  input  logic            flush_done_i,
-  input  logic            flush_failed_i,
-  output logic     [ 7:0] status_o,          // device status
-  output logic     [63:0] features_o,        // negotiated
+  input  logic                clk_i,
+  input  logic                rst_ni,
+  input  logic         [63:0] time_i,
+  input  fn_ctrl_t            ctrl_i,
+  output logic                flush_o,           // of the disk: a flush waits for the host (via_fn_flush)
+  input  logic                flush_done_i,
+  input  logic                flush_failed_i,
+  output logic         [ 7:0] status_o,          // device status
+  output fn_features_t        features_o,
   // Registers, interrupts, function-level events.
-  input  fn_req_t         req_i,
-  input  logic            req_valid_i,
-  output logic            req_rvalid_o,
-  output logic     [31:0] req_rdata_o,
-  input  logic            flr_i,
-  output logic            flr_busy_o,
-  input  logic            bus_master_i,
-  output logic            msix_valid_o,
-  output logic     [ 7:0] msix_vector_o,
-  input  logic            msix_ready_i,
-  output logic            core_rst_no,
+  input  fn_req_t             req_i,
+  input  logic                req_valid_i,
+  output logic                req_rvalid_o,
+  output logic         [31:0] req_rdata_o,
+  input  logic                flr_i,
+  output logic                flr_busy_o,
+  input  logic                bus_master_i,
+  output logic                msix_valid_o,
+  output logic         [ 7:0] msix_vector_o,
+  input  logic                msix_ready_i,
+  output logic                core_rst_no,
   // Host memory.
-  output axi_ax_t         m_ar_o,
-  output logic            m_ar_valid_o,
-  input  logic            m_ar_ready_i,
-  input  axi_r_t          m_r_i,
-  input  logic            m_r_valid_i,
-  output logic            m_r_ready_o,
-  output axi_ax_t         m_aw_o,
-  output logic            m_aw_valid_o,
-  input  logic            m_aw_ready_i,
-  output axi_w_t          m_w_o,
-  output logic            m_w_valid_o,
-  input  logic            m_w_ready_i,
-  input  axi_b_t          m_b_i,
-  input  logic            m_b_valid_i,
-  output logic            m_b_ready_o,
+  output axi_ax_t             m_ar_o,
+  output logic                m_ar_valid_o,
+  input  logic                m_ar_ready_i,
+  input  axi_r_t              m_r_i,
+  input  logic                m_r_valid_i,
+  output logic                m_r_ready_o,
+  output axi_ax_t             m_aw_o,
+  output logic                m_aw_valid_o,
+  input  logic                m_aw_ready_i,
+  output axi_w_t              m_w_o,
+  output logic                m_w_valid_o,
+  input  logic                m_w_ready_i,
+  input  axi_b_t              m_b_i,
+  input  logic                m_b_valid_i,
+  output logic                m_b_ready_o,
   // Memory of the disk.
-  output axi_ax_t         m_mem_ar_o,
-  output logic            m_mem_ar_valid_o,
-  input  logic            m_mem_ar_ready_i,
-  input  axi_r_t          m_mem_r_i,
-  input  logic            m_mem_r_valid_i,
-  output logic            m_mem_r_ready_o,
-  output axi_ax_t         m_mem_aw_o,
-  output logic            m_mem_aw_valid_o,
-  input  logic            m_mem_aw_ready_i,
-  output axi_w_t          m_mem_w_o,
-  output logic            m_mem_w_valid_o,
-  input  logic            m_mem_w_ready_i,
-  input  axi_b_t          m_mem_b_i,
-  input  logic            m_mem_b_valid_i,
-  output logic            m_mem_b_ready_o,
+  output axi_ax_t             m_mem_ar_o,
+  output logic                m_mem_ar_valid_o,
+  input  logic                m_mem_ar_ready_i,
+  input  axi_r_t              m_mem_r_i,
+  input  logic                m_mem_r_valid_i,
+  output logic                m_mem_r_ready_o,
+  output axi_ax_t             m_mem_aw_o,
+  output logic                m_mem_aw_valid_o,
+  input  logic                m_mem_aw_ready_i,
+  output axi_w_t              m_mem_w_o,
+  output logic                m_mem_w_valid_o,
+  input  logic                m_mem_w_ready_i,
+  input  axi_b_t              m_mem_b_i,
+  input  logic                m_mem_b_valid_i,
+  output logic                m_mem_b_ready_o,
   // User side.
-  output strm_t           tx_o,
-  output logic            tx_valid_o,
-  input  logic            tx_ready_i,
-  input  strm_t           rx_i,
-  input  logic            rx_valid_i,
-  output logic            rx_ready_o,
-  output logic            still_o,
-  output logic            idle_o
+  output strm_t               tx_o,
+  output logic                tx_valid_o,
+  input  logic                tx_ready_i,
+  input  strm_t               rx_i,
+  input  logic                rx_valid_i,
+  output logic                rx_ready_o,
+  output logic                still_o,
+  output logic                idle_o
 );
+
+  localparam bit WidthOk = param_in("VIA_DATA_W of via_virtio_fn", DataW, 512, 512);
+  localparam bit FnOk = param_in("via_virtio_fn Fn", Fn, FnNet, FnInput);
 
   localparam vdev_t Dev = vdev(Fn);
   localparam int unsigned NumQ = 32'(Dev.queues);
@@ -87,7 +90,7 @@ module via_virtio_fn
   // ---------------------------------------------------------------- registers
   logic gate, drained, driver_ok;
   vq_feat_t feat;
-  logic [63:0] withhold;
+  logic [63:0] withhold, negotiated, offered;
   vq_cfg_t queue[NumQ];
   logic [NumQ-1:0] queue_reset, queue_quiet;
   vq_notify_t notify;
@@ -111,6 +114,8 @@ module via_virtio_fn
     .clk_i,
     .rst_ni,
     .withhold_i     (withhold),
+    .offer_i        (ctrl_i.offer),
+    .offered_o      (offered),
     .status_o,
     .req_i,
     .req_valid_i,
@@ -123,7 +128,7 @@ module via_virtio_fn
     .drained_i      (drained),
     .core_rst_no,
     .feat_o         (feat),
-    .features_o,
+    .features_o     (negotiated),
     .driver_ok_o    (driver_ok),
     .queue_o        (queue),
     .queue_reset_o  (queue_reset),
@@ -149,6 +154,8 @@ module via_virtio_fn
     .still_o        (pci_still),
     .idle_o         (pci_idle)
   );
+
+  assign features_o = '{supported: Dev.features | EngineFeatures, offered: offered, negotiated: negotiated};
 
   // ---------------------------------------------------------------- host memory
   axi_ax_t ar, aw;
@@ -194,7 +201,7 @@ module via_virtio_fn
   );
 
   // ---------------------------------------------------------------- engine
-  logic [NumQ-1:0] waits, avail, in_use;
+  logic [NumQ-1:0] waits, avail, in_use, wanting;
   logic [31:0] head_wlen[NumQ], room[NumQ];
   logic fail;
   logic [QueueW-1:0] fail_queue;
@@ -218,6 +225,8 @@ module via_virtio_fn
     .notify_i      (notify),
     .notify_valid_i(notify_valid),
     .moderate_i    (ctrl_i.moderate),
+    .look_i        (ctrl_i.look),
+    .short_i       (wanting),
     .irq_valid_o   (irq_valid),
     .irq_queue_o   (irq_queue),
     .irq_ready_i   (irq_ready),
@@ -276,7 +285,7 @@ module via_virtio_fn
   ) u_dev (
     .clk_i,
     .rst_ni         (core_rst_no),
-    .features_i     (features_o),
+    .features_i     (negotiated),
     .driver_ok_i    (driver_ok),
     .ctrl_i,
     .flush_o,
@@ -284,6 +293,7 @@ module via_virtio_fn
     .flush_failed_i,
     .withhold_o     (withhold),
     .wait_o         (waits),
+    .short_o        (wanting),
     .fail_o         (fail),
     .fail_queue_o   (fail_queue),
     .req_i          (req),

@@ -7,9 +7,12 @@
 //                  ├─ via_virtio_pci_irq     ISR, MSI-X <──────────────────────────── engine, personality
 //                  └─ notifications, device configuration, counters ────────────────> engine, personality
 //
-// Throughput: an access every four cycles. Latency: three cycles from valid to the answer. Order: as asked, one at a time.
+// Latency: three cycles from valid to the answer of a write, two until it counts, four of a read; one more in configuration space. Throughput: one
+// access at a time. Order: as asked.
 // Reset (status written 0, or function-level): shuts the gate, waits until nothing is in flight and the interrupt on offer is taken, holds the
 // core in reset for ResetCycles, and clears the registers; meanwhile accesses are answered and writes do nothing.
+// Features offered: those of device and engine that the owner's mask has and whose needs it has, VERSION_1 always; fixed from the driver's first
+// status bit to the next reset.
 // Misuse: an access beside the registers reads 0 and writes nothing; a notification for a queue that does not exist, is not enabled, is under
 // reset or has the wrong size is dropped. Every access is answered.
 
@@ -54,6 +57,8 @@ module via_virtio_pci
   input  logic       [      31:0] stat_rdata_i,
   // personality
   input  logic       [      63:0] withhold_i,             // features not offered now
+  input  logic       [      63:0] offer_i,                // those of the owner's mask; a change counts from the next reset on
+  output logic       [      63:0] offered_o,
   output logic       [      11:0] dev_addr_o,
   output logic                    dev_write_o,            // pulse
   output logic       [       3:0] dev_strb_o,
@@ -66,6 +71,10 @@ module via_virtio_pci
   output logic                    still_o,
   output logic                    idle_o
 );
+
+  localparam bit DeviceTypeOk = via_pkg::param_in("via_virtio_pci DeviceType", 32'(DeviceType), 1, 63);
+  localparam bit NumQOk = via_pkg::param_in("via_virtio_pci NumQ", NumQ, 1, QueuesMax);
+  localparam bit QSizeOk = via_pkg::param_pow2("via_virtio_pci QSize", QSize, 2, 32768);
 
   localparam int unsigned ResetCycles = 8;
 
@@ -112,17 +121,21 @@ module via_virtio_pci
     end
   end
 
-  assign gate_o = bus_master_i && running;
+  logic gate_q;
+  always_ff @(posedge clk_i) gate_q <= bus_master_i && running && rst_ni;
+  assign gate_o = gate_q;
   assign core_rst_no = core_q;
   assign flr_busy_o = flr_q;
 
   // ---------------------------------------------------------------- access
-  logic at_common, at_isr, at_device, at_notify, at_stat, bar, write, isr_read, dev_read;
-  // Wait: nothing; Map: an access to the window becomes one to BAR0; Do; Answer.
-  typedef enum logic [1:0] {
+  logic at_common, at_isr, at_device, at_notify, at_stat, bar;
+  // Wait: nothing; Map: an access to the window becomes one to BAR0; Look: what it is for; Do; Fetch: what was read is put in its place; Answer.
+  typedef enum logic [2:0] {
     Wait,
     Map,
+    Look,
     Do,
+    Fetch,
     Answer
   } access_e;
   access_e acc_q;
@@ -130,7 +143,13 @@ module via_virtio_pci
   logic [31:0] rdata, rdata_q;
   logic [3:0] keep_q;  // bytes of the answer
   logic [1:0] shift_q;  // by which they move down
+  // What the access is for, in the cycle of Do.
+  logic common_write_q, device_write_q, stat_write_q, at_common_q, at_isr_q, at_device_q, at_stat_q, isr_read_q, dev_read_q;
+  logic notify_q;
   logic stat_q;  // the answer comes from the counters
+  logic [31:0] answer, answer_keep, answer_q;
+  logic [NumQ-1:0] named;  // the queue that is notified
+  logic whole;
 
   logic win_hit, win_ok, cap_write;
   logic [15:0] win_addr;
@@ -142,9 +161,11 @@ module via_virtio_pci
     if (!rst_ni) acc_q <= Wait;
     else begin
       unique case (acc_q)
-        Wait:    if (req_valid_i) acc_q <= Map;
-        Map:     acc_q <= Do;
-        Do:      acc_q <= Answer;
+        Wait:    if (req_valid_i) acc_q <= req_i.cfg ? Map : Look;
+        Map:     acc_q <= Look;
+        Look:    acc_q <= Do;
+        Do:      acc_q <= req_q.write ? Answer : Fetch;
+        Fetch:   acc_q <= Answer;
         default: acc_q <= Wait;
       endcase
     end
@@ -172,8 +193,9 @@ module via_virtio_pci
     end
     if (acc_q == Do) begin
       rdata_q <= rdata;
-      stat_q  <= at_stat;
+      stat_q  <= at_stat_q;
     end
+    if (acc_q == Fetch) answer_q <= answer & answer_keep;
   end
 
   // ---------------------------------------------------------------- decode
@@ -185,27 +207,43 @@ module via_virtio_pci
   assign at_device = bar && req_q.addr[15:12] == BarDevice[15:12];
   assign at_notify = bar && req_q.addr[15:12] == BarNotify[15:12] && req_q.addr[11:2] < 10'(NumQ);
   assign at_stat = bar && req_q.addr[15:12] == BarStat[15:12];
-  assign write = acc_q == Do && req_q.write && running;
-  assign isr_read = acc_q == Do && !req_q.write && at_isr && req_q.strb[0];
-  assign dev_read = acc_q == Do && !req_q.write && at_device;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      {common_write_q, device_write_q, stat_write_q, isr_read_q, dev_read_q, notify_q} <= '0;
+    end else begin
+      common_write_q <= acc_q == Look && req_q.write && at_common;
+      device_write_q <= acc_q == Look && req_q.write && at_device;
+      stat_write_q   <= acc_q == Look && req_q.write && at_stat;
+      isr_read_q     <= acc_q == Look && !req_q.write && at_isr && req_q.strb[0];
+      dev_read_q     <= acc_q == Look && !req_q.write && at_device;
+      notify_q       <= acc_q == Look && req_q.write && at_notify && whole && |named;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (acc_q == Look) begin
+      at_common_q <= at_common;
+      at_isr_q    <= at_isr;
+      at_device_q <= at_device;
+      at_stat_q   <= at_stat;
+    end
+  end
   assign cap_write = acc_q == Map && req_q.write && req_q.cfg && running;
 
   always_comb begin
     rdata = '0;
     if (req_q.cfg) rdata = cap_rdata;
-    else if (at_common) rdata = common_rdata;
-    else if (at_isr) rdata = 32'(isr);
-    else if (at_device) rdata = dev_rdata_i;
+    else if (at_common_q) rdata = common_rdata;
+    else if (at_isr_q) rdata = 32'(isr);
+    else if (at_device_q) rdata = dev_rdata_i;
   end
 
   // Move the bytes wanted down, and show only these.
-  logic [31:0] answer, answer_keep;
   assign answer = (stat_q ? stat_rdata_i : rdata_q) >> {shift_q, 3'b000};
   for (genvar b = 0; b < 4; b++) begin : gen_keep
     assign answer_keep[8*b+:8] = {8{keep_q[b]}};
   end
   assign req_rvalid_o = acc_q == Answer;
-  assign req_rdata_o  = answer & answer_keep;
+  assign req_rdata_o  = answer_q;
 
   // ---------------------------------------------------------------- configuration space
   via_virtio_pci_cap #(
@@ -246,9 +284,11 @@ module via_virtio_pci
     .clk_i,
     .clear_i        (clear),
     .resetting_i    (!running),
-    .offered_i      ((Features | EngineFeatures) & ~withhold_i),
+    .offer_i        (features_served((Features | EngineFeatures) & (offer_i | 64'b1 << FVersion1), Needs)),
+    .withhold_i,
+    .offered_o,
     .reset_o        (want_reset),
-    .write_i        (write && at_common),
+    .write_i        (common_write_q && running),
     .addr_i         ({req_q.addr[5:2], 2'b00}),
     .strb_i         (req_q.strb),
     .wdata_i        (req_q.wdata),
@@ -263,7 +303,7 @@ module via_virtio_pci
     .vector_o       (vector),
     .error_i        (error),
     .config_change_i(change),
-    .dev_read_i     (dev_read)
+    .dev_read_i     (dev_read_q)
   );
 
   always_comb begin
@@ -275,20 +315,18 @@ module via_virtio_pci
   end
 
   // ---------------------------------------------------------------- notifications
-  logic [NumQ-1:0] named;
-  logic whole;
   for (genvar q = 0; q < NumQ; q++) begin : gen_named
     assign named[q] = req_q.wdata[15:0] == 16'(q) && queue_o[q].enable && !queue_reset_o[q];
   end
   assign whole = feat_o.notif_data ? &req_q.strb : &req_q.strb[1:0];
-  assign notify_valid_o = write && at_notify && whole && |named;
+  assign notify_valid_o = notify_q && running;
   assign notify_o = '{queue: req_q.wdata[QueueW-1:0], wrap: req_q.wdata[31], offset: req_q.wdata[30:16]};
 
   // ---------------------------------------------------------------- pages of others
   assign stat_addr_o = req_q.addr[11:2];
-  assign stat_write_o = write && at_stat;
+  assign stat_write_o = stat_write_q && running;
   assign dev_addr_o = {req_q.addr[11:2], 2'b00};
-  assign dev_write_o = write && at_device;
+  assign dev_write_o = device_write_q && running;
   assign dev_strb_o = req_q.strb;
   assign dev_wdata_o = req_q.wdata;
 
@@ -308,7 +346,7 @@ module via_virtio_pci
     .forget_i    (queue_reset_o),
     .vector_i    (vector),
     .isr_o       (isr),
-    .isr_read_i  (isr_read),
+    .isr_read_i  (isr_read_q),
     .msix_valid_o,
     .msix_vector_o,
     .msix_ready_i,

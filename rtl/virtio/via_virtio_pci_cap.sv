@@ -32,6 +32,9 @@ module via_virtio_pci_cap
   output logic [ 3:0] win_keep_o    // bytes of it that count
 );
 
+  localparam bit DeviceTypeOk = via_pkg::param_in("via_virtio_pci_cap DeviceType", 32'(DeviceType), 1, 63);
+  localparam bit NumQOk = via_pkg::param_in("via_virtio_pci_cap NumQ", NumQ, 1, QueuesMax);
+
   // Places of the capabilities.
   localparam logic [7:0] CapCommon = CfgCaps;
   localparam logic [7:0] CapNotify = CapCommon + 8'd16;
@@ -99,8 +102,12 @@ module via_virtio_pci_cap
     unique case (addr_i)
       8'h00:             rdata_o = {16'h1040 + DeviceType, Vendor};
       8'h08:             rdata_o = {Class, 8'h01};
+      8'h10:             rdata_o = 32'hffff_0004;  // BAR0: 64 KiB, 64-bit address
+      8'h14:             rdata_o = '1;
       8'h2c:             rdata_o = {16'h1040 + DeviceType, Vendor};
       8'h7c:             rdata_o = {16'(NumQ), 16'h0};  // MSI-X message control: vectors - 1
+      8'h80:             rdata_o = 32'(BarMsixTable);
+      8'h84:             rdata_o = 32'(BarMsixPending);
       CapCommon:         rdata_o = head(CapNotify, 8'd16, 8'd1);
       CapCommon + 8'd8:  rdata_o = 32'(BarCommon);
       CapCommon + 8'd12: rdata_o = 32'h40;

@@ -19,7 +19,9 @@ module via_virtio_pci_common
   input  logic               clear_i,                  // device reset
   input  logic               resetting_i,              // a reset is wanted or under way
   output logic               reset_o,                  // pulse: the driver wants a reset
-  input  logic    [    63:0] offered_i,                // features
+  input  logic    [    63:0] offer_i,                  // features that the owner lets it offer; looked at until a driver begins
+  input  logic    [    63:0] withhold_i,               // features that the device cannot serve now
+  output logic    [    63:0] offered_o,
   input  logic               write_i,
   input  logic    [     5:0] addr_i,                   // word
   input  logic    [     3:0] strb_i,
@@ -38,6 +40,9 @@ module via_virtio_pci_common
   input  logic               dev_read_i                // pulse: device configuration is read
 );
 
+  localparam bit NumQOk = via_pkg::param_in("via_virtio_pci_common NumQ", NumQ, 1, QueuesMax);
+  localparam bit QSizeOk = via_pkg::param_pow2("via_virtio_pci_common QSize", QSize, 2, 32768);
+
   localparam int unsigned NumVec = NumQ + 1;
   // Bits of the device status that a driver may set.
   localparam logic [7:0] StatusDriver = 8'h8f;
@@ -46,9 +51,10 @@ module via_virtio_pci_common
   localparam int unsigned NeedsReset = 6;
 
   logic [31:0] dev_sel_q, drv_sel_q;
-  logic [63:0] wanted_q;
+  logic [63:0] wanted_q, offer_q;
   logic [7:0] status_q, generation_q, vector_q;
   logic [15:0] select_q;
+  logic [NumQ-1:0] selected_q;  // select_q is this queue
   logic changed_q;  // since the device configuration was read last
   logic negotiated;
   assign negotiated = status_q[FeaturesOk];
@@ -56,7 +62,11 @@ module via_virtio_pci_common
   // ---------------------------------------------------------------- status
   logic acceptable, status_write;
   logic [7:0] status_add;
-  assign acceptable = (wanted_q & ~offered_i) == '0 && wanted_q[FVersion1] && features_whole(wanted_q, Needs);
+  // From the first status bit to the next reset the driver sees one offer.
+  always_ff @(posedge clk_i) if (status_q == '0) offer_q <= offer_i;
+  assign offered_o = offer_q & ~withhold_i;
+
+  assign acceptable = (wanted_q & ~offered_o) == '0 && wanted_q[FVersion1] && features_whole(wanted_q, Needs);
   assign status_write = write_i && addr_i == 6'h14 && strb_i[0];
   assign reset_o = status_write && wdata_i[7:0] == '0;
   always_comb begin
@@ -80,6 +90,7 @@ module via_virtio_pci_common
       changed_q    <= 1'b0;
       vector_q     <= '1;
       select_q     <= '0;
+      selected_q   <= NumQ'(1);
     end else begin
       if (status_write) status_q <= status_q | status_add;
       if (error_i) status_q[NeedsReset] <= 1'b1;
@@ -96,7 +107,11 @@ module via_virtio_pci_common
             if (drv_sel_q == 32'd1 && !negotiated) wanted_q[63:32] <= merge(wanted_q[63:32], wdata_i, strb_i);
           end
           6'h10:   if (&strb_i[1:0]) vector_q <= (wdata_i[15:0] < 16'(NumVec)) ? wdata_i[7:0] : '1;
-          6'h14:   if (&strb_i[3:2]) select_q <= wdata_i[31:16];
+          6'h14:
+          if (&strb_i[3:2]) begin
+            select_q <= wdata_i[31:16];
+            for (int unsigned q = 0; q < NumQ; q++) selected_q[q] <= wdata_i[31:16] == 16'(q);
+          end
           default: ;
         endcase
       end
@@ -117,7 +132,7 @@ module via_virtio_pci_common
     ) u_queue (
       .clk_i,
       .clear_i,
-      .write_i     (write_i && select_q == 16'(q)),
+      .write_i     (write_i && selected_q[q]),
       .addr_i,
       .strb_i,
       .wdata_i,
@@ -135,8 +150,8 @@ module via_virtio_pci_common
   assign vector_o[NumQ] = vector_q;
 
   always_comb begin
-    q_word = (addr_i == 6'h18) ? 32'hffff_0000 : '0;  // no such queue
-    for (int unsigned q = 0; q < NumQ; q++) if (select_q == 16'(q)) q_word = q_rdata[q];
+    q_word = (addr_i == 6'h18 && selected_q == '0) ? 32'hffff_0000 : '0;  // no such queue
+    for (int unsigned q = 0; q < NumQ; q++) if (selected_q[q]) q_word |= q_rdata[q];
   end
 
   // ---------------------------------------------------------------- read
@@ -149,8 +164,8 @@ module via_virtio_pci_common
       6'h00:   rdata_o = dev_sel_q;
       6'h04: begin
         unique case (dev_sel_q)
-          32'd0:   rdata_o = offered_i[31:0];
-          32'd1:   rdata_o = offered_i[63:32];
+          32'd0:   rdata_o = offered_o[31:0];
+          32'd1:   rdata_o = offered_o[63:32];
           default: rdata_o = '0;
         endcase
       end

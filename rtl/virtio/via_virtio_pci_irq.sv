@@ -30,11 +30,11 @@ module via_virtio_pci_irq
   output logic              idle_o
 );
 
+  localparam bit NumQOk = via_pkg::param_in("via_virtio_pci_irq NumQ", NumQ, 1, QueuesMax);
+
   localparam int unsigned Sources = NumQ + 1;
-  localparam int unsigned SourceW = $clog2(Sources);
 
   logic [Sources-1:0] pend_q, set, gnt, forget;
-  logic [SourceW-1:0] source;
   logic [7:0] vector, vector_q;
   logic [1:0] isr_q;
   logic any, take, valid_q;
@@ -54,11 +54,14 @@ module via_virtio_pci_irq
     .req_i  (pend_q),
     .ack_i  (take),
     .gnt_o  (gnt),
-    .idx_o  (source),
+    .idx_o  (),
     .valid_o(any)
   );
-  assign vector = vector_i[source];
-  assign take   = any && !valid_q && bus_master_i;
+  always_comb begin
+    vector = '0;
+    for (int unsigned i = 0; i < Sources; i++) if (gnt[i]) vector |= vector_i[i];
+  end
+  assign take = any && !valid_q && bus_master_i;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -68,7 +71,7 @@ module via_virtio_pci_irq
     end else begin
       pend_q <= (pend_q & ~(gnt &{Sources{take}}) | set) & ~forget;
       if (valid_q) valid_q <= !msix_ready_i;
-      else valid_q <= take && !forget[source] && vector != '1;
+      else valid_q <= take && (gnt & forget) == '0 && vector != '1;
       if (clear_i) isr_q <= '0;
       else isr_q <= (isr_q & ~{2{isr_read_i}}) | {set_config_i, set_valid_i};
     end

@@ -32,6 +32,10 @@ module via_virtio_pci_queue
   output logic           busy_o         // something moves without an input
 );
 
+  localparam bit QSizeOk = via_pkg::param_pow2("via_virtio_pci_queue QSize", QSize, 2, 32768);
+  localparam bit NumVecOk = via_pkg::param_in("via_virtio_pci_queue NumVec", NumVec, 1, 255);
+  localparam bit IndexOk = via_pkg::param_in("via_virtio_pci_queue Index", Index, 0, QueuesMax - 1);
+
   logic [15:0] size_q;
   logic [63:0] desc_q, driver_q, device_q;
   logic [7:0] vector_q;

@@ -13,8 +13,9 @@ package via_virtio_pkg;
   import via_pkg::*;
 
   // ---------------------------------------------------------------- geometry
-  /// Largest queue a function offers, a power of two; also descriptors of a queue that the card holds.
+  /// Largest queue a function offers, a power of two, 4 to 32768; also descriptors of a queue that the card holds.
   parameter int unsigned QSizeMax = `VIA_QUEUE_SIZE;
+  localparam bit QueueMacroOk = param_pow2("VIA_QUEUE_SIZE", QSizeMax, 4, 32768);
   parameter int unsigned QSizeLog2 = $clog2(QSizeMax);
   /// Most queues a function may have.
   parameter int unsigned QueuesMax = 16;
@@ -48,6 +49,17 @@ package via_virtio_pkg;
     features_whole = 1'b1;
     for (int unsigned i = 0; i < NeedsMax; i++) begin
       if (features[needs[i].feature] && !features[needs[i].needs]) features_whole = 1'b0;
+    end
+  endfunction
+
+  /// `features` without those whose needs are not among them.
+  function automatic logic [63:0] features_served(input logic [63:0] features, input feature_need_t [NeedsMax-1:0] needs);
+    features_served = features;
+    // A need may itself be in need: as often as there are entries.
+    for (int unsigned pass = 0; pass < NeedsMax; pass++) begin
+      for (int unsigned i = 0; i < NeedsMax; i++) begin
+        if (needs[i] != '0 && !features_served[needs[i].needs]) features_served[needs[i].feature] = 1'b0;
+      end
     end
   endfunction
 
@@ -184,10 +196,15 @@ package via_virtio_pkg;
   parameter logic [15:0] BarMsixPending = 16'hc000;
   parameter logic [7:0] CfgCaps = 8'h90;  // virtio capabilities in configuration space: from here to 8'hff
 
+  // BARs of the XDMA-compatible function, 64 KiB each, in the vendor's order.
+  parameter logic [2:0] XdmaBarUser = 3'd0;  // registers of the app in slot s at 0x1000 s
+  parameter logic [2:0] XdmaBarDma = 3'd1;
+
   /// An access to a function's registers or to its capabilities. One at a time; held until answered.
   typedef struct packed {
     logic [FnW-1:0] fn;
-    logic           cfg;    // configuration space rather than BAR0
+    logic           cfg;    // configuration space rather than a BAR
+    logic [2:0]     bar;    // which BAR; virtio functions have BAR0 only
     logic           write;
     logic [15:0]    addr;   // byte address of a 32-bit word
     logic [3:0]     strb;   // bytes written, or wanted: a read of the ISR byte clears it
@@ -201,6 +218,12 @@ package via_virtio_pkg;
     AttachSlot  = 2'd2   // stream 0 of slot `slot`
   } attach_e;
 
+  /// When a waiting queue without buffers is looked at again although nobody has notified (via_vq_look).
+  typedef struct packed {
+    logic [15:0] count;   // looks in a row that find nothing, 0 = without end
+    logic [15:0] period;  // cycles between two, 0 = never
+  } vq_look_t;
+
   /// How a flush of the disk waits for the host (via_fn_flush).
   typedef struct packed {
     logic [15:0] limit;   // in 2^18 cycles, 0 = it does not
@@ -208,7 +231,15 @@ package via_virtio_pkg;
     logic [15:0] count;
   } flush_ctrl_t;
 
+  /// Feature bits of a virtio function.
   typedef struct packed {
+    logic [63:0] supported;   // by device and engine
+    logic [63:0] offered;     // to the driver
+    logic [63:0] negotiated;  // 0 before FEATURES_OK
+  } fn_features_t;
+
+  typedef struct packed {
+    logic [15:0] reach;      // xdma: slots whose apps' registers its user BAR reaches
     logic        up;         // link is up (net), device is there
     attach_e     kind;
     logic [3:0]  slot;
@@ -222,6 +253,8 @@ package via_virtio_pkg;
     flush_ctrl_t flush;      // blk
     logic [15:0] rows;       // console
     logic [15:0] cols;       // console
+    vq_look_t    look;
+    logic [63:0] offer;      // features that the driver may be offered
   } fn_ctrl_t;
 
 endpackage

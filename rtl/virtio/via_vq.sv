@@ -9,7 +9,7 @@
 //   AW, W <── via_vq_used_wrmux <── payload, used, avail_event
 //
 // Throughput: a chain of one descriptor every 4 cycles, payload a beat per cycle and direction. Latency, ordering: see the blocks.
-// Ordering to the host: payload, used entry, what shows it, all on one port; then the suppression field is read; then the interrupt.
+// Ordering to the host: payload, used entry, what shows it, all on one port; behind that write the suppression field is read; then the interrupt.
 // Misuse: an error stops its queue and is told once on error_*; all else goes on. A queue is quiet when nothing of it is in flight and every
 // request of it is answered.
 
@@ -31,6 +31,8 @@ module via_vq
   input  vq_notify_t              notify_i,
   input  logic                    notify_valid_i,
   input  logic       [      15:0] moderate_i,
+  input  vq_look_t                look_i,
+  input  logic       [  NumQ-1:0] short_i,               // data waits for buffers of the queue, which are not there
   output logic                    irq_valid_o,
   output logic       [QueueW-1:0] irq_queue_o,
   input  logic                    irq_ready_i,
@@ -81,13 +83,19 @@ module via_vq
   output logic                    idle_o
 );
 
+  // A line of a ring is a beat.
+  localparam bit WidthOk = param_in("VIA_DATA_W of via_vq", DataW, 512, 512);
+  localparam bit NumQOk = param_in("via_vq NumQ", NumQ, 1, QueuesMax);
+
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
   // Read clients: suppression fields, the four of the fetch, payload.
   localparam int unsigned NumRd = 6;
   localparam int unsigned RdGather = NumRd - 1;
 
-  logic [5:0] still, idle;
+  logic [6:0] still;
+  logic [5:0] idle;
   logic [NumQ-1:0][QSizeLog2:0] asked_q;  // requests not answered
+  logic [NumQ-1:0] tells;  // avail_event of the queue is on its way
   logic [NumQ-1:0] owed, off, closing, fetch_quiet, gather_quiet, scatter_quiet, used_quiet, stop;
   for (genvar q = 0; q < NumQ; q++) begin : gen_closing
     assign off[q] = !queue_i[q].enable;
@@ -125,25 +133,28 @@ module via_vq
   logic [1:0] aw_valid, aw_ready, w_valid, w_ready, b_valid;
   logic [63:0] ev_addr;
   logic [15:0] ev_data;
-  logic [QueueW-1:0] ev_queue;
-  logic ev_valid, ev_ready, ev_err;
+  logic [QueueW-1:0] ev_queue, ev_busy_queue;
+  logic ev_valid, ev_ready, ev_busy, ev_err;
 
   via_vq_used_wrmux u_wrmux (
     .clk_i,
     .rst_ni,
-    .s_aw_i      (aw),
-    .s_aw_valid_i(aw_valid),
-    .s_aw_ready_o(aw_ready),
-    .s_w_i       (w),
-    .s_w_valid_i (w_valid),
-    .s_w_ready_o (w_ready),
-    .s_b_o       (b),
-    .s_b_valid_o (b_valid),
-    .ev_addr_i   (ev_addr),
-    .ev_data_i   (ev_data),
-    .ev_valid_i  (ev_valid),
-    .ev_ready_o  (ev_ready),
-    .ev_err_o    (ev_err),
+    .s_aw_i         (aw),
+    .s_aw_valid_i   (aw_valid),
+    .s_aw_ready_o   (aw_ready),
+    .s_w_i          (w),
+    .s_w_valid_i    (w_valid),
+    .s_w_ready_o    (w_ready),
+    .s_b_o          (b),
+    .s_b_valid_o    (b_valid),
+    .ev_addr_i      (ev_addr),
+    .ev_data_i      (ev_data),
+    .ev_queue_i     (ev_queue),
+    .ev_valid_i     (ev_valid),
+    .ev_ready_o     (ev_ready),
+    .ev_busy_o      (ev_busy),
+    .ev_busy_queue_o(ev_busy_queue),
+    .ev_err_o       (ev_err),
     .m_aw_o,
     .m_aw_valid_o,
     .m_aw_ready_i,
@@ -153,8 +164,8 @@ module via_vq
     .m_b_i,
     .m_b_valid_i,
     .m_b_ready_o,
-    .still_o     (still[0]),
-    .idle_o      (idle[1])
+    .still_o        (still[0]),
+    .idle_o         (idle[1])
   );
 
   // ---------------------------------------------------------------- chains
@@ -180,6 +191,8 @@ module via_vq
     assign f_r[i]  = r[1+i];
   end
 
+  logic [NumQ-1:0] look;  // queues to be looked at without a notification
+
   via_vq_fetch #(
     .NumQ(NumQ)
   ) u_fetch (
@@ -193,6 +206,7 @@ module via_vq
     .quiet_o     (fetch_quiet),
     .notify_i,
     .notify_valid_i,
+    .look_i      (look),
     .job_o       (job),
     .job_queue_o (job_queue),
     .job_valid_o (job_valid),
@@ -372,6 +386,24 @@ module via_vq
     .idle_o        (idle[5])
   );
 
+  // ---------------------------------------------------------------- a driver that does not notify
+  logic [NumQ-1:0] lacks;
+  for (genvar q = 0; q < NumQ; q++) begin : gen_lacks
+    // A head that is on its way from the store is not missing.
+    assign lacks[q] = short_i[q] && wait_i[q] && !closing[q] && (head_valid[q] || room[q] == '0);
+  end
+  via_vq_look #(
+    .NumQ(NumQ)
+  ) u_look (
+    .clk_i,
+    .rst_ni,
+    .look_i,
+    .wake_i (notify_valid_i || user_in_i),
+    .short_i(lacks),
+    .look_o (look),
+    .still_o(still[6])
+  );
+
   // ---------------------------------------------------------------- what the personality sees of waiting queues; quiet queues
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
     logic more, less;
@@ -382,7 +414,8 @@ module via_vq
     assign more = job_valid && job_ready && QW'(job_queue) == QW'(q);
     assign less = head_pop[q] && !wait_i[q];
     assign owed[q] = asked_q[q] != '0;
-    assign queue_quiet_o[q] = fetch_quiet[q] && gather_quiet[q] && scatter_quiet[q] && used_quiet[q] && !owed[q];
+    assign tells[q] = ev_busy && QW'(ev_busy_queue) == QW'(q);
+    assign queue_quiet_o[q] = fetch_quiet[q] && gather_quiet[q] && scatter_quiet[q] && used_quiet[q] && !owed[q] && !tells[q];
     always_ff @(posedge clk_i) begin
       if (!rst_ni || !queue_i[q].enable) asked_q[q] <= '0;
       else if (more != less) asked_q[q] <= more ? asked_q[q] + 1'b1 : asked_q[q] - 1'b1;
@@ -398,7 +431,7 @@ module via_vq
   logic [2:0] err_at;
 
   assign err_new = {used_rd_err, used_wr_err, ev_err, wr_err, rd_err, fail_i, fetch_err_valid};
-  assign err_queue_new = {used_rd_err_queue, used_wr_err_queue, ev_queue, wr_err_queue, rd_err_queue, fail_queue_i, fetch_err_queue};
+  assign err_queue_new = {used_rd_err_queue, used_wr_err_queue, ev_busy_queue, wr_err_queue, rd_err_queue, fail_queue_i, fetch_err_queue};
 
   always_comb begin
     err_at = '0;

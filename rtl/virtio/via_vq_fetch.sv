@@ -30,6 +30,7 @@ module via_vq_fetch
   output logic       [     NumQ-1:0] quiet_o,
   input  vq_notify_t                 notify_i,
   input  logic                       notify_valid_i,
+  input  logic       [     NumQ-1:0] look_i,                 // pulse: look at the queue as if notified
   // chains
   output vq_chain_t                  job_o,
   output logic       [   QueueW-1:0] job_queue_o,
@@ -73,6 +74,8 @@ module via_vq_fetch
   output logic                       still_o,
   output logic                       idle_o
 );
+
+  localparam bit NumQOk = param_in("via_vq_fetch NumQ", NumQ, 1, QueuesMax);
 
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
 
@@ -153,6 +156,7 @@ module via_vq_fetch
     .epoch_w_i     (epoch_w),
     .notify_i,
     .notify_valid_i,
+    .look_i,
     .tok_o         (tok),
     .tok_valid_o   (tok_valid),
     .tok_ready_i   (tok_ready),

@@ -41,6 +41,8 @@ module via_vq_fetch_line
   output logic                   still_o
 );
 
+  localparam bit NumQOk = param_in("via_vq_fetch_line NumQ", NumQ, 1, QueuesMax);
+
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
   localparam int unsigned Lines = 32;
   localparam int unsigned Tokens = 128;

@@ -52,6 +52,8 @@ module via_vq_fetch_table
   output logic                      still_o
 );
 
+  localparam bit NumQOk = param_in("via_vq_fetch_table NumQ", NumQ, 1, QueuesMax);
+
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
   localparam int unsigned Pieces = 64;
   localparam int unsigned Beats = 128;

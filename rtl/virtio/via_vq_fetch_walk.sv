@@ -55,6 +55,8 @@ module via_vq_fetch_walk
   output logic                      still_o
 );
 
+  localparam bit NumQOk = param_in("via_vq_fetch_walk NumQ", NumQ, 1, QueuesMax);
+
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
 
   /// A descriptor in memory. Split: `hi` = {next, flags}; packed: {flags, buffer id}.

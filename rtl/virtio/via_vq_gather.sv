@@ -48,6 +48,9 @@ module via_vq_gather
   output logic                      idle_o
 );
 
+  localparam bit NumQOk = param_in("via_vq_gather NumQ", NumQ, 1, QueuesMax);
+  localparam bit BeatsOk = param_in("via_vq_gather Beats", Beats, MaxBurstBeats, 65536);
+
   localparam int unsigned CreditW = $clog2(Beats + 1);
   localparam int unsigned BurstW = $clog2(MaxBurstBeats + 1);
   localparam int unsigned MaxBytes = MaxBurstBeats * StrbW;

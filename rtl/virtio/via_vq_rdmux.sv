@@ -30,6 +30,9 @@ module via_vq_rdmux
   output logic            idle_o
 );
 
+  localparam bit NOk = param_in("via_vq_rdmux N", N, 1, 16);
+  localparam bit OutstandingOk = param_in("via_vq_rdmux Outstanding", Outstanding, 1, 1024);
+
   localparam int unsigned NW = (N > 1) ? $clog2(N) : 1;
 
   logic [NW-1:0] pick, hold_q, owner;

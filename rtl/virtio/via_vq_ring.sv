@@ -10,6 +10,8 @@
 //
 // Throughput: one token a cycle; 8 ring reads in flight, of which up to 4 of a queue's index. Ordering: tokens of a queue in ring order.
 // Going back: `back_i` returns a queue to its last committed chain, `stop_*` to the descriptor that was unavailable.
+// Looking without a notification (`look_i`): reads the index again; packed, walks on from the first descriptor that was not announced, with
+// notification data until it meets one that is not available. A queue with something under way is not looked at.
 // Misuse: an index that jumps, or a misaligned or malformed queue, is reported on `serr_*`; the top then lowers on_i.
 
 module via_vq_ring
@@ -28,6 +30,7 @@ module via_vq_ring
   input  logic       [     NumQ-1:0] epoch_w_i,
   input  vq_notify_t                 notify_i,
   input  logic                       notify_valid_i,
+  input  logic       [     NumQ-1:0] look_i,                // pulse
   output vq_token_t                  tok_o,
   output logic                       tok_valid_o,
   input  logic                       tok_ready_i,
@@ -67,6 +70,8 @@ module via_vq_ring
   output logic                       still_o
 );
 
+  localparam bit NumQOk = param_in("via_vq_ring NumQ", NumQ, 1, QueuesMax);
+
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
   localparam int unsigned Window = 8;  // ring reads in flight
   localparam int unsigned LinesMax = 32;  // packed: lines read ahead
@@ -85,10 +90,12 @@ module via_vq_ring
     logic [DataW-1:0] data;
   } line_t;
 
-  logic is_packed, seq, exact;
+  logic is_packed, seq, told;
+  logic [NumQ-1:0] exact, probe_q;  // tokens are for what the driver has announced; packed, told: looks beyond that
   assign is_packed = feat_i.packed_ring;
   assign seq = is_packed || feat_i.in_order;
-  assign exact = !is_packed || feat_i.notif_data;
+  assign told = !is_packed || feat_i.notif_data;
+  assign exact = {NumQ{told}} & ~probe_q;
 
   // ---------------------------------------------------------------- state of a queue
   logic [NumQ-1:0][15:0] known_q, pos_q, told_q;
@@ -234,7 +241,7 @@ module via_vq_ring
   always_comb begin
     seq_count = 3'd4 - {1'b0, seq_at[1:0]};
     if (9'(seq_count) > seq_wrap_room) seq_count = seq_wrap_room[2:0];
-    if (exact && 17'(seq_count) > todo_q[sq]) seq_count = todo_q[sq][2:0];
+    if (exact[sq] && 17'(seq_count) > todo_q[sq]) seq_count = todo_q[sq][2:0];
   end
   assign seq_wraps = 9'(seq_count) == seq_wrap_room;
 
@@ -255,7 +262,7 @@ module via_vq_ring
     seq_tok.epoch_f = epoch_f_i[sq];
     seq_tok.epoch_w = epoch_w_i[sq];
     seq_tok.err     = VqErrNone;
-    seq_tok.safe    = exact;
+    seq_tok.safe    = exact[sq];
     seq_tok.wrap    = dwrap_q[sq];
     seq_tok.count   = seq_count;
     seq_tok.index   = dpos_q[sq];
@@ -287,7 +294,7 @@ module via_vq_ring
   // Packed: distance from the end known to the one announced; behind it means old.
   assign k_poff = {1'b0, k_value[QSizeLog2-1:0]} + ((k_value[15] != kwrap_q[kq]) ? cfg_i[kq].size[QSizeLog2:0] : 9'd0);
   assign k_pdist = k_poff - {1'b0, kpos_q[kq]};
-  assign k_ptake = k_notify && feat_i.notif_data && is_packed && !k_pbad && k_poff >= {1'b0, kpos_q[kq]} && k_pdist <= cfg_i[kq].size[QSizeLog2:0];
+  assign k_ptake = k_notify && feat_i.notif_data && is_packed && !k_pbad && !probe_q[kq] && k_poff >= {1'b0, kpos_q[kq]} && k_pdist <= cfg_i[kq].size[QSizeLog2:0];
   assign k_pbad = k_notify && feat_i.notif_data && is_packed && {1'b0, k_value[14:0]} >= cfg_i[kq].size;
 
   assign serr_valid_o = k_notify && bad_cfg[kq] || k_bad || k_pbad || k_idx_err;
@@ -345,7 +352,7 @@ module via_vq_ring
     logic [7:0] tokens_q;
     logic [3:0] reads_q;
     logic [2:0] looks_q;  // reads of the index
-    logic usable, k_me, line_go, s_go, stop, commit, more, tok_in, tok_out, rd_in, rd_out, notified, early, ev_done, direct;
+    logic usable, rests, look, k_me, line_go, s_go, stop, commit, more, tok_in, tok_out, rd_in, rd_out, notified, early, ev_done, direct;
     logic [8:0] size, c_sum, k_dist;
     logic [QSizeLog2-1:0] c_next, d_next;
     logic c_over;
@@ -359,9 +366,14 @@ module via_vq_ring
     assign usable = run_i[q] && !bad_cfg[q];
     assign want_idx[q] = usable && pend_q[q] && !looks_q[2];
     assign want_line[q] = usable && !seq && pos_q[q] != known_q[q];
-    assign want_seq[q] = usable && seq && (exact ? todo_q[q] != '0 : go_q && tokens_q < 8'(ahead_q) && (tokens_q == '0 || tokens_q < 8'(size[QSizeLog2:2])));
+    assign want_seq[q] = usable && seq && (exact[q] ? todo_q[q] != '0 : go_q && tokens_q < 8'(ahead_q) && (tokens_q == '0 || tokens_q < 8'(size[QSizeLog2:2])));
     assign want_event[q] = usable && feat_i.event_idx && !is_packed && (seq ? todo_q[q] == '0 : pos_q[q] == known_q[q]) &&
                            !pend_q[q] && looks_q == '0 && !event_q[q] && told_q[q] != known_q[q];
+
+    // Nothing of it is under way, and nothing is to come.
+    assign rests = tokens_q == '0 && reads_q == '0 && !pend_q[q] &&
+                   (!seq ? pos_q[q] == known_q[q] : exact[q] ? todo_q[q] == '0 : !go_q && !probe_q[q]);
+    assign look = look_i[q] && usable && rests && !(notify_valid_i && k_me);
 
     assign k_me = kq == QW'(q);
     assign notified = k_notify && k_me && !bad_cfg[q];
@@ -405,6 +417,7 @@ module via_vq_ring
         kwrap_q[q]      <= 1'b1;
         cwrap_q         <= 1'b1;
         todo_q[q]       <= '0;
+        probe_q[q]      <= 1'b0;
         pend_q[q]       <= 1'b0;
         looks_q         <= '0;
         event_q[q]      <= 1'b0;
@@ -417,7 +430,7 @@ module via_vq_ring
         // What is known
         if (k_take && k_me) known_q[q] <= k_value;
         if (k_ptake && k_me) {kwrap_q[q], kpos_q[q]} <= {k_value[15], k_value[QSizeLog2-1:0]};
-        if (notified && !is_packed && !feat_i.notif_data || ev_done || early) pend_q[q] <= 1'b1;
+        if (notified && !is_packed && !feat_i.notif_data || ev_done || early || look && !is_packed) pend_q[q] <= 1'b1;
         else if (rd_in && rd_idx) pend_q[q] <= 1'b0;
         if ((rd_in && rd_idx) != (rd_out && tag.idx)) looks_q <= (rd_in && rd_idx) ? looks_q + 3'd1 : looks_q - 3'd1;
         if (ev_go && eq == QW'(q)) event_q[q] <= 1'b1;
@@ -446,16 +459,18 @@ module via_vq_ring
         end else if (direct) begin
           dpos_q[q] <= d_next;
         end
-        if (back_i[q]) todo_q[q] <= (is_packed ? 17'(k_dist) : 17'(c_left)) + todo_add;
+        if (back_i[q]) todo_q[q] <= (!is_packed ? 17'(c_left) : exact[q] ? 17'(k_dist) : 17'd0) + todo_add;
         else if (stop) todo_q[q] <= '0;
         else todo_q[q] <= todo_q[q] + todo_add - todo_sub;
-        if (stop && exact) {kwrap_q[q], kpos_q[q]} <= {stop_wrap_i, stop_index_i};
+        if (stop && told) {kwrap_q[q], kpos_q[q]} <= {stop_wrap_i, stop_index_i};
 
-        if (back_i[q] || notified || early || stop && again_q) go_q <= 1'b1;
+        if (look && is_packed && told) probe_q[q] <= 1'b1;
+        else if (stop) probe_q[q] <= probe_q[q] && (again_q || notified);
+        if (back_i[q] || notified || early || look || stop && again_q) go_q <= 1'b1;
         else if (stop) go_q <= 1'b0;
         if (notified && go_q && !stop) again_q <= 1'b1;
-        else if (stop) again_q <= 1'b0;
-        if (stop || back_i[q]) ahead_q <= 6'd1;
+        else if (stop || look) again_q <= 1'b0;
+        if (stop || back_i[q] || look) ahead_q <= 6'd1;
         else if (commit && ahead_q != 6'(LinesMax)) ahead_q <= ahead_q + 6'd1;
 
         if (tok_in != tok_out) tokens_q <= tok_in ? tokens_q + 8'd1 : tokens_q - 8'd1;
@@ -464,13 +479,10 @@ module via_vq_ring
     end
   end
 
-  assign still_o = ~|{notify_valid_i, m_r_valid_i, m_ar_valid_o && m_ar_ready_i, rd_go, tag_pop, tok_valid_o && tok_ready_i, ev_go,
+  assign still_o = ~|{notify_valid_i, look_i, m_r_valid_i, m_ar_valid_o && m_ar_ready_i, rd_go, tag_pop, tok_valid_o && tok_ready_i, ev_go,
                       ev_valid_q && ev_ready_i, done_valid_i, more_valid_i, stop_valid_i, commit_valid_i, back_i, line_valid && tag.idx};
 
 `ifndef SYNTHESIS
-  initial
-    assert (DataW == 512)
-    else $fatal(1, "the queue engine needs beats of 64 bytes");
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       assert (!m_r_valid_i || unused_ready)

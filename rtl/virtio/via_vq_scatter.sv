@@ -3,11 +3,13 @@
 // Writes answers into the device-writable buffers of chains and hands the chains on as used (docs/interfaces.md, section 8).
 //
 //   rsp ─ plan: head chains, their descriptors ─┬─ pieces ─┐
-//                                               └─ chains ─┼──────────────────────── (last beat of the chain accepted) ─> done
+//                                               └─ chains ─┼─────────────── (address of the chain's last burst accepted) ─> done
 //   wr ─────────────────────────────────────────── cut, rotate ─ beats FIFO ─ AW, W
 //
-// Throughput: an answer in 2 cycles plus one per further descriptor, a beat per cycle. Latency: answer to AW 7 cycles, and the length of its
-// first burst. Order: data, and chains handed on, in the order of the answers. A chain is handed on once the port has taken its last W beat.
+// Throughput: an answer into a chain of one writable descriptor, or without bytes, in a cycle, any other in 2 cycles plus one per further
+// descriptor; a beat per cycle. Latency: answer to AW 7 cycles, and the length of its
+// first burst. Order: data, and chains handed on, in the order of the answers. A chain is handed on once the port has taken the address of its last
+// burst, all of whose W is here then: what is written behind that on the same port cannot overtake it, since W goes in the order of the addresses.
 // An answer is taken (rsp_ready_o) in the cycle in which its chains leave the store: what avail_o and room_o say next is without them.
 // AW is sent when all W of its burst is here (no wedge). A burst stays within BurstBytes, and so within 4 KiB.
 // Misuse: bytes beyond a chain's `wlen` are taken and dropped. An answer for a waiting queue that is being reset, or for one without chains, is
@@ -18,8 +20,8 @@ module via_vq_scatter
   import via_virtio_pkg::*;
 #(
   parameter int unsigned NumQ       = 2,
-  parameter int unsigned BurstBytes = (16 * StrbW > 1024) ? 1024 : 16 * StrbW,
-  parameter int unsigned Beats      = 64                                        // between the personality and the port
+  parameter int unsigned BurstBytes = 4 * StrbW,  // what a packet of the link usually carries: more only makes the first ones wait
+  parameter int unsigned Beats      = 64          // between the personality and the port
 ) (
   input  logic                      clk_i,
   input  logic                      rst_ni,
@@ -68,6 +70,10 @@ module via_vq_scatter
   output logic                      idle_o
 );
 
+  localparam bit NumQOk = param_in("via_vq_scatter NumQ", NumQ, 1, QueuesMax);
+  localparam bit BurstBytesOk = param_pow2("via_vq_scatter BurstBytes", BurstBytes, 2 * StrbW, MaxBurstBeats * StrbW);
+  localparam bit BeatsOk = param_in("via_vq_scatter Beats", Beats, BurstBytes / StrbW, 65536);
+
   localparam int unsigned OffW = BeatLog2;
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
   localparam int unsigned Pieces = QSizeMax + 4;  // all descriptors of one answer, and the rest that is dropped
@@ -111,7 +117,8 @@ module via_vq_scatter
   logic [QSizeLog2-1:0] index_q;
   logic [PiecesW-1:0] pieces_held;
   logic [ChainsW-1:0] chains_held;
-  piece_t piece;
+  piece_t piece, piece_in;
+  logic piece_take;
 
   assign queue = QW'(rsp_i.queue);
   assign head = head_i[queue];
@@ -128,6 +135,11 @@ module via_vq_scatter
 
   // want_q: bytes of the chain that no earlier descriptor takes
   assign cut = (b_desc_i.len < want_q) ? b_desc_i.len : want_q;
+
+  // A chain of one writable descriptor takes what it takes whatever the descriptor says: it is planned while that is read.
+  logic lone, lone_q, lone_end_q;
+  logic [QueueW-1:0] lone_queue_q;
+  assign lone = head.nwrite == (QSizeLog2 + 1)'(1) && (after == '0 || rsp_i.merge);
 
   assign b_queue_o = rsp_i.queue;
   assign b_index_o = (plan_q == PlChain) ? head.first + QSizeLog2'(head.nread) : index_q;
@@ -154,7 +166,9 @@ module via_vq_scatter
         end else if (rsp_valid_i && head_here && chain_room) begin
           if (take != '0) begin
             b_re_o = piece_room;
-            if (piece_room) plan_d = PlDesc;
+            chain_done = piece_room && lone;
+            answer_done = chain_done && after == '0;
+            if (piece_room && !lone) plan_d = PlDesc;
           end else begin
             chain_done  = 1'b1;
             answer_done = left == '0;
@@ -182,6 +196,13 @@ module via_vq_scatter
     endcase
   end
 
+  // The piece of a lone descriptor, one cycle after it was planned: nothing else enters then.
+  always_comb begin
+    piece_in = piece;
+    if (lone_q) piece_in = '{drop: 1'b0, chain_end: 1'b1, ans_end: lone_end_q, queue: lone_queue_q, len: want_q, addr: b_desc_i.addr};
+  end
+  assign piece_take  = piece_push || lone_q;
+
   assign rsp_ready_o = answer_done;
   for (genvar q = 0; q < NumQ; q++) begin : gen_pop
     assign head_pop_o[q] = chain_done && queue == QW'(q) && head_valid_i[q];
@@ -192,10 +213,12 @@ module via_vq_scatter
       plan_q         <= PlChain;
       begun_q        <= 1'b0;
       got_q          <= 1'b0;
+      lone_q         <= 1'b0;
       merged_valid_o <= 1'b0;
     end else begin
       plan_q         <= plan_d;
       got_q          <= b_re_o;
+      lone_q         <= b_re_o && plan_q == PlChain && lone;
       merged_valid_o <= answer_done && rsp_i.merge;
       if (chain_done || answer_done) begun_q <= !answer_done;
     end
@@ -207,6 +230,8 @@ module via_vq_scatter
         take_q  <= take;
       end
       if (b_re_o) want_q <= take;
+      if (b_re_o) lone_end_q <= after == '0;
+      if (b_re_o) lone_queue_q <= rsp_i.queue;
     end else if (piece_push) want_q <= want_q - cut;
     if (b_re_o) index_q <= b_index_o + 1'b1;
     if (chain_done) begin
@@ -226,8 +251,8 @@ module via_vq_scatter
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      (piece),
-    .s_valid_i(piece_push),
+    .s_i      (piece_in),
+    .s_valid_i(piece_take),
     .s_ready_o(),
     .m_o      (pc),
     .m_valid_o(pc_valid),
@@ -331,12 +356,12 @@ module via_vq_scatter
   // ---------------------------------------------------------------- beats and bursts
   localparam int unsigned LineLog2 = $clog2(BurstBytes / StrbW);
   typedef struct packed {
-    logic             chain_end;
     logic             last;
     logic [StrbW-1:0] strb;
     logic [DataW-1:0] data;
   } beat_t;
   typedef struct packed {
+    logic                  chain_end;  // the last one of its chain
     logic [QueueW-1:0]     queue;
     logic [7:0]            len;
     logic [AddrW-OffW-1:0] line;
@@ -363,11 +388,10 @@ module via_vq_scatter
   end
   always_ff @(posedge clk_i) begin
     if (emit) begin
-      beat_q.data      <= rotate(mix(x_q, wr_i.data, at_q), off - at_q);
-      beat_q.strb      <= {StrbW{1'b1}} >> OffW'(-count[OffW-1:0]) << off;
-      beat_q.last      <= burst_last;
-      beat_q.chain_end <= piece_end && pc.chain_end;
-      burst_q          <= '{queue: pc.queue, len: run_q, line: line - (AddrW - OffW)'(run_q)};
+      beat_q.data <= rotate(mix(x_q, wr_i.data, at_q), off - at_q);
+      beat_q.strb <= {StrbW{1'b1}} >> OffW'(-count[OffW-1:0]) << off;
+      beat_q.last <= burst_last;
+      burst_q     <= '{chain_end: piece_end && pc.chain_end, queue: pc.queue, len: run_q, line: line - (AddrW - OffW)'(run_q)};
     end
   end
 
@@ -449,10 +473,10 @@ module via_vq_scatter
   assign err_queue_o = flight;
 
   // ---------------------------------------------------------------- chains that are used
-  logic [ChainsW-1:0] ended_q;  // chains whose data is written, not handed on
+  logic [ChainsW-1:0] ended_q;  // chains all of whose bursts the port has, not handed on
   logic chain_out, chain_in;
 
-  assign chain_in = beat_out && beat.chain_end;
+  assign chain_in = burst_out && burst.chain_end;
   assign done_valid_o = used_valid && (!used.has_data || ended_q != '0);
   assign used_pop = done_valid_o && done_ready_i;
   assign chain_out = used_pop && used.has_data;
@@ -468,22 +492,32 @@ module via_vq_scatter
     else if (chain_in != chain_out) ended_q <= chain_in ? ended_q + 1'b1 : ended_q - 1'b1;
   end
 
+  // Chains not handed on, and bursts that host memory has not answered.
+  localparam int unsigned WindowW = $clog2(Window + 1);
   logic [NumQ-1:0][ChainsW-1:0] held_q;
+  logic [NumQ-1:0][WindowW-1:0] flights_q;
   for (genvar q = 0; q < NumQ; q++) begin : gen_held
-    logic more, less;
+    logic more, less, leaves, lands;
     assign more = chain_done && queue == QW'(q);
     assign less = used_pop && used.queue == QueueW'(q);
-    assign quiet_o[q] = held_q[q] == '0 && !(rsp_valid_i && (plan_q != PlChain || begun_q) && queue == QW'(q));
+    assign leaves = burst_out && burst.queue == QueueW'(q);
+    assign lands = m_b_valid_i && in_flight && flight == QueueW'(q);
+    assign quiet_o[q] = held_q[q] == '0 && flights_q[q] == '0 && !(rsp_valid_i && (plan_q != PlChain || begun_q) && queue == QW'(q));
     always_ff @(posedge clk_i) begin
-      if (!rst_ni) held_q[q] <= '0;
-      else if (more != less) held_q[q] <= more ? held_q[q] + 1'b1 : held_q[q] - 1'b1;
+      if (!rst_ni) begin
+        held_q[q]    <= '0;
+        flights_q[q] <= '0;
+      end else begin
+        if (more != less) held_q[q] <= more ? held_q[q] + 1'b1 : held_q[q] - 1'b1;
+        if (leaves != lands) flights_q[q] <= leaves ? flights_q[q] + 1'b1 : flights_q[q] - 1'b1;
+      end
     end
   end
 
   // Whatever is in a memory and not yet behind it is on its way.
   logic hidden;
   assign hidden = pieces_held != '0 && !pc_valid || chains_held != '0 && !used_valid || beats_held != '0 && !beat_valid;
-  assign still_o = ~|{chain_done, answer_done, b_re_o, piece_push, plan_d != plan_q, got_q, merged_valid_o, hidden, fire,
+  assign still_o = ~|{chain_done, answer_done, b_re_o, piece_take, plan_d != plan_q, got_q, merged_valid_o, hidden, fire,
                       wr_valid_i && wr_ready_o, beat_valid_q, m_aw_valid_o, m_w_valid_o, m_b_valid_i, used_pop};
   assign idle_o = plan_q == PlChain && !begun_q && pieces_held == '0 && chains_held == '0 && beats_held == '0 && !beat_valid_q && !x_valid_q &&
       !in_flight;

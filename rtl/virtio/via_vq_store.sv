@@ -44,6 +44,8 @@ module via_vq_store
   output logic                      still_o
 );
 
+  localparam bit NumQOk = via_pkg::param_in("via_vq_store NumQ", NumQ, 1, QueuesMax);
+
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
   localparam int unsigned AW = $clog2(NumQ * QSizeMax);
   localparam int unsigned DescBits = $bits(vq_desc_t);

@@ -2,12 +2,15 @@
 //
 // Tells the driver which chains are used: entries in batches, then what makes them visible, then (via_vq_used_irq) the interrupt.
 //
-//   done ─ FIFO ─ runs ─ entries ─ line ─┬─> AW, W      used elements or descriptors, a line of StrbW bytes at a time
-//                          └─ index ─────┘ └─ B ─> via_vq_used_irq: suppression field (AR, R) ─> irq
+//   done ─ FIFO ─ runs ─ entries ─ line ──> AW, W      used elements or descriptors, a line of StrbW bytes at a time
+//                          └─ index ─────┘  └─ the index has left ─> via_vq_used_irq: suppression field (AR, R) ─> irq
 //
-// Throughput: one chain a cycle while batches are long, one every three to five cycles with one chain a batch. Latency: 6 cycles to AW.
-// A batch is what waits of one queue in a row, at most `Batch` chains and the rest of an answer spread over several: nothing waits for more.
+// Throughput: one chain a cycle while batches are long, one every three to five cycles with one chain a batch. Latency: 5 cycles to AW.
+// A batch is what waits of one queue in a row, at most `Batch` chains and the rest of an answer spread over several. If chains come in quick
+// succession, the last one less than `Recent` cycles before, a batch stays open for more of them until `Hold` cycles after its first one: each write
+// saved is room on the link for payload. A chain that comes alone never waits.
 // Order: entries of a batch, then its index (split) or its first descriptor (packed), so the whole batch becomes visible at once and last.
+// The suppression field is asked for in the cycle after that write was taken (W): the host port keeps the read behind it (docs/interfaces.md).
 // In order: chains whose writable bytes are all written need no entry if a later one of the batch has one (the driver takes them as wholly used).
 // Misuse: a chain of a queue that is off is dropped. A refused write or read stops the queue (`err_*`).
 
@@ -15,9 +18,11 @@ module via_vq_used
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ  = 2,
-  parameter int unsigned Batch = 16,
-  parameter int unsigned Depth = 32   // chains that wait, of even and of odd queues
+  parameter int unsigned NumQ   = 2,
+  parameter int unsigned Batch  = 16,
+  parameter int unsigned Depth  = 32,  // chains that wait, of even and of odd queues
+  parameter int unsigned Hold   = 24,
+  parameter int unsigned Recent = 32
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
@@ -58,11 +63,17 @@ module via_vq_used
   output logic     [QueueW-1:0] rd_err_queue_o,
   output logic                  cnt_line_o,            // pulses: entries written
   output logic                  cnt_index_o,           // a batch made visible
-  output logic                  shown_o,               // host memory has answered that
+  output logic                  shown_o,               // host memory has answered that (B)
   output logic     [  NumQ-1:0] quiet_o,               // nothing of this queue is held
   output logic                  still_o,
   output logic                  idle_o
 );
+
+  localparam bit NumQOk = param_in("via_vq_used NumQ", NumQ, 1, QueuesMax);
+  localparam bit BatchOk = param_in("via_vq_used Batch", Batch, 1, 1024);
+  localparam bit DepthOk = param_in("via_vq_used Depth", Depth, 1, 1024);
+  localparam bit HoldOk = param_in("via_vq_used Hold", Hold, 1, 255);
+  localparam bit RecentOk = param_in("via_vq_used Recent", Recent, 1, 255);
 
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
   localparam int unsigned OffW = BeatLog2;
@@ -71,8 +82,11 @@ module via_vq_used
   localparam int unsigned Window = 64;  // writes in flight
   localparam int unsigned CountW = $clog2(Depth + 1);
   localparam int unsigned BatchW = $clog2(Batch + 1);
+  localparam int unsigned HoldW = $clog2(Hold + 1);
+  localparam int unsigned RecentW = $clog2(Recent + 1);
 
   typedef struct packed {
+    logic              quick;  // came soon after the one before it of its queue
     logic              whole;
     logic              more;
     logic [QueueW-1:0] queue;
@@ -87,7 +101,25 @@ module via_vq_used
   logic c_valid, c_pop, side, next_side_q;
   logic [1:0] waiting_valid, room;
   logic [1:0][CountW-1:0] held;
+  logic [NumQ-1:0][RecentW-1:0] recent_q;  // cycles for which a further chain of the queue is a quick one
 
+  chain_t chain_in;
+  assign chain_in = '{
+          quick: recent_q[QW'(done_queue_i)] != '0,
+          whole: done_whole_i,
+          more: done_more_i,
+          queue: done_queue_i,
+          id: done_id_i,
+          slots: done_slots_i,
+          len: done_len_i
+      };
+  for (genvar q = 0; q < NumQ; q++) begin : gen_recent
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) recent_q[q] <= '0;
+      else if (done_valid_i && done_ready_o && QW'(done_queue_i) == QW'(q)) recent_q[q] <= RecentW'(Recent);
+      else if (recent_q[q] != '0) recent_q[q] <= recent_q[q] - 1'b1;
+    end
+  end
   for (genvar i = 0; i < 2; i++) begin : gen_side
     via_fifo #(
       .T    (chain_t),
@@ -96,7 +128,7 @@ module via_vq_used
       .clk_i,
       .rst_ni,
       .flush_i  (1'b0),
-      .s_i      ('{whole: done_whole_i, more: done_more_i, queue: done_queue_i, id: done_id_i, slots: done_slots_i, len: done_len_i}),
+      .s_i      (chain_in),
       .s_valid_i(done_valid_i && done_queue_i[0] == 1'(i)),
       .s_ready_o(room[i]),
       .m_o      (waiting[i]),
@@ -120,7 +152,8 @@ module via_vq_used
   logic [15:0] run_at_q, run_id_q, adv_q, idx, idx_next, step, run_place;
   logic [31:0] run_len_q;
   logic wrap, wraps;
-  logic take, drop, fits, extend, close, lone, emit, final_now, item_ready;
+  logic [HoldW-1:0] hold_q;  // cycles for which the batch stays open though nothing waits
+  logic take, drop, fits, extend, close, waits, lone, emit, final_now, item_ready;
   logic [AddrW-1:0] entry_addr;
   logic [63:0] entry, first_data_q;
   logic [AddrW-1:0] first_addr_q;
@@ -140,7 +173,8 @@ module via_vq_used
   assign fits = c_valid && (open_q ? QW'(c.queue) == queue_q && (n_q != BatchW'(Batch) || more_q) : cfg.enable);
   assign extend = open_q && run_q && feat_i.in_order && run_whole_q;
   assign take = fits && (extend || !run_q || item_ready);
-  assign close = open_q && !fits && !(more_q && cfg.enable);
+  assign waits = hold_q != '0 && !c_valid && n_q != BatchW'(Batch) && cfg.enable && !closing_i[queue];
+  assign close = open_q && !fits && !(more_q && cfg.enable) && !waits;
   // A packed batch of one entry is shown by that entry at once.
   assign lone = feat_i.packed_ring && run_q && !first_q;
   assign emit = item_ready && run_q && (close && !lone || fits && !extend);
@@ -164,7 +198,10 @@ module via_vq_used
       run_q       <= 1'b0;
       first_q     <= 1'b0;
       next_side_q <= 1'b0;
+      hold_q      <= '0;
     end else begin
+      if (take && !open_q) hold_q <= c.quick ? HoldW'(Hold) : '0;
+      else if (hold_q != '0) hold_q <= hold_q - 1'b1;
       if (take) open_q <= 1'b1;
       else if (final_now) open_q <= 1'b0;
       if (take) run_q <= 1'b1;
@@ -208,6 +245,7 @@ module via_vq_used
   // ---------------------------------------------------------------- entries and what shows them, one at a time
   typedef struct packed {
     logic             shows;
+    logic             closes;  // an entry behind which nothing waited: there is no need to keep its line for more
     logic             wrap;
     logic [QW-1:0]    queue;
     logic [15:0]      idx;
@@ -220,7 +258,7 @@ module via_vq_used
 
   assign item_ready = !item_valid_q || item_done;
   always_comb begin
-    item_d = '{shows: final_now, wrap: !wrap, queue: queue_q, idx: idx, adv: adv_q, data: entry, addr: entry_addr};
+    item_d = '{shows: final_now, closes: close, wrap: !wrap, queue: queue_q, idx: idx, adv: adv_q, data: entry, addr: entry_addr};
     if (final_now && feat_i.packed_ring) begin
       item_d.data = lone ? entry : first_data_q;
       item_d.addr = lone ? entry_addr : first_addr_q;
@@ -239,7 +277,7 @@ module via_vq_used
   always_ff @(posedge clk_i) if (item_ready && item_new) item_q <= item_d;
 
   // ---------------------------------------------------------------- lines
-  logic line_valid_q, half_q, hit, straddles, merge, flush, shows_out, out_go, out_room, aw_room, w_room, flight_room;
+  logic line_valid_q, half_q, hit, straddles, alone, merge, flush, shows_out, entry_out, out_go, out_room, aw_room, w_room, flight_room;
   logic [AddrW-OffW-1:0] line_q, want;
   logic [LaneW-1:0] lane;
   logic [Lanes-1:0] line_strb_q, en;
@@ -250,11 +288,13 @@ module via_vq_used
   assign want = item_q.addr[AddrW-1:OffW] + (AddrW - OffW)'(half_q);
   assign hit = !line_valid_q || line_q == want;
   assign out_room = aw_room && w_room && flight_room;
-  assign merge = item_valid_q && !item_q.shows && hit;
+  assign alone = !item_q.shows && item_q.closes && !straddles && !line_valid_q;
+  assign merge = item_valid_q && !item_q.shows && !alone && hit;
   assign flush = item_valid_q && line_valid_q && (item_q.shows || !hit) && out_room;
   assign shows_out = item_valid_q && item_q.shows && !line_valid_q && out_room;
-  assign item_done = merge && (!straddles || half_q) || shows_out;
-  assign out_go = flush || shows_out;
+  assign entry_out = item_valid_q && alone && out_room;
+  assign item_done = merge && (!straddles || half_q) || shows_out || entry_out;
+  assign out_go = flush || shows_out || entry_out;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -276,8 +316,23 @@ module via_vq_used
   end
   always_ff @(posedge clk_i) if (merge) line_q <= want;
 
+  typedef struct packed {
+    logic          shows;
+    logic          wrap;
+    logic [QW-1:0] queue;
+    logic [15:0]   idx;
+    logic [15:0]   adv;
+  } flight_t;
+  // A beat with what it shows, which is to be known when it has left.
+  typedef struct packed {
+    axi_w_t  w;
+    flight_t f;
+  } out_t;
   axi_ax_t aw;
   axi_w_t w;
+  flight_t flight;
+  out_t out;
+  logic left;
   logic [StrbW-1:0] line_strb;
   for (genvar i = 0; i < Lanes; i++) begin : gen_strb
     assign line_strb[4*i+:4] = {4{line_strb_q[i]}};
@@ -291,8 +346,8 @@ module via_vq_used
     w.data   = line_data_q;
     w.strb   = line_strb;
     if (!flush) begin
-      w.data = {StrbW / 8{item_q.data}};
-      w.strb = (feat_i.packed_ring ? StrbW'(8'hff) : StrbW'(2'b11)) << item_q.addr[OffW-1:0];
+      w.data = {StrbW / 8{item_q.addr[2] ? {item_q.data[31:0], item_q.data[63:32]} : item_q.data}};
+      w.strb = ((feat_i.packed_ring || !item_q.shows) ? StrbW'(8'hff) : StrbW'(2'b11)) << item_q.addr[OffW-1:0];
     end
   end
 
@@ -310,37 +365,38 @@ module via_vq_used
   );
 
   via_slice #(
-    .T(axi_w_t)
+    .T(out_t)
   ) u_w (
     .clk_i,
     .rst_ni,
-    .s_i      (w),
+    .s_i      ('{w: w, f: flight}),
     .s_valid_i(out_go),
     .s_ready_o(w_room),
-    .m_o      (m_w_o),
+    .m_o      (out),
     .m_valid_o(m_w_valid_o),
     .m_ready_i(m_w_ready_i)
   );
+  assign flight = '{shows: shows_out, wrap: item_q.wrap, queue: item_q.queue, idx: item_q.idx, adv: item_q.adv};
+  assign m_w_o  = out.w;
+  // W is taken behind AW, so now the whole write has.
+  assign left   = m_w_valid_o && m_w_ready_i && out.f.shows;
 
   // ---------------------------------------------------------------- answers
   typedef struct packed {
     logic          shows;
-    logic          wrap;
     logic [QW-1:0] queue;
-    logic [15:0]   idx;
-    logic [15:0]   adv;
-  } flight_t;
-  flight_t f;
+  } answer_t;
+  answer_t f;
   logic f_valid, f_pop;
 
   via_fifo #(
-    .T    (flight_t),
+    .T    (answer_t),
     .Depth(Window)
   ) u_flight (
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      ('{shows: !flush, wrap: item_q.wrap, queue: item_q.queue, idx: item_q.idx, adv: item_q.adv}),
+    .s_i      ('{shows: flight.shows, queue: flight.queue}),
     .s_valid_i(out_go),
     .s_ready_o(flight_room),
     .m_o      (f),
@@ -353,7 +409,7 @@ module via_vq_used
   assign wr_err_o = f_valid && m_b_valid_i && m_b_i.resp != RespOkay;
   assign wr_err_queue_o = QueueW'(f.queue);
   assign shown_o = f_valid && m_b_valid_i && f.shows;
-  assign cnt_line_o = flush;
+  assign cnt_line_o = flush || entry_out;
   assign cnt_index_o = shows_out;
 
   logic [NumQ-1:0] irq_quiet;
@@ -368,11 +424,11 @@ module via_vq_used
     .queue_i,
     .closing_i,
     .moderate_i,
-    .shown_valid_i(shown_o),
-    .shown_queue_i(f.queue),
-    .shown_idx_i  (f.idx),
-    .shown_wrap_i (f.wrap),
-    .shown_adv_i  (f.adv),
+    .left_valid_i(left),
+    .left_queue_i(out.f.queue),
+    .left_idx_i  (out.f.idx),
+    .left_wrap_i (out.f.wrap),
+    .left_adv_i  (out.f.adv),
     .m_ar_o,
     .m_ar_valid_o,
     .m_ar_ready_i,
@@ -382,11 +438,11 @@ module via_vq_used
     .irq_valid_o,
     .irq_queue_o,
     .irq_ready_i,
-    .err_o        (rd_err_o),
-    .err_queue_o  (rd_err_queue_o),
-    .quiet_o      (irq_quiet),
-    .still_o      (irq_still),
-    .idle_o       (irq_idle)
+    .err_o       (rd_err_o),
+    .err_queue_o (rd_err_queue_o),
+    .quiet_o     (irq_quiet),
+    .still_o     (irq_still),
+    .idle_o      (irq_idle)
   );
 
   // ---------------------------------------------------------------- what is held of each queue
@@ -410,7 +466,8 @@ module via_vq_used
     end
   end
 
-  assign still_o = irq_still && ~|{done_valid_i && done_ready_o, c_pop, close && item_ready, merge, out_go, m_aw_valid_o, m_w_valid_o, m_b_valid_i};
+  assign still_o = irq_still && ~|{done_valid_i && done_ready_o, c_pop, close && item_ready, merge, out_go, m_aw_valid_o, m_w_valid_o, m_b_valid_i,
+                                 open_q && hold_q != '0, recent_q != '0};
   assign idle_o = irq_idle && held == '0 && !open_q && !item_valid_q && !f_valid && !m_aw_valid_o && !m_w_valid_o;
 
 endmodule

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decides on interrupts: after used entries are visible it reads what the driver says about interrupts now, and asks for one.
+// Decides on interrupts: behind the write that makes used entries visible it reads what the driver says about interrupts now, and asks for one.
 //
 // Throughput: a decision a cycle over all queues; one read in flight a queue, what becomes visible meanwhile is decided upon by the next one.
-// Latency: 1 cycle to AR, 1 from R to irq. A driver that looks at the ring after it changed its mind therefore never waits in vain:
-// the field is read after host memory has answered the write of the entries.
+// Latency: 1 cycle to AR, 1 from R to irq. A driver that looks at the ring after it changed its mind never waits in vain: the read is offered
+// after the write was taken, so the host port keeps it behind that write, and what is visible when the field is read includes the entries.
 // Split: flags of the available ring, or used_event with EVENT_IDX. Packed: driver event suppression, with EVENT_IDX also a single descriptor.
 // Moderation: less than moderate_i cycles after a queue's last interrupt the next one is held back, never lost; not still then, time matters.
 // (Time is compared in 32 bits: an interrupt in the first moderate_i of every 2^32 cycles after the last one may be late by as much.)
@@ -21,15 +21,15 @@ module via_vq_used_irq
   input  logic                  rst_ni,
   input  logic     [      63:0] time_i,
   input  vq_feat_t              feat_i,
-  input  vq_cfg_t               queue_i      [NumQ],
+  input  vq_cfg_t               queue_i     [NumQ],
   input  logic     [  NumQ-1:0] closing_i,
   input  logic     [      15:0] moderate_i,
-  // used entries became visible: the place behind them, the ring's wrap counter there, how many places they take
-  input  logic                  shown_valid_i,
-  input  logic     [    QW-1:0] shown_queue_i,
-  input  logic     [      15:0] shown_idx_i,
-  input  logic                  shown_wrap_i,
-  input  logic     [      15:0] shown_adv_i,
+  // what makes used entries visible has been taken: the place behind them, the ring's wrap counter there, how many places they take
+  input  logic                  left_valid_i,
+  input  logic     [    QW-1:0] left_queue_i,
+  input  logic     [      15:0] left_idx_i,
+  input  logic                  left_wrap_i,
+  input  logic     [      15:0] left_adv_i,
   output axi_ax_t               m_ar_o,
   output logic                  m_ar_valid_o,
   input  logic                  m_ar_ready_i,
@@ -46,10 +46,12 @@ module via_vq_used_irq
   output logic                  idle_o
 );
 
+  localparam bit NumQOk = param_in("via_vq_used_irq NumQ", NumQ, 1, QueuesMax);
+
   localparam int unsigned WordW = BeatLog2 - 1;  // a 16-bit word of a beat
 
   // ---------------------------------------------------------------- ask
-  // `_q`: what became visible earlier; without: now, too.
+  // `_q`: what left earlier; without: now, too.
   logic [NumQ-1:0] pend, pend_q, asked_q, wrap, wrap_q;
   logic [NumQ-1:0][15:0] idx, idx_q, adv, adv_q;
   logic [QW-1:0] sel;
@@ -175,15 +177,15 @@ module via_vq_used_irq
   always_ff @(posedge clk_i) if (irq_go) irq_queue_q <= irq_sel;
 
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
-    logic shown, mine, ends, fires;
-    assign shown = shown_valid_i && shown_queue_i == QW'(q);
+    logic left, mine, ends, fires;
+    assign left = left_valid_i && left_queue_i == QW'(q);
     assign mine = ask && sel == QW'(q);
     assign ends = answered && a.queue == QW'(q);
     assign fires = irq_go && irq_sel == QW'(q);
-    assign pend[q] = pend_q[q] || shown;
-    assign idx[q] = shown ? shown_idx_i : idx_q[q];
-    assign wrap[q] = shown ? shown_wrap_i : wrap_q[q];
-    assign adv[q] = adv_q[q] + (shown ? shown_adv_i : '0);
+    assign pend[q] = pend_q[q] || left;
+    assign idx[q] = left ? left_idx_i : idx_q[q];
+    assign wrap[q] = left ? left_wrap_i : wrap_q[q];
+    assign adv[q] = adv_q[q] + (left ? left_adv_i : '0);
     assign want[q] = want_q[q] || ends && wish;
     assign cool[q] = !fired_q[q] || moderate_i == '0 || time_i[31:0] - last_q[q] >= 32'(moderate_i);
     assign quiet_o[q] = !pend_q[q] && !asked_q[q] && !want_q[q] && !(irq_valid_q && irq_queue_q == QW'(q));
@@ -199,15 +201,15 @@ module via_vq_used_irq
         pend_q[q] <= pend[q] && !mine;
         if (mine) asked_q[q] <= 1'b1;
         else if (ends) asked_q[q] <= 1'b0;
-        if (shown || mine) adv_q[q] <= mine ? '0 : adv[q];
+        if (left || mine) adv_q[q] <= mine ? '0 : adv[q];
         want_q[q] <= want[q] && !fires && !closing_i[q];
         if (fires) fired_q[q] <= 1'b1;
       end
     end
     always_ff @(posedge clk_i) begin
-      if (shown) begin
-        idx_q[q]  <= shown_idx_i;
-        wrap_q[q] <= shown_wrap_i;
+      if (left) begin
+        idx_q[q]  <= left_idx_i;
+        wrap_q[q] <= left_wrap_i;
       end
       if (fires) last_q[q] <= time_i[31:0];
     end
@@ -217,7 +219,7 @@ module via_vq_used_irq
   logic waits_q;
   always_ff @(posedge clk_i) waits_q <= (want_q & ~cool) != '0 && !waits_q;
 
-  assign still_o = ~|{shown_valid_i, ask, m_ar_valid_o, m_r_valid_i, want_q, waits_q, irq_valid_q && irq_ready_i};
+  assign still_o = ~|{left_valid_i, ask, m_ar_valid_o, m_r_valid_i, want_q, waits_q, irq_valid_q && irq_ready_i};
   assign idle_o  = ~|{pend_q, asked_q, want_q, irq_valid_q};
 
 endmodule

@@ -4,41 +4,48 @@
 //
 // Throughput: one beat a cycle. Latency: none added on AW and W of payload and used entries, one cycle for avail_event. Order: W in the order
 // of AW, B back in that order; what one source sends is written in the order it sends it. avail_event goes first, then used entries.
+// avail_event is taken (`ev_ready_o`) with its W: the available index is read again after that, and the host port keeps the read behind it.
 // Misuse: relies on the no-wedge rule: a source holds all W data of the AW it offers. A refused avail_event is reported.
 
 module via_vq_used_wrmux
   import via_pkg::*;
+  import via_virtio_pkg::*;
 #(
   parameter int unsigned Window = 128  // bursts in flight
 ) (
-  input  logic           clk_i,
-  input  logic           rst_ni,
+  input  logic                 clk_i,
+  input  logic                 rst_ni,
   // source 0: payload, source 1: used entries
-  input  axi_ax_t        s_aw_i      [2],
-  input  logic    [ 1:0] s_aw_valid_i,
-  output logic    [ 1:0] s_aw_ready_o,
-  input  axi_w_t         s_w_i       [2],
-  input  logic    [ 1:0] s_w_valid_i,
-  output logic    [ 1:0] s_w_ready_o,
-  output axi_b_t         s_b_o,
-  output logic    [ 1:0] s_b_valid_o,      // always taken
-  input  logic    [63:0] ev_addr_i,
-  input  logic    [15:0] ev_data_i,
-  input  logic           ev_valid_i,
-  output logic           ev_ready_o,
-  output logic           ev_err_o,
-  output axi_ax_t        m_aw_o,
-  output logic           m_aw_valid_o,
-  input  logic           m_aw_ready_i,
-  output axi_w_t         m_w_o,
-  output logic           m_w_valid_o,
-  input  logic           m_w_ready_i,
-  input  axi_b_t         m_b_i,
-  input  logic           m_b_valid_i,
-  output logic           m_b_ready_o,
-  output logic           still_o,
-  output logic           idle_o
+  input  axi_ax_t              s_aw_i         [2],
+  input  logic    [       1:0] s_aw_valid_i,
+  output logic    [       1:0] s_aw_ready_o,
+  input  axi_w_t               s_w_i          [2],
+  input  logic    [       1:0] s_w_valid_i,
+  output logic    [       1:0] s_w_ready_o,
+  output axi_b_t               s_b_o,
+  output logic    [       1:0] s_b_valid_o,         // always taken
+  input  logic    [      63:0] ev_addr_i,
+  input  logic    [      15:0] ev_data_i,
+  input  logic    [QueueW-1:0] ev_queue_i,
+  input  logic                 ev_valid_i,
+  output logic                 ev_ready_o,
+  output logic                 ev_busy_o,           // one is held or not answered, of ev_busy_queue_o
+  output logic    [QueueW-1:0] ev_busy_queue_o,
+  output logic                 ev_err_o,            // pulse: that one was refused
+  output axi_ax_t              m_aw_o,
+  output logic                 m_aw_valid_o,
+  input  logic                 m_aw_ready_i,
+  output axi_w_t               m_w_o,
+  output logic                 m_w_valid_o,
+  input  logic                 m_w_ready_i,
+  input  axi_b_t               m_b_i,
+  input  logic                 m_b_valid_i,
+  output logic                 m_b_ready_o,
+  output logic                 still_o,
+  output logic                 idle_o
 );
+
+  localparam bit WindowOk = param_in("via_vq_used_wrmux Window", Window, 1, 1024);
 
   localparam int unsigned CountW = $clog2(Window + 1);
 
@@ -46,9 +53,10 @@ module via_vq_used_wrmux
   logic ev_aw_q, ev_w_q, ev_busy_q, ev_take, ev_done;
   logic [63:0] ev_addr_q;
   logic [15:0] ev_data_q;
-  // Taken with its answer: the available index is read again after that, and that read must not pass this write.
-  assign ev_ready_o = ev_done;
+  logic [QueueW-1:0] ev_queue_q;
   assign ev_take = ev_valid_i && !ev_busy_q;
+  assign ev_busy_o = ev_busy_q;
+  assign ev_busy_queue_o = ev_queue_q;
 
   // ---------------------------------------------------------------- AW
   logic [1:0] pick, hold_q, w_src, b_src;
@@ -94,8 +102,9 @@ module via_vq_used_wrmux
   always_ff @(posedge clk_i) begin
     if (m_aw_valid_o && !held_q) hold_q <= pick;
     if (ev_take) begin
-      ev_addr_q <= ev_addr_i;
-      ev_data_q <= ev_data_i;
+      ev_addr_q  <= ev_addr_i;
+      ev_data_q  <= ev_data_i;
+      ev_queue_q <= ev_queue_i;
     end
   end
 
@@ -141,6 +150,7 @@ module via_vq_used_wrmux
   end
   assign m_w_valid_o = w_valid && (w_src[1] ? ev_w_q : s_w_valid_i[w_src[0]]);
   assign w_end = m_w_valid_o && m_w_ready_i && m_w_o.last;
+  assign ev_ready_o = w_end && w_src[1];
   assign s_w_ready_o = {w_valid && w_src == 2'd1 && m_w_ready_i, w_valid && w_src == 2'd0 && m_w_ready_i};
 
   assign m_b_ready_o = 1'b1;

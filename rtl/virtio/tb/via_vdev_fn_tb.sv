@@ -9,40 +9,40 @@ module via_vdev_fn_tb
 #(
   parameter int unsigned Fn = FnNet
 ) (
-  input  logic            clk_i,
-  input  logic            rst_ni,
-  input  fn_ctrl_t        ctrl,
-  output logic     [ 7:0] status,
-  output logic     [63:0] features,
-  input  logic            req_write,
-  input  logic     [15:0] req_addr,
-  input  logic     [ 3:0] req_strb,
-  input  logic     [31:0] req_wdata,
-  input  logic            req_valid,
-  output logic            req_rvalid,
-  output logic     [31:0] req_rdata,
-  input  logic            flr,
-  output logic            flr_busy,
-  input  logic            bus_master,
-  output logic            msix_valid,
-  output logic     [ 7:0] msix_vector,
-  input  logic            msix_ready,
-  output logic            core_rst_n,
-  output strm_t           tx,
-  output logic            tx_valid,
-  input  logic            tx_ready,
-  input  strm_t           rx,
-  input  logic            rx_valid,
-  output logic            rx_ready,
-  output logic            still_o,
-  output logic            idle_o
+  input  logic                clk_i,
+  input  logic                rst_ni,
+  input  fn_ctrl_t            ctrl,
+  output logic         [ 7:0] status,
+  output fn_features_t        features,
+  input  logic                req_write,
+  input  logic         [15:0] req_addr,
+  input  logic         [ 3:0] req_strb,
+  input  logic         [31:0] req_wdata,
+  input  logic                req_valid,
+  output logic                req_rvalid,
+  output logic         [31:0] req_rdata,
+  input  logic                flr,
+  output logic                flr_busy,
+  input  logic                bus_master,
+  output logic                msix_valid,
+  output logic         [ 7:0] msix_vector,
+  input  logic                msix_ready,
+  output logic                core_rst_n,
+  output strm_t               tx,
+  output logic                tx_valid,
+  input  logic                tx_ready,
+  input  strm_t               rx,
+  input  logic                rx_valid,
+  output logic                rx_ready,
+  output logic                still_o,
+  output logic                idle_o
 );
 
   logic [63:0] time_q;
   always_ff @(posedge clk_i) time_q <= rst_ni ? time_q + 1'b1 : '0;
 
   fn_req_t req;
-  assign req = '{fn: FnW'(Fn), cfg: 1'b0, write: req_write, addr: req_addr, strb: req_strb, wdata: req_wdata};
+  assign req = '{fn: FnW'(Fn), cfg: 1'b0, bar: '0, write: req_write, addr: req_addr, strb: req_strb, wdata: req_wdata};
 
   axi_ax_t h_ar, h_aw, d_ar, d_aw;
   axi_r_t h_r, d_r;

@@ -21,6 +21,7 @@ module via_vdev_select_tb
   input  logic                   flush_failed,
   output logic     [       63:0] withhold,
   output logic     [   NumQ-1:0] waits,
+  output logic     [   NumQ-1:0] lacking,
   output logic                   fail,
   output logic     [ QueueW-1:0] fail_queue,
   input  vq_req_t                req,
@@ -110,6 +111,7 @@ module via_vdev_select_tb
     .flush_failed_i  (flush_failed),
     .withhold_o      (withhold),
     .wait_o          (waits),
+    .short_o         (lacking),
     .fail_o          (fail),
     .fail_queue_o    (fail_queue),
     .req_i           (req),
@@ -146,7 +148,7 @@ module via_vdev_select_tb
     .m_mem_ar_valid_o(ar_valid),
     .m_mem_ar_ready_i(ar_ready),
     .m_mem_r_i       (r),
-    .m_mem_r_valid_i (r_valid),
+    .m_mem_r_valid_i (r_valid && Fn == FnBlk),
     .m_mem_r_ready_o (r_ready),
     .m_mem_aw_o      (aw),
     .m_mem_aw_valid_o(aw_valid),
@@ -155,7 +157,7 @@ module via_vdev_select_tb
     .m_mem_w_valid_o (w_valid),
     .m_mem_w_ready_i (w_ready),
     .m_mem_b_i       (b),
-    .m_mem_b_valid_i (b_valid),
+    .m_mem_b_valid_i (b_valid && Fn == FnBlk),  // nobody plays the memory of the others
     .m_mem_b_ready_o (b_ready),
     .still_o,
     .idle_o

@@ -28,6 +28,8 @@ module via_virtio_pci_tb
   output logic              core_rst_n,
   output logic [       4:0] feat,
   output logic [      63:0] features,
+  input  logic [      63:0] offer,
+  output logic [      63:0] offered,
   output logic              driver_ok,
   output logic [  NumQ-1:0] q_enable,
   output logic [      15:0] q_size       [NumQ],
@@ -63,7 +65,7 @@ module via_virtio_pci_tb
   vq_notify_t notify;
   logic [31:0] stat_rdata_q, dev_rdata;
 
-  assign req = '{fn: '0, cfg: req_cfg, write: req_write, addr: req_addr, strb: req_strb, wdata: req_wdata};
+  assign req = '{fn: '0, cfg: req_cfg, bar: '0, write: req_write, addr: req_addr, strb: req_strb, wdata: req_wdata};
   assign req_rvalid = rvalid;
   assign feat = feat_s;
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
@@ -85,12 +87,12 @@ module via_virtio_pci_tb
   assign dev_rdata = (dev_addr < 12'd16) ? dev_q[dev_addr[3:2]] : {20'hc0f16, dev_addr};
 
   via_tb_gate #(
-    .W(NumQ + 2)
+    .W(NumQ + 66)
   ) u_gate (
     .clk_i,
     .rst_ni,
     .still_i (still),
-    .inputs_i({q_quiet, bus_master, drained}),
+    .inputs_i({q_quiet, bus_master, drained, offer}),
     .clk_o   (clk)
   );
 
@@ -117,6 +119,8 @@ module via_virtio_pci_tb
     .status_o       (),
     .feat_o         (feat_s),
     .features_o     (features),
+    .offer_i        (offer),
+    .offered_o      (offered),
     .driver_ok_o    (driver_ok),
     .queue_o        (queue),
     .queue_reset_o  (q_reset),

@@ -108,6 +108,7 @@ module via_vq_fetch_tb
     .quiet_o       (quiet),
     .notify_i      (vq_notify_t'(notify)),
     .notify_valid_i(notify_valid),
+    .look_i        ('0),
     .job_o         (job),
     .job_queue_o   (job_queue),
     .job_valid_o   (job_valid),

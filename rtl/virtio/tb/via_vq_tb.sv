@@ -19,6 +19,8 @@ module via_vq_tb
   input  logic [      19:0] notify,              // vq_notify_t
   input  logic              notify_valid,
   input  logic [      15:0] moderate,
+  input  logic [      31:0] look,                // vq_look_t
+  input  logic [  NumQ-1:0] lacking,
   output logic              irq_valid,
   output logic [QueueW-1:0] irq_queue,
   input  logic              irq_ready,
@@ -115,7 +117,7 @@ module via_vq_tb
   assign still_o = still;
 
   // Data ports count by their valid: while an answer's data is not wanted it lies there and nothing moves.
-  localparam int unsigned InputsW = $bits(levels) + NumQ * 2 + 5 + 1 + 16 + 1 + QueueW + 2 + QueueW + 35 + 10 + 1 + 3 + 1;
+  localparam int unsigned InputsW = $bits(levels) + NumQ * 3 + 5 + 1 + 16 + 32 + 1 + QueueW + 2 + QueueW + 35 + 10 + 1 + 3 + 1;
   logic [InputsW-1:0] inputs, inputs_q;
   logic was_still_q, stopped_q;
   assign inputs = {
@@ -125,6 +127,8 @@ module via_vq_tb
     feat,
     driver_ok,
     moderate,
+    look,
+    lacking,
     fail,
     fail_queue,
     req_ready,
@@ -167,6 +171,8 @@ module via_vq_tb
     .notify_i      (vq_notify_t'(notify)),
     .notify_valid_i(notify_valid),
     .moderate_i    (moderate),
+    .look_i        (vq_look_t'(look)),
+    .short_i       (lacking),
     .irq_valid_o   (irq_valid),
     .irq_queue_o   (irq_queue),
     .irq_ready_i   (irq_ready),
