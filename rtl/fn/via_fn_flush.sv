@@ -25,6 +25,8 @@ module via_fn_flush
   output logic               still_o
 );
 
+  localparam bit UnitLog2Ok = via_pkg::param_in("via_fn_flush UnitLog2", UnitLog2, 1, 40);
+
   logic open_q, over;
   logic [15:0] asked_q;
   // It runs only while a flush waits.

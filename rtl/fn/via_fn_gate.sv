@@ -51,8 +51,11 @@ module via_fn_gate
   output logic    m_b_ready_o
 );
 
+  localparam bit CountWOk = param_in("via_fn_gate CountW", CountW, 2, 16);
+
   logic ar_shown_q, aw_shown_q;  // shown in an earlier cycle, not yet taken
   logic [CountW-1:0] rd_q, wr_q, data_q;  // reads and writes in flight, write bursts whose data is not yet out
+  logic data_any_q;  // data_q is not 0
 
   // ---------------------------------------------------------------- addresses
   logic ar_pass, aw_pass, ar_new, aw_new;
@@ -69,7 +72,7 @@ module via_fn_gate
 
   // ---------------------------------------------------------------- data and answers
   logic w_pass;
-  assign w_pass = data_q != '0 || aw_new;
+  assign w_pass = data_any_q || aw_new;
   assign m_w_o = s_w_i;
   assign m_w_valid_o = s_w_valid_i && w_pass;
   assign s_w_ready_o = m_w_ready_i && w_pass;
@@ -93,12 +96,16 @@ module via_fn_gate
       rd_q       <= '0;
       wr_q       <= '0;
       data_q     <= '0;
+      data_any_q <= 1'b0;
     end else begin
       ar_shown_q <= m_ar_valid_o && !m_ar_ready_i;
       aw_shown_q <= m_aw_valid_o && !m_aw_ready_i;
       if (ar_new != rd_end) rd_q <= ar_new ? rd_q + 1'b1 : rd_q - 1'b1;
       if (aw_new != wr_end) wr_q <= aw_new ? wr_q + 1'b1 : wr_q - 1'b1;
-      if (aw_new != data_end) data_q <= aw_new ? data_q + 1'b1 : data_q - 1'b1;
+      if (aw_new != data_end) begin
+        data_q     <= aw_new ? data_q + 1'b1 : data_q - 1'b1;
+        data_any_q <= aw_new || data_q != CountW'(1);
+      end
     end
   end
 

@@ -17,6 +17,9 @@ module via_fn_irqs #(
   output logic                still_o
 );
 
+  localparam bit UsersOk = via_pkg::param_in("via_fn_irqs Users", Users, 1, 16);
+  localparam bit NumSlotsOk = via_pkg::param_in("via_fn_irqs NumSlots", NumSlots, 1, Users);
+
   logic [Users-1:0] pend_q, acked_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

@@ -27,6 +27,8 @@ module via_fn_join
   output logic          idle_o
 );
 
+  localparam bit NOk = param_in("via_fn_join N", N, 1, 32);
+
   logic open_q, close_q, lost, closing, room;
   logic [N-1:0] cur_q;
   logic [7:0] id_q;

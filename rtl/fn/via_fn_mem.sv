@@ -54,23 +54,32 @@ module via_fn_mem
   // ---------------------------------------------------------------- which slot
   logic [SlotW-1:0] slot_q;
   logic [NumSlots-1:0] to;
-  logic change, none;
+  logic change_q, none;
   logic [CntW-1:0] rd_q, wr_q, rd_orphan_q, wr_orphan_q;  // bursts in flight; of these, bursts of a function that was reset
 
-  assign to = NumSlots'(1) << slot_q;
-  assign change = 32'(store_i) < NumSlots && SlotW'(store_i) != slot_q;
+  assign to   = NumSlots'(1) << slot_q;
   assign none = rd_q == '0 && wr_q == '0;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) slot_q <= '0;
-    else if (change && none) slot_q <= SlotW'(store_i);
+    if (!rst_ni) begin
+      slot_q   <= '0;
+      change_q <= 1'b0;
+    end else begin
+      change_q <= 32'(store_i) < NumSlots && SlotW'(store_i) != slot_q && !(change_q && none);
+      if (change_q && none && 32'(store_i) < NumSlots) slot_q <= SlotW'(store_i);
+    end
   end
 
   // ---------------------------------------------------------------- addresses
   logic ar_ok, ar_take, ar_valid, aw_ok, aw_take, aw_valid, w_busy_q;
   logic ar_room, aw_room;
+  logic rd_room_q, wr_room_q;  // a cycle late: there is room for more
 
-  assign ar_ok = core_rst_ni && !change && rd_q != '1;
-  assign aw_ok = core_rst_ni && !change && wr_q != '1 && !w_busy_q;
+  always_ff @(posedge clk_i) begin
+    rd_room_q <= !(&rd_q[CntW-1:2]);
+    wr_room_q <= !(&wr_q[CntW-1:2]);
+  end
+  assign ar_ok = core_rst_ni && !change_q && rd_room_q;
+  assign aw_ok = core_rst_ni && !change_q && wr_room_q && !w_busy_q;
   assign s_ar_ready_o = ar_ok && ar_room;
   assign s_aw_ready_o = aw_ok && aw_room;
   assign ar_take = s_ar_valid_i && s_ar_ready_o;
@@ -149,8 +158,10 @@ module via_fn_mem
   // ---------------------------------------------------------------- answers
   logic rd_drop, wr_drop, rd_done, wr_done;
 
-  assign rd_drop = !core_rst_ni || rd_orphan_q != '0;
-  assign wr_drop = !core_rst_ni || wr_orphan_q != '0;
+  logic rd_orphans_q, wr_orphans_q;  // there are some
+
+  assign rd_drop = !core_rst_ni || rd_orphans_q;
+  assign wr_drop = !core_rst_ni || wr_orphans_q;
   assign s_r_o = m_r_i[slot_q];
   assign s_b_o = m_b_i[slot_q];
   assign s_r_valid_o = m_r_valid_i[slot_q] && !rd_drop;
@@ -165,6 +176,12 @@ module via_fn_mem
     if (!alive) return open - CntW'(done);
     return orphan - CntW'(done && orphan != '0);
   endfunction
+  // Whether that is more than 0.
+  function automatic logic any_orphan(input logic alive, input logic [CntW-1:0] open, input logic [CntW-1:0] orphan, input logic done);
+    logic [CntW-1:0] count;
+    count = alive ? orphan : open;
+    return count != '0 && !(done && count == CntW'(1));
+  endfunction
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -172,15 +189,19 @@ module via_fn_mem
       wr_q <= '0;
       rd_orphan_q <= '0;
       wr_orphan_q <= '0;
+      rd_orphans_q <= 1'b0;
+      wr_orphans_q <= 1'b0;
     end else begin
       rd_q <= rd_q + CntW'(ar_take) - CntW'(rd_done);
       wr_q <= wr_q + CntW'(aw_take) - CntW'(wr_done);
       rd_orphan_q <= orphans(core_rst_ni, rd_q, rd_orphan_q, rd_done);
       wr_orphan_q <= orphans(core_rst_ni, wr_q, wr_orphan_q, wr_done);
+      rd_orphans_q <= any_orphan(core_rst_ni, rd_q, rd_orphan_q, rd_done);
+      wr_orphans_q <= any_orphan(core_rst_ni, wr_q, wr_orphan_q, wr_done);
     end
   end
 
-  assign still_o = ~|{ar_take, aw_take, ar_valid, aw_valid, w_valid, m_w_valid, m_r_valid_i & to, m_b_valid_i & to, change && none,
+  assign still_o = ~|{ar_take, aw_take, ar_valid, aw_valid, w_valid, m_w_valid, m_r_valid_i & to, m_b_valid_i & to, change_q,
                       !core_rst_ni && (rd_q != rd_orphan_q || wr_q != wr_orphan_q)};
   assign idle_o = none;
 

@@ -23,7 +23,8 @@ module via_fn_msix
     logic [7:0]     vector;
   } irq_t;
 
-  logic [NumFn-1:0] gnt;
+  logic [NumFn-1:0] valid, gnt;
+  logic [7:0] vector[NumFn:1];
   logic any, room;
   irq_t irq, irq_out;
 
@@ -32,17 +33,30 @@ module via_fn_msix
   ) u_arb (
     .clk_i,
     .rst_ni,
-    .req_i  (valid_i),
+    .req_i  (valid),
     .ack_i  (room),
     .gnt_o  (gnt),
     .idx_o  (),
     .valid_o(any)
   );
-  assign ready_o = gnt & {NumFn{room}};
+  for (genvar f = 1; f <= NumFn; f++) begin : gen_fn
+    via_skid #(
+      .T(logic [7:0])
+    ) u_skid (
+      .clk_i,
+      .rst_ni,
+      .s_i      (vector_i[f]),
+      .s_valid_i(valid_i[f]),
+      .s_ready_o(ready_o[f]),
+      .m_o      (vector[f]),
+      .m_valid_o(valid[f-1]),
+      .m_ready_i(room && gnt[f-1])
+    );
+  end
 
   always_comb begin
     irq = '{fn: '0, vector: '0};
-    for (int unsigned f = 1; f <= NumFn; f++) if (gnt[f-1]) irq = '{fn: FnW'(f), vector: vector_i[f]};
+    for (int unsigned f = 1; f <= NumFn; f++) if (gnt[f-1]) irq |= {FnW'(f), vector[f]};
   end
 
   via_slice #(
@@ -59,7 +73,7 @@ module via_fn_msix
   );
   assign msix_fn_o = irq_out.fn;
   assign msix_vector_o = irq_out.vector;
-  assign still_o = !(any && room) && !(msix_valid_o && msix_ready_i);
+  assign still_o = !(any && room) && (valid_i & ready_o) == '0 && !(msix_valid_o && msix_ready_i);
   assign idle_o = !any && !msix_valid_o;
 
 endmodule

@@ -41,7 +41,7 @@ module via_fn_none
   output logic req_rvalid_o,
   output logic [31:0] req_rdata_o,
   output logic [7:0] status_o,
-  output logic [63:0] features_o,
+  output fn_features_t features_o,
   output logic flr_busy_o,
   output logic msix_valid_o,
   output logic [7:0] msix_vector_o,

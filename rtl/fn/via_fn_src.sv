@@ -24,6 +24,8 @@ module via_fn_src #(
   output logic            still_o     // nothing moves unless an input changes
 );
 
+  localparam bit DstWOk = via_pkg::param_in("via_fn_src DstW", DstW, 1, 8);
+
   logic [DstW-1:0] dst_q;
   logic mid_q, mid, skip_q, drop, beat;
 

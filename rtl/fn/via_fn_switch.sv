@@ -55,6 +55,9 @@ module via_fn_switch
   output logic                    idle_o
 );
 
+  localparam bit NumUserOk = param_in("via_fn_switch NumUser", NumUser, 1, NumFn);
+  localparam bit DiskOk = param_in("via_fn_switch Disk", Disk, 1, NumFn);
+
   // Where a function is connected: 0 nowhere, 1 board, 2 + s slot s.
   localparam int unsigned DstW = $clog2(NumSlots + 2);
   localparam logic [DstW-1:0] ToBoard = DstW'(1);

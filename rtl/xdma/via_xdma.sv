@@ -5,12 +5,15 @@
 //
 //   fn_req ──> decode ──> via_xdma_channel x 2 Channels ──┬─> via_axi_mux ─> via_fn_gate ─> host memory
 //                 │            │ irq                      └─> via_axi_mux ─> via_fn_gate ─> card memory
-//                 └─> via_xdma_irq ─> MSI-X
+//                 ├─> via_xdma_irq ─> MSI-X
+//                 └─> user BAR: registers of the slots' apps
 //
-// Throughput: one beat a cycle in each direction. Latency of a register access: one cycle. Order: see via_xdma_channel.
+// Throughput: one beat a cycle in each direction. Latency of a register access: four cycles, three in the user BAR and what its answer takes.
+// Order: see via_xdma_channel.
 // A function-level reset closes both gates, waits until nothing is in flight, and resets everything behind them. Bus master off holds the
 // host side and the interrupts. Still while nothing is asked of it (no counter runs).
-// Misuse: accesses of less than 32 bits and registers that are not there: writes do nothing, reads give 0.
+// Misuse: accesses of less than 32 bits and registers that are not there: writes do nothing, reads give 0. What lies behind the user BAR
+// answers for itself (via_app_regs), for each access in time.
 // Source: PG195, register space; docs/xdma.md says what is implemented.
 
 module via_xdma
@@ -18,73 +21,86 @@ module via_xdma
   import via_virtio_pkg::*;
 #(
   parameter int unsigned Channels = 1,  // each way, 1 to 4
-  parameter int unsigned HostBits = 52,  // host addresses that can be named
-  parameter int unsigned CardBits = ChanLog2 + $clog2(NumChan)
+  parameter int unsigned HostBits = 52  // host addresses that can be named
 ) (
-  input  logic           clk_i,
-  input  logic           rst_ni,
-  input  logic    [63:0] time_i,
+  input  logic            clk_i,
+  input  logic            rst_ni,
+  input  logic     [63:0] time_i,
+  input  logic     [31:0] chan_mib_i,         // size of each DRAM channel in MiB
   // accesses, one at a time: valid is held until rvalid
-  input  fn_req_t        req_i,
-  input  logic           req_valid_i,        // fn already decoded
-  output logic           req_rvalid_o,
-  output logic    [31:0] req_rdata_o,
-  input  logic           flr_i,              // pulse
-  output logic           flr_busy_o,
-  input  logic           bus_master_i,
-  input  logic    [15:0] user_irq_i,         // levels
-  output logic    [15:0] user_irq_ack_o,     // pulse: the message was sent
-  output logic           msix_valid_o,
-  output logic    [ 7:0] msix_vector_o,
-  input  logic           msix_ready_i,
-  output axi_ax_t        m_ar_o,
-  output logic           m_ar_valid_o,
-  input  logic           m_ar_ready_i,
-  input  axi_r_t         m_r_i,
-  input  logic           m_r_valid_i,
-  output logic           m_r_ready_o,
-  output axi_ax_t        m_aw_o,
-  output logic           m_aw_valid_o,
-  input  logic           m_aw_ready_i,
-  output axi_w_t         m_w_o,
-  output logic           m_w_valid_o,
-  input  logic           m_w_ready_i,
-  input  axi_b_t         m_b_i,
-  input  logic           m_b_valid_i,
-  output logic           m_b_ready_o,
-  output axi_ax_t        m_card_ar_o,
-  output logic           m_card_ar_valid_o,
-  input  logic           m_card_ar_ready_i,
-  input  axi_r_t         m_card_r_i,
-  input  logic           m_card_r_valid_i,
-  output logic           m_card_r_ready_o,
-  output axi_ax_t        m_card_aw_o,
-  output logic           m_card_aw_valid_o,
-  input  logic           m_card_aw_ready_i,
-  output axi_w_t         m_card_w_o,
-  output logic           m_card_w_valid_o,
-  input  logic           m_card_w_ready_i,
-  input  axi_b_t         m_card_b_i,
-  input  logic           m_card_b_valid_i,
-  output logic           m_card_b_ready_o,
-  output logic           still_o,
-  output logic           idle_o
+  input  fn_req_t         req_i,
+  input  logic            req_valid_i,        // fn already decoded
+  output logic            req_rvalid_o,
+  output logic     [31:0] req_rdata_o,
+  input  logic            flr_i,              // pulse
+  output logic            flr_busy_o,
+  input  logic            bus_master_i,
+  input  logic     [15:0] user_irq_i,         // levels
+  output logic     [15:0] user_irq_ack_o,     // pulse: the message was sent
+  // user BAR: a register of the app in a slot; valid is held until rvalid
+  output reg_req_t        user_req_o,
+  output logic     [ 3:0] user_slot_o,
+  output logic            user_valid_o,
+  input  logic            user_rvalid_i,
+  input  logic     [31:0] user_rdata_i,
+  output logic            msix_valid_o,
+  output logic     [ 7:0] msix_vector_o,
+  input  logic            msix_ready_i,
+  output axi_ax_t         m_ar_o,
+  output logic            m_ar_valid_o,
+  input  logic            m_ar_ready_i,
+  input  axi_r_t          m_r_i,
+  input  logic            m_r_valid_i,
+  output logic            m_r_ready_o,
+  output axi_ax_t         m_aw_o,
+  output logic            m_aw_valid_o,
+  input  logic            m_aw_ready_i,
+  output axi_w_t          m_w_o,
+  output logic            m_w_valid_o,
+  input  logic            m_w_ready_i,
+  input  axi_b_t          m_b_i,
+  input  logic            m_b_valid_i,
+  output logic            m_b_ready_o,
+  output axi_ax_t         m_card_ar_o,
+  output logic            m_card_ar_valid_o,
+  input  logic            m_card_ar_ready_i,
+  input  axi_r_t          m_card_r_i,
+  input  logic            m_card_r_valid_i,
+  output logic            m_card_r_ready_o,
+  output axi_ax_t         m_card_aw_o,
+  output logic            m_card_aw_valid_o,
+  input  logic            m_card_aw_ready_i,
+  output axi_w_t          m_card_w_o,
+  output logic            m_card_w_valid_o,
+  input  logic            m_card_w_ready_i,
+  input  axi_b_t          m_card_b_i,
+  input  logic            m_card_b_valid_i,
+  output logic            m_card_b_ready_o,
+  output logic            still_o,
+  output logic            idle_o
 );
+
+  localparam bit ChannelsOk = param_in("via_xdma Channels", Channels, 1, 4);
+  localparam bit HostBitsOk = param_in("via_xdma HostBits", HostBits, PageLog2, 52);
 
   localparam int unsigned NumCh = 2 * Channels;
   localparam int unsigned Users = 16;
   localparam int unsigned Vectors = NumCh + Users;
 
   // ---------------------------------------------------------------- function-level reset
-  logic core_rst_n, flr_q, reset_q, closed_q, drained, host_drained, card_drained;
+  logic core_rst_n, flr_q, reset_q, closed_q, host_on_q, card_on_q, drained, host_drained, card_drained;
 
   assign drained = closed_q && host_drained && card_drained && !msix_valid_o;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      flr_q    <= 1'b0;
-      closed_q <= 1'b0;
-      reset_q  <= 1'b0;
+      flr_q     <= 1'b0;
+      closed_q  <= 1'b0;
+      reset_q   <= 1'b0;
+      host_on_q <= 1'b0;
+      card_on_q <= 1'b0;
     end else begin
+      host_on_q <= bus_master_i && !flr_q;
+      card_on_q <= !flr_q;
       if (flr_i) flr_q <= 1'b1;
       else if (reset_q) flr_q <= 1'b0;
       closed_q <= flr_q && !reset_q;
@@ -104,7 +120,7 @@ module via_xdma
   via_fn_gate u_host_gate (
     .clk_i,
     .rst_ni,
-    .enable_i    (bus_master_i && !flr_q),
+    .enable_i    (host_on_q),
     .drained_o   (host_drained),
     .s_ar_i      (host_ar),
     .s_ar_valid_i(host_ar_valid),
@@ -148,7 +164,7 @@ module via_xdma
   via_fn_gate u_card_gate (
     .clk_i,
     .rst_ni,
-    .enable_i    (!flr_q),
+    .enable_i    (card_on_q),
     .drained_o   (card_drained),
     .s_ar_i      (card_ar),
     .s_ar_valid_i(card_ar_valid),
@@ -193,46 +209,87 @@ module via_xdma
     TgtCommon = 4'h6
   } target_e;
 
-  logic exec, write, rvalid_q;
+  // look: the request is here; act: what it is meant for is known, and does it; join: what was read comes together; then the answer.
+  logic look_q, act_q, join_q, rvalid_q, write, user, user_q;
+  fn_req_t req_q;
+  logic [NumCh-1:0] to_ch_q;
+  logic to_irq_q, common_q, exec;
   logic [3:0] target, number;
   logic [7:0] offset;
   logic [31:0] rdata, rdata_q, cfg_rdata, irq_rdata;
-  logic [NumCh-1:0][31:0] ch_rdata;
+  logic [NumCh-1:0][31:0] ch_rdata, ch_rdata_q;
+  logic [31:0] own_rdata_q, joined;
   logic [NumCh-1:0] ch_irq, ch_idle, halt_q, credit_mode_q;
   logic irq_idle;
 
-  assign exec   = req_valid_i && !rvalid_q && !req_i.cfg;
-  assign write  = req_i.write && req_i.strb == '1;
-  assign target = req_i.addr[15:12];
-  assign number = req_i.addr[11:8];
-  assign offset = req_i.addr[7:0];
+  assign write  = req_q.write && req_q.strb == '1;
+  // For the user BAR, and something to do there.
+  assign user   = look_q && !req_q.cfg && req_q.bar == XdmaBarUser && (write || !req_q.write);
+  assign target = req_q.addr[15:12];
+  assign number = req_q.addr[11:8];
+  assign offset = req_q.addr[7:0];
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) rvalid_q <= 1'b0;
-    else rvalid_q <= req_valid_i && !rvalid_q;
+    if (!rst_ni) begin
+      look_q   <= 1'b0;
+      act_q    <= 1'b0;
+      join_q   <= 1'b0;
+      rvalid_q <= 1'b0;
+      user_q   <= 1'b0;
+      to_ch_q  <= '0;
+      to_irq_q <= 1'b0;
+      common_q <= 1'b0;
+    end else begin
+      look_q   <= req_valid_i && !(look_q || act_q || join_q || user_q || rvalid_q);
+      act_q    <= look_q && !user;
+      user_q   <= user || user_q && !user_rvalid_i;
+      join_q   <= act_q;
+      rvalid_q <= join_q || user_q && user_rvalid_i;
+      for (int unsigned c = 0; c < Channels; c++) begin
+        to_ch_q[c]          <= exec && (target == TgtH2c || target == TgtH2cSg) && number == 4'(c);
+        to_ch_q[Channels+c] <= exec && (target == TgtC2h || target == TgtC2hSg) && number == 4'(c);
+      end
+      to_irq_q <= exec && target == TgtIrq && number == '0;
+      common_q <= exec && target == TgtCommon && number == '0;
+    end
   end
-  always_ff @(posedge clk_i) if (req_valid_i && !rvalid_q) rdata_q <= req_i.cfg ? cfg_rdata : rdata;
+  assign exec = look_q && !req_q.cfg && req_q.bar == XdmaBarDma;
+  always_ff @(posedge clk_i) begin
+    if (!look_q && !act_q && !join_q && !user_q) req_q <= req_i;
+    ch_rdata_q <= ch_rdata;
+    if (act_q) own_rdata_q <= rdata;
+    if (join_q || user_q) rdata_q <= user_q ? user_rdata_i : req_q.cfg ? cfg_rdata : joined;
+    if (user) begin
+      user_slot_o <= req_q.addr[15:12];
+      user_req_o  <= '{addr: req_q.addr[11:0], write: write, wdata: req_q.wdata};
+    end
+  end
+  assign user_valid_o = user_q;
   assign req_rvalid_o = rvalid_q;
   assign req_rdata_o  = rdata_q;
 
   // What the PCIe core asks of a function; there are no capabilities of its own.
   always_comb begin
-    unique case (req_i.addr[7:0])
+    unique case (req_q.addr[7:0])
       8'h00:   cfg_rdata = 32'h903f_10ee;
       8'h08:   cfg_rdata = 32'h0580_0000;  // other memory controller
+      8'h10:   cfg_rdata = 32'hffff_0000;  // user BAR
+      8'h14:   cfg_rdata = 32'hffff_0000;  // DMA BAR
       8'h2c:   cfg_rdata = 32'h0007_10ee;
       8'h7c:   cfg_rdata = {16'(Vectors - 1), 16'h0000};
+      8'h80:   cfg_rdata = 32'(BarMsixTable) | 32'(XdmaBarDma);
+      8'h84:   cfg_rdata = 32'(BarMsixPending) | 32'(XdmaBarDma);
       default: cfg_rdata = '0;
     endcase
   end
 
   always_comb begin
-    rdata = '0;
-    if (exec) begin
+    // Who is not meant says 0.
+    joined = own_rdata_q;
+    for (int unsigned c = 0; c < NumCh; c++) joined |= ch_rdata_q[c];
+    rdata = irq_rdata;
+    if (act_q && !req_q.cfg && req_q.bar == XdmaBarDma) begin
       unique case (target)
-        TgtH2c, TgtH2cSg: if (32'(number) < Channels) rdata = ch_rdata[$clog2(NumCh)'(number)];
-        TgtC2h, TgtC2hSg: if (32'(number) < Channels) rdata = ch_rdata[$clog2(NumCh)'(32'(number)+Channels)];
-        TgtIrq: if (number == '0) rdata = irq_rdata;
         TgtConfig: begin
           if (number == '0) begin
             unique case (offset)
@@ -264,12 +321,12 @@ module via_xdma
 
   // A bit for each channel: H2C in the lower half of the word, C2H in the upper.
   logic [NumCh-1:0] chosen;
-  assign chosen = {req_i.wdata[16+:Channels], req_i.wdata[Channels-1:0]};
+  assign chosen = {req_q.wdata[16+:Channels], req_q.wdata[Channels-1:0]};
   always_ff @(posedge clk_i) begin
     if (!core_rst_n) begin
       halt_q        <= '0;
       credit_mode_q <= '0;
-    end else if (exec && write && target == TgtCommon && number == '0) begin
+    end else if (common_q && write) begin
       unique case (offset)
         8'h10:   halt_q <= chosen;
         8'h14:   halt_q <= halt_q | chosen;
@@ -289,10 +346,10 @@ module via_xdma
   ) u_irq (
     .clk_i,
     .rst_ni     (core_rst_n),
-    .reg_valid_i(exec && target == TgtIrq && number == '0),
+    .reg_valid_i(to_irq_q),
     .reg_write_i(write),
     .reg_addr_i (offset),
-    .reg_wdata_i(req_i.wdata),
+    .reg_wdata_i(req_q.wdata),
     .reg_rdata_o(irq_rdata),
     .channel_i  (ch_irq),
     .user_i     (user_irq_i),
@@ -408,6 +465,9 @@ module via_xdma
   );
 
   // ---------------------------------------------------------------- channels
+  logic [31:0] chan_mib_q;  // it does not change while the card runs
+  always_ff @(posedge clk_i) chan_mib_q <= chan_mib_i;
+
   for (genvar i = 0; i < Channels; i++) begin : gen_h2c
     localparam int unsigned K = i;
     localparam int unsigned Rd = NumCh + i;
@@ -415,17 +475,17 @@ module via_xdma
     via_xdma_channel #(
       .C2h     (1'b0),
       .Index   (i),
-      .HostBits(HostBits),
-      .CardBits(CardBits)
+      .HostBits(HostBits)
     ) u_channel (
       .clk_i,
       .rst_ni         (core_rst_n),
       .time_i,
-      .reg_valid_i    (exec && (target == TgtH2c || target == TgtH2cSg) && number == 4'(i)),
+      .chan_mib_i     (chan_mib_q),
+      .reg_valid_i    (to_ch_q[K]),
       .reg_sg_i       (target == TgtH2cSg),
       .reg_write_i    (write),
       .reg_addr_i     (offset),
-      .reg_wdata_i    (req_i.wdata),
+      .reg_wdata_i    (req_q.wdata),
       .reg_rdata_o    (ch_rdata[K]),
       .halt_i         (halt_q[K]),
       .credit_mode_i  (credit_mode_q[K]),
@@ -471,17 +531,17 @@ module via_xdma
     via_xdma_channel #(
       .C2h     (1'b1),
       .Index   (i),
-      .HostBits(HostBits),
-      .CardBits(CardBits)
+      .HostBits(HostBits)
     ) u_channel (
       .clk_i,
       .rst_ni         (core_rst_n),
       .time_i,
-      .reg_valid_i    (exec && (target == TgtC2h || target == TgtC2hSg) && number == 4'(i)),
+      .chan_mib_i     (chan_mib_q),
+      .reg_valid_i    (to_ch_q[K]),
       .reg_sg_i       (target == TgtC2hSg),
       .reg_write_i    (write),
       .reg_addr_i     (offset),
-      .reg_wdata_i    (req_i.wdata),
+      .reg_wdata_i    (req_q.wdata),
       .reg_rdata_o    (ch_rdata[K]),
       .halt_i         (halt_q[K]),
       .credit_mode_i  (credit_mode_q[K]),
@@ -521,6 +581,6 @@ module via_xdma
   end
 
   assign idle_o  = &ch_idle && host_idle && card_idle && irq_idle && !flr_q;
-  assign still_o = idle_o && !req_valid_i && !rvalid_q && !flr_i;
+  assign still_o = idle_o && !req_valid_i && !look_q && !act_q && !join_q && !user_q && !rvalid_q && !flr_i;
 
 endmodule

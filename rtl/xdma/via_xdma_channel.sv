@@ -7,8 +7,9 @@
 //
 // Throughput: one beat a cycle. Latency of a register: none. Order: descriptors in the order of their list; data is answered before its
 // descriptor is counted, counted before the write-back and the interrupt.
-// An error stops the channel: descriptors before it are counted, those behind it move nothing more. Clearing Run lets the descriptors that were
-// begun end and forgets the rest. Setting Run again meanwhile starts the new list after that. Misuse by software ends in the status register.
+// An error stops the channel: descriptors before it are counted, those behind it move nothing more. One of data read or written does so only
+// if the control register enables it, otherwise the burst in question is left out and the channel goes on. Clearing Run lets the descriptors
+// that were begun end and forgets the rest. Setting Run again meanwhile starts the new list after that. Misuse ends in the status register.
 // Source: PG195, channel registers (0x0000, 0x1000) and SGDMA registers (0x4000, 0x5000).
 
 module via_xdma_channel
@@ -17,12 +18,12 @@ module via_xdma_channel
 #(
   parameter bit          C2h      = 1'b0,  // card to host
   parameter int unsigned Index    = 0,
-  parameter int unsigned HostBits = 52,    // addresses that have memory
-  parameter int unsigned CardBits = 36
+  parameter int unsigned HostBits = 52     // host addresses that can be named
 ) (
   input  logic           clk_i,
   input  logic           rst_ni,
   input  logic    [63:0] time_i,
+  input  logic    [31:0] chan_mib_i,       // size of each DRAM channel in MiB
   // a register access; everything happens in its cycle
   input  logic           reg_valid_i,
   input  logic           reg_sg_i,         // SGDMA block rather than channel block
@@ -69,9 +70,12 @@ module via_xdma_channel
   output logic           idle_o
 );
 
+  localparam bit IndexOk = param_in("via_xdma_channel Index", Index, 0, 3);
+  localparam bit HostBitsOk = param_in("via_xdma_channel HostBits", HostBits, PageLog2, 52);
+
   // Conditions that can be logged in the status register, enabled in the control register and in the interrupt mask: same bits in all three.
   localparam logic [31:0] LogBits = 32'h00ff_fe7e;
-  localparam logic [31:0] ControlBits = LogBits | 32'b1 << BitRun | 32'b1 << BitWriteBack;
+  localparam logic [31:0] ControlBits = LogBits | 32'b1 << BitRun | 32'b1 << BitFixed | 32'b1 << BitWriteBack;
   localparam logic [31:0] Id = {12'h1fc, 3'b000, C2h, 4'b0000, 4'(Index), IdVersion};
   localparam logic [31:0] Alignments = {8'd0, 8'd1, 8'd1, 8'd64};  // any byte address, any length, 64-bit addresses
 
@@ -124,12 +128,15 @@ module via_xdma_channel
   assign desc_ready = job_valid && job_ready;
 
   via_xdma_mover #(
-    .SrcBits(C2h ? CardBits : HostBits),
-    .DstBits(C2h ? HostBits : CardBits)
+    .C2h     (C2h),
+    .HostBits(HostBits)
   ) u_mover (
     .clk_i,
     .rst_ni,
+    .chan_mib_i,
     .clear_i         (start),
+    .enabled_i       (control_q),
+    .fixed_i         (control_q[BitFixed]),
     .job_i           (desc),
     .job_valid_i     (job_valid),
     .job_ready_o     (job_ready),
@@ -199,20 +206,6 @@ module via_xdma_channel
   end
 
   // ---------------------------------------------------------------- what is logged
-  function automatic logic [31:0] bits_of(input xdma_err_e err);
-    unique case (err)
-      XErrMagic: return 32'b1 << BitMagic;
-      XErrAlign: return 32'b1 << BitAlign;
-      XErrDescDec: return 32'b1 << BitDesc;
-      XErrDescSlv: return 32'b1 << (BitDesc + 1);
-      XErrReadDec: return 32'b1 << BitRead;
-      XErrReadSlv: return 32'b1 << (BitRead + 1);
-      XErrWriteDec: return 32'b1 << BitWrite;
-      XErrWriteSlv: return 32'b1 << (BitWrite + 1);
-      default: return '0;
-    endcase
-  endfunction
-
   logic rests, wb_fails;
   xdma_err_e wb_err;
   // At rest with Run cleared: after the descriptors that were begun, or at once.
@@ -220,8 +213,8 @@ module via_xdma_channel
 
   always_comb begin
     events = '0;
-    if (tell) events = bits_of(err_q);
-    if (wb_fails) events |= bits_of(wb_err);
+    if (tell) events = err_bits(err_q);
+    if (wb_fails) events |= err_bits(wb_err);
     if (done && done_err == XErrNone) begin
       events[BitStopped]   = done_stop;
       events[BitCompleted] = done_completed;
@@ -293,10 +286,16 @@ module via_xdma_channel
 
   // ---------------------------------------------------------------- performance counters
   // Cycles are differences of time_i: a counter that runs would keep the card awake.
+  // The time is that of the cycle before; a register access is here a cycle after it has woken the clock.
   logic perf_q, perf_auto_q, perf_clear;
-  logic [63:0] perf_from_q, perf_cycles_q, perf_beats_q, perf_cycles;
+  logic [63:0] time_q, perf_from_q, perf_for_q, perf_cycles_q, perf_beats_q, perf_cycles, perf_shown_q;
   assign perf_clear  = ch_write && reg_addr_i == 8'hc0 && reg_wdata_i[1];
-  assign perf_cycles = perf_cycles_q + (perf_q ? time_i - perf_from_q : 64'd0);
+  assign perf_cycles = perf_cycles_q + (perf_q ? perf_for_q : 64'd0);
+  always_ff @(posedge clk_i) begin
+    time_q       <= time_i;
+    perf_for_q   <= time_i - perf_from_q;
+    perf_shown_q <= perf_cycles;
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -309,7 +308,7 @@ module via_xdma_channel
       if (ch_write && reg_addr_i == 8'hc0) begin
         perf_auto_q <= reg_wdata_i[2];
         perf_q      <= reg_wdata_i[0];
-        if (!perf_q || perf_clear) perf_from_q <= time_i;
+        if (!perf_q || perf_clear) perf_from_q <= time_q;
         if (perf_q && !reg_wdata_i[0]) perf_cycles_q <= perf_cycles;
         if (perf_clear) begin
           perf_cycles_q <= '0;
@@ -322,7 +321,7 @@ module via_xdma_channel
         end
         if (perf_auto_q && start) begin
           perf_q      <= 1'b1;
-          perf_from_q <= time_i;
+          perf_from_q <= time_q;
         end
         if (perf_q && beat) perf_beats_q <= perf_beats_q + 1'b1;
       end
@@ -353,8 +352,8 @@ module via_xdma_channel
         8'h8c: reg_rdata_o = wb_addr_q[63:32];
         8'h90, 8'h94, 8'h98: reg_rdata_o = mask_q;
         8'hc0: reg_rdata_o = {29'd0, perf_auto_q, 1'b0, perf_q};
-        8'hc4: reg_rdata_o = perf_cycles[31:0];
-        8'hc8: reg_rdata_o = perf_cycles[63:32];
+        8'hc4: reg_rdata_o = perf_shown_q[31:0];
+        8'hc8: reg_rdata_o = perf_shown_q[63:32];
         8'hcc: reg_rdata_o = perf_beats_q[31:0];
         8'hd0: reg_rdata_o = perf_beats_q[63:32];
         default: ;

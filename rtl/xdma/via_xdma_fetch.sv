@@ -4,7 +4,7 @@
 //
 // A list is blocks of adjacent descriptors: the first block's address and size come from registers, every further one's from the last
 // descriptor of the block before it. Inside a block the links are not looked at. A block is read in bursts of up to 16 descriptors, two at once.
-// Throughput: one descriptor a cycle (256 bits and more of data width). Order: that of the list. Latency: a read and four cycles.
+// Throughput: one descriptor a cycle (256 bits and more of data width). Order: that of the list. Latency: a read and six cycles.
 // A descriptor that cannot be used ends the list; its error comes out in its place. `stop_i` (level) throws away what was read and what still
 // comes; `idle_o` then says that nothing is owed. Misuse: start_i only while idle_o and not stop_i. A list without an end is read until stopped.
 // Source: PG195, descriptor format.
@@ -34,6 +34,8 @@ module via_xdma_fetch
   output logic              idle_o
 );
 
+  localparam bit HostBitsOk = param_in("via_xdma_fetch HostBits", HostBits, PageLog2, 52);
+
   localparam int unsigned BurstDescs = 16;
   localparam int unsigned Bursts = 2;
   // Either a beat has two descriptors (and a burst may start or end with one of them), or a descriptor has one beat or more.
@@ -49,50 +51,50 @@ module via_xdma_fetch
     logic       block_end;
     logic [4:0] count;
   } burst_t;
-  burst_t ask_burst, head;
-  logic head_valid, head_pop;
+  burst_t cut, cut_q, head;
+  logic cut_valid_q, head_valid, head_pop;
 
-  place_t at_q, at_next;
+  place_t at_q;
   logic [6:0] left_q;  // descriptors of the block not yet asked for
-  logic no_mem_q, misaligned_q;  // what is wrong with at_q
+  logic no_mem, misaligned_q;  // what is wrong with at_q
   logic ask, ar_room, info_room, list_end, next_block;
   logic [ 7:0] to_page;
   logic [63:0] link;
   logic [ 5:0] link_adj;
 
-  function automatic logic no_mem(input place_t at);
-    return ({at, DescLog2'(0)} >> HostBits) != '0;
-  endfunction
-
   assign to_page = 8'd128 - 8'(at_q[11:DescLog2]);
+  // A burst is cut in one cycle and asked for in a later one.
   always_comb begin
-    ask_burst.count = 5'(BurstDescs);
-    if (left_q < 7'(BurstDescs)) ask_burst.count = 5'(left_q);
-    if (to_page < 8'(ask_burst.count)) ask_burst.count = 5'(to_page);
-    ask_burst.upper     = Two && at_q[DescLog2];
-    ask_burst.block_end = 7'(ask_burst.count) == left_q;
+    cut.count = 5'(BurstDescs);
+    if (left_q < 7'(BurstDescs)) cut.count = 5'(left_q);
+    if (to_page < 8'(cut.count)) cut.count = 5'(to_page);
+    cut.upper     = Two && at_q[DescLog2];
+    cut.block_end = 7'(cut.count) == left_q;
   end
-  assign at_next = at_q + place_t'(ask_burst.count);
-  assign ask = left_q != '0 && !no_mem_q && !misaligned_q && !halt_i && !stop_i && ar_room && info_room;
+  assign no_mem = ({at_q, DescLog2'(0)} >> HostBits) != '0;
+  assign ask = cut_valid_q && !halt_i && !stop_i && ar_room && info_room;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || stop_i || list_end) cut_valid_q <= 1'b0;
+    else cut_valid_q <= cut_valid_q ? !ask : left_q != '0 && !no_mem && !misaligned_q;
+  end
+  always_ff @(posedge clk_i) if (!cut_valid_q) cut_q <= cut;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni || stop_i || list_end) left_q <= '0;
     else if (start_i) left_q <= 7'(adj_i) + 1'b1;
     else if (next_block) left_q <= 7'(link_adj) + 1'b1;
-    else if (ask) left_q <= left_q - 7'(ask_burst.count);
+    else if (ask) left_q <= left_q - 7'(cut_q.count);
   end
   always_ff @(posedge clk_i) begin
     if (start_i) begin
       at_q         <= addr_i[63:DescLog2];
-      no_mem_q     <= no_mem(addr_i[63:DescLog2]);
       misaligned_q <= addr_i[DescLog2-1:0] != '0;
     end else if (next_block) begin
       at_q         <= link[63:DescLog2];
-      no_mem_q     <= no_mem(link[63:DescLog2]);
       misaligned_q <= link[DescLog2-1:0] != '0;
     end else if (ask) begin
-      at_q     <= at_next;
-      no_mem_q <= no_mem(at_next);
+      at_q <= at_q + place_t'(cut_q.count);
     end
   end
 
@@ -101,7 +103,7 @@ module via_xdma_fetch
     ar       = '0;
     ar.burst = 2'b01;
     ar.size  = 3'(BeatLog2);
-    ar.len   = Two ? 8'((7'(ask_burst.upper) + 7'(ask_burst.count) + 7'd1) >> 1) - 8'd1 : 8'(32'(ask_burst.count) * DescBeats - 1);
+    ar.len   = Two ? 8'((7'(cut_q.upper) + 7'(cut_q.count) + 7'd1) >> 1) - 8'd1 : 8'(32'(cut_q.count) * DescBeats - 1);
     ar.addr  = {at_q, DescLog2'(0)} & ~64'(StrbW - 1);
   end
 
@@ -126,7 +128,7 @@ module via_xdma_fetch
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      (ask_burst),
+    .s_i      (cut_q),
     .s_valid_i(ask),
     .s_ready_o(info_room),
     .m_o      (head),
@@ -162,7 +164,7 @@ module via_xdma_fetch
   );
 
   logic [DescBits-1:0] raw;
-  logic raw_valid, fail, dec, go, last;
+  logic raw_valid, fail, dec, go, last, entry_room;
   logic [4:0] done_q;  // descriptors of this burst gone by
 
   assign last = done_q + 1'b1 == head.count;
@@ -210,33 +212,62 @@ module via_xdma_fetch
   end
 
   // ---------------------------------------------------------------- the list
-  logic over_q, drop, room, push, dead_end;
+  typedef struct packed {
+    logic        ends;       // the list, by its flag or by its error
+    logic        block_end;
+    logic [5:0]  adj;
+    logic [63:0] link;
+    xdma_desc_t  desc;
+  } entry_t;
+  entry_t fresh, entry;
+  logic entry_valid, over_q, drop, room, push, dead_end;
   xdma_desc_t desc;
 
-  assign link = raw[192+:64];
-  assign link_adj = raw[13:8];
+  assign go = raw_valid && entry_room;
+  always_comb begin
+    fresh.desc.err = XErrNone;
+    if (fail) fresh.desc.err = dec ? XErrDescDec : XErrDescSlv;
+    else if (raw[31:16] != DescMagic) fresh.desc.err = XErrMagic;
+    fresh.desc.stop      = raw[0];
+    fresh.desc.completed = raw[1];
+    fresh.desc.len       = raw[32+:28];
+    fresh.desc.src       = raw[64+:64];
+    fresh.desc.dst       = raw[128+:64];
+    fresh.ends           = raw[0] || fail || raw[31:16] != DescMagic;
+    fresh.block_end      = head.block_end && last;
+    fresh.adj            = raw[13:8];
+    fresh.link           = raw[192+:64];
+  end
+
+  via_slice #(
+    .T(entry_t)
+  ) u_entry (
+    .clk_i,
+    .rst_ni,
+    .s_i      (fresh),
+    .s_valid_i(raw_valid),
+    .s_ready_o(entry_room),
+    .m_o      (entry),
+    .m_valid_o(entry_valid),
+    .m_ready_i(drop || room)
+  );
+
+  assign link = entry.link;
+  assign link_adj = entry.adj;
 
   // What follows the end of the list has been read in vain.
   assign drop = over_q || stop_i;
-  assign go = raw_valid && (drop || room);
-  // The next block cannot be read; its turn is when the last burst before it is gone by.
-  assign dead_end = left_q != '0 && (no_mem_q || misaligned_q) && !head_valid;
-  assign push = !drop && (raw_valid || dead_end);
+  // The next block cannot be read; its turn is when the last descriptor before it is gone by.
+  assign dead_end = left_q != '0 && (no_mem || misaligned_q) && !head_valid && !entry_valid;
+  assign push = !drop && (entry_valid || dead_end);
 
   always_comb begin
-    desc.err       = XErrNone;
-    desc.stop      = raw[0];
-    desc.completed = raw[1];
-    desc.len       = raw[32+:28];
-    desc.src       = raw[64+:64];
-    desc.dst       = raw[128+:64];
-    if (!raw_valid) desc.err = misaligned_q ? XErrAlign : XErrDescDec;
-    else if (fail) desc.err = dec ? XErrDescDec : XErrDescSlv;
-    else if (raw[31:16] != DescMagic) desc.err = XErrMagic;
+    desc = entry.desc;
+    if (!entry_valid) desc.err = misaligned_q ? XErrAlign : XErrDescDec;
   end
 
-  assign list_end   = push && room && (desc.stop && raw_valid || desc.err != XErrNone);
-  assign next_block = push && room && raw_valid && !list_end && head.block_end && last;
+  assign list_end   = push && room && (entry.ends || !entry_valid);
+  assign next_block = push && room && entry_valid && !entry.ends && entry.block_end;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni || start_i) over_q <= 1'b0;
@@ -259,6 +290,6 @@ module via_xdma_fetch
     .count_o  ()
   );
 
-  assign idle_o = !head_valid && left_q == '0 && !desc_valid_o;
+  assign idle_o = !head_valid && !entry_valid && left_q == '0 && !desc_valid_o;
 
 endmodule

@@ -27,6 +27,10 @@ module via_xdma_irq #(
   output logic                idle_o
 );
 
+  localparam bit ChannelsOk = via_pkg::param_in("via_xdma_irq Channels", Channels, 1, 8);
+  localparam bit UsersOk = via_pkg::param_in("via_xdma_irq Users", Users, 1, 16);
+  localparam bit VectorsOk = via_pkg::param_in("via_xdma_irq Vectors", Vectors, 1, 32);
+
   localparam int unsigned N = Channels + Users;  // sources: users, then channels
   localparam logic [31:0] Id = {12'h1fc, 4'h2, 8'h00, via_xdma_pkg::IdVersion};
 
@@ -34,15 +38,28 @@ module via_xdma_irq #(
   logic [Channels-1:0] channel_en_q;
   logic [N-1:0][4:0] vector_q;
   logic [N-1:0] pending, told_q, want, pick;
-  logic [$clog2(N)-1:0] index;
-  logic any, take, valid_q, fits;
+  logic any, choose, take, valid_q, fits;
   logic [N-1:0] source_q;
-  logic [  4:0] msg_q;
+  logic chosen_q;
+  logic [4:0] msg_q, vector;
+  logic [Users-1:0] user_q, ack_q;
+  logic [Channels-1:0] channel_q;
 
-  assign pending = {channel_i & channel_en_q, user_i & user_en_q};
+  always_ff @(posedge clk_i) begin
+    user_q    <= user_i;
+    channel_q <= channel_i;
+  end
+
+  // A source is chosen in one cycle and told in the next, if it still wants to be.
+  assign pending = {channel_q & channel_en_q, user_q & user_en_q};
   assign want = pending & ~told_q;
-  assign take = any && !valid_q && !hold_i;
-  assign fits = 32'(vector_q[index]) < Vectors;
+  assign choose = !chosen_q && !valid_q && !hold_i;
+  assign take = chosen_q && (source_q & want) != '0 && !hold_i;
+  always_comb begin
+    vector = '0;
+    for (int unsigned i = 0; i < N; i++) if (source_q[i]) vector |= vector_q[i];
+  end
+  assign fits = 32'(vector) < Vectors;
 
   via_rr_arb #(
     .N(N)
@@ -50,32 +67,36 @@ module via_xdma_irq #(
     .clk_i,
     .rst_ni,
     .req_i  (want),
-    .ack_i  (take),
+    .ack_i  (choose),
     .gnt_o  (pick),
-    .idx_o  (index),
+    .idx_o  (),
     .valid_o(any)
   );
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      told_q  <= '0;
-      valid_q <= 1'b0;
+      told_q   <= '0;
+      chosen_q <= 1'b0;
+      valid_q  <= 1'b0;
+      ack_q    <= '0;
     end else begin
-      told_q <= (told_q | (take ? pick : '0)) & pending;
+      told_q   <= (told_q | (take ? source_q : '0)) & pending;
+      chosen_q <= choose && any;
       if (take) valid_q <= fits;
       else if (msix_ready_i) valid_q <= 1'b0;
+      ack_q <= (valid_q && msix_ready_i) ? source_q[Users-1:0] : '0;
     end
   end
   always_ff @(posedge clk_i) begin
-    if (take) begin
-      msg_q    <= vector_q[index];
+    if (choose) begin
       source_q <= pick;
     end
+    if (take) msg_q <= vector;
   end
   assign msix_valid_o = valid_q;
   assign msix_vector_o = 8'(msg_q);
-  assign user_ack_o = (valid_q && msix_ready_i) ? source_q[Users-1:0] : '0;
-  assign idle_o = !valid_q && want == '0;
+  assign user_ack_o = ack_q;
+  assign idle_o = !valid_q && !chosen_q && want == '0 && ack_q == '0;
 
   // ---------------------------------------------------------------- registers
   // Vector registers hold four numbers each, one a byte: users from 0x80, channels from 0xa0.
@@ -117,10 +138,10 @@ module via_xdma_irq #(
         8'h00: reg_rdata_o = Id;
         8'h04, 8'h08, 8'h0c: reg_rdata_o = 32'(user_en_q);
         8'h10, 8'h14, 8'h18: reg_rdata_o = 32'(channel_en_q);
-        8'h40: reg_rdata_o = 32'(user_i);
-        8'h44: reg_rdata_o = 32'(channel_i);
-        8'h48: reg_rdata_o = 32'(user_i & user_en_q);
-        8'h4c: reg_rdata_o = 32'(channel_i & channel_en_q);
+        8'h40: reg_rdata_o = 32'(user_q);
+        8'h44: reg_rdata_o = 32'(channel_q);
+        8'h48: reg_rdata_o = 32'(user_q & user_en_q);
+        8'h4c: reg_rdata_o = 32'(channel_q & channel_en_q);
         default: begin
           if (reg_addr_i[7:5] == 3'b100) reg_rdata_o = vectors_at(0, Users);
           if (reg_addr_i[7:5] == 3'b101) reg_rdata_o = vectors_at(Users, Channels);

@@ -6,49 +6,58 @@
 //                            (credits)    (one barrel shifter)  (whole bursts)
 //
 // Throughput: one beat a cycle; a descriptor whose ends are aligned differently at source and destination costs one cycle more.
-// Latency: that of the read, the length of a burst, seven cycles. Order: jobs end in order.
+// Latency: that of the read, the length of a burst, ten cycles. Order: jobs end in order.
 // A burst is read only with room for all of it and written only once all of it is here (docs/interfaces.md, the no-wedge rule).
-// A burst that read with an error is not written. After the first error nothing more is written, until clear_i; done_err_o says the error
-// for its job and all later ones. A range that leaves its space is an error of that job, and nothing of it is moved.
+// A burst of which something read with an error is not written. A range that leaves host addresses or the memory that the card has is an
+// error of that job, and nothing of it is moved. After the first error that enabled_i makes stop nothing more is written, until clear_i;
+// done_err_o says the error for its job and all later ones. Other errors are forgotten.
+// With fixed_i every beat of a job goes to, or comes from, the same card address. That must be one of a whole beat, unless there is one only.
 // A job of no bytes moves nothing. Misuse: clear_i only while idle_o.
 
 module via_xdma_mover
   import via_pkg::*;
   import via_xdma_pkg::*;
 #(
-  parameter int unsigned SrcBits = 52,                 // width of an address that has memory
-  parameter int unsigned DstBits = 36,
-  parameter int unsigned Beats   = 8 * MaxBurstBeats,  // read ahead of the write
-  parameter int unsigned Jobs    = 32                  // read ahead of the write
+  parameter bit          C2h      = 1'b0,               // from card memory rather than to it
+  parameter int unsigned HostBits = 52,                 // host addresses that can be named
+  parameter int unsigned Beats    = 8 * MaxBurstBeats,  // read ahead of the write
+  parameter int unsigned Jobs     = 32                  // read ahead of the write
 ) (
-  input  logic       clk_i,
-  input  logic       rst_ni,
-  input  logic       clear_i,
-  input  xdma_desc_t job_i,             // err is ignored
-  input  logic       job_valid_i,
-  output logic       job_ready_o,
-  output logic       done_o,            // one pulse a job; the taker has room
-  output logic       done_stop_o,
-  output logic       done_completed_o,
-  output xdma_err_e  done_err_o,
-  output logic       beat_o,            // a beat was written: for the performance counter
-  output axi_ax_t    m_ar_o,
-  output logic       m_ar_valid_o,
-  input  logic       m_ar_ready_i,
-  input  axi_r_t     m_r_i,
-  input  logic       m_r_valid_i,
-  output logic       m_r_ready_o,
-  output axi_ax_t    m_aw_o,
-  output logic       m_aw_valid_o,
-  input  logic       m_aw_ready_i,
-  output axi_w_t     m_w_o,
-  output logic       m_w_valid_o,
-  input  logic       m_w_ready_i,
-  input  axi_b_t     m_b_i,
-  input  logic       m_b_valid_i,
-  output logic       m_b_ready_o,
-  output logic       idle_o
+  input  logic              clk_i,
+  input  logic              rst_ni,
+  input  logic       [31:0] chan_mib_i,        // size of each DRAM channel in MiB
+  input  logic              clear_i,
+  input  logic       [31:0] enabled_i,         // errors that stop, bits as in the status register
+  input  logic              fixed_i,           // of the jobs taken: the card address does not advance
+  input  xdma_desc_t        job_i,             // err is ignored
+  input  logic              job_valid_i,
+  output logic              job_ready_o,
+  output logic              done_o,            // one pulse a job; the taker has room
+  output logic              done_stop_o,
+  output logic              done_completed_o,
+  output xdma_err_e         done_err_o,
+  output logic              beat_o,            // a beat was written: for the performance counter
+  output axi_ax_t           m_ar_o,
+  output logic              m_ar_valid_o,
+  input  logic              m_ar_ready_i,
+  input  axi_r_t            m_r_i,
+  input  logic              m_r_valid_i,
+  output logic              m_r_ready_o,
+  output axi_ax_t           m_aw_o,
+  output logic              m_aw_valid_o,
+  input  logic              m_aw_ready_i,
+  output axi_w_t            m_w_o,
+  output logic              m_w_valid_o,
+  input  logic              m_w_ready_i,
+  input  axi_b_t            m_b_i,
+  input  logic              m_b_valid_i,
+  output logic              m_b_ready_o,
+  output logic              idle_o
 );
+
+  localparam bit HostBitsOk = param_in("via_xdma_mover HostBits", HostBits, PageLog2, 52);
+  localparam bit BeatsOk = param_in("via_xdma_mover Beats", Beats, MaxBurstBeats, 65536);
+  localparam bit JobsOk = param_in("via_xdma_mover Jobs", Jobs, 1, 1024);
 
   localparam int unsigned CreditW = $clog2(Beats + 1);
   localparam int unsigned BurstLog2 = $clog2(MaxBurstBeats);
@@ -62,49 +71,209 @@ module via_xdma_mover
     return count_t'((29'(offset) + 29'(len) + 29'(StrbW - 1)) >> BeatLog2);
   endfunction
 
-  // ---------------------------------------------------------------- jobs to read bursts
-  logic take, issue, ends, ar_room, jobs_room;
-  logic busy_q;
-  logic [AddrW-1:BeatLog2] src_q;
-  count_t left_q;
-  logic [CreditW-1:0] credit_q;
-  logic [BurstLog2:0] burst;
-  logic src_bad, dst_bad, moves;
-  logic raw_pop;
+  // ---------------------------------------------------------------- jobs
+  typedef struct packed {
+    logic        completed;
+    logic        stop;
+    logic        fixed;
+    logic [27:0] len;
+    logic [63:0] src;
+    logic [63:0] dst;
+    logic [63:0] src_last;   // of the last byte; the card's is not looked at with `fixed`
+    logic [63:0] dst_last;
+    count_t      raws;       // beats read
+    count_t      outs;       // beats written
+  } job_t;
+  job_t job;
+  logic job_valid, job_ready;
 
-  // Of a range that begins below 2^bits the end cannot wrap.
-  function automatic logic outside(input logic [63:0] addr, input logic [27:0] len, input int unsigned bits);
-    return (addr >> bits) != '0 || ((addr + 64'(len) - 64'd1) >> bits) != '0;
+  via_slice #(
+    .T(job_t)
+  ) u_job (
+    .clk_i,
+    .rst_ni,
+    .s_i(
+    '{
+        completed: job_i.completed,
+        stop: job_i.stop,
+        fixed: fixed_i,
+        len: job_i.len,
+        src: job_i.src,
+        dst: job_i.dst,
+        src_last: job_i.src + 64'(job_i.len) - 64'd1,
+        dst_last: job_i.dst + 64'(job_i.len) - 64'd1,
+        raws: beats_of(job_i.src[BeatLog2-1:0], job_i.len),
+        outs: beats_of(job_i.dst[BeatLog2-1:0], job_i.len)
+    }
+    ),
+    .s_valid_i(job_valid_i),
+    .s_ready_o(job_ready_o),
+    .m_o(job),
+    .m_valid_o(job_valid),
+    .m_ready_i(job_ready)
+  );
+
+  // ---------------------------------------------------------------- what may be reached
+
+  // Of a range that begins below 2^HostBits the end cannot wrap; so it is with the card's addresses.
+  function automatic logic no_host(input logic [63:0] first, input logic [63:0] last);
+    return ((first | last) >> HostBits) != '0;
   endfunction
 
-  assign src_bad = job_valid_i && job_i.len != '0 && outside(job_i.src, job_i.len, SrcBits);
-  assign dst_bad = job_valid_i && job_i.len != '0 && outside(job_i.dst, job_i.len, DstBits);
-  assign moves = job_i.len != '0 && !src_bad && !dst_bad;
+  logic src_bad, dst_bad, misplaced;
+  if (C2h) begin : gen_c2h
+    assign src_bad   = card_outside(job.src, job.fixed ? job.src : job.src_last, chan_mib_i);
+    assign dst_bad   = no_host(job.dst, job.dst_last);
+    assign misplaced = job.fixed && job.src[BeatLog2-1:0] != '0 && job.src[63:BeatLog2] != job.src_last[63:BeatLog2];
+  end else begin : gen_h2c
+    assign src_bad   = no_host(job.src, job.src_last);
+    assign dst_bad   = card_outside(job.dst, job.fixed ? job.dst : job.dst_last, chan_mib_i);
+    assign misplaced = job.fixed && job.dst[BeatLog2-1:0] != '0 && job.dst[63:BeatLog2] != job.dst_last[63:BeatLog2];
+  end
 
-  assign burst = (left_q < count_t'(MaxBurstBeats - 32'(src_q[BeatLog2+:BurstLog2]))) ? (BurstLog2 + 1)'(left_q) :
-      (BurstLog2 + 1)'(MaxBurstBeats - 32'(src_q[BeatLog2+:BurstLog2]));
-  assign issue = busy_q && ar_room && CreditW'(burst) <= credit_q;
-  assign ends = issue && count_t'(burst) == left_q;
-  assign job_ready_o = (!busy_q || ends) && jobs_room;
-  assign take = job_valid_i && job_ready_o;
+  // ---------------------------------------------------------------- what the aligner must know of a job
+  typedef struct packed {
+    xdma_err_e        err;
+    logic             none;       // moves nothing
+    logic             completed;
+    logic             stop;
+    logic             fixed;      // the destination does not advance
+    count_t           raws;       // beats read
+    count_t           outs;       // beats written
+    logic             out_one;    // one beat written
+    logic             prime;      // the first beat written needs two beats read
+    offset_t          shift;      // bytes the data moves down in a beat, modulo a beat
+    offset_t          tail;       // bytes of the last beat written, 0 = all
+    logic [AddrW-1:0] dst;
+  } work_t;
+  work_t work;
 
+  always_comb begin
+    work           = '0;  // err and none: behind the slice
+    work.err       = XErrNone;
+    work.completed = job.completed;
+    work.stop      = job.stop;
+    work.fixed     = !C2h && job.fixed;
+    work.raws      = job.raws;
+    work.outs      = job.outs;
+    work.out_one   = job.outs == count_t'(1);
+    work.prime     = job.src[BeatLog2-1:0] > job.dst[BeatLog2-1:0];
+    work.shift     = job.src[BeatLog2-1:0] - job.dst[BeatLog2-1:0];
+    work.tail      = job.dst[BeatLog2-1:0] + job.len[BeatLog2-1:0];
+    work.dst       = job.dst;
+  end
+
+  // ---------------------------------------------------------------- jobs to read bursts
+  // A job that has been looked at: its first burst is cut. Those behind it begin at a multiple of the longest burst.
+  typedef struct packed {
+    work_t                   work;
+    logic                    empty;
+    logic                    misplaced;
+    logic                    src_bad;
+    logic                    dst_bad;
+    logic                    still;      // the source does not advance
+    logic                    one;        // the first burst is all
+    logic [BurstLog2:0]      burst;
+    count_t                  rest;       // beats behind it
+    logic [AddrW-1:BeatLog2] src;
+  } plan_t;
+  plan_t plan, next;
+  logic next_valid, next_ready;
+  logic [BurstLog2:0] to_page;
+
+  assign to_page = (BurstLog2 + 1)'(MaxBurstBeats - 32'(job.src[BeatLog2+:BurstLog2]));
+  always_comb begin
+    plan.work      = work;
+    plan.empty     = job.len == '0;
+    plan.misplaced = misplaced;
+    plan.src_bad   = src_bad;
+    plan.dst_bad   = dst_bad;
+    plan.still     = C2h && job.fixed;
+    plan.src       = job.src[AddrW-1:BeatLog2];
+    plan.one       = job.raws <= count_t'(to_page);
+    plan.burst     = plan.one ? (BurstLog2 + 1)'(job.raws) : to_page;
+    plan.rest      = plan.one ? '0 : job.raws - count_t'(to_page);
+    if (plan.still) begin
+      plan.one   = job.raws == count_t'(1);
+      plan.burst = (BurstLog2 + 1)'(1);
+      plan.rest  = job.raws - 1'b1;
+    end
+  end
+
+  via_slice #(
+    .T(plan_t)
+  ) u_plan (
+    .clk_i,
+    .rst_ni,
+    .s_i      (plan),
+    .s_valid_i(job_valid),
+    .s_ready_o(job_ready),
+    .m_o      (next),
+    .m_valid_o(next_valid),
+    .m_ready_i(next_ready)
+  );
+
+  work_t next_work;
+  always_comb begin
+    next_work      = next.work;
+    next_work.none = next.empty || next.misplaced || next.src_bad || next.dst_bad;
+    if (!next.empty) begin
+      if (next.misplaced) next_work.err = XErrAlign;
+      else if (next.src_bad) next_work.err = XErrReadDec;
+      else if (next.dst_bad) next_work.err = XErrWriteDec;
+    end
+  end
+
+  logic take, issue, ends, ar_room, jobs_room;
+  logic busy_q, still_q, last_q;  // last: the burst at hand is the job's last
+  logic [AddrW-1:BeatLog2] src_q;
+  count_t rest_q, rest_less;
+  logic [BurstLog2:0] burst_q, burst_next;
+  logic [CreditW-1:0] credit_q;
+  logic raw_pop, raw_pop_q, last_next;
+
+  assign issue = busy_q && ar_room && CreditW'(burst_q) <= credit_q;
+  assign ends = issue && last_q;
+  assign next_ready = (!busy_q || ends) && jobs_room;
+  assign take = next_valid && next_ready;
+
+  always_comb begin
+    if (still_q) begin
+      burst_next = (BurstLog2 + 1)'(1);
+      rest_less  = rest_q - 1'b1;
+      last_next  = rest_q == count_t'(1);
+    end else begin
+      burst_next = (rest_q >= count_t'(MaxBurstBeats)) ? (BurstLog2 + 1)'(MaxBurstBeats) : (BurstLog2 + 1)'(rest_q);
+      rest_less  = (rest_q >= count_t'(MaxBurstBeats)) ? rest_q - count_t'(MaxBurstBeats) : '0;
+      last_next  = rest_q <= count_t'(MaxBurstBeats);
+    end
+  end
+
+  // A place that becomes free counts a cycle later.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      busy_q   <= 1'b0;
-      credit_q <= CreditW'(Beats);
+      busy_q    <= 1'b0;
+      raw_pop_q <= 1'b0;
+      credit_q  <= CreditW'(Beats);
     end else begin
-      if (take) busy_q <= moves;
+      if (take) busy_q <= !next_work.none;
       else if (ends) busy_q <= 1'b0;
-      if (issue || raw_pop) credit_q <= credit_q - (issue ? CreditW'(burst) : '0) + CreditW'(raw_pop);
+      raw_pop_q <= raw_pop;
+      if (issue || raw_pop_q) credit_q <= credit_q - (issue ? CreditW'(burst_q) : '0) + CreditW'(raw_pop_q);
     end
   end
   always_ff @(posedge clk_i) begin
     if (take) begin
-      src_q  <= job_i.src[AddrW-1:BeatLog2];
-      left_q <= beats_of(job_i.src[BeatLog2-1:0], job_i.len);
+      src_q   <= next.src;
+      burst_q <= next.burst;
+      rest_q  <= next.rest;
+      last_q  <= next.one;
+      still_q <= next.still;
     end else if (issue) begin
-      src_q  <= src_q + (AddrW - BeatLog2)'(burst);
-      left_q <= left_q - count_t'(burst);
+      if (!still_q) src_q <= {src_q[AddrW-1:BeatLog2+BurstLog2] + 1'b1, BurstLog2'(0)};
+      burst_q <= burst_next;
+      rest_q  <= rest_less;
+      last_q  <= last_next;
     end
   end
 
@@ -113,7 +282,7 @@ module via_xdma_mover
     ar       = '0;
     ar.burst = 2'b01;
     ar.size  = 3'(BeatLog2);
-    ar.len   = 8'(burst - 1'b1);
+    ar.len   = 8'(burst_q - 1'b1);
     ar.addr  = {src_q, BeatLog2'(0)};
   end
 
@@ -130,36 +299,8 @@ module via_xdma_mover
     .m_ready_i(m_ar_ready_i)
   );
 
-  // ---------------------------------------------------------------- what the aligner must know of a job
-  typedef struct packed {
-    xdma_err_e        err;
-    logic             none;       // moves nothing
-    logic             completed;
-    logic             stop;
-    count_t           raws;       // beats read
-    count_t           outs;       // beats written
-    logic             prime;      // the first beat written needs two beats read
-    offset_t          shift;      // bytes the data moves down in a beat, modulo a beat
-    offset_t          tail;       // bytes of the last beat written, 0 = all
-    logic [AddrW-1:0] dst;
-  } work_t;
-  work_t work, fresh, cur_q;
+  work_t fresh, cur_q;
   logic fresh_valid, cur_valid_q, cur_ends;
-
-  always_comb begin
-    work.err       = XErrNone;
-    work.none      = !moves;
-    work.completed = job_i.completed;
-    work.stop      = job_i.stop;
-    work.raws      = beats_of(job_i.src[BeatLog2-1:0], job_i.len);
-    work.outs      = beats_of(job_i.dst[BeatLog2-1:0], job_i.len);
-    work.prime     = job_i.src[BeatLog2-1:0] > job_i.dst[BeatLog2-1:0];
-    work.shift     = job_i.src[BeatLog2-1:0] - job_i.dst[BeatLog2-1:0];
-    work.tail      = job_i.dst[BeatLog2-1:0] + job_i.len[BeatLog2-1:0];
-    work.dst       = job_i.dst;
-    if (src_bad) work.err = XErrReadDec;
-    else if (dst_bad) work.err = XErrWriteDec;
-  end
 
   via_fifo #(
     .T    (work_t),
@@ -168,7 +309,7 @@ module via_xdma_mover
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      (work),
+    .s_i      (next_work),
     .s_valid_i(take),
     .s_ready_o(jobs_room),
     .m_o      (fresh),
@@ -207,16 +348,17 @@ module via_xdma_mover
   logic [DataW-1:0] merged, prev_q;
   logic first_q, go, priming, out_push, chunk_push, chunk_end, out_room, chunk_room;
   count_t raws_left_q, outs_left_q;
+  logic raw_left_q, out_last_q;  // raws_left_q is not 0; outs_left_q is 1
   logic [AddrW-1:BeatLog2] at_q, chunk_at_q;
-  xdma_err_e bad_q, bad;
+  xdma_err_e bad_q, bad, prev_bad_q, raw_bad;  // of the burst being made up, of the last beat read, of the one on offer
 
   assign priming = cur_q.prime && first_q;
-  assign go = cur_valid_q && chunk_room && (cur_q.none || out_room && (raws_left_q == '0 || raw_valid));
-  assign raw_pop = go && !cur_q.none && raws_left_q != '0;
+  assign go = cur_valid_q && chunk_room && (cur_q.none || out_room && (!raw_left_q || raw_valid));
+  assign raw_pop = go && !cur_q.none && raw_left_q;
   assign out_push = go && !cur_q.none && !priming;
-  assign chunk_end = outs_left_q == count_t'(1) || (&at_q[BeatLog2+:BurstLog2]);
+  assign chunk_end = out_last_q || (&at_q[BeatLog2+:BurstLog2]) || cur_q.fixed;
   assign chunk_push = go && cur_q.none || out_push && chunk_end;
-  assign cur_ends = go && (cur_q.none || !priming && outs_left_q == count_t'(1));
+  assign cur_ends = go && (cur_q.none || !priming && out_last_q);
 
   // In a branch, as a simulator would otherwise shift in every cycle.
   always_comb begin
@@ -225,9 +367,12 @@ module via_xdma_mover
   end
 
   always_comb begin
+    raw_bad = XErrNone;
+    if (raw_pop && raw.resp == RespSlvErr) raw_bad = XErrReadSlv;
+    if (raw_pop && raw.resp == RespDecErr) raw_bad = XErrReadDec;
     bad = bad_q;
-    if (bad_q == XErrNone && raw_pop && raw.resp == RespSlvErr) bad = XErrReadSlv;
-    if (bad_q == XErrNone && raw_pop && raw.resp == RespDecErr) bad = XErrReadDec;
+    if (bad == XErrNone && cur_q.shift != '0) bad = prev_bad_q;
+    if (bad == XErrNone) bad = raw_bad;
   end
 
   always_ff @(posedge clk_i) begin
@@ -239,18 +384,26 @@ module via_xdma_mover
       cur_q       <= fresh;
       first_q     <= 1'b1;
       raws_left_q <= fresh.raws;
+      raw_left_q  <= !fresh.none;
+      out_last_q  <= fresh.out_one;
       outs_left_q <= fresh.outs;
       at_q        <= fresh.dst[AddrW-1:BeatLog2];
       chunk_at_q  <= fresh.dst[AddrW-1:BeatLog2];
       bad_q       <= fresh.err;
+      prev_bad_q  <= XErrNone;
     end else if (go) begin
-      first_q <= 1'b0;
-      bad_q   <= bad;
-      if (raw_pop) raws_left_q <= raws_left_q - 1'b1;
+      first_q    <= 1'b0;
+      bad_q      <= (out_push && chunk_end) ? XErrNone : bad;
+      prev_bad_q <= raw_bad;
+      if (raw_pop) begin
+        raws_left_q <= raws_left_q - 1'b1;
+        raw_left_q  <= raws_left_q != count_t'(1);
+      end
       if (out_push) begin
         outs_left_q <= outs_left_q - 1'b1;
-        at_q        <= at_q + 1'b1;
-        if (chunk_end) chunk_at_q <= at_q + 1'b1;
+        out_last_q  <= outs_left_q == count_t'(2);
+        if (!cur_q.fixed) at_q <= at_q + 1'b1;
+        if (chunk_end && !cur_q.fixed) chunk_at_q <= at_q + 1'b1;
       end
     end
     if (raw_pop && cur_q.shift != '0) prev_q <= raw.data;
@@ -328,7 +481,10 @@ module via_xdma_mover
   logic first_valid, first_pop, wait_room, aw_room, w_room;
   logic beat_go, beat_drop, last_beat, drop_q, drop, kill_q;
   logic [7:0] beat_q;
-  xdma_err_e err_q, err;
+  xdma_err_e err_q, err, head_err, b_err;
+
+  // From here on an error that does not stop is none: decided once, as the control register may change meanwhile.
+  assign head_err = err_stops(head.err, enabled_i) ? head.err : XErrNone;
 
   // A burst is written or dropped as a whole: an error that arrives in its middle counts from the next one.
   assign drop = head.err != XErrNone || ((beat_q == '0) ? kill_q || err_q != XErrNone : drop_q);
@@ -350,7 +506,7 @@ module via_xdma_mover
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni || clear_i) kill_q <= 1'b0;
-    else if (head_pop && head.err != XErrNone) kill_q <= 1'b1;  // bursts behind it must not wait for this error to reach its turn
+    else if (head_pop && head_err != XErrNone) kill_q <= 1'b1;  // bursts behind it must not wait for this error to reach its turn
   end
 
   axi_ax_t aw;
@@ -402,7 +558,7 @@ module via_xdma_mover
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      ('{err: head.err, none: head.none || beat_drop, job_end: head.job_end, completed: head.completed, stop: head.stop}),
+    .s_i      ('{err: head_err, none: head.none || beat_drop, job_end: head.job_end, completed: head.completed, stop: head.stop}),
     .s_valid_i(head_pop),
     .s_ready_o(wait_room),
     .m_o      (first),
@@ -416,23 +572,28 @@ module via_xdma_mover
   assign first_pop   = first_valid && (first.none || m_b_valid_i);
 
   always_comb begin
+    b_err = XErrNone;
+    if (!first.none && m_b_i.resp == RespSlvErr) b_err = XErrWriteSlv;
+    if (!first.none && m_b_i.resp == RespDecErr) b_err = XErrWriteDec;
     err = err_q;
-    if (err_q == XErrNone) begin
-      err = first.err;
-      if (!first.none && m_b_i.resp == RespSlvErr) err = XErrWriteSlv;
-      if (!first.none && m_b_i.resp == RespDecErr) err = XErrWriteDec;
-    end
+    if (err == XErrNone) err = first.err;
+    if (err == XErrNone && err_stops(b_err, enabled_i)) err = b_err;
   end
-  assign done_o           = first_pop && first.job_end;
-  assign done_stop_o      = first.stop;
-  assign done_completed_o = first.completed;
-  assign done_err_o       = err;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) done_o <= 1'b0;
+    else done_o <= first_pop && first.job_end;
+  end
+  always_ff @(posedge clk_i) begin
+    done_stop_o      <= first.stop;
+    done_completed_o <= first.completed;
+    done_err_o       <= err;
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni || clear_i) err_q <= XErrNone;
     else if (first_pop) err_q <= err;
   end
 
-  assign idle_o = !busy_q && !fresh_valid && !cur_valid_q && !head_valid && !first_valid;
+  assign idle_o = !job_valid && !next_valid && !busy_q && !fresh_valid && !cur_valid_q && !head_valid && !first_valid && !done_o;
 
 endmodule

@@ -6,11 +6,11 @@
 /* verilator lint_off UNUSEDPARAM */
 package via_xdma_pkg;
 
-  /// Why a channel stopped. The bits of the status register follow from it and the channel's direction.
+  /// What went wrong with a descriptor.
   typedef enum logic [3:0] {
     XErrNone     = 4'd0,
     XErrMagic    = 4'd1,  // descriptor without the magic number
-    XErrAlign    = 4'd2,  // address of a descriptor is not a multiple of 32
+    XErrAlign    = 4'd2,  // address of a descriptor is not a multiple of 32; fixed card address of several beats that is not one of a beat
     XErrDescDec  = 4'd3,  // no memory where the descriptor should be
     XErrDescSlv  = 4'd4,  // memory answered the read of the descriptor with an error
     XErrReadDec  = 4'd5,
@@ -43,7 +43,31 @@ package via_xdma_pkg;
   parameter int unsigned BitRead = 9;
   parameter int unsigned BitWrite = 14;
   parameter int unsigned BitDesc = 19;
+  parameter int unsigned BitFixed = 25;  // control only: the card address does not advance
   parameter int unsigned BitWriteBack = 26;  // control only
+
+  /// The bits of the status register that show an error.
+  function automatic logic [31:0] err_bits(input xdma_err_e err);
+    unique case (err)
+      XErrMagic: return 32'b1 << BitMagic;
+      XErrAlign: return 32'b1 << BitAlign;
+      XErrDescDec: return 32'b1 << BitDesc;
+      XErrDescSlv: return 32'b1 << (BitDesc + 1);
+      XErrReadDec: return 32'b1 << BitRead;
+      XErrReadSlv: return 32'b1 << (BitRead + 1);
+      XErrWriteDec: return 32'b1 << BitWrite;
+      XErrWriteSlv: return 32'b1 << (BitWrite + 1);
+      default: return '0;
+    endcase
+  endfunction
+
+  /// Errors after which the engine goes on unless the control register enables them: of data read and written.
+  parameter logic [31:0] DataErrBits = 32'h3ff << BitRead;
+
+  /// Whether the engine stops at an error, `enabled` being the control register.
+  function automatic logic err_stops(input xdma_err_e err, input logic [31:0] enabled);
+    return (err_bits(err) & (enabled | ~DataErrBits)) != '0;
+  endfunction
 
   /// Version in the identifiers, 0x1fcTCCVV.
   parameter logic [7:0] IdVersion = 8'h06;

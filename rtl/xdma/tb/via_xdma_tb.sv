@@ -13,6 +13,7 @@ module via_xdma_tb
   input logic [63:0] time_i,
   input logic req_valid,
   input logic req_cfg,
+  input logic [2:0] req_bar,
   input logic req_write,
   input logic [15:0] req_addr,
   input logic [3:0] req_strb,
@@ -24,6 +25,12 @@ module via_xdma_tb
   input logic bus_master_i,
   input logic [15:0] user_irq_i,
   output logic [15:0] user_irq_ack_o,
+  input logic [31:0] chan_mib_i,
+  output logic [44:0] user_req,  // {addr, write, wdata}
+  output logic [3:0] user_slot,
+  output logic user_valid,
+  input logic user_rvalid,
+  input logic [31:0] user_rdata,
   output logic msix_valid_o,
   output logic [7:0] msix_vector_o,
   input logic msix_ready_i,
@@ -109,8 +116,11 @@ module via_xdma_tb
   assign card_r = '{id: card_rid, resp: axi_resp_e'(card_rresp), last: card_rlast, data: card_rdata};
   assign card_b = '{id: card_bid, resp: axi_resp_e'(card_bresp)};
 
+  reg_req_t user;
+  assign user_req = {user.addr, user.write, user.wdata};
+
   fn_req_t req;
-  assign req = '{fn: FnW'(FnXdma), cfg: req_cfg, write: req_write, addr: req_addr, strb: req_strb, wdata: req_wdata};
+  assign req = '{fn: FnW'(FnXdma), cfg: req_cfg, bar: req_bar, write: req_write, addr: req_addr, strb: req_strb, wdata: req_wdata};
 
   via_xdma #(
     .Channels(Channels)
@@ -118,6 +128,7 @@ module via_xdma_tb
     .clk_i,
     .rst_ni,
     .time_i,
+    .chan_mib_i,
     .req_i(req),
     .req_valid_i(req_valid),
     .req_rvalid_o(req_rvalid),
@@ -127,6 +138,11 @@ module via_xdma_tb
     .bus_master_i,
     .user_irq_i,
     .user_irq_ack_o,
+    .user_req_o(user),
+    .user_slot_o(user_slot),
+    .user_valid_o(user_valid),
+    .user_rvalid_i(user_rvalid),
+    .user_rdata_i(user_rdata),
     .msix_valid_o,
     .msix_vector_o,
     .msix_ready_i,
