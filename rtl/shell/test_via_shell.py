@@ -13,7 +13,7 @@ SLOT, APP, BELL, STEP = 0x10000, 0x20000, 0x40000, 0x1000
 FN, FN_STEP, FNS = 0x30000, 0x100, 6
 NONE = 0xFFFFFFFF
 RUN, RESET, ISOLATE = 1, 4, 8
-BLK = 2
+BLK, XDMA = 2, 6
 H2C, C2H, MAP, UNMAP, DENY, MOVE_IN, MOVE_OUT = 2, 3, 0x10, 0x11, 0x12, 0x20, 0x21
 OK, ABORTED = 0, 6
 MISS, BAD_BURST = 1, 0x12
@@ -34,7 +34,15 @@ class Card:
         for name in ("fn_valid", "fn_req", "fn_flr", "fn_bus_master"):
             getattr(dut, name).value = 0
         self.host = AxiMem(
-            dut.u_host, "axi", stall=stall, latency=30, size=HOST_SIZE, overtake=True, early=True, r=self.r
+            dut.u_host,
+            "axi",
+            stall=stall,
+            latency=30,
+            size=HOST_SIZE,
+            overtake=True,
+            early=True,
+            ordered=True,
+            r=self.r,
         )
         self.dram = [
             AxiMem(dut.gen_chan[c].u_mem, "axi", stall=stall, latency=8, size=CARD_SIZE, r=self.r)
@@ -70,13 +78,26 @@ class Card:
         await self.bars.write(addr, value.to_bytes(4, "little"))
 
     async def fn(
-        self, fn: int, addr: int, value: int | None = None, size: int = 4, *, cfg: bool = False
+        self,
+        fn: int,
+        addr: int,
+        value: int | None = None,
+        size: int = 4,
+        *,
+        cfg: bool = False,
+        bar: int = 0,
     ) -> int:
-        """An access to a function's BAR0 or configuration space; a read of the whole word without `value`."""
+        """An access to a BAR of a function or to its configuration space; a read of the whole word without `value`."""
         dut, write = self.dut, value is not None
         strb, data = (1 << size) - 1 << addr % 4, (value or 0) << 8 * (addr % 4)
         dut.fn_req.value = (
-            fn << 54 | cfg << 53 | write << 52 | (addr & ~3) << 36 | (strb if write else 15) << 32 | data
+            fn << 57
+            | cfg << 56
+            | bar << 53
+            | write << 52
+            | (addr & ~3) << 36
+            | (strb if write else 15) << 32
+            | data
         )
         dut.fn_valid.value = 1
         await RisingEdge(dut.clk_i)
@@ -264,7 +285,26 @@ async def functions_answer_and_their_registers_keep_what_is_written(dut):
             await c.write(regs + offset, value)
         for offset, value in values.items():
             assert await c.read(regs + offset) == value
-        assert await c.read(regs + 0x38) == NONE
+        assert await c.read(regs + 0x70) == NONE
+    # The user BAR of XDMA reaches the registers of the slots that the management function has opened to it; the apps here answer with what
+    # was written and the address.
+    reach = FN + XDMA * FN_STEP + 0x50
+    assert await c.fn(XDMA, 0x3000, bar=1) >> 16 == 0x1FC3
+    for s in range(SLOTS):
+        await c.write(APP + s * STEP, 100)
+    assert [await c.fn(XDMA, s * STEP) for s in range(16)] == [NONE] * 16
+    await c.write(reach, 0xFFFE)
+    await c.fn(XDMA, 8, 1)
+    await c.fn(XDMA, STEP + 8, 1)
+    assert [await c.fn(XDMA, s * STEP) for s in range(16)] == [NONE, 9] + [NONE] * 14
+    assert await c.read(APP) == 100 and await c.read(APP + STEP) == 9
+    # A slot that is cut off is closed to everybody.
+    await c.write(SLOT + STEP, RUN | ISOLATE)
+    assert await c.fn(XDMA, STEP) == await c.read(APP + STEP) == NONE
+    await c.write(SLOT + STEP, RUN)
+    assert await c.fn(XDMA, STEP) == 9
+    await c.write(reach, 0)
+    assert await c.fn(XDMA, STEP) == NONE
     for f in range(1, FNS + 1):
         assert await c.read(FN + f * FN_STEP + 0x18) == 77 + f, "functions share a register"
         await c.write(FN + f * FN_STEP, 0)

@@ -67,6 +67,7 @@ module via_shell
   input  logic                fn_valid_i,
   input  logic [     FnW-1:0] fn_fn_i,
   input  logic                fn_cfg_i,
+  input  logic [         2:0] fn_bar_i,
   input  logic                fn_write_i,
   input  logic [        15:0] fn_addr_i,
   input  logic [         3:0] fn_strb_i,
@@ -189,7 +190,12 @@ module via_shell
   logic [31:0] count[NumSlots][8];
   reg_req_t reg_req;
   logic [NumSlots-1:0] reg_valid, reg_open, reg_rvalid, reg_err, reg_timeout, load;
-  logic [31:0] reg_rdata[NumSlots];
+  logic [31:0] reg_rdata[NumSlots], app_rdata;
+  // Who asks for registers of apps: the management function, XDMA.
+  reg_req_t app_req[2];
+  logic [3:0] app_slot[2];
+  logic [1:0] app_valid, app_rvalid;
+  logic app_regs_idle;
 
   ring_cfg_t cmd_cfg[NumSlots], ring_cfg[2*NumSlots];
   ring_idx_t cmd_tail[NumSlots], cmd_head[NumSlots];
@@ -201,7 +207,7 @@ module via_shell
   fn_ctrl_t fn_ctrl[NumFn:1];
   logic [NumFn:1] fn_present, fn_attached;
   logic [7:0] fn_status[NumFn:1];
-  logic [63:0] fn_features[NumFn:1];
+  fn_features_t fn_features[NumFn:1];
   logic [31:0] fn_count[NumFn:1][3];
   logic [15:0] fn_flushes[NumFn:1];
 
@@ -237,13 +243,11 @@ module via_shell
     .ctrl_o        (ctrl),
     .stat_i        (stat),
     .count_i       (count),
-    .reg_o         (reg_req),
-    .reg_valid_o   (reg_valid),
-    .reg_open_i    (reg_open),
-    .reg_rvalid_i  (reg_rvalid),
-    .reg_rdata_i   (reg_rdata),
-    .reg_err_i     (reg_err),
-    .reg_timeout_o (reg_timeout),
+    .app_req_o     (app_req[0]),
+    .app_slot_o    (app_slot[0]),
+    .app_valid_o   (app_valid[0]),
+    .app_rvalid_i  (app_rvalid[0]),
+    .app_rdata_i   (app_rdata),
     .cmd_cfg_o     (cmd_cfg),
     .cmd_tail_o    (cmd_tail),
     .cmd_head_i    (cmd_head),
@@ -276,6 +280,25 @@ module via_shell
     .idle_o        (csr_idle)
   );
 
+  via_app_regs u_app_regs (
+    .clk_i,
+    .rst_ni,
+    .s_req_i      (app_req),
+    .s_slot_i     (app_slot),
+    .s_valid_i    (app_valid),
+    .s_rvalid_o   (app_rvalid),
+    .s_rdata_o    (app_rdata),
+    .reach_i      (fn_ctrl[FnXdma].reach),
+    .reg_o        (reg_req),
+    .reg_valid_o  (reg_valid),
+    .reg_open_i   (reg_open),
+    .reg_rvalid_i (reg_rvalid),
+    .reg_rdata_i  (reg_rdata),
+    .reg_err_i    (reg_err),
+    .reg_timeout_o(reg_timeout),
+    .idle_o       (app_regs_idle)
+  );
+
   // ---------------------------------------------------------------- rings
   // Readers of host memory: 0 command rings, 1 DMA, 2 slots (through the crossbar), 2 + f function f. Writers: 0 completion and event rings, then the same.
   localparam int unsigned Rings = 0, Dma = 1, Slots = 2, Fns = 3, NumHost = Fns + NumFn;
@@ -294,8 +317,9 @@ module via_shell
   logic [SlotW-1:0] dma_cpl_slot;
   logic dma_cpl_valid;
   logic [NumSlots-1:0] cmd_err, cmd_err_info, cpl_err;
-  ring_cfg_t cpl_cfg [NumSlots];
+  ring_cfg_t cpl_cfg[NumSlots];
   ring_idx_t cpl_used[NumSlots];
+  logic [NumSlots-1:0] cpl_done;
   logic cmdq_idle, ringw_idle, msix_idle, dma_idle, host_idle, xbar_idle;
   logic cmdq_still, ringw_still, host_still, xbar_still;
 
@@ -315,7 +339,7 @@ module via_shell
     .bus_err_o   (cmd_bus_err),
     .cpl_cfg_i   (cpl_cfg),
     .cpl_used_i  (cpl_used),
-    .cpl_done_i  (cpl_valid & cpl_ready),
+    .cpl_done_i  (cpl_done),
     .err_o       (cmd_err),
     .err_info_o  (cmd_err_info),
     .m_ar_o      (h_ar[Rings]),
@@ -340,6 +364,7 @@ module via_shell
     .arm_i       (ring_arm),
     .tail_o      (ring_tail),
     .used_o      (ring_used),
+    .cpl_done_o  (cpl_done),
     .on_o        (ring_on),
     .err_o       (ring_err),
     .cpl_err_o   (cpl_err),
@@ -388,6 +413,7 @@ module via_shell
   via_dma u_dma (
     .clk_i,
     .rst_ni,
+    .chan_mib_i,
     .cmd_i            (dma_cmd),
     .cmd_valid_i      (dma_cmd_valid),
     .cmd_ready_o      (dma_cmd_ready),
@@ -492,7 +518,8 @@ module via_shell
   via_axi_mux #(
     .NumRd   (NumHost),
     .NumWr   (NumHost),
-    .NumFirst(1)
+    .NumFirst(1),
+    .Ordered (1'b1)
   ) u_host (
     .clk_i,
     .rst_ni,
@@ -645,14 +672,15 @@ module via_shell
     .clk_i,
     .rst_ni,
     .time_i,
-    .ctrl_i           (fn_ctrl),
-    .present_o        (fn_present),
-    .attached_o       (fn_attached),
-    .status_o         (fn_status),
-    .features_o       (fn_features),
-    .count_o          (fn_count),
-    .flushes_o        (fn_flushes),
-    .fn_req_i         ('{fn: fn_fn_i, cfg: fn_cfg_i, write: fn_write_i, addr: fn_addr_i, strb: fn_strb_i, wdata: fn_wdata_i}),
+    .chan_mib_i,
+    .ctrl_i(fn_ctrl),
+    .present_o(fn_present),
+    .attached_o(fn_attached),
+    .status_o(fn_status),
+    .features_o(fn_features),
+    .count_o(fn_count),
+    .flushes_o(fn_flushes),
+    .fn_req_i('{fn: fn_fn_i, cfg: fn_cfg_i, bar: fn_bar_i, write: fn_write_i, addr: fn_addr_i, strb: fn_strb_i, wdata: fn_wdata_i}),
     .fn_valid_i,
     .fn_rvalid_o,
     .fn_rdata_o,
@@ -663,71 +691,76 @@ module via_shell
     .fn_msix_fn_o,
     .fn_msix_vector_o,
     .fn_msix_ready_i,
-    .m_ar_o           (f_ar),
-    .m_ar_valid_o     (h_ar_valid[NumHost-1:Fns]),
-    .m_ar_ready_i     (h_ar_ready[NumHost-1:Fns]),
-    .m_r_i            (f_r),
-    .m_r_valid_i      (h_r_valid[NumHost-1:Fns]),
-    .m_r_ready_o      (h_r_ready[NumHost-1:Fns]),
-    .m_aw_o           (f_aw),
-    .m_aw_valid_o     (h_aw_valid[NumHost-1:Fns]),
-    .m_aw_ready_i     (h_aw_ready[NumHost-1:Fns]),
-    .m_w_o            (f_w),
-    .m_w_valid_o      (h_w_valid[NumHost-1:Fns]),
-    .m_w_ready_i      (h_w_ready[NumHost-1:Fns]),
-    .m_b_i            (f_b),
-    .m_b_valid_i      (h_b_valid[NumHost-1:Fns]),
-    .m_b_ready_o      (h_b_ready[NumHost-1:Fns]),
-    .m_card_ar_o      (x_ar[XdmaMgr]),
+    .m_ar_o(f_ar),
+    .m_ar_valid_o(h_ar_valid[NumHost-1:Fns]),
+    .m_ar_ready_i(h_ar_ready[NumHost-1:Fns]),
+    .m_r_i(f_r),
+    .m_r_valid_i(h_r_valid[NumHost-1:Fns]),
+    .m_r_ready_o(h_r_ready[NumHost-1:Fns]),
+    .m_aw_o(f_aw),
+    .m_aw_valid_o(h_aw_valid[NumHost-1:Fns]),
+    .m_aw_ready_i(h_aw_ready[NumHost-1:Fns]),
+    .m_w_o(f_w),
+    .m_w_valid_o(h_w_valid[NumHost-1:Fns]),
+    .m_w_ready_i(h_w_ready[NumHost-1:Fns]),
+    .m_b_i(f_b),
+    .m_b_valid_i(h_b_valid[NumHost-1:Fns]),
+    .m_b_ready_o(h_b_ready[NumHost-1:Fns]),
+    .m_card_ar_o(x_ar[XdmaMgr]),
     .m_card_ar_valid_o(x_ar_valid[XdmaMgr]),
     .m_card_ar_ready_i(x_ar_ready[XdmaMgr]),
-    .m_card_r_i       (x_r[XdmaMgr]),
-    .m_card_r_valid_i (x_r_valid[XdmaMgr]),
-    .m_card_r_ready_o (x_r_ready[XdmaMgr]),
-    .m_card_aw_o      (x_aw[XdmaMgr]),
+    .m_card_r_i(x_r[XdmaMgr]),
+    .m_card_r_valid_i(x_r_valid[XdmaMgr]),
+    .m_card_r_ready_o(x_r_ready[XdmaMgr]),
+    .m_card_aw_o(x_aw[XdmaMgr]),
     .m_card_aw_valid_o(x_aw_valid[XdmaMgr]),
     .m_card_aw_ready_i(x_aw_ready[XdmaMgr]),
-    .m_card_w_o       (x_w[XdmaMgr]),
-    .m_card_w_valid_o (x_w_valid[XdmaMgr]),
-    .m_card_w_ready_i (x_w_ready[XdmaMgr]),
-    .m_card_b_i       (x_b[XdmaMgr]),
-    .m_card_b_valid_i (x_b_valid[XdmaMgr]),
-    .m_card_b_ready_o (x_b_ready[XdmaMgr]),
-    .brd_tx_o         (brd_tx),
-    .brd_tx_valid_o   (brd_tx_valid),
-    .brd_tx_ready_i   (brd_tx_ready),
-    .brd_rx_i         (brd_rx),
-    .brd_rx_valid_i   (brd_rx_valid),
-    .brd_rx_ready_o   (brd_rx_ready),
-    .slot_irq_i       (app_irq),
-    .slot_cut_i       (fn_cut),
-    .slot_on_o        (fn_on),
-    .slot_fn_o        (fn_slot),
-    .slot_tx_o        (fn_tx),
-    .slot_tx_valid_o  (fn_tx_valid),
-    .slot_tx_ready_i  (fn_tx_ready),
-    .slot_rx_i        (fn_rx),
-    .slot_rx_valid_i  (fn_rx_valid),
-    .slot_rx_ready_o  (fn_rx_ready),
-    .slot_rx_fn_i     (fn_rx_fn),
-    .disk_ar_o        (disk_ar),
-    .disk_ar_valid_o  (disk_ar_valid),
-    .disk_ar_ready_i  (disk_ar_ready),
-    .disk_r_i         (disk_r),
-    .disk_r_valid_i   (disk_r_valid),
-    .disk_r_ready_o   (disk_r_ready),
-    .disk_aw_o        (disk_aw),
-    .disk_aw_valid_o  (disk_aw_valid),
-    .disk_aw_ready_i  (disk_aw_ready),
-    .disk_w_o         (disk_w),
-    .disk_w_valid_o   (disk_w_valid),
-    .disk_w_ready_i   (disk_w_ready),
-    .disk_flush_o     (disk_flush),
-    .disk_b_i         (disk_b),
-    .disk_b_valid_i   (disk_b_valid),
-    .disk_b_ready_o   (disk_b_ready),
-    .still_o          (functions_still),
-    .idle_o           (functions_idle)
+    .m_card_w_o(x_w[XdmaMgr]),
+    .m_card_w_valid_o(x_w_valid[XdmaMgr]),
+    .m_card_w_ready_i(x_w_ready[XdmaMgr]),
+    .m_card_b_i(x_b[XdmaMgr]),
+    .m_card_b_valid_i(x_b_valid[XdmaMgr]),
+    .m_card_b_ready_o(x_b_ready[XdmaMgr]),
+    .user_req_o(app_req[1]),
+    .user_slot_o(app_slot[1]),
+    .user_valid_o(app_valid[1]),
+    .user_rvalid_i(app_rvalid[1]),
+    .user_rdata_i(app_rdata),
+    .brd_tx_o(brd_tx),
+    .brd_tx_valid_o(brd_tx_valid),
+    .brd_tx_ready_i(brd_tx_ready),
+    .brd_rx_i(brd_rx),
+    .brd_rx_valid_i(brd_rx_valid),
+    .brd_rx_ready_o(brd_rx_ready),
+    .slot_irq_i(app_irq),
+    .slot_cut_i(fn_cut),
+    .slot_on_o(fn_on),
+    .slot_fn_o(fn_slot),
+    .slot_tx_o(fn_tx),
+    .slot_tx_valid_o(fn_tx_valid),
+    .slot_tx_ready_i(fn_tx_ready),
+    .slot_rx_i(fn_rx),
+    .slot_rx_valid_i(fn_rx_valid),
+    .slot_rx_ready_o(fn_rx_ready),
+    .slot_rx_fn_i(fn_rx_fn),
+    .disk_ar_o(disk_ar),
+    .disk_ar_valid_o(disk_ar_valid),
+    .disk_ar_ready_i(disk_ar_ready),
+    .disk_r_i(disk_r),
+    .disk_r_valid_i(disk_r_valid),
+    .disk_r_ready_o(disk_r_ready),
+    .disk_aw_o(disk_aw),
+    .disk_aw_valid_o(disk_aw_valid),
+    .disk_aw_ready_i(disk_aw_ready),
+    .disk_w_o(disk_w),
+    .disk_w_valid_o(disk_w_valid),
+    .disk_w_ready_i(disk_w_ready),
+    .disk_flush_o(disk_flush),
+    .disk_b_i(disk_b),
+    .disk_b_valid_i(disk_b_valid),
+    .disk_b_ready_o(disk_b_ready),
+    .still_o(functions_still),
+    .idle_o(functions_idle)
   );
 
   // ---------------------------------------------------------------- slots
@@ -853,6 +886,7 @@ module via_shell
     ) u_port (
       .clk_i            (port_clk),
       .rst_ni,
+      .chan_mib_i,
       .ctrl_i           (ctrl[s]),
       .loaded_i         (slot_loaded_i[s]),
       .load_i           (load[s]),
@@ -961,20 +995,22 @@ module via_shell
   end
 
   // ---------------------------------------------------------------- quiet
-  // The signals look at what will move; two cycles of them make sure that what they do not see has settled too.
-  logic still, was_still_q, quiet_q;
+  // The signals look at what will move; eight cycles of them make sure that what they do not see has settled too,
+  // across blocks (a block settles within four, see via_clk_gate).
+  logic still, quiet_q;
+  logic [6:0] was_still_q;
   assign still = cmdq_still && ringw_still && msix_idle && dma_idle && host_still && xbar_still && &chan_idle && &slot_still && csr_idle &&
-                 functions_still && ~|{axil_awvalid_i, axil_wvalid_i, axil_arvalid_i, icap_done_i};
+                 app_regs_idle && functions_still && ~|{axil_awvalid_i, axil_wvalid_i, axil_arvalid_i, icap_done_i};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       rest_quiet_q <= 1'b0;
-      was_still_q  <= 1'b0;
+      was_still_q  <= '0;
       quiet_q      <= 1'b0;
     end else begin
       rest_quiet_q <= cmdq_idle && ringw_idle && msix_idle && dma_idle && host_idle && xbar_idle && &chan_idle && &slot_idle && functions_idle;
-      was_still_q <= still;
-      quiet_q <= still && was_still_q;
+      was_still_q <= {was_still_q[5:0], 1'b1} & {7{still}};
+      quiet_q <= still && &was_still_q;
     end
   end
   assign quiet_o = quiet_q;

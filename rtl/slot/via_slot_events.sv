@@ -2,7 +2,7 @@
 //
 // Collects what happens to one slot into its stream of events, and decides when the slot is cut off.
 //
-// A violation (of a guard, or an unanswered register access) isolates the slot in the next cycle and posts one event; while the slot is isolated,
+// A violation (of a guard, or an unanswered register access) isolates the slot in the next cycle, as the host does, and posts one event; while the slot is isolated,
 // whoever did it, further violations are not reported. The isolation by a guard ends with `ctrl_i.reset`.
 // Interrupts of the app are counted; one event may stand for several, and so may one of a flush. Throughput: one event a cycle. Violations go
 // first, MMU events last.
@@ -34,12 +34,15 @@ module via_slot_events
   output logic                idle_o
 );
 
-  logic isolated_q, violation_q, flush_q, take_violation, take_ring, take_irq, take_flush;
+  localparam bit NumSrcOk = param_in("via_slot_events NumSrc", NumSrc, 1, 64);
+
+  logic isolated_q, on_q, violation_q, flush_q, take_violation, take_ring, take_irq, take_flush;
   logic [2:0] ring_q;  // tail jumped, command read, completion write
   logic [1:0] ring_which;
   evt_t violation, violation_evt_q, ring_evt, irq_evt, flush_evt, evt;
   logic evt_valid, evt_room;
-  logic [31:0] irqs_q, irqs_sent_q;
+  logic [31:0] irqs_q;
+  logic irq_q;  // not yet told
   logic accept;
 
   always_comb begin
@@ -50,8 +53,8 @@ module via_slot_events
 
   assign take_violation = evt_room && violation_q;
   assign take_ring = evt_room && !violation_q && ring_q != '0;
-  assign take_irq = evt_room && !violation_q && ring_q == '0 && irqs_q != irqs_sent_q;
-  assign take_flush = evt_room && !violation_q && ring_q == '0 && irqs_q == irqs_sent_q && flush_q;
+  assign take_irq = evt_room && !violation_q && ring_q == '0 && irq_q;
+  assign take_flush = evt_room && !violation_q && ring_q == '0 && !irq_q && flush_q;
 
   always_comb begin
     ring_which = ring_q[0] ? 2'd0 : ring_q[1] ? 2'd1 : 2'd2;
@@ -70,10 +73,10 @@ module via_slot_events
     evt = mmu_evt_i;
     if (violation_q) evt = violation_evt_q;
     else if (ring_q != '0) evt = ring_evt;
-    else if (irqs_q != irqs_sent_q) evt = irq_evt;
+    else if (irq_q) evt = irq_evt;
     else if (flush_q) evt = flush_evt;
   end
-  assign evt_valid = violation_q || ring_q != '0 || irqs_q != irqs_sent_q || flush_q || mmu_evt_valid_i;
+  assign evt_valid = violation_q || ring_q != '0 || irq_q || flush_q || mmu_evt_valid_i;
   // An event that waits does not give way to a more urgent one.
   via_slice #(
     .T(evt_t)
@@ -88,7 +91,7 @@ module via_slot_events
     .m_ready_i(evt_ready_i)
   );
 
-  assign mmu_evt_ready_o = evt_room && !violation_q && ring_q == '0 && irqs_q == irqs_sent_q && !flush_q;
+  assign mmu_evt_ready_o = evt_room && !violation_q && ring_q == '0 && !irq_q && !flush_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -96,24 +99,26 @@ module via_slot_events
       violation_q <= 1'b0;
       ring_q      <= '0;
       irqs_q      <= '0;
-      irqs_sent_q <= '0;
+      irq_q       <= 1'b0;
+      on_q        <= 1'b1;
       flush_q     <= 1'b0;
     end else begin
       if (reset_i) isolated_q <= 1'b0;
       else if (accept) isolated_q <= 1'b1;
+      on_q <= isolate_i || !reset_i && (isolated_q || accept);
       if (accept) violation_q <= 1'b1;
       else if (take_violation) violation_q <= 1'b0;
       ring_q <= (ring_q & ~(3'(take_ring) << ring_which)) |
                 {ring_err_cpl_i, ring_err_cmd_i && ring_err_info_i, ring_err_cmd_i && !ring_err_info_i};
       if (irq_i) irqs_q <= irqs_q + 1'b1;
-      if (take_irq) irqs_sent_q <= irqs_q;
+      irq_q <= irq_i || irq_q && !take_irq;
       if (flush_i) flush_q <= 1'b1;
       else if (take_flush) flush_q <= 1'b0;
     end
   end
   always_ff @(posedge clk_i) if (accept) violation_evt_q <= violation;
 
-  assign isolated_o = isolated_q || isolate_i;
+  assign isolated_o = on_q;
   assign cause_o = isolated_q ? violation_evt_q.cause : event_e'(8'h00);
   assign idle_o = !evt_valid && !evt_valid_o && violation_i == '0 && !irq_i && !flush_i && !ring_err_cmd_i && !ring_err_cpl_i;
 

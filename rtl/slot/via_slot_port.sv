@@ -29,6 +29,7 @@ module via_slot_port
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
+  input  logic       [   31:0] chan_mib_i,             // size of each DRAM channel, constant
   // control
   input  slot_ctrl_t           ctrl_i,
   input  logic                 loaded_i,
@@ -141,8 +142,13 @@ module via_slot_port
   output logic                 idle_o
 );
 
+  localparam bit PageWaysOk = param_in("via_slot_port PageWays", PageWays, 1, 64);
+  localparam bit PageSetsOk = param_pow2("via_slot_port PageSets", PageSets, 2, 65536);
+  localparam bit HugeWaysOk = param_in("via_slot_port HugeWays", HugeWays, 1, 64);
+  localparam bit HugeSetsOk = param_pow2("via_slot_port HugeSets", HugeSets, 2, 65536);
+
   // ---------------------------------------------------------------- control
-  logic cut, isolated, hold_q, busy_q, irq_q;
+  logic cut, isolated, stop_q, hold_q, busy_q, irq_q;
   event_e cause;
 
   assign cut = ctrl_i.isolate || ctrl_i.reset || !ctrl_i.run || load_i || !loaded_i;
@@ -152,11 +158,13 @@ module via_slot_port
   // One cycle after the app is cut off, so that it is never reset while it is listened to.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
+      stop_q <= 1'b1;
       hold_q <= 1'b1;
       busy_q <= 1'b0;
       irq_q  <= 1'b0;
     end else begin
-      hold_q <= ctrl_i.reset || !ctrl_i.run || load_i || !loaded_i;
+      stop_q <= ctrl_i.reset || !ctrl_i.run || load_i || !loaded_i;
+      hold_q <= stop_q;
       busy_q <= slot_busy_i && !isolated;
       irq_q  <= slot_irq_i && !isolated;
     end
@@ -451,7 +459,9 @@ module via_slot_port
 
   // In an empty slot there is no app whose accesses would have to end, but perhaps the store of a disk.
   logic mmu_abort;
-  assign mmu_abort = isolated && (loaded_i || load_i || ctrl_i.reset || ctrl_i.isolate || cause != event_e'(8'h00));
+  always_ff @(posedge clk_i) begin
+    mmu_abort <= rst_ni && isolated && (loaded_i || load_i || ctrl_i.reset || ctrl_i.isolate || cause != event_e'(8'h00));
+  end
 
   cmd_t mmu_cmd;
   cpl_t mmu_cpl;
@@ -466,6 +476,7 @@ module via_slot_port
   ) u_mmu (
     .clk_i,
     .rst_ni,
+    .chan_mib_i,
     .v_ar_i      (mmu_ar),
     .v_ar_valid_i(mux_ar_valid),
     .v_ar_ready_o(mux_ar_ready),
@@ -622,7 +633,7 @@ module via_slot_port
   assign count_o[7] = wr_beats_q;
 
   logic quiet;
-  assign quiet  = mem_quiet && &strm_quiet && &mvi_idle && &mvo_idle && join_idle && mux_idle && dispatch_idle;
+  always_ff @(posedge clk_i) quiet <= mem_quiet && &strm_quiet && &mvi_idle && &mvo_idle && join_idle && mux_idle && dispatch_idle;
   assign stat_o = '{cause: cause, isolated: isolated, busy: busy_q, quiet: quiet, loaded: loaded_i};
 
   logic rest_idle;

@@ -243,6 +243,7 @@ module via_slot_port_tb
   ) u_dut (
     .clk_i(clk),
     .rst_ni,
+    .chan_mib_i(32'd16384),
     .ctrl_i(slot_ctrl_t'(ctrl)),
     .loaded_i(loaded),
     .load_i(load),
