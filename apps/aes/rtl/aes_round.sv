@@ -18,6 +18,8 @@ module aes_round
   output logic [Blocks*4-1:0][31:0] state_o
 );
 
+  localparam bit BlocksOk = via_pkg::param_in("aes_round Blocks", Blocks, 1, 4);
+
   logic [3:0][31:0] key_q;
 
   always_ff @(posedge clk_i) begin

@@ -47,6 +47,8 @@ module rng_app
   output logic           irq_o
 );
 
+  localparam bit OutstandingOk = param_in("rng_app Outstanding", Outstanding, 1, 1024);
+
   localparam int unsigned MinLog2 = 6;
   localparam int unsigned MaxLog2 = 21;
   localparam int unsigned BurstBytes = MaxBurstBeats * StrbW;

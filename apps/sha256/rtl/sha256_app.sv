@@ -26,6 +26,9 @@ module sha256_app
   output logic  busy_o
 );
 
+  localparam bit LanesOk = param_pow2("sha256_app Lanes", Lanes, 2, 256);
+  localparam bit FifoBytesOk = param_pow2("sha256_app FifoBytes", FifoBytes, 256, 1 << 20);
+
   localparam int unsigned LaneW = $clog2(Lanes);
   localparam int unsigned OutBeats = DataW < 256 ? 256 / DataW : 1;
   localparam int unsigned OutBytes = 32 / OutBeats;

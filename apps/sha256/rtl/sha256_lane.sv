@@ -34,6 +34,8 @@ module sha256_lane
   output logic          busy_o
 );
 
+  localparam bit FifoBytesOk = param_pow2("sha256_lane FifoBytes", FifoBytes, 256, 1 << 20);
+
   localparam int unsigned BlockBeats = 512 / DataW;
   localparam int unsigned PosW = BlockBeats > 1 ? $clog2(BlockBeats) : 1;
   localparam int unsigned BeatsW = 61 - BeatLog2;  // the length of a message has 64 bits
