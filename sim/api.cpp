@@ -72,15 +72,18 @@ bool is_function(unsigned fn) {
 }
 
 // An access as the functions' port takes it; not valid if there is no such place.
-via::FnRequest fn_request(unsigned fn, bool cfg, bool write, uint32_t offset, unsigned bytes,
+via::FnRequest fn_request(unsigned fn, unsigned space, bool write, uint32_t offset, unsigned bytes,
                           uint32_t value) {
+  const bool cfg = space == VSIM_CONFIG;
   via::FnRequest request;
   const bool sized = bytes == 1 || bytes == 2 || bytes == 4;
-  if (!is_function(fn) || !sized || offset % bytes != 0 || offset >= (cfg ? 0x100u : 0x10000u))
+  if (!is_function(fn) || space > VSIM_CONFIG || !sized || offset % bytes != 0 ||
+      offset >= (cfg ? 0x100u : 0x10000u))
     return request;
   const unsigned lane = offset % 4;
   request.valid = true;
   request.cfg = cfg;
+  request.bar = static_cast<uint8_t>(cfg ? 0 : space);
   request.write = write;
   request.fn = static_cast<uint8_t>(fn);
   request.strb = static_cast<uint8_t>(((1u << bytes) - 1) << lane);
@@ -89,10 +92,11 @@ via::FnRequest fn_request(unsigned fn, bool cfg, bool write, uint32_t offset, un
   return request;
 }
 
-std::string fn_place(unsigned fn, bool cfg, uint32_t offset, unsigned bytes) {
+std::string fn_place(unsigned fn, unsigned space, uint32_t offset, unsigned bytes) {
+  const std::string where = space == VSIM_CONFIG ? "configuration" : "BAR" + std::to_string(space);
   char text[96];
-  std::snprintf(text, sizeof text, "function %u: %u bytes at %s 0x%x", fn, bytes,
-                cfg ? "configuration offset" : "BAR0 offset", offset);
+  std::snprintf(text, sizeof text, "function %u: %u bytes at %s offset 0x%x", fn, bytes, where.c_str(),
+                offset);
   return text;
 }
 
@@ -205,9 +209,9 @@ unsigned vsim_functions(const vsim*) {
   return Card::kFunctions - 1;
 }
 
-int vsim_fn_read(vsim* sim, unsigned fn, int cfg, uint32_t offset, unsigned bytes, uint32_t* value) {
-  const via::FnRequest request = fn_request(fn, cfg != 0, false, offset, bytes, 0);
-  const auto where = [&] { return fn_place(fn, cfg != 0, offset, bytes); };
+int vsim_fn_read(vsim* sim, unsigned fn, unsigned space, uint32_t offset, unsigned bytes, uint32_t* value) {
+  const via::FnRequest request = fn_request(fn, space, false, offset, bytes, 0);
+  const auto where = [&] { return fn_place(fn, space, offset, bytes); };
   if (!request.valid) return sim->fail(-EINVAL, where() + ": no such place");
   if (const int code = make_room(sim)) return code;
   Card& card = *sim->card;
@@ -218,9 +222,9 @@ int vsim_fn_read(vsim* sim, unsigned fn, int cfg, uint32_t offset, unsigned byte
   return 0;
 }
 
-int vsim_fn_write(vsim* sim, unsigned fn, int cfg, uint32_t offset, unsigned bytes, uint32_t value) {
-  const via::FnRequest request = fn_request(fn, cfg != 0, true, offset, bytes, value);
-  if (!request.valid) return sim->fail(-EINVAL, fn_place(fn, cfg != 0, offset, bytes) + ": no such place");
+int vsim_fn_write(vsim* sim, unsigned fn, unsigned space, uint32_t offset, unsigned bytes, uint32_t value) {
+  const via::FnRequest request = fn_request(fn, space, true, offset, bytes, value);
+  if (!request.valid) return sim->fail(-EINVAL, fn_place(fn, space, offset, bytes) + ": no such place");
   if (const int code = make_room(sim)) return code;
   Card& card = *sim->card;
   card.bar.access(card.clock.ps(), request);
@@ -314,6 +318,10 @@ uint64_t vsim_now(const vsim* sim) {
   return sim->card->clock.cycles();
 }
 
+uint64_t vsim_link_fs_per_byte(const vsim* sim) {
+  return sim->card->link.fs_per_byte();
+}
+
 uint64_t vsim_irq_take(vsim* sim, unsigned fn, uint64_t mask) {
   return fn < Card::kFunctions ? sim->card->link.take(fn, mask) : 0;
 }
@@ -368,6 +376,8 @@ int vsim_wave_open(vsim* sim, const char* path, uint64_t start, uint64_t cycles)
 void vsim_get_counters(const vsim* sim, vsim_counters* counters) {
   *counters = sim->card->counters;
   counters->cycles = sim->card->clock.cycles();
+  counters->link_up_ps = sim->card->link.up_busy_ps();
+  counters->link_down_ps = sim->card->link.down_busy_ps();
   for (const vsim_fn_counters& fn : sim->card->fn_counters) {
     counters->mmio_reads += fn.mmio_reads;
     counters->mmio_writes += fn.mmio_writes;

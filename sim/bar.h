@@ -27,7 +27,7 @@ struct LiteAnswer {  // driven by the shell
 
 struct FnRequest {  // driven by the model; held until answered
   bool valid = false, cfg = false, write = false;
-  uint8_t fn = 0, strb = 0;
+  uint8_t fn = 0, bar = 0, strb = 0;
   uint16_t addr = 0;
   uint32_t wdata = 0;
   bool operator==(const FnRequest&) const = default;

@@ -23,8 +23,8 @@ std::string coverage_prefix() {
   return std::string(dir) + "/" + std::to_string(getpid()) + "-" + std::to_string(cards++) + "-";
 }
 
-bool check_wanted() {
-  const char* value = std::getenv("VIADUCT_SIM_CHECK");
+bool wanted(const char* name) {
+  const char* value = std::getenv(name);
   return value && std::strcmp(value, "1") == 0;
 }
 
@@ -35,7 +35,8 @@ Card::Card(const vsim_config& config)
       link(config.link, kFunctions, maps, fn_counters),
       bar(config.link),
       icap_(config.image_dir),
-      check_(check_wanted()),
+      check_(wanted("VIADUCT_SIM_CHECK")),
+      fault_(VIA_ASSERT && wanted("VIADUCT_SIM_FAULT")),
       coverage_(coverage_prefix()) {
   ports.reserve(kFunctions);
   for (unsigned f = 0; f < kFunctions; f++) {
@@ -84,6 +85,7 @@ void Card::drive() {
   // While the shell is tried for rest its time stands still: time alone is no change.
   shell_.drive_board(false, tries_shell() ? shell_.ports().time_i : clock.cycles());
   driven_.host = link.answer();
+  if (fault_ && shell_.host().arvalid) driven_.host.bvalid = true;
   driven_.msix_ready = link.msix_ready();
   driven_.lite = bar.request();
   shell_.drive_host(driven_.host, driven_.msix_ready);

@@ -29,8 +29,19 @@ std::string Dram::check(const vsim_dram& c) {
     return "a DRAM row is a power of two up to 65536 bytes";
   }
   if (c.queue < 1 || c.queue > 64) return "the DRAM controller looks at 1 to 64 requests";
-  const uint32_t times[] = {c.t_rcd_ps, c.t_rp_ps,  c.t_ras_ps, c.t_cl_ps,  c.t_wr_ps,      c.t_wtr_ps,
-                            c.t_rtw_ps, c.t_ccd_ps, c.t_faw_ps, c.t_rfc_ps, c.controller_ps};
+  if (c.machines && (!std::has_single_bit(c.machines) || c.machines > c.banks)) {
+    return "machines of a DRAM controller are a power of two, at most one a bank";
+  }
+  for (uint32_t fifo : {c.read_fifo, c.write_fifo}) {
+    if (c.machines && (fifo < 1 || fifo > kReturns))
+      return "the FIFOs of a DRAM controller hold 1 to 128 requests";
+  }
+  if (c.machines && (c.clock_ps < 100 || c.clock_ps > 1'000'000)) {
+    return "the clock of a DRAM controller has a period of 0.1 ns to 1 us";
+  }
+  const uint32_t times[] = {c.t_rcd_ps, c.t_rp_ps,  c.t_ras_ps,   c.t_cl_ps,  c.t_cwl_ps,
+                            c.t_wr_ps,  c.t_wtr_ps, c.t_rtw_ps,   c.t_ccd_ps, c.t_ccd_l_ps,
+                            c.t_faw_ps, c.t_rfc_ps, c.machine_ps, c.track_ps, c.controller_ps};
   for (uint32_t t : times) {
     if (t > 10'000'000) return "DRAM times are at most 10 us";
   }
@@ -50,6 +61,7 @@ Dram::Dram(const vsim_dram& config, vsim_counters& counters, unsigned channel)
       returns_(kReturns),
       write_bursts_(kBursts),
       answers_(kWritesOwed),
+      machines_(config.machines),
       banks_(config.banks),
       claimed_(config.banks),
       next_refresh_(config.t_refi_ps) {
@@ -58,7 +70,8 @@ Dram::Dram(const vsim_dram& config, vsim_counters& counters, unsigned channel)
   if (at == MAP_FAILED) throw std::bad_alloc();
   memory_ = static_cast<uint8_t*>(at);
   reads_.reserve(config.queue);
-  writes_.reserve(config.queue);
+  writes_.reserve(config.machines ? config.write_fifo : config.queue);
+  for (Machine& machine : machines_) machine.commands.reserve(config.queue);
   reset();
 }
 
@@ -79,6 +92,12 @@ void Dram::reset() {
   writes_.clear();
   draining_ = false;
   batch_ = 0;
+  for (Machine& machine : machines_) {
+    machine.commands.clear();
+    machine.open = 0;
+  }
+  held_ = 0;
+  taking_ = taking_write_ = false;
   answer_ = {};
   make_answer(0);
 }
@@ -87,8 +106,12 @@ void Dram::edge(const Clock& clock, const AxiRequest& shell) {
   const uint64_t now = clock.ps();
   const uint64_t end = now + clock.period_ps();
   accept(now, shell);
-  expand(now);
-  if (!reads_.empty() || !writes_.empty()) {
+  if (config_.machines) {
+    run_machines(now, end);
+  } else {
+    expand(now);
+  }
+  if (!config_.machines && (!reads_.empty() || !writes_.empty())) {
     refresh(now);
     choose_direction();
     open_rows(now, end);
@@ -131,9 +154,14 @@ void Dram::accept_beat(uint64_t now, const AxiRequest& shell) {
     write_beat(memory_ + addr, shell.wdata, shell.wstrb);
     write_bytes_ += static_cast<uint64_t>(std::popcount(shell.wstrb));
     // One command a DRAM burst: it waits for the last beat that falls into it.
-    if (last || (addr + kBeatBytes) % config_.data_bytes == 0) writes_.push_back({place(addr), 0});
+    if (last || (addr + kBeatBytes) % config_.data_bytes == 0) {
+      writes_.push_back({.place = place(addr), .number = 0, .write = true, .last = last});
+    }
   } else {
     resp_ = kSlvErr;
+    // What of the burst lies in the channel ends before this.
+    if (taking_write_ && writes_.empty()) taking_ = false;
+    if (!writes_.empty()) writes_.back().last = true;
   }
   if (last) {
     answers_.push() = {now + config_.controller_ps, resp_};
@@ -143,30 +171,45 @@ void Dram::accept_beat(uint64_t now, const AxiRequest& shell) {
   }
 }
 
-// Rows follow each other over the banks; the bank is scrambled by the row, so that strides do not hit one
-// bank only.
+// Without machines rows follow each other over the banks; the bank is scrambled by the row, so that strides
+// do not hit one bank only.
 Dram::Place Dram::place(uint64_t addr) const {
+  if (config_.machines) {
+    const uint64_t burst = addr / config_.data_bytes, group = burst & (config_.machines - 1);
+    const uint64_t pair = burst / config_.machines;
+    const uint64_t bank = pair / 2 & (config_.banks / config_.machines - 1);
+    const uint64_t row = addr / (uint64_t{config_.row_bytes} * config_.banks);
+    return {static_cast<uint32_t>(bank * config_.machines + group), static_cast<int64_t>(row),
+            (pair & 1) != 0};
+  }
   const uint64_t row_index = addr / config_.row_bytes;
   const uint64_t row = row_index / config_.banks;
-  return {static_cast<uint32_t>((row_index ^ row) & (config_.banks - 1)), static_cast<int64_t>(row)};
+  return {static_cast<uint32_t>((row_index ^ row) & (config_.banks - 1)), static_cast<int64_t>(row), false};
 }
 
 void Dram::expand(uint64_t now) {
   while (!asked_.empty() && reads_.size() < config_.queue && !returns_.full()) {
-    Burst& burst = asked_.front();
-    const auto left = static_cast<uint32_t>(config_.data_bytes - burst.addr % config_.data_bytes);
-    const uint32_t beats = std::min(burst.beats, left / kBeatBytes);
-    const bool failed = burst.addr >= size_;
-    const uint64_t number = returns_.tail();
-    returns_.push() = {burst.addr, beats, failed, beats == burst.beats, failed, now + config_.controller_ps};
-    if (!failed) {
-      reads_.push_back({place(burst.addr), number});
-      read_bytes_ += uint64_t{beats} * kBeatBytes;
-    }
-    burst.addr += uint64_t{beats} * kBeatBytes;
-    burst.beats -= beats;
-    if (burst.beats == 0) asked_.pop();
+    const Command command = next_read(now);
+    if (command.place.row >= 0) reads_.push_back(command);
   }
+}
+
+// The next command of the oldest read burst; beyond the channel it has no row, and is answered.
+Dram::Command Dram::next_read(uint64_t now) {
+  Burst& burst = asked_.front();
+  const auto left = static_cast<uint32_t>(config_.data_bytes - burst.addr % config_.data_bytes);
+  const uint32_t beats = std::min(burst.beats, left / kBeatBytes);
+  const bool failed = burst.addr >= size_, last = beats == burst.beats;
+  Command command{.place = {0, -1, false}, .number = returns_.tail(), .last = last};
+  returns_.push() = {burst.addr, beats, failed, last, failed, now + config_.controller_ps};
+  if (!failed) {
+    command.place = place(burst.addr);
+    read_bytes_ += uint64_t{beats} * kBeatBytes;
+  }
+  burst.addr += uint64_t{beats} * kBeatBytes;
+  burst.beats -= beats;
+  if (burst.beats == 0) asked_.pop();
+  return command;
 }
 
 // ------------------------------------------------------------------------------------------------ the banks
@@ -179,6 +222,7 @@ void Dram::refresh(uint64_t now) {
     bank.activate_ok = std::max(bank.activate_ok, closed + config_.t_rfc_ps);
   }
   next_refresh_ = start + config_.t_refi_ps;
+  for (Machine& machine : machines_) machine.open = 0;
 }
 
 // Who has the bus keeps it for a batch, then the other direction gets it if it needs it.
@@ -209,21 +253,25 @@ void Dram::open_rows(uint64_t now, uint64_t end) {
     if (claimed_[command.place.bank] == pass_) continue;
     claimed_[command.place.bank] = pass_;
     Bank& bank = banks_[command.place.bank];
-    uint64_t activate = std::max(now, bank.activate_ok);
-    if (bank.row >= 0) {
-      const uint64_t precharge = std::max(now, bank.precharge_ok);
-      if (precharge >= end) continue;
-      activate = std::max(activate, precharge + config_.t_rp_ps);
-    }
-    const uint64_t newest = activates_[(activate_turn_ + 3) % 4];
-    activate = std::max({activate, newest + config_.t_ccd_ps, activates_[activate_turn_] + config_.t_faw_ps});
-    activates_[activate_turn_] = activate;
-    activate_turn_ = (activate_turn_ + 1) % 4;
-    bank.row = command.place.row;
-    bank.cas_ok = activate + config_.t_rcd_ps;
-    bank.precharge_ok = activate + config_.t_ras_ps;
-    command.opened = true;
+    if (bank.row >= 0 && std::max(now, bank.precharge_ok) >= end) continue;
+    open_row(now, command);
   }
+}
+
+// Closes the bank's row if it has one and opens the command's, as soon as may be; when that is.
+uint64_t Dram::open_row(uint64_t now, Command& command) {
+  Bank& bank = banks_[command.place.bank];
+  uint64_t activate = std::max(now, bank.activate_ok);
+  if (bank.row >= 0) activate = std::max(activate, std::max(now, bank.precharge_ok) + config_.t_rp_ps);
+  const uint64_t newest = activates_[(activate_turn_ + 3) % 4];
+  activate = std::max({activate, newest + config_.t_ccd_ps, activates_[activate_turn_] + config_.t_faw_ps});
+  activates_[activate_turn_] = activate;
+  activate_turn_ = (activate_turn_ + 1) % 4;
+  bank.row = command.place.row;
+  bank.cas_ok = activate + config_.t_rcd_ps;
+  bank.precharge_ok = activate + config_.t_ras_ps;
+  command.opened = true;
+  return activate;
 }
 
 // Issues the command that can go first, the oldest of equals, if that is before `end`.
@@ -250,9 +298,9 @@ bool Dram::issue(uint64_t now, uint64_t end) {
 
 void Dram::issue_at(uint64_t cas, const Command& command) {
   Bank& bank = banks_[command.place.bank];
-  const uint64_t data_end = cas + config_.t_cl_ps + config_.burst_ps;
+  const uint64_t data_end = cas + (command.write ? config_.t_cwl_ps : config_.t_cl_ps) + config_.burst_ps;
   next_cas_ = cas + std::max(config_.t_ccd_ps, config_.burst_ps);
-  if (draining_) {
+  if (command.write) {
     read_cas_ok_ = data_end + config_.t_wtr_ps;
     bank.precharge_ok = std::max(bank.precharge_ok, data_end + config_.t_wr_ps);
   } else {
@@ -263,8 +311,112 @@ void Dram::issue_at(uint64_t cas, const Command& command) {
     back.done = true;
     back.ready_ps = data_end + config_.controller_ps;
   }
+  if (command.place.closes) {
+    bank.row = -1;
+    bank.activate_ok = std::max(bank.activate_ok, bank.precharge_ok + config_.t_rp_ps);
+  }
   batch_++;
   (command.opened ? row_misses_ : row_hits_)++;
+}
+
+// ------------------------------------------------------------------------------------------------ machines
+void Dram::run_machines(uint64_t now, uint64_t end) {
+  if (next_clock_ps_ < now) {
+    next_clock_ps_ += (now - next_clock_ps_ + config_.clock_ps - 1) / config_.clock_ps * config_.clock_ps;
+  }
+  for (; next_clock_ps_ < end; next_clock_ps_ += config_.clock_ps) {
+    refresh(next_clock_ps_);
+    column_of_machines(next_clock_ps_);
+    rows_of_machines(next_clock_ps_);
+    take_in(next_clock_ps_);
+    turn_ = (turn_ + 1) & (config_.machines - 1);
+  }
+}
+
+// One command a clock, of one AXI burst after the other.
+void Dram::take_in(uint64_t now) {
+  const bool can_read = !asked_.empty() && returns_.size() < config_.read_fifo, can_write = !writes_.empty();
+  if (!taking_) {
+    if (!can_read && !can_write) return;
+    taking_write_ = can_write && (!can_read || !taking_write_);
+    taking_ = true;
+  }
+  if (taking_write_ ? !can_write : !can_read) return;
+  const auto machine_of = [&](const Place& place) -> Machine& {
+    return machines_[place.bank & (config_.machines - 1)];
+  };
+  Command command;
+  if (taking_write_) {
+    command = writes_.front();
+    if (machine_of(command.place).commands.size() >= config_.queue) return;
+    writes_.erase(writes_.begin());
+  } else {
+    const uint64_t addr = asked_.front().addr;
+    if (addr < size_ && machine_of(place(addr)).commands.size() >= config_.queue) return;
+    command = next_read(now);
+  }
+  if (command.last) taking_ = false;
+  if (command.place.row < 0) return;
+  machine_of(command.place).commands.push_back(command);
+  held_++;
+}
+
+// First stages: each goes through its commands in order, closes and opens a row where one is in the way or
+// none is open, and waits where commands before it still need the open one.
+void Dram::rows_of_machines(uint64_t now) {
+  bool opened = false;
+  for (uint32_t i = 0; i < config_.machines; i++) {
+    Machine& machine = machines_[(turn_ + i) & (config_.machines - 1)];
+    if (machine.open == machine.commands.size() || machine.ready_ps > now) continue;
+    Command& command = machine.commands[machine.open];
+    Bank& bank = banks_[command.place.bank];
+    // What those before it still do with the bank.
+    bool used = false, closes = false;
+    for (size_t earlier = 0; earlier < machine.open; earlier++) {
+      const Place& place = machine.commands[earlier].place;
+      used |= place.bank == command.place.bank;
+      closes |= place.bank == command.place.bank && place.closes;
+    }
+    if (bank.row == command.place.row && !closes) {
+      machine.open++;
+      continue;
+    }
+    if (used || opened || (bank.row < 0 ? bank.activate_ok : bank.precharge_ok) > now) continue;
+    opened = true;
+    machine.ready_ps = open_row(now, command) + config_.machine_ps;
+    machine.open++;
+  }
+}
+
+// Second stages: one column command of all machines, reads first.
+void Dram::column_of_machines(uint64_t now) {
+  if (next_cas_ > now) return;
+  if (config_.track_ps && held_ > 0 && now - last_read_ps_ >= config_.track_ps) {
+    // Writes wait for it.
+    if (read_cas_ok_ > now) return;
+    last_read_ps_ = now;
+    next_cas_ = now + config_.burst_ps;
+    write_cas_ok_ = now + config_.t_rtw_ps;
+    return;
+  }
+  for (const bool write : {false, true}) {
+    if ((write ? write_cas_ok_ : read_cas_ok_) > now) continue;
+    for (uint32_t i = 0; i < config_.machines; i++) {
+      Machine& machine = machines_[(turn_ + i) & (config_.machines - 1)];
+      if (machine.open == 0 || machine.column_ok > now) continue;
+      const Command& command = machine.commands.front();
+      if (command.write != write || banks_[command.place.bank].row != command.place.row ||
+          banks_[command.place.bank].cas_ok > now)
+        continue;
+      if (!write) last_read_ps_ = now;
+      issue_at(now, command);
+      machine.column_ok = now + config_.t_ccd_l_ps;
+      machine.commands.erase(machine.commands.begin());
+      machine.open--;
+      held_--;
+      return;
+    }
+  }
 }
 
 // ------------------------------------------------------------------------------------------------ to the
@@ -286,7 +438,8 @@ void Dram::make_answer(uint64_t now) {
   }
   answer_.arready = !asked_.full();
   answer_.awready = !write_bursts_.full() && owed_ < kWritesOwed;
-  answer_.wready = !write_bursts_.empty() && writes_.size() < config_.queue;
+  answer_.wready =
+      !write_bursts_.empty() && writes_.size() < (config_.machines ? config_.write_fifo : config_.queue);
 }
 
 }  // namespace via

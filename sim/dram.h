@@ -3,10 +3,21 @@
 //
 // One DRAM channel: controller, banks, data bus, and the memory itself.
 //
-// AXI bursts become commands, one for each DRAM burst they touch. The controller opens rows ahead of need and
-// issues the oldest command whose row is open, among the first `queue`; reads go before writes until the
-// write buffer fills. Answers keep the order of the requests. A write is answered when the controller has it;
-// data is stored at once, so who waited for the answer reads what was written.
+// AXI bursts become commands, one for each DRAM burst they touch. Answers keep the order of the requests. A
+// write is answered when the controller has it; data is stored at once, so who waited for the answer reads
+// what was written. There are two controllers:
+//
+// Without machines it opens rows ahead of need and issues the oldest command whose row is open, among the
+// first `queue`; reads go before writes until the write buffer fills. Rows follow each other over the banks.
+//
+// With machines it is the kind that FPGA vendors supply (AMD PG150 and PG353, "Memory Controller"): one
+// machine for each bank group, all of whose commands stay in order. Its first stage closes and opens rows for
+// one command at a time and hands it to the second, which waits for the row and issues the column command.
+// Each clock of the controller takes a command in, and sends at most one that opens, one that closes and one
+// to a column; of several of these the machines take turns, and reads go before writes. AXI bursts go in as
+// wholes, reads and writes in turn. Consecutive bursts of DRAM go to consecutive bank groups; two columns
+// follow each other in a bank, whose row the second one closes; then comes the next bank
+// (ROW_COLUMN_BANK_INTLV with AUTO_AP_COL_A3).
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -37,7 +48,7 @@ class Dram {
   bool rests(const AxiRequest& shell) const {
     return asked_.empty() && returns_.empty() && owed_ == 0 && !shell.arvalid && !shell.awvalid;
   }
-  bool sleeps(const AxiRequest& shell) const { return writes_.empty() && rests(shell); }
+  bool sleeps(const AxiRequest& shell) const { return writes_.empty() && held_ == 0 && rests(shell); }
   // Function-level reset: forgets what is in flight; memory keeps its content.
   void reset();
 
@@ -49,11 +60,22 @@ class Dram {
   struct Place {
     uint32_t bank;
     int64_t row;
+    bool closes;  // a column command there closes the row
   };
   struct Command {
     Place place;
     uint64_t number;      // reads: index into returns_
     bool opened = false;  // a row was opened for it
+    bool write = false;
+    bool last = true;  // writes: of their AXI burst
+  };
+  // Commands of a bank group, oldest first: those before `open` have their rows opened or open, the others
+  // wait for that.
+  struct Machine {
+    std::vector<Command> commands;
+    size_t open = 0;
+    uint64_t ready_ps = 0;   // the first stage may look at its next command
+    uint64_t column_ok = 0;  // next column command to this group
   };
   struct Return {
     uint64_t addr;
@@ -73,12 +95,18 @@ class Dram {
   void accept(uint64_t now, const AxiRequest& shell);
   void accept_beat(uint64_t now, const AxiRequest& shell);
   void expand(uint64_t now);
+  Command next_read(uint64_t now);
   void refresh(uint64_t now);
   void choose_direction();
   std::vector<Command>& active() { return draining_ ? writes_ : reads_; }
   void open_rows(uint64_t now, uint64_t end);
   bool issue(uint64_t now, uint64_t end);
   void issue_at(uint64_t cas, const Command& command);
+  uint64_t open_row(uint64_t now, Command& command);
+  void run_machines(uint64_t now, uint64_t end);
+  void take_in(uint64_t now);
+  void rows_of_machines(uint64_t now);
+  void column_of_machines(uint64_t now);
   void make_answer(uint64_t now);
   Place place(uint64_t addr) const;
 
@@ -97,10 +125,17 @@ class Dram {
   Ring<Answer> answers_;
   uint32_t owed_ = 0;  // write bursts whose B has not been taken
 
-  // At most `queue` each, oldest first.
+  // At most `queue` each, oldest first; with machines writes that have not been taken in.
   std::vector<Command> reads_, writes_;
-  bool draining_ = false;  // writes have the bus
-  uint32_t batch_ = 0;     // commands issued since that last changed
+  std::vector<Machine> machines_;
+  size_t held_ = 0;             // commands of all machines
+  bool taking_ = false;         // an AXI burst is being taken in
+  bool taking_write_ = false;   // it is, or the last one was, a write
+  uint32_t turn_ = 0;           // machine that goes first
+  uint64_t next_clock_ps_ = 0;  // of the controller
+  uint64_t last_read_ps_ = 0;   // that a machine sent, or that was made up
+  bool draining_ = false;       // writes have the bus
+  uint32_t batch_ = 0;          // commands issued since that last changed
   std::vector<Bank> banks_;
   std::vector<uint64_t> claimed_;  // by bank: last pass in which its row was spoken for
   uint64_t pass_ = 0;

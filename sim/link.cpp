@@ -10,7 +10,9 @@ namespace via {
 namespace {
 
 constexpr uint32_t kWriteBursts = 64;
-constexpr uint32_t kWriteBytes = 64 * 1024;  // posted data the card's end of the link holds
+// Posted data the card's end of the link holds; a read waits for what is there when it comes. As much as 1024
+// credits of 16 bytes, the order of what root ports grant: an estimate.
+constexpr uint32_t kWriteBytes = 16 * 1024;
 constexpr uint32_t kMsixBytes = 4;
 
 constexpr uint64_t ps(uint32_t ns) {
@@ -62,10 +64,24 @@ std::string Link::check(const vsim_link& c) {
   return {};
 }
 
+double Link::link_layer_share(const vsim_link& c) {
+  // Base Specification 5.0, sections 2.6.1.2 and 3.6.3.1: symbol times between two flow-control updates, and
+  // between two ACKs: (MPS + 28) * factor / lanes + internal delay, rounded down, as in tables 2-46 to 2-48
+  // and 3-7 to 3-9.
+  const uint32_t column = std::min<uint32_t>(static_cast<uint32_t>(std::countr_zero(c.lanes)), 4);
+  constexpr uint32_t small[] = {14, 14, 14, 25, 30}, large[] = {10, 10, 10, 10, 20};  // factors, in tenths
+  constexpr uint32_t delay[] = {19, 70, 115, 115, 115};
+  const uint32_t factor = (c.mps <= 256 ? small : large)[column];
+  const uint32_t interval = (c.mps + 28) * factor / (10 * c.lanes) + delay[c.generation - 1];
+  constexpr double packet = 8;  // bytes of a DLLP with framing
+  constexpr double skip = 4.0 / 1538;
+  return 2 * packet / interval + skip;
+}
+
 uint64_t Link::fs_per_byte(const vsim_link& c) {
   // One lane: 8b/10b up to generation 2, 128b/130b from 3.
-  constexpr uint64_t lane[] = {4'000'000, 2'000'000, 1'015'625, 507'812, 253'906};
-  return lane[c.generation - 1] / c.lanes;
+  constexpr double lane[] = {4e6, 2e6, 1.015625e6, 0.5078125e6, 0.25390625e6};
+  return static_cast<uint64_t>(lane[c.generation - 1] / c.lanes / (1 - link_layer_share(c)) + 0.5);
 }
 
 Link::Link(const vsim_link& config, unsigned functions, HostMap* maps, vsim_fn_counters* counters)
@@ -158,6 +174,7 @@ void Link::accept(const AxiRequest& shell, const MsixRequest& msix) {
     burst.addr = shell.araddr;
     burst.bytes = (shell.arlen + 1u) * kBeatBytes;
     burst.issued = burst.arrived = burst.taken = 0;
+    burst.behind = writes_.tail();
     burst.failed.reset();
     burst.next = -1;
     int32_t& last = last_of_[burst.id];
@@ -228,16 +245,22 @@ bool Link::send_interrupt(uint64_t now) {
   if (interrupts_sent_ == interrupts_.tail()) return false;
   Interrupt& interrupt = interrupts_[interrupts_sent_];
   if (interrupt.after_burst > bursts_sent_) return false;
-  const uint64_t left = up_.send(now, kTlpOverhead + kMsixBytes, fs_per_byte_);
+  const uint64_t left = up_.send(now, kRequestOverhead + kMsixBytes, fs_per_byte_);
   interrupt.arrive_ps = std::max(left + ps(config_.irq_latency_ns), visible_ps_);
   interrupts_sent_++;
   return true;
 }
 
+// The next id in turn whose first burst may leave.
 bool Link::pick_burst() {
-  if (!ids_waiting_) return false;
-  const uint64_t from_turn = ids_waiting_ & (~uint64_t{0} << turn_);
-  const int id = std::countr_zero(from_turn ? from_turn : ids_waiting_);
+  uint64_t ids = ids_waiting_;
+  int id;
+  do {
+    if (!ids) return false;
+    const uint64_t from_turn = ids & (~uint64_t{0} << turn_);
+    id = std::countr_zero(from_turn ? from_turn : ids);
+    ids &= ~(uint64_t{1} << id);
+  } while (!may_leave(first_of_[id]));
   turn_ = static_cast<uint8_t>((id + 1) & 63);
   issuing_ = first_of_[id];
   first_of_[id] = bursts_[issuing_].next;
@@ -256,7 +279,7 @@ bool Link::send_read(uint64_t now) {
   const uint64_t addr = burst.addr + burst.issued;
   const uint32_t to_boundary = config_.mrrs - static_cast<uint32_t>(addr & (config_.mrrs - 1));
   const uint32_t bytes = std::min(burst.bytes - burst.issued, to_boundary);
-  const uint64_t left = up_.send(now, kTlpOverhead, fs_per_byte_);
+  const uint64_t left = up_.send(now, kRequestOverhead, fs_per_byte_);
   const uint64_t half = ps(config_.read_latency_ns) / 2;
   ReadTlp& tlp = reads_.push();
   tlp.burst = issuing_;
@@ -277,7 +300,7 @@ bool Link::send_read(uint64_t now) {
 bool Link::send_write(uint64_t now) {
   if (sent_ == writes_.tail()) return false;
   WriteTlp& tlp = writes_[sent_++];
-  const uint64_t left = up_.send(now, kTlpOverhead + tlp.payload, write_fs_);
+  const uint64_t left = up_.send(now, kRequestOverhead + tlp.payload, write_fs_);
   visible_ps_ = tlp.visible_ps = left + ps(config_.write_latency_ns);
   tlp.range = find(tlp.id, tlp.addr, VSIM_DMA_WRITE);
   if (tlp.range) tlp.range->in_flight++;
@@ -299,9 +322,9 @@ void Link::begin_completion() {
   // A completion with an error has no data and ends the request.
   const uint32_t payload = tlp.range ? completion_bytes_ : 0;
   if (!tlp.range) completion_bytes_ = tlp.bytes;
-  const uint64_t wire_ps = (kTlpOverhead + payload) * read_fs_ / 1000;
+  const uint64_t wire_ps = (kCompletionOverhead + payload) * read_fs_ / 1000;
   const uint64_t start = tlp.first_ps > wire_ps ? tlp.first_ps - wire_ps : 0;
-  completion_ps_ = down_.send(start, kTlpOverhead + payload, read_fs_);
+  completion_ps_ = down_.send(start, kCompletionOverhead + payload, read_fs_);
   completing_ = true;
 }
 

@@ -7,8 +7,11 @@
 // request TLPs, each of which needs a tag; host memory is read when the request gets there, and the data
 // returns in completion TLPs of at most MPS bytes that end on RCB boundaries. A write burst is split at MPS
 // boundaries; a TLP leaves when its data is complete, and is in host memory the write latency later, in
-// order. A read does not overtake an earlier write, and an interrupt is behind every write accepted before
-// it.
+// order. As PCIe has it, a read does not pass a write whose last beat was taken before the read's address,
+// whoever asks, and an interrupt is behind every write accepted before it. A write may pass a read.
+//
+// What a byte takes on the wire includes the share of the data link layer, as in the model of Neugebauer et
+// al., "Understanding PCIe performance for end host networking", SIGCOMM 2018 (fs_per_byte()).
 //
 // The id of a burst names the function that asks: each has host memory of its own (hostmap.h).
 //
@@ -37,9 +40,9 @@ struct MsixRequest {
 
 class Link {
  public:
-  // Header, sequence number, LCRC and framing of a TLP with a 64-bit address; of a completion the same,
-  // rounded up.
-  static constexpr uint32_t kTlpOverhead = 24;
+  // Bytes beside the payload, PCI Express Base Specification: 2 of sequence number, 4 of LCRC and 2 of
+  // framing, and the header, of 16 bytes with a 64-bit address and 12 of a completion.
+  static constexpr uint32_t kRequestOverhead = 24, kCompletionOverhead = 20;
 
   // Requests with ids below this are the management function's; further ones one function's each.
   static constexpr unsigned kFirstId = 3;
@@ -49,12 +52,20 @@ class Link {
   Link(const vsim_link& config, unsigned functions, HostMap* maps, vsim_fn_counters* counters);
   // Empty if the configuration makes sense, otherwise what does not.
   static std::string check(const vsim_link& config);
-  // Femtoseconds a byte takes on the wire.
+  // Share of each direction that the data link and physical layers take for themselves: ACKs and flow-control
+  // updates at the intervals the specification recommends, and SKIP ordered sets. The published model takes 8
+  // bytes an interval from the rate of all lanes, which is more than they take on a wide link; so does this.
+  static double link_layer_share(const vsim_link& config);
+  // Femtoseconds a byte of a TLP takes on the wire, with that share.
   static uint64_t fs_per_byte(const vsim_link& config);
 
   // One clock edge: takes what the shell drove up to it, makes the answer for the next one.
   void edge(const Clock& clock, const AxiRequest& shell, const MsixRequest& msix);
   const AxiAnswer& answer() const { return answer_; }
+  uint64_t fs_per_byte() const { return fs_per_byte_; }
+  // Time that packets of all kinds have taken of each direction: from the card, to it.
+  uint64_t up_busy_ps() const { return up_.busy_ps(); }
+  uint64_t down_busy_ps() const { return down_.busy_ps(); }
   bool msix_ready() const { return msix_ready_; }
 
   // Nothing in flight and nothing offered to the shell.
@@ -88,6 +99,7 @@ class Link {
     uint8_t id;
     uint64_t addr;
     uint32_t bytes, issued, arrived, taken;  // of the burst: all, asked for, arrived, handed to the shell
+    uint64_t behind;                         // index into writes_: earlier ones leave before it
     std::bitset<256> failed;                 // by beat
     int32_t next;                            // of the same id, waiting
     alignas(64) uint8_t data[kMaxBurstBytes];
@@ -134,6 +146,7 @@ class Link {
   bool send_read(uint64_t now);
   bool send_write(uint64_t now);
   bool pick_burst();
+  bool may_leave(int32_t burst) const { return bursts_[burst].behind <= sent_; }
   void arrive(uint64_t now);
   void begin_completion();
   void commit(uint64_t now);

@@ -204,6 +204,7 @@ class Shell {
     Ports& r = ports();
     r.fn_valid_i = q.valid;
     r.fn_cfg_i = q.cfg;
+    r.fn_bar_i = q.bar;
     r.fn_write_i = q.write;
     r.fn_fn_i = q.fn;
     r.fn_addr_i = q.addr;

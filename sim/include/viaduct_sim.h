@@ -17,7 +17,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define VSIM_ABI_VERSION 2u
+#define VSIM_ABI_VERSION 4u
 
 typedef struct vsim vsim;
 
@@ -44,9 +44,21 @@ struct vsim_dram {
   uint32_t data_bytes; /* bytes a burst (BL8 x 64 bit = 64) */
   uint32_t burst_ps;   /* time a burst occupies the data bus */
   uint32_t banks, row_bytes;
-  uint32_t t_rcd_ps, t_rp_ps, t_ras_ps, t_cl_ps, t_wr_ps, t_wtr_ps, t_rtw_ps, t_ccd_ps, t_faw_ps;
+  uint32_t t_rcd_ps, t_rp_ps, t_ras_ps, t_cl_ps, t_cwl_ps, t_wr_ps, t_wtr_ps, t_rtw_ps;
+  uint32_t t_ccd_ps;   /* column commands, whatever their banks (tCCD_S of DDR4) */
+  uint32_t t_ccd_l_ps; /* column commands to one bank group (tCCD_L); where banks are in no groups the same */
+  uint32_t t_faw_ps;
   uint32_t t_refi_ps, t_rfc_ps;
-  uint32_t queue;         /* requests the controller looks at (row hits first within it, in-order answers) */
+  /* The controller. Without machines: any of the first `queue` requests may go first, row hits before others,
+   * reads before writes. With machines: each serves one bank group strictly in order, `queue` requests each.
+   */
+  uint32_t machines;
+  uint32_t queue;
+  /* With machines: reads not handed over, and writes not taken in, at most. */
+  uint32_t read_fifo, write_fifo;
+  uint32_t clock_ps;   /* of the controller with machines: a row opened, one closed, a column command each */
+  uint32_t machine_ps; /* from one request to the row commands of the next, of a machine */
+  uint32_t track_ps;   /* with machines: without a read for so long one is made up, for the PHY; 0: never */
   uint32_t controller_ps; /* fixed controller and PHY latency */
 };
 
@@ -99,10 +111,12 @@ int vsim_bar_write(vsim*, unsigned bar, uint64_t offset, uint32_t value);
 
 /* Functions 1 to vsim_functions() are the others. */
 unsigned vsim_functions(const vsim*);
-/* Access to BAR0 of such a function (64 KiB) or, with `cfg`, to what the shell has of its configuration space
- * (offset below 256); 1, 2 or 4 bytes, naturally aligned. */
-int vsim_fn_read(vsim*, unsigned fn, int cfg, uint32_t offset, unsigned bytes, uint32_t* value);
-int vsim_fn_write(vsim*, unsigned fn, int cfg, uint32_t offset, unsigned bytes, uint32_t value);
+/* Access to a BAR of such a function (`space` 0 to 5; offset below 64 KiB) or, with VSIM_CONFIG, to what the
+ * shell has of its configuration space (offset below 256); 1, 2 or 4 bytes, naturally aligned. Which BARs
+ * there are says its configuration space. */
+#define VSIM_CONFIG 6u
+int vsim_fn_read(vsim*, unsigned fn, unsigned space, uint32_t offset, unsigned bytes, uint32_t* value);
+int vsim_fn_write(vsim*, unsigned fn, unsigned space, uint32_t offset, unsigned bytes, uint32_t value);
 /* Whether the function may reach memory and raise interrupts; off after power-up. Takes effect behind the
  * writes made before it. */
 int vsim_fn_bus_master(vsim*, unsigned fn, int on);
@@ -129,6 +143,8 @@ void vsim_stop(vsim*);
 void vsim_charge(vsim*, uint64_t ns);
 int vsim_parked(const vsim*);
 uint64_t vsim_now(const vsim*);
+/* Femtoseconds a byte of a packet takes on the PCIe link, each way, with the share of the data link layer. */
+uint64_t vsim_link_fs_per_byte(const vsim*);
 /* Interrupts of a function pending among mask, by vector (at most 64); clears them. */
 uint64_t vsim_irq_take(vsim*, unsigned fn, uint64_t mask);
 
@@ -160,6 +176,9 @@ struct vsim_counters { /* since power-up */
   uint64_t mmio_reads, mmio_writes, irqs;
   uint64_t host_read_bytes, host_write_bytes, host_read_tlps, host_write_tlps;
   uint64_t dram_read_bytes[16], dram_write_bytes[16], dram_row_hits[16], dram_row_misses[16];
+  /* Time in picoseconds that packets of all kinds, with headers, have taken of each direction of the link:
+   * from the card, to it. */
+  uint64_t link_up_ps, link_down_ps;
 };
 void vsim_get_counters(const vsim*, struct vsim_counters*);
 
