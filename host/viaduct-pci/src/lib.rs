@@ -5,16 +5,25 @@
 //! protocol ([`vfio_user`]), and over the kernel's VFIO ([`vfio`]). Nothing above the trait knows which one it talks to.
 #![deny(missing_docs)]
 
+mod budget;
 mod config;
 mod eventfds;
+mod limit;
 mod location;
 mod memory;
+mod peer;
+mod process;
+mod socket;
 pub mod vfio;
 pub mod vfio_user;
 
+pub use budget::{Budget, Limits, raise_descriptor_limit};
 pub use config::{CONFIG_SIZE, ConfigIds, ConfigSpace};
+pub use limit::without_sigxfsz;
 pub use location::Location;
 pub use memory::{HostMemory, PAGE_SIZE};
+pub use process::Process;
+pub use socket::SocketFile;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,12 +41,18 @@ pub enum PciError {
     /// The other side is gone: process ended, socket closed, card removed.
     #[error("the card is gone: {0}")]
     Gone(String),
+    /// This process was forked off from the one that uses the function.
+    #[error("the card was opened before fork(), and is the parent's: open one in this process")]
+    Forked,
     /// The other side broke the protocol.
     #[error("protocol error: {0}")]
     Protocol(String),
     /// A wait ended without what was waited for.
     #[error("timed out after {0:?}")]
     Timeout(Duration),
+    /// The function has another user; says who, and what to do.
+    #[error("{0}")]
+    Busy(String),
     /// The function is there, but not for us as things are; says what to do.
     #[error("{0}")]
     Unusable(String),

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Functions outside of this process, by name.
 
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::vfio::{self, PciAddress};
 use crate::{PciError, PciFunction, Result, vfio_user};
@@ -29,16 +31,52 @@ impl FromStr for Location {
     }
 }
 
+/// Pause before a function in use is asked for again.
+const AGAIN: Duration = Duration::from_millis(200);
+
 impl Location {
-    /// Opens the function. What is wrong with the place, and what to do, is in the error.
+    /// Opens the function. What is wrong with the place, and what to do, is in the error: [`PciError::Busy`] if somebody
+    /// else uses it.
     pub fn open(&self) -> Result<Arc<dyn PciFunction>> {
         Ok(match self {
-            Self::Unix(path) => Arc::new(vfio_user::Client::connect(path).map_err(|e| {
-                let path = path.display();
-                PciError::Unusable(format!("{e}; is there a card? `viaduct card --socket {path}` starts one"))
-            })?),
+            Self::Unix(path) => Arc::new(vfio_user::Client::connect(path).map_err(|e| unix_error(path, e))?),
             Self::Vfio(address) => Arc::new(vfio::Function::open(*address)?),
         })
+    }
+
+    /// As [`Location::open`], but while somebody else uses the function it is asked for again, for `limit` or a little
+    /// longer. Each time `go_on` is given the error that says who it is; the wait ends when it returns `false`.
+    pub fn open_within(
+        &self,
+        limit: Duration,
+        mut go_on: impl FnMut(&PciError) -> bool,
+    ) -> Result<Arc<dyn PciFunction>> {
+        let end = Instant::now().checked_add(limit);
+        loop {
+            let opened = self.open();
+            let over = end.is_some_and(|end| Instant::now() >= end);
+            match &opened {
+                Err(busy @ PciError::Busy(_)) if !over && go_on(busy) => std::thread::sleep(AGAIN),
+                _ => return opened,
+            }
+        }
+    }
+}
+
+fn unix_error(path: &Path, error: PciError) -> PciError {
+    let shown = path.display();
+    let nobody = |e: &std::io::Error| matches!(e.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused);
+    match error {
+        PciError::Busy(who) => PciError::Busy(format!("unix:{shown}: {who}; end it, or wait for it")),
+        // Somebody is there, but is no card, or one that is stuck.
+        other @ (PciError::Protocol(_) | PciError::Timeout(_)) => PciError::Unusable(format!(
+            "connecting to {shown}: {other}; is that the socket of a card, of this version?"
+        )),
+        // It cannot be reached: the system says why.
+        PciError::Os { what, source } if !nobody(&source) => PciError::Os { what, source },
+        other => PciError::Unusable(format!(
+            "{other}; is there a card? `viaduct card --socket {shown}` starts one"
+        )),
     }
 }
 
@@ -64,5 +102,7 @@ mod tests {
     fn an_empty_place_says_what_to_do() {
         let error = Location::Unix("/nobody/here".into()).open().err().unwrap().to_string();
         assert!(error.contains("/nobody/here") && error.contains("viaduct card --socket"), "{error}");
+        let error = Location::Unix("x".repeat(200).into()).open().err().unwrap().to_string();
+        assert!(error.contains("too long") && !error.contains("is there a card"), "{error}");
     }
 }

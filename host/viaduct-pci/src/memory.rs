@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Memory that host and card share.
 
+use crate::budget::Charge;
 use crate::{DmaAccess, PciError, Result};
 use std::ffi::CString;
 use std::num::NonZeroUsize;
@@ -9,6 +10,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, SealFlag, fcntl};
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, munmap};
 
@@ -26,12 +28,11 @@ pub const PAGE_SIZE: usize = 4096;
 pub struct HostMemory {
     ptr: NonNull<u8>,
     len: usize,
-    fd: Arc<OwnedFd>,
     fd_offset: u64,
-    writable: bool,
+    area: Arc<Area>,
 }
 
-// SAFETY: the mapping belongs to the value until drop, and all accesses are copies or atomics.
+// SAFETY: the mapping lives as long as `area`, and all accesses are copies or atomics.
 unsafe impl Send for HostMemory {}
 // SAFETY: as above; concurrent copies may tear, which is the nature of memory shared with a card.
 unsafe impl Sync for HostMemory {}
@@ -48,8 +49,11 @@ impl HostMemory {
         }
         // SAFETY: `raw` was just created and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(raw) };
-        nix::unistd::ftruncate(&fd, len as i64)
-            .map_err(|e| os(format!("allocating {len} bytes of shared memory"), e.into()))?;
+        // For the kernel this is a file.
+        crate::without_sigxfsz(|| nix::unistd::ftruncate(&fd, len as i64)).map_err(|errno| {
+            let hint = if errno == Errno::EFBIG { ", which `ulimit -f` is too small for" } else { "" };
+            os(format!("allocating {len} bytes of shared memory{hint}"), errno.into())
+        })?;
         Self::from_fd(fd.into(), 0, len, DmaAccess::ReadWrite)
     }
 
@@ -70,35 +74,21 @@ impl HostMemory {
     /// allows that seal to be added here. Refuses hugetlbfs files, whose pages can vanish even so (a hole punched by
     /// the sender cannot be refilled from an exhausted pool). Mappings of one file can share the descriptor.
     pub fn from_fd(fd: Arc<OwnedFd>, offset: u64, len: usize, access: DmaAccess) -> Result<Self> {
-        let refuse = |why: String| PciError::Protocol(format!("shared memory refused: {why}"));
-        let page = PAGE_SIZE as u64;
-        if len == 0 || len as u64 % page != 0 || offset % page != 0 {
-            return Err(refuse(format!("offset {offset:#x}, length {len:#x} are not whole pages")));
-        }
-        let end = offset
-            .checked_add(len as u64)
-            .filter(|end| *end <= i64::MAX as u64)
-            .ok_or_else(|| refuse(format!("offset {offset:#x} + length {len:#x} overflows")))?;
-        forbid_shrinking(&fd).map_err(refuse)?;
-        // Only now is the size final.
-        let stat =
-            nix::sys::stat::fstat(fd.as_raw_fd()).map_err(|e| os("looking at shared memory", e.into()))?;
-        if end > stat.st_size as u64 {
-            return Err(refuse(format!("it has {:#x} bytes, {end:#x} are needed", stat.st_size)));
-        }
-        let flags =
-            fcntl(fd.as_raw_fd(), FcntlArg::F_GETFL).map_err(|e| os("looking at shared memory", e.into()))?;
-        let writable = OFlag::from_bits_truncate(flags) & OFlag::O_ACCMODE == OFlag::O_RDWR;
-        if access != DmaAccess::Read && !writable {
-            return Err(refuse("the descriptor is read-only, the mapping is to be written".into()));
-        }
-        let prot = if writable { ProtFlags::PROT_READ | ProtFlags::PROT_WRITE } else { ProtFlags::PROT_READ };
-        let size = NonZeroUsize::new(len).ok_or_else(|| refuse("it is empty".into()))?;
-        // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
-        let ptr = unsafe { mmap(None, size, prot, MapFlags::MAP_SHARED, &*fd, offset as i64) }
-            .map_err(|e| os(format!("mapping {len} bytes of shared memory"), e.into()))?
-            .cast();
-        Ok(Self { ptr, len, fd, fd_offset: offset, writable })
+        check_pages(offset, len)?;
+        let file = SealedFile::new(fd)?;
+        file.check(offset, len, access)?;
+        Ok(Self::part(&Arc::new(Area::map(&file, offset, len, Vec::new())?), offset, len))
+    }
+
+    /// Bytes `offset..offset + len` of the file behind `area`, which must cover them.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub(crate) fn part(area: &Arc<Area>, offset: u64, len: usize) -> Self {
+        assert!(area.covers(offset, len), "{len:#x} bytes at {offset:#x} of a file are not mapped");
+        // SAFETY: the offset is inside the mapping.
+        let ptr = unsafe { area.ptr.add((offset - area.offset) as usize) };
+        Self { ptr, len, fd_offset: offset, area: Arc::clone(area) }
     }
 
     /// Length in bytes, whole pages.
@@ -114,7 +104,7 @@ impl HostMemory {
 
     /// Descriptor behind the memory, for passing to another process.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.area.fd.as_fd()
     }
 
     /// Where in the file behind [`HostMemory::fd`] the mapping begins.
@@ -124,7 +114,7 @@ impl HostMemory {
 
     /// Whether the mapping can be written.
     pub fn is_writable(&self) -> bool {
-        self.writable
+        self.area.writable
     }
 
     /// Copies bytes out.
@@ -212,17 +202,115 @@ impl HostMemory {
 
     fn check_write(&self, offset: usize, len: usize) {
         self.check(offset, len);
-        assert!(self.writable, "shared memory is read-only");
+        assert!(self.area.writable, "shared memory is read-only");
     }
 }
 
-impl Drop for HostMemory {
+/// A file that will keep its pages.
+pub(crate) struct SealedFile {
+    fd: Arc<OwnedFd>,
+    /// Bytes it has at least.
+    pub size: u64,
+    writable: bool,
+}
+
+impl SealedFile {
+    /// Seals a file, or refuses it.
+    pub fn new(fd: Arc<OwnedFd>) -> Result<Self> {
+        forbid_shrinking(&fd).map_err(refused)?;
+        let look = |errno: nix::Error| os("looking at shared memory", errno.into());
+        // Only now is the size final.
+        let size = nix::sys::stat::fstat(fd.as_raw_fd()).map_err(look)?.st_size as u64;
+        let flags = fcntl(fd.as_raw_fd(), FcntlArg::F_GETFL).map_err(look)?;
+        let writable = OFlag::from_bits_truncate(flags) & OFlag::O_ACCMODE == OFlag::O_RDWR;
+        Ok(Self { fd, size, writable })
+    }
+
+    /// Refuses what the file does not have, or its descriptor does not allow. The range must be one of whole pages.
+    pub fn check(&self, offset: u64, len: usize, access: DmaAccess) -> Result<()> {
+        let end = offset.saturating_add(len as u64);
+        if end > self.size {
+            return Err(refused(format!("it has {:#x} bytes, {end:#x} are needed", self.size)));
+        }
+        if access != DmaAccess::Read && !self.writable {
+            return Err(refused("the descriptor is read-only, the mapping is to be written".into()));
+        }
+        Ok(())
+    }
+}
+
+/// A piece of a file in this process. Unmapped when the last [`HostMemory`] in it is gone.
+#[derive(Debug)]
+pub(crate) struct Area {
+    ptr: NonNull<u8>,
+    len: usize,
+    /// Where in the file it begins.
+    offset: u64,
+    fd: Arc<OwnedFd>,
+    writable: bool,
+    /// What it counts for, if somebody counts.
+    _charges: Vec<Arc<Charge>>,
+}
+
+// SAFETY: the mapping belongs to the value until drop; the value itself makes no access to it.
+unsafe impl Send for Area {}
+// SAFETY: as above.
+unsafe impl Sync for Area {}
+
+impl Area {
+    /// Maps a range that [`SealedFile::check`] accepts, or all of the file.
+    pub fn map(file: &SealedFile, offset: u64, len: usize, charges: Vec<Arc<Charge>>) -> Result<Self> {
+        let prot = match file.writable {
+            true => ProtFlags::PROT_READ | ProtFlags::PROT_WRITE,
+            false => ProtFlags::PROT_READ,
+        };
+        let size = NonZeroUsize::new(len).ok_or_else(|| refused("it is empty".into()))?;
+        let fd = Arc::clone(&file.fd);
+        // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
+        let ptr = unsafe { mmap(None, size, prot, MapFlags::MAP_SHARED, &*fd, offset as i64) }
+            .map_err(|e| os(format!("mapping {len} bytes of shared memory"), e.into()))?
+            .cast();
+        Ok(Self { ptr, len, offset, fd, writable: file.writable, _charges: charges })
+    }
+
+    /// Whether it has these bytes of the file.
+    pub fn covers(&self, offset: u64, len: usize) -> bool {
+        let fits = |at: u64| at.checked_add(len as u64).is_some_and(|end| end <= self.len as u64);
+        offset.checked_sub(self.offset).is_some_and(fits)
+    }
+
+    /// Whether the card may use it so.
+    pub fn allows(&self, access: DmaAccess) -> bool {
+        access == DmaAccess::Read || self.writable
+    }
+
+    /// The descriptor it was mapped by.
+    pub fn fd(&self) -> &Arc<OwnedFd> {
+        &self.fd
+    }
+}
+
+impl Drop for Area {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `from_fd` with exactly this extent and nobody uses it any more.
+        // SAFETY: the mapping was made by `map` with exactly this extent and nobody uses it any more.
         if let Err(error) = unsafe { munmap(self.ptr.cast(), self.len) } {
             tracing::error!(%error, "unmapping shared memory");
         }
     }
+}
+
+/// Refuses a range of a file that is not whole pages, or ends beyond what a file can have.
+pub(crate) fn check_pages(offset: u64, len: usize) -> Result<()> {
+    let page = PAGE_SIZE as u64;
+    if len == 0 || len as u64 % page != 0 || offset % page != 0 {
+        return Err(refused(format!("offset {offset:#x}, length {len:#x} are not whole pages")));
+    }
+    let end = offset.checked_add(len as u64).filter(|end| *end <= i64::MAX as u64);
+    end.map(drop).ok_or_else(|| refused(format!("offset {offset:#x} + length {len:#x} overflows")))
+}
+
+fn refused(why: String) -> PciError {
+    PciError::Protocol(format!("shared memory refused: {why}"))
 }
 
 /// Makes sure that the file behind `fd` keeps its pages, whatever other holders of it do.

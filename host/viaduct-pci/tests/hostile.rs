@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use viaduct_pci::vfio_user::{Client, Server, ServerOptions};
-use viaduct_pci::{DmaAccess, HostMemory, PciFunction};
+use viaduct_pci::{Budget, DmaAccess, HostMemory, Limits, PciFunction};
 
 const LIMIT: Duration = Duration::from_millis(200);
 
@@ -29,9 +29,13 @@ struct Target {
 
 impl Target {
     fn new() -> Self {
+        Self::with(Budget::of_process())
+    }
+
+    fn with(budget: Arc<Budget>) -> Self {
         let (dir, path) = socket();
         let function = Copier::new();
-        let options = ServerOptions { message_time: LIMIT, busy_time: Duration::from_secs(5) };
+        let options = ServerOptions { message_time: LIMIT, busy_time: Duration::from_secs(5), budget };
         let server = Server::bind_with(&path, function.clone(), options).unwrap();
         Self { function, _server: server, path, _dir: dir }
     }
@@ -476,7 +480,8 @@ fn a_full_eventfd_blocks_nobody() {
 #[test]
 fn a_crowd_at_the_door_does_not_disturb_the_client_inside() {
     let (_dir, path) = socket();
-    let options = ServerOptions { message_time: LIMIT, busy_time: Duration::ZERO };
+    let options =
+        ServerOptions { message_time: LIMIT, busy_time: Duration::ZERO, ..ServerOptions::default() };
     let _server = Server::bind_with(&path, Copier::new(), options).unwrap();
     let client = Client::connect(&path).unwrap();
     let crowd: Vec<_> = (0..30).map(|_| UnixStream::connect(&path)).collect();
@@ -487,6 +492,175 @@ fn a_crowd_at_the_door_does_not_disturb_the_client_inside() {
     drop(crowd);
     drop(client);
     eventually("the door is free again", || Client::connect(&path).is_ok());
+}
+
+/// A memfd of that many bytes, all holes.
+fn memfd(bytes: u64) -> OwnedFd {
+    // SAFETY: a new descriptor without other owner.
+    let fd = unsafe { OwnedFd::from_raw_fd(libc::memfd_create(c"m".as_ptr(), libc::MFD_ALLOW_SEALING)) };
+    nix::unistd::ftruncate(&fd, bytes as i64).unwrap();
+    fd
+}
+
+/// Maps `count` pages of a file one by one, many on their way at once.
+fn map_pages(stream: &mut UnixStream, file: &OwnedFd, count: u64) {
+    const AT_ONCE: u64 = 64;
+    for first in (0..count).step_by(AT_ONCE as usize) {
+        let pages = first..count.min(first + AT_ONCE);
+        // Not adjacent for the card, and backwards in the file.
+        for page in pages.clone() {
+            let request = message(2, 0, &dma(32, 3, (count - 1 - page) << 12, page << 13, 0x1000));
+            send_fds(stream, &request, &[file.as_raw_fd()]);
+        }
+        for page in pages {
+            assert_eq!(reply(stream).expect("a reply").0[12..], [0; 4], "page {page}");
+        }
+    }
+}
+
+fn own_maps() -> usize {
+    std::fs::read_to_string("/proc/self/maps").unwrap().lines().count()
+}
+
+#[test]
+fn clients_with_as_many_maps_as_they_may_have_leave_the_process_its_own() {
+    const MOST: u64 = 32768;
+    let targets = [Target::new(), Target::new()];
+    let before = own_maps();
+    let crowd = targets.each_ref().map(|target| {
+        let mut s = target.greeted();
+        let file = memfd(MOST << 12);
+        map_pages(&mut s, &file, MOST);
+        assert_eq!(target.function.maps(), MOST as usize);
+        let one_more = dma(32, 3, 0, MOST << 13, 0x1000);
+        assert_eq!(errno(&mut s, 2, &one_more, &[file.as_raw_fd()]), libc::ENOSPC);
+        s
+    });
+    // Other tests have some meanwhile.
+    assert!(own_maps() < before + 1000, "{before} mappings before, {} now", own_maps());
+    Target::new().check();
+    drop(crowd);
+    targets.iter().for_each(Target::check);
+}
+
+#[test]
+fn who_takes_all_there_is_leaves_the_others_their_share() {
+    let budget = Budget::new(Limits { maps: 64, descriptors: 1024, addresses: 1 << 40 });
+    let (greedy, modest) = (Target::with(budget.clone()), Target::with(budget));
+    let mut s = greedy.greeted();
+    // A file that grows is mapped anew each time, and the old mappings are in use.
+    let grow = |s: &mut UnixStream, page: u64, file: &OwnedFd| {
+        nix::unistd::ftruncate(file, (page as i64 + 1) << 12).unwrap();
+        errno(s, 2, &dma(32, 3, page << 12, page << 12, 0x1000), &[file.as_raw_fd()])
+    };
+    let file = memfd(0);
+    let granted = (0..100).take_while(|page| grow(&mut s, *page, &file) == 0).count();
+    assert_eq!(granted, 32 + 4, "the common half and its share of the other");
+    assert_eq!(grow(&mut s, 99, &file), libc::ENOSPC);
+    // So with descriptors: of many files, and of interrupts.
+    let events: Vec<_> = (0..16).map(|_| eventfd()).collect();
+    let fds: Vec<_> = events.iter().map(AsRawFd::as_raw_fd).collect();
+    let assign = words(&[20, EVENTFD, MSIX, 0, 16]);
+    assert_eq!(errno(&mut s, 8, &assign, &fds), 0);
+    assert_eq!(errno(&mut s, 8, &assign, &fds), 0, "those before are given back");
+    // What it has still works, and the other has its share, with a reason when that is used up.
+    assert_eq!(errno(&mut s, 9, &access(0, 0, 4, &[]), &[]), 0);
+    modest.check();
+    let mut other = modest.greeted();
+    let file = memfd(0);
+    assert_eq!((0..100).take_while(|page| grow(&mut other, *page, &file) == 0).count(), 4);
+    drop(other);
+    let client = Client::connect(&modest.path).unwrap();
+    let memory: Vec<_> = (0..5).map(|_| Arc::new(HostMemory::new(0x1000).unwrap())).collect();
+    let map = |i: usize| client.dma_map((i as u64) << 12, memory[i].clone(), DmaAccess::Read);
+    (0..4).for_each(|i| map(i).unwrap());
+    let error = map(4).unwrap_err().to_string();
+    assert!(error.contains("it has 4 mappings") && error.contains("vm.max_map_count"), "{error}");
+    client.dma_unmap(0).unwrap();
+    map(4).unwrap();
+    // Whoever leaves gives all back.
+    drop((s, client));
+    greedy.check();
+    let mut s = modest.greeted();
+    let file = memfd(0);
+    assert_eq!((0..100).take_while(|page| grow(&mut s, *page, &file) == 0).count(), 36);
+}
+
+#[test]
+fn files_larger_than_the_address_space_are_mapped_in_part() {
+    let budget = Budget::new(Limits { maps: 64, descriptors: 64, addresses: 1 << 30 });
+    let target = Target::with(budget);
+    let mut s = target.greeted();
+    let file = memfd(1 << 50);
+    let mut map =
+        |iova: u64, len: u64| errno(&mut s, 2, &dma(32, 3, 1 << 49, iova, len), &[file.as_raw_fd()]);
+    assert_eq!(map(0, 0x2000), 0);
+    assert_eq!(map(0x10000, 0x1000), 0, "in what is mapped already");
+    assert_eq!(map(0x20000, 0x3000), 0, "beyond it");
+    assert_eq!(map(1 << 40, 1 << 30), libc::ENOMEM);
+    assert_eq!(target.function.maps(), 3);
+    drop(s);
+    target.check();
+}
+
+/// A server in a process that has run out of descriptors; ends with its standard input.
+#[test]
+fn serve_without_descriptors() {
+    let Ok(path) = std::env::var("VIADUCT_TEST_SERVE") else { return };
+    use nix::sys::resource::{Resource, setrlimit};
+    setrlimit(Resource::RLIMIT_NOFILE, 256, 256).unwrap();
+    let _server = Server::bind(path.as_ref(), Copier::new()).unwrap();
+    let mut all = Vec::new();
+    while let Ok(file) = std::fs::File::open("/dev/null") {
+        all.push(file);
+    }
+    // For one client.
+    all.pop();
+    println!("ready");
+    let _ = std::io::stdin().read(&mut [0]);
+}
+
+#[test]
+fn a_process_without_descriptors_serves_on() {
+    let (_dir, path) = socket();
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "serve_without_descriptors", "--nocapture"])
+        .env("VIADUCT_TEST_SERVE", &path)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let mut output = child.stdout.take().unwrap();
+    while !said.contains("ready") {
+        let mut bytes = [0; 256];
+        let count = output.read(&mut bytes).unwrap();
+        assert_ne!(count, 0, "{said}");
+        said.push_str(&String::from_utf8_lossy(&bytes[..count]));
+    }
+    let threads = || std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap().count();
+    let before = threads();
+    let greeted = || {
+        let mut stream = UnixStream::connect(&path).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.write_all(&message(1, 0, &[0, 0, 1, 0])).unwrap();
+        stream
+    };
+    for _ in 0..3 {
+        let mut first = greeted();
+        assert!(reply(&mut first).is_some());
+        let mut second = greeted();
+        assert_eq!(errno(&mut first, 9, &access(0, 0, 4, &[]), &[]), 0);
+        // The kernel cannot hand the descriptor over: this client is lost, the next one is not.
+        let file = memfd(0x1000);
+        send_fds(&first, &message(2, 0, &dma(32, 3, 0, 0, 0x1000)), &[file.as_raw_fd()]);
+        assert!(reply(&mut first).is_none());
+        assert!(reply(&mut second).is_some(), "the next client is let in");
+        assert_eq!(errno(&mut second, 9, &access(0, 0, 4, &[]), &[]), 0);
+        assert_eq!(threads(), before, "no client costs a thread");
+    }
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
 }
 
 fn some_message() -> impl Strategy<Value = Vec<u8>> {

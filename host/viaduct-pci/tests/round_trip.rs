@@ -9,10 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use viaduct_pci::vfio_user::{Client, ClientOptions, Server, ServerOptions};
-use viaduct_pci::{DmaAccess, HostMemory, PciError, PciFunction};
+use viaduct_pci::{DmaAccess, HostMemory, Location, PciError, PciFunction};
 
 fn quick() -> ServerOptions {
-    ServerOptions { message_time: Duration::from_millis(300), busy_time: Duration::from_millis(300) }
+    ServerOptions {
+        message_time: Duration::from_millis(300),
+        busy_time: Duration::from_millis(300),
+        ..ServerOptions::default()
+    }
 }
 
 #[test]
@@ -137,9 +141,49 @@ fn a_second_client_is_refused_clearly_while_the_first_works_on() {
     let _server = Server::bind_with(&path, Copier::new(), quick()).unwrap();
     let client = Client::connect(&path).unwrap();
     let error = Client::connect(&path).unwrap_err();
-    assert!(error.to_string().contains("busy"), "{error}");
+    assert!(matches!(error, PciError::Busy(_)));
+    let us = format!("in use by process {} (", std::process::id());
+    assert!(error.to_string().contains(&us), "{error}");
     client.write32(0, 0x20, 5).unwrap();
     assert_eq!(client.read32(0, 0x20).unwrap(), 5);
+}
+
+#[test]
+fn who_waits_for_a_card_in_use_gets_it() {
+    let (_dir, path) = socket();
+    let _server = Server::bind_with(&path, Copier::new(), quick()).unwrap();
+    let place = Location::Unix(path.clone());
+    let client = Client::connect(&path).unwrap();
+    let error = place.open().err().unwrap();
+    assert!(matches!(error, PciError::Busy(_)));
+    let error = error.to_string();
+    assert!(error.contains("in use by process") && error.contains(path.to_str().unwrap()), "{error}");
+    let (tell, heard) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(move || {
+            let told = |_: &PciError| tell.send(()).is_ok();
+            place.open_within(Duration::MAX, told).unwrap().read32(0, 0x20).unwrap()
+        });
+        heard.recv().unwrap();
+        client.write32(0, 0x20, 1).unwrap();
+        assert_eq!(client.read32(0, 0x20).unwrap(), 1);
+        drop(client);
+        assert_eq!(waiter.join().unwrap(), 0, "the card as after a reset");
+    });
+    let place = Location::Unix(path.clone());
+    let _client = Client::connect(&path).unwrap();
+    assert!(matches!(place.open_within(Duration::MAX, |_| false).err(), Some(PciError::Busy(_))));
+}
+
+#[test]
+fn a_door_with_a_crowd_before_it_is_waited_for_within_the_limit() {
+    let (_dir, path) = socket();
+    let deaf = UnixListener::bind(&path).unwrap();
+    nix::sys::socket::listen(&deaf, nix::sys::socket::Backlog::new(0).unwrap()).unwrap();
+    let _first = UnixStream::connect(&path).unwrap();
+    let options = ClientOptions { reply_time: Duration::from_millis(100) };
+    let error = Client::connect_with(&path, options).unwrap_err();
+    assert!(error.to_string().contains("timed out"), "{error}");
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn a_card_bound_to_vfio_pci() {
     let address: PciAddress = address.parse().unwrap();
     let card = Function::open(address).unwrap();
     assert_eq!(card.address(), address);
-    assert!(error(Function::open(address)).contains("another program has /dev/vfio/"));
+    assert!(error(Function::open(address)).contains("has /dev/vfio/"));
 
     registers(&card);
     configuration(&card);

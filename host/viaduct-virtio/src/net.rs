@@ -18,7 +18,9 @@ const MEMORY: usize = 16 << 20;
 const MAC: u32 = 5;
 const MERGE: u32 = 15;
 const KIND: u16 = 1;
-const BUFFER: usize = (HEADER + FRAME).next_multiple_of(64);
+/// Buffers begin at such an address, so that a small frame does not cross a boundary at which the link divides it.
+const ALIGN: usize = 256;
+const BUFFER: usize = (HEADER + FRAME).next_multiple_of(ALIGN);
 
 /// The driver of a network device.
 pub struct Net {
@@ -54,11 +56,11 @@ impl Net {
         device.start()?;
         let mut buffers = Vec::new();
         for i in 0..u64::from(entries) {
-            let at = arena.take(BUFFER, 64)?;
+            let at = arena.take(BUFFER, ALIGN)?;
             rx.add(&[Buffer { addr: arena.bus(at), len: BUFFER as u32, writable: true }], i)?;
             buffers.push(at);
         }
-        let free = (0..entries).map(|_| arena.take(BUFFER, 64)).collect::<Result<_>>()?;
+        let free = (0..entries).map(|_| arena.take(BUFFER, ALIGN)).collect::<Result<_>>()?;
         rx.kick()?;
         tx.disarm();
         Ok(Self { device, rx, tx, arena, buffers, free, mac })

@@ -138,12 +138,17 @@ impl Queue {
         })
     }
 
-    /// Makes what was added visible and notifies the device if it wants that. Returns whether it did.
-    pub fn kick(&mut self) -> Result<bool> {
-        let notify = match &mut self.ring {
+    /// Makes what was added visible, as drivers do that leave it to the device to look. Returns whether the device wants to be notified.
+    pub fn publish(&mut self) -> bool {
+        match &mut self.ring {
             Ring::Split(r) => r.publish(),
             Ring::Packed(r) => r.publish(),
-        };
+        }
+    }
+
+    /// Makes what was added visible and notifies the device if it wants that. Returns whether it did.
+    pub fn kick(&mut self) -> Result<bool> {
+        let notify = self.publish();
         if notify {
             let (bar, offset) = self.doorbell;
             if self.options.notification_data {

@@ -3,6 +3,7 @@
 //! do.
 
 use super::PciAddress;
+use crate::peer::Peer;
 use crate::{PciError, Result};
 use std::fs::File;
 use std::io::ErrorKind;
@@ -110,16 +111,20 @@ impl Place {
     }
 
     fn not_opened(&self, path: &Path, error: std::io::Error, if_missing: &str) -> PciError {
-        let path = path.display();
+        let shown = path.display();
         match error.kind() {
-            ErrorKind::NotFound => self.unusable(format!("there is no {path}: {if_missing}")),
+            ErrorKind::NotFound => self.unusable(format!("there is no {shown}: {if_missing}")),
             ErrorKind::PermissionDenied => self.unusable(format!(
-                "no permission to open {path}: run as root, or give it to yourself with `sudo chown $USER {path}`"
+                "no permission to open {shown}: run as root, or give it to yourself with `sudo chown $USER {shown}`"
             )),
             ErrorKind::ResourceBusy => {
-                self.unusable(format!("another program has {path} open; a card has one user at a time"))
+                let who = Peer::with_open(path).map_or("another program".into(), |peer| peer.to_string());
+                PciError::Busy(format!(
+                    "{}: in use: {who} has {shown} open; end it, or wait for it",
+                    self.address
+                ))
             }
-            _ => PciError::Os { what: format!("opening {path}"), source: error },
+            _ => PciError::Os { what: format!("opening {shown}"), source: error },
         }
     }
 }
@@ -248,7 +253,7 @@ mod tests {
             machine.place().not_opened(Path::new("/dev/vfio/7"), error, "").to_string()
         };
         assert!(refused(libc::EACCES).contains("sudo chown $USER /dev/vfio/7"));
-        assert!(refused(libc::EBUSY).contains("another program has /dev/vfio/7 open"));
+        assert!(refused(libc::EBUSY).contains("in use: another program has /dev/vfio/7 open"));
         assert_eq!(refused(libc::EIO), "opening /dev/vfio/7: Input/output error (os error 5)");
     }
 }

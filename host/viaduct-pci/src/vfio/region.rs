@@ -101,9 +101,10 @@ impl Region {
             let (part, more) = rest.split_at_mut(width);
             match (self.window(at, width), width) {
                 (Some(_), 4) => part.copy_from_slice(&self.read32(at)?.to_le_bytes()),
-                // SAFETY: two aligned bytes of a mapped window.
                 (Some(ptr), 2) => {
-                    part.copy_from_slice(&unsafe { ptr.cast::<u16>().read_volatile() }.to_ne_bytes())
+                    // SAFETY: two aligned bytes of a mapped window.
+                    let half = unsafe { ptr.cast::<u16>().read_volatile() };
+                    part.copy_from_slice(&half.to_ne_bytes());
                 }
                 // SAFETY: one byte of a mapped window.
                 (Some(ptr), _) => part[0] = unsafe { ptr.read_volatile() },

@@ -8,9 +8,13 @@ use super::wire::{
     error_of, flag,
 };
 use crate::eventfds::EventFds;
+use crate::peer::printable;
 use crate::{DmaAccess, FunctionInfo, HostMemory, PciError, PciFunction, Result};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
+use nix::sys::socket::sockopt::SendTimeout;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, setsockopt, socket};
+use nix::sys::time::{TimeVal, TimeValLike};
 use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -68,8 +72,8 @@ impl Client {
 
     /// As [`Client::connect`], with options.
     pub fn connect_with(path: &Path, options: ClientOptions) -> Result<Self> {
-        let what = || format!("connecting to {}", path.display());
-        let stream = UnixStream::connect(path).map_err(|source| PciError::Os { what: what(), source })?;
+        let stream = connect(path, options.reply_time)
+            .map_err(|source| PciError::Os { what: format!("connecting to {}", path.display()), source })?;
         Self::on(stream, options)
     }
 
@@ -98,6 +102,7 @@ impl Client {
             max_msg_fds: Some(MAX_FDS as u64),
             max_data_xfer_size: Some(u64::from(MAX_DATA)),
             write_multiple: Some(true),
+            error_text: Some(true),
             ..Capabilities::default()
         };
         let data = VersionData { capabilities }.to_bytes().map_err(|_| garbled("version"))?;
@@ -188,7 +193,7 @@ impl Client {
             } else if header.id == id && header.command == command {
                 return match header.flags & flag::ERROR {
                     0 => Ok(body),
-                    _ => Err(error_of(header.error, what.into())),
+                    _ => Err(error_of(header.error, what.into(), &printable(&body))),
                 };
             } else if !requests.abandoned.remove(&header.id) {
                 let why =
@@ -312,6 +317,25 @@ impl PciFunction for Client {
 
     fn reset(&self) -> Result<()> {
         self.request(command::RESET, &[], &[], "resetting the function").map(drop)
+    }
+}
+
+/// Connects within a limit: where many wait already, the kernel lets the next one wait for them.
+fn connect(path: &Path, limit: Duration) -> std::io::Result<UnixStream> {
+    let address = UnixAddr::new(path)?;
+    let stream = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    setsockopt(
+        &stream,
+        SendTimeout,
+        &TimeVal::microseconds(limit.as_micros().try_into().unwrap_or(i64::MAX)),
+    )?;
+    loop {
+        match nix::sys::socket::connect(stream.as_raw_fd(), &address) {
+            Ok(()) => return Ok(stream.into()),
+            Err(Errno::EINTR) => {}
+            Err(Errno::EAGAIN) => return Err(Errno::ETIMEDOUT.into()),
+            Err(errno) => return Err(errno.into()),
+        }
     }
 }
 

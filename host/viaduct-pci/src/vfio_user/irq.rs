@@ -1,29 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Takes interrupts from the function and gives them to the client's eventfds.
 
+use crate::budget::Charge;
 use crate::{PciError, PciFunction};
 use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-/// How often a forwarder looks whether it should end. Until then one without a client may wait beside its successor:
-/// whichever gets an interrupt delivers it to the same table.
-const LOOK: Duration = Duration::from_millis(250);
+/// How often a forwarder looks whether it should end.
+pub(super) const LOOK: Duration = Duration::from_millis(250);
+/// How long a write to an eventfd may take before it counts as blocked.
+const STUCK: Duration = Duration::from_millis(100);
 
 /// Where each MSI-X vector goes. A vector that fires while it has no eventfd stays pending and is delivered when it
 /// gets one, as a masked vector does on a real card.
 #[derive(Debug, Default)]
 pub(super) struct IrqTable {
     state: Mutex<State>,
+    /// Writes that are being made now, and since when.
+    writes: Mutex<Vec<(Arc<IrqFd>, Instant)>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    eventfds: Vec<Option<Arc<OwnedFd>>>,
+    eventfds: Vec<Option<Arc<IrqFd>>>,
     pending: u64,
+}
+
+/// A client's eventfd, and what it counts for.
+#[derive(Debug)]
+pub(super) struct IrqFd {
+    fd: OwnedFd,
+    _charge: Charge,
+}
+
+impl IrqFd {
+    /// Checks that a descriptor from a client is an eventfd, and makes writes to it non-blocking.
+    pub fn new(fd: OwnedFd, charge: Charge) -> Result<Self, Errno> {
+        let link =
+            std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).map_err(|_| Errno::EBADF)?;
+        if link.as_os_str() != "anon_inode:[eventfd]" {
+            return Err(Errno::EINVAL);
+        }
+        let irq = Self { fd, _charge: charge };
+        irq.set_nonblocking().map(|()| irq)
+    }
+
+    fn set_nonblocking(&self) -> Result<(), Errno> {
+        let flags = fcntl(self.fd.as_raw_fd(), FcntlArg::F_GETFL)?;
+        let flags = OFlag::from_bits_truncate(flags) | OFlag::O_NONBLOCK;
+        fcntl(self.fd.as_raw_fd(), FcntlArg::F_SETFL(flags)).map(drop)
+    }
+
+    fn signal(&self) {
+        // A counter at its limit means that the client is about to be woken anyway, and must not block us.
+        let mut polled = [PollFd::new(self.fd.as_fd(), PollFlags::POLLOUT)];
+        if poll(&mut polled, PollTimeout::ZERO) == Ok(1) {
+            // A failure concerns only the client, whose descriptor it is.
+            let _ = nix::unistd::write(&self.fd, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// Wakes whoever is blocked in a write, by taking away what the counter holds. Never blocks.
+    fn drain(&self) {
+        let mut count = [0u8; 8];
+        let chunk = libc::iovec { iov_base: count.as_mut_ptr().cast(), iov_len: count.len() };
+        // SAFETY: one buffer of the stated size that outlives the call. Offset -1 is the one of a stream.
+        let _ = unsafe { libc::preadv2(self.fd.as_raw_fd(), &chunk, 1, -1, libc::RWF_NOWAIT) };
+    }
 }
 
 impl IrqTable {
@@ -33,7 +81,7 @@ impl IrqTable {
     }
 
     /// Gives vectors from `start` on an eventfd each, or takes it away.
-    pub fn assign(&self, start: usize, eventfds: impl Iterator<Item = Option<OwnedFd>>) {
+    pub fn assign(&self, start: usize, eventfds: impl Iterator<Item = Option<IrqFd>>) {
         let mut state = self.lock();
         for (vector, fd) in (start..).zip(eventfds) {
             if state.eventfds.len() <= vector {
@@ -57,48 +105,147 @@ impl IrqTable {
                 state.pending &= !(1 << vector);
             }
         }
-        // Not under the lock: the descriptors are the client's, and writing to one may block.
+        // Not under the lock: the descriptors are the client's, who can make a write to one block after all.
         drop(state);
-        ready.iter().for_each(|fd| signal(fd));
+        for fd in ready {
+            lock(&self.writes).push((Arc::clone(&fd), Instant::now()));
+            fd.signal();
+            let mut writes = lock(&self.writes);
+            if let Some(at) = writes.iter().position(|(other, _)| Arc::ptr_eq(other, &fd)) {
+                writes.swap_remove(at);
+            }
+        }
+    }
+
+    /// Whether a write is being made.
+    pub fn is_writing(&self) -> bool {
+        !lock(&self.writes).is_empty()
+    }
+
+    /// Ends writes that a client has made to block: it cleared the descriptor's flag and filled the counter at the wrong
+    /// moment. To be called now and then, from a thread that makes none.
+    pub fn unblock(&self) {
+        let stuck = |since: &Instant| since.elapsed() >= STUCK;
+        let blocked: Vec<_> = lock(&self.writes)
+            .iter()
+            .filter(|(_, since)| stuck(since))
+            .map(|(fd, _)| Arc::clone(fd))
+            .collect();
+        for fd in blocked {
+            // It may fail; the next call tries again.
+            let _ = fd.set_nonblocking();
+            fd.drain();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 
-/// Checks that a descriptor from a client is an eventfd, and makes writes to it non-blocking.
-pub(super) fn check_eventfd(fd: &OwnedFd) -> Result<(), Errno> {
-    let link = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).map_err(|_| Errno::EBADF)?;
-    if link.as_os_str() != "anon_inode:[eventfd]" {
-        return Err(Errno::EINVAL);
-    }
-    let flags = nix::fcntl::fcntl(fd.as_raw_fd(), nix::fcntl::F_GETFL)?;
-    let flags = nix::fcntl::OFlag::from_bits_truncate(flags) | nix::fcntl::OFlag::O_NONBLOCK;
-    nix::fcntl::fcntl(fd.as_raw_fd(), nix::fcntl::F_SETFL(flags)).map(drop)
+/// Runs [`Forwarder::run`] while there is a client.
+#[derive(Debug, Default)]
+pub(super) struct Forwarder {
+    work: Mutex<Work>,
+    changed: Condvar,
 }
 
-fn signal(fd: &OwnedFd) {
-    // A counter at its limit means that the client is about to be woken anyway, and must not block us.
-    let mut polled = [PollFd::new(fd.as_fd(), PollFlags::POLLOUT)];
-    if poll(&mut polled, PollTimeout::ZERO) == Ok(1) {
-        // A failure concerns only the client, whose descriptor it is.
-        let _ = nix::unistd::write(fd, &1u64.to_ne_bytes());
-    }
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Work {
+    #[default]
+    Rest,
+    Forward,
+    End,
 }
 
-/// Runs until `stop` is set. A simulated card runs inside this wait, so it goes on as long as there is a client, whether
-/// that wants interrupts or polls. Nobody waits for the thread to end: should a client manage to block a write to its eventfd, only this
-/// thread is stuck.
-pub(super) fn forward(function: &dyn PciFunction, table: &IrqTable, stop: &AtomicBool) {
-    while !stop.load(Ordering::Acquire) {
-        match function.wait_irq(u64::MAX, LOOK) {
-            Ok(fired) => table.deliver(fired),
-            Err(PciError::Timeout(_)) => {}
-            Err(error) => {
-                tracing::warn!(%error, "no more interrupts from the function");
+impl Forwarder {
+    /// There is a client.
+    pub fn start(&self) {
+        self.set(Work::Forward);
+    }
+
+    /// The client has left. A wait that has begun may go on for a while, also beyond the beginning of the next client:
+    /// what it gets then goes to that one.
+    pub fn rest(&self) {
+        self.set(Work::Rest);
+    }
+
+    /// There will be no more clients.
+    pub fn end(&self) {
+        self.set(Work::End);
+    }
+
+    fn set(&self, to: Work) {
+        let mut work = lock(&self.work);
+        if *work != Work::End {
+            *work = to;
+        }
+        self.changed.notify_all();
+    }
+
+    /// Forwards interrupts until the end. A simulated card runs inside these waits, so it goes on as long as there is a
+    /// client, whether that wants interrupts or polls.
+    pub fn run(&self, function: &dyn PciFunction, table: &IrqTable) {
+        loop {
+            let work = lock(&self.work);
+            let work = self.changed.wait_while(work, |work| *work == Work::Rest);
+            if *work.unwrap_or_else(PoisonError::into_inner) == Work::End {
                 return;
             }
+            let waited = catch_unwind(AssertUnwindSafe(|| function.wait_irq(u64::MAX, LOOK)));
+            match waited {
+                Ok(Ok(fired)) => table.deliver(fired),
+                Ok(Err(PciError::Timeout(_))) => {}
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "no more interrupts from the function for this client");
+                    self.rest();
+                }
+                Err(_) => {
+                    tracing::error!("waiting for an interrupt panicked");
+                    self.rest();
+                }
+            }
         }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::{Budget, Limits, Resource};
+
+    fn irq(fd: &OwnedFd) -> IrqFd {
+        let share = Budget::new(Limits { maps: 100, descriptors: 100, addresses: 100 }).join();
+        IrqFd::new(fd.try_clone().unwrap(), share.take(Resource::Descriptors, 1).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_write_that_a_client_has_made_to_block_is_ended() {
+        let fd = crate::eventfds::eventfd().unwrap();
+        fd.write(u64::MAX - 1).unwrap();
+        let fd = fd.as_fd().try_clone_to_owned().unwrap();
+        let table = IrqTable::default();
+        table.assign(0, [Some(irq(&fd))].into_iter());
+        fcntl(fd.as_raw_fd(), FcntlArg::F_SETFL(OFlag::empty())).unwrap();
+        std::thread::scope(|scope| {
+            // What `signal` does once its look at the counter is out of date.
+            let target = Arc::clone(table.lock().eventfds[0].as_ref().unwrap());
+            lock(&table.writes).push((Arc::clone(&target), Instant::now()));
+            let blocked = scope.spawn(move || nix::unistd::write(&target.fd, &1u64.to_ne_bytes()));
+            let end = Instant::now() + Duration::from_secs(60);
+            while !blocked.is_finished() && Instant::now() < end {
+                assert!(table.is_writing());
+                table.unblock();
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            let ended = blocked.is_finished();
+            // If not, it is let go, so that the test can end.
+            irq(&fd).drain();
+            assert!(ended && blocked.join().unwrap() == Ok(8));
+        });
     }
 }

@@ -3,6 +3,7 @@
 
 use super::wire::{HEADER_SIZE, Header, MAX_FDS, MAX_MESSAGE};
 use crate::eventfds::timeout_until;
+use crate::peer::Peer;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
@@ -53,6 +54,11 @@ impl Link {
         Ok(Self { stream, message_time })
     }
 
+    /// Who is at the other end.
+    pub fn peer(&self) -> Peer {
+        Peer::of(&self.stream)
+    }
+
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
@@ -80,6 +86,11 @@ impl Link {
         let mut body = vec![0; size - HEADER_SIZE];
         self.fill(&mut body, false, &mut fds, stop, deadline)?;
         Ok(Message { header, body, fds })
+    }
+
+    /// From now on a message, once begun, must be whole within this time.
+    pub fn hurry(&mut self, message_time: Duration) {
+        self.message_time = message_time;
     }
 
     /// Sends a whole message.
@@ -146,8 +157,9 @@ impl Link {
 
 /// Receives what is there, up to `buf.len()` bytes. Every descriptor that arrives is owned at once, so none leaks.
 fn receive_some(socket: RawFd, buf: &mut [u8], fds: &mut Vec<OwnedFd>) -> Result<usize, Errno> {
-    /// Room for as many descriptors as the kernel passes in one message (`SCM_MAX_FD`).
-    const CONTROL: usize = 16 + 4 * 253 + 8;
+    /// Room for one descriptor more than a message may carry. The kernel drops those beyond it, so that a sender of many
+    /// does not use up this process's.
+    const CONTROL: usize = 16 + 4 * (MAX_FDS + 2);
     #[repr(align(8))]
     struct Control([u8; CONTROL]);
     let mut control = Control([0; CONTROL]);
@@ -176,7 +188,7 @@ fn receive_some(socket: RawFd, buf: &mut [u8], fds: &mut Vec<OwnedFd>) -> Result
             entry = libc::CMSG_NXTHDR(&message, entry);
         }
     }
-    if message.msg_flags & libc::MSG_CTRUNC != 0 {
+    if message.msg_flags & libc::MSG_CTRUNC != 0 && fds.len() <= MAX_FDS {
         // Out of descriptors: the message is incomplete, and so is our idea of it.
         return Err(Errno::EMFILE);
     }

@@ -6,6 +6,7 @@
 //! eventfds, one per MSI-X vector.
 
 mod client;
+mod files;
 mod irq;
 mod link;
 mod server;

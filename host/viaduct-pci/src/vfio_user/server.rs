@@ -1,69 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Offers a PCI function on a Unix socket.
 
-use super::irq::{self, IrqTable};
+use super::files::Files;
+use super::irq::{Forwarder, IrqFd, IrqTable, LOOK};
 use super::link::{Link, LinkError, Message, wait};
 use super::wire::{
-    Body, Fields, IRQ_MSIX, IRQS, MAJOR, MAX_DATA, MAX_FDS, MAX_FILES, MAX_MAPS, MINOR, REGION_BARS,
-    REGION_CONFIG, REGIONS, command, errno_of, flag,
+    Body, Fields, IRQ_MSIX, IRQS, MAJOR, MAX_DATA, MAX_FDS, MAX_MAPS, MINOR, REGION_BARS, REGION_CONFIG,
+    REGIONS, command, errno_of, flag,
 };
-use crate::{CONFIG_SIZE, DmaAccess, HostMemory, PciError, PciFunction, Result};
+use crate::budget::{Budget, Exhausted, Resource, Share};
+use crate::peer::Peer;
+use crate::{CONFIG_SIZE, DmaAccess, PciError, PciFunction, Result, SocketFile};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Time limits of a [`Server`].
+/// Limits of a [`Server`].
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     /// Time a message may take once begun, in either direction; a client that exceeds it is disconnected.
     pub message_time: Duration,
     /// How long a new client waits for the present one to leave before it is refused with `EBUSY`.
     pub busy_time: Duration,
+    /// What this server's clients take from, together with those of other servers.
+    pub budget: Arc<Budget>,
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { message_time: Duration::from_secs(5), busy_time: Duration::from_secs(1) }
+        Self {
+            message_time: Duration::from_secs(5),
+            busy_time: Duration::from_secs(1),
+            budget: Budget::of_process(),
+        }
     }
 }
 
 /// Serves a function to one client at a time, many in turn.
 ///
 /// Whatever a client sends or however it ends, the server lives on: the function is reset, the client's memory
-/// released, and the next client served. Dropping the server ends it.
+/// released, and the next client served. All threads are made at the beginning: no client can make it fail for want of
+/// one. Dropping the server ends it.
 #[derive(Debug)]
 pub struct Server {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
-    path: Option<PathBuf>,
+    threads: Vec<JoinHandle<()>>,
+    /// The socket's name, if we made it.
+    file: Option<SocketFile>,
 }
 
 impl Server {
-    /// Binds a socket at `path` and serves `function` on it. A socket file left behind by a dead server is replaced.
+    /// Binds a socket at `path` and serves `function` on it. A dead socket there, as a killed server leaves one, is
+    /// replaced; anything else is an error.
     pub fn bind(path: &Path, function: Arc<dyn PciFunction>) -> Result<Self> {
         Self::bind_with(path, function, ServerOptions::default())
     }
 
     /// As [`Server::bind`], with options.
     pub fn bind_with(path: &Path, function: Arc<dyn PciFunction>, options: ServerOptions) -> Result<Self> {
-        let bound = match UnixListener::bind(path) {
-            Err(e) if e.kind() == std::io::ErrorKind::AddrInUse && is_stale(path) => {
-                std::fs::remove_file(path).and_then(|()| UnixListener::bind(path))
-            }
-            other => other,
-        };
-        let listener = bound.map_err(|e| os(format!("binding {}", path.display()), e))?;
+        let bound = SocketFile::listen(path);
+        let (listener, file) = bound.map_err(|e| os(format!("socket {}", path.display()), e))?;
         let mut server = Self::on(listener, function, options)?;
-        server.path = Some(path.to_owned());
+        server.file = Some(file);
         Ok(server)
     }
 
@@ -78,34 +86,45 @@ impl Server {
             .map_err(|e| os("setting up the server", e.into()))?;
         let shared = Arc::new(Shared {
             function,
+            share: options.budget.join(),
             options,
             stop,
-            irqs: Arc::new(IrqTable::default()),
-            busy: Mutex::new(false),
+            irqs: IrqTable::default(),
+            forwarder: Forwarder::default(),
+            client: Mutex::new(None),
             freed: Condvar::new(),
         });
-        let thread = std::thread::Builder::new()
-            .name("vfio-user".into())
-            .spawn({
-                let shared = Arc::clone(&shared);
-                move || accept_loop(&shared, &listener)
-            })
-            .map_err(|e| os("starting the server", e))?;
-        Ok(Self { shared, thread: Some(thread), path: None })
+        let (door, room) = sync_channel(1);
+        // Whatever fails, the drop ends the threads there are.
+        let mut server = Self { shared, threads: Vec::new(), file: None };
+        server.spawn("vfio-user-irq", |shared| shared.forwarder.run(&*shared.function, &shared.irqs))?;
+        server.spawn("vfio-user-client", move |shared| serve_all(shared, &room))?;
+        server.spawn("vfio-user", move |shared| accept_all(shared, &listener, &door))?;
+        Ok(server)
+    }
+
+    fn spawn(&mut self, name: &str, body: impl FnOnce(&Shared) + Send + 'static) -> Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let thread = std::thread::Builder::new().name(name.into()).spawn(move || body(&shared));
+        self.threads.push(thread.map_err(|e| os("starting a thread of the server", e))?);
+        Ok(())
     }
 
     /// Disconnects the client and ends the server. Returns when the function is reset and no longer used.
     pub fn stop(&mut self) {
+        // While the socket still lives.
+        self.file = None;
         // Cannot fail: the counter is far from its limit.
         let _ = self.shared.stop.write(1);
-        if let Some(thread) = self.thread.take() {
-            if thread.join().is_err() {
-                tracing::error!("the server's thread panicked");
+        self.shared.forwarder.end();
+        for thread in self.threads.drain(..) {
+            while !thread.is_finished() {
+                self.shared.irqs.unblock();
+                std::thread::sleep(Duration::from_millis(1));
             }
-        }
-        if let Some(path) = self.path.take() {
-            // Gone already is fine.
-            let _ = std::fs::remove_file(path);
+            if thread.join().is_err() {
+                tracing::error!("a thread of the server panicked");
+            }
         }
     }
 }
@@ -119,12 +138,20 @@ impl Drop for Server {
 struct Shared {
     function: Arc<dyn PciFunction>,
     options: ServerOptions,
+    share: Arc<Share>,
     /// Readable for ever once the server is to end.
     stop: EventFd,
-    irqs: Arc<IrqTable>,
-    /// Whether there is a client.
-    busy: Mutex<bool>,
+    irqs: IrqTable,
+    forwarder: Forwarder,
+    /// Who is served.
+    client: Mutex<Option<Peer>>,
     freed: Condvar,
+}
+
+impl Shared {
+    fn client(&self) -> MutexGuard<'_, Option<Peer>> {
+        self.client.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl std::fmt::Debug for Shared {
@@ -133,109 +160,127 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-fn is_stale(path: &Path) -> bool {
-    matches!(UnixStream::connect(path), Err(e) if e.kind() == std::io::ErrorKind::ConnectionRefused)
-}
-
-fn accept_loop(shared: &Arc<Shared>, listener: &UnixListener) {
-    let mut client: Option<JoinHandle<()>> = None;
-    while wait(listener.as_fd(), PollFlags::POLLIN, Some(shared.stop.as_fd()), None) == Ok(true) {
-        let stream = match listener.accept() {
-            Ok((stream, _)) => stream,
-            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => continue,
-            Err(error) => {
-                // Most likely out of descriptors: breathe instead of spinning.
-                tracing::warn!(%error, "accepting a client");
-                std::thread::sleep(Duration::from_millis(50));
+/// Lets clients in, one at a time, and sends the others away.
+fn accept_all(shared: &Shared, listener: &UnixListener, room: &SyncSender<Link>) {
+    loop {
+        // While somebody may be held up by a client, he is looked after.
+        let look = shared.client().is_some() || shared.irqs.is_writing();
+        let until = look.then(|| Instant::now() + LOOK);
+        match wait(listener.as_fd(), PollFlags::POLLIN, Some(shared.stop.as_fd()), until) {
+            Ok(true) => {}
+            Ok(false) => {
+                shared.irqs.unblock();
                 continue;
             }
-        };
-        let link = match Link::new(stream, shared.options.message_time) {
-            Ok(link) => link,
+            Err(LinkError::Stopped) => return,
             Err(error) => {
-                tracing::warn!(%error, "setting up a client's socket");
-                continue;
-            }
-        };
-        if !take_turn(shared) {
-            refuse(&link);
-            continue;
-        }
-        if let Some(ended) = client.take() {
-            let _ = ended.join();
-        }
-        let for_client = Arc::clone(shared);
-        match std::thread::Builder::new()
-            .name("vfio-user-client".into())
-            .spawn(move || serve(&for_client, link))
-        {
-            Ok(thread) => client = Some(thread),
-            Err(error) => {
-                tracing::error!(%error, "starting a thread for a client");
-                end_turn(shared);
+                tracing::error!(%error, "no more clients are accepted");
+                return;
             }
         }
-    }
-    if let Some(client) = client {
-        let _ = client.join();
+        let link =
+            match listener.accept().and_then(|(stream, _)| Link::new(stream, shared.options.message_time)) {
+                Ok(link) => link,
+                Err(e)
+                    if matches!(
+                        e.kind(),
+                        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::ConnectionAborted
+                    ) =>
+                {
+                    continue;
+                }
+                Err(error) => {
+                    // Most likely out of descriptors: breathe instead of spinning.
+                    tracing::warn!(%error, "a client waits: it cannot be accepted");
+                    std::thread::sleep(Duration::from_millis(50));
+                    continue;
+                }
+            };
+        match take_turn(shared, link.peer()) {
+            // There is room: whoever was served has been taken out.
+            Ok(()) => drop(room.send(link)),
+            Err(client) => refuse(shared, link, &client),
+        }
     }
 }
 
-/// Waits for the present client to leave, within limits; `true` if the place is now taken for a new one.
-fn take_turn(shared: &Shared) -> bool {
-    let busy = shared.busy.lock().unwrap_or_else(PoisonError::into_inner);
-    let (mut busy, _) = shared
+/// Waits for the present client to leave, within limits; an error is who stays. Else the place is now taken for `next`.
+fn take_turn(shared: &Shared, next: Peer) -> std::result::Result<(), Peer> {
+    let (mut client, _) = shared
         .freed
-        .wait_timeout_while(busy, shared.options.busy_time, |busy| *busy)
+        .wait_timeout_while(shared.client(), shared.options.busy_time, |client| client.is_some())
         .unwrap_or_else(PoisonError::into_inner);
-    let free = !*busy;
-    *busy = true;
-    free
+    match &*client {
+        Some(present) => Err(present.clone()),
+        None => {
+            *client = Some(next);
+            Ok(())
+        }
+    }
 }
 
 fn end_turn(shared: &Shared) {
-    *shared.busy.lock().unwrap_or_else(PoisonError::into_inner) = false;
+    *shared.client() = None;
     shared.freed.notify_one();
 }
 
 /// Answers the first message of a client that came while another is served. Takes little time, so that a slow one
 /// does not hold up the others.
-fn refuse(link: &Link) {
-    tracing::info!("refusing a client: another one is connected");
-    if let Ok(message) = link.receive(Some(Duration::from_millis(100)), None) {
-        let reply = message.header.error_reply(Errno::EBUSY);
+fn refuse(shared: &Shared, mut link: Link, present: &Peer) {
+    const PATIENCE: Duration = Duration::from_millis(100);
+    tracing::info!(%present, "refusing a client: another one is served");
+    link.hurry(PATIENCE);
+    let stop = Some(shared.stop.as_fd());
+    if let Ok(Message { header, body, .. }) = link.receive(Some(PATIENCE), stop) {
+        let text = match header.command == command::VERSION && wants_text(&body) {
+            true => format!("in use by {present}"),
+            false => String::new(),
+        };
         // The client's loss if it does not read.
-        let _ = link.send(&reply.encode(&[]), &[], None);
+        let _ = link.send(&header.error_reply(Errno::EBUSY).encode(text.as_bytes()), &[], stop);
+    }
+}
+
+/// Whether the sender of this request for a version wants texts with errors.
+fn wants_text(version: &[u8]) -> bool {
+    let data = version.get(4..).and_then(|json| VersionData::parse(json).ok()).unwrap_or_default();
+    data.capabilities.error_text == Some(true)
+}
+
+/// Serves those who are let in.
+fn serve_all(shared: &Shared, room: &Receiver<Link>) {
+    for link in room {
+        if catch_unwind(AssertUnwindSafe(|| serve(shared, &link))).is_err() {
+            tracing::error!("serving a client panicked");
+        }
     }
 }
 
 /// One client, from its first message to its last.
-fn serve(shared: &Arc<Shared>, link: Link) {
+fn serve(shared: &Shared, link: &Link) {
     /// Puts everything back even if a request panics.
-    struct Cleanup<'a>(Connection<'a>, &'a Shared);
+    struct Cleanup<'a>(Connection<'a>, &'a Link);
     impl Drop for Cleanup<'_> {
         fn drop(&mut self) {
             self.0.close();
-            end_turn(self.1);
+            self.1.shutdown();
+            end_turn(self.0.shared);
         }
     }
-    let mut cleanup = Cleanup(Connection::new(shared), shared);
-    let why = cleanup.0.run(&link);
+    let mut cleanup = Cleanup(Connection::new(shared, link.peer()), link);
+    let why = cleanup.0.run(link);
     tracing::debug!(%why, "client ended");
-    link.shutdown();
 }
 
 /// What a client has set up.
 struct Connection<'a> {
     shared: &'a Shared,
+    peer: Peer,
     greeted: bool,
+    error_text: bool,
     maps: BTreeMap<u64, Mapping>,
-    files: BTreeMap<FileKey, Weak<OwnedFd>>,
-    forwarder_stop: Option<Arc<AtomicBool>>,
+    files: Files,
 }
-
-/// Device, inode and access mode of a file: descriptors with equal keys can stand for each other.
-type FileKey = (u64, u64, i32);
 
 struct Mapping {
     len: u64,
@@ -243,11 +288,53 @@ struct Mapping {
     reachable: bool,
 }
 
-type Reply = std::result::Result<Vec<u8>, Errno>;
+type Reply = std::result::Result<Vec<u8>, Refusal>;
+
+/// Why a request is answered with an error. The protocol carries the number only; a client that asks for it
+/// (`Capabilities::error_text`) gets the text too.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    errno: Errno,
+    why: String,
+}
+
+impl Refusal {
+    pub fn new(errno: Errno, why: String) -> Self {
+        Self { errno, why }
+    }
+}
+
+impl From<Errno> for Refusal {
+    fn from(errno: Errno) -> Self {
+        Self { errno, why: String::new() }
+    }
+}
+
+impl From<PciError> for Refusal {
+    fn from(error: PciError) -> Self {
+        let errno = errno_of(&error);
+        // The number says the rest.
+        let why = match error {
+            PciError::Os { what, .. } => what,
+            PciError::Gone(why) | PciError::Protocol(why) | PciError::Busy(why) | PciError::Unusable(why) => {
+                why
+            }
+            PciError::Forked | PciError::OutOfRange { .. } | PciError::Timeout(_) => String::new(),
+        };
+        Self { errno, why }
+    }
+}
+
+impl From<Exhausted> for Refusal {
+    fn from(error: Exhausted) -> Self {
+        Self { errno: error.errno(), why: error.to_string() }
+    }
+}
 
 impl<'a> Connection<'a> {
-    fn new(shared: &'a Shared) -> Self {
-        Self { shared, greeted: false, maps: BTreeMap::new(), files: BTreeMap::new(), forwarder_stop: None }
+    fn new(shared: &'a Shared, peer: Peer) -> Self {
+        let files = Files::new(Arc::clone(&shared.share));
+        Self { shared, peer, greeted: false, error_text: false, maps: BTreeMap::new(), files }
     }
 
     /// Serves requests until the connection is of no further use.
@@ -262,17 +349,20 @@ impl<'a> Connection<'a> {
             };
             let header = message.header;
             if header.flags & flag::TYPE != 0 {
-                tracing::warn!("client sent a reply without a request");
+                tracing::warn!(client = %self.peer, "a reply without a request: the client is disconnected");
                 return LinkError::Closed;
             }
             let result = self.handle(message);
-            if let Err(errno) = &result {
-                tracing::debug!(command = header.command, %errno, "request refused");
+            if let Err(Refusal { errno, why }) = &result {
+                tracing::debug!(command = header.command, %errno, why, "request refused");
             }
             if header.wants_reply() {
                 let bytes = match &result {
                     Ok(body) => header.reply().encode(body),
-                    Err(errno) => header.error_reply(*errno).encode(&[]),
+                    Err(Refusal { errno, why }) => {
+                        let text = if self.error_text { why.as_bytes() } else { &[] };
+                        header.error_reply(*errno).encode(text)
+                    }
                 };
                 if let Err(why) = link.send(&bytes, &[], stop) {
                     return why;
@@ -293,7 +383,7 @@ impl<'a> Connection<'a> {
             _ => 0,
         };
         if fds.len() > wanted_fds || self.greeted == (header.command == command::VERSION) {
-            return Err(Errno::EINVAL);
+            return Err(Errno::EINVAL.into());
         }
         match header.command {
             command::VERSION => self.version(&mut fields),
@@ -308,17 +398,17 @@ impl<'a> Connection<'a> {
             command::REGION_WRITE_MULTI => self.region_write_multi(&mut fields),
             command::RESET => {
                 fields.rest(0)?;
-                self.shared.function.reset().map_err(|e| errno_of(&e))?;
+                self.shared.function.reset()?;
                 Ok(Vec::new())
             }
-            _ => Err(Errno::EOPNOTSUPP),
+            _ => Err(Errno::EOPNOTSUPP.into()),
         }
     }
 
     fn version(&mut self, fields: &mut Fields) -> Reply {
         let (major, minor) = (fields.u16()?, fields.u16()?);
         if major != MAJOR {
-            return Err(Errno::EPROTONOSUPPORT);
+            return Err(Errno::EPROTONOSUPPORT.into());
         }
         let offered = VersionData::parse(fields.0)?.capabilities;
         let capabilities = Capabilities {
@@ -327,9 +417,11 @@ impl<'a> Connection<'a> {
             max_dma_maps: offered.max_dma_maps.map(|max| max.min(MAX_MAPS as u64)),
             pgsizes: offered.pgsizes.map(|_| crate::PAGE_SIZE as u64),
             write_multiple: offered.write_multiple.filter(|wanted| *wanted),
+            error_text: offered.error_text.filter(|wanted| *wanted),
         };
+        self.error_text = capabilities.error_text.is_some();
         let data = VersionData { capabilities }.to_bytes()?;
-        self.start_forwarder()?;
+        self.shared.forwarder.start();
         self.greeted = true;
         Ok(Body::default().u16(MAJOR).u16(minor.min(MINOR)).bytes(&data).0)
     }
@@ -343,33 +435,32 @@ impl<'a> Connection<'a> {
             flag::DMA_READ => Some(DmaAccess::Read),
             flag::DMA_WRITE => Some(DmaAccess::Write),
             f if f == flag::DMA_READ | flag::DMA_WRITE => Some(DmaAccess::ReadWrite),
-            _ => return Err(Errno::EINVAL),
+            _ => return Err(Errno::EINVAL.into()),
         };
         let last = len.checked_sub(1).and_then(|n| iova.checked_add(n)).ok_or(Errno::EINVAL)?;
         if argsz < 32 {
-            return Err(Errno::EINVAL);
+            return Err(Errno::EINVAL.into());
         }
         // Maps do not overlap, so only the nearest one below the end can collide.
         if self.maps.range(..=last).next_back().is_some_and(|(at, map)| *at + (map.len - 1) >= iova) {
-            return Err(Errno::EEXIST);
+            return Err(Errno::EEXIST.into());
         }
         if self.maps.len() >= MAX_MAPS {
-            return Err(Errno::ENOSPC);
+            let why = format!("this client has {MAX_MAPS} DMA maps, the most there may be");
+            return Err(Refusal::new(Errno::ENOSPC, why));
         }
         let reachable = match (fd, access) {
             (Some(fd), Some(access)) => {
                 let size = usize::try_from(len).map_err(|_| Errno::EINVAL)?;
-                let fd = self.share_file(fd)?;
-                let map = || {
-                    let memory = Arc::new(HostMemory::from_fd(fd, offset, size, access)?);
-                    self.shared.function.dma_map(iova, memory, access)
-                };
-                map().map_err(|error| {
-                    tracing::warn!(%error, iova, len, "client's memory refused");
-                    match error {
-                        PciError::Protocol(_) => Errno::EPERM,
-                        other => errno_of(&other),
-                    }
+                let function = &self.shared.function;
+                let mapped = self.files.memory(fd, offset, size, access).and_then(|memory| {
+                    function.dma_map(iova, Arc::new(memory), access).map_err(Refusal::from)
+                });
+                mapped.map_err(|refusal| {
+                    tracing::warn!(client = %self.peer, why = refusal.why, iova, len, "a client's memory is refused");
+                    // It is the memory that cannot be used, the request is sound.
+                    let errno = if refusal.errno == Errno::EPROTO { Errno::EPERM } else { refusal.errno };
+                    Refusal { errno, ..refusal }
                 })?;
                 true
             }
@@ -377,25 +468,6 @@ impl<'a> Connection<'a> {
         };
         self.maps.insert(iova, Mapping { len, reachable });
         Ok(Vec::new())
-    }
-
-    /// Gives mappings of one file one descriptor, however often the client sends it.
-    fn share_file(&mut self, fd: OwnedFd) -> std::result::Result<Arc<OwnedFd>, Errno> {
-        let stat = nix::sys::stat::fstat(fd.as_raw_fd())?;
-        let mode = nix::fcntl::fcntl(fd.as_raw_fd(), nix::fcntl::F_GETFL)? & libc::O_ACCMODE;
-        let key = (stat.st_dev, stat.st_ino, mode);
-        if let Some(shared) = self.files.get(&key).and_then(Weak::upgrade) {
-            return Ok(shared);
-        }
-        if self.files.len() >= MAX_FILES {
-            self.files.retain(|_, file| file.strong_count() != 0);
-        }
-        if self.files.len() >= MAX_FILES {
-            return Err(Errno::ENOSPC);
-        }
-        let shared = Arc::new(fd);
-        self.files.insert(key, Arc::downgrade(&shared));
-        Ok(shared)
     }
 
     /// Removes every mapping that lies inside the range, as the kernel's VFIO does; a range that would cut a mapping
@@ -412,15 +484,15 @@ impl<'a> Connection<'a> {
                     below.is_some_and(|(at, map)| *at + (map.len - 1) >= edge)
                 };
                 if cut(iova) || last.checked_add(1).is_some_and(cut) {
-                    return Err(Errno::EINVAL);
+                    return Err(Errno::EINVAL.into());
                 }
                 iova..=last
             }
             flag::UNMAP_ALL if iova == 0 && len == 0 => 0..=u64::MAX,
-            _ => return Err(Errno::EINVAL),
+            _ => return Err(Errno::EINVAL.into()),
         };
         let inside: Vec<u64> = self.maps.range(range).map(|(at, _)| *at).collect();
-        inside.into_iter().try_for_each(|at| self.unmap_one(at)).map_err(|e| errno_of(&e))?;
+        inside.into_iter().try_for_each(|at| self.unmap_one(at))?;
         Ok(request.to_vec())
     }
 
@@ -433,7 +505,7 @@ impl<'a> Connection<'a> {
 
     fn device_info(fields: &mut Fields) -> Reply {
         if fields.u32()? < 16 {
-            return Err(Errno::EINVAL);
+            return Err(Errno::EINVAL.into());
         }
         fields.rest(12)?;
         Ok(Body::default().u32(16).u32(flag::DEVICE_RESET | flag::DEVICE_PCI).u32(REGIONS).u32(IRQS).0)
@@ -443,7 +515,7 @@ impl<'a> Connection<'a> {
         let (argsz, _flags, index) = (fields.u32()?, fields.u32()?, fields.u32()?);
         fields.rest(20)?;
         if argsz < 32 || index >= REGIONS {
-            return Err(Errno::EINVAL);
+            return Err(Errno::EINVAL.into());
         }
         let size = self.region_size(index);
         let flags = if size == 0 { 0 } else { flag::REGION_READ | flag::REGION_WRITE };
@@ -454,7 +526,7 @@ impl<'a> Connection<'a> {
         let (argsz, _flags, index) = (fields.u32()?, fields.u32()?, fields.u32()?);
         fields.rest(4)?;
         if argsz < 16 || index >= IRQS {
-            return Err(Errno::EINVAL);
+            return Err(Errno::EINVAL.into());
         }
         let (flags, count) = if index == IRQ_MSIX { (flag::IRQ_EVENTFD, self.vectors()) } else { (0, 0) };
         Ok(Body::default().u32(16).u32(flags).u32(index).u32(count).0)
@@ -466,7 +538,7 @@ impl<'a> Connection<'a> {
         let vectors = if index == IRQ_MSIX { self.vectors() } else { 0 };
         let end = start.checked_add(count).ok_or(Errno::EINVAL)?;
         if argsz < 20 || index >= IRQS || end > vectors {
-            return Err(Errno::EINVAL);
+            return Err(Errno::EINVAL.into());
         }
         let mask = (start..end).fold(0u64, |mask, vector| mask | 1 << vector);
         let irqs = &self.shared.irqs;
@@ -491,41 +563,34 @@ impl<'a> Connection<'a> {
                 if fds.is_empty() {
                     irqs.assign(start as usize, (start..end).map(|_| None));
                 } else if fds.len() == count as usize {
-                    fds.iter().try_for_each(irq::check_eventfd)?;
-                    irqs.assign(start as usize, fds.into_iter().map(Some));
+                    let share = &self.shared.share;
+                    let take = |fd| {
+                        let charge = share.take(Resource::Descriptors, 1)?;
+                        Ok::<_, Refusal>(Some(IrqFd::new(fd, charge)?))
+                    };
+                    let fds = fds.into_iter().map(take).collect::<std::result::Result<Vec<_>, _>>()?;
+                    irqs.assign(start as usize, fds.into_iter());
                 } else {
-                    return Err(Errno::EINVAL);
+                    return Err(Errno::EINVAL.into());
                 }
             }
-            _ => return Err(Errno::EINVAL),
+            _ => return Err(Errno::EINVAL.into()),
         }
         Ok(Vec::new())
-    }
-
-    fn start_forwarder(&mut self) -> std::result::Result<(), Errno> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let (function, irqs, stopped) =
-            (Arc::clone(&self.shared.function), Arc::clone(&self.shared.irqs), Arc::clone(&stop));
-        std::thread::Builder::new()
-            .name("vfio-user-irq".into())
-            .spawn(move || irq::forward(&*function, &irqs, &stopped))
-            .map_err(|_| Errno::EAGAIN)?;
-        self.forwarder_stop = Some(stop);
-        Ok(())
     }
 
     fn region_read(&mut self, fields: &mut Fields) -> Reply {
         let (offset, region, count) = (fields.u64()?, fields.u32()?, fields.u32()?);
         fields.rest(0)?;
         let mut data = vec![0; self.check_access(region, offset, count)?];
-        self.read(region, offset, &mut data).map_err(|e| errno_of(&e))?;
+        self.read(region, offset, &mut data)?;
         Ok(Body::default().u64(offset).u32(region).u32(count).bytes(&data).0)
     }
 
     fn region_write(&mut self, fields: &mut Fields) -> Reply {
         let (offset, region, count) = (fields.u64()?, fields.u32()?, fields.u32()?);
         let len = self.check_access(region, offset, count)?;
-        self.write(region, offset, fields.rest(len)?).map_err(|e| errno_of(&e))?;
+        self.write(region, offset, fields.rest(len)?)?;
         Ok(Body::default().u64(offset).u32(region).u32(count).0)
     }
 
@@ -537,16 +602,16 @@ impl<'a> Connection<'a> {
             let data = fields.bytes(8)?;
             let len = self.check_access(region, offset, count)?;
             let data = data.get(..len).ok_or(Errno::EINVAL)?;
-            self.write(region, offset, data).map_err(|e| errno_of(&e))?;
+            self.write(region, offset, data)?;
         }
         fields.rest(0)?;
         Ok(Body::default().u64(writes).0)
     }
 
-    fn check_access(&self, region: u32, offset: u64, count: u32) -> std::result::Result<usize, Errno> {
+    fn check_access(&self, region: u32, offset: u64, count: u32) -> std::result::Result<usize, Refusal> {
         let end = offset.checked_add(u64::from(count)).ok_or(Errno::EINVAL)?;
         if count == 0 || count > MAX_DATA || end > self.region_size(region) {
-            return Err(Errno::EINVAL);
+            return Err(Errno::EINVAL.into());
         }
         Ok(count as usize)
     }
@@ -583,9 +648,7 @@ impl<'a> Connection<'a> {
 
     /// Takes back all that the client has set up, and resets the function.
     fn close(&mut self) {
-        if let Some(stop) = self.forwarder_stop.take() {
-            stop.store(true, Ordering::Release);
-        }
+        self.shared.forwarder.rest();
         if !self.greeted {
             return;
         }
@@ -633,6 +696,10 @@ pub(super) struct Capabilities {
     pub pgsizes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_multiple: Option<bool>,
+    /// Ours: with an error reply comes a text that says why, UTF-8 without an end mark. In the protocol such a reply
+    /// is a header alone.
+    #[serde(rename = "x-viaduct-error-text", skip_serializing_if = "Option::is_none")]
+    pub error_text: Option<bool>,
 }
 
 impl VersionData {
@@ -645,7 +712,7 @@ impl VersionData {
         }
     }
 
-    pub fn to_bytes(&self) -> Reply {
+    pub fn to_bytes(&self) -> std::result::Result<Vec<u8>, Errno> {
         let mut bytes = serde_json::to_vec(self).map_err(|_| Errno::EIO)?;
         bytes.push(0);
         Ok(bytes)

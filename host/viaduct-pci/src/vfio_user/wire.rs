@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encoding of vfio-user messages: a 16-byte header, then fields in the host's byte order without gaps.
+//! Encoding of vfio-user messages: a 16-byte header, then fields without gaps, all little endian.
 
 use crate::PciError;
 use nix::errno::Errno;
@@ -14,9 +14,9 @@ pub(super) const MAX_DATA: u32 = 4096;
 pub(super) const MAX_MESSAGE: usize = 16 * 1024;
 /// Most descriptors in a message that we take; more end the connection. QEMU refuses servers that offer more.
 pub(super) const MAX_FDS: usize = 16;
-/// Most DMA mappings a client may have; below the kernel's default limit for a process.
+/// Most DMA maps a client may have. What they cost beside a few bytes of ours is in the budget.
 pub(super) const MAX_MAPS: usize = 32768;
-/// Most files behind those mappings; each costs a descriptor.
+/// Most files behind those maps.
 pub(super) const MAX_FILES: usize = 512;
 
 pub(super) mod command {
@@ -181,20 +181,25 @@ pub(super) fn errno_of(error: &PciError) -> Errno {
         PciError::Gone(_) => Errno::ENODEV,
         PciError::Protocol(_) => Errno::EPROTO,
         PciError::Timeout(_) => Errno::ETIMEDOUT,
-        PciError::Unusable(_) => Errno::EACCES,
+        PciError::Busy(_) => Errno::EBUSY,
+        PciError::Forked | PciError::Unusable(_) => Errno::EACCES,
         PciError::Os { source, .. } => source.raw_os_error().map_or(Errno::EIO, Errno::from_raw),
     }
 }
 
-/// The error that an errno in a reply to `what` stands for.
-pub(super) fn error_of(errno: u32, what: String) -> PciError {
-    match Errno::from_raw(errno as i32) {
-        Errno::EINVAL => PciError::OutOfRange { what },
-        Errno::ENODEV => PciError::Gone(what),
-        Errno::EPROTO => PciError::Protocol(what),
+/// The error that an errno in a reply to `what` stands for; `why` is the server's text, if it sends one.
+pub(super) fn error_of(errno: u32, what: String, why: &str) -> PciError {
+    let errno = Errno::from_raw(errno as i32);
+    let told = if why.is_empty() { what.clone() } else { format!("{what}: {why}") };
+    match errno {
+        Errno::EINVAL => PciError::OutOfRange { what: told },
+        Errno::ENODEV => PciError::Gone(told),
+        Errno::EPROTO => PciError::Protocol(told),
+        Errno::EBUSY if why.is_empty() => PciError::Busy(format!("{what}: in use by another program")),
+        Errno::EBUSY => PciError::Busy(why.to_owned()),
         // "Error" without a number is allowed.
-        Errno::UnknownErrno => PciError::Os { what, source: Errno::EIO.into() },
-        errno => PciError::Os { what, source: errno.into() },
+        Errno::UnknownErrno => PciError::Os { what: told, source: Errno::EIO.into() },
+        errno => PciError::Os { what: told, source: errno.into() },
     }
 }
 

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Names of sockets in the file system: made where nothing is or where a dead socket is, removed if they are still ours.
+//!
+//! A socket is dead if no process has it bound any more. Nothing else is ever replaced: no file of another kind, no
+//! symbolic link whatever it leads to, no socket in use. Errors do not name the path; whoever asked knows it.
+
+use crate::peer::Peer;
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg, RenameFlags, renameat2};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
+use std::fs::{File, Metadata};
+use std::io::{Error, ErrorKind, Result};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::{UnixDatagram, UnixListener};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Longest path of a socket in bytes (`sun_path` without the zero byte at its end).
+const MAX_PATH: usize = 107;
+/// How long to wait for another program that makes a socket in the same folder.
+const LOCK_TIME: Duration = Duration::from_secs(5);
+/// A program that has bound a socket does not listen on it yet for a moment, and until then it looks dead.
+const SECOND_LOOK: Duration = Duration::from_millis(50);
+
+/// A socket's name. Dropping it removes the name, if it is still that of the socket: drop it before the socket, whose
+/// identity cannot be given to another file while it lives.
+#[derive(Debug)]
+pub struct SocketFile {
+    path: PathBuf,
+    id: FileId,
+}
+
+/// Device and inode.
+type FileId = (u64, u64);
+
+impl SocketFile {
+    /// Listens at `path`.
+    pub fn listen(path: &Path) -> Result<(UnixListener, Self)> {
+        Self::bind(path, |path| UnixListener::bind(path))
+    }
+
+    /// Receives datagrams at `path`.
+    pub fn datagrams(path: &Path) -> Result<(UnixDatagram, Self)> {
+        Self::bind(path, |path| UnixDatagram::bind(path))
+    }
+
+    fn bind<S>(path: &Path, bind: impl FnOnce(&Path) -> Result<S>) -> Result<(S, Self)> {
+        let length = path.as_os_str().len();
+        if length > MAX_PATH {
+            let why = format!(
+                "the path of a socket has at most {MAX_PATH} bytes, this one has {length}; use a shorter one"
+            );
+            return Err(Error::new(ErrorKind::InvalidInput, why));
+        }
+        let absolute = std::path::absolute(path)?;
+        let (Some(folder), Some(_)) = (absolute.parent(), absolute.file_name()) else {
+            return Err(Error::new(ErrorKind::InvalidInput, "a folder is here; name a file in it"));
+        };
+        // Whoever looks, removes and binds does all three before the next one looks.
+        let lock = lock(folder);
+        if let Some(found) = look(path)? {
+            make_way(path, &found, lock.as_ref().err())?;
+        }
+        let socket = bind(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Error::new(error.kind(), "there is no such folder; make it first"),
+            ErrorKind::AddrInUse => Error::new(error.kind(), "another program was faster; name another path"),
+            _ => error,
+        })?;
+        let id = look(path)?.as_ref().map(id_of).unwrap_or_default();
+        Ok((socket, Self { path: absolute, id }))
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let ours = |found: &Metadata| id_of(found) == self.id;
+        if let Ok(Some(_)) = look(&self.path).map(|found| found.filter(ours)) {
+            if let Err(error) = remove(&self.path, self.id) {
+                tracing::warn!(%error, path = %self.path.display(), "a socket stays behind");
+            }
+        }
+    }
+}
+
+/// Holds the folder's lock until dropped. A folder that cannot be locked is no reason to fail: binding alone never
+/// replaces anything.
+fn lock(folder: &Path) -> Result<Flock<File>> {
+    let mut file = File::open(folder)?;
+    let end = Instant::now() + LOCK_TIME;
+    loop {
+        file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => return Ok(lock),
+            Err((file, Errno::EWOULDBLOCK | Errno::EINTR)) if Instant::now() < end => file,
+            Err((_, errno)) => return Err(errno.into()),
+        };
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Removes what is at `path` if it is a dead socket, else says what it is.
+fn make_way(path: &Path, found: &Metadata, unlocked: Option<&Error>) -> Result<()> {
+    let kind = found.file_type();
+    if !kind.is_socket() {
+        let what = match () {
+            () if kind.is_symlink() => "a symbolic link",
+            () if kind.is_dir() => "a folder",
+            () if kind.is_fifo() => "a FIFO",
+            () if kind.is_file() => "a regular file",
+            () => "a device",
+        };
+        let why = format!("{what} is here and is left alone; name another path, or remove it");
+        return Err(Error::new(ErrorKind::AlreadyExists, why));
+    }
+    let is_dead = || match state_of(path)? {
+        State::Dead => Ok(()),
+        State::Bound(who) => {
+            let who = who.map_or("another program".into(), |peer| peer.to_string());
+            let why = format!("in use: {who} listens here; end it, or name another path");
+            Err(Error::new(ErrorKind::AddrInUse, why))
+        }
+    };
+    is_dead()?;
+    std::thread::sleep(SECOND_LOOK);
+    is_dead()?;
+    let stays = |why: &Error| {
+        let why =
+            format!("a socket is here that nobody listens on, and it cannot be replaced ({why}); remove it");
+        Error::new(ErrorKind::AddrInUse, why)
+    };
+    match unlocked {
+        Some(why) => Err(stays(why)),
+        None => remove(path, id_of(found)).map_err(|why| stays(&why)),
+    }
+}
+
+/// Removes a socket and nothing that may have taken its place meanwhile: it is moved to a name that nobody else knows,
+/// looked at there, and put back if it is something else.
+fn remove(path: &Path, id: FileId) -> Result<()> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let aside = path.with_file_name(format!(".viaduct-{}-{number}", std::process::id()));
+    let rename = |from: &Path, to: &Path| renameat2(None, from, None, to, RenameFlags::RENAME_NOREPLACE);
+    rename(path, &aside)?;
+    if look(&aside)?.as_ref().map(id_of) == Some(id) {
+        return std::fs::remove_file(&aside);
+    }
+    let why = match rename(&aside, path) {
+        Ok(()) => "something else has taken its place".to_owned(),
+        Err(errno) => format!("what has taken its place is now {} ({errno})", aside.display()),
+    };
+    Err(Error::other(why))
+}
+
+/// What is at `path` itself, if anything.
+fn look(path: &Path) -> Result<Option<Metadata>> {
+    match std::fs::symlink_metadata(path) {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn id_of(found: &Metadata) -> FileId {
+    (found.dev(), found.ino())
+}
+
+enum State {
+    Dead,
+    /// A process has it, who if that can be seen.
+    Bound(Option<Peer>),
+}
+
+/// Whether a process has a socket of whatever type bound here. Never waits.
+fn state_of(path: &Path) -> Result<State> {
+    let address = UnixAddr::new(path)?;
+    for kind in [SockType::Stream, SockType::Datagram, SockType::SeqPacket] {
+        let probe =
+            socket(AddressFamily::Unix, kind, SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC, None)?;
+        match connect(probe.as_raw_fd(), &address) {
+            Ok(()) if kind == SockType::Datagram => return Ok(State::Bound(None)),
+            Ok(()) => return Ok(State::Bound(Some(Peer::of(&probe)))),
+            Err(Errno::EPROTOTYPE) => {}
+            // Too many wait already, or it takes from one sender only.
+            Err(Errno::EAGAIN | Errno::EPERM) => return Ok(State::Bound(None)),
+            Err(Errno::ECONNREFUSED | Errno::ENOENT) => return Ok(State::Dead),
+            Err(errno) => {
+                let why = format!(
+                    "a socket is here, and whether it is in use cannot be seen ({}); name another path",
+                    errno.desc()
+                );
+                return Err(Error::new(Error::from(errno).kind(), why));
+            }
+        }
+    }
+    Ok(State::Bound(None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::sync::Barrier;
+
+    fn listen(path: &Path) -> std::result::Result<(UnixListener, SocketFile), String> {
+        SocketFile::listen(path).map_err(|e| e.to_string())
+    }
+
+    /// A socket file without a process.
+    fn dead(path: &Path) {
+        drop(UnixListener::bind(path).unwrap());
+    }
+
+    #[test]
+    fn what_is_no_socket_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = |name: &str| dir.path().join(name);
+        fs::write(place("file"), "precious").unwrap();
+        dead(&place("dead"));
+        symlink("file", place("to-file")).unwrap();
+        symlink("dead", place("to-socket")).unwrap();
+        symlink("nothing", place("to-nothing")).unwrap();
+        nix::unistd::mkfifo(&place("fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        fs::create_dir(place("folder")).unwrap();
+        let before = names(dir.path());
+        for (name, what) in [
+            ("file", "a regular file"),
+            ("to-file", "a symbolic link"),
+            ("to-socket", "a symbolic link"),
+            ("to-nothing", "a symbolic link"),
+            ("fifo", "a FIFO"),
+            ("folder", "a folder"),
+        ] {
+            let error = listen(&place(name)).unwrap_err();
+            assert!(error.starts_with(what) && error.contains("remove it"), "{name}: {error}");
+            assert!(SocketFile::datagrams(&place(name)).is_err(), "{name}");
+        }
+        assert_eq!(fs::read(place("file")).unwrap(), b"precious");
+        assert_eq!(names(dir.path()), before);
+    }
+
+    fn names(dir: &Path) -> Vec<String> {
+        let mut names: Vec<_> =
+            fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_dead_socket_is_replaced_and_a_live_one_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        dead(&path);
+        let (listener, name) = listen(&path).unwrap();
+        let error = listen(&path).unwrap_err();
+        assert!(error.contains(&format!("in use: process {}", std::process::id())), "{error}");
+        assert!(SocketFile::datagrams(&path).unwrap_err().to_string().contains("in use"));
+        drop((name, listener));
+        assert!(names(dir.path()).is_empty());
+        drop(UnixDatagram::bind(&path).unwrap());
+        let (_datagrams, _name) = SocketFile::datagrams(&path).unwrap();
+        assert!(listen(&path).unwrap_err().contains("in use"));
+        // One that nobody accepts from, with a full queue.
+        let path = dir.path().join("full");
+        let full = UnixListener::bind(&path).unwrap();
+        nix::sys::socket::listen(&full, nix::sys::socket::Backlog::new(0).unwrap()).unwrap();
+        let _waiting = std::os::unix::net::UnixStream::connect(&path).unwrap();
+        assert!(listen(&path).unwrap_err().contains("in use"));
+    }
+
+    #[test]
+    fn a_name_that_became_anothers_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let (listener, name) = listen(&path).unwrap();
+        fs::rename(&path, dir.path().join("away")).unwrap();
+        fs::write(&path, "precious").unwrap();
+        drop((name, listener));
+        assert_eq!(fs::read(&path).unwrap(), b"precious");
+        // Even if it changes between the look and the removal.
+        let found = fs::symlink_metadata(dir.path().join("away")).unwrap();
+        let error = remove(&path, id_of(&found)).unwrap_err();
+        assert!(error.to_string().contains("something else"), "{error}");
+        assert_eq!(names(dir.path()), ["away", "s"]);
+        assert_eq!(fs::read(&path).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn of_many_at_once_one_gets_the_name() {
+        let dir = tempfile::tempdir().unwrap();
+        for round in 0..4 {
+            let path = dir.path().join(format!("s{round}"));
+            dead(&path);
+            let together = Barrier::new(6);
+            let outcomes: Vec<_> = std::thread::scope(|scope| {
+                let start = || {
+                    together.wait();
+                    listen(&path)
+                };
+                let threads: Vec<_> = (0..6).map(|_| scope.spawn(start)).collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            let (won, lost): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|o| o.is_ok());
+            assert_eq!(won.len(), 1, "{lost:?}");
+            lost.into_iter().for_each(|o| assert!(o.unwrap_err().contains("in use")));
+            assert!(matches!(state_of(&path).unwrap(), State::Bound(_)));
+        }
+    }
+
+    #[test]
+    fn places_where_no_socket_can_be_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = listen(&dir.path().join("no/such")).unwrap_err();
+        assert!(error.contains("no such folder"), "{error}");
+        let error = listen(&dir.path().join("n".repeat(100))).unwrap_err();
+        assert!(error.contains("at most 107 bytes"), "{error}");
+        assert!(listen(Path::new("/")).is_err() && listen(Path::new("..")).is_err());
+        // The folder goes while the socket is in use.
+        let inner = dir.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        let bound = listen(&inner.join("s")).unwrap();
+        fs::remove_dir_all(&inner).unwrap();
+        drop(bound);
+    }
+}

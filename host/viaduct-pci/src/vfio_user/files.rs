@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The files behind a client's DMA maps.
+//!
+//! A file is mapped into this process once and as a whole, with one descriptor, however many DMA maps lie in it: they cost no
+//! mapping of their own.
+
+use super::server::Refusal;
+use super::wire::MAX_FILES;
+use crate::budget::{Charge, Resource, Share};
+use crate::memory::{Area, SealedFile, check_pages};
+use crate::{DmaAccess, HostMemory};
+use nix::errno::Errno;
+use std::collections::BTreeMap;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::{Arc, Weak};
+
+/// Files of one client. They are forgotten when the last map in them is gone.
+pub(super) struct Files {
+    share: Arc<Share>,
+    files: BTreeMap<FileKey, Entry>,
+}
+
+/// Device, inode and access mode of a file: descriptors with equal keys can stand for each other.
+type FileKey = (u64, u64, i32);
+
+struct Entry {
+    /// Mapped last; all of the file as it was then, if that fitted.
+    area: Weak<Area>,
+    descriptor: Weak<Charge>,
+}
+
+impl Files {
+    pub fn new(share: Arc<Share>) -> Self {
+        Self { share, files: BTreeMap::new() }
+    }
+
+    /// Memory for a DMA map: `len` bytes at `offset` of the file behind `fd`.
+    pub fn memory(
+        &mut self,
+        fd: OwnedFd,
+        offset: u64,
+        len: usize,
+        access: DmaAccess,
+    ) -> Result<HostMemory, Refusal> {
+        check_pages(offset, len)?;
+        let key = key(&fd)?;
+        let known =
+            self.files.get(&key).and_then(|entry| Some((entry.area.upgrade()?, entry.descriptor.upgrade()?)));
+        if let Some((area, _)) = &known {
+            if area.covers(offset, len) && area.allows(access) {
+                return Ok(HostMemory::part(area, offset, len));
+            }
+        }
+        let (fd, descriptor) = match known {
+            Some((area, descriptor)) => (Arc::clone(area.fd()), descriptor),
+            None => {
+                self.make_room()?;
+                (Arc::new(fd), Arc::new(self.share.take(Resource::Descriptors, 1)?))
+            }
+        };
+        let file = SealedFile::new(fd)?;
+        file.check(offset, len, access)?;
+        let map = |offset: u64, len: usize| {
+            let map = self.share.take(Resource::Maps, 1)?;
+            let bytes = self.share.take(Resource::Addresses, len as u64)?;
+            let charges = vec![Arc::clone(&descriptor), Arc::new(map), Arc::new(bytes)];
+            Ok::<_, Refusal>(Arc::new(Area::map(&file, offset, len, charges)?))
+        };
+        // What is too large as a whole may fit in part.
+        let whole = usize::try_from(file.size).map_err(|_| Errno::EFBIG)?;
+        let area = map(0, whole).or_else(|_| map(offset, len))?;
+        self.files
+            .insert(key, Entry { area: Arc::downgrade(&area), descriptor: Arc::downgrade(&descriptor) });
+        Ok(HostMemory::part(&area, offset, len))
+    }
+
+    /// Forgets files that are gone, if there are many.
+    fn make_room(&mut self) -> Result<(), Refusal> {
+        if self.files.len() >= MAX_FILES {
+            self.files.retain(|_, file| file.area.strong_count() != 0);
+        }
+        match self.files.len() {
+            count if count < MAX_FILES => Ok(()),
+            count => Err(Refusal::new(
+                Errno::ENOSPC,
+                format!("this client has {count} files mapped, the most there may be"),
+            )),
+        }
+    }
+}
+
+fn key(fd: &OwnedFd) -> Result<FileKey, Errno> {
+    // First of all: any other question about a file of the client's own file system is one that the client answers, or not.
+    nix::fcntl::fcntl(fd.as_raw_fd(), nix::fcntl::F_GET_SEALS).map_err(|_| Errno::EPERM)?;
+    let stat = nix::sys::stat::fstat(fd.as_raw_fd())?;
+    let mode = nix::fcntl::fcntl(fd.as_raw_fd(), nix::fcntl::F_GETFL)? & libc::O_ACCMODE;
+    Ok((stat.st_dev, stat.st_ino, mode))
+}
