@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use crate::card::lock;
 use crate::dma::DmaBuffer;
 use crate::error::{Error, Result};
+use viaduct_pci::without_sigxfsz;
 
 /// Bytes in this program's memory that a run reads or fills.
 #[derive(Debug, Clone, Default)]
@@ -82,11 +83,20 @@ pub(crate) fn open_regular(path: &Path, write: bool) -> Result<(File, u64)> {
         .write(write)
         .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
         .open(path)
-        .map_err(|e| Error::file(path, if write { "open it for writing" } else { "open it" }, e))?;
+        .map_err(|e| open_error(path, if write { "open it for writing" } else { "open it" }, e))?;
     let meta = file.metadata().map_err(|e| Error::file(path, "look at it", e))?;
     match kind_of(&meta) {
         None => Ok((file, meta.len())),
         Some(what) => Err(Error::NotAFile { path: path.into(), what }),
+    }
+}
+
+/// Why something cannot be opened. What it is says more than the system does: a directory cannot be opened for writing, a
+/// socket not at all.
+pub(crate) fn open_error(path: &Path, doing: &'static str, source: io::Error) -> Error {
+    match std::fs::metadata(path).ok().as_ref().and_then(kind_of) {
+        Some(what @ ("a directory" | "a socket")) => Error::NotAFile { path: path.into(), what },
+        _ => Error::file(path, doing, source),
     }
 }
 
@@ -142,8 +152,8 @@ impl Source {
             .create(true)
             .truncate(true)
             .open(&path)
-            .map_err(|e| Error::file(&path, "create it", e))?;
-        file.set_len(len).map_err(|e| Error::file(&path, "set its length", e))?;
+            .map_err(|e| open_error(&path, "create it", e))?;
+        without_sigxfsz(|| file.set_len(len)).map_err(|e| Error::file(&path, "set its length", e))?;
         Ok(Self { kind: SourceKind::File { file, offset: 0, writable: true, linked: true }, name: path, len })
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A card: what it is, its time, its memory, its slots, and the port that loads apps into them.
 
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use crate::function::{Function, FunctionKind};
 use crate::memory::{CardMemory, FrameSize};
 use crate::regs::*;
 use crate::slot::Slot;
-use viaduct_pci::{DmaAccess, PciFunction};
+use viaduct_pci::{DmaAccess, FunctionInfo, HostMemory, PciError, PciFunction, Process};
 
 /// Register map this library drives.
 const VERSION_MAJOR: u32 = 1;
@@ -76,8 +77,12 @@ impl CardInfo {
 }
 
 /// A card. Shared by its slots; closed when the last of them is dropped.
+///
+/// It belongs to the process that opened it. In a child of `fork()` every use of it, or of anything opened on it, is an error
+/// ([`PciError::Forked`]), and dropping does nothing to the card.
 pub struct Card {
     pci: Arc<dyn PciFunction>,
+    process: Process,
     info: CardInfo,
     timeouts: Timeouts,
     arena: Arc<DmaArena>,
@@ -99,6 +104,8 @@ impl Card {
 
     /// As [`Card::open`], with other time-outs.
     pub fn open_with(pci: Arc<dyn PciFunction>, timeouts: Timeouts) -> Result<Arc<Self>> {
+        let process = Process::current();
+        let pci: Arc<dyn PciFunction> = Arc::new(Ours { pci: ManuallyDrop::new(pci), process });
         let info = read_info(&*pci)?;
         let vectors = usize::from(pci.info().vectors);
         if vectors < 2 * info.slots {
@@ -113,6 +120,7 @@ impl Card {
             time: Mutex::new(()),
             functions: Mutex::new(()),
             pci,
+            process,
             info,
             timeouts,
         }))
@@ -135,6 +143,7 @@ impl Card {
 
     /// Cycles since power-up.
     pub fn time(&self) -> Result<u64> {
+        self.check_process()?;
         let _one_at_a_time = lock(&self.time);
         let low = self.read_card(VIA_CARD_TIME_LO)?;
         let high = self.read_card(VIA_CARD_TIME_HI)?;
@@ -149,6 +158,7 @@ impl Card {
 
     /// Claims slot `index` (from 0) until the value is dropped. The app in it is held in reset.
     pub fn slot(self: &Arc<Self>, index: usize) -> Result<Slot> {
+        self.check_process()?;
         self.check_slot(index)?;
         if std::mem::replace(&mut lock(&self.claimed)[index], true) {
             return Err(Error::SlotInUse { slot: index });
@@ -174,7 +184,18 @@ impl Card {
 
     /// Memory that the card reaches by bus address: at least `len` bytes.
     pub fn dma_buffer(&self, len: u64, access: DmaAccess) -> Result<DmaBuffer> {
+        self.check_process()?;
         self.arena.alloc(len, access)
+    }
+
+    /// Whether this is the process that opened the card. In another one no lock may be taken: a thread that is not here may
+    /// hold it.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.process.is_current()
+    }
+
+    pub(crate) fn check_process(&self) -> Result<()> {
+        if self.is_ours() { Ok(()) } else { Err(PciError::Forked.into()) }
     }
 
     pub(crate) fn release(&self, slot: usize) {
@@ -259,6 +280,79 @@ impl Card {
             return Ok(());
         }
         Err(Error::NoSuchSlot { slot, last: self.info.slots - 1 })
+    }
+}
+
+/// A function as its process has it: in a child of `fork()` nothing reaches it.
+struct Ours {
+    pci: ManuallyDrop<Arc<dyn PciFunction>>,
+    process: Process,
+}
+
+impl Ours {
+    fn get(&self) -> viaduct_pci::Result<&dyn PciFunction> {
+        if self.process.is_current() { Ok(&**self.pci) } else { Err(PciError::Forked) }
+    }
+}
+
+impl Drop for Ours {
+    fn drop(&mut self) {
+        if self.process.is_current() {
+            // SAFETY: it is dropped here and nowhere else, and not used again.
+            unsafe { ManuallyDrop::drop(&mut self.pci) }
+        }
+    }
+}
+
+impl PciFunction for Ours {
+    fn info(&self) -> &FunctionInfo {
+        self.pci.info()
+    }
+
+    fn config_read(&self, offset: u16, buf: &mut [u8]) -> viaduct_pci::Result<()> {
+        self.get()?.config_read(offset, buf)
+    }
+
+    fn config_write(&self, offset: u16, data: &[u8]) -> viaduct_pci::Result<()> {
+        self.get()?.config_write(offset, data)
+    }
+
+    fn read(&self, bar: u8, offset: u64, buf: &mut [u8]) -> viaduct_pci::Result<()> {
+        self.get()?.read(bar, offset, buf)
+    }
+
+    fn write(&self, bar: u8, offset: u64, data: &[u8]) -> viaduct_pci::Result<()> {
+        self.get()?.write(bar, offset, data)
+    }
+
+    fn read32(&self, bar: u8, offset: u64) -> viaduct_pci::Result<u32> {
+        self.get()?.read32(bar, offset)
+    }
+
+    fn write32(&self, bar: u8, offset: u64, value: u32) -> viaduct_pci::Result<()> {
+        self.get()?.write32(bar, offset, value)
+    }
+
+    fn dma_map(&self, iova: u64, memory: Arc<HostMemory>, access: DmaAccess) -> viaduct_pci::Result<()> {
+        self.get()?.dma_map(iova, memory, access)
+    }
+
+    fn dma_unmap(&self, iova: u64) -> viaduct_pci::Result<()> {
+        self.get()?.dma_unmap(iova)
+    }
+
+    fn wait_irq(&self, mask: u64, timeout: Duration) -> viaduct_pci::Result<u64> {
+        self.get()?.wait_irq(mask, timeout)
+    }
+
+    fn reset(&self) -> viaduct_pci::Result<()> {
+        self.get()?.reset()
+    }
+
+    fn charge(&self, time: Duration) {
+        if let Ok(pci) = self.get() {
+            pci.charge(time);
+        }
     }
 }
 

@@ -94,6 +94,11 @@ impl Disk {
 
     fn end(&mut self) -> Result<()> {
         let Some(mapping) = self.mapping.take() else { return Ok(()) };
+        if !self.slot.card().is_ours() {
+            // The thread to be waited for is the parent's.
+            self.server.take();
+            self.slot.card().check_process()?;
+        }
         // What is on its way still needs its pages: the device goes first, then its faults, then the pages.
         let mut ended = self.function.set_up(false);
         let nowhere = DiskAt { slot: self.slot.index(), ..DiskAt::default() };
@@ -106,6 +111,9 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
+        if !self.slot.card().is_ours() {
+            return;
+        }
         if let Err(error) = self.end() {
             tracing::error!(%error, "the disk could not be taken away cleanly");
         }

@@ -195,10 +195,44 @@ impl Dispatcher {
         &self,
         what: &str,
         end: Option<Instant>,
+        ready: impl FnMut(&mut State) -> Option<T>,
+    ) -> Result<Option<T>> {
+        self.card.check_process()?;
+        self.wait_watching(&mut self.watch(), what, end, ready)
+    }
+
+    /// For a wait in several pieces: what counts as silence goes on from one to the next.
+    pub fn watch(&self) -> Watch {
+        Watch::new(&self.lock())
+    }
+
+    /// Lets whoever sleeps on the slot's interrupts look again, by a command that does nothing.
+    pub fn wake(&self) {
+        let mut st = self.lock();
+        if st.leader && st.rings.room() > 0 {
+            let Tag(tag) = st.push(&Command::nop());
+            if let Some(pending) = st.pending.get_mut(&tag) {
+                pending.abandoned = true;
+            }
+            // Where this fails, the sleeper's own next look at the card does too.
+            if let Err(error) = self.card.write_bell(self.slot, VIA_BELL_CMD_TAIL, st.rings.cmd_tail().into())
+            {
+                tracing::debug!(%error, slot = self.slot, "nobody could be woken");
+            }
+        }
+        drop(st);
+        self.notify();
+    }
+
+    /// As [`Dispatcher::wait_until`], with a watch that has begun before.
+    pub fn wait_watching<T>(
+        &self,
+        watch: &mut Watch,
+        what: &str,
+        end: Option<Instant>,
         mut ready: impl FnMut(&mut State) -> Option<T>,
     ) -> Result<Option<T>> {
         let mut st = self.lock();
-        let mut watch = Watch::new(&st);
         loop {
             st.drain(self)?;
             if let Some(answer) = ready(&mut st) {
@@ -285,7 +319,9 @@ impl Dispatcher {
 }
 
 /// Notices when nothing happens.
-struct Watch {
+pub(crate) struct Watch {
+    /// Somebody outside is waited for, so that silence of the slot is nobody's fault.
+    pub outside: bool,
     since: Instant,
     activity: u64,
     probed: Instant,
@@ -296,7 +332,7 @@ struct Watch {
 impl Watch {
     fn new(st: &State) -> Self {
         let now = Instant::now();
-        Self { since: now, activity: st.activity, probed: now, signs: None, busy: false }
+        Self { outside: false, since: now, activity: st.activity, probed: now, signs: None, busy: false }
     }
 
     /// Resets the clock if something has happened. Returns the limit in force and how long to sleep at most. Registers
@@ -313,7 +349,7 @@ impl Watch {
             return Ok((limit, limit));
         }
         let slice = timeouts.stall / 4;
-        if st.activity != self.activity {
+        if st.activity != self.activity || self.outside {
             (self.activity, self.since, self.probed, self.busy) = (st.activity, now, now, false);
         } else if now.duration_since(self.probed) >= slice {
             self.probed = now;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::desc::{HUGE, PAGE};
 use crate::error::{Error, Result};
-use viaduct_pci::{DmaAccess, HostMemory, PciFunction};
+use viaduct_pci::{DmaAccess, HostMemory, PciError, PciFunction, without_sigxfsz};
 
 /// Bus addresses given out: above 4 GiB, within what a 39-bit IOMMU takes.
 const FIRST: u64 = 1 << 32;
@@ -134,9 +134,12 @@ impl DmaBuffer {
         position: u64,
     ) -> std::result::Result<(), (usize, io::Error)> {
         let written = self.transfer(offset, len, |ptr, len, done| {
-            // SAFETY: as in `read_file`.
-            unsafe { libc::pwrite(file.as_raw_fd(), ptr.cast(), len, to_off(position, done)?) }
-                .try_into_size()
+            let at = to_off(position, done)?;
+            // The error is looked at before anything else can change it.
+            without_sigxfsz(|| {
+                // SAFETY: `transfer` passes a range inside the mapping, which no Rust reference covers.
+                unsafe { libc::pwrite(file.as_raw_fd(), ptr.cast(), len, at) }.try_into_size()
+            })
         })?;
         if written < len {
             return Err((written, io::ErrorKind::WriteZero.into()));
@@ -171,7 +174,7 @@ impl Drop for DmaBuffer {
     fn drop(&mut self) {
         match self.arena.pci.dma_unmap(self.iova) {
             Ok(()) if !self.keep_address => self.arena.give_back(self.iova, self.len),
-            Ok(()) => {}
+            Ok(()) | Err(PciError::Forked) => {}
             Err(error) => tracing::warn!(%error, iova = self.iova, "DMA memory could not be unmapped"),
         }
     }

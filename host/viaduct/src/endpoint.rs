@@ -1,21 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a port is routed to: a file, bytes of this program, or a range of card memory.
+//! What a port is routed to: a file, a stream, bytes of this program, or a range of card memory.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{Read, Write};
+use std::os::fd::{OwnedFd, RawFd};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::backing::{SharedBytes, kind_of, open_regular};
+use crate::backing::{SharedBytes, kind_of, open_error};
 use crate::dma::DmaBuffer;
 use crate::error::{Error, Result};
+use crate::flow::{Pipe, Stream};
 
 /// One end of a route.
 #[derive(Debug, Clone)]
 pub enum Endpoint {
-    /// `file:PATH`. As a source: a regular file. As a sink: created, or emptied if it exists.
+    /// `file:PATH`. As a source: a regular file as long as it says, or a stream: a FIFO or character device, or a file of
+    /// `/proc` or `/sys`, which is read to its end. As a sink: a regular file, created, or emptied if it exists; or a
+    /// stream: a FIFO or character device.
     File(PathBuf),
-    /// `host:NAME` or `host:SIZE`: bytes of this program.
+    /// `-`: standard input as a source, standard output as a sink. A stream.
+    Standard,
+    /// `fd:NUMBER`: an open descriptor of this process, from where it stands. A stream. It stays open.
+    Descriptor(RawFd),
+    /// Anything else that is read or written in order. Made by [`Endpoint::reader`], [`Endpoint::writer`] and
+    /// [`Endpoint::stream`]; serves one run.
+    Stream(Stream),
+    /// `host:SIZE`: bytes of this program.
     Bytes {
         /// Name, for messages and for finding the bytes after the run.
         name: String,
@@ -36,8 +48,11 @@ impl Endpoint {
     /// number gives that many zero bytes, followed by a name none.
     pub fn parse(text: &str) -> Result<Self> {
         let fail = |why: &str| Error::BadEndpoint { text: text.into(), why: why.into() };
+        if text == "-" {
+            return Ok(Self::Standard);
+        }
         let Some((kind, rest)) = text.split_once(':') else {
-            return Err(fail("it does not begin with file:, host: or card:"));
+            return Err(fail("it does not begin with file:, host:, card: or fd:"));
         };
         if rest.is_empty() {
             return Err(fail("there is nothing after the colon"));
@@ -63,7 +78,52 @@ impl Endpoint {
                 let len = number(len).ok_or_else(|| fail("the length is not a number"))?;
                 Ok(Self::Card { addr, len })
             }
-            _ => Err(fail("it does not begin with file:, host: or card:")),
+            "fd" => match rest.parse() {
+                Ok(fd) if fd >= 0 && rest.starts_with(|c: char| c.is_ascii_digit()) => {
+                    Ok(Self::Descriptor(fd))
+                }
+                _ => Err(fail("that is not the number of a descriptor")),
+            },
+            _ => Err(fail("it does not begin with file:, host:, card: or fd:")),
+        }
+    }
+
+    /// A stream to be read to its end, in a thread of the run. `name` is for messages. A run that ends early, by an error,
+    /// leaves that thread behind if it is inside `read` and stays there.
+    pub fn reader(name: impl Into<String>, from: impl Read + Send + 'static) -> Self {
+        Self::Stream(Stream::reader(name.into(), Box::new(from)))
+    }
+
+    /// A stream to be written, in a thread of the run; flushed at the end. `name` is for messages. A run that ends early, by
+    /// an error, leaves that thread behind if it is inside `write` and stays there.
+    pub fn writer(name: impl Into<String>, to: impl Write + Send + 'static) -> Self {
+        Self::Stream(Stream::writer(name.into(), Box::new(to)))
+    }
+
+    /// Says what file or pipe a stream of [`Endpoint::reader`] or [`Endpoint::writer`] stands for, so that a run that would
+    /// read what it writes is refused. Does nothing to other endpoints.
+    pub fn standing_for(mut self, meta: &Metadata) -> Self {
+        if let Self::Stream(stream) = &mut self {
+            stream.stands_for(meta);
+        }
+        self
+    }
+
+    /// A pipe, socket or other descriptor to be read or written; closed after the run. `name` is for messages.
+    pub fn stream(name: impl Into<String>, fd: impl Into<OwnedFd>) -> Self {
+        Self::Stream(Stream::descriptor(name.into(), fd.into()))
+    }
+
+    /// Bytes that a run would take from here, if that is known before. A stream ends when it ends.
+    pub fn known_len(&self) -> Result<Option<u64>> {
+        match self {
+            Self::Bytes { bytes, .. } => Ok(Some(bytes.len())),
+            Self::Card { len, .. } => Ok(Some(*len)),
+            Self::File(path) => match std::fs::metadata(path) {
+                Ok(meta) if meta.is_file() => Ok(In::open(self)?.known_len()),
+                _ => Ok(None),
+            },
+            Self::Standard | Self::Descriptor(_) | Self::Stream(_) => Ok(None),
         }
     }
 
@@ -105,15 +165,17 @@ pub(crate) enum In {
     File { file: File, path: PathBuf, len: u64 },
     Bytes { bytes: SharedBytes, name: String, len: u64 },
     Card { addr: u64, len: u64 },
+    Stream(Pipe),
 }
 
 impl In {
     pub fn open(endpoint: &Endpoint) -> Result<Self> {
         Ok(match endpoint {
-            Endpoint::File(path) => {
-                let (file, len) = open_regular(path, false)?;
-                Self::File { file, path: path.clone(), len }
-            }
+            Endpoint::File(path) if path == Path::new("/dev/stdin") => Self::open(&Endpoint::Standard)?,
+            Endpoint::File(path) => Self::open_file(path)?,
+            Endpoint::Standard => Self::Stream(Pipe::descriptor("standard input", 0)?),
+            Endpoint::Descriptor(fd) => Self::Stream(Pipe::descriptor(&format!("fd:{fd}"), *fd)?),
+            Endpoint::Stream(stream) => Self::Stream(stream.take()?),
             Endpoint::Bytes { bytes, name } => {
                 Self::Bytes { bytes: bytes.clone(), name: name.clone(), len: bytes.len() }
             }
@@ -121,9 +183,34 @@ impl In {
         })
     }
 
-    pub fn len(&self) -> u64 {
+    fn open_file(path: &Path) -> Result<Self> {
+        // Without O_NONBLOCK, opening a FIFO would wait for its other end.
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY)
+            .open(path)
+            .map_err(|e| open_error(path, "open it", e))?;
+        let meta = file.metadata().map_err(|e| Error::file(path, "look at it", e))?;
+        let kind = meta.file_type();
+        // A file that says it is empty may be one of /proc, one without its last byte one of /sys: their end is where
+        // reading ends.
+        let sized = kind.is_file()
+            && meta.len() > 0
+            && file.read_at(&mut [0], meta.len() - 1).is_ok_and(|got| got > 0);
+        match kind_of(&meta) {
+            _ if sized => Ok(Self::File { file, path: path.into(), len: meta.len() }),
+            Some(what) if !kind.is_fifo() && !kind.is_char_device() => {
+                Err(Error::NotAFile { path: path.into(), what })
+            }
+            _ => Ok(Self::Stream(Pipe::file(path, file)?)),
+        }
+    }
+
+    /// Bytes there are; `None` if only their end will tell.
+    pub fn known_len(&self) -> Option<u64> {
         match self {
-            Self::File { len, .. } | Self::Bytes { len, .. } | Self::Card { len, .. } => *len,
+            Self::File { len, .. } | Self::Bytes { len, .. } | Self::Card { len, .. } => Some(*len),
+            Self::Stream(_) => None,
         }
     }
 
@@ -132,28 +219,29 @@ impl In {
         match self {
             Self::File { path, .. } => path.display().to_string(),
             Self::Bytes { name, .. } => name.clone(),
-            Self::Card { addr, len } => format!("card:{addr:#x}+{len}"),
+            Self::Card { addr, len } => range_name(*addr, *len),
+            Self::Stream(pipe) => pipe.name.display().to_string(),
         }
     }
 
-    /// Reads `bytes` bytes at `position` into a buffer. What is in card memory needs no reading.
+    /// Reads `bytes` bytes at `position` into a buffer. What is in card memory needs no reading, streams read themselves.
     pub fn read(&self, to: &DmaBuffer, offset: u64, bytes: u64, position: u64) -> Result<()> {
         let (offset, bytes) = (offset as usize, bytes as usize);
-        let (got, path, end) = match self {
-            Self::File { file, path, .. } => {
+        let (got, path, expected, end) = match self {
+            Self::File { file, path, len } => {
                 let got = to.read_file(offset, bytes, file, position);
                 let got = got.map_err(|e| Error::file(path, "read it", e))?;
-                (got, path.clone(), file.metadata().map(|meta| meta.len()).ok())
+                (got, path.clone(), *len, file.metadata().map(|meta| meta.len()).ok())
             }
-            Self::Bytes { bytes: from, name, .. } => {
-                (from.read(to, offset, bytes, position), name.into(), Some(from.len()))
+            Self::Bytes { bytes: from, name, len } => {
+                (from.read(to, offset, bytes, position), name.into(), *len, Some(from.len()))
             }
-            Self::Card { .. } => return Ok(()),
+            Self::Card { .. } | Self::Stream(_) => return Ok(()),
         };
         if got == bytes {
             return Ok(());
         }
-        Err(Error::FileShrank { path, end: end.unwrap_or(position + got as u64), expected: self.len() })
+        Err(Error::FileShrank { path, end: end.unwrap_or(position + got as u64), expected })
     }
 
     /// Fails if the file has been removed since it was opened.
@@ -166,46 +254,60 @@ impl In {
     }
 }
 
+fn range_name(addr: u64, len: u64) -> String {
+    format!("card:{addr:#x}+{len}")
+}
+
 /// An endpoint opened for writing.
 #[derive(Debug)]
 pub(crate) enum Out {
-    File { file: File, path: PathBuf, regular: bool },
+    File { file: File, path: PathBuf },
     Bytes { bytes: SharedBytes, name: String },
     Card { addr: u64, len: u64 },
+    Stream(Pipe),
 }
 
 impl Out {
     /// Opens a sink. An existing file keeps its content until [`Out::begin`].
     pub fn open(endpoint: &Endpoint) -> Result<Self> {
         Ok(match endpoint {
-            Endpoint::File(path) => {
-                let file = OpenOptions::new()
-                    .read(true)
-                    .write(true)
-                    .create(true)
-                    .truncate(false)
-                    .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
-                    .open(path)
-                    .map_err(|e| Error::file(path, "open it for writing", e))?;
-                let meta = file.metadata().map_err(|e| Error::file(path, "look at it", e))?;
-                // Devices such as /dev/null take what they are given.
-                let regular = !meta.file_type().is_char_device();
-                if let (true, Some(what)) = (regular, kind_of(&meta)) {
-                    return Err(Error::NotAFile { path: path.clone(), what });
-                }
-                Self::File { file, path: path.clone(), regular }
-            }
+            Endpoint::File(path) if path == Path::new("/dev/stdout") => Self::open(&Endpoint::Standard)?,
+            Endpoint::File(path) => Self::open_file(path)?,
+            Endpoint::Standard => Self::Stream(Pipe::descriptor("standard output", 1)?),
+            Endpoint::Descriptor(fd) => Self::Stream(Pipe::descriptor(&format!("fd:{fd}"), *fd)?),
+            Endpoint::Stream(stream) => Self::Stream(stream.take()?),
             Endpoint::Bytes { bytes, name } => Self::Bytes { bytes: bytes.clone(), name: name.clone() },
             Endpoint::Card { addr, len } => Self::Card { addr: *addr, len: *len },
         })
     }
 
+    fn open_file(path: &Path) -> Result<Self> {
+        let kind = std::fs::metadata(path).map(|meta| meta.file_type()).ok();
+        if kind.is_some_and(|kind| kind.is_fifo()) {
+            return Ok(Self::Stream(Pipe::fifo(path)?));
+        }
+        // A device is only written: many cannot be read.
+        let device = kind.is_some_and(|kind| kind.is_char_device());
+        let file = OpenOptions::new()
+            .read(!device)
+            .write(true)
+            .create(!device)
+            .truncate(false)
+            .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY)
+            .open(path)
+            .map_err(|e| open_error(path, "open it for writing", e))?;
+        let meta = file.metadata().map_err(|e| Error::file(path, "look at it", e))?;
+        match kind_of(&meta) {
+            None => Ok(Self::File { file, path: path.into() }),
+            Some(_) if meta.file_type().is_char_device() => Ok(Self::Stream(Pipe::file(path, file)?)),
+            Some(what) => Err(Error::NotAFile { path: path.into(), what }),
+        }
+    }
+
     /// Empties the sink.
     pub fn begin(&self) -> Result<()> {
         match self {
-            Self::File { file, path, regular: true } => {
-                file.set_len(0).map_err(|e| Error::file(path, "empty it", e))
-            }
+            Self::File { file, path } => file.set_len(0).map_err(|e| Error::file(path, "empty it", e)),
             Self::Bytes { bytes, .. } => {
                 bytes.clear();
                 Ok(())
@@ -214,12 +316,12 @@ impl Out {
         }
     }
 
-    /// Writes `bytes` bytes of a buffer to `position`. What goes to card memory is there already.
+    /// Writes `bytes` bytes of a buffer to `position`. What goes to card memory is there already, streams write themselves.
     pub fn write(&self, from: &DmaBuffer, offset: u64, bytes: u64, position: u64) -> Result<()> {
         let (offset, bytes) = (offset as usize, bytes as usize);
         let fail = |path: PathBuf, written, source| Err(Error::Write { path, written, source });
         match self {
-            Self::File { file, path, .. } => match from.write_file(offset, bytes, file, position) {
+            Self::File { file, path } => match from.write_file(offset, bytes, file, position) {
                 Ok(()) => Ok(()),
                 Err((part, source)) => fail(path.clone(), position + part as u64, source),
             },
@@ -227,13 +329,13 @@ impl Out {
                 Ok(()) => Ok(()),
                 Err(source) => fail(name.into(), position, source),
             },
-            Self::Card { .. } => Ok(()),
+            Self::Card { .. } | Self::Stream(_) => Ok(()),
         }
     }
 
     /// Checks that the `written` bytes are still there.
     pub fn finish(&self, written: u64, durable: bool) -> Result<()> {
-        let Self::File { file, path, regular: true } = self else { return Ok(()) };
+        let Self::File { file, path } = self else { return Ok(()) };
         let meta = file.metadata().map_err(|e| Error::file(path, "look at it", e))?;
         if meta.nlink() == 0 {
             return Err(Error::FileRemoved { path: path.clone() });
@@ -249,26 +351,28 @@ impl Out {
     }
 }
 
-/// Fails if a sink is also a source or another sink.
+/// Fails if a sink is also a source or another sink, or a part of one.
 pub(crate) fn check_distinct(sources: &[&In], sinks: &[&Out]) -> Result<()> {
     let mut files = Vec::new();
     let mut buffers: Vec<(&SharedBytes, &str)> = Vec::new();
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
     for source in sources {
         match source {
             In::File { file, path, .. } => files.push(identity(file, path)?),
+            In::Stream(pipe) => files.extend(pipe.identity),
             In::Bytes { bytes, name, .. } => buffers.push((bytes, name)),
-            In::Card { .. } => {}
+            In::Card { addr, len } => ranges.push((*addr, *len)),
         }
     }
+    let mut take_file = |this: (u64, u64), path: &Path| {
+        let taken = files.contains(&this);
+        files.push(this);
+        if taken { Err(Error::SameFile { path: path.into() }) } else { Ok(()) }
+    };
     for sink in sinks {
         match sink {
-            Out::File { file, path, regular: true } => {
-                let this = identity(file, path)?;
-                if files.contains(&this) {
-                    return Err(Error::SameFile { path: path.clone() });
-                }
-                files.push(this);
-            }
+            Out::File { file, path } => take_file(identity(file, path)?, path)?,
+            Out::Stream(pipe) => pipe.identity.map_or(Ok(()), |this| take_file(this, &pipe.name))?,
             Out::Bytes { bytes, name } => {
                 if let Some((_, other)) = buffers.iter().find(|(other, _)| other.same(bytes)) {
                     let why =
@@ -277,7 +381,15 @@ pub(crate) fn check_distinct(sources: &[&In], sinks: &[&Out]) -> Result<()> {
                 }
                 buffers.push((bytes, name));
             }
-            _ => {}
+            Out::Card { addr, len } => {
+                let overlaps =
+                    |&&(a, l): &&(u64, u64)| a < addr.saturating_add(*len) && *addr < a.saturating_add(l);
+                if let Some((a, l)) = ranges.iter().find(overlaps) {
+                    let (range, other) = (range_name(*addr, *len), range_name(*a, *l));
+                    return Err(Error::SameRange { range, other });
+                }
+                ranges.push((*addr, *len));
+            }
         }
     }
     Ok(())
@@ -304,6 +416,8 @@ mod tests {
         );
         let card = Endpoint::parse("card:0x400000000+2M").unwrap();
         assert!(matches!(card, Endpoint::Card { addr: 0x4_0000_0000, len: 0x20_0000 }));
+        assert!(matches!(Endpoint::parse("-").unwrap(), Endpoint::Standard));
+        assert!(matches!(Endpoint::parse("fd:12").unwrap(), Endpoint::Descriptor(12)));
     }
 
     #[test]
@@ -322,10 +436,16 @@ mod tests {
             "card:0+99999999999999999999",
             "card:99999999999G+1",
             "host:99999999999G",
+            "--",
+            "fd:",
+            "fd:-1",
+            "fd:+1",
+            "fd:99999999999",
         ];
         for text in bad {
             let error = Endpoint::parse(text).unwrap_err().to_string();
             assert!(error.contains(&format!("`{text}`")), "{error}");
+            assert!(error.contains("host:SIZE"), "{error}");
         }
     }
 

@@ -145,7 +145,7 @@ pub enum Error {
         after: Duration,
     },
     /// An endpoint string is malformed.
-    #[error("endpoint `{text}`: {why}; write file:PATH, host:NAME or card:ADDRESS+LENGTH")]
+    #[error("endpoint `{text}`: {why}; write file:PATH, host:SIZE, card:ADDRESS+LENGTH, fd:NUMBER or -")]
     BadEndpoint {
         /// The string.
         text: String,
@@ -162,7 +162,7 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// The path is no regular file.
+    /// The path is nothing that can be read or written like a file.
     #[error("{}: is {what}, not a regular file; name a file", path.display())]
     NotAFile {
         /// The path.
@@ -170,6 +170,17 @@ pub enum Error {
         /// What it is.
         what: &'static str,
     },
+    /// A range of card memory is an output and something else besides.
+    #[error("{range} is written in this run and overlaps {other}; use another range for the output")]
+    SameRange {
+        /// The output.
+        range: String,
+        /// The other input or output.
+        other: String,
+    },
+    /// The program has stopped the run.
+    #[error("the run was stopped by the program")]
+    Stopped,
     /// Input and output are one file.
     #[error("{}: is both read and written in this run; write to another file", path.display())]
     SameFile {
@@ -199,7 +210,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// Output could not be written.
-    #[error("{}: cannot write: {source}; {written} bytes are written", path.display())]
+    #[error("{}: cannot write: {source}{}; {written} bytes are written", path.display(), why_unwritten(source))]
     Write {
         /// The file.
         path: PathBuf,
@@ -284,6 +295,15 @@ pub enum Error {
 impl Error {
     pub(crate) fn file(path: impl Into<PathBuf>, doing: &'static str, source: io::Error) -> Self {
         Self::File { path: path.into(), doing, source }
+    }
+}
+
+/// What a system's error means for an output.
+fn why_unwritten(source: &io::Error) -> &'static str {
+    match source.raw_os_error() {
+        Some(libc::EPIPE) => ", its reader has closed it",
+        Some(libc::EFBIG) => ", files of this user may not be larger (`ulimit -f`)",
+        _ => "",
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::card::{Card, lock};
 use crate::error::{Error, Result};
+use crate::features::Features;
 use crate::regs::*;
 
 /// A PCI function of the card beside the management function.
@@ -83,8 +84,8 @@ pub struct FunctionStatus {
     pub attached: bool,
     /// virtio device status, as the driver set it.
     pub device: u8,
-    /// Features the driver has negotiated, 0 before.
-    pub features: u64,
+    /// Feature bits: supported, allowed, offered, negotiated.
+    pub features: Features,
     /// Messages the function has sent to its user side, modulo 2^32.
     pub sent: u32,
     /// Messages the user side has sent to the function.
@@ -101,6 +102,20 @@ pub(crate) struct DiskAt {
     pub sectors: u64,
     pub read_only: bool,
     pub header: bool,
+}
+
+/// Changes the set of slots whose apps' registers the XDMA-compatible function's user BAR reaches (bit s = slot s).
+pub(crate) fn reach(card: &Card, change: impl Fn(u32) -> u32) -> Result<()> {
+    let at = VIA_FN_BASE + (u64::from(FunctionKind::Xdma.number()) - 1) * VIA_FN_STRIDE + VIA_FN_REACH;
+    // Before the lock: in a child of a fork somebody who is not there may hold it.
+    card.check_process()?;
+    let _one_at_a_time = lock(&card.functions);
+    let old = card.pci().read32(VIA_FN_BAR as u8, at)?;
+    let new = change(old);
+    if new != old {
+        card.pci().write32(VIA_FN_BAR as u8, at, new)?;
+    }
+    Ok(())
 }
 
 /// Control of one function.
@@ -155,11 +170,40 @@ impl Function {
         self.control(VIA_FN_CTRL_MODERATE_MASK, u32::from(cycles) << VIA_FN_CTRL_MODERATE_LSB)
     }
 
+    /// Lets the function offer the features of `allowed` that it supports and whose needs it offers, and VERSION_1 in any case; without
+    /// this, [`Features::DEFAULT`]. A driver that has begun keeps what it was offered: a change counts from the next reset of the device on.
+    pub fn allow_features(&self, allowed: u64) -> Result<()> {
+        self.write(VIA_FN_OFFER_LO, allowed as u32)?;
+        self.write(VIA_FN_OFFER_HI, (allowed >> 32) as u32)
+    }
+
+    /// How often a queue whose data finds no buffer is looked at although its driver has not notified: every `period` card cycles (0: never),
+    /// `count` times in a row without finding anything (0: without end) until data comes or the driver notifies. After reset 1024 and 64.
+    pub fn look_for_buffers(&self, period: u16, count: u16) -> Result<()> {
+        let period = u32::from(period) << VIA_FN_LOOK_PERIOD_LSB;
+        self.write(VIA_FN_LOOK, period | u32::from(count) << VIA_FN_LOOK_COUNT_LSB)
+    }
+
     /// Ethernet address of a network device; a driver reads it when it starts.
     pub fn set_mac(&self, mac: [u8; 6]) -> Result<()> {
         let low = u32::from_le_bytes([mac[0], mac[1], mac[2], mac[3]]);
         self.write(VIA_FN_MAC_LO, low)?;
         self.write(VIA_FN_MAC_HI, u32::from(u16::from_le_bytes([mac[4], mac[5]])))
+    }
+
+    /// Slots whose apps' registers the driver of the XDMA-compatible function may use, through its user BAR: slot s at 0x1000 s. All others
+    /// are closed to it, as all are after power-up, and as a slot is whenever it is opened anew. An access that the driver has begun in a
+    /// slot that is closed ends before the next one of [`Slot`](crate::Slot) to an app's register. Other functions have no user BAR.
+    pub fn open_slots(&self, slots: &[usize]) -> Result<()> {
+        if self.kind != FunctionKind::Xdma {
+            return Err(Error::Invalid(format!("function {} has no user BAR", self.kind)));
+        }
+        let mut mask = 0;
+        for slot in slots {
+            self.card.check_slot(*slot)?;
+            mask |= 1 << *slot;
+        }
+        reach(&self.card, |_| mask)
     }
 
     /// Size of the console, in characters; its driver is told at once.
@@ -208,8 +252,12 @@ impl Function {
     /// State of the function.
     pub fn status(&self) -> Result<FunctionStatus> {
         let status = self.read(VIA_FN_STATUS)?;
-        let features =
-            u64::from(self.read(VIA_FN_FEATURES_LO)?) | u64::from(self.read(VIA_FN_FEATURES_HI)?) << 32;
+        let features = Features {
+            supported: self.read64(VIA_FN_SUPPORTED_LO, VIA_FN_SUPPORTED_HI)?,
+            allowed: self.read64(VIA_FN_OFFER_LO, VIA_FN_OFFER_HI)?,
+            offered: self.read64(VIA_FN_OFFERED_LO, VIA_FN_OFFERED_HI)?,
+            negotiated: self.read64(VIA_FN_FEATURES_LO, VIA_FN_FEATURES_HI)?,
+        };
         Ok(FunctionStatus {
             attached: status & VIA_FN_STATUS_ATTACHED_MASK != 0,
             device: (status & VIA_FN_STATUS_DEVICE_MASK) as u8,
@@ -221,6 +269,7 @@ impl Function {
     }
 
     fn control(&self, mask: u32, value: u32) -> Result<()> {
+        self.card.check_process()?;
         // Several fields share the register.
         let _one_at_a_time = lock(&self.card.functions);
         let old = self.read(VIA_FN_CTRL)?;
@@ -233,6 +282,10 @@ impl Function {
 
     fn read(&self, register: u64) -> Result<u32> {
         Ok(self.card.pci().read32(VIA_FN_BAR as u8, self.at(register))?)
+    }
+
+    fn read64(&self, low: u64, high: u64) -> Result<u64> {
+        Ok(u64::from(self.read(low)?) | u64::from(self.read(high)?) << 32)
     }
 
     fn write(&self, register: u64, value: u32) -> Result<()> {

@@ -10,11 +10,13 @@
 
 use std::collections::VecDeque;
 
+use crate::backing::SharedBytes;
 use crate::desc::{CPL_LAST, Command, Completion, Prot};
 use crate::dispatch::Tag;
 use crate::endpoint::{Endpoint, In, Out, check_distinct};
 use crate::error::{Error, Result};
-use crate::slot::Slot;
+use crate::flow::Pipe;
+use crate::slot::{Slot, StopIf, check_stop};
 use crate::stream::{JobReport, Progress, abandon};
 use crate::window::Window;
 
@@ -26,6 +28,8 @@ const WINDOW: usize = 16;
 const OUT_BYTES: u64 = 4 << 20;
 /// Largest message of an output: one command takes it.
 const MAX_MESSAGE: u64 = 1 << 30;
+/// Most bytes of a message whose length only its end tells; they are read beforehand.
+const MAX_UNKNOWN: u64 = 64 << 20;
 /// Stream ids there are.
 const MAX_LANES: u16 = 256;
 
@@ -38,23 +42,34 @@ pub struct LaneJob<'a> {
     outputs: Vec<(u8, Endpoint, u64)>,
     durable: bool,
     progress: Option<Box<dyn FnMut(Progress) + 'a>>,
+    stop: Option<StopIf<'a>>,
 }
 
 impl<'a> LaneJob<'a> {
     /// A run without messages into input stream `port` (from 0) of the app in `slot`, which takes messages with ids 0 to
     /// `lanes - 1` interleaved.
     pub fn new(slot: &'a Slot, port: u8, lanes: u16) -> Self {
-        Self { slot, port, lanes, messages: Vec::new(), outputs: Vec::new(), durable: false, progress: None }
+        Self {
+            slot,
+            port,
+            lanes,
+            messages: Vec::new(),
+            outputs: Vec::new(),
+            durable: false,
+            progress: None,
+            stop: None,
+        }
     }
 
-    /// Adds a message: all of a file, or of bytes of this program. It must not be empty.
+    /// Adds a message: all of a file, or of bytes of this program. It must not be empty. A pipe cannot be one: it would have
+    /// to be read before its turn.
     pub fn message(mut self, from: Endpoint) -> Self {
         self.messages.push(from);
         self
     }
 
     /// Routes output stream `port` (from 0), which answers each message with `bytes` bytes, to an endpoint: the answers one
-    /// behind the other, in the order of the messages.
+    /// behind the other, in the order of the messages. A stream gets them when the run has ended.
     pub fn output(mut self, port: u8, to: Endpoint, bytes: u64) -> Self {
         self.outputs.push((port, to, bytes));
         self
@@ -72,6 +87,12 @@ impl<'a> LaneJob<'a> {
         self
     }
 
+    /// Asks `stop` about ten times a second, and whenever some chunks are done; `true` ends the run with [`Error::Stopped`].
+    pub fn stop_if(mut self, stop: impl FnMut() -> bool + 'a) -> Self {
+        self.stop = Some(Box::new(stop));
+        self
+    }
+
     /// Runs until every output has answered every message.
     ///
     /// Whatever can be known before is checked before the first byte is sent: an empty message is [`Error::EmptyInput`].
@@ -86,20 +107,13 @@ impl<'a> LaneJob<'a> {
         sinks.iter().try_for_each(Out::begin)?;
 
         let feed = Feed::open(slot, self.port, self.lanes, messages)?;
-        let mut drains = Vec::new();
+        let total = feed.messages.len();
+        let mut run = Run { slot, feed, drains: Vec::new(), start: 0, now: 0, stop: self.stop, over: false };
         for ((port, _, bytes), sink) in self.outputs.iter().zip(sinks) {
-            drains.push(Drain::open(slot, *port, sink, *bytes, self.lanes, feed.messages.len())?);
+            run.drains.push(Drain::open(slot, *port, sink, *bytes, self.lanes, total)?);
         }
-        let mut run = Run { slot, feed, drains, start: 0, now: 0 };
-        match run.go(self.progress.as_deref_mut()) {
-            Ok(()) => run.close(self.durable),
-            Err(error) => {
-                let queues = run.drains.iter().map(|drain| &drain.flying).chain([&run.feed.flying]);
-                let tags: Vec<Tag> = queues.flatten().map(|(tag, _)| *tag).collect();
-                abandon(slot, &tags);
-                Err(error)
-            }
-        }
+        run.go(self.progress.as_deref_mut())?;
+        run.close(self.durable)
     }
 
     fn check(&self) -> Result<()> {
@@ -144,11 +158,25 @@ impl<'a> LaneJob<'a> {
         let sinks: Vec<&Out> = sinks.iter().collect();
         let measure = |from: &Endpoint| {
             let source = In::open(from)?;
-            if source.len() == 0 {
-                return Err(Error::EmptyInput { port: self.port.into(), name: source.name() });
-            }
             check_distinct(&[&source], &sinks)?;
-            Ok((from.clone(), source.len()))
+            let name = source.name();
+            let (from, len) = match (source.known_len(), source) {
+                (Some(len), _) => (from.clone(), len),
+                (None, In::Stream(pipe)) if pipe.is_file() => {
+                    let bytes = SharedBytes::new(pipe.read_all(MAX_UNKNOWN)?);
+                    let len = bytes.len();
+                    (Endpoint::bytes(name.clone(), bytes), len)
+                }
+                _ => {
+                    let why =
+                        "is a stream; only files can be messages in lanes: send it alone, or store it first";
+                    return Err(Error::Invalid(format!("{name}: {why}")));
+                }
+            };
+            match len {
+                0 => Err(Error::EmptyInput { port: self.port.into(), name }),
+                _ => Ok((from, len)),
+            }
         };
         self.messages.iter().map(measure).collect()
     }
@@ -203,9 +231,10 @@ impl Feed {
     fn begin(&mut self, lane: usize) -> Result<usize> {
         let (endpoint, len) = &self.messages[self.begun];
         let source = In::open(endpoint)?;
-        if source.len() < *len {
+        let end = source.known_len().unwrap_or(0);
+        if end < *len {
             let path = source.name().into();
-            return Err(Error::FileShrank { path, end: source.len(), expected: *len });
+            return Err(Error::FileShrank { path, end, expected: *len });
         }
         self.lanes[lane].message = Some((source, *len, 0));
         self.begun += 1;
@@ -247,6 +276,8 @@ impl Feed {
 struct Drain {
     port: u8,
     sink: Out,
+    /// A stream gets its answers at the end: they come in any order.
+    stream: Option<Pipe>,
     bytes: u64,                 // of a message
     room: u64,                  // of a message in the window: whole beats
     window: Window,             // a ring of messages, one for each command in flight
@@ -262,9 +293,17 @@ impl Drain {
     fn open(slot: &Slot, port: u8, sink: Out, bytes: u64, lanes: u16, total: usize) -> Result<Self> {
         let room = bytes.next_multiple_of(slot.card().info().data_bytes as u64);
         let depth = (OUT_BYTES / room).clamp(1, WINDOW as u64);
+        let (sink, stream) = match sink {
+            Out::Stream(pipe) => {
+                let name = pipe.name.display().to_string();
+                (Out::Bytes { bytes: SharedBytes::default(), name }, Some(pipe))
+            }
+            sink => (sink, None),
+        };
         Ok(Self {
             port,
             sink,
+            stream,
             bytes,
             room,
             window: Window::host(slot, depth * room, Prot::WRITE)?,
@@ -319,16 +358,18 @@ impl Drain {
     }
 }
 
-/// A run under way.
-struct Run<'a> {
+/// A run under way. Dropped before its end, it resets the app.
+struct Run<'a, 'b> {
     slot: &'a Slot,
     feed: Feed,
     drains: Vec<Drain>,
     start: u64,
     now: u64,
+    stop: Option<StopIf<'b>>,
+    over: bool,
 }
 
-impl Run<'_> {
+impl Run<'_, '_> {
     fn go(&mut self, mut progress: Option<&mut (dyn FnMut(Progress) + '_)>) -> Result<()> {
         self.start = self.slot.card().time()?;
         self.now = self.start;
@@ -366,6 +407,7 @@ impl Run<'_> {
                     cycles: self.now - self.start,
                 });
             }
+            check_stop(&mut self.stop)?;
         }
     }
 
@@ -397,30 +439,44 @@ impl Run<'_> {
     }
 
     /// Waits until something is complete: the oldest commands of the input, and of each output.
-    fn wait(&self) -> Result<(Vec<Completion>, Vec<Vec<Completion>>)> {
-        let answer = self.slot.wait_while_serving(&self.waiting(), None, |st| {
+    fn wait(&mut self) -> Result<(Vec<Completion>, Vec<Vec<Completion>>)> {
+        let (feed, drains) = (&self.feed, &self.drains);
+        self.slot.wait_unless_stopped(&self.waiting(), false, &mut self.stop, |st| {
             let mut take = |queue: &VecDeque<(Tag, u32)>| -> Vec<Completion> {
                 queue.iter().map_while(|(tag, _)| st.take_one(*tag)).collect()
             };
-            let taken = take(&self.feed.flying);
-            let arrived: Vec<_> = self.drains.iter().map(|drain| take(&drain.flying)).collect();
+            let taken = take(&feed.flying);
+            let arrived: Vec<_> = drains.iter().map(|drain| take(&drain.flying)).collect();
             (!taken.is_empty() || arrived.iter().any(|list| !list.is_empty())).then_some((taken, arrived))
-        })?;
-        Ok(answer.unwrap_or_default())
+        })
     }
 
     /// After success: windows are taken away and files checked.
-    fn close(self, durable: bool) -> Result<JobReport> {
+    fn close(mut self, durable: bool) -> Result<JobReport> {
+        self.over = true;
         let report = JobReport {
             bytes_in: self.feed.taken,
             bytes_out: self.bytes_out(),
             cycles: self.now - self.start,
         };
-        self.feed.window.close()?;
-        for drain in self.drains {
+        self.feed.window.unmap()?;
+        for drain in std::mem::take(&mut self.drains) {
             drain.window.close()?;
             drain.sink.finish(drain.arrived as u64 * drain.bytes, durable)?;
+            if let (Some(pipe), Out::Bytes { bytes, .. }) = (drain.stream, &drain.sink) {
+                pipe.write_all(&bytes.take(), &mut self.stop)?;
+            }
         }
         Ok(report)
+    }
+}
+
+impl Drop for Run<'_, '_> {
+    fn drop(&mut self) {
+        if !self.over && self.slot.card().is_ours() {
+            let queues = self.drains.iter().map(|drain| &drain.flying).chain([&self.feed.flying]);
+            let tags: Vec<Tag> = queues.flatten().map(|(tag, _)| *tag).collect();
+            abandon(self.slot, &tags);
+        }
     }
 }

@@ -66,6 +66,7 @@ impl Mapping {
     /// Writes all pages that the app has changed to the file. They are in the file when this returns; with `durable` also on
     /// its medium. An error names the bytes that are lost, or not yet written.
     pub fn sync(&self, durable: bool) -> Result<()> {
+        self.slot.rings.card.check_process()?;
         lock(&self.slot.space).sync(&self.slot.rings, self.va, durable)
     }
 
@@ -78,12 +79,16 @@ impl Mapping {
         if !std::mem::take(&mut self.mapped) {
             return Ok(());
         }
+        self.slot.rings.card.check_process()?;
         lock(&self.slot.space).unmap(&self.slot.rings, self.va)
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
+        if !self.slot.rings.card.is_ours() {
+            return;
+        }
         if let Err(error) = self.close() {
             tracing::error!(%error, va = self.va, "a mapping could not be taken away cleanly");
         }

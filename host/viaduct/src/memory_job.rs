@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::mapping::Mapping;
-use crate::slot::{Register, Slot};
+use crate::slot::{ASK_STOP, Register, Slot, StopIf, check_stop};
 
 /// Pause between two looks at the `done` register: it grows to this.
 const LOOK_MAX: Duration = Duration::from_millis(100);
@@ -38,6 +38,7 @@ pub struct MemoryJob<'a> {
     done: Option<u32>,
     irq: bool,
     limit: Option<Duration>,
+    stop: Option<StopIf<'a>>,
 }
 
 /// What a run did.
@@ -52,7 +53,7 @@ pub struct MemoryReport {
 impl<'a> MemoryJob<'a> {
     /// A run on a slot that holds a started app: writing 1 to the register at offset `start` begins it.
     pub fn new(slot: &'a Slot, start: u32) -> Self {
-        Self { slot, ranges: Vec::new(), start, done: None, irq: false, limit: None }
+        Self { slot, ranges: Vec::new(), start, done: None, irq: false, limit: None, stop: None }
     }
 
     /// Hands a range to the app before it starts.
@@ -80,9 +81,15 @@ impl<'a> MemoryJob<'a> {
         self
     }
 
+    /// Asks `stop` about ten times a second; `true` ends the run with [`Error::Stopped`].
+    pub fn stop_if(mut self, stop: impl FnMut() -> bool + 'a) -> Self {
+        self.stop = Some(Box::new(stop));
+        self
+    }
+
     /// Runs to the end, serving the app's faults. What the app has changed is in the files after [`Mapping::sync`] or
     /// [`Mapping::unmap`]. After an error the app has been reset.
-    pub fn run(self) -> Result<MemoryReport> {
+    pub fn run(mut self) -> Result<MemoryReport> {
         let slot = self.slot;
         slot.check()?;
         for range in &self.ranges {
@@ -105,7 +112,7 @@ impl<'a> MemoryJob<'a> {
         Ok(MemoryReport { cycles, denied: slot.pager_stats().denied - denied })
     }
 
-    fn wait(&self, mut irqs: u64) -> Result<()> {
+    fn wait(&mut self, mut irqs: u64) -> Result<()> {
         let slot = self.slot;
         let timeouts = slot.card().timeouts();
         let begun = Instant::now();
@@ -113,6 +120,9 @@ impl<'a> MemoryJob<'a> {
         let by_irq = self.irq || self.done.is_none();
         let mut pause = if by_irq { look } else { Duration::from_millis(1) };
         let (mut alive, mut looked, mut signs) = (begun, begun, None);
+        if self.stop.is_some() {
+            pause = pause.min(ASK_STOP);
+        }
         loop {
             let left = self.limit.map_or(pause, |limit| limit.saturating_sub(begun.elapsed()));
             let raised = slot.wait_irq(irqs, pause.min(left))?;
@@ -128,6 +138,7 @@ impl<'a> MemoryJob<'a> {
             if ended {
                 return Ok(());
             }
+            check_stop(&mut self.stop)?;
             let now = Instant::now();
             if let Some(limit) = self.limit.filter(|limit| now - begun >= *limit) {
                 return Err(self.too_long(limit));

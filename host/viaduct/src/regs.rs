@@ -396,12 +396,44 @@ pub const VIA_FN_FLUSH_ASKED: u64 = 0x34;
 pub const VIA_FN_FLUSH_ASKED_COUNT_LSB: u32 = 0;
 /// Flushes that have waited for the host since power-up, modulo 2^16. Each posts `EvFlush` in slot `STORE`. Mask in place.
 pub const VIA_FN_FLUSH_ASKED_COUNT_MASK: u32 = 0xffff;
+/// Looking for buffers without a notification.
+pub const VIA_FN_LOOK: u64 = 0x38;
+/// While data waits and its queue seems to hold no buffer: cycles between two looks at what the driver has made available; 0 = it is not looked at without a notification. Lowest bit.
+pub const VIA_FN_LOOK_PERIOD_LSB: u32 = 0;
+/// While data waits and its queue seems to hold no buffer: cycles between two looks at what the driver has made available; 0 = it is not looked at without a notification. Mask in place.
+pub const VIA_FN_LOOK_PERIOD_MASK: u32 = 0xffff;
+/// Looks in a row that find nothing before the queue rests, until data comes or the driver notifies; 0 = without end. Lowest bit.
+pub const VIA_FN_LOOK_COUNT_LSB: u32 = 16;
+/// Looks in a row that find nothing before the queue rests, until data comes or the driver notifies; 0 = without end. Mask in place.
+pub const VIA_FN_LOOK_COUNT_MASK: u32 = 0xffff_0000;
 /// Messages the function sent to its user side.
 pub const VIA_FN_TX_MESSAGES: u64 = 0x40;
 /// Messages the user side sent to the function.
 pub const VIA_FN_RX_MESSAGES: u64 = 0x44;
 /// Messages ended early, because the connection changed, the slot was isolated, or the function was reset.
 pub const VIA_FN_CUT_MESSAGES: u64 = 0x48;
+/// Slots that the user BAR reaches.
+pub const VIA_FN_REACH: u64 = 0x50;
+/// XDMA: bit s: its driver may use the registers of the app in slot s. Those of the others read all ones for it and ignore writes. An access that has reached the app when its slot is closed still ends: before the next of the management function to an app. Lowest bit.
+pub const VIA_FN_REACH_SLOTS_LSB: u32 = 0;
+/// XDMA: bit s: its driver may use the registers of the app in slot s. Those of the others read all ones for it and ignore writes. An access that has reached the app when its slot is closed still ends: before the next of the management function to an app. Mask in place.
+pub const VIA_FN_REACH_SLOTS_MASK: u32 = 0xffff;
+/// Features that may be offered, low half.
+pub const VIA_FN_OFFER_LO: u64 = 0x58;
+/// Value of `OFFER_LO`.
+pub const VIA_FN_OFFER_LO_VALUE_RESET: u32 = 0xffff_ffff;
+/// Features that may be offered, high half.
+pub const VIA_FN_OFFER_HI: u64 = 0x5c;
+/// Value of `OFFER_HI`.
+pub const VIA_FN_OFFER_HI_VALUE_RESET: u32 = 0xffff_fffb;
+/// Features offered, low half.
+pub const VIA_FN_OFFERED_LO: u64 = 0x60;
+/// Features offered, high half.
+pub const VIA_FN_OFFERED_HI: u64 = 0x64;
+/// Features supported, low half.
+pub const VIA_FN_SUPPORTED_LO: u64 = 0x68;
+/// Features supported, high half.
+pub const VIA_FN_SUPPORTED_HI: u64 = 0x6c;
 /// Doorbells: BAR.
 pub const VIA_BELL_BAR: u32 = 2;
 /// Doorbells of slot 0: offset in its BAR.

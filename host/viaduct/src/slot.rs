@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::backing::Source;
 use crate::card::{Card, lock, poll};
 use crate::desc::{Command, Completion, Event, HUGE};
-use crate::dispatch::{Dispatcher, State, Tag};
+use crate::dispatch::{Dispatcher, State, Tag, Watch};
 use crate::error::{Error, Result};
 use crate::mapping::{MapOptions, Mapping};
 use crate::memory::FrameSize;
@@ -78,6 +78,8 @@ pub(crate) struct SlotInner {
 impl Slot {
     pub(crate) fn open(card: Arc<Card>, index: usize) -> Result<Self> {
         card.write_slot(index, VIA_SLOT_CTRL, HELD)?;
+        // What the slot's last owner let a function's driver do is not the next one's wish.
+        crate::function::reach(&card, |slots| slots & !(1 << index))?;
         let rings = Dispatcher::start(card, index)?;
         Ok(Self { inner: Arc::new(SlotInner { rings, space: Mutex::new(Space::new(u64::MAX)) }) })
     }
@@ -177,12 +179,12 @@ impl Slot {
 
     /// Rule violations of the app and trouble with its rings, oldest first; each is told once.
     pub fn take_violations(&self) -> Vec<Event> {
-        self.inner.rings.lock().violations.drain(..).collect()
+        self.if_ours(|inner| inner.rings.lock().violations.drain(..).collect())
     }
 
     /// Completions and events that made no sense and were ignored, so far.
     pub fn strays(&self) -> u64 {
-        self.inner.rings.lock().strays
+        self.if_ours(|inner| inner.rings.lock().strays)
     }
 
     // ---------------------------------------------------------------- registers of the app
@@ -270,7 +272,7 @@ impl Slot {
 
     /// Interrupts the app has raised since the slot was claimed, as far as they have been looked at.
     pub fn irqs(&self) -> u64 {
-        self.inner.rings.lock().irqs
+        self.if_ours(|inner| inner.rings.lock().irqs)
     }
 
     /// Waits for `ready`; whoever waits also serves the faults of the slot, one thread at a time.
@@ -278,11 +280,43 @@ impl Slot {
         &self,
         what: &str,
         end: Option<Instant>,
+        ready: impl FnMut(&mut State) -> Option<T>,
+    ) -> Result<Option<T>> {
+        self.card().check_process()?;
+        self.wait_watching(&mut self.inner.rings.watch(), what, end, ready)
+    }
+
+    /// As [`Slot::wait_while_serving`], until `stop` says so if there is one: it is asked about ten times a second.
+    pub(crate) fn wait_unless_stopped<T>(
+        &self,
+        what: &str,
+        outside: bool,
+        stop: &mut Option<StopIf<'_>>,
+        mut ready: impl FnMut(&mut State) -> Option<T>,
+    ) -> Result<T> {
+        self.card().check_process()?;
+        let mut watch = self.inner.rings.watch();
+        watch.outside = outside;
+        loop {
+            let end = stop.is_some().then(|| Instant::now() + ASK_STOP);
+            if let Some(answer) = self.wait_watching(&mut watch, what, end, &mut ready)? {
+                return Ok(answer);
+            }
+            check_stop(stop)?;
+            self.card().check_process()?;
+        }
+    }
+
+    fn wait_watching<T>(
+        &self,
+        watch: &mut Watch,
+        what: &str,
+        end: Option<Instant>,
         mut ready: impl FnMut(&mut State) -> Option<T>,
     ) -> Result<Option<T>> {
         let rings = &self.inner.rings;
         loop {
-            let next = rings.wait_until(what, end, |st| {
+            let next = rings.wait_watching(watch, what, end, |st| {
                 if let Some(answer) = ready(st) {
                     return Some(Some(answer));
                 }
@@ -315,6 +349,7 @@ impl Slot {
     /// Maps the first `len` bytes of a source into the app's address space. Pages are loaded when the app touches them.
     pub fn map(&self, source: Source, len: u64, options: MapOptions) -> Result<Mapping> {
         let card = self.card();
+        card.check_process()?;
         if len == 0 || len > source.len() {
             let (name, has) = (source.name().display().to_string(), source.len());
             return Err(Error::Invalid(format!("{name}: {len} bytes are to be mapped, it has {has}")));
@@ -337,18 +372,35 @@ impl Slot {
 
     /// Limits the card memory that pages of this slot hold, in bytes. Idle pages are evicted to keep to it.
     pub fn set_frame_budget(&self, bytes: u64) {
-        lock(&self.inner.space).set_budget(bytes);
+        self.if_ours(|inner| lock(&inner.space).set_budget(bytes));
     }
 
     /// What the pager has done so far.
     pub fn pager_stats(&self) -> PagerStats {
-        lock(&self.inner.space).stats
+        self.if_ours(|inner| lock(&inner.space).stats)
     }
 
     /// Accesses of the app that were answered with an error, oldest first; each is told once.
     pub fn take_denied(&self) -> Vec<Denied> {
-        lock(&self.inner.space).denied.drain(..).collect()
+        self.if_ours(|inner| lock(&inner.space).denied.drain(..).collect())
     }
+
+    /// In a child of `fork()` there is nothing to tell, and no lock to be taken.
+    fn if_ours<T: Default>(&self, look: impl FnOnce(&SlotInner) -> T) -> T {
+        if self.card().is_ours() { look(&self.inner) } else { T::default() }
+    }
+}
+
+/// Asks whether a run is to stop.
+pub(crate) type StopIf<'a> = Box<dyn FnMut() -> bool + 'a>;
+
+/// How often that is asked at least.
+pub(crate) const ASK_STOP: Duration = Duration::from_millis(100);
+
+/// Fails if the run is to stop.
+pub(crate) fn check_stop(stop: &mut Option<StopIf<'_>>) -> Result<()> {
+    let stopped = stop.as_mut().is_some_and(|stop| stop());
+    if stopped { Err(Error::Stopped) } else { Ok(()) }
 }
 
 /// Control value of a slot that nobody uses.
@@ -389,6 +441,9 @@ impl SlotInner {
 
 impl Drop for SlotInner {
     fn drop(&mut self) {
+        if !self.rings.card.is_ours() {
+            return;
+        }
         let slot = self.rings.slot;
         if let Err(error) = self.close() {
             tracing::error!(%error, slot, "the slot could not be closed cleanly");

@@ -5,21 +5,28 @@
 //! read from the page cache straight into a chunk and the card told to move it in; chunks that the card has filled are
 //! written from where they lie. Several chunks of every route are in flight, so that files and card work at once.
 //!
+//! A route to a stream (a pipe, say) has a thread that moves the bytes between the stream and the ring, see
+//! [`crate::flow`]: the ring is then one of bytes, and what can be sent is sent at once.
+//!
 //! One run is one message per stream: its end (`last`) comes with the final byte of the file.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crate::desc::{CPL_LAST, Command, Completion, Prot};
 use crate::dispatch::Tag;
 use crate::endpoint::{Endpoint, In, Out, check_distinct};
 use crate::error::{Error, Result};
-use crate::slot::Slot;
+use crate::flow::Flow;
+use crate::slot::{Slot, StopIf, check_stop};
 use crate::window::Window;
 
 /// Bytes in a chunk unless told otherwise.
 const CHUNK: u64 = 1 << 20;
 /// Chunks in flight on every route.
 const WINDOW: u64 = 4;
+/// The same of a stream: what comes out waits for a full one, and no pipe holds more.
+const STREAM_CHUNK: u64 = 64 << 10;
 
 /// How much an app answers, as its manifest says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +44,7 @@ pub enum OutLength {
 pub struct Progress {
     /// Bytes the app has taken.
     pub bytes_in: u64,
-    /// Bytes of all inputs together.
+    /// Bytes of all inputs together; 0 if that is not known: one is a stream that goes on.
     pub total_in: u64,
     /// Bytes the app has given.
     pub bytes_out: u64,
@@ -64,12 +71,21 @@ pub struct StreamJob<'a> {
     chunk: u64,
     durable: bool,
     progress: Option<Box<dyn FnMut(Progress) + 'a>>,
+    stop: Option<StopIf<'a>>,
 }
 
 impl<'a> StreamJob<'a> {
     /// A run without routes on a slot that holds a started app.
     pub fn new(slot: &'a Slot) -> Self {
-        Self { slot, inputs: Vec::new(), outputs: Vec::new(), chunk: CHUNK, durable: false, progress: None }
+        Self {
+            slot,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            chunk: CHUNK,
+            durable: false,
+            progress: None,
+            stop: None,
+        }
     }
 
     /// Routes an endpoint to input stream `port` (from 0).
@@ -84,7 +100,7 @@ impl<'a> StreamJob<'a> {
         self
     }
 
-    /// Bytes moved by one command; rounded up to whole pages, at most 1 GiB.
+    /// Bytes moved by one command; rounded up to whole pages, at most 1 GiB, for a stream at most 64 KiB.
     pub fn chunk_bytes(mut self, bytes: u64) -> Self {
         self.chunk = bytes.clamp(1, 1 << 30).next_multiple_of(4096);
         self
@@ -102,12 +118,22 @@ impl<'a> StreamJob<'a> {
         self
     }
 
+    /// Asks `stop` about ten times a second, and whenever some chunks are done; `true` ends the run with [`Error::Stopped`].
+    pub fn stop_if(mut self, stop: impl FnMut() -> bool + 'a) -> Self {
+        self.stop = Some(Box::new(stop));
+        self
+    }
+
     /// Runs to the end of all outputs.
+    ///
+    /// The other end of a stream may take its time: while it is waited for, nothing counts as hung. An output file is
+    /// emptied when the run begins or, if an input is a stream, when the first bytes for it come.
     ///
     /// Inputs that are all empty give empty outputs without a word to the card if every output has the length of its input;
     /// for any other app an empty input is [`Error::EmptyInput`], since a stream without a beat cannot carry an end.
     ///
-    /// After an error the app has been reset, and output files hold what was written so far.
+    /// After an error the app has been reset, and output files hold what was written so far. The same if a function that the
+    /// run calls panics.
     pub fn run(mut self) -> Result<JobReport> {
         let slot = self.slot;
         slot.check()?;
@@ -124,28 +150,42 @@ impl<'a> StreamJob<'a> {
                 }
             }
         }
-        sinks.iter().try_for_each(Out::begin)?;
-        if sources.iter().all(|source| source.len() == 0) && !sources.is_empty() {
-            sinks.iter().try_for_each(|sink| sink.finish(0, self.durable))?;
+        let streams = sources.iter().any(|source| source.known_len().is_none());
+        if !streams {
+            sinks.iter().try_for_each(Out::begin)?;
+        }
+        if !sources.is_empty() && sources.iter().all(|source| source.known_len() == Some(0)) {
+            sinks.into_iter().try_for_each(|sink| match sink {
+                Out::Stream(pipe) => pipe.write_all(&[], &mut self.stop),
+                sink => sink.finish(0, self.durable),
+            })?;
             return Ok(JobReport { bytes_in: 0, bytes_out: 0, cycles: 0 });
         }
 
-        let mut feeds = Vec::new();
+        let mut run = Run {
+            slot,
+            feeds: Vec::new(),
+            drains: Vec::new(),
+            start: 0,
+            now: 0,
+            stop: self.stop,
+            over: false,
+        };
         for ((port, _), source) in self.inputs.iter().zip(sources) {
-            feeds.push(Feed::open(slot, *port, source, self.chunk)?);
+            run.feeds.push(Feed::open(slot, *port, source, self.chunk)?);
         }
-        let mut drains = Vec::new();
-        for ((port, ..), (sink, expected)) in self.outputs.iter().zip(sinks.into_iter().zip(expected)) {
-            drains.push(Drain::open(slot, *port, sink, expected, self.chunk)?);
-        }
-        let mut run = Run { slot, feeds, drains, start: 0, now: 0 };
-        match run.go(self.progress.as_deref_mut()) {
-            Ok(()) => run.close(self.durable),
-            Err(error) => {
-                run.abandon();
-                Err(error)
+        for ((port, _, length), (sink, expected)) in self.outputs.iter().zip(sinks.into_iter().zip(expected))
+        {
+            let mut drain = Drain::open(slot, *port, sink, expected, self.chunk)?;
+            drain.begun = !streams;
+            if *length == OutLength::Same && expected.is_none() {
+                let own = self.inputs.iter().position(|(input, _)| input == port);
+                drain.same_as = Some(own.unwrap_or(0));
             }
+            run.drains.push(drain);
         }
+        run.go(self.progress.as_deref_mut())?;
+        run.close(self.durable)
     }
 
     fn check_ports(&self) -> Result<()> {
@@ -168,13 +208,14 @@ impl<'a> StreamJob<'a> {
         Ok(())
     }
 
-    /// Bytes to expect on each output. Empty inputs are refused where they cannot work.
+    /// Bytes to expect on each output, as far as that is known. Empty inputs are refused where they cannot work.
     fn expected(&self, sources: &[In]) -> Result<Vec<Option<u64>>> {
         let ports = self.inputs.iter().map(|(port, _)| *port);
-        let lens: Vec<(u8, u64)> = ports.zip(sources.iter().map(In::len)).collect();
+        let lens: Vec<(u8, Option<u64>)> = ports.zip(sources.iter().map(In::known_len)).collect();
         let all_same = self.outputs.iter().all(|(.., length)| *length == OutLength::Same);
-        let all_empty = lens.iter().all(|(_, len)| *len == 0);
-        if let Some(k) = lens.iter().position(|(_, len)| *len == 0 && !(all_same && all_empty)) {
+        // A stream may turn out to be.
+        let all_empty = lens.iter().all(|(_, len)| len.unwrap_or(0) == 0);
+        if let Some(k) = lens.iter().position(|(_, len)| *len == Some(0) && !(all_same && all_empty)) {
             return Err(Error::EmptyInput { port: lens[k].0.into(), name: sources[k].name() });
         }
         self.outputs
@@ -187,7 +228,7 @@ impl<'a> StreamJob<'a> {
                 OutLength::Message(bytes) => Ok(Some(*bytes)),
                 OutLength::Same => {
                     let own = lens.iter().find(|(p, _)| p == port).or(lens.first());
-                    own.map(|(_, len)| Some(*len)).ok_or_else(|| {
+                    own.map(|(_, len)| *len).ok_or_else(|| {
                         Error::Invalid(format!(
                             "output {port} is as long as its input, but there is no input"
                         ))
@@ -201,36 +242,72 @@ impl<'a> StreamJob<'a> {
 /// A route into the app.
 struct Feed {
     port: u8,
-    source: In,
+    supply: Supply,
     window: Window,
+    ring: u64, // bytes of the window used as a ring
     chunk: u64,
+    beat: u64,
     sent: u64,
     taken: u64,
     flying: VecDeque<(Tag, u32)>,
 }
 
+/// Where the bytes of a feed come from.
+enum Supply {
+    /// They are read when they are sent.
+    Sized { source: In, len: u64 },
+    /// A thread reads them: bytes so far, and whether those are all.
+    Stream { flow: Flow, got: u64, all: bool },
+}
+
+/// A piece of the window to be sent.
+struct Piece {
+    offset: u64,
+    bytes: u32,
+    end: bool,
+}
+
 impl Feed {
     fn open(slot: &Slot, port: u8, source: In, chunk: u64) -> Result<Self> {
+        let chunk = if matches!(source, In::Stream(_)) { chunk.min(STREAM_CHUNK) } else { chunk };
+        let ring = chunk * WINDOW;
         let window = match source {
             In::Card { addr, len } => Window::card(slot, addr, len, Prot::READ)?,
-            _ => Window::host(slot, ring_bytes(source.len(), chunk), Prot::READ)?,
+            _ => Window::host(slot, ring_bytes(source.known_len().unwrap_or(u64::MAX), chunk), Prot::READ)?,
         };
-        Ok(Self { port, source, window, chunk, sent: 0, taken: 0, flying: VecDeque::new() })
+        let supply = match (source, window.buffer()) {
+            (In::Stream(pipe), Some(buffer)) => {
+                let memory = Arc::clone(buffer.memory());
+                Supply::Stream { flow: Flow::reading(pipe, memory, ring, slot.inner())?, got: 0, all: false }
+            }
+            (source, _) => Supply::Sized { len: source.known_len().unwrap_or(0), source },
+        };
+        let beat = slot.card().info().data_bytes as u64;
+        Ok(Self { port, supply, window, ring, chunk, beat, sent: 0, taken: 0, flying: VecDeque::new() })
+    }
+
+    /// Bytes there are in all, if known by now.
+    fn total(&self) -> Option<u64> {
+        match &self.supply {
+            Supply::Sized { len, .. } => Some(*len),
+            Supply::Stream { got, all, .. } => all.then_some(*got),
+        }
+    }
+
+    fn name(&self) -> String {
+        match &self.supply {
+            Supply::Sized { source, .. } => source.name(),
+            Supply::Stream { flow, .. } => flow.name().display().to_string(),
+        }
     }
 
     /// Sends chunks until enough are in flight.
     fn fill(&mut self, slot: &Slot) -> Result<()> {
-        let len = self.source.len();
-        while (self.flying.len() as u64) < WINDOW && self.sent < len {
-            let bytes = self.chunk.min(len - self.sent) as u32;
-            let offset = match self.window.buffer() {
-                Some(_) => self.sent % (self.chunk * WINDOW),
-                None => self.sent,
-            };
-            if let Some(buffer) = self.window.buffer() {
-                self.source.read(buffer, offset, bytes.into(), self.sent)?;
-            }
-            let end = self.sent + u64::from(bytes) == len;
+        if let Supply::Stream { flow, got, all } = &mut self.supply {
+            (*got, *all) = flow.look()?;
+        }
+        while (self.flying.len() as u64) < WINDOW {
+            let Some(Piece { offset, bytes, end }) = self.next()? else { return Ok(()) };
             let command = Command::move_in(self.port, self.window.va() + offset, bytes, end);
             self.flying.extend(slot.submit(&[command])?.into_iter().map(|tag| (tag, bytes)));
             self.sent += u64::from(bytes);
@@ -238,19 +315,76 @@ impl Feed {
         Ok(())
     }
 
+    /// What is sent next, if it is there.
+    fn next(&self) -> Result<Option<Piece>> {
+        let (bytes, end) = match &self.supply {
+            Supply::Sized { len, .. } => {
+                let bytes = self.chunk.min(len - self.sent);
+                (bytes, self.sent + bytes == *len)
+            }
+            Supply::Stream { got, all, .. } => {
+                let left = got - self.sent;
+                // Whole beats; and until the end is known a byte is held back that it can come with.
+                let ready = if *all { left } else { left.saturating_sub(1) / self.beat * self.beat };
+                let bytes = ready.min(self.chunk).min(self.ring - self.sent % self.ring);
+                (bytes, *all && bytes == left)
+            }
+        };
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let offset = match self.window.buffer() {
+            Some(_) => self.sent % self.ring,
+            None => self.sent,
+        };
+        if let (Supply::Sized { source, .. }, Some(buffer)) = (&self.supply, self.window.buffer()) {
+            source.read(buffer, offset, bytes, self.sent)?;
+        }
+        Ok(Some(Piece { offset, bytes: bytes as u32, end }))
+    }
+
+    /// The app has taken the oldest chunk.
+    fn take(&mut self, bytes: u32) {
+        self.taken += u64::from(bytes);
+        if let Supply::Stream { flow, .. } = &self.supply {
+            flow.advance(bytes.into());
+        }
+    }
+
     fn done(&self) -> bool {
-        self.taken == self.source.len()
+        self.total() == Some(self.taken)
+    }
+
+    /// Whether it waits for the other end of a stream and for nothing else.
+    fn is_starved(&self) -> bool {
+        matches!(self.supply, Supply::Stream { all: false, .. }) && self.flying.is_empty()
+    }
+
+    fn flow(&self) -> Option<&Flow> {
+        match &self.supply {
+            Supply::Stream { flow, .. } => Some(flow),
+            Supply::Sized { .. } => None,
+        }
+    }
+
+    /// Whether there is something new to send.
+    fn has_news(&self) -> bool {
+        (self.flying.len() as u64) < WINDOW && self.flow().is_some_and(Flow::has_news)
     }
 }
 
 /// A route out of the app.
 struct Drain {
     port: u8,
-    sink: Out,
+    sink: Target,
     window: Window,
+    ring: u64,
     chunk: u64,
     beat: u64,
     expected: Option<u64>,
+    /// It is to be as long as this feed, whose length is not known yet.
+    same_as: Option<usize>,
+    begun: bool,  // the sink has been emptied
     asked: u64,   // bytes that the commands so far have room for
     arrived: u64, // bytes the app has given
     stored: u64,  // bytes in the sink
@@ -258,25 +392,44 @@ struct Drain {
     ended: bool,
 }
 
+/// Where the bytes of a drain go.
+enum Target {
+    /// They are written when they come.
+    Sink(Out),
+    /// A thread writes them; whether it has written all.
+    Stream { flow: Flow, over: bool },
+}
+
 impl Drain {
     fn open(slot: &Slot, port: u8, sink: Out, expected: Option<u64>, chunk: u64) -> Result<Self> {
+        let chunk = if matches!(sink, Out::Stream(_)) { chunk.min(STREAM_CHUNK) } else { chunk };
+        let ring = chunk * WINDOW;
         let window = match sink {
             Out::Card { addr, len } => Window::card(slot, addr, len, Prot::WRITE)?,
             _ => Window::host(slot, ring_bytes(expected.unwrap_or(u64::MAX), chunk), Prot::WRITE)?,
         };
+        let sink = match (sink, window.buffer()) {
+            (Out::Stream(pipe), Some(buffer)) => {
+                let memory = Arc::clone(buffer.memory());
+                Target::Stream { flow: Flow::writing(pipe, memory, ring, slot.inner())?, over: false }
+            }
+            (sink, _) => Target::Sink(sink),
+        };
         let beat = slot.card().info().data_bytes as u64;
-        let flying = VecDeque::new();
         Ok(Self {
             port,
             sink,
             window,
+            ring,
             chunk,
             beat,
             expected,
+            same_as: None,
+            begun: false,
             asked: 0,
             arrived: 0,
             stored: 0,
-            flying,
+            flying: VecDeque::new(),
             ended: false,
         })
     }
@@ -285,16 +438,23 @@ impl Drain {
     fn limit(&self) -> u64 {
         let expected = self.expected.map_or(u64::MAX, |bytes| bytes.next_multiple_of(self.beat));
         match self.sink {
-            Out::Card { len, .. } => expected.min(len / self.beat * self.beat),
+            Target::Sink(Out::Card { len, .. }) => expected.min(len / self.beat * self.beat),
             _ => expected,
         }
     }
 
     /// Asks for chunks until enough are in flight.
     fn fill(&mut self, slot: &Slot) -> Result<()> {
+        if let Target::Stream { flow, over } = &mut self.sink {
+            (self.stored, *over) = flow.look()?;
+        }
         let limit = self.limit();
         while !self.ended && (self.flying.len() as u64) < WINDOW && self.asked < limit {
             let bytes = self.chunk.min(limit - self.asked) as u32;
+            // Where a thread writes, its bytes must have left the ring.
+            if self.asked + u64::from(bytes) - self.stored > self.ring && self.flow().is_some() {
+                break;
+            }
             let offset = self.offset(self.asked);
             let command = Command::move_out(self.port, self.window.va() + offset, bytes);
             self.flying.extend(slot.submit(&[command])?.into_iter().map(|tag| (tag, bytes)));
@@ -305,9 +465,52 @@ impl Drain {
 
     fn offset(&self, at: u64) -> u64 {
         match self.window.buffer() {
-            Some(_) => at % (self.chunk * WINDOW),
+            Some(_) => at % self.ring,
             None => at,
         }
+    }
+
+    fn flow(&self) -> Option<&Flow> {
+        match &self.sink {
+            Target::Stream { flow, .. } => Some(flow),
+            Target::Sink(_) => None,
+        }
+    }
+
+    /// The app's message has ended, and a thread that writes it has written all.
+    fn done(&self) -> bool {
+        self.ended && !matches!(self.sink, Target::Stream { over: false, .. })
+    }
+
+    /// Nothing more comes, and the app is not asked.
+    fn end(&mut self) {
+        self.ended = true;
+        self.flow().into_iter().for_each(Flow::end);
+    }
+
+    /// Whether it waits for the other end of a stream and for nothing else.
+    fn is_clogged(&self) -> bool {
+        // Commands asked ahead are left when the app has ended its message: they are taken back when the run closes.
+        self.flow().is_some() && (self.ended || self.flying.is_empty()) && !self.done()
+    }
+
+    /// The length of its input is known now: `total`; or it goes on, and `sent` bytes of it were sent so far.
+    fn learn(&mut self, total: Option<u64>, sent: u64) -> Result<()> {
+        let port = self.port.into();
+        let why = "as many as it got so far";
+        match total {
+            None if self.arrived > sent => return Err(Error::OutputTooLong { port, limit: sent, why }),
+            None => return Ok(()),
+            Some(total) if self.arrived > total => {
+                return Err(Error::OutputTooLong { port, limit: total, why: PROMISED });
+            }
+            Some(total) if self.ended && self.arrived < total => {
+                return Err(Error::OutputTooShort { port, bytes: self.arrived, expected: total });
+            }
+            Some(_) => {}
+        }
+        (self.same_as, self.expected) = (None, total);
+        Ok(())
     }
 
     /// A chunk is complete.
@@ -321,13 +524,13 @@ impl Drain {
         self.ended = last;
         match self.expected {
             Some(expected) if self.arrived > expected => {
-                Err(Error::OutputTooLong { port, limit: expected, why: "its manifest promises no more" })
+                Err(Error::OutputTooLong { port, limit: expected, why: PROMISED })
             }
             Some(expected) if last && self.arrived < expected => {
                 Err(Error::OutputTooShort { port, bytes: self.arrived, expected })
             }
             Some(expected) if !last && self.arrived == expected => {
-                Err(Error::OutputTooLong { port, limit: expected, why: "its manifest promises no more" })
+                Err(Error::OutputTooLong { port, limit: expected, why: PROMISED })
             }
             None if !last && self.arrived >= self.limit() => {
                 let why = "that is the range of card memory given for it";
@@ -337,40 +540,62 @@ impl Drain {
         }
     }
 
-    /// Writes what has arrived to the sink.
+    /// Writes what has arrived to the sink, or has it written.
     fn store(&mut self, bytes: u32) -> Result<()> {
+        let sink = match &self.sink {
+            Target::Sink(sink) => sink,
+            Target::Stream { flow, .. } => {
+                flow.advance(bytes.into());
+                if self.ended {
+                    flow.end();
+                }
+                return Ok(());
+            }
+        };
+        if !std::mem::replace(&mut self.begun, true) {
+            sink.begin()?;
+        }
         if let Some(buffer) = self.window.buffer() {
-            self.sink.write(buffer, self.offset(self.stored), bytes.into(), self.stored)?;
+            sink.write(buffer, self.offset(self.stored), bytes.into(), self.stored)?;
         }
         self.stored += u64::from(bytes);
         Ok(())
     }
 }
 
-/// A run under way.
-struct Run<'a> {
+/// Why an output may have no more bytes than its length.
+const PROMISED: &str = "its manifest promises no more";
+
+/// A run under way. Dropped before its end, it resets the app.
+struct Run<'a, 'b> {
     slot: &'a Slot,
     feeds: Vec<Feed>,
     drains: Vec<Drain>,
     start: u64,
     now: u64,
+    stop: Option<StopIf<'b>>,
+    over: bool,
 }
 
 /// What has completed: the number of the route and the completion of its oldest chunk.
 type Ended = Vec<(usize, Completion)>;
 
-impl Run<'_> {
+impl Run<'_, '_> {
     fn go(&mut self, mut progress: Option<&mut (dyn FnMut(Progress) + '_)>) -> Result<()> {
         self.start = self.slot.card().time()?;
         self.now = self.start;
-        for drain in &mut self.drains {
-            drain.fill(self.slot)?;
-        }
         loop {
+            for drain in &mut self.drains {
+                drain.fill(self.slot)?;
+            }
             for feed in &mut self.feeds {
                 feed.fill(self.slot)?;
             }
-            if self.feeds.iter().all(Feed::done) && self.drains.iter().all(|drain| drain.ended) {
+            self.learn()?;
+            if self.nothing_came()? {
+                self.drains.iter_mut().for_each(Drain::end);
+            }
+            if self.feeds.iter().all(Feed::done) && self.drains.iter().all(Drain::done) {
                 return Ok(());
             }
             let (taken, arrived) = self.wait()?;
@@ -378,7 +603,7 @@ impl Run<'_> {
                 let feed = &mut self.feeds[route];
                 let Some((_, bytes)) = feed.flying.pop_front() else { continue };
                 self.slot.inner().rings.check(&format!("moving data into input {}", feed.port), &done)?;
-                feed.taken += u64::from(bytes);
+                feed.take(bytes);
                 self.now = self.now.max(done.time);
             }
             // The card gets its next input before what it gave is written.
@@ -399,21 +624,47 @@ impl Run<'_> {
                 drain.fill(self.slot)?;
             }
             if let Some(tell) = &mut progress {
+                let totals = self.feeds.iter().map(Feed::total);
                 tell(Progress {
                     bytes_in: self.feeds.iter().map(|feed| feed.taken).sum(),
-                    total_in: self.feeds.iter().map(|feed| feed.source.len()).sum(),
+                    total_in: totals.sum::<Option<u64>>().unwrap_or(0),
                     bytes_out: self.drains.iter().map(|drain| drain.arrived).sum(),
                     cycles: self.now - self.start,
                 });
             }
+            check_stop(&mut self.stop)?;
         }
+    }
+
+    /// Outputs that are to be as long as a stream get to know how long that is.
+    fn learn(&mut self) -> Result<()> {
+        for drain in &mut self.drains {
+            if let Some(feed) = drain.same_as.and_then(|feed| self.feeds.get(feed)) {
+                drain.learn(feed.total(), feed.sent)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all inputs were empty, which is fine if all outputs are to be. One empty input alone is an error: there is no
+    /// way to tell the app.
+    fn nothing_came(&self) -> Result<bool> {
+        let Some(empty) = self.feeds.iter().find(|feed| feed.total() == Some(0)) else { return Ok(false) };
+        let none_more =
+            self.feeds.iter().all(|feed| feed.sent == 0 && feed.total().is_none_or(|all| all == 0));
+        if !none_more || !self.drains.iter().all(|drain| drain.expected == Some(0) || drain.same_as.is_some())
+        {
+            return Err(Error::EmptyInput { port: empty.port.into(), name: empty.name() });
+        }
+        Ok(self.feeds.iter().all(|feed| feed.total() == Some(0)))
     }
 
     /// What a run waits for, with how far each stream is.
     fn waiting(&self) -> String {
         let mut what = "waiting for the app's streams".to_string();
         for feed in &self.feeds {
-            what += &format!(", input {} took {} of {} bytes", feed.port, feed.taken, feed.source.len());
+            let of = feed.total().map_or_else(String::new, |total| format!(" of {total}"));
+            what += &format!(", input {} took {}{of} bytes", feed.port, feed.taken);
         }
         for drain in &self.drains {
             what += &format!(", output {} gave {} bytes", drain.port, drain.arrived);
@@ -421,27 +672,34 @@ impl Run<'_> {
         what
     }
 
-    /// Waits until the oldest chunk of a route is complete. Takes at most one of each route.
-    fn wait(&self) -> Result<(Ended, Ended)> {
+    /// Waits until the oldest chunk of a route is complete, or there is news of a stream. Takes at most one of each route.
+    fn wait(&mut self) -> Result<(Ended, Ended)> {
         let fronts = |queue: &VecDeque<(Tag, u32)>| queue.front().map(|(tag, _)| *tag);
-        let answer = self.slot.wait_while_serving(&self.waiting(), None, |st| {
+        let (feeds, drains) = (&self.feeds, &self.drains);
+        feeds
+            .iter()
+            .filter_map(Feed::flow)
+            .chain(drains.iter().filter_map(Drain::flow))
+            .for_each(Flow::watch);
+        let outside = feeds.iter().any(Feed::is_starved) || drains.iter().any(Drain::is_clogged);
+        self.slot.wait_unless_stopped(&self.waiting(), outside, &mut self.stop, |st| {
             let mut take = |route: usize, tag: Option<Tag>| Some((route, st.take_one(tag?)?));
-            let taken: Ended = self
-                .feeds
+            let taken: Ended = feeds
                 .iter()
                 .enumerate()
                 .filter_map(|(route, feed)| take(route, fronts(&feed.flying)))
                 .collect();
-            let arrived: Ended = self
-                .drains
+            let arrived: Ended = drains
                 .iter()
                 .enumerate()
                 .filter(|(_, drain)| !drain.ended)
                 .filter_map(|(route, drain)| take(route, fronts(&drain.flying)))
                 .collect();
-            (!taken.is_empty() || !arrived.is_empty()).then_some((taken, arrived))
-        })?;
-        Ok(answer.unwrap_or_default())
+            let news = || {
+                feeds.iter().any(Feed::has_news) || drains.iter().filter_map(Drain::flow).any(Flow::has_news)
+            };
+            (!taken.is_empty() || !arrived.is_empty() || news()).then_some((taken, arrived))
+        })
     }
 
     /// After success: commands that found no data any more are ended, windows taken away, files checked.
@@ -451,21 +709,31 @@ impl Run<'_> {
         if !left.is_empty() {
             self.slot.abort_moves(&left)?;
         }
+        self.over = true;
         let mut report = JobReport { bytes_in: 0, bytes_out: 0, cycles: self.now - self.start };
-        for feed in self.feeds {
+        for feed in std::mem::take(&mut self.feeds) {
             report.bytes_in += feed.taken;
             feed.window.close()?;
         }
-        for drain in self.drains {
-            report.bytes_out += drain.stored;
+        for drain in std::mem::take(&mut self.drains) {
+            report.bytes_out += drain.arrived;
             drain.window.close()?;
-            drain.sink.finish(drain.stored, durable)?;
+            if let Target::Sink(sink) = drain.sink {
+                if !drain.begun {
+                    sink.begin()?;
+                }
+                sink.finish(drain.stored, durable)?;
+            }
         }
         Ok(report)
     }
+}
 
-    /// After an error.
-    fn abandon(self) {
+impl Drop for Run<'_, '_> {
+    fn drop(&mut self) {
+        if self.over || !self.slot.card().is_ours() {
+            return;
+        }
         let feeds = self.feeds.iter().flat_map(|feed| &feed.flying);
         let drains = self.drains.iter().flat_map(|drain| &drain.flying);
         let tags: Vec<Tag> = feeds.chain(drains).map(|(tag, _)| *tag).collect();

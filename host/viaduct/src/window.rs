@@ -57,7 +57,8 @@ impl Window {
         self.unmap()
     }
 
-    fn unmap(&mut self) -> Result<()> {
+    /// As [`Window::close`].
+    pub fn unmap(&mut self) -> Result<()> {
         if !std::mem::take(&mut self.open) {
             return Ok(());
         }
@@ -71,6 +72,9 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
+        if !self.slot.rings.card.is_ours() {
+            return;
+        }
         if let Err(error) = self.unmap() {
             tracing::warn!(%error, va = self.va, "a window could not be taken away cleanly");
         }

@@ -42,7 +42,7 @@ impl Driver {
     fn with(sim: &Arc<SimCard>, features: u64) -> Self {
         let function: Arc<dyn PciFunction> = sim.function(2).unwrap().expect("the card has a block device");
         let mut device = Device::open(Arc::clone(&function)).unwrap();
-        device.negotiate(features).unwrap();
+        assert_eq!(device.negotiate(features).unwrap() & features, features);
         let mut arena = Arena::new(function, IOVA, 8 << 20).unwrap();
         let queue = device.queue(&mut arena, 0, 64, Some(1)).unwrap();
         device.start().unwrap();
@@ -130,6 +130,7 @@ fn a_large_first_write_reaches_the_file() {
     let source = Source::file_mut(&path).unwrap();
     let disk =
         Disk::open(card.function(FunctionKind::Blk).unwrap(), slot, source, false, Through::Nothing).unwrap();
+    card.function(FunctionKind::Blk).unwrap().allow_features(u64::MAX).unwrap();
     for features in RINGS {
         let mut driver = Driver::new(&sim, features);
         assert_eq!(driver.sectors(), 16_384);

@@ -452,6 +452,7 @@ fn on(kind: FunctionKind, test: impl FnOnce(&Target, &mut Bystander)) {
         function.attach(Attachment::Board).unwrap();
         function.set_up(true).unwrap();
     }
+    card.function(kind).unwrap().allow_features(u64::MAX).unwrap();
     let pci = sim.function(kind as usize).unwrap().expect("the card has this function");
     let [memory, locked] = [(BAD, DmaAccess::ReadWrite), (LOCKED, DmaAccess::Read)].map(|(iova, access)| {
         let memory = Arc::new(HostMemory::new(2 * PART).unwrap());

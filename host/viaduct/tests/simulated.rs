@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use built::card;
 use viaduct::*;
+use viaduct_pci::PciFunction;
+use viaduct_pci::vfio_user::{Client, Server};
+use viaduct_sim::{XDMA, XDMA_DMA_BAR, XDMA_USER_BAR};
 
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i * 31 + (i >> 8) * 7) as u8).collect()
@@ -39,6 +42,59 @@ fn streams_pass_through_the_card_unchanged() {
     }
     assert_eq!(slot.strays(), 0);
     assert!(slot.take_violations().is_empty());
+}
+
+/// Through the function's user BAR and a vfio-user socket, as the vendor's driver for the engine has it.
+#[test]
+fn the_driver_of_the_xdma_function_has_the_registers_of_slots_that_are_opened_to_it() {
+    const COUNT: u32 = 0x14;
+    const RESET: u32 = 1024;
+    let Some((card, sim, image)) = card("rng") else { return };
+    let Ok(xdma) = card.function(FunctionKind::Xdma) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("xdma.sock");
+    let _server = Server::bind(&path, sim.function(XDMA).unwrap().unwrap()).unwrap();
+    let driver = Client::connect(&path).unwrap();
+    // Register `count` of the app in a slot.
+    let count = |slot: usize| (slot as u64) << 12 | u64::from(COUNT);
+    let read = |slot: usize| driver.read32(XDMA_USER_BAR, count(slot)).unwrap();
+    let slots = [card.slot(0).unwrap(), card.slot(1).unwrap()];
+    for slot in &slots {
+        slot.load(&image).unwrap();
+        slot.write_register(COUNT, 0x1111).unwrap();
+    }
+    let closed = |slot: usize| {
+        driver.write32(XDMA_USER_BAR, count(slot), 0x6666).unwrap();
+        read(slot) == u32::MAX
+    };
+    assert!((0..16).all(closed), "no slot is open after power-up");
+    assert_eq!(driver.read32(XDMA_DMA_BAR, 0x3000).unwrap() >> 16, 0x1fc3);
+
+    xdma.open_slots(&[1]).unwrap();
+    assert_eq!(read(1), 0x1111);
+    driver.write32(XDMA_USER_BAR, count(1), 0x2222).unwrap();
+    assert_eq!((read(1), slots[1].read_register(COUNT).unwrap()), (0x2222, 0x2222));
+    let mut words = [0; 8];
+    driver.read(XDMA_USER_BAR, count(1) - 4, &mut words).unwrap();
+    assert_eq!(words, [0, 0x10, 0, 0, 0x22, 0x22, 0, 0], "with `size` before it");
+    assert!(closed(0) && closed(2) && slots[0].read_register(COUNT).unwrap() == 0x1111);
+    // A place without a register; parts of a word.
+    assert_eq!(driver.read32(XDMA_USER_BAR, 0x1ffc).unwrap(), u32::MAX);
+    driver.write(XDMA_USER_BAR, count(1), &[9]).unwrap();
+    let mut byte = [0];
+    driver.read(XDMA_USER_BAR, count(1) + 1, &mut byte).unwrap();
+    assert_eq!((byte[0], read(1)), (0x22, 0x2222));
+
+    // A slot whose app is reset goes on being open, one that gets another owner does not.
+    slots[1].reset().unwrap();
+    assert_eq!(read(1), RESET);
+    let [_zero, one] = slots;
+    drop(one);
+    let one = card.slot(1).unwrap();
+    one.load(&image).unwrap();
+    assert!(closed(1) && one.read_register(COUNT).unwrap() == RESET);
+    assert!(xdma.open_slots(&[99]).is_err());
+    assert!(card.function(FunctionKind::Net).is_ok_and(|net| net.open_slots(&[0]).is_err()));
 }
 
 #[test]

@@ -167,15 +167,14 @@ fn files_that_cannot_be_used_are_refused_with_a_reason_and_nothing_is_touched() 
     let keep = dir.file("keep", b"old");
     assert!(run(dir.path("none"), keep.clone()).contains("cannot open it: No such file"));
     assert!(run(dir.0.path().into(), keep.clone()).contains("is a directory"));
-    assert!(run("/dev/null".into(), keep.clone()).contains("is a character device"));
     assert_eq!(fs::read(&keep).unwrap(), b"old");
-    assert!(run(good.clone(), dir.0.path().into()).contains("cannot open it for writing"));
+    assert!(run(good.clone(), dir.0.path().into()).contains("is a directory"));
     assert!(run(good.clone(), dir.path("no/such")).contains("cannot open it for writing"));
     assert!(run(good.clone(), good.clone()).contains("both read and written"));
     assert_eq!(fs::read(&good).unwrap(), b"data");
-    let status = std::process::Command::new("mkfifo").arg(dir.path("pipe")).status().unwrap();
-    assert!(status.success());
-    assert!(run(dir.path("pipe"), keep).contains("is a pipe"));
+    let _listener = std::os::unix::net::UnixListener::bind(dir.path("socket")).unwrap();
+    assert!(run(dir.path("socket"), keep.clone()).contains("is a socket"));
+    assert!(run(good.clone(), dir.path("socket")).contains("is a socket"));
 
     let error = StreamJob::new(&slot).input(5, Endpoint::File(good.clone())).run().unwrap_err();
     assert!(error.to_string().contains("no input stream 5"), "{error}");
@@ -403,6 +402,458 @@ fn many_threads_wait_on_one_slot() {
     });
     let tags = slot.submit(&[desc::Command::nop(); 1000]).unwrap();
     assert_eq!(slot.wait(&tags).unwrap().len(), 1000);
+}
+
+// ---------------------------------------------------------------- streams
+
+fn fifo(dir: &Dir, name: &str) -> PathBuf {
+    let status = std::process::Command::new("mkfifo").arg(dir.path(name)).status().unwrap();
+    assert!(status.success());
+    dir.path(name)
+}
+
+/// Where to read, and where to write.
+fn pipe() -> (fs::File, fs::File) {
+    let (from, to) = nix::unistd::pipe().unwrap();
+    (from.into(), to.into())
+}
+
+#[test]
+fn files_without_a_true_length_are_read_to_their_end() {
+    let (fake, dir) = (FakeCard::new(), Dir::new());
+    let slot = open(&fake);
+    // One says that it is empty, the other that it has a page.
+    for path in ["/proc/version", "/sys/kernel/mm/transparent_hugepage/enabled"] {
+        let Ok(content) = fs::read(path) else { continue };
+        let report = StreamJob::new(&slot)
+            .input(0, Endpoint::File(path.into()))
+            .output(0, Endpoint::File(dir.path("out")), OutLength::Same)
+            .run()
+            .unwrap();
+        assert_eq!(fs::read(dir.path("out")).unwrap(), content, "{path}");
+        assert_eq!((report.bytes_in, report.bytes_out), (content.len() as u64, content.len() as u64));
+    }
+    // A hole is what a file says it is.
+    fs::File::create(dir.path("hole")).unwrap().set_len(100_000).unwrap();
+    assert_eq!(Endpoint::File(dir.path("hole")).known_len().unwrap(), Some(100_000));
+    assert_eq!(Endpoint::File("/proc/version".into()).known_len().unwrap(), None);
+    // A read error is one of the run, and leaves the output alone.
+    let keep = dir.file("keep", b"old");
+    let error = StreamJob::new(&slot)
+        .input(0, Endpoint::File("/proc/self/mem".into()))
+        .output(0, Endpoint::File(keep.clone()), OutLength::Same)
+        .run()
+        .unwrap_err();
+    assert!(error.to_string().contains("/proc/self/mem: cannot read it: Input/output error"), "{error}");
+    assert_eq!(fs::read(keep).unwrap(), b"old");
+}
+
+#[test]
+fn any_reader_and_writer_is_a_stream() {
+    /// Gives its bytes in odd pieces.
+    struct Trickle(Vec<u8>, usize);
+    impl std::io::Read for Trickle {
+        fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+            self.1 = (self.1 * 7 + 13) % 5000;
+            let len = (1 + self.1).min(to.len()).min(self.0.len());
+            to[..len].copy_from_slice(&self.0[..len]);
+            self.0.drain(..len);
+            Ok(len)
+        }
+    }
+    struct Collect(Arc<std::sync::Mutex<Vec<u8>>>);
+    impl std::io::Write for Collect {
+        fn write(&mut self, from: &[u8]) -> std::io::Result<usize> {
+            let len = from.len().min(777);
+            self.0.lock().unwrap().extend(&from[..len]);
+            Ok(len)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            self.0.lock().unwrap().push(b'!');
+            Ok(())
+        }
+    }
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    for (len, length) in
+        [(1, OutLength::Same), (64, OutLength::Any), (65, OutLength::Same), (1_000_003, OutLength::Same)]
+    {
+        let got = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let to = Endpoint::writer("collected", Collect(Arc::clone(&got)));
+        let mut last = None;
+        let report = StreamJob::new(&slot)
+            .input(0, Endpoint::reader("trickled", Trickle(pattern(len), 0)))
+            .output(0, to.clone(), length)
+            .on_progress(|p| last = Some(p))
+            .run()
+            .unwrap();
+        let mut expected = pattern(len);
+        expected.push(b'!');
+        assert!(*got.lock().unwrap() == expected, "length {len}");
+        assert_eq!((report.bytes_in, report.bytes_out), (len as u64, len as u64));
+        assert_eq!(last.unwrap().bytes_out, len as u64);
+        let again = StreamJob::new(&slot).input(0, bytes(vec![1]).1).output(0, to, length).run().unwrap_err();
+        assert!(again.to_string().contains("collected: a stream serves one run"), "{again}");
+    }
+    assert_eq!((fake.translations(0), slot.strays()), (0, 0));
+}
+
+#[test]
+fn pipes_are_inputs_and_outputs_however_slow_their_other_ends_are() {
+    let (fake, dir) = (FakeCard::new(), Dir::new());
+    let slot = open(&fake);
+    let (from, mut feed) = pipe();
+    let out = fifo(&dir, "out");
+    // Longer than what counts as hung, on both sides.
+    let nap = quick().stall * 3;
+    let (data, path) = (pattern(700_001), out.clone());
+    let got = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            use std::io::Write;
+            std::thread::sleep(nap);
+            feed.write_all(&data[..100_000]).unwrap();
+            std::thread::sleep(nap);
+            feed.write_all(&data[100_000..]).unwrap();
+            drop(feed);
+        });
+        let reader = scope.spawn(move || {
+            use std::io::Read;
+            std::thread::sleep(nap);
+            let mut got = Vec::new();
+            let mut file = fs::File::open(path).unwrap();
+            std::thread::sleep(nap);
+            file.read_to_end(&mut got).unwrap();
+            got
+        });
+        let report = StreamJob::new(&slot)
+            .input(0, Endpoint::stream("from", from))
+            .output(0, Endpoint::File(out), OutLength::Same)
+            .run()
+            .unwrap();
+        assert_eq!((report.bytes_in, report.bytes_out), (700_001, 700_001));
+        reader.join().unwrap()
+    });
+    assert!(got == data);
+}
+
+/// The app has ended its message and commands asked ahead are left when only the reader is waited for.
+#[test]
+fn a_reader_may_take_its_time_after_the_end() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let (mut from, to) = pipe();
+    let reader = std::thread::spawn(move || {
+        std::thread::sleep(quick().stall * 4);
+        let mut got = Vec::new();
+        std::io::Read::read_to_end(&mut from, &mut got).unwrap();
+        got
+    });
+    // More than a pipe holds, and less than is asked for ahead.
+    let data = pattern(150_001);
+    let report = StreamJob::new(&slot)
+        .input(0, Endpoint::reader("x", std::io::Cursor::new(data.clone())))
+        .output(0, Endpoint::stream("to", to), OutLength::Any)
+        .chunk_bytes(64 << 10)
+        .run()
+        .unwrap();
+    assert_eq!(report.bytes_out, 150_001);
+    assert!(reader.join().unwrap() == data);
+}
+
+/// Of any length, also of none, where the card is not asked.
+#[test]
+fn a_panic_in_a_stream_is_an_error_of_the_run() {
+    struct Faulty;
+    impl std::io::Read for Faulty {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            panic!("on purpose")
+        }
+    }
+    impl std::io::Write for Faulty {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            panic!("on purpose")
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            panic!("on purpose")
+        }
+    }
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let run =
+        |from, to| StreamJob::new(&slot).input(0, from).output(0, to, OutLength::Same).run().unwrap_err();
+    for error in [
+        run(Endpoint::reader("faulty", Faulty), bytes(vec![]).1),
+        run(bytes(pattern(5000)).1, Endpoint::writer("faulty", Faulty)),
+        run(bytes(vec![]).1, Endpoint::writer("faulty", Faulty)),
+    ] {
+        assert!(error.to_string().contains("faulty") && error.to_string().contains("panicked"), "{error}");
+    }
+}
+
+#[test]
+fn what_is_on_its_way_is_bounded_by_the_slower_side() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let (from, mut feed) = pipe();
+    let (drain, to) = pipe();
+    let fed = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        use std::io::{Read, Write};
+        scope.spawn(|| {
+            let data = pattern(4096);
+            for _ in 0..1024 {
+                feed.write_all(&data).unwrap();
+                fed.fetch_add(4096, std::sync::atomic::Ordering::SeqCst);
+            }
+            drop(feed);
+        });
+        let run = scope.spawn(|| {
+            StreamJob::new(&slot)
+                .input(0, Endpoint::stream("from", from))
+                .output(0, Endpoint::stream("to", to), OutLength::Same)
+                .run()
+        });
+        // Nobody reads: after a while nothing moves any more.
+        let mut before = 0;
+        loop {
+            std::thread::sleep(Duration::from_millis(300));
+            let now = fed.load(std::sync::atomic::Ordering::SeqCst);
+            if now == before && now > 0 {
+                break;
+            }
+            before = now;
+        }
+        assert!(before <= 1 << 20, "{before} bytes are on their way");
+        let mut got = Vec::new();
+        (&drain).read_to_end(&mut got).unwrap();
+        assert!(got == pattern(4096).repeat(1024));
+        assert_eq!(run.join().unwrap().unwrap().bytes_out, 4 << 20);
+    });
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_run() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let (drain, to) = pipe();
+    drop(drain);
+    let error = StreamJob::new(&slot)
+        .input(0, Endpoint::reader("endless", std::io::repeat(7)))
+        .output(0, Endpoint::stream("to", to), OutLength::Same)
+        .run()
+        .unwrap_err();
+    assert!(matches!(&error, Error::Write { written: 0, .. }), "{error:?}");
+    assert!(error.to_string().contains("to: cannot write: Broken pipe"), "{error}");
+    assert!(error.to_string().contains("its reader has closed it"), "{error}");
+    let (out, output) = bytes(vec![]);
+    StreamJob::new(&slot).input(0, bytes(pattern(10)).1).output(0, output, OutLength::Same).run().unwrap();
+    assert_eq!(out.take(), pattern(10));
+}
+
+#[test]
+fn a_stream_without_bytes_is_an_empty_input() {
+    let (fake, dir) = (FakeCard::new(), Dir::new());
+    let slot = open(&fake);
+    let empty = || Endpoint::reader("nothing", std::io::empty());
+    let out = dir.file("out", b"old");
+    let job = |length| StreamJob::new(&slot).output(0, Endpoint::File(out.clone()), length);
+    let error = job(OutLength::Message(32)).input(0, empty()).run().unwrap_err();
+    assert!(error.to_string().contains("nothing: input 0 is empty"), "{error}");
+    assert_eq!(fs::read(&out).unwrap(), b"old");
+    let error = job(OutLength::Same).input(0, empty()).input(1, bytes(vec![1]).1).run().unwrap_err();
+    assert!(matches!(error, Error::EmptyInput { port: 0, .. }), "{error}");
+    let report = job(OutLength::Same).input(0, empty()).run().unwrap();
+    assert_eq!((report.bytes_in, report.bytes_out), (0, 0));
+    assert_eq!(fs::read(&out).unwrap(), b"");
+    // A reader of the output sees the end.
+    let path = fifo(&dir, "fifo");
+    let reader = std::thread::spawn({
+        let path = path.clone();
+        move || fs::read(path).unwrap()
+    });
+    StreamJob::new(&slot).input(0, empty()).output(0, Endpoint::File(path), OutLength::Same).run().unwrap();
+    assert_eq!(reader.join().unwrap(), b"");
+}
+
+#[test]
+fn an_app_that_hangs_is_noticed_though_its_input_is_a_stream() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    fake.set_app(0, |_: &[u8], _: bool, _: &mut Vec<u8>| false);
+    let error = StreamJob::new(&slot)
+        .input(0, Endpoint::reader("ten", std::io::Cursor::new(pattern(10))))
+        .output(0, bytes(vec![]).1, OutLength::Same)
+        .run()
+        .unwrap_err();
+    assert!(error.to_string().contains("input 0 took 10 of 10 bytes, output 0 gave 0 bytes"), "{error}");
+}
+
+#[test]
+fn an_app_must_answer_a_stream_with_its_length() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let run = |extra: i64| {
+        fake.set_app(0, move |data: &[u8], last: bool, out: &mut Vec<u8>| {
+            let len = if last { (data.len() as i64 + extra) as usize } else { data.len() };
+            out.extend(vec![5; len]);
+            last
+        });
+        let input = Endpoint::reader("stream", std::io::Cursor::new(pattern(500_000)));
+        StreamJob::new(&slot).input(0, input).output(0, bytes(vec![]).1, OutLength::Same).run()
+    };
+    assert_eq!(run(0).unwrap().bytes_out, 500_000);
+    assert!(matches!(run(1), Err(Error::OutputTooLong { .. })));
+    assert!(matches!(run(-1), Err(Error::OutputTooShort { bytes: 499_999, expected: 500_000, .. })));
+}
+
+#[test]
+fn an_output_is_no_input_and_no_other_output() {
+    let (fake, dir) = (FakeCard::new(), Dir::new());
+    let slot = open(&fake);
+    let file = dir.file("file", b"precious");
+    let loops = fifo(&dir, "fifo");
+    let opened = || Endpoint::stream("opened", fs::File::open(&file).unwrap());
+    let run = |from: Endpoint, to: Endpoint| {
+        StreamJob::new(&slot).input(0, from).output(0, to, OutLength::Same).run().unwrap_err()
+    };
+    assert!(matches!(run(opened(), Endpoint::File(file.clone())), Error::SameFile { .. }));
+    assert!(matches!(run(Endpoint::File(loops.clone()), Endpoint::File(loops)), Error::SameFile { .. }));
+    let copied = Endpoint::reader("copied", fs::File::open(&file).unwrap());
+    let copied = copied.standing_for(&fs::metadata(&file).unwrap());
+    assert!(matches!(run(copied, Endpoint::File(file.clone())), Error::SameFile { .. }));
+    assert_eq!(fs::read(&file).unwrap(), b"precious");
+
+    let card = |text: &str| Endpoint::parse(text).unwrap();
+    for (from, to) in
+        [("0+8K", "0+8K"), ("0+8K", "4K+8K"), ("4K+8K", "0+4097"), ("0x400000000+4K", "0x400000000+1")]
+    {
+        let error = run(card(&format!("card:{from}")), card(&format!("card:{to}")));
+        assert!(matches!(error, Error::SameRange { .. }), "{error:?}");
+        assert!(error.to_string().contains("overlaps card:0x"), "{error}");
+    }
+    let error = StreamJob::new(&slot)
+        .input(0, bytes(pattern(64)).1)
+        .output(0, card("card:0+8K"), OutLength::Same)
+        .output(1, card("card:4K+8K"), OutLength::Same)
+        .run()
+        .unwrap_err();
+    assert!(matches!(error, Error::SameRange { .. }), "{error:?}");
+    StreamJob::new(&slot)
+        .input(0, bytes(pattern(64)).1)
+        .output(0, card("card:8K+4K"), OutLength::Same)
+        .run()
+        .unwrap();
+    StreamJob::new(&slot)
+        .input(0, card("card:8K+64"))
+        .output(0, card("card:12K+4K"), OutLength::Same)
+        .run()
+        .unwrap();
+    assert_eq!(fake.read_card_memory(12 << 10, 64), pattern(64));
+}
+
+#[test]
+fn a_program_can_stop_a_run_and_use_the_slot_again() {
+    let fake = FakeCard::with_tlb(64);
+    let slot = open(&fake);
+    let again = || {
+        let (out, output) = bytes(vec![]);
+        StreamJob::new(&slot)
+            .input(0, bytes(pattern(999)).1)
+            .output(0, output, OutLength::Same)
+            .run()
+            .unwrap();
+        assert_eq!(out.take(), pattern(999));
+    };
+    let job = || {
+        StreamJob::new(&slot)
+            .output(0, bytes(vec![]).1, OutLength::Any)
+            .input(0, Endpoint::reader("x", std::io::repeat(1)))
+    };
+    // In the midst of data.
+    let mut asked = 0;
+    let stopped = job()
+        .stop_if(|| {
+            asked += 1;
+            asked > 5
+        })
+        .run();
+    assert!(matches!(stopped, Err(Error::Stopped)), "{stopped:?}");
+    again();
+    // While nothing moves: no data comes, and nobody takes any.
+    let ((from, _feed), begin) = (pipe(), Instant::now());
+    let stopped = StreamJob::new(&slot)
+        .input(0, Endpoint::stream("silent", from))
+        .output(0, bytes(vec![]).1, OutLength::Any)
+        .stop_if(|| begin.elapsed() > quick().stall * 2)
+        .run();
+    assert!(matches!(stopped, Err(Error::Stopped)), "{stopped:?}");
+    again();
+    // With nothing to write, and nobody who reads it.
+    let (dir, begin) = (Dir::new(), Instant::now());
+    let stopped = StreamJob::new(&slot)
+        .input(0, bytes(vec![]).1)
+        .output(0, Endpoint::File(fifo(&dir, "unread")), OutLength::Same)
+        .stop_if(|| begin.elapsed() > quick().stall)
+        .run();
+    assert!(matches!(stopped, Err(Error::Stopped)), "{stopped:?}");
+    again();
+    // By a panic of what the run calls.
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        job().on_progress(|_| panic!("on purpose")).run()
+    }));
+    assert!(panicked.is_err());
+    again();
+    drop(slot);
+    assert_eq!(fake.mapped_ranges(), 0);
+}
+
+#[test]
+fn a_child_of_fork_is_refused_and_leaves_the_card_alone() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let card = Arc::clone(slot.card());
+    let mapping =
+        slot.map(Source::anonymous(4096).unwrap(), 4096, MapOptions::new(Prot::READ_WRITE)).unwrap();
+    let refused = |what: &str, error: Option<Error>| match error {
+        Some(error) if error.to_string().contains("before fork()") => {}
+        other => panic!("{what}: {other:?}"),
+    };
+    // SAFETY: the child uses what it has a copy of, and leaves by `_exit`.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let work = std::panic::AssertUnwindSafe(|| {
+            let seen = (fake.ctrl(0), fake.mapped_ranges(), fake.translations(0));
+            refused("time", card.time().err());
+            refused("slot", card.slot(1).err());
+            refused("memory", card.dma_buffer(1, viaduct_pci::DmaAccess::Read).err());
+            refused("register", slot.read_register(0).err());
+            refused("load", slot.load(&IMAGE).err());
+            refused("reset", slot.reset().err());
+            refused("commands", slot.submit(&[desc::Command::nop()]).err());
+            refused("interrupt", slot.wait_irq(0, Duration::ZERO).err());
+            refused("run", StreamJob::new(&slot).input(0, bytes(vec![1]).1).run().err());
+            refused("map", slot.map(Source::anonymous(1).unwrap(), 1, MapOptions::new(Prot::READ)).err());
+            refused("sync", mapping.sync(false).err());
+            assert_eq!((slot.strays(), slot.irqs(), slot.take_denied().len()), (0, 0, 0));
+            refused("unmap", mapping.unmap().err());
+            drop(slot);
+            drop(card);
+            assert_eq!((fake.ctrl(0), fake.mapped_ranges(), fake.translations(0)), seen);
+        });
+        // SAFETY: a child that hangs is ended; one that is done ends at once, without the parent's destructors.
+        unsafe {
+            libc::alarm(100);
+            libc::_exit(std::panic::catch_unwind(work).is_err().into());
+        }
+    }
+    let mut status = 0;
+    // SAFETY: writes the status.
+    let ended = unsafe { libc::waitpid(child, &mut status, 0) };
+    assert_eq!((ended, status), (child, 0));
+    mapping.unmap().unwrap();
+    let (out, output) = bytes(vec![]);
+    StreamJob::new(&slot).input(0, bytes(pattern(99)).1).output(0, output, OutLength::Same).run().unwrap();
+    assert_eq!(out.take(), pattern(99));
 }
 
 proptest! {

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the libraries tell, on the standard error of a program of ours.
+//!
+//! `VIADUCT_LOG` says what is told, as in `VIADUCT_LOG=viaduct=debug`. Colours are for terminals, and not for those who set
+//! `NO_COLOR`. Messages of the levels error, warn and info are limited in rate: what somebody else can cause (a client,
+//! a guest, an app) he can cause as often as he likes.
+#![deny(missing_docs)]
+
+mod throttle;
+
+use std::fmt;
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use throttle::{Cause, Throttle};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::FmtContext;
+use tracing_subscriber::fmt::format::{Format, FormatEvent, FormatFields, Writer};
+use tracing_subscriber::registry::LookupSpan;
+
+/// Environment variable that says what is told.
+const VARIABLE: &str = "VIADUCT_LOG";
+
+static THROTTLE: OnceLock<Arc<Throttle>> = OnceLock::new();
+
+/// Has the messages of this program go to standard error: those that `VIADUCT_LOG` asks for, or else those of `default`
+/// and above. Does nothing if the program has said already where they go.
+pub fn init(default: &str) {
+    let asked = std::env::var(VARIABLE).unwrap_or_default();
+    let (filter, error) = match asked.parse::<EnvFilter>() {
+        _ if asked.is_empty() => (EnvFilter::new(default), None),
+        Ok(filter) => (filter, None),
+        Err(error) => (EnvFilter::new(default), Some(error)),
+    };
+    let throttle = Arc::clone(THROTTLE.get_or_init(Arc::default));
+    let ours = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal() && colours_wanted(|name| std::env::var(name).ok()))
+        .event_format(Limited { throttle, format: Format::default() })
+        .try_init();
+    if let (Ok(()), Some(error)) = (ours, error) {
+        tracing::warn!(%error, "{VARIABLE}={asked} is not understood; write a level, or viaduct=debug");
+    }
+}
+
+/// Tells how many messages were held back since; to be called at the end of a program.
+pub fn finish() {
+    if let Some(throttle) = THROTTLE.get() {
+        throttle.held_back(None).iter().for_each(|cause| eprintln!("{cause}"));
+    }
+}
+
+/// Whether a terminal is to get colours.
+fn colours_wanted(variable: impl Fn(&str) -> Option<String>) -> bool {
+    variable("NO_COLOR").is_none_or(|value| value.is_empty())
+        && variable("TERM").is_none_or(|value| value != "dumb")
+}
+
+/// Formats what the throttle lets through.
+struct Limited {
+    throttle: Arc<Throttle>,
+    format: Format,
+}
+
+impl<S, N> FormatEvent<S, N> for Limited
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut to: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let metadata = event.metadata();
+        // Who asks for more than that gets all of it.
+        if *metadata.level() <= Level::INFO {
+            let now = Instant::now();
+            let source = (metadata.callsite(), std::thread::current().id());
+            if !self.throttle.passes(source, now, || Cause::new(metadata, message(event))) {
+                return Ok(());
+            }
+            for cause in self.throttle.held_back(Some(now)) {
+                writeln!(to, "{cause}")?;
+            }
+        }
+        self.format.format_event(context, to, event)
+    }
+}
+
+/// The fixed text of an event.
+fn message(event: &Event<'_>) -> String {
+    struct Message(String);
+    impl Visit for Message {
+        fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+            if field.name() == "message" {
+                self.0 = format!("{value:?}");
+            }
+        }
+    }
+    let mut message = Message(String::new());
+    event.record(&mut message);
+    message.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_for_those_who_want_them() {
+        let wanted = |no_color: Option<&str>, term: Option<&str>| {
+            colours_wanted(|name| if name == "TERM" { term } else { no_color }.map(str::to_owned))
+        };
+        assert!(wanted(None, Some("xterm")) && wanted(None, None) && wanted(Some(""), Some("xterm")));
+        assert!(!wanted(Some("1"), Some("xterm")) && !wanted(Some("0"), None) && !wanted(None, Some("dumb")));
+    }
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Features of the virtio functions by name: which may be offered to a driver, and what has come of it.
+
+use std::str::FromStr;
+
+use crate::function::FunctionKind;
+
+/// A feature bit of the virtio functions: its number, its name, another name in use, and the feature without which it is nothing.
+struct Feature {
+    bit: u32,
+    name: &'static str,
+    alias: &'static str,
+    needs: Option<&'static str>,
+}
+
+const fn feature(bit: u32, name: &'static str) -> Feature {
+    Feature { bit, name, alias: "", needs: None }
+}
+
+impl Feature {
+    /// The name that Linux has for a feature that QEMU has another one for.
+    const fn or(self, alias: &'static str) -> Self {
+        Self { alias, ..self }
+    }
+
+    const fn needs(self, what: &'static str) -> Self {
+        Self { needs: Some(what), ..self }
+    }
+}
+
+/// Of every virtio function (VIRTIO 1.3, 6), by the names that QEMU's devices have for them.
+const ANY: [Feature; 9] = [
+    feature(28, "indirect_desc").or("ring_indirect_desc"),
+    feature(29, "event_idx").or("ring_event_idx"),
+    feature(VERSION_1, "version_1"),
+    feature(33, "iommu_platform").or("access_platform"),
+    feature(RING_PACKED, "packed").or("ring_packed"),
+    feature(35, "in_order"),
+    feature(36, "order_platform"),
+    feature(38, "notification_data"),
+    feature(40, "queue_reset").or("ring_reset"),
+];
+const VERSION_1: u32 = 32;
+const RING_PACKED: u32 = 34;
+
+const NET: [Feature; 12] = [
+    feature(0, "csum"),
+    feature(1, "guest_csum"),
+    feature(3, "mtu").or("host_mtu"),
+    feature(5, "mac"),
+    feature(15, "mrg_rxbuf"),
+    feature(16, "status"),
+    feature(17, "ctrl_vq"),
+    feature(18, "ctrl_rx").needs("ctrl_vq"),
+    feature(20, "ctrl_rx_extra").needs("ctrl_vq"),
+    feature(22, "mq").needs("ctrl_vq"),
+    feature(23, "ctrl_mac_addr").needs("ctrl_vq"),
+    feature(63, "speed_duplex"),
+];
+const BLK: [Feature; 8] = [
+    feature(2, "seg_max"),
+    feature(BLK_RO, "ro"),
+    feature(6, "blk_size"),
+    feature(9, "flush"),
+    feature(10, "topology"),
+    feature(12, "mq"),
+    feature(13, "discard"),
+    feature(14, "write_zeroes"),
+];
+const BLK_RO: u32 = 5;
+const CONSOLE: [Feature; 3] = [feature(0, "size"), feature(1, "multiport"), feature(2, "emerg_write")];
+
+fn of_device(kind: FunctionKind) -> &'static [Feature] {
+    match kind {
+        FunctionKind::Net => &NET,
+        FunctionKind::Blk => &BLK,
+        FunctionKind::Console => &CONSOLE,
+        FunctionKind::Entropy | FunctionKind::Input | FunctionKind::Xdma => &[],
+    }
+}
+
+fn all(kind: FunctionKind) -> impl Iterator<Item = &'static Feature> {
+    let any: &[Feature] = if kind == FunctionKind::Xdma { &[] } else { &ANY };
+    of_device(kind).iter().chain(any)
+}
+
+/// Feature bits of a virtio function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Features {
+    /// What device and queue engine can do.
+    pub supported: u64,
+    /// What the card's owner lets the function offer from its next reset on; bits that it does not support do nothing.
+    pub allowed: u64,
+    /// What the driver reads.
+    pub offered: u64,
+    /// What the driver has taken; 0 before it has.
+    pub negotiated: u64,
+}
+
+impl Features {
+    /// What a function may offer unless it is told otherwise: all but packed rings. A widely used poll-mode driver builds wrong packed rings,
+    /// and software devices do not offer them unasked either.
+    pub const DEFAULT: u64 = !(1 << RING_PACKED);
+
+    /// Supported, but not offered.
+    pub fn withheld(&self) -> u64 {
+        self.supported & !self.offered
+    }
+
+    /// Names of the features among `bits`, in order of number; a bit without a name is `bit N`.
+    pub fn names(kind: FunctionKind, bits: u64) -> Vec<String> {
+        let name = |bit: u32| {
+            let known = all(kind).find(|feature| feature.bit == bit);
+            known.map_or_else(|| format!("bit {bit}"), |feature| feature.name.to_owned())
+        };
+        (0..u64::BITS).filter(|bit| bits >> bit & 1 != 0).map(name).collect()
+    }
+}
+
+/// What a function is to offer beyond the default, or not to: `net:+packed,-mrg_rxbuf`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FeatureChange {
+    /// The function.
+    pub kind: FunctionKind,
+    /// Bits to offer.
+    pub on: u64,
+    /// Bits to withhold.
+    pub off: u64,
+}
+
+impl FeatureChange {
+    /// `allowed` with the change.
+    pub fn apply(&self, allowed: u64) -> u64 {
+        allowed & !self.off | self.on
+    }
+
+    fn one(&mut self, text: &str) -> Result<(), String> {
+        let kind = self.kind;
+        let (on, name) = match (text.strip_prefix('+'), text.strip_prefix('-')) {
+            (Some(name), _) => (true, name),
+            (_, Some(name)) => (false, name),
+            _ => return Err(format!("write +NAME to offer a feature, -NAME to withhold it, not {text:?}")),
+        };
+        let named = |feature: &&Feature| feature.name == name || feature.alias == name && !name.is_empty();
+        let Some(feature) = all(kind).find(named) else {
+            let known: Vec<_> = all(kind).map(|feature| feature.name).collect();
+            return Err(format!("{kind} has no feature {name:?}; it has {}", known.join(", ")));
+        };
+        match (kind, feature.bit) {
+            (_, VERSION_1) => return Err("version_1 is always offered: there is no other interface".into()),
+            (FunctionKind::Blk, BLK_RO) => {
+                return Err("ro is offered when the disk is read-only, and only then".into());
+            }
+            _ => {}
+        }
+        let bit = 1 << feature.bit;
+        if (self.on | self.off) & bit != 0 {
+            return Err(format!("feature {name} of {kind} is given twice"));
+        }
+        if on {
+            self.on |= bit
+        } else {
+            self.off |= bit
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for FeatureChange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((kind, list)) = text.split_once(':') else {
+            return Err(format!("write FUNCTION:+NAME,-NAME…, such as net:+packed,-mrg_rxbuf, not {text:?}"));
+        };
+        let kind: FunctionKind = kind.parse()?;
+        if kind == FunctionKind::Xdma {
+            return Err("xdma is no virtio function and has no features".into());
+        }
+        let mut change = Self { kind, on: 0, off: 0 };
+        list.split(',').try_for_each(|text| change.one(text))?;
+        // Withheld with what it needs, it could not be offered.
+        for feature in all(kind).filter(|feature| change.on >> feature.bit & 1 != 0) {
+            let need = all(kind).find(|other| Some(other.name) == feature.needs);
+            if let Some(need) = need.filter(|need| change.off >> need.bit & 1 != 0) {
+                return Err(format!("{} needs {}, which is withheld", feature.name, need.name));
+            }
+        }
+        Ok(change)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_read_by_the_names_of_qemu_and_linux() {
+        let change: FeatureChange = "net:+packed,-mrg_rxbuf".parse().unwrap();
+        assert_eq!(change, FeatureChange { kind: FunctionKind::Net, on: 1 << 34, off: 1 << 15 });
+        assert_eq!(change.apply(Features::DEFAULT), !(1 << 15));
+        assert_eq!("net:+ring_packed,-mrg_rxbuf".parse(), Ok(change));
+        assert_eq!("blk:-mq".parse(), Ok(FeatureChange { kind: FunctionKind::Blk, on: 0, off: 1 << 12 }));
+        assert_eq!("net:-mq".parse(), Ok(FeatureChange { kind: FunctionKind::Net, on: 0, off: 1 << 22 }));
+        assert_eq!("entropy:-queue_reset".parse::<FeatureChange>().unwrap().off, 1 << 40);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let why = |text: &str| text.parse::<FeatureChange>().unwrap_err();
+        assert!(why("packed").contains("net:+packed,-mrg_rxbuf"));
+        assert!(why("disk:+packed").contains("no function \"disk\""));
+        assert!(why("xdma:+packed").contains("no virtio function"));
+        assert!(why("net:packed").contains("+NAME"));
+        assert!(why("net:").contains("+NAME"));
+        assert!(why("net:+").contains("no feature \"\""));
+        assert!(why("net:+packed,").contains("+NAME"));
+        assert!(why("net:+flush").contains("it has csum, guest_csum"));
+        assert!(why("input:+PACKED").contains("no feature \"PACKED\""));
+        assert!(why("net:+packed,-packed").contains("twice"));
+        assert!(why("net:+packed,-ring_packed").contains("twice"));
+        assert!(why("net:-version_1").contains("always"));
+        assert!(why("blk:+ro").contains("read-only"));
+        assert!(why("net:-ctrl_vq,+mq").contains("mq needs ctrl_vq"));
+    }
+
+    #[test]
+    fn bits_have_names() {
+        assert_eq!(
+            Features::names(FunctionKind::Net, 1 << 15 | 1 << 34 | 1 << 62),
+            ["mrg_rxbuf", "packed", "bit 62"]
+        );
+        assert_eq!(Features::names(FunctionKind::Blk, 1 << 12 | 1 << 5), ["ro", "mq"]);
+        assert!(Features::names(FunctionKind::Xdma, 0).is_empty());
+    }
+}
