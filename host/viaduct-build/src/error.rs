@@ -71,14 +71,22 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A tool this crate runs failed.
-    #[error("{what} failed:\n{output}\n{remedy}")]
+    #[error("{}{what} failed: {problem}", above(output))]
     Tool {
-        /// What was run.
+        /// What was done.
         what: String,
-        /// The end of what it printed.
+        /// The end of what the tool printed.
         output: String,
-        /// What to do.
-        remedy: String,
+        /// What went wrong, and what to do.
+        problem: String,
+    },
+    /// A signal to this process has ended a tool.
+    #[error("{what}: ended by signal {signal}")]
+    Ended {
+        /// What was done.
+        what: String,
+        /// The signal.
+        signal: i32,
     },
     /// An app image is not one, or not for this card.
     #[error("{}: {problem}; {remedy}", shown(file))]
@@ -96,6 +104,11 @@ pub enum Error {
 fn shown(path: &Path) -> std::path::Display<'_> {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(here).unwrap_or(path).display()
+}
+
+/// What a tool printed, on lines of its own.
+fn above(output: &str) -> String {
+    if output.is_empty() { String::new() } else { format!("{output}\n") }
 }
 
 impl Error {

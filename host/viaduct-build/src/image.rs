@@ -24,7 +24,7 @@ const DIGEST_AT: usize = 48;
 pub struct Geometry {
     /// Width of every data path in bits.
     pub data_width: u32,
-    /// Input streams of a slot, and output streams of a slot.
+    /// Input streams of a slot, and output streams of a slot: 1 to 14.
     pub streams: u32,
 }
 
@@ -44,7 +44,7 @@ impl Geometry {
     pub fn from_word(word: u32) -> Option<Geometry> {
         let log2 = word >> 24;
         let streams = word >> 16 & 0xff;
-        ((3..=6).contains(&log2) && (1..=16).contains(&streams))
+        ((3..=6).contains(&log2) && (1..=14).contains(&streams))
             .then(|| Geometry { data_width: 8 << log2, streams })
     }
 }
@@ -132,7 +132,7 @@ mod tests {
             }
         }
         #[test]
-        fn geometry_round_trips(log2 in 3u32..=6, streams in 1u32..=16) {
+        fn geometry_round_trips(log2 in 3u32..=6, streams in 1u32..=14) {
             let g = Geometry { data_width: 8 << log2, streams };
             prop_assert_eq!(Geometry::from_word(g.word()), Some(g));
         }

@@ -23,6 +23,8 @@ mod manifest;
 mod model;
 mod project;
 mod scaffold;
+mod stamp;
+mod tool;
 mod value;
 
 pub use error::{Error, Result};
@@ -31,4 +33,5 @@ pub use image::{CONTAINER_LEN, Container, Geometry};
 pub use manifest::{Access, Length, Manifest, Memory, Register, StreamIn, StreamOut};
 pub use model::{ModelOutput, run_model};
 pub use project::{Image, Project, Variant, nearest};
+pub use tool::{end_with_us, held_back};
 pub use value::Format;

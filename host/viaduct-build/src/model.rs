@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use tempfile::TempDir;
 
 use crate::manifest::Manifest;
-use crate::project::{tail, venv_python};
+use crate::tool::{run, venv_python};
 use crate::{Error, Result};
 
 /// Loads the model, gives it the inputs, writes what it returns. Reads its orders from the JSON file named first.
@@ -71,20 +71,12 @@ pub fn run_model(
         "model": model, "inputs": inputs, "registers": registers, "folder": folder.path(), "answer": answer,
     });
     std::fs::write(&orders, text.to_string()).map_err(Error::io(&orders))?;
-    let done = Command::new(venv_python(root)?)
-        .args(["-c", RUNNER])
-        .arg(&orders)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(Error::io(&model))?;
-    if !done.status.success() {
-        return Err(Error::Tool {
-            what: format!("the golden model {}", model.display()),
-            output: tail(&done.stderr),
-            remedy: "def model(inputs: dict[str, bytes], registers: dict[str, int]) -> dict[str, bytes]"
-                .to_owned(),
-        });
-    }
+    let what = format!("the golden model {}", model.display());
+    let mut command = Command::new(venv_python(root, &what)?);
+    command.args(["-c", RUNNER]).arg(&orders);
+    let expected =
+        "it must define def model(inputs: dict[str, bytes], registers: dict[str, int]) -> dict[str, bytes]";
+    run(command, &what, expected, &mut |_| ())?;
     let text = std::fs::read(&answer).map_err(Error::io(&answer))?;
     let outputs = serde_json::from_slice(&text).map_err(|e| Error::Io { path: answer, source: e.into() })?;
     Ok(ModelOutput { outputs, _folder: folder })

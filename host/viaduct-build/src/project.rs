@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The folder that holds the apps, and how one of them is built.
 
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::generate::{Generated, write_if_changed};
+use crate::stamp::why_stale;
+use crate::tool::{run, venv_python};
 use crate::{Container, Error, Geometry, Manifest, Result};
 
 /// How an object is compiled. Each variant has its own image folder, so none replaces another.
@@ -133,22 +134,21 @@ impl Project {
         let folder = self.images(variant).join(&app.name);
         std::fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
         let object = folder.join(format!("{}.so", app.name));
-        let mut command = Command::new(venv_python(&self.root)?);
-        command.arg("tools/verilate.py").arg("slot").current_dir(&self.root);
-        command.arg("--out").arg(&object).arg("--name").arg(&app.name);
+        let mut request = vec!["slot".to_owned(), "--out".to_owned(), self.inside(&object)];
+        request.extend(["--name".to_owned(), app.name.clone()]);
         for source in app.sources.iter().map(|s| app.dir.join(s)).chain(generated.verilog) {
-            command.arg("--source").arg(source);
+            request.extend(["--source".to_owned(), self.inside(&source)]);
         }
-        command.arg("-y").arg(app.dir.join("rtl"));
+        request.extend(["-y".to_owned(), self.inside(&app.dir.join("rtl"))]);
         let usual = Geometry::default();
         if geometry.data_width != usual.data_width {
-            command.arg(format!("-DVIA_DATA_W={}", geometry.data_width));
+            request.push(format!("-DVIA_DATA_W={}", geometry.data_width));
         }
         if geometry.streams != usual.streams {
-            command.arg(format!("-DVIA_NUM_STREAMS={}", geometry.streams));
+            request.push(format!("-DVIA_NUM_STREAMS={}", geometry.streams));
         }
-        command.args(variant.option());
-        run(command, &format!("building app {}", app.name), progress)?;
+        request.extend(variant.option().map(str::to_owned));
+        self.make(&format!("app {}", app.name), &app.name, &object, &request, progress)?;
         let container = folder.join(format!("{}.via", app.name));
         write_if_changed(&container, &Container::of(&app.name, geometry, &object)?.encode())?;
         let manifest = app.dir.join("app.toml");
@@ -159,9 +159,8 @@ impl Project {
 
     /// Builds the simulated card's shell in a variant; does nothing if nothing changed. Returns the shared object.
     pub fn build_card(&self, variant: Variant, progress: &mut dyn FnMut(&str)) -> Result<PathBuf> {
-        let mut command = Command::new(venv_python(&self.root)?);
-        command.arg("tools/verilate.py").arg("card").current_dir(&self.root).args(variant.option());
-        run(command, "building the simulated card", progress)?;
+        let request: Vec<String> = ["card"].into_iter().chain(variant.option()).map(str::to_owned).collect();
+        self.make("the simulated card", "card", &self.card_object(variant), &request, progress)?;
         Ok(self.card_object(variant))
     }
 
@@ -174,66 +173,30 @@ impl Project {
         };
         self.root.join("build").join(folder).join("libviaduct_card.so")
     }
-}
 
-/// Runs a tool, hands its standard output over line by line, and keeps what it says of errors.
-fn run(mut command: Command, what: &str, progress: &mut dyn FnMut(&str)) -> Result<()> {
-    let io = || Error::io(what);
-    let mut messages = tempfile::tempfile().map_err(Error::io(std::env::temp_dir()))?;
-    command.stdin(Stdio::null()).stdout(Stdio::piped());
-    command.stderr(messages.try_clone().map_err(io())?);
-    let mut child = command.spawn().map_err(io())?;
-    if let Some(out) = child.stdout.take() {
-        for line in BufReader::new(out).split(b'\n').map_while(std::io::Result::ok) {
-            progress(&String::from_utf8_lossy(&line));
-        }
+    /// A path as the build system gets it: relative if it is in the project, so that it stays the same when that is moved.
+    fn inside(&self, path: &Path) -> String {
+        path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().into_owned()
     }
-    if child.wait().map_err(io())?.success() {
-        return Ok(());
-    }
-    let mut output = Vec::new();
-    messages.seek(SeekFrom::Start(0)).and_then(|_| messages.read_to_end(&mut output)).map_err(io())?;
-    Err(Error::Tool {
-        what: what.to_owned(),
-        output: first_errors(&output),
-        remedy: "correct the first error above and run the same command again".to_owned(),
-    })
-}
 
-/// The project's Python, with the pinned tools.
-pub(crate) fn venv_python(root: &Path) -> Result<PathBuf> {
-    let python = root.join(".venv/bin/python");
-    if python.is_file() {
-        return Ok(python);
+    /// Has `tools/verilate.py` make an object, unless it is current.
+    fn make(
+        &self,
+        what: &str,
+        name: &str,
+        object: &Path,
+        request: &[String],
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<()> {
+        let Some(reason) = why_stale(&self.root, object, request) else {
+            progress(&format!("{name}: up to date"));
+            return Ok(());
+        };
+        let what = format!("building {what} ({reason})");
+        let mut command = Command::new(venv_python(&self.root, &what)?);
+        command.arg("tools/verilate.py").args(request).current_dir(&self.root);
+        run(command, &what, "its messages are above", progress)
     }
-    Err(Error::Tool {
-        what: format!("looking for {}", python.display()),
-        output: "the pinned tools are not installed".to_owned(),
-        remedy: "run `make setup`".to_owned(),
-    })
-}
-
-/// From Verilator's first error on, if there is one; its warnings come before and would hide it.
-fn first_errors(output: &[u8]) -> String {
-    const LINES: usize = 40;
-    let text = String::from_utf8_lossy(output);
-    match text.find("%Error") {
-        Some(at) => text[at..].trim_end().lines().take(LINES).collect::<Vec<_>>().join("\n"),
-        None => tail(output),
-    }
-}
-
-/// The last lines of what a tool printed.
-pub(crate) fn tail(output: &[u8]) -> String {
-    const LINES: usize = 40;
-    let text = String::from_utf8_lossy(output);
-    let lines: Vec<&str> = text.trim_end().lines().collect();
-    let skipped = lines.len().saturating_sub(LINES);
-    let mut out = lines[skipped..].join("\n");
-    if skipped > 0 {
-        out.insert_str(0, &format!("… {skipped} lines before\n"));
-    }
-    out
 }
 
 /// The candidate most like `word`, if one is so alike that it was likely meant.
@@ -274,12 +237,5 @@ mod tests {
         assert_eq!(nearest("squares", apps), Some("square"));
         assert_eq!(nearest("zzz", apps), None);
         assert_eq!(nearest("aes", []), None);
-    }
-
-    #[test]
-    fn tails_say_what_they_leave_out() {
-        let long: String = (0..100).map(|i| format!("{i}\n")).collect();
-        let t = tail(long.as_bytes());
-        assert!(t.starts_with("… 60 lines before\n60\n") && t.ends_with("99"), "{t}");
     }
 }

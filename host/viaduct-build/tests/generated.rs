@@ -39,7 +39,7 @@ fn check_verilog(app: &Manifest, generated: &Generated, defines: &[&str]) {
     let mut command = Command::new(verilator);
     command.args(["--lint-only", "-Wall", "--top-module", "via_slot", "-DVIA_SIM"]).args(defines);
     command.arg("-y").arg(app.dir.join("rtl")).arg("-y").arg(root().join("rtl/common"));
-    command.arg(root().join("rtl/common/via_pkg.sv"));
+    command.arg(root().join("tools/lint.vlt")).arg(root().join("rtl/common/via_pkg.sv"));
     command.args(app.sources.iter().map(|s| app.dir.join(s))).args(&generated.verilog);
     check(&mut command);
 }

@@ -8,7 +8,7 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -20,7 +20,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use viaduct_pci::PciError;
+use viaduct_pci::{PciError, SocketFile};
 
 use crate::{BoardPort, CONSOLE, NET, SimCard};
 
@@ -95,7 +95,7 @@ pub struct Cable {
     stop: Arc<Stop>,
     threads: Vec<JoinHandle<()>>,
     place: String,
-    socket: Option<PathBuf>,
+    socket: Option<SocketFile>,
 }
 
 impl Cable {
@@ -104,11 +104,15 @@ impl Cable {
         let (end, socket): (Box<dyn End>, _) = match to {
             Net::None => return Ok(None),
             Net::Tap(name) => (Box::new(Tap(open_tap(name)?)), None),
-            Net::Unix(path, peer) => (Box::new(Datagrams::bind(path, peer.clone())?), Some(path.clone())),
+            Net::Unix(path, peer) => {
+                let (end, file) = Datagrams::bind(path, peer.clone())?;
+                (Box::new(end), Some(file))
+            }
         };
         let place = match to {
+            Net::None => String::new(),
             Net::Tap(name) => format!("TAP device {name}"),
-            _ => socket.as_deref().unwrap_or(Path::new("")).display().to_string(),
+            Net::Unix(path, _) => path.display().to_string(),
         };
         Self::plug(card, NET, end, place, socket).map(Some)
     }
@@ -123,8 +127,8 @@ impl Cable {
                 (Box::new(pty), place, None)
             }
             Console::Unix(path) => {
-                let end = Stream { listener: bind_stream(path)?, client: Mutex::default() };
-                (Box::new(end), path.display().to_string(), Some(path.clone()))
+                let (end, file) = Stream::bind(path)?;
+                (Box::new(end), path.display().to_string(), Some(file))
             }
             Console::Stdio => (Box::new(Stdio), "this terminal".to_owned(), None),
         };
@@ -141,7 +145,7 @@ impl Cable {
         function: usize,
         end: Box<dyn End>,
         place: String,
-        socket: Option<PathBuf>,
+        socket: Option<SocketFile>,
     ) -> io::Result<Self> {
         let port = card.port(function).ok_or_else(|| {
             io::Error::new(io::ErrorKind::NotFound, "the card has no such port, or it is in use")
@@ -161,6 +165,8 @@ impl Cable {
 
 impl Drop for Cable {
     fn drop(&mut self) {
+        // While the threads still have the socket.
+        self.socket = None;
         self.stop.asked.store(true, Ordering::Release);
         // Cannot fail: the counter is far from its limit.
         let _ = self.stop.wake.write(1);
@@ -168,10 +174,6 @@ impl Drop for Cable {
             if thread.join().is_err() {
                 tracing::error!("a thread of a board port panicked");
             }
-        }
-        if let Some(path) = &self.socket {
-            // Gone already is fine.
-            let _ = std::fs::remove_file(path);
         }
     }
 }
@@ -350,11 +352,10 @@ struct Datagrams {
 }
 
 impl Datagrams {
-    fn bind(path: &Path, peer: Option<PathBuf>) -> io::Result<Self> {
-        clear_stale(path, |path| UnixDatagram::unbound()?.connect(path));
-        let socket = UnixDatagram::bind(path).map_err(|e| at(path, e))?;
+    fn bind(path: &Path, peer: Option<PathBuf>) -> io::Result<(Self, SocketFile)> {
+        let (socket, file) = SocketFile::datagrams(path).map_err(|e| at(path, e))?;
         socket.set_nonblocking(true)?;
-        Ok(Self { socket, fixed: peer.is_some(), peer: Mutex::new(peer) })
+        Ok((Self { socket, fixed: peer.is_some(), peer: Mutex::new(peer) }, file))
     }
 }
 
@@ -457,11 +458,12 @@ struct Stream {
     client: Mutex<Option<Arc<UnixStream>>>,
 }
 
-fn bind_stream(path: &Path) -> io::Result<UnixListener> {
-    clear_stale(path, |path| UnixStream::connect(path).map(drop));
-    let listener = UnixListener::bind(path).map_err(|e| at(path, e))?;
-    listener.set_nonblocking(true)?;
-    Ok(listener)
+impl Stream {
+    fn bind(path: &Path) -> io::Result<(Self, SocketFile)> {
+        let (listener, file) = SocketFile::listen(path).map_err(|e| at(path, e))?;
+        listener.set_nonblocking(true)?;
+        Ok((Self { listener, client: Mutex::default() }, file))
+    }
 }
 
 impl End for Stream {
@@ -506,16 +508,6 @@ impl End for Stream {
 }
 
 // ---------------------------------------------------------------------------------------------------- helpers
-
-/// Removes a socket file that nobody listens on any more.
-fn clear_stale(path: &Path, connect: impl Fn(&Path) -> io::Result<()>) {
-    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket());
-    let refused = || connect(path).is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused);
-    if is_socket && refused() {
-        // What stays in the way is reported by whoever binds.
-        let _ = std::fs::remove_file(path);
-    }
-}
 
 fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
     use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -562,7 +554,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (ours, theirs) = (dir.path().join("a"), dir.path().join("b"));
         drop(UnixDatagram::bind(&ours).unwrap());
-        let end = Datagrams::bind(&ours, None).expect("a stale socket is replaced");
+        let (end, _file) = Datagrams::bind(&ours, None).expect("a dead socket is replaced");
         assert!(Datagrams::bind(&ours, None).is_err(), "one in use is not");
         let peer = UnixDatagram::bind(&theirs).unwrap();
         let (stop, mut buf) = (stop(), [0; 64]);
@@ -579,7 +571,7 @@ mod tests {
     fn a_stream_takes_one_client_after_another() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("console");
-        let end = Stream { listener: bind_stream(&path).unwrap(), client: Mutex::default() };
+        let (end, _file) = Stream::bind(&path).unwrap();
         let (stop, mut buf) = (stop(), [0; 64]);
         end.send(b"nobody").unwrap();
         for _ in 0..2 {

@@ -6,10 +6,11 @@ use std::path::Path;
 use std::ptr::NonNull;
 
 use libloading::Library;
+use viaduct_pci::Process;
 
 use crate::{Dram, Link, Port, SimError};
 
-const ABI_VERSION: u32 = 2;
+const ABI_VERSION: u32 = 4;
 /// Most functions of a card, the management function included.
 pub(crate) const FUNCTIONS: usize = 16;
 /// Most bytes in a packet that a board port has for the host.
@@ -61,6 +62,10 @@ pub struct Counters {
     pub dram_row_hits: [u64; 16],
     /// Column accesses of each channel that needed a row opened.
     pub dram_row_misses: [u64; 16],
+    /// Time in picoseconds that packets of all kinds, with their headers, have taken of the link's way from the card.
+    pub link_up_ps: u64,
+    /// The same of its way to the card.
+    pub link_down_ps: u64,
 }
 
 /// What a function of a card, and the board port beside it, has counted since power-up.
@@ -95,6 +100,24 @@ pub struct FunctionCounters {
     pub rx_drops: u64,
 }
 
+/// Which addresses of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Space {
+    /// Those of a BAR, 0 to 5.
+    Bar(u8),
+    /// The part of its configuration space that the card has.
+    Config,
+}
+
+impl Space {
+    fn number(self) -> c_uint {
+        match self {
+            Self::Bar(bar) => bar.into(),
+            Self::Config => 6,
+        }
+    }
+}
+
 macro_rules! functions {
     ($($name:ident: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
         struct Functions { $($name: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)* }
@@ -118,8 +141,8 @@ functions! {
     vsim_bar_read: fn(*mut c_void, c_uint, u64, *mut u32) -> c_int;
     vsim_bar_write: fn(*mut c_void, c_uint, u64, u32) -> c_int;
     vsim_functions: fn(*const c_void) -> c_uint;
-    vsim_fn_read: fn(*mut c_void, c_uint, c_int, u32, c_uint, *mut u32) -> c_int;
-    vsim_fn_write: fn(*mut c_void, c_uint, c_int, u32, c_uint, u32) -> c_int;
+    vsim_fn_read: fn(*mut c_void, c_uint, c_uint, u32, c_uint, *mut u32) -> c_int;
+    vsim_fn_write: fn(*mut c_void, c_uint, c_uint, u32, c_uint, u32) -> c_int;
     vsim_fn_bus_master: fn(*mut c_void, c_uint, c_int) -> c_int;
     vsim_fn_reset: fn(*mut c_void, c_uint) -> c_int;
     vsim_dma_map: fn(*mut c_void, c_uint, u64, *mut c_void, u64, c_uint) -> c_int;
@@ -129,6 +152,7 @@ functions! {
     vsim_charge: fn(*mut c_void, u64);
     vsim_parked: fn(*const c_void) -> c_int;
     vsim_now: fn(*const c_void) -> u64;
+    vsim_link_fs_per_byte: fn(*const c_void) -> u64;
     vsim_irq_take: fn(*mut c_void, c_uint, u64) -> u64;
     vsim_port_send: fn(*mut c_void, c_uint, u8, *const c_void, usize) -> c_int;
     vsim_port_receive: fn(*mut c_void, c_uint, *mut u8, *mut c_void, usize) -> i64;
@@ -152,6 +176,7 @@ pub(crate) struct Failure {
 pub(crate) struct Card {
     sim: NonNull<c_void>,
     functions: Functions,
+    process: Process,
     _library: Library,
 }
 
@@ -213,7 +238,7 @@ impl Card {
         let Some(sim) = NonNull::new(sim) else {
             return Err(SimError::Refused(text(&message)));
         };
-        Ok(Self { sim, functions, _library: library })
+        Ok(Self { sim, functions, process: Process::current(), _library: library })
     }
 
     pub fn read(&mut self, bar: u8, offset: u64) -> Outcome<u32> {
@@ -237,15 +262,15 @@ impl Card {
         unsafe { (self.functions.vsim_functions)(self.sim.as_ptr()) as usize }
     }
 
-    /// Reads 1, 2 or 4 bytes of a function's registers or, with `config`, of its part of configuration space.
-    pub fn fn_read(&mut self, function: u32, config: bool, offset: u32, bytes: u32) -> Outcome<u32> {
+    /// Reads 1, 2 or 4 bytes.
+    pub fn fn_read(&mut self, function: u32, space: Space, offset: u32, bytes: u32) -> Outcome<u32> {
         let mut value = 0;
         // SAFETY: `sim` is open; `value` lives over the call.
         let code = unsafe {
             (self.functions.vsim_fn_read)(
                 self.sim.as_ptr(),
                 function,
-                config.into(),
+                space.number(),
                 offset,
                 bytes,
                 &mut value,
@@ -258,14 +283,14 @@ impl Card {
     pub fn fn_write(
         &mut self,
         function: u32,
-        config: bool,
+        space: Space,
         offset: u32,
         bytes: u32,
         value: u32,
     ) -> Outcome<()> {
         // SAFETY: `sim` is open.
         let code = unsafe {
-            (self.functions.vsim_fn_write)(self.sim.as_ptr(), function, config.into(), offset, bytes, value)
+            (self.functions.vsim_fn_write)(self.sim.as_ptr(), function, space.number(), offset, bytes, value)
         };
         self.outcome(code)
     }
@@ -337,6 +362,12 @@ impl Card {
     pub fn now(&self) -> u64 {
         // SAFETY: `sim` is open.
         unsafe { (self.functions.vsim_now)(self.sim.as_ptr()) }
+    }
+
+    /// Femtoseconds a byte of a packet takes on the link, with the share of the layers below.
+    pub fn link_fs_per_byte(&self) -> u64 {
+        // SAFETY: `sim` is open.
+        unsafe { (self.functions.vsim_link_fs_per_byte)(self.sim.as_ptr()) }
     }
 
     pub fn irq_take(&mut self, function: u32, mask: u64) -> u64 {
@@ -436,6 +467,10 @@ impl Card {
 
 impl Drop for Card {
     fn drop(&mut self) {
+        if !self.process.is_current() {
+            // What would be waited for are threads of the parent.
+            return;
+        }
         // SAFETY: `sim` is open and not used again; the library is unloaded after it.
         unsafe { (self.functions.vsim_close)(self.sim.as_ptr()) }
     }

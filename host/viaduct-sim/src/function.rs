@@ -9,6 +9,7 @@ use viaduct_pci::{
     ConfigIds, ConfigSpace, DmaAccess, FunctionInfo, HostMemory, PciError, PciFunction, Result,
 };
 
+use crate::ffi::Space;
 use crate::{SimCard, gone};
 
 /// The network function's number.
@@ -23,6 +24,10 @@ pub const ENTROPY: usize = 4;
 pub const INPUT: usize = 5;
 /// That of the XDMA-compatible function.
 pub const XDMA: usize = 6;
+/// Its BAR with the registers of the slots' apps.
+pub const XDMA_USER_BAR: u8 = 0;
+/// Its BAR with the registers of the engine.
+pub const XDMA_DMA_BAR: u8 = 1;
 
 const NAMES: [&str; 7] = ["mgmt", "net", "blk", "console", "entropy", "input", "xdma"];
 
@@ -36,10 +41,10 @@ pub fn function_names() -> impl Iterator<Item = &'static str> {
     NAMES.into_iter()
 }
 
-const BAR_SIZE: u64 = 64 << 10;
-/// From here on BAR0 belongs to the PCIe core: MSI-X table and pending bits.
-const MSIX_TABLE: u64 = 0x8000;
-const MSIX_PENDING: u64 = 0xc000;
+/// What the card says of the function in configuration space: where a driver finds it, a BAR as after a write of all ones, and MSI-X as
+/// three words from the table's size on.
+const BARS: u32 = 0x10;
+const MSIX: u32 = 0x7c;
 /// Configuration space that the card answers: virtio capabilities.
 const LIVE: Range<usize> = 0x90..0x100;
 
@@ -50,6 +55,8 @@ pub(crate) struct SimFunction {
     number: u32,
     info: FunctionInfo,
     config: Mutex<ConfigSpace>,
+    /// BAR, and the offset from which on it belongs to the PCIe core: MSI-X table and pending bits.
+    msix_at: (u8, u64),
     msix_table: Mutex<Vec<u32>>,
 }
 
@@ -57,12 +64,17 @@ impl SimFunction {
     /// `None` if the card has nothing there.
     pub fn open(card: &Arc<SimCard>, number: u32) -> Result<Option<Self>> {
         let mut state = card.enter();
-        let mut word = |at: u32| state.card.fn_read(number, true, at, 4).map_err(gone);
+        let mut word = |at: u32| state.card.fn_read(number, Space::Config, at, 4).map_err(gone);
         let id = word(0x00)?;
         if id == 0 || id == !0 {
             return Ok(None);
         }
-        let (class, subsystem, msix) = (word(0x08)?, word(0x2c)?, word(0x7c)?);
+        let (class, subsystem) = (word(0x08)?, word(0x2c)?);
+        let (msix, table, pending) = (word(MSIX)?, word(MSIX + 4)?, word(MSIX + 8)?);
+        let mut bars = [0; 6];
+        for (at, bar) in (BARS..).step_by(4).zip(&mut bars) {
+            *bar = word(at)?;
+        }
         let has_capabilities = word(LIVE.start as u32)? & 0xff != 0;
         card.leave(state);
 
@@ -76,9 +88,21 @@ impl SimFunction {
         };
         let vectors = (msix >> 16 & 0x7ff) as u16 + 1;
         let mut config = ConfigSpace::new(&ids);
-        config.add_bar(0, BAR_SIZE, true, false)?;
+        let mut index = 0;
+        while let Some(low) = bars.get(index).copied() {
+            let bar = index as u8;
+            let wide = low & 4 != 0;
+            let high = if wide { bars.get(index + 1).copied().unwrap_or(0) } else { !0 };
+            if low != 0 {
+                let mask = u64::from(high) << 32 | u64::from(low & !0xf);
+                config.add_bar(bar, mask.wrapping_neg(), wide, low & 8 != 0)?;
+            }
+            index += if wide { 2 } else { 1 };
+        }
         config.add_pcie(card.link.generation as u8, card.link.lanes as u8)?;
-        config.add_msix(vectors, (0, MSIX_TABLE as u32), (0, MSIX_PENDING as u32))?;
+        let place = |word: u32| ((word & 7) as u8, word & !7);
+        let (table, pending) = (place(table), place(pending));
+        config.add_msix(vectors, table, pending)?;
         if has_capabilities {
             config.continue_at(LIVE.start as u8);
         }
@@ -88,6 +112,7 @@ impl SimFunction {
             number,
             info: FunctionInfo { vendor, device, bar_sizes: config.bar_sizes(), vectors },
             config: Mutex::new(config),
+            msix_at: (table.0, table.1.into()),
             msix_table: Mutex::new(vec![0; 4 * usize::from(vectors)]),
         }))
     }
@@ -101,26 +126,32 @@ impl SimFunction {
     }
 
     fn check(&self, bar: u8, offset: u64, len: usize) -> Result<()> {
-        if bar == 0 && offset.checked_add(len as u64).is_some_and(|end| end <= BAR_SIZE) {
+        let size = self.info.bar_sizes.get(usize::from(bar)).copied().unwrap_or(0);
+        if offset.checked_add(len as u64).is_some_and(|end| end <= size) {
             return Ok(());
         }
         Err(PciError::OutOfRange { what: format!("{len} bytes at {offset:#x} of BAR{bar}") })
     }
 
-    fn live_read(&self, config: bool, offset: u32, buf: &mut [u8]) -> Result<()> {
+    /// Word of the MSI-X table at this place; `None` if the place is the card's.
+    fn msix_word(&self, bar: u8, at: u64) -> Option<usize> {
+        (bar == self.msix_at.0 && at >= self.msix_at.1).then(|| (at - self.msix_at.1) as usize / 4)
+    }
+
+    fn live_read(&self, space: Space, offset: u32, buf: &mut [u8]) -> Result<()> {
         let mut state = self.card.enter();
-        let value = state.card.fn_read(self.number, config, offset, buf.len() as u32);
+        let value = state.card.fn_read(self.number, space, offset, buf.len() as u32);
         self.card.leave(state);
         buf.copy_from_slice(&value.map_err(gone)?.to_le_bytes()[..buf.len()]);
         Ok(())
     }
 
-    fn live_write(&self, config: bool, offset: u32, data: &[u8]) -> Result<()> {
+    fn live_write(&self, space: Space, offset: u32, data: &[u8]) -> Result<()> {
         let mut word = [0; 4];
         word[..data.len()].copy_from_slice(data);
         let value = u32::from_le_bytes(word);
         let mut state = self.card.enter();
-        let written = state.card.fn_write(self.number, config, offset, data.len() as u32, value);
+        let written = state.card.fn_write(self.number, space, offset, data.len() as u32, value);
         state.card.run(crate::STORE_CYCLES, 0, 0);
         self.card.leave(state);
         written.map_err(gone)
@@ -160,7 +191,7 @@ impl PciFunction for SimFunction {
         for (at, range) in pieces(offset.into(), buf.len()) {
             let part = &mut buf[range];
             if LIVE.contains(&(at as usize)) {
-                self.live_read(true, at as u32, part)?;
+                self.live_read(Space::Config, at as u32, part)?;
             } else {
                 self.config().read(at as u16, part)?;
             }
@@ -174,7 +205,7 @@ impl PciFunction for SimFunction {
         for (at, range) in pieces(offset.into(), data.len()) {
             let part = &data[range];
             if LIVE.contains(&(at as usize)) {
-                self.live_write(true, at as u32, part)?;
+                self.live_write(Space::Config, at as u32, part)?;
                 continue;
             }
             let before = config.bus_master();
@@ -196,12 +227,12 @@ impl PciFunction for SimFunction {
         self.check(bar, offset, buf.len())?;
         for (at, range) in pieces(offset, buf.len()) {
             let part = &mut buf[range];
-            if at < MSIX_TABLE {
-                self.live_read(false, at as u32, part)?;
+            let Some(index) = self.msix_word(bar, at) else {
+                self.live_read(Space::Bar(bar), at as u32, part)?;
                 continue;
-            }
+            };
             // Vectors are delivered whatever the table says, so none is ever pending in the sense of the capability.
-            let word = self.msix_table().get((at - MSIX_TABLE) as usize / 4).copied().unwrap_or(0);
+            let word = self.msix_table().get(index).copied().unwrap_or(0);
             let first = at as usize % 4;
             part.copy_from_slice(&word.to_le_bytes()[first..first + part.len()]);
         }
@@ -212,9 +243,11 @@ impl PciFunction for SimFunction {
         self.check(bar, offset, data.len())?;
         for (at, range) in pieces(offset, data.len()) {
             let part = &data[range];
-            if at < MSIX_TABLE {
-                self.live_write(false, at as u32, part)?;
-            } else if let Some(word) = self.msix_table().get_mut((at - MSIX_TABLE) as usize / 4) {
+            let Some(index) = self.msix_word(bar, at) else {
+                self.live_write(Space::Bar(bar), at as u32, part)?;
+                continue;
+            };
+            if let Some(word) = self.msix_table().get_mut(index) {
                 let mut bytes = word.to_le_bytes();
                 let first = at as usize % 4;
                 bytes[first..first + part.len()].copy_from_slice(part);

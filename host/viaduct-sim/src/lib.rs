@@ -19,7 +19,9 @@ mod profile;
 
 pub use ffi::{Counters, FunctionCounters};
 use function::SimFunction;
-pub use function::{BLK, CONSOLE, ENTROPY, INPUT, NET, XDMA, function_name, function_names};
+pub use function::{
+    BLK, CONSOLE, ENTROPY, INPUT, NET, XDMA, XDMA_DMA_BAR, XDMA_USER_BAR, function_name, function_names,
+};
 pub use port::{BoardPort, Entropy, Packet};
 use profile::Port;
 pub use profile::{Board, Dram, Link, Profile};
@@ -266,6 +268,13 @@ impl SimCard {
     /// Cycles since power-up.
     pub fn now(&self) -> u64 {
         self.enter().card.now()
+    }
+
+    /// What the PCIe link carries of packets in a cycle, each way, in bytes: what acknowledgements, flow control and clock
+    /// compensation take is taken off.
+    pub fn link_bytes_per_cycle(&self) -> f64 {
+        let cycle_fs = 1e12 / f64::from(self.clock_khz);
+        cycle_fs / self.enter().card.link_fs_per_byte() as f64
     }
 
     /// Clock of the card.

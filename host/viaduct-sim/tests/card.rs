@@ -197,14 +197,62 @@ fn dma_to_where_nothing_is_mapped_ends_with_an_error() {
         rings.completion().unwrap().1
     };
     const HOST_ERROR: u8 = 2;
-    const CARD_ERROR: u8 = 3;
+    const BAD_ARG: u8 = 4;
     assert_eq!(run(command(2, 0, 0x6000_0000, 0, 4096)), HOST_ERROR);
     assert_eq!(run(command(2, 0, 0x5000_0000, 0, 8192)), HOST_ERROR);
     assert_eq!(run(command(3, 0, 0x5000_0000, 0, 4096)), HOST_ERROR, "no permission to write");
-    assert_eq!(run(command(2, 0, 0x5000_0000, 64 << 20, 4096)), CARD_ERROR, "beyond the channel");
+    assert_eq!(run(command(2, 0, 0x5000_0000, 64 << 20, 4096)), BAD_ARG, "beyond the channel");
     assert_eq!(run(command(2, 0, 0x5000_0000, 0, 4096)), 0, "no harm done");
     card.dma_unmap(0x5000_0000).unwrap();
     assert_eq!(run(command(2, 0, 0x5000_0000, 0, 4096)), HOST_ERROR);
+}
+
+/// The memory channels repeat in the address space behind them: a page mapped there would be somebody else's.
+#[test]
+fn no_page_and_no_copy_is_outside_of_the_cards_memory() {
+    let Some(card) = open() else { return };
+    let mut rings = Rings::new(&card);
+    let mut run = |words| {
+        rings.arm(&card);
+        rings.submit(&card, words);
+        card.wait_irq(1, LONG).unwrap();
+        rings.completion().unwrap().1
+    };
+    const OK: u8 = 0;
+    const BAD_ARG: u8 = 4;
+    const MAP: u64 = 0x10;
+    const FILL: u64 = 0x04;
+    const HUGE_FLAG: u64 = 1 << 8;
+    const HUGE: u64 = 2 << 20;
+    const READ_WRITE: u64 = 7; // and valid
+    const CHANNEL: u64 = 16 << 30;
+    let (memory, channels) = (64 << 20, u64::from(card.read32(0, 0x8).unwrap() >> 8 & 0xff));
+    let mut va = 1 << 30;
+    for channel in 0..channels {
+        let base = channel * CHANNEL;
+        let outside = [memory, memory + PAGE, 2 * memory, CHANNEL - PAGE];
+        for address in outside.map(|offset| base + offset) {
+            assert_eq!(run(command(MAP, 1, va, address | READ_WRITE, 0)), BAD_ARG, "page at {address:#x}");
+            assert_eq!(run(command(FILL, 1, 0, address, PAGE)), BAD_ARG, "copy to {address:#x}");
+            let address = address / HUGE * HUGE;
+            if address >= base + memory {
+                assert_eq!(
+                    run(command(MAP | HUGE_FLAG, 1, va, address | READ_WRITE, 0)),
+                    BAD_ARG,
+                    "large page at {address:#x}"
+                );
+            }
+        }
+        let last = base + memory - PAGE;
+        assert_eq!(run(command(MAP, 1, va, last | READ_WRITE, 0)), OK, "the last page of channel {channel}");
+        assert_eq!(run(command(FILL, 1, 0, last, PAGE)), OK);
+        assert_eq!(run(command(FILL, 1, 0, last, PAGE + 64)), BAD_ARG, "over the end");
+        va += HUGE;
+    }
+    for address in [channels * CHANNEL, 0x10_0000_0000, 1 << 40, 1 << 47, 1 << 51] {
+        assert_eq!(run(command(MAP, 1, va, address | READ_WRITE, 0)), BAD_ARG, "page at {address:#x}");
+        assert_eq!(run(command(FILL, 1, 0, address, PAGE)), BAD_ARG, "copy to {address:#x}");
+    }
 }
 
 #[test]

@@ -69,6 +69,54 @@ fn frames_pass_between_driver_and_cable() {
 }
 
 #[test]
+fn a_driver_that_puts_buffers_back_without_a_notification_hears_every_frame() {
+    let Some(card) = open() else { return };
+    let Some(pci) = function(&card, NET) else { return };
+    connect(&card, NET);
+    let port = card.port(NET).unwrap();
+    let (packed, told) = (1 << feature::RING_PACKED, 1 << feature::NOTIFICATION_DATA);
+    for wanted in [0, 1 << feature::EVENT_IDX, 1 << feature::IN_ORDER | told, packed, packed | told] {
+        // As a boot loader does: all buffers are told once, and those put back never.
+        let mut net = Net::open(pci.clone(), wanted, 32, IOVA).unwrap();
+        assert_eq!(net.device.features() & wanted, wanted);
+        let kicks = net.rx.kicks();
+        let frames = 100;
+        let (mut sent, mut got) = (0, 0);
+        while got < frames {
+            // More at once than there are buffers.
+            while sent < frames && sent < got + 45 {
+                port.send(0, &frame(100, sent as u8), LONG).unwrap();
+                sent += 1;
+            }
+            assert_eq!(net.wait(LONG).unwrap(), frame(100, got as u8), "frame {got}");
+            net.rx.publish();
+            got += 1;
+        }
+        assert_eq!(net.rx.kicks(), kicks, "nobody told the device");
+        assert_eq!(card.function_counters(NET).unwrap().rx_drops, 0);
+        pci.reset().unwrap();
+    }
+}
+
+#[test]
+fn packed_rings_are_offered_only_if_asked_for() {
+    let Some(card) = open() else { return };
+    for number in [NET, BLK, CONSOLE, ENTROPY, INPUT] {
+        let Some(pci) = function(&card, number) else { continue };
+        let mut device = Device::open(pci).unwrap();
+        let offered = device.offered().unwrap();
+        assert_eq!(offered >> feature::RING_PACKED & 1, 0);
+        assert_ne!(offered >> feature::EVENT_IDX & 1, 0);
+        // A driver that has begun keeps what it was offered.
+        device.negotiate(0).unwrap();
+        connect(&card, number);
+        assert_eq!(device.offered().unwrap(), offered);
+        device.reset().unwrap();
+        assert_eq!(device.offered().unwrap(), offered | 1 << feature::RING_PACKED);
+    }
+}
+
+#[test]
 fn a_driver_and_a_peer_in_other_processes_talk() {
     let Some(card) = open() else { return };
     let Some(pci) = function(&card, NET) else { return };

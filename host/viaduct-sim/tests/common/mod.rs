@@ -43,5 +43,10 @@ pub fn function(card: &Arc<SimCard>, number: usize) -> Option<Arc<dyn PciFunctio
 pub fn connect(card: &SimCard, number: usize) {
     const UP: u32 = 1;
     const BOARD: u32 = 1 << 4;
-    card.write32(0, 0x30000 + 0x100 * number as u64, UP | BOARD).unwrap();
+    const OFFER: u64 = 0x58;
+    let base = 0x30000 + 0x100 * number as u64;
+    card.write32(0, base, UP | BOARD).unwrap();
+    // Everything it can do, packed rings too.
+    card.write32(0, base + OFFER, u32::MAX).unwrap();
+    card.write32(0, base + OFFER + 4, u32::MAX).unwrap();
 }

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Whether what `tools/verilate.py` has built is current: its `stamp.json` against what is there now. It needs no lock, no right to write
+//! and no Python, so that what is built runs from a folder of somebody else, on a machine without the tools.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+/// What an object was built from. Paths are relative to the project.
+#[derive(Deserialize)]
+struct Stamp {
+    inputs: Inputs,
+    /// Files that Verilator read, with their SHA-256.
+    sources: BTreeMap<String, String>,
+    /// SHA-256 of the object; empty while it is built.
+    out: String,
+}
+
+#[derive(Deserialize)]
+struct Inputs {
+    /// Arguments of `tools/verilate.py`.
+    request: Vec<String>,
+    /// Its name, and the first line it prints about its version.
+    compiler: (String, String),
+    verilator: String,
+    /// Instructions of the processor; empty if those that only this one has are not used.
+    processor: String,
+    /// Where a new file is one more input, and the files there were.
+    patterns: BTreeMap<String, Vec<String>>,
+    /// Files known beforehand, with their SHA-256.
+    files: BTreeMap<String, String>,
+}
+
+/// Why the object must be built; `None` if it is what this request gives. Tools that are not here are not compared.
+pub(crate) fn why_stale(root: &Path, object: &Path, request: &[String]) -> Option<String> {
+    let folder = object.with_extension("verilated");
+    let Ok(text) = std::fs::read(folder.join("stamp.json")) else { return Some("not built yet".to_owned()) };
+    let Ok(stamp) = serde_json::from_slice::<Stamp>(&text) else {
+        return Some("built by another version".to_owned());
+    };
+    if stamp.out.is_empty() || !object.exists() {
+        return Some("its build was not finished".to_owned());
+    }
+    let inputs = &stamp.inputs;
+    let changed =
+        inputs.files.iter().chain(&stamp.sources).find(|(file, old)| digest(&root.join(file)) != **old);
+    if let Some((file, _)) = changed {
+        return Some(format!("{file} has changed"));
+    }
+    if digest(object) != stamp.out {
+        return Some("its object has changed".to_owned());
+    }
+    for (pattern, known) in &inputs.patterns {
+        let here = glob::glob(&below(root, pattern)).into_iter().flatten().flatten();
+        let names =
+            here.filter_map(|path| Some(path.strip_prefix(root).ok()?.to_string_lossy().into_owned()));
+        if let Some(name) = names.into_iter().find(|name| !known.contains(name)) {
+            return Some(format!("{name} is new"));
+        }
+    }
+    if inputs.request != request {
+        return Some("built with other options".to_owned());
+    }
+    if !inputs.processor.is_empty() && inputs.processor != processor() {
+        return Some("built for another processor".to_owned());
+    }
+    if compiler().is_some_and(|found| found != inputs.compiler) {
+        return Some("built with another compiler".to_owned());
+    }
+    if verilator(root).is_some_and(|found| found != inputs.verilator) {
+        return Some("built with another Verilator".to_owned());
+    }
+    None
+}
+
+/// A pattern in a folder, whose own name may look like one.
+fn below(root: &Path, pattern: &str) -> String {
+    format!("{}/{pattern}", glob::Pattern::escape(&root.to_string_lossy()))
+}
+
+fn digest(file: &Path) -> String {
+    std::fs::read(file).map_or("absent".to_owned(), |bytes| hex::encode(Sha256::digest(bytes)))
+}
+
+/// As `tools/verilate.py` has it: of the first processor.
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let mut first = text.split("\n\n").next().unwrap_or("").lines();
+    first.find(|line| line.starts_with("flags") || line.starts_with("Features")).unwrap_or("").to_owned()
+}
+
+fn compiler() -> Option<(String, String)> {
+    let name = std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
+    let done =
+        Command::new(&name).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    Some((name, text.lines().next().unwrap_or("").to_owned()))
+}
+
+/// The version that is installed.
+fn verilator(root: &Path) -> Option<String> {
+    let pattern = below(root, ".venv/lib/python3*/site-packages/verilator-*.dist-info");
+    let found = glob::glob(&pattern).ok()?.flatten().next()?;
+    let name = found.file_name()?.to_str()?;
+    Some(name.strip_prefix("verilator-")?.strip_suffix(".dist-info")?.to_owned())
+}
