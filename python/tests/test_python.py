@@ -4,6 +4,7 @@
 import gc
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -157,6 +158,65 @@ def test_progress_is_told_and_its_exceptions_arrive(card: viaduct.Card):
         with pytest.raises(ZeroDivisionError):
             slot.run(data(100_000), progress=stop)
         assert np.array_equal(slot.run(data(65)), data(65))
+
+
+def test_an_exception_stops_a_run_at_once(card: viaduct.Card, tmp_path: Path):
+    """Also one that would never end by itself."""
+    seen: list[int] = []
+
+    def stop(p: viaduct.Progress) -> None:
+        seen.append(p.bytes_in)
+        if len(seen) == 3:
+            raise ZeroDivisionError
+
+    with card.load("pass") as slot:
+        with pytest.raises(ZeroDivisionError):
+            slot.transfer({"in": "file:/dev/zero"}, {"out": tmp_path / "out"}, progress=stop)
+        assert len(seen) == 3
+        assert np.array_equal(slot.run(data(65)), data(65))
+
+
+def test_ctrl_c_stops_a_run_at_once(card: viaduct.Card):
+    """While nothing moves, while data moves, and while an app works on memory; the slot works on afterwards."""
+
+    def soon() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    source, target = os.pipe()
+    with os.fdopen(source, "rb") as silent, os.fdopen(target, "wb"), card.load("pass") as slot:
+        for endless in (silent, "file:/dev/zero"):
+            timer = threading.Timer(1, soon)
+            timer.start()
+            with pytest.raises(KeyboardInterrupt):
+                slot.transfer({"in": endless}, {"out": "file:/dev/null"})
+            timer.join()
+            assert np.array_equal(slot.run(data(65)), data(65))
+    with card.load("rng") as slot, slot.map(length=65_536) as mapping:
+        slot.set(size=64, count=10**9, seed=1)
+        timer = threading.Timer(1, soon)
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            slot.start_and_wait(mapping)
+        timer.join()
+        slot.set(count=10)
+        assert slot.start_and_wait(mapping).denied == 0
+
+
+def test_open_files_and_pipes_are_endpoints(card: viaduct.Card, tmp_path: Path):
+    with card.load("pass") as slot:
+        source, target = os.pipe()
+        with os.fdopen(source, "rb") as reader:
+            writer = threading.Thread(target=lambda: os.fdopen(target, "wb").write(data(100_000).tobytes()))
+            writer.start()
+            assert np.array_equal(slot.run(reader), data(100_000))
+            writer.join()
+            assert not reader.closed
+        with (tmp_path / "out").open("wb", buffering=0) as out:
+            out.write(b"head")
+            slot.transfer({"in": data(5000)}, {"out": out})
+            out.write(b"tail")
+        assert (tmp_path / "out").read_bytes() == b"head" + data(5000).tobytes() + b"tail"
+        assert slot.run(Path("/proc/version")).tobytes() == Path("/proc/version").read_bytes()
 
 
 # ---------------------------------------------------------------- memory
@@ -313,6 +373,77 @@ def test_a_program_may_end_without_closing():
     env = os.environ | {"PYTHONPATH": str(ROOT / "python")}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=env, cwd=ROOT)
     assert (done.returncode, done.stdout, done.stderr) == (0, "b'abc'\n", "")
+
+
+def address_space() -> int:
+    """GiB that this process has mapped."""
+    return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE") >> 30
+
+
+def test_what_is_dropped_is_closed(tmp_path: Path):
+    path = tmp_path / "mapped"
+    path.write_bytes(bytes(4096))
+    before = address_space()
+    for in_a_circle in (False, True):
+        card = viaduct.open()
+        assert address_space() > before + 32, "a card takes room, else this test shows nothing"
+        slot = card.load("rng")
+        slot.set(size=64, count=1, seed=1, write=1)
+        mapping = slot.map(path, write=True)
+        slot.start_and_wait(mapping)
+        if in_a_circle:
+            # The collector chooses the order.
+            card.__dict__["circle"] = [card, mapping, slot]
+        with pytest.warns(ResourceWarning, match="unclosed viaduct") as told:
+            del card, slot, mapping
+            gc.collect()
+        assert sorted(str(w.message) for w in told) == [
+            "unclosed viaduct.Card",
+            "unclosed viaduct.Mapping",
+            "unclosed viaduct.Slot",
+        ]
+        assert address_space() < before + 8
+        assert any(path.read_bytes()), "what the app has changed is in the file"
+        path.write_bytes(bytes(4096))
+    # A slot keeps its card, though nobody else does.
+    with pytest.warns(ResourceWarning):
+        slot = viaduct.open().load("pass")
+        assert np.array_equal(slot.run(data(65)), data(65))
+        slot.close()
+        del slot
+        gc.collect()
+    assert address_space() < before + 8
+
+
+def test_a_child_of_fork_leaves_the_card_alone():
+    program = """
+import os, sys, viaduct
+card = viaduct.open()
+slot = card.load("pass")
+mapping = slot.map(length=4096, write=True)
+child = os.fork()
+if child == 0:
+    for use in (card.time, lambda: slot.run(b"x"), lambda: slot.get("x"), mapping.sync):
+        try:
+            use()
+            sys.exit("not refused")
+        except viaduct.ClosedError as error:
+            assert "before fork()" in str(error)
+    mapping.close()
+    with viaduct.open() as own, own.load("pass") as other:
+        assert bytes(other.run(b"child")) == b"child"
+    sys.exit(0)
+_, status = os.waitpid(child, 0)
+assert status == 0, status
+print(bytes(slot.run(b"parent")))
+mapping.close()
+slot.close()
+card.close()
+"""
+    env = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+    command = [sys.executable, "-W", "error", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=ROOT, timeout=300)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "b'parent'\n", "")
 
 
 def test_a_missing_library_is_told():

@@ -5,7 +5,8 @@
 ...     slot.set(key=key, iv=iv)
 ...     cipher = slot.run(np.frombuffer(text, np.uint8))
 
-What was opened last is closed first; `with` does that. The package loads libviaduct (see docs/host-api.md).
+What was opened last is closed first; `with` does that. What is dropped open is closed with a ResourceWarning. A child
+of `os.fork()` cannot use what its parent has opened. The package loads libviaduct (see docs/host-api.md).
 """
 
 from ._card import Card, CardInfo, Mapping, PortInfo, Progress, RegisterInfo, Report, Slot, open
@@ -20,6 +21,7 @@ from ._library import (
     FileError,
     NotFoundError,
     OutOfMemoryError,
+    StoppedError,
     TooSmallError,
 )
 
@@ -42,6 +44,7 @@ __all__ = [
     "RegisterInfo",
     "Report",
     "Slot",
+    "StoppedError",
     "TooSmallError",
     "open",
 ]

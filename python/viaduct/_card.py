@@ -1,30 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cards, slots and mappings as objects."""
 
+import contextlib
 import ctypes as c
 import itertools
 import operator
 import os
+import time
+import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from types import GeneratorType, TracebackType
+from typing import Any, Protocol, Self, TypeGuard, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _library as lib
-from ._library import ArgumentError, BusyError, NotFoundError, library, text
+from ._library import ArgumentError, BusyError, Error, NotFoundError, library, text
 
 S = TypeVar("S", bound=c.Structure)
 T = TypeVar("T")
 Array = npt.NDArray[Any]
 Bytes = Array | bytes | bytearray | memoryview
 """Memory: any NumPy array without Python objects in it, or bytes."""
-Endpoint = str | os.PathLike[str]
-"""A path object, or text as on the command line: `file:PATH`, `card:ADDRESS+LENGTH`."""
+
+
+class HasFileno(Protocol):
+    """An open file, pipe or socket."""
+
+    def fileno(self) -> int: ...
+
+
+Endpoint = str | os.PathLike[str] | HasFileno
+"""A path object; text as on the command line: `file:PATH`, `-`, `fd:NUMBER`, `card:ADDRESS+LENGTH`; or something with a
+descriptor, which is read or written from where it stands (what Python has buffered is not seen), and stays open."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +79,7 @@ class Progress:
     """How far a run is."""
 
     bytes_in: int
-    total_in: int
+    total_in: int  # 0 while the length of an input is not known
     bytes_out: int
     cycles: int
 
@@ -92,27 +104,86 @@ def _report(raw: lib.ReportStruct, lengths: MappingOf[str, int]) -> Report:
     return Report(**{name: getattr(raw, name) for name, *_ in lib.ReportStruct._fields_}, lengths=lengths)
 
 
+class _Native:
+    """What a handle of the library names, and what it was opened on. Closed by `close`, or when its object is dropped.
+
+    Objects that refer to each other may be dropped in any order: what others are still open on is closed with the
+    last of them.
+    """
+
+    def __init__(self, handle: c.c_void_p, closing: str, name: str, parent: "_Native | None") -> None:
+        self.handle = handle
+        self.closing = closing
+        self.name = name
+        self.parent = parent
+        self.process = os.getpid()
+        self.users = 0
+        self.array: Array | None = None  # the library writes to it until it is closed
+        self.open = True
+        self.dropped = False
+        if parent is not None:
+            parent.users += 1
+
+    def is_ours(self) -> bool:
+        """Whether this is the process that opened it, and not a child."""
+        return self.process == os.getpid()
+
+    def close(self) -> None:
+        """As `_Handle.close`."""
+        if not self.open:
+            return
+        if self.is_ours():
+            try:
+                library.call(self.closing, self.handle)
+            except BusyError:
+                raise
+            except BaseException:
+                self._closed()
+                raise
+        self._closed()
+
+    def _closed(self) -> None:
+        self.open = False
+        if self.parent is not None:
+            self.parent.users -= 1
+            if self.parent.dropped:
+                self.parent.drop()
+
+    def drop(self) -> None:
+        """Nobody refers to the object any more, or the interpreter ends."""
+        if not self.open:
+            return
+        told, self.dropped = self.dropped, True
+        try:
+            if not told and self.is_ours():
+                warnings.warn(f"unclosed {self.name}", ResourceWarning, stacklevel=2)
+        finally:
+            if self.users == 0:
+                # Nobody is left to be told. Busy: another thread is inside a call on it, at the interpreter's end.
+                with contextlib.suppress(Error):
+                    self.close()
+
+
 class _Handle:
     """An open object of the library, closed with `with` or close()."""
 
     _closing: str
 
-    def __init__(self, handle: c.c_void_p) -> None:
+    def __init__(self, handle: c.c_void_p, opened_on: "_Handle | None") -> None:
         self._handle = handle
-        self._open = True
+        self._opened_on = opened_on
+        parent = opened_on._native if opened_on is not None else None
+        self._native = _Native(handle, self._closing, f"viaduct.{type(self).__name__}", parent)
+        # Also at the interpreter's end, and then what was opened last is closed first.
+        self._dropped = weakref.finalize(self, self._native.drop)
 
     def close(self) -> None:
-        """Closes it; does nothing if it is closed. BusyError: something opened on it is still open."""
-        if not self._open:
-            return
-        try:
-            library.call(self._closing, self._handle)
-        except BusyError:
-            raise
-        except BaseException:
-            self._open = False
-            raise
-        self._open = False
+        """Closes it; does nothing if it is closed. BusyError: something opened on it is still open.
+
+        In a child of `os.fork()` what the parent has opened is only forgotten.
+        """
+        self._native.close()
+        self._dropped.detach()
 
     def __enter__(self) -> Self:
         return self
@@ -132,18 +203,30 @@ def open(
     stall: float | None = None,
     busy: float | None = None,
     control: float | None = None,
+    wait: float = 0,
 ) -> "Card":
     """Opens a card: "sim", "sim:PROFILE", "unix:PATH" or "vfio:0000:01:00.0".
 
     `stall`, `busy` and `control` are seconds until something counts as hung: without any sign of life of a
-    slot, the same while the app says that it computes, and for loading or draining a slot.
+    slot, the same while the app says that it computes, and for loading or draining a slot. While another program
+    uses the card, it is waited for `wait` seconds (`math.inf`: without limit); after them, BusyError says which.
     """
     limits = [
         _milliseconds(what, value) for what, value in [("stall", stall), ("busy", busy), ("control", control)]
     ]
+    if not wait >= 0:
+        raise ArgumentError(-1, f"wait is {wait} seconds; give 0 or more")
+    end = time.monotonic() + wait
     handle = c.c_void_p()
-    library.call("open", text(name), lib.Timeouts(*limits), c.byref(handle))
-    return Card(handle)
+    while True:
+        try:
+            library.call("open", text(name), lib.Timeouts(*limits), c.byref(handle))
+            return Card(handle, None)
+        except BusyError:
+            if time.monotonic() >= end:
+                raise
+        # Here and not in the library, so that an interrupt from the keyboard ends the wait.
+        time.sleep(0.1)
 
 
 def _milliseconds(what: str, seconds: float | None) -> int:
@@ -183,12 +266,12 @@ class Card(_Handle):
         library.call("time", self._handle, cycles)
         return cycles.value
 
-    def load(self, app: Endpoint, slot: int | None = None) -> "Slot":
+    def load(self, app: str | os.PathLike[str], slot: int | None = None) -> "Slot":
         """Loads an app, by name or by the path of its image, into that slot or the first free one."""
         handle = c.c_void_p()
         index = lib.ANY_SLOT if slot is None else _in_range("slot", slot, 0, 2**31)
         library.call("load", self._handle, index, text(app), c.byref(handle))
-        return Slot(handle)
+        return Slot(handle, self)
 
 
 def _in_range(what: str, value: int, low: int, end: int) -> int:
@@ -204,8 +287,8 @@ class Slot(_Handle):
 
     _closing = "unload"
 
-    def __init__(self, handle: c.c_void_p) -> None:
-        super().__init__(handle)
+    def __init__(self, handle: c.c_void_p, card: Card) -> None:
+        super().__init__(handle, card)
         index = c.c_uint32()
         library.call("slot_index", handle, index)
         self.index: int = index.value
@@ -322,34 +405,22 @@ class Slot(_Handle):
     def _run(
         self, routes: "_Routes", progress: Callable[[Progress], None] | None, chunk: int, durable: bool
     ) -> Report:
-        raised: list[BaseException] = []
-
-        def tell(_user: int | None, now: Any) -> None:
-            # An exception cannot pass through C: the run goes on and it is raised afterwards.
-            if progress is None or raised:
-                return
-            try:
-                p = now.contents
-                progress(Progress(p.bytes_in, p.total_in, p.bytes_out, p.cycles))
-            except BaseException as error:
-                raised.append(error)
-
-        options = lib.RunOptions(
-            chunk_bytes=_in_range("chunk", chunk, 0, 2**64),
-            progress=lib.ProgressFn(tell) if progress else lib.ProgressFn(),
-            durable=durable,
-        )
+        watch = _Watch(progress)
+        options = watch.options(chunk_bytes=_in_range("chunk", chunk, 0, 2**64), durable=durable)
         array = (lib.Route * len(routes.routes))(*routes.routes)
         raw = lib.ReportStruct()
-        library.call("run", self._handle, array, len(array), options, raw)
+        try:
+            with watch:
+                library.call("run", self._handle, array, len(array), options, raw)
+        except BaseException:
+            # The run may have ended before it could be stopped.
+            for route in array:
+                if route.capacity == lib.ALLOCATE:
+                    library.call("free", route.data)
+            raise
         routes.routes = list(array)
         lengths = {name: r.length for name, r in zip(routes.names, array, strict=True) if _is_buffer(r)}
         self.report = _report(raw, lengths)
-        if raised:
-            for route in routes.routes:
-                if route.capacity == lib.ALLOCATE:
-                    library.call("free", route.data)
-            raise raised[0]
         return self.report
 
     def map(
@@ -396,7 +467,10 @@ class Slot(_Handle):
         """
         raw = lib.ReportStruct()
         handle = mapping._handle if mapping is not None else None
-        library.call("start_and_wait", self._handle, handle, _milliseconds("limit", limit), raw)
+        watch = _Watch(None)
+        with watch:
+            limit_ms = _milliseconds("limit", limit)
+            library.call("start_and_wait", self._handle, handle, limit_ms, watch.options(), raw)
         self.report = _report(raw, {})
         return self.report
 
@@ -407,9 +481,9 @@ class Mapping(_Handle):
     _closing = "unmap"
 
     def __init__(self, handle: c.c_void_p, slot: Slot, array: Array | None) -> None:
-        super().__init__(handle)
+        super().__init__(handle, slot)
         self.slot = slot
-        self._array = array  # the library writes to it until it is closed
+        self._native.array = array
 
     @property
     def va(self) -> int:
@@ -429,6 +503,54 @@ class Mapping(_Handle):
         library.call("sync", self._handle, durable)
 
 
+class _Watch:
+    """Tells a run's progress and stops the run at an exception: one of `progress`, or KeyboardInterrupt.
+
+    A signal is noticed when Python runs again, which the library sees to ten times a second. Its exception may come at
+    the first instruction of whatever that is; in a function this would be before any `try`. So what runs is a
+    generator that stands inside of one, called without a function of Python in between.
+    """
+
+    def __init__(self, progress: Callable[[Progress], None] | None) -> None:
+        self._progress = progress
+        self._raised: BaseException | None = None
+        self._told = self._tell()
+        next(self._told)
+        self._function = lib.ProgressFn(GeneratorType.send)
+
+    def options(self, **fields: int) -> lib.RunOptions:
+        """Options of the run; they are used as long as this object lives."""
+        return lib.RunOptions(progress=self._function, user=id(self._told), **fields)
+
+    def _tell(self) -> Generator[int, Any, None]:
+        last = (0, 0, 0, 0)
+        while True:
+            try:
+                while True:
+                    p = (yield int(self._raised is not None)).contents
+                    now = (p.bytes_in, p.total_in, p.bytes_out, p.cycles)
+                    if self._progress is not None and self._raised is None and now != last:
+                        last = now
+                        self._progress(Progress(*now))
+            except GeneratorExit:
+                return
+            except BaseException as error:
+                self._raised = self._raised or error
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._told.close()
+        if self._raised is not None:
+            raise self._raised from None
+
+
 class _Routes:
     """Routes of a run, and the memory they point to."""
 
@@ -442,13 +564,13 @@ class _Routes:
         self.routes.append(lib.Route(port=text(name), direction=direction, **fields))
 
     def add_input(self, name: str, source: Bytes | Endpoint) -> None:
-        if isinstance(source, str | os.PathLike):
+        if _is_endpoint(source):
             self.add(name, lib.IN, endpoint=_endpoint(source))
         else:
-            self._add_array(name, lib.IN, _readable(source))
+            self._add_array(name, lib.IN, _readable(cast("Bytes", source)))
 
     def add_output(self, name: str, sink: Array | Endpoint) -> None:
-        if isinstance(sink, str | os.PathLike):
+        if _is_endpoint(sink):
             self.add(name, lib.OUT, endpoint=_endpoint(sink))
         else:
             self._add_array(name, lib.OUT, _writable(sink))
@@ -462,8 +584,16 @@ def _is_buffer(route: lib.Route) -> bool:
     return route.direction == lib.OUT and not route.endpoint
 
 
+def _is_endpoint(what: object) -> TypeGuard[Endpoint]:
+    return isinstance(what, str | os.PathLike) or hasattr(what, "fileno")
+
+
 def _endpoint(where: Endpoint) -> bytes:
-    return text(where) if isinstance(where, str) else b"file:" + text(where)
+    if isinstance(where, str):
+        return text(where)
+    if isinstance(where, os.PathLike):
+        return b"file:" + text(where)
+    return f"fd:{where.fileno()}".encode()
 
 
 def _readable(data: Bytes) -> Array:

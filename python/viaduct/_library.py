@@ -5,7 +5,7 @@ import ctypes as c
 import os
 from pathlib import Path
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 ANY_SLOT = -1
 IN, OUT, MEMORY = 0, 1, 2
 LENGTH_ANY, LENGTH_SAME, LENGTH_MESSAGE = 0, 1, 2
@@ -65,6 +65,10 @@ class OutOfMemoryError(Error, MemoryError):
     """No memory is left, of the card or of the host."""
 
 
+class StoppedError(Error):
+    """The program has stopped the run."""
+
+
 ERRORS: dict[int, type[Error]] = {
     -1: ArgumentError,
     -2: ClosedError,
@@ -76,6 +80,7 @@ ERRORS: dict[int, type[Error]] = {
     -8: CardError,
     -9: BuildError,
     -10: OutOfMemoryError,
+    -12: StoppedError,
 }
 
 
@@ -136,7 +141,7 @@ class ProgressStruct(c.Structure):
     _fields_ = [(name, c.c_uint64) for name in ("bytes_in", "total_in", "bytes_out", "cycles")]
 
 
-ProgressFn = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(ProgressStruct))
+ProgressFn = c.CFUNCTYPE(c.c_int, c.py_object, c.POINTER(ProgressStruct))
 
 
 class RunOptions(c.Structure):
@@ -187,7 +192,7 @@ FUNCTIONS: dict[str, list[type]] = {
     "mapping_length": [HANDLE, c.POINTER(c.c_uint64)],
     "sync": [HANDLE, c.c_int],
     "unmap": [HANDLE],
-    "start_and_wait": [HANDLE, HANDLE, c.c_uint32, c.POINTER(ReportStruct)],
+    "start_and_wait": [HANDLE, HANDLE, c.c_uint32, c.POINTER(RunOptions), c.POINTER(ReportStruct)],
 }
 
 

@@ -17,8 +17,17 @@
  * run at a time on a slot. Calls that move data block until the data is moved or the time-out has passed, see
  * viaduct_timeouts.
  *
+ * fork(). Handles belong to the process that opened them. In a child they are VIADUCT_E_HANDLE, whatever the
+ * function, and nothing that the child does or ends with reaches the parent's card. The child may open cards
+ * of its own. Buffers of the library are then copies of its parent's, which viaduct_free() leaves alone.
+ *
+ * Signals. The library starts threads that block all of them, and handles none. A file that grows beyond
+ * RLIMIT_FSIZE (`ulimit -f`) and a pipe that nobody reads are errors of the call, not SIGXFSZ or SIGPIPE.
+ *
+ * Fields named `reserved` must be 0 in what a program hands over; VIADUCT_E_ARGUMENT names one that is not.
+ *
  * Strings are UTF-8 and end with a zero byte. They and all arguments are only used during the call, except
- * for the buffer given to viaduct_map().
+ * for the buffer given to viaduct_map(), and nobody else changes them meanwhile.
  *
  * Copies. Files move between page cache and card without a copy on the way. A buffer of the program is
  * copied: the card reaches only memory that was made for DMA, and the host library keeps the bytes of a run
@@ -38,7 +47,7 @@ extern "C" {
 
 /* Raised by every change that programs built against an older header would notice. Compare with
  * viaduct_abi_version(). */
-#define VIADUCT_ABI_VERSION 1u
+#define VIADUCT_ABI_VERSION 2u
 
 /* ------------------------------------------------------------------------------------------------ results */
 
@@ -46,7 +55,7 @@ extern "C" {
 #define VIADUCT_E_ARGUMENT (-1)  /* an argument makes no sense: NULL, not UTF-8, a value that does not fit */
 #define VIADUCT_E_HANDLE (-2)    /* not an open handle of this kind */
 #define VIADUCT_E_NOT_FOUND (-3) /* no such app, port, register or slot */
-#define VIADUCT_E_BUSY (-4)      /* in use; close what depends on it, or wait for the other call */
+#define VIADUCT_E_BUSY (-4)      /* in use; close what depends on it, or wait for the other call or program */
 #define VIADUCT_E_TOO_SMALL (-5) /* the buffer is too small; the length needed is handed back */
 #define VIADUCT_E_IO (-6)        /* a file could not be opened, read or written */
 #define VIADUCT_E_APP (-7)       /* the app hangs, broke a rule, or answered too much or too little */
@@ -54,6 +63,7 @@ extern "C" {
 #define VIADUCT_E_BUILD (-9)     /* the app or the simulated card could not be built */
 #define VIADUCT_E_MEMORY (-10)   /* no memory left, of the card or of the host */
 #define VIADUCT_E_INTERNAL (-11) /* a fault of this library */
+#define VIADUCT_E_STOPPED (-12)  /* the program's progress function has stopped the run */
 
 /* VIADUCT_ABI_VERSION of the library. */
 uint32_t viaduct_abi_version(void);
@@ -96,6 +106,11 @@ typedef struct viaduct_info {
  * card and app names need a Viaduct checkout: VIADUCT_ROOT, else the one that holds the current folder, else
  * the one that holds this library. `timeouts` may be NULL. */
 int viaduct_open(const char* name, const viaduct_timeouts* timeouts, viaduct_card** card);
+
+/* The same, but while another program uses the card (VIADUCT_E_BUSY, viaduct_error() says which) it waits up
+ * to `wait_ms` milliseconds or a little longer for the card to be free; UINT32_MAX: without limit. */
+int viaduct_open_wait(const char* name, const viaduct_timeouts* timeouts, uint32_t wait_ms,
+                      viaduct_card** card);
 
 /* Closes a card. VIADUCT_E_BUSY while slots of it are open. */
 int viaduct_close(viaduct_card* card);
@@ -184,8 +199,13 @@ int viaduct_write32(viaduct_slot* slot, uint32_t offset, uint32_t value);
 /* The library makes the buffer of this output. */
 #define VIADUCT_ALLOCATE UINT64_MAX
 
-/* One end of a run. Either `endpoint` is "file:PATH" or "card:ADDRESS+LENGTH", or it is NULL and the route
- * leads to memory. */
+/* One end of a run. Either `endpoint` is text, or it is NULL and the route leads to memory. Text:
+ *   "file:PATH"            a file, a FIFO or a character device
+ *   "fd:NUMBER"            an open descriptor, read or written from where it stands; it stays open
+ *   "-"                    standard input, or standard output
+ *   "card:ADDRESS+LENGTH"  a range of card memory
+ * What has no length to rely on (FIFOs, devices, descriptors, files of /proc) is a stream: it is read to its
+ * end, or written in order, and while its other end is waited for nothing counts as hung. */
 typedef struct viaduct_route {
   const char* port;     /* name of the stream; NULL: the first of that direction */
   int32_t direction;    /* VIADUCT_IN or VIADUCT_OUT */
@@ -199,14 +219,15 @@ typedef struct viaduct_route {
 
 typedef struct viaduct_progress {
   uint64_t bytes_in;  /* taken by the app */
-  uint64_t total_in;  /* of all inputs together */
+  uint64_t total_in;  /* of all inputs together; 0 while the length of one is not known */
   uint64_t bytes_out; /* given by the app */
   uint64_t cycles;    /* since the first command */
 } viaduct_progress;
 
-/* Called on the thread of the run, now and then. It may use the library, but cannot run or unload this slot.
- */
-typedef void (*viaduct_progress_fn)(void* user, const viaduct_progress* progress);
+/* Called on the thread of the run, when data has moved and about ten times a second besides. 0 lets the run
+ * go on; anything else stops it: the app is reset, and the call returns VIADUCT_E_STOPPED. It may use the
+ * library, but cannot run or unload this slot. It must return: no longjmp, no exception of C++. */
+typedef int (*viaduct_progress_fn)(void* user, const viaduct_progress* progress);
 
 typedef struct viaduct_run_options {
   uint64_t chunk_bytes;         /* moved by one command; 0: 1 MiB */
@@ -285,10 +306,11 @@ int viaduct_unmap(viaduct_mapping* mapping);
 /* Runs an app that works through its memory port, with the registers that its manifest names: writes address
  * and length of `mapping`, starts the app, serves its page faults and waits until it is done. `mapping` may
  * be NULL if the program has set the registers that tell the app where its data is. `limit_ms` is the longest
- * time for the run, 0 for as long as the app shows any life. What the app has changed is in the file or
- * buffer after viaduct_sync() or viaduct_unmap(). */
+ * time for the run, 0 for as long as the app shows any life. Of `options`, which may be NULL, `progress` and
+ * `user` are used, the rest is 0; it is told nothing but may stop the run. What the app has changed is in the
+ * file or buffer after viaduct_sync() or viaduct_unmap(). */
 int viaduct_start_and_wait(viaduct_slot* slot, viaduct_mapping* mapping, uint32_t limit_ms,
-                           viaduct_report* report);
+                           const viaduct_run_options* options, viaduct_report* report);
 
 #ifdef __cplusplus
 }

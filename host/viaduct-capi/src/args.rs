@@ -11,6 +11,7 @@ use crate::error::{Code, Failure, Result, fail};
 /// # Safety
 /// `text` is NULL or a string that ends with a zero byte and stays for `'a`.
 pub(crate) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str> {
+    // SAFETY: the caller promises the same.
     match unsafe { optional_text(text, what) }? {
         Some(text) => Ok(text),
         None => fail(Code::Argument, format!("{what} is NULL")),
@@ -25,6 +26,7 @@ pub(crate) unsafe fn optional_text<'a>(text: *const c_char, what: &str) -> Resul
     if text.is_null() {
         return Ok(None);
     }
+    // SAFETY: not NULL, and so a string with an end that stays for `'a`, as the caller promises.
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str().map(Some).map_err(|_| Failure::new(Code::Argument, format!("{what} is not UTF-8")))
 }
@@ -34,6 +36,7 @@ pub(crate) unsafe fn optional_text<'a>(text: *const c_char, what: &str) -> Resul
 /// # Safety
 /// `place` is NULL or a `T` that may be written for `'a`.
 pub(crate) unsafe fn result<'a, T>(place: *mut T, what: &str) -> Result<&'a mut MaybeUninit<T>> {
+    // SAFETY: the caller promises the same.
     match unsafe { optional_result(place, what) }? {
         Some(place) => Ok(place),
         None => fail(Code::Argument, format!("{what} is NULL")),
@@ -51,7 +54,20 @@ pub(crate) unsafe fn optional_result<'a, T>(
     if !place.is_aligned() {
         return fail(Code::Argument, format!("{what} is not aligned"));
     }
+    // SAFETY: NULL or a place for a `T`, aligned as was just seen, that is nobody else's for `'a`. It need not be initialised.
     Ok(unsafe { place.cast::<MaybeUninit<T>>().as_mut() })
+}
+
+/// A structure that is only read, or NULL. Several calls may read it at the same time.
+///
+/// # Safety
+/// `place` is NULL or an initialised `T` that nobody changes during `'a`.
+pub(crate) unsafe fn optional_input<'a, T>(place: *const T, what: &str) -> Result<Option<&'a T>> {
+    if !place.is_aligned() {
+        return fail(Code::Argument, format!("{what} is not aligned"));
+    }
+    // SAFETY: NULL or an initialised `T`, aligned as was just seen, that nobody changes: so the caller promises.
+    Ok(unsafe { place.as_ref() })
 }
 
 /// Bytes that are read.
@@ -63,6 +79,8 @@ pub(crate) unsafe fn bytes<'a>(data: *const c_void, length: u64, what: &str) -> 
     match (data.is_null(), length) {
         (_, 0) => Ok(&[]),
         (true, _) => fail(Code::Argument, format!("{what} is NULL, but its length is {length}")),
+        // SAFETY: not NULL, and so `length` bytes that nobody changes for `'a`, as the caller promises; no more than `isize`
+        // holds, as was just seen. Bytes are always aligned and initialised as far as C has written them.
         (false, _) => Ok(unsafe { std::slice::from_raw_parts(data.cast(), length) }),
     }
 }

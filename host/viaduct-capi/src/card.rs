@@ -9,19 +9,20 @@ use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
 use viaduct_build::{Project, Variant};
-use viaduct_pci::{Location, PciFunction};
+use viaduct_pci::{Location, PciError, PciFunction};
 use viaduct_sim::{Profile, SimCard, SimConfig};
 
 use crate::args;
 use crate::error::{Code, Failure, Result, call, fail};
 use crate::handle::{Handle, Table, lock};
+use crate::process::PerProcess;
 use crate::types::{Info, Timeouts};
 
 /// All open cards.
 pub(crate) static CARDS: Table<Card> = Table::new("card");
 
 /// One build at a time: two of the same thing would write the same files.
-pub(crate) static BUILDING: Mutex<()> = Mutex::new(());
+pub(crate) static BUILDING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
 
 /// An open card.
 pub struct Card {
@@ -35,12 +36,25 @@ pub unsafe extern "C" fn viaduct_open(
     timeouts: *const Timeouts,
     card: *mut Handle<Card>,
 ) -> c_int {
+    // SAFETY: what this function asks of its caller is what that one asks.
+    unsafe { viaduct_open_wait(name, timeouts, 0, card) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_open_wait(
+    name: *const c_char,
+    timeouts: *const Timeouts,
+    wait_ms: u32,
+    card: *mut Handle<Card>,
+) -> c_int {
     call(|| {
         log();
+        // SAFETY: the program gives what the header says: a string, and a place for a handle that is its own.
         let (name, place) = unsafe { (args::text(name, "the card's name")?, args::result(card, "card")?) };
-        let timeouts =
-            unsafe { args::optional_result(timeouts.cast_mut(), "timeouts")?.map(|t| t.assume_init_ref()) };
-        let card = host::Card::open_with(function(name)?, timeouts_of(timeouts))?;
+        // SAFETY: the program gives what the header says: NULL, or times that stay as they are during the call.
+        let timeouts = unsafe { args::optional_input(timeouts, "timeouts")? };
+        let card = host::Card::open_with(function(name, wait_ms)?, timeouts_of(timeouts))?;
         place.write(CARDS.insert(Card { card }));
         Ok(())
     })
@@ -57,6 +71,7 @@ pub extern "C" fn viaduct_close(card: Handle<Card>) -> c_int {
 pub unsafe extern "C" fn viaduct_get_info(card: Handle<Card>, info: *mut Info) -> c_int {
     call(|| {
         let card = CARDS.get(card)?;
+        // SAFETY: the program gives what the header says: a place that is its own.
         unsafe { args::result(info, "info")? }.write(card.card.info().into());
         Ok(())
     })
@@ -67,6 +82,7 @@ pub unsafe extern "C" fn viaduct_get_info(card: Handle<Card>, info: *mut Info) -
 pub unsafe extern "C" fn viaduct_time(card: Handle<Card>, cycles: *mut u64) -> c_int {
     call(|| {
         let card = CARDS.get(card)?;
+        // SAFETY: the program gives what the header says: a place that is its own.
         unsafe { args::result(cycles, "cycles")? }.write(card.card.time()?);
         Ok(())
     })
@@ -75,15 +91,10 @@ pub unsafe extern "C" fn viaduct_time(card: Handle<Card>, cycles: *mut u64) -> c
 /// What goes wrong where no error can be handed back is told on standard error, more with VIADUCT_LOG.
 fn log() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let filter = tracing_subscriber::EnvFilter::try_from_env("VIADUCT_LOG")
-            .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error"));
-        // A Rust program that uses this library may have said already where it wants them.
-        let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
-    });
+    ONCE.call_once(|| viaduct_log::init("error"));
 }
 
-fn function(name: &str) -> Result<Arc<dyn PciFunction>> {
+fn function(name: &str, wait_ms: u32) -> Result<Arc<dyn PciFunction>> {
     match name.split_once(':') {
         None if name == "sim" => simulated(None),
         Some(("sim", profile)) if !profile.is_empty() => simulated(Some(profile)),
@@ -91,7 +102,14 @@ fn function(name: &str) -> Result<Arc<dyn PciFunction>> {
             let location: Location = name.parse().or_else(|why: String| {
                 fail(Code::Argument, format!("there is no card {name:?}: {why}, or sim, or sim:PROFILE"))
             })?;
-            location.open().or_else(|e| fail(Code::Card, e.to_string()))
+            let limit = match wait_ms {
+                u32::MAX => Duration::MAX,
+                ms => Duration::from_millis(ms.into()),
+            };
+            location.open_within(limit, |_| true).or_else(|e| match e {
+                PciError::Busy(_) => fail(Code::Busy, e.to_string()),
+                _ => fail(Code::Card, e.to_string()),
+            })
         }
     }
 }
@@ -156,7 +174,7 @@ fn simulated(profile: Option<&str>) -> Result<Arc<dyn PciFunction>> {
     };
     let project = project()?;
     let card_object = {
-        let _one_at_a_time = lock(&BUILDING);
+        let _one_at_a_time = lock(BUILDING.get());
         project.build_card(variant(), &mut tell)?
     };
     let config = SimConfig { profile, card_object, image_dir: project.images(variant()), chan_mib: None };

@@ -5,6 +5,10 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use viaduct_pci::PciError;
+
+use crate::handle::enter_process;
+
 /// What a caller can tell apart. The numbers are those of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
@@ -20,6 +24,7 @@ pub(crate) enum Code {
     Build = -9,
     Memory = -10,
     Internal = -11,
+    Stopped = -12,
 }
 
 /// A call failed.
@@ -53,6 +58,8 @@ impl From<host::Error> for Failure {
         let code = match &error {
             E::NoSuchSlot { .. } | E::NoSuchPort { .. } => Code::NotFound,
             E::SlotInUse { .. } => Code::Busy,
+            E::Stopped => Code::Stopped,
+            E::Pci(PciError::Forked) => Code::Handle,
             E::SlotEmpty { .. }
             | E::Isolated { .. }
             | E::Stalled { .. }
@@ -63,6 +70,7 @@ impl From<host::Error> for Failure {
             | E::BadImage(_)
             | E::BadEndpoint { .. }
             | E::SameFile { .. }
+            | E::SameRange { .. }
             | E::EmptyInput { .. }
             | E::BadCardRange { .. }
             | E::Invalid(_) => Code::Argument,
@@ -103,6 +111,7 @@ fn remember(text: &str) {
 
 /// Does the work of a function: 0, or the code of the failure, whose text is kept for [`viaduct_error`].
 pub(crate) fn call(work: impl FnOnce() -> Result<()>) -> c_int {
+    enter_process();
     let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let what = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
         let what = what.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();

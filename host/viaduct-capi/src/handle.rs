@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Code, Result, fail};
+use crate::process::PerProcess;
 
 /// What a handle of the header points to, if it pointed anywhere.
 #[repr(C)]
@@ -21,27 +22,42 @@ pub(crate) type Handle<T> = *mut Opaque<T>;
 /// The next number, over all kinds of objects: none is valid for two of them, none is used twice.
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
-/// All open objects of a kind.
-pub(crate) struct Table<T> {
-    kind: &'static str,
-    open: Mutex<BTreeMap<usize, Arc<T>>>,
+/// The first number of this process: smaller ones are of the processes it was forked off from.
+static FIRST: PerProcess<usize> = PerProcess::new(|| NEXT.load(Ordering::Relaxed));
+
+/// Called at the begin of each call: the first one in a process finds out where its own handles begin.
+pub(crate) fn enter_process() {
+    FIRST.get();
 }
 
-impl<T> Table<T> {
+/// Whether handles of another process, of which this one is a child, may turn up.
+pub(crate) fn is_child() -> bool {
+    *FIRST.get() > 1
+}
+
+/// All open objects of a kind.
+pub(crate) struct Table<T: 'static> {
+    kind: &'static str,
+    open: PerProcess<Open<T>>,
+}
+
+type Open<T> = Mutex<BTreeMap<usize, Arc<T>>>;
+
+impl<T: Send + Sync + 'static> Table<T> {
     pub const fn new(kind: &'static str) -> Self {
-        Self { kind, open: Mutex::new(BTreeMap::new()) }
+        Self { kind, open: PerProcess::new(Mutex::default) }
     }
 
     /// Takes an object in and gives its handle.
     pub fn insert(&self, object: T) -> Handle<T> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        lock(&self.open).insert(number, Arc::new(object));
+        lock(self.open.get()).insert(number, Arc::new(object));
         std::ptr::without_provenance_mut(number)
     }
 
     /// The object of a handle. It stays open for as long as the caller holds it.
     pub fn get(&self, handle: Handle<T>) -> Result<Arc<T>> {
-        match lock(&self.open).get(&handle.addr()) {
+        match lock(self.open.get()).get(&handle.addr()) {
             Some(object) => Ok(Arc::clone(object)),
             None => self.unknown(handle),
         }
@@ -49,7 +65,7 @@ impl<T> Table<T> {
 
     /// Takes an object out if nobody holds it.
     pub fn remove(&self, handle: Handle<T>) -> Result<T> {
-        let mut open = lock(&self.open);
+        let mut open = lock(self.open.get());
         let Some(object) = open.remove(&handle.addr()) else {
             return self.unknown(handle);
         };
@@ -68,6 +84,12 @@ impl<T> Table<T> {
         let kind = self.kind;
         match handle.is_null() {
             true => fail(Code::Handle, format!("the handle of the {kind} is NULL; open one first")),
+            false if handle.addr() < *FIRST.get() => fail(
+                Code::Handle,
+                format!(
+                    "this {kind} was opened before fork(), and is the parent's: open one in this process"
+                ),
+            ),
             false => fail(
                 Code::Handle,
                 format!("this is not the handle of an open {kind}: it was closed, or is something else"),

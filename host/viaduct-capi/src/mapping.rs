@@ -2,17 +2,17 @@
 //! Mappings, and runs of apps that work on them.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use host::{MapOptions, MemoryJob, MemoryRange, Prot, SharedBytes, Source};
 
 use crate::args;
 use crate::error::{Code, Result, call, fail};
-use crate::handle::{Handle, Table};
-use crate::run::begin;
+use crate::handle::{Handle, Table, lock};
+use crate::run::{Told, begin, check_options};
 use crate::slot::{SLOTS, Slot};
-use crate::types::{self, Report};
+use crate::types::{self, Report, RunOptions};
 
 /// All open mappings.
 pub(crate) static MAPPINGS: Table<Mapping> = Table::new("mapping");
@@ -27,18 +27,28 @@ pub struct Mapping {
 /// Memory of the program that the app's changes are copied back to.
 struct Buffer {
     bytes: SharedBytes,
-    data: *mut u8,
+    /// Held over a copy: two threads may ask for one at the same time.
+    data: Mutex<Place>,
 }
 
-// SAFETY: the program promises that the memory stays until the mapping is closed, on whichever thread that happens.
-unsafe impl Send for Buffer {}
-unsafe impl Sync for Buffer {}
+/// Where the memory is.
+struct Place {
+    first: *mut u8,
+    len: usize,
+}
+
+// SAFETY: the program promises that the memory stays, and is the library's to write when it asks for that, until the mapping
+// is closed, on whichever thread that happens.
+unsafe impl Send for Place {}
 
 impl Buffer {
     /// Hands the program what the app has changed; `bytes` are all of the mapping's.
     fn copy_back(&self, bytes: &[u8]) {
-        // SAFETY: as many bytes were copied from there when they were mapped; a mapping keeps its length.
-        unsafe { self.data.copy_from(bytes.as_ptr(), bytes.len()) };
+        let place = lock(&self.data);
+        let len = bytes.len().min(place.len);
+        // SAFETY: `len` bytes were there when they were mapped, and the program keeps them until the mapping is closed. Only
+        // this thread writes: the place is locked. It cannot be memory of ours, but `copy_from` would allow that.
+        unsafe { place.first.copy_from(bytes.as_ptr(), len) };
     }
 }
 
@@ -55,6 +65,7 @@ pub unsafe extern "C" fn viaduct_map(
 ) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;
+        // SAFETY: the program gives what the header says: NULL or a string, and a place for a handle that is its own.
         let (path, place) =
             unsafe { (args::optional_text(path, "path")?, args::result(mapping, "mapping")?) };
         let prot = match prot {
@@ -86,9 +97,11 @@ pub unsafe extern "C" fn viaduct_map(
                 Source::bytes(SharedBytes::new(args::zeroed(args::size(length, "length")?, 0)?))
             }
             None => {
+                // SAFETY: the program gives what the header says: `length` bytes that stay as they are during the call.
                 let bytes = args::copy(unsafe { args::bytes(data, length, "data")? })?;
+                let place = Place { first: data.cast(), len: bytes.len() };
                 let bytes = SharedBytes::new(bytes);
-                buffer = prot.write.then(|| Buffer { bytes: bytes.clone(), data: data.cast() });
+                buffer = prot.write.then(|| Buffer { bytes: bytes.clone(), data: Mutex::new(place) });
                 Source::bytes(bytes)
             }
         };
@@ -123,6 +136,7 @@ fn options(prot: Prot, flags: u32) -> Result<MapOptions> {
 pub unsafe extern "C" fn viaduct_mapping_va(mapping: Handle<Mapping>, va: *mut u64) -> c_int {
     call(|| {
         let mapping = MAPPINGS.get(mapping)?;
+        // SAFETY: the program gives what the header says: a place that is its own.
         unsafe { args::result(va, "va")? }.write(mapping.mapping.va());
         Ok(())
     })
@@ -133,6 +147,7 @@ pub unsafe extern "C" fn viaduct_mapping_va(mapping: Handle<Mapping>, va: *mut u
 pub unsafe extern "C" fn viaduct_mapping_length(mapping: Handle<Mapping>, length: *mut u64) -> c_int {
     call(|| {
         let mapping = MAPPINGS.get(mapping)?;
+        // SAFETY: the program gives what the header says: a place that is its own.
         unsafe { args::result(length, "length")? }.write(mapping.mapping.len());
         Ok(())
     })
@@ -171,13 +186,24 @@ pub unsafe extern "C" fn viaduct_start_and_wait(
     slot: Handle<Slot>,
     mapping: Handle<Mapping>,
     limit_ms: u32,
+    options: *const RunOptions,
     report: *mut Report,
 ) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;
         let mapping = if mapping.is_null() { None } else { Some(MAPPINGS.get(mapping)?) };
+        // SAFETY: the program gives what the header says: NULL, or a place that is its own.
         let report = unsafe { args::optional_result(report, "report")? };
-        let done = start_and_wait(&slot, mapping.as_deref(), limit_ms)?;
+        // SAFETY: the program gives what the header says: NULL, or options that stay as they are during the call.
+        let options = unsafe { args::optional_input(options, "options")? };
+        check_options(options)?;
+        if options.is_some_and(|o| o.chunk_bytes != 0 || o.durable != 0) {
+            return fail(
+                Code::Argument,
+                "chunk_bytes and durable are for runs of streams: they must be 0 here",
+            );
+        }
+        let done = start_and_wait(&slot, mapping.as_deref(), limit_ms, options)?;
         if let Some(report) = report {
             report.write(done);
         }
@@ -185,7 +211,13 @@ pub unsafe extern "C" fn viaduct_start_and_wait(
     })
 }
 
-fn start_and_wait(slot: &Arc<Slot>, mapping: Option<&Mapping>, limit_ms: u32) -> Result<Report> {
+fn start_and_wait(
+    slot: &Arc<Slot>,
+    mapping: Option<&Mapping>,
+    limit_ms: u32,
+    options: Option<&RunOptions>,
+) -> Result<Report> {
+    let told = Told::new(options);
     let app = &slot.app.name;
     let Some(port) = &slot.app.memory else {
         return fail(Code::NotFound, format!("app {app} has no memory port"));
@@ -210,6 +242,9 @@ fn start_and_wait(slot: &Arc<Slot>, mapping: Option<&Mapping>, limit_ms: u32) ->
     }
     if limit_ms != 0 {
         job = job.limit(Duration::from_millis(limit_ms.into()));
+    }
+    if let Some(told) = &told {
+        job = job.stop_if(|| told.is_stopped());
     }
     let _running = begin(&slot.memory, "a memory run")?;
     slot.check_required()?;

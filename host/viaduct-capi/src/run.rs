@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Runs: routes to the app's streams, buffers in and out.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-use host::{Endpoint, JobReport, OutLength, SharedBytes, StreamJob};
+use host::{Endpoint, JobReport, OutLength, Progress, SharedBytes, StreamJob};
 use viaduct_build::Length;
 
 use crate::args;
 use crate::error::{Code, Failure, Result, call, fail};
-use crate::handle::{Handle, lock};
+use crate::handle::{Handle, is_child, lock};
+use crate::process::PerProcess;
 use crate::slot::{SLOTS, Slot, unknown};
-use crate::types::{self, Report, Route, RunOptions};
+use crate::types::{self, ProgressFn, Report, Route, RunOptions};
 
 /// Buffers that the program has not given back yet, by address.
-static MADE: Mutex<BTreeMap<usize, Vec<u8>>> = Mutex::new(BTreeMap::new());
+static MADE: PerProcess<Mutex<BTreeMap<usize, Vec<u8>>>> = PerProcess::new(Mutex::default);
 
 /// See the header.
 #[unsafe(no_mangle)]
@@ -28,9 +30,11 @@ pub unsafe extern "C" fn viaduct_run(
 ) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;
+        // SAFETY: the program gives what the header says: NULL, or a place that is its own.
         let report = unsafe { args::optional_result(report, "report")? };
-        let options =
-            unsafe { args::optional_result(options.cast_mut(), "options")?.map(|o| o.assume_init_ref()) };
+        // SAFETY: the program gives what the header says: NULL, or options that stay as they are during the call.
+        let options = unsafe { args::optional_input(options, "options")? };
+        check_options(options)?;
         if !routes.is_aligned() || routes.is_null() && count > 0 {
             return fail(Code::Argument, format!("routes is not the address of {count} routes"));
         }
@@ -42,7 +46,10 @@ pub unsafe extern "C" fn viaduct_run(
             );
         }
         let routes: &mut [Route] =
+            // SAFETY: not NULL and aligned, as was just seen; the program gives `count` initialised routes that are the
+            // library's during the call, and `count` is at most the number of an app's streams.
             if count == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(routes, count) } };
+        // SAFETY: what the routes point to is as the header says, or the program is wrong.
         let done = unsafe { run(&slot, routes, options)? };
         if let Some(report) = report {
             report.write(done);
@@ -54,8 +61,11 @@ pub unsafe extern "C" fn viaduct_run(
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn viaduct_free(data: *mut c_void) -> c_int {
-    call(|| match lock(&MADE).remove(&data.addr()) {
-        None if !data.is_null() => fail(Code::Argument, "this is not a buffer that viaduct_run() made"),
+    call(|| match lock(MADE.get()).remove(&data.addr()) {
+        // A child's copy of a buffer of its parent goes with the child.
+        None if !data.is_null() && !is_child() => {
+            fail(Code::Argument, "this is not a buffer that viaduct_run() made")
+        }
         _ => Ok(()),
     })
 }
@@ -66,6 +76,66 @@ pub(crate) fn begin<'a>(running: &'a Mutex<()>, what: &str) -> Result<MutexGuard
         Ok(running) => Ok(running),
         Err(TryLockError::Poisoned(running)) => Ok(running.into_inner()),
         Err(TryLockError::WouldBlock) => fail(Code::Busy, format!("{what} is running on this slot already")),
+    }
+}
+
+/// Fails if a field that is kept for later use is used.
+fn check_zero(field: &str, value: i64) -> Result<()> {
+    match value {
+        0 => Ok(()),
+        _ => fail(
+            Code::Argument,
+            format!("{field} is {value}: it must be 0, so initialise the whole structure"),
+        ),
+    }
+}
+
+/// Checks what of a run's options has one right value.
+pub(crate) fn check_options(options: Option<&RunOptions>) -> Result<()> {
+    options.map_or(Ok(()), |o| check_zero("reserved of the options", o.reserved.into()))
+}
+
+/// What the program wants to be told of a run, and whether it goes on.
+pub(crate) struct Told {
+    tell: ProgressFn,
+    user: *mut c_void,
+    last: Cell<Progress>,
+    /// It was told in this moment.
+    just_now: Cell<bool>,
+    stopped: Cell<bool>,
+}
+
+impl Told {
+    /// `None` if it wants to be told nothing.
+    pub fn new(options: Option<&RunOptions>) -> Option<Self> {
+        let options = options?;
+        let last = Cell::new(Progress { bytes_in: 0, total_in: 0, bytes_out: 0, cycles: 0 });
+        let (just_now, stopped) = (Cell::new(false), Cell::new(false));
+        Some(Self { tell: options.progress?, user: options.user, last, just_now, stopped })
+    }
+
+    fn ask(&self) {
+        if !self.stopped.get() {
+            // SAFETY: the program promises that it can be called with `user`, on this thread and during the run; what it is
+            // told lives over the call.
+            let said = unsafe { (self.tell)(self.user, &self.last.get().into()) };
+            self.stopped.set(said != 0);
+        }
+    }
+
+    /// Data has moved.
+    pub fn tell(&self, progress: Progress) {
+        self.last.set(progress);
+        self.just_now.set(true);
+        self.ask();
+    }
+
+    /// Whether the run is to stop: the program is asked even if nothing moves.
+    pub fn is_stopped(&self) -> bool {
+        if !self.just_now.replace(false) {
+            self.ask();
+        }
+        self.stopped.get()
     }
 }
 
@@ -87,7 +157,9 @@ unsafe fn run(slot: &Slot, routes: &mut [Route], options: Option<&RunOptions>) -
     let _running = begin(&slot.streams, "a run")?;
     slot.check_required()?;
     let mut ways: Vec<Way> = Vec::new();
-    for route in routes.iter() {
+    for (index, route) in routes.iter().enumerate() {
+        check_zero(&format!("reserved of routes[{index}]"), i64::from(route.reserved))?;
+        // SAFETY: the caller promises the same of each route.
         let way = unsafe { way(slot, route)? };
         if ways.iter().any(|w| (w.port, w.output) == (way.port, way.output)) {
             let direction = if way.output { "output" } else { "input" };
@@ -101,7 +173,8 @@ unsafe fn run(slot: &Slot, routes: &mut [Route], options: Option<&RunOptions>) -
 
     let before = slot.slot.counters()?;
     let denied = slot.slot.pager_stats().denied;
-    let done = match job(slot, &ways, options).run() {
+    let told = Told::new(options);
+    let done = match job(slot, &ways, options, told.as_ref()).run() {
         Ok(done) => done,
         Err(error) => {
             slot.write_again();
@@ -117,8 +190,11 @@ unsafe fn run(slot: &Slot, routes: &mut [Route], options: Option<&RunOptions>) -
         let Some(bytes) = &way.bytes else { continue };
         route.length = bytes.len();
         // Every output is handed over, also if another one was too small.
-        if let (true, Err(failure)) = (way.output, unsafe { hand_over(route, bytes.take(), name(slot, way)) })
-        {
+        if !way.output {
+            continue;
+        }
+        // SAFETY: the caller promises it of each route that leads to memory.
+        if let Err(failure) = unsafe { hand_over(route, bytes.take(), name(slot, way)) } {
             outcome = Err(failure);
         }
     }
@@ -139,6 +215,7 @@ unsafe fn way(slot: &Slot, route: &Route) -> Result<Way> {
         true => app.stream_out.iter().map(|s| s.name.as_str()).collect(),
     };
     let direction = if output { "output" } else { "input" };
+    // SAFETY: NULL or a string, as the caller promises.
     let name = unsafe { args::optional_text(route.port, "port")? };
     let port = match name {
         None if names.is_empty() => None,
@@ -149,19 +226,18 @@ unsafe fn way(slot: &Slot, route: &Route) -> Result<Way> {
         let text = unknown(&app.name, direction, name.unwrap_or_default(), names.into_iter());
         return fail(Code::NotFound, text);
     };
+    // SAFETY: NULL or a string, as the caller promises.
     if let Some(text) = unsafe { args::optional_text(route.endpoint, "endpoint")? } {
         let endpoint = Endpoint::parse(text)?;
-        let input_length = match &endpoint {
-            Endpoint::File(path) => std::fs::metadata(path).ok().map(|m| m.len()),
-            Endpoint::Card { len, .. } => Some(*len),
-            Endpoint::Bytes { .. } => {
-                let text = format!("endpoint {text:?}: memory of the program is given by data and capacity");
-                return fail(Code::Argument, text);
-            }
-        };
+        if let Endpoint::Bytes { .. } = endpoint {
+            let text = format!("endpoint {text:?}: memory of the program is given by data and capacity");
+            return fail(Code::Argument, text);
+        }
+        let input_length = if output { None } else { endpoint.known_len()? };
         return Ok(Way { port, output, endpoint, bytes: None, input_length });
     }
     let bytes = match output {
+        // SAFETY: an input gives `capacity` bytes that stay as they are during the call, as the caller promises.
         false => args::copy(unsafe { args::bytes(route.data, route.capacity, "data")? })?,
         true => {
             if route.capacity != types::ALLOCATE && route.capacity > 0 && route.data.is_null() {
@@ -221,7 +297,12 @@ fn too_small(name: &str, needed: u64, capacity: u64) -> String {
     format!("output {name}: {needed} bytes do not fit into a buffer of {capacity}")
 }
 
-fn job<'a>(slot: &'a Slot, ways: &[Way], options: Option<&'a RunOptions>) -> StreamJob<'a> {
+fn job<'a>(
+    slot: &'a Slot,
+    ways: &[Way],
+    options: Option<&RunOptions>,
+    told: Option<&'a Told>,
+) -> StreamJob<'a> {
     let mut job = StreamJob::new(&slot.slot);
     for way in ways {
         let (port, endpoint) = (way.port as u8, way.endpoint.clone());
@@ -244,10 +325,8 @@ fn job<'a>(slot: &'a Slot, ways: &[Way], options: Option<&'a RunOptions>) -> Str
     if options.durable != 0 {
         job = job.durable();
     }
-    if let Some(tell) = options.progress {
-        let user = options.user;
-        // SAFETY: the program promises that it can be called with `user`, on this thread and during the run.
-        job = job.on_progress(move |p| unsafe { tell(user, &p.into()) });
+    if let Some(told) = told {
+        job = job.on_progress(|p| told.tell(p)).stop_if(|| told.is_stopped());
     }
     job
 }
@@ -261,12 +340,13 @@ unsafe fn hand_over(route: &mut Route, bytes: Vec<u8>, name: &str) -> Result<()>
         route.data = std::ptr::null_mut();
         if !bytes.is_empty() {
             route.data = bytes.as_ptr().cast_mut().cast();
-            lock(&MADE).insert(route.data.addr(), bytes);
+            lock(MADE.get()).insert(route.data.addr(), bytes);
         }
         return Ok(());
     }
     let fits = bytes.len().min(usize::try_from(route.capacity).unwrap_or(usize::MAX));
     if fits > 0 {
+        // SAFETY: at least `fits` bytes that may be written, as the caller promises; not NULL, which was seen before the run.
         unsafe { route.data.cast::<u8>().copy_from(bytes.as_ptr(), fits) };
     }
     if fits < bytes.len() {

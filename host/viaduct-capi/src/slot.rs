@@ -166,7 +166,7 @@ fn image(card: &Card, app: &str) -> Result<(Manifest, Vec<u8>)> {
     let manifest = project.load(app)?;
     let info = card.card.info();
     let geometry = Geometry { data_width: 8 * info.data_bytes as u32, streams: info.streams as u32 };
-    let _one_at_a_time = lock(&BUILDING);
+    let _one_at_a_time = lock(BUILDING.get());
     let built = project.build_variant(&manifest, &geometry, variant(), &mut tell)?;
     Ok((manifest, read(&built.container)?))
 }
@@ -181,6 +181,7 @@ pub unsafe extern "C" fn viaduct_load(
 ) -> c_int {
     call(|| {
         let card = CARDS.get(card)?;
+        // SAFETY: the program gives what the header says: a string, and a place for a handle that is its own.
         let (app, place) = unsafe { (args::text(app, "app")?, args::result(slot, "slot")?) };
         place.write(SLOTS.insert(Slot::load(card, index, app)?));
         Ok(())
@@ -198,6 +199,7 @@ pub extern "C" fn viaduct_unload(slot: Handle<Slot>) -> c_int {
 pub unsafe extern "C" fn viaduct_slot_index(slot: Handle<Slot>, index: *mut u32) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;
+        // SAFETY: the program gives what the header says: a place that is its own.
         unsafe { args::result(index, "index")? }.write(slot.slot.index() as u32);
         Ok(())
     })
@@ -208,6 +210,7 @@ pub unsafe extern "C" fn viaduct_slot_index(slot: Handle<Slot>, index: *mut u32)
 pub unsafe extern "C" fn viaduct_get_port(slot: Handle<Slot>, index: u32, port: *mut types::Port) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;
+        // SAFETY: the program gives what the header says: a place that is its own.
         let place = unsafe { args::result(port, "port")? };
         let mut ports = slot.port_names.iter().zip(ports(&slot.app));
         let Some((name, (_, direction, length))) = ports.nth(index as usize) else {
@@ -232,6 +235,7 @@ pub unsafe extern "C" fn viaduct_get_register(
 ) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;
+        // SAFETY: the program gives what the header says: a place that is its own.
         let place = unsafe { args::result(reg, "reg")? };
         let index = index as usize;
         let (Some(name), Some(register)) = (slot.register_names.get(index), slot.app.registers.get(index))
@@ -258,6 +262,7 @@ pub unsafe extern "C" fn viaduct_get_register(
 pub unsafe extern "C" fn viaduct_set(slot: Handle<Slot>, name: *const c_char, text: *const c_char) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;
+        // SAFETY: the program gives what the header says: strings.
         let (name, text) = unsafe { (args::text(name, "name")?, args::text(text, "text")?) };
         let register = slot.register(name)?;
         slot.write_words(register, &register.parse(text)?)
@@ -274,6 +279,7 @@ pub unsafe extern "C" fn viaduct_set_bytes(
 ) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;
+        // SAFETY: the program gives what the header says: a string, and `length` bytes that stay as they are during the call.
         let (name, bytes) = unsafe { (args::text(name, "name")?, args::bytes(data, length as u64, "data")?) };
         let register = slot.register(name)?;
         slot.write_words(register, &words(register, bytes)?)
@@ -311,6 +317,7 @@ pub unsafe extern "C" fn viaduct_get_bytes(
 ) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;
+        // SAFETY: the program gives what the header says: a string, and NULL or a place that is its own.
         let (name, length) = unsafe { (args::text(name, "name")?, args::optional_result(length, "length")?) };
         let register = slot.register(name)?;
         let room = register.width.div_ceil(8) as usize;
@@ -322,7 +329,7 @@ pub unsafe extern "C" fn viaduct_get_bytes(
             return fail(if data.is_null() && capacity > 0 { Code::Argument } else { Code::TooSmall }, text);
         }
         let bytes = slot.slot.read_wide(Slot::place(register))?;
-        // SAFETY: the caller gives `capacity` bytes, of which at most that many are written.
+        // SAFETY: the program gives `capacity` bytes of its own, not NULL and at least `room`, as was just seen; no more are written.
         unsafe { data.cast::<u8>().copy_from(bytes.as_ptr(), room.min(bytes.len())) };
         Ok(())
     })
@@ -333,6 +340,7 @@ pub unsafe extern "C" fn viaduct_get_bytes(
 pub unsafe extern "C" fn viaduct_read32(slot: Handle<Slot>, offset: u32, value: *mut u32) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;
+        // SAFETY: the program gives what the header says: a place that is its own.
         unsafe { args::result(value, "value")? }.write(slot.slot.read_register(offset)?);
         Ok(())
     })

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The structures of the header. Sizes are checked here and, from the other side, by `tests/c/abi.c`.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
 use host::{CardInfo, SlotCounters};
 
 /// `VIADUCT_ABI_VERSION`.
-pub(crate) const ABI_VERSION: u32 = 1;
+pub(crate) const ABI_VERSION: u32 = 2;
 
 pub(crate) const IN: i32 = 0;
 pub(crate) const OUT: i32 = 1;
@@ -122,11 +122,14 @@ impl From<host::Progress> for Progress {
     }
 }
 
+/// `viaduct_progress_fn`
+pub(crate) type ProgressFn = unsafe extern "C" fn(*mut c_void, *const Progress) -> c_int;
+
 /// `viaduct_run_options`
 #[repr(C)]
 pub struct RunOptions {
     pub chunk_bytes: u64,
-    pub progress: Option<unsafe extern "C" fn(*mut c_void, *const Progress)>,
+    pub progress: Option<ProgressFn>,
     pub user: *mut c_void,
     pub durable: u32,
     pub reserved: u32,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use viaduct::{Card, Timeouts};
 use viaduct_build::{Project, Variant, nearest};
-use viaduct_pci::{Location, PciFunction};
+use viaduct_pci::{Location, PciError, PciFunction};
 use viaduct_sim::{Profile, SimCard, SimConfig};
 
 use crate::fail::{Failure, Result, usage};
@@ -25,6 +25,43 @@ pub struct CardArgs {
     /// Give up when nothing has happened for so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86400))]
     pub timeout: Option<u64>,
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
+
+/// Option of commands that use a card of another process or of the machine.
+#[derive(clap::Args, Clone, Copy, Default)]
+pub struct WaitArgs {
+    /// If somebody else uses the card, wait until it is free, for so many seconds if given
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true)]
+    wait: Option<Option<u64>>,
+}
+
+impl WaitArgs {
+    /// Opens a function, at once or when it is free.
+    pub fn open(self, location: &Location) -> Result<Arc<dyn PciFunction>> {
+        let limit = match self.wait {
+            None => Duration::ZERO,
+            Some(None) => Duration::MAX,
+            Some(Some(seconds)) => Duration::from_secs(seconds),
+        };
+        let mut told = String::new();
+        let opened = location.open_within(limit, |busy| {
+            let who = busy.to_string();
+            if who != told {
+                eprintln!("waiting: {who}");
+                told = who;
+            }
+            !crate::signals::waiting()
+        });
+        opened.map_err(|error| match error {
+            PciError::Busy(_) if crate::signals::waiting() => {
+                Failure::Run("ended by a signal while it waited for the card".into())
+            }
+            PciError::Busy(_) => Failure::Run(format!("{error} with --wait")),
+            _ => Failure::Run(error.to_string()),
+        })
+    }
 }
 
 /// Which card.
@@ -47,8 +84,10 @@ impl FromStr for CardSpec {
     }
 }
 
-/// Framing, header and checksum of a packet on the link, in bytes.
-pub const OVERHEAD: u64 = 24;
+/// Framing, header and checksum of a read request, write or interrupt on the link, in bytes (`sim/link.h`).
+pub const REQUEST: u64 = 24;
+/// The same of a completion.
+pub const COMPLETION: u64 = 20;
 
 /// A card that was opened.
 pub struct Opened {
@@ -73,8 +112,8 @@ impl Simulated {
         let c = self.function.counters();
         let link = &self.profile.link;
         let completions = c.host_read_bytes.div_ceil(u64::from(link.mps));
-        let down = c.host_read_bytes + completions * OVERHEAD;
-        let up = c.host_write_bytes + (c.host_write_tlps + c.host_read_tlps) * OVERHEAD;
+        let down = c.host_read_bytes + completions * COMPLETION;
+        let up = c.host_write_bytes + (c.host_write_tlps + c.host_read_tlps) * REQUEST;
         let cycle = self.bytes_per_cycle();
         let efficiency = |pct: u32| f64::from(pct) / 100.0;
         (
@@ -83,16 +122,9 @@ impl Simulated {
         )
     }
 
-    /// What the link carries in a cycle, in bytes with all overhead.
+    /// What the link carries of packets in a cycle, in bytes; the share of the layers below is taken off.
     pub fn bytes_per_cycle(&self) -> f64 {
-        let link = &self.profile.link;
-        // Gigabytes a second and lane: 8b/10b up to generation 2, 128b/130b from 3.
-        let lane = match link.generation {
-            1 => 0.25,
-            2 => 0.5,
-            g => f64::from(1 << (g - 3)) * 128.0 / 130.0,
-        };
-        lane * f64::from(link.lanes) * 1e6 / f64::from(self.profile.clk_khz)
+        self.function.link_bytes_per_cycle()
     }
 }
 
@@ -116,7 +148,7 @@ impl CardArgs {
         let mut profile = profile(self.profile.as_deref())?;
         change(&mut profile);
         let sim = power_up(project, profile, Variant::Fast)?;
-        Ok(Opened { card: Card::open(sim.function.clone())?, sim: Some(sim) })
+        Ok(Opened { card: Card::open_with(sim.function.clone(), self.timeouts())?, sim: Some(sim) })
     }
 
     fn open_built(&self, variant: Variant) -> Result<Opened> {
@@ -131,14 +163,15 @@ impl CardArgs {
             CardSpec::At(_) if self.profile.is_some() => {
                 return usage("--profile is for a simulated card in this process; leave it out");
             }
-            CardSpec::At(location) => (location.open().map_err(|e| Failure::Run(e.to_string()))?, None),
+            CardSpec::At(location) => (self.wait.open(location)?, None),
         };
-        let mut timeouts = Timeouts::default();
-        if let Some(seconds) = self.timeout {
-            let limit = Duration::from_secs(seconds);
-            timeouts = Timeouts { stall: limit, busy: limit, ..timeouts };
-        }
-        Ok(Opened { card: Card::open_with(function, timeouts)?, sim })
+        Ok(Opened { card: Card::open_with(function, self.timeouts())?, sim })
+    }
+
+    fn timeouts(&self) -> Timeouts {
+        let usual = Timeouts::default();
+        let limit = self.timeout.map(Duration::from_secs);
+        limit.map_or(usual, |limit| Timeouts { stall: limit, busy: limit, ..usual })
     }
 }
 

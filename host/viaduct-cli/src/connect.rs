@@ -4,10 +4,13 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use viaduct::{Attachment, Disk, Function, FunctionKind, SECTOR, Slot, Source, Through};
-use viaduct_build::{Project, Variant};
-use viaduct_sim::Entropy;
+use viaduct::{
+    Attachment, Card, Disk, FeatureChange, Features, Function, FunctionKind, SECTOR, Slot, Source, Through,
+    Timeouts,
+};
+use viaduct_build::{Manifest, Project, Variant};
 use viaduct_sim::backend::{self, Cable};
+use viaduct_sim::{Entropy, SimCard};
 
 use crate::card::Opened;
 use crate::cmd::run::{registers, setting};
@@ -46,6 +49,14 @@ pub struct ConnectArgs {
     /// Size of the console in characters; without, that of the terminal it is on (--uart stdio), or 80x25
     #[arg(long, value_name = "COLUMNSxROWS")]
     pub console_size: Option<ConsoleSize>,
+    /// App whose registers the driver of the XDMA-compatible function has, in its user BAR; may be given several times. They go into the
+    /// first slots, in this order: slot s at 0x1000 s
+    #[arg(long, value_name = "APP")]
+    pub xdma_app: Vec<String>,
+    /// Virtio features that a function is to offer beyond the default, or not to offer, such as net:+packed,-mrg_rxbuf; what needs a
+    /// withheld one is withheld too. `viaduct info card` shows them; packed rings are offered only if asked for
+    #[arg(long, value_name = "FUNCTION:+NAME,-NAME…")]
+    pub features: Vec<FeatureChange>,
     /// Least card cycles between two interrupts of a queue
     #[arg(long, value_name = "CYCLES", default_value_t = 0)]
     pub moderate: u16,
@@ -154,14 +165,20 @@ pub struct Connected {
     /// The console, if it has the size of the terminal.
     console: Option<Function>,
     disk: Option<Disk>,
+    /// Has a user BAR that leads to slots of ours.
+    xdma: Option<Function>,
+    /// What of `xdma` leads where, for people.
+    windows: Vec<String>,
     _slots: Vec<Arc<Slot>>,
     cables: Vec<Cable>,
 }
 
 impl Connected {
-    /// Where cables of the board's ports lead, for people.
-    pub fn places(&self) -> impl Iterator<Item = &str> {
-        self.cables.iter().map(Cable::place)
+    /// Where cables of the board's ports and windows of the user BAR lead, for people: a line each.
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        let cables =
+            self.cables.iter().map(|cable| format!("a cable of the board leads to {}", cable.place()));
+        cables.chain(self.windows.iter().cloned())
     }
 
     /// The terminal may have another size.
@@ -174,6 +191,9 @@ impl Connected {
 
     /// Takes the disk away from its driver; what was written is in its file afterwards.
     pub fn close(mut self) -> Result {
+        if let Some(xdma) = self.xdma.take() {
+            xdma.open_slots(&[])?;
+        }
         match self.disk.take() {
             Some(disk) => Ok(disk.close()?),
             None => Ok(()),
@@ -187,11 +207,46 @@ impl ConnectArgs {
         self.uart == Place::Board(backend::Console::Stdio)
     }
 
+    /// Fails if features were chosen where somebody else decides on them.
+    pub fn refuse_features(&self, who: &str) -> Result {
+        if self.features.is_empty() { Ok(()) } else { usage(format!("--features does nothing here: {who}")) }
+    }
+
+    /// Sets what the functions may offer to their drivers.
+    pub fn offer(&self, card: &Arc<SimCard>) -> Result {
+        if self.features.is_empty() {
+            return Ok(());
+        }
+        let card = Card::open_with(Arc::clone(card) as _, Timeouts::default())?;
+        for kind in FunctionKind::ALL {
+            let mut changes = self.features.iter().filter(|change| change.kind == kind).peekable();
+            if changes.peek().is_none() {
+                continue;
+            }
+            let allowed = changes.fold(Features::DEFAULT, |allowed, change| change.apply(allowed));
+            card.function(kind)?.allow_features(allowed)?;
+        }
+        Ok(())
+    }
+
     /// Connects every function the card has.
     pub fn connect(&self, project: &Project, opened: &Opened) -> Result<Connected> {
         let mut slots = Vec::new();
         let mut cables = Vec::new();
         let function = |kind| opened.card.function(kind);
+        let mut windows = Vec::new();
+        for name in &self.xdma_app {
+            let slot = load(project, opened, &project.load(name)?, &[])?;
+            let (index, at) = (slot.index(), slot.index() << 12);
+            windows.push(format!(
+                "{name} is in slot {index}: its registers are at {at:#x} of the user BAR of xdma"
+            ));
+            slots.push(Arc::new(slot));
+        }
+        let xdma = if slots.is_empty() { None } else { Some(function(FunctionKind::Xdma)?) };
+        if let Some(xdma) = &xdma {
+            xdma.open_slots(&slots.iter().map(|slot| slot.index()).collect::<Vec<_>>())?;
+        }
         if let Ok(net) = function(FunctionKind::Net) {
             net.set_mac(MAC)?;
             self.place(project, opened, &net, &self.net, &mut slots)?;
@@ -222,7 +277,7 @@ impl ConnectArgs {
             sim.function.set_entropy(Entropy::System);
         }
         console = console.filter(|_| self.on_stdio() && self.console_size.is_none());
-        Ok(Connected { console, disk, _slots: slots, cables })
+        Ok(Connected { console, disk, xdma, windows, _slots: slots, cables })
     }
 
     fn place<Cable>(
@@ -237,7 +292,7 @@ impl ConnectArgs {
             Place::None => Attachment::Nothing,
             Place::Board(_) => Attachment::Board,
             Place::App(name) => {
-                let slot = load(project, opened, name, &[])?;
+                let slot = load(project, opened, &streaming(project, name)?, &[])?;
                 let index = slot.index();
                 slots.push(Arc::new(slot));
                 Attachment::Slot(index)
@@ -275,7 +330,9 @@ impl ConnectArgs {
             DiskSpec::None => return usage("there is no disk"),
         };
         let slot = Arc::new(match &self.disk_app {
-            Some(name) => load(project, opened, name, &self.disk_registers(project, name)?)?,
+            Some(name) => {
+                load(project, opened, &streaming(project, name)?, &self.disk_registers(project, name)?)?
+            }
             None => opened.card.any_slot()?,
         });
         slots.push(Arc::clone(&slot));
@@ -289,19 +346,22 @@ impl ConnectArgs {
     }
 }
 
-/// Loads an app with one stream each way into a free slot and sets its registers.
-pub fn load(project: &Project, opened: &Opened, name: &str, set: &[(String, String)]) -> Result<Slot> {
+/// An app with one stream each way.
+fn streaming(project: &Project, name: &str) -> Result<Manifest> {
     let app = project.load(name)?;
-    if !app.one_stream_each_way() {
-        return usage(format!(
-            "app {name} has not one stream in and one out, so nothing can be sent through it"
-        ));
+    if app.one_stream_each_way() {
+        return Ok(app);
     }
-    let (_, given) = registers(&app, set)?;
-    let image = crate::project::build(project, &app, opened.card.info(), Variant::Fast)?;
+    usage(format!("app {name} has not one stream in and one out, so nothing can be sent through it"))
+}
+
+/// Loads an app into a free slot and sets its registers.
+pub fn load(project: &Project, opened: &Opened, app: &Manifest, set: &[(String, String)]) -> Result<Slot> {
+    let (_, given) = registers(app, set)?;
+    let image = crate::project::build(project, app, opened.card.info(), Variant::Fast)?;
     let image = std::fs::read(&image.container).map_err(at(image.container.display()))?;
-    let slot = opened.card.any_slot().map_err(|e| Failure::Run(format!("app {name}: {e}")))?;
+    let slot = opened.card.any_slot().map_err(|e| Failure::Run(format!("app {}: {e}", app.name)))?;
     slot.load(&image)?;
-    set_registers(&slot, &app, &given)?;
+    set_registers(&slot, app, &given)?;
     Ok(slot)
 }

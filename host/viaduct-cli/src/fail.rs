@@ -16,20 +16,30 @@ pub enum Failure {
     Usage(String),
     /// The output is not what the golden model says: exit code 3.
     Check(String),
+    /// A tool failed, which printed the first: exit code 1.
+    Tool(String, String),
 }
 
 impl Failure {
     /// What to tell the user.
     pub fn message(&self) -> &str {
         match self {
-            Failure::Run(m) | Failure::Usage(m) | Failure::Check(m) => m,
+            Failure::Run(m) | Failure::Usage(m) | Failure::Check(m) | Failure::Tool(_, m) => m,
         }
+    }
+
+    /// Tells the user: one line, below what a tool has printed.
+    pub fn report(&self) {
+        if let Failure::Tool(output, _) = self {
+            eprintln!("{output}");
+        }
+        eprintln!("error: {}", self.message());
     }
 
     /// What to tell the calling program.
     pub fn code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Failure::Run(_) => 1,
+            Failure::Run(_) | Failure::Tool(..) => 1,
             Failure::Usage(_) => 2,
             Failure::Check(_) => 3,
         })
@@ -57,6 +67,9 @@ impl From<viaduct_build::Error> for Failure {
         use viaduct_build::Error;
         let message = e.to_string();
         match e {
+            Error::Tool { what, output, problem } if !output.is_empty() => {
+                Failure::Tool(output, format!("{what} failed: {problem}"))
+            }
             Error::NoApp { .. }
             | Error::Value { .. }
             | Error::Name { .. }
@@ -75,6 +88,7 @@ impl From<viaduct::Error> for Failure {
             Error::BadEndpoint { .. }
             | Error::NotAFile { .. }
             | Error::SameFile { .. }
+            | Error::SameRange { .. }
             | Error::NoSuchSlot { .. } => Failure::Usage(message),
             _ => Failure::Run(message),
         }

@@ -15,6 +15,7 @@ use viaduct_build::{Access, Length, Manifest, Project, Register};
 use crate::card::{Opened, Simulated};
 use crate::compare;
 use crate::fail::{Failure, Result, at, usage};
+use crate::kept::Kept;
 use crate::route::{Port, Route, Way, ports, resolve};
 
 /// Values of registers, little-endian words.
@@ -243,6 +244,10 @@ pub struct Routes {
     sinks: BTreeMap<String, PathBuf>,
     /// Content of the memory port's file before the run.
     _before: Option<tempfile::NamedTempFile>,
+    /// What went through streams, for the golden model and to be compared.
+    kept: Vec<Kept>,
+    /// An output goes to standard output.
+    to_standard: bool,
 }
 
 impl Routes {
@@ -258,6 +263,8 @@ impl Routes {
             sources: BTreeMap::new(),
             sinks: BTreeMap::new(),
             _before: None,
+            kept: Vec::new(),
+            to_standard: false,
         };
         let (ins, outs) = (resolve(app, Way::In, ins)?, resolve(app, Way::Out, outs)?);
         let find = |list: &[(Port, Route)], port: Port| {
@@ -268,7 +275,9 @@ impl Routes {
             None => usage(format!("{name}={}: this needs a file", route.endpoint)),
         };
         if let [(_, only)] = ins.as_slice() {
-            routes.names.extend(only.file().map(str::to_owned));
+            routes
+                .names
+                .extend((only.file().is_some() || only.is_standard()).then(|| only.name().to_owned()));
         }
         for (name, port) in ports(app, Way::In) {
             let Port::Stream(k) = port else { continue };
@@ -285,15 +294,23 @@ impl Routes {
                     if let (true, Some(lanes)) = (check, &mut routes.lanes) {
                         lanes.files.push(file(name, route)?);
                     }
-                    routes.names.push(route.file().unwrap_or(&route.endpoint).to_owned());
+                    routes.names.push(route.name().to_owned());
                     routes.inputs.push((k as u8, Endpoint::parse(&route.endpoint)?));
                 }
                 continue;
             }
+            let mut from = Endpoint::parse(&route.endpoint)?;
             if check {
-                routes.sources.insert(name.to_owned(), file(name, &route)?);
+                match Kept::input(&route, &from)? {
+                    Some((kept, through)) => {
+                        routes.sources.insert(name.to_owned(), kept.path());
+                        routes.kept.push(kept);
+                        from = through;
+                    }
+                    None => drop(routes.sources.insert(name.to_owned(), file(name, &route)?)),
+                }
             }
-            routes.inputs.push((k as u8, Endpoint::parse(&route.endpoint)?));
+            routes.inputs.push((k as u8, from));
         }
         for (stream, (name, port)) in app.stream_out.iter().zip(ports(app, Way::Out)) {
             let Port::Stream(k) = port else { continue };
@@ -304,10 +321,19 @@ impl Routes {
             };
             let to = match (find(&outs, port), stream.length) {
                 (Some(route), _) => {
+                    let mut to = Endpoint::parse(&route.endpoint)?;
                     if check {
-                        routes.sinks.insert(name.to_owned(), file(name, &route)?);
+                        match Kept::output(&route)? {
+                            Some((kept, through)) => {
+                                routes.sinks.insert(name.to_owned(), kept.path());
+                                routes.kept.push(kept);
+                                to = through;
+                            }
+                            None => drop(routes.sinks.insert(name.to_owned(), file(name, &route)?)),
+                        }
                     }
-                    Endpoint::parse(&route.endpoint)?
+                    routes.to_standard |= route.is_standard();
+                    to
                 }
                 (None, Length::Message(_)) => {
                     let bytes = SharedBytes::new(Vec::new());
@@ -389,6 +415,16 @@ impl Routes {
             }
         }
         messages
+    }
+
+    /// Whether an output goes to standard output: nothing else may.
+    pub fn to_standard(&self) -> bool {
+        self.to_standard
+    }
+
+    /// Whether there are outputs to be printed.
+    pub fn prints(&self) -> bool {
+        !self.messages.is_empty()
     }
 
     /// Whether the run sends many messages through lanes.

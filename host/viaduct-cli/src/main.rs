@@ -7,6 +7,7 @@ mod compare;
 mod connect;
 mod fail;
 mod job;
+mod kept;
 mod meter;
 mod project;
 mod random;
@@ -50,16 +51,21 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    signals::fail_on_large_files();
     let cli = Cli::parse();
     let level = match cli.verbose {
         0 => "warn",
         1 => "info",
         _ => "debug",
     };
-    let filter = tracing_subscriber::EnvFilter::try_from_env("VIADUCT_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    let result = match cli.command {
+    viaduct_log::init(level);
+    let code = run(cli.command);
+    viaduct_log::finish();
+    code
+}
+
+fn run(command: Command) -> ExitCode {
+    let result = match command {
         Command::Run(args) => cmd::run::run(args),
         Command::Ls(args) => cmd::ls::run(args),
         Command::Info(args) => cmd::info::run(args),
@@ -78,7 +84,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("error: {}", failure.message());
+            failure.report();
             failure.code()
         }
     }

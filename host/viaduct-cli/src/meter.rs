@@ -38,7 +38,7 @@ impl Meter {
             let time = self.info.seconds(p.cycles) * 1e6;
             self.bar.set_message(format!("{rate:.2} bytes per cycle, {time:.0} µs on the card"));
         }
-        self.bar.set_position(if p.total_in > 0 { p.bytes_in } else { p.bytes_out });
+        self.bar.set_position(if p.total_in > 0 { p.bytes_in } else { bytes });
     }
 
     /// Takes the bar away.

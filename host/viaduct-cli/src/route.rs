@@ -15,6 +15,9 @@ pub struct Route {
     pub endpoint: String,
 }
 
+/// The endpoint that is standard input or output.
+const STANDARD: &str = "-";
+
 impl FromStr for Route {
     type Err = String;
 
@@ -26,8 +29,8 @@ impl FromStr for Route {
             None => (None, text),
         };
         let (scheme, place) = endpoint.split_once(':').unwrap_or((endpoint, ""));
-        if scheme.is_empty() || place.is_empty() {
-            return Err("write [PORT=]file:PATH".to_owned());
+        if (scheme.is_empty() || place.is_empty()) && endpoint != STANDARD {
+            return Err("write [PORT=]file:PATH, or [PORT=]- for standard input or output".to_owned());
         }
         Ok(Route { port, endpoint: endpoint.to_owned() })
     }
@@ -37,6 +40,16 @@ impl Route {
     /// The path, if the endpoint is a file.
     pub fn file(&self) -> Option<&str> {
         self.endpoint.strip_prefix("file:")
+    }
+
+    /// Whether it leads to standard input or output.
+    pub fn is_standard(&self) -> bool {
+        self.endpoint == STANDARD || matches!(self.file(), Some("/dev/stdin" | "/dev/stdout"))
+    }
+
+    /// What the user would call it: the path of a file.
+    pub fn name(&self) -> &str {
+        self.file().unwrap_or(&self.endpoint)
     }
 }
 
@@ -133,7 +146,9 @@ mod tests {
         assert_eq!("in=file:a".parse::<Route>(), route(Some("in"), "file:a"));
         assert_eq!("file:x=y:z".parse::<Route>(), route(None, "file:x=y:z"));
         assert_eq!("in=file:x=y".parse::<Route>(), route(Some("in"), "file:x=y"));
-        for bad in ["", "a", "file:", "in=", "in=a", ":a", "in=:a"] {
+        assert_eq!("-".parse::<Route>(), route(None, "-"));
+        assert_eq!("in=-".parse::<Route>(), route(Some("in"), "-"));
+        for bad in ["", "a", "--", "-a", "file:", "in=", "in=a", ":a", "in=:a"] {
             assert!(bad.parse::<Route>().is_err(), "{bad}");
         }
     }

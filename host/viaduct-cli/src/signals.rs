@@ -1,10 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Ctrl-C and SIGTERM as something to ask for, so that what was begun is ended in order.
 
-use nix::sys::signal::{SigSet, Signal};
+use std::os::fd::AsFd;
+
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::fail::{Failure, Result};
+
+/// The signals that end a program. Not a hangup that whoever started it has it ignore, as `nohup` does: to take it would
+/// undo that.
+pub fn ending() -> SigSet {
+    let ignored = |signal: Signal| {
+        let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: only asks; the result lives over the call, and all-zero is a valid one.
+        let action = unsafe {
+            libc::sigaction(signal as libc::c_int, std::ptr::null(), action.as_mut_ptr());
+            action.assume_init()
+        };
+        action.sa_sigaction == libc::SIG_IGN
+    };
+    let mut set = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
+    if !ignored(Signal::SIGHUP) {
+        set.add(Signal::SIGHUP);
+    }
+    set
+}
 
 /// The signals of this process, from now on.
 pub struct Signals(SignalFd);
@@ -12,10 +35,7 @@ pub struct Signals(SignalFd);
 impl Signals {
     /// Takes them; to be called before any thread is started.
     pub fn take() -> Result<Self> {
-        let mut set = SigSet::empty();
-        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
-            set.add(signal);
-        }
+        let set = ending();
         set.thread_block()
             .and_then(|()| SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC))
             .map(Self)
@@ -28,14 +48,17 @@ impl Signals {
     }
 }
 
-/// Starts a program that is to get these signals itself.
-pub fn unblocked<T>(start: impl FnOnce() -> T) -> T {
-    // Neither can fail: the sets are valid.
-    let before = SigSet::thread_get_mask();
-    let _ = SigSet::empty().thread_set_mask();
-    let result = start();
-    if let Ok(mask) = before {
-        let _ = mask.thread_set_mask();
-    }
-    result
+/// From now on a file that grows beyond `ulimit -f` is an error of the write (`EFBIG`), like a full disk, and not the end of
+/// the process.
+pub fn fail_on_large_files() {
+    // SAFETY: to ignore a signal runs no code of ours in a handler. It cannot fail: there is such a signal.
+    let _ = unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) };
+}
+
+/// Whether a signal has come that is taken, and that nobody has asked for yet; it stays so.
+pub fn waiting() -> bool {
+    let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
+    let look =
+        |signals: &SignalFd| poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], PollTimeout::ZERO);
+    SignalFd::with_flags(&ending(), flags).is_ok_and(|signals| look(&signals) == Ok(1))
 }

@@ -43,7 +43,7 @@ pub fn run(args: Args) -> Result {
         match project.load(name) {
             Ok(app) => apps.push(app),
             Err(e) if args.all => {
-                eprintln!("error: {e}");
+                Failure::from(e).report();
                 failed.push(name.as_str());
             }
             Err(e) => return Err(e.into()),
@@ -62,7 +62,15 @@ pub fn run(args: Args) -> Result {
         }
         return Ok(());
     }
-    failed.extend(apps.iter().filter(|app| !build_one(&project, app, variant)).map(|app| app.name.as_str()));
+    for app in &apps {
+        match build_one(&project, app, variant) {
+            Err(failure) if names.len() > 1 => {
+                failure.report();
+                failed.push(&app.name);
+            }
+            other => other?,
+        }
+    }
     match failed.as_slice() {
         [] => Ok(()),
         names => Err(Failure::Run(format!("not built: {}", names.join(", ")))),
@@ -70,17 +78,9 @@ pub fn run(args: Args) -> Result {
 }
 
 /// Builds one app and says what came of it.
-fn build_one(project: &Project, app: &Manifest, variant: Variant) -> bool {
-    let built = project.build_variant(app, &Default::default(), variant, &mut |line| println!("{line}"));
-    match built {
-        Ok(image) => {
-            let shown = image.container.strip_prefix(project.root()).unwrap_or(&image.container);
-            println!("{}: {}", app.name, shown.display());
-            true
-        }
-        Err(e) => {
-            eprintln!("error: {e}");
-            false
-        }
-    }
+fn build_one(project: &Project, app: &Manifest, variant: Variant) -> Result {
+    let image = project.build_variant(app, &Default::default(), variant, &mut |line| println!("{line}"))?;
+    let shown = image.container.strip_prefix(project.root()).unwrap_or(&image.container);
+    println!("{}: {}", app.name, shown.display());
+    Ok(())
 }

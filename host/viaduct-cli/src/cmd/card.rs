@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::Signal;
 use viaduct::{Card, Timeouts};
 use viaduct_build::Variant;
 use viaduct_pci::PciFunction;
@@ -16,7 +16,7 @@ use crate::card::Opened;
 use crate::connect::{ConnectArgs, Connected};
 use crate::fail::{Failure, Result, at};
 
-/// Serve a simulated card over vfio-user, for other programs and for QEMU; ends on SIGTERM or Ctrl-C
+/// Serve a simulated card over vfio-user, for other programs and for QEMU; ends on SIGTERM, SIGHUP or Ctrl-C
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("where").required(true).multiple(true).args(["socket", "functions"]))]
 pub struct Args {
@@ -40,14 +40,15 @@ pub struct Args {
 pub fn run(args: Args) -> Result {
     let project = crate::project::find()?;
     // Before any thread is started, so that no other one is ended by the signals.
-    let mut signals = SigSet::empty();
-    signals.add(Signal::SIGTERM);
-    signals.add(Signal::SIGINT);
+    let mut signals = crate::signals::ending();
     signals.add(Signal::SIGWINCH);
     signals.thread_block().map_err(|e| Failure::Run(format!("signals: {e}")))?;
     project.build_card(Variant::Fast, &mut crate::project::tell)?;
     let sim = crate::card::simulated(&project, args.profile.as_deref(), Variant::Fast)?;
     let function = Arc::clone(&sim.function);
+
+    // Before anybody else may use it.
+    args.connect.offer(&function)?;
 
     let mut lines = Vec::new();
     let mut servers = Vec::new();
@@ -72,7 +73,7 @@ pub fn run(args: Args) -> Result {
         lines.push(format!("card on {path}; use it with --card unix:{path}"));
     }
     if let Some(connected) = &connected {
-        lines.extend(connected.places().map(|place| format!("a cable of the board leads to {place}")));
+        lines.extend(connected.lines());
     }
     for line in lines {
         // The console may have standard output to itself.
@@ -87,6 +88,7 @@ pub fn run(args: Args) -> Result {
 
 /// Serves a function on a socket.
 pub fn serve(path: &Path, function: Arc<dyn PciFunction>) -> Result<Server> {
+    viaduct_pci::raise_descriptor_limit();
     Server::bind(path, function).map_err(|e| Failure::Run(e.to_string()))
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `viaduct info`
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
+use viaduct::{Card, Features, FunctionKind};
 use viaduct_build::{Access, Length, Manifest, Project, Variant};
 use viaduct_sim::Profile;
 
@@ -52,6 +55,11 @@ fn card(args: &Args) -> Result {
             "slots": info.slots, "channels": info.channels, "streams": info.streams,
             "data_bytes": info.data_bytes, "clock_khz": info.clock_khz, "chan_mib": info.chan_mib,
             "tlb_page": tlb(info.tlb_page), "tlb_huge": tlb(info.tlb_huge), "profiles": profiles,
+            "functions": functions(&opened.card)?.iter().map(|(kind, features)| {
+                let names = |bits| Features::names(*kind, bits);
+                json!({"name": kind.name(), "offered": names(features.offered), "withheld": names(features.withheld()),
+                       "negotiated": names(features.negotiated)})
+            }).collect::<Vec<_>>(),
         })
         .to_string());
     }
@@ -70,6 +78,18 @@ fn card(args: &Args) -> Result {
         tlb(info.tlb_page),
         tlb(info.tlb_huge)
     ))?;
+    for (kind, features) in functions(&opened.card)? {
+        out(&format!("  function {kind}"))?;
+        for (what, bits) in [
+            ("offered", features.offered),
+            ("withheld", features.withheld()),
+            ("negotiated", features.negotiated),
+        ] {
+            let names = Features::names(kind, bits);
+            let names = if names.is_empty() { "nothing".to_owned() } else { names.join(" ") };
+            out(&format!("    {what:10} {names}"))?;
+        }
+    }
     let Some(sim) = &opened.sim else { return Ok(()) };
     out(&format!(
         "simulated, profile {}: link of {:.2} bytes a cycle each way",
@@ -80,6 +100,13 @@ fn card(args: &Args) -> Result {
         out(&format!("  --profile {:8} {}", profile.name, profile.summary))?;
     }
     Ok(())
+}
+
+/// The virtio functions the card has.
+fn functions(card: &Arc<Card>) -> Result<Vec<(FunctionKind, Features)>> {
+    let virtio = FunctionKind::ALL.into_iter().filter(|kind| *kind != FunctionKind::Xdma);
+    let present = virtio.filter_map(|kind| card.function(kind).ok());
+    present.map(|function| Ok((function.kind(), function.status()?.features))).collect()
 }
 
 fn length(l: Length) -> String {

@@ -13,7 +13,7 @@ use crate::fail::{Failure, Result, at, usage};
 use crate::job::{Loaded, Message, Outcome, Routes, Values, number};
 use crate::meter::Meter;
 use crate::route::Route;
-use crate::signals::{Signals, unblocked};
+use crate::signals::Signals;
 use crate::virtio;
 
 /// Run an app on a card, from files to files
@@ -33,11 +33,11 @@ pub struct Args {
 pub struct RunArgs {
     /// App, or the path of its built image (aes.via, with its manifest aes.toml beside it)
     pub app: String,
-    /// Where an input comes from: file:PATH, card:ADDRESS+LENGTH, host:SIZE, virtio:FUNCTION; an input with lanes may come from
-    /// many files
+    /// Where an input comes from: file:PATH (a file or FIFO), - (standard input), fd:NUMBER, card:ADDRESS+LENGTH, host:SIZE,
+    /// virtio:FUNCTION; an input with lanes may come from many files
     #[arg(long = "in", value_name = "[PORT=]file:PATH")]
     pub ins: Vec<Route>,
-    /// Where an output goes; a digest that goes nowhere is printed
+    /// Where an output goes: the same, and - is standard output; a digest that goes nowhere is printed
     #[arg(long = "out", value_name = "[PORT=]file:PATH")]
     pub outs: Vec<Route>,
     /// Value of a register of the app
@@ -91,6 +91,11 @@ impl RunArgs {
             }
         }
         let routes = Routes::new(&app, &self.ins, &self.outs, self.check)?;
+        if routes.to_standard() && routes.prints() {
+            return usage(
+                "an output goes to standard output, and another nowhere, so that it would be printed there too; give it a file",
+            );
+        }
         Ok(Prepared { app, routes, given, values })
     }
 }
@@ -156,6 +161,9 @@ pub fn run(args: Args) -> Result {
         return serve(&args, &app, &origin, kind);
     }
     let prepared = args.what.prepare(app)?;
+    if args.json && prepared.routes.to_standard() {
+        return usage("--json and an output both go to standard output; give the output a file");
+    }
     let opened = args.card.open(Variant::Fast)?;
     let image = origin.image(&prepared.app, &opened)?;
     let begun = std::time::Instant::now();
@@ -190,7 +198,7 @@ fn serve(args: &Args, app: &Manifest, origin: &Origin, kind: FunctionKind) -> Re
     // Before any thread is started.
     let mut signals = Signals::take()?;
     let opened = args.card.open(Variant::Fast)?;
-    let image = unblocked(|| origin.image(app, &opened))?;
+    let image = origin.image(app, &opened)?;
     let loaded = Loaded::new(&opened, what.slot, app, &image, &given)?;
     let slot = loaded.index();
     let (sent, received) = virtio::serve(&opened, &app.name, slot, kind, &mut signals)?;

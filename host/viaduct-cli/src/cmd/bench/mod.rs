@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `viaduct bench`: figures of the simulated card. All but those of the simulator itself and of a guest are card time, so
-//! that every machine prints the same; each is printed only after the data were compared.
+//! that every machine prints the same, idle or busy; each is printed only after the data were compared.
 
+mod calibrate;
 mod guest;
 mod virtio;
 mod xdma;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use viaduct::desc::{Command, Completion};
@@ -14,7 +18,7 @@ use viaduct_pci::DmaAccess;
 
 use super::run::{out, slowest};
 use super::test::passes;
-use crate::card::{CardArgs, CardSpec, Opened};
+use crate::card::{CardArgs, CardSpec, Opened, WaitArgs};
 use crate::fail::{Failure, Result, at};
 use crate::job::{Loaded, Routes};
 use crate::random::Random;
@@ -23,7 +27,7 @@ use crate::route::Route;
 /// Measure the simulated card; every figure is checked before it is printed
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to measure; unless given, everything but `guest`
+    /// What to measure; unless given, everything but `calibrate` and `guest`
     what: Vec<What>,
     /// Board and link to simulate; `viaduct info card` lists them
     #[arg(long, value_name = "NAME")]
@@ -34,6 +38,9 @@ pub struct Args {
     /// Of `guest`: the kernel, as for `viaduct vm`
     #[arg(long, value_name = "NAME", default_value = "6.12")]
     kernel: String,
+    /// Small sizes and few cases, for tests: figures of their own, not those of the documents
+    #[arg(long)]
+    quick: bool,
     /// Print a JSON array
     #[arg(long)]
     json: bool,
@@ -51,16 +58,55 @@ enum What {
     Apps,
     /// Round trips and throughput of the network device
     Virtio,
+    /// Card memory of profile f1 beside the board it is calibrated to
+    Calibrate,
     /// Round trips of a program in a Linux guest, through the network device and through the XDMA-compatible function
     Guest,
 }
 
-/// Bytes of one DMA measurement.
-const DMA_BYTES: u64 = 4 << 20;
-/// Memory that the app of `mem` works on.
-const MEM_BYTES: u64 = 8 << 20;
-/// Message that goes through every app.
-const APP_BYTES: usize = 1 << 20;
+/// How much is measured.
+struct Scale {
+    /// Bytes of one DMA measurement.
+    dma: u64,
+    /// Memory that the app of `mem` works on, and random accesses to it of 64 and of 4096 bytes.
+    mem: u64,
+    accesses: [u64; 2],
+    /// Message that goes through every app.
+    app: usize,
+    /// Of `calibrate`: pages of 2 MiB a slot, bytes moved by each in large and in small accesses.
+    pages: u64,
+    calibrate_large: u64,
+    calibrate_small: u64,
+    /// All rings, latencies and sizes of the network device.
+    virtio_all: bool,
+}
+
+impl Scale {
+    const FULL: Self = Self {
+        dma: 4 << 20,
+        mem: 8 << 20,
+        accesses: [4096, 1024],
+        app: 1 << 20,
+        pages: 4,
+        calibrate_large: 8 << 20,
+        calibrate_small: 2 << 20,
+        virtio_all: true,
+    };
+    const QUICK: Self = Self {
+        dma: 1 << 20,
+        mem: 256 << 10,
+        accesses: [512, 32],
+        app: 64 << 10,
+        pages: 1,
+        calibrate_large: 256 << 10,
+        calibrate_small: 32 << 10,
+        virtio_all: false,
+    };
+}
+
+/// Limit of waits: nothing here takes so long on any machine, and a wait that looked at the card before its end, to see whether
+/// it lives, would take card time.
+const PATIENCE: Duration = Duration::from_secs(6 * 3600);
 
 /// Bytes and most edges of the measurement of the simulator.
 const SIM_BYTES: usize = 4 << 20;
@@ -78,18 +124,25 @@ pub fn run(args: Args) -> Result {
     let project = crate::project::find()?;
     let all = [What::Dma, What::Mem, What::Apps, What::Virtio, What::Sim];
     let what = if args.what.is_empty() { all.to_vec() } else { args.what };
-    let card = CardArgs { card: CardSpec::Sim, profile: args.profile, timeout: None };
+    let card = CardArgs {
+        card: CardSpec::Sim,
+        profile: args.profile,
+        timeout: Some(PATIENCE.as_secs()),
+        wait: WaitArgs::default(),
+    };
+    let scale = if args.quick { Scale::QUICK } else { Scale::FULL };
     let mut figures = Vec::new();
     for what in what {
         // A card of its own, so that no figure depends on what was measured before.
         let open = || card.open(Variant::Fast);
         let new = match what {
             What::Sim => sim(&project, &card)?,
-            What::Virtio => virtio::virtio(&project, &card)?,
+            What::Virtio => virtio::virtio(&project, &card, scale.virtio_all)?,
+            What::Calibrate => calibrate::calibrate(&project, &card, &scale)?,
             What::Guest => guest::guest(&project, card.profile.as_deref(), &args.kernel, args.rounds)?,
-            What::Dma => dma(&project, &open()?)?,
-            What::Mem => mem(&project, &open()?)?,
-            What::Apps => apps(&project, &open()?)?,
+            What::Dma => dma(&project, &open()?, &scale)?,
+            What::Mem => mem(&project, &open()?, &scale)?,
+            What::Apps => apps(&project, &open()?, scale.app)?,
         };
         if !args.json {
             for f in &new {
@@ -118,17 +171,18 @@ fn wrong<T>(what: &str) -> Result<T> {
 
 // ---------------------------------------------------------------- DMA
 
-fn dma(project: &Project, opened: &Opened) -> Result<Vec<Figure>> {
+fn dma(project: &Project, opened: &Opened, scale: &Scale) -> Result<Vec<Figure>> {
+    let total = scale.dma;
     let slot = opened.card.any_slot()?;
     // Commands of a slot run only while it does; which app is in it does not matter.
     slot.load(&image(project, opened, &project.load("pass")?)?)?;
-    let from = opened.card.dma_buffer(DMA_BYTES, DmaAccess::Read)?;
-    let to = opened.card.dma_buffer(DMA_BYTES, DmaAccess::Write)?;
-    let data = Random(1).bytes(DMA_BYTES as usize);
+    let from = opened.card.dma_buffer(total, DmaAccess::Read)?;
+    let to = opened.card.dma_buffer(total, DmaAccess::Write)?;
+    let data = Random(1).bytes(total as usize);
     from.memory().write(0, &data);
     let mut figures = Vec::new();
     for piece in [64 << 10, 1 << 20] {
-        let pieces: Vec<u64> = (0..DMA_BYTES).step_by(piece).collect();
+        let pieces: Vec<u64> = (0..total).step_by(piece).collect();
         let len = piece as u32;
         let down: Vec<_> = pieces.iter().map(|at| Command::h2c(from.iova() + at, *at, len)).collect();
         let up: Vec<_> = pieces.iter().map(|at| Command::c2h(to.iova() + at, *at, len)).collect();
@@ -144,7 +198,7 @@ fn dma(project: &Project, opened: &Opened) -> Result<Vec<Figure>> {
             });
         };
         let cycles = timed(opened, &slot, &down)?;
-        add("host to card", DMA_BYTES, cycles);
+        add("host to card", total, cycles);
         to.memory().fill(0, to.len() as usize, 0);
         let cycles = timed(opened, &slot, &up)?;
         let mut back = vec![0; data.len()];
@@ -152,7 +206,7 @@ fn dma(project: &Project, opened: &Opened) -> Result<Vec<Figure>> {
         if back != data {
             return wrong(&name("card to host"));
         }
-        add("card to host", DMA_BYTES, cycles);
+        add("card to host", total, cycles);
     }
     Ok(figures)
 }
@@ -169,71 +223,96 @@ fn timed(opened: &Opened, slot: &Slot, commands: &[Command]) -> Result<u64> {
 
 // ---------------------------------------------------------------- memory
 
-fn mem(project: &Project, opened: &Opened) -> Result<Vec<Figure>> {
+fn mem(project: &Project, opened: &Opened, scale: &Scale) -> Result<Vec<Figure>> {
     let app = project.load("rng")?;
     let slot = opened.card.any_slot()?;
     slot.load(&image(project, opened, &app)?)?;
-    let register = |name: &str| match app.register(name) {
-        Some(r) => Ok(Register { offset: r.offset, width: r.width }),
-        None => Err(Failure::Run(format!("app rng has no register {name}"))),
-    };
     let set = |name: &str, value: u64| -> Result {
-        let place = register(name)?;
+        let place = register(&app, name)?;
         let bytes = place.width.div_ceil(8).min(8) as usize;
         Ok(slot.write_wide(place, &value.to_le_bytes()[..bytes])?)
     };
     let read = |name: &str| -> Result<u64> {
-        let bytes = slot.read_wide(register(name)?)?;
+        let bytes = slot.read_wide(register(&app, name)?)?;
         Ok(bytes.iter().rev().fold(0, |value, b| value << 8 | u64::from(*b)))
     };
-    let data = Random(2).bytes(MEM_BYTES as usize);
-    let words = |at: usize, len: usize| {
-        data[at..at + len].chunks_exact(8).map(|w| w.iter().rev().fold(0u64, |v, b| v << 8 | u64::from(*b)))
-    };
+    let data = Random(2).bytes(scale.mem as usize);
+    let [small, large] = scale.accesses;
     let mut figures = Vec::new();
     for huge in [false, true] {
         let source = Source::bytes(SharedBytes::new(data.clone()));
-        let mapping = slot.map(source, MEM_BYTES, MapOptions::new(Prot::READ_WRITE).huge(huge))?;
-        let range = MemoryRange::of(&mapping, register("base")?, Some(register("bytes")?));
-        // Whole memory first: every page is then in card memory.
-        for (name, size, count) in
-            [("paging in", 4096, 2 * MEM_BYTES / 4096), ("random", 64, 4096), ("random", 4096, 1024)]
-        {
+        let mapping = slot.map(source, scale.mem, MapOptions::new(Prot::READ_WRITE).huge(huge))?;
+        let range = MemoryRange::of(&mapping, register(&app, "base")?, Some(register(&app, "bytes")?));
+        let (page, pages) = if huge { (2 << 20, "2 MiB pages") } else { (4096, "4 KiB pages") };
+        // First the pages that one access for each of them finds; then all of them, which is no figure.
+        let one_each = scale.mem / 4096;
+        for (name, size, count) in [
+            ("first touch", 4096, one_each),
+            ("", 4096, 16 * one_each),
+            ("random", 64, small),
+            ("random", 4096, large),
+        ] {
             let seed = 0x1234_5678_9abc_def1;
             for (name, value) in [("size", size), ("count", count), ("seed", seed), ("write", 0)] {
                 set(name, value)?;
             }
-            let job =
-                MemoryJob::new(&slot, register("start")?.offset).range(range).done(register("done")?.offset);
-            job.run()?;
+            // The app's interrupt is the end: looking at it before would take card time, and more on a busy machine.
+            let job = MemoryJob::new(&slot, register(&app, "start")?.offset).range(range);
+            job.done(register(&app, "done")?.offset).irq().run()?;
             let (cycles, sum) = (read("cycles")?, read("checksum")?);
-            let what = format!(
-                "memory, {name} reads of {size} bytes, {} pages",
-                if huge { "2 MiB" } else { "4 KiB" }
-            );
-            let expected = places(size, count, seed).flat_map(|at| words(at as usize, size as usize));
-            if sum != expected.fold(0, u64::wrapping_add) || read("errors")? != 0 {
+            let what = match name {
+                "random" => format!("memory, random reads of {size} bytes, {pages}"),
+                _ => format!("memory, first touch, {pages}"),
+            };
+            if sum != expected_sum(&data, size, count, seed) || read("errors")? != 0 {
                 return wrong(&what);
             }
-            let value = (size * count) as f64 / opened.card.info().seconds(cycles) / 1e9;
-            let note = format!("{count} accesses in {cycles} cycles");
-            figures.push(Figure { what, value, unit: "GB/s", note });
+            let (bytes, counted) = match name {
+                // What was loaded counts, not what the app read of it.
+                "first touch" => {
+                    let loaded: BTreeSet<u64> =
+                        places(size, count, seed, scale.mem).map(|at| at / page).collect();
+                    let all = scale.mem.div_ceil(page);
+                    (loaded.len() as u64 * page, format!("{} of {all} pages loaded", loaded.len()))
+                }
+                "random" => (size * count, format!("{count} accesses")),
+                _ => continue,
+            };
+            let value = bytes as f64 / opened.card.info().seconds(cycles) / 1e9;
+            figures.push(Figure { what, value, unit: "GB/s", note: format!("{counted} in {cycles} cycles") });
         }
         mapping.unmap()?;
     }
     Ok(figures)
 }
 
-/// Where app rng reads: the generator its page describes.
-fn places(size: u64, count: u64, seed: u64) -> impl Iterator<Item = u64> {
+/// A register of an app.
+fn register(app: &Manifest, name: &str) -> Result<Register> {
+    match app.register(name) {
+        Some(r) => Ok(Register { offset: r.offset, width: r.width }),
+        None => Err(Failure::Run(format!("app {} has no register {name}", app.name))),
+    }
+}
+
+/// Where app rng goes in a memory of `len` bytes: the generator its page describes.
+fn places(size: u64, count: u64, seed: u64, len: u64) -> impl Iterator<Item = u64> {
     let mut x = seed;
     (0..count).map(move |_| {
         x ^= x >> 12;
         x ^= x << 25;
         x ^= x >> 27;
         let star = x.wrapping_mul(0x2545_f491_4f6c_dd1d);
-        (((star >> 32) * (MEM_BYTES / size)) >> 32) * size
+        (((star >> 32) * (len / size)) >> 32) * size
     })
+}
+
+/// What app rng sums up when it reads there.
+fn expected_sum(data: &[u8], size: u64, count: u64, seed: u64) -> u64 {
+    let words = |at: u64| data[at as usize..(at + size) as usize].chunks_exact(8);
+    places(size, count, seed, data.len() as u64)
+        .flat_map(words)
+        .map(|w| w.iter().rev().fold(0u64, |v, b| v << 8 | u64::from(*b)))
+        .fold(0, u64::wrapping_add)
 }
 
 // ---------------------------------------------------------------- apps, simulator
@@ -243,17 +322,17 @@ fn image(project: &Project, opened: &Opened, app: &Manifest) -> Result<Vec<u8>> 
     std::fs::read(&image.container).map_err(at(image.container.display()))
 }
 
-fn apps(project: &Project, opened: &Opened) -> Result<Vec<Figure>> {
+fn apps(project: &Project, opened: &Opened, len: usize) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for name in project.apps()? {
         let app = project.load(&name)?;
         if app.memory.is_some() || app.model.is_none() || !app.one_stream_each_way() {
             continue;
         }
-        let outcome = stream(project, opened, &app, APP_BYTES)?;
+        let outcome = stream(project, opened, &app, len)?;
         let note = format!("{:.2} bytes per cycle; slowest: {}", outcome.rate(), slowest(&outcome));
         figures.push(Figure {
-            what: format!("app {name}, 1 MiB"),
+            what: format!("app {name}, {} KiB", len >> 10),
             value: outcome.gb_per_s(),
             unit: "GB/s",
             note,

@@ -3,9 +3,8 @@
 //! driver takes no card time, so what is measured is card and link alone.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use viaduct::{Attachment, FunctionKind};
+use viaduct::{Attachment, Features, FunctionKind};
 use viaduct_build::Project;
 use viaduct_pci::PciFunction;
 use viaduct_sim::FunctionCounters;
@@ -13,7 +12,7 @@ use viaduct_virtio::net::{HEADER, Net};
 use viaduct_virtio::{Statistics, VirtioError, feature};
 
 use super::{Figure, wrong};
-use crate::card::{CardArgs, OVERHEAD, Simulated};
+use crate::card::{COMPLETION, CardArgs, REQUEST, Simulated};
 use crate::connect::load;
 use crate::fail::{Failure, Result};
 use crate::random::Random;
@@ -35,18 +34,19 @@ const MODES: [(&str, u64); 5] = [
 /// Read latencies of the link, in nanoseconds: a root complex nearby, the profile's own, one behind switches and an IOMMU.
 const LATENCIES: [u32; 3] = [250, 550, 1_000];
 const SIZES: [usize; 5] = [64, 128, 256, 512, 1024];
+const QUEUED: [usize; 3] = [64, 1472, 8972];
 /// Round trips a figure is made of; the first ones, which find rings cold, are not among them.
 const ROUNDS: u32 = 32;
 const WARM: u32 = 8;
-/// Frames that are queued at once; the figure is the difference.
-const FEW: usize = 64;
-const MANY: usize = 192;
+/// Frames that are queued at once; the figure is the difference. Few are enough to fill the link: with fewer, what reads
+/// ahead of the first answers would come for nothing.
+const FEW: usize = 128;
+const MANY: usize = 256;
 /// Cycles between two looks of the host at the ring, and after which something is wrong.
 const LOOK: u64 = 8;
 const LONGEST: u64 = 1_000_000;
 const ENTRIES: u16 = 256;
 const IOVA: u64 = 0x10_0000_0000;
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Ethernet, IPv4 and UDP headers.
 const HEADERS: usize = 14 + 20 + 8;
@@ -69,10 +69,12 @@ impl Bench {
             }
         })?;
         let sim = opened.sim.clone().ok_or(Failure::Run("not a simulated card".into()))?;
-        let slot = load(project, &opened, "udp_echo", &[])?;
+        let slot = load(project, &opened, &project.load("udp_echo")?, &[])?;
         let control = opened.card.function(FunctionKind::Net)?;
         control.attach(Attachment::Slot(slot.index()))?;
         control.set_up(true)?;
+        // Packed rings are offered to those who ask for them.
+        control.allow_features(Features::DEFAULT | features)?;
         let number = usize::from(FunctionKind::Net.number());
         let function: Arc<dyn PciFunction> = sim
             .function
@@ -98,7 +100,7 @@ impl Bench {
             return wrong("virtio, one round trip");
         }
         self.net.tx.kick().map_err(failed)?;
-        let got = self.net.wait(PATIENCE).map_err(failed)?;
+        let got = self.net.wait(super::PATIENCE).map_err(failed)?;
         if got != answer {
             return wrong("virtio, one round trip");
         }
@@ -160,43 +162,56 @@ fn frames(payload: &[u8]) -> (Vec<u8>, Vec<u8>) {
 }
 
 /// What the link alone takes for one echo of `bytes` with so many dependent reads before the payload has come, in cycles:
-/// those reads, the answer's data with its used entry and index, and the wish for an interrupt, which may be read only once
-/// the index is visible.
-fn minimum(sim: &Simulated, reads: f64, bytes: usize) -> f64 {
+/// those reads, the answer's data with its used entry (and index, if the ring is split), and the read of the wish for an interrupt, which follows them
+/// at once since the link keeps it behind them, and the interrupt.
+fn minimum(sim: &Simulated, packed: bool, reads: f64, bytes: usize) -> f64 {
     let link = &sim.profile.link;
     let wire = |bytes: f64| bytes / sim.bytes_per_cycle();
     let cycles = |ns: u32| f64::from(ns) * f64::from(sim.profile.clk_khz) / 1e6;
-    let overhead = OVERHEAD as f64;
-    let read = cycles(link.read_latency_ns) + wire(overhead);
+    let read = cycles(link.read_latency_ns) + wire(REQUEST as f64);
     // Payload that does not fit one completion comes behind the first.
-    let completions = (bytes as f64 / f64::from(link.mps)).ceil();
-    let payload = wire((completions - 1.0) * (overhead + f64::from(link.mps)));
-    let written = wire(bytes as f64 + overhead * (completions + 2.0) + 8.0 + 4.0);
-    let visible = written + cycles(link.write_latency_ns);
-    let interrupt = wire(overhead + 4.0);
-    reads * read + payload + visible + read + interrupt
+    let packets = (bytes as f64 / f64::from(link.mps)).ceil();
+    let behind = (bytes as f64 - f64::from(link.mps)).max(0.0);
+    let payload = wire(behind + (packets - 1.0) * COMPLETION as f64);
+    let used = if packed { REQUEST as f64 + 16.0 } else { 2.0 * REQUEST as f64 + 8.0 + 4.0 };
+    let written = wire(bytes as f64 + REQUEST as f64 * packets + used);
+    // The read finds host memory as the writes leave it: if they take longer to get there than it does, it waits.
+    let late =
+        (cycles(link.write_latency_ns) - cycles(link.read_latency_ns) / 2.0 - wire(REQUEST as f64)).max(0.0);
+    let interrupt = wire(REQUEST as f64 + 4.0);
+    reads * read + payload + written + late + read + interrupt
 }
 
-pub fn virtio(project: &Project, card: &CardArgs) -> Result<Vec<Figure>> {
+/// With `all`, everything of the documents; otherwise a case of each kind.
+pub fn virtio(project: &Project, card: &CardArgs, all: bool) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    for latency in LATENCIES {
-        for (mode, features) in MODES {
-            let mut bench = Bench::open(project, card, features, Some(latency))?;
+    let ends = [MODES[0], MODES[4]];
+    let (modes, latencies, sizes) = if all {
+        (&MODES[..], &LATENCIES[..], &SIZES[..])
+    } else {
+        (&ends[..], &LATENCIES[1..2], &SIZES[..1])
+    };
+    let queued_sizes = if all { &QUEUED[..] } else { &QUEUED[..1] };
+    for latency in latencies {
+        for (mode, features) in modes {
+            let mut bench = Bench::open(project, card, *features, Some(*latency))?;
             echo(&mut bench, &format!("read latency {latency} ns, {mode}"), 64, &mut figures)?;
         }
     }
-    for (mode, features) in [MODES[0], MODES[4]] {
-        let mut bench = Bench::open(project, card, features, None)?;
-        for size in SIZES {
-            echo(&mut bench, mode, size, &mut figures)?;
+    if all {
+        for (mode, features) in ends {
+            let mut bench = Bench::open(project, card, features, None)?;
+            for size in SIZES {
+                echo(&mut bench, mode, size, &mut figures)?;
+            }
         }
     }
-    figures.extend(super::xdma::xdma(project, card, &SIZES)?);
-    for (mode, features) in MODES {
-        let mut bench = Bench::open(project, card, features, None)?;
-        queued(&mut bench, mode, 64, &mut figures)?;
-        queued(&mut bench, mode, 1472, &mut figures)?;
-        queued(&mut bench, mode, 8972, &mut figures)?;
+    figures.extend(super::xdma::xdma(project, card, sizes)?);
+    for (mode, features) in modes {
+        let mut bench = Bench::open(project, card, *features, None)?;
+        for size in queued_sizes {
+            queued(&mut bench, mode, *size, &mut figures)?;
+        }
     }
     Ok(figures)
 }
@@ -215,15 +230,25 @@ fn echo(bench: &mut Bench, mode: &str, size: usize, figures: &mut Vec<Figure>) -
     // What the app takes is not the device's (as in the paper, section IV-B).
     let user = s.user.mean();
     let hardware = s.stages.iter().map(viaduct_virtio::Stage::mean).sum::<f64>() - user;
-    let least = minimum(&bench.sim, dependent, HEADER + HEADERS + size);
+    let packed = bench.net.device.has(feature::RING_PACKED);
+    let least = minimum(&bench.sim, packed, dependent, HEADER + HEADERS + size);
+    // The stages are counted in the queue engine. From the doorbell's arrival at the card to the interrupt's leaving it there is a
+    // little more, which the host's side shows.
+    let link = &bench.sim.profile.link;
+    let ways =
+        f64::from(link.mmio_write_ns + link.irq_latency_ns) * f64::from(bench.sim.profile.clk_khz) / 1e6;
+    let whole = r.cycles - ways - user;
+    let over = |cycles: f64| (cycles / least - 1.0) * 100.0;
     figures.push(Figure {
         what: format!("virtio echo of {size} bytes, {mode}: card"),
         value: hardware,
         unit: "cycles",
         note: format!(
-            "doorbell to interrupt {} - {user:.0} in the app ({:.1} % over the link's own {least:.0}); with the host's side of the link {:.0}",
+            "doorbell to interrupt {} - {user:.0} in the app ({:.1} % over the link's own {least:.0}); with the ways in front of the \
+             queue engine and behind it {whole:.0} ({:.1} %); with the host's side of the link {:.0}",
             stages.join(" + "),
-            (hardware / least - 1.0) * 100.0,
+            over(hardware),
+            over(whole),
             r.cycles
         ),
     });
@@ -248,25 +273,45 @@ fn queued(bench: &mut Bench, mode: &str, size: usize, figures: &mut Vec<Figure>)
     let what = format!("virtio, frames of {size} bytes queued, {mode}");
     let short = burst(bench, &what, size, FEW)?;
     let long = burst(bench, &what, size, MANY)?;
-    let cycles = (long - short) as f64 / (MANY - FEW) as f64;
+    let each = |of: fn(&Burst) -> f64| (of(&long) - of(&short)) / (MANY - FEW) as f64;
+    let (cycles, up) = (each(|b| b.cycles), each(|b| b.up));
     let bytes = (HEADER + HEADERS + size) as f64;
-    let limit = both_ways(&bench.sim, bytes);
+    let (payload_up, payload_down) = both_ways(&bench.sim, bytes);
+    let limit = payload_up.max(payload_down);
+    // Of the rings, and of packets that are divided at a boundary.
+    let rest = (up - payload_up) * bench.sim.bytes_per_cycle();
     figures.push(Figure {
         what,
         value: cycles,
         unit: "cycles",
         note: format!(
-            "each, {:.1} bytes a cycle out and as many back: {:.2} of what the link carries ({MANY} frames take {long} \
-             cycles, {FEW} take {short})",
+            "each, {:.1} bytes a cycle out and as many back: {:.2} of what the link carries of such frames alone; with \
+             everything it carried, the way from the card was in use for {:.2} of the time, the way to it for \
+             {:.2}; {rest:.0} bytes a frame from the card are of rings and of packets divided at boundaries ({MANY} frames take \
+             {} cycles, {FEW} take {})",
             bytes / cycles,
-            limit / cycles
+            limit / cycles,
+            long.up_in_use,
+            long.down_in_use,
+            long.cycles,
+            short.cycles,
         ),
     });
     Ok(())
 }
 
-/// Cycles from the doorbell to the last of `count` answers.
-fn burst(bench: &mut Bench, what: &str, size: usize, count: usize) -> Result<u64> {
+/// From the doorbell to the last of some answers.
+struct Burst {
+    cycles: f64,
+    /// Those of them in which the link's way from the card carried something.
+    up: f64,
+    /// While the first two thirds of them came, and more were on their way: shares of the time in which each direction
+    /// carried something.
+    up_in_use: f64,
+    down_in_use: f64,
+}
+
+fn burst(bench: &mut Bench, what: &str, size: usize, count: usize) -> Result<Burst> {
     let mut random = Random(9);
     let all: Vec<_> = (0..count).map(|_| frames(&random.bytes(size))).collect();
     for (ask, _) in &all {
@@ -276,6 +321,8 @@ fn burst(bench: &mut Bench, what: &str, size: usize, count: usize) -> Result<u64
     }
     bench.sim.function.run(100_000);
     let begun = bench.sim.function.now();
+    let before = bench.sim.function.counters();
+    let mut marks = Vec::new();
     bench.net.tx.kick().map_err(failed)?;
     // The host looks every few cycles, so that the time of an interrupt is not among what is measured.
     bench.net.rx.disarm();
@@ -283,24 +330,38 @@ fn burst(bench: &mut Bench, what: &str, size: usize, count: usize) -> Result<u64
     let mut next = answers.next();
     while let Some(wanted) = next {
         match bench.net.receive().map_err(failed)? {
-            Some(got) if got == *wanted => next = answers.next(),
+            Some(got) if got == *wanted => {
+                if answers.len() + 1 == count || answers.len() == count / 3 {
+                    marks.push(bench.sim.function.counters());
+                }
+                next = answers.next();
+            }
             Some(_) => return wrong(what),
             None if bench.sim.function.now() - begun > LONGEST => return wrong(what),
             None => drop(bench.sim.function.run(LOOK)),
         }
     }
-    let cycles = bench.sim.function.now() - begun;
+    let cycles = (bench.sim.function.now() - begun) as f64;
+    let after = bench.sim.function.counters();
     bench.net.rx.kick().map_err(failed)?;
     bench.sim.function.run(100_000);
-    Ok(cycles)
+    let in_cycles = |ps: u64| ps as f64 * f64::from(bench.sim.profile.clk_khz) / 1e9;
+    let (first, most) = (marks[0], marks[marks.len() - 1]);
+    let window = (most.cycles - first.cycles) as f64;
+    Ok(Burst {
+        cycles,
+        up: in_cycles(after.link_up_ps - before.link_up_ps),
+        up_in_use: in_cycles(most.link_up_ps - first.link_up_ps) / window,
+        down_in_use: in_cycles(most.link_down_ps - first.link_down_ps) / window,
+    })
 }
 
-/// Cycles the link needs to carry a message of `bytes` to the card and one back, when nothing waits: writes and read
-/// requests share the way from the card.
-fn both_ways(sim: &Simulated, bytes: f64) -> f64 {
+/// Cycles that a message of `bytes` to the card and one back take of the ways from the card and to it: writes and read
+/// requests share the one from the card.
+fn both_ways(sim: &Simulated, bytes: f64) -> (f64, f64) {
     let link = &sim.profile.link;
-    let packets = |most: u32| (bytes / f64::from(most)).ceil() * OVERHEAD as f64;
-    let up = bytes + packets(link.mps) + packets(link.mrrs);
-    let down = bytes + packets(link.mps);
-    up.max(down) / sim.bytes_per_cycle()
+    let packets = |most: u32, each: u64| (bytes / f64::from(most)).ceil() * each as f64;
+    let up = bytes + packets(link.mps, REQUEST) + packets(link.mrrs, REQUEST);
+    let down = bytes + packets(link.mps, COMPLETION);
+    (up / sim.bytes_per_cycle(), down / sim.bytes_per_cycle())
 }

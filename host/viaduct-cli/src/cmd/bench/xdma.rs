@@ -3,12 +3,11 @@
 //! (section IV-B), with the register accesses of the vendor's driver and with those of `kernel/xdma`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use viaduct::FunctionKind;
 use viaduct_build::Project;
 use viaduct_pci::PciFunction;
-use viaduct_sim::FunctionCounters;
+use viaduct_sim::{FunctionCounters, XDMA_DMA_BAR};
 use viaduct_virtio::Arena;
 
 use super::{Figure, wrong};
@@ -18,7 +17,6 @@ use crate::random::Random;
 
 const ROUNDS: u32 = 32;
 const IOVA: u64 = 0x20_0000_0000;
-const PATIENCE: Duration = Duration::from_secs(60);
 
 const CONTROL: u64 = 0x04;
 const CONTROL_SET: u64 = 0x08;
@@ -80,11 +78,11 @@ impl Engine {
     }
 
     fn get(&self, at: u64) -> Result<u32> {
-        self.function.read32(0, at).map_err(pci)
+        self.function.read32(XDMA_DMA_BAR, at).map_err(pci)
     }
 
     fn put(&self, at: u64, value: u32) -> Result {
-        self.function.write32(0, at, value).map_err(pci)
+        self.function.write32(XDMA_DMA_BAR, at, value).map_err(pci)
     }
 
     /// Tells a channel where its list is.
@@ -114,7 +112,7 @@ impl Engine {
         if driver == Driver::Vendor {
             self.get(channel + STATUS)?; // makes the writes arrive
         }
-        self.function.wait_irq(1 << way, PATIENCE).map_err(pci)?;
+        self.function.wait_irq(1 << way, super::PATIENCE).map_err(pci)?;
         if driver == Driver::Vendor {
             self.get(CHANNEL_REQUEST)?;
         }

@@ -14,19 +14,30 @@ use std::time::{Duration, Instant};
 use nix::time::ClockId;
 use nix::unistd::Pid;
 use serde_json::json;
+use viaduct_build::end_with_us;
 
-use super::qmp::Qmp;
+use super::qmp::{Qmp, unless_ended};
 use crate::fail::{Failure, Result, at};
-use crate::signals::{Signals, unblocked};
+use crate::signals::Signals;
 
 /// Root ports, each for one function of the card.
 pub const PORTS: usize = 8;
 /// Size of the disk that carries the files of a job: always the same, the guest has it in its snapshot.
 const JOB_DISK: u64 = 256 << 20;
+// Limits are for machines that are much busier than they should be: each is what an idle one takes, a hundred times over.
 /// Longest wait for QEMU to start and to connect.
-const START: Duration = Duration::from_secs(30);
+const START: Duration = Duration::from_secs(300);
+/// Longest time to save a snapshot, and to bring it back.
+const MIGRATE: Duration = Duration::from_secs(1200);
+/// Longest wait for QEMU to end when it is asked to; then it is killed.
+const QUIT: Duration = Duration::from_secs(5);
 /// Reply time of a function: simulated cards are slow when many share a machine.
-const REPLY_MS: u32 = 120_000;
+const REPLY_MS: u32 = 600_000;
+
+/// Kernel parameters for a guest whose processor stands still at times, because the machine has others to serve: no check that a timer
+/// ticks while the processor counts (that panics), none of the clock against another one, and no complaint about what takes long.
+const PATIENT: &str = "no_timer_check tsc=reliable nowatchdog rcupdate.rcu_cpu_stall_suppress=1 workqueue.watchdog_thresh=0 \
+    sysctl.kernel.hung_task_timeout_secs=0 libata.ata_probe_timeout=600";
 
 /// What `tools/guest.sh` has made.
 pub struct Guest {
@@ -44,12 +55,10 @@ impl Guest {
     /// Fetches and makes what is missing.
     pub fn prepare(root: &Path, kernel: &str) -> Result<Self> {
         let script = root.join("tools/guest.sh");
-        let output = Command::new(&script)
-            .args(["--kernel", kernel])
-            .stderr(Stdio::inherit())
-            .stdin(Stdio::null())
-            .output()
-            .map_err(at(script.display()))?;
+        let mut command = Command::new(&script);
+        command.args(["--kernel", kernel]).stderr(Stdio::inherit()).stdin(Stdio::null());
+        end_with_us(&mut command);
+        let output = command.output().map_err(at(script.display()))?;
         if !output.status.success() {
             return Err(Failure::Run("there is no guest to boot; the reason stands above".to_owned()));
         }
@@ -136,7 +145,8 @@ impl Machine {
         let errors = File::create(place("qemu.err")).map_err(at(folder.display()))?;
         // A group of its own: Ctrl-C is for us, we end it.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
-        let mut qemu = unblocked(|| command.spawn()).map_err(at(guest.qemu.display()))?;
+        end_with_us(&mut command);
+        let mut qemu = command.spawn().map_err(at(guest.qemu.display()))?;
 
         let connected = (|| {
             let end = Instant::now() + START;
@@ -177,9 +187,7 @@ impl Machine {
         self.ask("stop", &json!({}))?;
         self.pages_in_place()?;
         self.ask("migrate", &json!({ "uri": format!("file:{}", to.display()) }))?;
-        self.qmp
-            .wait("query-migrate", "status", Duration::from_secs(120), |s| s == "completed")
-            .map_err(Failure::Run)
+        self.qmp.wait("query-migrate", "status", MIGRATE, |s| s == "completed").map_err(Failure::Run)
     }
 
     /// Brings a saved state back; the machine stands still then.
@@ -187,7 +195,7 @@ impl Machine {
         self.pages_in_place()?;
         self.ask("migrate-incoming", &json!({ "uri": format!("file:{}", from.display()) }))?;
         self.qmp
-            .wait("query-status", "status", Duration::from_secs(60), |s| s == "paused" || s == "running")
+            .wait("query-status", "status", MIGRATE, |s| s == "paused" || s == "running")
             .map_err(Failure::Run)
     }
 
@@ -243,8 +251,8 @@ impl Machine {
 impl Drop for Machine {
     fn drop(&mut self) {
         // Politely first, so that QEMU disconnects from the card in order.
-        let _ = self.qmp.ask("quit", &json!({}));
-        let end = Instant::now() + Duration::from_secs(5);
+        let _ = self.qmp.wait_at_most(QUIT).and_then(|()| self.qmp.ask("quit", &json!({})));
+        let end = Instant::now() + QUIT;
         while Instant::now() < end {
             if !matches!(self.qemu.try_wait(), Ok(None)) {
                 return;
@@ -256,11 +264,14 @@ impl Drop for Machine {
     }
 }
 
-/// What a snapshot must have been made with: everything QEMU is told, but for the run's own files.
+/// What a snapshot must have been made with: everything QEMU is told, but for the run's own files, and the processor, whose clock
+/// the guest has measured.
 pub fn fingerprint(guest: &Guest, shape: &Shape) -> u64 {
     let any = Path::new("/");
     let mut hasher = DefaultHasher::new();
     arguments(guest, shape, any, any, any).hash(&mut hasher);
+    let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    processors.lines().find(|line| line.starts_with("model name")).hash(&mut hasher);
     hasher.finish()
 }
 
@@ -288,9 +299,9 @@ fn arguments(guest: &Guest, shape: &Shape, folder: &Path, console: &Path, job: &
             ),
         );
     }
-    add("-drive", format!("file={},format=raw,if=none,id=disk,snapshot=on", path(&guest.disk)));
+    add("-drive", format!("file={},format=raw,if=none,id=disk,snapshot=on,werror=report", path(&guest.disk)));
     add("-device", "ide-hd,drive=disk,bus=ide.0".to_owned());
-    add("-drive", format!("file={},format=raw,if=none,id=job", path(job)));
+    add("-drive", format!("file={},format=raw,if=none,id=job,werror=report", path(job)));
     add("-device", "ide-hd,drive=job,bus=ide.1".to_owned());
     add("-serial", format!("file:{}", path(console)));
     for tty in ["ttyS1", "ttyS2"] {
@@ -304,7 +315,7 @@ fn arguments(guest: &Guest, shape: &Shape, folder: &Path, console: &Path, job: &
     add(
         "-append",
         format!(
-            "console=ttyS0 panic=-1 iomem=relaxed quiet loglevel=5 random.trust_cpu=on mitigations=off{iommu}"
+            "console=ttyS0 panic=-1 iomem=relaxed quiet loglevel=5 random.trust_cpu=on mitigations=off {PATIENT}{iommu}"
         ),
     );
     for flag in ["-nodefaults", "-no-user-config", "-no-reboot", "-S"] {
@@ -333,6 +344,7 @@ fn accept(
         if Instant::now() > end {
             return Err(format!("it does not connect within {} s", START.as_secs()));
         }
+        unless_ended()?;
         std::thread::sleep(Duration::from_millis(2));
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `viaduct vm`
 
+mod folder;
 mod job;
 mod machine;
 mod qmp;
@@ -17,20 +18,28 @@ use nix::sys::termios::{SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
 use serde_json::Value;
 use viaduct::{Card, Timeouts};
 use viaduct_build::{Project, Variant};
+use viaduct_pci::Location;
 use viaduct_pci::vfio_user::Server;
 use viaduct_sim::function_names;
 
+use self::folder::{Folder, room, wait_for};
 use self::job::{Job, Marker};
 pub use self::machine::Machine;
 use self::machine::{Event, Guest, Shape};
 use super::card::serve;
-use crate::card::{Opened, Simulated};
+use crate::card::{Opened, Simulated, WaitArgs};
 use crate::connect::{ConnectArgs, Connected, DiskSpec, Place};
 use crate::fail::{Failure, Result, at, usage};
 use crate::signals::Signals;
 
-/// Longest time a guest may take to boot.
-const BOOT: Duration = Duration::from_secs(180);
+/// Longest time a guest may take to boot; an idle machine takes 10 s.
+const BOOT: Duration = Duration::from_secs(1200);
+/// Longest wait for others that make the snapshot: several may have to.
+const OTHERS: Duration = Duration::from_secs(3600);
+/// Room for messages, and for what the guest writes to its disk beside its memory.
+const SPARE: u64 = 16 << 20;
+/// A snapshot that nobody has used for so long goes.
+const UNUSED: Duration = Duration::from_secs(3 * 24 * 3600);
 /// The function that rules the card.
 const MGMT: &str = "mgmt";
 
@@ -63,6 +72,8 @@ pub struct Args {
     /// Use functions served by others: a folder with a socket for each, NAME.sock
     #[arg(long, value_name = "DIR")]
     card: Option<PathBuf>,
+    #[command(flatten)]
+    wait: WaitArgs,
     /// Board and link to simulate; `viaduct info card` lists them
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
@@ -136,19 +147,23 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
     if wanted.len() > machine::PORTS {
         return usage(format!("at most {} functions fit", machine::PORTS));
     }
+    if args.card.is_some() {
+        args.connect.refuse_features("give it to the `viaduct card` that serves the functions")?;
+    }
     let more = args.qmp.as_deref().map(read_commands).transpose()?.unwrap_or_default();
     let guest = Guest::prepare(project.root(), &args.kernel)?;
     let shape = Shape { memory: args.memory, iommu: args.iommu };
-    let folder = tempfile::Builder::new().prefix("viaduct-vm-").tempdir().map_err(at("temporary folder"))?;
-
     let simulate = args.card.is_none() && !wanted.is_empty();
     if simulate {
         project.build_card(Variant::Fast, &mut crate::project::tell)?;
     }
     // From here on there is something to end in order.
     let mut signals = Signals::take()?;
+    let folder = Folder::new(job.archive.len() as u64 + SPARE)?;
     let mut card = None;
     let mut sockets = Vec::new();
+    // Functions of others, until QEMU takes them over: it would not say who has them, nor wait.
+    let mut held = Vec::new();
     if let Some(dir) = &args.card {
         for name in &wanted {
             let socket = std::path::absolute(dir.join(format!("{name}.sock"))).map_err(at(dir.display()))?;
@@ -159,6 +174,7 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
                     dir.display()
                 ));
             }
+            held.push(args.wait.open(&Location::Unix(socket.clone()))?);
             sockets.push(socket);
         }
     } else if simulate {
@@ -173,6 +189,7 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
     };
     let mut machine = if args.fresh {
         let mut machine = Machine::start(&guest, &shape, folder.path(), &console, &job.archive, false)?;
+        held.clear();
         plug_all(&mut machine, &sockets, &more)?;
         machine.go()?;
         await_ready(&mut machine, &mut signals)?;
@@ -181,6 +198,7 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
         let state = snapshot(&guest, &shape, &mut signals)?;
         let mut machine = Machine::start(&guest, &shape, folder.path(), &console, &job.archive, true)?;
         machine.load(&state)?;
+        held.clear();
         plug_all(&mut machine, &sockets, &more)?;
         machine.go()?;
         machine
@@ -195,10 +213,9 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
     let result =
         converse(&mut machine, &mut signals, &job, functions, Duration::from_secs(args.timeout), watcher);
     drop(machine);
-    if let Some(card) = card {
-        card.stop()?;
-    }
-    result
+    // What went wrong first says more.
+    let stopped = card.map_or(Ok(()), ServedCard::stop);
+    result.and_then(|code| stopped.map(|()| code))
 }
 
 /// A simulated card in this process, with its functions behind sockets.
@@ -213,6 +230,7 @@ impl ServedCard {
     fn start(project: &Project, args: &Args, wanted: &[&str], folder: &Path) -> Result<Self> {
         let sim = crate::card::simulated(project, args.profile.as_deref(), Variant::Fast)?;
         let function = Arc::clone(&sim.function);
+        args.connect.offer(&function)?;
         let connected = if wanted.contains(&MGMT) {
             // It has one user, who connects the other functions: the guest.
             None
@@ -224,12 +242,15 @@ impl ServedCard {
             if !wanted.contains(&"blk") {
                 connect.disk = DiskSpec::None;
             }
+            if !wanted.contains(&"xdma") && !connect.xdma_app.is_empty() {
+                return usage(
+                    "--xdma-app is for the driver of xdma, which the guest does not have: give it --function xdma",
+                );
+            }
             let card = Card::open_with(Arc::clone(&function) as _, Timeouts::default())?;
             Some(connect.connect(project, &Opened { card, sim: Some(sim.clone()) })?)
         };
-        for place in connected.iter().flat_map(Connected::places) {
-            eprintln!("a cable of the board leads to {place}");
-        }
+        connected.iter().flat_map(Connected::lines).for_each(|line| eprintln!("{line}"));
         let (mut servers, mut sockets) = (Vec::new(), Vec::new());
         for name in wanted {
             let number = function_names().position(|n| n == *name);
@@ -280,27 +301,55 @@ fn read_commands(path: &Path) -> Result<Vec<(String, Value)>> {
 /// The snapshot of a booted guest with empty ports; made if there is none.
 fn snapshot(guest: &Guest, shape: &Shape, signals: &mut Signals) -> Result<PathBuf> {
     let path = guest.boot.join(format!("snapshot-{:016x}", machine::fingerprint(guest, shape)));
-    if path.exists() {
+    if is_there(&path) {
         return Ok(path);
     }
     // One makes it, the others wait for it.
-    let lock = File::create(guest.boot.join("snapshot.lock")).map_err(at(guest.boot.display()))?;
-    let _lock = nix::fcntl::Flock::lock(lock, nix::fcntl::FlockArg::LockExclusive)
-        .map_err(|(_, e)| Failure::Run(format!("snapshot.lock: {e}")))?;
-    if path.exists() {
+    let _lock = wait_for(guest.boot.join("snapshot.lock"), "boots for a snapshot", OTHERS, signals)?;
+    if is_there(&path) {
         return Ok(path);
     }
+    sweep(&guest.boot);
+    // What a booted kernel has in memory, and what it notes of each page.
+    room(&guest.boot, (192 << 20) + (u64::from(shape.memory) << 20) / 32, "XDG_CACHE_HOME")?;
     eprintln!("booting Linux {} once, for a snapshot (about 10 s)", guest.release);
-    let folder = tempfile::Builder::new().prefix("viaduct-vm-").tempdir().map_err(at("temporary folder"))?;
+    let folder = Folder::new(SPARE)?;
     let console = folder.path().join("console");
     let mut machine = Machine::start(guest, shape, folder.path(), &console, &[], false)?;
     machine.go()?;
     await_ready(&mut machine, signals)?;
     let part = path.with_extension("part");
-    machine.save(&part)?;
+    if let Err(failure) = machine.save(&part) {
+        // If it cannot be removed now, the next run does it.
+        let _ = std::fs::remove_file(&part);
+        return Err(failure);
+    }
     drop(machine);
     std::fs::rename(&part, &path).map_err(at(path.display()))?;
     Ok(path)
+}
+
+/// Whether there is such a snapshot; it counts as used from now on.
+fn is_there(path: &Path) -> bool {
+    match File::open(path) {
+        // Who may not write to it is not the one who removes it.
+        Ok(file) => drop(file.set_modified(SystemTime::now())),
+        Err(_) => return false,
+    }
+    true
+}
+
+/// Removes what a run that was killed has not finished, and snapshots that nobody uses.
+fn sweep(boot: &Path) {
+    for entry in std::fs::read_dir(boot).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let unused = || entry.metadata().ok()?.modified().ok()?.elapsed().ok().filter(|age| *age > UNUSED);
+        let left = path.extension().is_some_and(|e| e == "part");
+        let snapshot = entry.file_name().to_string_lossy().starts_with("snapshot-");
+        if left || (snapshot && unused().is_some()) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
 }
 
 /// Waits until the guest's agent listens.

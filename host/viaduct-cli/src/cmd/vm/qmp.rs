@@ -3,29 +3,41 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use viaduct_build::held_back;
 
 /// Longest wait for the answer to one command.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// How often a signal is looked for.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// A connection to a running QEMU.
 pub struct Qmp {
     reader: BufReader<UnixStream>,
     writer: UnixStream,
+    patience: Duration,
 }
 
 impl Qmp {
     /// Takes over a connection that QEMU has just made.
     pub fn open(stream: UnixStream) -> Result<Self, String> {
-        stream.set_read_timeout(Some(PATIENCE)).map_err(|e| e.to_string())?;
-        stream.set_write_timeout(Some(PATIENCE)).map_err(|e| e.to_string())?;
         let writer = stream.try_clone().map_err(|e| e.to_string())?;
-        let mut qmp = Self { reader: BufReader::new(stream), writer };
+        // Both are one socket.
+        writer.set_read_timeout(Some(LOOK)).map_err(|e| e.to_string())?;
+        writer.set_write_timeout(Some(PATIENCE)).map_err(|e| e.to_string())?;
+        let mut qmp = Self { reader: BufReader::new(stream), writer, patience: PATIENCE };
         qmp.message()?;
         qmp.ask("qmp_capabilities", &json!({}))?;
         Ok(qmp)
+    }
+
+    /// The longest wait for each answer from now on.
+    pub fn wait_at_most(&mut self, limit: Duration) -> Result<(), String> {
+        self.patience = limit;
+        self.writer.set_write_timeout(Some(limit)).map_err(|e| e.to_string())
     }
 
     /// One command and what it returns.
@@ -53,7 +65,7 @@ impl Qmp {
         limit: Duration,
         ok: impl Fn(&str) -> bool,
     ) -> Result<(), String> {
-        let end = std::time::Instant::now() + limit;
+        let end = Instant::now() + limit;
         loop {
             let answer = self.ask(command, &json!({}))?;
             let state = answer[field].as_str().unwrap_or("");
@@ -63,22 +75,35 @@ impl Qmp {
             if state == "failed" {
                 return Err(format!("QEMU: {}", answer["error-desc"].as_str().unwrap_or("failed")));
             }
-            if std::time::Instant::now() > end {
+            if Instant::now() > end {
                 return Err(format!("QEMU is still in state {state:?} after {} s", limit.as_secs()));
             }
+            unless_ended()?;
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 
     fn message(&mut self) -> Result<Value, String> {
-        let mut line = String::new();
-        match self.reader.read_line(&mut line) {
-            Ok(0) => Err("QEMU has ended".to_owned()),
-            Ok(_) => serde_json::from_str(&line).map_err(|e| format!("QEMU answers no JSON: {e}")),
-            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {
-                Err(format!("QEMU does not answer within {} s", PATIENCE.as_secs()))
+        let end = Instant::now() + self.patience;
+        let mut line = Vec::new();
+        loop {
+            match self.reader.read_until(b'\n', &mut line) {
+                Ok(_) if line.is_empty() => return Err("QEMU has ended".to_owned()),
+                Ok(_) => {
+                    return serde_json::from_slice(&line).map_err(|e| format!("QEMU answers no JSON: {e}"));
+                }
+                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(e) => return Err(format!("no answer from QEMU: {e}")),
             }
-            Err(e) => Err(format!("no answer from QEMU: {e}")),
+            if Instant::now() > end {
+                return Err(format!("QEMU does not answer within {} s", self.patience.as_secs()));
+            }
+            unless_ended()?;
         }
     }
+}
+
+/// Fails if the user wants to end.
+pub fn unless_ended() -> Result<(), String> {
+    held_back().map_or(Ok(()), |signal| Err(format!("ended by signal {}", signal as i32)))
 }
