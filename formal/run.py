@@ -22,23 +22,38 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
     "fn_gate": [
         ("via_fn_gate.sv", "aw_pass = enable_i || aw_shown_q", "aw_pass = 1'b1"),
         ("via_fn_gate.sv", "ar_pass = enable_i || ar_shown_q", "ar_pass = enable_i"),
-        ("via_fn_gate.sv", "w_pass = data_q != '0 || aw_new", "w_pass = 1'b1"),
+        ("via_fn_gate.sv", "w_pass = data_any_q || aw_new", "w_pass = 1'b1"),
         ("via_fn_gate.sv", "!enable_i && rd_q == '0 && wr_q == '0", "!enable_i && rd_q == '0"),
     ],
     "fifo": [
         ("via_fifo.sv", "stored_q != '0 && (!valid_q || m_ready_i)", "stored_q != '0"),
         ("via_fifo.sv", "(p == AW'(Depth - 1))", "(p == AW'(Depth - 2))"),
     ],
+    "mmu": [
+        ("via_mmu.sv", "bad |= !pte.host && card_outside(frame, frame_last, chan_mib_i);", ""),
+        (
+            "via_mmu.sv",
+            "card_outside(frame, frame_last, chan_mib_i)",
+            "card_outside(frame, frame, chan_mib_i)",
+        ),
+        ("via_mmu.sv", "cmd_i.flags[FlagHuge] && |pte.ppn[HugeLog2-PageLog2-1:0]", "1'b0"),
+        ("via_pkg.sv", "(first >> CardAddrW) != '0 || (last >> CardAddrW) != '0 ||", ""),
+        ("via_tlb.sv", "s2_huge_q <= hhit", "s2_huge_q <= phit"),
+    ],
     "vq_used": [
         ("via_vq_used.sv", "item_q.shows && !line_valid_q && out_room", "item_q.shows && out_room"),
+        ("via_vq_used.sv", "item_q.closes && !straddles && !line_valid_q", "item_q.closes && !straddles"),
         ("via_vq_used.sv", "item_d.data = {4{idx}}", "item_d.data = {4{16'(idx + 16'd1)}}"),
         ("via_vq_used.sv", "emit && (!feat_i.packed_ring || first_q) || final_now", "emit || final_now"),
         ("via_vq_used.sv", "feat_i.in_order && run_whole_q", "feat_i.in_order"),
         ("via_vq_used.sv", "(half_q || !straddles) && lane", "lane"),
+        ("via_vq_used.sv", "m_w_valid_o && m_w_ready_i && out.f.shows", "m_w_valid_o && out.f.shows"),
     ],
     "vq_scatter": [
         ("via_vq_scatter.sv", "(b_desc_i.len < want_q) ? b_desc_i.len : want_q", "want_q"),
         ("via_vq_scatter.sv", "(left < head.wlen ? left : head.wlen)", "left"),
+        ("via_vq_scatter.sv", "head.nwrite == (QSizeLog2 + 1)'(1) && ", ""),
+        ("via_vq_scatter.sv", "plan_q == PlChain && lone;", "lone;"),
         ("via_vq_scatter.sv", "want_q <= want_q - cut", "want_q <= want_q - 32'd1"),
         (
             "via_vq_scatter.sv",
@@ -49,8 +64,8 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_vq_scatter.sv", "line - (AddrW - OffW)'(run_q)", "line"),
         (
             "via_vq_scatter.sv",
-            "assign chain_in = beat_out && beat.chain_end",
-            "assign chain_in = beat_valid_q && beat_q.chain_end",
+            "assign chain_in = burst_out && burst.chain_end",
+            "assign chain_in = burst_valid && burst.chain_end",
         ),
         ("via_vq_scatter.sv", "beat_valid && sent_q != '0", "beat_valid"),
     ],

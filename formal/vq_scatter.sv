@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // via_vq_scatter, without bound: no byte is written outside the writable buffers of the chain that is answered, whatever the personality says and
-// however the ports stall; a chain is handed on as used after the port has taken its last W beat, and claims the bytes that were written.
+// however the ports stall; a chain is handed on as used after the port has taken the address of its last burst, whose W are here, and claims the bytes
+// that are written.
 //
 // Proved in three steps, the FIFOs between them being exact (fifo.sv):
 //   plan   each piece is the head of a writable descriptor of the chain answered; a chain's pieces add up to the length it is handed on with
 //   cut    the beats of a piece, one after the other, are its bytes from first to last; each burst is the address and length of its beats
-//   send   W after its AW, handed on after the beat that ends the chain; no FIFO overflows
+//   send   W after its AW, handed on after the burst that ends the chain; no FIFO overflows
 
 module vq_scatter
   import via_pkg::*;
@@ -135,14 +136,21 @@ module vq_scatter
     end
   end
 
-  // What the descriptor read last is: its place among the writable ones of its queue's chain.
-  logic [QSizeLog2-1:0] read_q;
-  logic read_queue_q;
-  logic [QSizeLog2-1:0] place;
-  assign place = read_q - head_i[read_queue_q].first - QSizeLog2'(head_i[read_queue_q].nread);
+  // The store's memory: what is asked for is there one cycle later, also if its chain was popped with the question.
+  logic asked_q, read_queue_q;
+  logic [QSizeLog2-1:0] place, place_q;  // of the descriptor asked for, among the writable ones of its queue's chain
+  vq_desc_t asked, read_q;
+  assign place = b_index - head_i[b_queue[0]].first - QSizeLog2'(head_i[b_queue[0]].nread);
+  always_comb begin
+    asked = stray_i;
+    for (int i = 0; i < 3; i++) if (place == QSizeLog2'(i) && i < int'(nwrite[b_queue[0]])) asked = desc_i[b_queue[0]][i];
+  end
+  assign b_desc = asked_q ? read_q : stray_i;
   always_ff @(posedge clk_i) begin
+    asked_q <= rst_ni && b_re;
     if (b_re) begin
-      read_q       <= b_index;
+      read_q       <= asked;
+      place_q      <= place;
       read_queue_q <= b_queue[0];
     end
     rsp_held_q <= rst_ni && rsp_valid_i && !rsp_ready;
@@ -151,16 +159,17 @@ module vq_scatter
     assume (rsp_i.queue < QueueW'(2));
     if (!rst_ni) assume (!rsp_valid_i && !wr_valid_i && !b_valid_i);
   end
-  always_comb begin
-    b_desc = stray_i;
-    for (int i = 0; i < 3; i++) if (place == QSizeLog2'(i) && i < int'(nwrite[read_queue_q])) b_desc = desc_i[read_queue_q][i];
-  end
 
   // ================================================================ plan
   logic mine;  // queue of the answer
   logic piece_ok;
   logic [31:0] planned_q, planned;  // bytes of the pieces of the chain so far
   logic [QSizeLog2-1:0] next_place;
+  logic lone;  // a chain of one descriptor is handed on with the question for it; its piece follows
+  vq_desc_t granted_q;  // that descriptor
+  logic [31:0] taken_q;
+  logic [QueueW-1:0] taken_queue_q;
+  assign lone = dut.plan_q == PlChain && dut.chain_done && b_re;
   assign mine = rsp_i.queue[0];
   assign planned = planned_q + (dut.piece_push && !dut.piece.drop ? dut.piece.len : '0);
   assign next_place = dut.index_q - head_i[mine].first - QSizeLog2'(head_i[mine].nread);
@@ -173,6 +182,9 @@ module vq_scatter
   always_ff @(posedge clk_i) begin
     if (!rst_ni || dut.chain_done) planned_q <= '0;
     else planned_q <= planned;
+    granted_q     <= desc_i[mine][0];
+    taken_q       <= dut.take;
+    taken_queue_q <= rsp_i.queue;
     if (rst_ni) begin
       if (dut.piece_push) begin
         a_piece_here : assert (dut.piece.len != '0 && rsp_valid_i);
@@ -183,14 +195,21 @@ module vq_scatter
       end
       if (dut.chain_done) begin
         a_popped : assert (rsp_valid_i && pop == 2'b01 << mine && head_valid_i[mine]);
-        a_adds_up : assert (planned == dut.take && dut.take <= head_i[mine].wlen);
-        a_end_of_data : assert ((dut.take != '0) == (dut.piece_push && !dut.piece.drop && dut.piece.chain_end));
+        a_adds_up : assert (planned == (lone ? '0 : dut.take) && dut.take <= head_i[mine].wlen);
+        a_end_of_data : assert ((dut.take != '0) == (lone || dut.piece_push && !dut.piece.drop && dut.piece.chain_end));
+        if (lone) a_one : assert (nwrite[mine] == 3'd1 && dut.take <= desc_i[mine][0].len);
       end else a_not_ended : assert (!dut.piece_push || !dut.piece.chain_end);
+      if (dut.lone_q) begin
+        a_lone : assert (dut.piece_in.addr == granted_q.addr && dut.piece_in.len == taken_q && dut.piece_in.queue == taken_queue_q);
+        a_lone_ends : assert (!dut.piece_push && !dut.piece_in.drop && dut.piece_in.chain_end && dut.piece_in.len != '0);
+      end
       // for the induction
+      i_lone : assert (!dut.lone_q || dut.got_q && read_q == granted_q && dut.plan_q == PlChain);
+      i_asked_got : assert (asked_q == dut.got_q);
       i_plan : assert (dut.plan_q != 2'd3);
       if (dut.plan_q == PlChain)
         i_between :
-        assert (!dut.got_q && planned_q == '0);
+        assert (dut.got_q == dut.lone_q && planned_q == '0);
         else begin
           i_asked : assert (rsp_held_q);
         end
@@ -200,7 +219,7 @@ module vq_scatter
         i_next : assert (next_place <= QSizeLog2'(nwrite[mine]));
         if (dut.got_q)
           i_got :
-          assert (read_queue_q == mine && place < QSizeLog2'(nwrite[mine]) && next_place == place + 1'b1 && prefix[mine][place] == 34'(planned_q));
+          assert (read_queue_q == mine && place_q < QSizeLog2'(nwrite[mine]) && read_q == desc_i[mine][place_q] && next_place == place_q + 1'b1 && prefix[mine][place_q] == 34'(planned_q));
           else i_not : assert (next_place < QSizeLog2'(nwrite[mine]) && prefix[mine][next_place] == 34'(planned_q));
       end
       if (dut.plan_q == PlDrop) i_drop : assert (dut.left != '0 && !dut.got_q && planned_q == '0);
@@ -209,16 +228,16 @@ module vq_scatter
 
   // ================================================================ what plan has proved of the pieces, and what is in order with the memories
   // A head is one of the words held: set if all of them are, not set if none is.
-  count_t piece_ends_q, chain_datas_q, beat_lasts_q, beat_ends_q;  // words held with chain_end, has_data, last, chain_end
+  count_t piece_ends_q, chain_datas_q, beat_lasts_q, burst_ends_q;  // words held with chain_end, has_data, last, chain_end
   logic ends_in, ends_out, datas_in, datas_out, lasts_in, lasts_out, bends_in, bends_out;
-  assign ends_in   = dut.piece_push && dut.piece.chain_end;
+  assign ends_in   = dut.piece_take && dut.piece_in.chain_end;
   assign ends_out  = dut.pc_pop && dut.pc.chain_end;
   assign datas_in  = dut.chain_done && dut.take != '0;
   assign datas_out = dut.used_pop && dut.used.has_data;
   assign lasts_in  = dut.beat_valid_q && dut.beat_q.last;
   assign lasts_out = dut.beat_out && dut.beat.last;
-  assign bends_in  = dut.beat_valid_q && dut.beat_q.chain_end;
-  assign bends_out = dut.beat_out && dut.beat.chain_end;
+  assign bends_in  = dut.beat_valid_q && dut.beat_q.last && dut.burst_q.chain_end;
+  assign bends_out = dut.burst_out && dut.burst.chain_end;
 
   addr_t lo, hi;  // the piece at the head
   assign lo = addr_t'(dut.pc.addr);
@@ -229,12 +248,12 @@ module vq_scatter
       piece_ends_q  <= '0;
       chain_datas_q <= '0;
       beat_lasts_q  <= '0;
-      beat_ends_q   <= '0;
+      burst_ends_q  <= '0;
     end else begin
       piece_ends_q  <= piece_ends_q + count_t'(ends_in) - count_t'(ends_out);
       chain_datas_q <= chain_datas_q + count_t'(datas_in) - count_t'(datas_out);
       beat_lasts_q  <= beat_lasts_q + count_t'(lasts_in) - count_t'(lasts_out);
-      beat_ends_q   <= beat_ends_q + count_t'(bends_in) - count_t'(bends_out);
+      burst_ends_q  <= burst_ends_q + count_t'(bends_in) - count_t'(bends_out);
 
       if (dut.pc_valid) begin
         assume (dut.pc.len != '0 && dut.pc.queue < QueueW'(2));
@@ -245,17 +264,15 @@ module vq_scatter
         assume (dut.used.has_data ? chain_datas_q != '0 : chain_datas_q != count_t'(dut.chains_held));
         assume (dut.used.queue < QueueW'(2) && dut.held_q[dut.used.queue[0]] != '0);
       end
-      if (dut.beat_valid) begin
-        assume (dut.beat.last ? beat_lasts_q != '0 : beat_lasts_q != count_t'(dut.beats_held));
-        assume (dut.beat.chain_end ? beat_ends_q != '0 : beat_ends_q != count_t'(dut.beats_held));
-      end
+      if (dut.beat_valid) assume (dut.beat.last ? beat_lasts_q != '0 : beat_lasts_q != count_t'(dut.beats_held));
+      if (dut.burst_valid) assume (dut.burst.chain_end ? burst_ends_q != '0 : burst_ends_q != count_t'(dut.u_bursts.count_q));
 
-      a_pieces_room : assert (!dut.piece_push || dut.u_pieces.s_ready_o);
+      a_pieces_room : assert (!dut.piece_take || dut.u_pieces.s_ready_o);
       a_chains_room : assert (!dut.chain_done || dut.u_chains.s_ready_o);
       a_bursts_room : assert (!lasts_in || dut.u_bursts.s_ready_o);
       a_beats_room : assert (!dut.beat_valid_q || dut.u_beats.s_ready_o);
       i_counts :
-      assert (piece_ends_q <= count_t'(dut.pieces_held) && chain_datas_q <= count_t'(dut.chains_held) && beat_lasts_q <= count_t'(dut.beats_held) && beat_ends_q <= count_t'(dut.beats_held));
+      assert (piece_ends_q <= count_t'(dut.pieces_held) && chain_datas_q <= count_t'(dut.chains_held) && beat_lasts_q <= count_t'(dut.beats_held) && burst_ends_q <= count_t'(dut.u_bursts.count_q));
       i_pieces :
       assert (dut.u_pieces.count_q == dut.u_pieces.gen_ram.stored_q + dut.u_pieces.gen_ram.valid_q && dut.pieces_held <= dut.Pieces);
       i_chains :
@@ -314,7 +331,7 @@ module vq_scatter
         a_page : assert ((beat_line_q >> (12 - OffW)) == (beat_first_q >> (12 - OffW)) && beat_n_q < BurstBytes / StrbW);
         if (dut.beat_q.last) a_burst : assert (dut.burst_q.line == beat_first_q && dut.burst_q.len == beat_n_q);
         a_last : assert (dut.beat_q.last || beat_hi_q != piece_hi_q);
-        a_chain_end : assert (dut.beat_q.chain_end == (beat_hi_q == piece_hi_q && piece_end_q));
+        a_chain_end : assert ((dut.beat_q.last && dut.burst_q.chain_end) == (beat_hi_q == piece_hi_q && piece_end_q));
       end
       // for the induction
       i_n : assert (n_q == dut.run_q && n_q < BurstBytes / StrbW);
@@ -347,7 +364,7 @@ module vq_scatter
     end else begin
       aw_q     <= aw_q + count_t'(aw_valid && aw_ready_i);
       w_q      <= w_q + count_t'(w_valid && w_ready_i && w.last);
-      ended_q  <= ended_q + count_t'(w_valid && w_ready_i && dut.beat.chain_end);
+      ended_q  <= ended_q + count_t'(aw_valid && aw_ready_i && dut.burst.chain_end);
       handed_q <= handed_q + count_t'(done_valid && done_ready_i && dut.used.has_data);
 
       if (w_valid) a_w_follows : assert (aw_q != w_q);
@@ -363,7 +380,7 @@ module vq_scatter
       i_bursts : assert (3'(dut.u_bursts.wptr_q - dut.u_bursts.rptr_q) == dut.u_bursts.count_q[2:0]);
       i_lasts : assert (beat_lasts_q == count_t'(dut.u_bursts.count_q) + count_t'(dut.sent_q));
       i_ended : assert (count_t'(dut.ended_q) == count_t'(ended_q - handed_q) && dut.ended_q <= dut.Chains);
-      i_chain : assert (chain_datas_q == count_t'(dut.ended_q) + beat_ends_q + count_t'(bends_in) + piece_ends_q);
+      i_chain : assert (chain_datas_q == count_t'(dut.ended_q) + burst_ends_q + count_t'(bends_in) + piece_ends_q + count_t'(dut.lone_q));
       i_held : assert (count_t'(dut.held_q[0]) + count_t'(dut.held_q[1]) == count_t'(dut.chains_held));
     end
   end

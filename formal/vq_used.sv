@@ -4,7 +4,7 @@
 // a batch) is written after the entries of all of them, each whole and in its place, and counts only chains that were handed over.
 //
 // One chain, any, is watched from the cycle in which it is taken from the FIFO until it is visible. What is written is looked at where AW and W
-// are formed together; via_slice hands them on in that order.
+// are formed together; via_slice hands them on in that order. The suppression field is asked for only once what shows a batch was taken (W).
 // Assumed: queues stay on and set up; a split ring has a power of two of places; a chain takes one place or more, at most the ring; entries of a batch
 // do not overlap (via_vq_fetch takes no more chains than the ring has places).
 
@@ -48,9 +48,11 @@ module vq_used
   logic [1:0] quiet;
 
   via_vq_used #(
-    .NumQ (2),
-    .Batch(Batch),
-    .Depth(Depth)
+    .NumQ  (2),
+    .Batch (Batch),
+    .Depth (Depth),
+    .Hold  (2),
+    .Recent(2)
   ) dut (
     .clk_i,
     .rst_ni,
@@ -262,6 +264,10 @@ module vq_used
         written_q <= written_q | in_line_q;
         in_line_q <= '0;
       end
+      if (in_item_q && dut.entry_out) begin
+        written_q <= 2'b11;
+        in_item_q <= 1'b0;
+      end
       if (dut.final_now && st_q != StNone) begin
         visible_q <= 1'b1;
         if (st_q != StOut) st_q <= StShow;
@@ -279,9 +285,11 @@ module vq_used
 
       // ---------------------------------------------------------------- proved
       a_one :
-      assert (!(dut.flush && dut.shows_out) && dut.out_go == (dut.flush || dut.shows_out) && (!dut.out_go || dut.aw_room && dut.w_room && dut.flight_room));
+      assert ($onehot0({dut.flush, dut.shows_out, dut.entry_out}) && dut.out_go == (dut.flush || dut.shows_out || dut.entry_out) && (!dut.out_go || dut.aw_room && dut.w_room && dut.flight_room));
       a_out : assert (!dut.out_go || dut.aw.addr[OffW-1:0] == '0 && dut.aw.len == '0 && dut.w.last);
+      a_left : assert (!dut.left || w_valid && w_ready_i);
       if (dut.flush) a_entry : assert ((!in_line_q[0] || out_has[0]) && (!in_line_q[1] || out_has[1]));
+      if (dut.entry_out) a_entry_alone : assert (!dut.line_valid_q && $countones(dut.w.strb) == 8 && (!in_item_q || out_has == 2'b11));
       if (dut.shows_out) begin
         if (visible_q && st_q == StOut) a_before : assert (written_q == 2'b11);
         if (visible_q && st_q == StShow) a_shows : assert (on_ring && out_has == 2'b11 && $countones(dut.w.strb) == 8);
@@ -308,6 +316,7 @@ module vq_used
         i_half :
         assert (dut.half_q ? (in_line_q[0] != written_q[0] && !in_line_q[1] && !written_q[1]) : (in_line_q == '0 && written_q == '0));
       if (st_q == StOut && !in_item_q) i_merged : assert ((in_line_q ^ written_q) == 2'b11);
+      if (dut.item_valid_q && !dut.item_q.shows) i_aligned : assert (dut.item_q.addr[1:0] == '0);
       if (dut.half_q) i_straddles : assert (dut.item_valid_q && dut.straddles);
       if (in_line_q != '0) i_line : assert (dut.line_valid_q && (!in_line_q[0] || line_has[0]) && (!in_line_q[1] || line_has[1]));
       if (st_q == StFirst)

@@ -1,24 +1,34 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Synthesises the shell for UltraScale+ with yosys and prints LUT, FF, BRAM and URAM of every block.
+"""Synthesises the shell for UltraScale+ with yosys: LUT, FF, BRAM and URAM of every block, and its longest paths.
 
-    .venv/bin/python synth/synth.py [--slots 4] [--channels 4] [--width 512] [--streams 1] [--functions] [--json FILE]
+    .venv/bin/python synth/synth.py [--slots 4] [--channels 4] [--width 512] [--streams 1] [--functions] [--whole]
+                                    [--only BLOCK] [--json FILE] [--ceilings FILE [--set]]
 
---functions takes the functions of the card, `via_functions`, instead of the rest of the shell. Each block is
-synthesised once, flattened, with the parameters it has in the shell; what the shell has several of is multiplied.
-The sum is all of them but for their wiring. BRAM is in units of RAMB36 (a RAMB18 counts one half). There is no
-placement and no timing here.
+--functions takes the functions of the card, `via_functions`, instead of the rest of the shell; --whole takes the shell
+as one, with its functions. Each block is synthesised once, flattened, with the parameters it has in the shell; what the
+shell has several of is multiplied. The sum is all of them but for their wiring. BRAM is in units of RAMB36 (a RAMB18
+counts one half). There is no placement: paths are logic only, see timing.py for what a level and a nanosecond is there.
+
+The targets are those of a block with registered outputs in a shell with at most 8 levels and 5 ns between registers:
+8 levels and 5 ns from register to register, 7 from an input to a register, 1 from a register to an output (the flag or
+the head of a FIFO), and nothing from an input to an output. --ceilings names the file that says which paths are above
+them today, and by how much: a path above both its target and its ceiling is an error. --set writes the file anew.
 """
 
 import argparse
 import concurrent.futures
+import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import timing
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -42,6 +52,9 @@ for command in sys.argv[1:]:
 """
 # The virtio functions, from function 1 on (via_virtio_pkg).
 PERSONALITIES = ["net", "blk", "console", "entropy", "input"]
+# Target of each kind of path: levels, ps.
+TARGETS = {"reg": (8, 5000), "in": (7, 5000), "out": (1, 5000), "through": (0, 0)}
+WHOLE = "via_shell"
 COLUMNS = {"LUT": LUT, "LUTRAM": LUTRAM, "FF": FF, "BRAM": BRAM, "URAM": URAM}
 
 
@@ -71,10 +84,11 @@ class Block:
         return f"{self.module}.{self.label}" if self.label else self.module
 
 
-def functions() -> list[Block]:
-    """Everything via_functions instantiates."""
+def functions(width: int) -> list[Block]:
+    """Everything via_functions instantiates. Virtio functions are in cards of 512 bits only."""
     virtio = [
-        Block("via_virtio_fn", parameters={"Fn": n}, label=label) for n, label in enumerate(PERSONALITIES, 1)
+        Block("via_virtio_fn", parameters={"Fn": n}, label=label)
+        for n, label in enumerate(PERSONALITIES if width == 512 else [], 1)
     ]
     switch = Block("via_fn_switch", parameters={"NumUser": len(PERSONALITIES)})
     return [*virtio, Block("via_xdma"), switch, Block("via_fn_mem"), Block("via_fn_msix")]
@@ -85,10 +99,11 @@ def blocks(slots: int, channels: int, streams: int) -> list[Block]:
     managers = 3 + len(PERSONALITIES) + 1
     return [
         Block("via_csr"),
+        Block("via_app_regs"),
         Block("via_cmdq"),
         Block("via_ringw"),
         Block("via_msix", parameters={"NumVec": 2 * slots}),
-        Block("via_axi_mux", parameters={"NumRd": managers, "NumWr": managers, "NumFirst": 1}),
+        Block("via_axi_mux", parameters={"NumRd": managers, "NumWr": managers, "NumFirst": 1, "Ordered": 1}),
         Block("via_dma"),
         Block("via_xbar"),
         Block("via_mem_port", channels),
@@ -102,55 +117,168 @@ def blocks(slots: int, channels: int, streams: int) -> list[Block]:
     ]
 
 
-def synthesise(block: Block, defines: list[str]) -> dict[str, float]:
-    """Resources of one block, by a yosys of its own."""
+def add_geometry(parser: argparse.ArgumentParser, slots: int, channels: int, width: int) -> None:
+    """The options that say which shell it is."""
+    parser.add_argument("--slots", type=int, default=slots)
+    parser.add_argument("--channels", type=int, default=channels)
+    parser.add_argument("--width", type=int, default=width, help="bits of every data path")
+    parser.add_argument("--streams", type=int, default=1, help="streams of a slot in each direction")
+
+
+def defines_of(args: argparse.Namespace) -> list[str]:
+    """The macros of that shell."""
+    return [
+        f"VIA_NUM_SLOTS={args.slots}",
+        f"VIA_NUM_CHAN={args.channels}",
+        f"VIA_DATA_W={args.width}",
+        f"VIA_NUM_STREAMS={args.streams}",
+    ]
+
+
+def read_command(block: Block, defines: list[str]) -> str:
+    """The yosys command that reads a block with its parameters."""
+    flags = " ".join([*(f"-D {d}" for d in defines), *(f"-G {k}={v}" for k, v in block.parameters.items())])
+    return f"read_slang {flags} --top {block.module} {' '.join(str(p) for p in sources())}"
+
+
+def run_yosys(out: Path, log: str, script: list[str]) -> None:
+    """Runs commands in a yosys of their own. `out` is build/PROGRAM/BLOCK; what yosys says is put there."""
+    with (out / log).open("w") as file:
+        done = subprocess.run([sys.executable, "-c", YOSYS, *script], stdout=file, stderr=file, cwd=ROOT)
+    if done.returncode:
+        sys.exit(f"{out.parent.name}: {out.name} failed, see {out / log}")
+
+
+Worst = dict[str, tuple[timing.LongPath, timing.LongPath]]
+
+
+def synthesise(block: Block, defines: list[str], share: Path) -> tuple[dict[str, float], dict[str, Worst]]:
+    """Resources and longest paths of one block, by a yosys of its own. The paths of the shell are sorted by the
+    instance in which they end, those of a block go by its name."""
     out = ROOT / "build/synth" / block.name
     out.mkdir(parents=True, exist_ok=True)
     stat = out / "stat.json"
-    flags = " ".join([*(f"-D {d}" for d in defines), *(f"-G {k}={v}" for k, v in block.parameters.items())])
-    files = " ".join(str(p) for p in sources())
+    netlist = out / "netlist.json"
     script = [
-        f"read_slang {flags} --top {block.module} {files}",
+        read_command(block, defines),
         f"synth_xilinx -family xcup -flatten -top {block.module} -noiopad -noclkbuf",
         f"tee -q -o {stat} stat -json -tech xilinx",
+        f"select {block.module}",
+        f"write_json -selected {netlist}",
     ]
-    with (out / "yosys.log").open("w") as log:
-        done = subprocess.run([sys.executable, "-c", YOSYS, *script], stdout=log, stderr=log, cwd=ROOT)
-    if done.returncode:
-        sys.exit(f"synth: {block.name} failed, see {out / 'yosys.log'}")
+    run_yosys(out, "yosys.log", script)
     cells: dict[str, int] = {}
     for module in json.loads(stat.read_text())["modules"].values():
         cells |= module["num_cells_by_type"]
-    return {name: sum(cells.get(c, 0) * w for c, w in weights.items()) for name, weights in COLUMNS.items()}
+    area = {
+        name: sum(cells.get(c, 0) * float(w) for c, w in weights.items()) for name, weights in COLUMNS.items()
+    }
+    paths = timing.Netlist(netlist, block.module, share).paths()
+    netlist.unlink()
+    if block.module != WHOLE:
+        return area, {block.name: timing.worst(paths)}
+    parts: dict[str, list[timing.LongPath]] = {}
+    for path in paths:
+        found = re.match(r"(?:gen_\w+(?:\[\d+\])?\.)*u_\w+(?:\.(?:gen_\w+(?:\[\d+\])?\.)*u_\w+)?", path.end)
+        parts.setdefault(f"{WHOLE}: {found[0] if found else 'the rest'}", []).append(path)
+    return area, {name: timing.worst(part) for name, part in sorted(parts.items())}
+
+
+def over(kind: str, levels: int, ps: int, ceiling: dict[str, int]) -> bool:
+    """A path is longer than its target and than it was allowed to be."""
+    want = TARGETS[kind]
+    return levels > max(want[0], ceiling.get("levels", 0)) or ps > max(want[1], ceiling.get("ps", 0))
+
+
+def print_paths(paths: dict[str, Worst]) -> None:
+    """The deepest and the slowest path of each kind, and where it goes."""
+    width = max(len(name) for name in paths)
+    print()
+    print(
+        f"{'block':<{width}}{'path':>9}{'levels':>8}{'ns':>7}  {'target':<9}deepest path (slowest, if another)"
+    )
+    for block, kinds in paths.items():
+        name = block
+        for kind, (deep, slow) in kinds.items():
+            good = deep.levels <= TARGETS[kind][0] and slow.ps <= TARGETS[kind][1]
+            where = f"{deep.start} -> {deep.end}"
+            if (slow.start, slow.end) != (deep.start, deep.end):
+                where += f" ({slow.start} -> {slow.end})"
+            verdict = "met" if good else "missed"
+            print(f"{name:<{width}}{kind:>9}{deep.levels:>8}{slow.ps / 1000:>7.2f}  {verdict:<9}{where}")
+            name = ""
+
+
+def check(file: Path, geometry: str, paths: dict[str, Worst], renew: bool) -> list[str]:
+    """Compares with the ceilings of this geometry, or writes them; returns what is worse than they allow."""
+    ceilings = json.loads(file.read_text()) if file.exists() else {}
+    mine = ceilings.setdefault(geometry, {})
+    worse: list[str] = []
+    for name, kinds in paths.items():
+        if renew:
+            mine[name] = {
+                kind: {"levels": deep.levels, "ps": slow.ps}
+                for kind, (deep, slow) in kinds.items()
+                if over(kind, deep.levels, slow.ps, {})
+            }
+            continue
+        for kind, (deep, slow) in kinds.items():
+            ceiling = mine.get(name, {}).get(kind, {})
+            if over(kind, deep.levels, slow.ps, ceiling):
+                allowed = [
+                    max(a, ceiling.get(k, 0)) for a, k in zip(TARGETS[kind], ("levels", "ps"), strict=True)
+                ]
+                worse.append(
+                    f"{name} ({kind}): {deep.levels} levels, {slow.ps} ps, where {allowed[0]} and {allowed[1]} are allowed: {deep}"
+                )
+    if renew:
+        file.write_text(json.dumps(ceilings, indent=1, sort_keys=True) + "\n")
+    return worse
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Area of the shell on UltraScale+.")
-    parser.add_argument("--slots", type=int, default=4)
-    parser.add_argument("--channels", type=int, default=4)
-    parser.add_argument("--width", type=int, default=512, help="bits of every data path")
-    parser.add_argument("--streams", type=int, default=1, help="streams of a slot in each direction")
+    add_geometry(parser, slots=4, channels=4, width=512)
     parser.add_argument(
         "--functions", action="store_true", help="the card's functions, not the rest of the shell"
     )
+    parser.add_argument("--whole", action="store_true", help="the whole shell as one, with its functions")
+    parser.add_argument("--only", action="append", help="this block alone; may be repeated")
     parser.add_argument("--json", type=Path, help="also write the table here")
+    parser.add_argument(
+        "--ceilings", type=Path, help="fail if a path is above its target and above what this file allows"
+    )
+    parser.add_argument("--set", action="store_true", help="write today's paths into the file of --ceilings")
     args = parser.parse_args()
-    defines = [f"VIA_NUM_SLOTS={args.slots}", f"VIA_NUM_CHAN={args.channels}"]
-    defines += [f"VIA_DATA_W={args.width}", f"VIA_NUM_STREAMS={args.streams}"]
+    defines = defines_of(args)
 
-    todo = functions() if args.functions else blocks(args.slots, args.channels, args.streams)
+    todo = functions(args.width) if args.functions else blocks(args.slots, args.channels, args.streams)
+    if args.whole:
+        todo = [Block(WHOLE)]
+    if args.only:
+        todo = [b for b in todo if b.name in args.only]
+        if not todo:
+            parser.error(f"no such block: {', '.join(args.only)}")
     whole = "functions" if args.functions else "shell"
+    # Where yosys keeps its cell models.
+    package = importlib.util.find_spec("pyosys")
+    if package is None or package.origin is None:
+        sys.exit("synth: pyosys is missing: run `make setup` first")
+    share = Path(package.origin).parent / "share"
     begun = time.monotonic()
     print(
-        f"synth: {len(todo)} blocks for UltraScale+ (about {15 if args.functions else 4} minutes)", flush=True
+        f"synth: {len(todo)} blocks for UltraScale+ (about {(15 if args.width == 512 else 1) if args.functions else 4} minutes)",
+        flush=True,
     )
     # The largest first, so that no core is left alone with it at the end.
     heavy = ("via_slot_port", "via_xbar", "via_dma", "via_mmu", "via_virtio_fn", "via_xdma")
     order = sorted(todo, key=lambda b: heavy.index(b.module) if b.module in heavy else len(heavy))
     with concurrent.futures.ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
-        area = dict(
-            zip([b.name for b in order], pool.map(lambda b: synthesise(b, defines), order), strict=True)
-        )
+        done = list(pool.map(lambda b: synthesise(b, defines, share), order))
+    area = {b.name: a for b, (a, _) in zip(order, done, strict=True)}
+    found = {name: worst for _, part in done for name, worst in part.items()}
+    # As in the table of areas; the parts of the shell as they come.
+    paths = {b.name: found.pop(b.name) for b in todo if b.name in found} | found
 
     total = dict.fromkeys(COLUMNS, 0.0)
     print(f"{'block':<22}{'count':>6}" + "".join(f"{c:>10}" for c in COLUMNS))
@@ -161,6 +289,7 @@ def main() -> None:
         if not block.part:
             total = {c: total[c] + block.count * row[c] for c in COLUMNS}
     print(f"{whole:<28}" + "".join(f"{total[c]:>10g}" for c in COLUMNS))
+    print_paths(paths)
     print(
         f"({args.slots} slots, {args.channels} channels, {args.width} bits; {time.monotonic() - begun:.0f} s)"
     )
@@ -169,6 +298,12 @@ def main() -> None:
         args.json.write_text(
             json.dumps({"defines": defines, "blocks": area, whole: total}, indent=1, sort_keys=True)
         )
+    if args.ceilings:
+        geometry = f"{args.width}/{args.slots}/{args.channels}"
+        for line in (worse := check(args.ceilings, geometry, paths, args.set)):
+            print(f"synth: a path grew: {line}", file=sys.stderr)
+        if worse:
+            sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// via_mmu, without bound: no translated address leaves the card's memory. What leaves p_ar or p_aw goes to the error responder, to host memory
+// below 2^52, or to a byte range all of which is memory of one channel: whatever commands, bursts, misses, denials and aborts came before.
+//
+// Assumed: bursts stay within 4 KiB (section 1 of docs/interfaces.md), so the page of the first address is
+// that of the burst. The entries are those of real arrays (ram_regs.sv), one way of two sets for each page size.
+
+module mmu
+  import via_pkg::*;
+#(
+  parameter int unsigned ChanMib = 5
+) (
+  input logic    clk_i,
+  input logic    rst_ni,
+  input axi_ax_t v_ar_i,
+  input logic    v_ar_valid_i,
+  input axi_ax_t v_aw_i,
+  input logic    v_aw_valid_i,
+  input logic    p_ar_ready_i,
+  input logic    p_aw_ready_i,
+  input logic    rd_done_i,
+  input logic    wr_done_i,
+  input cmd_t    cmd_i,
+  input logic    cmd_valid_i,
+  input logic    cpl_ready_i,
+  input logic    evt_ready_i,
+  input logic    abort_i
+);
+
+  axi_ax_t p_ar, p_aw;
+  logic p_ar_valid, p_aw_valid;
+
+  via_mmu #(
+    .PageWays(1),
+    .PageSets(2),
+    .HugeWays(1),
+    .HugeSets(2)
+  ) dut (
+    .clk_i,
+    .rst_ni,
+    .chan_mib_i  (ChanMib),
+    .v_ar_i,
+    .v_ar_valid_i,
+    .v_ar_ready_o(),
+    .v_aw_i,
+    .v_aw_valid_i,
+    .v_aw_ready_o(),
+    .p_ar_o      (p_ar),
+    .p_ar_valid_o(p_ar_valid),
+    .p_ar_ready_i,
+    .p_aw_o      (p_aw),
+    .p_aw_valid_o(p_aw_valid),
+    .p_aw_ready_i,
+    .rd_done_i,
+    .wr_done_i,
+    .cmd_i,
+    .cmd_valid_i,
+    .cmd_ready_o (),
+    .cpl_o       (),
+    .cpl_valid_o (),
+    .cpl_ready_i,
+    .evt_o       (),
+    .evt_valid_o (),
+    .evt_ready_i,
+    .abort_i,
+    .n_rd_o      (),
+    .n_wr_o      (),
+    .n_rd_miss_o (),
+    .n_wr_miss_o (),
+    .idle_o      ()
+  );
+
+  // A burst stays within 4 KiB, so its first address says it all.
+  function automatic logic stays(input axi_ax_t ax);
+    if (ax.addr[AddrErrBit]) return ax.addr[AddrErrBit-1:PageLog2] == '0 && !ax.addr[AddrHostBit];
+    if (ax.addr[AddrHostBit]) return ax.addr[AddrErrBit-1:52] == '0;
+    return ax.addr < AddrW'(NumChan) << ChanLog2 && 32'(ax.addr[ChanLog2-1:20]) < ChanMib;
+  endfunction
+
+  // An entry as an array holds it: {valid, host, w, r, tag, ppn}. What the proof needs of it: if it counts, its page is all there.
+  function automatic logic good(input logic valid, input logic host, input logic [39:0] ppn, input logic huge);
+    logic [ChanLog2-21:0] mib;
+    mib = ppn[ChanLog2-PageLog2-1-:ChanLog2-20];
+    if (!valid) return 1'b1;
+    if (huge && ppn[HugeLog2-PageLog2-1:0] != '0) return 1'b0;
+    return host || ppn >> (CardAddrW - PageLog2) == '0 && 32'(mib) < ChanMib && (!huge || 32'(mib | 1'b1) < ChanMib);
+  endfunction
+
+  // States of via_mmu and of via_tlb.
+  localparam logic [2:0] Sweep = 3'd0, Hold = 3'd2, Look = 3'd3;
+  localparam logic [1:0] Run = 2'd0, Compare2 = 2'd2;
+  localparam int unsigned EntryW = 4 + (VaW - PageLog2 - 1) + 40;
+  localparam int unsigned HugeEntryW = 4 + (VaW - HugeLog2 - 1) + 40;
+
+  logic begun_q = 1'b0;
+
+  always_ff @(posedge clk_i) begin
+    begun_q <= 1'b1;
+    assume (rst_ni == begun_q);
+    if (rst_ni) begin
+      a_read : assert (!p_ar_valid || stays(p_ar));
+      a_write : assert (!p_aw_valid || stays(p_aw));
+
+      // ---------------------------------------------------------------- what holds in every cycle, for the induction
+      // What a command was found to be stays so until it is carried out.
+      if (dut.state_q == Hold || dut.state_q == Look) begin
+        i_command : assert (dut.cmd_q.op != OpMap || good(1'b1, dut.cmd_q.addr1[3], dut.cmd_q.addr1[51:12], dut.cmd_q.flags[FlagHuge]));
+      end
+    end
+  end
+
+  function automatic logic good_page(input logic [EntryW-1:0] e);
+    return good(e[EntryW-1], e[EntryW-2], e[39:0], 1'b0);
+  endfunction
+  function automatic logic good_huge(input logic [HugeEntryW-1:0] e);
+    return good(e[HugeEntryW-1], e[HugeEntryW-2], e[39:0], 1'b1);
+  endfunction
+
+  for (genvar d = 0; d < 2; d++) begin : gen_dir
+    always_ff @(posedge clk_i) begin
+      if (rst_ni) begin
+        // After reset the arrays hold anything until they are swept, and nothing is looked up meanwhile.
+        if (dut.state_q == Sweep) begin
+          i_sweeps : assert (!dut.gen_dir[d].u_tlb.s1_valid_q && !dut.gen_dir[d].u_tlb.s2_valid_q && dut.gen_dir[d].u_tlb.state_q == Run);
+        end
+        if (dut.state_q != Sweep || dut.sweep_q) begin
+          i_page_0 : assert (good_page(dut.gen_dir[d].u_tlb.u_page.gen_way[0].u_entry.mem[0]));
+          i_huge_0 : assert (good_huge(dut.gen_dir[d].u_tlb.u_huge.gen_way[0].u_entry.mem[0]));
+        end
+        if (dut.state_q != Sweep) begin
+          i_page_1 : assert (good_page(dut.gen_dir[d].u_tlb.u_page.gen_way[0].u_entry.mem[1]));
+          i_huge_1 : assert (good_huge(dut.gen_dir[d].u_tlb.u_huge.gen_way[0].u_entry.mem[1]));
+        end
+        // What was read for a burst, and what came of it.
+        if (dut.gen_dir[d].u_tlb.s1_valid_q || dut.gen_dir[d].u_tlb.state_q == Compare2) begin
+          i_read_page : assert (good_page(dut.gen_dir[d].u_tlb.u_page.gen_way[0].u_entry.rdata_q));
+          i_read_huge : assert (good_huge(dut.gen_dir[d].u_tlb.u_huge.gen_way[0].u_entry.rdata_q));
+        end
+        if (dut.gen_dir[d].u_tlb.s2_valid_q && dut.gen_dir[d].u_tlb.s2_hit_q) begin
+          i_hit :
+          assert (good(1'b1, dut.gen_dir[d].u_tlb.s2_pte_q.host, dut.gen_dir[d].u_tlb.s2_pte_q.ppn, dut.gen_dir[d].u_tlb.s2_huge_q));
+        end
+      end
+    end
+  end
+
+endmodule
