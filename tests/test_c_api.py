@@ -88,5 +88,9 @@ def test_an_app_works_on_memory(tmp_path: Path):
     assert compile_and_run(ROOT / "tests/c/memory.c", tmp_path, "sim", tmp_path) == "as expected\n"
 
 
+def test_forks_stops_descriptors_and_limits(tmp_path: Path):
+    assert compile_and_run(ROOT / "tests/c/process.c", tmp_path, "sim", tmp_path) == "as expected\n"
+
+
 def test_several_threads_share_a_card(tmp_path: Path):
     assert compile_and_run(ROOT / "tests/c/threads.c", tmp_path, "sim") == "as expected\n"

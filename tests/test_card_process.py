@@ -9,6 +9,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,17 +112,85 @@ def test_clients_in_turn(server: Server, data: Path):
     serves(server, data)
 
 
-def test_a_second_client_waits_or_is_told(server: Server, data: Path):
+def until(client: subprocess.Popen[str], words: str) -> str:
+    """Reads what a client says of errors until a line with these words, which is returned."""
+    assert client.stderr
+    for line in client.stderr:
+        if words in line:
+            return line
+    pytest.fail(f"it ended with {client.wait(PATIENCE)} and did not say {words}")
+
+
+def test_a_second_client_is_told_who_has_the_card(server: Server, data: Path):
     with viaduct.open(server.name) as card, card.load("pass") as slot:
-        client = start(server, data, data.with_name("second"), "--timeout", "5")
-        time.sleep(1)
+        for command in ("ls", "info card"):
+            second = subprocess.run(
+                [VIADUCT, *command.split(), "--card", server.name],
+                text=True,
+                capture_output=True,
+                timeout=PATIENCE,
+                cwd=ROOT,
+            )
+            assert second.returncode == 1
+            assert f"in use by process {os.getpid()} (" in second.stderr, second.stderr
+            assert second.stderr.rstrip().endswith("--wait") and len(second.stderr.splitlines()) == 1
+        with pytest.raises(viaduct.BusyError, match=f"in use by process {os.getpid()} "):
+            viaduct.open(server.name)
+        with pytest.raises(viaduct.BusyError):
+            viaduct.open(server.name, wait=0.1)
         assert slot.run(data.read_bytes()).tobytes() == data.read_bytes()
-        if client.poll() is not None:
-            assert client.returncode == 1
-    errors = ended(client)
-    # One that was refused says so in one line; one that waited has its turn now.
-    if client.returncode != 0:
-        assert len(re.findall("^error: .*(in use|another|busy|card)", errors, re.M)) == 1, errors
+    serves(server, data)
+
+
+def test_a_guest_is_told_who_has_the_function(server: Server):
+    """QEMU would only say that it is busy."""
+    with viaduct.open(server.name):
+        done = subprocess.run(
+            [VIADUCT, "vm", "--card", server.path.parent, "--function", server.path.stem, "--", "true"],
+            text=True,
+            capture_output=True,
+            timeout=600,
+            cwd=ROOT,
+        )
+    assert done.returncode == 1
+    assert re.search(f"^error: .*in use by process {os.getpid()} .*--wait$", done.stderr, re.M), done.stderr
+
+
+def test_a_second_client_waits(server: Server, data: Path):
+    sink = data.with_name("second")
+    with viaduct.open(server.name) as card, card.load("pass") as slot:
+        waiting = start(server, data, sink, "--wait")
+        assert f"process {os.getpid()} (" in until(waiting, "waiting: ")
+        impatient = start(server, data, data.with_name("none"), "--wait=1")
+        assert "with --wait" in ended(impatient) and impatient.returncode == 1
+        for command in (
+            ["run", "pass", "--in", f"file:{data}", "--out", f"file:{sink}.none"],
+            ["run", "udp_echo", "--in", "virtio:net", "--out", "virtio:net"],
+        ):
+            interrupted = subprocess.Popen(
+                [VIADUCT, *command, "--card", server.name, "--wait"],
+                text=True,
+                stderr=subprocess.PIPE,
+                cwd=ROOT,
+            )
+            until(interrupted, "waiting: ")
+            interrupted.send_signal(signal.SIGINT)
+            ended(interrupted)
+            assert interrupted.returncode != 0
+        assert slot.run(data.read_bytes()).tobytes() == data.read_bytes()
+    errors = ended(waiting)
+    assert waiting.returncode == 0, errors
+    assert sink.read_bytes() == data.read_bytes()
+    with subprocess.Popen(
+        [VIADUCT, "run", "udp_echo", "--in", "virtio:net", "--out", "virtio:net", "--card", server.name],
+        text=True,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+    ) as other:
+        until(other, "is behind net")
+        threading.Timer(0.5, other.terminate).start()
+        with viaduct.open(server.name, wait=PATIENCE) as card:
+            assert card.info.slots > 0
     serves(server, data)
 
 
@@ -208,6 +277,21 @@ def test_the_card_is_killed_under_a_program(tmp_path: Path, rng: random.Random):
     assert time.monotonic() - begun < SOON
 
 
+def test_a_card_ends_in_order_with_its_terminal(tmp_path: Path):
+    server = Server(tmp_path)
+    assert server.end(signal.SIGHUP) == 0
+    assert not server.path.exists()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        server = Server(tmp_path)
+    finally:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    server.process.send_signal(signal.SIGHUP)
+    with viaduct.open(server.name) as card:
+        assert card.info.slots > 0
+    assert server.end() == 0
+
+
 def test_two_cards_on_one_socket(server: Server, data: Path):
     second = subprocess.run(
         [VIADUCT, "card", "--socket", server.path], text=True, capture_output=True, timeout=PATIENCE, cwd=ROOT
@@ -215,6 +299,32 @@ def test_two_cards_on_one_socket(server: Server, data: Path):
     assert second.returncode == 1, second.stderr
     assert len(re.findall("^error: .*in use", second.stderr, re.M)) == 1, second.stderr
     serves(server, data)
+
+
+def test_files_in_the_way_stay(tmp_path: Path):
+    """Only a dead socket is replaced, whichever option names the place; the error says what is there."""
+    precious = tmp_path / "precious"
+    precious.write_text("data")
+    (tmp_path / "link").symlink_to("precious")
+    os.mkfifo(tmp_path / "fifo")
+    functions = tmp_path / "functions"
+    functions.mkdir()
+    (functions / "mgmt.sock").symlink_to(precious)
+    places: list[tuple[list[str], str]] = [
+        (["--socket", str(precious)], "regular file"),
+        (["--socket", str(tmp_path / "link")], "symbolic link"),
+        (["--socket", str(tmp_path / "fifo")], "FIFO"),
+        (["--functions", str(functions), "--unconnected"], "symbolic link"),
+    ]
+    before = sorted(path.name for path in tmp_path.rglob("*"))
+    for options, what in places:
+        card = subprocess.run(
+            [VIADUCT, "card", *options], text=True, capture_output=True, timeout=PATIENCE, cwd=ROOT
+        )
+        assert card.returncode == 1, card.stderr
+        assert len(re.findall(f"^error: .*{what}.*remove it", card.stderr, re.M)) == 1, card.stderr
+    assert precious.read_text() == "data"
+    assert sorted(path.name for path in tmp_path.rglob("*")) == before
 
 
 def header(command: int, size: int, message: int = 1, flags: int = 0) -> bytes:
@@ -262,6 +372,38 @@ def test_garbage_on_the_socket(server: Server, data: Path, rng: random.Random):
                 pass  # it may hang up at once
         server.is_well()
     serves(server, data)
+
+
+def test_the_log_of_a_hostile_client_is_short(tmp_path: Path, data: Path):
+    """Few lines a cause, with the number of those left out, and no colours: it goes to a file."""
+    server = Server(tmp_path)
+    version = b"\0\0\1\0"
+    refused = header(2, 48) + struct.pack("<IIQQQ", 32, 3, 0, 0x1000, 0x1000)
+    with data.open("rb") as file, socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(PATIENCE)
+        connection.connect(str(server.path))
+        connection.sendall(header(1, 16 + len(version)) + version)
+        connection.recv(4096)
+        for _ in range(500):
+            socket.send_fds(connection, [refused], [file.fileno()])
+            assert len(connection.recv(16, socket.MSG_WAITALL)) == 16
+    for _ in range(100):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(PATIENCE)
+            connection.connect(str(server.path))
+            connection.sendall(header(9, 16, flags=1))
+            assert connection.recv(4096) == b""
+    serves(server, data)
+    assert server.end() == 0
+    lines = server.errors.read_text().splitlines()
+    # As slow as it may be, one more of each cause every five seconds.
+    assert 10 < len(lines) < 40, lines
+    assert "\x1b" not in "".join(lines)
+    for cause, sent in (("a client's memory is refused", 500), ("a reply without a request", 100)):
+        shown = sum(cause in line and "were not shown" not in line for line in lines)
+        assert any(f"process {os.getpid()} (" in line for line in lines if cause in line)
+        left_out = [int(n) for n in re.findall(rf': (\d+) more like "{cause}', "\n".join(lines))]
+        assert shown >= 5 and shown + sum(left_out) == sent, lines
 
 
 def test_a_client_that_says_nothing(server: Server, data: Path):

@@ -2,7 +2,7 @@
 """What a user or an app can do wrong: each is answered with one clear error, in time, and other slots go on.
 
 Wrong usage of the command line (no such app, port or register, two routes to one port, ...) is in test_cli.py. The apps in tests/apps
-break one rule each; they are built in a project of their own, build/test-hostile.
+break one rule each; they are built in a project of their own, build/hostile.
 """
 
 import contextlib
@@ -30,20 +30,17 @@ PATIENCE = 60.0  # nothing may take longer, on however slow a machine
 @pytest.fixture(scope="module")
 def project() -> Path:
     """The real project with the bad apps in it; what it has in common with the real one is built there."""
-    root = ROOT / "build/test-hostile"
-    for folder in ("apps", "tools", "build/apps", ".venv/bin"):
+    root = ROOT / "build/hostile"
+    for folder in ("apps", "build/apps"):
         (root / folder).mkdir(parents=True, exist_ok=True)
-    links = {f"apps/{app}": ROOT / "apps" / app for app in GOOD_APPS}
+    shared = ["tools", "rtl", "sim", ".venv", "build/regs", "build/card", "build/verilator-runtime"]
+    links = {name: ROOT / name for name in shared}
+    links |= {f"apps/{app}": ROOT / "apps" / app for app in GOOD_APPS}
     links |= {f"build/apps/{app}": ROOT / "build/apps" / app for app in GOOD_APPS}
     links |= {f"apps/{app}": ROOT / "tests/apps" / app for app in BAD_APPS}
-    links |= {"build/card": ROOT / "build/card", "tools/verilate.py": ROOT / "tools/verilate.py"}
     for name, target in links.items():
         (root / name).unlink(missing_ok=True)
         (root / name).symlink_to(target)
-    # The build system works on the real project: what is there already is not built again under other paths.
-    python = root / ".venv/bin/python"
-    python.write_text(f'#!/bin/sh\ncd {ROOT} && exec {ROOT}/.venv/bin/python "$@"\n')
-    python.chmod(0o755)
     run("build", *BAD_APPS, root=root, code=0, timeout=500)
     return root
 
@@ -71,7 +68,7 @@ def run(
 
 def app(name: str) -> str:
     """For Card.load: the image as it is built."""
-    folder = ROOT / "build" if name in GOOD_APPS else ROOT / "build/test-hostile/build"
+    folder = ROOT / "build" if name in GOOD_APPS else ROOT / "build/hostile/build"
     return str(folder / f"apps/{name}/{name}.via")
 
 
@@ -323,6 +320,7 @@ def test_an_empty_file(tmp_path: Path):
 
 
 def test_things_that_are_no_files(card: viaduct.Card, neighbour: Neighbour, tmp_path: Path):
+    """Streams are no memory, and some things are nothing that can be read or written."""
     os.mkfifo(tmp_path / "fifo")
     with socket.socket(socket.AF_UNIX) as listener, card.load(app("pass")) as slot:
         listener.bind(str(tmp_path / "socket"))
@@ -333,12 +331,14 @@ def test_things_that_are_no_files(card: viaduct.Card, neighbour: Neighbour, tmp_
             (Path("/dev/zero"), "device"),
         ]:
             with fails(viaduct.FileError, what):
-                slot.run(path)
-            with fails(viaduct.FileError, what):
                 slot.map(path)
             if path.is_char_device():
                 slot.transfer({"in": b"x"}, {"out": path})  # it takes what it is given
                 continue
+            if path.is_fifo():
+                continue
+            with fails(viaduct.FileError, what):
+                slot.run(path)
             with fails(viaduct.FileError, what):
                 slot.transfer({"in": b"x"}, {"out": path})
         with fails(

@@ -2,6 +2,7 @@
 """The card's functions under the drivers of stock kernels. The scripts are guest/tests/*.sh.
 
 With VIA_VM_ROUNDS=50000 there are as many round trips of each size as in the paper where all is done in one boot.
+With VIA_VM_EACH=1 the parts of that boot run by themselves, too: to see what of it is at fault.
 With VIA_VM_REFERENCE=1 the same scripts also run on QEMU's own virtio devices: to tell a wrong script from a wrong card.
 """
 
@@ -28,9 +29,15 @@ OWN, PEER = "10.0.0.1/24", "10.0.0.2"
 KERNELS = ["6.12", "6.1", "new"]
 ROUNDS = int(os.environ.get("VIA_VM_ROUNDS") or 100)
 ONE_BOOT = PATIENCE + ROUNDS * 5 * 0.02  # seconds
+pytestmark = pytest.mark.timeout(PATIENCE)
+alone = pytest.mark.skipif(
+    not os.environ.get("VIA_VM_EACH"),
+    reason="part of test_everything_in_one_boot; VIA_VM_EACH=1 runs it alone",
+)
 reference = pytest.mark.skipif(not os.environ.get("VIA_VM_REFERENCE"), reason="VIA_VM_REFERENCE is not set")
 
 
+@alone
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_enumeration(kernel: str):
     guest(kernel)
@@ -73,8 +80,13 @@ def test_behind_an_iommu():
     script("entropy", "entropy", "2", options=("--iommu",))
 
 
-def test_net():
-    out = script("net", "net", OWN, PEER, "7", "200")
+@pytest.mark.parametrize("packed", [False, True], ids=["split", "packed"])
+def test_net(packed: bool):
+    """Packed rings only where they were asked for."""
+    options = ("--features", "net:+packed") if packed else ()
+    out = script("net", "net", OWN, PEER, "7", "100", options=options)
+    bits = next(line.split()[1] for line in out.splitlines() if line.startswith("features: "))
+    assert bits[34] == str(int(packed)), bits
     figures = json.loads(next(line for line in out.splitlines() if line.startswith("{")))
     assert [size["size"] for size in figures["sizes"]] == [64, 128, 256, 512, 1024]
     assert all(size["wrong"] == 0 for size in figures["sizes"])
@@ -120,7 +132,7 @@ def test_user_logic_interrupts_a_guest(tmp_path: Path):
     """The card's owner runs an app; a guest that has the XDMA-compatible function hears of each end."""
     module = xdma_module()
     with functions_in(tmp_path, "--unconnected"):
-        own = ("--card", tmp_path, "--function", "xdma", "--timeout", "300", "--copy", module)
+        own = ("--card", tmp_path, "--function", "xdma", "--copy", module)
         command = [VIADUCT, "vm", *own, "--script", SCRIPTS / "events.sh", "--", "3"]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as booted:
             assert booted.stdout and booted.stdout.readline() == "ready\n"
@@ -131,6 +143,21 @@ def test_user_logic_interrupts_a_guest(tmp_path: Path):
                 subprocess.run([VIADUCT, *app.split(), *registers.split()], cwd=ROOT, check=True)
             assert booted.stdout.readline() == "pass: 3 interrupts of user logic\n"
         assert booted.returncode == 0
+
+
+def test_a_guest_has_the_registers_of_an_app():
+    options = ("--xdma-app", "rng", "--copy", xdma_module())
+    script("user_bar", "xdma", options=options)
+    done = vm("--xdma-app", "rng", "--", "true", functions="net")
+    assert done.returncode == 2 and "--function xdma" in done.stderr, done.stderr
+
+
+def test_the_kernel_sources_are_clean():
+    """Nothing for the compiler and sparse to complain of; `make lint-kernel` has checkpatch, too."""
+    xdma_module()
+    check = [ROOT / "tools" / "guest_module.sh", "--check"]
+    done = subprocess.run(check, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_an_app_is_run_behind_a_function(tmp_path: Path):
@@ -148,7 +175,7 @@ def test_an_app_is_run_behind_a_function(tmp_path: Path):
                     assert line, "it has ended"
                 script("net", "net", OWN, PEER, "7", "20", options=("--card", tmp_path))
                 serving.send_signal(signal.SIGINT)
-                figures = json.loads(serving.communicate(timeout=60)[0])
+                figures = json.loads(serving.communicate(timeout=PATIENCE)[0])
             assert serving.returncode == 0
             assert figures["function"] == "net" and figures["messages_in"] >= figures["messages_out"] >= 280
         # Nobody is behind it any more: the driver sees no link.
@@ -172,6 +199,7 @@ def test_round_trips_beside_the_rival():
             assert 300 < figures[f"guest, {way} of {size} bytes: hardware"] < 3000
 
 
+@alone
 def test_blk():
     script("blk", "blk", "1")
 
@@ -209,6 +237,7 @@ def test_a_file_is_there_once_the_guest_has_synced_it(tmp_path: Path):
     assert done.stdout.split()[0] == hashlib.sha256(written).hexdigest()
 
 
+@alone
 def test_entropy():
     script("entropy", "entropy", "8")
 
@@ -244,7 +273,7 @@ def test_the_console_has_the_size_of_its_terminal(tmp_path: Path):
     with card:
         try:
             assert card.stderr and card.stderr.readline().startswith("functions in")
-            run = ("--card", tmp_path, "--timeout", "120", "--", "sh", "-c", sizes, "sh", "43 99", "50 132")
+            run = ("--card", tmp_path, "--", "sh", "-c", sizes, "sh", "43 99", "50 132")
             command = [VIADUCT, "vm", "--function", "console", *run]
             with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as booted:
                 assert booted.stdout and booted.stdout.readline() == "first\n"
@@ -257,14 +286,17 @@ def test_the_console_has_the_size_of_its_terminal(tmp_path: Path):
             os.close(ours)
 
 
+@alone
 def test_drivers_come_and_go():
     script("rebind", ",".join(KINDS), *KINDS)
 
 
+@alone
 def test_reset_under_network_traffic():
     script("traffic", "net", "6", "net", OWN, PEER)
 
 
+@alone
 def test_reset_under_disk_traffic():
     script("traffic", "blk", "6", "blk")
 

@@ -32,7 +32,7 @@ fi
 "$@"
 exit $?
 """
-PATIENCE = 900.0  # nothing may take longer, on however slow a machine
+PATIENCE = 3600.0  # nothing may take longer, on however busy a machine
 
 
 @cache
@@ -61,7 +61,8 @@ def guest(kernel: str = "6.12") -> dict[str, str]:
 def vm(*args: str | Path, functions: str = "none", **more) -> subprocess.CompletedProcess[str]:
     """A run of `viaduct vm`."""
     guest()
-    command = [VIADUCT, "vm", "--function", functions, *map(str, args)]
+    limit = [] if "--timeout" in args else ["--timeout", str(int(PATIENCE))]
+    command = [VIADUCT, "vm", "--function", functions, *limit, *map(str, args)]
     return subprocess.run(
         command, text=True, capture_output=True, cwd=ROOT, timeout=PATIENCE, check=False, **more
     )
@@ -96,7 +97,7 @@ def beside_tap(
     return subprocess.run(words, text=True, capture_output=True, cwd=ROOT, timeout=timeout, check=False)
 
 
-def log_in(path: Path, limit: float = 120.0) -> None:
+def log_in(path: Path, limit: float = 600.0) -> None:
     """Logs in on the console whose other end is this socket, as guest/tests/console.sh expects it."""
     end = time.monotonic() + limit
     while True:

@@ -15,7 +15,7 @@ uname -srv
 step enumerate $kinds
 step net "$own" "$peer" "$port" "$rounds" "$iperf"
 step blk "$megabytes"
-step console 120 25 80
+step console 600 25 80
 step entropy
 step rebind $kinds
 step traffic "$resets" net "$own" "$peer"

@@ -6,13 +6,13 @@ size=${1:-4}
 
 name=$(blk_name) || fail "no block device"
 dev=/dev/$name
-wait_for 5 test -b "$dev" || fail "no $dev"
+wait_for 60 test -b "$dev" || fail "no $dev"
 bytes=$(blockdev --getsize64 "$dev")
 echo "$dev: $bytes bytes, queues $(ls "/sys/block/$name/mq" | wc -l), $(cat "/sys/block/$name/queue/write_cache")"
 
 # One large request to a place that nobody has touched. It cannot be killed if it hangs, so it is not waited for.
 (dd if=/dev/urandom of="$dev" bs=512k seek=$((bytes / 1048576)) count=1 oflag=direct 2>/dev/null && touch /run/written) &
-wait_for 60 test -e /run/written || fail "a write of 512 KB to an untouched place is not done within 60 s"
+wait_for 600 test -e /run/written || fail "a write of 512 KB to an untouched place is not done within 600 s"
 pass "large first write"
 
 for rw in write randwrite; do

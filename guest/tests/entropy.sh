@@ -4,11 +4,11 @@
 . /guest/lib.sh
 blocks=${1:-20}
 rng=/sys/class/misc/hw_random
-wait_for 10 grep -q virtio $rng/rng_available || fail "the kernel knows no virtio random number generator: $(cat $rng/rng_available)"
+wait_for 120 grep -q virtio $rng/rng_available || fail "the kernel knows no virtio random number generator: $(cat $rng/rng_available)"
 grep -o 'virtio_rng[^ ]*' $rng/rng_available | head -1 >$rng/rng_current
 echo "generator: $(cat $rng/rng_current)"
 # rngtest first takes 32 bits to compare with.
-timeout 120 dd if=/dev/hwrng of=/tmp/random bs=2500 count=$((blocks + 1)) iflag=fullblock 2>/dev/null || fail "reading /dev/hwrng"
+timeout 600 dd if=/dev/hwrng of=/tmp/random bs=2500 count=$((blocks + 1)) iflag=fullblock 2>/dev/null || fail "reading /dev/hwrng"
 [ "$(wc -c </tmp/random)" -eq $(((blocks + 1) * 2500)) ] || fail "only $(wc -c </tmp/random) bytes came"
 rngtest -c "$blocks" </tmp/random 2>/tmp/rngtest
 cat /tmp/rngtest | grep -E 'FIPS 140-2 (successes|failures)'

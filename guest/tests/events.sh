@@ -5,13 +5,13 @@
 . /guest/lib.sh
 insmod ./viaduct_xdma.ko || fail "viaduct_xdma.ko"
 node=/dev/viaduct_xdma0_events_
-wait_for 10 test -c ${node}1 || fail "no XDMA-compatible function"
+wait_for 120 test -c ${node}1 || fail "no XDMA-compatible function"
 # Enabled while open.
 exec 5<${node}0 6<${node}1
 echo ready
 got=0
 while [ $got -lt "$1" ]; do
-  count=$(timeout 120 dd bs=4 count=1 <&5 2>/dev/null | od -An -tu4)
+  count=$(timeout 600 dd bs=4 count=1 <&5 2>/dev/null | od -An -tu4)
   [ -n "$count" ] || fail "only $got interrupts"
   got=$((got + count))
 done

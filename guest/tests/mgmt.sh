@@ -48,8 +48,8 @@ pass "rng: ${words% *} words in a mapped file"
 # One user at a time. Registers are mapped; what is killed leaves a card that works.
 head -c 20000000 /dev/zero >long
 ./viaduct run ./sha256.via --card "$card" --in file:long >/dev/null 2>&1 &
-wait_for 30 grep -q vfio /proc/$!/maps || fail "the registers are not mapped"
-refused "another program has /dev/vfio/$group open" ./viaduct info card --card "$card"
+wait_for 300 grep -q vfio /proc/$!/maps || fail "the registers are not mapped"
+refused "has /dev/vfio/$group open" ./viaduct info card --card "$card"
 kill -9 $!
 wait $! 2>/dev/null
 ok ./viaduct run ./sha256.via --card "$card" --in file:data4097
@@ -58,8 +58,8 @@ pass "in use, killed, used again"
 
 # The driver is taken away while a program runs: that ends with an error, and the kernel has the function back.
 ./viaduct run ./sha256.via --card "$card" --in file:long >/dev/null 2>/tmp/said &
-wait_for 30 grep -q vfio /proc/$!/maps || fail "the registers are not mapped"
-timeout 60 sh -c "echo $pci >/sys/bus/pci/drivers/vfio-pci/unbind" || fail "the driver cannot be unbound"
+wait_for 300 grep -q vfio /proc/$!/maps || fail "the registers are not mapped"
+timeout 600 sh -c "echo $pci >/sys/bus/pci/drivers/vfio-pci/unbind" || fail "the driver cannot be unbound"
 wait $! && fail "a program has not noticed that its card went"
 grep -q "wants $pci back" /tmp/said || fail "no word of the card that went"
 [ ! -e "$dev/driver" ] || fail "still bound"

@@ -6,6 +6,7 @@ own=$1 peer=$2 port=${3:-0} rounds=${4:-1000} iperf=${5:-0}
 
 net_up "$own"
 ethtool -i "$name" | head -1
+echo "features: $(cat "/sys/class/net/$name/device/features")"
 ping -c 1 -W 5 "$peer" >/dev/null || ping -c 1 -W 5 "$peer" || fail "$peer does not answer"
 for size in 18 56 500 1400; do
   ping -c 20 -i 0.01 -W 5 -s $size -q "$peer" >/tmp/ping || { cat /tmp/ping; fail "ping with $size bytes"; }
@@ -18,7 +19,7 @@ if [ "$port" -ne 0 ]; then
 fi
 if [ "$iperf" -ne 0 ]; then
   for direction in "" -R; do
-    timeout 120 iperf3 -c "$peer" -p "$iperf" -t 3 $direction -J >/tmp/iperf.json || { cat /tmp/iperf.json; fail "iperf3 $direction"; }
+    timeout 600 iperf3 -c "$peer" -p "$iperf" -t 3 $direction -J >/tmp/iperf.json || { cat /tmp/iperf.json; fail "iperf3 $direction"; }
     python3 -c "
 import json
 end = json.load(open('/tmp/iperf.json'))['end']

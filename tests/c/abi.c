@@ -27,6 +27,7 @@ static void (*const functions[])(void) = {
     TAKE(viaduct_write32),     TAKE(viaduct_run),          TAKE(viaduct_free),
     TAKE(viaduct_map),         TAKE(viaduct_mapping_va),   TAKE(viaduct_mapping_length),
     TAKE(viaduct_sync),        TAKE(viaduct_unmap),        TAKE(viaduct_start_and_wait),
+    TAKE(viaduct_open_wait),
 };
 
 int main(void) {

@@ -46,7 +46,7 @@ static void reads(viaduct_slot* slot, uint32_t flags) {
   uint64_t sum = 0;
   OK(viaduct_map(slot, NULL, memory, sizeof memory, VIADUCT_READ, flags, &mapping));
   set(slot, "12345", "300", "0");
-  OK(viaduct_start_and_wait(slot, mapping, 0, &report));
+  OK(viaduct_start_and_wait(slot, mapping, 0, NULL, &report));
   OK(viaduct_get_bytes(slot, "checksum", &sum, sizeof sum, NULL));
   CHECK(sum == checksum(12345, 300));
   CHECK(report.cycles > 0 && report.memory_read_beats == 300 && report.misses > 0 && report.denied == 0);
@@ -60,9 +60,10 @@ static void takes_too_long(viaduct_slot* slot) {
   uint64_t sum = 0;
   OK(viaduct_map(slot, NULL, memory, sizeof memory, VIADUCT_READ, 0, &mapping));
   set(slot, "5", "1000000000", "0");
-  FAILS(VIADUCT_E_APP, "waiting for the app to finish", viaduct_start_and_wait(slot, mapping, 20, NULL));
+  FAILS(VIADUCT_E_APP, "waiting for the app to finish",
+        viaduct_start_and_wait(slot, mapping, 20, NULL, NULL));
   OK(viaduct_set(slot, "count", "10"));
-  OK(viaduct_start_and_wait(slot, mapping, 0, NULL));
+  OK(viaduct_start_and_wait(slot, mapping, 0, NULL, NULL));
   OK(viaduct_get_bytes(slot, "checksum", &sum, sizeof sum, NULL));
   CHECK(sum == checksum(5, 10));
   OK(viaduct_unmap(mapping));
@@ -73,12 +74,12 @@ static void writes_buffer(viaduct_slot* slot) {
   OK(viaduct_map(slot, NULL, memory, sizeof memory, VIADUCT_READ | VIADUCT_WRITE, 0, &mapping));
   memcpy(expected, memory, sizeof memory);
   set(slot, "99", "50", "1");
-  OK(viaduct_start_and_wait(slot, mapping, 60000, NULL));
+  OK(viaduct_start_and_wait(slot, mapping, 60000, NULL, NULL));
   write_expected(99, 50);
   OK(viaduct_sync(mapping, 0));
   CHECK(memcmp(memory, expected, sizeof memory) == 0);
   set(slot, "100", "50", "1");
-  OK(viaduct_start_and_wait(slot, mapping, 0, NULL));
+  OK(viaduct_start_and_wait(slot, mapping, 0, NULL, NULL));
   write_expected(100, 50);
   OK(viaduct_unmap(mapping));
   CHECK(memcmp(memory, expected, sizeof memory) == 0);
@@ -92,7 +93,7 @@ static void writes_file(viaduct_slot* slot, const char* folder) {
   OK(viaduct_map(slot, path, NULL, sizeof memory, VIADUCT_READ | VIADUCT_WRITE, flags, &mapping));
   memset(expected, 0, sizeof expected);
   set(slot, "7", "100", "1");
-  OK(viaduct_start_and_wait(slot, mapping, 0, NULL));
+  OK(viaduct_start_and_wait(slot, mapping, 0, NULL, NULL));
   write_expected(7, 100);
   OK(viaduct_unmap(mapping));
   FILE* file = fopen(path, "rb");
@@ -104,7 +105,7 @@ static void writes_file(viaduct_slot* slot, const char* folder) {
   viaduct_report report;
   OK(viaduct_map(slot, path, NULL, 0, VIADUCT_READ, 0, &mapping));
   set(slot, "8", "10", "1");
-  OK(viaduct_start_and_wait(slot, mapping, 0, &report));
+  OK(viaduct_start_and_wait(slot, mapping, 0, NULL, &report));
   CHECK(report.denied > 0);
   OK(viaduct_unmap(mapping));
   file = fopen(path, "rb");
@@ -130,7 +131,7 @@ int main(int argc, char** argv) {
   // A mapping of another slot is refused.
   OK(viaduct_load(card, VIADUCT_ANY_SLOT, "rng", &other));
   OK(viaduct_map(other, NULL, NULL, 4096, VIADUCT_READ, 0, &foreign));
-  FAILS(VIADUCT_E_ARGUMENT, "another slot", viaduct_start_and_wait(slot, foreign, 0, NULL));
+  FAILS(VIADUCT_E_ARGUMENT, "another slot", viaduct_start_and_wait(slot, foreign, 0, NULL, NULL));
   OK(viaduct_unmap(foreign));
   OK(viaduct_unload(other));
   OK(viaduct_unload(slot));

@@ -72,6 +72,12 @@ int main(int argc, char** argv) {
   FAILS(VIADUCT_E_ARGUMENT, "7 is no direction", viaduct_run(slot, WITH(direction, 7), 2, NULL, NULL));
   FAILS(VIADUCT_E_NOT_FOUND, "there are out", viaduct_run(slot, WITH(port, "zzzz"), 2, NULL, NULL));
   FAILS(VIADUCT_E_ARGUMENT, "UTF-8", viaduct_run(slot, WITH(port, "\xc0"), 2, NULL, NULL));
+  FAILS(VIADUCT_E_ARGUMENT, "reserved of routes[1] is 3",
+        viaduct_run(slot, WITH(reserved, 3), 2, NULL, NULL));
+  viaduct_run_options later = {0, NULL, NULL, 0, 9};
+  FAILS(VIADUCT_E_ARGUMENT, "reserved of the options is 9", viaduct_run(slot, two, 2, &later, NULL));
+  FAILS(VIADUCT_E_ARGUMENT, "reserved of the options is 9",
+        viaduct_start_and_wait(slot, NULL, 0, &later, NULL));
   FAILS(VIADUCT_E_ARGUMENT, "endpoint", viaduct_run(slot, WITH(endpoint, "disk:1"), 2, NULL, NULL));
   FAILS(VIADUCT_E_ARGUMENT, "capacity", viaduct_run(slot, WITH(endpoint, "host:64"), 2, NULL, NULL));
   FAILS(VIADUCT_E_IO, "/nowhere", viaduct_run(slot, WITH(endpoint, "file:/nowhere/x"), 2, NULL, NULL));
@@ -96,7 +102,7 @@ int main(int argc, char** argv) {
   FAILS(VIADUCT_E_IO, "directory", viaduct_map(slot, "/", NULL, 0, VIADUCT_READ, 0, &mapping));
   FAILS(VIADUCT_E_MEMORY, "host memory",
         viaduct_map(slot, NULL, NULL, 1ull << 62, VIADUCT_READ, 0, &mapping));
-  FAILS(VIADUCT_E_NOT_FOUND, "no memory port", viaduct_start_and_wait(slot, NULL, 0, NULL));
+  FAILS(VIADUCT_E_NOT_FOUND, "no memory port", viaduct_start_and_wait(slot, NULL, 0, NULL, NULL));
   CHECK(mapping == NULL);
   OK(viaduct_map(slot, NULL, data, 100, VIADUCT_READ | VIADUCT_WRITE, 0, &mapping));
   uint64_t va, mapped;

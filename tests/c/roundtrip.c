@@ -34,7 +34,7 @@ struct seen {
   viaduct_slot* slot;
 };
 
-static void progress(void* user, const viaduct_progress* now) {
+static int progress(void* user, const viaduct_progress* now) {
   struct seen* seen = user;
   CHECK(now->bytes_in >= seen->last.bytes_in && now->cycles >= seen->last.cycles);
   seen->calls++;
@@ -44,6 +44,7 @@ static void progress(void* user, const viaduct_progress* now) {
   OK(viaduct_slot_index(seen->slot, &index));
   FAILS(VIADUCT_E_BUSY, "in use", viaduct_unload(seen->slot));
   FAILS(VIADUCT_E_BUSY, "running", viaduct_run(seen->slot, NULL, 0, NULL, NULL));
+  return 0;
 }
 
 static void pass(viaduct_card* card, const char* folder) {

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A card with checkers stops when a rule of a port is broken, and says which. Runs where such a card is built: `make coverage`."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+pytestmark = pytest.mark.skipif(
+    not os.environ.get("VIADUCT_COVERAGE"), reason="needs a card with checkers: `make coverage`"
+)
+
+PROGRAM = """
+import viaduct
+with viaduct.open("sim") as card, card.load("pass") as slot:
+    assert bytes(slot.run(b"x" * 100000)) == b"x" * 100000
+print("nothing was wrong")
+"""
+
+
+def test_a_broken_rule_ends_the_program_and_names_rule_and_port(tmp_path: Path):
+    """The model answers a write that nobody made, in the middle of a run."""
+    folder = tmp_path / "dat"
+    folder.mkdir()
+    env = os.environ | {"VIADUCT_COVERAGE": str(folder), "PYTHONPATH": str(ROOT / "python")}
+    for fault in ("0", "1"):
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            cwd=ROOT,
+            env=env | {"VIADUCT_SIM_FAULT": fault},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        if fault == "0":
+            assert done.returncode == 0 and done.stdout == "nothing was wrong\n", done.stderr
+            continue
+        assert done.returncode == 1 and done.stdout == ""
+        lines = done.stderr.splitlines()
+        assert len(lines) == 1, done.stderr
+        assert lines[0].startswith("error: the card broke a rule of its RTL and was stopped: ")
+        # Where the port is, which rule it was, in words, and the place in the sources.
+        assert ".u_host_check." in lines[0] and ".a_b_whole: " in lines[0]
+        assert "B without a write all of which was taken (rtl/common/via_axi_checker.sv:" in lines[0]

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How building ends and what it needs: signals, tools that fail, two at once, a copied checkout, one that nobody may write to.
+
+Where only the build system is tried, the compiler is a script that makes empty files: test_cli.py builds a real app.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PATIENCE = 300.0  # nothing may take longer, on however slow a machine
+NOBODY = 65534
+
+# Tells what it is called for, and does what the file `mode` says from the first unit on.
+COMPILER = r"""#!/bin/sh
+here=$(dirname "$0")
+[ "$1" != --version ] || { echo "a compiler for tests 1.0"; exit; }
+for word; do
+  case $word in *.cpp) source=${word##*/} ;; *.gch.part) source=header ;; *.so.part) source=object ;; esac
+  out=$word
+done
+echo "$source" >>"$here/log"
+mode=$(cat "$here/mode")
+[ "$source" != header ] || [ "$mode" = slow ] || mode=make
+case $mode in
+  make) : >"$out" ;;
+  slow) sleep 1; : >"$out" ;;
+  hang) sleep 600.125 & wait ;;
+  refuse) echo "x.cpp:1:1: error: this is the first error" >&2; exit 1 ;;
+  killed) kill -9 $$ ;;
+  child-killed) echo "g++: fatal error: Killed signal terminated program cc1plus" >&2; exit 1 ;;
+esac
+"""
+
+
+class Project:
+    """A project with the real tools, one app, and that compiler."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "project"
+        (self.root / "apps").mkdir(parents=True)
+        for shared in ("tools", "rtl", "sim", ".venv"):
+            (self.root / shared).symlink_to(ROOT / shared)
+        self.compiler = folder / "compiler"
+        self.compiler.write_text(COMPILER)
+        self.compiler.chmod(0o755)
+        self.env = os.environ | {"VIADUCT_ROOT": str(self.root), "CXX": str(self.compiler)}
+        subprocess.run(
+            [ROOT / "viaduct", "new", "small"], env=self.env, check=True, stdout=subprocess.DEVNULL
+        )
+
+    def start(self, mode: str) -> subprocess.Popen[str]:
+        """A build; what is sent to it is not sent to what it has started."""
+        (self.compiler.parent / "mode").write_text(mode)
+        return subprocess.Popen(
+            [ROOT / "viaduct", "build", "small"],
+            env=self.env,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def build(self, mode: str, code: int, words: str = "") -> str:
+        """A build that ends with this exit code, and if that is not 0 with one line of these words."""
+        with self.start(mode) as process:
+            out, errors = process.communicate(timeout=PATIENCE)
+        assert process.returncode == code, out + errors
+        assert "Traceback" not in errors and "panicked" not in errors
+        lines = [line for line in errors.splitlines() if line.startswith("error: ")]
+        assert len(lines) == (code != 0) and all(words in line for line in lines), errors
+        return out + errors
+
+    def log(self) -> list[str]:
+        """What has been compiled since the last call."""
+        path = self.compiler.parent / "log"
+        lines = path.read_text().split() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return lines
+
+    def processes(self) -> list[str]:
+        """What runs for it: the build system, the compiler, its child."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                mine = str(self.compiler).encode() in (folder / "environ").read_bytes()
+            except OSError:
+                continue
+            if mine:
+                found.append(words)
+        return found
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def until(condition, what: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_ends_a_build_and_the_next_goes_on(project: Project, how: signal.Signals):
+    with project.start("hang") as process:
+        until(lambda: any("sleep 600.125" in words for words in project.processes()), "nothing is compiled")
+        process.send_signal(how)
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == -how
+    until(lambda: not project.processes(), "what was started lives on")
+    begun = project.log()
+    assert begun.count("header") == 2
+    project.build("make", 0)
+    assert "header" not in project.log(), "what was made before is not made again"
+    assert "up to date" in project.build("make", 0) and project.log() == []
+
+
+def test_what_a_failed_compiler_says(project: Project):
+    said = project.build("refuse", 1, "ended with status 1; its messages are above")
+    assert "the first error" in said
+    project.build("killed", 1, "was ended by signal 9 (Killed); memory may be short")
+    said = project.build("child-killed", 1, "ended with status 1; memory may be short")
+    assert "terminated program cc1plus" in said
+    project.compiler.chmod(0o644)
+    project.build("make", 1, f"the C++ compiler {project.compiler}: Permission denied")
+    project.compiler.chmod(0o755)
+    (project.root / "build/apps/small/.small.verilated.lock").unlink()
+    (project.root / "build/apps/small/.small.verilated.lock").mkdir()
+    project.build("make", 1, "build/apps/small/.small.verilated.lock: Is a directory")
+
+
+def test_two_builds_at_once(project: Project):
+    with project.start("slow") as first, project.start("slow") as second:
+        said = [process.communicate(timeout=PATIENCE) for process in (first, second)]
+        assert [first.returncode, second.returncode] == [0, 0], said
+    assert sum("small: waiting for process " in out for out, _ in said) == 1, said
+    assert sum("small: done in" in out for out, _ in said) == 1, said
+    log = project.log()
+    assert len(log) == len(set(log)) + 1 and log.count("header") == 2, log
+
+
+def test_registers_fail_in_one_line(tmp_path: Path):
+    (tmp_path / "file").touch()
+    command = [ROOT / ".venv/bin/python", ROOT / "tools/gen_regs.py", "--out", tmp_path / "file"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("gen_regs: error: ") and str(tmp_path / "file") in done.stderr
+
+
+@pytest.fixture
+def copied() -> Iterator[Path]:
+    """What is needed of this checkout to run an app, copied, moved, and not to be written to."""
+    base = Path(
+        tempfile.mkdtemp(prefix="viaduct-test-")
+    )  # unlike pytest's own folders, one that everybody may look into
+    base.chmod(0o755)
+    first, root = base / "first", base / "second"
+    for part in (
+        "rtl",
+        "sim",
+        "tools",
+        "apps/pass",
+        "build/regs",
+        "build/card",
+        "build/apps/pass",
+        "viaduct",
+    ):
+        (first / part).parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["cp", "-rH", ROOT / part, first / part], check=True)
+    first.rename(root)
+    subprocess.run(["chmod", "-R", "a-w,a+rX", root], check=True)
+    yield root
+    subprocess.run(["chmod", "-R", "u+w", base], check=True)
+    shutil.rmtree(base)
+
+
+def test_a_copied_checkout_runs_for_anybody_without_tools(copied: Path):
+    """None of its files can be written to, and there is neither compiler nor Python: what is built is current."""
+    work = copied.parent / "work"
+    work.mkdir()
+    (work / "in").write_bytes(b"viaduct" * 1000)
+    somebody: list[str] = []
+    if os.geteuid() == 0:
+        os.chown(work, NOBODY, NOBODY)
+        setpriv = shutil.which("setpriv")
+        assert setpriv
+        somebody = [setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+
+    def run() -> subprocess.CompletedProcess[str]:
+        command = [*somebody, copied / "viaduct", "run", "pass", "--in", "file:in", "--out", "file:out"]
+        env = {"VIADUCT_ROOT": str(copied), "PATH": "/nowhere"}
+        return subprocess.run(
+            command, env=env, cwd=work, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+
+    done = run()
+    assert done.returncode == 0, done.stderr
+    assert (work / "out").read_bytes() == (work / "in").read_bytes()
+
+    # The build system itself thinks so too.
+    copied.chmod(0o755)
+    (copied / ".venv").symlink_to(ROOT / ".venv")
+    command = [".venv/bin/python", "tools/verilate.py", "card"]
+    done = subprocess.run(command, cwd=copied, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.stdout == "card: up to date\n", done.stdout + done.stderr
+    (copied / ".venv").unlink()
+
+    # What is not current cannot be mended here; one line says so.
+    for file, what in (
+        ("apps/pass/rtl/pass_app.sv", "app pass (apps/pass/rtl/pass_app.sv has changed)"),
+        ("sim/new.cpp", "the simulated card (sim/new.cpp is new)"),
+        ("sim/link.cpp", "the simulated card (sim/link.cpp has changed)"),
+    ):
+        (copied / file).parent.chmod(0o755)
+        if (copied / file).exists():
+            (copied / file).chmod(0o644)
+        with (copied / file).open("a") as source:
+            source.write("// changed\n")
+        done = run()
+        assert done.returncode == 1, done.stdout
+        remedy = "the pinned tools are not installed; run `make setup`"
+        assert done.stderr == f"error: building {what} failed: {remedy}\n"

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`viaduct run` in a pipeline: standard input and output, FIFOs, files of the kernel, and what goes wrong there."""
+
+import hashlib
+import json
+import os
+import resource
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+RUN = [str(ROOT / "viaduct"), "run"]
+
+
+def run(*args: object, code: int = 0, words: str = "", **kwargs) -> subprocess.CompletedProcess[bytes]:
+    """The command ends with this code and, if that is not 0, with one error line that holds these words."""
+    done = subprocess.run(
+        [*RUN, *map(str, args)],
+        capture_output=True,
+        timeout=300,
+        cwd=ROOT,
+        **kwargs,
+    )
+    said = done.stderr.decode()
+    assert done.returncode == code, (done.returncode, said)
+    errors = [line for line in said.splitlines() if line.startswith("error: ")]
+    assert len(errors) == (code != 0) and all(words in line for line in errors), said
+    assert "panicked" not in said
+    return done
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data"
+    path.write_bytes(hashlib.shake_256(b"data").digest(300_001))
+    return path
+
+
+def test_an_app_is_a_filter(data: Path):
+    """Data on standard output and nothing else; what there is to tell goes to standard error."""
+    done = run("pass", "--in", "-", "--out", "-", "--check", input=data.read_bytes())
+    assert done.stdout == data.read_bytes()
+    assert b"300001 bytes in, 300001 bytes out" in done.stderr
+    assert b"all 300001 bytes are as the golden model says" in done.stderr
+    with data.open("rb") as file:
+        assert (
+            run("pass", "--in", "file:/dev/stdin", "--out", "file:/dev/stdout", stdin=file).stdout
+            == done.stdout
+        )
+
+
+def test_a_digest_of_standard_input(data: Path):
+    done = run("sha256", "--in", "-", input=data.read_bytes())
+    assert done.stdout.decode() == f"{hashlib.sha256(data.read_bytes()).hexdigest()}  -\n"
+
+
+def test_files_of_the_kernel(tmp_path: Path):
+    version = Path("/proc/version").read_bytes()
+    out = tmp_path / "out"
+    report = json.loads(
+        run("pass", "--in", "file:/proc/version", "--out", f"file:{out}", "--check", "--json").stdout
+    )
+    assert out.read_bytes() == version and report["check"] == {"ok": True, "bytes": len(version)}
+    # As messages in lanes, beside an ordinary file.
+    both = run("sha256", "--in", "file:/proc/version", "--in", f"file:{out}", "--out", "-").stdout
+    assert both == 2 * hashlib.sha256(version).digest()
+
+
+def test_fifos(data: Path, tmp_path: Path):
+    source, sink = tmp_path / "source", tmp_path / "sink"
+    os.mkfifo(source)
+    os.mkfifo(sink)
+    got: list[bytes] = []
+    writer = threading.Thread(target=lambda: source.write_bytes(data.read_bytes()))
+    reader = threading.Thread(target=lambda: got.append(sink.read_bytes()))
+    writer.start()
+    reader.start()
+    run("pass", "--in", f"file:{source}", "--out", f"file:{sink}")
+    writer.join()
+    reader.join()
+    assert got == [data.read_bytes()]
+    run(
+        "sha256", "--in", f"file:{source}", "--in", f"file:{data}", code=1, words="only files can be messages"
+    )
+
+
+def test_a_reader_that_has_enough(data: Path):
+    """The input has no end; the run ends because its output has no reader."""
+    command = [*RUN, "pass", "--in", "file:/dev/zero", "--out", "-"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as filter_:
+        assert filter_.stdout and filter_.stderr
+        assert filter_.stdout.read(100_000) == bytes(100_000)
+        filter_.stdout.close()
+        said = filter_.stderr.read().decode()
+        assert filter_.wait(300) == 1
+    assert "standard output: cannot write: Broken pipe" in said and "its reader has closed it" in said
+
+
+def test_a_file_may_not_grow_beyond_the_limit(data: Path, tmp_path: Path):
+    """As on a full disk: an error, what fits is in the file, no signal ends the program. A file named: tests/c/misuse.c."""
+    out = tmp_path / "out"
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
+
+    with out.open("wb") as file:
+        command = [*RUN, "pass", "--in", "-", "--out", "-"]
+        done = subprocess.run(
+            command,
+            input=data.read_bytes() * 3,
+            stdout=file,
+            stderr=subprocess.PIPE,
+            preexec_fn=limit,
+            timeout=300,
+            cwd=ROOT,
+        )
+    said = "standard output: cannot write: File too large"
+    assert done.returncode == 1 and said.encode() in done.stderr, done.stderr
+    assert out.read_bytes() == (data.read_bytes() * 3)[:600_000]
+
+
+def test_both_directions_fail_alike(data: Path, tmp_path: Path):
+    out = tmp_path / "out"
+    good, to = f"file:{data}", f"file:{out}"
+    for code, words, source, sink in [
+        (2, "is a directory", f"file:{tmp_path}", to),
+        (2, "is a directory", good, f"file:{tmp_path}"),
+        (1, "No such file", f"file:{tmp_path}/no/such", to),
+        (1, "No such file", good, f"file:{tmp_path}/no/such"),
+        (1, "/proc/self/mem: cannot read it: Input/output error", "file:/proc/self/mem", to),
+        (1, "/dev/full: cannot write: No space left", good, "file:/dev/full"),
+        (1, "fd:77: cannot use it: Bad file", "fd:77", to),
+        (1, "fd:77: cannot use it: Bad file", good, "fd:77"),
+        (2, "is both read and written", good, good),
+        (2, "overlaps card:0x0+8192", "card:0+8K", "card:4K+8K"),
+        (2, "host:SIZE", "host:12x", to),
+        (2, "host:SIZE", good, "host:12x"),
+        (2, "both go to standard output", good, "- --json"),
+    ]:
+        run("pass", "--in", source, "--out", *sink.split(), code=code, words=words)
+    assert len(data.read_bytes()) == 300_001
+    # A checked run reads through a copier: it must not hide what it reads.
+    for options in [[], ["--check"]]:
+        with data.open("rb") as file:
+            words = "is both read and written"
+            run("pass", "--in", "-", "--out", good, *options, code=2, words=words, stdin=file)
+    assert len(data.read_bytes()) == 300_001

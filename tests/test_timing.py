@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The longest paths that `make synth` prints: levels, delays and kinds of path of small netlists made by hand."""
+
+import json
+import sys
+from pathlib import Path
+
+import pyosys
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "synth"))
+import timing
+
+import synth
+
+SHARE = Path(pyosys.__file__).parent / "share"
+CLOCK = 2
+CLOCK_TO_Q, LUT1 = 303, 127
+
+
+class Net:
+    """A netlist as yosys writes it. Bits are numbers from 3 on; 2 is the clock."""
+
+    def __init__(self) -> None:
+        self.cells: dict[str, dict] = {}
+        self.ports: dict[str, dict] = {}
+        self.names: dict[str, dict] = {}
+        self.next = CLOCK + 1
+
+    def cell(self, kind: str, inputs: dict[str, list], outputs: dict[str, list]) -> None:
+        directions = dict.fromkeys(inputs, "input") | dict.fromkeys(outputs, "output")
+        self.cells[f"c{len(self.cells)}"] = {
+            "type": kind,
+            "parameters": {},
+            "port_directions": directions,
+            "connections": inputs | outputs,
+        }
+
+    def bit(self) -> int:
+        self.next += 1
+        return self.next
+
+    def name(self, name: str, bits: list[int]) -> None:
+        self.names[name] = {"hide_name": 0, "bits": bits}
+
+    def port(self, name: str, direction: str, bit: int) -> int:
+        self.ports[name] = {"direction": direction, "bits": [bit]}
+        return bit
+
+    def register(self, name: str, data: int) -> int:
+        out = self.bit()
+        self.cell("FDRE", {"C": [CLOCK], "CE": ["1"], "D": [data], "R": ["0"]}, {"Q": [out]})
+        self.name(name, [out])
+        return out
+
+    def inverters(self, data: int, count: int) -> int:
+        for _ in range(count):
+            out = self.bit()
+            self.cell("LUT1", {"I0": [data]}, {"O": [out]})
+            data = out
+        return data
+
+    def carries(self, data: int, count: int) -> int:
+        carry: int | str = "0"
+        for _ in range(count):
+            out = [self.bit() for _ in range(8)]
+            self.cell(
+                "CARRY4",
+                {"CI": [carry], "CYINIT": ["0"], "DI": [data, "0", "0", "0"], "S": ["1"] * 4},
+                {"CO": out[:4], "O": out[4:]},
+            )
+            data, carry = "0", out[3]  # type: ignore[assignment]
+        return int(carry)
+
+    def worst(self, tmp_path: Path) -> dict[str, tuple[timing.LongPath, timing.LongPath]]:
+        file = tmp_path / "netlist.json"
+        module = {"ports": self.ports, "cells": self.cells, "netnames": self.names}
+        file.write_text(json.dumps({"modules": {"top": module}}))
+        return timing.worst(timing.Netlist(file, "top", SHARE).paths())
+
+
+def test_luts_between_registers_are_levels(tmp_path: Path) -> None:
+    net = Net()
+    first = net.register("first_q", net.bit())
+    net.register("last_q", net.inverters(first, 5))
+    deep, slow = net.worst(tmp_path)["reg"]
+    assert deep == slow
+    assert (deep.levels, deep.ps) == (5, CLOCK_TO_Q + 5 * LUT1)
+    assert (deep.start, deep.end) == ("first_q", "last_q")
+
+
+@pytest.mark.parametrize(("carries", "levels"), [(1, 1), (4, 1), (5, 2), (8, 2), (9, 3)])
+def test_sixteen_bits_of_carry_are_a_level(tmp_path: Path, carries: int, levels: int) -> None:
+    net = Net()
+    net.register("sum_q", net.inverters(net.carries(net.register("a_q", net.bit()), carries), 1))
+    assert net.worst(tmp_path)["reg"][0].levels == levels + 1
+
+
+def test_paths_are_told_apart_by_where_they_begin_and_end(tmp_path: Path) -> None:
+    net = Net()
+    come = net.port("come_i", "input", net.bit())
+    held = net.register("held_q", net.inverters(come, 3))
+    net.port("go_o", "output", net.inverters(held, 2))
+    net.port("ready_o", "output", net.inverters(come, 1))
+    net.port("still_o", "output", net.inverters(come, 7))  # gathered over blocks: not an output here
+    worst = net.worst(tmp_path)
+    assert {kind: deep.levels for kind, (deep, _) in worst.items()} == {"in": 3, "out": 2, "through": 1}
+    assert (worst["through"][0].start, worst["through"][0].end) == ("come_i", "ready_o")
+
+
+def test_a_cell_without_figures_is_an_error(tmp_path: Path) -> None:
+    net = Net()
+    net.cell("NEW1", {"I": [net.bit()]}, {"O": [net.bit()]})
+    with pytest.raises(ValueError, match="no timing for cell type NEW1"):
+        net.worst(tmp_path)
+
+
+def test_a_path_may_not_grow_over_its_ceiling_nor_a_new_one_over_its_target(tmp_path: Path) -> None:
+    def paths(levels: int) -> dict[str, synth.Worst]:
+        path = timing.LongPath("reg", levels, 900, "a_q", "b_q")
+        return {"via_block": {"reg": (path, path)}}
+
+    file = tmp_path / "ceilings.json"
+    assert synth.check(file, "64/1/1", paths(11), renew=True) == []
+    assert synth.check(file, "64/1/1", paths(11), renew=False) == []
+    assert len(synth.check(file, "64/1/1", paths(12), renew=False)) == 1
+    assert len(synth.check(file, "128/2/1", paths(9), renew=False)) == 1
+    assert synth.check(file, "128/2/1", paths(8), renew=False) == []
