@@ -11,7 +11,9 @@ time stamp, and nothing is made if no source changed.
 """
 
 import argparse
+import fcntl
 import hashlib
+import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -117,10 +119,12 @@ def rust_constants(root) -> str:
 
 
 def put(path: Path, text: str) -> None:
-    """Writes a file unless it already holds the text."""
+    """Writes a file unless it already holds the text. Who reads it meanwhile sees the old text or the new."""
     if not path.exists() or path.read_text() != text:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        part.write_text(text)
+        part.replace(path)
 
 
 def generate(out: Path, slots: int) -> None:
@@ -169,11 +173,26 @@ def main() -> None:
     key = hashlib.sha256(RDL.read_bytes() + Path(__file__).read_bytes())
     key.update(repr([args.slots, *(version(tool) for tool in TOOLS)]).encode())
     stamp = args.out / ".stamp"
-    if RUST_COPY.exists() and stamp.exists() and stamp.read_text() == key.hexdigest():
+
+    def is_current() -> bool:
+        return RUST_COPY.exists() and stamp.exists() and stamp.read_text() == key.hexdigest()
+
+    if is_current():
         return
-    generate(args.out, args.slots)
-    stamp.write_text(key.hexdigest())
+    args.out.mkdir(parents=True, exist_ok=True)
+    with (args.out / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("registers: waiting for another process that makes them", flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if not is_current():
+            generate(args.out, args.slots)
+            put(stamp, key.hexdigest())
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Exception as error:  # whatever it is, one line tells it
+        sys.exit(f"gen_regs: error: {type(error).__name__}: {' '.join(str(error).split())}")

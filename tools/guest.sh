@@ -23,38 +23,40 @@ while [ $# -gt 0 ]; do
   esac
 done
 suite=$(suite_of "$kernel")
+boot_room=350 # MB to make initramfs and disk of a kernel
 mapfile -t modules < <(sed 's/#.*//' guest/modules.txt | tr -s ' ' '\n' | grep .)
-
-# Packages with all they need, into a folder.
-fetch() { # FOLDER PACKAGE…
-  local to=$1; shift
-  apt_update
-  rm -rf "$to" "$to.part" "$apt_dir"/var/cache/apt/archives/*.deb
-  apt get install -y --download-only "$@" >>"$dir/log" || die "fetching $* failed: see $dir/log. Check the network and run the same command again"
-  unpack "$to.part" "$apt_dir"/var/cache/apt/archives/*.deb
-  (cd "$apt_dir/var/cache/apt/archives" && ls -- *.deb) >"$to.part/packages"
-  rm -f "$apt_dir"/var/cache/apt/archives/*.deb
-  mv "$to.part" "$to"
-}
 
 # A program of the unpacked tools, through their loader and libraries; it may look at the name it is called by.
 tool() { # PROGRAM ARGUMENT…
   local r=$dir/root program=$1; shift
-  "$r/usr/lib64/ld-linux-x86-64.so.2" --argv0 "$program" --library-path "$r/usr/lib/x86_64-linux-gnu" "$r/usr/sbin/$program" "$@"
+  step 600 "$r/usr/lib64/ld-linux-x86-64.so.2" --argv0 "$program" --library-path "$r/usr/lib/x86_64-linux-gnu" "$r/usr/sbin/$program" "$@"
 }
 
 # ---------------------------------------------------------------- parts
-need=()
-[ -e "$dir/qemu/packages" ] || need+=("QEMU (150 MB, 30 s)")
-[ -e "$dir/root/packages" ] || need+=("guest tools (150 MB, 30 s)")
-[ -e "$dir/kernel-$kernel/packages" ] || need+=("kernel $kernel (120 MB, 20 s)")
+# What is missing, and how many MB it takes to make it: packages and what is in them.
+look() {
+  need=() room=0
+  [ -e "$dir/qemu/packages" ] || { need+=("QEMU (150 MB, 30 s)"); room=$((room + 250)); }
+  [ -e "$dir/root/packages" ] || { need+=("guest tools (150 MB, 30 s)"); room=$((room + 200)); }
+  [ -e "$dir/kernel-$kernel/packages" ] || { need+=("kernel $kernel (120 MB, 20 s)"); room=$((room + 230)); }
+  [ $room = 0 ] || room=$((room + 150)) # package lists
+}
+enough_room() { # MB
+  local free
+  free=$(free_in "$dir")
+  [ "$free" -ge "$1" ] || die "the guest needs $1 MB in $dir, and $free MB are free there. Make room, or name another cache folder with XDG_CACHE_HOME"
+}
+look
 if [ ${#need[@]} -gt 0 ]; then
   text=$(printf ', %s' "${need[@]}")
   [ -z "$check" ] || die "not there yet: ${text:2}; tools/guest.sh --kernel $kernel fetches it"
   [ "$(uname -m)" = x86_64 ] || die "the guest's QEMU is unpacked for x86-64, and this machine is $(uname -m)"
-  mkdir -p "$dir"
-  exec 9>"$dir/lock"
-  flock 9
+  enough_room $((room + boot_room))
+  lock
+  look
+fi
+if [ ${#need[@]} -gt 0 ]; then
+  text=$(printf ', %s' "${need[@]}")
   say "fetching once into $dir: ${text:2}"
   : >"$dir/log"
   # Those of earlier lists go when nobody has used them for days.
@@ -78,16 +80,16 @@ fi
 
 if [ ! -e "$dir/kernel-$kernel/packages" ]; then
   apt_update
-  version=$(apt cache madison linux-image-amd64 | awk -v s="$suite/main" '$6 == s { print $3; exit }')
+  version=$(apt 300 cache madison linux-image-amd64 | awk -v s="$suite/main" '$6 == s { print $3; exit }')
   [ "$version" ] || die "no kernel in $suite at the mirror"
-  image=$(apt cache show "linux-image-amd64=$version" | sed -nE 's/^Depends:.*(linux-image-[^ ,]+).*/\1/p' | head -1)
+  image=$(apt 300 cache show "linux-image-amd64=$version" | sed -nE 's/^Depends:.*(linux-image-[^ ,]+).*/\1/p' | head -1)
   # Newer ones are in several packages: the image names the others, of the same release.
   release=${image#linux-image-}
-  others=$(apt cache show "$image" | sed -n 's/^Depends://p' | grep -oE "linux-(base|binary|modules)-${release//+/\\+}" | sort -u || true)
+  others=$(apt 300 cache show "$image" | sed -n 's/^Depends://p' | grep -oE "linux-(base|binary|modules)-${release//+/\\+}" | sort -u || true)
   rm -rf "$dir/kernel-$kernel" "$dir/kernel.part" "$dir/kernel.deb"
   mkdir -p "$dir/kernel.deb"
   # shellcheck disable=SC2086 # a list of words
-  (cd "$dir/kernel.deb" && apt get download "$image" $others >>"$dir/log") || die "fetching $image failed: see $dir/log. Check the network and run the same command again"
+  apt_in=$dir/kernel.deb apt 3600 get download "$image" $others >>"$dir/log" || die "fetching $image failed$late: see $dir/log. Check the network and run the same command again"
   unpack "$dir/kernel.part" "$dir"/kernel.deb/*.deb
   vmlinuz=$(find "$dir/kernel.part" -type f -name 'vmlinuz*' | head -1)
   [ "$vmlinuz" ] && [ -d "$dir/kernel.part/usr/lib/modules/$release" ] || die "$image $others: no kernel or modules found in them"
@@ -98,6 +100,7 @@ if [ ! -e "$dir/kernel-$kernel/packages" ]; then
   rm -rf "$dir/kernel.deb"
   mv "$dir/kernel.part" "$dir/kernel-$kernel"
 fi
+[ ${#need[@]} -eq 0 ] || rm -rf "$apt_dir"
 release=$(cat "$dir/kernel-$kernel/release")
 
 # ---------------------------------------------------------------- initramfs and disk of this kernel
@@ -105,8 +108,8 @@ key=$(cat "$dir"/{qemu,root,kernel-"$kernel"}/packages tools/guest.sh tools/gues
 out=$dir/boot-$kernel-$key
 if [ ! -e "$out/complete" ]; then
   [ -z "$check" ] || die "not made yet: initramfs and disk of kernel $kernel; tools/guest.sh --kernel $kernel makes them (10 s)"
-  exec 9>"$dir/lock"
-  flock 9
+  enough_room $boot_room
+  lock
 fi
 if [ ! -e "$out/complete" ]; then
   say "making initramfs and disk of kernel $release (10 s)"
@@ -153,7 +156,7 @@ if [ ! -e "$out/complete" ]; then
   install -m 644 guest/lib.sh "$work/disk/guest/lib.sh"
   for source in guest/src/*.c; do
     program=$work/disk/usr/bin/$(basename "$source" .c)
-    gcc -O2 -static -o "$program" "$source" || die "gcc cannot build $source for the guest; see its message above. It needs gcc and the static C library (libc6-dev)"
+    step 600 gcc -O2 -static -o "$program" "$source" || die "gcc cannot build $source for the guest; see its message above. It needs gcc and the static C library (libc6-dev)"
   done
   # What Debian would make on installation.
   ln -sf dash "$work/disk/usr/bin/sh"
@@ -172,9 +175,9 @@ if [ ! -e "$out/complete" ]; then
   rm -rf "$out"
   mkdir "$out"
   mv "$work/initrd" "$work/disk.img" "$out/"
+  touch "$out/complete"
 fi
-touch "$dir" "$out/complete"
-rm -rf "$apt_dir"
+touch "$dir" "$out/complete" 2>/dev/null || true # not to be counted as unused; it may be somebody else's
 
 echo "dir=$dir"
 echo "release=$release"

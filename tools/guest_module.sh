@@ -3,36 +3,45 @@
 # Builds kernel/xdma for a kernel of the guest, with the machine's own compiler and the kernel's packaged headers: only unpacked,
 # never installed, no root needed.
 #
-#   tools/guest_module.sh [6.12|6.1|new]
+#   tools/guest_module.sh [6.12|6.1|new] [--check]
 #
-# Prints the path of viaduct_xdma.ko. Headers and module are kept; the second call takes no time.
+# Prints the path of viaduct_xdma.ko. Headers and module are kept; the second call takes no time. With --check it prints what the compiler
+# (W=1) and sparse have to say of the sources instead, and fails if that is anything.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/guest_lib.sh
 
-kernel=${1:-6.12}
+kernel=6.12
+check=
+for word in "$@"; do
+  if [ "$word" = --check ]; then check=1; else kernel=$word; fi
+done
 suite_of "$kernel" >/dev/null
 made=$(tools/guest.sh --kernel "$kernel")
 release=$(sed -n 's/^release=//p' <<<"$made")
 out=$PWD/build/guest/$release
-key=$(cat kernel/xdma/{Makefile,viaduct_xdma.c} tools/guest_module.sh | sha256sum)
-mkdir -p "$out"
-exec 8>"$out/lock"
-flock 8
-if [ -e "$out/viaduct_xdma.ko" ] && [ "$(cat "$out/key" 2>/dev/null)" = "$key" ]; then
+sources=(kernel/xdma/Makefile)
+for file in kernel/xdma/*.[ch]; do
+  [[ $file == */test_* || $file == *.mod.c ]] || sources+=("$file")
+done
+key=$(cat "${sources[@]}" tools/guest_module.sh | sha256sum)
+# Asked once without the lock: the folder may be one that we cannot write to.
+is_made() { [ ! "$check" ] && [ -e "$out/viaduct_xdma.ko" ] && [ "$(cat "$out/key" 2>/dev/null)" = "$key" ]; }
+is_made || { mkdir -p "$out"; exec 8>"$out/lock"; flock 8; }
+if is_made; then
   echo "$out/viaduct_xdma.ko"
   exit
 fi
+rm -rf "$out"/work.* # what a run that was killed has left
 for program in gcc make; do
   command -v $program >/dev/null || die "kernel/xdma is built by $program, and this machine has none: install the packages gcc and make"
 done
 
 # ---------------------------------------------------------------- headers
-headers=$dir/headers-$release-$(sha256sum <tools/guest_module.sh | cut -c1-8)
-if [ ! -e "$headers/complete" ]; then
-  exec 9>"$dir/lock"
-  flock 9
-fi
+# Named by how they are made, below.
+recipe=$(sed -n "/^# -* headers/,/^# -* module/p" tools/guest_module.sh | sha256sum | cut -c1-8)
+headers=$dir/headers-$release-$recipe
+[ -e "$headers/complete" ] || lock
 if [ ! -e "$headers/complete" ]; then
   say "fetching the headers of kernel $release once (15 MB)"
   : >"$dir/log"
@@ -41,14 +50,14 @@ if [ ! -e "$headers/complete" ]; then
   version=${release%-amd64}
   rm -rf "$dir"/headers-"$release"-* "$dir/headers.deb"
   mkdir -p "$dir/headers.deb"
-  (cd "$dir/headers.deb" && apt get download "linux-headers-$release" "linux-headers-$version-common" "linux-kbuild-${version/#6.1.0-*/6.1}" >>"$dir/log") ||
-    die "the mirror has no headers of kernel $release (see $dir/log). If it has a newer kernel by now, remove $dir/kernel-$kernel: it will be fetched anew"
+  apt_in=$dir/headers.deb apt 3600 get download "linux-headers-$release" "linux-headers-$version-common" "linux-kbuild-${version/#6.1.0-*/6.1}" sparse >>"$dir/log" ||
+    die "the mirror has no headers of kernel $release$late (see $dir/log). If it has a newer kernel by now, remove $dir/kernel-$kernel: it will be fetched anew"
   unpack "$headers" "$dir"/headers.deb/*.deb
   rm -rf "$dir/headers.deb" "$apt_dir"
 
   # The packages expect to lie in /usr/src, and their programs to find the C library of their Debian.
   sed -i "s|/usr/src/|$headers/usr/src/|g" "$headers/usr/src/linux-headers-$release/Makefile"
-  find "$headers"/usr/lib/linux-kbuild-* -type f -perm -u+x | while read -r program; do
+  find "$headers"/usr/lib/linux-kbuild-* "$headers/usr/bin/sparse" -type f -perm -u+x | while read -r program; do
     [ "$(head -c 4 "$program" | tail -c 3)" = ELF ] || continue
     mv "$program" "$program.elf"
     # shellcheck disable=SC2016 # for the script's own shell
@@ -58,6 +67,10 @@ if [ ! -e "$headers/complete" ]; then
   done
   # Type information would need the kernel image and pahole; the module is as good without.
   rm -f "$headers"/usr/src/linux-headers-*/vmlinux
+  # Newer kernels ask a script whether sparse is good enough, which the package leaves out.
+  for scripts in "$headers"/usr/src/linux-headers-*-common/scripts; do
+    [ -e "$scripts/checker-valid.sh" ] || { printf '#!/bin/sh\necho 1\n' >"$scripts/checker-valid.sh"; chmod +x "$scripts/checker-valid.sh"; }
+  done
   # Options of the compiler that the kernel was built with, in the words of older ones.
   cat >"$headers/cc" <<'CC'
 #!/bin/bash
@@ -70,9 +83,26 @@ fi
 # ---------------------------------------------------------------- module
 work=$(mktemp -d "$out/work.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-cp kernel/xdma/{Makefile,viaduct_xdma.c} "$work/"
+cp "${sources[@]}" "$work/"
+build=(make -C "$work" KDIR="$headers/usr/src/linux-headers-$release" CC="$headers/cc")
+if [ "$check" ]; then
+  say "checking kernel/xdma with the headers of kernel $release"
+  # The packaged sparse is older than a keyword of newer kernels; what it adds to that of before is of no matter to sparse.
+  step 1800 "${build[@]}" KBUILD_ABS_SRCTREE=1 W=1 C=2 CF=-D__typeof_unqual__=__typeof__ CHECK="$headers/usr/bin/sparse" >"$out/check" 2>&1 || true
+  # What is said of the kernel's own headers is not ours. Newer kernels name the module's files without their folder,
+  # and their MODULE_ macros assert something by a builtin function that sparse does not know.
+  told=$(grep -E '(error|warning):' "$out/check" | grep -v ': error: bad constant expression$' | grep -E "^([^ ]*/work\.[^/]*/)?[a-z_]+\.[ch]:" | sed -E 's|^([^ ]*/work\.[^/]*/)?|kernel/xdma/|' | sort -u) || true
+  checked=$(grep -c '^ *CHECK ' "$out/check") || true
+  [ "$checked" -ge "$(find "$work" -name '*.c' ! -name '*.mod.c' | wc -l)" ] ||
+    die "sparse has not looked at every file with the headers of kernel $release; all messages are in $out/check"
+  [ -z "$told" ] || printf '%s\n' "$told" >&2
+  if [ "$told" ] || [ ! -e "$work/viaduct_xdma.ko" ]; then
+    die "the kernel sources are not clean; all messages are in $out/check"
+  fi
+  exit
+fi
 say "building kernel/xdma for kernel $release"
-make -C "$work" KDIR="$headers/usr/src/linux-headers-$release" CC="$headers/cc" >"$out/log" 2>&1 ||
+step 1800 "${build[@]}" >"$out/log" 2>&1 ||
   { tail -5 "$out/log" >&2; die "kernel/xdma does not build for kernel $release; all messages are in $out/log"; }
 mv "$work/viaduct_xdma.ko" "$out/"
 echo "$key" >"$out/key"

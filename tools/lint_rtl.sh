@@ -15,7 +15,7 @@ fail() {
 }
 
 # Slots, channels, data width, streams.
-geometries=("4 4 512 1" "1 1 64 1" "2 2 64 2" "3 2 128 1" "16 4 256 2")
+geometries=("4 4 512 1" "1 1 64 1" "2 2 64 2" "2 1 128 1" "3 2 128 1" "16 4 256 2")
 
 mapfile -t files < <(ls rtl/*/*.sv)
 dirs=()
@@ -79,8 +79,8 @@ if wanted via_shell; then
     # shellcheck disable=SC2046,SC2086  # four numbers, four options
     verilate via_shell "via_shell_${g// /_}" $(defines $g)
   done
-  # Two geometries through the synthesis front end.
-  for g in "4 4 512 1" "2 2 64 2"; do
+  # Those that make synth maps, and one of two streams, through the synthesis front end.
+  for g in "4 4 512 1" "1 1 64 1" "2 1 128 1" "2 2 64 2"; do
     # shellcheck disable=SC2046,SC2086
     yosys -q -p "read_slang --top via_shell $(defines $g | sed 's/-D/-D /g') ${packages[*]} $(ls rtl/*/via_*.sv | grep -v '_pkg.sv$' | tr '\n' ' ') \
       $(ls build/regs/via_*_regs.sv | tr '\n' ' '); proc; check -assert" >"$out/yosys_${g// /_}.log" 2>&1 || {

@@ -61,6 +61,11 @@ python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "$(python3 
 hash=$(cat tools/requirements.txt tools/verilator tools/yosys <(python3 -c 'import sys; print(sys.version, sys.base_prefix)') | sha256sum | cut -c1-16)
 venv=${XDG_CACHE_HOME:-$HOME/.cache}/viaduct/venv-$hash
 if [ ! -e "$venv/.complete" ]; then
+  mkdir -p "${venv%/*}"
+  exec 9>"$venv.lock"
+  flock -n 9 || { say "waiting for another setup that installs the Python tools"; flock 9; }
+fi
+if [ ! -e "$venv/.complete" ]; then
   say "installing Verilator, Yosys, cocotb and the other pinned tools into $venv (0.9 GB, about 1 minute)"
   rm -rf "$venv"
   python3 -m venv "$venv"
@@ -70,4 +75,4 @@ if [ ! -e "$venv/.complete" ]; then
   for t in sby yosys-smtbmc; do ln -sf "yowasp-$t" "$venv/bin/$t"; done
   touch "$venv/.complete"
 fi
-[ "$(readlink .venv 2>/dev/null)" = "$venv" ] || { rm -rf .venv; ln -s "$venv" .venv; }
+[ "$(readlink .venv 2>/dev/null)" = "$venv" ] || { rm -rf .venv; ln -sfn "$venv" .venv; }

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs lists of make targets side by side, one list a lane, and prints how long each target took.
+
+    .venv/bin/python tools/lanes.py "test-rtl formal synth coverage" "test-host test-e2e"
+
+The targets of a lane run one after the other, also after one that failed: each says what is wrong with it. Every line of output
+begins with the name of its target. The last lines of each target that failed come again at the very end, where a reader looks
+first. Exit status 1 if a target failed, 130 or 143 if it was interrupted.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from pathlib import Path
+from types import FrameType
+
+ROOT = Path(__file__).resolve().parent.parent
+LAST_LINES, LAST_WIDTH = 8, 200  # of a failed target, printed again at the end: pytest's summary and make's own word
+
+
+class Lane(threading.Thread):
+    """Targets to be made in order."""
+
+    def __init__(self, targets: list[str]) -> None:
+        super().__init__()
+        self.targets = targets
+        self.took: list[tuple[str, float, int]] = []  # target, seconds, exit status
+        self.last: dict[str, deque[str]] = {}  # target -> the end of its output
+        self.process: subprocess.Popen[str] | None = None
+        self.stopped = False
+
+    def run(self) -> None:
+        for target in self.targets:
+            if self.stopped:
+                return
+            begun = time.monotonic()
+            # A process group of its own, so that it can be ended with everything it started.
+            self.process = subprocess.Popen(
+                ["make", target],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                process_group=0,
+            )
+            if self.stopped:  # while it was started
+                os.killpg(self.process.pid, signal.SIGTERM)
+            assert self.process.stdout
+            last = self.last[target] = deque[str](maxlen=LAST_LINES)
+            for line in self.process.stdout:
+                last.append(line.rstrip()[:LAST_WIDTH])
+                print(f"{target}: {line}", end="", flush=True)
+            status = self.process.wait()
+            self.took.append((target, time.monotonic() - begun, status))
+
+    def stop(self) -> None:
+        self.stopped = True
+        if self.process and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGTERM)
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                os.killpg(self.process.pid, signal.SIGKILL)
+
+
+def main() -> None:
+    lanes = [Lane(argument.split()) for argument in sys.argv[1:]]
+
+    def interrupted(number: int, _frame: FrameType | None) -> None:
+        for lane in lanes:
+            lane.stop()
+        sys.exit(128 + number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupted)
+    for lane in lanes:
+        lane.start()
+    for lane in lanes:
+        lane.join()
+    failed = []
+    for target, seconds, status in sorted((t for lane in lanes for t in lane.took), key=lambda t: -t[1]):
+        print(f"{target:<12} {seconds:6.0f} s  {'failed' if status else 'passed'}")
+        failed += [target] if status else []
+    for lane in lanes:
+        for target, lines in lane.last.items():
+            if target in failed:
+                print(f"the end of {target}:", *lines, sep="\n  ")
+    sys.stdout.flush()
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}; all of it is above, in the lines that begin with that name")
+
+
+if __name__ == "__main__":
+    main()

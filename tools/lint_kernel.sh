@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Checks kernel/xdma: compiler (W=1) and sparse against the packaged headers of every kernel that is tested, and the kernel's checkpatch in its strict form.
+# checkpatch comes in a package of kernel sources only (140 MB): fetched once, of which the script and its word lists are kept.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tools/guest_lib.sh
+
+source_package=linux-source-6.12
+failed=0
+for kernel in 6.12 6.1 new; do
+  tools/guest_module.sh "$kernel" --check || failed=1
+done
+
+command -v perl >/dev/null || die "checkpatch is written in perl, and this machine has none: install the package perl"
+scripts=$dir/checkpatch-$source_package
+[ -e "$scripts/checkpatch.pl" ] || lock
+if [ ! -e "$scripts/checkpatch.pl" ]; then
+  say "fetching $source_package once (140 MB), for checkpatch"
+  : >"$dir/log"
+  apt_update
+  rm -rf "$scripts.part" "$dir/source.deb"
+  mkdir -p "$scripts.part" "$dir/source.deb"
+  (cd "$dir/source.deb" && apt 3600 get download "$source_package" >>"$dir/log") || die "the mirror has no package $source_package (see $dir/log)"
+  dpkg-deb --fsys-tarfile "$dir"/source.deb/*.deb | tar -xO --wildcards '*.tar.xz' |
+    tar -xJ -C "$scripts.part" --strip-components=2 --wildcards '*/scripts/checkpatch.pl' '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch'
+  rm -rf "$dir/source.deb" "$apt_dir" "$scripts"
+  mv "$scripts.part" "$scripts"
+fi
+say "checkpatch"
+# The test is a program: it has the types of its C library, and registers mapped that are read for their own sake.
+for file in kernel/xdma/*.[ch]; do
+  ignore=()
+  case $file in
+    */test_*) ignore=(--ignore PREFER_KERNEL_TYPES,VOLATILE) ;;
+    *.mod.c) continue ;;
+  esac
+  perl "$scripts/checkpatch.pl" --no-tree --strict --terse --show-types --no-summary "${ignore[@]}" -f "$file" || failed=1
+done
+[ $failed -eq 0 ] && say "the kernel sources are clean"
+exit $failed
