@@ -11,8 +11,8 @@ export VIA_SEED ?= 1
 PY := .venv/bin/python
 C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v -e /templates/ -e ^kernel/)
 
-.PHONY: announce-demo announce-test help setup regs card host apps build demo test test-rtl test-host test-e2e lint lint-rtl lint-rust lint-python \
-	lint-c formal fmt conformance synth synth-functions coverage bench clean
+.PHONY: announce-demo announce-test help setup regs card host apps build demo test test-rtl test-host test-e2e test-checked lint lint-rtl lint-rust lint-python \
+	lint-c lint-kernel formal fmt conformance synth synth-functions synth-whole place coverage bench clean
 
 help: ## what there is to make
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -43,9 +43,11 @@ demo: announce-demo build ## the main job on a real file, checked
 	@tools/demo.sh
 
 announce-test:
-	@echo "test: sets up the tools, builds everything and checks it: about 40 minutes the first time on two cores"
+	@echo "test: sets up the tools, builds everything and checks it: about 45 minutes the first time on two cores"
 
-test: announce-test build lint test-host test-rtl formal test-e2e coverage synth ## everything CI checks
+# Two lanes for two cores. What reads the sources only comes first: its errors are the quickest to find and to mend.
+test: announce-test build lint ## everything CI checks
+	@$(PY) tools/lanes.py "test-rtl formal synth coverage" "test-host test-e2e"
 	@echo "all tests passed"
 
 test-host: build ## Rust unit and property tests
@@ -56,6 +58,11 @@ test-rtl: regs ## unit tests of every RTL block and app, and of the models
 
 test-e2e: build ## end to end through the command line, C and Python
 	$(PY) -m pytest -q tests python
+
+test-checked: build ## end-to-end tests on the card with a checker at every port of every block (long)
+	@$(PY) tools/verilate.py card --assert
+	@mkdir -p build/checked && ln -sfn ../card-assert build/checked/card && ln -sfn ../apps build/checked/apps
+	VIADUCT_BUILD=$(CURDIR)/build/checked cargo test --release --quiet -p viaduct --test disk --test hostile
 
 lint: lint-rtl lint-rust lint-python lint-c ## formatters and linters, all languages
 
@@ -74,29 +81,42 @@ lint-python: setup
 lint-c: setup
 	clang-format --dry-run -Werror $(C_FILES)
 
+lint-kernel: ## kernel/xdma by compiler, sparse and checkpatch (fetches 160 MB of Debian packages once)
+	tools/lint_kernel.sh
+
 fmt: setup ## format every source file
 	verible-verilog-format --flagfile=tools/verible.flags --inplace $$(git ls-files '*.sv')
 	cargo fmt
 	ruff format -q . && ruff check -q --fix .
 	clang-format -i $(C_FILES)
 
-formal: setup ## proofs: no write outside a granted buffer, used index never ahead of data, the gate of a function
+formal: setup ## proofs: no write outside a granted buffer, no address outside the card, used index never ahead of data, the gate of a function
 	@$(PY) formal/run.py
 
-coverage: build ## line and toggle coverage of the RTL under the end-to-end tests
+coverage: build ## end-to-end tests on a card with a checker at every port; line and toggle coverage of the RTL under them
 	$(PY) tools/coverage.py
 
-synth: regs ## LUT, FF, BRAM and URAM of every block, UltraScale+
+synth: regs ## LUT, FF, BRAM and URAM of every block, UltraScale+, and its longest paths, which must not grow
 	$(PY) synth/synth.py --json build/synth/area.json
+	$(PY) synth/synth.py --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
+	$(PY) synth/synth.py --functions --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
 
 conformance: build ## all the functions can do in one boot of each kernel, 50,000 round trips of each size (long)
 	VIA_VM_ROUNDS=50000 $(PY) -m pytest -q -s tests/test_vm_functions.py -k one_boot
 
-synth-functions: regs ## the same for the card's functions (long)
+synth-functions: regs ## the same for the card's functions at 512 bits, virtio functions among them (long)
 	$(PY) synth/synth.py --functions --json build/synth/functions.json
 
-bench: build ## every figure in docs/results.md
+synth-whole: regs ## the longest paths of the whole shell with its functions as one netlist, 64 and 128 bits (long)
+	$(PY) synth/synth.py --whole --width 64 --slots 1 --channels 1
+	$(PY) synth/synth.py --whole --width 128 --slots 2 --channels 1
+
+place: regs ## clock that each block reaches alone, placed and routed for Artix-7 with nextpnr, 64 bits (long)
+	$(PY) synth/place.py --json build/place/table.json
+
+bench: build ## figures of docs/results.md: copies, memory, apps, virtio, simulator, boards, a guest
 	./viaduct bench
+	./viaduct bench calibrate
 	./viaduct bench guest
 
 clean: ## remove what was built (the installed tools stay in their cache)
