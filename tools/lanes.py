@@ -20,7 +20,8 @@ from pathlib import Path
 from types import FrameType
 
 ROOT = Path(__file__).resolve().parent.parent
-LAST_LINES, LAST_WIDTH = 8, 200  # of a failed target, printed again at the end: pytest's summary and make's own word
+# Of a failed target, printed again at the end: the summary of its tests and what make says.
+LAST_LINES, LAST_WIDTH = 8, 200
 
 
 class Lane(threading.Thread):
