@@ -152,6 +152,12 @@ package via_virtio_pkg;
     logic [63:0]        addr;
   } vq_elem_t;
 
+  /// An indirect table that a piece refers to.
+  typedef struct packed {
+    logic [8:0]  entries;  // 1 to QSizeMax
+    logic [59:0] addr;     // bits 63:4
+  } vq_table_t;
+
   // ---------------------------------------------------------------- engine and personality
   /// A request: the chain's readable bytes follow on the read stream, if there are any.
   typedef struct packed {

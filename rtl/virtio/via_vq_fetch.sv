@@ -129,7 +129,7 @@ module via_vq_fetch
   vq_token_t tok;
   logic tok_valid, tok_ready;
   logic done_valid, more_valid, more_beyond, more_direct, stop_valid, stop_wrap;
-  logic [QueueW-1:0] done_queue;
+  logic [QueueW-1:0] done_queue, more_queue, stop_queue;
   logic [QSizeLog2-1:0] stop_index;
   logic w_valid, w_commit;
   logic [QueueW-1:0] w_queue;
@@ -163,11 +163,11 @@ module via_vq_fetch
     .done_valid_i  (done_valid),
     .done_queue_i  (done_queue),
     .more_valid_i  (more_valid),
-    .more_queue_i  (done_queue),
+    .more_queue_i  (more_queue),
     .more_beyond_i (more_beyond),
     .more_direct_o (more_direct),
     .stop_valid_i  (stop_valid),
-    .stop_queue_i  (done_queue),
+    .stop_queue_i  (stop_queue),
     .stop_index_i  (stop_index),
     .stop_wrap_i   (stop_wrap),
     .commit_valid_i(w_commit),
@@ -197,6 +197,7 @@ module via_vq_fetch
   // ---------------------------------------------------------------- lines
   vq_token_t lt;
   logic lt_fresh, lt_valid, lt_ready;
+  logic [6:0] lt_line;
   logic tag_valid, tag_epoch_f, tag_epoch_w, tag_safe;
   logic [QueueW-1:0] tag_queue;
   logic [6:0] tag_line;
@@ -214,6 +215,7 @@ module via_vq_fetch
     .s_ready_o    (tok_ready),
     .m_o          (lt),
     .m_fresh_o    (lt_fresh),
+    .m_line_o     (lt_line),
     .m_valid_o    (lt_valid),
     .m_ready_i    (lt_ready),
     .tag_valid_o  (tag_valid),
@@ -240,8 +242,11 @@ module via_vq_fetch
   logic [1:0][57:0] one_line;
   logic one_err;
   logic [DataW-1:0] one_data;
+  logic [NumQ-1:0] el_new;
   vq_elem_t el;
   logic el_valid, el_ready;
+  vq_table_t ask;
+  logic ask_valid, ask_ready;
 
   via_vq_fetch_one u_one (
     .clk_i,
@@ -272,6 +277,7 @@ module via_vq_fetch
     .epoch_w_o    (epoch_w),
     .tok_i        (lt),
     .tok_fresh_i  (lt_fresh),
+    .tok_line_i   (lt_line),
     .tok_valid_i  (lt_valid),
     .tok_ready_o  (lt_ready),
     .tag_valid_i  (tag_valid),
@@ -289,15 +295,21 @@ module via_vq_fetch
     .one_done_i   (one_done[0]),
     .one_err_i    (one_err),
     .one_data_i   (one_data),
+    .piece_o      (el_new),
     .m_o          (el),
     .m_valid_o    (el_valid),
     .m_ready_i    (el_ready),
+    .ask_o        (ask),
+    .ask_valid_o  (ask_valid),
+    .ask_ready_i  (ask_ready),
     .done_valid_o (done_valid),
     .done_queue_o (done_queue),
     .more_valid_o (more_valid),
+    .more_queue_o (more_queue),
     .more_beyond_o(more_beyond),
     .more_direct_i(more_direct),
     .stop_valid_o (stop_valid),
+    .stop_queue_o (stop_queue),
     .stop_index_o (stop_index),
     .stop_wrap_o  (stop_wrap),
     .still_o      (still[3])
@@ -315,9 +327,13 @@ module via_vq_fetch
     .park_o      (park),
     .back_o      (back),
     .busy_o      (piece_busy),
+    .piece_i     (el_new),
     .s_i         (el),
     .s_valid_i   (el_valid),
     .s_ready_o   (el_ready),
+    .ask_i       (ask),
+    .ask_valid_i (ask_valid),
+    .ask_ready_o (ask_ready),
     .m_ar_o      (m_ar_o[3]),
     .m_ar_valid_o(m_ar_valid_o[3]),
     .m_ar_ready_i(m_ar_ready_i[3]),

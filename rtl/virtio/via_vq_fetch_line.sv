@@ -19,6 +19,7 @@ module via_vq_fetch_line
   output logic                   s_ready_o,
   output vq_token_t              m_o,
   output logic                   m_fresh_o,
+  output logic      [       6:0] m_line_o,
   output logic                   m_valid_o,
   input  logic                   m_ready_i,
   // the first line not popped: known by its number in the queue's table as soon as it is asked for
@@ -48,8 +49,9 @@ module via_vq_fetch_line
   localparam int unsigned Tokens = 128;
 
   typedef struct packed {
-    logic      fresh;
-    vq_token_t tok;
+    logic       fresh;
+    logic [6:0] number;
+    vq_token_t  tok;
   } entry_t;
 
   typedef struct packed {
@@ -65,11 +67,13 @@ module via_vq_fetch_line
     logic [DataW-1:0] data;
   } line_t;
 
-  logic fresh, take, ar_room, tag_room, tok_room, ar_valid_q;
+  logic fresh, take, ask, ar_room, tag_room, tok_room;
   logic [63:0] desc;
   logic [ 9:0] at;
+  logic [ 7:0] low;
+  logic [51:0] high;
   tag_t tag, last_q, first;
-  axi_ax_t ar, ar_q;
+  axi_ax_t ar;
   entry_t in, out;
   line_t line_in, line;
 
@@ -77,30 +81,38 @@ module via_vq_fetch_line
   assign at = 10'(s_i.index) + 10'(desc[5:4]);
   assign tag = '{queue: s_i.queue, epoch_f: s_i.epoch_f, epoch_w: s_i.epoch_w, safe: s_i.safe, number: at[8:2]};
   assign fresh = s_i.err == VqErrNone && !(s_i.share && tag == last_q);
-  assign ar_room = !ar_valid_q || m_ar_ready_i;
-  assign s_ready_o = tok_room && (!fresh || ar_room && tag_room);
+  // Room for all that a token may need, so that nothing waits for what it names.
+  assign s_ready_o = tok_room && ar_room && tag_room;
   assign take = s_valid_i && s_ready_o;
-  assign cnt_o = take && fresh;
+  assign ask = take && fresh;
+  always_ff @(posedge clk_i) cnt_o <= ask && rst_ni;
 
   // A token that is in error may stand between two that share a line.
-  always_ff @(posedge clk_i) if (take && fresh) last_q <= tag;
+  always_ff @(posedge clk_i) if (ask) last_q <= tag;
 
+  // The table takes 65 lines at most, so its pages are two; both are there when it is known which.
+  assign low  = 8'(desc[11:6]) + at[9:2];
+  assign high = desc[63:12] + 52'd1;
   always_comb begin
     ar       = '0;
     ar.burst = 2'b01;
     ar.size  = 3'(BeatLog2);
-    ar.addr  = {desc[63:6] + 58'(at[9:2]), 6'd0};
+    ar.addr  = {low[6] ? high : desc[63:12], low[5:0], 6'd0};
   end
-  assign m_ar_o = ar_q;
-  assign m_ar_valid_o = ar_valid_q;
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) ar_valid_q <= 1'b0;
-    else if (take && fresh) ar_valid_q <= 1'b1;
-    else if (m_ar_ready_i) ar_valid_q <= 1'b0;
-  end
-  always_ff @(posedge clk_i) if (take && fresh) ar_q <= ar;
+  via_slice #(
+    .T(axi_ax_t)
+  ) u_ar (
+    .clk_i,
+    .rst_ni,
+    .s_i      (ar),
+    .s_valid_i(ask),
+    .s_ready_o(ar_room),
+    .m_o      (m_ar_o),
+    .m_valid_o(m_ar_valid_o),
+    .m_ready_i(m_ar_ready_i)
+  );
 
-  assign in = '{fresh: fresh, tok: s_i};
+  assign in = '{fresh: fresh, number: at[8:2], tok: s_i};
   via_fifo #(
     .T    (entry_t),
     .Depth(Tokens)
@@ -118,6 +130,7 @@ module via_vq_fetch_line
   );
   assign m_o = out.tok;
   assign m_fresh_o = out.fresh;
+  assign m_line_o = out.number;
 
   via_fifo #(
     .T    (tag_t),
@@ -127,7 +140,7 @@ module via_vq_fetch_line
     .rst_ni,
     .flush_i  (1'b0),
     .s_i      (tag),
-    .s_valid_i(take && fresh),
+    .s_valid_i(ask),
     .s_ready_o(tag_room),
     .m_o      (first),
     .m_valid_o(tag_valid_o),
@@ -161,7 +174,7 @@ module via_vq_fetch_line
   assign line_err_o = line.err;
   assign line_o = line.data;
 
-  assign still_o = ~|{take, m_r_valid_i, m_ar_valid_o && m_ar_ready_i, m_valid_o && m_ready_i, line_pop_i};
+  assign still_o = ~|{take, cnt_o, m_r_valid_i, m_ar_valid_o && m_ar_ready_i, m_valid_o && m_ready_i, line_pop_i};
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

@@ -2,7 +2,7 @@
 //
 // Last stage of via_vq_fetch: resolves indirect tables, checks every descriptor and enters whole chains into the store.
 //
-// Throughput: one descriptor a cycle. 64 pieces wait for tables, 128 beats of tables in flight, in bursts of at most 512 bytes that cross no
+// Throughput: one descriptor a cycle. Pieces wait for tables, 128 beats of tables in flight, in bursts of at most 512 bytes that cross no
 // 4 KiB. Ordering: in order. A table is read from its first entry to its last; where `next` does not name the following entry, the walk goes on
 // with single reads. Checks: `next` inside the table, no nesting, readable before writable, length not zero, buffer inside the address space,
 // at most 4 GiB and not more descriptors than the store holds for a queue.
@@ -23,9 +23,15 @@ module via_vq_fetch_table
   output logic      [     NumQ-1:0] park_o,
   output logic      [     NumQ-1:0] back_o,
   output logic      [     NumQ-1:0] busy_o,              // pieces of the queue are here
+  // pieces; they wait where they are until they are used up
+  input  logic      [     NumQ-1:0] piece_i,             // pulse: one was put there, in the cycle before
   input  vq_elem_t                  s_i,
   input  logic                      s_valid_i,
   output logic                      s_ready_o,
+  // and the tables they refer to, in the same order
+  input  vq_table_t                 ask_i,
+  input  logic                      ask_valid_i,
+  output logic                      ask_ready_o,
   output axi_ax_t                   m_ar_o,
   output logic                      m_ar_valid_o,
   input  logic                      m_ar_ready_i,
@@ -55,14 +61,8 @@ module via_vq_fetch_table
   localparam bit NumQOk = param_in("via_vq_fetch_table NumQ", NumQ, 1, QueuesMax);
 
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
-  localparam int unsigned Pieces = 64;
   localparam int unsigned Beats = 128;
   localparam int unsigned BurstMax = 8;
-
-  typedef struct packed {
-    logic [8:0] entries;
-    logic [59:0] addr;  // bits 63:4
-  } table_t;
 
   typedef struct packed {
     logic             err;
@@ -71,28 +71,15 @@ module via_vq_fetch_table
 
   // ---------------------------------------------------------------- pieces
   vq_elem_t el;
-  logic el_valid, el_pop, el_room, ask_room;
+  logic el_valid, el_pop;
 
-  assign s_ready_o = el_room && ask_room;
-  via_fifo #(
-    .T    (vq_elem_t),
-    .Depth(Pieces)
-  ) u_pieces (
-    .clk_i,
-    .rst_ni,
-    .flush_i  (1'b0),
-    .s_i,
-    .s_valid_i(s_valid_i && ask_room),
-    .s_ready_o(el_room),
-    .m_o      (el),
-    .m_valid_o(el_valid),
-    .m_ready_i(el_pop),
-    .count_o  ()
-  );
+  assign el = s_i;
+  assign el_valid = s_valid_i;
+  assign s_ready_o = el_pop;
 
   // ---------------------------------------------------------------- ask for tables
-  table_t ask_in, ask;
-  logic ask_valid, ask_pop, has_table, burst_go, burst_end;
+  vq_table_t ask;
+  logic ask_valid, ask_pop, burst_go, burst_end;
   logic [6:0] asked_q;  // beats of the first table asked for
   logic [6:0] ask_beats, ask_left, to_page;
   logic [ 3:0] burst;
@@ -101,23 +88,9 @@ module via_vq_fetch_table
   logic beat_pop, ar_valid_q;
   axi_ax_t ar, ar_q;
 
-  assign has_table = s_i.indirect && s_i.err == VqErrNone;
-  assign ask_in = '{entries: s_i.len[12:4], addr: s_i.addr[63:4]};
-  via_fifo #(
-    .T    (table_t),
-    .Depth(8)
-  ) u_ask (
-    .clk_i,
-    .rst_ni,
-    .flush_i  (1'b0),
-    .s_i      (ask_in),
-    .s_valid_i(s_valid_i && s_ready_o && has_table),
-    .s_ready_o(ask_room),
-    .m_o      (ask),
-    .m_valid_o(ask_valid),
-    .m_ready_i(ask_pop),
-    .count_o  ()
-  );
+  assign ask = ask_i;
+  assign ask_valid = ask_valid_i;
+  assign ask_ready_o = ask_pop;
 
   function automatic logic [6:0] beats_of(input logic [1:0] offset, input logic [8:0] entries);
     return 7'((10'(offset) + 10'(entries) + 10'd3) >> 2);
@@ -386,7 +359,7 @@ module via_vq_fetch_table
     assign park_o[i] = park_q;
     assign unpark[i] = park_q && free_i[i] >= needs_q;
     assign busy_o[i] = pieces_q != '0;
-    assign piece_in = s_valid_i && s_ready_o && QW'(s_i.queue) == QW'(i);
+    assign piece_in = piece_i[i];
     assign piece_out = el_pop && q == QW'(i);
 
     always_ff @(posedge clk_i) begin
@@ -406,7 +379,7 @@ module via_vq_fetch_table
     always_ff @(posedge clk_i) if (back) needs_q <= needs;
   end
 
-  assign still_o = ~|{s_valid_i && s_ready_o, burst_go, m_ar_valid_o && m_ar_ready_i, m_r_valid_i, item, beat_pop, one_done_i, unpark,
+  assign still_o = ~|{piece_i, burst_go, m_ar_valid_o && m_ar_ready_i, m_r_valid_i, item, beat_pop, one_done_i, unpark,
  held != '0 && !line_valid,
                       ask_valid && credit_q >= 8'(burst) && !ar_valid_q};
 

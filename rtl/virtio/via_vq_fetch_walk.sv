@@ -2,9 +2,10 @@
 //
 // Walks chains of descriptors through the lines that via_vq_fetch_line read and hands their pieces on, in order.
 //
-// Throughput: one descriptor a cycle, one cycle more for each line and for each token; small split chains take 2 to 3 cycles. A chain goes on
-// in its own line or in the next one that was read, if its contents were available by then; else the walker reads the line itself and
-// everybody waits for it. Ordering: in order of the tokens; the pieces of a chain follow one another.
+// Throughput: one descriptor a cycle, one cycle more for each token; small split chains take 2 to 3 cycles. A chain goes on in its own line or
+// in the next one that was read, if its contents were available by then; else the walker reads the line itself and everybody waits for it.
+// Latency: two cycles from a line to the piece, in one the descriptor is cut out, in the other checked; the source is told a cycle later.
+// Ordering: in order of the tokens; the pieces of a chain follow one another.
 // Checks: next inside the table, length against the queue's size, form of a reference to an indirect table. A chain in error ends with a
 // piece that says so. Packed: a first descriptor that is not available yet stops the walk of its queue (`stop_*`).
 // A token of an old epoch is dropped; a chain begun is walked to its end.
@@ -24,6 +25,7 @@ module via_vq_fetch_walk
   output logic      [     NumQ-1:0] epoch_w_o,
   input  vq_token_t                 tok_i,
   input  logic                      tok_fresh_i,
+  input  logic      [          6:0] tok_line_i,           // number of its line in the queue's table
   input  logic                      tok_valid_i,
   output logic                      tok_ready_o,
   input  logic                      tag_valid_i,
@@ -41,15 +43,22 @@ module via_vq_fetch_walk
   input  logic                      one_done_i,
   input  logic                      one_err_i,
   input  logic      [    DataW-1:0] one_data_i,
+  // pieces, and of those that refer to an indirect table the table
+  output logic      [     NumQ-1:0] piece_o,              // pulse: a piece was put there, in the cycle before
   output vq_elem_t                  m_o,
   output logic                      m_valid_o,
   input  logic                      m_ready_i,
+  output vq_table_t                 ask_o,
+  output logic                      ask_valid_o,
+  input  logic                      ask_ready_i,
   output logic                      done_valid_o,
   output logic      [   QueueW-1:0] done_queue_o,
   output logic                      more_valid_o,
+  output logic      [   QueueW-1:0] more_queue_o,
   output logic                      more_beyond_o,
   input  logic                      more_direct_i,
   output logic                      stop_valid_o,
+  output logic      [   QueueW-1:0] stop_queue_o,
   output logic      [QSizeLog2-1:0] stop_index_o,
   output logic                      stop_wrap_o,
   output logic                      still_o
@@ -59,7 +68,9 @@ module via_vq_fetch_walk
 
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
 
-  /// A descriptor in memory. Split: `hi` = {next, flags}; packed: {flags, buffer id}.
+  localparam int unsigned Pieces = 64;
+
+  /// A descriptor in memory. Split: `w3` = next, `w2` = flags; packed: flags, buffer id.
   typedef struct packed {
     logic [15:0] w3;
     logic [15:0] w2;
@@ -70,7 +81,8 @@ module via_vq_fetch_walk
   typedef enum logic [1:0] {
     StTake,  // waits for a token, and its line
     StWalk,
-    StRead   // waits for a line that nobody foresaw
+    StAsk,   // the address of a line that nobody foresaw
+    StRead   // waits for it
   } state_e;
 
   typedef enum logic [1:0] {
@@ -85,212 +97,337 @@ module via_vq_fetch_walk
   logic line_err_q, read_err_q;
   vq_token_t tok_q;
   logic [QSizeLog2-1:0] at_q;  // descriptor
+  logic [8:0] place_q;  // of it in the lines of the table: four to a line, counted from where the first line begins
   logic [2:0] rest_q;  // of the token, from at_q on
   logic first_q;  // at_q begins a chain
   logic [QSizeLog2:0] n_q;  // descriptors of the chain before it
+  logic full_q;  // with one more the chain would be as long as the queue
   logic [15:0] id_q;
-  logic [6:0] number_q;  // of the line at_q is in
+  vq_feat_t feat_q;  // settled before the driver is
+  // Of the token's queue.
+  logic [57:0] base_q;
+  logic [1:0] align_q;
+  logic [QSizeLog2:0] size_q;
+  logic [QSizeLog2-1:0] end_q;  // its last descriptor
+  // The descriptor at at_q.
+  raw_t raw_q;
+  logic raw_valid_q, raw_err_q;
+  logic [57:0] one_line_q;
   logic [NumQ-1:0] epoch_w_q;
   // Sequential: how many descriptors of coming tokens were walked already, as parts of chains that left their token.
   logic [NumQ-1:0][16:0] skip_q;
+  // What the source is told, a cycle later.
+  logic done_q, more_q, beyond_q, stop_q;
+  logic [QueueW-1:0] done_queue_q, said_queue_q;
+  logic said_epoch_q, said_wrap_q;
+  logic [QSizeLog2-1:0] said_index_q;
 
   assign epoch_w_o = epoch_w_q;
 
+  always_ff @(posedge clk_i) feat_q <= feat_i;
+
+  /// `value + more`, without a carry chain: as fast, and it can be mapped together with what looks at the result.
+  function automatic logic [QSizeLog2-1:0] plus(input logic [QSizeLog2-1:0] value, input logic more);
+    logic carry;
+    carry = more;
+    for (int unsigned i = 0; i < QSizeLog2; i++) begin
+      plus[i] = value[i] ^ carry;
+      carry &= value[i];
+    end
+  endfunction
+
+  /// The place of a descriptor in the lines of its table, which begins at descriptor `align` of the first.
+  function automatic logic [8:0] placed(input logic [QSizeLog2-1:0] index, input logic [1:0] align);
+    logic c0, c1;
+    logic [QSizeLog2-1:0] line;
+    c0   = index[0] & align[0];
+    c1   = index[1] & align[1] | (index[1] | align[1]) & c0;
+    line = plus(QSizeLog2'(index[QSizeLog2-1:2]), c1);
+    return {line[6:0], index[1] ^ align[1] ^ c0, index[0] ^ align[0]};
+  endfunction
+
   // ---------------------------------------------------------------- take a token
   logic [QW-1:0] tq;
-  logic stale, skips, takes, drops, tok_err, ready_to_go;
-  logic [9:0] t_at;
+  logic stale, skips, takes, drops, go;
+  logic [NumQ-1:0] far;
+  logic [1:0] t_part;
   logic [QSizeLog2-1:0] t_index;
 
   assign tq = QW'(tok_i.queue);
   assign stale = !on_i[tq] || tok_i.epoch_f != epoch_f_i[tq] || tok_i.epoch_w != epoch_w_q[tq];
-  assign tok_err = tok_i.err != VqErrNone && !stale;
-  assign skips = skip_q[tq] >= 17'(tok_i.count);
-  assign ready_to_go = state_q == StTake && tok_valid_i && (!tok_fresh_i || line_valid_i);
-  assign drops = ready_to_go && (stale || !tok_err && skips);
-  assign takes = ready_to_go && !drops && (!tok_err || m_ready_i);
-  assign tok_ready_o = drops || takes;
-  assign line_pop_o = (drops || takes) && tok_fresh_i;
+  assign skips = tok_i.err == VqErrNone && (far[tq] || skip_q[tq][2:0] >= tok_i.count);
+  // A stop that is being told flips the epoch first.
+  assign go = state_q == StTake && !stop_q && tok_valid_i && (!tok_fresh_i || line_valid_i);
+  assign drops = go && (stale || skips);
+  assign takes = go && !(stale || skips);
+  assign tok_ready_o = go;
+  assign line_pop_o = go && tok_fresh_i;
   assign t_index = tok_i.index + skip_q[tq][QSizeLog2-1:0];
-  assign t_at = 10'(t_index) + 10'(cfg_i[tq].desc[5:4]);
+  assign t_part = tok_i.index[1:0] + skip_q[tq][1:0] + cfg_i[tq].desc[5:4];
 
-  // ---------------------------------------------------------------- the descriptor at hand
-  logic [QW-1:0] q;
-  logic [8:0] size;
-  logic [1:0] align;
-  logic [9:0] at;
-  logic [DataW-1:0] line;
-  logic src_valid, src_err;
-  raw_t raw;
+  // ---------------------------------------------------------------- what the descriptor at hand says
+  logic room, piece_room, ask_room;
   logic [15:0] flags;
   logic avail, next, indirect, write;
+  vq_err_e err;
+  logic table_bad, next_bad, has_table, w3_up;
+  logic has_desc, stops, goes, fails, last, done;
+  logic [QSizeLog2-1:0] up;  // the descriptor behind it in the table
 
-  assign q = QW'(tok_q.queue);
-  assign size = cfg_i[q].size[QSizeLog2:0];
-  assign align = cfg_i[q].desc[5:4];
-  assign at = 10'(at_q) + 10'(align);
-  always_comb begin
-    unique case (from_q)
-      FromNext: begin
-        line      = line_i;
-        src_valid = line_valid_i;
-        src_err   = line_err_i;
-      end
-      FromRead: begin
-        line      = read_q;
-        src_valid = 1'b1;
-        src_err   = read_err_q;
-      end
-      default: begin
-        line      = line_q;
-        src_valid = 1'b1;
-        src_err   = line_err_q;
-      end
-    endcase
-  end
-  assign raw = line[128*at[1:0]+:128];
-  assign flags = feat_i.packed_ring ? raw.w3 : raw.w2;
+  assign up = (at_q == end_q) ? '0 : plus(at_q, 1'b1);
+  // A split table's size is a power of two.
+  assign w3_up = raw_q.w3[QSizeLog2-1:0] == (plus(at_q, 1'b1) & end_q);
+  assign flags = feat_q.packed_ring ? raw_q.w3 : raw_q.w2;
   assign next = flags[0];
   assign write = flags[1];
   assign indirect = flags[2];
   // Packed: flags bits 7 and 15 are AVAIL and USED.
-  assign avail = !feat_i.packed_ring || !first_q || flags[7] == tok_q.wrap && flags[15] != tok_q.wrap;
+  assign avail = !feat_q.packed_ring || !first_q || flags[7] == tok_q.wrap && flags[15] != tok_q.wrap;
 
-  // ---------------------------------------------------------------- what comes of it
-  vq_err_e err;
-  logic [QSizeLog2:0] n1;
-  logic [8:0] at1;
-  logic [QSizeLog2-1:0] follows, follows_up;
-  logic [9:0] f_at;
-  logic has_desc, stops, goes, last, covered, done, current, same_line, peeks;
-  logic [2:0] rest1;
-  logic table_bad;
-  logic [64:0] table_end;
-
-  assign n1 = n_q + 1'b1;
-  assign at1 = {1'b0, at_q} + 9'd1;
-  assign follows_up = (at1 == size) ? '0 : at1[QSizeLog2-1:0];
-  assign follows = feat_i.packed_ring ? follows_up : raw.w3[QSizeLog2-1:0];
-  assign table_end = {1'b0, raw.addr} + 65'(raw.len) - 65'd1;
-  assign table_bad = !feat_i.indirect || next || raw.len == '0 || raw.len[3:0] != '0 || raw.len > 32'(16 * QSizeMax) ||
-                     raw.addr[3:0] != '0 || table_end[64];
+  // A table of at most 4 KiB, in units of 16 bytes, ends inside the address space.
+  assign table_bad = !feat_q.indirect || next || raw_q.len[3:0] != '0 || raw_q.len[31:4] == '0 || raw_q.len[31:4] > 28'(QSizeMax) ||
+                     raw_q.addr[3:0] != '0 || &raw_q.addr[63:12] && 10'(raw_q.addr[11:4]) + 10'(raw_q.len[12:4]) > 10'd256;
+  assign next_bad = !feat_q.packed_ring && (raw_q.w3 >= 16'(size_q) || feat_q.in_order && !w3_up);
   always_comb begin
     err = VqErrNone;
-    if (src_err) err = VqErrRead;
+    if (tok_q.err != VqErrNone) err = tok_q.err;
+    else if (raw_err_q) err = VqErrRead;
     else if (indirect && table_bad) err = VqErrIndirect;
-    else if (next && !feat_i.packed_ring && (raw.w3 >= cfg_i[q].size || feat_i.in_order && follows != follows_up)) err = VqErrHead;
-    else if (next && n1 >= size) err = VqErrLoop;
+    else if (next && next_bad) err = VqErrHead;
+    else if (next && full_q) err = VqErrLoop;
   end
 
-  assign has_desc = state_q == StWalk && src_valid;
-  assign stops = has_desc && !src_err && !avail;
-  assign goes = has_desc && !stops && m_ready_i;
-  assign last = !next || err != VqErrNone;
-  assign covered = rest_q != '0;
-  assign rest1 = covered ? rest_q - 3'd1 : 3'd0;
+  assign fails = tok_q.err != VqErrNone || raw_err_q || indirect && table_bad || next && (next_bad || full_q);
+  // A descriptor that has both, a table and a next one, is in error already.
+  assign has_table = indirect && !table_bad && !raw_err_q && tok_q.err == VqErrNone;
+  assign room = piece_room && ask_room;
+  assign has_desc = state_q == StWalk && raw_valid_q;
+  assign stops = has_desc && !raw_err_q && !avail && tok_q.err == VqErrNone;
+  assign goes = has_desc && !stops && room;
+  assign last = !next || fails;
   // The token is used up with the last descriptor of a chain that reaches its end, or with an error.
-  assign done = stops || goes && last && (rest1 == '0 || err != VqErrNone);
-  assign current = on_i[q] && tok_q.epoch_f == epoch_f_i[q];
+  assign done = stops || goes && (fails || !next && rest_q <= 3'd1);
 
-  assign f_at = 10'(follows) + 10'(align);
-  assign same_line = f_at[8:2] == number_q;
+  // ---------------------------------------------------------------- the descriptor after it
+  logic [QSizeLog2-1:0] to;
+  logic [8:0] to_place;
+  logic same_line, peeks, leaves;
+  logic [2:0] rest1;
+  logic [DataW-1:0] line_a;
+  logic err_a, pick_b;
+  logic [1:0] part;
+  raw_t raw_a, raw_b;
+
+  assign to = (next && !feat_q.packed_ring) ? raw_q.w3[QSizeLog2-1:0] : up;
+  assign to_place = placed(to, align_q);
+  assign rest1 = (rest_q != '0) ? rest_q - 3'd1 : 3'd0;
+  assign same_line = to_place[8:2] == place_q[8:2];
   assign peeks = tag_valid_i && tag_safe_i && tag_queue_i == tok_q.queue && tag_epoch_f_i == tok_q.epoch_f && tag_epoch_w_i == tok_q.epoch_w &&
-                 tag_line_i == f_at[8:2];
+                 tag_line_i == to_place[8:2];
+  assign leaves = next && !same_line;
 
-  assign more_valid_o = goes && !last && feat_i.in_order && !feat_i.packed_ring && current;
-  assign more_beyond_o = rest1 == '0;
-  assign stop_valid_o = stops && current;
-  assign stop_index_o = at_q;
-  assign stop_wrap_o = tok_q.wrap;
-  assign done_valid_o = done || drops || takes && tok_err;
-  assign done_queue_o = (state_q == StTake) ? tok_i.queue : tok_q.queue;
-
+  // Cut out of two lines at once, for which one it is comes last.
   always_comb begin
-    m_o          = '0;
-    m_o.queue    = tok_q.queue;
-    m_o.epoch_f  = tok_q.epoch_f;
-    m_o.last     = last;
-    m_o.err      = err;
-    m_o.indirect = indirect;
-    m_o.write    = write;
-    m_o.slots    = n1;
-    // Packed: the buffer id is that of the last descriptor. Split: the head.
-    m_o.id       = feat_i.packed_ring ? raw.w2 : first_q ? 16'(at_q) : id_q;
-    m_o.len      = raw.len;
-    m_o.addr     = raw.addr;
-    if (state_q == StTake) begin
-      m_o.queue    = tok_i.queue;
-      m_o.epoch_f  = tok_i.epoch_f;
-      m_o.last     = 1'b1;
-      m_o.err      = tok_i.err;
-      m_o.indirect = 1'b0;
+    part = place_q[1:0];
+    if (state_q == StTake) part = t_part;
+    else if (has_desc) part = to_place[1:0];
+    line_a = line_q;
+    err_a  = line_err_q;
+    if (state_q == StRead) begin
+      line_a = one_data_i;
+      err_a  = one_err_i;
+    end else if (state_q == StWalk && from_q == FromRead) begin
+      line_a = read_q;
+      err_a  = read_err_q;
+    end
+    pick_b = 1'b0;
+    if (state_q == StTake) pick_b = tok_fresh_i;
+    else if (state_q == StWalk) pick_b = from_q == FromNext || leaves && has_desc;
+  end
+  assign raw_a = line_a[128*part+:128];
+  assign raw_b = line_i[128*part+:128];
+
+  always_ff @(posedge clk_i) begin
+    if (state_q == StTake || state_q == StRead || goes || !raw_valid_q) begin
+      raw_q     <= pick_b ? raw_b : raw_a;
+      raw_err_q <= pick_b ? line_err_i : err_a;
     end
   end
-  assign m_valid_o  = has_desc && !stops || state_q == StTake && tok_valid_i && tok_err && (!tok_fresh_i || line_valid_i);
+  always_ff @(posedge clk_i) begin
+    unique case (state_q)
+      StTake:  raw_valid_q <= 1'b1;
+      StWalk: begin
+        if (!raw_valid_q) raw_valid_q <= line_valid_i;
+        else if (goes) raw_valid_q <= !pick_b || line_valid_i;
+      end
+      default: raw_valid_q <= 1'b1;
+    endcase
+  end
 
   // ---------------------------------------------------------------- state
   assign one_req_o  = state_q == StRead;
-  assign one_line_o = cfg_i[q].desc[63:6] + 58'(at[9:2]);
+  assign one_line_o = one_line_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q <= StTake;
     end else begin
       unique case (state_q)
-        StTake:  if (takes && !tok_err) state_q <= StWalk;
+        StTake:  if (takes) state_q <= StWalk;
         StWalk: begin
           if (done) state_q <= StTake;
-          else if (goes && !last && !same_line && !peeks) state_q <= StRead;
+          else if (goes && leaves && !peeks) state_q <= StAsk;
         end
+        StAsk:   state_q <= StRead;
         default: if (one_done_i) state_q <= StWalk;
       endcase
     end
   end
 
+  // Nobody looks at them in StTake, so they need not wait for what becomes of the token.
   always_ff @(posedge clk_i) begin
-    if (takes && !tok_err) begin
-      tok_q    <= tok_i;
-      at_q     <= t_index;
-      rest_q   <= tok_i.count - skip_q[tq][2:0];
-      first_q  <= 1'b1;
-      n_q      <= '0;
-      number_q <= t_at[8:2];
-      from_q   <= FromLine;
+    if (state_q == StTake) begin
+      tok_q   <= tok_i;
+      at_q    <= t_index;
+      place_q <= {tok_line_i, t_part};
+      rest_q  <= tok_i.count - skip_q[tq][2:0];
+      first_q <= 1'b1;
+      n_q     <= '0;
+      full_q  <= cfg_i[tq].size[QSizeLog2:1] == '0;
+      from_q  <= FromLine;
+      base_q  <= cfg_i[tq].desc[63:6];
+      align_q <= cfg_i[tq].desc[5:4];
+      size_q  <= cfg_i[tq].size[QSizeLog2:0];
+      end_q   <= cfg_i[tq].size[QSizeLog2-1:0] - 1'b1;
     end else if (goes) begin
+      at_q    <= to;
+      place_q <= to_place;
       rest_q  <= rest1;
-      first_q <= last;
-      n_q     <= last ? '0 : n1;
+      first_q <= !next;
+      n_q     <= next ? n_q + 1'b1 : '0;
+      full_q  <= next ? n_q + (QSizeLog2 + 1)'(2) >= size_q : size_q <= (QSizeLog2 + 1)'(1);
       if (first_q) id_q <= 16'(at_q);
-      at_q <= last ? follows_up : follows;
-      if (!last) number_q <= f_at[8:2];
-      if (last) from_q <= FromLine;
+      if (!next) from_q <= FromLine;
       else if (!same_line) from_q <= peeks ? FromNext : FromRead;
     end
-    if (line_pop_o && takes) begin
+    if (state_q == StTake && tok_fresh_i && go) begin
       line_q     <= line_i;
       line_err_q <= line_err_i;
     end
-    if (one_done_i) begin
+    if (state_q == StRead) begin
       read_q     <= one_data_i;
       read_err_q <= one_err_i;
     end
+    if (state_q == StAsk) one_line_q <= base_q + 58'(place_q[8:2]);
   end
+
+  // ---------------------------------------------------------------- pieces
+  vq_elem_t  piece;
+  vq_table_t ask;
+
+  always_comb begin
+    piece          = '0;
+    piece.queue    = tok_q.queue;
+    piece.epoch_f  = tok_q.epoch_f;
+    piece.last     = last;
+    piece.err      = err;
+    piece.indirect = indirect && tok_q.err == VqErrNone;
+    piece.write    = write;
+    piece.slots    = n_q + 1'b1;
+    // Packed: the buffer id is that of the last descriptor. Split: the head.
+    piece.id       = feat_q.packed_ring ? raw_q.w2 : first_q ? 16'(at_q) : id_q;
+    piece.len      = raw_q.len;
+    piece.addr     = raw_q.addr;
+  end
+  assign ask = '{entries: raw_q.len[12:4], addr: raw_q.addr[63:4]};
+
+  via_fifo #(
+    .T    (vq_elem_t),
+    .Depth(Pieces)
+  ) u_pieces (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (piece),
+    .s_valid_i(goes),
+    .s_ready_o(piece_room),
+    .m_o,
+    .m_valid_o,
+    .m_ready_i,
+    .count_o  ()
+  );
+
+  via_fifo #(
+    .T    (vq_table_t),
+    .Depth(8)
+  ) u_ask (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (ask),
+    .s_valid_i(goes && has_table),
+    .s_ready_o(ask_room),
+    .m_o      (ask_o),
+    .m_valid_o(ask_valid_o),
+    .m_ready_i(ask_ready_i),
+    .count_o  ()
+  );
+
+  // ---------------------------------------------------------------- what the source is told
+  logic current, more, stop;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      done_q  <= 1'b0;
+      more_q  <= 1'b0;
+      stop_q  <= 1'b0;
+      piece_o <= '0;
+    end else begin
+      done_q <= done || drops;
+      more_q <= goes && next && !fails && (feat_q.in_order || feat_q.packed_ring);
+      stop_q <= stops;
+      for (int unsigned i = 0; i < NumQ; i++) piece_o[i] <= goes && QW'(tok_q.queue) == QW'(i);
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    done_queue_q <= (state_q == StTake) ? tok_i.queue : tok_q.queue;
+    said_queue_q <= tok_q.queue;
+    said_epoch_q <= tok_q.epoch_f;
+    said_wrap_q  <= tok_q.wrap;
+    said_index_q <= at_q;
+    beyond_q     <= rest_q <= 3'd1;
+  end
+
+  // What was seen of an epoch that has ended meanwhile is no news.
+  assign current = on_i[QW'(said_queue_q)] && said_epoch_q == epoch_f_i[QW'(said_queue_q)];
+  assign more = more_q && current;
+  assign stop = stop_q && current;
+  assign done_valid_o = done_q;
+  assign done_queue_o = done_queue_q;
+  assign more_valid_o = more && !feat_q.packed_ring;
+  assign more_queue_o = said_queue_q;
+  assign more_beyond_o = beyond_q;
+  assign stop_valid_o = stop;
+  assign stop_queue_o = said_queue_q;
+  assign stop_index_o = said_index_q;
+  assign stop_wrap_o = said_wrap_q;
 
   logic [NumQ-1:0] epoch_f_seen_q;
   for (genvar i = 0; i < NumQ; i++) begin : gen_queue
     logic beyond, skipped, mine;
-    assign mine = q == QW'(i);
-    assign beyond = goes && !last && mine && (feat_i.in_order || feat_i.packed_ring) && rest1 == '0 && current &&
-                    !(more_valid_o && more_direct_i);
-    assign skipped = (drops || takes) && !stale && tok_i.err == VqErrNone && tq == QW'(i);
+    assign mine = QW'(said_queue_q) == QW'(i);
+    // A later token covers the descriptor too.
+    assign beyond = more && beyond_q && mine && (feat_q.packed_ring || !more_direct_i);
+    assign skipped = go && !stale && tok_i.err == VqErrNone && tq == QW'(i);
+    assign far[i] = skip_q[i][16:3] != '0;
 
     always_ff @(posedge clk_i) begin
       if (!rst_ni) epoch_w_q[i] <= 1'b0;
-      else if (stop_valid_o && mine) epoch_w_q[i] <= !epoch_w_q[i];
+      else if (stop && mine) epoch_w_q[i] <= !epoch_w_q[i];
     end
     // Going back, from wherever, forgets what was walked ahead.
     always_ff @(posedge clk_i) begin
-      if (!rst_ni || !on_i[i] || stop_valid_o && mine || epoch_f_seen_q[i] != epoch_f_i[i]) skip_q[i] <= '0;
+      if (!rst_ni || !on_i[i] || stop && mine || epoch_f_seen_q[i] != epoch_f_i[i]) skip_q[i] <= '0;
       else if (skipped) skip_q[i] <= skips ? skip_q[i] - 17'(tok_i.count) : '0;
       else if (beyond) skip_q[i] <= skip_q[i] + 17'd1;
     end
@@ -301,6 +438,7 @@ module via_vq_fetch_walk
     else epoch_f_seen_q <= epoch_f_i;
   end
 
-  assign still_o = ~|{epoch_f_seen_q ^ epoch_f_i, drops, takes, has_desc && (stops || m_ready_i), one_done_i};
+  assign still_o = ~|{epoch_f_seen_q ^ epoch_f_i, go, done_q, more_q, stop_q, piece_o, has_desc && (stops || room), !raw_valid_q && line_valid_i && state_q == StWalk,
+                      state_q == StAsk, one_done_i, m_valid_o && m_ready_i, ask_valid_o && ask_ready_i};
 
 endmodule
