@@ -513,6 +513,57 @@ async def small_rate(dut):
             b.end()
 
 
+# Ring: its reads before a frame's payload is here, and the engine's own cycles at most: from the notification to the frame's first beat
+# on the stream, and from an answer to its used entry in memory and to the interrupt, which waits for a read besides.
+LONE = {
+    "split": (Features(), 4, (18, 13, 15)),
+    "split, notification data": (Features(notif_data=True), 3, (15, 13, 15)),
+    "split, in order, notification data": (Features(in_order=True, notif_data=True), 2, (13, 13, 15)),
+    "packed, notification data": (Features(packed=True, notif_data=True), 2, (13, 12, 14)),
+}
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+async def lone_chain(dut):
+    """One frame out, one back, nothing else: cycles that the engine adds to what it reads and writes."""
+    far = 100
+    for name, (feat, reads, limits) in LONE.items():
+        b = Bench(dut, feat, 0b0001, stall=0, latency=far)
+        b.feed = False
+        b.quick = True
+        await b.begin([64] * b.nq)
+        receive, send = b.queues[0], b.queues[1]
+        send.interrupts(False)
+        receive.interrupts(True)
+        for _ in range(4):
+            receive.add(plain(b, True, 64))
+        receive.publish()
+        b.kick(receive)
+        await ClockCycles(dut.clk_i, 10 * far)
+        took = []
+        for _ in range(3):
+            send.add(plain(b, False, 64))
+            send.publish()
+            begun = cycle()
+            b.kick(send)
+            await settle(b, 1, 1)
+            out = b.rd_cycles[-1] - begun - reads * far
+            await ClockCycles(dut.clk_i, 5 * far)
+            data = b.r.randbytes(64)
+            b.fed[0].append((data, False))
+            b.push.append((0, 0, data))
+            begun = cycle()
+            await settle(b, 0, 1)
+            shown = b.shown_cycles[-1] - begun
+            await ClockCycles(dut.clk_i, 5 * far)
+            took.append((out, shown, b.irqs[0][-1] - begun - far))
+        dut._log.info("%s: %s cycles of the engine's own", name, took)
+        assert len(b.irqs[0]) == 3
+        for got in took:
+            assert all(g <= most for g, most in zip(got, limits, strict=True)), (name, got, limits)
+        b.end()
+
+
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def quick_chains_share_what_shows_them(dut):
     """Answers a few cycles apart become visible in batches; one that comes alone is not held back."""

@@ -2,7 +2,7 @@
 //
 // Reads the 64-byte lines of descriptors that tokens name; tokens that follow one another in a line share its read.
 //
-// Throughput: one token a cycle, 32 lines in flight. Latency: one cycle to the address. Ordering: tokens and lines leave in order. A token
+// Throughput: one token a cycle, 32 lines in flight. Latency: one cycle to the address, none from the line. Ordering: tokens and lines leave in order. A token
 // with `fresh` comes with a new line; the walker pops line and token apart, so it sees the line behind the current one early.
 
 module via_vq_fetch_line
@@ -153,8 +153,8 @@ module via_vq_fetch_line
   assign tag_safe_o = first.safe;
   assign tag_line_o = first.number;
 
-  // Room is there: a tag is held for each line.
-  logic unused_ready;
+  // Room is there: a tag is held for each line. One that is waited for passes by in the cycle in which it comes.
+  logic unused_ready, kept;
   assign line_in = '{err: m_r_i.resp != RespOkay, data: m_r_i.data};
   via_fifo #(
     .T    (line_t),
@@ -164,15 +164,16 @@ module via_vq_fetch_line
     .rst_ni,
     .flush_i  (1'b0),
     .s_i      (line_in),
-    .s_valid_i(m_r_valid_i),
+    .s_valid_i(m_r_valid_i && (kept || !line_pop_i)),
     .s_ready_o(unused_ready),
     .m_o      (line),
-    .m_valid_o(line_valid_o),
+    .m_valid_o(kept),
     .m_ready_i(line_pop_i),
     .count_o  ()
   );
-  assign line_err_o = line.err;
-  assign line_o = line.data;
+  assign line_valid_o = kept || m_r_valid_i;
+  assign line_err_o = kept ? line.err : line_in.err;
+  assign line_o = kept ? line.data : line_in.data;
 
   assign still_o = ~|{take, cnt_o, m_r_valid_i, m_ar_valid_o && m_ar_ready_i, m_valid_o && m_ready_i, line_pop_i};
 

@@ -35,7 +35,8 @@ module via_vq_rdmux
 
   localparam int unsigned NW = (N > 1) ? $clog2(N) : 1;
 
-  logic [NW-1:0] pick, hold_q, owner;
+  logic [NW-1:0] pick, hold_q;
+  logic [N-1:0] turn, owner;  // one-hot
   logic held_q, room, take, owed, r_end;
 
   always_comb begin
@@ -50,7 +51,8 @@ module via_vq_rdmux
   end
   assign m_ar_valid_o = |s_ar_valid_i && room;
   assign take = m_ar_valid_o && m_ar_ready_i;
-  assign s_ar_ready_o = take ? N'(1) << pick : '0;
+  assign turn = N'(1) << pick;
+  assign s_ar_ready_o = take ? turn : '0;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) held_q <= 1'b0;
@@ -59,13 +61,13 @@ module via_vq_rdmux
   always_ff @(posedge clk_i) if (m_ar_valid_o && !held_q) hold_q <= pick;
 
   via_fifo #(
-    .T    (logic [NW-1:0]),
+    .T    (logic [N-1:0]),
     .Depth(Outstanding)
   ) u_owner (
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      (pick),
+    .s_i      (turn),
     .s_valid_i(take),
     .s_ready_o(room),
     .m_o      (owner),
@@ -76,9 +78,9 @@ module via_vq_rdmux
 
   for (genvar i = 0; i < N; i++) begin : gen_r
     assign s_r_o[i] = m_r_i;
-    assign s_r_valid_o[i] = m_r_valid_i && owed && owner == NW'(i);
+    assign s_r_valid_o[i] = m_r_valid_i && owed && owner[i];
   end
-  assign m_r_ready_o = owed && s_r_ready_i[owner];
+  assign m_r_ready_o = owed && |(s_r_ready_i & owner);
   assign r_end = m_r_valid_i && m_r_ready_o && m_r_i.last;
 
   assign idle_o = !owed && s_ar_valid_i == '0;
