@@ -2,7 +2,7 @@
 //
 // Counters of a queue engine, its last error, and the stages of the most recent notification that found it idle. Map: README.md.
 //
-// Latency: read data one cycle after the address. A write to word 0 clears everything but the last error's cause.
+// Latency: read data two cycles after the address; what happens is counted four cycles later. A write to word 0 clears everything but the last error's cause.
 // A stage that does not occur (no payload, no interrupt wanted) is left out: its time belongs to the next one.
 
 module via_vq_stat
@@ -36,8 +36,34 @@ module via_vq_stat
   localparam int unsigned Counters = 14;
   localparam int unsigned Stages = 5;
 
-  logic clear;
-  assign clear = write_i && addr_i == '0;
+  // ---------------------------------------------------------------- what happened, a cycle ago
+  logic [Counters-1:0][1:0] inc_q;
+  logic [31:0] bytes_rd_q, bytes_wr_q;
+  logic bytes_rd_valid_q, bytes_wr_valid_q, error_q, begin_q, user_out_q, user_in_q, clear_q, clear_late_q;
+  logic [Stages-1:0] stage_q;
+  logic [63:0] time_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      {inc_q, bytes_rd_valid_q, bytes_wr_valid_q, error_q, begin_q, user_out_q, user_in_q, stage_q, clear_q, clear_late_q} <= '0;
+    end else begin
+      inc_q            <= inc_i;
+      bytes_rd_valid_q <= bytes_rd_valid_i;
+      bytes_wr_valid_q <= bytes_wr_valid_i;
+      error_q          <= error_i;
+      begin_q          <= begin_i;
+      user_out_q       <= user_out_i;
+      user_in_q        <= user_in_i;
+      stage_q          <= stage_i;
+      clear_q          <= write_i && addr_i == '0;
+      clear_late_q     <= clear_q;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    bytes_rd_q <= bytes_rd_i;
+    bytes_wr_q <= bytes_wr_i;
+    time_q     <= time_i;
+  end
 
   // ---------------------------------------------------------------- counters
   logic [Counters-1:0][31:0] count_q;
@@ -48,20 +74,20 @@ module via_vq_stat
 
   for (genvar i = 0; i < Counters; i++) begin : gen_count
     always_ff @(posedge clk_i) begin
-      if (!rst_ni || clear) count_q[i] <= '0;
-      else if (inc_i[i] != '0) count_q[i] <= count_q[i] + 32'(inc_i[i]);
+      if (!rst_ni || clear_q) count_q[i] <= '0;
+      else if (inc_q[i] != '0) count_q[i] <= count_q[i] + 32'(inc_q[i]);
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni || clear) begin
+    if (!rst_ni || clear_q) begin
       rd_q     <= '0;
       wr_q     <= '0;
       errors_q <= '0;
     end else begin
-      if (bytes_rd_valid_i) rd_q <= rd_q + 64'(bytes_rd_i);
-      if (bytes_wr_valid_i) wr_q <= wr_q + 64'(bytes_wr_i);
-      if (error_i && errors_q != '1) errors_q <= errors_q + 1'b1;
+      if (bytes_rd_valid_q) rd_q <= rd_q + 64'(bytes_rd_q);
+      if (bytes_wr_valid_q) wr_q <= wr_q + 64'(bytes_wr_q);
+      if (error_q && errors_q != '1) errors_q <= errors_q + 1'b1;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -76,45 +102,51 @@ module via_vq_stat
 
   // ---------------------------------------------------------------- trace
   logic tracing_q;
-  logic [Stages-1:0] seen_q, hit;
+  logic [Stages-1:0] seen_q, hit, first;
   logic [Stages:0][63:0] stamp_q;  // [0]: the notification
-  logic [31:0] last_q, span;
+  logic [31:0] last_q;
   logic [Stages-1:0][31:0] min_q, max_q, n_q;
   logic [Stages-1:0][63:0] sum_q;
+  // Entered a cycle later: what a stage took.
+  logic [Stages-1:0] hit_q, first_q;
+  logic [31:0] span_q;
 
   // Stages end in their order; of several that end in one cycle the later ones take no time.
-  assign span = time_i[31:0] - last_q;
+  always_ff @(posedge clk_i) begin
+    hit_q   <= rst_ni ? hit : '0;
+    first_q <= first;
+    span_q  <= time_q[31:0] - last_q;
+  end
   for (genvar s = 0; s < Stages; s++) begin : gen_stage
-    logic first;
     logic [31:0] took;
-    assign hit[s] = tracing_q && stage_i[s] && (seen_q >> s) == '0;
+    assign hit[s] = tracing_q && stage_q[s] && (seen_q >> s) == '0;
     if (s == 0) begin : gen_first
-      assign first = 1'b1;
+      assign first[s] = 1'b1;
     end else begin : gen_later
-      assign first = hit[s-1:0] == '0;
+      assign first[s] = hit[s-1:0] == '0;
     end
-    assign took = first ? span : '0;
+    assign took = first_q[s] ? span_q : '0;
     always_ff @(posedge clk_i) begin
-      if (!rst_ni || clear) begin
+      if (!rst_ni || clear_late_q) begin
         n_q[s]   <= '0;
         sum_q[s] <= '0;
         min_q[s] <= '1;
         max_q[s] <= '0;
-      end else if (hit[s]) begin
+      end else if (hit_q[s]) begin
         n_q[s]   <= n_q[s] + 1'b1;
         sum_q[s] <= sum_q[s] + 64'(took);
         if (took < min_q[s]) min_q[s] <= took;
         if (took > max_q[s]) max_q[s] <= took;
       end
     end
-    always_ff @(posedge clk_i) if (hit[s]) stamp_q[s+1] <= time_i;
+    always_ff @(posedge clk_i) if (hit[s]) stamp_q[s+1] <= time_q;
   end
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni || clear) begin
+    if (!rst_ni || clear_q) begin
       tracing_q <= 1'b0;
       seen_q    <= '0;
-    end else if (begin_i) begin
+    end else if (begin_q) begin
       tracing_q <= 1'b1;
       seen_q    <= '0;
     end else if (hit != '0) begin
@@ -123,80 +155,99 @@ module via_vq_stat
     end
   end
   always_ff @(posedge clk_i) begin
-    if (begin_i) stamp_q[0] <= time_i;
-    if (begin_i || hit != '0) last_q <= time_i[31:0];
+    if (begin_q) stamp_q[0] <= time_q;
+    if (begin_q || hit != '0) last_q <= time_q[31:0];
   end
 
   // ---------------------------------------------------------------- time of the user side within the trace
-  logic user_q, user_hit;
-  logic [31:0] user_at_q, user_took, user_n_q, user_min_q, user_max_q;
+  logic user_q, user_hit, user_hit_q;
+  logic [31:0] user_at_q, user_took_q, user_n_q, user_min_q, user_max_q;
   logic [63:0] user_sum_q;
-  assign user_hit  = tracing_q && user_q && user_in_i;
-  assign user_took = time_i[31:0] - user_at_q;
+  assign user_hit = tracing_q && user_q && user_in_q && !user_out_q;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni || clear) begin
-      user_q     <= 1'b0;
+    if (!rst_ni || clear_q) user_q <= 1'b0;
+    else if (user_out_q && tracing_q) user_q <= 1'b1;
+    else if (user_hit || begin_q) user_q <= 1'b0;
+  end
+  always_ff @(posedge clk_i) begin
+    user_hit_q  <= user_hit && rst_ni;
+    user_took_q <= time_q[31:0] - user_at_q;
+    if (user_out_q && tracing_q) user_at_q <= time_q[31:0];
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || clear_late_q) begin
       user_n_q   <= '0;
       user_sum_q <= '0;
       user_min_q <= '1;
       user_max_q <= '0;
-    end else if (user_out_i && tracing_q) begin
-      user_q <= 1'b1;
-    end else if (user_hit || begin_i) begin
-      user_q <= 1'b0;
-      if (user_hit) begin
-        user_n_q   <= user_n_q + 1'b1;
-        user_sum_q <= user_sum_q + 64'(user_took);
-        if (user_took < user_min_q) user_min_q <= user_took;
-        if (user_took > user_max_q) user_max_q <= user_took;
-      end
+    end else if (user_hit_q) begin
+      user_n_q   <= user_n_q + 1'b1;
+      user_sum_q <= user_sum_q + 64'(user_took_q);
+      if (user_took_q < user_min_q) user_min_q <= user_took_q;
+      if (user_took_q > user_max_q) user_max_q <= user_took_q;
     end
   end
-  always_ff @(posedge clk_i) if (user_out_i && tracing_q) user_at_q <= time_i[31:0];
 
-  // ---------------------------------------------------------------- read
-  logic [ 6:0] word;
-  logic [31:0] data;
+  // ---------------------------------------------------------------- read: the word of each part, then of the part
+  logic [6:0] word, word_q;
+  logic within_q;
+  logic [31:0] count, counter_q, stamps_q, stages_q, users_q;
   logic [2:0] at, stamp;
-  assign word = addr_i[6:0];
-  assign at = 3'((word - 7'd48) >> 3);
-  assign stamp = 3'((word - 7'd32) >> 1);
+  assign word  = addr_i[6:0];
+  assign at    = word[5:3] - 3'd6;  // stages begin at word 48
+  assign stamp = word[3:1];  // stamps at word 32
 
   always_comb begin
-    data = '0;
-    if (addr_i[9:7] == '0) begin
-      if (word == 7'd0) data = 32'h5651_0001;
-      else if (word == 7'd1) data = {errors_q, 4'h0, 4'(err_queue_q), 4'h0, cause_q};
-      else if (word == 7'd2) data = rd_q[31:0];
-      else if (word == 7'd3) data = rd_q[63:32];
-      else if (word == 7'd4) data = wr_q[31:0];
-      else if (word == 7'd5) data = wr_q[63:32];
-      else if (word < 7'd6 + 7'(Counters)) data = count_q[4'(word-7'd6)];
-      else if (word >= 7'd32 && word < 7'd44) data = word[0] ? stamp_q[stamp][63:32] : stamp_q[stamp][31:0];
-      else if (word == 7'd44) data = 32'(seen_q);
-      else if (word >= 7'd48 && word < 7'd48 + 7'(8 * Stages)) begin
-        unique case (word[2:0])
-          3'd0: data = n_q[at];
-          3'd1: data = min_q[at];
-          3'd2: data = max_q[at];
-          3'd4: data = sum_q[at][31:0];
-          3'd5: data = sum_q[at][63:32];
-          default: data = '0;
-        endcase
-      end else if (word >= 7'd88 && word < 7'd96) begin
-        unique case (word[2:0])
-          3'd0: data = user_n_q;
-          3'd1: data = user_min_q;
-          3'd2: data = user_max_q;
-          3'd4: data = user_sum_q[31:0];
-          3'd5: data = user_sum_q[63:32];
-          default: data = '0;
-        endcase
+    unique case (word[4:0])
+      5'd0: count = 32'h5651_0001;
+      5'd1: count = {errors_q, 4'h0, 4'(err_queue_q), 4'h0, cause_q};
+      5'd2: count = rd_q[31:0];
+      5'd3: count = rd_q[63:32];
+      5'd4: count = wr_q[31:0];
+      5'd5: count = wr_q[63:32];
+      default: begin
+        count = '0;
+        for (int unsigned i = 0; i < Counters; i++) if (word[4:0] == 5'(6 + i)) count = count_q[i];
       end
-    end
+    endcase
   end
-  always_ff @(posedge clk_i) if (rdata_o != data) rdata_o <= data;
 
-  assign still_o = !write_i && inc_i == '0 && !error_i && !begin_i && hit == '0 && !user_out_i && !user_hit && rdata_o == data;
+  function automatic logic [31:0] summary(input logic [2:0] what, input logic [31:0] n, input logic [31:0] least, input logic [31:0] most,
+                                          input logic [63:0] sum);
+    unique case (what)
+      3'd0: return n;
+      3'd1: return least;
+      3'd2: return most;
+      3'd4: return sum[31:0];
+      3'd5: return sum[63:32];
+      default: return '0;
+    endcase
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    word_q    <= word;
+    within_q  <= addr_i[9:7] == '0;
+    counter_q <= count;
+    if (word[3:2] == 2'b11) stamps_q <= (word[1:0] == '0) ? 32'(seen_q) : '0;
+    else stamps_q <= word[0] ? stamp_q[stamp][63:32] : stamp_q[stamp][31:0];
+    stages_q <= summary(word[2:0], n_q[at], min_q[at], max_q[at], sum_q[at]);
+    users_q  <= summary(word[2:0], user_n_q, user_min_q, user_max_q, user_sum_q);
+  end
+  always_ff @(posedge clk_i) begin
+    if (!within_q) rdata_o <= '0;
+    else if (word_q < 7'd32) rdata_o <= counter_q;
+    else if (word_q < 7'd48) rdata_o <= stamps_q;
+    else if (word_q < 7'd88) rdata_o <= stages_q;
+    else if (word_q < 7'd96) rdata_o <= users_q;
+    else rdata_o <= '0;
+  end
+
+  // What happened is in rdata_o four cycles later.
+  logic [3:0] stirred_q;
+  logic stirs;
+  assign stirs = write_i || inc_i != '0 || error_i || begin_i || stage_i != stage_q || hit != '0 || user_out_i || user_in_i != user_in_q ||
+                 user_hit || addr_i[6:0] != word_q || (addr_i[9:7] == '0) != within_q;
+  always_ff @(posedge clk_i) stirred_q <= rst_ni ? {stirred_q[2:0], stirs} : '0;
+  assign still_o = !stirs && stirred_q == '0;
 
 endmodule
