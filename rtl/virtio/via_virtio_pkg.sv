@@ -125,7 +125,8 @@ package via_virtio_pkg;
   } vq_chain_t;
 
   // ---------------------------------------------------------------- inside via_vq_fetch
-  /// Descriptors to walk: `count` consecutive ones of a queue's table or packed ring, all in one 64-byte line.
+  /// Descriptors to walk: `count` consecutive ones of a queue's table or packed ring, read in one burst; the walker gets a token for each of
+  /// its 64-byte lines.
   typedef struct packed {
     logic [QueueW-1:0]    queue;
     logic                 epoch_f;  // of the queue's chains: flips when the fetch goes back to the last whole chain
@@ -134,7 +135,7 @@ package via_virtio_pkg;
     logic                 wrap;     // wrap counter (packed)
     logic                 safe;     // known available before the line is read
     logic                 share;    // was available before the line of the token before was read
-    logic [2:0]           count;    // 1 to 4
+    logic [4:0]           count;    // 1 to 16, in 256 aligned bytes; of a line 1 to 4
     logic [QSizeLog2-1:0] index;
   } vq_token_t;
 

@@ -196,7 +196,7 @@ module via_vq_fetch
 
   // ---------------------------------------------------------------- lines
   vq_token_t lt;
-  logic lt_fresh, lt_valid, lt_ready;
+  logic lt_fresh, lt_final, lt_valid, lt_ready;
   logic [6:0] lt_line;
   logic tag_valid, tag_epoch_f, tag_epoch_w, tag_safe;
   logic [QueueW-1:0] tag_queue;
@@ -215,6 +215,7 @@ module via_vq_fetch
     .s_ready_o    (tok_ready),
     .m_o          (lt),
     .m_fresh_o    (lt_fresh),
+    .m_final_o    (lt_final),
     .m_line_o     (lt_line),
     .m_valid_o    (lt_valid),
     .m_ready_i    (lt_ready),
@@ -277,6 +278,7 @@ module via_vq_fetch
     .epoch_w_o    (epoch_w),
     .tok_i        (lt),
     .tok_fresh_i  (lt_fresh),
+    .tok_final_i  (lt_final),
     .tok_line_i   (lt_line),
     .tok_valid_i  (lt_valid),
     .tok_ready_o  (lt_ready),

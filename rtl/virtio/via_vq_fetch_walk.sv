@@ -25,6 +25,7 @@ module via_vq_fetch_walk
   output logic      [     NumQ-1:0] epoch_w_o,
   input  vq_token_t                 tok_i,
   input  logic                      tok_fresh_i,
+  input  logic                      tok_final_i,          // the last of those that the source counts as one
   input  logic      [          6:0] tok_line_i,           // number of its line in the queue's table
   input  logic                      tok_valid_i,
   output logic                      tok_ready_o,
@@ -99,6 +100,7 @@ module via_vq_fetch_walk
   logic [QSizeLog2-1:0] at_q;  // descriptor
   logic [8:0] place_q;  // of it in the lines of the table: four to a line, counted from where the first line begins
   logic [2:0] rest_q;  // of the token, from at_q on
+  logic final_q;
   logic first_q;  // at_q begins a chain
   logic [QSizeLog2:0] n_q;  // descriptors of the chain before it
   logic full_q;  // with one more the chain would be as long as the queue
@@ -117,7 +119,7 @@ module via_vq_fetch_walk
   // Sequential: how many descriptors of coming tokens were walked already, as parts of chains that left their token.
   logic [NumQ-1:0][16:0] skip_q;
   // What the source is told, a cycle later.
-  logic done_q, more_q, beyond_q, stop_q;
+  logic done_q, more_q, beyond_q, end_beyond_q, stop_q;
   logic [QueueW-1:0] done_queue_q, said_queue_q;
   logic said_epoch_q, said_wrap_q;
   logic [QSizeLog2-1:0] said_index_q;
@@ -155,7 +157,7 @@ module via_vq_fetch_walk
 
   assign tq = QW'(tok_i.queue);
   assign stale = !on_i[tq] || tok_i.epoch_f != epoch_f_i[tq] || tok_i.epoch_w != epoch_w_q[tq];
-  assign skips = tok_i.err == VqErrNone && (far[tq] || skip_q[tq][2:0] >= tok_i.count);
+  assign skips = tok_i.err == VqErrNone && (far[tq] || skip_q[tq][2:0] >= tok_i.count[2:0]);
   // A stop that is being told flips the epoch first.
   assign go = state_q == StTake && !stop_q && tok_valid_i && (!tok_fresh_i || line_valid_i);
   assign drops = go && (stale || skips);
@@ -290,7 +292,8 @@ module via_vq_fetch_walk
       tok_q   <= tok_i;
       at_q    <= t_index;
       place_q <= {tok_line_i, t_part};
-      rest_q  <= tok_i.count - skip_q[tq][2:0];
+      rest_q  <= tok_i.count[2:0] - skip_q[tq][2:0];
+      final_q <= tok_final_i;
       first_q <= 1'b1;
       n_q     <= '0;
       full_q  <= cfg_i[tq].size[QSizeLog2:1] == '0;
@@ -383,7 +386,7 @@ module via_vq_fetch_walk
       stop_q  <= 1'b0;
       piece_o <= '0;
     end else begin
-      done_q <= done || drops;
+      done_q <= done && final_q || drops && tok_final_i;
       more_q <= goes && next && !fails && (feat_q.in_order || feat_q.packed_ring);
       stop_q <= stops;
       for (int unsigned i = 0; i < NumQ; i++) piece_o[i] <= goes && QW'(tok_q.queue) == QW'(i);
@@ -396,6 +399,7 @@ module via_vq_fetch_walk
     said_wrap_q  <= tok_q.wrap;
     said_index_q <= at_q;
     beyond_q     <= rest_q <= 3'd1;
+    end_beyond_q <= rest_q <= 3'd1 && final_q;
   end
 
   // What was seen of an epoch that has ended meanwhile is no news.
@@ -406,7 +410,7 @@ module via_vq_fetch_walk
   assign done_queue_o = done_queue_q;
   assign more_valid_o = more && !feat_q.packed_ring;
   assign more_queue_o = said_queue_q;
-  assign more_beyond_o = beyond_q;
+  assign more_beyond_o = end_beyond_q;
   assign stop_valid_o = stop;
   assign stop_queue_o = said_queue_q;
   assign stop_index_o = said_index_q;
@@ -417,7 +421,7 @@ module via_vq_fetch_walk
     logic beyond, skipped, mine;
     assign mine = QW'(said_queue_q) == QW'(i);
     // A later token covers the descriptor too.
-    assign beyond = more && beyond_q && mine && (feat_q.packed_ring || !more_direct_i);
+    assign beyond = more && beyond_q && mine && (feat_q.packed_ring || !end_beyond_q || !more_direct_i);
     assign skipped = go && !stale && tok_i.err == VqErrNone && tq == QW'(i);
     assign far[i] = skip_q[i][16:3] != '0;
 
@@ -428,7 +432,7 @@ module via_vq_fetch_walk
     // Going back, from wherever, forgets what was walked ahead.
     always_ff @(posedge clk_i) begin
       if (!rst_ni || !on_i[i] || stop && mine || epoch_f_seen_q[i] != epoch_f_i[i]) skip_q[i] <= '0;
-      else if (skipped) skip_q[i] <= skips ? skip_q[i] - 17'(tok_i.count) : '0;
+      else if (skipped) skip_q[i] <= skips ? skip_q[i] - 17'(tok_i.count[2:0]) : '0;
       else if (beyond) skip_q[i] <= skip_q[i] + 17'd1;
     end
   end

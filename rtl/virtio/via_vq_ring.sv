@@ -219,7 +219,7 @@ module via_vq_ring
   logic seq_any, seq_go;
   logic [9:0] seq_at;
   logic [8:0] seq_wrap_room;
-  logic [2:0] seq_count;
+  logic [4:0] seq_count;
   logic seq_wraps;
   vq_token_t head_tok, seq_tok;
 
@@ -236,12 +236,13 @@ module via_vq_ring
   );
 
   assign seq_go = seq_any && tok_ready_i;
-  assign seq_at = 10'(cfg_i[sq].desc[5:4]) + 10'(dpos_q[sq]);
+  assign seq_at = 10'(cfg_i[sq].desc[7:4]) + 10'(dpos_q[sq]);
   assign seq_wrap_room = cfg_i[sq].size[QSizeLog2:0] - {1'b0, dpos_q[sq]};
   always_comb begin
-    seq_count = 3'd4 - {1'b0, seq_at[1:0]};
-    if (9'(seq_count) > seq_wrap_room) seq_count = seq_wrap_room[2:0];
-    if (exact[sq] && 17'(seq_count) > todo_q[sq]) seq_count = todo_q[sq][2:0];
+    // What is announced is read 256 bytes at a time, what is looked at ahead by lines.
+    seq_count = exact[sq] ? 5'd16 - 5'(seq_at[3:0]) : 5'd4 - 5'(seq_at[1:0]);
+    if (9'(seq_count) > seq_wrap_room) seq_count = seq_wrap_room[4:0];
+    if (exact[sq] && 17'(seq_count) > todo_q[sq]) seq_count = todo_q[sq][4:0];
   end
   assign seq_wraps = 9'(seq_count) == seq_wrap_room;
 
@@ -255,7 +256,7 @@ module via_vq_ring
     else if (value >= cfg_i[tag.queue].size) head_tok.err = VqErrHead;
     head_tok.safe   = 1'b1;
     head_tok.share  = entry_q != '0;
-    head_tok.count  = 3'd1;
+    head_tok.count  = 5'd1;
     head_tok.index  = value[QSizeLog2-1:0];
     seq_tok         = '0;
     seq_tok.queue   = QueueW'(sq);
