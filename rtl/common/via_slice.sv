@@ -3,9 +3,12 @@
 // Register slice for one ready/valid channel: every output comes from a register.
 // Throughput: one beat per cycle. Latency: one cycle. Order: kept. Two beats are held at most, so
 // `ready` can be a register too: it falls one beat before the second place is filled.
+// With Ram = 1 the payload stands in distributed memory instead of flip-flops with a multiplexer: two thirds of the LUTs and none of the flip-flops,
+// but a memory's read behind the register. For payloads that are wide, where no long path begins.
 
 module via_slice #(
-  parameter type T = logic
+  parameter type T   = logic,
+  parameter bit  Ram = 1'b0
 ) (
   input  logic clk_i,
   input  logic rst_ni,
@@ -17,12 +20,10 @@ module via_slice #(
   input  logic m_ready_i
 );
 
-  T main_q, skid_q;
   logic main_valid_q, skid_valid_q, ready_q;
 
   assign s_ready_o = ready_q;
   assign m_valid_o = main_valid_q;
-  assign m_o       = main_q;
 
   logic take, advance;
   assign take    = s_valid_i && ready_q;
@@ -41,9 +42,29 @@ module via_slice #(
     end
   end
 
-  always_ff @(posedge clk_i) begin
-    if (advance && (skid_valid_q || take)) main_q <= skid_valid_q ? skid_q : s_i;
-    if (!advance && take) skid_q <= s_i;
+  if (Ram) begin : gen_ram
+    logic [$bits(T)-1:0] mem[2];
+    logic wptr_q, rptr_q;
+
+    assign m_o = T'(mem[rptr_q]);
+    always_ff @(posedge clk_i) if (take) mem[wptr_q] <= s_i;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        wptr_q <= 1'b0;
+        rptr_q <= 1'b0;
+      end else begin
+        if (take) wptr_q <= !wptr_q;
+        if (main_valid_q && m_ready_i) rptr_q <= !rptr_q;
+      end
+    end
+  end else begin : gen_ff
+    T main_q, skid_q;
+
+    assign m_o = main_q;
+    always_ff @(posedge clk_i) begin
+      if (advance && (skid_valid_q || take)) main_q <= skid_valid_q ? skid_q : s_i;
+      if (!advance && take) skid_q <= s_i;
+    end
   end
 
 endmodule

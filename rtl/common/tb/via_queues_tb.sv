@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The register slice and the FIFOs side by side, lane 0 to 4: via_slice, via_fifo with distributed
-// memory, via_fifo with block memory, and the smallest of both; lane 5: via_skid.
+// memory, via_fifo with block memory, and the smallest of both; lane 5: via_skid; lane 6: via_slice with memory.
 
 module via_queues_tb #(
   parameter  int unsigned W = 40,
-  localparam int unsigned N = 6
+  localparam int unsigned N = 7
 ) (
   input  logic         clk_i,
   input  logic         rst_ni,
@@ -46,6 +46,21 @@ module via_queues_tb #(
     .m_ready_i(m_ready[5])
   );
   assign count[5] = '0;
+
+  via_slice #(
+    .T  (logic [W-1:0]),
+    .Ram(1'b1)
+  ) u_slice_ram (
+    .clk_i,
+    .rst_ni,
+    .s_i      (s_data[6]),
+    .s_valid_i(s_valid[6]),
+    .s_ready_o(s_ready[6]),
+    .m_o      (m_data[6]),
+    .m_valid_o(m_valid[6]),
+    .m_ready_i(m_ready[6])
+  );
+  assign count[6] = '0;
 
   for (genvar i = 1; i < 5; i++) begin : gen_fifo
     localparam int unsigned Depth = (i < 3) ? 11 : 4 - (i - 3) * 2;
