@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Hands the commands of one slot to the engine each is for, and merges the completions.
-// Throughput: one command and one completion per cycle. Latency: one cycle to a mover, three to DMA and MMU; one for completions, two of DMA and MMU.
+// Throughput: one command and one completion per cycle. Latency: one cycle to a mover, three to DMA and MMU; one for completions, two of DMA and
+// MMU, one more if another engine's was the last.
 // Ordering: commands for one engine keep their order; engines run side by side, except that
 //   - OpMap and OpUnmap wait until every DMA command before them is complete (DMA commands after them go on), and
 //   - DMA with FlagFence waits until every MMU command before it is complete.
@@ -11,7 +12,8 @@
 module via_dispatch
   import via_pkg::*;
 #(
-  parameter int unsigned Depth = 16  // commands waiting for DMA, and for the MMU
+  parameter int unsigned Depth  = 16,  // commands waiting for DMA, and for the MMU
+  parameter int unsigned Flight = 127  // commands of DMA, and of the MMU, taken and not complete: no more are taken
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
@@ -22,13 +24,13 @@ module via_dispatch
   output logic                  cpl_valid_o,
   input  logic                  cpl_ready_i,
   // engines
-  output cmd_t                  dma_cmd_o,
+  output cmd_t                  dma_cmd_o,                    // without port, id and reserved bits
   output logic                  dma_cmd_valid_o,
   input  logic                  dma_cmd_ready_i,
   input  cpl_t                  dma_cpl_i,
   input  logic                  dma_cpl_valid_i,
   output logic                  dma_cpl_ready_o,
-  output cmd_t                  mmu_cmd_o,
+  output cmd_t                  mmu_cmd_o,                    // without length either
   output logic                  mmu_cmd_valid_o,
   input  logic                  mmu_cmd_ready_i,
   input  cpl_t                  mmu_cpl_i,
@@ -48,41 +50,55 @@ module via_dispatch
   output logic                  idle_o
 );
 
-  localparam bit DepthOk = param_in("via_dispatch Depth", Depth, 1, 256);
-
-  // Commands of one engine are counted from 0 modulo 2^32: `goal` is not after `at`.
-  function automatic logic reached(input logic [31:0] goal, input logic [31:0] at);
-    return $signed(at - goal) >= 0;
-  endfunction
+  localparam bit DepthOk = param_in("via_dispatch Depth", Depth, 1, 64);
+  localparam bit FlightOk = param_in("via_dispatch Flight", Flight, Depth + 2, 127);
 
   // ---------------------------------------------------------------- decode, on the way into a slice
+  // What a command means stands in flip-flops, the command itself in a memory; no engine reads its reserved bits.
   typedef struct packed {
     logic                  to_dma;
     logic                  to_mmu;
     logic                  to_local;
     logic                  nop;       // done by being answered
+    logic                  fence;     // DMA: waits for the MMU; MMU: waits for DMA
     logic [NumStreams-1:0] mvi;       // one-hot, with the stream
     logic [NumStreams-1:0] mvo;
-    cmd_t                  cmd;
-  } in_t;
-  in_t in, at;
-  cmd_t cmd;
+  } to_t;
+  localparam int unsigned FlagW = FlagHuge + 1;
+  typedef struct packed {
+    logic [31:0]      len;
+    logic [63:0]      addr1;
+    logic [63:0]      addr0;
+    logic [31:0]      tag;
+    logic [7:0]       id;
+    logic [7:0]       port;
+    logic [FlagW-1:0] flags;
+    logic [7:0]       op;
+  } short_t;
+  to_t in, at;
+  short_t cmd;
   logic at_valid, at_ready, port_ok, to_mvi, to_mvo;
 
   always_comb begin
     in = '0;
-    in.cmd = cmd_i;
     {to_mvi, to_mvo} = '0;
     port_ok = 1'b0;
     for (int unsigned k = 0; k < NumStreams; k++) port_ok |= cmd_i.port == 8'(k);
-    if (cmd_i.rsvd == '0 && cmd_i.flags[7:FlagHuge+1] == '0) begin
+    if (cmd_i.rsvd == '0 && cmd_i.flags[7:FlagW] == '0) begin
       unique case (cmd_i.op)
-        OpNop:                          in.nop = 1'b1;
-        OpH2c, OpC2h, OpFill:           in.to_dma = 1'b1;
-        OpMap, OpUnmap, OpDeny, OpScan: in.to_mmu = 1'b1;
-        OpMoveIn:                       to_mvi = port_ok;
-        OpMoveOut:                      to_mvo = port_ok;
-        default:                        ;
+        OpNop: in.nop = 1'b1;
+        OpH2c, OpC2h, OpFill: begin
+          in.to_dma = 1'b1;
+          in.fence  = cmd_i.flags[FlagFence];
+        end
+        OpMap, OpUnmap: begin
+          in.to_mmu = 1'b1;
+          in.fence  = 1'b1;
+        end
+        OpDeny, OpScan: in.to_mmu = 1'b1;
+        OpMoveIn: to_mvi = port_ok;
+        OpMoveOut: to_mvo = port_ok;
+        default: ;
       endcase
     end
     for (int unsigned k = 0; k < NumStreams; k++) begin
@@ -93,7 +109,7 @@ module via_dispatch
   end
 
   via_slice #(
-    .T(in_t)
+    .T(to_t)
   ) u_in (
     .clk_i,
     .rst_ni,
@@ -104,96 +120,130 @@ module via_dispatch
     .m_valid_o(at_valid),
     .m_ready_i(at_ready)
   );
-  assign cmd = at.cmd;
+  // In step with the one above: the same places, filled and emptied together.
+  via_slice #(
+    .T  (short_t),
+    .Ram(1'b1)
+  ) u_cmd (
+    .clk_i,
+    .rst_ni,
+    .s_i(
+    '{
+        len: cmd_i.len,
+        addr1: cmd_i.addr1,
+        addr0: cmd_i.addr0,
+        tag: cmd_i.tag,
+        id: cmd_i.id,
+        port: cmd_i.port,
+        flags: cmd_i.flags[FlagW-1:0],
+        op: cmd_i.op
+    }
+    ),
+    .s_valid_i(cmd_valid_i),
+    .s_ready_o(),
+    .m_o(cmd),
+    .m_valid_o(),
+    .m_ready_i(at_ready)
+  );
 
-  // ---------------------------------------------------------------- DMA and MMU: wait in a queue, each with the count to wait for
+  // ---------------------------------------------------------------- DMA and MMU: each waits for what came before of the other
   typedef struct packed {
-    logic        waits;
-    logic [31:0] upto;
-    cmd_t        cmd;
-  } held_t;
-
+    logic [31:0]      len;
+    logic [63:0]      addr1;
+    logic [63:0]      addr0;
+    logic [31:0]      tag;
+    logic [FlagW-1:0] flags;
+    logic [7:0]       op;
+  } dma_cmd_t;
+  typedef struct packed {
+    logic [63:0]      addr1;
+    logic [63:0]      addr0;
+    logic [31:0]      tag;
+    logic [FlagW-1:0] flags;
+    logic [7:0]       op;
+  } mmu_cmd_t;
+  dma_cmd_t dma_cmd;
+  mmu_cmd_t mmu_cmd;
   cpl_t dma_cpl, mmu_cpl;
   logic dma_cpl_valid, dma_cpl_ready, mmu_cpl_valid, mmu_cpl_ready;
-  logic [31:0] dma_in_q, dma_done_q, mmu_in_q, mmu_done_q;
-  logic dma_ready, dma_held_valid, dma_next, dma_valid_q, mmu_ready, mmu_held_valid, mmu_next, mmu_valid_q;
-  held_t dma_held, mmu_held, dma_q, mmu_q;
+  logic dma_ready, dma_empty, mmu_ready, mmu_empty;
+  logic [7:0] dma_taken, dma_complete, mmu_taken, mmu_complete;
 
-  via_fifo #(
-    .T(held_t),
-    .Depth(Depth)
+  via_dispatch_queue #(
+    .T     (dma_cmd_t),
+    .Depth (Depth),
+    .Flight(Flight)
   ) u_dma (
     .clk_i,
     .rst_ni,
-    .flush_i  (1'b0),
-    .s_i      ('{waits: cmd.flags[FlagFence], upto: mmu_in_q, cmd: cmd}),
-    .s_valid_i(at_valid && at.to_dma),
-    .s_ready_o(dma_ready),
-    .m_o      (dma_held),
-    .m_valid_o(dma_held_valid),
-    .m_ready_i(dma_next),
-    .count_o  ()
+    .s_i             ('{len: cmd.len, addr1: cmd.addr1, addr0: cmd.addr0, tag: cmd.tag, flags: cmd.flags, op: cmd.op}),
+    .s_fence_i       (at.fence),
+    .s_valid_i       (at_valid && at.to_dma),
+    .s_ready_o       (dma_ready),
+    .m_o             (dma_cmd),
+    .m_valid_o       (dma_cmd_valid_o),
+    .m_ready_i       (dma_cmd_ready_i),
+    .complete_i      (dma_cpl_valid && dma_cpl_ready),
+    .taken_o         (dma_taken),
+    .complete_o      (dma_complete),
+    .rival_taken_i   (mmu_taken),
+    .rival_complete_i(mmu_complete),
+    .empty_o         (dma_empty)
   );
 
-  via_fifo #(
-    .T(held_t),
-    .Depth(Depth)
+  via_dispatch_queue #(
+    .T     (mmu_cmd_t),
+    .Depth (Depth),
+    .Flight(Flight)
   ) u_mmu (
     .clk_i,
     .rst_ni,
-    .flush_i  (1'b0),
-    .s_i      ('{waits: cmd.op inside {OpMap, OpUnmap}, upto: dma_in_q, cmd: cmd}),
-    .s_valid_i(at_valid && at.to_mmu),
-    .s_ready_o(mmu_ready),
-    .m_o      (mmu_held),
-    .m_valid_o(mmu_held_valid),
-    .m_ready_i(mmu_next),
-    .count_o  ()
+    .s_i             ('{addr1: cmd.addr1, addr0: cmd.addr0, tag: cmd.tag, flags: cmd.flags, op: cmd.op}),
+    .s_fence_i       (at.fence),
+    .s_valid_i       (at_valid && at.to_mmu),
+    .s_ready_o       (mmu_ready),
+    .m_o             (mmu_cmd),
+    .m_valid_o       (mmu_cmd_valid_o),
+    .m_ready_i       (mmu_cmd_ready_i),
+    .complete_i      (mmu_cpl_valid && mmu_cpl_ready),
+    .taken_o         (mmu_taken),
+    .complete_o      (mmu_complete),
+    .rival_taken_i   (dma_taken),
+    .rival_complete_i(dma_complete),
+    .empty_o         (mmu_empty)
   );
 
-  // The first of each queue stands in a register and goes once its wait is over.
-  assign dma_cmd_o = dma_q.cmd;
-  assign mmu_cmd_o = mmu_q.cmd;
-  assign dma_cmd_valid_o = dma_valid_q && !dma_q.waits;
-  assign mmu_cmd_valid_o = mmu_valid_q && !mmu_q.waits;
-  assign dma_next = !dma_valid_q || dma_cmd_ready_i && !dma_q.waits;
-  assign mmu_next = !mmu_valid_q || mmu_cmd_ready_i && !mmu_q.waits;
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      dma_valid_q <= 1'b0;
-      mmu_valid_q <= 1'b0;
-    end else begin
-      if (dma_next) dma_valid_q <= dma_held_valid;
-      if (mmu_next) mmu_valid_q <= mmu_held_valid;
-    end
-  end
-  always_ff @(posedge clk_i) begin
-    if (dma_next) dma_q <= dma_held;
-    if (mmu_next) mmu_q <= mmu_held;
-    dma_q.waits <= dma_next ? dma_held.waits && !reached(dma_held.upto, mmu_done_q) : dma_q.waits && !reached(dma_q.upto, mmu_done_q);
-    mmu_q.waits <= mmu_next ? mmu_held.waits && !reached(mmu_held.upto, dma_done_q) : mmu_q.waits && !reached(mmu_q.upto, dma_done_q);
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      dma_in_q   <= '0;
-      dma_done_q <= '0;
-      mmu_in_q   <= '0;
-      mmu_done_q <= '0;
-    end else begin
-      if (at_valid && at.to_dma && dma_ready) dma_in_q <= dma_in_q + 1'b1;
-      if (at_valid && at.to_mmu && mmu_ready) mmu_in_q <= mmu_in_q + 1'b1;
-      if (dma_cpl_valid && dma_cpl_ready) dma_done_q <= dma_done_q + 1'b1;
-      if (mmu_cpl_valid && mmu_cpl_ready) mmu_done_q <= mmu_done_q + 1'b1;
-    end
+  always_comb begin
+    dma_cmd_o = '0;
+    dma_cmd_o.len = dma_cmd.len;
+    dma_cmd_o.addr1 = dma_cmd.addr1;
+    dma_cmd_o.addr0 = dma_cmd.addr0;
+    dma_cmd_o.tag = dma_cmd.tag;
+    dma_cmd_o.flags = 8'(dma_cmd.flags);
+    dma_cmd_o.op = dma_cmd.op;
+    mmu_cmd_o = '0;
+    mmu_cmd_o.addr1 = mmu_cmd.addr1;
+    mmu_cmd_o.addr0 = mmu_cmd.addr0;
+    mmu_cmd_o.tag = mmu_cmd.tag;
+    mmu_cmd_o.flags = 8'(mmu_cmd.flags);
+    mmu_cmd_o.op = mmu_cmd.op;
+    move_cmd_o = '{
+        rsvd: '0,
+        len: cmd.len,
+        addr1: cmd.addr1,
+        addr0: cmd.addr0,
+        tag: cmd.tag,
+        id: cmd.id,
+        port: cmd.port,
+        flags: 8'(cmd.flags),
+        op: cmd.op
+    };
   end
 
   // ---------------------------------------------------------------- movers and local answers
   logic local_valid_q, local_ready, local_gnt;
   cpl_t local_q;
 
-  assign move_cmd_o = cmd;
   assign mvi_cmd_valid_o = at.mvi & {NumStreams{at_valid}};
   assign mvo_cmd_valid_o = at.mvo & {NumStreams{at_valid}};
   assign local_ready = !local_valid_q || local_gnt;
@@ -215,7 +265,8 @@ module via_dispatch
   // ---------------------------------------------------------------- completions
   // Those of DMA come from an engine that all slots share, those of the MMU from behind its tables: each into a slice.
   via_slice #(
-    .T(cpl_t)
+    .T  (cpl_t),
+    .Ram(1'b1)
   ) u_dma_cpl (
     .clk_i,
     .rst_ni,
@@ -228,7 +279,8 @@ module via_dispatch
   );
 
   via_slice #(
-    .T(cpl_t)
+    .T  (cpl_t),
+    .Ram(1'b1)
   ) u_mmu_cpl (
     .clk_i,
     .rst_ni,
@@ -242,8 +294,8 @@ module via_dispatch
 
   localparam int unsigned NumSrc = 3 + 2 * NumStreams;
   cpl_t src[NumSrc];
-  logic [NumSrc-1:0] src_valid, src_ready, src_gnt;
-  logic cpl_valid, cpl_ready;
+  logic [NumSrc-1:0] src_valid, src_ready, turn_q, turn_next;
+  logic cpl_valid, cpl_ready, others;
   cpl_t cpl;
 
   assign src_valid[2:0] = {mmu_cpl_valid, dma_cpl_valid, local_valid_q};
@@ -252,53 +304,40 @@ module via_dispatch
   assign src[1] = dma_cpl;
   assign src[2] = mmu_cpl;
   for (genvar k = 0; k < NumStreams; k++) begin : gen_src
-    via_skid #(
-      .T(cpl_t)
-    ) u_mvi_cpl (
-      .clk_i,
-      .rst_ni,
-      .s_i      (mvi_cpl_i[k]),
-      .s_valid_i(mvi_cpl_valid_i[k]),
-      .s_ready_o(mvi_cpl_ready_o[k]),
-      .m_o      (src[3+k]),
-      .m_valid_o(src_valid[3+k]),
-      .m_ready_i(src_ready[3+k])
-    );
-    via_skid #(
-      .T(cpl_t)
-    ) u_mvo_cpl (
-      .clk_i,
-      .rst_ni,
-      .s_i      (mvo_cpl_i[k]),
-      .s_valid_i(mvo_cpl_valid_i[k]),
-      .s_ready_o(mvo_cpl_ready_o[k]),
-      .m_o      (src[3+NumStreams+k]),
-      .m_valid_o(src_valid[3+NumStreams+k]),
-      .m_ready_i(src_ready[3+NumStreams+k])
-    );
+    assign src[3+k] = mvi_cpl_i[k];
+    assign src[3+NumStreams+k] = mvo_cpl_i[k];
   end
+  assign src_valid[NumSrc-1:3] = {mvo_cpl_valid_i, mvi_cpl_valid_i};
+  assign {mvo_cpl_ready_o, mvi_cpl_ready_o} = src_ready[NumSrc-1:3];
 
+  // The turn is a register, as in via_axi_mux_ax: who has it may be taken from in every cycle, and it goes on to another one that asks.
   via_rr_arb #(
     .N(NumSrc)
   ) u_arb (
     .clk_i,
     .rst_ni,
-    .req_i  (src_valid),
+    .req_i  (src_valid & ~turn_q),
     .ack_i  (cpl_ready),
-    .gnt_o  (src_gnt),
+    .gnt_o  (turn_next),
     .idx_o  (),
-    .valid_o(cpl_valid)
+    .valid_o(others)
   );
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) turn_q <= NumSrc'(1);
+    else if (cpl_ready && others) turn_q <= turn_next;
+  end
 
-  assign src_ready = src_gnt & {NumSrc{cpl_ready}};
+  assign src_ready = turn_q & {NumSrc{cpl_ready}};
+  assign cpl_valid = |(src_valid & turn_q);
 
   always_comb begin
     cpl = '0;
-    for (int unsigned i = 0; i < NumSrc; i++) if (src_gnt[i]) cpl |= src[i];
+    for (int unsigned i = 0; i < NumSrc; i++) if (turn_q[i]) cpl |= src[i];
   end
 
   via_slice #(
-    .T(cpl_t)
+    .T  (cpl_t),
+    .Ram(1'b1)
   ) u_cpl (
     .clk_i,
     .rst_ni,
@@ -310,6 +349,6 @@ module via_dispatch
     .m_ready_i(cpl_ready_i)
   );
 
-  assign idle_o = ~|{cmd_valid_i, at_valid, dma_held_valid, dma_valid_q, mmu_held_valid, mmu_valid_q, dma_cpl_valid_i, mmu_cpl_valid_i, src_valid, cpl_valid_o};
+  assign idle_o = ~|{cmd_valid_i, at_valid, !dma_empty, !mmu_empty, dma_cpl_valid_i, mmu_cpl_valid_i, src_valid, cpl_valid_o};
 
 endmodule
