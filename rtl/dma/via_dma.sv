@@ -63,6 +63,7 @@ module via_dma
   localparam bit WindowOk = param_in("via_dma Window", Window, 1, 256);
 
   localparam int unsigned HostAddrW = 52;  // as a pte_t can name
+  localparam int unsigned MibLog2 = 20;
 
   typedef struct packed {
     logic        bad;
@@ -72,18 +73,19 @@ module via_dma
     logic [31:0] len;
   } order_t;
   typedef struct packed {
-    order_t           order;
-    logic             fill;
-    logic [AddrW-1:0] host_addr;
-    logic [AddrW-1:0] card_addr;
+    order_t                      order;
+    logic                        fill;
+    logic [HostAddrW-1:BeatLog2] host_beat;  // addresses in beats
+    logic [CardAddrW-1:BeatLog2] card_beat;
   } job_t;
   typedef struct packed {
-    logic               host_over;  // the host's range ends beyond what can be addressed
-    logic [CardAddrW:0] card_end;   // last byte of the card's range
-    job_t               job;
+    logic                     host_over;  // the host's range ends beyond what can be addressed
+    logic [CardAddrW:MibLog2] card_end;   // MiB of the card range's last byte
+    job_t                     job;
   } first_t;
 
-  logic [AddrW-1:0] host_addr[NumSlots], card_addr[NumSlots];
+  logic [HostAddrW-1:0] host_addr[NumSlots];
+  logic [CardAddrW-1:0] card_addr[NumSlots];
   logic [31:0] len[NumSlots];
   logic [NumSlots-1:0] in_valid, in_ready, out_valid, out_ready, fill;
   logic in_done, out_done, in_idle, out_idle;
@@ -93,6 +95,8 @@ module via_dma
   via_dma_copy #(
     .ReadErr (StHostErr),
     .WriteErr(StCardErr),
+    .SrcW    (HostAddrW),
+    .DstW    (CardAddrW),
     .Jobs    (Window)
   ) u_in (
     .clk_i,
@@ -128,7 +132,10 @@ module via_dma
   via_dma_copy #(
     .ReadErr (StCardErr),
     .WriteErr(StHostErr),
-    .Jobs    (Window)
+    .SrcW    (CardAddrW),
+    .DstW    (HostAddrW),
+    .Jobs    (Window),
+    .Fill    (1'b0)
   ) u_out (
     .clk_i,
     .rst_ni,
@@ -183,24 +190,27 @@ module via_dma
     assign host_end = {1'b0, cmd.addr0[HostAddrW-1:0]} + (HostAddrW + 1)'(cmd.len) - 1'b1;
     assign card_end = {1'b0, cmd.addr1[CardAddrW-1:0]} + (CardAddrW + 1)'(cmd.len) - 1'b1;
     always_comb begin
-      bad = cmd.len == '0 || |cmd.addr1[BeatLog2-1:0];
+      bad = cmd.len == '0 || |cmd.addr1[BeatLog2-1:0] || |cmd.addr1[AddrW-1:CardAddrW];
       if (cmd.op != OpFill) bad |= |cmd.addr0[BeatLog2-1:0] || |cmd.addr0[AddrW-1:HostAddrW];
       first_in = '{
           host_over: cmd.op != OpFill && host_end[HostAddrW],
-          card_end: card_end,
+          card_end: card_end[CardAddrW:MibLog2],
           job: '{
               order: '{bad: bad, to_host: cmd.op == OpC2h, op: cmd.op, tag: cmd.tag, len: cmd.len},
               fill: cmd.op == OpFill,
-              host_addr: cmd.addr0,
-              card_addr: cmd.addr1
+              host_beat: cmd.addr0[HostAddrW-1:BeatLog2],
+              card_beat: cmd.addr1[CardAddrW-1:BeatLog2]
           }
       };
       job_in = first.job;
-      job_in.order.bad |= first.host_over || card_outside(first.job.card_addr, AddrW'(first.card_end), chan_mib_i);
+      job_in.order.bad |= first.host_over || card_outside(
+          AddrW'({first.job.card_beat, BeatLog2'(0)}), AddrW'({first.card_end, MibLog2'(0)}), chan_mib_i
+      );
     end
 
     via_slice #(
-      .T(first_t)
+      .T  (first_t),
+      .Ram(1'b1)
     ) u_first (
       .clk_i,
       .rst_ni,
@@ -213,7 +223,8 @@ module via_dma
     );
 
     via_slice #(
-      .T(job_t)
+      .T  (job_t),
+      .Ram(1'b1)
     ) u_job (
       .clk_i,
       .rst_ni,
@@ -227,8 +238,8 @@ module via_dma
 
     assign job_here[s] = first_valid || job_valid;
     assign fill[s] = job.fill;
-    assign host_addr[s] = job.host_addr;
-    assign card_addr[s] = job.card_addr;
+    assign host_addr[s] = {job.host_beat, BeatLog2'(0)};
+    assign card_addr[s] = {job.card_beat, BeatLog2'(0)};
     assign len[s] = job.order.len;
     assign in_valid[s] = job_valid && room && !job.order.bad && !job.order.to_host;
     assign out_valid[s] = job_valid && room && !job.order.bad && job.order.to_host;
@@ -322,7 +333,8 @@ module via_dma
   assign offer = '{slot: idx, cpl: cpl_q[idx]};
 
   via_slice #(
-    .T(out_t)
+    .T  (out_t),
+    .Ram(1'b1)
   ) u_cpl (
     .clk_i,
     .rst_ni,

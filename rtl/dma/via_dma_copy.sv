@@ -8,22 +8,26 @@
 // neither side ever waits for the other (docs/interfaces.md, the no-wedge rule).
 // A burst that reads with an error is not written. After the first error of a job nothing more of it is begun; it ends once what is in flight
 // is answered. abort_i[s] (level) ends every job of slot s that way with StAborted.
-// A job with `fill` writes zeros and reads nothing. Addresses are aligned to a beat (the caller checks); the last beat is strobed to `len`.
+// A job with `fill` writes zeros and reads nothing. Addresses are aligned to a beat and lie below 2^SrcW and 2^DstW (the caller checks); the last
+// beat is strobed to `len`.
 
 module via_dma_copy
   import via_pkg::*;
 #(
   parameter status_e     ReadErr  = StHostErr,          // status of a job whose read failed
   parameter status_e     WriteErr = StCardErr,
+  parameter int unsigned SrcW     = AddrW,              // bits of a source's address
+  parameter int unsigned DstW     = AddrW,
   parameter int unsigned Beats    = 8 * MaxBurstBeats,  // read ahead of the write
-  parameter int unsigned Jobs     = 16                  // of a slot, begun and not ended: no more are offered
+  parameter int unsigned Jobs     = 16,                 // of a slot, begun and not ended: no more are offered
+  parameter bit          Fill     = 1'b1                // whether a job can have `fill`
 ) (
   input  logic                   clk_i,
   input  logic                   rst_ni,
   input  logic    [NumSlots-1:0] job_valid_i,
   output logic    [NumSlots-1:0] job_ready_o,
-  input  logic    [   AddrW-1:0] job_src_i    [NumSlots],
-  input  logic    [   AddrW-1:0] job_dst_i    [NumSlots],
+  input  logic    [    SrcW-1:0] job_src_i    [NumSlots],
+  input  logic    [    DstW-1:0] job_dst_i    [NumSlots],
   input  logic    [        31:0] job_len_i    [NumSlots],
   input  logic    [NumSlots-1:0] job_fill_i,
   output logic                   done_o,                   // one pulse a job; the taker has room
@@ -48,11 +52,14 @@ module via_dma_copy
   output logic                   idle_o
 );
 
+  localparam bit SrcWOk = param_in("via_dma_copy SrcW", SrcW, PageLog2 + 1, AddrW);
+  localparam bit DstWOk = param_in("via_dma_copy DstW", DstW, PageLog2 + 1, AddrW);
   localparam bit BeatsOk = param_in("via_dma_copy Beats", Beats, MaxBurstBeats, 65536);
   localparam bit JobsOk = param_in("via_dma_copy Jobs", Jobs, 1, 256);
 
   localparam int unsigned CreditW = $clog2(Beats + 1);
   localparam int unsigned BurstW = $clog2(MaxBurstBeats + 1);
+  localparam int unsigned LenW = $clog2(MaxBurstBeats);  // of beats - 1
   localparam int unsigned Window = 64;  // bursts in flight, read and write side each
   localparam int unsigned SeqW = $clog2(Jobs) + 1;
 
@@ -68,12 +75,16 @@ module via_dma_copy
     logic [BurstW-1:0]   beats;
     logic [BeatLog2-1:0] tail;   // bytes of the job's last beat, 0 = all
     logic [SlotW-1:0]    slot;
-    logic [AddrW-1:0]    src;
-    logic [AddrW-1:0]    dst;
   } burst_t;
+  // Addresses are counted in beats.
+  typedef struct packed {
+    logic [SrcW-1:BeatLog2] src;
+    logic [DstW-1:BeatLog2] dst;
+  } place_t;
 
   logic [NumSlots-1:0] busy_q, fill_q, pick, cut_q, ends_q, quit_q;
-  logic [NumSlots-1:0][AddrW-1:0] src_q, dst_q;
+  logic [NumSlots-1:0][SrcW-1:BeatLog2] src_q;
+  logic [NumSlots-1:0][DstW-1:BeatLog2] dst_q;
   logic [NumSlots-1:0][LeftW-1:0] left_q;  // beats
   logic [NumSlots-1:0][BeatLog2-1:0] tail_q;
   logic [NumSlots-1:0][BurstW-1:0] beats_q;
@@ -127,14 +138,14 @@ module via_dma_copy
     end
     always_ff @(posedge clk_i) begin
       if (load) begin
-        src_q[s]  <= job_src_i[s];
-        dst_q[s]  <= job_dst_i[s];
+        src_q[s]  <= job_src_i[s][SrcW-1:BeatLog2];
+        dst_q[s]  <= job_dst_i[s][DstW-1:BeatLog2];
         left_q[s] <= LeftW'(({1'b0, job_len_i[s]} + 33'(StrbW - 1)) >> BeatLog2);
         tail_q[s] <= job_len_i[s][BeatLog2-1:0];
         fill_q[s] <= job_fill_i[s];
       end else if (pick[s] && take_room) begin
-        src_q[s]  <= src_q[s] + (AddrW'(beats_q[s]) << BeatLog2);
-        dst_q[s]  <= dst_q[s] + (AddrW'(beats_q[s]) << BeatLog2);
+        src_q[s]  <= src_q[s] + (SrcW - BeatLog2)'(beats_q[s]);
+        dst_q[s]  <= dst_q[s] + (DstW - BeatLog2)'(beats_q[s]);
         left_q[s] <= left_q[s] - LeftW'(beats_q[s]);
       end
       if (!cut_q[s]) begin
@@ -146,18 +157,19 @@ module via_dma_copy
   end
 
   burst_t next, x;
+  place_t next_at, x_at;
   logic x_valid, x_pop, quit, issue, end_job, ar_room, meta_room, fits;
   logic [CreditW-1:0] credit_q, credit;
 
   always_comb begin
-    next.quit  = quit_q[slot];
-    next.fill  = fill_q[slot];
-    next.ends  = ends_q[slot];
-    next.beats = beats_q[slot];
-    next.tail  = tail_q[slot];
-    next.slot  = slot;
-    next.src   = src_q[slot];
-    next.dst   = dst_q[slot];
+    next.quit   = quit_q[slot];
+    next.fill   = Fill && fill_q[slot];
+    next.ends   = ends_q[slot];
+    next.beats  = beats_q[slot];
+    next.tail   = tail_q[slot];
+    next.slot   = slot;
+    next_at.src = src_q[slot];
+    next_at.dst = dst_q[slot];
   end
 
   via_slice #(
@@ -170,6 +182,20 @@ module via_dma_copy
     .s_ready_o(take_room),
     .m_o      (x),
     .m_valid_o(x_valid),
+    .m_ready_i(x_pop)
+  );
+  // In step with the one above: the same places, filled and emptied together.
+  via_slice #(
+    .T  (place_t),
+    .Ram(1'b1)
+  ) u_next_at (
+    .clk_i,
+    .rst_ni,
+    .s_i      (next_at),
+    .s_valid_i(any),
+    .s_ready_o(),
+    .m_o      (x_at),
+    .m_valid_o(),
     .m_ready_i(x_pop)
   );
 
@@ -196,7 +222,7 @@ module via_dma_copy
     ar.burst = 2'b01;
     ar.size  = 3'(BeatLog2);
     ar.len   = 8'(x.beats - 1'b1);
-    ar.addr  = x.src;
+    ar.addr  = AddrW'({x_at.src, BeatLog2'(0)});
   end
 
   via_slice #(
@@ -213,13 +239,13 @@ module via_dma_copy
   );
 
   typedef struct packed {
-    logic                none;     // no burst: only ends the job
-    logic                fill;
-    logic                cmd_end;
-    logic [7:0]          len;      // beats - 1
-    logic [BeatLog2-1:0] tail;     // bytes of the last beat, 0 = all
-    logic [SlotW-1:0]    slot;
-    logic [AddrW-1:0]    dst;
+    logic                   none;     // no burst: only ends the job
+    logic                   fill;
+    logic                   cmd_end;
+    logic [LenW-1:0]        len;      // beats - 1
+    logic [BeatLog2-1:0]    tail;     // bytes of the last beat, 0 = all
+    logic [SlotW-1:0]       slot;
+    logic [DstW-1:BeatLog2] dst;
   } meta_t;
   meta_t meta, behind, head;
   logic behind_valid, behind_room, head_valid, head_pop;
@@ -228,10 +254,10 @@ module via_dma_copy
     meta.none    = quit;
     meta.fill    = x.fill;
     meta.cmd_end = x.ends;
-    meta.len     = 8'(x.beats - 1'b1);
+    meta.len     = LenW'(x.beats - 1'b1);
     meta.tail    = x.ends ? x.tail : '0;
     meta.slot    = x.slot;
-    meta.dst     = x.dst;
+    meta.dst     = x_at.dst;
   end
 
   via_fifo #(
@@ -251,18 +277,12 @@ module via_dma_copy
   );
 
   // The burst that is being written stands in registers.
-  via_slice #(
-    .T(meta_t)
-  ) u_head (
-    .clk_i,
-    .rst_ni,
-    .s_i      (behind),
-    .s_valid_i(behind_valid),
-    .s_ready_o(behind_room),
-    .m_o      (head),
-    .m_valid_o(head_valid),
-    .m_ready_i(head_pop)
-  );
+  assign behind_room = !head_valid || head_pop;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) head_valid <= 1'b0;
+    else if (behind_room) head_valid <= behind_valid;
+  end
+  always_ff @(posedge clk_i) if (behind_room) head <= behind;
 
   // ---------------------------------------------------------------- data, and which bursts are complete
   logic [DataW-1:0] data;
@@ -329,7 +349,7 @@ module via_dma_copy
   wait_t first, wait_head;
   logic first_valid, first_pop, first_room, wait_valid, wait_room, aw_room, w_room;
   logic beat_go, beat_drop, last_beat;
-  logic [7:0] beat_q;
+  logic [LenW-1:0] beat_q;
 
   assign last_beat = beat_q == head.len;
   assign beat_drop = head_valid && !head.none && !head.fill && arrived && arrived_err && data_valid && wait_room;
@@ -348,8 +368,8 @@ module via_dma_copy
     aw       = '0;
     aw.burst = 2'b01;
     aw.size  = 3'(BeatLog2);
-    aw.len   = head.len;
-    aw.addr  = head.dst;
+    aw.len   = 8'(head.len);
+    aw.addr  = AddrW'({head.dst, BeatLog2'(0)});
     w.data   = head.fill ? '0 : data;
     w.last   = last_beat;
     w.strb   = '1;
@@ -369,8 +389,10 @@ module via_dma_copy
     .m_ready_i(m_aw_ready_i)
   );
 
+  // Where zeros are written, they are mixed in on the way into flip-flops.
   via_slice #(
-    .T(axi_w_t)
+    .T  (axi_w_t),
+    .Ram(!Fill)
   ) u_w (
     .clk_i,
     .rst_ni,
