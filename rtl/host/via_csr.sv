@@ -93,22 +93,58 @@ module via_csr
 
   localparam logic [11:0] IcapData = 12'h044;  // ICAP_DATA in rtl/regs/viaduct.rdl
 
+  // ---------------------------------------------------------------- where an address goes: found on the way into the slices
+  // Blocks of the map, by their first address.
+  typedef enum logic [2:0] {
+    ToNone,
+    ToCard,
+    ToSlot,
+    ToApp,
+    ToFn,
+    ToBell
+  } dest_e;
+  typedef struct packed {
+    logic        icap;  // ICAP_DATA
+    dest_e       dest;
+    logic [19:0] addr;
+  } place_t;
+
+  function automatic place_t place(input logic [19:0] addr);
+    logic [FnW-1:0] fn;
+    fn    = addr[8+:FnW];
+    // Which bytes are meant is said by the strobes.
+    place = '{icap: 1'b0, dest: ToNone, addr: addr & ~20'h3};
+    if (addr[19:12] == 8'h00) begin
+      place.dest = ToCard;
+      place.icap = place.addr[11:0] == IcapData;
+    end else if (addr[19:12] == 8'h30 && fn != '0 && 32'(fn) <= NumFn) begin
+      place.dest = ToFn;
+    end else if (32'(addr[15:12]) < NumSlots) begin
+      unique case (addr[19:16])
+        4'h1: place.dest = ToSlot;
+        4'h2: place.dest = ToApp;
+        4'h4: place.dest = ToBell;
+        default: ;
+      endcase
+    end
+  endfunction
+
   // ---------------------------------------------------------------- the bus
   typedef struct packed {
     logic [3:0]  strb;
     logic [31:0] data;
   } wdata_t;
-  logic [19:0] aw, ar;
+  place_t aw, ar;
   wdata_t w;
   logic [31:0] rdata_q;
   logic aw_valid, w_valid, ar_valid, aw_pop, ar_pop, b_push, r_push, b_room, r_room;
 
   via_slice #(
-    .T(logic [19:0])
+    .T(place_t)
   ) u_aw (
     .clk_i,
     .rst_ni,
-    .s_i(axil_awaddr_i),
+    .s_i(place(axil_awaddr_i)),
     .s_valid_i(axil_awvalid_i),
     .s_ready_o(axil_awready_o),
     .m_o(aw),
@@ -128,11 +164,11 @@ module via_csr
     .m_ready_i(aw_pop)
   );
   via_slice #(
-    .T(logic [19:0])
+    .T(place_t)
   ) u_ar (
     .clk_i,
     .rst_ni,
-    .s_i(axil_araddr_i),
+    .s_i(place(axil_araddr_i)),
     .s_valid_i(axil_arvalid_i),
     .s_ready_o(axil_arready_o),
     .m_o(ar),
@@ -176,50 +212,35 @@ module via_csr
     Answer
   } state_e;
   state_e state_q;
-  logic write_q, last_write_q, start, start_write, hit, icap_wait, icap_late;
-  logic [19:0] addr_q;
+  logic write_q, last_write_q, start, start_write, icap_wait, icap_late;
+  place_t next, at_q;
   wdata_t wdata_q;
   logic [31:0] rdata;
   logic icap_room;
   logic [16:0] wait_q;
+  // Whose access it is: one bit for each block of registers, so that nothing is decoded on the way to one. Each has the address in registers of
+  // its own, which need not reach the others.
+  logic card_go, card_req_q;
+  logic [NumSlots-1:0] slot_go, bell_go;
+  logic [NumFn:1] fn_go;
+  logic [11:0] card_addr_q, slot_addr_q[NumSlots], bell_addr_q[NumSlots];
+  logic [7:0] fn_addr_q[NumFn:1];
+  logic [NumSlots-1:0] slot_req_q, bell_req_q;
+  logic [  NumFn:1] fn_req_q;
+  logic [SlotW-1:0] slot;
+  logic [  FnW-1:0] fn;
 
   // Takes turns when both wait, so neither starves.
   assign start_write = aw_valid && w_valid && !(ar_valid && last_write_q);
   assign start = state_q == Idle && (start_write || ar_valid);
   assign aw_pop = start && start_write;
   assign ar_pop = start && !start_write;
+  assign next = start_write ? aw : ar;
+  assign slot = at_q.addr[12+:SlotW];
+  assign fn = at_q.addr[8+:FnW];
 
-  // Blocks of the map, by their first address.
-  typedef enum logic [2:0] {
-    ToNone,
-    ToCard,
-    ToSlot,
-    ToApp,
-    ToFn,
-    ToBell
-  } dest_e;
-  dest_e dest;
-  logic [SlotW-1:0] slot;
-  logic [FnW-1:0] fn;
-  assign slot = addr_q[12+:SlotW];
-  assign fn   = addr_q[8+:FnW];
-  always_comb begin
-    dest = ToNone;
-    if (addr_q[19:12] == 8'h00) dest = ToCard;
-    else if (addr_q[19:12] == 8'h30 && fn != '0 && 32'(fn) <= NumFn) dest = ToFn;
-    else if (32'(addr_q[15:12]) < NumSlots) begin
-      unique case (addr_q[19:16])
-        4'h1: dest = ToSlot;
-        4'h2: dest = ToApp;
-        4'h4: dest = ToBell;
-        default: ;
-      endcase
-    end
-  end
-
-  assign icap_wait = dest == ToCard && write_q && addr_q[11:0] == IcapData && !icap_room;
+  assign icap_wait = at_q.icap && write_q && !icap_room;
   assign icap_late = wait_q == 17'(IcapTimeout);
-  assign hit = state_q == Access && !icap_wait;
   assign b_push = state_q == Answer && write_q;
   assign r_push = state_q == Answer && !write_q;
 
@@ -239,7 +260,7 @@ module via_csr
         end
         Access: begin
           if (icap_wait && !icap_late) wait_q <= wait_q + 1'b1;
-          else if (dest == ToApp && (!write_q || wdata_q.strb == '1)) state_q <= App;
+          else if (at_q.dest == ToApp && (!write_q || wdata_q.strb == '1)) state_q <= App;
           else state_q <= write_q ? Answer : Read;
         end
         Read: state_q <= Answer;
@@ -251,17 +272,48 @@ module via_csr
   always_ff @(posedge clk_i) begin
     if (start) begin
       write_q <= start_write;
-      // Which bytes are meant is said by the strobes.
-      addr_q  <= (start_write ? aw : ar) & ~20'h3;
+      at_q    <= next;
       wdata_q <= w;
     end
     if (state_q == Read) rdata_q <= rdata;
     if (state_q == App) rdata_q <= app_rdata_i;
   end
 
+  always_comb begin
+    card_go = start && next.dest == ToCard;
+    for (int unsigned s = 0; s < NumSlots; s++) begin
+      slot_go[s] = start && next.dest == ToSlot && next.addr[12+:SlotW] == SlotW'(s);
+      bell_go[s] = start && next.dest == ToBell && next.addr[12+:SlotW] == SlotW'(s);
+    end
+    for (int unsigned f = 1; f <= NumFn; f++) fn_go[f] = start && next.dest == ToFn && next.addr[8+:FnW] == FnW'(f);
+  end
+
+  // A request stands for the cycle of the access; a word for the configuration port may have to wait for room.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      card_req_q <= 1'b0;
+      slot_req_q <= '0;
+      bell_req_q <= '0;
+      fn_req_q   <= '0;
+    end else begin
+      if (start || !icap_wait || icap_late) card_req_q <= card_go;
+      slot_req_q <= slot_go;
+      bell_req_q <= bell_go;
+      fn_req_q   <= fn_go;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (card_go) card_addr_q <= next.addr[11:0];
+    for (int unsigned s = 0; s < NumSlots; s++) begin
+      if (slot_go[s]) slot_addr_q[s] <= next.addr[11:0];
+      if (bell_go[s]) bell_addr_q[s] <= next.addr[11:0];
+    end
+    for (int unsigned f = 1; f <= NumFn; f++) if (fn_go[f]) fn_addr_q[f] <= next.addr[7:0];
+  end
+
   // ---------------------------------------------------------------- app registers
-  assign app_req_o   = '{addr: addr_q[11:0], write: write_q, wdata: wdata_q.data};
-  assign app_slot_o  = addr_q[15:12];
+  assign app_req_o   = '{addr: at_q.addr[11:0], write: write_q, wdata: wdata_q.data};
+  assign app_slot_o  = at_q.addr[15:12];
   assign app_valid_o = state_q == App;
 
   // ---------------------------------------------------------------- generated registers
@@ -283,7 +335,7 @@ module via_csr
   end
   always_comb begin
     rdata = '1;
-    unique case (dest)
+    unique case (at_q.dest)
       ToCard:  if (!card_read_q.err) rdata = card_read_q.data;
       ToSlot:  if (!slot_read_q[slot].err) rdata = slot_read_q[slot].data;
       ToFn:    if (!fn_read_q[fn].err) rdata = fn_read_q[fn].data;
@@ -301,9 +353,9 @@ module via_csr
   via_card_regs u_card (
     .clk                 (clk_i),
     .rst_n               (rst_ni),
-    .s_cpuif_req         (hit && dest == ToCard),
+    .s_cpuif_req         (card_req_q && !icap_wait),
     .s_cpuif_req_is_wr   (write_q),
-    .s_cpuif_addr        (addr_q[11:0]),
+    .s_cpuif_addr        (card_addr_q),
     .s_cpuif_wr_data     (wdata_q.data),
     .s_cpuif_wr_biten    (biten),
     .s_cpuif_req_stall_wr(),
@@ -383,9 +435,9 @@ module via_csr
     via_slot_regs u_slot (
       .clk                 (clk_i),
       .rst_n               (rst_ni),
-      .s_cpuif_req         (hit && dest == ToSlot && slot == SlotW'(s)),
+      .s_cpuif_req         (slot_req_q[s]),
       .s_cpuif_req_is_wr   (write_q),
-      .s_cpuif_addr        (addr_q[11:0]),
+      .s_cpuif_addr        (slot_addr_q[s]),
       .s_cpuif_wr_data     (wdata_q.data),
       .s_cpuif_wr_biten    (biten),
       .s_cpuif_req_stall_wr(),
@@ -402,9 +454,9 @@ module via_csr
     via_bell_regs u_bell (
       .clk                 (clk_i),
       .rst_n               (rst_ni),
-      .s_cpuif_req         (hit && dest == ToBell && slot == SlotW'(s)),
+      .s_cpuif_req         (bell_req_q[s]),
       .s_cpuif_req_is_wr   (write_q),
-      .s_cpuif_addr        (addr_q[11:0]),
+      .s_cpuif_addr        (bell_addr_q[s]),
       .s_cpuif_wr_data     (wdata_q.data),
       .s_cpuif_wr_biten    (biten),
       .s_cpuif_req_stall_wr(),
@@ -448,21 +500,18 @@ module via_csr
     assign slot_in.RD_BEATS.COUNT.next = count_i[s][6];
     assign slot_in.WR_BEATS.COUNT.next = count_i[s][7];
 
-    assign cmd_cfg_o[s] = '{
-            enable: slot_out.CMD_CFG.ENABLE.value,
-            size_log2: at_least_4(slot_out.CMD_CFG.SIZE_LOG2.value),
-            base: {slot_out.CMD_BASE_HI.ADDR.value, slot_out.CMD_BASE_LO.ADDR.value, 12'h0}
-        };
-    assign ring_cfg_o[C] = '{
-            enable: slot_out.CPL_CFG.ENABLE.value,
-            size_log2: at_least_4(slot_out.CPL_CFG.SIZE_LOG2.value),
-            base: {slot_out.CPL_BASE_HI.ADDR.value, slot_out.CPL_BASE_LO.ADDR.value, 12'h0}
-        };
-    assign ring_cfg_o[E] = '{
-            enable: slot_out.EVT_CFG.ENABLE.value,
-            size_log2: at_least_4(slot_out.EVT_CFG.SIZE_LOG2.value),
-            base: {slot_out.EVT_BASE_HI.ADDR.value, slot_out.EVT_BASE_LO.ADDR.value, 12'h0}
-        };
+    // Sizes are raised to their least, so they come from registers of their own; what they are the size of is enabled with them.
+    always_ff @(posedge clk_i) begin
+      cmd_cfg_o[s].size_log2  <= at_least_4(slot_out.CMD_CFG.SIZE_LOG2.value);
+      ring_cfg_o[C].size_log2 <= at_least_4(slot_out.CPL_CFG.SIZE_LOG2.value);
+      ring_cfg_o[E].size_log2 <= at_least_4(slot_out.EVT_CFG.SIZE_LOG2.value);
+      cmd_cfg_o[s].enable     <= rst_ni && slot_out.CMD_CFG.ENABLE.value;
+      ring_cfg_o[C].enable    <= rst_ni && slot_out.CPL_CFG.ENABLE.value;
+      ring_cfg_o[E].enable    <= rst_ni && slot_out.EVT_CFG.ENABLE.value;
+    end
+    assign cmd_cfg_o[s].base = {slot_out.CMD_BASE_HI.ADDR.value, slot_out.CMD_BASE_LO.ADDR.value, 12'h0};
+    assign ring_cfg_o[C].base = {slot_out.CPL_BASE_HI.ADDR.value, slot_out.CPL_BASE_LO.ADDR.value, 12'h0};
+    assign ring_cfg_o[E].base = {slot_out.EVT_BASE_HI.ADDR.value, slot_out.EVT_BASE_LO.ADDR.value, 12'h0};
 
     assign bell_in.CMD_TAIL.INDEX.hwclr = !cmd_cfg_o[s].enable;
     assign bell_in.CPL_HEAD.INDEX.hwclr = !ring_cfg_o[C].enable;
@@ -481,9 +530,9 @@ module via_csr
     via_fn_regs u_fn (
       .clk                 (clk_i),
       .rst_n               (rst_ni),
-      .s_cpuif_req         (hit && dest == ToFn && fn == FnW'(f)),
+      .s_cpuif_req         (fn_req_q[f]),
       .s_cpuif_req_is_wr   (write_q),
-      .s_cpuif_addr        (12'(addr_q[7:0])),
+      .s_cpuif_addr        (12'(fn_addr_q[f])),
       .s_cpuif_wr_data     (wdata_q.data),
       .s_cpuif_wr_biten    (biten),
       .s_cpuif_req_stall_wr(),

@@ -94,9 +94,11 @@ module via_icap
     if (icap_done_i) code_q <= icap_status_i;
   end
 
-  always_comb begin
-    load_o = '0;
-    for (int unsigned s = 0; s < NumSlots; s++) load_o[s] = busy_q && slot_q == 4'(s);
+  // `busy_q` by slot.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) load_o <= '0;
+    else if (start_i) for (int unsigned s = 0; s < NumSlots; s++) load_o[s] <= slot_i == 4'(s);
+    else if (icap_done_i) load_o <= '0;
   end
   assign busy_o = busy_q;
   assign done_o = done_q;
