@@ -45,6 +45,7 @@ module via_app_regs
   state_e state_q;
   logic source_q, pick, ends, late, there;
   logic [1:0] wants, rvalid_q;
+  logic [NumSlots-1:0] valid_q, late_q;  // the states App and Late, by slot
   logic [3:0] slot_q;
   logic [SlotW-1:0] slot;
   logic [$clog2(AppTimeout + 1)-1:0] wait_q;
@@ -62,8 +63,11 @@ module via_app_regs
       state_q  <= Idle;
       source_q <= 1'b0;
       rvalid_q <= '0;
+      valid_q  <= '0;
+      late_q   <= '0;
     end else begin
       rvalid_q <= '0;
+      late_q   <= '0;
       unique case (state_q)
         Idle: begin
           if (wants != '0) begin
@@ -73,11 +77,16 @@ module via_app_regs
         end
         Look: begin
           state_q <= there ? App : Idle;
-          if (!there) rvalid_q[source_q] <= 1'b1;
+          if (there) valid_q[slot] <= 1'b1;
+          else rvalid_q[source_q] <= 1'b1;
         end
         App: begin
-          if (ends || late) state_q <= ends ? Idle : Late;
+          if (ends || late) begin
+            state_q <= ends ? Idle : Late;
+            valid_q <= '0;
+          end
           if (ends) rvalid_q[source_q] <= 1'b1;
+          else if (late) late_q[slot] <= 1'b1;
         end
         default: begin
           state_q <= Idle;
@@ -95,10 +104,8 @@ module via_app_regs
     if (state_q != Idle) s_rdata_o <= (state_q == App && reg_rvalid_i[slot] && !reg_err_i[slot]) ? reg_rdata_i[slot] : '1;
   end
 
-  for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
-    assign reg_valid_o[s]   = state_q == App && slot_q == 4'(s);
-    assign reg_timeout_o[s] = state_q == Late && slot_q == 4'(s);
-  end
+  assign reg_valid_o = valid_q;
+  assign reg_timeout_o = late_q;
   assign s_rvalid_o = rvalid_q;
   assign idle_o = state_q == Idle && rvalid_q == '0 && s_valid_i == '0;
 
