@@ -55,11 +55,13 @@ module via_guard_rd
     .cut_i    (isolate_i),
     .s_i      (in),
     .s_valid_i(s_ar_valid_i),
+    .bad_i    (1'b0),
     .s_ready_o(s_ar_ready_o),
     .m_o      (held),
     .m_valid_o(ar_valid),
     .m_ready_i(ar_pass),
-    .dropped_o(dropped)
+    .dropped_o(dropped),
+    .stopped_o()
   );
 
   via_guard_ax u_check (

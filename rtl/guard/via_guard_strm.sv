@@ -4,7 +4,8 @@
 //
 // Throughput: one beat a cycle. Latency: one cycle. Order: kept. Misuse: a beat with partial or empty keep that is not the last, keep that is not a
 // run of ones from bit 0, or an id that changes within a message raises `violation_o` with EvStream; a dropped valid raises it with EvUnstable.
-// The offending beat is not passed on. With isolate_i the slot is cut off and what is held is dropped.
+// The offending beat is not passed on, nor is any behind it; it is told once those before it are taken. With isolate_i the slot is cut off and what is
+// held is dropped a cycle later.
 
 module via_guard_strm
   import via_pkg::*;
@@ -24,19 +25,14 @@ module via_guard_strm
 );
 
   // Checked on the way into the slice: keep is a run of ones from bit 0, whole but for the last beat, and the id that of the message.
-  typedef struct packed {
-    logic  bad;
-    strm_t beat;
-  } checked_t;
-  checked_t in, held;
-  logic valid, bad, dropped, take, open_q, broken;
+  logic bad, dropped, stopped, take, open_q, broken;
   logic [7:0] id_q;
 
   always_comb begin
     broken = 1'b0;
     for (int unsigned i = 1; i < StrbW; i++) broken |= s_i.keep[i] && !s_i.keep[i-1];
   end
-  assign in   = '{bad: (s_i.last ? broken || !s_i.keep[0] : !(&s_i.keep)) || open_q && s_i.id != id_q, beat: s_i};
+  assign bad  = (s_i.last ? broken || !s_i.keep[0] : !(&s_i.keep)) || open_q && s_i.id != id_q;
   assign take = s_valid_i && s_ready_o;
 
   always_ff @(posedge clk_i) begin
@@ -46,31 +42,29 @@ module via_guard_strm
   always_ff @(posedge clk_i) if (take && !open_q) id_q <= s_i.id;
 
   via_guard_edge #(
-    .T(checked_t)
+    .T(strm_t)
   ) u_edge (
     .clk_i,
     .rst_ni,
     .cut_i    (isolate_i),
-    .s_i      (in),
+    .s_i,
     .s_valid_i,
+    .bad_i    (bad),
     .s_ready_o,
-    .m_o      (held),
-    .m_valid_o(valid),
-    .m_ready_i(m_ready_i && !bad),
-    .dropped_o(dropped)
+    .m_o,
+    .m_valid_o,
+    .m_ready_i,
+    .dropped_o(dropped),
+    .stopped_o(stopped)
   );
 
-  assign bad = held.bad;
-  assign m_o = held.beat;
-  assign m_valid_o = valid && !bad && !isolate_i;
-
-  // Told one cycle later; a beat that broke a rule stays where it is until the parent isolates.
+  // Told one cycle later, and again, until the parent isolates.
   logic violation_q, quiet_q;
   event_e cause_q;
   always_ff @(posedge clk_i) begin
-    violation_q <= rst_ni && !isolate_i && (valid && bad || dropped) && !violation_q;
+    violation_q <= rst_ni && !isolate_i && (stopped || dropped) && !violation_q;
     cause_q     <= dropped ? EvUnstable : EvStream;
-    quiet_q     <= !valid || isolate_i;
+    quiet_q     <= !m_valid_o && !stopped || isolate_i;
   end
   assign violation_o = violation_q;
   assign cause_o = cause_q;

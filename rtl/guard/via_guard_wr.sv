@@ -62,11 +62,13 @@ module via_guard_wr
     .cut_i    (isolate_i),
     .s_i      (in),
     .s_valid_i(s_aw_valid_i),
+    .bad_i    (1'b0),
     .s_ready_o(s_aw_ready_o),
     .m_o      (held_aw),
     .m_valid_o(aw_valid),
     .m_ready_i(aw_take),
-    .dropped_o(aw_dropped)
+    .dropped_o(aw_dropped),
+    .stopped_o()
   );
   via_guard_edge #(
     .T(axi_w_t)
@@ -76,11 +78,13 @@ module via_guard_wr
     .cut_i    (isolate_i),
     .s_i      (s_w_i),
     .s_valid_i(s_w_valid_i),
+    .bad_i    (1'b0),
     .s_ready_o(s_w_ready_o),
     .m_o      (w),
     .m_valid_o(w_valid),
     .m_ready_i(w_take),
-    .dropped_o(w_dropped)
+    .dropped_o(w_dropped),
+    .stopped_o()
   );
 
   via_guard_ax u_check (

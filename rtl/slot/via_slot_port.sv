@@ -234,7 +234,7 @@ module via_slot_port
       .quiet_o    (strm_quiet[k])
     );
     assign slot_m_ready_o[k] = guard_ready;
-    assign beat_out[k] = strm_valid && strm_ready && !ctrl_i.quiesce;
+    assign beat_out[k] = strm_valid && strm_ready && !ctrl_i.quiesce && !isolated;
 
     via_mover_out u_out (
       .clk_i,
