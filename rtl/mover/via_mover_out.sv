@@ -7,7 +7,8 @@
 // A command ends at `last`, or when its capacity is used up; what is left of the message goes to the next command. The completion says how
 // many bytes were written, whether `last` ended it, and in `info` the id of the message.
 // Misuse: addr0 not aligned to a beat, length zero or not a multiple of the beat -> StBadArg. A write that is answered with an error ends its
-// command with StFault once all of it is answered. abort_i (level) ends every command with StAborted; beats are then not accepted.
+// command with StFault once all of it is answered. abort_i (level) counts a cycle later: it ends every command with StAborted; beats are then not
+// accepted.
 
 module via_mover_out
   import via_pkg::*;
@@ -91,11 +92,13 @@ module via_mover_out
   logic [AddrW-1:0] va_q, burst_va_q;  // of the next beat; of the open burst
   logic [LeftW-1:0] left_q, taken_q;  // beats of capacity left; taken
 
-  logic next, take, close, cmd_done, quit, flush, page_end;
+  logic next, take, close, cmd_done, quit, flush, page_end, abort_q;
   logic aw_room, data_room, burst_room;
   logic [31:0] bytes;
   logic [BurstW-1:0] beats_q;  // of the open burst
   logic [BeatLog2:0] keep_bytes;
+
+  always_ff @(posedge clk_i) abort_q <= rst_ni && abort_i;
 
   assign next = !act_valid_q || cmd_done && take || quit;
   assign q_ready = next;
@@ -130,15 +133,15 @@ module via_mover_out
   end
   assign bytes = {taken_q, BeatLog2'(0)} + 32'(keep_bytes);
 
-  assign strm_ready_o = act_valid_q && !bad_q && !abort_i && data_room && aw_room && burst_room;
+  assign strm_ready_o = act_valid_q && !bad_q && !abort_q && data_room && aw_room && burst_room;
   assign take = strm_valid_i && strm_ready_o;
   assign cmd_done = strm_i.last || last_beat_q;
   assign page_end = &va_q[PageLog2-1:BeatLog2];
   assign close = take && (cmd_done || page_end || beats_q == BurstW'(MaxBurstBeats - 1));
 
   // On abort an open burst is written as far as it came; then its command, and each one behind it, ends.
-  assign flush = abort_i && beats_q != '0 && aw_room && burst_room;
-  assign quit = act_valid_q && burst_room && beats_q == '0 && (bad_q || abort_i);
+  assign flush = abort_q && beats_q != '0 && aw_room && burst_room;
+  assign quit = act_valid_q && burst_room && beats_q == '0 && (bad_q || abort_q);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) beats_q <= '0;
@@ -302,7 +305,7 @@ module via_mover_out
   end
   assign done_valid = head_pop && head.cmd_end;
 
-  assign still_o = q_still && ~|{take, next && q_valid, flush, quit, m_aw_valid_o, beat_valid && w_open, m_w_valid_o, m_b_valid_i, head_pop};
+  assign still_o = q_still && abort_q == abort_i && ~|{take, next && q_valid, flush, quit, m_aw_valid_o, beat_valid && w_open, m_w_valid_o, m_b_valid_i, head_pop};
   assign idle_o = q_idle && !act_valid_q && !head_valid && beats_q == '0;
 
 endmodule
