@@ -60,14 +60,14 @@ module via_axi_mux
   localparam bit OutstandingOk = param_in("via_axi_mux Outstanding", Outstanding, 2, 1024);
 
   axi_ax_t aw;
-  logic aw_valid, aw_ready, aw_slice_ready, order_ready;
+  logic aw_valid, aw_ready, order_full;
   axi_w_t w;
   logic w_valid, w_ready;
 
   // ---------------------------------------------------------------- read: AR
   axi_ax_t ar;
   logic ar_valid, ar_ready;
-  logic [NumRd-1:0] rd_owed, rd_full, rd_turn;
+  logic [NumRd-1:0] rd_owed, rd_full;
 
   via_axi_mux_ax #(
     .N(NumRd),
@@ -76,8 +76,9 @@ module via_axi_mux
     .clk_i,
     .rst_ni,
     .s_i      (s_ar_i),
-    .s_valid_i(s_ar_valid_i & ~rd_full),
-    .s_ready_o(rd_turn),
+    .full_i   (rd_full),
+    .s_valid_i(s_ar_valid_i),
+    .s_ready_o(s_ar_ready_o),
     .m_o      (ar),
     .m_valid_o(ar_valid),
     .m_ready_i(ar_ready)
@@ -87,7 +88,7 @@ module via_axi_mux
     via_axi_behind u_ar_slice (
       .clk_i,
       .rst_ni,
-      .aw_in_i  (aw_valid && order_ready && aw_slice_ready),
+      .aw_in_i  (aw_valid && aw_ready),
       .aw_out_i (m_aw_valid_o && m_aw_ready_i),
       .w_in_i   (w_valid && w_ready && w.last),
       .w_out_i  (m_w_valid_o && m_w_ready_i && m_w_o.last),
@@ -112,8 +113,6 @@ module via_axi_mux
       .m_ready_i(m_ar_ready_i)
     );
   end
-
-  assign s_ar_ready_o = rd_turn & ~rd_full;
 
   // ---------------------------------------------------------------- read: R
   typedef struct packed {
@@ -151,10 +150,8 @@ module via_axi_mux
     assign s_r_valid_o[i] = hit;
     assign r_stall[i] = hit && !s_r_ready_i[i];
     assign s_r_o[i] = '{id: id, resp: r.resp, last: r.last, data: r.data};
-    // A cycle ahead: one more may come in it. What is offered has its place, and stays.
-    always_ff @(posedge clk_i) begin
-      rd_full[i] <= !rst_ni || held >= ($clog2(Outstanding + 1))'(Outstanding - 1) && !(s_ar_valid_i[i] && !rd_full[i] && !rd_turn[i]);
-    end
+    // A cycle ahead: one more may come in it.
+    assign rd_full[i] = held >= ($clog2(Outstanding + 1))'(Outstanding - 1);
     assign rd_owed[i] = id_valid;
 
     via_fifo #(
@@ -175,7 +172,7 @@ module via_axi_mux
   end
 
   // ---------------------------------------------------------------- write: AW
-  logic [NumWr-1:0] wr_full, wr_owed, wr_turn;
+  logic [NumWr-1:0] wr_full, wr_owed;
 
   via_axi_mux_ax #(
     .N(NumWr),
@@ -184,15 +181,13 @@ module via_axi_mux
     .clk_i,
     .rst_ni,
     .s_i      (s_aw_i),
-    .s_valid_i(s_aw_valid_i & ~wr_full),
-    .s_ready_o(wr_turn),
+    .full_i   (wr_full),
+    .s_valid_i(s_aw_valid_i),
+    .s_ready_o(s_aw_ready_o),
     .m_o      (aw),
     .m_valid_o(aw_valid),
     .m_ready_i(aw_ready)
   );
-
-  assign s_aw_ready_o = wr_turn & ~wr_full;
-  assign aw_ready = aw_slice_ready && order_ready;
 
   via_slice #(
     .T(axi_ax_t)
@@ -200,35 +195,45 @@ module via_axi_mux
     .clk_i,
     .rst_ni,
     .s_i      (aw),
-    .s_valid_i(aw_valid && order_ready),
-    .s_ready_o(aw_slice_ready),
+    .s_valid_i(aw_valid),
+    .s_ready_o(aw_ready),
     .m_o      (m_aw_o),
     .m_valid_o(m_aw_valid_o),
     .m_ready_i(m_aw_ready_i)
   );
 
   // ---------------------------------------------------------------- write: W in the order of AW
-  logic [NumWr-1:0] w_src;  // one-hot
-  logic w_src_valid;
+  // Whose burst it is stands in a register, one-hot, zero if none's: it is the readiness. Those behind it wait in a FIFO, if there are any.
+  logic [NumWr-1:0] w_src, w_behind;
+  logic w_src_free, w_behind_valid;
+  assign w_src_free = w_src == '0 || w_valid && w_ready && w.last;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) w_src <= '0;
+    else if (w_src_free) w_src <= w_behind_valid ? w_behind : s_aw_valid_i & s_aw_ready_o;
+  end
+  // A cycle ahead: one more may come in it.
+  localparam int unsigned Order = 16;
+  logic [$clog2(Order+1)-1:0] order_held;
+  assign order_full = order_held >= ($clog2(Order + 1))'(Order - 1);
 
   via_fifo #(
     .T(logic [NumWr-1:0]),
-    .Depth(8)
+    .Depth(Order)
   ) u_order (
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      (wr_turn),
-    .s_valid_i(aw_valid && aw_slice_ready),
-    .s_ready_o(order_ready),
-    .m_o      (w_src),
-    .m_valid_o(w_src_valid),
-    .m_ready_i(w_valid && w_ready && w.last),
-    .count_o  ()
+    .s_i      (s_aw_ready_o),
+    .s_valid_i(aw_valid && aw_ready && !(w_src_free && !w_behind_valid)),
+    .s_ready_o(),
+    .m_o      (w_behind),
+    .m_valid_o(w_behind_valid),
+    .m_ready_i(w_src_free),
+    .count_o  (order_held)
   );
 
-  assign w_valid = w_src_valid && |(w_src & s_w_valid_i);
-  assign s_w_ready_o = w_src & {NumWr{w_src_valid && w_ready}};
+  assign w_valid = |(w_src & s_w_valid_i);
+  assign s_w_ready_o = w_src & {NumWr{w_ready}};
   always_comb begin
     w = '0;
     for (int unsigned i = 0; i < NumWr; i++) if (w_src[i]) w |= s_w_i[i];
@@ -282,10 +287,7 @@ module via_axi_mux
     assign s_b_valid_o[i] = hit;
     assign b_stall[i] = hit && !s_b_ready_i[i];
     assign s_b_o[i] = '{id: id, resp: b.resp};
-    // A cycle ahead: one more may come in it.
-    always_ff @(posedge clk_i) begin
-      wr_full[i] <= !rst_ni || held >= ($clog2(Outstanding + 1))'(Outstanding - 1) && !(s_aw_valid_i[i] && !wr_full[i] && !wr_turn[i]);
-    end
+    assign wr_full[i] = held >= ($clog2(Outstanding + 1))'(Outstanding - 1) || order_full;
     assign wr_owed[i] = id_valid;
 
     via_fifo #(
@@ -307,7 +309,7 @@ module via_axi_mux
 
   assign still_o = ~|{s_ar_valid_i, s_aw_valid_i, s_w_valid_i, m_ar_valid_o, m_aw_valid_o, m_w_valid_o, m_r_valid_i, r_valid, m_b_valid_i,
                       b_valid};
-  assign idle_o = ~|{s_ar_valid_i, s_aw_valid_i, s_w_valid_i, rd_owed, wr_owed, m_r_valid_i, r_valid, m_b_valid_i, b_valid, w_src_valid};
+  assign idle_o = ~|{s_ar_valid_i, s_aw_valid_i, s_w_valid_i, rd_owed, wr_owed, m_r_valid_i, r_valid, m_b_valid_i, b_valid, w_src};
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i)

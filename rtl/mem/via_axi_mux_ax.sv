@@ -3,7 +3,8 @@
 // One address channel of via_axi_mux: picks a source and puts its index into the id.
 // Throughput: one address per cycle, also of one source alone. Latency: none for the source whose turn it is, one cycle for another one.
 // The turn is a register: the source that has it may be taken from in every cycle, and hands it on to another one that asks. Sources
-// 0..NumFirst-1 go first (0 before 1), the rest take turns.
+// 0..NumFirst-1 go first (0 before 1), the rest take turns. With full_i[n] source n is not taken from from the
+// next cycle on, but for an address that is offered already.
 
 module via_axi_mux_ax
   import via_pkg::*;
@@ -13,6 +14,7 @@ module via_axi_mux_ax
 ) (
   input  logic            clk_i,
   input  logic            rst_ni,
+  input  logic    [N-1:0] full_i,
   input  axi_ax_t         s_i      [N],
   input  logic    [N-1:0] s_valid_i,
   output logic    [N-1:0] s_ready_o,
@@ -24,10 +26,10 @@ module via_axi_mux_ax
   localparam bit NOk = param_in("via_axi_mux_ax N", N, 1, 1 << IdW);
   localparam bit NumFirstOk = param_in("via_axi_mux_ax NumFirst", NumFirst, 0, N);
 
-  logic [N-1:0] turn_q, ask, first, rest;
+  logic [N-1:0] turn_q, turn, full_q, open_q, ask, first, rest;
   logic others;
 
-  assign ask = s_valid_i & ~turn_q;
+  assign ask = s_valid_i & ~turn_q & ~full_q;
 
   always_comb begin
     first = '0;
@@ -47,12 +49,20 @@ module via_axi_mux_ax
   );
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) turn_q <= N'(1);
-    else if (m_ready_i && (first != '0 || others)) turn_q <= (first != '0) ? first : rest;
+    if (!rst_ni) begin
+      turn_q <= N'(1);
+      open_q <= '0;
+      full_q <= '1;
+    end else begin
+      turn_q <= turn;
+      open_q <= turn & (~full_i | open_q & s_valid_i & {N{!m_ready_i}});
+      full_q <= full_i;
+    end
   end
 
-  assign m_valid_o = |(s_valid_i & turn_q);
-  assign s_ready_o = turn_q & {N{m_ready_i}};
+  assign turn = (m_ready_i && (first != '0 || others)) ? (first != '0) ? first : rest : turn_q;
+  assign m_valid_o = |(s_valid_i & open_q);
+  assign s_ready_o = open_q & {N{m_ready_i}};
 
   always_comb begin
     m_o = '0;
