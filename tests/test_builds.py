@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How building ends and what it needs: signals, tools that fail, two at once, a copied checkout, one that nobody may write to.
+"""How building ends and what it needs: signals, tools that fail, two at once, a copied checkout, one that nobody may write to, models of block tests.
 
 Where only the build system is tried, the compiler is a script that makes empty files: test_cli.py builds a real app.
 """
@@ -232,3 +232,45 @@ def test_a_copied_checkout_runs_for_anybody_without_tools(copied: Path):
         assert done.returncode == 1, done.stdout
         remedy = "the pinned tools are not installed; run `make setup`"
         assert done.stderr == f"error: building {what} failed: {remedy}\n"
+
+
+def test_models_of_block_tests_move_with_the_checkout(tmp_path: Path):
+    """Neither the place nor the times of its files count; what fails to build says why."""
+    root = tmp_path / "first"
+    root.mkdir()
+    shutil.copytree(ROOT / "rtl", root / "rtl")
+    shutil.copytree(ROOT / "tools", root / "tools")
+    for library in (ROOT / "build/tb").glob("library.*"):  # else it takes longer
+        shutil.copytree(library, root / "build/tb" / library.name)
+
+    def run() -> subprocess.CompletedProcess[str]:
+        path = f"{ROOT / '.venv/bin'}:{os.environ['PATH']}"
+        command = [ROOT / ".venv/bin/python", "-m", "pytest", "-q", "rtl/common/test_via_clk_gate.py"]
+        return subprocess.run(
+            command,
+            cwd=root,
+            env=os.environ | {"PATH": path},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+
+    done = run()
+    assert done.returncode == 0, done.stdout
+    stamp = "build/tb/via_clk_gate.Width2/stamp.json"
+    built = (root / stamp).stat().st_ino
+    root = root.rename(tmp_path / "second")
+    for file in root.rglob("*.sv"):
+        file.touch()
+    done = run()
+    assert done.returncode == 0, done.stdout
+    assert (root / stamp).stat().st_ino == built, "it was built again"
+
+    block = root / "rtl/common/via_clk_gate.sv"
+    block.write_text(block.read_text().replace("endmodule", "assign nothing = 1'b1;\nendmodule"))
+    done = run()
+    assert (
+        done.returncode == 1 and "via_clk_gate cannot be built: verilator ended with status 1" in done.stdout
+    )
+    assert "Signal definition not found, creating implicitly: 'nothing'" in done.stdout, done.stdout

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from via_model import build, held, short, tool
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import checkers  # noqa: E402
@@ -21,16 +23,14 @@ STRM_RULES = RULE.findall((ROOT / "rtl/common/via_strm_checker.sv").read_text())
 @pytest.fixture(scope="module")
 def bench() -> Path:
     """The testbench, built once."""
-    out = ROOT / "build/tb/via_checkers_tb"
-    out.mkdir(parents=True, exist_ok=True)
+    top = "via_checkers_tb"
+    out = ROOT / "build/tb" / top / f"V{top}"
     flags = "--binary --assert -Wall -O1 --output-split 0 -CFLAGS -O0 -y rtl/common tools/lint.vlt"
-    files = ["rtl/common/via_pkg.sv", "rtl/common/tb/via_checkers_tb.sv"]
-    command = ["verilator", *flags.split(), "-Mdir", str(out), *files]
-    done = subprocess.run(
-        [*command, "--top-module", "via_checkers_tb"], cwd=ROOT, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return out / "Vvia_checkers_tb"
+    command = [str(tool("verilator")), *flags.split(), "-Mdir", short(out.parent), "--top-module", top]
+    command += ["rtl/common/via_pkg.sv", f"rtl/common/tb/{top}.sv"]
+    with held(out.parent):
+        build(out, f"V{top}", [command], [ROOT / "rtl/common"])
+    return out
 
 
 def play(bench: Path, fault: str) -> str:

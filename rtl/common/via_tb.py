@@ -20,7 +20,6 @@ Environment: VIA_SEED repeats a run (each run prints its seed), VIA_WAVES=1 writ
 folder, VIA_CHECKERS=0 leaves the checkers of ports out, COCOTB_TEST_FILTER selects cocotb tests by regular expression.
 """
 
-import fcntl
 import hashlib
 import os
 import random
@@ -30,36 +29,21 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TextIO
 
 import cocotb
+import cocotb_tools.config
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge, Timer
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import get_runner
 
-ROOT = Path(__file__).resolve().parents[2]
+from via_model import ROOT, build, held, short, tool, write
+
 SEED_MAX = 2**31 - 1
 CXX_OPT = "-O1"
+JOBS = min(4, os.cpu_count() or 1)
 
 # ---------------------------------------------------------------- pytest side
-
-
-def hold(build_dir: Path) -> TextIO:
-    """Waits until no other run uses the build folder; it is ours until the file that is returned is closed."""
-    lock = (build_dir / ".lock").open("w")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        print(f"waiting for another test in {build_dir}", flush=True)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    return lock
-
-
-def write(path: Path, text: str) -> None:
-    """Writes a file, unless it is so already: what is not new is not built again."""
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)
 
 
 def public_signals(module: str, file: Path) -> str:
@@ -98,13 +82,11 @@ def run(
     parameter_map = dict(parameters or {})
     knobs = [f"{k.removeprefix('VIA_')}{v}" for k, v in sorted((define_map | parameter_map).items())]
     checked = os.environ.get("VIA_CHECKERS", "1") != "0"
-    name = ".".join([top, *knobs, *([] if checked else ["bare"])])
+    waves = os.environ.get("VIA_WAVES", "") not in ("", "0")
+    name = ".".join([top, *knobs, *([] if checked else ["bare"]), *(["waves"] if waves else [])])
     if len(name) > 100:
         name = f"{top}.{hashlib.sha1(name.encode()).hexdigest()[:12]}"
     build_dir = ROOT / "build" / "tb" / name
-    build_dir.mkdir(parents=True, exist_ok=True)
-    lock = hold(build_dir)
-    waves = os.environ.get("VIA_WAVES", "") not in ("", "0")
     seed = int(os.environ.get("VIA_SEED") or random.randrange(SEED_MAX))
 
     folders = [
@@ -117,78 +99,98 @@ def run(
     top_file = next((f for d in folders if (f := d / f"{top}.sv").exists()), None)
     if top_file is None:
         raise FileNotFoundError(f"{top}.sv is neither in {test_path.parent.name}/tb nor in rtl/*/")
-    # Tests reach the ports of the top and what is in testbenches: were all signals public, most of the time would go into their list.
-    public = build_dir / "public.vlt"
-    seen = [f for d in folders for f in sorted(d.glob("*.sv")) if d.name == "tb" or f.stem in (inside or [])]
-    files = {top: top_file} | {f.stem: f for f in seen}
-    write(public, "`verilator_config\n" + "".join(public_signals(name, f) for name, f in files.items()))
-    build_args = ["--no-public-flat-rw", "--assert", "-Wall", "--no-timing", "-O3", "-CFLAGS", cxx_opt]
-    build_args += ["--output-split", "0", "-Wno-UNUSED"]  # a build without some functions leaves inputs alone
+
+    options = ["--no-public-flat-rw", "--assert", "-Wall", "--no-timing", "-O3", "-CFLAGS", cxx_opt]
+    options += ["--output-split", "0", "-Wno-UNUSED"]  # a build without some functions leaves inputs alone
+    options += ["--trace"] if waves else []
+    options += ["--coverage-line", "--coverage-toggle"] if coverage else []
+    options += [f"-D{macro}={value}" for macro, value in define_map.items()]
+    options += [f"-G{parameter}={value}" for parameter, value in parameter_map.items()]
+
+    with held(build_dir):
+        # Tests reach the ports of the top and what is in testbenches: were all signals public, most of the time would go into their list.
+        public, bind = build_dir / "public.vlt", build_dir / "bind.sv"
+        seen = [
+            f for d in folders for f in sorted(d.glob("*.sv")) if d.name == "tb" or f.stem in (inside or [])
+        ]
+        named = {top: top_file} | {f.stem: f for f in seen}
+        write(
+            public, "`verilator_config\n" + "".join(public_signals(module, f) for module, f in named.items())
+        )
+        text = f"bind {top} via_tb_assert u_via_tb_assert (.clk_i, .rst_ni);\n"
+        if checked:
+            sys.path.insert(0, str(ROOT / "tools"))
+            import checkers
+
+            text = checkers.binds(top_file, folders)
+        write(bind, text)
+        first = [ROOT / "tools/lint.vlt", public, ROOT / "rtl/common/via_pkg.sv"]
+        files = [*first, *(ROOT / s for s in sources or []), top_file, bind]
+        verilate(build_dir, top, options, folders, files, cxx_opt, f"{coverage} {waves}")
+
+        print(f"{name}: repeat with VIA_SEED={seed}")
+        try:
+            results = get_runner("verilator").test(
+                test_module=test_path.stem,
+                hdl_toplevel=top,
+                hdl_toplevel_lang="verilog",
+                testcase=testcase,
+                seed=seed,
+                build_dir=build_dir,
+                test_dir=build_dir,
+                results_xml=str(build_dir / "results.xml"),
+                # Registers and memories power up with random contents, as only control state has a reset.
+                plusargs=["+verilator+rand+reset+2", f"+verilator+seed+{seed or 1}"],
+                waves=waves,
+            )
+            count, failed = get_results(results)
+        except SystemExit as e:  # the runner's way to tell of a failed test
+            failure = f"failed with status {e.code}"
+        else:
+            failure = f"{failed} of {count} tests failed" if failed or not count else ""
+    if failure:
+        raise AssertionError(f"{name}: {failure}; repeat with VIA_SEED={seed}")
+
+
+def verilate(
+    build_dir: Path,
+    top: str,
+    options: list[str],
+    folders: list[Path],
+    files: list[Path],
+    cxx_opt: str,
+    variant: str,
+) -> None:
+    """Builds the model, a program with cocotb's main file that loads cocotb's library."""
+    __tracebackhide__ = True
+    cocotb_lib = Path(cocotb_tools.config.libs_dir).resolve()
+    main = Path(cocotb_tools.config.share_dir).resolve() / "lib/verilator/verilator.cpp"
+    verilator = tool("verilator")
+    command = [str(verilator), "-cc", "--exe", "-Mdir", short(build_dir), "--top-module", top, "--vpi"]
+    command += ["--prefix", "Vtop", "-o", top, "--timescale", "1ns/1ps"]
+    command += ["-LDFLAGS", f"-Wl,-rpath,{cocotb_lib} -L{cocotb_lib} -lcocotbvpi_verilator", *options]
     for folder in folders:
-        build_args += ["-y", str(folder)]
-    if coverage:
-        build_args += ["--coverage-line", "--coverage-toggle"]
-
-    bind = build_dir / "bind.sv"
-    text = f"bind {top} via_tb_assert u_via_tb_assert (.clk_i, .rst_ni);\n"
-    if checked:
-        sys.path.insert(0, str(ROOT / "tools"))
-        import checkers
-
-        text = checkers.binds(top_file, folders)
-    write(bind, text)
+        command += ["-y", short(folder)]
+    command += [str(main), *map(short, files)]
+    trace = int("--trace" in options)
+    make = ["make", "-j", str(JOBS), "-C", short(build_dir), "-f", "Vtop.mk", f"VM_TRACE={trace}"]
 
     # The simulator's own library is the same in every build with these options: it is compiled once.
     library = ["verilated.o", "verilated_dpi.o", "verilated_vpi.o", "verilated_threads.o"]
-    options = f"{Path(shutil.which('verilator') or '').resolve()} {CXX_OPT} {coverage} {waves}"
-    shared = ROOT / "build" / "tb" / f"library.{hashlib.sha1(options.encode()).hexdigest()[:12]}"
+    key = f"{verilator} {CXX_OPT} {variant}"
+    shared = ROOT / "build" / "tb" / f"library.{hashlib.sha1(key.encode()).hexdigest()[:12]}"
     shared.mkdir(exist_ok=True)
     for obj in library:
         if (shared / obj).exists() and not (build_dir / obj).exists():
             shutil.copyfile(shared / obj, build_dir / obj)
             os.utime(build_dir / obj, (2**31 - 1,) * 2)  # newer than the makefile that is yet to be written
 
-    runner = get_runner("verilator")
-    runner.build(
-        sources=[
-            ROOT / "tools/lint.vlt",
-            public,
-            ROOT / "rtl/common/via_pkg.sv",
-            *(ROOT / s for s in sources or []),
-            top_file,
-            bind,
-        ],
-        hdl_toplevel=top,
-        defines=define_map,
-        parameters=parameter_map,
-        build_args=build_args,
-        build_dir=build_dir,
-        timescale=("1ns", "1ps"),
-        waves=waves,
-        log_file=build_dir / "build.log",
-    )
+    new = build(build_dir / top, "Vtop", [command, make], folders)
     for obj in library:
-        if cxx_opt == CXX_OPT and not (shared / obj).exists():
+        if new and cxx_opt == CXX_OPT and not (shared / obj).exists():
             part = shared / f"{obj}.{os.getpid()}"
             shutil.copyfile(build_dir / obj, part)
             part.rename(shared / obj)
-    print(f"{name}: repeat with VIA_SEED={seed}")
-    results = runner.test(
-        test_module=test_path.stem,
-        hdl_toplevel=top,
-        testcase=testcase,
-        seed=seed,
-        build_dir=build_dir,
-        test_dir=build_dir,
-        results_xml=str(build_dir / "results.xml"),
-        # Registers and memories power up with random contents, as only control state has a reset.
-        plusargs=["+verilator+rand+reset+2", f"+verilator+seed+{seed or 1}"],
-        waves=waves,
-    )
-    count, failed = get_results(results)
-    lock.close()
-    if count == 0 or failed:
-        raise AssertionError(f"{name}: {failed} of {count} tests failed; repeat with VIA_SEED={seed}")
 
 
 # ---------------------------------------------------------------- simulation side

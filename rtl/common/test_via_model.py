@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Building of models: only what has changed, wherever the checkout lies; a build that fails says why and frees its folder.
+
+Verilator and the compiler are a line of shell here; tests/test_builds.py builds a real model and moves it.
+"""
+
+import fcntl
+import os
+from pathlib import Path
+
+import pytest
+
+import via_model
+from via_model import BuildError, build, held
+
+
+def is_free(folder: Path) -> bool:
+    """Whether another run would get the folder at once."""
+    with (folder / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def test_a_folder_is_free_however_its_use_ended(tmp_path):
+    with held(tmp_path / "model"):
+        assert not is_free(tmp_path / "model")
+    assert is_free(tmp_path / "model")
+    with pytest.raises(BuildError), held(tmp_path / "model"):
+        build(tmp_path / "model/top", "Vtop", [["false"]], [])
+    assert is_free(tmp_path / "model")
+
+
+def test_a_failed_build_says_which_tool_and_why(tmp_path, monkeypatch):
+    monkeypatch.setattr(via_model, "ROOT", tmp_path)
+    tool = "seq 100; echo '%Error: a.sv:1:2: the first error'; seq 100; exit 3"
+    for _ in range(2):  # nor is it taken for built afterwards
+        with pytest.raises(BuildError) as failed:
+            build(tmp_path / "top", "Vtop", [["sh", "-c", tool], ["true"]], [])
+        said = str(failed.value).splitlines()
+        assert said[:2] == [
+            "top cannot be built: sh ended with status 3; all it said is in build.log",
+            "%Error: a.sv:1:2: the first error",
+        ]
+        assert len(said) < 50
+    with pytest.raises(BuildError, match="memory"):
+        build(tmp_path / "top", "Vtop", [["sh", "-c", "kill -9 $$"]], [])
+
+
+class Project:
+    """A project of one module and one below it, whose model is the two."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root, self._patch = root, monkeypatch
+        for folder in ("early", "late", "model"):
+            (root / folder).mkdir(parents=True)
+        (root / "late/top.sv").write_text("top")
+        (root / "late/part.sv").write_text("part")
+
+    def builds(self) -> bool:
+        """Whether there was anything to do."""
+        self._patch.setattr(via_model, "ROOT", self.root)
+        tool = "cat late/top.sv late/part.sv >model/top; echo 'model/Vtop.cpp: late/top.sv \\\n late/part.sv' >model/Vtop__ver.d"
+        folders = [self.root / "early", self.root / "late"]
+        return build(self.root / "model/top", "Vtop", [["sh", "-c", tool]], folders)
+
+
+def test_only_what_has_changed_is_built(tmp_path, monkeypatch):
+    project = Project(tmp_path / "project", monkeypatch)
+    assert project.builds() and not project.builds()
+
+    project.root = project.root.rename(tmp_path / "moved")
+    for file in project.root.rglob("*"):
+        os.utime(file, (2**31 - 1,) * 2)
+    assert not project.builds(), "neither place nor times count"
+
+    (project.root / "late/part.sv").write_text("another")
+    assert project.builds() and not project.builds()
+    (project.root / "early/other.sv").write_text("nobody asks for it")
+    assert not project.builds()
+    (project.root / "early/part.sv").write_text("found before the other")
+    assert project.builds()
+    (project.root / "early/part.sv").unlink()
+    project.builds()
+    (project.root / "model/top").write_text("damaged")
+    assert project.builds() and not project.builds()
+    monkeypatch.setenv("CXXFLAGS", "-g")
+    assert project.builds() and not project.builds()
