@@ -97,7 +97,8 @@ async def many_bursts_in_flight_stay_in_order(dut):
         answers: list[list[tuple[int, int]]] = [[] for _ in p.mgr]
         stored: list[dict[int, int]] = [{} for _ in p.mem]
         half = SIZE // 2
-        part = half // len(p.mgr) // 4096 * 4096
+        block = min(4096, 1 << (half // len(p.mgr)).bit_length() - 1)  # no burst leaves one
+        part = half // len(p.mgr) // block * block
         for m, mgr in enumerate(p.mgr):
             for _ in range(60):
                 beats, ident = r.choice((1, 2, 4, 16)), r.randrange(64)
@@ -115,10 +116,10 @@ async def many_bursts_in_flight_stay_in_order(dut):
                 at = (
                     half
                     + m * part
-                    + r.randrange(part // 4096) * 4096
-                    + r.randrange(4096 // width - beats + 1) * width
+                    + r.randrange(part // block) * block
+                    + r.randrange(block // width - beats + 1) * width
                 )
-                data = [r.getrandbits(60) << 16 | m for _ in range(beats)]
+                data = [r.getrandbits(48) << 16 | m for _ in range(beats)]
                 mgr.write(p.base(t) + at, data, ident)
                 if t < len(p.mem):
                     stored[t].update((at + k * width, d) for k, d in enumerate(data))
@@ -181,17 +182,20 @@ async def stream(p: Ports, pairs: list[tuple[int, int]], beats: int, count: int)
 @cocotb.test(timeout_time=1000, timeout_unit="us")
 async def one_beat_a_cycle_for_every_pair(dut):
     p = await ports(dut, latency=3)
-    for m in range(len(p.mgr)):
-        for t in range(len(p.mem)):
-            for beats in (1, 4):
-                await stream(p, [(m, t)], beats, 120 // beats)
+    n, k = len(p.mgr), len(p.mem)
+    pairs = [(m, t) for m in range(n) for t in range(k)]
+    if len(pairs) > 12:  # of a large one every manager and every memory
+        pairs = [(i % n, i % k) for i in range(max(n, k))]
+    for m, t in pairs:
+        for beats in (1, 4):
+            await stream(p, [(m, t)], beats, 120 // beats)
 
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")
 async def different_memories_at_full_rate_at_once(dut):
     p = await ports(dut, latency=3)
     n = min(len(p.mgr), len(p.mem))
-    for shift in range(n):
+    for shift in range(n) if n < 5 else (0, 1, n - 1):
         for beats in (1, 8):
             await stream(p, [(m, (m + shift) % n) for m in range(n)], beats, 160 // beats)
 
@@ -264,6 +268,8 @@ async def no_mix_of_stalls_wedges_it(dut):
     raise AssertionError([(len(x.r), n, len(x.b)) for x, n in zip(p.mgr, counts, strict=True)])
 
 
-@pytest.mark.parametrize("slots, chans", [(2, 2)])
-def test_via_xbar(slots, chans):
-    run("via_xbar_tb", __file__, defines={"VIA_DATA_W": 128, "VIA_NUM_SLOTS": slots, "VIA_NUM_CHAN": chans})
+# Beside the usual one: the smallest card, nine managers and nine memories, eight managers 512 bits wide.
+@pytest.mark.parametrize("slots, chans, data_w", [(2, 2, 128), (1, 1, 64), (8, 8, 64), (7, 2, 512)])
+def test_via_xbar(slots, chans, data_w):
+    geometry = {"VIA_DATA_W": data_w, "VIA_NUM_SLOTS": slots, "VIA_NUM_CHAN": chans}
+    run("via_xbar_tb", __file__, defines=geometry)
