@@ -3,8 +3,9 @@
 // via_mmu, without bound: no translated address leaves the card's memory. What leaves p_ar or p_aw goes to the error responder, to host memory
 // below 2^52, or to a byte range all of which is memory of one channel: whatever commands, bursts, misses, denials and aborts came before.
 //
-// Assumed: bursts stay within 4 KiB (section 1 of docs/interfaces.md), so the page of the first address is
-// that of the burst. The entries are those of real arrays (ram_regs.sv), one way of two sets for each page size.
+// The addresses that leave keep the rules of a port (via_axi_checker at p_), if those that come do (at v_, assumed): they stay until they are taken,
+// and a burst stays within 4 KiB, so the page of its first address is that of the burst.
+// The entries are those of real arrays (ram_regs.sv), one way of two sets for each page size.
 
 module mmu
   import via_pkg::*;
@@ -29,7 +30,7 @@ module mmu
 );
 
   axi_ax_t p_ar, p_aw;
-  logic p_ar_valid, p_aw_valid;
+  logic v_ar_ready, v_aw_ready, p_ar_valid, p_aw_valid;
 
   via_mmu #(
     .PageWays(1),
@@ -42,10 +43,10 @@ module mmu
     .chan_mib_i  (ChanMib),
     .v_ar_i,
     .v_ar_valid_i,
-    .v_ar_ready_o(),
+    .v_ar_ready_o(v_ar_ready),
     .v_aw_i,
     .v_aw_valid_i,
-    .v_aw_ready_o(),
+    .v_aw_ready_o(v_aw_ready),
     .p_ar_o      (p_ar),
     .p_ar_valid_o(p_ar_valid),
     .p_ar_ready_i,
@@ -69,6 +70,50 @@ module mmu
     .n_rd_miss_o (),
     .n_wr_miss_o (),
     .idle_o      ()
+  );
+
+  via_axi_checker #(
+    .Answers  (1'b0),
+    .AssumeReq(1'b1)
+  ) u_v (
+    .clk_i,
+    .rst_ni,
+    .ar_i      (v_ar_i),
+    .ar_valid_i(v_ar_valid_i),
+    .ar_ready_i(v_ar_ready),
+    .r_i       ('0),
+    .r_valid_i (1'b0),
+    .r_ready_i (1'b0),
+    .aw_i      (v_aw_i),
+    .aw_valid_i(v_aw_valid_i),
+    .aw_ready_i(v_aw_ready),
+    .w_i       ('0),
+    .w_valid_i (1'b0),
+    .w_ready_i (1'b0),
+    .b_i       ('0),
+    .b_valid_i (1'b0),
+    .b_ready_i (1'b0)
+  );
+  via_axi_checker #(
+    .Answers(1'b0)
+  ) u_p (
+    .clk_i,
+    .rst_ni,
+    .ar_i      (p_ar),
+    .ar_valid_i(p_ar_valid),
+    .ar_ready_i(p_ar_ready_i),
+    .r_i       ('0),
+    .r_valid_i (1'b0),
+    .r_ready_i (1'b0),
+    .aw_i      (p_aw),
+    .aw_valid_i(p_aw_valid),
+    .aw_ready_i(p_aw_ready_i),
+    .w_i       ('0),
+    .w_valid_i (1'b0),
+    .w_ready_i (1'b0),
+    .b_i       ('0),
+    .b_valid_i (1'b0),
+    .b_ready_i (1'b0)
   );
 
   // A burst stays within 4 KiB, so its first address says it all.
@@ -110,6 +155,12 @@ module mmu
     end
   end
 
+  // A burst as the rules of a port have it.
+  function automatic logic burst_ok(input axi_ax_t ax);
+    return ax.burst == 2'b01 && ax.size == 3'(BeatLog2) && ax.addr[BeatLog2-1:0] == '0 &&
+        16'(ax.addr[PageLog2-1:0]) + (16'(ax.len) + 16'd1) * 16'(StrbW) <= 16'(1 << PageLog2);
+  endfunction
+
   function automatic logic good_page(input logic [EntryW-1:0] e);
     return good(e[EntryW-1], e[EntryW-2], e[39:0], 1'b0);
   endfunction
@@ -132,6 +183,11 @@ module mmu
           i_page_1 : assert (good_page(dut.gen_dir[d].u_tlb.u_page.gen_way[0].u_entry.mem[1]));
           i_huge_1 : assert (good_huge(dut.gen_dir[d].u_tlb.u_huge.gen_way[0].u_entry.mem[1]));
         end
+        // What comes in is as the rules have it, and nothing that is offered is touched while the arrays have another owner.
+        i_first : assert (!dut.gen_dir[d].u_tlb.s1_valid_q || burst_ok(dut.gen_dir[d].u_tlb.s1_q));
+        i_second : assert (!dut.gen_dir[d].u_tlb.s2_valid_q || burst_ok(dut.gen_dir[d].u_tlb.s2_q));
+        i_hold : assert (dut.gen_dir[d].u_tlb.held_q || (dut.hold || !dut.gen_dir[d].u_tlb.hold_q) && dut.state_q != Look);
+        i_held : assert (!dut.gen_dir[d].u_tlb.held_q || dut.gen_dir[d].u_tlb.hold_q && dut.gen_dir[d].u_tlb.state_q == Run);
         // What was read for a burst, and what came of it.
         if (dut.gen_dir[d].u_tlb.s1_valid_q || dut.gen_dir[d].u_tlb.state_q == Compare2) begin
           i_read_page : assert (good_page(dut.gen_dir[d].u_tlb.u_page.gen_way[0].u_entry.rdata_q));

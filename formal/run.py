@@ -39,6 +39,13 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_mmu.sv", "cmd_i.flags[FlagHuge] && |pte.ppn[HugeLog2-PageLog2-1:0]", "1'b0"),
         ("via_pkg.sv", "(first >> CardAddrW) != '0 || (last >> CardAddrW) != '0 ||", ""),
         ("via_tlb.sv", "s2_huge_q <= hhit", "s2_huge_q <= phit"),
+        ("via_tlb.sv", "abort_i && !s2_go", "abort_i"),
+        ("via_tlb.sv", "state_q == Run && (held_q || !s2_ready)", "state_q == Run"),
+        (
+            "via_tlb.sv",
+            "s2_pte_q.ppn, s2_q.addr[PageLog2-1:0]",
+            "s2_pte_q.ppn, s2_q.addr[PageLog2-2:0], 1'b0",
+        ),
     ],
     "vq_used": [
         ("via_vq_used.sv", "item_q.shows && !line_valid_q && out_room", "item_q.shows && out_room"),
@@ -48,6 +55,26 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_vq_used.sv", "feat_i.in_order && run_whole_q", "feat_i.in_order"),
         ("via_vq_used.sv", "(half_q || !straddles) && lane", "lane"),
         ("via_vq_used.sv", "m_w_valid_o && m_w_ready_i && out.f.shows", "m_w_valid_o && out.f.shows"),
+    ],
+    "vq_used_port": [
+        ("via_vq_used.sv", "aw_room && w_room && flight_room", "aw_room && w_room"),
+        ("via_vq_used.sv", "w.last   = 1'b1;", "w.last   = item_q.shows;"),
+        ("via_vq_used.sv", "aw.burst = 2'b01;", "aw.burst = {1'b0, item_q.shows};"),
+        ("via_vq_used_irq.sv", "{field[AddrW-1:BeatLog2], BeatLog2'(0)}", "field"),
+        ("via_vq_used_irq.sv", "pend & ~asked_q", "pend"),
+        ("via_slice.sv", "if (advance && (skid_valid_q || take))", "if (skid_valid_q || take)"),
+    ],
+    "vq_scatter_port": [
+        ("via_vq_scatter.sv", "beat_q.last <= burst_last", "beat_q.last <= piece_end"),
+        ("via_vq_scatter.sv", "len: run_q, line:", "len: run_q + 8'd1, line:"),
+        ("via_vq_scatter.sv", "piece_end || &line[LineLog2-1:0]", "piece_end"),
+        ("via_vq_scatter.sv", "m_aw_valid_o = burst_valid && flight_room", "m_aw_valid_o = burst_valid"),
+        (
+            "via_vq_scatter.sv",
+            "beats_held + BeatsW'(beat_valid_q) < BeatsW'(Beats)",
+            "beats_held < BeatsW'(Beats)",
+        ),
+        ("via_fifo.sv", "stored_q != '0 && (!valid_q || m_ready_i)", "stored_q != '0"),
     ],
     "vq_scatter": [
         ("via_vq_scatter.sv", "(b_desc_i.len < want_q) ? b_desc_i.len : want_q", "want_q"),
@@ -142,7 +169,7 @@ def faulty(name: str) -> int:
                 break
         missed += not found
         print(
-            f"formal: {name:12} with a fault: {new:46} {'found: ' + found if found else 'NOT FOUND'}",
+            f"formal: {name:15} with a fault: {new:46} {'found: ' + found if found else 'NOT FOUND'}",
             flush=True,
         )
     return missed
