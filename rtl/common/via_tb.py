@@ -231,6 +231,23 @@ def cycle() -> int:
     return int(cocotb.utils.get_sim_time("ns")) // 4
 
 
+def high(signal) -> bool:
+    """Whether a wire is high. Asks the simulator itself: cocotb's value objects take several times as long, in every cycle."""
+    return signal._handle.get_signal_val_binstr() == "1"
+
+
+def drives(signal) -> Callable[[int], None]:
+    """A function that drives a wire nobody else drives; what stays as it is costs nothing."""
+    now: int | None = None
+
+    def drive(value: int) -> None:
+        nonlocal now
+        if value != now:
+            signal.value = now = value
+
+    return drive
+
+
 class AxiMem:
     """An in-order AXI4 memory behind the signals `<prefix>_arvalid` ... of `dut`, exact to the cycle.
 
@@ -321,23 +338,25 @@ class AxiMem:
         rdata, rresp, rlast = (self._sig(s) for s in ("rdata", "rresp", "rlast"))
         # due cycle, address, beats left, id, writes taken before it
         queue: deque[tuple[int, int, int, int, int]] = deque()
-        arready.value, rvalid.value = 0, 0
+        rst, set_arready, set_rvalid = cocotb.top.rst_ni, drives(arready), drives(rvalid)
+        set_arready(0)
+        set_rvalid(0)
         ar_up = r_up = False
         edge = RisingEdge(cocotb.top.clk_i)  # a copy of it below the top changes after the registers
         now = 0
         while True:
             await edge
             now += 1
-            if not int(cocotb.top.rst_ni.value):
+            if not high(rst):
                 continue
-            if ar_up and arvalid.value == 1:
+            if ar_up and high(arvalid):
                 addr, beats, ident = self._accept("ar")
                 self.reads.append((cycle(), addr, beats))
                 self.open_reads += 1
                 queue.append((now + self.latency, addr, beats, ident, self._taken))
-            if r_up and rready.value == 1:
+            if r_up and high(rready):
                 self.r_beats.append(cycle())
-                self.open_reads -= rlast.value == 1
+                self.open_reads -= high(rlast)
                 r_up = False
             if not r_up:
                 entry = None
@@ -357,9 +376,9 @@ class AxiMem:
                     if beats > 1:
                         queue.appendleft((due, addr + self._width, beats - 1, ident, behind))
                     r_up = True
-                rvalid.value = r_up
+                set_rvalid(r_up)
             ar_up = len(queue) < self.outstanding and not next(self._stall[1])
-            arready.value = ar_up
+            set_arready(ar_up)
 
     async def _write(self) -> None:
         awvalid, awready, wvalid, wready = (self._sig(s) for s in ("awvalid", "awready", "wvalid", "wready"))
@@ -368,21 +387,25 @@ class AxiMem:
         bursts: deque[list] = deque()  # address, beats left, id, failed
         data: deque[tuple[int, int, int]] = deque()
         answers: deque[tuple[int, int, bool, int]] = deque()  # due cycle, id, failed, number
-        awready.value, wready.value, bvalid.value = 0, 0, 0
+        rst = cocotb.top.rst_ni
+        set_awready, set_wready, set_bvalid = drives(awready), drives(wready), drives(bvalid)
+        set_awready(0)
+        set_wready(0)
+        set_bvalid(0)
         aw_up = w_up = b_up = False
         edge = RisingEdge(cocotb.top.clk_i)  # a copy of it below the top changes after the registers
         now = 0
         while True:
             await edge
             now += 1
-            if not int(cocotb.top.rst_ni.value):
+            if not high(rst):
                 continue
-            if aw_up and awvalid.value == 1:
+            if aw_up and high(awvalid):
                 addr, beats, ident = self._accept("aw")
                 self.writes.append((cycle(), addr, beats))
                 self.open_writes += 1
                 bursts.append([addr, beats, ident, False])
-            if w_up and wvalid.value == 1:
+            if w_up and high(wvalid):
                 self.w_beats.append(cycle())
                 data.append((int(wdata.value), int(wstrb.value), int(wlast.value)))
             while bursts and data:
@@ -398,7 +421,7 @@ class AxiMem:
                     self._untold.add(self._taken)
                     self._taken += 1
                     bursts.popleft()
-            if b_up and bready.value == 1:
+            if b_up and high(bready):
                 self.open_writes -= 1
                 b_up = False
             if not b_up:
@@ -409,11 +432,11 @@ class AxiMem:
                     if self._has_id:
                         self._sig("bid").value = ident
                     b_up = True
-                bvalid.value = b_up
+                set_bvalid(b_up)
             aw_up = len(bursts) + len(answers) < self.outstanding and not next(self._stall[3])
-            awready.value = aw_up
+            set_awready(aw_up)
             w_up = (bool(bursts) or (self._early and len(data) < 16)) and not next(self._stall[4])
-            wready.value = w_up
+            set_wready(w_up)
 
     def _store(self, addr: int, data: int, strb: int) -> None:
         at = self._at(addr)
@@ -491,7 +514,7 @@ class AxiRaw:
 
     async def _run(self) -> None:
         queues = {"ar": self.ar, "aw": self.aw, "w": self.w}
-        valid = {name: self._sig(f"{name}valid") for name in queues}
+        set_valid = {name: drives(self._sig(f"{name}valid")) for name in queues}
         ready = {name: self._sig(f"{name}ready") for name in queues}
         fields = {
             name: [self._sig(name + f) for f in ("id", "addr", "len", "size", "burst")]
@@ -499,6 +522,7 @@ class AxiRaw:
         }
         fields["w"] = [self._sig(name) for name in ("wdata", "wstrb", "wlast")]
         rvalid, rready, bvalid, bready = (self._sig(n) for n in ("rvalid", "rready", "bvalid", "bready"))
+        set_rready, set_bready = drives(rready), drives(bready)
         r_fields = [self._sig(n) for n in ("rid", "rresp", "rlast", "rdata")]
         b_fields = [self._sig(n) for n in ("bid", "bresp")]
         up, r_up, b_up = self._up, False, False
@@ -507,25 +531,26 @@ class AxiRaw:
             await edge
             up = self._up
             for name, queue in queues.items():
-                if up[name] and ready[name].value == 1:
+                if up[name] and high(ready[name]):
                     queue.popleft()
                     self.taken[name].append(cycle())
                     up[name] = False
                 elif up[name] and name in self.drop and self._r.random() < 0.3:
                     up[name] = False
-                    valid[name].value = 0
+                    set_valid[name](0)
                     continue
                 if not up[name] and queue and not next(self.stall[name]):
                     for field, value in zip(fields[name], queue[0], strict=True):
                         field.value = value
                     up[name] = True
-                valid[name].value = up[name]
-            if r_up and rvalid.value == 1:
+                set_valid[name](up[name])
+            if r_up and high(rvalid):
                 self.r.append((cycle(), *(int(f.value) for f in r_fields)))
-            if b_up and bvalid.value == 1:
+            if b_up and high(bvalid):
                 self.b.append((cycle(), *(int(f.value) for f in b_fields)))
             r_up, b_up = not next(self.stall["r"]), not next(self.stall["b"])
-            rready.value, bready.value = r_up, b_up
+            set_rready(r_up)
+            set_bready(b_up)
 
 
 async def until(dut, condition: Callable[[], bool], limit: int = 2000, what: str = "") -> None:
