@@ -32,6 +32,8 @@ EXEMPT = {
     # A message that waits goes to whom the slot belongs by then: a new connection takes it back.
     ("via_slot_port", "fn_rx_"): "may be taken back",
     ("via_fn_switch", "slot_rx_"): "may be taken back",
+    ("via_fn_hold", "s_"): "may be taken back",
+    ("via_fn_hold", "m_"): "may be taken back",
 }
 # While this is high (a bit for each port of an array) the port is cut off, and what it held may be forgotten: the rules rest, and begin anew.
 CUT = {

@@ -173,6 +173,7 @@ async def whole_messages_reach_what_a_function_is_connected_to(dut):
 async def without_stalls_a_beat_passes_every_cycle(dut):
     b = await bench(dut)
     b.connect(1, SLOT, 0)
+    await ClockCycles(dut.clk_i, 3)
     b.fn[1].out.append(b.message(100 * WIDTH))
     b.app[0].out.append(b.message(100 * WIDTH))
     await until(dut, lambda: b.app[0].got and b.fn[1].got, 110, "more than a cycle a beat")

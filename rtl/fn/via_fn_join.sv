@@ -2,14 +2,16 @@
 //
 // Where streams of several sources meet in one, one source at a time; which one may change at any time, also in the midst of a message.
 //
-// Throughput: one beat a cycle. Latency: one cycle. Order: kept. If the source of an open message is no longer selected, the message is ended by a beat
+// Throughput: one beat a cycle. Latency: one cycle. Order: kept. With `Slice` readiness comes from a register; without, it is that of m, for sources
+// behind a place of their own (via_skid), and costs half the area. If the source of an open message is no longer selected, the message is ended by a beat
 // of one byte, zero, with `last`; only then comes another message. A source must offer a message from its beginning (via_fn_src).
 // What a source offers that is not selected waits. Every output of m comes from a register and stays as it is until it is taken.
 
 module via_fn_join
   import via_pkg::*;
 #(
-  parameter int unsigned N = 2
+  parameter int unsigned N = 2,
+  parameter bit Slice = 1'b1
 ) (
   input  logic          clk_i,
   input  logic          rst_ni,
@@ -29,37 +31,53 @@ module via_fn_join
 
   localparam bit NOk = param_in("via_fn_join N", N, 1, 32);
 
-  logic open_q, close_q, lost, closing, room;
+  logic open_q, close_q, lost, any, room;
   logic [N-1:0] cur_q;
   logic [7:0] id_q;
   strm_t beat;
 
-  // That the source was gone for a moment is remembered until the message has ended.
+  // Found in one cycle, in which nothing enters, and closed from the next on, even if the source was gone for a moment only.
+  logic [N-1:0] may;
   assign lost = open_q && (sel_i & cur_q) == '0;
-  assign closing = lost || close_q;
-  assign s_ready_o = sel_i & {N{room && !closing}};
-  assign beat_o = (closing || (sel_i & s_valid_i) != '0) && room;
+  assign may = close_q ? '0 : open_q ? sel_i & cur_q : sel_i;
+  assign any = (may & s_valid_i) != '0;
+  assign s_ready_o = may & {N{room}};
+  assign beat_o = (close_q || any) && room;
   assign last_o = beat_o && beat.last;
-  assign cut_o = closing && room;
+  assign cut_o = close_q && room;
 
+  // Every bit is the sum of those of the sources: one is selected, or none.
   always_comb begin
-    beat = s_i[0];
-    for (int unsigned i = 1; i < N; i++) if (sel_i[i]) beat = s_i[i];
-    if (closing) beat = '{id: id_q, last: 1'b1, keep: StrbW'(1), data: '0};
+    beat = '0;
+    for (int unsigned i = 0; i < N; i++) beat |= s_i[i] & {$bits(strm_t) {sel_i[i]}};
+    if (close_q) beat = '{id: id_q, last: 1'b1, keep: StrbW'(1), data: '0};
   end
 
-  via_slice #(
-    .T(strm_t)
-  ) u_slice (
-    .clk_i,
-    .rst_ni,
-    .s_i      (beat),
-    .s_valid_i(closing || (sel_i & s_valid_i) != '0),
-    .s_ready_o(room),
-    .m_o,
-    .m_valid_o,
-    .m_ready_i
-  );
+  if (Slice) begin : gen_slice
+    via_slice #(
+      .T(strm_t)
+    ) u_slice (
+      .clk_i,
+      .rst_ni,
+      .s_i      (beat),
+      .s_valid_i(close_q || any),
+      .s_ready_o(room),
+      .m_o,
+      .m_valid_o,
+      .m_ready_i
+    );
+  end else begin : gen_reg
+    strm_t beat_q;
+    logic  valid_q;
+    assign room = !valid_q || m_ready_i;
+    assign m_o = beat_q;
+    assign m_valid_o = valid_q;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) valid_q <= 1'b0;
+      else if (room) valid_q <= close_q || any;
+    end
+    always_ff @(posedge clk_i) if (room) beat_q <= beat;
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -67,7 +85,7 @@ module via_fn_join
       close_q <= 1'b0;
     end else begin
       if (beat_o) open_q <= !beat.last;
-      close_q <= closing && !room;
+      close_q <= close_q ? !room : lost;
     end
   end
   always_ff @(posedge clk_i) begin

@@ -2,8 +2,8 @@
 //
 // The memory port of the disk on its way to the MMU of the slot that holds its store.
 //
-// Throughput: one beat a cycle each way; a write address goes out when the data of the one before has gone. Latency: one cycle to the slot, none for
-// the answers. Order: kept; each slot answers in order. Another slot is addressed only when nothing is in flight to the one before.
+// Throughput: one beat a cycle each way; a write address goes out when the data of the one before has gone. Latency: one cycle each way.
+// Order: kept; each slot answers in order. Another slot is addressed only when nothing is in flight to the one before.
 // The function may be reset with bursts in flight: their answers are taken here, and data that is missing is sent with no byte enabled, so
 // that neither the slot nor the next life of the function notices. Misuse: a slot that does not exist is never addressed; the one before stays.
 
@@ -53,19 +53,22 @@ module via_fn_mem
 
   // ---------------------------------------------------------------- which slot
   logic [SlotW-1:0] slot_q;
-  logic [NumSlots-1:0] to;
+  logic [NumSlots-1:0] to_q;  // the same, a bit each
   logic change_q, none;
   logic [CntW-1:0] rd_q, wr_q, rd_orphan_q, wr_orphan_q;  // bursts in flight; of these, bursts of a function that was reset
 
-  assign to   = NumSlots'(1) << slot_q;
   assign none = rd_q == '0 && wr_q == '0;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       slot_q   <= '0;
+      to_q     <= NumSlots'(1);
       change_q <= 1'b0;
     end else begin
       change_q <= 32'(store_i) < NumSlots && SlotW'(store_i) != slot_q && !(change_q && none);
-      if (change_q && none && 32'(store_i) < NumSlots) slot_q <= SlotW'(store_i);
+      if (change_q && none && 32'(store_i) < NumSlots) begin
+        slot_q <= SlotW'(store_i);
+        to_q   <= NumSlots'(1) << store_i;
+      end
     end
   end
 
@@ -78,12 +81,13 @@ module via_fn_mem
     rd_room_q <= !(&rd_q[CntW-1:2]);
     wr_room_q <= !(&wr_q[CntW-1:2]);
   end
-  assign ar_ok = core_rst_ni && !change_q && rd_room_q;
-  assign aw_ok = core_rst_ni && !change_q && wr_room_q && !w_busy_q;
+  // Ready comes from registers: what a function shows in the cycle that resets it is not taken, whatever it is told.
+  assign ar_ok = !change_q && rd_room_q;
+  assign aw_ok = !change_q && wr_room_q && !w_busy_q;
   assign s_ar_ready_o = ar_ok && ar_room;
   assign s_aw_ready_o = aw_ok && aw_room;
-  assign ar_take = s_ar_valid_i && s_ar_ready_o;
-  assign aw_take = s_aw_valid_i && s_aw_ready_o;
+  assign ar_take = core_rst_ni && s_ar_valid_i && s_ar_ready_o;
+  assign aw_take = core_rst_ni && s_aw_valid_i && s_aw_ready_o;
 
   via_slice #(
     .T(axi_ax_t)
@@ -91,7 +95,7 @@ module via_fn_mem
     .clk_i,
     .rst_ni,
     .s_i      (s_ar_i),
-    .s_valid_i(s_ar_valid_i && ar_ok),
+    .s_valid_i(core_rst_ni && s_ar_valid_i && ar_ok),
     .s_ready_o(ar_room),
     .m_o      (m_ar_o),
     .m_valid_o(ar_valid),
@@ -103,14 +107,14 @@ module via_fn_mem
     .clk_i,
     .rst_ni,
     .s_i      (s_aw_i),
-    .s_valid_i(s_aw_valid_i && aw_ok),
+    .s_valid_i(core_rst_ni && s_aw_valid_i && aw_ok),
     .s_ready_o(aw_room),
     .m_o      (m_aw_o),
     .m_valid_o(aw_valid),
     .m_ready_i(m_aw_ready_i[slot_q])
   );
-  assign m_ar_valid_o = to & {NumSlots{ar_valid}};
-  assign m_aw_valid_o = to & {NumSlots{aw_valid}};
+  assign m_ar_valid_o = to_q & {NumSlots{ar_valid}};
+  assign m_aw_valid_o = to_q & {NumSlots{aw_valid}};
 
   // ---------------------------------------------------------------- data to the slot
   logic [7:0] left_q;
@@ -118,7 +122,7 @@ module via_fn_mem
   axi_w_t w;
 
   assign w_valid = w_busy_q && (made_up_q || !core_rst_ni || s_w_valid_i);
-  assign s_w_ready_o = w_busy_q && !made_up_q && core_rst_ni && w_room;
+  assign s_w_ready_o = w_busy_q && !made_up_q && w_room;
   assign w_take = w_valid && w_room;
   always_comb begin
     w = s_w_i;
@@ -138,7 +142,7 @@ module via_fn_mem
     .m_valid_o(m_w_valid),
     .m_ready_i(m_w_ready_i[slot_q])
   );
-  assign m_w_valid_o = to & {NumSlots{m_w_valid}};
+  assign m_w_valid_o = to_q & {NumSlots{m_w_valid}};
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       w_busy_q  <= 1'b0;
@@ -156,20 +160,45 @@ module via_fn_mem
   end
 
   // ---------------------------------------------------------------- answers
-  logic rd_drop, wr_drop, rd_done, wr_done;
-
+  logic rd_done, wr_done;
   logic rd_orphans_q, wr_orphans_q;  // there are some
 
-  assign rd_drop = !core_rst_ni || rd_orphans_q;
-  assign wr_drop = !core_rst_ni || wr_orphans_q;
-  assign s_r_o = m_r_i[slot_q];
-  assign s_b_o = m_b_i[slot_q];
-  assign s_r_valid_o = m_r_valid_i[slot_q] && !rd_drop;
-  assign s_b_valid_o = m_b_valid_i[slot_q] && !wr_drop;
-  assign m_r_ready_o = to & {NumSlots{rd_drop || s_r_ready_i}};
-  assign m_b_ready_o = to & {NumSlots{wr_drop || s_b_ready_i}};
-  assign rd_done = m_r_valid_i[slot_q] && m_r_ready_o[slot_q] && m_r_i[slot_q].last;
-  assign wr_done = m_b_valid_i[slot_q] && m_b_ready_o[slot_q];
+  // What comes first after a reset answers bursts of before it, so that the places for answers are empty while answers are dropped.
+  logic r_room, b_room;
+  via_fifo #(
+    .T    (axi_r_t),
+    .Depth(2)
+  ) u_r (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (!core_rst_ni),
+    .s_i      (m_r_i[slot_q]),
+    .s_valid_i(m_r_valid_i[slot_q] && !rd_orphans_q),
+    .s_ready_o(r_room),
+    .m_o      (s_r_o),
+    .m_valid_o(s_r_valid_o),
+    .m_ready_i(s_r_ready_i),
+    .count_o  ()
+  );
+  via_fifo #(
+    .T    (axi_b_t),
+    .Depth(2)
+  ) u_b (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (!core_rst_ni),
+    .s_i      (m_b_i[slot_q]),
+    .s_valid_i(m_b_valid_i[slot_q] && !wr_orphans_q),
+    .s_ready_o(b_room),
+    .m_o      (s_b_o),
+    .m_valid_o(s_b_valid_o),
+    .m_ready_i(s_b_ready_i),
+    .count_o  ()
+  );
+  assign m_r_ready_o = to_q & {NumSlots{r_room}};
+  assign m_b_ready_o = to_q & {NumSlots{b_room}};
+  assign rd_done = m_r_valid_i[slot_q] && r_room && m_r_i[slot_q].last;
+  assign wr_done = m_b_valid_i[slot_q] && b_room;
 
   function automatic logic [CntW-1:0] orphans(input logic alive, input logic [CntW-1:0] open, input logic [CntW-1:0] orphan,
                                               input logic done);
@@ -201,8 +230,9 @@ module via_fn_mem
     end
   end
 
-  assign still_o = ~|{ar_take, aw_take, ar_valid, aw_valid, w_valid, m_w_valid, m_r_valid_i & to, m_b_valid_i & to, change_q,
+  assign still_o = ~|{ar_take, aw_take, ar_valid, aw_valid, w_valid, m_w_valid, m_r_valid_i & to_q, m_b_valid_i & to_q, s_r_valid_o, s_b_valid_o,
+                      change_q,
                       !core_rst_ni && (rd_q != rd_orphan_q || wr_q != wr_orphan_q)};
-  assign idle_o = none;
+  assign idle_o = none && !s_r_valid_o && !s_b_valid_o;
 
 endmodule

@@ -3,10 +3,10 @@
 // Connects the user side of each function to nothing, to the board's port of the function, or to stream 0 of a slot, as its registers say
 // (fn_ctrl_t), and the disk's memory port to the MMU of a slot.
 //
-//   function tx ──> via_fn_src ──┬──> board            board ─────> via_fn_src ──┬──> via_fn_join ──> function rx
-//                                └──> via_fn_join ──> slot    slot (via_fn_src) ──┘
+//   function tx ──> via_skid ──> via_fn_src ──┬──> board    board ──> via_skid ───> via_fn_src ──┬──> via_fn_join ──> function rx
+//                                             └──> via_fn_join ──> slot    slot ──> via_fn_hold ─┘
 //
-// Throughput: one beat a cycle for every function each way. Latency: one cycle each way. Order: kept. Of functions that ask for one slot the one with
+// Throughput: one beat a cycle for every function each way. Latency: one cycle each way, two for a change of a connection. Order: kept. Of functions that ask for one slot the one with
 // the lowest number gets it; the others are connected to nothing. A connection may change at any time, also by the isolation of the slot:
 // a message that was on its way is ended with `last` (a beat of one byte), and what belongs to it afterwards is dropped. What a function without
 // a connection sends is dropped. The disk gets one answer for each message it sends, if need be one of a single byte (via_fn_debt).
@@ -66,61 +66,99 @@ module via_fn_switch
   endfunction
 
   // ---------------------------------------------------------------- who is connected to what
-  logic [DstW-1:0] want[NumUser:1], dst[NumUser:1];
+  logic [DstW-1:0] want[NumUser:1], want_q[NumUser:1], dst[NumUser:1];
+  logic [NumSlots-1:0] on, on_q;
+  logic [FnW-1:0] fn[NumSlots], fn_q[NumSlots];
+  logic [NumUser:1] core_q;
+  logic change;
 
   always_comb begin
-    for (int unsigned s = 0; s < NumSlots; s++) slot_on_o[s] = 1'b0;
+    for (int unsigned s = 0; s < NumSlots; s++) on[s] = 1'b0;
     for (int unsigned f = 1; f <= NumUser; f++) begin
       want[f] = (ctrl_i[f].kind == AttachBoard) ? ToBoard : '0;
       for (int unsigned s = 0; s < NumSlots; s++) begin
-        if (ctrl_i[f].kind == AttachSlot && 32'(ctrl_i[f].slot) == s && !slot_on_o[s]) begin
-          slot_on_o[s] = 1'b1;
+        if (ctrl_i[f].kind == AttachSlot && 32'(ctrl_i[f].slot) == s && !on[s]) begin
+          on[s] = 1'b1;
           if (!slot_cut_i[s]) want[f] = to_slot(s);
         end
       end
     end
     for (int unsigned s = 0; s < NumSlots; s++) begin
-      slot_fn_o[s] = '0;
+      fn[s] = '0;
       for (int unsigned f = 1; f <= NumUser; f++) begin
         // The disk looks itself at what comes while it is being reset: it must count it.
-        if (want[f] == to_slot(s) && (core_rst_ni[f] || f == Disk)) slot_fn_o[s] = FnW'(f);
+        if (want[f] == to_slot(s) && (core_rst_ni[f] || f == Disk)) fn[s] = FnW'(f);
       end
     end
+    change = on != on_q || core_rst_ni != core_q;
+    for (int unsigned f = 1; f <= NumUser; f++) change |= want[f] != want_q[f];
+    for (int unsigned s = 0; s < NumSlots; s++) change |= fn[s] != fn_q[s];
   end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      for (int unsigned f = 1; f <= NumUser; f++) want_q[f] <= '0;
+      for (int unsigned s = 0; s < NumSlots; s++) fn_q[s] <= '0;
+      on_q   <= '0;
+      core_q <= '0;
+    end else begin
+      want_q <= want;
+      fn_q   <= fn;
+      on_q   <= on;
+      core_q <= core_rst_ni;
+    end
+  end
+  assign slot_on_o = on_q;
+  assign slot_fn_o = fn_q;
 
   // ---------------------------------------------------------------- to the user side
-  logic [NumUser:1] src_valid, src_ready, src_still, begins, tx_cut, brd_ready, brd_still, brd_idle;
+  strm_t in[NumUser:1];
+  logic [NumUser:1] in_valid, in_ready, src_valid, src_ready, src_still, begins, tx_cut, brd_ready, brd_still, brd_idle;
   logic [NumSlots-1:0] slot_still, slot_idle;
   logic [NumUser-1:0] slot_sel[NumSlots], slot_ready[NumSlots];
   strm_t tx[NumUser];  // as via_fn_join takes them
   logic [NumUser-1:0] tx_valid;
 
   for (genvar f = 1; f <= NumUser; f++) begin : gen_tx
+    // A function that is being reset has it emptied: via_fn_src takes everything meanwhile.
+    via_skid #(
+      .T(strm_t)
+    ) u_in (
+      .clk_i,
+      .rst_ni,
+      .s_i      (tx_i[f]),
+      .s_valid_i(tx_valid_i[f]),
+      .s_ready_o(tx_ready_o[f]),
+      .m_o      (in[f]),
+      .m_valid_o(in_valid[f]),
+      .m_ready_i(in_ready[f])
+    );
     via_fn_src #(
       .DstW(DstW)
     ) u_src (
       .clk_i,
       .rst_ni,
       .cut_i    (!core_rst_ni[f]),
-      .dst_i    (want[f]),
+      .dst_i    (want_q[f]),
       .dst_o    (dst[f]),
-      .s_valid_i(tx_valid_i[f]),
-      .s_last_i (tx_i[f].last),
-      .s_ready_o(tx_ready_o[f]),
+      .s_valid_i(in_valid[f]),
+      .s_last_i (in[f].last),
+      .s_ready_o(in_ready[f]),
       .m_valid_o(src_valid[f]),
       .m_ready_i(src_ready[f]),
       .begin_o  (begins[f]),
       .cut_o    (tx_cut[f]),
       .still_o  (src_still[f])
     );
-    assign attached_o[f] = dst[f] != '0;
-    assign tx[f-1] = tx_i[f];
+    // As dst[f].
+    always_ff @(posedge clk_i) attached_o[f] <= rst_ni && want_q[f] != '0;
+    assign tx[f-1] = in[f];
     assign tx_valid[f-1] = src_valid[f];
 
     strm_t brd_tx[1];
-    assign brd_tx[0] = tx_i[f];
+    assign brd_tx[0] = in[f];
     via_fn_join #(
-      .N(1)
+      .N    (1),
+      .Slice(1'b0)
     ) u_board (
       .clk_i,
       .rst_ni,
@@ -147,7 +185,8 @@ module via_fn_switch
   for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
     always_comb for (int unsigned f = 1; f <= NumUser; f++) slot_sel[s][f-1] = dst[f] == to_slot(s) && core_rst_ni[f];
     via_fn_join #(
-      .N(NumUser)
+      .N    (NumUser),
+      .Slice(1'b0)
     ) u_slot (
       .clk_i,
       .rst_ni,
@@ -175,13 +214,34 @@ module via_fn_switch
   logic [NumUser:1] brd_in_valid, brd_src_valid, brd_src_ready, brd_src_still, rx_ends, rx_cut, rx_still, rx_idle, debt_still;
   logic [NumSlots-1:0] from_slot[NumUser:1], from_slot_ready[NumUser:1];
   strm_t brd_rx[NumUser:1];
+  strm_t app[NumSlots];
+  logic [FnW-1:0] app_fn[NumSlots];
+  logic [NumSlots-1:0] app_valid, app_ready, app_still;
+
+  for (genvar s = 0; s < NumSlots; s++) begin : gen_app
+    via_fn_hold #(
+      .DstW(FnW)
+    ) u_hold (
+      .clk_i,
+      .rst_ni,
+      .s_i      (slot_rx_i[s]),
+      .s_dst_i  (slot_rx_fn_i[s]),
+      .s_valid_i(slot_rx_valid_i[s]),
+      .s_ready_o(slot_rx_ready_o[s]),
+      .m_o      (app[s]),
+      .m_dst_o  (app_fn[s]),
+      .m_valid_o(app_valid[s]),
+      .m_ready_i(app_ready[s]),
+      .still_o  (app_still[s])
+    );
+  end
 
   for (genvar f = 1; f <= NumUser; f++) begin : gen_rx
     strm_t rx[NumSrc];
     logic [NumSrc-1:0] sel, sel_real, valid, ready;
     logic brd_in_ready, brd_on, lost, stale, waits;
 
-    via_slice #(
+    via_skid #(
       .T(strm_t)
     ) u_in (
       .clk_i,
@@ -199,7 +259,7 @@ module via_fn_switch
       .clk_i,
       .rst_ni,
       .cut_i    (1'b0),
-      .dst_i    (want[f] == ToBoard && (core_rst_ni[f] || f == Disk)),
+      .dst_i    (want_q[f] == ToBoard && (core_rst_ni[f] || f == Disk)),
       .dst_o    (brd_on),
       .s_valid_i(brd_in_valid[f]),
       .s_last_i (brd_rx[f].last),
@@ -212,10 +272,10 @@ module via_fn_switch
     );
 
     for (genvar s = 0; s < NumSlots; s++) begin : gen_from
-      assign from_slot[f][s] = slot_rx_fn_i[s] == FnW'(f);
+      assign from_slot[f][s] = app_fn[s] == FnW'(f);
       assign from_slot_ready[f][s] = from_slot[f][s] && (stale || ready[s]);
-      assign rx[s] = slot_rx_i[s];
-      assign valid[s] = slot_rx_valid_i[s];
+      assign rx[s] = app[s];
+      assign valid[s] = app_valid[s];
     end
     assign brd_src_ready[f] = stale || ready[Board];
     assign rx[Board] = brd_rx[f];
@@ -223,10 +283,12 @@ module via_fn_switch
     assign rx[MadeUp] = '{id: '0, last: 1'b1, keep: StrbW'(1), data: '0};
     assign valid[MadeUp] = 1'b1;
     assign sel_real = {1'b0, brd_on, from_slot[f]};
-    assign sel = (!core_rst_ni[f] || stale) ? '0 : lost ? {1'b1, {(NumSrc - 1) {1'b0}}} : waits ? '0 : sel_real;
+    // A cycle longer than the reset, as the slots hear of it so much later.
+    assign sel = (!core_rst_ni[f] || !core_q[f] || stale) ? '0 : lost ? {1'b1, {(NumSrc - 1) {1'b0}}} : waits ? '0 : sel_real;
 
     via_fn_join #(
-      .N(NumSrc)
+      .N    (NumSrc),
+      .Slice(1'b0)
     ) u_join (
       .clk_i,
       .rst_ni   (rst_ni && core_rst_ni[f]),
@@ -248,13 +310,13 @@ module via_fn_switch
       logic drop;
       always_comb begin
         drop = brd_on && brd_src_valid[f] && brd_rx[f].last;
-        for (int unsigned s = 0; s < NumSlots; s++) if (from_slot[f][s] && slot_rx_valid_i[s] && slot_rx_i[s].last) drop = 1'b1;
+        for (int unsigned s = 0; s < NumSlots; s++) if (from_slot[f][s] && app_valid[s] && app[s].last) drop = 1'b1;
       end
       via_fn_debt u_debt (
         .clk_i,
         .rst_ni,
         .core_rst_ni(core_rst_ni[f]),
-        .gone_i     (dst[f] == '0 || dst[f] != want[f]),
+        .gone_i     (dst[f] == '0 || dst[f] != want_q[f]),
         .begin_i    (begins[f]),
         .answer_i   (rx_ends[f]),
         .drop_i     (stale && drop),
@@ -270,27 +332,33 @@ module via_fn_switch
   end
 
   always_comb begin
-    slot_rx_ready_o = '0;
-    for (int unsigned f = 1; f <= NumUser; f++) slot_rx_ready_o |= from_slot_ready[f];
+    app_ready = '0;
+    for (int unsigned f = 1; f <= NumUser; f++) app_ready |= from_slot_ready[f];
   end
 
-  // ---------------------------------------------------------------- counters
+  // ---------------------------------------------------------------- counters: a cycle behind
   logic [31:0] count_q[NumUser:1][3];
+  logic [NumUser:1] begun_q, ended_q, tx_cut_q, rx_cut_q;
 
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) {begun_q, ended_q, tx_cut_q, rx_cut_q} <= '0;
+    else {begun_q, ended_q, tx_cut_q, rx_cut_q} <= {begins, rx_ends, tx_cut, rx_cut};
+  end
   for (genvar f = 1; f <= NumUser; f++) begin : gen_count
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
         for (int unsigned i = 0; i < 3; i++) count_q[f][i] <= '0;
       end else begin
-        if (begins[f]) count_q[f][0] <= count_q[f][0] + 1'b1;
-        if (rx_ends[f]) count_q[f][1] <= count_q[f][1] + 1'b1;
-        if (tx_cut[f] || rx_cut[f]) count_q[f][2] <= count_q[f][2] + 32'(tx_cut[f]) + 32'(rx_cut[f]);
+        if (begun_q[f]) count_q[f][0] <= count_q[f][0] + 1'b1;
+        if (ended_q[f]) count_q[f][1] <= count_q[f][1] + 1'b1;
+        if (tx_cut_q[f] || rx_cut_q[f]) count_q[f][2] <= count_q[f][2] + ((tx_cut_q[f] && rx_cut_q[f]) ? 32'd2 : 32'd1);
       end
     end
   end
   assign count_o = count_q;
 
-  assign still_o = &{src_still, brd_still, slot_still, brd_src_still, rx_still, debt_still} && (brd_rx_valid_i & brd_rx_ready_o) == '0;
-  assign idle_o  = &{brd_idle, slot_idle, rx_idle};
+  assign still_o = &{src_still, brd_still, slot_still, brd_src_still, rx_still, debt_still, app_still} && !change &&
+                   {brd_rx_valid_i & brd_rx_ready_o, tx_valid_i & tx_ready_o, begun_q, ended_q, tx_cut_q, rx_cut_q} == '0;
+  assign idle_o = &{brd_idle, slot_idle, rx_idle};
 
 endmodule

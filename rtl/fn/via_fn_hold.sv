@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A place beside a stream whose destination may change at any time (from a via_fn_src, to a via_fn_join): what is offered and not taken waits
+// here, as in via_skid, so that `s_ready_o` comes from a register.
+//
+// Throughput: one beat a cycle. Latency: none. Order: kept. A beat that waits here when its destination changes is dropped, and in that cycle m goes
+// nowhere: to the destination it is the end of a connection in the midst of a message, whatever s_dst_i is afterwards.
+
+module via_fn_hold
+  import via_pkg::*;
+#(
+  parameter int unsigned DstW = 1
+) (
+  input  logic             clk_i,
+  input  logic             rst_ni,
+  input  strm_t            s_i,
+  input  logic  [DstW-1:0] s_dst_i,    // level, also without a beat; 0 is nowhere
+  input  logic             s_valid_i,
+  output logic             s_ready_o,
+  output strm_t            m_o,
+  output logic  [DstW-1:0] m_dst_o,
+  output logic             m_valid_o,
+  input  logic             m_ready_i,
+  output logic             still_o     // nothing moves unless an input changes
+);
+
+  localparam bit DstWOk = param_in("via_fn_hold DstW", DstW, 1, 8);
+
+  strm_t held_q;
+  logic [DstW-1:0] dst_q;
+  logic ready_q, stays;
+
+  assign stays = ready_q || s_dst_i == dst_q;
+  assign s_ready_o = ready_q;
+  assign m_o = ready_q ? s_i : held_q;
+  assign m_dst_o = stays ? s_dst_i : '0;
+  assign m_valid_o = ready_q ? s_valid_i : stays;
+  assign still_o = ready_q ? !s_valid_i : stays && !m_ready_i;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) ready_q <= 1'b1;
+    else ready_q <= !m_valid_o || m_ready_i;
+  end
+  always_ff @(posedge clk_i) begin
+    if (ready_q && s_valid_i && !m_ready_i) begin
+      held_q <= s_i;
+      dst_q  <= s_dst_i;
+    end
+  end
+
+endmodule
