@@ -54,6 +54,9 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_vq_used.sv", "emit && (!feat_i.packed_ring || first_q) || final_now", "emit || final_now"),
         ("via_vq_used.sv", "feat_i.in_order && run_whole_q", "feat_i.in_order"),
         ("via_vq_used.sv", "(half_q || !straddles) && lane", "lane"),
+        ("via_vq_used.sv", "line_valid_q && same && line_strb_q[i]", "line_valid_q && line_strb_q[i]"),
+        ("via_vq_used.sv", "near && want_lo == line_lo + 1'b1", "want_lo == line_lo + 1'b1"),
+        ("via_vq_used.sv", "next = line_lo != '1 && ", "next = "),
         ("via_vq_used.sv", "m_w_valid_o && m_w_ready_i && out.f.shows", "m_w_valid_o && out.f.shows"),
     ],
     "vq_used_port": [

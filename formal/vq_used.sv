@@ -38,6 +38,7 @@ module vq_used
 );
 
   localparam int unsigned OffW = BeatLog2;
+  localparam int unsigned LineW = AddrW - OffW;
   localparam int unsigned Depth = 4;
   localparam int unsigned Batch = 4;
 
@@ -48,11 +49,14 @@ module vq_used
   logic [1:0] quiet;
 
   via_vq_used #(
-    .NumQ  (2),
-    .Batch (Batch),
-    .Depth (Depth),
-    .Hold  (2),
-    .Recent(2)
+    .NumQ      (2),
+    .Batch     (Batch),
+    .Depth     (Depth),
+    .Hold      (2),
+    .Gap       (1),
+    .Most      (4),
+    .Recent    (2),
+    .BurstBytes(2 * StrbW)
   ) dut (
     .clk_i,
     .rst_ni,
@@ -117,8 +121,11 @@ module vq_used
       assume (on_ring || (queue_i[q].size & (queue_i[q].size - 1'b1)) == '0);
       assume (queue_i[q].device[1:0] == '0 && queue_i[q].desc[3:0] == '0);
     end
-    if (dut.c_valid)
-      assume (dut.c.slots != '0 && dut.c.slots <= queue_i[dut.c.queue[0]].size && dut.c.queue == QueueW'(dut.side));  // FIFOs of a queue each hold its chains
+    if (dut.c_valid) begin
+      assume (dut.c.slots != '0 && dut.c.slots <= queue_i[dut.c.queue[0]].size);
+      // FIFOs of a queue each hold its chains, with what was found on their way in.
+      if (!dut.free) assume (dut.c.queue == QueueW'(dut.side) && dut.c.left == queue_i[dut.c.queue[0]].size - dut.c.slots);
+    end
   end
 
   // ---------------------------------------------------------------- the places of the rings, and how many chains have come
@@ -143,8 +150,18 @@ module vq_used
         end else at_q[q] <= behind[15:0];
       end
       a_queue : assert (!dut.take || dut.queue == q);
-      a_no_drop : assert (!dut.drop);
-      i_at : assert (at_q == dut.idx_q && wrap_q == ~dut.wrap_q);
+      a_no_drop : assert (!dut.open_q || !dut.void_q);
+      if (dut.open_q) i_at_open : assert (at_q[dut.queue_q] == dut.idx && wrap_q[dut.queue_q] == !dut.wrap);
+      i_at_0 : assert (dut.open_q && dut.queue_q == 1'b0 || at_q[0] == dut.idx_q[0] && wrap_q[0] == !dut.wrap_q[0]);
+      i_at_1 : assert (dut.open_q && dut.queue_q == 1'b1 || at_q[1] == dut.idx_q[1] && wrap_q[1] == !dut.wrap_q[1]);
+      if (dut.open_q) begin
+        i_pos :
+        assert (!on_ring || dut.left_q == queue_i[dut.queue_q].size - dut.step_q && dut.step_q != '0 && dut.step_q <= queue_i[dut.queue_q].size && dut.pos_q < queue_i[dut.queue_q].size);
+        i_step : assert (on_ring || dut.step_q == 16'd1);
+        i_base :
+        assert (dut.base_q == (on_ring ? queue_i[dut.queue_q].desc : queue_i[dut.queue_q].device) && dut.mask_q == queue_i[dut.queue_q].size - 16'd1);
+        i_full : assert (dut.full_q == (dut.n_q == 3'(Batch)) && dut.n_q <= 3'(Batch));
+      end else i_closed : assert (!dut.run_q && !dut.first_q);
       i_in_ring : assert (!on_ring || at_q[0] < queue_i[0].size && at_q[1] < queue_i[1].size);
       // no chain counts before it is handed over
       if (!on_ring) a_come : assert (16'(at_q[0] + 16'(dut.held[0])) == come_q[0] && 16'(at_q[1] + 16'(dut.held[1])) == come_q[1]);
@@ -174,15 +191,26 @@ module vq_used
     end
   end
 
+  // Items wait in two places, the second one if the first does not leave.
+  logic item_in, item_moves, item_second;
+  assign item_in = dut.u_item.take;
+  assign item_moves = dut.u_item.advance;
+  assign item_second = dut.u_item.skid_valid_q;
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      i_places : assert ((!item_second || dut.item_valid_q) && (!dut.item_ready || !item_second));
+      a_item_in : assert (item_in == (dut.item_new && !dut.void_q) && (!dut.item_new || dut.item_ready));
+    end
+  end
+
   // The first entry of a packed batch is not written but to show the batch.
-  logic batch_first_q, item_first_q;  // no entry of the batch is made yet; the one before the line is the first
+  logic batch_first_q;  // no entry of the batch is made yet
   always_ff @(posedge clk_i) begin
     if (!rst_ni) batch_first_q <= 1'b1;
     else if (dut.final_now) batch_first_q <= 1'b1;
     else if (dut.emit) batch_first_q <= 1'b0;
-    if (dut.item_ready && dut.item_new) item_first_q <= batch_first_q;
     if (rst_ni && on_ring) begin
-      a_kept_back : assert (!(dut.item_valid_q && !dut.item_q.shows && item_first_q));
+      a_kept_back : assert (!(item_in && !dut.item_d.shows && batch_first_q));
       i_batch_first : assert (batch_first_q == !dut.first_q);
     end
   end
@@ -196,7 +224,8 @@ module vq_used
     StShow    // its entry is what shows the batch
   } st_e;
   st_e st_q;
-  logic in_item_q, visible_q;  // its entry is in the register before the line; what shows it is there
+  logic in_item_q, visible_q;  // its entry is in a register before the line; what shows it is
+  logic item_at_q, visible_at_q;  // in the second one
   logic [1:0] in_line_q, written_q;  // its lower and upper four bytes
   logic [15:0] id_q, place_q;
   logic [31:0] len_q;
@@ -206,7 +235,7 @@ module vq_used
   logic [15:0] place;
 
   assign place = place_q & (queue_i[ring_q].size - 16'd1);
-  assign addr = on_ring ? queue_i[ring_q].desc + AddrW'({place_q, 4'h8}) : queue_i[ring_q].device + AddrW'(4) + AddrW'({place, 3'h0});
+  assign addr = on_ring ? queue_i[ring_q].desc + AddrW'({place_q, 4'h8}) : queue_i[ring_q].device + AddrW'({place, 3'h4});
   assign addr_hi = addr + AddrW'(4);
   assign entry = on_ring ? {ring_wrap_q, 7'h0, ring_wrap_q, 5'h0, len_q != '0, 1'b0, id_q, len_q} : {len_q, 16'h0, id_q};
 
@@ -215,11 +244,28 @@ module vq_used
                                    input logic [StrbW-1:0] strb, input logic [DataW-1:0] data);
     return a[AddrW-1:OffW] == line && 4'(strb >> {a[OffW-1:2], 2'b00}) == 4'hf && 32'(data >> {a[OffW-1:2], 5'h0}) == d;
   endfunction
-  logic [1:0] line_has, out_has;
+  logic [1:0] line_has, out_has, in_line;
+  logic merge_it;
+  assign merge_it = in_item_q && !item_at_q && dut.merge;
+  assign in_line = (dut.flush ? 2'b00 : in_line_q) | (!merge_it ? 2'b00 : !dut.straddles ? 2'b11 : dut.half_q ? 2'b10 : 2'b01);
   assign line_has[0] = word_in(addr, entry[31:0], dut.line_q, dut.line_strb, dut.line_data_q);
   assign line_has[1] = word_in(addr_hi, entry[63:32], dut.line_q, dut.line_strb, dut.line_data_q);
-  assign out_has[0]  = word_in(addr, entry[31:0], dut.aw.addr[AddrW-1:OffW], dut.w.strb, dut.w.data);
-  assign out_has[1]  = word_in(addr_hi, entry[63:32], dut.aw.addr[AddrW-1:OffW], dut.w.strb, dut.w.data);
+  assign out_has[0] = word_in(addr, entry[31:0], dut.out_line, dut.w.strb, dut.w.data);
+  assign out_has[1] = word_in(addr_hi, entry[63:32], dut.out_line, dut.w.strb, dut.w.data);
+
+  // The items with its entry and with what shows it.
+  typedef struct packed {
+    logic             shows;
+    logic [AddrW-1:0] addr;
+    logic [63:0]      data;
+  } item_t;
+  item_t first, second, mine, showing;
+  logic mine_valid;
+  assign first = '{shows: dut.item_q.shows, addr: dut.item_q.addr, data: dut.item_q.data};
+  assign second = '{shows: dut.u_item.skid_q.shows, addr: dut.u_item.skid_q.addr, data: dut.u_item.skid_q.data};
+  assign mine = item_at_q ? second : first;
+  assign showing = visible_at_q ? second : first;
+  assign mine_valid = item_at_q ? item_second : dut.item_valid_q;
 
   // What shows the batch.
   logic show_ring_q;
@@ -227,11 +273,21 @@ module vq_used
   logic [AddrW-1:0] index_at;
   assign index_at = queue_i[show_ring_q].device + AddrW'(2);
 
+  logic show_ring_second_q;
+  logic [15:0] show_at_second_q;
+  logic [LineW-1:0] before_q;  // line of the beat before
+  logic [7:0] beat_q;  // of its burst
   always_ff @(posedge clk_i) begin
-    if (dut.final_now) begin
-      show_ring_q <= run_queue_q;
-      show_at_q   <= at_q[run_queue_q];
+    if (item_moves) begin
+      show_ring_q <= item_second ? show_ring_second_q : run_queue_q;
+      show_at_q   <= item_second ? show_at_second_q : at_q[run_queue_q];
+    end else if (item_in) begin
+      show_ring_second_q <= run_queue_q;
+      show_at_second_q   <= at_q[run_queue_q];
     end
+    if (dut.out_go) before_q <= dut.out_line;
+    if (!rst_ni) beat_q <= '0;
+    else if (dut.out_go) beat_q <= dut.w.last ? '0 : beat_q + 1'b1;
     if (!rst_ni) begin
       st_q      <= StNone;
       in_item_q <= 1'b0;
@@ -253,46 +309,53 @@ module vq_used
         if (dut.emit) begin
           st_q      <= (on_ring && !dut.first_q) ? StFirst : StOut;
           in_item_q <= !on_ring || dut.first_q;
+          item_at_q <= !item_moves;
         end else if (dut.take) st_q <= StNone;  // a later chain of the run stands for it
       end
-      if (in_item_q && dut.merge) begin
-        if (dut.straddles) in_line_q[dut.half_q] <= 1'b1;
-        else in_line_q <= 2'b11;
-        in_item_q <= dut.straddles && !dut.half_q;
-      end
-      if (dut.flush) begin
-        written_q <= written_q | in_line_q;
-        in_line_q <= '0;
-      end
-      if (in_item_q && dut.entry_out) begin
+      if (dut.flush) written_q <= written_q | in_line_q;
+      if (merge_it) in_item_q <= dut.straddles && !dut.half_q;
+      if (st_q == StOut) in_line_q <= in_line;
+      if (in_item_q && !item_at_q && dut.entry_out) begin
         written_q <= 2'b11;
         in_item_q <= 1'b0;
       end
-      if (dut.final_now && st_q != StNone) begin
+      if (in_item_q && item_moves) item_at_q <= 1'b0;
+      if (visible_q && item_moves) visible_at_q <= 1'b0;
+      if (dut.final_now && st_q != StNone && !visible_q) begin
         visible_q <= 1'b1;
+        visible_at_q <= !item_moves;
         if (st_q != StOut) st_q <= StShow;
       end
-      if (dut.shows_out && visible_q) begin
+      if (dut.shows_out && visible_q && !visible_at_q) begin
         st_q      <= StNone;
         visible_q <= 1'b0;
         written_q <= '0;
       end
 
       // the entries of a batch do not overlap
-      if (st_q == StOut && !in_item_q && dut.item_valid_q && !dut.item_q.shows) begin
+      if (st_q == StOut && (!in_item_q || item_at_q) && dut.item_valid_q && !dut.item_q.shows) begin
         assume (dut.item_q.addr - addr >= AddrW'(8) && addr - dut.item_q.addr >= AddrW'(8));
       end
 
       // ---------------------------------------------------------------- proved
       a_one :
-      assert ($onehot0({dut.flush, dut.shows_out, dut.entry_out}) && dut.out_go == (dut.flush || dut.shows_out || dut.entry_out) && (!dut.out_go || dut.aw_room && dut.w_room && dut.flight_room));
-      a_out : assert (!dut.out_go || dut.aw.addr[OffW-1:0] == '0 && dut.aw.len == '0 && dut.w.last);
+      assert ($onehot0(
+          {dut.flush, dut.shows_out, dut.entry_out}
+      ) && dut.out_go == (dut.flush || dut.shows_out || dut.entry_out) && (!dut.out_go || dut.aw_room && dut.w_room && dut.flight_room));
+      // A burst: lines that follow one another, its address with the last one.
+      a_last : assert (dut.aw_go == (dut.out_go && dut.w.last));
+      a_out :
+      assert (!dut.aw_go || dut.aw.addr[OffW-1:0] == '0 && dut.aw.len == beat_q && dut.aw.addr[AddrW-1:OffW] == dut.out_line - LineW'(beat_q) && 2'(dut.aw.addr[OffW]) + 2'(beat_q) < 2'd2);
+      a_next : assert (!dut.out_go || beat_q == '0 || dut.out_line == before_q + 1'b1);
+      if (beat_q != '0) i_next : assert (dut.line_valid_q && dut.line_q == before_q + 1'b1 && beat_q <= 8'(dut.line_lo));
+      i_beats : assert (beat_q == 8'(dut.beats_q));
       a_left : assert (!dut.left || w_valid && w_ready_i);
       if (dut.flush) a_entry : assert ((!in_line_q[0] || out_has[0]) && (!in_line_q[1] || out_has[1]));
-      if (dut.entry_out) a_entry_alone : assert (!dut.line_valid_q && $countones(dut.w.strb) == 8 && (!in_item_q || out_has == 2'b11));
+      if (dut.entry_out)
+        a_entry_alone : assert (!dut.line_valid_q && $countones(dut.w.strb) == 8 && (!in_item_q || item_at_q || out_has == 2'b11));
       if (dut.shows_out) begin
-        if (visible_q && st_q == StOut) a_before : assert (written_q == 2'b11);
-        if (visible_q && st_q == StShow) a_shows : assert (on_ring && out_has == 2'b11 && $countones(dut.w.strb) == 8);
+        if (visible_q && !visible_at_q && st_q == StOut) a_before : assert (written_q == 2'b11);
+        if (visible_q && !visible_at_q && st_q == StShow) a_shows : assert (on_ring && out_has == 2'b11 && $countones(dut.w.strb) == 8);
         if (visible_q) a_state : assert (st_q == StOut || st_q == StShow);
         if (!on_ring) begin
           a_index : assert (16'(dut.w.data >> {index_at[OffW-1:0], 3'h0}) == show_at_q);
@@ -310,23 +373,28 @@ module vq_used
         assert (dut.run_q && dut.run_id_q == id_q && dut.run_len_q == len_q && run_at_q == place_q && run_wrap_q == ring_wrap_q && run_queue_q == ring_q);
       end
       if (st_q != StOut) i_clear : assert (!in_item_q && in_line_q == '0 && written_q == '0);
-      if (in_item_q)
-        i_item : assert (dut.item_valid_q && !dut.item_q.shows && dut.item_q.addr == addr && dut.item_q.data == entry && !visible_q);
-      if (in_item_q)
+      if (in_item_q) begin
+        i_item :
+        assert (mine_valid && !mine.shows && mine.addr == addr && mine.data == entry && (!visible_q || !item_at_q && visible_at_q));
         i_half :
-        assert (dut.half_q ? (in_line_q[0] != written_q[0] && !in_line_q[1] && !written_q[1]) : (in_line_q == '0 && written_q == '0));
+        assert ((dut.half_q && !item_at_q) ? (in_line_q[0] != written_q[0] && !in_line_q[1] && !written_q[1]) : (in_line_q == '0 && written_q == '0));
+      end
       if (st_q == StOut && !in_item_q) i_merged : assert ((in_line_q ^ written_q) == 2'b11);
       if (dut.item_valid_q && !dut.item_q.shows) i_aligned : assert (dut.item_q.addr[1:0] == '0);
-      if (dut.half_q) i_straddles : assert (dut.item_valid_q && dut.straddles);
+      if (item_second && !dut.u_item.skid_q.shows) i_aligned_second : assert (dut.u_item.skid_q.addr[1:0] == '0);
+      if (dut.half_q) i_straddles : assert (dut.item_valid_q && dut.straddles && dut.line_valid_q && dut.line_q == dut.want);
       if (in_line_q != '0) i_line : assert (dut.line_valid_q && (!in_line_q[0] || line_has[0]) && (!in_line_q[1] || line_has[1]));
       if (st_q == StFirst)
         i_st_first : assert (dut.first_q && dut.first_addr_q == addr && dut.first_data_q == entry && !visible_q && run_queue_q == ring_q);
-      if (st_q == StShow) i_st_show : assert (on_ring && visible_q && dut.item_q.addr == addr && dut.item_q.data == entry);
+      if (st_q == StShow) i_st_show : assert (on_ring && visible_q && showing.addr == addr && showing.data == entry);
       if (st_q == StRun || st_q == StNone) i_later : assert (!visible_q);
-      if (visible_q) i_visible : assert (dut.item_valid_q && dut.item_q.shows);
+      if (visible_q) i_visible : assert (showing.shows && (visible_at_q ? item_second : dut.item_valid_q));
       if (!visible_q && st_q != StNone) i_batch : assert (dut.open_q && run_queue_q == ring_q);
       if (dut.item_valid_q && dut.item_q.shows && !on_ring)
         i_index : assert (dut.item_q.addr == index_at && dut.item_q.data == {4{show_at_q}});
+      if (item_second && dut.u_item.skid_q.shows && !on_ring)
+        i_index_second :
+        assert (dut.u_item.skid_q.addr == queue_i[show_ring_second_q].device + AddrW'(2) && dut.u_item.skid_q.data == {4{show_at_second_q}});
     end
   end
 

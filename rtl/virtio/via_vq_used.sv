@@ -2,27 +2,32 @@
 //
 // Tells the driver which chains are used: entries in batches, then what makes them visible, then (via_vq_used_irq) the interrupt.
 //
-//   done ─ FIFO ─ runs ─ entries ─ line ──> AW, W      used elements or descriptors, a line of StrbW bytes at a time
-//                          └─ index ─────┘  └─ the index has left ─> via_vq_used_irq: suppression field (AR, R) ─> irq
+//   done ─ FIFO ─ runs ─ entries ─ line ──> AW, W      used elements or descriptors: a beat is a line, lines that follow one another a burst
+//      └ alone ┘           └─ index ─────┘  └─ the index has left ─> via_vq_used_irq: suppression field (AR, R) ─> irq
 //
-// Throughput: one chain a cycle while batches are long, one every three to five cycles with one chain a batch. Latency: 5 cycles to AW.
+// Throughput: one chain a cycle while batches are long, one every three to five cycles with one chain a batch. Latency: 4 cycles to AW, 5 if others wait.
 // A batch is what waits of one queue in a row, at most `Batch` chains and the rest of an answer spread over several. If chains come in quick
-// succession, the last one less than `Recent` cycles before, a batch stays open for more of them until `Hold` cycles after its first one: each write
-// saved is room on the link for payload. A chain that comes alone never waits.
+// succession, the first one less than `Recent` cycles after the one before, they wait for more of them: `Hold` cycles, then as long as the next one
+// comes within `Gap` cycles (within `Hold` behind a few of them), at most `Most` cycles; less if nothing more can come (the whole ring is used, the
+// queue closes), if another queue's chain comes behind them or if the FIFO fills. Then they are taken one a cycle, and what comes meanwhile joins them.
+// Each write saved is room on the link for payload. A chain that comes alone never waits.
 // Order: entries of a batch, then its index (split) or its first descriptor (packed), so the whole batch becomes visible at once and last.
 // The suppression field is asked for in the cycle after that write was taken (W): the host port keeps the read behind it (docs/interfaces.md).
 // In order: chains whose writable bytes are all written need no entry if a later one of the batch has one (the driver takes them as wholly used).
-// Misuse: a chain of a queue that is off is dropped. A refused write or read stops the queue (`err_*`).
+// Misuse: chains of a queue that is off when their batch begins are dropped. A refused write or read stops the queue (`err_*`).
 
 module via_vq_used
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ   = 2,
-  parameter int unsigned Batch  = 16,
-  parameter int unsigned Depth  = 32,  // chains that wait, of even and of odd queues
-  parameter int unsigned Hold   = 24,
-  parameter int unsigned Recent = 32
+  parameter int unsigned NumQ       = 2,
+  parameter int unsigned Batch      = 64,
+  parameter int unsigned Depth      = 64,  // chains that wait, of even and of odd queues
+  parameter int unsigned Hold       = 20,
+  parameter int unsigned Gap        = 12,
+  parameter int unsigned Most       = 96,
+  parameter int unsigned Recent     = 32,
+  parameter int unsigned BurstBytes = 256  // longest write, inside so many bytes
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
@@ -61,9 +66,9 @@ module via_vq_used
   output logic     [QueueW-1:0] wr_err_queue_o,
   output logic                  rd_err_o,              // pulse
   output logic     [QueueW-1:0] rd_err_queue_o,
-  output logic                  cnt_line_o,            // pulses: entries written
+  output logic                  cnt_line_o,            // pulses: entries written, a burst of them
   output logic                  cnt_index_o,           // a batch made visible
-  output logic                  shown_o,               // host memory has answered that (B)
+  output logic                  shown_o,               // pulse: host memory has answered that (B)
   output logic     [  NumQ-1:0] quiet_o,               // nothing of this queue is held
   output logic                  still_o,
   output logic                  idle_o
@@ -72,55 +77,96 @@ module via_vq_used
   localparam bit NumQOk = param_in("via_vq_used NumQ", NumQ, 1, QueuesMax);
   localparam bit BatchOk = param_in("via_vq_used Batch", Batch, 1, 1024);
   localparam bit DepthOk = param_in("via_vq_used Depth", Depth, 1, 1024);
-  localparam bit HoldOk = param_in("via_vq_used Hold", Hold, 1, 255);
+  localparam bit HoldOk = param_in("via_vq_used Hold", Hold, 2, 255);
+  localparam bit GapOk = param_in("via_vq_used Gap", Gap, 1, Hold);
+  localparam bit MostOk = param_in("via_vq_used Most", Most, Hold, 1023);
   localparam bit RecentOk = param_in("via_vq_used Recent", Recent, 1, 255);
+  localparam bit BurstOk = param_pow2("via_vq_used BurstBytes", BurstBytes, 2 * StrbW, 4096);
 
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
   localparam int unsigned OffW = BeatLog2;
+  localparam int unsigned LineW = AddrW - OffW;
   localparam int unsigned Lanes = StrbW / 4;
   localparam int unsigned LaneW = $clog2(Lanes);
-  localparam int unsigned Window = 64;  // writes in flight
+  localparam int unsigned Burst = BurstBytes / StrbW;  // lines
+  localparam int unsigned BurstW = $clog2(Burst);
+  localparam int unsigned Window = 64;  // bursts in flight
   localparam int unsigned CountW = $clog2(Depth + 1);
+  localparam int unsigned Full = Depth - Depth / 4;  // so many chains wait no longer
+  localparam int unsigned Crowd = 4;  // so many are no short burst
   localparam int unsigned BatchW = $clog2(Batch + 1);
   localparam int unsigned HoldW = $clog2(Hold + 1);
+  localparam int unsigned GapW = $clog2(Hold + 1);
+  localparam int unsigned MostW = $clog2(Most + 1);
   localparam int unsigned RecentW = $clog2(Recent + 1);
 
+  // ---------------------------------------------------------------- chains that wait
   typedef struct packed {
-    logic              quick;  // came soon after the one before it of its queue
+    logic              same;   // of the same queue as the one before it on its side
     logic              whole;
     logic              more;
     logic [QueueW-1:0] queue;
     logic [15:0]       id;
     logic [15:0]       slots;
+    logic [15:0]       left;   // places of the ring but for its own
     logic [31:0]       len;
   } chain_t;
   // Even queues wait apart from odd ones, so that what is received and what is sent do not cut each other's batches short.
   logic open_q;  // a batch is open, of queue_q
-  logic [QW-1:0] queue_q;
-  chain_t c, waiting[2];
-  logic c_valid, c_pop, side, next_side_q;
-  logic [1:0] waiting_valid, room;
+  logic [QW-1:0] queue_q, come_queue;
+  chain_t chain_in, c, waiting[2];
+  logic come, quick, by, free, c_valid, take, side, next_side_q;
+  logic [1:0] waiting_valid, room, due_q, push;
   logic [1:0][CountW-1:0] held;
+  logic [1:0][QW-1:0] last_q;  // queue of the chain that came last
   logic [NumQ-1:0][RecentW-1:0] recent_q;  // cycles for which a further chain of the queue is a quick one
+  logic [NumQ-1:0] near_q, part_q;  // it is one still; the answer of the chain before has more
 
-  chain_t chain_in;
+  assign done_ready_o = &room;
+  assign come = done_valid_i && done_ready_o;
+  assign come_queue = QW'(done_queue_i);
+  // The rest of an answer waits for nothing.
+  assign quick = near_q[come_queue] && !part_q[come_queue];
   assign chain_in = '{
-          quick: recent_q[QW'(done_queue_i)] != '0,
+          same: last_q[done_queue_i[0]] == come_queue,
           whole: done_whole_i,
           more: done_more_i,
           queue: done_queue_i,
           id: done_id_i,
           slots: done_slots_i,
+          left: queue_i[come_queue].size - done_slots_i,
           len: done_len_i
       };
+  // A chain that is alone passes by the FIFO.
+  assign free = !open_q && waiting_valid == '0;
+  assign by = free && come && !quick;
+
   for (genvar q = 0; q < NumQ; q++) begin : gen_recent
+    logic mine;
+    assign mine = come && come_queue == QW'(q);
     always_ff @(posedge clk_i) begin
-      if (!rst_ni) recent_q[q] <= '0;
-      else if (done_valid_i && done_ready_o && QW'(done_queue_i) == QW'(q)) recent_q[q] <= RecentW'(Recent);
-      else if (recent_q[q] != '0) recent_q[q] <= recent_q[q] - 1'b1;
+      if (!rst_ni) begin
+        recent_q[q] <= '0;
+        near_q[q]   <= 1'b0;
+        part_q[q]   <= 1'b0;
+      end else begin
+        if (mine) recent_q[q] <= RecentW'(Recent);
+        else if (near_q[q]) recent_q[q] <= recent_q[q] - 1'b1;
+        if (mine) near_q[q] <= 1'b1;
+        else if (recent_q[q] == RecentW'(1)) near_q[q] <= 1'b0;
+        if (mine) part_q[q] <= done_more_i;
+      end
     end
   end
+
   for (genvar i = 0; i < 2; i++) begin : gen_side
+    logic [HoldW-1:0] hold_q;
+    logic [GapW-1:0] gap_q;
+    logic [MostW-1:0] most_q;
+    logic [15:0] places_q;  // of the ring, that those who wait take
+    logic fresh, ends_q, mixed;
+
+    assign push[i] = come && done_queue_i[0] == 1'(i) && !by;
     via_fifo #(
       .T    (chain_t),
       .Depth(Depth)
@@ -129,68 +175,103 @@ module via_vq_used
       .rst_ni,
       .flush_i  (1'b0),
       .s_i      (chain_in),
-      .s_valid_i(done_valid_i && done_queue_i[0] == 1'(i)),
+      .s_valid_i(push[i]),
       .s_ready_o(room[i]),
       .m_o      (waiting[i]),
       .m_valid_o(waiting_valid[i]),
-      .m_ready_i(c_pop && side == 1'(i)),
+      .m_ready_i(take && !free && side == 1'(i)),
       .count_o  (held[i])
     );
+
+    assign fresh = push[i] && !waiting_valid[i];
+    assign mixed = push[i] && waiting_valid[i] && !chain_in.same;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        due_q[i]  <= 1'b0;
+        ends_q    <= 1'b0;
+        last_q[i] <= '0;
+      end else begin
+        if (fresh) due_q[i] <= !quick;
+        else if (waiting_valid[i] && (ends_q || mixed)) due_q[i] <= 1'b1;
+        ends_q <= waiting_valid[i] && !due_q[i] && !fresh &&
+            (hold_q == '0 && gap_q == '0 && !push[i] || most_q == '0 || held[i] >= CountW'(Full) || places_q >= queue_i[last_q[i]].size ||
+             closing_i[last_q[i]]);
+        if (come && done_queue_i[0] == 1'(i)) last_q[i] <= come_queue;
+      end
+    end
+    always_ff @(posedge clk_i) begin
+      if (fresh) begin
+        hold_q   <= HoldW'(Hold - 2);
+        most_q   <= MostW'(Most - 2);
+        places_q <= feat_i.packed_ring ? done_slots_i : 16'd1;
+      end else if (waiting_valid[i] && !due_q[i]) begin
+        if (hold_q != '0) hold_q <= hold_q - 1'b1;
+        if (most_q != '0) most_q <= most_q - 1'b1;
+        if (push[i]) places_q <= places_q + (feat_i.packed_ring ? done_slots_i : 16'd1);
+      end
+      if (push[i]) gap_q <= (held[i] >= CountW'(Crowd)) ? GapW'(Hold - 1) : GapW'(Gap - 1);
+      else if (gap_q != '0 && waiting_valid[i] && !due_q[i]) gap_q <= gap_q - 1'b1;
+    end
   end
-  assign done_ready_o = room[done_queue_i[0]];
-  assign side = open_q ? queue_q[0] : waiting_valid[next_side_q] ? next_side_q : !next_side_q;
-  assign c = waiting[side];
-  assign c_valid = waiting_valid[side];
 
   // ---------------------------------------------------------------- runs of chains, one entry each
-  // idx_q is the next place: a free-running index (split) or a place of the ring (packed).
+  // idx_q is the next place, while no batch of the queue is open: a free-running index (split) or a place of the ring (packed).
   logic [NumQ-1:0][15:0] idx_q;
   logic [NumQ-1:0] wrap_q;  // inverted: zero after reset stands for a wrap counter of one
   logic more_q, run_q, run_wrap_q, run_whole_q, first_q;
+  logic on_q, void_q;  // the queue of the batch is on; it was not when the batch began
   logic [QW-1:0] queue;
   logic [BatchW-1:0] n_q;
-  logic [15:0] run_at_q, run_id_q, adv_q, idx, idx_next, step, run_place;
+  logic full_q;  // n_q is Batch
+  logic [15:0] run_at_q, run_id_q, adv_q, idx, step;
+  logic [15:0] pos_q, step_q, left_q;  // of the chain taken last: its place, how many it takes, and all others
+  logic pos_wrap_q;
   logic [31:0] run_len_q;
-  logic wrap, wraps;
-  logic [HoldW-1:0] hold_q;  // cycles for which the batch stays open though nothing waits
-  logic take, drop, fits, extend, close, waits, lone, emit, final_now, item_ready;
-  logic [AddrW-1:0] entry_addr;
+  logic wrap, wraps, at_wrap;
+  logic [15:0] at;  // place of the chain that is taken
+  logic fits, extend, close, lone, emit, final_now, item_ready;
+  logic [AddrW-1:0] entry_addr, base_q;
+  logic [15:0] mask_q;
   logic [63:0] entry, first_data_q;
   logic [AddrW-1:0] first_addr_q;
   vq_cfg_t cfg;
 
+  assign side = open_q ? queue_q[0] : (waiting_valid[next_side_q] && due_q[next_side_q]) ? next_side_q : !next_side_q;
+  assign c = free ? chain_in : waiting[side];
+  assign c_valid = free ? by : waiting_valid[side] && due_q[side];
   assign queue = open_q ? queue_q : QW'(c.queue);
-  assign cfg = queue_i[queue];
-  assign idx = idx_q[queue];
-  assign wrap = wrap_q[queue];
+  assign cfg = queue_i[QW'(c.queue)];
 
-  assign run_place = run_at_q & (cfg.size - 16'd1);
+  // The place behind the chain taken last.
+  assign wraps = feat_i.packed_ring && pos_q >= left_q;
+  assign idx = wraps ? pos_q - left_q : pos_q + step_q;
+  assign wrap = pos_wrap_q ^ wraps;
+  assign at = open_q ? idx : idx_q[QW'(c.queue)];
+  assign at_wrap = open_q ? wrap : wrap_q[QW'(c.queue)];
   assign step = feat_i.packed_ring ? c.slots : 16'd1;
-  assign wraps = feat_i.packed_ring && idx + step >= cfg.size;
-  assign idx_next = idx + step - (wraps ? cfg.size : '0);
 
-  assign drop = c_valid && !open_q && !cfg.enable;
-  assign fits = c_valid && (open_q ? QW'(c.queue) == queue_q && (n_q != BatchW'(Batch) || more_q) : cfg.enable);
-  assign extend = open_q && run_q && feat_i.in_order && run_whole_q;
+  assign fits = c_valid && (!open_q || c.same && (!full_q || more_q));
+  assign extend = run_q && feat_i.in_order && run_whole_q;
   assign take = fits && (extend || !run_q || item_ready);
-  assign waits = hold_q != '0 && !c_valid && n_q != BatchW'(Batch) && cfg.enable && !closing_i[queue];
-  assign close = open_q && !fits && !(more_q && cfg.enable) && !waits;
+  assign close = open_q && !fits && !(more_q && on_q);
   // A packed batch of one entry is shown by that entry at once.
   assign lone = feat_i.packed_ring && run_q && !first_q;
   assign emit = item_ready && run_q && (close && !lone || fits && !extend);
   assign final_now = item_ready && close && (!run_q || lone);
-  assign c_pop = take || drop;
 
+  // Of the 16 bytes of a descriptor the upper 8: flags, id, len. Both of its wrap bits are the device's wrap counter.
+  // The used index lies at byte 2 of the used ring, its elements from byte 4 on.
+  logic [19:0] offset;
   always_comb begin
     if (feat_i.packed_ring) begin
-      // Of the 16 bytes of a descriptor the upper 8: flags, id, len. Both of its wrap bits are the device's wrap counter.
-      entry_addr = cfg.desc + (AddrW'(run_at_q) << 4) + AddrW'(8);
-      entry = {!run_wrap_q, 7'h0, !run_wrap_q, 5'h0, run_len_q != '0, 1'b0, run_id_q, run_len_q};
+      offset = {run_at_q, 4'h8};
+      entry  = {!run_wrap_q, 7'h0, !run_wrap_q, 5'h0, run_len_q != '0, 1'b0, run_id_q, run_len_q};
     end else begin
-      entry_addr = cfg.device + AddrW'(4) + (AddrW'(run_place) << 3);
-      entry = {run_len_q, 16'h0, run_id_q};
+      offset = run_q ? 20'({run_at_q & mask_q, 3'h4}) : 20'd2;
+      entry  = {run_len_q, 16'h0, run_id_q};
     end
   end
+  assign entry_addr = base_q + AddrW'(offset);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -198,10 +279,7 @@ module via_vq_used
       run_q       <= 1'b0;
       first_q     <= 1'b0;
       next_side_q <= 1'b0;
-      hold_q      <= '0;
     end else begin
-      if (take && !open_q) hold_q <= c.quick ? HoldW'(Hold) : '0;
-      else if (hold_q != '0) hold_q <= hold_q - 1'b1;
       if (take) open_q <= 1'b1;
       else if (final_now) open_q <= 1'b0;
       if (take) run_q <= 1'b1;
@@ -212,17 +290,29 @@ module via_vq_used
     end
   end
   always_ff @(posedge clk_i) begin
+    on_q <= queue_i[queue_q].enable;
+    if (take && !open_q) begin
+      queue_q <= QW'(c.queue);
+      on_q    <= cfg.enable;
+      void_q  <= !cfg.enable;
+      base_q  <= feat_i.packed_ring ? cfg.desc : cfg.device;
+      mask_q  <= cfg.size - 16'd1;
+    end
     if (take) begin
-      queue_q     <= queue;
       more_q      <= c.more;
-      n_q         <= !open_q ? BatchW'(1) : (n_q == BatchW'(Batch)) ? n_q : n_q + 1'b1;
+      n_q         <= !open_q ? BatchW'(1) : full_q ? n_q : n_q + 1'b1;
+      full_q      <= open_q ? full_q || n_q == BatchW'(Batch - 1) : Batch == 1;
       adv_q       <= (open_q ? adv_q : '0) + step;
+      pos_q       <= at;
+      pos_wrap_q  <= at_wrap;
+      step_q      <= step;
+      left_q      <= c.left;
       run_id_q    <= c.id;
       run_len_q   <= c.len;
       run_whole_q <= c.whole;
       if (!extend) begin
-        run_at_q   <= idx;
-        run_wrap_q <= wrap;
+        run_at_q   <= at;
+        run_wrap_q <= at_wrap;
       end
     end
     if (emit && feat_i.packed_ring && !first_q) begin
@@ -235,9 +325,9 @@ module via_vq_used
       if (!rst_ni || !queue_i[q].enable) begin
         idx_q[q]  <= '0;
         wrap_q[q] <= 1'b0;
-      end else if (take && queue == QW'(q)) begin
-        idx_q[q]  <= idx_next;
-        wrap_q[q] <= wrap ^ wraps;
+      end else if (final_now && !void_q && queue_q == QW'(q)) begin
+        idx_q[q]  <= idx;
+        wrap_q[q] <= wrap;
       end
     end
   end
@@ -256,65 +346,84 @@ module via_vq_used
   item_t item_d, item_q;
   logic item_valid_q, item_done;
 
-  assign item_ready = !item_valid_q || item_done;
   always_comb begin
     item_d = '{shows: final_now, closes: close, wrap: !wrap, queue: queue_q, idx: idx, adv: adv_q, data: entry, addr: entry_addr};
-    if (final_now && feat_i.packed_ring) begin
-      item_d.data = lone ? entry : first_data_q;
-      item_d.addr = lone ? entry_addr : first_addr_q;
-    end else if (final_now) begin
+    if (feat_i.packed_ring && !run_q) begin
+      item_d.data = first_data_q;
+      item_d.addr = first_addr_q;
+    end else if (!run_q) begin
       item_d.data = {4{idx}};
-      item_d.addr = cfg.device + AddrW'(2);
     end
   end
   logic item_new;
   // The first entry of a packed batch is kept back: it is what shows the others.
   assign item_new = emit && (!feat_i.packed_ring || first_q) || final_now;
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) item_valid_q <= 1'b0;
-    else if (item_ready) item_valid_q <= item_new;
-  end
-  always_ff @(posedge clk_i) if (item_ready && item_new) item_q <= item_d;
+  via_slice #(
+    .T(item_t)
+  ) u_item (
+    .clk_i,
+    .rst_ni,
+    .s_i      (item_d),
+    .s_valid_i(item_new && !void_q),
+    .s_ready_o(item_ready),
+    .m_o      (item_q),
+    .m_valid_o(item_valid_q),
+    .m_ready_i(item_done)
+  );
 
-  // ---------------------------------------------------------------- lines
-  logic line_valid_q, half_q, hit, straddles, alone, merge, flush, shows_out, entry_out, out_go, out_room, aw_room, w_room, flight_room;
-  logic [AddrW-OffW-1:0] line_q, want;
+  // ---------------------------------------------------------------- lines, bursts
+  // A line is filled until an entry does not lie in it; then it leaves, as a beat of a burst that goes on if the line of that entry is the next one. What
+  // shows a batch, and an entry on its own, pass by the line. AW follows with the last beat.
+  logic line_valid_q, half_q, near, same, next, straddles, alone, merge, flush, shows_out, entry_out, out_go, out_room, out_last;
+  logic aw_room, w_room, flight_room, aw_go;
+  logic [LineW-1:0] line_q, want, out_line;
+  logic [BurstW-1:0] beats_q, line_lo, want_lo;  // beats of the burst that have left; which line of a burst
   logic [LaneW-1:0] lane;
   logic [Lanes-1:0] line_strb_q, en;
   logic [DataW-1:0] line_data_q;
 
   assign lane = item_q.addr[OffW-1:2];
   assign straddles = !item_q.shows && lane == LaneW'(Lanes - 1);
-  assign want = item_q.addr[AddrW-1:OffW] + (AddrW - OffW)'(half_q);
-  assign hit = !line_valid_q || line_q == want;
+  assign want = item_q.addr[AddrW-1:OffW];
+  assign line_lo = line_q[BurstW-1:0];
+  assign want_lo = want[BurstW-1:0];
+  assign near = line_q[LineW-1:BurstW] == want[LineW-1:BurstW];
+  // The second half of an entry goes to the line behind that of the first.
+  assign same = near && line_lo == want_lo && !half_q;
+  assign next = line_lo != '1 && (half_q || near && want_lo == line_lo + 1'b1);
   assign out_room = aw_room && w_room && flight_room;
   assign alone = !item_q.shows && item_q.closes && !straddles && !line_valid_q;
-  assign merge = item_valid_q && !item_q.shows && !alone && hit;
-  assign flush = item_valid_q && line_valid_q && (item_q.shows || !hit) && out_room;
+  assign merge = item_valid_q && !item_q.shows && !alone && (!line_valid_q || same || out_room);
+  assign flush = item_valid_q && line_valid_q && (item_q.shows || !same) && out_room;
   assign shows_out = item_valid_q && item_q.shows && !line_valid_q && out_room;
   assign entry_out = item_valid_q && alone && out_room;
   assign item_done = merge && (!straddles || half_q) || shows_out || entry_out;
   assign out_go = flush || shows_out || entry_out;
+  assign out_last = !line_valid_q || item_q.shows || !next;
+  assign aw_go = out_go && out_last;
+  assign out_line = line_valid_q ? line_q : want;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       line_valid_q <= 1'b0;
       half_q       <= 1'b0;
+      beats_q      <= '0;
     end else begin
       if (merge) line_valid_q <= 1'b1;
       else if (flush) line_valid_q <= 1'b0;
       if (merge) half_q <= straddles && !half_q;
+      if (out_go) beats_q <= out_last ? '0 : beats_q + 1'b1;
     end
   end
   for (genvar i = 0; i < Lanes; i++) begin : gen_lane
     // A word is in its own lane, the other one behind it, in the next line if there is no such lane.
     assign en[i] = !half_q && lane == LaneW'(i) || (half_q || !straddles) && lane + 1'b1 == LaneW'(i);
     always_ff @(posedge clk_i) begin
-      if (merge) line_strb_q[i] <= en[i] || line_valid_q && line_strb_q[i];
+      if (merge) line_strb_q[i] <= en[i] || line_valid_q && same && line_strb_q[i];
       if (merge && en[i]) line_data_q[32*i+:32] <= (lane[0] == 1'(i % 2)) ? item_q.data[31:0] : item_q.data[63:32];
     end
   end
-  always_ff @(posedge clk_i) if (merge) line_q <= want;
+  always_ff @(posedge clk_i) if (merge) line_q <= half_q ? line_q + 1'b1 : want;
 
   typedef struct packed {
     logic          shows;
@@ -341,11 +450,12 @@ module via_vq_used
     aw       = '0;
     aw.burst = 2'b01;
     aw.size  = 3'(BeatLog2);
-    aw.addr  = {flush ? line_q : item_q.addr[AddrW-1:OffW], OffW'(0)};
-    w.last   = 1'b1;
+    aw.len   = 8'(beats_q);
+    aw.addr  = {out_line[LineW-1:BurstW], BurstW'(out_line[BurstW-1:0] - beats_q), OffW'(0)};
+    w.last   = out_last;
     w.data   = line_data_q;
     w.strb   = line_strb;
-    if (!flush) begin
+    if (!line_valid_q) begin
       w.data = {StrbW / 8{item_q.addr[2] ? {item_q.data[31:0], item_q.data[63:32]} : item_q.data}};
       w.strb = ((feat_i.packed_ring || !item_q.shows) ? StrbW'(8'hff) : StrbW'(2'b11)) << item_q.addr[OffW-1:0];
     end
@@ -357,28 +467,32 @@ module via_vq_used
     .clk_i,
     .rst_ni,
     .s_i      (aw),
-    .s_valid_i(out_go),
+    .s_valid_i(aw_go),
     .s_ready_o(aw_room),
     .m_o      (m_aw_o),
     .m_valid_o(m_aw_valid_o),
     .m_ready_i(m_aw_ready_i)
   );
 
-  via_slice #(
-    .T(out_t)
+  // Room for a burst whose address is not offered yet, and for one that leaves.
+  via_fifo #(
+    .T    (out_t),
+    .Depth(2 * Burst)
   ) u_w (
     .clk_i,
     .rst_ni,
+    .flush_i  (1'b0),
     .s_i      ('{w: w, f: flight}),
     .s_valid_i(out_go),
     .s_ready_o(w_room),
     .m_o      (out),
     .m_valid_o(m_w_valid_o),
-    .m_ready_i(m_w_ready_i)
+    .m_ready_i(m_w_ready_i),
+    .count_o  ()
   );
   assign flight = '{shows: shows_out, wrap: item_q.wrap, queue: item_q.queue, idx: item_q.idx, adv: item_q.adv};
   assign m_w_o  = out.w;
-  // W is taken behind AW, so now the whole write has.
+  // Whoever takes W has taken or takes AW, so now the whole write has.
   assign left   = m_w_valid_o && m_w_ready_i && out.f.shows;
 
   // ---------------------------------------------------------------- answers
@@ -387,7 +501,8 @@ module via_vq_used
     logic [QW-1:0] queue;
   } answer_t;
   answer_t f;
-  logic f_valid, f_pop;
+  logic f_valid, bad_q, shown_q, cnt_line_q, cnt_index_q;
+  logic [QW-1:0] f_queue_q;
 
   via_fifo #(
     .T    (answer_t),
@@ -397,20 +512,33 @@ module via_vq_used
     .rst_ni,
     .flush_i  (1'b0),
     .s_i      ('{shows: flight.shows, queue: flight.queue}),
-    .s_valid_i(out_go),
+    .s_valid_i(aw_go),
     .s_ready_o(flight_room),
     .m_o      (f),
     .m_valid_o(f_valid),
-    .m_ready_i(f_pop),
+    .m_ready_i(m_b_valid_i),
     .count_o  ()
   );
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      bad_q       <= 1'b0;
+      shown_q     <= 1'b0;
+      cnt_line_q  <= 1'b0;
+      cnt_index_q <= 1'b0;
+    end else begin
+      bad_q       <= f_valid && m_b_valid_i && m_b_i.resp != RespOkay;
+      shown_q     <= f_valid && m_b_valid_i && f.shows;
+      cnt_line_q  <= aw_go && !shows_out;
+      cnt_index_q <= shows_out;
+    end
+  end
+  always_ff @(posedge clk_i) if (m_b_valid_i) f_queue_q <= f.queue;
   assign m_b_ready_o = 1'b1;
-  assign f_pop = m_b_valid_i;
-  assign wr_err_o = f_valid && m_b_valid_i && m_b_i.resp != RespOkay;
-  assign wr_err_queue_o = QueueW'(f.queue);
-  assign shown_o = f_valid && m_b_valid_i && f.shows;
-  assign cnt_line_o = flush || entry_out;
-  assign cnt_index_o = shows_out;
+  assign wr_err_o = bad_q;
+  assign wr_err_queue_o = QueueW'(f_queue_q);
+  assign shown_o = shown_q;
+  assign cnt_line_o = cnt_line_q;
+  assign cnt_index_o = cnt_index_q;
 
   logic [NumQ-1:0] irq_quiet;
   logic irq_still, irq_idle;
@@ -446,28 +574,46 @@ module via_vq_used
   );
 
   // ---------------------------------------------------------------- what is held of each queue
+  // Taken, and a batch begun, count a cycle late: in between nothing is quiet.
   localparam int unsigned HeldW = 10;  // chains waiting; batches begun and not answered
   logic [NumQ-1:0][HeldW-1:0] wait_q, batch_q;
+  logic [NumQ-1:0] quiet_q;
+  logic took_q, began_q;
+  logic [QW-1:0] took_queue_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      took_q  <= 1'b0;
+      began_q <= 1'b0;
+    end else begin
+      took_q  <= take;
+      began_q <= take && !open_q;
+    end
+  end
+  always_ff @(posedge clk_i) if (take) took_queue_q <= QW'(c.queue);
   for (genvar q = 0; q < NumQ; q++) begin : gen_held
-    logic come, go, begins, ends;
-    assign come = done_valid_i && done_ready_o && QW'(done_queue_i) == QW'(q);
-    assign go = c_pop && QW'(c.queue) == QW'(q);
-    assign begins = take && !open_q && queue == QW'(q);
-    assign ends = shown_o && f.queue == QW'(q);
-    assign quiet_o[q] = wait_q[q] == '0 && batch_q[q] == '0 && irq_quiet[q];
+    logic comes, goes, begins, ends;
+    assign comes  = come && come_queue == QW'(q);
+    assign goes   = took_q && took_queue_q == QW'(q);
+    assign begins = began_q && !void_q && took_queue_q == QW'(q);
+    assign ends   = shown_q && f_queue_q == QW'(q);
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
         wait_q[q]  <= '0;
         batch_q[q] <= '0;
+        quiet_q[q] <= 1'b1;
       end else begin
-        if (come != go) wait_q[q] <= come ? wait_q[q] + 1'b1 : wait_q[q] - 1'b1;
+        if (comes != goes) wait_q[q] <= comes ? wait_q[q] + 1'b1 : wait_q[q] - 1'b1;
         if (begins != ends) batch_q[q] <= begins ? batch_q[q] + 1'b1 : batch_q[q] - 1'b1;
+        quiet_q[q] <= !comes && wait_q[q] == '0 && batch_q[q] == '0 && irq_quiet[q];
       end
     end
   end
+  assign quiet_o = quiet_q;
 
-  assign still_o = irq_still && ~|{done_valid_i && done_ready_o, c_pop, close && item_ready, merge, out_go, m_aw_valid_o, m_w_valid_o, m_b_valid_i,
-                                 open_q && hold_q != '0, recent_q != '0};
-  assign idle_o = irq_idle && held == '0 && !open_q && !item_valid_q && !f_valid && !m_aw_valid_o && !m_w_valid_o;
+  logic pulse, waits;
+  assign pulse = |{bad_q, shown_q, cnt_line_q, cnt_index_q, took_q};
+  assign waits = |(waiting_valid & ~due_q);
+  assign still_o = irq_still && ~|{come, take, close && item_ready, merge, out_go, m_aw_valid_o, m_w_valid_o, m_b_valid_i, waits, near_q, pulse};
+  assign idle_o = irq_idle && waiting_valid == '0 && !open_q && !item_valid_q && !f_valid && !m_aw_valid_o && !m_w_valid_o && !pulse;
 
 endmodule

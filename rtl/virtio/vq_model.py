@@ -66,8 +66,9 @@ class Host:
         self._slab = 16384
         self._free: list[int] = []
 
-    def arena(self, first: int, last: int) -> None:
-        self._free = list(range(first, last, self._slab))
+    def arena(self, first: int, last: int, slab: int = 16384) -> None:
+        self._slab = slab
+        self._free = list(range(first, last, slab))
 
     @property
     def room(self) -> int:
