@@ -3,7 +3,7 @@
 // Decides on interrupts: behind the write that makes used entries visible it reads what the driver says about interrupts now, and asks for one.
 //
 // Throughput: a decision a cycle over all queues; one read in flight a queue, what becomes visible meanwhile is decided upon by the next one.
-// Latency: 1 cycle to AR, 1 from R to irq. A driver that looks at the ring after it changed its mind never waits in vain: the read is offered
+// Latency: 1 cycle to AR, 2 from R to irq. A driver that looks at the ring after it changed its mind never waits in vain: the read is offered
 // after the write was taken, so the host port keeps it behind that write, and what is visible when the field is read includes the entries.
 // Split: flags of the available ring, or used_event with EVENT_IDX. Packed: driver event suppression, with EVENT_IDX also a single descriptor.
 // Moderation: less than moderate_i cycles after a queue's last interrupt the next one is held back, never lost; not still then, time matters.
@@ -51,12 +51,13 @@ module via_vq_used_irq
   localparam int unsigned WordW = BeatLog2 - 1;  // a 16-bit word of a beat
 
   // ---------------------------------------------------------------- ask
-  // `_q`: what left earlier; without: now, too.
-  logic [NumQ-1:0] pend, pend_q, asked_q, wrap, wrap_q;
-  logic [NumQ-1:0][15:0] idx, idx_q, adv, adv_q;
-  logic [QW-1:0] sel;
-  logic any, ask, ar_room;
-  vq_cfg_t cfg;
+  // What has just become visible is asked about at once. What could not be waits and is picked a cycle before it is asked about.
+  logic [NumQ-1:0] pend_q, asked_q, wrap_q;
+  logic [NumQ-1:0][15:0] idx_q, adv_q;
+  logic [NumQ-1:0][15:0] skip_q;  // to the field from what the driver writes, in words
+  logic [NumQ-1:0][AddrW-1:0] field_q;
+  logic [QW-1:0] sel, pick, pick_q;
+  logic any, ask, direct, picked, pick_valid_q, ar_room;
   logic [AddrW-1:0] field;
 
   via_rr_arb #(
@@ -64,15 +65,23 @@ module via_vq_used_irq
   ) u_ask (
     .clk_i,
     .rst_ni,
-    .req_i  (pend & ~asked_q),
-    .ack_i  (ask),
+    .req_i  (pend_q & ~asked_q),
+    .ack_i  (any && !pick_valid_q),
     .gnt_o  (),
-    .idx_o  (sel),
+    .idx_o  (pick),
     .valid_o(any)
   );
-  assign ask   = any && ar_room;
-  assign cfg   = queue_i[sel];
-  assign field = cfg.driver + ((feat_i.event_idx && !feat_i.packed_ring) ? AddrW'(4) + (AddrW'(cfg.size) << 1) : '0);
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) pick_valid_q <= 1'b0;
+    else pick_valid_q <= pick_valid_q ? !ar_room : any;
+  end
+  always_ff @(posedge clk_i) if (any && !pick_valid_q) pick_q <= pick;
+
+  assign picked = pick_valid_q && ar_room;
+  assign direct = left_valid_i && !pick_valid_q && ar_room && !pend_q[left_queue_i] && !asked_q[left_queue_i];
+  assign ask    = picked || direct;
+  assign sel    = pick_valid_q ? pick_q : left_queue_i;
+  assign field  = field_q[sel];
 
   axi_ax_t ar;
   always_comb begin
@@ -94,6 +103,7 @@ module via_vq_used_irq
     .m_ready_i(m_ar_ready_i)
   );
 
+  // While the read is under way: which values of the driver's event lie among the places that became visible.
   typedef struct packed {
     logic [QW-1:0]    queue;
     logic             wrap;
@@ -101,19 +111,57 @@ module via_vq_used_irq
     logic [15:0]      adv;
     logic [WordW-1:0] word;
   } ask_t;
-  ask_t a;
-  logic a_valid, answered;
+  typedef struct packed {
+    logic [QW-1:0]    queue;
+    logic             wrap;
+    logic [WordW-1:0] word;
+    logic             round;       // `low` is above `high`: from there to the end, and from the beginning
+    logic [15:0]      low;
+    logic [15:0]      high;        // the first one beyond
+    logic [15:0]      low_other;   // packed: of an event with the other wrap counter
+    logic [15:0]      high_other;
+  } asked_t;
+  ask_t ask_q;
+  asked_t asked, a;
+  logic ask_valid_q, a_valid, answered;
+  logic [16:0] low;
+  logic [17:0] low_other;
 
-  // One read a queue is in flight: there is always room.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) ask_valid_q <= 1'b0;
+    else ask_valid_q <= ask;
+  end
+  always_ff @(posedge clk_i) begin
+    if (ask)
+      ask_q <= '{
+          queue: sel,
+          wrap: pick_valid_q ? wrap_q[sel] : left_wrap_i,
+          idx: pick_valid_q ? idx_q[sel] : left_idx_i,
+          adv: pick_valid_q ? adv_q[sel] : left_adv_i,
+          word: field[BeatLog2-1:1]
+      };
+  end
+  always_comb begin
+    asked            = '{queue: ask_q.queue, wrap: ask_q.wrap, word: ask_q.word, default: '0};
+    low              = 17'(ask_q.idx) - 17'(ask_q.adv);
+    low_other        = 18'(ask_q.idx) + 18'(queue_i[ask_q.queue].size) - 18'(ask_q.adv);
+    asked.high       = ask_q.idx;
+    asked.round      = low[16] && !feat_i.packed_ring;
+    asked.low        = (low[16] && feat_i.packed_ring) ? '0 : low[15:0];
+    asked.high_other = ask_q.idx + queue_i[ask_q.queue].size;
+    asked.low_other  = low_other[17] ? '0 : low_other[15:0];
+  end
+
+  // One read a queue is in flight: there is always room. R comes no sooner than the cycle after AR was taken.
   via_fifo #(
-    .T    (ask_t),
+    .T    (asked_t),
     .Depth(NumQ)
   ) u_asked (
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      ('{queue: sel, wrap: wrap[sel], idx: idx[sel], adv: adv[sel], word: field[BeatLog2-1:1]}),
-    .s_valid_i(ask),
+    .s_i      (asked),
+    .s_valid_i(ask_valid_q),
     .s_ready_o(),
     .m_o      (a),
     .m_valid_o(a_valid),
@@ -124,86 +172,108 @@ module via_vq_used_irq
   assign answered = a_valid && m_r_valid_i;
 
   // ---------------------------------------------------------------- decide
-  logic [15:0] word, flags, behind;
-  logic signed [17:0] ago;
-  logic wish;
+  // First the field is taken from its beat, then it is compared.
+  logic [15:0] word, flags;
+  logic refused, sure, by_event, event_in, wish;
+  logic r_valid_q, r_sure_q, r_by_event_q, r_other_q, err_q;
+  logic [15:0] r_word_q;
+  asked_t r_q;
 
   assign word = m_r_i.data[{a.word, 4'h0}+:16];
   assign flags = m_r_i.data[{a.word|WordW'(1), 4'h0}+:16];
-  assign behind = a.idx - word - 16'd1;
-  // Places from the driver's event to the place behind the last entry.
-  assign ago = 18'(a.idx) - 18'(word[14:0]) + ((word[15] == a.wrap) ? '0 : 18'(queue_i[a.queue].size));
-
-  always_comb begin
-    if (m_r_i.resp != RespOkay) wish = 1'b1;
-    else if (!feat_i.packed_ring) wish = feat_i.event_idx ? behind < a.adv : !word[0];
-    else begin
-      unique case (flags[1:0])
-        2'd1: wish = 1'b0;
-        2'd2: wish = !feat_i.event_idx || ago > 0 && ago <= $signed({2'b0, a.adv});
-        default: wish = 1'b1;
-      endcase
+  assign refused = m_r_i.resp != RespOkay;
+  assign by_event = feat_i.event_idx && (!feat_i.packed_ring || flags[1:0] == 2'd2);
+  assign sure = refused || (feat_i.packed_ring ? !flags[0] && !(flags[1] && feat_i.event_idx) || flags[1:0] == 2'd3 : !feat_i.event_idx && !word[0]);
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      r_valid_q <= 1'b0;
+      err_q     <= 1'b0;
+    end else begin
+      r_valid_q <= answered;
+      err_q     <= answered && refused;
     end
   end
-  assign err_o = answered && m_r_i.resp != RespOkay;
-  assign err_queue_o = QueueW'(a.queue);
+  always_ff @(posedge clk_i) begin
+    if (answered) begin
+      r_q          <= a;
+      r_sure_q     <= sure;
+      r_by_event_q <= by_event;
+      r_other_q    <= feat_i.packed_ring && word[15] != a.wrap;
+      r_word_q     <= {word[15] && !feat_i.packed_ring, word[14:0]};
+    end
+  end
+  always_comb begin
+    logic from, to;
+    from = r_word_q >= r_q.low;
+    to   = r_word_q < r_q.high;
+    if (r_other_q) event_in = r_word_q >= r_q.low_other && r_word_q < r_q.high_other;
+    else event_in = r_q.round ? from || to : from && to;
+  end
+  assign wish = r_sure_q || r_by_event_q && event_in;
+  assign err_o = err_q;
+  assign err_queue_o = QueueW'(r_q.queue);
 
   // ---------------------------------------------------------------- interrupts
-  logic [NumQ-1:0] want, want_q, cool, fired_q;
+  logic [NumQ-1:0] want_q, cool_q, fired_q, fires_q;
   logic [NumQ-1:0][31:0] last_q;
   logic [QW-1:0] irq_sel, irq_queue_q;
-  logic irq_any, irq_go, irq_valid_q;
+  logic irq_any, irq_room, irq_direct, irq_valid_q;
 
   via_rr_arb #(
     .N(NumQ)
   ) u_irq (
     .clk_i,
     .rst_ni,
-    .req_i  (want & cool & ~closing_i),
-    .ack_i  (irq_go),
+    .req_i  (want_q & cool_q & ~closing_i),
+    .ack_i  (irq_room),
     .gnt_o  (),
     .idx_o  (irq_sel),
     .valid_o(irq_any)
   );
-  assign irq_go = irq_any && (!irq_valid_q || irq_ready_i);
+  assign irq_room = !irq_valid_q || irq_ready_i;
+  // If none has waited, the one decided upon now goes at once.
+  assign irq_direct = !irq_any && irq_room && r_valid_q && cool_q[r_q.queue] && !closing_i[r_q.queue] && wish;
   assign irq_valid_o = irq_valid_q;
   assign irq_queue_o = QueueW'(irq_queue_q);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) irq_valid_q <= 1'b0;
-    else if (irq_go) irq_valid_q <= 1'b1;
-    else if (irq_ready_i) irq_valid_q <= 1'b0;
+    else if (irq_room) irq_valid_q <= irq_any || irq_direct;
   end
-  always_ff @(posedge clk_i) if (irq_go) irq_queue_q <= irq_sel;
+  always_ff @(posedge clk_i) if (irq_room) irq_queue_q <= irq_any ? irq_sel : r_q.queue;
 
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
-    logic left, mine, ends, fires;
+    logic left, mine, goes, ends, fires;
     assign left = left_valid_i && left_queue_i == QW'(q);
-    assign mine = ask && sel == QW'(q);
-    assign ends = answered && a.queue == QW'(q);
-    assign fires = irq_go && irq_sel == QW'(q);
-    assign pend[q] = pend_q[q] || left;
-    assign idx[q] = left ? left_idx_i : idx_q[q];
-    assign wrap[q] = left ? left_wrap_i : wrap_q[q];
-    assign adv[q] = adv_q[q] + (left ? left_adv_i : '0);
-    assign want[q] = want_q[q] || ends && wish;
-    assign cool[q] = !fired_q[q] || moderate_i == '0 || time_i[31:0] - last_q[q] >= 32'(moderate_i);
+    assign goes = direct && left;  // asked about at once
+    assign mine = picked && pick_q == QW'(q);
+    assign ends = r_valid_q && r_q.queue == QW'(q);
+    assign fires = irq_any ? irq_room && irq_sel == QW'(q) : irq_direct && r_q.queue == QW'(q);
     assign quiet_o[q] = !pend_q[q] && !asked_q[q] && !want_q[q] && !(irq_valid_q && irq_queue_q == QW'(q));
 
     always_ff @(posedge clk_i) begin
+      // A queue is set up long before one of its chains is used.
+      skip_q[q]  <= (feat_i.event_idx && !feat_i.packed_ring) ? 16'(queue_i[q].size + 16'd2) : '0;
+      field_q[q] <= queue_i[q].driver + AddrW'({skip_q[q], 1'b0});
       if (!rst_ni) begin
         pend_q[q]  <= 1'b0;
         asked_q[q] <= 1'b0;
         want_q[q]  <= 1'b0;
         fired_q[q] <= 1'b0;
+        fires_q[q] <= 1'b0;
+        cool_q[q]  <= 1'b1;
         adv_q[q]   <= '0;
       end else begin
-        pend_q[q] <= pend[q] && !mine;
-        if (mine) asked_q[q] <= 1'b1;
+        pend_q[q] <= left && !goes || pend_q[q] && !mine;
+        if (mine || goes) asked_q[q] <= 1'b1;
         else if (ends) asked_q[q] <= 1'b0;
-        if (left || mine) adv_q[q] <= mine ? '0 : adv[q];
-        want_q[q] <= want[q] && !fires && !closing_i[q];
-        if (fires) fired_q[q] <= 1'b1;
+        if (left && !goes || mine) adv_q[q] <= (mine ? '0 : adv_q[q]) + (left ? left_adv_i : '0);
+        want_q[q]  <= (want_q[q] || ends && wish) && !fires && !closing_i[q];
+        fires_q[q] <= fires;
+        if (fires_q[q]) fired_q[q] <= 1'b1;
+        // Found when it is about to matter, so that time alone changes nothing.
+        if (fires || fires_q[q]) cool_q[q] <= 1'b0;
+        else if (m_r_valid_i || want_q[q]) cool_q[q] <= !fired_q[q] || moderate_i == '0 || time_i[31:0] - last_q[q] >= 32'(moderate_i);
       end
     end
     always_ff @(posedge clk_i) begin
@@ -211,15 +281,16 @@ module via_vq_used_irq
         idx_q[q]  <= left_idx_i;
         wrap_q[q] <= left_wrap_i;
       end
-      if (fires) last_q[q] <= time_i[31:0];
+      if (fires_q[q]) last_q[q] <= time_i[31:0];
     end
   end
 
   // While an interrupt is held back only the time moves on, and who looks whether the state still changes would see a block at rest.
   logic waits_q;
-  always_ff @(posedge clk_i) waits_q <= (want_q & ~cool) != '0 && !waits_q;
+  always_ff @(posedge clk_i) waits_q <= (want_q & ~cool_q) != '0 && !waits_q;
 
-  assign still_o = ~|{left_valid_i, ask, m_ar_valid_o, m_r_valid_i, want_q, waits_q, irq_valid_q && irq_ready_i};
-  assign idle_o  = ~|{pend_q, asked_q, want_q, irq_valid_q};
+  assign still_o = ~|{left_valid_i, pend_q & ~asked_q, ask, ask_valid_q, m_ar_valid_o, m_r_valid_i, r_valid_q, want_q, fires_q, waits_q,
+                      irq_valid_q && irq_ready_i};
+  assign idle_o = ~|{pend_q, asked_q, want_q, irq_valid_q};
 
 endmodule
