@@ -278,14 +278,15 @@ def test_the_card_is_killed_under_a_program(tmp_path: Path, rng: random.Random):
 
 
 def test_a_card_ends_in_order_with_its_terminal(tmp_path: Path):
-    server = Server(tmp_path)
-    assert server.end(signal.SIGHUP) == 0
-    assert not server.path.exists()
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     try:
         server = Server(tmp_path)
+        assert server.end(signal.SIGHUP) == 0
+        assert not server.path.exists()
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+        server = Server(tmp_path)
     finally:
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, before)
     server.process.send_signal(signal.SIGHUP)
     with viaduct.open(server.name) as card:
         assert card.info.slots > 0
