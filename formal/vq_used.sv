@@ -262,7 +262,7 @@ module vq_used
   item_t first, second, mine, showing;
   logic mine_valid;
   assign first = '{shows: dut.item_q.shows, addr: dut.item_q.addr, data: dut.item_q.data};
-  assign second = '{shows: dut.u_item.skid_q.shows, addr: dut.u_item.skid_q.addr, data: dut.u_item.skid_q.data};
+  assign second = '{shows: dut.u_item.gen_ff.skid_q.shows, addr: dut.u_item.gen_ff.skid_q.addr, data: dut.u_item.gen_ff.skid_q.data};
   assign mine = item_at_q ? second : first;
   assign showing = visible_at_q ? second : first;
   assign mine_valid = item_at_q ? item_second : dut.item_valid_q;
@@ -381,7 +381,7 @@ module vq_used
       end
       if (st_q == StOut && !in_item_q) i_merged : assert ((in_line_q ^ written_q) == 2'b11);
       if (dut.item_valid_q && !dut.item_q.shows) i_aligned : assert (dut.item_q.addr[1:0] == '0);
-      if (item_second && !dut.u_item.skid_q.shows) i_aligned_second : assert (dut.u_item.skid_q.addr[1:0] == '0);
+      if (item_second && !dut.u_item.gen_ff.skid_q.shows) i_aligned_second : assert (dut.u_item.gen_ff.skid_q.addr[1:0] == '0);
       if (dut.half_q) i_straddles : assert (dut.item_valid_q && dut.straddles && dut.line_valid_q && dut.line_q == dut.want);
       if (in_line_q != '0) i_line : assert (dut.line_valid_q && (!in_line_q[0] || line_has[0]) && (!in_line_q[1] || line_has[1]));
       if (st_q == StFirst)
@@ -392,9 +392,9 @@ module vq_used
       if (!visible_q && st_q != StNone) i_batch : assert (dut.open_q && run_queue_q == ring_q);
       if (dut.item_valid_q && dut.item_q.shows && !on_ring)
         i_index : assert (dut.item_q.addr == index_at && dut.item_q.data == {4{show_at_q}});
-      if (item_second && dut.u_item.skid_q.shows && !on_ring)
+      if (item_second && dut.u_item.gen_ff.skid_q.shows && !on_ring)
         i_index_second :
-        assert (dut.u_item.skid_q.addr == queue_i[show_ring_second_q].device + AddrW'(2) && dut.u_item.skid_q.data == {4{show_at_second_q}});
+        assert (dut.u_item.gen_ff.skid_q.addr == queue_i[show_ring_second_q].device + AddrW'(2) && dut.u_item.gen_ff.skid_q.data == {4{show_at_second_q}});
     end
   end
 

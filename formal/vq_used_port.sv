@@ -145,12 +145,12 @@ module vq_used_port
       assert ((!dut.u_aw.skid_valid_q || dut.u_aw.main_valid_q && !dut.u_aw.ready_q) && (!dut.u_w.skid_valid_q || dut.u_w.main_valid_q && !dut.u_w.ready_q) && (!dut.u_irq.u_ar.skid_valid_q || dut.u_irq.u_ar.main_valid_q && !dut.u_irq.u_ar.ready_q));
       i_ar :
       assert ((!dut.u_irq.u_ar.main_valid_q || burst_ok(
-          dut.u_irq.u_ar.main_q
+          dut.u_irq.u_ar.gen_ff.main_q
       )) && (!dut.u_irq.u_ar.skid_valid_q || burst_ok(
-          dut.u_irq.u_ar.skid_q
+          dut.u_irq.u_ar.gen_ff.skid_q
       )));
-      i_aw : assert ((!dut.u_aw.main_valid_q || burst_ok(dut.u_aw.main_q)) && (!dut.u_aw.skid_valid_q || burst_ok(dut.u_aw.skid_q)));
-      i_w : assert ((!dut.u_w.main_valid_q || dut.u_w.main_q.w.last) && (!dut.u_w.skid_valid_q || dut.u_w.skid_q.w.last));
+      i_aw : assert ((!dut.u_aw.main_valid_q || burst_ok(dut.u_aw.gen_ff.main_q)) && (!dut.u_aw.skid_valid_q || burst_ok(dut.u_aw.gen_ff.skid_q)));
+      i_w : assert ((!dut.u_w.main_valid_q || dut.u_w.gen_ff.main_q.w.last) && (!dut.u_w.skid_valid_q || dut.u_w.gen_ff.skid_q.w.last));
 
       // reads: each is in the slice or owed its one beat
       i_asked : assert (ptr_t'(dut.u_irq.u_asked.count_q) == ar_held + u_m.rd_count_q && u_m.rd_count_q <= 2 && u_m.rd_count_q == rd_owed);
