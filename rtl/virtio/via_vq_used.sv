@@ -589,7 +589,7 @@ module via_vq_used
       began_q <= take && !open_q;
     end
   end
-  always_ff @(posedge clk_i) if (take) took_queue_q <= QW'(c.queue);
+  always_ff @(posedge clk_i) if (take) took_queue_q <= queue;
   for (genvar q = 0; q < NumQ; q++) begin : gen_held
     logic comes, goes, begins, ends;
     assign comes  = come && come_queue == QW'(q);

@@ -4,7 +4,8 @@
 //
 // Throughput: one beat a cycle. Latency: none added on AW and W of payload and used entries, one cycle for avail_event. Order: W in the order
 // of AW, B back in that order; what one source sends is written in the order it sends it. avail_event goes first, then used entries.
-// avail_event is taken (`ev_ready_o`) with its W: the available index is read again after that, and the host port keeps the read behind it.
+// avail_event is taken (`ev_ready_o`) in the cycle after its W: the available index is read again after that, and the host port keeps the read behind it.
+// Whose turn it is on AW, W and B is kept in registers, so a channel is one level of logic on its way through here.
 // Misuse: relies on the no-wedge rule: a source holds all W data of the AW it offers. A refused avail_event is reported.
 
 module via_vq_used_wrmux
@@ -49,29 +50,36 @@ module via_vq_used_wrmux
 
   localparam int unsigned CountW = $clog2(Window + 1);
 
+  localparam int unsigned Ev = 2;  // source 2: avail_event
+  typedef logic [2:0] turn_t;  // a bit each
+  typedef enum logic [1:0] {
+    AwOpen,
+    AwPayload,
+    AwUsed,
+    AwEvent
+  } aw_turn_e;
+
   // ---------------------------------------------------------------- avail_event: its address and data wait here
-  logic ev_aw_q, ev_w_q, ev_busy_q, ev_take, ev_done;
+  logic ev_aw_q, ev_w_q, ev_busy_q, ev_ready_q, ev_err_q, ev_take, ev_done;
   logic [63:0] ev_addr_q;
   logic [15:0] ev_data_q;
+  logic [StrbW-1:0] ev_strb_q;
   logic [QueueW-1:0] ev_queue_q;
   assign ev_take = ev_valid_i && !ev_busy_q;
-  assign ev_busy_o = ev_busy_q;
+  assign ev_busy_o = ev_busy_q || ev_err_q;
   assign ev_busy_queue_o = ev_queue_q;
 
   // ---------------------------------------------------------------- AW
-  logic [1:0] pick, hold_q, w_src, b_src;
-  logic held_q, room, aw_take, w_valid, w_end, b_valid;
+  // Nobody's turn: of those who offer an address the used entries. What was offered and not taken keeps the turn.
+  aw_turn_e turn_q;
+  turn_t pick, w_next, w_turn_q, b_next, b_turn_q;
+  logic room, aw_take, w_more, w_end, b_more;
   logic [CountW-1:0] open;
 
+  assign pick = (turn_q == AwEvent) ? 3'b100 : (turn_q == AwUsed || turn_q == AwOpen && s_aw_valid_i[1]) ? 3'b010 : 3'b001;
   always_comb begin
-    pick = 2'd0;
-    if (s_aw_valid_i[1]) pick = 2'd1;
-    if (ev_aw_q) pick = 2'd2;
-    if (held_q) pick = hold_q;
-  end
-  always_comb begin
-    m_aw_o = s_aw_i[pick[0]];
-    if (pick[1]) begin
+    m_aw_o = pick[1] ? s_aw_i[1] : s_aw_i[0];
+    if (turn_q == AwEvent) begin
       m_aw_o       = '0;
       m_aw_o.burst = 2'b01;
       m_aw_o.size  = 3'(BeatLog2);
@@ -79,87 +87,111 @@ module via_vq_used_wrmux
     end
     m_aw_o.id = '0;
   end
-  assign m_aw_valid_o = (|s_aw_valid_i || ev_aw_q) && room;
+  // Who has the turn offers an address.
+  assign m_aw_valid_o = (|s_aw_valid_i || turn_q == AwEvent) && room;
   assign aw_take = m_aw_valid_o && m_aw_ready_i;
-  assign s_aw_ready_o = {aw_take && pick == 2'd1, aw_take && pick == 2'd0};
+  assign s_aw_ready_o[0] = m_aw_ready_i && room && (turn_q == AwPayload || turn_q == AwOpen && !s_aw_valid_i[1]);
+  assign s_aw_ready_o[1] = m_aw_ready_i && room && (turn_q == AwUsed || turn_q == AwOpen);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      held_q <= 1'b0;
-      ev_aw_q <= 1'b0;
-      ev_w_q <= 1'b0;
-      ev_busy_q <= 1'b0;
+      turn_q     <= AwOpen;
+      ev_aw_q    <= 1'b0;
+      ev_w_q     <= 1'b0;
+      ev_busy_q  <= 1'b0;
+      ev_ready_q <= 1'b0;
     end else begin
+      if (m_aw_valid_o && !m_aw_ready_i) turn_q <= pick[Ev] ? AwEvent : pick[1] ? AwUsed : AwPayload;
+      else turn_q <= (ev_take || ev_aw_q && !(aw_take && turn_q == AwEvent)) ? AwEvent : AwOpen;
       if (ev_take) ev_busy_q <= 1'b1;
       else if (ev_done) ev_busy_q <= 1'b0;
-      held_q <= m_aw_valid_o && !m_aw_ready_i;
       if (ev_take) ev_aw_q <= 1'b1;
-      else if (aw_take && pick[1]) ev_aw_q <= 1'b0;
+      else if (aw_take && turn_q == AwEvent) ev_aw_q <= 1'b0;
       if (ev_take) ev_w_q <= 1'b1;
-      else if (w_end && w_src[1]) ev_w_q <= 1'b0;
+      else if (w_end && w_turn_q[Ev]) ev_w_q <= 1'b0;
+      ev_ready_q <= w_end && w_turn_q[Ev];
     end
   end
   always_ff @(posedge clk_i) begin
-    if (m_aw_valid_o && !held_q) hold_q <= pick;
     if (ev_take) begin
       ev_addr_q  <= ev_addr_i;
       ev_data_q  <= ev_data_i;
+      ev_strb_q  <= StrbW'(2'b11) << {ev_addr_i[BeatLog2-1:1], 1'b0};
       ev_queue_q <= ev_queue_i;
     end
   end
+  assign ev_ready_o = ev_ready_q;
 
   // ---------------------------------------------------------------- W, B
+  // The source of the burst that has the turn, and behind it those of the others.
+  logic w_free, b_free;
+  assign w_free = w_turn_q == '0 || w_end;
+  assign b_free = b_turn_q == '0 || m_b_valid_i;
+
   via_fifo #(
-    .T    (logic [1:0]),
+    .T    (turn_t),
     .Depth(Window)
   ) u_w (
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
     .s_i      (pick),
-    .s_valid_i(aw_take),
+    .s_valid_i(aw_take && (w_more || !w_free)),
     .s_ready_o(),
-    .m_o      (w_src),
-    .m_valid_o(w_valid),
-    .m_ready_i(w_end),
+    .m_o      (w_next),
+    .m_valid_o(w_more),
+    .m_ready_i(w_free),
     .count_o  ()
   );
   via_fifo #(
-    .T    (logic [1:0]),
+    .T    (turn_t),
     .Depth(Window)
   ) u_b (
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
     .s_i      (pick),
-    .s_valid_i(aw_take),
+    .s_valid_i(aw_take && (b_more || !b_free)),
     .s_ready_o(room),
-    .m_o      (b_src),
-    .m_valid_o(b_valid),
-    .m_ready_i(m_b_valid_i),
+    .m_o      (b_next),
+    .m_valid_o(b_more),
+    .m_ready_i(b_free),
     .count_o  (open)
   );
-
-  always_comb begin
-    m_w_o = s_w_i[w_src[0]];
-    if (w_src[1]) begin
-      m_w_o.last = 1'b1;
-      m_w_o.data = {StrbW / 2{ev_data_q}};
-      m_w_o.strb = StrbW'(2'b11) << {ev_addr_q[BeatLog2-1:1], 1'b0};
+  // A burst has its B behind its W, so where there is room for the one there is for the other.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      w_turn_q <= '0;
+      b_turn_q <= '0;
+    end else begin
+      if (w_free) w_turn_q <= w_more ? w_next : aw_take ? pick : '0;
+      if (b_free) b_turn_q <= b_more ? b_next : aw_take ? pick : '0;
     end
   end
-  assign m_w_valid_o = w_valid && (w_src[1] ? ev_w_q : s_w_valid_i[w_src[0]]);
+
+  always_comb begin
+    m_w_o = w_turn_q[1] ? s_w_i[1] : s_w_i[0];
+    if (w_turn_q[Ev]) begin
+      m_w_o.last = 1'b1;
+      m_w_o.data = {StrbW / 2{ev_data_q}};
+      m_w_o.strb = ev_strb_q;
+    end
+  end
+  assign m_w_valid_o = w_turn_q[Ev] || w_turn_q[1] && s_w_valid_i[1] || w_turn_q[0] && s_w_valid_i[0];
   assign w_end = m_w_valid_o && m_w_ready_i && m_w_o.last;
-  assign ev_ready_o = w_end && w_src[1];
-  assign s_w_ready_o = {w_valid && w_src == 2'd1 && m_w_ready_i, w_valid && w_src == 2'd0 && m_w_ready_i};
+  assign s_w_ready_o = w_turn_q[1:0] & {2{m_w_ready_i}};
 
   assign m_b_ready_o = 1'b1;
   assign s_b_o = m_b_i;
-  assign s_b_valid_o = {b_valid && b_src == 2'd1 && m_b_valid_i, b_valid && b_src == 2'd0 && m_b_valid_i};
-  assign ev_done = b_valid && b_src[1] && m_b_valid_i;
-  assign ev_err_o = ev_done && m_b_i.resp != RespOkay;
+  assign s_b_valid_o = b_turn_q[1:0] & {2{m_b_valid_i}};
+  assign ev_done = b_turn_q[Ev] && m_b_valid_i;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) ev_err_q <= 1'b0;
+    else ev_err_q <= ev_done && m_b_i.resp != RespOkay;
+  end
+  assign ev_err_o = ev_err_q;
 
-  assign still_o = ~|{ev_take, ev_aw_q, ev_w_q, m_aw_valid_o, m_w_valid_o, m_b_valid_i};
-  assign idle_o = open == '0 && !ev_aw_q && !ev_w_q;
+  assign still_o  = ~|{ev_take, ev_aw_q, ev_w_q, ev_ready_q, ev_err_q, m_aw_valid_o, m_w_valid_o, m_b_valid_i};
+  assign idle_o   = open == '0 && b_turn_q == '0 && !ev_aw_q && !ev_w_q && !ev_err_q;
 
 endmodule
