@@ -50,8 +50,16 @@ design = ys.Design()
 for command in sys.argv[1:]:
     ys.run_pass(command, design)
 """
-# The virtio functions, from function 1 on (via_virtio_pkg).
-PERSONALITIES = ["net", "blk", "console", "entropy", "input"]
+# The virtio functions, from function 1 on (via_virtio_pkg), and the modules that make up their devices besides the device itself.
+PERSONALITIES = {
+    "net": ("via_vdev_net_rx", "via_vdev_net_tx", "via_vdev_net_ctrl"),
+    "blk": ("via_vdev_blk_front", "via_vdev_blk_data"),
+    "console": ("via_vdev_chop", "via_vdev_console_ctrl"),
+    "entropy": (),
+    "input": (),
+}
+# Queues of each (via_vdev_pkg): the queue engine is another one for each number.
+QUEUES = {"net": 9, "blk": 4, "console": 6, "entropy": 1, "input": 2}
 # Target of each kind of path: levels, ps.
 TARGETS = {"reg": (8, 5000), "in": (7, 5000), "out": (1, 5000), "through": (0, 0)}
 WHOLE = "via_shell"
@@ -85,11 +93,16 @@ class Block:
 
 
 def functions(width: int) -> list[Block]:
-    """Everything via_functions instantiates. Virtio functions are in cards of 512 bits only."""
-    virtio = [
-        Block("via_virtio_fn", parameters={"Fn": n}, label=label)
-        for n, label in enumerate(PERSONALITIES if width == 512 else [], 1)
-    ]
+    """Everything via_functions instantiates, and what a virtio function is made of: the queue engine, the device and its parts.
+    Virtio functions are in cards of 512 bits only."""
+    virtio: list[Block] = []
+    for n, (label, parts) in enumerate(PERSONALITIES.items() if width == 512 else [], 1):
+        virtio += [
+            Block("via_virtio_fn", parameters={"Fn": n}, label=label),
+            Block("via_vq", parameters={"NumQ": QUEUES[label]}, part=True, label=label),
+            Block("via_vdev_select", parameters={"Fn": n}, part=True, label=label),
+            *(Block(module, part=True) for module in parts),
+        ]
     switch = Block("via_fn_switch", parameters={"NumUser": len(PERSONALITIES)})
     return [*virtio, Block("via_xdma"), switch, Block("via_fn_mem"), Block("via_fn_msix")]
 

@@ -7,7 +7,7 @@ Memories that 7-series does not have (RAMB*E2, URAM288, RAM64M8 and the like) ge
 
 Levels: a LUT is one, a read of a distributed memory is one, a carry chain is one for each 16 bits (four CARRY4) begun; MUXF7 and MUXF8
 belong to the LUTs in front of them and add delay only. A path starts at a register (or a memory's clock) or at an input of the
-block and ends at a register (data, enable, reset, address) or at an output. `still_o` and `idle_o`, a block's word that nothing moves in it,
+block and ends at a register (data, enable, reset, address) or at an output. `still_o`, `moving_o` and `idle_o`, a block's word whether anything moves in it,
 are the one thing that is gathered over blocks before a register: they are left out of a block's outputs and are seen where they end, in the
 whole shell.
 """
@@ -29,7 +29,7 @@ LUTRAM_OUT, LUTRAM_READ, LUTRAM_SETUP = (
 )
 BLOCK_RAM = re.compile(r"RAMB\d+|URAM")
 LUT_RAM = re.compile(r"RAM\d+[XM]|SRL")
-GATHERED = ("still_o", "idle_o")
+GATHERED = ("still_o", "moving_o", "idle_o")
 # Carries of 16 bits make one level.
 CARRIES = 4
 
