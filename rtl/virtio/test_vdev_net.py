@@ -409,11 +409,11 @@ async def commands_not_negotiated_are_refused(dut):
     assert int(dut.waits.value) == 0b001010101
 
 
-def udp(sport: int, dport: int) -> bytes:
+def udp(sport: int, dport: int, more: int = 12) -> bytes:
     ip = struct.pack(
         ">BBHHHBBH4s4s", 0x45, 0, 40, 1, 0, 64, 17, 0, bytes((10, 0, 0, 1)), bytes((10, 0, 0, 2))
     )
-    return OWN + OTHER + b"\x08\0" + ip + struct.pack(">HHHH", sport, dport, 20, 0) + bytes(12)
+    return OWN + OTHER + b"\x08\0" + ip + struct.pack(">HHHH", sport, dport, 20, 0) + bytes(more)
 
 
 @cocotb.test(timeout_time=300, timeout_unit="us")
@@ -423,7 +423,8 @@ async def flows_keep_to_their_pair(dut):
     for pairs in (1, 2, 3, 4):
         assert await command(b, 4, 0, struct.pack("<H", pairs)) == 0
         b.answers.clear()
-        frames = [udp(1000 + i % 16, 53) for i in range(48)]
+        # Also such of several beats: what tells the flow is in the first ones.
+        frames = [udp(1000 + i % 16, 53, (12, 100, 300)[i // 16]) for i in range(48)]
         for chains in b.ready:
             chains.clear()
         got = await receive(b, frames, [0, 2, 4, 6], [2048], True)
@@ -431,7 +432,8 @@ async def flows_keep_to_their_pair(dut):
         for c in got:
             seen.setdefault(payload(c)[34:36], set()).add(c.queue)
         assert all(len(s) == 1 for s in seen.values()), "a flow went to several pairs"
-        assert {q for s in seen.values() for q in s} == set(range(0, 2 * pairs, 2))
+        for size in (54, 142, 342):
+            assert {c.queue for c in got if len(payload(c)) == size} == set(range(0, 2 * pairs, 2))
         assert sorted(payload(c) for c in got) == sorted(frames)
 
 

@@ -179,6 +179,7 @@ class Bench:
 
     async def config(self, addr: int) -> int:
         self.dut.dev_addr.value = addr
+        await RisingEdge(self.dut.clk_i)
         await ReadOnly()
         value = int(self.dut.dev_rdata.value)
         await RisingEdge(self.dut.clk_i)

@@ -2,7 +2,7 @@
 //
 // The disk (type 2): BlkQueues request queues over a range of a slot's address space, reached by the memory port. With AttachSlot the data
 // of every request passes through the user side, one message a request.
-// Throughput: one beat a cycle; a read takes three cycles, a write two besides its data. Latency: that of the store and ten cycles.
+// Throughput: one beat a cycle; a read takes three cycles, a write four besides its data. Latency: that of the store and fourteen cycles.
 // Order: requests are answered in the order in which they came, over all queues; up to Window are under way at once, so what a flush stands
 // behind is in the store when it is answered. With a flush limit a flush (and, if the driver cannot flush, a write) is answered when the host
 // has brought that to where it lies for good, or with an error when it does not (via_fn_flush); requests behind it go on up to their answers.
@@ -76,8 +76,8 @@ module via_vdev_blk
   // ---------------------------------------------------------------- requests to ops
   blk_op_t op, answer;
   logic op_valid, op_ready, has_data, data_room, answer_room, answer_valid, answer_pop;
-  vq_beat_t pay;
-  logic pay_valid, pay_ready, front_moving, front_idle;
+  vq_beat_t pay, front_pay;
+  logic pay_valid, pay_ready, front_pay_valid, front_pay_ready, front_moving, front_idle;
   via_vdev_blk_front u_front (
     .clk_i,
     .rst_ni,
@@ -93,9 +93,9 @@ module via_vdev_blk
     .op_o       (op),
     .op_valid_o (op_valid),
     .op_ready_i (op_ready),
-    .pay_o      (pay),
-    .pay_valid_o(pay_valid),
-    .pay_ready_i(pay_ready),
+    .pay_o      (front_pay),
+    .pay_valid_o(front_pay_valid),
+    .pay_ready_i(front_pay_ready),
     .moving_o   (front_moving),
     .idle_o     (front_idle)
   );
@@ -116,6 +116,23 @@ module via_vdev_blk
     .m_o      (answer),
     .m_valid_o(answer_valid),
     .m_ready_i(answer_pop),
+    .count_o  ()
+  );
+
+  // The front goes on to the next request while the last bytes of this one wait for their turn.
+  via_fifo #(
+    .T    (vq_beat_t),
+    .Depth(8)
+  ) u_pay (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (front_pay),
+    .s_valid_i(front_pay_valid),
+    .s_ready_o(front_pay_ready),
+    .m_o      (pay),
+    .m_valid_o(pay_valid),
+    .m_ready_i(pay_ready),
     .count_o  ()
   );
 
@@ -172,7 +189,9 @@ module via_vdev_blk
     StFill     // the rest of the chain; the status is its last byte
   } state_e;
   state_e state_q;
-  logic is_write, fill_last, ready, settled_q, failed_q;
+  logic is_write, fill_last, ready, begins, settled_q, failed_q, flush_q, rsp_valid_q, wr_valid, wr_room;
+  vq_rsp_t rsp_q;
+  vq_beat_t wr;
   logic [7:0] status_q;
   logic [31:0] left_q;
   logic [DataW-1:0] text_q;  // what the fill begins with
@@ -180,35 +199,60 @@ module via_vdev_blk
   logic [TextW-1:0] id_q;
 
   assign is_write = answer.kind inside {BlkWrite, BlkZero};
+  // The answer is offered from a register; its bytes follow meanwhile.
   assign ready = state_q == StBegin && answer_valid && (!is_write || result_valid);
-  assign flush_o = ready && answer.held && !settled_q;
-  assign rsp_valid_o = ready && (!answer.held || settled_q);
-  assign rsp_o = '{queue: answer.queue, merge: 1'b0, len: answer.wlen};
-  assign result_take = rsp_valid_o && is_write && rsp_ready_i || state_q == StResult;
-  assign data_take = state_q == StData && wr_ready_i;
+  assign begins = ready && (!answer.held || settled_q) && (!rsp_valid_q || rsp_ready_i);
+  assign rsp_valid_o = rsp_valid_q;
+  assign rsp_o = rsp_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      rsp_valid_q <= 1'b0;
+      flush_q     <= 1'b0;
+    end else begin
+      rsp_valid_q <= begins || rsp_valid_q && !rsp_ready_i;
+      flush_q     <= ready && answer.held && !settled_q && !(flush_q && (flush_done_i || flush_failed_i));
+    end
+  end
+  always_ff @(posedge clk_i) if (begins) rsp_q <= '{queue: answer.queue, merge: 1'b0, len: answer.wlen};
+  assign flush_o = flush_q;
+  assign result_take = begins && is_write || state_q == StResult;
+  assign data_take = state_q == StData && wr_room;
   assign fill_last = left_q <= 32'(StrbW);
-  assign answer_pop = state_q == StFill && wr_ready_i && fill_last;
+  assign answer_pop = state_q == StFill && wr_room && fill_last;
   assign text_q = id_q[DataW-1:0];
 
-  assign wr_valid_o = state_q == StData && data_valid || state_q == StFill;
+  assign wr_valid = state_q == StData && data_valid || state_q == StFill;
   always_comb begin
-    wr_o = '{last: 1'b0, keep: '1, data: data.data};
+    wr = '{last: 1'b0, keep: '1, data: data.data};
     if (state_q == StFill) begin
-      wr_o.last = fill_last;
-      wr_o.data = text_q;
+      wr.last = fill_last;
+      wr.data = text_q;
       if (fill_last) begin
-        wr_o.keep = keep_of(left_q[BeatLog2:0]);
-        for (int unsigned i = 0; i < StrbW; i++) if (left_q[BeatLog2:0] == (BeatLog2 + 1)'(i + 1)) wr_o.data[8*i+:8] = status_q;
+        wr.keep = keep_of(left_q[BeatLog2:0]);
+        for (int unsigned i = 0; i < StrbW; i++) if (left_q[BeatLog2:0] == (BeatLog2 + 1)'(i + 1)) wr.data[8*i+:8] = status_q;
       end
     end
   end
+
+  via_slice #(
+    .T(vq_beat_t)
+  ) u_wr (
+    .clk_i,
+    .rst_ni,
+    .s_i      (wr),
+    .s_valid_i(wr_valid),
+    .s_ready_o(wr_room),
+    .m_o      (wr_o),
+    .m_valid_o(wr_valid_o),
+    .m_ready_i(wr_ready_i)
+  );
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) state_q <= StBegin;
     else begin
       unique case (state_q)
-        StBegin:  if (rsp_valid_o && rsp_ready_i) state_q <= (answer.kind == BlkRead) ? StData : StFill;
-        StData:   if (data_valid && wr_ready_i && data.last) state_q <= StResult;
+        StBegin:  if (begins) state_q <= (answer.kind == BlkRead) ? StData : StFill;
+        StData:   if (data_valid && wr_room && data.last) state_q <= StResult;
         StResult: if (result_valid) state_q <= StFill;
         StFill:   if (answer_pop) state_q <= StBegin;
         default:  ;
@@ -217,18 +261,18 @@ module via_vdev_blk
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni || answer_pop) settled_q <= 1'b0;
-    else if (flush_o && (flush_done_i || flush_failed_i)) settled_q <= 1'b1;
-    if (flush_o) failed_q <= flush_failed_i;
+    else if (flush_q && !settled_q && (flush_done_i || flush_failed_i)) settled_q <= 1'b1;
+    if (flush_q && !settled_q) failed_q <= flush_failed_i;
   end
   always_ff @(posedge clk_i) begin
-    if (rsp_valid_o && rsp_ready_i) begin
+    if (begins) begin
       left_q   <= (answer.kind == BlkRead) ? 32'd1 : answer.wlen;
       status_q <= is_write ? (err ? BlkIoErr : BlkOk) : (answer.kind == BlkIdent) ? BlkOk : answer.status;
       if (answer.held && failed_q) status_q <= BlkIoErr;
       id_q <= (answer.kind == BlkIdent) ? TextW'(BlkId) : '0;
     end
     if (state_q == StResult) status_q <= err ? BlkIoErr : BlkOk;
-    if (state_q == StFill && wr_ready_i && !fill_last) begin
+    if (state_q == StFill && wr_room && !fill_last) begin
       left_q <= left_q - 32'(StrbW);
       id_q   <= TextW'({DataW'(0), id_q} >> DataW);
     end
@@ -262,7 +306,7 @@ module via_vdev_blk
   end
   assign config_change_o = driver_ok_i && ctrl_i.sectors != sectors_q;
 
-  assign still_o = !(front_moving || data_moving || rsp_valid_o && rsp_ready_i || wr_valid_o && wr_ready_i || flush_o || ctrl_i.sectors != sectors_q);
-  assign idle_o = front_idle && data_idle && !answer_valid;
+  assign still_o = !(front_moving || data_moving || begins || rsp_valid_o && rsp_ready_i || wr_valid && wr_room || wr_valid_o && wr_ready_i || flush_q || ready && answer.held || ctrl_i.sectors != sectors_q);
+  assign idle_o = front_idle && data_idle && !answer_valid && !rsp_valid_q && !wr_valid_o;
 
 endmodule

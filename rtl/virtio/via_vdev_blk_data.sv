@@ -5,7 +5,7 @@
 // there. Reads of the store begin when a request is taken, so the latencies of several overlap.
 // With `header` a message to the user side begins with BlkUserHeader bytes: the number of its first sector, bit 63 set on the way to the store, the rest
 // zero. As many are taken off the answer, unseen.
-// Throughput: one beat a cycle, both directions together, and those of the header. Latency: that of the store and four cycles.
+// Throughput: one beat a cycle, both directions together, and those of the header. Latency: that of the store and four cycles, with the user side five.
 // A read that fails is sent on with zeros in place of what is missing, so the user side keeps its framing. A message that comes back with
 // the wrong length ends its request with an error: short, what is missing is zero in a read and is not written in a write; long, the rest
 // is dropped. Each op with data has one result.
@@ -58,6 +58,8 @@ module via_vdev_blk_data
 );
 
   localparam bit WindowOk = param_in("via_vdev_blk_data Window", Window, 1, 16);
+  // The first beat of a request is not its last.
+  localparam bit BeatOk = param_in("VIA_DATA_W of via_vdev_blk_data", DataW, 64, 2048);
 
   typedef struct packed {
     blk_kind_e   kind;
@@ -150,8 +152,8 @@ module via_vdev_blk_data
   );
 
   // ---------------------------------------------------------------- send
-  logic [31:0] send_left_q, send_left;
-  logic send_first_q, send_last, send_ok, send_beat, lost, out_valid, out_ready, fault_room;
+  logic [31:0] send_left_q, send_left, sent_q;  // bytes of the request still to be sent; sent
+  logic send_first_q, send_last_q, send_last, send_ok, send_beat, lost_q, out_valid, out_ready, fault_room;
   logic [DataW-1:0] send_data;
   // The header goes first.
   localparam int unsigned HeadBeats = BlkUserHeader / StrbW;
@@ -159,16 +161,20 @@ module via_vdev_blk_data
   logic head;
   assign head = send.header && 32'(head_q) != HeadBeats;
   assign send_left = send_first_q ? send.len : send_left_q;
-  assign send_last = send_left <= 32'(StrbW);
-  // The completion says how far a failed read came; beats of the next one carry another number.
-  assign lost = in_cpl_valid && in_cpl.tag[7:0] == seq_q && in_cpl.status != StOk && in_cpl.bytes <= send.len - send_left;
+  assign send_last = !send_first_q && send_last_q;
+  // The completion says how far a failed read came; beats of the next one carry another number. It stays so to the read's end; as no beat comes
+  // any more, it may be noticed a cycle late.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || send_pop) lost_q <= 1'b0;
+    else if (send_valid && in_cpl_valid && in_cpl.tag[7:0] == seq_q && in_cpl.status != StOk && in_cpl.bytes <= sent_q) lost_q <= 1'b1;
+  end
   always_comb begin
     send_ok   = 1'b1;
     send_data = '0;
     unique case (send.kind)
       BlkRead: begin
-        send_ok = lost || in_valid && in_beat.id == seq_q;
-        if (!lost) send_data = in_beat.data;
+        send_ok = lost_q || in_valid && in_beat.id == seq_q;
+        if (!lost_q) send_data = in_beat.data;
       end
       BlkWrite: begin
         send_ok   = pay_valid_i;
@@ -184,7 +190,7 @@ module via_vdev_blk_data
   assign out_valid = send_valid && send_ok && fault_room;
   assign send_beat = out_valid && out_ready && !head;
   assign send_pop = send_beat && send_last;
-  assign in_take = send_beat && send.kind == BlkRead && !lost;
+  assign in_take = send_beat && send.kind == BlkRead && !lost_q;
   assign pay_ready_o = send_beat && send.kind == BlkWrite;
   // Of a read sent in full the completion says nothing new.
   assign in_cpl_pop = in_cpl_valid && (in_cpl.tag[7:0] != seq_q || send_pop && send.kind == BlkRead);
@@ -204,7 +210,14 @@ module via_vdev_blk_data
     end
   end
   always_ff @(posedge clk_i) begin
-    if (send_beat) send_left_q <= send_left - 32'(StrbW);
+    if (!rst_ni || send_pop) sent_q <= '0;
+    else if (send_beat) sent_q <= sent_q + 32'(StrbW);
+  end
+  always_ff @(posedge clk_i) begin
+    if (send_beat) begin
+      send_left_q <= send_left - 32'(StrbW);
+      send_last_q <= send_left <= 32'(2 * StrbW);
+    end
   end
 
   logic fault, fault_valid;  // the request at `recv` could not be read; all of it is sent
@@ -215,7 +228,7 @@ module via_vdev_blk_data
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      (send.kind == BlkRead && lost),
+    .s_i      (send.kind == BlkRead && lost_q),
     .s_valid_i(send_pop),
     .s_ready_o(fault_room),
     .m_o      (fault),
@@ -260,16 +273,29 @@ module via_vdev_blk_data
     StDrop   // it is long
   } state_e;
   state_e state_q;
-  strm_t back;
+  strm_t back, rx;
+  logic rx_valid, rx_ready;
+  via_slice #(
+    .T(strm_t)
+  ) u_rx (
+    .clk_i,
+    .rst_ni,
+    .s_i      (rx_i),
+    .s_valid_i(rx_valid_i),
+    .s_ready_o(rx_ready_o),
+    .m_o      (rx),
+    .m_valid_o(rx_valid),
+    .m_ready_i(rx_ready)
+  );
   logic [3:0] recv_head_q;  // beats of the header that came
-  logic head_now, back_valid, back_take, is_read, recv_first_q, recv_last, short_now, long_now, err_q, wrong;
+  logic head_now, back_valid, back_take, is_read, recv_first_q, recv_last_q, recv_last, short_now, long_now, err_q, wrong;
   logic dest_ready, result_room, go, skip, skip_q;
   logic [31:0] recv_left_q, recv_left;
-  assign back = recv.app ? rx_i : past;
-  assign back_valid = recv_valid && (recv.app ? rx_valid_i : past_valid);
+  assign back = recv.app ? rx : past;
+  assign back_valid = recv_valid && (recv.app ? rx_valid : past_valid);
   assign is_read = recv.kind == BlkRead;
   assign recv_left = recv_first_q ? recv.len : recv_left_q;
-  assign recv_last = recv_left <= 32'(StrbW);
+  assign recv_last = !recv_first_q && recv_last_q;
   assign head_now = recv.header && 32'(recv_head_q) != HeadBeats;
   assign short_now = back.last && (head_now || !recv_last || !(&back.keep));
   assign long_now = recv_last && !back.last && !head_now;
@@ -285,7 +311,7 @@ module via_vdev_blk_data
   assign go = result_room && (fault_valid || !((state_q == StPad) ? recv_last : back.last));
   assign dest_ready = state_q == StDrop || state_q == StFlow && (head_now || (is_read ? data_ready_i : skip || cmd_sent_q && store_ready));
   assign back_take = back_valid && go && dest_ready;
-  assign rx_ready_o = recv_valid && recv.app && go && dest_ready;
+  assign rx_ready = recv_valid && recv.app && go && dest_ready;
   assign past_ready = recv_valid && !recv.app && go && dest_ready;
 
   assign data_valid_o = recv_valid && is_read && go && (state_q == StPad || state_q == StFlow && back_valid && !head_now);
@@ -331,7 +357,10 @@ module via_vdev_blk_data
     end
   end
   always_ff @(posedge clk_i) begin
-    if (beat) recv_left_q <= recv_left - 32'(StrbW);
+    if (beat) begin
+      recv_left_q <= recv_left - 32'(StrbW);
+      recv_last_q <= recv_left <= 32'(2 * StrbW);
+    end
     if (beat && recv_first_q) skip_q <= skip;
   end
 
@@ -400,8 +429,8 @@ module via_vdev_blk_data
   assign result_err_o = result.err || result.written && out_cpl.status != StOk;
   assign out_cpl_pop = result_held && result.written && result_ready_i;
 
-  assign moving_o = take || out_valid && out_ready || in_cpl_pop || tx_valid_o && tx_ready_i || beat || back_take ||
+  assign moving_o = take || out_valid && out_ready || in_cpl_pop || tx_valid_o && tx_ready_i || rx_valid_i && rx_ready_o || beat || back_take ||
                     result_valid_o && result_ready_i || cmd_now || !in_still || !store_still;
-  assign idle_o = !send_valid && !recv_valid && !result_held && in_idle && store_idle && !tx_valid_o;
+  assign idle_o = !send_valid && !recv_valid && !result_held && in_idle && store_idle && !tx_valid_o && !rx_valid;
 
 endmodule

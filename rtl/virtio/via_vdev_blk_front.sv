@@ -3,7 +3,9 @@
 // Requests of the disk, checked: takes the header off, looks at type, lengths and range, says what is to be done. The payload of a write
 // follows on pay_o; what else lies in a chain is dropped.
 // Every request that has a status byte becomes an op. One without (no writable byte, or more than can be counted) raises fail_o.
-// Throughput: three cycles a request, one beat of payload a cycle. Latency: two cycles. Source: VIRTIO 1.3, 5.2.6.
+// Three steps: what header and lengths say by themselves, whether the range is in the store, the op. The payload of a request waits until
+// it is known what it is for.
+// Throughput: three cycles a request, five with a payload, and one for each of its beats. Latency: four cycles. Source: VIRTIO 1.3, 5.2.6.
 
 module via_vdev_blk_front
   import via_pkg::*;
@@ -89,82 +91,127 @@ module via_vdev_blk_front
   seg_t seg;
   assign seg = seg_q[BlkHeader*8-1:0];
 
-  logic headed, body, in_range, unanswerable, segmented, write_q;
-  logic [31:0] data_out, data_in, count;
-  logic [63:0] sector;
-  logic [7:0] status;
-  blk_kind_e kind;
+  // ---- from the header and the lengths alone
+  typedef struct packed {
+    logic              is_in;       // the type, if the lengths fit it
+    logic              is_out;
+    logic              is_flush;
+    logic              is_id;
+    logic              is_discard;  // with a segment
+    logic              is_zeroes;
+    logic              unknown;
+    logic              bad_flags;   // of the segment
+    logic              none;        // it is for no sector
+    logic              few;         // ... for no more than may be discarded, or zeroed
+    logic              read_only;
+    logic              below;       // the first sector is one of the store
+    logic [QueueW-1:0] queue;
+    logic [31:0]       wlen;
+    logic [31:0]       count;       // sectors
+    logic [39:0]       sector;
+    logic [39:0]       behind;      // sectors from it to the end of the store
+  } step_t;
+  step_t step, step_q;
+  logic step_valid_q, op_valid_q, body_known_q, take, advance;
+  blk_op_t op_q;
 
+  logic headed, body, unanswerable, segmented, write_q, at_seg;
+  logic [31:0] data_out, data_in;
+  logic [63:0] sector;
+  logic [40:0] behind;
+
+  assign at_seg = state_q == StSegOp;
   assign headed = req_i.rlen >= 32'(BlkHeader);
   assign unanswerable = req_i.wlen == '0 || req_i.wlen == '1;
   assign segmented = headed && (hdr.kind == TDiscard || hdr.kind == TWriteZeroes) && req_i.rlen == 32'(2 * BlkHeader);
   assign data_out = req_i.rlen - 32'(BlkHeader);
   assign data_in = req_i.wlen - 32'd1;
+  assign sector = at_seg ? seg.sector : hdr.sector;
+  assign behind = 41'(ctrl_i.sectors) - 41'(sector[39:0]);
 
   always_comb begin
-    sector = hdr.sector;
-    count  = 32'(data_in[31:9]);
-    if (hdr.kind == TOut) count = 32'(data_out[31:9]);
-    if (state_q == StSegOp) begin
-      sector = seg.sector;
-      count  = seg.count;
-    end
+    step.is_in      = headed && hdr.kind == TIn && data_out == '0 && data_in[8:0] == '0 && data_in != '0;
+    step.is_out     = headed && hdr.kind == TOut && data_out[8:0] == '0 && data_out != '0;
+    step.is_flush   = headed && hdr.kind == TFlush;
+    step.is_id      = headed && hdr.kind == TGetId && data_in >= 32'd20;
+    step.is_discard = at_seg && hdr.kind == TDiscard;
+    step.is_zeroes  = at_seg && hdr.kind == TWriteZeroes;
+    step.unknown    = headed && !(hdr.kind inside {TIn, TOut, TFlush, TGetId, TDiscard, TWriteZeroes});
+    step.bad_flags  = (hdr.kind == TDiscard) ? seg.flags != '0 : seg.flags[31:1] != '0;
+    step.none       = seg.count == '0;
+    step.few        = (hdr.kind == TDiscard) ? seg.count <= BlkDiscardMax : seg.count <= BlkZeroMax;
+    step.read_only  = ctrl_i.read_only;
+    step.below      = sector[63:40] == '0 && !behind[40];
+    step.queue      = req_i.queue;
+    step.wlen       = req_i.wlen;
+    step.count      = at_seg ? seg.count : (hdr.kind == TOut) ? 32'(data_out[31:9]) : 32'(data_in[31:9]);
+    step.sector     = sector[39:0];
+    step.behind     = behind[39:0];
   end
-  assign in_range = sector[63:40] == '0 && 42'(sector[39:0]) + 42'(count) <= 42'(ctrl_i.sectors);
 
+  // ---- whether its range is in the store, and what it is
+  logic in_range;
+  logic [7:0] status;
+  blk_kind_e kind;
+  blk_op_t op;
+  assign in_range = step_q.below && 40'(step_q.count) <= step_q.behind;
   always_comb begin
     kind   = BlkAnswer;
     status = BlkIoErr;
-    if (headed && !none) begin
-      unique case (hdr.kind)
-        TIn: if (data_out == '0 && data_in[8:0] == '0 && data_in != '0 && in_range) kind = BlkRead;
-        TOut: if (data_out[8:0] == '0 && data_out != '0 && in_range && !ctrl_i.read_only) kind = BlkWrite;
-        TFlush: status = BlkOk;
-        TGetId: if (data_in >= 32'd20) kind = BlkIdent;
-        TDiscard:
-        if (state_q == StSegOp) begin
-          if (seg.flags != '0) status = BlkUnsupp;
-          else if (in_range && seg.count <= BlkDiscardMax && !ctrl_i.read_only) status = BlkOk;
-        end
-        TWriteZeroes:
-        if (state_q == StSegOp) begin
-          if (seg.flags[31:1] != '0) status = BlkUnsupp;
-          else if (in_range && seg.count <= BlkZeroMax && !ctrl_i.read_only) begin
-            if (seg.count == '0) status = BlkOk;
-            else kind = BlkZero;
-          end
-        end
-        default: status = BlkUnsupp;
-      endcase
+    if (step_q.is_in && in_range) kind = BlkRead;
+    if (step_q.is_out && in_range && !step_q.read_only) kind = BlkWrite;
+    if (step_q.is_flush) status = BlkOk;
+    if (step_q.is_id) kind = BlkIdent;
+    if (step_q.unknown) status = BlkUnsupp;
+    if (step_q.is_discard || step_q.is_zeroes) begin
+      if (step_q.bad_flags) status = BlkUnsupp;
+      else if (in_range && step_q.few && !step_q.read_only) begin
+        if (step_q.is_discard || step_q.none) status = BlkOk;
+        else kind = BlkZero;
+      end
+    end
+    op.kind = kind;
+    op.app = ctrl_i.kind == AttachSlot;
+    op.header = ctrl_i.header;
+    // A driver that cannot flush relies on what is answered.
+    op.held = ctrl_i.flush.limit != '0 && (step_q.is_flush || kind inside {BlkWrite, BlkZero} && !flushes_i);
+    op.queue = step_q.queue;
+    op.status = status;
+    op.wlen = step_q.wlen;
+    op.len = step_q.count << 9;
+    op.sector = step_q.sector;
+    op.addr = 64'(ctrl_i.base) + {15'h0, step_q.sector, 9'h0};
+  end
+  assign advance = step_valid_q && (!op_valid_q || op_ready_i);
+  assign op_o = op_q;
+  assign op_valid_o = op_valid_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      step_valid_q <= 1'b0;
+      op_valid_q   <= 1'b0;
+    end else begin
+      step_valid_q <= take || step_valid_q && !advance;
+      op_valid_q   <= advance || op_valid_q && !op_ready_i;
     end
   end
-
-  always_comb begin
-    op_o.kind = kind;
-    op_o.app = ctrl_i.kind == AttachSlot;
-    op_o.header = ctrl_i.header;
-    // A driver that cannot flush relies on what is answered.
-    op_o.held   = ctrl_i.flush.limit != '0 && (kind == BlkAnswer && status == BlkOk && hdr.kind == TFlush ||
-                                               kind inside {BlkWrite, BlkZero} && !flushes_i);
-    op_o.queue = req_i.queue;
-    op_o.status = status;
-    op_o.wlen = req_i.wlen;
-    op_o.len = count << 9;
-    op_o.sector = sector[39:0];
-    op_o.addr = 64'(ctrl_i.base) + {15'h0, sector[39:0], 9'h0};
+  always_ff @(posedge clk_i) begin
+    if (!step_valid_q) step_q <= step;
+    if (advance) op_q <= op;
   end
 
   // ---------------------------------------------------------------- one request after the other
-  logic at_head;
+  logic at_head, begins;
   assign at_head = state_q == StHead && req_valid_i && (none || beat_valid);
-  assign op_valid_o = !unanswerable && (at_head && !segmented || state_q == StSegOp);
+  // A step at a time.
+  assign take = !step_valid_q && !unanswerable && (at_head && !segmented || at_seg);
   assign fail_o = at_head && unanswerable;
-  assign body = state_q == StBody;
+  assign begins = fail_o || take;
+  assign body = state_q == StBody && body_known_q;
   assign pay_valid_o = body && write_q && beat_valid;
   assign pay_o = beat;
   assign beat_ready = state_q == StSeg || body && (!write_q || pay_ready_i);
-  assign done = at_head && none && (fail_o || op_valid_o && op_ready_i) || beat_valid && body && beat_ready && beat.last ||
-                state_q == StSegOp && op_ready_i;
+  assign done = at_head && none && begins || beat_valid && body && beat_ready && beat.last || at_seg && take;
   assign req_ready_o = done;
 
   always_ff @(posedge clk_i) begin
@@ -173,22 +220,29 @@ module via_vdev_blk_front
       unique case (state_q)
         StHead:
         if (at_head && !none) begin
-          if (unanswerable || op_valid_o && op_ready_i) state_q <= StBody;
+          if (begins) state_q <= StBody;
           else if (segmented) state_q <= StSeg;
         end
         StSeg:   if (beat_valid && beat.last) state_q <= StSegOp;
-        StSegOp: if (op_ready_i) state_q <= StHead;
+        StSegOp: if (take) state_q <= StHead;
         StBody:  if (done) state_q <= StHead;
         default: ;
       endcase
     end
   end
+  // What the body is for is known with the op, of a request that fails at once.
   always_ff @(posedge clk_i) begin
-    if (state_q == StHead) write_q <= !unanswerable && kind == BlkWrite;
+    if (state_q == StHead) begin
+      body_known_q <= unanswerable;
+      write_q      <= 1'b0;
+    end else if (advance) begin
+      body_known_q <= 1'b1;
+      write_q      <= kind == BlkWrite;
+    end
     if (state_q == StSeg && beat_valid) seg_q <= (SegBeats * DataW)'({beat.data, seg_q} >> DataW);
   end
 
-  assign moving_o = rd_valid_i && rd_ready_o || op_valid_o && op_ready_i || fail_o || beat_valid && beat_ready || at_head && segmented;
-  assign idle_o   = state_q == StHead && strip_idle;
+  assign moving_o = rd_valid_i && rd_ready_o || step_valid_q || take || op_valid_o && op_ready_i || fail_o || beat_valid && beat_ready || at_head && segmented;
+  assign idle_o = state_q == StHead && strip_idle && !step_valid_q && !op_valid_q;
 
 endmodule

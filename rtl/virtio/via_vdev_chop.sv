@@ -5,8 +5,9 @@
 // stands ready.
 // With `Unit` not zero a message is a series of records of that many bytes, one an answer; a part of a record at the end of a message
 // is dropped, and so is a buffer too small for a record (answered with no bytes).
-// Throughput: one beat a cycle; an answer takes three cycles more. After a buffer that is no multiple of a beat the next answer is short: it
-// ends at the beat's end. Latency: six cycles.
+// Throughput: one beat a cycle; an answer takes five cycles more. After a buffer that is no multiple of a beat the next answer is short: it
+// ends at the beat's end. Latency: eight cycles.
+// A place is kept for what is still on its way in when it is found that no more fits, so fewer than `Beats` may be held.
 // Misuse: a beat without `last` counts as full; one with `last` and without bytes only ends its message.
 
 module via_vdev_chop
@@ -40,7 +41,8 @@ module via_vdev_chop
 );
 
   localparam bit BeatsOk = param_in("via_vdev_chop Beats", Beats, 2, 65536);
-  localparam bit UnitOk = param_in("via_vdev_chop Unit", Unit, 0, Beats * StrbW);
+  localparam bit UnitOk = param_in("via_vdev_chop Unit", Unit, 0, StrbW);
+  localparam bit UnitPartOk = param_in("via_vdev_chop beat modulo Unit", (Unit == 0) ? 0 : StrbW % Unit, 0, 0);
 
   localparam int unsigned LenW = $clog2(Beats * StrbW + 1);
   typedef logic [LenW-1:0] len_t;
@@ -50,16 +52,39 @@ module via_vdev_chop
     logic [BeatLog2:0] bytes;
     logic [DataW-1:0]  data;
   } held_t;
-  held_t held;
-  logic room, held_room, held_valid, held_pop, run_room, run_valid, run_pop, take, ends;
-  logic [BeatLog2:0] bytes;
+  localparam int unsigned Runs = 8;
+  localparam int unsigned Late = 3;  // beats that may still come when it is found that no more fit
+  localparam int unsigned BeatsW = $clog2(Beats + 1);
+  localparam int unsigned RunsW = $clog2(Runs + 1);
+  held_t held, in_q;
+  logic in_valid_q, in_last_q, in_drop_q, ready_q, drop_q;
+  logic held_valid, held_pop, run_valid, run_pop, take, ends;
+  logic [BeatsW-1:0] beats;
+  logic [ RunsW-1:0] runs;
   len_t open_q, open_now, run, load;  // bytes after the last run; those that stay after this cycle
 
-  assign bytes = s_i.last ? keep_bytes(s_i.keep) : (BeatLog2 + 1)'(StrbW);
-  assign room = held_room && run_room;
-  assign s_ready_o = room || drop_i;
-  assign take = s_valid_i && room && !drop_i;
-  assign ends = take && s_i.last && (open_now != '0 || bytes != '0);
+  assign s_ready_o = ready_q;
+  assign take = in_valid_q && !in_drop_q;
+  assign ends = take && in_last_q && (open_now != '0 || in_q.bytes != '0);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      ready_q    <= 1'b0;
+      drop_q     <= 1'b0;
+      in_valid_q <= 1'b0;
+    end else begin
+      ready_q    <= drop_i || beats <= BeatsW'(Beats - Late) && runs <= RunsW'(Runs - Late);
+      drop_q     <= drop_i;
+      in_valid_q <= s_valid_i && ready_q;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (s_valid_i && ready_q) begin
+      in_q      <= '{bytes: s_i.last ? keep_bytes(s_i.keep) : (BeatLog2 + 1)'(StrbW), data: s_i.data};
+      in_last_q <= s_i.last;
+      in_drop_q <= drop_q;  // as it was when it was found that there is room
+    end
+  end
 
   via_fifo #(
     .T    (held_t),
@@ -69,44 +94,46 @@ module via_vdev_chop
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      ('{bytes: bytes, data: s_i.data}),
-    .s_valid_i(take && bytes != '0),
-    .s_ready_o(held_room),
+    .s_i      (in_q),
+    .s_valid_i(take && in_q.bytes != '0),
+    .s_ready_o(),
     .m_o      (held),
     .m_valid_o(held_valid),
     .m_ready_i(held_pop),
-    .count_o  ()
+    .count_o  (beats)
   );
 
   // Lengths of messages, or of their ends, that are held in full.
   via_fifo #(
     .T    (len_t),
-    .Depth(8)
+    .Depth(Runs)
   ) u_runs (
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      (open_now + len_t'(bytes)),
+    .s_i      (open_now + len_t'(in_q.bytes)),
     .s_valid_i(ends),
-    .s_ready_o(run_room),
+    .s_ready_o(),
     .m_o      (run),
     .m_valid_o(run_valid),
     .m_ready_i(run_pop),
-    .count_o  ()
+    .count_o  (runs)
   );
 
   // ---------------------------------------------------------------- answers
   typedef enum logic [2:0] {
     StLoad,    // take the next run of bytes
+    StLook,    // what the beat at the head allows
     StAnswer,  // wait for a buffer
     StOffer,   // announce; the offer stays whatever becomes of the queue
     StData,    // hand over
-    StSkip     // drop what is left of a record
+    StSkip,    // drop what is left of a record
+    StNext     // is the beat used up, is the run
   } state_e;
   state_e state_q;
-  len_t left_q, part_q, part;  // bytes of the run not yet answered; of the answer
+  len_t left_q, most_q, part_q, part;  // bytes of the run not yet answered; at most in the answer; in it
   logic [BeatLog2:0] off_q, in_beat, now;  // bytes of the beat at the head already gone; still there; to go now
-  logic close, decide, beat;
+  logic close, decide, beat, last, fits, short_unit;
 
   // The bytes of a message not yet ended become a run of their own when nothing else is there.
   assign close = state_q == StLoad && !run_valid && open_q != '0 && avail_i && Unit == 0;
@@ -115,25 +142,24 @@ module via_vdev_chop
   assign open_now = close ? '0 : open_q;
 
   assign in_beat = held.bytes - off_q;
-  always_comb begin
-    part = left_q;
-    if (Unit != 0) part = len_t'(Unit);
-    if (off_q != '0 && part > len_t'(in_beat)) part = len_t'(in_beat);
-    if (wlen_i < 32'(part)) part = (Unit != 0) ? '0 : len_t'(wlen_i);
-  end
-  assign decide = state_q == StAnswer && avail_i && held_valid;
+  assign fits = wlen_i >= 32'(most_q);
+  assign part = fits ? most_q : (Unit != 0) ? '0 : len_t'(wlen_i);
+  assign decide = state_q == StAnswer && avail_i;
   assign rsp_valid_o = state_q == StOffer;
   assign rsp_o = '{queue: Queue, merge: 1'b0, len: 32'(part_q)};
 
-  assign now = (part_q < len_t'(in_beat)) ? part_q[BeatLog2:0] : in_beat;
+  // An answer that begins within a beat ends with it; every beat of a run but its last is full.
+  assign last = part_q <= len_t'(StrbW);
+  assign now = last ? part_q[BeatLog2:0] : (BeatLog2 + 1)'(StrbW);
   assign wr_valid_o = state_q == StData && held_valid;
   always_comb begin
-    wr_o.last = part_q == len_t'(now);
+    wr_o.last = last;
     wr_o.keep = keep_of(now);
     wr_o.data = (off_q == '0) ? held.data : held.data >> {off_q[BeatLog2-1:0], 3'b000};
   end
   assign beat = wr_valid_o && wr_ready_i || state_q == StSkip && held_valid;
-  assign held_pop = beat && now == in_beat;
+  assign held_pop = beat && !last || state_q == StNext && held_valid && off_q == held.bytes;
+  assign short_unit = Unit != 0 && left_q < len_t'(Unit);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -141,37 +167,35 @@ module via_vdev_chop
       open_q  <= '0;
       off_q   <= '0;
     end else begin
-      if (take) open_q <= ends ? '0 : open_now + len_t'(bytes);
+      if (take) open_q <= ends ? '0 : open_now + len_t'(in_q.bytes);
       else if (close) open_q <= '0;
-      if (beat) off_q <= held_pop ? '0 : off_q + now;
+      if (held_pop) off_q <= '0;
+      else if (beat) off_q <= off_q + now;
       unique case (state_q)
-        StLoad:   if (run_valid || close) state_q <= (Unit != 0 && load < len_t'(Unit)) ? StSkip : StAnswer;
+        StLoad:   if (run_valid || close) state_q <= StLook;
+        StLook:   if (held_valid) state_q <= short_unit ? StSkip : StAnswer;
         StAnswer: if (decide) state_q <= StOffer;
         StOffer:  if (rsp_ready_i) state_q <= (part_q == '0) ? StAnswer : StData;
-        StData:
-        if (beat && wr_o.last) begin
-          state_q <= StAnswer;
-          if (left_q == part_q) state_q <= StLoad;
-          else if (Unit != 0 && left_q - part_q < len_t'(Unit)) state_q <= StSkip;
-        end
-        StSkip:   if (beat && wr_o.last) state_q <= StLoad;
+        StData:   if (beat && last) state_q <= StNext;
+        StSkip:   if (beat && last) state_q <= StNext;
+        StNext:   state_q <= (left_q == '0) ? StLoad : StLook;
         default:  ;
       endcase
     end
   end
   always_ff @(posedge clk_i) begin
-    if (state_q == StLoad) begin
-      left_q <= load;
-      part_q <= load;  // to be skipped
-    end else if (state_q == StAnswer) part_q <= part;
-    else if (beat) begin
-      left_q <= left_q - len_t'(now);
-      part_q <= (wr_o.last) ? left_q - len_t'(now) : part_q - len_t'(now);
-    end
+    if (state_q == StLoad) left_q <= load;
+    else if (beat) left_q <= left_q - len_t'(now);
+    // Of a record all or nothing; otherwise what is left, but none of the beats behind one that is begun.
+    most_q <= (Unit != 0) ? len_t'(Unit) : (off_q != '0 && left_q > len_t'(in_beat)) ? len_t'(in_beat) : left_q;
+    if (state_q == StLook) part_q <= left_q;  // to be skipped
+    else if (state_q == StAnswer) part_q <= part;
+    else if (beat) part_q <= part_q - len_t'(now);
   end
 
-  assign short_o  = !avail_i && (state_q == StAnswer && held_valid || state_q == StLoad && !run_valid && open_q != '0 && Unit == 0);
-  assign moving_o = take || run_pop || close || decide || state_q == StSkip;
-  assign idle_o   = state_q == StLoad && !run_valid && open_q == '0;
+  assign short_o = !avail_i && (state_q == StAnswer || state_q == StLoad && !run_valid && open_q != '0 && Unit == 0);
+  assign moving_o = in_valid_q || s_valid_i && ready_q || run_pop || close || decide || beat || state_q inside {StSkip, StNext} ||
+                    state_q == StLook && held_valid || rsp_valid_o && rsp_ready_i;
+  assign idle_o = state_q == StLoad && !run_valid && open_q == '0 && !in_valid_q;
 
 endmodule

@@ -5,7 +5,7 @@
 // as many buffers as it needs. Bytes to a port that the driver has not opened are dropped; to an open one without buffers they wait, and
 // rx_i waits with them when 32 beats are held. An emergency write is a message of one byte from port 0.
 // The size comes from ctrl_i; a change is told as a configuration change, and, with ports, by a message about port 0.
-// Throughput: one beat a cycle. Latency: three cycles out, six in. Source: VIRTIO 1.3, 5.3.
+// Throughput: one beat a cycle. Latency: four cycles out, eleven in. Source: VIRTIO 1.3, 5.3.
 
 module via_vdev_console
   import via_pkg::*;
@@ -153,11 +153,25 @@ module via_vdev_console
   assign short_o[CtrlRx+1] = 1'b0;
 
   // ---------------------------------------------------------------- in
+  strm_t rx;
+  logic rx_valid, rx_ready;
   logic [ConsolePorts-1:0] rx_sel;
+  via_slice #(
+    .T(strm_t)
+  ) u_rx (
+    .clk_i,
+    .rst_ni,
+    .s_i      (rx_i),
+    .s_valid_i(rx_valid_i),
+    .s_ready_o(rx_ready_o),
+    .m_o      (rx),
+    .m_valid_o(rx_valid),
+    .m_ready_i(rx_ready)
+  );
   always_comb begin
-    for (int unsigned p = 0; p < ConsolePorts; p++) rx_sel[p] = rx_i.id == 8'(p);
+    for (int unsigned p = 0; p < ConsolePorts; p++) rx_sel[p] = rx.id == 8'(p);
   end
-  assign rx_ready_o = (rx_sel == '0) || |(rx_sel & chop_ready);
+  assign rx_ready = (rx_sel == '0) || |(rx_sel & chop_ready);
   for (genvar p = 0; p < ConsolePorts; p++) begin : gen_port
     localparam int unsigned Queue = (p == 0) ? 0 : 2 * p + 2;
     assign short_o[Queue+1] = 1'b0;
@@ -166,8 +180,8 @@ module via_vdev_console
     ) u_chop (
       .clk_i,
       .rst_ni,
-      .s_i        (rx_i),
-      .s_valid_i  (rx_valid_i && rx_sel[p]),
+      .s_i        (rx),
+      .s_valid_i  (rx_valid && rx_sel[p]),
       .s_ready_o  (chop_ready[p]),
       .drop_i     (!open[p]),
       .avail_i    (avail_i[Queue]),
@@ -193,6 +207,7 @@ module via_vdev_console
     .s_rsp_i      (rsp),
     .s_rsp_valid_i(rsp_valid),
     .s_rsp_ready_o(rsp_ready),
+    .early_o      (),
     .s_wr_i       (wr),
     .s_wr_valid_i (wr_valid),
     .s_wr_ready_o (wr_ready),
@@ -219,7 +234,7 @@ module via_vdev_console
   always_ff @(posedge clk_i) size_q <= {ctrl_i.rows, ctrl_i.cols};
   assign config_change_o = size_q != {ctrl_i.rows, ctrl_i.cols};
 
-  assign still_o = !(config_change_o || tell_moving || emergency_put || rx_valid_i && rx_ready_o || ctrl_moving || |chop_moving || out_moving);
-  assign idle_o = tell_idle && !emergency && ctrl_idle && &chop_idle && out_idle;
+  assign still_o = !(config_change_o || tell_moving || emergency_put || rx_valid_i && rx_ready_o || rx_valid && rx_ready || ctrl_moving || |chop_moving || out_moving);
+  assign idle_o = !rx_valid && tell_idle && !emergency && ctrl_idle && &chop_idle && out_idle;
 
 endmodule

@@ -55,22 +55,58 @@ module via_vdev_net
   output logic                  idle_o
 );
 
+  // ---------------------------------------------------------------- requests
+  // A request is here long before its bytes: it may wait a cycle, its bytes may not.
+  typedef struct packed {
+    logic    none;  // without bytes
+    vq_req_t req;
+  } ask_t;
+  ask_t ask;
+  vq_req_t req;
+  vq_beat_t rd;
+  logic req_valid, req_ready, rd_valid, rd_ready;
+  via_slice #(
+    .T(ask_t)
+  ) u_req (
+    .clk_i,
+    .rst_ni,
+    .s_i      ('{none: req_i.rlen == '0, req: req_i}),
+    .s_valid_i(req_valid_i),
+    .s_ready_o(req_ready_o),
+    .m_o      (ask),
+    .m_valid_o(req_valid),
+    .m_ready_i(req_ready)
+  );
+  assign req = ask.req;
+  via_skid #(
+    .T(vq_beat_t)
+  ) u_rd (
+    .clk_i,
+    .rst_ni,
+    .s_i      (rd_i),
+    .s_valid_i(rd_valid_i),
+    .s_ready_o(rd_ready_o),
+    .m_o      (rd),
+    .m_valid_o(rd_valid),
+    .m_ready_i(rd_ready)
+  );
+
   // ---------------------------------------------------------------- which queue is what
-  logic mq, is_ctrl, open;
-  assign mq = features_i[NetFMq];
-  assign wait_o = mq ? VdevNet.waits[NumQ-1:0] : NumQ'(1);
-  assign is_ctrl = !req_i.queue[0];  // the receive queues wait
+  logic is_ctrl, open;
+  assign wait_o = features_i[NetFMq] ? VdevNet.waits[NumQ-1:0] : NumQ'(1);
+  assign is_ctrl = !req.queue[0];  // the receive queues wait
   assign open = driver_ok_i && ctrl_i.up && ctrl_i.kind != AttachNone;
 
   logic tx_req_ready, ctrl_req_ready, tx_rd_ready, ctrl_rd_ready;
-  assign req_ready_o = is_ctrl ? ctrl_req_ready : tx_req_ready;
-  assign rd_ready_o  = is_ctrl ? ctrl_rd_ready : tx_rd_ready;
+  assign req_ready = is_ctrl ? ctrl_req_ready : tx_req_ready;
+  assign rd_ready  = is_ctrl ? ctrl_rd_ready : tx_rd_ready;
 
   vq_rsp_t  rsp[3];
   vq_beat_t wr [3];
   logic [2:0] rsp_valid, rsp_ready, wr_valid, wr_ready;
   logic tx_moving, rx_moving, ctrl_moving, out_moving;
-  logic tx_idle, rx_idle, ctrl_idle, out_idle, tx_drop, rx_drop;
+  logic tx_idle, rx_idle, ctrl_idle, out_idle, rx_early;
+  logic [1:0] tx_drop, rx_drop;
 
   logic [47:0] mac, dst;
   logic [2:0] pairs;
@@ -80,11 +116,12 @@ module via_vdev_net
     .rst_ni,
     .features_i,
     .mac_i      (ctrl_i.mac),
-    .req_i,
-    .req_valid_i(req_valid_i && is_ctrl),
+    .req_i      (req),
+    .none_i     (ask.none),
+    .req_valid_i(req_valid && is_ctrl),
     .req_ready_o(ctrl_req_ready),
-    .rd_i,
-    .rd_valid_i,
+    .rd_i       (rd),
+    .rd_valid_i (rd_valid),
     .rd_ready_o (ctrl_rd_ready),
     .rsp_o      (rsp[0]),
     .rsp_valid_o(rsp_valid[0]),
@@ -93,6 +130,7 @@ module via_vdev_net
     .wr_valid_o (wr_valid[0]),
     .wr_ready_i (wr_ready[0]),
     .fail_o,
+    .fail_queue_o,
     .mac_o      (mac),
     .pairs_o    (pairs),
     .dst_i      (dst),
@@ -100,18 +138,18 @@ module via_vdev_net
     .moving_o   (ctrl_moving),
     .idle_o     (ctrl_idle)
   );
-  assign fail_queue_o = req_i.queue;
 
   via_vdev_net_tx u_tx (
     .clk_i,
     .rst_ni,
     .csum_i     (features_i[NetFCsum]),
     .open_i     (open),
-    .req_i,
-    .req_valid_i(req_valid_i && !is_ctrl),
+    .req_i      (req),
+    .none_i     (ask.none),
+    .req_valid_i(req_valid && !is_ctrl),
     .req_ready_o(tx_req_ready),
-    .rd_i,
-    .rd_valid_i,
+    .rd_i       (rd),
+    .rd_valid_i (rd_valid),
     .rd_ready_o (tx_rd_ready),
     .rsp_o      (rsp[1]),
     .rsp_valid_o(rsp_valid[1]),
@@ -155,6 +193,7 @@ module via_vdev_net
     .short_o    (rx_short),
     .rsp_o      (rsp[2]),
     .rsp_valid_o(rsp_valid[2]),
+    .rsp_early_i(rx_early),
     .rsp_ready_i(rsp_ready[2]),
     .merged_i,
     .merged_valid_i,
@@ -167,13 +206,15 @@ module via_vdev_net
   );
 
   via_vdev_answers #(
-    .N(3)
+    .N    (3),
+    .Early(1'b1)
   ) u_answers (
     .clk_i,
     .rst_ni,
     .s_rsp_i      (rsp),
     .s_rsp_valid_i(rsp_valid),
     .s_rsp_ready_o(rsp_ready),
+    .early_o      (rx_early),
     .s_wr_i       (wr),
     .s_wr_valid_i (wr_valid),
     .s_wr_ready_o (wr_ready),
@@ -197,8 +238,8 @@ module via_vdev_net
       tx_drops_q <= '0;
       rx_drops_q <= '0;
     end else begin
-      if (tx_drop) tx_drops_q <= tx_drops_q + 1'b1;
-      if (rx_drop) rx_drops_q <= rx_drops_q + 1'b1;
+      if (tx_drop != '0) tx_drops_q <= tx_drops_q + (&tx_drop ? 32'd2 : 32'd1);
+      if (rx_drop != '0) rx_drops_q <= rx_drops_q + (&rx_drop ? 32'd2 : 32'd1);
     end
   end
 
@@ -218,7 +259,7 @@ module via_vdev_net
   always_ff @(posedge clk_i) up_q <= ctrl_i.up;
   assign config_change_o = up_q != ctrl_i.up;
 
-  assign still_o = !(tx_moving || rx_moving || ctrl_moving || out_moving || config_change_o);
-  assign idle_o = tx_idle && rx_idle && ctrl_idle && out_idle;
+  assign still_o = !(tx_moving || rx_moving || ctrl_moving || out_moving || config_change_o || req_valid_i && req_ready_o || req_valid && req_ready || rd_valid_i && rd_ready_o);
+  assign idle_o = !req_valid && tx_idle && rx_idle && ctrl_idle && out_idle;
 
 endmodule

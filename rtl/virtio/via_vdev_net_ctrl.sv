@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Control queue of the net device, and the state it sets: receive filter, MAC address, queue pairs in use.
-// A command is parsed byte by byte (slow path) and takes effect at its end only if it was right in all parts: known, negotiated, of exactly
+// A command is parsed byte by byte (slow path: a byte is taken in one cycle and looked at in the next) and takes effect at its end only if it was right in all parts: known, negotiated, of exactly
 // the length it says. Everything else is answered VIRTIO_NET_ERR and changes nothing. A command longer than `Longest` is an error; the rest
 // of it is dropped beat by beat. A chain without room for the status byte raises fail_o.
 // The filter holds `Entries` addresses; when a table has more, all frames of that kind (unicast, multicast) pass, as the specification allows.
@@ -15,30 +15,32 @@ module via_vdev_net_ctrl
   parameter int unsigned Entries = 16,
   parameter int unsigned Longest = 4096
 ) (
-  input  logic            clk_i,
-  input  logic            rst_ni,
-  input  logic     [63:0] features_i,
-  input  logic     [47:0] mac_i,        // until the driver sets another
+  input  logic                  clk_i,
+  input  logic                  rst_ni,
+  input  logic     [      63:0] features_i,
+  input  logic     [      47:0] mac_i,         // until the driver sets another
   // One request at a time, taken with its last byte.
-  input  vq_req_t         req_i,
-  input  logic            req_valid_i,
-  output logic            req_ready_o,
-  input  vq_beat_t        rd_i,
-  input  logic            rd_valid_i,
-  output logic            rd_ready_o,
-  output vq_rsp_t         rsp_o,
-  output logic            rsp_valid_o,
-  input  logic            rsp_ready_i,
-  output vq_beat_t        wr_o,
-  output logic            wr_valid_o,
-  input  logic            wr_ready_i,
-  output logic            fail_o,
-  output logic     [47:0] mac_o,
-  output logic     [ 2:0] pairs_o,      // 1 to NetPairs
-  input  logic     [47:0] dst_i,        // destination of a frame
-  output logic            accept_o,     // passes the filter
-  output logic            moving_o,
-  output logic            idle_o
+  input  vq_req_t               req_i,
+  input  logic                  none_i,        // it has no bytes
+  input  logic                  req_valid_i,
+  output logic                  req_ready_o,
+  input  vq_beat_t              rd_i,
+  input  logic                  rd_valid_i,
+  output logic                  rd_ready_o,
+  output vq_rsp_t               rsp_o,
+  output logic                  rsp_valid_o,
+  input  logic                  rsp_ready_i,
+  output vq_beat_t              wr_o,
+  output logic                  wr_valid_o,
+  input  logic                  wr_ready_i,
+  output logic                  fail_o,
+  output logic     [QueueW-1:0] fail_queue_o,
+  output logic     [      47:0] mac_o,
+  output logic     [       2:0] pairs_o,       // 1 to NetPairs
+  input  logic     [      47:0] dst_i,         // destination of a frame
+  output logic                  accept_o,      // ... passes the filter: a cycle later
+  output logic                  moving_o,
+  output logic                  idle_o
 );
 
   localparam bit EntriesOk = param_pow2("via_vdev_net_ctrl Entries", Entries, 2, 1024);
@@ -68,19 +70,28 @@ module via_vdev_net_ctrl
   logic [1:0][Entries-1:0] used_q;
   logic [1:0] uni_over_q, multi_over_q;
 
-  assign mac_o   = mac_set_q ? mac_q : mac_i;
   assign pairs_o = pairs_q;
 
-  logic hit;
+  // What an address is; then whether that passes.
+  logic hit, hit_q, own_q, broad_q, multi_q;
+  logic [47:0] now_q;  // the device's address
+  assign mac_o = now_q;
   always_comb begin
     hit = 1'b0;
     for (int unsigned i = 0; i < Entries; i++) hit |= used_q[bank_q][i] && table_q[bank_q][i] == dst_i;
   end
+  always_ff @(posedge clk_i) begin
+    now_q   <= mac_set_q ? mac_q : mac_i;
+    hit_q   <= hit;
+    own_q   <= dst_i == now_q;
+    broad_q <= &dst_i;
+    multi_q <= dst_i[0];
+  end
   always_comb begin
     if (mode_q[RxPromisc]) accept_o = 1'b1;
-    else if (&dst_i) accept_o = !mode_q[RxNoBcast];
-    else if (dst_i[0]) accept_o = !mode_q[RxNoMulti] && (mode_q[RxAllMulti] || multi_over_q[bank_q] || hit);
-    else accept_o = !mode_q[RxNoUni] && (mode_q[RxAllUni] || uni_over_q[bank_q] || dst_i == mac_o || hit);
+    else if (broad_q) accept_o = !mode_q[RxNoBcast];
+    else if (multi_q) accept_o = !mode_q[RxNoMulti] && (mode_q[RxAllMulti] || multi_over_q[bank_q] || hit_q);
+    else accept_o = !mode_q[RxNoUni] && (mode_q[RxAllUni] || uni_over_q[bank_q] || own_q || hit_q);
   end
 
   // ---------------------------------------------------------------- bytes
@@ -91,17 +102,45 @@ module via_vdev_net_ctrl
   } state_e;
   state_e state_q;
   logic [BeatLog2-1:0] lane_q;
-  logic [CountW-1:0] count_q;  // bytes of the command seen
-  logic step, beat_end, cmd_end, long, none;
-  logic [7:0] b;
+  logic [CountW-1:0] taken_q;  // bytes of the command taken
+  logic byte_now, beat_end, cmd_last;
 
-  assign none = req_i.rlen == '0;
+  assign byte_now = state_q == StBytes && !cmd_end && req_valid_i && (rd_valid_i || none_i);
+  assign beat_end = taken_q == CountW'(Longest) || lane_q == '1 || !rd_i.keep[lane_q+1'b1];
+  assign cmd_last = byte_now && (none_i || beat_end && rd_i.last);
+  assign rd_ready_o = byte_now && !none_i && beat_end;
+  assign req_ready_o = cmd_last;
+
+  // The byte, and what is known of its command at its end.
+  logic [CountW-1:0] count_q;  // bytes of the command seen
+  logic step, cmd_end, long, none, no_room;
+  logic [QueueW-1:0] queue_q;
+  logic [7:0] b;
   assign long = count_q == CountW'(Longest);
-  assign step = state_q == StBytes && req_valid_i && (rd_valid_i || none);
-  assign b = rd_i.data[8*lane_q+:8];
-  assign beat_end = long || lane_q == '1 || !rd_i.keep[lane_q+1'b1];
-  assign rd_ready_o = step && !none && beat_end;
-  assign cmd_end = step && (none || beat_end && rd_i.last);
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      lane_q  <= '0;
+      taken_q <= '0;
+      step    <= 1'b0;
+      cmd_end <= 1'b0;
+    end else begin
+      step    <= byte_now;
+      cmd_end <= cmd_last;
+      if (byte_now) begin
+        lane_q <= beat_end ? '0 : lane_q + 1'b1;
+        if (cmd_last) taken_q <= '0;
+        else if (taken_q != CountW'(Longest)) taken_q <= taken_q + 1'b1;
+      end
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    b <= rd_i.data[8*lane_q+:8];
+    none <= none_i;
+    if (cmd_last) begin
+      queue_q <= req_i.queue;
+      no_room <= req_i.wlen == '0;
+    end
+  end
 
   // ---------------------------------------------------------------- commands
   logic [7:0] class_q, cmd_q;
@@ -207,22 +246,19 @@ module via_vdev_net_ctrl
   end
 
   // ---------------------------------------------------------------- answer
-  assign req_ready_o = cmd_end;
-  assign fail_o = cmd_end && req_i.wlen == '0;
+  assign fail_o = cmd_end && no_room;
+  assign fail_queue_o = queue_q;
   assign rsp_valid_o = state_q == StAnswer;
   assign wr_valid_o = state_q == StStatus;
   assign wr_o = '{last: 1'b1, keep: StrbW'(1), data: DataW'(!ok_q)};
-  logic [QueueW-1:0] queue_q;
   assign rsp_o = '{queue: queue_q, merge: 1'b0, len: 32'd1};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q <= StBytes;
-      lane_q  <= '0;
       count_q <= '0;
     end else begin
       if (step) begin
-        lane_q <= beat_end ? '0 : lane_q + 1'b1;
         if (cmd_end) count_q <= '0;
         else if (!long) count_q <= count_q + 1'b1;
       end
@@ -235,13 +271,10 @@ module via_vdev_net_ctrl
     end
   end
   always_ff @(posedge clk_i) begin
-    if (cmd_end) begin
-      ok_q    <= accepted;
-      queue_q <= req_i.queue;
-    end
+    if (cmd_end) ok_q <= accepted;
   end
 
-  assign moving_o = step;
-  assign idle_o   = state_q == StBytes && count_q == '0;
+  assign moving_o = byte_now || step;
+  assign idle_o   = state_q == StBytes && taken_q == '0 && !step;
 
 endmodule

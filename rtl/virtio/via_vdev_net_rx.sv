@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Receive side of the net device: holds a frame until its end, chooses a queue pair, puts the header before it, hands it to the engine.
-// Throughput: one beat a cycle into the store and out of it; answers are announced ahead of their data: with mergeable buffers one every second
-// cycle, without one every third, if the engine takes them as fast. Latency: five cycles from the last beat. Order: kept.
+//
+//   rx ── beat, length, flow ─┬─ store ────────────────────────── data ── header before it ── wr
+//                             └─ notes ── the next one ── answer ── frames to hand over ┘
+//
+// Throughput: one beat a cycle into the store and out of it; answers are announced ahead of their data: one every second cycle, if the engine
+// takes them as fast. Latency: two cycles from the last beat to the answer, and with it to the first of its bytes at the earliest two more. Order: kept.
 // Frames of one flow go to one pair: IPv4 by addresses and, for unfragmented TCP and UDP, ports; all others by source address.
 // Dropped: frames the filter refuses, shorter than 14 or longer than NetFrameMax bytes, all while `open_i` is low, without mergeable buffers
 // those longer than the buffer at hand, and those of a pair whose receive queue is not in use, so that the other pairs' frames do not wait
-// until its reset is over. Without a buffer frames wait, and rx_i is held back when the store is full. Source: VIRTIO 1.3, 5.1.6.3 to 5.1.6.5.
+// until its reset is over. Without a buffer frames wait, and rx_i is held back when the store is nearly full, whatever would become of the frame. Source: VIRTIO 1.3, 5.1.6.3 to 5.1.6.5.
 
 module via_vdev_net_rx
   import via_pkg::*;
@@ -19,7 +23,7 @@ module via_vdev_net_rx
   input  logic                    open_i,                    // link and driver are up
   input  logic     [         2:0] pairs_i,
   output logic     [        47:0] dst_o,                     // to the filter
-  input  logic                    accept_i,
+  input  logic                    accept_i,                  // ... which answers a cycle later
   input  strm_t                   rx_i,
   input  logic                    rx_valid_i,
   output logic                    rx_ready_o,
@@ -29,142 +33,171 @@ module via_vdev_net_rx
   input  logic     [        31:0] room_i        [NetPairs],
   output logic     [NetPairs-1:0] short_o,                   // a frame waits for buffers of the pair
   output vq_rsp_t                 rsp_o,
-  output logic                    rsp_valid_o,
-  input  logic                    rsp_ready_i,
+  output logic                    rsp_valid_o,               // for one cycle, while rsp_early_i is high
+  input  logic                    rsp_early_i,
+  input  logic                    rsp_ready_i,               // the engine takes it
   input  logic     [        15:0] merged_i,
   input  logic                    merged_valid_i,
   output vq_beat_t                wr_o,
   output logic                    wr_valid_o,
   input  logic                    wr_ready_i,
-  output logic                    drop_o,                    // a frame is dropped
+  output logic     [         1:0] drop_o,                    // a frame is dropped: on its way in, or one that was held
   output logic                    moving_o,
   output logic                    idle_o
 );
 
   localparam int unsigned Beats = (NetFrameMax + StrbW - 1) / StrbW;
+  localparam int unsigned Full = NetFrameMax / StrbW;  // beats before the one that may be the longest frame's last
   localparam int unsigned Depth = 1 << $clog2(3 * Beats);
   localparam int unsigned PtrW = $clog2(Depth);
   localparam int unsigned PairW = $clog2(NetPairs);
+  localparam int unsigned Notes = 32;
+  localparam int unsigned NoteW = $clog2(Notes + 1);
   localparam int unsigned Outs = 8;  // answers whose data is to be handed over
   localparam int unsigned OutW = $clog2(Outs + 1);
   localparam int unsigned LookBytes = 38;  // up to the ports of IPv4
   localparam int unsigned LookBeats = (LookBytes + StrbW - 1) / StrbW;
+  localparam int unsigned CountW = $clog2(Beats + 2);
+  // Beats that may still come when it is decided that no more can: this cycle's, those of the two before.
+  localparam int unsigned Late = 4;
   typedef logic [13:0] len_t;
   typedef logic [PtrW:0] count_t;
 
-  // ---------------------------------------------------------------- in: a frame counts when its last beat is stored
-  logic [PtrW-1:0] wptr_q;
-  count_t held_q, open_q;  // beats of whole frames, of the frame that comes in
-  logic first_q, drop_q, drop, take, store, commit, cancel, room, note_room;
-  len_t len_q, len;
+  localparam bit LenOk = param_in("NetFrameMax of via_vdev_net_rx", NetFrameMax + NetHeader, StrbW, (1 << $bits(len_t)) - 1);
+
+  // ---------------------------------------------------------------- in: a beat, and what it says of its frame, in registers
+  logic ready_q, take, first_q, over, open_q;
+  logic [CountW-1:0] count, count_q;  // beats of the frame before this one
+  logic in_q, in_first_q, in_last_q, in_over_q;
+  logic [DataW-1:0] in_data_q;
+  len_t in_len_q;  // with the header
+  logic [7:0] in_hash_q;
+  logic [1:0] in_third_q;
 
   assign dst_o = rx_i.data[47:0];
-  assign drop = first_q ? !open_i || !accept_i : drop_q;
-  assign room = held_q + open_q != count_t'(Depth);
-  assign rx_ready_o = drop || room && note_room;
-  assign take = rx_valid_i && rx_ready_o;
-  assign len = (first_q ? '0 : len_q) + (rx_i.last ? len_t'(keep_bytes(rx_i.keep)) : len_t'(StrbW));
-  assign store = take && !drop;
-  assign commit = store && rx_i.last && len >= 14'd14 && len <= len_t'(NetFrameMax);
-  // The rest of a frame that is already too long is dropped as it comes.
-  assign cancel = store && !commit && (rx_i.last || len > len_t'(NetFrameMax));
+  assign rx_ready_o = ready_q;
+  assign take = rx_valid_i && ready_q;
+  assign count = first_q ? '0 : count_q;
+
+  // The frame has so many bytes, as far as it is here.
+  function automatic logic has(input int unsigned bytes, input logic [CountW-1:0] ahead, input logic [StrbW-1:0] keep);
+    return ahead > CountW'((bytes - 1) / StrbW) || ahead == CountW'((bytes - 1) / StrbW) && keep[(bytes-1)%StrbW];
+  endfunction
+
+  assign over = !first_q && (in_over_q || has(NetFrameMax + 1, count_q, rx_i.keep) || count_q == CountW'(Full) && !rx_i.last);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      wptr_q  <= '0;
       first_q <= 1'b1;
-      open_q  <= '0;
+      in_q    <= 1'b0;
     end else begin
       if (take) first_q <= rx_i.last;
-      if (commit || cancel) open_q <= '0;
-      else if (store) open_q <= open_q + 1'b1;
-      if (cancel) wptr_q <= wptr_q - open_q[PtrW-1:0];
-      else if (store) wptr_q <= wptr_q + 1'b1;
+      in_q <= take;
     end
   end
   always_ff @(posedge clk_i) begin
     if (take) begin
-      drop_q <= drop || cancel;
-      len_q  <= len;
+      count_q    <= count + 1'b1;
+      in_first_q <= first_q;
+      in_last_q  <= rx_i.last;
+      in_over_q  <= over;
+      in_data_q  <= rx_i.data;
+      in_len_q   <= (first_q ? len_t'(NetHeader) : in_len_q) + len_t'(keep_bytes(rx_i.keep));
     end
   end
 
   // ---------------------------------------------------------------- flow
   logic [LookBeats*DataW-1:0] look_q, look;
-  logic [$clog2(LookBeats+1)-1:0] look_at_q;
   always_comb begin
     look = look_q;
-    for (int unsigned i = 0; i < LookBeats; i++) begin
-      if (look_at_q == ($clog2(LookBeats + 1))'(i)) look[i*DataW+:DataW] = rx_i.data;
-    end
-  end
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) look_at_q <= '0;
-    else if (take) begin
-      if (rx_i.last) look_at_q <= '0;
-      else if (look_at_q != ($clog2(LookBeats + 1))'(LookBeats)) look_at_q <= look_at_q + 1'b1;
-    end
+    for (int unsigned i = 0; i < LookBeats; i++) if (count == CountW'(i)) look[i*DataW+:DataW] = rx_i.data;
   end
   if (LookBeats > 1) begin : gen_look
     always_ff @(posedge clk_i) begin
-      if (store) look_q <= look;
+      if (take) look_q <= look;
     end
   end else begin : gen_no_look
     assign look_q = '0;
   end
 
-  logic [31:0] mix;
-  logic [ 7:0] hash;
   logic ip, ports;
-  assign ip = len >= 14'd34 && look[12*8+:16] == 16'h0008;
-  assign ports = ip && len >= 14'd38 && look[14*8+:8] == 8'h45 && (look[23*8+:8] == 8'd6 || look[23*8+:8] == 8'd17) &&
-                 {look[20*8+:6], look[21*8+:8]} == '0 && !look[20*8+5];
+  logic [7:0] hash, by_addr, by_port, by_mac;
+  assign ip = has(34, count, rx_i.keep) && look[12*8+:16] == 16'h0008;
+  assign ports = has(
+      38, count, rx_i.keep
+  ) && look[14*8+:8] == 8'h45 && (look[23*8+:8] == 8'd6 || look[23*8+:8] == 8'd17) && {look[20*8+:6], look[21*8+:8]} == '0 && !look[20*8+5];
   always_comb begin
-    mix = look[6*8+:32] ^ {16'h0, look[10*8+:16]};
-    if (ip) mix = look[26*8+:32] ^ look[30*8+:32] ^ (ports ? look[34*8+:32] : '0);
+    {by_addr, by_port, by_mac} = '0;
+    for (int unsigned i = 0; i < 8; i++) by_addr ^= look[(26+i)*8+:8];
+    for (int unsigned i = 0; i < 4; i++) by_port ^= look[(34+i)*8+:8];
+    for (int unsigned i = 0; i < 6; i++) by_mac ^= look[(6+i)*8+:8];
+    hash = ip ? by_addr ^ (ports ? by_port : '0) : by_mac;
   end
-  assign hash = mix[31:24] ^ mix[23:16] ^ mix[15:8] ^ mix[7:0];
+  always_ff @(posedge clk_i) begin
+    if (take && 32'(count) < LookBeats) in_hash_q <= hash;
+  end
 
-  // ---------------------------------------------------------------- frames held
-  typedef struct packed {
-    logic [7:0] hash;
-    len_t       len;
-  } note_t;
-  note_t note;
-  logic note_valid, note_pop;
-  via_fifo #(
-    .T    (note_t),
-    .Depth(32)
-  ) u_notes (
-    .clk_i,
-    .rst_ni,
-    .flush_i  (1'b0),
-    .s_i      ('{hash: hash, len: len}),
-    .s_valid_i(commit),
-    .s_ready_o(note_room),
-    .m_o      (note),
-    .m_valid_o(note_valid),
-    .m_ready_i(note_pop),
-    .count_o  ()
-  );
+  // The remainder of a division by 3, as the sum of those of its digits to the base of 4.
+  function automatic logic [1:0] third_of(input logic [3:0] digits);
+    unique case (digits)
+      4'h0, 4'h3, 4'h6, 4'h9, 4'hc, 4'hf: return 2'd0;
+      4'h1, 4'h4, 4'h7, 4'ha, 4'hd: return 2'd1;
+      default: return 2'd2;
+    endcase
+  endfunction
+  assign in_third_q = third_of({third_of(in_hash_q[7:4]), third_of(in_hash_q[3:0])});
+
+  // ---------------------------------------------------------------- store: a frame counts when its last beat is there
+  logic [PtrW-1:0] wptr_q;
+  count_t held_q, part_q, part_next_q;  // beats of whole frames; of the frame that comes in, and one more
+  logic drop_q, drop, store, commit, cancel;
+
+  assign drop   = in_first_q ? !open_q || !accept_i : drop_q;
+  assign store  = in_q && !drop;
+  assign commit = store && in_last_q && !in_over_q && in_len_q >= len_t'(NetHeader + 14);
+  // The rest of a frame that is already too long is dropped as it comes.
+  assign cancel = store && (in_over_q || in_last_q && in_len_q < len_t'(NetHeader + 14));
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      wptr_q      <= '0;
+      part_q      <= '0;
+      part_next_q <= count_t'(1);
+      open_q      <= 1'b0;
+    end else begin
+      open_q <= open_i;
+      if (commit || cancel) begin
+        part_q      <= '0;
+        part_next_q <= count_t'(1);
+      end else if (store) begin
+        part_q      <= part_next_q;
+        part_next_q <= part_next_q + 1'b1;
+      end
+      if (cancel) wptr_q <= wptr_q - part_q[PtrW-1:0];
+      else if (store) wptr_q <= wptr_q + 1'b1;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (in_q) drop_q <= drop || cancel;
+  end
 
   // The next beat of whole frames stands in the memory's output register.
   logic [PtrW-1:0] rptr_q;
-  count_t ready_q;  // beats of whole frames not yet fetched
+  count_t behind_q;  // beats of whole frames not yet fetched
   logic [DataW-1:0] data;
   logic data_valid_q, fetch, data_pop;
-  assign fetch = ready_q != '0 && (!data_valid_q || data_pop);
+  assign fetch = behind_q != '0 && (!data_valid_q || data_pop);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       rptr_q       <= '0;
-      ready_q      <= '0;
+      behind_q     <= '0;
       held_q       <= '0;
       data_valid_q <= 1'b0;
     end else begin
       if (fetch) rptr_q <= rptr_q + 1'b1;
       if (fetch || data_pop) data_valid_q <= fetch;
-      if (commit || fetch) ready_q <= ready_q + (commit ? open_q + 1'b1 : '0) - count_t'(fetch);
-      if (commit || data_pop) held_q <= held_q + (commit ? open_q + 1'b1 : '0) - count_t'(data_pop);
+      if (commit || fetch) behind_q <= behind_q + (commit ? part_next_q : '0) - count_t'(fetch);
+      if (commit || data_pop) held_q <= held_q + (commit ? part_next_q : '0) - count_t'(data_pop);
     end
   end
   via_ram_sdp #(
@@ -174,11 +207,54 @@ module via_vdev_net_rx
     .clk_i,
     .we_i   (store),
     .waddr_i(wptr_q),
-    .wdata_i(rx_i.data),
+    .wdata_i(in_data_q),
     .re_i   (fetch),
     .raddr_i(rptr_q),
     .rdata_o(data)
   );
+
+  // ---------------------------------------------------------------- frames held: the next one in a register
+  typedef struct packed {
+    logic [1:0] third;   // remainders of the flow's number by 3, by 4
+    logic [1:0] fourth;
+    len_t       len;     // with the header
+  } note_t;
+  note_t in_note, held_note, next_q, note;
+  logic held_note_valid, held_note_pop, held_note_put, next_valid_q, note_valid, note_pop;
+  logic [NoteW-1:0] notes;
+  assign in_note = '{third: in_third_q, fourth: in_hash_q[1:0], len: in_len_q};
+  via_fifo #(
+    .T    (note_t),
+    .Depth(Notes)
+  ) u_notes (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (in_note),
+    .s_valid_i(held_note_put),
+    .s_ready_o(),
+    .m_o      (held_note),
+    .m_valid_o(held_note_valid),
+    .m_ready_i(held_note_pop),
+    .count_o  (notes)
+  );
+  // A frame that nobody stands before is looked at as it comes. Nothing here but next_valid_q waits for what becomes of it.
+  assign note = next_valid_q ? next_q : in_note;
+  assign note_valid = next_valid_q || commit && !held_note_valid;
+  assign held_note_pop = held_note_valid && !next_valid_q;
+  assign held_note_put = commit && (held_note_valid || next_valid_q);
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) next_valid_q <= 1'b0;
+    else next_valid_q <= held_note_pop || note_valid && !note_pop;
+  end
+  always_ff @(posedge clk_i) begin
+    if (!next_valid_q) next_q <= held_note_valid ? held_note : in_note;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) ready_q <= 1'b0;
+    else ready_q <= held_q + part_q <= count_t'(Depth - Late) && notes <= NoteW'(Notes - Late);
+  end
 
   // ---------------------------------------------------------------- answers: announced while the data of earlier ones moves
   typedef enum logic [1:0] {
@@ -186,48 +262,48 @@ module via_vdev_net_rx
     StAnswer,
     StMerged
   } state_e;
-  typedef struct packed {
-    logic        drop;
-    logic [15:0] buffers;
-    len_t        len;
-  } out_t;
   state_e state_q;
-  out_t out_new, out;
-  logic [PairW-1:0] pair, pair_q;
-  logic single, single_q, fits, unfit, decide, next, skip, announced, out_push, out_valid, out_pop;
-  logic [OutW-1:0] outs;
-  len_t answer_len_q;
-  logic [31:0] need;
+  logic [NetPairs-1:0] merges_q, singles_q, unused_q, may, cannot;
+  logic [PairW-1:0] pair;
+  logic single_q, decide, next, skip, skip_q, announced, outs_room_q;
+  len_t answer_len_q, skip_len_q;
 
+  // Of every pair all is found at once; then the frame's is chosen.
   always_comb begin
     unique case (pairs_i)
-      3'd2:    pair = PairW'(note.hash[0]);
-      3'd3:    pair = PairW'(note.hash % 8'd3);
-      3'd4:    pair = note.hash[1:0];
+      3'd2:    pair = PairW'(note.fourth[0]);
+      3'd3:    pair = PairW'(note.third);
+      3'd4:    pair = PairW'(note.fourth);
       default: pair = '0;
     endcase
   end
-  assign need   = 32'(note.len) + 32'(NetHeader);
-  assign single = !merge_i && avail_i[pair] && head_wlen_i[pair] >= need;
-  assign fits   = single || merge_i && room_i[pair] >= need;
-  assign unfit  = !in_use_i[pair] || !merge_i && avail_i[pair] && head_wlen_i[pair] < need;
-
-  for (genvar p = 0; p < NetPairs; p++) begin : gen_short
-    assign short_o[p] = state_q == StWait && note_valid && pair == PairW'(p) && !fits && !unfit;
+  function automatic logic reaches(input logic [31:0] have, input len_t need);
+    return have[31:$bits(len_t)] != '0 || have[$bits(len_t)-1:0] >= need;
+  endfunction
+  always_ff @(posedge clk_i) begin
+    merges_q  <= in_use_i & {NetPairs{merge_i}};
+    singles_q <= in_use_i & {NetPairs{!merge_i}};
+    unused_q  <= ~in_use_i;
+  end
+  for (genvar p = 0; p < NetPairs; p++) begin : gen_pair
+    logic one, all;
+    assign one = reaches(head_wlen_i[p], note.len);
+    assign all = reaches(room_i[p], note.len);
+    assign may[p] = merges_q[p] && all || singles_q[p] && avail_i[p] && one;
+    assign cannot[p] = unused_q[p] || singles_q[p] && avail_i[p] && !one;
   end
 
-  assign rsp_valid_o = state_q == StAnswer;
-  assign rsp_o = '{queue: QueueW'({pair_q, 1'b0}), merge: !single_q, len: 32'(answer_len_q) + 32'(NetHeader)};
+  assign decide = note_valid && outs_room_q && (state_q == StWait || state_q == StMerged && merged_valid_i);
+  assign next = rsp_valid_o && rsp_early_i;
+  assign skip = decide && state_q == StWait && cannot[pair];
+  assign note_pop = next || skip;
+  assign short_o = (state_q == StWait && note_valid && !may[pair] && !cannot[pair]) ? NetPairs'(1) << pair : '0;
+
+  assign rsp_valid_o = decide && may[pair];
+  assign rsp_o = '{queue: QueueW'({pair, 1'b0}), merge: merge_i, len: 32'(note.len)};
 
   // What the engine says of buffers counts again one cycle after it took an answer: just when it says how many that one needed.
   assign announced = state_q == StAnswer && rsp_ready_i && single_q || state_q == StMerged && merged_valid_i;
-  // One entry of u_outs is for the answer under way.
-  assign decide = note_valid && outs < OutW'(Outs - 1) && (state_q == StWait || state_q == StMerged && merged_valid_i);
-  assign next = decide && fits && !unfit;
-  assign skip = decide && unfit && state_q == StWait;
-  assign out_push = announced || skip;
-  assign note_pop = next || skip;
-  assign out_new = '{drop: skip, buffers: (state_q == StMerged) ? merged_i : 16'd1, len: skip ? note.len : answer_len_q};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -242,13 +318,36 @@ module via_vdev_net_rx
     end
   end
   always_ff @(posedge clk_i) begin
-    if (next) begin
-      answer_len_q <= note.len;
-      pair_q       <= pair;
-      single_q     <= single;
+    // Of the answer that may be decided on now.
+    if (state_q == StWait || state_q == StMerged && merged_valid_i) begin
+      answer_len_q <= note.len - len_t'(NetHeader);
+      single_q     <= !merge_i;
     end
+    skip_len_q <= note.len - len_t'(NetHeader);
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) skip_q <= 1'b0;
+    else skip_q <= skip;
   end
 
+  // ---------------------------------------------------------------- frames to hand over: the one whose data moves in registers
+  typedef struct packed {
+    logic        drop;
+    logic [15:0] buffers;
+    len_t        len;
+  } out_t;
+  out_t out_new, out_held;
+  logic out_push, out_held_valid, out_held_pop, out_load, out_early, out_pop;
+  logic out_valid_q, out_drop_q, out_told_q, taken_q;  // taken_q: the answer under way has its frame here already
+  logic [15:0] out_buffers_q;
+  logic [StrbW-1:0] out_keep_q;  // of its last beat
+  logic [CountW-1:0] out_left_q;  // beats behind the one at hand
+  logic out_last_q;
+  logic [OutW-1:0] outs;
+
+  assign out_new  = '{drop: skip_q, buffers: (state_q == StMerged) ? merged_i : 16'd1, len: skip_q ? skip_len_q : answer_len_q};
+  // None is announced in the cycle behind one that is skipped.
+  assign out_push = skip_q || announced && !taken_q && !out_early;
   via_fifo #(
     .T    (out_t),
     .Depth(Outs)
@@ -259,37 +358,66 @@ module via_vdev_net_rx
     .s_i      (out_new),
     .s_valid_i(out_push),
     .s_ready_o(),
-    .m_o      (out),
-    .m_valid_o(out_valid),
-    .m_ready_i(out_pop),
+    .m_o      (out_held),
+    .m_valid_o(out_held_valid),
+    .m_ready_i(out_held_pop),
     .count_o  (outs)
   );
+  // A frame that nobody stands before is prepared before it is announced.
+  assign out_load = !out_valid_q || out_pop;
+  assign out_held_pop = out_held_valid && out_load;
+  assign out_early = !out_valid_q && !out_held_valid && !skip_q && !taken_q && state_q inside {StAnswer, StMerged};
 
-  // ---------------------------------------------------------------- data
-  logic begun_q, offered_q, beat_last, beat_valid, beat_ready, prepend_idle;
-  len_t left_q, left;
-  vq_beat_t beat;
-  assign left = begun_q ? left_q : out.len;
-  assign beat_last = left <= len_t'(StrbW);
-  assign beat = '{last: beat_last, keep: beat_last ? keep_of(left[BeatLog2:0]) : '1, data: data};
-  // The tail of the frame before may still stand in u_prepend, which takes the header with the first beat.
-  assign beat_valid = data_valid_q && out_valid && !out.drop && (begun_q || offered_q || prepend_idle);
-  assign data_pop = data_valid_q && out_valid && out.drop || beat_valid && beat_ready;
-  assign out_pop = data_pop && beat_last;
+  function automatic logic [CountW-1:0] behind(input len_t len);
+    return CountW'((len - 1'b1) >> BeatLog2);
+  endfunction
+  function automatic logic [StrbW-1:0] last_keep(input logic [BeatLog2-1:0] bytes);
+    return (bytes == '0) ? '1 : keep_of({1'b0, bytes});
+  endfunction
+  len_t load_len;
+  assign load_len = out_held_valid ? out_held.len : answer_len_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      begun_q   <= 1'b0;
-      offered_q <= 1'b0;
+      out_valid_q <= 1'b0;
+      taken_q     <= 1'b0;
+      outs_room_q <= 1'b0;
     end else begin
-      if (data_pop) begun_q <= !beat_last;
-      offered_q <= beat_valid && !beat_ready;
+      if (out_load) out_valid_q <= out_held_valid || out_early;
+      if (announced) taken_q <= 1'b0;
+      else if (out_early) taken_q <= 1'b1;
+      // The one under way, and those decided on before they are counted.
+      outs_room_q <= outs < OutW'(Outs - 3);
     end
-    if (data_pop) left_q <= left - len_t'(StrbW);
+  end
+  always_ff @(posedge clk_i) begin
+    if (out_load) begin
+      out_drop_q <= out_held_valid && out_held.drop;
+      out_keep_q <= last_keep(load_len[BeatLog2-1:0]);
+      out_left_q <= behind(load_len);
+      out_last_q <= behind(load_len) == '0;
+    end else if (data_pop) begin
+      out_left_q <= out_left_q - 1'b1;
+      out_last_q <= out_left_q == CountW'(1);
+    end
+    if (out_load) out_told_q <= out_held_valid || announced;
+    else if (announced && taken_q) out_told_q <= 1'b1;
+    if (out_load) out_buffers_q <= out_held_valid ? out_held.buffers : out_new.buffers;
+    else if (announced && taken_q) out_buffers_q <= out_new.buffers;
   end
 
+  // ---------------------------------------------------------------- data
+  logic told, beat_valid, beat_ready, prepend_idle;
+  vq_beat_t beat;
+  assign told = out_valid_q && (out_told_q || announced);  // what is not told yet is the answer under way
+  assign beat = '{last: out_last_q, keep: out_last_q ? out_keep_q : '1, data: data};
+  assign beat_valid = data_valid_q && told && !out_drop_q;
+  assign data_pop = data_valid_q && out_valid_q && out_drop_q || beat_valid && beat_ready;
+  assign out_pop = data_pop && out_last_q;
+
+  // Taken with the first beat.
   logic [NetHeader*8-1:0] header;
-  assign header = {merge_i ? out.buffers : 16'd1, 80'h0};
+  assign header = {!merge_i ? 16'd1 : out_told_q ? out_buffers_q : merged_i, 80'h0};
 
   via_vdev_prepend #(
     .Bytes(NetHeader)
@@ -306,8 +434,11 @@ module via_vdev_net_rx
     .idle_o   (prepend_idle)
   );
 
-  assign drop_o   = take && rx_i.last && !commit || out_pop && out.drop;
-  assign moving_o = take || fetch || data_pop || next || skip || announced || merged_valid_i;
-  assign idle_o   = first_q && !note_valid && state_q == StWait && !out_valid && prepend_idle;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) drop_o <= '0;
+    else drop_o <= {out_pop && out_drop_q, in_q && in_last_q && !commit};
+  end
+  assign moving_o = |{take, in_q, held_note_pop, fetch, data_pop, next, skip, skip_q, announced, merged_valid_i, out_held_pop, out_early, drop_o != '0};
+  assign idle_o = first_q && !in_q && !note_valid && !held_note_valid && state_q == StWait && !skip_q && !out_valid_q && !out_held_valid && prepend_idle;
 
 endmodule

@@ -11,25 +11,26 @@ module via_vdev_net_tx
   import via_virtio_pkg::*;
   import via_vdev_pkg::*;
 (
-  input  logic     clk_i,
-  input  logic     rst_ni,
-  input  logic     csum_i,       // VIRTIO_NET_F_CSUM
-  input  logic     open_i,       // somebody takes frames
-  input  vq_req_t  req_i,
-  input  logic     req_valid_i,
-  output logic     req_ready_o,
-  input  vq_beat_t rd_i,
-  input  logic     rd_valid_i,
-  output logic     rd_ready_o,
-  output vq_rsp_t  rsp_o,
-  output logic     rsp_valid_o,
-  input  logic     rsp_ready_i,
-  output strm_t    tx_o,
-  output logic     tx_valid_o,
-  input  logic     tx_ready_i,
-  output logic     drop_o,       // a frame is dropped
-  output logic     moving_o,
-  output logic     idle_o
+  input  logic           clk_i,
+  input  logic           rst_ni,
+  input  logic           csum_i,       // VIRTIO_NET_F_CSUM
+  input  logic           open_i,       // somebody takes frames
+  input  vq_req_t        req_i,
+  input  logic           none_i,       // it has no bytes
+  input  logic           req_valid_i,
+  output logic           req_ready_o,
+  input  vq_beat_t       rd_i,
+  input  logic           rd_valid_i,
+  output logic           rd_ready_o,
+  output vq_rsp_t        rsp_o,
+  output logic           rsp_valid_o,
+  input  logic           rsp_ready_i,
+  output strm_t          tx_o,
+  output logic           tx_valid_o,
+  input  logic           tx_ready_i,
+  output logic     [1:0] drop_o,       // a frame is dropped: on its way in, on its way out
+  output logic           moving_o,
+  output logic           idle_o
 );
 
   localparam int unsigned Beats = (NetFrameMax + StrbW - 1) / StrbW;
@@ -49,7 +50,7 @@ module via_vdev_net_tx
   hdr_t hdr;
   vq_beat_t beat;
   logic beat_valid, beat_ready, strip_ready, strip_idle;
-  logic rsp_room, end_now, none, in_open;
+  logic rsp_room, end_now, in_open;
 
   via_vdev_strip #(
     .Bytes(NetHeader)
@@ -68,9 +69,15 @@ module via_vdev_net_tx
 
   // A request leaves the engine with the last of its bytes, which may still be on their way here while those of the next one come. So the frames
   // that come out of u_strip are known by what stands in u_frame.
-  vq_req_t req;
+  typedef struct packed {
+    logic [QueueW-1:0] queue;
+    logic              none;   // without bytes
+    logic              fits;   // neither too short nor too long
+    len_t              len;    // without the header
+  } frame_t;
+  frame_t req;
   logic req_valid, req_room, in_none, in_put, begun_q;
-  assign in_none = req_i.rlen == '0;
+  assign in_none = none_i;
   assign in_open = req_valid_i && !in_none && (begun_q || req_room);
   assign rd_ready_o = in_open && strip_ready;
   // With its first bytes, or without any.
@@ -81,70 +88,101 @@ module via_vdev_net_tx
     else if (rd_valid_i && rd_ready_o) begun_q <= !rd_i.last;
   end
   via_fifo #(
-    .T    (vq_req_t),
+    .T    (frame_t),
     .Depth(4)
   ) u_frame (
     .clk_i,
     .rst_ni,
-    .flush_i  (1'b0),
-    .s_i      (req_i),
+    .flush_i(1'b0),
+    .s_i(
+    '{
+        queue: req_i.queue,
+        none: in_none,
+        fits: req_i.rlen >= 32'(NetHeader + 14) && req_i.rlen <= 32'(NetHeader + NetFrameMax),
+        len: len_t'(req_i.rlen - 32'(NetHeader))
+    }
+    ),
     .s_valid_i(in_put),
     .s_ready_o(req_room),
-    .m_o      (req),
+    .m_o(req),
     .m_valid_o(req_valid),
     .m_ready_i(end_now),
-    .count_o  ()
+    .count_o()
   );
-  assign none = req.rlen == '0;
 
   // ---------------------------------------------------------------- what to do with the frame
-  logic fits, wants, csum_fits, drop, first_q, drop_q, dropping, take, sum_busy;
-  logic [31:0] frame;
-  logic [16:0] place;
-  assign frame = req.rlen - 32'(NetHeader);
-  assign fits = req.rlen >= 32'(NetHeader + 14) && req.rlen <= 32'(NetHeader + NetFrameMax);
+  // What takes longer to find out (a place outside of the frame, segmentation) is in its note: such a frame is dropped on its way out.
+  logic wants, first_q, drop_q, dropping, take, sum_busy, open_q;
   assign wants = csum_i && hdr.flags[0];
-  assign place = 17'(hdr.csum_start) + 17'(hdr.csum_offset);
-  assign csum_fits = 18'(place) + 18'd2 <= 18'(frame[LenW-1:0]);
-  assign drop = !fits || !open_i || hdr.gso_type != '0 || wants && !csum_fits;
-  assign dropping = first_q ? drop : drop_q;
+  assign dropping = first_q ? !req.fits || !open_q : drop_q;
 
   logic beat_room, note_room, note_put;
   // What comes out behind a request without bytes belongs to a later one.
-  assign beat_ready = req_valid && !none && rsp_room && (dropping || beat_room && note_room && !sum_busy);
+  assign beat_ready = req_valid && !req.none && rsp_room && (dropping || beat_room && note_room && !sum_busy);
   assign take = beat_valid && beat_ready;
-  assign end_now = take && beat.last || req_valid && none && rsp_room;
-  assign drop_o = end_now && (none || dropping);
+  assign end_now = take && beat.last || req_valid && req.none && rsp_room;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) first_q <= 1'b1;
-    else if (take) first_q <= beat.last;
+    if (!rst_ni) begin
+      first_q <= 1'b1;
+      open_q  <= 1'b0;
+    end else begin
+      if (take) first_q <= beat.last;
+      open_q <= open_i;
+    end
   end
   always_ff @(posedge clk_i) begin
-    if (take && first_q) drop_q <= drop;
+    if (take) drop_q <= dropping;
   end
 
   // ---------------------------------------------------------------- sum of 16-bit words, in memory order, from csum_start on
-  len_t at_q, at;  // of the beat in the frame
-  logic [BeatLog2:0] skip;
-  logic [ StrbW-1:0] counted;
-  logic [22:0] part, part_q;
-  logic [31:0] acc_q;
-  logic part_valid_q, part_last_q, sum_done_q;
-  assign at = first_q ? '0 : at_q;
-  always_comb begin
-    skip = '0;
-    if (hdr.csum_start >= 16'(at) + 16'(StrbW)) skip = (BeatLog2 + 1)'(StrbW);
-    else if (hdr.csum_start > 16'(at)) skip = (BeatLog2 + 1)'(hdr.csum_start - 16'(at));
-  end
-  assign counted = beat.keep & ~keep_of(skip);
-  always_comb begin
-    part = '0;
-    if (wants) begin
-      for (int unsigned i = 0; i < StrbW; i += 2) begin
-        part += 23'({beat.data[8*i+8+:8] & {8{counted[i+1]}}, beat.data[8*i+:8] & {8{counted[i]}}});
-      end
+  // A sum with end-around carry: what leaves a word at its top comes in at its bottom. Up to the end it is two words that are yet to be added.
+  localparam int unsigned Words = StrbW / 2;
+  localparam int unsigned LineW = 16 - BeatLog2;
+
+  function automatic logic [15:0] times2(input logic [15:0] x);
+    return {x[14:0], x[15]};
+  endfunction
+  // Six words as three: of each weight a number of three bits.
+  function automatic logic [2:0][15:0] six(input logic [5:0][15:0] w);
+    logic [15:0] low_a, low_b, high_a, high_b, both;
+    low_a  = w[0] ^ w[1] ^ w[2];
+    low_b  = w[3] ^ w[4] ^ w[5];
+    high_a = w[0] & w[1] | w[0] & w[2] | w[1] & w[2];
+    high_b = w[3] & w[4] | w[3] & w[5] | w[4] & w[5];
+    both   = low_a & low_b;
+    return {times2(times2(high_a & high_b | high_a & both | high_b & both)), times2(high_a ^ high_b ^ both), low_a ^ low_b};
+  endfunction
+
+  logic [LineW-1:0] start_line, line_q;  // line_q: that of the next beat
+  logic here, here_q, past, past_q;  // the sum begins in this beat; before it
+  logic [StrbW-1:0] counted;
+  // Words of a beat, as the next stage has them: half as many.
+  localparam int unsigned Groups1 = (Words + 5) / 6;
+  logic [6*Groups1-1:0][15:0] words;
+  logic [3*Groups1-1:0][15:0] step1, part_q;
+  logic part_first_q, part_valid_q, part_last_q, sum_done_q;
+
+  // Where the sum begins is looked at as the header comes: within its beat, as a row of bits, and whether that is the first one.
+  logic [StrbW-1:0] from_q;
+  logic zero_q;
+  logic [15:0] start_in;
+  assign start_in = rd_i.data[48+:16];
+  always_ff @(posedge clk_i) begin
+    if (rd_valid_i && rd_ready_o && !begun_q) begin
+      for (int unsigned i = 0; i < StrbW; i++) from_q[i] <= 32'(start_in[BeatLog2-1:0]) <= i;
+      zero_q <= start_in[15:BeatLog2] == '0;
     end
+  end
+  assign start_line = hdr.csum_start[15:BeatLog2];
+  assign here = first_q ? zero_q : here_q;
+  assign past = !first_q && past_q;
+  always_comb begin
+    counted = beat.keep & ({StrbW{past}} | {StrbW{here}} & from_q);
+    words   = '0;
+    for (int unsigned i = 0; i < Words; i++)
+    words[i] = {beat.data[16*i+8+:8] & {8{counted[2*i+1]}}, beat.data[16*i+:8] & {8{counted[2*i]}}};
+    for (int unsigned i = 0; i < Groups1; i++) step1[3*i+:3] = six(words[6*i+:6]);
   end
 
   logic summing;
@@ -162,38 +200,77 @@ module via_vdev_net_tx
     end
   end
   always_ff @(posedge clk_i) begin
-    if (take) at_q <= at + len_t'(StrbW);
-    if (summing) part_q <= part;
-    if (summing && first_q) acc_q <= '0;
-    else if (part_valid_q) acc_q <= acc_q + 32'(part_q);
+    if (take) begin
+      line_q <= (first_q ? LineW'(1) : line_q) + 1'b1;
+      here_q <= start_line == (first_q ? LineW'(1) : line_q);
+      past_q <= here || past;
+      part_q <= step1;
+      part_first_q <= first_q;
+    end
   end
+
+  // The parts of a beat, and the sum so far, as two words again.
+  localparam int unsigned Groups2 = (3 * Groups1 + 2 + 5) / 6;
+  localparam int unsigned Groups3 = (3 * Groups2 + 5) / 6;
+  localparam int unsigned Groups4 = (3 * Groups3 + 5) / 6;
+  logic [1:0][15:0] acc_q, acc;
+  logic [6*Groups2-1:0][15:0] adds;
+  logic [6*Groups3-1:0][15:0] step2;
+  logic [6*Groups4-1:0][15:0] step3;
+  logic [3*Groups4-1:0][15:0] step4;
+  localparam bit WordsOk = param_in("beats of via_vdev_net_tx in words", Words, 1, 48);
+  always_comb begin
+    adds = '0;
+    adds[0+:2] = part_first_q ? '0 : acc_q;
+    adds[2+:3*Groups1] = part_q;
+    step2 = '0;
+    for (int unsigned i = 0; i < Groups2; i++) step2[3*i+:3] = six(adds[6*i+:6]);
+    step3 = '0;
+    for (int unsigned i = 0; i < Groups3; i++) step3[3*i+:3] = six(step2[6*i+:6]);
+    for (int unsigned i = 0; i < Groups4; i++) step4[3*i+:3] = six(step3[6*i+:6]);
+    // Three words as two.
+    acc = {times2(step4[0] & step4[1] | step4[0] & step4[2] | step4[1] & step4[2]), step4[0] ^ step4[1] ^ step4[2]};
+  end
+  always_ff @(posedge clk_i) if (part_valid_q) acc_q <= acc;
 
   // ---------------------------------------------------------------- frames held, and what to change in them
   typedef struct packed {
+    logic        drop;
     logic        insert;
-    len_t        place;
-    logic [15:0] value;   // byte at `place` in the low half
+    len_t        place;   // of the low half of value, and of the high one
+    len_t        place2;
+    logic [15:0] value;
   } note_t;
   note_t note, head;
   vq_beat_t held;
   logic held_valid, out, out_room;
-  logic [16:0] fold1;
-  logic [15:0] fold2;
+  logic [16:0] more;
+  logic [15:0] plain;
+  logic [15:0] sum;
   logic head_valid, odd_q;
-  len_t place_q;
+  logic [16:0] place_q;
+  len_t place2_q, frame_q;
+  logic outside_q;
   always_ff @(posedge clk_i) begin
-    if (summing) begin
-      place_q <= place[LenW-1:0];
+    if (summing && first_q) begin
+      place_q <= 17'(hdr.csum_start) + 17'(hdr.csum_offset);
+      frame_q <= req.len;
       odd_q   <= hdr.csum_start[0];  // the words begin at odd bytes: the sum's halves change places
     end
+    // Known when the sum is, at the earliest two cycles behind the first beat.
+    place2_q  <= place_q[LenW-1:0] + 1'b1;
+    outside_q <= 18'(place_q) + 18'd2 > 18'(frame_q);
   end
-  assign fold1 = 17'(acc_q[15:0]) + 17'(acc_q[31:16]);
-  assign fold2 = ~(fold1[15:0] + 16'(fold1[16]));
+  // Of the two zeros that such a sum has it is the one without ones, so the checksum is never zero: in UDP that means none.
+  assign plain = acc_q[0] + acc_q[1];
+  assign more  = 17'(acc_q[0]) + 17'(acc_q[1]) + 17'd1;
+  assign sum   = (&acc_q) ? '0 : more[16] ? more[15:0] : plain;
   always_comb begin
+    note.drop   = sum_done_q ? outside_q : hdr.gso_type != '0;
     note.insert = sum_done_q;
-    note.place  = place_q;
-    // Zero means no checksum in UDP; the other zero is the same number.
-    note.value  = (fold2 == '0) ? '1 : odd_q ? {fold2[7:0], fold2[15:8]} : fold2;
+    note.place  = place_q[LenW-1:0];
+    note.place2 = place2_q;
+    note.value  = odd_q ? ~{sum[7:0], sum[15:8]} : ~sum;
   end
   assign note_put = sum_done_q || take && first_q && !dropping && !wants;
 
@@ -226,28 +303,33 @@ module via_vdev_net_tx
     .s_ready_o(beat_room),
     .m_o      (held),
     .m_valid_o(held_valid),
-    .m_ready_i(head_valid && out_room),
+    .m_ready_i(head_valid && (out_room || head.drop)),
     .count_o  ()
   );
-  assign out = held_valid && head_valid && out_room;
+  assign out = held_valid && head_valid && (out_room || head.drop);
 
-  len_t  out_at_q;
+  logic [LenW-BeatLog2-1:0] out_line_q;
+  logic low_here, high_here;
   strm_t s;
+  assign low_here  = head.insert && out_line_q == head.place[LenW-1:BeatLog2];
+  assign high_here = head.insert && out_line_q == head.place2[LenW-1:BeatLog2];
   always_comb begin
     s.id   = '0;
     s.last = held.last;
     s.keep = held.keep;
     s.data = held.data;
-    if (head.insert) begin
-      for (int unsigned i = 0; i < StrbW; i++) begin
-        if (out_at_q + len_t'(i) == head.place) s.data[8*i+:8] = head.value[7:0];
-        if (out_at_q + len_t'(i) == head.place + 1'b1) s.data[8*i+:8] = head.value[15:8];
-      end
+    for (int unsigned i = 0; i < StrbW; i++) begin
+      if (low_here && head.place[BeatLog2-1:0] == BeatLog2'(i)) s.data[8*i+:8] = head.value[7:0];
+      if (high_here && head.place2[BeatLog2-1:0] == BeatLog2'(i)) s.data[8*i+:8] = head.value[15:8];
     end
   end
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) out_at_q <= '0;
-    else if (out) out_at_q <= held.last ? '0 : out_at_q + len_t'(StrbW);
+    if (!rst_ni) out_line_q <= '0;
+    else if (out) out_line_q <= held.last ? '0 : out_line_q + 1'b1;
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) drop_o <= '0;
+    else drop_o <= {out && head.drop && held.last, end_now && (req.none || dropping)};
   end
 
   via_slice #(
@@ -256,7 +338,7 @@ module via_vdev_net_tx
     .clk_i,
     .rst_ni,
     .s_i      (s),
-    .s_valid_i(held_valid && head_valid),
+    .s_valid_i(held_valid && head_valid && !head.drop),
     .s_ready_o(out_room),
     .m_o      (tx_o),
     .m_valid_o(tx_valid_o),
@@ -282,7 +364,7 @@ module via_vdev_net_tx
   );
   assign rsp_o = '{queue: queue, merge: 1'b0, len: '0};
 
-  assign moving_o = rd_valid_i && rd_ready_o || req_valid_i && req_ready_o || take || end_now || sum_busy || part_valid_q || out || tx_valid_o && tx_ready_i;
+  assign moving_o = rd_valid_i && rd_ready_o || req_valid_i && req_ready_o || take || end_now || sum_busy || part_valid_q || out || drop_o != '0 || tx_valid_o && tx_ready_i;
   assign idle_o = strip_idle && !req_valid && first_q && !sum_busy && !held_valid && !head_valid && !tx_valid_o && !rsp_valid_o;
 
 endmodule

@@ -177,9 +177,14 @@ package via_vdev_pkg;
     endcase
   endfunction
 
-  /// Bytes of a beat: `keep` is a run of ones from bit 0.
+  /// Bytes of a beat: `keep` is a run of ones from bit 0. Of n ones each bit of n is the parity of how often its weight goes into n.
   function automatic logic [BeatLog2:0] keep_bytes(input logic [StrbW-1:0] keep);
-    return (BeatLog2 + 1)'($countones(keep));
+    logic [BeatLog2:0] n;
+    n = '0;
+    for (int unsigned b = 0; b <= BeatLog2; b++) begin
+      for (int unsigned k = 1; k << b <= StrbW; k++) n[b] ^= keep[(k<<b)-1];
+    end
+    return n;
   endfunction
 
   /// `n` ones from bit 0; n at most StrbW.

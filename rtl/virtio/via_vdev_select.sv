@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The personality of function `Fn` behind the same ports for all: what a device does not use is tied off here, and nowhere else.
+// What is no stream leaves by registers, a cycle after the device has found it: what is read of the configuration space and its changes,
+// features withheld, which queues wait or lack buffers, failures.
 // A new device is one more branch (docs/virtio-devices.md).
 
 module via_vdev_select
@@ -85,6 +87,68 @@ module via_vdev_select
 
   localparam vdev_t Dev = vdev(Fn);
 
+  logic [63:0] withhold;
+  logic [NumQ-1:0] waits, wanting;
+  logic fail, config_change;
+  logic [QueueW-1:0] fail_queue;
+  logic [31:0] dev_rdata;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      fail_o          <= 1'b0;
+      config_change_o <= 1'b0;
+      short_o         <= '0;
+    end else begin
+      fail_o          <= fail;
+      config_change_o <= config_change;
+      short_o         <= wanting;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    withhold_o   <= withhold;
+    wait_o       <= waits;
+    fail_queue_o <= fail_queue;
+    dev_rdata_o  <= dev_rdata;
+  end
+
+  // The net device takes requests as they come, the others a cycle later.
+  /* verilator lint_off UNUSEDSIGNAL */
+  vq_req_t  req;
+  vq_beat_t rd;
+  logic req_valid, req_ready, rd_valid, rd_ready, taking;
+  /* verilator lint_on UNUSEDSIGNAL */
+  if (Fn != FnNet) begin : gen_requests
+    via_slice #(
+      .T(vq_req_t)
+    ) u_req (
+      .clk_i,
+      .rst_ni,
+      .s_i      (req_i),
+      .s_valid_i(req_valid_i),
+      .s_ready_o(req_ready_o),
+      .m_o      (req),
+      .m_valid_o(req_valid),
+      .m_ready_i(req_ready)
+    );
+    via_slice #(
+      .T(vq_beat_t)
+    ) u_rd (
+      .clk_i,
+      .rst_ni,
+      .s_i      (rd_i),
+      .s_valid_i(rd_valid_i),
+      .s_ready_o(rd_ready_o),
+      .m_o      (rd),
+      .m_valid_o(rd_valid),
+      .m_ready_i(rd_ready)
+    );
+    assign taking = req_valid_i && req_ready_o || rd_valid_i && rd_ready_o || req_valid && req_ready || rd_valid && rd_ready;
+  end else begin : gen_no_requests
+    assign {req, req_valid, req_ready, rd, rd_valid, rd_ready, taking} = '0;
+  end
+  logic dev_still, dev_idle;
+  assign still_o = dev_still && !taking;
+  assign idle_o  = dev_idle && !req_valid;
+
   if (Fn == FnNet) begin : gen_net
     via_vdev_net u_dev (
       .clk_i,
@@ -92,9 +156,9 @@ module via_vdev_select
       .features_i,
       .driver_ok_i,
       .ctrl_i,
-      .wait_o,
-      .fail_o,
-      .fail_queue_o,
+      .wait_o(waits),
+      .fail_o(fail),
+      .fail_queue_o(fail_queue),
       .req_i,
       .req_valid_i,
       .req_ready_o,
@@ -113,20 +177,20 @@ module via_vdev_select
       .avail_i,
       .head_wlen_i,
       .room_i,
-      .short_o,
+      .short_o(wanting),
       .dev_addr_i,
-      .dev_rdata_o,
-      .config_change_o,
+      .dev_rdata_o(dev_rdata),
+      .config_change_o(config_change),
       .tx_o,
       .tx_valid_o,
       .tx_ready_i,
       .rx_i,
       .rx_valid_i,
       .rx_ready_o,
-      .still_o,
-      .idle_o
+      .still_o(dev_still),
+      .idle_o(dev_idle)
     );
-    assign withhold_o = '0;
+    assign withhold = '0;
   end else if (Fn == FnBlk) begin : gen_blk
     via_vdev_blk u_dev (
       .clk_i,
@@ -137,15 +201,15 @@ module via_vdev_select
       .flush_o,
       .flush_done_i,
       .flush_failed_i,
-      .withhold_o,
-      .fail_o,
-      .fail_queue_o,
-      .req_i,
-      .req_valid_i,
-      .req_ready_o,
-      .rd_i,
-      .rd_valid_i,
-      .rd_ready_o,
+      .withhold_o     (withhold),
+      .fail_o         (fail),
+      .fail_queue_o   (fail_queue),
+      .req_i          (req),
+      .req_valid_i    (req_valid),
+      .req_ready_o    (req_ready),
+      .rd_i           (rd),
+      .rd_valid_i     (rd_valid),
+      .rd_ready_o     (rd_ready),
       .rsp_o,
       .rsp_valid_o,
       .rsp_ready_i,
@@ -153,8 +217,8 @@ module via_vdev_select
       .wr_valid_o,
       .wr_ready_i,
       .dev_addr_i,
-      .dev_rdata_o,
-      .config_change_o,
+      .dev_rdata_o    (dev_rdata),
+      .config_change_o(config_change),
       .tx_o,
       .tx_valid_o,
       .tx_ready_i,
@@ -176,11 +240,11 @@ module via_vdev_select
       .m_mem_b_i,
       .m_mem_b_valid_i,
       .m_mem_b_ready_o,
-      .still_o,
-      .idle_o
+      .still_o        (dev_still),
+      .idle_o         (dev_idle)
     );
-    assign wait_o  = Dev.waits[NumQ-1:0];
-    assign short_o = '0;  // none waits
+    assign waits   = Dev.waits[NumQ-1:0];
+    assign wanting = '0;  // none waits
   end else if (Fn == FnConsole) begin : gen_console
     via_vdev_console u_dev (
       .clk_i,
@@ -188,12 +252,12 @@ module via_vdev_select
       .features_i,
       .driver_ok_i,
       .ctrl_i,
-      .req_i,
-      .req_valid_i,
-      .req_ready_o,
-      .rd_i,
-      .rd_valid_i,
-      .rd_ready_o,
+      .req_i          (req),
+      .req_valid_i    (req_valid),
+      .req_ready_o    (req_ready),
+      .rd_i           (rd),
+      .rd_valid_i     (rd_valid),
+      .rd_ready_o     (rd_ready),
       .rsp_o,
       .rsp_valid_o,
       .rsp_ready_i,
@@ -202,33 +266,33 @@ module via_vdev_select
       .wr_ready_i,
       .avail_i,
       .head_wlen_i,
-      .short_o,
+      .short_o        (wanting),
       .dev_addr_i,
       .dev_write_i,
       .dev_strb_i,
       .dev_wdata_i,
-      .dev_rdata_o,
-      .config_change_o,
+      .dev_rdata_o    (dev_rdata),
+      .config_change_o(config_change),
       .tx_o,
       .tx_valid_o,
       .tx_ready_i,
       .rx_i,
       .rx_valid_i,
       .rx_ready_o,
-      .still_o,
-      .idle_o
+      .still_o        (dev_still),
+      .idle_o         (dev_idle)
     );
-    assign withhold_o = '0;
-    assign wait_o = Dev.waits[NumQ-1:0];
-    assign fail_o = 1'b0;
-    assign fail_queue_o = '0;
+    assign withhold = '0;
+    assign waits = Dev.waits[NumQ-1:0];
+    assign fail = 1'b0;
+    assign fail_queue = '0;
   end else if (Fn == FnEntropy) begin : gen_entropy
     via_vdev_entropy u_dev (
       .clk_i,
       .rst_ni,
       .avail_i,
       .head_wlen_i,
-      .short_o,
+      .short_o(wanting),
       .rsp_o,
       .rsp_valid_o,
       .rsp_ready_i,
@@ -238,17 +302,17 @@ module via_vdev_select
       .rx_i,
       .rx_valid_i,
       .rx_ready_o,
-      .still_o,
-      .idle_o
+      .still_o(dev_still),
+      .idle_o (dev_idle)
     );
-    assign withhold_o = '0;
-    assign wait_o = Dev.waits[NumQ-1:0];
-    assign fail_o = 1'b0;
-    assign fail_queue_o = '0;
-    assign req_ready_o = 1'b1;
-    assign rd_ready_o = 1'b1;
-    assign dev_rdata_o = '0;
-    assign config_change_o = 1'b0;
+    assign withhold = '0;
+    assign waits = Dev.waits[NumQ-1:0];
+    assign fail = 1'b0;
+    assign fail_queue = '0;
+    assign req_ready = 1'b1;
+    assign rd_ready = 1'b1;
+    assign dev_rdata = '0;
+    assign config_change = 1'b0;
     assign tx_o = '0;
     assign tx_valid_o = 1'b0;
   end else if (Fn == FnInput) begin : gen_input
@@ -256,12 +320,12 @@ module via_vdev_select
       .clk_i,
       .rst_ni,
       .ctrl_i,
-      .req_i,
-      .req_valid_i,
-      .req_ready_o,
-      .rd_i,
-      .rd_valid_i,
-      .rd_ready_o,
+      .req_i      (req),
+      .req_valid_i(req_valid),
+      .req_ready_o(req_ready),
+      .rd_i       (rd),
+      .rd_valid_i (rd_valid),
+      .rd_ready_o (rd_ready),
       .rsp_o,
       .rsp_valid_o,
       .rsp_ready_i,
@@ -270,26 +334,26 @@ module via_vdev_select
       .wr_ready_i,
       .avail_i,
       .head_wlen_i,
-      .short_o,
+      .short_o    (wanting),
       .dev_addr_i,
       .dev_write_i,
       .dev_strb_i,
       .dev_wdata_i,
-      .dev_rdata_o,
+      .dev_rdata_o(dev_rdata),
       .tx_o,
       .tx_valid_o,
       .tx_ready_i,
       .rx_i,
       .rx_valid_i,
       .rx_ready_o,
-      .still_o,
-      .idle_o
+      .still_o    (dev_still),
+      .idle_o     (dev_idle)
     );
-    assign withhold_o = '0;
-    assign wait_o = Dev.waits[NumQ-1:0];
-    assign fail_o = 1'b0;
-    assign fail_queue_o = '0;
-    assign config_change_o = 1'b0;
+    assign withhold = '0;
+    assign waits = Dev.waits[NumQ-1:0];
+    assign fail = 1'b0;
+    assign fail_queue = '0;
+    assign config_change = 1'b0;
   end
 
   if (Fn != FnBlk) begin : gen_no_mem

@@ -90,11 +90,13 @@ module via_vdev_select_tb
   );
 
   logic clk;
-  via_tb_gate u_gate (
+  via_tb_gate #(
+    .W(12)
+  ) u_gate (
     .clk_i,
     .rst_ni,
     .still_i (still_o),
-    .inputs_i(1'b0),
+    .inputs_i(dev_addr),
     .clk_o   (clk)
   );
 
