@@ -2,10 +2,12 @@
 //
 // Last stage of via_vq_fetch: resolves indirect tables, checks every descriptor and enters whole chains into the store.
 //
-// Throughput: one descriptor a cycle. Pieces wait for tables, 128 beats of tables in flight, in bursts of at most 512 bytes that cross no
-// 4 KiB. Ordering: in order. A table is read from its first entry to its last; where `next` does not name the following entry, the walk goes on
-// with single reads. Checks: `next` inside the table, no nesting, readable before writable, length not zero, buffer inside the address space,
-// at most 4 GiB and not more descriptors than the store holds for a queue.
+// Throughput: one descriptor a cycle, and one cycle more for each table. Latency: a piece without a table is told to the store in the cycle after
+// it came, an entry of a table two cycles after its beat; a table is asked for in the cycle after it came. Outputs come from registers.
+// Pieces wait for tables, 128 beats of tables in flight, in bursts of at most 512 bytes that cross no 4 KiB. Ordering: in order. A table is
+// read from its first entry to its last; where `next` does not name the following entry, the walk goes on with single reads.
+// Checks: `next` inside the table, no nesting, readable before writable, length not zero, buffer inside the address space,
+// at most 4 GiB and not more descriptors than the store holds for a queue. An error is told two cycles after it was seen.
 // A chain without room flips the queue's epoch (`back_o`: fetch it again) and parks the queue until there is room.
 // Pieces of an old epoch, or of a queue that is off, are dropped.
 
@@ -60,328 +62,472 @@ module via_vq_fetch_table
 
   localparam bit NumQOk = param_in("via_vq_fetch_table NumQ", NumQ, 1, QueuesMax);
 
-  localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
   localparam int unsigned Beats = 128;
   localparam int unsigned BurstMax = 8;
+
+  typedef struct packed {
+    logic [6:0]  more;   // beats left behind the next one
+    logic [57:0] line;   // address bits 63:6
+    logic [2:0]  limit;  // most beats of the next burst, less one
+    logic        ends;   // it is the last
+  } table_t;
 
   typedef struct packed {
     logic             err;
     logic [DataW-1:0] data;
   } line_t;
 
-  // ---------------------------------------------------------------- pieces
-  vq_elem_t el;
-  logic el_valid, el_pop;
+  logic packed_q;
+  logic [NumQ-1:0] ok_q;  // on, and without an error that was found here
+  always_ff @(posedge clk_i) packed_q <= feat_i.packed_ring;
 
-  assign el = s_i;
-  assign el_valid = s_valid_i;
-  assign s_ready_o = el_pop;
+  // ---------------------------------------------------------------- pieces
+  // One with a table stands in head_q until it is used up; one without is looked at as it comes.
+  vq_elem_t head_q;
+  logic [NumQ-1:0] s_oh, head_oh_q;  // its queue
+  logic [8:0] s_entries;
+  logic s_table, passes, head_valid_q, head_load, head_pop;
+
+  assign s_ready_o = !head_valid_q;
+  assign s_entries = s_i.len[12:4];
+  assign s_table = s_i.indirect && s_i.err == VqErrNone;
+  assign passes = s_valid_i && !head_valid_q && !s_table;
+  assign head_load = s_valid_i && !head_valid_q && s_table;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) head_valid_q <= 1'b0;
+    else head_valid_q <= head_valid_q ? !head_pop : head_load;
+  end
+  always_ff @(posedge clk_i) begin
+    if (!head_valid_q) begin
+      head_q    <= s_i;
+      head_oh_q <= s_oh;
+    end
+  end
 
   // ---------------------------------------------------------------- ask for tables
-  vq_table_t ask;
-  logic ask_valid, ask_pop, burst_go, burst_end;
-  logic [6:0] asked_q;  // beats of the first table asked for
-  logic [6:0] ask_beats, ask_left, to_page;
-  logic [ 3:0] burst;
-  logic [57:0] ask_line;
-  logic [ 7:0] credit_q;
-  logic beat_pop, ar_valid_q;
+  typedef enum logic [1:0] {
+    CutReady,  // `limit` and `ends` are those of the next burst
+    CutStep,   // goes behind the burst that was taken
+    CutFind    // finds the next one
+  } cut_e;
+
+  cut_e cut_q;
+  table_t s_ask, ask_q, ask;
+  logic ask_valid_q, src_valid, burst_go, burst_go_q;
+  logic [3:0] s_beats;
+  logic [2:0] len, len_q;  // beats less one
+  logic [7:0] credit_q;
+  logic credit_ok_q, beat_pop, beat_pop_q, ar_valid_q;
   axi_ax_t ar, ar_q;
 
-  assign ask = ask_i;
-  assign ask_valid = ask_valid_i;
-  assign ask_ready_o = ask_pop;
-
-  function automatic logic [6:0] beats_of(input logic [1:0] offset, input logic [8:0] entries);
-    return 7'((10'(offset) + 10'(entries) + 10'd3) >> 2);
+  // A burst ends before the next page, that is before line 0 of 64. One that is not the table's last goes as far as it may.
+  function automatic logic [2:0] farthest(input logic [5:0] line);
+    return (&line[5:3]) ? ~line[2:0] : '1;
   endfunction
 
-  assign ask_beats = beats_of(ask.addr[1:0], ask.entries);
-  assign ask_left  = ask_beats - asked_q;
-  assign ask_line  = ask.addr[59:2] + 58'(asked_q);
-  assign to_page   = 7'd64 - {1'b0, ask_line[5:0]};
+  // Entries that the first burst may have: 4 a beat, less those in front of the table.
+  assign s_beats = (ask_i.addr[1:0] != '0) ? 4'(farthest(ask_i.addr[7:2])) : (&ask_i.addr[7:5]) ? 4'd8 - 4'(ask_i.addr[4:2]) : 4'd8;
   always_comb begin
-    burst = 4'(BurstMax);
-    if (7'(burst) > ask_left) burst = ask_left[3:0];
-    if (7'(burst) > to_page) burst = to_page[3:0];
+    s_ask.more  = 7'((10'(ask_i.addr[1:0]) + 10'(ask_i.entries) - 10'd1) >> 2);
+    s_ask.line  = ask_i.addr[59:2];
+    s_ask.limit = farthest(ask_i.addr[7:2]);
+    s_ask.ends  = ask_i.entries <= 9'({s_beats, -ask_i.addr[1:0]});
+  end
+  assign ask_ready_o = !ask_valid_q;
+
+  // The first burst of a table goes as the table comes, the next ones are found in two steps. The flag is two bursts old, so it leaves room
+  // for three.
+  assign ask = ask_valid_q ? ask_q : s_ask;
+  assign src_valid = ask_valid_q ? cut_q == CutReady : ask_valid_i;
+  assign len = ask.ends ? ask.more[2:0] : ask.limit;
+  assign burst_go = src_valid && credit_ok_q && (!ar_valid_q || m_ar_ready_i);
+  always_comb begin
     ar       = '0;
     ar.burst = 2'b01;
     ar.size  = 3'(BeatLog2);
-    ar.len   = 8'(burst) - 8'd1;
-    ar.addr  = {ask_line, 6'd0};
+    ar.len   = 8'(len);
+    ar.addr  = {ask.line, 6'd0};
   end
-  assign burst_go = ask_valid && credit_q >= 8'(burst) && (!ar_valid_q || m_ar_ready_i);
-  assign burst_end = 7'(burst) == ask_left;
-  assign ask_pop = burst_go && burst_end;
-  assign cnt_o = burst_go;
+  assign cnt_o = burst_go_q;
   assign m_ar_o = ar_q;
   assign m_ar_valid_o = ar_valid_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      ar_valid_q <= 1'b0;
-      asked_q    <= '0;
-      credit_q   <= 8'(Beats);
+      ar_valid_q  <= 1'b0;
+      ask_valid_q <= 1'b0;
+      cut_q       <= CutReady;
+      beat_pop_q  <= 1'b0;
+      burst_go_q  <= 1'b0;
+      len_q       <= '0;
+      credit_q    <= 8'(Beats);
+      credit_ok_q <= 1'b1;
     end else begin
       if (burst_go) ar_valid_q <= 1'b1;
       else if (m_ar_ready_i) ar_valid_q <= 1'b0;
-      if (burst_go) asked_q <= burst_end ? '0 : asked_q + 7'(burst);
-      if (burst_go || beat_pop) credit_q <= credit_q - (burst_go ? 8'(burst) : 8'd0) + 8'(beat_pop);
+      ask_valid_q <= (ask_valid_q || ask_valid_i) && !(burst_go && ask.ends);
+      if (burst_go) cut_q <= ask.ends ? CutReady : CutStep;
+      else cut_q <= (cut_q == CutStep) ? CutFind : CutReady;
+      beat_pop_q  <= beat_pop;
+      burst_go_q  <= burst_go;
+      len_q       <= burst_go ? len : '0;
+      credit_q    <= credit_q - 8'(len_q) - 8'(burst_go_q) + 8'(beat_pop_q);
+      credit_ok_q <= credit_q >= 8'(3 * BurstMax);
     end
   end
-  always_ff @(posedge clk_i) if (burst_go) ar_q <= ar;
+  always_ff @(posedge clk_i) begin
+    if (burst_go) ar_q <= ar;
+    if (!ask_valid_q) ask_q <= s_ask;
+    else if (cut_q == CutStep) begin
+      ask_q.more <= ask_q.more - 7'(ask_q.limit) - 7'd1;
+      ask_q.line <= {ask_q.line[57:3] + 55'd1, (&ask_q.line[5:3]) ? 3'd0 : ask_q.line[2:0]};
+    end else if (cut_q == CutFind) begin
+      ask_q.limit <= farthest(ask_q.line[5:0]);
+      ask_q.ends  <= ask_q.more <= 7'(farthest(ask_q.line[5:0]));
+    end
+  end
 
   line_t line_in, line;
-  logic line_valid, unused_ready;
-  logic [7:0] held;
+  logic line_valid, line_hidden, unused_ready;
   assign line_in = '{err: m_r_i.resp != RespOkay, data: m_r_i.data};
   // Room is there: bursts are asked for with credit.
-  via_fifo #(
+  via_vq_fifo #(
     .T    (line_t),
-    .Depth(Beats),
-    .Ram  (1'b1)
+    .Depth(Beats)
   ) u_lines (
     .clk_i,
     .rst_ni,
-    .flush_i  (1'b0),
     .s_i      (line_in),
     .s_valid_i(m_r_valid_i),
     .s_ready_o(unused_ready),
     .m_o      (line),
     .m_valid_o(line_valid),
     .m_ready_i(beat_pop),
-    .count_o  (held)
+    .hidden_o (line_hidden)
   );
 
   // ---------------------------------------------------------------- the descriptor at hand
-  typedef enum logic [1:0] {
+  typedef enum logic [2:0] {
     StStream,  // a direct descriptor, or the table's entries as they come
     StDrain,   // the rest of the table's beats is not wanted
-    StRead,    // asks for an entry out of turn
+    StPlace,   // an entry out of turn: where
+    StLine,    // in which line
+    StRead,    // asks for it
     StEntry    // and has it
   } state_e;
 
   state_e state_q;
   logic jump_q;  // after the drain: read entry_q
-  logic begun_q;  // of the piece's table, at least one beat was popped or an entry taken
   logic [8:0] entry_q;  // of the table
-  logic [8:0] walked_q;  // entries of the table before it
-  logic [6:0] gone_q;  // beats of the table popped
+  logic [8:0] after_q;  // entry behind the one at hand, as long as they are taken in turn
+  logic [8:0] rest_q;  // entries that may come, the one at hand included
+  logic one_q;  // it is 1
+  logic [9:0] place_q;  // of the entry at hand, from the begin of the table's first line
+  logic [6:0] beats_q;  // of the table, not popped
+  logic last_beat_q;  // it is 1
+  logic [57:0] one_line_q;
   logic [127:0] read_q;
   logic read_err_q;
 
-  logic [QW-1:0] q;
-  logic stale, in_table, item, item_last, item_err, beat_end;
+  logic item_t, item, item_last, live, h_live, src_err, t_err, follows, t_next, t_flag, t_nested, t_head;
+  logic h_roomy, fits, full_q, first_q, ends, ends_early, streams, drains, pops_early, pops_ended, same;
   logic [127:0] raw;
-  logic [8:0] entries, entry, walked;
-  logic [9:0] place;
-  logic [6:0] beats, gone;
-  logic t_next, t_nested, t_follows;
-  logic [15:0] t_flags, t_to;
+  vq_err_e src_code;
+  logic [NumQ-1:0] oh, s_match, h_match, lacks, epoch_q, room_for_q;
+  vq_elem_t el;
   vq_desc_t desc;
 
-  assign q = QW'(el.queue);
-  assign stale = !on_i[q] || el.epoch_f != epoch_f_o[q];
-  assign in_table = el.indirect && el.err == VqErrNone;
-  assign entries = el.len[12:4];
-  assign beats = beats_of(el.addr[5:4], entries);
-  assign entry = begun_q ? entry_q : '0;
-  assign walked = begun_q ? walked_q : '0;
-  assign gone = begun_q ? gone_q : '0;
-  assign place = 10'(entry) + 10'(el.addr[5:4]);
+  assign item_t = streams || state_q == StEntry;
+  assign item = head_valid_q ? item_t : passes;
+  assign el = head_valid_q ? head_q : s_i;
 
-  assign raw = (state_q == StEntry) ? read_q : line.data[128*place[1:0]+:128];
-  assign t_flags = feat_i.packed_ring ? raw[127:112] : raw[111:96];
-  assign t_to = feat_i.packed_ring ? 16'(entry) + 16'd1 : raw[127:112];
+  assign raw = (state_q == StEntry) ? read_q : line.data[128*place_q[1:0]+:128];
   // Packed: all entries of the table, only WRITE counts.
-  assign t_next = feat_i.packed_ring ? entry + 9'd1 != entries : t_flags[0];
-  assign t_nested = !feat_i.packed_ring && t_flags[2];
-  assign t_follows = t_to == 16'(entry) + 16'd1;
+  assign t_flag = (state_q == StEntry) ? read_q[96] : line.data[128*place_q[1:0]+96];
+  assign t_next = packed_q ? !one_q : t_flag;
+  assign t_nested = !packed_q && raw[98];
+  assign t_head = !packed_q && raw[127:112] >= 16'(head_q.len[12:4]);
+  assign follows = packed_q || raw[127:112] == 16'(after_q);
 
-  assign item = el_valid && (in_table ? (state_q == StStream && line_valid || state_q == StEntry) : state_q == StStream);
-  assign item_last = in_table ? !t_next : el.last;
-  assign item_err = in_table && ((state_q == StEntry) ? read_err_q : line.err);
-  assign beat_end = place[1:0] == 2'd3;
+  assign item_last = head_valid_q ? !t_next : el.last;
+  assign t_err = (state_q == StEntry) ? read_err_q : line.err;
+  assign src_code = head_valid_q ? VqErrRead : el.err;
 
   always_comb begin
-    desc.write = in_table ? t_flags[1] : el.write;
+    desc.write = head_valid_q ? (packed_q ? raw[113] : raw[97]) : el.write;
     desc.last  = item_last;
-    desc.len   = in_table ? raw[95:64] : el.len;
-    desc.addr  = in_table ? raw[63:0] : el.addr;
+    desc.len   = head_valid_q ? raw[95:64] : el.len;
+    desc.addr  = head_valid_q ? raw[63:0] : el.addr;
   end
+
+  // Its queue: alive, with room for one descriptor more. Of the first piece that waits, and of the one that comes.
+  for (genvar i = 0; i < NumQ; i++) begin : gen_match
+    assign s_oh[i] = s_i.queue == QueueW'(i);
+    assign s_match[i] = s_oh[i] && ok_q[i] && epoch_q[i] == s_i.epoch_f;
+    assign h_match[i] = head_oh_q[i] && ok_q[i] && epoch_q[i] == head_q.epoch_f;
+  end
+  assign h_live = |h_match;
+  assign h_roomy = |(head_oh_q & room_for_q);
+  assign oh = head_valid_q ? head_oh_q : s_oh;
+  assign src_err = head_valid_q ? t_err : s_i.err != VqErrNone;
+  assign fits = head_valid_q ? item_t && !t_err && |(h_match & room_for_q) : passes && s_i.err == VqErrNone && |(s_match & room_for_q);
+  // Nothing is wrong with it so far, but there is no room.
+  assign lacks = head_valid_q ? h_match & ~room_for_q & {NumQ{item_t && !t_err && !full_q}} :
+                                s_match & ~room_for_q & {NumQ{passes && s_i.err == VqErrNone && !full_q}};
+  assign live = head_valid_q ? h_live : |s_match;
 
   // ---------------------------------------------------------------- the chain so far
-  logic [QSizeLog2:0] nread_q, nwrite_q, n;
-  logic [31:0] rlen_q, wlen_q, rlen, wlen;
-  logic [32:0] sum, total_q;
-  logic [33:0] total;  // readable and writable
-  logic [64:0] buf_end;
-  vq_err_e err;
-  logic no_room, good, fails, ends;
+  // What is entered stands in registers, with the sums up to it; so do its faults, which are looked at a cycle later. Until then the walk
+  // goes on as if there were none: nothing is read for it, and nothing more of the queue is committed.
+  logic [NumQ-1:0] made_oh_q;
+  logic [QSizeLog2:0] n, n1, count_q, count1_q, nread_q, nwrite_q;
+  logic writes_q, valid_q, commit_q, checked_q, fault, nested, order;
+  logic src_q, nested_q, head_bad_q, loop_q, length_q, order_q, full_bad_q, early_q;
+  vq_err_e src_code_q, fault_code;
+  logic [QSizeLog2-1:0] offset_q;
+  logic [8:0] made_rest_q;
+  logic made_table_q;
+  logic [32:0] rlen_q, wlen_q;
+  logic [31:0] total_q;  // less one, so that a carry says that it is more than 4 GiB
+  logic [32:0] low_end, total;
+  vq_desc_t desc_q;
+  vq_elem_t made_q;
 
-  assign n = nread_q + nwrite_q;
-  assign buf_end = {1'b0, desc.addr} + 65'(desc.len) - 65'd1;
-  assign total = {1'b0, total_q} + 34'(desc.len);
-  assign sum = {1'b0, desc.write ? wlen_q : rlen_q} + {1'b0, desc.len};
-  always_comb begin
-    err = VqErrNone;
-    if (!in_table && el.err != VqErrNone) err = el.err;
-    else if (item_err) err = VqErrRead;
-    else if (t_nested && in_table) err = VqErrIndirect;
-    else if (in_table && t_next && t_to >= 16'(entries)) err = VqErrHead;
-    else if (in_table && t_next && walked + 9'd1 >= entries) err = VqErrLoop;
-    else if (desc.len == '0 || buf_end[64] || total > 34'h1_0000_0000) err = VqErrLen;
-    else if (!desc.write && nwrite_q != '0) err = VqErrOrder;
-    else if (n == (QSizeLog2 + 1)'(QSizeMax)) err = VqErrLoop;
+  assign n = first_q ? '0 : count_q;
+  assign n1 = first_q ? (QSizeLog2 + 1)'(1) : count1_q;
+  assign total = (first_q ? '1 : {1'b0, total_q}) + 33'(desc.len);
+  assign low_end = 33'(desc.addr[31:0]) + 33'(desc.len) - 33'd1;
+  assign same = |(oh & made_oh_q);
+  assign nested = head_valid_q && t_nested;
+  assign order = !desc.write && writes_q && !first_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      valid_q <= 1'b0;
+      commit_q <= 1'b0;
+      checked_q <= 1'b0;
+      full_q <= 1'b0;
+      first_q <= 1'b1;
+    end else begin
+      valid_q   <= fits;
+      commit_q  <= fits && item_last && !nested && !order && !(fault && same);
+      checked_q <= fits || item && live && (src_err || full_q);
+      // The chain ends with its last piece, whatever became of it.
+      if ((head_pop || passes) && el.last) begin
+        first_q <= 1'b1;
+        full_q  <= 1'b0;
+      end else if (item) begin
+        first_q <= 1'b0;
+        full_q  <= n == (QSizeLog2 + 1)'(QSizeMax - 1);
+      end
+    end
   end
-  assign no_room = n >= free_i[q];
-  assign good = item && !stale && err == VqErrNone && !no_room;
-  assign fails = item && !stale && err != VqErrNone;
-  assign rlen = desc.write ? rlen_q : sum[32] ? '1 : sum[31:0];
-  assign wlen = !desc.write ? wlen_q : sum[32] ? '1 : sum[31:0];
+  always_ff @(posedge clk_i) begin
+    if (item) begin
+      made_q       <= el;
+      made_oh_q    <= oh;
+      made_table_q <= head_valid_q;
+      made_rest_q  <= rest_q;
+      desc_q       <= desc;
+      offset_q     <= n[QSizeLog2-1:0];
+      count_q      <= n1;
+      count1_q     <= n1 + 1'b1;
+      writes_q     <= desc.write || writes_q && !first_q;
+      nread_q      <= (first_q ? '0 : nread_q) + (QSizeLog2 + 1)'(!desc.write);
+      nwrite_q     <= (first_q ? '0 : nwrite_q) + (QSizeLog2 + 1)'(desc.write);
+      rlen_q       <= (first_q ? '0 : rlen_q) + (desc.write ? '0 : 33'(desc.len));
+      wlen_q       <= (first_q ? '0 : wlen_q) + (desc.write ? 33'(desc.len) : '0);
+      total_q      <= total[31:0];
+      src_q        <= src_err;
+      src_code_q   <= src_code;
+      nested_q     <= nested;
+      head_bad_q   <= head_valid_q && t_next && t_head;
+      loop_q       <= head_valid_q && t_next && one_q;
+      length_q     <= desc.len == '0 || low_end[32] && &desc.addr[63:32] || total[32];
+      order_q      <= order;
+      full_bad_q   <= full_q;
+      early_q      <= src_err || nested || order || full_q || head_valid_q && t_next && (t_head || one_q);
+    end
+  end
 
-  assign w_valid_o = good;
-  assign w_queue_o = el.queue;
-  assign w_offset_o = n[QSizeLog2-1:0];
-  assign w_desc_o = desc;
-  assign w_commit_o = good && item_last;
-  assign w_slots_o = el.slots;
+  assign w_valid_o  = valid_q;
+  assign w_queue_o  = made_q.queue;
+  assign w_offset_o = offset_q;
+  assign w_desc_o   = desc_q;
+  assign w_commit_o = commit_q && !length_q;
+  assign w_slots_o  = made_q.slots;
   always_comb begin
     w_chain_o        = '0;  // `first` is the store's
-    w_chain_o.id     = el.id;
-    w_chain_o.slots  = feat_i.packed_ring ? 16'(el.slots) : 16'd1;
-    w_chain_o.nread  = nread_q + (QSizeLog2 + 1)'(!desc.write);
-    w_chain_o.nwrite = nwrite_q + (QSizeLog2 + 1)'(desc.write);
-    w_chain_o.rlen   = rlen;
-    w_chain_o.wlen   = wlen;
+    w_chain_o.id     = made_q.id;
+    w_chain_o.slots  = packed_q ? 16'(made_q.slots) : 16'd1;
+    w_chain_o.nread  = nread_q;
+    w_chain_o.nwrite = nwrite_q;
+    w_chain_o.rlen   = rlen_q[31:0] | {32{rlen_q[32]}};
+    w_chain_o.wlen   = wlen_q[31:0] | {32{wlen_q[32]}};
   end
-  assign err_valid_o = fails;
-  assign err_o = err;
-  assign err_queue_o = el.queue;
+
+  always_comb begin
+    fault_code = VqErrNone;
+    if (src_q) fault_code = src_code_q;
+    else if (nested_q) fault_code = VqErrIndirect;
+    else if (head_bad_q) fault_code = VqErrHead;
+    else if (loop_q) fault_code = VqErrLoop;
+    else if (length_q) fault_code = VqErrLen;
+    else if (order_q) fault_code = VqErrOrder;
+    else if (full_bad_q) fault_code = VqErrLoop;
+  end
+  assign fault = checked_q && (early_q || length_q);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) err_valid_o <= 1'b0;
+    else err_valid_o <= fault;
+  end
+  always_ff @(posedge clk_i) begin
+    err_o       <= fault_code;
+    err_queue_o <= made_q.queue;
+  end
 
   // ---------------------------------------------------------------- steps
-  // `ends`: nothing more of this table is wanted.
-  assign ends = stale || fails || no_room || item_last;
-  logic drained, step_pop;
-  assign drained = gone + 7'd1 == beats;
-  always_comb begin
-    step_pop = 1'b0;
-    beat_pop = 1'b0;
-    unique case (state_q)
-      StStream: begin
-        if (item && !in_table) step_pop = 1'b1;
-        else if (item) begin
-          beat_pop = ends || beat_end || !t_follows;
-          step_pop = ends && drained;
-        end
-      end
-      StDrain: begin
-        beat_pop = line_valid;
-        step_pop = line_valid && drained && !jump_q;
-      end
-      StEntry: step_pop = ends;
-      default: ;
-    endcase
-  end
-  assign el_pop = step_pop;
+  // `ends`: nothing more of this table is wanted. Its last entry ends it in any case: one that goes on from there is an error.
+  assign ends_early = !h_live || !t_err && !full_q && !h_roomy || one_q;
+  assign ends = ends_early || !packed_q && !t_flag;
+  assign streams = head_valid_q && state_q == StStream && line_valid;
+  assign drains = state_q == StDrain && line_valid;
+  assign beat_pop = drains || streams && (ends || &place_q[1:0] || !follows);
+  assign pops_early = drains && last_beat_q && !jump_q || state_q == StLine && !h_live;
+  assign pops_ended = streams && last_beat_q || state_q == StEntry;
+  assign head_pop = head_valid_q && (pops_early || pops_ended && ends);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q <= StStream;
-      begun_q <= 1'b0;
     end else begin
-      if (step_pop) begun_q <= 1'b0;
-      else if (item || beat_pop) begun_q <= 1'b1;
       unique case (state_q)
         StStream: begin
-          if (item && in_table && !step_pop) begin
-            if (ends) state_q <= StDrain;
-            else if (!t_follows) state_q <= drained ? StRead : StDrain;
+          if (item_t) begin
+            if (ends && !last_beat_q) state_q <= StDrain;
+            else if (!ends && !follows) state_q <= last_beat_q ? StPlace : StDrain;
           end
         end
-        StDrain: if (line_valid && drained) state_q <= jump_q ? StRead : StStream;
+        StDrain: if (drains && last_beat_q) state_q <= jump_q ? StPlace : StStream;
+        StPlace: state_q <= StLine;
+        StLine:  state_q <= h_live ? StRead : StStream;
         StRead:  if (one_done_i) state_q <= StEntry;
-        default: state_q <= ends ? StStream : StRead;
+        default: state_q <= ends ? StStream : StPlace;
       endcase
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (item && in_table) begin
-      jump_q   <= !ends && !t_follows;
-      entry_q  <= t_to[8:0];
-      walked_q <= walked + 9'd1;
+    if (head_load) begin
+      after_q     <= 9'd1;
+      rest_q      <= s_entries;
+      one_q       <= s_entries == 9'd1;
+      place_q     <= 10'(s_i.addr[5:4]);
+      beats_q     <= 7'((10'(s_i.addr[5:4]) + 10'(s_entries) + 10'd3) >> 2);
+      last_beat_q <= s_entries <= 9'd4 && 3'(s_i.addr[5:4]) + s_entries[2:0] <= 3'd4;
+    end else begin
+      if (item_t) begin
+        after_q <= after_q + 9'd1;
+        rest_q  <= rest_q - 9'd1;
+        one_q   <= rest_q == 9'd2;
+      end
+      if (state_q == StPlace) place_q <= 10'(entry_q) + 10'(head_q.addr[5:4]);
+      else if (item_t) place_q[1:0] <= place_q[1:0] + 2'd1;
+      if (beat_pop) begin
+        beats_q     <= beats_q - 7'd1;
+        last_beat_q <= beats_q == 7'd2;
+      end
     end
-    if (beat_pop) gone_q <= gone + 7'd1;
-    else if (item) gone_q <= gone;
+    if (item_t) begin
+      jump_q  <= !ends;
+      entry_q <= raw[120:112];
+    end
+    if (state_q == StLine) one_line_q <= head_q.addr[63:6] + 58'(place_q[9:2]);
     if (one_done_i) begin
-      read_q     <= one_data_i[128*place[1:0]+:128];
+      read_q     <= one_data_i[128*place_q[1:0]+:128];
       read_err_q <= one_err_i;
     end
   end
 
   assign one_req_o  = state_q == StRead;
-  assign one_line_o = el.addr[63:6] + 58'(place[9:2]);
-
-  // The chain ends with its last piece, whatever became of it.
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni || step_pop && el.last) begin
-      nread_q  <= '0;
-      nwrite_q <= '0;
-      rlen_q   <= '0;
-      wlen_q   <= '0;
-      total_q  <= '0;
-    end else if (good) begin
-      nread_q  <= w_chain_o.nread;
-      nwrite_q <= w_chain_o.nwrite;
-      rlen_q   <= rlen;
-      wlen_q   <= wlen;
-      total_q  <= total[32:0];
-    end
-  end
+  assign one_line_o = one_line_q;
 
   // ---------------------------------------------------------------- queues
   logic [QSizeLog2:0] needs;
   logic [9:0] needs_all;
   // What the chain takes for certain, or may take at most: with that much room it is fetched again.
-  assign needs_all = 10'(n) + (in_table ? 10'(entries) - 10'(walked) : 10'd1);
+  assign needs_all = 10'(offset_q) + (made_table_q ? 10'(made_rest_q) : 10'd1);
   assign needs = (needs_all > 10'(QSizeMax)) ? (QSizeLog2 + 1)'(QSizeMax) : needs_all[QSizeLog2:0];
 
   logic [NumQ-1:0] unpark;
   for (genvar i = 0; i < NumQ; i++) begin : gen_queue
-    logic epoch_q, park_q, back, piece_in, piece_out;
+    logic back_q, epoch_out_q, park_q, fits_q, bad_q, busy_q, mine, pending, piece_in, out_q;
+    logic over_none, over_one, over_count, over_count1;
     logic [QSizeLog2:0] needs_q;
     logic [6:0] pieces_q;
 
-    assign back = item && !stale && err == VqErrNone && no_room && q == QW'(i);
-    assign back_o[i] = back;
-    assign epoch_f_o[i] = epoch_q;
+    assign back_o[i] = back_q;
+    assign epoch_f_o[i] = epoch_out_q;  // with back_o's effects, not before it
     assign park_o[i] = park_q;
-    assign unpark[i] = park_q && free_i[i] >= needs_q;
-    assign busy_o[i] = pieces_q != '0;
+    assign unpark[i] = park_q && fits_q;
+    assign busy_o[i] = busy_q;
     assign piece_in = piece_i[i];
-    assign piece_out = el_pop && q == QW'(i);
+
+    // Room for the next descriptor, found a cycle before it: behind those of the chain in the making, or of the one committed now, and
+    // of the one at hand.
+    assign mine = item && oh[i];
+    assign over_none = free_i[i] != '0;
+    assign over_one = free_i[i][QSizeLog2:1] != '0;
+    assign over_count = free_i[i] > count_q;
+    assign over_count1 = free_i[i] > count1_q;
+    assign pending = made_oh_q[i] && (commit_q || !first_q);
 
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
-        epoch_q  <= 1'b0;
-        pieces_q <= '0;
+        epoch_q[i]  <= 1'b0;
+        epoch_out_q <= 1'b0;
+        back_q      <= 1'b0;
+        pieces_q    <= '0;
+        busy_q      <= 1'b0;
+        out_q       <= 1'b0;
       end else begin
-        if (back) epoch_q <= !epoch_q;
-        if (piece_in != piece_out) pieces_q <= piece_in ? pieces_q + 7'd1 : pieces_q - 7'd1;
+        back_q <= lacks[i];
+        epoch_q[i] <= epoch_q[i] ^ lacks[i];
+        epoch_out_q <= epoch_q[i];
+        // A piece counts until what became of it was told.
+        out_q <= head_valid_q ? head_pop && head_oh_q[i] : passes && s_oh[i];
+        if (piece_in != out_q) begin
+          pieces_q <= piece_in ? pieces_q + 7'd1 : pieces_q - 7'd1;
+          busy_q   <= piece_in || pieces_q != 7'd1;
+        end
       end
     end
     always_ff @(posedge clk_i) begin
-      if (!rst_ni || !on_i[i]) park_q <= 1'b0;
-      else if (back) park_q <= 1'b1;
-      else if (unpark[i]) park_q <= 1'b0;
+      if (!rst_ni || !on_i[i]) begin
+        park_q  <= 1'b0;
+        bad_q   <= 1'b0;
+        ok_q[i] <= 1'b0;
+      end else begin
+        if (back_q) park_q <= 1'b1;
+        else if (unpark[i]) park_q <= 1'b0;
+        if (fault && made_oh_q[i]) bad_q <= 1'b1;
+        ok_q[i] <= !bad_q && !(fault && made_oh_q[i]);
+      end
     end
-    always_ff @(posedge clk_i) if (back) needs_q <= needs;
+    always_ff @(posedge clk_i) begin
+      if (back_q) needs_q <= needs;
+      fits_q <= !back_q && free_i[i] >= needs_q;
+      room_for_q[i] <= mine ? (pending ? over_count1 : over_one) : pending ? over_count : over_none;
+    end
   end
 
-  assign still_o = ~|{piece_i, burst_go, m_ar_valid_o && m_ar_ready_i, m_r_valid_i, item, beat_pop, one_done_i, unpark,
- held != '0 && !line_valid,
-                      ask_valid && credit_q >= 8'(burst) && !ar_valid_q};
+  logic moves, moves_q;
+  assign moves = |{piece_i, burst_go, m_ar_valid_o && m_ar_ready_i, m_r_valid_i, item, beat_pop, head_load, one_done_i, unpark, line_hidden,
+                   state_q == StPlace, state_q == StLine, ask_valid_i && !ask_valid_q, ask_valid_q && !ar_valid_q && (credit_ok_q || credit_q >= 8'(3 * BurstMax)),
+                   cut_q != CutReady, back_o, epoch_q ^ epoch_f_o, fault, beat_pop_q};
+  always_ff @(posedge clk_i) moves_q <= moves;
+  assign still_o = !moves && !moves_q;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
