@@ -6,7 +6,7 @@
 //     └──────────── request ─────────────────────────────────────────────────> req
 //
 // Throughput: a chain of one descriptor per cycle, a burst per cycle, a beat per cycle: with all but the first and last beat of a buffer
-// full the stream is full. Latency: job to AR 2 cycles, R to rd 4 cycles. Beats * StrbW bytes are in flight: what covers the link's latency.
+// full the stream is full. Latency: job to AR 3 cycles, R to rd 3 cycles, if nothing waits. Beats * StrbW bytes are in flight: what covers the link's latency.
 // Order: jobs, requests, reads and data all in the order of the jobs. A request is offered once all descriptors of its chain are read from
 // the store, so an early answer may free them.
 // A burst is read only with room for all of it (no wedge). Misuse: a beat that reads with an error becomes zeros and is reported, the request
@@ -52,38 +52,53 @@ module via_vq_gather
   localparam bit BeatsOk = param_in("via_vq_gather Beats", Beats, MaxBurstBeats, 65536);
 
   localparam int unsigned CreditW = $clog2(Beats + 1);
-  localparam int unsigned BurstW = $clog2(MaxBurstBeats + 1);
   localparam int unsigned MaxBytes = MaxBurstBeats * StrbW;
   localparam int unsigned Segments = 128;  // buffers in flight
   localparam int unsigned Requests = 64;  // offered to the personality and not taken
+  localparam int unsigned Descs = 8;  // descriptors that wait for their bursts
   localparam int unsigned OffW = BeatLog2;
+  localparam int unsigned PageW = $clog2(MaxBytes);
+  localparam int unsigned LineW = PageW - OffW;
 
   // ---------------------------------------------------------------- job to descriptors
-  logic walk_q, walking, req_room, desc_room, last_desc;
+  logic walk_q, walks_q, ready_q, starts, reads, room, left_one_q, job_some, job_one, last_desc, walk, steps;
+  localparam int unsigned ReqW = $clog2(Requests + 1);
+  logic [ReqW-1:0] req_count;
   logic [QSizeLog2-1:0] index_q;
-  logic [QSizeLog2:0] left_q, left;
-  logic [QueueW-1:0] queue_q, queue;
+  logic [QSizeLog2:0] left_q;
+  logic [QueueW-1:0] queue_q;
 
   // A job is taken with its first descriptor; the rest of its walk does not need the port, where a job may be withdrawn. The request goes
   // out with it: the rest of a long chain is walked only as the personality takes the data.
-  assign left = walk_q ? left_q : job_i.nread;
-  assign queue = walk_q ? queue_q : job_queue_i;
-  assign last_desc = left <= (QSizeLog2 + 1)'(1);
-  assign job_ready_o = !walk_q && desc_room && req_room;
-  assign walking = walk_q ? desc_room : job_valid_i && job_ready_o;
-  assign a_re_o = walking && left != '0;
-  assign a_queue_o = queue;
+  assign job_some = job_i.nread != '0;
+  assign job_one = job_i.nread[QSizeLog2:1] == '0;
+  assign job_ready_o = ready_q;
+  assign starts = job_valid_i && ready_q;
+  assign steps = walks_q || starts;
+  assign reads = walks_q || starts && job_some;
+  assign walk = steps ? !last_desc : walk_q;
+  assign last_desc = walk_q ? left_one_q : job_one;
+  assign a_re_o = walks_q || ready_q;  // what is read without a job, or for one without readable descriptors, is not looked at
+  assign a_queue_o = walk_q ? queue_q : job_queue_i;
   assign a_index_o = walk_q ? index_q : job_i.first;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) walk_q <= 1'b0;
-    else if (walking) walk_q <= !last_desc;
+    if (!rst_ni) begin
+      walk_q  <= 1'b0;
+      walks_q <= 1'b0;
+      ready_q <= 1'b0;
+    end else begin
+      walk_q  <= walk;
+      walks_q <= walk && room;
+      ready_q <= !walk && room && req_count < ReqW'(Requests - 1);
+    end
   end
   always_ff @(posedge clk_i) begin
-    if (walking) begin
-      index_q <= a_index_o + 1'b1;
-      left_q  <= left - 1'b1;
-      queue_q <= queue;
+    if (steps) begin
+      index_q    <= a_index_o + 1'b1;
+      left_q     <= (walk_q ? left_q : job_i.nread) - 1'b1;
+      left_one_q <= (walk_q ? left_q : job_i.nread) == (QSizeLog2 + 1)'(2);
+      queue_q    <= a_queue_o;
     end
   end
 
@@ -95,114 +110,143 @@ module via_vq_gather
     .rst_ni,
     .flush_i  (1'b0),
     .s_i      ('{queue: job_queue_i, rlen: job_i.rlen, wlen: job_i.wlen}),
-    .s_valid_i(walking && !walk_q),
-    .s_ready_o(req_room),
+    .s_valid_i(starts),
+    .s_ready_o(),                                                           // ready_q knows
     .m_o      (req_o),
     .m_valid_o(req_valid_o),
     .m_ready_i(req_ready_i),
-    .count_o  ()
+    .count_o  (req_count)
   );
 
-  // Descriptors on their way from the store, and those that wait for their bursts.
+  // Descriptors on their way from the store, and those that wait for their bursts: the oldest in cur_q.
   typedef struct packed {
     logic [QueueW-1:0] queue;
     logic              last;   // of the chain's readable ones
     logic [31:0]       len;
     logic [AddrW-1:0]  addr;
   } buf_t;
-  buf_t got, cur;
-  logic got_q, got_last_q, cur_valid, cur_pop;
+  buf_t got, behind, cur_q;  // of cur_q what is not yet asked for
+  logic got_q, got_last_q, behind_valid, cur_valid_q, cur_load, cur_pop, cur_pop_q;
   logic [QueueW-1:0] got_queue_q;
-  logic [2:0] held;
+  localparam int unsigned UsedW = $clog2(Descs + 1);
+  logic [UsedW-1:0] used_q;
 
-  assign desc_room = held + 3'(got_q) < 3'd4;
-  assign got = '{queue: got_queue_q, last: got_last_q, len: a_desc_i.len, addr: a_desc_i.addr};
+  assign room = used_q < UsedW'(Descs - 1) || used_q == UsedW'(Descs - 1) && !reads;
+  assign got  = '{queue: got_queue_q, last: got_last_q, len: a_desc_i.len, addr: a_desc_i.addr};
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) got_q <= 1'b0;
-    else got_q <= a_re_o;
+    if (!rst_ni) begin
+      got_q     <= 1'b0;
+      cur_pop_q <= 1'b0;
+      used_q    <= '0;
+    end else begin
+      got_q     <= reads;
+      cur_pop_q <= cur_pop;
+      if (reads != cur_pop_q) used_q <= reads ? used_q + 1'b1 : used_q - 1'b1;
+    end
   end
   always_ff @(posedge clk_i) begin
-    if (a_re_o) begin
-      got_queue_q <= queue;
+    if (reads) begin
+      got_queue_q <= a_queue_o;
       got_last_q  <= last_desc;
     end
   end
 
   via_fifo #(
     .T    (buf_t),
-    .Depth(4)
+    .Depth(Descs)
   ) u_desc (
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
     .s_i      (got),
-    .s_valid_i(got_q),
+    .s_valid_i(got_q && (cur_valid_q || behind_valid)),
     .s_ready_o(),
-    .m_o      (cur),
-    .m_valid_o(cur_valid),
-    .m_ready_i(cur_pop),
-    .count_o  (held)
+    .m_o      (behind),
+    .m_valid_o(behind_valid),
+    .m_ready_i(!cur_valid_q || cur_pop),
+    .count_o  ()
   );
 
   // ---------------------------------------------------------------- descriptors to bursts
-  logic [31:0] done_q, rest;  // bytes of `cur` asked for; those left
-  logic [AddrW-1:0] at;
-  logic [12:0] page, bytes;
-  logic [BurstW-1:0] burst;
-  logic issue, ar_room, seg_room, ends, beat_pop;
+  // A burst goes up to the next boundary of a burst's greatest size: none crosses 4 KiB. It is cut into the register of the port and offered
+  // there at once if there are credits in plenty, else as soon as they suffice.
+  logic begin_q, take, ends, seg_room, cut_q, ar_valid_q, charge_q, plenty_q, fits, beat_pop, beat_pop_q;
+  logic [PageW+1:0] end_at;  // of what is left, less one
+  logic [LineW-1:0] len;  // beats less one
   logic [CreditW-1:0] credit_q;
+  axi_ax_t ar_q;
 
-  assign rest = cur.len - done_q;
-  assign at = cur.addr + AddrW'(done_q);
-  // Up to the next boundary of a burst's greatest size: none crosses 4 KiB.
-  assign page = 13'(MaxBytes) - (at[12:0] & 13'(MaxBytes - 1));
-  assign ends = rest <= 32'(page);
-  assign bytes = ends ? rest[12:0] : page;
-  assign burst = BurstW'((bytes + 13'(at[OffW-1:0]) + 13'(StrbW - 1)) >> BeatLog2);
-  assign issue = cur_valid && ar_room && (seg_room || done_q != '0) && CreditW'(burst) <= credit_q;
-  assign cur_pop = issue && ends;
-
-  axi_ax_t ar;
-  always_comb begin
-    ar       = '0;
-    ar.burst = 2'b01;
-    ar.size  = 3'(BeatLog2);
-    ar.len   = 8'(burst - 1'b1);
-    ar.addr  = {at[AddrW-1:OffW], OffW'(0)};
-  end
-
-  via_slice #(
-    .T(axi_ax_t)
-  ) u_ar (
-    .clk_i,
-    .rst_ni,
-    .s_i      (ar),
-    .s_valid_i(issue),
-    .s_ready_o(ar_room),
-    .m_o      (m_ar_o),
-    .m_valid_o(m_ar_valid_o),
-    .m_ready_i(m_ar_ready_i)
-  );
+  assign end_at = (PageW + 2)'(cur_q.addr[PageW-1:0]) + (PageW + 2)'(cur_q.len[PageW:0]) - 1'b1;
+  assign ends = cur_q.len[31:PageW+1] == '0 && end_at[PageW+1:PageW] == '0;
+  assign len = (ends ? end_at[PageW-1:OffW] : '1) - cur_q.addr[PageW-1:OffW];
+  assign take = cur_valid_q && (!cut_q || ar_valid_q && m_ar_ready_i) && (seg_room || !begin_q);
+  assign cur_pop = take && ends;
+  assign cur_load = cur_valid_q ? cur_pop && behind_valid : behind_valid || got_q;
+  assign fits = cut_q && !ar_valid_q && CreditW'(ar_q.len) < credit_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      done_q   <= '0;
-      credit_q <= CreditW'(Beats);
+      cur_valid_q <= 1'b0;
+      cut_q       <= 1'b0;
+      ar_valid_q  <= 1'b0;
+      charge_q    <= 1'b0;
+      beat_pop_q  <= 1'b0;
+      credit_q    <= CreditW'(Beats);
+      plenty_q    <= 1'b0;
     end else begin
-      if (issue) done_q <= ends ? '0 : done_q + 32'(bytes);
-      if (issue || beat_pop) credit_q <= credit_q - (issue ? CreditW'(burst) : '0) + CreditW'(beat_pop);
+      cur_valid_q <= cur_load || cur_valid_q && !cur_pop;
+      cut_q       <= take || cut_q && !(ar_valid_q && m_ar_ready_i);
+      ar_valid_q  <= take ? plenty_q : fits || ar_valid_q && !m_ar_ready_i;
+      charge_q    <= take && plenty_q || fits;
+      beat_pop_q  <= beat_pop;
+      credit_q    <= credit_q - (charge_q ? CreditW'(ar_q.len) : '0) - CreditW'(charge_q) + CreditW'(beat_pop_q);
+      // The two bursts before are not yet counted.
+      plenty_q    <= 32'(credit_q) >= 3 * MaxBurstBeats;
     end
   end
+  always_ff @(posedge clk_i) begin
+    if (cur_load) begin
+      cur_q   <= behind_valid ? behind : got;
+      begin_q <= 1'b1;
+    end else if (take) begin
+      cur_q.len  <= cur_q.len + {{32 - PageW{1'b1}}, cur_q.addr[PageW-1:0]};
+      cur_q.addr <= {cur_q.addr[AddrW-1:PageW] + 1'b1, PageW'(0)};
+      begin_q    <= 1'b0;
+    end
+    if (take) begin
+      ar_q       <= '0;
+      ar_q.burst <= 2'b01;
+      ar_q.size  <= 3'(BeatLog2);
+      ar_q.len   <= 8'(len);
+      ar_q.addr  <= {cur_q.addr[AddrW-1:OffW], OffW'(0)};
+    end
+  end
+  assign m_ar_o = ar_q;
+  assign m_ar_valid_o = ar_valid_q;
 
+  /// What a buffer's beats bring; of the one at hand, what its next beat brings.
   typedef struct packed {
-    logic [QueueW-1:0] queue;
-    logic              last;
-    logic [OffW-1:0]   off;
-    logic [31:0]       len;
+    logic [QueueW-1:0]     queue;
+    logic                  last;
+    logic                  ends;   // the beat is the buffer's last
+    logic [OffW-1:0] from;         // first byte of the beat
+    logic [OffW:0]         count;  // bytes of it
+    logic [31:0]           more;   // bytes behind it, if it is not the last
   } seg_t;
-  seg_t seg;
-  logic seg_valid, seg_pop;
+  seg_t seg_in, seg_next, seg_q;
+  logic seg_valid_q, seg_waits, seg_pop;
+  logic [OffW+1:0] seg_end;
+
+  assign seg_end = (OffW + 2)'(cur_q.addr[OffW-1:0]) + (OffW + 2)'(cur_q.len[OffW:0]) - 1'b1;
+  always_comb begin
+    seg_in.queue = cur_q.queue;
+    seg_in.last  = cur_q.last;
+    seg_in.ends  = cur_q.len[31:OffW+1] == '0 && seg_end[OffW+1:OffW] == '0;
+    seg_in.from  = cur_q.addr[OffW-1:0];
+    seg_in.count = seg_in.ends ? cur_q.len[OffW:0] : (OffW + 1)'(StrbW) - (OffW + 1)'(cur_q.addr[OffW-1:0]);
+    seg_in.more  = cur_q.len + {{32 - OffW{1'b1}}, cur_q.addr[OffW-1:0]};
+  end
 
   via_fifo #(
     .T    (seg_t),
@@ -211,12 +255,12 @@ module via_vq_gather
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      ('{queue: cur.queue, last: cur.last, off: cur.addr[OffW-1:0], len: cur.len}),
-    .s_valid_i(issue && done_q == '0),
+    .s_i      (seg_in),
+    .s_valid_i(take && begin_q),
     .s_ready_o(seg_room),
-    .m_o      (seg),
-    .m_valid_o(seg_valid),
-    .m_ready_i(seg_pop),
+    .m_o      (seg_next),
+    .m_valid_o(seg_waits),
+    .m_ready_i(!seg_valid_q || seg_pop),
     .count_o  ()
   );
 
@@ -225,66 +269,85 @@ module via_vq_gather
     logic             err;
     logic [DataW-1:0] data;
   } beat_t;
-  beat_t beat;
-  logic beat_valid;
-  logic [CreditW-1:0] beats_held;
+  beat_t beat_in, beat;
+  logic beat_valid, beat_hidden;
 
-  via_fifo #(
+  assign beat_in = '{err: m_r_i.resp != RespOkay, data: m_r_i.data};
+  via_vq_fifo #(
     .T    (beat_t),
-    .Depth(Beats),
-    .Ram  (1'b1)
+    .Depth(Beats)
   ) u_beats (
     .clk_i,
     .rst_ni,
-    .flush_i  (1'b0),
-    .s_i      ({m_r_i.resp != RespOkay, m_r_i.data}),
+    .s_i      (beat_in),
     .s_valid_i(m_r_valid_i),
     .s_ready_o(m_r_ready_o),
     .m_o      (beat),
     .m_valid_o(beat_valid),
     .m_ready_i(beat_pop),
-    .count_o  (beats_held)
+    .hidden_o (beat_hidden)
   );
 
   // Bytes of this beat: `count` from `from` on. They go behind the `fill_q` bytes that wait in the packer.
-  logic begun_q, seg_ends, chain_ends, rot_ready;
-  logic [31:0] bytes_q, remain;
-  logic [OffW-1:0] from, fill_q;
-  logic [OffW:0] count, sum;
+  logic chain_ends, rot_ready, more_fits;
+  logic [OffW-1:0] fill_q;
+  logic [  OffW:0] sum;
 
-  assign from = begun_q ? '0 : seg.off;
-  assign remain = begun_q ? bytes_q : seg.len;
-  assign seg_ends = remain <= 32'(StrbW) - 32'(from);
-  assign count = seg_ends ? remain[OffW:0] : (OffW + 1)'(StrbW) - (OffW + 1)'(from);
-  assign chain_ends = seg_ends && seg.last;
-  assign sum = (OffW + 1)'(fill_q) + count;
-  assign beat_pop = beat_valid && seg_valid && rot_ready;
-  assign seg_pop = beat_pop && seg_ends;
-  assign err_valid_o = beat_pop && beat.err;
-  assign err_queue_o = seg.queue;
+  assign chain_ends = seg_q.ends && seg_q.last;
+  assign sum = (OffW + 1)'(fill_q) + seg_q.count;
+  assign beat_pop = beat_valid && seg_valid_q && rot_ready;
+  assign seg_pop = beat_pop && seg_q.ends;
+  assign more_fits = seg_q.more[31:OffW] == '0;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      begun_q <= 1'b0;
-      fill_q  <= '0;
-    end else if (beat_pop) begin
-      begun_q <= !seg_ends;
-      fill_q  <= chain_ends ? '0 : sum[OffW-1:0];
+      seg_valid_q <= 1'b0;
+      fill_q      <= '0;
+      err_valid_o <= 1'b0;
+    end else begin
+      if (!seg_valid_q || seg_pop) seg_valid_q <= seg_waits;
+      if (beat_pop) fill_q <= chain_ends ? '0 : sum[OffW-1:0];
+      err_valid_o <= beat_pop && beat.err;
     end
   end
-  always_ff @(posedge clk_i) if (beat_pop) bytes_q <= remain - 32'(count);
+  always_ff @(posedge clk_i) begin
+    if (!seg_valid_q || seg_pop) seg_q <= seg_next;
+    else if (beat_pop) begin
+      seg_q.from  <= '0;
+      seg_q.ends  <= more_fits || seg_q.more == 32'(StrbW);
+      seg_q.count <= more_fits ? {1'b0, seg_q.more[OffW-1:0]} : (OffW + 1)'(StrbW);
+      seg_q.more  <= seg_q.more - 32'(StrbW);
+    end
+    err_queue_o <= seg_q.queue;
+  end
 
   // ---------------------------------------------------------------- rotate
-  logic rot_valid_q, rot_full_q, rot_last_q, rot_tail_q, pack_ready, tail_now_q;
-  logic [OffW-1:0] rot_fill_q, rot_by, rot_rest_q;
+  // With the beat goes what the packer does with it: which bytes it brings, and which ones the chain's final beat has.
+  logic rot_valid_q, rot_full_q, rot_out_q, rot_last_q, rot_tail_q, rot_ends_q, rot_leaves, pack_ready, tail_now_q;
+  logic [  OffW-1:0] rot_by;
   logic [QueueW-1:0] rot_queue_q;
-  logic [DataW-1:0] rot_q, packed_beat;
+  logic [StrbW-1:0] rot_fresh_q, rot_keep_q;
+  logic [DataW-1:0] rot_q;
 
-  assign rot_by = fill_q - from;
-  assign rot_ready = !rot_valid_q || pack_ready && (!rot_tail_q || tail_now_q);
+  assign rot_by = fill_q - seg_q.from;
+  assign rot_leaves = rot_valid_q && pack_ready && (!rot_tail_q || tail_now_q);
+  assign rot_ready = !rot_valid_q || rot_leaves;
 
+  // By four times as many bytes in each step.
   function automatic logic [DataW-1:0] rotate(input logic [DataW-1:0] d, input logic [OffW-1:0] by);
-    return d << {by, 3'b0} | d >> {(OffW + 1)'(StrbW) - (OffW + 1)'(by), 3'b0};
+    logic [DataW-1:0] from;
+    rotate = d;
+    for (int unsigned i = 0; i < OffW; i += 2) begin
+      from = rotate;
+      for (int unsigned k = 0; k < StrbW; k++) begin
+        unique case (2'((OffW + 1)'(by) >> i))
+          2'd0: rotate[8*k+:8] = from[8*k+:8];
+          2'd1: rotate[8*k+:8] = from[8*((k+StrbW-(1<<i))%StrbW)+:8];
+          2'd2: rotate[8*k+:8] = from[8*((k+StrbW-(2<<i)%StrbW)%StrbW)+:8];
+          default: rotate[8*k+:8] = from[8*((k+StrbW-(3<<i)%StrbW)%StrbW)+:8];
+        endcase
+      end
+    end
   endfunction
 
   always_ff @(posedge clk_i) begin
@@ -292,43 +355,48 @@ module via_vq_gather
     else if (rot_ready) rot_valid_q <= beat_pop;
   end
   always_ff @(posedge clk_i) begin
-    if (beat_pop) begin
+    if (rot_ready) begin
       rot_q       <= beat.err ? '0 : rotate(beat.data, rot_by);
-      rot_fill_q  <= fill_q;
-      rot_full_q  <= sum >= (OffW + 1)'(StrbW);
+      rot_full_q  <= sum[OffW];
+      rot_out_q   <= sum[OffW] || chain_ends;
       rot_last_q  <= chain_ends;
       rot_tail_q  <= chain_ends && sum > (OffW + 1)'(StrbW);  // a beat more
-      rot_rest_q  <= sum[OffW-1:0];  // bytes of the chain's final beat, 0 = all
-      rot_queue_q <= seg.queue;
+      rot_ends_q  <= seg_q.ends;
+      rot_queue_q <= seg_q.queue;
+      for (int unsigned i = 0; i < StrbW; i++) begin
+        rot_fresh_q[i] <= OffW'(i) >= fill_q;
+        rot_keep_q[i]  <= OffW'(i) < sum[OffW-1:0] || sum[OffW-1:0] == '0;
+      end
     end
   end
 
   // ---------------------------------------------------------------- pack
-  // Bytes below `rot_fill_q` wait in acc_q; the rotated beat brings those above, and behind its end the first ones of the next.
+  // Stale bytes wait in acc_q; the rotated beat brings the fresh ones, and behind its end the first ones of the next.
   logic [DataW-1:0] acc_q;
   logic out_room, out_go, final_beat;
   vq_beat_t out;
 
-  logic [DataW-1:0] fresh;
-  assign fresh = {DataW{1'b1}} << {rot_fill_q, 3'b0};
-  assign packed_beat = rot_q & fresh | acc_q & ~fresh;
-
   assign final_beat = rot_last_q && (!rot_tail_q || tail_now_q);
-  assign out_go = rot_valid_q && (rot_full_q || rot_last_q);
-  assign pack_ready = !out_go || out_room;
+  assign out_go = rot_valid_q && rot_out_q;
+  assign pack_ready = !rot_out_q || out_room;
 
   always_comb begin
     out.last = final_beat;
-    out.data = tail_now_q ? rot_q : packed_beat;
-    out.keep = '1;
-    if (final_beat) out.keep = {StrbW{1'b1}} >> OffW'(-rot_rest_q);
+    for (int unsigned i = 0; i < StrbW; i++) begin
+      out.data[8*i+:8] = (tail_now_q || rot_fresh_q[i]) ? rot_q[8*i+:8] : acc_q[8*i+:8];
+      out.keep[i] = !final_beat || rot_keep_q[i];
+    end
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) tail_now_q <= 1'b0;
     else if (rot_valid_q && pack_ready) tail_now_q <= rot_tail_q && !tail_now_q;
   end
-  always_ff @(posedge clk_i) if (rot_valid_q && pack_ready && !rot_last_q) acc_q <= rot_full_q ? rot_q : packed_beat;
+  always_ff @(posedge clk_i) begin
+    if (rot_valid_q && pack_ready) begin
+      for (int unsigned i = 0; i < StrbW; i++) if (rot_full_q || rot_fresh_q[i]) acc_q[8*i+:8] <= rot_q[8*i+:8];
+    end
+  end
 
   via_slice #(
     .T(vq_beat_t)
@@ -344,25 +412,31 @@ module via_vq_gather
   );
 
   // ---------------------------------------------------------------- what is held of each queue
-  // Counted from the descriptor taken to the buffer read; a request itself is still the queue's oldest chain in the store.
-  localparam int unsigned HeldW = $clog2(Segments + 8);
-  logic [NumQ-1:0][HeldW-1:0] open_q;
+  // Counted from the descriptor taken to the buffer packed; a request itself is still the queue's oldest chain in the store.
+  localparam int unsigned HeldW = $clog2(Segments + Descs + 8);
   for (genvar q = 0; q < NumQ; q++) begin : gen_open
-    logic more, less;
-    assign more = a_re_o && a_queue_o == QueueW'(q);
-    assign less = seg_pop && seg.queue == QueueW'(q);
-    assign quiet_o[q] = open_q[q] == '0 && !(rot_valid_q && rot_queue_q == QueueW'(q));
+    logic more, less, some_q;
+    logic [HeldW-1:0] open_q;
+    assign more = reads && a_queue_o == QueueW'(q);
+    assign less = rot_leaves && rot_ends_q && rot_queue_q == QueueW'(q);
+    assign quiet_o[q] = !some_q;
     always_ff @(posedge clk_i) begin
-      if (!rst_ni) open_q[q] <= '0;
-      else if (more != less) open_q[q] <= more ? open_q[q] + 1'b1 : open_q[q] - 1'b1;
+      if (!rst_ni) begin
+        open_q <= '0;
+        some_q <= 1'b0;
+      end else if (more != less) begin
+        open_q <= more ? open_q + 1'b1 : open_q - 1'b1;
+        some_q <= more || open_q != HeldW'(1);
+      end
     end
   end
 
   logic moves;
-  assign moves = |{walking, got_q, issue, m_ar_valid_o, m_r_valid_i, beat_pop, rot_valid_q && pack_ready, req_valid_o && req_ready_i,
-                   rd_valid_o && rd_ready_i};
+  assign moves = |{starts, reads, got_q, take, cur_load, cur_pop_q, charge_q, fits, m_ar_valid_o && m_ar_ready_i, m_r_valid_i, beat_pop,
+                   beat_pop_q, seg_waits && !seg_valid_q, rot_valid_q && pack_ready, req_valid_o && req_ready_i, rd_valid_o && rd_ready_i,
+                   err_valid_o};
   // A beat shows behind the memory a cycle or two after it came.
-  assign still_o = !moves && (beat_valid || beats_held == '0);
-  assign idle_o = !walk_q && !got_q && held == '0 && !seg_valid && !rot_valid_q && !req_valid_o && !rd_valid_o && !m_ar_valid_o;
+  assign still_o = !moves && !beat_hidden;
+  assign idle_o = !walk_q && used_q == '0 && !cut_q && !seg_valid_q && !seg_waits && !rot_valid_q && !req_valid_o && !rd_valid_o;
 
 endmodule

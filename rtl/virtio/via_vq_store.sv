@@ -4,7 +4,7 @@
 //
 // Throughput: one descriptor written a cycle, one read a cycle and port, one job every second cycle, one pop of a queue every third cycle.
 // Latency: a chain is offered as job and as head in the cycle after it was entered, if none is before it. Order: chains of one queue in the
-// order found, as jobs and as heads; jobs of several queues take turns. A job offered is withdrawn if its queue is being reset.
+// order found, as jobs and as heads; jobs of several queues take turns. A job offered is withdrawn a cycle after the reset of its queue began.
 // Misuse: the writer looks at `free_o`; a pop without a head, or of a chain whose job was not yet taken, is an error of the engine (asserted).
 
 module via_vq_store
@@ -138,7 +138,7 @@ module via_vq_store
 
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
     logic put, pop, arrives, valid_q, fetching_q;
-    logic [QSizeLog2:0] behind_q, used_q, taken, freed;
+    logic [QSizeLog2:0] behind_q, free_q, taken, freed;
     logic [31:0] room_q, more, less;
     vq_chain_t head_q;
 
@@ -150,8 +150,8 @@ module via_vq_store
     assign head_want[q] = head_free[q] && behind_q != '0;
     assign head_o[q] = head_q;
     assign head_valid_o[q] = valid_q;
-    assign room_o[q] = wait_i[q] ? room_q : '0;
-    assign free_o[q] = (QSizeLog2 + 1)'(QSizeMax) - used_q;
+    assign room_o[q] = room_q;
+    assign free_o[q] = free_q;
 
     assign taken = put ? chain.nread + chain.nwrite : '0;
     assign freed = pop ? head_q.nread + head_q.nwrite : '0;
@@ -164,7 +164,7 @@ module via_vq_store
         valid_q      <= 1'b0;
         fetching_q   <= 1'b0;
         behind_q     <= '0;
-        used_q       <= '0;
+        free_q       <= (QSizeLog2 + 1)'(QSizeMax);
         room_q       <= '0;
         tail_q[q]    <= '0;
         put_q[q]     <= '0;
@@ -175,8 +175,9 @@ module via_vq_store
         if (head_get[q]) fetching_q <= 1'b1;
         else if (arrives) fetching_q <= 1'b0;
         if ((put && !head_direct[q]) != head_get[q]) behind_q <= head_get[q] ? behind_q - 1'b1 : behind_q + 1'b1;
-        if (put || pop) used_q <= used_q + taken - freed;
-        if (put || pop) room_q <= room_q + more - less;
+        if (put || pop) free_q <= free_q - taken + freed;
+        if (!wait_i[q]) room_q <= '0;
+        else if (put || pop) room_q <= room_q + more - less;
         if (put) tail_q[q] <= tail_q[q] + taken[QSizeLog2-1:0];
         if (put) put_q[q] <= put_q[q] + 1'b1;
         if (head_direct[q] || head_get[q]) head_at_q[q] <= head_at_q[q] + 1'b1;
@@ -193,7 +194,7 @@ module via_vq_store
       if (rst_ni && !clear_i[q]) begin
         assert (!head_pop_i[q] || valid_q)
         else $error("pop without a head");
-        assert (!put || used_q + taken <= (QSizeLog2 + 1)'(QSizeMax))
+        assert (!put || taken <= free_q)
         else $error("chain entered without room");
       end
     end
@@ -240,7 +241,7 @@ module via_vq_store
   assign job_room = !job_go_q && (!job_valid_q || job_ready_i || hide_i[job_queue_q]);
   assign job_go = job_room && job_any;
   assign job_direct = job_room && !job_any && |job_pass;
-  assign job_valid_o = job_valid_q && !hide_i[job_queue_q];
+  assign job_valid_o = job_valid_q;
   assign job_o = job_q;
   assign job_queue_o = QueueW'(job_queue_q);
 
@@ -269,7 +270,7 @@ module via_vq_store
 
     assign put = w_commit_i && wq == QW'(q) && !wait_i[q];
     assign job_want[q] = waiting_q != '0;
-    assign job_pass[q] = put && !job_want[q];
+    assign job_pass[q] = put && !job_want[q] && !clear_i[q] && !hide_i[q];
     assign direct = job_direct && job_pass[q];
 
     always_ff @(posedge clk_i) begin
@@ -285,7 +286,7 @@ module via_vq_store
     end
   end
 
-  assign still_o = ~|{a_re_i, b_re_i, w_valid_i, w_commit_i, head_pop_i, head_go, head_go_q, job_go, job_go_q, job_valid_o && job_ready_i,
-                      job_valid_q && !job_valid_o};
+  assign still_o = ~|{b_re_i, w_valid_i, w_commit_i, head_pop_i, head_go, head_go_q, job_go, job_go_q, job_valid_o && job_ready_i,
+                      job_valid_q && hide_i[job_queue_q]};
 
 endmodule

@@ -90,7 +90,7 @@ module via_vq_fetch_tb
   ) u_gate (
     .clk_i,
     .rst_ni,
-    .still_i (still),
+    .still_i (still && !a_re),  // who reads keeps the clock running
     .inputs_i({levels, queue_reset, stop, feat, driver_ok}),
     .clk_o   (clk)
   );
