@@ -113,6 +113,13 @@ package via_virtio_pkg;
     logic [63:0] addr;
   } vq_desc_t;
 
+  /// The same as via_vq_gather reads it, with its first burst: it goes up to a multiple of a burst's greatest size.
+  typedef struct packed {
+    logic [7:0] beats;  // less one
+    logic       whole;  // of the whole buffer
+    vq_desc_t   desc;
+  } vq_read_t;
+
   /// A whole chain.
   typedef struct packed {
     logic [15:0]          id;      // head index, or buffer id

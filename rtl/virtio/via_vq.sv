@@ -175,7 +175,8 @@ module via_vq
   logic job_valid, job_ready, a_re, b_re;
   logic [NumQ-1:0] head_valid, head_pop;
   logic [QSizeLog2-1:0] a_index, b_index;
-  vq_desc_t a_desc, b_desc;
+  vq_read_t a_desc;
+  vq_desc_t b_desc;
   logic [31:0] room[NumQ];
   logic fetch_err_valid;
   vq_err_e fetch_err;

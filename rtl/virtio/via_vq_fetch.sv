@@ -43,7 +43,7 @@ module via_vq_fetch
   input  logic                       a_re_i,
   input  logic       [   QueueW-1:0] a_queue_i,
   input  logic       [QSizeLog2-1:0] a_index_i,
-  output vq_desc_t                   a_desc_o,
+  output vq_read_t                   a_desc_o,
   input  logic                       b_re_i,
   input  logic       [   QueueW-1:0] b_queue_i,
   input  logic       [QSizeLog2-1:0] b_index_i,

@@ -6,7 +6,7 @@
 //     └──────────── request ─────────────────────────────────────────────────> req
 //
 // Throughput: a chain of one descriptor per cycle, a burst per cycle, a beat per cycle: with all but the first and last beat of a buffer
-// full the stream is full. Latency: job to AR 3 cycles, R to rd 3 cycles, if nothing waits. Beats * StrbW bytes are in flight: what covers the link's latency.
+// full the stream is full. Latency: job to AR 2 cycles, R to rd 3 cycles, if nothing waits. Beats * StrbW bytes are in flight: what covers the link's latency.
 // Order: jobs, requests, reads and data all in the order of the jobs. A request is offered once all descriptors of its chain are read from
 // the store, so an early answer may free them.
 // A burst is read only with room for all of it (no wedge). Misuse: a beat that reads with an error becomes zeros and is reported, the request
@@ -28,7 +28,7 @@ module via_vq_gather
   output logic                      a_re_o,
   output logic      [   QueueW-1:0] a_queue_o,
   output logic      [QSizeLog2-1:0] a_index_o,
-  input  vq_desc_t                  a_desc_i,      // one cycle after a_re_o
+  input  vq_read_t                  a_desc_i,      // one cycle after a_re_o
   output axi_ax_t                   m_ar_o,
   output logic                      m_ar_valid_o,
   input  logic                      m_ar_ready_i,
@@ -58,7 +58,6 @@ module via_vq_gather
   localparam int unsigned Descs = 8;  // descriptors that wait for their bursts
   localparam int unsigned OffW = BeatLog2;
   localparam int unsigned PageW = $clog2(MaxBytes);
-  localparam int unsigned LineW = PageW - OffW;
 
   // ---------------------------------------------------------------- job to descriptors
   logic walk_q, walks_q, ready_q, starts, reads, room, left_one_q, job_some, job_one, last_desc, walk, steps;
@@ -122,17 +121,26 @@ module via_vq_gather
   typedef struct packed {
     logic [QueueW-1:0] queue;
     logic              last;   // of the chain's readable ones
-    logic [31:0]       len;
+    logic [7:0]        beats;  // of the next burst, less one
+    logic              whole;  // it is the buffer's last
+    logic [31:0]       len;    // not yet asked for
     logic [AddrW-1:0]  addr;
   } buf_t;
-  buf_t got, behind, cur_q;  // of cur_q what is not yet asked for
-  logic got_q, got_last_q, behind_valid, cur_valid_q, cur_load, cur_pop, cur_pop_q;
+  buf_t got, behind, cur_q, src;
+  logic got_q, got_last_q, behind_valid, cur_valid_q, cur_pop, cur_pop_q;
   logic [QueueW-1:0] got_queue_q;
   localparam int unsigned UsedW = $clog2(Descs + 1);
   logic [UsedW-1:0] used_q;
 
   assign room = used_q < UsedW'(Descs - 1) || used_q == UsedW'(Descs - 1) && !reads;
-  assign got  = '{queue: got_queue_q, last: got_last_q, len: a_desc_i.len, addr: a_desc_i.addr};
+  assign got = '{
+          queue: got_queue_q,
+          last: got_last_q,
+          beats: a_desc_i.beats,
+          whole: a_desc_i.whole,
+          len: a_desc_i.desc.len,
+          addr: a_desc_i.desc.addr
+      };
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -169,25 +177,32 @@ module via_vq_gather
   );
 
   // ---------------------------------------------------------------- descriptors to bursts
-  // A burst goes up to the next boundary of a burst's greatest size: none crosses 4 KiB. It is cut into the register of the port and offered
-  // there at once if there are credits in plenty, else as soon as they suffice.
-  logic begin_q, take, ends, seg_room, cut_q, ar_valid_q, charge_q, plenty_q, fits, beat_pop, beat_pop_q;
-  logic [PageW+1:0] end_at;  // of what is left, less one
-  logic [LineW-1:0] len;  // beats less one
+  // A burst goes up to the next boundary of a burst's greatest size: none crosses 4 KiB. It is taken into the register of the port and offered
+  // there at once if there are credits in plenty, else as soon as they suffice. The first one of a buffer comes with it from the store, straight
+  // from its memory if nothing waits; the next ones are found in two steps.
+  typedef enum logic [1:0] {
+    CutReady,  // `beats` and `whole` are those of the next burst
+    CutStep,   // goes behind the burst that was taken
+    CutFind    // finds the next one
+  } cut_e;
+  cut_e cut_state_q;
+  logic begin_q, begins, src_valid, take, seg_room_q, cut_q, ar_valid_q, charge_q, plenty_q, fits, beat_pop, beat_pop_q;
+  logic [PageW-1:0] end_at;  // of what is left, less one
   logic [CreditW-1:0] credit_q;
   axi_ax_t ar_q;
 
-  assign end_at = (PageW + 2)'(cur_q.addr[PageW-1:0]) + (PageW + 2)'(cur_q.len[PageW:0]) - 1'b1;
-  assign ends = cur_q.len[31:PageW+1] == '0 && end_at[PageW+1:PageW] == '0;
-  assign len = (ends ? end_at[PageW-1:OffW] : '1) - cur_q.addr[PageW-1:OffW];
-  assign take = cur_valid_q && (!cut_q || ar_valid_q && m_ar_ready_i) && (seg_room || !begin_q);
-  assign cur_pop = take && ends;
-  assign cur_load = cur_valid_q ? cur_pop && behind_valid : behind_valid || got_q;
+  assign src = cur_valid_q ? cur_q : got;
+  assign src_valid = cur_valid_q ? cut_state_q == CutReady : got_q && !behind_valid;
+  assign begins = !cur_valid_q || begin_q;
+  assign take = src_valid && (!cut_q || ar_valid_q && m_ar_ready_i) && (seg_room_q || !begins);
+  assign cur_pop = take && src.whole;
+  assign end_at = cur_q.len[PageW-1:0] - 1'b1;
   assign fits = cut_q && !ar_valid_q && CreditW'(ar_q.len) < credit_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       cur_valid_q <= 1'b0;
+      cut_state_q <= CutReady;
       cut_q       <= 1'b0;
       ar_valid_q  <= 1'b0;
       charge_q    <= 1'b0;
@@ -195,31 +210,43 @@ module via_vq_gather
       credit_q    <= CreditW'(Beats);
       plenty_q    <= 1'b0;
     end else begin
-      cur_valid_q <= cur_load || cur_valid_q && !cur_pop;
-      cut_q       <= take || cut_q && !(ar_valid_q && m_ar_ready_i);
-      ar_valid_q  <= take ? plenty_q : fits || ar_valid_q && !m_ar_ready_i;
-      charge_q    <= take && plenty_q || fits;
-      beat_pop_q  <= beat_pop;
-      credit_q    <= credit_q - (charge_q ? CreditW'(ar_q.len) : '0) - CreditW'(charge_q) + CreditW'(beat_pop_q);
+      if (cur_valid_q) cur_valid_q <= !cur_pop || behind_valid;
+      else cur_valid_q <= behind_valid || got_q && !cur_pop;
+      // What was not taken whole goes on behind the burst.
+      if (take && !src.whole) cut_state_q <= CutStep;
+      else if (!cur_valid_q || take) cut_state_q <= CutReady;
+      else if (cut_state_q == CutStep) cut_state_q <= CutFind;
+      else cut_state_q <= CutReady;
+      cut_q      <= take || cut_q && !(ar_valid_q && m_ar_ready_i);
+      ar_valid_q <= take ? plenty_q : fits || ar_valid_q && !m_ar_ready_i;
+      charge_q   <= take && plenty_q || fits;
+      beat_pop_q <= beat_pop;
+      credit_q   <= credit_q - (charge_q ? CreditW'(ar_q.len) : '0) - CreditW'(charge_q) + CreditW'(beat_pop_q);
       // The two bursts before are not yet counted.
-      plenty_q    <= 32'(credit_q) >= 3 * MaxBurstBeats;
+      plenty_q   <= 32'(credit_q) >= 3 * MaxBurstBeats;
     end
   end
   always_ff @(posedge clk_i) begin
-    if (cur_load) begin
+    if (!cur_valid_q || cur_pop) begin
       cur_q   <= behind_valid ? behind : got;
-      begin_q <= 1'b1;
-    end else if (take) begin
-      cur_q.len  <= cur_q.len + {{32 - PageW{1'b1}}, cur_q.addr[PageW-1:0]};
-      cur_q.addr <= {cur_q.addr[AddrW-1:PageW] + 1'b1, PageW'(0)};
-      begin_q    <= 1'b0;
+      begin_q <= behind_valid || !take;
+    end else begin
+      if (take) begin_q <= 1'b0;
+      if (cut_state_q == CutStep) begin
+        cur_q.len  <= cur_q.len + {{32 - PageW{1'b1}}, cur_q.addr[PageW-1:0]};
+        cur_q.addr <= {cur_q.addr[AddrW-1:PageW] + 1'b1, PageW'(0)};
+      end
+      if (cut_state_q == CutFind) begin
+        cur_q.whole <= cur_q.len <= 32'(MaxBytes);
+        cur_q.beats <= (cur_q.len <= 32'(MaxBytes)) ? 8'(end_at[PageW-1:OffW]) : 8'(MaxBurstBeats - 1);
+      end
     end
     if (take) begin
       ar_q       <= '0;
       ar_q.burst <= 2'b01;
       ar_q.size  <= 3'(BeatLog2);
-      ar_q.len   <= 8'(len);
-      ar_q.addr  <= {cur_q.addr[AddrW-1:OffW], OffW'(0)};
+      ar_q.len   <= src.beats;
+      ar_q.addr  <= {src.addr[AddrW-1:OffW], OffW'(0)};
     end
   end
   assign m_ar_o = ar_q;
@@ -235,17 +262,31 @@ module via_vq_gather
     logic [31:0]           more;   // bytes behind it, if it is not the last
   } seg_t;
   seg_t seg_in, seg_next, seg_q;
-  logic seg_valid_q, seg_waits, seg_pop;
+  buf_t new_q;  // the buffer that was begun
+  logic new_valid_q, seg_valid_q, seg_waits, seg_pop;
+  logic [$clog2(Segments+1)-1:0] segs;
   logic [OffW+1:0] seg_end;
 
-  assign seg_end = (OffW + 2)'(cur_q.addr[OffW-1:0]) + (OffW + 2)'(cur_q.len[OffW:0]) - 1'b1;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      new_valid_q <= 1'b0;
+      seg_room_q  <= 1'b1;
+    end else begin
+      new_valid_q <= take && begins;
+      // Two may be on their way.
+      seg_room_q  <= 32'(segs) < Segments - 2;
+    end
+  end
+  always_ff @(posedge clk_i) new_q <= src;
+
+  assign seg_end = (OffW + 2)'(new_q.addr[OffW-1:0]) + (OffW + 2)'(new_q.len[OffW:0]) - 1'b1;
   always_comb begin
-    seg_in.queue = cur_q.queue;
-    seg_in.last  = cur_q.last;
-    seg_in.ends  = cur_q.len[31:OffW+1] == '0 && seg_end[OffW+1:OffW] == '0;
-    seg_in.from  = cur_q.addr[OffW-1:0];
-    seg_in.count = seg_in.ends ? cur_q.len[OffW:0] : (OffW + 1)'(StrbW) - (OffW + 1)'(cur_q.addr[OffW-1:0]);
-    seg_in.more  = cur_q.len + {{32 - OffW{1'b1}}, cur_q.addr[OffW-1:0]};
+    seg_in.queue = new_q.queue;
+    seg_in.last  = new_q.last;
+    seg_in.ends  = new_q.len[31:OffW+1] == '0 && seg_end[OffW+1:OffW] == '0;
+    seg_in.from  = new_q.addr[OffW-1:0];
+    seg_in.count = seg_in.ends ? new_q.len[OffW:0] : (OffW + 1)'(StrbW) - (OffW + 1)'(new_q.addr[OffW-1:0]);
+    seg_in.more  = new_q.len + {{32 - OffW{1'b1}}, new_q.addr[OffW-1:0]};
   end
 
   via_fifo #(
@@ -256,12 +297,12 @@ module via_vq_gather
     .rst_ni,
     .flush_i  (1'b0),
     .s_i      (seg_in),
-    .s_valid_i(take && begin_q),
-    .s_ready_o(seg_room),
+    .s_valid_i(new_valid_q),
+    .s_ready_o(),                         // seg_room_q knows
     .m_o      (seg_next),
     .m_valid_o(seg_waits),
     .m_ready_i(!seg_valid_q || seg_pop),
-    .count_o  ()
+    .count_o  (segs)
   );
 
   // ---------------------------------------------------------------- beats
@@ -432,7 +473,7 @@ module via_vq_gather
   end
 
   logic moves;
-  assign moves = |{starts, reads, got_q, take, cur_load, cur_pop_q, charge_q, fits, m_ar_valid_o && m_ar_ready_i, m_r_valid_i, beat_pop,
+  assign moves = |{starts, reads, got_q, take, behind_valid && !cur_valid_q, cut_state_q != CutReady, new_valid_q, cur_pop_q, charge_q, fits, m_ar_valid_o && m_ar_ready_i, m_r_valid_i, beat_pop,
                    beat_pop_q, seg_waits && !seg_valid_q, rot_valid_q && pack_ready, req_valid_o && req_ready_i, rd_valid_o && rd_ready_i,
                    err_valid_o};
   // A beat shows behind the memory a cycle or two after it came.

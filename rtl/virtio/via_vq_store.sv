@@ -8,6 +8,7 @@
 // Misuse: the writer looks at `free_o`; a pop without a head, or of a chain whose job was not yet taken, is an error of the engine (asserted).
 
 module via_vq_store
+  import via_pkg::*;
   import via_virtio_pkg::*;
 #(
   parameter int unsigned NumQ = 2
@@ -36,7 +37,7 @@ module via_vq_store
   input  logic                      a_re_i,
   input  logic      [   QueueW-1:0] a_queue_i,
   input  logic      [QSizeLog2-1:0] a_index_i,
-  output vq_desc_t                  a_desc_o,
+  output vq_read_t                  a_desc_o,
   input  logic                      b_re_i,
   input  logic      [   QueueW-1:0] b_queue_i,
   input  logic      [QSizeLog2-1:0] b_index_i,
@@ -44,32 +45,46 @@ module via_vq_store
   output logic                      still_o
 );
 
-  localparam bit NumQOk = via_pkg::param_in("via_vq_store NumQ", NumQ, 1, QueuesMax);
+  localparam bit NumQOk = param_in("via_vq_store NumQ", NumQ, 1, QueuesMax);
 
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
   localparam int unsigned AW = $clog2(NumQ * QSizeMax);
   localparam int unsigned DescBits = $bits(vq_desc_t);
+  localparam int unsigned ReadBits = $bits(vq_read_t);
+  localparam int unsigned PageW = $clog2(MaxBurstBeats * StrbW);
   localparam int unsigned ChainBits = $bits(vq_chain_t);
 
   // ---------------------------------------------------------------- descriptors
   logic [NumQ-1:0][QSizeLog2-1:0] tail_q;  // next descriptor of the queue
   logic [QW-1:0] wq;
   logic [QSizeLog2-1:0] w_index;
-  logic [DescBits-1:0] a_raw, b_raw;
+  logic [ReadBits-1:0] a_raw;
+  logic [DescBits-1:0] b_raw;
+  vq_read_t w_read;
+  logic [PageW-BeatLog2-1:0] w_beats;
+  logic [PageW+1:0] w_end;  // within a burst's greatest size, less one
 
   assign wq = QW'(w_queue_i);
   assign w_index = tail_q[wq] + w_offset_i;
+  // The first burst is found here, ahead of the read that waits for it.
+  assign w_end = (PageW + 2)'(w_desc_i.addr[PageW-1:0]) + (PageW + 2)'(w_desc_i.len[PageW:0]) - 1'b1;
+  always_comb begin
+    w_read.desc  = w_desc_i;
+    w_read.whole = w_desc_i.len[31:PageW+1] == '0 && w_end[PageW+1:PageW] == '0;
+    w_read.beats = 8'(w_beats);
+  end
+  assign w_beats  = (w_read.whole ? w_end[PageW-1:BeatLog2] : '1) - w_desc_i.addr[PageW-1:BeatLog2];
   assign a_desc_o = a_raw;
   assign b_desc_o = b_raw;
 
   via_ram_sdp #(
-    .Width(DescBits),
+    .Width(ReadBits),
     .Depth(NumQ * QSizeMax)
   ) u_desc_a (
     .clk_i,
     .we_i   (w_valid_i),
     .waddr_i(AW'({wq, w_index})),
-    .wdata_i(w_desc_i),
+    .wdata_i(w_read),
     .re_i   (a_re_i),
     .raddr_i(AW'({QW'(a_queue_i), a_index_i})),
     .rdata_o(a_raw)

@@ -70,6 +70,7 @@ module via_vq_fetch_tb
   logic [NumRd-1:0] r_ready;
   logic [NumQ-1:0][208:0] levels;
   logic clk, still;
+  vq_read_t a_read;
 
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
     assign queue[q]  = vq_cfg_t'(cfg[q]);
@@ -83,6 +84,7 @@ module via_vq_fetch_tb
     assign r[i] = '{id: '0, resp: r_err[i] ? RespSlvErr : RespOkay, last: r_last[i], data: r_data[i]};
   end
   assign err = code;
+  assign a_desc = a_read.desc;
   assign still_o = still;
 
   via_tb_gate #(
@@ -120,7 +122,7 @@ module via_vq_fetch_tb
     .a_re_i        (a_re),
     .a_queue_i     (a_queue),
     .a_index_i     (a_index),
-    .a_desc_o      (a_desc),
+    .a_desc_o      (a_read),
     .b_re_i        (b_re),
     .b_queue_i     (b_queue),
     .b_index_i     (b_index),
