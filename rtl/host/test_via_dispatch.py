@@ -231,6 +231,42 @@ async def one_command_and_one_completion_a_cycle(dut):
         b.end()
 
 
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def a_fence_stands_however_far_the_others_go_on(dut):
+    """Counts are modulo 256: neither a fence that is open nor one that is closed may be taken for the other."""
+    b = await bench(dut)
+    b.blocked[DMA] = True
+    b.add(MAP)
+    fenced = [b.add(H2C, flags=FENCE) for _ in range(4)]
+    scans = [b.add(SCAN) for _ in range(700)]
+    await until(dut, lambda: all(c.ended for c in scans), 2000, "commands behind a fence")
+    assert not any(c.begun for c in fenced)
+    b.blocked[DMA] = False
+    await b.settle()
+    b.held[DMA] = True
+    b.add(C2H)
+    waits = b.add(MAP)
+    scans = [b.add(SCAN) for _ in range(12)]
+    moves = [b.add(MOVE_IN) for _ in range(600)]
+    await until(dut, lambda: all(c.ended for c in moves), 2000, "moves beside a map")
+    assert not waits.begun and not any(c.begun for c in scans)
+    b.held[DMA] = False
+    await b.settle()
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def no_more_are_in_flight_than_can_be_counted(dut):
+    b = await bench(dut)
+    b.held[DMA] = True
+    dma = [b.add(H2C) for _ in range(200)]
+    waits = b.add(MAP)
+    await ClockCycles(dut.clk_i, 400)
+    assert sum(1 for c in dma if c.begun) == 127 and not waits.begun
+    b.held[DMA] = False
+    await b.settle()
+    assert waits.begun > dma[-1].done
+
+
 @cocotb.test(timeout_time=1000, timeout_unit="us")
 async def random_commands_all_complete_in_order(dut):
     b = await bench(dut, 0.3, 30)
