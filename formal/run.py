@@ -80,24 +80,20 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_fifo.sv", "stored_q != '0 && (!valid_q || m_ready_i)", "stored_q != '0"),
     ],
     "vq_scatter": [
-        ("via_vq_scatter.sv", "(b_desc_i.len < want_q) ? b_desc_i.len : want_q", "want_q"),
-        ("via_vq_scatter.sv", "(left < head.wlen ? left : head.wlen)", "left"),
-        ("via_vq_scatter.sv", "head.nwrite == (QSizeLog2 + 1)'(1) && ", ""),
-        ("via_vq_scatter.sv", "plan_q == PlChain && lone;", "lone;"),
-        ("via_vq_scatter.sv", "want_q <= want_q - cut", "want_q <= want_q - 32'd1"),
-        (
-            "via_vq_scatter.sv",
-            "{StrbW{1'b1}} >> OffW'(-count[OffW-1:0]) << off",
-            "{StrbW{1'b1}} >> OffW'(~count[OffW-1:0]) << off",
-        ),
+        ("via_vq_scatter.sv", "assign part = b_desc_i.len < want_q;", "assign part = 1'b0;"),
+        ("via_vq_scatter.sv", "assign take = partial ? left : head.wlen", "assign take = left"),
+        ("via_vq_scatter.sv", "one_in[queue] && (fits", "(fits"),
+        ("via_vq_scatter.sv", "lone_ask_q     <= go_lone", "lone_ask_q     <= go_read"),
+        ("via_vq_scatter.sv", "want_q <= want_q - b_desc_i.len", "want_q <= want_q - 32'd1"),
+        ("via_vq_scatter.sv", "{StrbW{1'b1}} >> ~mixed_stop_q", "{StrbW{1'b1}} >> mixed_stop_q"),
         ("via_vq_scatter.sv", "piece_end || &line[LineLog2-1:0]", "piece_end"),
-        ("via_vq_scatter.sv", "line - (AddrW - OffW)'(run_q)", "line"),
+        ("via_vq_scatter.sv", "run_any_q ? start_q : line", "line"),
         (
             "via_vq_scatter.sv",
             "assign chain_in = burst_out && burst.chain_end",
             "assign chain_in = burst_valid && burst.chain_end",
         ),
-        ("via_vq_scatter.sv", "beat_valid && sent_q != '0", "beat_valid"),
+        ("via_vq_scatter.sv", "beat_valid && sent_any_q", "beat_valid"),
     ],
 }
 

@@ -39,8 +39,38 @@ module vq_scatter
   localparam int unsigned OffW = BeatLog2;
   localparam int unsigned LineLog2 = $clog2(BurstBytes / StrbW);
   localparam logic [1:0] PlChain = 2'd0, PlDesc = 2'd1, PlDrop = 2'd2;  // states of the plan
+  localparam int unsigned LineW = AddrW - OffW;
+  typedef struct packed {  // as in the block
+    logic              drop;
+    logic              chain_end;
+    logic              ans_end;
+    logic [QueueW-1:0] queue;
+    logic              single;
+    logic [OffW:0]     count;
+    logic [OffW:0]     till;
+    logic [31-OffW:0]  whole;
+    logic [LineW-1:0]  line;
+    logic [OffW-1:0]   off;
+  } piece_t;
+  typedef logic [LineW:0] lines_t;
   typedef logic [15:0] count_t;
   typedef logic [AddrW:0] addr_t;  // one bit more: the end of a buffer
+
+  // Lines of a piece behind its first one, and the last byte of the last one.
+  function automatic lines_t lines_of(input piece_t p);
+    return lines_t'(p.whole) + lines_t'(p.till[OffW] && p.till[OffW-1:0] != '0) - lines_t'(p.till == '0);
+  endfunction
+
+  function automatic logic [OffW-1:0] tail_of(input piece_t p);
+    return p.till[OffW-1:0] - 1'b1;
+  endfunction
+
+  // Of a piece, wherever it is: not empty, and its parts say the same.
+  function automatic logic good(input piece_t p);
+    return p.queue < QueueW'(2) && (!p.drop || !p.chain_end && p.off == '0) && p.single == (lines_of(p) == '0) &&
+        (p.whole != '0 || p.till > (OffW + 1)'(p.off)) && (!p.single || tail_of(p) >= p.off) &&
+        p.count == (p.single ? (OffW + 1)'(tail_of(p)) + 1'b1 : (OffW + 1)'(StrbW)) - (OffW + 1)'(p.off);
+  endfunction
 
   axi_ax_t aw;
   axi_w_t  w;
@@ -162,86 +192,115 @@ module vq_scatter
 
   // ================================================================ plan
   logic mine;  // queue of the answer
-  logic piece_ok;
+  logic piece_ok, record_ok;
+  logic [31:0] piece_len;
   logic [31:0] planned_q, planned;  // bytes of the pieces of the chain so far
   logic [QSizeLog2-1:0] next_place;
-  logic lone;  // a chain of one descriptor is handed on with the question for it; its piece follows
-  vq_desc_t granted_q;  // that descriptor
-  logic [31:0] taken_q;
-  logic [QueueW-1:0] taken_queue_q;
-  assign lone = dut.plan_q == PlChain && dut.chain_done && b_re;
-  assign mine = rsp_i.queue[0];
-  assign planned = planned_q + (dut.piece_push && !dut.piece.drop ? dut.piece.len : '0);
+  vq_desc_t granted_q, lone_q;  // the descriptor of a chain of one, which is handed on with the question for it; its piece follows
+  addr_t piece_lo;
+  assign mine = dut.queue_q[0];
+  assign piece_len = (dut.desc_take && b_desc.len < dut.want_q) ? b_desc.len : dut.want_q;
+  assign planned = planned_q + (dut.desc_take ? piece_len : '0);
   assign next_place = dut.index_q - head_i[mine].first - QSizeLog2'(head_i[mine].nread);
+  assign piece_lo = dut.piece_in.drop ? '0 : addr_t'(b_desc.addr);
   always_comb begin
     piece_ok = 1'b0;
     for (int i = 0; i < 3; i++)
-    if (i < int'(nwrite[mine]) && dut.piece.addr == desc_i[mine][i].addr && dut.piece.len <= desc_i[mine][i].len && dut.piece.queue == rsp_i.queue)
+    if (i < int'(nwrite[mine]) && b_desc.addr == desc_i[mine][i].addr && piece_len <= desc_i[mine][i].len && dut.piece_in.queue == QueueW'(mine))
       piece_ok = 1'b1;
   end
+  // The lines of a piece are those of its bytes.
+  assign record_ok = dut.piece_in.off == piece_lo[OffW-1:0] && (dut.piece_in.drop || dut.piece_in.line == piece_lo[AddrW-1:OffW]) &&
+      addr_t'({lines_of(
+      dut.piece_in
+  ), tail_of(
+      dut.piece_in
+  )}) + 1'b1 == addr_t'(dut.piece_in.off) + addr_t'(piece_len);
   always_ff @(posedge clk_i) begin
-    if (!rst_ni || dut.chain_done) planned_q <= '0;
+    if (!rst_ni || dut.desc_end || dut.plan_q != PlDesc) planned_q <= '0;
     else planned_q <= planned;
-    granted_q     <= desc_i[mine][0];
-    taken_q       <= dut.take;
-    taken_queue_q <= rsp_i.queue;
+    granted_q <= desc_i[rsp_i.queue[0]][0];
+    lone_q    <= granted_q;
     if (rst_ni) begin
-      if (dut.piece_push) begin
-        a_piece_here : assert (dut.piece.len != '0 && rsp_valid_i);
-        if (dut.piece.drop)
-          a_drop :
-          assert (!dut.piece.chain_end);
-          else a_granted : assert (head_valid_i[mine] && piece_ok);
+      if (dut.piece_take) begin
+        a_record : assert (piece_len != '0 && record_ok && good(dut.piece_in));
+        if (dut.piece_in.drop) a_drop : assert (!dut.piece_in.chain_end && rsp_valid_i);
       end
-      if (dut.chain_done) begin
-        a_popped : assert (rsp_valid_i && pop == 2'b01 << mine && head_valid_i[mine]);
-        a_adds_up : assert (planned == (lone ? '0 : dut.take) && dut.take <= head_i[mine].wlen);
-        a_end_of_data : assert ((dut.take != '0) == (lone || dut.piece_push && !dut.piece.drop && dut.piece.chain_end));
-        if (lone) a_one : assert (nwrite[mine] == 3'd1 && dut.take <= desc_i[mine][0].len);
-      end else a_not_ended : assert (!dut.piece_push || !dut.piece.chain_end);
+      if (dut.desc_take)
+        a_granted : assert (rsp_valid_i && head_valid_i[mine] && piece_ok && !dut.piece_in.drop && dut.piece_in.chain_end == dut.desc_end);
+      if (dut.desc_end) a_adds_up : assert (planned == dut.take_q && dut.take_q <= head_i[mine].wlen && dut.has_data_q);
+      a_popped :
+      assert (dut.popped_q ? rsp_valid_i && pop == 2'b01 << mine && held_q[mine] && rsp_held_q && head_i[mine] == dut.chain_q : pop == '0);
+      if (dut.go_lone) a_one : assert (nwrite[rsp_i.queue[0]] == 3'd1 && dut.take <= desc_i[rsp_i.queue[0]][0].len && dut.take != '0);
+      if (dut.go_empty) a_none : assert (dut.take == '0);
+      if (dut.popped_q) a_claims : assert (dut.has_data_q == (dut.take_q != '0) && dut.whole_q == (dut.take_q == dut.chain_q.wlen));
       if (dut.lone_q) begin
-        a_lone : assert (dut.piece_in.addr == granted_q.addr && dut.piece_in.len == taken_q && dut.piece_in.queue == taken_queue_q);
-        a_lone_ends : assert (!dut.piece_push && !dut.piece_in.drop && dut.piece_in.chain_end && dut.piece_in.len != '0);
+        a_lone :
+        assert (b_desc.addr == lone_q.addr && piece_len == dut.take_q && piece_len <= lone_q.len && dut.piece_in.queue == dut.queue_q);
+        a_lone_ends : assert (!dut.desc_take && !dut.drop_take && !dut.piece_in.drop && dut.piece_in.chain_end);
       end
       // for the induction
-      i_lone : assert (!dut.lone_q || dut.got_q && read_q == granted_q && dut.plan_q == PlChain);
-      i_asked_got : assert (asked_q == dut.got_q);
+      i_lone_ask :
+      assert (!dut.lone_ask_q || dut.re_q && dut.popped_q && dut.plan_q == PlChain && dut.want_q == dut.take_q && dut.take_q != '0 && dut.has_data_q && granted_q == desc_i[mine][0] && nwrite[mine] == 3'd1 && dut.take_q <= granted_q.len && place == '0 && !dut.lone_q);
+      i_lone :
+      assert (!dut.lone_q || dut.queue_q < QueueW'(2) && dut.got_q && read_q == lone_q && dut.plan_q == PlChain && !dut.popped_q && dut.want_q == dut.take_q && dut.take_q != '0 && dut.take_q <= lone_q.len);
+      i_asked_got : assert (!dut.got_q || asked_q);
       i_plan : assert (dut.plan_q != 2'd3);
-      if (dut.plan_q == PlChain)
-        i_between :
-        assert (dut.got_q == dut.lone_q && planned_q == '0);
-        else begin
-          i_asked : assert (rsp_held_q);
-        end
+      i_answer :
+      assert (!(dut.popped_q || dut.taken_q || dut.plan_q != PlChain) || rsp_held_q && dut.queue_q == rsp_i.queue && dut.merge_q == rsp_i.merge);
+      if (dut.plan_q == PlChain) i_between : assert (dut.got_q == dut.lone_q && dut.re_q == dut.lone_ask_q && planned_q == '0);
       if (dut.plan_q == PlDesc) begin
-        i_desc : assert (held_q[mine] && dut.chain_q == head_i[mine] && dut.take_q != '0 && dut.take_q <= head_i[mine].wlen);
+        i_desc :
+        assert (held_q[mine] && dut.chain_q == head_i[mine] && dut.take_q != '0 && dut.take_q <= head_i[mine].wlen && dut.has_data_q && dut.whole_q == (dut.take_q == dut.chain_q.wlen) && !dut.popped_q && !dut.taken_q && !dut.lone_ask_q && !dut.lone_q);
         i_want : assert (dut.want_q != '0 && planned_q < dut.take_q && dut.want_q == dut.take_q - planned_q && dut.want_q <= dut.take_q);
-        i_next : assert (next_place <= QSizeLog2'(nwrite[mine]));
+        if (!dut.after_none_q) i_after : assert (dut.left_q != '0);
+        // what is asked for, and what is here, are the next descriptors
         if (dut.got_q)
           i_got :
-          assert (read_queue_q == mine && place_q < QSizeLog2'(nwrite[mine]) && read_q == desc_i[mine][place_q] && next_place == place_q + 1'b1 && prefix[mine][place_q] == 34'(planned_q));
+          assert (read_queue_q == mine && place_q < QSizeLog2'(nwrite[mine]) && read_q == desc_i[mine][place_q] && prefix[mine][place_q] == 34'(planned_q) && next_place == place_q + 1'b1);
           else i_not : assert (next_place < QSizeLog2'(nwrite[mine]) && prefix[mine][next_place] == 34'(planned_q));
       end
-      if (dut.plan_q == PlDrop) i_drop : assert (dut.left != '0 && !dut.got_q && planned_q == '0);
+      if (dut.plan_q == PlDrop)
+        i_drop : assert (dut.want_q != '0 && !dut.taken_q && !dut.got_q && !dut.re_q && !dut.lone_q && !dut.lone_ask_q && planned_q == '0);
     end
   end
 
   // ================================================================ what plan has proved of the pieces, and what is in order with the memories
-  // A head is one of the words held: set if all of them are, not set if none is.
-  count_t piece_ends_q, chain_datas_q, beat_lasts_q, burst_ends_q;  // words held with chain_end, has_data, last, chain_end
+  // A word that comes out of a FIFO is one of the words held there: set if all of them are, not set if none is. The head is in a register.
+  count_t piece_ends_q, chain_datas_q, beat_lasts_q, burst_ends_q;  // words in the FIFOs with chain_end, has_data, last, chain_end
+  count_t [1:0] chain_queue_q;  // words of each queue
+  count_t piece_ends, chain_datas, beat_lasts, burst_ends, bursts;  // with the head
   logic ends_in, ends_out, datas_in, datas_out, lasts_in, lasts_out, bends_in, bends_out;
-  assign ends_in   = dut.piece_take && dut.piece_in.chain_end;
-  assign ends_out  = dut.pc_pop && dut.pc.chain_end;
-  assign datas_in  = dut.chain_done && dut.take != '0;
-  assign datas_out = dut.used_pop && dut.used.has_data;
-  assign lasts_in  = dut.beat_valid_q && dut.beat_q.last;
-  assign lasts_out = dut.beat_out && dut.beat.last;
-  assign bends_in  = dut.beat_valid_q && dut.beat_q.last && dut.burst_q.chain_end;
-  assign bends_out = dut.burst_out && dut.burst.chain_end;
+  piece_t piece_next;
+  assign piece_next = dut.u_pieces.next;
+  assign ends_in = dut.u_pieces.push && dut.piece_in.chain_end;
+  assign ends_out = dut.u_pieces.load && dut.u_pieces.next_valid && piece_next.chain_end;
+  assign datas_in = dut.u_chains.push && dut.used_in.has_data;
+  assign datas_out = dut.u_chains.load && dut.u_chains.next_valid && dut.u_chains.next.has_data;
+  assign lasts_in = dut.u_beats.push && dut.beat_in.last;
+  assign lasts_out = dut.u_beats.load && dut.u_beats.next_valid && dut.u_beats.next.last;
+  assign bends_in = dut.u_bursts.push && dut.burst_in.chain_end;
+  assign bends_out = dut.u_bursts.load && dut.u_bursts.next_valid && dut.u_bursts.next.chain_end;
+  assign piece_ends = piece_ends_q + count_t'(dut.pc_valid && dut.pc.chain_end);
+  assign chain_datas = chain_datas_q + count_t'(dut.used_valid && dut.used.has_data);
+  assign beat_lasts = beat_lasts_q + count_t'(dut.beat_valid && dut.beat.last);
+  assign burst_ends = burst_ends_q + count_t'(dut.burst_valid && dut.burst.chain_end);
+  assign bursts = count_t'(dut.u_bursts.count_o) + count_t'(dut.burst_valid);
 
-  addr_t lo, hi;  // the piece at the head
-  assign lo = addr_t'(dut.pc.addr);
-  assign hi = addr_t'(dut.pc.addr) + addr_t'(dut.pc.len);
+  for (genvar q = 0; q < 2; q++) begin : gen_used
+    logic in, out;
+    assign in  = dut.u_chains.push && dut.used_in.queue == QueueW'(q);
+    assign out = dut.u_chains.load && dut.u_chains.next_valid && dut.u_chains.next.queue == QueueW'(q);
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) chain_queue_q[q] <= '0;
+      else chain_queue_q[q] <= chain_queue_q[q] + count_t'(in) - count_t'(out);
+      if (rst_ni) begin
+        if (dut.u_chains.next_valid && dut.u_chains.next.queue == QueueW'(q)) assume (chain_queue_q[q] != '0);
+        i_held : assert (count_t'(dut.held_q[q]) == chain_queue_q[q] + count_t'(dut.used_valid && dut.used.queue == QueueW'(q)));
+        i_queue : assert (chain_queue_q[q] <= count_t'(dut.chains_held));
+      end
+    end
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -255,94 +314,106 @@ module vq_scatter
       beat_lasts_q  <= beat_lasts_q + count_t'(lasts_in) - count_t'(lasts_out);
       burst_ends_q  <= burst_ends_q + count_t'(bends_in) - count_t'(bends_out);
 
-      if (dut.pc_valid) begin
-        assume (dut.pc.len != '0 && dut.pc.queue < QueueW'(2));
-        assume (dut.pc.drop ? !dut.pc.chain_end : hi <= {1'b1, AddrW'(0)});
-        assume (dut.pc.chain_end ? piece_ends_q != '0 : piece_ends_q != count_t'(dut.pieces_held));
+      if (dut.u_pieces.next_valid) begin
+        assume (good(piece_next));
+        assume (piece_next.chain_end ? piece_ends_q != '0 : piece_ends_q != count_t'(dut.pieces_held));
       end
-      if (dut.used_valid) begin
-        assume (dut.used.has_data ? chain_datas_q != '0 : chain_datas_q != count_t'(dut.chains_held));
-        assume (dut.used.queue < QueueW'(2) && dut.held_q[dut.used.queue[0]] != '0);
+      if (dut.u_chains.next_valid) begin
+        assume (dut.u_chains.next.has_data ? chain_datas_q != '0 : chain_datas_q != count_t'(dut.chains_held));
+        assume (dut.u_chains.next.queue < QueueW'(2));
       end
-      if (dut.beat_valid) assume (dut.beat.last ? beat_lasts_q != '0 : beat_lasts_q != count_t'(dut.beats_held));
-      if (dut.burst_valid) assume (dut.burst.chain_end ? burst_ends_q != '0 : burst_ends_q != count_t'(dut.u_bursts.count_q));
+      if (dut.u_beats.next_valid) assume (dut.u_beats.next.last ? beat_lasts_q != '0 : beat_lasts_q != count_t'(dut.beats_held));
+      if (dut.u_bursts.next_valid)
+        assume (dut.u_bursts.next.chain_end ? burst_ends_q != '0 : burst_ends_q != count_t'(dut.u_bursts.count_o));
 
-      a_pieces_room : assert (!dut.piece_take || dut.u_pieces.s_ready_o);
-      a_chains_room : assert (!dut.chain_done || dut.u_chains.s_ready_o);
-      a_bursts_room : assert (!lasts_in || dut.u_bursts.s_ready_o);
-      a_beats_room : assert (!dut.beat_valid_q || dut.u_beats.s_ready_o);
+      if (dut.pc_valid) i_pc : assert (good(dut.pc));
+      if (dut.used_valid) i_used : assert (dut.used.queue < QueueW'(2));
+      i_chain_queues : assert (chain_queue_q[0] + chain_queue_q[1] == count_t'(dut.chains_held));
+
+      a_pieces_room : assert (!dut.u_pieces.push || dut.u_pieces.u_fifo.s_ready_o);
+      a_chains_room : assert (!dut.u_chains.push || dut.u_chains.u_fifo.s_ready_o);
+      a_bursts_room : assert (!dut.u_bursts.push || dut.u_bursts.u_fifo.s_ready_o);
+      a_beats_room : assert (!dut.u_beats.push || dut.u_beats.u_fifo.s_ready_o);
       i_counts :
-      assert (piece_ends_q <= count_t'(dut.pieces_held) && chain_datas_q <= count_t'(dut.chains_held) && beat_lasts_q <= count_t'(dut.beats_held) && burst_ends_q <= count_t'(dut.u_bursts.count_q));
+      assert (piece_ends_q <= count_t'(dut.pieces_held) && chain_datas_q <= count_t'(dut.chains_held) && beat_lasts_q <= count_t'(dut.beats_held) && burst_ends_q <= count_t'(dut.u_bursts.count_o));
       i_pieces :
-      assert (dut.u_pieces.count_q == dut.u_pieces.gen_ram.stored_q + dut.u_pieces.gen_ram.valid_q && dut.pieces_held <= dut.Pieces);
+      assert (dut.u_pieces.u_fifo.count_q == dut.u_pieces.u_fifo.gen_ram.stored_q + dut.u_pieces.u_fifo.gen_ram.valid_q && dut.pieces_held <= dut.Pieces);
       i_chains :
-      assert (dut.u_chains.count_q == dut.u_chains.gen_ram.stored_q + dut.u_chains.gen_ram.valid_q && dut.chains_held <= dut.Chains);
-      i_beats : assert (dut.u_beats.count_q == dut.u_beats.gen_ram.stored_q + dut.u_beats.gen_ram.valid_q && dut.beats_held <= Beats);
+      assert (dut.u_chains.u_fifo.count_q == dut.u_chains.u_fifo.gen_ram.stored_q + dut.u_chains.u_fifo.gen_ram.valid_q && dut.chains_held <= dut.Chains);
+      i_beats :
+      assert (dut.u_beats.u_fifo.count_q == dut.u_beats.u_fifo.gen_ram.stored_q + dut.u_beats.u_fifo.gen_ram.valid_q && dut.beats_held <= Beats);
       i_stored :
-      assert (dut.u_pieces.gen_ram.stored_q <= dut.Pieces && dut.u_chains.gen_ram.stored_q <= dut.Chains && dut.u_beats.gen_ram.stored_q <= Beats);
-      i_room :
-      assert ((!dut.got_q || dut.pieces_held < dut.Pieces) && (dut.plan_q != PlDesc || dut.chains_held < dut.Chains) && (!dut.beat_valid_q || dut.beats_held < Beats));
+      assert (dut.u_pieces.u_fifo.gen_ram.stored_q <= dut.Pieces && dut.u_chains.u_fifo.gen_ram.stored_q <= dut.Chains && dut.u_beats.u_fifo.gen_ram.stored_q <= Beats);
+      // Room, told a cycle late, with what is on its way.
+      i_piece_room :
+      assert (count_t'(dut.pieces_held) + count_t'(dut.re_q) + count_t'(dut.got_q) + count_t'(dut.piece_room_q) <= count_t'(dut.Pieces));
+      i_chain_room :
+      assert (count_t'(dut.chains_held) + count_t'(dut.popped_q) + count_t'(dut.chain_room_q || dut.plan_q == PlDesc) <= count_t'(dut.Chains));
+      i_beat_room : assert (count_t'(dut.beats_held) + count_t'(dut.mixed_valid_q) + count_t'(dut.w_room_q) <= Beats);
+      i_burst_head : assert (dut.burst_valid || dut.u_bursts.count_o == '0);
     end
   end
 
   // ================================================================ cut
-  addr_t next_q, start, stop, beat_lo_q, beat_hi_q, piece_lo_q, piece_hi_q;
-  logic [AddrW-OffW-1:0] first_q, first, beat_line_q, beat_first_q;
-  logic [7:0] n_q, beat_n_q;  // beats of the burst so far
-  logic piece_end_q;  // the beat before it was that of a piece that ends a chain
-  assign start = dut.pc_begun_q ? next_q : lo;
-  assign stop  = start + addr_t'(dut.count);
+  // The lines of a piece, counted: the first one is the piece's own, each further one the next, there are as many as it has (a buffer does not
+  // wrap). The bytes of a line are all of it but for those before `off` in the first one and behind the tail in the last one.
+  localparam int unsigned CountW = 33 - OffW;
+  logic [CountW-1:0] n_line_q, n_line, n_lines;  // lines of the piece that are done
+  logic [LineW-1:0] next_q, first_q, first;
+  logic [OffW-1:0] from, to, from_q, to_q;  // first and last byte of the line
+  logic [7:0] n_q;  // beats of the burst so far
+  logic last;
+  assign n_line = dut.pc_begun_q ? n_line_q : '0;
+  assign n_lines = CountW'(lines_of(dut.pc));
+  assign last = n_line == n_lines;
+  assign from = (n_line == '0) ? dut.pc.off : '0;
+  assign to = last ? tail_of(dut.pc) : '1;
   assign first = (n_q == '0) ? dut.line : first_q;
 
-  logic [StrbW-1:0] strobe;  // what it must be: the bytes of the beat from beat_lo_q to before beat_hi_q
+  logic [StrbW-1:0] strobe;
   for (genvar i = 0; i < StrbW; i++) begin : gen_strobe
-    addr_t at;
-    assign at = addr_t'({beat_line_q, OffW'(i)});
-    assign strobe[i] = at >= beat_lo_q && at < beat_hi_q;
+    assign strobe[i] = OffW'(i) >= from_q && OffW'(i) <= to_q;
   end
 
   always_ff @(posedge clk_i) begin
-    if (dut.fire) next_q <= stop;
+    if (dut.fire) begin
+      next_q   <= dut.line + 1'b1;
+      n_line_q <= n_line + 1'b1;
+    end
     if (dut.emit) begin
-      first_q      <= first;
-      beat_line_q  <= dut.line;
-      beat_first_q <= first;
-      beat_n_q     <= n_q;
-      beat_lo_q    <= start;
-      beat_hi_q    <= stop;
-      piece_lo_q   <= lo;
-      piece_hi_q   <= hi;
-      piece_end_q  <= dut.pc.chain_end;
+      first_q <= first;
+      from_q  <= from;
+      to_q    <= to;
     end
     if (!rst_ni) n_q <= '0;
     else if (dut.emit) n_q <= dut.burst_last ? '0 : n_q + 1'b1;
 
     if (rst_ni) begin
+      if (dut.fire) begin
+        a_begins : assert (dut.pc_valid && from <= to && n_line <= n_lines && dut.count == (OffW + 1)'(to) - (OffW + 1)'(from) + 1'b1);
+        a_ends : assert (dut.piece_end == last && dut.pc_pop == last);
+      end
       if (dut.emit) begin
-        a_begins : assert (dut.pc_valid && !dut.pc.drop && dut.count != '0 && start >= lo && stop <= hi);
-        a_ends : assert (dut.piece_end == (stop == hi) && dut.pc_pop == dut.piece_end);
-        a_line : assert (addr_t'({dut.line, dut.off}) == start && (stop - 1'b1) >> OffW == addr_t'(dut.line));
+        a_granted_only : assert (!dut.pc.drop);
+        a_line : assert (dut.line == (dut.pc_begun_q ? next_q : dut.pc.line));
+        a_place : assert (dut.line == first + LineW'(n_q));
+        a_page : assert ((dut.line >> (12 - OffW)) == (first >> (12 - OffW)) && n_q < BurstBytes / StrbW);
+        if (dut.burst_last) a_burst : assert (dut.burst_in.line == first && dut.burst_in.len == n_q && dut.burst_in.queue == dut.pc.queue);
+        a_last : assert (dut.burst_last || !last);
+        a_chain_end : assert ((dut.burst_last && dut.burst_in.chain_end) == (last && dut.pc.chain_end));
       end
       a_emits : assert (dut.pc.drop || !dut.pc_pop || dut.emit);
-      if (dut.beat_valid_q) begin
-        a_strobe : assert (dut.beat_q.strb == strobe);
-        a_inside : assert (beat_lo_q >= piece_lo_q && beat_lo_q < beat_hi_q && beat_hi_q <= piece_hi_q);
-        a_place : assert (beat_line_q == beat_first_q + (AddrW - OffW)'(beat_n_q));
-        a_page : assert ((beat_line_q >> (12 - OffW)) == (beat_first_q >> (12 - OffW)) && beat_n_q < BurstBytes / StrbW);
-        if (dut.beat_q.last) a_burst : assert (dut.burst_q.line == beat_first_q && dut.burst_q.len == beat_n_q);
-        a_last : assert (dut.beat_q.last || beat_hi_q != piece_hi_q);
-        a_chain_end : assert ((dut.beat_q.last && dut.burst_q.chain_end) == (beat_hi_q == piece_hi_q && piece_end_q));
-      end
+      if (dut.mixed_valid_q) a_strobe : assert (dut.beat_in.strb == strobe);
       // for the induction
-      i_n : assert (n_q == dut.run_q && n_q < BurstBytes / StrbW);
+      i_n : assert (n_q == dut.run_q && n_q < BurstBytes / StrbW && dut.run_any_q == (n_q != '0));
+      if (dut.mixed_valid_q) i_mixed : assert (dut.mixed_off_q == from_q && dut.mixed_stop_q == to_q);
       if (dut.pc_begun_q) begin
-        i_begun : assert (dut.pc_valid && dut.bytes_q != '0 && dut.bytes_q < dut.pc.len);
-        if (!dut.pc.drop)
-          i_rest : assert (next_q > lo && next_q < hi && addr_t'(dut.bytes_q) == hi - next_q && next_q == addr_t'({dut.line_q, OffW'(0)}));
+        i_begun : assert (dut.pc_valid && dut.rest_last_q == (dut.rest_q == '0) && n_line_q != '0 && n_line_q <= n_lines);
+        i_rest : assert (dut.line_q == next_q && CountW'(dut.rest_q) == n_lines - n_line_q);
       end
       if (n_q != '0)
         i_run :
-        assert (dut.pc_begun_q && !dut.pc.drop && dut.line_q == first_q + (AddrW - OffW)'(n_q) && n_q <= 8'(dut.line_q[LineLog2-1:0]));
+        assert (dut.pc_begun_q && !dut.pc.drop && dut.start_q == first_q && dut.line_q == first_q + LineW'(n_q) && n_q <= 8'(dut.line_q[LineLog2-1:0]));
     end
   end
 
@@ -371,17 +442,18 @@ module vq_scatter
       if (aw_wait_q) a_aw_held : assert (aw_valid && aw == aw_before_q);
       if (w_wait_q) a_w_held : assert (w_valid && w == w_before_q);
       if (done_valid && dut.used.has_data) a_after_data : assert (ended_q != handed_q);
-      if (done_valid) a_done : assert (done_len == dut.used.len && done_queue == dut.used.queue && dut.chains_held != '0);
-      if (&quiet) a_quiet : assert (dut.chains_held == '0);
+      if (done_valid) a_done : assert (done_len == dut.used.len && done_queue == dut.used.queue && dut.used_valid);
+      if (&quiet) a_quiet : assert (dut.chains_held == '0 && !dut.used_valid);
       // for the induction
       c_handed : cover (handed_q == 16'd1 && w_q == 16'd2 && ended_q == 16'd1);  // one chain of two bursts
       i_sent :
-      assert (count_t'(dut.sent_q) == count_t'(aw_q - w_q) && dut.sent_q <= Beats && dut.u_bursts.count_q <= Beats && dut.u_flight.count_q <= dut.Window);
-      i_bursts : assert (3'(dut.u_bursts.wptr_q - dut.u_bursts.rptr_q) == dut.u_bursts.count_q[2:0]);
-      i_lasts : assert (beat_lasts_q == count_t'(dut.u_bursts.count_q) + count_t'(dut.sent_q));
-      i_ended : assert (count_t'(dut.ended_q) == count_t'(ended_q - handed_q) && dut.ended_q <= dut.Chains);
-      i_chain : assert (chain_datas_q == count_t'(dut.ended_q) + burst_ends_q + count_t'(bends_in) + piece_ends_q + count_t'(dut.lone_q));
-      i_held : assert (count_t'(dut.held_q[0]) + count_t'(dut.held_q[1]) == count_t'(dut.chains_held));
+      assert (count_t'(dut.sent_q) == count_t'(aw_q - w_q) && dut.sent_q <= Beats + 2 && dut.u_bursts.count_o <= Beats && dut.u_flight.count_q <= dut.Window);
+      i_bursts : assert (3'(dut.u_bursts.u_fifo.wptr_q - dut.u_bursts.u_fifo.rptr_q) == dut.u_bursts.count_o[2:0]);
+      i_any : assert (dut.sent_any_q == (dut.sent_q != '0) && dut.ended_any_q == (dut.ended_q != '0));
+      i_lasts : assert (beat_lasts + count_t'(dut.mixed_valid_q && dut.mixed_last_q) == bursts + count_t'(dut.sent_q));
+      i_ended : assert (count_t'(dut.ended_q) == count_t'(ended_q - handed_q) && dut.ended_q <= dut.Chains + 1);
+      i_chain :
+      assert (chain_datas + count_t'(dut.popped_q && dut.has_data_q && !dut.lone_ask_q) == count_t'(dut.ended_q) + burst_ends + piece_ends + count_t'(dut.lone_q));
     end
   end
 

@@ -2,16 +2,18 @@
 //
 // Writes answers into the device-writable buffers of chains and hands the chains on as used (docs/interfaces.md, section 8).
 //
-//   rsp ─ plan: head chains, their descriptors ─┬─ pieces ─┐
-//                                               └─ chains ─┼─────────────── (address of the chain's last burst accepted) ─> done
-//   wr ─────────────────────────────────────────── cut, rotate ─ beats FIFO ─ AW, W
+//   rsp ─ plan: head chains ─┬─ their descriptors ─ pieces ─┐
+//                            └─ chains ─────────────────────┼─────── (address of the chain's last burst accepted) ─> done
+//   wr ────────────────────────────────────────────── cut ─┬─ bursts ─ AW
+//                                                          └─ rotate ─ beats ─ W
 //
-// Throughput: an answer into a chain of one writable descriptor, or without bytes, in a cycle, any other in 2 cycles plus one per further
-// descriptor; a beat per cycle. Latency: answer to AW 7 cycles, and the length of its
-// first burst. Order: data, and chains handed on, in the order of the answers. A chain is handed on once the port has taken the address of its last
+// Throughput: an answer into a chain of one writable descriptor, or without bytes, in 2 cycles, any other in 4 cycles plus one per further
+// descriptor; a beat per cycle. Latency: answer to AW 4 cycles, data to AW one, and the length of the first burst.
+// Order: data, and chains handed on, in the order of the answers. A chain is handed on once the port has taken the address of its last
 // burst, all of whose W is here then: what is written behind that on the same port cannot overtake it, since W goes in the order of the addresses.
-// An answer is taken (rsp_ready_o) in the cycle in which its chains leave the store: what avail_o and room_o say next is without them.
-// AW is sent when all W of its burst is here (no wedge). A burst stays within BurstBytes, and so within 4 KiB.
+// An answer is taken (rsp_ready_o) in the cycle in which the last of its chains leaves the store: what avail_o and room_o say next is without
+// them. The data of an answer with `merge` is offered after merged_valid_o. AW is sent when all W of its burst is here or leaves the rotation
+// (no wedge). A burst stays within BurstBytes, and so within 4 KiB.
 // Misuse: bytes beyond a chain's `wlen` are taken and dropped. An answer for a waiting queue that is being reset, or for one without chains, is
 // dropped with its data. `last` and `keep` of wr are not looked at: `len` counts.
 
@@ -72,24 +74,36 @@ module via_vq_scatter
 
   localparam bit NumQOk = param_in("via_vq_scatter NumQ", NumQ, 1, QueuesMax);
   localparam bit BurstBytesOk = param_pow2("via_vq_scatter BurstBytes", BurstBytes, 2 * StrbW, MaxBurstBeats * StrbW);
-  localparam bit BeatsOk = param_in("via_vq_scatter Beats", Beats, BurstBytes / StrbW, 65536);
+  localparam bit BeatsOk = param_in("via_vq_scatter Beats", Beats, BurstBytes / StrbW + 3, 65536);
 
   localparam int unsigned OffW = BeatLog2;
+  localparam int unsigned LineW = AddrW - OffW;
+  localparam int unsigned WholeW = 32 - OffW;
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
-  localparam int unsigned Pieces = QSizeMax + 4;  // all descriptors of one answer, and the rest that is dropped
-  localparam int unsigned Chains = QSizeMax + 1;  // all chains of one answer
+  // What tells of room is a register: it counts what may be on its way as if it were here.
+  localparam int unsigned PiecesAhead = 4;
+  localparam int unsigned ChainsAhead = 3;
+  localparam int unsigned BeatsAhead = 3;
+  localparam int unsigned Pieces = QSizeMax + 4 + PiecesAhead;  // all descriptors of one answer, and the rest that is dropped
+  localparam int unsigned Chains = QSizeMax + 1 + ChainsAhead;  // all chains of one answer
   localparam int unsigned Window = 64;  // bursts in flight
   localparam int unsigned BeatsW = $clog2(Beats + 1);
   localparam int unsigned PiecesW = $clog2(Pieces + 1);
   localparam int unsigned ChainsW = $clog2(Chains + 1);
+  localparam int unsigned OwnW = $clog2(Chains + 2);  // and one at the head
 
+  // A piece is told by its lines: it ends before byte `till` (0 to twice a line) of line number `whole`, the first one being number 0.
   typedef struct packed {
     logic              drop;
     logic              chain_end;
     logic              ans_end;
     logic [QueueW-1:0] queue;
-    logic [31:0]       len;
-    logic [AddrW-1:0]  addr;
+    logic              single;     // one line
+    logic [OffW:0]     count;      // bytes in the first line
+    logic [OffW:0]     till;
+    logic [WholeW-1:0] whole;
+    logic [LineW-1:0]  line;
+    logic [OffW-1:0]   off;
   } piece_t;
   typedef struct packed {
     logic              has_data;
@@ -102,256 +116,287 @@ module via_vq_scatter
   } used_t;
 
   // ---------------------------------------------------------------- plan
+  // One step a chain: what the ports say is judged in one cycle, what comes of it (pop, answer taken, read of a descriptor) is in registers in the
+  // next one, in which nothing is judged: the ports are behind then. A descriptor is here in the cycle after that.
   typedef enum logic [1:0] {
-    PlChain,
-    PlDesc,
-    PlDrop
+    PlChain = 2'b00,
+    PlDesc  = 2'b01,
+    PlDrop  = 2'b10
   } plan_e;
   plan_e plan_q, plan_d;
 
-  vq_chain_t head, chain, chain_q;
+  vq_chain_t head, chain_q;
   logic [QW-1:0] queue;
-  logic begun_q, got_q, head_here, gone, piece_room, piece_push, chain_room, chain_done, answer_done, chain_last;
-  logic [31:0] left_q, left, take, take_q, want_q, after, cut;
+  logic [NumQ-1:0] gone_in, one_in, wlen_in, pop_q;
+  logic turn, head_here, gone, none, fits, partial, lone, asks, go_gone, go_empty, go_read, go_lone;
+  logic begun_q, re_q, re_d, got_q, lone_ask_q, lone_q, popped_q, taken_q, pop_d, take_d, desc_take, desc_end, drop_take;
+  logic piece_room_q, chain_room_q, merge_q, after_none_q, has_data_q, whole_q;
+  logic [QueueW-1:0] queue_q;
+  logic [31:0] left_q, left, take, take_q, want_q, after;
   logic [15:0] chains_q;
   logic [QSizeLog2-1:0] index_q;
   logic [PiecesW-1:0] pieces_held;
   logic [ChainsW-1:0] chains_held;
-  piece_t piece, piece_in;
-  logic piece_take;
 
+  for (genvar q = 0; q < NumQ; q++) begin : gen_in
+    // An answer begun is finished: the chains it needs are there as long as the queue is on.
+    assign gone_in[q] = off_i[q] || closing_i[q] && (wait_i[q] ? !begun_q : !owed_i[q]);
+    assign one_in[q]  = head_i[q].nwrite == (QSizeLog2 + 1)'(1);
+    assign wlen_in[q] = head_i[q].wlen != '0;
+  end
   assign queue = QW'(rsp_i.queue);
   assign head = head_i[queue];
   assign head_here = head_valid_i[queue];
-  // An answer begun is finished: the chains it needs are there as long as the queue is on.
-  assign gone = off_i[queue] || closing_i[queue] && (wait_i[queue] ? !begun_q : !owed_i[queue]);
+  assign gone = gone_in[queue];
+  assign turn = plan_q == PlChain && !popped_q && !taken_q;
   assign left = begun_q ? left_q : rsp_i.len;  // bytes of the answer that no earlier chain takes
-  assign chain = (plan_q == PlChain) ? head : chain_q;
-  assign take = (plan_q == PlChain) ? (left < head.wlen ? left : head.wlen) : take_q;
-  assign after = left - take;
-  assign piece_room = pieces_held + PiecesW'(got_q) < PiecesW'(Pieces);
-  assign chain_room = chains_held < ChainsW'(Chains);
-  assign chain_last = !rsp_i.merge || after == '0;
+  assign partial = left < head.wlen;
+  assign fits = left <= head.wlen;  // the chain is the answer's last one
+  assign after = left - head.wlen;  // unless it fits
+  assign take = partial ? left : head.wlen;
+  assign none = left == '0 || !wlen_in[queue];
 
-  // want_q: bytes of the chain that no earlier descriptor takes
-  assign cut = (b_desc_i.len < want_q) ? b_desc_i.len : want_q;
+  // A chain of one writable descriptor takes what it takes whatever the descriptor says: it leaves while that is read.
+  assign lone = one_in[queue] && (fits || rsp_i.merge);
+  assign asks = turn && rsp_valid_i && !gone && head_here && chain_room_q;
+  assign go_gone = turn && rsp_valid_i && gone;
+  assign go_empty = asks && none;
+  assign go_read = asks && !none && piece_room_q;
+  assign go_lone = go_read && lone;
 
-  // A chain of one writable descriptor takes what it takes whatever the descriptor says: it is planned while that is read.
-  logic lone, lone_q, lone_end_q;
-  logic [QueueW-1:0] lone_queue_q;
-  assign lone = head.nwrite == (QSizeLog2 + 1)'(1) && (after == '0 || rsp_i.merge);
-
-  assign b_queue_o = rsp_i.queue;
-  assign b_index_o = (plan_q == PlChain) ? head.first + QSizeLog2'(head.nread) : index_q;
+  assign pop_d = go_empty || go_lone || desc_end;
+  assign take_d = go_gone && left == '0 || go_empty && left == '0 || go_lone && fits || desc_end && after_none_q || drop_take;
 
   always_comb begin
     plan_d = plan_q;
-    b_re_o = 1'b0;
-    piece_push = 1'b0;
-    chain_done = 1'b0;
-    answer_done = 1'b0;
-    piece = '{
-        drop: 1'b0,
-        chain_end: cut == want_q,
-        ans_end: cut == want_q && after == '0,
-        queue: rsp_i.queue,
-        len: cut,
-        addr: b_desc_i.addr
-    };
     unique case (plan_q)
       PlChain: begin
-        if (rsp_valid_i && gone) begin
-          if (left != '0) plan_d = PlDrop;
-          else answer_done = 1'b1;
-        end else if (rsp_valid_i && head_here && chain_room) begin
-          if (take != '0) begin
-            b_re_o = piece_room;
-            chain_done = piece_room && lone;
-            answer_done = chain_done && after == '0;
-            if (piece_room && !lone) plan_d = PlDesc;
-          end else begin
-            chain_done  = 1'b1;
-            answer_done = left == '0;
-            if (left != '0 && !rsp_i.merge) plan_d = PlDrop;
-          end
-        end
+        if (go_gone && left != '0) plan_d = PlDrop;
+        if (go_empty && left != '0 && !rsp_i.merge) plan_d = PlDrop;
+        if (go_read && !lone) plan_d = PlDesc;
       end
-      PlDesc: begin
-        if (got_q) begin
-          piece_push = 1'b1;
-          chain_done = cut == want_q;
-          if (chain_done) begin
-            answer_done = after == '0;
-            plan_d = (after != '0 && !rsp_i.merge) ? PlDrop : PlChain;
-          end
-        end
-        b_re_o = !chain_done && piece_room;
-      end
-      default: begin
-        piece = '{drop: 1'b1, chain_end: 1'b0, ans_end: 1'b1, queue: rsp_i.queue, len: left, addr: '0};
-        piece_push = piece_room;
-        answer_done = piece_room;
-        if (piece_room) plan_d = PlChain;
-      end
+      PlDesc:  if (desc_end) plan_d = (after_none_q || merge_q) ? PlChain : PlDrop;
+      default: if (drop_take) plan_d = PlChain;
     endcase
   end
 
-  // The piece of a lone descriptor, one cycle after it was planned: nothing else enters then.
-  always_comb begin
-    piece_in = piece;
-    if (lone_q) piece_in = '{drop: 1'b0, chain_end: 1'b1, ans_end: lone_end_q, queue: lone_queue_q, len: want_q, addr: b_desc_i.addr};
-  end
-  assign piece_take  = piece_push || lone_q;
-
-  assign rsp_ready_o = answer_done;
-  for (genvar q = 0; q < NumQ; q++) begin : gen_pop
-    assign head_pop_o[q] = chain_done && queue == QW'(q) && head_valid_i[q];
-  end
+  // Further descriptors are asked for before it is known whether the chain needs them.
+  assign re_d = go_read || plan_q == PlDesc && piece_room_q && !desc_end;
+  assign b_re_o = re_q;
+  assign b_queue_o = queue_q;
+  assign b_index_o = index_q;
+  assign head_pop_o = pop_q;
+  assign rsp_ready_o = taken_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       plan_q         <= PlChain;
       begun_q        <= 1'b0;
+      re_q           <= 1'b0;
       got_q          <= 1'b0;
+      lone_ask_q     <= 1'b0;
       lone_q         <= 1'b0;
+      pop_q          <= '0;
+      popped_q       <= 1'b0;
+      taken_q        <= 1'b0;
+      chains_q       <= '0;
       merged_valid_o <= 1'b0;
+      piece_room_q   <= 1'b1;
+      chain_room_q   <= 1'b1;
     end else begin
       plan_q         <= plan_d;
-      got_q          <= b_re_o;
-      lone_q         <= b_re_o && plan_q == PlChain && lone;
-      merged_valid_o <= answer_done && rsp_i.merge;
-      if (chain_done || answer_done) begun_q <= !answer_done;
+      re_q           <= re_d;
+      got_q          <= re_q && !desc_end;
+      lone_ask_q     <= go_lone;
+      lone_q         <= lone_ask_q;
+      popped_q       <= pop_d;
+      taken_q        <= take_d;
+      merged_valid_o <= taken_q && merge_q;
+      piece_room_q   <= pieces_held <= PiecesW'(Pieces - PiecesAhead);
+      chain_room_q   <= chains_held <= ChainsW'(Chains - ChainsAhead);
+      if (pop_d || take_d) begun_q <= !take_d;
+      if (taken_q) chains_q <= '0;
+      else if (popped_q) chains_q <= chains_q + 1'b1;
+      for (int unsigned q = 0; q < NumQ; q++) pop_q[q] <= (go_empty || go_lone) && queue == QW'(q) || desc_end && QW'(queue_q) == QW'(q);
     end
   end
   always_ff @(posedge clk_i) begin
-    if (plan_q == PlChain) begin
-      if (b_re_o || chain_done) begin
-        chain_q <= head;
-        take_q  <= take;
-      end
-      if (b_re_o) want_q <= take;
-      if (b_re_o) lone_end_q <= after == '0;
-      if (b_re_o) lone_queue_q <= rsp_i.queue;
-    end else if (piece_push) want_q <= want_q - cut;
-    if (b_re_o) index_q <= b_index_o + 1'b1;
-    if (chain_done) begin
-      left_q   <= after;
-      chains_q <= (begun_q ? chains_q : '0) + 16'd1;
+    if (turn) begin
+      chain_q      <= head;
+      queue_q      <= rsp_i.queue;
+      merge_q      <= rsp_i.merge;
+      take_q       <= take;
+      has_data_q   <= !none;
+      whole_q      <= !partial;
+      after_none_q <= fits;
     end
-    if (answer_done) merged_o <= (begun_q ? chains_q : '0) + 16'(chain_done);
+    // want_q: bytes of the chain that no earlier descriptor takes, or those to drop
+    if (turn) want_q <= (gone || none) ? left : take;
+    else if (desc_end) want_q <= left_q;
+    else if (desc_take) want_q <= want_q - b_desc_i.len;
+    if (go_empty || go_read) left_q <= after;
+    if (turn) index_q <= head.first + QSizeLog2'(head.nread);
+    else if (re_q) index_q <= index_q + 1'b1;
+    merged_o <= chains_q + 16'(popped_q);
   end
+
+  // ---------------------------------------------------------------- pieces
+  // The lines of a piece are found three times, with the length of the descriptor, with what is wanted of it, and with what is dropped; which of them
+  // counts is known last.
+  localparam int unsigned Wanted = 0, Whole = 1, Dropped = 2;
+  typedef struct packed {
+    logic              single;
+    logic [OffW:0]     count;
+    logic [OffW:0]     till;
+    logic [WholeW-1:0] whole;
+  } lines_t;
+  lines_t [2:0] lines;
+  logic [2:0][31:0] lines_len;
+  logic [2:0][OffW-1:0] lines_off;
+  lines_t lines_in;
+  piece_t piece_in;
+  logic piece_take, part;
+
+  assign part = b_desc_i.len < want_q;  // the chain goes on in its next descriptor, if it is one of several
+  assign desc_take = plan_q == PlDesc && got_q;
+  assign desc_end = desc_take && !part;
+  assign drop_take = plan_q == PlDrop && piece_room_q;
+  assign piece_take = desc_take || drop_take || lone_q;
+  assign lines_len = {want_q, b_desc_i.len, want_q};
+  assign lines_off = {OffW'(0), b_desc_i.addr[OffW-1:0], b_desc_i.addr[OffW-1:0]};
+  for (genvar i = 0; i < 3; i++) begin : gen_lines
+    logic [OffW:0] sum;
+    logic none_whole, aligned;
+    assign sum = (OffW + 1)'(lines_len[i][OffW-1:0]) + (OffW + 1)'(lines_off[i]);
+    assign none_whole = lines[i].whole == '0;
+    assign aligned = sum[OffW-1:0] == '0;
+    assign lines[i].whole = lines_len[i][31:OffW];
+    assign lines[i].till = sum;
+    assign lines[i].single = none_whole && (!sum[OffW] || aligned) || lines[i].whole == WholeW'(1) && !sum[OffW] && aligned;
+    // Up to the end of the line either says the same.
+    assign lines[i].count = (none_whole && !sum[OffW]) ? (OffW + 1)'(lines_len[i][OffW-1:0]) : (OffW + 1)'(StrbW) - (OffW + 1)'(lines_off[i]);
+  end
+  // Late signals choose: the states are bits of plan_q.
+  assign lines_in = plan_q[1] ? lines[Dropped] : (part && plan_q[0]) ? lines[Whole] : lines[Wanted];
+  assign piece_in = '{
+          drop: plan_q[1],
+          chain_end: !plan_q[1] && !(part && plan_q[0]),
+          ans_end: plan_q[1] || !(part && plan_q[0]) && after_none_q,
+          queue: queue_q,
+          single: lines_in.single,
+          count: lines_in.count,
+          till: lines_in.till,
+          whole: lines_in.whole,
+          line: b_desc_i.addr[AddrW-1:OffW],
+          off: plan_q[1] ? '0 : b_desc_i.addr[OffW-1:0]
+      };
 
   piece_t pc;
   logic pc_valid, pc_pop;
-  via_fifo #(
+  via_vq_scatter_fifo #(
     .T    (piece_t),
     .Depth(Pieces),
     .Ram  (1'b1)
   ) u_pieces (
     .clk_i,
     .rst_ni,
-    .flush_i  (1'b0),
     .s_i      (piece_in),
     .s_valid_i(piece_take),
-    .s_ready_o(),
     .m_o      (pc),
     .m_valid_o(pc_valid),
     .m_ready_i(pc_pop),
     .count_o  (pieces_held)
   );
 
-  used_t used;
+  used_t used, used_in;
   logic used_valid, used_pop;
-  via_fifo #(
+  assign used_in = '{
+          has_data: has_data_q,
+          whole: whole_q,
+          more: merge_q && !after_none_q,
+          queue: queue_q,
+          id: chain_q.id,
+          slots: chain_q.slots,
+          len: take_q
+      };
+  via_vq_scatter_fifo #(
     .T    (used_t),
     .Depth(Chains),
     .Ram  (1'b1)
   ) u_chains (
     .clk_i,
     .rst_ni,
-    .flush_i(1'b0),
-    .s_i(
-    '{
-        has_data: take != '0,
-        whole: take == chain.wlen,
-        more: !chain_last,
-        queue: rsp_i.queue,
-        id: chain.id,
-        slots: chain.slots,
-        len: take
-    }
-    ),
-    .s_valid_i(chain_done),
-    .s_ready_o(),
-    .m_o(used),
+    .s_i      (used_in),
+    .s_valid_i(popped_q),
+    .m_o      (used),
     .m_valid_o(used_valid),
     .m_ready_i(used_pop),
-    .count_o(chains_held)
+    .count_o  (chains_held)
   );
 
   // ---------------------------------------------------------------- cut the stream into beats of the buffers
-  // x_q is the beat of the stream whose first `at_q` bytes are gone; the next one waits at the port.
-  logic x_valid_q, fire, need_y, piece_end, ans_end, x_pop, skip_y, pc_begun_q, stuck, released, w_room;
-  logic [OffW-1:0] at_q, off;
+  // carry_q is the beat of the stream whose first bytes, up to and with byte `at_q`, are gone: none is left if that is the last one. `y` is the next.
+  localparam logic [OffW-1:0] AtEnd = '1;
+  logic y_valid, fire, need_y, piece_end, ans_end, pc_begun_q, rest_last_q, w_room_q;
+  logic [OffW-1:0] at_q, off, stop;
   logic [OffW:0] count, reach;
-  logic [31:0] bytes_q, remain;
-  logic [  DataW-1:0] x_q;
-  logic [PiecesW-1:0] open_q;  // answers planned to their end whose data is not all here
-  logic [AddrW-OffW-1:0] line_q, line;
+  logic [WholeW:0] rest_q, rest_less;
+  logic rest_one, aligned, more, less;
+  logic [DataW-1:0] carry_q, y;
+  logic [LineW-1:0] line_q, line;
 
-  assign off = (pc_begun_q || pc.drop) ? '0 : pc.addr[OffW-1:0];
-  assign remain = pc_begun_q ? bytes_q : pc.len;
-  assign piece_end = remain <= 32'(StrbW) - 32'(off);
-  assign count = piece_end ? remain[OffW:0] : (OffW + 1)'(StrbW) - (OffW + 1)'(off);
+  via_skid #(
+    .T(logic [DataW-1:0])
+  ) u_wr (
+    .clk_i,
+    .rst_ni,
+    .s_i      (wr_i.data),
+    .s_valid_i(wr_valid_i),
+    .s_ready_o(wr_ready_o),
+    .m_o      (y),
+    .m_valid_o(y_valid),
+    .m_ready_i(fire && need_y)
+  );
+
+  assign off = pc_begun_q ? '0 : pc.off;
+  // Lines behind the first one: `whole`, one more, or one less.
+  assign aligned = pc.till[OffW-1:0] == '0;
+  assign more = pc.till[OffW] && !aligned;
+  assign less = !pc.till[OffW] && aligned;
+  // Lines behind this one: all but one of them, and whether there is but one.
+  assign rest_less = (pc_begun_q ? rest_q : (WholeW + 1)'(pc.whole)) + ((!pc_begun_q && more) ? '0 : {{WholeW{1'b1}}, pc_begun_q || !less});
+  always_comb begin
+    rest_one = pc.whole == WholeW'(1);
+    if (more) rest_one = pc.whole == '0;
+    if (less) rest_one = pc.whole == WholeW'(2);
+    if (pc_begun_q) rest_one = rest_q == (WholeW + 1)'(1);
+  end
+  assign piece_end = pc_begun_q ? rest_last_q : pc.single;
+  assign stop = piece_end ? pc.till[OffW-1:0] - 1'b1 : AtEnd;  // last byte in this line
+  assign count = !pc_begun_q ? pc.count : (rest_last_q && !aligned) ? {1'b0, pc.till[OffW-1:0]} : (OffW + 1)'(StrbW);
   assign reach = (OffW + 1)'(at_q) + count;
-  assign need_y = reach > (OffW + 1)'(StrbW);
-  // Data is taken once `merged_o` was given; an answer of more pieces than ever fit must not wait for that.
-  assign stuck = pieces_held == PiecesW'(Pieces) || chains_held == ChainsW'(Chains);
-  assign released = open_q != '0 || stuck;
-  assign fire = pc_valid && released && x_valid_q && (!need_y || wr_valid_i) && (pc.drop || w_room);
-  assign ans_end = fire && piece_end && pc.ans_end;
-  assign x_pop = fire && (reach >= (OffW + 1)'(StrbW) || ans_end);
-  assign skip_y = ans_end && need_y;  // the answer ends in the beat at the port
+  assign need_y = reach[OffW];
+  assign fire = pc_valid && (!need_y || y_valid) && (pc.drop || w_room_q);
+  assign ans_end = piece_end && pc.ans_end;
   assign pc_pop = fire && piece_end;
-  assign wr_ready_o = skip_y || x_pop && !ans_end || (!x_valid_q || ans_end) && (open_q > PiecesW'(ans_end) || stuck);
-
-  logic answer_has_data;
-  assign answer_has_data = answer_done && rsp_i.len != '0;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      x_valid_q  <= 1'b0;
-      at_q       <= '0;
+      at_q       <= AtEnd;
       pc_begun_q <= 1'b0;
-      open_q     <= '0;
-    end else begin
-      if (wr_ready_o) x_valid_q <= wr_valid_i && !skip_y;
-      else if (x_pop) x_valid_q <= 1'b0;
-      if (fire) begin
-        at_q       <= ans_end ? '0 : reach[OffW-1:0];
-        pc_begun_q <= !piece_end;
-      end
-      if (answer_has_data != ans_end) open_q <= answer_has_data ? open_q + 1'b1 : open_q - 1'b1;
+    end else if (fire) begin
+      at_q       <= ans_end ? AtEnd : reach[OffW-1:0];
+      pc_begun_q <= !piece_end;
     end
   end
   always_ff @(posedge clk_i) begin
-    if (wr_valid_i && wr_ready_o && !skip_y) x_q <= wr_i.data;
+    if (fire && need_y) carry_q <= y;
     if (fire) begin
-      bytes_q <= remain - 32'(count);
-      line_q  <= line + 1'b1;
+      rest_q      <= rest_less;
+      rest_last_q <= rest_one;
+      line_q      <= line + 1'b1;
     end
   end
-
-  // Byte j of the stream goes to byte j + off - at of the line, modulo a beat, whichever of the two beats it is in.
-  function automatic logic [DataW-1:0] mix(input logic [DataW-1:0] x, input logic [DataW-1:0] y, input logic [OffW-1:0] at);
-    logic [DataW-1:0] of_x;
-    of_x = {DataW{1'b1}} << {at, 3'b0};
-    return x & of_x | y & ~of_x;
-  endfunction
-
-  function automatic logic [DataW-1:0] rotate(input logic [DataW-1:0] d, input logic [OffW-1:0] by);
-    return d << {by, 3'b0} | d >> {(OffW + 1)'(StrbW) - (OffW + 1)'(by), 3'b0};
-  endfunction
 
   // ---------------------------------------------------------------- beats and bursts
   localparam int unsigned LineLog2 = $clog2(BurstBytes / StrbW);
@@ -361,68 +406,103 @@ module via_vq_scatter
     logic [DataW-1:0] data;
   } beat_t;
   typedef struct packed {
-    logic                  chain_end;  // the last one of its chain
-    logic [QueueW-1:0]     queue;
-    logic [7:0]            len;
-    logic [AddrW-OffW-1:0] line;
+    logic              chain_end;  // the last one of its chain
+    logic [QueueW-1:0] queue;
+    logic [7:0]        len;
+    logic [LineW-1:0]  line;
   } burst_t;
-  beat_t beat_q, beat;
-  burst_t burst_q, burst;
-  logic beat_valid_q, beat_valid, beat_out, burst_valid, burst_out, flight_room, emit, burst_last;
+  beat_t beat_in, beat;
+  burst_t burst_in, burst;
+  logic mixed_valid_q, mixed_last_q, beat_valid, beat_out, burst_valid, burst_out, flight_room, emit, burst_last, run_any_q;
+  logic [DataW-1:0] mixed_q;
+  logic [OffW-1:0] by_q, mixed_off_q, mixed_stop_q;
   logic [7:0] run_q;  // beats of the burst so far
+  logic [LineW-1:0] start_q, start;
   logic [BeatsW-1:0] beats_held;
 
   assign emit = fire && !pc.drop;
-  assign line = pc_begun_q ? line_q : pc.addr[AddrW-1:OffW];
+  assign line = pc_begun_q ? line_q : pc.line;
+  assign start = run_any_q ? start_q : line;
   assign burst_last = piece_end || &line[LineLog2-1:0];
-  assign w_room = beats_held + BeatsW'(beat_valid_q) < BeatsW'(Beats);
+  assign burst_in = '{chain_end: piece_end && pc.chain_end, queue: pc.queue, len: run_q, line: start};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      beat_valid_q <= 1'b0;
-      run_q        <= '0;
+      mixed_valid_q <= 1'b0;
+      run_q         <= '0;
+      run_any_q     <= 1'b0;
+      w_room_q      <= 1'b1;
     end else begin
-      beat_valid_q <= emit;
+      mixed_valid_q <= emit;
       if (emit) run_q <= burst_last ? '0 : run_q + 1'b1;
-    end
-  end
-  always_ff @(posedge clk_i) begin
-    if (emit) begin
-      beat_q.data <= rotate(mix(x_q, wr_i.data, at_q), off - at_q);
-      beat_q.strb <= {StrbW{1'b1}} >> OffW'(-count[OffW-1:0]) << off;
-      beat_q.last <= burst_last;
-      burst_q     <= '{chain_end: piece_end && pc.chain_end, queue: pc.queue, len: run_q, line: line - (AddrW - OffW)'(run_q)};
+      if (emit) run_any_q <= !burst_last;
+      w_room_q <= beats_held <= BeatsW'(Beats - BeatsAhead);
     end
   end
 
+  // Byte j of the stream goes to byte j + off - at of the line, modulo a beat, whichever of the two beats it is in: first the two are mixed, in the
+  // next cycle the mixture is rotated.
+  logic [DataW-1:0] mix;
+  logic [StrbW-1:0] of_y;
+  assign of_y = {StrbW{1'b1}} >> ~at_q;
+  for (genvar i = 0; i < StrbW; i++) begin : gen_mix
+    assign mix[8*i+:8] = of_y[i] ? y[8*i+:8] : carry_q[8*i+:8];
+  end
+  always_ff @(posedge clk_i) begin
+    mixed_q      <= mix;
+    mixed_last_q <= burst_last;
+    mixed_off_q  <= off;
+    mixed_stop_q <= stop;
+    by_q         <= off + ~at_q;
+    if (emit) start_q <= start;
+  end
+
+  // In steps of a fourth of what is left: a byte chooses among four in each.
+  function automatic logic [DataW-1:0] rotate(input logic [DataW-1:0] d, input logic [OffW-1:0] by);
+    logic [DataW-1:0] r;
+    r = d;
+    for (int unsigned i = 0; i < OffW; i += 2) begin
+      logic [DataW-1:0] from;
+      from = r;
+      for (int unsigned j = 0; j < StrbW; j++) begin
+        logic [3:0][7:0] of;
+        for (int unsigned k = 0; k < 4; k++) of[k] = from[8*((j+(4*StrbW)-(k<<i))%StrbW)+:8];
+        r[8*j+:8] = of[(i+1<OffW)?by[i+:2] : {1'b0, by[i]}];
+      end
+    end
+    return r;
+  endfunction
+
+  always_comb begin
+    beat_in.last = mixed_last_q;
+    beat_in.data = rotate(mixed_q, by_q);
+    beat_in.strb = {StrbW{1'b1}} << mixed_off_q & {StrbW{1'b1}} >> ~mixed_stop_q;
+  end
+
   // There are never more bursts than beats, so whoever has room for a beat has room for its burst.
-  via_fifo #(
+  via_vq_scatter_fifo #(
     .T    (burst_t),
     .Depth(Beats)
   ) u_bursts (
     .clk_i,
     .rst_ni,
-    .flush_i  (1'b0),
-    .s_i      (burst_q),
-    .s_valid_i(beat_valid_q && beat_q.last),
-    .s_ready_o(),
+    .s_i      (burst_in),
+    .s_valid_i(emit && burst_last),
     .m_o      (burst),
     .m_valid_o(burst_valid),
     .m_ready_i(burst_out),
     .count_o  ()
   );
 
-  via_fifo #(
+  via_vq_scatter_fifo #(
     .T    (beat_t),
     .Depth(Beats),
     .Ram  (1'b1)
   ) u_beats (
     .clk_i,
     .rst_ni,
-    .flush_i  (1'b0),
-    .s_i      (beat_q),
-    .s_valid_i(beat_valid_q),
-    .s_ready_o(),
+    .s_i      (beat_in),
+    .s_valid_i(mixed_valid_q),
     .m_o      (beat),
     .m_valid_o(beat_valid),
     .m_ready_i(beat_out),
@@ -440,15 +520,21 @@ module via_vq_scatter
   assign burst_out = m_aw_valid_o && m_aw_ready_i;
 
   // W follows its AW.
-  logic [BeatsW-1:0] sent_q;  // addresses sent whose data is not
-  logic w_last;
+  localparam int unsigned SentW = $clog2(Beats + 3);
+  logic [SentW-1:0] sent_q;  // addresses sent whose data is not
+  logic w_last, sent_any_q;
   assign m_w_o = '{last: beat.last, strb: beat.strb, data: beat.data};
-  assign m_w_valid_o = beat_valid && sent_q != '0;
+  assign m_w_valid_o = beat_valid && sent_any_q;
   assign beat_out = m_w_valid_o && m_w_ready_i;
   assign w_last = beat_out && beat.last;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) sent_q <= '0;
-    else if (burst_out != w_last) sent_q <= burst_out ? sent_q + 1'b1 : sent_q - 1'b1;
+    if (!rst_ni) begin
+      sent_q     <= '0;
+      sent_any_q <= 1'b0;
+    end else if (burst_out != w_last) begin
+      sent_q     <= burst_out ? sent_q + 1'b1 : sent_q - 1'b1;
+      sent_any_q <= burst_out || sent_q != SentW'(1);
+    end
   end
 
   logic [QueueW-1:0] flight;
@@ -469,15 +555,18 @@ module via_vq_scatter
     .count_o  ()
   );
   assign m_b_ready_o = 1'b1;
-  assign err_valid_o = m_b_valid_i && in_flight && m_b_i.resp != RespOkay;
-  assign err_queue_o = flight;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) err_valid_o <= 1'b0;
+    else err_valid_o <= m_b_valid_i && in_flight && m_b_i.resp != RespOkay;
+  end
+  always_ff @(posedge clk_i) if (m_b_valid_i) err_queue_o <= flight;
 
   // ---------------------------------------------------------------- chains that are used
-  logic [ChainsW-1:0] ended_q;  // chains all of whose bursts the port has, not handed on
-  logic chain_out, chain_in;
+  logic [OwnW-1:0] ended_q;  // chains all of whose bursts the port has, not handed on
+  logic ended_any_q, chain_out, chain_in;
 
   assign chain_in = burst_out && burst.chain_end;
-  assign done_valid_o = used_valid && (!used.has_data || ended_q != '0);
+  assign done_valid_o = used_valid && (!used.has_data || ended_any_q);
   assign used_pop = done_valid_o && done_ready_i;
   assign chain_out = used_pop && used.has_data;
   assign done_queue_o = used.queue;
@@ -488,38 +577,48 @@ module via_vq_scatter
   assign done_more_o = used.more;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) ended_q <= '0;
-    else if (chain_in != chain_out) ended_q <= chain_in ? ended_q + 1'b1 : ended_q - 1'b1;
+    if (!rst_ni) begin
+      ended_q     <= '0;
+      ended_any_q <= 1'b0;
+    end else if (chain_in != chain_out) begin
+      ended_q     <= chain_in ? ended_q + 1'b1 : ended_q - 1'b1;
+      ended_any_q <= chain_in || ended_q != OwnW'(1);
+    end
   end
 
   // Chains not handed on, and bursts that host memory has not answered.
   localparam int unsigned WindowW = $clog2(Window + 1);
-  logic [NumQ-1:0][ChainsW-1:0] held_q;
+  logic [NumQ-1:0][OwnW-1:0] held_q;
   logic [NumQ-1:0][WindowW-1:0] flights_q;
+  logic [NumQ-1:0] quiet_d;
   for (genvar q = 0; q < NumQ; q++) begin : gen_held
-    logic more, less, leaves, lands;
-    assign more = chain_done && queue == QW'(q);
-    assign less = used_pop && used.queue == QueueW'(q);
+    logic passed, leaves, lands;
+    assign passed = used_pop && used.queue == QueueW'(q);
     assign leaves = burst_out && burst.queue == QueueW'(q);
     assign lands = m_b_valid_i && in_flight && flight == QueueW'(q);
-    assign quiet_o[q] = held_q[q] == '0 && flights_q[q] == '0 && !(rsp_valid_i && (plan_q != PlChain || begun_q) && queue == QW'(q));
+    // An answer that waits for the plan counts: it never waits for long, or its queue is not being reset.
+    assign quiet_d[q] = held_q[q] == '0 && flights_q[q] == '0 && !(rsp_valid_i && queue == QW'(q));
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
         held_q[q]    <= '0;
         flights_q[q] <= '0;
       end else begin
-        if (more != less) held_q[q] <= more ? held_q[q] + 1'b1 : held_q[q] - 1'b1;
+        if (pop_q[q] != passed) held_q[q] <= pop_q[q] ? held_q[q] + 1'b1 : held_q[q] - 1'b1;
         if (leaves != lands) flights_q[q] <= leaves ? flights_q[q] + 1'b1 : flights_q[q] - 1'b1;
       end
     end
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) quiet_o <= '1;
+    else quiet_o <= quiet_d;
   end
 
   // Whatever is in a memory and not yet behind it is on its way.
   logic hidden;
   assign hidden = pieces_held != '0 && !pc_valid || chains_held != '0 && !used_valid || beats_held != '0 && !beat_valid;
-  assign still_o = ~|{chain_done, answer_done, b_re_o, piece_take, plan_d != plan_q, got_q, merged_valid_o, hidden, fire,
-                      wr_valid_i && wr_ready_o, beat_valid_q, m_aw_valid_o, m_w_valid_o, m_b_valid_i, used_pop};
-  assign idle_o = plan_q == PlChain && !begun_q && pieces_held == '0 && chains_held == '0 && beats_held == '0 && !beat_valid_q && !x_valid_q &&
-      !in_flight;
+  assign still_o = ~|{pop_d, take_d, popped_q, taken_q, re_d, re_q, got_q, lone_q, piece_take, plan_d != plan_q, merged_valid_o, hidden, fire,
+                      wr_valid_i && wr_ready_o, mixed_valid_q, m_aw_valid_o, m_w_valid_o, m_b_valid_i, err_valid_o, used_pop, quiet_d != quiet_o};
+  assign idle_o = plan_q == PlChain && !begun_q && !popped_q && !taken_q && pieces_held == '0 && chains_held == '0 && beats_held == '0 && !pc_valid &&
+      !used_valid && !beat_valid && !mixed_valid_q && wr_ready_o && !in_flight;
 
 endmodule
