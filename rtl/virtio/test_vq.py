@@ -519,10 +519,10 @@ async def small_rate(dut):
 # Ring: its reads before a frame's payload is here, and the engine's own cycles at most: from the notification to the frame's first beat
 # on the stream, and from an answer to its used entry in memory and to the interrupt, which waits for a read besides.
 LONE = {
-    "split": (Features(), 4, (18, 13, 15)),
-    "split, notification data": (Features(notif_data=True), 3, (15, 13, 15)),
-    "split, in order, notification data": (Features(in_order=True, notif_data=True), 2, (13, 13, 15)),
-    "packed, notification data": (Features(packed=True, notif_data=True), 2, (13, 12, 14)),
+    "split": (Features(), 4, (17, 11, 14)),
+    "split, notification data": (Features(notif_data=True), 3, (14, 11, 14)),
+    "split, in order, notification data": (Features(in_order=True, notif_data=True), 2, (12, 11, 14)),
+    "packed, notification data": (Features(packed=True, notif_data=True), 2, (12, 10, 13)),
 }
 
 
