@@ -141,11 +141,11 @@ module via_vq_fetch_walk
   /// The place of a descriptor in the lines of its table, which begins at descriptor `align` of the first.
   function automatic logic [8:0] placed(input logic [QSizeLog2-1:0] index, input logic [1:0] align);
     logic c0, c1;
-    logic [QSizeLog2-1:0] line;
+    logic [6:0] line;
     c0   = index[0] & align[0];
     c1   = index[1] & align[1] | (index[1] | align[1]) & c0;
-    line = plus(QSizeLog2'(index[QSizeLog2-1:2]), c1);
-    return {line[6:0], index[1] ^ align[1] ^ c0, index[0] ^ align[0]};
+    line = 7'(plus(QSizeLog2'(index[QSizeLog2-1:2]), c1));
+    return {line, index[1] ^ align[1] ^ c0, index[0] ^ align[0]};
   endfunction
 
   // ---------------------------------------------------------------- take a token
