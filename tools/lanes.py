@@ -32,6 +32,7 @@ class Lane(threading.Thread):
         self.targets = targets
         self.took: list[tuple[str, float, int]] = []  # target, seconds, exit status
         self.last: dict[str, deque[str]] = {}  # target -> the end of its output
+        self.named: dict[str, deque[str]] = {}  # target -> the tests that pytest says have failed
         self.process: subprocess.Popen[str] | None = None
         self.stopped = False
 
@@ -55,8 +56,9 @@ class Lane(threading.Thread):
                 os.killpg(self.process.pid, signal.SIGTERM)
             assert self.process.stdout
             last = self.last[target] = deque[str](maxlen=LAST_LINES)
+            named = self.named[target] = deque[str](maxlen=LAST_LINES)
             for line in self.process.stdout:
-                last.append(line.rstrip()[:LAST_WIDTH])
+                (named if line.startswith(("FAILED ", "ERROR ")) else last).append(line.rstrip()[:LAST_WIDTH])
                 print(f"{target}: {line}", end="", flush=True)
             status = self.process.wait()
             self.took.append((target, time.monotonic() - begun, status))
@@ -92,7 +94,7 @@ def main() -> None:
     for lane in lanes:
         for target, lines in lane.last.items():
             if target in failed:
-                print(f"the end of {target}:", *lines, sep="\n  ")
+                print(f"the end of {target}:", *lines, *lane.named[target], sep="\n  ")
     sys.stdout.flush()
     if failed:
         sys.exit(f"failed: {', '.join(failed)}; all of it is above, in the lines that begin with that name")
