@@ -743,7 +743,7 @@ async def a_queue_may_be_reset_at_any_moment(dut):
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
 async def a_notification_before_driver_ok_is_kept(dut):
-    for feat in (Feat(), Feat(packed=True), Feat(order=True, notif=True)):
+    for feat in (Feat(), Feat(packed=True), Feat(order=True, notif=True), Feat(packed=True, notif=True)):
         b = Bench(dut, feat)
         await b.begin(ok=False)
         q = b.queues[1]

@@ -128,7 +128,8 @@ module via_vq_fetch
   // ---------------------------------------------------------------- rings
   vq_token_t tok;
   logic tok_valid, tok_ready;
-  logic done_valid, more_valid, more_beyond, more_direct, stop_valid, stop_wrap;
+  logic done_valid, more_valid, more_beyond, stop_valid, stop_wrap;
+  logic [NumQ-1:0] lone;
   logic [QueueW-1:0] done_queue, more_queue, stop_queue;
   logic [QSizeLog2-1:0] stop_index;
   logic w_valid, w_commit;
@@ -165,7 +166,7 @@ module via_vq_fetch
     .more_valid_i  (more_valid),
     .more_queue_i  (more_queue),
     .more_beyond_i (more_beyond),
-    .more_direct_o (more_direct),
+    .lone_o        (lone),
     .stop_valid_i  (stop_valid),
     .stop_queue_i  (stop_queue),
     .stop_index_i  (stop_index),
@@ -309,7 +310,7 @@ module via_vq_fetch
     .more_valid_o (more_valid),
     .more_queue_o (more_queue),
     .more_beyond_o(more_beyond),
-    .more_direct_i(more_direct),
+    .more_direct_i(lone[QW'(more_queue)]),
     .stop_valid_o (stop_valid),
     .stop_queue_o (stop_queue),
     .stop_index_o (stop_index),

@@ -8,11 +8,18 @@
 // notification data exactly the descriptors that were announced, else some lines ahead of the walker, which stops at the first unavailable one.
 // avail_event (split, EVENT_IDX): written when everything known was asked for; then the index is read again, so no notification is missed.
 //
-// Throughput: one token a cycle; 8 ring reads in flight, of which up to 4 of a queue's index. Ordering: tokens of a queue in ring order.
-// Going back: `back_i` returns a queue to its last committed chain, `stop_*` to the descriptor that was unavailable.
+// The state of a queue is via_vq_ring_queue.
+//
+// Throughput: one token a cycle; in order and packed, where a token is a line, one every 3 cycles a queue. 8 ring reads in flight, of which up to 4 of
+// a queue's index. Latency, for a queue that waits for nothing else: from a notification to a token (in order, packed) one cycle, to the address of
+// an index or ring line two; from an index to a token two, to the address of a ring line three; from a ring line to its first token one.
+// Ordering: tokens of a queue in ring order.
+// Going back: `back_i` returns a queue to its last committed chain, `stop_*` to the descriptor that was unavailable. The epoch turns in the cycle
+// behind either.
 // Looking without a notification (`look_i`): reads the index again; packed, walks on from the first descriptor that was not announced, with
-// notification data until it meets one that is not available. A queue with something under way is not looked at.
-// Misuse: an index that jumps, or a misaligned or malformed queue, is reported on `serr_*`; the top then lowers on_i.
+// notification data until it meets one that is not available. A queue with something under way is not looked at. One that was notified before
+// it was on is treated likewise.
+// Misuse: an index that jumps, or a misaligned or malformed queue, is reported on `serr_*` two cycles later; the top then lowers on_i.
 
 module via_vq_ring
   import via_pkg::*;
@@ -40,7 +47,7 @@ module via_vq_ring
   input  logic                       more_valid_i,          // in order: a chain goes on
   input  logic       [   QueueW-1:0] more_queue_i,
   input  logic                       more_beyond_i,         // with a descriptor that its token does not cover
-  output logic                       more_direct_o,         // which no later token covers either
+  output logic       [     NumQ-1:0] lone_o,                // of these queues, which no later token covers either
   input  logic                       stop_valid_i,          // packed: unavailable
   input  logic       [   QueueW-1:0] stop_queue_i,
   input  logic       [QSizeLog2-1:0] stop_index_i,
@@ -74,7 +81,6 @@ module via_vq_ring
 
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
   localparam int unsigned Window = 8;  // ring reads in flight
-  localparam int unsigned LinesMax = 32;  // packed: lines read ahead
 
   typedef struct packed {
     logic [QW-1:0] queue;
@@ -90,76 +96,101 @@ module via_vq_ring
     logic [DataW-1:0] data;
   } line_t;
 
-  logic is_packed, seq, told;
-  logic [NumQ-1:0] exact, probe_q;  // tokens are for what the driver has announced; packed, told: looks beyond that
-  assign is_packed = feat_i.packed_ring;
-  assign seq = is_packed || feat_i.in_order;
-  assign told = !is_packed || feat_i.notif_data;
-  assign exact = {NumQ{told}} & ~probe_q;
+  /// Part of a read or a token that a queue offers.
+  typedef struct packed {
+    logic [63:6] line;
+    logic [4:0]  place;
+    logic [5:0]  count;
+    logic        idx;
+    logic        epoch_f;
+    logic        epoch_w;
+  } read_t;
 
-  // ---------------------------------------------------------------- state of a queue
-  logic [NumQ-1:0][15:0] known_q, pos_q, told_q;
-  logic [NumQ-1:0][15:0] done_avail_q;  // index behind the last chain in the store
-  logic [NumQ-1:0][QSizeLog2-1:0] dpos_q, kpos_q;  // sequential: next descriptor to ask for; end of those announced
-  logic [NumQ-1:0] dwrap_q, kwrap_q;
-  logic [NumQ-1:0][16:0] todo_q;  // sequential and exact: descriptors to ask for
-  logic [NumQ-1:0] pend_q, want_idx, want_line, want_seq, want_event, event_q, bad_cfg;
+  typedef struct packed {
+    logic                 epoch_f;
+    logic                 epoch_w;
+    logic                 safe;
+    logic                 wrap;
+    logic [QSizeLog2-1:0] index;
+    logic [2:0]           cap;      // descriptors in the line: as many as a token for news may cover
+    logic [4:0]           count;    // descriptors that another token covers
+  } piece_t;
+
+  // What was negotiated stands long before a queue is enabled.
+  vq_feat_t feat_q;
+  logic is_packed, seq, told;
+  always_ff @(posedge clk_i) feat_q <= feat_i;
+  assign is_packed = feat_q.packed_ring;
+  assign seq = is_packed || feat_q.in_order;
+  assign told = !is_packed || feat_q.notif_data;
+
+  // ---------------------------------------------------------------- what the queues say
+  logic [NumQ-1:0] bad_cfg, probe, want_idx, want_line, want_seq, want_event, calm;
+  logic [NumQ-1:0][15:0] base, limit, told_at;
+  logic [NumQ-1:0][7:0] mask;
+  read_t [NumQ-1:0] offer;
+  piece_t [NumQ-1:0] piece;
 
   // ---------------------------------------------------------------- reads of index and ring
+  logic [NumQ-1:0] rd_gnt;
   logic [QW-1:0] rq;
-  logic rd_any, rd_go, rd_idx, tag_room, tag_pop;
+  logic rd_any, rd_slot, rd_go, tag_room, tag_pop;
   logic ar_valid_q;
-  axi_ax_t ar, ar_q;
-  logic [63:0] rd_addr;
-  logic [15:0] place, left;
-  logic [8:0] to_wrap;
-  logic [5:0] rd_count, to_end;
-  tag_t rd_tag, tag;
+  logic [63:6] ar_line_q;
+  logic [5:0] rd_count_q;
+  logic cnt_idx_q, cnt_ring_q;
+  read_t rd;
+  tag_t rd_tag, next_tag, tag;
+  logic head_go, next_valid, tag_load, tag_valid_q, last_q;
 
-  via_rr_arb #(
+  via_vq_arb #(
     .N(NumQ)
   ) u_rd_arb (
     .clk_i,
     .rst_ni,
-    .req_i  (want_idx | want_line),
-    .ack_i  (rd_go),
-    .gnt_o  (),
+    .req_i  (run_i & (want_idx | want_line)),
+    .ack_i  (rd_slot),
+    .gnt_o  (rd_gnt),
     .idx_o  (rq),
     .valid_o(rd_any)
   );
 
-  assign rd_go = rd_any && tag_room && (!ar_valid_q || m_ar_ready_i);
-  assign rd_idx = want_idx[rq];
-  assign place = pos_q[rq] & (cfg_i[rq].size - 16'd1);
-  assign rd_addr = cfg_i[rq].driver + (rd_idx ? 64'd2 : 64'd4 + {47'd0, place, 1'b0});
-  assign to_end = 6'd32 - {1'b0, rd_addr[5:1]};
-  assign to_wrap = (QSizeLog2 + 1)'(cfg_i[rq].size - place);
-  assign left = known_q[rq] - pos_q[rq];
+  assign rd_slot = tag_room && (!ar_valid_q || m_ar_ready_i);
+  assign rd_go   = rd_any && rd_slot;
   always_comb begin
-    rd_count = to_end;
-    if (9'(rd_count) > to_wrap) rd_count = to_wrap[5:0];
-    if (16'(rd_count) > left) rd_count = left[5:0];
-    ar       = '0;
-    ar.burst = 2'b01;
-    ar.size  = 3'(BeatLog2);
-    ar.addr  = {rd_addr[63:6], 6'd0};
+    rd = '0;
+    for (int unsigned q = 0; q < NumQ; q++) if (rd_gnt[q]) rd |= offer[q];
   end
-  assign rd_tag = '{queue: rq, epoch_f: epoch_f_i[rq], epoch_w: epoch_w_i[rq], idx: rd_idx, place: rd_addr[5:1], count: rd_count};
+  assign rd_tag = '{queue: rq, epoch_f: rd.epoch_f, epoch_w: rd.epoch_w, idx: rd.idx, place: rd.place, count: rd.count};
 
-  assign m_ar_o = ar_q;
-  assign m_ar_valid_o = ar_valid_q;
-  assign cnt_idx_o = rd_go && rd_idx;
-  assign cnt_ring_o = rd_go && !rd_idx;
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) ar_valid_q <= 1'b0;
-    else if (rd_go) ar_valid_q <= 1'b1;
-    else if (m_ar_ready_i) ar_valid_q <= 1'b0;
+  always_comb begin
+    m_ar_o       = '0;
+    m_ar_o.burst = 2'b01;
+    m_ar_o.size  = 3'(BeatLog2);
+    m_ar_o.addr  = {ar_line_q, 6'd0};
   end
-  always_ff @(posedge clk_i) if (rd_go) ar_q <= ar;
+  assign m_ar_valid_o = ar_valid_q;
+  assign cnt_idx_o = cnt_idx_q;
+  assign cnt_ring_o = cnt_ring_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      ar_valid_q <= 1'b0;
+      cnt_idx_q  <= 1'b0;
+      cnt_ring_q <= 1'b0;
+    end else begin
+      ar_valid_q <= rd_go || ar_valid_q && !m_ar_ready_i;
+      cnt_idx_q  <= rd_slot && |(rd_gnt & want_idx);
+      cnt_ring_q <= rd_slot && |(rd_gnt & ~want_idx);
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (rd_go) ar_line_q <= rd.line;
+    rd_count_q <= rd.count;
+  end
 
   via_fifo #(
     .T    (tag_t),
-    .Depth(Window)
+    .Depth(Window - 1)
   ) u_tags (
     .clk_i,
     .rst_ni,
@@ -167,18 +198,46 @@ module via_vq_ring
     .s_i      (rd_tag),
     .s_valid_i(rd_go),
     .s_ready_o(tag_room),
-    .m_o      (tag),
-    .m_valid_o(),
-    .m_ready_i(tag_pop),
+    .m_o      (next_tag),
+    .m_valid_o(next_valid),
+    .m_ready_i(tag_load),
     .count_o  ()
   );
 
+  // The first tag stands in a register, and in which word of its line to go on.
+  logic [NumQ-1:0] tag_me_q;
+  logic [5:0] rest_q;  // entries of the line that are left, with this one
+  logic [4:0] word_q;
+  assign tag_load = next_valid && (!tag_valid_q || tag_pop);
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) tag_valid_q <= 1'b0;
+    else tag_valid_q <= next_valid || tag_valid_q && !tag_pop;
+  end
+  always_ff @(posedge clk_i) begin
+    if (tag_load) begin
+      tag    <= next_tag;
+      word_q <= next_tag.place;
+      rest_q <= next_tag.count;
+      last_q <= next_tag.count == 6'd1;
+      for (int unsigned q = 0; q < NumQ; q++) tag_me_q[q] <= next_tag.queue == QW'(q);
+    end else if (head_go) begin
+      word_q <= word_q + 5'd1;
+      rest_q <= rest_q - 6'd1;
+      last_q <= rest_q == 6'd2;
+    end
+  end
+
   // ---------------------------------------------------------------- answers
+  // A line that comes when none waits is looked at at once; it is kept if that is not the end of it.
   line_t line_in, line;
-  logic line_valid, line_stale, idx_here, entry_here, last_entry;
-  logic [5:0] entry_q;
-  logic [4:0] word;
+  logic [NumQ-1:0] good;
+  logic kept, here, stale_q, err, idx_go, last_entry, tok_free;
+  logic begun_q;  // entries of the line were taken
   logic [15:0] value;
+  // An index that was read.
+  logic found_valid_q, found_err_q, found_go;
+  logic [QW-1:0] found_queue_q;
+  logic [15:0] found_q;
   // Room is there: a tag is held for each line.
   logic unused_ready;
 
@@ -191,297 +250,330 @@ module via_vq_ring
     .rst_ni,
     .flush_i  (1'b0),
     .s_i      (line_in),
-    .s_valid_i(m_r_valid_i),
+    .s_valid_i(m_r_valid_i && (kept || !tag_pop)),
     .s_ready_o(unused_ready),
     .m_o      (line),
-    .m_valid_o(line_valid),
+    .m_valid_o(kept),
     .m_ready_i(tag_pop),
     .count_o  ()
   );
 
-  assign word = tag.place + entry_q[4:0];
-  assign value = line.data[16*word+:16];
-  assign line_stale = !on_i[tag.queue] || !tag.idx && tag.epoch_f != epoch_f_i[tag.queue];
-  // A notification comes when it likes; the answer waits a cycle for it.
-  assign idx_here = line_valid && tag.idx && !line_stale && !notify_valid_i;
-  assign entry_here = line_valid && !tag.idx && !line_stale;
-  assign last_entry = entry_q == tag.count - 6'd1 || line.err;
-  assign tag_pop = line_valid && (line_stale || idx_here || entry_here && tok_ready_i && last_entry);
+  assign here  = (kept || m_r_valid_i) && tag_valid_q;
+  assign err   = kept ? line.err : line_in.err;
+  assign value = kept ? line.data[16*word_q+:16] : line_in.data[16*word_q+:16];
+  for (genvar q = 0; q < NumQ; q++) begin : gen_good
+    assign good[q] = on_i[q] && tag_me_q[q] && tag.epoch_f == epoch_f_i[q];
+  end
+  // A cycle late: an entry that goes in the first cycle is dropped behind.
+  always_ff @(posedge clk_i) stale_q <= tag_valid_q && !tag_load && !tag_pop && !tag.idx && good == '0;
+  assign head_go = here && !tag.idx && !stale_q && tok_free;
+  assign idx_go = here && tag.idx && !found_valid_q;
+  assign last_entry = last_q || err;
+  assign tag_pop = here && (stale_q || idx_go || head_go && last_entry);
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) entry_q <= '0;
-    else if (tag_pop) entry_q <= '0;
-    else if (entry_here && tok_ready_i) entry_q <= entry_q + 6'd1;
+    if (!rst_ni) begun_q <= 1'b0;
+    else if (tag_pop) begun_q <= 1'b0;
+    else if (head_go) begun_q <= 1'b1;
   end
 
-  // ---------------------------------------------------------------- tokens
-  logic [QW-1:0] sq;
-  logic seq_any, seq_go;
-  logic [9:0] seq_at;
-  logic [8:0] seq_wrap_room;
-  logic [4:0] seq_count;
-  logic seq_wraps;
-  vq_token_t head_tok, seq_tok;
+  // A notification comes when it likes; the index waits a cycle for it.
+  assign found_go = found_valid_q && !notify_valid_i;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) found_valid_q <= 1'b0;
+    else found_valid_q <= idx_go || found_valid_q && !found_go;
+  end
+  always_ff @(posedge clk_i) begin
+    if (idx_go) begin
+      found_q       <= value;
+      found_err_q   <= err;
+      found_queue_q <= tag.queue;
+    end
+  end
 
-  via_rr_arb #(
+  // ---------------------------------------------------------------- what the driver says: from a notification or from its index
+  logic [QW-1:0] kq;
+  logic k_mine, k_notify, k_index, k_data, k_fresh, k_ok, k_beyond;
+  logic [15:0] k_value, k_at, k_base, k_ahead, k_open, k_size;
+  logic [NumQ-1:0] k_me, beyond, take_slot, take;
+
+  assign k_mine = notify_valid_i && 32'(notify_i.queue) < NumQ;
+  assign k_notify = k_mine && on_i[QW'(notify_i.queue)];
+  assign kq = notify_valid_i ? QW'(notify_i.queue) : found_queue_q;
+  assign k_value = notify_valid_i ? {notify_i.wrap, notify_i.offset} : found_q;
+  for (genvar q = 0; q < NumQ; q++) begin : gen_me
+    assign k_me[q]   = (k_mine || found_go) && kq == QW'(q);
+    assign beyond[q] = {1'b0, notify_i.offset} >= cfg_i[q].size;
+  end
+
+  // The distance from what is known, and to the furthest it may go. Both are less than half of 2^16 either way, as long as the driver does as it
+  // should. Split: notifications and reads may overtake one another, an index behind the one known is no news then. Packed: a position behind.
+  assign k_at = is_packed ? 16'(k_value[QSizeLog2-1:0]) : k_value;
+  assign k_base = base[kq];
+  assign k_size = cfg_i[kq].size;
+  assign k_ahead = k_at - k_base;
+  assign k_open = limit[kq] - k_at;
+  assign k_fresh = k_at != k_base;
+  assign k_beyond = (beyond & k_me) != '0;
+  assign k_index = found_go && on_i[found_queue_q] && !found_err_q;
+  assign k_data = k_notify && feat_q.notif_data && !(is_packed && (k_beyond || probe[kq]));
+  assign k_ok = k_index && !is_packed || k_data;
+  assign take_slot = k_ok ? k_me : '0;
+  assign take = (!k_ahead[15] && !k_open[15]) ? take_slot : '0;
+
+  // Errors are told two cycles later.
+  logic e_split_q, e_packed_q, e_read_q, e_note_q, serr_valid_q;
+  logic [15:0] e_ahead_q, e_size_q;
+  logic [16:0] e_old;
+  logic [QW-1:0] e_queue_q, serr_queue_q;
+  vq_err_e serr_q;
+  assign e_old = {1'b0, e_ahead_q} + {1'b0, e_size_q};  // no further behind than the queue is long: 2^16 or more
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      e_split_q    <= 1'b0;
+      e_packed_q   <= 1'b0;
+      e_read_q     <= 1'b0;
+      e_note_q     <= 1'b0;
+      serr_valid_q <= 1'b0;
+    end else begin
+      e_split_q    <= !is_packed && (k_index || k_data) && (k_ahead[15] || k_open[15]);
+      e_packed_q   <= k_notify && feat_q.notif_data && is_packed && k_beyond;
+      e_read_q     <= found_go && on_i[found_queue_q] && found_err_q;
+      e_note_q     <= k_notify;
+      serr_valid_q <= on_i[e_queue_q] && (e_split_q && !e_old[16] || e_packed_q || e_read_q || e_note_q && bad_cfg[e_queue_q]);
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    e_ahead_q    <= k_ahead;
+    e_size_q     <= k_size;
+    e_queue_q    <= kq;
+    serr_queue_q <= e_queue_q;
+    serr_q       <= e_read_q ? VqErrRead : (e_note_q && bad_cfg[e_queue_q]) ? VqErrAlign : VqErrIndex;
+  end
+  assign serr_valid_o = serr_valid_q;
+  assign serr_o = serr_q;
+  assign serr_queue_o = QueueW'(serr_queue_q);
+
+  // ---------------------------------------------------------------- tokens
+  logic [NumQ-1:0] seq_gnt, slow, fast_slot, fast;
+  logic [QW-1:0] sq;
+  logic seq_any, tok_valid_q, err_q;
+  logic [ 3:0] over_q;
+  logic [15:0] over_value;
+  logic [ 7:0] head_mask;
+  vq_token_t tok_d, tok_q;
+  piece_t slow_piece, fast_piece, piece_d;
+
+  via_vq_arb #(
     .N(NumQ)
   ) u_seq_arb (
     .clk_i,
     .rst_ni,
-    .req_i  (want_seq),
-    .ack_i  (seq_go),
-    .gnt_o  (),
+    .req_i  (run_i & want_seq),
+    .ack_i  (tok_free),
+    .gnt_o  (seq_gnt),
     .idx_o  (sq),
     .valid_o(seq_any)
   );
 
-  assign seq_go = seq_any && tok_ready_i;
-  assign seq_at = 10'(cfg_i[sq].desc[7:4]) + 10'(dpos_q[sq]);
-  assign seq_wrap_room = cfg_i[sq].size[QSizeLog2:0] - {1'b0, dpos_q[sq]};
-  always_comb begin
-    // What is announced is read 256 bytes at a time, what is looked at ahead by lines.
-    seq_count = exact[sq] ? 5'd16 - 5'(seq_at[3:0]) : 5'd4 - 5'(seq_at[1:0]);
-    if (9'(seq_count) > seq_wrap_room) seq_count = seq_wrap_room[4:0];
-    if (exact[sq] && 17'(seq_count) > todo_q[sq]) seq_count = todo_q[sq][4:0];
-  end
-  assign seq_wraps = 9'(seq_count) == seq_wrap_room;
+  assign tok_free = !tok_valid_q || tok_ready_i;
+  assign slow = (tok_free && seq_any) ? seq_gnt : '0;
+  // News of a queue that waits for nothing else becomes a token at once.
+  assign fast_slot = (seq && tok_free && !seq_any && (told ? k_ok : k_notify)) ? calm & k_me : '0;
+  assign fast = (!told || !k_ahead[15] && !k_open[15] && k_fresh) ? fast_slot : '0;
 
   always_comb begin
-    head_tok         = '0;
-    head_tok.queue   = QueueW'(tag.queue);
-    head_tok.epoch_f = tag.epoch_f;
-    head_tok.epoch_w = tag.epoch_w;
-    head_tok.err     = VqErrNone;
-    if (line.err) head_tok.err = VqErrRead;
-    else if (value >= cfg_i[tag.queue].size) head_tok.err = VqErrHead;
-    head_tok.safe   = 1'b1;
-    head_tok.share  = entry_q != '0;
-    head_tok.count  = 5'd1;
-    head_tok.index  = value[QSizeLog2-1:0];
-    seq_tok         = '0;
-    seq_tok.queue   = QueueW'(sq);
-    seq_tok.epoch_f = epoch_f_i[sq];
-    seq_tok.epoch_w = epoch_w_i[sq];
-    seq_tok.err     = VqErrNone;
-    seq_tok.safe    = exact[sq];
-    seq_tok.wrap    = dwrap_q[sq];
-    seq_tok.count   = seq_count;
-    seq_tok.index   = dpos_q[sq];
+    slow_piece = '0;
+    fast_piece = '0;
+    for (int unsigned q = 0; q < NumQ; q++) begin
+      if (seq_gnt[q]) slow_piece |= piece[q];
+      if (k_me[q]) fast_piece |= piece[q];
+    end
+    piece_d = seq_any ? slow_piece : fast_piece;
+    if (!seq_any && told && k_ahead[8:2] == '0) begin
+      unique case (k_ahead[1:0])
+        2'd3:    piece_d.count = (fast_piece.cap == 3'd4) ? 5'd3 : 5'(fast_piece.cap);
+        2'd2:    piece_d.count = (fast_piece.cap == 3'd1) ? 5'd1 : 5'd2;
+        default: piece_d.count = 5'd1;
+      endcase
+    end else if (!seq_any) piece_d.count = 5'(fast_piece.cap);
   end
-  assign tok_o = seq ? seq_tok : head_tok;
-  assign tok_valid_o = seq ? seq_any : entry_here;
 
-  // ---------------------------------------------------------------- what the driver says: from a notification or from its index
-  logic [QW-1:0] kq;
-  logic k_mine, k_notify, k_index, k_idx_err;
-  logic [15:0] k_value, k_ahead, k_open, k_behind;
-  logic [8:0] k_poff, k_pdist;
-  logic k_take, k_bad, k_old;
-  logic k_ptake, k_pbad;
-
-  assign k_mine = notify_valid_i && 32'(notify_i.queue) < NumQ;
-  assign k_notify = k_mine && on_i[QW'(notify_i.queue)];
-  assign kq = notify_valid_i ? QW'(notify_i.queue) : tag.queue;
-  assign k_value = notify_valid_i ? {notify_i.wrap, notify_i.offset} : value;
-  assign k_idx_err = idx_here && line.err;
-  // Split. Notifications and reads may overtake one another: an index behind the one known is no news then.
-  assign k_index = k_notify && feat_i.notif_data && !is_packed || idx_here && !line.err;
-  assign k_ahead = k_value - known_q[kq];
-  assign k_behind = known_q[kq] - k_value;
-  assign k_open = k_value - done_avail_q[kq];
-  assign k_old = k_behind <= cfg_i[kq].size;
-  assign k_take = k_index && k_ahead <= cfg_i[kq].size && k_open <= cfg_i[kq].size;
-  assign k_bad = k_index && !k_take && !k_old;
-  // Packed: distance from the end known to the one announced; behind it means old.
-  assign k_poff = {1'b0, k_value[QSizeLog2-1:0]} + ((k_value[15] != kwrap_q[kq]) ? cfg_i[kq].size[QSizeLog2:0] : 9'd0);
-  assign k_pdist = k_poff - {1'b0, kpos_q[kq]};
-  assign k_ptake = k_notify && feat_i.notif_data && is_packed && !k_pbad && !probe_q[kq] && k_poff >= {1'b0, kpos_q[kq]} && k_pdist <= cfg_i[kq].size[QSizeLog2:0];
-  assign k_pbad = k_notify && feat_i.notif_data && is_packed && {1'b0, k_value[14:0]} >= cfg_i[kq].size;
-
-  assign serr_valid_o = k_notify && bad_cfg[kq] || k_bad || k_pbad || k_idx_err;
-  assign serr_o = k_idx_err ? VqErrRead : (k_notify && bad_cfg[kq]) ? VqErrAlign : VqErrIndex;
-  assign serr_queue_o = QueueW'(kq);
+  // A head is too large, by some of its bits.
+  always_comb begin
+    head_mask = '0;
+    for (int unsigned q = 0; q < NumQ; q++) if (tag_me_q[q]) head_mask |= mask[q];
+  end
+  assign over_value = {value[15:8], value[7:0] & ~head_mask};
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) tok_valid_q <= 1'b0;
+    else if (tok_free) tok_valid_q <= seq ? seq_any || fast != '0 : head_go;
+  end
+  always_ff @(posedge clk_i) begin
+    if (tok_free) begin
+      err_q <= !seq && err;
+      for (int unsigned i = 0; i < 4; i++) over_q[i] <= !seq && over_value[4*i+:4] != '0;
+      tok_q <= tok_d;
+    end
+  end
+  always_comb begin
+    tok_d         = '0;
+    tok_d.err     = VqErrNone;
+    tok_d.queue   = QueueW'(tag.queue);
+    tok_d.epoch_f = tag.epoch_f;
+    tok_d.epoch_w = tag.epoch_w;
+    tok_d.safe    = 1'b1;
+    tok_d.share   = begun_q;
+    tok_d.count   = 5'd1;
+    tok_d.index   = value[QSizeLog2-1:0];
+    if (seq) begin
+      tok_d.queue   = seq_any ? QueueW'(sq) : QueueW'(kq);
+      tok_d.epoch_f = piece_d.epoch_f;
+      tok_d.epoch_w = piece_d.epoch_w;
+      tok_d.safe    = piece_d.safe;
+      tok_d.wrap    = piece_d.wrap;
+      tok_d.share   = 1'b0;
+      tok_d.count   = piece_d.count;
+      tok_d.index   = piece_d.index;
+    end
+    tok_o     = tok_q;
+    tok_o.err = err_q ? VqErrRead : (over_q != '0) ? VqErrHead : VqErrNone;
+  end
+  assign tok_valid_o = tok_valid_q;
 
   // ---------------------------------------------------------------- avail_event
+  logic [NumQ-1:0] ev_gnt, ev_now, ev_mine_q;
   logic [QW-1:0] eq, ev_queue_q;
-  logic ev_any, ev_go, ev_valid_q;
+  logic ev_busy, ev_pick_q, ev_sum_q, ev_valid_q;
   logic [63:0] ev_addr_q;
-  logic [15:0] ev_data_q;
+  logic [15:0] ev_data_q, ev_size_q;
 
-  via_rr_arb #(
+  via_vq_arb #(
     .N(NumQ)
   ) u_ev_arb (
     .clk_i,
     .rst_ni,
-    .req_i  (want_event),
-    .ack_i  (ev_go),
-    .gnt_o  (),
+    .req_i  (run_i & want_event),
+    .ack_i  (!ev_busy),
+    .gnt_o  (ev_gnt),
     .idx_o  (eq),
-    .valid_o(ev_any)
+    .valid_o()
   );
 
-  assign ev_go = ev_any && !ev_valid_q;
+  // Step by step: which queue, what is to be written where, the address.
+  assign ev_busy = ev_pick_q || ev_sum_q || ev_valid_q;
+  assign ev_now = ev_busy ? '0 : ev_gnt;
   assign ev_addr_o = ev_addr_q;
   assign ev_data_o = ev_data_q;
   assign ev_queue_o = QueueW'(ev_queue_q);
   assign ev_valid_o = ev_valid_q;
-  assign cnt_event_o = ev_go;
+  assign cnt_event_o = ev_pick_q;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) ev_valid_q <= 1'b0;
-    else if (ev_go) ev_valid_q <= 1'b1;
-    else if (ev_ready_i) ev_valid_q <= 1'b0;
+    if (!rst_ni) begin
+      ev_pick_q  <= 1'b0;
+      ev_sum_q   <= 1'b0;
+      ev_valid_q <= 1'b0;
+    end else begin
+      ev_pick_q  <= ev_now != '0;
+      ev_sum_q   <= ev_pick_q;
+      ev_valid_q <= ev_sum_q || ev_valid_q && !ev_ready_i;
+    end
   end
   always_ff @(posedge clk_i) begin
-    if (ev_go) begin
+    if (!ev_busy) begin
+      ev_mine_q  <= ev_gnt;
       ev_queue_q <= eq;
-      ev_addr_q  <= cfg_i[eq].device + 64'd4 + {45'd0, cfg_i[eq].size, 3'd0};
-      ev_data_q  <= known_q[eq];
+    end
+    if (ev_pick_q) begin
+      ev_addr_q <= cfg_i[ev_queue_q].device;
+      ev_size_q <= cfg_i[ev_queue_q].size;
+      ev_data_q <= told_at[ev_queue_q];
+    end else if (ev_sum_q) begin
+      ev_addr_q <= ev_addr_q + {45'd0, ev_size_q, 3'd4};
     end
   end
 
   // ---------------------------------------------------------------- the queues
-  logic [NumQ-1:0] lone;  // just one token of the queue is under way, and none is to follow
-  assign more_direct_o = lone[QW'(more_queue_i)];
-
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
-    logic go_q;  // packed, not exact: lines are being read
-    logic again_q;  // and a notification came meanwhile
-    // Lines that may be read ahead. Never more than once around the ring: the flags of two rounds ago look as those of this one.
-    logic [5:0] ahead_q;
-    logic [QSizeLog2-1:0] cpos_q;  // sequential: behind the last chain in the store
-    logic cwrap_q;
-    logic [7:0] tokens_q;
-    logic [3:0] reads_q;
-    logic [2:0] looks_q;  // reads of the index
-    logic usable, rests, look, k_me, line_go, s_go, stop, commit, more, tok_in, tok_out, rd_in, rd_out, notified, early, ev_done, direct;
-    logic [8:0] size, c_sum, k_dist;
-    logic [QSizeLog2-1:0] c_next, d_next;
-    logic c_over;
-    logic [15:0] c_avail, c_left;
-    logic [16:0] todo_add, todo_sub;
+    logic sees, line_done;
+    assign sees = k_mine && kq == QW'(q);
+    assign line_done = tag_pop && !tag.idx && tag_me_q[q];
+    assign offer[q].idx = want_idx[q];
+    assign offer[q].epoch_f = epoch_f_i[q];
+    assign offer[q].epoch_w = epoch_w_i[q];
+    assign piece[q].epoch_f = epoch_f_i[q];
+    assign piece[q].epoch_w = epoch_w_i[q];
 
-    assign size = cfg_i[q].size[QSizeLog2:0];
-    assign bad_cfg[q] = cfg_i[q].desc[3:0] != '0 || (is_packed ? cfg_i[q].driver[1:0] != '0 : cfg_i[q].driver[0]) || cfg_i[q].device[1:0] != '0 ||
-                        cfg_i[q].size == '0 || cfg_i[q].size > 16'(QSizeMax) || !is_packed && (cfg_i[q].size & (cfg_i[q].size - 16'd1)) != '0;
-
-    assign usable = run_i[q] && !bad_cfg[q];
-    assign want_idx[q] = usable && pend_q[q] && !looks_q[2];
-    assign want_line[q] = usable && !seq && pos_q[q] != known_q[q];
-    assign want_seq[q] = usable && seq && (exact[q] ? todo_q[q] != '0 : go_q && tokens_q < 8'(ahead_q) && (tokens_q == '0 || tokens_q < 8'(size[QSizeLog2:2])));
-    assign want_event[q] = usable && feat_i.event_idx && !is_packed && (seq ? todo_q[q] == '0 : pos_q[q] == known_q[q]) &&
-                           !pend_q[q] && looks_q == '0 && !event_q[q] && told_q[q] != known_q[q];
-
-    // Nothing of it is under way, and nothing is to come.
-    assign rests = tokens_q == '0 && reads_q == '0 && !pend_q[q] &&
-                   (!seq ? pos_q[q] == known_q[q] : exact[q] ? todo_q[q] == '0 : !go_q && !probe_q[q]);
-    assign look = look_i[q] && usable && rests && !(notify_valid_i && k_me);
-
-    assign k_me = kq == QW'(q);
-    assign notified = k_notify && k_me && !bad_cfg[q];
-    // Before DRIVER_OK: kept, and looked after then.
-    assign early = k_mine && k_me && !on_i[q];
-    assign line_go = rd_go && !rd_idx && rq == QW'(q);
-    assign s_go = seq_go && seq && sq == QW'(q);
-    assign stop = stop_valid_i && QW'(stop_queue_i) == QW'(q);
-    assign commit = commit_valid_i && QW'(commit_queue_i) == QW'(q);
-    assign more = more_valid_i && QW'(more_queue_i) == QW'(q);
-    assign direct = more && more_beyond_i && more_direct_o;
-    assign lone[q] = tokens_q == 8'd1 && todo_q[q] == '0;
-    assign ev_done = ev_valid_q && ev_ready_i && ev_queue_q == QW'(q);
-    assign tok_in = tok_valid_o && tok_ready_i && QW'(tok_o.queue) == QW'(q);
-    assign tok_out = done_valid_i && QW'(done_queue_i) == QW'(q);
-    assign rd_in = rd_go && rq == QW'(q);
-    assign rd_out = tag_pop && tag.queue == QW'(q);
-    assign busy_o[q] = tokens_q != '0 || reads_q != '0 || event_q[q];
-
-    // Behind the chain being committed.
-    assign c_sum = {1'b0, cpos_q} + commit_slots_i;
-    assign c_over = c_sum >= size;
-    assign c_next = QSizeLog2'(c_over ? c_sum - size : c_sum);
-    assign c_avail = done_avail_q[q] + 16'd1;
-    assign c_left = known_q[q] - done_avail_q[q];
-    assign d_next = (9'(dpos_q[q]) + 9'd1 == size) ? '0 : dpos_q[q] + 1'b1;
-    assign k_dist = {1'b0, kpos_q[q]} - {1'b0, cpos_q} + ((kwrap_q[q] != cwrap_q) ? size : 9'd0);
-    assign todo_add = (k_take && k_me && seq ? 17'(k_ahead) : 17'd0) + (k_ptake && k_me ? 17'(k_pdist) : 17'd0) + 17'(more && !direct);
-    assign todo_sub = s_go ? 17'(seq_count) : 17'd0;
-
-    always_ff @(posedge clk_i) begin
-      if (!rst_ni || !cfg_i[q].enable) begin
-        known_q[q]      <= '0;
-        pos_q[q]        <= '0;
-        told_q[q]       <= '0;
-        done_avail_q[q] <= '0;
-        dpos_q[q]       <= '0;
-        kpos_q[q]       <= '0;
-        cpos_q          <= '0;
-        dwrap_q[q]      <= 1'b1;
-        kwrap_q[q]      <= 1'b1;
-        cwrap_q         <= 1'b1;
-        todo_q[q]       <= '0;
-        probe_q[q]      <= 1'b0;
-        pend_q[q]       <= 1'b0;
-        looks_q         <= '0;
-        event_q[q]      <= 1'b0;
-        go_q            <= 1'b0;
-        again_q         <= 1'b0;
-        ahead_q         <= 6'd1;
-        tokens_q        <= '0;
-        reads_q         <= '0;
-      end else begin
-        // What is known
-        if (k_take && k_me) known_q[q] <= k_value;
-        if (k_ptake && k_me) {kwrap_q[q], kpos_q[q]} <= {k_value[15], k_value[QSizeLog2-1:0]};
-        if (notified && !is_packed && !feat_i.notif_data || ev_done || early || look && !is_packed) pend_q[q] <= 1'b1;
-        else if (rd_in && rd_idx) pend_q[q] <= 1'b0;
-        if ((rd_in && rd_idx) != (rd_out && tag.idx)) looks_q <= (rd_in && rd_idx) ? looks_q + 3'd1 : looks_q - 3'd1;
-        if (ev_go && eq == QW'(q)) event_q[q] <= 1'b1;
-        else if (ev_done) event_q[q] <= 1'b0;
-        if (ev_go && eq == QW'(q)) told_q[q] <= known_q[q];
-
-        // What is in the store
-        if (commit) begin
-          done_avail_q[q] <= c_avail;
-          cpos_q          <= c_next;
-          cwrap_q         <= cwrap_q ^ c_over;
-        end
-
-        // What is asked for
-        if (back_i[q]) pos_q[q] <= done_avail_q[q];
-        else if (line_go) pos_q[q] <= pos_q[q] + 16'(rd_count);
-        if (back_i[q]) begin
-          dpos_q[q]  <= cpos_q;
-          dwrap_q[q] <= cwrap_q;
-        end else if (stop) begin
-          dpos_q[q]  <= stop_index_i;
-          dwrap_q[q] <= stop_wrap_i;
-        end else if (s_go) begin
-          dpos_q[q]  <= seq_wraps ? '0 : dpos_q[q] + QSizeLog2'(seq_count);
-          dwrap_q[q] <= dwrap_q[q] ^ seq_wraps;
-        end else if (direct) begin
-          dpos_q[q] <= d_next;
-        end
-        if (back_i[q]) todo_q[q] <= (!is_packed ? 17'(c_left) : exact[q] ? 17'(k_dist) : 17'd0) + todo_add;
-        else if (stop) todo_q[q] <= '0;
-        else todo_q[q] <= todo_q[q] + todo_add - todo_sub;
-        if (stop && told) {kwrap_q[q], kpos_q[q]} <= {stop_wrap_i, stop_index_i};
-
-        if (look && is_packed && told) probe_q[q] <= 1'b1;
-        else if (stop) probe_q[q] <= probe_q[q] && (again_q || notified);
-        if (back_i[q] || notified || early || look || stop && again_q) go_q <= 1'b1;
-        else if (stop) go_q <= 1'b0;
-        if (notified && go_q && !stop) again_q <= 1'b1;
-        else if (stop || look) again_q <= 1'b0;
-        if (stop || back_i[q] || look) ahead_q <= 6'd1;
-        else if (commit && ahead_q != 6'(LinesMax)) ahead_q <= ahead_q + 6'd1;
-
-        if (tok_in != tok_out) tokens_q <= tok_in ? tokens_q + 8'd1 : tokens_q - 8'd1;
-        if (rd_in != rd_out) reads_q <= rd_in ? reads_q + 4'd1 : reads_q - 4'd1;
-      end
-    end
+    via_vq_ring_queue u_queue (
+      .clk_i,
+      .rst_ni,
+      .feat_i      (feat_q),
+      .cfg_i       (cfg_i[q]),
+      .run_i       (run_i[q]),
+      .look_i      (look_i[q]),
+      .bad_o       (bad_cfg[q]),
+      .mask_o      (mask[q]),
+      .heard_i     (k_me[q]),
+      .notified_i  (sees && on_i[q] && !bad_cfg[q]),
+      .early_i     (sees && !on_i[q]),
+      .wrap_i      (notify_i.wrap),
+      .base_o      (base[q]),
+      .limit_o     (limit[q]),
+      .probe_o     (probe[q]),
+      .take_i      (take[q]),
+      .value_i     (k_value),
+      .fresh_i     (k_fresh),
+      .ahead_i     (k_ahead[5:0]),
+      .far_i       (|k_ahead[8:6]),
+      .want_idx_o  (want_idx[q]),
+      .want_line_o (want_line[q]),
+      .line_o      (offer[q].line),
+      .place_o     (offer[q].place),
+      .count_o     (offer[q].count),
+      .idx_go_i    (rd_slot && rd_gnt[q] && want_idx[q]),
+      .line_go_i   (rd_slot && rd_gnt[q] && !want_idx[q]),
+      .idx_done_i  (found_go && found_queue_q == QW'(q)),
+      .line_done_i (line_done),
+      .want_seq_o  (want_seq[q]),
+      .index_o     (piece[q].index),
+      .wrap_o      (piece[q].wrap),
+      .safe_o      (piece[q].safe),
+      .cap_o       (piece[q].cap),
+      .count_seq_o (piece[q].count),
+      .calm_o      (calm[q]),
+      .seq_go_i    (slow[q]),
+      .fast_i      (fast[q]),
+      .cnt_i       (seq ? 6'(tok_q.count) : rd_count_q),
+      .tok_in_i    (head_go && tag_me_q[q]),
+      .tok_out_i   (done_valid_i && QW'(done_queue_i) == QW'(q)),
+      .more_i      (more_valid_i && QW'(more_queue_i) == QW'(q)),
+      .more_beyond_i,
+      .lone_o      (lone_o[q]),
+      .stop_i      (stop_valid_i && QW'(stop_queue_i) == QW'(q)),
+      .stop_index_i,
+      .stop_wrap_i,
+      .commit_i    (commit_valid_i && QW'(commit_queue_i) == QW'(q)),
+      .commit_slots_i,
+      .back_i      (back_i[q]),
+      .busy_o      (busy_o[q]),
+      .want_event_o(want_event[q]),
+      .told_o      (told_at[q]),
+      .ev_go_i     (ev_now[q]),
+      .ev_done_i   (ev_valid_q && ev_ready_i && ev_mine_q[q])
+    );
   end
 
-  assign still_o = ~|{notify_valid_i, look_i, m_r_valid_i, m_ar_valid_o && m_ar_ready_i, rd_go, tag_pop, tok_valid_o && tok_ready_i, ev_go,
-                      ev_valid_q && ev_ready_i, done_valid_i, more_valid_i, stop_valid_i, commit_valid_i, back_i, line_valid && tag.idx};
+  // What a step changes is settled three cycles later.
+  logic moves;
+  logic [2:0] moved_q;
+  assign moves = notify_valid_i || look_i != '0 || m_r_valid_i || m_ar_valid_o && m_ar_ready_i || rd_go || tag_pop || head_go ||
+                 tok_valid_o && tok_ready_i || slow != '0 || fast != '0 || found_valid_q || ev_now != '0 || ev_valid_q && ev_ready_i || done_valid_i ||
+                 more_valid_i || stop_valid_i || commit_valid_i || back_i != '0 || kept && tag.idx;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) moved_q <= '0;
+    else moved_q <= {moved_q[1:0], moves};
+  end
+  assign still_o = !moves && moved_q == '0;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

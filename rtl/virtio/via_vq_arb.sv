@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arbiter with a short way from request to grant: of two that request, the one granted longer ago goes first. It keeps a bit for each pair instead
+// of looking for the first one from a place on (via_rr_arb), so a grant is one request and no other that goes before it: two levels for four.
+// Combinational; `ack_i` moves the granted one to the back. Fair: who requests waits for each other at most once.
+
+module via_vq_arb #(
+  parameter  int unsigned N  = 4,
+  localparam int unsigned IW = (N > 1) ? $clog2(N) : 1
+) (
+  input  logic          clk_i,
+  input  logic          rst_ni,
+  input  logic [ N-1:0] req_i,
+  input  logic          ack_i,
+  output logic [ N-1:0] gnt_o,
+  output logic [IW-1:0] idx_o,
+  output logic          valid_o
+);
+
+  localparam bit NOk = via_pkg::param_in("via_vq_arb N", N, 1, 16);
+
+  logic [N-1:0][N-1:0] ahead;  // [i][j]: j goes before i
+
+  for (genvar i = 0; i < N; i++) begin : gen_one
+    assign gnt_o[i]    = req_i[i] && (req_i & ahead[i]) == '0;
+    assign ahead[i][i] = 1'b0;
+    for (genvar j = 0; j < i; j++) begin : gen_pair
+      logic first_q;  // j goes before i
+      assign ahead[i][j] = first_q;
+      assign ahead[j][i] = !first_q;
+      always_ff @(posedge clk_i) begin
+        if (!rst_ni) first_q <= 1'b1;
+        else if (ack_i && gnt_o[i]) first_q <= 1'b1;
+        else if (ack_i && gnt_o[j]) first_q <= 1'b0;
+      end
+    end
+  end
+
+  assign valid_o = |req_i;
+  always_comb begin
+    idx_o = '0;
+    for (int unsigned i = 0; i < N; i++) if (gnt_o[i]) idx_o |= IW'(i);
+  end
+
+endmodule
