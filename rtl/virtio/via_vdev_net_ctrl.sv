@@ -104,8 +104,9 @@ module via_vdev_net_ctrl
   logic [BeatLog2-1:0] lane_q;
   logic [CountW-1:0] taken_q;  // bytes of the command taken
   logic byte_now, beat_end, cmd_last;
+  logic cmd_end_q;  // the byte at hand is the command's last
 
-  assign byte_now = state_q == StBytes && !cmd_end && req_valid_i && (rd_valid_i || none_i);
+  assign byte_now = state_q == StBytes && !cmd_end_q && req_valid_i && (rd_valid_i || none_i);
   assign beat_end = taken_q == CountW'(Longest) || lane_q == '1 || !rd_i.keep[lane_q+1'b1];
   assign cmd_last = byte_now && (none_i || beat_end && rd_i.last);
   assign rd_ready_o = byte_now && !none_i && beat_end;
@@ -113,7 +114,7 @@ module via_vdev_net_ctrl
 
   // The byte, and what is known of its command at its end.
   logic [CountW-1:0] count_q;  // bytes of the command seen
-  logic step, cmd_end, long, none, no_room;
+  logic step_q, long, none_q, no_room_q;
   logic [QueueW-1:0] queue_q;
   logic [7:0] b;
   assign long = count_q == CountW'(Longest);
@@ -121,11 +122,11 @@ module via_vdev_net_ctrl
     if (!rst_ni) begin
       lane_q  <= '0;
       taken_q <= '0;
-      step    <= 1'b0;
-      cmd_end <= 1'b0;
+      step_q    <= 1'b0;
+      cmd_end_q <= 1'b0;
     end else begin
-      step    <= byte_now;
-      cmd_end <= cmd_last;
+      step_q    <= byte_now;
+      cmd_end_q <= cmd_last;
       if (byte_now) begin
         lane_q <= beat_end ? '0 : lane_q + 1'b1;
         if (cmd_last) taken_q <= '0;
@@ -135,10 +136,10 @@ module via_vdev_net_ctrl
   end
   always_ff @(posedge clk_i) begin
     b <= rd_i.data[8*lane_q+:8];
-    none <= none_i;
+    none_q <= none_i;
     if (cmd_last) begin
-      queue_q <= req_i.queue;
-      no_room <= req_i.wlen == '0;
+      queue_q   <= req_i.queue;
+      no_room_q <= req_i.wlen == '0;
     end
   end
 
@@ -153,7 +154,7 @@ module via_vdev_net_ctrl
   logic args;
 
   assign word = {b, word_q[47:8]};
-  assign args = step && !none && !long && count_q > CountW'(1);
+  assign args = step_q && !none_q && !long && count_q > CountW'(1);
   // A list: four bytes of count, then six for each entry; two lists.
   assign entry_end = place_q == (in_list_q ? 3'd5 : 3'd3);
 
@@ -182,8 +183,8 @@ module via_vdev_net_ctrl
     endcase
   end
   logic accepted, apply;
-  assign accepted = !none && !long && known && right && count_q > CountW'(1);
-  assign apply = cmd_end && accepted;
+  assign accepted = !none_q && !long && known && right && count_q > CountW'(1);
+  assign apply = cmd_end_q && accepted;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -202,7 +203,7 @@ module via_vdev_net_ctrl
         if (class_q == ClassMq) pairs_q <= word[34:32];
       end
       // What a wrong command left in the other table is dropped at the start of the next one.
-      if (step && count_q == '0) begin
+      if (step_q && count_q == '0) begin
         used_q[!bank_q]       <= '0;
         uni_over_q[!bank_q]   <= 1'b0;
         multi_over_q[!bank_q] <= 1'b0;
@@ -217,12 +218,12 @@ module via_vdev_net_ctrl
   always_ff @(posedge clk_i) begin
     if (apply && class_q == ClassMac && cmd_q == 8'd1) mac_q <= word;
     if (args && in_list_q && entry_end && left_q != '0 && fill_q != EntryW'(Entries)) table_q[!bank_q][fill_q[EntryW-2:0]] <= word;
-    if (step) begin
+    if (step_q) begin
       if (count_q == '0) class_q <= b;
       if (count_q == CountW'(1)) cmd_q <= b;
       word_q <= word;
     end
-    if (step && count_q <= CountW'(1)) begin
+    if (step_q && count_q <= CountW'(1)) begin
       place_q   <= '0;
       in_list_q <= 1'b0;
       second_q  <= 1'b0;
@@ -246,7 +247,7 @@ module via_vdev_net_ctrl
   end
 
   // ---------------------------------------------------------------- answer
-  assign fail_o = cmd_end && no_room;
+  assign fail_o = cmd_end_q && no_room_q;
   assign fail_queue_o = queue_q;
   assign rsp_valid_o = state_q == StAnswer;
   assign wr_valid_o = state_q == StStatus;
@@ -258,12 +259,12 @@ module via_vdev_net_ctrl
       state_q <= StBytes;
       count_q <= '0;
     end else begin
-      if (step) begin
-        if (cmd_end) count_q <= '0;
+      if (step_q) begin
+        if (cmd_end_q) count_q <= '0;
         else if (!long) count_q <= count_q + 1'b1;
       end
       unique case (state_q)
-        StBytes:  if (cmd_end && !fail_o) state_q <= StAnswer;
+        StBytes:  if (cmd_end_q && !fail_o) state_q <= StAnswer;
         StAnswer: if (rsp_ready_i) state_q <= StStatus;
         StStatus: if (wr_ready_i) state_q <= StBytes;
         default:  ;
@@ -271,10 +272,10 @@ module via_vdev_net_ctrl
     end
   end
   always_ff @(posedge clk_i) begin
-    if (cmd_end) ok_q <= accepted;
+    if (cmd_end_q) ok_q <= accepted;
   end
 
-  assign moving_o = byte_now || step;
-  assign idle_o   = state_q == StBytes && taken_q == '0 && !step;
+  assign moving_o = byte_now || step_q;
+  assign idle_o   = state_q == StBytes && taken_q == '0 && !step_q;
 
 endmodule

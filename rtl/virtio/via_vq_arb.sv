@@ -36,6 +36,11 @@ module via_vq_arb #(
     end
   end
 
+  if (N == 1) begin : gen_no_turns
+    logic unused;
+    assign unused = &{clk_i, rst_ni, ack_i};
+  end
+
   assign valid_o = |req_i;
   always_comb begin
     idx_o = '0;
