@@ -126,7 +126,8 @@ void Link::reset() {
   beats_.clear();
   writes_.clear();
   sent_ = 0;
-  burst_beats_ = tlp_beats_ = tlp_payload_ = 0;
+  burst_beats_ = tlp_beats_ = tlp_payload_ = tlp_packets_ = 0;
+  tlp_goes_on_ = false;
   bursts_accepted_ = bursts_sent_ = 0;
   owed_ = 0;
   resp_ = kOkay;
@@ -199,8 +200,12 @@ void Link::accept_beat(const AxiRequest& shell) {
   std::memcpy(beat.data, shell.wdata, kBeatBytes);
   burst_beats_++;
   tlp_beats_++;
-  // A TLP carries whole double words.
-  tlp_payload_ += (static_cast<uint32_t>(std::popcount(shell.wstrb)) + 3u) & ~3u;
+  // A TLP carries whole double words, and only its first and last one may be written in part: bytes that are
+  // left out part it in two (PCI Express Base Specification, byte enables).
+  const uint64_t strobe = shell.wstrb;
+  for (unsigned word = 0; word < kBeatBytes / 4; word++) tlp_payload_ += (strobe >> (4 * word) & 15) ? 4 : 0;
+  tlp_packets_ += static_cast<uint32_t>(std::popcount(strobe & ~(strobe << 1 | (tlp_goes_on_ ? 1 : 0))));
+  tlp_goes_on_ = strobe >> (kBeatBytes - 1) & 1;
   const WriteBurst& burst = write_bursts_.front();
   const bool last = burst_beats_ == burst.beats;
   const uint64_t end = burst.addr + uint64_t{burst_beats_} * kBeatBytes;
@@ -210,9 +215,11 @@ void Link::accept_beat(const AxiRequest& shell) {
   tlp.first_beat = beats_.tail() - tlp_beats_;
   tlp.beats = tlp_beats_;
   tlp.payload = tlp_payload_;
+  tlp.packets = std::max(tlp_packets_, 1u);
   tlp.last = last;
   tlp.id = burst.id;
-  tlp_beats_ = tlp_payload_ = 0;
+  tlp_beats_ = tlp_payload_ = tlp_packets_ = 0;
+  tlp_goes_on_ = false;
   if (last) {
     burst_beats_ = 0;
     write_bursts_.pop();
@@ -300,13 +307,13 @@ bool Link::send_read(uint64_t now) {
 bool Link::send_write(uint64_t now) {
   if (sent_ == writes_.tail()) return false;
   WriteTlp& tlp = writes_[sent_++];
-  const uint64_t left = up_.send(now, kRequestOverhead + tlp.payload, write_fs_);
+  const uint64_t left = up_.send(now, kRequestOverhead * tlp.packets + tlp.payload, write_fs_);
   visible_ps_ = tlp.visible_ps = left + ps(config_.write_latency_ns);
   tlp.range = find(tlp.id, tlp.addr, VSIM_DMA_WRITE);
   if (tlp.range) tlp.range->in_flight++;
   if (tlp.last) bursts_sent_++;
   vsim_fn_counters& counters = counters_of(tlp.id);
-  counters.host_write_tlps++;
+  counters.host_write_tlps += tlp.packets;
   counters.host_write_bytes += tlp.payload;
   return true;
 }

@@ -118,7 +118,7 @@ class Link {
   struct WriteTlp {
     uint64_t addr;
     uint64_t first_beat;
-    uint32_t beats, payload;
+    uint32_t beats, payload, packets;
     bool last;
     uint8_t id;
     uint64_t visible_ps;
@@ -186,6 +186,8 @@ class Link {
   Ring<WriteTlp> writes_;
   uint64_t sent_ = 0;                                           // index into writes_: earlier ones have left
   uint32_t burst_beats_ = 0, tlp_beats_ = 0, tlp_payload_ = 0;  // of the burst and TLP being received
+  uint32_t tlp_packets_ = 0;                                    // that it is parted in
+  bool tlp_goes_on_ = false;                                    // its last byte so far is written
   uint64_t bursts_accepted_ = 0, bursts_sent_ = 0;
   uint32_t owed_ = 0;  // bursts whose B has not been taken
   uint8_t resp_ = kOkay;

@@ -511,6 +511,19 @@ void writes_with_strobes_land_where_they_should() {
   CHECK(want == b.memory);
 }
 
+// Only the first and the last double word of a packet may be written in part.
+void bytes_left_out_part_a_packet() {
+  LinkBench b(link_config());
+  constexpr uint64_t kHalves = 0xff00ff00ff00ff00 & kFullStrobe;  // 8 of every 16 bytes
+  const std::vector<uint8_t> data(2 * kBeatBytes, 0x5a);
+  b.shell.writes.push_back({b.kBase, 2, data, {kHalves, kHalves}});
+  b.shell.writes.push_back({b.kBase, 2, data, {kFullStrobe & ~uint64_t{3}, 1}});
+  b.run([&] { return b.shell.write_done.size() == 2; });
+  CHECK(b.counters[0].host_write_tlps == 2 * kBeatBytes / 16 + 1, "%llu packets",
+        static_cast<unsigned long long>(b.counters[0].host_write_tlps));
+  CHECK(b.counters[0].host_write_bytes == kBeatBytes + kBeatBytes + 4);
+}
+
 void a_write_is_answered_when_it_is_visible() {
   LinkBench b(link_config());
   std::vector<uint8_t> data(kBeatBytes, 0x5a);
@@ -1353,6 +1366,7 @@ const std::map<std::string, Test> tests = {
     TEST(a_small_read_overtakes_a_heap_of_large_ones),
     TEST(write_throughput_follows_the_formula),
     TEST(writes_with_strobes_land_where_they_should),
+    TEST(bytes_left_out_part_a_packet),
     TEST(a_write_is_answered_when_it_is_visible),
     TEST(a_read_sees_the_write_sent_before_it),
     TEST(a_read_does_not_pass_a_heap_of_writes),
