@@ -230,7 +230,7 @@ module vq_scatter
         a_granted : assert (rsp_valid_i && head_valid_i[mine] && piece_ok && !dut.piece_in.drop && dut.piece_in.chain_end == dut.desc_end);
       if (dut.desc_end) a_adds_up : assert (planned == dut.take_q && dut.take_q <= head_i[mine].wlen && dut.has_data_q);
       a_popped :
-      assert (dut.popped_q ? rsp_valid_i && pop == 2'b01 << mine && held_q[mine] && rsp_held_q && head_i[mine] == dut.chain_q : pop == '0);
+      assert (dut.popped_q ? pop == 2'b01 << mine && held_q[mine] && head_i[mine] == dut.chain_q && (dut.at_once_q || rsp_valid_i && rsp_held_q) : pop == '0);
       if (dut.go_lone) a_one : assert (nwrite[rsp_i.queue[0]] == 3'd1 && dut.take <= desc_i[rsp_i.queue[0]][0].len && dut.take != '0);
       if (dut.go_empty) a_none : assert (dut.take == '0);
       if (dut.popped_q) a_claims : assert (dut.has_data_q == (dut.take_q != '0) && dut.whole_q == (dut.take_q == dut.chain_q.wlen));
@@ -246,8 +246,11 @@ module vq_scatter
       assert (!dut.lone_q || dut.queue_q < QueueW'(2) && dut.got_q && read_q == lone_q && dut.plan_q == PlChain && !dut.popped_q && dut.want_q == dut.take_q && dut.take_q != '0 && dut.take_q <= lone_q.len);
       i_asked_got : assert (!dut.got_q || asked_q);
       i_plan : assert (dut.plan_q != 2'd3);
+      // an answer without bytes is taken as it is judged
+      i_at_once :
+      assert (!dut.at_once_q || dut.popped_q && !dut.taken_q && dut.plan_q == PlChain && !dut.has_data_q && !dut.re_q && dut.queue_q < QueueW'(2) && !dut.begun_q);
       i_answer :
-      assert (!(dut.popped_q || dut.taken_q || dut.plan_q != PlChain) || rsp_held_q && dut.queue_q == rsp_i.queue && dut.merge_q == rsp_i.merge);
+      assert (!(dut.popped_q && !dut.at_once_q || dut.taken_q || dut.plan_q != PlChain) || rsp_held_q && dut.queue_q == rsp_i.queue && dut.merge_q == rsp_i.merge);
       if (dut.plan_q == PlChain) i_between : assert (dut.got_q == dut.lone_q && dut.re_q == dut.lone_ask_q && planned_q == '0);
       if (dut.plan_q == PlDesc) begin
         i_desc :

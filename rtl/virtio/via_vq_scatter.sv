@@ -7,7 +7,7 @@
 //   wr ────────────────────────────────────────────── cut ─┬─ bursts ─ AW
 //                                                          └─ rotate ─ beats ─ W
 //
-// Throughput: an answer into a chain of one writable descriptor, or without bytes, in 2 cycles, any other in 4 cycles plus one per further
+// Throughput: an answer without bytes in 1 cycle, one into a chain of one writable descriptor in 2, of one queue every 3, any other in 4 cycles plus one per further
 // descriptor; a beat per cycle. Latency: answer to AW 4 cycles, data to AW one, and the length of the first burst.
 // Order: data, and chains handed on, in the order of the answers. A chain is handed on once the port has taken the address of its last
 // burst, all of whose W is here then: what is written behind that on the same port cannot overtake it, since W goes in the order of the addresses.
@@ -117,7 +117,9 @@ module via_vq_scatter
 
   // ---------------------------------------------------------------- plan
   // One step a chain: what the ports say is judged in one cycle, what comes of it (pop, answer taken, read of a descriptor) is in registers in the
-  // next one, in which nothing is judged: the ports are behind then. A descriptor is here in the cycle after that.
+  // next one, in which the ports are behind: no answer of that queue is judged then, and none at all if the one judged is still there.
+  // An answer without bytes, of a queue that does not wait, is taken as it is judged, so that the answers to what was sent do not stop those with what was received.
+  // A descriptor is here in the cycle after that.
   typedef enum logic [1:0] {
     PlChain = 2'b00,
     PlDesc  = 2'b01,
@@ -128,8 +130,8 @@ module via_vq_scatter
   vq_chain_t head, chain_q;
   logic [QW-1:0] queue;
   logic [NumQ-1:0] gone_in, one_in, wlen_in, pop_q;
-  logic turn, head_here, gone, none, fits, partial, lone, asks, go_gone, go_empty, go_read, go_lone;
-  logic begun_q, re_q, re_d, got_q, lone_ask_q, lone_q, popped_q, taken_q, pop_d, take_d, desc_take, desc_end, drop_take;
+  logic turn, head_here, gone, none, fits, partial, lone, asks, go_gone, go_empty, go_read, go_lone, at_once;
+  logic begun_q, re_q, re_d, got_q, lone_ask_q, lone_q, popped_q, at_once_q, taken_q, pop_d, take_d, desc_take, desc_end, drop_take;
   logic piece_room_q, chain_room_q, merge_q, after_none_q, has_data_q, whole_q;
   logic [QueueW-1:0] queue_q;
   logic [31:0] left_q, left, take, take_q, want_q, after;
@@ -148,7 +150,7 @@ module via_vq_scatter
   assign head = head_i[queue];
   assign head_here = head_valid_i[queue];
   assign gone = gone_in[queue];
-  assign turn = plan_q == PlChain && !popped_q && !taken_q;
+  assign turn = plan_q == PlChain && !taken_q && !(popped_q && queue_q == rsp_i.queue);
   assign left = begun_q ? left_q : rsp_i.len;  // bytes of the answer that no earlier chain takes
   assign partial = left < head.wlen;
   assign fits = left <= head.wlen;  // the chain is the answer's last one
@@ -165,7 +167,8 @@ module via_vq_scatter
   assign go_lone = go_read && lone;
 
   assign pop_d = go_empty || go_lone || desc_end;
-  assign take_d = go_gone && left == '0 || go_empty && left == '0 || go_lone && fits || desc_end && after_none_q || drop_take;
+  assign at_once = go_empty && rsp_i.len == '0 && !begun_q && !rsp_i.merge && !wait_i[queue];
+  assign take_d = go_gone && left == '0 || go_empty && left == '0 && !at_once || go_lone && fits || desc_end && after_none_q || drop_take;
 
   always_comb begin
     plan_d = plan_q;
@@ -186,7 +189,7 @@ module via_vq_scatter
   assign b_queue_o = queue_q;
   assign b_index_o = index_q;
   assign head_pop_o = pop_q;
-  assign rsp_ready_o = taken_q;
+  assign rsp_ready_o = taken_q || at_once;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -199,6 +202,7 @@ module via_vq_scatter
       pop_q          <= '0;
       popped_q       <= 1'b0;
       taken_q        <= 1'b0;
+      at_once_q      <= 1'b0;
       chains_q       <= '0;
       merged_valid_o <= 1'b0;
       piece_room_q   <= 1'b1;
@@ -211,12 +215,13 @@ module via_vq_scatter
       lone_q         <= lone_ask_q;
       popped_q       <= pop_d;
       taken_q        <= take_d;
+      at_once_q      <= at_once;
       merged_valid_o <= taken_q && merge_q;
       piece_room_q   <= pieces_held <= PiecesW'(Pieces - PiecesAhead);
       chain_room_q   <= chains_held <= ChainsW'(Chains - ChainsAhead);
-      if (pop_d || take_d) begun_q <= !take_d;
-      if (taken_q) chains_q <= '0;
-      else if (popped_q) chains_q <= chains_q + 1'b1;
+      if (pop_d || take_d) begun_q <= !take_d && !at_once;
+      if (taken_q || at_once) chains_q <= '0;
+      else if (popped_q && !at_once_q) chains_q <= chains_q + 1'b1;
       for (int unsigned q = 0; q < NumQ; q++) pop_q[q] <= (go_empty || go_lone) && queue == QW'(q) || desc_end && QW'(queue_q) == QW'(q);
     end
   end
@@ -597,7 +602,7 @@ module via_vq_scatter
     assign leaves = burst_out && burst.queue == QueueW'(q);
     assign lands = m_b_valid_i && in_flight && flight == QueueW'(q);
     // An answer that waits for the plan counts: it never waits for long, or its queue is not being reset.
-    assign quiet_d[q] = held_q[q] == '0 && flights_q[q] == '0 && !(rsp_valid_i && queue == QW'(q));
+    assign quiet_d[q] = held_q[q] == '0 && flights_q[q] == '0 && !pop_q[q] && !(rsp_valid_i && queue == QW'(q));
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
         held_q[q]    <= '0;
