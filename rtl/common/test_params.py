@@ -104,8 +104,8 @@ BAD_MACROS = [
     ("VIA_NUM_SLOTS", 17, "1 to 16"),
     ("VIA_NUM_STREAMS", 0, "1 to 14"),
     ("VIA_NUM_STREAMS", 15, "1 to 14"),
-    ("VIA_QUEUE_SIZE", 100, "a power of two, 4 to 32768"),
-    ("VIA_QUEUE_SIZE", 65536, "a power of two, 4 to 32768"),
+    ("VIA_QUEUE_SIZE", 100, "a power of two, 4 to 256"),
+    ("VIA_QUEUE_SIZE", 512, "a power of two, 4 to 256"),
     ("VIA_FN_MASK", 128, "0 to 127"),
 ]
 

@@ -30,6 +30,26 @@ async def an_event_a_buffer(dut):
         b.end()
 
 
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def a_message_may_be_longer_than_the_store(dut):
+    for stall in (0.0, 0.8):
+        b = Bench(dut, stall)
+        await b.begin()
+        # The store holds 2 KiB; the last event of the longest is incomplete.
+        messages = [b.r.randbytes(n) for n in (31 * 64, 32 * 64 - 1, 33 * 64, 100 * 64 + 5)]
+        events = [m[at : at + 8] for m in messages for at in range(0, len(m) - 7, 8)]
+        buffers = [b.offer(0, 8) for _ in range(64)]
+        for m in messages:
+            b.rx(m)
+        at = 0
+        while at < len(events):
+            await b.done(buffers[at], limit=4000)
+            assert buffers[at].answer == events[at], at
+            buffers.append(b.offer(0, 8))
+            at += 1
+        b.end()
+
+
 @cocotb.test(timeout_time=50, timeout_unit="us")
 async def parts_of_events_alone_are_dropped(dut):
     b = Bench(dut)

@@ -136,6 +136,7 @@ async def wrong_requests_are_completed_and_dropped(dut):
         header() + bytes(MAX + 1),
         header() + bytes(MAX + 700),
         header(0, 1) + bytes(100),
+        header(1, 1, 34, 16) + bytes(100),
         header(1, 0, 60, 39) + bytes(100),
         header(1, 0, 99, 0) + bytes(100),
         header(1, 0, 100, 0) + bytes(100),

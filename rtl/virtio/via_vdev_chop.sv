@@ -40,7 +40,6 @@ module via_vdev_chop
   output logic            idle_o
 );
 
-  localparam bit BeatsOk = param_in("via_vdev_chop Beats", Beats, 2, 65536);
   localparam bit UnitOk = param_in("via_vdev_chop Unit", Unit, 0, StrbW);
   localparam bit UnitPartOk = param_in("via_vdev_chop beat modulo Unit", (Unit == 0) ? 0 : StrbW % Unit, 0, 0);
 
@@ -54,6 +53,7 @@ module via_vdev_chop
   } held_t;
   localparam int unsigned Runs = 8;
   localparam int unsigned Late = 3;  // beats that may still come when it is found that no more fit
+  localparam bit BeatsOk = param_in("via_vdev_chop Beats", Beats, Late, 65536);
   localparam int unsigned BeatsW = $clog2(Beats + 1);
   localparam int unsigned RunsW = $clog2(Runs + 1);
   held_t held, in_q;
@@ -136,7 +136,7 @@ module via_vdev_chop
   logic close, decide, beat, last, fits, short_unit;
 
   // The bytes of a message not yet ended become a run of their own when nothing else is there.
-  assign close = state_q == StLoad && !run_valid && open_q != '0 && avail_i && Unit == 0;
+  assign close = state_q == StLoad && !run_valid && open_q != '0 && avail_i;
   assign run_pop = state_q == StLoad && run_valid;
   assign load = run_valid ? run : open_q;
   assign open_now = close ? '0 : open_q;
@@ -193,7 +193,7 @@ module via_vdev_chop
     else if (beat) part_q <= part_q - len_t'(now);
   end
 
-  assign short_o = !avail_i && (state_q == StAnswer || state_q == StLoad && !run_valid && open_q != '0 && Unit == 0);
+  assign short_o = !avail_i && (state_q == StAnswer || state_q == StLoad && !run_valid && open_q != '0);
   assign moving_o = in_valid_q || s_valid_i && ready_q || run_pop || close || decide || beat || state_q inside {StSkip, StNext} ||
                     state_q == StLook && held_valid || rsp_valid_o && rsp_ready_i;
   assign idle_o = state_q == StLoad && !run_valid && open_q == '0 && !in_valid_q;

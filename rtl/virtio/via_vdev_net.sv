@@ -2,7 +2,7 @@
 //
 // The net device (type 1): NetPairs queue pairs and a control queue (queue 2 without VIRTIO_NET_F_MQ, the last one with it).
 // User side: Ethernet frames without virtio header and frame check sequence. Parts: via_vdev_net_tx, via_vdev_net_rx, via_vdev_net_ctrl.
-// Throughput: one beat a cycle each way; frames of 64 bytes: at most eight cycles each, both ways at once. Latency: five cycles each way.
+// Throughput: one beat a cycle each way; frames of 64 bytes: at most eight cycles each, both ways at once. Latency: five cycles out, two from a frame's last beat to its answer.
 // A request stands before those behind it until its bytes are taken. Source: VIRTIO 1.3, 5.1.
 
 module via_vdev_net

@@ -250,9 +250,10 @@ module via_vdev_net_tx
   logic head_valid, odd_q;
   logic [16:0] place_q;
   len_t place2_q, frame_q;
-  logic outside_q;
+  logic outside_q, gso_q;
   always_ff @(posedge clk_i) begin
     if (summing && first_q) begin
+      gso_q   <= hdr.gso_type != '0;
       place_q <= 17'(hdr.csum_start) + 17'(hdr.csum_offset);
       frame_q <= req.len;
       odd_q   <= hdr.csum_start[0];  // the words begin at odd bytes: the sum's halves change places
@@ -266,7 +267,7 @@ module via_vdev_net_tx
   assign more  = 17'(acc_q[0]) + 17'(acc_q[1]) + 17'd1;
   assign sum   = (&acc_q) ? '0 : more[16] ? more[15:0] : plain;
   always_comb begin
-    note.drop   = sum_done_q ? outside_q : hdr.gso_type != '0;
+    note.drop   = sum_done_q ? outside_q || gso_q : hdr.gso_type != '0;
     note.insert = sum_done_q;
     note.place  = place_q[LenW-1:0];
     note.place2 = place2_q;

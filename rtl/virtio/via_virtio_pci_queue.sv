@@ -4,7 +4,7 @@
 //
 // Throughput: a write a cycle. Latency: one cycle. Once enabled, size and addresses stand still until the queue or the device is reset,
 // whatever the driver writes. A queue reset is a level from the driver's write until `quiet_i`, which counts from the third cycle on, so that
-// a notification just given is not overlooked; then the queue is as after power-up.
+// a notification just given, or a chain that leaves the store in that moment, is not overlooked; then the queue is as after power-up.
 // Misuse: a size that the ring format does not allow is not taken; a vector that does not exist reads back as 0xffff; the queue cannot be
 // disabled by writing 0. Source: VIRTIO 1.3, 4.1.4.3.
 

@@ -13,9 +13,9 @@ package via_virtio_pkg;
   import via_pkg::*;
 
   // ---------------------------------------------------------------- geometry
-  /// Largest queue a function offers, a power of two, 4 to 32768; also descriptors of a queue that the card holds.
+  /// Largest queue a function offers, a power of two, 4 to 256; also descriptors of a queue that the card holds.
   parameter int unsigned QSizeMax = `VIA_QUEUE_SIZE;
-  localparam bit QueueMacroOk = param_pow2("VIA_QUEUE_SIZE", QSizeMax, 4, 32768);
+  localparam bit QueueMacroOk = param_pow2("VIA_QUEUE_SIZE", QSizeMax, 4, 256);
   parameter int unsigned QSizeLog2 = $clog2(QSizeMax);
   /// Most queues a function may have.
   parameter int unsigned QueuesMax = 16;

@@ -10,7 +10,7 @@
 // Throughput: a chain of one descriptor every 2 to 3 cycles whatever the latency; an indirect one of n descriptors every n + 1. Latency from a
 // notification: index, ring line, descriptor line (and table) one after the other, two to three cycles between them.
 // Ordering: chains of one queue in ring order. A queue in error finds no more chains until it is reset (`err_*` once); the others go on.
-// Reset of a queue: `quiet_o` when nothing of it is in flight. A chain stays at head_o until the queue is disabled, jobs are withdrawn at once.
+// Reset of a queue: `quiet_o` when nothing of it is in flight. A chain stays at head_o until the queue is disabled, jobs are withdrawn a cycle later.
 // Misuse: a chain must not be popped before its job was taken and its descriptors were read.
 
 module via_vq_fetch

@@ -144,7 +144,7 @@ module via_vq_fetch_walk
     logic [6:0] line;
     c0   = index[0] & align[0];
     c1   = index[1] & align[1] | (index[1] | align[1]) & c0;
-    line = 7'(plus(QSizeLog2'(index[QSizeLog2-1:2]), c1));
+    line = 7'(plus(QSizeLog2'(index >> 2), c1));
     return {line, index[1] ^ align[1] ^ c0, index[0] ^ align[0]};
   endfunction
 

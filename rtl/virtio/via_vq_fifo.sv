@@ -21,6 +21,8 @@ module via_vq_fifo #(
   output logic hidden_o    // entries are held and none is offered
 );
 
+  localparam bit DepthOk = via_pkg::param_in("via_vq_fifo Depth", Depth, 1, 1 << 24);
+
   T behind, head_q;
   logic push, pop, behind_valid, head_valid_q, any_q, load;
   logic [CW-1:0] count;

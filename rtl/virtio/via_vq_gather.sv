@@ -5,10 +5,10 @@
 //   job ─ descriptors ─ bursts (AR) ··· host ··· R ─ beats FIFO ─ rotate ─ pack ─> rd
 //     └──────────── request ─────────────────────────────────────────────────> req
 //
-// Throughput: a chain of one descriptor per cycle, a burst per cycle, a beat per cycle: with all but the first and last beat of a buffer
+// Throughput: a chain of one descriptor per cycle, a beat per cycle, the first burst of a buffer per cycle, a further one every 3 cycles: with all but the first and last beat of a buffer
 // full the stream is full. Latency: job to AR 2 cycles, R to rd 3 cycles, if nothing waits. Beats * StrbW bytes are in flight: what covers the link's latency.
-// Order: jobs, requests, reads and data all in the order of the jobs. A request is offered once all descriptors of its chain are read from
-// the store, so an early answer may free them.
+// Order: jobs, requests, reads and data all in the order of the jobs. A request is offered with its first descriptor; it is answered after all
+// its bytes were taken (docs/interfaces.md), and by then nobody needs its descriptors.
 // A burst is read only with room for all of it (no wedge). Misuse: a beat that reads with an error becomes zeros and is reported, the request
 // is otherwise whole. A length that the descriptors do not add up to (`rlen`) is not noticed here: via_vq_fetch makes both.
 

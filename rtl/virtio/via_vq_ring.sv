@@ -3,15 +3,15 @@
 // The source of via_vq_fetch: knows how far each queue's driver went and says which descriptors are to be read.
 //
 // Split: reads the available index (or takes it from the notification), then ring lines of 64 bytes, up to 32 heads each; one token a head.
-// Split in order: the heads follow from one another, so only the index is read; tokens name lines of the table, covering one descriptor a
-// chain that is known available; the walker asks for more where a chain has more (`more_*`). Packed: tokens name lines of the ring; with
-// notification data exactly the descriptors that were announced, else some lines ahead of the walker, which stops at the first unavailable one.
+// Split in order: the heads follow from one another, so only the index is read; tokens name descriptors of the table, one a
+// chain that is known available; the walker asks for more where a chain has more (`more_*`). Packed: tokens name descriptors of the ring; with
+// notification data exactly those that were announced, up to 16 a token, else some lines ahead of the walker, which stops at the first unavailable one.
 // avail_event (split, EVENT_IDX): written when everything known was asked for; then the index is read again, so no notification is missed.
 //
 // The state of a queue is via_vq_ring_queue.
 //
-// Throughput: one token a cycle; in order and packed, where a token is a line, one every 3 cycles a queue. 8 ring reads in flight, of which up to 4 of
-// a queue's index. Latency, for a queue that waits for nothing else: from a notification to a token (in order, packed) one cycle, to the address of
+// Throughput: one token a cycle; in order and packed one every 3 cycles a queue. 8 ring reads in flight, of which up to 5 of a
+// queue's index. Latency, for a queue that waits for nothing else: from a notification to a token (in order, packed) one cycle, to the address of
 // an index or ring line two; from an index to a token two, to the address of a ring line three; from a ring line to its first token one.
 // Ordering: tokens of a queue in ring order.
 // Going back: `back_i` returns a queue to its last committed chain, `stop_*` to the descriptor that was unavailable. The epoch turns in the cycle

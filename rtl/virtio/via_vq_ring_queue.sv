@@ -106,7 +106,7 @@ module via_vq_ring_queue
   logic sent_q;  // and moves the queue on
 
   logic [8:0] size;
-  assign size = cfg_i.size[QSizeLog2:0];
+  assign size = 9'(cfg_i.size[QSizeLog2:0]);
 
   // ---------------------------------------------------------------- set-up
   logic [63:12] next_page_q;  // a ring is shorter than a page
@@ -160,11 +160,11 @@ module via_vq_ring_queue
   assign to_wrap = 9'(mask_q) + 9'd1 - 9'(place);
   // Tokens. For news: the descriptors up to the end of the line and that of the ring. Each as: more than one, than two, than three.
   assign at = cfg_i.desc[5:4] + dpos_q[1:0];
-  assign room = size - {1'b0, dpos_q};
+  assign room = size - 9'(dpos_q);
   assign in_line = {at == 2'd0, !at[1], at != 2'd3};
   assign in_ring = {|room[8:2], |room[8:2] || &room[1:0], |room[8:1]};
   // For what waits: up to the end of 256 aligned bytes and that of the ring, and those left. What is looked at ahead goes by lines.
-  assign at_block = cfg_i.desc[7:4] + dpos_q[3:0];
+  assign at_block = cfg_i.desc[7:4] + 4'(dpos_q);
   assign block = exact ? 5'd16 - 5'(at_block) : 5'd4 - 5'(at_block[1:0]);
   assign room16 = (room[8:4] != '0) ? 5'd16 : room[4:0];
   assign cap16 = (block > room16) ? room16 : block;
@@ -274,7 +274,7 @@ module via_vq_ring_queue
   assign look = look_i && run_i && rest_q && !heard_i;
   assign direct = more_i && more_beyond_i && lone_q;
   // Behind the chain being committed.
-  assign c_sum = {1'b0, cpos_q} + commit_slots_i;
+  assign c_sum = 9'(cpos_q) + 9'(commit_slots_i);
   assign c_over = c_sum >= size;
   assign c_next = QSizeLog2'(c_over ? c_sum - size : c_sum);
   assign d_sum = dpos_q + (sent_q ? QSizeLog2'(cnt_i) : QSizeLog2'(1));

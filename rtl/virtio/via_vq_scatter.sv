@@ -12,7 +12,7 @@
 // Order: data, and chains handed on, in the order of the answers. A chain is handed on once the port has taken the address of its last
 // burst, all of whose W is here then: what is written behind that on the same port cannot overtake it, since W goes in the order of the addresses.
 // An answer is taken (rsp_ready_o) in the cycle in which the last of its chains leaves the store: what avail_o and room_o say next is without
-// them. The data of an answer with `merge` is offered after merged_valid_o. AW is sent when all W of its burst is here or leaves the rotation
+// them; of a queue that does not wait, one without bytes a cycle earlier. The data of an answer with `merge` is offered after merged_valid_o. AW is sent when all W of its burst is here or leaves the rotation
 // (no wedge). A burst stays within BurstBytes, and so within 4 KiB.
 // Misuse: bytes beyond a chain's `wlen` are taken and dropped. An answer for a waiting queue that is being reset, or for one without chains, is
 // dropped with its data. `last` and `keep` of wr are not looked at: `len` counts.

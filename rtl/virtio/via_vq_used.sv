@@ -76,7 +76,7 @@ module via_vq_used
 
   localparam bit NumQOk = param_in("via_vq_used NumQ", NumQ, 1, QueuesMax);
   localparam bit BatchOk = param_in("via_vq_used Batch", Batch, 1, 1024);
-  localparam bit DepthOk = param_in("via_vq_used Depth", Depth, 1, 1024);
+  localparam bit DepthOk = param_in("via_vq_used Depth", Depth, 1, 1023);
   localparam bit HoldOk = param_in("via_vq_used Hold", Hold, 2, 255);
   localparam bit GapOk = param_in("via_vq_used Gap", Gap, 1, Hold);
   localparam bit MostOk = param_in("via_vq_used Most", Most, Hold, 1023);

@@ -80,8 +80,10 @@ module via_virtio_pci_tb
 
   // Counters and device configuration are recognised by their address; the configuration's first words can be written.
   logic [3:0][31:0] dev_q;
+  logic [9:0] stat_addr_q;
   always_ff @(posedge clk_i) begin
-    stat_rdata_q <= {22'h2c0de, stat_addr};
+    stat_addr_q  <= stat_addr;
+    stat_rdata_q <= {22'h2c0de, stat_addr_q};
     for (int b = 0; b < 4; b++) if (dev_write && dev_strb[b] && dev_addr < 12'd16) dev_q[dev_addr[3:2]][8*b+:8] <= dev_wdata[8*b+:8];
   end
   assign dev_rdata = (dev_addr < 12'd16) ? dev_q[dev_addr[3:2]] : {20'hc0f16, dev_addr};
