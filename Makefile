@@ -97,9 +97,10 @@ coverage: build ## end-to-end tests on a card with a checker at every port; line
 	$(PY) tools/coverage.py
 
 synth: regs ## LUT, FF, BRAM and URAM of every block, UltraScale+, and its longest paths, which must not grow
-	$(PY) synth/synth.py --json build/synth/area.json
+	$(PY) synth/synth.py --json build/synth/area.json --ceilings synth/ceilings.json
 	$(PY) synth/synth.py --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
 	$(PY) synth/synth.py --functions --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
+	$(PY) synth/synth.py --functions --only 'via_vq_*' --ceilings synth/ceilings.json
 
 conformance: build ## all the functions can do in one boot of each kernel, 50,000 round trips of each size (long)
 	VIA_VM_ROUNDS=50000 $(PY) -m pytest -q -s tests/test_vm_functions.py -k one_boot

@@ -18,6 +18,7 @@ them today, and by how much: a path above both its target and its ceiling is an 
 
 import argparse
 import concurrent.futures
+import fnmatch
 import importlib.util
 import json
 import os
@@ -60,6 +61,11 @@ PERSONALITIES = {
 }
 # Queues of each (via_vdev_pkg): the queue engine is another one for each number.
 QUEUES = {"net": 9, "blk": 4, "console": 6, "entropy": 1, "input": 2}
+# What the queue engine is made of.
+ENGINE = [
+    "via_vq_ring", "via_vq_fetch_line", "via_vq_fetch_walk", "via_vq_fetch_table", "via_vq_store", "via_vq_gather",
+    "via_vq_scatter", "via_vq_used",
+]  # fmt: skip
 # Target of each kind of path: levels, ps.
 TARGETS = {"reg": (8, 5000), "in": (7, 5000), "out": (1, 5000), "through": (0, 0)}
 WHOLE = "via_shell"
@@ -93,9 +99,11 @@ class Block:
 
 
 def functions(width: int) -> list[Block]:
-    """Everything via_functions instantiates, and what a virtio function is made of: the queue engine, the device and its parts.
+    """Everything via_functions instantiates, and what a virtio function is made of: the queue engine, the device and their
+    parts, those of the engine as the network function has them.
     Virtio functions are in cards of 512 bits only."""
-    virtio: list[Block] = []
+    engine = [Block(part, parameters={"NumQ": QUEUES["net"]}, part=True) for part in ENGINE]
+    virtio: list[Block] = engine if width == 512 else []
     for n, (label, parts) in enumerate(PERSONALITIES.items() if width == 512 else [], 1):
         virtio += [
             Block("via_virtio_fn", parameters={"Fn": n}, label=label),
@@ -256,7 +264,9 @@ def main() -> None:
         "--functions", action="store_true", help="the card's functions, not the rest of the shell"
     )
     parser.add_argument("--whole", action="store_true", help="the whole shell as one, with its functions")
-    parser.add_argument("--only", action="append", help="this block alone; may be repeated")
+    parser.add_argument(
+        "--only", action="append", help="these blocks alone, * standing for anything; may be repeated"
+    )
     parser.add_argument("--json", type=Path, help="also write the table here")
     parser.add_argument(
         "--ceilings", type=Path, help="fail if a path is above its target and above what this file allows"
@@ -269,7 +279,7 @@ def main() -> None:
     if args.whole:
         todo = [Block(WHOLE)]
     if args.only:
-        todo = [b for b in todo if b.name in args.only]
+        todo = [b for b in todo if any(fnmatch.fnmatch(b.name, only) for only in args.only)]
         if not todo:
             parser.error(f"no such block: {', '.join(args.only)}")
     whole = "functions" if args.functions else "shell"
