@@ -61,10 +61,20 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "vq_used_port": [
         ("via_vq_used.sv", "aw_room && w_room && flight_room", "aw_room && w_room"),
-        ("via_vq_used.sv", "w.last   = 1'b1;", "w.last   = item_q.shows;"),
+        ("via_vq_used.sv", "aw_room && w_room && flight_room", "aw_room && flight_room"),
+        ("via_vq_used.sv", "w.last   = out_last;", "w.last   = !next;"),
+        ("via_vq_used.sv", "aw.len   = 8'(beats_q);", "aw.len   = 8'(beats_q) + 8'(flush);"),
+        ("via_vq_used.sv", "BurstW'(out_line[BurstW-1:0] - beats_q)", "out_line[BurstW-1:0]"),
+        ("via_vq_used.sv", "next = line_lo != '1 && ", "next = "),
+        ("via_vq_used.sv", "aw_go = out_go && out_last", "aw_go = out_go"),
         ("via_vq_used.sv", "aw.burst = 2'b01;", "aw.burst = {1'b0, item_q.shows};"),
         ("via_vq_used_irq.sv", "{field[AddrW-1:BeatLog2], BeatLog2'(0)}", "field"),
-        ("via_vq_used_irq.sv", "pend & ~asked_q", "pend"),
+        ("via_vq_used_irq.sv", "(pend_q & ~asked_q)", "(pend_q)"),
+        (
+            "via_vq_used_irq.sv",
+            "!pend_q[left_queue_i] && !asked_q[left_queue_i]",
+            "!pend_q[left_queue_i]",
+        ),
         ("via_slice.sv", "if (advance && (skid_valid_q || take))", "if (skid_valid_q || take)"),
     ],
     "vq_scatter_port": [
