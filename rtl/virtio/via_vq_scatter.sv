@@ -271,13 +271,15 @@ module via_vq_scatter
   assign lines_off = {OffW'(0), b_desc_i.addr[OffW-1:0], b_desc_i.addr[OffW-1:0]};
   for (genvar i = 0; i < 3; i++) begin : gen_lines
     logic [OffW:0] sum;
+    logic [WholeW-1:0] whole;
     logic none_whole, aligned;
     assign sum = (OffW + 1)'(lines_len[i][OffW-1:0]) + (OffW + 1)'(lines_off[i]);
-    assign none_whole = lines[i].whole == '0;
+    assign none_whole = whole == '0;
     assign aligned = sum[OffW-1:0] == '0;
-    assign lines[i].whole = lines_len[i][31:OffW];
+    assign whole = lines_len[i][31:OffW];
+    assign lines[i].whole = whole;
     assign lines[i].till = sum;
-    assign lines[i].single = none_whole && (!sum[OffW] || aligned) || lines[i].whole == WholeW'(1) && !sum[OffW] && aligned;
+    assign lines[i].single = none_whole && (!sum[OffW] || aligned) || whole == WholeW'(1) && !sum[OffW] && aligned;
     // Up to the end of the line either says the same.
     assign lines[i].count = (none_whole && !sum[OffW]) ? (OffW + 1)'(lines_len[i][OffW-1:0]) : (OffW + 1)'(StrbW) - (OffW + 1)'(lines_off[i]);
   end
