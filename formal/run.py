@@ -77,18 +77,6 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ),
         ("via_slice.sv", "if (advance && (skid_valid_q || take))", "if (skid_valid_q || take)"),
     ],
-    "vq_scatter_port": [
-        ("via_vq_scatter.sv", "beat_q.last <= burst_last", "beat_q.last <= piece_end"),
-        ("via_vq_scatter.sv", "len: run_q, line:", "len: run_q + 8'd1, line:"),
-        ("via_vq_scatter.sv", "piece_end || &line[LineLog2-1:0]", "piece_end"),
-        ("via_vq_scatter.sv", "m_aw_valid_o = burst_valid && flight_room", "m_aw_valid_o = burst_valid"),
-        (
-            "via_vq_scatter.sv",
-            "beats_held + BeatsW'(beat_valid_q) < BeatsW'(Beats)",
-            "beats_held < BeatsW'(Beats)",
-        ),
-        ("via_fifo.sv", "stored_q != '0 && (!valid_q || m_ready_i)", "stored_q != '0"),
-    ],
     "vq_scatter": [
         ("via_vq_scatter.sv", "assign part = b_desc_i.len < want_q;", "assign part = 1'b0;"),
         ("via_vq_scatter.sv", "assign take = partial ? left : head.wlen", "assign take = left"),
