@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use viaduct::desc::Status;
 use viaduct::{
     CardInfo, Endpoint, JobReport, LaneJob, MapOptions, MemoryJob, MemoryRange, OutLength, Progress, Prot,
     SharedBytes, Slot, SlotCounters, Source, StreamJob,
@@ -91,7 +90,7 @@ impl<'a> Loaded<'a> {
                     other.join().map_err(|_| Failure::Run("the run of the memory port broke off".into()))?;
                 let report = match (report, &ended) {
                     // The other job met the cause and has reset the slot.
-                    (Err(viaduct::Error::Command { status: Status::Aborted, .. }), Err(_)) => None,
+                    (Err(error), Err(_)) if error.by_reset() => None,
                     (report, _) => Some(report?),
                 };
                 let memory_cycles = ended?;

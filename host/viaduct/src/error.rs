@@ -296,6 +296,15 @@ impl Error {
     pub(crate) fn file(path: impl Into<PathBuf>, doing: &'static str, source: io::Error) -> Self {
         Self::File { path: path.into(), doing, source }
     }
+
+    /// Whether a job ended only because its slot was reset or closed meanwhile. Of several jobs on one slot, the one that
+    /// meets a fault resets the slot; its error names the fault, those of the others are of this kind.
+    pub fn by_reset(&self) -> bool {
+        matches!(
+            self,
+            Self::Command { status: Status::Aborted, .. } | Self::Isolated { cause: EventCause::Host, .. }
+        )
+    }
 }
 
 /// What a system's error means for an output.
@@ -319,5 +328,21 @@ fn load_reason(code: u8) -> &'static str {
         7 => "there is not enough memory (code 7)",
         8 => "the card has no such slot (code 8)",
         _ => "the reason is unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reset_by_somebody_else_is_no_cause() {
+        let isolated = |cause| Error::Isolated { slot: 0, cause };
+        let ended = |status| Error::Command { slot: 0, what: "moving data".into(), status };
+        assert!(isolated(EventCause::Host).by_reset());
+        assert!(ended(Status::Aborted).by_reset());
+        assert!(!isolated(EventCause::Cross4k).by_reset());
+        assert!(!ended(Status::BadArg).by_reset());
+        assert!(!Error::SlotEmpty { slot: 0 }.by_reset());
     }
 }
