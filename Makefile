@@ -47,7 +47,7 @@ announce-test:
 
 # Two lanes for two cores. What reads the sources only comes first: its errors are the quickest to find and to mend.
 test: announce-test build lint ## everything CI checks
-	@$(PY) tools/lanes.py "test-rtl formal synth coverage" "test-host test-e2e"
+	@$(PY) tools/lanes.py "test-host test-e2e" coverage test-rtl synth formal
 	@echo "all tests passed"
 
 test-host: build ## Rust unit and property tests

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs lists of make targets side by side, one list a lane, and prints how long each target took.
+"""Runs make targets in two lanes, one for each of two cores, and prints how long each target took.
 
-    .venv/bin/python tools/lanes.py "test-rtl formal synth coverage" "test-host test-e2e"
+    .venv/bin/python tools/lanes.py "test-host test-e2e" coverage test-rtl synth formal
 
-The targets of a lane run one after the other, also after one that failed: each says what is wrong with it. Every line of output
-begins with the name of its target. The last lines of each target that failed come again at the very end, where a reader looks
+A lane that is free takes the next argument. Targets within one argument run one after the other, also after one that failed: each says
+what is wrong with it. So what takes long, or must not run beside another, comes first. Every line of output begins with the name
+of its target. The last lines of each target that failed come again at the very end, where a reader looks
 first. Exit status 1 if a target failed, 130 or 143 if it was interrupted.
 """
 
@@ -20,16 +21,17 @@ from pathlib import Path
 from types import FrameType
 
 ROOT = Path(__file__).resolve().parent.parent
+LANES = 2
 # Of a failed target, printed again at the end: the summary of its tests and what make says.
 LAST_LINES, LAST_WIDTH = 8, 200
 
 
 class Lane(threading.Thread):
-    """Targets to be made in order."""
+    """Makes targets, taken from lists that the lanes share."""
 
-    def __init__(self, targets: list[str]) -> None:
+    def __init__(self, lists: deque[list[str]]) -> None:
         super().__init__()
-        self.targets = targets
+        self.lists = lists
         self.took: list[tuple[str, float, int]] = []  # target, seconds, exit status
         self.last: dict[str, deque[str]] = {}  # target -> the end of its output
         self.named: dict[str, deque[str]] = {}  # target -> the tests that pytest says have failed
@@ -37,31 +39,38 @@ class Lane(threading.Thread):
         self.stopped = False
 
     def run(self) -> None:
-        for target in self.targets:
-            if self.stopped:
+        while not self.stopped:
+            try:
+                targets = self.lists.popleft()
+            except IndexError:
                 return
-            begun = time.monotonic()
-            # A process group of its own, so that it can be ended with everything it started.
-            self.process = subprocess.Popen(
-                ["make", target],
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                process_group=0,
-            )
-            if self.stopped:  # while it was started
-                os.killpg(self.process.pid, signal.SIGTERM)
-            assert self.process.stdout
-            last = self.last[target] = deque[str](maxlen=LAST_LINES)
-            named = self.named[target] = deque[str](maxlen=LAST_LINES)
-            for line in self.process.stdout:
-                (named if line.startswith(("FAILED ", "ERROR ")) else last).append(line.rstrip()[:LAST_WIDTH])
-                print(f"{target}: {line}", end="", flush=True)
-            status = self.process.wait()
-            self.took.append((target, time.monotonic() - begun, status))
+            for target in targets:
+                if not self.stopped:
+                    self.make(target)
+
+    def make(self, target: str) -> None:
+        begun = time.monotonic()
+        # A process group of its own, so that it can be ended with everything it started.
+        self.process = subprocess.Popen(
+            ["make", target],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            process_group=0,
+        )
+        if self.stopped:  # while it was started
+            os.killpg(self.process.pid, signal.SIGTERM)
+        assert self.process.stdout
+        last = self.last[target] = deque[str](maxlen=LAST_LINES)
+        named = self.named[target] = deque[str](maxlen=LAST_LINES)
+        for line in self.process.stdout:
+            (named if line.startswith(("FAILED ", "ERROR ")) else last).append(line.rstrip()[:LAST_WIDTH])
+            print(f"{target}: {line}", end="", flush=True)
+        status = self.process.wait()
+        self.took.append((target, time.monotonic() - begun, status))
 
     def stop(self) -> None:
         self.stopped = True
@@ -74,7 +83,8 @@ class Lane(threading.Thread):
 
 
 def main() -> None:
-    lanes = [Lane(argument.split()) for argument in sys.argv[1:]]
+    lists = deque(argument.split() for argument in sys.argv[1:])
+    lanes = [Lane(lists) for _ in range(LANES)]
 
     def interrupted(number: int, _frame: FrameType | None) -> None:
         for lane in lanes:
