@@ -430,6 +430,50 @@ async def buffers_put_back_without_a_notification(dut):
             b.end()
 
 
+@cocotb.test(timeout_time=2000, timeout_unit="us")
+async def a_driver_finds_its_data_however_late_it_comes(dut):
+    """More has come than the device holds, nothing comes any more, and the driver puts buffers back long afterwards and silently."""
+    net = int(dut.Fn.value) == FN["net"]
+    own = bytes.fromhex("52540012ab34")
+    for rings in RINGS_TRIED:
+        for n in (3, 40):
+            b = Driver(dut)
+            await b.begin(Ctrl(kind=BOARD, look_period=100, look_count=0))
+            await b.setup(0, rings, {0: 16, 1: 16} if net else dict.fromkeys(range(2), 16))
+            chains = [await b.add(0, b"", 1600 if net else 40) for _ in range(2)]
+            sent = [(own if net else b"") + b.r.randbytes(30) for _ in range(n)]  # noqa: B023
+            for x in sent:
+                b.rx(x)
+            await b.used(*chains)
+            await ClockCycles(dut.clk_i, 6000 if n > 3 else 12000)
+            late = [await b.add(0, b"", 1600 if net else 40, tell=False) for _ in range(4 if n > 3 else 1)]
+            got = await b.used(*chains, *late)
+            assert [x[12 if net else 0 :] for x in got] == sent[: len(got)]
+            b.end()
+
+
+@cocotb.test(timeout_time=2000, timeout_unit="us")
+async def nothing_is_looked_for_while_there_are_buffers(dut):
+    """The same reads of host memory whether the device may look or not."""
+    own = bytes.fromhex("52540012ab34")
+    for rings in RINGS_TRIED:
+        counts = []
+        for period in (0, 10):
+            b = Driver(dut, stall=0)
+            await b.begin(Ctrl(kind=BOARD, look_period=period, look_count=0))
+            await b.setup(0, rings, {0: 16, 1: 16})
+            chains = [await b.add(0, b"", 1600) for _ in range(12)]
+            await until(dut, lambda: dut.still_o.value == 1, 1000, "rest")
+            before = len(b.mem.reads)
+            for chain in chains[:8]:
+                b.rx(own + bytes(40))
+                await b.used(chain)
+            await ClockCycles(dut.clk_i, 500)
+            counts.append(len(b.mem.reads) - before)
+            b.end()
+        assert counts[0] == counts[1], counts
+
+
 NAMES = tuple(FN) if os.environ.get("VIA_LONG") else ("net", "blk", "console")
 
 
@@ -442,10 +486,19 @@ def test_via_vdev_fn(name):
         sources=["rtl/virtio/via_virtio_pkg.sv", "rtl/virtio/via_vdev_pkg.sv"],
         cxx_opt="-O0",
         testcase={
-            "net": ["net_echo_and_control", "buffers_put_back_without_a_notification"],
+            "net": [
+                "net_echo_and_control",
+                "buffers_put_back_without_a_notification",
+                "a_driver_finds_its_data_however_late_it_comes",
+                "nothing_is_looked_for_while_there_are_buffers",
+            ],
             "blk": ["blk_reads_and_writes"],
-            "console": ["console_talks", "buffers_put_back_without_a_notification"],
-            "entropy": ["buffers_wait_for_bytes", "buffers_put_back_without_a_notification"],
+            "console": [
+                "console_talks",
+                "buffers_put_back_without_a_notification",
+                "a_driver_finds_its_data_however_late_it_comes",
+            ],
+            "entropy": ["buffers_wait_for_bytes"],
             "input": ["buffers_wait_for_bytes"],
         }[name],
     )

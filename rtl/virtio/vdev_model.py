@@ -38,7 +38,7 @@ class Ctrl:
     flush_count: int = 0
     rows: int = 25
     cols: int = 80
-    look_count: int = 64
+    look_count: int = 0
     look_period: int = 1024
     offer: int = 2**64 - 1
 

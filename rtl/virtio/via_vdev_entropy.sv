@@ -50,7 +50,7 @@ module via_vdev_entropy
     .wr_o       (wr[0]),
     .wr_valid_o (wr_valid[0]),
     .wr_ready_i (wr_ready[0]),
-    .short_o    (short_o[0]),
+    .short_o    (),
     .moving_o   (chop_moving),
     .idle_o     (chop_idle)
   );
@@ -76,6 +76,9 @@ module via_vdev_entropy
     .moving_o     (out_moving),
     .idle_o       (out_idle)
   );
+
+  // Random numbers always wait: they are no occasion to look for buffers. A driver that wants some says so.
+  assign short_o = '0;
 
   assign still_o = !(chop_moving || out_moving);
   assign idle_o  = chop_idle && out_idle;

@@ -178,7 +178,7 @@ impl Function {
     }
 
     /// How often a queue whose data finds no buffer is looked at although its driver has not notified: every `period` card cycles (0: never),
-    /// `count` times in a row without finding anything (0: without end) until data comes or the driver notifies. After reset 1024 and 64.
+    /// `count` times in a row without finding anything (0: without end) until data comes or the driver notifies. After reset 1024 and 0.
     pub fn look_for_buffers(&self, period: u16, count: u16) -> Result<()> {
         let period = u32::from(period) << VIA_FN_LOOK_PERIOD_LSB;
         self.write(VIA_FN_LOOK, period | u32::from(count) << VIA_FN_LOOK_COUNT_LSB)
