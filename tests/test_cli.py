@@ -518,6 +518,21 @@ def test_bench_figures_are_the_same_every_time_on_a_busy_machine():
     assert len(alone) >= 20 and all(f["value"] > 0 for f in alone if f["unit"] != "each")
 
 
+def test_profiles_reproduce_what_was_measured():
+    """Memory of `f1` beside the rows it is fitted to, and what copies make of each profile's link (docs/results.md, The boards)."""
+    rows = {f["what"]: float(f["note"].rsplit(":", 1)[1].rstrip(" %")) for f in figures("calibrate")}
+    assert len(rows) == 5 and all(abs(difference) <= 5 for difference in rows.values()), rows
+    links = {"gen3x16": (13.18, 12.99), "gen2x4": (1.50, 1.46), "f1": (9.49, 9.36)}
+    for profile, (read, write) in links.items():
+        for f in figures("dma", "--profile", profile):
+            at_most = read if "host to card" in f["what"] else write
+            assert 0.97 * at_most <= f["value"] <= 1.005 * at_most, (profile, f)
+
+
+def figures(*args: str) -> list[dict]:
+    return json.loads(ok("bench", *args, "--json", timeout=900))
+
+
 @pytest.mark.parametrize("no_colour", [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}])
 @pytest.mark.parametrize("terminal", ["stdout", "stderr"])
 def test_colours_are_for_terminals(terminal: str, no_colour: dict[str, str]):

@@ -17,7 +17,8 @@ for word in "$@"; do
   if [ "$word" = --check ]; then check=1; else kernel=$word; fi
 done
 suite_of "$kernel" >/dev/null
-made=$(tools/guest.sh --kernel "$kernel")
+# It ends with this script, which is its parent: `exec` makes it the child itself, not a shell's.
+made=$(exec setpriv --pdeathsig TERM timeout -k 10 7200 tools/guest.sh --kernel "$kernel")
 release=$(sed -n 's/^release=//p' <<<"$made")
 out=$PWD/build/guest/$release
 sources=(kernel/xdma/Makefile)

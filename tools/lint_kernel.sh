@@ -22,8 +22,11 @@ if [ ! -e "$scripts/checkpatch.pl" ]; then
   rm -rf "$scripts.part" "$dir/source.deb"
   mkdir -p "$scripts.part" "$dir/source.deb"
   (cd "$dir/source.deb" && apt 3600 get download "$source_package" >>"$dir/log") || die "the mirror has no package $source_package (see $dir/log)"
-  dpkg-deb --fsys-tarfile "$dir"/source.deb/*.deb | tar -xO --wildcards '*.tar.xz' |
-    tar -xJ -C "$scripts.part" --strip-components=2 --wildcards '*/scripts/checkpatch.pl' '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch'
+  # shellcheck disable=SC2016 # for the shell that it starts
+  step 1800 bash -c 'set -euo pipefail
+    dpkg-deb --fsys-tarfile "$1" | tar -xO --wildcards "*.tar.xz" |
+      tar -xJ -C "$2" --strip-components=2 --wildcards "*/scripts/checkpatch.pl" "*/scripts/spelling.txt" "*/scripts/const_structs.checkpatch"' \
+    unpack "$dir"/source.deb/*.deb "$scripts.part" || die "unpacking $source_package failed$late; is there room on its disk?"
   rm -rf "$dir/source.deb" "$apt_dir" "$scripts"
   mv "$scripts.part" "$scripts"
 fi

@@ -6,6 +6,10 @@ Verilator and the compiler are a line of shell here; tests/test_builds.py builds
 
 import fcntl
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -65,6 +69,33 @@ class Project:
         tool = "cat late/top.sv late/part.sv >model/top; echo 'model/Vtop.cpp: late/top.sv \\\n late/part.sv' >model/Vtop__ver.d"
         folders = [self.root / "early", self.root / "late"]
         return build(self.root / "model/top", "Vtop", [["sh", "-c", tool]], folders)
+
+
+def test_a_signal_ends_a_build_with_all_it_has_started(tmp_path):
+    """As `viaduct test` ends it: the tool's own child is gone too, and the folder is free."""
+    script = (
+        "import sys; from pathlib import Path; import via_model; out = Path(sys.argv[1])\n"
+        "with via_model.held(out.parent):\n"
+        "    via_model.build(out, 'Vtop', [['sh', '-c', 'sleep 1000 & echo $! $$; wait']], [])\n"
+    )
+    log = tmp_path / "model/build.log"
+    run = subprocess.Popen(
+        [sys.executable, "-c", script, log.parent / "top"], cwd=Path(via_model.__file__).parent
+    )
+    while not (log.exists() and log.read_text()):
+        assert run.poll() is None
+        time.sleep(0.01)
+    tools = [int(word) for word in log.read_text().split()]
+    run.terminate()
+    assert run.wait(60) == 128 + signal.SIGTERM
+    for pid in tools:
+        stat = Path(f"/proc/{pid}/stat")
+        end = time.monotonic() + 60
+        # Killed, and perhaps not yet waited for by whoever has inherited it.
+        while stat.exists() and stat.read_text().rsplit(")", 1)[1].split()[0] != "Z":
+            assert time.monotonic() < end, f"process {pid} goes on"
+            time.sleep(0.01)
+    assert is_free(log.parent)
 
 
 def test_only_what_has_changed_is_built(tmp_path, monkeypatch):

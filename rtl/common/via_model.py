@@ -13,9 +13,12 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,6 +94,36 @@ def sources(folder: Path, prefix: str) -> list[Path]:
     return [p for p in paths if not p.resolve().is_relative_to(own)]
 
 
+def run_tool(command: list[str], log: Path) -> int:
+    """Runs a tool in the project's folder and returns its status. What ends this program ends it, with all that it has started."""
+
+    def on_term(number: int, _frame: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    # Only the main thread may say what signals do; pytest runs tests there.
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, on_term) if main else None
+    try:
+        with log.open("a") as output:
+            child = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                process_group=0,
+            )
+        try:
+            return child.wait()
+        except BaseException:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            raise
+    finally:
+        if main:
+            signal.signal(signal.SIGTERM, before)
+
+
 def build(out: Path, prefix: str, commands: list[list[str]], folders: list[Path]) -> bool:
     """Makes the program `out` with these commands, in the project's folder; returns whether there was anything to do.
 
@@ -118,10 +151,7 @@ def build(out: Path, prefix: str, commands: list[list[str]], folders: list[Path]
     log = folder / "build.log"
     log.unlink(missing_ok=True)
     for command in commands:
-        with log.open("a") as output:
-            status = subprocess.run(
-                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
-            ).returncode
+        status = run_tool(command, log)
         if status:
             lines = log.read_text(errors="replace").splitlines()
             # What Verilator and the compiler complain of comes first: the last lines only tell that there was something.

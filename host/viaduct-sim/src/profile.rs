@@ -286,7 +286,7 @@ impl Profile {
     ///   4 KiB, 57,000 as the mean of seven streams (two are half writes, five only read), 18,000 read and 15,000 written in 64 bytes. Not in the documents and
     ///   chosen for this are: a request in each stage and `machine_ps` (random 64-byte reads), 160 ns besides tRFC (350 ns) to drain
     ///   for a refresh and start again (reads), the FIFOs, and a read every microsecond for the PHY (writes).
-    ///   `viaduct bench calibrate` prints what comes out; the model's tests hold it to within 5 %.
+    ///   `viaduct bench calibrate` prints what comes out; tests/test_cli.py holds it to within 5 %.
     /// - Link: warm streaming through PCIe about 9,000 MiB/s, files and software included: 72 % of what the link carries.
     pub const F1: Self = Self {
         name: "f1",

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use viaduct_build::{Access, Manifest, Project, Register, Variant};
+use viaduct_build::{Access, Manifest, Project, Register, Variant, end_with_us};
 
 use super::run::out;
 use crate::card::CardArgs;
@@ -154,6 +154,8 @@ fn own_tests(project: &Project, app: &Manifest) -> Result {
         .map_err(|e| Failure::Run(format!("PATH: {e}")))?;
     let mut command = Command::new(bin.join("python"));
     command.args(["-m", "pytest", "-q"]).arg(&app.dir).current_dir(project.root()).env("PATH", path);
+    // What it builds ends with it.
+    end_with_us(&mut command);
     match command.status().map_err(at("pytest"))?.success() {
         true => Ok(()),
         false => Err(Failure::Run(format!("the own tests of {} failed: see above", app.name))),

@@ -13,7 +13,7 @@ use std::time::Duration;
 use nix::time::ClockId;
 use serde::Deserialize;
 use viaduct::FunctionKind;
-use viaduct_build::Project;
+use viaduct_build::{Project, end_with_us};
 use viaduct_pci::PciFunction;
 use viaduct_sim::{FunctionCounters, XDMA_DMA_BAR};
 use viaduct_virtio::{Device, Stage};
@@ -73,6 +73,14 @@ impl Way {
         match self {
             Way::Virtio => "virtio",
             Way::Xdma => "XDMA",
+        }
+    }
+
+    /// What was asked for beyond the default.
+    fn asks(self) -> String {
+        match self {
+            Way::Virtio => format!(" with --features {PACKED}"),
+            Way::Xdma => String::new(),
         }
     }
 }
@@ -319,13 +327,14 @@ impl Measured {
                 value: ms(t.mean),
                 unit: "ms",
                 note: format!(
-                    "p50 {:.2}, p95 {:.2}, p99 {:.2}, p99.9 {:.2}, max {:.2}; {} round trips; processor time: {:.2} the emulated guest, {simulated:.2} the simulated card",
+                    "p50 {:.2}, p95 {:.2}, p99 {:.2}, p99.9 {:.2}, max {:.2}; {} round trips{}; processor time: {:.2} the emulated guest, {simulated:.2} the simulated card",
                     ms(t.p50),
                     ms(t.p95),
                     ms(t.p99),
                     ms(t.p99_9),
                     ms(t.max),
                     t.answered,
+                    self.way.asks(),
                     self.software_ms(),
                 ),
             },
@@ -357,12 +366,11 @@ impl Measured {
 /// `kernel/xdma` for the guest's kernel.
 fn module(root: &Path, kernel: &str) -> Result<PathBuf> {
     let script = root.join("tools/guest_module.sh");
-    let output = Command::new(&script)
-        .arg(kernel)
-        .stderr(Stdio::inherit())
-        .stdin(Stdio::null())
-        .output()
-        .map_err(at(script.display()))?;
+    let mut command = Command::new(&script);
+    command.arg(kernel).stderr(Stdio::inherit()).stdin(Stdio::null());
+    // What it fetches and builds ends with it.
+    end_with_us(&mut command);
+    let output = command.output().map_err(at(script.display()))?;
     let path = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
     if !output.status.success() || path.is_empty() {
         return Err(Failure::Run(
