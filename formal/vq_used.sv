@@ -332,9 +332,9 @@ module vq_used
         written_q <= '0;
       end
 
-      // the entries of a batch do not overlap
+      // the entries of a batch do not overlap: used elements of 8 bytes, descriptors of 16
       if (st_q == StOut && (!in_item_q || item_at_q) && dut.item_valid_q && !dut.item_q.shows) begin
-        assume (dut.item_q.addr - addr >= AddrW'(8) && addr - dut.item_q.addr >= AddrW'(8));
+        assume (dut.item_q.addr - addr >= (on_ring ? AddrW'(16) : AddrW'(8)) && addr - dut.item_q.addr >= (on_ring ? AddrW'(16) : AddrW'(8)));
       end
 
       // ---------------------------------------------------------------- proved

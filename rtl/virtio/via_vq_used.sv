@@ -379,7 +379,8 @@ module via_vq_used
   logic [LineW-1:0] line_q, want, out_line;
   logic [BurstW-1:0] beats_q, line_lo, want_lo;  // beats of the burst that have left; which line of a burst
   logic [LaneW-1:0] lane;
-  logic [Lanes-1:0] line_strb_q, en;
+  logic [Lanes-1:0] line_strb_q, en, pad;
+  logic slot;
   logic [DataW-1:0] line_data_q;
 
   assign lane = item_q.addr[OffW-1:2];
@@ -415,12 +416,16 @@ module via_vq_used
       if (out_go) beats_q <= out_last ? '0 : beats_q + 1'b1;
     end
   end
+  // The address in a used descriptor means nothing (VIRTIO 1.3, 2.8.4), so it is written too, as zero: descriptors that follow one another then leave
+  // in one packet, which has no holes. Only of entries that are not visible yet, so a driver that puts a new descriptor there does it afterwards.
+  assign slot = Lanes >= 4 && feat_i.packed_ring && item_q.addr[3:2] == 2'b10;
   for (genvar i = 0; i < Lanes; i++) begin : gen_lane
+    assign pad[i] = slot && i % 4 < 2 && LaneW'(i / 4) == lane >> 2;
     // A word is in its own lane, the other one behind it, in the next line if there is no such lane.
     assign en[i] = !half_q && lane == LaneW'(i) || (half_q || !straddles) && lane + 1'b1 == LaneW'(i);
     always_ff @(posedge clk_i) begin
-      if (merge) line_strb_q[i] <= en[i] || line_valid_q && same && line_strb_q[i];
-      if (merge && en[i]) line_data_q[32*i+:32] <= (lane[0] == 1'(i % 2)) ? item_q.data[31:0] : item_q.data[63:32];
+      if (merge) line_strb_q[i] <= en[i] || pad[i] || line_valid_q && same && line_strb_q[i];
+      if (merge && (en[i] || pad[i])) line_data_q[32*i+:32] <= pad[i] ? '0 : (lane[0] == 1'(i % 2)) ? item_q.data[31:0] : item_q.data[63:32];
     end
   end
   always_ff @(posedge clk_i) if (merge) line_q <= half_q ? line_q + 1'b1 : want;

@@ -160,11 +160,18 @@ class Queue:
         if not self.alive:
             return False
         if self.feat.packed:
-            # The upper half of a descriptor: length, id, flags; of one that the device has not used yet.
+            # The upper half of a descriptor: length, id, flags; of one that the device has not used yet. The lower half, the address, of one that
+            # begins a chain; but not of the next one to be used: the driver may put a new address there as soon as it sees the upper half.
             inside = self.desc <= addr and addr + size <= self.desc + 16 * self.size
-            ahead = ((addr - self.desc) // 16 - self.used_at) % self.size
+            place = (addr - self.desc) // 16
+            ahead = (place - self.used_at) % self.size
             held = sum(len(chain.slots) for chain in self.order)
-            return inside and (addr - self.desc) % 16 >= 8 and ahead < held
+            upper = (addr - self.desc) % 16 >= 8
+            return (
+                inside
+                and ahead < held
+                and (upper or 0 < ahead and any(chain.slots[0] == place for chain in self.order))
+            )
         first, ring, event = self.device + 2, self.device + 4, self.device + 4 + 8 * self.size
         if (addr, size) == (first, 2):
             return True

@@ -162,6 +162,7 @@ impl Profile {
     ///   link: 1.47 and 1.45 GB/s (Vipin et al., "System-level FPGA device driver with high-level synthesis support", 2013,
     ///   host to DRAM and back): 2.2 and 0.9 % less.
     /// - DRAM: JESD79-3F, DDR3-1600K (11-11-11, CWL 8), one 64-bit module of 4-Gbit x8 devices: 12.8 GB/s. No measurement.
+    ///   That the controller chooses among 32 requests and takes 40 ns with its PHY is an estimate, for all profiles.
     pub const GEN2X4: Self = Self {
         name: "gen2x4",
         summary: "small board: PCIe 2.0 x4, DDR3-1600",
@@ -219,8 +220,10 @@ impl Profile {
     ///   and those of that model; 256 tags are those of an 8-bit tag field. It carries what the model says, within 1 %
     ///   (`sim/tests/models_test.cpp`): 13.18 GB/s to the card, 12.99 from it, 12.4 each at once (model: 12.46). Measured with a
     ///   link of this kind: 12.2 and 13.2 GB/s (Coyote on VCK5000, an unmerged change, pull request 228): 8 % more and 2 % less.
-    /// - Latencies: a read takes 550 ns, the median of a 64-byte DMA read on a Haswell server in that paper (547 ns). A
-    ///   register read about a microsecond, a posted write a third, an interrupt a microsecond: usual orders, estimates.
+    /// - Latencies: a read takes 550 ns, the median of a 64-byte DMA read on a Haswell server in that paper (547 ns). A posted
+    ///   write is in memory after a little more than half of that, 300 ns. A register read takes about a microsecond, a posted
+    ///   register write a third, an interrupt a microsecond. All but the first are usual orders, estimates. So are the bursts that the
+    ///   model of the link holds (128 reads, 64 writes, `sim/link.h` and `sim/link.cpp`): more than the card has in flight.
     /// - Ethernet: 100 Gbit/s.
     /// - DRAM: JESD79-4, DDR4-2400R (16-16-16 rounded up to 17, CWL 12), one 64-bit module of 8-Gbit x8 devices: 19.2 GB/s,
     ///   more than the 16 GB/s of the card's data path. The controller is one that interleaves bank groups and reorders well;
