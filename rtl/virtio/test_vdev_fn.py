@@ -441,7 +441,7 @@ async def a_driver_finds_its_data_however_late_it_comes(dut):
             await b.begin(Ctrl(kind=BOARD, look_period=100, look_count=0))
             await b.setup(0, rings, {0: 16, 1: 16} if net else dict.fromkeys(range(2), 16))
             chains = [await b.add(0, b"", 1600 if net else 40) for _ in range(2)]
-            sent = [(own if net else b"") + b.r.randbytes(30) for _ in range(n)]  # noqa: B023
+            sent = [(own if net else b"") + b.r.randbytes(30) for _ in range(n)]
             for x in sent:
                 b.rx(x)
             await b.used(*chains)

@@ -170,7 +170,7 @@ class Queue:
             return (
                 inside
                 and ahead < held
-                and (upper or 0 < ahead and any(chain.slots[0] == place for chain in self.order))
+                and (upper or (ahead > 0 and any(chain.slots[0] == place for chain in self.order)))
             )
         first, ring, event = self.device + 2, self.device + 4, self.device + 4 + 8 * self.size
         if (addr, size) == (first, 2):
