@@ -422,10 +422,11 @@ module via_vq_used
   for (genvar i = 0; i < Lanes; i++) begin : gen_lane
     assign pad[i] = slot && i % 4 < 2 && LaneW'(i / 4) == lane >> 2;
     // A word is in its own lane, the other one behind it, in the next line if there is no such lane.
-    assign en[i] = !half_q && lane == LaneW'(i) || (half_q || !straddles) && lane + 1'b1 == LaneW'(i);
+    assign en[i]  = !half_q && lane == LaneW'(i) || (half_q || !straddles) && lane + 1'b1 == LaneW'(i);
     always_ff @(posedge clk_i) begin
       if (merge) line_strb_q[i] <= en[i] || pad[i] || line_valid_q && same && line_strb_q[i];
-      if (merge && (en[i] || pad[i])) line_data_q[32*i+:32] <= pad[i] ? '0 : (lane[0] == 1'(i % 2)) ? item_q.data[31:0] : item_q.data[63:32];
+      if (merge && (en[i] || pad[i]))
+        line_data_q[32*i+:32] <= pad[i] ? '0 : (lane[0] == 1'(i % 2)) ? item_q.data[31:0] : item_q.data[63:32];
     end
   end
   always_ff @(posedge clk_i) if (merge) line_q <= half_q ? line_q + 1'b1 : want;
