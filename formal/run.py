@@ -22,7 +22,7 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
     "fn_gate": [
         ("via_fn_gate.sv", "aw_pass = enable_i || aw_shown_q", "aw_pass = 1'b1"),
         ("via_fn_gate.sv", "ar_pass = enable_i || ar_shown_q", "ar_pass = enable_i"),
-        ("via_fn_gate.sv", "w_pass = data_any_q || aw_new", "w_pass = 1'b1"),
+        ("via_fn_gate.sv", "m_w_valid_o = s_w_valid_i && data_any_q", "m_w_valid_o = s_w_valid_i"),
         ("via_fn_gate.sv", "!enable_i && rd_q == '0 && wr_q == '0", "!enable_i && rd_q == '0"),
     ],
     "fifo": [

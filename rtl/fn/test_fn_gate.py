@@ -57,7 +57,9 @@ async def an_open_gate_adds_no_cycle(dut):
     await until(dut, lambda: len(b.mgr.b) == 20 and len(b.mgr.r) == 40)
     assert b.mgr.taken["ar"] == [c for c, *_ in b.mem.reads]
     assert b.mgr.taken["aw"] == [c for c, *_ in b.mem.writes]
-    assert b.mgr.taken["w"] == b.mem.w_beats and b.mgr.taken["w"][0] == b.mgr.taken["aw"][0]
+    # W follows its address by one cycle.
+    assert b.mgr.taken["w"] == b.mem.w_beats and b.mgr.taken["w"][0] == b.mgr.taken["aw"][0] + 1
+    assert b.mgr.taken["w"] == [b.mgr.taken["w"][0] + i for i in range(40)]
     assert [c for c, *_ in b.mgr.r] == [c for c in b.mem.r_beats]
     assert not int(dut.drained.value), "open"
     b.end()

@@ -2,9 +2,9 @@
 //
 // The gate on a function's AXI port: with `enable_i` low (bus master off, or a reset waits) no access begins, what was begun ends.
 //
-// Throughput: every channel one beat a cycle. Latency: none, the gate is combinational. Order: kept.
-// An address once shown to the host stays shown until it is taken, as AXI demands, and counts as begun from then on. W passes for addresses
-// shown, never ahead of them, so a burst begun is always finished. R and B always pass.
+// Throughput: every channel one beat a cycle. Latency: none, the gate is combinational; but W passes from the cycle after its address was shown.
+// Order: kept. An address once shown to the host stays shown until it is taken, as AXI demands, and counts as begun from then on. W passes for addresses
+// shown before, so a burst begun is always finished. A via_axi_mux on either side does not take W earlier either. R and B always pass.
 // `drained_o`: the gate is shut and nothing is in flight; it stays so until the gate opens. The function may then be reset.
 // Misuse: a function that shows an address without the burst's data at hand, or does not take R and B, never drains.
 
@@ -71,11 +71,9 @@ module via_fn_gate
   assign aw_new = m_aw_valid_o && !aw_shown_q;
 
   // ---------------------------------------------------------------- data and answers
-  logic w_pass;
-  assign w_pass = data_any_q || aw_new;
   assign m_w_o = s_w_i;
-  assign m_w_valid_o = s_w_valid_i && w_pass;
-  assign s_w_ready_o = m_w_ready_i && w_pass;
+  assign m_w_valid_o = s_w_valid_i && data_any_q;
+  assign s_w_ready_o = m_w_ready_i && data_any_q;
   assign s_r_o = m_r_i;
   assign s_r_valid_o = m_r_valid_i;
   assign m_r_ready_o = s_r_ready_i;
