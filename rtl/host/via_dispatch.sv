@@ -56,6 +56,7 @@ module via_dispatch
   // ---------------------------------------------------------------- decode, on the way into a slice
   // What a command means stands in flip-flops, the command itself in a memory; no engine reads its reserved bits.
   typedef struct packed {
+    logic                  odd;       // a reserved bit is set: answered here, whatever else it says
     logic                  to_dma;
     logic                  to_mmu;
     logic                  to_local;
@@ -77,30 +78,29 @@ module via_dispatch
   } short_t;
   to_t in, at;
   short_t cmd;
-  logic at_valid, at_ready, port_ok, to_mvi, to_mvo;
+  logic at_valid, at_ready, at_good, at_here, port_ok, to_mvi, to_mvo;
 
   always_comb begin
     in = '0;
     {to_mvi, to_mvo} = '0;
     port_ok = 1'b0;
     for (int unsigned k = 0; k < NumStreams; k++) port_ok |= cmd_i.port == 8'(k);
-    if (cmd_i.rsvd == '0 && cmd_i.flags[7:FlagW] == '0) begin
-      unique case (cmd_i.op)
-        OpNop: in.nop = 1'b1;
-        OpH2c, OpC2h, OpFill: begin
-          in.to_dma = 1'b1;
-          in.fence  = cmd_i.flags[FlagFence];
-        end
-        OpMap, OpUnmap: begin
-          in.to_mmu = 1'b1;
-          in.fence  = 1'b1;
-        end
-        OpDeny, OpScan: in.to_mmu = 1'b1;
-        OpMoveIn: to_mvi = port_ok;
-        OpMoveOut: to_mvo = port_ok;
-        default: ;
-      endcase
-    end
+    in.odd = cmd_i.rsvd != '0 || cmd_i.flags[7:FlagW] != '0;
+    unique case (cmd_i.op)
+      OpNop: in.nop = 1'b1;
+      OpH2c, OpC2h, OpFill: begin
+        in.to_dma = 1'b1;
+        in.fence  = cmd_i.flags[FlagFence];
+      end
+      OpMap, OpUnmap: begin
+        in.to_mmu = 1'b1;
+        in.fence  = 1'b1;
+      end
+      OpDeny, OpScan: in.to_mmu = 1'b1;
+      OpMoveIn: to_mvi = port_ok;
+      OpMoveOut: to_mvo = port_ok;
+      default: ;
+    endcase
     for (int unsigned k = 0; k < NumStreams; k++) begin
       in.mvi[k] = to_mvi && cmd_i.port == 8'(k);
       in.mvo[k] = to_mvo && cmd_i.port == 8'(k);
@@ -178,7 +178,7 @@ module via_dispatch
     .rst_ni,
     .s_i             ('{len: cmd.len, addr1: cmd.addr1, addr0: cmd.addr0, tag: cmd.tag, flags: cmd.flags, op: cmd.op}),
     .s_fence_i       (at.fence),
-    .s_valid_i       (at_valid && at.to_dma),
+    .s_valid_i       (at_good && at.to_dma),
     .s_ready_o       (dma_ready),
     .m_o             (dma_cmd),
     .m_valid_o       (dma_cmd_valid_o),
@@ -200,7 +200,7 @@ module via_dispatch
     .rst_ni,
     .s_i             ('{addr1: cmd.addr1, addr0: cmd.addr0, tag: cmd.tag, flags: cmd.flags, op: cmd.op}),
     .s_fence_i       (at.fence),
-    .s_valid_i       (at_valid && at.to_mmu),
+    .s_valid_i       (at_good && at.to_mmu),
     .s_ready_o       (mmu_ready),
     .m_o             (mmu_cmd),
     .m_valid_o       (mmu_cmd_valid_o),
@@ -244,21 +244,23 @@ module via_dispatch
   logic local_valid_q, local_ready, local_gnt;
   cpl_t local_q;
 
-  assign mvi_cmd_valid_o = at.mvi & {NumStreams{at_valid}};
-  assign mvo_cmd_valid_o = at.mvo & {NumStreams{at_valid}};
+  assign at_good = at_valid && !at.odd;
+  assign at_here = at_valid && (at.odd || at.to_local);
+  assign mvi_cmd_valid_o = at.mvi & {NumStreams{at_good}};
+  assign mvo_cmd_valid_o = at.mvo & {NumStreams{at_good}};
   assign local_ready = !local_valid_q || local_gnt;
 
-  assign at_ready = at.to_dma && dma_ready || at.to_mmu && mmu_ready || at.to_local && local_ready ||
-                    |(at.mvi & mvi_cmd_ready_i) || |(at.mvo & mvo_cmd_ready_i);
+  assign at_ready = at_here && local_ready || at_good && (at.to_dma && dma_ready || at.to_mmu && mmu_ready ||
+                    |(at.mvi & mvi_cmd_ready_i) || |(at.mvo & mvo_cmd_ready_i));
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) local_valid_q <= 1'b0;
-    else if (local_ready) local_valid_q <= at_valid && at.to_local;
+    else if (local_ready) local_valid_q <= at_here;
   end
 
   always_ff @(posedge clk_i) begin
-    if (at_valid && at.to_local && local_ready) begin
-      local_q <= '{info: '0, bytes: '0, tag: cmd.tag, status: at.nop ? StOk : StBadOp, op: cmd.op, flags: '0};
+    if (at_here && local_ready) begin
+      local_q <= '{info: '0, bytes: '0, tag: cmd.tag, status: (at.nop && !at.odd) ? StOk : StBadOp, op: cmd.op, flags: '0};
     end
   end
 
