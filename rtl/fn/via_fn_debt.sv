@@ -5,8 +5,9 @@
 //
 //   lost_o   the next answer will not come: an answer that says so has to be made up, and nothing else may pass
 //   stale_o  what comes answers a message from before the reset: it has to be dropped
-//   wait_o   nothing is owed: a message from the user side has to wait
-// All of them come from registers (and core_rst_ni). Counts are kept modulo 2^16; a function has less than that open.
+//   pass_o   what comes answers a message: it may pass; otherwise it has to wait
+// Each comes from registers and core_rst_ni by a single level. What happens is counted a cycle later; what may pass is known one answer ahead, so
+// that none too much does. Counts are kept modulo 2^16; a function has less than that open.
 
 module via_fn_debt (
   input  logic clk_i,
@@ -18,61 +19,63 @@ module via_fn_debt (
   input  logic drop_i,       // a message from the user side ends that is dropped
   output logic lost_o,
   output logic stale_o,
-  output logic wait_o,
+  output logic pass_o,
   output logic still_o       // nothing moves unless an input changes
 );
 
-  logic [15:0] owed_q, lost_q, stale_q, owed, lost, fresh;
-  logic owes_q, lost_any_q, stale_any_q;  // the counters are not 0
-  logic owes, lost_any, stale_any;
+  logic begin_q, answer_q, drop_q, gone_q, core_q;  // of the cycle before
+  logic [15:0] owed_q, lost_q, stale_q, owed, lost, stale, fresh;
+  logic shut_q;  // gone, or reset
+  logic lost_any_q, stale_any_q, stale_one_q;  // the counters: not 0, just 1
+  // Made up, or passed: if no answer ended in the cycle before, and if one did that is not counted yet.
+  logic made_q, made_next_q, real_q, real_next_q;
 
-  assign owed = owed_q + 16'(begin_i) - 16'(answer_i);
-  assign lost = lost_q - 16'(answer_i && lost_o);
-  assign lost_o = lost_any_q;
-  assign stale_o = stale_any_q || !core_rst_ni;
-  assign wait_o = !owes_q;
+  assign lost_o  = core_rst_ni && core_q && (answer_q ? made_next_q : made_q);
+  assign pass_o  = core_rst_ni && !shut_q && (answer_q ? real_next_q : real_q);
+  assign stale_o = !core_rst_ni || !shut_q && stale_any_q && !(drop_q && stale_one_q);
 
-  // The same of the next cycle, from what the counters are now.
-  assign fresh = owed_q - lost_q;
-  assign owes = (begin_i == answer_i) ? owes_q : begin_i || owed_q != 16'd1;
+  assign fresh   = owed_q - lost_q;
   always_comb begin
-    lost_any = lost_any_q && !(answer_i && lost_q == 16'd1);
-    if (gone_i) lost_any = owes;
-    stale_any = stale_any_q && !(drop_i && stale_q == 16'd1);
-    if (!core_rst_ni) begin
-      // The sum of three numbers is not 0.
-      if (!drop_i) stale_any = stale_any_q || fresh != '0;
-      else stale_any = !(stale_any_q ? stale_q == 16'd1 && fresh == '0 : fresh == 16'd1);
-    end
-    if (gone_i) stale_any = 1'b0;
+    owed  = owed_q + 16'(begin_q) - 16'(answer_q);
+    lost  = gone_q ? owed : lost_q - 16'(answer_q && lost_any_q);
+    stale = stale_q + (core_q ? '0 : fresh) - 16'(drop_q);
+    if (!core_q) {owed, lost} = '0;
+    if (gone_q) stale = '0;
   end
-  // A change of gone_i alone moves something only if an answer is owed that is not lost yet.
-  assign still_o = ~|{begin_i, answer_i, drop_i, gone_i && (owed_q != lost_q || stale_q != '0), !core_rst_ni && owed_q != '0};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      owed_q      <= '0;
-      lost_q      <= '0;
-      stale_q     <= '0;
-      owes_q      <= 1'b0;
-      lost_any_q  <= 1'b0;
-      stale_any_q <= 1'b0;
+      {begin_q, answer_q, drop_q, gone_q} <= '0;
+      core_q                              <= 1'b1;
+      shut_q                              <= 1'b0;
+      owed_q                              <= '0;
+      lost_q                              <= '0;
+      stale_q                             <= '0;
+      {lost_any_q, made_q, made_next_q}   <= '0;
+      {real_q, real_next_q}               <= '0;
+      {stale_any_q, stale_one_q}          <= '0;
     end else begin
-      if (!core_rst_ni) begin
-        owed_q     <= '0;
-        lost_q     <= '0;
-        owes_q     <= 1'b0;
-        lost_any_q <= 1'b0;
-      end else begin
-        owed_q     <= owed;
-        lost_q     <= gone_i ? owed : lost;
-        owes_q     <= owes;
-        lost_any_q <= lost_any;
-      end
-      stale_any_q <= stale_any;
-      if (gone_i) stale_q <= '0;
-      else stale_q <= stale_q + (core_rst_ni ? '0 : fresh) - 16'(drop_i);
+      begin_q     <= begin_i;
+      answer_q    <= answer_i;
+      drop_q      <= drop_i;
+      gone_q      <= gone_i;
+      core_q      <= core_rst_ni;
+      shut_q      <= gone_i || !core_rst_ni;
+      owed_q      <= owed;
+      lost_q      <= lost;
+      stale_q     <= stale;
+      lost_any_q  <= lost != '0;
+      made_q      <= lost != '0 && stale == '0;
+      made_next_q <= lost[15:1] != '0 && stale == '0;
+      real_q      <= lost == '0 && stale == '0 && owed != '0;
+      real_next_q <= lost[15:1] == '0 && stale == '0 && owed[15:1] != '0;
+      stale_any_q <= stale != '0;
+      stale_one_q <= stale == 16'd1;
     end
   end
+
+  // What is told here is told a cycle later. A change of gone_i alone moves something only if an answer is owed that is not lost yet.
+  assign still_o = ~|{begin_i, answer_i, drop_i, begin_q, answer_q, drop_q, gone_i != gone_q, core_rst_ni != core_q,
+                      gone_q && (owed_q != lost_q || stale_q != '0), !core_q && owed_q != '0};
 
 endmodule

@@ -71,23 +71,20 @@ module via_fn_switch
   logic [FnW-1:0] fn[NumSlots], fn_q[NumSlots];
   logic [NumUser:1] core_q;
   logic change;
+  logic [NumUser:1] asks[NumSlots], gets[NumSlots];
 
   always_comb begin
-    for (int unsigned s = 0; s < NumSlots; s++) on[s] = 1'b0;
-    for (int unsigned f = 1; f <= NumUser; f++) begin
-      want[f] = (ctrl_i[f].kind == AttachBoard) ? ToBoard : '0;
-      for (int unsigned s = 0; s < NumSlots; s++) begin
-        if (ctrl_i[f].kind == AttachSlot && 32'(ctrl_i[f].slot) == s && !on[s]) begin
-          on[s] = 1'b1;
-          if (!slot_cut_i[s]) want[f] = to_slot(s);
-        end
-      end
-    end
+    for (int unsigned f = 1; f <= NumUser; f++) want[f] = (ctrl_i[f].kind == AttachBoard) ? ToBoard : '0;
     for (int unsigned s = 0; s < NumSlots; s++) begin
-      fn[s] = '0;
+      for (int unsigned f = 1; f <= NumUser; f++) asks[s][f] = ctrl_i[f].kind == AttachSlot && 32'(ctrl_i[f].slot) == s;
+      // The lowest bit that is set.
+      gets[s] = asks[s] & ~(asks[s] - 1'b1);
+      on[s]   = asks[s] != '0;
+      fn[s]   = '0;
       for (int unsigned f = 1; f <= NumUser; f++) begin
+        if (gets[s][f] && !slot_cut_i[s]) want[f] |= to_slot(s);
         // The disk looks itself at what comes while it is being reset: it must count it.
-        if (want[f] == to_slot(s) && (core_rst_ni[f] || f == Disk)) fn[s] = FnW'(f);
+        if (gets[s][f] && !slot_cut_i[s] && (core_rst_ni[f] || f == Disk)) fn[s] |= FnW'(f);
       end
     end
     change = on != on_q || core_rst_ni != core_q;
@@ -215,12 +212,13 @@ module via_fn_switch
   logic [NumSlots-1:0] from_slot[NumUser:1], from_slot_ready[NumUser:1];
   strm_t brd_rx[NumUser:1];
   strm_t app[NumSlots];
-  logic [FnW-1:0] app_fn[NumSlots];
+  logic [NumUser:1] app_to[NumSlots];
   logic [NumSlots-1:0] app_valid, app_ready, app_still;
 
   for (genvar s = 0; s < NumSlots; s++) begin : gen_app
     via_fn_hold #(
-      .DstW(FnW)
+      .NumDst(NumUser),
+      .DstW  (FnW)
     ) u_hold (
       .clk_i,
       .rst_ni,
@@ -229,7 +227,7 @@ module via_fn_switch
       .s_valid_i(slot_rx_valid_i[s]),
       .s_ready_o(slot_rx_ready_o[s]),
       .m_o      (app[s]),
-      .m_dst_o  (app_fn[s]),
+      .m_to_o   (app_to[s]),
       .m_valid_o(app_valid[s]),
       .m_ready_i(app_ready[s]),
       .still_o  (app_still[s])
@@ -239,7 +237,7 @@ module via_fn_switch
   for (genvar f = 1; f <= NumUser; f++) begin : gen_rx
     strm_t rx[NumSrc];
     logic [NumSrc-1:0] sel, sel_real, valid, ready;
-    logic brd_in_ready, brd_on, lost, stale, waits;
+    logic brd_in_ready, brd_on, lost, stale, pass;
 
     via_skid #(
       .T(strm_t)
@@ -272,7 +270,7 @@ module via_fn_switch
     );
 
     for (genvar s = 0; s < NumSlots; s++) begin : gen_from
-      assign from_slot[f][s] = app_fn[s] == FnW'(f);
+      assign from_slot[f][s] = app_to[s][f];
       assign from_slot_ready[f][s] = from_slot[f][s] && (stale || ready[s]);
       assign rx[s] = app[s];
       assign valid[s] = app_valid[s];
@@ -283,8 +281,7 @@ module via_fn_switch
     assign rx[MadeUp] = '{id: '0, last: 1'b1, keep: StrbW'(1), data: '0};
     assign valid[MadeUp] = 1'b1;
     assign sel_real = {1'b0, brd_on, from_slot[f]};
-    // A cycle longer than the reset, as the slots hear of it so much later.
-    assign sel = (!core_rst_ni[f] || !core_q[f] || stale) ? '0 : lost ? {1'b1, {(NumSrc - 1) {1'b0}}} : waits ? '0 : sel_real;
+    assign sel = {lost, {(NumSrc - 1) {1'b0}}} | sel_real & {NumSrc{pass}};
 
     via_fn_join #(
       .N    (NumSrc),
@@ -322,11 +319,13 @@ module via_fn_switch
         .drop_i     (stale && drop),
         .lost_o     (lost),
         .stale_o    (stale),
-        .wait_o     (waits),
+        .pass_o     (pass),
         .still_o    (debt_still[f])
       );
     end else begin : gen_free
-      assign {lost, stale, waits} = '0;
+      assign {lost, stale} = '0;
+      // A cycle longer than the reset, as the slots hear of it so much later.
+      assign pass = core_rst_ni[f] && core_q[f];
       assign debt_still[f] = 1'b1;
     end
   end
@@ -338,11 +337,11 @@ module via_fn_switch
 
   // ---------------------------------------------------------------- counters: a cycle behind
   logic [31:0] count_q[NumUser:1][3];
-  logic [NumUser:1] begun_q, ended_q, tx_cut_q, rx_cut_q;
+  logic [NumUser:1] begun_q, ended_q, rx_cut_q;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) {begun_q, ended_q, tx_cut_q, rx_cut_q} <= '0;
-    else {begun_q, ended_q, tx_cut_q, rx_cut_q} <= {begins, rx_ends, tx_cut, rx_cut};
+    if (!rst_ni) {begun_q, ended_q, rx_cut_q} <= '0;
+    else {begun_q, ended_q, rx_cut_q} <= {begins, rx_ends, rx_cut};
   end
   for (genvar f = 1; f <= NumUser; f++) begin : gen_count
     always_ff @(posedge clk_i) begin
@@ -351,14 +350,15 @@ module via_fn_switch
       end else begin
         if (begun_q[f]) count_q[f][0] <= count_q[f][0] + 1'b1;
         if (ended_q[f]) count_q[f][1] <= count_q[f][1] + 1'b1;
-        if (tx_cut_q[f] || rx_cut_q[f]) count_q[f][2] <= count_q[f][2] + ((tx_cut_q[f] && rx_cut_q[f]) ? 32'd2 : 32'd1);
+        // tx_cut is a cycle behind, too.
+        if (tx_cut[f] || rx_cut_q[f]) count_q[f][2] <= count_q[f][2] + ((tx_cut[f] && rx_cut_q[f]) ? 32'd2 : 32'd1);
       end
     end
   end
   assign count_o = count_q;
 
   assign still_o = &{src_still, brd_still, slot_still, brd_src_still, rx_still, debt_still, app_still} && !change &&
-                   {brd_rx_valid_i & brd_rx_ready_o, tx_valid_i & tx_ready_o, begun_q, ended_q, tx_cut_q, rx_cut_q} == '0;
+                   {brd_rx_valid_i & brd_rx_ready_o, tx_valid_i & tx_ready_o, begun_q, ended_q, rx_cut_q} == '0;
   assign idle_o = &{brd_idle, slot_idle, rx_idle};
 
 endmodule
