@@ -14,11 +14,15 @@ The targets are those of a block with registered outputs in a shell with at most
 8 levels and 5 ns from register to register, 7 from an input to a register, 1 from a register to an output (the flag or
 the head of a FIFO), and nothing from an input to an output. --ceilings names the file that says which paths are above
 them today, and by how much: a path above both its target and its ceiling is an error. --set writes the file anew.
+
+A block whose elaborated netlist was mapped before, in whatever geometry, is not mapped again (build/synth/known).
 """
 
 import argparse
 import concurrent.futures
 import fnmatch
+import hashlib
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -26,7 +30,7 @@ import re
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import timing
@@ -173,6 +177,28 @@ def run_yosys(out: Path, log: str, script: list[str]) -> None:
 Worst = dict[str, tuple[timing.LongPath, timing.LongPath]]
 
 
+def known_file(out: Path, read: str, script: list[str]) -> Path:
+    """Where what is found about a block is kept: named after its elaborated netlist and everything that makes a result of it."""
+    elaborated = out / "elaborated.il"
+    # Where a line stands in its file does not matter.
+    run_yosys(
+        out,
+        "read.log",
+        [read, "setattr -mod -unset src *", "setattr -unset src */*", f"write_rtlil {elaborated}"],
+    )
+    key = hashlib.sha256(elaborated.read_bytes())
+    elaborated.unlink()
+    for program in (Path(__file__), Path(timing.__file__)):
+        key.update(program.read_bytes())
+    key.update("\n".join([*script, importlib.metadata.version("pyosys")]).encode())
+    return out.parent / "known" / f"{key.hexdigest()[:32]}.json"
+
+
+def as_worst(part: dict[str, list[dict]]) -> Worst:
+    """The longest paths as they were kept."""
+    return {kind: (timing.LongPath(**deep), timing.LongPath(**slow)) for kind, (deep, slow) in part.items()}
+
+
 def synthesise(block: Block, defines: list[str], share: Path) -> tuple[dict[str, float], dict[str, Worst]]:
     """Resources and longest paths of one block, by a yosys of its own. The paths of the shell are sorted by the
     instance in which they end, those of a block go by its name."""
@@ -181,13 +207,17 @@ def synthesise(block: Block, defines: list[str], share: Path) -> tuple[dict[str,
     stat = out / "stat.json"
     netlist = out / "netlist.json"
     script = [
-        read_command(block, defines),
         f"synth_xilinx -family xcup -flatten -top {block.module} -noiopad -noclkbuf",
         f"tee -q -o {stat} stat -json -tech xilinx",
         f"select {block.module}",
         f"write_json -selected {netlist}",
     ]
-    run_yosys(out, "yosys.log", script)
+    read = read_command(block, defines)
+    known = known_file(out, read, [block.name, script[0]])
+    if known.exists():
+        area, found = json.loads(known.read_text())
+        return area, {name: as_worst(part) for name, part in found.items()}
+    run_yosys(out, "yosys.log", [read, *script])
     cells: dict[str, int] = {}
     for module in json.loads(stat.read_text())["modules"].values():
         cells |= module["num_cells_by_type"]
@@ -196,13 +226,23 @@ def synthesise(block: Block, defines: list[str], share: Path) -> tuple[dict[str,
     }
     paths = timing.Netlist(netlist, block.module, share).paths()
     netlist.unlink()
-    if block.module != WHOLE:
-        return area, {block.name: timing.worst(paths)}
+    found = {block.name: timing.worst(paths)} if block.module != WHOLE else worst_parts(paths)
+    plain = {name: {k: [asdict(p) for p in pair] for k, pair in part.items()} for name, part in found.items()}
+    # Whole or not at all: another run may look for it.
+    known.parent.mkdir(exist_ok=True)
+    fresh = out / known.name
+    fresh.write_text(json.dumps([area, plain]))
+    fresh.replace(known)
+    return area, found
+
+
+def worst_parts(paths: list[timing.LongPath]) -> dict[str, Worst]:
+    """The longest paths of the shell by the instance in which they end."""
     parts: dict[str, list[timing.LongPath]] = {}
     for path in paths:
         found = re.match(r"(?:gen_\w+(?:\[\d+\])?\.)*u_\w+(?:\.(?:gen_\w+(?:\[\d+\])?\.)*u_\w+)?", path.end)
         parts.setdefault(f"{WHOLE}: {found[0] if found else 'the rest'}", []).append(path)
-    return area, {name: timing.worst(part) for name, part in sorted(parts.items())}
+    return {name: timing.worst(part) for name, part in sorted(parts.items())}
 
 
 def over(kind: str, levels: int, ps: int, ceiling: dict[str, int]) -> bool:

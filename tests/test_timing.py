@@ -3,6 +3,7 @@
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pyosys
@@ -126,3 +127,9 @@ def test_a_path_may_not_grow_over_its_ceiling_nor_a_new_one_over_its_target(tmp_
     assert len(synth.check(file, "64/1/1", paths(12), renew=False)) == 1
     assert len(synth.check(file, "128/2/1", paths(9), renew=False)) == 1
     assert synth.check(file, "128/2/1", paths(8), renew=False) == []
+
+
+def test_what_is_kept_of_a_block_reads_back_as_it_was() -> None:
+    deep, slow = timing.LongPath("reg", 8, 900, "a_q", "b_q"), timing.LongPath("reg", 7, 950, "c_q", "d_q")
+    kept = json.loads(json.dumps({"reg": [asdict(deep), asdict(slow)]}))
+    assert synth.as_worst(kept) == {"reg": (deep, slow)}
