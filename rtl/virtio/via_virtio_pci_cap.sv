@@ -73,8 +73,8 @@ module via_virtio_pci_cap
   // ---------------------------------------------------------------- the window's data
   // A write need not bring every byte that counts: those it leaves out keep their last value.
   logic [31:0] data_q, data;
-  logic [3:0] keep;
-  logic fits;
+  logic [3:0] keep, keep_q, strb_q;
+  logic fits, ok_q;
   assign win_hit_o = addr_i == CapWindow + 8'd16;
   assign data = merge(data_q, wdata_i, strb_i);
   always_ff @(posedge clk_i) begin
@@ -90,11 +90,17 @@ module via_virtio_pci_cap
       default: {fits, keep} = '0;
     endcase
   end
-  assign win_ok_o = fits && bar_q == 8'h0 && offset_q < 32'(BarMsixTable);
+  // The fields were written by an earlier access.
+  always_ff @(posedge clk_i) begin
+    ok_q   <= fits && bar_q == 8'h0 && offset_q < 32'(BarMsixTable);
+    keep_q <= keep;
+    strb_q <= keep << offset_q[1:0];
+  end
+  assign win_ok_o = ok_q;
   assign win_addr_o = {offset_q[15:2], 2'b00};
   assign win_shift_o = offset_q[1:0];
-  assign win_keep_o = keep;
-  assign win_strb_o = keep << offset_q[1:0];
+  assign win_keep_o = keep_q;
+  assign win_strb_o = strb_q;
   assign win_wdata_o = data << {offset_q[1:0], 3'b000};
 
   // ---------------------------------------------------------------- read

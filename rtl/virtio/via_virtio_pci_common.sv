@@ -2,7 +2,7 @@
 //
 // The common configuration structure: features, device status, queues.
 //
-// Throughput: an access a cycle. Latency: read combinational, write one cycle. Status bits are only ever added; a write of 0 asks the parent
+// Throughput: an access a cycle. Latency: read combinational, but for the registers of queues, where it is one cycle; write one cycle. Status bits are only ever added; a write of 0 asks the parent
 // for a reset, which clears everything here by `clear_i`; until then the status reads as not 0.
 // Misuse: FEATURES_OK is not taken unless the features are a subset of those offered, with VERSION_1 and all that they need (`Needs`) among
 // them; after it features stand still; DRIVER_OK is not taken without it. A queue that does not exist reads as 0, its vector as 0xffff.
@@ -51,7 +51,7 @@ module via_virtio_pci_common
   localparam int unsigned NeedsReset = 6;
 
   logic [31:0] dev_sel_q, drv_sel_q;
-  logic [63:0] wanted_q, offer_q;
+  logic [63:0] wanted_q, offer_q, offered_q;
   logic [7:0] status_q, generation_q, vector_q;
   logic [15:0] select_q;
   logic [NumQ-1:0] selected_q;  // select_q is this queue
@@ -63,10 +63,13 @@ module via_virtio_pci_common
   logic acceptable, status_write;
   logic [7:0] status_add;
   // From the first status bit to the next reset the driver sees one offer.
-  always_ff @(posedge clk_i) if (status_q == '0) offer_q <= offer_i;
-  assign offered_o = offer_q & ~withhold_i;
+  always_ff @(posedge clk_i) begin
+    if (status_q == '0) offer_q <= offer_i;
+    offered_q <= offer_q & ~withhold_i;
+  end
+  assign offered_o = offered_q;
 
-  assign acceptable = (wanted_q & ~offered_o) == '0 && wanted_q[FVersion1] && features_whole(wanted_q, Needs);
+  assign acceptable = (wanted_q & ~offered_q) == '0 && wanted_q[FVersion1] && features_whole(wanted_q, Needs);
   assign status_write = write_i && addr_i == 6'h14 && strb_i[0];
   assign reset_o = status_write && wdata_i[7:0] == '0;
   always_comb begin
@@ -123,7 +126,7 @@ module via_virtio_pci_common
 
   // ---------------------------------------------------------------- queues
   logic [NumQ-1:0][31:0] q_rdata;
-  logic [31:0] q_word;
+  logic [31:0] q_word, q_word_q;
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
     via_virtio_pci_queue #(
       .QSize (QSize),
@@ -153,6 +156,7 @@ module via_virtio_pci_common
     q_word = (addr_i == 6'h18 && selected_q == '0) ? 32'hffff_0000 : '0;  // no such queue
     for (int unsigned q = 0; q < NumQ; q++) if (selected_q[q]) q_word |= q_rdata[q];
   end
+  always_ff @(posedge clk_i) q_word_q <= q_word;
 
   // ---------------------------------------------------------------- read
   logic [7:0] status;
@@ -164,8 +168,8 @@ module via_virtio_pci_common
       6'h00:   rdata_o = dev_sel_q;
       6'h04: begin
         unique case (dev_sel_q)
-          32'd0:   rdata_o = offered_o[31:0];
-          32'd1:   rdata_o = offered_o[63:32];
+          32'd0:   rdata_o = offered_q[31:0];
+          32'd1:   rdata_o = offered_q[63:32];
           default: rdata_o = '0;
         endcase
       end
@@ -180,7 +184,7 @@ module via_virtio_pci_common
       6'h10:   rdata_o = {16'(NumQ), {8{vector_q == '1}}, vector_q};
       6'h14:   rdata_o = {select_q, generation_q, status};
       6'h3c:   rdata_o = '0;  // admin_queue_index, admin_queue_num: none
-      default: rdata_o = q_word;
+      default: rdata_o = q_word_q;
     endcase
   end
 

@@ -37,7 +37,7 @@ module via_virtio_pci_irq
   logic [Sources-1:0] pend_q, set, gnt, forget;
   logic [7:0] vector, vector_q;
   logic [1:0] isr_q;
-  logic any, take, valid_q;
+  logic any, take, ends, valid_q;  // ends: it is forgotten, or has no vector
 
   always_comb begin
     set = '0;
@@ -59,7 +59,11 @@ module via_virtio_pci_irq
   );
   always_comb begin
     vector = '0;
-    for (int unsigned i = 0; i < Sources; i++) if (gnt[i]) vector |= vector_i[i];
+    ends   = 1'b0;
+    for (int unsigned i = 0; i < Sources; i++) begin
+      if (gnt[i]) vector |= vector_i[i];
+      ends |= gnt[i] && (forget[i] || vector_i[i] == '1);
+    end
   end
   assign take = any && !valid_q && bus_master_i;
 
@@ -71,7 +75,7 @@ module via_virtio_pci_irq
     end else begin
       pend_q <= (pend_q & ~(gnt &{Sources{take}}) | set) & ~forget;
       if (valid_q) valid_q <= !msix_ready_i;
-      else valid_q <= take && (gnt & forget) == '0 && vector != '1;
+      else valid_q <= take && !ends;
       if (clear_i) isr_q <= '0;
       else isr_q <= (isr_q & ~{2{isr_read_i}}) | {set_config_i, set_valid_i};
     end
