@@ -29,6 +29,7 @@ module via_vdev_blk
   output logic                  fail_o,
   output logic     [QueueW-1:0] fail_queue_o,
   input  vq_req_t               req_i,
+  input  logic                  none_i,            // it has no bytes
   input  logic                  req_valid_i,
   output logic                  req_ready_o,
   input  vq_beat_t              rd_i,
@@ -84,6 +85,7 @@ module via_vdev_blk
     .ctrl_i,
     .flushes_i  (features_i[BlkFFlush]),
     .req_i,
+    .none_i,
     .req_valid_i,
     .req_ready_o,
     .rd_i,

@@ -61,8 +61,10 @@ module via_vdev_blk_data
   // The first beat of a request is not its last.
   localparam bit BeatOk = param_in("VIA_DATA_W of via_vdev_blk_data", DataW, 64, 2048);
 
+  // The ones at work stand in registers.
   typedef struct packed {
-    blk_kind_e   kind;
+    logic        is_read;
+    logic        is_write;  // neither: zeros to the store
     logic        app;
     logic        header;
     logic [39:0] sector;
@@ -72,7 +74,8 @@ module via_vdev_blk_data
   job_t job, send, recv;
   logic send_room, send_valid, send_pop, recv_room, recv_valid, recv_pop, in_ready, take;
   assign job = '{
-          kind: op_i.kind,
+          is_read: op_i.kind == BlkRead,
+          is_write: op_i.kind == BlkWrite,
           app: op_i.app,
           header: op_i.app && op_i.header,
           sector: op_i.sector,
@@ -82,35 +85,35 @@ module via_vdev_blk_data
   assign op_ready_o = send_room && recv_room && in_ready;
   assign take = op_valid_i && op_ready_o;
 
-  via_fifo #(
+  via_vq_fifo #(
     .T    (job_t),
-    .Depth(Window)
+    .Depth(Window),
+    .Ram  (1'b0)
   ) u_send (
     .clk_i,
     .rst_ni,
-    .flush_i  (1'b0),
     .s_i      (job),
     .s_valid_i(take),
     .s_ready_o(send_room),
     .m_o      (send),
     .m_valid_o(send_valid),
     .m_ready_i(send_pop),
-    .count_o  ()
+    .hidden_o ()
   );
-  via_fifo #(
+  via_vq_fifo #(
     .T    (job_t),
-    .Depth(Window)
+    .Depth(Window),
+    .Ram  (1'b0)
   ) u_recv (
     .clk_i,
     .rst_ni,
-    .flush_i  (1'b0),
     .s_i      (job),
     .s_valid_i(take),
     .s_ready_o(recv_room),
     .m_o      (recv),
     .m_valid_o(recv_valid),
     .m_ready_i(recv_pop),
-    .count_o  ()
+    .hidden_o ()
   );
 
   // ---------------------------------------------------------------- reads of the store
@@ -132,7 +135,7 @@ module via_vdev_blk_data
     .clk_i,
     .rst_ni,
     .cmd_i       (in_cmd),
-    .cmd_valid_i (take && op_i.kind == BlkRead),
+    .cmd_valid_i (take && job.is_read),
     .cmd_ready_o (in_ready),
     .cpl_o       (in_cpl),
     .cpl_valid_o (in_cpl_valid),
@@ -158,10 +161,10 @@ module via_vdev_blk_data
   // The header goes first.
   localparam int unsigned HeadBeats = BlkUserHeader / StrbW;
   logic [3:0] head_q;  // beats of it that are sent
-  logic head;
-  assign head = send.header && 32'(head_q) != HeadBeats;
+  logic head, headed_q;  // headed_q: all of them
+  assign head = send.header && !headed_q;
   assign send_left = send_first_q ? send.len : send_left_q;
-  assign send_last = !send_first_q && send_last_q;
+  assign send_last = send_last_q;
   // The completion says how far a failed read came; beats of the next one carry another number. It stays so to the read's end; as no beat comes
   // any more, it may be noticed a cycle late.
   always_ff @(posedge clk_i) begin
@@ -171,42 +174,46 @@ module via_vdev_blk_data
   always_comb begin
     send_ok   = 1'b1;
     send_data = '0;
-    unique case (send.kind)
-      BlkRead: begin
-        send_ok = lost_q || in_valid && in_beat.id == seq_q;
-        if (!lost_q) send_data = in_beat.data;
-      end
-      BlkWrite: begin
-        send_ok   = pay_valid_i;
-        send_data = pay_i.data;
-      end
-      default: ;
-    endcase
-    if (head) begin
-      send_ok   = 1'b1;
-      send_data = (head_q == '0) ? DataW'({send.kind != BlkRead, 23'h0, send.sector}) : '0;
+    if (head) send_data = (head_q == '0) ? DataW'({!send.is_read, 23'h0, send.sector}) : '0;
+    else if (send.is_read) begin
+      send_ok = lost_q || in_valid && in_beat.id == seq_q;
+      if (!lost_q) send_data = in_beat.data;
+    end else if (send.is_write) begin
+      send_ok   = pay_valid_i;
+      send_data = pay_i.data;
     end
   end
   assign out_valid = send_valid && send_ok && fault_room;
   assign send_beat = out_valid && out_ready && !head;
   assign send_pop = send_beat && send_last;
-  assign in_take = send_beat && send.kind == BlkRead && !lost_q;
-  assign pay_ready_o = send_beat && send.kind == BlkWrite;
+  assign in_take = send_beat && send.is_read && !lost_q;
+  assign pay_ready_o = send_beat && send.is_write;
   // Of a read sent in full the completion says nothing new.
-  assign in_cpl_pop = in_cpl_valid && (in_cpl.tag[7:0] != seq_q || send_pop && send.kind == BlkRead);
+  assign in_cpl_pop = in_cpl_valid && (in_cpl.tag[7:0] != seq_q || send_pop && send.is_read);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       issue_q      <= '0;
       seq_q        <= '0;
       send_first_q <= 1'b1;
+      send_last_q  <= 1'b0;
       head_q       <= '0;
+      headed_q     <= 1'b0;
     end else begin
-      if (take && op_i.kind == BlkRead) issue_q <= issue_q + 1'b1;
-      if (send_pop && send.kind == BlkRead) seq_q <= seq_q + 1'b1;
-      if (send_beat) send_first_q <= send_last;
-      if (send_pop) head_q <= '0;
-      else if (out_valid && out_ready && head) head_q <= head_q + 1'b1;
+      if (take && job.is_read) issue_q <= issue_q + 1'b1;
+      if (send_pop && send.is_read) seq_q <= seq_q + 1'b1;
+      // The first beat is not the last.
+      if (send_beat) begin
+        send_first_q <= send_last_q;
+        send_last_q  <= !send_last_q && send_left <= 32'(2 * StrbW);
+      end
+      if (send_pop) begin
+        head_q   <= '0;
+        headed_q <= 1'b0;
+      end else if (out_valid && out_ready && head) begin
+        head_q   <= head_q + 1'b1;
+        headed_q <= 32'(head_q) == HeadBeats - 1;
+      end
     end
   end
   always_ff @(posedge clk_i) begin
@@ -214,10 +221,7 @@ module via_vdev_blk_data
     else if (send_beat) sent_q <= sent_q + 32'(StrbW);
   end
   always_ff @(posedge clk_i) begin
-    if (send_beat) begin
-      send_left_q <= send_left - 32'(StrbW);
-      send_last_q <= send_left <= 32'(2 * StrbW);
-    end
+    if (send_beat) send_left_q <= send_left - 32'(StrbW);
   end
 
   logic fault, fault_valid;  // the request at `recv` could not be read; all of it is sent
@@ -228,7 +232,7 @@ module via_vdev_blk_data
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      (send.kind == BlkRead && lost_q),
+    .s_i      (send.is_read && lost_q),
     .s_valid_i(send_pop),
     .s_ready_o(fault_room),
     .m_o      (fault),
@@ -237,7 +241,19 @@ module via_vdev_blk_data
     .count_o  ()
   );
 
-  strm_t out, past;
+  // What comes to the other side; `full` of a beat is found as it comes.
+  typedef struct packed {
+    logic             last;
+    logic             full;
+    logic [StrbW-1:0] keep;
+    logic [DataW-1:0] data;
+  } back_t;
+  typedef struct packed {
+    logic             last;
+    logic [DataW-1:0] data;
+  } past_t;
+  strm_t out;
+  past_t past;
   logic past_valid, past_ready, past_room, tx_room;
   assign out = '{id: '0, last: send_last && !head, keep: '1, data: send_data};
   assign out_ready = send.app ? tx_room : past_room;
@@ -254,11 +270,11 @@ module via_vdev_blk_data
     .m_ready_i(tx_ready_i)
   );
   via_slice #(
-    .T(strm_t)
+    .T(past_t)
   ) u_past (
     .clk_i,
     .rst_ni,
-    .s_i      (out),
+    .s_i      ('{last: out.last, data: out.data}),
     .s_valid_i(out_valid && !send.app),
     .s_ready_o(past_room),
     .m_o      (past),
@@ -273,14 +289,14 @@ module via_vdev_blk_data
     StDrop   // it is long
   } state_e;
   state_e state_q;
-  strm_t back, rx;
+  back_t back, rx;
   logic rx_valid, rx_ready;
   via_slice #(
-    .T(strm_t)
+    .T(back_t)
   ) u_rx (
     .clk_i,
     .rst_ni,
-    .s_i      (rx_i),
+    .s_i      ('{last: rx_i.last, full: &rx_i.keep, keep: rx_i.keep, data: rx_i.data}),
     .s_valid_i(rx_valid_i),
     .s_ready_o(rx_ready_o),
     .m_o      (rx),
@@ -288,16 +304,16 @@ module via_vdev_blk_data
     .m_ready_i(rx_ready)
   );
   logic [3:0] recv_head_q;  // beats of the header that came
-  logic head_now, back_valid, back_take, is_read, recv_first_q, recv_last_q, recv_last, short_now, long_now, err_q, wrong;
+  logic head_now, recv_headed_q, back_valid, back_take, is_read, recv_first_q, recv_last_q, recv_last, short_now, long_now, err_q, wrong;
   logic dest_ready, result_room, go, skip, skip_q;
   logic [31:0] recv_left_q, recv_left;
-  assign back = recv.app ? rx : past;
+  assign back = recv.app ? rx : '{last: past.last, full: 1'b1, keep: '1, data: past.data};
   assign back_valid = recv_valid && (recv.app ? rx_valid : past_valid);
-  assign is_read = recv.kind == BlkRead;
+  assign is_read = recv.is_read;
   assign recv_left = recv_first_q ? recv.len : recv_left_q;
-  assign recv_last = !recv_first_q && recv_last_q;
-  assign head_now = recv.header && 32'(recv_head_q) != HeadBeats;
-  assign short_now = back.last && (head_now || !recv_last || !(&back.keep));
+  assign recv_last = recv_last_q;
+  assign head_now = recv.header && !recv_headed_q;
+  assign short_now = back.last && (head_now || !recv_last || !back.full);
   assign long_now = recv_last && !back.last && !head_now;
   // A message that ends within its first beat is not written at all.
   assign skip = !is_read && (recv_first_q ? short_now : skip_q);
@@ -337,18 +353,31 @@ module via_vdev_blk_data
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      state_q      <= StFlow;
-      recv_first_q <= 1'b1;
-      recv_head_q  <= '0;
-      cmd_sent_q   <= 1'b0;
-      err_q        <= 1'b0;
+      state_q       <= StFlow;
+      recv_first_q  <= 1'b1;
+      recv_last_q   <= 1'b0;
+      recv_head_q   <= '0;
+      recv_headed_q <= 1'b0;
+      cmd_sent_q    <= 1'b0;
+      err_q         <= 1'b0;
     end else begin
       if (recv_pop) cmd_sent_q <= 1'b0;
       else if (cmd_now && out_cmd_ready) cmd_sent_q <= 1'b1;
-      if (recv_pop) recv_first_q <= 1'b1;
-      else if (beat) recv_first_q <= 1'b0;
-      if (recv_pop) recv_head_q <= '0;
-      else if (back_take && head_now) recv_head_q <= recv_head_q + 1'b1;
+      // The first beat is not the last.
+      if (recv_pop) begin
+        recv_first_q <= 1'b1;
+        recv_last_q  <= 1'b0;
+      end else if (beat) begin
+        recv_first_q <= 1'b0;
+        recv_last_q  <= recv_left <= 32'(2 * StrbW);
+      end
+      if (recv_pop) begin
+        recv_head_q   <= '0;
+        recv_headed_q <= 1'b0;
+      end else if (back_take && head_now) begin
+        recv_head_q   <= recv_head_q + 1'b1;
+        recv_headed_q <= 32'(recv_head_q) == HeadBeats - 1;
+      end
       if (recv_pop) err_q <= 1'b0;
       else if (pad_now || beat && long_now && state_q == StFlow) err_q <= 1'b1;
       if (recv_pop) state_q <= StFlow;
@@ -357,10 +386,7 @@ module via_vdev_blk_data
     end
   end
   always_ff @(posedge clk_i) begin
-    if (beat) begin
-      recv_left_q <= recv_left - 32'(StrbW);
-      recv_last_q <= recv_left <= 32'(2 * StrbW);
-    end
+    if (beat) recv_left_q <= recv_left - 32'(StrbW);
     if (beat && recv_first_q) skip_q <= skip;
   end
 
@@ -374,8 +400,7 @@ module via_vdev_blk_data
     out_cmd.op    = OpMoveOut;
     out_cmd.addr0 = recv.addr;
     out_cmd.len   = recv.len;
-    store         = back;
-    store.last    = recv_last || back.last;
+    store         = '{id: '0, last: recv_last || back.last, keep: back.keep, data: back.data};
   end
   via_mover_out u_out (
     .clk_i,

@@ -17,6 +17,7 @@ module via_vdev_blk_front
   input  fn_ctrl_t ctrl_i,
   input  logic     flushes_i,    // the driver flushes
   input  vq_req_t  req_i,
+  input  logic     none_i,       // it has no bytes
   input  logic     req_valid_i,
   output logic     req_ready_o,
   input  vq_beat_t rd_i,
@@ -61,11 +62,10 @@ module via_vdev_blk_front
   state_e state_q;
   hdr_t hdr;
   vq_beat_t beat;
-  logic beat_valid, beat_ready, strip_ready, strip_idle, all_in_q, none, done;
+  logic beat_valid, beat_ready, strip_ready, strip_idle, all_in_q, done;
 
   // The bytes behind this request's are another's.
-  assign none = req_i.rlen == '0;
-  assign rd_ready_o = req_valid_i && !none && !all_in_q && strip_ready;
+  assign rd_ready_o = req_valid_i && !none_i && !all_in_q && strip_ready;
   always_ff @(posedge clk_i) begin
     if (!rst_ni || done) all_in_q <= 1'b0;
     else if (rd_valid_i && rd_ready_o && rd_i.last) all_in_q <= 1'b1;
@@ -76,7 +76,7 @@ module via_vdev_blk_front
     .clk_i,
     .rst_ni,
     .s_i      (rd_i),
-    .s_valid_i(rd_valid_i && req_valid_i && !none && !all_in_q),
+    .s_valid_i(rd_valid_i && req_valid_i && !none_i && !all_in_q),
     .s_ready_o(strip_ready),
     .m_o      (beat),
     .head_o   (hdr),
@@ -202,7 +202,7 @@ module via_vdev_blk_front
 
   // ---------------------------------------------------------------- one request after the other
   logic at_head, begins;
-  assign at_head = state_q == StHead && req_valid_i && (none || beat_valid);
+  assign at_head = state_q == StHead && req_valid_i && (none_i || beat_valid);
   // A step at a time.
   assign take = !step_valid_q && !unanswerable && (at_head && !segmented || at_seg);
   assign fail_o = at_head && unanswerable;
@@ -211,7 +211,7 @@ module via_vdev_blk_front
   assign pay_valid_o = body && write_q && beat_valid;
   assign pay_o = beat;
   assign beat_ready = state_q == StSeg || body && (!write_q || pay_ready_i);
-  assign done = at_head && none && begins || beat_valid && body && beat_ready && beat.last || at_seg && take;
+  assign done = at_head && none_i && begins || beat_valid && body && beat_ready && beat.last || at_seg && take;
   assign req_ready_o = done;
 
   always_ff @(posedge clk_i) begin
@@ -219,7 +219,7 @@ module via_vdev_blk_front
     else begin
       unique case (state_q)
         StHead:
-        if (at_head && !none) begin
+        if (at_head && !none_i) begin
           if (begins) state_q <= StBody;
           else if (segmented) state_q <= StSeg;
         end

@@ -21,6 +21,7 @@ module via_vdev_console
   input  fn_ctrl_t            ctrl_i,
   // Engine.
   input  vq_req_t             req_i,
+  input  logic                none_i,                 // it has no bytes
   input  logic                req_valid_i,
   output logic                req_ready_o,
   input  vq_beat_t            rd_i,
@@ -62,9 +63,9 @@ module via_vdev_console
   vq_beat_t wr [Clients];
   logic [Clients-1:0] rsp_valid, rsp_ready, wr_valid, wr_ready;
   logic [ConsolePorts-1:0] chop_ready, chop_moving, chop_idle, guest_open, open;
-  logic multiport, up;
+  logic multiport, up_q;
   assign multiport = features_i[ConsoleFMultiport];
-  assign up = ctrl_i.up && ctrl_i.kind != AttachNone;
+  always_ff @(posedge clk_i) up_q <= ctrl_i.up && ctrl_i.kind != AttachNone;
   assign open = !driver_ok_i ? '0 : multiport ? guest_open : ConsolePorts'(1);
 
   // ---------------------------------------------------------------- out: the driver's buffers, and emergency writes
@@ -75,12 +76,13 @@ module via_vdev_console
   via_vdev_tell u_tell (
     .clk_i,
     .rst_ni,
-    .drop_i      (is_ctrl || !up || !multiport && port != '0),
+    .drop_i      (is_ctrl || !up_q || !multiport && req_i.queue != 4'd1),
     .id_i        (port),
     .byte_i      (emergency_byte),
     .byte_valid_i(emergency),
     .byte_ready_o(emergency_take),
     .req_i,
+    .none_i,
     .req_valid_i,
     .req_ready_o,
     .rd_i,

@@ -16,6 +16,7 @@ module via_vdev_input
   input  fn_ctrl_t            ctrl_i,
   // Engine: queue 0 has buffers for events, queue 1 status.
   input  vq_req_t             req_i,
+  input  logic                none_i,             // it has no bytes
   input  logic                req_valid_i,
   output logic                req_ready_o,
   input  vq_beat_t            rd_i,
@@ -79,15 +80,18 @@ module via_vdev_input
   assign short_o[1] = 1'b0;
 
   // ---------------------------------------------------------------- status
+  logic up_q;
+  always_ff @(posedge clk_i) up_q <= ctrl_i.up && ctrl_i.kind != AttachNone;
   via_vdev_tell u_status (
     .clk_i,
     .rst_ni,
-    .drop_i      (!ctrl_i.up || ctrl_i.kind == AttachNone),
+    .drop_i      (!up_q),
     .id_i        ('0),
     .byte_i      ('0),
     .byte_valid_i(1'b0),
     .byte_ready_o(),
     .req_i,
+    .none_i,
     .req_valid_i,
     .req_ready_o,
     .rd_i,

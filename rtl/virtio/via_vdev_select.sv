@@ -114,21 +114,28 @@ module via_vdev_select
   /* verilator lint_off UNUSEDSIGNAL */
   vq_req_t  req;
   vq_beat_t rd;
-  logic req_valid, req_ready, rd_valid, rd_ready, taking;
+  logic none, req_valid, req_ready, rd_valid, rd_ready, taking;  // none: the request has no bytes
   /* verilator lint_on UNUSEDSIGNAL */
   if (Fn != FnNet) begin : gen_requests
+    // Whether a request has bytes is found as it comes.
+    typedef struct packed {
+      logic    none;
+      vq_req_t req;
+    } ask_t;
+    ask_t ask;
     via_slice #(
-      .T(vq_req_t)
+      .T(ask_t)
     ) u_req (
       .clk_i,
       .rst_ni,
-      .s_i      (req_i),
+      .s_i      ('{none: req_i.rlen == '0, req: req_i}),
       .s_valid_i(req_valid_i),
       .s_ready_o(req_ready_o),
-      .m_o      (req),
+      .m_o      (ask),
       .m_valid_o(req_valid),
       .m_ready_i(req_ready)
     );
+    assign {none, req} = ask;
     via_slice #(
       .T(vq_beat_t)
     ) u_rd (
@@ -143,7 +150,7 @@ module via_vdev_select
     );
     assign taking = req_valid_i && req_ready_o || rd_valid_i && rd_ready_o || req_valid && req_ready || rd_valid && rd_ready;
   end else begin : gen_no_requests
-    assign {req, req_valid, req_ready, rd, rd_valid, rd_ready, taking} = '0;
+    assign {none, req, req_valid, req_ready, rd, rd_valid, rd_ready, taking} = '0;
   end
   logic dev_still, dev_idle;
   assign still_o = dev_still && !taking;
@@ -205,6 +212,7 @@ module via_vdev_select
       .fail_o         (fail),
       .fail_queue_o   (fail_queue),
       .req_i          (req),
+      .none_i         (none),
       .req_valid_i    (req_valid),
       .req_ready_o    (req_ready),
       .rd_i           (rd),
@@ -253,6 +261,7 @@ module via_vdev_select
       .driver_ok_i,
       .ctrl_i,
       .req_i          (req),
+      .none_i         (none),
       .req_valid_i    (req_valid),
       .req_ready_o    (req_ready),
       .rd_i           (rd),
@@ -321,6 +330,7 @@ module via_vdev_select
       .rst_ni,
       .ctrl_i,
       .req_i      (req),
+      .none_i     (none),
       .req_valid_i(req_valid),
       .req_ready_o(req_ready),
       .rd_i       (rd),

@@ -16,6 +16,7 @@ module via_vdev_tell
   input  logic           byte_valid_i,
   output logic           byte_ready_o,
   input  vq_req_t        req_i,
+  input  logic           none_i,        // it has no bytes
   input  logic           req_valid_i,
   output logic           req_ready_o,
   input  vq_beat_t       rd_i,
@@ -31,12 +32,11 @@ module via_vdev_tell
   output logic           idle_o
 );
 
-  logic none, ends, take, drop, first_q, drop_q, done_room, tx_room;
-  assign none = req_i.rlen == '0;
+  logic ends, take, drop, first_q, drop_q, done_room, tx_room;
   assign drop = first_q ? drop_i : drop_q;
-  assign rd_ready_o = req_valid_i && !none && done_room && (drop || tx_room && !byte_ready_o);
+  assign rd_ready_o = req_valid_i && !none_i && done_room && (drop || tx_room && !(first_q && byte_valid_i));
   assign take = rd_valid_i && rd_ready_o;
-  assign ends = req_valid_i && none && done_room || take && rd_i.last;
+  assign ends = req_valid_i && none_i && done_room || take && rd_i.last;
   assign req_ready_o = ends;
 
   always_ff @(posedge clk_i) begin

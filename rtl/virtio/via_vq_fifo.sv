@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FIFO in block memory whose oldest entry stands in a register: what comes while it is empty is there in the next cycle.
+// FIFO in block memory (Ram = 0: in distributed memory) whose oldest entry stands in a register: what comes while it is empty is there in the next
+// cycle.
 //
-// Throughput: one entry a cycle in and out. Latency: one cycle if nothing is held, else as via_fifo with Ram = 1. Order: kept.
+// Throughput: one entry a cycle in and out. Latency: one cycle if nothing is held, else as via_fifo with this Ram. Order: kept.
 // Depth + 1 entries are held. `m_valid_o` and `m_o` come from registers. Misuse: as a ready/valid channel, see via_fifo.
 
 module via_vq_fifo #(
   parameter  type         T     = logic,
   parameter  int unsigned Depth = 4,
+  parameter  bit          Ram   = 1'b1,
   localparam int unsigned CW    = $clog2(Depth + 1)
 ) (
   input  logic clk_i,
@@ -38,7 +40,7 @@ module via_vq_fifo #(
   via_fifo #(
     .T    (T),
     .Depth(Depth),
-    .Ram  (1'b1)
+    .Ram  (Ram)
   ) u_behind (
     .clk_i,
     .rst_ni,
