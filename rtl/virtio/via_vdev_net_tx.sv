@@ -72,7 +72,7 @@ module via_vdev_net_tx
   typedef struct packed {
     logic [QueueW-1:0] queue;
     logic              none;   // without bytes
-    logic              fits;   // neither too short nor too long
+    logic              drop;   // too short or too long
     len_t              len;    // without the header
   } frame_t;
   frame_t req;
@@ -87,18 +87,18 @@ module via_vdev_net_tx
     if (!rst_ni) begun_q <= 1'b0;
     else if (rd_valid_i && rd_ready_o) begun_q <= !rd_i.last;
   end
-  via_fifo #(
+  via_vq_fifo #(
     .T    (frame_t),
-    .Depth(4)
+    .Depth(4),
+    .Ram  (1'b0)
   ) u_frame (
     .clk_i,
     .rst_ni,
-    .flush_i(1'b0),
     .s_i(
     '{
         queue: req_i.queue,
         none: in_none,
-        fits: req_i.rlen >= 32'(NetHeader + 14) && req_i.rlen <= 32'(NetHeader + NetFrameMax),
+        drop: req_i.rlen < 32'(NetHeader + 14) || req_i.rlen > 32'(NetHeader + NetFrameMax),
         len: len_t'(req_i.rlen - 32'(NetHeader))
     }
     ),
@@ -107,32 +107,30 @@ module via_vdev_net_tx
     .m_o(req),
     .m_valid_o(req_valid),
     .m_ready_i(end_now),
-    .count_o()
+    .hidden_o()
   );
 
   // ---------------------------------------------------------------- what to do with the frame
   // What takes longer to find out (a place outside of the frame, segmentation) is in its note: such a frame is dropped on its way out.
-  logic wants, first_q, drop_q, dropping, take, sum_busy, open_q;
+  logic wants, first_q, first, closed_q, dropping, take, sum_busy;  // closed_q: nobody took frames when this one began
   assign wants = csum_i && hdr.flags[0];
-  assign dropping = first_q ? !req.fits || !open_q : drop_q;
+  assign dropping = req.drop || closed_q;
 
   logic beat_room, note_room, note_put;
   // What comes out behind a request without bytes belongs to a later one.
   assign beat_ready = req_valid && !req.none && rsp_room && (dropping || beat_room && note_room && !sum_busy);
   assign take = beat_valid && beat_ready;
+  assign first = take ? beat.last : first_q;
   assign end_now = take && beat.last || req_valid && req.none && rsp_room;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      first_q <= 1'b1;
-      open_q  <= 1'b0;
+      first_q  <= 1'b1;
+      closed_q <= 1'b1;
     end else begin
-      if (take) first_q <= beat.last;
-      open_q <= open_i;
+      first_q <= first;
+      if (first) closed_q <= !open_i;
     end
-  end
-  always_ff @(posedge clk_i) begin
-    if (take) drop_q <= dropping;
   end
 
   // ---------------------------------------------------------------- sum of 16-bit words, in memory order, from csum_start on
@@ -161,7 +159,7 @@ module via_vdev_net_tx
   localparam int unsigned Groups1 = (Words + 5) / 6;
   logic [6*Groups1-1:0][15:0] words;
   logic [3*Groups1-1:0][15:0] step1, part_q;
-  logic part_first_q, part_valid_q, part_last_q, sum_done_q;
+  logic part_valid_q, part_last_q, sum_done_q;
 
   // Where the sum begins is looked at as the header comes: within its beat, as a row of bits, and whether that is the first one.
   logic [StrbW-1:0] from_q;
@@ -205,15 +203,14 @@ module via_vdev_net_tx
       here_q <= start_line == (first_q ? LineW'(1) : line_q);
       past_q <= here || past;
       part_q <= step1;
-      part_first_q <= first_q;
     end
   end
 
-  // The parts of a beat, and the sum so far, as two words again.
-  localparam int unsigned Groups2 = (3 * Groups1 + 2 + 5) / 6;
+  // The parts of a beat, and the sum so far, as three words again.
+  localparam int unsigned Groups2 = (3 * Groups1 + 3 + 5) / 6;
   localparam int unsigned Groups3 = (3 * Groups2 + 5) / 6;
   localparam int unsigned Groups4 = (3 * Groups3 + 5) / 6;
-  logic [1:0][15:0] acc_q, acc;
+  logic [2:0][15:0] acc_q;
   logic [6*Groups2-1:0][15:0] adds;
   logic [6*Groups3-1:0][15:0] step2;
   logic [6*Groups4-1:0][15:0] step3;
@@ -221,17 +218,19 @@ module via_vdev_net_tx
   localparam bit WordsOk = param_in("beats of via_vdev_net_tx in words", Words, 1, 48);
   always_comb begin
     adds = '0;
-    adds[0+:2] = part_first_q ? '0 : acc_q;
-    adds[2+:3*Groups1] = part_q;
+    adds[0+:3] = acc_q;
+    adds[3+:3*Groups1] = part_q;
     step2 = '0;
     for (int unsigned i = 0; i < Groups2; i++) step2[3*i+:3] = six(adds[6*i+:6]);
     step3 = '0;
     for (int unsigned i = 0; i < Groups3; i++) step3[3*i+:3] = six(step2[6*i+:6]);
     for (int unsigned i = 0; i < Groups4; i++) step4[3*i+:3] = six(step3[6*i+:6]);
-    // Three words as two.
-    acc = {times2(step4[0] & step4[1] | step4[0] & step4[2] | step4[1] & step4[2]), step4[0] ^ step4[1] ^ step4[2]};
   end
-  always_ff @(posedge clk_i) if (part_valid_q) acc_q <= acc;
+  // No part of the next frame comes before the sum of this one is taken.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || sum_done_q) acc_q <= '0;
+    else if (part_valid_q) acc_q <= step4[2:0];
+  end
 
   // ---------------------------------------------------------------- frames held, and what to change in them
   typedef struct packed {
@@ -239,6 +238,8 @@ module via_vdev_net_tx
     logic        insert;
     len_t        place;   // of the low half of value, and of the high one
     len_t        place2;
+    logic        first;   // ... they are in the frame's first beat
+    logic        first2;
     logic [15:0] value;
   } note_t;
   note_t note, head;
@@ -247,7 +248,8 @@ module via_vdev_net_tx
   logic [16:0] more;
   logic [15:0] plain;
   logic [15:0] sum;
-  logic head_valid, odd_q;
+  logic [1:0][15:0] words2;
+  logic head_valid, odd_q, place_first_q, place2_first_q;
   logic [16:0] place_q;
   len_t place2_q, frame_q;
   logic outside_q, gso_q;
@@ -259,18 +261,23 @@ module via_vdev_net_tx
       odd_q   <= hdr.csum_start[0];  // the words begin at odd bytes: the sum's halves change places
     end
     // Known when the sum is, at the earliest two cycles behind the first beat.
-    place2_q  <= place_q[LenW-1:0] + 1'b1;
-    outside_q <= 18'(place_q) + 18'd2 > 18'(frame_q);
+    place2_q       <= place_q[LenW-1:0] + 1'b1;
+    place_first_q  <= place_q[LenW-1:BeatLog2] == '0;
+    place2_first_q <= place_q[LenW-1:BeatLog2] == '0 && !(&place_q[BeatLog2-1:0]);
+    outside_q      <= 18'(place_q) + 18'd2 > 18'(frame_q);
   end
   // Of the two zeros that such a sum has it is the one without ones, so the checksum is never zero: in UDP that means none.
-  assign plain = acc_q[0] + acc_q[1];
-  assign more  = 17'(acc_q[0]) + 17'(acc_q[1]) + 17'd1;
-  assign sum   = (&acc_q) ? '0 : more[16] ? more[15:0] : plain;
+  assign words2 = {times2(acc_q[0] & acc_q[1] | acc_q[0] & acc_q[2] | acc_q[1] & acc_q[2]), acc_q[0] ^ acc_q[1] ^ acc_q[2]};
+  assign plain  = words2[0] + words2[1];
+  assign more   = 17'(words2[0]) + 17'(words2[1]) + 17'd1;
+  assign sum    = (&words2) ? '0 : more[16] ? more[15:0] : plain;
   always_comb begin
     note.drop   = sum_done_q ? outside_q || gso_q : hdr.gso_type != '0;
     note.insert = sum_done_q;
     note.place  = place_q[LenW-1:0];
     note.place2 = place2_q;
+    note.first  = place_first_q;
+    note.first2 = place2_first_q;
     note.value  = odd_q ? ~{sum[7:0], sum[15:8]} : ~sum;
   end
   assign note_put = sum_done_q || take && first_q && !dropping && !wants;
@@ -309,11 +316,12 @@ module via_vdev_net_tx
   );
   assign out = held_valid && head_valid && (out_room || head.drop);
 
-  logic [LenW-BeatLog2-1:0] out_line_q;
-  logic low_here, high_here;
+  // Whether the checksum is in the beat behind the one at hand is known a beat ahead.
+  logic [LenW-BeatLog2-1:0] out_next_q;
+  logic out_first_q, low_q, high_q, low_here, high_here;
   strm_t s;
-  assign low_here  = head.insert && out_line_q == head.place[LenW-1:BeatLog2];
-  assign high_here = head.insert && out_line_q == head.place2[LenW-1:BeatLog2];
+  assign low_here  = head.insert && (out_first_q ? head.first : low_q);
+  assign high_here = head.insert && (out_first_q ? head.first2 : high_q);
   always_comb begin
     s.id   = '0;
     s.last = held.last;
@@ -325,8 +333,19 @@ module via_vdev_net_tx
     end
   end
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) out_line_q <= '0;
-    else if (out) out_line_q <= held.last ? '0 : out_line_q + 1'b1;
+    if (!rst_ni) begin
+      out_first_q <= 1'b1;
+      out_next_q  <= (LenW - BeatLog2)'(1);
+    end else if (out) begin
+      out_first_q <= held.last;
+      out_next_q  <= held.last ? (LenW - BeatLog2)'(1) : out_next_q + 1'b1;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (out) begin
+      low_q  <= out_next_q == head.place[LenW-1:BeatLog2];
+      high_q <= out_next_q == head.place2[LenW-1:BeatLog2];
+    end
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) drop_o <= '0;
