@@ -61,18 +61,18 @@ module via_vdev_net_rx
   // Beats that may still come when it is decided that no more can: this cycle's, those of the two before.
   localparam int unsigned Late = 4;
   typedef logic [13:0] len_t;
-  typedef logic [PtrW:0] count_t;
 
   localparam bit LenOk = param_in("NetFrameMax of via_vdev_net_rx", NetFrameMax + NetHeader, StrbW, (1 << $bits(len_t)) - 1);
 
   // ---------------------------------------------------------------- in: a beat, and what it says of its frame, in registers
   logic ready_q, take, first_q, over, open_q;
   logic [CountW-1:0] count, count_q;  // beats of the frame before this one
-  logic in_q, in_first_q, in_last_q, in_over_q;
+  logic in_q, in_first_q, in_last_q, in_over_q, in_enough_q;  // in_enough_q: it is no shorter than an Ethernet header
   logic [DataW-1:0] in_data_q;
   len_t in_len_q;  // with the header
-  logic [7:0] in_hash_q;
-  logic [1:0] in_third_q;
+  logic in_ip_q;
+  logic [7:0] in_by_ip_q, in_by_mac_q;  // number of its flow, if it is IPv4, and if not
+  logic [1:0] in_third, in_fourth;  // remainders of that by 3, by 4
 
   assign dst_o = rx_i.data[47:0];
   assign rx_ready_o = ready_q;
@@ -97,12 +97,13 @@ module via_vdev_net_rx
   end
   always_ff @(posedge clk_i) begin
     if (take) begin
-      count_q    <= count + 1'b1;
-      in_first_q <= first_q;
-      in_last_q  <= rx_i.last;
-      in_over_q  <= over;
-      in_data_q  <= rx_i.data;
-      in_len_q   <= (first_q ? len_t'(NetHeader) : in_len_q) + len_t'(keep_bytes(rx_i.keep));
+      count_q     <= count + 1'b1;
+      in_first_q  <= first_q;
+      in_last_q   <= rx_i.last;
+      in_over_q   <= over;
+      in_enough_q <= has(14, count, rx_i.keep);
+      in_data_q   <= rx_i.data;
+      in_len_q    <= (first_q ? len_t'(NetHeader) : in_len_q) + len_t'(keep_bytes(rx_i.keep));
     end
   end
 
@@ -121,7 +122,7 @@ module via_vdev_net_rx
   end
 
   logic ip, ports;
-  logic [7:0] hash, by_addr, by_port, by_mac;
+  logic [7:0] by_addr, by_port, by_mac;
   assign ip = has(34, count, rx_i.keep) && look[12*8+:16] == 16'h0008;
   assign ports = has(
       38, count, rx_i.keep
@@ -131,10 +132,13 @@ module via_vdev_net_rx
     for (int unsigned i = 0; i < 8; i++) by_addr ^= look[(26+i)*8+:8];
     for (int unsigned i = 0; i < 4; i++) by_port ^= look[(34+i)*8+:8];
     for (int unsigned i = 0; i < 6; i++) by_mac ^= look[(6+i)*8+:8];
-    hash = ip ? by_addr ^ (ports ? by_port : '0) : by_mac;
   end
   always_ff @(posedge clk_i) begin
-    if (take && 32'(count) < LookBeats) in_hash_q <= hash;
+    if (take && 32'(count) < LookBeats) begin
+      in_ip_q     <= ip;
+      in_by_ip_q  <= by_addr ^ (ports ? by_port : '0);
+      in_by_mac_q <= by_mac;
+    end
   end
 
   // The remainder of a division by 3, as the sum of those of its digits to the base of 4.
@@ -145,59 +149,52 @@ module via_vdev_net_rx
       default: return 2'd2;
     endcase
   endfunction
-  assign in_third_q = third_of({third_of(in_hash_q[7:4]), third_of(in_hash_q[3:0])});
+  assign in_third = in_ip_q ? third_of(
+      {third_of(in_by_ip_q[7:4]), third_of(in_by_ip_q[3:0])}
+  ) : third_of(
+      {third_of(in_by_mac_q[7:4]), third_of(in_by_mac_q[3:0])}
+  );
+  assign in_fourth = in_ip_q ? in_by_ip_q[1:0] : in_by_mac_q[1:0];
 
   // ---------------------------------------------------------------- store: a frame counts when its last beat is there
-  logic [PtrW-1:0] wptr_q;
-  count_t held_q, part_q, part_next_q;  // beats of whole frames; of the frame that comes in, and one more
+  // Places: of the next beat, and the one behind; behind the last whole frame; of the next beat to fetch. The store is never full.
+  logic [PtrW-1:0] wptr_q, wnext, end_q, rptr_q;
   logic drop_q, drop, store, commit, cancel;
 
   assign drop   = in_first_q ? !open_q || !accept_i : drop_q;
   assign store  = in_q && !drop;
-  assign commit = store && in_last_q && !in_over_q && in_len_q >= len_t'(NetHeader + 14);
+  assign commit = store && in_last_q && !in_over_q && in_enough_q;
   // The rest of a frame that is already too long is dropped as it comes.
-  assign cancel = store && (in_over_q || in_last_q && in_len_q < len_t'(NetHeader + 14));
+  assign cancel = store && (in_over_q || in_last_q && !in_enough_q);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      wptr_q      <= '0;
-      part_q      <= '0;
-      part_next_q <= count_t'(1);
-      open_q      <= 1'b0;
+      wptr_q <= '0;
+      end_q  <= '0;
+      open_q <= 1'b0;
     end else begin
       open_q <= open_i;
-      if (commit || cancel) begin
-        part_q      <= '0;
-        part_next_q <= count_t'(1);
-      end else if (store) begin
-        part_q      <= part_next_q;
-        part_next_q <= part_next_q + 1'b1;
-      end
-      if (cancel) wptr_q <= wptr_q - part_q[PtrW-1:0];
-      else if (store) wptr_q <= wptr_q + 1'b1;
+      if (cancel) wptr_q <= end_q;
+      else if (store) wptr_q <= wnext;
+      if (commit) end_q <= wnext;
     end
   end
+  assign wnext = wptr_q + 1'b1;
   always_ff @(posedge clk_i) begin
     if (in_q) drop_q <= drop || cancel;
   end
 
   // The next beat of whole frames stands in the memory's output register.
-  logic [PtrW-1:0] rptr_q;
-  count_t behind_q;  // beats of whole frames not yet fetched
   logic [DataW-1:0] data;
   logic data_valid_q, fetch, data_pop;
-  assign fetch = behind_q != '0 && (!data_valid_q || data_pop);
+  assign fetch = rptr_q != end_q && (!data_valid_q || data_pop);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       rptr_q       <= '0;
-      behind_q     <= '0;
-      held_q       <= '0;
       data_valid_q <= 1'b0;
     end else begin
       if (fetch) rptr_q <= rptr_q + 1'b1;
       if (fetch || data_pop) data_valid_q <= fetch;
-      if (commit || fetch) behind_q <= behind_q + (commit ? part_next_q : '0) - count_t'(fetch);
-      if (commit || data_pop) held_q <= held_q + (commit ? part_next_q : '0) - count_t'(data_pop);
     end
   end
   via_ram_sdp #(
@@ -222,7 +219,7 @@ module via_vdev_net_rx
   note_t in_note, held_note, next_q, note;
   logic held_note_valid, held_note_pop, held_note_put, next_valid_q, note_valid, note_pop;
   logic [NoteW-1:0] notes;
-  assign in_note = '{third: in_third_q, fourth: in_hash_q[1:0], len: in_len_q};
+  assign in_note = '{third: in_third, fourth: in_fourth, len: in_len_q};
   via_fifo #(
     .T    (note_t),
     .Depth(Notes)
@@ -253,7 +250,7 @@ module via_vdev_net_rx
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) ready_q <= 1'b0;
-    else ready_q <= held_q + part_q <= count_t'(Depth - Late) && notes <= NoteW'(Notes - Late);
+    else ready_q <= PtrW'(wptr_q - rptr_q) <= PtrW'(Depth - Late) && notes <= NoteW'(Notes - Late);
   end
 
   // ---------------------------------------------------------------- answers: announced while the data of earlier ones moves
@@ -263,7 +260,7 @@ module via_vdev_net_rx
     StMerged
   } state_e;
   state_e state_q;
-  logic [NetPairs-1:0] merges_q, singles_q, unused_q, may, cannot;
+  logic [NetPairs-1:0] merges_q, singles_q, unused_q, may, cannot, pops;  // pops: the frame is done with if it is decided on
   logic [PairW-1:0] pair;
   logic single_q, decide, next, skip, skip_q, announced, outs_room_q;
   len_t answer_len_q, skip_len_q;
@@ -277,9 +274,6 @@ module via_vdev_net_rx
       default: pair = '0;
     endcase
   end
-  function automatic logic reaches(input logic [31:0] have, input len_t need);
-    return have[31:$bits(len_t)] != '0 || have[$bits(len_t)-1:0] >= need;
-  endfunction
   always_ff @(posedge clk_i) begin
     merges_q  <= in_use_i & {NetPairs{merge_i}};
     singles_q <= in_use_i & {NetPairs{!merge_i}};
@@ -287,17 +281,17 @@ module via_vdev_net_rx
   end
   for (genvar p = 0; p < NetPairs; p++) begin : gen_pair
     logic one, all;
-    assign one = reaches(head_wlen_i[p], note.len);
-    assign all = reaches(room_i[p], note.len);
+    assign one = head_wlen_i[p] >= 32'(note.len);
+    assign all = room_i[p] >= 32'(note.len);
     assign may[p] = merges_q[p] && all || singles_q[p] && avail_i[p] && one;
     assign cannot[p] = unused_q[p] || singles_q[p] && avail_i[p] && !one;
+    assign pops[p] = rsp_early_i && may[p] || state_q == StWait && cannot[p];
   end
 
   assign decide = note_valid && outs_room_q && (state_q == StWait || state_q == StMerged && merged_valid_i);
   assign next = rsp_valid_o && rsp_early_i;
   assign skip = decide && state_q == StWait && cannot[pair];
-  assign note_pop = next || skip;
-  assign short_o = (state_q == StWait && note_valid && !may[pair] && !cannot[pair]) ? NetPairs'(1) << pair : '0;
+  assign note_pop = decide && pops[pair];
 
   assign rsp_valid_o = decide && may[pair];
   assign rsp_o = '{queue: QueueW'({pair, 1'b0}), merge: merge_i, len: 32'(note.len)};
@@ -329,6 +323,16 @@ module via_vdev_net_rx
     if (!rst_ni) skip_q <= 1'b0;
     else skip_q <= skip;
   end
+  // Told a cycle later: nobody waits for it.
+  logic waits_q;
+  logic [NetPairs-1:0] lacks_q;
+  logic [PairW-1:0] pair_q;
+  always_ff @(posedge clk_i) begin
+    waits_q <= rst_ni && state_q == StWait && note_valid;
+    lacks_q <= ~may & ~cannot;
+    pair_q  <= pair;
+  end
+  assign short_o = (waits_q && lacks_q[pair_q]) ? NetPairs'(1) << pair_q : '0;
 
   // ---------------------------------------------------------------- frames to hand over: the one whose data moves in registers
   typedef struct packed {
