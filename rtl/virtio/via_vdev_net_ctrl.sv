@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Control queue of the net device, and the state it sets: receive filter, MAC address, queue pairs in use.
-// A command is parsed byte by byte (slow path: a byte is taken in one cycle and looked at in the next) and takes effect at its end only if it was right in all parts: known, negotiated, of exactly
+// A command is parsed byte by byte (slow path: a byte is taken in one cycle and looked at in the next, and before the first of a beat there is a
+// cycle more) and takes effect at its end only if it was right in all parts: known, negotiated, of exactly
 // the length it says. Everything else is answered VIRTIO_NET_ERR and changes nothing. A command longer than `Longest` is an error; the rest
 // of it is dropped beat by beat. A chain without room for the status byte raises fail_o.
 // The filter holds `Entries` addresses; when a table has more, all frames of that kind (unicast, multicast) pass, as the specification allows.
@@ -62,27 +63,29 @@ module via_vdev_net_ctrl
     RxNoBcast  = 3'd5
   } rx_mode_e;
   logic [5:0] mode_q;  // by rx_mode_e
-  logic mac_set_q, bank_q;
+  logic mac_set_q;
   logic [47:0] mac_q;
   logic [2:0] pairs_q;
-  // The table in use and the one being filled.
-  logic [1:0][Entries-1:0][47:0] table_q;
-  logic [1:0][Entries-1:0] used_q;
-  logic [1:0] uni_over_q, multi_over_q;
+  // The table in use, and the one being filled, which becomes it two cycles after its command has ended.
+  typedef struct packed {
+    logic [Entries-1:0][47:0] addr;
+    logic [Entries-1:0]       used;
+    logic                     uni_over;    // there were more
+    logic                     multi_over;
+  } table_t;
+  table_t table_q, fill_table_q;
+  logic table_new_q, table_copy_q;
 
   assign pairs_o = pairs_q;
 
   // What an address is; then whether that passes.
-  logic hit, hit_q, own_q, broad_q, multi_q;
+  logic [Entries-1:0] hits_q;  // it is this one of the table
+  logic own_q, broad_q, multi_q;
   logic [47:0] now_q;  // the device's address
   assign mac_o = now_q;
-  always_comb begin
-    hit = 1'b0;
-    for (int unsigned i = 0; i < Entries; i++) hit |= used_q[bank_q][i] && table_q[bank_q][i] == dst_i;
-  end
   always_ff @(posedge clk_i) begin
-    now_q   <= mac_set_q ? mac_q : mac_i;
-    hit_q   <= hit;
+    now_q <= mac_set_q ? mac_q : mac_i;
+    for (int unsigned i = 0; i < Entries; i++) hits_q[i] <= table_q.used[i] && table_q.addr[i] == dst_i;
     own_q   <= dst_i == now_q;
     broad_q <= &dst_i;
     multi_q <= dst_i[0];
@@ -90,8 +93,8 @@ module via_vdev_net_ctrl
   always_comb begin
     if (mode_q[RxPromisc]) accept_o = 1'b1;
     else if (broad_q) accept_o = !mode_q[RxNoBcast];
-    else if (multi_q) accept_o = !mode_q[RxNoMulti] && (mode_q[RxAllMulti] || multi_over_q[bank_q] || hit_q);
-    else accept_o = !mode_q[RxNoUni] && (mode_q[RxAllUni] || uni_over_q[bank_q] || own_q || hit_q);
+    else if (multi_q) accept_o = !mode_q[RxNoMulti] && (mode_q[RxAllMulti] || table_q.multi_over || |hits_q);
+    else accept_o = !mode_q[RxNoUni] && (mode_q[RxAllUni] || table_q.uni_over || own_q || |hits_q);
   end
 
   // ---------------------------------------------------------------- bytes
@@ -103,40 +106,52 @@ module via_vdev_net_ctrl
   state_e state_q;
   logic [BeatLog2-1:0] lane_q;
   logic [CountW-1:0] taken_q;  // bytes of the command taken
+  logic look, look_q;  // a beat, or a command without bytes, is here; and was in the cycle before
   logic byte_now, beat_end, cmd_last;
+  logic [BeatLog2-1:0] next_q;  // the lane behind
+  // Found in the cycle before the byte is at hand: the eight bytes of which it is one, and whether the beat has another one behind it.
+  logic [63:0] near_q;
+  logic more_q;
   logic cmd_end_q;  // the byte at hand is the command's last
 
-  assign byte_now = state_q == StBytes && !cmd_end_q && req_valid_i && (rd_valid_i || none_i);
-  assign beat_end = taken_q == CountW'(Longest) || lane_q == '1 || !rd_i.keep[lane_q+1'b1];
+  assign look = state_q == StBytes && req_valid_i && (rd_valid_i || none_i);
+  assign byte_now = look_q && look;
+  assign beat_end = !more_q || taken_q == CountW'(Longest);
   assign cmd_last = byte_now && (none_i || beat_end && rd_i.last);
   assign rd_ready_o = byte_now && !none_i && beat_end;
   assign req_ready_o = cmd_last;
 
   // The byte, and what is known of its command at its end.
   logic [CountW-1:0] count_q;  // bytes of the command seen
-  logic step_q, long, none_q, no_room_q;
+  logic step_q, long, args_q, no_room_q;  // args_q: what is seen is class and command, and not too much
   logic [QueueW-1:0] queue_q;
   logic [7:0] b;
   assign long = count_q == CountW'(Longest);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      lane_q  <= '0;
-      taken_q <= '0;
+      lane_q    <= '0;
+      next_q    <= BeatLog2'(1);
+      taken_q   <= '0;
+      look_q    <= 1'b0;
       step_q    <= 1'b0;
       cmd_end_q <= 1'b0;
     end else begin
+      look_q    <= look && !cmd_end_q && !(byte_now && (none_i || beat_end));
       step_q    <= byte_now;
       cmd_end_q <= cmd_last;
       if (byte_now) begin
-        lane_q <= beat_end ? '0 : lane_q + 1'b1;
+        lane_q <= beat_end ? '0 : next_q;
+        next_q <= beat_end ? BeatLog2'(1) : next_q + 1'b1;
         if (cmd_last) taken_q <= '0;
         else if (taken_q != CountW'(Longest)) taken_q <= taken_q + 1'b1;
       end
     end
   end
   always_ff @(posedge clk_i) begin
-    b <= rd_i.data[8*lane_q+:8];
-    none_q <= none_i;
+    b      <= near_q[8*lane_q[2:0]+:8];
+    near_q <= rd_i.data[64*((byte_now?32'(next_q) : 32'(lane_q))/8)+:64];
+    if (byte_now) more_q <= next_q != '1 && rd_i.keep[next_q+1'b1];
+    else more_q <= lane_q != '1 && rd_i.keep[next_q];
     if (cmd_last) begin
       queue_q   <= req_i.queue;
       no_room_q <= req_i.wlen == '0;
@@ -149,12 +164,13 @@ module via_vdev_net_ctrl
   logic [47:0] word_q, word;  // the last bytes, the newest at the top
   logic [ 2:0] place_q;  // in the entry, or in the count of entries
   logic [31:0] left_q;  // entries of the list still to come
+  logic left_some_q, left_one_q;  // ... some, one
   logic in_list_q, second_q, entry_end;
   logic [EntryW-1:0] fill_q;  // next free place
-  logic args;
+  logic args, is_table_q, put_q, put_second_q;  // put_q: word_q is an entry
 
   assign word = {b, word_q[47:8]};
-  assign args = step_q && !none_q && !long && count_q > CountW'(1);
+  assign args = step_q && args_q;
   // A list: four bytes of count, then six for each entry; two lists.
   assign entry_end = place_q == (in_list_q ? 3'd5 : 3'd3);
 
@@ -167,10 +183,10 @@ module via_vdev_net_ctrl
         right = count_q == CountW'(2) && b <= 8'd1;
       end
       ClassMac:
-      if (cmd_q == 8'd0) begin
+      if (is_table_q) begin
         known = features_i[NetFCtrlRx];
         // The last byte is that of the second list's last entry, or of its count if it has none.
-        right = second_q && entry_end && (in_list_q ? left_q == 32'd1 : word[47:16] == '0);
+        right = second_q && entry_end && (in_list_q ? left_one_q : word[47:16] == '0);
       end else if (cmd_q == 8'd1) begin
         known = features_i[NetFCtrlMacAddr];
         right = count_q == CountW'(7) && !word[0];
@@ -183,62 +199,80 @@ module via_vdev_net_ctrl
     endcase
   end
   logic accepted, apply;
-  assign accepted = !none_q && !long && known && right && count_q > CountW'(1);
+  assign accepted = args_q && known && right;
   assign apply = cmd_end_q && accepted;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      mode_q       <= 6'b1 << RxPromisc;
-      mac_set_q    <= 1'b0;
-      pairs_q      <= 3'd1;
-      bank_q       <= 1'b0;
-      used_q       <= '0;
-      uni_over_q   <= '0;
-      multi_over_q <= '0;
+      mode_q                  <= 6'b1 << RxPromisc;
+      mac_set_q               <= 1'b0;
+      pairs_q                 <= 3'd1;
+      table_new_q             <= 1'b0;
+      table_copy_q            <= 1'b0;
+      put_q                   <= 1'b0;
+      table_q.used            <= '0;
+      table_q.uni_over        <= 1'b0;
+      table_q.multi_over      <= 1'b0;
+      fill_table_q.used       <= '0;
+      fill_table_q.uni_over   <= 1'b0;
+      fill_table_q.multi_over <= 1'b0;
     end else begin
+      put_q        <= args && is_table_q && in_list_q && entry_end && left_some_q;
+      table_new_q  <= apply && is_table_q;
+      table_copy_q <= table_new_q;  // its last entry is put there meanwhile
+      if (table_copy_q) table_q <= fill_table_q;
       if (apply) begin
         if (class_q == ClassRx) mode_q[cmd_q[2:0]] <= b[0];
-        if (class_q == ClassMac && cmd_q == 8'd0) bank_q <= !bank_q;
         if (class_q == ClassMac && cmd_q == 8'd1) mac_set_q <= 1'b1;
         if (class_q == ClassMq) pairs_q <= word[34:32];
       end
       // What a wrong command left in the other table is dropped at the start of the next one.
-      if (step_q && count_q == '0) begin
-        used_q[!bank_q]       <= '0;
-        uni_over_q[!bank_q]   <= 1'b0;
-        multi_over_q[!bank_q] <= 1'b0;
-      end else if (args && class_q == ClassMac && cmd_q == 8'd0 && in_list_q && entry_end && left_q != '0) begin
+      if (step_q && !args_q) begin
+        fill_table_q.used       <= '0;
+        fill_table_q.uni_over   <= 1'b0;
+        fill_table_q.multi_over <= 1'b0;
+      end else if (put_q) begin
         if (fill_q == EntryW'(Entries)) begin
-          if (second_q) multi_over_q[!bank_q] <= 1'b1;
-          else uni_over_q[!bank_q] <= 1'b1;
-        end else used_q[!bank_q][fill_q[EntryW-2:0]] <= 1'b1;
+          if (put_second_q) fill_table_q.multi_over <= 1'b1;
+          else fill_table_q.uni_over <= 1'b1;
+        end else begin
+          fill_table_q.used[fill_q[EntryW-2:0]] <= 1'b1;
+          fill_table_q.addr[fill_q[EntryW-2:0]] <= word_q;
+        end
       end
     end
   end
   always_ff @(posedge clk_i) begin
     if (apply && class_q == ClassMac && cmd_q == 8'd1) mac_q <= word;
-    if (args && in_list_q && entry_end && left_q != '0 && fill_q != EntryW'(Entries)) table_q[!bank_q][fill_q[EntryW-2:0]] <= word;
     if (step_q) begin
       if (count_q == '0) class_q <= b;
-      if (count_q == CountW'(1)) cmd_q <= b;
+      if (count_q == CountW'(1)) begin
+        cmd_q      <= b;
+        is_table_q <= class_q == ClassMac && b == '0;
+      end
       word_q <= word;
     end
-    if (step_q && count_q <= CountW'(1)) begin
+    put_second_q <= second_q;
+    if (step_q && !args_q) fill_q <= '0;
+    else if (put_q && fill_q != EntryW'(Entries)) fill_q <= fill_q + 1'b1;
+    if (step_q && !args_q) begin
       place_q   <= '0;
       in_list_q <= 1'b0;
       second_q  <= 1'b0;
-      fill_q    <= '0;
     end else if (args) begin
       place_q <= entry_end ? '0 : place_q + 1'b1;
       if (entry_end && !in_list_q) begin
-        left_q <= word[47:16];
+        left_q      <= word[47:16];
+        left_some_q <= word[47:16] != '0;
+        left_one_q  <= word[47:16] == 32'd1;
         // An empty list is over at once; what follows the second one is wrong.
         if (word[47:16] != '0 || second_q) in_list_q <= 1'b1;
         else second_q <= 1'b1;
-      end else if (entry_end && left_q != '0) begin
-        left_q <= left_q - 1'b1;
-        if (fill_q != EntryW'(Entries)) fill_q <= fill_q + 1'b1;
-        if (left_q == 32'd1 && !second_q) begin
+      end else if (entry_end && left_some_q) begin
+        left_q      <= left_q - 1'b1;
+        left_some_q <= !left_one_q;
+        left_one_q  <= left_q == 32'd2;
+        if (left_one_q && !second_q) begin
           in_list_q <= 1'b0;
           second_q  <= 1'b1;
         end
@@ -258,10 +292,14 @@ module via_vdev_net_ctrl
     if (!rst_ni) begin
       state_q <= StBytes;
       count_q <= '0;
+      args_q  <= 1'b0;
     end else begin
-      if (step_q) begin
-        if (cmd_end_q) count_q <= '0;
-        else if (!long) count_q <= count_q + 1'b1;
+      if (step_q && cmd_end_q) begin
+        count_q <= '0;
+        args_q  <= 1'b0;
+      end else if (step_q && !long) begin
+        count_q <= count_q + 1'b1;
+        args_q  <= count_q != '0 && count_q != CountW'(Longest - 1);
       end
       unique case (state_q)
         StBytes:  if (cmd_end_q && !fail_o) state_q <= StAnswer;
@@ -275,7 +313,7 @@ module via_vdev_net_ctrl
     if (cmd_end_q) ok_q <= accepted;
   end
 
-  assign moving_o = byte_now || step_q;
+  assign moving_o = look || step_q || table_new_q || table_copy_q;
   assign idle_o   = state_q == StBytes && taken_q == '0 && !step_q;
 
 endmodule
