@@ -28,6 +28,10 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
     "fifo": [
         ("via_fifo.sv", "stored_q != '0 && (!valid_q || m_ready_i)", "stored_q != '0"),
         ("via_fifo.sv", "(p == AW'(Depth - 1))", "(p == AW'(Depth - 2))"),
+        ("via_vq_fifo.sv", "s_valid_i && load && !any_q", "s_valid_i && load && !next_valid"),
+        ("via_vq_fifo.sv", "s_valid_i && load && !any_q", "s_valid_i && !valid_q && !any_q"),
+        ("via_vq_fifo.sv", "if (load) head_q <= any_q", "if (load) head_q <= next_valid && valid_q"),
+        ("via_vq_fifo.sv", "!pop || count_o != CW'(1)", "!pop"),
     ],
     "mmu": [
         ("via_mmu.sv", "bad |= !pte.host && card_outside(frame, frame_last, chan_mib_i);", ""),

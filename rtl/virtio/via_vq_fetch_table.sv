@@ -193,7 +193,8 @@ module via_vq_fetch_table
   // Room is there: bursts are asked for with credit.
   via_vq_fifo #(
     .T    (line_t),
-    .Depth(Beats)
+    .Depth(Beats),
+    .Ram  (1'b1)
   ) u_lines (
     .clk_i,
     .rst_ni,
@@ -203,6 +204,7 @@ module via_vq_fetch_table
     .m_o      (line),
     .m_valid_o(line_valid),
     .m_ready_i(beat_pop),
+    .count_o  (),
     .hidden_o (line_hidden)
   );
 

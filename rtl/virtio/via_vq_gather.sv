@@ -316,7 +316,8 @@ module via_vq_gather
   assign beat_in = '{err: m_r_i.resp != RespOkay, data: m_r_i.data};
   via_vq_fifo #(
     .T    (beat_t),
-    .Depth(Beats)
+    .Depth(Beats),
+    .Ram  (1'b1)
   ) u_beats (
     .clk_i,
     .rst_ni,
@@ -326,6 +327,7 @@ module via_vq_gather
     .m_o      (beat),
     .m_valid_o(beat_valid),
     .m_ready_i(beat_pop),
+    .count_o  (),
     .hidden_o (beat_hidden)
   );
 

@@ -299,8 +299,8 @@ module via_vq_scatter
       };
 
   piece_t pc;
-  logic pc_valid, pc_pop;
-  via_vq_scatter_fifo #(
+  logic pc_valid, pc_pop, pieces_hidden;
+  via_vq_fifo #(
     .T    (piece_t),
     .Depth(Pieces),
     .Ram  (1'b1)
@@ -309,14 +309,16 @@ module via_vq_scatter
     .rst_ni,
     .s_i      (piece_in),
     .s_valid_i(piece_take),
+    .s_ready_o(),
     .m_o      (pc),
     .m_valid_o(pc_valid),
     .m_ready_i(pc_pop),
-    .count_o  (pieces_held)
+    .count_o  (pieces_held),
+    .hidden_o (pieces_hidden)
   );
 
   used_t used, used_in;
-  logic used_valid, used_pop;
+  logic used_valid, used_pop, chains_hidden;
   assign used_in = '{
           has_data: has_data_q,
           whole: whole_q,
@@ -326,7 +328,7 @@ module via_vq_scatter
           slots: chain_q.slots,
           len: take_q
       };
-  via_vq_scatter_fifo #(
+  via_vq_fifo #(
     .T    (used_t),
     .Depth(Chains),
     .Ram  (1'b1)
@@ -335,10 +337,12 @@ module via_vq_scatter
     .rst_ni,
     .s_i      (used_in),
     .s_valid_i(popped_q),
+    .s_ready_o(),
     .m_o      (used),
     .m_valid_o(used_valid),
     .m_ready_i(used_pop),
-    .count_o  (chains_held)
+    .count_o  (chains_held),
+    .hidden_o (chains_hidden)
   );
 
   // ---------------------------------------------------------------- cut the stream into beats of the buffers
@@ -420,7 +424,7 @@ module via_vq_scatter
   } burst_t;
   beat_t beat_in, beat;
   burst_t burst_in, burst;
-  logic mixed_valid_q, mixed_last_q, beat_valid, beat_out, burst_valid, burst_out, flight_room, emit, burst_last, run_any_q;
+  logic mixed_valid_q, mixed_last_q, beat_valid, beat_out, burst_valid, burst_out, flight_room, emit, burst_last, run_any_q, beats_hidden;
   logic [DataW-1:0] mixed_q;
   logic [OffW-1:0] by_q, mixed_off_q, mixed_stop_q;
   logic [7:0] run_q;  // beats of the burst so far
@@ -487,7 +491,7 @@ module via_vq_scatter
   end
 
   // There are never more bursts than beats, so whoever has room for a beat has room for its burst.
-  via_vq_scatter_fifo #(
+  via_vq_fifo #(
     .T    (burst_t),
     .Depth(Beats)
   ) u_bursts (
@@ -495,13 +499,15 @@ module via_vq_scatter
     .rst_ni,
     .s_i      (burst_in),
     .s_valid_i(emit && burst_last),
+    .s_ready_o(),
     .m_o      (burst),
     .m_valid_o(burst_valid),
     .m_ready_i(burst_out),
-    .count_o  ()
+    .count_o  (),
+    .hidden_o ()
   );
 
-  via_vq_scatter_fifo #(
+  via_vq_fifo #(
     .T    (beat_t),
     .Depth(Beats),
     .Ram  (1'b1)
@@ -510,10 +516,12 @@ module via_vq_scatter
     .rst_ni,
     .s_i      (beat_in),
     .s_valid_i(mixed_valid_q),
+    .s_ready_o(),
     .m_o      (beat),
     .m_valid_o(beat_valid),
     .m_ready_i(beat_out),
-    .count_o  (beats_held)
+    .count_o  (beats_held),
+    .hidden_o (beats_hidden)
   );
 
   always_comb begin
@@ -620,10 +628,7 @@ module via_vq_scatter
     else quiet_o <= quiet_d;
   end
 
-  // Whatever is in a memory and not yet behind it is on its way.
-  logic hidden;
-  assign hidden = pieces_held != '0 && !pc_valid || chains_held != '0 && !used_valid || beats_held != '0 && !beat_valid;
-  assign still_o = ~|{pop_d, take_d, popped_q, taken_q, re_d, re_q, got_q, lone_q, piece_take, plan_d != plan_q, merged_valid_o, hidden, fire,
+  assign still_o = ~|{pop_d, take_d, popped_q, taken_q, re_d, re_q, got_q, lone_q, piece_take, plan_d != plan_q, merged_valid_o, pieces_hidden, chains_hidden, beats_hidden, fire,
                       wr_valid_i && wr_ready_o, mixed_valid_q, m_aw_valid_o, m_w_valid_o, m_b_valid_i, err_valid_o, used_pop, quiet_d != quiet_o};
   assign idle_o = plan_q == PlChain && !begun_q && !popped_q && !taken_q && pieces_held == '0 && chains_held == '0 && beats_held == '0 && !pc_valid &&
       !used_valid && !beat_valid && !mixed_valid_q && wr_ready_o && !in_flight;
