@@ -141,10 +141,28 @@ package via_virtio_pkg;
     vq_err_e              err;      // not VqErrNone: there is nothing to walk
     logic                 wrap;     // wrap counter (packed)
     logic                 safe;     // known available before the line is read
-    logic                 share;    // was available before the line of the token before was read
+    logic                 share;    // follows one of the same queue and epochs, before the line of which was read it was available already
     logic [4:0]           count;    // 1 to 16, in 256 aligned bytes; of a line 1 to 4
     logic [QSizeLog2-1:0] index;
   } vq_token_t;
+
+  /// A line that was asked for, by its number in the queue's table: the first one is number 0.
+  typedef struct packed {
+    logic [QueueW-1:0] queue;
+    logic              epoch_f;
+    logic              epoch_w;
+    logic              safe;
+    logic [6:0]        number;
+    logic [6:0]        prev;     // the number less one
+  } vq_line_t;
+
+  /// Descriptor `index` lies in line `number` of its table, which begins at descriptor `align` of line 0. `prev`: the number less one.
+  function automatic logic lies_in(input logic [QSizeLog2-1:0] index, input logic [1:0] align, input logic [6:0] number,
+                                   input logic [6:0] prev);
+    logic over;
+    over = index[1] & align[1] | (index[1] | align[1]) & index[0] & align[0];
+    return over ? 7'(index >> 2) == prev : 7'(index >> 2) == number;
+  endfunction
 
   /// A piece of a chain as it leaves the walker.
   typedef struct packed {

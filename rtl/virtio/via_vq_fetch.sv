@@ -78,6 +78,7 @@ module via_vq_fetch
   localparam bit NumQOk = param_in("via_vq_fetch NumQ", NumQ, 1, QueuesMax);
 
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
+  localparam int unsigned Lines = 32;  // of descriptors, asked for and not walked
 
   // ---------------------------------------------------------------- queues
   logic [NumQ-1:0] off, on, run, stopped_q, park, epoch_f, epoch_w, back, src_busy, piece_busy;
@@ -199,44 +200,35 @@ module via_vq_fetch
   vq_token_t lt;
   logic lt_fresh, lt_final, lt_valid, lt_ready;
   logic [6:0] lt_line;
-  logic tag_valid, tag_epoch_f, tag_epoch_w, tag_safe;
-  logic [QueueW-1:0] tag_queue;
-  logic [6:0] tag_line;
-  logic line_valid, line_err, line_pop, cnt_line;
-  logic [DataW-1:0] line;
+  logic [1:0] lt_low;
+  vq_line_t tag;
+  logic tag_valid, line_pop, cnt_line;
 
   via_vq_fetch_line #(
-    .NumQ(NumQ)
+    .NumQ (NumQ),
+    .Lines(Lines)
   ) u_line (
     .clk_i,
     .rst_ni,
-    .cfg_i        (queue_i),
-    .s_i          (tok),
-    .s_valid_i    (tok_valid),
-    .s_ready_o    (tok_ready),
-    .m_o          (lt),
-    .m_fresh_o    (lt_fresh),
-    .m_final_o    (lt_final),
-    .m_line_o     (lt_line),
-    .m_valid_o    (lt_valid),
-    .m_ready_i    (lt_ready),
-    .tag_valid_o  (tag_valid),
-    .tag_queue_o  (tag_queue),
-    .tag_epoch_f_o(tag_epoch_f),
-    .tag_epoch_w_o(tag_epoch_w),
-    .tag_safe_o   (tag_safe),
-    .tag_line_o   (tag_line),
-    .line_valid_o (line_valid),
-    .line_err_o   (line_err),
-    .line_o       (line),
-    .line_pop_i   (line_pop),
-    .m_ar_o       (m_ar_o[1]),
-    .m_ar_valid_o (m_ar_valid_o[1]),
-    .m_ar_ready_i (m_ar_ready_i[1]),
-    .m_r_i        (m_r_i[1]),
-    .m_r_valid_i  (m_r_valid_i[1]),
-    .cnt_o        (cnt_line),
-    .still_o      (still[1])
+    .cfg_i       (queue_i),
+    .s_i         (tok),
+    .s_valid_i   (tok_valid),
+    .s_ready_o   (tok_ready),
+    .m_o         (lt),
+    .m_fresh_o   (lt_fresh),
+    .m_final_o   (lt_final),
+    .m_line_o    (lt_line),
+    .m_low_o     (lt_low),
+    .m_valid_o   (lt_valid),
+    .m_ready_i   (lt_ready),
+    .tag_o       (tag),
+    .tag_valid_o (tag_valid),
+    .line_pop_i  (line_pop),
+    .m_ar_o      (m_ar_o[1]),
+    .m_ar_valid_o(m_ar_valid_o[1]),
+    .m_ar_ready_i(m_ar_ready_i[1]),
+    .cnt_o       (cnt_line),
+    .still_o     (still[1])
   );
 
   // ---------------------------------------------------------------- chains
@@ -268,7 +260,8 @@ module via_vq_fetch
   );
 
   via_vq_fetch_walk #(
-    .NumQ(NumQ)
+    .NumQ (NumQ),
+    .Lines(Lines)
   ) u_walk (
     .clk_i,
     .rst_ni,
@@ -276,22 +269,20 @@ module via_vq_fetch
     .cfg_i        (queue_i),
     .on_i         (on),
     .epoch_f_i    (epoch_f),
+    .back_i       (back),
     .epoch_w_o    (epoch_w),
     .tok_i        (lt),
     .tok_fresh_i  (lt_fresh),
     .tok_final_i  (lt_final),
     .tok_line_i   (lt_line),
+    .tok_low_i    (lt_low),
     .tok_valid_i  (lt_valid),
     .tok_ready_o  (lt_ready),
+    .tag_i        (tag),
     .tag_valid_i  (tag_valid),
-    .tag_queue_i  (tag_queue),
-    .tag_epoch_f_i(tag_epoch_f),
-    .tag_epoch_w_i(tag_epoch_w),
-    .tag_safe_i   (tag_safe),
-    .tag_line_i   (tag_line),
-    .line_valid_i (line_valid),
-    .line_err_i   (line_err),
-    .line_i       (line),
+    .line_i       (m_r_i[1].data),
+    .line_err_i   (m_r_i[1].resp != RespOkay),
+    .line_valid_i (m_r_valid_i[1]),
     .line_pop_o   (line_pop),
     .one_req_o    (one_req[0]),
     .one_line_o   (one_line[0]),

@@ -1,97 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the descriptors that tokens name, up to four 64-byte lines in a burst, and parts the tokens by lines; tokens that follow one another in
+// Asks for the descriptors that tokens name, up to four 64-byte lines in a burst, and parts the tokens by lines; tokens that follow one another in
 // a line share its read.
 //
-// Throughput: one token a cycle, 32 lines in flight. Latency: one cycle to the address, none from the line. Ordering: tokens and lines leave in order. A token
-// with `fresh` comes with a new line, one with `final` is the last of those it came in with; the walker pops line and token apart, so it sees the line behind the current one early.
+// Throughput: one token a cycle, 32 lines in flight or held by the walker. Latency: one cycle to the address, and to the tag of a line. Ordering: tokens,
+// tags and lines leave in order. A token with `fresh` comes with a new line, one with `final` is the last of those it came in with.
 
 module via_vq_fetch_line
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ = 2
+  parameter int unsigned NumQ  = 2,
+  parameter int unsigned Lines = 32
 ) (
-  input  logic                   clk_i,
-  input  logic                   rst_ni,
-  input  vq_cfg_t                cfg_i        [NumQ],
-  input  vq_token_t              s_i,
-  input  logic                   s_valid_i,
-  output logic                   s_ready_o,
-  output vq_token_t              m_o,
-  output logic                   m_fresh_o,
-  output logic                   m_final_o,
-  output logic      [       6:0] m_line_o,
-  output logic                   m_valid_o,
-  input  logic                   m_ready_i,
-  // the first line not popped: known by its number in the queue's table as soon as it is asked for
-  output logic                   tag_valid_o,
-  output logic      [QueueW-1:0] tag_queue_o,
-  output logic                   tag_epoch_f_o,
-  output logic                   tag_epoch_w_o,
-  output logic                   tag_safe_o,
-  output logic      [       6:0] tag_line_o,
-  output logic                   line_valid_o,
-  output logic                   line_err_o,
-  output logic      [ DataW-1:0] line_o,
-  input  logic                   line_pop_i,
-  output axi_ax_t                m_ar_o,
-  output logic                   m_ar_valid_o,
-  input  logic                   m_ar_ready_i,
-  input  axi_r_t                 m_r_i,
-  input  logic                   m_r_valid_i,
-  output logic                   cnt_o,
-  output logic                   still_o
+  input  logic            clk_i,
+  input  logic            rst_ni,
+  input  vq_cfg_t         cfg_i       [NumQ],
+  input  vq_token_t       s_i,
+  input  logic            s_valid_i,
+  output logic            s_ready_o,
+  output vq_token_t       m_o,
+  output logic            m_fresh_o,
+  output logic            m_final_o,
+  output logic      [6:0] m_line_o,
+  output logic      [1:0] m_low_o,             // where in its line the token begins
+  output logic            m_valid_o,
+  input  logic            m_ready_i,
+  // lines asked for, in the cycle behind: the walker has room for them
+  output vq_line_t        tag_o,
+  output logic            tag_valid_o,
+  input  logic            line_pop_i,          // pulse: one is used up
+  output axi_ax_t         m_ar_o,
+  output logic            m_ar_valid_o,
+  input  logic            m_ar_ready_i,
+  output logic            cnt_o,
+  output logic            still_o
 );
 
   localparam bit NumQOk = param_in("via_vq_fetch_line NumQ", NumQ, 1, QueuesMax);
+  localparam bit LinesOk = param_in("via_vq_fetch_line Lines", Lines, 8, 1024);
 
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
-  localparam int unsigned Lines = 32;
   localparam int unsigned Tokens = 128;
+
+  localparam int unsigned CountW = $clog2(Lines + 1);
 
   typedef struct packed {
     logic       fresh;
     logic       final_;
     logic [6:0] number;
+    logic [1:0] low;
     vq_token_t  tok;
   } entry_t;
 
-  typedef struct packed {
-    logic [QueueW-1:0] queue;
-    logic              epoch_f;
-    logic              epoch_w;
-    logic              safe;
-    logic [6:0]        number;
-  } tag_t;
-
-  typedef struct packed {
-    logic             err;
-    logic [DataW-1:0] data;
-  } line_t;
-
-  // What is left of a token whose burst was asked for: whole lines but for the last.
+  // What is left of a token whose burst was asked for, behind the `left_step_q` descriptors that went: whole lines but for the last.
   logic part_q;
-  vq_token_t left_q;
+  vq_token_t left_q, left;
+  logic [2:0] left_step_q;
   logic [6:0] left_number_q;
   logic [1:0] low;  // where in its line the token begins
-  logic [2:0] in_line;
+  logic [2:0] rest;  // descriptors from there on
   logic [1:0] more_lines;
-  logic fresh, ends, go, take, ask, ar_room, tag_room, tok_room;
-  logic [$clog2(Lines+1)-1:0] tags;
+  logic fresh, ends, go, take, ask, ar_room, line_room_q, tok_room, enter, tag_valid_q;
+  logic [CountW-1:0] lines_q;  // asked for, not used up
   logic [63:0] desc;
-  logic [9:0] at;
-  logic [7:0] page;  // of the first line, in lines from where the table's first page begins
-  logic [51:0] high;
-  tag_t tag, in_tag, last_q, first;
+  logic [8:0] at;  // descriptor, counted from where the table's first line begins,
+  logic [8:0] past;  // likewise, a line further
+  logic [8:0] far;  // and from where its first page does
+  logic [6:0] number;
+  logic [NumQ-1:0][51:0] next_page_q;
+  vq_line_t tag, in_tag, last_q;
+  logic last_here_q;  // a token of those that share was before this one, and entered last_q
+  logic [1:0] last_align_q;
   axi_ax_t ar;
   entry_t in, out;
-  line_t line_in, line;
 
   assign desc = cfg_i[QW'(s_i.queue)].desc;
-  assign at = 10'(s_i.index) + 10'(desc[5:4]);
+  assign at = 9'(s_i.index) + 9'(desc[5:4]);
+  assign past = 9'(s_i.index) + 9'({1'b1, desc[5:4]});
+  assign number = at[8:2];
+  assign far = 9'(s_i.index) + 9'(desc[11:4]);
   assign low = {s_i.index[1] ^ desc[5] ^ s_i.index[0] & desc[4], s_i.index[0] ^ desc[4]};
-  assign in_line = 3'd4 - 3'(low);
+  assign rest = 3'd4 - 3'(low);
   // Without carry chains: a few LUTs.
   always_comb begin
     unique case (low)
@@ -113,24 +103,34 @@ module via_vq_fetch_line
       end
     endcase
   end
-  assign tag   = '{queue: s_i.queue, epoch_f: s_i.epoch_f, epoch_w: s_i.epoch_w, safe: s_i.safe, number: at[8:2]};
-  assign fresh = s_i.err == VqErrNone && !(s_i.share && tag == last_q);
+  assign tag   = '{queue: s_i.queue, epoch_f: s_i.epoch_f, epoch_w: s_i.epoch_w, safe: s_i.safe, number: number, prev: number - 7'd1};
+  assign fresh = s_i.err == VqErrNone && !(s_i.share && last_here_q && lies_in(s_i.index, last_align_q, last_q.number, last_q.prev));
 
   // What goes on to the walker: a token in the cycle in which it comes, for one line, then what is left of it.
   always_comb begin
+    left       = left_q;
+    left.index = left_q.index + QSizeLog2'(left_step_q);
+    left.count = left_q.count - 5'(left_step_q);
     if (part_q) begin
-      in = '{fresh: 1'b1, final_: left_q.count <= 5'd4, number: left_number_q, tok: left_q};
+      in = '{fresh: 1'b1, final_: left.count <= 5'd4, number: left_number_q, low: 2'd0, tok: left};
       if (!in.final_) in.tok.count = 5'd4;
-      in_tag = '{queue: left_q.queue, epoch_f: left_q.epoch_f, epoch_w: left_q.epoch_w, safe: left_q.safe, number: left_number_q};
+      in_tag = '{
+          queue: left_q.queue,
+          epoch_f: left_q.epoch_f,
+          epoch_w: left_q.epoch_w,
+          safe: left_q.safe,
+          number: left_number_q,
+          prev: left_number_q - 7'd1
+      };
     end else begin
-      in = '{fresh: fresh, final_: ends, number: at[8:2], tok: s_i};
-      if (!ends) in.tok.count = 5'(in_line);
+      in = '{fresh: fresh, final_: ends, number: number, low: low, tok: s_i};
+      if (!ends) in.tok.count = 5'(rest);
       in_tag = tag;
     end
   end
 
   // Room for all that a token may need, so that nothing waits for what it names.
-  assign s_ready_o = !part_q && tok_room && ar_room && tag_room;
+  assign s_ready_o = !part_q && tok_room && ar_room && line_room_q;
   assign take = s_valid_i && s_ready_o;
   assign go = part_q ? tok_room : take;
   assign ask = take && fresh;
@@ -143,28 +143,46 @@ module via_vq_fetch_line
   always_ff @(posedge clk_i) begin
     if (!part_q) begin
       left_q        <= s_i;
-      left_q.index  <= s_i.index + QSizeLog2'(in_line);
-      left_q.count  <= s_i.count - 5'(in_line);
-      left_number_q <= at[8:2] + 7'd1;
+      left_step_q   <= rest;
+      left_number_q <= past[8:2];
     end else if (go) begin
-      left_q.index  <= left_q.index + QSizeLog2'(4);
-      left_q.count  <= left_q.count - 5'd4;
+      left_q.index  <= left.index;
+      left_q.count  <= left.count;
+      left_step_q   <= 3'd4;
       left_number_q <= left_number_q + 7'd1;
     end
   end
 
-  // A token that is in error may stand between two that share a line.
-  always_ff @(posedge clk_i) if (go && in.fresh) last_q <= in_tag;
+  // A token that is in error may stand between two that share a line, or before them. Those that share are of one queue and not parted.
+  assign enter = go && in.fresh;
+  always_ff @(posedge clk_i) begin
+    if (enter) last_q <= in_tag;
+    if (enter && !part_q) last_align_q <= desc[5:4];
+    if (take) last_here_q <= fresh || s_i.share && last_here_q;
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      tag_valid_q <= 1'b0;
+      lines_q     <= '0;
+      line_room_q <= 1'b1;
+    end else begin
+      tag_valid_q <= enter;
+      if (enter != line_pop_i) lines_q <= enter ? lines_q + 1'b1 : lines_q - 1'b1;
+      // For a whole burst, and for the line that is entered in this cycle.
+      line_room_q <= lines_q <= CountW'(Lines - 5);
+    end
+  end
+  always_ff @(posedge clk_i) tag_o <= in_tag;
+  assign tag_valid_o = tag_valid_q;
 
-  // The table takes 65 lines at most, so its pages are two; both are there when it is known which.
-  assign page = 8'(desc[11:6]) + at[9:2];
-  assign high = desc[63:12] + 52'd1;
+  // The table takes 65 lines at most, so its pages are two. Set up long before the first token.
+  always_ff @(posedge clk_i) for (int unsigned q = 0; q < NumQ; q++) next_page_q[q] <= cfg_i[q].desc[63:12] + 52'd1;
   always_comb begin
     ar       = '0;
     ar.burst = 2'b01;
     ar.size  = 3'(BeatLog2);
     ar.len   = 8'(more_lines);
-    ar.addr  = {page[6] ? high : desc[63:12], page[5:0], 6'd0};
+    ar.addr  = {far[8] ? next_page_q[QW'(s_i.queue)] : desc[63:12], far[7:2], 6'd0};
   end
   via_slice #(
     .T(axi_ax_t)
@@ -179,79 +197,35 @@ module via_vq_fetch_line
     .m_ready_i(m_ar_ready_i)
   );
 
-  via_fifo #(
+  via_vq_fifo #(
     .T    (entry_t),
     .Depth(Tokens)
   ) u_tokens (
     .clk_i,
     .rst_ni,
-    .flush_i  (1'b0),
     .s_i      (in),
     .s_valid_i(go),
     .s_ready_o(tok_room),
     .m_o      (out),
     .m_valid_o,
     .m_ready_i,
-    .count_o  ()
+    .count_o  (),
+    .hidden_o ()           // not in distributed memory
   );
   assign m_o = out.tok;
   assign m_fresh_o = out.fresh;
   assign m_final_o = out.final_;
   assign m_line_o = out.number;
+  assign m_low_o = out.low;
 
-  via_fifo #(
-    .T    (tag_t),
-    .Depth(Lines)
-  ) u_tags (
-    .clk_i,
-    .rst_ni,
-    .flush_i  (1'b0),
-    .s_i      (in_tag),
-    .s_valid_i(go && in.fresh),
-    .s_ready_o(),
-    .m_o      (first),
-    .m_valid_o(tag_valid_o),
-    .m_ready_i(line_pop_i),
-    .count_o  (tags)
-  );
-  // For a whole burst, and for the line that is entered in this cycle.
-  always_ff @(posedge clk_i) tag_room <= rst_ni && tags <= ($clog2(Lines + 1))'(Lines - 5);
-  assign tag_queue_o = first.queue;
-  assign tag_epoch_f_o = first.epoch_f;
-  assign tag_epoch_w_o = first.epoch_w;
-  assign tag_safe_o = first.safe;
-  assign tag_line_o = first.number;
-
-  // Room is there: a tag is held for each line. One that is waited for passes by in the cycle in which it comes.
-  logic unused_ready, kept;
-  assign line_in = '{err: m_r_i.resp != RespOkay, data: m_r_i.data};
-  via_fifo #(
-    .T    (line_t),
-    .Depth(Lines)
-  ) u_lines (
-    .clk_i,
-    .rst_ni,
-    .flush_i  (1'b0),
-    .s_i      (line_in),
-    .s_valid_i(m_r_valid_i && (kept || !line_pop_i)),
-    .s_ready_o(unused_ready),
-    .m_o      (line),
-    .m_valid_o(kept),
-    .m_ready_i(line_pop_i),
-    .count_o  ()
-  );
-  assign line_valid_o = kept || m_r_valid_i;
-  assign line_err_o = kept ? line.err : line_in.err;
-  assign line_o = kept ? line.data : line_in.data;
-
-  assign still_o = ~|{go, cnt_o, m_r_valid_i, m_ar_valid_o && m_ar_ready_i, m_valid_o && m_ready_i, line_pop_i};
+  assign still_o = ~|{go, cnt_o, tag_valid_q, m_ar_valid_o && m_ar_ready_i, m_valid_o && m_ready_i, line_pop_i};
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
-      assert (!m_r_valid_i || unused_ready)
-      else $error("line without a place");
-      assert (!line_pop_i || line_valid_o)
+      assert (!(take && s_i.share && last_here_q) || {last_q.queue, last_q.epoch_f, last_q.epoch_w, last_q.safe} == {s_i.queue, s_i.epoch_f, s_i.epoch_w, s_i.safe})
+      else $error("tokens that share are of different queues");
+      assert (!line_pop_i || lines_q != '0)
       else $error("pop without a line");
     end
   end

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Walks chains of descriptors through the lines that via_vq_fetch_line read and hands their pieces on, in order.
+// Walks chains of descriptors through the lines that via_vq_fetch_line asked for and hands their pieces on, in order.
 //
-// Throughput: one descriptor a cycle, one cycle more for each token; small split chains take 2 to 3 cycles. A chain goes on in its own line or
-// in the next one that was read, if its contents were available by then; else the walker reads the line itself and everybody waits for it.
+// Throughput: one descriptor a cycle, one cycle more for each token, two for one that is dropped; small split chains take 2 to 3 cycles. A chain
+// goes on in its own line or in the next one that was read, if its contents were available by then; else the walker reads the line itself and
+// everybody waits for it.
 // Latency: two cycles from a line to the piece, in one the descriptor is cut out, in the other checked; the source is told a cycle later.
-// Ordering: in order of the tokens; the pieces of a chain follow one another.
+// Ordering: in order of the tokens; the pieces of a chain follow one another. What was taken leaves (`tok_ready_o`, `line_pop_o`) a cycle later.
 // Checks: next inside the table, length against the queue's size, form of a reference to an indirect table. A chain in error ends with a
 // piece that says so. Packed: a first descriptor that is not available yet stops the walk of its queue (`stop_*`).
-// A token of an old epoch is dropped; a chain begun is walked to its end.
+// A token of an old epoch is dropped; a chain begun is walked to its end. Outputs come from registers.
+// Misuse: more lines than `Lines` that were asked for and not used up are lost.
 
 module via_vq_fetch_walk
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ = 2
+  parameter int unsigned NumQ  = 2,
+  parameter int unsigned Lines = 32
 ) (
   input  logic                      clk_i,
   input  logic                      rst_ni,
@@ -22,23 +25,22 @@ module via_vq_fetch_walk
   input  vq_cfg_t                   cfg_i        [NumQ],
   input  logic      [     NumQ-1:0] on_i,
   input  logic      [     NumQ-1:0] epoch_f_i,
+  input  logic      [     NumQ-1:0] back_i,               // pulse: it turns in the next cycle
   output logic      [     NumQ-1:0] epoch_w_o,
   input  vq_token_t                 tok_i,
   input  logic                      tok_fresh_i,
   input  logic                      tok_final_i,          // the last of those that the source counts as one
   input  logic      [          6:0] tok_line_i,           // number of its line in the queue's table
+  input  logic      [          1:0] tok_low_i,            // and where it begins there
   input  logic                      tok_valid_i,
   output logic                      tok_ready_o,
+  // lines: what was asked for, and the answers, which are always taken
+  input  vq_line_t                  tag_i,
   input  logic                      tag_valid_i,
-  input  logic      [   QueueW-1:0] tag_queue_i,
-  input  logic                      tag_epoch_f_i,
-  input  logic                      tag_epoch_w_i,
-  input  logic                      tag_safe_i,
-  input  logic      [          6:0] tag_line_i,
-  input  logic                      line_valid_i,
-  input  logic                      line_err_i,
   input  logic      [    DataW-1:0] line_i,
-  output logic                      line_pop_o,
+  input  logic                      line_err_i,
+  input  logic                      line_valid_i,
+  output logic                      line_pop_o,           // pulse: one was used up, in the cycle before
   output logic                      one_req_o,
   output logic      [         57:0] one_line_o,
   input  logic                      one_done_i,
@@ -66,6 +68,7 @@ module via_vq_fetch_walk
 );
 
   localparam bit NumQOk = param_in("via_vq_fetch_walk NumQ", NumQ, 1, QueuesMax);
+  localparam bit LinesOk = param_in("via_vq_fetch_walk Lines", Lines, 1, 1024);
 
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
 
@@ -78,6 +81,11 @@ module via_vq_fetch_walk
     logic [31:0] len;
     logic [63:0] addr;
   } raw_t;
+
+  typedef struct packed {
+    logic             err;
+    logic [DataW-1:0] data;
+  } line_t;
 
   typedef enum logic [1:0] {
     StTake,  // waits for a token, and its line
@@ -97,8 +105,11 @@ module via_vq_fetch_walk
   logic [DataW-1:0] line_q, read_q;
   logic line_err_q, read_err_q;
   vq_token_t tok_q;
+  logic [NumQ-1:0] mine_q;  // its queue
   logic [QSizeLog2-1:0] at_q;  // descriptor
+  logic [QSizeLog2-1:0] up_q;  // the one behind it in the table
   logic [8:0] place_q;  // of it in the lines of the table: four to a line, counted from where the first line begins
+  logic [6:0] prev_q;  // the number of its line less one
   logic [2:0] rest_q;  // of the token, from at_q on
   logic final_q;
   logic first_q;  // at_q begins a chain
@@ -111,17 +122,19 @@ module via_vq_fetch_walk
   logic [1:0] align_q;
   logic [QSizeLog2:0] size_q;
   logic [QSizeLog2-1:0] end_q;  // its last descriptor
+  logic took_q, pop_q;  // the token at hand, the line at hand is used up
   // The descriptor at at_q.
   raw_t raw_q;
   logic raw_valid_q, raw_err_q;
   logic [57:0] one_line_q;
   logic [NumQ-1:0] epoch_w_q;
-  // Sequential: how many descriptors of coming tokens were walked already, as parts of chains that left their token.
-  logic [NumQ-1:0][16:0] skip_q;
+  // Sequential: how many descriptors of coming tokens were walked already, as parts of a chain that left its token.
+  logic [NumQ-1:0][QSizeLog2:0] skip_q;
   // What the source is told, a cycle later.
-  logic done_q, more_q, beyond_q, end_beyond_q, stop_q;
+  logic done_q, more_q, more_valid_q, beyond_q, end_beyond_q, stop_q;
+  logic [NumQ-1:0] said_mine_q;
   logic [QueueW-1:0] done_queue_q, said_queue_q;
-  logic said_epoch_q, said_wrap_q;
+  logic said_wrap_q;
   logic [QSizeLog2-1:0] said_index_q;
 
   assign epoch_w_o = epoch_w_q;
@@ -148,24 +161,110 @@ module via_vq_fetch_walk
     return {line, index[1] ^ align[1] ^ c0, index[0] ^ align[0]};
   endfunction
 
-  // ---------------------------------------------------------------- take a token
-  logic [QW-1:0] tq;
-  logic stale, skips, takes, drops, go;
-  logic [NumQ-1:0] far;
-  logic [1:0] t_part;
-  logic [QSizeLog2-1:0] t_index;
+  /// The descriptor behind `index` in a table whose last one is `last`.
+  function automatic logic [QSizeLog2-1:0] behind(input logic [QSizeLog2-1:0] index, input logic [QSizeLog2-1:0] last);
+    return (index == last) ? '0 : plus(index, 1'b1);
+  endfunction
 
+  // ---------------------------------------------------------------- lines
+  // One that is waited for passes by in the cycle in which it comes. A tag is here before its line is.
+  vq_line_t tag;
+  line_t line_in, line_kept, line;
+  logic tag_valid, line_valid, line_pop, kept, tag_room, line_room;
+
+  via_fifo #(
+    .T    (vq_line_t),
+    .Depth(Lines)
+  ) u_tags (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (tag_i),
+    .s_valid_i(tag_valid_i),
+    .s_ready_o(tag_room),
+    .m_o      (tag),
+    .m_valid_o(tag_valid),
+    .m_ready_i(line_pop),
+    .count_o  ()
+  );
+
+  assign line_in = '{err: line_err_i, data: line_i};
+  via_fifo #(
+    .T    (line_t),
+    .Depth(Lines)
+  ) u_lines (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (line_in),
+    .s_valid_i(line_valid_i && (kept || !line_pop)),
+    .s_ready_o(line_room),
+    .m_o      (line_kept),
+    .m_valid_o(kept),
+    .m_ready_i(line_pop),
+    .count_o  ()
+  );
+  assign line_valid = kept || line_valid_i;
+  assign line = kept ? line_kept : line_in;
+  assign line_pop_o = pop_q;
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      assert (!line_valid_i || line_room)
+      else $error("line without a place");
+      assert (!tag_valid_i || tag_room)
+      else $error("tag without a place");
+      assert (!line_pop || tag_valid)
+      else $error("line without a tag");
+    end
+  end
+`endif
+
+  // ---------------------------------------------------------------- take a token
+  // Of each queue: a token of it that comes is old, or none of its descriptors is left.
+  logic [QW-1:0] tq;
+  logic [NumQ-1:0] old, walked;
+  logic waits, takes, drops, go, t_last;
+  logic [1:0] t_part;
+  logic [QSizeLog2-1:0] t_index, t_up, t_skip;
+  logic [QSizeLog2:0] t_size;
+
+  for (genvar i = 0; i < NumQ; i++) begin : gen_token
+    assign old[i] = !on_i[i] || tok_i.epoch_f != epoch_f_i[i] || tok_i.epoch_w != epoch_w_q[i];
+    assign walked[i] = skip_q[i][QSizeLog2:3] != '0 || skip_q[i][2:0] >= tok_i.count[2:0];
+  end
   assign tq = QW'(tok_i.queue);
-  assign stale = !on_i[tq] || tok_i.epoch_f != epoch_f_i[tq] || tok_i.epoch_w != epoch_w_q[tq];
-  assign skips = tok_i.err == VqErrNone && (far[tq] || skip_q[tq][2:0] >= tok_i.count[2:0]);
   // A stop that is being told flips the epoch first.
-  assign go = state_q == StTake && !stop_q && tok_valid_i && (!tok_fresh_i || line_valid_i);
-  assign drops = go && (stale || skips);
-  assign takes = go && !(stale || skips);
-  assign tok_ready_o = go;
-  assign line_pop_o = go && tok_fresh_i;
-  assign t_index = tok_i.index + skip_q[tq][QSizeLog2-1:0];
-  assign t_part = tok_i.index[1:0] + skip_q[tq][1:0] + cfg_i[tq].desc[5:4];
+  assign waits = state_q == StTake && !stop_q && !took_q;
+  assign go = waits && tok_valid_i && (!tok_fresh_i || line_valid);
+  assign drops = go && (old[tq] || walked[tq] && tok_i.err == VqErrNone);
+  assign takes = go && !(old[tq] || walked[tq] && tok_i.err == VqErrNone);
+  assign line_pop = go && tok_fresh_i;
+  assign tok_ready_o = took_q;
+  assign t_skip = skip_q[tq][QSizeLog2-1:0];
+  assign t_index = tok_i.index + t_skip;
+  assign t_part = tok_low_i + t_skip[1:0];
+  // It is the table's last one, index + skip + 1 == size, found without a carry: a sum is all ones if just one of two bits is set everywhere.
+  assign t_size = cfg_i[tq].size[QSizeLog2:0];
+  always_comb begin
+    logic [QSizeLog2-1:0] sum, carry, less;
+    less = ~t_size[QSizeLog2-1:0];
+    sum = tok_i.index ^ t_skip ^ less;
+    carry = tok_i.index & t_skip | tok_i.index & less | t_skip & less;
+    t_last = (sum ^ {carry[QSizeLog2-2:0], 1'b1}) == '1;
+    t_up = t_last ? '0 : tok_i.index + t_skip + 1'b1;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      took_q <= 1'b0;
+      pop_q  <= 1'b0;
+    end else begin
+      took_q <= go;
+      pop_q  <= line_pop;
+    end
+  end
 
   // ---------------------------------------------------------------- what the descriptor at hand says
   logic room, piece_room, ask_room;
@@ -174,11 +273,9 @@ module via_vq_fetch_walk
   vq_err_e err;
   logic table_bad, next_bad, has_table, w3_up;
   logic has_desc, stops, goes, fails, last, done;
-  logic [QSizeLog2-1:0] up;  // the descriptor behind it in the table
 
-  assign up = (at_q == end_q) ? '0 : plus(at_q, 1'b1);
-  // A split table's size is a power of two.
-  assign w3_up = raw_q.w3[QSizeLog2-1:0] == (plus(at_q, 1'b1) & end_q);
+  // In order; a split table's size is a power of two.
+  assign w3_up = raw_q.w3[QSizeLog2-1:0] == up_q;
   assign flags = feat_q.packed_ring ? raw_q.w3 : raw_q.w2;
   assign next = flags[0];
   assign write = flags[1];
@@ -211,21 +308,26 @@ module via_vq_fetch_walk
   assign done = stops || goes && (fails || !next && rest_q <= 3'd1);
 
   // ---------------------------------------------------------------- the descriptor after it
-  logic [QSizeLog2-1:0] to;
+  logic [QSizeLog2-1:0] to, to_up;
   logic [8:0] to_place;
-  logic same_line, peeks, leaves;
+  logic same_line, peeks, leaves, named;
   logic [2:0] rest1;
   logic [DataW-1:0] line_a;
   logic err_a, pick_b;
   logic [1:0] part;
   raw_t raw_a, raw_b;
 
-  assign to = (next && !feat_q.packed_ring) ? raw_q.w3[QSizeLog2-1:0] : up;
+  // Named by the descriptor, or the one behind it.
+  assign named = !feat_q.packed_ring && raw_q.w2[0];
+  assign to = named ? raw_q.w3[QSizeLog2-1:0] : up_q;
+  assign to_up = named ? behind(raw_q.w3[QSizeLog2-1:0], end_q) : behind(up_q, end_q);
   assign to_place = placed(to, align_q);
   assign rest1 = (rest_q != '0) ? rest_q - 3'd1 : 3'd0;
-  assign same_line = to_place[8:2] == place_q[8:2];
-  assign peeks = tag_valid_i && tag_safe_i && tag_queue_i == tok_q.queue && tag_epoch_f_i == tok_q.epoch_f && tag_epoch_w_i == tok_q.epoch_w &&
-                 tag_line_i == to_place[8:2];
+  assign same_line = lies_in(to, align_q, place_q[8:2], prev_q);
+  assign peeks = tag_valid && tag.safe && tag.queue == tok_q.queue && tag.epoch_f == tok_q.epoch_f && tag.epoch_w == tok_q.epoch_w &&
+                 lies_in(
+      to, align_q, tag.number, tag.prev
+  );
   assign leaves = next && !same_line;
 
   // Cut out of two lines at once, for which one it is comes last.
@@ -247,20 +349,20 @@ module via_vq_fetch_walk
     else if (state_q == StWalk) pick_b = from_q == FromNext || leaves && has_desc;
   end
   assign raw_a = line_a[128*part+:128];
-  assign raw_b = line_i[128*part+:128];
+  assign raw_b = line.data[128*part+:128];
 
   always_ff @(posedge clk_i) begin
     if (state_q == StTake || state_q == StRead || goes || !raw_valid_q) begin
       raw_q     <= pick_b ? raw_b : raw_a;
-      raw_err_q <= pick_b ? line_err_i : err_a;
+      raw_err_q <= pick_b ? line.err : err_a;
     end
   end
   always_ff @(posedge clk_i) begin
     unique case (state_q)
       StTake:  raw_valid_q <= 1'b1;
       StWalk: begin
-        if (!raw_valid_q) raw_valid_q <= line_valid_i;
-        else if (goes) raw_valid_q <= !pick_b || line_valid_i;
+        if (!raw_valid_q) raw_valid_q <= line_valid;
+        else if (goes) raw_valid_q <= !pick_b || line_valid;
       end
       default: raw_valid_q <= 1'b1;
     endcase
@@ -289,22 +391,27 @@ module via_vq_fetch_walk
   // Nobody looks at them in StTake, so they need not wait for what becomes of the token.
   always_ff @(posedge clk_i) begin
     if (state_q == StTake) begin
-      tok_q   <= tok_i;
+      tok_q <= tok_i;
+      for (int unsigned i = 0; i < NumQ; i++) mine_q[i] <= tq == QW'(i);
       at_q    <= t_index;
+      up_q    <= t_up;
       place_q <= {tok_line_i, t_part};
-      rest_q  <= tok_i.count[2:0] - skip_q[tq][2:0];
+      prev_q  <= tok_line_i - 7'd1;
+      rest_q  <= tok_i.count[2:0] - t_skip[2:0];
       final_q <= tok_final_i;
       first_q <= 1'b1;
       n_q     <= '0;
-      full_q  <= cfg_i[tq].size[QSizeLog2:1] == '0;
+      full_q  <= t_size[QSizeLog2:1] == '0;
       from_q  <= FromLine;
       base_q  <= cfg_i[tq].desc[63:6];
       align_q <= cfg_i[tq].desc[5:4];
-      size_q  <= cfg_i[tq].size[QSizeLog2:0];
-      end_q   <= cfg_i[tq].size[QSizeLog2-1:0] - 1'b1;
+      size_q  <= t_size;
+      end_q   <= t_size[QSizeLog2-1:0] - 1'b1;
     end else if (goes) begin
       at_q    <= to;
+      up_q    <= to_up;
       place_q <= to_place;
+      prev_q  <= to_place[8:2] - 7'd1;
       rest_q  <= rest1;
       first_q <= !next;
       n_q     <= next ? n_q + 1'b1 : '0;
@@ -314,8 +421,8 @@ module via_vq_fetch_walk
       else if (!same_line) from_q <= peeks ? FromNext : FromRead;
     end
     if (state_q == StTake && tok_fresh_i && go) begin
-      line_q     <= line_i;
-      line_err_q <= line_err_i;
+      line_q     <= line.data;
+      line_err_q <= line.err;
     end
     if (state_q == StRead) begin
       read_q     <= one_data_i;
@@ -377,72 +484,66 @@ module via_vq_fetch_walk
   );
 
   // ---------------------------------------------------------------- what the source is told
-  logic current, more, stop;
+  logic current, asks;
 
+  // What was seen of an epoch that has ended meanwhile is no news.
+  assign current = |(mine_q & on_i & ~(epoch_f_i ^ back_i ^{NumQ{tok_q.epoch_f}}));
+  assign asks = goes && next && !fails && current;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      done_q  <= 1'b0;
-      more_q  <= 1'b0;
-      stop_q  <= 1'b0;
-      piece_o <= '0;
+      done_q       <= 1'b0;
+      more_q       <= 1'b0;
+      more_valid_q <= 1'b0;
+      stop_q       <= 1'b0;
+      piece_o      <= '0;
     end else begin
-      done_q <= done && final_q || drops && tok_final_i;
-      more_q <= goes && next && !fails && (feat_q.in_order || feat_q.packed_ring);
-      stop_q <= stops;
-      for (int unsigned i = 0; i < NumQ; i++) piece_o[i] <= goes && QW'(tok_q.queue) == QW'(i);
+      done_q       <= done && final_q || drops && tok_final_i;
+      more_q       <= asks && (feat_q.in_order || feat_q.packed_ring);
+      more_valid_q <= asks && feat_q.in_order && !feat_q.packed_ring;
+      stop_q       <= stops && current;
+      piece_o      <= goes ? mine_q : '0;
     end
   end
   always_ff @(posedge clk_i) begin
     done_queue_q <= (state_q == StTake) ? tok_i.queue : tok_q.queue;
     said_queue_q <= tok_q.queue;
-    said_epoch_q <= tok_q.epoch_f;
+    said_mine_q  <= mine_q;
     said_wrap_q  <= tok_q.wrap;
     said_index_q <= at_q;
     beyond_q     <= rest_q <= 3'd1;
     end_beyond_q <= rest_q <= 3'd1 && final_q;
   end
 
-  // What was seen of an epoch that has ended meanwhile is no news.
-  assign current = on_i[QW'(said_queue_q)] && said_epoch_q == epoch_f_i[QW'(said_queue_q)];
-  assign more = more_q && current;
-  assign stop = stop_q && current;
-  assign done_valid_o = done_q;
-  assign done_queue_o = done_queue_q;
-  assign more_valid_o = more && !feat_q.packed_ring;
-  assign more_queue_o = said_queue_q;
+  assign done_valid_o  = done_q;
+  assign done_queue_o  = done_queue_q;
+  assign more_valid_o  = more_valid_q;
+  assign more_queue_o  = said_queue_q;
   assign more_beyond_o = end_beyond_q;
-  assign stop_valid_o = stop;
-  assign stop_queue_o = said_queue_q;
-  assign stop_index_o = said_index_q;
-  assign stop_wrap_o = said_wrap_q;
+  assign stop_valid_o  = stop_q;
+  assign stop_queue_o  = said_queue_q;
+  assign stop_index_o  = said_index_q;
+  assign stop_wrap_o   = said_wrap_q;
 
-  logic [NumQ-1:0] epoch_f_seen_q;
+  logic beyond;
+  // A later token covers the descriptor too.
+  assign beyond = more_q && beyond_q && (feat_q.packed_ring || !end_beyond_q || !more_direct_i);
   for (genvar i = 0; i < NumQ; i++) begin : gen_queue
-    logic beyond, skipped, mine;
-    assign mine = QW'(said_queue_q) == QW'(i);
-    // A later token covers the descriptor too.
-    assign beyond = more && beyond_q && mine && (feat_q.packed_ring || !end_beyond_q || !more_direct_i);
-    assign skipped = go && !stale && tok_i.err == VqErrNone && tq == QW'(i);
-    assign far[i] = skip_q[i][16:3] != '0;
+    logic skipped;
+    assign skipped = go && !old[i] && tok_i.err == VqErrNone && tq == QW'(i);
 
     always_ff @(posedge clk_i) begin
       if (!rst_ni) epoch_w_q[i] <= 1'b0;
-      else if (stop && mine) epoch_w_q[i] <= !epoch_w_q[i];
+      else if (stop_q && said_mine_q[i]) epoch_w_q[i] <= !epoch_w_q[i];
     end
     // Going back, from wherever, forgets what was walked ahead.
     always_ff @(posedge clk_i) begin
-      if (!rst_ni || !on_i[i] || stop && mine || epoch_f_seen_q[i] != epoch_f_i[i]) skip_q[i] <= '0;
-      else if (skipped) skip_q[i] <= skips ? skip_q[i] - 17'(tok_i.count[2:0]) : '0;
-      else if (beyond) skip_q[i] <= skip_q[i] + 17'd1;
+      if (!rst_ni || !on_i[i] || stop_q && said_mine_q[i] || back_i[i]) skip_q[i] <= '0;
+      else if (skipped) skip_q[i] <= walked[i] ? skip_q[i] - (QSizeLog2 + 1)'(tok_i.count[2:0]) : '0;
+      else if (beyond && said_mine_q[i]) skip_q[i] <= skip_q[i] + 1'b1;
     end
   end
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) epoch_f_seen_q <= '0;
-    else epoch_f_seen_q <= epoch_f_i;
-  end
-
-  assign still_o = ~|{epoch_f_seen_q ^ epoch_f_i, go, done_q, more_q, stop_q, piece_o, has_desc && (stops || room), !raw_valid_q && line_valid_i && state_q == StWalk,
-                      state_q == StAsk, one_done_i, m_valid_o && m_ready_i, ask_valid_o && ask_ready_i};
+  assign still_o = ~|{back_i, tag_valid_i, line_valid_i, go, took_q, done_q, more_q, stop_q, piece_o, has_desc && (stops || room),
+                      !raw_valid_q && line_valid && state_q == StWalk, state_q == StAsk, one_done_i, m_valid_o && m_ready_i, ask_valid_o && ask_ready_i};
 
 endmodule
