@@ -48,7 +48,6 @@ module via_vq_store
   localparam bit NumQOk = param_in("via_vq_store NumQ", NumQ, 1, QueuesMax);
 
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
-  localparam int unsigned AW = $clog2(NumQ * QSizeMax);
   localparam int unsigned DescBits = $bits(vq_desc_t);
   localparam int unsigned ReadBits = $bits(vq_read_t);
   localparam int unsigned PageW = $clog2(MaxBurstBeats * StrbW);
@@ -77,131 +76,160 @@ module via_vq_store
   assign a_desc_o = a_raw;
   assign b_desc_o = b_raw;
 
-  via_ram_sdp #(
+  via_vq_ram #(
     .Width(ReadBits),
-    .Depth(NumQ * QSizeMax)
+    .NumQ (NumQ)
   ) u_desc_a (
     .clk_i,
-    .we_i   (w_valid_i),
-    .waddr_i(AW'({wq, w_index})),
-    .wdata_i(w_read),
-    .re_i   (a_re_i),
-    .raddr_i(AW'({QW'(a_queue_i), a_index_i})),
-    .rdata_o(a_raw)
+    .we_i    (w_valid_i),
+    .wqueue_i(wq),
+    .windex_i(w_index),
+    .wdata_i (w_read),
+    .re_i    (a_re_i),
+    .rqueue_i(QW'(a_queue_i)),
+    .rindex_i(a_index_i),
+    .rdata_o (a_raw)
   );
 
-  via_ram_sdp #(
+  via_vq_ram #(
     .Width(DescBits),
-    .Depth(NumQ * QSizeMax)
+    .NumQ (NumQ)
   ) u_desc_b (
     .clk_i,
-    .we_i   (w_valid_i),
-    .waddr_i(AW'({wq, w_index})),
-    .wdata_i(w_desc_i),
-    .re_i   (b_re_i),
-    .raddr_i(AW'({QW'(b_queue_i), b_index_i})),
-    .rdata_o(b_raw)
+    .we_i    (w_valid_i),
+    .wqueue_i(wq),
+    .windex_i(w_index),
+    .wdata_i (w_desc_i),
+    .re_i    (b_re_i),
+    .rqueue_i(QW'(b_queue_i)),
+    .rindex_i(b_index_i),
+    .rdata_o (b_raw)
   );
 
   // ---------------------------------------------------------------- chains
   // A memory holds those behind the head, another one those not yet given out as jobs: the same chains, read at different times.
   vq_chain_t chain;
+  logic [NumQ-1:0] w_me, put;
+  logic [QSizeLog2:0] taken;  // descriptors of the chain
   logic [NumQ-1:0][QSizeLog2-1:0] put_q;  // next place of the queue in either memory
-  logic [NumQ-1:0] head_free, head_direct, head_want, head_get;
+  logic [NumQ-1:0] head_want, head_get, head_comes_q;
   logic [NumQ-1:0][QSizeLog2-1:0] head_at_q;
-  logic [QW-1:0] head_sel, head_sel_q;
-  logic head_go, head_go_q;
+  logic [QW-1:0] head_sel;
+  logic [QSizeLog2-1:0] head_index;
+  logic head_go;
   logic [ChainBits-1:0] head_raw, job_raw;
   vq_chain_t head_data;
+  // The room of a chain counts a cycle later than its head is there.
+  logic [NumQ-1:0] more_q;
+  logic [23:0] more_len_q;
+
+  for (genvar q = 0; q < NumQ; q++) begin : gen_me
+    assign w_me[q] = wq == QW'(q);
+    assign put[q]  = w_commit_i && w_me[q];
+  end
+  assign taken = (QSizeLog2 + 1)'(w_offset_i) + 1'b1;
 
   always_comb begin
     chain       = w_chain_i;
     chain.first = tail_q[wq];
   end
 
-  via_ram_sdp #(
+  // 24 bits each: the sum of a full queue fits.
+  function automatic logic [23:0] clamp(input logic [31:0] len);
+    return len[23:0] | {24{len[31:24] != '0}};
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    more_q     <= put;
+    more_len_q <= clamp(w_chain_i.wlen);
+  end
+
+  via_vq_ram #(
     .Width(ChainBits),
-    .Depth(NumQ * QSizeMax)
+    .NumQ (NumQ)
   ) u_heads (
     .clk_i,
-    .we_i   (w_commit_i),
-    .waddr_i(AW'({wq, put_q[wq]})),
-    .wdata_i(chain),
-    .re_i   (head_go),
-    .raddr_i(AW'({head_sel, head_at_q[head_sel]})),
-    .rdata_o(head_raw)
+    .we_i    (w_commit_i),
+    .wqueue_i(wq),
+    .windex_i(put_q[wq]),
+    .wdata_i (chain),
+    .re_i    (head_go),
+    .rqueue_i(head_sel),
+    .rindex_i(head_index),
+    .rdata_o (head_raw)
   );
   assign head_data = head_raw;
 
-  via_rr_arb #(
+  via_vq_arb #(
     .N(NumQ)
   ) u_head_arb (
     .clk_i,
     .rst_ni,
     .req_i  (head_want),
-    .ack_i  (head_go),
+    .ack_i  (1'b1),
     .gnt_o  (head_get),
     .idx_o  (head_sel),
     .valid_o(head_go)
   );
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) head_go_q <= 1'b0;
-    else head_go_q <= head_go;
+  always_comb begin
+    head_index = '0;
+    for (int unsigned q = 0; q < NumQ; q++) if (head_get[q]) head_index |= head_at_q[q];
   end
-  always_ff @(posedge clk_i) if (head_go) head_sel_q <= head_sel;
 
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
-    logic put, pop, arrives, valid_q, fetching_q;
-    logic [QSizeLog2:0] behind_q, free_q, taken, freed;
-    logic [31:0] room_q, more, less;
+    logic pop, free, direct, valid_q;
+    logic more_behind_q;  // behind_q is not zero
+    logic [QSizeLog2:0] behind_q, free_q, freed_q;
+    logic [31:0] room_q;
+    logic [23:0] more, less;
     vq_chain_t head_q;
 
-    assign put = w_commit_i && wq == QW'(q);
     assign pop = head_pop_i[q] && valid_q;
-    assign arrives = head_go_q && fetching_q && head_sel_q == QW'(q);
-    assign head_free[q] = (!valid_q || pop) && !fetching_q;
-    assign head_direct[q] = put && head_free[q] && behind_q == '0;
-    assign head_want[q] = head_free[q] && behind_q != '0;
+    assign free = (!valid_q || pop) && !head_comes_q[q];
+    assign direct = put[q] && free && !more_behind_q;
+    assign head_want[q] = free && more_behind_q;
     assign head_o[q] = head_q;
     assign head_valid_o[q] = valid_q;
     assign room_o[q] = room_q;
     assign free_o[q] = free_q;
 
-    assign taken = put ? chain.nread + chain.nwrite : '0;
-    assign freed = pop ? head_q.nread + head_q.nwrite : '0;
-    // 24 bits each: the sum of a full queue fits.
-    assign more = put ? clamp(chain.wlen) : '0;
+    assign more = more_q[q] ? more_len_q : '0;
     assign less = pop ? clamp(head_q.wlen) : '0;
 
     always_ff @(posedge clk_i) begin
       if (!rst_ni || clear_i[q]) begin
-        valid_q      <= 1'b0;
-        fetching_q   <= 1'b0;
-        behind_q     <= '0;
-        free_q       <= (QSizeLog2 + 1)'(QSizeMax);
-        room_q       <= '0;
-        tail_q[q]    <= '0;
-        put_q[q]     <= '0;
-        head_at_q[q] <= '0;
+        valid_q         <= 1'b0;
+        head_comes_q[q] <= 1'b0;
+        behind_q        <= '0;
+        more_behind_q   <= 1'b0;
+        free_q          <= (QSizeLog2 + 1)'(QSizeMax);
+        freed_q         <= '0;
+        room_q          <= '0;
+        tail_q[q]       <= '0;
+        put_q[q]        <= '0;
+        head_at_q[q]    <= '0;
       end else begin
-        if (head_direct[q] || arrives) valid_q <= 1'b1;
+        if (direct || head_comes_q[q]) valid_q <= 1'b1;
         else if (pop) valid_q <= 1'b0;
-        if (head_get[q]) fetching_q <= 1'b1;
-        else if (arrives) fetching_q <= 1'b0;
-        if ((put && !head_direct[q]) != head_get[q]) behind_q <= head_get[q] ? behind_q - 1'b1 : behind_q + 1'b1;
-        if (put || pop) free_q <= free_q - taken + freed;
+        head_comes_q[q] <= head_get[q];
+        if ((put[q] && !direct) != head_get[q]) begin
+          behind_q      <= head_get[q] ? behind_q - 1'b1 : behind_q + 1'b1;
+          more_behind_q <= !head_get[q] || behind_q != (QSizeLog2 + 1)'(1);
+        end
+        // What is taken counts at once, what becomes free a cycle later.
+        freed_q <= pop ? head_q.nread + head_q.nwrite : '0;
+        free_q  <= free_q - (put[q] ? taken : '0) + freed_q;
         if (!wait_i[q]) room_q <= '0;
-        else if (put || pop) room_q <= room_q + more - less;
-        if (put) tail_q[q] <= tail_q[q] + taken[QSizeLog2-1:0];
-        if (put) put_q[q] <= put_q[q] + 1'b1;
-        if (head_direct[q] || head_get[q]) head_at_q[q] <= head_at_q[q] + 1'b1;
+        else room_q <= room_q + 32'(more) - 32'(less);
+        if (put[q]) tail_q[q] <= tail_q[q] + taken[QSizeLog2-1:0];
+        if (put[q]) put_q[q] <= put_q[q] + 1'b1;
+        if (direct || head_get[q]) head_at_q[q] <= head_at_q[q] + 1'b1;
       end
     end
 
     always_ff @(posedge clk_i) begin
-      if (head_direct[q]) head_q <= chain;
-      else if (arrives) head_q <= head_data;
+      if (head_comes_q[q]) head_q <= head_data;
+      else if (direct) head_q <= chain;
     end
 
 `ifndef SYNTHESIS
@@ -209,53 +237,59 @@ module via_vq_store
       if (rst_ni && !clear_i[q]) begin
         assert (!head_pop_i[q] || valid_q)
         else $error("pop without a head");
-        assert (!put || taken <= free_q)
+        assert (!put[q] || taken <= free_q)
         else $error("chain entered without room");
+        assert (!put[q] || w_valid_i && taken == w_chain_i.nread + w_chain_i.nwrite)
+        else $error("chain entered without its last descriptor");
       end
     end
 `endif
   end
 
-  function automatic logic [31:0] clamp(input logic [31:0] len);
-    return (len[31:24] != '0) ? 32'h00ff_ffff : len;
-  endfunction
-
   // ---------------------------------------------------------------- jobs
-  logic [NumQ-1:0] job_want, job_get, job_pass;
+  logic [NumQ-1:0] job_put, job_pass, job_wait_q, job_get, job_me_q;
   logic [NumQ-1:0][QSizeLog2-1:0] job_at_q;
   logic [QW-1:0] job_sel, job_queue_q;
-  logic job_any, job_go, job_room, job_go_q, job_valid_q, job_direct;
+  logic [QSizeLog2-1:0] job_index;
+  logic job_any, job_go, job_room, job_hidden, job_go_q, job_valid_q, job_direct;
   vq_chain_t job_q;
 
-  via_ram_sdp #(
+  via_vq_ram #(
     .Width(ChainBits),
-    .Depth(NumQ * QSizeMax)
+    .NumQ (NumQ)
   ) u_jobs (
     .clk_i,
-    .we_i   (w_commit_i && !wait_i[wq]),
-    .waddr_i(AW'({wq, put_q[wq]})),
-    .wdata_i(chain),
-    .re_i   (job_go),
-    .raddr_i(AW'({job_sel, job_at_q[job_sel]})),
-    .rdata_o(job_raw)
+    .we_i    (job_put != '0),
+    .wqueue_i(wq),
+    .windex_i(put_q[wq]),
+    .wdata_i (chain),
+    .re_i    (job_go),
+    .rqueue_i(job_sel),
+    .rindex_i(job_index),
+    .rdata_o (job_raw)
   );
 
-  via_rr_arb #(
+  via_vq_arb #(
     .N(NumQ)
   ) u_job_arb (
     .clk_i,
     .rst_ni,
-    .req_i  (job_want),
-    .ack_i  (job_go),
+    .req_i  (job_wait_q),
+    .ack_i  (job_room),
     .gnt_o  (job_get),
     .idx_o  (job_sel),
     .valid_o(job_any)
   );
+  always_comb begin
+    job_index = '0;
+    for (int unsigned q = 0; q < NumQ; q++) if (job_get[q]) job_index |= job_at_q[q];
+  end
 
-  // The next one is fetched when the register is free or leaves; job_queue_q is that of the one fetched.
-  assign job_room = !job_go_q && (!job_valid_q || job_ready_i || hide_i[job_queue_q]);
+  // The next one is fetched when the register is free or leaves; job_queue_q and job_me_q are of the one fetched.
+  assign job_hidden = (job_me_q & hide_i) != '0;
+  assign job_room = !job_go_q && (!job_valid_q || job_ready_i || job_hidden);
   assign job_go = job_room && job_any;
-  assign job_direct = job_room && !job_any && |job_pass;
+  assign job_direct = job_room && !job_any && job_pass != '0;
   assign job_valid_o = job_valid_q;
   assign job_o = job_q;
   assign job_queue_o = QueueW'(job_queue_q);
@@ -267,41 +301,45 @@ module via_vq_store
     end else begin
       job_go_q <= job_go;
       if (job_direct) job_valid_q <= 1'b1;
-      else if (job_go_q) job_valid_q <= !hide_i[job_queue_q];
+      else if (job_go_q) job_valid_q <= !job_hidden;
       else if (job_room) job_valid_q <= 1'b0;
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (job_go) job_queue_q <= job_sel;
-    else if (job_direct) job_queue_q <= wq;
-    if (job_direct) job_q <= chain;
-    else if (job_go_q) job_q <= job_raw;
+    if (job_room) begin
+      job_queue_q <= job_any ? job_sel : wq;
+      job_me_q    <= job_any ? job_get : w_me;
+    end
+    if (job_go_q) job_q <= job_raw;
+    else if (job_room) job_q <= chain;
   end
 
   for (genvar q = 0; q < NumQ; q++) begin : gen_job
-    logic put, direct;
-    logic [QSizeLog2:0] waiting_q;
+    logic direct, get;
+    logic [QSizeLog2:0] waiting_q;  // job_wait_q: not zero
 
-    assign put = w_commit_i && wq == QW'(q) && !wait_i[q];
-    assign job_want[q] = waiting_q != '0;
-    assign job_pass[q] = put && !job_want[q] && !clear_i[q] && !hide_i[q];
-    assign direct = job_direct && job_pass[q];
+    assign job_put[q] = put[q] && !wait_i[q];
+    assign job_pass[q] = job_put[q] && !clear_i[q] && !hide_i[q];
+    assign direct = job_put[q] && job_room && !job_any;
+    assign get = job_get[q] && job_room;
 
     always_ff @(posedge clk_i) begin
       if (!rst_ni || clear_i[q] || hide_i[q]) begin
-        waiting_q <= '0;
-      end else if ((put && !direct) != (job_get[q] && job_go)) begin
-        waiting_q <= (put && !direct) ? waiting_q + 1'b1 : waiting_q - 1'b1;
+        waiting_q     <= '0;
+        job_wait_q[q] <= 1'b0;
+      end else if ((job_put[q] && !direct) != get) begin
+        waiting_q     <= get ? waiting_q - 1'b1 : waiting_q + 1'b1;
+        job_wait_q[q] <= !get || waiting_q != (QSizeLog2 + 1)'(1);
       end
     end
     always_ff @(posedge clk_i) begin
       if (!rst_ni || clear_i[q]) job_at_q[q] <= '0;
-      else if (direct || job_get[q] && job_go) job_at_q[q] <= job_at_q[q] + 1'b1;
+      else if (direct || get) job_at_q[q] <= job_at_q[q] + 1'b1;
     end
   end
 
-  assign still_o = ~|{b_re_i, w_valid_i, w_commit_i, head_pop_i, head_go, head_go_q, job_go, job_go_q, job_valid_o && job_ready_i,
-                      job_valid_q && hide_i[job_queue_q]};
+  assign still_o = ~|{b_re_i, w_valid_i, w_commit_i, head_pop_i, head_go, head_comes_q, job_go, job_go_q, job_valid_o && job_ready_i,
+                      job_valid_q && job_hidden};
 
 endmodule
