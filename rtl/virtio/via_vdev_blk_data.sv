@@ -98,6 +98,7 @@ module via_vdev_blk_data
     .m_o      (send),
     .m_valid_o(send_valid),
     .m_ready_i(send_pop),
+    .count_o  (),
     .hidden_o ()
   );
   via_vq_fifo #(
@@ -113,6 +114,7 @@ module via_vdev_blk_data
     .m_o      (recv),
     .m_valid_o(recv_valid),
     .m_ready_i(recv_pop),
+    .count_o  (),
     .hidden_o ()
   );
 

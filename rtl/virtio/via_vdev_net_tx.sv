@@ -107,6 +107,7 @@ module via_vdev_net_tx
     .m_o(req),
     .m_valid_o(req_valid),
     .m_ready_i(end_now),
+    .count_o(),
     .hidden_o()
   );
 
