@@ -42,9 +42,17 @@ module via_vq_arb #(
   end
 
   assign valid_o = |req_i;
-  always_comb begin
-    idx_o = '0;
-    for (int unsigned i = 0; i < N; i++) if (gnt_o[i]) idx_o |= IW'(i);
+  logic [N-1:0][IW-1:0] number;
+  for (genvar i = 0; i < N; i++) begin : gen_number
+    assign number[i] = IW'(i);
   end
+  via_vq_pick #(
+    .N    (N),
+    .Width(IW)
+  ) u_idx (
+    .sel_i(gnt_o),
+    .s_i  (number),
+    .m_o  (idx_o)
+  );
 
 endmodule

@@ -89,11 +89,13 @@ module via_vq_fetch
   logic [QueueW-1:0] serr_queue, terr_queue;
 
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
-    logic s_me, t_me, tell;
+    logic s_me, t_me, tell, was_on_q;
     assign off[q] = !queue_i[q].enable;
     assign on[q] = queue_i[q].enable && driver_ok_i && !queue_reset_i[q] && !stopped_q[q];
     assign run[q] = on[q] && !park[q];
-    assign quiet_o[q] = !on[q] && !src_busy[q] && !piece_busy[q];
+    // What went in the first cycle in which it is off is counted in the next one.
+    assign quiet_o[q] = !on[q] && !was_on_q && !src_busy[q] && !piece_busy[q];
+    always_ff @(posedge clk_i) was_on_q <= on[q];
     assign s_me = serr_valid && QW'(serr_queue) == QW'(q);
     assign t_me = terr_valid && QW'(terr_queue) == QW'(q);
     assign tell = err_valid_o && QW'(err_queue_o) == QW'(q);

@@ -112,8 +112,7 @@ module via_vq_ring
     logic                 safe;
     logic                 wrap;
     logic [QSizeLog2-1:0] index;
-    logic [2:0]           cap;      // descriptors in the line: as many as a token for news may cover
-    logic [4:0]           count;    // descriptors that another token covers
+    logic [4:0]           count;
   } piece_t;
 
   // What was negotiated stands long before a queue is enabled.
@@ -125,11 +124,15 @@ module via_vq_ring
   assign told = !is_packed || feat_q.notif_data;
 
   // ---------------------------------------------------------------- what the queues say
-  logic [NumQ-1:0] bad_cfg, probe, want_idx, want_line, want_seq, want_event, calm;
-  logic [NumQ-1:0][15:0] base, limit, told_at;
+  logic [NumQ-1:0] bad_cfg, want_read, want_idx, want_seq, want_event, idx_went, line_went;
+  logic [NumQ-1:0] news, close, jumped, beyond;
+  logic [NumQ-1:0][15:0] told_at;
+  logic [NumQ-1:0][1:0] ahead;
   logic [NumQ-1:0][7:0] mask;
   read_t [NumQ-1:0] offer;
-  piece_t [NumQ-1:0] piece;
+  piece_t [NumQ-1:0] piece, news_piece;
+  logic [NumQ-1:0][2:0] cap;  // descriptors in the line: as many as a token for news may cover
+  logic [NumQ-1:0][4:0] count_seq;  // descriptors that another token covers
 
   // ---------------------------------------------------------------- reads of index and ring
   logic [NumQ-1:0] rd_gnt;
@@ -148,7 +151,7 @@ module via_vq_ring
   ) u_rd_arb (
     .clk_i,
     .rst_ni,
-    .req_i  (run_i & (want_idx | want_line)),
+    .req_i  (want_read),
     .ack_i  (rd_slot),
     .gnt_o  (rd_gnt),
     .idx_o  (rq),
@@ -157,10 +160,14 @@ module via_vq_ring
 
   assign rd_slot = tag_room && (!ar_valid_q || m_ar_ready_i);
   assign rd_go   = rd_any && rd_slot;
-  always_comb begin
-    rd = '0;
-    for (int unsigned q = 0; q < NumQ; q++) if (rd_gnt[q]) rd |= offer[q];
-  end
+  via_vq_pick #(
+    .N    (NumQ),
+    .Width($bits(read_t))
+  ) u_rd (
+    .sel_i(rd_gnt),
+    .s_i  (offer),
+    .m_o  (rd)
+  );
   assign rd_tag = '{queue: rq, epoch_f: rd.epoch_f, epoch_w: rd.epoch_w, idx: rd.idx, place: rd.place, count: rd.count};
 
   always_comb begin
@@ -175,12 +182,12 @@ module via_vq_ring
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       ar_valid_q <= 1'b0;
-      cnt_idx_q  <= 1'b0;
-      cnt_ring_q <= 1'b0;
+      cnt_idx_q  <= idx_went != '0;
+      cnt_ring_q <= line_went != '0;
     end else begin
       ar_valid_q <= rd_go || ar_valid_q && !m_ar_ready_i;
-      cnt_idx_q  <= rd_slot && |(rd_gnt & want_idx);
-      cnt_ring_q <= rd_slot && |(rd_gnt & ~want_idx);
+      cnt_idx_q  <= idx_went != '0;
+      cnt_ring_q <= line_went != '0;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -208,6 +215,19 @@ module via_vq_ring
   logic [NumQ-1:0] tag_me_q;
   logic [5:0] rest_q;  // entries of the line that are left, with this one
   logic [4:0] word_q;
+  logic [7:0] next_mask, head_mask_q;  // of the queue's heads
+  logic [NumQ-1:0] next_me;
+  for (genvar q = 0; q < NumQ; q++) begin : gen_next
+    assign next_me[q] = next_tag.queue == QW'(q);
+  end
+  via_vq_pick #(
+    .N    (NumQ),
+    .Width(8)
+  ) u_mask (
+    .sel_i(next_me),
+    .s_i  (mask),
+    .m_o  (next_mask)
+  );
   assign tag_load = next_valid && (!tag_valid_q || tag_pop);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) tag_valid_q <= 1'b0;
@@ -219,7 +239,8 @@ module via_vq_ring
       word_q <= next_tag.place;
       rest_q <= next_tag.count;
       last_q <= next_tag.count == 6'd1;
-      for (int unsigned q = 0; q < NumQ; q++) tag_me_q[q] <= next_tag.queue == QW'(q);
+      head_mask_q <= next_mask;
+      tag_me_q <= next_me;
     end else if (head_go) begin
       word_q <= word_q + 5'd1;
       rest_q <= rest_q - 6'd1;
@@ -237,6 +258,7 @@ module via_vq_ring
   // An index that was read.
   logic found_valid_q, found_err_q, found_go;
   logic [QW-1:0] found_queue_q;
+  logic [NumQ-1:0] found_me_q, found_good_q;
   logic [15:0] found_q;
   // Room is there: a tag is held for each line.
   logic unused_ready;
@@ -280,8 +302,17 @@ module via_vq_ring
   // A notification comes when it likes; the index waits a cycle for it.
   assign found_go = found_valid_q && !notify_valid_i;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) found_valid_q <= 1'b0;
-    else found_valid_q <= idx_go || found_valid_q && !found_go;
+    if (!rst_ni) begin
+      found_valid_q <= 1'b0;
+      found_me_q    <= '0;
+      found_good_q  <= '0;
+    end else begin
+      found_valid_q <= idx_go || found_valid_q && !found_go;
+      if (idx_go || found_go) begin
+        found_me_q   <= idx_go ? tag_me_q : '0;
+        found_good_q <= (idx_go && !err) ? tag_me_q : '0;
+      end
+    end
   end
   always_ff @(posedge clk_i) begin
     if (idx_go) begin
@@ -292,75 +323,68 @@ module via_vq_ring
   end
 
   // ---------------------------------------------------------------- what the driver says: from a notification or from its index
+  // Each queue finds for itself whether it is meant and whether that is news.
   logic [QW-1:0] kq;
-  logic k_mine, k_notify, k_index, k_data, k_fresh, k_ok, k_beyond;
-  logic [15:0] k_value, k_at, k_base, k_ahead, k_open, k_size;
-  logic [NumQ-1:0] k_me, beyond, take_slot, take;
+  logic [15:0] k_told, k_value;
+  logic [1:0] k_ahead;
+  logic [NumQ-1:0] noted, found, heard, notified, indexed;
 
-  assign k_mine = notify_valid_i && 32'(notify_i.queue) < NumQ;
-  assign k_notify = k_mine && on_i[QW'(notify_i.queue)];
   assign kq = notify_valid_i ? QW'(notify_i.queue) : found_queue_q;
-  assign k_value = notify_valid_i ? {notify_i.wrap, notify_i.offset} : found_q;
+  assign k_told = {notify_i.wrap, notify_i.offset};
+  assign k_value = notify_valid_i ? k_told & {{16 - QSizeLog2{!is_packed}}, {QSizeLog2{1'b1}}} : found_q;
   for (genvar q = 0; q < NumQ; q++) begin : gen_me
-    assign k_me[q]   = (k_mine || found_go) && kq == QW'(q);
-    assign beyond[q] = {1'b0, notify_i.offset} >= cfg_i[q].size;
+    assign noted[q] = notify_valid_i && notify_i.queue == QueueW'(q);
+    assign found[q] = found_me_q[q] && !notify_valid_i;
   end
-
-  // The distance from what is known, and to the furthest it may go. Both are less than half of 2^16 either way, as long as the driver does as it
-  // should. Split: notifications and reads may overtake one another, an index behind the one known is no news then. Packed: a position behind.
-  assign k_at = is_packed ? 16'(k_value[QSizeLog2-1:0]) : k_value;
-  assign k_base = base[kq];
-  assign k_size = cfg_i[kq].size;
-  assign k_ahead = k_at - k_base;
-  assign k_open = limit[kq] - k_at;
-  assign k_fresh = k_at != k_base;
-  assign k_beyond = (beyond & k_me) != '0;
-  assign k_index = found_go && on_i[found_queue_q] && !found_err_q;
-  assign k_data = k_notify && feat_q.notif_data && !(is_packed && (k_beyond || probe[kq]));
-  assign k_ok = k_index && !is_packed || k_data;
-  assign take_slot = k_ok ? k_me : '0;
-  assign take = (!k_ahead[15] && !k_open[15]) ? take_slot : '0;
+  assign heard = noted | found;
+  assign notified = noted & on_i;
+  assign indexed = notify_valid_i ? '0 : found_good_q & on_i;
+  via_vq_pick #(
+    .N    (NumQ),
+    .Width(2)
+  ) u_ahead (
+    .sel_i(heard),
+    .s_i  (ahead),
+    .m_o  (k_ahead)
+  );
 
   // Errors are told two cycles later.
-  logic e_split_q, e_packed_q, e_read_q, e_note_q, serr_valid_q;
-  logic [15:0] e_ahead_q, e_size_q;
-  logic [16:0] e_old;
+  logic [NumQ-1:0] e_read_q, e_note_q, e_bad;
+  logic [15:0] e_value_q;
   logic [QW-1:0] e_queue_q, serr_queue_q;
+  logic serr_valid_q;
   vq_err_e serr_q;
-  assign e_old = {1'b0, e_ahead_q} + {1'b0, e_size_q};  // no further behind than the queue is long: 2^16 or more
+  assign e_bad = e_note_q & bad_cfg;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      e_split_q    <= 1'b0;
-      e_packed_q   <= 1'b0;
-      e_read_q     <= 1'b0;
-      e_note_q     <= 1'b0;
+      e_read_q     <= '0;
+      e_note_q     <= '0;
       serr_valid_q <= 1'b0;
     end else begin
-      e_split_q    <= !is_packed && (k_index || k_data) && (k_ahead[15] || k_open[15]);
-      e_packed_q   <= k_notify && feat_q.notif_data && is_packed && k_beyond;
-      e_read_q     <= found_go && on_i[found_queue_q] && found_err_q;
-      e_note_q     <= k_notify;
-      serr_valid_q <= on_i[e_queue_q] && (e_split_q && !e_old[16] || e_packed_q || e_read_q || e_note_q && bad_cfg[e_queue_q]);
+      e_read_q     <= found_err_q ? found & on_i : '0;
+      e_note_q     <= notified;
+      serr_valid_q <= (on_i & (jumped | beyond | e_read_q | e_bad)) != '0;
     end
   end
   always_ff @(posedge clk_i) begin
-    e_ahead_q    <= k_ahead;
-    e_size_q     <= k_size;
+    e_value_q    <= k_value;
     e_queue_q    <= kq;
     serr_queue_q <= e_queue_q;
-    serr_q       <= e_read_q ? VqErrRead : (e_note_q && bad_cfg[e_queue_q]) ? VqErrAlign : VqErrIndex;
+    serr_q       <= (e_read_q != '0) ? VqErrRead : (e_bad != '0) ? VqErrAlign : VqErrIndex;
   end
   assign serr_valid_o = serr_valid_q;
   assign serr_o = serr_q;
   assign serr_queue_o = QueueW'(serr_queue_q);
 
   // ---------------------------------------------------------------- tokens
-  logic [NumQ-1:0] seq_gnt, slow, fast_slot, fast;
+  logic [NumQ-1:0] seq_gnt, slow, fast;
   logic [QW-1:0] sq;
-  logic seq_any, tok_valid_q, err_q;
+  logic seq_any, fast_slot, near, near_q, tok_slow_q, err_q;
+  logic [ 1:0] tok_fast_q;  // of either half of the queues
+  logic [ 1:0] near_count_q;
+  logic [ 4:0] tok_count;
   logic [ 3:0] over_q;
   logic [15:0] over_value;
-  logic [ 7:0] head_mask;
   vq_token_t tok_d, tok_q;
   piece_t slow_piece, fast_piece, piece_d;
 
@@ -369,51 +393,57 @@ module via_vq_ring
   ) u_seq_arb (
     .clk_i,
     .rst_ni,
-    .req_i  (run_i & want_seq),
+    .req_i  (want_seq),
     .ack_i  (tok_free),
     .gnt_o  (seq_gnt),
     .idx_o  (sq),
     .valid_o(seq_any)
   );
 
-  assign tok_free = !tok_valid_q || tok_ready_i;
+  assign tok_free = !tok_valid_o || tok_ready_i;
   assign slow = (tok_free && seq_any) ? seq_gnt : '0;
   // News of a queue that waits for nothing else becomes a token at once.
-  assign fast_slot = (seq && tok_free && !seq_any && (told ? k_ok : k_notify)) ? calm & k_me : '0;
-  assign fast = (!told || !k_ahead[15] && !k_open[15] && k_fresh) ? fast_slot : '0;
+  assign fast_slot = tok_free && !seq_any;
+  assign fast = fast_slot ? news : '0;
 
+  via_vq_pick #(
+    .N    (NumQ),
+    .Width($bits(piece_t))
+  ) u_slow (
+    .sel_i(seq_gnt),
+    .s_i  (piece),
+    .m_o  (slow_piece)
+  );
+  assign fast_piece = news_piece[kq];
+  assign piece_d = seq_any ? slow_piece : fast_piece;
+
+  // A token for news covers what is left of the line, and no more than the news: that is looked at on the way out.
+  assign near = told ? (heard & close) != '0 && !seq_any : 1'b0;
+  assign tok_count[4:2] = tok_q.count[4:2] & {2'b11, !near_q};
   always_comb begin
-    slow_piece = '0;
-    fast_piece = '0;
-    for (int unsigned q = 0; q < NumQ; q++) begin
-      if (seq_gnt[q]) slow_piece |= piece[q];
-      if (k_me[q]) fast_piece |= piece[q];
-    end
-    piece_d = seq_any ? slow_piece : fast_piece;
-    if (!seq_any && told && k_ahead[8:2] == '0) begin
-      unique case (k_ahead[1:0])
-        2'd3:    piece_d.count = (fast_piece.cap == 3'd4) ? 5'd3 : 5'(fast_piece.cap);
-        2'd2:    piece_d.count = (fast_piece.cap == 3'd1) ? 5'd1 : 5'd2;
-        default: piece_d.count = 5'd1;
-      endcase
-    end else if (!seq_any) piece_d.count = 5'(fast_piece.cap);
+    unique case ({
+      near_q, near_count_q
+    })
+      3'b101:  tok_count[1:0] = 2'd1;
+      3'b110:  tok_count[1:0] = {tok_q.count[2:0] != 3'd1, tok_q.count[2:0] == 3'd1};
+      3'b111:  tok_count[1:0] = {tok_q.count[2:0] != 3'd1, tok_q.count[2:0] != 3'd2};
+      default: tok_count[1:0] = tok_q.count[1:0];
+    endcase
   end
 
   // A head is too large, by some of its bits.
-  always_comb begin
-    head_mask = '0;
-    for (int unsigned q = 0; q < NumQ; q++) if (tag_me_q[q]) head_mask |= mask[q];
-  end
-  assign over_value = {value[15:8], value[7:0] & ~head_mask};
+  assign over_value = {value[15:8], value[7:0] & ~head_mask_q};
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) tok_valid_q <= 1'b0;
-    else if (tok_free) tok_valid_q <= seq ? seq_any || fast != '0 : head_go;
+    if (!rst_ni) {tok_slow_q, tok_fast_q} <= '0;
+    else if (tok_free) {tok_slow_q, tok_fast_q} <= {seq ? seq_any : head_go, |news[NumQ-1:NumQ/2], |news[NumQ/2:0]};
   end
   always_ff @(posedge clk_i) begin
     if (tok_free) begin
       err_q <= !seq && err;
       for (int unsigned i = 0; i < 4; i++) over_q[i] <= !seq && over_value[4*i+:4] != '0;
       tok_q <= tok_d;
+      near_q <= seq && near;
+      near_count_q <= k_ahead;
     end
   end
   always_comb begin
@@ -436,15 +466,16 @@ module via_vq_ring
       tok_d.count   = piece_d.count;
       tok_d.index   = piece_d.index;
     end
-    tok_o     = tok_q;
-    tok_o.err = err_q ? VqErrRead : (over_q != '0) ? VqErrHead : VqErrNone;
+    tok_o       = tok_q;
+    tok_o.count = tok_count;
+    tok_o.err   = err_q ? VqErrRead : (over_q != '0) ? VqErrHead : VqErrNone;
   end
-  assign tok_valid_o = tok_valid_q;
+  assign tok_valid_o = tok_slow_q || tok_fast_q != '0;
 
   // ---------------------------------------------------------------- avail_event
   logic [NumQ-1:0] ev_gnt, ev_now, ev_mine_q;
   logic [QW-1:0] eq, ev_queue_q;
-  logic ev_busy, ev_pick_q, ev_sum_q, ev_valid_q;
+  logic ev_any, ev_go, ev_busy, ev_pick_q, ev_sum_q, ev_carry_q, ev_over_q, ev_valid_q;
   logic [63:0] ev_addr_q;
   logic [15:0] ev_data_q, ev_size_q;
 
@@ -453,15 +484,16 @@ module via_vq_ring
   ) u_ev_arb (
     .clk_i,
     .rst_ni,
-    .req_i  (run_i & want_event),
+    .req_i  (want_event),
     .ack_i  (!ev_busy),
     .gnt_o  (ev_gnt),
     .idx_o  (eq),
-    .valid_o()
+    .valid_o(ev_any)
   );
 
-  // Step by step: which queue, what is to be written where, the address.
-  assign ev_busy = ev_pick_q || ev_sum_q || ev_valid_q;
+  // Step by step: which queue, what is to be written where, the address in two halves.
+  assign ev_busy = ev_pick_q || ev_sum_q || ev_carry_q || ev_valid_q;
+  assign ev_go = ev_any && !ev_busy;
   assign ev_now = ev_busy ? '0 : ev_gnt;
   assign ev_addr_o = ev_addr_q;
   assign ev_data_o = ev_data_q;
@@ -472,11 +504,13 @@ module via_vq_ring
     if (!rst_ni) begin
       ev_pick_q  <= 1'b0;
       ev_sum_q   <= 1'b0;
+      ev_carry_q <= 1'b0;
       ev_valid_q <= 1'b0;
     end else begin
-      ev_pick_q  <= ev_now != '0;
+      ev_pick_q  <= ev_go;
       ev_sum_q   <= ev_pick_q;
-      ev_valid_q <= ev_sum_q || ev_valid_q && !ev_ready_i;
+      ev_carry_q <= ev_sum_q;
+      ev_valid_q <= ev_carry_q || ev_valid_q && !ev_ready_i;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -489,20 +523,26 @@ module via_vq_ring
       ev_size_q <= cfg_i[ev_queue_q].size;
       ev_data_q <= told_at[ev_queue_q];
     end else if (ev_sum_q) begin
-      ev_addr_q <= ev_addr_q + {45'd0, ev_size_q, 3'd4};
+      {ev_over_q, ev_addr_q[31:0]} <= {1'b0, ev_addr_q[31:0]} + {14'd0, ev_size_q, 3'd4};
+    end else if (ev_carry_q) begin
+      ev_addr_q[63:32] <= ev_addr_q[63:32] + 32'(ev_over_q);
     end
   end
 
   // ---------------------------------------------------------------- the queues
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
-    logic sees, line_done;
-    assign sees = k_mine && kq == QW'(q);
+    logic line_done;
     assign line_done = tag_pop && !tag.idx && tag_me_q[q];
     assign offer[q].idx = want_idx[q];
     assign offer[q].epoch_f = epoch_f_i[q];
     assign offer[q].epoch_w = epoch_w_i[q];
     assign piece[q].epoch_f = epoch_f_i[q];
     assign piece[q].epoch_w = epoch_w_i[q];
+    assign piece[q].count = count_seq[q];
+    always_comb begin
+      news_piece[q]       = piece[q];
+      news_piece[q].count = 5'(cap[q]);
+    end
 
     via_vq_ring_queue u_queue (
       .clk_i,
@@ -513,37 +553,39 @@ module via_vq_ring
       .look_i      (look_i[q]),
       .bad_o       (bad_cfg[q]),
       .mask_o      (mask[q]),
-      .heard_i     (k_me[q]),
-      .notified_i  (sees && on_i[q] && !bad_cfg[q]),
-      .early_i     (sees && !on_i[q]),
-      .wrap_i      (notify_i.wrap),
-      .base_o      (base[q]),
-      .limit_o     (limit[q]),
-      .probe_o     (probe[q]),
-      .take_i      (take[q]),
+      .heard_i     (heard[q]),
+      .notified_i  (notified[q]),
+      .early_i     (noted[q] && !on_i[q]),
+      .indexed_i   (indexed[q]),
       .value_i     (k_value),
-      .fresh_i     (k_fresh),
-      .ahead_i     (k_ahead[5:0]),
-      .far_i       (|k_ahead[8:6]),
+      .wrap_i      (notify_i.wrap),
+      .offset_i    (notify_i.offset),
+      .was_i       (e_value_q),
+      .news_o      (news[q]),
+      .ahead_o     (ahead[q]),
+      .near_o      (close[q]),
+      .jumped_o    (jumped[q]),
+      .beyond_o    (beyond[q]),
+      .want_read_o (want_read[q]),
       .want_idx_o  (want_idx[q]),
-      .want_line_o (want_line[q]),
       .line_o      (offer[q].line),
       .place_o     (offer[q].place),
       .count_o     (offer[q].count),
-      .idx_go_i    (rd_slot && rd_gnt[q] && want_idx[q]),
-      .line_go_i   (rd_slot && rd_gnt[q] && !want_idx[q]),
-      .idx_done_i  (found_go && found_queue_q == QW'(q)),
+      .read_go_i   (rd_slot && rd_gnt[q]),
+      .idx_went_o  (idx_went[q]),
+      .line_went_o (line_went[q]),
+      .idx_done_i  (found[q]),
       .line_done_i (line_done),
       .want_seq_o  (want_seq[q]),
       .index_o     (piece[q].index),
       .wrap_o      (piece[q].wrap),
       .safe_o      (piece[q].safe),
-      .cap_o       (piece[q].cap),
-      .count_seq_o (piece[q].count),
-      .calm_o      (calm[q]),
+      .cap_o       (cap[q]),
+      .count_seq_o (count_seq[q]),
       .seq_go_i    (slow[q]),
       .fast_i      (fast[q]),
-      .cnt_i       (seq ? 6'(tok_q.count) : rd_count_q),
+      .cnt_seq_i   (tok_count),
+      .cnt_line_i  (rd_count_q),
       .tok_in_i    (head_go && tag_me_q[q]),
       .tok_out_i   (done_valid_i && QW'(done_queue_i) == QW'(q)),
       .more_i      (more_valid_i && QW'(more_queue_i) == QW'(q)),
@@ -567,7 +609,7 @@ module via_vq_ring
   logic moves;
   logic [2:0] moved_q;
   assign moves = notify_valid_i || look_i != '0 || m_r_valid_i || m_ar_valid_o && m_ar_ready_i || rd_go || tag_pop || head_go ||
-                 tok_valid_o && tok_ready_i || slow != '0 || fast != '0 || found_valid_q || ev_now != '0 || ev_valid_q && ev_ready_i || done_valid_i ||
+                 tok_valid_o && tok_ready_i || tok_free && seq_any || found_valid_q || ev_go || ev_valid_q && ev_ready_i || done_valid_i ||
                  more_valid_i || stop_valid_i || commit_valid_i || back_i != '0 || kept && tag.idx;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) moved_q <= '0;

@@ -2,10 +2,10 @@
 //
 // One queue of via_vq_ring: how far its driver went, how far it was asked for and what is in the store; says what is to be asked for next.
 //
-// What is offered (`want_*`, `calm_o`, `lone_o`) comes from registers that are found a cycle ahead. They may be late with good news, never with
-// bad: what was asked for moves the queue a cycle later (`cnt_i`), and until all that follows from it is known again nothing more of
+// What is offered (`want_*`, `news_o`, `lone_o`) comes from registers that are found a cycle ahead. They may be late with good news, never with
+// bad: what was asked for moves the queue a cycle later (`cnt_*`), and until all that follows from it is known again nothing more of
 // the queue is offered. So tokens and ring lines of a queue are at least 3 cycles apart, those of several queues are not.
-// `calm_o`: everything known was asked for, and where the queue goes on is known. Whoever hears then that there is more need not wait for `want_*`.
+// A calm queue has asked for everything known, and where it goes on is known. What is heard then need not wait for `want_*`: it is `news_o`.
 // Misuse: the set-up is stable while enabled; one that is malformed is told on `bad_o`, and nothing is wanted.
 
 module via_vq_ring_queue
@@ -19,27 +19,29 @@ module via_vq_ring_queue
   input  logic                     look_i,
   output logic                     bad_o,
   output logic     [          7:0] mask_o,          // split: of an index into the ring
-  // what the driver says
-  input  logic                     heard_i,         // something; whether it is news comes with take_i
-  input  logic                     notified_i,
-  input  logic                     early_i,         // notified before it is on
-  input  logic                     wrap_i,          // of the notification: to compare with
-  output logic     [         15:0] base_o,          // what is known
-  output logic     [         15:0] limit_o,         // and how far it may go
-  output logic                     probe_o,         // packed: looks beyond what was announced
-  input  logic                     take_i,
+  // what the driver says: `value_i`, an index or a position in the ring
+  input  logic                     heard_i,         // something
+  input  logic                     notified_i,      // by a notification,
+  input  logic                     early_i,         // or one from before it is on
+  input  logic                     indexed_i,       // by the index, which was read without an error
   input  logic     [         15:0] value_i,
-  input  logic                     fresh_i,         // it goes beyond what was known,
-  input  logic     [          5:0] ahead_i,         // by so much,
-  input  logic                     far_i,           // or by more than 63
+  input  logic                     wrap_i,          // of the notification,
+  input  logic     [         14:0] offset_i,        // and its position, however far
+  input  logic     [         15:0] was_i,           // value_i in the cycle before
+  output logic                     news_o,          // and there is something to ask for: a token may go
+  output logic     [          1:0] ahead_o,         // the distance from what was known,
+  output logic                     near_o,          // which is less than four
+  output logic                     jumped_o,        // errors, a cycle later: not where the driver may be
+  output logic                     beyond_o,        // or not in the ring
   // reads
-  output logic                     want_idx_o,
-  output logic                     want_line_o,
+  output logic                     want_read_o,
+  output logic                     want_idx_o,      // of the index, else of a ring line
   output logic     [         63:6] line_o,          // address of what it wants
   output logic     [          4:0] place_o,         // first word in it
   output logic     [          5:0] count_o,         // entries wanted in it
-  input  logic                     idx_go_i,
-  input  logic                     line_go_i,
+  input  logic                     read_go_i,
+  output logic                     idx_went_o,      // went in the cycle before
+  output logic                     line_went_o,
   input  logic                     idx_done_i,
   input  logic                     line_done_i,
   // tokens: of seq_go_i it is known early, of fast_i late
@@ -49,10 +51,10 @@ module via_vq_ring_queue
   output logic                     safe_o,
   output logic     [          2:0] cap_o,           // descriptors that the line at index_o still has
   output logic     [          4:0] count_seq_o,     // descriptors that the next token covers, if it is not one for news
-  output logic                     calm_o,
   input  logic                     seq_go_i,        // the token wanted goes,
   input  logic                     fast_i,          // or one that nobody asked for, as it is calm
-  input  logic     [          5:0] cnt_i,           // what was asked for in the cycle before: descriptors, or entries
+  input  logic     [          4:0] cnt_seq_i,       // what was asked for in the cycle before: descriptors,
+  input  logic     [          5:0] cnt_line_i,      // or entries
   input  logic                     tok_in_i,        // another token
   input  logic                     tok_out_i,
   input  logic                     more_i,
@@ -86,10 +88,9 @@ module via_vq_ring_queue
   // ---------------------------------------------------------------- state
   // What the driver announced, what was asked for, what is in the store. Split in order: counts chains known to be available, or more
   // where chains turned out to be longer (`more_i`).
-  logic [15:0] known_q, pos_q, done_q, limit_q, told_q;
-  logic [QSizeLog2-1:0]
-      dpos_q, kpos_q, cpos_q;  // sequential: next descriptor to ask for; end of those announced; behind the last in the store
-  logic [15:0] kback_q;  // kpos_q a round earlier: may be negative
+  logic [15:0] known_q, pos_q, done_q, limit_q, told_q;  // packed: known_q is the end of those announced, and limit_q stands
+  logic [QSizeLog2-1:0] dpos_q, cpos_q;  // sequential: next descriptor to ask for; behind the last in the store
+  logic [15:0] kback_q;  // what is known, a round earlier: may be negative
   logic dwrap_q, kwrap_q, cwrap_q;
   logic enable_q, bad_q;
   logic pend_q;  // the index is to be read
@@ -100,10 +101,12 @@ module via_vq_ring_queue
   logic [7:0] tokens_q;
   logic [3:0] lines_q;  // reads of ring lines
   logic [2:0] looks_q;  // and of the index
+  logic calm_q;  // everything known was asked for, and where it goes on is known
   logic event_q;
   // What went in the cycle before: it is counted now.
   logic seq_went_q, line_went_q, idx_went_q, tok_went_q, line_came_q;
-  logic sent_q;  // and moves the queue on
+  logic gone_q;  // but the queue went back meanwhile
+  logic sent;  // it moves on
 
   logic [8:0] size;
   assign size = 9'(cfg_i.size[QSizeLog2:0]);
@@ -112,6 +115,8 @@ module via_vq_ring_queue
   logic [63:12] next_page_q;  // a ring is shorter than a page
   logic [  7:0] mask_q;
   logic [  5:0] begin_q;  // first word of the ring, from the line of its address on
+  logic [  8:0] end_q;  // and its last one
+  logic [  3:0] first_q;  // first descriptor, in 256 bytes
   logic [  6:0] idx_line_q;  // in its page, or the next one
   // One bit of nine is set, found from three groups of three.
   logic [2:0] none, single;
@@ -128,157 +133,196 @@ module via_vq_ring_queue
     next_page_q <= cfg_i.driver[63:12] + 52'd1;
     mask_q <= 8'(size - 9'd1);
     begin_q <= 6'(cfg_i.driver[5:1]) + 6'd2;
+    end_q <= 9'(begin_q) + 9'(mask_q);
+    first_q <= cfg_i.desc[7:4];
     idx_line_q <= 7'(cfg_i.driver[11:6]) + 7'(&cfg_i.driver[5:1]);
   end
   assign bad_o = bad_q;
 
+  // ---------------------------------------------------------------- what the driver says
+  // The distance from what is known, and to the furthest it may go. Both are less than half of 2^16 either way, as long as the driver does as it
+  // should. Split: notifications and reads may overtake one another, an index behind the one known is no news then. Packed: a position behind.
+  // A position with the other wrap counter lies a round ahead, and not behind the one known.
+  // Each queue compares with what it knows: only the answer is gathered.
+  logic [15:0] base, limit, ahead, gap, open, old;
+  logic counts, onward, take, beyond, noticed, other_round, jumped_q, behind_q, beyond_q;
+
+  assign other_round = is_packed && wrap_i != kwrap_q;
+  assign base = other_round ? kback_q : known_q;
+  assign limit = other_round ? known_q : limit_q;
+  assign ahead = value_i - base;
+  assign open = limit - value_i;
+  assign gap = base - value_i;
+  assign beyond = is_packed && {1'b0, offset_i} >= cfg_i.size;
+  assign counts = feat_i.notif_data && !(is_packed && probe_q);
+  assign onward = gap[15] && !open[15];
+  // Only split queues read an index.
+  assign take = indexed_i && onward || notified_i && counts && !beyond && onward;
+  assign news_o = seq && calm_q && (told ? take : notified_i);
+  assign ahead_o = ahead[1:0];
+  assign near_o = ahead[8:2] == '0;
+  assign jumped_o = jumped_q && (!behind_q || old[15]);
+  assign beyond_o = beyond_q;
+  assign told_o = told_q;
+  assign noticed = notified_i && !bad_q;
+
+  // A round behind what was known in the cycle before: by then nobody calls the queue calm. Split: an index that is no further behind was read late.
+  assign old = was_i - kback_q;
+  always_ff @(posedge clk_i) begin
+    kback_q  <= known_q - 16'(size);
+    behind_q <= ahead[15];
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      jumped_q <= 1'b0;
+      beyond_q <= 1'b0;
+    end else begin
+      jumped_q <= !is_packed && (indexed_i || notified_i && feat_i.notif_data) && (ahead[15] || open[15]);
+      beyond_q <= notified_i && feat_i.notif_data && beyond;
+    end
+  end
+
   // ---------------------------------------------------------------- where it goes on
   logic [7:0] place;
-  logic [8:0] word, to_wrap, room, round, sum, carries, dleft;
-  logic [5:0] to_end, line_cap_q;
+  logic [8:0] word, room, near;
+  logic [5:0] to_end, to_wrap, line_cap_q;
   logic [6:0] line_q;
   logic [4:0] place_q;
   logic [1:0] at;
   logic [3:0] at_block;
   logic [2:0] in_line, in_ring;
   logic [2:0] cap_q;
-  logic [4:0] block, room16, left16, cap16, room_q, count_seq_q;
+  logic [4:0] block, upto16, left16, room_q, most_q, upto_q;
   logic [15:0] left;
   logic [5:0] left_q;
   logic far_q;
-  logic any, moving, direct, quick, ring_line;
-  logic want_line_q, want_seq_q, idx_room_q, calm_q, lone_q, rest_q, busy_q, want_event_q, more_ahead;
+  logic any, moving, direct, quick, look, pends, ring_line, idx_go, idx_left, line_left, seq_left, event_left;
+  logic want_read_q, want_idx_q, want_seq_q, lone_q, rest_q, busy_q, want_event_q, more_ahead;
 
   function automatic logic [2:0] counted(input logic [2:0] more_than);
     return {more_than[2], more_than[0] && !more_than[2], !more_than[0] || more_than[1] && !more_than[2]};
   endfunction
 
-  // Ring lines: the line, and the entries in it up to its end and that of the ring.
+  function automatic logic [4:0] up_to_16(input logic [8:0] have);
+    return |have[8:4] ? 5'd16 : have[4:0];
+  endfunction
+
+  // Ring lines: the line, and the entries in it up to its end, or to that of the ring if it is the last one.
   assign place = pos_q[7:0] & mask_q;
   assign word = 9'(begin_q) + 9'(place);
   assign to_end = 6'd32 - {1'b0, word[4:0]};
-  assign to_wrap = 9'(mask_q) + 9'd1 - 9'(place);
+  assign to_wrap = {1'b0, mask_q[4:0] & ~pos_q[4:0]} + 6'd1;
   // Tokens. For news: the descriptors up to the end of the line and that of the ring. Each as: more than one, than two, than three.
-  assign at = cfg_i.desc[5:4] + dpos_q[1:0];
+  assign at = first_q[1:0] + dpos_q[1:0];
   assign room = size - 9'(dpos_q);
   assign in_line = {at == 2'd0, !at[1], at != 2'd3};
   assign in_ring = {|room[8:2], |room[8:2] || &room[1:0], |room[8:1]};
   // For what waits: up to the end of 256 aligned bytes and that of the ring, and those left. What is looked at ahead goes by lines.
-  assign at_block = cfg_i.desc[7:4] + 4'(dpos_q);
+  assign at_block = first_q + 4'(dpos_q);
   assign block = exact ? 5'd16 - 5'(at_block) : 5'd4 - 5'(at_block[1:0]);
-  assign room16 = (room[8:4] != '0) ? 5'd16 : room[4:0];
-  assign cap16 = (block > room16) ? room16 : block;
-  always_comb begin
-    left16 = (left[15:4] != '0) ? 5'd16 : left[4:0];
-    if (is_packed) left16 = (dleft[8:4] != '0) ? 5'd16 : dleft[4:0];
-    if (!exact) left16 = 5'd16;
-  end
+  // The end of what was announced lies before that of the ring if the driver is in the same round.
+  assign near = known_q[8:0] - 9'(dpos_q);
+  assign upto16 = (is_packed && exact && kwrap_q == dwrap_q) ? up_to_16(near) : up_to_16(room);
+  assign left16 = (is_packed || |left[15:4]) ? 5'd16 : left[4:0];
 
-  // What is left to ask for. Packed: kpos_q - dpos_q, and the ring's size if the one is a round ahead; by a full adder for each bit.
+  // What is left to ask for.
   assign left = known_q - pos_q;
-  assign round = (kwrap_q != dwrap_q) ? size : 9'd0;
-  assign sum = 9'(kpos_q) ^ ~9'(dpos_q) ^ round;
-  assign carries = 9'(kpos_q) & ~9'(dpos_q) | 9'(kpos_q) & round | ~9'(dpos_q) & round;
-  assign dleft = sum + {carries[7:0], 1'b1};
-  assign any = is_packed ? {kwrap_q, kpos_q} != {dwrap_q, dpos_q} : known_q != pos_q;
+  assign any = known_q != (is_packed ? 16'(dpos_q) : pos_q) || is_packed && kwrap_q != dwrap_q;
 
   always_ff @(posedge clk_i) begin
-    line_q      <= 7'(cfg_i.driver[11:6]) + 7'(word[8:5]);
-    place_q     <= word[4:0];
-    line_cap_q  <= (9'(to_end) > to_wrap) ? to_wrap[5:0] : to_end;
-    cap_q       <= counted(in_line & in_ring);
-    room_q      <= (room[8:5] != '0) ? '1 : room[4:0];
-    left_q      <= (calm_q && heard_i && !seq) ? ahead_i : left[5:0];
-    far_q       <= (calm_q && heard_i && !seq) ? far_i : |left[15:6];
-    count_seq_q <= (cap16 > left16) ? left16 : cap16;
+    line_q     <= 7'(cfg_i.driver[11:6]) + 7'(word[8:5]);
+    place_q    <= word[4:0];
+    line_cap_q <= (word[8:5] == end_q[8:5]) ? to_wrap : to_end;
+    cap_q      <= counted(in_line & in_ring);
+    room_q     <= (room[8:5] != '0) ? '1 : room[4:0];
+    left_q     <= (calm_q && heard_i && !seq) ? ahead[5:0] : left[5:0];
+    far_q      <= (calm_q && heard_i && !seq) ? |ahead[8:6] : |left[15:6];
+    upto_q     <= upto16;
+    most_q     <= (left16 < block) ? left16 : block;
   end
 
   // What the above is found from changes now or has just changed, other than that more is known.
   assign moving = seq_went_q || line_went_q || back_i || stop_i || direct;
   // All is known but how far the driver went.
-  assign quick = take_i && calm_q && !back_i && !seq;
+  assign quick = calm_q && !back_i && take;
 
   assign more_ahead = tokens_q < 8'(ahead_q) && (tokens_q == '0 || tokens_q < 8'(size[QSizeLog2:2]));
+  assign idx_left = run_i && !bad_q && (pend_q || pends) && looks_q < 3'd3;
+  assign line_left = run_i && !bad_q && !seq && (any && !moving || quick);
+  assign seq_left = run_i && !bad_q && seq && !moving && (exact ? any : go_q && more_ahead);
+  assign event_left = feat_i.event_idx && !is_packed && !any && !moving && !pend_q && !idx_went_q && looks_q == '0 && !event_q && told_q != known_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni || !cfg_i.enable || !enable_q) begin
-      want_line_q  <= 1'b0;
-      want_seq_q   <= 1'b0;
-      idx_room_q   <= 1'b0;
+      want_idx_q   <= 1'b0;
+      want_event_q <= 1'b0;
       calm_q       <= 1'b0;
       lone_q       <= 1'b0;
       rest_q       <= 1'b0;
-      want_event_q <= 1'b0;
     end else begin
-      want_line_q <= !seq && !bad_q && (any && !moving && !line_go_i || quick && fresh_i);
-      want_seq_q <= seq && !bad_q && !moving && !seq_go_i && (exact ? any : go_q && more_ahead);
-      idx_room_q <= !bad_q && looks_q < 3'd3;
+      want_idx_q <= idx_left;
+      want_event_q <= run_i && !bad_q && event_left && !heard_i;
       // What goes now was left to ask for, so these need not look at what goes.
       calm_q       <= run_i && !bad_q && !(any && told) && !moving && !heard_i && !look_i && (!seq || tokens_q == '0 && !probe_q && (told || !go_q));
       lone_q <= tokens_q == 8'd1 && !any && !moving && !heard_i && !more_i || lone_q && direct && !back_i && !heard_i;
       // Nothing of it is under way, and nothing is to come.
       rest_q       <= run_i && !bad_q && tokens_q == '0 && looks_q == '0 && lines_q == '0 && !pend_q && !idx_went_q && !tok_went_q && !moving && !heard_i &&
                       ((!seq || exact) ? !any : !go_q && !probe_q);
-      want_event_q <= feat_i.event_idx && !is_packed && !any && !moving && !heard_i && !pend_q && !idx_went_q && looks_q == '0 && !event_q && !bad_q &&
-                      told_q != known_q;
     end
+  end
+  // What went is not wanted in the cycle behind; what else there is waits for that.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || !cfg_i.enable || !enable_q || read_go_i) want_read_q <= 1'b0;
+    else want_read_q <= idx_left || line_left;
+    if (!rst_ni || !cfg_i.enable || !enable_q || seq_go_i) want_seq_q <= 1'b0;
+    else want_seq_q <= seq_left;
   end
   // What may go counts as under way.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) busy_q <= 1'b0;
     else
       busy_q <= tokens_q != '0 || looks_q != '0 || lines_q != '0 || event_q || seq_went_q || tok_went_q || idx_went_q || line_went_q ||
-                run_i && (want_idx_o || want_line_q || want_seq_q || want_event_q) || calm_q && heard_i;
+                want_read_q || want_seq_q || want_event_q || calm_q && heard_i;
   end
   assign busy_o = busy_q;
-  assign calm_o = calm_q;
   assign lone_o = lone_q;
   assign want_event_o = want_event_q;
 
-  assign want_idx_o = pend_q && idx_room_q;
-  assign want_line_o = want_line_q;
+  assign want_read_o = want_read_q;
+  assign want_idx_o = want_idx_q;
+  assign idx_went_o = idx_went_q;
+  assign line_went_o = line_went_q;
   assign want_seq_o = want_seq_q;
+  assign idx_go = read_go_i && want_idx_q;
 
-  assign ring_line = want_idx_o ? idx_line_q[6] : line_q[6];
-  assign line_o = {ring_line ? next_page_q : cfg_i.driver[63:12], want_idx_o ? idx_line_q[5:0] : line_q[5:0]};
-  assign place_o = want_idx_o ? cfg_i.driver[5:1] + 5'd1 : place_q;
+  assign ring_line = want_idx_q ? idx_line_q[6] : line_q[6];
+  assign line_o = {ring_line ? next_page_q : cfg_i.driver[63:12], want_idx_q ? idx_line_q[5:0] : line_q[5:0]};
+  assign place_o = want_idx_q ? cfg_i.driver[5:1] + 5'd1 : place_q;
   assign count_o = (far_q || left_q > line_cap_q) ? line_cap_q : left_q;
 
   assign index_o = dpos_q;
   assign wrap_o = dwrap_q;
   assign safe_o = exact;
   assign cap_o = cap_q;
-  assign count_seq_o = count_seq_q;
+  assign count_seq_o = (upto_q < most_q) ? upto_q : most_q;
   assign mask_o = mask_q;
 
-  // ---------------------------------------------------------------- what is known
-  assign probe_o = probe_q;
-  assign told_o = told_q;
-  // Packed: a position with the other wrap counter lies a round ahead, and not behind the one known.
-  always_comb begin
-    base_o  = known_q;
-    limit_o = limit_q;
-    if (is_packed) begin
-      base_o  = (wrap_i != kwrap_q) ? kback_q : 16'(kpos_q);
-      limit_o = (wrap_i != kwrap_q) ? 16'(kpos_q) : 16'(QSizeMax);
-    end
-  end
-
-  // A cycle behind kpos_q: by then nobody calls the queue calm.
-  always_ff @(posedge clk_i) kback_q <= 16'(kpos_q) - 16'(size);
-
   // ---------------------------------------------------------------- steps
-  logic look, c_over, cnt_wraps;
+  logic c_over, cnt_wraps;
+  logic [5:0] cnt;
   logic [8:0] c_sum;
   logic [QSizeLog2-1:0] c_next, d_sum;
 
   assign look = look_i && run_i && rest_q && !heard_i;
   assign direct = more_i && more_beyond_i && lone_q;
+  assign pends = !is_packed && (notified_i && !feat_i.notif_data || early_i || ev_done_i || look_i && run_i && rest_q);
   // Behind the chain being committed.
   assign c_sum = 9'(cpos_q) + 9'(commit_slots_i);
   assign c_over = c_sum >= size;
   assign c_next = QSizeLog2'(c_over ? c_sum - size : c_sum);
-  assign d_sum = dpos_q + (sent_q ? QSizeLog2'(cnt_i) : QSizeLog2'(1));
-  assign cnt_wraps = cnt_i[4:0] == room_q;
+  assign sent = (seq_went_q || line_went_q) && !gone_q;
+  assign cnt = seq ? 6'(cnt_seq_i) : cnt_line_i;
+  assign d_sum = dpos_q + (sent ? QSizeLog2'(cnt_seq_i) : QSizeLog2'(1));
+  assign cnt_wraps = cnt_seq_i == room_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni || !cfg_i.enable) begin
@@ -287,9 +331,8 @@ module via_vq_ring_queue
       pos_q                                                          <= '0;
       told_q                                                         <= '0;
       done_q                                                         <= '0;
-      limit_q                                                        <= cfg_i.size;
+      limit_q                                                        <= is_packed ? 16'(QSizeMax) : cfg_i.size;
       dpos_q                                                         <= '0;
-      kpos_q                                                         <= '0;
       cpos_q                                                         <= '0;
       dwrap_q                                                        <= 1'b1;
       kwrap_q                                                        <= 1'b1;
@@ -303,19 +346,17 @@ module via_vq_ring_queue
       tokens_q                                                       <= '0;
       looks_q                                                        <= '0;
       lines_q                                                        <= '0;
-      sent_q                                                         <= 1'b0;
+      gone_q                                                         <= 1'b0;
       {seq_went_q, line_went_q, idx_went_q, tok_went_q, line_came_q} <= '0;
     end else begin
       enable_q <= 1'b1;
       // What is known
-      if (take_i && !is_packed) known_q <= value_i;
-      if (stop_i && told) begin
-        {kwrap_q, kpos_q} <= {stop_wrap_i, stop_index_i};
-      end else if (take_i && is_packed) begin
-        {kwrap_q, kpos_q} <= {value_i[15], value_i[QSizeLog2-1:0]};
+      if (stop_i && is_packed && told) begin
+        {kwrap_q, known_q} <= {stop_wrap_i, 16'(stop_index_i)};
+      end else if (take) begin
+        {kwrap_q, known_q} <= {wrap_i, value_i};
       end
-      if (!is_packed && (notified_i && !feat_i.notif_data || ev_done_i || early_i || look)) pend_q <= 1'b1;
-      else if (idx_go_i) pend_q <= 1'b0;
+      pend_q <= pends || pend_q && !idx_go;
       if (idx_went_q != idx_done_i) looks_q <= idx_went_q ? looks_q + 3'd1 : looks_q - 3'd1;
       if (line_went_q != line_came_q) lines_q <= line_went_q ? lines_q + 4'd1 : lines_q - 4'd1;
       if (ev_go_i) event_q <= 1'b1;
@@ -324,24 +365,24 @@ module via_vq_ring_queue
 
       // What is in the store
       if (commit_i) begin
-        done_q  <= done_q + 16'd1;
-        limit_q <= limit_q + 16'd1;
+        done_q <= done_q + 16'd1;
+        if (!is_packed) limit_q <= limit_q + 16'd1;
         cpos_q  <= c_next;
         cwrap_q <= cwrap_q ^ c_over;
       end
-      if (!enable_q) limit_q <= cfg_i.size;
+      if (!enable_q && !is_packed) limit_q <= cfg_i.size;
 
       // What is asked for. What goes back forgets what was sent.
-      sent_q <= (seq_go_i || fast_i || line_go_i) && !back_i && !stop_i;
+      gone_q <= back_i || stop_i;
       if (back_i) pos_q <= done_q;
-      else pos_q <= pos_q + (sent_q ? 16'(cnt_i) : 16'd0) - 16'(more_i && !direct);
+      else pos_q <= pos_q + (sent ? 16'(cnt) : 16'd0) - 16'(more_i && !direct);
       if (back_i) begin
         dpos_q  <= cpos_q;
         dwrap_q <= cwrap_q;
       end else if (stop_i) begin
         dpos_q  <= stop_index_i;
         dwrap_q <= stop_wrap_i;
-      end else if (sent_q) begin
+      end else if (sent) begin
         dpos_q  <= cnt_wraps ? '0 : d_sum;
         dwrap_q <= dwrap_q ^ cnt_wraps;
       end else if (direct) begin
@@ -350,17 +391,17 @@ module via_vq_ring_queue
 
       // Packed told of before it is on: nobody knows how far.
       if ((look || early_i) && is_packed && told) probe_q <= 1'b1;
-      else if (stop_i) probe_q <= probe_q && (again_q || notified_i);
-      if (back_i || notified_i || early_i || look || stop_i && again_q) go_q <= 1'b1;
+      else if (stop_i) probe_q <= probe_q && (again_q || noticed);
+      if (back_i || noticed || early_i || look || stop_i && again_q) go_q <= 1'b1;
       else if (stop_i) go_q <= 1'b0;
-      if (notified_i && go_q && !stop_i) again_q <= 1'b1;
+      if (noticed && go_q && !stop_i) again_q <= 1'b1;
       else if (stop_i || look) again_q <= 1'b0;
       if (stop_i || back_i || look) ahead_q <= 6'd1;
       else if (commit_i && ahead_q != 6'(LinesMax)) ahead_q <= ahead_q + 6'd1;
 
       seq_went_q  <= seq_go_i || fast_i;
-      line_went_q <= line_go_i;
-      idx_went_q  <= idx_go_i;
+      line_went_q <= read_go_i && !want_idx_q;
+      idx_went_q  <= idx_go;
       tok_went_q  <= tok_in_i;
       line_came_q <= line_done_i;
       if ((seq_went_q || tok_went_q) != tok_out_i) tokens_q <= tok_out_i ? tokens_q - 8'd1 : tokens_q + 8'd1;

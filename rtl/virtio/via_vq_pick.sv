@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One of several words: that of the bit which is set in `sel_i`; several are put together by OR, none gives 0. Combinational.
+// Each bit of the answer is an OR over a tree: for nine words two levels.
+
+module via_vq_pick #(
+  parameter int unsigned N = 2,
+  parameter int unsigned Width = 8
+) (
+  input  logic [    N-1:0]            sel_i,
+  input  logic [    N-1:0][Width-1:0] s_i,
+  output logic [Width-1:0]            m_o
+);
+
+  localparam bit NOk = via_pkg::param_in("via_vq_pick N", N, 1, 256);
+  localparam bit WidthOk = via_pkg::param_in("via_vq_pick Width", Width, 1, 65536);
+
+  for (genvar b = 0; b < Width; b++) begin : gen_bit
+    logic [N-1:0] column;
+    for (genvar i = 0; i < N; i++) begin : gen_word
+      assign column[i] = s_i[i][b];
+    end
+    assign m_o[b] = |(sel_i & column);
+  end
+
+endmodule
