@@ -103,7 +103,8 @@ pub enum Error {
 /// A path as a user wrote it: relative to the current folder if it is below it.
 fn shown(path: &Path) -> std::path::Display<'_> {
     let here = std::env::current_dir().unwrap_or_default();
-    path.strip_prefix(here).unwrap_or(path).display()
+    let short = path.strip_prefix(here).unwrap_or(path);
+    if short.as_os_str().is_empty() { path } else { short }.display()
 }
 
 /// What a tool printed, on lines of its own.

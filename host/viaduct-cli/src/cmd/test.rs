@@ -55,7 +55,7 @@ pub fn run(args: Args) -> Result {
             }
         }
     }
-    own_tests(&project, &app)?;
+    own_tests(&project, &app, args.seed)?;
     match differences {
         0 => out(&format!("{}: as the golden model says", app.name)),
         n => Err(Failure::Check(format!(
@@ -140,7 +140,7 @@ pub fn passes(app: &Manifest, random: &mut Random) -> Vec<Pass> {
 }
 
 /// Runs the pytest files of the app's folder, which print for themselves.
-fn own_tests(project: &Project, app: &Manifest) -> Result {
+fn own_tests(project: &Project, app: &Manifest, seed: u64) -> Result {
     let files = std::fs::read_dir(&app.dir).map_err(at(app.dir.display()))?;
     let is_test = |name: &str| name.starts_with("test_") && name.ends_with(".py");
     if !files.flatten().any(|f| f.file_name().to_str().is_some_and(is_test)) {
@@ -154,6 +154,9 @@ fn own_tests(project: &Project, app: &Manifest) -> Result {
         .map_err(|e| Failure::Run(format!("PATH: {e}")))?;
     let mut command = Command::new(bin.join("python"));
     command.args(["-m", "pytest", "-q"]).arg(&app.dir).current_dir(project.root()).env("PATH", path);
+    if std::env::var_os("VIA_SEED").is_none() {
+        command.env("VIA_SEED", (seed & u64::from(u32::MAX >> 1)).to_string());
+    }
     // What it builds ends with it.
     end_with_us(&mut command);
     match command.status().map_err(at("pytest"))?.success() {

@@ -65,5 +65,12 @@ pub fn run(args: Args) -> Result {
         of_app.push(extension);
     }
     out(&format!("shell  {}", args.output.display()))?;
-    out(&format!("app    {}", PathBuf::from(of_app).display()))
+    let of_app = PathBuf::from(of_app);
+    if !of_app.exists() {
+        eprintln!(
+            "the app was not loaded yet in these cycles: there is no file of it; choose a later --start"
+        );
+        return Ok(());
+    }
+    out(&format!("app    {}", of_app.display()))
 }
