@@ -62,7 +62,7 @@ module via_dispatch
     logic                  to_local;
     logic                  nop;       // done by being answered
     logic                  fence;     // DMA: waits for the MMU; MMU: waits for DMA
-    logic [NumStreams-1:0] mvi;       // one-hot, with the stream
+    logic [NumStreams-1:0] mvi;       // one-hot, with the stream; not if odd: these are outputs
     logic [NumStreams-1:0] mvo;
   } to_t;
   localparam int unsigned FlagW = FlagHuge + 1;
@@ -102,8 +102,8 @@ module via_dispatch
       default: ;
     endcase
     for (int unsigned k = 0; k < NumStreams; k++) begin
-      in.mvi[k] = to_mvi && cmd_i.port == 8'(k);
-      in.mvo[k] = to_mvo && cmd_i.port == 8'(k);
+      in.mvi[k] = to_mvi && cmd_i.port == 8'(k) && !in.odd;
+      in.mvo[k] = to_mvo && cmd_i.port == 8'(k) && !in.odd;
     end
     in.to_local = ~|{in.to_dma, in.to_mmu, to_mvi, to_mvo};
   end
@@ -246,8 +246,8 @@ module via_dispatch
 
   assign at_good = at_valid && !at.odd;
   assign at_here = at_valid && (at.odd || at.to_local);
-  assign mvi_cmd_valid_o = at.mvi & {NumStreams{at_good}};
-  assign mvo_cmd_valid_o = at.mvo & {NumStreams{at_good}};
+  assign mvi_cmd_valid_o = at.mvi & {NumStreams{at_valid}};
+  assign mvo_cmd_valid_o = at.mvo & {NumStreams{at_valid}};
   assign local_ready = !local_valid_q || local_gnt;
 
   assign at_ready = at_here && local_ready || at_good && (at.to_dma && dma_ready || at.to_mmu && mmu_ready ||
