@@ -75,7 +75,7 @@ module vq_scatter
   axi_ax_t aw;
   axi_w_t  w;
   logic rsp_ready, merged_valid, wr_ready, b_re, aw_valid, w_valid, b_ready, done_whole, done_more, done_valid, err_valid, still, idle;
-  logic [1:0] pop, quiet;
+  logic [1:0] pop, quiet, busy;
   logic [15:0] merged, done_id, done_slots;
   logic [31:0] done_len;
   logic [QueueW-1:0] b_queue, done_queue, err_queue;
@@ -96,6 +96,7 @@ module vq_scatter
     .rsp_i,
     .rsp_valid_i,
     .rsp_ready_o   (rsp_ready),
+    .busy_o        (busy),
     .merged_o      (merged),
     .merged_valid_o(merged_valid),
     .wr_i,
@@ -158,7 +159,7 @@ module vq_scatter
       held_q[q] <= rst_ni && head_valid_i[q] && !pop[q];
       if (held_q[q]) assume (head_valid_i[q] && head_i[q] == head_q[q] && desc_i[q] == desc_q[q]);
       assume (head_i[q].nwrite <= 3);
-      assume (34'(head_i[q].wlen) <= prefix[q][2'(nwrite[q])]);
+      assume (34'(head_i[q].wlen) <= prefix[q][2'(nwrite[q])] && (head_i[q].wlen == '0) == (head_i[q].nwrite == '0));
       for (int i = 0; i < 3; i++) begin
         assume (desc_i[q][i].len != '0);
         assume (addr_t'(desc_i[q][i].addr) + addr_t'(desc_i[q][i].len) <= {1'b1, AddrW'(0)});
@@ -191,14 +192,15 @@ module vq_scatter
   end
 
   // ================================================================ plan
-  logic mine;  // queue of the answer
-  logic piece_ok, record_ok;
+  logic mine, judged;  // queue of the answer judged in the cycle before, or held, and of the one at hand
+  logic piece_ok, record_ok, same_head;
   logic [31:0] piece_len;
   logic [31:0] planned_q, planned;  // bytes of the pieces of the chain so far
   logic [QSizeLog2-1:0] next_place;
   vq_desc_t granted_q, lone_q;  // the descriptor of a chain of one, which is handed on with the question for it; its piece follows
   addr_t piece_lo;
   assign mine = dut.queue_q[0];
+  assign judged = dut.mine[1];
   assign piece_len = (dut.desc_take && b_desc.len < dut.want_q) ? b_desc.len : dut.want_q;
   assign planned = planned_q + (dut.desc_take ? piece_len : '0);
   assign next_place = dut.index_q - head_i[mine].first - QSizeLog2'(head_i[mine].nread);
@@ -216,47 +218,55 @@ module vq_scatter
   ), tail_of(
       dut.piece_in
   )}) + 1'b1 == addr_t'(dut.piece_in.off) + addr_t'(piece_len);
+  assign same_head = dut.chain_q.id == head_i[mine].id && dut.chain_q.slots == head_i[mine].slots && dut.chain_q.wlen == head_i[mine].wlen;
   always_ff @(posedge clk_i) begin
     if (!rst_ni || dut.desc_end || dut.plan_q != PlDesc) planned_q <= '0;
     else planned_q <= planned;
-    granted_q <= desc_i[rsp_i.queue[0]][0];
+    granted_q <= desc_i[judged][0];
     lone_q    <= granted_q;
     if (rst_ni) begin
       if (dut.piece_take) begin
         a_record : assert (piece_len != '0 && record_ok && good(dut.piece_in));
-        if (dut.piece_in.drop) a_drop : assert (!dut.piece_in.chain_end && rsp_valid_i);
+        if (dut.piece_in.drop) a_drop : assert (!dut.piece_in.chain_end && !dut.ready_q);
       end
       if (dut.desc_take)
-        a_granted : assert (rsp_valid_i && head_valid_i[mine] && piece_ok && !dut.piece_in.drop && dut.piece_in.chain_end == dut.desc_end);
-      if (dut.desc_end) a_adds_up : assert (planned == dut.take_q && dut.take_q <= head_i[mine].wlen && dut.has_data_q);
-      a_popped :
-      assert (dut.popped_q ? pop == 2'b01 << mine && held_q[mine] && head_i[mine] == dut.chain_q && (dut.at_once_q || rsp_valid_i && rsp_held_q) : pop == '0);
-      if (dut.go_lone) a_one : assert (nwrite[rsp_i.queue[0]] == 3'd1 && dut.take <= desc_i[rsp_i.queue[0]][0].len && dut.take != '0);
-      if (dut.go_empty) a_none : assert (dut.take == '0);
-      if (dut.popped_q) a_claims : assert (dut.has_data_q == (dut.take_q != '0) && dut.whole_q == (dut.take_q == dut.chain_q.wlen));
+        a_granted : assert (!dut.ready_q && head_valid_i[mine] && piece_ok && !dut.piece_in.drop && dut.piece_in.chain_end == dut.desc_end);
+      if (dut.desc_end) a_adds_up : assert (planned == dut.take && dut.take <= head_i[mine].wlen && dut.has_data_q);
+      a_popped : assert (dut.popped_q ? pop == 2'b01 << mine && held_q[mine] && same_head && (dut.at_once_q || !dut.ready_q) : pop == '0);
+      if (dut.go_lone) a_one : assert (nwrite[judged] == 3'd1);
+      if (dut.popped_q) a_claims : assert (dut.has_data_q == (dut.take != '0) && dut.partial == (dut.take != dut.chain_q.wlen));
       if (dut.lone_q) begin
         a_lone :
-        assert (b_desc.addr == lone_q.addr && piece_len == dut.take_q && piece_len <= lone_q.len && dut.piece_in.queue == dut.queue_q);
+        assert (b_desc.addr == lone_q.addr && piece_len == dut.take && piece_len <= lone_q.len && dut.piece_in.queue == dut.queue_q);
         a_lone_ends : assert (!dut.desc_take && !dut.drop_take && !dut.piece_in.drop && dut.piece_in.chain_end);
       end
       // for the induction
       i_lone_ask :
-      assert (!dut.lone_ask_q || dut.re_q && dut.popped_q && dut.plan_q == PlChain && dut.want_q == dut.take_q && dut.take_q != '0 && dut.has_data_q && granted_q == desc_i[mine][0] && nwrite[mine] == 3'd1 && dut.take_q <= granted_q.len && place == '0 && !dut.lone_q);
+      assert (!dut.lone_ask_q || dut.re_q && dut.popped_q && !dut.at_once_q && dut.plan_q == PlChain && dut.judged_q && dut.step_q && dut.left_q != '0 && dut.has_data_q && granted_q == desc_i[mine][0] && nwrite[mine] == 3'd1 && dut.chain_q.wlen != '0 && dut.chain_q.wlen <= granted_q.len && place == '0 && !dut.lone_q && !dut.taken_q);
       i_lone :
-      assert (!dut.lone_q || dut.queue_q < QueueW'(2) && dut.got_q && read_q == lone_q && dut.plan_q == PlChain && !dut.popped_q && dut.want_q == dut.take_q && dut.take_q != '0 && dut.take_q <= lone_q.len);
+      assert (!dut.lone_q || dut.queue_q < QueueW'(2) && dut.got_q && read_q == lone_q && dut.plan_q == PlChain && !dut.popped_q && !dut.judged_q && dut.want_q == dut.take && dut.want_q != '0 && dut.want_q <= lone_q.len);
+      i_over : assert (!dut.over_q || dut.lone_q && !dut.fits_q && dut.left_q != '0 && !dut.taken_q);
       i_asked_got : assert (!dut.got_q || asked_q);
       i_plan : assert (dut.plan_q != 2'd3);
       // an answer without bytes is taken as it is judged
       i_at_once :
-      assert (!dut.at_once_q || dut.popped_q && !dut.taken_q && dut.plan_q == PlChain && !dut.has_data_q && !dut.re_q && dut.queue_q < QueueW'(2) && !dut.begun_q);
-      i_answer :
-      assert (!(dut.popped_q && !dut.at_once_q || dut.taken_q || dut.plan_q != PlChain) || rsp_held_q && dut.queue_q == rsp_i.queue && dut.merge_q == rsp_i.merge);
-      if (dut.plan_q == PlChain) i_between : assert (dut.got_q == dut.lone_q && dut.re_q == dut.lone_ask_q && planned_q == '0);
+      assert (!dut.at_once_q || dut.popped_q && !dut.taken_q && dut.plan_q == PlChain && !dut.has_data_q && !dut.re_q && dut.queue_q < QueueW'(2) && !dut.begun_q && dut.judged_q && dut.left_q == '0);
+      // the answer is held until it is done with
+      i_answer : assert (!(dut.popped_q && !dut.at_once_q || dut.taken_q || dut.over_q || dut.plan_q != PlChain) || !dut.ready_q);
+      i_held : assert (dut.ready_q || dut.queue_q < QueueW'(2) && dut.mine_q == 2'b01 << mine && dut.some_left_q == (dut.left_q != '0));
+      if (dut.popped_q && !dut.has_data_q) i_none : assert (dut.judged_q && (dut.left_q == '0 || dut.chain_q.wlen == '0));
+      if (dut.lone_q || dut.plan_q == PlDesc && !dut.judged_q) i_judged : assert (!dut.partial_q || dut.fits_q);
+      if (dut.plan_q == PlChain) i_between : assert (dut.got_q == dut.lone_q && dut.re_q == dut.lone_ask_q && planned_q == '0 && (!dut.step_q || dut.popped_q));
       if (dut.plan_q == PlDesc) begin
         i_desc :
-        assert (held_q[mine] && dut.chain_q == head_i[mine] && dut.take_q != '0 && dut.take_q <= head_i[mine].wlen && dut.has_data_q && dut.whole_q == (dut.take_q == dut.chain_q.wlen) && !dut.popped_q && !dut.taken_q && !dut.lone_ask_q && !dut.lone_q);
-        i_want : assert (dut.want_q != '0 && planned_q < dut.take_q && dut.want_q == dut.take_q - planned_q && dut.want_q <= dut.take_q);
-        if (!dut.after_none_q) i_after : assert (dut.left_q != '0);
+        assert (held_q[mine] && same_head && dut.take != '0 && dut.take <= head_i[mine].wlen && dut.has_data_q && dut.partial == (dut.take != dut.chain_q.wlen) && !dut.popped_q && !dut.taken_q && !dut.lone_ask_q && !dut.lone_q && !dut.over_q);
+        if (dut.judged_q)
+          i_first :
+          assert (dut.step_q && planned_q == '0 && dut.left_q != '0 && !dut.got_q);
+          else begin
+            i_want : assert (dut.want_q != '0 && planned_q < dut.take && dut.want_q == dut.take - planned_q && dut.want_q <= dut.take);
+            if (!dut.fits_q) i_after : assert (dut.left_q != '0);
+          end
         // what is asked for, and what is here, are the next descriptors
         if (dut.got_q)
           i_got :
@@ -264,7 +274,8 @@ module vq_scatter
           else i_not : assert (next_place < QSizeLog2'(nwrite[mine]) && prefix[mine][next_place] == 34'(planned_q));
       end
       if (dut.plan_q == PlDrop)
-        i_drop : assert (dut.want_q != '0 && !dut.taken_q && !dut.got_q && !dut.re_q && !dut.lone_q && !dut.lone_ask_q && planned_q == '0);
+        i_drop :
+        assert ((!dut.drop_ready_q || dut.want_q != '0) && dut.left_q != '0 && (!(dut.judged_q && dut.step_q) || dut.chain_q.wlen == '0) && !dut.taken_q && !dut.got_q && !dut.re_q && !dut.lone_q && !dut.lone_ask_q && !dut.over_q && planned_q == '0);
     end
   end
 

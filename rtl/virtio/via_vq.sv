@@ -96,7 +96,7 @@ module via_vq
   logic [5:0] idle;
   logic [NumQ-1:0][QSizeLog2:0] asked_q;  // requests not answered
   logic [NumQ-1:0] tells;  // avail_event of the queue is on its way
-  logic [NumQ-1:0] owed, off, closing, fetch_quiet, gather_quiet, scatter_quiet, used_quiet, stop;
+  logic [NumQ-1:0] owed, off, closing, answering, fetch_quiet, gather_quiet, scatter_quiet, used_quiet, stop;
   for (genvar q = 0; q < NumQ; q++) begin : gen_closing
     assign off[q] = !queue_i[q].enable;
     assign closing[q] = off[q] || queue_reset_i[q];
@@ -301,6 +301,7 @@ module via_vq
     .rsp_i,
     .rsp_valid_i,
     .rsp_ready_o,
+    .busy_o      (answering),
     .merged_o,
     .merged_valid_o,
     .wr_i,
@@ -390,8 +391,8 @@ module via_vq
   // ---------------------------------------------------------------- a driver that does not notify
   logic [NumQ-1:0] lacks;
   for (genvar q = 0; q < NumQ; q++) begin : gen_lacks
-    // A head that is on its way from the store is not missing.
-    assign lacks[q] = short_i[q] && wait_i[q] && !closing[q] && (head_valid[q] || room[q] == '0);
+    // A head that is on its way from the store is not missing, nor what is not told while an answer is at work.
+    assign lacks[q] = short_i[q] && wait_i[q] && !closing[q] && !answering[q] && (head_valid[q] || room[q] == '0);
   end
   via_vq_look #(
     .NumQ(NumQ)
@@ -408,9 +409,10 @@ module via_vq
   // ---------------------------------------------------------------- what the personality sees of waiting queues; quiet queues
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
     logic more, less;
-    assign avail_o[q] = wait_i[q] && head_valid[q] && !closing[q];
+    // An answer at work may still take chains.
+    assign avail_o[q] = wait_i[q] && head_valid[q] && !closing[q] && !answering[q];
     assign head_wlen_o[q] = head[q].wlen;
-    assign room_o[q] = closing[q] ? '0 : room[q];
+    assign room_o[q] = (closing[q] || answering[q]) ? '0 : room[q];
 
     assign more = job_valid && job_ready && QW'(job_queue) == QW'(q);
     assign less = head_pop[q] && !wait_i[q];

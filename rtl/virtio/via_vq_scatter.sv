@@ -11,8 +11,8 @@
 // descriptor; a beat per cycle. Latency: answer to AW 4 cycles, data to AW one, and the length of the first burst.
 // Order: data, and chains handed on, in the order of the answers. A chain is handed on once the port has taken the address of its last
 // burst, all of whose W is here then: what is written behind that on the same port cannot overtake it, since W goes in the order of the addresses.
-// An answer is taken (rsp_ready_o) in the cycle in which the last of its chains leaves the store: what avail_o and room_o say next is without
-// them; of a queue that does not wait, one without bytes a cycle earlier. The data of an answer with `merge` is offered after merged_valid_o. AW is sent when all W of its burst is here or leaves the rotation
+// One answer is held: it is taken (rsp_ready_o) as soon as there is none, and its queue is in `busy_o` from the next cycle on until the last of its chains
+// has left the store. The data of an answer with `merge` is offered after merged_valid_o. AW is sent when all W of its burst is here or leaves the rotation
 // (no wedge). A burst stays within BurstBytes, and so within 4 KiB.
 // Misuse: bytes beyond a chain's `wlen` are taken and dropped. An answer for a waiting queue that is being reset, or for one without chains, is
 // dropped with its data. `last` and `keep` of wr are not looked at: `len` counts.
@@ -34,6 +34,7 @@ module via_vq_scatter
   input  vq_rsp_t                   rsp_i,
   input  logic                      rsp_valid_i,
   output logic                      rsp_ready_o,
+  output logic      [     NumQ-1:0] busy_o,                // an answer of the queue is held
   output logic      [         15:0] merged_o,
   output logic                      merged_valid_o,
   input  vq_beat_t                  wr_i,
@@ -79,7 +80,6 @@ module via_vq_scatter
   localparam int unsigned OffW = BeatLog2;
   localparam int unsigned LineW = AddrW - OffW;
   localparam int unsigned WholeW = 32 - OffW;
-  localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
   // What tells of room is a register: it counts what may be on its way as if it were here.
   localparam int unsigned PiecesAhead = 4;
   localparam int unsigned ChainsAhead = 3;
@@ -116,10 +116,10 @@ module via_vq_scatter
   } used_t;
 
   // ---------------------------------------------------------------- plan
-  // One step a chain: what the ports say is judged in one cycle, what comes of it (pop, answer taken, read of a descriptor) is in registers in the
-  // next one, in which the ports are behind: no answer of that queue is judged then, and none at all if the one judged is still there.
-  // An answer without bytes, of a queue that does not wait, is taken as it is judged, so that the answers to what was sent do not stop those with what was received.
-  // A descriptor is here in the cycle after that.
+  // One step a chain: what the ports say is judged in one cycle, what comes of it (pop, read of a descriptor) is in registers in the
+  // next one, in which the ports are behind: nothing of that queue is judged then, and nothing at all if the answer judged is still there.
+  // An answer without bytes, of a queue that does not wait, is done with as it is judged, so that the answers to what was sent do not stop those with what
+  // was received. A descriptor is here in the cycle after that.
   typedef enum logic [1:0] {
     PlChain = 2'b00,
     PlDesc  = 2'b01,
@@ -127,60 +127,97 @@ module via_vq_scatter
   } plan_e;
   plan_e plan_q, plan_d;
 
-  vq_chain_t head, chain_q;
-  logic [QW-1:0] queue;
-  logic [NumQ-1:0] gone_in, one_in, wlen_in, pop_q;
-  logic turn, head_here, gone, none, fits, partial, lone, asks, go_gone, go_empty, go_read, go_lone, at_once;
-  logic begun_q, re_q, re_d, got_q, lone_ask_q, lone_q, popped_q, at_once_q, taken_q, pop_d, take_d, desc_take, desc_end, drop_take;
-  logic piece_room_q, chain_room_q, merge_q, after_none_q, has_data_q, whole_q;
+  // Of a chain at the head: what is looked at.
+  typedef struct packed {
+    logic [15:0]          id;
+    logic [15:0]          slots;
+    logic [31:0]          wlen;
+    logic [QSizeLog2-1:0] first;  // its first writable descriptor
+  } head_t;
+  head_t [NumQ-1:0] head_in;
+  head_t head, chain_q;
+  logic [NumQ-1:0] mine_q, mine, some, forth_in, none_in, one_in, gone_in, pop_d, pop_q;  // mine: the answer's queue
+  logic rsp_here, turn, judges, able, gone, here, roomy, one, forth, merge, some_left, some_left_q, partial, fits, taken;
+  logic go_gone, go_empty, go_read, go_lone, go_done, at_once, take_d, desc_take, desc_end, drop_take;
+  logic ready_q, begun_q, re_q, re_d, got_q, lone_ask_q, lone_q, over_q, popped_q, at_once_q, taken_q, drop_ready_q;
+  logic piece_room_q, chain_room_q, merge_q, fits_q, has_data_q, partial_q, judged_q, step_q;
   logic [QueueW-1:0] queue_q;
-  logic [31:0] left_q, left, take, take_q, want_q, after;
+  logic [31:0] left_q, left_d, take, want_q, want;
   logic [15:0] chains_q;
   logic [QSizeLog2-1:0] index_q;
   logic [PiecesW-1:0] pieces_held;
   logic [ChainsW-1:0] chains_held;
 
+  // The answer at hand is the one that is held, if there is one. Its queue is known by a bit each.
+  assign rsp_here = rsp_valid_i || !ready_q;
+  assign merge = ready_q ? rsp_i.merge : merge_q;
   for (genvar q = 0; q < NumQ; q++) begin : gen_in
+    logic out;  // whatever comes is dropped
+    assign mine[q] = ready_q ? rsp_i.queue == QueueW'(q) : mine_q[q];
     // An answer begun is finished: the chains it needs are there as long as the queue is on.
-    assign gone_in[q] = off_i[q] || closing_i[q] && (wait_i[q] ? !begun_q : !owed_i[q]);
-    assign one_in[q]  = head_i[q].nwrite == (QSizeLog2 + 1)'(1);
-    assign wlen_in[q] = head_i[q].wlen != '0;
+    assign out = off_i[q] || closing_i[q] && (wait_i[q] ? !begun_q : !owed_i[q]);
+    assign gone_in[q] = out && !pop_q[q];
+    assign some[q] = head_valid_i[q] && !out && !pop_q[q];
+    assign forth_in[q] = head_valid_i[q] && !wait_i[q] && !off_i[q] && (!closing_i[q] || owed_i[q]) && !pop_q[q];  // some, and it does not wait
+    assign one_in[q] = head_i[q].nwrite == (QSizeLog2 + 1)'(1);
+    assign none_in[q] = head_i[q].nwrite == '0;  // and so has no writable bytes, for no descriptor is empty
+    assign head_in[q] = '{
+            id: head_i[q].id,
+            slots: head_i[q].slots,
+            wlen: head_i[q].wlen,
+            first: head_i[q].first + QSizeLog2'(head_i[q].nread)
+        };
+    // A chain of one writable descriptor takes what it takes whatever the descriptor says: it leaves while that is read.
+    assign pop_d[q] = able && mine[q] && some[q] && (none_in[q] || !some_left || one_in[q] && piece_room_q) || desc_end && mine_q[q];
+    assign busy_o[q] = !ready_q && mine_q[q];
   end
-  assign queue = QW'(rsp_i.queue);
-  assign head = head_i[queue];
-  assign head_here = head_valid_i[queue];
-  assign gone = gone_in[queue];
-  assign turn = plan_q == PlChain && !taken_q && !(popped_q && queue_q == rsp_i.queue);
-  assign left = begun_q ? left_q : rsp_i.len;  // bytes of the answer that no earlier chain takes
-  assign partial = left < head.wlen;
-  assign fits = left <= head.wlen;  // the chain is the answer's last one
-  assign after = left - head.wlen;  // unless it fits
-  assign take = partial ? left : head.wlen;
-  assign none = left == '0 || !wlen_in[queue];
+  always_comb begin
+    head = '0;
+    for (int unsigned q = 0; q < NumQ; q++) if (mine[q]) head |= head_in[q];
+  end
+  assign turn = plan_q == PlChain && !taken_q && !(popped_q && !at_once_q) && !over_q;
+  assign some_left = ready_q ? rsp_i.len != '0 : some_left_q;
+  // Of the answer's queue: it takes none, has a chain, one with room, one with room in one descriptor.
+  assign gone = |(mine & gone_in);
+  assign here = |(mine & some);
+  assign roomy = |(mine & some & ~none_in);
+  assign one = |(mine & some & ~none_in & one_in);
+  assign forth = |(mine & forth_in);
 
-  // A chain of one writable descriptor takes what it takes whatever the descriptor says: it leaves while that is read.
-  assign lone = one_in[queue] && (fits || rsp_i.merge);
-  assign asks = turn && rsp_valid_i && !gone && head_here && chain_room_q;
-  assign go_gone = turn && rsp_valid_i && gone;
-  assign go_empty = asks && none;
-  assign go_read = asks && !none && piece_room_q;
-  assign go_lone = go_read && lone;
-
-  assign pop_d = go_empty || go_lone || desc_end;
-  assign at_once = go_empty && rsp_i.len == '0 && !begun_q && !rsp_i.merge && !wait_i[queue];
-  assign take_d = go_gone && left == '0 || go_empty && left == '0 && !at_once || go_lone && fits || desc_end && after_none_q || drop_take;
+  assign judges = turn && rsp_here;
+  assign able = judges && chain_room_q;
+  assign go_gone = judges && gone;
+  assign go_empty = able && here && !(some_left && roomy);
+  assign go_read = able && piece_room_q && some_left && roomy;
+  assign go_lone = able && piece_room_q && some_left && one;
+  assign at_once = able && !some_left && forth && !begun_q && !merge;
+  assign go_done = able && !some_left && here && (!forth || begun_q || merge);
+  // What the chain judged takes of the answer, in the next cycle: all that is left, `partial` if that is less than the chain has.
+  assign partial = judged_q ? left_q < chain_q.wlen : partial_q;
+  assign fits = judged_q ? left_q <= chain_q.wlen : fits_q;
+  assign take = partial ? left_q : chain_q.wlen;
+  assign taken = taken_q || lone_ask_q && fits;
+  assign take_d = go_gone && !some_left || go_done || desc_end && fits_q || drop_take;
 
   always_comb begin
     plan_d = plan_q;
     unique case (plan_q)
       PlChain: begin
-        if (go_gone && left != '0) plan_d = PlDrop;
-        if (go_empty && left != '0 && !rsp_i.merge) plan_d = PlDrop;
-        if (go_read && !lone) plan_d = PlDesc;
+        if (go_gone && some_left) plan_d = PlDrop;
+        if (go_empty && some_left && !merge) plan_d = PlDrop;
+        if (go_read && !one) plan_d = PlDesc;
+        if (over_q) plan_d = PlDrop;
       end
-      PlDesc:  if (desc_end) plan_d = (after_none_q || merge_q) ? PlChain : PlDrop;
+      PlDesc:  if (desc_end) plan_d = (fits_q || merge_q) ? PlChain : PlDrop;
       default: if (drop_take) plan_d = PlChain;
     endcase
+  end
+
+  assign left_d = ready_q ? rsp_i.len : left_q - chain_q.wlen;
+  always_comb begin
+    want = want_q - b_desc_i.len;
+    if (judged_q) want = take;
+    if (plan_q[1]) want = left_q;
   end
 
   // Further descriptors are asked for before it is known whether the chain needs them.
@@ -189,7 +226,7 @@ module via_vq_scatter
   assign b_queue_o = queue_q;
   assign b_index_o = index_q;
   assign head_pop_o = pop_q;
-  assign rsp_ready_o = taken_q || at_once;
+  assign rsp_ready_o = ready_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -201,6 +238,9 @@ module via_vq_scatter
       lone_q         <= 1'b0;
       pop_q          <= '0;
       popped_q       <= 1'b0;
+      over_q         <= 1'b0;
+      step_q         <= 1'b0;
+      ready_q        <= 1'b1;
       taken_q        <= 1'b0;
       at_once_q      <= 1'b0;
       chains_q       <= '0;
@@ -213,51 +253,60 @@ module via_vq_scatter
       got_q          <= re_q && !desc_end;
       lone_ask_q     <= go_lone;
       lone_q         <= lone_ask_q;
-      popped_q       <= pop_d;
+      step_q         <= go_empty || go_read;
+      over_q         <= lone_ask_q && !fits && !merge_q;
+      ready_q        <= !rsp_here || taken || at_once;
+      popped_q       <= |pop_d;
       taken_q        <= take_d;
       at_once_q      <= at_once;
-      merged_valid_o <= taken_q && merge_q;
+      merged_valid_o <= taken && merge_q;
       piece_room_q   <= pieces_held <= PiecesW'(Pieces - PiecesAhead);
       chain_room_q   <= chains_held <= ChainsW'(Chains - ChainsAhead);
-      if (pop_d || take_d) begun_q <= !take_d && !at_once;
-      if (taken_q || at_once) chains_q <= '0;
+      pop_q          <= pop_d;
+      if (taken) begun_q <= 1'b0;
+      else if (popped_q && !at_once_q) begun_q <= 1'b1;
+      if (taken) chains_q <= '0;
       else if (popped_q && !at_once_q) chains_q <= chains_q + 1'b1;
-      for (int unsigned q = 0; q < NumQ; q++) pop_q[q] <= (go_empty || go_lone) && queue == QW'(q) || desc_end && QW'(queue_q) == QW'(q);
     end
   end
   always_ff @(posedge clk_i) begin
-    if (turn) begin
-      chain_q      <= head;
-      queue_q      <= rsp_i.queue;
-      merge_q      <= rsp_i.merge;
-      take_q       <= take;
-      has_data_q   <= !none;
-      whole_q      <= !partial;
-      after_none_q <= fits;
+    if (ready_q) begin
+      mine_q  <= mine;
+      queue_q <= rsp_i.queue;
+      merge_q <= rsp_i.merge;
     end
+    // left_q: bytes of the answer that no earlier chain takes, and then not this one either unless it is the last.
+    if (ready_q || judged_q && step_q && !partial) begin
+      left_q      <= left_d;
+      some_left_q <= left_d != '0;
+    end
+    if (turn) begin
+      chain_q    <= head;
+      has_data_q <= go_read;
+    end
+    judged_q     <= turn;
+    partial_q    <= partial;
+    fits_q       <= fits;
+    drop_ready_q <= plan_q[1];  // want_q is what is to be dropped
     // want_q: bytes of the chain that no earlier descriptor takes, or those to drop
-    if (turn) want_q <= (gone || none) ? left : take;
-    else if (desc_end) want_q <= left_q;
-    else if (desc_take) want_q <= want_q - b_desc_i.len;
-    if (go_empty || go_read) left_q <= after;
-    if (turn) index_q <= head.first + QSizeLog2'(head.nread);
+    if (judged_q || plan_q[1] || desc_take) want_q <= want;
+    if (turn) index_q <= head.first;
     else if (re_q) index_q <= index_q + 1'b1;
     merged_o <= chains_q + 16'(popped_q);
   end
 
   // ---------------------------------------------------------------- pieces
-  // The lines of a piece are found three times, with the length of the descriptor, with what is wanted of it, and with what is dropped; which of them
-  // counts is known last.
-  localparam int unsigned Wanted = 0, Whole = 1, Dropped = 2;
+  // The lines of a piece are found twice, with the length of the descriptor and with what is wanted of it or dropped; which of them counts is known last.
+  localparam int unsigned Wanted = 0, Whole = 1;
   typedef struct packed {
     logic              single;
     logic [OffW:0]     count;
     logic [OffW:0]     till;
     logic [WholeW-1:0] whole;
   } lines_t;
-  lines_t [2:0] lines;
-  logic [2:0][31:0] lines_len;
-  logic [2:0][OffW-1:0] lines_off;
+  lines_t [1:0] lines;
+  logic [1:0][31:0] lines_len;
+  logic [1:0][OffW-1:0] offs;
   lines_t lines_in;
   piece_t piece_in;
   logic piece_take, part;
@@ -265,37 +314,39 @@ module via_vq_scatter
   assign part = b_desc_i.len < want_q;  // the chain goes on in its next descriptor, if it is one of several
   assign desc_take = plan_q == PlDesc && got_q;
   assign desc_end = desc_take && !part;
-  assign drop_take = plan_q == PlDrop && piece_room_q;
+  assign drop_take = plan_q == PlDrop && piece_room_q && drop_ready_q;
   assign piece_take = desc_take || drop_take || lone_q;
-  assign lines_len = {want_q, b_desc_i.len, want_q};
-  assign lines_off = {OffW'(0), b_desc_i.addr[OffW-1:0], b_desc_i.addr[OffW-1:0]};
-  for (genvar i = 0; i < 3; i++) begin : gen_lines
-    logic [OffW:0] sum;
-    logic [WholeW-1:0] whole;
-    logic none_whole, aligned;
-    assign sum = (OffW + 1)'(lines_len[i][OffW-1:0]) + (OffW + 1)'(lines_off[i]);
-    assign none_whole = whole == '0;
-    assign aligned = sum[OffW-1:0] == '0;
-    assign whole = lines_len[i][31:OffW];
-    assign lines[i].whole = whole;
+  assign lines_len = {b_desc_i.len, want_q};
+  assign offs = {b_desc_i.addr[OffW-1:0], plan_q[1] ? OffW'(0) : b_desc_i.addr[OffW-1:0]};
+  for (genvar i = 0; i < 2; i++) begin : gen_lines
+    logic [  OffW:0] sum;
+    logic [OffW-1:0] off;
+    assign off = offs[i];
+    logic aligned, scrap, lineful;  // less than a line's bytes; those of one line and less than another's
+    assign sum = (OffW + 1)'(lines_len[i][OffW-1:0]) + (OffW + 1)'(off);
+    // The sum is a whole line, found without a carry: a bit of it is what lower bits make of it.
+    assign aligned = (lines_len[i][OffW-1:0] ^ off) == OffW'((lines_len[i][OffW-1:0] | off) << 1);
+    assign scrap = lines_len[i][31:OffW] == '0;
+    assign lineful = lines_len[i][31:OffW] == WholeW'(1);
+    assign lines[i].whole = lines_len[i][31:OffW];
     assign lines[i].till = sum;
-    assign lines[i].single = none_whole && (!sum[OffW] || aligned) || whole == WholeW'(1) && !sum[OffW] && aligned;
+    assign lines[i].single = scrap && (!sum[OffW] || aligned) || lineful && lines_len[i][OffW-1:0] == '0 && off == '0;
     // Up to the end of the line either says the same.
-    assign lines[i].count = (none_whole && !sum[OffW]) ? (OffW + 1)'(lines_len[i][OffW-1:0]) : (OffW + 1)'(StrbW) - (OffW + 1)'(lines_off[i]);
+    assign lines[i].count = (scrap && !sum[OffW]) ? (OffW + 1)'(lines_len[i][OffW-1:0]) : (OffW + 1)'(StrbW) - (OffW + 1)'(off);
   end
-  // Late signals choose: the states are bits of plan_q.
-  assign lines_in = plan_q[1] ? lines[Dropped] : (part && plan_q[0]) ? lines[Whole] : lines[Wanted];
+  // A late signal chooses.
+  assign lines_in = (part && plan_q[0]) ? lines[Whole] : lines[Wanted];
   assign piece_in = '{
           drop: plan_q[1],
           chain_end: !plan_q[1] && !(part && plan_q[0]),
-          ans_end: plan_q[1] || !(part && plan_q[0]) && after_none_q,
+          ans_end: plan_q[1] || !(part && plan_q[0]) && fits_q,
           queue: queue_q,
-          single: lines_in.single,
+          single: lines[Wanted].single || lines[Whole].single && plan_q[0],  // the shorter one counts
           count: lines_in.count,
           till: lines_in.till,
           whole: lines_in.whole,
           line: b_desc_i.addr[AddrW-1:OffW],
-          off: plan_q[1] ? '0 : b_desc_i.addr[OffW-1:0]
+          off: offs[Wanted]
       };
 
   piece_t pc;
@@ -321,12 +372,12 @@ module via_vq_scatter
   logic used_valid, used_pop, chains_hidden;
   assign used_in = '{
           has_data: has_data_q,
-          whole: whole_q,
-          more: merge_q && !after_none_q,
+          whole: !partial,
+          more: merge_q && !fits,
           queue: queue_q,
           id: chain_q.id,
           slots: chain_q.slots,
-          len: take_q
+          len: take
       };
   via_vq_fifo #(
     .T    (used_t),
@@ -612,7 +663,7 @@ module via_vq_scatter
     assign leaves = burst_out && burst.queue == QueueW'(q);
     assign lands = m_b_valid_i && in_flight && flight == QueueW'(q);
     // An answer that waits for the plan counts: it never waits for long, or its queue is not being reset.
-    assign quiet_d[q] = held_q[q] == '0 && flights_q[q] == '0 && !pop_q[q] && !(rsp_valid_i && queue == QW'(q));
+    assign quiet_d[q] = held_q[q] == '0 && flights_q[q] == '0 && !pop_q[q] && !(rsp_here && mine[q]);
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
         held_q[q]    <= '0;
@@ -628,9 +679,9 @@ module via_vq_scatter
     else quiet_o <= quiet_d;
   end
 
-  assign still_o = ~|{pop_d, take_d, popped_q, taken_q, re_d, re_q, got_q, lone_q, piece_take, plan_d != plan_q, merged_valid_o, pieces_hidden, chains_hidden, beats_hidden, fire,
+  assign still_o = ~|{rsp_valid_i && ready_q, go_empty, go_lone, desc_end, take_d, popped_q, taken, over_q, plan_q[1] && !drop_ready_q, re_d, re_q, got_q, lone_q, piece_take, plan_d != plan_q, merged_valid_o, pieces_hidden, chains_hidden, beats_hidden, fire,
                       wr_valid_i && wr_ready_o, mixed_valid_q, m_aw_valid_o, m_w_valid_o, m_b_valid_i, err_valid_o, used_pop, quiet_d != quiet_o};
-  assign idle_o = plan_q == PlChain && !begun_q && !popped_q && !taken_q && pieces_held == '0 && chains_held == '0 && beats_held == '0 && !pc_valid &&
+  assign idle_o = plan_q == PlChain && ready_q && !begun_q && !popped_q && !taken_q && pieces_held == '0 && chains_held == '0 && beats_held == '0 && !pc_valid &&
       !used_valid && !beat_valid && !mixed_valid_q && wr_ready_o && !in_flight;
 
 endmodule
