@@ -112,10 +112,12 @@ module via_vdev_net_ctrl
   // Found in the cycle before the byte is at hand: the eight bytes of which it is one, and whether the beat has another one behind it.
   logic [63:0] near_q;
   logic more_q;
+  logic [BeatLog2-1:0] more_at;
   logic cmd_end_q;  // the byte at hand is the command's last
 
   assign look = state_q == StBytes && req_valid_i && (rd_valid_i || none_i);
   assign byte_now = look_q && look;
+  assign more_at = byte_now ? next_q + 1'b1 : next_q;
   assign beat_end = !more_q || taken_q == CountW'(Longest);
   assign cmd_last = byte_now && (none_i || beat_end && rd_i.last);
   assign rd_ready_o = byte_now && !none_i && beat_end;
@@ -150,8 +152,7 @@ module via_vdev_net_ctrl
   always_ff @(posedge clk_i) begin
     b      <= near_q[8*lane_q[2:0]+:8];
     near_q <= rd_i.data[64*((byte_now?32'(next_q) : 32'(lane_q))/8)+:64];
-    if (byte_now) more_q <= next_q != '1 && rd_i.keep[next_q+1'b1];
-    else more_q <= lane_q != '1 && rd_i.keep[next_q];
+    more_q <= more_at != '0 && rd_i.keep[more_at];
     if (cmd_last) begin
       queue_q   <= req_i.queue;
       no_room_q <= req_i.wlen == '0;
@@ -159,15 +160,17 @@ module via_vdev_net_ctrl
   end
 
   // ---------------------------------------------------------------- commands
-  logic [7:0] class_q, cmd_q;
-  logic ok_q, right, known;
+  logic [7:0] class_q;
+  logic [2:0] cmd_q;
+  logic ok_q, right;
   logic [47:0] word_q, word;  // the last bytes, the newest at the top
   logic [ 2:0] place_q;  // in the entry, or in the count of entries
   logic [31:0] left_q;  // entries of the list still to come
   logic left_some_q, left_one_q;  // ... some, one
   logic in_list_q, second_q, entry_end;
   logic [EntryW-1:0] fill_q;  // next free place
-  logic args, is_table_q, put_q, put_second_q;  // put_q: word_q is an entry
+  logic args, put_q, put_second_q;  // put_q: word_q is an entry
+  logic is_rx_q, is_table_q, is_mac_q, is_mq_q;  // the command, if it is known and negotiated
 
   assign word = {b, word_q[47:8]};
   assign args = step_q && args_q;
@@ -175,31 +178,15 @@ module via_vdev_net_ctrl
   assign entry_end = place_q == (in_list_q ? 3'd5 : 3'd3);
 
   always_comb begin
-    known = 1'b0;
     right = 1'b0;
-    unique case (class_q)
-      ClassRx: begin
-        known = cmd_q <= 8'd1 && features_i[NetFCtrlRx] || cmd_q >= 8'd2 && cmd_q <= 8'd5 && features_i[NetFCtrlRxExtra];
-        right = count_q == CountW'(2) && b <= 8'd1;
-      end
-      ClassMac:
-      if (is_table_q) begin
-        known = features_i[NetFCtrlRx];
-        // The last byte is that of the second list's last entry, or of its count if it has none.
-        right = second_q && entry_end && (in_list_q ? left_one_q : word[47:16] == '0);
-      end else if (cmd_q == 8'd1) begin
-        known = features_i[NetFCtrlMacAddr];
-        right = count_q == CountW'(7) && !word[0];
-      end
-      ClassMq: begin
-        known = cmd_q == 8'd0 && features_i[NetFMq];
-        right = count_q == CountW'(3) && word[47:32] != '0 && word[47:32] <= 16'(NetPairs);
-      end
-      default: ;
-    endcase
+    if (is_rx_q) right = count_q == CountW'(2) && b <= 8'd1;
+    // The last byte is that of the second list's last entry, or of its count if it has none.
+    if (is_table_q) right = second_q && entry_end && (in_list_q ? left_one_q : word[47:16] == '0);
+    if (is_mac_q) right = count_q == CountW'(7) && !word[0];
+    if (is_mq_q) right = count_q == CountW'(3) && word[47:32] != '0 && word[47:32] <= 16'(NetPairs);
   end
   logic accepted, apply;
-  assign accepted = args_q && known && right;
+  assign accepted = args_q && right;
   assign apply = cmd_end_q && accepted;
 
   always_ff @(posedge clk_i) begin
@@ -222,9 +209,9 @@ module via_vdev_net_ctrl
       table_copy_q <= table_new_q;  // its last entry is put there meanwhile
       if (table_copy_q) table_q <= fill_table_q;
       if (apply) begin
-        if (class_q == ClassRx) mode_q[cmd_q[2:0]] <= b[0];
-        if (class_q == ClassMac && cmd_q == 8'd1) mac_set_q <= 1'b1;
-        if (class_q == ClassMq) pairs_q <= word[34:32];
+        if (is_rx_q) mode_q[cmd_q] <= b[0];
+        if (is_mac_q) mac_set_q <= 1'b1;
+        if (is_mq_q) pairs_q <= word[34:32];
       end
       // What a wrong command left in the other table is dropped at the start of the next one.
       if (step_q && !args_q) begin
@@ -243,12 +230,15 @@ module via_vdev_net_ctrl
     end
   end
   always_ff @(posedge clk_i) begin
-    if (apply && class_q == ClassMac && cmd_q == 8'd1) mac_q <= word;
+    if (apply && is_mac_q) mac_q <= word;
     if (step_q) begin
       if (count_q == '0) class_q <= b;
       if (count_q == CountW'(1)) begin
-        cmd_q      <= b;
-        is_table_q <= class_q == ClassMac && b == '0;
+        cmd_q      <= b[2:0];
+        is_rx_q    <= class_q == ClassRx && (b <= 8'd1 && features_i[NetFCtrlRx] || b >= 8'd2 && b <= 8'd5 && features_i[NetFCtrlRxExtra]);
+        is_table_q <= class_q == ClassMac && b == 8'd0 && features_i[NetFCtrlRx];
+        is_mac_q   <= class_q == ClassMac && b == 8'd1 && features_i[NetFCtrlMacAddr];
+        is_mq_q    <= class_q == ClassMq && b == 8'd0 && features_i[NetFMq];
       end
       word_q <= word;
     end
