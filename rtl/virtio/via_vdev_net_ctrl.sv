@@ -116,7 +116,7 @@ module via_vdev_net_ctrl
   logic cmd_end_q;  // the byte at hand is the command's last
 
   assign look = state_q == StBytes && req_valid_i && (rd_valid_i || none_i);
-  assign byte_now = look_q && look;
+  assign byte_now = look_q;  // what was here a cycle ago and was not taken is here
   assign more_at = byte_now ? next_q + 1'b1 : next_q;
   assign beat_end = !more_q || taken_q == CountW'(Longest);
   assign cmd_last = byte_now && (none_i || beat_end && rd_i.last);
