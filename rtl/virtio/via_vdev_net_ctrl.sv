@@ -162,7 +162,7 @@ module via_vdev_net_ctrl
   // ---------------------------------------------------------------- commands
   logic [7:0] class_q;
   logic [2:0] cmd_q;
-  logic ok_q, right;
+  logic ok_q;
   logic [47:0] word_q, word;  // the last bytes, the newest at the top
   logic [ 2:0] place_q;  // in the entry, or in the count of entries
   logic [31:0] left_q;  // entries of the list still to come
@@ -177,17 +177,15 @@ module via_vdev_net_ctrl
   // A list: four bytes of count, then six for each entry; two lists.
   assign entry_end = place_q == (in_list_q ? 3'd5 : 3'd3);
 
-  always_comb begin
-    right = 1'b0;
-    if (is_rx_q) right = count_q == CountW'(2) && b <= 8'd1;
-    // The last byte is that of the second list's last entry, or of its count if it has none.
-    if (is_table_q) right = second_q && entry_end && (in_list_q ? left_one_q : word[47:16] == '0);
-    if (is_mac_q) right = count_q == CountW'(7) && !word[0];
-    if (is_mq_q) right = count_q == CountW'(3) && word[47:32] != '0 && word[47:32] <= 16'(NetPairs);
-  end
-  logic accepted, apply;
-  assign accepted = args_q && right;
-  assign apply = cmd_end_q && accepted;
+  // The last byte of each command, and what it says, are as they must be.
+  logic rx_ok, table_ok, mac_ok, mq_ok, ends, accepted;
+  assign ends = cmd_end_q && args_q;
+  assign rx_ok = is_rx_q && count_q == CountW'(2) && b <= 8'd1;
+  // The last byte is that of the second list's last entry, or of its count if it has none.
+  assign table_ok = is_table_q && second_q && entry_end && (in_list_q ? left_one_q : word[47:16] == '0);
+  assign mac_ok = is_mac_q && count_q == CountW'(7) && !word[0];
+  assign mq_ok = is_mq_q && count_q == CountW'(3) && word[47:32] != '0 && word[47:32] <= 16'(NetPairs);
+  assign accepted = args_q && (rx_ok || table_ok || mac_ok || mq_ok);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -205,13 +203,13 @@ module via_vdev_net_ctrl
       fill_table_q.multi_over <= 1'b0;
     end else begin
       put_q        <= args && is_table_q && in_list_q && entry_end && left_some_q;
-      table_new_q  <= apply && is_table_q;
+      table_new_q  <= ends && table_ok;
       table_copy_q <= table_new_q;  // its last entry is put there meanwhile
       if (table_copy_q) table_q <= fill_table_q;
-      if (apply) begin
-        if (is_rx_q) mode_q[cmd_q] <= b[0];
-        if (is_mac_q) mac_set_q <= 1'b1;
-        if (is_mq_q) pairs_q <= word[34:32];
+      if (ends) begin
+        if (rx_ok) mode_q[cmd_q] <= b[0];
+        if (mac_ok) mac_set_q <= 1'b1;
+        if (mq_ok) pairs_q <= word[34:32];
       end
       // What a wrong command left in the other table is dropped at the start of the next one.
       if (step_q && !args_q) begin
@@ -230,7 +228,7 @@ module via_vdev_net_ctrl
     end
   end
   always_ff @(posedge clk_i) begin
-    if (apply && is_mac_q) mac_q <= word;
+    if (ends && mac_ok) mac_q <= word;
     if (step_q) begin
       if (count_q == '0) class_q <= b;
       if (count_q == CountW'(1)) begin
