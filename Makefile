@@ -102,7 +102,7 @@ synth: regs ## LUT, FF, BRAM and URAM of every block, UltraScale+, and its longe
 	$(PY) synth/synth.py --functions --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
 	$(PY) synth/synth.py --width 128 --slots 2 --channels 1 --ceilings synth/ceilings.json
 	$(PY) synth/synth.py --functions --width 128 --slots 2 --channels 1 --ceilings synth/ceilings.json
-	$(PY) synth/synth.py --functions --only 'via_vq_*' --ceilings synth/ceilings.json
+	$(PY) synth/synth.py --functions --only 'via_vq_*' --only 'via_vdev_select*' --only via_virtio_pci --ceilings synth/ceilings.json
 
 conformance: build ## all the functions can do in one boot of each kernel, 50,000 round trips of each size (long)
 	VIA_VM_ROUNDS=50000 $(PY) -m pytest -q -s tests/test_vm_functions.py -k one_boot

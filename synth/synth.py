@@ -103,11 +103,13 @@ class Block:
 
 
 def functions(width: int) -> list[Block]:
-    """Everything via_functions instantiates, and what a virtio function is made of: the queue engine, the device and their
-    parts, those of the engine as the network function has them.
+    """Everything via_functions instantiates, and what a virtio function is made of: its registers, the queue engine, the
+    device and their parts, those of the engine as the network function has them.
     Virtio functions are in cards of 512 bits only."""
     engine = [Block(part, parameters={"NumQ": QUEUES["net"]}, part=True) for part in ENGINE]
-    virtio: list[Block] = engine if width == 512 else []
+    # With as many queues as a device has, and all features.
+    registers = Block("via_virtio_pci", parameters={"NumQ": max(QUEUES.values()), "Features": -1}, part=True)
+    virtio: list[Block] = [registers, *engine] if width == 512 else []
     for n, (label, parts) in enumerate(PERSONALITIES.items() if width == 512 else [], 1):
         virtio += [
             Block("via_virtio_fn", parameters={"Fn": n}, label=label),
