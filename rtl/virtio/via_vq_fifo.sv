@@ -28,12 +28,11 @@ module via_vq_fifo #(
   localparam bit DepthOk = via_pkg::param_in("via_vq_fifo Depth", Depth, 1, 1 << 24);
 
   T next, head_q;
-  logic push, pop, load, direct, next_valid, valid_q, any_q;
+  logic push, load, direct, next_valid, valid_q, any_q, came, any_if_load;
 
   assign load = !valid_q || m_ready_i;
   assign direct = s_valid_i && load && !any_q;
   assign push = s_valid_i && !direct;
-  assign pop = next_valid && load;
   assign m_o = head_q;
   assign m_valid_o = valid_q;
   assign hidden_o = any_q && !(valid_q && next_valid);
@@ -55,14 +54,16 @@ module via_vq_fifo #(
     .count_o
   );
 
-  // any_q: something is held behind the register.
+  // any_q: something is held behind the register. What becomes of it is known but for `load`, which comes last.
+  assign came = s_valid_i && s_ready_o;
+  assign any_if_load = any_q && (!next_valid || came || count_o != CW'(1));
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       valid_q <= 1'b0;
       any_q   <= 1'b0;
     end else begin
       if (load) valid_q <= next_valid || direct;
-      if ((push && s_ready_o) != pop) any_q <= !pop || count_o != CW'(1);
+      any_q <= load ? any_if_load : any_q || came;
     end
   end
   always_ff @(posedge clk_i) if (load) head_q <= any_q ? next : s_i;
