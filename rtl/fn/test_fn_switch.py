@@ -295,6 +295,27 @@ async def the_disk_gets_one_answer_to_each_message_and_never_that_to_another(dut
     assert full > before + 10
 
 
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def an_answer_too_many_does_not_outlive_a_reset_of_the_disk(dut):
+    """An app sends what nobody asked for; the disk is reset meanwhile and then works on."""
+    b = await bench(dut)
+    disk, app = b.fn[DISK], b.app[0]
+    b.connect(DISK, SLOT, 0)
+    await ClockCycles(dut.clk_i, 10)
+    app.out.append(b.message(20))
+    await ClockCycles(dut.clk_i, 20)
+    await b.reset_fn(DISK, 12)
+    await ClockCycles(dut.clk_i, 20)
+    assert not disk.got
+    for _ in range(10):
+        asked = b.message(40)
+        disk.out.append(asked)
+        await until(dut, lambda: app.new, 200, "a message of the disk")
+        app.out.append(app.new.popleft())
+        await until(dut, lambda: disk.new, 200, "its answer")
+        assert disk.new.popleft() == asked
+
+
 @pytest.mark.parametrize("data_w", [64])
 def test_via_fn_switch(data_w):
     run(

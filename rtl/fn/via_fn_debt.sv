@@ -27,6 +27,7 @@ module via_fn_debt (
   logic [15:0] owed_q, lost_q, stale_q, owed, lost, stale, fresh;
   logic shut_q;  // gone, or reset
   logic lost_any_q, stale_any_q, stale_one_q;  // the counters: not 0, just 1
+  logic fresh_any_q;
   // Made up, or passed: if no answer ended in the cycle before, and if one did that is not counted yet.
   logic made_q, made_next_q, real_q, real_next_q;
 
@@ -38,7 +39,8 @@ module via_fn_debt (
   always_comb begin
     owed  = owed_q + 16'(begin_q) - 16'(answer_q);
     lost  = gone_q ? owed : lost_q - 16'(answer_q && lost_any_q);
-    stale = stale_q + (core_q ? '0 : fresh) - 16'(drop_q);
+    // A message that nobody asked for may be dropped too: it answers nothing.
+    stale = stale_q + (core_q ? '0 : fresh) - 16'(drop_q && (stale_any_q || !core_q && fresh_any_q));
     if (!core_q) {owed, lost} = '0;
     if (gone_q) stale = '0;
   end
@@ -54,6 +56,7 @@ module via_fn_debt (
       {lost_any_q, made_q, made_next_q}   <= '0;
       {real_q, real_next_q}               <= '0;
       {stale_any_q, stale_one_q}          <= '0;
+      fresh_any_q                         <= 1'b0;
     end else begin
       begin_q     <= begin_i;
       answer_q    <= answer_i;
@@ -71,6 +74,7 @@ module via_fn_debt (
       real_next_q <= lost[15:1] == '0 && stale == '0 && owed[15:1] != '0;
       stale_any_q <= stale != '0;
       stale_one_q <= stale == 16'd1;
+      fresh_any_q <= owed != lost;
     end
   end
 
