@@ -129,7 +129,8 @@ module via_vq_fetch_walk
   logic [57:0] one_line_q;
   logic [NumQ-1:0] epoch_w_q;
   // Sequential: how many descriptors of coming tokens were walked already, as parts of a chain that left its token.
-  logic [NumQ-1:0][QSizeLog2:0] skip_q;
+  localparam int unsigned SkipW = (QSizeLog2 < 3) ? 4 : QSizeLog2 + 1;  // it is compared with a token's three bits
+  logic [NumQ-1:0][SkipW-1:0] skip_q;
   // What the source is told, a cycle later.
   logic done_q, more_q, more_valid_q, beyond_q, end_beyond_q, stop_q;
   logic [NumQ-1:0] said_mine_q;
@@ -232,7 +233,7 @@ module via_vq_fetch_walk
 
   for (genvar i = 0; i < NumQ; i++) begin : gen_token
     assign old[i] = !on_i[i] || tok_i.epoch_f != epoch_f_i[i] || tok_i.epoch_w != epoch_w_q[i];
-    assign walked[i] = skip_q[i][QSizeLog2:3] != '0 || skip_q[i][2:0] >= tok_i.count[2:0];
+    assign walked[i] = skip_q[i][SkipW-1:3] != '0 || skip_q[i][2:0] >= tok_i.count[2:0];
   end
   assign tq = QW'(tok_i.queue);
   // A stop that is being told flips the epoch first.
@@ -397,7 +398,7 @@ module via_vq_fetch_walk
       up_q    <= t_up;
       place_q <= {tok_line_i, t_part};
       prev_q  <= tok_line_i - 7'd1;
-      rest_q  <= tok_i.count[2:0] - t_skip[2:0];
+      rest_q  <= tok_i.count[2:0] - skip_q[tq][2:0];
       final_q <= tok_final_i;
       first_q <= 1'b1;
       n_q     <= '0;
@@ -538,7 +539,7 @@ module via_vq_fetch_walk
     // Going back, from wherever, forgets what was walked ahead.
     always_ff @(posedge clk_i) begin
       if (!rst_ni || !on_i[i] || stop_q && said_mine_q[i] || back_i[i]) skip_q[i] <= '0;
-      else if (skipped) skip_q[i] <= walked[i] ? skip_q[i] - (QSizeLog2 + 1)'(tok_i.count[2:0]) : '0;
+      else if (skipped) skip_q[i] <= walked[i] ? skip_q[i] - SkipW'(tok_i.count[2:0]) : '0;
       else if (beyond && said_mine_q[i]) skip_q[i] <= skip_q[i] + 1'b1;
     end
   end

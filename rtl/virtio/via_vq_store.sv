@@ -120,7 +120,7 @@ module via_vq_store
   logic [ChainBits-1:0] head_raw, job_raw;
   vq_chain_t head_data;
   // The room of a chain counts a cycle later than its head is there.
-  logic [NumQ-1:0] more_q;
+  logic [NumQ-1:0] more_q, frees;  // places that became free are not counted yet
   logic [23:0] more_len_q;
 
   for (genvar q = 0; q < NumQ; q++) begin : gen_me
@@ -192,6 +192,7 @@ module via_vq_store
     assign head_valid_o[q] = valid_q;
     assign room_o[q] = room_q;
     assign free_o[q] = free_q;
+    assign frees[q] = freed_q != '0;
 
     assign more = more_q[q] ? more_len_q : '0;
     assign less = pop ? clamp(head_q.wlen) : '0;
@@ -340,6 +341,6 @@ module via_vq_store
   end
 
   assign still_o = ~|{b_re_i, w_valid_i, w_commit_i, head_pop_i, head_go, head_comes_q, job_go, job_go_q, job_valid_o && job_ready_i,
-                      job_valid_q && job_hidden};
+                      job_valid_q && job_hidden, more_q, frees};
 
 endmodule
