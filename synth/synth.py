@@ -20,6 +20,7 @@ A block whose elaborated netlist was mapped before, in whatever geometry, is not
 
 import argparse
 import concurrent.futures
+import fcntl
 import fnmatch
 import hashlib
 import importlib.metadata
@@ -215,6 +216,17 @@ def synthesise(block: Block, defines: list[str], share: Path) -> tuple[dict[str,
         f"write_json -selected {netlist}",
     ]
     read = read_command(block, defines)
+    # Another run may map the same block, at another geometry.
+    with (out / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return mapped(block, read, script, out, share)
+
+
+def mapped(
+    block: Block, read: str, script: list[str], out: Path, share: Path
+) -> tuple[dict[str, float], dict[str, Worst]]:
+    """The same, in a folder that is ours, from what is known or by yosys."""
+    stat, netlist = out / "stat.json", out / "netlist.json"
     known = known_file(out, read, [block.name, script[0]])
     if known.exists():
         area, found = json.loads(known.read_text())

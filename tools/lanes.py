@@ -98,9 +98,13 @@ def main() -> None:
     for lane in lanes:
         lane.join()
     failed = []
-    for target, seconds, status in sorted((t for lane in lanes for t in lane.took), key=lambda t: -t[1]):
+    took = [t for lane in lanes for t in lane.took]
+    for target, seconds, status in sorted(took, key=lambda t: -t[1]):
         print(f"{target:<12} {seconds:6.0f} s  {'failed' if status else 'passed'}")
         failed += [target] if status else []
+    # Of what was not made to its end there is no result.
+    ended = {target for target, *_ in took}
+    failed += [target for argument in sys.argv[1:] for target in argument.split() if target not in ended]
     for lane in lanes:
         for target, lines in lane.last.items():
             if target in failed:

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -73,21 +74,37 @@ class Project:
 
 def test_a_signal_ends_a_build_with_all_it_has_started(tmp_path):
     """As `viaduct test` ends it: the tool's own child is gone too, and the folder is free."""
-    script = (
-        "import sys; from pathlib import Path; import via_model; out = Path(sys.argv[1])\n"
-        "with via_model.held(out.parent):\n"
-        "    via_model.build(out, 'Vtop', [['sh', '-c', 'sleep 1000 & echo $! $$; wait']], [])\n"
-    )
+    script = """
+        import pytest, sys, via_model
+        from pathlib import Path
+
+        class Tests(pytest.Item):
+            def runtest(self):
+                out = Path(sys.argv[1])
+                with via_model.held(out.parent):
+                    via_model.build(out, "Vtop", [["sh", "-c", "sleep 1000 & echo $! $$; wait"]], [])
+
+        class Plugin:
+            def pytest_collection_modifyitems(self, session, items):
+                items[:] = [Tests.from_parent(session, name=name) for name in ("one", "two")]
+
+        sys.exit(pytest.main(["-p", "no:cacheprovider", "-q", sys.argv[2]], [Plugin()]))
+    """
+    script = textwrap.dedent(script)
     log = tmp_path / "model/build.log"
+    (tmp_path / "empty").mkdir()
     run = subprocess.Popen(
-        [sys.executable, "-c", script, log.parent / "top"], cwd=Path(via_model.__file__).parent
+        [sys.executable, "-c", script, log.parent / "top", tmp_path / "empty"],
+        cwd=Path(via_model.__file__).parent,
+        stdout=subprocess.DEVNULL,
     )
     while not (log.exists() and log.read_text()):
         assert run.poll() is None
         time.sleep(0.01)
     tools = [int(word) for word in log.read_text().split()]
     run.terminate()
-    assert run.wait(60) == 128 + signal.SIGTERM
+    assert run.wait(60) == -signal.SIGTERM  # and no further test is begun
+    assert log.read_text().split() == list(map(str, tools))
     for pid in tools:
         stat = Path(f"/proc/{pid}/stat")
         end = time.monotonic() + 60

@@ -13,7 +13,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -95,14 +94,19 @@ def sources(folder: Path, prefix: str) -> list[Path]:
 
 
 def run_tool(command: list[str], log: Path) -> int:
-    """Runs a tool in the project's folder and returns its status. What ends this program ends it, with all that it has started."""
+    """Runs a tool in the project's folder and returns its status. A signal that ends this program ends it, with all that it has started."""
+    child: subprocess.Popen[bytes] | None = None
 
-    def on_term(number: int, _frame: FrameType | None) -> None:
-        sys.exit(128 + number)
+    def end_with_it(number: int, _frame: FrameType | None) -> None:
+        if child is not None and child.returncode is None:
+            os.killpg(child.pid, signal.SIGKILL)
+        # Not by an exception: pytest would take that for a failed test and go on with the next.
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
 
-    # Only the main thread may say what signals do; pytest runs tests there.
-    main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, on_term) if main else None
+    # Only the main thread may say what signals do; pytest runs tests there. What is ignored stays so.
+    numbers = (signal.SIGTERM, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
+    before = {n: signal.signal(n, end_with_it) for n in numbers if signal.getsignal(n) == signal.SIG_DFL}
     try:
         with log.open("a") as output:
             child = subprocess.Popen(
@@ -120,8 +124,8 @@ def run_tool(command: list[str], log: Path) -> int:
             child.wait()
             raise
     finally:
-        if main:
-            signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def build(out: Path, prefix: str, commands: list[list[str]], folders: list[Path]) -> bool:
