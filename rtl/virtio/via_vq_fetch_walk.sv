@@ -398,7 +398,7 @@ module via_vq_fetch_walk
       up_q    <= t_up;
       place_q <= {tok_line_i, t_part};
       prev_q  <= tok_line_i - 7'd1;
-      rest_q  <= tok_i.count[2:0] - skip_q[tq][2:0];
+      rest_q  <= tok_i.count[2:0] - 3'(t_skip);
       final_q <= tok_final_i;
       first_q <= 1'b1;
       n_q     <= '0;
