@@ -207,6 +207,16 @@ def synthesise(block: Block, defines: list[str], share: Path) -> tuple[dict[str,
     instance in which they end, those of a block go by its name."""
     out = ROOT / "build/synth" / block.name
     out.mkdir(parents=True, exist_ok=True)
+    # Another run may map the same block, at another geometry.
+    with (out / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return mapped(block, defines, share, out)
+
+
+def mapped(
+    block: Block, defines: list[str], share: Path, out: Path
+) -> tuple[dict[str, float], dict[str, Worst]]:
+    """The same, in a folder that is ours, from what is known or by yosys."""
     stat = out / "stat.json"
     netlist = out / "netlist.json"
     script = [
@@ -216,17 +226,6 @@ def synthesise(block: Block, defines: list[str], share: Path) -> tuple[dict[str,
         f"write_json -selected {netlist}",
     ]
     read = read_command(block, defines)
-    # Another run may map the same block, at another geometry.
-    with (out / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return mapped(block, read, script, out, share)
-
-
-def mapped(
-    block: Block, read: str, script: list[str], out: Path, share: Path
-) -> tuple[dict[str, float], dict[str, Worst]]:
-    """The same, in a folder that is ours, from what is known or by yosys."""
-    stat, netlist = out / "stat.json", out / "netlist.json"
     known = known_file(out, read, [block.name, script[0]])
     if known.exists():
         area, found = json.loads(known.read_text())
