@@ -135,7 +135,7 @@ module via_vdev_net_tx
   end
 
   // ---------------------------------------------------------------- sum of 16-bit words, in memory order, from csum_start on
-  // A sum with end-around carry: what leaves a word at its top comes in at its bottom. Up to the end it is two words that are yet to be added.
+  // A sum with end-around carry: what leaves a word at its top comes in at its bottom. Up to the end it is three words that are yet to be added.
   localparam int unsigned Words = StrbW / 2;
   localparam int unsigned LineW = 16 - BeatLog2;
 
