@@ -64,6 +64,9 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_vq_used.sv", "near && want_lo == line_lo + 1'b1", "want_lo == line_lo + 1'b1"),
         ("via_vq_used.sv", "next = line_lo != '1 && ", "next = "),
         ("via_vq_used.sv", "m_w_valid_o && m_w_ready_i && out.f.shows", "m_w_valid_o && out.f.shows"),
+        ("via_vq_used.sv", "slot && i % 4 < 2 &&", "slot && i % 4 < 3 &&"),
+        ("via_vq_used.sv", "if (merge && (en[i] || pad[i]))", "if (merge && en[i])"),
+        ("via_vq_used.sv", "<= pad[i] ? '0 :", "<="),
     ],
     "vq_used_port": [
         ("via_vq_used.sv", "aw_room && w_room && flight_room", "aw_room && w_room"),

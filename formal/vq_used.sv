@@ -267,6 +267,28 @@ module vq_used
   assign showing = visible_at_q ? second : first;
   assign mine_valid = item_at_q ? item_second : dut.item_valid_q;
 
+  // The words of the line that entries have put there, of whatever chain; and those before an entry of 8 bytes that are its descriptor's address, where
+  // the bus is as wide as a descriptor. No other is written, and of the latter only zeros.
+  localparam int unsigned Lanes = StrbW / 4;
+  localparam int unsigned LaneW = $clog2(Lanes);
+  logic [Lanes-1:0] own, pad, own_q, pad_q, pad_bad;
+  logic goes_on;  // an entry joins the line
+  assign goes_on = dut.line_valid_q && !dut.flush;
+  for (genvar i = 0; i < Lanes; i++) begin : gen_own
+    logic [AddrW-3:0] word, of;
+    assign word = {dut.want + LineW'(dut.half_q), LaneW'(i)};
+    assign of = dut.item_q.addr[AddrW-1:2];
+    assign own[i] = word == of || word == of + 1'b1;
+    assign pad[i] = Lanes >= 4 && on_ring && (word + 1'b1 == of || word + 2'd2 == of);
+    assign pad_bad[i] = pad_q[i] && dut.line_data_q[32*i+:32] != '0;
+    always_ff @(posedge clk_i) begin
+      if (dut.merge) begin
+        own_q[i] <= own[i] || own_q[i] && goes_on;
+        pad_q[i] <= !own[i] && (pad[i] || pad_q[i] && goes_on);
+      end
+    end
+  end
+
   // What shows the batch.
   logic show_ring_q;
   logic [15:0] show_at_q;
@@ -350,6 +372,8 @@ module vq_used
       if (beat_q != '0) i_next : assert (dut.line_valid_q && dut.line_q == before_q + 1'b1 && beat_q <= 8'(dut.line_lo));
       i_beats : assert (beat_q == 8'(dut.beats_q));
       a_left : assert (!dut.left || w_valid && w_ready_i);
+      if (dut.line_valid_q) a_only : assert ((dut.line_strb_q & ~(own_q | pad_q)) == '0 && pad_bad == '0);
+      if (dut.flush) a_strobe : assert (dut.w.strb == dut.line_strb);
       if (dut.flush) a_entry : assert ((!in_line_q[0] || out_has[0]) && (!in_line_q[1] || out_has[1]));
       if (dut.entry_out)
         a_entry_alone : assert (!dut.line_valid_q && $countones(dut.w.strb) == 8 && (!in_item_q || item_at_q || out_has == 2'b11));
@@ -380,8 +404,10 @@ module vq_used
         assert ((dut.half_q && !item_at_q) ? (in_line_q[0] != written_q[0] && !in_line_q[1] && !written_q[1]) : (in_line_q == '0 && written_q == '0));
       end
       if (st_q == StOut && !in_item_q) i_merged : assert ((in_line_q ^ written_q) == 2'b11);
-      if (dut.item_valid_q && !dut.item_q.shows) i_aligned : assert (dut.item_q.addr[1:0] == '0);
-      if (item_second && !dut.u_item.gen_ff.skid_q.shows) i_aligned_second : assert (dut.u_item.gen_ff.skid_q.addr[1:0] == '0);
+      if (dut.item_valid_q && !dut.item_q.shows)
+        i_aligned : assert (dut.item_q.addr[1:0] == '0 && (!on_ring || dut.item_q.addr[3:2] == 2'b10));
+      if (item_second && !dut.u_item.gen_ff.skid_q.shows)
+        i_aligned_second : assert (dut.u_item.gen_ff.skid_q.addr[1:0] == '0 && (!on_ring || dut.u_item.gen_ff.skid_q.addr[3:2] == 2'b10));
       if (dut.half_q) i_straddles : assert (dut.item_valid_q && dut.straddles && dut.line_valid_q && dut.line_q == dut.want);
       if (in_line_q != '0) i_line : assert (dut.line_valid_q && (!in_line_q[0] || line_has[0]) && (!in_line_q[1] || line_has[1]));
       if (st_q == StFirst)
