@@ -110,6 +110,15 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ),
         ("via_vq_scatter.sv", "beat_valid && sent_any_q", "beat_valid"),
     ],
+    "vq_scatter_port": [
+        ("via_vq_scatter.sv", "burst_last = piece_end || &line[LineLog2-1:0]", "burst_last = piece_end"),
+        ("via_vq_scatter.sv", "mixed_last_q <= burst_last", "mixed_last_q <= piece_end"),
+        ("via_vq_scatter.sv", "if (emit) run_q <=", "if (fire) run_q <="),
+        ("via_vq_scatter.sv", "len: run_q, line: start}", "len: run_q, line: line}"),
+        ("via_vq_scatter.sv", "BeatsW'(Beats - BeatsAhead)", "BeatsW'(Beats - 1)"),
+        ("via_vq_scatter.sv", "burst_valid && flight_room", "burst_valid"),
+        ("via_vq_scatter.sv", "burst_out || sent_q != SentW'(1)", "burst_out || sent_q != '0"),
+    ],
 }
 
 
