@@ -148,31 +148,40 @@ module via_slot_port
   localparam bit HugeSetsOk = param_pow2("via_slot_port HugeSets", HugeSets, 2, 65536);
 
   // ---------------------------------------------------------------- control
-  logic cut, isolated, stop_q, hold_q, busy_q, irq_q;
+  logic cut, isolated, stop_q, hold_q, busy_q, irq_q, quiesce_q, reset_q, loaded_q, fn_on_q;
   event_e cause;
 
   assign cut = ctrl_i.isolate || ctrl_i.reset || !ctrl_i.run || load_i || !loaded_i;
   // Where the app's stream 0 goes, if to no function.
   localparam logic [FnW-1:0] ToMover = '1;
 
-  // One cycle after the app is cut off, so that it is never reset while it is listened to.
+  // The app is reset one cycle after it is cut off, so that it is never reset while it is listened to. What decides about handshakes
+  // with other blocks comes from a register, too.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      stop_q <= 1'b1;
-      hold_q <= 1'b1;
-      busy_q <= 1'b0;
-      irq_q  <= 1'b0;
+      stop_q    <= 1'b1;
+      hold_q    <= 1'b1;
+      busy_q    <= 1'b0;
+      irq_q     <= 1'b0;
+      quiesce_q <= 1'b0;
+      reset_q   <= 1'b0;
+      loaded_q  <= 1'b0;
+      fn_on_q   <= 1'b0;
     end else begin
-      stop_q <= ctrl_i.reset || !ctrl_i.run || load_i || !loaded_i;
-      hold_q <= stop_q;
-      busy_q <= slot_busy_i && !isolated;
-      irq_q  <= slot_irq_i && !isolated;
+      stop_q    <= ctrl_i.reset || !ctrl_i.run || load_i || !loaded_i;
+      hold_q    <= stop_q;
+      busy_q    <= slot_busy_i && !isolated;
+      irq_q     <= slot_irq_i && !isolated;
+      quiesce_q <= ctrl_i.quiesce;
+      reset_q   <= ctrl_i.reset;
+      loaded_q  <= loaded_i;
+      fn_on_q   <= fn_on_i;
     end
   end
   assign slot_rst_no = !hold_q;
   assign irq_o = irq_q;
   assign fn_cut_o = isolated;
-  assign dma_abort_o = ctrl_i.reset;
+  assign dma_abort_o = reset_q;
 
   // ---------------------------------------------------------------- streams to the app
   // Managers behind the mux: 0 the app's memory port, 1 + k the mover of stream k, the last one the disk.
@@ -228,13 +237,13 @@ module via_slot_port
       .s_ready_o  (guard_ready),
       .m_o        (strm),
       .m_valid_o  (strm_valid),
-      .m_ready_i  (strm_ready && !ctrl_i.quiesce),
+      .m_ready_i  (strm_ready && !quiesce_q),
       .violation_o(strm_violation[k]),
       .cause_o    (strm_cause[k]),
       .quiet_o    (strm_quiet[k])
     );
     assign slot_m_ready_o[k] = guard_ready;
-    assign beat_out[k] = strm_valid && strm_ready && !ctrl_i.quiesce && !isolated;
+    assign beat_out[k] = strm_valid && strm_ready && !quiesce_q && !isolated;
 
     via_mover_out u_out (
       .clk_i,
@@ -276,7 +285,9 @@ module via_slot_port
       end
       assign abort = isolated || off;
 
-      assign sel = {fn_on_i, !off} & {2{!isolated}};
+      // The function's side a cycle after fn_on_i: nothing comes from there before, and what still comes then is of the old connection.
+      // Never both: off_q is set when fn_on_i falls.
+      assign sel = {fn_on_q, !off} & {2{!isolated}};
       assign from[0] = moved;
       assign from[1] = fn_tx_i;
       // What the one sends that does not have the stream is dropped, and so is what an isolated slot does not take.
@@ -309,7 +320,7 @@ module via_slot_port
         .cut_i    (isolated),
         .dst_i    (off ? (fn_on_i ? fn_i : '0) : ToMover),
         .dst_o    (dst),
-        .s_valid_i(strm_valid && !ctrl_i.quiesce),
+        .s_valid_i(strm_valid && !quiesce_q),
         .s_last_i (strm.last),
         .s_ready_o(strm_ready),
         .m_valid_o(src_valid),
@@ -323,13 +334,13 @@ module via_slot_port
       assign fn_rx_o = strm;
       assign fn_rx_valid_o = src_valid && dst != ToMover;
       assign fn_rx_fn_o = (isolated || dst == ToMover) ? '0 : dst;
-      assign fn_still = join_still && src_still && off_q == fn_on_i && !(fn_tx_valid_i && fn_tx_ready_o);
+      assign fn_still = join_still && src_still && off_q == fn_on_i && fn_on_q == fn_on_i && !(fn_tx_valid_i && fn_tx_ready_o);
     end else begin : gen_own
       assign abort = isolated;
       assign slot_s_o[k] = moved;
       assign slot_s_valid_o[k] = moved_valid;
       assign moved_ready = slot_s_ready_i[k] || isolated;
-      assign out_valid = strm_valid && !ctrl_i.quiesce;
+      assign out_valid = strm_valid && !quiesce_q;
       assign strm_ready = out_ready;
     end
   end
@@ -389,7 +400,7 @@ module via_slot_port
     .m_b_i       (b[0]),
     .m_b_valid_i (b_valid[0]),
     .m_b_ready_o (b_ready[0]),
-    .quiesce_i   (ctrl_i.quiesce),
+    .quiesce_i   (quiesce_q),
     .isolate_i   (isolated),
     .violation_o (mem_violation),
     .cause_o     (mem_cause),
@@ -634,7 +645,7 @@ module via_slot_port
 
   logic quiet;
   always_ff @(posedge clk_i) quiet <= mem_quiet && &strm_quiet && &mvi_idle && &mvo_idle && join_idle && mux_idle && dispatch_idle;
-  assign stat_o = '{cause: cause, isolated: isolated, busy: busy_q, quiet: quiet, loaded: loaded_i};
+  assign stat_o = '{cause: cause, isolated: isolated, busy: busy_q, quiet: quiet, loaded: loaded_q};
 
   logic rest_idle;
   assign rest_idle = mem_quiet && &strm_quiet && dispatch_idle && mmu_idle && events_idle && ~|{reg_valid_i, reg_valid_q, answered_q, irq_q};
