@@ -406,8 +406,8 @@ module via_vdev_net_rx
     end
     if (out_load) out_told_q <= out_held_valid || announced;
     else if (announced && taken_q) out_told_q <= 1'b1;
-    if (out_load) out_buffers_q <= out_held_valid ? out_held.buffers : out_new.buffers;
-    else if (announced && taken_q) out_buffers_q <= out_new.buffers;
+    // What is not told yet takes the number as it is offered, the last time as it is told.
+    if (out_load || !out_told_q) out_buffers_q <= (out_load && out_held_valid) ? out_held.buffers : out_new.buffers;
   end
 
   // ---------------------------------------------------------------- data

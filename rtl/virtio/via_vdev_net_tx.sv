@@ -76,21 +76,25 @@ module via_vdev_net_tx
     len_t              len;    // without the header
   } frame_t;
   frame_t req;
-  logic req_valid, req_room, in_none, in_put, begun_q;
+  logic req_valid, req_room, in_none, in_put, put_q, begun_q;
   assign in_none = none_i;
-  assign in_open = req_valid_i && !in_none && (begun_q || req_room);
+  assign in_open = req_valid_i && !in_none && (put_q || req_room);
   assign rd_ready_o = in_open && strip_ready;
-  // With its first bytes, or without any.
-  assign in_put = rd_valid_i && rd_ready_o ? !begun_q : req_valid_i && in_none;
+  // As it comes, whether its first bytes are here or not: so this does not hang on who takes them.
+  assign in_put = req_valid_i && !put_q;
   assign req_ready_o = rd_valid_i && rd_ready_o ? rd_i.last : req_valid_i && in_none && req_room;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begun_q <= 1'b0;
-    else if (rd_valid_i && rd_ready_o) begun_q <= !rd_i.last;
+    if (!rst_ni) begin
+      put_q   <= 1'b0;
+      begun_q <= 1'b0;
+    end else begin
+      put_q <= (put_q || in_put && req_room) && !req_ready_o;
+      if (rd_valid_i && rd_ready_o) begun_q <= !rd_i.last;
+    end
   end
-  via_vq_fifo #(
-    .T    (frame_t),
-    .Depth(4),
-    .Ram  (1'b0)
+  // At most one frame is in u_strip, and one comes.
+  via_slice #(
+    .T(frame_t)
   ) u_frame (
     .clk_i,
     .rst_ni,
@@ -106,20 +110,28 @@ module via_vdev_net_tx
     .s_ready_o(req_room),
     .m_o(req),
     .m_valid_o(req_valid),
-    .m_ready_i(end_now),
-    .count_o(),
-    .hidden_o()
+    .m_ready_i(end_now)
   );
 
   // ---------------------------------------------------------------- what to do with the frame
   // What takes longer to find out (a place outside of the frame, segmentation) is in its note: such a frame is dropped on its way out.
-  logic wants, first_q, first, closed_q, dropping, take, sum_busy;  // closed_q: nobody took frames when this one began
+  logic wants, first_q, first, closed_q, dropping, take, sum_next, sum_busy_q;  // closed_q: nobody took frames when this one began
   assign wants = csum_i && hdr.flags[0];
   assign dropping = req.drop || closed_q;
 
-  logic beat_room, note_room, note_put;
+  // Room for a beat and its note, without a sum at its end: found a cycle ahead, so the last place of each FIFO stays free.
+  localparam int unsigned Notes = 8;
+  logic [$clog2(2*Beats+1)-1:0] beats;
+  logic [  $clog2(Notes+1)-1:0] notes;
+  logic may_q, note_put;
+  logic [1:0] unused_room;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) may_q <= 1'b0;
+    else may_q <= 32'(beats) < 2 * Beats - 1 && 32'(notes) < Notes - 1 && !sum_next;
+  end
+
   // What comes out behind a request without bytes belongs to a later one.
-  assign beat_ready = req_valid && !req.none && rsp_room && (dropping || beat_room && note_room && !sum_busy);
+  assign beat_ready = req_valid && !req.none && rsp_room && (dropping || may_q);
   assign take = beat_valid && beat_ready;
   assign first = take ? beat.last : first_q;
   assign end_now = take && beat.last || req_valid && req.none && rsp_room;
@@ -186,16 +198,18 @@ module via_vdev_net_tx
 
   logic summing;
   assign summing  = take && !dropping && wants;
-  assign sum_busy = part_last_q || sum_done_q;
+  assign sum_next = summing && beat.last || part_last_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       part_valid_q <= 1'b0;
       part_last_q  <= 1'b0;
       sum_done_q   <= 1'b0;
+      sum_busy_q   <= 1'b0;
     end else begin
       part_valid_q <= summing;
       part_last_q  <= summing && beat.last;
       sum_done_q   <= part_last_q;
+      sum_busy_q   <= sum_next;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -285,18 +299,18 @@ module via_vdev_net_tx
 
   via_fifo #(
     .T    (note_t),
-    .Depth(8)
+    .Depth(Notes)
   ) u_notes (
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
     .s_i      (note),
     .s_valid_i(note_put),
-    .s_ready_o(note_room),
+    .s_ready_o(unused_room[0]),
     .m_o      (head),
     .m_valid_o(head_valid),
     .m_ready_i(out && held.last),
-    .count_o  ()
+    .count_o  (notes)
   );
 
   via_fifo #(
@@ -309,11 +323,11 @@ module via_vdev_net_tx
     .flush_i  (1'b0),
     .s_i      (beat),
     .s_valid_i(take && !dropping),
-    .s_ready_o(beat_room),
+    .s_ready_o(unused_room[1]),
     .m_o      (held),
     .m_valid_o(held_valid),
     .m_ready_i(head_valid && (out_room || head.drop)),
-    .count_o  ()
+    .count_o  (beats)
   );
   assign out = held_valid && head_valid && (out_room || head.drop);
 
@@ -385,7 +399,7 @@ module via_vdev_net_tx
   );
   assign rsp_o = '{queue: queue, merge: 1'b0, len: '0};
 
-  assign moving_o = rd_valid_i && rd_ready_o || req_valid_i && req_ready_o || take || end_now || sum_busy || part_valid_q || out || drop_o != '0 || tx_valid_o && tx_ready_i;
-  assign idle_o = strip_idle && !req_valid && first_q && !sum_busy && !held_valid && !head_valid && !tx_valid_o && !rsp_valid_o;
+  assign moving_o = rd_valid_i && rd_ready_o || in_put && req_room || req_valid_i && req_ready_o || take || end_now || sum_busy_q || part_valid_q || out || drop_o != '0 || tx_valid_o && tx_ready_i;
+  assign idle_o = strip_idle && !req_valid && first_q && !sum_busy_q && !held_valid && !head_valid && !tx_valid_o && !rsp_valid_o;
 
 endmodule
