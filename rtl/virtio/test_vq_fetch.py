@@ -963,6 +963,8 @@ async def chains_before_the_error_are_found(dut):
         q = b.queues[1]
         # As large as a chain may be.
         await q.add(Chain([(0, 2**32 - 1, 64), (1, 1, 64)], 0))
+        # Up to the end of the address space, and over 4 GiB.
+        await q.add(Chain([(0, 64, 2**64 - 64), (0, 65, 2**32 - 64), (1, 1, 2**64 - 1)], 0))
         for _ in range(2):
             chain = q.some(2)
             await q.add(chain)
@@ -971,7 +973,7 @@ async def chains_before_the_error_are_found(dut):
         q.show()
         q.kick()
         q.open.pop(), q.open.pop(), q.jobs.pop(), q.jobs.pop()
-        await until(dut, lambda: q.found == 3 and b.errors, 2000, "three chains")
+        await until(dut, lambda: q.found == 4 and b.errors, 2000, "four chains")
         await ClockCycles(dut.clk_i, 300)
         assert b.errors == [(1, ERR["Order"])] and not int(dut.head_valid.value)
         dut.stop.value = 4

@@ -74,6 +74,8 @@ module via_vq_fetch_table
 
   typedef struct packed {
     logic             err;
+    logic [3:0]       goes;    // of each entry, if the ring is not packed: one follows, of those that a table may have
+    logic [3:0]       writes;  // each entry is of a writable buffer
     logic [DataW-1:0] data;
   } line_t;
 
@@ -189,7 +191,14 @@ module via_vq_fetch_table
 
   line_t line_in, line;
   logic line_valid, line_hidden, unused_ready;
-  assign line_in = '{err: m_r_i.resp != RespOkay, data: m_r_i.data};
+  always_comb begin
+    line_in.err  = m_r_i.resp != RespOkay;
+    line_in.data = m_r_i.data;
+    for (int unsigned i = 0; i < 4; i++) begin
+      line_in.goes[i]   = m_r_i.data[128*i+96] && m_r_i.data[128*i+121+:7] == '0;
+      line_in.writes[i] = packed_q ? m_r_i.data[128*i+113] : m_r_i.data[128*i+97];
+    end
+  end
   // Room is there: bursts are asked for with credit.
   via_vq_fifo #(
     .T    (line_t),
@@ -229,11 +238,13 @@ module via_vq_fetch_table
   logic last_beat_q;  // it is 1
   logic [57:0] one_line_q;
   logic [127:0] read_q;
-  logic read_err_q;
+  logic read_err_q, read_write_q;
 
   logic item_t, item, item_last, live, h_live, src_err, t_err, follows, t_next, t_flag, t_nested, t_head;
-  logic h_roomy, fits, full_q, first_q, ends, ends_early, streams, drains, pops_early, pops_ended, same;
+  logic [(1<<QueueW)-1:0] s_lives, s_rooms;
+  logic h_roomy, s_live, s_roomy, fits, full_q, first_q, ends, ends_early, streams, drains, pops_early, pops_ended, same;
   logic [127:0] raw;
+  logic [3:0] in_turn;
   vq_err_e src_code;
   logic [NumQ-1:0] oh, s_match, h_match, lacks, epoch_q, room_for_q;
   vq_elem_t el;
@@ -245,7 +256,7 @@ module via_vq_fetch_table
 
   assign raw = (state_q == StEntry) ? read_q : line.data[128*place_q[1:0]+:128];
   // Packed: all entries of the table, only WRITE counts.
-  assign t_flag = (state_q == StEntry) ? read_q[96] : line.data[128*place_q[1:0]+96];
+  assign t_flag = raw[96];
   assign t_next = packed_q ? !one_q : t_flag;
   assign t_nested = !packed_q && raw[98];
   assign t_head = !packed_q && raw[127:112] >= 16'(head_q.len[12:4]);
@@ -256,7 +267,7 @@ module via_vq_fetch_table
   assign src_code = head_valid_q ? VqErrRead : el.err;
 
   always_comb begin
-    desc.write = head_valid_q ? (packed_q ? raw[113] : raw[97]) : el.write;
+    desc.write = head_valid_q ? (state_q == StEntry ? read_write_q : line.writes[place_q[1:0]]) : s_i.write;
     desc.last  = item_last;
     desc.len   = head_valid_q ? raw[95:64] : el.len;
     desc.addr  = head_valid_q ? raw[63:0] : el.addr;
@@ -268,15 +279,23 @@ module via_vq_fetch_table
     assign s_match[i] = s_oh[i] && ok_q[i] && epoch_q[i] == s_i.epoch_f;
     assign h_match[i] = head_oh_q[i] && ok_q[i] && epoch_q[i] == head_q.epoch_f;
   end
+  // Of the piece that comes, chosen by its queue: fewer levels than by the queue's bit.
+  always_comb begin
+    s_lives = '0;
+    for (int unsigned i = 0; i < NumQ; i++) s_lives[i] = ok_q[i] && epoch_q[i] == s_i.epoch_f;
+    s_rooms = s_lives & (1 << QueueW)'(room_for_q);
+  end
+  assign s_live = s_lives[s_i.queue];
+  assign s_roomy = s_rooms[s_i.queue];
   assign h_live = |h_match;
   assign h_roomy = |(head_oh_q & room_for_q);
   assign oh = head_valid_q ? head_oh_q : s_oh;
   assign src_err = head_valid_q ? t_err : s_i.err != VqErrNone;
-  assign fits = head_valid_q ? item_t && !t_err && |(h_match & room_for_q) : passes && s_i.err == VqErrNone && |(s_match & room_for_q);
+  assign fits = head_valid_q ? item_t && !t_err && |(h_match & room_for_q) : passes && s_i.err == VqErrNone && s_roomy;
   // Nothing is wrong with it so far, but there is no room.
   assign lacks = head_valid_q ? h_match & ~room_for_q & {NumQ{item_t && !t_err && !full_q}} :
                                 s_match & ~room_for_q & {NumQ{passes && s_i.err == VqErrNone && !full_q}};
-  assign live = head_valid_q ? h_live : |s_match;
+  assign live = head_valid_q ? h_live : s_live;
 
   // ---------------------------------------------------------------- the chain so far
   // What is entered stands in registers, with the sums up to it; so do its faults, which are looked at a cycle later. Until then the walk
@@ -292,14 +311,17 @@ module via_vq_fetch_table
   logic [32:0] rlen_q, wlen_q;
   logic [31:0] total_q;  // less one, so that a carry says that it is more than 4 GiB
   logic [32:0] low_end, total;
+  logic high_end;
   vq_desc_t desc_q;
   vq_elem_t made_q;
 
   assign n = first_q ? '0 : count_q;
   assign n1 = first_q ? (QSizeLog2 + 1)'(1) : count1_q;
   assign total = (first_q ? '1 : {1'b0, total_q}) + 33'(desc.len);
-  assign low_end = 33'(desc.addr[31:0]) + 33'(desc.len) - 33'd1;
-  assign same = |(oh & made_oh_q);
+  // The buffer may end where the address space does. That a sum is 0 is seen without it: each bit is what the one below it carries.
+  assign low_end = 33'(desc.addr[31:0]) + 33'(desc.len);
+  assign high_end = &desc.addr[63:32] && (desc.addr[31:0] ^ desc.len) != ((desc.addr[31:0] | desc.len) << 1);
+  assign same = head_valid_q ? head_q.queue == made_q.queue : s_i.queue == made_q.queue;
   assign nested = head_valid_q && t_nested;
   assign order = !desc.write && writes_q && !first_q;
 
@@ -345,7 +367,7 @@ module via_vq_fetch_table
       nested_q     <= nested;
       head_bad_q   <= head_valid_q && t_next && t_head;
       loop_q       <= head_valid_q && t_next && one_q;
-      length_q     <= desc.len == '0 || low_end[32] && &desc.addr[63:32] || total[32];
+      length_q     <= desc.len == '0 || low_end[32] && high_end || total[32];
       order_q      <= order;
       full_bad_q   <= full_q;
       early_q      <= src_err || nested || order || full_q || head_valid_q && t_next && (t_head || one_q);
@@ -395,10 +417,14 @@ module via_vq_fetch_table
   assign ends = ends_early || !packed_q && !t_flag;
   assign streams = head_valid_q && state_q == StStream && line_valid;
   assign drains = state_q == StDrain && line_valid;
-  assign beat_pop = drains || streams && (ends || &place_q[1:0] || !follows);
+  // Whether a line goes is found of each of its entries, then chosen.
+  always_comb begin
+    for (int unsigned i = 0; i < 4; i++) in_turn[i] = packed_q || line.goes[i] && line.data[128*i+112+:9] == after_q;
+  end
+  assign beat_pop   = drains || streams && (ends_early || &place_q[1:0] || !in_turn[place_q[1:0]]);
   assign pops_early = drains && last_beat_q && !jump_q || state_q == StLine && !h_live;
   assign pops_ended = streams && last_beat_q || state_q == StEntry;
-  assign head_pop = head_valid_q && (pops_early || pops_ended && ends);
+  assign head_pop   = head_valid_q && (pops_early || pops_ended && ends);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -447,8 +473,10 @@ module via_vq_fetch_table
     end
     if (state_q == StLine) one_line_q <= head_q.addr[63:6] + 58'(place_q[9:2]);
     if (one_done_i) begin
-      read_q     <= one_data_i[128*place_q[1:0]+:128];
-      read_err_q <= one_err_i;
+      read_q       <= one_data_i[128*place_q[1:0]+:128];
+      read_err_q   <= one_err_i;
+      // Single entries are those of a split ring.
+      read_write_q <= one_data_i[128*place_q[1:0]+97];
     end
   end
 
