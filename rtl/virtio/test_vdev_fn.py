@@ -18,6 +18,7 @@ from vq_model import Chain, Features, Host, Queue
 from via_tb import AxiMem, rng, run, stalls, start, until
 
 SIZE, RINGS, ARENA = 1 << 21, 1 << 15, 1 << 20
+STAT = 0x4000  # counters of the engine, in the BAR
 VERSION_1, PLATFORM = 1 << 32, 1 << 33
 FN = {"net": 1, "blk": 2, "console": 3, "entropy": 4, "input": 5}
 RINGS_TRIED = [
@@ -61,6 +62,7 @@ class Driver:
         self.tx: list[tuple[int, bytes]] = []
         self.rx_beats: deque[int] = deque()
         self.echo = False
+        self.passes = False
         self._stall = [stalls(self.r, stall) for _ in range(2)]
         for s in (
             "req_valid",
@@ -218,6 +220,8 @@ class Driver:
             await edge
             if tx_up and d.tx_valid.value == 1:
                 v = int(d.tx.value)
+                if self.passes:
+                    self.rx_beats.append(v)
                 now += (v & (1 << 512) - 1).to_bytes(64, "little")[: (v >> 512 & (1 << 64) - 1).bit_count()]
                 if v >> 576 & 1:
                     self.tx.append((v >> 577, bytes(now)))
@@ -348,6 +352,27 @@ async def net_echo_and_control(dut):
                 await ClockCycles(dut.clk_i, 50)
                 assert await b.read(0x2044) == before + 20
             b.end()
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def time_of_the_user_side(dut):
+    """What passes each beat on takes its delay, however long the message is."""
+    own = bytes.fromhex("52540012ab34")
+    b = Driver(dut, stall=0)
+    await b.begin(Ctrl(kind=BOARD))
+    await b.setup(1 << 15, RINGS_TRIED[0], {0: 16, 1: 16})
+    b.passes = True
+    took = []
+    for n in (30, 54, 150, 600, 1400):
+        buffer = await b.add(0, b"", 1600)
+        await ClockCycles(dut.clk_i, 400)  # the engine is idle then
+        await b.write(STAT, 0)
+        await b.used(await b.add(1, bytes(12) + own + b.r.randbytes(n)), buffer)
+        await ClockCycles(dut.clk_i, 400)
+        assert await b.read(STAT + 4 * 88) == 1
+        took.append(await b.read(STAT + 4 * 89))
+    assert took[0] > 0 and len(set(took)) == 1, took
+    b.end()
 
 
 # ---------------------------------------------------------------- console, entropy, input
@@ -488,6 +513,7 @@ def test_via_vdev_fn(name):
         testcase={
             "net": [
                 "net_echo_and_control",
+                "time_of_the_user_side",
                 "buffers_put_back_without_a_notification",
                 "a_driver_finds_its_data_however_late_it_comes",
                 "nothing_is_looked_for_while_there_are_buffers",

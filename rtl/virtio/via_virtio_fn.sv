@@ -270,6 +270,7 @@ module via_virtio_fn
     .m_b_ready_o   (b_ready),
     .user_out_i    (tx_valid_o && tx_ready_i && tx_o.last),
     .user_in_i     (rx_valid_i && rx_ready_o),
+    .user_end_i    (rx_valid_i && rx_ready_o && rx_i.last),
     .stat_addr_i   (stat_addr),
     .stat_write_i  (stat_write),
     .stat_rdata_o  (stat_rdata),

@@ -73,9 +73,10 @@ module via_vq
   input  axi_b_t                  m_b_i,
   input  logic                    m_b_valid_i,
   output logic                    m_b_ready_o,
-  // for the counters: a whole message has gone to the user side, the first beat of one has come from there
+  // for the counters: a whole message has gone to the user side, a beat has come from there, the last one of a message
   input  logic                    user_out_i,
   input  logic                    user_in_i,
+  input  logic                    user_end_i,
   input  logic       [       9:0] stat_addr_i,
   input  logic                    stat_write_i,
   output logic       [      31:0] stat_rdata_o,
@@ -501,7 +502,7 @@ module via_vq
     .error_queue_i(error_queue_o),
     .begin_i(begins),
     .user_out_i,
-    .user_in_i,
+    .user_in_i(user_end_i),
     .stage_i({
       irq_valid_o && irq_ready_i,
       shown,

@@ -27,7 +27,7 @@ module via_vq_stat
   // the trace: begins with a notification, then the ends of stages
   input  logic                      begin_i,
   input  logic    [       4:0]      stage_i,           // chain found, payload complete, answer, entries visible, interrupt
-  // within the trace: a whole message has gone to the user side, the first beat of one has come from there
+  // within the trace: a whole message has gone to the user side, has come from there
   input  logic                      user_out_i,
   input  logic                      user_in_i,
   output logic                      still_o

@@ -69,7 +69,7 @@ pub struct Statistics {
     /// Notification to first chain, to its payload complete, to the device's first answer, to it visible in the ring, to the
     /// interrupt.
     pub stages: [Stage; 5],
-    /// Of that time, what the user side took: from the last beat sent to it to the first that came back.
+    /// Of that time, what the user side took: from the last beat of a message to it to the last of the one that came back.
     pub user: Stage,
 }
 

@@ -215,6 +215,7 @@ module via_vq_tb
     .m_b_ready_o   (host_bready),
     .user_out_i    (1'b0),
     .user_in_i     (1'b0),
+    .user_end_i    (1'b0),
     .stat_addr_i   (stat_addr),
     .stat_write_i  (stat_write),
     .stat_rdata_o  (stat_rdata),
