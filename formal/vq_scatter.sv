@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // via_vq_scatter, without bound: no byte is written outside the writable buffers of the chain that is answered, whatever the personality says and
-// however the ports stall; a chain is handed on as used after the port has taken the address of its last burst, whose W are here, and claims the bytes
-// that are written.
+// however the ports stall; a chain is handed on as used after the port has taken the address of its last burst, and claims the bytes that are written.
+// Both ways: addresses that go with the last beat of a burst, whose W are here then, and with the first one (AtHand).
 //
 // Proved in three steps, the FIFOs between them being exact (fifo.sv):
 //   plan   each piece is the head of a writable descriptor of the chain answered; a chain's pieces add up to the length it is handed on with
@@ -12,7 +12,9 @@
 module vq_scatter
   import via_pkg::*;
   import via_virtio_pkg::*;
-(
+#(
+  parameter bit AtHand = 1'b0
+) (
   input logic                 clk_i,
   input logic                 rst_ni,
   input vq_chain_t            head_i      [2],
@@ -85,7 +87,8 @@ module vq_scatter
   via_vq_scatter #(
     .NumQ      (2),
     .BurstBytes(BurstBytes),
-    .Beats     (Beats)
+    .Beats     (Beats),
+    .AtHand    (AtHand)
   ) dut (
     .clk_i,
     .rst_ni,
@@ -256,7 +259,8 @@ module vq_scatter
       i_held : assert (dut.ready_q || dut.queue_q < QueueW'(2) && dut.mine_q == 2'b01 << mine && dut.some_left_q == (dut.left_q != '0));
       if (dut.popped_q && !dut.has_data_q) i_none : assert (dut.judged_q && (dut.left_q == '0 || dut.chain_q.wlen == '0));
       if (dut.lone_q || dut.plan_q == PlDesc && !dut.judged_q) i_judged : assert (!dut.partial_q || dut.fits_q);
-      if (dut.plan_q == PlChain) i_between : assert (dut.got_q == dut.lone_q && dut.re_q == dut.lone_ask_q && planned_q == '0 && (!dut.step_q || dut.popped_q));
+      if (dut.plan_q == PlChain)
+        i_between : assert (dut.got_q == dut.lone_q && dut.re_q == dut.lone_ask_q && planned_q == '0 && (!dut.step_q || dut.popped_q));
       if (dut.plan_q == PlDesc) begin
         i_desc :
         assert (held_q[mine] && same_head && dut.take != '0 && dut.take <= head_i[mine].wlen && dut.has_data_q && dut.partial == (dut.take != dut.chain_q.wlen) && !dut.popped_q && !dut.taken_q && !dut.lone_ask_q && !dut.lone_q && !dut.over_q);
@@ -377,6 +381,20 @@ module vq_scatter
   logic [OffW-1:0] from, to, from_q, to_q;  // first and last byte of the line
   logic [7:0] n_q;  // beats of the burst so far
   logic last;
+  // The burst as it was put; with its first beat, if that is not its last one, it is open until that comes.
+  typedef struct packed {  // as in the block
+    logic              chain_end;
+    logic [QueueW-1:0] queue;
+    logic [7:0]        len;
+    logic [LineW-1:0]  line;
+  } burst_t;
+  burst_t put_q, put;
+  logic open, open_end;
+  logic [7:0] to_block;  // lines behind this one up to the end of the bytes that a burst may have
+  assign put = (AtHand && n_q != '0) ? put_q : dut.burst_in;
+  assign open = AtHand && n_q != '0;
+  assign open_end = open && put_q.chain_end;
+  assign to_block = 8'(LineLog2'(~dut.line_q[LineLog2-1:0]));
   assign n_line = dut.pc_begun_q ? n_line_q : '0;
   assign n_lines = CountW'(lines_of(dut.pc));
   assign last = n_line == n_lines;
@@ -394,6 +412,7 @@ module vq_scatter
       next_q   <= dut.line + 1'b1;
       n_line_q <= n_line + 1'b1;
     end
+    if (dut.burst_put) put_q <= dut.burst_in;
     if (dut.emit) begin
       first_q <= first;
       from_q  <= from;
@@ -412,15 +431,21 @@ module vq_scatter
         a_line : assert (dut.line == (dut.pc_begun_q ? next_q : dut.pc.line));
         a_place : assert (dut.line == first + LineW'(n_q));
         a_page : assert ((dut.line >> (12 - OffW)) == (first >> (12 - OffW)) && n_q < BurstBytes / StrbW);
-        if (dut.burst_last) a_burst : assert (dut.burst_in.line == first && dut.burst_in.len == n_q && dut.burst_in.queue == dut.pc.queue);
+        if (dut.burst_last) a_burst : assert (put.line == first && put.len == n_q && put.queue == dut.pc.queue);
+        a_put : assert (dut.burst_put == (AtHand ? n_q == '0 : dut.burst_last));
         a_last : assert (dut.burst_last || !last);
-        a_chain_end : assert ((dut.burst_last && dut.burst_in.chain_end) == (last && dut.pc.chain_end));
+        a_chain_end : assert ((dut.burst_last && put.chain_end) == (last && dut.pc.chain_end));
       end
       a_emits : assert (dut.pc.drop || !dut.pc_pop || dut.emit);
       if (dut.mixed_valid_q) a_strobe : assert (dut.beat_in.strb == strobe);
       // for the induction
       i_n : assert (n_q == dut.run_q && n_q < BurstBytes / StrbW && dut.run_any_q == (n_q != '0));
       if (dut.mixed_valid_q) i_mixed : assert (dut.mixed_off_q == from_q && dut.mixed_stop_q == to_q);
+      if (open) begin
+        i_open : assert (dut.pc_begun_q && put_q.line == first_q && put_q.queue == dut.pc.queue);
+        i_open_len : assert (put_q.len == n_q + ((CountW'(dut.rest_q) <= CountW'(to_block)) ? 8'(dut.rest_q) : to_block));
+        i_open_end : assert (put_q.chain_end == (dut.pc.chain_end && CountW'(dut.rest_q) <= CountW'(to_block)));
+      end
       if (dut.pc_begun_q) begin
         i_begun : assert (dut.pc_valid && dut.rest_last_q == (dut.rest_q == '0) && n_line_q != '0 && n_line_q <= n_lines);
         i_rest : assert (dut.line_q == next_q && CountW'(dut.rest_q) == n_lines - n_line_q);
@@ -464,10 +489,10 @@ module vq_scatter
       assert (count_t'(dut.sent_q) == count_t'(aw_q - w_q) && dut.sent_q <= Beats + 2 && dut.u_bursts.count_o <= Beats && dut.u_flight.count_q <= dut.Window);
       i_bursts : assert (3'(dut.u_bursts.u_fifo.wptr_q - dut.u_bursts.u_fifo.rptr_q) == dut.u_bursts.count_o[2:0]);
       i_any : assert (dut.sent_any_q == (dut.sent_q != '0) && dut.ended_any_q == (dut.ended_q != '0));
-      i_lasts : assert (beat_lasts + count_t'(dut.mixed_valid_q && dut.mixed_last_q) == bursts + count_t'(dut.sent_q));
+      i_lasts : assert (beat_lasts + count_t'(dut.mixed_valid_q && dut.mixed_last_q) + count_t'(open) == bursts + count_t'(dut.sent_q));
       i_ended : assert (count_t'(dut.ended_q) == count_t'(ended_q - handed_q) && dut.ended_q <= dut.Chains + 1);
       i_chain :
-      assert (chain_datas + count_t'(dut.popped_q && dut.has_data_q && !dut.lone_ask_q) == count_t'(dut.ended_q) + burst_ends + piece_ends + count_t'(dut.lone_q));
+      assert (chain_datas + count_t'(dut.popped_q && dut.has_data_q && !dut.lone_ask_q) + count_t'(open_end) == count_t'(dut.ended_q) + burst_ends + piece_ends + count_t'(dut.lone_q));
     end
   end
 

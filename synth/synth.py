@@ -107,14 +107,20 @@ def functions(width: int) -> list[Block]:
     """Everything via_functions instantiates, and what a virtio function is made of: its registers, the queue engine, the
     device and their parts, those of the engine as the network function has them.
     Virtio functions are in cards of 512 bits only."""
-    engine = [Block(part, parameters={"NumQ": QUEUES["net"]}, part=True) for part in ENGINE]
+
+    def engine_of(label: str, part: str) -> dict[str, int]:
+        # Of the devices the network function's is the one whose answers are at hand.
+        at_hand = {"AtHand": 1} if label == "net" and part in ("via_vq", "via_vq_scatter") else {}
+        return {"NumQ": QUEUES[label], **at_hand}
+
+    engine = [Block(part, parameters=engine_of("net", part), part=True) for part in ENGINE]
     # With as many queues as a device has, and all features.
     registers = Block("via_virtio_pci", parameters={"NumQ": max(QUEUES.values()), "Features": -1}, part=True)
     virtio: list[Block] = [registers, *engine] if width == 512 else []
     for n, (label, parts) in enumerate(PERSONALITIES.items() if width == 512 else [], 1):
         virtio += [
             Block("via_virtio_fn", parameters={"Fn": n}, label=label),
-            Block("via_vq", parameters={"NumQ": QUEUES[label]}, part=True, label=label),
+            Block("via_vq", parameters=engine_of(label, "via_vq"), part=True, label=label),
             Block("via_vdev_select", parameters={"Fn": n}, part=True, label=label),
             *(Block(module, part=True) for module in parts),
         ]

@@ -17,6 +17,7 @@ package via_vdev_pkg;
     feature_need_t [NeedsMax-1:0] needs;     // which of these need others
     logic [7:0]                   queues;    // one MSI-X vector each, and one for configuration changes
     logic [QueuesMax-1:0]         waits;     // queues whose chains wait for an answer; the rest are requests
+    logic                         at_hand;   // bytes of an answer are all here when the first one is offered, and follow at a beat a cycle
   } vdev_t;
 
   // ---------------------------------------------------------------- net
@@ -73,7 +74,8 @@ package via_vdev_pkg;
           '{feature: 6'(NetFCtrlMacAddr), needs: 6'(NetFCtrlVq)}
       },
       queues: 8'(2 * NetPairs + 1),
-      waits: 16'b01010101
+      waits: 16'b01010101,
+      at_hand: 1'b1  // frames are held until their end
   };
 
   // ---------------------------------------------------------------- blk
@@ -115,7 +117,8 @@ package via_vdev_pkg;
       BlkFWriteZeroes,
       needs: '0,
       queues: 8'(BlkQueues),
-      waits: 16'b0
+      waits: 16'b0,
+      at_hand: 1'b0
   };
   parameter logic [7:0] BlkOk = 8'd0;
   parameter logic [7:0] BlkIoErr = 8'd1;
@@ -155,15 +158,32 @@ package via_vdev_pkg;
       features: 64'b1 << ConsoleFSize | 64'b1 << ConsoleFMultiport | 64'b1 << ConsoleFEmergWrite,
       needs: '0,
       queues: 8'(2 * ConsolePorts + 2),
-      waits: 16'b010101
+      waits: 16'b010101,
+      at_hand: 1'b0
   };
 
   // ---------------------------------------------------------------- entropy
-  parameter vdev_t VdevEntropy = '{device: 16'd4, code: 24'h00ff00, features: '0, needs: '0, queues: 8'd1, waits: 16'b1};
+  parameter vdev_t VdevEntropy = '{
+      device: 16'd4,
+      code: 24'h00ff00,
+      features: '0,
+      needs: '0,
+      queues: 8'd1,
+      waits: 16'b1,
+      at_hand: 1'b0
+  };
 
   // ---------------------------------------------------------------- input
   // Buffers for events, and status from the driver.
-  parameter vdev_t VdevInput = '{device: 16'd18, code: 24'h090000, features: '0, needs: '0, queues: 8'd2, waits: 16'b01};
+  parameter vdev_t VdevInput = '{
+      device: 16'd18,
+      code: 24'h090000,
+      features: '0,
+      needs: '0,
+      queues: 8'd2,
+      waits: 16'b01,
+      at_hand: 1'b0
+  };
 
   // ---------------------------------------------------------------- any
   /// The device of function `fn`.

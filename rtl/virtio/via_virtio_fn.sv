@@ -212,7 +212,8 @@ module via_virtio_fn
   logic req_valid, req_ready, rd_valid, rd_ready, rsp_valid, rsp_ready, wr_valid, wr_ready, merged_valid;
   logic [15:0] merged;
   via_vq #(
-    .NumQ(NumQ)
+    .NumQ  (NumQ),
+    .AtHand(Dev.at_hand)
   ) u_vq (
     .clk_i,
     .rst_ni        (core_rst_no),

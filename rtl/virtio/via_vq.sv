@@ -17,7 +17,8 @@ module via_vq
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ = 2
+  parameter int unsigned NumQ   = 2,
+  parameter bit          AtHand = 1'b0  // of via_vq_scatter
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
@@ -291,7 +292,8 @@ module via_vq
   logic [QueueW-1:0] wr_err_queue;
 
   via_vq_scatter #(
-    .NumQ(NumQ)
+    .NumQ  (NumQ),
+    .AtHand(AtHand)
   ) u_scatter (
     .clk_i,
     .rst_ni,

@@ -8,12 +8,12 @@
 //                                                          └─ rotate ─ beats ─ W
 //
 // Throughput: an answer without bytes in 1 cycle, one into a chain of one writable descriptor in 2, of one queue every 3, any other in 4 cycles plus one per further
-// descriptor; a beat per cycle. Latency: answer to AW 4 cycles, data to AW one, and the length of the first burst.
+// descriptor; a beat per cycle. Latency: answer to AW 4 cycles, data to AW one, and without AtHand the length of the first burst.
 // Order: data, and chains handed on, in the order of the answers. A chain is handed on once the port has taken the address of its last
-// burst, all of whose W is here then: what is written behind that on the same port cannot overtake it, since W goes in the order of the addresses.
+// burst: what is written behind that on the same port cannot overtake it, since W goes in the order of the addresses.
 // One answer is held: it is taken (rsp_ready_o) as soon as there is none, and its queue is in `busy_o` from the next cycle on until the last of its chains
 // has left the store. The data of an answer with `merge` is offered after merged_valid_o. AW is sent when all W of its burst is here or leaves the rotation
-// (no wedge). A burst stays within BurstBytes, and so within 4 KiB.
+// (no wedge); with AtHand when the first one is, as the rest follows whatever others do. A burst stays within BurstBytes, and so within 4 KiB.
 // Misuse: bytes beyond a chain's `wlen` are taken and dropped. An answer for a waiting queue that is being reset, or for one without chains, is
 // dropped with its data. `last` and `keep` of wr are not looked at: `len` counts.
 
@@ -21,9 +21,10 @@ module via_vq_scatter
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ       = 2,
+  parameter int unsigned NumQ = 2,
   parameter int unsigned BurstBytes = 4 * StrbW,  // what a packet of the link usually carries: more only makes the first ones wait
-  parameter int unsigned Beats      = 64          // between the personality and the port
+  parameter int unsigned Beats = 64,  // between the personality and the port
+  parameter bit AtHand = 1'b0  // the personality holds all data it offers up to the end of the answer, and offers a beat a cycle
 ) (
   input  logic                      clk_i,
   input  logic                      rst_ni,
@@ -481,12 +482,28 @@ module via_vq_scatter
   logic [7:0] run_q;  // beats of the burst so far
   logic [LineW-1:0] start_q, start;
   logic [BeatsW-1:0] beats_held;
+  logic burst_put;
 
   assign emit = fire && !pc.drop;
   assign line = pc_begun_q ? line_q : pc.line;
   assign start = run_any_q ? start_q : line;
   assign burst_last = piece_end || &line[LineLog2-1:0];
-  assign burst_in = '{chain_end: piece_end && pc.chain_end, queue: pc.queue, len: run_q, line: start};
+
+  if (AtHand) begin : gen_ahead
+    // Its length is known with its first beat: up to the end of the piece, or of so many bytes. `behind`: lines of the piece behind this one, if they are few.
+    logic far, ends;
+    logic [LineLog2+1:0] behind;
+    logic [LineLog2-1:0] room;
+    assign room = ~line[LineLog2-1:0];
+    assign behind = pc_begun_q ? (LineLog2 + 2)'(rest_q[LineLog2:0]) : (LineLog2 + 2)'(pc.whole[LineLog2:0]) + (LineLog2 + 2)'(more) - (LineLog2 + 2)'(less);
+    assign far = pc_begun_q ? |rest_q[WholeW:LineLog2+1] : |pc.whole[WholeW-1:LineLog2+1];
+    assign ends = !far && behind <= (LineLog2 + 2)'(room);
+    assign burst_put = emit && !run_any_q;
+    assign burst_in = '{chain_end: ends && pc.chain_end, queue: pc.queue, len: ends ? 8'(behind) : 8'(room), line: line};
+  end else begin : gen_behind
+    assign burst_put = emit && burst_last;
+    assign burst_in  = '{chain_end: piece_end && pc.chain_end, queue: pc.queue, len: run_q, line: start};
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -549,7 +566,7 @@ module via_vq_scatter
     .clk_i,
     .rst_ni,
     .s_i      (burst_in),
-    .s_valid_i(emit && burst_last),
+    .s_valid_i(burst_put),
     .s_ready_o(),
     .m_o      (burst),
     .m_valid_o(burst_valid),
@@ -683,5 +700,14 @@ module via_vq_scatter
                       wr_valid_i && wr_ready_o, mixed_valid_q, m_aw_valid_o, m_w_valid_o, m_b_valid_i, err_valid_o, used_pop, quiet_d != quiet_o};
   assign idle_o = plan_q == PlChain && ready_q && !begun_q && !popped_q && !taken_q && pieces_held == '0 && chains_held == '0 && beats_held == '0 && !pc_valid &&
       !used_valid && !beat_valid && !mixed_valid_q && wr_ready_o && !in_flight;
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      assert (!(AtHand && run_any_q && pc_valid && need_y && !y_valid))
+      else $error("data that is at hand does not follow");
+    end
+  end
+`endif
 
 endmodule

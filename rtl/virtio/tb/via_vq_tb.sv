@@ -6,7 +6,8 @@ module via_vq_tb
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ = 4
+  parameter int unsigned NumQ   = 4,
+  parameter bit          AtHand = 1'b0
 ) (
   input  logic              clk_i,
   input  logic              rst_ni,
@@ -51,6 +52,7 @@ module via_vq_tb
   input  logic              wr_last,
   input  logic              wr_valid,
   output logic              wr_ready,
+  output logic              at_hand,
   output logic [  NumQ-1:0] avail,
   output logic [      31:0] head_wlen   [NumQ],
   output logic [      31:0] room        [NumQ],
@@ -157,7 +159,8 @@ module via_vq_tb
   );
 
   via_vq #(
-    .NumQ(NumQ)
+    .NumQ  (NumQ),
+    .AtHand(AtHand)
   ) u_dut (
     .clk_i         (clk),
     .rst_ni,
@@ -222,6 +225,8 @@ module via_vq_tb
     .still_o       (still),
     .idle_o
   );
+
+  assign at_hand = AtHand;
 
   always_ff @(posedge clk_i) begin
     was_still_q <= rst_ni && still;
