@@ -407,6 +407,30 @@ def test_the_log_of_a_hostile_client_is_short(tmp_path: Path, data: Path):
         assert shown >= 5 and shown + sum(left_out) == sent, lines
 
 
+def test_nobody_reads_the_log(tmp_path: Path, data: Path):
+    """What cannot be told is not told, and the card serves on."""
+    path = tmp_path / "card.sock"
+    command = [VIADUCT, "-v", "card", "--socket", str(path)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    ) as card:
+        assert card.stdout and card.stderr
+        assert "card on" in card.stdout.readline()
+        card.stderr.close()
+        for _ in range(3):
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(PATIENCE)
+                connection.connect(str(path))
+                connection.sendall(header(9, 16, flags=1))
+                assert connection.recv(4096) == b""
+        sink = tmp_path / "out"
+        routes = ["--in", f"file:{data}", "--out", f"file:{sink}", "--card", f"unix:{path}"]
+        subprocess.run([VIADUCT, "run", "pass", *routes], timeout=PATIENCE, cwd=ROOT, check=True)
+        assert sink.read_bytes() == data.read_bytes()
+        card.terminate()
+        assert card.wait(PATIENCE) == 0
+
+
 def test_a_client_that_says_nothing(server: Server, data: Path):
     """It holds the card for as long as it likes, but leaving it is enough for the next."""
     with socket.socket(socket.AF_UNIX) as connection:

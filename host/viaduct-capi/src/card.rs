@@ -2,6 +2,7 @@
 //! Cards: opened by name, closed, looked at.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::io::Write;
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -145,7 +146,8 @@ pub(crate) fn variant() -> Variant {
 /// Tells what is being built, since that can take minutes.
 pub(crate) fn tell(line: &str) {
     if !line.ends_with("up to date") {
-        eprintln!("{line}");
+        // Nobody may be there to read it.
+        let _ = writeln!(std::io::stderr().lock(), "{line}");
     }
 }
 

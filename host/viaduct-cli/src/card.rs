@@ -49,7 +49,7 @@ impl WaitArgs {
         let opened = location.open_within(limit, |busy| {
             let who = busy.to_string();
             if who != told {
-                eprintln!("waiting: {who}");
+                tell!("waiting: {who}");
                 told = who;
             }
             !crate::signals::waiting()

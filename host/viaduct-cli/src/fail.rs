@@ -4,6 +4,8 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use crate::tell::plain;
+
 /// Result of a command.
 pub type Result<T = ()> = std::result::Result<T, Failure>;
 
@@ -31,9 +33,9 @@ impl Failure {
     /// Tells the user: one line, below what a tool has printed.
     pub fn report(&self) {
         if let Failure::Tool(output, _) = self {
-            eprintln!("{output}");
+            tell!("{output}");
         }
-        eprintln!("error: {}", self.message());
+        tell!("error: {}", plain(self.message()));
     }
 
     /// What to tell the calling program.

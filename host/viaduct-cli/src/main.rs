@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `viaduct`: runs apps on a card, builds and tests them. See docs/cli.md.
+// They panic where nothing can be written: see `tell`.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+#[macro_use]
+mod tell;
 
 mod card;
 mod cmd;

@@ -20,6 +20,6 @@ pub fn build(project: &Project, app: &Manifest, card: &CardInfo, variant: Varian
 /// Prints what a tool does, unless it does nothing.
 pub fn tell(line: &str) {
     if !line.ends_with("up to date") {
-        eprintln!("{line}");
+        tell!("{line}");
     }
 }

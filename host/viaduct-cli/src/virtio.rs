@@ -69,7 +69,7 @@ pub fn serve(
     let before = function.status()?;
     function.attach(Attachment::Slot(slot))?;
     function.set_up(true)?;
-    eprintln!("{app} in slot {slot} is behind {kind}; Ctrl-C ends it");
+    tell!("{app} in slot {slot} is behind {kind}; Ctrl-C ends it");
     let after: Result<FunctionStatus> = loop {
         std::thread::sleep(LOOK);
         match function.status() {

@@ -9,7 +9,7 @@
 mod throttle;
 
 use std::fmt;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -40,6 +40,8 @@ pub fn init(default: &str) {
     let ours = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // It would do so on standard error, and panic if that is what fails.
+        .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal() && colours_wanted(|name| std::env::var(name).ok()))
         .event_format(Limited { throttle, format: Format::default() })
         .try_init();
@@ -51,7 +53,8 @@ pub fn init(default: &str) {
 /// Tells how many messages were held back since; to be called at the end of a program.
 pub fn finish() {
     if let Some(throttle) = THROTTLE.get() {
-        throttle.held_back(None).iter().for_each(|cause| eprintln!("{cause}"));
+        // What cannot be written nobody can be told.
+        throttle.held_back(None).iter().for_each(|cause| drop(writeln!(std::io::stderr(), "{cause}")));
     }
 }
 

@@ -4,6 +4,7 @@
 use viaduct_build::{Manifest, Project, Variant};
 
 use crate::fail::{Failure, Result, usage};
+use crate::tell::out;
 
 /// Build apps: generate the wrapper, Verilate, compile; what is up to date is left alone
 #[derive(clap::Args)]
@@ -58,7 +59,9 @@ pub fn run(args: Args) -> Result {
                 &generated.python,
                 &generated.page,
             ]);
-            files.for_each(|f| println!("{}", f.strip_prefix(project.root()).unwrap_or(f).display()));
+            for file in files {
+                out(&file.strip_prefix(project.root()).unwrap_or(file).display().to_string())?;
+            }
         }
         return Ok(());
     }
@@ -79,8 +82,7 @@ pub fn run(args: Args) -> Result {
 
 /// Builds one app and says what came of it.
 fn build_one(project: &Project, app: &Manifest, variant: Variant) -> Result {
-    let image = project.build_variant(app, &Default::default(), variant, &mut |line| println!("{line}"))?;
+    let image = project.build_variant(app, &Default::default(), variant, &mut |line| drop(out(line)))?;
     let shown = image.container.strip_prefix(project.root()).unwrap_or(&image.container);
-    println!("{}: {}", app.name, shown.display());
-    Ok(())
+    out(&format!("{}: {}", app.name, shown.display()))
 }

@@ -11,10 +11,10 @@ use viaduct_pci::PciFunction;
 use viaduct_pci::vfio_user::Server;
 use viaduct_sim::{SimCard, function_names};
 
-use super::run::out;
 use crate::card::Opened;
 use crate::connect::{ConnectArgs, Connected};
 use crate::fail::{Failure, Result, at};
+use crate::tell::out;
 
 /// Serve a simulated card over vfio-user, for other programs and for QEMU; ends on SIGTERM, SIGHUP or Ctrl-C
 #[derive(clap::Args)]
@@ -77,7 +77,7 @@ pub fn run(args: Args) -> Result {
     }
     for line in lines {
         // The console may have standard output to itself.
-        if args.connect.on_stdio() { eprintln!("{line}") } else { out(&line)? }
+        if args.connect.on_stdio() { tell!("{line}") } else { out(&line)? }
     }
     while signals.wait().map_err(|e| Failure::Run(format!("signals: {e}")))? == Signal::SIGWINCH {
         connected.iter().try_for_each(Connected::resize)?;

@@ -8,6 +8,7 @@ use serde_json::json;
 use viaduct_build::{Container, Geometry, Project, Variant};
 
 use crate::fail::{Failure, Result};
+use crate::tell::out;
 
 /// Check tools, folders and built files, and say what to do about what is missing
 #[derive(clap::Args)]
@@ -50,12 +51,12 @@ pub fn run(args: Args) -> Result {
                 json!({"what": f.what, "ok": f.found.is_ok(), "found": text, "remedy": f.found.is_err().then_some(&f.remedy)})
             })
             .collect();
-        println!("{}", json!({"findings": list, "wrong": wrong}));
+        out(&json!({"findings": list, "wrong": wrong}).to_string())?;
     } else {
         for f in &findings {
             match &f.found {
-                Ok(text) => println!("ok    {:22} {text}", f.what),
-                Err(text) => println!("WRONG {:22} {text}: {}", f.what, f.remedy),
+                Ok(text) => out(&format!("ok    {:22} {text}", f.what))?,
+                Err(text) => out(&format!("WRONG {:22} {text}: {}", f.what, f.remedy))?,
             }
         }
     }

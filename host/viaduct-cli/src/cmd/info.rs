@@ -8,9 +8,9 @@ use viaduct::{Card, Features, FunctionKind};
 use viaduct_build::{Access, Length, Manifest, Project, Variant};
 use viaduct_sim::Profile;
 
-use super::run::out;
 use crate::card::CardArgs;
 use crate::fail::Result;
+use crate::tell::out;
 
 /// Show an app's ports and registers, or what a card is made of
 #[derive(clap::Args)]

@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 use viaduct_build::{Project, Variant};
 
-use super::run::out;
 use crate::card::{CardArgs, CardSpec};
 use crate::fail::Result;
+use crate::tell::out;
 
 /// List apps, and what is in the slots of a card
 #[derive(clap::Args)]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `viaduct new`
 
-use super::run::out;
 use crate::fail::Result;
+use crate::tell::out;
 
 /// Start a new app: one that builds and passes its test before you change a line
 #[derive(clap::Args)]

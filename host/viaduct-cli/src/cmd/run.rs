@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `viaduct run`
 
-use std::io::Write;
 use std::path::Path;
 
 use serde_json::json;
@@ -14,6 +13,7 @@ use crate::job::{Loaded, Message, Outcome, Routes, Values, number};
 use crate::meter::Meter;
 use crate::route::Route;
 use crate::signals::Signals;
+use crate::tell::{digest, out};
 use crate::virtio;
 
 /// Run an app on a card, from files to files
@@ -206,7 +206,7 @@ fn serve(args: &Args, app: &Manifest, origin: &Origin, kind: FunctionKind) -> Re
         let function = kind.name();
         return out(&json!({"app": app.name, "slot": slot, "function": function, "messages_in": sent, "messages_out": received}).to_string());
     }
-    eprintln!("{}: {sent} messages in, {received} messages out", app.name);
+    tell!("{}: {sent} messages in, {received} messages out", app.name);
     Ok(())
 }
 
@@ -244,15 +244,15 @@ fn messages(routes: &Routes) -> serde_json::Value {
 fn print_text(prepared: &Prepared, o: &Outcome, verdict: Option<&Verdict>, simulated: Option<f64>) -> Result {
     for Message { output, of, hex } in prepared.routes.messages() {
         match of {
-            Some(name) if prepared.app.stream_out.len() == 1 => out(&format!("{hex}  {name}"))?,
-            Some(name) => out(&format!("{output} {hex}  {name}"))?,
+            Some(name) if prepared.app.stream_out.len() == 1 => out(&digest(&hex, &name))?,
+            Some(name) => out(&format!("{output} {}", digest(&hex, &name)))?,
             None => out(&format!("{output} {hex}"))?,
         }
     }
     for (name, value) in &o.registers {
-        eprintln!("{name} = {}", number(value));
+        tell!("{name} = {}", number(value));
     }
-    eprintln!(
+    tell!(
         "{}: {} bytes in, {} bytes out, {} cycles: {:.2} bytes per cycle, {:.2} GB/s at {} MHz",
         prepared.app.name,
         o.bytes_in,
@@ -262,12 +262,12 @@ fn print_text(prepared: &Prepared, o: &Outcome, verdict: Option<&Verdict>, simul
         o.gb_per_s(),
         f64::from(o.info.clock_khz) / 1e3,
     );
-    eprintln!("slowest part: {}", slowest(o));
+    tell!("slowest part: {}", slowest(o));
     if let Some(seconds) = simulated {
-        eprintln!("simulated in {seconds:.1} s: {:.0} cycles a second", o.cycles as f64 / seconds.max(1e-9));
+        tell!("simulated in {seconds:.1} s: {:.0} cycles a second", o.cycles as f64 / seconds.max(1e-9));
     }
     if let Some(Ok(bytes)) = verdict {
-        eprintln!("check: all {bytes} bytes are as the golden model says");
+        tell!("check: all {bytes} bytes are as the golden model says");
     }
     Ok(())
 }
@@ -284,13 +284,5 @@ pub fn slowest(o: &Outcome) -> String {
         Some((part, share)) => {
             format!("the app, or latency (next: {part}, busy in {:.0} % of the cycles)", share * 100.0)
         }
-    }
-}
-
-/// A line on standard output. A reader that went away is not our failure.
-pub fn out(line: &str) -> Result {
-    match writeln!(std::io::stdout(), "{line}") {
-        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.map_err(at("standard output")),
     }
 }

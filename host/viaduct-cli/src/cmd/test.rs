@@ -6,12 +6,12 @@ use std::process::Command;
 
 use viaduct_build::{Access, Manifest, Project, Register, Variant, end_with_us};
 
-use super::run::out;
 use crate::card::CardArgs;
 use crate::fail::{Failure, Result, at, usage};
 use crate::job::{Loaded, Routes, Values};
 use crate::random::Random;
 use crate::route::{Port, Route, Way, ports};
+use crate::tell::out;
 
 /// Test an app: on the card against its golden model, then its own tests
 #[derive(clap::Args)]

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use viaduct_build::Variant;
 
-use super::run::{RunArgs, out};
+use super::run::RunArgs;
 use crate::card::{CardArgs, CardSpec};
 use crate::fail::{Failure, Result, at, usage};
+use crate::tell::out;
 
 /// Record the waves of a run: every signal of the shell and of the app
 #[derive(clap::Args)]
@@ -54,11 +55,7 @@ pub fn run(args: Args) -> Result {
     if start >= end {
         return usage(format!("the run ended at cycle {end}, before --start {start}: nothing was recorded"));
     }
-    eprintln!(
-        "{}: cycles {start} to {} of {end}",
-        prepared.app.name,
-        end.min(start.saturating_add(args.cycles))
-    );
+    tell!("{}: cycles {start} to {} of {end}", prepared.app.name, end.min(start.saturating_add(args.cycles)));
     let mut of_app = args.output.with_extension(format!("slot{}", outcome.slot)).into_os_string();
     if let Some(extension) = args.output.extension() {
         of_app.push(".");
@@ -67,9 +64,7 @@ pub fn run(args: Args) -> Result {
     out(&format!("shell  {}", args.output.display()))?;
     let of_app = PathBuf::from(of_app);
     if !of_app.exists() {
-        eprintln!(
-            "the app was not loaded yet in these cycles: there is no file of it; choose a later --start"
-        );
+        tell!("the app was not loaded yet in these cycles: there is no file of it; choose a later --start");
         return Ok(());
     }
     out(&format!("app    {}", of_app.display()))

@@ -230,7 +230,7 @@ impl Follower {
             return Err(Failure::Run(format!("the guest says {line:?} out of turn")));
         };
         let ended = card.end(way, f64::from(self.rounds + times.warmup), machine)?;
-        eprintln!(
+        tell!(
             "{}, {} bytes: {} round trips, {:.2} ms each",
             way.name(),
             times.size,

@@ -16,13 +16,14 @@ use viaduct::{MapOptions, MemoryJob, MemoryRange, Prot, Register, SharedBytes, S
 use viaduct_build::{Manifest, Project, Variant};
 use viaduct_pci::DmaAccess;
 
-use super::run::{out, slowest};
+use super::run::slowest;
 use super::test::passes;
 use crate::card::{CardArgs, CardSpec, Opened, WaitArgs};
 use crate::fail::{Failure, Result, at};
 use crate::job::{Loaded, Routes};
 use crate::random::Random;
 use crate::route::Route;
+use crate::tell::out;
 
 /// Measure the simulated card; every figure is checked before it is printed
 #[derive(clap::Args)]

@@ -96,7 +96,7 @@ pub fn wait_for(path: PathBuf, what: &str, limit: Duration, signals: &mut Signal
             Err((_, e)) => return Err(Failure::Run(format!("{}: {}", path.display(), e.desc()))),
         }
         if !told {
-            eprintln!("waiting for another `viaduct vm`, which {what}");
+            tell!("waiting for another `viaduct vm`, which {what}");
             told = true;
         }
         if let Some(number) = signals.taken() {

@@ -19,6 +19,7 @@ use viaduct_build::end_with_us;
 use super::qmp::{Qmp, unless_ended};
 use crate::fail::{Failure, Result, at};
 use crate::signals::Signals;
+use crate::tell::plain;
 
 /// Root ports, each for one function of the card.
 pub const PORTS: usize = 8;
@@ -242,7 +243,11 @@ impl Machine {
         let guest = match words.lines().count() {
             0 => String::new(),
             1 => format!("; the guest's console ends with: {words}"),
-            _ => format!("; the guest's console ends with:\n{words}"),
+            _ => {
+                tell!("the guest's console ends with:");
+                words.lines().for_each(|line| tell!("{}", plain(line)));
+                "; the end of the guest's console stands above".to_owned()
+            }
         };
         said(&self.folder) + &guest
     }

@@ -250,7 +250,7 @@ impl ServedCard {
             let card = Card::open_with(Arc::clone(&function) as _, Timeouts::default())?;
             Some(connect.connect(project, &Opened { card, sim: Some(sim.clone()) })?)
         };
-        connected.iter().flat_map(Connected::lines).for_each(|line| eprintln!("{line}"));
+        connected.iter().flat_map(Connected::lines).for_each(|line| tell!("{line}"));
         let (mut servers, mut sockets) = (Vec::new(), Vec::new());
         for name in wanted {
             let number = function_names().position(|n| n == *name);
