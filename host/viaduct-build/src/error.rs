@@ -70,6 +70,14 @@ pub enum Error {
         /// The system's error.
         source: std::io::Error,
     },
+    /// There can be no temporary files.
+    #[error("no temporary folder in {}: {problem}; name another place with TMPDIR", folder.display())]
+    Scratch {
+        /// Where it was to be.
+        folder: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
     /// A tool this crate runs failed.
     #[error("{}{what} failed: {problem}", above(output))]
     Tool {

@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tempfile::TempDir;
-
 use crate::manifest::Manifest;
 use crate::tool::{run, venv_python};
-use crate::{Error, Result};
+use crate::{Error, Result, Scratch};
 
 /// Loads the model, gives it the inputs, writes what it returns. Reads its orders from the JSON file named first.
 const RUNNER: &str = include_str!("../templates/run_model.py");
@@ -18,7 +16,7 @@ const RUNNER: &str = include_str!("../templates/run_model.py");
 #[derive(Debug)]
 pub struct ModelOutput {
     outputs: BTreeMap<String, PathBuf>,
-    _folder: TempDir,
+    _folder: Scratch,
 }
 
 impl ModelOutput {
@@ -57,10 +55,7 @@ pub fn run_model(
         });
     };
     let model = manifest.dir.join(model);
-    let folder = tempfile::Builder::new()
-        .prefix("viaduct-model-")
-        .tempdir()
-        .map_err(Error::io(std::env::temp_dir()))?;
+    let folder = Scratch::new()?;
     let orders = folder.path().join("orders.json");
     let answer = folder.path().join("answer.json");
     let registers: BTreeMap<_, _> = registers

@@ -93,7 +93,7 @@ impl From<viaduct_build::Error> for Failure {
         let code = match &error {
             E::NoApp { .. } | E::NoProject { .. } => Code::NotFound,
             E::Value { .. } | E::Image { .. } => Code::Argument,
-            E::Io { .. } => Code::Io,
+            E::Io { .. } | E::Scratch { .. } => Code::Io,
             _ => Code::Build,
         };
         Self::new(code, error.to_string())

@@ -9,7 +9,7 @@ use viaduct::{
     CardInfo, Endpoint, JobReport, LaneJob, MapOptions, MemoryJob, MemoryRange, OutLength, Progress, Prot,
     SharedBytes, Slot, SlotCounters, Source, StreamJob,
 };
-use viaduct_build::{Access, Length, Manifest, Project, Register};
+use viaduct_build::{Access, Length, Manifest, Project, Register, Scratch};
 
 use crate::card::{Opened, Simulated};
 use crate::compare;
@@ -450,7 +450,7 @@ impl Routes {
         let mut same = 0;
         let mut missing: Vec<&str> = app.stream_out.iter().map(|s| s.name.as_str()).collect();
         missing.extend(app.memory.iter().map(|m| m.name.as_str()));
-        let captured = tempfile::tempdir().map_err(at("temporary folder"))?;
+        let captured = Scratch::new()?;
         let spill = |name: &str, bytes: &[u8]| {
             let path = captured.path().join(name);
             std::fs::write(&path, bytes).map_err(at(path.display())).map(|()| path)
@@ -485,7 +485,8 @@ impl Routes {
         values: &Values,
     ) -> Result<std::result::Result<u64, String>> {
         let mut same = 0;
-        let captured = tempfile::NamedTempFile::new().map_err(at("temporary file"))?;
+        let captured = Scratch::new()?;
+        let captured = captured.path().join("answer");
         let mut outputs = Vec::new();
         for (stream, (.., length)) in app.stream_out.iter().zip(&lanes.answers) {
             let bytes = match self.sinks.get(&stream.name) {
@@ -509,8 +510,8 @@ impl Routes {
                     )));
                 };
                 let answer = bytes.get(k * length..(k + 1) * length).unwrap_or_default();
-                std::fs::write(captured.path(), answer).map_err(at(captured.path().display()))?;
-                match compare::files(captured.path(), expected)? {
+                std::fs::write(&captured, answer).map_err(at(captured.display()))?;
+                match compare::files(&captured, expected)? {
                     Ok(bytes) => same += bytes,
                     Err(difference) => return Ok(Err(format!("{}: {name}: {difference}", path.display()))),
                 }

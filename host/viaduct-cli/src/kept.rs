@@ -8,12 +8,13 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use viaduct::Endpoint;
+use viaduct_build::Scratch;
 
 use crate::fail::{Result, at};
 use crate::route::Route;
 
 /// A copy, in a temporary file that goes with the value.
-pub struct Kept(tempfile::NamedTempFile);
+pub struct Kept(Scratch);
 
 impl Kept {
     /// The endpoint that reads the route's stream and copies it; `None` if the route is no stream.
@@ -43,14 +44,14 @@ impl Kept {
     }
 
     fn new() -> Result<(Kept, File)> {
-        let kept = tempfile::NamedTempFile::new().map_err(at("temporary file"))?;
-        let copy = kept.reopen().map_err(at("temporary file"))?;
-        Ok((Kept(kept), copy))
+        let kept = Kept(Scratch::new()?);
+        let copy = File::create(kept.path()).map_err(at("temporary file"))?;
+        Ok((kept, copy))
     }
 
     /// Where the copy is.
     pub fn path(&self) -> PathBuf {
-        self.0.path().to_owned()
+        self.0.path().join("copy")
     }
 }
 

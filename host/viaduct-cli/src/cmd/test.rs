@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use viaduct_build::{Access, Manifest, Project, Register, Variant, end_with_us};
+use viaduct_build::{Access, Manifest, Project, Register, Scratch, Variant, end_with_us};
 
 use crate::card::CardArgs;
 use crate::fail::{Failure, Result, at, usage};
@@ -79,7 +79,7 @@ fn compare(
     values: &Values,
     random: &mut Random,
 ) -> Result<std::result::Result<String, String>> {
-    let folder = tempfile::tempdir().map_err(at("temporary folder"))?;
+    let folder = Scratch::new()?;
     let route = |name: &str, path: &Path| -> Result<Route> {
         format!("{name}=file:{}", path.display()).parse().map_err(Failure::Run)
     };

@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use viaduct::desc::{Command, Completion};
 use viaduct::{MapOptions, MemoryJob, MemoryRange, Prot, Register, SharedBytes, Slot, Source};
-use viaduct_build::{Manifest, Project, Variant};
+use viaduct_build::{Manifest, Project, Scratch, Variant};
 use viaduct_pci::DmaAccess;
 
 use super::run::slowest;
@@ -345,7 +345,7 @@ fn apps(project: &Project, opened: &Opened, len: usize) -> Result<Vec<Figure>> {
 /// Sends random bytes through an app with one stream each way and compares with its golden model.
 fn stream(project: &Project, opened: &Opened, app: &Manifest, len: usize) -> Result<crate::job::Outcome> {
     let mut random = Random(3);
-    let folder = tempfile::tempdir().map_err(at("temporary folder"))?;
+    let folder = Scratch::new()?;
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("in"), random.bytes(len)).map_err(at(path("in").display()))?;
     let route = |name: &str| format!("file:{}", path(name).display()).parse::<Route>().map_err(Failure::Run);

@@ -22,7 +22,7 @@ use viaduct_pci::Location;
 use viaduct_pci::vfio_user::Server;
 use viaduct_sim::function_names;
 
-use self::folder::{Folder, room, wait_for};
+use self::folder::{room, scratch, wait_for};
 use self::job::{Job, Marker};
 pub use self::machine::Machine;
 use self::machine::{Event, Guest, Shape};
@@ -159,7 +159,7 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
     }
     // From here on there is something to end in order.
     let mut signals = Signals::take()?;
-    let folder = Folder::new(job.archive.len() as u64 + SPARE)?;
+    let folder = scratch(job.archive.len() as u64 + SPARE)?;
     let mut card = None;
     let mut sockets = Vec::new();
     // Functions of others, until QEMU takes them over: it would not say who has them, nor wait.
@@ -312,8 +312,8 @@ fn snapshot(guest: &Guest, shape: &Shape, signals: &mut Signals) -> Result<PathB
     sweep(&guest.boot);
     // What a booted kernel has in memory, and what it notes of each page.
     room(&guest.boot, (192 << 20) + (u64::from(shape.memory) << 20) / 32, "XDG_CACHE_HOME")?;
-    eprintln!("booting Linux {} once, for a snapshot (about 10 s)", guest.release);
-    let folder = Folder::new(SPARE)?;
+    tell!("booting Linux {} once, for a snapshot (about 10 s)", guest.release);
+    let folder = scratch(SPARE)?;
     let console = folder.path().join("console");
     let mut machine = Machine::start(guest, shape, folder.path(), &console, &[], false)?;
     machine.go()?;

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Temporary files that do not stay, however a program ends.
+
+use std::fs::File;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use nix::fcntl::{Flock, FlockArg, OFlag};
+use tempfile::TempDir;
+
+use crate::{Error, Result};
+
+const PREFIX: &str = ".viaduct-scratch-";
+
+/// A folder in the temporary folder. Dropping it removes it; if nobody could, since the program was killed or ended by a signal, the next one
+/// that makes such a folder does: it is in use for as long as a process holds its lock, and that goes with the process.
+#[derive(Debug)]
+pub struct Scratch {
+    folder: TempDir,
+    _lock: Flock<File>,
+}
+
+impl Scratch {
+    /// Makes one, and removes those of programs that were killed.
+    pub fn new() -> Result<Self> {
+        let parent = std::env::temp_dir();
+        sweep(&parent);
+        let fail = |e: std::io::Error| Error::Scratch { folder: parent.clone(), problem: reason(&e) };
+        for _ in 0..100 {
+            let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&parent).map_err(fail)?;
+            // Another run may have taken it for one that was left.
+            if let Some(lock) = hold(folder.path()) {
+                return Ok(Self { folder, _lock: lock });
+            }
+        }
+        Err(Error::Scratch { folder: parent, problem: "folders cannot be locked there".to_owned() })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// The system's words, without number and path.
+fn reason(e: &std::io::Error) -> String {
+    let text = e.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
+}
+
+/// The lock of a folder that is there and is held by nobody. Those of other users cannot be opened.
+fn hold(path: &Path) -> Option<Flock<File>> {
+    let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW;
+    let file = File::options().read(true).custom_flags(flags.bits()).open(path).ok()?;
+    let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).ok()?;
+    let (held, there) = (lock.metadata().ok()?, std::fs::symlink_metadata(path).ok()?);
+    (held.ino() == there.ino() && held.dev() == there.dev()).then_some(lock)
+}
+
+fn sweep(parent: &Path) {
+    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            continue;
+        }
+        if let Some(_lock) = hold(&entry.path()) {
+            // What cannot be removed harms nobody.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_held_stays_and_what_was_left_goes() {
+        let parent = tempfile::tempdir().unwrap();
+        let make = |name: &str| {
+            let path = parent.path().join(name);
+            std::fs::create_dir(&path).unwrap();
+            std::fs::write(path.join("file"), "x").unwrap();
+            path
+        };
+        let name = |end: &str| format!("{PREFIX}{end}");
+        let (held, left, other) = (make(&name("a")), make(&name("b")), make("another"));
+        let link = parent.path().join(name("c"));
+        std::os::unix::fs::symlink(&other, &link).unwrap();
+        let lock = hold(&held).unwrap();
+        sweep(parent.path());
+        assert!(held.join("file").exists() && other.join("file").exists() && link.exists() && !left.exists());
+        drop(lock);
+        sweep(parent.path());
+        assert!(!held.exists() && other.join("file").exists());
+    }
+}
