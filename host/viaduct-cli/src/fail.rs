@@ -2,6 +2,8 @@
 //! How a command ends when it does not succeed.
 
 use std::fmt::Display;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::tell::plain;
@@ -51,6 +53,19 @@ impl Failure {
 /// A failure of the work itself, with the place it happened in front.
 pub fn at(place: impl Display) -> impl FnOnce(std::io::Error) -> Failure {
     move |e| Failure::Run(format!("{place}: {}", reason(&e)))
+}
+
+/// Fails unless this is a regular file: reading a device might never end, and opening a FIFO waits for its other end.
+pub fn regular(path: &Path) -> Result {
+    let kind = std::fs::metadata(path).map_err(at(path.display()))?.file_type();
+    let what = match () {
+        () if kind.is_file() => return Ok(()),
+        () if kind.is_dir() => "a directory",
+        () if kind.is_fifo() => "a pipe",
+        () if kind.is_socket() => "a socket",
+        () => "a device",
+    };
+    usage(format!("{}: is {what}, not a regular file; name a file", path.display()))
 }
 
 /// The system's words without its number.

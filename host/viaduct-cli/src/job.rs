@@ -2,6 +2,7 @@
 //! One run of an app: image into a slot, registers, routes, and what came of it.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use viaduct_build::{Access, Length, Manifest, Project, Register, Scratch};
 
 use crate::card::{Opened, Simulated};
 use crate::compare;
-use crate::fail::{Failure, Result, at, usage};
+use crate::fail::{Failure, Result, at, regular, usage};
 use crate::kept::Kept;
 use crate::route::{Port, Route, Way, ports, resolve};
 
@@ -164,6 +165,10 @@ impl<'a> Loaded<'a> {
         let (source, prot) = match file {
             MemoryFile::Read(path) => (Source::file(path)?, Prot::READ),
             MemoryFile::Change(path) => (Source::file_mut(path)?, Prot::READ_WRITE),
+            MemoryFile::Copy { from, to } => {
+                std::fs::copy(from, to).map_err(at(format!("{} to {}", from.display(), to.display())))?;
+                (Source::file_mut(to)?, Prot::READ_WRITE)
+            }
         };
         let len = source.len();
         let mapping = self.slot.map(source, len, MapOptions::new(prot))?;
@@ -204,6 +209,11 @@ fn since(a: SlotCounters, b: SlotCounters) -> SlotCounters {
 enum MemoryFile {
     Read(PathBuf),
     Change(PathBuf),
+    /// It is made when the run begins.
+    Copy {
+        from: PathBuf,
+        to: PathBuf,
+    },
 }
 
 /// Many messages through the lanes of the only input.
@@ -242,7 +252,7 @@ pub struct Routes {
     /// File of each output, to be compared.
     sinks: BTreeMap<String, PathBuf>,
     /// Content of the memory port's file before the run.
-    _before: Option<tempfile::NamedTempFile>,
+    _before: Option<Scratch>,
     /// What went through streams, for the golden model and to be compared.
     kept: Vec<Kept>,
     /// An output goes to standard output.
@@ -379,23 +389,37 @@ impl Routes {
             (None, Some(to)) => MemoryFile::Change(path(&to)?),
             (Some(from), Some(to)) => {
                 let (from, to) = (path(&from)?, path(&to)?);
-                if to.exists() && from.canonicalize().ok() == to.canonicalize().ok() {
+                if to.exists() {
+                    regular(&to)?;
+                }
+                let file = |path: &PathBuf| std::fs::metadata(path).map(|meta| (meta.dev(), meta.ino())).ok();
+                if file(&from).is_some() && file(&from) == file(&to) {
                     return usage(format!(
                         "{}: is both read and written; give --out alone to change it in place",
                         to.display()
                     ));
                 }
-                std::fs::copy(&from, &to).map_err(at(format!("{} to {}", from.display(), to.display())))?;
-                MemoryFile::Change(to)
+                MemoryFile::Copy { from, to }
             }
         };
+        let (MemoryFile::Read(first) | MemoryFile::Change(first) | MemoryFile::Copy { from: first, .. }) =
+            &file;
+        regular(first)?;
         if check {
-            let (MemoryFile::Read(path) | MemoryFile::Change(path)) = &file;
-            let before = tempfile::NamedTempFile::new().map_err(at("temporary file"))?;
-            std::fs::copy(path, before.path()).map_err(at(path.display()))?;
-            self.sources.insert(name.clone(), before.path().to_owned());
-            self.sinks.insert(name.clone(), path.clone());
-            self._before = Some(before);
+            let (before, after) = match &file {
+                MemoryFile::Read(path) => (path.clone(), path),
+                MemoryFile::Copy { from, to } => (from.clone(), to),
+                MemoryFile::Change(path) => {
+                    let scratch = Scratch::new()?;
+                    let copy = scratch.path().join("before");
+                    std::fs::copy(path, &copy)
+                        .map_err(at(format!("copying {} for --check", path.display())))?;
+                    self._before = Some(scratch);
+                    (copy, path)
+                }
+            };
+            self.sources.insert(name.clone(), before);
+            self.sinks.insert(name.clone(), after.clone());
         }
         self.memory = Some(file);
         Ok(())

@@ -8,7 +8,7 @@ use viaduct::FunctionKind;
 use viaduct_build::{Container, Manifest, Project, Variant};
 
 use crate::card::{CardArgs, CardSpec, Opened};
-use crate::fail::{Failure, Result, at, usage};
+use crate::fail::{Failure, Result, at, regular, usage};
 use crate::job::{Loaded, Message, Outcome, Routes, Values, number};
 use crate::meter::Meter;
 use crate::route::Route;
@@ -146,6 +146,7 @@ fn find(what: &RunArgs) -> Result<(Manifest, Origin)> {
         return usage("--check needs the golden model, which is not beside an image; give the app's name");
     }
     let path = Path::new(&what.app);
+    regular(path)?;
     let image = std::fs::read(path).map_err(at(path.display()))?;
     let name = Container::decode(path, &image)?.name;
     let app = match Manifest::beside(path, &name)? {

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::machine::JOB_DISK;
 use crate::fail::{Result, at, usage};
 
 /// A job for the guest's agent.
@@ -48,11 +49,14 @@ impl Job {
             names.push(name);
         }
         let nonce = std::fs::read_to_string("/proc/sys/kernel/random/uuid").map_err(at("random numbers"))?;
-        Ok(Self {
-            shell: script.is_none() && command.is_empty(),
-            nonce: nonce.trim().to_owned(),
-            archive: archive.end(),
-        })
+        let archive = archive.end();
+        if archive.len() as u64 > JOB_DISK {
+            let (bytes, most) = (archive.len() >> 20, JOB_DISK >> 20);
+            return usage(format!(
+                "the files for the guest have {bytes} MB, and at most {most} MB go into it"
+            ));
+        }
+        Ok(Self { shell: script.is_none() && command.is_empty(), nonce: nonce.trim().to_owned(), archive })
     }
 }
 

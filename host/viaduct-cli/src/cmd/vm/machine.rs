@@ -24,7 +24,7 @@ use crate::tell::plain;
 /// Root ports, each for one function of the card.
 pub const PORTS: usize = 8;
 /// Size of the disk that carries the files of a job: always the same, the guest has it in its snapshot.
-const JOB_DISK: u64 = 256 << 20;
+pub const JOB_DISK: u64 = 256 << 20;
 // Limits are for machines that are much busier than they should be: each is what an idle one takes, a hundred times over.
 /// Longest wait for QEMU to start and to connect.
 const START: Duration = Duration::from_secs(300);

@@ -461,7 +461,17 @@ fn raw_terminal(machine: &Machine) -> Result<Option<Raw>> {
     Ok(Some(Raw(before)))
 }
 
-/// A file as the guest's job carries it.
+/// A file as the guest's job carries it. It may be a pipe, such as the shell's `<(…)` or standard input.
 fn read_file(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(at(path.display()))
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(at(path.display()))?;
+    file.take(machine::JOB_DISK + 1).read_to_end(&mut bytes).map_err(at(path.display()))?;
+    if bytes.len() as u64 <= machine::JOB_DISK {
+        return Ok(bytes);
+    }
+    usage(format!(
+        "{}: has more than {} MB, the most that goes into a guest",
+        path.display(),
+        machine::JOB_DISK >> 20
+    ))
 }
