@@ -68,7 +68,8 @@ pub fn run_model(
     std::fs::write(&orders, text.to_string()).map_err(Error::io(&orders))?;
     let what = format!("the golden model {}", model.display());
     let mut command = Command::new(venv_python(root, &what)?);
-    command.args(["-c", RUNNER]).arg(&orders);
+    // -P: a file in the current folder is no module, whatever its name.
+    command.args(["-P", "-c", RUNNER]).arg(&orders);
     let expected =
         "it must define def model(inputs: dict[str, bytes], registers: dict[str, int]) -> dict[str, bytes]";
     run(command, &what, expected, &mut |_| ())?;
