@@ -48,6 +48,14 @@ pub enum Error {
         /// Where the search began.
         start: PathBuf,
     },
+    /// `VIADUCT_ROOT` names no folder.
+    #[error("VIADUCT_ROOT names {}: {source}; name a Viaduct checkout, or unset it", path.display())]
+    Root {
+        /// What it names.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
     /// A name an app cannot have.
     #[error("{name:?} cannot be the name of an app; {remedy}")]
     Name {

@@ -62,8 +62,11 @@ impl Project {
     /// The project a program works in: named by `VIADUCT_ROOT`, else the one the current folder is in, else the one the
     /// program itself lies in (`own`: its file, asked for only then).
     pub fn locate(own: impl FnOnce() -> Option<PathBuf>) -> Result<Project> {
-        if let Some(root) = std::env::var_os("VIADUCT_ROOT") {
-            return Project::find(root);
+        if let Some(root) = std::env::var_os("VIADUCT_ROOT").filter(|root| !root.is_empty()) {
+            return Project::find(&root).map_err(|error| match error {
+                Error::Io { path, source } => Error::Root { path, source },
+                other => other,
+            });
         }
         let own = || own().and_then(|file| Project::find(file.parent()?).ok());
         Project::find(".").or_else(|e| own().ok_or(e))
@@ -89,7 +92,10 @@ impl Project {
         let mut names = Vec::new();
         for entry in std::fs::read_dir(&dir).map_err(Error::io(&dir))? {
             let entry = entry.map_err(Error::io(&dir))?;
-            if entry.path().join("app.toml").is_file() {
+            // One that begins with a dot is the draft of a `viaduct new` that was killed.
+            if entry.path().join("app.toml").is_file()
+                && !entry.file_name().as_encoded_bytes().starts_with(b".")
+            {
                 names.extend(entry.file_name().into_string());
             }
         }

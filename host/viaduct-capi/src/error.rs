@@ -91,7 +91,7 @@ impl From<viaduct_build::Error> for Failure {
     fn from(error: viaduct_build::Error) -> Self {
         use viaduct_build::Error as E;
         let code = match &error {
-            E::NoApp { .. } | E::NoProject { .. } => Code::NotFound,
+            E::NoApp { .. } | E::NoProject { .. } | E::Root { .. } => Code::NotFound,
             E::Value { .. } | E::Image { .. } => Code::Argument,
             E::Io { .. } | E::Scratch { .. } => Code::Io,
             _ => Code::Build,
