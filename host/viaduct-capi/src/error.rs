@@ -80,7 +80,7 @@ impl From<host::Error> for Failure {
             | E::FileRemoved { .. }
             | E::Write { .. }
             | E::Lost { .. } => Code::Io,
-            E::OutOfCardMemory { .. } => Code::Memory,
+            E::OutOfCardMemory { .. } | E::OutOfMemory { .. } => Code::Memory,
             _ => Code::Card,
         };
         Self::new(code, error.to_string())

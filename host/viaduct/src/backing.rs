@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What lies behind a mapping: a file or a buffer of this program.
 
+use std::alloc::Layout;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -73,6 +74,19 @@ impl SharedBytes {
         from.memory().read(offset, &mut bytes[start..end]);
         Ok(())
     }
+}
+
+/// So many zero bytes, which take memory when they are used; `None` if there is not that much.
+pub(crate) fn zeroed(len: u64) -> Option<Vec<u8>> {
+    let size = usize::try_from(len).ok()?;
+    let layout = Layout::array::<u8>(size).ok()?;
+    if size == 0 {
+        return Some(Vec::new());
+    }
+    // SAFETY: the layout has a size that is not 0.
+    let bytes = unsafe { std::alloc::alloc_zeroed(layout) };
+    // SAFETY: the global allocator gave it for this layout: `size` initialised bytes of alignment 1, and no more.
+    (!bytes.is_null()).then(|| unsafe { Vec::from_raw_parts(bytes, size, size) })
 }
 
 /// Opens a regular file for reading, or for reading and writing.
@@ -176,9 +190,8 @@ impl Source {
 
     /// `len` zero bytes that vanish with the mapping.
     pub fn anonymous(len: u64) -> Result<Self> {
-        let size = usize::try_from(len)
-            .map_err(|_| Error::Invalid(format!("{len} bytes of memory are too many")))?;
-        Ok(Self::bytes(SharedBytes::new(vec![0; size])))
+        let zeros = zeroed(len).ok_or(Error::OutOfMemory { bytes: len })?;
+        Ok(Self::bytes(SharedBytes::new(zeros)))
     }
 
     fn open(path: PathBuf, writable: bool) -> Result<Self> {

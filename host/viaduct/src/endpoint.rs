@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::backing::{SharedBytes, kind_of, open_error};
+use crate::backing::{SharedBytes, kind_of, open_error, zeroed};
 use crate::dma::DmaBuffer;
 use crate::error::{Error, Result};
 use crate::flow::{Pipe, Stream};
@@ -61,15 +61,13 @@ impl Endpoint {
             "file" => Ok(Self::File(rest.into())),
             "host" => {
                 let size = match number(rest) {
-                    Some(size) => usize::try_from(size).map_err(|_| fail("the size is too large"))?,
+                    Some(size) => size,
                     None if rest.starts_with(|c: char| c.is_ascii_digit()) => {
                         return Err(fail("the size is not a number"));
                     }
                     None => 0,
                 };
-                let mut zeros = Vec::new();
-                zeros.try_reserve_exact(size).map_err(|_| fail("there is not that much memory"))?;
-                zeros.resize(size, 0);
+                let zeros = zeroed(size).ok_or_else(|| fail("there is not that much memory"))?;
                 Ok(Self::Bytes { name: rest.into(), bytes: SharedBytes::new(zeros) })
             }
             "card" => {

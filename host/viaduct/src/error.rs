@@ -277,6 +277,12 @@ pub enum Error {
         /// What it was for.
         what: String,
     },
+    /// This machine has not that much memory.
+    #[error("there is no host memory for {bytes} bytes; ask for less, or use a file")]
+    OutOfMemory {
+        /// What was asked for.
+        bytes: u64,
+    },
     /// A range of card memory cannot be used.
     #[error("card memory {addr:#x}+{len:#x}: {why}")]
     BadCardRange {
