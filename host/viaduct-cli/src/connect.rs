@@ -62,6 +62,23 @@ pub struct ConnectArgs {
     pub moderate: u16,
 }
 
+/// The options that connect something: nobody may give them where somebody else connects the functions.
+pub fn connecting() -> clap::ArgGroup {
+    let names = [
+        "net",
+        "disk",
+        "read_only",
+        "disk_app",
+        "disk_sectors",
+        "set",
+        "uart",
+        "console_size",
+        "xdma_app",
+        "moderate",
+    ];
+    clap::ArgGroup::new("connecting").multiple(true).args(names)
+}
+
 /// Where a function's user side leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place<Cable> {

@@ -19,8 +19,9 @@ use crate::tell::out;
 /// Serve a simulated card over vfio-user, for other programs and for QEMU; ends on SIGTERM, SIGHUP or Ctrl-C
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("where").required(true).multiple(true).args(["socket", "functions"]))]
+#[command(group = crate::connect::connecting().conflicts_with_all(["socket", "unconnected"]))]
 pub struct Args {
-    /// Serve the management function on this socket
+    /// Serve the management function on this socket: whoever uses it connects the other functions
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
     /// Serve each function the card has on a socket in this folder: net.sock, blk.sock, console.sock, entropy.sock,

@@ -47,6 +47,7 @@ const MGMT: &str = "mgmt";
 ///
 /// The guest is unpacked from Debian packages into a cache folder the first time (about a minute, no root needed).
 #[derive(clap::Args)]
+#[command(group = crate::connect::connecting().conflicts_with("card"))]
 pub struct Args {
     /// Kernel: 6.12 (Debian 13), 6.1 (Debian 12) or new (the newest packaged)
     #[arg(long, value_name = "NAME", default_value = "6.12", value_parser = ["6.12", "6.1", "new"])]
