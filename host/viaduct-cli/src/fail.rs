@@ -106,6 +106,7 @@ impl From<viaduct::Error> for Failure {
             | Error::NotAFile { .. }
             | Error::SameFile { .. }
             | Error::SameRange { .. }
+            | Error::BadCardRange { .. }
             | Error::NoSuchSlot { .. } => Failure::Usage(message),
             _ => Failure::Run(message),
         }
