@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `viaduct wave`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use viaduct_build::Variant;
 
@@ -32,6 +32,12 @@ pub fn run(args: Args) -> Result {
     let project = crate::project::find()?;
     if args.card.card != CardSpec::Sim {
         return usage("only the card simulated in this process can be recorded; leave --card out");
+    }
+    // Before anything is built.
+    let folder =
+        args.output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !std::fs::metadata(folder).map_err(at(folder.display()))?.is_dir() || args.output.is_dir() {
+        return usage(format!("-o {}: name a file in a folder", args.output.display()));
     }
     let prepared = args.what.prepare(project.load(&args.what.app)?)?;
     let opened = args.card.open(Variant::Trace)?;
