@@ -89,7 +89,7 @@ struct RawRegister {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "not a number from 0 to 2^64 - 1, and not text")]
 enum RawValue {
     Number(u64),
     Text(String),

@@ -154,11 +154,18 @@ pub struct Manifest {
 /// The text of a manifest.
 fn read(file: &Path) -> Result<String> {
     let len = std::fs::metadata(file).map_err(Error::io(file))?.len();
+    let wrong = |problem: String, remedy| Err(Check { file, text: "" }.wrong("app.toml", problem, remedy));
     if len > MAX_FILE {
-        let check = Check { file, text: "" };
-        return Err(check.wrong("app.toml", format!("{len} bytes long"), "a manifest has a few kilobytes"));
+        return wrong(format!("{len} bytes long"), "a manifest has a few kilobytes");
     }
-    std::fs::read_to_string(file).map_err(Error::io(file))
+    match String::from_utf8(std::fs::read(file).map_err(Error::io(file))?) {
+        Ok(text) => Ok(text),
+        Err(e) => {
+            let before = &e.as_bytes()[..e.utf8_error().valid_up_to()];
+            let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+            wrong(format!("line {line} is not UTF-8"), "save it as UTF-8")
+        }
+    }
 }
 
 impl Manifest {
@@ -428,6 +435,9 @@ python = "model.py"
         std::fs::write(&file, vec![b'#'; MAX_FILE as usize + 1]).unwrap();
         let error = Manifest::beside(&image, &name).unwrap_err().to_string();
         assert!(error.contains("a few kilobytes"), "{error}");
+        std::fs::write(&file, b"a\n\xff\n").unwrap();
+        let error = Manifest::beside(&image, &name).unwrap_err().to_string();
+        assert!(error.contains("line 2 is not UTF-8"), "{error}");
     }
 
     #[test]
