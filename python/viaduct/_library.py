@@ -236,7 +236,7 @@ library = _Library()
 
 def text(value: str | os.PathLike[str]) -> bytes:
     """A string as C takes it."""
-    encoded = os.fspath(value).encode()
+    encoded = os.fsdecode(value).encode()
     if b"\0" in encoded:
         raise ArgumentError(-1, f"{value!r} holds a zero byte")
     return encoded
