@@ -170,6 +170,12 @@ def test_usage_errors(data: Path, tmp_path: Path):
             ("write columns and rows", ["card", "--functions", str(tmp_path), f"--console-size={size}"])
             for size in ("80", "80x", "0x25", "65536x25", "80x25x1", "-1x5")
         ],
+        ("cannot be used with", ["card", "--socket", str(tmp_path / "s"), "--net", "none"]),
+        ("cannot be used with", ["card", "--functions", str(tmp_path), "--unconnected", "--disk", "64M"]),
+        ("cannot be used with", ["vm", "--card", str(tmp_path), "--uart", "none", "--", "true"]),
+        ("not a multiple of 4096", ["run", "pass", "--in", "card:3+5", "--out", "host:1"]),
+        ("leaves its channel", ["run", "pass", "--in", "card:0+99999G", "--out", "host:1"]),
+        ("name a file in a folder", ["wave", "pass", "--in", source, "--out", out, "-o", str(tmp_path)]),
         ("unrecognized subcommand", ["rnu"]),
         ("cannot be the name of an app", ["new", "Not-A-Name"]),
         ("cannot be the name of an app", ["new", "../escape"]),
@@ -177,6 +183,134 @@ def test_usage_errors(data: Path, tmp_path: Path):
     ]:
         fails(2, words, *args)
     assert not (tmp_path / "out").exists(), "nothing is written before all is understood"
+
+
+def test_things_that_are_no_files_are_refused_at_once(data: Path, tmp_path: Path):
+    """To open a FIFO waits for its other end, and a device may have none."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    out, sets = f"file:{tmp_path / 'out'}", ["--set", "size=64", "--set", "count=5", "--set", "seed=1"]
+    for path, what in ((fifo, "is a pipe"), ("/dev/zero", "is a device"), (tmp_path, "is a directory")):
+        fails(2, what, "run", path, "--in", f"file:{data}", "--out", out, timeout=30)
+        memory = f"mem=file:{path}"
+        for routes in (
+            ["--in", memory],
+            ["--out", memory],
+            ["--in", memory, "--out", f"mem={out}"],
+            ["--in", f"mem=file:{data}", "--out", memory],
+        ):
+            for check in ([], ["--check"]):
+                fails(2, what, "run", "rng", *routes, *sets, *check, timeout=30)
+    fails(2, "most that goes into a guest", "vm", "--copy", "/dev/zero", "--", "true", timeout=60)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_copy_for_a_memory_port_is_made_when_the_run_begins(data: Path, tmp_path: Path):
+    before, kept, link = data.read_bytes(), tmp_path / "kept", tmp_path / "link"
+    kept.write_text("kept")
+    link.hardlink_to(data)
+    run = [
+        "run",
+        "rng",
+        "--in",
+        f"mem=file:{data}",
+        "--set",
+        "size=64",
+        "--set",
+        "count=5",
+        "--set",
+        "seed=1",
+    ]
+    fails(1, "is there a card?", *run, "--out", f"mem=file:{kept}", "--card", f"unix:{tmp_path / 'nobody'}")
+    assert kept.read_text() == "kept"
+    fails(2, "both read and written", *run, "--out", f"mem=file:{link}")
+    assert data.read_bytes() == before
+
+
+def test_names_with_control_characters(tmp_path: Path):
+    """An error stays one line, a list of digests one that sha256sum reads."""
+    fails(
+        1, r"new\nline\u{1b}[31m: No such file", "run", "sha256", "--in", f"file:{tmp_path}/new\nline\x1b[31m"
+    )
+    odd, plain = tmp_path / "new\nline\\", tmp_path / "plain"
+    odd.write_bytes(b"odd")
+    plain.write_bytes(b"plain")
+    done = ok("run", "sha256", "--in", f"file:{odd}", "--in", f"file:{plain}")
+    assert len(done.splitlines()) == 2
+    check = subprocess.run(["sha256sum", "-c"], input=done, text=True, capture_output=True, check=False)
+    assert check.returncode == 0, check.stderr
+
+
+@pytest.mark.parametrize("errors", ["/dev/full", "a pipe"])
+def test_nobody_reads_what_is_told(errors: str, data: Path, tmp_path: Path):
+    """The work is done all the same, and the exit code says how it went."""
+    out = tmp_path / "out"
+    routes = ["--in", f"file:{data}", "--out", f"file:{out}"]
+    if errors == "a pipe":
+        reader, stderr = os.pipe()
+        os.close(reader)
+    else:
+        stderr = os.open(errors, os.O_WRONLY)
+    try:
+        for code, args in [
+            (0, ["run", "pass", *routes]),
+            (0, ["-vv", "run", "pass", *routes]),
+            (2, ["run", "psas"]),
+        ]:
+            out.unlink(missing_ok=True)
+            done = subprocess.run(
+                [ROOT / "viaduct", *args],
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                timeout=300,
+                cwd=ROOT,
+                check=False,
+            )
+            assert done.returncode == code, args
+            assert code or out.read_bytes() == data.read_bytes()
+        with open("/dev/full", "w") as full:
+            for args in (["ls"], ["doctor"], ["doctor", "--json"], ["build", "pass"], ["info", "pass"]):
+                command = [ROOT / "viaduct", *args]
+                done = subprocess.run(command, stdout=full, stderr=stderr, timeout=300, cwd=ROOT, check=False)
+                assert done.returncode == 1, args
+    finally:
+        os.close(stderr)
+
+
+def test_more_memory_than_there_is(tmp_path: Path):
+    for size in ("200000G", "17179869183G"):
+        fails(1, "no host memory for", "card", "--functions", tmp_path / "f", "--disk", size, timeout=60)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_killed_run_leaves_nothing_for_long(how: signal.Signals, data: Path, tmp_path: Path):
+    """Its temporary files go with the next run."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    with_it = os.environ | {"TMPDIR": str(temporary)}
+    work = ["rng", "--out", f"mem=file:{data}", "--set", "size=64", "--set", "seed=1", "--check"]
+    with subprocess.Popen(
+        [ROOT / "viaduct", "run", *work, "--set", "count=1000000000"],
+        stderr=subprocess.DEVNULL,
+        cwd=ROOT,
+        env=with_it,
+    ) as process:
+        end = time.monotonic() + 60
+        while not list(temporary.iterdir()):
+            assert process.poll() is None and time.monotonic() < end
+            time.sleep(0.01)
+        process.send_signal(how)
+        assert process.wait(60) == -how
+    ok("run", *work, "--set", "count=5", env=with_it)
+    assert not list(temporary.iterdir())
+
+
+def test_a_model_runs_in_any_folder(data: Path, tmp_path: Path):
+    """What lies there is not taken for a module of Python."""
+    (tmp_path / "json.py").write_text("raise SystemExit('somebody else')")
+    command = [ROOT / "viaduct", "run", "sha256", "--in", f"file:{data}", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_missing_and_unreadable_files(data: Path, tmp_path: Path):
@@ -198,6 +332,8 @@ def test_missing_and_unreadable_files(data: Path, tmp_path: Path):
 
 def test_outside_of_any_project(tmp_path: Path):
     fails(1, "is not in a Viaduct checkout", "ls", env=env(tmp_path))
+    fails(1, "VIADUCT_ROOT names /nowhere: No such file", "ls", env=env(Path("/nowhere")))
+    ok("ls", env=os.environ | {"VIADUCT_ROOT": ""})
 
 
 def test_doctor_says_what_is_wrong(project: Path):
