@@ -115,6 +115,30 @@ def test_a_signal_ends_a_build_with_all_it_has_started(tmp_path):
     assert is_free(log.parent)
 
 
+def test_a_simulation_ends_with_the_program_that_has_started_it(tmp_path):
+    """Even if that is killed: `via_tb`, which all tests import, sees to it in the process of the simulator."""
+    child = "import via_tb; print('ready', flush=True); import time; time.sleep(1000)"
+    script = f"""
+        import os, subprocess, sys
+        environment = os.environ | {{"COCOTB_TEST_MODULES": "test"}}
+        child = subprocess.Popen([sys.executable, "-c", {child!r}], env=environment, stdout=subprocess.PIPE)
+        child.stdout.readline()
+        print(child.pid, flush=True)
+        child.wait()
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    with subprocess.Popen(
+        command, cwd=Path(via_model.__file__).parent, stdout=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout
+        stat = Path(f"/proc/{int(run.stdout.readline())}/stat")
+        run.kill()
+    end = time.monotonic() + 60
+    while stat.exists() and stat.read_text().rsplit(")", 1)[1].split()[0] != "Z":
+        assert time.monotonic() < end, "the simulation goes on"
+        time.sleep(0.01)
+
+
 def test_only_what_has_changed_is_built(tmp_path, monkeypatch):
     project = Project(tmp_path / "project", monkeypatch)
     assert project.builds() and not project.builds()

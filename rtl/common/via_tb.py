@@ -20,11 +20,13 @@ Environment: VIA_SEED repeats a run (each run prints its seed), VIA_WAVES=1 writ
 folder, VIA_CHECKERS=0 leaves the checkers of ports out, COCOTB_TEST_FILTER selects cocotb tests by regular expression.
 """
 
+import ctypes
 import hashlib
 import os
 import random
 import re
 import shutil
+import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -40,6 +42,10 @@ from cocotb_tools.runner import get_runner
 from via_model import ROOT, build, held, short, tool, write
 
 SEED_MAX = 2**31 - 1
+if (
+    "COCOTB_TEST_MODULES" in os.environ
+):  # this is the simulation: it ends with the program that has started it, however that ends
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 CXX_OPT = "-O1"
 JOBS = min(4, os.cpu_count() or 1)
 
