@@ -6,8 +6,8 @@
 
 A lane that is free takes the next argument. Targets within one argument run one after the other, also after one that failed: each says
 what is wrong with it. So what takes long, or must not run beside another, comes first. Every line of output begins with the name
-of its target. The last lines of each target that failed come again at the very end, where a reader looks
-first. Exit status 1 if a target failed, 130 or 143 if it was interrupted.
+of its target. Which tests were skipped, and why, and the last lines of each target that failed come again at the very end, where a reader
+looks first. Exit status 1 if a target failed, 130 or 143 if it was interrupted.
 """
 
 import os
@@ -35,6 +35,7 @@ class Lane(threading.Thread):
         self.took: list[tuple[str, float, int]] = []  # target, seconds, exit status
         self.last: dict[str, deque[str]] = {}  # target -> the end of its output
         self.named: dict[str, deque[str]] = {}  # target -> the tests that pytest says have failed
+        self.skipped: dict[str, deque[str]] = {}  # target -> what pytest says was not tested, and why
         self.process: subprocess.Popen[str] | None = None
         self.stopped = False
 
@@ -66,8 +67,12 @@ class Lane(threading.Thread):
         assert self.process.stdout
         last = self.last[target] = deque[str](maxlen=LAST_LINES)
         named = self.named[target] = deque[str](maxlen=LAST_LINES)
+        skipped = self.skipped[target] = deque[str](maxlen=LAST_LINES)
         for line in self.process.stdout:
-            (named if line.startswith(("FAILED ", "ERROR ")) else last).append(line.rstrip()[:LAST_WIDTH])
+            to = named if line.startswith(("FAILED ", "ERROR ")) else last
+            if line.startswith("SKIPPED "):
+                to = skipped
+            to.append(line.rstrip()[:LAST_WIDTH])
             print(f"{target}: {line}", end="", flush=True)
         status = self.process.wait()
         self.took.append((target, time.monotonic() - begun, status))
@@ -102,6 +107,10 @@ def main() -> None:
     for target, seconds, status in sorted(took, key=lambda t: -t[1]):
         print(f"{target:<12} {seconds:6.0f} s  {'failed' if status else 'passed'}")
         failed += [target] if status else []
+    for lane in lanes:
+        for target, lines in lane.skipped.items():
+            if lines:
+                print(f"not tested in {target}:", *lines, sep="\n  ")
     # Of what was not made to its end there is no result.
     ended = {target for target, *_ in took}
     failed += [target for argument in sys.argv[1:] for target in argument.split() if target not in ended]
