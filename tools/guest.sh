@@ -122,20 +122,22 @@ if [ ! -e "$out/complete" ]; then
     local to=$1/usr/lib/modules/$release f; shift
     mkdir -p "$to"
     cp "$from"/modules.{order,builtin,builtin.modinfo} "$to/"
-    printf '%s\n' "$@" | awk -v dep="$from/modules.dep" '
+    printf '%s\n' "$@" >"$work/wanted"
+    step 600 awk -v dep="$from/modules.dep" '
       { gsub("-", "_"); want[$0] = 1 }
       END { while ((getline line < dep) > 0) {
         n = split(line, f, /:? /); name = f[1]; sub(/:$/, "", name)
         base = name; sub(/.*\//, "", base); sub(/\.ko.*/, "", base); gsub("-", "_", base)
         if (base in want) { print name; for (i = 2; i <= n; i++) if (f[i] != "") print f[i] }
-      } }' | sort -u | while read -r f; do
+      } }' "$work/wanted" >"$work/found"
+    while read -r f <&3; do
       mkdir -p "$to/$(dirname "$f")"
       case $f in
-        *.xz) xz -dc "$from/$f" >"$to/${f%.xz}" ;;
-        *.zst) zstd -qdc "$from/$f" >"$to/${f%.zst}" ;;
-        *) cp "$from/$f" "$to/$f" ;;
+        *.xz) step 600 xz -dc "$from/$f" >"$to/${f%.xz}" ;;
+        *.zst) step 600 zstd -qdc "$from/$f" >"$to/${f%.zst}" ;;
+        *) step 600 cp "$from/$f" "$to/$f" ;;
       esac
-    done
+    done 3< <(sort -u "$work/found")
     [ -e "${to%/usr/*}/lib" ] || ln -s usr/lib "${to%/usr/*}/lib"
     tool depmod -b "${to%/usr/*}" "$release"
   }
@@ -145,10 +147,12 @@ if [ ! -e "$out/complete" ]; then
   cp "$dir/root/usr/bin/busybox" "$work/init/bin/"
   install -m 755 guest/init "$work/init/init"
   copy_modules "$work/init" ahci sd_mod ext4 crc32c_generic overlay
-  (cd "$work/init" && find . | LC_ALL=C sort | "$dir/root/usr/bin/busybox" cpio -o -H newc -R 0:0 2>/dev/null) >"$work/initrd"
+  # shellcheck disable=SC2016 # for the shell that it starts
+  step 600 bash -c 'set -euo pipefail; cd "$1"; find . | LC_ALL=C sort | "$2" cpio -o -H newc -R 0:0 2>/dev/null' \
+    pack "$work/init" "$dir/root/usr/bin/busybox" >"$work/initrd" || die "packing the initramfs failed$late; is there room on the disk of $dir?"
 
   # The disk: the tools, the modules, the agent.
-  cp -al "$dir/root" "$work/disk"
+  step 600 cp -al "$dir/root" "$work/disk" || die "copying the guest's tools failed$late; is there room on the disk of $dir?"
   rm -rf "$work/disk/packages" "$work/disk/usr/lib/modules"
   copy_modules "$work/disk" "${modules[@]}"
   mkdir -p "$work/disk"/{dev,proc,sys,run,tmp,root,mnt,guest}
@@ -166,7 +170,8 @@ if [ ! -e "$out/complete" ]; then
   "$dir/root/usr/bin/busybox" --list | while read -r applet; do
     [ -e "$work/disk/usr/bin/$applet" ] || [ -e "$work/disk/usr/sbin/$applet" ] || ln -s busybox "$work/disk/usr/bin/$applet"
   done
-  size=$(du -sm "$work/disk" | cut -f1)
+  step 600 du -sm "$work/disk" >"$work/size"
+  read -r size _ <"$work/size"
   MKE2FS_CONFIG="$dir/root/etc/mke2fs.conf" tool mke2fs -q -t ext4 -O ^has_journal -m 0 -E root_owner=0:0 \
     -d "$work/disk" "$work/disk.img" "$((size * 5 / 4 + 16))M"
 

@@ -21,5 +21,5 @@ tools=(dash bash coreutils busybox-static kmod ethtool iperf3 fio e2fsprogs rng-
 list_hash=$(printf '%s\n' "${backports[@]}" "${tools[@]}" | sha256sum | cut -c1-12)
 what=guest
 suites=(trixie trixie-backports bookworm)
-dir=${XDG_CACHE_HOME:-$HOME/.cache}/viaduct/guest-$list_hash
+dir=${XDG_CACHE_HOME:-${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}/.cache}/viaduct/guest-$list_hash
 . tools/apt_lib.sh

@@ -9,7 +9,7 @@ called_in=$PWD
 cd "$(dirname "$0")/.."
 what=nextpnr
 suites=(sid)
-dir=${XDG_CACHE_HOME:-$HOME/.cache}/viaduct/nextpnr
+dir=${XDG_CACHE_HOME:-${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}/.cache}/viaduct/nextpnr
 . tools/apt_lib.sh
 
 root=$dir/root

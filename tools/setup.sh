@@ -59,7 +59,7 @@ python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "$(python3 
 
 # ---------------------------------------------------------------- Python tools
 hash=$(cat tools/requirements.txt tools/verilator tools/yosys <(python3 -c 'import sys; print(sys.version, sys.base_prefix)') | sha256sum | cut -c1-16)
-venv=${XDG_CACHE_HOME:-$HOME/.cache}/viaduct/venv-$hash
+venv=${XDG_CACHE_HOME:-${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}/.cache}/viaduct/venv-$hash
 if [ ! -e "$venv/.complete" ]; then
   mkdir -p "${venv%/*}"
   exec 9>"$venv.lock"
