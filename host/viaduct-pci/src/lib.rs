@@ -48,7 +48,7 @@ pub enum PciError {
     #[error("protocol error: {0}")]
     Protocol(String),
     /// A wait ended without what was waited for.
-    #[error("timed out after {0:?}")]
+    #[error("no answer from the card within {0:?}")]
     Timeout(Duration),
     /// The function has another user; says who, and what to do.
     #[error("{0}")]

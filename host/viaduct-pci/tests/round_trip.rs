@@ -252,6 +252,27 @@ fn a_silent_server_times_out_and_a_late_answer_is_not_mistaken() {
 }
 
 #[test]
+fn a_server_that_has_not_answered_once_is_not_waited_for_as_long_again() {
+    let (_dir, path) = socket();
+    let function = Copier::new();
+    let _server = Server::bind(&path, function.clone()).unwrap();
+    let options = ClientOptions { reply_time: Duration::from_millis(900) };
+    let client = Client::connect_with(&path, options).unwrap();
+    function.read_delay.store(4000, Ordering::Relaxed);
+    let begin = Instant::now();
+    for _ in 0..30 {
+        assert!(matches!(client.read32(0, 0x20), Err(PciError::Timeout(_))));
+    }
+    assert!(begin.elapsed() < Duration::from_millis(3500), "{:?}", begin.elapsed());
+    // Once it has answered it is trusted again.
+    function.read_delay.store(10, Ordering::Relaxed);
+    while client.read32(0, 0x20).is_err() {
+        assert!(begin.elapsed() < Duration::from_secs(60));
+    }
+    client.read32(0, 0x20).unwrap();
+}
+
+#[test]
 fn a_server_that_never_answers_or_hangs_up_does_not_hang_the_client() {
     let options = ClientOptions { reply_time: Duration::from_millis(100) };
     let (ours, theirs) = UnixStream::pair().unwrap();
