@@ -330,7 +330,9 @@ fn load_reason(code: u8) -> &'static str {
         3 => "the app was built again since (code 3)",
         4 => "it is made for another data width or number of streams (code 4)",
         5 => "it is made for another version of the card (code 5)",
-        6 => "the app's object is damaged (code 6)",
+        6 => {
+            "the app's object is damaged, or there are too few descriptors or too little memory to open it (code 6)"
+        }
         7 => "there is not enough memory (code 7)",
         8 => "the card has no such slot (code 8)",
         _ => "the reason is unknown",
