@@ -87,6 +87,22 @@ def test_fifos(data: Path, tmp_path: Path):
     )
 
 
+def test_closed_standard_streams(data: Path, tmp_path: Path):
+    """Data is not lost in what stands in for them."""
+    out = f"file:{tmp_path / 'out'}"
+    for redirection, routes, words in [
+        (">&-", ["--in", f"file:{data}", "--out", "-"], "standard output: is closed"),
+        ("<&-", ["--in", "-", "--out", out], "standard input: is closed"),
+    ]:
+        command = ["sh", "-c", f'"$@" {redirection}', "sh", *RUN, "pass", *routes]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT, check=False)
+        assert done.returncode == 1 and words in done.stderr, done.stderr
+    assert not (tmp_path / "out").exists()
+    command = ["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *RUN, "pass", "--in", f"file:{data}", "--out", out]
+    subprocess.run(command, timeout=300, cwd=ROOT, check=True)
+    assert (tmp_path / "out").read_bytes() == data.read_bytes()
+
+
 def test_a_reader_that_has_enough(data: Path):
     """The input has no end; the run ends because its output has no reader."""
     command = [*RUN, "pass", "--in", "file:/dev/zero", "--out", "-"]

@@ -7,6 +7,7 @@
 mod tell;
 
 mod card;
+mod closed;
 mod cmd;
 mod compare;
 mod connect;

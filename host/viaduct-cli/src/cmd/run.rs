@@ -90,6 +90,11 @@ impl RunArgs {
                 return usage(format!("{path}: is a directory; name a file"));
             }
         }
+        for (fd, routes) in [(0, &self.ins), (1, &self.outs)] {
+            if routes.iter().any(Route::is_standard) {
+                crate::closed::refuse(fd)?;
+            }
+        }
         let routes = Routes::new(&app, &self.ins, &self.outs, self.check)?;
         if routes.to_standard() && routes.prints() {
             return usage(
