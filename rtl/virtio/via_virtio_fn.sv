@@ -155,8 +155,7 @@ module via_virtio_fn
     .idle_o         (pci_idle)
   );
 
-  always_ff @(posedge clk_i)
-    features_o <= '{supported: Dev.features | EngineFeatures, offered: offered, negotiated: negotiated};
+  always_ff @(posedge clk_i) features_o <= '{supported: Dev.features | EngineFeatures, offered: offered, negotiated: negotiated};
 
   // ---------------------------------------------------------------- host memory
   axi_ax_t ar, aw;
