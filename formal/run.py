@@ -109,6 +109,8 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
             "assign chain_in = burst_valid && burst.chain_end",
         ),
         ("via_vq_scatter.sv", "beat_valid && sent_any_q", "beat_valid"),
+        ("via_vq_scatter.sv", "assign ends = !far && behind <=", "assign ends = behind <="),
+        ("via_vq_scatter.sv", "ends && pc.chain_end", "pc.chain_end"),
     ],
     "vq_scatter_port": [
         ("via_vq_scatter.sv", "burst_last = piece_end || &line[LineLog2-1:0]", "burst_last = piece_end"),
