@@ -212,7 +212,15 @@ module via_xdma
   // look: the request is here; act: what it is meant for is known, and does it; join: what was read comes together; then the answer.
   logic look_q, act_q, join_q, rvalid_q, write, user, user_q;
   fn_req_t req_q;
-  logic [NumCh-1:0] to_ch_q;
+  logic [NumCh-1:0] to_ch, to_ch_q;
+  // Each channel has a copy of its own, which changes only when it is meant: channels lie far apart.
+  typedef struct packed {
+    logic        sg;
+    logic        write;
+    logic [7:0]  addr;
+    logic [31:0] wdata;
+  } ch_req_t;
+  ch_req_t [NumCh-1:0] ch_req_q;
   logic to_irq_q, common_q, exec;
   logic [3:0] target, number;
   logic [7:0] offset;
@@ -245,15 +253,23 @@ module via_xdma
       user_q   <= user || user_q && !user_rvalid_i;
       join_q   <= act_q;
       rvalid_q <= join_q || user_q && user_rvalid_i;
-      for (int unsigned c = 0; c < Channels; c++) begin
-        to_ch_q[c]          <= exec && (target == TgtH2c || target == TgtH2cSg) && number == 4'(c);
-        to_ch_q[Channels+c] <= exec && (target == TgtC2h || target == TgtC2hSg) && number == 4'(c);
-      end
+      to_ch_q  <= to_ch;
       to_irq_q <= exec && target == TgtIrq && number == '0;
       common_q <= exec && target == TgtCommon && number == '0;
     end
   end
   assign exec = look_q && !req_q.cfg && req_q.bar == XdmaBarDma;
+  always_comb begin
+    for (int unsigned c = 0; c < Channels; c++) begin
+      to_ch[c]          = exec && (target == TgtH2c || target == TgtH2cSg) && number == 4'(c);
+      to_ch[Channels+c] = exec && (target == TgtC2h || target == TgtC2hSg) && number == 4'(c);
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    for (int unsigned c = 0; c < NumCh; c++) begin
+      if (to_ch[c]) ch_req_q[c] <= '{sg: target[2], write: write, addr: offset, wdata: req_q.wdata};
+    end
+  end
   always_ff @(posedge clk_i) begin
     if (!look_q && !act_q && !join_q && !user_q) req_q <= req_i;
     ch_rdata_q <= ch_rdata;
@@ -482,10 +498,10 @@ module via_xdma
       .time_i,
       .chan_mib_i     (chan_mib_q),
       .reg_valid_i    (to_ch_q[K]),
-      .reg_sg_i       (target == TgtH2cSg),
-      .reg_write_i    (write),
-      .reg_addr_i     (offset),
-      .reg_wdata_i    (req_q.wdata),
+      .reg_sg_i       (ch_req_q[K].sg),
+      .reg_write_i    (ch_req_q[K].write),
+      .reg_addr_i     (ch_req_q[K].addr),
+      .reg_wdata_i    (ch_req_q[K].wdata),
       .reg_rdata_o    (ch_rdata[K]),
       .halt_i         (halt_q[K]),
       .credit_mode_i  (credit_mode_q[K]),
@@ -538,10 +554,10 @@ module via_xdma
       .time_i,
       .chan_mib_i     (chan_mib_q),
       .reg_valid_i    (to_ch_q[K]),
-      .reg_sg_i       (target == TgtC2hSg),
-      .reg_write_i    (write),
-      .reg_addr_i     (offset),
-      .reg_wdata_i    (req_q.wdata),
+      .reg_sg_i       (ch_req_q[K].sg),
+      .reg_write_i    (ch_req_q[K].write),
+      .reg_addr_i     (ch_req_q[K].addr),
+      .reg_wdata_i    (ch_req_q[K].wdata),
       .reg_rdata_o    (ch_rdata[K]),
       .halt_i         (halt_q[K]),
       .credit_mode_i  (credit_mode_q[K]),

@@ -6,7 +6,8 @@
 // descriptor of the block before it. Inside a block the links are not looked at. A block is read in bursts of up to 16 descriptors, two at once.
 // Throughput: one descriptor a cycle (256 bits and more of data width). Order: that of the list. Latency: a read and six cycles.
 // A descriptor that cannot be used ends the list; its error comes out in its place. `stop_i` (level) throws away what was read and what still
-// comes; `idle_o` then says that nothing is owed. Misuse: start_i only while idle_o and not stop_i. A list without an end is read until stopped.
+// comes, one descriptor a cycle; `idle_o` then says that nothing is owed. Misuse: start_i only while idle_o and not stop_i. A list without an
+// end is read until stopped.
 // Source: PG195, descriptor format.
 
 module via_xdma_fetch
@@ -217,7 +218,8 @@ module via_xdma_fetch
     logic        block_end;
     logic [5:0]  adj;
     logic [63:0] link;
-    xdma_desc_t  desc;
+    logic [27:0] len;
+    xdma_desc_t  desc;       // none and less: behind the slice
   } entry_t;
   entry_t fresh, entry;
   logic entry_valid, over_q, drop, room, push, dead_end;
@@ -225,18 +227,19 @@ module via_xdma_fetch
 
   assign go = raw_valid && entry_room;
   always_comb begin
+    fresh.desc     = '0;
     fresh.desc.err = XErrNone;
     if (fail) fresh.desc.err = dec ? XErrDescDec : XErrDescSlv;
     else if (raw[31:16] != DescMagic) fresh.desc.err = XErrMagic;
     fresh.desc.stop      = raw[0];
     fresh.desc.completed = raw[1];
-    fresh.desc.len       = raw[32+:28];
     fresh.desc.src       = raw[64+:64];
     fresh.desc.dst       = raw[128+:64];
     fresh.ends           = raw[0] || fail || raw[31:16] != DescMagic;
     fresh.block_end      = head.block_end && last;
     fresh.adj            = raw[13:8];
     fresh.link           = raw[192+:64];
+    fresh.len            = raw[32+:28];
   end
 
   via_slice #(
@@ -262,7 +265,9 @@ module via_xdma_fetch
   assign push = !drop && (entry_valid || dead_end);
 
   always_comb begin
-    desc = entry.desc;
+    desc      = entry.desc;
+    desc.none = entry.len == '0;
+    desc.less = entry.len - 1'b1;
     if (!entry_valid) desc.err = misaligned_q ? XErrAlign : XErrDescDec;
   end
 
@@ -274,20 +279,21 @@ module via_xdma_fetch
     else if (list_end) over_q <= 1'b1;
   end
 
-  via_fifo #(
+  // Its head is a register: the mover's sums begin there. What is left at a stop leaves one a cycle.
+  via_vq_fifo #(
     .T    (xdma_desc_t),
     .Depth(BurstDescs)
   ) u_descs (
     .clk_i,
     .rst_ni,
-    .flush_i  (stop_i),
     .s_i      (desc),
     .s_valid_i(push),
     .s_ready_o(room),
     .m_o      (desc_o),
     .m_valid_o(desc_valid_o),
-    .m_ready_i(desc_ready_i),
-    .count_o  ()
+    .m_ready_i(desc_ready_i || stop_i),
+    .count_o  (),
+    .hidden_o ()
   );
 
   assign idle_o = !head_valid && !entry_valid && left_q == '0 && !desc_valid_o;

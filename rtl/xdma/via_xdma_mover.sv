@@ -67,8 +67,9 @@ module via_xdma_mover
   typedef logic [BeatLog2-1:0] offset_t;
   typedef logic [CountW-1:0] count_t;
 
-  function automatic count_t beats_of(input offset_t offset, input logic [27:0] len);
-    return count_t'((29'(offset) + 29'(len) + 29'(StrbW - 1)) >> BeatLog2);
+  // Less one, of a length less one.
+  function automatic count_t beats_of(input offset_t offset, input logic [27:0] less);
+    return count_t'((29'(offset) + 29'(less)) >> BeatLog2);
   endfunction
 
   // ---------------------------------------------------------------- jobs
@@ -76,13 +77,13 @@ module via_xdma_mover
     logic        completed;
     logic        stop;
     logic        fixed;
-    logic [27:0] len;
+    logic        none;       // no bytes
     logic [63:0] src;
     logic [63:0] dst;
     logic [63:0] src_last;   // of the last byte; the card's is not looked at with `fixed`
     logic [63:0] dst_last;
-    count_t      raws;       // beats read
-    count_t      outs;       // beats written
+    count_t      raws_less;  // beats read, less one
+    count_t      outs_less;  // beats written, less one
   } job_t;
   job_t job;
   logic job_valid, job_ready;
@@ -97,13 +98,13 @@ module via_xdma_mover
         completed: job_i.completed,
         stop: job_i.stop,
         fixed: fixed_i,
-        len: job_i.len,
+        none: job_i.none,
         src: job_i.src,
         dst: job_i.dst,
-        src_last: job_i.src + 64'(job_i.len) - 64'd1,
-        dst_last: job_i.dst + 64'(job_i.len) - 64'd1,
-        raws: beats_of(job_i.src[BeatLog2-1:0], job_i.len),
-        outs: beats_of(job_i.dst[BeatLog2-1:0], job_i.len)
+        src_last: job_i.src + 64'(job_i.less),
+        dst_last: job_i.dst + 64'(job_i.less),
+        raws_less: beats_of(job_i.src[BeatLog2-1:0], job_i.less),
+        outs_less: beats_of(job_i.dst[BeatLog2-1:0], job_i.less)
     }
     ),
     .s_valid_i(job_valid_i),
@@ -154,12 +155,12 @@ module via_xdma_mover
     work.completed = job.completed;
     work.stop      = job.stop;
     work.fixed     = !C2h && job.fixed;
-    work.raws      = job.raws;
-    work.outs      = job.outs;
-    work.out_one   = job.outs == count_t'(1);
+    work.raws      = job.raws_less + 1'b1;
+    work.outs      = job.outs_less + 1'b1;
+    work.out_one   = job.outs_less == '0;
     work.prime     = job.src[BeatLog2-1:0] > job.dst[BeatLog2-1:0];
     work.shift     = job.src[BeatLog2-1:0] - job.dst[BeatLog2-1:0];
-    work.tail      = job.dst[BeatLog2-1:0] + job.len[BeatLog2-1:0];
+    work.tail      = job.dst_last[BeatLog2-1:0] + 1'b1;
     work.dst       = job.dst;
   end
 
@@ -179,24 +180,24 @@ module via_xdma_mover
   } plan_t;
   plan_t plan, next;
   logic next_valid, next_ready;
-  logic [BurstLog2:0] to_page;
+  logic [BurstLog2-1:0] to_page;  // beats, less one
 
-  assign to_page = (BurstLog2 + 1)'(MaxBurstBeats - 32'(job.src[BeatLog2+:BurstLog2]));
+  assign to_page = ~job.src[BeatLog2+:BurstLog2];
   always_comb begin
     plan.work      = work;
-    plan.empty     = job.len == '0;
+    plan.empty     = job.none;
     plan.misplaced = misplaced;
     plan.src_bad   = src_bad;
     plan.dst_bad   = dst_bad;
     plan.still     = C2h && job.fixed;
     plan.src       = job.src[AddrW-1:BeatLog2];
-    plan.one       = job.raws <= count_t'(to_page);
-    plan.burst     = plan.one ? (BurstLog2 + 1)'(job.raws) : to_page;
-    plan.rest      = plan.one ? '0 : job.raws - count_t'(to_page);
+    plan.one       = job.raws_less <= count_t'(to_page);
+    plan.burst     = (BurstLog2 + 1)'(plan.one ? job.raws_less[BurstLog2-1:0] : to_page) + 1'b1;
+    plan.rest      = plan.one ? '0 : job.raws_less - count_t'(to_page);
     if (plan.still) begin
-      plan.one   = job.raws == count_t'(1);
+      plan.one   = job.raws_less == '0;
       plan.burst = (BurstLog2 + 1)'(1);
-      plan.rest  = job.raws - 1'b1;
+      plan.rest  = job.raws_less;
     end
   end
 
@@ -416,6 +417,7 @@ module via_xdma_mover
     logic                    completed;
     logic                    stop;
     logic [7:0]              len;        // beats - 1
+    logic                    one;        // a single beat
     offset_t                 lead;       // bytes before the first
     offset_t                 tail;
     logic [AddrW-1:BeatLog2] at;
@@ -431,25 +433,27 @@ module via_xdma_mover
     chunk.completed = cur_q.completed;
     chunk.stop      = cur_q.stop;
     chunk.len       = 8'(at_q - chunk_at_q);
+    chunk.one       = at_q[BeatLog2+:8] == chunk_at_q[BeatLog2+:8];
     chunk.lead      = (chunk_at_q == cur_q.dst[AddrW-1:BeatLog2]) ? cur_q.dst[BeatLog2-1:0] : '0;
     chunk.tail      = cur_ends ? cur_q.tail : '0;
     chunk.at        = chunk_at_q;
   end
 
-  via_fifo #(
+  // Its head is a register: what is written is found from it.
+  via_vq_fifo #(
     .T    (chunk_t),
     .Depth(16)
   ) u_chunks (
     .clk_i,
     .rst_ni,
-    .flush_i  (1'b0),
     .s_i      (chunk),
     .s_valid_i(chunk_push),
     .s_ready_o(chunk_room),
     .m_o      (head),
     .m_valid_o(head_valid),
     .m_ready_i(head_pop),
-    .count_o  ()
+    .count_o  (),
+    .hidden_o ()
   );
 
   via_fifo #(
@@ -480,15 +484,16 @@ module via_xdma_mover
   wait_t first;
   logic first_valid, first_pop, wait_room, aw_room, w_room;
   logic beat_go, beat_drop, last_beat, drop_q, drop, kill_q;
-  logic [7:0] beat_q;
+  logic [7:0] after_q;  // number of the next beat of the burst
+  logic begin_q, final_q;  // the beat at hand is the burst's first; its last, if it is not the first
   xdma_err_e err_q, err, head_err, b_err;
 
   // From here on an error that does not stop is none: decided once, as the control register may change meanwhile.
   assign head_err = err_stops(head.err, enabled_i) ? head.err : XErrNone;
 
   // A burst is written or dropped as a whole: an error that arrives in its middle counts from the next one.
-  assign drop = head.err != XErrNone || ((beat_q == '0) ? kill_q || err_q != XErrNone : drop_q);
-  assign last_beat = beat_q == head.len;
+  assign drop = head.err != XErrNone || (begin_q ? kill_q || err_q != XErrNone : drop_q);
+  assign last_beat = begin_q ? head.one : final_q;
   assign beat_drop = head_valid && !head.none && drop && out_valid && wait_room;
   assign beat_go = head_valid && !head.none && !drop && out_valid && aw_room && w_room && wait_room;
   assign out_pop = beat_go || beat_drop;
@@ -497,13 +502,16 @@ module via_xdma_mover
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      beat_q <= '0;
-      drop_q <= 1'b0;
+      after_q <= 8'd1;
+      begin_q <= 1'b1;
+      drop_q  <= 1'b0;
     end else if (out_pop) begin
-      beat_q <= last_beat ? '0 : beat_q + 1'b1;
-      drop_q <= drop;
+      after_q <= last_beat ? 8'd1 : after_q + 1'b1;
+      begin_q <= last_beat;
+      drop_q  <= drop;
     end
   end
+  always_ff @(posedge clk_i) if (out_pop) final_q <= after_q == head.len;
   always_ff @(posedge clk_i) begin
     if (!rst_ni || clear_i) kill_q <= 1'b0;
     else if (head_pop && head_err != XErrNone) kill_q <= 1'b1;  // bursts behind it must not wait for this error to reach its turn
@@ -520,7 +528,7 @@ module via_xdma_mover
     w.data   = out;
     w.last   = last_beat;
     w.strb   = '1;
-    if (beat_q == '0) w.strb = {StrbW{1'b1}} << head.lead;
+    if (begin_q) w.strb = {StrbW{1'b1}} << head.lead;
     if (last_beat && head.tail != '0) w.strb &= ~({StrbW{1'b1}} << head.tail);
   end
 
@@ -530,7 +538,7 @@ module via_xdma_mover
     .clk_i,
     .rst_ni,
     .s_i      (aw),
-    .s_valid_i(beat_go && beat_q == '0),
+    .s_valid_i(beat_go && begin_q),
     .s_ready_o(aw_room),
     .m_o      (m_aw_o),
     .m_valid_o(m_aw_valid_o),

@@ -24,7 +24,8 @@ package via_xdma_pkg;
     xdma_err_e   err;
     logic        completed;  // count, log and write back its completion
     logic        stop;       // last of the list
-    logic [27:0] len;
+    logic        none;       // no bytes
+    logic [27:0] less;       // length less one
     logic [63:0] src;
     logic [63:0] dst;
   } xdma_desc_t;
