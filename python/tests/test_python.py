@@ -3,6 +3,7 @@
 
 import gc
 import importlib.util
+import io
 import os
 import signal
 import subprocess
@@ -88,6 +89,16 @@ def test_sha256_gives_a_digest(card: viaduct.Card):
 
 
 # ---------------------------------------------------------------- arrays
+
+
+def test_what_is_not_data_is_refused_by_name(card: viaduct.Card):
+    with card.load("pass") as slot:
+        for wrong in ([1, 2], 5, {}):
+            with pytest.raises(TypeError, match=f"{type(wrong).__name__} is not data: give a NumPy array"):
+                slot.run(wrong)  # pyright: ignore[reportArgumentType]
+        with pytest.raises(viaduct.ArgumentError, match="this BytesIO has no descriptor"):
+            slot.run(io.BytesIO(b"abc"))
+        assert slot.run(io.BytesIO(b"abc").getbuffer()).tobytes() == b"abc"
 
 
 def test_results_have_type_and_shape_of_the_input(card: viaduct.Card):

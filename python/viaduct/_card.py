@@ -3,6 +3,7 @@
 
 import contextlib
 import ctypes as c
+import io
 import itertools
 import operator
 import os
@@ -593,12 +594,22 @@ def _endpoint(where: Endpoint) -> bytes:
         return text(where)
     if isinstance(where, os.PathLike):
         return b"file:" + text(where)
-    return f"fd:{where.fileno()}".encode()
+    try:
+        return f"fd:{where.fileno()}".encode()
+    except io.UnsupportedOperation:
+        kind = type(where).__name__
+        raise ArgumentError(
+            -1, f"this {kind} has no descriptor: give an open file, or the bytes in it"
+        ) from None
 
 
 def _readable(data: Bytes) -> Array:
     """The data in one piece; copied if it is not."""
-    array = np.asarray(data if isinstance(data, np.ndarray) else memoryview(data))
+    try:
+        array = np.asarray(data if isinstance(data, np.ndarray) else memoryview(data))
+    except TypeError:
+        kind = type(data).__name__
+        raise TypeError(f"{kind} is not data: give a NumPy array, bytes, or a path or an open file") from None
     if array.dtype.hasobject:
         raise ArgumentError(-1, "the array holds Python objects, not data")
     return np.ascontiguousarray(array)
