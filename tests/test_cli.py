@@ -170,7 +170,22 @@ def test_usage_errors(data: Path, tmp_path: Path):
             ("write columns and rows", ["card", "--functions", str(tmp_path), f"--console-size={size}"])
             for size in ("80", "80x", "0x25", "65536x25", "80x25x1", "-1x5")
         ],
+        *[
+            ("write six bytes such as", ["card", "--functions", str(tmp_path), f"--mac={address}"])
+            for address in (
+                "",
+                "02:00:00:00:00",
+                "02:00:00:00:00:01:02",
+                "2:0:0:0:0:1",
+                "0g:00:00:00:00:01",
+                "02:00:00:00:00:+1",
+            )
+        ],
+        # Of a group, and of nobody.
+        ("of one device", ["card", "--functions", str(tmp_path), "--mac=03:00:00:00:00:01"]),
+        ("of one device", ["vm", "--mac=00:00:00:00:00:00", "--", "true"]),
         ("cannot be used with", ["card", "--socket", str(tmp_path / "s"), "--net", "none"]),
+        ("cannot be used with", ["card", "--socket", str(tmp_path / "s"), "--mac", "02:00:00:00:00:01"]),
         ("cannot be used with", ["card", "--functions", str(tmp_path), "--unconnected", "--disk", "64M"]),
         ("cannot be used with", ["vm", "--card", str(tmp_path), "--uart", "none", "--", "true"]),
         ("not a multiple of 4096", ["run", "pass", "--in", "card:3+5", "--out", "host:1"]),

@@ -92,6 +92,29 @@ def test_net(packed: bool):
     assert all(size["wrong"] == 0 for size in figures["sizes"])
 
 
+def test_two_cards_on_one_cable(tmp_path: Path):
+    """With an address each, they find each other by IPv6; the longest frames pass."""
+    guest()
+    a, b = tmp_path / "a", tmp_path / "b"
+    base = [VIADUCT, "vm", "--function", "net", "--disk", "none", "--timeout", str(int(PATIENCE))]
+    far = [*base, "--net", f"unix:{b},{a}", "--mac", "02:56:49:41:44:02"]
+    with subprocess.Popen([*far, "--", "sh", "-c", "ip link set eth0 up; sleep infinity"], cwd=ROOT) as other:
+        try:
+            work = """
+                ip link set eth0 up
+                n=0; until ping -6 -q -c 1 -W 5 "$1%eth0"; do n=$((n + 1)); [ $n -lt 200 ]; sleep 1; done
+                ping -6 -q -c 3 -W 60 -M do -s 9168 "$1%eth0"
+                ip -6 address show dev eth0
+            """
+            words = ["--", "sh", "-ec", work, "sh", "fe80::56:49ff:fe41:4402"]
+            done = vm("--disk", "none", "--net", f"unix:{a},{b}", *words, functions="net")
+        finally:
+            other.terminate()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 packets transmitted, 3 received" in done.stdout
+    assert "fe80::56:49ff:fe41:4401" in done.stdout and "dadfailed" not in done.stdout
+
+
 @pytest.mark.timeout(ONE_BOOT + PATIENCE)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_everything_in_one_boot(kernel: str, tmp_path: Path):

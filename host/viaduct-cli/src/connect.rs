@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the card's virtio functions are connected to: options of the commands that serve a card, and doing it.
 
+use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::cmd::run::{registers, setting};
 use crate::fail::{Failure, Result, at, usage};
 use crate::job::set_registers;
 
-/// Address of the card's network device.
+/// Address of the card's network device, if no other is chosen.
 pub const MAC: [u8; 6] = [0x02, 0x56, 0x49, 0x41, 0x44, 0x01];
 
 /// Options of commands that serve a card's functions.
@@ -27,6 +28,9 @@ pub struct ConnectArgs {
     /// cable in it), tap:NAME or unix:PATH (one frame a datagram; unix:PATH,PEER sends to PEER)
     #[arg(long, value_name = "WHERE", default_value = "app:udp_echo")]
     pub net: Place<backend::Net>,
+    /// Address of the network device: cards that meet on one network need different ones
+    #[arg(long, value_name = "ADDRESS", default_value_t = Mac(MAC))]
+    pub mac: Mac,
     /// The disk: so much memory (64M), file:PATH, or none
     #[arg(long, value_name = "WHAT", default_value = "64M")]
     pub disk: DiskSpec,
@@ -66,6 +70,7 @@ pub struct ConnectArgs {
 pub fn connecting() -> clap::ArgGroup {
     let names = [
         "net",
+        "mac",
         "disk",
         "read_only",
         "disk_app",
@@ -109,6 +114,35 @@ impl<Cable> Place<Cable> {
             Place::Board(cable) => Some(cable),
             _ => None,
         }
+    }
+}
+
+/// Address of a network device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mac([u8; 6]);
+
+impl FromStr for Mac {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let byte = |digits: &str| {
+            let hex = digits.len() == 2 && digits.bytes().all(|c| c.is_ascii_hexdigit());
+            hex.then(|| u8::from_str_radix(digits, 16).ok()).flatten()
+        };
+        let bytes: Option<Vec<u8>> = text.split(':').map(byte).collect();
+        let mac: Option<[u8; 6]> = bytes.and_then(|bytes| bytes.try_into().ok());
+        // Drivers take a random address instead of one that no device may have.
+        mac.filter(|mac| mac[0] & 1 == 0 && *mac != [0; 6]).map(Mac).ok_or_else(|| {
+            "write six bytes such as 02:56:49:41:44:02, of one device: the first byte even, not all of them 0"
+                .to_owned()
+        })
+    }
+}
+
+impl fmt::Display for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
     }
 }
 
@@ -265,7 +299,7 @@ impl ConnectArgs {
             xdma.open_slots(&slots.iter().map(|slot| slot.index()).collect::<Vec<_>>())?;
         }
         if let Ok(net) = function(FunctionKind::Net) {
-            net.set_mac(MAC)?;
+            net.set_mac(self.mac.0)?;
             self.place(project, opened, &net, &self.net, &mut slots)?;
             if let (Some(sim), Some(to)) = (&opened.sim, self.net.cable()) {
                 cables.extend(Cable::net(&sim.function, to).map_err(at("--net"))?);
