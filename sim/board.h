@@ -45,7 +45,7 @@ struct PortAnswer {  // driven by the model
 
 class Port {
  public:
-  static constexpr size_t kMaxFrame = 9230;  // 9216 and a header
+  static constexpr size_t kMaxFrame = 9234;  // 9216 and a header with a VLAN tag
   static constexpr size_t kMinFrame = 14;    // a header
   static constexpr size_t kQueueBytes =
       VSIM_PORT_QUEUE;  // most bytes, and packets, in a queue on the host's side

@@ -36,7 +36,7 @@ package via_vdev_pkg;
 
   parameter int unsigned NetPairs = 4;
   parameter int unsigned NetMtu = 9216;
-  parameter int unsigned NetFrameMax = NetMtu + 14;  // bytes of a frame; a VLAN tag is part of them
+  parameter int unsigned NetFrameMax = NetMtu + 18;  // bytes of a frame: of the MTU, behind a header with a VLAN tag
   parameter int unsigned NetHeader = 12;  // bytes of struct virtio_net_hdr
   parameter int unsigned NetSpeed = 100_000;  // Mbit/s
   parameter vdev_t VdevNet = '{

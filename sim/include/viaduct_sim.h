@@ -149,7 +149,7 @@ uint64_t vsim_link_fs_per_byte(const vsim*);
 uint64_t vsim_irq_take(vsim*, unsigned fn, uint64_t mask);
 
 /* Board ports. Packets wait in bounded queues on both sides; neither call blocks.
- * Gives a port a packet: whole frames for Ethernet (14 to 9230 bytes), any number of bytes up to 64 KiB
+ * Gives a port a packet: whole frames for Ethernet (14 to 9234 bytes), any number of bytes up to 64 KiB
  * otherwise, events of 8 bytes for keys. `channel` is the stream's id. -EAGAIN: no room until the card has
  * run. */
 int vsim_port_send(vsim*, unsigned fn, uint8_t channel, const void* data, size_t len);

@@ -1069,7 +1069,7 @@ void frames_pass_in_both_directions() {
   b.ready_chance = 0.6;
   std::vector<std::vector<uint8_t>> out, in, received;
   for (int i = 0; i < 100; i++) {
-    const size_t sizes[] = {14, 59, 60, 64, 65, 1514, 9230, 15 + rng() % 2000};
+    const size_t sizes[] = {14, 59, 60, 64, 65, 1514, 9234, 15 + rng() % 2000};
     out.push_back(random_bytes(sizes[rng() % 8]));
     in.push_back(random_bytes(sizes[rng() % 8]));
     b.to_send.push_back(out.back());
@@ -1126,7 +1126,7 @@ void a_frame_without_room_is_lost_and_nothing_else() {
   b.run([&] { return b.counters.tx_packets + b.counters.tx_drops == 2 * Port::kQueuePackets; });
   CHECK(b.counters.tx_packets == Port::kQueuePackets);
   // Frames that are too long or too short for the wire.
-  b.to_send = {random_bytes(9231), random_bytes(40'000), random_bytes(13), random_bytes(100)};
+  b.to_send = {random_bytes(9235), random_bytes(40'000), random_bytes(13), random_bytes(100)};
   while (!b.receive().empty()) {
   }
   const uint64_t drops = b.counters.tx_drops;
@@ -1136,14 +1136,14 @@ void a_frame_without_room_is_lost_and_nothing_else() {
 
 void the_host_is_told_when_a_queue_is_full() {
   PortBench b(kTenGigabit);
-  const auto frame = random_bytes(9230);
+  const auto frame = random_bytes(9234);
   CHECK(b.port.send(0, 0, frame.data(), 13) == -EMSGSIZE &&
-        b.port.send(0, 0, frame.data(), 9231) == -EMSGSIZE);
+        b.port.send(0, 0, frame.data(), 9235) == -EMSGSIZE);
   size_t sent = 0;
-  while (b.port.send(0, 0, frame.data(), 9230) == 0) sent += 9230;
-  CHECK(sent <= Port::kQueueBytes + 9230 && sent + 2 * 9230 > Port::kQueueBytes && b.port.room() < 9230);
-  b.run([&] { return b.port.room() >= 9230; });
-  CHECK(b.port.send(b.clock.ps(), 0, frame.data(), 9230) == 0);
+  while (b.port.send(0, 0, frame.data(), 9234) == 0) sent += 9234;
+  CHECK(sent <= Port::kQueueBytes + 9234 && sent + 2 * 9234 > Port::kQueueBytes && b.port.room() < 9234);
+  b.run([&] { return b.port.room() >= 9234; });
+  CHECK(b.port.send(b.clock.ps(), 0, frame.data(), 9234) == 0);
   b.port.reset();
   // One is on the wire already.
   for (size_t i = 0; i <= Port::kQueuePackets; i++) CHECK(b.port.send(0, 0, frame.data(), 14) == 0);

@@ -14,7 +14,7 @@ const ABI_VERSION: u32 = 4;
 /// Most functions of a card, the management function included.
 pub(crate) const FUNCTIONS: usize = 16;
 /// Most bytes in a packet that a board port has for the host.
-pub(crate) const MAX_PACKET: usize = 9230;
+pub(crate) const MAX_PACKET: usize = 9234;
 /// Bytes a board port keeps for its function.
 pub(crate) const PORT_QUEUE: usize = 1 << 20;
 const DMA_READ: c_uint = 1;

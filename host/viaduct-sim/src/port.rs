@@ -43,7 +43,7 @@ impl SimCard {
 }
 
 impl BoardPort {
-    /// Hands a packet over, waiting up to `timeout` for room: a whole frame (14 to 9230 bytes, without FCS), up to 64 KiB
+    /// Hands a packet over, waiting up to `timeout` for room: a whole frame (14 to 9234 bytes, without FCS), up to 64 KiB
     /// for the console, or events of 8 bytes.
     pub fn send(&self, channel: u8, data: &[u8], timeout: Duration) -> Result<()> {
         if self.try_send(channel, data)? {

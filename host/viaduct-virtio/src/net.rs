@@ -11,7 +11,7 @@ use crate::{Arena, Buffer, Device, Queue, Result, VirtioError, feature};
 /// Bytes in front of every frame: `struct virtio_net_hdr`.
 pub const HEADER: usize = 12;
 /// Longest frame, without FCS.
-pub const FRAME: usize = 9216 + 14;
+pub const FRAME: usize = 9216 + 18;
 /// Memory for rings and buffers.
 const MEMORY: usize = 16 << 20;
 
