@@ -233,7 +233,10 @@ module via_xdma_mover
   logic [CreditW-1:0] credit_q;
   logic raw_pop, raw_pop_q, last_next;
 
-  assign issue = busy_q && ar_room && CreditW'(burst_q) <= credit_q;
+  // Whether there is room for the burst at hand, from a register: after a burst or a job has been taken there is if there was room for two of the longest
+  // before, otherwise it is known a cycle later.
+  logic fits_q;
+  assign issue = busy_q && ar_room && fits_q;
   assign ends = issue && last_q;
   assign next_ready = (!busy_q || ends) && jobs_room;
   assign take = next_valid && next_ready;
@@ -255,11 +258,13 @@ module via_xdma_mover
     if (!rst_ni) begin
       busy_q    <= 1'b0;
       raw_pop_q <= 1'b0;
+      fits_q    <= 1'b0;
       credit_q  <= CreditW'(Beats);
     end else begin
       if (take) busy_q <= !next_work.none;
       else if (ends) busy_q <= 1'b0;
       raw_pop_q <= raw_pop;
+      fits_q <= (take || issue) ? 32'(credit_q) >= 2 * MaxBurstBeats : CreditW'(burst_q) <= credit_q;
       if (issue || raw_pop_q) credit_q <= credit_q - (issue ? CreditW'(burst_q) : '0) + CreditW'(raw_pop_q);
     end
   end
@@ -350,6 +355,7 @@ module via_xdma_mover
   logic first_q, go, priming, out_push, chunk_push, chunk_end, out_room, chunk_room;
   count_t raws_left_q, outs_left_q;
   logic raw_left_q, out_last_q;  // raws_left_q is not 0; outs_left_q is 1
+  logic part_last_q;  // the beat to be written is the last one before a multiple of the longest burst, or stands alone
   logic [AddrW-1:BeatLog2] at_q, chunk_at_q;
   xdma_err_e bad_q, bad, prev_bad_q, raw_bad;  // of the burst being made up, of the last beat read, of the one on offer
 
@@ -357,7 +363,7 @@ module via_xdma_mover
   assign go = cur_valid_q && chunk_room && (cur_q.none || out_room && (!raw_left_q || raw_valid));
   assign raw_pop = go && !cur_q.none && raw_left_q;
   assign out_push = go && !cur_q.none && !priming;
-  assign chunk_end = out_last_q || (&at_q[BeatLog2+:BurstLog2]) || cur_q.fixed;
+  assign chunk_end = out_last_q || part_last_q;
   assign chunk_push = go && cur_q.none || out_push && chunk_end;
   assign cur_ends = go && (cur_q.none || !priming && out_last_q);
 
@@ -387,6 +393,7 @@ module via_xdma_mover
       raws_left_q <= fresh.raws;
       raw_left_q  <= !fresh.none;
       out_last_q  <= fresh.out_one;
+      part_last_q <= (&fresh.dst[BeatLog2+:BurstLog2]) || fresh.fixed;
       outs_left_q <= fresh.outs;
       at_q        <= fresh.dst[AddrW-1:BeatLog2];
       chunk_at_q  <= fresh.dst[AddrW-1:BeatLog2];
@@ -404,6 +411,7 @@ module via_xdma_mover
         outs_left_q <= outs_left_q - 1'b1;
         out_last_q  <= outs_left_q == count_t'(2);
         if (!cur_q.fixed) at_q <= at_q + 1'b1;
+        part_last_q <= (at_q[BeatLog2+:BurstLog2] == BurstLog2'(MaxBurstBeats - 2)) || cur_q.fixed;
         if (chunk_end && !cur_q.fixed) chunk_at_q <= at_q + 1'b1;
       end
     end
