@@ -348,18 +348,25 @@ module via_dma_copy
   } wait_t;
   wait_t first, wait_head;
   logic first_valid, first_pop, first_room, wait_valid, wait_room, aw_room, w_room;
-  logic beat_go, beat_drop, last_beat;
-  logic [LenW-1:0] beat_q;
-
-  assign last_beat = beat_q == head.len;
+  logic beat_go, beat_drop;
+  logic [LenW-1:0] more_q;  // beats of the burst behind this one
+  logic first_beat, last_beat;
   assign beat_drop = head_valid && !head.none && !head.fill && arrived && arrived_err && data_valid && wait_room;
   assign beat_go   = head_valid && !head.none && (head.fill || arrived && !arrived_err && data_valid) && w_room && aw_room && wait_room;
   assign data_pop  = beat_drop || beat_go && !head.fill;
   assign head_pop  = head_valid && head.none && wait_room || (beat_go || beat_drop) && last_beat;
 
+  // Of the beat that is next: whether it is the first of its burst, and the last.
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) beat_q <= '0;
-    else if (beat_go || beat_drop) beat_q <= last_beat ? '0 : beat_q + 1'b1;
+    if (behind_room) begin
+      more_q     <= behind.len;
+      first_beat <= 1'b1;
+      last_beat  <= behind.len == '0;
+    end else if (beat_go || beat_drop) begin
+      more_q     <= more_q - 1'b1;
+      first_beat <= 1'b0;
+      last_beat  <= more_q == LenW'(1);
+    end
   end
 
   axi_ax_t aw;
@@ -382,7 +389,7 @@ module via_dma_copy
     .clk_i,
     .rst_ni,
     .s_i      (aw),
-    .s_valid_i(beat_go && beat_q == '0),
+    .s_valid_i(beat_go && first_beat),
     .s_ready_o(aw_room),
     .m_o      (m_aw_o),
     .m_valid_o(m_aw_valid_o),
