@@ -18,6 +18,7 @@
 
 module via_xdma
   import via_pkg::*;
+  import via_xdma_pkg::xdma_words_t, via_xdma_pkg::xdma_words;
   import via_virtio_pkg::*;
 #(
   parameter int unsigned Channels = 1,  // each way, 1 to 4
@@ -88,7 +89,7 @@ module via_xdma
   localparam int unsigned Vectors = NumCh + Users;
 
   // ---------------------------------------------------------------- function-level reset
-  logic core_rst_n, flr_q, reset_q, closed_q, host_on_q, card_on_q, drained, host_drained, card_drained;
+  logic flr_q, reset_q, closed_q, host_on_q, card_on_q, drained, host_drained, card_drained;
 
   assign drained = closed_q && host_drained && card_drained && !msix_valid_o;
   always_ff @(posedge clk_i) begin
@@ -107,8 +108,12 @@ module via_xdma
       reset_q  <= drained && !reset_q;
     end
   end
-  assign core_rst_n = rst_ni && !reset_q;
   assign flr_busy_o = flr_q;
+
+  // A copy for each channel, and one for the rest: a single register would have thousands of loads. The gates are shut for two cycles more.
+  (* keep = "true" *)
+  logic [NumCh:0] core_rst_n;
+  always_ff @(posedge clk_i) core_rst_n <= {(NumCh + 1) {rst_ni && !reset_q}};
 
   axi_ax_t host_ar, host_aw;
   axi_r_t host_r;
@@ -212,12 +217,11 @@ module via_xdma
   // look: the request is here; act: what it is meant for is known, and does it; join: what was read comes together; then the answer.
   logic look_q, act_q, join_q, rvalid_q, write, user, user_q;
   fn_req_t req_q;
-  logic [NumCh-1:0] to_ch, to_ch_q;
-  // Each channel has a copy of its own, which changes only when it is meant: channels lie far apart.
+  logic [NumCh-1:0] to_ch;
+  // Each channel has a copy of its own, decoded: channels lie far apart.
   typedef struct packed {
-    logic        sg;
-    logic        write;
-    logic [7:0]  addr;
+    xdma_words_t read;
+    xdma_words_t write;
     logic [31:0] wdata;
   } ch_req_t;
   ch_req_t [NumCh-1:0] ch_req_q;
@@ -244,7 +248,6 @@ module via_xdma
       join_q   <= 1'b0;
       rvalid_q <= 1'b0;
       user_q   <= 1'b0;
-      to_ch_q  <= '0;
       to_irq_q <= 1'b0;
       common_q <= 1'b0;
     end else begin
@@ -253,7 +256,6 @@ module via_xdma
       user_q   <= user || user_q && !user_rvalid_i;
       join_q   <= act_q;
       rvalid_q <= join_q || user_q && user_rvalid_i;
-      to_ch_q  <= to_ch;
       to_irq_q <= exec && target == TgtIrq && number == '0;
       common_q <= exec && target == TgtCommon && number == '0;
     end
@@ -267,14 +269,16 @@ module via_xdma
   end
   always_ff @(posedge clk_i) begin
     for (int unsigned c = 0; c < NumCh; c++) begin
-      if (to_ch[c]) ch_req_q[c] <= '{sg: target[2], write: write, addr: offset, wdata: req_q.wdata};
+      ch_req_q[c].read  <= (to_ch[c] && !req_q.write) ? xdma_words(target[2], offset) : '0;
+      ch_req_q[c].write <= (to_ch[c] && write) ? xdma_words(target[2], offset) : '0;
+      if (to_ch[c]) ch_req_q[c].wdata <= req_q.wdata;
     end
   end
   always_ff @(posedge clk_i) begin
     if (!look_q && !act_q && !join_q && !user_q) req_q <= req_i;
     ch_rdata_q <= ch_rdata;
-    if (act_q) own_rdata_q <= rdata;
-    if (join_q || user_q) rdata_q <= user_q ? user_rdata_i : req_q.cfg ? cfg_rdata : joined;
+    if (act_q) own_rdata_q <= req_q.cfg ? cfg_rdata : rdata;
+    if (join_q || user_q) rdata_q <= user_q ? user_rdata_i : joined;
     if (user) begin
       user_slot_o <= req_q.addr[15:12];
       user_req_o  <= '{addr: req_q.addr[11:0], write: write, wdata: req_q.wdata};
@@ -339,7 +343,7 @@ module via_xdma
   logic [NumCh-1:0] chosen;
   assign chosen = {req_q.wdata[16+:Channels], req_q.wdata[Channels-1:0]};
   always_ff @(posedge clk_i) begin
-    if (!core_rst_n) begin
+    if (!core_rst_n[NumCh]) begin
       halt_q        <= '0;
       credit_mode_q <= '0;
     end else if (common_q && write) begin
@@ -361,7 +365,7 @@ module via_xdma
     .Vectors (Vectors)
   ) u_irq (
     .clk_i,
-    .rst_ni     (core_rst_n),
+    .rst_ni     (core_rst_n[NumCh]),
     .reg_valid_i(to_irq_q),
     .reg_write_i(write),
     .reg_addr_i (offset),
@@ -395,7 +399,7 @@ module via_xdma
     .NumFirst(NumCh)
   ) u_host_mux (
     .clk_i,
-    .rst_ni      (core_rst_n),
+    .rst_ni      (core_rst_n[NumCh]),
     .s_ar_i      (host_rd_ar),
     .s_ar_valid_i(host_rd_ar_valid),
     .s_ar_ready_o(host_rd_ar_ready),
@@ -445,7 +449,7 @@ module via_xdma
     .NumFirst(0)
   ) u_card_mux (
     .clk_i,
-    .rst_ni      (core_rst_n),
+    .rst_ni      (core_rst_n[NumCh]),
     .s_ar_i      (card_rd_ar),
     .s_ar_valid_i(card_rd_ar_valid),
     .s_ar_ready_o(card_rd_ar_ready),
@@ -494,13 +498,11 @@ module via_xdma
       .HostBits(HostBits)
     ) u_channel (
       .clk_i,
-      .rst_ni         (core_rst_n),
+      .rst_ni         (core_rst_n[i]),
       .time_i,
       .chan_mib_i     (chan_mib_q),
-      .reg_valid_i    (to_ch_q[K]),
-      .reg_sg_i       (ch_req_q[K].sg),
+      .reg_read_i     (ch_req_q[K].read),
       .reg_write_i    (ch_req_q[K].write),
-      .reg_addr_i     (ch_req_q[K].addr),
       .reg_wdata_i    (ch_req_q[K].wdata),
       .reg_rdata_o    (ch_rdata[K]),
       .halt_i         (halt_q[K]),
@@ -550,13 +552,11 @@ module via_xdma
       .HostBits(HostBits)
     ) u_channel (
       .clk_i,
-      .rst_ni         (core_rst_n),
+      .rst_ni         (core_rst_n[K]),
       .time_i,
       .chan_mib_i     (chan_mib_q),
-      .reg_valid_i    (to_ch_q[K]),
-      .reg_sg_i       (ch_req_q[K].sg),
+      .reg_read_i     (ch_req_q[K].read),
       .reg_write_i    (ch_req_q[K].write),
-      .reg_addr_i     (ch_req_q[K].addr),
       .reg_wdata_i    (ch_req_q[K].wdata),
       .reg_rdata_o    (ch_rdata[K]),
       .halt_i         (halt_q[K]),
@@ -596,7 +596,12 @@ module via_xdma
     );
   end
 
-  assign idle_o  = &ch_idle && host_idle && card_idle && irq_idle && !flr_q;
-  assign still_o = idle_o && !req_valid_i && !look_q && !act_q && !join_q && !user_q && !rvalid_q && !flr_i;
+  logic still, idle;
+  assign idle  = &ch_idle && host_idle && card_idle && irq_idle && !flr_q;
+  assign still = idle && !req_valid_i && !look_q && !act_q && !join_q && !user_q && !rvalid_q && !flr_i;
+  always_ff @(posedge clk_i) begin
+    still_o <= still;
+    idle_o  <= idle;
+  end
 
 endmodule

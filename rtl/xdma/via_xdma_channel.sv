@@ -20,54 +20,52 @@ module via_xdma_channel
   parameter int unsigned Index    = 0,
   parameter int unsigned HostBits = 52     // host addresses that can be named
 ) (
-  input  logic           clk_i,
-  input  logic           rst_ni,
-  input  logic    [63:0] time_i,
-  input  logic    [31:0] chan_mib_i,       // size of each DRAM channel in MiB
+  input  logic               clk_i,
+  input  logic               rst_ni,
+  input  logic        [63:0] time_i,
+  input  logic        [31:0] chan_mib_i,       // size of each DRAM channel in MiB
   // a register access; everything happens in its cycle
-  input  logic           reg_valid_i,
-  input  logic           reg_sg_i,         // SGDMA block rather than channel block
-  input  logic           reg_write_i,
-  input  logic    [ 7:0] reg_addr_i,
-  input  logic    [31:0] reg_wdata_i,
-  output logic    [31:0] reg_rdata_o,
-  input  logic           halt_i,           // no new descriptor is read
-  input  logic           credit_mode_i,    // descriptors are used as credits are given
-  output logic           irq_o,            // level
+  input  xdma_words_t        reg_read_i,       // the one that is read in this cycle, if any
+  input  xdma_words_t        reg_write_i,
+  input  logic        [31:0] reg_wdata_i,
+  output logic        [31:0] reg_rdata_o,
+  input  logic               halt_i,           // no new descriptor is read
+  input  logic               credit_mode_i,    // descriptors are used as credits are given
+  output logic               irq_o,            // level
   // host memory, descriptors
-  output axi_ax_t        desc_ar_o,
-  output logic           desc_ar_valid_o,
-  input  logic           desc_ar_ready_i,
-  input  axi_r_t         desc_r_i,
-  input  logic           desc_r_valid_i,
-  output logic           desc_r_ready_o,
+  output axi_ax_t            desc_ar_o,
+  output logic               desc_ar_valid_o,
+  input  logic               desc_ar_ready_i,
+  input  axi_r_t             desc_r_i,
+  input  logic               desc_r_valid_i,
+  output logic               desc_r_ready_o,
   // host memory, write-back
-  output axi_ax_t        wb_aw_o,
-  output logic           wb_aw_valid_o,
-  input  logic           wb_aw_ready_i,
-  output axi_w_t         wb_w_o,
-  output logic           wb_w_valid_o,
-  input  logic           wb_w_ready_i,
-  input  axi_b_t         wb_b_i,
-  input  logic           wb_b_valid_i,
-  output logic           wb_b_ready_o,
+  output axi_ax_t            wb_aw_o,
+  output logic               wb_aw_valid_o,
+  input  logic               wb_aw_ready_i,
+  output axi_w_t             wb_w_o,
+  output logic               wb_w_valid_o,
+  input  logic               wb_w_ready_i,
+  input  axi_b_t             wb_b_i,
+  input  logic               wb_b_valid_i,
+  output logic               wb_b_ready_o,
   // data, from one side to the other
-  output axi_ax_t        m_ar_o,
-  output logic           m_ar_valid_o,
-  input  logic           m_ar_ready_i,
-  input  axi_r_t         m_r_i,
-  input  logic           m_r_valid_i,
-  output logic           m_r_ready_o,
-  output axi_ax_t        m_aw_o,
-  output logic           m_aw_valid_o,
-  input  logic           m_aw_ready_i,
-  output axi_w_t         m_w_o,
-  output logic           m_w_valid_o,
-  input  logic           m_w_ready_i,
-  input  axi_b_t         m_b_i,
-  input  logic           m_b_valid_i,
-  output logic           m_b_ready_o,
-  output logic           idle_o
+  output axi_ax_t            m_ar_o,
+  output logic               m_ar_valid_o,
+  input  logic               m_ar_ready_i,
+  input  axi_r_t             m_r_i,
+  input  logic               m_r_valid_i,
+  output logic               m_r_ready_o,
+  output axi_ax_t            m_aw_o,
+  output logic               m_aw_valid_o,
+  input  logic               m_aw_ready_i,
+  output axi_w_t             m_w_o,
+  output logic               m_w_valid_o,
+  input  logic               m_w_ready_i,
+  input  axi_b_t             m_b_i,
+  input  logic               m_b_valid_i,
+  output logic               m_b_ready_o,
+  output logic               idle_o
 );
 
   localparam bit IndexOk = param_in("via_xdma_channel Index", Index, 0, 3);
@@ -89,7 +87,8 @@ module via_xdma_channel
   logic [31:0] control_q, control_d, status_q, mask_q, count_q, events;
   logic [63:0] wb_addr_q, first_q;
   logic [5:0] first_adj_q;
-  logic [9:0] credit_q;
+  logic [9:0] credit_q, credit;
+  logic credit_any_q;  // credit_q is not 0
   logic run, start_q, start, fail_q, told_q, tell, busy;
   xdma_err_e  err_q;
 
@@ -124,7 +123,7 @@ module via_xdma_channel
     .idle_o      (fetch_idle)
   );
 
-  assign job_valid  = state_q == Run && run && desc_valid && desc.err == XErrNone && (!credit_mode_i || credit_q != '0);
+  assign job_valid  = state_q == Run && run && desc_valid && desc.err == XErrNone && (!credit_mode_i || credit_any_q);
   assign desc_ready = job_valid && job_ready;
 
   via_xdma_mover #(
@@ -197,12 +196,21 @@ module via_xdma_channel
   end
   always_ff @(posedge clk_i) if (!fail_q) err_q <= desc_fails ? desc.err : done_err;
 
+  // What is given is added, up to the most there can be; one may leave in the same cycle.
+  logic [10:0] given;
+  assign given = 11'(credit_q) + 11'(reg_wdata_i[9:0]);
+  always_comb begin
+    credit = credit_q;
+    if (reg_write_i.sg_credit) credit = given[10] ? '1 : given[9:0];
+  end
   always_ff @(posedge clk_i) begin
-    if (!rst_ni || !run || !credit_mode_i) credit_q <= '0;
-    else if (reg_valid_i && reg_write_i && reg_sg_i && reg_addr_i == 8'h8c) begin
-      // Saturates; one may leave in the same cycle.
-      credit_q <= (11'(credit_q) + 11'(reg_wdata_i[9:0]) > 11'h3ff) ? '1 : credit_q + reg_wdata_i[9:0] - 10'(desc_ready);
-    end else if (desc_ready) credit_q <= credit_q - 1'b1;
+    if (!rst_ni || !run || !credit_mode_i) begin
+      credit_q     <= '0;
+      credit_any_q <= 1'b0;
+    end else begin
+      credit_q     <= credit - 10'(desc_ready);
+      credit_any_q <= desc_ready ? credit > 10'd1 : credit != '0;
+    end
   end
 
   // ---------------------------------------------------------------- what is logged
@@ -223,21 +231,11 @@ module via_xdma_channel
   end
 
   // ---------------------------------------------------------------- registers
-  logic ch_write, ch_read, sg_write;
-  assign ch_write = reg_valid_i && reg_write_i && !reg_sg_i;
-  assign ch_read  = reg_valid_i && !reg_write_i && !reg_sg_i;
-  assign sg_write = reg_valid_i && reg_write_i && reg_sg_i;
-
   always_comb begin
     control_d = control_q;
-    if (ch_write) begin
-      unique case (reg_addr_i)
-        8'h04:   control_d = reg_wdata_i & ControlBits;
-        8'h08:   control_d = control_q | reg_wdata_i & ControlBits;
-        8'h0c:   control_d = control_q & ~reg_wdata_i;
-        default: ;
-      endcase
-    end
+    if (reg_write_i.control) control_d = reg_wdata_i & ControlBits;
+    if (reg_write_i.control_set) control_d = control_q | reg_wdata_i & ControlBits;
+    if (reg_write_i.control_clear) control_d = control_q & ~reg_wdata_i;
   end
 
   always_ff @(posedge clk_i) begin
@@ -257,28 +255,17 @@ module via_xdma_channel
       if (start) status_q <= '0;
       else begin
         // What happens in the cycle of a clearing access stays for the next one.
-        status_q <= ((ch_write && reg_addr_i == 8'h40) ? status_q & ~reg_wdata_i : (ch_read && reg_addr_i == 8'h44) ? '0 : status_q) |
-            events & control_q & LogBits;
+        status_q <= (reg_write_i.status ? status_q & ~reg_wdata_i : reg_read_i.status_clear ? '0 : status_q) | events & control_q & LogBits;
       end
 
-      if (ch_write) begin
-        unique case (reg_addr_i)
-          8'h88:   wb_addr_q[31:0] <= {reg_wdata_i[31:2], 2'b00};
-          8'h8c:   wb_addr_q[63:32] <= reg_wdata_i;
-          8'h90:   mask_q <= reg_wdata_i & LogBits;
-          8'h94:   mask_q <= mask_q | reg_wdata_i & LogBits;
-          8'h98:   mask_q <= mask_q & ~reg_wdata_i;
-          default: ;
-        endcase
-      end
-      if (sg_write) begin
-        unique case (reg_addr_i)
-          8'h80:   first_q[31:0] <= reg_wdata_i;
-          8'h84:   first_q[63:32] <= reg_wdata_i;
-          8'h88:   first_adj_q <= reg_wdata_i[5:0];
-          default: ;
-        endcase
-      end
+      if (reg_write_i.wb_lo) wb_addr_q[31:0] <= {reg_wdata_i[31:2], 2'b00};
+      if (reg_write_i.wb_hi) wb_addr_q[63:32] <= reg_wdata_i;
+      if (reg_write_i.mask) mask_q <= reg_wdata_i & LogBits;
+      if (reg_write_i.mask_set) mask_q <= mask_q | reg_wdata_i & LogBits;
+      if (reg_write_i.mask_clear) mask_q <= mask_q & ~reg_wdata_i;
+      if (reg_write_i.sg_first_lo) first_q[31:0] <= reg_wdata_i;
+      if (reg_write_i.sg_first_hi) first_q[63:32] <= reg_wdata_i;
+      if (reg_write_i.sg_adj) first_adj_q <= reg_wdata_i[5:0];
     end
   end
 
@@ -287,14 +274,16 @@ module via_xdma_channel
   // ---------------------------------------------------------------- performance counters
   // Cycles are differences of time_i: a counter that runs would keep the card awake.
   // The time is that of the cycle before; a register access is here a cycle after it has woken the clock.
-  logic perf_q, perf_auto_q, perf_clear;
+  logic perf_q, perf_auto_q, perf_clear, perf_stops;
   logic [63:0] time_q, perf_from_q, perf_for_q, perf_cycles_q, perf_beats_q, perf_cycles, perf_shown_q;
-  assign perf_clear  = ch_write && reg_addr_i == 8'hc0 && reg_wdata_i[1];
-  assign perf_cycles = perf_cycles_q + (perf_q ? perf_for_q : 64'd0);
+  assign perf_clear  = reg_write_i.perf && reg_wdata_i[1];
+  assign perf_stops  = reg_write_i.perf ? !reg_wdata_i[0] : perf_auto_q && done && (done_stop || done_err != XErrNone);
+  assign perf_cycles = perf_cycles_q + perf_for_q;
   always_ff @(posedge clk_i) begin
     time_q       <= time_i;
-    perf_for_q   <= time_i - perf_from_q;
     perf_shown_q <= perf_cycles;
+    if (!perf_q || perf_stops) perf_for_q <= '0;
+    else perf_for_q <= time_i - perf_from_q;
   end
 
   always_ff @(posedge clk_i) begin
@@ -305,17 +294,17 @@ module via_xdma_channel
       perf_beats_q  <= '0;
       perf_from_q   <= '0;
     end else begin
-      if (ch_write && reg_addr_i == 8'hc0) begin
+      if (reg_write_i.perf) begin
         perf_auto_q <= reg_wdata_i[2];
         perf_q      <= reg_wdata_i[0];
         if (!perf_q || perf_clear) perf_from_q <= time_q;
-        if (perf_q && !reg_wdata_i[0]) perf_cycles_q <= perf_cycles;
+        if (perf_q && perf_stops) perf_cycles_q <= perf_cycles;
         if (perf_clear) begin
           perf_cycles_q <= '0;
           perf_beats_q  <= '0;
         end
       end else begin
-        if (perf_auto_q && perf_q && done && (done_stop || done_err != XErrNone)) begin
+        if (perf_q && perf_stops) begin
           perf_q        <= 1'b0;
           perf_cycles_q <= perf_cycles;
         end
@@ -328,37 +317,21 @@ module via_xdma_channel
     end
   end
 
+  // Who is not asked says 0.
+  function automatic logic [31:0] of(input logic asked, input logic [31:0] value);
+    return asked ? value : '0;
+  endfunction
   always_comb begin
-    reg_rdata_o = '0;
-    if (!reg_valid_i) begin
-      // nobody asks
-    end else if (reg_sg_i) begin
-      unique case (reg_addr_i)
-        8'h00:   reg_rdata_o = Id | 32'h0004_0000;
-        8'h80:   reg_rdata_o = first_q[31:0];
-        8'h84:   reg_rdata_o = first_q[63:32];
-        8'h88:   reg_rdata_o = 32'(first_adj_q);
-        8'h8c:   reg_rdata_o = 32'(credit_q);
-        default: ;
-      endcase
-    end else begin
-      unique case (reg_addr_i)
-        8'h00: reg_rdata_o = Id;
-        8'h04, 8'h08, 8'h0c: reg_rdata_o = control_q;
-        8'h40, 8'h44: reg_rdata_o = {status_q[31:1], busy};
-        8'h48: reg_rdata_o = count_q;
-        8'h4c: reg_rdata_o = Alignments;
-        8'h88: reg_rdata_o = wb_addr_q[31:0];
-        8'h8c: reg_rdata_o = wb_addr_q[63:32];
-        8'h90, 8'h94, 8'h98: reg_rdata_o = mask_q;
-        8'hc0: reg_rdata_o = {29'd0, perf_auto_q, 1'b0, perf_q};
-        8'hc4: reg_rdata_o = perf_shown_q[31:0];
-        8'hc8: reg_rdata_o = perf_shown_q[63:32];
-        8'hcc: reg_rdata_o = perf_beats_q[31:0];
-        8'hd0: reg_rdata_o = perf_beats_q[63:32];
-        default: ;
-      endcase
-    end
+    reg_rdata_o = of(reg_read_i.id, Id) | of(reg_read_i.sg_id, Id | 32'h0004_0000) | of(reg_read_i.align, Alignments);
+    reg_rdata_o |= of(reg_read_i.control || reg_read_i.control_set || reg_read_i.control_clear, control_q);
+    reg_rdata_o |= of(reg_read_i.status || reg_read_i.status_clear, {status_q[31:1], busy}) | of(reg_read_i.count, count_q);
+    reg_rdata_o |= of(reg_read_i.mask || reg_read_i.mask_set || reg_read_i.mask_clear, mask_q);
+    reg_rdata_o |= of(reg_read_i.wb_lo, wb_addr_q[31:0]) | of(reg_read_i.wb_hi, wb_addr_q[63:32]);
+    reg_rdata_o |= of(reg_read_i.perf, {29'd0, perf_auto_q, 1'b0, perf_q});
+    reg_rdata_o |= of(reg_read_i.cycles_lo, perf_shown_q[31:0]) | of(reg_read_i.cycles_hi, perf_shown_q[63:32]);
+    reg_rdata_o |= of(reg_read_i.beats_lo, perf_beats_q[31:0]) | of(reg_read_i.beats_hi, perf_beats_q[63:32]);
+    reg_rdata_o |= of(reg_read_i.sg_first_lo, first_q[31:0]) | of(reg_read_i.sg_first_hi, first_q[63:32]);
+    reg_rdata_o |= of(reg_read_i.sg_adj, 32'(first_adj_q)) | of(reg_read_i.sg_credit, 32'(credit_q));
   end
 
   // ---------------------------------------------------------------- write-back

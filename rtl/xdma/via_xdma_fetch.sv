@@ -279,23 +279,38 @@ module via_xdma_fetch
     else if (list_end) over_q <= 1'b1;
   end
 
-  // Its head is a register: the mover's sums begin there. What is left at a stop leaves one a cycle.
-  via_vq_fifo #(
+  xdma_desc_t kept;
+  logic kept_valid, kept_ready;
+  via_fifo #(
     .T    (xdma_desc_t),
     .Depth(BurstDescs)
   ) u_descs (
     .clk_i,
     .rst_ni,
+    .flush_i  (1'b0),
     .s_i      (desc),
     .s_valid_i(push),
     .s_ready_o(room),
-    .m_o      (desc_o),
-    .m_valid_o(desc_valid_o),
-    .m_ready_i(desc_ready_i || stop_i),
-    .count_o  (),
-    .hidden_o ()
+    .m_o      (kept),
+    .m_valid_o(kept_valid),
+    .m_ready_i(kept_ready),
+    .count_o  ()
   );
 
-  assign idle_o = !head_valid && !entry_valid && left_q == '0 && !desc_valid_o;
+  // The mover's sums begin at a register. What is left at a stop leaves one a cycle.
+  via_slice #(
+    .T(xdma_desc_t)
+  ) u_desc (
+    .clk_i,
+    .rst_ni,
+    .s_i      (kept),
+    .s_valid_i(kept_valid),
+    .s_ready_o(kept_ready),
+    .m_o      (desc_o),
+    .m_valid_o(desc_valid_o),
+    .m_ready_i(desc_ready_i || stop_i)
+  );
+
+  assign idle_o = !head_valid && !entry_valid && left_q == '0 && !kept_valid && !desc_valid_o;
 
 endmodule

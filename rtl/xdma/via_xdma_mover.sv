@@ -6,7 +6,7 @@
 //                            (credits)    (one barrel shifter)  (whole bursts)
 //
 // Throughput: one beat a cycle; a descriptor whose ends are aligned differently at source and destination costs one cycle more.
-// Latency: that of the read, the length of a burst, ten cycles. Order: jobs end in order.
+// Latency: that of the read, the length of a burst, eleven cycles. Order: jobs end in order.
 // A burst is read only with room for all of it and written only once all of it is here (docs/interfaces.md, the no-wedge rule).
 // A burst of which something read with an error is not written. A range that leaves host addresses or the memory that the card has is an
 // error of that job, and nothing of it is moved. After the first error that enabled_i makes stop nothing more is written, until clear_i;
@@ -125,11 +125,11 @@ module via_xdma_mover
   if (C2h) begin : gen_c2h
     assign src_bad   = card_outside(job.src, job.fixed ? job.src : job.src_last, chan_mib_i);
     assign dst_bad   = no_host(job.dst, job.dst_last);
-    assign misplaced = job.fixed && job.src[BeatLog2-1:0] != '0 && job.src[63:BeatLog2] != job.src_last[63:BeatLog2];
+    assign misplaced = job.fixed && job.src[BeatLog2-1:0] != '0 && job.raws_less != '0;
   end else begin : gen_h2c
     assign src_bad   = no_host(job.src, job.src_last);
     assign dst_bad   = card_outside(job.dst, job.fixed ? job.dst : job.dst_last, chan_mib_i);
-    assign misplaced = job.fixed && job.dst[BeatLog2-1:0] != '0 && job.dst[63:BeatLog2] != job.dst_last[63:BeatLog2];
+    assign misplaced = job.fixed && job.dst[BeatLog2-1:0] != '0 && job.outs_less != '0;
   end
 
   // ---------------------------------------------------------------- what the aligner must know of a job
@@ -175,7 +175,7 @@ module via_xdma_mover
     logic                    still;      // the source does not advance
     logic                    one;        // the first burst is all
     logic [BurstLog2:0]      burst;
-    count_t                  rest;       // beats behind it
+    count_t                  rest;       // beats behind it, unless it is all
     logic [AddrW-1:BeatLog2] src;
   } plan_t;
   plan_t plan, next;
@@ -191,9 +191,9 @@ module via_xdma_mover
     plan.dst_bad   = dst_bad;
     plan.still     = C2h && job.fixed;
     plan.src       = job.src[AddrW-1:BeatLog2];
-    plan.one       = job.raws_less <= count_t'(to_page);
+    plan.one       = job.raws_less[CountW-1:BurstLog2] == '0 && job.raws_less[BurstLog2-1:0] <= to_page;
     plan.burst     = (BurstLog2 + 1)'(plan.one ? job.raws_less[BurstLog2-1:0] : to_page) + 1'b1;
-    plan.rest      = plan.one ? '0 : job.raws_less - count_t'(to_page);
+    plan.rest      = job.raws_less - count_t'(to_page);
     if (plan.still) begin
       plan.one   = job.raws_less == '0;
       plan.burst = (BurstLog2 + 1)'(1);
@@ -357,7 +357,8 @@ module via_xdma_mover
   logic raw_left_q, out_last_q;  // raws_left_q is not 0; outs_left_q is 1
   logic part_last_q;  // the beat to be written is the last one before a multiple of the longest burst, or stands alone
   logic [AddrW-1:BeatLog2] at_q, chunk_at_q;
-  xdma_err_e bad_q, bad, prev_bad_q, raw_bad;  // of the burst being made up, of the last beat read, of the one on offer
+  logic lead_q;  // the burst being made up is the job's first
+  xdma_err_e bad_q, bad, prev_bad_q, raw_bad;  // of the burst being made up, of what is kept of the last beat read, of the one on offer
 
   assign priming = cur_q.prime && first_q;
   assign go = cur_valid_q && chunk_room && (cur_q.none || out_room && (!raw_left_q || raw_valid));
@@ -375,10 +376,10 @@ module via_xdma_mover
 
   always_comb begin
     raw_bad = XErrNone;
-    if (raw_pop && raw.resp == RespSlvErr) raw_bad = XErrReadSlv;
-    if (raw_pop && raw.resp == RespDecErr) raw_bad = XErrReadDec;
+    if (raw_left_q && raw.resp == RespSlvErr) raw_bad = XErrReadSlv;
+    if (raw_left_q && raw.resp == RespDecErr) raw_bad = XErrReadDec;
     bad = bad_q;
-    if (bad == XErrNone && cur_q.shift != '0) bad = prev_bad_q;
+    if (bad == XErrNone) bad = prev_bad_q;
     if (bad == XErrNone) bad = raw_bad;
   end
 
@@ -390,6 +391,7 @@ module via_xdma_mover
     if (fresh_valid && (!cur_valid_q || cur_ends)) begin
       cur_q       <= fresh;
       first_q     <= 1'b1;
+      lead_q      <= 1'b1;
       raws_left_q <= fresh.raws;
       raw_left_q  <= !fresh.none;
       out_last_q  <= fresh.out_one;
@@ -402,7 +404,7 @@ module via_xdma_mover
     end else if (go) begin
       first_q    <= 1'b0;
       bad_q      <= (out_push && chunk_end) ? XErrNone : bad;
-      prev_bad_q <= raw_bad;
+      prev_bad_q <= (cur_q.shift != '0) ? raw_bad : XErrNone;
       if (raw_pop) begin
         raws_left_q <= raws_left_q - 1'b1;
         raw_left_q  <= raws_left_q != count_t'(1);
@@ -413,6 +415,7 @@ module via_xdma_mover
         if (!cur_q.fixed) at_q <= at_q + 1'b1;
         part_last_q <= (at_q[BeatLog2+:BurstLog2] == BurstLog2'(MaxBurstBeats - 2)) || cur_q.fixed;
         if (chunk_end && !cur_q.fixed) chunk_at_q <= at_q + 1'b1;
+        if (chunk_end) lead_q <= 1'b0;
       end
     end
     if (raw_pop && cur_q.shift != '0) prev_q <= raw.data;
@@ -420,6 +423,7 @@ module via_xdma_mover
 
   typedef struct packed {
     xdma_err_e               err;
+    logic                    spoilt;     // something was read with an error, even if that does not stop
     logic                    none;
     logic                    job_end;
     logic                    completed;
@@ -430,38 +434,59 @@ module via_xdma_mover
     offset_t                 tail;
     logic [AddrW-1:BeatLog2] at;
   } chunk_t;
-  chunk_t chunk, head;
-  logic head_valid, head_pop, out_valid, out_pop;
+  chunk_t chunk, made, head;
+  logic made_valid, made_ready, head_valid, head_pop, out_valid, out_pop;
   logic [DataW-1:0] out;
 
   always_comb begin
     chunk.err       = bad;
+    chunk.spoilt    = 1'b0;  // behind the FIFO
     chunk.none      = cur_q.none;
     chunk.job_end   = cur_ends;
     chunk.completed = cur_q.completed;
     chunk.stop      = cur_q.stop;
     chunk.len       = 8'(at_q - chunk_at_q);
     chunk.one       = at_q[BeatLog2+:8] == chunk_at_q[BeatLog2+:8];
-    chunk.lead      = (chunk_at_q == cur_q.dst[AddrW-1:BeatLog2]) ? cur_q.dst[BeatLog2-1:0] : '0;
+    chunk.lead      = lead_q ? cur_q.dst[BeatLog2-1:0] : '0;
     chunk.tail      = cur_ends ? cur_q.tail : '0;
     chunk.at        = chunk_at_q;
   end
 
-  // Its head is a register: what is written is found from it.
-  via_vq_fifo #(
+  via_fifo #(
     .T    (chunk_t),
     .Depth(16)
   ) u_chunks (
     .clk_i,
     .rst_ni,
+    .flush_i  (1'b0),
     .s_i      (chunk),
     .s_valid_i(chunk_push),
     .s_ready_o(chunk_room),
+    .m_o      (made),
+    .m_valid_o(made_valid),
+    .m_ready_i(made_ready),
+    .count_o  ()
+  );
+
+  // What is written is found from a register. From there on an error that does not stop is none: decided once, as the control register may
+  // change meanwhile.
+  chunk_t decided;
+  always_comb begin
+    decided        = made;
+    decided.spoilt = made.err != XErrNone;
+    if (!err_stops(made.err, enabled_i)) decided.err = XErrNone;
+  end
+  via_slice #(
+    .T(chunk_t)
+  ) u_head (
+    .clk_i,
+    .rst_ni,
+    .s_i      (decided),
+    .s_valid_i(made_valid),
+    .s_ready_o(made_ready),
     .m_o      (head),
     .m_valid_o(head_valid),
-    .m_ready_i(head_pop),
-    .count_o  (),
-    .hidden_o ()
+    .m_ready_i(head_pop)
   );
 
   via_fifo #(
@@ -494,17 +519,15 @@ module via_xdma_mover
   logic beat_go, beat_drop, last_beat, drop_q, drop, kill_q;
   logic [7:0] after_q;  // number of the next beat of the burst
   logic begin_q, final_q;  // the beat at hand is the burst's first; its last, if it is not the first
-  xdma_err_e err_q, err, head_err, b_err;
-
-  // From here on an error that does not stop is none: decided once, as the control register may change meanwhile.
-  assign head_err = err_stops(head.err, enabled_i) ? head.err : XErrNone;
+  logic failed_q;  // err_q says an error
+  xdma_err_e err_q, err, b_err;
 
   // A burst is written or dropped as a whole: an error that arrives in its middle counts from the next one.
-  assign drop = head.err != XErrNone || (begin_q ? kill_q || err_q != XErrNone : drop_q);
+  assign drop = head.spoilt || (begin_q ? kill_q || failed_q : drop_q);
   assign last_beat = begin_q ? head.one : final_q;
   assign beat_drop = head_valid && !head.none && drop && out_valid && wait_room;
   assign beat_go = head_valid && !head.none && !drop && out_valid && aw_room && w_room && wait_room;
-  assign out_pop = beat_go || beat_drop;
+  assign out_pop = head_valid && !head.none && (drop || aw_room && w_room) && out_valid && wait_room;
   assign head_pop = head_valid && head.none && wait_room || out_pop && last_beat;
   assign beat_o = beat_go;
 
@@ -522,7 +545,7 @@ module via_xdma_mover
   always_ff @(posedge clk_i) if (out_pop) final_q <= after_q == head.len;
   always_ff @(posedge clk_i) begin
     if (!rst_ni || clear_i) kill_q <= 1'b0;
-    else if (head_pop && head_err != XErrNone) kill_q <= 1'b1;  // bursts behind it must not wait for this error to reach its turn
+    else if (head_pop && head.err != XErrNone) kill_q <= 1'b1;  // bursts behind it must not wait for this error to reach its turn
   end
 
   axi_ax_t aw;
@@ -574,7 +597,7 @@ module via_xdma_mover
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      ('{err: head_err, none: head.none || beat_drop, job_end: head.job_end, completed: head.completed, stop: head.stop}),
+    .s_i      ('{err: head.err, none: head.none || beat_drop, job_end: head.job_end, completed: head.completed, stop: head.stop}),
     .s_valid_i(head_pop),
     .s_ready_o(wait_room),
     .m_o      (first),
@@ -606,10 +629,15 @@ module via_xdma_mover
   end
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni || clear_i) err_q <= XErrNone;
-    else if (first_pop) err_q <= err;
+    if (!rst_ni || clear_i) begin
+      err_q    <= XErrNone;
+      failed_q <= 1'b0;
+    end else if (first_pop) begin
+      err_q    <= err;
+      failed_q <= err != XErrNone;
+    end
   end
 
-  assign idle_o = !job_valid && !next_valid && !busy_q && !fresh_valid && !cur_valid_q && !head_valid && !first_valid && !done_o;
+  assign idle_o = !job_valid && !next_valid && !busy_q && !fresh_valid && !cur_valid_q && !made_valid && !head_valid && !first_valid && !done_o;
 
 endmodule

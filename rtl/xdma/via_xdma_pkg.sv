@@ -30,6 +30,72 @@ package via_xdma_pkg;
     logic [63:0] dst;
   } xdma_desc_t;
 
+  /// Registers of a channel, a bit each: decoded a cycle before they are accessed. `sg_`: of its SGDMA block, the rest of its channel block.
+  typedef struct packed {
+    logic id;
+    logic control;
+    logic control_set;
+    logic control_clear;
+    logic status;
+    logic status_clear;
+    logic count;
+    logic align;
+    logic wb_lo;
+    logic wb_hi;
+    logic mask;
+    logic mask_set;
+    logic mask_clear;
+    logic perf;
+    logic cycles_lo;
+    logic cycles_hi;
+    logic beats_lo;
+    logic beats_hi;
+    logic sg_id;
+    logic sg_first_lo;
+    logic sg_first_hi;
+    logic sg_adj;
+    logic sg_credit;
+  } xdma_words_t;
+
+  /// The register at a byte address of a block; none if there is none.
+  function automatic xdma_words_t xdma_words(input logic sg, input logic [7:0] addr);
+    xdma_words_t w;
+    w = '0;
+    if (sg) begin
+      unique case (addr)
+        8'h00:   w.sg_id = 1'b1;
+        8'h80:   w.sg_first_lo = 1'b1;
+        8'h84:   w.sg_first_hi = 1'b1;
+        8'h88:   w.sg_adj = 1'b1;
+        8'h8c:   w.sg_credit = 1'b1;
+        default: ;
+      endcase
+    end else begin
+      unique case (addr)
+        8'h00:   w.id = 1'b1;
+        8'h04:   w.control = 1'b1;
+        8'h08:   w.control_set = 1'b1;
+        8'h0c:   w.control_clear = 1'b1;
+        8'h40:   w.status = 1'b1;
+        8'h44:   w.status_clear = 1'b1;
+        8'h48:   w.count = 1'b1;
+        8'h4c:   w.align = 1'b1;
+        8'h88:   w.wb_lo = 1'b1;
+        8'h8c:   w.wb_hi = 1'b1;
+        8'h90:   w.mask = 1'b1;
+        8'h94:   w.mask_set = 1'b1;
+        8'h98:   w.mask_clear = 1'b1;
+        8'hc0:   w.perf = 1'b1;
+        8'hc4:   w.cycles_lo = 1'b1;
+        8'hc8:   w.cycles_hi = 1'b1;
+        8'hcc:   w.beats_lo = 1'b1;
+        8'hd0:   w.beats_hi = 1'b1;
+        default: ;
+      endcase
+    end
+    return w;
+  endfunction
+
   parameter logic [15:0] DescMagic = 16'had4b;
   parameter int unsigned DescLog2 = 5;  // 32 bytes
   parameter int unsigned DescBits = 8 << DescLog2;
