@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The clock of a block that says when nothing in it moves: four cycles after the last of what is listed below it stops, and
+// The clock of a block that says when nothing in it moves: five cycles after the last of what is listed below it stops, and
 // the simulated card has nothing to evaluate in that block.
 //
 //   still_i is low    something in the block moves by itself
 //   wake_i is high    something reaches it
 //   watch_i differs   from the cycle before: a level that it sees has changed
 //
-// The block must not depend on being clocked while `still_i` is high, `wake_i` low and `watch_i` the same, but for the four
+// The block must not depend on being clocked while `still_i` is high, `wake_i` low and `watch_i` the same, but for the five
 // cycles. It runs in reset. In synthesis the clock goes through: what the block does is the same with and without a gate.
 // The gate is the usual one: a latch, open while the clock is low, and an and.
 
@@ -36,7 +36,7 @@ module via_clk_gate #(
 
   always_ff @(posedge clk_i) begin
     seen_q <= watch_i;
-    if (moves) left_q <= 3'd4;
+    if (moves) left_q <= 3'd5;
     else if (left_q != 0) left_q <= left_q - 3'd1;
   end
 

@@ -348,6 +348,8 @@ module via_dma
   assign cpl_o = held.cpl;
   assign cpl_slot_o = held.slot;
 
-  assign idle_o = in_idle && out_idle && ~|{cmd_valid_i, job_here, order_valid, cpl_valid_q, cpl_valid_o};
+  logic idle;
+  assign idle = in_idle && out_idle && ~|{cmd_valid_i, job_here, order_valid, cpl_valid_q, cpl_valid_o};
+  always_ff @(posedge clk_i) idle_o <= idle;
 
 endmodule

@@ -230,9 +230,14 @@ module via_fn_mem
     end
   end
 
-  assign still_o = ~|{ar_take, aw_take, ar_valid, aw_valid, w_valid, m_w_valid, m_r_valid_i & to_q, m_b_valid_i & to_q, s_r_valid_o, s_b_valid_o,
+  logic still, idle;
+  assign still = ~|{ar_take, aw_take, ar_valid, aw_valid, w_valid, m_w_valid, m_r_valid_i & to_q, m_b_valid_i & to_q, s_r_valid_o, s_b_valid_o,
                       change_q,
                       !core_rst_ni && (rd_q != rd_orphan_q || wr_q != wr_orphan_q)};
-  assign idle_o = none && !s_r_valid_o && !s_b_valid_o;
+  assign idle = none && !s_r_valid_o && !s_b_valid_o;
+  always_ff @(posedge clk_i) begin
+    still_o <= still;
+    idle_o  <= idle;
+  end
 
 endmodule

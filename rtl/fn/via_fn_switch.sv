@@ -357,8 +357,13 @@ module via_fn_switch
   end
   assign count_o = count_q;
 
-  assign still_o = &{src_still, brd_still, slot_still, brd_src_still, rx_still, debt_still, app_still} && !change &&
+  logic still, idle;
+  assign still = &{src_still, brd_still, slot_still, brd_src_still, rx_still, debt_still, app_still} && !change &&
                    {brd_rx_valid_i & brd_rx_ready_o, tx_valid_i & tx_ready_o, begun_q, ended_q, rx_cut_q} == '0;
-  assign idle_o = &{brd_idle, slot_idle, rx_idle};
+  assign idle = &{brd_idle, slot_idle, rx_idle};
+  always_ff @(posedge clk_i) begin
+    still_o <= still;
+    idle_o  <= idle;
+  end
 
 endmodule

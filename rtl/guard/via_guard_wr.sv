@@ -101,9 +101,10 @@ module via_guard_wr
   // The AW stays in its slice until its last beat is in the FIFO, then it is offered to the shell.
   logic ready, begin_ok, data_room, burst_room, id_room, flush;
   logic [7:0] count_q;
+  logic begun_q;  // it is not 0
   logic [StuckW-1:0] stuck_q;
 
-  assign begin_ok = count_q != '0 || !quiesce_i;
+  assign begin_ok = begun_q || !quiesce_i;
   assign ready = aw_valid && !aw_bad && !isolate_i && begin_ok && data_room && burst_room && id_room;
   assign w_bad = w_valid && w.last != (count_q == aw.len);
   assign w_take = ready && w_valid && !w_bad;
@@ -112,10 +113,12 @@ module via_guard_wr
   always_ff @(posedge clk_i) begin
     if (!rst_ni || isolate_i) begin
       count_q <= '0;
+      begun_q <= 1'b0;
       stuck_q <= '0;
     end else begin
       if (aw_take) count_q <= '0;
       else if (w_take) count_q <= count_q + 1'b1;
+      if (w_take) begun_q <= !w.last;
       if (ready && !w_valid) stuck_q <= stuck_q + 1'b1;
       else stuck_q <= '0;
     end
@@ -244,6 +247,6 @@ module via_guard_wr
     .m_ready_i(s_b_ready_i)
   );
 
-  assign quiet_o = !id_valid && !s_b_valid_o && (held == '0) && (!aw_valid || isolate_i || quiesce_i && count_q == '0);
+  assign quiet_o = !id_valid && !s_b_valid_o && (held == '0) && (!aw_valid || isolate_i || quiesce_i && !begun_q);
 
 endmodule

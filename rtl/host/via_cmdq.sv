@@ -321,7 +321,12 @@ module via_cmdq
     end
   end
 
-  assign still_o = ~|{want, jump, err_q, cmd_valid_o & cmd_ready_i, m_ar_valid_o, m_r_valid_i, beat_valid};
-  assign idle_o  = ~|{want, jump, busy_q, cmd_valid_o, m_ar_valid_o};
+  logic still, idle;
+  assign still = ~|{want, jump, err_q, cmd_valid_o & cmd_ready_i, m_ar_valid_o, m_r_valid_i, beat_valid};
+  assign idle  = ~|{want, jump, busy_q, cmd_valid_o, m_ar_valid_o};
+  always_ff @(posedge clk_i) begin
+    still_o <= still;
+    idle_o  <= idle;
+  end
 
 endmodule

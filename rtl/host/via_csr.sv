@@ -584,6 +584,8 @@ module via_csr
     return (v < 4'd4) ? 4'd4 : v;
   endfunction
 
-  assign idle_o = state_q == Idle && icap_idle && ~|{aw_valid, w_valid, ar_valid, axil_bvalid_o, axil_rvalid_o, ring_arm_o};
+  logic idle;
+  assign idle = state_q == Idle && icap_idle && ~|{aw_valid, w_valid, ar_valid, axil_bvalid_o, axil_rvalid_o, ring_arm_o};
+  always_ff @(posedge clk_i) idle_o <= idle;
 
 endmodule

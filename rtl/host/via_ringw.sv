@@ -330,7 +330,12 @@ module via_ringw
   for (genvar s = 0; s < NumSlots; s++) begin : gen_moves
     assign evt_moves[s] = evt_valid_q[s] || evt_valid_i[s] && (evt_ready_q[s] || off[2*s+1] || err_q[2*s+1] || !full[2*s+1]);
   end
-  assign still_o = ~|{cpl_valid_i, cpl_valid, evt_moves, entry_valid_q, m_aw_valid_o, m_w_valid_o, m_b_valid_i, irq_q, arm_i, arm_q};
-  assign idle_o  = still_o && !done_valid;
+  logic still, idle;
+  assign still = ~|{cpl_valid_i, cpl_valid, evt_moves, entry_valid_q, m_aw_valid_o, m_w_valid_o, m_b_valid_i, irq_q, arm_i, arm_q};
+  assign idle  = still && !done_valid;
+  always_ff @(posedge clk_i) begin
+    still_o <= still;
+    idle_o  <= idle;
+  end
 
 endmodule

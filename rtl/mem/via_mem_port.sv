@@ -135,7 +135,9 @@ module via_mem_port
   );
   assign s_b_o = '{id: '0, resp: axi_resp_e'(b)};
 
-  assign idle_o = ~|{s_ar_valid_i, mem_arvalid_o, mem_rvalid_i, s_r_valid_o, s_aw_valid_i, mem_awvalid_o, s_w_valid_i, mem_wvalid_o,
+  logic idle;
+  assign idle = ~|{s_ar_valid_i, mem_arvalid_o, mem_rvalid_i, s_r_valid_o, s_aw_valid_i, mem_awvalid_o, s_w_valid_i, mem_wvalid_o,
                      mem_bvalid_i, s_b_valid_o};
+  always_ff @(posedge clk_i) idle_o <= idle;
 
 endmodule

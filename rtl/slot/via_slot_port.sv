@@ -333,7 +333,8 @@ module via_slot_port
       assign src_ready = (dst == ToMover) ? out_ready : fn_rx_ready_i;
       assign fn_rx_o = strm;
       assign fn_rx_valid_o = src_valid && dst != ToMover;
-      assign fn_rx_fn_o = (isolated || dst == ToMover) ? '0 : dst;
+      // ToMover is no function's number: nowhere, there.
+      assign fn_rx_fn_o = isolated ? '0 : dst;
       assign fn_still = join_still && src_still && off_q == fn_on_i && fn_on_q == fn_on_i && !(fn_tx_valid_i && fn_tx_ready_o);
     end else begin : gen_own
       assign abort = isolated;
@@ -479,6 +480,8 @@ module via_slot_port
   evt_t mmu_evt;
   logic mmu_cmd_valid, mmu_cmd_ready, mmu_cpl_valid, mmu_cpl_ready, mmu_evt_valid, mmu_evt_ready;
 
+  logic [31:0] chan_mib_q;
+  always_ff @(posedge clk_i) chan_mib_q <= chan_mib_i;
   via_mmu #(
     .PageWays(PageWays),
     .PageSets(PageSets),
@@ -487,7 +490,7 @@ module via_slot_port
   ) u_mmu (
     .clk_i,
     .rst_ni,
-    .chan_mib_i,
+    .chan_mib_i  (chan_mib_q),
     .v_ar_i      (mmu_ar),
     .v_ar_valid_i(mux_ar_valid),
     .v_ar_ready_o(mux_ar_ready),
@@ -649,7 +652,12 @@ module via_slot_port
 
   logic rest_idle;
   assign rest_idle = mem_quiet && &strm_quiet && dispatch_idle && mmu_idle && events_idle && ~|{reg_valid_i, reg_valid_q, answered_q, irq_q};
-  assign still_o = rest_idle && &mvi_still && &mvo_still && fn_still && mux_still;
-  assign idle_o = rest_idle && &mvi_idle && &mvo_idle && join_idle && mux_idle;
+  logic still, idle;
+  assign still = rest_idle && &mvi_still && &mvo_still && fn_still && mux_still;
+  assign idle  = rest_idle && &mvi_idle && &mvo_idle && join_idle && mux_idle;
+  always_ff @(posedge clk_i) begin
+    still_o <= still;
+    idle_o  <= idle;
+  end
 
 endmodule

@@ -348,8 +348,13 @@ module via_virtio_fn
   );
 
   // The gate counts what passes.
-  assign still_o = pci_still && vq_still && dev_still &&
+  logic still, idle;
+  assign still = pci_still && vq_still && dev_still &&
                    ~|{m_ar_valid_o && m_ar_ready_i, m_aw_valid_o && m_aw_ready_i, m_w_valid_o && m_w_ready_i, m_r_valid_i, m_b_valid_i};
-  assign idle_o = pci_idle && vq_idle && dev_idle;
+  assign idle = pci_idle && vq_idle && dev_idle;
+  always_ff @(posedge clk_i) begin
+    still_o <= still;
+    idle_o  <= idle;
+  end
 
 endmodule

@@ -90,7 +90,7 @@ module via_fn_switch_tb
       .still_o  (src_still[s])
     );
     assign s_rx_valid[s] = src_valid && dst != '1;
-    assign rx_fn[s] = (cut[s] || dst == '1) ? '0 : dst;
+    assign rx_fn[s] = cut[s] ? '0 : dst;
   end
 
   logic still;

@@ -75,18 +75,19 @@ module via_ringw_tb
   );
 
   logic clk, still;
-  // Not the handshakes: these are told by those who change them.
   logic [Rings-1:0][84:0] levels;
+  logic [2*Rings+2:0] handshakes;
+  assign handshakes = (2 * Rings + 3)'({arm, cpl_valid, evt_valid, aw_ready, w_ready, b_valid});
   for (genvar k = 0; k < Rings; k++) begin : gen_level
     assign levels[k] = {cfg[k], head[k]};
   end
   via_tb_gate #(
-    .W($bits(levels))
+    .W($bits(levels) + $bits(handshakes))
   ) u_gate (
     .clk_i,
     .rst_ni,
     .still_i(still),
-    .inputs_i(levels),
+    .inputs_i({levels, handshakes}),
     .clk_o(clk)
   );
 

@@ -191,11 +191,25 @@ module via_slot_port_tb
 
   logic clk, still;
   // What the app and the registers change is watched by their own blocks.
-  logic [154+(NS+1)*(DataW+StrbW+12):0] inputs;
-  assign inputs = (155 + (NS + 1) * (DataW + StrbW + 12))'({
+  logic [169+(NS+1)*(DataW+StrbW+12):0] inputs;
+  assign inputs = (170 + (NS + 1) * (DataW + StrbW + 12))'({
     s_ar_valid,
     s_aw_valid,
     s_w_valid,
+    s_r_ready,
+    s_b_ready,
+    cmd_valid,
+    cpl_ready,
+    dma_cmd_ready,
+    dma_cpl_valid,
+    evt_ready,
+    m_ar_ready,
+    m_r_valid,
+    m_aw_ready,
+    m_w_ready,
+    m_b_valid,
+    d_r_ready,
+    d_b_ready,
     ctrl,
     loaded,
     load,

@@ -143,13 +143,29 @@ module via_vdev_fn_tb
   );
 
   logic clk;
+  logic [12:0] handshakes;
+  assign handshakes = {
+    h_ar_ready,
+    h_r_valid,
+    h_aw_ready,
+    h_w_ready,
+    h_b_valid,
+    d_ar_ready,
+    d_r_valid,
+    d_aw_ready,
+    d_w_ready,
+    d_b_valid,
+    tx_ready,
+    rx_valid,
+    msix_ready
+  };
   via_tb_gate #(
-    .W($bits(fn_req_t) + 3)
+    .W($bits(handshakes) + $bits(fn_req_t) + 3)
   ) u_gate (
     .clk_i,
     .rst_ni,
     .still_i (still_o),
-    .inputs_i({req, req_valid, flr, bus_master}),
+    .inputs_i({handshakes, req, req_valid, flr, bus_master}),
     .clk_o   (clk)
   );
 
