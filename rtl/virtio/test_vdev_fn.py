@@ -375,6 +375,31 @@ async def time_of_the_user_side(dut):
     b.end()
 
 
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def the_answer_is_timed_and_not_the_sent_buffer(dut):
+    """A trace of a message that was sent ends with the interrupt for the answer, though there was one for the sent buffer."""
+    b = Driver(dut, stall=0)
+    await b.begin(Ctrl(kind=BOARD))
+    await b.setup(1 << 15, RINGS_TRIED[0], {0: 16, 1: 16})
+    buffer = await b.add(0, b"", 1600)
+    await ClockCycles(dut.clk_i, 400)
+    await b.write(STAT, 0)
+    await b.used(await b.add(1, bytes(12) + bytes.fromhex("52540012ab34") + b.r.randbytes(54)))
+    await ClockCycles(dut.clk_i, 300)
+    assert len(b.vectors) == 1 and len(b.tx) == 1
+    b.rx(b.tx[0][1])
+    await b.used(buffer)
+    await ClockCycles(dut.clk_i, 400)
+    assert len(b.vectors) == 2 and await b.read(STAT + 4 * 44) == 0x1F
+    spans = []
+    for stage in range(5):
+        count, least = [await b.read(STAT + 4 * (48 + 8 * stage + i)) for i in (0, 1)]
+        assert count == 1, (stage, count)
+        spans.append(least)
+    assert spans[2] > 300 and spans[3] + spans[4] < 200, spans
+    b.end()
+
+
 # ---------------------------------------------------------------- console, entropy, input
 
 

@@ -900,7 +900,7 @@ async def too_long(dut):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def statistics(dut):
     """Counters count, and the trace of a notification has its stages in order."""
-    b = Bench(dut, Features(), 0b0001, stall=0, latency=30)
+    b = Bench(dut, Features(), 0b0000, stall=0, latency=30)
     b.quick = True
     await b.begin([16] * b.nq)
     queue = b.queues[1]

@@ -342,6 +342,7 @@ module via_vq
   );
 
   logic used_wr_err, used_rd_err, cnt_line, cnt_index, shown;
+  logic [QueueW-1:0] shown_queue;
   logic [QueueW-1:0] used_wr_err_queue, used_rd_err_queue;
   via_vq_used #(
     .NumQ(NumQ)
@@ -386,6 +387,7 @@ module via_vq
     .cnt_line_o    (cnt_line),
     .cnt_index_o   (cnt_index),
     .shown_o       (shown),
+    .shown_queue_o (shown_queue),
     .quiet_o       (used_quiet),
     .still_o       (still[4]),
     .idle_o        (idle[5])
@@ -472,6 +474,18 @@ module via_vq
   always_ff @(posedge clk_i) if (was_idle_q != is_idle) was_idle_q <= is_idle;
   always_ff @(posedge clk_i) if (head_q != head_valid) head_q <= head_valid;
 
+  // Of a trace whose message was sent on a queue beside one that waits (VIRTIO 1.3, 5.1.2 and 5.3.2: 2n + 1 beside 2n), what is answered, shown
+  // and told is that of the waiting queue: that the sent buffer is given back is no answer.
+  logic beside_q;
+  logic [QueueW-1:0] answer_q, partner;
+  assign partner = notify_i.queue ^ QueueW'(1);
+  always_ff @(posedge clk_i) begin
+    if (begins) begin
+      beside_q <= 32'(partner) < NumQ && wait_i[QW'(partner)];
+      answer_q <= partner;
+    end
+  end
+
   via_vq_stat u_stat (
     .clk_i,
     .rst_ni,
@@ -506,9 +520,9 @@ module via_vq
     .user_out_i,
     .user_in_i(user_end_i),
     .stage_i({
-      irq_valid_o && irq_ready_i,
-      shown,
-      rsp_valid_i && rsp_ready_o,
+      irq_valid_o && irq_ready_i && (!beside_q || irq_queue_o == answer_q),
+      shown && (!beside_q || shown_queue == answer_q),
+      rsp_valid_i && rsp_ready_o && (!beside_q || rsp_i.queue == answer_q),
       rd_valid_o && rd_ready_i && rd_o.last,
       job_valid || (head_valid & ~head_q) != '0
     }),

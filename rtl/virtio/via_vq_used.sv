@@ -69,6 +69,7 @@ module via_vq_used
   output logic                  cnt_line_o,            // pulses: entries written, a burst of them
   output logic                  cnt_index_o,           // a batch made visible
   output logic                  shown_o,               // pulse: host memory has answered that (B)
+  output logic     [QueueW-1:0] shown_queue_o,
   output logic     [  NumQ-1:0] quiet_o,               // nothing of this queue is held
   output logic                  still_o,
   output logic                  idle_o
@@ -543,6 +544,7 @@ module via_vq_used
   assign wr_err_o = bad_q;
   assign wr_err_queue_o = QueueW'(f_queue_q);
   assign shown_o = shown_q;
+  assign shown_queue_o = QueueW'(f_queue_q);
   assign cnt_line_o = cnt_line_q;
   assign cnt_index_o = cnt_index_q;
 
