@@ -6,7 +6,7 @@
                                     [--only BLOCK] [--json FILE] [--ceilings FILE [--set]]
 
 --functions takes the functions of the card, `via_functions`, instead of the rest of the shell; --whole takes the shell
-as one, with its functions. Each block is synthesised once, flattened, with the parameters it has in the shell; what the
+as one, with its functions, put together of its blocks (whole.py). Each block is synthesised once, flattened, with the parameters it has in the shell; what the
 shell has several of is multiplied. The sum is all of them but for their wiring. BRAM is in units of RAMB36 (a RAMB18
 counts one half). There is no placement: paths are logic only, see timing.py for what a level and a nanosecond is there.
 
@@ -35,6 +35,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import timing
+import whole
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -96,6 +97,7 @@ class Block:
     parameters: dict[str, int] = field(default_factory=dict)
     part: bool = False
     label: str = ""
+    borders: frozenset[str] = frozenset()  # modules in it that are mapped by themselves, see whole.py
 
     @property
     def name(self) -> str:
@@ -172,6 +174,8 @@ def defines_of(args: argparse.Namespace) -> list[str]:
 def read_command(block: Block, defines: list[str]) -> str:
     """The yosys command that reads a block with its parameters."""
     flags = " ".join([*(f"-D {d}" for d in defines), *(f"-G {k}={v}" for k, v in block.parameters.items())])
+    if block.module == WHOLE:
+        flags += " --keep-hierarchy"
     return f"read_slang {flags} --top {block.module} {' '.join(str(p) for p in sources())}"
 
 
@@ -186,18 +190,21 @@ def run_yosys(out: Path, log: str, script: list[str]) -> None:
 Worst = dict[str, tuple[timing.LongPath, timing.LongPath]]
 
 
-def known_file(out: Path, read: str, script: list[str]) -> Path:
-    """Where what is found about a block is kept: named after its elaborated netlist and everything that makes a result of it."""
+def elaborate(out: Path, read: str) -> Path:
+    """The block before anything is made of it. Where a line stands in its file does not matter."""
     elaborated = out / "elaborated.il"
-    # Where a line stands in its file does not matter.
     run_yosys(
         out,
         "read.log",
         [read, "setattr -mod -unset src *", "setattr -unset src */*", f"write_rtlil {elaborated}"],
     )
+    return elaborated
+
+
+def known_file(out: Path, elaborated: Path, script: list[str]) -> Path:
+    """Where what is found about a block is kept: named after its elaborated netlist and everything that makes a result of it."""
     key = hashlib.sha256(elaborated.read_bytes())
-    elaborated.unlink()
-    for program in (Path(__file__), Path(timing.__file__)):
+    for program in (Path(__file__), Path(timing.__file__), Path(whole.__file__)):
         key.update(program.read_bytes())
     key.update("\n".join([*script, importlib.metadata.version("pyosys")]).encode())
     return out.parent / "known" / f"{key.hexdigest()[:32]}.json"
@@ -225,18 +232,29 @@ def mapped(
     """The same, in a folder that is ours, from what is known or by yosys."""
     stat = out / "stat.json"
     netlist = out / "netlist.json"
-    script = [
-        f"synth_xilinx -family xcup -flatten -top {block.module} -noiopad -noclkbuf",
-        f"tee -q -o {stat} stat -json -tech xilinx",
-        f"select {block.module}",
-        f"write_json -selected {netlist}",
-    ]
     read = read_command(block, defines)
-    known = known_file(out, read, [block.name, script[0]])
+    elaborated = elaborate(out, read)
+    synthesis = "synth_xilinx -family xcup -flatten -noiopad -noclkbuf"
+    known = known_file(out, elaborated, [block.name, synthesis, *sorted(block.borders)])
     if known.exists():
+        elaborated.unlink()
         area, found = json.loads(known.read_text())
         return area, {name: as_worst(part) for name, part in found.items()}
-    run_yosys(out, "yosys.log", [read, *script])
+    if block.module == WHOLE:
+        script = whole.netlist(elaborated.read_text(), block.borders, synthesis, out, run_yosys)
+    else:
+        script = [read, f"{synthesis} -top {block.module}"]
+    elaborated.unlink()
+    run_yosys(
+        out,
+        "yosys.log",
+        [
+            *script,
+            f"tee -q -o {stat} stat -json -tech xilinx",
+            f"select {block.module}",
+            f"write_json -selected {netlist}",
+        ],
+    )
     cells: dict[str, int] = {}
     for module in json.loads(stat.read_text())["modules"].values():
         cells |= module["num_cells_by_type"]
@@ -336,12 +354,14 @@ def main() -> None:
 
     todo = functions(args.width) if args.functions else blocks(args.slots, args.channels, args.streams)
     if args.whole:
-        todo = [Block(WHOLE)]
+        inner = {module for parts in PERSONALITIES.values() for module in parts}
+        made_of = [*blocks(args.slots, args.channels, args.streams), *functions(args.width)]
+        todo = [Block(WHOLE, borders=frozenset(b.module for b in made_of) - inner)]
     if args.only:
         todo = [b for b in todo if any(fnmatch.fnmatch(b.name, only) for only in args.only)]
         if not todo:
             parser.error(f"no such block: {', '.join(args.only)}")
-    whole = "functions" if args.functions else "shell"
+    what = "functions" if args.functions else "shell"
     # Where yosys keeps its cell models.
     package = importlib.util.find_spec("pyosys")
     if package is None or package.origin is None:
@@ -370,7 +390,7 @@ def main() -> None:
         print(f"{name:<22}{block.count:>6}" + "".join(f"{row[c]:>10g}" for c in COLUMNS))
         if not block.part:
             total = {c: total[c] + block.count * row[c] for c in COLUMNS}
-    print(f"{whole:<28}" + "".join(f"{total[c]:>10g}" for c in COLUMNS))
+    print(f"{what:<28}" + "".join(f"{total[c]:>10g}" for c in COLUMNS))
     print_paths(paths)
     print(
         f"({args.slots} slots, {args.channels} channels, {args.width} bits; {time.monotonic() - begun:.0f} s)"
@@ -378,7 +398,7 @@ def main() -> None:
     if args.json:
         args.json.parent.mkdir(parents=True, exist_ok=True)
         args.json.write_text(
-            json.dumps({"defines": defines, "blocks": area, whole: total}, indent=1, sort_keys=True)
+            json.dumps({"defines": defines, "blocks": area, what: total}, indent=1, sort_keys=True)
         )
     if args.ceilings:
         geometry = f"{args.width}/{args.slots}/{args.channels}"
