@@ -30,7 +30,7 @@ impl FromStr for Route {
         };
         let (scheme, place) = endpoint.split_once(':').unwrap_or((endpoint, ""));
         if (scheme.is_empty() || place.is_empty()) && endpoint != STANDARD {
-            return Err("write [PORT=]file:PATH, or [PORT=]- for standard input or output".to_owned());
+            return Err("write [PORT=]file:PATH, [PORT=]host:SIZE, or [PORT=]- for standard input or output; run --help lists all".to_owned());
         }
         Ok(Route { port, endpoint: endpoint.to_owned() })
     }

@@ -60,13 +60,7 @@ impl Endpoint {
         match kind {
             "file" => Ok(Self::File(rest.into())),
             "host" => {
-                let size = match number(rest) {
-                    Some(size) => size,
-                    None if rest.starts_with(|c: char| c.is_ascii_digit()) => {
-                        return Err(fail("the size is not a number"));
-                    }
-                    None => 0,
-                };
+                let size = number(rest).ok_or_else(|| fail("the size is not a number"))?;
                 let zeros = zeroed(size).ok_or_else(|| fail("there is not that much memory"))?;
                 Ok(Self::Bytes { name: rest.into(), bytes: SharedBytes::new(zeros) })
             }
@@ -409,9 +403,6 @@ mod tests {
         assert!(
             matches!(Endpoint::parse("host:3K").unwrap(), Endpoint::Bytes { bytes, .. } if bytes.len() == 3072)
         );
-        assert!(
-            matches!(Endpoint::parse("host:x").unwrap(), Endpoint::Bytes { bytes, .. } if bytes.is_empty())
-        );
         let card = Endpoint::parse("card:0x400000000+2M").unwrap();
         assert!(matches!(card, Endpoint::Card { addr: 0x4_0000_0000, len: 0x20_0000 }));
         assert!(matches!(Endpoint::parse("-").unwrap(), Endpoint::Standard));
@@ -426,6 +417,8 @@ mod tests {
             "file:",
             "host:",
             "host:12x",
+            "host:x",
+            "host:-5",
             "card:1",
             "card:x+1",
             "card:1+",

@@ -35,10 +35,10 @@ pub struct RunArgs {
     pub app: String,
     /// Where an input comes from: file:PATH (a file or FIFO), - (standard input), fd:NUMBER, card:ADDRESS+LENGTH, host:SIZE,
     /// virtio:FUNCTION; an input with lanes may come from many files
-    #[arg(long = "in", value_name = "[PORT=]file:PATH")]
+    #[arg(long = "in", value_name = "[PORT=]ENDPOINT")]
     pub ins: Vec<Route>,
     /// Where an output goes: the same, and - is standard output; a digest that goes nowhere is printed
-    #[arg(long = "out", value_name = "[PORT=]file:PATH")]
+    #[arg(long = "out", value_name = "[PORT=]ENDPOINT")]
     pub outs: Vec<Route>,
     /// Value of a register of the app
     #[arg(long = "set", value_name = "REGISTER=VALUE", value_parser = setting)]
