@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Places and routes every block alone with nextpnr, for an Artix-7 of speed grade 2, and prints the clock it reaches.
 
-    .venv/bin/python synth/place.py [--width 64] [--slots 1] [--channels 1] [--goal 125] [--only BLOCK] [--jobs 2] [--json FILE]
+    .venv/bin/python synth/place.py [--width 64] [--slots 1] [--channels 1] [--goal 125] [--only BLOCK] [--placer heap] [--jobs 2] [--json FILE]
 
 A block has more ports than a chip has pins. So every input comes from a register and every output goes to one: the inputs' registers
 form one long shift register behind a pin, the outputs' are folded by XOR, six at a time with registers between, into another. These are
@@ -83,7 +83,7 @@ def wrapper(module: str, ports: dict[str, dict[str, object]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def place(block: Block, defines: list[str], goal: float) -> Placed:
+def place(block: Block, defines: list[str], goal: float, placer: str) -> Placed:
     """Synthesises, places and routes one block."""
     begun = time.monotonic()
     out = ROOT / "build/place" / block.name
@@ -120,6 +120,7 @@ def place(block: Block, defines: list[str], goal: float) -> Placed:
         *(ROOT / "tools/nextpnr.sh", "--device", DEVICE, "--json", out / "netlist.json"),
         *("-o", f"xdc={out / 'pins.xdc'}", "--freq", str(goal), "--timing-allow-fail"),
         *("--report", out / "report.json", "--log", out / "nextpnr.log", "--quiet", "--seed", "1"),
+        *("--placer", placer),
     ]
     with (out / "nextpnr.out").open("w") as file:
         try:
@@ -151,6 +152,9 @@ def main() -> None:
     add_geometry(parser, slots=1, channels=1, width=64)
     parser.add_argument("--goal", type=float, default=125.0, help="MHz")
     parser.add_argument("--only", action="append", help="this block alone; may be repeated")
+    parser.add_argument(
+        "--placer", choices=("heap", "static"), default="heap", help="nextpnr's; static suits large blocks"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="blocks at a time; each takes up to 3 GB")
     parser.add_argument("--json", type=Path, help="also write the table here")
     args = parser.parse_args()
@@ -172,7 +176,7 @@ def main() -> None:
     os.nice(5)
     done: list[Placed] = []
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for placed in pool.map(lambda b: place(b, defines, args.goal), todo):
+        for placed in pool.map(lambda b: place(b, defines, args.goal, args.placer), todo):
             done.append(placed)
             print(
                 f"{placed.name:<24}{placed.mhz:>7.1f}{placed.luts:>8}{placed.ffs:>8}{placed.rams:>7g}  {placed.cells} cells ({placed.seconds:.0f} s)",
