@@ -820,6 +820,7 @@ module via_shell
           dma_cmd_valid[s],
           dma_cpl_valid && dma_cpl_slot == SlotW'(s),
           evt_valid[s],
+          disk_flush[s],
           cmd_err[s],
           cmd_err_info[s],
           cpl_err[s],
