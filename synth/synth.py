@@ -368,10 +368,9 @@ def main() -> None:
         sys.exit("synth: pyosys is missing: run `make setup` first")
     share = Path(package.origin).parent / "share"
     begun = time.monotonic()
-    print(
-        f"synth: {len(todo)} blocks for UltraScale+ (about {(15 if args.width == 512 else 1) if args.functions else 4} minutes)",
-        flush=True,
-    )
+    wide = args.width == 512 and (args.functions or args.whole)
+    minutes = 15 if wide else 1 if args.functions else 4
+    print(f"synth: {len(todo)} blocks for UltraScale+ (about {minutes} minutes)", flush=True)
     # The largest first, so that no core is left alone with it at the end.
     heavy = ("via_slot_port", "via_xbar", "via_dma", "via_mmu", "via_virtio_fn", "via_xdma")
     order = sorted(todo, key=lambda b: heavy.index(b.module) if b.module in heavy else len(heavy))
