@@ -3,7 +3,7 @@
 set -u
 
 # Ends the script with a reason.
-fail() { echo "FAIL: $*" >&2; dmesg | tail -15 >&2; exit 1; }
+fail() { echo "FAIL: $*" >&2; dmesg | tail -30 >&2; exit 1; }
 pass() { echo "pass: $*"; }
 
 # Waits until a command succeeds, at most so many seconds.
@@ -53,7 +53,7 @@ net_up() { # OWN-ADDRESS/BITS
   ip address flush dev "$name"
   ip address add "$1" dev "$name"
   ip link set "$name" up
-  wait_for 120 grep -q 1 "/sys/class/net/$name/carrier" || fail "no carrier"
+  wait_for 600 grep -q 1 "/sys/class/net/$name/carrier" || fail "no carrier"
 }
 
 # The driver's module of a kind; the console's is built in.

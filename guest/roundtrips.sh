@@ -12,12 +12,12 @@ now() { echo "$*"; (read -r _ </dev/ttyS1); }
 # Nothing else is to use the device.
 echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6
 net_up $own
-wait_for 10 ping -c 1 -W 5 $peer || fail "$peer does not answer"
+wait_for 600 ping -c 1 -W 5 $peer || fail "$peer does not answer"
 insmod ./viaduct_xdma.ko || fail "viaduct_xdma.ko"
-wait_for 10 test -c /dev/viaduct_xdma0_c2h_0 || fail "no XDMA-compatible function"
+wait_for 600 test -c /dev/viaduct_xdma0_c2h_0 || fail "no XDMA-compatible function"
 for size; do
   now begin virtio
-  udp_rtt $peer 7 -n "$rounds" -t 5000 "$size" || fail "UDP round trips of $size bytes"
+  udp_rtt $peer 7 -n "$rounds" -t 60000 "$size" || fail "UDP round trips of $size bytes"
   now end virtio
   now begin xdma
   xdma_rtt /dev/viaduct_xdma0 -n "$rounds" "$size" || fail "XDMA round trips of $size bytes"

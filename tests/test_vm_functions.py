@@ -22,7 +22,19 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES256
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 from udp_echo import Echo
-from vm_guest import PATIENCE, ROOT, SCRIPTS, VIADUCT, beside_tap, functions_in, guest, log_in, script, vm
+from vm_guest import (
+    PATIENCE,
+    ROOT,
+    SCRIPTS,
+    VIADUCT,
+    beside_tap,
+    functions_in,
+    guest,
+    log_in,
+    reason,
+    script,
+    vm,
+)
 
 KINDS = ["net", "blk", "console", "entropy", "input"]
 OWN, PEER = "10.0.0.1/24", "10.0.0.2"
@@ -110,7 +122,7 @@ def test_two_cards_on_one_cable(tmp_path: Path):
             done = vm("--disk", "none", "--net", f"unix:{a},{b}", *words, functions="net")
         finally:
             other.terminate()
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 0, reason(done)
     assert "3 packets transmitted, 3 received" in done.stdout
     assert "fe80::56:49ff:fe41:4401" in done.stdout and "dadfailed" not in done.stdout
 
@@ -135,7 +147,7 @@ def test_everything_in_one_boot(kernel: str, tmp_path: Path):
         timeout=ONE_BOOT + 60,
     )
     print(done.stdout)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, reason(done)
     user.join()
     passed = [line for line in done.stdout.splitlines() if line.startswith("pass: ")]
     assert f"pass: {ROUNDS} UDP round trips of each size" in passed

@@ -68,11 +68,17 @@ def vm(*args: str | Path, functions: str = "none", **more) -> subprocess.Complet
     )
 
 
+def reason(done: subprocess.CompletedProcess[str]) -> str:
+    """Why a run in a guest failed: first what its script says, so that a summary of one line has it, then everything."""
+    said = [line.strip() for line in done.stderr.splitlines() if "FAIL: " in line]
+    return "\n".join([" / ".join(said) or f"exit status {done.returncode}", done.stdout, done.stderr])
+
+
 def script(name: str, functions: str, *args: str, options: tuple[str | Path, ...] = ()) -> str:
     """Runs a script of guest/tests, which must succeed; returns what it prints."""
     done = vm(*options, "--script", SCRIPTS / f"{name}.sh", "--", *args, functions=functions)
     print(done.stdout)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, reason(done)
     return done.stdout
 
 

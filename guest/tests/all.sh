@@ -6,7 +6,7 @@
 own=$1 peer=$2 port=$3 rounds=$4 iperf=$5 megabytes=$6 resets=$7
 kinds="net blk console entropy input"
 step() { # SCRIPT ARGUMENT…
-  echo "== $*"
+  echo "== $*, after $(cut -d. -f1 /proc/uptime) s"
   _script=$1; shift
   sh "./$_script.sh" "$@" || fail "$_script.sh ends with $?"
 }

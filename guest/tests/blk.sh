@@ -6,7 +6,7 @@ size=${1:-4}
 
 name=$(blk_name) || fail "no block device"
 dev=/dev/$name
-wait_for 60 test -b "$dev" || fail "no $dev"
+wait_for 600 test -b "$dev" || fail "no $dev"
 bytes=$(blockdev --getsize64 "$dev")
 echo "$dev: $bytes bytes, queues $(ls "/sys/block/$name/mq" | wc -l), $(cat "/sys/block/$name/queue/write_cache")"
 

@@ -4,7 +4,7 @@
 . /guest/lib.sh
 blocks=${1:-20}
 rng=/sys/class/misc/hw_random
-wait_for 120 grep -q virtio $rng/rng_available || fail "the kernel knows no virtio random number generator: $(cat $rng/rng_available)"
+wait_for 600 grep -q virtio $rng/rng_available || fail "the kernel knows no virtio random number generator: $(cat $rng/rng_available)"
 grep -o 'virtio_rng[^ ]*' $rng/rng_available | head -1 >$rng/rng_current
 echo "generator: $(cat $rng/rng_current)"
 # rngtest first takes 32 bits to compare with.

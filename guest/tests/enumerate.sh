@@ -53,7 +53,7 @@ for kind in "$@"; do
     for type in 1 2 3 5; do
       case " $types " in *" $type "*) ;; *) fail "$kind: no virtio capability of type $type (there are$types)" ;; esac
     done
-    wait_for 120 device_is_well "$kind" || fail "$kind: its driver is not at work"
+    wait_for 600 device_is_well "$kind" || fail "$kind: its driver is not at work"
     echo "  $(virtio_of "$kind"): features $(cat "/sys/bus/virtio/devices/$(virtio_of "$kind")/features"), $vectors vectors, capabilities$types"
   fi
   pass "enumerate $kind"

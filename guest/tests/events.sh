@@ -5,7 +5,7 @@
 . /guest/lib.sh
 insmod ./viaduct_xdma.ko || fail "viaduct_xdma.ko"
 node=/dev/viaduct_xdma0_events_
-wait_for 120 test -c ${node}1 || fail "no XDMA-compatible function"
+wait_for 600 test -c ${node}1 || fail "no XDMA-compatible function"
 # Enabled while open.
 exec 5<${node}0 6<${node}1
 echo ready

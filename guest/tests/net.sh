@@ -7,14 +7,14 @@ own=$1 peer=$2 port=${3:-0} rounds=${4:-1000} iperf=${5:-0}
 net_up "$own"
 ethtool -i "$name" | head -1
 echo "features: $(cat "/sys/class/net/$name/device/features")"
-ping -c 1 -W 5 "$peer" >/dev/null || ping -c 1 -W 5 "$peer" || fail "$peer does not answer"
+wait_for 600 ping -c 1 -W 5 "$peer" || fail "$peer does not answer"
 for size in 18 56 500 1400; do
-  ping -c 20 -i 0.01 -W 5 -s $size -q "$peer" >/tmp/ping || { cat /tmp/ping; fail "ping with $size bytes"; }
+  ping -c 20 -i 0.01 -W 60 -s $size -q "$peer" >/tmp/ping || { cat /tmp/ping; fail "ping with $size bytes"; }
   grep -q ' 0% packet loss' /tmp/ping || { cat /tmp/ping; fail "ping with $size bytes loses packets"; }
 done
 pass "ping: $(tail -1 /tmp/ping)"
 if [ "$port" -ne 0 ]; then
-  udp_rtt "$peer" "$port" -n "$rounds" -t 5000 || fail "UDP round trips"
+  udp_rtt "$peer" "$port" -n "$rounds" -t 60000 || fail "UDP round trips"
   pass "$rounds UDP round trips of each size"
 fi
 if [ "$iperf" -ne 0 ]; then

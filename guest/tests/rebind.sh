@@ -5,14 +5,14 @@
 
 works() { # KIND: something that needs the device
   case $1 in
-    net) n=$(net_name) && ip link set "$n" up && wait_for 60 grep -q 1 "/sys/class/net/$n/carrier" ;;
-    blk) b=$(blk_name) && wait_for 60 test -b "/dev/$b" && timeout 200 dd if="/dev/$b" of=/dev/null bs=4k count=16 iflag=direct 2>/dev/null ;;
+    net) n=$(net_name) && ip link set "$n" up && wait_for 600 grep -q 1 "/sys/class/net/$n/carrier" ;;
+    blk) b=$(blk_name) && wait_for 600 test -b "/dev/$b" && timeout 200 dd if="/dev/$b" of=/dev/null bs=4k count=16 iflag=direct 2>/dev/null ;;
     entropy) [ "$(timeout 200 head -c 64 /dev/hwrng | wc -c)" -eq 64 ] ;;
-    console) wait_for 60 test -c /dev/hvc0 ;;
+    console) wait_for 600 test -c /dev/hvc0 ;;
     input) ls "/sys/bus/virtio/devices/$(virtio_of input)/input" >/dev/null 2>&1 ;;
   esac
 }
-check() { wait_for 120 device_is_well "$1" && works "$1" || fail "$1 does not work $2"; }
+check() { wait_for 600 device_is_well "$1" && works "$1" || fail "$1 does not work $2"; }
 
 for kind in "$@"; do
   pci=$(pci_of "$kind") || fail "no function $kind"
@@ -38,7 +38,7 @@ for kind in "$@"; do
   done
   # Gone and found again, with all of enumeration.
   echo 1 >"$dev/remove"
-  wait_for 60 test ! -e "$dev" || fail "$kind: does not go"
+  wait_for 600 test ! -e "$dev" || fail "$kind: does not go"
   echo 1 >/sys/bus/pci/rescan
   check "$kind" "after remove and rescan"
   pass "reload, rebind, reset, rescan: $kind"

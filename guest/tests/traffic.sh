@@ -14,7 +14,7 @@ case $kind in
     own=$3 peer=$4
     up() {
       net_up "$own"
-      wait_for 120 ping -c 1 -W 2 "$peer" || fail "$peer does not answer $1"
+      wait_for 600 ping -c 1 -W 5 "$peer" || fail "$peer does not answer $1"
     }
     up "at first"
     i=0
@@ -30,7 +30,7 @@ case $kind in
       esac
       kill $flood 2>/dev/null
       wait $flood 2>/dev/null
-      wait_for 120 device_is_well net || fail "the device is not well after round $i"
+      wait_for 600 device_is_well net || fail "the device is not well after round $i"
       up "after round $i"
     done
     ;;
@@ -38,9 +38,9 @@ case $kind in
     i=0
     while [ $i -lt "$rounds" ]; do
       i=$((i + 1))
-      wait_for 120 blk_name || fail "no block device in round $i"
+      wait_for 600 blk_name || fail "no block device in round $i"
       name=$(blk_name)
-      wait_for 60 test -b "/dev/$name"
+      wait_for 600 test -b "/dev/$name"
       fio --name=traffic --filename="/dev/$name" --rw=randwrite --bs=4k --size=4M --time_based --runtime=60 --iodepth=8 --ioengine=libaio \
         --direct=1 >/dev/null 2>&1 &
       flood=$!
@@ -49,9 +49,9 @@ case $kind in
       kill -9 $flood 2>/dev/null
       wait $flood 2>/dev/null
       bind
-      wait_for 120 device_is_well blk || fail "the device is not well after round $i"
+      wait_for 600 device_is_well blk || fail "the device is not well after round $i"
     done
-    name=$(blk_name) && wait_for 60 test -b "/dev/$name" || fail "no block device in the end"
+    name=$(blk_name) && wait_for 600 test -b "/dev/$name" || fail "no block device in the end"
     fio --name=after --filename="/dev/$name" --rw=randwrite --bs=4k --size=1M --ioengine=libaio --direct=1 --verify=crc32c >/tmp/fio 2>&1 ||
       { cat /tmp/fio; fail "fio afterwards"; }
     ;;
