@@ -186,7 +186,7 @@ module via_vq_gather
     CutFind    // finds the next one
   } cut_e;
   cut_e cut_state_q;
-  logic begin_q, begins, src_valid, take, seg_room_q, cut_q, ar_valid_q, charge_q, plenty_q, fits, beat_pop, beat_pop_q;
+  logic begin_q, begins, src_valid, take, seg_room_q, cut_q, ar_valid_q, ar_ready, charge_q, plenty_q, fits, beat_pop, beat_pop_q;
   logic [PageW-1:0] end_at;  // of what is left, less one
   logic [CreditW-1:0] credit_q;
   axi_ax_t ar_q;
@@ -194,7 +194,7 @@ module via_vq_gather
   assign src = cur_valid_q ? cur_q : got;
   assign src_valid = cur_valid_q ? cut_state_q == CutReady : got_q && !behind_valid;
   assign begins = !cur_valid_q || begin_q;
-  assign take = src_valid && (!cut_q || ar_valid_q && m_ar_ready_i) && (seg_room_q || !begins);
+  assign take = src_valid && (!cut_q || ar_valid_q && ar_ready) && (seg_room_q || !begins);
   assign cur_pop = take && src.whole;
   assign end_at = cur_q.len[PageW-1:0] - 1'b1;
   assign fits = cut_q && !ar_valid_q && CreditW'(ar_q.len) < credit_q;
@@ -217,8 +217,8 @@ module via_vq_gather
       else if (!cur_valid_q || take) cut_state_q <= CutReady;
       else if (cut_state_q == CutStep) cut_state_q <= CutFind;
       else cut_state_q <= CutReady;
-      cut_q      <= take || cut_q && !(ar_valid_q && m_ar_ready_i);
-      ar_valid_q <= take ? plenty_q : fits || ar_valid_q && !m_ar_ready_i;
+      cut_q      <= take || cut_q && !(ar_valid_q && ar_ready);
+      ar_valid_q <= take ? plenty_q : fits || ar_valid_q && !ar_ready;
       charge_q   <= take && plenty_q || fits;
       beat_pop_q <= beat_pop;
       credit_q   <= credit_q - (charge_q ? CreditW'(ar_q.len) : '0) - CreditW'(charge_q) + CreditW'(beat_pop_q);
@@ -249,8 +249,19 @@ module via_vq_gather
       ar_q.addr  <= {src.addr[AddrW-1:OffW], OffW'(0)};
     end
   end
-  assign m_ar_o = ar_q;
-  assign m_ar_valid_o = ar_valid_q;
+  // Whether the address is taken depends on those who go before; what is here looks at a register.
+  via_skid #(
+    .T(axi_ax_t)
+  ) u_ar (
+    .clk_i,
+    .rst_ni,
+    .s_i      (ar_q),
+    .s_valid_i(ar_valid_q),
+    .s_ready_o(ar_ready),
+    .m_o      (m_ar_o),
+    .m_valid_o(m_ar_valid_o),
+    .m_ready_i(m_ar_ready_i)
+  );
 
   /// What a buffer's beats bring; of the one at hand, what its next beat brings.
   typedef struct packed {
