@@ -214,17 +214,19 @@ module via_vq_used_irq
   assign err_queue_o = QueueW'(r_q.queue);
 
   // ---------------------------------------------------------------- interrupts
-  logic [NumQ-1:0] want_q, cool_q, fired_q, fires_q;
+  logic [NumQ-1:0] want_q, cool_q, fired_q, fires_q, closing_q;
   logic [NumQ-1:0][31:0] last_q;
   logic [QW-1:0] irq_sel, irq_queue_q;
   logic irq_any, irq_room, irq_direct, irq_valid_q;
+
+  always_ff @(posedge clk_i) closing_q <= closing_i;
 
   via_rr_arb #(
     .N(NumQ)
   ) u_irq (
     .clk_i,
     .rst_ni,
-    .req_i  (want_q & cool_q & ~closing_i),
+    .req_i  (want_q & cool_q & ~closing_q),
     .ack_i  (irq_room),
     .gnt_o  (),
     .idx_o  (irq_sel),
@@ -232,7 +234,7 @@ module via_vq_used_irq
   );
   assign irq_room = !irq_valid_q || irq_ready_i;
   // If none has waited, the one decided upon now goes at once.
-  assign irq_direct = !irq_any && irq_room && r_valid_q && cool_q[r_q.queue] && !closing_i[r_q.queue] && wish;
+  assign irq_direct = !irq_any && irq_room && r_valid_q && cool_q[r_q.queue] && !closing_q[r_q.queue] && wish;
   assign irq_valid_o = irq_valid_q;
   assign irq_queue_o = QueueW'(irq_queue_q);
 
@@ -267,8 +269,9 @@ module via_vq_used_irq
         pend_q[q] <= left && !goes || pend_q[q] && !mine;
         if (mine || goes) asked_q[q] <= 1'b1;
         else if (ends) asked_q[q] <= 1'b0;
-        if (left && !goes || mine) adv_q[q] <= (mine ? '0 : adv_q[q]) + (left ? left_adv_i : '0);
-        want_q[q]  <= (want_q[q] || ends && wish) && !fires && !closing_i[q];
+        if (left && !goes) adv_q[q] <= (mine ? '0 : adv_q[q]) + left_adv_i;
+        else if (mine) adv_q[q] <= '0;
+        want_q[q]  <= (want_q[q] || ends && wish) && !fires && !closing_q[q];
         fires_q[q] <= fires;
         if (fires_q[q]) fired_q[q] <= 1'b1;
         // Found when it is about to matter, so that time alone changes nothing.
