@@ -6,11 +6,11 @@ from cocotb.triggers import FallingEdge, RisingEdge, Timer
 
 from via_tb import rng, run, start
 
-LINGER = 5
+LINGER = 7
 
 
 @cocotb.test(timeout_time=200, timeout_unit="us")
-async def runs_while_something_moves_and_five_cycles_longer(dut):
+async def runs_while_something_moves_and_seven_cycles_longer(dut):
     r = rng()
     dut.still_i.value, dut.wake_i.value, dut.watch_i.value = 0, 0, 0
     await start(dut)

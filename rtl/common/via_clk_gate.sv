@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The clock of a block that says when nothing in it moves: five cycles after the last of what is listed below it stops, and
+// The clock of a block that says when nothing in it moves: seven cycles after the last of what is listed below it stops, and
 // the simulated card has nothing to evaluate in that block.
 //
 //   still_i is low    something in the block moves by itself
@@ -36,7 +36,7 @@ module via_clk_gate #(
 
   always_ff @(posedge clk_i) begin
     seen_q <= watch_i;
-    if (moves) left_q <= 3'd5;
+    if (moves) left_q <= 3'd7;
     else if (left_q != 0) left_q <= left_q - 3'd1;
   end
 

@@ -357,13 +357,16 @@ module via_fn_switch
   end
   assign count_o = count_q;
 
-  logic still, idle;
-  assign still = &{src_still, brd_still, slot_still, brd_src_still, rx_still, debt_still, app_still} && !change &&
-                   {brd_rx_valid_i & brd_rx_ready_o, tx_valid_i & tx_ready_o, begun_q, ended_q, rx_cut_q} == '0;
-  assign idle = &{brd_idle, slot_idle, rx_idle};
+  // Gathered in two steps: some of these lie behind several blocks.
+  localparam int unsigned Stills = 5 * NumUser + 2 * NumSlots;
+  logic [Stills-1:0] still_q;
+  logic quiet_q, same_q;
   always_ff @(posedge clk_i) begin
-    still_o <= still;
-    idle_o  <= idle;
+    still_q <= {src_still, brd_still, slot_still, brd_src_still, rx_still, debt_still, app_still};
+    same_q  <= !change;
+    quiet_q <= {brd_rx_valid_i & brd_rx_ready_o, tx_valid_i & tx_ready_o, begun_q, ended_q, rx_cut_q} == '0;
+    still_o <= &still_q && quiet_q && same_q;
+    idle_o  <= &{brd_idle, slot_idle, rx_idle};
   end
 
 endmodule

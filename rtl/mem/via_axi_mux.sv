@@ -307,9 +307,11 @@ module via_axi_mux
     );
   end
 
-  assign still_o = ~|{s_ar_valid_i, s_aw_valid_i, s_w_valid_i, m_ar_valid_o, m_aw_valid_o, m_w_valid_o, m_r_valid_i, r_valid, m_b_valid_i,
-                      b_valid};
-  assign idle_o = ~|{s_ar_valid_i, s_aw_valid_i, s_w_valid_i, rd_owed, wr_owed, m_r_valid_i, r_valid, m_b_valid_i, b_valid, w_src};
+  always_ff @(posedge clk_i) begin
+    still_o <= ~|{s_ar_valid_i, s_aw_valid_i, s_w_valid_i, m_ar_valid_o, m_aw_valid_o, m_w_valid_o, m_r_valid_i, r_valid, m_b_valid_i,
+                  b_valid};
+    idle_o <= ~|{s_ar_valid_i, s_aw_valid_i, s_w_valid_i, rd_owed, wr_owed, m_r_valid_i, r_valid, m_b_valid_i, b_valid, w_src};
+  end
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i)

@@ -997,7 +997,7 @@ module via_shell
 
   // ---------------------------------------------------------------- quiet
   // The signals look at what will move; eight cycles of them make sure that what they do not see has settled too,
-  // across blocks (a block settles within five, see via_clk_gate).
+  // across blocks (a block settles within seven, see via_clk_gate).
   logic still, quiet_q;
   logic [6:0] was_still_q;
   assign still = cmdq_still && ringw_still && msix_idle && dma_idle && host_still && xbar_still && &chan_idle && &slot_still && csr_idle &&

@@ -652,12 +652,14 @@ module via_slot_port
 
   logic rest_idle;
   assign rest_idle = mem_quiet && &strm_quiet && dispatch_idle && mmu_idle && events_idle && ~|{reg_valid_i, reg_valid_q, answered_q, irq_q};
-  logic still, idle;
-  assign still = rest_idle && &mvi_still && &mvo_still && fn_still && mux_still;
-  assign idle  = rest_idle && &mvi_idle && &mvo_idle && join_idle && mux_idle;
+  // Gathered in two steps.
+  logic rest_idle_q;
+  logic [2*NS+1:0] still_q;
   always_ff @(posedge clk_i) begin
-    still_o <= still;
-    idle_o  <= idle;
+    rest_idle_q <= rest_idle;
+    still_q     <= {mvi_still, mvo_still, fn_still, mux_still};
+    still_o     <= rest_idle_q && &still_q;
+    idle_o      <= rest_idle && &mvi_idle && &mvo_idle && join_idle && mux_idle;
   end
 
 endmodule

@@ -194,8 +194,9 @@ module via_vdev_chop
   end
 
   assign short_o = !avail_i && (state_q == StAnswer || state_q == StLoad && !run_valid && open_q != '0);
-  assign moving_o = in_valid_q || s_valid_i && ready_q || run_pop || close || decide || beat || state_q inside {StSkip, StNext} ||
-                    state_q == StLook && held_valid || rsp_valid_o && rsp_ready_i;
+  always_ff @(posedge clk_i)
+    moving_o <= in_valid_q || s_valid_i && ready_q || run_pop || close || decide || beat || state_q inside {StSkip, StNext} ||
+                state_q == StLook && held_valid || rsp_valid_o && rsp_ready_i;
   assign idle_o = state_q == StLoad && !run_valid && open_q == '0 && !in_valid_q;
 
 endmodule

@@ -153,8 +153,10 @@ module via_vdev_select
     assign {none, req, req_valid, req_ready, rd, rd_valid, rd_ready, taking} = '0;
   end
   logic dev_still, dev_idle;
-  assign still_o = dev_still && !taking;
-  assign idle_o  = dev_idle && !req_valid;
+  always_ff @(posedge clk_i) begin
+    still_o <= dev_still && !taking;
+    idle_o  <= dev_idle && !req_valid;
+  end
 
   if (Fn == FnNet) begin : gen_net
     via_vdev_net u_dev (

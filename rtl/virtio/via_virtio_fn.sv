@@ -347,14 +347,14 @@ module via_virtio_fn
     .idle_o         (dev_idle)
   );
 
-  // The gate counts what passes.
-  logic still, idle;
-  assign still = pci_still && vq_still && dev_still &&
-                   ~|{m_ar_valid_o && m_ar_ready_i, m_aw_valid_o && m_aw_ready_i, m_w_valid_o && m_w_ready_i, m_r_valid_i, m_b_valid_i};
-  assign idle = pci_idle && vq_idle && dev_idle;
+  // The parts of the engine and of the device were gathered a cycle or two before. What passes the gate counts, too: the gate counts it.
+  logic pci_still_q, pci_idle_q;
   always_ff @(posedge clk_i) begin
-    still_o <= still;
-    idle_o  <= idle;
+    pci_still_q <= pci_still;
+    pci_idle_q <= pci_idle;
+    still_o <= pci_still_q && vq_still && dev_still &&
+        ~|{m_ar_valid_o && m_ar_ready_i, m_aw_valid_o && m_aw_ready_i, m_w_valid_o && m_w_ready_i, m_r_valid_i, m_b_valid_i};
+    idle_o <= pci_idle_q && vq_idle && dev_idle;
   end
 
 endmodule

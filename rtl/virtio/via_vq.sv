@@ -466,11 +466,18 @@ module via_vq
   logic [NumQ-1:0] head_q;
   logic ar_take, aw_take, done_take;
 
-  assign ar_take = ar_valid[RdGather] && ar_ready[RdGather];
-  assign aw_take = aw_valid[0] && aw_ready[0];
+  assign ar_take   = ar_valid[RdGather] && ar_ready[RdGather];
+  assign aw_take   = aw_valid[0] && aw_ready[0];
   assign done_take = done_valid && done_ready;
-  assign is_idle = &idle && err_q == '0;
-  assign begins = notify_valid_i && was_idle_q;  // in the cycle of a notification the fetch is not idle
+  // From registers: parts are idle a cycle before it is seen here.
+  logic [5:0] idle_q;
+  logic [6:0] still_q;
+  always_ff @(posedge clk_i) begin
+    idle_q  <= idle;
+    still_q <= still;
+  end
+  assign is_idle = &idle_q && err_q == '0;
+  assign begins  = notify_valid_i && was_idle_q;  // in the cycle of a notification the fetch is not idle
   always_ff @(posedge clk_i) if (was_idle_q != is_idle) was_idle_q <= is_idle;
   always_ff @(posedge clk_i) if (head_q != head_valid) head_q <= head_valid;
 
@@ -530,7 +537,7 @@ module via_vq
   );
 
   assign still[5] = stat_still && err_new == '0 && !error_o && head_q == head_valid && was_idle_q == is_idle && !notify_valid_i;
-  assign still_o  = &still && !m_ar_valid_o && !m_r_valid_i;
+  assign still_o  = &still_q && !m_ar_valid_o && !m_r_valid_i;
   assign idle_o   = is_idle;
 
 endmodule

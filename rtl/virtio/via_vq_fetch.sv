@@ -395,7 +395,13 @@ module via_vq_fetch
 
   logic [NumQ-1:0] parked_q;
   always_ff @(posedge clk_i) parked_q <= park;
-  assign still_o = &still && fault_q == '0 && stop_i == '0 && park == parked_q;
+  logic [5:0] still_q;
+  logic rest_still_q;
+  always_ff @(posedge clk_i) begin
+    still_q      <= still;
+    rest_still_q <= fault_q == '0 && stop_i == '0 && park == parked_q;
+  end
+  assign still_o = &still_q && rest_still_q;
   assign idle_o  = still_o && src_busy == '0 && piece_busy == '0 && !job_valid_o;
 
 endmodule

@@ -696,8 +696,14 @@ module via_vq_scatter
     else quiet_o <= quiet_d;
   end
 
-  assign still_o = ~|{rsp_valid_i && ready_q, go_empty, go_lone, desc_end, take_d, popped_q, taken, over_q, plan_q[1] && !drop_ready_q, re_d, re_q, got_q, lone_q, piece_take, plan_d != plan_q, merged_valid_o, pieces_hidden, chains_hidden, beats_hidden, fire,
-                      wr_valid_i && wr_ready_o, mixed_valid_q, m_aw_valid_o, m_w_valid_o, m_b_valid_i, err_valid_o, used_pop, quiet_d != quiet_o};
+  logic [2:0] moves_q;
+  always_ff @(posedge clk_i)
+    moves_q <= {
+      |{rsp_valid_i && ready_q, go_empty, go_lone, desc_end, take_d, popped_q, taken, over_q, plan_q[1] && !drop_ready_q, re_d, re_q, got_q, lone_q, piece_take, plan_d != plan_q},
+      |{merged_valid_o, pieces_hidden, chains_hidden, beats_hidden, fire, wr_valid_i && wr_ready_o, mixed_valid_q, m_aw_valid_o, m_w_valid_o, m_b_valid_i, err_valid_o, used_pop},
+      quiet_d != quiet_o
+    };
+  assign still_o = moves_q == '0;
   assign idle_o = plan_q == PlChain && ready_q && !begun_q && !popped_q && !taken_q && pieces_held == '0 && chains_held == '0 && beats_held == '0 && !pc_valid &&
       !used_valid && !beat_valid && !mixed_valid_q && wr_ready_o && !in_flight;
 

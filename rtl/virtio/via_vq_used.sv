@@ -101,6 +101,10 @@ module via_vq_used
   localparam int unsigned MostW = $clog2(Most + 1);
   localparam int unsigned RecentW = $clog2(Recent + 1);
 
+  // Agreed on long before a chain is used.
+  vq_feat_t feat_q;
+  always_ff @(posedge clk_i) feat_q <= feat_i;
+
   // ---------------------------------------------------------------- chains that wait
   typedef struct packed {
     logic              same;   // of the same queue as the one before it on its side
@@ -204,11 +208,11 @@ module via_vq_used
       if (fresh) begin
         hold_q   <= HoldW'(Hold - 2);
         most_q   <= MostW'(Most - 2);
-        places_q <= feat_i.packed_ring ? done_slots_i : 16'd1;
+        places_q <= feat_q.packed_ring ? done_slots_i : 16'd1;
       end else if (waiting_valid[i] && !due_q[i]) begin
         if (hold_q != '0) hold_q <= hold_q - 1'b1;
         if (most_q != '0) most_q <= most_q - 1'b1;
-        if (push[i]) places_q <= places_q + (feat_i.packed_ring ? done_slots_i : 16'd1);
+        if (push[i]) places_q <= places_q + (feat_q.packed_ring ? done_slots_i : 16'd1);
       end
       if (push[i]) gap_q <= (held[i] >= CountW'(Crowd)) ? GapW'(Hold - 1) : GapW'(Gap - 1);
       else if (gap_q != '0 && waiting_valid[i] && !due_q[i]) gap_q <= gap_q - 1'b1;
@@ -244,19 +248,19 @@ module via_vq_used
   assign cfg = queue_i[QW'(c.queue)];
 
   // The place behind the chain taken last.
-  assign wraps = feat_i.packed_ring && pos_q >= left_q;
+  assign wraps = feat_q.packed_ring && pos_q >= left_q;
   assign idx = wraps ? pos_q - left_q : pos_q + step_q;
   assign wrap = pos_wrap_q ^ wraps;
   assign at = open_q ? idx : idx_q[QW'(c.queue)];
   assign at_wrap = open_q ? wrap : wrap_q[QW'(c.queue)];
-  assign step = feat_i.packed_ring ? c.slots : 16'd1;
+  assign step = feat_q.packed_ring ? c.slots : 16'd1;
 
   assign fits = c_valid && (!open_q || c.same && (!full_q || more_q));
-  assign extend = run_q && feat_i.in_order && run_whole_q;
+  assign extend = run_q && feat_q.in_order && run_whole_q;
   assign take = fits && (extend || !run_q || item_ready);
   assign close = open_q && !fits && !(more_q && on_q);
   // A packed batch of one entry is shown by that entry at once.
-  assign lone = feat_i.packed_ring && run_q && !first_q;
+  assign lone = feat_q.packed_ring && run_q && !first_q;
   assign emit = item_ready && run_q && (close && !lone || fits && !extend);
   assign final_now = item_ready && close && (!run_q || lone);
 
@@ -264,7 +268,7 @@ module via_vq_used
   // The used index lies at byte 2 of the used ring, its elements from byte 4 on.
   logic [19:0] offset;
   always_comb begin
-    if (feat_i.packed_ring) begin
+    if (feat_q.packed_ring) begin
       offset = {run_at_q, 4'h8};
       entry  = {!run_wrap_q, 7'h0, !run_wrap_q, 5'h0, run_len_q != '0, 1'b0, run_id_q, run_len_q};
     end else begin
@@ -287,7 +291,7 @@ module via_vq_used
       else if (emit || final_now) run_q <= 1'b0;
       if (final_now) next_side_q <= !queue_q[0];
       if (final_now) first_q <= 1'b0;
-      else if (emit && feat_i.packed_ring) first_q <= 1'b1;
+      else if (emit && feat_q.packed_ring) first_q <= 1'b1;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -296,7 +300,7 @@ module via_vq_used
       queue_q <= QW'(c.queue);
       on_q    <= cfg.enable;
       void_q  <= !cfg.enable;
-      base_q  <= feat_i.packed_ring ? cfg.desc : cfg.device;
+      base_q  <= feat_q.packed_ring ? cfg.desc : cfg.device;
       mask_q  <= cfg.size - 16'd1;
     end
     if (take) begin
@@ -316,7 +320,7 @@ module via_vq_used
         run_wrap_q <= at_wrap;
       end
     end
-    if (emit && feat_i.packed_ring && !first_q) begin
+    if (emit && feat_q.packed_ring && !first_q) begin
       first_addr_q <= entry_addr;
       first_data_q <= entry;
     end
@@ -349,7 +353,7 @@ module via_vq_used
 
   always_comb begin
     item_d = '{shows: final_now, closes: close, wrap: !wrap, queue: queue_q, idx: idx, adv: adv_q, data: entry, addr: entry_addr};
-    if (feat_i.packed_ring && !run_q) begin
+    if (feat_q.packed_ring && !run_q) begin
       item_d.data = first_data_q;
       item_d.addr = first_addr_q;
     end else if (!run_q) begin
@@ -358,7 +362,7 @@ module via_vq_used
   end
   logic item_new;
   // The first entry of a packed batch is kept back: it is what shows the others.
-  assign item_new = emit && (!feat_i.packed_ring || first_q) || final_now;
+  assign item_new = emit && (!feat_q.packed_ring || first_q) || final_now;
   via_slice #(
     .T(item_t)
   ) u_item (
@@ -419,7 +423,7 @@ module via_vq_used
   end
   // The address in a used descriptor means nothing (VIRTIO 1.3, 2.8.4), so it is written too, as zero: descriptors that follow one another then leave
   // in one packet, which has no holes. Only of entries that are not visible yet, so a driver that puts a new descriptor there does it afterwards.
-  assign slot = Lanes >= 4 && feat_i.packed_ring && item_q.addr[3:2] == 2'b10;
+  assign slot = Lanes >= 4 && feat_q.packed_ring && item_q.addr[3:2] == 2'b10;
   for (genvar i = 0; i < Lanes; i++) begin : gen_lane
     assign pad[i] = slot && i % 4 < 2 && LaneW'(i / 4) == lane >> 2;
     // A word is in its own lane, the other one behind it, in the next line if there is no such lane.
@@ -464,7 +468,7 @@ module via_vq_used
     w.strb   = line_strb;
     if (!line_valid_q) begin
       w.data = {StrbW / 8{item_q.addr[2] ? {item_q.data[31:0], item_q.data[63:32]} : item_q.data}};
-      w.strb = ((feat_i.packed_ring || !item_q.shows) ? StrbW'(8'hff) : StrbW'(2'b11)) << item_q.addr[OffW-1:0];
+      w.strb = ((feat_q.packed_ring || !item_q.shows) ? StrbW'(8'hff) : StrbW'(2'b11)) << item_q.addr[OffW-1:0];
     end
   end
 
@@ -556,7 +560,7 @@ module via_vq_used
     .clk_i,
     .rst_ni,
     .time_i,
-    .feat_i,
+    .feat_i      (feat_q),
     .queue_i,
     .closing_i,
     .moderate_i,
@@ -621,7 +625,13 @@ module via_vq_used
   logic pulse, waits;
   assign pulse = |{bad_q, shown_q, cnt_line_q, cnt_index_q, took_q};
   assign waits = |(waiting_valid & ~due_q);
-  assign still_o = irq_still && ~|{come, take, close && item_ready, merge, out_go, m_aw_valid_o, m_w_valid_o, m_b_valid_i, waits, near_q, pulse};
-  assign idle_o = irq_idle && waiting_valid == '0 && !open_q && !item_valid_q && !f_valid && !m_aw_valid_o && !m_w_valid_o && !pulse;
+  logic irq_still_q, moves_q, writes_q;
+  always_ff @(posedge clk_i) begin
+    irq_still_q <= irq_still;
+    moves_q     <= |{come, take, close && item_ready, merge};
+    writes_q    <= |{out_go, m_aw_valid_o, m_w_valid_o, m_b_valid_i, waits, near_q, pulse};
+  end
+  assign still_o = irq_still_q && !moves_q && !writes_q;
+  assign idle_o  = irq_idle && waiting_valid == '0 && !open_q && !item_valid_q && !f_valid && !m_aw_valid_o && !m_w_valid_o && !pulse;
 
 endmodule

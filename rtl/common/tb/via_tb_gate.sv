@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stops the clock of a block five cycles after the last in which something moved in it, as the simulator does with the whole shell and
+// Stops the clock of a block seven cycles after the last in which something moved in it, as the simulator does with the whole shell and
 // via_clk_gate with a slot. A block that says wrongly that nothing moves then fails its test. `inputs_i` are the inputs that the block's still_o leaves to others to watch.
 
 module via_tb_gate #(
@@ -19,7 +19,7 @@ module via_tb_gate #(
   assign moves = !rst_ni || !still_i || inputs_i != inputs_q;
   always_ff @(posedge clk_i) begin
     inputs_q <= inputs_i;
-    if (moves) left_q <= 3'd5;
+    if (moves) left_q <= 3'd7;
     else if (left_q != '0) left_q <= left_q - 1'b1;
   end
   always_latch if (!clk_i) run = moves || left_q != '0;

@@ -64,11 +64,13 @@ module via_axi_mux_tb
   );
 
   logic clk, still;
-  via_tb_gate u_gate (
+  via_tb_gate #(
+    .W(5 * N + 5)
+  ) u_gate (
     .clk_i,
     .rst_ni,
     .still_i(still),
-    .inputs_i(1'b0),
+    .inputs_i({s_ar_valid, s_r_ready, s_aw_valid, s_w_valid, s_b_ready, m_ar_ready, m_r_valid, m_aw_ready, m_w_ready, m_b_valid}),
     .clk_o(clk)
   );
 

@@ -89,14 +89,19 @@ module via_vdev_select_tb
     .s_b_ready_i (b_ready)
   );
 
+  // All inputs but payloads.
   logic clk;
+  logic [12:0] handshakes;
+  assign handshakes = {
+    req_valid, rd_valid, rsp_ready, merged_valid, wr_ready, tx_ready, rx_valid, flush_done, ar_ready, r_valid, aw_ready, w_ready, b_valid
+  };
   via_tb_gate #(
-    .W(12)
+    .W($bits(handshakes) + 66 * NumQ + 13 + 64 + 1 + $bits(fn_ctrl_t))
   ) u_gate (
     .clk_i,
     .rst_ni,
     .still_i (still_o),
-    .inputs_i(dev_addr),
+    .inputs_i({handshakes, in_use, avail, head_wlen, room, dev_addr, dev_write, features, driver_ok, ctrl}),
     .clk_o   (clk)
   );
 

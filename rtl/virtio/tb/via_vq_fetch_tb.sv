@@ -88,13 +88,13 @@ module via_vq_fetch_tb
   assign still_o = still;
 
   via_tb_gate #(
-    .W($bits(levels) + 2 * NumQ + 6)
+    .W($bits(levels) + 3 * NumQ + 2 * NumRd + 10)
   ) u_gate (
     .clk_i,
     .rst_ni,
-    .still_i (still && !a_re),  // who reads keeps the clock running
-    .inputs_i({levels, queue_reset, stop, feat, driver_ok}),
-    .clk_o   (clk)
+    .still_i(still && !a_re),  // who reads keeps the clock running
+    .inputs_i({levels, queue_reset, stop, feat, driver_ok, notify_valid, job_ready, head_pop, b_re, ar_ready, r_valid, ev_ready}),
+    .clk_o(clk)
   );
 
   via_vq_fetch #(
