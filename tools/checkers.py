@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Binds via_axi_checker and via_strm_checker to every port of every block below a top module.
+"""Binds a checker to every handshake at the ports of every block below a top module: via_axi_checker, via_strm_checker or via_hs_checker.
 
     .venv/bin/python tools/checkers.py via_shell > bind.sv
 
 The ports are found in the sources, by type and name: `<p>ar_o`, `<p>ar_valid_o`, `<p>ar_ready_i` and so on are an AXI port, a strm_t with
-valid and ready a stream, alone or in arrays. So a port that a block gets tomorrow is checked tomorrow. What is exempt stands in EXEMPT, with its reason.
+valid and ready a stream, alone or in arrays. Any other valid with a ready of the same name is a handshake by itself, `<p>_valid_o` with
+`<p>_ready_i` or flat `<p>valid_o` with `<p>ready_i`. Its payload are the ports of the same direction whose name begins with <p>, but for those
+that belong to a handshake with a longer name; PAYLOAD lists those that are named otherwise. So a port that a block gets tomorrow is checked
+tomorrow. What is exempt stands in EXEMPT, with its reason.
 """
 
 import argparse
@@ -14,10 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CHECKERS = {"via_axi_checker", "via_strm_checker"}
+CHECKERS = {"via_axi_checker", "via_strm_checker", "via_hs_checker"}
 TYPES = {"ar": "axi_ax_t", "r": "axi_r_t", "aw": "axi_ax_t", "w": "axi_w_t", "b": "axi_b_t"}
 
-# (module, prefix of the port): why it is not checked
+# (module, prefix of the port, or valid of a handshake that is neither AXI nor a stream): why it is not checked
 EXEMPT = {
     # What a slot sends may break every rule: the guard is what checks it, and cuts it off in mid-air.
     ("via_guard", "s_"): "hostile",
@@ -27,17 +30,42 @@ EXEMPT = {
     ("via_slot_port", "slot_"): "hostile",
     ("via_slot_port", "slot_m_"): "hostile",
     ("via_slot_port", "slot_s_"): "taken away from an app that is cut off",
+    **{("via_shell", f"slot_{c}valid_i"): "hostile" for c in ("m_", "ar", "aw", "w")},
+    **{("via_shell", f"slot_{c}valid_o"): "taken away from an app that is cut off" for c in ("s_", "r", "b")},
+    ("via_guard_edge", "s_valid_i"): "hostile",
+    # Inside a block these take what is there when they have room, such as the choice of an arbiter, which may be another in the next cycle. A port
+    # of a block is watched at the block.
+    **{
+        (module, "s_valid_i"): "takes what is there when there is room"
+        for module in ("via_slice", "via_skid", "via_fifo", "via_vq_fifo")
+    },
+    ("via_vdev_net_rx", "rsp_valid_o"): "offered for one cycle, in which via_vdev_answers has room",
+    ("via_xdma_mover", "job_valid_i"): "taken back when the channel is stopped",
     # The same stream is watched at the guard, which knows when the app is cut off. The mover's clock may stand still meanwhile.
     ("via_mover_out", "strm_"): "m_ of via_guard_strm",
     # A message that waits goes to whom the slot belongs by then: a new connection takes it back.
     ("via_slot_port", "fn_rx_"): "may be taken back",
     ("via_fn_switch", "slot_rx_"): "may be taken back",
+    ("via_fn_src", "s_valid_i"): "may be taken back",
+    ("via_fn_src", "m_valid_o"): "may be taken back",
     ("via_fn_hold", "s_"): "may be taken back",
     ("via_fn_hold", "m_"): "may be taken back",
 }
 # While this is high (a bit for each port of an array) the port is cut off, and what it held may be forgotten: the rules rest, and begin anew.
 CUT = {
     ("via_guard_strm", "m_"): "isolate_i",
+    ("via_guard_edge", "m_valid_o"): "cut_i",
+    ("via_fifo", "m_valid_o"): "flush_i",
+    # A new image begins, and a word of the last one that still waits is forgotten.
+    **{(module, "icap_valid_o"): "icap_start_o" for module in ("via_icap", "via_csr", "via_shell")},
+    # The bytes of all requests pass by at both; they are theirs while the request is.
+    ("via_vdev_net_ctrl", "rd_valid_i"): "!req_valid_i",
+    ("via_vdev_net_tx", "rd_valid_i"): "!req_valid_i",
+    (
+        "via_vdev_answers",
+        "s_rsp_valid_i",
+    ): "N'(Early) << (N - 1)",  # which offers for one cycle, when there is room
+    ("via_xdma_fetch", "desc_valid_o"): "stop_i",  # throws away what was read
     ("via_fn_join", "s_"): "~sel_i",  # what is offered there goes to somebody else
     # A function is reset by its driver, alone and at any time; the gate, the switch and the port of its disk bear with that.
     ("via_fn_gate", "s_"): "drained_o",
@@ -50,6 +78,26 @@ CUT = {
 }
 # Payloads without a handshake, which no checker can watch.
 BARE = {"via_guard_ax": {"ax_i"}}  # combinational: looks at an address of via_guard_rd or via_guard_wr
+# Payloads of handshakes whose names do not tell.
+PAYLOAD = {
+    ("via_cmdq", "cmd_valid_o"): ["cmd_o"],  # cmd_head_o says how far the ring was read
+    ("via_dispatch", "mvi_cmd_valid_o"): ["move_cmd_o"],  # one for all streams
+    ("via_dispatch", "mvo_cmd_valid_o"): ["move_cmd_o"],
+    ("via_fn_msix", "valid_i"): ["vector_i"],
+    ("via_vdev_strip", "m_valid_o"): ["m_o", "head_o"],
+    **{
+        (module, "req_valid_i"): ["req_i", "none_i"]
+        for module in (
+            "via_vdev_blk",
+            "via_vdev_blk_front",
+            "via_vdev_console",
+            "via_vdev_input",
+            "via_vdev_net_ctrl",
+            "via_vdev_net_tx",
+            "via_vdev_tell",
+        )
+    },
+}
 # Answers of different ids may overtake each other here; everywhere else they come in order.
 OVERTAKES = {
     ("via_axi_mux", "m_"),  # an id a source: host memory answers each by itself
@@ -59,18 +107,25 @@ OVERTAKES = {
 BEHIND = {("via_shell", "host_")}
 
 PORT = re.compile(
-    r"^  (input|output)\s+(axi_ax_t|axi_r_t|axi_w_t|axi_b_t|strm_t|logic)\s*(\[[^]]*\])?\s*(\w+)\s*(\[[^]]*\])?\s*,?\s*(?://.*)?$",
+    r"^  (input|output)\s+(\w+)\s*((?:\[[^]]*\]\s*)*)\b(\w+)\s*((?:\[[^]]*\]\s*)*),?\s*(?://.*)?$",
     re.M,
 )
+STRUCTS = {*TYPES.values(), "strm_t"}  # types whose ports have a checker of their own
 
 
 @dataclass
 class Port:
-    """One port of a module: direction, type, array dimension (of a handshake wire its width)."""
+    """One port of a module: direction, type, dimensions before and after its name."""
 
     direction: str
     type: str
-    dim: str = ""
+    packed: str = ""
+    unpacked: str = ""
+
+    @property
+    def dim(self) -> str:
+        """Array dimension; of a handshake wire its width."""
+        return self.packed if self.type == "logic" and not self.unpacked else self.unpacked
 
 
 @dataclass
@@ -88,9 +143,7 @@ def parse(path: Path) -> Module:
     head = re.search(rf"^module {path.stem}\b(.*?)\n\);", text, re.M | re.S)
     if head:
         for direction, kind, packed, name, unpacked in PORT.findall(head[1]):
-            module.ports[name] = Port(
-                direction, kind, (packed if kind == "logic" else unpacked).replace(" ", "")
-            )
+            module.ports[name] = Port(direction, kind, packed.replace(" ", ""), unpacked.replace(" ", ""))
     return module
 
 
@@ -148,7 +201,7 @@ def checked(module: Module) -> list[Checked]:
     for name, port in module.ports.items():
         base = name[:-2]
         pair = handshake(module, base, port.direction)
-        if pair is None or port.type == "logic":
+        if pair is None or port.type not in STRUCTS:
             continue
         if port.type == "strm_t":
             prefix, channel = base + "_" if base[-1:] != "_" else base, "s"
@@ -169,6 +222,41 @@ def checked(module: Module) -> list[Checked]:
     return list(found.values())
 
 
+@dataclass
+class Handshake:
+    """Any other handshake: valid, ready and the payload, by name. It is known by its valid."""
+
+    valid: str
+    ready: str
+    payload: list[str]
+
+
+def handshakes(module: Module) -> list[Handshake]:
+    """Handshakes of a module that are part of no AXI port and no stream."""
+    taken = {wire for port in checked(module) for channel in port.channels.values() for wire in channel}
+    found: dict[str, tuple[str, str]] = {}  # of each valid: prefix and ready
+    for valid in module.ports:
+        match = re.fullmatch(r"(|\w+?_?)valid_([io])", valid)
+        if match and valid not in taken:
+            ready = f"{match[1]}ready_{'o' if match[2] == 'i' else 'i'}"
+            if ready in module.ports:
+                found[valid] = match[1], ready
+    prefixes = [prefix for prefix, _ in found.values()]
+    taken |= {*found, *(ready for _, ready in found.values())}
+    result: list[Handshake] = []
+    for valid, (prefix, ready) in found.items():
+        payload = [
+            name
+            for name, port in module.ports.items()
+            if prefix
+            and prefix == max((p for p in prefixes if name.startswith(p)), key=len, default="")
+            and port.direction == module.ports[valid].direction
+            and name not in taken
+        ]
+        result.append(Handshake(valid, ready, PAYLOAD.get((module.name, valid), payload)))
+    return result
+
+
 def dims(dim: str) -> tuple[str, str, str]:
     """Of an array dimension: the size as the module says it, the checker's dimension, the packed one."""
     if not dim:
@@ -176,7 +264,9 @@ def dims(dim: str) -> tuple[str, str, str]:
     high, _, low = dim[1:-1].partition(":")
     if low == "1":
         return high, "[N:1]", "[N:1]"
-    return f"{high} + 1", "[N]", "[N-1:0]"
+    if low:
+        high = high.removesuffix("-1") if high.endswith("-1") else f"{high}+1"
+    return high, "[N]", "[N-1:0]"
 
 
 def wrapper(module: Module, port: Checked) -> str:
@@ -238,6 +328,68 @@ def wrapper(module: Module, port: Checked) -> str:
     return "\n".join([*lines, bind, ""])
 
 
+def instance(width: str, name: str, reset: str, payload: str, valid: str, ready: str) -> str:
+    """An instance of via_hs_checker. It comes in few widths: in the simulation each is a class with files of its own."""
+    width = f"64 << $clog2(({width} + 63) / 64)"
+    pins = f".clk_i, .rst_ni({reset}), .s_i(({width})'({payload})), .valid_i({valid}), .ready_i({ready})"
+    return f"via_hs_checker #(.Width({width})) {name} ({pins});"
+
+
+def handshake_wrapper(module: Module, port: Handshake) -> str:
+    """The bind statement of via_hs_checker at a handshake; for one in an array with a module around it that has a checker for each."""
+    name = f"{module.name}_{port.valid}_check"
+    valid = module.ports[port.valid]
+    off = CUT.get((module.name, port.valid), "'0")
+    if not valid.dim:
+        payload = f"{{{', '.join(port.payload)}}}" if port.payload else "1'b0"
+        width = " + ".join(f"$bits({p})" for p in port.payload) or "1"
+        reset = f"rst_ni && !({off})" if off != "'0" else "rst_ni"
+        checker = instance(width, f"u_hs_{port.valid}", reset, payload, port.valid, port.ready)
+        return f"bind {module.name} {checker}\n"
+    size, unpacked, packed = dims(valid.dim)
+    one_based = packed == "[N:1]"
+    first, last = ("1", "g <= N") if one_based else ("0", "g < N")
+    before, after = ("", unpacked) if valid.unpacked else (packed, "")
+    parameters = [f".N({size})"]
+    widths, inputs, wires, parts, one = [], [], [], [], []
+    for i, payload in enumerate(port.payload):
+        p = module.ports[payload]
+        wires.append(f".p{i}({payload})")
+        each = bool(p.unpacked)
+        assert not each or dims(p.unpacked)[0] == size, (module.name, payload)
+        if not each and p.type == "logic" and p.packed == valid.packed:  # a bit for each
+            inputs.append(f"input logic {packed} p{i}")
+            parts.append(f"p{i}[g]")
+            one.append("1")
+            continue
+        inputs.append(f"input logic [W{i}-1:0] p{i} {unpacked if each else ''}")
+        parts.append(f"p{i}[g]" if each else f"p{i}")  # one for each, or one for all
+        one.append(f"W{i}")
+        widths.append(f", parameter int unsigned W{i} = 1")
+        parameters.append(f".W{i}($bits({payload}{f'[{first}]' if each else ''}))")
+    payload = f"{{{', '.join(parts)}}}" if parts else "1'b0"
+    width = " + ".join(one) or "1"
+    inputs = [
+        "input logic clk_i",
+        "input logic rst_ni",
+        f"input logic {packed} off",
+        f"input logic {before} valid {after}",
+        f"input logic {before} ready {after}",
+        *inputs,
+    ]
+    lines = [
+        f"module {name} #(parameter int unsigned N = 1{''.join(widths)}) ({', '.join(inputs)});",
+        f"  for (genvar g = {first}; {last}; g++) begin : gen_port",
+        f"    {instance(width, 'u', 'rst_ni && !off[g]', payload, 'valid[g]', 'ready[g]')}",
+        "  end",
+        "endmodule",
+        f"bind {module.name} {name} #({', '.join(parameters)}) u_hs_{port.valid} "
+        f"(.clk_i, .rst_ni, .off({off}), {', '.join([f'.valid({port.valid})', f'.ready({port.ready})', *wires])});",
+        "",
+    ]
+    return "\n".join(lines)
+
+
 def binds(top: Path, folders: list[Path]) -> str:
     """The text of a file that binds the checkers to all blocks below (and including) `top`."""
     text = "// Made by tools/checkers.py.\n/* verilator lint_off DECLFILENAME */\n/* verilator lint_off UNUSEDSIGNAL */\n"
@@ -256,6 +408,9 @@ def binds(top: Path, folders: list[Path]) -> str:
         for port in checked(module):
             if (module.name, port.prefix) not in EXEMPT:
                 text += wrapper(module, port)
+        for port in handshakes(module):
+            if (module.name, port.valid) not in EXEMPT:
+                text += handshake_wrapper(module, port)
     return text
 
 

@@ -14,14 +14,16 @@ module via_checkers_tb
     Aw,
     W,
     B,
-    S
+    S,
+    H
   } channel_e;
   axi_ax_t ar, aw;
   axi_r_t r;
   axi_w_t w;
   axi_b_t b;
-  strm_t  s;
-  logic [5:0] valid, ready;  // by channel_e
+  strm_t s;
+  logic [11:0] h;  // payload of a handshake that is neither
+  logic [6:0] valid, ready;  // by channel_e
   string fault;
 
   // One that wants everything in order; one that lets ids overtake each other, but no read a write of its function.
@@ -57,6 +59,15 @@ module via_checkers_tb
     .valid_i(valid[S]),
     .ready_i(ready[S])
   );
+  via_hs_checker #(
+    .Width(12)
+  ) u_hs (
+    .clk_i  (clk),
+    .rst_ni (rst_n),
+    .s_i    (h),
+    .valid_i(valid[H]),
+    .ready_i(ready[H])
+  );
 
   function automatic bit is_fault(input string name);
     return fault == name;
@@ -79,6 +90,8 @@ module via_checkers_tb
       "w_stable": if (c == W) w.strb = '0;
       "b_stable": if (c == B) b.resp = RespSlvErr;
       "stable": if (c == S) s.data = '1;
+      "stays": if (c == H) valid[H] = 1'b0;
+      "same": if (c == H) h += 1'b1;
       default: ;
     endcase
     ready[c] = 1'b1;
@@ -183,6 +196,14 @@ module via_checkers_tb
     // A message of two beats.
     send(8'd3, is_fault("some"), is_fault("run") ? StrbW'(5) : is_fault("full") ? StrbW'(7) : is_fault("some") ? '0 : '1);
     send(8'd4, 1'b1, StrbW'(7));  // of another message
+
+    // Two items of a handshake by itself; the payload may change as soon as one was taken, and while nothing is offered.
+    h = 12'h123;
+    offer(H);
+    h = 12'h456;
+    tick();
+    h = 12'h789;
+    offer(H);
     $display("by the rules");
     $finish;
   end
