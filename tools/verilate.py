@@ -378,7 +378,7 @@ class Build:
                 shutil.rmtree(self.work)
                 self.work.mkdir()
                 if self.checked():
-                    text = checkers.binds(Path("rtl/shell/via_shell.sv"), self.folders())
+                    text = checkers.binds(Path("rtl/shell/via_shell.sv"), self.folders(), many=False)
                     (self.work / "checkers.sv").write_text(text)
                 TOOLS.run(self.verilator_command(), "Verilating")
                 sources = {str(p): digest(p) for p in self.read_sources()}
