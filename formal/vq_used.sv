@@ -182,6 +182,7 @@ module vq_used
       run_queue_q <= q;
     end
     if (rst_ni) begin
+      i_feat : assert (dut.feat_q == feat_i);
       if (dut.take && dut.extend) a_skips : assert (feat_i.in_order && run_whole_q && run_queue_q == q);
       if (dut.open_q) i_open : assert (dut.queue_q == run_queue_q);
       if (dut.run_q)

@@ -7,7 +7,7 @@
 //   wake_i is high    something reaches it
 //   watch_i differs   from the cycle before: a level that it sees has changed
 //
-// The block must not depend on being clocked while `still_i` is high, `wake_i` low and `watch_i` the same, but for the five
+// The block must not depend on being clocked while `still_i` is high, `wake_i` low and `watch_i` the same, but for the seven
 // cycles. It runs in reset. In synthesis the clock goes through: what the block does is the same with and without a gate.
 // The gate is the usual one: a latch, open while the clock is low, and an and.
 

@@ -580,7 +580,7 @@ async def lone_chain(dut):
         assert shown <= limits[1] + (0 if b.ahead else 3), (name, shown)
         # Of three, as an entry of the used ring may lie across two lines.
         best = tuple(min(one) for one in zip(*took, strict=True))
-        pass
+        assert all(own <= most for own, most in zip(best, limits, strict=True)), (name, took, limits)
         b.end()
 
 

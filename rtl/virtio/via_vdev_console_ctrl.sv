@@ -63,8 +63,11 @@ module via_vdev_console_ctrl
   control_t msg;
   logic heard, port_ok;
   logic [PortW-1:0] port;
-  assign msg = msg_i.data[$bits(control_t)-1:0];
-  assign heard = msg_valid_i && msg_i.keep[$bits(control_t)/8-1];
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) heard <= 1'b0;
+    else heard <= msg_valid_i && msg_i.keep[$bits(control_t)/8-1];
+    msg <= msg_i.data[$bits(control_t)-1:0];
+  end
   assign port = msg.id[PortW-1:0];
   assign port_ok = msg.id < Ports;
 
@@ -176,7 +179,7 @@ module via_vdev_console_ctrl
   end
 
   assign short_o  = state_q == StAnswer && !avail_i;
-  assign moving_o = msg_valid_i || resize_i || state_q == StPick && some || state_q == StAnswer && avail_i;
-  assign idle_o   = state_q == StPick && !some;
+  assign moving_o = msg_valid_i || heard || resize_i || state_q == StPick && some || state_q == StAnswer && avail_i;
+  assign idle_o   = state_q == StPick && !some && !heard;
 
 endmodule

@@ -78,17 +78,15 @@ module via_vdev_net_ctrl
 
   assign pairs_o = pairs_q;
 
-  // Whether an address passes whatever the table holds, and whether it does if it stands there; six entries at once are compared with it.
-  localparam int unsigned Group = 6;
-  localparam int unsigned Groups = (Entries + Group - 1) / Group;
-  logic [Groups-1:0] hits_q;
-  logic passes_q, may_q;
+  // Whether an address passes whatever the table holds, whether it does if it stands there, and where it stands.
+  logic [Entries-1:0] hits_q;
+  logic passes_q, may_q, own_q;
   logic [47:0] now_q;  // the device's address
   assign mac_o = now_q;
   always_ff @(posedge clk_i) begin
-    now_q  <= mac_set_q ? mac_q : mac_i;
-    hits_q <= '0;
-    for (int unsigned i = 0; i < Entries; i++) if (table_q.used[i] && table_q.addr[i] == dst_i) hits_q[i/Group] <= 1'b1;
+    now_q <= mac_set_q ? mac_q : mac_i;
+    for (int unsigned i = 0; i < Entries; i++) hits_q[i] <= table_q.used[i] && table_q.addr[i] == dst_i;
+    own_q    <= dst_i == now_q && !dst_i[0];
     passes_q <= mode_q[RxPromisc];
     may_q    <= 1'b0;
     if (&dst_i) begin
@@ -97,11 +95,11 @@ module via_vdev_net_ctrl
       if (!mode_q[RxNoMulti] && (mode_q[RxAllMulti] || table_q.multi_over)) passes_q <= 1'b1;
       may_q <= !mode_q[RxNoMulti];
     end else begin
-      if (!mode_q[RxNoUni] && (mode_q[RxAllUni] || table_q.uni_over || dst_i == now_q)) passes_q <= 1'b1;
+      if (!mode_q[RxNoUni] && (mode_q[RxAllUni] || table_q.uni_over)) passes_q <= 1'b1;
       may_q <= !mode_q[RxNoUni];
     end
   end
-  assign accept_o = passes_q || may_q && |hits_q;
+  assign accept_o = passes_q || may_q && (own_q || |hits_q);
 
   // ---------------------------------------------------------------- bytes
   typedef enum logic [1:0] {

@@ -442,8 +442,12 @@ module via_vdev_net_rx
     if (!rst_ni) drop_o <= '0;
     else drop_o <= {out_pop && out_drop_q, in_q && in_last_q && !commit};
   end
+  logic [1:0] moves_q;
   always_ff @(posedge clk_i)
-    moving_o <= |{take, in_q, held_note_pop, fetch, data_pop, next, skip, skip_q, announced, merged_valid_i, out_held_pop, out_early, drop_o != '0};
+    moves_q <= {
+      |{take, in_q, held_note_pop, next, skip, skip_q, drop_o != '0}, |{fetch, data_pop, announced, merged_valid_i, out_held_pop, out_early}
+    };
+  assign moving_o = moves_q != '0;
   assign idle_o = first_q && !in_q && !note_valid && !held_note_valid && state_q == StWait && !skip_q && !out_valid_q && !out_held_valid && prepend_idle;
 
 endmodule

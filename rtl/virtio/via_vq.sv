@@ -477,7 +477,8 @@ module via_vq
     still_q <= still;
   end
   assign is_idle = &idle_q && err_q == '0;
-  assign begins  = notify_valid_i && was_idle_q;  // in the cycle of a notification the fetch is not idle
+  // The next notification is four cycles behind this one at the earliest: by then it is seen that the fetch is not idle.
+  assign begins  = notify_valid_i && was_idle_q;
   always_ff @(posedge clk_i) if (was_idle_q != is_idle) was_idle_q <= is_idle;
   always_ff @(posedge clk_i) if (head_q != head_valid) head_q <= head_valid;
 

@@ -303,7 +303,7 @@ module via_vq_fetch_table
   logic [NumQ-1:0] made_oh_q;
   logic [QSizeLog2:0] n, n1, count_q, count1_q, nread_q, nwrite_q;
   logic writes_q, valid_q, commit_q, checked_q, fault, nested, order;
-  logic src_q, nested_q, head_bad_q, loop_q, empty_q, low_end_q, high_end_q, total_end_q, length, order_q, full_bad_q, early_q;
+  logic src_q, nested_q, head_bad_q, loop_q, length_q, order_q, full_bad_q, early_q;
   vq_err_e src_code_q, fault_code;
   logic [QSizeLog2-1:0] offset_q;
   logic [8:0] made_rest_q;
@@ -367,23 +367,19 @@ module via_vq_fetch_table
       nested_q     <= nested;
       head_bad_q   <= head_valid_q && t_next && t_head;
       loop_q       <= head_valid_q && t_next && one_q;
-      empty_q      <= desc.len == '0;
-      low_end_q    <= low_end[32];
-      high_end_q   <= high_end;
-      total_end_q  <= total[32];
+      length_q     <= desc.len == '0 || low_end[32] && high_end || total[32];
       order_q      <= order;
       full_bad_q   <= full_q;
       early_q      <= src_err || nested || order || full_q || head_valid_q && t_next && (t_head || one_q);
     end
   end
 
-  assign length = empty_q || low_end_q && high_end_q || total_end_q;
-  assign w_valid_o = valid_q;
-  assign w_queue_o = made_q.queue;
+  assign w_valid_o  = valid_q;
+  assign w_queue_o  = made_q.queue;
   assign w_offset_o = offset_q;
-  assign w_desc_o = desc_q;
-  assign w_commit_o = commit_q && !length;
-  assign w_slots_o = made_q.slots;
+  assign w_desc_o   = desc_q;
+  assign w_commit_o = commit_q && !length_q;
+  assign w_slots_o  = made_q.slots;
   always_comb begin
     w_chain_o        = '0;  // `first` is the store's
     w_chain_o.id     = made_q.id;
@@ -400,11 +396,11 @@ module via_vq_fetch_table
     else if (nested_q) fault_code = VqErrIndirect;
     else if (head_bad_q) fault_code = VqErrHead;
     else if (loop_q) fault_code = VqErrLoop;
-    else if (length) fault_code = VqErrLen;
+    else if (length_q) fault_code = VqErrLen;
     else if (order_q) fault_code = VqErrOrder;
     else if (full_bad_q) fault_code = VqErrLoop;
   end
-  assign fault = checked_q && (early_q || length);
+  assign fault = checked_q && (early_q || length_q);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) err_valid_o <= 1'b0;

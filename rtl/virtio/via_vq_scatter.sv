@@ -696,13 +696,19 @@ module via_vq_scatter
     else quiet_o <= quiet_d;
   end
 
-  logic [2:0] moves_q;
-  always_ff @(posedge clk_i)
+  logic [3:0] moves_q;
+  plan_e was_plan_q;
+  logic [NumQ-1:0] was_quiet_q;
+  always_ff @(posedge clk_i) begin
+    was_plan_q <= plan_q;
+    was_quiet_q <= quiet_o;
     moves_q <= {
-      |{rsp_valid_i && ready_q, go_empty, go_lone, desc_end, take_d, popped_q, taken, over_q, plan_q[1] && !drop_ready_q, re_d, re_q, got_q, lone_q, piece_take, plan_d != plan_q},
+      |{rsp_valid_i && ready_q, go_empty, go_lone, taken, popped_q, over_q, got_q, lone_q, re_q, plan_q[1] && !drop_ready_q},
+      |{desc_end, take_d, re_d, piece_take, plan_q != was_plan_q},
       |{merged_valid_o, pieces_hidden, chains_hidden, beats_hidden, fire, wr_valid_i && wr_ready_o, mixed_valid_q, m_aw_valid_o, m_w_valid_o, m_b_valid_i, err_valid_o, used_pop},
-      quiet_d != quiet_o
+      quiet_o != was_quiet_q
     };
+  end
   assign still_o = moves_q == '0;
   assign idle_o = plan_q == PlChain && ready_q && !begun_q && !popped_q && !taken_q && pieces_held == '0 && chains_held == '0 && beats_held == '0 && !pc_valid &&
       !used_valid && !beat_valid && !mixed_valid_q && wr_ready_o && !in_flight;
