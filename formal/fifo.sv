@@ -5,7 +5,8 @@
 
 module fifo #(
   parameter bit Ram  = 1'b0,
-  parameter bit Head = 1'b0
+  parameter bit Head = 1'b0,
+  parameter bit Late = 1'b0
 ) (
   input logic clk_i,
   input logic rst_ni,
@@ -19,12 +20,13 @@ module fifo #(
   logic s_ready, m, m_valid, hidden, push, pop;
   logic [2:0] count, held_q;  // words held, as it says and as they are
 
-  // What `count_o` leaves out: the word at the head of via_vq_fifo.
+  // What `count_o` leaves out: the word at the head of via_vq_fifo, and the one before its memory.
   logic [2:0] outside;
   if (Head) begin : gen_head
     via_vq_fifo #(
       .Depth(Depth),
-      .Ram  (Ram)
+      .Ram  (Ram),
+      .Late (Late)
     ) dut (
       .clk_i,
       .rst_ni,
@@ -37,7 +39,7 @@ module fifo #(
       .count_o  (count),
       .hidden_o (hidden)
     );
-    assign outside = 3'(m_valid);
+    assign outside = 3'(m_valid) + 3'(dut.late);
   end else begin : gen_plain
     via_fifo #(
       .Depth(Depth),
@@ -67,6 +69,7 @@ module fifo #(
   always_ff @(posedge clk_i) begin
     begun_q <= 1'b1;
     assume (rst_ni == begun_q);
+    if (Late) assume (!s_valid_i || held_q < 3'(Depth));  // a source that counts
     if (!rst_ni) begin
       watched_q <= 1'b0;
       held_q    <= '0;
@@ -94,7 +97,7 @@ module fifo #(
       a_count : assert (count == held_q - outside && count <= 3'(Depth));
       a_room : assert (s_ready == (count != 3'(Depth)));
       a_real : assert (!m_valid || held_q != '0);
-      a_comes : assert (starved_q <= 3'(Ram) + 3'(Ram && Head));
+      a_comes : assert (starved_q <= 3'(Ram) + 3'(Ram && Head) + 3'(Late));
       a_lone : assert (!lone_q || m_valid);
       a_hidden : assert (hidden || held_q == '0 || m_valid);
       if (wait_q) a_held : assert (m_valid);

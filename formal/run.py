@@ -33,7 +33,8 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_vq_fifo.sv", "s_valid_i && load && !any_q", "s_valid_i && load && !next_valid"),
         ("via_vq_fifo.sv", "s_valid_i && load && !any_q", "s_valid_i && !valid_q && !any_q"),
         ("via_vq_fifo.sv", "if (load) head_q <= any_q", "if (load) head_q <= next_valid && valid_q"),
-        ("via_vq_fifo.sv", "(!next_valid || came || count_o != CW'(1))", "(!next_valid || came)"),
+        ("via_vq_fifo.sv", "came || late || count_o != CW'(1))", "came || late)"),
+        ("via_vq_fifo.sv", "came || late || count_o != CW'(1))", "came || count_o != CW'(1))"),
     ],
     "mmu": [
         ("via_mmu.sv", "bad |= !pte.host && card_outside(frame, frame_last, chan_mib_i);", ""),

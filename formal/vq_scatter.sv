@@ -291,7 +291,7 @@ module vq_scatter
   logic ends_in, ends_out, datas_in, datas_out, lasts_in, lasts_out, bends_in, bends_out;
   piece_t piece_next;
   assign piece_next = dut.u_pieces.next;
-  assign ends_in = dut.u_pieces.push && dut.piece_in.chain_end;
+  assign ends_in = dut.u_pieces.put && dut.u_pieces.word.chain_end;
   assign ends_out = dut.u_pieces.load && dut.u_pieces.next_valid && piece_next.chain_end;
   assign datas_in = dut.u_chains.push && dut.used_in.has_data;
   assign datas_out = dut.u_chains.load && dut.u_chains.next_valid && dut.u_chains.next.has_data;
@@ -299,7 +299,7 @@ module vq_scatter
   assign lasts_out = dut.u_beats.load && dut.u_beats.next_valid && dut.u_beats.next.last;
   assign bends_in = dut.u_bursts.push && dut.burst_in.chain_end;
   assign bends_out = dut.u_bursts.load && dut.u_bursts.next_valid && dut.u_bursts.next.chain_end;
-  assign piece_ends = piece_ends_q + count_t'(dut.pc_valid && dut.pc.chain_end);
+  assign piece_ends = piece_ends_q + count_t'(dut.pc_valid && dut.pc.chain_end) + count_t'(dut.u_pieces.late && dut.u_pieces.word.chain_end);
   assign chain_datas = chain_datas_q + count_t'(dut.used_valid && dut.used.has_data);
   assign beat_lasts = beat_lasts_q + count_t'(dut.beat_valid && dut.beat.last);
   assign burst_ends = burst_ends_q + count_t'(dut.burst_valid && dut.burst.chain_end);
@@ -348,7 +348,7 @@ module vq_scatter
       if (dut.used_valid) i_used : assert (dut.used.queue < QueueW'(2));
       i_chain_queues : assert (chain_queue_q[0] + chain_queue_q[1] == count_t'(dut.chains_held));
 
-      a_pieces_room : assert (!dut.u_pieces.push || dut.u_pieces.u_fifo.s_ready_o);
+      a_pieces_room : assert (!dut.u_pieces.put || dut.u_pieces.u_fifo.s_ready_o);
       a_chains_room : assert (!dut.u_chains.push || dut.u_chains.u_fifo.s_ready_o);
       a_bursts_room : assert (!dut.u_bursts.push || dut.u_bursts.u_fifo.s_ready_o);
       a_beats_room : assert (!dut.u_beats.push || dut.u_beats.u_fifo.s_ready_o);
@@ -364,7 +364,7 @@ module vq_scatter
       assert (dut.u_pieces.u_fifo.gen_ram.stored_q <= dut.Pieces && dut.u_chains.u_fifo.gen_ram.stored_q <= dut.Chains && dut.u_beats.u_fifo.gen_ram.stored_q <= Beats);
       // Room, told a cycle late, with what is on its way.
       i_piece_room :
-      assert (count_t'(dut.pieces_held) + count_t'(dut.re_q) + count_t'(dut.got_q) + count_t'(dut.piece_room_q) <= count_t'(dut.Pieces));
+      assert (count_t'(dut.pieces_held) + count_t'(dut.u_pieces.late) + count_t'(dut.re_q) + count_t'(dut.got_q) + count_t'(dut.piece_room_q) <= count_t'(dut.Pieces));
       i_chain_room :
       assert (count_t'(dut.chains_held) + count_t'(dut.popped_q) + count_t'(dut.chain_room_q || dut.plan_q == PlDesc) <= count_t'(dut.Chains));
       i_beat_room : assert (count_t'(dut.beats_held) + count_t'(dut.mixed_valid_q) + count_t'(dut.w_room_q) <= Beats);

@@ -134,21 +134,16 @@ module vq_used_port
         32'(ax.addr[OffW+:LineLog2]) + 32'(ax.len) < Lines;
   endfunction
 
-  logic ar_main, ar_skid, aw_main, aw_skid;
-  axi_ax_t ar_first, ar_second, aw_first, aw_second;
-  ptr_t ar_held, aw_held;
-  assign ar_main   = dut.u_irq.u_ar.main_valid_q;
-  assign ar_skid   = dut.u_irq.u_ar.skid_valid_q;
-  assign ar_first  = dut.u_irq.u_ar.gen_ff.main_q;
-  assign ar_second = dut.u_irq.u_ar.gen_ff.skid_q;
-  assign ar_held   = ptr_t'(ar_main) + ptr_t'(ar_skid);
+  logic aw_main, aw_skid;
+  axi_ax_t aw_first, aw_second;
+  ptr_t aw_held;
   assign aw_main   = dut.u_aw.main_valid_q;
   assign aw_skid   = dut.u_aw.skid_valid_q;
   assign aw_first  = dut.u_aw.gen_ff.main_q;
   assign aw_second = dut.u_aw.gen_ff.skid_q;
   assign aw_held   = ptr_t'(aw_main) + ptr_t'(aw_skid);
 
-  // The reads that are asked for, one a queue: about to go into their FIFO, in it, answered and about to be decided upon.
+  // The reads that are asked for, one a queue: in their FIFO, answered and about to be decided upon.
   logic [1:0] asked;
   logic [2:0] asked_count;
   ptr_t rd_owed;
@@ -162,9 +157,8 @@ module vq_used_port
     asked = '0;
     if (waiting != '0) asked |= 2'b01 << head;
     if (waiting == 2'd2) asked |= 2'b01 << second;
-    if (dut.u_irq.ask_valid_q) asked |= 2'b01 << dut.u_irq.ask_q.queue;
     if (dut.u_irq.r_valid_q) asked |= 2'b01 << dut.u_irq.r_q.queue;
-    asked_count = 3'(waiting) + 3'(dut.u_irq.ask_valid_q) + 3'(dut.u_irq.r_valid_q);
+    asked_count = 3'(waiting) + 3'(dut.u_irq.r_valid_q);
   end
 
   // The beats in the FIFO, in order.
@@ -215,14 +209,14 @@ module vq_used_port
     begun_q <= 1'b1;
     assume (rst_ni == begun_q);
     if (rst_ni) begin
-      i_places : assert ((!aw_skid || aw_main && !dut.u_aw.ready_q) && (!ar_skid || ar_main && !dut.u_irq.u_ar.ready_q));
-      i_ar : assert ((!ar_main || burst_ok(ar_first, 1)) && (!ar_skid || burst_ok(ar_second, 1)));
+      i_places : assert (!aw_skid || aw_main && !dut.u_aw.ready_q);
       i_aw : assert ((!aw_main || burst_ok(aw_first, Lines)) && (!aw_skid || burst_ok(aw_second, Lines)));
 
-      // reads: each is in the slice or owed its one beat
+      // reads: each waits at the port or is owed its one beat
       i_asked :
-      assert (ptr_t'(waiting) + ptr_t'(dut.u_irq.ask_valid_q) == ar_held + u_m.rd_count_q && u_m.rd_count_q <= 2 && u_m.rd_count_q == rd_owed);
-      i_ask : assert (!dut.u_irq.ask_valid_q || ar_main);
+      assert (ptr_t'(waiting) == ptr_t'(dut.u_irq.port_valid_q) + u_m.rd_count_q && u_m.rd_count_q <= 2 && u_m.rd_count_q == rd_owed);
+      i_at_once :
+      assert (!dut.u_irq.at_once_q || dut.u_irq.left_valid_q && !dut.u_irq.pend_q[dut.u_irq.left_q.queue] && !dut.u_irq.asked_q[dut.u_irq.left_q.queue]);
       i_one_each : assert (dut.u_irq.asked_q == asked && 3'($countones(dut.u_irq.asked_q)) == asked_count && waiting <= 2'd2);
       i_pick : assert (!dut.u_irq.pick_valid_q || dut.u_irq.pend_q[dut.u_irq.pick_q] && !dut.u_irq.asked_q[dut.u_irq.pick_q]);
       i_pointers : assert (waiting[0] == (dut.u_irq.u_asked.wptr_q != dut.u_irq.u_asked.rptr_q));

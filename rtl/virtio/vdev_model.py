@@ -121,6 +121,7 @@ class Bench:
             "avail",
             "head_wlen",
             "room",
+            "busy",
             "dev_addr",
             "dev_write",
             "dev_strb",
@@ -201,7 +202,7 @@ class Bench:
         )  # answers taken: chain, length, merged chains
         got = bytearray()
         tx_now = bytearray()
-        merge_due: deque[int] = deque()
+        merge_due: deque[tuple[int, int]] = deque()  # queue, buffers
         while True:
             await edge
             now = cycle()
@@ -235,7 +236,7 @@ class Bench:
             # Answers.
             d.merged_valid.value = 0
             if merge_due:
-                d.merged.value = merge_due.popleft()
+                d.merged.value = merge_due.popleft()[1]
                 d.merged_valid.value = 1
             if rsp_up and d.rsp_valid.value == 1:
                 v = int(d.rsp.value)
@@ -250,7 +251,7 @@ class Bench:
                         parts.append(self.ready[queue].popleft())
                         left -= parts[-1].wlen
                     if merge:
-                        merge_due.append(1 + len(parts))
+                        merge_due.append((queue, 1 + len(parts)))
                 else:
                     assert self.open[queue], f"answer to queue {queue} without a chain"
                     c = self.open[queue].popleft()
@@ -283,13 +284,17 @@ class Bench:
                     self.answers.append(c)
             wr_up = bool(pending) and not merge_due and not self._pause("wr")
             d.wr_ready.value = wr_up
-            avail = room = wlen = 0
+            avail = room = wlen = busy = 0
             for q, chains in enumerate(self.ready):
                 if chains:
                     avail |= 1 << q
                     wlen |= chains[0].wlen << 32 * q
                     room |= sum(c.wlen for c in chains) << 32 * q
+            for q, _ in merge_due:  # an answer takes chains of it: what is told of its room does not count
+                busy |= 1 << q
+                room |= 0xFFFFFFFF << 32 * q
             d.avail.value, d.room.value, d.head_wlen.value = avail, room, wlen
+            d.busy.value = busy
             # The user side.
             if tx_up and d.tx_valid.value == 1:
                 v = int(d.tx.value)

@@ -28,7 +28,7 @@ module via_vdev_answers
   output vq_beat_t         wr_o,
   output logic             wr_valid_o,
   input  logic             wr_ready_i,
-  output logic             moving_o,          // an answer or a beat moves
+  output logic             moving_o,          // an answer or a beat moved in the cycle before
   output logic             idle_o
 );
 
@@ -130,7 +130,8 @@ module via_vdev_answers
     .m_ready_i(wr_ready_i)
   );
 
-  assign moving_o = load != '0 || valid_q && rsp_ready_i || wr_valid && wr_room || wr_valid_o && wr_ready_i || turn_q && free || new_q;
-  assign idle_o   = !any && !valid_q && !order_valid && !wr_valid_o;
+  always_ff @(posedge clk_i)
+    moving_o <= load != '0 || valid_q && rsp_ready_i || wr_valid && wr_room || wr_valid_o && wr_ready_i || turn_q && free || new_q;
+  assign idle_o = !any && !valid_q && !order_valid && !wr_valid_o;
 
 endmodule

@@ -308,7 +308,10 @@ module via_vdev_blk
   end
   assign config_change_o = driver_ok_i && ctrl_i.sectors != sectors_q;
 
-  assign still_o = !(front_moving || data_moving || begins || rsp_valid_o && rsp_ready_i || wr_valid && wr_room || wr_valid_o && wr_ready_i || flush_q || ready && answer.held || ctrl_i.sectors != sectors_q);
-  assign idle_o = front_idle && data_idle && !answer_valid && !rsp_valid_q && !wr_valid_o;
+  logic moves_q;
+  always_ff @(posedge clk_i)
+    moves_q <= |{begins, rsp_valid_o && rsp_ready_i, wr_valid && wr_room, wr_valid_o && wr_ready_i, ready && answer.held, ctrl_i.sectors != sectors_q};
+  assign still_o = !(front_moving || data_moving || moves_q || flush_q);
+  assign idle_o  = front_idle && data_idle && !answer_valid && !rsp_valid_q && !wr_valid_o;
 
 endmodule

@@ -437,32 +437,33 @@ module via_vdev_blk_data
   } result_t;
   result_t result;
   logic result_held;
-  via_fifo #(
+  via_vq_fifo #(
     .T    (result_t),
     .Depth(Window)
   ) u_results (
     .clk_i,
     .rst_ni,
-    .flush_i  (1'b0),
     .s_i      ('{err: wrong || fault, written: !is_read && !skip}),
     .s_valid_i(recv_pop),
     .s_ready_o(result_room),
     .m_o      (result),
     .m_valid_o(result_held),
     .m_ready_i(result_valid_o && result_ready_i),
-    .count_o  ()
+    .count_o  (),
+    .hidden_o ()                                                     // not in distributed memory
   );
   assign result_valid_o = result_held && (!result.written || out_cpl_valid);
   assign result_err_o = result.err || result.written && out_cpl.status != StOk;
   assign out_cpl_pop = result_held && result.written && result_ready_i;
 
-  logic in_still_q, store_still_q;
+  logic in_still_q, store_still_q, store_idle_q;
   always_ff @(posedge clk_i) begin
     in_still_q <= in_still;
     store_still_q <= store_still;
+    store_idle_q <= store_idle;
     moving_o      <= take || out_valid && out_ready || in_cpl_pop || tx_valid_o && tx_ready_i || rx_valid_i && rx_ready_o || beat || back_take ||
-                     result_valid_o && result_ready_i || cmd_now || !in_still_q || !store_still_q;
+                     result_valid_o || cmd_now || !in_still_q || !store_still_q;
   end
-  assign idle_o = !send_valid && !recv_valid && !result_held && in_idle && store_idle && !tx_valid_o && !rx_valid;
+  assign idle_o = !send_valid && !recv_valid && !result_held && in_idle && store_idle_q && !tx_valid_o && !rx_valid;
 
 endmodule

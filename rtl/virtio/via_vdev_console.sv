@@ -236,7 +236,9 @@ module via_vdev_console
   always_ff @(posedge clk_i) size_q <= {ctrl_i.rows, ctrl_i.cols};
   assign config_change_o = size_q != {ctrl_i.rows, ctrl_i.cols};
 
-  assign still_o = !(config_change_o || tell_moving || emergency_put || rx_valid_i && rx_ready_o || rx_valid && rx_ready || ctrl_moving || |chop_moving || out_moving);
-  assign idle_o = !rx_valid && tell_idle && !emergency && ctrl_idle && &chop_idle && out_idle;
+  logic moves_q;
+  always_ff @(posedge clk_i) moves_q <= |{config_change_o, emergency_put, rx_valid_i && rx_ready_o, rx_valid && rx_ready};
+  assign still_o = !(tell_moving || ctrl_moving || |chop_moving || out_moving || moves_q);
+  assign idle_o  = !rx_valid && tell_idle && !emergency && ctrl_idle && &chop_idle && out_idle;
 
 endmodule

@@ -39,6 +39,7 @@ module via_vdev_net
   input  logic     [  NumQ-1:0] avail_i,
   input  logic     [      31:0] head_wlen_i    [NumQ],
   input  logic     [      31:0] room_i         [NumQ],
+  input  logic     [  NumQ-1:0] busy_i,
   output logic     [  NumQ-1:0] short_o,
   // Device configuration.
   input  logic     [      11:0] dev_addr_i,
@@ -166,11 +167,13 @@ module via_vdev_net
 
   logic [NetPairs-1:0] rx_in_use, rx_avail, rx_short;
   logic [31:0] rx_wlen[NetPairs], rx_room[NetPairs];
+  logic [NetPairs-1:0] rx_busy;
   for (genvar p = 0; p < NetPairs; p++) begin : gen_rxq
     assign rx_in_use[p] = in_use_i[2*p];
     assign rx_avail[p] = avail_i[2*p];
     assign rx_wlen[p] = head_wlen_i[2*p];
     assign rx_room[p] = room_i[2*p];
+    assign rx_busy[p] = busy_i[2*p];
     assign short_o[2*p] = rx_short[p];
     assign short_o[2*p+1] = 1'b0;
   end
@@ -190,6 +193,7 @@ module via_vdev_net
     .avail_i    (rx_avail),
     .head_wlen_i(rx_wlen),
     .room_i     (rx_room),
+    .busy_i     (rx_busy),
     .short_o    (rx_short),
     .rsp_o      (rsp[2]),
     .rsp_valid_o(rsp_valid[2]),
@@ -259,7 +263,9 @@ module via_vdev_net
   always_ff @(posedge clk_i) up_q <= ctrl_i.up;
   assign config_change_o = up_q != ctrl_i.up;
 
-  assign still_o = !(tx_moving || rx_moving || ctrl_moving || out_moving || config_change_o || req_valid_i && req_ready_o || req_valid && req_ready || rd_valid_i && rd_ready_o);
-  assign idle_o = !req_valid && tx_idle && rx_idle && ctrl_idle && out_idle;
+  logic moves_q;
+  always_ff @(posedge clk_i) moves_q <= |{config_change_o, req_valid_i && req_ready_o, req_valid && req_ready, rd_valid_i && rd_ready_o};
+  assign still_o = !(tx_moving || rx_moving || ctrl_moving || out_moving || moves_q);
+  assign idle_o  = !req_valid && tx_idle && rx_idle && ctrl_idle && out_idle;
 
 endmodule

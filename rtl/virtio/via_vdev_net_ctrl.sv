@@ -79,13 +79,18 @@ module via_vdev_net_ctrl
   assign pairs_o = pairs_q;
 
   // Whether an address passes whatever the table holds, whether it does if it stands there, and where it stands.
-  logic [Entries-1:0] hits_q;
+  localparam int unsigned Halves = 2;  // a register for each half of the table: what becomes of the answer takes time, too
+  logic [Halves-1:0] hits, hits_q;
   logic passes_q, may_q, own_q;
   logic [47:0] now_q;  // the device's address
   assign mac_o = now_q;
+  always_comb begin
+    hits = '0;
+    for (int unsigned i = 0; i < Entries; i++) if (table_q.used[i] && table_q.addr[i] == dst_i) hits[i%Halves] = 1'b1;
+  end
   always_ff @(posedge clk_i) begin
     now_q <= mac_set_q ? mac_q : mac_i;
-    for (int unsigned i = 0; i < Entries; i++) hits_q[i] <= table_q.used[i] && table_q.addr[i] == dst_i;
+    hits_q <= hits;
     own_q    <= dst_i == now_q && !dst_i[0];
     passes_q <= mode_q[RxPromisc];
     may_q    <= 1'b0;

@@ -31,6 +31,7 @@ module via_vdev_net_rx
   input  logic     [NetPairs-1:0] avail_i,
   input  logic     [        31:0] head_wlen_i   [NetPairs],
   input  logic     [        31:0] room_i        [NetPairs],
+  input  logic     [NetPairs-1:0] busy_i,                    // an answer takes chains of the queue: its room does not count
   output logic     [NetPairs-1:0] short_o,                   // a frame waits for buffers of the pair
   output vq_rsp_t                 rsp_o,
   output logic                    rsp_valid_o,               // for one cycle, while rsp_early_i is high
@@ -60,7 +61,8 @@ module via_vdev_net_rx
   localparam int unsigned CountW = $clog2(Beats + 2);
   // Beats that may still come when it is decided that no more can: this cycle's, those of the two before.
   localparam int unsigned Late = 4;
-  typedef logic [13:0] len_t;
+  localparam int unsigned LenW = 14;
+  typedef logic [LenW-1:0] len_t;
 
   localparam bit LenOk = param_in("NetFrameMax of via_vdev_net_rx", NetFrameMax + NetHeader, StrbW, (1 << $bits(len_t)) - 1);
 
@@ -281,9 +283,9 @@ module via_vdev_net_rx
   end
   for (genvar p = 0; p < NetPairs; p++) begin : gen_pair
     logic one, all;
-    assign one = head_wlen_i[p] >= 32'(note.len);
-    assign all = room_i[p] >= 32'(note.len);
-    assign may[p] = merges_q[p] && all || singles_q[p] && avail_i[p] && one;
+    assign one = head_wlen_i[p][31:LenW] != '0 || len_t'(head_wlen_i[p]) >= note.len;
+    assign all = room_i[p][31:LenW] != '0 || len_t'(room_i[p]) >= note.len;
+    assign may[p] = merges_q[p] && all && !busy_i[p] || singles_q[p] && avail_i[p] && one;
     assign cannot[p] = unused_q[p] || singles_q[p] && avail_i[p] && !one;
     assign pops[p] = rsp_early_i && may[p] || state_q == StWait && cannot[p];
   end

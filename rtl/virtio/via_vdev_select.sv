@@ -48,6 +48,7 @@ module via_vdev_select
   input  logic     [  NumQ-1:0] avail_i,
   input  logic     [      31:0] head_wlen_i     [NumQ],
   input  logic     [      31:0] room_i          [NumQ],
+  input  logic     [  NumQ-1:0] busy_i,
   // Device configuration.
   input  logic     [      11:0] dev_addr_i,
   input  logic                  dev_write_i,
@@ -186,6 +187,7 @@ module via_vdev_select
       .avail_i,
       .head_wlen_i,
       .room_i,
+      .busy_i,
       .short_o(wanting),
       .dev_addr_i,
       .dev_rdata_o(dev_rdata),

@@ -203,6 +203,7 @@ module via_virtio_fn
   // ---------------------------------------------------------------- engine
   logic [NumQ-1:0] waits, avail, in_use, wanting;
   logic [31:0] head_wlen[NumQ], room[NumQ];
+  logic [NumQ-1:0] busy;
   logic fail;
   logic [QueueW-1:0] fail_queue;
   vq_req_t req;
@@ -253,6 +254,7 @@ module via_virtio_fn
     .avail_o       (avail),
     .head_wlen_o   (head_wlen),
     .room_o        (room),
+    .busy_o        (busy),
     .m_ar_o        (ar),
     .m_ar_valid_o  (ar_valid),
     .m_ar_ready_i  (ar_ready),
@@ -316,6 +318,7 @@ module via_virtio_fn
     .avail_i        (avail),
     .head_wlen_i    (head_wlen),
     .room_i         (room),
+    .busy_i         (busy),
     .dev_addr_i     (dev_addr),
     .dev_write_i    (dev_write),
     .dev_strb_i     (dev_strb),

@@ -59,6 +59,7 @@ module via_vq
   output logic       [  NumQ-1:0] avail_o,
   output logic       [      31:0] head_wlen_o   [NumQ],
   output logic       [      31:0] room_o        [NumQ],
+  output logic       [  NumQ-1:0] busy_o,                // an answer takes chains of the queue, or it is closed: its room does not count
   output axi_ax_t                 m_ar_o,
   output logic                    m_ar_valid_o,
   input  logic                    m_ar_ready_i,
@@ -397,7 +398,7 @@ module via_vq
   logic [NumQ-1:0] lacks;
   for (genvar q = 0; q < NumQ; q++) begin : gen_lacks
     // A head that is on its way from the store is not missing, nor what is not told while an answer is at work.
-    assign lacks[q] = short_i[q] && wait_i[q] && !closing[q] && !answering[q] && (head_valid[q] || room[q] == '0);
+    assign lacks[q] = short_i[q] && wait_i[q] && !busy_o[q] && (head_valid[q] || room[q] == '0);
   end
   via_vq_look #(
     .NumQ(NumQ)
@@ -415,9 +416,10 @@ module via_vq
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
     logic more, less;
     // An answer at work may still take chains.
-    assign avail_o[q] = wait_i[q] && head_valid[q] && !closing[q] && !answering[q];
+    assign busy_o[q] = closing[q] || answering[q];
+    assign avail_o[q] = wait_i[q] && head_valid[q] && !busy_o[q];
     assign head_wlen_o[q] = head[q].wlen;
-    assign room_o[q] = (closing[q] || answering[q]) ? '0 : room[q];
+    assign room_o[q] = room[q];
 
     assign more = job_valid && job_ready && QW'(job_queue) == QW'(q);
     assign less = head_pop[q] && !wait_i[q];

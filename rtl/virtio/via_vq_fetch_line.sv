@@ -218,7 +218,7 @@ module via_vq_fetch_line
   assign m_line_o = out.number;
   assign m_low_o = out.low;
 
-  assign still_o = ~|{go, cnt_o, tag_valid_q, m_ar_valid_o && m_ar_ready_i, m_valid_o && m_ready_i, line_pop_i};
+  assign still_o = ~|{go, cnt_o, tag_valid_q, m_ar_valid_o, m_valid_o && m_ready_i, line_pop_i};
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

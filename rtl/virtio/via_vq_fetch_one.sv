@@ -57,6 +57,6 @@ module via_vq_fetch_one
   end
   always_ff @(posedge clk_i) if (start) line_q <= line_i[pick];
 
-  assign still_o = ~|{start, m_r_valid_i, m_ar_valid_o && m_ar_ready_i};
+  assign still_o = ~|{start, m_r_valid_i, m_ar_valid_o};
 
 endmodule

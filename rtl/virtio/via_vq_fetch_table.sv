@@ -303,7 +303,7 @@ module via_vq_fetch_table
   logic [NumQ-1:0] made_oh_q;
   logic [QSizeLog2:0] n, n1, count_q, count1_q, nread_q, nwrite_q;
   logic writes_q, valid_q, commit_q, checked_q, fault, nested, order;
-  logic src_q, nested_q, head_bad_q, loop_q, length_q, order_q, full_bad_q, early_q;
+  logic src_q, nested_q, head_bad_q, loop_q, size_bad_q, end_bad_q, bad_length, order_q, full_bad_q, early_q;
   vq_err_e src_code_q, fault_code;
   logic [QSizeLog2-1:0] offset_q;
   logic [8:0] made_rest_q;
@@ -367,18 +367,20 @@ module via_vq_fetch_table
       nested_q     <= nested;
       head_bad_q   <= head_valid_q && t_next && t_head;
       loop_q       <= head_valid_q && t_next && one_q;
-      length_q     <= desc.len == '0 || low_end[32] && high_end || total[32];
+      size_bad_q   <= desc.len == '0 || total[32];
+      end_bad_q    <= low_end[32] && high_end;
       order_q      <= order;
       full_bad_q   <= full_q;
       early_q      <= src_err || nested || order || full_q || head_valid_q && t_next && (t_head || one_q);
     end
   end
 
+  assign bad_length = size_bad_q || end_bad_q;
   assign w_valid_o  = valid_q;
   assign w_queue_o  = made_q.queue;
   assign w_offset_o = offset_q;
   assign w_desc_o   = desc_q;
-  assign w_commit_o = commit_q && !length_q;
+  assign w_commit_o = commit_q && !bad_length;
   assign w_slots_o  = made_q.slots;
   always_comb begin
     w_chain_o        = '0;  // `first` is the store's
@@ -396,11 +398,11 @@ module via_vq_fetch_table
     else if (nested_q) fault_code = VqErrIndirect;
     else if (head_bad_q) fault_code = VqErrHead;
     else if (loop_q) fault_code = VqErrLoop;
-    else if (length_q) fault_code = VqErrLen;
+    else if (bad_length) fault_code = VqErrLen;
     else if (order_q) fault_code = VqErrOrder;
     else if (full_bad_q) fault_code = VqErrLoop;
   end
-  assign fault = checked_q && (early_q || length_q);
+  assign fault = checked_q && (early_q || bad_length);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) err_valid_o <= 1'b0;
@@ -553,7 +555,7 @@ module via_vq_fetch_table
   end
 
   logic moves, moves_q;
-  assign moves = |{piece_i, burst_go, m_ar_valid_o && m_ar_ready_i, m_r_valid_i, item, beat_pop, head_load, one_done_i, unpark, line_hidden,
+  assign moves = |{piece_i, m_ar_valid_o, m_r_valid_i, item, beat_pop, head_load, one_done_i, unpark, line_hidden,
                    state_q == StPlace, state_q == StLine, ask_valid_i && !ask_valid_q, ask_valid_q && !ar_valid_q && (credit_ok_q || credit_q >= 8'(3 * BurstMax)),
                    cut_q != CutReady, back_o, epoch_q ^ epoch_f_o, fault, beat_pop_q};
   always_ff @(posedge clk_i) moves_q <= moves;

@@ -3,14 +3,16 @@
 // FIFO whose oldest word stands in a register, straight from the input when no other is before it: what comes alone waits one cycle, also one that
 // comes as the last one leaves.
 //
-// Throughput: one word a cycle in and out. Latency: one cycle if nothing is held behind the register, else that of via_fifo and one. Order: kept.
+// Throughput: one word a cycle in and out. Latency: one cycle if nothing is held behind the register, else that of via_fifo and one, and one more with
+// Late, for words that come late in a cycle: a register stands before the memory then. Order: kept.
 // Depth + 1 words are held, `count_o` counts those behind the register. All outputs but `hidden_o` come from registers.
-// Misuse: what comes without `s_ready_o` is lost; a source that counts may leave it alone.
+// Misuse: what comes without `s_ready_o` is lost; a source that counts may leave it alone. With Late it has to count, and `count_o` is a cycle behind.
 
 module via_vq_fifo #(
   parameter  type         T     = logic,
   parameter  int unsigned Depth = 4,
   parameter  bit          Ram   = 1'b0,              // of block memory, see via_fifo
+  parameter  bit          Late  = 1'b0,
   localparam int unsigned CW    = $clog2(Depth + 1)
 ) (
   input  logic          clk_i,
@@ -27,8 +29,8 @@ module via_vq_fifo #(
 
   localparam bit DepthOk = via_pkg::param_in("via_vq_fifo Depth", Depth, 1, 1 << 24);
 
-  T next, head_q;
-  logic push, load, direct, next_valid, valid_q, any_q, came, any_if_load;
+  T next, head_q, word;
+  logic push, put, late, load, direct, next_valid, valid_q, any_q, came, any_if_load;  // late: a word stands before the memory
 
   assign load = !valid_q || m_ready_i;
   assign direct = s_valid_i && load && !any_q;
@@ -36,6 +38,23 @@ module via_vq_fifo #(
   assign m_o = head_q;
   assign m_valid_o = valid_q;
   assign hidden_o = any_q && !(valid_q && next_valid);
+
+  if (Late) begin : gen_late
+    T word_q;
+    logic put_q;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) put_q <= 1'b0;
+      else put_q <= push;
+    end
+    always_ff @(posedge clk_i) word_q <= s_i;
+    assign word = word_q;
+    assign put  = put_q;
+    assign late = put_q;
+  end else begin : gen_now
+    assign word = s_i;
+    assign put  = push;
+    assign late = 1'b0;
+  end
 
   via_fifo #(
     .T    (T),
@@ -45,8 +64,8 @@ module via_vq_fifo #(
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i,
-    .s_valid_i(push),
+    .s_i      (word),
+    .s_valid_i(put),
     .s_ready_o,
     .m_o      (next),
     .m_valid_o(next_valid),
@@ -56,7 +75,7 @@ module via_vq_fifo #(
 
   // any_q: something is held behind the register. What becomes of it is known but for `load`, which comes last.
   assign came = s_valid_i && s_ready_o;
-  assign any_if_load = any_q && (!next_valid || came || count_o != CW'(1));
+  assign any_if_load = any_q && (!next_valid || came || late || count_o != CW'(1));
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       valid_q <= 1'b0;
@@ -68,11 +87,18 @@ module via_vq_fifo #(
   end
   always_ff @(posedge clk_i) if (load) head_q <= any_q ? next : s_i;
 
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i)
+    if (rst_ni)
+      assert (!late || s_ready_o)
+      else $error("a word comes without room");
+`endif
+
 `ifdef VIA_PROOF
   // What the proofs by induction of blocks with such FIFOs need to know.
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
-      i_any : assert (any_q == (count_o != '0));
+      i_any : assert (any_q == (count_o != '0 || late));
       i_head : assert (Ram || valid_q || !any_q);
     end
   end

@@ -608,7 +608,7 @@ module via_vq_ring
   // What a step changes is settled three cycles later.
   logic moves;
   logic [2:0] moved_q;
-  assign moves = notify_valid_i || look_i != '0 || m_r_valid_i || m_ar_valid_o && m_ar_ready_i || rd_go || tag_pop || head_go ||
+  assign moves = notify_valid_i || look_i != '0 || m_r_valid_i || m_ar_valid_o || tag_pop || head_go ||
                  tok_valid_o && tok_ready_i || tok_free && seq_any || found_valid_q || ev_go || ev_valid_q && ev_ready_i || done_valid_i ||
                  more_valid_i || stop_valid_i || commit_valid_i || back_i != '0 || kept && tag.idx;
   always_ff @(posedge clk_i) begin

@@ -82,7 +82,7 @@ module via_vq_scatter
   localparam int unsigned LineW = AddrW - OffW;
   localparam int unsigned WholeW = 32 - OffW;
   // What tells of room is a register: it counts what may be on its way as if it were here.
-  localparam int unsigned PiecesAhead = 4;
+  localparam int unsigned PiecesAhead = 5;
   localparam int unsigned ChainsAhead = 3;
   localparam int unsigned BeatsAhead = 3;
   localparam int unsigned Pieces = QSizeMax + 4 + PiecesAhead;  // all descriptors of one answer, and the rest that is dropped
@@ -169,7 +169,7 @@ module via_vq_scatter
             first: head_i[q].first + QSizeLog2'(head_i[q].nread)
         };
     // A chain of one writable descriptor takes what it takes whatever the descriptor says: it leaves while that is read.
-    assign pop_d[q] = able && mine[q] && some[q] && (none_in[q] || !some_left || one_in[q] && piece_room_q) || desc_end && mine_q[q];
+    assign pop_d[q] = able && mine[q] && some[q] && (none_in[q] || !some_left || one_in[q] && piece_room_q);
     assign busy_o[q] = !ready_q && mine_q[q];
   end
   always_comb begin
@@ -257,13 +257,13 @@ module via_vq_scatter
       step_q         <= go_empty || go_read;
       over_q         <= lone_ask_q && !fits && !merge_q;
       ready_q        <= !rsp_here || taken || at_once;
-      popped_q       <= |pop_d;
+      popped_q       <= |pop_d || desc_end;
       taken_q        <= take_d;
       at_once_q      <= at_once;
       merged_valid_o <= taken && merge_q;
       piece_room_q   <= pieces_held <= PiecesW'(Pieces - PiecesAhead);
       chain_room_q   <= chains_held <= ChainsW'(Chains - ChainsAhead);
-      pop_q          <= pop_d;
+      pop_q          <= desc_end ? mine_q : pop_d;
       if (taken) begun_q <= 1'b0;
       else if (popped_q && !at_once_q) begun_q <= 1'b1;
       if (taken) chains_q <= '0;
@@ -312,7 +312,8 @@ module via_vq_scatter
   piece_t piece_in;
   logic piece_take, part;
 
-  assign part = b_desc_i.len < want_q;  // the chain goes on in its next descriptor, if it is one of several
+  // The chain goes on in its next descriptor, if it is one of several. Compared in halves, side by side, for the length comes late.
+  assign part = b_desc_i.len[31:16] < want_q[31:16] || b_desc_i.len[31:16] == want_q[31:16] && b_desc_i.len[15:0] < want_q[15:0];
   assign desc_take = plan_q == PlDesc && got_q;
   assign desc_end = desc_take && !part;
   assign drop_take = plan_q == PlDrop && piece_room_q && drop_ready_q;
@@ -355,7 +356,8 @@ module via_vq_scatter
   via_vq_fifo #(
     .T    (piece_t),
     .Depth(Pieces),
-    .Ram  (1'b1)
+    .Ram  (1'b1),
+    .Late (1'b1)      // the length of a descriptor comes from a memory
   ) u_pieces (
     .clk_i,
     .rst_ni,
@@ -570,7 +572,7 @@ module via_vq_scatter
     .s_ready_o(),
     .m_o      (burst),
     .m_valid_o(burst_valid),
-    .m_ready_i(burst_out),
+    .m_ready_i(flight_room && m_aw_ready_i),
     .count_o  (),
     .hidden_o ()
   );

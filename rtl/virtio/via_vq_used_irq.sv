@@ -51,14 +51,42 @@ module via_vq_used_irq
   localparam int unsigned WordW = BeatLog2 - 1;  // a 16-bit word of a beat
 
   // ---------------------------------------------------------------- ask
-  // What has just become visible is asked about at once. What could not be waits and is picked a cycle before it is asked about.
+  // What has just become visible is asked about a cycle later, unless its queue has a read under way or something waits: then it waits, too.
+  typedef struct packed {
+    logic [QW-1:0]    queue;
+    logic             wrap;
+    logic [15:0]      idx;
+    logic [15:0]      adv;
+    logic [15:0]      size;   // of the queue
+    logic [AddrW-1:0] field;  // what the driver writes: its place
+  } ask_t;
   logic [NumQ-1:0] pend_q, asked_q, wrap_q;
   logic [NumQ-1:0][15:0] idx_q, adv_q;
   logic [NumQ-1:0][15:0] skip_q;  // to the field from what the driver writes, in words
   logic [NumQ-1:0][AddrW-1:0] field_q;
-  logic [QW-1:0] sel, pick, pick_q;
-  logic any, ask, direct, picked, pick_valid_q, ar_room;
-  logic [AddrW-1:0] field;
+  logic [QW-1:0] pick, pick_q;
+  logic any, picked, pick_valid_q;
+  ask_t left_q, next, port_q;  // port_q: what waits at the port
+  logic left_valid_q, at_once_q, goes, port_valid_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      left_valid_q <= 1'b0;
+      at_once_q    <= 1'b0;
+    end else begin
+      left_valid_q <= left_valid_i;
+      at_once_q    <= left_valid_i && !pend_q[left_queue_i] && !asked_q[left_queue_i] && !(left_valid_q && left_q.queue == left_queue_i);
+    end
+  end
+  always_ff @(posedge clk_i)
+    left_q <= '{
+        queue: left_queue_i,
+        wrap: left_wrap_i,
+        idx: left_idx_i,
+        adv: left_adv_i,
+        size: queue_i[left_queue_i].size,
+        field: field_q[left_queue_i]
+    };
 
   via_rr_arb #(
     .N(NumQ)
@@ -72,87 +100,57 @@ module via_vq_used_irq
     .valid_o(any)
   );
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) pick_valid_q <= 1'b0;
-    else pick_valid_q <= pick_valid_q ? !ar_room : any;
+    if (!rst_ni) begin
+      pick_valid_q <= 1'b0;
+      port_valid_q <= 1'b0;
+    end else begin
+      pick_valid_q <= pick_valid_q ? !picked : any;
+      port_valid_q <= m_ar_valid_o && !m_ar_ready_i || picked;
+    end
   end
-  always_ff @(posedge clk_i) if (any && !pick_valid_q) pick_q <= pick;
+  always_ff @(posedge clk_i) begin
+    if (any && !pick_valid_q) pick_q <= pick;
+    if (picked || goes) port_q <= next;
+  end
 
-  assign picked = pick_valid_q && ar_room;
-  assign direct = left_valid_i && !pick_valid_q && ar_room && !pend_q[left_queue_i] && !asked_q[left_queue_i];
-  assign ask    = picked || direct;
-  assign sel    = pick_valid_q ? pick_q : left_queue_i;
-  assign field  = field_q[sel];
-
-  axi_ax_t ar;
+  assign goes   = at_once_q && !port_valid_q;  // stands at the port already
+  assign picked = pick_valid_q && !at_once_q && !port_valid_q;
   always_comb begin
-    ar       = '0;
-    ar.burst = 2'b01;
-    ar.size  = 3'(BeatLog2);
-    ar.addr  = {field[AddrW-1:BeatLog2], BeatLog2'(0)};
+    next = left_q;
+    if (!goes)
+      next = '{
+          queue: pick_q,
+          wrap: wrap_q[pick_q],
+          idx: idx_q[pick_q],
+          adv: adv_q[pick_q],
+          size: queue_i[pick_q].size,
+          field: field_q[pick_q]
+      };
   end
-  via_slice #(
-    .T(axi_ax_t)
-  ) u_ar (
-    .clk_i,
-    .rst_ni,
-    .s_i      (ar),
-    .s_valid_i(ask),
-    .s_ready_o(ar_room),
-    .m_o      (m_ar_o),
-    .m_valid_o(m_ar_valid_o),
-    .m_ready_i(m_ar_ready_i)
-  );
 
-  // While the read is under way: which values of the driver's event lie among the places that became visible.
+  logic [AddrW-1:0] field;
+  assign field = port_valid_q ? port_q.field : left_q.field;
+  assign m_ar_valid_o = port_valid_q || at_once_q;
+  always_comb begin
+    m_ar_o       = '0;
+    m_ar_o.burst = 2'b01;
+    m_ar_o.size  = 3'(BeatLog2);
+    m_ar_o.addr  = {field[AddrW-1:BeatLog2], BeatLog2'(0)};
+  end
+
+  // One read a queue is in flight: there is always room. R comes no sooner than the cycle after AR was taken.
   typedef struct packed {
     logic [QW-1:0]    queue;
     logic             wrap;
     logic [15:0]      idx;
     logic [15:0]      adv;
-    logic [WordW-1:0] word;
-  } ask_t;
-  typedef struct packed {
-    logic [QW-1:0]    queue;
-    logic             wrap;
-    logic [WordW-1:0] word;
-    logic             round;       // `low` is above `high`: from there to the end, and from the beginning
-    logic [15:0]      low;
-    logic [15:0]      high;        // the first one beyond
-    logic [15:0]      low_other;   // packed: of an event with the other wrap counter
-    logic [15:0]      high_other;
+    logic [15:0]      size;
+    logic [WordW-1:0] word;   // of the beat
   } asked_t;
-  ask_t ask_q;
   asked_t asked, a;
-  logic ask_valid_q, a_valid, answered;
-  logic [16:0] low;
-  logic [17:0] low_other;
+  logic a_valid, answered;
+  assign asked = '{queue: next.queue, wrap: next.wrap, idx: next.idx, adv: next.adv, size: next.size, word: next.field[BeatLog2-1:1]};
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) ask_valid_q <= 1'b0;
-    else ask_valid_q <= ask;
-  end
-  always_ff @(posedge clk_i) begin
-    if (ask)
-      ask_q <= '{
-          queue: sel,
-          wrap: pick_valid_q ? wrap_q[sel] : left_wrap_i,
-          idx: pick_valid_q ? idx_q[sel] : left_idx_i,
-          adv: pick_valid_q ? adv_q[sel] : left_adv_i,
-          word: field[BeatLog2-1:1]
-      };
-  end
-  always_comb begin
-    asked            = '{queue: ask_q.queue, wrap: ask_q.wrap, word: ask_q.word, default: '0};
-    low              = 17'(ask_q.idx) - 17'(ask_q.adv);
-    low_other        = 18'(ask_q.idx) + 18'(queue_i[ask_q.queue].size) - 18'(ask_q.adv);
-    asked.high       = ask_q.idx;
-    asked.round      = low[16] && !feat_i.packed_ring;
-    asked.low        = (low[16] && feat_i.packed_ring) ? '0 : low[15:0];
-    asked.high_other = ask_q.idx + queue_i[ask_q.queue].size;
-    asked.low_other  = low_other[17] ? '0 : low_other[15:0];
-  end
-
-  // One read a queue is in flight: there is always room. R comes no sooner than the cycle after AR was taken.
   via_fifo #(
     .T    (asked_t),
     .Depth(NumQ)
@@ -161,7 +159,7 @@ module via_vq_used_irq
     .rst_ni,
     .flush_i  (1'b0),
     .s_i      (asked),
-    .s_valid_i(ask_valid_q),
+    .s_valid_i(goes || picked),
     .s_ready_o(),
     .m_o      (a),
     .m_valid_o(a_valid),
@@ -172,13 +170,34 @@ module via_vq_used_irq
   assign answered = a_valid && m_r_valid_i;
 
   // ---------------------------------------------------------------- decide
-  // First the field is taken from its beat, then it is compared.
+  // First the field is taken from its beat, and it is found which values of the driver's event lie among the places that became visible. Then
+  // they are compared.
+  typedef struct packed {
+    logic [QW-1:0] queue;
+    logic          round;       // `low` is above `high`: from there to the end, and from the beginning
+    logic [15:0]   low;
+    logic [15:0]   high;        // the first one beyond
+    logic [15:0]   low_other;   // packed: of an event with the other wrap counter
+    logic [15:0]   high_other;
+  } range_t;
   logic [15:0] word, flags;
   logic refused, sure, by_event, event_in, wish;
   logic r_valid_q, r_sure_q, r_by_event_q, r_other_q, err_q;
   logic [15:0] r_word_q;
-  asked_t r_q;
+  logic [16:0] low;
+  logic [17:0] low_other;
+  range_t range, r_q;
 
+  always_comb begin
+    low              = 17'(a.idx) - 17'(a.adv);
+    low_other        = 18'(a.idx) + 18'(a.size) - 18'(a.adv);
+    range            = '{queue: a.queue, default: '0};
+    range.high       = a.idx;
+    range.round      = low[16] && !feat_i.packed_ring;
+    range.low        = (low[16] && feat_i.packed_ring) ? '0 : low[15:0];
+    range.high_other = a.idx + a.size;
+    range.low_other  = low_other[17] ? '0 : low_other[15:0];
+  end
   assign word = m_r_i.data[{a.word, 4'h0}+:16];
   assign flags = m_r_i.data[{a.word|WordW'(1), 4'h0}+:16];
   assign refused = m_r_i.resp != RespOkay;
@@ -195,7 +214,7 @@ module via_vq_used_irq
   end
   always_ff @(posedge clk_i) begin
     if (answered) begin
-      r_q          <= a;
+      r_q          <= range;
       r_sure_q     <= sure;
       r_by_event_q <= by_event;
       r_other_q    <= feat_i.packed_ring && word[15] != a.wrap;
@@ -245,13 +264,12 @@ module via_vq_used_irq
   always_ff @(posedge clk_i) if (irq_room) irq_queue_q <= irq_any ? irq_sel : r_q.queue;
 
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
-    logic left, mine, goes, ends, fires;
-    assign left = left_valid_i && left_queue_i == QW'(q);
-    assign goes = direct && left;  // asked about at once
+    logic left, mine, ends, fires;
+    assign left = left_valid_q && left_q.queue == QW'(q);
     assign mine = picked && pick_q == QW'(q);
     assign ends = r_valid_q && r_q.queue == QW'(q);
     assign fires = irq_any ? irq_room && irq_sel == QW'(q) : irq_direct && r_q.queue == QW'(q);
-    assign quiet_o[q] = !pend_q[q] && !asked_q[q] && !want_q[q] && !(irq_valid_q && irq_queue_q == QW'(q));
+    assign quiet_o[q] = !left && !pend_q[q] && !asked_q[q] && !want_q[q] && !(irq_valid_q && irq_queue_q == QW'(q));
 
     always_ff @(posedge clk_i) begin
       // A queue is set up long before one of its chains is used.
@@ -267,9 +285,9 @@ module via_vq_used_irq
         adv_q[q]   <= '0;
       end else begin
         pend_q[q] <= left && !goes || pend_q[q] && !mine;
-        if (mine || goes) asked_q[q] <= 1'b1;
+        if (mine || left && goes) asked_q[q] <= 1'b1;
         else if (ends) asked_q[q] <= 1'b0;
-        if (left && !goes) adv_q[q] <= (mine ? '0 : adv_q[q]) + left_adv_i;
+        if (left && !goes) adv_q[q] <= (mine ? '0 : adv_q[q]) + left_q.adv;
         else if (mine) adv_q[q] <= '0;
         want_q[q]  <= (want_q[q] || ends && wish) && !fires && !closing_q[q];
         fires_q[q] <= fires;
@@ -281,8 +299,8 @@ module via_vq_used_irq
     end
     always_ff @(posedge clk_i) begin
       if (left) begin
-        idx_q[q]  <= left_idx_i;
-        wrap_q[q] <= left_wrap_i;
+        idx_q[q]  <= left_q.idx;
+        wrap_q[q] <= left_q.wrap;
       end
       if (fires_q[q]) last_q[q] <= time_i[31:0];
     end
@@ -292,8 +310,8 @@ module via_vq_used_irq
   logic waits_q;
   always_ff @(posedge clk_i) waits_q <= (want_q & ~cool_q) != '0 && !waits_q;
 
-  assign still_o = ~|{left_valid_i, pend_q & ~asked_q, ask, ask_valid_q, m_ar_valid_o, m_r_valid_i, r_valid_q, want_q, fires_q, waits_q,
+  assign still_o = ~|{left_valid_q, pend_q & ~asked_q, m_ar_valid_o, m_r_valid_i, r_valid_q, want_q, fires_q, waits_q,
                       irq_valid_q && irq_ready_i};
-  assign idle_o = ~|{pend_q, asked_q, want_q, irq_valid_q};
+  assign idle_o = ~|{left_valid_q, pend_q, asked_q, want_q, irq_valid_q};
 
 endmodule

@@ -6,13 +6,15 @@
 // of AW, B back in that order; what one source sends is written in the order it sends it. avail_event goes first, then used entries.
 // avail_event is taken (`ev_ready_o`) in the cycle after its W: the available index is read again after that, and the host port keeps the read behind it.
 // Whose turn it is on AW, W and B is kept in registers, so a channel is one level of logic on its way through here.
-// Misuse: relies on the no-wedge rule: a source holds all W data of the AW it offers. A refused avail_event is reported.
+// Misuse: relies on the no-wedge rule: a source holds all W data of the AW it offers; and on the sources for the number of bursts in flight, so that
+// nothing but turns stands between the host port's AWREADY and theirs: no more than Window besides the one whose B comes next. A refused avail_event is
+// reported.
 
 module via_vq_used_wrmux
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned Window = 128  // bursts in flight
+  parameter int unsigned Window = 128  // bursts in flight, and one more: those of payload, those of used entries, one avail_event
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
@@ -88,10 +90,10 @@ module via_vq_used_wrmux
     m_aw_o.id = '0;
   end
   // Who has the turn offers an address.
-  assign m_aw_valid_o = (|s_aw_valid_i || turn_q == AwEvent) && room;
+  assign m_aw_valid_o = |s_aw_valid_i || turn_q == AwEvent;
   assign aw_take = m_aw_valid_o && m_aw_ready_i;
-  assign s_aw_ready_o[0] = m_aw_ready_i && room && (turn_q == AwPayload || turn_q == AwOpen && !s_aw_valid_i[1]);
-  assign s_aw_ready_o[1] = m_aw_ready_i && room && (turn_q == AwUsed || turn_q == AwOpen);
+  assign s_aw_ready_o[0] = m_aw_ready_i && (turn_q == AwPayload || turn_q == AwOpen && !s_aw_valid_i[1]);
+  assign s_aw_ready_o[1] = m_aw_ready_i && (turn_q == AwUsed || turn_q == AwOpen);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -193,5 +195,12 @@ module via_vq_used_wrmux
 
   assign still_o  = ~|{ev_take, ev_aw_q, ev_w_q, ev_ready_q, ev_err_q, m_aw_valid_o, m_w_valid_o, m_b_valid_i};
   assign idle_o   = open == '0 && b_turn_q == '0 && !ev_aw_q && !ev_w_q && !ev_err_q;
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i)
+    if (rst_ni && aw_take)
+      assert (room)
+      else $error("more bursts in flight than Window");
+`endif
 
 endmodule

@@ -42,6 +42,7 @@ module via_vdev_select_tb
   input  logic     [   NumQ-1:0] avail,
   input  logic     [32*NumQ-1:0] head_wlen,
   input  logic     [32*NumQ-1:0] room,
+  input  logic     [   NumQ-1:0] busy,
   input  logic     [       11:0] dev_addr,
   input  logic                   dev_write,
   input  logic     [        3:0] dev_strb,
@@ -96,12 +97,12 @@ module via_vdev_select_tb
     req_valid, rd_valid, rsp_ready, merged_valid, wr_ready, tx_ready, rx_valid, flush_done, ar_ready, r_valid, aw_ready, w_ready, b_valid
   };
   via_tb_gate #(
-    .W($bits(handshakes) + 66 * NumQ + 13 + 64 + 1 + $bits(fn_ctrl_t))
+    .W($bits(handshakes) + 67 * NumQ + 13 + 64 + 1 + $bits(fn_ctrl_t))
   ) u_gate (
     .clk_i,
     .rst_ni,
     .still_i (still_o),
-    .inputs_i({handshakes, in_use, avail, head_wlen, room, dev_addr, dev_write, features, driver_ok, ctrl}),
+    .inputs_i({handshakes, in_use, avail, head_wlen, room, busy, dev_addr, dev_write, features, driver_ok, ctrl}),
     .clk_o   (clk)
   );
 
@@ -139,6 +140,7 @@ module via_vdev_select_tb
     .avail_i         (avail),
     .head_wlen_i     (wlens),
     .room_i          (rooms),
+    .busy_i          (busy),
     .dev_addr_i      (dev_addr),
     .dev_write_i     (dev_write),
     .dev_strb_i      (dev_strb),

@@ -161,6 +161,12 @@ module via_vq_tb
     .clk_o   (clk)
   );
 
+  logic [31:0] rooms[NumQ];
+  logic [NumQ-1:0] busy;
+  for (genvar q = 0; q < NumQ; q++) begin : gen_room
+    assign room[q] = busy[q] ? '0 : rooms[q];
+  end
+
   via_vq #(
     .NumQ  (NumQ),
     .AtHand(AtHand)
@@ -203,7 +209,8 @@ module via_vq_tb
     .wr_ready_o    (wr_ready),
     .avail_o       (avail),
     .head_wlen_o   (head_wlen),
-    .room_o        (room),
+    .room_o        (rooms),
+    .busy_o        (busy),
     .m_ar_o        (ar),
     .m_ar_valid_o  (host_arvalid),
     .m_ar_ready_i  (host_arready),
