@@ -111,10 +111,10 @@ conformance: build ## all the functions can do in one boot of each kernel, 50,00
 synth-functions: regs ## the same for the card's functions at 512 bits, virtio functions among them (long)
 	$(PY) synth/synth.py --functions --json build/synth/functions.json
 
-synth-whole: regs ## the longest paths of the whole shell with its functions as one netlist, 64, 128 and 512 bits (long)
-	$(PY) synth/synth.py --whole --width 64 --slots 1 --channels 1
-	$(PY) synth/synth.py --whole --width 128 --slots 2 --channels 1
-	$(PY) synth/synth.py --whole
+synth-whole: regs ## the longest paths of the whole shell with its functions as one netlist, 64, 128 and 512 bits, which must not grow (long)
+	$(PY) synth/synth.py --whole --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
+	$(PY) synth/synth.py --whole --width 128 --slots 2 --channels 1 --ceilings synth/ceilings.json
+	$(PY) synth/synth.py --whole --ceilings synth/ceilings.json
 
 place: regs ## clock that each block reaches alone, placed and routed for Artix-7 with nextpnr, 64 bits (long)
 	$(PY) synth/place.py --json build/place/table.json

@@ -91,9 +91,11 @@ KINDS = ("reg", "in", "out", "through")
 
 
 class Netlist:
-    """One flattened module as a graph of bits, longest paths from registers and from inputs."""
+    """One flattened module as a graph of bits, longest paths from registers and from inputs. None goes through the logic of instances
+    with the names in `without`; their registers begin and end paths as all others do."""
 
-    def __init__(self, netlist: Path, top: str, share: Path) -> None:
+    def __init__(self, netlist: Path, top: str, share: Path, without: frozenset[str] = frozenset()) -> None:
+        self.without = without
         self.cells = library(share)
         module = json.loads(netlist.read_text())["modules"][top]
         self.names = self._names(module)
@@ -152,6 +154,8 @@ class Netlist:
             timing = self.cells["LUT1"]
             timing = Cell({("I", "O"): timing.arcs["I0", "O"]}, {}, {})
         registered = kind.startswith("FD") or block or lutram
+        if not registered and self.without.intersection(name.replace("\\", "").split(".")):
+            return
         weight = 0 if kind.startswith("MUXF") else -1 if kind == "CARRY4" else 1
         if not registered and not timing.arcs:
             raise ValueError(f"{name}: no timing for cell type {kind}")
