@@ -328,6 +328,18 @@ def test_files_in_the_way_stay(tmp_path: Path):
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
 
 
+def test_a_card_that_does_not_start_leaves_no_folder(tmp_path: Path):
+    """Folders that it made for its sockets go, those that were there stay."""
+    (tmp_path / "there").mkdir()
+    for place in ("new", "there", "there/new", "a/b"):
+        options = ["--functions", str(tmp_path / place), "--disk", f"file:{tmp_path / 'missing'}"]
+        card = subprocess.run(
+            [VIADUCT, "card", *options], text=True, capture_output=True, timeout=PATIENCE, cwd=ROOT
+        )
+        assert card.returncode == 1 and "missing: cannot open it" in card.stderr, card.stderr
+        assert [path.name for path in tmp_path.rglob("*")] == ["there"], place
+
+
 def header(command: int, size: int, message: int = 1, flags: int = 0) -> bytes:
     return struct.pack("<HHIII", message, command, size, flags, 0)
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `viaduct card`
 
+use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -52,11 +53,13 @@ pub fn run(args: Args) -> Result {
     args.connect.offer(&function)?;
 
     let mut lines = Vec::new();
+    // Before the servers, which remove their sockets from it first.
+    let mut folders = Folders::default();
     let mut servers = Vec::new();
     let mut connected = None;
     if let Some(dir) = &args.functions {
         let place = dir.display();
-        std::fs::create_dir_all(dir).map_err(at(&place))?;
+        folders.make(dir).map_err(at(&place))?;
         // The management function has one user: this program, if it connects the others.
         if args.unconnected {
             servers.push(serve(&dir.join("mgmt.sock"), Arc::clone(&function) as _)?);
@@ -73,6 +76,7 @@ pub fn run(args: Args) -> Result {
         let path = path.display();
         lines.push(format!("card on {path}; use it with --card unix:{path}"));
     }
+    folders.keep();
     if let Some(connected) = &connected {
         lines.extend(connected.lines());
     }
@@ -85,6 +89,45 @@ pub fn run(args: Args) -> Result {
     }
     servers.iter_mut().for_each(Server::stop);
     connected.map_or(Ok(()), |connected| connected.close())
+}
+
+/// Folders made for the sockets. Dropping it removes them again, unless they are kept or something is in them.
+#[derive(Default)]
+struct Folders(Vec<PathBuf>);
+
+impl Folders {
+    /// Makes a folder, and those above it that are not there.
+    fn make(&mut self, dir: &Path) -> std::io::Result<()> {
+        if dir.is_dir() {
+            return Ok(());
+        }
+        if let Some(above) = dir.parent().filter(|above| !above.as_os_str().is_empty()) {
+            self.make(above)?;
+        }
+        match std::fs::create_dir(dir) {
+            Ok(()) => self.0.push(dir.to_owned()),
+            // `a/..`, or another program was faster.
+            Err(_) if dir.is_dir() => {}
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+                return Err(Error::new(e.kind(), "something is here that is no folder; name another place"));
+            }
+            Err(e) => return Err(e),
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Folders {
+    fn drop(&mut self) {
+        for dir in self.0.iter().rev() {
+            // What others have put into it stays.
+            let _ = std::fs::remove_dir(dir);
+        }
+    }
 }
 
 /// Serves a function on a socket.
@@ -103,4 +146,40 @@ fn serve_functions(card: &Arc<SimCard>, dir: &Path) -> Result<Vec<Server>> {
         }
     }
     Ok(servers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_that_are_not_kept_go_with_those_above_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = |name: &str| dir.path().join(name);
+        std::fs::create_dir(place("there")).unwrap();
+        let make = |name: &str| {
+            let mut folders = Folders::default();
+            folders.make(&place(name)).unwrap();
+            assert!(place(name).is_dir(), "{name}");
+            folders
+        };
+        for name in ["there", "there/a/b", "a/b/c", "a/../b"] {
+            drop(make(name));
+        }
+        let left =
+            || std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect::<Vec<_>>();
+        assert_eq!(left(), ["there"]);
+        assert_eq!(std::fs::read_dir(place("there")).unwrap().count(), 0);
+
+        let folders = make("a/b");
+        std::fs::write(place("a/file"), "x").unwrap();
+        drop(folders);
+        assert!(place("a/file").exists() && !place("a/b").exists());
+        make("a/b").keep();
+        assert!(place("a/b").is_dir());
+
+        let error = Folders::default().make(&place("a/file")).unwrap_err();
+        assert!(error.to_string().contains("no folder"), "{error}");
+        assert!(Folders::default().make(&place("a/file/b")).is_err());
+    }
 }
