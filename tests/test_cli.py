@@ -242,6 +242,19 @@ def test_a_copy_for_a_memory_port_is_made_when_the_run_begins(data: Path, tmp_pa
     assert data.read_bytes() == before
 
 
+def test_names_that_are_no_text(data: Path, tmp_path: Path):
+    """As arguments they are refused by name, with a way round; a temporary folder may have one."""
+    name = tmp_path / os.fsdecode(b"name\xff")
+    shutil.copy(data, name)
+    fails(2, r"name\xff: is not UTF-8", "run", "pass", "--in", f"file:{name}", "--out", "host:0")
+    temporary = tmp_path / os.fsdecode(b"temporary\xff")
+    temporary.mkdir()
+    with name.open("rb") as stream:
+        run = ["run", "pass", "--in", "-", "--out", f"file:{tmp_path / 'out'}", "--check"]
+        ok(*run, stdin=stream, env=os.environ | {"TMPDIR": str(temporary)})
+    assert (tmp_path / "out").read_bytes() == data.read_bytes()
+
+
 def test_names_with_control_characters(tmp_path: Path):
     """An error stays one line, a list of digests one that sha256sum reads."""
     fails(

@@ -2,6 +2,7 @@
 //! Runs an app's golden model, in Python, over files: no limit on sizes.
 
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -37,6 +38,10 @@ impl ModelOutput {
     }
 }
 
+fn bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_bytes()
+}
+
 /// Runs `model(inputs, registers)` of the app's `model.py`. `root` is the project's folder; `inputs` names one file an
 /// input; `registers` holds little-endian words, as [`Manifest::register_values`] returns them.
 pub fn run_model(
@@ -62,8 +67,11 @@ pub fn run_model(
         .iter()
         .map(|(name, words)| (name, words.iter().rev().map(|w| format!("{w:08x}")).collect::<String>()))
         .collect();
+    // Paths as numbers: they need not be text.
+    let inputs: BTreeMap<_, _> = inputs.iter().map(|(name, path)| (name, bytes(path))).collect();
     let text = serde_json::json!({
-        "model": model, "inputs": inputs, "registers": registers, "folder": folder.path(), "answer": answer,
+        "model": bytes(&model), "inputs": inputs, "registers": registers, "folder": bytes(folder.path()),
+        "answer": bytes(&answer),
     });
     std::fs::write(&orders, text.to_string()).map_err(Error::io(&orders))?;
     let what = format!("the golden model {}", model.display());
@@ -74,6 +82,8 @@ pub fn run_model(
         "it must define def model(inputs: dict[str, bytes], registers: dict[str, int]) -> dict[str, bytes]";
     run(command, &what, expected, &mut |_| ())?;
     let text = std::fs::read(&answer).map_err(Error::io(&answer))?;
-    let outputs = serde_json::from_slice(&text).map_err(|e| Error::Io { path: answer, source: e.into() })?;
+    let names: BTreeMap<String, String> =
+        serde_json::from_slice(&text).map_err(|e| Error::Io { path: answer, source: e.into() })?;
+    let outputs = names.into_iter().map(|(name, file)| (name, folder.path().join(file))).collect();
     Ok(ModelOutput { outputs, _folder: folder })
 }

@@ -3,11 +3,18 @@
 
 import importlib.util
 import json
+import os
 import pathlib
 import sys
 
+
+def path_of(numbers: list[int]) -> pathlib.Path:
+    """Paths come as bytes, which need not be text."""
+    return pathlib.Path(os.fsdecode(bytes(numbers)))
+
+
 orders = json.loads(pathlib.Path(sys.argv[1]).read_text())
-path = pathlib.Path(orders["model"])
+path = path_of(orders["model"])
 sys.path.insert(0, str(path.parent))
 sys.dont_write_bytecode = True
 spec = importlib.util.spec_from_file_location("viaduct_golden_model", path)
@@ -16,7 +23,7 @@ module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 if not callable(getattr(module, "model", None)):
     sys.exit(f"{path} does not define the function model")
-inputs = {name: pathlib.Path(file).read_bytes() for name, file in orders["inputs"].items()}
+inputs = {name: path_of(file).read_bytes() for name, file in orders["inputs"].items()}
 outputs = module.model(inputs, {name: int(value, 16) for name, value in orders["registers"].items()})
 if not isinstance(outputs, dict):
     sys.exit(f"model() returned {type(outputs).__name__}, not a dict")
@@ -24,7 +31,6 @@ answer = {}
 for index, (name, value) in enumerate(outputs.items()):
     if not isinstance(name, str) or not isinstance(value, bytes | bytearray | memoryview):
         sys.exit(f"model() returned {type(value).__name__} for {name!r}, not bytes")
-    file = pathlib.Path(orders["folder"]) / f"out{index}"
-    file.write_bytes(value)
-    answer[name] = str(file)
-pathlib.Path(orders["answer"]).write_text(json.dumps(answer))
+    answer[name] = f"out{index}"
+    (path_of(orders["folder"]) / answer[name]).write_bytes(value)
+path_of(orders["answer"]).write_text(json.dumps(answer))

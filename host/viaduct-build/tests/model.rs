@@ -2,19 +2,24 @@
 //! Golden models: what goes in and out, and what a user sees of a broken one.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use viaduct_build::{Manifest, run_model};
 
 fn run(body: &str, input: &[u8]) -> viaduct_build::Result<Vec<u8>> {
+    run_in(tempfile::tempdir().unwrap().path(), body, input)
+}
+
+fn run_in(folder: &Path, body: &str, input: &[u8]) -> viaduct_build::Result<Vec<u8>> {
     let root: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let temp = tempfile::tempdir().unwrap();
-    std::fs::write(temp.path().join("model.py"), body).unwrap();
-    std::fs::write(temp.path().join("data"), input).unwrap();
+    std::fs::write(folder.join("model.py"), body).unwrap();
+    std::fs::write(folder.join("data"), input).unwrap();
     let toml = "[app]\nname='t'\nversion='0.1.0'\nsummary='t'\ntop='t'\n[model]\npython='model.py'\n\
                 [[stream_in]]\nname='in'\n[[register]]\nname='key'\nwidth=72\naccess='rw'\nreset='0x010203040506070809'\n";
-    let app = Manifest::parse(temp.path(), toml).unwrap();
-    let inputs = BTreeMap::from([("in".to_owned(), temp.path().join("data"))]);
+    let app = Manifest::parse(folder, toml).unwrap();
+    let inputs = BTreeMap::from([("in".to_owned(), folder.join("data"))]);
     let registers = app.register_values([]).unwrap();
     run_model(&root, &app, &inputs, &registers)?.bytes("out")
 }
@@ -26,6 +31,15 @@ fn bytes_and_registers_arrive() {
     assert_eq!(out.unwrap(), b"cba\x01\x02\x03\x04\x05\x06\x07\x08\x09");
     let big = vec![7; 3_000_000];
     assert_eq!(run("def model(i, r):\n    return {'out': i['in']}\n", &big).unwrap(), big);
+}
+
+#[test]
+fn a_path_need_not_be_text() {
+    let temp = tempfile::tempdir().unwrap();
+    let folder = temp.path().join(OsStr::from_bytes(b"name\xff\xfe"));
+    std::fs::create_dir(&folder).unwrap();
+    let out = run_in(&folder, "def model(i, r):\n    return {'out': i['in']}\n", b"abc");
+    assert_eq!(out.unwrap(), b"abc");
 }
 
 #[test]

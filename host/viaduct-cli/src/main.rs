@@ -22,9 +22,13 @@ mod signals;
 mod terminal;
 mod virtio;
 
+use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+
+use crate::fail::Failure;
 
 /// I/O between host software and FPGA user logic.
 #[derive(Parser)]
@@ -58,7 +62,13 @@ enum Command {
 
 fn main() -> ExitCode {
     signals::fail_on_large_files();
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| match not_text(error.kind()) {
+        Some(failure) => {
+            failure.report();
+            std::process::exit(2)
+        }
+        None => error.exit(),
+    });
     let level = match cli.verbose {
         0 => "warn",
         1 => "info",
@@ -68,6 +78,14 @@ fn main() -> ExitCode {
     let code = run(cli.command);
     viaduct_log::finish();
     code
+}
+
+/// The argument that is to blame if one is no text: the parser does not say which.
+fn not_text(kind: ErrorKind) -> Option<Failure> {
+    let wrong = || std::env::args_os().find(|argument| argument.to_str().is_none());
+    let wrong = (kind == ErrorKind::InvalidUtf8).then(wrong).flatten()?;
+    let why = "is not UTF-8; name the file otherwise, or give it as standard input or output (`-`) or a descriptor (`fd:NUMBER`)";
+    Some(Failure::Usage(format!("{}: {why}", wrong.as_bytes().escape_ascii())))
 }
 
 fn run(command: Command) -> ExitCode {
