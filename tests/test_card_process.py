@@ -340,6 +340,28 @@ def test_a_card_that_does_not_start_leaves_no_folder(tmp_path: Path):
         assert [path.name for path in tmp_path.rglob("*")] == ["there"], place
 
 
+def test_what_a_disk_leaves_out_of_its_file_is_said(tmp_path: Path):
+    (tmp_path / "odd").write_bytes(bytes(1000))
+    (tmp_path / "even").write_bytes(bytes(1024))
+    for name, words in (("odd", "odd: its last 488 bytes are not on the disk"), ("even", "")):
+        command = [
+            VIADUCT,
+            "card",
+            "--functions",
+            str(tmp_path / "card"),
+            "--disk",
+            f"file:{tmp_path / name}",
+        ]
+        with subprocess.Popen(
+            command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
+        ) as card:
+            assert card.stdout and "functions in" in card.stdout.readline()
+            card.terminate()
+            errors = card.communicate(timeout=PATIENCE)[1]
+        assert card.returncode == 0
+        assert words in errors and bool(errors) == bool(words), errors
+
+
 def header(command: int, size: int, message: int = 1, flags: int = 0) -> bytes:
     return struct.pack("<HHIII", message, command, size, flags, 0)
 

@@ -17,6 +17,7 @@ use crate::card::Opened;
 use crate::cmd::run::{registers, setting};
 use crate::fail::{Failure, Result, at, usage};
 use crate::job::set_registers;
+use crate::tell::plain;
 
 /// Address of the card's network device, if no other is chosen.
 pub const MAC: [u8; 6] = [0x02, 0x56, 0x49, 0x41, 0x44, 0x01];
@@ -380,6 +381,7 @@ impl ConnectArgs {
             DiskSpec::Memory(bytes) => Source::anonymous(*bytes)?,
             DiskSpec::None => return usage("there is no disk"),
         };
+        let (name, cut) = (source.name().display().to_string(), source.len() % SECTOR);
         let slot = Arc::new(match &self.disk_app {
             Some(name) => {
                 load(project, opened, &streaming(project, name)?, &self.disk_registers(project, name)?)?
@@ -393,7 +395,14 @@ impl ConnectArgs {
             (Some(_), false) => Through::App,
             (Some(_), true) => Through::AppWithSectors,
         };
-        Ok(Disk::open(function, slot, source, self.read_only, through)?)
+        let disk = Disk::open(function, slot, source, self.read_only, through)?;
+        if cut > 0 {
+            let name = plain(&name);
+            tell!(
+                "{name}: its last {cut} bytes are not on the disk, which has whole sectors of {SECTOR} bytes"
+            );
+        }
+        Ok(disk)
     }
 }
 
