@@ -83,6 +83,9 @@ impl Guest {
     }
 }
 
+/// What QEMU warns of at every function that is plugged in; no failure comes from it.
+const USUAL: &str = "Could not enable error recovery for the device";
+
 /// What kind of machine.
 #[derive(Clone)]
 pub struct Shape {
@@ -161,6 +164,8 @@ impl Machine {
             Err(why) => {
                 let _ = qemu.kill();
                 let _ = qemu.wait();
+                // Told to end, it is not to blame.
+                unless_ended().map_err(Failure::Run)?;
                 return Err(Failure::Run(format!("QEMU does not start: {why}{}", said(folder))));
             }
         };
@@ -234,11 +239,11 @@ impl Machine {
 
     /// Why QEMU has ended, or what the guest has said last.
     pub fn last_words(&self) -> String {
-        let console = tail(&self.console, 60);
+        let console = tail(&self.console, 60, |_| true);
         // Of a crash its reason, not the registers behind it.
         let words = match console.rfind("Kernel panic") {
             Some(at) => console[at..].lines().next().unwrap_or("").to_owned(),
-            None => tail(&self.console, 8),
+            None => tail(&self.console, 8, |_| true),
         };
         let guest = match words.lines().count() {
             0 => String::new(),
@@ -372,13 +377,31 @@ fn pump(mut from: UnixStream, to: Sender<Event>, kind: fn(Vec<u8>) -> Event) {
 
 /// What QEMU has said, for the end of a message.
 fn said(folder: &Path) -> String {
-    let text = tail(&folder.join("qemu.err"), 6);
+    let text = tail(&folder.join("qemu.err"), 6, |line| !line.contains(USUAL));
     if text.is_empty() { text } else { format!("; QEMU says: {text}") }
 }
 
-fn tail(path: &Path, lines: usize) -> String {
+/// The last lines of a file, of those that `counts`.
+fn tail(path: &Path, lines: usize, counts: impl Fn(&str) -> bool) -> String {
     let bytes = std::fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let all: Vec<&str> = text.lines().map(str::trim_end).filter(|l| !l.is_empty()).collect();
+    let all: Vec<&str> = text.lines().map(str::trim_end).filter(|l| !l.is_empty() && counts(l)).collect();
     all[all.len().saturating_sub(lines)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_qemu_always_says_is_no_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(said(folder.path()), "");
+        let usual = format!("qemu: warning: vfio vfio-user:/x/net.sock: {USUAL}\n");
+        std::fs::write(folder.path().join("qemu.err"), usual.repeat(5)).unwrap();
+        assert_eq!(said(folder.path()), "");
+        std::fs::write(folder.path().join("qemu.err"), format!("qemu: no memory\n{}", usual.repeat(9)))
+            .unwrap();
+        assert_eq!(said(folder.path()), "; QEMU says: qemu: no memory");
+    }
 }
