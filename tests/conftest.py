@@ -4,6 +4,7 @@
 import importlib.util
 import os
 import random
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "python"))
+
+# A shell without job control starts with & what ignores SIGINT, and programs hand that on: Ctrl-C of a test would end nothing.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SEED = int(os.environ.get("VIA_SEED") or random.SystemRandom().getrandbits(32))
 
