@@ -43,6 +43,11 @@ class Cell:
     setup: dict[str, int]
 
 
+def _place(cell: str) -> str:
+    """The instances a cell of a flattened netlist lies in, each followed by a dot. The rest of its name is the mapper's."""
+    return re.split(r"\$(?!flatten\\)", cell)[0].replace("$flatten", "").replace("\\", "")
+
+
 def _pin(name: str) -> str:
     return name.replace(" ", "")
 
@@ -92,7 +97,7 @@ KINDS = ("reg", "in", "out", "through")
 
 class Netlist:
     """One flattened module as a graph of bits, longest paths from registers and from inputs. None goes through the logic of instances
-    with the names in `without`; their registers begin and end paths as all others do."""
+    whose path ends in one of `without`; their registers begin and end paths as all others do."""
 
     def __init__(self, netlist: Path, top: str, share: Path, without: frozenset[str] = frozenset()) -> None:
         self.without = without
@@ -154,7 +159,7 @@ class Netlist:
             timing = self.cells["LUT1"]
             timing = Cell({("I", "O"): timing.arcs["I0", "O"]}, {}, {})
         registered = kind.startswith("FD") or block or lutram
-        if not registered and self.without.intersection(name.replace("\\", "").split(".")):
+        if not registered and any(f".{path}." in f".{_place(name)}" for path in self.without):
             return
         weight = 0 if kind.startswith("MUXF") else -1 if kind == "CARRY4" else 1
         if not registered and not timing.arcs:
