@@ -22,6 +22,7 @@ mod signals;
 mod terminal;
 mod virtio;
 
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
@@ -80,12 +81,21 @@ fn main() -> ExitCode {
     code
 }
 
-/// The argument that is to blame if one is no text: the parser does not say which.
+/// The argument that is to blame if one is no text: the parser does not say which, and names of folders need not be text. It is the one
+/// that the parser minds while all others are text.
 fn not_text(kind: ErrorKind) -> Option<Failure> {
-    let wrong = || std::env::args_os().find(|argument| argument.to_str().is_none());
-    let wrong = (kind == ErrorKind::InvalidUtf8).then(wrong).flatten()?;
+    if kind != ErrorKind::InvalidUtf8 {
+        return None;
+    }
+    let all: Vec<OsString> = std::env::args_os().collect();
+    let minded = |wrong: &usize| {
+        let text = |at: usize| OsString::from(all[at].to_string_lossy().into_owned());
+        let line = (0..all.len()).map(|at| if at == *wrong { all[at].clone() } else { text(at) });
+        Cli::try_parse_from(line).is_err_and(|error| error.kind() == ErrorKind::InvalidUtf8)
+    };
+    let wrong = (0..all.len()).filter(|at| all[*at].to_str().is_none()).find(minded)?;
     let why = "is not UTF-8; name the file otherwise, or give it as standard input or output (`-`) or a descriptor (`fd:NUMBER`)";
-    Some(Failure::Usage(format!("{}: {why}", wrong.as_bytes().escape_ascii())))
+    Some(Failure::Usage(format!("{}: {why}", all[wrong].as_bytes().escape_ascii())))
 }
 
 fn run(command: Command) -> ExitCode {
