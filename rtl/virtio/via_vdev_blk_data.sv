@@ -456,14 +456,15 @@ module via_vdev_blk_data
   assign result_err_o = result.err || result.written && out_cpl.status != StOk;
   assign out_cpl_pop = result_held && result.written && result_ready_i;
 
-  logic in_still_q, store_still_q, store_idle_q;
+  logic in_still_q, in_idle_q, store_still_q, store_idle_q;
   always_ff @(posedge clk_i) begin
     in_still_q <= in_still;
+    in_idle_q <= in_idle;
     store_still_q <= store_still;
     store_idle_q <= store_idle;
     moving_o      <= take || out_valid && out_ready || in_cpl_pop || tx_valid_o && tx_ready_i || rx_valid_i && rx_ready_o || beat || back_take ||
                      result_valid_o || cmd_now || !in_still_q || !store_still_q;
   end
-  assign idle_o = !send_valid && !recv_valid && !result_held && in_idle && store_idle_q && !tx_valid_o && !rx_valid;
+  assign idle_o = !send_valid && !recv_valid && !result_held && in_idle_q && store_idle_q && !tx_valid_o && !rx_valid;
 
 endmodule
