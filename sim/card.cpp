@@ -36,6 +36,7 @@ Card::Card(const vsim_config& config)
       bar(config.link),
       icap_(config.image_dir),
       check_(wanted("VIADUCT_SIM_CHECK")),
+      shell_(wanted("VIADUCT_SIM_CHECK")),
       fault_(VIA_ASSERT && wanted("VIADUCT_SIM_FAULT")),
       coverage_(coverage_prefix()) {
   ports.reserve(kFunctions);

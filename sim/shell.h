@@ -27,7 +27,7 @@ constexpr unsigned count_of(const T& array) {
 
 class Shell {
  public:
-  using Top = VerilatedTop<Vshell, Vshell___024root, Vshell__Syms, true>;
+  using Top = VerilatedTop<Vshell, Vshell___024root, Vshell__Syms>;
   using Ports = Vshell___024root;
   static constexpr unsigned kSlots = sizeof(Ports::slot_rst_no) / sizeof(Ports::slot_rst_no[0]);
   static constexpr unsigned kChannels = sizeof(Ports::mem_arvalid_o) / sizeof(Ports::mem_arvalid_o[0]);
@@ -36,6 +36,8 @@ class Shell {
   // Functions, the management function included.
   static constexpr unsigned kFunctions = sizeof(Ports::brd_tx_valid_o) / sizeof(Ports::brd_tx_valid_o[0]);
   static_assert(kFunctions <= VSIM_FUNCTIONS);
+
+  explicit Shell(bool checks = false) : top(checks) {}
 
   Top top;
 

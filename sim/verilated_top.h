@@ -12,6 +12,8 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+
+#include "parts.h"
 #if VM_TRACE_FST
 #include <verilated_fst_c.h>
 #endif
@@ -34,47 +36,23 @@ inline void narrow(To& to, const From& from) {
   std::memcpy(&to, &from, sizeof(To));
 }
 
-// kGates: the top gates clocks of parts of it.
-template <class Top, class Root, class Syms, bool kGates>
-class VerilatedTop {
+// A model that is clocked by clk_i. Its context belongs to whom made it.
+template <class Top, class Root, class Syms>
+class VerilatedModel {
  public:
-  VerilatedTop() {
-    context_.timeprecision(-12);
-    context_.timeunit(-12);
-#if VM_TRACE_FST
-    context_.traceEverOn(true);
-#endif
-    top_ = std::make_unique<Top>(&context_, "");
-  }
-  ~VerilatedTop() {
-    trace_close();
-    top_->final();
-  }
+  explicit VerilatedModel(VerilatedContext* context, const char* name = "")
+      : top_(std::make_unique<Top>(context, name)) {}
 
   Root& ports() { return *top_->rootp; }
+  Top& top() { return *top_; }
 
-  // One cycle. Gates of clocks inside look at the inputs while the clock is low; nothing else does.
+  // One cycle.
   void edge() {
     Root& r = ports();
-    if constexpr (kGates) {
-      r.clk_i = 0;
-      top_->eval();
-    } else {
-      rearm(r);
-    }
+    rearm(r);
     r.clk_i = 1;
     top_->eval();
-#if VM_TRACE_FST
-    if (fst_) {
-      fst_->dump(time_ps_);
-      r.clk_i = 0;
-      top_->eval();
-      fst_->dump(time_ps_ + period_ps_ / 2);
-      time_ps_ += period_ps_;
-    }
-#endif
   }
-
   // As edge(); whether it left the whole state, inputs included, as it was.
   bool edge_settled() {
     if (!before_) before_ = std::make_unique<unsigned char[]>(sizeof(Syms));
@@ -83,6 +61,84 @@ class VerilatedTop {
     edge();
     return std::memcmp(before_.get(), state, sizeof(Syms)) == 0;
   }
+  // What follows from the inputs without an edge.
+  void look() { top_->eval(); }
+
+  static constexpr size_t state_bytes() { return sizeof(Syms); }
+
+#if VM_TRACE_FST
+  void trace(VerilatedFstC* fst) { top_->trace(fst, 99); }
+#else
+  void trace(VerilatedFstC*) {}
+#endif
+
+ private:
+  // The name is Verilator's for the previous value of the clock; a version that calls it differently gets the
+  // falling edge evaluated, which is slower and equally right.
+  template <class R>
+  void rearm(R& r) {
+    r.clk_i = 0;
+    if constexpr (requires { r.__Vtrigprevexpr___TOP__clk_i__0; })
+      r.__Vtrigprevexpr___TOP__clk_i__0 = 0;
+    else
+      top_->eval();
+  }
+
+  std::unique_ptr<Top> top_;
+  std::unique_ptr<unsigned char[]> before_;
+};
+
+// A model with a context of its own, waves and coverage; with the parts that its sockets stand for, if it has
+// any.
+template <class Top, class Root, class Syms>
+class VerilatedTop {
+ public:
+  explicit VerilatedTop(bool checks = false) : parts_(&context_, checks) {
+    context_.timeprecision(-12);
+    context_.timeunit(-12);
+#if VM_TRACE_FST
+    context_.traceEverOn(true);
+#endif
+    model_ = std::make_unique<Model>(&context_);
+    Parts::current = &parts_;
+    model_->look();
+    Parts::current = nullptr;
+  }
+  ~VerilatedTop() {
+    trace_close();
+    // Names of scopes are taken back from the thread's context, which may be another's by now.
+    Verilated::threadContextp(&context_);
+    model_->top().final();
+    model_.reset();
+  }
+
+  Root& ports() { return model_->ports(); }
+
+  void edge() {
+    model_->edge();
+#if VM_TRACE_FST
+    if (fst_) {
+      fst_->dump(time_ps_);
+      ports().clk_i = 0;
+      model_->look();
+      fst_->dump(time_ps_ + period_ps_ / 2);
+      time_ps_ += period_ps_;
+    }
+#endif
+  }
+
+  bool edge_settled() {
+    for (Part* part : parts_.all) {
+      part->watched = true;
+      part->changed = false;
+    }
+    bool settled = model_->edge_settled();
+    for (Part* part : parts_.all) {
+      part->watched = false;
+      settled &= !part->changed;
+    }
+    return settled;
+  }
 
   static constexpr size_t state_bytes() { return sizeof(Syms); }
 
@@ -90,7 +146,7 @@ class VerilatedTop {
 #if VM_TRACE_FST
     trace_close();
     fst_ = std::make_unique<VerilatedFstC>();
-    top_->trace(fst_.get(), 99);
+    model_->trace(fst_.get());
     fst_->open(path);
     if (!fst_->isOpen()) {
       fst_.reset();
@@ -121,20 +177,11 @@ class VerilatedTop {
   }
 
  private:
-  // The name is Verilator's for the previous value of the clock; a version that calls it differently gets the
-  // falling edge evaluated, which is slower and equally right.
-  template <class R>
-  void rearm(R& r) {
-    r.clk_i = 0;
-    if constexpr (requires { r.__Vtrigprevexpr___TOP__clk_i__0; })
-      r.__Vtrigprevexpr___TOP__clk_i__0 = 0;
-    else
-      top_->eval();
-  }
+  using Model = VerilatedModel<Top, Root, Syms>;
 
   VerilatedContext context_;
-  std::unique_ptr<Top> top_;
-  std::unique_ptr<unsigned char[]> before_;
+  Parts parts_;
+  std::unique_ptr<Model> model_;
 #if VM_TRACE_FST
   std::unique_ptr<VerilatedFstC> fst_;
   uint64_t time_ps_ = 0;

@@ -246,7 +246,7 @@ def test_models_of_block_tests_move_with_the_checkout(tmp_path: Path):
 
     def run() -> subprocess.CompletedProcess[str]:
         path = f"{ROOT / '.venv/bin'}:{os.environ['PATH']}"
-        command = [ROOT / ".venv/bin/python", "-m", "pytest", "-q", "rtl/common/test_via_clk_gate.py"]
+        command = [ROOT / ".venv/bin/python", "-m", "pytest", "-q", "rtl/common/test_via_tb_gate.py"]
         return subprocess.run(
             command,
             cwd=root,
@@ -259,7 +259,7 @@ def test_models_of_block_tests_move_with_the_checkout(tmp_path: Path):
 
     done = run()
     assert done.returncode == 0, done.stdout
-    stamp = "build/tb/via_clk_gate.Width2/stamp.json"
+    stamp = "build/tb/via_tb_gate.W2/stamp.json"
     built = (root / stamp).stat().st_ino
     root = root.rename(tmp_path / "second")
     for file in root.rglob("*.sv"):
@@ -268,10 +268,10 @@ def test_models_of_block_tests_move_with_the_checkout(tmp_path: Path):
     assert done.returncode == 0, done.stdout
     assert (root / stamp).stat().st_ino == built, "it was built again"
 
-    block = root / "rtl/common/via_clk_gate.sv"
+    block = root / "rtl/common/tb/via_tb_gate.sv"
     block.write_text(block.read_text().replace("endmodule", "assign nothing = 1'b1;\nendmodule"))
     done = run()
     assert (
-        done.returncode == 1 and "via_clk_gate cannot be built: verilator ended with status 1" in done.stdout
+        done.returncode == 1 and "via_tb_gate cannot be built: verilator ended with status 1" in done.stdout
     )
     assert "Signal definition not found, creating implicitly: 'nothing'" in done.stdout, done.stdout

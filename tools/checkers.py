@@ -13,6 +13,7 @@ tomorrow. What is exempt stands in EXEMPT, with its reason.
 
 import argparse
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -149,8 +150,8 @@ def parse(path: Path) -> Module:
     return module
 
 
-def below(top: Path, folders: list[Path]) -> list[Path]:
-    """The files of `top` and of all modules it instantiates, found by name in `folders`."""
+def below(top: Path, folders: list[Path], without: Collection[str] = ()) -> list[Path]:
+    """The files of `top` and of all modules it instantiates, found by name in `folders`; not those of `without` and what is only in them."""
     files = {
         p.stem: p for folder in reversed(folders) for p in folder.glob("*.sv") if not p.stem.endswith("_pkg")
     }
@@ -158,7 +159,7 @@ def below(top: Path, folders: list[Path]) -> list[Path]:
     while todo:
         text = re.sub(r"//.*", "", todo.pop().read_text())
         for name in set(re.findall(r"^\s*(\w+)\s+(?:#\s*\(|\w+\s*\()", text, re.M)):
-            if name in files and name not in seen:
+            if name in files and name not in seen and name not in without:
                 seen[name] = files[name]
                 todo.append(files[name])
     return [seen[name] for name in sorted(seen)]
@@ -392,12 +393,13 @@ def handshake_wrapper(module: Module, port: Handshake) -> str:
     return "\n".join(lines)
 
 
-def binds(top: Path, folders: list[Path], *, many: bool = True) -> str:
-    """The text of a file that binds the checkers to all blocks below (and including) `top`; without `many` not to those of MANY."""
+def binds(top: Path, folders: list[Path], *, many: bool = True, without: Collection[str] = ()) -> str:
+    """The text of a file that binds the checkers to all blocks below (and including) `top`; without `many` not to those of MANY. Modules of
+    `without` are left out with all that is only in them."""
     text = "// Made by tools/checkers.py.\n/* verilator lint_off DECLFILENAME */\n/* verilator lint_off UNUSEDSIGNAL */\n"
     text += "/* verilator coverage_off */\n"
     text += f"bind {top.stem} via_tb_assert u_via_tb_assert (.clk_i, .rst_ni);\n"
-    for path in below(top, folders):
+    for path in below(top, folders, without):
         if (
             path.stem in CHECKERS
             or not path.resolve().is_relative_to(ROOT / "rtl")

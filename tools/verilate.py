@@ -30,17 +30,17 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, NoReturn
 
 import checkers
+import parts
 
 # Where it is called, not where links lead: a project may borrow these tools. It is the working folder: all paths below are relative to it.
 ROOT = Path(__file__).absolute().parent.parent
-TOP_OF = {"card": "via_shell", "slot": "via_slot"}
-PREFIX_OF = {"card": "Vshell", "slot": "Vslot"}
 # Files of Verilator's run-time library that an object needs, with waves and coverage.
 RUNTIME = ["verilated.cpp", "verilated_threads.cpp"]
 JOBS = min(2, os.cpu_count() or 1)
@@ -217,15 +217,65 @@ def compile_all(units: list[tuple[Path, Path, list[str]]], cxx: str) -> None:
     )
 
 
+@dataclass
+class Model:
+    """One run of Verilator: a top module, and the C++ it becomes."""
+
+    name: str
+    prefix: str
+    top: str
+    work: Path
+    sources: list[Path]
+    folders: list[Path]
+    parameters: tuple[tuple[str, int], ...] = ()
+    hot: bool = False  # evaluated at nearly every edge
+    sockets: bool = False  # calls parts
+    generated: dict[str, str] = field(default_factory=dict)  # files written beside it, before
+
+    def stamp(self) -> Path:
+        return self.work / "verilated.json"
+
+    def read_sources(self) -> list[Path]:
+        """Files that Verilator read, from the dependency file it wrote; its own belong to its version, and ours are made of others."""
+        text = (self.work / f"{self.prefix}__ver.d").read_text().replace("\\\n", " ")
+        own = str(verilator_root())
+        kinds = (".sv", ".v", ".svh", ".vh", ".vlt")
+        read = [Path(p) for p in text.split(":", 1)[1].split() if p.endswith(kinds) and not p.startswith(own)]
+        return [p for p in read if "build" not in p.parts or p.is_relative_to("build/regs")]
+
+    def is_current(self, key: str) -> bool:
+        try:
+            stamp = json.loads(self.stamp().read_text())
+            return stamp["key"] == key and all(digest(Path(p)) == d for p, d in stamp["sources"].items())
+        except (OSError, ValueError, KeyError):
+            return False
+
+    def begin(self, key: str) -> bool:
+        """Whether Verilator has to run. Objects that an earlier build made of the same are kept."""
+        if self.is_current(key):
+            return False
+        shutil.rmtree(self.work, ignore_errors=True)
+        self.work.mkdir(parents=True)
+        for name, text in self.generated.items():
+            path = self.work / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        return True
+
+    def end(self, key: str) -> None:
+        sources = {str(p): digest(p) for p in self.read_sources()}
+        part = self.stamp().with_suffix(".part")
+        part.write_text(json.dumps({"key": key, "sources": sources}))
+        part.replace(self.stamp())
+
+
 class Build:
     """One shared object to be made."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.kind: str = args.kind
-        self.top = TOP_OF[args.kind]
-        self.prefix = PREFIX_OF[args.kind]
         self.args = args
-        variant = [name for name in ("trace", "coverage", "assert") if getattr(args, name)]
+        variant = [name for name in ("trace", "coverage", "assert", "whole") if getattr(args, name)]
         default = f"build/{'-'.join(['card', *variant])}/libviaduct_card.so"
         self.out = Path(args.out or default)
         self.work = self.out.parent / f"{self.out.stem}.verilated"
@@ -234,9 +284,11 @@ class Build:
         self.name = args.name or (self.out.stem if self.kind == "slot" else "card")
         if variant:
             self.name += f" ({', '.join(variant)})"
+        # Waves show the card in one piece.
+        self.parts = () if self.kind == "slot" or args.trace or args.whole else parts.CARD
 
     # ------------------------------------------------------------ what to do
-    def sources(self) -> list[Path]:
+    def packages(self) -> list[Path]:
         """Files read in order before modules are looked up by name."""
         packages = [Path("rtl/common/via_pkg.sv")]
         if self.kind == "card":
@@ -244,25 +296,66 @@ class Build:
             packages += [Path("rtl/virtio/via_virtio_pkg.sv")]
             packages += [p for p in found("rtl/*/via_*_pkg.sv") if p not in packages]
             packages += [Path("tools/lint.vlt"), *found("build/regs/*.vlt"), *found("build/regs/*_pkg.sv")]
-            packages += [Path("rtl/shell/via_shell.sv")]
-        if self.checked():
-            packages += [Path("rtl/common/tb/via_tb_assert.sv"), self.work / "checkers.sv"]
-        return packages + [Path(s) for s in self.args.source]
-
-    def checked(self) -> bool:
-        """Whether assertions count, and the checkers are bound to the ports of all blocks. A card that counts coverage checks too: one build does for both."""
-        return self.kind == "card" and (getattr(self.args, "assert") or self.args.coverage)
+            packages += [Path("rtl/common/tb/via_tb_assert.sv")] if self.checked() else []
+        return packages
 
     def folders(self) -> list[Path]:
         rtl = [p for p in found("rtl/*") if p.is_dir()]
         return [Path(y) for y in self.args.y] + [*rtl, Path("build/regs")]
+
+    def models(self) -> list[Model]:
+        if self.kind == "slot":
+            sources = [*self.packages(), *(Path(s) for s in self.args.source)]
+            return [Model("slot", "Vslot", "via_slot", self.work / "slot", sources, self.folders())]
+        return [self.shell(), *(self.part(part) for part in parts.flat(self.parts))]
+
+    def shell(self) -> Model:
+        top, work = Path("rtl/shell/via_shell.sv"), self.work / "shell"
+        model = Model("shell", "Vshell", top.stem, work, [*self.packages(), top], self.folders())
+        model.hot = bool(self.parts)
+        model.generated["make_part.cpp"] = parts.factory(parts.flat(self.parts))
+        return self.with_sockets(self.with_checkers(model, top, self.parts), self.parts)
+
+    def part(self, part: parts.Part) -> Model:
+        work = self.work / part.name
+        top = f"{part.name}_part"
+        sources = [*self.packages(), work / f"{top}.sv"]
+        model = Model(part.name, f"V{part.name}", top, work, sources, self.folders(), part.parameters)
+        model.hot = part.hot
+        model.generated[f"{top}.sv"] = parts.top(parts.header(part.source), top)
+        model.generated[f"make_{part.name}.cpp"] = parts.maker(part)
+        return self.with_sockets(self.with_checkers(model, part.source, part.inside), part.inside)
+
+    def with_checkers(self, model: Model, top: Path, inside: tuple[parts.Part, ...]) -> Model:
+        """The model, with checkers at the ports of all its blocks if they are wanted; its parts have their own."""
+        if self.checked():
+            without = {part.module for part in inside}
+            text = checkers.binds(top, self.folders(), many=False, without=without)
+            model.generated["checkers.sv"] = text
+            model.sources.append(model.work / "checkers.sv")
+        return model
+
+    def with_sockets(self, model: Model, inside: tuple[parts.Part, ...]) -> Model:
+        """The model, with sockets where it has parts: found before the blocks of their names."""
+        if not inside:
+            return model
+        for source in {part.source for part in inside}:
+            kinds = [part for part in inside if part.source == source]
+            model.generated[f"sockets/{source.name}"] = parts.socket(parts.header(source), kinds)
+        model.folders = [model.work / "sockets", *model.folders]
+        model.sockets = True
+        return model
+
+    def checked(self) -> bool:
+        """Whether assertions count, and the checkers are bound to the ports of all blocks. A card that counts coverage checks too: one build does for both."""
+        return self.kind == "card" and (getattr(self.args, "assert") or self.args.coverage)
 
     def cpp(self) -> list[Path]:
         return [Path("sim/shim/slot_shim.cpp")] if self.kind == "slot" else found("sim/*.cpp")
 
     def headers(self) -> list[Path]:
         if self.kind == "slot":
-            return [Path("sim/verilated_top.h"), Path("sim/include/viaduct_slot.h")]
+            return [Path("sim/verilated_top.h"), Path("sim/parts.h"), Path("sim/include/viaduct_slot.h")]
         return found("sim/**/*.h")
 
     def patterns(self) -> list[str]:
@@ -271,10 +364,10 @@ class Build:
             return []
         return ["rtl/*/via_*_pkg.sv", "build/regs/*.vlt", "build/regs/*_pkg.sv", "sim/*.cpp", "sim/**/*.h"]
 
-    def verilator_command(self) -> list[str]:
+    def verilator_command(self, model: Model) -> list[str]:
         a = self.args
-        command = [str(verilator_root() / "bin/verilator_bin"), "--cc", "-Wall", "--prefix", self.prefix]
-        command += ["--top-module", self.top, "-Mdir", str(self.work), "-O3", "--x-assign", "fast"]
+        command = [str(verilator_root() / "bin/verilator_bin"), "--cc", "-Wall", "--prefix", model.prefix]
+        command += ["--top-module", model.top, "-Mdir", str(model.work), "-O3", "--x-assign", "fast"]
         command += ["--x-initial", "fast", "--assert" if self.checked() else "--noassert"]
         command += ["--output-split", str(a.output_split), "--no-timing", "--MMD", "-DVIA_SIM"]
         # Style findings of a user's app are the linter's business (`make lint`), not a reason not to run.
@@ -282,11 +375,14 @@ class Build:
         command += ["--trace-fst"] if a.trace else []
         command += ["--coverage-line", "--coverage-toggle"] if a.coverage else []
         command += [f"-D{d}" for d in a.define]
-        for folder in self.folders():
+        command += [f"-G{name}={value}" for name, value in model.parameters]
+        for folder in model.folders:
             command += ["-y", str(folder)]
         if self.kind == "slot":
             command += [f"-I{folder}" for folder in a.y]
-        return command + [str(s) for s in self.sources()]
+        if model.sockets:
+            command += ["--compiler-include", "parts.h"]
+        return command + [str(s) for s in model.sources]
 
     def flags(self) -> list[str]:
         a = self.args
@@ -312,15 +408,16 @@ class Build:
         ]
         return flags
 
-    def own_flags(self) -> list[str]:
+    def own_flags(self, model: Model) -> list[str]:
         """Those that do not concern Verilator's own library: geometry, folders of ours."""
         geometry = [f"-D{d}" for d in self.args.define if d.startswith("VIA_")]
-        return [*geometry, f"-I{self.work}", "-Isim", "-Isim/include"]
+        return [*geometry, f"-I{model.work}", "-Isim", "-Isim/include"]
 
     def inputs(self) -> dict[str, Any]:
         """Everything the result depends on, as far as it is known before Verilator has run."""
-        sources = [p for p in self.sources() if p.name != "checkers.sv"]  # which is made of the others
-        files = [*sources, *self.cpp(), *self.headers(), Path("tools/verilate.py"), Path("tools/checkers.py")]
+        own = [Path("tools/verilate.py"), Path("tools/checkers.py"), Path("tools/parts.py")]
+        fixed = [*self.packages(), *(Path(s) for s in self.args.source)]
+        files = [*fixed, *self.cpp(), *self.headers(), *own]
         return {
             "request": sys.argv[1:],
             "compiler": [self.cxx, compiler_version(self.cxx)],
@@ -330,15 +427,8 @@ class Build:
             "files": {str(f): digest(f) for f in files},
         }
 
-    def read_sources(self) -> list[Path]:
-        """Files that Verilator read, from the dependency file it wrote; its own belong to its version."""
-        text = (self.work / f"{self.prefix}__ver.d").read_text().replace("\\\n", " ")
-        own = str(verilator_root())
-        kinds = (".sv", ".v", ".svh", ".vh", ".vlt")
-        return [Path(p) for p in text.split(":", 1)[1].split() if p.endswith(kinds) and not p.startswith(own)]
-
     def read_stamp(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """What was built, or begun, from these inputs; empty if nothing was."""
+        """What was built from these inputs; empty if nothing was."""
         try:
             stamp = json.loads(self.stamp.read_text())
             same = stamp["inputs"] == inputs and all(
@@ -367,52 +457,67 @@ class Build:
         self.work.mkdir(parents=True, exist_ok=True)
         with locked(self.work.parent / f".{self.work.name}.lock", self.name):
             inputs = self.inputs()
-            stamp = self.read_stamp(inputs)
-            if self.is_current(stamp):
+            if self.is_current(self.read_stamp(inputs)):
                 return
             hint = " (1 to 2 minutes)" if self.kind == "card" else ""
-            print(f"{self.name}: Verilating {self.top} and compiling it{hint}", flush=True)
+            what = "via_shell" if self.kind == "card" else "via_slot"
+            print(f"{self.name}: Verilating {what} and compiling it{hint}", flush=True)
             begun = time.monotonic()
-            # An earlier build that was ended in between has left what it had.
-            if not stamp or stamp["out"]:
-                shutil.rmtree(self.work)
-                self.work.mkdir()
-                if self.checked():
-                    text = checkers.binds(Path("rtl/shell/via_shell.sv"), self.folders(), many=False)
-                    (self.work / "checkers.sv").write_text(text)
-                TOOLS.run(self.verilator_command(), "Verilating")
-                sources = {str(p): digest(p) for p in self.read_sources()}
-                stamp = {"inputs": inputs, "sources": sources, "out": ""}
-                self.write_stamp(stamp)
-            self.compile_and_link()
-            self.write_stamp(stamp | {"out": digest(self.out)})
-            for leftover in (p for ending in ("o", "gch", "part") for p in self.work.glob(f"*.{ending}")):
-                leftover.unlink()
+            models = self.models()
+            self.verilate(models)
+            sources = {str(p): digest(p) for model in models for p in model.read_sources()}
+            self.write_stamp({"inputs": inputs, "sources": sources, "out": ""})
+            self.compile_and_link(models)
+            self.write_stamp({"inputs": inputs, "sources": sources, "out": digest(self.out)})
             print(f"{self.name}: done in {time.monotonic() - begun:.0f} s")
 
-    def compile_and_link(self) -> None:
-        include = verilator_root() / "include"
-        base = [*self.flags(), *self.own_flags(), f"-isystem{include}", f"-isystem{include / 'vltstd'}"]
-        fast = ["-O1", *base]  # -O2 takes three times as long and gains a tenth
-        slow = ["-O0", *base]
-        header = self.work / f"{self.prefix}__pch.h"
-        units: list[tuple[Path, Path, list[str]]] = []
-        pch = {}
-        for label, flags in (("fast", fast), ("slow", slow)):
-            pch[label] = (self.work / f"{header.name}.{label}", flags)
-        headers = [(Path(f"{copy}.gch"), flags) for copy, flags in pch.values()]
+    def key(self, model: Model) -> str:
+        """Everything else that a model's C++ and objects depend on."""
+        what = [self.verilator_command(model), model.generated, self.flags(), self.own_flags(model), self.cxx]
+        what += [compiler_version(self.cxx), verilator_version(), processor()]
+        what += [digest(Path("sim/parts.h"))] if model.sockets else []
+        return hashlib.sha256(json.dumps(what).encode()).hexdigest()
+
+    def verilate(self, models: list[Model]) -> None:
+        """Runs Verilator for the models whose sources have changed."""
+        keys = {model.name: self.key(model) for model in models}
+        stale = [model for model in models if model.begin(keys[model.name])]
+        TOOLS.run_all([(self.verilator_command(m), f"Verilating {m.top}", None) for m in stale])
+        for model in stale:
+            model.end(keys[model.name])
+
+    def units(self, model: Model, common: list[str]) -> list[tuple[Path, Path, list[str]]]:
+        """(source, object, flags) of a model, its header compiled beforehand."""
+        base = [*common, *self.own_flags(model)]
+        # -O3 takes three times as long and gains a fifth.
+        kinds = {"fast": ["-O3" if model.hot and not self.checked() else "-O1", *base], "slow": ["-O0", *base]}
+        header = model.work / f"{model.prefix}__pch.h"
+        copies = {kind: model.work / f"{header.name}.{kind}" for kind in kinds}
         TOOLS.run_all(
             [
                 ([self.cxx, *flags, "-x", "c++-header", str(header)], "compiling the common header", made)
-                for made, flags in headers
-                if not made.exists()
+                for kind, flags in kinds.items()
+                if not (made := Path(f"{copies[kind]}.gch")).exists()
             ]
         )
-        for source in sorted(self.work.glob("*.cpp")):
-            copy, flags = pch["slow" if "__Slow" in source.name else "fast"]
-            units.append((source, source.with_suffix(".o"), [*flags, "-include", str(copy)]))
+        units: list[tuple[Path, Path, list[str]]] = []
+        for source in sorted(model.work.glob("*.cpp")):
+            kind = "slow" if "__Slow" in source.name else "fast"
+            units.append((source, source.with_suffix(".o"), [*kinds[kind], "-include", str(copies[kind])]))
+        return units
+
+    def compile_and_link(self, models: list[Model]) -> None:
+        include = verilator_root() / "include"
+        common = [*self.flags(), f"-isystem{include}", f"-isystem{include / 'vltstd'}"]
+        units = [unit for model in models for unit in self.units(model, common)]
+        fast = ["-O1", *common, *self.own_flags(models[0])]
+        # The models of what is around the shell change by themselves.
         for source in self.cpp():
-            units.append((source, self.work / f"sim_{source.stem}.o", fast))
+            obj = self.work / f"sim_{source.stem}.o"
+            obj.unlink(missing_ok=True)
+            units.append((source, obj, fast))
+        for obj in (o for s, o, _ in units if s.name.startswith("make_")):
+            obj.unlink(missing_ok=True)
         compile_all(units, self.cxx)
         objects = [str(obj) for _, obj, _ in units] + [str(o) for o in self.runtime()]
         link = [self.cxx, "-shared", *objects, "-Wl,-Bsymbolic", "-Wl,--gc-sections"]
@@ -466,6 +571,9 @@ def main() -> None:
     )
     parser.add_argument("--define", "-D", action="append", default=[], metavar="NAME=VALUE", help="macro")
     parser.add_argument("--trace", action="store_true", help="FST waves")
+    parser.add_argument(
+        "--whole", action="store_true", help="the card in one piece, as the other variants have it"
+    )
     parser.add_argument(
         "--coverage", action="store_true", help="line and toggle coverage; a card checks as with --assert"
     )

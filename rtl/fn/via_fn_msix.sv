@@ -73,7 +73,7 @@ module via_fn_msix
   );
   assign msix_fn_o = irq_out.fn;
   assign msix_vector_o = irq_out.vector;
-  assign still_o = !(any && room) && (valid_i & ready_o) == '0 && !(msix_valid_o && msix_ready_i);
+  assign still_o = !(any && room) && (valid_i & ready_o) == '0 && !msix_valid_o;
   assign idle_o = !any && !msix_valid_o;
 
 endmodule

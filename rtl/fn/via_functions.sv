@@ -211,55 +211,9 @@ module via_functions
     axi_b_t d_b;
     logic d_b_valid;
 
-    // Idle functions cost nothing to simulate.
-    logic fn_clk, fn_wake;
-    assign fn_wake = |{
-          req_valid[f],
-          msix_valid[f],
-          m_ar_valid_o[H],
-          m_r_valid_i[H],
-          m_aw_valid_o[H],
-          m_w_valid_o[H],
-          m_b_valid_i[H],
-          d_ar_valid,
-          d_r_valid,
-          d_aw_valid,
-          d_w_valid,
-          d_b_valid,
-          tx_valid[f],
-          flush_done && f == FnBlk,
-          flush_failed && f == FnBlk,
-          user_rvalid_i && f == FnXdma,
-          rx_valid[f] && rx_ready[f]
-        };
-    via_clk_gate #(
-      .Width($bits(fn_ctrl_t) + 27)
-    ) u_clk (
-      .clk_i,
-      .rst_ni,
-      .still_i(fn_still[f]),
-      .wake_i(fn_wake),
-      .watch_i({
-        ctrl,
-        (f == FnXdma) ? user_irq : '0,
-        fn_flr_i[f],
-        fn_bus_master_i[f],
-        msix_ready[f],
-        m_ar_ready_i[H],
-        m_aw_ready_i[H],
-        m_w_ready_i[H],
-        d_ar_ready,
-        d_aw_ready,
-        d_w_ready,
-        rx_valid[f],
-        tx_ready[f]
-      }),
-      .clk_o(fn_clk)
-    );
-
     if (!Present[f]) begin : gen_none
       via_fn_none u_fn (
-        .clk_i           (fn_clk),
+        .clk_i,
         .rst_ni,
         .time_i,
         .req_i           (fn_req_i),
@@ -320,7 +274,7 @@ module via_functions
       );
     end else if (f == FnXdma) begin : gen_xdma
       via_xdma u_fn (
-        .clk_i            (fn_clk),
+        .clk_i,
         .rst_ni,
         .time_i,
         .chan_mib_i,
@@ -382,7 +336,7 @@ module via_functions
       via_virtio_fn #(
         .Fn(f)
       ) u_fn (
-        .clk_i           (fn_clk),
+        .clk_i,
         .rst_ni,
         .time_i,
         .req_i           (fn_req_i),
@@ -615,11 +569,15 @@ module via_functions
     .idle_o      (mem_idle)
   );
 
-  always_comb begin
-    for (int unsigned s = 0; s < NumSlots; s++) disk_flush_o[s] = flush_evt && 32'(ctrl_i[FnBlk].store) == s;
+  always_ff @(posedge clk_i) begin
+    for (int unsigned s = 0; s < NumSlots; s++) disk_flush_o[s] <= flush_evt && 32'(ctrl_i[FnBlk].store) == s;
   end
 
-  assign still_o = &fn_still && flush_still && irqs_still && msix_still && switch_still && mem_still && ~|{fn_valid_i, rvalid_q, fn_flr_i} && flr_busy == flr_busy_q;
+  // As that of other blocks, it comes from registers.
+  logic access_q;
+  always_ff @(posedge clk_i) access_q <= fn_valid_i || |fn_flr_i;
+  assign still_o = &fn_still && flush_still && irqs_still && msix_still && switch_still && mem_still && ~|{access_q, rvalid_q, disk_flush_o} &&
+                   flr_busy == flr_busy_q;
   assign idle_o = &fn_idle && msix_idle && switch_idle && mem_idle && !rvalid_q;
 
 endmodule

@@ -811,81 +811,13 @@ module via_shell
     assign slot_reg_addr_o[s] = req.addr;
     assign slot_reg_wdata_o[s] = req.wdata;
 
-    // Idle slots cost nothing to simulate.
-    logic port_clk, port_wake;
-    assign port_wake = |{
-          load[s],
-          cmd_valid[s],
-          cpl_valid[s],
-          dma_cmd_valid[s],
-          dma_cpl_valid && dma_cpl_slot == SlotW'(s),
-          evt_valid[s],
-          disk_flush[s],
-          cmd_err[s],
-          cmd_err_info[s],
-          cpl_err[s],
-          reg_valid[s],
-          reg_rvalid[s],
-          reg_timeout[s],
-          x_ar_valid[s],
-          x_r_valid[s],
-          x_aw_valid[s],
-          x_w_valid[s],
-          x_b_valid[s],
-          fn_tx_valid[s],
-          fn_rx_valid[s],
-          disk_ar_valid[s],
-          disk_r_valid[s],
-          disk_aw_valid[s],
-          disk_w_valid[s],
-          disk_b_valid[s],
-          slot_s_valid_o[s],
-          slot_m_valid_i[s],
-          slot_arvalid_i[s],
-          slot_rvalid_o[s],
-          slot_awvalid_i[s],
-          slot_wvalid_i[s],
-          slot_bvalid_o[s],
-          slot_reg_valid_o[s],
-          slot_reg_rvalid_i[s]
-        };
-    via_clk_gate #(
-      .Width($bits(slot_ctrl_t) + FnW + NS + 15)
-    ) u_clk (
-      .clk_i,
-      .rst_ni,
-      .still_i(slot_still[s]),
-      .wake_i(port_wake),
-      .watch_i({
-        ctrl[s],
-        fn_slot[s],
-        slot_s_ready_i[s],
-        slot_loaded_i[s],
-        cpl_ready[s],
-        dma_cmd_ready[s],
-        evt_ready[s],
-        x_ar_ready[s],
-        x_aw_ready[s],
-        x_w_ready[s],
-        fn_on[s],
-        fn_rx_ready[s],
-        disk_r_ready[s],
-        disk_b_ready[s],
-        slot_rready_i[s],
-        slot_bready_i[s],
-        slot_irq_i[s],
-        slot_busy_i[s]
-      }),
-      .clk_o(port_clk)
-    );
-
     via_slot_port #(
       .PageWays(PageWays),
       .PageSets(PageSets),
       .HugeWays(HugeWays),
       .HugeSets(HugeSets)
     ) u_port (
-      .clk_i            (port_clk),
+      .clk_i,
       .rst_ni,
       .chan_mib_i,
       .ctrl_i           (ctrl[s]),
@@ -997,7 +929,7 @@ module via_shell
 
   // ---------------------------------------------------------------- quiet
   // The signals look at what will move; eight cycles of them make sure that what they do not see has settled too,
-  // across blocks (a block settles within seven, see via_clk_gate).
+  // across blocks (a block settles within seven).
   logic still, quiet_q;
   logic [6:0] was_still_q;
   assign still = cmdq_still && ringw_still && msix_idle && dma_idle && host_still && xbar_still && &chan_idle && &slot_still && csr_idle &&

@@ -15,7 +15,7 @@ namespace {
 
 using In = viaduct_slot_in;
 using Out = viaduct_slot_out;
-using Slot = via::VerilatedTop<Vslot, Vslot___024root, Vslot__Syms, false>;
+using Slot = via::VerilatedTop<Vslot, Vslot___024root, Vslot__Syms>;
 using via::narrow;
 using via::widen;
 

@@ -243,7 +243,7 @@ module via_vq_tb
     if (!rst_ni || !still || inputs != inputs_q) left_q <= 3'd7;
     else if (left_q != '0) left_q <= left_q - 1'b1;
     if (rst_ni) begin
-      // A block that was still for seven cycles, while nothing changed at its inputs, is without a clock then (via_clk_gate): time alone must not wake it.
+      // A block that was still for seven cycles, while nothing changed at its inputs, is left out by the simulator then: time alone must not wake it.
       assert (still || left_q != '0 || inputs != inputs_q)
       else $error("still_o fell by itself");
       assert (host_rready || !host_rvalid)

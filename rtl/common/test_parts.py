@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/parts.py: what it reads of a block, and what it makes of it."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import parts  # noqa: E402
+
+BLOCK = """// A block.
+`define WIDE 3
+module via_thing
+  import via_pkg::*;
+#(
+  parameter int unsigned Depth = 4,  // places
+  parameter bit          Fast  = 1'b0,
+  localparam int unsigned W    = Depth
+) (
+  input  logic          clk_i,
+  input  logic          rst_ni,
+  // commands
+  input  cmd_t          cmd_i,
+  input  logic          cmd_valid_i,
+  output logic          cmd_ready_o,
+  input  logic          level_i,
+  input  logic [63:0]   time_i,
+  input  axi_r_t        m_r_i       [W:1],  // answers
+  input  logic [ W-1:0] m_r_valid_i,
+  output logic [  31:0] count_o     [8][W],
+  output logic          still_o
+);
+endmodule
+"""
+
+
+def read(tmp_path: Path, text: str) -> parts.Header:
+    (tmp_path / "via_thing.sv").write_text(text)
+    return parts.header(tmp_path / "via_thing.sv")
+
+
+def test_header(tmp_path: Path):
+    head = read(tmp_path, BLOCK)
+    assert (head.name, head.macros) == ("via_thing", "`define WIDE 3\n")
+    assert head.imports.split() == ["import", "via_pkg::*;"]
+    assert head.defaults == {"Depth": "4", "Fast": "1'b0"}
+    assert [p.name for p in head.inputs] == [
+        *("rst_ni", "cmd_i", "cmd_valid_i", "level_i", "time_i", "m_r_i", "m_r_valid_i")
+    ]
+    assert [p.name for p in head.outputs] == ["cmd_ready_o", "count_o", "still_o"]
+    by_name = {p.name: p for p in head.ports}
+    assert (by_name["m_r_i"].type, by_name["m_r_i"].dims) == ("axi_r_t", ["W:1"])
+    assert (by_name["count_o"].type, by_name["count_o"].dims) == ("logic [  31:0]", ["8", "W"])
+
+
+def test_payloads_and_what_is_sampled_move_nothing(tmp_path: Path):
+    head = read(tmp_path, BLOCK)
+    assert [p.name for p in parts.levels(head, ("time_i",))] == ["level_i"]
+    socket = parts.socket(head, [parts.Part("via_thing")])
+    moves = re.search(r"moves = (.*);", socket)
+    assert moves and moves[1] == "!rst_ni || !still_o || |cmd_valid_i || |m_r_valid_i"
+    compared = re.findall(r"if \((\w+)\S* != in\[", socket)
+    assert compared == ["level_i"]
+    # All inputs are handed over, and all outputs taken.
+    for port in head.inputs:
+        assert f"in[At_{port.name}" in socket
+    for port in head.outputs:
+        assert re.search(rf"{port.name}[^;=]* <= out\[At_{port.name}", socket)
+
+
+def test_a_socket_chooses_the_kind_by_its_parameters(tmp_path: Path):
+    head = read(tmp_path, BLOCK)
+    kinds = [parts.Part("via_thing", (("Depth", n),)) for n in (4, 8)]
+    socket = parts.socket(head, kinds)
+    assert 'Depth == 4 && 1 ? "via_thing_Depth4" : Depth == 8 && 1 ? "via_thing_Depth8" : ""' in socket
+    # A parameter that no kind sets has to be what the kinds are made with.
+    assert "if (Fast != 1'b0) $error" in socket and "if (Depth" not in socket
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "why"),
+    [
+        ("still_o", "stands_o", "a part says when it is still"),
+        ("rst_ni", "rst_i", "a part has a port rst_ni"),
+        ("input  cmd_t          cmd_i,", "input wire signed x_i,", "not understood: input wire signed x_i,"),
+        ("module via_thing", "module via_other", "no header of module via_thing is found"),
+    ],
+)
+def test_what_cannot_be_a_part_is_refused(tmp_path: Path, was: str, now: str, why: str):
+    with pytest.raises(SystemExit, match=re.escape(why)):
+        read(tmp_path, BLOCK.replace(was, now))
+
+
+def test_parts_of_the_card():
+    """Each block is there, has all inputs that its part calls sampled, and leaves out none that it has not."""
+    names = set[str]()
+    for part in parts.flat(parts.CARD):
+        path = next((ROOT / "rtl").glob(f"*/{part.module}.sv"))
+        head = parts.header(path)
+        assert part.name not in names, f"{part.name} is listed twice"
+        names.add(part.name)
+        known = {p.name for p in head.inputs}
+        assert set(part.sampled) - {"time_i"} <= known, part.name
+        assert set(dict(part.parameters)) <= set(head.defaults), part.name
+        for inner in part.inside:
+            assert re.search(rf"\b{inner.module}\b", path.read_text()), f"{inner.module} is not in {path}"

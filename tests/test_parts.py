@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulated card in parts (tools/parts.py) against the card in one piece: the same work takes the same cycles, and gives the same results."""
+
+import hashlib
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PATIENCE = 1800
+CARD = "build/card/libviaduct_card.so"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project like this one, whose card is that of `viaduct wave`: in one piece."""
+    make = [ROOT / ".venv/bin/python", "tools/verilate.py", "card", "--trace"]
+    done = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    root = tmp_path_factory.mktemp("whole")
+    for entry in ROOT.iterdir():
+        if entry.name != "build":
+            (root / entry.name).symlink_to(entry)
+    (root / "build").mkdir()
+    for entry in (ROOT / "build").iterdir():
+        if entry.name != "card":
+            (root / "build" / entry.name).symlink_to(entry)
+    card = ROOT / "build/card-trace/libviaduct_card.so"
+    (root / CARD).parent.mkdir()
+    (root / CARD).symlink_to(card)
+    # So that it is taken for what this project would build.
+    name = "build/card/libviaduct_card.verilated/stamp.json"
+    stamp = json.loads((ROOT / name).read_text())
+    (root / name).parent.mkdir()
+    (root / name).write_text(json.dumps(stamp | {"out": hashlib.sha256(card.read_bytes()).hexdigest()}))
+    return root
+
+
+def said(root: Path, *command: str | Path, check: bool = False) -> str:
+    env = os.environ | {"VIADUCT_ROOT": str(root)} | ({"VIADUCT_SIM_CHECK": "1"} if check else {})
+    done = subprocess.run(
+        [ROOT / "viaduct", *command],
+        cwd=root,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Verilating" not in done.stdout + done.stderr, "another card was built"
+    return done.stdout
+
+
+@pytest.mark.parametrize("what", ["virtio", "dma", "mem", "apps"])
+def test_figures_are_those_of_the_card_in_one_piece(whole: Path, what: str):
+    """They count cycles of the card, and every payload is checked."""
+    figures = json.loads(said(ROOT, "bench", what, "--quick", "--json"))
+    assert len(figures) > 1
+    assert json.loads(said(whole, "bench", what, "--quick", "--json")) == figures
+
+
+def test_parts_are_still_when_they_say_so(tmp_path: Path):
+    """Every part at every edge: no output follows an input within the cycle, and none changes where the part would be left out."""
+    data = tmp_path / "in"
+    data.write_bytes(bytes(range(256)) * 40)
+    said(ROOT, "run", "pass", "--in", f"file:{data}", "--out", f"file:{tmp_path / 'out'}", check=True)
+    assert (tmp_path / "out").read_bytes() == data.read_bytes()
+    said(ROOT, "bench", "virtio", "--quick", check=True)

@@ -1,0 +1,361 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Cuts the simulated card into parts: blocks that are Verilated apart, each kind once, and evaluated only while something in them moves.
+
+    .venv/bin/python tools/parts.py via_slot_port            prints the socket and the top of a part
+
+A part is a block whose outputs come from registers, so that none depends on an input of the same cycle. In the card its place is taken by a
+socket: a module of the same name, parameters and ports, made from the block's header. At a clock edge it hands the inputs to the part (sim/parts.h)
+and takes the outputs into registers of its own. The part is a Verilated model with the block inside, so a cycle is the same with and without the cut.
+`inside` names blocks of a part that are parts again.
+
+A part is left out of an edge when nothing can move in it: its `still_o` (without one: its `idle_o`) is high, no valid at its ports is, and every
+other input is what it was, payloads aside, for Linger cycles. Payloads are inputs `x_i` beside an `x_valid_i`, and those that a part
+lists as `sampled`: they change by themselves, and the block looks at them only when something else happens.
+
+VIADUCT_SIM_CHECK=1 evaluates all parts at every edge, and aborts when an output depends on an input of the same cycle, or changes at an edge that
+would have been left out.
+"""
+
+import argparse
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+LINGER = 7  # cycles, as via_tb_gate has it in the unit tests of the blocks
+
+
+@dataclass(frozen=True)
+class Part:
+    """A block that is Verilated apart, with its parameters where they are not the block's own."""
+
+    module: str
+    parameters: tuple[tuple[str, int], ...] = ()
+    sampled: tuple[str, ...] = ("time_i",)
+    inside: tuple["Part", ...] = ()
+    hot: bool = False  # runs most of the time: worth a longer compilation
+
+    @property
+    def name(self) -> str:
+        return "_".join([self.module, *(f"{n}{v}" for n, v in self.parameters)])
+
+    @property
+    def source(self) -> Path:
+        """Where the block is, relative to the project."""
+        return next(Path("rtl").glob(f"*/{self.module}.sv"))
+
+
+FUNCTIONS = (
+    *(Part("via_virtio_fn", (("Fn", f),)) for f in range(1, 6)),  # numbers as via_virtio_pkg has them
+    Part("via_xdma"),
+    Part("via_fn_switch"),
+    Part("via_fn_mem"),
+)
+SLOT = (Part("via_dispatch"),)
+CARD = (
+    Part("via_slot_port", inside=SLOT, hot=True),
+    Part("via_functions", inside=FUNCTIONS, hot=True),
+    Part("via_dma"),
+    Part("via_cmdq"),
+    Part("via_ringw"),
+    Part("via_mem_port", sampled=("mem_rdata_i", "mem_rresp_i", "mem_rlast_i", "mem_bresp_i")),
+    Part(
+        "via_csr",
+        # What its registers show is looked at when one is read.
+        sampled=(
+            *("time_i", "stat_i", "count_i", "cmd_head_i", "ring_tail_i"),
+            *("fn_status_i", "fn_features_i", "fn_count_i", "fn_flushes_i"),
+        ),
+    ),
+)
+
+
+def flat(parts: tuple[Part, ...]) -> list[Part]:
+    """The parts and those inside them."""
+    return [p for part in parts for p in (part, *flat(part.inside))]
+
+
+# ---------------------------------------------------------------- reading a block
+PORT = re.compile(
+    r"^\s*(?P<way>input|output)\s+(?P<type>[a-z]\w*)\s*(?P<packed>(?:\[[^]]*\]\s*)*)"
+    r"(?P<name>\w+)\s*(?P<dims>(?:\[[^]]*\]\s*)*),?\s*(?://.*)?$"
+)
+
+
+@dataclass
+class Port:
+    """One port of a module, as its source says it."""
+
+    way: str
+    type: str  # with packed dimensions
+    name: str
+    dims: list[str]  # unpacked: "N" or "high:low"
+
+    def declaration(self) -> str:
+        return f"{self.type} {self.name} {''.join(f'[{d}]' for d in self.dims)}".rstrip()
+
+    @staticmethod
+    def ends(dim: str) -> tuple[str, str]:
+        """Highest and lowest index of a dimension."""
+        high, colon, low = dim.partition(":")
+        return (f"({high.strip()})", f"({low.strip()})") if colon else (f"({dim} - 1)", "0")
+
+    def sizes(self) -> list[str]:
+        return ["({} - {} + 1)".format(*self.ends(d)) for d in self.dims]
+
+    def stride(self) -> str:
+        """Bits of an element in a vector: whole words, which are cheap to copy."""
+        return f"(($bits({self.type}) + 31) / 32 * 32)"
+
+    def width(self) -> str:
+        return " * ".join([self.stride(), *self.sizes()])
+
+    def elements(self) -> tuple[str, str, str]:
+        """How to reach all elements: heads of loops, the indices behind the name, the number of an element."""
+        heads, indices, number = "", "", "0"
+        for i, (dim, size) in enumerate(zip(self.dims, self.sizes(), strict=True)):
+            heads += f"for (int i{i} = 0; i{i} < {size}; i{i}++) "
+            indices += f"[i{i} + {self.ends(dim)[1]}]"
+            number = f"({number} * {size} + i{i})"
+        return heads, indices, number
+
+
+@dataclass
+class Header:
+    """A module's header."""
+
+    name: str
+    macros: str  # directives before it
+    imports: str
+    parameters: str
+    defaults: dict[str, str]  # of parameters that can be set
+    ports: list[Port] = field(default_factory=list)
+
+    @property
+    def inputs(self) -> list[Port]:
+        return [p for p in self.ports if p.way == "input" and p.name != "clk_i"]
+
+    @property
+    def outputs(self) -> list[Port]:
+        return [p for p in self.ports if p.way == "output"]
+
+
+def header(path: Path) -> Header:
+    """Reads a module's header; one that is written in another way than ours is an error."""
+    text = path.read_text()
+    found = re.search(
+        rf"^module {path.stem}\b(?P<imports>[^#(]*)(?:#\((?P<parameters>.*?)\n\)\s*)?\((?P<ports>.*?)\n\);",
+        text,
+        re.M | re.S,
+    )
+    if not found:
+        raise SystemExit(f"parts: error: {path}: no header of module {path.stem} is found")
+    parameters = re.sub(r"\s*//.*", "", found["parameters"] or "").rstrip()
+    defaults = dict(re.findall(r"^\s*parameter\s[^=]*?(\w+)\s*=\s*([^,]*?),?$", parameters, re.M))
+    macros = "".join(re.findall(r"^`.*\n", text[: found.start()], re.M))
+    head = Header(path.stem, macros, found["imports"].rstrip(), parameters, defaults)
+    for line in found["ports"].splitlines():
+        if not re.sub(r"//.*", "", line).strip():
+            continue
+        port = PORT.match(line)
+        if not port:
+            raise SystemExit(f"parts: error: {path}: not understood: {line.strip()}")
+        dims = [d.strip() for d in re.findall(r"\[([^]]*)\]", port["dims"])]
+        head.ports.append(Port(port["way"], f"{port['type']} {port['packed']}".strip(), port["name"], dims))
+    names = {p.name for p in head.ports}
+    for needed in ("clk_i", "rst_ni"):
+        if needed not in names:
+            raise SystemExit(f"parts: error: {path}: a part has a port {needed}")
+    if not names & {"still_o", "idle_o"}:
+        raise SystemExit(f"parts: error: {path}: a part says when it is still: still_o or idle_o")
+    return head
+
+
+def levels(head: Header, sampled: tuple[str, ...]) -> list[Port]:
+    """Inputs whose change sets the block in motion. What goes with a valid does not: the valid does, while it is high."""
+    names = {p.name for p in head.ports}
+    return [
+        p
+        for p in head.inputs
+        if p.name not in (*sampled, "rst_ni")
+        and not p.name.endswith("valid_i")
+        and f"{p.name.removesuffix('_i')}_valid_i" not in names
+    ]
+
+
+# ---------------------------------------------------------------- SystemVerilog
+QUIET = "\n".join(
+    [
+        "// Made by tools/parts.py.",
+        "/* verilator coverage_off */",
+        *(
+            f"/* verilator lint_off {name} */"
+            for name in (
+                *("BLKSEQ", "UNUSEDSIGNAL", "UNUSEDPARAM", "DECLFILENAME"),
+                *("UNDRIVEN", "WIDTHCONCAT", "GENUNNAMED"),
+            )
+        ),
+        "",
+    ]
+)
+
+
+def offsets(ports: list[Port], width: str) -> list[str]:
+    """Localparams that say where each port is in the vector of them all, and how wide that is."""
+    lines, last = [], "0"
+    for port in ports:
+        lines.append(f"localparam int unsigned At_{port.name} = {last}")
+        last = f"At_{port.name} + {port.width()}"
+    return [*lines, f"localparam int unsigned {width} = {last}"]
+
+
+def each(port: Port, vector: str, statement: str) -> str:
+    """A statement for every element of a port: {element} is the element, {piece} its bits in the vector."""
+    heads, indices, number = port.elements()
+    piece = f"{vector}[At_{port.name} + {number} * {port.stride()} +: $bits({port.type})]"
+    return heads + statement.format(element=f"{port.name}{indices}", piece=piece)
+
+
+def lines_of(ports: list[Port], vector: str, statement: str, indent: int) -> str:
+    return "".join(f"{' ' * indent}{each(port, vector, statement)}\n" for port in ports)
+
+
+def socket(head: Header, parts: list[Part]) -> str:
+    """The module that stands in the card where the block would be. `parts` are the kinds of the block that there are."""
+    still = "still_o" if any(p.name == "still_o" for p in head.ports) else "idle_o"
+    offered = " || ".join(f"|{p.name}" for p in head.ports if re.search(r"valid_[io]$", p.name))
+    kinds = "".join(
+        f'{" && ".join([*(f"{n} == {v}" for n, v in part.parameters), "1"])} ? "{part.name}" : '
+        for part in parts
+    )
+    fixed = "".join(
+        f'  if ({n} != {v}) $error("{head.name} {n}: the part is made for {v} (tools/parts.py)");\n'
+        for n, v in head.defaults.items()
+        if n not in dict(parts[0].parameters)
+    )
+    ports = ",\n".join(f"  {p.way} {p.declaration()}" for p in [*head.inputs, *head.outputs])
+    constants = "".join(
+        f"  {line};\n" for line in [*offsets(head.inputs, "InW"), *offsets(head.outputs, "OutW")]
+    )
+    told = "".join(f'    via_part_output(part, "{p.name}", At_{p.name});\n' for p in head.outputs)
+    return f"""{QUIET}{head.macros}module {head.name}{head.imports}
+{f"#({head.parameters}{chr(10)})" if head.parameters else ""} (
+  input logic clk_i,
+{ports}
+);
+{constants}
+  import "DPI-C" function chandle via_part_create(input string kind, input string place);
+  import "DPI-C" function void via_part_output(input chandle part, input string name, input int unsigned at);
+  import "DPI-C" function bit via_part_checks(input chandle part);
+  import "DPI-C" function void via_part_destroy(input chandle part);
+
+{fixed}
+  chandle part;
+  bit checks;
+  initial begin
+    part = via_part_create({kinds}"", $sformatf("%m"));
+    checks = via_part_checks(part);
+{told}  end
+  final via_part_destroy(part);
+
+  // The part reads one vector, which holds what it saw at the last edge that was not left out, and writes the other.
+  bit [InW-1:0] in /* verilator public_flat_rw */;
+  bit [OutW-1:0] out /* verilator public_flat_rw */;
+  bit [2:0] left;
+  bit moves, done;
+  // All in one process, so that nothing of a part that is left out is evaluated but this.
+  always_ff @(posedge clk_i) begin
+    moves = !rst_ni || !{still}{f" || {offered}" if offered else ""};
+    if (!moves) begin
+{lines_of(levels(head, parts[0].sampled), "in", "if ({element} != {piece}) moves = 1'b1;", 6)}    end
+    if (moves || left != 0 || checks) begin
+{lines_of(head.inputs, "in", "{piece} = {element};", 6)}      // The outputs wait for what it returns; Verilator does not see that it writes them.
+      done = $c1("reinterpret_cast<via::Part*>(", part, ")->edge(", !moves && left == 0, ", (", in, ").data(), (", out, ").data())");
+      if (done) begin
+{lines_of(head.outputs, "out", "{element} <= {piece};", 8)}      end
+    end
+    left = moves ? 3'd{LINGER} : left - 3'(left != 0);
+  end
+endmodule
+"""
+
+
+def top(head: Header, name: str) -> str:
+    """The top module of a part: vectors outside, the block inside."""
+    constants = ",\n".join(
+        [
+            *([head.parameters] if head.parameters else []),
+            *(f"  {line}" for line in [*offsets(head.inputs, "InW"), *offsets(head.outputs, "OutW")]),
+        ]
+    )
+    wires = "".join(f"  {p.declaration()};\n" for p in [*head.inputs, *head.outputs])
+    settings = f"#({', '.join(f'.{n}({n})' for n in head.defaults)}) " if head.defaults else ""
+    return f"""{QUIET}{head.macros}module {name}{head.imports}
+#({constants}
+) (
+  input logic clk_i,
+  input bit [InW-1:0] in_i,
+  output bit [OutW-1:0] out_o
+);
+{wires}  always_comb begin
+{lines_of(head.inputs, "in_i", "{element} = {piece};", 4)}  end
+  always_comb begin
+    out_o = '0;
+{lines_of(head.outputs, "out_o", "{piece} = {element};", 4)}  end
+  {head.name} {settings}u (.*);
+endmodule
+"""
+
+
+# ---------------------------------------------------------------- C++
+def maker(part: Part) -> str:
+    """C++ that makes the part's model."""
+    prefix = f"V{part.name}"
+    return f"""// Made by tools/parts.py.
+#include "{prefix}.h"
+#include "{prefix}__Syms.h"
+#include "{prefix}___024root.h"
+#include "part.h"
+
+namespace via {{
+std::unique_ptr<Part> make_{part.name}(VerilatedContext* context, const char* place, bool checks) {{
+  return std::make_unique<VerilatedPart<{prefix}, {prefix}___024root, {prefix}__Syms>>(context, place, checks);
+}}
+}}  // namespace via
+"""
+
+
+def factory(parts: list[Part]) -> str:
+    """C++ that makes a part by its name."""
+    arguments = "VerilatedContext* context, const char* place, bool checks"
+    declared = "\n".join(f"std::unique_ptr<Part> make_{p.name}({arguments});" for p in parts)
+    chosen = "\n".join(
+        f'  if (kind == "{p.name}") return make_{p.name}(context, place, checks);' for p in parts
+    )
+    return f"""// Made by tools/parts.py.
+#include "parts.h"
+
+namespace via {{
+{declared}
+std::unique_ptr<Part> make_part(const std::string& kind, {arguments}) {{
+{chosen}
+  return nullptr;
+}}
+}}  // namespace via
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("module", choices=sorted({part.module for part in flat(CARD)}))
+    module = parser.parse_args().module
+    kinds = [part for part in flat(CARD) if part.module == module]
+    head = header(kinds[0].source)
+    print(socket(head, kinds))
+    print(top(head, f"{module}_part"))
+
+
+if __name__ == "__main__":
+    main()
