@@ -326,11 +326,13 @@ def check(file: Path, geometry: str, paths: dict[str, Worst], renew: bool) -> li
         if name == WHOLE:
             continue
         if renew:
-            mine[name] = {
+            mine.pop(name, None)
+            beyond = {
                 kind: {"levels": deep.levels, "ps": slow.ps}
                 for kind, (deep, slow) in kinds.items()
                 if over(kind, deep.levels, slow.ps, {})
             }
+            mine |= {name: beyond} if beyond else {}
             continue
         for kind, (deep, slow) in kinds.items():
             ceiling = mine.get(name, {}).get(kind, {})
