@@ -249,7 +249,9 @@ def test_names_that_are_no_text(data: Path, tmp_path: Path):
     fails(2, r"name\xff: is not UTF-8", "run", "pass", "--in", f"file:{name}", "--out", "host:0")
     # Not the folder, which need not be text.
     folder = tmp_path / os.fsdecode(b"folder\xff")
-    fails(2, r"disk\xfe: is not UTF-8", "card", "--functions", folder, "--disk", os.fsdecode(b"file:disk\xfe"))
+    fails(
+        2, r"disk\xfe: is not UTF-8", "card", "--functions", folder, "--disk", os.fsdecode(b"file:disk\xfe")
+    )
     temporary = tmp_path / os.fsdecode(b"temporary\xff")
     temporary.mkdir()
     with name.open("rb") as stream:

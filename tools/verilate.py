@@ -490,7 +490,10 @@ class Build:
         """(source, object, flags) of a model, its header compiled beforehand."""
         base = [*common, *self.own_flags(model)]
         # -O3 takes three times as long and gains a fifth.
-        kinds = {"fast": ["-O3" if model.hot and not self.checked() else "-O1", *base], "slow": ["-O0", *base]}
+        kinds = {
+            "fast": ["-O3" if model.hot and not self.checked() else "-O1", *base],
+            "slow": ["-O0", *base],
+        }
         header = model.work / f"{model.prefix}__pch.h"
         copies = {kind: model.work / f"{header.name}.{kind}" for kind in kinds}
         TOOLS.run_all(
