@@ -79,7 +79,7 @@ module via_vdev_net_ctrl
   assign pairs_o = pairs_q;
 
   // Whether an address passes whatever the table holds, whether it does if it stands there, and where it stands.
-  localparam int unsigned Halves = 2;  // a register for each half of the table: what becomes of the answer takes time, too
+  localparam int unsigned Halves = 2;  // a register for the even and one for the odd entries: what becomes of the answer takes time, too
   logic [Halves-1:0] hits, hits_q;
   logic passes_q, may_q, own_q;
   logic [47:0] now_q;  // the device's address
