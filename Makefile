@@ -11,7 +11,7 @@ export VIA_SEED ?= 1
 PY := .venv/bin/python
 C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v -e /templates/ -e ^kernel/)
 
-.PHONY: announce-demo announce-test help setup regs card host apps build demo test test-rtl test-host test-e2e test-checked lint lint-rtl lint-rust lint-python \
+.PHONY: announce-demo announce-test help setup regs card host apps build demo check test test-rtl test-host test-e2e test-checked lint lint-rtl lint-rust lint-python \
 	lint-c lint-kernel formal fmt conformance synth synth-functions synth-whole place coverage bench clean
 
 help: ## what there is to make
@@ -50,15 +50,18 @@ test: announce-test build lint ## everything CI checks
 	@$(PY) tools/lanes.py "test-host test-e2e" coverage test-rtl synth formal
 	@echo "all tests passed"
 
+check: build ## what was changed, in minutes: lint, the nearest tests, one app end to end
+	@$(PY) tools/check.py
+
 test-host: build ## Rust unit and property tests
 	cargo test --release --quiet --workspace
 
 test-rtl: regs ## unit tests of every RTL block and app, and of the models
 	@# End-to-end tests in the other lane make apps of these names and remove them again.
-	$(PY) -m pytest -q rtl apps sim --ignore-glob='apps/test_*'
+	$(PY) -m pytest -q --durations=10 --durations-min=5 rtl apps sim --ignore-glob='apps/test_*'
 
 test-e2e: build ## end to end through the command line, C and Python
-	$(PY) -m pytest -q tests python
+	$(PY) -m pytest -q --durations=15 --durations-min=5 tests python
 
 test-checked: build ## end-to-end tests on the card with a checker at every port of every block (long)
 	@$(PY) tools/verilate.py card --assert
