@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a run gave against the golden model.
+
+use viaduct_build::{Manifest, Project, Scratch};
+
+use super::routes::Lanes;
+use super::{Outcome, Routes, Values};
+use crate::compare;
+use crate::fail::{Failure, Result, at};
+
+impl Routes {
+    /// Runs the golden model and compares every output, and those registers it says something about: bytes compared, or
+    /// where the first difference lies.
+    pub fn check(
+        &self,
+        project: &Project,
+        app: &Manifest,
+        values: &Values,
+        outcome: &Outcome,
+    ) -> Result<std::result::Result<u64, String>> {
+        if let Some(lanes) = &self.lanes {
+            return self.check_lanes(lanes, project, app, values);
+        }
+        let expected = viaduct_build::run_model(project.root(), app, &self.sources, values)?;
+        let model = |problem: String| {
+            Err(Failure::Run(format!("the golden model of {} returned {problem}", app.name)))
+        };
+        let mut same = 0;
+        let mut missing: Vec<&str> = app.stream_out.iter().map(|s| s.name.as_str()).collect();
+        missing.extend(app.memory.iter().map(|m| m.name.as_str()));
+        let captured = Scratch::new()?;
+        let spill = |name: &str, bytes: &[u8]| {
+            let path = captured.path().join(name);
+            std::fs::write(&path, bytes).map_err(at(path.display())).map(|()| path)
+        };
+        for name in expected.names() {
+            missing.retain(|m| *m != name);
+            let message = self.messages.iter().find(|(n, _)| n == name).map(|(_, bytes)| bytes.to_vec());
+            let got = match (message, self.sinks.get(name), outcome.registers.get(name)) {
+                (_, Some(path), _) => path.clone(),
+                (Some(bytes), ..) => spill(name, &bytes)?,
+                (.., Some(bytes)) => spill(name, bytes)?,
+                _ => return model(format!("{name:?}, which is neither an output nor a read-only register")),
+            };
+            let Some(expected) = expected.file(name) else { continue };
+            match compare::files(&got, expected)? {
+                Ok(bytes) => same += bytes,
+                Err(difference) => return Ok(Err(format!("{name}: {difference}"))),
+            }
+        }
+        match missing.first() {
+            Some(name) => model(format!("nothing for {name}")),
+            None => Ok(Ok(same)),
+        }
+    }
+
+    /// Runs the golden model on each message and compares the answers to it.
+    fn check_lanes(
+        &self,
+        lanes: &Lanes,
+        project: &Project,
+        app: &Manifest,
+        values: &Values,
+    ) -> Result<std::result::Result<u64, String>> {
+        let mut same = 0;
+        let captured = Scratch::new()?;
+        let captured = captured.path().join("answer");
+        let mut outputs = Vec::new();
+        for (stream, (.., length)) in app.stream_out.iter().zip(&lanes.answers) {
+            let bytes = match self.sinks.get(&stream.name) {
+                Some(path) => std::fs::read(path).map_err(at(path.display()))?,
+                None => self
+                    .messages
+                    .iter()
+                    .find(|(name, _)| *name == stream.name)
+                    .map_or_else(Vec::new, |(_, bytes)| bytes.to_vec()),
+            };
+            outputs.push((&stream.name, bytes, *length as usize));
+        }
+        for (k, path) in lanes.files.iter().enumerate() {
+            let inputs = app.stream_in.iter().map(|stream| (stream.name.clone(), path.clone())).collect();
+            let expected = viaduct_build::run_model(project.root(), app, &inputs, values)?;
+            for (name, bytes, length) in &outputs {
+                let Some(expected) = expected.file(name) else {
+                    let app = &app.name;
+                    return Err(Failure::Run(format!(
+                        "the golden model of {app} returned nothing for {name}"
+                    )));
+                };
+                let answer = bytes.get(k * length..(k + 1) * length).unwrap_or_default();
+                std::fs::write(&captured, answer).map_err(at(captured.display()))?;
+                match compare::files(&captured, expected)? {
+                    Ok(bytes) => same += bytes,
+                    Err(difference) => return Ok(Err(format!("{}: {name}: {difference}", path.display()))),
+                }
+            }
+        }
+        Ok(Ok(same))
+    }
+}

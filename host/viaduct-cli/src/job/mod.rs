@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One run of an app: image into a slot, registers, routes, and what came of it.
+
+mod check;
+mod figures;
+mod json;
+mod routes;
+
+use std::collections::BTreeMap;
+
+use viaduct::{
+    JobReport, LaneJob, MapOptions, MemoryJob, MemoryRange, Progress, Prot, Slot, SlotCounters, Source,
+    StreamJob,
+};
+use viaduct_build::{Access, Manifest, Register};
+
+pub use self::figures::Outcome;
+pub use self::json::number;
+use self::routes::MemoryFile;
+pub use self::routes::{Message, Routes};
+use crate::card::{Opened, Simulated};
+use crate::fail::{Failure, Result, at, usage};
+
+/// Values of registers, little-endian words.
+pub type Values = BTreeMap<String, Vec<u32>>;
+
+/// A slot with an app in it.
+pub struct Loaded<'a> {
+    slot: Slot,
+    sim: Option<Simulated>,
+    app: &'a Manifest,
+}
+
+/// Writes registers of the app in a slot.
+pub fn set_registers(slot: &Slot, app: &Manifest, values: &Values) -> Result<()> {
+    for register in &app.registers {
+        if let Some(words) = values.get(&register.name) {
+            let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+            let room = register.width.div_ceil(8) as usize;
+            slot.write_wide(place(register), &bytes[..room])?;
+        }
+    }
+    Ok(())
+}
+
+impl<'a> Loaded<'a> {
+    /// Claims a slot, loads the app's image and writes registers.
+    pub fn new(
+        opened: &Opened,
+        slot: Option<usize>,
+        app: &'a Manifest,
+        image: &[u8],
+        values: &Values,
+    ) -> Result<Self> {
+        let card = &opened.card;
+        let slot = match slot {
+            Some(index) if index >= card.info().slots => {
+                return usage(format!(
+                    "there is no slot {index}: the card has slots 0 to {}",
+                    card.info().slots - 1
+                ));
+            }
+            Some(index) => card.slot(index)?,
+            None => card.any_slot()?,
+        };
+        slot.load(image)?;
+        set_registers(&slot, app, values)?;
+        Ok(Loaded { slot, sim: opened.sim.clone(), app })
+    }
+
+    /// Number of the slot.
+    pub fn index(&self) -> usize {
+        self.slot.index()
+    }
+
+    /// Sends data through the app.
+    pub fn run(&self, routes: &Routes, progress: impl FnMut(Progress) + Send) -> Result<Outcome> {
+        let before = self.slot.counters()?;
+        let begun = std::time::Instant::now();
+        let link = |sim: &Simulated| sim.link_cycles();
+        let link_before = self.sim.as_ref().map(link);
+        let (mut bytes, mut cycles) = ((0, 0), 0);
+        match (&routes.memory, routes.inputs.is_empty() && routes.outputs.is_empty()) {
+            (None, _) => {
+                let report = self.run_streams(routes, progress)?;
+                (bytes, cycles) = ((report.bytes_in, report.bytes_out), report.cycles);
+            }
+            (Some(memory), true) => cycles = self.run_memory(memory)?,
+            // Each job serves the faults of both while it waits.
+            (Some(memory), false) => std::thread::scope(|scope| -> Result<()> {
+                let other = scope.spawn(|| self.run_memory(memory));
+                let report = self.run_streams(routes, progress);
+                let ended =
+                    other.join().map_err(|_| Failure::Run("the run of the memory port broke off".into()))?;
+                let report = match (report, &ended) {
+                    // The other job met the cause and has reset the slot.
+                    (Err(error), Err(_)) if error.by_reset() => None,
+                    (report, _) => Some(report?),
+                };
+                let memory_cycles = ended?;
+                if let Some(report) = report {
+                    (bytes, cycles) = ((report.bytes_in, report.bytes_out), report.cycles.max(memory_cycles));
+                }
+                Ok(())
+            })?,
+        }
+        let seconds = begun.elapsed().as_secs_f64();
+        let counters = since(before, self.slot.counters()?);
+        let link_after = self.sim.as_ref().map(link);
+        let link = link_after.zip(link_before).map(|(b, a)| (b.0 - a.0, b.1 - a.1));
+        let mut registers = BTreeMap::new();
+        for register in self.app.registers.iter().filter(|r| r.access == Access::Ro) {
+            let value = self.slot.read_wide(place(register))?;
+            let bytes = register.width.div_ceil(8) as usize;
+            registers.insert(register.name.clone(), value.into_iter().take(bytes).collect());
+        }
+        let info = self.slot.card().info().clone();
+        Ok(Outcome {
+            slot: self.index(),
+            bytes_in: bytes.0,
+            bytes_out: bytes.1,
+            cycles,
+            seconds,
+            counters,
+            link,
+            info,
+            registers,
+        })
+    }
+
+    fn run_streams(
+        &self,
+        routes: &Routes,
+        progress: impl FnMut(Progress) + Send,
+    ) -> viaduct::Result<JobReport> {
+        if let Some(lanes) = &routes.lanes {
+            let mut job = LaneJob::new(&self.slot, lanes.port, lanes.count).on_progress(progress);
+            for (_, from) in &routes.inputs {
+                job = job.message(from.clone());
+            }
+            for (port, to, bytes) in &lanes.answers {
+                job = job.output(*port, to.clone(), *bytes);
+            }
+            return job.run();
+        }
+        let mut job = StreamJob::new(&self.slot).on_progress(progress);
+        for (port, from) in &routes.inputs {
+            job = job.input(*port, from.clone());
+        }
+        for (port, to, length) in &routes.outputs {
+            job = job.output(*port, to.clone(), *length);
+        }
+        job.run()
+    }
+
+    /// Maps the file, lets the app work on it, and returns the cycles that took.
+    fn run_memory(&self, file: &MemoryFile) -> Result<u64> {
+        let register = |name: &Option<String>| name.as_ref().and_then(|n| self.app.register(n));
+        let Some(port) = &self.app.memory else {
+            return usage(format!("app {} has no memory port", self.app.name));
+        };
+        let (Some(base), Some(start)) = (register(&port.base), register(&port.start)) else {
+            return usage(format!(
+                "app {}: its manifest names no registers for base and start of {}, so that only a program can run it",
+                self.app.name, port.name
+            ));
+        };
+        let (source, prot) = match file {
+            MemoryFile::Read(path) => (Source::file(path)?, Prot::READ),
+            MemoryFile::Change(path) => (Source::file_mut(path)?, Prot::READ_WRITE),
+            MemoryFile::Copy { from, to } => {
+                std::fs::copy(from, to).map_err(at(format!("{} to {}", from.display(), to.display())))?;
+                (Source::file_mut(to)?, Prot::READ_WRITE)
+            }
+        };
+        let len = source.len();
+        let mapping = self.slot.map(source, len, MapOptions::new(prot))?;
+        let range = MemoryRange::of(&mapping, place(base), register(&port.bytes).map(place));
+        let mut job = MemoryJob::new(&self.slot, start.offset).range(range);
+        if let Some(done) = register(&port.done) {
+            job = job.done(done.offset);
+        }
+        let report = job.run()?;
+        mapping.unmap()?;
+        match report.denied {
+            0 => Ok(report.cycles),
+            n => Err(Failure::Run(format!(
+                "{n} accesses of the app were outside the file, or writes to one given with --in only"
+            ))),
+        }
+    }
+}
+
+fn place(register: &Register) -> viaduct::Register {
+    viaduct::Register { offset: register.offset, width: register.width }
+}
+
+fn since(a: SlotCounters, b: SlotCounters) -> SlotCounters {
+    SlotCounters {
+        rd_trans: b.rd_trans.wrapping_sub(a.rd_trans),
+        wr_trans: b.wr_trans.wrapping_sub(a.wr_trans),
+        rd_miss: b.rd_miss.wrapping_sub(a.rd_miss),
+        wr_miss: b.wr_miss.wrapping_sub(a.wr_miss),
+        beats_in: b.beats_in.wrapping_sub(a.beats_in),
+        beats_out: b.beats_out.wrapping_sub(a.beats_out),
+        rd_beats: b.rd_beats.wrapping_sub(a.rd_beats),
+        wr_beats: b.wr_beats.wrapping_sub(a.wr_beats),
+    }
+}
