@@ -435,7 +435,7 @@ def test_via_shell(data_w, mask, tests):
             "build/regs/via_regs.vlt",
             *(f"build/regs/via_{x}_regs_pkg.sv" for x in ("card", "slot", "fn", "bell")),
             "rtl/virtio/via_virtio_pkg.sv",
-            "rtl/virtio/via_vdev_pkg.sv",
+            "rtl/vdev/via_vdev_pkg.sv",
             "rtl/xdma/via_xdma_pkg.sv",
         ],
         cxx_opt="-O0",

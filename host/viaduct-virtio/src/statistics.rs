@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the card's queue engine counts: the page behind the vendor capability (rtl/virtio/README.md).
+//! What the card's queue engine counts: the page behind the vendor capability (rtl/vq/README.md).
 
 /// Value of the first word.
 pub(crate) const MAGIC: u32 = 0x5651_0001;

@@ -3,7 +3,7 @@
 // A whole virtio function: host memory at u_host, memory of the disk at u_mem, everything else flat. The clock stops whenever the function
 // says that nothing moves in it.
 
-module via_vdev_fn_tb
+module via_virtio_fn_tb
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(

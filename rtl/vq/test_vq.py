@@ -5,7 +5,7 @@ Checked at every write of the device: it may write there; a chain that becomes v
 neighbours of one answer with it. Drivers sleep until their interrupt: a lost one ends the test.
 
 VIA_SEED=n repeats a run. VIA_LONG=n makes n times as many rounds of random traffic:
-    VIA_LONG=50 pytest rtl/virtio/test_vq.py
+    VIA_LONG=50 pytest rtl/vq/test_vq.py
 """
 
 import os

@@ -528,12 +528,12 @@ NAMES = tuple(FN) if os.environ.get("VIA_LONG") else ("net", "blk", "console")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_via_vdev_fn(name):
+def test_via_virtio_fn(name):
     run(
-        "via_vdev_fn_tb",
+        "via_virtio_fn_tb",
         __file__,
         parameters={"Fn": FN[name]},
-        sources=["rtl/virtio/via_virtio_pkg.sv", "rtl/virtio/via_vdev_pkg.sv"],
+        sources=["rtl/virtio/via_virtio_pkg.sv", "rtl/vdev/via_vdev_pkg.sv"],
         cxx_opt="-O0",
         testcase={
             "net": [

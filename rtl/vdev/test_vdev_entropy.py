@@ -73,5 +73,5 @@ def test_via_vdev_entropy():
         "via_vdev_select_tb",
         __file__,
         parameters={"Fn": 4},
-        sources=["rtl/virtio/via_virtio_pkg.sv", "rtl/virtio/via_vdev_pkg.sv"],
+        sources=["rtl/virtio/via_virtio_pkg.sv", "rtl/vdev/via_vdev_pkg.sv"],
     )

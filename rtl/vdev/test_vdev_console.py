@@ -277,5 +277,5 @@ def test_via_vdev_console(data_w):
         __file__,
         parameters={"Fn": 3},
         defines={"VIA_DATA_W": data_w},
-        sources=["rtl/virtio/via_virtio_pkg.sv", "rtl/virtio/via_vdev_pkg.sv"],
+        sources=["rtl/virtio/via_virtio_pkg.sv", "rtl/vdev/via_vdev_pkg.sv"],
     )

@@ -452,7 +452,7 @@ def test_via_vdev_blk(data_w):
         __file__,
         parameters={"Fn": 2},
         defines={"VIA_DATA_W": data_w},
-        sources=["rtl/virtio/via_virtio_pkg.sv", "rtl/virtio/via_vdev_pkg.sv"],
+        sources=["rtl/virtio/via_virtio_pkg.sv", "rtl/vdev/via_vdev_pkg.sv"],
         testcase=None
         if data_w == 512
         else [

@@ -124,5 +124,5 @@ def test_via_vdev_input():
         "via_vdev_select_tb",
         __file__,
         parameters={"Fn": 5},
-        sources=["rtl/virtio/via_virtio_pkg.sv", "rtl/virtio/via_vdev_pkg.sv"],
+        sources=["rtl/virtio/via_virtio_pkg.sv", "rtl/vdev/via_vdev_pkg.sv"],
     )
