@@ -122,7 +122,7 @@ fn workers(
     Ok(all)
 }
 
-/// Runs a load on each slot at once and returns what they moved together, in bytes a second.
+/// Runs a load on each slot at once and returns what they moved together, in bytes a second of the one that takes longest.
 fn run(
     opened: &Opened,
     app: &Manifest,
@@ -145,15 +145,16 @@ fn run(
             return Err(Failure::Run(format!("{what}: the app does not end")));
         }
     }
-    let mut rate = 0.0;
+    let (mut moved, mut longest) = (0, 0);
     for (worker, load) in workers.iter_mut().zip(loads) {
         let (cycles, sum) = (worker.get(app, "cycles")?, worker.get(app, "checksum")?);
         if worker.get(app, "errors")? != 0 || worker.follow(load) != sum {
             return wrong(what);
         }
-        rate += (load.size * load.count) as f64 / opened.card.info().seconds(cycles);
+        moved += load.size * load.count;
+        longest = longest.max(cycles);
     }
-    Ok(rate)
+    Ok(moved as f64 / opened.card.info().seconds(longest))
 }
 
 pub fn calibrate(project: &Project, card: &CardArgs, scale: &Scale) -> Result<Vec<Figure>> {
