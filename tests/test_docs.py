@@ -1,16 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that docs/virtio-conformance.md names exist under that name."""
+"""Documents: what they name exists, their lines fit, links lead somewhere."""
 
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
+OURS = [p for p in sorted(ROOT.iterdir()) if p.name not in ("build", "target") and not p.name.startswith(".")]
+PAGES = [page for p in OURS for page in ([p] if p.suffix == ".md" else sorted(p.rglob("*.md")))]
+WIDTH = 100  # columns of prose; tables and what stands in code blocks may be wider
+
+
+def prose(page: Path) -> list[tuple[int, str]]:
+    """The lines outside of code blocks, with their numbers."""
+    lines, code = [], False
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        fence = line.lstrip().startswith("```")
+        code ^= fence
+        if not code and not fence:
+            lines.append((number, line))
+    return lines
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_lines_fit_and_links_lead_to_files(page: Path):
+    for number, line in prose(page):
+        where = f"{page.relative_to(ROOT)}, line {number}"
+        wide = len(line) > WIDTH and not line.lstrip().startswith(("|", "#"))
+        assert not wide, f"{where}: {len(line)} columns"
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"`[^`]*`", "", line)):
+            if not re.match(r"\w+:", target):
+                assert (page.parent / target).exists(), f"{where}: {target} does not exist"
 
 
 def test_conformance_names_tests_that_exist():
     named = set(re.findall(r"([\w/-]+\.(?:py|rs))::(\w+)", (ROOT / "docs/virtio-conformance.md").read_text()))
     assert named
     for file, test in sorted(named):
-        found = [ROOT / at / file for at in ("rtl/virtio", "rtl/vq", "rtl/vdev", "rtl/fn", "") if (ROOT / at / file).is_file()]
+        folders = ("rtl/virtio", "rtl/vq", "rtl/vdev", "rtl/fn", "")
+        found = [ROOT / at / file for at in folders if (ROOT / at / file).is_file()]
         assert found, f"{file}: no such file"
         assert re.search(rf"\b(def|fn) {test}\(", found[0].read_text()), f"{file} has no test {test}"
