@@ -732,3 +732,16 @@ def test_colours_are_for_terminals(terminal: str, no_colour: dict[str, str]):
         coloured = not no_colour and shown and (command != "info card" or terminal == "stderr")
         assert (b"\x1b[" in shown) == bool(coloured), shown
         assert b"\x1b" not in rest, rest
+
+
+def test_completions_and_manual_pages(tmp_path: Path):
+    script = tmp_path / "viaduct.bash"
+    script.write_text(ok("completions", "bash"))
+    complete = f"source {script}; COMP_WORDS=(viaduct ben); COMP_CWORD=1; _viaduct viaduct ben viaduct; echo ${{COMPREPLY[*]}}"
+    done = subprocess.run(["bash", "-c", complete], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "bench\n"
+    ok("man", tmp_path / "man")
+    page = (tmp_path / "man/viaduct-run.1").read_text()
+    assert page.startswith(".ie") and r"\-\-timeout" in page
+    fails(1, "No such file or directory", "man", "/proc/none")
+    fails(2, "invalid value 'tcsh'", "completions", "tcsh")

@@ -27,13 +27,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::fail::Failure;
 
 /// I/O between host software and FPGA user logic.
 #[derive(Parser)]
 #[command(
+    name = "viaduct",
     version,
     about,
     after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 output differs from the golden model."
@@ -59,6 +60,8 @@ enum Command {
     Bench(cmd::bench::Args),
     Build(cmd::build::Args),
     Doctor(cmd::doctor::Args),
+    Completions(cmd::completions::Args),
+    Man(cmd::man::Args),
 }
 
 fn main() -> ExitCode {
@@ -114,6 +117,8 @@ fn run(command: Command) -> ExitCode {
         Command::New(args) => cmd::new::run(args),
         Command::Build(args) => cmd::build::run(args),
         Command::Doctor(args) => cmd::doctor::run(args),
+        Command::Completions(args) => cmd::completions::run(args, Cli::command()),
+        Command::Man(args) => cmd::man::run(args, Cli::command()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

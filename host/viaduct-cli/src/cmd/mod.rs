@@ -4,9 +4,11 @@
 pub mod bench;
 pub mod build;
 pub mod card;
+pub mod completions;
 pub mod doctor;
 pub mod info;
 pub mod ls;
+pub mod man;
 pub mod new;
 pub mod run;
 pub mod test;

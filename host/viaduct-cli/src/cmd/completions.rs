@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `viaduct completions`
+
+use clap_complete::Shell;
+
+use crate::fail::Result;
+use crate::tell::out;
+
+/// Print a script that completes commands and options in a shell
+#[derive(clap::Args)]
+pub struct Args {
+    /// The shell
+    shell: Shell,
+}
+
+pub fn run(args: Args, mut command: clap::Command) -> Result {
+    // Into memory first: the generator panics when nobody reads what it writes.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "viaduct", &mut script);
+    out(String::from_utf8_lossy(&script).trim_end())
+}
