@@ -3,16 +3,18 @@
 #include <viaduct.h>
 
 /* Not 0 would stop the run. */
-static int progress(void *user, const viaduct_progress *now) {
+static int progress(void* user, const viaduct_progress* now) {
   (void)user;
-  fprintf(stderr, "%llu of %llu bytes\n", (unsigned long long)now->bytes_in, (unsigned long long)now->total_in);
+  fprintf(stderr, "%llu of %llu bytes\n", (unsigned long long)now->bytes_in,
+          (unsigned long long)now->total_in);
   return 0;
 }
 
 /* Encrypts a file on an open card: 0, or a code of viaduct.h. */
-static int encrypt(viaduct_card *card, const char *key, const char *iv, const char *input, const char *output) {
+static int encrypt(viaduct_card* card, const char* key, const char* iv, const char* input,
+                   const char* output) {
   char from[4096], to[4096];
-  viaduct_slot *slot;
+  viaduct_slot* slot;
   viaduct_report report;
   snprintf(from, sizeof from, "file:%s", input);
   snprintf(to, sizeof to, "file:%s", output);
@@ -28,14 +30,15 @@ static int encrypt(viaduct_card *card, const char *key, const char *iv, const ch
   if (code == 0) code = viaduct_set(slot, "iv", iv);
   if (code == 0) code = viaduct_run(slot, routes, 2, &options, &report);
   if (code == 0) {
-    printf("%llu bytes, %llu cycles\n", (unsigned long long)report.bytes_out, (unsigned long long)report.cycles);
+    printf("%llu bytes, %llu cycles\n", (unsigned long long)report.bytes_out,
+           (unsigned long long)report.cycles);
   }
   viaduct_unload(slot);
   return code;
 }
 
-int main(int argc, char **argv) {
-  viaduct_card *card;
+int main(int argc, char** argv) {
+  viaduct_card* card;
   if (argc != 5) {
     fprintf(stderr, "usage: encrypt KEY IV INPUT OUTPUT\n");
     return 2;
