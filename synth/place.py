@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Places and routes every block alone with nextpnr, for an Artix-7 of speed grade 2, and prints the clock it reaches.
 
-    .venv/bin/python synth/place.py [--width 64] [--slots 1] [--channels 1] [--goal 125] [--only BLOCK] [--placer heap] [--jobs 2] [--json FILE]
+    .venv/bin/python synth/place.py [--width 64] [--slots 1] [--channels 1] [--goal 125] [--only BLOCK] [--placer heap|static] [--jobs 2] [--json FILE]
 
 A block has more ports than a chip has pins. So every input comes from a register and every output goes to one: the inputs' registers
 form one long shift register behind a pin, the outputs' are folded by XOR, six at a time with registers between, into another. These are
@@ -30,6 +30,8 @@ PINS = {"clk": "R4", "d": "E22", "q": "T14"}
 TOP = "placed"
 # Redesigned together with virtual memory (docs/design.md): printed, not held to the goal.
 LATER = {"via_mmu", "via_xbar"}
+# nextpnr has two placers: this one puts the cells of a large block closer together.
+STATIC = {"via_xdma"}
 LIMIT = 3600  # seconds for one block
 
 
@@ -147,13 +149,17 @@ def place(block: Block, defines: list[str], goal: float, placer: str) -> Placed:
     )
 
 
+def placer_of(block: Block) -> str:
+    return "static" if block.module in STATIC else "heap"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Places and routes every block alone.")
     add_geometry(parser, slots=1, channels=1, width=64)
     parser.add_argument("--goal", type=float, default=125.0, help="MHz")
     parser.add_argument("--only", action="append", help="this block alone; may be repeated")
     parser.add_argument(
-        "--placer", choices=("heap", "static"), default="heap", help="nextpnr's; static suits large blocks"
+        "--placer", choices=("heap", "static"), help="nextpnr's; unless given, static for large blocks"
     )
     parser.add_argument("--jobs", type=int, default=2, help="blocks at a time; each takes up to 3 GB")
     parser.add_argument("--json", type=Path, help="also write the table here")
@@ -176,7 +182,7 @@ def main() -> None:
     os.nice(5)
     done: list[Placed] = []
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for placed in pool.map(lambda b: place(b, defines, args.goal, args.placer), todo):
+        for placed in pool.map(lambda b: place(b, defines, args.goal, args.placer or placer_of(b)), todo):
             done.append(placed)
             print(
                 f"{placed.name:<24}{placed.mhz:>7.1f}{placed.luts:>8}{placed.ffs:>8}{placed.rams:>7g}  {placed.cells} cells ({placed.seconds:.0f} s)",
