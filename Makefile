@@ -12,7 +12,7 @@ PY := .venv/bin/python
 C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v -e /templates/ -e ^kernel/)
 
 .PHONY: announce-demo announce-test help setup regs card host apps build demo check test test-rtl test-host test-e2e test-checked lint lint-rtl lint-rust lint-python \
-	lint-c lint-kernel formal fmt conformance synth synth-functions synth-whole place coverage bench clean
+	lint-c lint-kernel formal fmt drawings conformance synth synth-functions synth-whole place coverage bench clean
 
 help: ## what there is to make
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -93,6 +93,9 @@ fmt: setup ## format every source file
 	cargo fmt
 	ruff format -q . && ruff check -q --fix .
 	clang-format -i $(C_FILES)
+
+drawings: setup ## the drawings of the documents, from their sources in docs/drawings
+	@$(PY) tools/draw.py
 
 formal: setup ## proofs: no write outside a granted buffer, no address outside the card, used index never ahead of data, the gate of a function
 	@$(PY) formal/run.py

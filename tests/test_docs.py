@@ -2,6 +2,8 @@
 """Documents: what they name exists, their lines fit, links lead somewhere."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,24 @@ def test_lines_fit_and_links_lead_to_files(page: Path):
         for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"`[^`]*`", "", line)):
             if not re.match(r"\w+:", target):
                 assert (page.parent / target).exists(), f"{where}: {target} does not exist"
+
+
+def test_pictures_exist_and_say_what_they_show():
+    shown = 0
+    for page in PAGES:
+        text = page.read_text()
+        for tag in re.findall(r"<(?:img|source)\b[^>]*>", text):
+            file = re.search(r'\b(?:src|srcset)="([^"]+)"', tag)
+            assert file and (page.parent / file[1]).exists(), f"{page.relative_to(ROOT)}: {tag}"
+            assert tag.startswith("<source") or re.search(r'\balt="[^"]{20,}"', tag), f"no alt text: {tag}"
+            shown += 1
+    assert shown
+
+
+def test_drawings_are_what_their_sources_make():
+    command = [sys.executable, ROOT / "tools/draw.py", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_conformance_names_tests_that_exist():
