@@ -8,6 +8,7 @@ use viaduct_build::{Manifest, Project};
 use super::{Figure, Scale, expected_sum, image, places, register, wrong};
 use crate::card::{CardArgs, Opened};
 use crate::fail::{Failure, Result};
+use crate::plot::{Form, Kind, Plot};
 use crate::random::Random;
 
 const SLOTS: usize = 4;
@@ -157,13 +158,28 @@ fn run(
     Ok(moved as f64 / opened.card.info().seconds(longest))
 }
 
-pub fn calibrate(project: &Project, card: &CardArgs, scale: &Scale) -> Result<Vec<Figure>> {
+pub fn calibrate(
+    project: &Project,
+    card: &CardArgs,
+    scale: &Scale,
+    plots: &mut Vec<Plot>,
+) -> Result<Vec<Figure>> {
     let card = CardArgs { profile: card.profile.clone().or(Some("f1".into())), ..card.clone() };
     let app = project.load("rng")?;
     let mut figures = Vec::new();
+    let mut plot = Plot::new(
+        "calibrate",
+        Form::Bars,
+        "Card memory of profile f1 beside the board it is fitted to",
+        "four slots with app rng on resident pages, a channel each; the board: FSRF, Table 2, physical",
+        ["accesses", "MiB/s"],
+    );
     let mut add = |what: &str, rate: f64, paper: f64| {
         let value = rate / f64::from(1 << 20);
         let note = format!("the paper's board {paper:.0}: {:+.1} %", (value / paper - 1.0) * 100.0);
+        let place = what.split(", two").next().unwrap_or(what);
+        plot.add(Kind::Ours, "the model", place, 0.0, value);
+        plot.add(Kind::Rival, "the paper's board", place, 0.0, paper);
         figures.push(Figure { what: format!("card memory, {what}"), value, unit: "MiB/s", note });
     };
     {
@@ -194,5 +210,6 @@ pub fn calibrate(project: &Project, card: &CardArgs, scale: &Scale) -> Result<Ve
     let again = [load(false, 3), load(false, 5), load(false, 7), load(false, 9)];
     run(&opened, &app, &mut all, what, again)?;
     add(what, 2.0 * rate, 57_000.0);
+    plots.push(plot);
     Ok(figures)
 }

@@ -22,6 +22,7 @@ use super::{Figure, wrong};
 use crate::card::Simulated;
 use crate::cmd::vm::{self, Machine, Watcher};
 use crate::fail::{Failure, Result, at};
+use crate::plot::{Form, Kind, Plot};
 
 const SIZES: [u32; 5] = [64, 128, 256, 512, 1024];
 /// The network device offers packed rings besides what it offers anyway; the kernel's driver takes them.
@@ -257,7 +258,13 @@ impl Follower {
     }
 }
 
-pub fn guest(project: &Project, profile: Option<&str>, kernel: &str, rounds: u32) -> Result<Vec<Figure>> {
+pub fn guest(
+    project: &Project,
+    profile: Option<&str>,
+    kernel: &str,
+    rounds: u32,
+    plots: &mut Vec<Plot>,
+) -> Result<Vec<Figure>> {
     let module = module(project.root(), kernel)?;
     let script = project.root().join("guest/roundtrips.sh");
     let seconds = START_S + 2 * SIZES.len() as u64 * u64::from(rounds) * ROUND_MS / 1000;
@@ -278,6 +285,23 @@ pub fn guest(project: &Project, profile: Option<&str>, kernel: &str, rounds: u32
         return wrong(&format!("round trips in the guest, which ends with exit code {code}"));
     }
     let clock_khz = follower.card.as_ref().map_or(0, |card| card.sim.profile.clk_khz);
+    let mut plot = Plot::new(
+        "guest",
+        Form::Bars,
+        "Round trips of a program in a Linux guest, time in hardware",
+        format!(
+            "mean of {rounds} round trips of each size, counted by the card; virtio: packed rings, without the app's time"
+        ),
+        ["bytes of payload each way", "cycles of the card"],
+    );
+    for m in &follower.measured {
+        let (kind, name) = match m.way {
+            Way::Virtio => (Kind::Ours, "virtio, the kernel's driver"),
+            Way::Xdma => (Kind::Rival, "XDMA, kernel/xdma"),
+        };
+        plot.add(kind, name, &m.times.size.to_string(), 0.0, m.ended.hardware);
+    }
+    plots.push(plot);
     let mut figures: Vec<Figure> = follower.measured.iter().flat_map(|m| m.figures(clock_khz)).collect();
     for size in SIZES {
         let of = |way| follower.measured.iter().find(|m| m.way == way && m.times.size == size);

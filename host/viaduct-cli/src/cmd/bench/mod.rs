@@ -8,6 +8,7 @@ mod virtio;
 mod xdma;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -18,9 +19,10 @@ use viaduct_pci::DmaAccess;
 
 use super::run::slowest;
 use super::test::passes;
-use crate::card::{CardArgs, CardSpec, Opened, WaitArgs};
+use crate::card::{COMPLETION, CardArgs, CardSpec, Opened, REQUEST, WaitArgs};
 use crate::fail::{Failure, Result, at};
 use crate::job::{Loaded, Routes};
+use crate::plot::{Folder, Form, Kind, Plot, rounded};
 use crate::random::Random;
 use crate::route::Route;
 use crate::tell::out;
@@ -45,9 +47,12 @@ pub struct Args {
     /// Print a JSON array
     #[arg(long)]
     json: bool,
+    /// Draw the figures into this folder too, as SVG files; those of `sim` are not drawn
+    #[arg(long, value_name = "FOLDER")]
+    plot: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum What {
     /// The simulator: cycles a second of this machine
     Sim,
@@ -67,8 +72,9 @@ enum What {
 
 /// How much is measured.
 struct Scale {
-    /// Bytes of one DMA measurement.
+    /// Bytes of one DMA measurement, and of each of its commands.
     dma: u64,
+    dma_pieces: &'static [u64],
     /// Memory that the app of `mem` works on, and random accesses to it of 64 and of 4096 bytes.
     mem: u64,
     accesses: [u64; 2],
@@ -85,6 +91,7 @@ struct Scale {
 impl Scale {
     const FULL: Self = Self {
         dma: 4 << 20,
+        dma_pieces: &[4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20],
         mem: 8 << 20,
         accesses: [4096, 1024],
         app: 1 << 20,
@@ -95,6 +102,7 @@ impl Scale {
     };
     const QUICK: Self = Self {
         dma: 1 << 20,
+        dma_pieces: &[64 << 10, 1 << 20],
         mem: 256 << 10,
         accesses: [512, 32],
         app: 64 << 10,
@@ -132,18 +140,22 @@ pub fn run(args: Args) -> Result {
         wait: WaitArgs::default(),
     };
     let scale = if args.quick { Scale::QUICK } else { Scale::FULL };
+    let folder = args.plot.as_deref().map(Folder::new).transpose()?;
     let mut figures = Vec::new();
     for what in what {
+        let mut plots = Vec::new();
         // A card of its own, so that no figure depends on what was measured before.
         let open = || card.open(Variant::Fast);
         let new = match what {
             What::Sim => sim(&project, &card)?,
-            What::Virtio => virtio::virtio(&project, &card, scale.virtio_all)?,
-            What::Calibrate => calibrate::calibrate(&project, &card, &scale)?,
-            What::Guest => guest::guest(&project, card.profile.as_deref(), &args.kernel, args.rounds)?,
-            What::Dma => dma(&project, &open()?, &scale)?,
-            What::Mem => mem(&project, &open()?, &scale)?,
-            What::Apps => apps(&project, &open()?, scale.app)?,
+            What::Virtio => virtio::virtio(&project, &card, scale.virtio_all, &mut plots)?,
+            What::Calibrate => calibrate::calibrate(&project, &card, &scale, &mut plots)?,
+            What::Guest => {
+                guest::guest(&project, card.profile.as_deref(), &args.kernel, args.rounds, &mut plots)?
+            }
+            What::Dma => dma(&project, &card, &open()?, &scale, &mut plots)?,
+            What::Mem => mem(&project, &open()?, &scale, &mut plots)?,
+            What::Apps => apps(&project, &open()?, scale.app, &mut plots)?,
         };
         if !args.json {
             for f in &new {
@@ -151,6 +163,14 @@ pub fn run(args: Args) -> Result {
             }
         }
         figures.extend(new);
+        if let Some(folder) = &folder {
+            for plot in &plots {
+                tell!("plot: {}", folder.write(plot)?.display());
+            }
+            if plots.is_empty() {
+                tell!("plot: {what:?} has nothing to plot: its figures are those of this machine");
+            }
+        }
     }
     if args.json {
         let list: Vec<Value> = figures
@@ -162,17 +182,19 @@ pub fn run(args: Args) -> Result {
     Ok(())
 }
 
-fn rounded(value: f64) -> String {
-    if value >= 1000.0 { format!("{value:.0}") } else { format!("{value:.2}") }
-}
-
 fn wrong<T>(what: &str) -> Result<T> {
     Err(Failure::Check(format!("{what}: the data are not what they should be, so there is no figure")))
 }
 
 // ---------------------------------------------------------------- DMA
 
-fn dma(project: &Project, opened: &Opened, scale: &Scale) -> Result<Vec<Figure>> {
+fn dma(
+    project: &Project,
+    card: &CardArgs,
+    opened: &Opened,
+    scale: &Scale,
+    plots: &mut Vec<Plot>,
+) -> Result<Vec<Figure>> {
     let total = scale.dma;
     let slot = opened.card.any_slot()?;
     // Commands of a slot run only while it does; which app is in it does not matter.
@@ -182,21 +204,28 @@ fn dma(project: &Project, opened: &Opened, scale: &Scale) -> Result<Vec<Figure>>
     let data = Random(1).bytes(total as usize);
     from.memory().write(0, &data);
     let mut figures = Vec::new();
-    for piece in [64 << 10, 1 << 20] {
-        let pieces: Vec<u64> = (0..total).step_by(piece).collect();
-        let len = piece as u32;
+    let mut plot = Plot::new(
+        "dma",
+        Form::Lines,
+        "Copies between host and card memory",
+        format!(
+            "{} MiB in commands of one size, from the first command to the last completion; XDMA: one transfer after the other",
+            total >> 20
+        ),
+        ["bytes a command or transfer", "GB/s"],
+    );
+    for piece in scale.dma_pieces {
+        let pieces: Vec<u64> = (0..total).step_by(*piece as usize).collect();
+        let len = *piece as u32;
         let down: Vec<_> = pieces.iter().map(|at| Command::h2c(from.iova() + at, *at, len)).collect();
         let up: Vec<_> = pieces.iter().map(|at| Command::c2h(to.iova() + at, *at, len)).collect();
         let name = |what: &str| format!("dma, {what}, {} KiB each", piece >> 10);
         let mut add = |what: &str, bytes: u64, cycles: u64| {
             let seconds = opened.card.info().seconds(cycles);
             let note = format!("{bytes} bytes in {cycles} cycles");
-            figures.push(Figure {
-                what: name(what),
-                value: bytes as f64 / seconds / 1e9,
-                unit: "GB/s",
-                note,
-            });
+            let value = bytes as f64 / seconds / 1e9;
+            figures.push(Figure { what: name(what), value, unit: "GB/s", note });
+            plot.add(Kind::Ours, what, &size_of(*piece), *piece as f64, value);
         };
         let cycles = timed(opened, &slot, &down)?;
         add("host to card", total, cycles);
@@ -209,7 +238,38 @@ fn dma(project: &Project, opened: &Opened, scale: &Scale) -> Result<Vec<Figure>>
         }
         add("card to host", total, cycles);
     }
+    figures.extend(xdma::copies(project, card, scale.dma_pieces, &mut plot)?);
+    for (way, limit) in link_limits(opened) {
+        for piece in scale.dma_pieces {
+            plot.add(Kind::Limit, &format!("the link, {way}"), &size_of(*piece), *piece as f64, limit);
+        }
+    }
+    plots.push(plot);
     Ok(figures)
+}
+
+/// A size with its unit.
+fn size_of(bytes: u64) -> String {
+    match bytes {
+        b if b >= 1 << 20 && b.is_power_of_two() => format!("{} MiB", b >> 20),
+        b if b >= 1 << 10 && b.is_power_of_two() => format!("{} KiB", b >> 10),
+        b => format!("{b} B"),
+    }
+}
+
+/// What the link carries each way in packets of the largest size, in GB/s.
+fn link_limits(opened: &Opened) -> Vec<(&'static str, f64)> {
+    let Some(sim) = &opened.sim else { return Vec::new() };
+    let most = f64::from(sim.profile.link.mps);
+    let rate = sim.bytes_per_cycle() * f64::from(sim.profile.clk_khz) / 1e6;
+    [("to the card", COMPLETION), ("from the card", REQUEST)]
+        .map(|(way, header)| (way, rate * most / (most + header as f64)))
+        .to_vec()
+}
+
+/// What moves a beat in each cycle, in GB/s.
+fn beats(opened: &Opened) -> f64 {
+    opened.card.info().data_bytes as f64 * f64::from(opened.card.info().clock_khz) / 1e6
 }
 
 /// Runs commands and returns the cycles from just before the first to the last completion.
@@ -224,7 +284,7 @@ fn timed(opened: &Opened, slot: &Slot, commands: &[Command]) -> Result<u64> {
 
 // ---------------------------------------------------------------- memory
 
-fn mem(project: &Project, opened: &Opened, scale: &Scale) -> Result<Vec<Figure>> {
+fn mem(project: &Project, opened: &Opened, scale: &Scale, plots: &mut Vec<Plot>) -> Result<Vec<Figure>> {
     let app = project.load("rng")?;
     let slot = opened.card.any_slot()?;
     slot.load(&image(project, opened, &app)?)?;
@@ -240,6 +300,16 @@ fn mem(project: &Project, opened: &Opened, scale: &Scale) -> Result<Vec<Figure>>
     let data = Random(2).bytes(scale.mem as usize);
     let [small, large] = scale.accesses;
     let mut figures = Vec::new();
+    let mut plot = Plot::new(
+        "mem",
+        Form::Bars,
+        "An app at random places of its memory",
+        format!(
+            "{} read by app rng: {small} times 64 bytes, {large} times 4096 bytes; at first touch the pages that were loaded",
+            size_of(scale.mem)
+        ),
+        ["what is read", "GB/s"],
+    );
     for huge in [false, true] {
         let source = Source::bytes(SharedBytes::new(data.clone()));
         let mapping = slot.map(source, scale.mem, MapOptions::new(Prot::READ_WRITE).huge(huge))?;
@@ -280,10 +350,19 @@ fn mem(project: &Project, opened: &Opened, scale: &Scale) -> Result<Vec<Figure>>
                 _ => continue,
             };
             let value = bytes as f64 / opened.card.info().seconds(cycles) / 1e9;
+            let place = if name == "random" { format!("random, {size} bytes") } else { name.to_owned() };
+            plot.add(Kind::Ours, pages, &place, 0.0, value);
+            match name {
+                "random" => plot.add(Kind::Limit, "a beat a cycle", &place, 0.0, beats(opened)),
+                _ => link_limits(opened).iter().take(1).for_each(|(way, rate)| {
+                    plot.add(Kind::Limit, &format!("the link, {way}"), &place, 0.0, *rate)
+                }),
+            }
             figures.push(Figure { what, value, unit: "GB/s", note: format!("{counted} in {cycles} cycles") });
         }
         mapping.unmap()?;
     }
+    plots.push(plot);
     Ok(figures)
 }
 
@@ -323,14 +402,32 @@ fn image(project: &Project, opened: &Opened, app: &Manifest) -> Result<Vec<u8>> 
     std::fs::read(&image.container).map_err(at(image.container.display()))
 }
 
-fn apps(project: &Project, opened: &Opened, len: usize) -> Result<Vec<Figure>> {
+fn apps(project: &Project, opened: &Opened, len: usize, plots: &mut Vec<Plot>) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
+    let mut plot = Plot::new(
+        "apps",
+        Form::Bars,
+        "Streams through an app",
+        format!(
+            "{} from and to host memory, compared with the golden model; pages of 4 KiB",
+            size_of(len as u64)
+        ),
+        ["app", "bytes per cycle"],
+    );
     for name in project.apps()? {
         let app = project.load(&name)?;
         if app.memory.is_some() || app.model.is_none() || !app.one_stream_each_way() {
             continue;
         }
         let outcome = stream(project, opened, &app, len)?;
+        plot.add(Kind::Ours, "through the app", &name, 0.0, outcome.rate());
+        plot.add(Kind::Limit, "a beat a cycle", &name, 0.0, opened.card.info().data_bytes as f64);
+        for (way, rate) in link_limits(opened) {
+            let clock = f64::from(opened.card.info().clock_khz) / 1e6;
+            if way == "from the card" {
+                plot.add(Kind::Limit, &format!("the link, {way}"), &name, 0.0, rate / clock);
+            }
+        }
         let note = format!("{:.2} bytes per cycle; slowest: {}", outcome.rate(), slowest(&outcome));
         figures.push(Figure {
             what: format!("app {name}, {} KiB", len >> 10),
@@ -339,6 +436,7 @@ fn apps(project: &Project, opened: &Opened, len: usize) -> Result<Vec<Figure>> {
             note,
         });
     }
+    plots.push(plot);
     Ok(figures)
 }
 

@@ -15,6 +15,7 @@ use super::{Figure, wrong};
 use crate::card::{COMPLETION, CardArgs, REQUEST, Simulated};
 use crate::connect::load;
 use crate::fail::{Failure, Result};
+use crate::plot::{Form, Kind, Plot};
 use crate::random::Random;
 
 /// Ways to run the ring, each with what the one before has.
@@ -186,8 +187,9 @@ fn minimum(sim: &Simulated, packed: bool, reads: f64, bytes: usize) -> (f64, f64
 }
 
 /// With `all`, everything of the documents; otherwise a case of each kind.
-pub fn virtio(project: &Project, card: &CardArgs, all: bool) -> Result<Vec<Figure>> {
+pub fn virtio(project: &Project, card: &CardArgs, all: bool, plots: &mut Vec<Plot>) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
+    let mut drawn = Drawn::new();
     let ends = [MODES[0], MODES[4]];
     let (modes, latencies, sizes) = if all {
         (&MODES[..], &LATENCIES[..], &SIZES[..])
@@ -198,29 +200,101 @@ pub fn virtio(project: &Project, card: &CardArgs, all: bool) -> Result<Vec<Figur
     for latency in latencies {
         for (mode, features) in modes {
             let mut bench = Bench::open(project, card, *features, Some(*latency))?;
-            echo(&mut bench, &format!("read latency {latency} ns, {mode}"), 64, &mut figures)?;
+            let r = echo(&mut bench, &format!("read latency {latency} ns, {mode}"), 64, &mut figures)?;
+            drawn.latency(mode, *latency, &r);
+            if !all {
+                drawn.size(mode, 64, &r);
+            }
         }
     }
     if all {
         for (mode, features) in ends {
             let mut bench = Bench::open(project, card, features, None)?;
             for size in SIZES {
-                echo(&mut bench, mode, size, &mut figures)?;
+                let r = echo(&mut bench, mode, size, &mut figures)?;
+                drawn.size(mode, size, &r);
             }
         }
     }
-    figures.extend(super::xdma::xdma(project, card, sizes)?);
+    figures.extend(super::xdma::xdma(project, card, sizes, &mut drawn.sizes)?);
     for (mode, features) in modes {
         let mut bench = Bench::open(project, card, *features, None)?;
         for size in queued_sizes {
-            queued(&mut bench, mode, *size, &mut figures)?;
+            queued(&mut bench, mode, *size, &mut figures, &mut drawn.frames)?;
         }
     }
+    plots.extend(drawn.plots());
     Ok(figures)
 }
 
+/// The plots.
+struct Drawn {
+    latencies: Plot,
+    sizes: Plot,
+    frames: Plot,
+}
+
+impl Drawn {
+    fn new() -> Self {
+        Self {
+            latencies: Plot::new(
+                "virtio-latency",
+                Form::Bars,
+                "A 64-byte datagram to an app and back, through the network device",
+                format!(
+                    "mean of {ROUNDS} round trips, from the notification to the interrupt in the queue engine, without the app's time"
+                ),
+                ["read latency of the link, ns", "cycles of the card"],
+            ),
+            sizes: Plot::new(
+                "virtio-xdma",
+                Form::Lines,
+                "A round trip from host to host, virtio and XDMA",
+                format!(
+                    "mean of {ROUNDS} round trips, from the driver's first access to its interrupt handler; virtio: the app's time included"
+                ),
+                ["bytes of payload each way", "cycles of the card"],
+            ),
+            frames: Plot::new(
+                "virtio-frames",
+                Form::Bars,
+                "Frames queued, each out and back",
+                format!("bytes of {} further frames behind {FEW} others, by the time they take", MANY - FEW),
+                ["bytes of payload", "bytes per cycle each way"],
+            ),
+        }
+    }
+
+    fn latency(&mut self, mode: &str, ns: u32, r: &Echo) {
+        self.latencies.add(Kind::Ours, mode, &ns.to_string(), 0.0, r.hardware);
+        self.latencies.limit_of(mode, "the link alone", &ns.to_string(), r.least);
+    }
+
+    fn size(&mut self, mode: &str, size: usize, r: &Echo) {
+        let mut add = |kind, name: &str, cycles| {
+            self.sizes.add(kind, name, &size.to_string(), size as f64, cycles);
+        };
+        add(Kind::Ours, &format!("virtio, {mode}"), r.whole);
+        add(Kind::Limit, &format!("the link alone, {mode}"), r.ways);
+    }
+
+    fn plots(self) -> [Plot; 3] {
+        [self.latencies, self.sizes, self.frames]
+    }
+}
+
+/// Cycles of a round trip.
+struct Echo {
+    /// In the queue engine, and what the link alone needs of it.
+    hardware: f64,
+    least: f64,
+    /// From host to host, and what the link alone needs of it.
+    whole: f64,
+    ways: f64,
+}
+
 /// One round trip after the other.
-fn echo(bench: &mut Bench, mode: &str, size: usize, figures: &mut Vec<Figure>) -> Result {
+fn echo(bench: &mut Bench, mode: &str, size: usize, figures: &mut Vec<Figure>) -> Result<Echo> {
     let r = rounds(bench, size)?;
     let each = |n: u32| f64::from(n) / f64::from(ROUNDS);
     let s = &r.statistics;
@@ -268,11 +342,11 @@ fn echo(bench: &mut Bench, mode: &str, size: usize, figures: &mut Vec<Figure>) -
             (r.after.irqs - r.before.irqs) as f64 / f64::from(ROUNDS),
         ),
     });
-    Ok(())
+    Ok(Echo { hardware, least, whole: r.cycles, ways: least + interrupt + ways })
 }
 
 /// Many frames queued at once, all out and all back: what each further one takes.
-fn queued(bench: &mut Bench, mode: &str, size: usize, figures: &mut Vec<Figure>) -> Result {
+fn queued(bench: &mut Bench, mode: &str, size: usize, figures: &mut Vec<Figure>, plot: &mut Plot) -> Result {
     let what = format!("virtio, frames of {size} bytes queued, {mode}");
     let short = burst(bench, &what, size, FEW)?;
     let long = burst(bench, &what, size, MANY)?;
@@ -284,6 +358,8 @@ fn queued(bench: &mut Bench, mode: &str, size: usize, figures: &mut Vec<Figure>)
     let bytes = (HEADER + HEADERS + size) as f64;
     let (payload_up, payload_down) = both_ways(&bench.sim, bytes);
     let limit = payload_up.max(payload_down);
+    plot.add(Kind::Ours, mode, &size.to_string(), 0.0, bytes / cycles);
+    plot.add(Kind::Limit, "the link, frames alone", &size.to_string(), 0.0, bytes / limit);
     // Of the rings, and of packets that are divided at a boundary.
     let rest = (up - payload_up) * bench.sim.bytes_per_cycle();
     figures.push(Figure {

@@ -13,10 +13,13 @@ use viaduct_virtio::Arena;
 use super::{Figure, wrong};
 use crate::card::{CardArgs, Simulated};
 use crate::fail::{Failure, Result};
+use crate::plot::{Kind, Plot};
 use crate::random::Random;
 
 const ROUNDS: u32 = 32;
 const IOVA: u64 = 0x20_0000_0000;
+/// Most bytes that one of the copies moves, in at most 16 transfers.
+const COPIED: usize = 1 << 20;
 
 const CONTROL: u64 = 0x04;
 const CONTROL_SET: u64 = 0x08;
@@ -55,7 +58,8 @@ struct Engine {
 }
 
 impl Engine {
-    fn open(project: &Project, card: &CardArgs) -> Result<Self> {
+    /// With room for transfers of up to `most` bytes.
+    fn open(project: &Project, card: &CardArgs, most: usize) -> Result<Self> {
         let opened = card.open_with(project, |_| ())?;
         let sim = opened.sim.clone().ok_or(Failure::Run("not a simulated card".into()))?;
         let function = sim
@@ -64,9 +68,10 @@ impl Engine {
             .map_err(pci)?
             .ok_or(Failure::Run("this card has no XDMA-compatible function".into()))?;
         function.config_write(4, &0x0406u16.to_le_bytes()).map_err(pci)?;
-        let mut arena = Arena::new(Arc::clone(&function), IOVA, 1 << 20).map_err(other)?;
+        let mut arena = Arena::new(Arc::clone(&function), IOVA, most.next_multiple_of(4096) + (1 << 20))
+            .map_err(other)?;
         let descriptor = arena.take(64, 64).map_err(other)?;
-        let data = arena.take(4096, 4096).map_err(other)?;
+        let data = arena.take(most, 4096).map_err(other)?;
         let engine = Self { sim, function, arena, descriptor, data };
         engine.put(CHANNEL_VECTORS, 0x0100)?;
         engine.put(CHANNEL_ENABLE, 3)?;
@@ -142,12 +147,49 @@ fn other(error: viaduct_virtio::VirtioError) -> Failure {
     Failure::Run(format!("XDMA-compatible function: {error}"))
 }
 
-/// Round trips of the sizes, for both drivers.
-pub fn xdma(project: &Project, card: &CardArgs, sizes: &[usize]) -> Result<Vec<Figure>> {
+const DRIVERS: [(Driver, &str); 2] =
+    [(Driver::Vendor, "the vendor driver's accesses"), (Driver::Ours, "kernel/xdma's")];
+
+/// Copies of the sizes with the vendor driver's accesses: one transfer of one descriptor after the other, as a program that
+/// calls `write` and `read` makes them.
+pub fn copies(project: &Project, card: &CardArgs, sizes: &[u64], plot: &mut Plot) -> Result<Vec<Figure>> {
+    let most = sizes.iter().copied().max().unwrap_or(0);
+    let engine = Engine::open(project, card, most as usize)?;
+    let clock = f64::from(engine.sim.profile.clk_khz);
+    let mut random = Random(6);
     let mut figures = Vec::new();
-    for (driver, name) in [(Driver::Vendor, "the vendor driver's accesses"), (Driver::Ours, "kernel/xdma's")]
-    {
-        let engine = Engine::open(project, card)?;
+    for bytes in sizes {
+        let size = *bytes as usize;
+        let data = random.bytes(size);
+        let times = (COPIED / size).clamp(1, 16);
+        for (way, name) in [(0, "XDMA, host to card"), (1, "XDMA, card to host")] {
+            let what = format!("dma, {name}, {} KiB each", size >> 10);
+            let put = if way == 0 { data.clone() } else { vec![0; size] };
+            engine.arena.memory().write(engine.data, &put);
+            let begun = engine.sim.function.now();
+            for _ in 0..times {
+                engine.transfer(Driver::Vendor, way, size)?;
+            }
+            let cycles = engine.sim.function.now() - begun;
+            let mut held = vec![0; size];
+            engine.arena.memory().read(engine.data, &mut held);
+            if held != data {
+                return wrong(&what);
+            }
+            let value = (times * size) as f64 / (cycles as f64 / clock) / 1e6;
+            plot.add(Kind::Rival, name, &super::size_of(*bytes), *bytes as f64, value);
+            let note = format!("{} bytes in {cycles} cycles, one transfer after the other", times * size);
+            figures.push(Figure { what, value, unit: "GB/s", note });
+        }
+    }
+    Ok(figures)
+}
+
+/// Round trips of the sizes, for both drivers.
+pub fn xdma(project: &Project, card: &CardArgs, sizes: &[usize], plot: &mut Plot) -> Result<Vec<Figure>> {
+    let mut figures = Vec::new();
+    for (driver, name) in DRIVERS {
+        let engine = Engine::open(project, card, 4096)?;
         engine.list(0)?;
         engine.list(1)?;
         let mut random = Random(5);
@@ -169,6 +211,7 @@ pub fn xdma(project: &Project, card: &CardArgs, sizes: &[usize]) -> Result<Vec<F
             }
             let cycles = (engine.sim.function.now() - begun) as f64 / f64::from(ROUNDS);
             let after = engine.counters();
+            plot.add(Kind::Rival, &format!("XDMA, {name}"), &size.to_string(), *size as f64, cycles);
             let each = |a: u64, b: u64| (b - a) as f64 / f64::from(ROUNDS);
             figures.push(Figure {
                 what,

@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Figures of a run drawn as an SVG file: lines over a quantity, or bars in groups, with limits as dashed lines.
+//!
+//! The colours are those of a light page. A style in the file replaces them where the reader's browser prefers dark ones, and
+//! every file has a background of its own, so that it can be read on any page. Its description holds every value.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use plotters::coord::Shift;
+use plotters::element::DashedPathElement;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use crate::fail::{Failure, Result, at, usage};
+
+const WIDTH: i32 = 860;
+const HEIGHT: i32 = 440;
+/// Free at the left and right of text.
+const MARGIN: i32 = 20;
+/// Sizes of text; the library draws them a fifth smaller, in pixels.
+const TITLE: i32 = 21;
+const TEXT: i32 = 16;
+const SMALL: i32 = 15;
+/// Height of a row of the legend, and mean width of a character of `TEXT` in pixels.
+const ROW: i32 = 20;
+const CHARACTER: f64 = 7.7;
+/// Share of its place that a group of bars takes.
+const GROUP: f64 = 0.84;
+/// Narrowest bar that has its value written in it.
+const NARROWEST: i32 = 34;
+
+/// A colour on a light page, and what stands for it on a dark one.
+struct Colour(RGBColor, &'static str);
+
+const PAGE: Colour = Colour(RGBColor(0xff, 0xff, 0xff), "#0d1117");
+const INK: Colour = Colour(RGBColor(0x1f, 0x23, 0x28), "#e6edf3");
+const MUTED: Colour = Colour(RGBColor(0x57, 0x60, 0x6a), "#9198a1");
+const GRID: Colour = Colour(RGBColor(0xd8, 0xde, 0xe4), "#30363d");
+/// What the card does.
+const OURS: [Colour; 5] = [
+    Colour(RGBColor(0x09, 0x69, 0xda), "#4493f8"),
+    Colour(RGBColor(0x1a, 0x7f, 0x37), "#3fb950"),
+    Colour(RGBColor(0x82, 0x50, 0xdf), "#ab7df8"),
+    Colour(RGBColor(0x1b, 0x7c, 0x83), "#39c5cf"),
+    Colour(RGBColor(0x33, 0x9a, 0xf0), "#a5d6ff"),
+];
+const RIVALS: [Colour; 4] = [
+    Colour(RGBColor(0xbc, 0x4c, 0x00), "#f0883e"),
+    Colour(RGBColor(0xbf, 0x39, 0x89), "#db61a2"),
+    Colour(RGBColor(0x9a, 0x67, 0x00), "#d29922"),
+    Colour(RGBColor(0xcf, 0x22, 0x2e), "#f85149"),
+];
+const LIMITS: [Colour; 2] =
+    [Colour(RGBColor(0x24, 0x29, 0x2f), "#f0f6fc"), Colour(RGBColor(0xa4, 0x0e, 0x26), "#ff8182")];
+
+/// How values are shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Over a quantity, of which each doubling is as wide as the next.
+    Lines,
+    /// In a group for each place.
+    Bars,
+}
+
+/// What a series is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The card's own.
+    Ours,
+    /// What it is compared with.
+    Rival,
+    /// What no card could pass.
+    Limit,
+}
+
+struct Series {
+    name: String,
+    kind: Kind,
+    /// Number among those of its kind, which gives its colour.
+    number: usize,
+    points: Vec<Point>,
+}
+
+struct Point {
+    place: usize,
+    value: f64,
+    /// Of a limit of one bar: the series of the bar.
+    of: Option<usize>,
+}
+
+/// A place on the horizontal axis.
+struct Place {
+    label: String,
+    at: f64,
+}
+
+/// A plot, filled with values while a bench runs.
+pub struct Plot {
+    name: &'static str,
+    title: String,
+    counted: String,
+    axes: [&'static str; 2],
+    form: Form,
+    places: Vec<Place>,
+    series: Vec<Series>,
+}
+
+impl Plot {
+    /// `name` is that of the file, `counted` says what was counted, `axes` are what is on the horizontal and the vertical one,
+    /// with units.
+    pub fn new(
+        name: &'static str,
+        form: Form,
+        title: impl Into<String>,
+        counted: impl Into<String>,
+        axes: [&'static str; 2],
+    ) -> Self {
+        let (title, counted) = (title.into(), counted.into());
+        Self { name, title, counted, axes, form, places: Vec::new(), series: Vec::new() }
+    }
+
+    /// Adds a value of a series. `place` is the label below it; `quantity` is its place on the axis, if these are lines.
+    pub fn add(&mut self, kind: Kind, series: &str, place: &str, quantity: f64, value: f64) {
+        let (series, place) = (self.series(kind, series), self.place(place, quantity));
+        self.series[series].points.push(Point { place, value, of: None });
+    }
+
+    /// Adds the limit of one bar, that of series `of`.
+    pub fn limit_of(&mut self, of: &str, limit: &str, place: &str, value: f64) {
+        let bar = self.series.iter().position(|s| s.name == of);
+        let (series, place) = (self.series(Kind::Limit, limit), self.place(place, 0.0));
+        self.series[series].points.push(Point { place, value, of: bar });
+    }
+
+    fn series(&mut self, kind: Kind, name: &str) -> usize {
+        let found = self.series.iter().position(|s| s.kind == kind && s.name == name);
+        found.unwrap_or_else(|| {
+            let number = self.series.iter().filter(|s| s.kind == kind).count();
+            self.series.push(Series { name: name.to_owned(), kind, number, points: Vec::new() });
+            self.series.len() - 1
+        })
+    }
+
+    fn place(&mut self, label: &str, quantity: f64) -> usize {
+        let found = self.places.iter().position(|p| p.label == label);
+        found.unwrap_or_else(|| {
+            let at = match self.form {
+                Form::Lines => quantity.max(1.0).log2(),
+                Form::Bars => self.places.len() as f64,
+            };
+            self.places.push(Place { label: label.to_owned(), at });
+            self.places.len() - 1
+        })
+    }
+
+    /// The SVG file.
+    fn svg(&self) -> Result<String> {
+        let mut text = String::new();
+        self.draw(&mut text).map_err(|e| Failure::Run(format!("plot {}: {e}", self.name)))?;
+        // Behind the first tag: what the plot is and says, for those who do not see it, and its dark colours.
+        let tag = text.find("<svg").and_then(|begin| text[begin..].find('>').map(|end| begin + end + 1));
+        let Some(tag) = tag else {
+            return Err(Failure::Run(format!("plot {}: what was drawn is no SVG", self.name)));
+        };
+        let head = format!(
+            "\n<title>{}</title>\n<desc>{}</desc>\n<style>{}</style>",
+            escaped(&self.title),
+            escaped(&self.description()),
+            style()
+        );
+        text.insert_str(tag, &head);
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        Ok(text)
+    }
+
+    /// Every value, as the bench prints it.
+    fn description(&self) -> String {
+        let mut text = format!("{}. {}, by {}.", self.counted, self.axes[1], self.axes[0]);
+        for series in &self.series {
+            let values: Vec<String> = series
+                .points
+                .iter()
+                .map(|p| {
+                    let of = p.of.map(|n| format!(", {}", self.series[n].name)).unwrap_or_default();
+                    format!("{}{of}: {}", self.places[p.place].label, rounded(p.value))
+                })
+                .collect();
+            let _ = write!(text, "\n{}: {}.", series.name, values.join("; "));
+        }
+        text
+    }
+
+    fn draw(&self, text: &mut String) -> std::result::Result<(), Box<dyn std::error::Error>> {
+        let root = SVGBackend::with_string(text, (WIDTH as u32, HEIGHT as u32)).into_drawing_area();
+        root.fill(&PAGE.0)?;
+        let write = |line: &str, x: i32, y: i32, size: i32, colour: RGBColor, h: HPos| {
+            root.draw(&Text::new(line.to_owned(), (x, y), style_of(size, colour, h, VPos::Center)))
+        };
+        let title = ("sans-serif", TITLE, FontStyle::Bold).into_font().color(&INK.0);
+        root.draw(&Text::new(
+            self.title.clone(),
+            (MARGIN, 24),
+            title.pos(Pos::new(HPos::Left, VPos::Center)),
+        ))?;
+        write(&self.counted, MARGIN, 46, SMALL, MUTED.0, HPos::Left)?;
+        let top = self.legend(&root, 70)?;
+        write(self.axes[0], (WIDTH + 40) / 2, HEIGHT - 14, TEXT, MUTED.0, HPos::Center)?;
+
+        let most = self.series.iter().flat_map(|s| &s.points).map(|p| p.value).fold(0.0, f64::max);
+        let at = self.places.iter().map(|p| p.at);
+        let beside = if self.form == Form::Bars { 0.55 } else { 0.35 };
+        let (first, last) = (at.clone().fold(f64::MAX, f64::min), at.fold(f64::MIN, f64::max));
+        let area = root.margin(top + 4, 30, 8, MARGIN);
+        let mut chart = ChartBuilder::on(&area)
+            .x_label_area_size(24)
+            .y_label_area_size(64)
+            .build_cartesian_2d(first - beside..last + beside, 0.0..most * 1.08)?;
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .disable_x_axis()
+            .y_labels(8)
+            .y_desc(self.axes[1])
+            .y_label_formatter(&|value| grouped(*value))
+            .bold_line_style(GRID.0)
+            .light_line_style(TRANSPARENT)
+            .axis_style(MUTED.0)
+            .y_label_style(("sans-serif", TEXT).into_font().color(&MUTED.0))
+            .axis_desc_style(("sans-serif", TEXT).into_font().color(&MUTED.0))
+            .draw()?;
+        // Places in pixels of the whole drawing.
+        let spot = |x: f64, y: f64| chart.backend_coord(&(x, y));
+        let ground = spot(first, 0.0).1;
+        for place in &self.places {
+            let x = spot(place.at, 0.0).0;
+            write(&place.label, x, ground + 14, TEXT, INK.0, HPos::Center)?;
+        }
+        let (left, right) = (spot(first - beside, 0.0).0, spot(last + beside, 0.0).0);
+        root.draw(&PathElement::new(vec![(left, ground), (right, ground)], MUTED.0))?;
+
+        for series in self.series.iter().filter(|s| s.kind != Kind::Limit) {
+            match self.form {
+                Form::Lines => self.line(&root, &spot, series)?,
+                Form::Bars => self.bars(&root, &spot, series)?,
+            }
+        }
+        for series in self.series.iter().filter(|s| s.kind == Kind::Limit) {
+            let dashes = |from: (i32, i32), to: (i32, i32)| {
+                let line = series.colour().stroke_width(2);
+                root.draw(&DashedPathElement::new([from, to].into_iter(), 6, 4, line))
+            };
+            match self.form {
+                Form::Lines => {
+                    let points: Vec<_> =
+                        series.points.iter().map(|p| spot(self.places[p.place].at, p.value)).collect();
+                    points.windows(2).try_for_each(|ends| dashes(ends[0], ends[1]))?;
+                }
+                Form::Bars => {
+                    for point in &series.points {
+                        let (from, to) = self.across(point);
+                        dashes(spot(from, point.value), spot(to, point.value))?;
+                    }
+                }
+            }
+        }
+        root.present()?;
+        Ok(())
+    }
+
+    /// Draws what stands for which series, in rows from `y` on; returns where the last one ends.
+    fn legend<DB: DrawingBackend>(
+        &self,
+        root: &DrawingArea<DB, Shift>,
+        mut y: i32,
+    ) -> std::result::Result<i32, Box<dyn std::error::Error>>
+    where
+        DB::ErrorType: 'static,
+    {
+        let mut x = MARGIN;
+        let (limits, others): (Vec<_>, Vec<_>) = self.series.iter().partition(|s| s.kind == Kind::Limit);
+        for series in others.into_iter().chain(limits) {
+            let width = 30 + (CHARACTER * series.name.chars().count() as f64) as i32;
+            if x > MARGIN && x + width > WIDTH - MARGIN {
+                (x, y) = (MARGIN, y + ROW);
+            }
+            let (colour, middle) = (series.colour(), [(x, y), (x + 22, y)]);
+            match (series.kind, self.form) {
+                (Kind::Limit, _) => {
+                    let line = colour.stroke_width(2);
+                    root.draw(&DashedPathElement::new(middle.into_iter(), 6, 2, line))?;
+                }
+                (_, Form::Lines) => {
+                    root.draw(&PathElement::new(middle, colour.stroke_width(2)))?;
+                    root.draw(&Circle::new((x + 11, y), 4, colour.filled()))?;
+                }
+                (_, Form::Bars) => {
+                    root.draw(&Rectangle::new([(x + 4, y - 6), (x + 20, y + 6)], colour.filled()))?;
+                }
+            }
+            let text = style_of(TEXT, INK.0, HPos::Left, VPos::Center);
+            root.draw(&Text::new(series.name.clone(), (x + 28, y), text))?;
+            x += width + 16;
+        }
+        Ok(y + ROW / 2)
+    }
+
+    fn line<DB: DrawingBackend>(
+        &self,
+        root: &DrawingArea<DB, Shift>,
+        spot: &dyn Fn(f64, f64) -> (i32, i32),
+        series: &Series,
+    ) -> std::result::Result<(), Box<dyn std::error::Error>>
+    where
+        DB::ErrorType: 'static,
+    {
+        let colour = series.colour();
+        let points: Vec<_> = series.points.iter().map(|p| spot(self.places[p.place].at, p.value)).collect();
+        for point in &points {
+            root.draw(&Circle::new(*point, 4, colour.filled()))?;
+        }
+        root.draw(&PathElement::new(points, colour.stroke_width(2)))?;
+        Ok(())
+    }
+
+    fn bars<DB: DrawingBackend>(
+        &self,
+        root: &DrawingArea<DB, Shift>,
+        spot: &dyn Fn(f64, f64) -> (i32, i32),
+        series: &Series,
+    ) -> std::result::Result<(), Box<dyn std::error::Error>>
+    where
+        DB::ErrorType: 'static,
+    {
+        for point in &series.points {
+            let (from, to) = self.bar(series, point);
+            let (corner, foot) = (spot(from, point.value), spot(to, 0.0));
+            root.draw(&Rectangle::new(
+                [(corner.0 + 1, corner.1), (foot.0 - 1, foot.1)],
+                series.colour().filled(),
+            ))?;
+            if foot.0 - corner.0 >= NARROWEST {
+                // At the foot, where no limit is near; above a bar too low for it.
+                let (colour, y) =
+                    if foot.1 - corner.1 > 2 * SMALL { (PAGE.0, foot.1 - 4) } else { (INK.0, corner.1 - 4) };
+                let text = style_of(SMALL, colour, HPos::Center, VPos::Bottom);
+                root.draw(&Text::new(short(point.value), ((corner.0 + foot.0) / 2, y), text))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the bar of a point begins and ends.
+    fn bar(&self, series: &Series, point: &Point) -> (f64, f64) {
+        let bars = self.series.iter().filter(|s| s.kind != Kind::Limit);
+        let number = bars.clone().position(|s| s.name == series.name).unwrap_or(0) as f64;
+        let width = GROUP / bars.count().max(1) as f64;
+        let from = self.places[point.place].at - GROUP / 2.0 + number * width;
+        (from, from + width)
+    }
+
+    /// What a limit lies across: a bar, or all of a group.
+    fn across(&self, limit: &Point) -> (f64, f64) {
+        match limit.of {
+            Some(of) => self.bar(&self.series[of], limit),
+            None => (self.places[limit.place].at - 0.48, self.places[limit.place].at + 0.48),
+        }
+    }
+}
+
+impl Series {
+    fn colour(&self) -> RGBColor {
+        let colours = match self.kind {
+            Kind::Ours => &OURS[..],
+            Kind::Rival => &RIVALS[..],
+            Kind::Limit => &LIMITS[..],
+        };
+        colours[self.number % colours.len()].0
+    }
+}
+
+fn style_of(size: i32, colour: RGBColor, h: HPos, v: VPos) -> TextStyle<'static> {
+    ("sans-serif", size).into_font().color(&colour).pos(Pos::new(h, v))
+}
+
+/// Fonts of the reader's system, and dark colours in place of those that are written at each element.
+fn style() -> String {
+    let fonts =
+        "-apple-system,BlinkMacSystemFont,'Segoe UI','Noto Sans',Helvetica,Arial,'DejaVu Sans',sans-serif";
+    let mut rules = String::new();
+    let few = [&PAGE, &INK, &MUTED, &GRID];
+    for Colour(RGBColor(r, g, b), dark) in few.into_iter().chain(&OURS).chain(&RIVALS).chain(&LIMITS) {
+        for what in ["fill", "stroke"] {
+            let _ = write!(rules, "[{what}=\"#{r:02X}{g:02X}{b:02X}\"]{{{what}:{dark}}}");
+        }
+    }
+    format!("text{{font-family:{fonts}}}@media (prefers-color-scheme: dark){{{rules}}}")
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// A value as the tables have it.
+pub fn rounded(value: f64) -> String {
+    if value >= 1000.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+}
+
+/// A value above a bar: three digits that mean something.
+fn short(value: f64) -> String {
+    match value {
+        v if v >= 100.0 => format!("{v:.0}"),
+        v if v >= 10.0 => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
+
+/// A value at the axis, its thousands apart.
+fn grouped(value: f64) -> String {
+    if value.fract() != 0.0 {
+        return format!("{value:.1}");
+    }
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// The folder that plots go to.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// Makes the folder, and sees that files can be written in it before anything is measured.
+    pub fn new(path: &Path) -> Result<Self> {
+        if path.exists() && !path.is_dir() {
+            return usage(format!("{}: is not a folder, into which plots could be written", path.display()));
+        }
+        std::fs::create_dir_all(path).map_err(at(path.display()))?;
+        tempfile::tempfile_in(path).map_err(|e| at(path.display())(cause(e)))?;
+        Ok(Self(path.to_owned()))
+    }
+
+    /// Writes a plot, all of it or nothing; returns the path of the file.
+    pub fn write(&self, plot: &Plot) -> Result<PathBuf> {
+        let path = self.0.join(plot.name).with_extension("svg");
+        let svg = plot.svg()?;
+        let written = || -> std::io::Result<()> {
+            let mut file = tempfile::Builder::new()
+                .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
+                .tempfile_in(&self.0)?;
+            std::io::Write::write_all(&mut file, svg.as_bytes())?;
+            file.persist(&path).map_err(|e| e.error)?;
+            Ok(())
+        };
+        written().map_err(|e| at(path.display())(cause(e)))?;
+        Ok(path)
+    }
+}
+
+/// The system's error, without the name of the temporary file that it was about.
+fn cause(e: std::io::Error) -> std::io::Error {
+    let code = e.raw_os_error().or_else(|| {
+        let inner = e.get_ref().and_then(|inner| inner.source())?;
+        inner.downcast_ref::<std::io::Error>()?.raw_os_error()
+    });
+    code.map_or(e, std::io::Error::from_raw_os_error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(form: Form) -> Plot {
+        let mut plot = Plot::new("sample", form, "A <b> & c", "What was counted", ["size, bytes", "GB/s"]);
+        for (n, value) in [1.25, 2.5, 1234.5].into_iter().enumerate() {
+            let place = format!("{}", 64 << n);
+            plot.add(Kind::Ours, "ours", &place, (64 << n) as f64, value);
+            plot.add(Kind::Rival, "theirs", &place, (64 << n) as f64, value / 2.0);
+            plot.limit_of("ours", "the most", &place, value * 1.5);
+        }
+        plot
+    }
+
+    #[test]
+    fn a_plot_holds_its_values_and_both_sets_of_colours() {
+        for form in [Form::Lines, Form::Bars] {
+            let svg = sample(form).svg().unwrap();
+            assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+            assert!(svg.contains("<title>A &lt;b&gt; &amp; c</title>"));
+            for value in ["64: 1.25", "128: 2.50", "256: 1234", "256: 617.25", "256, ours: 1852"] {
+                assert!(svg.contains(value), "{value}: {svg}");
+            }
+            let (style, drawn) = svg.split_once("</style>").unwrap();
+            for colour in ["#0969DA", "#BC4C00", "#24292F", "#FFFFFF"] {
+                assert!(drawn.contains(colour) && style.contains(colour), "{colour}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_plot_is_written_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("a/b");
+        let path = Folder::new(&inner).unwrap().write(&sample(Form::Bars)).unwrap();
+        assert_eq!(std::fs::read_dir(&inner).unwrap().count(), 1);
+        let Err(refused) = Folder::new(&path) else { panic!("a file is no folder") };
+        assert!(refused.message().starts_with(&format!("{}: is not a folder", path.display())));
+    }
+}
