@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes everything that depends on the register map from rtl/regs/viaduct.rdl.
 
-    .venv/bin/python tools/gen_regs.py --out build/regs [--slots 4] [--check]
+    .venv/bin/python tools/gen_regs.py --out build/regs [--slots 4] [--rtl] [--check]
 
 Into --out: the RTL register blocks with their Verilator waivers, viaduct_regs.h, viaduct_regs.rs and
 html/index.html. The Rust constants are also kept in the source tree (host/viaduct/src/regs.rs), so that cargo
-needs no Python; --check only says whether that copy is current. A file whose contents would not change keeps its
-time stamp, and nothing is made if no source changed.
+needs no Python; --check only says whether that copy is current. --rtl makes the RTL and its waivers only, for other
+projects (tools/fusesoc_regs.py): nothing in the source tree is written. A file whose contents would not change keeps
+its time stamp, and nothing is made if no source changed.
 """
 
 import argparse
@@ -130,16 +131,22 @@ def put(path: Path, text: str) -> None:
 def generate(out: Path, slots: int) -> None:
     """Makes all files."""
     from peakrdl_html import HTMLExporter
-    from peakrdl_regblock import RegblockExporter
-    from peakrdl_regblock.cpuif.passthrough import PassthroughCpuif
 
     root = elaborate("viaduct", NumSlots=slots)
     put(out / "viaduct_regs.h", c_header(root))
     rust = rust_constants(root)
     put(out / "viaduct_regs.rs", rust)
     put(RUST_COPY, rust)
-    put(out / "via_regs.vlt", WAIVERS)
     HTMLExporter().export(root, str(out / "html"))
+    generate_rtl(out)
+
+
+def generate_rtl(out: Path) -> None:
+    """Makes the register blocks and their waivers."""
+    from peakrdl_regblock import RegblockExporter
+    from peakrdl_regblock.cpuif.passthrough import PassthroughCpuif
+
+    put(out / "via_regs.vlt", WAIVERS)
     with tempfile.TemporaryDirectory() as scratch:
         for block in BLOCKS:
             RegblockExporter().export(
@@ -158,6 +165,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "build/regs", help="output folder")
     parser.add_argument("--slots", type=int, default=4, help="slots on the reference page (1 to 16)")
+    parser.add_argument("--rtl", action="store_true", help="make the RTL and its waivers only")
     parser.add_argument("--check", action="store_true", help="only check that the Rust copy is current")
     args = parser.parse_args()
     if not 1 <= args.slots <= 16:
@@ -167,6 +175,10 @@ def main() -> None:
         rust = rust_constants(elaborate("viaduct"))
         if not RUST_COPY.exists() or RUST_COPY.read_text() != rust:
             sys.exit(f"{RUST_COPY.relative_to(ROOT)} is stale: run tools/gen_regs.py")
+        return
+
+    if args.rtl:
+        generate_rtl(args.out)
         return
 
     # What the result depends on: the sources, the tools, and the option.
