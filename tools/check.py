@@ -76,6 +76,8 @@ def steps(files: list[str]) -> list[list[str]]:
         todo.append(["clang-format", "--dry-run", "-Werror", *c_files])
     tests = [ROOT / f for f in of[".py"] if Path(f).name.startswith("test_")]
     near = block_tests(modules) if modules else []
+    if modules or any(f.endswith(".core") for f in files):
+        tests = sorted({*tests, ROOT / "tests/test_cores.py"})
     tests += [t for t in near[:NEAREST] if t not in tests]
     if tests:
         todo.append([sys.executable, "-m", "pytest", "-q", *(str(t.relative_to(ROOT)) for t in tests)])
