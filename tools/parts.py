@@ -51,8 +51,9 @@ FUNCTIONS = (
     Part("via_fn_switch"),
     Part("via_fn_mem"),
 )
+SLOT = (Part("via_dispatch"),)
 CARD = (
-    Part("via_slot_port", hot=True),
+    Part("via_slot_port", inside=SLOT, hot=True),
     Part("via_functions", inside=FUNCTIONS, hot=True),
     Part("via_dma"),
     Part("via_cmdq"),

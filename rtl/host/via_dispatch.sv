@@ -47,7 +47,7 @@ module via_dispatch
   input  cpl_t                  mvo_cpl_i      [NumStreams],
   input  logic [NumStreams-1:0] mvo_cpl_valid_i,
   output logic [NumStreams-1:0] mvo_cpl_ready_o,
-  output logic                  idle_o
+  output logic                  idle_o                        // level: no command and no completion is in it
 );
 
   localparam bit DepthOk = param_in("via_dispatch Depth", Depth, 1, 64);
@@ -351,6 +351,10 @@ module via_dispatch
     .m_ready_i(cpl_ready_i)
   );
 
-  assign idle_o = ~|{cmd_valid_i, at_valid, !dma_empty, !mmu_empty, dma_cpl_valid_i, mmu_cpl_valid_i, src_valid, cpl_valid_o};
+  // A valid at an input counts as well: the register is then low in the first cycle in which what was accepted is in here.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) idle_o <= 1'b0;
+    else idle_o <= ~|{cmd_valid_i, at_valid, !dma_empty, !mmu_empty, dma_cpl_valid_i, mmu_cpl_valid_i, src_valid, cpl_valid_o};
+  end
 
 endmodule
