@@ -308,38 +308,22 @@ endmodule
 
 
 # ---------------------------------------------------------------- C++
-def maker(part: Part) -> str:
-    """C++ that makes the part's model."""
-    prefix = f"V{part.name}"
-    return f"""// Made by tools/parts.py.
-#include "{prefix}.h"
-#include "{prefix}__Syms.h"
-#include "{prefix}___024root.h"
-#include "part.h"
-
-namespace via {{
-std::unique_ptr<Part> make_{part.name}(VerilatedContext* context, const char* place, bool checks) {{
-  return std::make_unique<VerilatedPart<{prefix}, {prefix}___024root, {prefix}__Syms>>(context, place, checks);
-}}
-}}  // namespace via
-"""
-
-
 def factory(parts: list[Part]) -> str:
-    """C++ that makes a part by its name."""
-    arguments = "VerilatedContext* context, const char* place, bool checks"
-    declared = "\n".join(f"std::unique_ptr<Part> make_{p.name}({arguments});" for p in parts)
-    chosen = "\n".join(
-        f'  if (kind == "{p.name}") return make_{p.name}(context, place, checks);' for p in parts
+    """C++ that makes a part by its name; the parts' folders are beside its own."""
+    included = "".join(
+        f'#include "../{p.name}/V{p.name}{what}.h"\n' for p in parts for what in ("", "__Syms", "___024root")
+    )
+    chosen = "".join(
+        f'  if (kind == "{p.name}")\n'
+        f"    return std::make_unique<VerilatedPart<V{p.name}, V{p.name}___024root, V{p.name}__Syms>>(context, place, checks);\n"
+        for p in parts
     )
     return f"""// Made by tools/parts.py.
-#include "parts.h"
+{included}#include "part.h"
 
 namespace via {{
-{declared}
-std::unique_ptr<Part> make_part(const std::string& kind, {arguments}) {{
-{chosen}
-  return nullptr;
+std::unique_ptr<Part> make_part(const std::string& kind, VerilatedContext* context, const char* place, bool checks) {{
+{chosen}  return nullptr;
 }}
 }}  // namespace via
 """

@@ -44,6 +44,7 @@ ROOT = Path(__file__).absolute().parent.parent
 # Files of Verilator's run-time library that an object needs, with waves and coverage.
 RUNTIME = ["verilated.cpp", "verilated_threads.cpp"]
 JOBS = min(2, os.cpu_count() or 1)
+SMALL = 100_000  # bytes of a file that is not worth a compiler of its own
 
 
 def fail(message: str) -> NoReturn:
@@ -313,7 +314,7 @@ class Build:
         top, work = Path("rtl/shell/via_shell.sv"), self.work / "shell"
         model = Model("shell", "Vshell", top.stem, work, [*self.packages(), top], self.folders())
         model.hot = bool(self.parts)
-        model.generated["make_part.cpp"] = parts.factory(parts.flat(self.parts))
+        model.generated["parts_made.cpp"] = parts.factory(parts.flat(self.parts))
         return self.with_sockets(self.with_checkers(model, top, self.parts), self.parts)
 
     def part(self, part: parts.Part) -> Model:
@@ -323,7 +324,6 @@ class Build:
         model = Model(part.name, f"V{part.name}", top, work, sources, self.folders(), part.parameters)
         model.hot = part.hot
         model.generated[f"{top}.sv"] = parts.top(parts.header(part.source), top)
-        model.generated[f"make_{part.name}.cpp"] = parts.maker(part)
         return self.with_sockets(self.with_checkers(model, part.source, part.inside), part.inside)
 
     def with_checkers(self, model: Model, top: Path, inside: tuple[parts.Part, ...]) -> Model:
@@ -486,76 +486,105 @@ class Build:
         for model in stale:
             model.end(keys[model.name])
 
-    def units(self, model: Model, common: list[str]) -> list[tuple[Path, Path, list[str]]]:
-        """(source, object, flags) of a model, its header compiled beforehand."""
-        base = [*common, *self.own_flags(model)]
+    def units(self, model: Model) -> list[tuple[Path, Path, list[str]]]:
+        """(source, object, flags) of a model. Its many small files are compiled as one of each kind."""
         # -O3 takes three times as long and gains a fifth.
-        kinds = {
-            "fast": ["-O3" if model.hot and not self.checked() else "-O1", *base],
-            "slow": ["-O0", *base],
-        }
-        header = model.work / f"{model.prefix}__pch.h"
-        copies = {kind: model.work / f"{header.name}.{kind}" for kind in kinds}
-        TOOLS.run_all(
-            [
-                ([self.cxx, *flags, "-x", "c++-header", str(header)], "compiling the common header", made)
-                for kind, flags in kinds.items()
-                if not (made := Path(f"{copies[kind]}.gch")).exists()
-            ]
-        )
+        levels = {"fast": "-O3" if model.hot and not self.checked() else "-O1", "slow": "-O0"}
         units: list[tuple[Path, Path, list[str]]] = []
-        for source in sorted(model.work.glob("*.cpp")):
-            kind = "slow" if "__Slow" in source.name else "fast"
-            units.append((source, source.with_suffix(".o"), [*kinds[kind], "-include", str(copies[kind])]))
+        for kind, level in levels.items():
+            flags = [level, *self.common(), *self.own_flags(model), "-include", str(self.prelude(level))]
+            sources = [
+                p
+                for p in sorted(model.work.glob(f"{model.prefix}*.cpp"))
+                if ("__Slow" in p.name) == (kind == "slow")
+            ]
+            small = [p for p in sources if p.stat().st_size < SMALL]
+            together = model.work / f"{kind}.cpp"
+            text = "".join(f'#include "{p.name}"\n' for p in small)
+            if not together.exists() or together.read_text() != text:
+                together.write_text(text)
+            sources = [together, *(p for p in sources if p not in small)]
+            units += [(p, p.with_suffix(".o"), flags) for p in sources]
         return units
 
-    def compile_and_link(self, models: list[Model]) -> None:
+    def common(self) -> list[str]:
+        """Flags of everything that is compiled."""
         include = verilator_root() / "include"
-        common = [*self.flags(), f"-isystem{include}", f"-isystem{include / 'vltstd'}"]
-        units = [unit for model in models for unit in self.units(model, common)]
-        fast = ["-O1", *common, *self.own_flags(models[0])]
+        return [*self.flags(), f"-isystem{include}", f"-isystem{include / 'vltstd'}"]
+
+    def compile_and_link(self, models: list[Model]) -> None:
+        runtime = self.runtime()
+        units = [unit for model in models for unit in self.units(model)]
+        fast = ["-O1", *self.common(), *self.own_flags(models[0]), "-include", str(self.prelude("-O1"))]
         # The models of what is around the shell change by themselves.
-        for source in self.cpp():
+        for source in [*self.cpp(), *models[0].work.glob("parts_*.cpp")]:
             obj = self.work / f"sim_{source.stem}.o"
             obj.unlink(missing_ok=True)
             units.append((source, obj, fast))
-        for obj in (o for s, o, _ in units if s.name.startswith("make_")):
-            obj.unlink(missing_ok=True)
         compile_all(units, self.cxx)
-        objects = [str(obj) for _, obj, _ in units] + [str(o) for o in self.runtime()]
+        objects = [str(obj) for _, obj, _ in units] + [str(o) for o in runtime]
         link = [self.cxx, "-shared", *objects, "-Wl,-Bsymbolic", "-Wl,--gc-sections"]
         link += ["-Wl,-z,defs", "-Wl,--build-id=none", "-pthread", "-ldl"]
         link += ["-llz4", "-lz"] if self.args.trace else []
         # Written beside and renamed: a running card keeps the object it has open.
         TOOLS.run_all([(link, "linking", self.out)])
 
-    def runtime(self) -> list[Path]:
-        """Objects of Verilator's own library, compiled once for each set of flags."""
-        include = verilator_root() / "include"
+    def prelude(self, level: str) -> Path:
+        """What all files of a model include first, compiled once for each level of optimisation."""
+        return self.runtime_folder() / level.removeprefix("-") / "prelude.h"
+
+    def runtime_names(self) -> list[str]:
         names = list(RUNTIME)
         names += ["verilated_fst_c.cpp"] if self.args.trace else []
         names += ["verilated_cov.cpp"] if self.args.coverage else []
-        flags = ["-O2", *self.flags()]
-        hooks = Path("sim/broken_rule.h")
-        flags += ["-include", str(hooks)] if self.checked() else []
+        return names
+
+    def runtime_flags(self) -> list[str]:
+        hooks = ["-include", "sim/broken_rule.h"] if self.checked() else []
+        return ["-O2", *self.common(), *hooks]
+
+    def runtime_folder(self) -> Path:
+        """Where Verilator's own library is kept, compiled once for each set of flags."""
         key = json.dumps(
             [
-                flags,
-                names,
-                digest(hooks),
+                [*self.flags(), *self.runtime_flags()[:1]],
+                self.checked(),
+                self.runtime_names(),
+                digest(Path("sim/broken_rule.h")),
                 self.cxx,
                 compiler_version(self.cxx),
                 verilator_version(),
                 processor(),
             ]
         )
-        folder = Path("build/verilator-runtime") / hashlib.sha256(key.encode()).hexdigest()[:16]
-        made = {n: folder / f"{Path(n).stem}.o" for n in names}
-        if not all(obj.exists() for obj in made.values()):
-            flags += [f"-isystem{include}", f"-isystem{include / 'vltstd'}"]
+        return Path("build/verilator-runtime") / hashlib.sha256(key.encode()).hexdigest()[:16]
+
+    def runtime(self) -> list[Path]:
+        """Objects of Verilator's own library; its header is precompiled too."""
+        folder = self.runtime_folder()
+        made = {n: folder / f"{Path(n).stem}.o" for n in self.runtime_names()}
+        heads = {level: self.prelude(level) for level in ("-O0", "-O1", "-O3")}
+        compiled = {level: head.with_name(f"{head.name}.gch") for level, head in heads.items()}
+        if not all(path.exists() for path in (*made.values(), *compiled.values())):
             folder.mkdir(parents=True, exist_ok=True)
             with locked(folder / ".lock", "Verilator's library"):
-                compile_all([(include / n, obj, flags) for n, obj in made.items()], self.cxx)
+                for head in heads.values():
+                    head.parent.mkdir(exist_ok=True)
+                    head.write_text('#include "verilated.h"\n#include "verilated_dpi.h"\n')
+                commands = [
+                    (
+                        [self.cxx, level, *self.common(), "-x", "c++-header", str(head)],
+                        "compiling Verilator's header",
+                        compiled[level],
+                    )
+                    for level, head in heads.items()
+                ]
+                include = verilator_root() / "include"
+                commands += [
+                    ([self.cxx, *self.runtime_flags(), "-c", str(include / n)], f"compiling {n}", obj)
+                    for n, obj in made.items()
+                ]
+                TOOLS.run_all([c for c in commands if not c[2].exists()])
         return list(made.values())
 
 
