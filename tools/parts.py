@@ -33,6 +33,7 @@ class Part:
     parameters: tuple[tuple[str, int], ...] = ()
     sampled: tuple[str, ...] = ("time_i",)
     inside: tuple["Part", ...] = ()
+    still: str = ""  # the output that says when it is; by default still_o, or idle_o if there is none
     hot: bool = False  # runs most of the time: worth a longer compilation
 
     @property
@@ -51,7 +52,7 @@ FUNCTIONS = (
     Part("via_fn_switch"),
     Part("via_fn_mem"),
 )
-SLOT = (Part("via_dispatch"),)
+SLOT = (Part("via_dispatch"), Part("via_guard", still="quiet_o"), Part("via_slot_events"))
 CARD = (
     Part("via_slot_port", inside=SLOT, hot=True),
     Part("via_functions", inside=FUNCTIONS, hot=True),
@@ -166,8 +167,6 @@ def header(path: Path) -> Header:
     for needed in ("clk_i", "rst_ni"):
         if needed not in names:
             raise SystemExit(f"parts: error: {path}: a part has a port {needed}")
-    if not names & {"still_o", "idle_o"}:
-        raise SystemExit(f"parts: error: {path}: a part says when it is still: still_o or idle_o")
     return head
 
 
@@ -192,7 +191,7 @@ QUIET = "\n".join(
             f"/* verilator lint_off {name} */"
             for name in (
                 *("BLKSEQ", "UNUSEDSIGNAL", "UNUSEDPARAM", "DECLFILENAME"),
-                *("UNDRIVEN", "WIDTHCONCAT", "GENUNNAMED"),
+                *("UNDRIVEN", "WIDTHCONCAT", "GENUNNAMED", "ENUMVALUE"),
             )
         ),
         "",
@@ -222,7 +221,10 @@ def lines_of(ports: list[Port], vector: str, statement: str, indent: int) -> str
 
 def socket(head: Header, parts: list[Part]) -> str:
     """The module that stands in the card where the block would be. `parts` are the kinds of the block that there are."""
-    still = "still_o" if any(p.name == "still_o" for p in head.ports) else "idle_o"
+    names = {p.name for p in head.outputs}
+    still = next((n for n in (parts[0].still, "still_o", "idle_o") if n in names), "")
+    if not still:
+        raise SystemExit(f"parts: error: {head.name}: a part says when it is still: still_o or idle_o")
     offered = " || ".join(f"|{p.name}" for p in head.ports if re.search(r"valid_[io]$", p.name))
     kinds = "".join(
         f'{" && ".join([*(f"{n} == {v}" for n, v in part.parameters), "1"])} ? "{part.name}" : '

@@ -573,11 +573,13 @@ module via_functions
     for (int unsigned s = 0; s < NumSlots; s++) disk_flush_o[s] <= flush_evt && 32'(ctrl_i[FnBlk].store) == s;
   end
 
-  // As that of other blocks, it comes from registers.
+  // From a register, as all outputs: the interrupts of slots reach some of its terms within a cycle.
   logic access_q;
-  always_ff @(posedge clk_i) access_q <= fn_valid_i || |fn_flr_i;
-  assign still_o = &fn_still && flush_still && irqs_still && msix_still && switch_still && mem_still && ~|{access_q, rvalid_q, disk_flush_o} &&
-                   flr_busy == flr_busy_q;
+  always_ff @(posedge clk_i) begin
+    access_q <= fn_valid_i || |fn_flr_i;
+    still_o  <= &fn_still && flush_still && irqs_still && msix_still && switch_still && mem_still &&
+                ~|{access_q, rvalid_q, disk_flush_o} && flr_busy == flr_busy_q;
+  end
   assign idle_o = &fn_idle && msix_idle && switch_idle && mem_idle && !rvalid_q;
 
 endmodule

@@ -10,7 +10,7 @@
 module via_slot_events
   import via_pkg::*;
 #(
-  parameter int unsigned NumSrc = 2  // places that report violations; lower ones first
+  parameter int unsigned NumSrc = 2 + NumStreams  // that report violations, the first in order first: registers, memory port, streams
 ) (
   input  logic                clk_i,
   input  logic                rst_ni,
@@ -31,7 +31,7 @@ module via_slot_events
   input  logic                evt_ready_i,
   output logic                isolated_o,               // by a guard or by the host
   output event_e              cause_o,                  // 0 if by the host
-  output logic                idle_o
+  output logic                idle_o                    // level: no event is in it
 );
 
   localparam bit NumSrcOk = param_in("via_slot_events NumSrc", NumSrc, 1, 64);
@@ -120,6 +120,10 @@ module via_slot_events
 
   assign isolated_o = on_q;
   assign cause_o = isolated_q ? violation_evt_q.cause : event_e'(8'h00);
-  assign idle_o = !evt_valid && !evt_valid_o && violation_i == '0 && !irq_i && !flush_i && !ring_err_cmd_i && !ring_err_cpl_i;
+  // An input counts as well: the register is then low in the first cycle in which what came with it is in here.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) idle_o <= 1'b0;
+    else idle_o <= ~|{evt_valid, evt_valid_o, violation_i, irq_i, flush_i, ring_err_cmd_i, ring_err_cpl_i};
+  end
 
 endmodule

@@ -597,9 +597,7 @@ module via_slot_port
     assign violation_evt[2+k] = '{info: 64'(k), va: '0, source: 8'd2, is_write: 1'b0, cause: strm_cause[k]};
   end
 
-  via_slot_events #(
-    .NumSrc(NumSrc)
-  ) u_events (
+  via_slot_events u_events (
     .clk_i,
     .rst_ni,
     .reset_i        (ctrl_i.reset),
