@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rules of an AXI port inside the shell (docs/interfaces.md, section 1), as assertions: one instance watches a port, from either side. Bound to every
-// port of every block by tools/checkers.py; not for synthesis. Each rule has its name, and test_checkers.py breaks each of them.
+// Rules of an AXI port inside the shell (docs/interfaces.md, section 1) as assertions. One instance watches one port, from either side; it
+// drives nothing. tools/checkers.py binds one to every AXI port of every block; not for synthesis. Each rule has a name, and
+// test_checkers.py breaks each of them.
 //
-//   AR, AW  stay until taken; INCR, full-width beats, aligned, within 4 KiB; at most `Outstanding` bursts not answered
-//   R       stays until taken; only for a read that was taken, as many beats as asked for, its id; in order, or with InOrder = 0 in order for each id;
-//           with Behind not before B of the writes of its function all of which was taken in an earlier cycle than AR: the rule of a board's host port
-//   W       stays until taken; last on the last beat and on no other. It may come before its address
-//   B       stays until taken; only for a write all of which was taken, its id; order as that of R
+//   AR, AW  stable until accepted; INCR, full-width beats, aligned, within 4 KiB; at most `Outstanding` bursts without a response
+//   R       stable until accepted; only for a read that was accepted, with its length and id; in order, or with InOrder = 0 in order per
+//           id; with Behind not before B of any write of the same function that was complete (address and data accepted) in a cycle before
+//           AR: the rule of a board's host port
+//   W       stable until accepted; last on the last beat and on no other. Data may come before its address
+//   B       stable until accepted; only for a write whose address and data were accepted, with its id; order as that of R
 //
-// A channel that the port does not have is tied to zero, and with Answers = 0 there are no R, W and B: addresses only.
-// In a proof AssumeReq and AssumeRsp make the rules of one side assumptions: those of a side that is not the design's.
-// Source: AMBA AXI4, chapters A3 and A5; of Behind docs/interfaces.md, section 2.
+// A channel that the port does not have is tied to zero. With Answers = 0 the R, W and B channels are not checked: the port has addresses
+// only.
+// In a proof, AssumeReq and AssumeRsp turn the rules of the request or response side into assumptions, for the side that is not part of the
+// design.
+// Source: AMBA AXI4, chapters A3 and A5; for Behind docs/interfaces.md, section 2.
 
-/* verilator coverage_off */  // the design is what is covered
+/* verilator coverage_off */  // not part of the coverage of the design
 module via_axi_checker
   import via_pkg::*;
 #(
@@ -43,18 +47,18 @@ module via_axi_checker
   input logic    b_ready_i
 );
 
-  // One copy for all ports: simulations are built several times as fast.
+  // A single module for all ports: simulations build several times faster.
   /* verilator no_inline_module */
 
   localparam bit OutstandingOk = param_in("via_axi_checker Outstanding", Outstanding, 1, 4096);
 
-  localparam int unsigned PtrW = $clog2(Outstanding + 1) + 1;  // so that less than half of the numbers are in use
+  localparam int unsigned PtrW = $clog2(Outstanding + 1) + 1;  // one bit more, so that the distance of two numbers tells which is ahead
   localparam int unsigned Places = 1 << PtrW;
   localparam int unsigned Keys = InOrder ? 1 : 1 << IdW;
   localparam int unsigned KeyW = InOrder ? 1 : IdW;
   typedef logic [PtrW-1:0] ptr_t;
 
-  // ---------------------------------------------------------------- what was offered in the cycle before and not taken
+  // ---------------------------------------------------------------- payload offered in the previous cycle and not accepted
   logic ar_wait_q, r_wait_q, aw_wait_q, w_wait_q, b_wait_q;
   axi_ax_t ar_q, aw_q;
   axi_r_t r_q;
@@ -74,7 +78,7 @@ module via_axi_checker
     if (b_valid_i) b_q <= b_i;
   end
 
-  // ---------------------------------------------------------------- reads that are owed beats
+  // ---------------------------------------------------------------- reads whose data is outstanding
   typedef struct packed {
     logic [IdW-1:0] id;
     logic [7:0]     len;
@@ -108,19 +112,19 @@ module via_axi_checker
   end
   always_ff @(posedge clk_i) if (rd_in) rd_owed[ar_key][rd_tail_q[ar_key]] <= '{id: ar_i.id, len: ar_i.len};
 
-  // ---------------------------------------------------------------- writes: beats against addresses, answers against both
+  // ---------------------------------------------------------------- writes: data against addresses, responses against both
   typedef struct packed {
     logic [IdW-1:0] id;
-    ptr_t           number;  // of the write, in the order of addresses
+    ptr_t           number;  // number of the write, counted in the order of addresses
   } write_t;
   write_t wr_owed[Keys][Places], wr_first;
-  logic [7:0] wr_len[Places], w_beats[Places], w_len;  // as the address says, as the data had
+  logic [7:0] wr_len[Places], w_beats[Places], w_len;  // beats as AWLEN says; beats that came
   ptr_t
       wr_tail_q[Keys],
       wr_head_q[Keys],
       aw_number_q,
       w_number_q,
-      wr_count_q;  // numbers: addresses taken, writes all of whose data was taken
+      wr_count_q;  // *_number_q count accepted addresses and accepted last beats of data
   logic [7:0] w_beat_q;
   logic [KeyW-1:0] aw_key, b_key;
   logic wr_in, w_out, wr_out, w_named, early, wr_whole;
@@ -131,7 +135,7 @@ module via_axi_checker
   assign wr_in = aw_valid_i && aw_ready_i;
   assign w_out = w_valid_i && w_ready_i;
   assign wr_out = b_valid_i && b_ready_i;
-  // Whether the address of the beat that is shown is known: taken, or shown as well. If not, its length is compared when the address comes.
+  // Whether the address of the current W beat is known: accepted already, or offered now. If not, WLAST is compared when the address comes.
   assign w_named = (w_number_q == aw_number_q) ? aw_valid_i : !early;
   assign early = (aw_number_q - w_number_q) >> (PtrW - 1) != '0;
   assign w_len = (w_number_q == aw_number_q) ? aw_i.len : wr_len[w_number_q];
@@ -162,16 +166,17 @@ module via_axi_checker
     if (w_out && w_i.last) w_beats[w_number_q] <= w_beat_q;
   end
 
-  // ---------------------------------------------------------------- the order of reads and writes of a function
+  // ---------------------------------------------------------------- order of reads behind writes, per function
   logic r_stable, r_asked, r_id, r_last, r_behind, b_stable, b_whole, b_id;
 
   if (Behind) begin : gen_behind
-    // By function, which an id names: writes all of which was taken; those of them whose B was offered. By read: how many were before it.
+    // Per function (given by the id): the number of complete writes, and of those whose B was offered. Per read: the number of complete
+    // writes before it.
     logic [31:0] whole_q[1<<IdW], told_q[1<<IdW], ahead[Keys][Places], told;
     logic [IdW-1:0] wr_id[Places], whole_id, ar_fn, r_fn, b_fn, whole_fn;
     logic whole, w_ended;
 
-    // Ids 0 to 2 are one.
+    // Ids 0 to 2 belong to one function (function 0).
     function automatic logic [IdW-1:0] fn_of(input logic [IdW-1:0] id);
       return (id < IdW'(3)) ? '0 : id;
     endfunction
@@ -183,7 +188,7 @@ module via_axi_checker
     assign w_ended  = w_out && w_i.last;
     assign whole    = (w_number_q == aw_number_q) ? wr_in && w_ended : early ? wr_in : w_ended;
     assign whole_id = (w_number_q == aw_number_q || early) ? aw_i.id : wr_id[w_number_q];
-    // B that is offered in the same cycle is in time.
+    // A B offered in the same cycle as R is early enough.
     assign told     = told_q[r_fn] + 32'(b_valid_i && !b_wait_q && r_fn == b_fn);
     assign r_behind = !r_valid_i || !r_asked || rd_beat_q[r_key] != '0 || signed'(told - ahead[r_key][rd_head_q[r_key]]) >= 32'sd0;
 
@@ -206,7 +211,7 @@ module via_axi_checker
     assign r_behind = 1'b1;
   end
 
-  // ---------------------------------------------------------------- rules of the side that asks
+  // ---------------------------------------------------------------- rules of the requesting side
   function automatic logic in_page(input logic [PageLog2-1:0] offset, input logic [7:0] len);
     return 16'(offset) + (16'(len) + 16'd1) * 16'(StrbW) <= 16'(1 << PageLog2);
   endfunction
@@ -230,7 +235,7 @@ module via_axi_checker
   assign w_last     = !Answers || (!w_valid_i || !w_named || w_i.last == (w_beat_q == w_len)) &&
                       (!aw_valid_i || !early || aw_i.len == w_beats[aw_number_q]);
 
-  // ---------------------------------------------------------------- rules of the side that answers
+  // ---------------------------------------------------------------- rules of the responding side
   assign r_stable = !r_wait_q || r_valid_i && r_i == r_q;
   assign r_asked = !Answers || !r_valid_i || rd_head_q[r_key] != rd_tail_q[r_key];
   assign r_id = !Answers || !r_valid_i || !r_asked || r_i.id == rd_first.id;
@@ -251,13 +256,13 @@ module via_axi_checker
       if (rst_ni) begin
         a_ar_stable :
         assert (ar_stable)
-        else $error("AR changed or withdrawn before it was taken");
+        else $error("AR changed or withdrawn before it was accepted");
         a_ar_incr :
         assert (ar_incr)
         else $error("AR is not INCR");
         a_ar_size :
         assert (ar_size)
-        else $error("AR does not ask for full-width beats");
+        else $error("AR does not request full-width beats");
         a_ar_aligned :
         assert (ar_aligned)
         else $error("AR is not aligned to a beat");
@@ -269,13 +274,13 @@ module via_axi_checker
         else $error("more reads in flight than allowed");
         a_aw_stable :
         assert (aw_stable)
-        else $error("AW changed or withdrawn before it was taken");
+        else $error("AW changed or withdrawn before it was accepted");
         a_aw_incr :
         assert (aw_incr)
         else $error("AW is not INCR");
         a_aw_size :
         assert (aw_size)
-        else $error("AW does not ask for full-width beats");
+        else $error("AW does not request full-width beats");
         a_aw_aligned :
         assert (aw_aligned)
         else $error("AW is not aligned to a beat");
@@ -287,7 +292,7 @@ module via_axi_checker
         else $error("more writes in flight than allowed");
         a_w_stable :
         assert (w_stable)
-        else $error("W changed or withdrawn before it was taken");
+        else $error("W changed or withdrawn before it was accepted");
         a_w_last :
         assert (w_last)
         else $error("WLAST does not match AWLEN");
@@ -304,10 +309,10 @@ module via_axi_checker
       if (rst_ni) begin
         a_r_stable :
         assert (r_stable)
-        else $error("R changed or withdrawn before it was taken");
+        else $error("R changed or withdrawn before it was accepted");
         a_r_asked :
         assert (r_asked)
-        else $error("R that nobody asked for");
+        else $error("R without a request");
         a_r_id :
         assert (r_id)
         else $error("R with the wrong id");
@@ -316,10 +321,10 @@ module via_axi_checker
         else $error("RLAST does not match ARLEN");
         a_r_behind :
         assert (r_behind)
-        else $error("R before B of a write that was taken before its read");
+        else $error("R before B of a write that was complete before its read");
         a_b_stable :
         assert (b_stable)
-        else $error("B changed or withdrawn before it was taken");
+        else $error("B changed or withdrawn before it was accepted");
         a_b_whole :
         assert (b_whole)
         else $error("B without a write all of which was taken");

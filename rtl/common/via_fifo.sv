@@ -2,8 +2,7 @@
 //
 // First-word-fall-through FIFO for one ready/valid channel, one clock.
 // Throughput: one beat per cycle in and out. Latency: one cycle with Ram = 0 (distributed memory, combinational read), two with Ram = 1
-// (via_ram_sdp behind an output register). `count_o` counts every entry held, wherever it is; ready falls at Depth.
-// `flush_i` drops everything held and whatever arrives in that cycle.
+// (via_ram_sdp with an output register). Order: kept. Ready falls when Depth entries are held.
 
 module via_fifo #(
   parameter type T = logic,
@@ -13,14 +12,14 @@ module via_fifo #(
 ) (
   input  logic          clk_i,
   input  logic          rst_ni,
-  input  logic          flush_i,
+  input  logic          flush_i,    // one-cycle pulse: drops all entries and what arrives in this cycle
   input  T              s_i,
   input  logic          s_valid_i,
   output logic          s_ready_o,
   output T              m_o,
   output logic          m_valid_o,
   input  logic          m_ready_i,
-  output logic [CW-1:0] count_o
+  output logic [CW-1:0] count_o     // entries held, including the one in the output register
 );
 
   localparam bit DepthOk = via_pkg::param_in("via_fifo Depth", Depth, 1, 1 << 24);
@@ -30,7 +29,7 @@ module via_fifo #(
 
   logic [AW-1:0] wptr_q, rptr_q;
   logic [CW-1:0] count_q;
-  // What is told outside comes from registers: not full, and below not empty.
+  // The handshake outputs come from registers: "not full" here, "not empty" below.
   logic ready_q;
   logic push, pop;
 
@@ -58,8 +57,8 @@ module via_fifo #(
   end
 
   if (Ram) begin : gen_ram
-    // The memory holds what is not yet fetched; a fetched word sits in the memory's output register. A fetch is started when that
-    // register is free or leaves in this cycle.
+    // The memory holds the entries not yet fetched; a fetched one is in the memory's output register. A fetch starts when that register is
+    // free or is read in this cycle.
     logic [CW-1:0] stored_q;  // written to the memory in an earlier cycle, not yet fetched
     logic valid_q, fetch;
 
@@ -119,7 +118,7 @@ module via_fifo #(
   end
 
 `ifdef VIA_PROOF
-  // What the proofs by induction of blocks with FIFOs need to know.
+  // Invariants that the inductive proofs of blocks with FIFOs rely on.
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       i_ready : assert (ready_q == (count_q != CW'(Depth)) && count_q <= CW'(Depth));

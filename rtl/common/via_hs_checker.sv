@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rules of a handshake inside the shell that is neither AXI nor a stream, as assertions: one instance watches a port, from either side. Bound by
-// tools/checkers.py to every such port of every block; not for synthesis. Each rule has its name, and test_checkers.py breaks each of them.
+// Rules of a handshake inside the shell that is neither AXI nor a stream, as assertions. One instance watches one port, from either side;
+// it drives nothing. tools/checkers.py binds one to every such port of every block; not for synthesis. Each rule has a name, and
+// test_checkers.py breaks each of them.
 //
-//   what is offered stays until it is taken: valid, and all of the payload
+//   valid and the whole payload stay as they are until accepted
 //
-// A payload may be padded with zeros: few widths make few modules. Nothing is said of unknown values: the simulation has none.
+// The payload may be padded with zeros, so that few different widths, and thus few modules, are needed. Unknown values are not checked: the
+// simulation is two-state.
 // Source: docs/interfaces.md, section 1.
 
-/* verilator coverage_off */  // the design is what is covered
+/* verilator coverage_off */  // not part of the coverage of the design
 module via_hs_checker
   import via_pkg::*;
 #(
@@ -16,17 +18,17 @@ module via_hs_checker
 ) (
   input logic             clk_i,
   input logic             rst_ni,
-  input logic [Width-1:0] s_i,
+  input logic [Width-1:0] s_i,      // payload
   input logic             valid_i,
   input logic             ready_i
 );
 
-  // One copy for all ports of a width: simulations are built several times as fast.
+  // A single module for all ports of one width: simulations build several times faster.
   /* verilator no_inline_module */
 
   localparam bit WidthOk = param_in("via_hs_checker Width", Width, 1, 1 << 16);
 
-  logic wait_q;  // offered and not taken
+  logic wait_q;  // offered and not accepted
   logic [Width-1:0] s_q;
 
   always_ff @(posedge clk_i) begin
@@ -38,10 +40,10 @@ module via_hs_checker
     if (rst_ni) begin
       a_stays :
       assert (!wait_q || valid_i)
-      else $error("what was offered was withdrawn before it was taken");
+      else $error("valid was withdrawn before it was accepted");
       a_same :
       assert (!wait_q || !valid_i || s_i == s_q)
-      else $error("what was offered changed before it was taken");
+      else $error("the payload changed before it was accepted");
     end
   end
 

@@ -25,8 +25,8 @@
 package via_pkg;
 
   // ---------------------------------------------------------------- parameters
-  // What is outside its range is refused at elaboration: these are constant functions, and `$fatal` in one ends it with this message
-  // (IEEE 1800-2017, 13.4.3). `name` says of which module; the value of a call is always one.
+  // A value outside its range is refused at elaboration: these are constant functions, and `$fatal` in one ends elaboration with its
+  // message (IEEE 1800-2017, 13.4.3). `name` names module and parameter; the functions return one.
 
   /// A parameter that may be `min` to `max`.
   function automatic bit param_in(input string name, input int unsigned value, input int unsigned min, input int unsigned max);
@@ -75,10 +75,10 @@ package via_pkg;
 
   // Where a translated address goes (see via_xbar).
   parameter int unsigned AddrHostBit = 63;  // host memory; bits 51:0 are the bus address
-  parameter int unsigned AddrErrBit = 62;  // answered with SLVERR inside the crossbar
+  parameter int unsigned AddrErrBit = 62;  // the crossbar itself completes the access with SLVERR
 
-  /// Whether the card lacks memory for any byte from card address `first` to `last` (up to 4 GiB behind it), each channel having `chan_mib` MiB. Who
-  /// sends addresses to the crossbar asks this first: beyond, memory would show up again, or somebody else's.
+  // / Whether the card lacks memory for any byte of card addresses `first` to `last` (up to 4 GiB apart), each channel having `chan_mib`
+  // MiB. Blocks that send addresses to the crossbar check this first: beyond the end, addresses alias to other memory.
   function automatic logic card_outside(input logic [AddrW-1:0] first, input logic [AddrW-1:0] last, input logic [31:0] chan_mib);
     return (first >> CardAddrW) != '0 || (last >> CardAddrW) != '0 ||
         32'(first[ChanLog2-1:20]) >= chan_mib || 32'(last[ChanLog2-1:20]) >= chan_mib ||
@@ -138,7 +138,7 @@ package via_pkg;
     OpFill    = 8'h04,  // zero len bytes of card memory at addr1
     OpMap     = 8'h10,  // enter the translation addr0 -> addr1 (a pte_t); page size in flags
     OpUnmap   = 8'h11,  // remove the translation of addr0; completes when nothing uses it any more
-    OpDeny    = 8'h12,  // answer the fault pending on page addr0 with an error
+    OpDeny    = 8'h12,  // complete the fault pending on page addr0 with an error
     OpScan    = 8'h13,  // report and clear the accessed bit of addr0's translation
     OpMoveIn  = 8'h20,  // virtual range addr0, len -> input stream `port`
     OpMoveOut = 8'h21   // output stream `port` -> virtual range addr0, at most len bytes
@@ -159,14 +159,14 @@ package via_pkg;
     logic [7:0]  id;     // word 0 [31:24], stream id of OpMoveIn
     logic [7:0]  port;   // word 0 [23:16], stream index
     logic [7:0]  flags;  // word 0 [15:8]
-    logic [7:0]  op;     // word 0 [7:0], op_e; unknown values are answered with StBadOp
+    logic [7:0]  op;  // op_e; unknown values complete with StBadOp
   } cmd_t;
 
   typedef enum logic [7:0] {
     StOk       = 8'h00,
     StBadOp    = 8'h01,  // unknown operation, reserved bits set, or no such port
-    StHostErr  = 8'h02,  // host memory answered with an error
-    StCardErr  = 8'h03,  // card memory answered with an error
+    StHostErr  = 8'h02,  // host memory returned an error
+    StCardErr  = 8'h03,  // card memory returned an error
     StBadArg   = 8'h04,  // zero length, misaligned address, range wraps or leaves its space
     StFull     = 8'h05,  // more moves outstanding than the port's queue holds
     StAborted  = 8'h06,  // the slot was reset or isolated first
@@ -197,14 +197,14 @@ package via_pkg;
   typedef enum logic [7:0] {
     EvMiss       = 8'h01,  // no translation: waits for OpMap or OpDeny
     EvPerm       = 8'h02,  // no permission: waits for OpMap or OpDeny
-    EvBounds     = 8'h03,  // address wider than VaW: already answered with an error
+    EvBounds     = 8'h03,  // address wider than VaW: already completed with an error
     EvCross4k    = 8'h10,  // guard: burst crosses 4 KiB
     EvWlast      = 8'h11,  // guard: WLAST does not match AWLEN
     EvBadBurst   = 8'h12,  // guard: not INCR, or not full-width beats, or misaligned
     EvStuck      = 8'h13,  // guard: a write burst begun and not finished in time
     EvStream     = 8'h14,  // guard: keep or last against the stream contract
     EvUnstable   = 8'h15,  // guard: valid dropped or payload changed before ready
-    EvRegTimeout = 8'h16,  // the slot did not answer a register access
+    EvRegTimeout = 8'h16,  // the slot did not respond to a register access
     EvRing       = 8'h17,  // a ring of the slot was stopped; `info` = 0 tail jumped, 1 command read, 2 completion write failed
     EvIrq        = 8'h20,  // the app raised its interrupt; `info` counts them
     EvFlush      = 8'h21   // a flush of the disk in this slot waits for the host (docs/interfaces.md, section 8)
@@ -245,7 +245,7 @@ package via_pkg;
   typedef logic [15:0] ring_idx_t;
 
   typedef struct packed {
-    logic isolate;  // cut the slot off: drop what it sends, answer what it owes
+    logic isolate;  // cut the slot off: drop what it sends, complete what is outstanding
     logic reset;    // hold the app in reset (implies isolate)
     logic quiesce;  // accept nothing new from the app, let what is in flight finish
     logic run;      // the slot may run; low after power-up

@@ -10,12 +10,12 @@ module via_ram_sdp #(
   localparam int unsigned AW = (Depth > 1) ? $clog2(Depth) : 1
 ) (
   input  logic             clk_i,
-  input  logic             we_i,
-  input  logic [   AW-1:0] waddr_i,
-  input  logic [Width-1:0] wdata_i,
-  input  logic             re_i,
-  input  logic [   AW-1:0] raddr_i,
-  output logic [Width-1:0] rdata_o
+  input  logic             we_i,     // write in this cycle
+  input  logic [   AW-1:0] waddr_i,  // word address
+  input  logic [Width-1:0] wdata_i,  // word to write
+  input  logic             re_i,     // read in this cycle
+  input  logic [   AW-1:0] raddr_i,  // word address
+  output logic [Width-1:0] rdata_o   // word read, a cycle after `re_i`; held
 );
 
   localparam bit WidthOk = via_pkg::param_in("via_ram_sdp Width", Width, 1, 65536);

@@ -10,16 +10,16 @@ module via_ram_tdp #(
   localparam int unsigned AW = (Depth > 1) ? $clog2(Depth) : 1
 ) (
   input  logic             clk_i,
-  input  logic             a_en_i,
-  input  logic             a_we_i,
-  input  logic [   AW-1:0] a_addr_i,
-  input  logic [Width-1:0] a_wdata_i,
-  output logic [Width-1:0] a_rdata_o,
-  input  logic             b_en_i,
-  input  logic             b_we_i,
-  input  logic [   AW-1:0] b_addr_i,
-  input  logic [Width-1:0] b_wdata_i,
-  output logic [Width-1:0] b_rdata_o
+  input  logic             a_en_i,     // access in this cycle
+  input  logic             a_we_i,     // it is a write
+  input  logic [   AW-1:0] a_addr_i,   // word address
+  input  logic [Width-1:0] a_wdata_i,  // word to write
+  output logic [Width-1:0] a_rdata_o,  // word read, a cycle after; held
+  input  logic             b_en_i,     // port b: as port a
+  input  logic             b_we_i,     // it is a write
+  input  logic [   AW-1:0] b_addr_i,   // word address
+  input  logic [Width-1:0] b_wdata_i,  // word to write
+  output logic [Width-1:0] b_rdata_o   // word read, a cycle after; held
 );
 
   localparam bit WidthOk = via_pkg::param_in("via_ram_tdp Width", Width, 1, 65536);

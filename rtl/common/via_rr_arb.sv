@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Round-robin arbiter: grants one of N requests, combinationally; `ack_i` moves the granted one to the back.
-// Without `ack_i` the priority does not move, so an idle arbiter changes no register.
+// Round-robin arbiter: grants one of N requests, combinationally. `ack_i` gives the granted requester the lowest priority.
+// Without `ack_i` the priority does not move, so an idle arbiter changes no register. Throughput: one grant per cycle. Latency: none.
 
 module via_rr_arb #(
   parameter  int unsigned N  = 4,
@@ -9,25 +9,25 @@ module via_rr_arb #(
 ) (
   input  logic          clk_i,
   input  logic          rst_ni,
-  input  logic [ N-1:0] req_i,
-  input  logic          ack_i,
-  output logic [ N-1:0] gnt_o,
-  output logic [IW-1:0] idx_o,
-  output logic          valid_o
+  input  logic [ N-1:0] req_i,   // level: one bit per requester; may change in any cycle
+  input  logic          ack_i,   // level: the grant of this cycle is used
+  output logic [ N-1:0] gnt_o,   // granted requester, one-hot; zero if there is none
+  output logic [IW-1:0] idx_o,   // its index; zero if there is none
+  output logic          valid_o  // there is a grant
 );
 
   localparam bit NOk = via_pkg::param_in("via_rr_arb N", N, 1, 256);
 
-  logic [N-1:0] behind_q;  // those behind the one granted last: they go first
+  logic [N-1:0] behind_q;  // requesters after the one granted last: they have priority
   logic [N-1:0] pool, behind;
 
-  // Those above the lowest that is set, as a tree: a subtraction would be a carry chain.
+  // All bits above the lowest set one, computed as a tree; a subtraction would be a carry chain.
   function automatic logic [N-1:0] above(input logic [N-1:0] x);
     above = x << 1;
     for (int unsigned k = 1; k < N; k *= 2) above |= above << k;
   endfunction
 
-  // Of those behind the last grant, else of all, the lowest; as one bit.
+  // The lowest requester of those after the last grant, or else of all; one-hot.
   assign pool    = |(req_i & behind_q) ? req_i & behind_q : req_i;
   assign behind  = |(req_i & behind_q) ? above(req_i & behind_q) : above(req_i);
   assign gnt_o   = pool & ~behind;

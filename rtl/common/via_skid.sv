@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A place beside one ready/valid channel: what is offered and not taken waits here, so that `s_ready_o` comes from a register. Where a register
-// slice would cost a cycle of latency; payload and valid are combinational.
+// Skid buffer for one ready/valid channel: holds one beat that was offered and not accepted, so that `s_ready_o` comes from a register. For
+// places where a register slice would cost a cycle of latency; payload and valid are combinational from s_ to m_.
 // Throughput: one beat per cycle. Latency: none. Order: kept.
 
 module via_skid #(

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Register slice for one ready/valid channel: every output comes from a register.
-// Throughput: one beat per cycle. Latency: one cycle. Order: kept. Two beats are held at most, so
-// `ready` can be a register too: it falls one beat before the second place is filled.
-// With Ram = 1 the payload stands in distributed memory instead of flip-flops with a multiplexer: two thirds of the LUTs and none of the flip-flops,
-// but a memory's read behind the register. For payloads that are wide, where no long path begins.
+// Throughput: one beat per cycle. Latency: one cycle. Order: kept. It holds up to two beats, so `ready` can be a register too: it falls
+// while the second entry is being filled.
+// With Ram = 1 the payload is held in distributed memory instead of flip-flops with a multiplexer: two thirds of the LUTs and no
+// flip-flops, but the output payload is a memory read. For wide payloads at which no long path begins.
 
 module via_slice #(
   parameter type T   = logic,

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rules of a stream inside the shell (strm_t, via_pkg), as assertions: one instance watches a port, from either side. Bound to every stream of every
-// block by tools/checkers.py; not for synthesis. Each rule has its name, and test_checkers.py breaks each of them.
+// Rules of a stream inside the shell (strm_t, via_pkg) as assertions. One instance watches one port, from either side; it drives nothing.
+// tools/checkers.py binds one to every stream of every block; not for synthesis. Each rule has a name, and test_checkers.py breaks each of
+// them.
 //
-//   a beat stays until it is taken; keep is a run of ones from bit 0, all ones but for the last beat of a message, and never empty
+//   a beat is stable until accepted; keep is a run of ones from bit 0, all ones except on the last beat of a message, and never empty
 //
-// Messages with different ids may interleave, so nothing is said of ids. In a proof `Assume` makes them assumptions: of a stream whose source is not the design's. Source: AMBA AXI4-Stream, chapter 2; docs/interfaces.md, section 3.
+// Messages with different ids may interleave, so ids are not checked. In a proof, `Assume` turns the rules into assumptions, for a stream
+// whose source is not part of the design.
+// Source: AMBA AXI4-Stream, chapter 2; docs/interfaces.md, section 3.
 
-/* verilator coverage_off */  // the design is what is covered
+/* verilator coverage_off */  // not part of the coverage of the design
 module via_strm_checker
   import via_pkg::*;
 #(
@@ -20,10 +23,10 @@ module via_strm_checker
   input logic  ready_i
 );
 
-  // One copy for all ports: simulations are built several times as fast.
+  // A single module for all ports: simulations build several times faster.
   /* verilator no_inline_module */
 
-  logic  wait_q;  // offered and not taken
+  logic  wait_q;  // offered and not accepted
   strm_t beat_q;
 
   always_ff @(posedge clk_i) begin

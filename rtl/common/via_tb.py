@@ -257,11 +257,11 @@ def drives(signal) -> Callable[[int], None]:
 class AxiMem:
     """An in-order AXI4 memory behind the signals `<prefix>_arvalid` ... of `dut`, exact to the cycle.
 
-    The first beat of a read comes `latency` cycles after its address was taken, the others and later bursts
+    The first beat of a read comes `latency` cycles after its address was accepted, the others and later bursts
     follow without a gap, up to `outstanding` bursts at once; the same for B after the last W beat. `stall` is
-    the share of cycles in which each channel refuses. With `overtake` beats and answers of different ids mix.
-    With `ordered`, the rule of a board's host port, a read is made once B of every write that was taken whole
-    before its address has been given. Write data is taken behind its address only, with `early` also before. Addresses for which `fails(addr)`
+    the share of cycles in which each channel refuses. With `overtake` beats and responses of different ids mix.
+    With `ordered`, the rule of a board's host port, a read is made once B of every write that was accepted whole
+    before its address has been given. Write data is accepted behind its address only, with `early` also before. Addresses for which `fails(addr)`
     is true answer SLVERR. Only what the shell sends: INCR, full-width beats. IDs are returned if the port has
     them. Every access is checked against 4 KiB and WLAST; a wrong one fails the test.
 
@@ -462,7 +462,7 @@ class AxiRaw:
 
     Append to `ar` and `aw` tuples (id, addr, len, size, burst) as `ax` makes them, to `w` (data, strb, last).
     `r` lists (cycle, id, resp, last, data) and `b` (cycle, id, resp), `taken` the cycles at which addresses
-    and data were taken. `stall` is the share of cycles in which each channel pauses. A name in `drop` lets
+    and data were accepted. `stall` is the share of cycles in which each channel pauses. A name in `drop` lets
     that channel break the handshake: its valid falls before ready, now and then.
     """
 

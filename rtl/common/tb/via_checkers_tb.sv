@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plays a few transfers by the rules past the checkers, and with +fault=NAME breaks the one rule of that name. Ends with the words "by the rules"; a
-// rule that is broken ends it before.
+// Sends a few transfers that obey the rules past the checkers; with +fault=NAME it breaks the one rule of that name. Prints "by the rules"
+// at the end; a rule that is broken ends the simulation before.
 
 module via_checkers_tb
   import via_pkg::*;
@@ -22,11 +22,11 @@ module via_checkers_tb
   axi_w_t w;
   axi_b_t b;
   strm_t s;
-  logic [11:0] h;  // payload of a handshake that is neither
+  logic [11:0] h;  // payload of the handshake that is neither AXI nor a stream
   logic [6:0] valid, ready;  // by channel_e
   string fault;
 
-  // One that wants everything in order; one that lets ids overtake each other, but no read a write of its function.
+  // One checker with everything in order; one that lets ids overtake each other, but no read overtake a write of its function.
   for (genvar i = 0; i < 2; i++) begin : gen_order
     via_axi_checker #(
       .InOrder    (i == 0),
@@ -78,7 +78,7 @@ module via_checkers_tb
     #1 clk = 1'b0;
   endtask
 
-  /// The two cycles in which a beat is offered and taken; a fault is a change in between.
+  /// The two cycles in which a beat is offered and accepted; a fault is a change in between.
   task automatic offer(input channel_e c);
     valid[c] = 1'b1;
     ready[c] = 1'b0;
@@ -99,7 +99,7 @@ module via_checkers_tb
     valid[c] = 1'b0;
   endtask
 
-  /// An address by the rules but for the fault.
+  // / An address that obeys the rules, except for the fault chosen.
   function automatic axi_ax_t address(input string channel, input logic [IdW-1:0] id);
     axi_ax_t ax;
     ax = '{id: id, burst: 2'b01, size: 3'(BeatLog2), len: 8'd1, addr: 64'h1000};
@@ -162,7 +162,7 @@ module via_checkers_tb
     read_beat(6'd9, 1'b0);
     read_beat(6'd9, 1'b1);
 
-    // A write whose data comes before its address, and two that have it behind it.
+    // A write whose data comes before its address, and two whose data comes after it.
     write_beat(is_fault("w_early"));
     if (!is_fault("w_early")) write_beat(1'b1);
     write_address(6'd1);
@@ -178,7 +178,7 @@ module via_checkers_tb
     write_beat(1'b1);
     answer(6'd9);
 
-    // A read behind a write of its function; one of another function, and one before the write, do not wait.
+    // A read after a write of its function waits for B; one of another function, and one before the write, do not.
     read(6'd1);
     write_address(6'd2);
     write_beat(1'b0);
@@ -197,7 +197,7 @@ module via_checkers_tb
     send(8'd3, is_fault("some"), is_fault("run") ? StrbW'(5) : is_fault("full") ? StrbW'(7) : is_fault("some") ? '0 : '1);
     send(8'd4, 1'b1, StrbW'(7));  // of another message
 
-    // Two items of a handshake by itself; the payload may change as soon as one was taken, and while nothing is offered.
+    // Two transfers of the plain handshake; the payload may change once one is accepted, and while nothing is offered.
     h = 12'h123;
     offer(H);
     h = 12'h456;

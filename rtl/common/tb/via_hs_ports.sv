@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A port of every kind that tools/checkers.py knows as a handshake by itself; it takes nothing.
+// One port of every kind that tools/checkers.py recognises as a handshake of its own; it accepts nothing.
 
 module via_hs_ports
   import via_pkg::*;
@@ -10,23 +10,23 @@ module via_hs_ports
 ) (
   input  logic         clk_i,
   input  logic         rst_ni,
-  // alone, of a type of its own, with a sibling
+  // a single port, of a type parameter, with a second payload port
   input  T             one_i,
   input  logic [  1:0] one_side_i,
   input  logic         one_valid_i,
   output logic         one_ready_o,
-  // wires in one vector: payload for each, as a bit for each, and one for all
+  // several channels in one vector: an array of payloads, one payload bit each, and one payload common to all
   input  cpl_t         vec_i        [  N],
   input  logic [N-1:0] vec_bit_i,
   input  logic [  7:0] vec_all_i,
   input  logic [N-1:0] vec_valid_i,
   output logic [N-1:0] vec_ready_o,
-  // the same, counted from 1
+  // the same, numbered from 1
   input  logic [  2:0] from1_i      [N:1],
   input  logic [  N:1] from1_bit_i,
   input  logic [  N:1] from1_valid_i,
   output logic [  N:1] from1_ready_o,
-  // an array of wires, with flat names
+  // unpacked arrays, with flat names
   input  logic [  2:0] flat_data_i  [  N],
   input  logic         flat_valid_i [  N],
   output logic         flat_ready_o [  N],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Offers something at every port of via_hs_ports, and with +fault=NAME changes one bit of it while it waits. Ends with the words "by the rules"; a rule
-// that is broken ends it before.
+// Offers something at every port of via_hs_ports, and with +fault=NAME changes one bit of it while it waits. Prints "by the rules" at the
+// end; a rule that is broken ends the simulation before.
 
 module via_hs_ports_tb
   import via_pkg::*;

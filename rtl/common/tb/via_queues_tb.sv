@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The register slice and the FIFOs side by side, lane 0 to 4: via_slice, via_fifo with distributed
-// memory, via_fifo with block memory, and the smallest of both; lane 5: via_skid; lane 6: via_slice with memory.
+// Register slice, FIFOs and skid buffer side by side. Lane 0: via_slice; 1 and 2: via_fifo with distributed and with block memory; 3 and 4:
+// the smallest of both; 5: via_skid; 6: via_slice with memory.
 
 module via_queues_tb #(
   parameter  int unsigned W = 40,

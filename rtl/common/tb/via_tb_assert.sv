@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bound to the top of a simulation. Registers and clock nets power up with random contents, and what is reset by a register of its own
-// comes to itself a cycle later: assertions count while the top is not in reset, from its first reset on.
+// Bound to the top of a simulation. Registers and clock nets power up with random contents, and what has a reset register of its own is
+// reset a cycle later. Assertions are therefore enabled only while the top is not in reset, and only after its first reset.
 
-/* verilator coverage_off */  // the design is what is covered
+/* verilator coverage_off */  // not part of the coverage of the design
 module via_tb_assert (
   input logic clk_i,
   input logic rst_ni
 );
 
-  logic reset_q;  // there was a reset
+  logic reset_q;  // there was a reset before
   initial begin
     $assertoff;
     reset_q = 1'b0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stops the clock of a block seven cycles after the last in which something moved in it, as the simulator leaves out the shell and its parts
-// (tools/parts.py). A block that says wrongly that nothing moves then fails its test. `inputs_i` are the inputs that the block's still_o leaves to others to watch.
+// Stops the clock of a block seven cycles after the last activity in it, as the simulator does with the shell and its parts
+// (tools/parts.py). A block that wrongly reports that nothing moves then fails its test. `inputs_i` are the inputs that still_o of the
+// block does not cover: a change of one starts the clock.
 
 module via_tb_gate #(
   parameter int unsigned W = 1

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An AXI manager driven by a test: the variables `axi_*` of this scope are what a bus model of cocotbext-axi or via_tb.py takes hold of
-// (prefix `axi`), the ports are the shell's structs.
+// An AXI manager driven by a test. A bus model of cocotbext-axi or via_tb.py attaches to the variables `axi_*` of this scope (prefix
+// `axi`); the ports are the structs of the shell.
 
 module via_tb_mgr
   import via_pkg::*;
@@ -60,7 +60,7 @@ module via_tb_mgr
   assign axi_bvalid = m_b_valid_i;
   assign m_b_ready_o = axi_bready;
 
-  // The rules every answer must keep.
+  // Rules that every response must obey.
   logic r_wait_q, b_wait_q;
   axi_r_t r_q;
   axi_b_t b_q;

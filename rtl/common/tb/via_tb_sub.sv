@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An AXI subordinate played by a test: the variables `axi_*` of this scope are what a memory model of cocotbext-axi or via_tb.py takes hold of
-// (prefix `axi`), the ports are the shell's structs. Checks what every request of the shell must keep.
+// An AXI subordinate driven by a test. A memory model of cocotbext-axi or via_tb.py attaches to the variables `axi_*` of this scope (prefix
+// `axi`); the ports are the structs of the shell. Checks the rules that every request of the shell must obey.
 
 module via_tb_sub
   import via_pkg::*;
