@@ -2,12 +2,12 @@
 //
 // DMA engine: executes OpH2c, OpC2h and OpFill of every slot.
 //
-// Two copy engines (via_dma_copy), host to card and card to host, run at once; each moves one beat a cycle and lets the slots take turns
-// burst by burst. Order: the commands of a slot complete in order; their data is not ordered before that, so a command that reads what an
-// earlier one writes is given after the earlier one's completion. Completion says all of `len` or nothing of it.
+// Two copy engines (via_dma_copy), host to card and card to host, run in parallel. Throughput: each moves one beat a cycle; the slots share
+// it burst by burst, round robin. Latency: that of the copy engine, and five cycles from command to completion.
+// Order: the commands of a slot complete in order; their data is not ordered before that, so a command that reads what an earlier one
+// writes must be given after the earlier one's completion. A completion reports all of `len`, or zero bytes and an error.
 // Misuse: length zero, an address not aligned to a beat, a range that leaves the card's memory or 2^52 bytes of the host -> StBadArg. An
-// error of a port ends only its command.
-// abort_i[s] (level): commands of slot s end with StAborted, bursts in flight drain.
+// error response of a port ends only the command it belongs to.
 
 module via_dma
   import via_pkg::*;
@@ -16,15 +16,15 @@ module via_dma
 ) (
   input  logic                   clk_i,
   input  logic                   rst_ni,
-  input  logic    [        31:0] chan_mib_i,                   // size of each DRAM channel, constant
-  input  cmd_t                   cmd_i            [NumSlots],
+  input  logic    [        31:0] chan_mib_i,                   // size of each DRAM channel in MiB, constant
+  input  cmd_t                   cmd_i            [NumSlots],  // OpH2c, OpC2h or OpFill of each slot
   input  logic    [NumSlots-1:0] cmd_valid_i,
   output logic    [NumSlots-1:0] cmd_ready_o,
-  output cpl_t                   cpl_o,
-  output logic    [   SlotW-1:0] cpl_slot_o,
+  output cpl_t                   cpl_o,                        // completion
+  output logic    [   SlotW-1:0] cpl_slot_o,                   // slot it belongs to
   output logic                   cpl_valid_o,
   input  logic                   cpl_ready_i,
-  input  logic    [NumSlots-1:0] abort_i,
+  input  logic    [NumSlots-1:0] abort_i,                      // level: the slot's commands end with StAborted, after bursts in flight
   // host memory
   output axi_ax_t                m_host_ar_o,
   output logic                   m_host_ar_valid_o,
@@ -57,12 +57,12 @@ module via_dma
   input  axi_b_t                 m_card_b_i,
   input  logic                   m_card_b_valid_i,
   output logic                   m_card_b_ready_o,
-  output logic                   idle_o
+  output logic                   idle_o                        // level: no command and no burst is in flight
 );
 
   localparam bit WindowOk = param_in("via_dma Window", Window, 1, 256);
 
-  localparam int unsigned HostAddrW = 52;  // as a pte_t can name
+  localparam int unsigned HostAddrW = 52;  // as wide as in a pte_t
   localparam int unsigned MibLog2 = 20;
 
   typedef struct packed {
@@ -79,7 +79,7 @@ module via_dma
     logic [CardAddrW-1:BeatLog2] card_beat;
   } job_t;
   typedef struct packed {
-    logic                     host_over;  // the host's range ends beyond what can be addressed
+    logic                     host_over;  // the host range ends beyond the address space
     logic [CardAddrW:MibLog2] card_end;   // MiB of the card range's last byte
     job_t                     job;
   } first_t;
@@ -167,7 +167,7 @@ module via_dma
     .idle_o       (out_idle)
   );
 
-  // ---------------------------------------------------------------- per slot: commands in, completions in their order
+  // ---------------------------------------------------------------- per slot: commands in, completions in the same order
   cpl_t cpl_q[NumSlots];
   logic [NumSlots-1:0] job_here, cpl_valid_q, gnt, order_valid;
   logic cpl_room;
@@ -184,8 +184,8 @@ module via_dma
     status_e in_head, out_head, status;
     logic in_head_valid, out_head_valid;
 
-    // ---- checked in two steps, each in front of a slice: [addr, addr + len) lies in its memory. Card addresses carry no routing bits: those
-    // above are zero.
+    // The check that [addr, addr + len) lies in its memory takes two steps, each in front of a slice. Card addresses carry no routing bits:
+    // those above are zero.
     assign cmd = cmd_i[s];
     assign host_end = {1'b0, cmd.addr0[HostAddrW-1:0]} + (HostAddrW + 1)'(cmd.len) - 1'b1;
     assign card_end = {1'b0, cmd.addr1[CardAddrW-1:0]} + (CardAddrW + 1)'(cmd.len) - 1'b1;
@@ -261,7 +261,7 @@ module via_dma
       .count_o  ()
     );
 
-    // As deep as the order queue: an engine never waits for its answer to be taken.
+    // As deep as the order queue, so an engine never waits to deliver its status.
     via_fifo #(
       .T    (status_e),
       .Depth(Window)

@@ -2,38 +2,39 @@
 //
 // Copies ranges from one AXI port to another for all slots: one direction of the DMA engine.
 //
-// Throughput: one beat a cycle in and out; slots take turns burst by burst; a burst of one slot every second cycle. Latency: that of the read, the
-// length of a burst, eight cycles.
-// Order: the jobs of a slot end in order. A burst is read only with room for all of it and written only once all of it is here, so
-// neither side ever waits for the other (docs/interfaces.md, the no-wedge rule).
-// A burst that reads with an error is not written. After the first error of a job nothing more of it is begun; it ends once what is in flight
-// is answered. abort_i[s] (level) ends every job of slot s that way with StAborted.
-// A job with `fill` writes zeros and reads nothing. Addresses are aligned to a beat and lie below 2^SrcW and 2^DstW (the caller checks); the last
+// Throughput: one beat a cycle in and out; slots take turns burst by burst; a burst of one slot every second cycle. Latency: that of the
+// read, the length of a burst, eight cycles.
+// Order: the jobs of a slot end in order. A burst is read only when there is buffer for all of it, and written only once all of it is here,
+// so neither side ever waits for the other (docs/interfaces.md, the no-wedge rule).
+// A burst that was read with an error is not written. After the first error of a job no further burst of it is begun; the job ends once the
+// bursts in flight are complete.
+// A job with `fill` writes zeros and reads nothing. The strobes of the last beat stop at `len`.
+// Misuse: addresses must be aligned to a beat and ranges lie below 2^SrcW and 2^DstW, with a length above zero; the caller checks.
 // beat is strobed to `len`.
 
 module via_dma_copy
   import via_pkg::*;
 #(
   parameter status_e     ReadErr  = StHostErr,          // status of a job whose read failed
-  parameter status_e     WriteErr = StCardErr,
-  parameter int unsigned SrcW     = AddrW,              // bits of a source's address
-  parameter int unsigned DstW     = AddrW,
-  parameter int unsigned Beats    = 8 * MaxBurstBeats,  // read ahead of the write
-  parameter int unsigned Jobs     = 16,                 // of a slot, begun and not ended: no more are offered
+  parameter status_e     WriteErr = StCardErr,          // of a job whose write failed
+  parameter int unsigned SrcW     = AddrW,              // bits of a source address
+  parameter int unsigned DstW     = AddrW,              // bits of a destination address
+  parameter int unsigned Beats    = 8 * MaxBurstBeats,  // capacity of the buffer between reads and writes
+  parameter int unsigned Jobs     = 16,                 // jobs of a slot begun and not ended: no more are offered
   parameter bit          Fill     = 1'b1                // whether a job can have `fill`
 ) (
   input  logic                   clk_i,
   input  logic                   rst_ni,
   input  logic    [NumSlots-1:0] job_valid_i,
   output logic    [NumSlots-1:0] job_ready_o,
-  input  logic    [    SrcW-1:0] job_src_i    [NumSlots],
-  input  logic    [    DstW-1:0] job_dst_i    [NumSlots],
-  input  logic    [        31:0] job_len_i    [NumSlots],
-  input  logic    [NumSlots-1:0] job_fill_i,
-  output logic                   done_o,                   // one pulse a job; the taker has room
-  output logic    [   SlotW-1:0] done_slot_o,
-  output status_e                done_status_o,
-  input  logic    [NumSlots-1:0] abort_i,
+  input  logic    [    SrcW-1:0] job_src_i    [NumSlots],  // address to read, aligned to a beat
+  input  logic    [    DstW-1:0] job_dst_i    [NumSlots],  // address to write, aligned to a beat
+  input  logic    [        31:0] job_len_i    [NumSlots],  // bytes, not zero
+  input  logic    [NumSlots-1:0] job_fill_i,               // write zeros instead of reading
+  output logic                   done_o,                   // one-cycle pulse per job; the receiver always has room
+  output logic    [   SlotW-1:0] done_slot_o,              // slot of the job that ended
+  output status_e                done_status_o,            // its status
+  input  logic    [NumSlots-1:0] abort_i,                  // level: jobs of the slot end with StAborted
   output axi_ax_t                m_ar_o,
   output logic                   m_ar_valid_o,
   input  logic                   m_ar_ready_i,
@@ -49,7 +50,7 @@ module via_dma_copy
   input  axi_b_t                 m_b_i,
   input  logic                   m_b_valid_i,
   output logic                   m_b_ready_o,
-  output logic                   idle_o
+  output logic                   idle_o                    // level: no job and no burst is in flight
 );
 
   localparam bit SrcWOk = param_in("via_dma_copy SrcW", SrcW, PageLog2 + 1, AddrW);
@@ -64,12 +65,12 @@ module via_dma_copy
   localparam int unsigned SeqW = $clog2(Jobs) + 1;
 
   // ---------------------------------------------------------------- jobs to bursts
-  // Of each slot the next burst is cut in one cycle and offered in the next; a burst that was chosen waits in a slice for credits.
+  // In one cycle the next burst of each slot is computed, in the next it is offered. A burst that was granted waits in a slice for credits.
   localparam int unsigned PageBeatsLog2 = PageLog2 - BeatLog2;
   localparam int unsigned LeftW = 33 - BeatLog2;
 
   typedef struct packed {
-    logic                quit;   // the job ends here
+    logic                quit;   // no burst: the job ends here
     logic                fill;
     logic                ends;   // last of its job
     logic [BurstW-1:0]   beats;
@@ -88,13 +89,13 @@ module via_dma_copy
   logic [NumSlots-1:0][LeftW-1:0] left_q;  // beats
   logic [NumSlots-1:0][BeatLog2-1:0] tail_q;
   logic [NumSlots-1:0][BurstW-1:0] beats_q;
-  logic [NumSlots-1:0][SeqW-1:0] cut_seq_q, begun_q, ended_q;  // jobs whose last burst is cut; issued; answered
-  logic [NumSlots-1:0] bad_job_q, lost_q;  // the job that ends next has failed; that is issued was aborted
-  status_e [NumSlots-1:0] status_q;  // first error of the job that ends next
+  logic [NumSlots-1:0][SeqW-1:0] cut_seq_q, begun_q, ended_q;  // jobs whose last burst was computed; was issued; was completed
+  logic [NumSlots-1:0] bad_job_q, lost_q;  // the oldest job has failed; the job being issued was aborted
+  status_e [NumSlots-1:0] status_q;  // first error of the oldest job
   logic [SlotW-1:0] slot;
   logic any, take_room;
 
-  // Turns follow the requests, not the credits: a long burst is not passed by short ones.
+  // The arbiter looks at requests and not at credits, so that short bursts do not overtake a long one that waits for credits.
   via_rr_arb #(
     .N(NumSlots)
   ) u_arb (
@@ -109,7 +110,7 @@ module via_dma_copy
   assign job_ready_o = ~busy_q | pick & ends_q & {NumSlots{take_room}};
 
   for (genvar s = 0; s < NumSlots; s++) begin : gen_cut
-    logic [PageBeatsLog2-1:0] src_beat, dst_beat;  // place in the page
+    logic [PageBeatsLog2-1:0] src_beat, dst_beat;  // beat within the page
     logic [PageBeatsLog2:0] span;  // beats up to the next 4 KiB boundary of either
     logic [PageBeatsLog2+1:0] src_end, dst_end;
     logic ends, load, quit;
@@ -121,7 +122,7 @@ module via_dma_copy
     assign dst_end = {2'b0, dst_beat} + {1'b0, left_q[s][PageBeatsLog2:0]} - 1'b1;
     assign ends = left_q[s] <= LeftW'(MaxBurstBeats) && src_end[PageBeatsLog2+1:PageBeatsLog2] == '0 &&
                   dst_end[PageBeatsLog2+1:PageBeatsLog2] == '0;
-    // Nothing more of a job that has failed or is aborted: this is its last burst, and it is not made.
+    // No further burst of a job that has failed or is aborted: this entry carries no burst and ends the job.
     assign quit = abort_i[s] || lost_q[s] && cut_seq_q[s] == begun_q[s] || bad_job_q[s] && cut_seq_q[s] == ended_q[s];
     assign load = job_valid_i[s] && job_ready_o[s];
 
@@ -184,7 +185,7 @@ module via_dma_copy
     .m_valid_o(x_valid),
     .m_ready_i(x_pop)
   );
-  // In step with the one above: the same places, filled and emptied together.
+  // Moves in step with the slice above: filled and emptied in the same cycles.
   via_slice #(
     .T  (place_t),
     .Ram(1'b1)
@@ -199,7 +200,7 @@ module via_dma_copy
     .m_ready_i(x_pop)
   );
 
-  // A job that has failed or is aborted meanwhile: its bursts are dropped, its last one ends it.
+  // The job has failed or was aborted while this burst waited: its bursts are dropped, and its last entry ends it.
   assign quit = x.quit || abort_i[x.slot] || lost_q[x.slot] || bad_job_q[x.slot] && begun_q[x.slot] == ended_q[x.slot];
   assign fits = CreditW'(x.beats) <= credit_q;
   assign issue = x_valid && meta_room && !quit && (x.fill || ar_room && fits);
@@ -276,7 +277,7 @@ module via_dma_copy
     .count_o  ()
   );
 
-  // The burst that is being written stands in registers.
+  // The burst being written is held in registers.
   assign behind_room = !head_valid || head_pop;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) head_valid <= 1'b0;
@@ -324,7 +325,7 @@ module via_dma_copy
     .count_o  ()
   );
 
-  // A place counts as free the cycle after its beat has left.
+  // A buffer entry counts as free in the cycle after its beat has left.
   logic popped_q;
   assign credit = credit_q + CreditW'(popped_q);
   always_ff @(posedge clk_i) begin
@@ -349,14 +350,14 @@ module via_dma_copy
   wait_t first, wait_head;
   logic first_valid, first_pop, first_room, wait_valid, wait_room, aw_room, w_room;
   logic beat_go, beat_drop;
-  logic [LenW-1:0] more_q;  // beats of the burst behind this one
+  logic [LenW-1:0] more_q;  // beats of the burst after this one
   logic first_beat, last_beat;
   assign beat_drop = head_valid && !head.none && !head.fill && arrived && arrived_err && data_valid && wait_room;
   assign beat_go   = head_valid && !head.none && (head.fill || arrived && !arrived_err && data_valid) && w_room && aw_room && wait_room;
   assign data_pop  = beat_drop || beat_go && !head.fill;
   assign head_pop  = head_valid && head.none && wait_room || (beat_go || beat_drop) && last_beat;
 
-  // Of the beat that is next: whether it is the first of its burst, and the last.
+  // For the next beat: whether it is the first of its burst, and the last.
   always_ff @(posedge clk_i) begin
     if (behind_room) begin
       more_q     <= behind.len;
@@ -396,7 +397,7 @@ module via_dma_copy
     .m_ready_i(m_aw_ready_i)
   );
 
-  // Where zeros are written, they are mixed in on the way into flip-flops.
+  // Zeros are inserted in front of the register of the slice.
   via_slice #(
     .T  (axi_w_t),
     .Ram(!Fill)
@@ -411,7 +412,7 @@ module via_dma_copy
     .m_ready_i(m_w_ready_i)
   );
 
-  // ---------------------------------------------------------------- answers
+  // ---------------------------------------------------------------- responses
   via_fifo #(
     .T    (wait_t),
     .Depth(Window)
@@ -427,7 +428,7 @@ module via_dma_copy
     .m_ready_i(first_room),
     .count_o  ()
   );
-  // What is next stands in a register: it is the readiness for the answer.
+  // The next entry is held in a register, as it drives the readiness for B.
   via_slice #(
     .T(wait_t)
   ) u_first (
@@ -441,7 +442,7 @@ module via_dma_copy
     .m_ready_i(first_pop)
   );
 
-  // A burst's answer can be here before its entry is seen: the entry is made with the last beat, the answer comes after it has left.
+  // The B of a burst can arrive before its entry is visible: the entry is made with the last beat, so B waits here for it.
   assign m_b_ready_o = first_valid && !first.none;
   assign first_pop   = first_valid && (first.none || m_b_valid_i);
 
