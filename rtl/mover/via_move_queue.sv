@@ -1,29 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Command queue of a mover: holds Queue commands; one more is answered StFull instead of waited for, so that the dispatcher never
-// stands behind a mover. Completions of the mover and refusals leave by one port.
+// Command queue of a mover: holds up to Queue commands. One more completes with StFull at once instead of waiting, so the dispatcher is
+// never blocked by a mover. Completions of the mover and these refusals leave through one port, refusals first.
+// Throughput: one command and one completion a cycle; the cycle after a refusal accepts no command. Latency: one cycle each way. Order:
+// commands are kept in order.
 
 module via_move_queue
   import via_pkg::*;
 #(
-  parameter int unsigned Queue = 16
+  parameter int unsigned Queue = 16  // commands held
 ) (
   input  logic clk_i,
   input  logic rst_ni,
-  input  cmd_t cmd_i,
+  input  cmd_t cmd_i,         // from the dispatcher
   input  logic cmd_valid_i,
   output logic cmd_ready_o,
-  output cmd_t cmd_o,
+  output cmd_t cmd_o,         // to the mover
   output logic cmd_valid_o,
   input  logic cmd_ready_i,
-  input  cpl_t done_i,
+  input  cpl_t done_i,        // completion from the mover
   input  logic done_valid_i,
   output logic done_ready_o,
-  output cpl_t cpl_o,
+  output cpl_t cpl_o,         // to the dispatcher
   output logic cpl_valid_o,
   input  logic cpl_ready_i,
-  output logic still_o,
-  output logic idle_o
+  output logic still_o,       // level: nothing moves unless an input changes
+  output logic idle_o         // level: as still_o, and no command is held
 );
 
   localparam bit QueueOk = param_in("via_move_queue Queue", Queue, 1, 256);

@@ -5,18 +5,18 @@
 // Throughput: one beat a cycle across bursts and commands; a burst every second cycle. Latency: that of the read plus seven cycles. Order:
 // commands of a stream in order. A burst is read only when the FIFO has room for all of it, so R never waits for the app.
 // Misuse: addr0 not aligned to a beat, length zero, or without FlagEop not a multiple of the beat -> StBadArg.
-// A beat that reads with an error ends its command with StFault, once the app has taken those before it: neither it nor later ones of the
-// command are delivered, and the message has no `last`; the host resets the slot. abort_i (level) ends every command with StAborted.
+// A beat that was read with an error ends its command with StFault once the app has accepted the beats before it. Neither this beat nor
+// later ones of the command are delivered, and the message gets no `last`: the host has to reset the slot.
 
 module via_mover_in
   import via_pkg::*;
 #(
-  parameter int unsigned Beats = 8 * MaxBurstBeats,  // read ahead of the app: covers the latency of the link
-  parameter int unsigned Queue = 16
+  parameter int unsigned Beats = 8 * MaxBurstBeats,  // buffer in front of the app: covers the latency of the link
+  parameter int unsigned Queue = 16                  // commands held; one more completes with StFull
 ) (
   input  logic    clk_i,
   input  logic    rst_ni,
-  input  cmd_t    cmd_i,
+  input  cmd_t    cmd_i,  // OpMoveIn
   input  logic    cmd_valid_i,
   output logic    cmd_ready_o,
   output cpl_t    cpl_o,
@@ -31,9 +31,9 @@ module via_mover_in
   output strm_t   strm_o,
   output logic    strm_valid_o,
   input  logic    strm_ready_i,
-  input  logic    abort_i,
+  input  logic    abort_i,  // level: commands end with StAborted
   output logic    still_o,  // nothing moves unless an input changes
-  output logic    idle_o
+  output logic    idle_o  // level: as still_o, and no command or burst is held
 );
 
   localparam bit BeatsOk = param_in("via_mover_in Beats", Beats, MaxBurstBeats, 65536);
@@ -41,7 +41,7 @@ module via_mover_in
 
   localparam int unsigned CreditW = $clog2(Beats + 1);
   localparam int unsigned BurstW = $clog2(MaxBurstBeats + 1);
-  localparam int unsigned Window = 16;  // bursts in flight, commands in flight
+  localparam int unsigned Window = 16;  // limit of bursts in flight, and of commands in flight
   localparam int unsigned SeqW = $clog2(Window) + 1;
 
   cmd_t q;
@@ -77,19 +77,19 @@ module via_mover_in
     logic [7:0]  id;
     logic [31:0] tag;
     logic [31:0] len;
-  } active_t;  // what the way out must know of a command
+  } active_t;  // of a command, for the stream side
   typedef struct packed {
     logic none;     // nothing was read: the command ended early
     logic cmd_end;  // last of its command
   } burst_t;
   typedef struct packed {
-    logic              quit;   // the command ends here, and nothing is read
+    logic              quit;   // the command ends here, without a burst
     logic              ends;   // last of its command
     logic [BurstW-1:0] beats;
     logic [AddrW-1:0]  va;
   } cut_t;
 
-  // The next burst is cut in one cycle and offered in the next; then it waits in a slice for credits.
+  // In one cycle the next burst is computed, in the next it is offered; then it waits in a slice for credits.
   localparam int unsigned PageBeatsLog2 = PageLog2 - BeatLog2;
   localparam int unsigned LeftW = 33 - BeatLog2;
 
@@ -99,7 +99,7 @@ module via_mover_in
   logic [AddrW-1:0] va_q;
   logic [LeftW-1:0] left_q;  // beats
   logic [CreditW-1:0] credit_q, credit;
-  logic [PageBeatsLog2-1:0] beat_at;  // place in the page
+  logic [PageBeatsLog2-1:0] beat_at;  // beat within the page
   logic [PageBeatsLog2:0] to_page;  // beats up to the 4 KiB boundary
   logic [PageBeatsLog2+1:0] end_at;
   logic [BurstW-1:0] beats_q;
@@ -115,8 +115,9 @@ module via_mover_in
   assign end_at = {2'b0, beat_at} + {1'b0, left_q[PageBeatsLog2:0]} - 1'b1;
   assign ends = left_q <= LeftW'(MaxBurstBeats) && end_at[PageBeatsLog2+1:PageBeatsLog2] == '0;
 
-  // A command whose beats are dropped on the way out is not read any further: what is cut of it is dropped, and its last burst, not made, ends it.
-  logic [SeqW-1:0] cut_seq_q, issue_seq_q, out_seq_q;  // commands whose last burst is cut; issued; commands ended
+  // A command that failed is not read any further: bursts already computed are dropped, and its last entry, which carries no burst, ends
+  // it.
+  logic [SeqW-1:0] cut_seq_q, issue_seq_q, out_seq_q;  // commands whose last burst was computed; was issued; commands ended
   logic failed_q, lost_q;
   assign quit = abort_i || bad_q || lost_q && cut_seq_q == issue_seq_q || failed_q && cut_seq_q == out_seq_q;
 
@@ -188,7 +189,7 @@ module via_mover_in
     .m_ready_i(m_ar_ready_i)
   );
 
-  // A place counts as free the cycle after its beat has left.
+  // A buffer entry counts as free in the cycle after its beat has left.
   logic beat_pop, popped_q;
   assign credit = credit_q + CreditW'(popped_q);
   always_ff @(posedge clk_i) begin
@@ -205,7 +206,7 @@ module via_mover_in
     end
   end
 
-  active_t act, first;  // the one on its way out, in a register; the one behind it
+  active_t act, first;  // the command being delivered, in a register; the next one
   logic act_valid, first_valid, act_next;
   via_fifo #(
     .T    (active_t),
@@ -270,7 +271,7 @@ module via_mover_in
   logic [31:0] sent_q, remain_q;  // bytes of the command
   logic ready, drop, final_q, cmd_end, out_room;
   strm_t s;
-  // A beat that read with an error waits for room as a good one does; those behind it do not.
+  // A beat that was read with an error waits for its turn as a good one does; later beats of the command are dropped at once.
   assign drop = failed_q || abort_i || beat.err;
   assign ready = act_valid && head_valid && done_ready;
   assign beat_pop = ready && !head.none && beat_valid && (failed_q || abort_i || out_room);
@@ -298,7 +299,7 @@ module via_mover_in
     s.last = final_q && act.eop;
     s.data = beat.data;
     s.keep = '1;
-    // The last beat of a message holds what is left, 1 to StrbW bytes.
+    // The last beat of a message holds the remaining 1 to StrbW bytes.
     if (s.last) s.keep = {StrbW{1'b1}} >> (BeatLog2'(StrbW) - remain_q[BeatLog2-1:0]);
   end
 

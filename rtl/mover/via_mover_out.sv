@@ -2,23 +2,22 @@
 //
 // Output stream -> virtual range: executes OpMoveOut.
 //
-// Throughput: one beat a cycle across bursts and commands. Latency: a burst leaves when its last beat is held. Order: commands of a stream in
-// order. A write address is sent only when all of its beats are held, so W never waits for the app.
-// A command ends at `last`, or when its capacity is used up; what is left of the message goes to the next command. The completion says how
-// many bytes were written, whether `last` ended it, and in `info` the id of the message.
-// Misuse: addr0 not aligned to a beat, length zero or not a multiple of the beat -> StBadArg. A write that is answered with an error ends its
-// command with StFault once all of it is answered. abort_i (level) counts a cycle later: it ends every command with StAborted; beats are then not
-// accepted.
+// Throughput: one beat a cycle across bursts and commands. Latency: a burst leaves once its last beat is held. Order: commands of a stream
+// in order. A write address is sent only when all beats of the burst are held, so W never waits for the app.
+// A command ends at `last`, or when its capacity is used up; the rest of the message then goes to the next command. The completion reports
+// how many bytes were written, whether `last` ended the command, and in `info` the id of the message.
+// Misuse: addr0 not aligned to a beat, length zero or not a multiple of the beat -> StBadArg. A write with an error response ends its
+// command with StFault once all of its bursts have their response.
 
 module via_mover_out
   import via_pkg::*;
 #(
-  parameter int unsigned Beats = 2 * MaxBurstBeats,  // what may be held
-  parameter int unsigned Queue = 16
+  parameter int unsigned Beats = 2 * MaxBurstBeats,  // buffer in beats
+  parameter int unsigned Queue = 16                  // commands held; one more completes with StFull
 ) (
   input  logic    clk_i,
   input  logic    rst_ni,
-  input  cmd_t    cmd_i,
+  input  cmd_t    cmd_i,  // OpMoveOut
   input  logic    cmd_valid_i,
   output logic    cmd_ready_o,
   output cpl_t    cpl_o,
@@ -36,9 +35,9 @@ module via_mover_out
   input  strm_t   strm_i,
   input  logic    strm_valid_i,
   output logic    strm_ready_o,
-  input  logic    abort_i,
+  input  logic    abort_i,  // level: one cycle later commands end with StAborted, and beats are no longer accepted
   output logic    still_o,  // nothing moves unless an input changes
-  output logic    idle_o
+  output logic    idle_o  // level: as still_o, and no command or burst is held
 );
 
   localparam bit BeatsOk = param_in("via_mover_out Beats", Beats, MaxBurstBeats, 65536);
@@ -53,7 +52,7 @@ module via_mover_out
   logic done_valid, done_ready;
 
   via_move_queue #(
-    .Queue(Queue - 1)  // the one that is being filled counts
+    .Queue(Queue - 1)  // the one being filled counts as well
   ) u_queue (
     .clk_i,
     .rst_ni,
@@ -78,19 +77,19 @@ module via_mover_out
     logic        none;     // no burst: only ends the command
     logic        cmd_end;
     logic        last;
-    logic [7:0]  id;       // of the message
-    status_e     status;   // of a command that ended without its capacity or `last`
+    logic [7:0]  id;       // stream id of the message
+    status_e     status;   // of a command that ended neither by its capacity nor by `last`
     logic [31:0] tag;
     logic [31:0] bytes;
   } burst_t;
 
   localparam int unsigned LeftW = 32 - BeatLog2;
 
-  // The command that is being filled stands in registers.
-  logic act_valid_q, bad_q, last_beat_q;  // last_beat_q: one beat is left of its capacity
+  // The command being filled is held in registers.
+  logic act_valid_q, bad_q, last_beat_q;  // last_beat_q: its capacity has room for one more beat
   logic [31:0] tag_q;
-  logic [AddrW-1:0] va_q, burst_va_q;  // of the next beat; of the open burst
-  logic [LeftW-1:0] left_q, taken_q;  // beats of capacity left; taken
+  logic [AddrW-1:0] va_q, burst_va_q;  // address of the next beat; of the open burst
+  logic [LeftW-1:0] left_q, taken_q;  // beats of capacity left; beats accepted
 
   logic next, take, close, cmd_done, quit, flush, page_end, abort_q;
   logic aw_room, data_room, burst_room;
@@ -123,7 +122,7 @@ module via_mover_out
     if (take && beats_q == '0) burst_va_q <= va_q;
   end
 
-  // `keep` is a run of ones from bit 0: the place of the last one says how many.
+  // `keep` is a run of ones from bit 0: the position of its last one gives the number of bytes.
   always_comb begin
     keep_bytes = '0;
     for (int unsigned i = 0; i < StrbW; i++) begin
@@ -139,7 +138,7 @@ module via_mover_out
   assign page_end = &va_q[PageLog2-1:BeatLog2];
   assign close = take && (cmd_done || page_end || beats_q == BurstW'(MaxBurstBeats - 1));
 
-  // On abort an open burst is written as far as it came; then its command, and each one behind it, ends.
+  // On abort an open burst is written as far as it was filled; then its command, and every later one, ends.
   assign flush = abort_q && beats_q != '0 && aw_room && burst_room;
   assign quit = act_valid_q && burst_room && beats_q == '0 && (bad_q || abort_q);
 
@@ -199,7 +198,7 @@ module via_mover_out
     .count_o  ()
   );
 
-  // W of a burst is offered once the burst is closed; its length says which beat is the last.
+  // W is offered once the burst is closed; the length then known gives its last beat.
   logic [7:0] w_len, w_count_q;
   logic w_pop;
   via_fifo #(
@@ -238,7 +237,7 @@ module via_mover_out
     .m_ready_i(m_w_ready_i)
   );
 
-  // ---------------------------------------------------------------- answers
+  // ---------------------------------------------------------------- responses
   burst_t entry, head;
   logic head_valid, head_pop, error_q, error;
   always_comb begin
@@ -269,7 +268,7 @@ module via_mover_out
     .count_o  ()
   );
 
-  // B never waits for the completion to be taken: there is room for the answer of every burst in flight.
+  // B never waits for a completion to be accepted: there is room for the response of every burst in flight.
   logic b_err, b_valid;
   via_fifo #(
     .T    (logic),
