@@ -246,7 +246,7 @@ async def stream_other(p: Ports) -> None:
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")
 async def no_mix_of_stalls_wedges_it(dut):
-    """Everybody at everything with heavy, changing stalls; ends with all answers."""
+    """Everybody at everything with heavy, changing stalls; ends with all responses."""
     p = await ports(dut, 0.2, latency=10, outstanding=3)
     r = p.r
     counts = [0] * len(p.mgr)

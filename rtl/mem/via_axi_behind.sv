@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Register slice for read addresses that leave behind the writes taken before them, as PCIe has it (Base Specification, ordering rules:
-// a read passes no posted write). It stands beside the slices of AW and W, which tell it what enters and leaves them.
+// Register slice for read addresses that keeps a read behind the writes accepted before it, as PCIe requires (Base Specification, ordering
+// rules: a read does not pass a posted write). It sits beside the slices of AW and W, whose inputs and outputs it counts.
 // Throughput: an address a cycle. Latency: one cycle, or until the cycle after the last of those writes has left. Order: kept.
-// A write is before a read if its last beat was taken in an earlier cycle. Bursts whose last beat is still to come hold up nobody.
-// Every output is a register; `m_ready_i` and the four pulses reach registers only.
+// A write is before a read if its last beat was accepted in an earlier cycle. Bursts whose last beat is still to come delay no read.
+// Every output is a register; `m_ready_i` and the four pulses drive registers only. Misuse: an outgoing pulse without an incoming one
+// before it, or more than two writes in a slice, breaks the count (asserted).
 
 module via_axi_behind
   import via_pkg::*;
 (
   input  logic    clk_i,
   input  logic    rst_ni,
-  input  logic    aw_in_i,    // an address enters the slice of AW
-  input  logic    aw_out_i,   // one leaves it
-  input  logic    w_in_i,     // the last beat of a burst enters the slice of W
-  input  logic    w_out_i,    // one leaves it
+  input  logic    aw_in_i,  // pulse: an address enters the slice of AW
+  input  logic    aw_out_i,  // pulse: one leaves it
+  input  logic    w_in_i,  // pulse: the last beat of a burst enters the slice of W
+  input  logic    w_out_i,  // pulse: one leaves it
   input  axi_ax_t s_i,
   input  logic    s_valid_i,
   output logic    s_ready_o,
@@ -23,7 +24,7 @@ module via_axi_behind
   input  logic    m_ready_i
 );
 
-  // Writes in the slices, and of those the ones that are before an address: two at most.
+  // Writes in the slices, and, for each read address held, how many of them are before it: two at most.
   logic [1:0] aw_q, w_q;
   typedef struct packed {
     logic       full;
@@ -34,7 +35,7 @@ module via_axi_behind
   axi_ax_t main_ax_q, skid_ax_q;
   logic ready_q, valid_q, take, advance;
 
-  // What is left of `ahead` after this cycle.
+  // `ahead` as it is after this cycle.
   function automatic wait_t passed(input wait_t ahead, input logic aw_out, input logic w_out);
     passed = ahead;
     if (aw_out && ahead.aw != '0) passed.aw = ahead.aw - 2'd1;
@@ -82,7 +83,7 @@ module via_axi_behind
   end
 
 `ifndef SYNTHESIS
-  // Checked with counters of its own: writes that have come whole and gone whole, and how many had come before each address held.
+  // Checked with independent counters: writes that have completely entered and left, and how many had entered before each address held.
   logic [31:0] come_q, aw_gone_q, w_gone_q, main_come_q, skid_come_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -97,7 +98,7 @@ module via_axi_behind
       if (!advance && take) skid_come_q <= come_q;
       a_behind :
       assert (!valid_q || signed'(w_gone_q - main_come_q) >= 0 && signed'(aw_gone_q - main_come_q) >= 0)
-      else $error("a read passes a write that was taken before it");
+      else $error("a read passes a write that was accepted before it");
       a_room : assert (aw_q != 2'd3 && w_q != 2'd3);
     end
   end

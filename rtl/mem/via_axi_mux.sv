@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts several readers and writers on one AXI port. The id on the port is the source's index; the sources' own ids are kept here and
-// given back with the answer. Sources 0..NumFirst-1 (rings) go before the rest (bulk data), which take turns burst by burst.
-// Throughput: one beat per cycle and channel. Latency: one cycle each way, one more for an address of a source that was not the last. Every
-// output of the port is a register.
-// Ordering: answers of one source come in order; those of different sources may overtake one another. With Ordered a read leaves behind every
-// write (of any source) whose last beat was taken in an earlier cycle; without it reads and writes go their own ways.
-// Misuse: relies on the no-wedge rule: a source that does not take its R or B, or holds back W after AW, stops the others.
-// Answers with an id that no source has are dropped.
+// Merges several readers and writers onto one AXI port. The id on the port is the source's index; the sources' own ids are kept here and
+// returned with the response. Sources 0..NumFirst-1 (rings) have priority over the rest (bulk data), which is served round robin, burst by
+// burst.
+// Throughput: one beat per cycle and channel. Latency: one cycle each way, one more for an address of a source other than the last one.
+// Every output of the port is a register.
+// Order: responses of one source come in order; those of different sources may overtake one another. With Ordered a read leaves after every
+// write (of any source) whose last beat was accepted in an earlier cycle; without it reads and writes are not ordered.
+// Misuse: relies on the no-wedge rule: a source that does not accept its R or B, or holds back W after AW, stops the others.
+// Responses with an id that no source has are dropped.
 
 module via_axi_mux
   import via_pkg::*;
@@ -15,7 +16,7 @@ module via_axi_mux
   parameter int unsigned NumRd = 3,
   parameter int unsigned NumWr = 3,
   parameter int unsigned NumFirst = 1,
-  parameter int unsigned Outstanding = 64,  // bursts in flight a source
+  parameter int unsigned Outstanding = 64,  // bursts in flight per source, reads and writes each
   parameter bit Ordered = 1'b0
 ) (
   input  logic                clk_i,
@@ -51,7 +52,7 @@ module via_axi_mux
   input  logic                m_b_valid_i,
   output logic                m_b_ready_o,
   output logic                still_o,              // nothing moves unless an input changes
-  output logic                idle_o
+  output logic                idle_o                // level: no burst is in flight
 );
 
   localparam bit NumRdOk = param_in("via_axi_mux NumRd", NumRd, 1, 1 << IdW);
@@ -116,7 +117,7 @@ module via_axi_mux
 
   // ---------------------------------------------------------------- read: R
   typedef struct packed {
-    logic [NumRd-1:0] hit;  // one-hot: whose it is
+    logic [NumRd-1:0] hit;  // one-hot: the source it belongs to
     axi_r_t           r;
   } rd_answer_t;
   logic [NumRd-1:0] r_hit_in, r_hit;
@@ -150,7 +151,7 @@ module via_axi_mux
     assign s_r_valid_o[i] = hit;
     assign r_stall[i] = hit && !s_r_ready_i[i];
     assign s_r_o[i] = '{id: id, resp: r.resp, last: r.last, data: r.data};
-    // A cycle ahead: one more may come in it.
+    // Computed a cycle early: one more burst may come in between.
     assign rd_full[i] = held >= ($clog2(Outstanding + 1))'(Outstanding - 1);
     assign rd_owed[i] = id_valid;
 
@@ -203,7 +204,8 @@ module via_axi_mux
   );
 
   // ---------------------------------------------------------------- write: W in the order of AW
-  // Whose burst it is stands in a register, one-hot, zero if none's: it is the readiness. Those behind it wait in a FIFO, if there are any.
+  // The source of the current burst is held in a register, one-hot, zero if there is none: it drives the readiness. Later bursts wait in a
+  // FIFO.
   logic [NumWr-1:0] w_src, w_behind;
   logic w_src_free, w_behind_valid;
   assign w_src_free = w_src == '0 || w_valid && w_ready && w.last;
@@ -211,7 +213,7 @@ module via_axi_mux
     if (!rst_ni) w_src <= '0;
     else if (w_src_free) w_src <= w_behind_valid ? w_behind : s_aw_valid_i & s_aw_ready_o;
   end
-  // A cycle ahead: one more may come in it.
+  // Computed a cycle early: one more burst may come in between.
   localparam int unsigned Order = 16;
   logic [$clog2(Order+1)-1:0] order_held;
   assign order_full = order_held >= ($clog2(Order + 1))'(Order - 1);
@@ -317,9 +319,9 @@ module via_axi_mux
   always_ff @(posedge clk_i)
     if (rst_ni) begin
       assert (!(r_valid && 32'(r.id) >= NumRd))
-      else $error("read answer with id %0d: no such source", r.id);
+      else $error("read response with id %0d: no such source", r.id);
       assert (!(b_valid && 32'(b.id) >= NumWr))
-      else $error("write answer with id %0d: no such source", b.id);
+      else $error("write response with id %0d: no such source", b.id);
     end
 `endif
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One address channel of via_axi_mux: picks a source and puts its index into the id.
-// Throughput: one address per cycle, also of one source alone. Latency: none for the source whose turn it is, one cycle for another one.
-// The turn is a register: the source that has it may be taken from in every cycle, and hands it on to another one that asks. Sources
-// 0..NumFirst-1 go first (0 before 1), the rest take turns. With full_i[n] source n is not taken from from the
-// next cycle on, but for an address that is offered already.
+// One address channel of via_axi_mux: selects a source and puts its index into the id.
+// Throughput: one address per cycle, also of one source alone. Latency: none for the source selected last, one cycle for another one.
+// The selection is a register: the selected source may transfer in every cycle, until another one requests and is selected instead. Sources
+// 0..NumFirst-1 have priority (0 before 1), the others are served round robin. Order: that of each source is kept.
 
 module via_axi_mux_ax
   import via_pkg::*;
@@ -14,7 +13,7 @@ module via_axi_mux_ax
 ) (
   input  logic            clk_i,
   input  logic            rst_ni,
-  input  logic    [N-1:0] full_i,
+  input  logic    [N-1:0] full_i,        // level: from the next cycle on accept nothing from this source, except an address already offered
   input  axi_ax_t         s_i      [N],
   input  logic    [N-1:0] s_valid_i,
   output logic    [N-1:0] s_ready_o,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A DRAM channel's edge of the shell: register slices, and the channel's flat ports. Channels carry no ids: everything is in order.
-// Throughput: one beat a cycle each way. Latency: one cycle a channel.
+// The shell's edge of one DRAM channel: register slices between the crossbar and the channel's flat ports. Channels carry no ids:
+// everything is in order.
+// Throughput: one beat a cycle each way. Latency: one cycle a channel. Misuse: none is detected; the memory controller must obey AXI.
 
 module via_mem_port
   import via_pkg::*;
@@ -23,6 +24,7 @@ module via_mem_port
   output axi_b_t              s_b_o,
   output logic                s_b_valid_o,
   input  logic                s_b_ready_i,
+  // flat AXI to the memory controller: addresses within the channel, INCR bursts of full-width beats
   output logic    [     63:0] mem_araddr_o,
   output logic    [      7:0] mem_arlen_o,
   output logic                mem_arvalid_o,
@@ -44,7 +46,7 @@ module via_mem_port
   input  logic    [      1:0] mem_bresp_i,
   input  logic                mem_bvalid_i,
   output logic                mem_bready_o,
-  output logic                idle_o
+  output logic                idle_o          // level: nothing is held or offered
 );
 
   typedef struct packed {

@@ -2,13 +2,13 @@
 //
 // In-order crossbar: slots and DMA engine to DRAM channels and host memory (FSRF paper, section 5.3).
 //
-// Managers 0..NumMgr-2 are slots, the last one is the DMA engine, which goes first; the slots rotate. Subordinates 0..NumSub-2 are DRAM
-// channels, the last one is host memory. The address says where a burst goes:
-//   addr[AddrErrBit]  -> answered here with SLVERR
+// Managers 0..NumMgr-2 are slots, served round robin; the last one is the DMA engine, which has priority. Subordinates 0..NumSub-2 are DRAM
+// channels, the last one is host memory. The address selects the destination of a burst:
+//   addr[AddrErrBit]  -> completed here with SLVERR
 //   addr[AddrHostBit] -> host memory, the two top bits cleared
 //   else              -> channel addr[ChanLog2 +: log2(NumChan)], address within the channel
-// Throughput: per direction one burst granted and one beat moved for every manager and every subordinate each cycle. Latency: one
-// cycle a channel. Order: in order for every manager over all subordinates; downstream everything has id 0.
+// Throughput: per direction one burst granted and one beat moved for every manager and every subordinate each cycle. Latency: one cycle a
+// channel. Order: in order for every manager over all subordinates; downstream everything has id 0.
 // Misuse: a manager that stalls R, B or an announced W stalls others; guards and engines in front of it never do (docs/interfaces.md, the
 // no-wedge rule).
 
@@ -17,7 +17,7 @@ module via_xbar
 #(
   parameter int unsigned NumMgr = NumSlots + 1,
   parameter int unsigned NumSub = NumChan + 1,
-  parameter int unsigned Outstanding = 64
+  parameter int unsigned Outstanding = 64  // bursts in flight for each manager, reads and writes each
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
@@ -52,7 +52,7 @@ module via_xbar
   input  logic    [NumSub-1:0] m_b_valid_i,
   output logic    [NumSub-1:0] m_b_ready_o,
   output logic                 still_o,               // nothing moves unless an input changes
-  output logic                 idle_o
+  output logic                 idle_o                 // level: no burst is in flight
 );
 
   localparam bit NumMgrOk = param_in("via_xbar NumMgr", NumMgr, 1, 64);

@@ -2,9 +2,9 @@
 //
 // Address half of one crossbar direction: decodes, grants, and records the grant on both sides.
 //
-// Throughput: one burst a manager and one a target each cycle. Latency: one cycle. The last manager goes first, the others
-// rotate. A grant enters the manager's queue and the target's queue in the same cycle; the grants of a cycle form a matching, so all
-// queues agree on one order of all bursts. Targets 0..NumSub-1 are ports, target NumSub answers with errors.
+// Throughput: one burst a manager and one a target each cycle. Latency: one cycle. The last manager has priority, the others rotate. A
+// grant enters the manager's queue and the target's queue in the same cycle; the grants of a cycle form a matching, so all queues agree on
+// one order of all bursts. Targets 0..NumSub-1 are ports; target NumSub stands for bursts that complete with an error.
 
 module via_xbar_grant
   import via_pkg::*;
@@ -22,13 +22,13 @@ module via_xbar_grant
   output axi_ax_t              m_ax_o      [NumSub+1],
   output logic    [  NumSub:0] m_ax_valid_o,
   input  logic    [  NumSub:0] m_ax_ready_i,
-  // Room in the queues, and what enters them.
-  input  logic    [NumMgr-1:0] mgr_room_i,
-  input  logic    [  NumSub:0] tgt_room_i,
-  output logic    [NumMgr-1:0] mgr_push_o,
-  output logic    [  TgtW-1:0] mgr_tgt_o   [  NumMgr],
-  output logic    [  NumSub:0] tgt_push_o,
-  output logic    [  MgrW-1:0] tgt_mgr_o   [NumSub+1]
+  // The order queues of managers and targets: level "has room", one-cycle pulse "push", entry.
+  input  logic    [NumMgr-1:0] mgr_room_i,              // level: the manager's queue has room
+  input  logic    [  NumSub:0] tgt_room_i,              // level: the target's queue has room
+  output logic    [NumMgr-1:0] mgr_push_o,              // pulse: a burst of the manager is granted
+  output logic    [  TgtW-1:0] mgr_tgt_o   [  NumMgr],  // its target, decoded from the address offered
+  output logic    [  NumSub:0] tgt_push_o,              // pulse: a burst to the target is granted
+  output logic    [  MgrW-1:0] tgt_mgr_o   [NumSub+1]   // its manager
 );
 
   localparam bit NumMgrOk = param_in("via_xbar_grant NumMgr", NumMgr, 1, 64);
@@ -37,7 +37,7 @@ module via_xbar_grant
   localparam int unsigned ChanW = (NumChan > 1) ? $clog2(NumChan) : 1;
   localparam int unsigned Dma = NumMgr - 1;
 
-  // The address bits above the card's memory are not looked at; the MMU and the DMA engine check them.
+  // Address bits above the card's memory are ignored here; the MMU and the DMA engine check them.
   always_comb begin
     for (int unsigned m = 0; m < NumMgr; m++) begin
       if (s_ax_i[m].addr[AddrErrBit]) mgr_tgt_o[m] = TgtW'(NumSub);

@@ -3,7 +3,7 @@
 // Read half of the crossbar.
 //
 // Throughput: one R beat a manager and a subordinate each cycle, no bubble between bursts. Latency: one cycle for AR, one for R.
-// Order: a manager gets its answers in the order of its requests. See via_xbar for the whole.
+// Order: a manager gets its responses in the order of its requests. Misuse: see via_xbar.
 
 module via_xbar_rd
   import via_pkg::*;
@@ -27,7 +27,7 @@ module via_xbar_rd
   input  logic    [NumSub-1:0] m_r_valid_i,
   output logic    [NumSub-1:0] m_r_ready_o,
   output logic                 still_o,               // nothing moves unless an input changes
-  output logic                 idle_o
+  output logic                 idle_o                 // level: no read is in flight
 );
 
   localparam bit NumMgrOk = param_in("via_xbar_rd NumMgr", NumMgr, 1, 64);
@@ -71,7 +71,7 @@ module via_xbar_rd
   assign m_ar_valid_o = ax_valid[NumSub-1:0];
   assign ax_ready[NumSub-1:0] = m_ar_ready_i;
 
-  // The target that answers with errors: one burst at a time, a beat a cycle.
+  // The error target: one burst at a time, a beat a cycle.
   logic err_active_q;
   logic [7:0] err_left_q;
   logic err_fire;
@@ -87,7 +87,7 @@ module via_xbar_rd
     else if (err_fire) err_left_q <= err_left_q - 1'b1;
   end
 
-  // What each target has to say, and to whom.
+  // What each target offers, and the manager it is for.
   logic [NumSub:0] r_valid, r_last, r_ready;
   logic [MgrW-1:0] tgt_head[NumSub+1];
   logic [TgtW-1:0] mgr_head[  NumMgr];

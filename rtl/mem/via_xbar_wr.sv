@@ -3,8 +3,8 @@
 // Write half of the crossbar.
 //
 // Throughput: one W beat a manager and a subordinate each cycle, no bubble between bursts. Latency: one cycle each for AW, W and B.
-// Order: W and B follow the order of AW at every manager and every subordinate. A manager offers an AW only when it holds the whole
-// burst, so W waits for nobody. See via_xbar for the whole.
+// Order: W and B follow the order of AW at every manager and every subordinate. A manager offers an AW only when it holds the whole burst,
+// so W is never waited for. Misuse: see via_xbar.
 
 module via_xbar_wr
   import via_pkg::*;
@@ -34,7 +34,7 @@ module via_xbar_wr
   input  logic    [NumSub-1:0] m_b_valid_i,
   output logic    [NumSub-1:0] m_b_ready_o,
   output logic                 still_o,               // nothing moves unless an input changes
-  output logic                 idle_o
+  output logic                 idle_o                 // level: no write is in flight
 );
 
   localparam bit NumMgrOk = param_in("via_xbar_wr NumMgr", NumMgr, 1, 64);
@@ -77,9 +77,9 @@ module via_xbar_wr
   end
   assign m_aw_valid_o = ax_valid[NumSub-1:0];
   assign ax_ready[NumSub-1:0] = m_aw_ready_i;
-  assign ax_ready[NumSub] = 1'b1;  // of a burst to the error target only the W beats matter
+  assign ax_ready[NumSub] = 1'b1;  // for a burst to the error target only its W beats matter
 
-  // Each order is needed twice: to route W, and later to route B.
+  // Each order is kept twice: to route W, and later to route B.
   logic [NumMgr-1:0] mgr_w_room, mgr_b_room, mgr_w_busy, mgr_b_busy, mgr_w_done, mgr_b_done;
   logic [NumSub:0] tgt_w_room, tgt_b_room, tgt_w_busy, tgt_b_busy, tgt_w_done, tgt_b_done;
   logic [TgtW-1:0] mgr_w_head[NumMgr], mgr_b_head[NumMgr];
@@ -121,7 +121,7 @@ module via_xbar_wr
   assign w_room[NumSub] = 1'b1;
 
   // ---------------------------------------------------------------- B
-  // The error target owes one B for each burst whose last beat it took.
+  // The error target owes one B for each burst whose last beat it accepted.
   localparam int unsigned OweW = $clog2(Outstanding + 1);
   logic [OweW-1:0] owed_q;
   logic [NumSub:0] b_valid, b_ready;

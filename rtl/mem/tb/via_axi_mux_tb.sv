@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// via_axi_mux with a manager of the test (gen_mgr[i].u_bus) at every source and its memory (u_m) at the port.
+// via_axi_mux with a manager of the test (gen_mgr[i].u_bus) at every source and a memory of the test (u_m) at the port.
 
 module via_axi_mux_tb
   import via_pkg::*;
