@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Guard of a slot's memory port: what passes obeys the rules of the shell, whatever the app does.
+// Guard of a slot's memory port: whatever the app does, everything that passes obeys the rules of the shell.
 //
-// Throughput: one R and one W beat a cycle, one burst a cycle each way. Latency: two cycles for AR, and for AW from its last W beat; two for R.
-// Order: in order; the app's ids are given back. A read passes when there is room for its whole answer, a write when all of its beats
-// are held, so the shell never waits for the app.
-// Misuse: bursts that are not incrementing, full-width and aligned (EvBadBurst) or cross 4 KiB (EvCross4k), W last against AW len (EvWlast),
-// valid dropped (EvUnstable), a write begun for which no beat comes for StuckCycles (EvStuck): one pulse of violation_o; the burst does not
-// pass. The parent then raises isolate_i: the app is cut off, unfinished bursts are dropped, answers still owed are drained; quiet_o says when.
+// Throughput: one R and one W beat a cycle, one burst a cycle each way. Latency: two cycles for AR, and for AW from its last W beat; two
+// for R.
+// Order: in order; the app's ids are returned. A read passes when there is buffer for its whole response, a write when all of its beats are
+// held, so the shell never waits for the app.
+// Misuse: bursts that are not incrementing, full-width and aligned (EvBadBurst) or cross 4 KiB (EvCross4k), WLAST that contradicts AWLEN
+// (EvWlast), valid dropped (EvUnstable), a write begun for which no beat comes for StuckCycles (EvStuck): one pulse of violation_o; the
+// burst does not pass. The parent then raises isolate_i: the app is cut off, unfinished bursts are dropped, outstanding responses are
+// drained; quiet_o says when.
 
 module via_guard
   import via_pkg::*;
 #(
-  parameter int unsigned RdOutstanding = 64,
-  parameter int unsigned WrOutstanding = 64,
-  parameter int unsigned RdBeats = 512,
-  parameter int unsigned WrBeats = 256,
-  parameter int unsigned StuckCycles = 65536
+  parameter int unsigned RdOutstanding = 64,    // reads in flight
+  parameter int unsigned WrOutstanding = 64,    // writes in flight
+  parameter int unsigned RdBeats       = 512,   // buffer for read data
+  parameter int unsigned WrBeats       = 256,   // buffer for write data
+  parameter int unsigned StuckCycles   = 65536  // without a beat of a write begun: a violation
 ) (
   input  logic           clk_i,
   input  logic           rst_ni,
@@ -53,13 +55,13 @@ module via_guard
   input  logic           m_b_valid_i,
   output logic           m_b_ready_o,
   // control
-  input  logic           quiesce_i,
-  input  logic           isolate_i,
-  output logic           violation_o,
-  output event_e         cause_o,
-  output logic    [63:0] va_o,
-  output logic           is_write_o,
-  output logic           quiet_o
+  input  logic           quiesce_i,     // level: accept no new burst from the app
+  input  logic           isolate_i,     // level, held until reset: cut the app off
+  output logic           violation_o,   // pulse, every second cycle until isolate_i: a rule was broken
+  output event_e         cause_o,       // with violation_o: which rule
+  output logic    [63:0] va_o,          // with violation_o: address of the burst
+  output logic           is_write_o,    // with violation_o: it was a write
+  output logic           quiet_o        // level: nothing of the app is in flight in the shell
 );
 
   localparam bit RdOutstandingOk = param_in("via_guard RdOutstanding", RdOutstanding, 1, 1024);
@@ -131,7 +133,7 @@ module via_guard
     .quiet_o    (wr_quiet)
   );
 
-  // Told one cycle later; the burst that broke the rule stays where it is until the parent isolates.
+  // Reported one cycle later; the offending burst stays where it is until the parent isolates the slot.
   logic violation_q, is_write_q, quiet_q;
   event_e cause_q;
   logic [63:0] va_q;

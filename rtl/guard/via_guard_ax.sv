@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks one AR or AW of a slot: incrementing, full-width, aligned to the beat, within 4 KiB. Combinational.
+// Checks one AR or AW of a slot: incrementing, full-width, aligned to the beat, within 4 KiB. Combinational; holds nothing.
 
 module via_guard_ax
   import via_pkg::*;
 (
   input  axi_ax_t ax_i,
-  output logic    bad_o,
-  output event_e  cause_o
+  output logic    bad_o,  // the burst breaks a rule
+  output event_e  cause_o  // which one
 );
 
-  logic [9:0] last;  // beat of the burst's last byte, counted from the page of its first; a burst has 256 at most
+  logic [9:0] last;  // beat of the burst's last byte, counted from the start of the page of its first; a burst has 256 beats at most
   logic shape;
 
   assign shape = ax_i.burst != 2'b01 || ax_i.size != 3'(BeatLog2) || |ax_i.addr[BeatLog2-1:0];

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a channel leaves a slot: a register slice, and a watch on valid. A slot that drops valid before ready breaks the handshake; what it does
-// to the payload meanwhile only changes its own data. Throughput: one beat a cycle. Latency: one cycle.
-// With `cut_i` nothing enters, and the slice forgets what it holds, a cycle later. What comes with `bad_i` is taken and does not enter, nor does
-// anything behind it until `cut_i`; `stopped_o` says so once all before it has left.
+// Edge of a slot for one channel: a register slice, and a check of valid. A slot that drops valid before ready breaks the handshake
+// (reported); a change of the payload meanwhile harms only the slot's own data. Throughput: one beat a cycle. Latency: one cycle. Order:
+// kept.
+// With `cut_i` nothing enters, and a cycle later the slice drops what it holds. A beat that comes with `bad_i` is accepted and dropped, and
+// so is everything after it until `cut_i`; `stopped_o` reports that once everything before it has left.
 
 module via_guard_edge
   import via_pkg::*;
@@ -12,16 +13,16 @@ module via_guard_edge
 ) (
   input  logic clk_i,
   input  logic rst_ni,
-  input  logic cut_i,
+  input  logic cut_i,      // level: the slot is cut off
   input  T     s_i,
   input  logic s_valid_i,
-  input  logic bad_i,
+  input  logic bad_i,      // the beat offered breaks a rule
   output logic s_ready_o,
   output T     m_o,
   output logic m_valid_o,
   input  logic m_ready_i,
-  output logic dropped_o,
-  output logic stopped_o
+  output logic dropped_o,  // pulse: the slot has dropped valid before ready
+  output logic stopped_o   // level: a bad beat came, and all before it have left
 );
 
   logic ready, waits_q, stop_q;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Read half of via_guard.
+// Read half of via_guard: see there for throughput, latency, order and misuse.
 
 module via_guard_rd
   import via_pkg::*;
 #(
-  parameter int unsigned Outstanding = 64,
-  parameter int unsigned Beats = 512
+  parameter int unsigned Outstanding = 64,  // reads in flight
+  parameter int unsigned Beats       = 512  // buffer for read data
 ) (
   input  logic           clk_i,
   input  logic           rst_ni,
@@ -22,12 +22,12 @@ module via_guard_rd
   input  axi_r_t         m_r_i,
   input  logic           m_r_valid_i,
   output logic           m_r_ready_o,
-  input  logic           quiesce_i,
-  input  logic           isolate_i,
-  output logic           violation_o,
-  output event_e         cause_o,
-  output logic    [63:0] va_o,
-  output logic           quiet_o
+  input  logic           quiesce_i,     // level: accept no new read
+  input  logic           isolate_i,     // level, held until reset: the app is cut off
+  output logic           violation_o,   // level until isolate_i: a rule was broken
+  output event_e         cause_o,       // with violation_o: which rule
+  output logic    [63:0] va_o,          // with violation_o: address of the burst
+  output logic           quiet_o        // level: no read is in flight
 );
 
   localparam bit OutstandingOk = param_in("via_guard_rd Outstanding", Outstanding, 1, 1024);
@@ -40,7 +40,7 @@ module via_guard_rd
     event_e  cause;
     axi_ax_t ax;
   } checked_t;
-  checked_t in, held;  // checked on the way into the slice
+  checked_t in, held;  // the check is done in front of the slice
   axi_ax_t ar, ar_out;
   logic ar_valid, ar_bad, ar_pass, ar_room, dropped, id_room, id_valid;
   event_e ar_cause;
@@ -97,7 +97,7 @@ module via_guard_rd
     .m_ready_i(m_ar_ready_i)
   );
 
-  // Answers: held here, so that the shell never waits. After isolation they are taken and dropped.
+  // Responses are buffered here, so that the shell never waits. After isolation they are accepted and dropped.
   typedef struct packed {
     axi_resp_e        resp;
     logic             last;

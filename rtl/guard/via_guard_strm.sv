@@ -2,29 +2,28 @@
 //
 // Guard of a stream that leaves a slot: enforces the contract of strm_t.
 //
-// Throughput: one beat a cycle. Latency: one cycle. Order: kept. Misuse: a beat with partial or empty keep that is not the last, keep that is not a
-// run of ones from bit 0, or an id that changes within a message raises `violation_o` with EvStream; a dropped valid raises it with EvUnstable.
-// The offending beat is not passed on, nor is any behind it; it is told once those before it are taken. With isolate_i the slot is cut off and what is
-// held is dropped a cycle later.
+// Throughput: one beat a cycle. Latency: one cycle. Order: kept. Misuse: a beat with partial or empty keep that is not the last, keep that
+// is not a run of ones from bit 0, or an id that changes within a message raises `violation_o` with EvStream; a dropped valid raises it
+// with EvUnstable. The offending beat and those after it are not passed on; it is reported once the beats before it are accepted.
 
 module via_guard_strm
   import via_pkg::*;
 (
   input  logic   clk_i,
   input  logic   rst_ni,
-  input  logic   isolate_i,
+  input  logic   isolate_i,    // level, held until reset: the slot is cut off; what is held is dropped a cycle later
   input  strm_t  s_i,
   input  logic   s_valid_i,
   output logic   s_ready_o,
   output strm_t  m_o,
   output logic   m_valid_o,
   input  logic   m_ready_i,
-  output logic   violation_o,
-  output event_e cause_o,
-  output logic   quiet_o
+  output logic   violation_o,  // pulse, every second cycle until isolate_i: a rule was broken
+  output event_e cause_o,      // with violation_o: which rule
+  output logic   quiet_o       // level: no beat is held or offered
 );
 
-  // Checked on the way into the slice: keep is a run of ones from bit 0, whole but for the last beat, and the id that of the message.
+  // Checked in front of the slice: keep is a run of ones from bit 0, all ones except on the last beat; the id is that of the message.
   logic bad, dropped, stopped, take, open_q, broken;
   logic [7:0] id_q;
 
@@ -58,7 +57,7 @@ module via_guard_strm
     .stopped_o(stopped)
   );
 
-  // Told one cycle later, and again, until the parent isolates.
+  // Reported one cycle later, and until the parent isolates the slot.
   logic violation_q, quiet_q;
   event_e cause_q;
   always_ff @(posedge clk_i) begin

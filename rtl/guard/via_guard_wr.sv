@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Write half of via_guard.
+// Write half of via_guard: see there for throughput, latency, order and misuse.
 
 module via_guard_wr
   import via_pkg::*;
 #(
-  parameter int unsigned Outstanding = 64,
-  parameter int unsigned Beats = 256,
-  parameter int unsigned StuckCycles = 65536
+  parameter int unsigned Outstanding = 64,    // writes in flight
+  parameter int unsigned Beats       = 256,   // buffer for write data
+  parameter int unsigned StuckCycles = 65536  // without a beat of a write begun: a violation
 ) (
   input  logic           clk_i,
   input  logic           rst_ni,
@@ -29,12 +29,12 @@ module via_guard_wr
   input  axi_b_t         m_b_i,
   input  logic           m_b_valid_i,
   output logic           m_b_ready_o,
-  input  logic           quiesce_i,
-  input  logic           isolate_i,
-  output logic           violation_o,
-  output event_e         cause_o,
-  output logic    [63:0] va_o,
-  output logic           quiet_o
+  input  logic           quiesce_i,     // level: accept no new write
+  input  logic           isolate_i,     // level, held until reset: the app is cut off
+  output logic           violation_o,   // level until isolate_i: a rule was broken
+  output event_e         cause_o,       // with violation_o: which rule
+  output logic    [63:0] va_o,          // with violation_o: address of the burst
+  output logic           quiet_o        // level: no write is in flight
 );
 
   localparam bit OutstandingOk = param_in("via_guard_wr Outstanding", Outstanding, 1, 1024);
@@ -48,7 +48,7 @@ module via_guard_wr
     event_e  cause;
     axi_ax_t ax;
   } checked_t;
-  checked_t in, held_aw;  // checked on the way into the slice
+  checked_t in, held_aw;  // the check is done in front of the slice
   axi_ax_t aw;
   axi_w_t  w;
   logic aw_valid, aw_take, aw_bad, aw_dropped, w_valid, w_take, w_bad, w_dropped;
@@ -98,10 +98,10 @@ module via_guard_wr
   assign aw_cause = held_aw.cause;
 
   // ---------------------------------------------------------------- gather
-  // The AW stays in its slice until its last beat is in the FIFO, then it is offered to the shell.
+  // The AW waits in its slice until its last beat is in the FIFO, then it is offered to the shell.
   logic ready, begin_ok, data_room, burst_room, id_room, flush;
   logic [7:0] count_q;
-  logic begun_q;  // it is not 0
+  logic begun_q;  // count_q is not 0
   logic [StuckW-1:0] stuck_q;
 
   assign begin_ok = begun_q || !quiesce_i;
@@ -177,7 +177,7 @@ module via_guard_wr
     .count_o  (held)
   );
 
-  // Whole bursts held: only their beats are offered.
+  // Number of whole bursts held: only their beats are offered.
   logic [$clog2(Outstanding+1)-1:0] whole_q;
   logic w_last_out, whole_any_q;  // whole_any_q: whole_q is not 0
   assign burst_valid = whole_any_q;
@@ -194,10 +194,10 @@ module via_guard_wr
     end
   end
 
-  // After isolation, what is left when the whole bursts are out belongs to a burst that was never finished.
+  // After isolation, whatever is left when the whole bursts have gone belongs to a burst that was never finished.
   assign flush = isolate_i && !burst_valid && held != '0;
 
-  // ---------------------------------------------------------------- answers
+  // ---------------------------------------------------------------- responses
   axi_resp_e resp;
   logic [IdW-1:0] id;
   logic id_valid, resp_valid, resp_take, out_room;

@@ -46,7 +46,7 @@ module via_guard_strm_tb
     .quiet_o
   );
 
-  // What passes keeps the contract, whatever comes in.
+  // What passes obeys the contract, whatever comes in.
   logic wait_q, open_q;
   strm_t m_q;
   always_ff @(posedge clk_i) begin

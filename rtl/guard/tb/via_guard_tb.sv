@@ -31,7 +31,7 @@ module via_guard_tb
   event_e cause;
   assign cause_o = cause;
 
-  // An isolated slot sees nothing more, so a valid may drop there.
+  // An isolated slot is not observed any more, so its valid may drop.
   via_tb_mgr u_s (
     .clk_i,
     .rst_ni      (rst_ni && !isolate_i),
@@ -119,7 +119,7 @@ module via_guard_tb
     .quiet_o
   );
 
-  // The no-wedge rule: the guard never makes the shell wait for an answer.
+  // The no-wedge rule: the guard never makes the shell wait for a response.
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       assert (!m_r_valid || m_r_ready)
