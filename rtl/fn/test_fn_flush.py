@@ -48,7 +48,7 @@ async def the_host_says_how_it_went(dut):
     r = rng()
     for number in range(1, 30):
         assert await ask(dut) == number
-        # Answers to others.
+        # Responses to others.
         for other in (number - 1, number + 1, number + 0x8000, 0):
             for failed in (0, 1):
                 ctrl(dut, 100, other & 0xFFFF, failed)

@@ -85,7 +85,7 @@ async def a_reset_leaves_nothing_behind(dut):
         await ClockCycles(dut.clk_i, b.r.choice((1, 2, 30)))
         b.disk.clear()
         dut.core_rst.value = 0
-        # At once the next life: its answers are its own, and it finds memory as it was but for what was written.
+        # At once the next life: its responses are its own, and it finds memory as it was but for what was written.
         await b.burst(slot, 4)
         await until(dut, lambda: int(dut.idle_o.value), 500, "idle")
         for s, m in enumerate(b.mem):

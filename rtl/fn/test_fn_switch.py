@@ -12,7 +12,7 @@ from via_tb import rng, run, stalls, start, until
 USERS, SLOTS, DISK = 3, 2, 2
 NONE, BOARD, SLOT = 0, 1, 2
 WIDTH = 8
-SHORT = b"\0"  # an answer that is made up, and how a message ends that is cut
+SHORT = b"\0"  # a response that is made up, and how a message ends that is cut
 
 
 class End:
@@ -24,7 +24,7 @@ class End:
         self.got: list[tuple[int, bytes]] = []
         self.new: deque[tuple[int, bytes]] = deque()  # the same, since the last reset
         self.sent = 0  # messages begun
-        self.done = 0  # messages of which the last beat was taken
+        self.done = 0  # messages of which the last beat was accepted
         self.at, self.up, self.part = 0, False, b""
         scope.t_valid.value = scope.r_ready.value = 0
 
@@ -145,7 +145,7 @@ async def bench(dut, stall: float = 0.0) -> Bench:
 @cocotb.test(timeout_time=200, timeout_unit="us")
 async def whole_messages_reach_what_a_function_is_connected_to(dut):
     b = await bench(dut, 0.25)
-    # Function 3 asks for a slot that is taken, and is connected to nothing.
+    # Function 3 requests a slot that is in use already, and is connected to nothing.
     for f, kind, slot in ((1, SLOT, 1), (2, BOARD, 0), (3, SLOT, 1)):
         b.connect(f, kind, slot)
     await ClockCycles(dut.clk_i, 3)
@@ -297,7 +297,7 @@ async def the_disk_gets_one_answer_to_each_message_and_never_that_to_another(dut
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
 async def an_answer_too_many_does_not_outlive_a_reset_of_the_disk(dut):
-    """An app sends what nobody asked for; the disk is reset meanwhile and then works on."""
+    """An app sends what was not requested; the disk is reset meanwhile and then works on."""
     b = await bench(dut)
     disk, app = b.fn[DISK], b.app[0]
     b.connect(DISK, SLOT, 0)

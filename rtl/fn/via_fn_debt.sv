@@ -1,34 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The answers that a function waits for which gets one message for each that it sends (the disk). Its user side may go away, and the function may be
-// reset: neither must leave it waiting for ever, or give it the answer to another message.
+// Counts the responses owed to a function that gets one message for each one it sends (the disk). Its user side may be disconnected, and
+// the function may be reset: in neither case may the function wait for ever, or get the response to another message.
 //
-//   lost_o   the next answer will not come: an answer that says so has to be made up, and nothing else may pass
-//   stale_o  what comes answers a message from before the reset: it has to be dropped
-//   pass_o   what comes answers a message: it may pass; otherwise it has to wait
-// Each comes from registers and core_rst_ni by a single level. What happens is counted a cycle later; what may pass is known one answer ahead, so
-// that none too much does. Counts are kept modulo 2^16; a function has less than that open.
+//   lost_o   the next response will not come: a substitute has to be generated, and nothing else may pass
+//   stale_o  the message that comes responds to one sent before the reset: it has to be dropped
+//   pass_o   the message that comes responds to an open one: it may pass; otherwise it has to wait
+// Each is driven by registers and core_rst_ni through one level of logic. Throughput: one event of each kind a cycle. Latency: events are
+// counted a cycle later; to stay exact, the outputs take an event of the previous cycle into account.
+// Misuse: counts are modulo 2^16, so the function must have fewer messages open; more are not detected.
 
 module via_fn_debt (
   input  logic clk_i,
   input  logic rst_ni,
-  input  logic core_rst_ni,  // of the function
-  input  logic gone_i,       // level: there is no user side, or it was another one before
-  input  logic begin_i,      // the function begins a message
-  input  logic answer_i,     // an answer to the function ends, a made-up one too
-  input  logic drop_i,       // a message from the user side ends that is dropped
-  output logic lost_o,
-  output logic stale_o,
-  output logic pass_o,
+  input  logic core_rst_ni,  // reset of the function
+  input  logic gone_i,       // level: there is no user side, or it has changed since
+  input  logic begin_i,      // pulse: the function begins a message
+  input  logic answer_i,     // pulse: a response to the function ends, or a substitute for one
+  input  logic drop_i,       // pulse: a message from the user side that is dropped ends
+  output logic lost_o,       // level: generate a substitute
+  output logic stale_o,      // level: drop
+  output logic pass_o,       // level: let pass
   output logic still_o       // nothing moves unless an input changes
 );
 
-  logic begin_q, answer_q, drop_q, gone_q, core_q;  // of the cycle before
+  logic begin_q, answer_q, drop_q, gone_q, core_q;  // previous cycle
   logic [15:0] owed_q, lost_q, stale_q, owed, lost, stale, fresh;
-  logic shut_q;  // gone, or reset
-  logic lost_any_q, stale_any_q, stale_one_q;  // the counters: not 0, just 1
+  logic shut_q;  // disconnected, or in reset
+  logic lost_any_q, stale_any_q, stale_one_q;  // the counters: not 0, exactly 1
   logic fresh_any_q;
-  // Made up, or passed: if no answer ended in the cycle before, and if one did that is not counted yet.
+  // Whether to generate or to pass: if no response ended in the previous cycle, and (`next`) if one did that is not counted yet.
   logic made_q, made_next_q, real_q, real_next_q;
 
   assign lost_o  = core_rst_ni && core_q && (answer_q ? made_next_q : made_q);
@@ -39,7 +40,7 @@ module via_fn_debt (
   always_comb begin
     owed  = owed_q + 16'(begin_q) - 16'(answer_q);
     lost  = gone_q ? owed : lost_q - 16'(answer_q && lost_any_q);
-    // A message that nobody asked for may be dropped too: it answers nothing.
+    // A dropped message may also be one that responds to nothing.
     stale = stale_q + (core_q ? '0 : fresh) - 16'(drop_q && (stale_any_q || !core_q && fresh_any_q));
     if (!core_q) {owed, lost} = '0;
     if (gone_q) stale = '0;
@@ -78,7 +79,7 @@ module via_fn_debt (
     end
   end
 
-  // What is told here is told a cycle later. A change of gone_i alone moves something only if an answer is owed that is not lost yet.
+  // The outputs follow a cycle later. A change of gone_i alone moves something only if a response is owed that is not yet lost.
   assign still_o = ~|{begin_i, answer_i, drop_i, begin_q, answer_q, drop_q, gone_i != gone_q, core_rst_ni != core_q,
                       gone_q && (owed_q != lost_q || stale_q != '0), !core_q && owed_q != '0};
 

@@ -1,35 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A flush of the disk that waits for the host: what the driver wrote is in the store, which is memory of the card, and the host brings it to where it
-// lies for good. Each flush gets a number and posts an event; the host reads the number, writes back, and gives the number back with how it went.
+// A flush of the disk that waits for the host: what the driver wrote is in card memory (the store), and the host writes it back to the
+// backing file. Each flush gets a number and posts an event; the host reads the number, writes back, and returns the number with the
+// result.
 //
 //   ask_i ──> asked_o, evt_o ──> host ──> ctrl_i.count, ctrl_i.failed ──> done_o or failed_o
 //
-// One at a time. Latency: two cycles and those of the host. A flush fails when the host says so, after `ctrl_i.limit` times 2^UnitLog2 cycles, and when
-// the limit becomes 0. The numbers outlive a reset of the function, so that an answer to a flush of before it answers no later one.
-// Misuse: an answer to a number that nobody waits for does nothing.
+// Throughput: one flush at a time. Latency: two cycles and that of the host. A flush fails when the host says so, after `ctrl_i.limit`
+// times 2^UnitLog2 cycles, and when the limit becomes 0. The numbers continue over a reset of the function, so that a late reply to an
+// earlier flush completes no later one.
+// Misuse: a reply with a number that nothing waits for has no effect.
 
 module via_fn_flush
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned UnitLog2 = 18  // cycles of the limit
+  parameter int unsigned UnitLog2 = 18  // log2 of the cycles of one unit of the limit
 ) (
   input  logic               clk_i,
-  input  logic               rst_ni,    // of the card
-  input  flush_ctrl_t        ctrl_i,
-  input  logic               ask_i,     // level: a flush waits; falls with its answer, or by a reset of the function
-  output logic               done_o,    // while it waits
-  output logic               failed_o,
-  output logic        [15:0] asked_o,   // number of the last one
-  output logic               evt_o,     // pulse
-  output logic               still_o
+  input  logic               rst_ni,    // of the card, not of the function
+  input  flush_ctrl_t        ctrl_i,    // registers: number and result from the host, time limit
+  input  logic               ask_i,     // level: a flush waits; falls with its completion, or by a reset of the function
+  output logic               done_o,    // level while it waits: the host has written back
+  output logic               failed_o,  // level while it waits: the flush has failed
+  output logic        [15:0] asked_o,   // number of the latest flush
+  output logic               evt_o,     // pulse: post an event
+  output logic               still_o    // level: nothing moves unless an input changes
 );
 
   localparam bit UnitLog2Ok = via_pkg::param_in("via_fn_flush UnitLog2", UnitLog2, 1, 40);
 
   logic open_q, over;
   logic [15:0] asked_q;
-  // It runs only while a flush waits.
+  // Runs only while a flush waits.
   logic [16+UnitLog2-1:0] waited_q;
 
   assign over = waited_q[UnitLog2+:16] >= ctrl_i.limit;

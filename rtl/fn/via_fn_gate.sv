@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gate on a function's AXI port: with `enable_i` low (bus master off, or a reset waits) no access begins, what was begun ends.
+// The gate on a function's AXI port: while `enable_i` is low (bus mastering is disabled, or a reset is pending) no access begins; accesses
+// begun before are completed.
 //
-// Throughput: every channel one beat a cycle. Latency: none, the gate is combinational; but W passes from the cycle after its address was shown.
-// Order: kept. An address once shown to the host stays shown until it is taken, as AXI demands, and counts as begun from then on. W passes for addresses
-// shown before, so a burst begun is always finished. A via_axi_mux on either side does not take W earlier either. R and B always pass.
-// `drained_o`: the gate is shut and nothing is in flight; it stays so until the gate opens. The function may then be reset.
-// Misuse: a function that shows an address without the burst's data at hand, or does not take R and B, never drains.
+// Throughput: every channel one beat a cycle. Latency: none, the gate is combinational; but W passes only from the cycle after its address
+// was offered.
+// Order: kept. An address once offered to the host stays offered until it is accepted, as AXI demands, and counts as begun from then on. W
+// passes for addresses offered before, so a burst begun is always finished. A via_axi_mux on either side does not accept W earlier either.
+// R and B always pass.
+// Misuse: a function that offers an address without having the burst's data, or does not accept R and B, never drains.
 
 module via_fn_gate
   import via_pkg::*;
 #(
-  parameter int unsigned CountW = 10  // of the counters of bursts in flight
+  parameter int unsigned CountW = 10  // width of the counters of bursts in flight
 ) (
   input  logic    clk_i,
   input  logic    rst_ni,
-  input  logic    enable_i,
-  output logic    drained_o,
+  input  logic    enable_i,  // level: accesses may begin
+  output logic    drained_o,  // level: the gate is shut and nothing is in flight, until it opens; the function may be reset
   // from the function
   input  axi_ax_t s_ar_i,
   input  logic    s_ar_valid_i,
@@ -53,8 +55,8 @@ module via_fn_gate
 
   localparam bit CountWOk = param_in("via_fn_gate CountW", CountW, 2, 16);
 
-  logic ar_shown_q, aw_shown_q;  // shown in an earlier cycle, not yet taken
-  logic [CountW-1:0] rd_q, wr_q, data_q;  // reads and writes in flight, write bursts whose data is not yet out
+  logic ar_shown_q, aw_shown_q;  // offered in an earlier cycle, not yet accepted
+  logic [CountW-1:0] rd_q, wr_q, data_q;  // reads and writes in flight; write bursts whose data has not passed yet
   logic data_any_q;  // data_q is not 0
 
   // ---------------------------------------------------------------- addresses
@@ -70,7 +72,7 @@ module via_fn_gate
   assign ar_new = m_ar_valid_o && !ar_shown_q;
   assign aw_new = m_aw_valid_o && !aw_shown_q;
 
-  // ---------------------------------------------------------------- data and answers
+  // ---------------------------------------------------------------- data and responses
   assign m_w_o = s_w_i;
   assign m_w_valid_o = s_w_valid_i && data_any_q;
   assign s_w_ready_o = m_w_ready_i && data_any_q;
@@ -81,7 +83,7 @@ module via_fn_gate
   assign s_b_valid_o = m_b_valid_i;
   assign m_b_ready_o = s_b_ready_i;
 
-  // ---------------------------------------------------------------- what is in flight
+  // ---------------------------------------------------------------- bursts in flight
   logic rd_end, wr_end, data_end;
   assign rd_end   = m_r_valid_i && s_r_ready_i && m_r_i.last;
   assign wr_end   = m_b_valid_i && s_b_ready_i;

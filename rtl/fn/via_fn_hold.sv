@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A place beside a stream whose destination may change at any time (from a via_fn_src, to a via_fn_join): what is offered and not taken waits
-// here, as in via_skid, so that `s_ready_o` comes from a register.
+// Skid buffer for a stream whose destination may change at any time (from a via_fn_src, to a via_fn_join): holds one beat that was offered
+// and not accepted, as via_skid does, so that `s_ready_o` comes from a register.
 //
-// Throughput: one beat a cycle. Latency: none. Order: kept. A beat that waits here when its destination changes is dropped, and in that cycle m goes
-// nowhere: to the destination it is the end of a connection in the midst of a message, whatever s_dst_i is afterwards.
+// Throughput: one beat a cycle. Latency: none. Order: kept. Misuse: a beat held when its destination changes is dropped, and in that cycle
+// m has no destination: to the old destination the connection ends within a message, whatever s_dst_i is afterwards.
 
 module via_fn_hold
   import via_pkg::*;
@@ -15,11 +15,11 @@ module via_fn_hold
   input  logic             clk_i,
   input  logic             rst_ni,
   input  strm_t            s_i,
-  input  logic  [DstW-1:0] s_dst_i,    // level, also without a beat; 0 and above NumDst is nowhere
+  input  logic  [DstW-1:0] s_dst_i,    // level, also without a beat: destination; 0 and above NumDst is none
   input  logic             s_valid_i,
   output logic             s_ready_o,
   output strm_t            m_o,
-  output logic  [NumDst:1] m_to_o,     // one-hot, level; goes for m_valid_o, too
+  output logic  [NumDst:1] m_to_o,     // level, one-hot: destination, also of m_valid_o
   output logic             m_valid_o,
   input  logic             m_ready_i,
   output logic             still_o     // nothing moves unless an input changes

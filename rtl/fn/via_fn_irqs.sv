@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Interrupts of the slots as user interrupts of the XDMA-compatible function: that of slot s is number s.
-// An app's interrupt is a pulse, the function's request a level that stands until its message was sent and is low for a cycle between two.
-// Pulses that come before that are one request; none is without a message after it, if the driver has enabled it.
-// Throughput: a pulse a cycle. Latency: one cycle.
+// An app's interrupt is a pulse; the function's request is a level that is held until its MSI-X message was sent, and is low for a cycle
+// between two requests. Pulses that come before that are merged into one request; each is followed by a message, if the driver has enabled
+// it.
+// Throughput: a pulse a cycle. Latency: one cycle. Order: none between slots.
 
 module via_fn_irqs #(
   parameter int unsigned NumSlots = via_pkg::NumSlots,
@@ -11,10 +12,10 @@ module via_fn_irqs #(
 ) (
   input  logic                clk_i,
   input  logic                rst_ni,
-  input  logic [NumSlots-1:0] irq_i,   // pulses
-  output logic [   Users-1:0] req_o,
-  input  logic [   Users-1:0] ack_i,   // pulse: the message of a request was sent
-  output logic                still_o
+  input  logic [NumSlots-1:0] irq_i,   // one-cycle pulses, one bit per slot
+  output logic [   Users-1:0] req_o,   // level: request, held until ack_i
+  input  logic [   Users-1:0] ack_i,   // one-cycle pulse: the message of the request was sent
+  output logic                still_o  // level: nothing moves unless an input changes
 );
 
   localparam bit UsersOk = via_pkg::param_in("via_fn_irqs Users", Users, 1, 16);

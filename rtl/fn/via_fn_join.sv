@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where streams of several sources meet in one, one source at a time; which one may change at any time, also in the midst of a message.
+// Merges streams of several sources into one, one source at a time; the selection may change at any time, also within a message.
 //
-// Throughput: one beat a cycle. Latency: one cycle. Order: kept. With `Slice` readiness comes from a register; without, it is that of m, for sources
-// behind a place of their own (via_skid), and costs half the area. If the source of an open message is no longer selected, the message is ended by a beat
-// of one byte, zero, with `last`; only then comes another message. A source must offer a message from its beginning (via_fn_src).
-// What a source offers that is not selected waits. Every output of m comes from a register and stays as it is until it is taken.
+// Throughput: one beat a cycle. Latency: one cycle. Order: kept. With `Slice` readiness comes from a register; without, it is that of m,
+// for sources that have a skid buffer of their own, and costs half the area. If the source of an open message is no longer selected, the
+// message is ended by a beat of one zero byte with `last`; only then another message follows. A source must offer a message from its
+// beginning (via_fn_src). Sources that are not selected wait. Every output of m comes from a register. Misuse: more than one source
+// selected (asserted).
 
 module via_fn_join
   import via_pkg::*;
@@ -15,18 +16,18 @@ module via_fn_join
 ) (
   input  logic          clk_i,
   input  logic          rst_ni,
-  input  logic  [N-1:0] sel_i,         // at most one
+  input  logic  [N-1:0] sel_i,         // level: selected source, one-hot or zero
   input  strm_t         s_i      [N],
   input  logic  [N-1:0] s_valid_i,
   output logic  [N-1:0] s_ready_o,
   output strm_t         m_o,
   output logic          m_valid_o,
   input  logic          m_ready_i,
-  output logic          beat_o,        // a beat enters, and it is the last of its message
-  output logic          last_o,
-  output logic          cut_o,         // one pulse for every message that is cut
+  output logic          beat_o,        // pulse: a beat enters
+  output logic          last_o,        // with beat_o: it is the last of its message
+  output logic          cut_o,         // one-cycle pulse for every message that is cut short
   output logic          still_o,       // nothing moves unless an input changes
-  output logic          idle_o
+  output logic          idle_o         // level: no message is open and no beat is held
 );
 
   localparam bit NOk = param_in("via_fn_join N", N, 1, 32);
@@ -36,7 +37,8 @@ module via_fn_join
   logic [7:0] id_q;
   strm_t beat;
 
-  // Found in one cycle, in which nothing enters, and closed from the next on, even if the source was gone for a moment only.
+  // A lost source is noticed in one cycle, in which nothing enters; the message is closed from the next on, even if the source comes back
+  // at once.
   logic [N-1:0] may;
   assign lost = open_q && (sel_i & cur_q) == '0;
   assign may = close_q ? '0 : open_q ? sel_i & cur_q : sel_i;
@@ -46,7 +48,7 @@ module via_fn_join
   assign last_o = beat_o && beat.last;
   assign cut_o = close_q && room;
 
-  // Every bit is the sum of those of the sources: one is selected, or none.
+  // AND-OR: at most one source is selected.
   always_comb begin
     beat = '0;
     for (int unsigned i = 0; i < N; i++) beat |= s_i[i] & {$bits(strm_t) {sel_i[i]}};

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory port of the disk on its way to the MMU of the slot that holds its store.
+// Connects the memory port of the disk to the MMU of the slot that holds its store.
 //
-// Throughput: one beat a cycle each way; a write address goes out when the data of the one before has gone. Latency: one cycle each way.
-// Order: kept; each slot answers in order. Another slot is addressed only when nothing is in flight to the one before.
-// The function may be reset with bursts in flight: their answers are taken here, and data that is missing is sent with no byte enabled, so
-// that neither the slot nor the next life of the function notices. Misuse: a slot that does not exist is never addressed; the one before stays.
+// Throughput: one beat a cycle each way; a write address leaves once the data of the burst before has left. Latency: one cycle each way.
+// Order: kept; each slot responds in order. A change of slot takes effect when nothing is in flight to the previous one.
+// The function may be reset with bursts in flight: their responses are accepted and dropped here, and data that is missing is sent with no
+// strobe set, so that neither the slot nor the function after its reset notices. Misuse: a slot that does not exist is never addressed; the
+// previous one stays selected.
 
 module via_fn_mem
   import via_pkg::*;
 (
   input  logic                   clk_i,
   input  logic                   rst_ni,
-  input  logic                   core_rst_ni,             // of the function
-  input  logic    [         3:0] store_i,                 // slot
+  input  logic                   core_rst_ni,             // reset of the function
+  input  logic    [         3:0] store_i,                 // level: slot that holds the store
   input  axi_ax_t                s_ar_i,
   input  logic                   s_ar_valid_i,
   output logic                   s_ar_ready_o,
@@ -29,7 +30,7 @@ module via_fn_mem
   output axi_b_t                 s_b_o,
   output logic                   s_b_valid_o,
   input  logic                   s_b_ready_i,
-  // Slots: requests to all of them, valid to one.
+  // Slots: the payload of requests goes to all of them, valid to one.
   output axi_ax_t                m_ar_o,
   output logic    [NumSlots-1:0] m_ar_valid_o,
   input  logic    [NumSlots-1:0] m_ar_ready_i,
@@ -46,16 +47,16 @@ module via_fn_mem
   input  logic    [NumSlots-1:0] m_b_valid_i,
   output logic    [NumSlots-1:0] m_b_ready_o,
   output logic                   still_o,                 // nothing moves unless an input changes
-  output logic                   idle_o
+  output logic                   idle_o                   // level: no burst is in flight
 );
 
   localparam int unsigned CntW = 8;
 
-  // ---------------------------------------------------------------- which slot
+  // ---------------------------------------------------------------- selected slot
   logic [SlotW-1:0] slot_q;
-  logic [NumSlots-1:0] to_q;  // the same, a bit each
+  logic [NumSlots-1:0] to_q;  // the same, one-hot
   logic change_q, none;
-  logic [CntW-1:0] rd_q, wr_q, rd_orphan_q, wr_orphan_q;  // bursts in flight; of these, bursts of a function that was reset
+  logic [CntW-1:0] rd_q, wr_q, rd_orphan_q, wr_orphan_q;  // bursts in flight; those of them that belong to a function since reset
 
   assign none = rd_q == '0 && wr_q == '0;
   always_ff @(posedge clk_i) begin
@@ -75,13 +76,13 @@ module via_fn_mem
   // ---------------------------------------------------------------- addresses
   logic ar_ok, ar_take, ar_valid, aw_ok, aw_take, aw_valid, w_busy_q;
   logic ar_room, aw_room;
-  logic rd_room_q, wr_room_q;  // a cycle late: there is room for more
+  logic rd_room_q, wr_room_q;  // a cycle late: there is room for another burst
 
   always_ff @(posedge clk_i) begin
     rd_room_q <= !(&rd_q[CntW-1:2]);
     wr_room_q <= !(&wr_q[CntW-1:2]);
   end
-  // Ready comes from registers: what a function shows in the cycle that resets it is not taken, whatever it is told.
+  // Ready comes from registers: what a function offers in the cycle that resets it is not accepted, even if ready is high.
   assign ar_ok = !change_q && rd_room_q;
   assign aw_ok = !change_q && wr_room_q && !w_busy_q;
   assign s_ar_ready_o = ar_ok && ar_room;
@@ -129,7 +130,7 @@ module via_fn_mem
     w.last = left_q == '0;
     if (made_up_q || !core_rst_ni) w.strb = '0;
   end
-  // A beat that waits stays as it is when the function is reset.
+  // A beat that waits is not changed by a reset of the function.
   via_slice #(
     .T(axi_w_t)
   ) u_w (
@@ -159,11 +160,11 @@ module via_fn_mem
     else if (w_take) left_q <= left_q - 1'b1;
   end
 
-  // ---------------------------------------------------------------- answers
+  // ---------------------------------------------------------------- responses
   logic rd_done, wr_done;
   logic rd_orphans_q, wr_orphans_q;  // there are some
 
-  // What comes first after a reset answers bursts of before it, so that the places for answers are empty while answers are dropped.
+  // The first responses after a reset belong to bursts from before it and are dropped; the response buffers are empty meanwhile.
   logic r_room, b_room;
   via_fifo #(
     .T    (axi_r_t),
@@ -205,7 +206,7 @@ module via_fn_mem
     if (!alive) return open - CntW'(done);
     return orphan - CntW'(done && orphan != '0);
   endfunction
-  // Whether that is more than 0.
+  // Whether that count is more than 0.
   function automatic logic any_orphan(input logic alive, input logic [CntW-1:0] open, input logic [CntW-1:0] orphan, input logic done);
     logic [CntW-1:0] count;
     count = alive ? orphan : open;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Merges the interrupts of all functions into one port, in turn. Throughput: one a cycle. Latency: one cycle. Order: kept for each function.
+// Merges the interrupts of all functions into one port, round robin. Throughput: one a cycle. Latency: one cycle. Order: kept for each
+// function. Misuse: none is possible; a function waits until its interrupt is accepted.
 
 module via_fn_msix
   import via_virtio_pkg::*;
@@ -8,14 +9,14 @@ module via_fn_msix
   input  logic           clk_i,
   input  logic           rst_ni,
   input  logic [NumFn:1] valid_i,
-  input  logic [    7:0] vector_i     [NumFn:1],
+  input  logic [    7:0] vector_i     [NumFn:1],  // MSI-X vector, with valid_i
   output logic [NumFn:1] ready_o,
   output logic           msix_valid_o,
-  output logic [FnW-1:0] msix_fn_o,
-  output logic [    7:0] msix_vector_o,
+  output logic [FnW-1:0] msix_fn_o,               // function it belongs to
+  output logic [    7:0] msix_vector_o,           // its vector
   input  logic           msix_ready_i,
   output logic           still_o,                 // nothing moves unless an input changes
-  output logic           idle_o
+  output logic           idle_o                   // level: no interrupt waits
 );
 
   typedef struct packed {

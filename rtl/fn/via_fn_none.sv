@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands for a function that a build leaves out: the ports of one, every read answers all ones, as from a place where nothing is, and nothing moves.
-// Latency: one cycle.
+// Takes the place of a function that a build leaves out: it has the ports of via_virtio_fn, every read returns all ones, as PCIe does for
+// an absent device, and nothing else happens.
+// Throughput: an access every second cycle. Latency: one cycle. Order: one access at a time. Misuse: none is possible.
 
 module via_fn_none
   import via_pkg::*;
@@ -9,7 +10,7 @@ module via_fn_none
 (
   input logic clk_i,
   input logic rst_ni,
-  // What a function that is not there does not look at.
+  // Inputs that an absent function ignores; their meaning is that in via_virtio_fn.
   /* verilator lint_off UNUSEDSIGNAL */
   input logic [63:0] time_i,
   input fn_ctrl_t ctrl_i,

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a stream comes from, if where it goes may change at any time: a destination gets whole messages from their beginning on.
+// Source side of a stream whose destination may change at any time: every destination gets messages from their first beat on.
 //
-// Throughput: one beat a cycle. Latency: none for beats, one cycle for a change of dst_i. Order: kept. Beats go to dst_o; 0 is nowhere: what comes is
-// taken and dropped, and so is the rest of a message whose beginning went elsewhere. The destination ends a message that stops in its midst
-// (via_fn_join). With cut_i the source begins anew: the message it was in has ended, and nothing comes.
+// Throughput: one beat a cycle. Latency: none for beats, one cycle for a change of dst_i. Order: kept. Beats go to dst_o; 0 is none: beats
+// are then accepted and dropped, and so is the rest of a message whose beginning went elsewhere. The old destination itself ends a message
+// that stops in the middle (via_fn_join). Misuse: none is possible.
 
 module via_fn_src #(
   parameter int unsigned DstW = 1
 ) (
   input  logic            clk_i,
   input  logic            rst_ni,
-  input  logic            cut_i,
-  input  logic [DstW-1:0] dst_i,
-  output logic [DstW-1:0] dst_o,
+  input  logic            cut_i,      // level: the source starts over: its open message is over, and no beat is taken
+  input  logic [DstW-1:0] dst_i,      // level: destination, may change in any cycle
+  output logic [DstW-1:0] dst_o,      // destination, from a register
   input  logic            s_valid_i,
-  input  logic            s_last_i,
+  input  logic            s_last_i,   // the beat offered is the last of its message
   output logic            s_ready_o,
   output logic            m_valid_o,
   input  logic            m_ready_i,
-  output logic            begin_o,    // the first beat of a message is taken
-  output logic            cut_o,      // since the cycle before a message goes no further
+  output logic            begin_o,    // pulse: the first beat of a message is accepted
+  output logic            cut_o,      // pulse: in the previous cycle a message was cut short
   output logic            still_o     // nothing moves unless an input changes
 );
 
@@ -29,7 +29,7 @@ module via_fn_src #(
   logic [DstW-1:0] dst_q;
   logic mid_q, mid, skip, stray_q, none_q, drop, beat, goes, cut_q, moved_q;
 
-  // In the midst of a message whose beginning went elsewhere.
+  // Within a message whose beginning went elsewhere.
   assign skip = mid_q && stray_q;
   assign drop = cut_i || none_q || skip;
   assign s_ready_o = drop || m_ready_i;
@@ -39,7 +39,7 @@ module via_fn_src #(
   assign mid = beat ? !s_last_i : mid_q;
   assign begin_o = beat && !mid_q;
   assign goes = !skip && !none_q;
-  // Only counted: from registers, so that no beat's readiness is in front of it.
+  // Only used for counting: from registers, so that no beat's readiness is in its path.
   assign cut_o = cut_q || moved_q && mid_q;
   assign still_o = !beat && dst_i == dst_q && !(cut_i && mid_q) && !cut_o;
 

@@ -6,24 +6,26 @@
 //   function tx ──> via_skid ──> via_fn_src ──┬──> board    board ──> via_skid ───> via_fn_src ──┬──> via_fn_join ──> function rx
 //                                             └──> via_fn_join ──> slot    slot ──> via_fn_hold ─┘
 //
-// Throughput: one beat a cycle for every function each way. Latency: one cycle each way, two for a change of a connection. Order: kept. Of functions that ask for one slot the one with
-// the lowest number gets it; the others are connected to nothing. A connection may change at any time, also by the isolation of the slot:
-// a message that was on its way is ended with `last` (a beat of one byte), and what belongs to it afterwards is dropped. What a function without
-// a connection sends is dropped. The disk gets one answer for each message it sends, if need be one of a single byte (via_fn_debt).
-// Misuse: after a change away from a slot whose app still works on messages, these go to whom the slot belongs then: reset the slot first.
+// Throughput: one beat a cycle for every function each way. Latency: one cycle each way, two for a change of a connection. Order: kept. Of
+// several functions that request one slot the one with the lowest number gets it; the others are connected to nothing. A connection may
+// change at any time, also by the isolation of the slot: an open message is ended with `last` (a beat of one byte), and the rest of it is
+// dropped. What a function without a connection sends is dropped. The disk gets one response for each message it sends, if need be a
+// substitute of one byte (via_fn_debt).
+// Misuse: if a function is disconnected from a slot whose app still works on its messages, the app's output goes to whatever the slot is
+// connected to next: reset the slot first.
 
 module via_fn_switch
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
   parameter int unsigned NumUser = FnInput,  // functions with a user side, from 1
-  parameter int unsigned Disk    = FnBlk
+  parameter int unsigned Disk    = FnBlk  // the one that is owed a response for each message
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
-  input  fn_ctrl_t                ctrl_i         [NumUser:1],
-  input  logic     [   NumUser:1] core_rst_ni,
-  output logic     [   NumUser:1] attached_o,                     // connected to something
+  input  fn_ctrl_t                ctrl_i         [NumUser:1],     // from the registers: kind of connection, slot
+  input  logic     [   NumUser:1] core_rst_ni,                    // reset of the function
+  output logic     [   NumUser:1] attached_o,                     // level: connected to a slot or the board
   // functions
   input  strm_t                   tx_i           [NumUser:1],
   input  logic     [   NumUser:1] tx_valid_i,
@@ -39,33 +41,33 @@ module via_fn_switch
   input  logic     [   NumUser:1] brd_rx_valid_i,
   output logic     [   NumUser:1] brd_rx_ready_o,
   // slots: stream 0
-  input  logic     [NumSlots-1:0] slot_cut_i,                     // isolated
-  output logic     [NumSlots-1:0] slot_on_o,                      // the stream belongs to a function
-  output logic     [     FnW-1:0] slot_fn_o      [ NumSlots],     // which takes what comes now; 0 = drop it
+  input  logic     [NumSlots-1:0] slot_cut_i,                     // level: the slot is isolated
+  output logic     [NumSlots-1:0] slot_on_o,                      // level: stream 0 belongs to a function, not to the movers
+  output logic     [     FnW-1:0] slot_fn_o      [ NumSlots],     // level: function that its output goes to; 0 = drop it
   output strm_t                   slot_tx_o      [ NumSlots],
   output logic     [NumSlots-1:0] slot_tx_valid_o,
   input  logic     [NumSlots-1:0] slot_tx_ready_i,
   input  strm_t                   slot_rx_i      [ NumSlots],
   input  logic     [NumSlots-1:0] slot_rx_valid_i,
   output logic     [NumSlots-1:0] slot_rx_ready_o,
-  input  logic     [     FnW-1:0] slot_rx_fn_i   [ NumSlots],     // slot_fn_o, as it holds for the beat
-  // counters, wrapping: messages taken from the function, handed to it, ended early
-  output logic     [        31:0] count_o        [NumUser:1][3],
+  input  logic     [     FnW-1:0] slot_rx_fn_i   [ NumSlots],     // value of slot_fn_o that holds for this beat
+  // [0] messages accepted from the function, [1] delivered to it, [2] cut short
+  output logic     [        31:0] count_o        [NumUser:1][3],  // counters, wrapping
   output logic                    still_o,                        // nothing moves unless an input changes
-  output logic                    idle_o
+  output logic                    idle_o                          // level: no beat is held, no message is open
 );
 
   localparam bit NumUserOk = param_in("via_fn_switch NumUser", NumUser, 1, NumFn);
   localparam bit DiskOk = param_in("via_fn_switch Disk", Disk, 1, NumFn);
 
-  // Where a function is connected: 0 nowhere, 1 board, 2 + s slot s.
+  // Destination of a function: 0 none, 1 board, 2 + s slot s.
   localparam int unsigned DstW = $clog2(NumSlots + 2);
   localparam logic [DstW-1:0] ToBoard = DstW'(1);
   function automatic logic [DstW-1:0] to_slot(input int unsigned s);
     return DstW'(s + 2);
   endfunction
 
-  // ---------------------------------------------------------------- who is connected to what
+  // ---------------------------------------------------------------- connections
   logic [DstW-1:0] want[NumUser:1], want_q[NumUser:1], dst[NumUser:1];
   logic [NumSlots-1:0] on, on_q;
   logic [FnW-1:0] fn[NumSlots], fn_q[NumSlots];
@@ -77,13 +79,13 @@ module via_fn_switch
     for (int unsigned f = 1; f <= NumUser; f++) want[f] = (ctrl_i[f].kind == AttachBoard) ? ToBoard : '0;
     for (int unsigned s = 0; s < NumSlots; s++) begin
       for (int unsigned f = 1; f <= NumUser; f++) asks[s][f] = ctrl_i[f].kind == AttachSlot && 32'(ctrl_i[f].slot) == s;
-      // The lowest bit that is set.
+      // The lowest bit set.
       gets[s] = asks[s] & ~(asks[s] - 1'b1);
       on[s]   = asks[s] != '0;
       fn[s]   = '0;
       for (int unsigned f = 1; f <= NumUser; f++) begin
         if (gets[s][f] && !slot_cut_i[s]) want[f] |= to_slot(s);
-        // The disk looks itself at what comes while it is being reset: it must count it.
+        // During a reset of the disk its messages still arrive there: via_fn_debt has to count them.
         if (gets[s][f] && !slot_cut_i[s] && (core_rst_ni[f] || f == Disk)) fn[s] |= FnW'(f);
       end
     end
@@ -112,11 +114,11 @@ module via_fn_switch
   logic [NumUser:1] in_valid, in_ready, src_valid, src_ready, src_still, begins, tx_cut, brd_ready, brd_still, brd_idle;
   logic [NumSlots-1:0] slot_still, slot_idle;
   logic [NumUser-1:0] slot_sel[NumSlots], slot_ready[NumSlots];
-  strm_t tx[NumUser];  // as via_fn_join takes them
+  strm_t tx[NumUser];  // as an input of via_fn_join
   logic [NumUser-1:0] tx_valid;
 
   for (genvar f = 1; f <= NumUser; f++) begin : gen_tx
-    // A function that is being reset has it emptied: via_fn_src takes everything meanwhile.
+    // The buffer is emptied during a reset of the function: via_fn_src then accepts and drops everything.
     via_skid #(
       .T(strm_t)
     ) u_in (
@@ -146,7 +148,7 @@ module via_fn_switch
       .cut_o    (tx_cut[f]),
       .still_o  (src_still[f])
     );
-    // As dst[f].
+    // In step with dst[f].
     always_ff @(posedge clk_i) attached_o[f] <= rst_ni && want_q[f] != '0;
     assign tx[f-1] = in[f];
     assign tx_valid[f-1] = src_valid[f];
@@ -203,7 +205,7 @@ module via_fn_switch
   end
 
   // ---------------------------------------------------------------- from the user side
-  // Sources of a function: slots, board, and answers that are made up.
+  // Sources of a function: slots, board, and substitutes for lost responses.
   localparam int unsigned NumSrc = NumSlots + 2;
   localparam int unsigned Board = NumSlots;
   localparam int unsigned MadeUp = NumSlots + 1;
@@ -324,7 +326,7 @@ module via_fn_switch
       );
     end else begin : gen_free
       assign {lost, stale} = '0;
-      // A cycle longer than the reset, as the slots hear of it so much later.
+      // One cycle longer than the reset, as its effect reaches the slots a cycle later.
       assign pass = core_rst_ni[f] && core_q[f];
       assign debt_still[f] = 1'b1;
     end
@@ -335,7 +337,7 @@ module via_fn_switch
     for (int unsigned f = 1; f <= NumUser; f++) app_ready |= from_slot_ready[f];
   end
 
-  // ---------------------------------------------------------------- counters: a cycle behind
+  // ---------------------------------------------------------------- counters, one cycle late
   logic [31:0] count_q[NumUser:1][3];
   logic [NumUser:1] begun_q, ended_q, rx_cut_q;
 
@@ -350,14 +352,14 @@ module via_fn_switch
       end else begin
         if (begun_q[f]) count_q[f][0] <= count_q[f][0] + 1'b1;
         if (ended_q[f]) count_q[f][1] <= count_q[f][1] + 1'b1;
-        // tx_cut is a cycle behind, too.
+        // tx_cut is one cycle late, too.
         if (tx_cut[f] || rx_cut_q[f]) count_q[f][2] <= count_q[f][2] + ((tx_cut[f] && rx_cut_q[f]) ? 32'd2 : 32'd1);
       end
     end
   end
   assign count_o = count_q;
 
-  // Gathered in two steps: some of these lie behind several blocks.
+  // Collected in two steps: some of these signals pass through several blocks.
   localparam int unsigned Stills = 5 * NumUser + 2 * NumSlots;
   logic [Stills-1:0] still_q;
   logic quiet_q, same_q;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All functions of the card beside the management function: instantiates them, hands each its accesses, merges their interrupts, and connects
-// their user sides (via_fn_switch). Number f is at index f of every port.
+// All functions of the card besides the management function: instantiates them, routes register accesses to them, merges their interrupts,
+// and connects their user sides (via_fn_switch). Number f is at index f of every port.
 //
-// Accesses: one at a time; valid is held until rvalid_o. Latency: that of the function and one cycle. A function that the card does not have reads all
-// ones. VIA_FN_MASK (macro, bit f = function f) leaves functions out of a build; so does a data path that is not 512 bits wide, as the queue engine
-// takes descriptors from lines of 64 bytes.
+// Register accesses: one at a time; valid is held until rvalid_o. Latency: that of the function and one cycle. Throughput and order of
+// data: those of the functions and of via_fn_switch. Misuse: an access to a function that the card does not have reads all ones.
+// VIA_FN_MASK (macro, bit f = function f) leaves functions out of a build; so does a data path that is not 512 bits wide, as the queue
+// engine reads descriptors in lines of 64 bytes.
 
 `ifndef VIA_FN_MASK
 `define VIA_FN_MASK 'h7e
@@ -20,27 +21,27 @@ module via_functions
 ) (
   input  logic                        clk_i,
   input  logic                        rst_ni,
-  input  logic         [        63:0] time_i,
-  input  logic         [        31:0] chan_mib_i,                       // size of each DRAM channel in MiB
+  input  logic         [        63:0] time_i,                           // card time
+  input  logic         [        31:0] chan_mib_i,                       // size of each DRAM channel in MiB, constant
   // management registers
-  input  fn_ctrl_t                    ctrl_i           [  NumFn:1],
-  output logic         [     NumFn:1] present_o,
-  output logic         [     NumFn:1] attached_o,
-  output logic         [         7:0] status_o         [  NumFn:1],
-  output fn_features_t                features_o       [  NumFn:1],
-  output logic         [        31:0] count_o          [  NumFn:1][3],
-  output logic         [        15:0] flushes_o        [  NumFn:1],     // that wanted the host
+  input  fn_ctrl_t                    ctrl_i           [  NumFn:1],     // settings of each function
+  output logic         [     NumFn:1] present_o,                        // constant: the function is in this build
+  output logic         [     NumFn:1] attached_o,                       // level: its user side is connected
+  output logic         [         7:0] status_o         [  NumFn:1],     // virtio device status
+  output fn_features_t                features_o       [  NumFn:1],     // virtio features offered and accepted
+  output logic         [        31:0] count_o          [  NumFn:1][3],  // message counters of via_fn_switch
+  output logic         [        15:0] flushes_o        [  NumFn:1],     // number of the latest flush that the host must do
   // accesses from the host
-  input  fn_req_t                     fn_req_i,
-  input  logic                        fn_valid_i,
-  output logic                        fn_rvalid_o,
-  output logic         [        31:0] fn_rdata_o,
-  input  logic         [     NumFn:1] fn_flr_i,
-  output logic         [     NumFn:1] fn_flr_busy_o,
-  input  logic         [     NumFn:1] fn_bus_master_i,
+  input  fn_req_t                     fn_req_i,                         // address, data and function of the access
+  input  logic                        fn_valid_i,                       // held until fn_rvalid_o
+  output logic                        fn_rvalid_o,                      // one-cycle pulse: the access is complete
+  output logic         [        31:0] fn_rdata_o,                       // read data, with fn_rvalid_o
+  input  logic         [     NumFn:1] fn_flr_i,                         // pulse: function-level reset
+  output logic         [     NumFn:1] fn_flr_busy_o,                    // level: the reset is in progress
+  input  logic         [     NumFn:1] fn_bus_master_i,                  // level: Bus Master Enable of the PCI command register
   output logic                        fn_msix_valid_o,
-  output logic         [     FnW-1:0] fn_msix_fn_o,
-  output logic         [         7:0] fn_msix_vector_o,
+  output logic         [     FnW-1:0] fn_msix_fn_o,                     // function that sends the message
+  output logic         [         7:0] fn_msix_vector_o,                 // its vector
   input  logic                        fn_msix_ready_i,
   // host memory: function f at index f - 1
   output axi_ax_t                     m_ar_o           [    NumFn],
@@ -58,7 +59,7 @@ module via_functions
   input  axi_b_t                      m_b_i            [    NumFn],
   input  logic         [   NumFn-1:0] m_b_valid_i,
   output logic         [   NumFn-1:0] m_b_ready_o,
-  // card memory, of XDMA: addresses as via_xbar takes them
+  // card memory, of XDMA: addresses as via_xbar expects them
   output axi_ax_t                     m_card_ar_o,
   output logic                        m_card_ar_valid_o,
   input  logic                        m_card_ar_ready_i,
@@ -75,11 +76,11 @@ module via_functions
   input  logic                        m_card_b_valid_i,
   output logic                        m_card_b_ready_o,
   // user BAR of XDMA: a register of the app in a slot; valid is held until rvalid
-  output reg_req_t                    user_req_o,
-  output logic         [         3:0] user_slot_o,
+  output reg_req_t                    user_req_o,                       // register access
+  output logic         [         3:0] user_slot_o,                      // slot it is for
   output logic                        user_valid_o,
-  input  logic                        user_rvalid_i,
-  input  logic         [        31:0] user_rdata_i,
+  input  logic                        user_rvalid_i,                    // one-cycle pulse: the access is complete
+  input  logic         [        31:0] user_rdata_i,                     // read data, with user_rvalid_i
   // the board's ports
   output strm_t                       brd_tx_o         [NumUser:1],
   output logic         [   NumUser:1] brd_tx_valid_o,
@@ -88,17 +89,17 @@ module via_functions
   input  logic         [   NumUser:1] brd_rx_valid_i,
   output logic         [   NumUser:1] brd_rx_ready_o,
   // slots: stream 0, and the disk's memory port
-  input  logic         [NumSlots-1:0] slot_irq_i,                       // pulses: user interrupts of XDMA
-  input  logic         [NumSlots-1:0] slot_cut_i,
-  output logic         [NumSlots-1:0] slot_on_o,
-  output logic         [     FnW-1:0] slot_fn_o        [ NumSlots],
+  input  logic         [NumSlots-1:0] slot_irq_i,                       // one-cycle pulses: user interrupts of XDMA
+  input  logic         [NumSlots-1:0] slot_cut_i,                       // level: the slot is isolated
+  output logic         [NumSlots-1:0] slot_on_o,                        // level: stream 0 of the slot belongs to a function
+  output logic         [     FnW-1:0] slot_fn_o        [ NumSlots],     // level: function that its output goes to; 0 = drop it
   output strm_t                       slot_tx_o        [ NumSlots],
   output logic         [NumSlots-1:0] slot_tx_valid_o,
   input  logic         [NumSlots-1:0] slot_tx_ready_i,
   input  strm_t                       slot_rx_i        [ NumSlots],
   input  logic         [NumSlots-1:0] slot_rx_valid_i,
   output logic         [NumSlots-1:0] slot_rx_ready_o,
-  input  logic         [     FnW-1:0] slot_rx_fn_i     [ NumSlots],
+  input  logic         [     FnW-1:0] slot_rx_fn_i     [ NumSlots],     // value of slot_fn_o that holds for this beat
   output axi_ax_t                     disk_ar_o,
   output logic         [NumSlots-1:0] disk_ar_valid_o,
   input  logic         [NumSlots-1:0] disk_ar_ready_i,
@@ -111,12 +112,12 @@ module via_functions
   output axi_w_t                      disk_w_o,
   output logic         [NumSlots-1:0] disk_w_valid_o,
   input  logic         [NumSlots-1:0] disk_w_ready_i,
-  output logic         [NumSlots-1:0] disk_flush_o,                     // pulse: one waits for the host
+  output logic         [NumSlots-1:0] disk_flush_o,                     // pulse: a flush waits for the host
   input  axi_b_t                      disk_b_i         [ NumSlots],
   input  logic         [NumSlots-1:0] disk_b_valid_i,
   output logic         [NumSlots-1:0] disk_b_ready_o,
   output logic                        still_o,                          // nothing moves unless an input changes
-  output logic                        idle_o
+  output logic                        idle_o                            // level: no access, message or burst is in progress
 );
 
   localparam bit MaskOk = param_in("VIA_FN_MASK", `VIA_FN_MASK, 0, (2 << NumFn) - 1);
@@ -124,7 +125,7 @@ module via_functions
   localparam logic [NumFn:0] Present = (DataW == 512) ? FnMask : FnMask & (NumFn + 1)'(1 << FnXdma);
 
   // ---------------------------------------------------------------- accesses
-  // The answer is handed over from a register; the request still stands in that cycle and is hidden then.
+  // The response comes from a register; the request is still valid in that cycle and is masked then.
   logic [NumFn:1] req_valid, rvalid, here;
   logic [31:0] rdata[NumFn:1], answer;
   logic rvalid_q;
@@ -168,7 +169,7 @@ module via_functions
   logic [15:0] user_irq, user_irq_ack;
   logic irqs_still;
 
-  // The disk's memory port, before it is known to which slot it goes.
+  // The disk's memory port, before the slot is selected.
   axi_ax_t mem_ar;
   logic mem_ar_valid, mem_ar_ready;
   axi_r_t mem_r;
@@ -183,16 +184,16 @@ module via_functions
   assign present_o = Present[NumFn:1];
 
   for (genvar f = 1; f <= NumFn; f++) begin : gen_fn
-    localparam int unsigned H = f - 1;  // of its manager
+    localparam int unsigned H = f - 1;  // index of its manager
 
     fn_ctrl_t ctrl;
     always_comb begin
       ctrl = ctrl_i[f];
-      // A disk in a slot that the card does not have is no disk.
+      // A disk whose store is in a slot that the card does not have gets no sectors.
       if (32'(ctrl.store) >= NumSlots) ctrl.sectors = '0;
     end
 
-    // A second manager: the disk's store, XDMA's card memory; the others have none.
+    // A second manager: the disk's store, XDMA's card memory; the other functions have none.
     /* verilator lint_off UNUSEDSIGNAL */
     axi_ax_t d_ar;
     logic d_ar_valid;

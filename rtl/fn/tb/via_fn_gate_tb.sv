@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// via_fn_gate between the test's function (u_s) and its host memory (u_m). What a shut gate must keep is checked here.
+// via_fn_gate between the test's function (u_s) and its host memory (u_m). Checks what a shut gate must guarantee.
 
 module via_fn_gate_tb
   import via_pkg::*;

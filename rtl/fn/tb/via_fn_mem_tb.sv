@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// via_fn_mem between a disk (u_s) and the MMUs of the slots (gen_slot[s].u_m), all played by the test. Its clock stops while it says that nothing moves.
+// via_fn_mem between a disk (u_s) and the MMUs of the slots (gen_slot[s].u_m), all driven by the test. Its clock is stopped while it
+// reports that nothing moves.
 
 module via_fn_mem_tb
   import via_pkg::*;

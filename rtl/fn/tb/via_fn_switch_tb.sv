@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// via_fn_switch between functions (gen_fn[f].u_fn), the board (gen_fn[f].u_brd) and the apps of slots (gen_slot[s].u_app), all played by the test.
-// A slot's edge is as in via_slot_port. The clock of the switch stops while it says that nothing moves.
+// via_fn_switch between functions (gen_fn[f].u_fn), the board (gen_fn[f].u_brd) and the apps of slots (gen_slot[s].u_app), all driven by
+// the test. The edge of a slot is as in via_slot_port. The clock of the switch is stopped while it reports that nothing moves.
 
 module via_fn_switch_tb
   import via_pkg::*;
@@ -83,7 +83,7 @@ module via_fn_switch_tb
       .s_last_i (s_rx[s].last),
       .s_ready_o(app_ready),
       .m_valid_o(src_valid),
-      // What is not for a function goes to the movers, which take it.
+      // Beats that are not for a function go to the movers, which accept them.
       .m_ready_i(dst == '1 || s_rx_ready[s]),
       .begin_o  (),
       .cut_o    (),

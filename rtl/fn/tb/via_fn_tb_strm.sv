@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Both ends of a stream played by a test: the variables `t_*` of this scope are what it sends, `r_*` what it takes. Checks that what
-// comes stays until it is taken, and is dense.
+// Both ends of a stream, driven by a test: the variables `t_*` of this scope are what it sends, `r_*` what it receives. Checks that
+// received beats are stable until accepted and have no gaps in `keep`.
 
 module via_fn_tb_strm
   import via_pkg::*;
@@ -47,7 +47,7 @@ module via_fn_tb_strm
     else if (r_valid_i && r_ready_o) open_q <= !r_i.last;
     if (rst_ni) begin
       assert (!wait_q || r_valid_i && r_i == r_q)
-      else $error("a beat changed before it was taken");
+      else $error("a beat changed before it was accepted");
       assert (!r_valid_i || (r_i.last ? r_i.keep != '0 && (r_i.keep & (r_i.keep + 1'b1)) == '0 : r_i.keep == '1))
       else $error("keep has gaps");
       assert (!(r_valid_i && open_q) || r_i.id == r_q.id)
