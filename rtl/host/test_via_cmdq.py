@@ -24,7 +24,7 @@ class Slot:
         self.tail = 0  # as the host counts, not modulo
         self.words: list[int] = []  # every command given since the ring was enabled
         self.got = 0
-        self.running = 0  # fetched and taken by an engine, not completed
+        self.running = 0  # fetched and accepted by an engine, not completed
         self.used = 0  # completions in their ring
         self.errors: list[int] = []
 

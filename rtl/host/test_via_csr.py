@@ -308,7 +308,7 @@ async def a_second_source_reaches_the_slots_that_are_open_to_it(dut):
     for s in (0, *range(SLOTS, 16)):
         assert await b.user(s, 8, 1) == await b.user(s, 8) == NONE
     assert apps.regs == [{}, {}]
-    # Both sources at once: neither starves, each gets its own answers.
+    # Both sources at once: neither starves, each gets its own responses.
     turns = [0, 0]
 
     async def host() -> None:

@@ -31,7 +31,7 @@ class Command:
         self.op, self.tag, self.flags, self.port, self.rsvd = op, tag, flags, port, rsvd
         self.engine = -1
         self.begun = self.done = self.taken = self.ended = (
-            0  # cycles; done is when the engine's completion is taken
+            0  # cycles; done is when the engine's completion is accepted
         )
         self.status = -1
 

@@ -2,32 +2,32 @@
 //
 // Fetches the command rings of all slots from host memory and hands each slot its commands in order.
 //
-// Throughput: one command a cycle; up to `Fetch` commands a read, one read in flight a slot. Latency: three cycles from doorbell to read, that of
-// the read, three more to the command.
-// A command is fetched only if the slot's queue has room for it and the completion ring will have room for its answer, so a completion
-// never waits for the host. Slots take turns.
-// Misuse: a tail more than a ring ahead of the head, or a ring that cannot be read, stops that ring (one EvRing event, status bit) until it is
-// disabled; other slots go on. Commands fetched before a ring is disabled are still executed.
+// Throughput: one command a cycle; up to `Fetch` commands a read, one read in flight a slot. Latency: three cycles from doorbell to read,
+// that of the read, three more to the command.
+// Order: the commands of a slot in order; slots are served round robin. A command is fetched only if the slot's queue has room for it and
+// the completion ring will have room for its completion, so a completion never waits for the host.
+// Misuse: a tail more than a ring ahead of the head, or a ring that cannot be read, stops that ring (one EvRing event, status bit) until it
+// is disabled; other slots continue. Commands fetched before a ring is disabled are still executed.
 
 module via_cmdq
   import via_pkg::*;
 #(
-  parameter int unsigned Queue = 16,  // commands held for a slot
-  parameter int unsigned Fetch = 8    // commands a read at most, a power of two, 2 to 16
+  parameter int unsigned Queue = 16,  // capacity of each slot's queue
+  parameter int unsigned Fetch = 8    // most commands per read, a power of two, 2 to 16
 ) (
   input  logic                     clk_i,
   input  logic                     rst_ni,
-  input  ring_cfg_t                cmd_cfg_i   [NumSlots],
-  input  ring_idx_t                cmd_tail_i  [NumSlots],  // doorbell
-  output ring_idx_t                cmd_head_o  [NumSlots],  // fetched
-  output logic      [NumSlots-1:0] on_o,                    // the ring may still be read
-  output logic      [NumSlots-1:0] tail_err_o,
-  output logic      [NumSlots-1:0] bus_err_o,
-  input  ring_cfg_t                cpl_cfg_i   [NumSlots],
+  input  ring_cfg_t                cmd_cfg_i   [NumSlots],  // command ring, from the registers
+  input  ring_idx_t                cmd_tail_i  [NumSlots],  // doorbell: index up to which the host has written
+  output ring_idx_t                cmd_head_o  [NumSlots],  // index up to which commands are fetched
+  output logic      [NumSlots-1:0] on_o,                    // level: the ring may still be read
+  output logic      [NumSlots-1:0] tail_err_o,              // level until disabled: the tail jumped
+  output logic      [NumSlots-1:0] bus_err_o,               // level until disabled: a read failed
+  input  ring_cfg_t                cpl_cfg_i   [NumSlots],  // completion ring, from the registers
   input  ring_idx_t                cpl_used_i  [NumSlots],  // completions in the ring, not yet read by the host
-  input  logic      [NumSlots-1:0] cpl_done_i,              // one pulse: a completion left the card (written or dropped)
-  output logic      [NumSlots-1:0] err_o,                   // one pulse a ring stopped; err_info_o says why, as EvRing does
-  output logic      [NumSlots-1:0] err_info_o,
+  input  logic      [NumSlots-1:0] cpl_done_i,              // one-cycle pulse: a completion left the card (written or dropped)
+  output logic      [NumSlots-1:0] err_o,                   // one-cycle pulse: the ring stopped
+  output logic      [NumSlots-1:0] err_info_o,              // with err_o: why, as in EvRing: 0 tail, 1 read
   // manager to host memory, reads only
   output axi_ax_t                  m_ar_o,
   output logic                     m_ar_valid_o,
@@ -39,7 +39,7 @@ module via_cmdq
   output logic      [NumSlots-1:0] cmd_valid_o,
   input  logic      [NumSlots-1:0] cmd_ready_i,
   output logic                     still_o,                 // nothing moves unless an input changes
-  output logic                     idle_o
+  output logic                     idle_o                   // level: no read in flight, no command held
 );
 
   localparam bit QueueOk = param_in("via_cmdq Queue", Queue, 1, 1024);
@@ -47,22 +47,23 @@ module via_cmdq
 
   localparam int unsigned EntryB = 32;
   localparam int unsigned EntryLog2 = 5;
-  localparam int unsigned PerBeat = (StrbW > EntryB) ? StrbW / EntryB : 1;  // commands a beat
-  localparam int unsigned BeatsPer = (StrbW < EntryB) ? EntryB / StrbW : 1;  // beats a command
+  localparam int unsigned PerBeat = (StrbW > EntryB) ? StrbW / EntryB : 1;  // commands in a beat
+  localparam int unsigned BeatsPer = (StrbW < EntryB) ? EntryB / StrbW : 1;  // beats of a command
   localparam int unsigned FetchBeats = (PerBeat > 1) ? Fetch / PerBeat + 1 : Fetch * BeatsPer;
   localparam int unsigned CntW = $clog2(Queue + 1);
   localparam int unsigned PosW = (PerBeat > 1) ? $clog2(PerBeat) : 1;
 
   localparam int unsigned FetchLog2 = $clog2(Fetch);
 
-  // ---------------------------------------------------------------- what each slot may fetch
-  // In three steps, each from registers: entries of the completion ring in use; what each limit allows; the smallest of them. A slot has one read in
-  // flight, so after one has ended the steps follow before there is another; meanwhile others than the slot only make room.
+  // ---------------------------------------------------------------- how much each slot may fetch
+  // Computed in three steps, each from registers: entries of the completion ring in use; what each limit allows; the smallest of them. A
+  // slot has one read in flight, so after its end the steps are finished before the next read; what others do meanwhile can only increase
+  // the room.
   logic [NumSlots-1:0] want, want_q, pick, busy_q, tail_err_q, bus_err_q, jump, jump_q, r_fail, err_q, info_q;
   logic [NumSlots-1:0][1:0] settled_q;
-  logic [NumSlots-1:0][15:0] head_q, owed_q, total_q;  // asked for; fetched and not completed; places of the completion ring taken
-  logic [NumSlots-1:0][15:0] read_q;  // read: the host may write these entries again
-  logic [NumSlots-1:0][CntW-1:0] count_q, room;  // to fetch; in the slot's queue
+  logic [NumSlots-1:0][15:0] head_q, owed_q, total_q;  // read requested; fetched and not completed; completion ring entries in use
+  logic [NumSlots-1:0][15:0] read_q;  // the host may overwrite these entries
+  logic [NumSlots-1:0][CntW-1:0] count_q, room;  // commands to fetch; room in the slot's queue
   logic [NumSlots-1:0][FetchLog2:0] avail_q, free_q, span_q;
   logic [NumSlots-1:0][63:EntryLog2] addr_q;
   logic [SlotW-1:0] slot;
@@ -78,7 +79,7 @@ module via_cmdq
 
   for (genvar s = 0; s < NumSlots; s++) begin : gen_want
     logic [15:0] avail, mask, cpl_mask, cpl_free;
-    logic last_page;  // fewer than `Fetch` entries to the 4 KiB boundary (rings are aligned) or to the ring's end: a read stops there
+    logic last_page;  // fewer than `Fetch` entries to the 4 KiB boundary (rings are aligned) or to the end of the ring: a read stops there
     logic [FetchLog2:0] count;
     assign mask = ~(16'hffff << cmd_cfg_i[s].size_log2);
     assign cpl_mask = ~(16'hffff << cpl_cfg_i[s].size_log2);
@@ -95,7 +96,7 @@ module via_cmdq
 
       avail_q[s] <= at_most(avail);
       jump_q[s]  <= cmd_cfg_i[s].enable && |(avail & ~mask) && (|(avail & ~{mask[14:0], 1'b1}) || |(avail & mask));
-      // More in use than the ring holds: the host moved its index astray, see via_ringw.
+      // More in use than the ring holds: the host has set a wrong index, see via_ringw.
       free_q[s]  <= |(total_q[s] & ~cpl_mask) ? '0 : at_most(cpl_free);
       span_q[s]  <= (FetchLog2 + 1)'(Fetch) - (last_page ? {1'b0, head_q[s][FetchLog2-1:0]} : '0);
       addr_q[s]  <= {cmd_cfg_i[s].base[63:12], 7'h0} + 59'(head_q[s] & mask);
@@ -196,7 +197,7 @@ module via_cmdq
     .count_o  ()
   );
 
-  // One read a slot in flight: there is room for all that can come.
+  // One read in flight per slot: there is room for all responses.
   typedef struct packed {
     logic             err;
     logic [DataW-1:0] data;
@@ -222,7 +223,7 @@ module via_cmdq
   );
 
   // ---------------------------------------------------------------- beats to commands
-  logic [CntW-1:0] done_q;  // commands of the fetch handled
+  logic [CntW-1:0] done_q;  // commands of this read handled
   logic failed_q, failed, cmd_whole, last_cmd;
   logic [255:0] entry;
 
@@ -253,7 +254,7 @@ module via_cmdq
     assign failed = failed_q || beat.err;
   end
 
-  logic step;  // a whole command is here
+  logic step;  // a whole command has arrived
   assign step = beat_valid && now_valid && cmd_whole;
   assign last_cmd = done_q + 1'b1 == now.count;
   assign now_pop = step && last_cmd;

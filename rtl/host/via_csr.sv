@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BAR accesses to registers, doorbells, app registers and the configuration port. AXI4-Lite, 32 bits; map in rtl/regs/viaduct.rdl.
+// Routes BAR accesses to registers, doorbells, app registers and the configuration port. AXI4-Lite, 32 bits; map in rtl/regs/viaduct.rdl.
 //
-// Throughput: one access at a time, reads and writes in turn. Latency: a write four cycles, a read five; an app register two more than via_app_regs takes.
-// A place without a register reads 0xffffffff and ignores writes, and both answer OKAY: PCIe reads have no other way to say so.
-// Misuse: a write to ICAP_DATA that finds no room for 65536 cycles is lost and says so in ICAP_STATUS.
+// Throughput: one access at a time, reads and writes alternate. Latency: a write four cycles, a read five; an app register two more than
+// via_app_regs needs. Order: reads in order, writes in order.
+// An address without a register reads 0xffffffff and ignores writes; the response is OKAY in both cases, as an absent register looks on
+// PCIe.
+// Misuse: a write to ICAP_DATA that finds no room for IcapTimeout cycles is lost, which ICAP_STATUS reports.
 
 module via_csr
   import via_pkg::*;
   import via_virtio_pkg::NumFn, via_virtio_pkg::FnW, via_virtio_pkg::fn_ctrl_t, via_virtio_pkg::fn_features_t, via_virtio_pkg::attach_e;
 #(
-  parameter int unsigned PageWays = 4,
+  parameter int unsigned PageWays = 4,  // geometry of the TLBs, as read back
   parameter int unsigned PageSets = 1024,
   parameter int unsigned HugeWays = 4,
   parameter int unsigned HugeSets = 256,
-  parameter int unsigned IcapTimeout = 65536
+  parameter int unsigned IcapTimeout = 65536  // cycles
 ) (
   input  logic                          clk_i,
   input  logic                          rst_ni,
-  input  logic         [          63:0] time_i,
-  input  logic         [          31:0] chan_mib_i,
-  input  logic         [          31:0] clk_khz_i,
-  input  logic                          quiet_i,
+  input  logic         [          63:0] time_i,                         // card time
+  input  logic         [          31:0] chan_mib_i,                     // size of each DRAM channel in MiB, constant
+  input  logic         [          31:0] clk_khz_i,                      // frequency of clk_i, constant
+  input  logic                          quiet_i,                        // level: nothing moves in the shell
   // AXI4-Lite
   input  logic         [          19:0] axil_awaddr_i,
   input  logic                          axil_awvalid_i,
@@ -41,48 +43,48 @@ module via_csr
   output logic                          axil_rvalid_o,
   input  logic                          axil_rready_i,
   // slots
-  output slot_ctrl_t                    ctrl_o        [  NumSlots],
-  input  slot_stat_t                    stat_i        [  NumSlots],
-  input  logic         [          31:0] count_i       [  NumSlots][8],  // in the order of the counter registers
+  output slot_ctrl_t                    ctrl_o        [  NumSlots],     // control of each slot
+  input  slot_stat_t                    stat_i        [  NumSlots],     // state of each slot
+  input  logic         [          31:0] count_i       [  NumSlots][8],  // counters, in the order of their registers
   // a register of the app in a slot, through via_app_regs
-  output reg_req_t                      app_req_o,
-  output logic         [           3:0] app_slot_o,
-  output logic                          app_valid_o,                    // held until the answer
-  input  logic                          app_rvalid_i,                   // in time, whatever the app does
-  input  logic         [          31:0] app_rdata_i,                    // all ones: nobody answered
+  output reg_req_t                      app_req_o,                      // register access
+  output logic         [           3:0] app_slot_o,                     // slot it is for
+  output logic                          app_valid_o,                    // held until the response
+  input  logic                          app_rvalid_i,                   // one-cycle pulse, in time whatever the app does
+  input  logic         [          31:0] app_rdata_i,                    // read data; all ones if not served
   // rings: commands of slot s; ring 2s = its completions, 2s + 1 = its events
-  output ring_cfg_t                     cmd_cfg_o     [  NumSlots],
-  output ring_idx_t                     cmd_tail_o    [  NumSlots],
-  input  ring_idx_t                     cmd_head_i    [  NumSlots],
-  input  logic         [  NumSlots-1:0] cmd_on_i,
-  input  logic         [  NumSlots-1:0] cmd_tail_err_i,
-  input  logic         [  NumSlots-1:0] cmd_bus_err_i,
-  output ring_cfg_t                     ring_cfg_o    [2*NumSlots],
-  output ring_idx_t                     ring_head_o   [2*NumSlots],
-  output logic         [2*NumSlots-1:0] ring_arm_o,
-  input  ring_idx_t                     ring_tail_i   [2*NumSlots],
-  input  logic         [2*NumSlots-1:0] ring_on_i,
-  input  logic         [2*NumSlots-1:0] ring_err_i,
+  output ring_cfg_t                     cmd_cfg_o     [  NumSlots],     // command rings
+  output ring_idx_t                     cmd_tail_o    [  NumSlots],     // doorbell: written by the host up to here
+  input  ring_idx_t                     cmd_head_i    [  NumSlots],     // fetched up to here
+  input  logic         [  NumSlots-1:0] cmd_on_i,                       // level: may still be read
+  input  logic         [  NumSlots-1:0] cmd_tail_err_i,                 // level: stopped, the tail jumped
+  input  logic         [  NumSlots-1:0] cmd_bus_err_i,                  // level: stopped, a read failed
+  output ring_cfg_t                     ring_cfg_o    [2*NumSlots],     // completion and event rings
+  output ring_idx_t                     ring_head_o   [2*NumSlots],     // doorbell: read by the host up to here
+  output logic         [2*NumSlots-1:0] ring_arm_o,                     // pulse with the write of the doorbell
+  input  ring_idx_t                     ring_tail_i   [2*NumSlots],     // written up to here
+  input  logic         [2*NumSlots-1:0] ring_on_i,                      // level: may still be written
+  input  logic         [2*NumSlots-1:0] ring_err_i,                     // level: stopped
   // functions
-  output fn_ctrl_t                      fn_ctrl_o     [   NumFn:1],
-  input  logic         [       NumFn:1] fn_present_i,
-  input  logic         [       NumFn:1] fn_attached_i,
-  input  logic         [           7:0] fn_status_i   [   NumFn:1],
-  input  fn_features_t                  fn_features_i [   NumFn:1],
-  input  logic         [          31:0] fn_count_i    [   NumFn:1][3],
-  input  logic         [          15:0] fn_flushes_i  [   NumFn:1],
+  output fn_ctrl_t                      fn_ctrl_o     [   NumFn:1],     // settings of each function
+  input  logic         [       NumFn:1] fn_present_i,                   // constant: in this build
+  input  logic         [       NumFn:1] fn_attached_i,                  // level: user side is connected
+  input  logic         [           7:0] fn_status_i   [   NumFn:1],     // virtio device status
+  input  fn_features_t                  fn_features_i [   NumFn:1],     // virtio features offered and accepted
+  input  logic         [          31:0] fn_count_i    [   NumFn:1][3],  // message counters
+  input  logic         [          15:0] fn_flushes_i  [   NumFn:1],     // number of the latest flush
   // configuration port
-  input  logic         [  NumSlots-1:0] loaded_i,
-  output logic         [  NumSlots-1:0] load_o,                         // the slot is being loaded
+  input  logic         [  NumSlots-1:0] loaded_i,                       // level: an app is in the slot
+  output logic         [  NumSlots-1:0] load_o,                         // level: the slot is being loaded
   output logic                          icap_valid_o,
-  output logic         [          31:0] icap_data_o,
-  output logic         [           3:0] icap_slot_o,
-  output logic                          icap_start_o,
-  output logic                          icap_end_o,
+  output logic         [          31:0] icap_data_o,                    // word of the image
+  output logic         [           3:0] icap_slot_o,                    // slot being loaded
+  output logic                          icap_start_o,                   // one-cycle pulse: an image begins
+  output logic                          icap_end_o,                     // one-cycle pulse: the image is complete
   input  logic                          icap_ready_i,
-  input  logic                          icap_done_i,
-  input  logic         [           7:0] icap_status_i,
-  output logic                          idle_o
+  input  logic                          icap_done_i,                    // one-cycle pulse: the image is loaded, or failed
+  input  logic         [           7:0] icap_status_i,                  // result, with icap_done_i
+  output logic                          idle_o                          // level: no access is in progress
 );
 
   localparam bit PageWaysOk = param_in("via_csr PageWays", PageWays, 1, 64);
@@ -93,7 +95,7 @@ module via_csr
 
   localparam logic [11:0] IcapData = 12'h044;  // ICAP_DATA in rtl/regs/viaduct.rdl
 
-  // ---------------------------------------------------------------- where an address goes: found on the way into the slices
+  // ---------------------------------------------------------------- address decoding, in front of the slices
   // Blocks of the map, by their first address.
   typedef enum logic [2:0] {
     ToNone,
@@ -112,7 +114,7 @@ module via_csr
   function automatic place_t place(input logic [19:0] addr);
     logic [FnW-1:0] fn;
     fn    = addr[8+:FnW];
-    // Which bytes are meant is said by the strobes.
+    // The low address bits are ignored: the strobes select the bytes.
     place = '{icap: 1'b0, dest: ToNone, addr: addr & ~20'h3};
     if (addr[19:12] == 8'h00) begin
       place.dest = ToCard;
@@ -175,7 +177,7 @@ module via_csr
     .m_valid_o(ar_valid),
     .m_ready_i(ar_pop)
   );
-  // B carries nothing but its valid.
+  // B carries no payload: every response is OKAY.
   via_slice #(
     .T(logic)
   ) u_b (
@@ -218,8 +220,8 @@ module via_csr
   logic [31:0] rdata;
   logic icap_room;
   logic [16:0] wait_q;
-  // Whose access it is: one bit for each block of registers, so that nothing is decoded on the way to one. Each has the address in registers of
-  // its own, which need not reach the others.
+  // One request bit for each block of registers, so that nothing is decoded on the way to a block. Each has its own address registers,
+  // which need not fan out to the others.
   logic card_go, card_req_q;
   logic [NumSlots-1:0] slot_go, bell_go;
   logic [NumFn:1] fn_go;
@@ -230,7 +232,7 @@ module via_csr
   logic [SlotW-1:0] slot;
   logic [  FnW-1:0] fn;
 
-  // Takes turns when both wait, so neither starves.
+  // Reads and writes alternate when both wait, so neither starves.
   assign start_write = aw_valid && w_valid && !(ar_valid && last_write_q);
   assign start = state_q == Idle && (start_write || ar_valid);
   assign aw_pop = start && start_write;
@@ -288,7 +290,7 @@ module via_csr
     for (int unsigned f = 1; f <= NumFn; f++) fn_go[f] = start && next.dest == ToFn && next.addr[8+:FnW] == FnW'(f);
   end
 
-  // A request stands for the cycle of the access; a word for the configuration port may have to wait for room.
+  // A request is held for the cycle of the access; a word for the configuration port may have to wait for room.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       card_req_q <= 1'b0;
@@ -317,7 +319,7 @@ module via_csr
   assign app_valid_o = state_q == App;
 
   // ---------------------------------------------------------------- generated registers
-  // What a block of registers says; which of them was asked is decided a cycle later.
+  // Response of a block of registers; the block that was addressed is selected a cycle later.
   typedef struct packed {
     logic        err;
     logic [31:0] data;
@@ -500,7 +502,7 @@ module via_csr
     assign slot_in.RD_BEATS.COUNT.next = count_i[s][6];
     assign slot_in.WR_BEATS.COUNT.next = count_i[s][7];
 
-    // Sizes are raised to their least, so they come from registers of their own; what they are the size of is enabled with them.
+    // Sizes below the minimum are raised to it, which costs a register; the enable bits are delayed with them.
     always_ff @(posedge clk_i) begin
       cmd_cfg_o[s].size_log2  <= at_least_4(slot_out.CMD_CFG.SIZE_LOG2.value);
       ring_cfg_o[C].size_log2 <= at_least_4(slot_out.CPL_CFG.SIZE_LOG2.value);

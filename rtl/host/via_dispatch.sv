@@ -1,68 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hands the commands of one slot to the engine each is for, and merges the completions.
-// Throughput: one command and one completion per cycle. Latency: one cycle to a mover, three to DMA and MMU; one for completions, two of DMA and
-// MMU, one more if another engine's was the last.
-// Ordering: commands for one engine keep their order; engines run side by side, except that
-//   - OpMap and OpUnmap wait until every DMA command before them is complete (DMA commands after them go on), and
+// Routes the commands of one slot to their engines, and merges the completions.
+// Throughput: one command and one completion per cycle. Latency: one cycle to a mover, three to DMA and MMU; one for completions, two of
+// DMA and MMU, one more if the previous completion came from another engine.
+// Order: commands for one engine keep their order; engines run in parallel, except that
+//   - OpMap and OpUnmap wait until every DMA command before them is complete (later DMA commands do not wait for them), and
 //   - DMA with FlagFence waits until every MMU command before it is complete.
-// Both look backwards only, so they cannot wait for each other in a circle. They rely on DMA and MMU completing in order.
-// Misuse: an unknown operation, a reserved bit, or a stream that does not exist is answered with StBadOp here.
+// Both wait for earlier commands only, so there is no cycle of waiting. They rely on DMA and MMU completing in order.
+// Misuse: an unknown operation, a reserved bit set, or a stream that does not exist completes with StBadOp here.
 
 module via_dispatch
   import via_pkg::*;
 #(
-  parameter int unsigned Depth  = 16,  // commands waiting for DMA, and for the MMU
-  parameter int unsigned Flight = 127  // commands of DMA, and of the MMU, taken and not complete: no more are taken
+  parameter int unsigned Depth  = 16,  // commands waiting for DMA, and for the MMU, each
+  parameter int unsigned Flight = 127  // DMA commands, and MMU commands, accepted and not complete: no more are accepted
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
-  input  cmd_t                  cmd_i,
+  input  cmd_t                  cmd_i,                        // next command of the slot
   input  logic                  cmd_valid_i,
   output logic                  cmd_ready_o,
-  output cpl_t                  cpl_o,
+  output cpl_t                  cpl_o,                        // completion of any engine
   output logic                  cpl_valid_o,
   input  logic                  cpl_ready_i,
   // engines
   output cmd_t                  dma_cmd_o,                    // without port, id and reserved bits
   output logic                  dma_cmd_valid_o,
   input  logic                  dma_cmd_ready_i,
-  input  cpl_t                  dma_cpl_i,
+  input  cpl_t                  dma_cpl_i,                    // completion from DMA
   input  logic                  dma_cpl_valid_i,
   output logic                  dma_cpl_ready_o,
-  output cmd_t                  mmu_cmd_o,                    // without length either
+  output cmd_t                  mmu_cmd_o,                    // without port, id, reserved bits and length
   output logic                  mmu_cmd_valid_o,
   input  logic                  mmu_cmd_ready_i,
-  input  cpl_t                  mmu_cpl_i,
+  input  cpl_t                  mmu_cpl_i,                    // completion from the MMU
   input  logic                  mmu_cpl_valid_i,
   output logic                  mmu_cpl_ready_o,
-  output cmd_t                  move_cmd_o,                   // to all movers
+  output cmd_t                  move_cmd_o,                   // command for the mover whose valid is set
   output logic [NumStreams-1:0] mvi_cmd_valid_o,
   input  logic [NumStreams-1:0] mvi_cmd_ready_i,
-  input  cpl_t                  mvi_cpl_i      [NumStreams],
+  input  cpl_t                  mvi_cpl_i      [NumStreams],  // completions of the movers in
   input  logic [NumStreams-1:0] mvi_cpl_valid_i,
   output logic [NumStreams-1:0] mvi_cpl_ready_o,
   output logic [NumStreams-1:0] mvo_cmd_valid_o,
   input  logic [NumStreams-1:0] mvo_cmd_ready_i,
-  input  cpl_t                  mvo_cpl_i      [NumStreams],
+  input  cpl_t                  mvo_cpl_i      [NumStreams],  // completions of the movers out
   input  logic [NumStreams-1:0] mvo_cpl_valid_i,
   output logic [NumStreams-1:0] mvo_cpl_ready_o,
-  output logic                  idle_o                        // level: no command and no completion is in it
+  output logic                  idle_o                        // level: no command waits, no completion is held
 );
 
   localparam bit DepthOk = param_in("via_dispatch Depth", Depth, 1, 64);
   localparam bit FlightOk = param_in("via_dispatch Flight", Flight, Depth + 2, 127);
 
   // ---------------------------------------------------------------- decode, on the way into a slice
-  // What a command means stands in flip-flops, the command itself in a memory; no engine reads its reserved bits.
+  // The decoded command is held in flip-flops, the command itself in a memory; no engine reads its reserved bits.
   typedef struct packed {
-    logic                  odd;       // a reserved bit is set: answered here, whatever else it says
+    logic                  odd;       // a reserved bit is set: completed here, whatever its operation
     logic                  to_dma;
     logic                  to_mmu;
     logic                  to_local;
-    logic                  nop;       // done by being answered
+    logic                  nop;       // only needs a completion
     logic                  fence;     // DMA: waits for the MMU; MMU: waits for DMA
-    logic [NumStreams-1:0] mvi;       // one-hot, with the stream; not if odd: these are outputs
+    logic [NumStreams-1:0] mvi;       // one-hot, by stream; zero if odd: these are outputs
     logic [NumStreams-1:0] mvo;
   } to_t;
   localparam int unsigned FlagW = FlagHuge + 1;
@@ -120,7 +120,7 @@ module via_dispatch
     .m_valid_o(at_valid),
     .m_ready_i(at_ready)
   );
-  // In step with the one above: the same places, filled and emptied together.
+  // Moves in step with the slice above: filled and emptied in the same cycles.
   via_slice #(
     .T  (short_t),
     .Ram(1'b1)
@@ -146,7 +146,7 @@ module via_dispatch
     .m_ready_i(at_ready)
   );
 
-  // ---------------------------------------------------------------- DMA and MMU: each waits for what came before of the other
+  // ---------------------------------------------------------------- DMA and MMU: each waits for earlier commands of the other
   typedef struct packed {
     logic [31:0]      len;
     logic [63:0]      addr1;
@@ -240,7 +240,7 @@ module via_dispatch
     };
   end
 
-  // ---------------------------------------------------------------- movers and local answers
+  // ---------------------------------------------------------------- movers and local completions
   logic local_valid_q, local_ready, local_gnt;
   cpl_t local_q;
 
@@ -265,7 +265,7 @@ module via_dispatch
   end
 
   // ---------------------------------------------------------------- completions
-  // Those of DMA come from an engine that all slots share, those of the MMU from behind its tables: each into a slice.
+  // Those of DMA come from an engine that all slots share, those of the MMU from behind its tables: each goes through a slice.
   via_slice #(
     .T  (cpl_t),
     .Ram(1'b1)
@@ -312,7 +312,7 @@ module via_dispatch
   assign src_valid[NumSrc-1:3] = {mvo_cpl_valid_i, mvi_cpl_valid_i};
   assign {mvo_cpl_ready_o, mvi_cpl_ready_o} = src_ready[NumSrc-1:3];
 
-  // The turn is a register, as in via_axi_mux_ax: who has it may be taken from in every cycle, and it goes on to another one that asks.
+  // The selection is a register, as in via_axi_mux_ax: the selected source may transfer in every cycle, until another one requests.
   via_rr_arb #(
     .N(NumSrc)
   ) u_arb (

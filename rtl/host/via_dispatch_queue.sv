@@ -1,33 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part of via_dispatch: the commands of one engine wait here, those with a fence for commands of a rival engine that came before them.
+// Part of via_dispatch: queue of the commands of one engine. A command with a fence waits until all commands of a rival engine that came
+// before it are complete.
 // Throughput: one command a cycle. Latency: two cycles; a fence opens two cycles after the last completion it waits for. Order: kept.
-// Commands are counted modulo 256. Each fence leaves its goal, the rival's count at its arrival, in a queue. Goals rise, and the first one is compared
-// with the rival's completions until these reach it: so it is never compared with a count that has gone far past it, however long the command itself stands.
+// Commands are counted modulo 256. Each fence puts its goal, the rival's count at its arrival, into a queue. Goals rise, and the first one
+// is compared with the rival's completions until these reach it, so it is never compared with a count that has wrapped past it, however
+// long the command itself waits. Misuse: more than Flight commands of the rival in flight would break the comparison; its own queue
+// prevents that.
 
 module via_dispatch_queue
   import via_pkg::*;
 #(
   parameter type T = logic,
-  parameter int unsigned Depth = 16,
-  parameter int unsigned Flight = 127,  // commands taken and not complete
+  parameter int unsigned Depth = 16,  // commands in the queue
+  parameter int unsigned Flight = 127,  // commands accepted and not complete
   localparam int unsigned CountW = 8
 ) (
   input  logic              clk_i,
   input  logic              rst_ni,
   input  T                  s_i,
-  input  logic              s_fence_i,
+  input  logic              s_fence_i,         // it has a fence
   input  logic              s_valid_i,
   output logic              s_ready_o,
   output T                  m_o,
   output logic              m_valid_o,
   input  logic              m_ready_i,
-  input  logic              complete_i,        // a command of this engine is
-  output logic [CountW-1:0] taken_o,
-  output logic [CountW-1:0] complete_o,
-  input  logic [CountW-1:0] rival_taken_i,
-  input  logic [CountW-1:0] rival_complete_i,
-  output logic              empty_o
+  input  logic              complete_i,        // pulse: a command of this engine is complete
+  output logic [CountW-1:0] taken_o,           // commands accepted so far, modulo 256
+  output logic [CountW-1:0] complete_o,        // commands complete so far, modulo 256
+  input  logic [CountW-1:0] rival_taken_i,     // taken_o of the rival
+  input  logic [CountW-1:0] rival_complete_i,  // complete_o of the rival
+  output logic              empty_o            // level: no command is held
 );
 
   localparam bit DepthOk = param_in("via_dispatch_queue Depth", Depth, 1, 64);
@@ -43,7 +46,7 @@ module via_dispatch_queue
   logic room, held_valid, next, valid_q, waits_q, push, full_q;
   logic [CountW-1:0] taken_q, complete_q, flight;
 
-  // ---------------------------------------------------------------- the queue, and its first in a register
+  // ---------------------------------------------------------------- the queue, with its head in a register
   assign s_ready_o = room && !full_q;
   assign push = s_valid_i && s_ready_o;
 
@@ -73,7 +76,7 @@ module via_dispatch_queue
   always_ff @(posedge clk_i) if (next) cmd_q <= held.cmd;
 
   // ---------------------------------------------------------------- counts
-  // A cycle ahead: one more may come in it.
+  // Computed a cycle early: one more command may come in between.
   assign flight = taken_q - complete_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

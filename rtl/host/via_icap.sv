@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Feeds app images from registers to the board's configuration port.
+// Passes app images from registers to the board's configuration port.
 //
-// Throughput: one 32-bit word a cycle; 16 words are held. `room_o` says that a word given now is kept. An image begins with `start_i`, which
-// drops what is left of an image not ended, and ends with `end_i` once every word before it has been taken. `load_o` is high for the slot from
-// `start_i` until the configuration logic is done: the shell keeps the slot cut off and in reset meanwhile.
+// Throughput: one 32-bit word a cycle; 16 words are buffered. Latency: two cycles. Order: kept. An image begins with `start_i`, which drops
+// what is left of an unfinished image; it ends with `end_i`, which is passed on once every word before it has been accepted. `load_o` is
+// high for the slot from `start_i` until the configuration logic is done: the shell keeps the slot cut off and in reset meanwhile.
+// Misuse: words outside an image, and words written without `room_o`, are dropped.
 
 module via_icap
   import via_pkg::*;
 (
   input  logic                clk_i,
   input  logic                rst_ni,
-  input  logic [         3:0] slot_i,
-  input  logic                start_i,
-  input  logic                end_i,
-  input  logic [        31:0] word_i,
+  input  logic [         3:0] slot_i,         // slot to load, with start_i
+  input  logic                start_i,        // one-cycle pulse: an image begins
+  input  logic                end_i,          // one-cycle pulse: all words of the image were written
+  input  logic [        31:0] word_i,         // word of the image
   input  logic                word_valid_i,
-  output logic                room_o,
-  output logic                busy_o,
-  output logic                done_o,
-  output logic [         7:0] code_o,
-  output logic [NumSlots-1:0] load_o,
+  output logic                room_o,         // level: a word written now is kept
+  output logic                busy_o,         // level: an image is being loaded
+  output logic                done_o,         // level: the last image was loaded, see code_o
+  output logic [         7:0] code_o,         // result from the configuration logic
+  output logic [NumSlots-1:0] load_o,         // level: the slot is being loaded
   output logic                icap_valid_o,
-  output logic [        31:0] icap_data_o,
-  output logic [         3:0] icap_slot_o,
-  output logic                icap_start_o,
-  output logic                icap_end_o,
+  output logic [        31:0] icap_data_o,    // word of the image
+  output logic [         3:0] icap_slot_o,    // slot being loaded
+  output logic                icap_start_o,   // one-cycle pulse: an image begins
+  output logic                icap_end_o,     // one-cycle pulse: the image is complete
   input  logic                icap_ready_i,
-  input  logic                icap_done_i,
-  input  logic [         7:0] icap_status_i,
-  output logic                idle_o
+  input  logic                icap_done_i,    // one-cycle pulse: the configuration logic has finished
+  input  logic [         7:0] icap_status_i,  // its result, with icap_done_i; 0 = loaded
+  output logic                idle_o          // level: no word is held
 );
 
   localparam int unsigned Depth = 16;
@@ -56,7 +57,7 @@ module via_icap
     .m_ready_i(pop),
     .count_o  (count)
   );
-  // One word may already be on its way here.
+  // One more word may already be on its way.
   assign room_o = 32'(count) < Depth - 1;
   assign pop = held_valid && (!out_valid_q || icap_ready_i);
 
@@ -94,7 +95,7 @@ module via_icap
     if (icap_done_i) code_q <= icap_status_i;
   end
 
-  // `busy_q` by slot.
+  // `busy_q` per slot.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) load_o <= '0;
     else if (start_i) for (int unsigned s = 0; s < NumSlots; s++) load_o[s] <= slot_i == 4'(s);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collects interrupt requests and hands them to the MSI-X port one at a time, in turn.
-// A request for a vector that still waits is merged with it; every request is followed by an interrupt. Latency: two cycles.
+// Collects interrupt requests and passes them to the MSI-X port one at a time, round robin. Throughput: one a cycle. Latency: two cycles. A
+// request for a vector that is already pending is merged with it; every request is followed by an interrupt.
 
 module via_msix #(
   parameter int unsigned NumVec = 8
 ) (
   input  logic              clk_i,
   input  logic              rst_ni,
-  input  logic [NumVec-1:0] set_i,          // one-cycle requests
+  input  logic [NumVec-1:0] set_i,          // one-cycle pulses: request an interrupt
   output logic              msix_valid_o,
-  output logic [       7:0] msix_vector_o,
+  output logic [       7:0] msix_vector_o,  // MSI-X vector
   input  logic              msix_ready_i,
-  output logic              idle_o
+  output logic              idle_o          // level: nothing is pending
 );
 
   localparam bit NumVecOk = via_pkg::param_in("via_msix NumVec", NumVec, 2, 256);

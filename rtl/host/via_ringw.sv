@@ -4,14 +4,14 @@
 //
 // Throughput: one entry a cycle (32-byte entries; a narrower data path takes 32 B / beat cycles), an event of one slot every fourth cycle.
 // Latency: four cycles to the write. Many entries in flight. Order: entries of a ring in order; its written index moves, and its interrupt
-// is raised, once host memory has answered the write. Ring 2s holds the completions of slot s, ring 2s + 1 its events.
-// A completion is always taken: via_cmdq fetched its command only with room for it. An event waits for room in its ring; until it is taken
-// another one may stand in its place.
-// Misuse: a completion for a disabled ring, one without room (the host moved its index astray), or a write that host memory refuses: the
-// completion is dropped; the latter two stop the ring (CPL_ERR, EvRing) until it is disabled. Likewise events (EVT_ERR). Nobody waits.
+// is raised, once the write has its response from host memory. Ring 2s holds the completions of slot s, ring 2s + 1 its events.
+// A completion never waits for its ring: via_cmdq fetched its command only with room for it. An event waits for room in its ring; until it
+// is accepted it may be replaced by another one.
+// Misuse: a completion for a disabled ring, one without room (the host has set a wrong index), or a write that ends with an error is
+// dropped; the latter two stop the ring (CPL_ERR, EvRing) until it is disabled. Likewise events (EVT_ERR). No other ring is delayed.
 //
 //   completion -> FIFO of its slot \                                    / AW
-//                                    > pick -> entry_q -> address, beats    -> answers -> index, interrupt
+//                                    > pick -> entry_q -> address, beats    -> responses -> index, interrupt
 //   event -> held of its slot ------/                                    \ W
 
 module via_ringw
@@ -19,20 +19,20 @@ module via_ringw
 (
   input logic clk_i,
   input logic rst_ni,
-  input logic [63:0] time_i,
-  input ring_cfg_t cfg_i[2*NumSlots],
-  input ring_idx_t head_i[2*NumSlots],  // doorbell: read by the host
-  input logic [2*NumSlots-1:0] arm_i,  // one pulse with the write of the doorbell
-  output ring_idx_t tail_o[2*NumSlots],  // written, visible to the host
-  output ring_idx_t used_o[2*NumSlots],  // entries in the ring or on their way, not read by the host
-  output logic [NumSlots-1:0] cpl_done_o,  // one pulse: a completion leaves; from the next cycle on used_o counts it, if it was written
-  output logic [2*NumSlots-1:0] on_o,  // the ring may still be written
-  output logic [2*NumSlots-1:0] err_o,  // stands still
-  output logic [NumSlots-1:0] cpl_err_o,  // one pulse: a completion ring stopped
-  input cpl_t cpl_i[NumSlots],
+  input logic [63:0] time_i,  // card time, for the time stamp
+  input ring_cfg_t cfg_i[2*NumSlots],  // rings, from the registers
+  input ring_idx_t head_i[2*NumSlots],  // doorbell: index up to which the host has read
+  input logic [2*NumSlots-1:0] arm_i,  // pulse, with the write of the doorbell: arm the interrupt
+  output ring_idx_t tail_o[2*NumSlots],  // index up to which entries are visible to the host
+  output ring_idx_t used_o[2*NumSlots],  // entries in the ring or being written, not read by the host
+  output logic [NumSlots-1:0] cpl_done_o,  // pulse: a completion left; if written, used_o counts it a cycle later
+  output logic [2*NumSlots-1:0] on_o,  // level: the ring may still be written
+  output logic [2*NumSlots-1:0] err_o,  // level until disabled: the ring has stopped
+  output logic [NumSlots-1:0] cpl_err_o,  // one-cycle pulse: a completion ring stopped
+  input cpl_t cpl_i[NumSlots],  // completions of each slot
   input logic [NumSlots-1:0] cpl_valid_i,
   output logic [NumSlots-1:0] cpl_ready_o,
-  input evt_t evt_i[NumSlots],
+  input evt_t evt_i[NumSlots],  // events of each slot
   input logic [NumSlots-1:0] evt_valid_i,
   output logic [NumSlots-1:0] evt_ready_o,
   output axi_ax_t m_aw_o,
@@ -44,9 +44,9 @@ module via_ringw
   input axi_b_t m_b_i,
   input logic m_b_valid_i,
   output logic m_b_ready_o,
-  output logic [2*NumSlots-1:0] irq_o,  // one pulse
+  output logic [2*NumSlots-1:0] irq_o,  // one-cycle pulse: interrupt of the ring
   output logic still_o,  // nothing moves unless an input changes
-  output logic idle_o
+  output logic idle_o  // level: no entry is held or in flight
 );
 
   localparam int unsigned Rings = 2 * NumSlots;
@@ -56,8 +56,8 @@ module via_ringw
   localparam int unsigned PartW = (BeatsPer > 1) ? $clog2(BeatsPer) : 1;
   localparam int unsigned Window = 32;  // entries in flight
 
-  // ---------------------------------------------------------------- what waits for its ring
-  // A completion waits in a FIFO: taking it looks at nothing else. An event is taken once its ring has room for it.
+  // ---------------------------------------------------------------- entries waiting for their ring
+  // A completion waits in a FIFO, which is independent of everything else. An event is accepted once its ring has room for it.
   cpl_t cpl  [NumSlots];
   evt_t evt_q[NumSlots];
   logic [NumSlots-1:0] cpl_valid, cpl_pop, evt_valid_q, evt_pop, evt_ready_q;
@@ -67,7 +67,7 @@ module via_ringw
   logic [Rings-1:0] flies_q;
   logic [NumSlots-1:0] done_q;
   logic [RingW-1:0] ring;
-  logic any, take, room, next;  // `next`: the entry before goes or is gone
+  logic any, take, room, next;  // `next`: the previous entry leaves or has left
 
   for (genvar s = 0; s < NumSlots; s++) begin : gen_source
     localparam int unsigned C = 2 * s;
@@ -111,7 +111,7 @@ module via_ringw
     always_ff @(posedge clk_i) if (evt_ready_q[s]) evt_q[s] <= evt_i[s];
   end
 
-  // Room, counted one cycle late: an entry taken in the cycle before fills the last place.
+  // The room is counted one cycle late: an entry accepted in the previous cycle fills the last entry.
   for (genvar r = 0; r < Rings; r++) begin : gen_room
     logic [15:0] used, mask;
     assign off[r] = !cfg_i[r].enable;
@@ -144,7 +144,7 @@ module via_ringw
   assign taken = pick & {Rings{take}};
 
   // ---------------------------------------------------------------- the entry
-  // word 0 holds the fields of cmd_t's word 0 where both have them: the tag in its upper half.
+  // Word 0 has the layout of cmd_t's word 0 where both have a field; the tag is in its upper half.
   typedef struct packed {
     logic [3:0]       size_log2;
     logic [63:12]     base;
@@ -188,7 +188,7 @@ module via_ringw
   logic aw_room, w_room, beat_go, aw_go, last_part;
 
   assign place = entry_q.index & ~(16'hffff << entry_q.size_log2);
-  // Rings begin at a page: the sum is of pages alone.
+  // Rings begin at a page: only page numbers are added.
   assign addr = {entry_q.base + 52'(place[15:12-EntryLog2]), place[11-EntryLog2:0], 5'h0};
   assign flat = {~entry_q.index[entry_q.size_log2], entry_q.stamp, entry_q.word};
 
@@ -249,7 +249,7 @@ module via_ringw
     .m_ready_i(m_w_ready_i)
   );
 
-  // ---------------------------------------------------------------- answers
+  // ---------------------------------------------------------------- responses
   logic [RingW-1:0] done;
   logic done_valid, answered;
   logic [Rings-1:0] b_ok, b_err, arm_q, armed_q, irq_q;
@@ -278,7 +278,7 @@ module via_ringw
     assign mine = answered && done == RingW'(r);
     assign b_ok[r] = mine && m_b_i.resp == RespOkay && !err_q[r] && !off[r];
     assign b_err[r] = mine && m_b_i.resp != RespOkay && !err_q[r] && !off[r];
-    // The host asks with the index it has read up to; anything written past it answers.
+    // The host arms the interrupt with the index up to which it has read; anything written past that raises it.
     assign fire = armed_q[r] && tail_q[r] != head_q[r];
     assign on_o[r] = flies_q[r];
 
@@ -298,7 +298,7 @@ module via_ringw
         else if (b_ok[r]) tail_q[r] <= tail_q[r] + 1'b1;
         if (taken[r] != mine) flight_q[r] <= taken[r] ? flight_q[r] + 1'b1 : flight_q[r] - 1'b1;
         flies_q[r] <= !off[r] || took_q[r] || flight_q[r] != '0;
-        // The doorbell's index is seen a cycle later, so its pulse is too.
+        // The doorbell's index arrives a cycle later, so its pulse is delayed as well.
         armed_q[r] <= !off[r] && (arm_q[r] || armed_q[r] && !fire);
         irq_q[r]   <= fire && !off[r];
         if (off[r]) err_q[r] <= 1'b0;
@@ -309,7 +309,7 @@ module via_ringw
   assign irq_o = irq_q;
   assign err_o = err_q;
 
-  // The pulse comes one cycle before the count that has the entry: via_cmdq moves its own count a cycle after the pulse.
+  // The pulse comes one cycle before the count that includes the entry, as via_cmdq updates its own count a cycle after the pulse.
   for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin

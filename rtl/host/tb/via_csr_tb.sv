@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// via_csr and via_app_regs with flat ports, named as AXI4-Lite models expect them. The second source of accesses to the apps is the user BAR of
-// a function.
+// via_csr and via_app_regs with flat ports, named as AXI4-Lite models expect them. The second source of accesses to the apps stands for the
+// user BAR of a function.
 
 module via_csr_tb
   import via_pkg::*;
