@@ -1,37 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collects what happens to one slot into its stream of events, and decides when the slot is cut off.
+// Collects the events of one slot into one stream, and decides when the slot is isolated.
 //
-// A violation (of a guard, or an unanswered register access) isolates the slot in the next cycle, as the host does, and posts one event; while the slot is isolated,
-// whoever did it, further violations are not reported. The isolation by a guard ends with `ctrl_i.reset`.
-// Interrupts of the app are counted; one event may stand for several, and so may one of a flush. Throughput: one event a cycle. Violations go
-// first, MMU events last.
+// A violation (reported by a guard, or an app register that does not respond) isolates the slot in the next cycle, as the host can do too,
+// and posts one event; while the slot is isolated, for whatever reason, further violations are not reported. Isolation by a violation ends
+// with `ctrl_i.reset`.
+// Interrupts of the app are counted; one event may stand for several, and so may one of a flush. Throughput: one event a cycle. Latency:
+// two cycles. Order: violations first, MMU events last; events of one source in order. Misuse: an event that waits while its ring has no
+// room delays later ones of this slot only.
 
 module via_slot_events
   import via_pkg::*;
 #(
-  parameter int unsigned NumSrc = 2 + NumStreams  // that report violations, the first in order first: registers, memory port, streams
+  parameter int unsigned NumSrc = 2 + NumStreams  // sources of violations: registers, memory port, streams; lower numbers have priority
 ) (
   input  logic                clk_i,
   input  logic                rst_ni,
-  input  logic                reset_i,                  // ends an isolation by a guard
-  input  logic                isolate_i,                // the host cuts the slot off
-  input  logic   [NumSrc-1:0] violation_i,              // pulses
-  input  evt_t                violation_evt_i[NumSrc],
-  input  logic                ring_err_cmd_i,           // pulses: EvRing
-  input  logic                ring_err_info_i,
-  input  logic                ring_err_cpl_i,
-  input  logic                irq_i,                    // pulse
-  input  logic                flush_i,                  // pulse
-  input  evt_t                mmu_evt_i,
+  input  logic                reset_i,                  // level: ends an isolation by a violation
+  input  logic                isolate_i,                // level: the host isolates the slot
+  input  logic   [NumSrc-1:0] violation_i,              // one-cycle pulses
+  input  evt_t                violation_evt_i[NumSrc],  // event to post, with violation_i
+  input  logic                ring_err_cmd_i,           // pulse: the command ring stopped (EvRing)
+  input  logic                ring_err_info_i,          // with it: 0 tail, 1 read
+  input  logic                ring_err_cpl_i,           // pulse: the completion ring stopped (EvRing)
+  input  logic                irq_i,                    // pulse: interrupt of the app
+  input  logic                flush_i,                  // pulse: a flush of the disk waits for the host
+  input  evt_t                mmu_evt_i,                // faults
   input  logic                mmu_evt_valid_i,
   output logic                mmu_evt_ready_o,
-  output evt_t                evt_o,
+  output evt_t                evt_o,                    // next event
   output logic                evt_valid_o,
   input  logic                evt_ready_i,
-  output logic                isolated_o,               // by a guard or by the host
-  output event_e              cause_o,                  // 0 if by the host
-  output logic                idle_o                    // level: no event is in it
+  output logic                isolated_o,               // level: by a violation or by the host
+  output event_e              cause_o,                  // of the isolation; 0 if by the host
+  output logic                idle_o                    // level: no event waits
 );
 
   localparam bit NumSrcOk = param_in("via_slot_events NumSrc", NumSrc, 1, 64);
@@ -42,7 +44,7 @@ module via_slot_events
   evt_t violation, violation_evt_q, ring_evt, irq_evt, flush_evt, evt;
   logic evt_valid, evt_room;
   logic [31:0] irqs_q;
-  logic irq_q;  // not yet told
+  logic irq_q;  // not yet posted
   logic accept;
 
   always_comb begin
@@ -77,7 +79,7 @@ module via_slot_events
     else if (flush_q) evt = flush_evt;
   end
   assign evt_valid = violation_q || ring_q != '0 || irq_q || flush_q || mmu_evt_valid_i;
-  // An event that waits does not give way to a more urgent one.
+  // A waiting event is not replaced by a more urgent one.
   via_slice #(
     .T(evt_t)
   ) u_evt (

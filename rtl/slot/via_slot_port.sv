@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The shell's side of one slot: what a slot can reach, and everything that keeps it from reaching more.
+// The shell's side of one slot: everything the app can reach, and the checks and limits on it.
 //
 //                    commands ──> via_dispatch ──> DMA (shared), MMU, movers
 //   streams to app  <── via_mover_in  <── R ──┐
@@ -8,20 +8,22 @@
 //   memory port    <──> via_guard ────────────────────────┤
 //   disk of a function (docs/interfaces.md, section 8) ───┘
 //
-// Stream 0 may belong to a function instead of the movers (fn_on_i): its messages go to and come from via_fn_switch. Moves on it, those that run too, end
-// with StAborted meanwhile. Whoever loses the stream in the midst of a message to the app: the message is ended with `last`.
+// Stream 0 may belong to a function instead of the movers (fn_on_i): its messages then come from and go to via_fn_switch. Moves on it,
+// running ones included, end with StAborted meanwhile. When the stream changes hands in the middle of a message to the app, the message is
+// ended with `last`.
 //
-// Throughput: one beat a cycle in each direction of the memory side, shared by movers and memory port burst by burst.
-// A slot that is isolated (docs/interfaces.md, slot_ctrl_t) sees no handshake; its moves end with StAborted, translations that wait are
-// answered with an error, what is in flight drains. DMA and translation commands go on, so that the host can write pages back; they
-// end with StAborted only while the slot is held in reset. The store of a disk may lie in the address space of a slot without an app: nothing
-// is cut off there, and its accesses work.
+// Throughput: one beat a cycle in each direction of the memory side, shared by movers and memory port burst by burst. Latency and order:
+// those of the parts above.
+// Misuse: rules that the app breaks isolate the slot (via_slot_events). An isolated slot (docs/interfaces.md, slot_ctrl_t) sees no
+// handshake; its moves end with StAborted, waiting translations complete with an error, and what is in flight drains. DMA and translation
+// commands continue, so that the host can write pages back; they end with StAborted only while the slot is held in reset. The store of a
+// disk may lie in the address space of a slot without an app: there nothing is cut off, and the disk's accesses work.
 
 module via_slot_port
   import via_pkg::*;
   import via_virtio_pkg::FnW;
 #(
-  parameter int unsigned PageWays = 4,
+  parameter int unsigned PageWays = 4,  // geometry of each TLB: 4 KiB pages (Page), 2 MiB pages (Huge)
   parameter int unsigned PageSets = 1024,
   parameter int unsigned HugeWays = 4,
   parameter int unsigned HugeSets = 256,
@@ -29,41 +31,41 @@ module via_slot_port
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
-  input  logic       [   31:0] chan_mib_i,             // size of each DRAM channel, constant
+  input  logic       [   31:0] chan_mib_i,             // size of each DRAM channel in MiB, constant
   // control
-  input  slot_ctrl_t           ctrl_i,
-  input  logic                 loaded_i,
-  input  logic                 load_i,                 // an image is being loaded
-  output slot_stat_t           stat_o,
-  output logic       [   31:0] count_o          [ 8],
+  input  slot_ctrl_t           ctrl_i,                 // control register
+  input  logic                 loaded_i,               // level: an app is in the slot
+  input  logic                 load_i,                 // level: an image is being loaded
+  output slot_stat_t           stat_o,                 // status register
+  output logic       [   31:0] count_o          [ 8],  // counters, in the order of their registers
   // commands and events
-  input  cmd_t                 cmd_i,
+  input  cmd_t                 cmd_i,                  // next command of the slot
   input  logic                 cmd_valid_i,
   output logic                 cmd_ready_o,
-  output cpl_t                 cpl_o,
+  output cpl_t                 cpl_o,                  // completion
   output logic                 cpl_valid_o,
   input  logic                 cpl_ready_i,
-  output cmd_t                 dma_cmd_o,
+  output cmd_t                 dma_cmd_o,              // command for the DMA engine
   output logic                 dma_cmd_valid_o,
   input  logic                 dma_cmd_ready_i,
-  input  cpl_t                 dma_cpl_i,
+  input  cpl_t                 dma_cpl_i,              // its completion
   input  logic                 dma_cpl_valid_i,
   output logic                 dma_cpl_ready_o,
-  output logic                 dma_abort_o,
-  output evt_t                 evt_o,
+  output logic                 dma_abort_o,            // level: end the slot's DMA commands with StAborted
+  output evt_t                 evt_o,                  // next event
   output logic                 evt_valid_o,
   input  logic                 evt_ready_i,
-  input  logic                 ring_err_cmd_i,
-  input  logic                 ring_err_info_i,
-  input  logic                 ring_err_cpl_i,
+  input  logic                 ring_err_cmd_i,         // pulse: the command ring stopped
+  input  logic                 ring_err_info_i,        // with it: 0 tail, 1 read
+  input  logic                 ring_err_cpl_i,         // pulse: the completion ring stopped
   // app registers
-  input  reg_req_t             reg_i,
-  input  logic                 reg_valid_i,
-  output logic                 reg_open_o,
-  output logic                 reg_rvalid_o,
-  output logic       [   31:0] reg_rdata_o,
-  output logic                 reg_err_o,
-  input  logic                 reg_timeout_i,
+  input  reg_req_t             reg_i,                  // register access, with reg_valid_i
+  input  logic                 reg_valid_i,            // held until the response or the time-out
+  output logic                 reg_open_o,             // level: an app is there to respond
+  output logic                 reg_rvalid_o,           // pulse: the app responds
+  output logic       [   31:0] reg_rdata_o,            // read data, with reg_rvalid_o
+  output logic                 reg_err_o,              // the app refuses, with reg_rvalid_o
+  input  logic                 reg_timeout_i,          // pulse: the app has not responded in time
   // crossbar
   output axi_ax_t              m_ar_o,
   output logic                 m_ar_valid_o,
@@ -81,16 +83,16 @@ module via_slot_port
   input  logic                 m_b_valid_i,
   output logic                 m_b_ready_o,
   // functions: stream 0, and the memory port of a disk
-  output logic                 fn_cut_o,               // isolated
-  input  logic                 fn_on_i,
-  input  logic       [FnW-1:0] fn_i,                   // which takes what the app sends; 0 = drop it
+  output logic                 fn_cut_o,               // level: the slot is isolated
+  input  logic                 fn_on_i,                // level: stream 0 belongs to a function
+  input  logic       [FnW-1:0] fn_i,                   // level: function that the app's output goes to; 0 = drop it
   input  strm_t                fn_tx_i,
   input  logic                 fn_tx_valid_i,
   output logic                 fn_tx_ready_o,
   output strm_t                fn_rx_o,
   output logic                 fn_rx_valid_o,
   input  logic                 fn_rx_ready_i,
-  output logic       [FnW-1:0] fn_rx_fn_o,             // fn_i, as it holds for the beat
+  output logic       [FnW-1:0] fn_rx_fn_o,             // value of fn_i that holds for this beat
   input  axi_ax_t              disk_ar_i,
   input  logic                 disk_ar_valid_i,
   output logic                 disk_ar_ready_o,
@@ -108,7 +110,7 @@ module via_slot_port
   output logic                 disk_b_valid_o,
   input  logic                 disk_b_ready_i,
   // slot, as in docs/interfaces.md, section 3
-  output logic                 slot_rst_no,
+  output logic                 slot_rst_no,            // reset of the app
   output strm_t                slot_s_o         [NS],
   output logic       [ NS-1:0] slot_s_valid_o,
   input  logic       [ NS-1:0] slot_s_ready_i,
@@ -130,16 +132,16 @@ module via_slot_port
   output axi_b_t               slot_b_o,
   output logic                 slot_b_valid_o,
   input  logic                 slot_b_ready_i,
-  output reg_req_t             slot_reg_o,
-  output logic                 slot_reg_valid_o,
-  input  logic                 slot_reg_rvalid_i,
-  input  logic       [   31:0] slot_reg_rdata_i,
-  input  logic                 slot_reg_err_i,
-  input  logic                 slot_irq_i,
-  output logic                 irq_o,                  // pulse: the app's, if it is listened to
-  input  logic                 slot_busy_i,
+  output reg_req_t             slot_reg_o,             // register access, with slot_reg_valid_o
+  output logic                 slot_reg_valid_o,       // held until the response
+  input  logic                 slot_reg_rvalid_i,      // pulse: the app responds
+  input  logic       [   31:0] slot_reg_rdata_i,       // read data
+  input  logic                 slot_reg_err_i,         // the app refuses the access
+  input  logic                 slot_irq_i,             // pulse: interrupt of the app
+  output logic                 irq_o,                  // pulse: interrupt of the app, unless isolated
+  input  logic                 slot_busy_i,            // level: the app reports that it computes
   output logic                 still_o,                // nothing moves unless an input changes
-  output logic                 idle_o
+  output logic                 idle_o                  // level: nothing of the slot is in flight
 );
 
   localparam bit PageWaysOk = param_in("via_slot_port PageWays", PageWays, 1, 64);
@@ -152,11 +154,11 @@ module via_slot_port
   event_e cause;
 
   assign cut = ctrl_i.isolate || ctrl_i.reset || !ctrl_i.run || load_i || !loaded_i;
-  // Where the app's stream 0 goes, if to no function.
+  // Destination of the app's stream 0 when it belongs to no function.
   localparam logic [FnW-1:0] ToMover = '1;
 
-  // The app is reset one cycle after it is cut off, so that it is never reset while it is listened to. What decides about handshakes
-  // with other blocks comes from a register, too.
+  // The app is reset one cycle after it is cut off, so that its signals are never used while it is being reset. Signals that gate
+  // handshakes with other blocks come from registers, too.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       stop_q    <= 1'b1;
@@ -272,7 +274,7 @@ module via_slot_port
     );
 
     if (k == 0) begin : gen_shared
-      // The movers have the stream back once they have ended all moves of before.
+      // The movers get the stream back once all moves from before have ended.
       logic off, off_q, join_still, src_still;
       logic [1:0] sel, join_ready;
       strm_t from[2];
@@ -285,12 +287,12 @@ module via_slot_port
       end
       assign abort = isolated || off;
 
-      // The function's side a cycle after fn_on_i: nothing comes from there before, and what still comes then is of the old connection.
-      // Never both: off_q is set when fn_on_i falls.
+      // The function's side is enabled a cycle after fn_on_i: nothing comes from there earlier, and what comes at that moment belongs to
+      // the previous connection. The two are never enabled together: off_q is set when fn_on_i falls.
       assign sel = {fn_on_q, !off} & {2{!isolated}};
       assign from[0] = moved;
       assign from[1] = fn_tx_i;
-      // What the one sends that does not have the stream is dropped, and so is what an isolated slot does not take.
+      // The side that does not own the stream has its beats dropped, and so have both in an isolated slot.
       assign moved_ready = join_ready[0] || !sel[0];
       assign fn_tx_ready_o = join_ready[1] || !sel[1];
       via_fn_join #(
@@ -333,7 +335,7 @@ module via_slot_port
       assign src_ready = (dst == ToMover) ? out_ready : fn_rx_ready_i;
       assign fn_rx_o = strm;
       assign fn_rx_valid_o = src_valid && dst != ToMover;
-      // ToMover is no function's number: nowhere, there.
+      // ToMover is no function's number, so for the functions it means none.
       assign fn_rx_fn_o = isolated ? '0 : dst;
       assign fn_still = join_still && src_still && off_q == fn_on_i && fn_on_q == fn_on_i && !(fn_tx_valid_i && fn_tx_ready_o);
     end else begin : gen_own
@@ -410,7 +412,7 @@ module via_slot_port
     .quiet_o     (mem_quiet)
   );
 
-  // ---------------------------------------------------------------- all of them to the MMU
+  // ---------------------------------------------------------------- all sources to the MMU
   axi_ax_t mux_ar, mux_aw, mmu_ar, mmu_aw;
   axi_r_t mux_r;
   axi_b_t mux_b;
@@ -569,7 +571,7 @@ module via_slot_port
       reg_valid_q <= 1'b0;
       answered_q  <= 1'b0;
     end else begin
-      // The request still stands in the cycle in which its answer is handed over: it must not reach the slot twice.
+      // The request is still valid in the cycle of its response: it must not reach the slot twice.
       reg_valid_q <= reg_valid_i && !isolated && !slot_reg_rvalid_i && !answered_q;
       answered_q  <= slot_reg_rvalid_i && reg_valid_i && !isolated;
     end
@@ -650,7 +652,7 @@ module via_slot_port
 
   logic rest_idle;
   assign rest_idle = mem_quiet && &strm_quiet && dispatch_idle && mmu_idle && events_idle && ~|{reg_valid_i, reg_valid_q, answered_q, irq_q};
-  // Gathered in two steps.
+  // Collected in two steps.
   logic rest_idle_q;
   logic [2*NS+1:0] still_q;
   always_ff @(posedge clk_i) begin

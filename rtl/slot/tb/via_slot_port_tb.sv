@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// via_slot_port between an app (u_s, streams, registers), the crossbar (u_m), a DMA engine and rings, all played by the test.
+// via_slot_port between an app (u_s, streams, registers), the crossbar (u_m), a DMA engine and rings, all driven by the test.
 
 module via_slot_port_tb
   import via_pkg::*;
@@ -149,7 +149,7 @@ module via_slot_port_tb
     .m_b_ready_o(d_b_ready)
   );
 
-  // An isolated app sees nothing more, so a valid may drop there.
+  // An isolated app is not observed any more, so its valid may drop.
   via_tb_mgr u_s (
     .clk_i,
     .rst_ni(rst_ni && !stat_s.isolated),
@@ -190,7 +190,7 @@ module via_slot_port_tb
   );
 
   logic clk, still;
-  // What the app and the registers change is watched by their own blocks.
+  // Inputs that still_o does not cover; what the app and the registers change is covered by their own blocks.
   logic [169+(NS+1)*(DataW+StrbW+12):0] inputs;
   assign inputs = (170 + (NS + 1) * (DataW + StrbW + 12))'({
     s_ar_valid,
