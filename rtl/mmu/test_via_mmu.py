@@ -49,7 +49,7 @@ class Bench:
     def __init__(self, dut, r, stall: float = 0.0, latency: int = 1, mib: int = CHAN_MIB) -> None:
         self.dut, self.r, self.latency, self.mib = dut, r, latency, mib
         self.now = 0
-        self.todo = deque(), deque()  # not yet taken
+        self.todo = deque(), deque()  # not yet accepted
         self.inside = deque(), deque()  # taken, not yet translated
         self.out: tuple[list[Burst], list[Burst]] = [], []
         self.pending = [], []  # cycle at which a burst is done
@@ -122,7 +122,7 @@ class Bench:
                     burst.taken = self.now
                     self.inside[lane].append(burst)
                     valid[lane] = False
-            # Completions and events, in order and stable until taken.
+            # Completions and events, in order and stable until accepted.
             cpl_valid, evt_valid = int(d.cpl_valid.value), int(d.evt_valid.value)
             cpl = int(d.cpl.value) if cpl_valid else None
             evt = int(d.evt.value) if evt_valid else None
@@ -286,7 +286,7 @@ async def permissions_are_kept_apart_for_reads_and_writes(dut):
     x, y = b.push(WR, 0x1080, ident=0x2A), b.push(RD, 0x20_1080)
     await b.until(lambda: len(b.events) == 2)
     assert sorted(e[1:] for e in b.events) == [(PERM, 0, 0, 0x20_1080), (PERM, 1, 2, 0x1080)]
-    # The answer to the first is more rights, to the second none.
+    # The response to the first is more rights, to the second none.
     widened = b.map(0x1000, 0x9000)
     b.command(DENY, 0x20_0000, flags=HUGE)
     await b.settle()

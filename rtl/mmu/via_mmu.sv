@@ -2,29 +2,31 @@
 //
 // MMU of one slot: translates AR and AW, each by its own pipelined TLB (via_tlb) with 4 KiB and 2 MiB pages at once.
 //
-// Throughput: one translation a cycle and direction. Latency: two cycles. R, W and B do not pass through. A change of the TLBs (OpMap,
-// OpUnmap, OpScan) costs about eight cycles in which nothing is translated.
+// Throughput: one translation a cycle and direction. Latency: two cycles. Order: kept in each direction; a miss holds up later bursts. R, W
+// and B do not pass through. A change of the TLBs (OpMap, OpUnmap, OpScan) costs about eight cycles in which nothing is translated.
 //
-// OpMap     fills an invalid way, else evicts the ways of the set in turn and reports the victim; an entry of the same page is replaced
-//           in place and reported as victim too. StBadArg for a page that is not all in card memory (or, with `host`, below 2^52).
-// OpUnmap   invalidates at once; completes when every burst translated before is done. StNotFound if there was no such page.
+// OpMap     fills an invalid way; if there is none, it evicts the ways of the set in turn and reports the victim. An entry of the same page
+//           is replaced in place and reported as victim too. StBadArg for a page that is not entirely in card memory (or, with `host`,
+//           below 2^52).
+// OpUnmap   invalidates at once; completes when every burst translated before is complete. StNotFound if there was no such page.
 // OpScan    reports and clears the accessed bit, leaves dirty.
-// OpDeny    answers the misses waiting on the page with an error; StNotFound if there was none.
+// OpDeny    completes the misses waiting on the page with an error; StNotFound if there was none.
 // Accessed = translated for a read or a write since OpMap or the last OpScan; dirty = translated for a write since OpMap.
-// After reset the arrays are swept: 2^max(sets) cycles in which nothing is accepted.
+// After reset the arrays are cleared: for as many cycles as the larger array has sets nothing is accepted.
+// Misuse: an address beyond VaW, or beyond the card's memory, completes with an error and posts an event; it never reaches memory.
 // Source: FSRF paper, sections 4.5 and 5.2, its six-cycle state machine replaced by a pipeline.
 
 module via_mmu
   import via_pkg::*;
 #(
-  parameter int unsigned PageWays = 4,
+  parameter int unsigned PageWays = 4,  // geometry of the TLB for 4 KiB pages
   parameter int unsigned PageSets = 1024,
-  parameter int unsigned HugeWays = 4,
+  parameter int unsigned HugeWays = 4,  // and of that for 2 MiB pages
   parameter int unsigned HugeSets = 256
 ) (
   input  logic           clk_i,
   input  logic           rst_ni,
-  input  logic    [31:0] chan_mib_i,    // size of each DRAM channel, constant
+  input  logic    [31:0] chan_mib_i,    // size of each DRAM channel in MiB, constant
   input  axi_ax_t        v_ar_i,
   input  logic           v_ar_valid_i,
   output logic           v_ar_ready_o,
@@ -37,23 +39,23 @@ module via_mmu
   output axi_ax_t        p_aw_o,
   output logic           p_aw_valid_o,
   input  logic           p_aw_ready_i,
-  input  logic           rd_done_i,
-  input  logic           wr_done_i,
-  input  cmd_t           cmd_i,
+  input  logic           rd_done_i,     // pulse: the last R of a burst was delivered
+  input  logic           wr_done_i,     // pulse: B of a burst was delivered
+  input  cmd_t           cmd_i,         // OpMap, OpUnmap, OpScan or OpDeny
   input  logic           cmd_valid_i,
   output logic           cmd_ready_o,
-  output cpl_t           cpl_o,
+  output cpl_t           cpl_o,         // completion
   output logic           cpl_valid_o,
   input  logic           cpl_ready_i,
-  output evt_t           evt_o,
+  output evt_t           evt_o,         // a miss or a permission fault, waiting for the host
   output logic           evt_valid_o,
   input  logic           evt_ready_i,
-  input  logic           abort_i,
-  output logic    [31:0] n_rd_o,
-  output logic    [31:0] n_wr_o,
-  output logic    [31:0] n_rd_miss_o,
-  output logic    [31:0] n_wr_miss_o,
-  output logic           idle_o
+  input  logic           abort_i,       // level: all translations complete with an error
+  output logic    [31:0] n_rd_o,        // translated reads, wrapping
+  output logic    [31:0] n_wr_o,        // translated writes, wrapping
+  output logic    [31:0] n_rd_miss_o,   // misses of reads, wrapping
+  output logic    [31:0] n_wr_miss_o,   // misses of writes, wrapping
+  output logic           idle_o         // level: nothing is held, no translated burst is in flight
 );
 
   localparam bit PageWaysOk = param_in("via_mmu PageWays", PageWays, 1, 64);
@@ -71,7 +73,7 @@ module via_mmu
   typedef enum logic [2:0] {
     Sweep,  // after reset
     Idle,
-    Hold,   // wait until both pipelines stand still, read the set
+    Hold,   // wait until both pipelines have stopped, read the set
     Look,   // the set is read: decide
     Post    // hand over the completion
   } state_e;
@@ -200,7 +202,7 @@ module via_mmu
     end
   end
 
-  // Arguments are checked before anything is touched. A page of card memory lies in it as a whole, so no translation leaves it.
+  // Arguments are checked before anything is changed. A page of card memory must lie in it entirely, so that no translation leads outside.
   pte_t pte;
   logic bad;
   logic [AddrW-1:0] frame, frame_last;
@@ -243,7 +245,7 @@ module via_mmu
         Idle: if (cmd_valid_i && room) state_q <= bad ? Post : Hold;
         Hold: if (both_held) state_q <= Look;
         Look: state_q <= Post;
-        default: state_q <= Idle;  // Post: there was room for the completion when the command was taken
+        default: state_q <= Idle;  // Post: there was room for the completion when the command was accepted
       endcase
     end
   end
@@ -282,8 +284,8 @@ module via_mmu
   end
 
   // ---------------------------------------------------------------- completions
-  // Each carries how many bursts had been translated when it was made; an OpMap may have displaced an entry in use, so every
-  // completion waits for them: a displaced or unmapped frame is free when the host sees the completion.
+  // Each completion carries how many bursts had been translated when it was made. As OpMap may have displaced an entry in use, every
+  // completion waits for these bursts: a displaced or unmapped frame is free when the host sees the completion.
   typedef struct packed {
     logic [CntW-1:0] rd;
     logic [CntW-1:0] wr;
@@ -331,7 +333,7 @@ module via_mmu
   assign first_ready = reached && cpl_ready_i;
 
   // ---------------------------------------------------------------- events and counters
-  // A wait may end before its event is taken from here, so it is taken at once.
+  // The event is accepted at once, as the miss that posted it may end before it would be.
   logic evt_room;
   assign evt_ready[0] = evt_room;
   assign evt_ready[1] = evt_room && !evt_valid[0];

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Translation of one direction (AR or AW) of a slot: both page sizes looked up at once.
+// Translation of one direction (AR or AW) of a slot: both page sizes are looked up in parallel.
 //
-// Throughput: one translation a cycle on hits. Latency: two cycles. Order: kept; a miss holds what is behind it.
-// A miss (no translation, or no permission) posts one event and waits; after every change of the arrays it is looked up again. It ends
-// with a hit, or with `deny` or `abort_i`, which send the burst to AddrErrBit (`abort_i` also those that would hit). A burst wider than VaW or reaching beyond it is sent there at once.
+// Throughput: one translation a cycle on hits. Latency: two cycles. Order: kept; a miss holds up later bursts.
+// A miss (no translation, or no permission) posts one event and waits; after every change of the arrays it is looked up again. It ends with
+// a hit, or with `deny` or `abort_i`, which send the burst to AddrErrBit (`abort_i` also those that would hit). Misuse: a burst whose
+// address is wider than VaW is sent there at once.
 //
-// The owner gets the arrays for itself by raising `hold_i` and waiting for `held_o`; dropping it makes the pipeline read again what it had in
-// flight: three cycles a change in which nothing is translated.
+// The owner gets exclusive access to the arrays by raising `hold_i` and waiting for `held_o`. When it drops `hold_i`, the pipeline reads
+// again what it had in flight: three cycles per change in which nothing is translated.
 
 module via_tlb
   import via_pkg::*;
@@ -16,7 +17,7 @@ module via_tlb
   parameter int unsigned PageSets = 1024,
   parameter int unsigned HugeWays = 4,
   parameter int unsigned HugeSets = 256,
-  parameter bit Write = 1'b0,
+  parameter bit Write = 1'b0,  // the direction: AW rather than AR
   localparam int unsigned PWayW = (PageWays > 1) ? $clog2(PageWays) : 1,
   localparam int unsigned HWayW = (HugeWays > 1) ? $clog2(HugeWays) : 1
 ) (
@@ -28,42 +29,42 @@ module via_tlb
   output axi_ax_t p_o,
   output logic    p_valid_o,
   input  logic    p_ready_i,
-  output evt_t    evt_o,
+  output evt_t    evt_o,  // the miss that waits
   output logic    evt_valid_o,
   input  logic    evt_ready_i,
-  input  logic    abort_i,
-  output logic    miss_o,       // one pulse a lookup that misses for the first time
+  input  logic    abort_i,  // level: complete all translations with an error
+  output logic    miss_o,  // one-cycle pulse per lookup that misses for the first time
 
   // the arrays, for the owner
-  input  logic                hold_i,
-  output logic                held_o,
-  input  logic                op_re_i,
-  input  logic [     VaW-1:0] op_va_i,
-  output logic                op_hit_o     [       2],  // 0: 4 KiB, 1: 2 MiB
-  output logic [   PWayW-1:0] page_way_o,
-  output logic [   HWayW-1:0] huge_way_o,
-  output logic [PageWays-1:0] page_valid_o,
-  output logic [PageWays-1:0] page_ever_o,
-  output logic [PageWays-1:0] page_recent_o,
-  output logic [     VaW-1:0] page_va_o    [PageWays],
-  output logic [HugeWays-1:0] huge_valid_o,
-  output logic [HugeWays-1:0] huge_ever_o,
-  output logic [HugeWays-1:0] huge_recent_o,
-  output logic [     VaW-1:0] huge_va_o    [HugeWays],
-  input  logic                op_we_i,
-  input  logic                op_sweep_i,
-  input  logic                op_touch_i,               // write the touched bits only: {op_ever_i, 0}
-  input  logic                op_ever_i,
-  input  logic                op_huge_i,
-  input  logic [   PWayW-1:0] op_page_way_i,
-  input  logic [   HWayW-1:0] op_huge_way_i,
-  input  logic                op_wvalid_i,
-  input  pte_t                op_wpte_i,
-  // deny the waiting miss on this page
-  input  logic                deny_i,
-  input  logic                deny_huge_i,
-  output logic                deny_match_o,
-  output logic                idle_o
+  input  logic                hold_i,                   // level: the owner requests the arrays
+  output logic                held_o,                   // level: the pipeline has stopped, the arrays are the owner's
+  input  logic                op_re_i,                  // pulse: look up op_va_i
+  input  logic [     VaW-1:0] op_va_i,                  // virtual address; for a sweep the set number
+  output logic                op_hit_o     [       2],  // [0]: in the 4 KiB array, [1]: in the 2 MiB array
+  output logic [   PWayW-1:0] page_way_o,               // way that hit
+  output logic [   HWayW-1:0] huge_way_o,               // way that hit
+  output logic [PageWays-1:0] page_valid_o,             // of the set read: valid entries
+  output logic [PageWays-1:0] page_ever_o,              // accessed (written) since the entry was made
+  output logic [PageWays-1:0] page_recent_o,            // the same, since the last scan
+  output logic [     VaW-1:0] page_va_o    [PageWays],  // virtual address of each entry
+  output logic [HugeWays-1:0] huge_valid_o,             // as page_valid_o
+  output logic [HugeWays-1:0] huge_ever_o,              // as page_ever_o
+  output logic [HugeWays-1:0] huge_recent_o,            // as page_recent_o
+  output logic [     VaW-1:0] huge_va_o    [HugeWays],  // as page_va_o
+  input  logic                op_we_i,                  // pulse: write the entry of op_va_i
+  input  logic                op_sweep_i,               // with it: invalidate the whole set in both arrays
+  input  logic                op_touch_i,               // with it: write the touched bits only: {op_ever_i, 0}
+  input  logic                op_ever_i,                // value of the bit `ever` to write
+  input  logic                op_huge_i,                // the entry is in the 2 MiB array
+  input  logic [   PWayW-1:0] op_page_way_i,            // way to write
+  input  logic [   HWayW-1:0] op_huge_way_i,            // way to write
+  input  logic                op_wvalid_i,              // the new entry is valid
+  input  pte_t                op_wpte_i,                // the new translation
+  // deny the waiting miss if it is on this page
+  input  logic                deny_i,                   // pulse: complete the waiting miss with an error
+  input  logic                deny_huge_i,              // compare as a 2 MiB page
+  output logic                deny_match_o,             // level: the waiting miss is on the page op_va_i
+  output logic                idle_o                    // level: the pipeline is empty
 );
 
   localparam bit PageWaysOk = param_in("via_tlb PageWays", PageWays, 1, 64);
@@ -72,14 +73,14 @@ module via_tlb
   localparam bit HugeSetsOk = param_pow2("via_tlb HugeSets", HugeSets, 2, 65536);
 
   // ---------------------------------------------------------------- pipeline registers
-  // s1: in the arrays' output registers. s2: translated, or waiting.
+  // s1: the set is in the arrays' output registers. s2: translated, or waiting.
   axi_ax_t s1_q, s2_q;
   logic s1_valid_q, s2_valid_q;
   logic s2_hit_q, s2_perm_q, s2_huge_q, s2_err_q;
   logic [PWayW-1:0] s2_pway_q;
   logic [HWayW-1:0] s2_hway_q;
   pte_t s2_pte_q;
-  logic s2_posted_q;  // an event of this miss is out
+  logic s2_posted_q;  // the event of this miss was posted
   logic s2_posted_perm_q;
 
   typedef enum logic [1:0] {
@@ -90,24 +91,24 @@ module via_tlb
   state_e state_q;
 
   logic s2_bad, s2_go, s2_ok, s2_out, s1_move, accept;
-  // A burst is aligned to its size, so only the address of its first beat can leave the space.
+  // A burst is aligned to its size, so it is enough to check the address of its first beat.
   assign s2_bad = |s2_q.addr[AddrW-1:VaW];
   assign s2_ok  = s2_hit_q && s2_perm_q && !s2_bad && !s2_err_q;
-  // What an owner of the arrays decides must not be disturbed by a wait that ends meanwhile.
+  // A miss that ends meanwhile must not disturb a decision of the owner of the arrays.
   logic s2_ready, held_q;
   assign s2_ready = s2_valid_q && state_q == Run && (s2_ok || s2_err_q || s2_bad && s2_posted_q);
   assign s2_go = s2_ready && !held_q;
   assign p_valid_o = s2_go;
   assign s2_out = s2_go && p_ready_i;
 
-  // Nothing moves into s2 until the arrays' output belongs to s1 again.
+  // Nothing enters s2 until the arrays' output belongs to s1 again.
   logic hold_q, moving;
   assign moving = state_q == Run && !hold_i && !hold_q;
   assign s1_move = s1_valid_q && moving && (!s2_valid_q || s2_out);
   assign v_ready_o = moving && (!s1_valid_q || s1_move);
   assign accept = v_valid_i && v_ready_o;
 
-  // With the pipeline held, s2 is empty or waits for a change of the arrays.
+  // While the pipeline is held, s2 is empty or waits for a change of the arrays.
   assign held_o = hold_i && state_q == Run && (held_q || !s2_ready);
 
   // ---------------------------------------------------------------- arrays
@@ -129,7 +130,7 @@ module via_tlb
     end
   end
 
-  // The owner sweeps both arrays with the number of the set in place of the 4 KiB page number.
+  // The owner sweeps both arrays with the set number at the position of the 4 KiB page number.
   logic [VaW-1:0] op_huge_va;
   assign op_huge_va = op_sweep_i ? op_va_i << (HugeLog2 - PageLog2) : op_va_i;
 
@@ -245,7 +246,7 @@ module via_tlb
       s2_err_q    <= abort_i;
       s2_posted_q <= 1'b0;
     end else begin
-      // What is already offered stays as it is.
+      // A burst already offered is not changed.
       if (deny_i && deny_match_o || abort_i && !s2_go) s2_err_q <= 1'b1;
       if (evt_valid_o && evt_ready_i) begin
         s2_posted_q      <= 1'b1;
@@ -274,7 +275,7 @@ module via_tlb
       (deny_huge_i ? s2_q.addr[VaW-1:HugeLog2] == op_va_i[VaW-1:HugeLog2]
                    : s2_q.addr[VaW-1:PageLog2] == op_va_i[VaW-1:PageLog2]);
 
-  // One event a miss; another one if it comes back for the other reason.
+  // One event per miss; a second one if the retry fails for the other reason.
   assign evt_valid_o = waiting && (!s2_posted_q || (!s2_bad && s2_posted_perm_q != s2_hit_q));
   always_comb begin
     evt_o          = '0;

@@ -2,8 +2,9 @@
 //
 // One set-associative array of translations of one page size, for one direction, with its touched bits.
 //
-// Latency: one cycle from `re_i` to the answer, which then stays until the next read. One read and one write each cycle; the touched bits of
-// the entry named by `touch_*` are written in the same way. Nothing is valid until the owner has swept every set with invalid entries.
+// Throughput: one read and one write each cycle. Latency: one cycle from `re_i` to the result, which is then held until the next read. The
+// touched bits of the entry named by `touch_*` are written in the same way. Misuse: nothing is valid until the owner has swept every set
+// with invalid entries, so it must not be read earlier.
 
 module via_tlb_array
   import via_pkg::*;
@@ -17,28 +18,28 @@ module via_tlb_array
 ) (
   input  logic            clk_i,
   // lookup
-  input  logic            re_i,
-  input  logic [ VaW-1:0] va_i,                 // read
-  input  logic [ VaW-1:0] cmp_va_i,             // compared with what was read
-  output logic            hit_o,
-  output logic [WayW-1:0] way_o,
-  output pte_t            pte_o,
-  output logic [Ways-1:0] valid_o,              // of the set that was read
+  input  logic            re_i,                 // pulse: read the set of va_i
+  input  logic [ VaW-1:0] va_i,                 // address to look up
+  input  logic [ VaW-1:0] cmp_va_i,             // address compared with the entries that were read
+  output logic            hit_o,                // level: an entry matches cmp_va_i
+  output logic [WayW-1:0] way_o,                // its way
+  output pte_t            pte_o,                // its translation
+  output logic [Ways-1:0] valid_o,              // valid entries of the set that was read
   output logic [Ways-1:0] ever_o,               // translated since the entry was written
   output logic [Ways-1:0] recent_o,             // the same, since the last scan
-  output logic [ VaW-1:0] page_o       [Ways],
+  output logic [ VaW-1:0] page_o       [Ways],  // their virtual addresses
   // write of one entry, or invalidation of a whole set
-  input  logic            we_i,
-  input  logic            sweep_i,
-  input  logic [WayW-1:0] wway_i,
-  input  logic [ VaW-1:0] wva_i,
-  input  logic            wvalid_i,
-  input  pte_t            wpte_i,
+  input  logic            we_i,                 // pulse: write
+  input  logic            sweep_i,              // with it: invalidate all ways of the set
+  input  logic [WayW-1:0] wway_i,               // way to write
+  input  logic [ VaW-1:0] wva_i,                // virtual address of the new entry
+  input  logic            wvalid_i,             // the new entry is valid
+  input  pte_t            wpte_i,               // its translation
   // touched bits {ever, recent}
-  input  logic            touch_i,
-  input  logic [     1:0] touch_value_i,
-  input  logic [WayW-1:0] touch_way_i,
-  input  logic [ VaW-1:0] touch_va_i
+  input  logic            touch_i,              // pulse: write the touched bits
+  input  logic [     1:0] touch_value_i,        // their value
+  input  logic [WayW-1:0] touch_way_i,          // way of the entry
+  input  logic [ VaW-1:0] touch_va_i            // its virtual address
 );
 
   localparam bit WaysOk = param_in("via_tlb_array Ways", Ways, 1, 64);
