@@ -8,12 +8,12 @@
 //                 ├─> via_xdma_irq ─> MSI-X
 //                 └─> user BAR: registers of the slots' apps
 //
-// Throughput: one beat a cycle in each direction. Latency of a register access: four cycles, three in the user BAR and what its answer takes.
+// Throughput: one beat a cycle in each direction. Latency of a register access: four cycles; in the user BAR three and that of the app.
 // Order: see via_xdma_channel.
-// A function-level reset closes both gates, waits until nothing is in flight, and resets everything behind them. Bus master off holds the
-// host side and the interrupts. Still while nothing is asked of it (no counter runs).
-// Misuse: accesses of less than 32 bits and registers that are not there: writes do nothing, reads give 0. What lies behind the user BAR
-// answers for itself (via_app_regs), for each access in time.
+// A function-level reset closes both gates, waits until nothing is in flight, and resets everything behind them. With bus mastering
+// disabled, accesses to host memory and interrupts wait. While nothing is requested nothing changes (no free-running counter).
+// Misuse: accesses of less than 32 bits and absent registers: writes do nothing, reads return 0. Accesses through the user BAR always
+// complete in time (via_app_regs).
 // Source: PG195, register space; docs/xdma.md says what is implemented.
 
 module via_xdma
@@ -22,30 +22,30 @@ module via_xdma
   import via_virtio_pkg::*;
 #(
   parameter int unsigned Channels = 1,  // each way, 1 to 4
-  parameter int unsigned HostBits = 52  // host addresses that can be named
+  parameter int unsigned HostBits = 52  // width of host addresses
 ) (
   input  logic            clk_i,
   input  logic            rst_ni,
-  input  logic     [63:0] time_i,
-  input  logic     [31:0] chan_mib_i,         // size of each DRAM channel in MiB
+  input  logic     [63:0] time_i,             // card time
+  input  logic     [31:0] chan_mib_i,         // size of each DRAM channel in MiB, constant
   // accesses, one at a time: valid is held until rvalid
-  input  fn_req_t         req_i,
-  input  logic            req_valid_i,        // fn already decoded
-  output logic            req_rvalid_o,
-  output logic     [31:0] req_rdata_o,
-  input  logic            flr_i,              // pulse
-  output logic            flr_busy_o,
-  input  logic            bus_master_i,
-  input  logic     [15:0] user_irq_i,         // levels
+  input  fn_req_t         req_i,              // register access
+  input  logic            req_valid_i,        // fn is already decoded
+  output logic            req_rvalid_o,       // one-cycle pulse: the access is complete
+  output logic     [31:0] req_rdata_o,        // read data, with req_rvalid_o
+  input  logic            flr_i,              // one-cycle pulse: function-level reset
+  output logic            flr_busy_o,         // level: the reset is in progress
+  input  logic            bus_master_i,       // level: Bus Master Enable
+  input  logic     [15:0] user_irq_i,         // levels: requests, held until user_irq_ack_o
   output logic     [15:0] user_irq_ack_o,     // pulse: the message was sent
   // user BAR: a register of the app in a slot; valid is held until rvalid
-  output reg_req_t        user_req_o,
-  output logic     [ 3:0] user_slot_o,
+  output reg_req_t        user_req_o,         // register access
+  output logic     [ 3:0] user_slot_o,        // slot it is for
   output logic            user_valid_o,
-  input  logic            user_rvalid_i,
-  input  logic     [31:0] user_rdata_i,
+  input  logic            user_rvalid_i,      // one-cycle pulse: the access is complete
+  input  logic     [31:0] user_rdata_i,       // read data, with user_rvalid_i
   output logic            msix_valid_o,
-  output logic     [ 7:0] msix_vector_o,
+  output logic     [ 7:0] msix_vector_o,      // MSI-X vector
   input  logic            msix_ready_i,
   output axi_ax_t         m_ar_o,
   output logic            m_ar_valid_o,
@@ -77,8 +77,8 @@ module via_xdma
   input  axi_b_t          m_card_b_i,
   input  logic            m_card_b_valid_i,
   output logic            m_card_b_ready_o,
-  output logic            still_o,
-  output logic            idle_o
+  output logic            still_o,            // level: nothing moves unless an input changes
+  output logic            idle_o              // level: nothing is in flight
 );
 
   localparam bit ChannelsOk = param_in("via_xdma Channels", Channels, 1, 4);
@@ -110,7 +110,8 @@ module via_xdma
   end
   assign flr_busy_o = flr_q;
 
-  // A copy for each channel, and one for the rest: a single register would have thousands of loads. The gates are shut for two cycles more.
+  // One copy for each channel, and one for the rest: a single register would have thousands of loads. The gates stay shut for two cycles
+  // more.
   (* keep = "true" *)
   logic [NumCh:0] core_rst_n;
   always_ff @(posedge clk_i) core_rst_n <= {(NumCh + 1) {rst_ni && !reset_q}};
@@ -214,11 +215,11 @@ module via_xdma
     TgtCommon = 4'h6
   } target_e;
 
-  // look: the request is here; act: what it is meant for is known, and does it; join: what was read comes together; then the answer.
+  // look: the request has arrived; act: it is decoded and carried out; join: the read data is collected; then the response.
   logic look_q, act_q, join_q, rvalid_q, write, user, user_q;
   fn_req_t req_q;
   logic [NumCh-1:0] to_ch;
-  // Each channel has a copy of its own, decoded: channels lie far apart.
+  // Each channel has its own copy, decoded: channels may be placed far apart.
   typedef struct packed {
     xdma_words_t read;
     xdma_words_t write;
@@ -235,7 +236,7 @@ module via_xdma
   logic irq_idle;
 
   assign write  = req_q.write && req_q.strb == '1;
-  // For the user BAR, and something to do there.
+  // An access to the user BAR that has an effect.
   assign user   = look_q && !req_q.cfg && req_q.bar == XdmaBarUser && (write || !req_q.write);
   assign target = req_q.addr[15:12];
   assign number = req_q.addr[11:8];
@@ -288,11 +289,11 @@ module via_xdma
   assign req_rvalid_o = rvalid_q;
   assign req_rdata_o  = rdata_q;
 
-  // What the PCIe core asks of a function; there are no capabilities of its own.
+  // The registers of configuration space that the PCIe core expects; there are no capabilities of its own.
   always_comb begin
     unique case (req_q.addr[7:0])
       8'h00:   cfg_rdata = 32'h903f_10ee;
-      8'h08:   cfg_rdata = 32'h0580_0000;  // other memory controller
+      8'h08:   cfg_rdata = 32'h0580_0000;  // class code: other memory controller
       8'h10:   cfg_rdata = 32'hffff_0000;  // user BAR
       8'h14:   cfg_rdata = 32'hffff_0000;  // DMA BAR
       8'h2c:   cfg_rdata = 32'h0007_10ee;
@@ -304,7 +305,7 @@ module via_xdma
   end
 
   always_comb begin
-    // Who is not meant says 0.
+    // Blocks that are not addressed return 0.
     joined = own_rdata_q;
     for (int unsigned c = 0; c < NumCh; c++) joined |= ch_rdata_q[c];
     rdata = irq_rdata;
@@ -339,7 +340,7 @@ module via_xdma
     end
   end
 
-  // A bit for each channel: H2C in the lower half of the word, C2H in the upper.
+  // One bit per channel: H2C in the lower half of the word, C2H in the upper.
   logic [NumCh-1:0] chosen;
   assign chosen = {req_q.wdata[16+:Channels], req_q.wdata[Channels-1:0]};
   always_ff @(posedge clk_i) begin
@@ -382,7 +383,7 @@ module via_xdma
   );
 
   // ---------------------------------------------------------------- memories
-  // Sources at the host: descriptors and write-backs of all channels (H2C, then C2H) go first, then data.
+  // Sources on the host port: descriptors and write-backs of all channels (H2C, then C2H) have priority over data.
 
   axi_ax_t host_rd_ar[NumCh + Channels];
   axi_r_t  host_rd_r [NumCh + Channels];
@@ -485,7 +486,7 @@ module via_xdma
   );
 
   // ---------------------------------------------------------------- channels
-  logic [31:0] chan_mib_q;  // it does not change while the card runs
+  logic [31:0] chan_mib_q;  // constant while the card runs
   always_ff @(posedge clk_i) chan_mib_q <= chan_mib_i;
 
   for (genvar i = 0; i < Channels; i++) begin : gen_h2c

@@ -5,11 +5,12 @@
 //   registers ─> via_xdma_fetch ─> via_xdma_mover ─> count, status, interrupt level
 //                                              └───> write-back (poll mode)
 //
-// Throughput: one beat a cycle. Latency of a register: none. Order: descriptors in the order of their list; data is answered before its
-// descriptor is counted, counted before the write-back and the interrupt.
-// An error stops the channel: descriptors before it are counted, those behind it move nothing more. One of data read or written does so only
-// if the control register enables it, otherwise the burst in question is left out and the channel goes on. Clearing Run lets the descriptors
-// that were begun end and forgets the rest. Setting Run again meanwhile starts the new list after that. Misuse ends in the status register.
+// Throughput: one beat a cycle. Latency of a register: none. Order: descriptors in the order of their list; the data of a descriptor has
+// its write responses before the descriptor is counted, and it is counted before the write-back and the interrupt.
+// An error stops the channel: descriptors before it are counted, later ones move nothing more. An error of reading or writing data does so
+// only if the control register enables it, otherwise the burst in question is left out and the channel continues. Clearing Run lets the
+// descriptors that were begun end and drops the rest. If Run is set again meanwhile, the new list starts after that. Misuse (a wrong
+// descriptor, an address outside memory) is reported in the status register.
 // Source: PG195, channel registers (0x0000, 0x1000) and SGDMA registers (0x4000, 0x5000).
 
 module via_xdma_channel
@@ -17,21 +18,21 @@ module via_xdma_channel
   import via_xdma_pkg::*;
 #(
   parameter bit          C2h      = 1'b0,  // card to host
-  parameter int unsigned Index    = 0,
-  parameter int unsigned HostBits = 52     // host addresses that can be named
+  parameter int unsigned Index    = 0,     // number of the channel
+  parameter int unsigned HostBits = 52     // width of host addresses
 ) (
   input  logic               clk_i,
   input  logic               rst_ni,
-  input  logic        [63:0] time_i,
-  input  logic        [31:0] chan_mib_i,       // size of each DRAM channel in MiB
-  // a register access; everything happens in its cycle
-  input  xdma_words_t        reg_read_i,       // the one that is read in this cycle, if any
-  input  xdma_words_t        reg_write_i,
-  input  logic        [31:0] reg_wdata_i,
-  output logic        [31:0] reg_rdata_o,
-  input  logic               halt_i,           // no new descriptor is read
-  input  logic               credit_mode_i,    // descriptors are used as credits are given
-  output logic               irq_o,            // level
+  input  logic        [63:0] time_i,           // card time
+  input  logic        [31:0] chan_mib_i,       // size of each DRAM channel in MiB, constant
+  // register access: takes effect in its cycle
+  input  xdma_words_t        reg_read_i,       // the register read in this cycle, if any
+  input  xdma_words_t        reg_write_i,      // the register written in this cycle, if any
+  input  logic        [31:0] reg_wdata_i,      // data to write
+  output logic        [31:0] reg_rdata_o,      // read data, in the same cycle
+  input  logic               halt_i,           // level: read no new descriptor
+  input  logic               credit_mode_i,    // level: descriptors are used only as credits are given
+  output logic               irq_o,            // level: interrupt request
   // host memory, descriptors
   output axi_ax_t            desc_ar_o,
   output logic               desc_ar_valid_o,
@@ -65,13 +66,14 @@ module via_xdma_channel
   input  axi_b_t             m_b_i,
   input  logic               m_b_valid_i,
   output logic               m_b_ready_o,
-  output logic               idle_o
+  output logic               idle_o            // level: nothing is in flight
 );
 
   localparam bit IndexOk = param_in("via_xdma_channel Index", Index, 0, 3);
   localparam bit HostBitsOk = param_in("via_xdma_channel HostBits", HostBits, PageLog2, 52);
 
-  // Conditions that can be logged in the status register, enabled in the control register and in the interrupt mask: same bits in all three.
+  // Conditions that can be logged in the status register, and enabled in the control register and in the interrupt mask: same bits in all
+  // three.
   localparam logic [31:0] LogBits = 32'h00ff_fe7e;
   localparam logic [31:0] ControlBits = LogBits | 32'b1 << BitRun | 32'b1 << BitFixed | 32'b1 << BitWriteBack;
   localparam logic [31:0] Id = {12'h1fc, 3'b000, C2h, 4'b0000, 4'(Index), IdVersion};
@@ -164,11 +166,11 @@ module via_xdma_channel
 
   // ---------------------------------------------------------------- state
   logic desc_fails, job_fails, wb_idle;
-  assign desc_fails = state_q == Run && desc_valid && desc.err != XErrNone && mover_idle;  // its turn: all before it are done
+  assign desc_fails = state_q == Run && desc_valid && desc.err != XErrNone && mover_idle;  // only when all before it are done
   assign job_fails = done && done_err != XErrNone;
-  // An error is told once the channel has come to rest.
+  // An error is reported once the channel has stopped.
   assign tell = state_q == Drain && mover_idle && fail_q && !told_q;
-  // Not busy as soon as the status says all there is to say.
+  // Busy ends as soon as the status is final.
   assign busy = state_q == Run || start_q || state_q == Drain && (!mover_idle || tell || !run);
 
   always_ff @(posedge clk_i) begin
@@ -196,7 +198,7 @@ module via_xdma_channel
   end
   always_ff @(posedge clk_i) if (!fail_q) err_q <= desc_fails ? desc.err : done_err;
 
-  // What is given is added, up to the most there can be; one may leave in the same cycle.
+  // Credits given are added up to the maximum; one may be used in the same cycle.
   logic [10:0] given;
   assign given = 11'(credit_q) + 11'(reg_wdata_i[9:0]);
   always_comb begin
@@ -213,10 +215,10 @@ module via_xdma_channel
     end
   end
 
-  // ---------------------------------------------------------------- what is logged
+  // ---------------------------------------------------------------- logged conditions
   logic rests, wb_fails;
   xdma_err_e wb_err;
-  // At rest with Run cleared: after the descriptors that were begun, or at once.
+  // Idle with Run cleared: after the descriptors that were begun, or at once.
   assign rests = state_q == Drain && mover_idle && fetch_idle && wb_idle && !tell && !run || state_q == Idle && run && !control_d[BitRun];
 
   always_comb begin
@@ -254,7 +256,7 @@ module via_xdma_channel
 
       if (start) status_q <= '0;
       else begin
-        // What happens in the cycle of a clearing access stays for the next one.
+        // A condition that occurs in the cycle of a clearing access is kept for the next one.
         status_q <= (reg_write_i.status ? status_q & ~reg_wdata_i : reg_read_i.status_clear ? '0 : status_q) | events & control_q & LogBits;
       end
 
@@ -272,8 +274,8 @@ module via_xdma_channel
   assign irq_o = (status_q & mask_q) != '0;
 
   // ---------------------------------------------------------------- performance counters
-  // Cycles are differences of time_i: a counter that runs would keep the card awake.
-  // The time is that of the cycle before; a register access is here a cycle after it has woken the clock.
+  // Cycles are differences of time_i: a free-running counter would keep the card awake. The time used is that of the previous cycle; a
+  // register access arrives a cycle after it has woken the clock.
   logic perf_q, perf_auto_q, perf_clear, perf_stops;
   logic [63:0] time_q, perf_from_q, perf_for_q, perf_cycles_q, perf_beats_q, perf_cycles, perf_shown_q;
   assign perf_clear  = reg_write_i.perf && reg_wdata_i[1];
@@ -317,7 +319,7 @@ module via_xdma_channel
     end
   end
 
-  // Who is not asked says 0.
+  // A register that is not read returns 0.
   function automatic logic [31:0] of(input logic asked, input logic [31:0] value);
     return asked ? value : '0;
   endfunction
@@ -335,7 +337,7 @@ module via_xdma_channel
   end
 
   // ---------------------------------------------------------------- write-back
-  // One at a time; completions meanwhile are told together by the next. Address and value are taken when it begins.
+  // One at a time; completions meanwhile are reported together by the next one. Address and value are sampled when it begins.
   logic wb_want_q, wb_aw_q, wb_w_q, wb_b_q, wb_go, wb_outside;
   logic [63:2] wb_at_q;
   logic [31:0] wb_data_q;

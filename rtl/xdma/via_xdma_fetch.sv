@@ -2,28 +2,28 @@
 //
 // Reads a list of descriptors from host memory, ahead of their use.
 //
-// A list is blocks of adjacent descriptors: the first block's address and size come from registers, every further one's from the last
-// descriptor of the block before it. Inside a block the links are not looked at. A block is read in bursts of up to 16 descriptors, two at once.
+// A list consists of blocks of adjacent descriptors: the first block's address and size come from registers, every further one's from the
+// last descriptor of the block before it. Links inside a block are ignored. A block is read in bursts of up to 16 descriptors, two in
+// flight.
 // Throughput: one descriptor a cycle (256 bits and more of data width). Order: that of the list. Latency: a read and six cycles.
-// A descriptor that cannot be used ends the list; its error comes out in its place. `stop_i` (level) throws away what was read and what still
-// comes, one descriptor a cycle; `idle_o` then says that nothing is owed. Misuse: start_i only while idle_o and not stop_i. A list without an
-// end is read until stopped.
+// A descriptor that cannot be used ends the list; its error comes out in its position. `stop_i` drops what was read and what still arrives,
+// one descriptor a cycle. Misuse: start_i is allowed only with idle_o and without stop_i. A list without an end is read until stopped.
 // Source: PG195, descriptor format.
 
 module via_xdma_fetch
   import via_pkg::*;
   import via_xdma_pkg::*;
 #(
-  parameter int unsigned HostBits = 52
+  parameter int unsigned HostBits = 52  // width of host addresses
 ) (
   input  logic              clk_i,
   input  logic              rst_ni,
-  input  logic              start_i,
-  input  logic       [63:0] addr_i,
-  input  logic       [ 5:0] adj_i,         // descriptors of the first block, less one
-  input  logic              stop_i,
-  input  logic              halt_i,        // level: no new read
-  output xdma_desc_t        desc_o,
+  input  logic              start_i,       // one-cycle pulse: start a list
+  input  logic       [63:0] addr_i,        // with start_i: address of the first block
+  input  logic       [ 5:0] adj_i,         // with start_i: descriptors of the first block, minus one
+  input  logic              stop_i,        // level: drop the rest of the list
+  input  logic              halt_i,        // level: begin no new read
+  output xdma_desc_t        desc_o,        // next descriptor, or an error
   output logic              desc_valid_o,
   input  logic              desc_ready_i,
   output axi_ax_t           m_ar_o,
@@ -32,14 +32,14 @@ module via_xdma_fetch
   input  axi_r_t            m_r_i,
   input  logic              m_r_valid_i,
   output logic              m_r_ready_o,
-  output logic              idle_o
+  output logic              idle_o         // level: no list, and no read in flight
 );
 
   localparam bit HostBitsOk = param_in("via_xdma_fetch HostBits", HostBits, PageLog2, 52);
 
   localparam int unsigned BurstDescs = 16;
   localparam int unsigned Bursts = 2;
-  // Either a beat has two descriptors (and a burst may start or end with one of them), or a descriptor has one beat or more.
+  // Either a beat holds two descriptors (and a burst may start or end with one of them), or a descriptor takes one or more beats.
   localparam bit Two = DataW > DescBits;
   localparam int unsigned DescBeats = Two ? 1 : DescBits / DataW;
   localparam int unsigned BurstBeats = Two ? BurstDescs / 2 + 1 : BurstDescs * DescBeats;
@@ -56,15 +56,15 @@ module via_xdma_fetch
   logic cut_valid_q, head_valid, head_pop;
 
   place_t at_q;
-  logic [6:0] left_q;  // descriptors of the block not yet asked for
-  logic no_mem, misaligned_q;  // what is wrong with at_q
+  logic [6:0] left_q;  // descriptors of the block not yet requested
+  logic no_mem, misaligned_q;  // error of the address at_q
   logic ask, ar_room, info_room, list_end, next_block;
   logic [ 7:0] to_page;
   logic [63:0] link;
   logic [ 5:0] link_adj;
 
   assign to_page = 8'd128 - 8'(at_q[11:DescLog2]);
-  // A burst is cut in one cycle and asked for in a later one.
+  // A burst is computed in one cycle and requested in a later one.
   always_comb begin
     cut.count = 5'(BurstDescs);
     if (left_q < 7'(BurstDescs)) cut.count = 5'(left_q);
@@ -121,7 +121,7 @@ module via_xdma_fetch
     .m_ready_i(m_ar_ready_i)
   );
 
-  // An entry here is room for its whole burst below.
+  // An entry in this FIFO reserves room for its whole burst in the one below.
   via_fifo #(
     .T    (burst_t),
     .Depth(Bursts)
@@ -166,7 +166,7 @@ module via_xdma_fetch
 
   logic [DescBits-1:0] raw;
   logic raw_valid, fail, dec, go, last, entry_room;
-  logic [4:0] done_q;  // descriptors of this burst gone by
+  logic [4:0] done_q;  // descriptors of this burst handled
 
   assign last = done_q + 1'b1 == head.count;
   assign head_pop = go && last;
@@ -258,9 +258,9 @@ module via_xdma_fetch
   assign link = entry.link;
   assign link_adj = entry.adj;
 
-  // What follows the end of the list has been read in vain.
+  // Descriptors read past the end of the list are dropped.
   assign drop = over_q || stop_i;
-  // The next block cannot be read; its turn is when the last descriptor before it is gone by.
+  // The next block cannot be read: reported when the last descriptor before it has gone.
   assign dead_end = left_q != '0 && (no_mem || misaligned_q) && !head_valid && !entry_valid;
   assign push = !drop && (entry_valid || dead_end);
 
@@ -297,7 +297,7 @@ module via_xdma_fetch
     .count_o  ()
   );
 
-  // The mover's sums begin at a register. What is left at a stop leaves one a cycle.
+  // The mover's adders begin at a register. After a stop the rest leaves at one descriptor a cycle.
   via_slice #(
     .T(xdma_desc_t)
   ) u_desc (

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Interrupt block of the XDMA-compatible function: enables, requests, vectors, and one MSI-X message for each time a request and its enable
-// come to be high together. A request that falls before its message was taken sends none.
-// Throughput: one message every two cycles. Latency: two cycles. Order: sources take turns. Source: PG195, IRQ block (0x2000).
-// Misuse: a vector the function does not have is never sent; the request counts as told.
+// Interrupt block of the XDMA-compatible function: enables, requests, vectors, and one MSI-X message for each time that a request and its
+// enable become high together. A request that falls before its message was accepted sends none.
+// Throughput: one message every two cycles. Latency: two cycles. Order: round robin. Source: PG195, IRQ block (0x2000).
+// Misuse: a vector that the function does not have is never sent; the request counts as served.
 
 module via_xdma_irq #(
   parameter int unsigned Channels = 2,   // all of them, H2C first
@@ -12,19 +12,19 @@ module via_xdma_irq #(
 ) (
   input  logic                clk_i,
   input  logic                rst_ni,
-  input  logic                reg_valid_i,
-  input  logic                reg_write_i,
-  input  logic [         7:0] reg_addr_i,
-  input  logic [        31:0] reg_wdata_i,
-  output logic [        31:0] reg_rdata_o,
-  input  logic [Channels-1:0] channel_i,      // levels
-  input  logic [   Users-1:0] user_i,
-  output logic [   Users-1:0] user_ack_o,     // a pulse when the message is sent
-  input  logic                hold_i,         // begin no new message
+  input  logic                reg_valid_i,    // register access in this cycle
+  input  logic                reg_write_i,    // it is a write
+  input  logic [         7:0] reg_addr_i,     // byte address in the block
+  input  logic [        31:0] reg_wdata_i,    // data to write
+  output logic [        31:0] reg_rdata_o,    // read data, in the same cycle
+  input  logic [Channels-1:0] channel_i,      // levels: requests of the channels
+  input  logic [   Users-1:0] user_i,         // levels: requests of the user
+  output logic [   Users-1:0] user_ack_o,     // one-cycle pulse: its message was sent
+  input  logic                hold_i,         // level: begin no new message
   output logic                msix_valid_o,
-  output logic [         7:0] msix_vector_o,
+  output logic [         7:0] msix_vector_o,  // MSI-X vector
   input  logic                msix_ready_i,
-  output logic                idle_o
+  output logic                idle_o          // level: no message waits
 );
 
   localparam bit ChannelsOk = via_pkg::param_in("via_xdma_irq Channels", Channels, 1, 8);
@@ -50,7 +50,7 @@ module via_xdma_irq #(
     channel_q <= channel_i;
   end
 
-  // A source is chosen in one cycle and told in the next, if it still wants to be.
+  // A source is selected in one cycle and sent in the next, if it still requests.
   assign pending = {channel_q & channel_en_q, user_q & user_en_q};
   assign want = pending & ~told_q;
   assign choose = !chosen_q && !valid_q && !hold_i;
@@ -130,7 +130,7 @@ module via_xdma_irq #(
     end
   end
 
-  // Nothing is worked out for nobody: it costs a simulator time in every cycle.
+  // Computed only for an access: it would cost simulation time in every cycle.
   always_comb begin
     reg_rdata_o = '0;
     if (reg_valid_i) begin

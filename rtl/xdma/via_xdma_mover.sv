@@ -7,36 +7,37 @@
 //
 // Throughput: one beat a cycle; a descriptor whose ends are aligned differently at source and destination costs one cycle more.
 // Latency: that of the read, the length of a burst, eleven cycles. Order: jobs end in order.
-// A burst is read only with room for all of it and written only once all of it is here (docs/interfaces.md, the no-wedge rule).
-// A burst of which something read with an error is not written. A range that leaves host addresses or the memory that the card has is an
-// error of that job, and nothing of it is moved. After the first error that enabled_i makes stop nothing more is written, until clear_i;
-// done_err_o says the error for its job and all later ones. Other errors are forgotten.
-// With fixed_i every beat of a job goes to, or comes from, the same card address. That must be one of a whole beat, unless there is one only.
-// A job of no bytes moves nothing. Misuse: clear_i only while idle_o.
+// A burst is read only when there is room for all of it, and written only once all of it is here (docs/interfaces.md, the no-wedge rule).
+// A burst of which anything was read with an error is not written. A range outside host addresses or outside the memory that the card has
+// is an error of that job, and nothing of it is moved. After the first error that enabled_i selects nothing more is written, until clear_i;
+// done_err_o reports the error for its job and all later ones. Other errors are ignored.
+// With fixed_i every beat of a job goes to, or comes from, the same card address, which must be aligned to a beat unless the job has one
+// beat only.
+// A job of no bytes moves nothing. Misuse: clear_i is allowed only with idle_o.
 
 module via_xdma_mover
   import via_pkg::*;
   import via_xdma_pkg::*;
 #(
-  parameter bit          C2h      = 1'b0,               // from card memory rather than to it
-  parameter int unsigned HostBits = 52,                 // host addresses that can be named
-  parameter int unsigned Beats    = 8 * MaxBurstBeats,  // read ahead of the write
-  parameter int unsigned Jobs     = 32                  // read ahead of the write
+  parameter bit          C2h      = 1'b0,               // from card memory to the host
+  parameter int unsigned HostBits = 52,                 // width of host addresses
+  parameter int unsigned Beats    = 8 * MaxBurstBeats,  // capacity of the buffer between reads and writes
+  parameter int unsigned Jobs     = 32                  // jobs in flight
 ) (
   input  logic              clk_i,
   input  logic              rst_ni,
-  input  logic       [31:0] chan_mib_i,        // size of each DRAM channel in MiB
-  input  logic              clear_i,
-  input  logic       [31:0] enabled_i,         // errors that stop, bits as in the status register
-  input  logic              fixed_i,           // of the jobs taken: the card address does not advance
+  input  logic       [31:0] chan_mib_i,        // size of each DRAM channel in MiB, constant
+  input  logic              clear_i,           // one-cycle pulse: forget the error
+  input  logic       [31:0] enabled_i,         // level: errors that stop, bits as in the status register
+  input  logic              fixed_i,           // level, for jobs accepted: the card address does not advance
   input  xdma_desc_t        job_i,             // err is ignored
   input  logic              job_valid_i,
   output logic              job_ready_o,
-  output logic              done_o,            // one pulse a job; the taker has room
-  output logic              done_stop_o,
-  output logic              done_completed_o,
-  output xdma_err_e         done_err_o,
-  output logic              beat_o,            // a beat was written: for the performance counter
+  output logic              done_o,            // one-cycle pulse per job; the receiver always has room
+  output logic              done_stop_o,       // with it: the last job of the list
+  output logic              done_completed_o,  // with it: the job asks for its completion to be reported
+  output xdma_err_e         done_err_o,        // with it: error, or XErrNone
+  output logic              beat_o,            // one-cycle pulse: a beat was written, for the performance counter
   output axi_ax_t           m_ar_o,
   output logic              m_ar_valid_o,
   input  logic              m_ar_ready_i,
@@ -52,7 +53,7 @@ module via_xdma_mover
   input  axi_b_t            m_b_i,
   input  logic              m_b_valid_i,
   output logic              m_b_ready_o,
-  output logic              idle_o
+  output logic              idle_o             // level: no job is in flight
 );
 
   localparam bit HostBitsOk = param_in("via_xdma_mover HostBits", HostBits, PageLog2, 52);
@@ -67,7 +68,7 @@ module via_xdma_mover
   typedef logic [BeatLog2-1:0] offset_t;
   typedef logic [CountW-1:0] count_t;
 
-  // Less one, of a length less one.
+  // Number of beats minus one, of a length minus one.
   function automatic count_t beats_of(input offset_t offset, input logic [27:0] less);
     return count_t'((29'(offset) + 29'(less)) >> BeatLog2);
   endfunction
@@ -80,10 +81,10 @@ module via_xdma_mover
     logic        none;       // no bytes
     logic [63:0] src;
     logic [63:0] dst;
-    logic [63:0] src_last;   // of the last byte; the card's is not looked at with `fixed`
+    logic [63:0] src_last;   // address of the last byte; the card's is not checked with `fixed`
     logic [63:0] dst_last;
-    count_t      raws_less;  // beats read, less one
-    count_t      outs_less;  // beats written, less one
+    count_t      raws_less;  // beats read, minus one
+    count_t      outs_less;  // beats written, minus one
   } job_t;
   job_t job;
   logic job_valid, job_ready;
@@ -114,9 +115,9 @@ module via_xdma_mover
     .m_ready_i(job_ready)
   );
 
-  // ---------------------------------------------------------------- what may be reached
+  // ---------------------------------------------------------------- valid address ranges
 
-  // Of a range that begins below 2^HostBits the end cannot wrap; so it is with the card's addresses.
+  // The end of a range that begins below 2^HostBits cannot wrap; the same holds for card addresses.
   function automatic logic no_host(input logic [63:0] first, input logic [63:0] last);
     return ((first | last) >> HostBits) != '0;
   endfunction
@@ -132,7 +133,7 @@ module via_xdma_mover
     assign misplaced = job.fixed && job.dst[BeatLog2-1:0] != '0 && job.outs_less != '0;
   end
 
-  // ---------------------------------------------------------------- what the aligner must know of a job
+  // ---------------------------------------------------------------- what the aligner needs of a job
   typedef struct packed {
     xdma_err_e        err;
     logic             none;       // moves nothing
@@ -165,22 +166,22 @@ module via_xdma_mover
   end
 
   // ---------------------------------------------------------------- jobs to read bursts
-  // A job that has been looked at: its first burst is cut. Those behind it begin at a multiple of the longest burst.
+  // A job that has been checked: its first burst is known. Later bursts begin at a multiple of the longest burst.
   typedef struct packed {
     work_t                   work;
     logic                    empty;
     logic                    misplaced;
     logic                    src_bad;
     logic                    dst_bad;
-    logic                    still;      // the source does not advance
-    logic                    one;        // the first burst is all
+    logic                    still;      // the source address does not advance
+    logic                    one;        // the first burst is the whole job
     logic [BurstLog2:0]      burst;
-    count_t                  rest;       // beats behind it, unless it is all
+    count_t                  rest;       // beats after it, if there are any
     logic [AddrW-1:BeatLog2] src;
   } plan_t;
   plan_t plan, next;
   logic next_valid, next_ready;
-  logic [BurstLog2-1:0] to_page;  // beats, less one
+  logic [BurstLog2-1:0] to_page;  // beats, minus one
 
   assign to_page = ~job.src[BeatLog2+:BurstLog2];
   always_comb begin
@@ -226,15 +227,15 @@ module via_xdma_mover
   end
 
   logic take, issue, ends, ar_room, jobs_room;
-  logic busy_q, still_q, last_q;  // last: the burst at hand is the job's last
+  logic busy_q, still_q, last_q;  // last: the current burst is the job's last
   logic [AddrW-1:BeatLog2] src_q;
   count_t rest_q, rest_less;
   logic [BurstLog2:0] burst_q, burst_next;
   logic [CreditW-1:0] credit_q;
   logic raw_pop, raw_pop_q, last_next;
 
-  // Whether there is room for the burst at hand, from a register: after a burst or a job has been taken there is if there was room for two of the longest
-  // before, otherwise it is known a cycle later.
+  // Whether there is room for the current burst, from a register: after a burst or a job was accepted there is, if there was room for two
+  // of the longest before; otherwise it is known a cycle later.
   logic fits_q;
   assign issue = busy_q && ar_room && fits_q;
   assign ends = issue && last_q;
@@ -253,7 +254,7 @@ module via_xdma_mover
     end
   end
 
-  // A place that becomes free counts a cycle later.
+  // A buffer entry that becomes free counts a cycle later.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       busy_q    <= 1'b0;
@@ -350,15 +351,15 @@ module via_xdma_mover
   );
 
   // ---------------------------------------------------------------- align
-  // Byte j of a written beat is byte j + shift of two beats in a row.
+  // Byte j of a written beat is byte j + shift of two consecutive beats read.
   logic [DataW-1:0] merged, prev_q;
   logic first_q, go, priming, out_push, chunk_push, chunk_end, out_room, chunk_room;
   count_t raws_left_q, outs_left_q;
   logic raw_left_q, out_last_q;  // raws_left_q is not 0; outs_left_q is 1
-  logic part_last_q;  // the beat to be written is the last one before a multiple of the longest burst, or stands alone
+  logic part_last_q;  // the beat to be written is the last one before a multiple of the longest burst, or is a burst of its own
   logic [AddrW-1:BeatLog2] at_q, chunk_at_q;
-  logic lead_q;  // the burst being made up is the job's first
-  xdma_err_e bad_q, bad, prev_bad_q, raw_bad;  // of the burst being made up, of what is kept of the last beat read, of the one on offer
+  logic lead_q;  // the burst being assembled is the job's first
+  xdma_err_e bad_q, bad, prev_bad_q, raw_bad;  // of the burst being assembled, of what is kept of the last beat read, of the one offered
 
   assign priming = cur_q.prime && first_q;
   assign go = cur_valid_q && chunk_room && (cur_q.none || out_room && (!raw_left_q || raw_valid));
@@ -368,7 +369,7 @@ module via_xdma_mover
   assign chunk_push = go && cur_q.none || out_push && chunk_end;
   assign cur_ends = go && (cur_q.none || !priming && out_last_q);
 
-  // In a branch, as a simulator would otherwise shift in every cycle.
+  // Inside a condition, as a simulator would otherwise evaluate the shifter in every cycle.
   always_comb begin
     merged = raw.data;
     if (cur_valid_q && cur_q.shift != '0) merged = DataW'({raw.data, prev_q} >> {cur_q.shift, 3'b000});
@@ -423,7 +424,7 @@ module via_xdma_mover
 
   typedef struct packed {
     xdma_err_e               err;
-    logic                    spoilt;     // something was read with an error, even if that does not stop
+    logic                    spoilt;     // something was read with an error, even one that does not stop
     logic                    none;
     logic                    job_end;
     logic                    completed;
@@ -468,7 +469,7 @@ module via_xdma_mover
     .count_o  ()
   );
 
-  // What is written is found from a register. From there on an error that does not stop is none: decided once, as the control register may
+  // What is written is decided from a register. An error that does not stop is dropped here: decided once, as the control register may
   // change meanwhile.
   chunk_t decided;
   always_comb begin
@@ -518,11 +519,11 @@ module via_xdma_mover
   logic first_valid, first_pop, wait_room, aw_room, w_room;
   logic beat_go, beat_drop, last_beat, drop_q, drop, kill_q;
   logic [7:0] after_q;  // number of the next beat of the burst
-  logic begin_q, final_q;  // the beat at hand is the burst's first; its last, if it is not the first
-  logic failed_q;  // err_q says an error
+  logic begin_q, final_q;  // the current beat is the burst's first; its last, if it is not the first
+  logic failed_q;  // err_q holds an error
   xdma_err_e err_q, err, b_err;
 
-  // A burst is written or dropped as a whole: an error that arrives in its middle counts from the next one.
+  // A burst is written or dropped as a whole: an error that arrives within it takes effect with the next one.
   assign drop = head.spoilt || (begin_q ? kill_q || failed_q : drop_q);
   assign last_beat = begin_q ? head.one : final_q;
   assign beat_drop = head_valid && !head.none && drop && out_valid && wait_room;
@@ -545,7 +546,7 @@ module via_xdma_mover
   always_ff @(posedge clk_i) if (out_pop) final_q <= after_q == head.len;
   always_ff @(posedge clk_i) begin
     if (!rst_ni || clear_i) kill_q <= 1'b0;
-    else if (head_pop && head.err != XErrNone) kill_q <= 1'b1;  // bursts behind it must not wait for this error to reach its turn
+    else if (head_pop && head.err != XErrNone) kill_q <= 1'b1;  // later bursts must not wait for this error to reach its turn
   end
 
   axi_ax_t aw;
@@ -589,7 +590,7 @@ module via_xdma_mover
     .m_ready_i(m_w_ready_i)
   );
 
-  // ---------------------------------------------------------------- answers
+  // ---------------------------------------------------------------- responses
   via_fifo #(
     .T    (wait_t),
     .Depth(Window)
@@ -606,7 +607,7 @@ module via_xdma_mover
     .count_o  ()
   );
 
-  // The answer of a burst comes after its last beat has left, and its entry is made with that beat: the entry is always here.
+  // The response of a burst comes after its last beat has left, and its entry is made with that beat: the entry is always here in time.
   assign m_b_ready_o = first_valid && !first.none;
   assign first_pop   = first_valid && (first.none || m_b_valid_i);
 

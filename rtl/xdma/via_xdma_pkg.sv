@@ -8,29 +8,29 @@ package via_xdma_pkg;
 
   /// What went wrong with a descriptor.
   typedef enum logic [3:0] {
-    XErrNone     = 4'd0,
-    XErrMagic    = 4'd1,  // descriptor without the magic number
-    XErrAlign    = 4'd2,  // address of a descriptor is not a multiple of 32; fixed card address of several beats that is not one of a beat
-    XErrDescDec  = 4'd3,  // no memory where the descriptor should be
-    XErrDescSlv  = 4'd4,  // memory answered the read of the descriptor with an error
-    XErrReadDec  = 4'd5,
-    XErrReadSlv  = 4'd6,
+    XErrNone = 4'd0,
+    XErrMagic = 4'd1,  // descriptor without the magic number
+    XErrAlign = 4'd2,  // address of a descriptor is not a multiple of 32; or a fixed card address of several beats is not aligned to a beat
+    XErrDescDec = 4'd3,  // no memory at the descriptor's address
+    XErrDescSlv = 4'd4,  // memory returned an error for the read of the descriptor
+    XErrReadDec = 4'd5,
+    XErrReadSlv = 4'd6,
     XErrWriteDec = 4'd7,
     XErrWriteSlv = 4'd8
   } xdma_err_e;
 
-  /// A descriptor, checked. With `err` it only carries the error to its place in the order.
+  // / A descriptor, checked. With `err` set it only carries the error to its position in the order.
   typedef struct packed {
     xdma_err_e   err;
     logic        completed;  // count, log and write back its completion
     logic        stop;       // last of the list
     logic        none;       // no bytes
-    logic [27:0] less;       // length less one
+    logic [27:0] less;       // length minus one
     logic [63:0] src;
     logic [63:0] dst;
   } xdma_desc_t;
 
-  /// Registers of a channel, a bit each: decoded a cycle before they are accessed. `sg_`: of its SGDMA block, the rest of its channel block.
+  // / Registers of a channel, one bit each: decoded a cycle before the access. `sg_`: of its SGDMA block, the rest of its channel block.
   typedef struct packed {
     logic id;
     logic control;
