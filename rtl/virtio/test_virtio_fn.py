@@ -377,7 +377,7 @@ async def time_of_the_user_side(dut):
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")
 async def the_answer_is_timed_and_not_the_sent_buffer(dut):
-    """A trace of a message that was sent ends with the interrupt for the answer, though there was one for the sent buffer."""
+    """A trace of a message that was sent ends with the interrupt for the response, though there was one for the sent buffer."""
     b = Driver(dut, stall=0)
     await b.begin(Ctrl(kind=BOARD))
     await b.setup(1 << 15, RINGS_TRIED[0], {0: 16, 1: 16})

@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One virtio function of the card: registers, gate, queue engine, and the personality that `Fn` names.
+// One virtio function of the card: registers, gate, queue engine, and the personality selected by `Fn`.
 //
 //   fn_req ── via_virtio_pci ──────────── via_vq ──┬── via_vdev_select ── tx, rx, memory of the disk
-//                  │  gate                   │     └ requests, answers
+//                  │  gate                   │     └ requests, responses
 //                  └───────────────────── via_fn_gate ── host memory
 //
-// Throughput, latency: those of its parts; nothing is added. Resets: docs/interfaces.md, section 8.
+// Throughput, latency, order and misuse: those of its parts; nothing is added. Resets: docs/interfaces.md, section 8.
 
 module via_virtio_fn
   import via_pkg::*;
   import via_virtio_pkg::*;
   import via_vdev_pkg::*;
 #(
-  parameter int unsigned Fn = FnNet
+  parameter int unsigned Fn = FnNet  // number of the function: selects the device
 ) (
   input  logic                clk_i,
   input  logic                rst_ni,
-  input  logic         [63:0] time_i,
-  input  fn_ctrl_t            ctrl_i,
-  output logic                flush_o,           // of the disk: a flush waits for the host (via_fn_flush)
-  input  logic                flush_done_i,
-  input  logic                flush_failed_i,
+  input  logic         [63:0] time_i,            // card time
+  input  fn_ctrl_t            ctrl_i,            // settings from the management function
+  output logic                flush_o,           // level, of the disk: a flush waits for the host (via_fn_flush)
+  input  logic                flush_done_i,      // level while flush_o: it succeeded
+  input  logic                flush_failed_i,    // level while flush_o: it failed
   output logic         [ 7:0] status_o,          // device status
-  output fn_features_t        features_o,
+  output fn_features_t        features_o,        // features offered and accepted
   // Registers, interrupts, function-level events.
-  input  fn_req_t             req_i,
-  input  logic                req_valid_i,
-  output logic                req_rvalid_o,
-  output logic         [31:0] req_rdata_o,
-  input  logic                flr_i,
-  output logic                flr_busy_o,
-  input  logic                bus_master_i,
+  input  fn_req_t             req_i,             // register access
+  input  logic                req_valid_i,       // held until req_rvalid_o
+  output logic                req_rvalid_o,      // one-cycle pulse: the access is complete
+  output logic         [31:0] req_rdata_o,       // read data, with req_rvalid_o
+  input  logic                flr_i,             // one-cycle pulse: function-level reset
+  output logic                flr_busy_o,        // level: the reset is in progress
+  input  logic                bus_master_i,      // level: Bus Master Enable
   output logic                msix_valid_o,
-  output logic         [ 7:0] msix_vector_o,
+  output logic         [ 7:0] msix_vector_o,     // MSI-X vector
   input  logic                msix_ready_i,
-  output logic                core_rst_no,
+  output logic                core_rst_no,       // reset of engine and device
   // Host memory.
   output axi_ax_t             m_ar_o,
   output logic                m_ar_valid_o,
@@ -75,8 +75,8 @@ module via_virtio_fn
   input  strm_t               rx_i,
   input  logic                rx_valid_i,
   output logic                rx_ready_o,
-  output logic                still_o,
-  output logic                idle_o
+  output logic                still_o,           // level: nothing moves unless an input changes
+  output logic                idle_o             // level: nothing is in flight
 );
 
   localparam bit WidthOk = param_in("VIA_DATA_W of via_virtio_fn", DataW, 512, 512);
@@ -350,7 +350,7 @@ module via_virtio_fn
     .idle_o         (dev_idle)
   );
 
-  // The parts of the engine and of the device were gathered a cycle or two before. What passes the gate counts, too: the gate counts it.
+  // The outputs of engine and device were collected a cycle or two earlier. What passes the gate counts, too: the gate counts it.
   logic pci_still_q, pci_idle_q;
   always_ff @(posedge clk_i) begin
     pci_still_q <= pci_still;

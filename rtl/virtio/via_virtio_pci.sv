@@ -7,69 +7,69 @@
 //                  ├─ via_virtio_pci_irq     ISR, MSI-X <──────────────────────────── engine, personality
 //                  └─ notifications, device configuration, counters ────────────────> engine, personality
 //
-// Latency: three cycles from valid to the answer of a write, two until it counts, four of a read; one more in configuration space. Throughput: one
-// access at a time. Order: as asked.
-// Reset (status written 0, or function-level): shuts the gate, waits until nothing is in flight and the interrupt on offer is taken, holds the
-// core in reset for ResetCycles, and clears the registers; meanwhile accesses are answered and writes do nothing.
-// Features offered: those of device and engine that the owner's mask has and whose needs it has, VERSION_1 always; fixed from the driver's first
-// status bit to the next reset.
-// Misuse: an access beside the registers reads 0 and writes nothing; a notification for a queue that does not exist, is not enabled, is under
-// reset or has the wrong size is dropped. Every access is answered.
+// Latency: three cycles from valid to the response of a write, two until it takes effect, four of a read; one more in configuration space.
+// Throughput: one access at a time. Order: that of the accesses.
+// Reset (status written 0, or function-level): shuts the gate, waits until nothing is in flight and the interrupt on offer is accepted,
+// holds the core in reset for ResetCycles, and clears the registers; meanwhile accesses complete and writes do nothing.
+// Features offered: those of device and engine that the owner's mask contains together with the features they need, and always VERSION_1;
+// fixed from the driver's first status bit to the next reset.
+// Misuse: an access outside the registers reads 0 and writes nothing; a notification for a queue that does not exist, is not enabled, is
+// under reset or has the wrong size is dropped. Every access completes.
 
 module via_virtio_pci
   import via_virtio_pkg::*;
 #(
-  parameter logic [15:0] DeviceType = 16'd1,
-  parameter logic [23:0] Class = 24'h020000,
-  parameter int unsigned NumQ = 2,
-  parameter logic [63:0] Features = '0,  // of the device; the engine's come on top
-  parameter feature_need_t [NeedsMax-1:0] Needs = '0,  // which of these need others
-  parameter int unsigned QSize = QSizeMax
+  parameter logic [15:0] DeviceType = 16'd1,  // virtio device type
+  parameter logic [23:0] Class = 24'h020000,  // PCI class code
+  parameter int unsigned NumQ = 2,  // queues
+  parameter logic [63:0] Features = '0,  // of the device; those of the engine are added
+  parameter feature_need_t [NeedsMax-1:0] Needs = '0,  // features that need other ones
+  parameter int unsigned QSize = QSizeMax  // largest queue size offered
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
-  input  fn_req_t                 req_i,
-  input  logic                    req_valid_i,
-  output logic                    req_rvalid_o,
-  output logic       [      31:0] req_rdata_o,
-  input  logic                    flr_i,                  // pulse
-  output logic                    flr_busy_o,
-  input  logic                    bus_master_i,
-  output logic                    gate_o,
-  input  logic                    drained_i,
-  output logic                    core_rst_no,
+  input  fn_req_t                 req_i,                  // register access
+  input  logic                    req_valid_i,            // held until req_rvalid_o
+  output logic                    req_rvalid_o,           // one-cycle pulse: the access is complete
+  output logic       [      31:0] req_rdata_o,            // read data, with req_rvalid_o
+  input  logic                    flr_i,                  // one-cycle pulse: function-level reset
+  output logic                    flr_busy_o,             // level: the reset is in progress
+  input  logic                    bus_master_i,           // level: Bus Master Enable
+  output logic                    gate_o,                 // level: the function may begin accesses to host memory
+  input  logic                    drained_i,              // level: the gate is shut and nothing is in flight
+  output logic                    core_rst_no,            // reset of engine and device
   // engine
   output vq_feat_t                feat_o,
   output logic       [       7:0] status_o,               // device status
-  output logic       [      63:0] features_o,
-  output logic                    driver_ok_o,
-  output vq_cfg_t                 queue_o        [NumQ],
+  output logic       [      63:0] features_o,             // features accepted; 0 before FEATURES_OK
+  output logic                    driver_ok_o,            // level: DRIVER_OK is set
+  output vq_cfg_t                 queue_o        [NumQ],  // queues as the driver has set them up
   output logic       [  NumQ-1:0] queue_reset_o,          // level until quiet; `enable` falls with it
-  input  logic       [  NumQ-1:0] queue_quiet_i,
-  output vq_notify_t              notify_o,
+  input  logic       [  NumQ-1:0] queue_quiet_i,          // level: nothing of the queue is in flight
+  output vq_notify_t              notify_o,               // with notify_valid_o: the notification
   output logic                    notify_valid_o,         // pulse
   input  logic                    irq_valid_i,
-  input  logic       [QueueW-1:0] irq_queue_i,
+  input  logic       [QueueW-1:0] irq_queue_i,            // queue whose interrupt it is
   output logic                    irq_ready_o,
-  input  logic                    error_i,                // pulse
-  output logic       [       9:0] stat_addr_o,            // held while the access lasts
+  input  logic                    error_i,                // one-cycle pulse: a queue has failed, DEVICE_NEEDS_RESET
+  output logic       [       9:0] stat_addr_o,            // counter register, held during the access
   output logic                    stat_write_o,           // pulse
-  input  logic       [      31:0] stat_rdata_i,
+  input  logic       [      31:0] stat_rdata_i,           // its value
   // personality
   input  logic       [      63:0] withhold_i,             // features not offered now
-  input  logic       [      63:0] offer_i,                // those of the owner's mask; a change counts from the next reset on
-  output logic       [      63:0] offered_o,
-  output logic       [      11:0] dev_addr_o,
+  input  logic       [      63:0] offer_i,                // the owner's mask; a change takes effect with the next reset
+  output logic       [      63:0] offered_o,              // features offered
+  output logic       [      11:0] dev_addr_o,             // device configuration: byte address
   output logic                    dev_write_o,            // pulse
-  output logic       [       3:0] dev_strb_o,
-  output logic       [      31:0] dev_wdata_o,
-  input  logic       [      31:0] dev_rdata_i,
-  input  logic                    config_change_i,        // pulse
+  output logic       [       3:0] dev_strb_o,             // bytes written
+  output logic       [      31:0] dev_wdata_o,            // data to write
+  input  logic       [      31:0] dev_rdata_i,            // read data
+  input  logic                    config_change_i,        // one-cycle pulse: the device configuration has changed
   output logic                    msix_valid_o,
-  output logic       [       7:0] msix_vector_o,
+  output logic       [       7:0] msix_vector_o,          // MSI-X vector
   input  logic                    msix_ready_i,
-  output logic                    still_o,
-  output logic                    idle_o
+  output logic                    still_o,                // level: nothing moves unless an input changes
+  output logic                    idle_o                  // level: no access, no reset, no interrupt is in progress
 );
 
   localparam bit DeviceTypeOk = via_pkg::param_in("via_virtio_pci DeviceType", 32'(DeviceType), 1, 63);
@@ -129,7 +129,8 @@ module via_virtio_pci
 
   // ---------------------------------------------------------------- access
   logic at_common, at_isr, at_device, at_notify, at_stat, bar;
-  // Wait: nothing; Map: an access to the window becomes one to BAR0; Look: what it is for; Do; Fetch: what was read is put in its place; Answer.
+  // Wait: nothing; Map: an access through the window becomes one to BAR0; Look: decode; Do: carry out; Fetch: align the read data; Answer:
+  // respond.
   typedef enum logic [2:0] {
     Wait,
     Map,
@@ -141,14 +142,14 @@ module via_virtio_pci
   access_e acc_q;
   fn_req_t req_q;
   logic [31:0] rdata, rdata_q;
-  logic [3:0] keep_q;  // bytes of the answer
-  logic [1:0] shift_q;  // by which they move down
-  // What the access is for, in the cycle of Do.
+  logic [3:0] keep_q;  // bytes of the response
+  logic [1:0] shift_q;  // bytes by which they move down
+  // Target of the access, in the cycle of Do.
   logic common_write_q, device_write_q, stat_write_q, at_common_q, at_isr_q, at_device_q, at_stat_q, isr_read_q, dev_read_q;
   logic notify_q;
-  logic stat_q;  // the answer comes from the counters
+  logic stat_q;  // the response comes from the counters
   logic [31:0] answer, answer_keep, answer_q;
-  logic [NumQ-1:0] named;  // the queue that is notified
+  logic [NumQ-1:0] named;  // the queue that the notification names
   logic whole;
 
   logic win_hit, win_ok, cap_write;
@@ -174,7 +175,7 @@ module via_virtio_pci
   always_ff @(posedge clk_i) begin
     if (acc_q == Wait && req_valid_i) begin
       req_q <= req_i;
-      // A read that names no bytes wants all.
+      // A read without byte enables returns the whole word.
       if (!req_i.write && req_i.strb == '0) req_q.strb <= '1;
       keep_q  <= '1;
       shift_q <= '0;
@@ -237,7 +238,7 @@ module via_virtio_pci
     else if (at_device_q) rdata = dev_rdata_i;
   end
 
-  // Move the bytes wanted down, and show only these.
+  // Move the requested bytes down, and return only these.
   assign answer = (stat_q ? stat_rdata_i : rdata_q) >> {shift_q, 3'b000};
   for (genvar b = 0; b < 4; b++) begin : gen_keep
     assign answer_keep[8*b+:8] = {8{keep_q[b]}};
@@ -271,7 +272,7 @@ module via_virtio_pci
   logic error, change;
   logic [NumQ-1:0] quiet, queue_busy;
   logic [7:0] vector[NumQ+1];
-  // What the core says counts only while it runs; a queue is quiet once its interrupt on offer is taken.
+  // Outputs of the core count only while it runs; a queue is quiet only once its interrupt on offer is accepted.
   assign error  = error_i && running;
   assign change = config_change_i && running;
   assign quiet  = queue_quiet_i & {NumQ{!msix_busy}};
@@ -322,7 +323,7 @@ module via_virtio_pci
   assign notify_valid_o = notify_q && running;
   assign notify_o = '{queue: req_q.wdata[QueueW-1:0], wrap: req_q.wdata[31], offset: req_q.wdata[30:16]};
 
-  // ---------------------------------------------------------------- pages of others
+  // ---------------------------------------------------------------- registers of other blocks
   assign stat_addr_o = req_q.addr[11:2];
   assign stat_write_o = stat_write_q && running;
   assign dev_addr_o = {req_q.addr[11:2], 2'b00};

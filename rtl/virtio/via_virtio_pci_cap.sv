@@ -3,39 +3,39 @@
 // Configuration space of a virtio function: identity, the list of virtio capabilities, and the window of the PCI_CFG capability through which
 // BAR0 can be reached without mapping it.
 //
-// Throughput, latency: combinational read; a write takes one cycle. `win_*` says what the accessed word of the window means as an access
-// to BAR0. The list starts at CfgCaps, where the board's own capabilities end; its last next pointer is 0.
-// Misuse: a window with another BAR, a length other than 1, 2 or 4, an offset that is not a multiple of the length or lies outside the virtio
-// registers: nothing is accessed, it reads as 0. Source: VIRTIO 1.3, 4.1.4.
+// Throughput: an access a cycle. Latency: a read is combinational; a write takes one cycle. `win_*` gives the meaning of an access to the
+// window's data word as an access to BAR0. The list starts at CfgCaps, where the board's own capabilities end; its last next pointer is 0.
+// Misuse: a window with another BAR, a length other than 1, 2 or 4, or an offset that is not a multiple of the length or lies outside the
+// virtio registers: nothing is accessed, it reads as 0. Source: VIRTIO 1.3, 4.1.4.
 
 module via_virtio_pci_cap
   import via_virtio_pkg::*;
 #(
-  parameter logic [15:0] DeviceType = 16'd1,
-  parameter logic [23:0] Class = 24'h020000,
-  parameter int unsigned NumQ = 2
+  parameter logic [15:0] DeviceType = 16'd1,  // virtio device type
+  parameter logic [23:0] Class = 24'h020000,  // PCI class code
+  parameter int unsigned NumQ = 2  // queues
 ) (
   input  logic        clk_i,
-  input  logic        clear_i,      // function reset: the window is closed
-  input  logic [ 7:0] addr_i,
-  input  logic        write_i,
-  input  logic [ 3:0] strb_i,
-  input  logic [31:0] wdata_i,
-  output logic [31:0] rdata_o,      // everything but the data word of the window
+  input  logic        clear_i,      // pulse: function reset, closes the window
+  input  logic [ 7:0] addr_i,       // byte address
+  input  logic        write_i,      // pulse: write
+  input  logic [ 3:0] strb_i,       // bytes written
+  input  logic [31:0] wdata_i,      // data to write
+  output logic [31:0] rdata_o,      // read data, except for the data word of the window
   // the data word of the window
   output logic        win_hit_o,    // addr_i is this word
-  output logic        win_ok_o,     // and the window is valid
-  output logic [15:0] win_addr_o,   // word in BAR0
-  output logic [ 3:0] win_strb_o,
-  output logic [31:0] win_wdata_o,
-  output logic [ 1:0] win_shift_o,  // bytes by which the answer is moved down
-  output logic [ 3:0] win_keep_o    // bytes of it that count
+  output logic        win_ok_o,     // level: the window is valid
+  output logic [15:0] win_addr_o,   // address of the word in BAR0
+  output logic [ 3:0] win_strb_o,   // byte enables for it
+  output logic [31:0] win_wdata_o,  // data for it
+  output logic [ 1:0] win_shift_o,  // bytes by which read data is moved down
+  output logic [ 3:0] win_keep_o    // bytes of it that are valid
 );
 
   localparam bit DeviceTypeOk = via_pkg::param_in("via_virtio_pci_cap DeviceType", 32'(DeviceType), 1, 63);
   localparam bit NumQOk = via_pkg::param_in("via_virtio_pci_cap NumQ", NumQ, 1, QueuesMax);
 
-  // Places of the capabilities.
+  // Addresses of the capabilities.
   localparam logic [7:0] CapCommon = CfgCaps;
   localparam logic [7:0] CapNotify = CapCommon + 8'd16;
   localparam logic [7:0] CapIsr = CapNotify + 8'd20;
@@ -43,7 +43,7 @@ module via_virtio_pci_cap
   localparam logic [7:0] CapWindow = CapDevice + 8'd16;
   localparam logic [7:0] CapVendor = CapWindow + 8'd20;
   localparam logic [15:0] Vendor = 16'h1af4;
-  localparam logic [15:0] Owner = 16'h1209;  // of the vendor capability, as the management function has it; 1af4 is not allowed
+  localparam logic [15:0] Owner = 16'h1209;  // of the vendor capability, as in the management function; 1af4 is not allowed here
 
   // Word 0 of a capability: vendor specific (9), next, length, kind.
   function automatic logic [31:0] head(input logic [7:0] next, input logic [7:0] len, input logic [7:0] kind);
@@ -71,7 +71,7 @@ module via_virtio_pci_cap
   end
 
   // ---------------------------------------------------------------- the window's data
-  // A write need not bring every byte that counts: those it leaves out keep their last value.
+  // A write may leave out bytes of the window: they keep their last value.
   logic [31:0] data_q, data;
   logic [3:0] keep, keep_q, strb_q;
   logic fits, ok_q;
@@ -90,7 +90,7 @@ module via_virtio_pci_cap
       default: {fits, keep} = '0;
     endcase
   end
-  // The fields were written by an earlier access.
+  // Registered: the fields were written by an earlier access.
   always_ff @(posedge clk_i) begin
     ok_q   <= fits && bar_q == 8'h0 && offset_q < 32'(BarMsixTable);
     keep_q <= keep;
@@ -131,7 +131,7 @@ module via_virtio_pci_cap
       CapWindow + 8'd4:  rdata_o = 32'(bar_q);
       CapWindow + 8'd8:  rdata_o = offset_q;
       CapWindow + 8'd12: rdata_o = length_q;
-      // Ours: vendor id, BAR 0, version 1 of what follows: where the counters are.
+      // Vendor capability: vendor id, BAR 0, version 1 of the layout; says where the counters are.
       CapVendor:         rdata_o = head(8'h00, 8'd16, 8'd9);
       CapVendor + 8'd4:  rdata_o = {8'd1, 8'd0, Owner};
       CapVendor + 8'd8:  rdata_o = 32'(BarStat);

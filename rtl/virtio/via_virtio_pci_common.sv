@@ -2,42 +2,44 @@
 //
 // The common configuration structure: features, device status, queues.
 //
-// Throughput: an access a cycle. Latency: read combinational, but for the registers of queues, where it is one cycle; write one cycle. Status bits are only ever added; a write of 0 asks the parent
-// for a reset, which clears everything here by `clear_i`; until then the status reads as not 0.
-// Misuse: FEATURES_OK is not taken unless the features are a subset of those offered, with VERSION_1 and all that they need (`Needs`) among
-// them; after it features stand still; DRIVER_OK is not taken without it. A queue that does not exist reads as 0, its vector as 0xffff.
+// Throughput: an access a cycle. Latency: a read is combinational, except for the registers of queues, where it takes one cycle; a write
+// takes one cycle. Status bits are only ever added; a write of 0 requests a reset from the parent, which clears everything here by
+// `clear_i`; until then the status reads as not 0.
+// Misuse: FEATURES_OK is not accepted unless the features are a subset of those offered, with VERSION_1 and all that they need (`Needs`)
+// among them; after it features cannot change; DRIVER_OK is not accepted without it. A queue that does not exist reads as 0, its vector as
+// 0xffff.
 // Source: VIRTIO 1.3, 2.1, 2.2, 4.1.4.3.
 
 module via_virtio_pci_common
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ = 2,
-  parameter int unsigned QSize = QSizeMax,
-  parameter feature_need_t [NeedsMax-1:0] Needs = '0
+  parameter int unsigned NumQ = 2,  // queues
+  parameter int unsigned QSize = QSizeMax,  // largest queue size offered
+  parameter feature_need_t [NeedsMax-1:0] Needs = '0  // features that need other ones
 ) (
   input  logic               clk_i,
-  input  logic               clear_i,                  // device reset
-  input  logic               resetting_i,              // a reset is wanted or under way
-  output logic               reset_o,                  // pulse: the driver wants a reset
-  input  logic    [    63:0] offer_i,                  // features that the owner lets it offer; looked at until a driver begins
+  input  logic               clear_i,                  // level: device reset
+  input  logic               resetting_i,              // level: a reset is requested or in progress
+  output logic               reset_o,                  // one-cycle pulse: the driver requests a reset
+  input  logic    [    63:0] offer_i,                  // the owner's mask; sampled until a driver begins
   input  logic    [    63:0] withhold_i,               // features that the device cannot serve now
-  output logic    [    63:0] offered_o,
-  input  logic               write_i,
-  input  logic    [     5:0] addr_i,                   // word
-  input  logic    [     3:0] strb_i,
-  input  logic    [    31:0] wdata_i,
-  output logic    [    31:0] rdata_o,
+  output logic    [    63:0] offered_o,                // features offered
+  input  logic               write_i,                  // pulse: write
+  input  logic    [     5:0] addr_i,                   // word address
+  input  logic    [     3:0] strb_i,                   // bytes written
+  input  logic    [    31:0] wdata_i,                  // data to write
+  output logic    [    31:0] rdata_o,                  // read data
   output logic    [     7:0] status_o,                 // device status
   output logic    [    63:0] features_o,               // 0 before FEATURES_OK
-  output logic               driver_ok_o,
-  output vq_cfg_t            queue_o        [  NumQ],
-  output logic    [NumQ-1:0] queue_reset_o,
-  input  logic    [NumQ-1:0] queue_quiet_i,
-  output logic    [NumQ-1:0] queue_busy_o,             // a reset makes progress
+  output logic               driver_ok_o,              // level: DRIVER_OK is set
+  output vq_cfg_t            queue_o        [  NumQ],  // queues as the driver has set them up
+  output logic    [NumQ-1:0] queue_reset_o,            // level: the queue is under reset
+  input  logic    [NumQ-1:0] queue_quiet_i,            // level: nothing of the queue is in flight
+  output logic    [NumQ-1:0] queue_busy_o,             // level: a queue reset makes progress
   output logic    [     7:0] vector_o       [NumQ+1],  // of the queues, then of the configuration; 0xff: none
   input  logic               error_i,                  // pulse: DEVICE_NEEDS_RESET
-  input  logic               config_change_i,          // pulse
-  input  logic               dev_read_i                // pulse: device configuration is read
+  input  logic               config_change_i,          // one-cycle pulse: the device configuration has changed
+  input  logic               dev_read_i                // one-cycle pulse: device configuration is read
 );
 
   localparam bit NumQOk = via_pkg::param_in("via_virtio_pci_common NumQ", NumQ, 1, QueuesMax);
@@ -62,7 +64,7 @@ module via_virtio_pci_common
   // ---------------------------------------------------------------- status
   logic acceptable, status_write;
   logic [7:0] status_add;
-  // From the first status bit to the next reset the driver sees one offer.
+  // From the first status bit to the next reset the driver sees the same offer.
   always_ff @(posedge clk_i) begin
     if (status_q == '0) offer_q <= offer_i;
     offered_q <= offer_q & ~withhold_i;
@@ -75,7 +77,7 @@ module via_virtio_pci_common
   always_comb begin
     status_add = wdata_i[7:0] & StatusDriver;
     if (!acceptable) status_add[FeaturesOk] = negotiated;
-    // In one write with FEATURES_OK the driver could not have seen that it stands.
+    // A driver that sets DRIVER_OK in the same write cannot have seen FEATURES_OK.
     if (!negotiated) status_add[DriverOk] = 1'b0;
   end
 
@@ -97,7 +99,7 @@ module via_virtio_pci_common
     end else begin
       if (status_write) status_q <= status_q | status_add;
       if (error_i) status_q[NeedsReset] <= 1'b1;
-      // Once for all changes between two reads, so that a driver cannot miss them by wrap-around.
+      // Incremented once for all changes between two reads, so that a driver cannot miss them by wrap-around.
       if (config_change_i && (!changed_q || dev_read_i)) generation_q <= generation_q + 1'b1;
       if (config_change_i) changed_q <= 1'b1;
       else if (dev_read_i) changed_q <= 1'b0;
@@ -160,7 +162,7 @@ module via_virtio_pci_common
 
   // ---------------------------------------------------------------- read
   logic [7:0] status;
-  // Not 0 until the reset is done.
+  // Reads as not 0 until the reset is done.
   assign status   = status_q | 8'(resetting_i);
   assign status_o = status;
   always_comb begin

@@ -2,32 +2,33 @@
 //
 // Turns the interrupts of a function's queues and of its configuration into MSI-X requests, and keeps the ISR.
 //
-// Throughput: one request every two cycles. Latency: two cycles. Requests of one source merge while they wait; each is followed by an
-// interrupt. The vector is looked up when the request leaves; without one it ends there, seen in the ISR only. With bus master off requests
-// wait. A request once shown stays until it is taken, and `busy_o` is high so long. Source: VIRTIO 1.3, 4.1.4.5, 4.1.5.3, 4.1.5.4.
+// Throughput: one request every two cycles. Latency: two cycles. Order: round robin. Requests of one source merge while they wait; each is
+// followed by an interrupt. The vector is looked up when the request is sent; without a vector it only sets the ISR. With bus mastering
+// disabled requests wait. A request once offered stays until it is accepted, and `busy_o` is high meanwhile. Misuse: none is possible.
+// Source: VIRTIO 1.3, 4.1.4.5, 4.1.5.3, 4.1.5.4.
 
 module via_virtio_pci_irq
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ = 2
+  parameter int unsigned NumQ = 2  // queues
 ) (
   input  logic              clk_i,
   input  logic              rst_ni,
-  input  logic              clear_i,                // device reset: forget what waits
-  input  logic              bus_master_i,
-  input  logic              set_valid_i,            // always taken
-  input  logic [QueueW-1:0] set_queue_i,
-  input  logic              set_config_i,
-  input  logic [  NumQ-1:0] forget_i,               // queues under reset
-  input  logic [       7:0] vector_i     [NumQ+1],
-  output logic [       1:0] isr_o,
-  input  logic              isr_read_i,             // read in this cycle: cleared
+  input  logic              clear_i,                // level: device reset, drops what waits
+  input  logic              bus_master_i,           // level: Bus Master Enable
+  input  logic              set_valid_i,            // pulse: interrupt of a queue; always accepted
+  input  logic [QueueW-1:0] set_queue_i,            // with it: the queue
+  input  logic              set_config_i,           // pulse: interrupt of the configuration
+  input  logic [  NumQ-1:0] forget_i,               // levels: queues under reset, whose requests are dropped
+  input  logic [       7:0] vector_i     [NumQ+1],  // vectors of the queues, then of the configuration; 0xff: none
+  output logic [       1:0] isr_o,                  // ISR status: [0] queue, [1] configuration
+  input  logic              isr_read_i,             // pulse: the ISR is read, which clears it
   output logic              msix_valid_o,
-  output logic [       7:0] msix_vector_o,
+  output logic [       7:0] msix_vector_o,          // MSI-X vector
   input  logic              msix_ready_i,
-  output logic              busy_o,
-  output logic              still_o,
-  output logic              idle_o
+  output logic              busy_o,                 // level: a message is offered
+  output logic              still_o,                // level: nothing moves unless an input changes
+  output logic              idle_o                  // level: nothing waits
 );
 
   localparam bit NumQOk = via_pkg::param_in("via_virtio_pci_irq NumQ", NumQ, 1, QueuesMax);
@@ -37,7 +38,7 @@ module via_virtio_pci_irq
   logic [Sources-1:0] pend_q, set, gnt, forget;
   logic [7:0] vector, vector_q;
   logic [1:0] isr_q;
-  logic any, take, ends, valid_q;  // ends: it is forgotten, or has no vector
+  logic any, take, ends, valid_q;  // ends: it is dropped, or has no vector
 
   always_comb begin
     set = '0;

@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The registers of one virtqueue: what the common configuration shows while the queue is selected.
+// The registers of one virtqueue: what the common configuration structure shows while the queue is selected.
 //
-// Throughput: a write a cycle. Latency: one cycle. Once enabled, size and addresses stand still until the queue or the device is reset,
-// whatever the driver writes. A queue reset is a level from the driver's write until `quiet_i`, which counts from the third cycle on, so that
-// a notification just given, or a chain that leaves the store in that moment, is not overlooked; then the queue is as after power-up.
-// Misuse: a size that the ring format does not allow is not taken; a vector that does not exist reads back as 0xffff; the queue cannot be
-// disabled by writing 0. Source: VIRTIO 1.3, 4.1.4.3.
+// Throughput: a write a cycle. Latency: one cycle. Once the queue is enabled, size and addresses do not change until the queue or the
+// device is reset, whatever the driver writes. A queue reset is a level from the driver's write until `quiet_i`, which is looked at from
+// the third cycle on, so that a notification just given, or a chain that leaves the store at that moment, is not overlooked; then the queue
+// is as after power-up.
+// Misuse: a size that the ring format does not allow is not accepted; a vector that does not exist reads back as 0xffff; the queue cannot
+// be disabled by writing 0. Source: VIRTIO 1.3, 4.1.4.3.
 
 module via_virtio_pci_queue
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned QSize  = QSizeMax,
-  parameter int unsigned NumVec = 3,
-  parameter int unsigned Index  = 0
+  parameter int unsigned QSize = QSizeMax,  // largest size offered
+  parameter int unsigned NumVec = 3,  // MSI-X vectors of the function
+  parameter int unsigned Index = 0  // number of the queue
 ) (
   input  logic           clk_i,
-  input  logic           clear_i,       // device reset
-  input  logic           write_i,       // of the word addr_i of this queue
-  input  logic    [ 5:0] addr_i,        // of the common configuration, word
-  input  logic    [ 3:0] strb_i,
-  input  logic    [31:0] wdata_i,
-  output logic    [31:0] rdata_o,
-  input  logic           negotiated_i,  // FEATURES_OK
-  input  logic           packed_i,
-  input  logic           ring_reset_i,  // negotiated
-  output vq_cfg_t        cfg_o,
-  output logic    [ 7:0] vector_o,      // 0xff: none
-  output logic           reset_o,
-  input  logic           quiet_i,
-  output logic           busy_o         // something moves without an input
+  input  logic           clear_i,       // level: device reset
+  input  logic           write_i,       // pulse: write of the word addr_i of this queue
+  input  logic    [ 5:0] addr_i,        // word address in the common configuration
+  input  logic    [ 3:0] strb_i,        // bytes written
+  input  logic    [31:0] wdata_i,       // data to write
+  output logic    [31:0] rdata_o,       // read data
+  input  logic           negotiated_i,  // level: FEATURES_OK is set
+  input  logic           packed_i,      // level: RING_PACKED was negotiated
+  input  logic           ring_reset_i,  // level: RING_RESET was negotiated
+  output vq_cfg_t        cfg_o,         // the queue as set up
+  output logic    [ 7:0] vector_o,      // its MSI-X vector; 0xff: none
+  output logic           reset_o,       // level: the queue is under reset
+  input  logic           quiet_i,       // level: nothing of the queue is in flight
+  output logic           busy_o         // level: something moves without an input
 );
 
   localparam bit QSizeOk = via_pkg::param_pow2("via_virtio_pci_queue QSize", QSize, 2, 32768);
@@ -43,7 +44,7 @@ module via_virtio_pci_queue
   logic [1:0] settled_q;
 
   // ---------------------------------------------------------------- checks
-  // 16-bit fields are written whole, as the specification has it; half of one is not taken.
+  // 16-bit fields can only be written whole, as the specification demands; half a field is not accepted.
   logic [15:0] size, vector;
   logic size_ok, vector_ok, pow2;
   assign {vector, size} = wdata_i;
@@ -52,7 +53,7 @@ module via_virtio_pci_queue
   assign vector_ok = vector < 16'(NumVec);
 
   // ---------------------------------------------------------------- registers
-  logic set_up;  // not in use: addresses and size may change
+  logic set_up;  // not enabled: addresses and size may change
   logic finish;
   assign set_up = write_i && !enable_q && !reset_q;
   assign finish = reset_q && settled_q == '1 && quiet_i;

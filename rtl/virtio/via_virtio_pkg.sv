@@ -32,7 +32,7 @@ package via_virtio_pkg;
   parameter int unsigned FNotificationData = 38;
   parameter int unsigned FRingReset = 40;
 
-  /// Those the queue engine brings to every personality.
+  // / Features that the queue engine provides to every personality.
   parameter logic [63:0] EngineFeatures = 64'b1 << FIndirectDesc | 64'b1 << FEventIdx | 64'b1 << FVersion1 | 64'b1 << FAccessPlatform |
                                           64'b1 << FRingPacked | 64'b1 << FInOrder | 64'b1 << FOrderPlatform | 64'b1 << FNotificationData |
                                           64'b1 << FRingReset;
@@ -55,7 +55,7 @@ package via_virtio_pkg;
   /// `features` without those whose needs are not among them.
   function automatic logic [63:0] features_served(input logic [63:0] features, input feature_need_t [NeedsMax-1:0] needs);
     features_served = features;
-    // A need may itself be in need: as often as there are entries.
+    // A needed feature may itself need another one: as many passes as there are entries.
     for (int unsigned pass = 0; pass < NeedsMax; pass++) begin
       for (int unsigned i = 0; i < NeedsMax; i++) begin
         if (needs[i] != '0 && !features_served[needs[i].needs]) features_served[needs[i].feature] = 1'b0;
@@ -63,7 +63,7 @@ package via_virtio_pkg;
     end
   endfunction
 
-  /// What was negotiated, as far as the engine acts on it.
+  // / The negotiated features that the engine depends on.
   typedef struct packed {
     logic event_idx;
     logic indirect;
@@ -91,16 +91,16 @@ package via_virtio_pkg;
   /// Why a queue was stopped; DEVICE_NEEDS_RESET is set then.
   typedef enum logic [3:0] {
     VqErrNone     = 4'd0,
-    VqErrIndex    = 4'd1,   // available index jumped by more than the queue's size, or notification data does not fit
+    VqErrIndex    = 4'd1,   // available index ahead by more than the queue's size, or notification data does not fit
     VqErrHead     = 4'd2,   // head or next outside the table
     VqErrLoop     = 4'd3,   // chain longer than the queue's size
     VqErrIndirect = 4'd4,   // indirect table: nested, with NEXT, empty, not a multiple of 16, too long, not negotiated
-    VqErrOrder    = 4'd5,   // readable after writable
+    VqErrOrder    = 4'd5,   // readable descriptor after a writable one
     VqErrLen      = 4'd6,   // zero length, the buffer wraps the address space, or the chain holds more than 4 GiB
-    VqErrRead     = 4'd7,   // host memory answered a ring or descriptor read with an error
-    VqErrWrite    = 4'd8,   // host memory answered a write with an error
-    VqErrPayload  = 4'd9,   // host memory answered a payload read with an error
-    VqErrRequest  = 4'd10,  // the personality cannot answer: chain without the parts its device needs
+    VqErrRead     = 4'd7,   // host memory returned an error for a ring or descriptor read
+    VqErrWrite    = 4'd8,   // host memory returned an error for a write
+    VqErrPayload  = 4'd9,   // host memory returned an error for a payload read
+    VqErrRequest  = 4'd10,  // the personality cannot respond: chain without the parts its device needs
     VqErrAlign    = 4'd11   // ring address misaligned
   } vq_err_e;
 
@@ -113,9 +113,9 @@ package via_virtio_pkg;
     logic [63:0] addr;
   } vq_desc_t;
 
-  /// The same as via_vq_gather reads it, with its first burst: it goes up to a multiple of a burst's greatest size.
+  // / The same as via_vq_gather reads it, with its first burst, which reaches to a multiple of the largest burst.
   typedef struct packed {
-    logic [7:0] beats;  // less one
+    logic [7:0] beats;  // minus one
     logic       whole;  // of the whole buffer
     vq_desc_t   desc;
   } vq_read_t;
@@ -123,7 +123,7 @@ package via_virtio_pkg;
   /// A whole chain.
   typedef struct packed {
     logic [15:0]          id;      // head index, or buffer id
-    logic [15:0]          slots;   // ring slots it takes (packed), 1 for split
+    logic [15:0]          slots;   // ring slots it occupies (packed), 1 for split
     logic [QSizeLog2-1:0] first;   // index of its first descriptor in the queue's part of the store; they follow, modulo QSizeMax
     logic [QSizeLog2:0]   nread;   // device-readable descriptors; they come first
     logic [QSizeLog2:0]   nwrite;  // device-writable descriptors
@@ -136,8 +136,8 @@ package via_virtio_pkg;
   /// its 64-byte lines.
   typedef struct packed {
     logic [QueueW-1:0]    queue;
-    logic                 epoch_f;  // of the queue's chains: flips when the fetch goes back to the last whole chain
-    logic                 epoch_w;  // of the queue's lines: flips when the walker stood before an unavailable descriptor
+    logic                 epoch_f;  // epoch of the queue's chains: flips when the fetch restarts after the last whole chain
+    logic                 epoch_w;  // epoch of the queue's lines: flips when the walker stops at an unavailable descriptor
     vq_err_e              err;      // not VqErrNone: there is nothing to walk
     logic                 wrap;     // wrap counter (packed)
     logic                 safe;     // known available before the line is read
@@ -192,7 +192,7 @@ package via_virtio_pkg;
     logic [31:0]       wlen;
   } vq_req_t;
 
-  /// An answer: completes the oldest open chain of the queue with `len` bytes, which follow on the write stream.
+  /// A response: completes the oldest open chain of the queue with `len` bytes, which follow on the write stream.
   /// `merge`: spreads them over as many chains as they need (VIRTIO_NET_F_MRG_RXBUF); the engine says how many.
   typedef struct packed {
     logic [QueueW-1:0] queue;
