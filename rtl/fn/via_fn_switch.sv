@@ -3,8 +3,10 @@
 // Connects the user side of each function to nothing, to the board's port of the function, or to stream 0 of a slot, as its registers say
 // (fn_ctrl_t), and the disk's memory port to the MMU of a slot.
 //
-//   function tx ──> via_skid ──> via_fn_src ──┬──> board    board ──> via_skid ───> via_fn_src ──┬──> via_fn_join ──> function rx
-//                                             └──> via_fn_join ──> slot    slot ──> via_fn_hold ─┘
+//   function tx ──> via_skid ──> via_fn_src ──┬──> board
+//                                             └──> via_fn_join ──> slot
+//   board ──> via_skid ──> via_fn_src ──┬──> via_fn_join ──> function rx
+//   slot ──> via_fn_hold ───────────────┘
 //
 // Throughput: one beat a cycle for every function each way. Latency: one cycle each way, two for a change of a connection. Order: kept. Of
 // several functions that request one slot the one with the lowest number gets it; the others are connected to nothing. A connection may
