@@ -32,7 +32,7 @@ package via_virtio_pkg;
   parameter int unsigned FNotificationData = 38;
   parameter int unsigned FRingReset = 40;
 
-  // / Features that the queue engine provides to every personality.
+  /// Features that the queue engine provides to every personality.
   parameter logic [63:0] EngineFeatures = 64'b1 << FIndirectDesc | 64'b1 << FEventIdx | 64'b1 << FVersion1 | 64'b1 << FAccessPlatform |
                                           64'b1 << FRingPacked | 64'b1 << FInOrder | 64'b1 << FOrderPlatform | 64'b1 << FNotificationData |
                                           64'b1 << FRingReset;
@@ -63,7 +63,7 @@ package via_virtio_pkg;
     end
   endfunction
 
-  // / The negotiated features that the engine depends on.
+  /// The negotiated features that the engine depends on.
   typedef struct packed {
     logic event_idx;
     logic indirect;
@@ -113,7 +113,7 @@ package via_virtio_pkg;
     logic [63:0] addr;
   } vq_desc_t;
 
-  // / The same as via_vq_gather reads it, with its first burst, which reaches to a multiple of the largest burst.
+  /// The same as via_vq_gather reads it, with its first burst, which reaches to a multiple of the largest burst.
   typedef struct packed {
     logic [7:0] beats;  // minus one
     logic       whole;  // of the whole buffer
@@ -141,22 +141,23 @@ package via_virtio_pkg;
     vq_err_e              err;      // not VqErrNone: there is nothing to walk
     logic                 wrap;     // wrap counter (packed)
     logic                 safe;     // known available before the line is read
-    logic                 share;    // follows one of the same queue and epochs, before the line of which was read it was available already
+    logic                 share;    // follows a token of the same queue and epochs, and was available before the line of that one was read
     logic [4:0]           count;    // 1 to 16, in 256 aligned bytes; of a line 1 to 4
     logic [QSizeLog2-1:0] index;
   } vq_token_t;
 
-  /// A line that was asked for, by its number in the queue's table: the first one is number 0.
+  /// A line that was requested, by its number in the queue's table: the first one is number 0.
   typedef struct packed {
     logic [QueueW-1:0] queue;
     logic              epoch_f;
     logic              epoch_w;
     logic              safe;
     logic [6:0]        number;
-    logic [6:0]        prev;     // the number less one
+    logic [6:0]        prev;     // the number minus one
   } vq_line_t;
 
-  /// Descriptor `index` lies in line `number` of its table, which begins at descriptor `align` of line 0. `prev`: the number less one.
+  /// Whether descriptor `index` lies in line `number` of its table, which begins at descriptor `align` of line 0. `prev`: the number minus
+  /// one.
   function automatic logic lies_in(input logic [QSizeLog2-1:0] index, input logic [1:0] align, input logic [6:0] number,
                                    input logic [6:0] prev);
     logic over;
@@ -232,34 +233,34 @@ package via_virtio_pkg;
   parameter logic [2:0] XdmaBarUser = 3'd0;  // registers of the app in slot s at 0x1000 s
   parameter logic [2:0] XdmaBarDma = 3'd1;
 
-  /// An access to a function's registers or to its capabilities. One at a time; held until answered.
+  /// An access to a function's registers or to its capabilities. One at a time; held until the response.
   typedef struct packed {
     logic [FnW-1:0] fn;
     logic           cfg;    // configuration space rather than a BAR
     logic [2:0]     bar;    // which BAR; virtio functions have BAR0 only
     logic           write;
     logic [15:0]    addr;   // byte address of a 32-bit word
-    logic [3:0]     strb;   // bytes written, or wanted: a read of the ISR byte clears it
+    logic [3:0]     strb;   // bytes written, or requested: a read of the ISR byte clears it
     logic [31:0]    wdata;
   } fn_req_t;
 
-  /// Where a function's user side is connected, from the management registers.
+  /// What a function's user side is connected to, from the management registers.
   typedef enum logic [1:0] {
-    AttachNone  = 2'd0,  // nothing comes, what is sent is dropped (net, console); the disk's data goes straight to its store
+    AttachNone  = 2'd0,  // nothing is received, what is sent is dropped (net, console); the disk's data goes straight to its store
     AttachBoard = 2'd1,  // the board's port of this function: Ethernet, UART, entropy source, keys
     AttachSlot  = 2'd2   // stream 0 of slot `slot`
   } attach_e;
 
-  /// When a waiting queue without buffers is looked at again although nobody has notified (via_vq_look).
+  /// When a waiting queue without buffers is polled although the driver has not notified (via_vq_look).
   typedef struct packed {
-    logic [15:0] count;   // looks in a row that find nothing, 0 = without end
-    logic [15:0] period;  // cycles between two, 0 = never
+    logic [15:0] count;   // consecutive polls that find nothing, 0 = no limit
+    logic [15:0] period;  // cycles between two polls, 0 = no polling
   } vq_look_t;
 
   /// How a flush of the disk waits for the host (via_fn_flush).
   typedef struct packed {
-    logic [15:0] limit;   // in 2^18 cycles, 0 = it does not
-    logic        failed;  // the host's answer to flush number `count`
+    logic [15:0] limit;   // in 2^18 cycles, 0 = flushes do not wait for the host
+    logic        failed;  // the host's result for flush number `count`
     logic [15:0] count;
   } flush_ctrl_t;
 
@@ -276,15 +277,15 @@ package via_virtio_pkg;
     attach_e     kind;
     logic [3:0]  slot;
     logic [47:0] mac;        // net: first byte in the lowest byte
-    logic [47:0] base;       // blk: first byte of the store, an address of slot `store`
+    logic [47:0] base;       // blk: address of the store, in slot `store`
     logic [3:0]  store;      // blk: slot whose address space holds the disk
     logic [39:0] sectors;    // blk: size in 512-byte sectors; 0 = no disk
-    logic        read_only;  // blk
-    logic [15:0] moderate;   // least cycles between two interrupts of a queue, 0 = at once
+    logic        read_only;  // blk: the driver may not write
+    logic [15:0] moderate;   // minimum cycles between two interrupts of a queue, 0 = no limit
     logic        header;     // blk: messages to the user side begin with the number of their sector
-    flush_ctrl_t flush;      // blk
-    logic [15:0] rows;       // console
-    logic [15:0] cols;       // console
+    flush_ctrl_t flush;      // blk: flushes that wait for the host
+    logic [15:0] rows;       // console: size in characters
+    logic [15:0] cols;       // console: size in characters
     vq_look_t    look;
     logic [63:0] offer;      // features that the driver may be offered
   } fn_ctrl_t;

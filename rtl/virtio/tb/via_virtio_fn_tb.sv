@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A whole virtio function: host memory at u_host, memory of the disk at u_mem, everything else flat. The clock stops whenever the function
-// says that nothing moves in it.
+// A whole virtio function: host memory at u_host, memory of the disk at u_mem, everything else flat. The clock is stopped whenever the
+// function reports that nothing moves in it.
 
 module via_virtio_fn_tb
   import via_pkg::*;
@@ -70,7 +70,7 @@ module via_virtio_fn_tb
     .s_b_valid_o (h_b_valid),
     .s_b_ready_i (h_b_ready)
   );
-  // As in the card: what is in flight at a reset of the function is taken care of here.
+  // As in the card: bursts in flight at a reset of the function are completed here.
   axi_ax_t x_ar, x_aw;
   axi_w_t x_w;
   axi_r_t x_r [NumSlots];
