@@ -170,7 +170,7 @@ async def a_flush_waits_for_the_host(dut):
             behind = [b.send(2, hdr(OUT, 9) + data, 1), b.send(3, hdr(IN, 9), 1025)]
             await until(dut, lambda: int(dut.flush.value) == 1, 2000)
             assert disk(b)[512 * 3 :][:1024] == data, "asked too early"
-            await b.done(before, limit=20)  # its answer is on its way
+            await b.done(before, limit=20)  # its response is on its way
             assert before.answer == OK
             await until(dut, lambda: disk(b)[512 * 9 :][:1024] == data, 2000)  # noqa: B023
             await ClockCycles(dut.clk_i, 50)

@@ -76,7 +76,7 @@ class Chain:
     data: bytes = b""
     wlen: int = 0
     answer: bytes | None = None
-    done: int = 0  # cycle of the last byte of the answer
+    done: int = 0  # cycle of the last byte of the response
     parts: list["Chain"] = field(default_factory=list)
 
 
@@ -290,7 +290,7 @@ class Bench:
                     avail |= 1 << q
                     wlen |= chains[0].wlen << 32 * q
                     room |= sum(c.wlen for c in chains) << 32 * q
-            for q, _ in merge_due:  # an answer takes chains of it: what is told of its room does not count
+            for q, _ in merge_due:  # a response takes chains of it: what is told of its room does not count
                 busy |= 1 << q
                 room |= 0xFFFFFFFF << 32 * q
             d.avail.value, d.room.value, d.head_wlen.value = avail, room, wlen

@@ -1,52 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Merges the answers of `N` parts of a device onto the engine's answer and write streams.
-// A part offers an answer and later its bytes; the bytes of all parts follow in the order in which the answers were taken. An answer is taken
-// from its part when the engine takes it, so what the engine says of buffers counts for the part from the next cycle on.
-// With `Early` the last part offers for one cycle, only while early_o is high: it need not wait a cycle for its turn. s_rsp_ready_o tells it, too,
-// when the engine takes the answer.
-// Throughput: one answer every second cycle and part, one beat a cycle. Latency: one cycle, also of beats.
+// Merges the responses of `N` parts of a device onto the engine's response and write streams.
+// A part offers a response and later its bytes; the bytes of all parts follow in the order in which the responses were accepted. A response
+// is accepted from its part when the engine accepts it, so the state of the queues that the engine reports takes it into account from the
+// next cycle on.
+// With `Early` the last part offers its response for one cycle, while early_o is high, and need not wait for arbitration. s_rsp_ready_o
+// tells it, too, when the engine accepts the response.
+// Throughput: one response every second cycle and part, one beat a cycle. Latency: one cycle, also of beats. Order: round robin between
+// parts. Misuse: bytes without a response wait for ever.
 
 module via_vdev_answers
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned N = 2,
+  parameter int unsigned N = 2,  // the last part is the early one
   parameter bit Early = 1'b0
 ) (
   input  logic             clk_i,
   input  logic             rst_ni,
-  input  vq_rsp_t          s_rsp_i      [N],
+  input  vq_rsp_t          s_rsp_i      [N],  // response of each part
   input  logic     [N-1:0] s_rsp_valid_i,
   output logic     [N-1:0] s_rsp_ready_o,
-  output logic             early_o,
-  input  vq_beat_t         s_wr_i       [N],
+  output logic             early_o,           // level: the early part may offer its response
+  input  vq_beat_t         s_wr_i       [N],  // bytes of each part
   input  logic     [N-1:0] s_wr_valid_i,
   output logic     [N-1:0] s_wr_ready_o,
-  output vq_rsp_t          rsp_o,
+  output vq_rsp_t          rsp_o,             // response to the engine
   output logic             rsp_valid_o,
   input  logic             rsp_ready_i,
-  output vq_beat_t         wr_o,
+  output vq_beat_t         wr_o,              // its bytes
   output logic             wr_valid_o,
   input  logic             wr_ready_i,
-  output logic             moving_o,          // an answer or a beat moved in the cycle before
-  output logic             idle_o
+  output logic             moving_o,          // level: a response or a beat moved in the previous cycle
+  output logic             idle_o             // level: no response and no beat is held
 );
 
   localparam bit NOk = via_pkg::param_in("via_vdev_answers N", N, 1, 16);
 
   localparam int unsigned NW = (N > 1) ? $clog2(N) : 1;
-  localparam logic [N-1:0] Waits = Early ? N'((1 << (N - 1)) - 1) : '1;  // parts that wait for their turn
+  localparam logic [N-1:0] Waits = Early ? N'((1 << (N - 1)) - 1) : '1;  // parts that take part in arbitration
 
-  // ---------------------------------------------------------------- answers
-  logic [N-1:0] own_q, req, gnt, load;  // own_q: whose answer stands at the port
+  // ---------------------------------------------------------------- responses
+  logic [N-1:0] own_q, req, gnt, load;  // own_q: the part whose response is offered
   logic [NW-1:0] idx, now;
-  logic valid_q, new_q, turn_q, free, any, room, order_put, order_valid, order_pop;  // new_q: it came in the cycle before
+  logic valid_q, new_q, turn_q, free, any, room, order_put, order_valid, order_pop;  // new_q: it was loaded in the previous cycle
   logic [2:0] orders;
   vq_rsp_t rsp_q, rsp;
 
   assign free = (!valid_q || rsp_ready_i) && room;
   assign req = s_rsp_valid_i & Waits & ~own_q;
-  // The early part has the turn after another's answer.
+  // The early part gets its turn after each response of another part.
   assign early_o = Early && free && (!any || turn_q);
   via_rr_arb #(
     .N(N)
@@ -62,7 +64,7 @@ module via_vdev_answers
   always_comb begin
     load = (free && !turn_q) ? gnt : '0;
     if (Early) load[N-1] = early_o && s_rsp_valid_i[N-1];
-    // What nobody offers does no harm: it is not valid.
+    // A payload without valid does no harm.
     rsp = '0;
     for (int unsigned i = 0; i < N; i++) if ((Early && i == N - 1) ? early_o : gnt[i] && !early_o) rsp |= s_rsp_i[i];
     idx = '0;

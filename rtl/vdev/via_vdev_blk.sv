@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The disk (type 2): BlkQueues request queues over a range of a slot's address space, reached by the memory port. With AttachSlot the data
-// of every request passes through the user side, one message a request.
+// The disk (type 2): BlkQueues request queues over a range of a slot's address space (the store), accessed through the memory port. With
+// AttachSlot the data of every request passes through the user side, one message a request.
 // Throughput: one beat a cycle; a read takes three cycles, a write four besides its data. Latency: that of the store and fourteen cycles.
-// Order: requests are answered in the order in which they came, over all queues; up to Window are under way at once, so what a flush stands
-// behind is in the store when it is answered. With a flush limit a flush (and, if the driver cannot flush, a write) is answered when the host
-// has brought that to where it lies for good, or with an error when it does not (via_fn_flush); requests behind it go on up to their answers.
-// An error ends its request with VIRTIO_BLK_S_IOERR and harms no other.
+// Order: requests are completed in the order in which they came, over all queues; up to Window are in flight at once, so that everything
+// before a flush is in the store when the flush completes. With a flush limit a flush (and, if the driver cannot flush, a write) completes
+// when the host has written the data back, or with an error if it does not (via_fn_flush); later requests proceed up to their responses.
+// An error ends its request with VIRTIO_BLK_S_IOERR and affects no other.
 // Misuse: every length, range and type is checked (via_vdev_blk_front). Source: VIRTIO 1.3, 5.2.
 
 module via_vdev_blk
@@ -14,37 +14,37 @@ module via_vdev_blk
   import via_virtio_pkg::*;
   import via_vdev_pkg::*;
 #(
-  parameter int unsigned Window = 16
+  parameter int unsigned Window = 16  // requests in flight
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
-  input  logic     [      63:0] features_i,
-  input  logic                  driver_ok_i,
-  input  fn_ctrl_t              ctrl_i,
-  output logic                  flush_o,           // level: what was written is wanted at its place
-  input  logic                  flush_done_i,      // ... and is there, or
-  input  logic                  flush_failed_i,    // ... never will be
-  output logic     [      63:0] withhold_o,
+  input  logic     [      63:0] features_i,        // features accepted
+  input  logic                  driver_ok_i,       // level: DRIVER_OK is set
+  input  fn_ctrl_t              ctrl_i,            // settings: store, size, flush limit, …
+  output logic                  flush_o,           // level: a flush waits for the host
+  input  logic                  flush_done_i,      // level while flush_o: the host has written back
+  input  logic                  flush_failed_i,    // level while flush_o: it has failed
+  output logic     [      63:0] withhold_o,        // features not to be offered now
   // Engine.
-  output logic                  fail_o,
-  output logic     [QueueW-1:0] fail_queue_o,
-  input  vq_req_t               req_i,
-  input  logic                  none_i,            // it has no bytes
+  output logic                  fail_o,            // pulse: a request cannot be responded to; stop the queue
+  output logic     [QueueW-1:0] fail_queue_o,      // with fail_o: the queue
+  input  vq_req_t               req_i,             // request
+  input  logic                  none_i,            // with req_i: it has no readable bytes
   input  logic                  req_valid_i,
   output logic                  req_ready_o,
-  input  vq_beat_t              rd_i,
+  input  vq_beat_t              rd_i,              // readable bytes of the request
   input  logic                  rd_valid_i,
   output logic                  rd_ready_o,
-  output vq_rsp_t               rsp_o,
+  output vq_rsp_t               rsp_o,             // response
   output logic                  rsp_valid_o,
   input  logic                  rsp_ready_i,
-  output vq_beat_t              wr_o,
+  output vq_beat_t              wr_o,              // its bytes
   output logic                  wr_valid_o,
   input  logic                  wr_ready_i,
   // Device configuration.
-  input  logic     [      11:0] dev_addr_i,
-  output logic     [      31:0] dev_rdata_o,
-  output logic                  config_change_o,
+  input  logic     [      11:0] dev_addr_i,        // device configuration: byte address
+  output logic     [      31:0] dev_rdata_o,       // read data, in the same cycle
+  output logic                  config_change_o,   // pulse: the device configuration has changed
   // User side.
   output strm_t                 tx_o,
   output logic                  tx_valid_o,
@@ -68,8 +68,8 @@ module via_vdev_blk
   input  axi_b_t                m_mem_b_i,
   input  logic                  m_mem_b_valid_i,
   output logic                  m_mem_b_ready_o,
-  output logic                  still_o,
-  output logic                  idle_o
+  output logic                  still_o,           // level: nothing moves unless an input changes
+  output logic                  idle_o             // level: no request is in flight
 );
 
   localparam bit WindowOk = param_in("via_vdev_blk Window", Window, 1, 16);
@@ -121,7 +121,7 @@ module via_vdev_blk
     .count_o  ()
   );
 
-  // The front goes on to the next request while the last bytes of this one wait for their turn.
+  // The front proceeds to the next request while the last bytes of this one wait for their turn.
   via_fifo #(
     .T    (vq_beat_t),
     .Depth(8)
@@ -183,11 +183,11 @@ module via_vdev_blk
     .idle_o        (data_idle)
   );
 
-  // ---------------------------------------------------------------- answers
+  // ---------------------------------------------------------------- responses
   typedef enum logic [1:0] {
     StBegin,
     StData,    // of a read
-    StResult,  // ... and how it ended
+    StResult,  // ... and its result
     StFill     // the rest of the chain; the status is its last byte
   } state_e;
   state_e state_q;
@@ -196,12 +196,12 @@ module via_vdev_blk
   vq_beat_t wr;
   logic [7:0] status_q;
   logic [31:0] left_q;
-  logic [DataW-1:0] text_q;  // what the fill begins with
+  logic [DataW-1:0] text_q;  // first bytes of the fill
   localparam int unsigned TextW = (DataW > $bits(BlkId)) ? DataW : (($bits(BlkId) + DataW - 1) / DataW) * DataW;
   logic [TextW-1:0] id_q;
 
   assign is_write = answer.kind inside {BlkWrite, BlkZero};
-  // The answer is offered from a register; its bytes follow meanwhile.
+  // The response is offered from a register; its bytes follow meanwhile.
   assign ready = state_q == StBegin && answer_valid && (!is_write || result_valid);
   assign begins = ready && (!answer.held || settled_q) && (!rsp_valid_q || rsp_ready_i);
   assign rsp_valid_o = rsp_valid_q;
@@ -287,11 +287,11 @@ module via_vdev_blk
       12'h004: dev_rdata_o = 32'(ctrl_i.sectors[39:32]);
       12'h00c: dev_rdata_o = BlkSegMax;
       12'h014: dev_rdata_o = 32'd512;  // block size
-      12'h018: dev_rdata_o = {16'd8, 8'd0, 8'd3};  // physical blocks of 4 KiB; least good size: one of them
+      12'h018: dev_rdata_o = {16'd8, 8'd0, 8'd3};  // physical blocks of 4 KiB; minimum good I/O size: one of them
       12'h020: dev_rdata_o = {16'(BlkQueues), 16'h0};
       12'h024: dev_rdata_o = BlkDiscardMax;
       12'h028: dev_rdata_o = 32'd1;
-      12'h02c: dev_rdata_o = 32'd1;  // discard in any sectors
+      12'h02c: dev_rdata_o = 32'd1;  // discard may begin at any sector
       12'h030: dev_rdata_o = BlkZeroMax;
       12'h034: dev_rdata_o = 32'd1;
       default: dev_rdata_o = '0;

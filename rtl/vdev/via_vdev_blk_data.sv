@@ -1,35 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The data of the disk's requests: from the store or the guest, through the user side if the request says so, to the guest or the store.
-// Two stages, each in the order of the requests: `send` brings a request's bytes to the user side (or past it), `receive` takes as many from
-// there. Reads of the store begin when a request is taken, so the latencies of several overlap.
-// With `header` a message to the user side begins with BlkUserHeader bytes: the number of its first sector, bit 63 set on the way to the store, the rest
-// zero. As many are taken off the answer, unseen.
-// Throughput: one beat a cycle, both directions together, and those of the header. Latency: that of the store and four cycles, with the user side five.
-// A read that fails is sent on with zeros in place of what is missing, so the user side keeps its framing. A message that comes back with
-// the wrong length ends its request with an error: short, what is missing is zero in a read and is not written in a write; long, the rest
-// is dropped. Each op with data has one result.
+// Moves the data of the disk's requests: from the store or the guest, through the user side if the request says so, to the guest or the
+// store.
+// Two stages, each in the order of the requests: `send` moves a request's bytes to the user side (or past it), `receive` takes the same
+// number of bytes from there. Reads of the store begin when a request is accepted, so that the latencies of several overlap.
+// With `header` a message to the user side begins with BlkUserHeader bytes: the number of its first sector, bit 63 set for a write to the
+// store, the rest zero. As many bytes are removed from the reply, without being checked.
+// Throughput: one beat a cycle, both directions together, plus those of the header. Latency: that of the store and four cycles, with the
+// user side five. Order: kept.
+// Misuse: a read that fails continues with zeros in place of the missing data, so that the framing of the user side is preserved. A message
+// that comes back with the wrong length ends its request with an error: if it is short, what is missing is zero in a read and is not
+// written in a write; if it is long, the rest is dropped. Each op with data has one result.
 
 module via_vdev_blk_data
   import via_pkg::*;
   import via_virtio_pkg::*;
   import via_vdev_pkg::*;
 #(
-  parameter int unsigned Window = 16  // ops under way: no more than a mover's queue
+  parameter int unsigned Window = 16  // ops in flight: no more than a mover's queue
 ) (
   input  logic     clk_i,
   input  logic     rst_ni,
-  // Ops with data; never more than Window without a result taken.
-  input  blk_op_t  op_i,
+  // Ops with data; never more than Window whose result was not accepted.
+  input  blk_op_t  op_i,            // next op
   input  logic     op_valid_i,
   output logic     op_ready_o,
-  input  vq_beat_t pay_i,           // of the op taken last, a write
+  input  vq_beat_t pay_i,           // data of the op accepted last, a write
   input  logic     pay_valid_i,
   output logic     pay_ready_o,
-  output vq_beat_t data_o,          // of reads, `last` at the end of each
+  output vq_beat_t data_o,          // data of reads, `last` at the end of each
   output logic     data_valid_o,
   input  logic     data_ready_i,
-  output logic     result_err_o,
+  output logic     result_err_o,    // result of the oldest op: it failed
   output logic     result_valid_o,
   input  logic     result_ready_i,
   output strm_t    tx_o,
@@ -53,15 +55,15 @@ module via_vdev_blk_data
   input  axi_b_t   m_b_i,
   input  logic     m_b_valid_i,
   output logic     m_b_ready_o,
-  output logic     moving_o,
-  output logic     idle_o
+  output logic     moving_o,        // level: something moves
+  output logic     idle_o           // level: no op is in flight
 );
 
   localparam bit WindowOk = param_in("via_vdev_blk_data Window", Window, 1, 16);
-  // The first beat of a request is not its last.
+  // The first beat of a request is never its last.
   localparam bit BeatOk = param_in("VIA_DATA_W of via_vdev_blk_data", DataW, 64, 2048);
 
-  // The ones at work stand in registers.
+  // Ops in progress are held in registers.
   typedef struct packed {
     logic        is_read;
     logic        is_write;  // neither: zeros to the store
@@ -123,7 +125,7 @@ module via_vdev_blk_data
   cpl_t  in_cpl;
   strm_t in_beat;
   logic in_cpl_valid, in_cpl_pop, in_valid, in_take, in_still, in_idle;
-  logic [7:0] issue_q, seq_q;  // reads begun; reads sent on: the number of the one being sent
+  logic [7:0] issue_q, seq_q;  // reads begun; reads sent: the number of the current one
   always_comb begin
     in_cmd       = '0;
     in_cmd.op    = OpMoveIn;
@@ -160,15 +162,15 @@ module via_vdev_blk_data
   logic [31:0] send_left_q, send_left, sent_q;  // bytes of the request still to be sent; sent
   logic send_first_q, send_last_q, send_last, send_ok, send_beat, lost_q, out_valid, out_ready, fault_room;
   logic [DataW-1:0] send_data;
-  // The header goes first.
+  // The header is sent first.
   localparam int unsigned HeadBeats = BlkUserHeader / StrbW;
-  logic [3:0] head_q;  // beats of it that are sent
-  logic head, headed_q;  // headed_q: all of them
+  logic [3:0] head_q;  // beats of it sent
+  logic head, headed_q;  // headed_q: all of them are sent
   assign head = send.header && !headed_q;
   assign send_left = send_first_q ? send.len : send_left_q;
   assign send_last = send_last_q;
-  // The completion says how far a failed read came; beats of the next one carry another number. It stays so to the read's end; as no beat comes
-  // any more, it may be noticed a cycle late.
+  // The completion says how many bytes of a failed read came; beats of the next read carry another number. This holds until the end of the
+  // read; as no beat of it comes any more, it may be noticed a cycle late.
   always_ff @(posedge clk_i) begin
     if (!rst_ni || send_pop) lost_q <= 1'b0;
     else if (send_valid && in_cpl_valid && in_cpl.tag[7:0] == seq_q && in_cpl.status != StOk && in_cpl.bytes <= sent_q) lost_q <= 1'b1;
@@ -190,7 +192,7 @@ module via_vdev_blk_data
   assign send_pop = send_beat && send_last;
   assign in_take = send_beat && send.is_read && !lost_q;
   assign pay_ready_o = send_beat && send.is_write;
-  // Of a read sent in full the completion says nothing new.
+  // The completion of a read that was sent in full gives no new information.
   assign in_cpl_pop = in_cpl_valid && (in_cpl.tag[7:0] != seq_q || send_pop && send.is_read);
 
   always_ff @(posedge clk_i) begin
@@ -204,7 +206,7 @@ module via_vdev_blk_data
     end else begin
       if (take && job.is_read) issue_q <= issue_q + 1'b1;
       if (send_pop && send.is_read) seq_q <= seq_q + 1'b1;
-      // The first beat is not the last.
+      // The first beat is never the last.
       if (send_beat) begin
         send_first_q <= send_last_q;
         send_last_q  <= !send_last_q && send_left <= 32'(2 * StrbW);
@@ -243,7 +245,7 @@ module via_vdev_blk_data
     .count_o  ()
   );
 
-  // What comes to the other side; `full` of a beat is found as it comes.
+  // Beats that arrive at the receiving stage; `full` is computed on arrival.
   typedef struct packed {
     logic             last;
     logic             full;
@@ -286,9 +288,9 @@ module via_vdev_blk_data
 
   // ---------------------------------------------------------------- receive
   typedef enum logic [1:0] {
-    StFlow,  // the message comes
-    StPad,   // it was short: zeros
-    StDrop   // it is long
+    StFlow,  // forward the message
+    StPad,   // the message was short: append zeros
+    StDrop   // the message is too long: drop the rest
   } state_e;
   state_e state_q;
   back_t back, rx;
@@ -305,7 +307,7 @@ module via_vdev_blk_data
     .m_valid_o(rx_valid),
     .m_ready_i(rx_ready)
   );
-  logic [3:0] recv_head_q;  // beats of the header that came
+  logic [3:0] recv_head_q;  // beats of the header received
   logic head_now, recv_headed_q, back_valid, back_take, is_read, recv_first_q, recv_last_q, recv_last, short_now, long_now, err_q, wrong;
   logic dest_ready, result_room, go, skip, skip_q;
   logic [31:0] recv_left_q, recv_left;
@@ -317,10 +319,10 @@ module via_vdev_blk_data
   assign head_now = recv.header && !recv_headed_q;
   assign short_now = back.last && (head_now || !recv_last || !back.full);
   assign long_now = recv_last && !back.last && !head_now;
-  // A message that ends within its first beat is not written at all.
+  // Of a message that ends within its first beat nothing is written.
   assign skip = !is_read && (recv_first_q ? short_now : skip_q);
 
-  // The store hears of a write when the first of its bytes is there.
+  // The write to the store is started when the first of its bytes has arrived.
   logic cmd_now, cmd_sent_q, out_cmd_ready, to_store, store_ready, store_idle, store_still;
   assign cmd_now = back_valid && state_q == StFlow && !is_read && !head_now && !skip && !cmd_sent_q;
   assign to_store = back_valid && state_q == StFlow && !is_read && !head_now && !skip && cmd_sent_q && go;
@@ -365,7 +367,7 @@ module via_vdev_blk_data
     end else begin
       if (recv_pop) cmd_sent_q <= 1'b0;
       else if (cmd_now && out_cmd_ready) cmd_sent_q <= 1'b1;
-      // The first beat is not the last.
+      // The first beat is never the last.
       if (recv_pop) begin
         recv_first_q <= 1'b1;
         recv_last_q  <= 1'b0;
@@ -433,7 +435,7 @@ module via_vdev_blk_data
   // ---------------------------------------------------------------- results
   typedef struct packed {
     logic err;
-    logic written;  // the store has yet to answer
+    logic written;  // the response of the store is outstanding
   } result_t;
   result_t result;
   logic result_held;

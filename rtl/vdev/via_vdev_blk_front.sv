@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests of the disk, checked: takes the header off, looks at type, lengths and range, says what is to be done. The payload of a write
-// follows on pay_o; what else lies in a chain is dropped.
-// Every request that has a status byte becomes an op. One without (no writable byte, or more than can be counted) raises fail_o.
-// Three steps: what header and lengths say by themselves, whether the range is in the store, the op. The payload of a request waits until
-// it is known what it is for.
-// Throughput: three cycles a request, five with a payload, and one for each of its beats. Latency: four cycles. Source: VIRTIO 1.3, 5.2.6.
+// Checks the requests of the disk: removes the header, checks type, lengths and range, and decides on the op. The payload of a write
+// follows on pay_o; other bytes of a chain are dropped.
+// Every request that has a status byte becomes an op. Misuse: one without (no writable byte, or more than can be counted) raises fail_o.
+// Three steps: checks of header and lengths alone, whether the range is in the store, the op. The payload of a request waits until its use
+// is known.
+// Throughput: three cycles a request, five with a payload, plus one for each of its beats. Latency: four cycles. Order: kept. Source:
+// VIRTIO 1.3, 5.2.6.
 
 module via_vdev_blk_front
   import via_pkg::*;
@@ -14,24 +15,24 @@ module via_vdev_blk_front
 (
   input  logic     clk_i,
   input  logic     rst_ni,
-  input  fn_ctrl_t ctrl_i,
-  input  logic     flushes_i,    // the driver flushes
-  input  vq_req_t  req_i,
-  input  logic     none_i,       // it has no bytes
+  input  fn_ctrl_t ctrl_i,       // settings: size, read-only, …
+  input  logic     flushes_i,    // level: the driver has accepted VIRTIO_BLK_F_FLUSH
+  input  vq_req_t  req_i,        // request
+  input  logic     none_i,       // with req_i: it has no readable bytes
   input  logic     req_valid_i,
   output logic     req_ready_o,
-  input  vq_beat_t rd_i,
+  input  vq_beat_t rd_i,         // readable bytes of the request
   input  logic     rd_valid_i,
   output logic     rd_ready_o,
-  output logic     fail_o,
-  output blk_op_t  op_o,
+  output logic     fail_o,       // pulse: the request cannot be responded to
+  output blk_op_t  op_o,         // checked request
   output logic     op_valid_o,
   input  logic     op_ready_i,
-  output vq_beat_t pay_o,
+  output vq_beat_t pay_o,        // payload of a write
   output logic     pay_valid_o,
   input  logic     pay_ready_i,
-  output logic     moving_o,
-  output logic     idle_o
+  output logic     moving_o,     // level: something moves
+  output logic     idle_o        // level: no request is in progress
 );
 
   typedef enum logic [31:0] {
@@ -53,9 +54,9 @@ module via_vdev_blk_front
     logic [63:0] sector;
   } seg_t;
   typedef enum logic [1:0] {
-    StHead,   // the header's beat stands at `beat`
-    StSeg,    // the segment of discard and write zeroes comes in
-    StSegOp,  // ... and is there
+    StHead,   // the beat of the header is at `beat`
+    StSeg,    // receive the segment of discard or write zeroes
+    StSegOp,  // ... it is complete
     StBody    // the rest of the chain
   } state_e;
 
@@ -64,7 +65,7 @@ module via_vdev_blk_front
   vq_beat_t beat;
   logic beat_valid, beat_ready, strip_ready, strip_idle, all_in_q, done;
 
-  // The bytes behind this request's are another's.
+  // Bytes after those of this request belong to the next one.
   assign rd_ready_o = req_valid_i && !none_i && !all_in_q && strip_ready;
   always_ff @(posedge clk_i) begin
     if (!rst_ni || done) all_in_q <= 1'b0;
@@ -91,9 +92,9 @@ module via_vdev_blk_front
   seg_t seg;
   assign seg = seg_q[BlkHeader*8-1:0];
 
-  // ---- from the header and the lengths alone
+  // ---- from header and lengths alone
   typedef struct packed {
-    logic              is_in;       // the type, if the lengths fit it
+    logic              is_in;       // the type is this one, and the lengths fit it
     logic              is_out;
     logic              is_flush;
     logic              is_id;
@@ -101,15 +102,15 @@ module via_vdev_blk_front
     logic              is_zeroes;
     logic              unknown;
     logic              bad_flags;   // of the segment
-    logic              none;        // it is for no sector
-    logic              few;         // ... for no more than may be discarded, or zeroed
+    logic              none;        // it covers no sector
+    logic              few;         // ... no more than may be discarded, or zeroed
     logic              read_only;
-    logic              below;       // the first sector is one of the store
+    logic              below;       // the first sector is within the store
     logic [QueueW-1:0] queue;
     logic [31:0]       wlen;
     logic [31:0]       count;       // sectors
     logic [39:0]       sector;
-    logic [39:0]       behind;      // sectors from it to the end of the store
+    logic [39:0]       behind;      // sectors from there to the end of the store
   } step_t;
   step_t step, step_q;
   logic step_valid_q, op_valid_q, body_known_q, take, advance;
@@ -149,7 +150,7 @@ module via_vdev_blk_front
     step.behind     = behind[39:0];
   end
 
-  // ---- whether its range is in the store, and what it is
+  // ---- whether the range is in the store, and the op
   logic in_range;
   logic [7:0] status;
   blk_kind_e kind;
@@ -173,7 +174,7 @@ module via_vdev_blk_front
     op.kind = kind;
     op.app = ctrl_i.kind == AttachSlot;
     op.header = ctrl_i.header;
-    // A driver that cannot flush relies on what is answered.
+    // A driver that cannot flush relies on completed writes being durable.
     op.held = ctrl_i.flush.limit != '0 && (step_q.is_flush || kind inside {BlkWrite, BlkZero} && !flushes_i);
     op.queue = step_q.queue;
     op.status = status;
@@ -200,10 +201,10 @@ module via_vdev_blk_front
     if (advance) op_q <= op;
   end
 
-  // ---------------------------------------------------------------- one request after the other
+  // ---------------------------------------------------------------- one request at a time
   logic at_head, begins;
   assign at_head = state_q == StHead && req_valid_i && (none_i || beat_valid);
-  // A step at a time.
+  // One step at a time.
   assign take = !step_valid_q && !unanswerable && (at_head && !segmented || at_seg);
   assign fail_o = at_head && unanswerable;
   assign begins = fail_o || take;
@@ -230,7 +231,7 @@ module via_vdev_blk_front
       endcase
     end
   end
-  // What the body is for is known with the op, of a request that fails at once.
+  // The use of the body is known with the op; of a request that fails, at once.
   always_ff @(posedge clk_i) begin
     if (state_q == StHead) begin
       body_known_q <= unanswerable;

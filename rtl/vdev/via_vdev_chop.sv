@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of any length into answers to a waiting queue. Bytes are held first, so an answer announced is there in full. What does not fit
-// into the guest's buffer goes into the next one; an answer never mixes two messages. Bytes without `last` are answered as soon as a buffer
-// stands ready.
-// With `Unit` not zero a message is a series of records of that many bytes, one an answer; a part of a record at the end of a message
-// is dropped, and so is a buffer too small for a record (answered with no bytes).
-// Throughput: one beat a cycle; an answer takes five cycles more. After a buffer that is no multiple of a beat the next answer is short: it
-// ends at the beat's end. Latency: eight cycles.
-// A place is kept for what is still on its way in when it is found that no more fits, so fewer than `Beats` may be held.
+// Turns messages of any length into responses to a waiting queue. Bytes are buffered first, so that a response, once offered, has all of
+// its bytes here. What does not fit into the guest's buffer goes into the next one; a response never mixes two messages. Bytes of a message
+// that has not ended are delivered as soon as a buffer is available.
+// With `Unit` not zero a message is a series of records of that many bytes, one per response; an incomplete record at the end of a message
+// is dropped, and so is a buffer too small for a record (completed with no bytes).
+// Throughput: one beat a cycle; a response takes five cycles more. After a buffer whose size is no multiple of a beat the next response is
+// short: it ends at the end of the beat. Latency: eight cycles. Order: kept.
+// Room is reserved for beats still on their way in when the buffer fills up, so fewer than `Beats` may be held.
 // Misuse: a beat without `last` counts as full; one with `last` and without bytes only ends its message.
 
 module via_vdev_chop
@@ -15,29 +15,28 @@ module via_vdev_chop
   import via_virtio_pkg::*;
   import via_vdev_pkg::*;
 #(
-  parameter int unsigned Beats = 32,
-  parameter int unsigned Unit = 0,
-  parameter logic [QueueW-1:0] Queue = '0
+  parameter int unsigned Beats = 32,  // capacity of the buffer
+  parameter int unsigned Unit = 0,  // bytes of a record; 0: a stream of bytes
+  parameter logic [QueueW-1:0] Queue = '0  // queue of the responses
 ) (
   input  logic            clk_i,
   input  logic            rst_ni,
-  // The stream; id is not looked at.
-  input  strm_t           s_i,
+  input  strm_t           s_i,          // stream; id is ignored
   input  logic            s_valid_i,
   output logic            s_ready_o,
-  input  logic            drop_i,       // nobody is there to hear it: what comes is taken and forgotten
-  // Queue `Queue` of the engine: a buffer stands ready, its bytes
-  input  logic            avail_i,
-  input  logic     [31:0] wlen_i,
-  output vq_rsp_t         rsp_o,
+  input  logic            drop_i,       // level: nothing receives; beats are accepted and dropped
+  // queue `Queue` of the engine
+  input  logic            avail_i,      // level: the queue has a buffer
+  input  logic     [31:0] wlen_i,       // its size in bytes
+  output vq_rsp_t         rsp_o,        // response
   output logic            rsp_valid_o,
   input  logic            rsp_ready_i,
-  output vq_beat_t        wr_o,
+  output vq_beat_t        wr_o,         // its bytes
   output logic            wr_valid_o,
   input  logic            wr_ready_i,
-  output logic            short_o,      // bytes wait for a buffer
-  output logic            moving_o,     // something moves besides the answer ports
-  output logic            idle_o
+  output logic            short_o,      // level: bytes wait for a buffer
+  output logic            moving_o,     // level: something moves besides the response ports
+  output logic            idle_o        // level: nothing is held
 );
 
   localparam bit UnitOk = param_in("via_vdev_chop Unit", Unit, 0, StrbW);
@@ -46,13 +45,13 @@ module via_vdev_chop
   localparam int unsigned LenW = $clog2(Beats * StrbW + 1);
   typedef logic [LenW-1:0] len_t;
 
-  // ---------------------------------------------------------------- what is held
+  // ---------------------------------------------------------------- buffered bytes
   typedef struct packed {
     logic [BeatLog2:0] bytes;
     logic [DataW-1:0]  data;
   } held_t;
   localparam int unsigned Runs = 8;
-  localparam int unsigned Late = 3;  // beats that may still come when it is found that no more fit
+  localparam int unsigned Late = 3;  // beats that may still arrive when the buffer is found to be full
   localparam bit BeatsOk = param_in("via_vdev_chop Beats", Beats, Late, 65536);
   localparam int unsigned BeatsW = $clog2(Beats + 1);
   localparam int unsigned RunsW = $clog2(Runs + 1);
@@ -61,7 +60,7 @@ module via_vdev_chop
   logic held_valid, held_pop, run_valid, run_pop, take, ends;
   logic [BeatsW-1:0] beats;
   logic [ RunsW-1:0] runs;
-  len_t open_q, open_now, run, load;  // bytes after the last run; those that stay after this cycle
+  len_t open_q, open_now, run, load;  // bytes after the last run; those left after this cycle
 
   assign s_ready_o = ready_q;
   assign take = in_valid_q && !in_drop_q;
@@ -82,7 +81,7 @@ module via_vdev_chop
     if (s_valid_i && ready_q) begin
       in_q      <= '{bytes: s_i.last ? keep_bytes(s_i.keep) : (BeatLog2 + 1)'(StrbW), data: s_i.data};
       in_last_q <= s_i.last;
-      in_drop_q <= drop_q;  // as it was when it was found that there is room
+      in_drop_q <= drop_q;  // its value when room was found
     end
   end
 
@@ -103,7 +102,7 @@ module via_vdev_chop
     .count_o  (beats)
   );
 
-  // Lengths of messages, or of their ends, that are held in full.
+  // Lengths of messages, or of their ends, of which all bytes are held.
   via_fifo #(
     .T    (len_t),
     .Depth(Runs)
@@ -120,22 +119,22 @@ module via_vdev_chop
     .count_o  (runs)
   );
 
-  // ---------------------------------------------------------------- answers
+  // ---------------------------------------------------------------- responses
   typedef enum logic [2:0] {
-    StLoad,    // take the next run of bytes
-    StLook,    // what the beat at the head allows
+    StLoad,  // take the next run of bytes
+    StLook,  // determine what the beat at the head allows
     StAnswer,  // wait for a buffer
-    StOffer,   // announce; the offer stays whatever becomes of the queue
-    StData,    // hand over
-    StSkip,    // drop what is left of a record
-    StNext     // is the beat used up, is the run
+    StOffer,  // offer the response, whatever becomes of the queue
+    StData,  // send its bytes
+    StSkip,  // drop the rest of a record
+    StNext  // whether the beat, and the run, are used up
   } state_e;
   state_e state_q;
-  len_t left_q, most_q, part_q, part;  // bytes of the run not yet answered; at most in the answer; in it
-  logic [BeatLog2:0] off_q, in_beat, now;  // bytes of the beat at the head already gone; still there; to go now
+  len_t left_q, most_q, part_q, part;  // bytes of the run not yet delivered; upper limit of the response; its bytes
+  logic [BeatLog2:0] off_q, in_beat, now;  // bytes of the beat at the head already sent; left; to be sent now
   logic close, decide, beat, last, fits, short_unit;
 
-  // The bytes of a message not yet ended become a run of their own when nothing else is there.
+  // The bytes of a message that has not ended become a run when there is no other run.
   assign close = state_q == StLoad && !run_valid && open_q != '0 && avail_i;
   assign run_pop = state_q == StLoad && run_valid;
   assign load = run_valid ? run : open_q;
@@ -148,7 +147,7 @@ module via_vdev_chop
   assign rsp_valid_o = state_q == StOffer;
   assign rsp_o = '{queue: Queue, merge: 1'b0, len: 32'(part_q)};
 
-  // An answer that begins within a beat ends with it; every beat of a run but its last is full.
+  // A response that begins within a beat ends with it; every beat of a run except its last is full.
   assign last = part_q <= len_t'(StrbW);
   assign now = last ? part_q[BeatLog2:0] : (BeatLog2 + 1)'(StrbW);
   assign wr_valid_o = state_q == StData && held_valid;
@@ -186,9 +185,9 @@ module via_vdev_chop
   always_ff @(posedge clk_i) begin
     if (state_q == StLoad) left_q <= load;
     else if (beat) left_q <= left_q - len_t'(now);
-    // Of a record all or nothing; otherwise what is left, but none of the beats behind one that is begun.
+    // A record is delivered whole or not at all; otherwise what is left, but only to the end of a beat that was begun.
     most_q <= (Unit != 0) ? len_t'(Unit) : (off_q != '0 && left_q > len_t'(in_beat)) ? len_t'(in_beat) : left_q;
-    if (state_q == StLook) part_q <= left_q;  // to be skipped
+    if (state_q == StLook) part_q <= left_q;  // bytes to be skipped
     else if (state_q == StAnswer) part_q <= part;
     else if (beat) part_q <= part_q - len_t'(now);
   end

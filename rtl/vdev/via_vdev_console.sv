@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The console (type 3): port 0 is a console, port 1 a channel of bytes; without VIRTIO_CONSOLE_F_MULTIPORT there is port 0 alone.
-// User side: bytes, id = port. A buffer of the driver is one message to the user side; a message from there may have any length and goes to
-// as many buffers as it needs. Bytes to a port that the driver has not opened are dropped; to an open one without buffers they wait, and
-// rx_i waits with them when 32 beats are held. An emergency write is a message of one byte from port 0.
-// The size comes from ctrl_i; a change is told as a configuration change, and, with ports, by a message about port 0.
-// Throughput: one beat a cycle. Latency: four cycles out, eleven in. Source: VIRTIO 1.3, 5.3.
+// The console (type 3): port 0 is a console, port 1 a channel of bytes; without VIRTIO_CONSOLE_F_MULTIPORT there is only port 0.
+// User side: bytes, id = port. A buffer of the driver is one message to the user side; a message from there may have any length and is
+// spread over as many buffers as it needs. Bytes to a port that the driver has not opened are dropped; to an open one without buffers they
+// wait, and rx_i is stalled when 32 beats are held. An emergency write is a message of one byte from port 0.
+// The size comes from ctrl_i; a change is reported as a configuration change, and, with ports, by a control message about port 0.
+// Throughput: one beat a cycle. Latency: four cycles out, eleven in. Order: kept for each port and direction. Misuse: see
+// via_vdev_console_ctrl. Source: VIRTIO 1.3, 5.3.
 
 module via_vdev_console
   import via_pkg::*;
@@ -16,33 +17,33 @@ module via_vdev_console
 ) (
   input  logic                clk_i,
   input  logic                rst_ni,
-  input  logic     [    63:0] features_i,
-  input  logic                driver_ok_i,
-  input  fn_ctrl_t            ctrl_i,
+  input  logic     [    63:0] features_i,             // features accepted
+  input  logic                driver_ok_i,            // level: DRIVER_OK is set
+  input  fn_ctrl_t            ctrl_i,                 // settings: size, connection
   // Engine.
-  input  vq_req_t             req_i,
-  input  logic                none_i,                 // it has no bytes
+  input  vq_req_t             req_i,                  // request
+  input  logic                none_i,                 // with req_i: it has no readable bytes
   input  logic                req_valid_i,
   output logic                req_ready_o,
-  input  vq_beat_t            rd_i,
+  input  vq_beat_t            rd_i,                   // readable bytes of the request
   input  logic                rd_valid_i,
   output logic                rd_ready_o,
-  output vq_rsp_t             rsp_o,
+  output vq_rsp_t             rsp_o,                  // response
   output logic                rsp_valid_o,
   input  logic                rsp_ready_i,
-  output vq_beat_t            wr_o,
+  output vq_beat_t            wr_o,                   // its bytes
   output logic                wr_valid_o,
   input  logic                wr_ready_i,
-  input  logic     [NumQ-1:0] avail_i,
-  input  logic     [    31:0] head_wlen_i    [NumQ],
-  output logic     [NumQ-1:0] short_o,
+  input  logic     [NumQ-1:0] avail_i,                // level: the queue has a buffer
+  input  logic     [    31:0] head_wlen_i    [NumQ],  // size in bytes of its next buffer
+  output logic     [NumQ-1:0] short_o,                // level: data waits for buffers
   // Device configuration.
-  input  logic     [    11:0] dev_addr_i,
-  input  logic                dev_write_i,
-  input  logic     [     3:0] dev_strb_i,
-  input  logic     [    31:0] dev_wdata_i,
-  output logic     [    31:0] dev_rdata_o,
-  output logic                config_change_o,
+  input  logic     [    11:0] dev_addr_i,             // device configuration: byte address
+  input  logic                dev_write_i,            // pulse: write
+  input  logic     [     3:0] dev_strb_i,             // bytes written
+  input  logic     [    31:0] dev_wdata_i,            // data to write
+  output logic     [    31:0] dev_rdata_o,            // read data, in the same cycle
+  output logic                config_change_o,        // pulse: the device configuration has changed
   // User side.
   output strm_t               tx_o,
   output logic                tx_valid_o,
@@ -50,11 +51,11 @@ module via_vdev_console
   input  strm_t               rx_i,
   input  logic                rx_valid_i,
   output logic                rx_ready_o,
-  output logic                still_o,
-  output logic                idle_o
+  output logic                still_o,                // level: nothing moves unless an input changes
+  output logic                idle_o                  // level: nothing is held
 );
 
-  // Port 0 has queues 0 and 1, control 2 and 3, port k from 1 on 2k + 2 and 2k + 3.
+  // Port 0 has queues 0 and 1, control 2 and 3, port k > 0 has 2k + 2 and 2k + 3.
   localparam int unsigned Clients = ConsolePorts + 2;
   localparam int unsigned CtrlRx = 2;
   localparam logic [QueueW-1:0] CtrlTx = 4'd3;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Control protocol of the console's ports: hears the driver, tells it which ports there are, which is a console and how large it is, their names,
-// and that their other end is open. What is to be said is a flag each; flags go out one after the other as buffers come.
-// A buffer too small for a message is given back empty, and the message waits for the next. Messages from the driver that are too short,
-// of unknown kind or of a port that does not exist are ignored. Source: VIRTIO 1.3, 5.3.6.2.
+// Control protocol of the console's ports: receives the driver's messages, and announces to it which ports there are, which is a console
+// and how large it is, their names, and that their other end is open. Each pending message is a flag; they are sent one after the other as
+// buffers come.
+// Throughput: a message in a few cycles (slow path). Order: by port, highest priority first. A buffer too small for a message is completed
+// empty, and the message waits for the next one. Misuse: messages from the driver that are too short, of unknown kind or for a port that
+// does not exist are ignored. Source: VIRTIO 1.3, 5.3.6.2.
 
 module via_vdev_console_ctrl
   import via_pkg::*;
@@ -15,26 +17,25 @@ module via_vdev_console_ctrl
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
-  // First beat of a message from the driver; bytes past its end are not kept.
-  input  vq_beat_t             msg_i,
+  // Bytes after the end of the message are undefined.
+  input  vq_beat_t             msg_i,        // first beat of a message from the driver
   input  logic                 msg_valid_i,
-  // Size of port 0, told if size_i; resize_i: it is another one.
-  input  logic                 size_i,
-  input  logic     [     15:0] rows_i,
-  input  logic     [     15:0] cols_i,
-  input  logic                 resize_i,
-  output logic     [Ports-1:0] open_o,       // the driver reads and writes this port
-  input  logic                 avail_i,
-  input  logic     [     31:0] wlen_i,
-  output vq_rsp_t              rsp_o,
+  input  logic                 size_i,       // level: announce the size of port 0
+  input  logic     [     15:0] rows_i,       // its size
+  input  logic     [     15:0] cols_i,       // its size
+  input  logic                 resize_i,     // pulse: the size has changed
+  output logic     [Ports-1:0] open_o,       // level: the driver has opened the port
+  input  logic                 avail_i,      // level: the queue has a buffer
+  input  logic     [     31:0] wlen_i,       // its size in bytes
+  output vq_rsp_t              rsp_o,        // response
   output logic                 rsp_valid_o,
   input  logic                 rsp_ready_i,
-  output vq_beat_t             wr_o,
+  output vq_beat_t             wr_o,         // its bytes
   output logic                 wr_valid_o,
   input  logic                 wr_ready_i,
-  output logic                 short_o,      // a message waits for a buffer
-  output logic                 moving_o,
-  output logic                 idle_o
+  output logic                 short_o,      // level: a message waits for a buffer
+  output logic                 moving_o,     // level: something moves
+  output logic                 idle_o        // level: no message waits
 );
 
   localparam bit PortsOk = param_in("via_vdev_console_ctrl Ports", Ports, 1, (QueuesMax - 2) / 2);
@@ -59,7 +60,7 @@ module via_vdev_console_ctrl
   localparam int unsigned MsgW = (MsgBytes + StrbW - 1) / StrbW * DataW;
   localparam int unsigned PortW = (Ports > 1) ? $clog2(Ports) : 1;
 
-  // ---------------------------------------------------------------- what the driver says
+  // ---------------------------------------------------------------- messages from the driver
   control_t msg;
   logic heard, port_ok;
   logic [PortW-1:0] port;
@@ -73,7 +74,7 @@ module via_vdev_console_ctrl
 
   logic [Ports-1:0] open_q, add_q, console_q, size_q, name_q, host_open_q;
   logic [Ports-1:0] add_set, tell_set, add_clr, console_clr, size_clr, name_clr, host_open_clr;
-  logic told_q;  // the driver knows port 0
+  logic told_q;  // port 0 was announced to the driver
   always_comb begin
     add_set  = '0;
     tell_set = '0;
@@ -101,11 +102,11 @@ module via_vdev_console_ctrl
   end
   assign open_o = open_q;
 
-  // ---------------------------------------------------------------- what is to be said
+  // ---------------------------------------------------------------- messages to the driver
   typedef enum logic [1:0] {
     StPick,
     StAnswer,  // wait for a buffer
-    StOffer,   // the offer stays whatever becomes of the queue
+    StOffer,   // the response stays offered whatever becomes of the queue
     StData
   } state_e;
   state_e state_q;
@@ -114,7 +115,7 @@ module via_vdev_console_ctrl
   always_comb begin
     next = '{value: 16'd1, kind: EvAdd, id: '0};
     some = 1'b0;
-    // Lowest port last, so that it wins; of one port: console, size, name, open.
+    // The lowest port comes last, so that it has priority; within one port: console, size, name, open.
     for (int unsigned p = Ports; p > 0; p--) begin
       if (console_q[p-1] || size_q[p-1] || name_q[p-1] || host_open_q[p-1]) begin
         some = 1'b1;
@@ -145,7 +146,7 @@ module via_vdev_console_ctrl
   assign said = sent ? Ports'(1) << say_q.id : '0;
   assign add_clr = (say_q.kind == EvAdd) ? said : '0;
   assign console_clr = (say_q.kind == EvConsole) ? said : '0;
-  // Done with when it is in the message: what changes afterwards is another one.
+  // A flag is cleared when its content is copied into the message; later changes set it again.
   assign size_clr = Ports'(state_q == StAnswer && avail_i && wlen_i >= len && sized);
   assign name_clr = (say_q.kind == EvName) ? said : '0;
   assign host_open_clr = (say_q.kind == EvOpen) ? said : '0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The entropy device (type 4): bytes of the user side to the guest's buffers, each byte once. A buffer gets what is held when its turn
-// comes, at most the end of a message or 32 beats. When the user side gives nothing, buffers wait.
-// Throughput: one beat a cycle; an answer takes six cycles more. Latency: ten cycles. Source: VIRTIO 1.3, 5.4.
+// The entropy device (type 4): delivers bytes of the user side to the guest's buffers, each byte once. A buffer gets what is held when its
+// turn comes, at most up to the end of a message or 32 beats. While the user side provides nothing, buffers wait.
+// Throughput: one beat a cycle; a response takes six cycles more. Latency: ten cycles. Order: kept. Misuse: none is possible. Source:
+// VIRTIO 1.3, 5.4.
 
 module via_vdev_entropy
   import via_pkg::*;
@@ -14,21 +15,21 @@ module via_vdev_entropy
   input  logic                clk_i,
   input  logic                rst_ni,
   // Engine.
-  input  logic     [NumQ-1:0] avail_i,
-  input  logic     [    31:0] head_wlen_i[NumQ],
-  output logic     [NumQ-1:0] short_o,
-  output vq_rsp_t             rsp_o,
+  input  logic     [NumQ-1:0] avail_i,            // level: the queue has a buffer
+  input  logic     [    31:0] head_wlen_i[NumQ],  // size in bytes of its next buffer
+  output logic     [NumQ-1:0] short_o,            // level: data waits for buffers
+  output vq_rsp_t             rsp_o,              // response
   output logic                rsp_valid_o,
   input  logic                rsp_ready_i,
-  output vq_beat_t            wr_o,
+  output vq_beat_t            wr_o,               // its bytes
   output logic                wr_valid_o,
   input  logic                wr_ready_i,
   // User side.
   input  strm_t               rx_i,
   input  logic                rx_valid_i,
   output logic                rx_ready_o,
-  output logic                still_o,
-  output logic                idle_o
+  output logic                still_o,            // level: nothing moves unless an input changes
+  output logic                idle_o              // level: nothing is held
 );
 
   vq_rsp_t  rsp[1];
@@ -77,7 +78,7 @@ module via_vdev_entropy
     .idle_o       (out_idle)
   );
 
-  // Random numbers always wait: they are no occasion to look for buffers. A driver that wants some says so.
+  // Random bytes are always waiting, which is no reason to poll for buffers: a driver that wants some notifies.
   assign short_o = '0;
 
   assign still_o = !(chop_moving || out_moving);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An input device (type 18): a keyboard. User side in: events of 8 bytes {type, code, value}, any number a message, as the driver gets them
-// (EV_SYN included). User side out: what the driver tells the keyboard (its lamps), a message for each buffer.
-// Throughput: an event in eight cycles. Latency: ten cycles in, four out. Source: VIRTIO 1.3, 5.8.
+// An input device (type 18): a keyboard. User side in: events of 8 bytes {type, code, value}, any number per message, passed to the driver
+// as they are (EV_SYN included). User side out: what the driver sends to the keyboard (its LEDs), one message per buffer.
+// Throughput: an event in eight cycles. Latency: ten cycles in, four out. Order: kept in each direction. Misuse: an incomplete event is
+// dropped (via_vdev_chop). Source: VIRTIO 1.3, 5.8.
 
 module via_vdev_input
   import via_pkg::*;
@@ -13,30 +14,30 @@ module via_vdev_input
 ) (
   input  logic                clk_i,
   input  logic                rst_ni,
-  input  fn_ctrl_t            ctrl_i,
-  // Engine: queue 0 has buffers for events, queue 1 status.
-  input  vq_req_t             req_i,
-  input  logic                none_i,             // it has no bytes
+  input  fn_ctrl_t            ctrl_i,             // settings: connection
+  // Engine: queue 0 has buffers for events, queue 1 carries status.
+  input  vq_req_t             req_i,              // request
+  input  logic                none_i,             // with req_i: it has no readable bytes
   input  logic                req_valid_i,
   output logic                req_ready_o,
-  input  vq_beat_t            rd_i,
+  input  vq_beat_t            rd_i,               // readable bytes of the request
   input  logic                rd_valid_i,
   output logic                rd_ready_o,
-  output vq_rsp_t             rsp_o,
+  output vq_rsp_t             rsp_o,              // response
   output logic                rsp_valid_o,
   input  logic                rsp_ready_i,
-  output vq_beat_t            wr_o,
+  output vq_beat_t            wr_o,               // its bytes
   output logic                wr_valid_o,
   input  logic                wr_ready_i,
-  input  logic     [NumQ-1:0] avail_i,
-  input  logic     [    31:0] head_wlen_i[NumQ],
-  output logic     [NumQ-1:0] short_o,
+  input  logic     [NumQ-1:0] avail_i,            // level: the queue has a buffer
+  input  logic     [    31:0] head_wlen_i[NumQ],  // size in bytes of its next buffer
+  output logic     [NumQ-1:0] short_o,            // level: data waits for buffers
   // Device configuration.
-  input  logic     [    11:0] dev_addr_i,
-  input  logic                dev_write_i,
-  input  logic     [     3:0] dev_strb_i,
-  input  logic     [    31:0] dev_wdata_i,
-  output logic     [    31:0] dev_rdata_o,
+  input  logic     [    11:0] dev_addr_i,         // device configuration: byte address
+  input  logic                dev_write_i,        // pulse: write
+  input  logic     [     3:0] dev_strb_i,         // bytes written
+  input  logic     [    31:0] dev_wdata_i,        // data to write
+  output logic     [    31:0] dev_rdata_o,        // read data, in the same cycle
   // User side.
   output strm_t               tx_o,
   output logic                tx_valid_o,
@@ -44,8 +45,8 @@ module via_vdev_input
   input  strm_t               rx_i,
   input  logic                rx_valid_i,
   output logic                rx_ready_o,
-  output logic                still_o,
-  output logic                idle_o
+  output logic                still_o,            // level: nothing moves unless an input changes
+  output logic                idle_o              // level: nothing is held
 );
 
   vq_rsp_t  rsp[2];
@@ -131,7 +132,7 @@ module via_vdev_input
     .idle_o       (out_idle)
   );
 
-  // ---------------------------------------------------------------- configuration: what `select` and `subsel` ask for
+  // ---------------------------------------------------------------- configuration, addressed by `select` and `subsel`
   localparam logic [7:0] SelName = 8'h01;
   localparam logic [7:0] SelIds = 8'h03;
   localparam logic [7:0] SelBits = 8'h11;
@@ -168,7 +169,7 @@ module via_vdev_input
     end
     if (select_q == SelBits && subsel_q == EvLed) begin
       size = 8'd1;
-      text = 128'h7;  // number, capitals, scroll
+      text = 128'h7;  // LEDs: num lock, caps lock, scroll lock
     end
     if (select_q == SelBits && subsel_q == EvRep) size = 8'd1;
   end

@@ -2,8 +2,10 @@
 //
 // The net device (type 1): NetPairs queue pairs and a control queue (queue 2 without VIRTIO_NET_F_MQ, the last one with it).
 // User side: Ethernet frames without virtio header and frame check sequence. Parts: via_vdev_net_tx, via_vdev_net_rx, via_vdev_net_ctrl.
-// Throughput: one beat a cycle each way; frames of 64 bytes: at most eight cycles each, both ways at once. Latency: five cycles out, two from a frame's last beat to its answer.
-// A request stands before those behind it until its bytes are taken. Source: VIRTIO 1.3, 5.1.
+// Throughput: one beat a cycle each way; frames of 64 bytes: at most eight cycles each, both ways at once. Latency: five cycles out, two
+// from a frame's last beat to its response. Order: kept in each queue.
+// Misuse: wrong frames are dropped, wrong commands get VIRTIO_NET_ERR (see the parts). Requests of all queues share one stream: one waits
+// until the bytes of those before it are accepted. Source: VIRTIO 1.3, 5.1.
 
 module via_vdev_net
   import via_pkg::*;
@@ -14,37 +16,37 @@ module via_vdev_net
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
-  input  logic     [      63:0] features_i,
-  input  logic                  driver_ok_i,
-  input  fn_ctrl_t              ctrl_i,
+  input  logic     [      63:0] features_i,             // features accepted
+  input  logic                  driver_ok_i,            // level: DRIVER_OK is set
+  input  fn_ctrl_t              ctrl_i,                 // settings: MAC address, link, connection
   // Engine.
-  output logic     [  NumQ-1:0] wait_o,
-  output logic                  fail_o,
-  output logic     [QueueW-1:0] fail_queue_o,
-  input  vq_req_t               req_i,
+  output logic     [  NumQ-1:0] wait_o,                 // level: chains of the queue wait for a response
+  output logic                  fail_o,                 // pulse: a request cannot be responded to
+  output logic     [QueueW-1:0] fail_queue_o,           // with fail_o: the queue to stop
+  input  vq_req_t               req_i,                  // request
   input  logic                  req_valid_i,
   output logic                  req_ready_o,
-  input  vq_beat_t              rd_i,
+  input  vq_beat_t              rd_i,                   // readable bytes of the request
   input  logic                  rd_valid_i,
   output logic                  rd_ready_o,
-  output vq_rsp_t               rsp_o,
+  output vq_rsp_t               rsp_o,                  // response
   output logic                  rsp_valid_o,
   input  logic                  rsp_ready_i,
-  input  logic     [      15:0] merged_i,
-  input  logic                  merged_valid_i,
-  output vq_beat_t              wr_o,
+  input  logic     [      15:0] merged_i,               // chains that the last `merge` response used
+  input  logic                  merged_valid_i,         // pulse: merged_i is valid
+  output vq_beat_t              wr_o,                   // bytes of the response
   output logic                  wr_valid_o,
   input  logic                  wr_ready_i,
-  input  logic     [  NumQ-1:0] in_use_i,
-  input  logic     [  NumQ-1:0] avail_i,
-  input  logic     [      31:0] head_wlen_i    [NumQ],
-  input  logic     [      31:0] room_i         [NumQ],
-  input  logic     [  NumQ-1:0] busy_i,
-  output logic     [  NumQ-1:0] short_o,
+  input  logic     [  NumQ-1:0] in_use_i,               // level: enabled, not under reset
+  input  logic     [  NumQ-1:0] avail_i,                // level: the queue has a buffer
+  input  logic     [      31:0] head_wlen_i    [NumQ],  // size in bytes of its next buffer
+  input  logic     [      31:0] room_i         [NumQ],  // bytes of all its buffers
+  input  logic     [  NumQ-1:0] busy_i,                 // level: a `merge` response is using its chains
+  output logic     [  NumQ-1:0] short_o,                // level: frames wait for buffers of the queue
   // Device configuration.
-  input  logic     [      11:0] dev_addr_i,
-  output logic     [      31:0] dev_rdata_o,
-  output logic                  config_change_o,
+  input  logic     [      11:0] dev_addr_i,             // device configuration: byte address
+  output logic     [      31:0] dev_rdata_o,            // read data, in the same cycle
+  output logic                  config_change_o,        // pulse: the device configuration has changed
   // User side.
   output strm_t                 tx_o,
   output logic                  tx_valid_o,
@@ -52,12 +54,12 @@ module via_vdev_net
   input  strm_t                 rx_i,
   input  logic                  rx_valid_i,
   output logic                  rx_ready_o,
-  output logic                  still_o,
-  output logic                  idle_o
+  output logic                  still_o,                // level: nothing moves unless an input changes
+  output logic                  idle_o                  // level: nothing is held
 );
 
   // ---------------------------------------------------------------- requests
-  // A request is here long before its bytes: it may wait a cycle, its bytes may not.
+  // A request arrives long before its bytes: it may be delayed by a cycle, its bytes may not.
   typedef struct packed {
     logic    none;  // without bytes
     vq_req_t req;
@@ -92,10 +94,10 @@ module via_vdev_net
     .m_ready_i(rd_ready)
   );
 
-  // ---------------------------------------------------------------- which queue is what
+  // ---------------------------------------------------------------- roles of the queues
   logic is_ctrl, open;
   assign wait_o = features_i[NetFMq] ? VdevNet.waits[NumQ-1:0] : NumQ'(1);
-  assign is_ctrl = !req.queue[0];  // the receive queues wait
+  assign is_ctrl = !req.queue[0];  // receive queues get no requests
   assign open = driver_ok_i && ctrl_i.up && ctrl_i.kind != AttachNone;
 
   logic tx_req_ready, ctrl_req_ready, tx_rd_ready, ctrl_rd_ready;
@@ -162,7 +164,7 @@ module via_vdev_net
     .moving_o   (tx_moving),
     .idle_o     (tx_idle)
   );
-  assign wr[1] = '0;  // its answers have no bytes
+  assign wr[1] = '0;  // its responses have no bytes
   assign wr_valid[1] = 1'b0;
 
   logic [NetPairs-1:0] rx_in_use, rx_avail, rx_short;
@@ -235,7 +237,7 @@ module via_vdev_net
   assign short_o[NumQ-1] = 1'b0;
 
   // ---------------------------------------------------------------- configuration
-  // Behind what the specification has: frames dropped on the way out, and on the way in.
+  // After the fields of the specification: counters of frames dropped in transmit and in receive direction.
   logic [31:0] tx_drops_q, rx_drops_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Control queue of the net device, and the state it sets: receive filter, MAC address, queue pairs in use.
-// A command is parsed byte by byte (slow path: a byte is taken in one cycle and looked at in the next, and before the first of a beat there is a
-// cycle more) and takes effect at its end only if it was right in all parts: known, negotiated, of exactly
-// the length it says. Everything else is answered VIRTIO_NET_ERR and changes nothing. A command longer than `Longest` is an error; the rest
-// of it is dropped beat by beat. A chain without room for the status byte raises fail_o.
-// The filter holds `Entries` addresses; when a table has more, all frames of that kind (unicast, multicast) pass, as the specification allows.
+// A command is parsed byte by byte (slow path: a byte is accepted in one cycle and evaluated in the next, and the first byte of a beat
+// takes one cycle more) and takes effect at its end only if it was right in all parts: known, negotiated, of exactly the length that it
+// states.
+// Misuse: everything else completes with VIRTIO_NET_ERR and changes nothing. A command longer than `Longest` is an error; the rest of it is
+// dropped beat by beat. A chain without room for the status byte raises fail_o. Order: one command at a time.
+// The filter holds `Entries` addresses; when a table has more, all frames of that kind (unicast, multicast) pass, as the specification
+// allows.
 // Source: VIRTIO 1.3, 5.1.6.5.
 
 module via_vdev_net_ctrl
@@ -13,35 +15,34 @@ module via_vdev_net_ctrl
   import via_virtio_pkg::*;
   import via_vdev_pkg::*;
 #(
-  parameter int unsigned Entries = 16,
-  parameter int unsigned Longest = 4096
+  parameter int unsigned Entries = 16,   // addresses in the filter
+  parameter int unsigned Longest = 4096  // bytes of the longest command
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
-  input  logic     [      63:0] features_i,
-  input  logic     [      47:0] mac_i,         // until the driver sets another
-  // One request at a time, taken with its last byte.
-  input  vq_req_t               req_i,
-  input  logic                  none_i,        // it has no bytes
+  input  logic     [      63:0] features_i,    // features accepted
+  input  logic     [      47:0] mac_i,         // MAC address until the driver sets another
+  input  vq_req_t               req_i,         // command; accepted with its last byte
+  input  logic                  none_i,        // with req_i: it has no readable bytes
   input  logic                  req_valid_i,
   output logic                  req_ready_o,
-  input  vq_beat_t              rd_i,
+  input  vq_beat_t              rd_i,          // bytes of the command
   input  logic                  rd_valid_i,
   output logic                  rd_ready_o,
-  output vq_rsp_t               rsp_o,
+  output vq_rsp_t               rsp_o,         // response
   output logic                  rsp_valid_o,
   input  logic                  rsp_ready_i,
-  output vq_beat_t              wr_o,
+  output vq_beat_t              wr_o,          // its status byte
   output logic                  wr_valid_o,
   input  logic                  wr_ready_i,
-  output logic                  fail_o,
-  output logic     [QueueW-1:0] fail_queue_o,
-  output logic     [      47:0] mac_o,
-  output logic     [       2:0] pairs_o,       // 1 to NetPairs
-  input  logic     [      47:0] dst_i,         // destination of a frame
-  output logic                  accept_o,      // ... passes the filter: a cycle later
-  output logic                  moving_o,
-  output logic                  idle_o
+  output logic                  fail_o,        // pulse: no room for the status byte
+  output logic     [QueueW-1:0] fail_queue_o,  // with fail_o: the queue to stop
+  output logic     [      47:0] mac_o,         // MAC address in use
+  output logic     [       2:0] pairs_o,       // queue pairs in use, 1 to NetPairs
+  input  logic     [      47:0] dst_i,         // destination address of a frame
+  output logic                  accept_o,      // a cycle later: it passes the filter
+  output logic                  moving_o,      // level: something moves
+  output logic                  idle_o         // level: no command is in progress
 );
 
   localparam bit EntriesOk = param_pow2("via_vdev_net_ctrl Entries", Entries, 2, 1024);
@@ -53,7 +54,7 @@ module via_vdev_net_ctrl
   localparam int unsigned EntryW = $clog2(Entries + 1);
   localparam int unsigned CountW = $clog2(Longest + 1);
 
-  // ---------------------------------------------------------------- state of the device
+  // ---------------------------------------------------------------- device state
   typedef enum logic [2:0] {
     RxPromisc  = 3'd0,
     RxAllMulti = 3'd1,
@@ -62,15 +63,15 @@ module via_vdev_net_ctrl
     RxNoUni    = 3'd4,
     RxNoBcast  = 3'd5
   } rx_mode_e;
-  logic [5:0] mode_q;  // by rx_mode_e
+  logic [5:0] mode_q;  // indexed by rx_mode_e
   logic mac_set_q;
   logic [47:0] mac_q;
   logic [2:0] pairs_q;
-  // The table in use, and the one being filled, which becomes it two cycles after its command has ended.
+  // The table in use, and the one being filled, which replaces it two cycles after the end of its command.
   typedef struct packed {
     logic [Entries-1:0][47:0] addr;
     logic [Entries-1:0]       used;
-    logic                     uni_over;    // there were more
+    logic                     uni_over;    // there were more addresses than entries
     logic                     multi_over;
   } table_t;
   table_t table_q, fill_table_q;
@@ -78,8 +79,8 @@ module via_vdev_net_ctrl
 
   assign pairs_o = pairs_q;
 
-  // Whether an address passes whatever the table holds, whether it does if it stands there, and where it stands.
-  localparam int unsigned Halves = 2;  // a register for the even and one for the odd entries: what becomes of the answer takes time, too
+  // Three registered results: the address passes whatever the table holds; it passes if it is found; it was found.
+  localparam int unsigned Halves = 2;  // one register for the even and one for the odd entries, as the logic after them takes time, too
   logic [Halves-1:0] hits, hits_q;
   logic passes_q, may_q, own_q;
   logic [47:0] now_q;  // the device's address
@@ -114,18 +115,18 @@ module via_vdev_net_ctrl
   } state_e;
   state_e state_q;
   logic [BeatLog2-1:0] lane_q;
-  logic [CountW-1:0] taken_q;  // bytes of the command taken
-  logic look, look_q;  // a beat, or a command without bytes, is here; and was in the cycle before
+  logic [CountW-1:0] taken_q;  // bytes of the command accepted
+  logic look, look_q;  // a beat, or a command without bytes, is offered; was offered in the previous cycle
   logic byte_now, beat_end, cmd_last;
-  logic [BeatLog2-1:0] next_q;  // the lane behind
-  // Found in the cycle before the byte is at hand: the eight bytes of which it is one, and whether the beat has another one behind it.
+  logic [BeatLog2-1:0] next_q;  // the next lane
+  // Computed in the cycle before the byte is used: the eight bytes that include it, and whether the beat has another byte after it.
   logic [63:0] near_q;
   logic more_q;
   logic [BeatLog2-1:0] more_at;
-  logic cmd_end_q;  // the byte at hand is the command's last
+  logic cmd_end_q;  // the current byte is the command's last
 
   assign look = state_q == StBytes && req_valid_i && (rd_valid_i || none_i);
-  assign byte_now = look_q;  // what was here a cycle ago and was not taken is here
+  assign byte_now = look_q;  // offered a cycle ago and not accepted, so still offered
   assign more_at = byte_now ? next_q + 1'b1 : next_q;
   assign beat_end = !more_q || taken_q == CountW'(Longest);
   assign cmd_last = byte_now && (none_i || beat_end && rd_i.last);
@@ -133,8 +134,8 @@ module via_vdev_net_ctrl
   assign req_ready_o = cmd_last;
 
   // The byte, and what is known of its command at its end.
-  logic [CountW-1:0] count_q;  // bytes of the command seen
-  logic step_q, long, args_q, no_room_q;  // args_q: what is seen is class and command, and not too much
+  logic [CountW-1:0] count_q;  // bytes of the command evaluated
+  logic step_q, long, args_q, no_room_q;  // args_q: class and command are known, and it is not too long
   logic [QueueW-1:0] queue_q;
   logic [7:0] b;
   assign long = count_q == CountW'(Longest);
@@ -172,25 +173,25 @@ module via_vdev_net_ctrl
   logic [7:0] class_q;
   logic [2:0] cmd_q;
   logic ok_q;
-  logic [47:0] word_q, word;  // the last bytes, the newest at the top
-  logic [ 2:0] place_q;  // in the entry, or in the count of entries
+  logic [47:0] word_q, word;  // the last six bytes, the newest at the top
+  logic [ 2:0] place_q;  // byte within the entry, or within the count of entries
   logic [31:0] left_q;  // entries of the list still to come
-  logic left_some_q, left_one_q;  // ... some, one
+  logic left_some_q, left_one_q;  // ... at least one, exactly one
   logic in_list_q, second_q, entry_end;
-  logic [EntryW-1:0] fill_q;  // next free place
+  logic [EntryW-1:0] fill_q;  // next free entry
   logic args, put_q, put_second_q;  // put_q: word_q is an entry
   logic is_rx_q, is_table_q, is_mac_q, is_mq_q;  // the command, if it is known and negotiated
 
   assign word = {b, word_q[47:8]};
   assign args = step_q && args_q;
-  // A list: four bytes of count, then six for each entry; two lists.
+  // Two lists, each with four bytes of count, then six for each entry.
   assign entry_end = place_q == (in_list_q ? 3'd5 : 3'd3);
 
-  // The last byte of each command, and what it says, are as they must be.
+  // The command ends where it must, with a valid value.
   logic rx_ok, table_ok, mac_ok, mq_ok, ends, accepted;
   assign ends = cmd_end_q && args_q;
   assign rx_ok = is_rx_q && count_q == CountW'(2) && b <= 8'd1;
-  // The last byte is that of the second list's last entry, or of its count if it has none.
+  // The last byte is that of the last entry of the second list, or of its count if the list is empty.
   assign table_ok = is_table_q && second_q && entry_end && (in_list_q ? left_one_q : word[47:16] == '0);
   assign mac_ok = is_mac_q && count_q == CountW'(7) && !word[0];
   assign mq_ok = is_mq_q && count_q == CountW'(3) && word[47:32] != '0 && word[47:32] <= 16'(NetPairs);
@@ -213,14 +214,14 @@ module via_vdev_net_ctrl
     end else begin
       put_q        <= args && is_table_q && in_list_q && entry_end && left_some_q;
       table_new_q  <= ends && table_ok;
-      table_copy_q <= table_new_q;  // its last entry is put there meanwhile
+      table_copy_q <= table_new_q;  // its last entry is written meanwhile
       if (table_copy_q) table_q <= fill_table_q;
       if (ends) begin
         if (rx_ok) mode_q[cmd_q] <= b[0];
         if (mac_ok) mac_set_q <= 1'b1;
         if (mq_ok) pairs_q <= word[34:32];
       end
-      // What a wrong command left in the other table is dropped at the start of the next one.
+      // What a rejected command left in the other table is dropped at the start of the next command.
       if (step_q && !args_q) begin
         fill_table_q.used       <= '0;
         fill_table_q.uni_over   <= 1'b0;
@@ -262,7 +263,7 @@ module via_vdev_net_ctrl
         left_q      <= word[47:16];
         left_some_q <= word[47:16] != '0;
         left_one_q  <= word[47:16] == 32'd1;
-        // An empty list is over at once; what follows the second one is wrong.
+        // An empty list ends at once; bytes after the second list are an error.
         if (word[47:16] != '0 || second_q) in_list_q <= 1'b1;
         else second_q <= 1'b1;
       end else if (entry_end && left_some_q) begin
@@ -277,7 +278,7 @@ module via_vdev_net_ctrl
     end
   end
 
-  // ---------------------------------------------------------------- answer
+  // ---------------------------------------------------------------- response
   assign fail_o = cmd_end_q && no_room_q;
   assign fail_queue_o = queue_q;
   assign rsp_valid_o = state_q == StAnswer;

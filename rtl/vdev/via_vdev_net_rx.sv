@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Receive side of the net device: holds a frame until its end, chooses a queue pair, puts the header before it, hands it to the engine.
+// Receive side of the net device: buffers a frame until its end, selects a queue pair, prepends the header, and passes it to the engine.
 //
-//   rx ── beat, length, flow ─┬─ store ────────────────────────── data ── header before it ── wr
-//                             └─ notes ── the next one ── answer ── frames to hand over ┘
+//   rx ── beat, length, flow ─┬─ store ─────────────────────────────── data ── prepend header ── wr
+//                             └─ notes ── next frame ── response ── frames to hand over ┘
 //
-// Throughput: one beat a cycle into the store and out of it; answers are announced ahead of their data: one every second cycle, if the engine
-// takes them as fast. Latency: two cycles from the last beat to the answer, and with it to the first of its bytes at the earliest two more. Order: kept.
+// Throughput: one beat a cycle into the store and out of it; responses are offered ahead of their data, one every second cycle if the
+// engine accepts them as fast. Latency: two cycles from the last beat to the response, and two more to the first of its bytes. Order: kept.
 // Frames of one flow go to one pair: IPv4 by addresses and, for unfragmented TCP and UDP, ports; all others by source address.
-// Dropped: frames the filter refuses, shorter than 14 or longer than NetFrameMax bytes, all while `open_i` is low, without mergeable buffers
-// those longer than the buffer at hand, and those of a pair whose receive queue is not in use, so that the other pairs' frames do not wait
-// until its reset is over. Without a buffer frames wait, and rx_i is held back when the store is nearly full, whatever would become of the frame. Source: VIRTIO 1.3, 5.1.6.3 to 5.1.6.5.
+// Dropped are: frames that the filter rejects, that are shorter than 14 or longer than NetFrameMax bytes, all while `open_i` is low,
+// without mergeable buffers those longer than the next buffer, and those of a pair whose receive queue is not in use, so that frames of
+// other pairs do not wait for the end of its reset. Without a buffer frames wait, and rx_i is stalled when the store is nearly full, even
+// for a frame that will be dropped. Source: VIRTIO 1.3, 5.1.6.3 to 5.1.6.5.
 
 module via_vdev_net_rx
   import via_pkg::*;
@@ -19,69 +20,69 @@ module via_vdev_net_rx
 (
   input  logic                    clk_i,
   input  logic                    rst_ni,
-  input  logic                    merge_i,                   // VIRTIO_NET_F_MRG_RXBUF
-  input  logic                    open_i,                    // link and driver are up
-  input  logic     [         2:0] pairs_i,
-  output logic     [        47:0] dst_o,                     // to the filter
-  input  logic                    accept_i,                  // ... which answers a cycle later
+  input  logic                    merge_i,                   // level: VIRTIO_NET_F_MRG_RXBUF was negotiated
+  input  logic                    open_i,                    // level: link and driver are up
+  input  logic     [         2:0] pairs_i,                   // queue pairs in use
+  output logic     [        47:0] dst_o,                     // destination address, to the filter
+  input  logic                    accept_i,                  // a cycle later: it passes the filter
   input  strm_t                   rx_i,
   input  logic                    rx_valid_i,
   output logic                    rx_ready_o,
-  input  logic     [NetPairs-1:0] in_use_i,                  // receive queue of each pair: enabled, not being reset
-  input  logic     [NetPairs-1:0] avail_i,
-  input  logic     [        31:0] head_wlen_i   [NetPairs],
-  input  logic     [        31:0] room_i        [NetPairs],
-  input  logic     [NetPairs-1:0] busy_i,                    // an answer takes chains of the queue: its room does not count
-  output logic     [NetPairs-1:0] short_o,                   // a frame waits for buffers of the pair
-  output vq_rsp_t                 rsp_o,
-  output logic                    rsp_valid_o,               // for one cycle, while rsp_early_i is high
-  input  logic                    rsp_early_i,
-  input  logic                    rsp_ready_i,               // the engine takes it
-  input  logic     [        15:0] merged_i,
-  input  logic                    merged_valid_i,
-  output vq_beat_t                wr_o,
+  input  logic     [NetPairs-1:0] in_use_i,                  // level, receive queue of each pair: enabled, not under reset
+  input  logic     [NetPairs-1:0] avail_i,                   // level: it has a buffer
+  input  logic     [        31:0] head_wlen_i   [NetPairs],  // size in bytes of its next buffer
+  input  logic     [        31:0] room_i        [NetPairs],  // bytes of all its buffers
+  input  logic     [NetPairs-1:0] busy_i,                    // level: a response is using its chains, room_i is not valid
+  output logic     [NetPairs-1:0] short_o,                   // level: a frame waits for buffers of the pair
+  output vq_rsp_t                 rsp_o,                     // response
+  output logic                    rsp_valid_o,               // one-cycle pulse, while rsp_early_i is high
+  input  logic                    rsp_early_i,               // level: a response may be offered
+  input  logic                    rsp_ready_i,               // pulse: the engine accepts it
+  input  logic     [        15:0] merged_i,                  // chains that the last `merge` response used
+  input  logic                    merged_valid_i,            // pulse: merged_i is valid
+  output vq_beat_t                wr_o,                      // its bytes
   output logic                    wr_valid_o,
   input  logic                    wr_ready_i,
-  output logic     [         1:0] drop_o,                    // a frame is dropped: on its way in, or one that was held
-  output logic                    moving_o,
-  output logic                    idle_o
+  output logic     [         1:0] drop_o,                    // pulses: a frame is dropped: [0] on arrival, [1] when its turn comes
+  output logic                    moving_o,                  // level: something moves
+  output logic                    idle_o                     // level: no frame is held
 );
 
   localparam int unsigned Beats = (NetFrameMax + StrbW - 1) / StrbW;
-  localparam int unsigned Full = NetFrameMax / StrbW;  // beats before the one that may be the longest frame's last
+  localparam int unsigned Full = NetFrameMax / StrbW;  // beats before the one that may be the last of the longest frame
   localparam int unsigned Depth = 1 << $clog2(3 * Beats);
   localparam int unsigned PtrW = $clog2(Depth);
   localparam int unsigned PairW = $clog2(NetPairs);
   localparam int unsigned Notes = 32;
   localparam int unsigned NoteW = $clog2(Notes + 1);
-  localparam int unsigned Outs = 8;  // answers whose data is to be handed over
+  localparam int unsigned Outs = 8;  // responses whose data is to be sent
   localparam int unsigned OutW = $clog2(Outs + 1);
   localparam int unsigned LookBytes = 38;  // up to the ports of IPv4
   localparam int unsigned LookBeats = (LookBytes + StrbW - 1) / StrbW;
   localparam int unsigned CountW = $clog2(Beats + 2);
-  // Beats that may still come when it is decided that no more can: this cycle's, those of the two before.
+  // Beats that may still arrive when the store is found to be full: that of this cycle, and those already in the pipeline.
   localparam int unsigned Late = 4;
   localparam int unsigned LenW = 14;
   typedef logic [LenW-1:0] len_t;
 
   localparam bit LenOk = param_in("NetFrameMax of via_vdev_net_rx", NetFrameMax + NetHeader, StrbW, (1 << $bits(len_t)) - 1);
 
-  // ---------------------------------------------------------------- in: a beat, and what it says of its frame, in registers
+  // ---------------------------------------------------------------- in: registers for a beat and what it contributes to its frame
   logic ready_q, take, first_q, over, open_q;
   logic [CountW-1:0] count, count_q;  // beats of the frame before this one
-  logic in_q, in_first_q, in_last_q, in_over_q, in_enough_q;  // in_enough_q: it is no shorter than an Ethernet header
+  logic in_q, in_first_q, in_last_q, in_over_q, in_enough_q;  // in_enough_q: at least as long as an Ethernet header
   logic [DataW-1:0] in_data_q;
   len_t in_len_q;  // with the header
   logic in_ip_q;
   logic [7:0] in_by_ip_q, in_by_mac_q;  // number of its flow, if it is IPv4, and if not
-  logic [1:0] in_third, in_fourth;  // remainders of that by 3, by 4
+  logic [1:0] in_third, in_fourth;  // remainders of the number divided by 3, by 4
 
   assign dst_o = rx_i.data[47:0];
   assign rx_ready_o = ready_q;
   assign take = rx_valid_i && ready_q;
   assign count = first_q ? '0 : count_q;
 
-  // The frame has so many bytes, as far as it is here.
+  // Whether the frame has at least that many bytes, as far as it has arrived.
   function automatic logic has(input int unsigned bytes, input logic [CountW-1:0] ahead, input logic [StrbW-1:0] keep);
     return ahead > CountW'((bytes - 1) / StrbW) || ahead == CountW'((bytes - 1) / StrbW) && keep[(bytes-1)%StrbW];
   endfunction
@@ -143,7 +144,7 @@ module via_vdev_net_rx
     end
   end
 
-  // The remainder of a division by 3, as the sum of those of its digits to the base of 4.
+  // The remainder of a division by 3: that of the sum of the digits to base 4.
   function automatic logic [1:0] third_of(input logic [3:0] digits);
     unique case (digits)
       4'h0, 4'h3, 4'h6, 4'h9, 4'hc, 4'hf: return 2'd0;
@@ -158,15 +159,15 @@ module via_vdev_net_rx
   );
   assign in_fourth = in_ip_q ? in_by_ip_q[1:0] : in_by_mac_q[1:0];
 
-  // ---------------------------------------------------------------- store: a frame counts when its last beat is there
-  // Places: of the next beat, and the one behind; behind the last whole frame; of the next beat to fetch. The store is never full.
+  // ---------------------------------------------------------------- store: a frame counts once its last beat is there
+  // Positions: of the next beat, and the one after it; after the last whole frame; of the next beat to fetch. The store is never full.
   logic [PtrW-1:0] wptr_q, wnext, end_q, rptr_q;
   logic drop_q, drop, store, commit, cancel;
 
   assign drop   = in_first_q ? !open_q || !accept_i : drop_q;
   assign store  = in_q && !drop;
   assign commit = store && in_last_q && !in_over_q && in_enough_q;
-  // The rest of a frame that is already too long is dropped as it comes.
+  // The rest of a frame that is already too long is dropped as it arrives.
   assign cancel = store && (in_over_q || in_last_q && !in_enough_q);
 
   always_ff @(posedge clk_i) begin
@@ -186,7 +187,7 @@ module via_vdev_net_rx
     if (in_q) drop_q <= drop || cancel;
   end
 
-  // The next beat of whole frames stands in the memory's output register.
+  // The next beat of whole frames is held in the memory's output register.
   logic [DataW-1:0] data;
   logic data_valid_q, fetch, data_pop;
   assign fetch = rptr_q != end_q && (!data_valid_q || data_pop);
@@ -214,7 +215,7 @@ module via_vdev_net_rx
 
   // ---------------------------------------------------------------- frames held: the next one in a register
   typedef struct packed {
-    logic [1:0] third;   // remainders of the flow's number by 3, by 4
+    logic [1:0] third;   // remainders of the flow's number divided by 3, by 4
     logic [1:0] fourth;
     len_t       len;     // with the header
   } note_t;
@@ -237,7 +238,7 @@ module via_vdev_net_rx
     .m_ready_i(held_note_pop),
     .count_o  (notes)
   );
-  // A frame that nobody stands before is looked at as it comes. Nothing here but next_valid_q waits for what becomes of it.
+  // A frame with none before it is evaluated as it arrives. Only next_valid_q depends on the result.
   assign note = next_valid_q ? next_q : in_note;
   assign note_valid = next_valid_q || commit && !held_note_valid;
   assign held_note_pop = held_note_valid && !next_valid_q;
@@ -255,19 +256,19 @@ module via_vdev_net_rx
     else ready_q <= PtrW'(wptr_q - rptr_q) <= PtrW'(Depth - Late) && notes <= NoteW'(Notes - Late);
   end
 
-  // ---------------------------------------------------------------- answers: announced while the data of earlier ones moves
+  // ---------------------------------------------------------------- responses: offered while the data of earlier ones moves
   typedef enum logic [1:0] {
     StWait,
     StAnswer,
     StMerged
   } state_e;
   state_e state_q;
-  logic [NetPairs-1:0] merges_q, singles_q, unused_q, may, cannot, pops;  // pops: the frame is done with if it is decided on
+  logic [NetPairs-1:0] merges_q, singles_q, unused_q, may, cannot, pops;  // pops: the frame is done if it is decided now
   logic [PairW-1:0] pair;
   logic single_q, decide, next, skip, skip_q, announced, outs_room_q;
   len_t answer_len_q, skip_len_q;
 
-  // Of every pair all is found at once; then the frame's is chosen.
+  // Evaluated for every pair in parallel; then the result for the frame's pair is selected.
   always_comb begin
     unique case (pairs_i)
       3'd2:    pair = PairW'(note.fourth[0]);
@@ -298,7 +299,8 @@ module via_vdev_net_rx
   assign rsp_valid_o = decide && may[pair];
   assign rsp_o = '{queue: QueueW'({pair, 1'b0}), merge: merge_i, len: 32'(note.len)};
 
-  // What the engine says of buffers counts again one cycle after it took an answer: just when it says how many that one needed.
+  // The engine's buffer state is valid again one cycle after it accepted a response: exactly when it reports how many buffers that one
+  // needed.
   assign announced = state_q == StAnswer && rsp_ready_i && single_q || state_q == StMerged && merged_valid_i;
 
   always_ff @(posedge clk_i) begin
@@ -314,7 +316,7 @@ module via_vdev_net_rx
     end
   end
   always_ff @(posedge clk_i) begin
-    // Of the answer that may be decided on now.
+    // Of the response that may be decided now.
     if (state_q == StWait || state_q == StMerged && merged_valid_i) begin
       answer_len_q <= note.len - len_t'(NetHeader);
       single_q     <= !merge_i;
@@ -325,7 +327,7 @@ module via_vdev_net_rx
     if (!rst_ni) skip_q <= 1'b0;
     else skip_q <= skip;
   end
-  // Told a cycle later: nobody waits for it.
+  // Registered: nothing depends on it in the same cycle.
   logic waits_q;
   logic [NetPairs-1:0] lacks_q;
   logic [PairW-1:0] pair_q;
@@ -336,7 +338,7 @@ module via_vdev_net_rx
   end
   assign short_o = (waits_q && lacks_q[pair_q]) ? NetPairs'(1) << pair_q : '0;
 
-  // ---------------------------------------------------------------- frames to hand over: the one whose data moves in registers
+  // ---------------------------------------------------------------- frames to hand over: the one whose data moves is in registers
   typedef struct packed {
     logic        drop;
     logic [15:0] buffers;
@@ -344,15 +346,15 @@ module via_vdev_net_rx
   } out_t;
   out_t out_new, out_held;
   logic out_push, out_held_valid, out_held_pop, out_load, out_early, out_pop;
-  logic out_valid_q, out_drop_q, out_told_q, taken_q;  // taken_q: the answer under way has its frame here already
+  logic out_valid_q, out_drop_q, out_told_q, taken_q;  // taken_q: the current response already has its frame here
   logic [15:0] out_buffers_q;
   logic [StrbW-1:0] out_keep_q;  // of its last beat
-  logic [CountW-1:0] out_left_q;  // beats behind the one at hand
+  logic [CountW-1:0] out_left_q;  // beats after the current one
   logic out_last_q;
   logic [OutW-1:0] outs;
 
   assign out_new  = '{drop: skip_q, buffers: (state_q == StMerged) ? merged_i : 16'd1, len: skip_q ? skip_len_q : answer_len_q};
-  // None is announced in the cycle behind one that is skipped.
+  // No response is offered in the cycle after a skipped frame.
   assign out_push = skip_q || announced && !taken_q && !out_early;
   via_fifo #(
     .T    (out_t),
@@ -369,7 +371,7 @@ module via_vdev_net_rx
     .m_ready_i(out_held_pop),
     .count_o  (outs)
   );
-  // A frame that nobody stands before is prepared before it is announced.
+  // A frame with none before it is prepared before its response is offered.
   assign out_load = !out_valid_q || out_pop;
   assign out_held_pop = out_held_valid && out_load;
   assign out_early = !out_valid_q && !out_held_valid && !skip_q && !taken_q && state_q inside {StAnswer, StMerged};
@@ -392,7 +394,7 @@ module via_vdev_net_rx
       if (out_load) out_valid_q <= out_held_valid || out_early;
       if (announced) taken_q <= 1'b0;
       else if (out_early) taken_q <= 1'b1;
-      // The one under way, and those decided on before they are counted.
+      // Counts the current response and those decided but not yet counted.
       outs_room_q <= outs < OutW'(Outs - 3);
     end
   end
@@ -408,20 +410,20 @@ module via_vdev_net_rx
     end
     if (out_load) out_told_q <= out_held_valid || announced;
     else if (announced && taken_q) out_told_q <= 1'b1;
-    // What is not told yet takes the number as it is offered, the last time as it is told.
+    // A frame whose response is not accepted yet takes the number of buffers as it is offered, the last time when it is accepted.
     if (out_load || !out_told_q) out_buffers_q <= (out_load && out_held_valid) ? out_held.buffers : out_new.buffers;
   end
 
   // ---------------------------------------------------------------- data
   logic told, beat_valid, beat_ready, prepend_idle;
   vq_beat_t beat;
-  assign told = out_valid_q && (out_told_q || announced);  // what is not told yet is the answer under way
+  assign told = out_valid_q && (out_told_q || announced);  // a frame without an accepted response belongs to the current one
   assign beat = '{last: out_last_q, keep: out_last_q ? out_keep_q : '1, data: data};
   assign beat_valid = data_valid_q && told && !out_drop_q;
   assign data_pop = data_valid_q && out_valid_q && out_drop_q || beat_valid && beat_ready;
   assign out_pop = data_pop && out_last_q;
 
-  // Taken with the first beat.
+  // Used with the first beat.
   logic [NetHeader*8-1:0] header;
   assign header = {!merge_i ? 16'd1 : out_told_q ? out_buffers_q : merged_i, 80'h0};
 

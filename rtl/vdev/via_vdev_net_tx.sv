@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Transmit side of the net device: takes the header off, inserts a checksum where the driver asks for one, sends the frame.
-// Throughput: one beat a cycle, from the guest and to the user side. Latency: five cycles; a frame that needs a checksum is
-// held until its end. Order: kept.
-// A frame too short or too long, with segmentation wanted, or with a checksum place outside of it, is dropped; so is everything while
-// `open_i` is low. The buffer is answered when its last byte is taken. Source: VIRTIO 1.3, 5.1.6.2.
+// Transmit side of the net device: removes the header, inserts a checksum where the driver requests one, sends the frame.
+// Throughput: one beat a cycle, from the guest and to the user side. Latency: five cycles; a frame that needs a checksum is held until its
+// end. Order: kept.
+// Misuse: a frame too short or too long, with segmentation requested, or with a checksum field outside of it, is dropped; so is everything
+// while `open_i` is low. The buffer completes when its last byte is accepted. Source: VIRTIO 1.3, 5.1.6.2.
 
 module via_vdev_net_tx
   import via_pkg::*;
@@ -13,24 +13,24 @@ module via_vdev_net_tx
 (
   input  logic           clk_i,
   input  logic           rst_ni,
-  input  logic           csum_i,       // VIRTIO_NET_F_CSUM
-  input  logic           open_i,       // somebody takes frames
-  input  vq_req_t        req_i,
-  input  logic           none_i,       // it has no bytes
+  input  logic           csum_i,       // level: VIRTIO_NET_F_CSUM was negotiated
+  input  logic           open_i,       // level: the user side is connected
+  input  vq_req_t        req_i,        // request
+  input  logic           none_i,       // with req_i: it has no readable bytes
   input  logic           req_valid_i,
   output logic           req_ready_o,
-  input  vq_beat_t       rd_i,
+  input  vq_beat_t       rd_i,         // its bytes
   input  logic           rd_valid_i,
   output logic           rd_ready_o,
-  output vq_rsp_t        rsp_o,
+  output vq_rsp_t        rsp_o,        // response
   output logic           rsp_valid_o,
   input  logic           rsp_ready_i,
   output strm_t          tx_o,
   output logic           tx_valid_o,
   input  logic           tx_ready_i,
-  output logic     [1:0] drop_o,       // a frame is dropped: on its way in, on its way out
-  output logic           moving_o,
-  output logic           idle_o
+  output logic     [1:0] drop_o,       // pulses: a frame is dropped: [0] on its way in, [1] on its way out
+  output logic           moving_o,     // level: something moves
+  output logic           idle_o        // level: no frame is held
 );
 
   localparam int unsigned Beats = (NetFrameMax + StrbW - 1) / StrbW;
@@ -67,8 +67,8 @@ module via_vdev_net_tx
     .idle_o   (strip_idle)
   );
 
-  // A request leaves the engine with the last of its bytes, which may still be on their way here while those of the next one come. So the frames
-  // that come out of u_strip are known by what stands in u_frame.
+  // A request leaves the engine with the last of its bytes, which may still be on their way while those of the next request arrive. So
+  // frames that leave u_strip are described by the entry in u_frame.
   typedef struct packed {
     logic [QueueW-1:0] queue;
     logic              none;   // without bytes
@@ -80,7 +80,7 @@ module via_vdev_net_tx
   assign in_none = none_i;
   assign in_open = req_valid_i && !in_none && (put_q || req_room);
   assign rd_ready_o = in_open && strip_ready;
-  // As it comes, whether its first bytes are here or not: so this does not hang on who takes them.
+  // Entered as it is offered, whether its first bytes have arrived or not, so this does not depend on their readiness.
   assign in_put = req_valid_i && !put_q;
   assign req_ready_o = rd_valid_i && rd_ready_o ? rd_i.last : req_valid_i && in_none && req_room;
   always_ff @(posedge clk_i) begin
@@ -92,7 +92,7 @@ module via_vdev_net_tx
       if (rd_valid_i && rd_ready_o) begun_q <= !rd_i.last;
     end
   end
-  // At most one frame is in u_strip, and one comes.
+  // At most one frame is in u_strip, and one is arriving.
   via_slice #(
     .T(frame_t)
   ) u_frame (
@@ -114,12 +114,22 @@ module via_vdev_net_tx
   );
 
   // ---------------------------------------------------------------- what to do with the frame
-  // What takes longer to find out (a place outside of the frame, segmentation) is in its note: such a frame is dropped on its way out.
-  logic wants, first_q, first, closed_q, dropping, take, sum_next, sum_busy_q;  // closed_q: nobody took frames when this one began
+  // Errors that take longer to detect (a checksum field outside of the frame, segmentation) are recorded in its note: such a frame is
+  // dropped on its way out.
+  logic
+      wants,
+      first_q,
+      first,
+      closed_q,
+      dropping,
+      take,
+      sum_next,
+      sum_busy_q;  // closed_q: the user side was not connected when this frame began
   assign wants = csum_i && hdr.flags[0];
   assign dropping = req.drop || closed_q;
 
-  // Room for a beat and its note, without a sum at its end: found a cycle ahead, so the last place of each FIFO stays free.
+  // Room for a beat and its note, not counting what leaves in this cycle: computed a cycle early, so the last entry of each FIFO stays
+  // free.
   localparam int unsigned Notes = 8;
   logic [$clog2(2*Beats+1)-1:0] beats;
   logic [  $clog2(Notes+1)-1:0] notes;
@@ -130,7 +140,7 @@ module via_vdev_net_tx
     else may_q <= 32'(beats) < 2 * Beats - 1 && 32'(notes) < Notes - 1 && !sum_next;
   end
 
-  // What comes out behind a request without bytes belongs to a later one.
+  // Beats that arrive after a request without bytes belong to a later one.
   assign beat_ready = req_valid && !req.none && rsp_room && (dropping || may_q);
   assign take = beat_valid && beat_ready;
   assign first = take ? beat.last : first_q;
@@ -147,14 +157,14 @@ module via_vdev_net_tx
   end
 
   // ---------------------------------------------------------------- sum of 16-bit words, in memory order, from csum_start on
-  // A sum with end-around carry: what leaves a word at its top comes in at its bottom. Up to the end it is three words that are yet to be added.
+  // Ones' complement sum: the carry out of a word is added at its bottom. Until the end the sum is kept as three words still to be added.
   localparam int unsigned Words = StrbW / 2;
   localparam int unsigned LineW = 16 - BeatLog2;
 
   function automatic logic [15:0] times2(input logic [15:0] x);
     return {x[14:0], x[15]};
   endfunction
-  // Six words as three: of each weight a number of three bits.
+  // Reduces six words to three: the bits of each weight become a number of three bits.
   function automatic logic [2:0][15:0] six(input logic [5:0][15:0] w);
     logic [15:0] low_a, low_b, high_a, high_b, both;
     low_a  = w[0] ^ w[1] ^ w[2];
@@ -168,13 +178,13 @@ module via_vdev_net_tx
   logic [LineW-1:0] start_line, line_q;  // line_q: that of the next beat
   logic here, here_q, past, past_q;  // the sum begins in this beat; before it
   logic [StrbW-1:0] counted;
-  // Words of a beat, as the next stage has them: half as many.
+  // Words of a beat after the next stage: half as many.
   localparam int unsigned Groups1 = (Words + 5) / 6;
   logic [6*Groups1-1:0][15:0] words;
   logic [3*Groups1-1:0][15:0] step1, part_q;
   logic part_valid_q, part_last_q, sum_done_q;
 
-  // Where the sum begins is looked at as the header comes: within its beat, as a row of bits, and whether that is the first one.
+  // The start of the sum is decoded as the header arrives: its byte within the beat, as a bit mask, and whether that is the first beat.
   logic [StrbW-1:0] from_q;
   logic zero_q;
   logic [15:0] start_in;
@@ -221,7 +231,7 @@ module via_vdev_net_tx
     end
   end
 
-  // The parts of a beat, and the sum so far, as three words again.
+  // The parts of a beat, and the sum so far, reduced to three words again.
   localparam int unsigned Groups2 = (3 * Groups1 + 3 + 5) / 6;
   localparam int unsigned Groups3 = (3 * Groups2 + 5) / 6;
   localparam int unsigned Groups4 = (3 * Groups3 + 5) / 6;
@@ -241,7 +251,7 @@ module via_vdev_net_tx
     for (int unsigned i = 0; i < Groups3; i++) step3[3*i+:3] = six(step2[6*i+:6]);
     for (int unsigned i = 0; i < Groups4; i++) step4[3*i+:3] = six(step3[6*i+:6]);
   end
-  // No part of the next frame comes before the sum of this one is taken.
+  // The sum is read before any part of the next frame arrives.
   always_ff @(posedge clk_i) begin
     if (!rst_ni || sum_done_q) acc_q <= '0;
     else if (part_valid_q) acc_q <= step4[2:0];
@@ -251,7 +261,7 @@ module via_vdev_net_tx
   typedef struct packed {
     logic        drop;
     logic        insert;
-    len_t        place;   // of the low half of value, and of the high one
+    len_t        place;   // offset of the low byte of the value, and of the high one
     len_t        place2;
     logic        first;   // ... they are in the frame's first beat
     logic        first2;
@@ -273,15 +283,16 @@ module via_vdev_net_tx
       gso_q   <= hdr.gso_type != '0;
       place_q <= 17'(hdr.csum_start) + 17'(hdr.csum_offset);
       frame_q <= req.len;
-      odd_q   <= hdr.csum_start[0];  // the words begin at odd bytes: the sum's halves change places
+      odd_q   <= hdr.csum_start[0];  // the words begin at odd bytes: swap the bytes of the sum
     end
-    // Known when the sum is, at the earliest two cycles behind the first beat.
+    // Valid when the sum is, at the earliest two cycles after the first beat.
     place2_q       <= place_q[LenW-1:0] + 1'b1;
     place_first_q  <= place_q[LenW-1:BeatLog2] == '0;
     place2_first_q <= place_q[LenW-1:BeatLog2] == '0 && !(&place_q[BeatLog2-1:0]);
     outside_q      <= 18'(place_q) + 18'd2 > 18'(frame_q);
   end
-  // Of the two zeros that such a sum has it is the one without ones, so the checksum is never zero: in UDP that means none.
+  // Of the two representations of zero the sum yields all zeros, so its complement, the checksum, is never zero; in UDP zero means no
+  // checksum.
   assign words2 = {times2(acc_q[0] & acc_q[1] | acc_q[0] & acc_q[2] | acc_q[1] & acc_q[2]), acc_q[0] ^ acc_q[1] ^ acc_q[2]};
   assign plain  = words2[0] + words2[1];
   assign more   = 17'(words2[0]) + 17'(words2[1]) + 17'd1;
@@ -331,7 +342,7 @@ module via_vdev_net_tx
   );
   assign out = held_valid && head_valid && (out_room || head.drop);
 
-  // Whether the checksum is in the beat behind the one at hand is known a beat ahead.
+  // Whether the checksum is in the beat after the current one is computed a beat ahead.
   logic [LenW-BeatLog2-1:0] out_next_q;
   logic out_first_q, low_q, high_q, low_here, high_here;
   strm_t s;
@@ -380,7 +391,7 @@ module via_vdev_net_tx
     .m_ready_i(tx_ready_i)
   );
 
-  // ---------------------------------------------------------------- answers
+  // ---------------------------------------------------------------- responses
   logic [QueueW-1:0] queue;
   via_fifo #(
     .T    (logic [QueueW-1:0]),

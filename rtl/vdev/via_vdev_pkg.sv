@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each virtio device of the card is: identity, features, queues. One constant per device; a new device adds one here
+// Constants of each virtio device of the card: identity, features, queues. One constant per device; a new device adds one here
 // (docs/virtio-devices.md). Source: VIRTIO 1.3, section 5.
 
 // A block uses a few of these; which ones differs.
@@ -14,10 +14,10 @@ package via_vdev_pkg;
     logic [15:0]                  device;    // device type; the PCI device id is 0x1040 + it
     logic [23:0]                  code;      // PCI class code
     logic [63:0]                  features;  // the device's own; the engine adds EngineFeatures
-    feature_need_t [NeedsMax-1:0] needs;     // which of these need others
+    feature_need_t [NeedsMax-1:0] needs;     // features that need other ones
     logic [7:0]                   queues;    // one MSI-X vector each, and one for configuration changes
-    logic [QueuesMax-1:0]         waits;     // queues whose chains wait for an answer; the rest are requests
-    logic                         at_hand;   // bytes of an answer are all here when the first one is offered, and follow at a beat a cycle
+    logic [QueuesMax-1:0]         waits;     // queues whose chains wait for a response; the rest are requests
+    logic                         at_hand;   // bytes of a response are all here when the first one is offered, and follow at a beat a cycle
   } vdev_t;
 
   // ---------------------------------------------------------------- net
@@ -36,7 +36,7 @@ package via_vdev_pkg;
 
   parameter int unsigned NetPairs = 4;
   parameter int unsigned NetMtu = 9216;
-  parameter int unsigned NetFrameMax = NetMtu + 18;  // bytes of a frame: of the MTU, behind a header with a VLAN tag
+  parameter int unsigned NetFrameMax = NetMtu + 18;  // bytes of a frame: the MTU, plus an Ethernet header with a VLAN tag
   parameter int unsigned NetHeader = 12;  // bytes of struct virtio_net_hdr
   parameter int unsigned NetSpeed = 100_000;  // Mbit/s
   parameter vdev_t VdevNet = '{
@@ -132,14 +132,14 @@ package via_vdev_pkg;
     BlkZero   = 3'd4
   } blk_kind_e;
 
-  /// A request as its header and lengths say, checked.
+  /// A request after the check of its header and lengths.
   typedef struct packed {
     blk_kind_e         kind;
     logic              app;     // its data passes through the user side
-    logic              header;  // ... behind the number of its sector
-    logic              held;    // it is answered when the host has brought what was written to its place
+    logic              header;  // ... with a header that gives the number of its sector
+    logic              held;    // it completes when the host has written back what was written
     logic [QueueW-1:0] queue;
-    logic [7:0]        status;  // BlkAnswer: the answer
+    logic [7:0]        status;  // BlkAnswer: the status to return
     logic [31:0]       wlen;    // writable bytes of the chain, the status byte is the last
     logic [31:0]       len;     // bytes of data, a multiple of a sector
     logic [39:0]       sector;
@@ -151,7 +151,7 @@ package via_vdev_pkg;
   parameter int unsigned ConsoleFMultiport = 1;
   parameter int unsigned ConsoleFEmergWrite = 2;
   parameter int unsigned ConsolePorts = 2;
-  // Receive and transmit of port 0, of control, of port 1.
+  // Receive and transmit queues of port 0, of control, of port 1.
   parameter vdev_t VdevConsole = '{
       device: 16'd3,
       code: 24'h078000,
@@ -197,7 +197,8 @@ package via_vdev_pkg;
     endcase
   endfunction
 
-  /// Bytes of a beat: `keep` is a run of ones from bit 0. Of n ones each bit of n is the parity of how often its weight goes into n.
+  /// Bytes of a beat: `keep` is a run of ones from bit 0. Bit k of their number n is the parity of the one bits at positions divisible by
+  // 2^k.
   function automatic logic [BeatLog2:0] keep_bytes(input logic [StrbW-1:0] keep);
     logic [BeatLog2:0] n;
     n = '0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts `Bytes` bytes before every message of a stream. `head_i` is taken with the first beat of a message; a message may be one beat
+// Inserts `Bytes` bytes in front of every message of a stream. `head_i` is used with the first beat of a message; a message may be one beat
 // without bytes.
-// Throughput: one output beat a cycle. Latency: none. The shift is a constant; `Bytes` is no multiple of a beat.
+// Throughput: one output beat a cycle. Latency: none. Order: kept. The shift is a constant; `Bytes` must not be a multiple of a beat.
 
 module via_vdev_prepend
   import via_pkg::*;
@@ -12,14 +12,14 @@ module via_vdev_prepend
 ) (
   input  logic                   clk_i,
   input  logic                   rst_ni,
-  input  logic     [Bytes*8-1:0] head_i,
-  input  vq_beat_t               s_i,
+  input  logic     [Bytes*8-1:0] head_i,     // bytes to insert, from the lowest byte
+  input  vq_beat_t               s_i,        // message
   input  logic                   s_valid_i,
   output logic                   s_ready_o,
-  output vq_beat_t               m_o,
+  output vq_beat_t               m_o,        // message with the bytes in front
   output logic                   m_valid_o,
   input  logic                   m_ready_i,
-  output logic                   idle_o
+  output logic                   idle_o      // level: nothing is held
 );
 
   localparam bit BytesOk = param_in("via_vdev_prepend Bytes", Bytes, 1, 4096);
@@ -29,7 +29,7 @@ module via_vdev_prepend
   localparam int unsigned Shift = Bytes % StrbW;
   localparam int unsigned CountW = $clog2(Whole + 2);
 
-  logic [CountW-1:0] count_q;  // beats of this message sent; stays at Whole + 1
+  logic [CountW-1:0] count_q;  // beats of this message sent; stops at Whole + 1
   logic in_head, out, spill, tail_q;
   if (Whole != 0) begin : gen_heads
     assign in_head = count_q < CountW'(Whole);
@@ -44,7 +44,7 @@ module via_vdev_prepend
   logic [8*Shift-1:0] carry_q, carry;
   logic [Shift-1:0] carry_keep_q;
   assign carry = (count_q == CountW'(Whole)) ? head_i[Bytes*8-1-:8*Shift] : carry_q;
-  // The last beat of the input does not fit into the one that leaves now.
+  // The last beat of the input does not fit entirely into the one that leaves now.
   assign spill = s_i.last && s_i.keep[StrbW-Shift] && !in_head;
   always_comb begin
     m_o.data = {s_i.data[DataW-8*Shift-1:0], carry};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The personality of function `Fn` behind the same ports for all: what a device does not use is tied off here, and nowhere else.
-// What is no stream leaves by registers, a cycle after the device has found it: what is read of the configuration space and its changes,
-// features withheld, which queues wait or lack buffers, failures.
+// The personality of function `Fn` behind ports common to all: signals that a device does not use are tied off here, and nowhere else.
+// Everything that is not a stream leaves through registers, a cycle after the device: read data and changes of the configuration space,
+// features withheld, which queues wait or lack buffers, failures. Throughput, latency, order and misuse: those of the device.
 // A new device is one more branch (docs/virtio-devices.md).
 
 module via_vdev_select
@@ -10,52 +10,52 @@ module via_vdev_select
   import via_virtio_pkg::*;
   import via_vdev_pkg::*;
 #(
-  parameter  int unsigned Fn   = FnNet,
+  parameter int unsigned Fn = FnNet,  // number of the function: selects the device
   localparam int unsigned NumQ = 32'(vdev(Fn).queues)
 ) (
   // Each device uses some of the inputs.
   /* verilator lint_off UNUSEDSIGNAL */
   input  logic                  clk_i,
   input  logic                  rst_ni,
-  input  logic     [      63:0] features_i,
-  input  logic                  driver_ok_i,
-  input  fn_ctrl_t              ctrl_i,
+  input  logic     [      63:0] features_i,              // features accepted
+  input  logic                  driver_ok_i,             // level: DRIVER_OK is set
+  input  fn_ctrl_t              ctrl_i,                  // settings from the management function
   // Flushes of the disk that wait for the host.
-  output logic                  flush_o,
-  input  logic                  flush_done_i,
-  input  logic                  flush_failed_i,
+  output logic                  flush_o,                 // level: a flush waits for the host
+  input  logic                  flush_done_i,            // level while flush_o: it succeeded
+  input  logic                  flush_failed_i,          // level while flush_o: it failed
   output logic     [      63:0] withhold_o,              // features not to be offered now
   // Engine.
-  output logic     [  NumQ-1:0] wait_o,
-  output logic     [  NumQ-1:0] short_o,                 // data waits for buffers of the queue, which are not there
-  output logic                  fail_o,
-  output logic     [QueueW-1:0] fail_queue_o,
-  input  vq_req_t               req_i,
+  output logic     [  NumQ-1:0] wait_o,                  // level: chains of the queue wait for a response
+  output logic     [  NumQ-1:0] short_o,                 // level: data waits for buffers of the queue
+  output logic                  fail_o,                  // pulse: a request cannot be responded to
+  output logic     [QueueW-1:0] fail_queue_o,            // with fail_o: the queue to stop
+  input  vq_req_t               req_i,                   // request
   input  logic                  req_valid_i,
   output logic                  req_ready_o,
-  input  vq_beat_t              rd_i,
+  input  vq_beat_t              rd_i,                    // readable bytes of the request
   input  logic                  rd_valid_i,
   output logic                  rd_ready_o,
-  output vq_rsp_t               rsp_o,
+  output vq_rsp_t               rsp_o,                   // response
   output logic                  rsp_valid_o,
   input  logic                  rsp_ready_i,
-  input  logic     [      15:0] merged_i,
-  input  logic                  merged_valid_i,
-  output vq_beat_t              wr_o,
+  input  logic     [      15:0] merged_i,                // chains that the last `merge` response used
+  input  logic                  merged_valid_i,          // pulse: merged_i is valid
+  output vq_beat_t              wr_o,                    // bytes of the response
   output logic                  wr_valid_o,
   input  logic                  wr_ready_i,
-  input  logic     [  NumQ-1:0] in_use_i,                // enabled, not being reset
-  input  logic     [  NumQ-1:0] avail_i,
-  input  logic     [      31:0] head_wlen_i     [NumQ],
-  input  logic     [      31:0] room_i          [NumQ],
-  input  logic     [  NumQ-1:0] busy_i,
+  input  logic     [  NumQ-1:0] in_use_i,                // level: enabled, not under reset
+  input  logic     [  NumQ-1:0] avail_i,                 // level: the queue has a buffer
+  input  logic     [      31:0] head_wlen_i     [NumQ],  // size in bytes of its next buffer
+  input  logic     [      31:0] room_i          [NumQ],  // bytes of all its buffers
+  input  logic     [  NumQ-1:0] busy_i,                  // level: a `merge` response is using its chains
   // Device configuration.
-  input  logic     [      11:0] dev_addr_i,
-  input  logic                  dev_write_i,
-  input  logic     [       3:0] dev_strb_i,
-  input  logic     [      31:0] dev_wdata_i,
-  output logic     [      31:0] dev_rdata_o,
-  output logic                  config_change_o,
+  input  logic     [      11:0] dev_addr_i,              // device configuration: byte address
+  input  logic                  dev_write_i,             // pulse: write
+  input  logic     [       3:0] dev_strb_i,              // bytes written
+  input  logic     [      31:0] dev_wdata_i,             // data to write
+  output logic     [      31:0] dev_rdata_o,             // read data
+  output logic                  config_change_o,         // pulse: the device configuration has changed
   // User side.
   output strm_t                 tx_o,
   output logic                  tx_valid_o,
@@ -79,8 +79,8 @@ module via_vdev_select
   input  axi_b_t                m_mem_b_i,
   input  logic                  m_mem_b_valid_i,
   output logic                  m_mem_b_ready_o,
-  output logic                  still_o,
-  output logic                  idle_o
+  output logic                  still_o,                 // level: nothing moves unless an input changes
+  output logic                  idle_o                   // level: nothing is held
   /* verilator lint_on UNUSEDSIGNAL */
 );
 
@@ -111,14 +111,14 @@ module via_vdev_select
     dev_rdata_o  <= dev_rdata;
   end
 
-  // The net device takes requests as they come, the others a cycle later.
+  // The net device gets requests directly, the others a cycle later.
   /* verilator lint_off UNUSEDSIGNAL */
   vq_req_t  req;
   vq_beat_t rd;
   logic none, req_valid, req_ready, rd_valid, rd_ready, taking;  // none: the request has no bytes
   /* verilator lint_on UNUSEDSIGNAL */
   if (Fn != FnNet) begin : gen_requests
-    // Whether a request has bytes is found as it comes.
+    // Whether a request has bytes is computed as it arrives.
     typedef struct packed {
       logic    none;
       vq_req_t req;
@@ -256,7 +256,7 @@ module via_vdev_select
       .idle_o         (dev_idle)
     );
     assign waits   = Dev.waits[NumQ-1:0];
-    assign wanting = '0;  // none waits
+    assign wanting = '0;  // no queue waits
   end else if (Fn == FnConsole) begin : gen_console
     via_vdev_console u_dev (
       .clk_i,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes the first `Bytes` bytes off every message of a stream. What follows leaves shifted down; `head_o` holds the bytes taken off while it
-// does. A message no longer than that leaves as one beat without bytes, so every message has a last beat.
-// Throughput: one input beat a cycle. Latency: one cycle; a shifted beat waits for the one behind it. The shift is a constant.
-// Misuse: a message shorter than `Bytes` leaves undefined bytes in head_o; who knows the length judges it.
+// Removes the first `Bytes` bytes of every message of a stream. The rest leaves shifted down; `head_o` holds the removed bytes meanwhile. A
+// message no longer than that leaves as one beat without bytes, so every message has a last beat.
+// Throughput: one input beat a cycle. Latency: one cycle; a shifted beat waits for the next one. Order: kept. The shift is a constant.
+// Misuse: a message shorter than `Bytes` leaves undefined bytes in head_o; the block that knows the length has to check it.
 
 module via_vdev_strip
   import via_pkg::*;
@@ -13,24 +13,24 @@ module via_vdev_strip
 ) (
   input  logic                   clk_i,
   input  logic                   rst_ni,
-  input  vq_beat_t               s_i,
+  input  vq_beat_t               s_i,        // message
   input  logic                   s_valid_i,
   output logic                   s_ready_o,
-  output vq_beat_t               m_o,
-  output logic     [Bytes*8-1:0] head_o,
+  output vq_beat_t               m_o,        // message without its first bytes
+  output logic     [Bytes*8-1:0] head_o,     // removed bytes, from the lowest byte; valid with m_valid_o
   output logic                   m_valid_o,
   input  logic                   m_ready_i,
-  output logic                   idle_o
+  output logic                   idle_o      // level: nothing is held
 );
 
   localparam bit BytesOk = param_in("via_vdev_strip Bytes", Bytes, 1, 4096);
 
-  localparam int unsigned Whole = Bytes / StrbW;  // beats all of which is taken
+  localparam int unsigned Whole = Bytes / StrbW;  // whole beats to remove
   localparam int unsigned Shift = Bytes % StrbW;
   localparam int unsigned Heads = (Bytes + StrbW - 1) / StrbW;
   localparam int unsigned CountW = $clog2(Whole + 2);
 
-  logic [CountW-1:0] count_q;  // beats of this message seen; stays at Whole + 1
+  logic [CountW-1:0] count_q;  // beats of this message accepted; stops at Whole + 1
   logic taking, in_head, take, out;
   if (Whole != 0) begin : gen_heads
     assign in_head = count_q < CountW'(Whole);
@@ -47,7 +47,7 @@ module via_vdev_strip
   assign out        = m_valid_o && m_ready_i;
   assign s_ready_o  = !held_q_valid || m_ready_i;
   assign take       = s_valid_i && s_ready_o;
-  // The beat at the input is used up by the one that leaves now.
+  // The beat at the input is completed by the one that leaves now.
   assign taking     = take && !(in_head && !s_i.last) && !merges;
 
   if (Shift != 0) begin : gen_shift
@@ -83,7 +83,7 @@ module via_vdev_strip
   always_ff @(posedge clk_i) begin
     if (taking) begin
       held_q <= s_i;
-      // Nothing is left of a message that ends within the head.
+      // A message that ends within the head leaves no bytes.
       if (in_head) held_q.keep <= '0;
     end
     for (int unsigned i = 0; i < Heads; i++) begin

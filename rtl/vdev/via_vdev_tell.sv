@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the driver sends, as messages to the user side: the readable bytes of a request are one message; the request is answered with no
-// bytes when its last one is taken. A request without bytes is only answered. A byte at `byte_i` goes as a message of its own, between two others.
-// Throughput: one beat a cycle. Latency: one cycle. Order: kept. `drop_i` counts at a message's beginning.
+// Sends what the driver transmits to the user side: the readable bytes of a request become one message, and the request completes with no
+// bytes when its last one is accepted. A request without bytes only completes. A byte at `byte_i` becomes a message of its own, between two
+// others.
+// Throughput: one beat a cycle. Latency: one cycle. Order: kept. `drop_i` is sampled at the beginning of a message. Misuse: none is
+// possible.
 
 module via_vdev_tell
   import via_pkg::*;
@@ -10,26 +12,26 @@ module via_vdev_tell
 (
   input  logic           clk_i,
   input  logic           rst_ni,
-  input  logic           drop_i,        // this message is not sent
-  input  logic     [7:0] id_i,          // of the message; with the request
-  input  logic     [7:0] byte_i,        // its id is 0
+  input  logic           drop_i,        // level: messages are not sent
+  input  logic     [7:0] id_i,          // id of the message, with req_valid_i
+  input  logic     [7:0] byte_i,        // byte to send, with id 0
   input  logic           byte_valid_i,
   output logic           byte_ready_o,
-  input  vq_req_t        req_i,
-  input  logic           none_i,        // it has no bytes
+  input  vq_req_t        req_i,         // request
+  input  logic           none_i,        // with req_i: it has no readable bytes
   input  logic           req_valid_i,
   output logic           req_ready_o,
-  input  vq_beat_t       rd_i,
+  input  vq_beat_t       rd_i,          // its bytes
   input  logic           rd_valid_i,
   output logic           rd_ready_o,
-  output vq_rsp_t        rsp_o,
+  output vq_rsp_t        rsp_o,         // response
   output logic           rsp_valid_o,
   input  logic           rsp_ready_i,
   output strm_t          tx_o,
   output logic           tx_valid_o,
   input  logic           tx_ready_i,
-  output logic           moving_o,
-  output logic           idle_o
+  output logic           moving_o,      // level: something moves
+  output logic           idle_o         // level: nothing is held
 );
 
   logic ends, take, drop, first_q, drop_q, done_room, tx_room;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A personality between a model of the queue engine and a model of the user side, its memory port at u_mem. Arrays are flat here. The clock
-// stops whenever the device says that nothing moves in it.
+// A personality between a model of the queue engine and a model of the user side, with its memory port at u_mem. Arrays are flat here. The
+// clock is stopped whenever the device reports that nothing moves in it.
 
 module via_vdev_select_tb
   import via_pkg::*;
@@ -90,7 +90,7 @@ module via_vdev_select_tb
     .s_b_ready_i (b_ready)
   );
 
-  // All inputs but payloads.
+  // All inputs except payloads.
   logic clk;
   logic [12:0] handshakes;
   assign handshakes = {
@@ -166,13 +166,13 @@ module via_vdev_select_tb
     .m_mem_w_valid_o (w_valid),
     .m_mem_w_ready_i (w_ready),
     .m_mem_b_i       (b),
-    .m_mem_b_valid_i (b_valid && Fn == FnBlk),  // nobody plays the memory of the others
+    .m_mem_b_valid_i (b_valid && Fn == FnBlk),  // the memory port of the others is not used
     .m_mem_b_ready_o (b_ready),
     .still_o,
     .idle_o
   );
 
-  // The no-wedge rule, and the streams: what is offered stays.
+  // The no-wedge rule, and the streams: what is offered stays until accepted.
   logic rsp_wait_q, wr_wait_q, tx_wait_q;
   vq_rsp_t rsp_q;
   vq_beat_t wr_q;
@@ -190,7 +190,7 @@ module via_vdev_select_tb
       assert (!b_valid || b_ready)
       else $error("B refused");
       assert (!rsp_wait_q || rsp_valid && rsp == rsp_q)
-      else $error("answer dropped or changed");
+      else $error("response dropped or changed");
       assert (!wr_wait_q || wr_valid && wr == wr_q)
       else $error("write beat dropped or changed");
       assert (!tx_wait_q || tx_valid && tx == tx_q)
