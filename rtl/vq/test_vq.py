@@ -2,7 +2,7 @@
 """via_vq whole, against the driver of vq_model.py: any features, any chains, a personality that echoes and feeds, memory that takes its time.
 
 Checked at every write of the device: it may write there; a chain that becomes visible has all its data in memory, the right length, and its
-neighbours of one answer with it. Drivers sleep until their interrupt: a lost one ends the test.
+neighbours of one response with it. Drivers sleep until their interrupt: a lost one ends the test.
 
 VIA_SEED=n repeats a run. VIA_LONG=n makes n times as many rounds of random traffic:
     VIA_LONG=50 pytest rtl/vq/test_vq.py
@@ -233,7 +233,7 @@ class Bench:
             d.req_ready.value, d.rd_ready.value = req_up, rd_up
 
     def _choose(self, allowed: bool) -> tuple[int, int, bytes] | None:
-        """Queue, merge, data of the next answer."""
+        """Queue, merge, data of the next response."""
         d, r = self.dut, self.r
         if self.push:
             return self.push.popleft()
@@ -524,7 +524,7 @@ async def small_rate(dut):
 
 
 # Ring: its reads before a frame's payload is here, and the engine's own cycles at most: from the notification to the frame's first beat
-# on the stream, and from an answer to its used entry in memory and to the interrupt, which waits for a read besides.
+# on the stream, and from a response to its used entry in memory and to the interrupt, which waits for a read besides.
 LONE = {
     "split": (Features(), 4, (21, 11, 15)),
     "split, notification data": (Features(notif_data=True), 3, (17, 11, 15)),
@@ -873,7 +873,7 @@ async def queue_reset(dut):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def too_long(dut):
-    """A device that answers more than a chain holds: what does not fit is dropped, the next answer is whole."""
+    """A device that answers more than a chain holds: what does not fit is dropped, the next response is whole."""
     for length in (65, 128, 200, 1000):
         b = Bench(dut, Features(), 0b0001, stall=0.2, latency=5)
         await b.begin([16] * b.nq)

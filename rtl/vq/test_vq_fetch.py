@@ -4,7 +4,7 @@
 """via_vq_fetch: finds exactly the chains a driver made available, in order, on every kind of ring; hostile drivers hurt their queue only.
 
 The driver here is independent of the RTL: it lays out rings as the specification says, with other timing each run, and reads nothing back but
-avail_event. Memory answers late, and with what lay there at some moment between request and answer.
+avail_event. Memory answers late, and with what lay there at some moment between request and response.
 """
 
 from collections import deque

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The queue engine of a virtio function: from notifications to requests, from answers to used entries and interrupts.
+// The queue engine of a virtio function: from notifications to requests, from responses to used entries and interrupts.
 //
 //            notify                              ┌─ jobs ──> via_vq_gather ──> req, rd
 //               └──> via_vq_fetch ─ via_vq_store ┤
@@ -8,58 +8,59 @@
 //   AR, R <── via_vq_rdmux <── fetch, gather, used    └───── via_vq_used ──> irq
 //   AW, W <── via_vq_used_wrmux <── payload, used, avail_event
 //
-// Throughput: a chain of one descriptor every 4 cycles, payload a beat per cycle and direction. Latency, ordering: see the blocks.
-// Ordering to the host: payload, used entry, what shows it, all on one port; behind that write the suppression field is read; then the interrupt.
-// Misuse: an error stops its queue and is told once on error_*; all else goes on. A queue is quiet when nothing of it is in flight and every
-// request of it is answered.
+// Throughput: a chain of one descriptor every 4 cycles, payload a beat per cycle and direction. Latency, and order of data: see the blocks.
+// Order towards the host: payload, used entry, the write that makes the entry visible, all on one port; after that write the suppression
+// field is read; then the interrupt.
+// Misuse: an error stops its queue and is reported once on error_*; other queues continue. A queue is quiet when nothing of it is in flight
+// and every request of it has its response.
 
 module via_vq
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ   = 2,
-  parameter bit          AtHand = 1'b0  // of via_vq_scatter
+  parameter int unsigned NumQ   = 2,    // queues
+  parameter bit          AtHand = 1'b0  // see via_vq_scatter
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
-  input  logic       [      63:0] time_i,
-  input  logic       [  NumQ-1:0] wait_i,
-  input  vq_feat_t                feat_i,
-  input  logic                    driver_ok_i,
-  input  vq_cfg_t                 queue_i       [NumQ],
-  input  logic       [  NumQ-1:0] queue_reset_i,
-  output logic       [  NumQ-1:0] queue_quiet_o,
-  input  vq_notify_t              notify_i,
-  input  logic                    notify_valid_i,
-  input  logic       [      15:0] moderate_i,
-  input  vq_look_t                look_i,
-  input  logic       [  NumQ-1:0] short_i,               // data waits for buffers of the queue, which are not there
+  input  logic       [      63:0] time_i,                // card time
+  input  logic       [  NumQ-1:0] wait_i,                // level: chains of the queue wait for a response, they are no requests
+  input  vq_feat_t                feat_i,                // negotiated features
+  input  logic                    driver_ok_i,           // level: DRIVER_OK is set
+  input  vq_cfg_t                 queue_i       [NumQ],  // queues as the driver has set them up
+  input  logic       [  NumQ-1:0] queue_reset_i,         // level: the queue is under reset
+  output logic       [  NumQ-1:0] queue_quiet_o,         // level: nothing of the queue is in flight
+  input  vq_notify_t              notify_i,              // with notify_valid_i: the notification
+  input  logic                    notify_valid_i,        // pulse
+  input  logic       [      15:0] moderate_i,            // minimum cycles between two interrupts of a queue
+  input  vq_look_t                look_i,                // polling of queues without buffers
+  input  logic       [  NumQ-1:0] short_i,               // level: data waits for buffers of the queue, which are not there
   output logic                    irq_valid_o,
-  output logic       [QueueW-1:0] irq_queue_o,
+  output logic       [QueueW-1:0] irq_queue_o,           // queue whose interrupt it is
   input  logic                    irq_ready_i,
-  output logic                    error_o,
-  output vq_err_e                 error_cause_o,
-  output logic       [QueueW-1:0] error_queue_o,
-  input  logic                    fail_i,
-  input  logic       [QueueW-1:0] fail_queue_i,
-  output vq_req_t                 req_o,
+  output logic                    error_o,               // pulse: a queue has stopped
+  output vq_err_e                 error_cause_o,         // with error_o: why
+  output logic       [QueueW-1:0] error_queue_o,         // with error_o: which queue
+  input  logic                    fail_i,                // pulse: the personality cannot respond to a request
+  input  logic       [QueueW-1:0] fail_queue_i,          // with fail_i: stop this queue
+  output vq_req_t                 req_o,                 // request: a chain with readable bytes
   output logic                    req_valid_o,
   input  logic                    req_ready_i,
-  output vq_beat_t                rd_o,
+  output vq_beat_t                rd_o,                  // its bytes
   output logic                    rd_valid_o,
   input  logic                    rd_ready_i,
-  input  vq_rsp_t                 rsp_i,
+  input  vq_rsp_t                 rsp_i,                 // response
   input  logic                    rsp_valid_i,
   output logic                    rsp_ready_o,
-  output logic       [      15:0] merged_o,
-  output logic                    merged_valid_o,
-  input  vq_beat_t                wr_i,
+  output logic       [      15:0] merged_o,              // chains that the last `merge` response used
+  output logic                    merged_valid_o,        // pulse: merged_o is valid
+  input  vq_beat_t                wr_i,                  // bytes of the response
   input  logic                    wr_valid_i,
   output logic                    wr_ready_o,
-  output logic       [  NumQ-1:0] avail_o,
-  output logic       [      31:0] head_wlen_o   [NumQ],
-  output logic       [      31:0] room_o        [NumQ],
-  output logic       [  NumQ-1:0] busy_o,                // an answer takes chains of the queue, or it is closed: its room does not count
+  output logic       [  NumQ-1:0] avail_o,               // level: the queue has a buffer
+  output logic       [      31:0] head_wlen_o   [NumQ],  // size in bytes of its next buffer
+  output logic       [      31:0] room_o        [NumQ],  // bytes of all its buffers
+  output logic       [  NumQ-1:0] busy_o,                // level: a response uses its chains, or it is closing: room_o is not valid
   output axi_ax_t                 m_ar_o,
   output logic                    m_ar_valid_o,
   input  logic                    m_ar_ready_i,
@@ -75,30 +76,30 @@ module via_vq
   input  axi_b_t                  m_b_i,
   input  logic                    m_b_valid_i,
   output logic                    m_b_ready_o,
-  // for the counters: a whole message has gone to the user side, a beat has come from there, the last one of a message
-  input  logic                    user_out_i,
-  input  logic                    user_in_i,
-  input  logic                    user_end_i,
-  input  logic       [       9:0] stat_addr_i,
-  input  logic                    stat_write_i,
-  output logic       [      31:0] stat_rdata_o,
-  output logic                    still_o,
-  output logic                    idle_o
+  // for the counters
+  input  logic                    user_out_i,            // pulse: a whole message has gone to the user side
+  input  logic                    user_in_i,             // pulse: a beat has come from there
+  input  logic                    user_end_i,            // pulse: the last beat of a message has
+  input  logic       [       9:0] stat_addr_i,           // word address of a counter
+  input  logic                    stat_write_i,          // pulse: write it
+  output logic       [      31:0] stat_rdata_o,          // its value
+  output logic                    still_o,               // level: nothing moves unless an input changes
+  output logic                    idle_o                 // level: nothing is in flight
 );
 
-  // A line of a ring is a beat.
+  // A ring line (64 bytes) is one beat.
   localparam bit WidthOk = param_in("VIA_DATA_W of via_vq", DataW, 512, 512);
   localparam bit NumQOk = param_in("via_vq NumQ", NumQ, 1, QueuesMax);
 
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
-  // Read clients: suppression fields, the four of the fetch, payload.
+  // Read clients: suppression fields, four of via_vq_fetch, payload.
   localparam int unsigned NumRd = 6;
   localparam int unsigned RdGather = NumRd - 1;
 
   logic [6:0] still;
   logic [5:0] idle;
-  logic [NumQ-1:0][QSizeLog2:0] asked_q;  // requests not answered
-  logic [NumQ-1:0] tells;  // avail_event of the queue is on its way
+  logic [NumQ-1:0][QSizeLog2:0] asked_q;  // requests without a response
+  logic [NumQ-1:0] tells;  // a write of the queue's avail_event is in flight
   logic [NumQ-1:0] owed, off, closing, answering, fetch_quiet, gather_quiet, scatter_quiet, used_quiet, stop;
   for (genvar q = 0; q < NumQ; q++) begin : gen_closing
     assign off[q] = !queue_i[q].enable;
@@ -195,7 +196,7 @@ module via_vq
     assign f_r[i]  = r[1+i];
   end
 
-  logic [NumQ-1:0] look;  // queues to be looked at without a notification
+  logic [NumQ-1:0] look;  // pulse: poll the queue without a notification
 
   via_vq_fetch #(
     .NumQ(NumQ)
@@ -394,10 +395,10 @@ module via_vq
     .idle_o        (idle[5])
   );
 
-  // ---------------------------------------------------------------- a driver that does not notify
+  // ---------------------------------------------------------------- polling for a driver that does not notify
   logic [NumQ-1:0] lacks;
   for (genvar q = 0; q < NumQ; q++) begin : gen_lacks
-    // A head that is on its way from the store is not missing, nor what is not told while an answer is at work.
+    // A head on its way from the store is not missing; while a response is in progress the state is not known.
     assign lacks[q] = short_i[q] && wait_i[q] && !busy_o[q] && (head_valid[q] || room[q] == '0);
   end
   via_vq_look #(
@@ -412,10 +413,10 @@ module via_vq
     .still_o(still[6])
   );
 
-  // ---------------------------------------------------------------- what the personality sees of waiting queues; quiet queues
+  // ---------------------------------------------------------------- waiting queues as the personality sees them; quiet queues
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
     logic more, less;
-    // An answer at work may still take chains.
+    // A response in progress may still use chains.
     assign busy_o[q] = closing[q] || answering[q];
     assign avail_o[q] = wait_i[q] && head_valid[q] && !busy_o[q];
     assign head_wlen_o[q] = head[q].wlen;
@@ -432,7 +433,7 @@ module via_vq
     end
   end
 
-  // ---------------------------------------------------------------- errors: told one at a time, the first of each kind
+  // ---------------------------------------------------------------- errors: reported one at a time, the first of each kind
   localparam int unsigned Kinds = 7;
   localparam vq_err_e [Kinds-1:0] Cause = {VqErrRead, VqErrWrite, VqErrWrite, VqErrWrite, VqErrPayload, VqErrRequest, VqErrNone};
   logic [Kinds-1:0] err_new, err_q, err_pick;
@@ -471,7 +472,7 @@ module via_vq
   assign ar_take   = ar_valid[RdGather] && ar_ready[RdGather];
   assign aw_take   = aw_valid[0] && aw_ready[0];
   assign done_take = done_valid && done_ready;
-  // From registers: parts are idle a cycle before it is seen here.
+  // From registers: the parts are idle a cycle earlier.
   logic [5:0] idle_q;
   logic [6:0] still_q;
   always_ff @(posedge clk_i) begin
@@ -479,13 +480,13 @@ module via_vq
     still_q <= still;
   end
   assign is_idle = &idle_q && err_q == '0;
-  // The next notification is four cycles behind this one at the earliest: by then it is seen that the fetch is not idle.
+  // Notifications are at least four cycles apart; by then the fetch is seen to be busy.
   assign begins  = notify_valid_i && was_idle_q;
   always_ff @(posedge clk_i) if (was_idle_q != is_idle) was_idle_q <= is_idle;
   always_ff @(posedge clk_i) if (head_q != head_valid) head_q <= head_valid;
 
-  // Of a trace whose message was sent on a queue beside one that waits (VIRTIO 1.3, 5.1.2 and 5.3.2: 2n + 1 beside 2n), what is answered, shown
-  // and told is that of the waiting queue: that the sent buffer is given back is no answer.
+  // If a traced message was sent on a queue with a partner that waits (VIRTIO 1.3, 5.1.2 and 5.3.2: transmit queue 2n + 1, receive queue
+  // 2n), the later stages are those of the waiting queue: returning the sent buffer is not the response.
   logic beside_q;
   logic [QueueW-1:0] answer_q, partner;
   assign partner = notify_i.queue ^ QueueW'(1);

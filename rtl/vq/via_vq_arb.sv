@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arbiter with a short way from request to grant: of two that request, the one granted longer ago goes first. It keeps a bit for each pair instead
-// of looking for the first one from a place on (via_rr_arb), so a grant is one request and no other that goes before it: two levels for four.
-// Combinational; `ack_i` moves the granted one to the back. Fair: who requests waits for each other at most once.
+// Arbiter with a short path from request to grant: among the requesters, the one granted longest ago wins. It keeps one bit per pair of
+// requesters instead of a rotating priority (via_rr_arb), so a grant is a request with no other request ahead of it: two levels of logic
+// for four requesters.
+// Throughput: one grant per cycle. Latency: none. `ack_i` gives the granted one the lowest priority. Order: fair, a requester is overtaken
+// by each other one at most once. Without `ack_i` nothing changes.
 
 module via_vq_arb #(
   parameter  int unsigned N  = 4,
@@ -10,22 +12,22 @@ module via_vq_arb #(
 ) (
   input  logic          clk_i,
   input  logic          rst_ni,
-  input  logic [ N-1:0] req_i,
-  input  logic          ack_i,
-  output logic [ N-1:0] gnt_o,
-  output logic [IW-1:0] idx_o,
+  input  logic [ N-1:0] req_i,   // level: one bit per requester; may change in any cycle
+  input  logic          ack_i,   // level: the grant of this cycle is used
+  output logic [ N-1:0] gnt_o,   // granted requester, one-hot; zero if there is none
+  output logic [IW-1:0] idx_o,   // its index
   output logic          valid_o
 );
 
   localparam bit NOk = via_pkg::param_in("via_vq_arb N", N, 1, 16);
 
-  logic [N-1:0][N-1:0] ahead;  // [i][j]: j goes before i
+  logic [N-1:0][N-1:0] ahead;  // [i][j]: j has priority over i
 
   for (genvar i = 0; i < N; i++) begin : gen_one
     assign gnt_o[i]    = req_i[i] && (req_i & ahead[i]) == '0;
     assign ahead[i][i] = 1'b0;
     for (genvar j = 0; j < i; j++) begin : gen_pair
-      logic first_q;  // j goes before i
+      logic first_q;  // j has priority over i
       assign ahead[i][j] = first_q;
       assign ahead[j][i] = !first_q;
       always_ff @(posedge clk_i) begin

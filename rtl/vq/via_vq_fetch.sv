@@ -5,49 +5,49 @@
 //   notify ─> via_vq_ring ─ tokens ─> via_vq_fetch_line ─ lines ─> via_vq_fetch_walk ─ pieces ─> via_vq_fetch_table ─ chains ─> via_vq_store
 //             index, ring             64-byte lines                next, indirect               tables, checks                 jobs, heads
 //
-// Each stage has many reads in flight and takes the answers in order. What was asked for too early or has no room is dropped by an epoch bit per
-// queue and asked for again from the last chain in the store on.
-// Throughput: a chain of one descriptor every 2 to 3 cycles whatever the latency; an indirect one of n descriptors every n + 1. Latency from a
-// notification: index, ring line, descriptor line (and table) one after the other, two to three cycles between them.
-// Ordering: chains of one queue in ring order. A queue in error finds no more chains until it is reset (`err_*` once); the others go on.
-// Reset of a queue: `quiet_o` when nothing of it is in flight. A chain stays at head_o until the queue is disabled, jobs are withdrawn a cycle later.
-// Misuse: a chain must not be popped before its job was taken and its descriptors were read.
+// Each stage has many reads in flight and processes the responses in order. What was requested too early, or has no room, is dropped by
+// means of an epoch bit per queue and requested again, starting after the last chain in the store.
+// Throughput: a chain of one descriptor every 2 to 3 cycles whatever the latency; an indirect one of n descriptors every n + 1. Latency
+// from a notification: reads of index, ring line, descriptor line (and table) one after the other, with two to three cycles between them.
+// Order: chains of one queue in ring order. A queue in error delivers no more chains until it is reset (`err_*` once); the others continue.
+// Reset of a queue: a chain stays at head_o until the queue is disabled; jobs are withdrawn a cycle later.
+// Misuse: a chain must not be popped before its job was accepted and its descriptors were read.
 
 module via_vq_fetch
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter  int unsigned NumQ  = 2,
+  parameter  int unsigned NumQ  = 2,  // queues
   localparam int unsigned NumRd = 4   // read clients: rings, descriptors, single descriptors, indirect tables
 ) (
   input  logic                       clk_i,
   input  logic                       rst_ni,
-  input  logic       [     NumQ-1:0] wait_i,
-  input  vq_feat_t                   feat_i,
-  input  logic                       driver_ok_i,
-  input  vq_cfg_t                    queue_i       [ NumQ],
-  input  logic       [     NumQ-1:0] queue_reset_i,
-  output logic       [     NumQ-1:0] quiet_o,
-  input  vq_notify_t                 notify_i,
-  input  logic                       notify_valid_i,
-  input  logic       [     NumQ-1:0] look_i,                 // pulse: look at the queue as if notified
+  input  logic       [     NumQ-1:0] wait_i,                 // level: chains of the queue wait for a response, they are no jobs
+  input  vq_feat_t                   feat_i,                 // negotiated features
+  input  logic                       driver_ok_i,            // level: DRIVER_OK is set
+  input  vq_cfg_t                    queue_i       [ NumQ],  // queues as the driver has set them up
+  input  logic       [     NumQ-1:0] queue_reset_i,          // level: the queue is under reset
+  output logic       [     NumQ-1:0] quiet_o,                // level: nothing of the queue is in flight
+  input  vq_notify_t                 notify_i,               // with notify_valid_i: the notification
+  input  logic                       notify_valid_i,         // pulse
+  input  logic       [     NumQ-1:0] look_i,                 // pulse: treat the queue as if notified
   // chains
-  output vq_chain_t                  job_o,
-  output logic       [   QueueW-1:0] job_queue_o,
+  output vq_chain_t                  job_o,                  // chain with readable bytes
+  output logic       [   QueueW-1:0] job_queue_o,            // its queue
   output logic                       job_valid_o,
   input  logic                       job_ready_i,
-  output vq_chain_t                  head_o        [ NumQ],
-  output logic       [     NumQ-1:0] head_valid_o,
-  input  logic       [     NumQ-1:0] head_pop_i,
-  output logic       [         31:0] room_o        [ NumQ],
-  input  logic                       a_re_i,
-  input  logic       [   QueueW-1:0] a_queue_i,
-  input  logic       [QSizeLog2-1:0] a_index_i,
-  output vq_read_t                   a_desc_o,
-  input  logic                       b_re_i,
-  input  logic       [   QueueW-1:0] b_queue_i,
-  input  logic       [QSizeLog2-1:0] b_index_i,
-  output vq_desc_t                   b_desc_o,
+  output vq_chain_t                  head_o        [ NumQ],  // oldest chain of each queue
+  output logic       [     NumQ-1:0] head_valid_o,           // level: there is one
+  input  logic       [     NumQ-1:0] head_pop_i,             // pulse: remove it
+  output logic       [         31:0] room_o        [ NumQ],  // writable bytes of all chains of the queue, saturated
+  input  logic                       a_re_i,                 // pulse: read a descriptor (port a)
+  input  logic       [   QueueW-1:0] a_queue_i,              // its queue
+  input  logic       [QSizeLog2-1:0] a_index_i,              // its index in the store
+  output vq_read_t                   a_desc_o,               // the descriptor, a cycle after a_re_i
+  input  logic                       b_re_i,                 // pulse: read a descriptor (port b)
+  input  logic       [   QueueW-1:0] b_queue_i,              // its queue
+  input  logic       [QSizeLog2-1:0] b_index_i,              // its index in the store
+  output vq_desc_t                   b_desc_o,               // the descriptor, a cycle after b_re_i
   // host memory
   output axi_ax_t                    m_ar_o        [NumRd],
   output logic       [    NumRd-1:0] m_ar_valid_o,
@@ -55,34 +55,34 @@ module via_vq_fetch
   input  axi_r_t                     m_r_i         [NumRd],
   input  logic       [    NumRd-1:0] m_r_valid_i,
   output logic       [    NumRd-1:0] m_r_ready_o,
-  output logic       [         63:0] ev_addr_o,
-  output logic       [         15:0] ev_data_o,
-  output logic       [   QueueW-1:0] ev_queue_o,
+  output logic       [         63:0] ev_addr_o,              // avail_event to write: its address
+  output logic       [         15:0] ev_data_o,              // its value
+  output logic       [   QueueW-1:0] ev_queue_o,             // its queue
   output logic                       ev_valid_o,
   input  logic                       ev_ready_i,
-  output logic                       err_valid_o,            // one pulse
-  output vq_err_e                    err_o,
-  output logic       [   QueueW-1:0] err_queue_o,
-  input  logic       [     NumQ-1:0] stop_i,                 // pulse: others found an error, find no more chains
+  output logic                       err_valid_o,            // pulse: a queue has failed
+  output vq_err_e                    err_o,                  // with err_valid_o: why
+  output logic       [   QueueW-1:0] err_queue_o,            // with err_valid_o: which queue
+  input  logic       [     NumQ-1:0] stop_i,                 // pulse: another block found an error, deliver no more chains
   // pulses for the counters
-  output logic                       cnt_notify_o,
-  output logic                       cnt_idx_o,
-  output logic                       cnt_ring_o,
-  output logic       [          1:0] cnt_desc_o,
-  output logic       [          1:0] cnt_table_o,
-  output logic                       cnt_event_o,
-  output logic                       still_o,
-  output logic                       idle_o
+  output logic                       cnt_notify_o,           // notifications
+  output logic                       cnt_idx_o,              // reads of an index
+  output logic                       cnt_ring_o,             // reads of a ring line
+  output logic       [          1:0] cnt_desc_o,             // reads of descriptors
+  output logic       [          1:0] cnt_table_o,            // reads of indirect tables
+  output logic                       cnt_event_o,            // writes of avail_event
+  output logic                       still_o,                // level: nothing moves unless an input changes
+  output logic                       idle_o                  // level: nothing is in flight
 );
 
   localparam bit NumQOk = param_in("via_vq_fetch NumQ", NumQ, 1, QueuesMax);
 
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
-  localparam int unsigned Lines = 32;  // of descriptors, asked for and not walked
+  localparam int unsigned Lines = 32;  // descriptor lines requested and not walked
 
   // ---------------------------------------------------------------- queues
   logic [NumQ-1:0] off, on, run, stopped_q, park, epoch_f, epoch_w, back, src_busy, piece_busy;
-  logic [NumQ-1:0] fault_q;  // an error that is to be told
+  logic [NumQ-1:0] fault_q;  // an error to be reported
   vq_err_e [NumQ-1:0] fault_code_q;
   logic serr_valid, terr_valid;
   vq_err_e serr, terr;
@@ -93,7 +93,7 @@ module via_vq_fetch
     assign off[q] = !queue_i[q].enable;
     assign on[q] = queue_i[q].enable && driver_ok_i && !queue_reset_i[q] && !stopped_q[q];
     assign run[q] = on[q] && !park[q];
-    // What went in the first cycle in which it is off is counted in the next one.
+    // Events of the first cycle in which it is off are counted in the next one.
     assign quiet_o[q] = !on[q] && !was_on_q && !src_busy[q] && !piece_busy[q];
     always_ff @(posedge clk_i) was_on_q <= on[q];
     assign s_me = serr_valid && QW'(serr_queue) == QW'(q);

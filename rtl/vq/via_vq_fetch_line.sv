@@ -1,40 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asks for the descriptors that tokens name, up to four 64-byte lines in a burst, and parts the tokens by lines; tokens that follow one another in
+// Requests the descriptors named by tokens, up to four 64-byte lines in a burst, and splits the tokens by lines; consecutive tokens within
 // a line share its read.
 //
-// Throughput: one token a cycle, 32 lines in flight or held by the walker. Latency: one cycle to the address, and to the tag of a line. Ordering: tokens,
-// tags and lines leave in order. A token with `fresh` comes with a new line, one with `final` is the last of those it came in with.
+// Throughput: one token a cycle, 32 lines in flight or held by the walker. Latency: one cycle to the address, and to the tag of a line.
+// Order: tokens, tags and lines leave in order. A token with `fresh` comes with a new line; one with `final` is the last part of its
+// original token. Misuse: tokens that share a line must be of one queue, and no more lines may be popped than were requested (asserted).
 
 module via_vq_fetch_line
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ  = 2,
-  parameter int unsigned Lines = 32
+  parameter int unsigned NumQ  = 2,  // queues
+  parameter int unsigned Lines = 32  // lines in flight or held
 ) (
   input  logic            clk_i,
   input  logic            rst_ni,
-  input  vq_cfg_t         cfg_i       [NumQ],
-  input  vq_token_t       s_i,
+  input  vq_cfg_t         cfg_i       [NumQ],  // queues as the driver has set them up
+  input  vq_token_t       s_i,                 // token
   input  logic            s_valid_i,
   output logic            s_ready_o,
-  output vq_token_t       m_o,
-  output logic            m_fresh_o,
-  output logic            m_final_o,
-  output logic      [6:0] m_line_o,
-  output logic      [1:0] m_low_o,             // where in its line the token begins
+  output vq_token_t       m_o,                 // part of a token, within one line
+  output logic            m_fresh_o,           // it comes with a new line
+  output logic            m_final_o,           // it is the last part of its token
+  output logic      [6:0] m_line_o,            // number of its line in the table
+  output logic      [1:0] m_low_o,             // descriptor within the line at which it begins
   output logic            m_valid_o,
   input  logic            m_ready_i,
-  // lines asked for, in the cycle behind: the walker has room for them
-  output vq_line_t        tag_o,
-  output logic            tag_valid_o,
-  input  logic            line_pop_i,          // pulse: one is used up
+  // lines requested in the previous cycle; the walker has room for them
+  output vq_line_t        tag_o,               // with tag_valid_o: the line
+  output logic            tag_valid_o,         // pulse
+  input  logic            line_pop_i,          // pulse: a line is used up
   output axi_ax_t         m_ar_o,
   output logic            m_ar_valid_o,
   input  logic            m_ar_ready_i,
-  output logic            cnt_o,
-  output logic            still_o
+  output logic            cnt_o,               // pulse: a burst is requested
+  output logic            still_o              // level: nothing moves unless an input changes
 );
 
   localparam bit NumQOk = param_in("via_vq_fetch_line NumQ", NumQ, 1, QueuesMax);
@@ -53,24 +54,24 @@ module via_vq_fetch_line
     vq_token_t  tok;
   } entry_t;
 
-  // What is left of a token whose burst was asked for, behind the `left_step_q` descriptors that went: whole lines but for the last.
+  // The rest of a token whose burst was requested, after the `left_step_q` descriptors that have gone: whole lines except for the last.
   logic part_q;
   vq_token_t left_q, left;
   logic [2:0] left_step_q;
   logic [6:0] left_number_q;
-  logic [1:0] low;  // where in its line the token begins
+  logic [1:0] low;  // descriptor within its line at which the token begins
   logic [2:0] rest;  // descriptors from there on
   logic [1:0] more_lines;
   logic fresh, ends, go, take, ask, ar_room, line_room_q, tok_room, enter, tag_valid_q;
-  logic [CountW-1:0] lines_q;  // asked for, not used up
+  logic [CountW-1:0] lines_q;  // requested, not used up
   logic [63:0] desc;
-  logic [8:0] at;  // descriptor, counted from where the table's first line begins,
-  logic [8:0] past;  // likewise, a line further
-  logic [8:0] far;  // and from where its first page does
+  logic [8:0] at;  // descriptor, counted from the start of the table's first line,
+  logic [8:0] past;  // the same, a line further
+  logic [8:0] far;  // and counted from the start of its first page
   logic [6:0] number;
   logic [NumQ-1:0][51:0] next_page_q;
   vq_line_t tag, in_tag, last_q;
-  logic last_here_q;  // a token of those that share was before this one, and entered last_q
+  logic last_here_q;  // a token of the current shared group came before this one and set last_q
   logic [1:0] last_align_q;
   axi_ax_t ar;
   entry_t in, out;
@@ -82,7 +83,7 @@ module via_vq_fetch_line
   assign far = 9'(s_i.index) + 9'(desc[11:4]);
   assign low = {s_i.index[1] ^ desc[5] ^ s_i.index[0] & desc[4], s_i.index[0] ^ desc[4]};
   assign rest = 3'd4 - 3'(low);
-  // Without carry chains: a few LUTs.
+  // Written without carry chains: a few LUTs.
   always_comb begin
     unique case (low)
       2'd0: begin
@@ -106,7 +107,7 @@ module via_vq_fetch_line
   assign tag   = '{queue: s_i.queue, epoch_f: s_i.epoch_f, epoch_w: s_i.epoch_w, safe: s_i.safe, number: number, prev: number - 7'd1};
   assign fresh = s_i.err == VqErrNone && !(s_i.share && last_here_q && lies_in(s_i.index, last_align_q, last_q.number, last_q.prev));
 
-  // What goes on to the walker: a token in the cycle in which it comes, for one line, then what is left of it.
+  // Parts for the walker: that of the first line in the cycle in which the token arrives, then the rest.
   always_comb begin
     left       = left_q;
     left.index = left_q.index + QSizeLog2'(left_step_q);
@@ -129,7 +130,7 @@ module via_vq_fetch_line
     end
   end
 
-  // Room for all that a token may need, so that nothing waits for what it names.
+  // Ready only with room for everything that a token may need, so that readiness does not depend on its contents.
   assign s_ready_o = !part_q && tok_room && ar_room && line_room_q;
   assign take = s_valid_i && s_ready_o;
   assign go = part_q ? tok_room : take;
@@ -153,7 +154,7 @@ module via_vq_fetch_line
     end
   end
 
-  // A token that is in error may stand between two that share a line, or before them. Those that share are of one queue and not parted.
+  // A token in error may come between two that share a line, or before them. Tokens that share are of one queue and are not split.
   assign enter = go && in.fresh;
   always_ff @(posedge clk_i) begin
     if (enter) last_q <= in_tag;
@@ -168,14 +169,14 @@ module via_vq_fetch_line
     end else begin
       tag_valid_q <= enter;
       if (enter != line_pop_i) lines_q <= enter ? lines_q + 1'b1 : lines_q - 1'b1;
-      // For a whole burst, and for the line that is entered in this cycle.
+      // Room for a whole burst, and for the line entered in this cycle.
       line_room_q <= lines_q <= CountW'(Lines - 5);
     end
   end
   always_ff @(posedge clk_i) tag_o <= in_tag;
   assign tag_valid_o = tag_valid_q;
 
-  // The table takes 65 lines at most, so its pages are two. Set up long before the first token.
+  // The table occupies 65 lines at most, hence two pages. Set up long before the first token.
   always_ff @(posedge clk_i) for (int unsigned q = 0; q < NumQ; q++) next_page_q[q] <= cfg_i[q].desc[63:12] + 52'd1;
   always_comb begin
     ar       = '0;

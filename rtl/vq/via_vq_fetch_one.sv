@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Single dependent reads of 64-byte lines for two askers: descriptors that nobody could foresee.
+// Single reads of 64-byte lines for two clients: descriptors that could not be prefetched.
 //
-// Throughput: one read in flight. Ordering: none between the askers. An asker holds `req_i` and its address until `done_o`.
+// Throughput: one read in flight. Latency: one cycle to the address, none from R. Order: the clients alternate. Misuse: a client has to
+// hold `req_i` and its address until `done_o`.
 
 module via_vq_fetch_one
   import via_pkg::*;
 (
   input  logic                      clk_i,
   input  logic                      rst_ni,
-  input  logic    [      1:0]       req_i,
+  input  logic    [      1:0]       req_i,         // level, held until done_o: read a line
   input  logic    [      1:0][57:0] line_i,        // address bits 63:6
-  output logic    [      1:0]       done_o,        // with the data
-  output logic                      err_o,
-  output logic    [DataW-1:0]       data_o,
-  output logic    [      1:0]       cnt_o,
+  output logic    [      1:0]       done_o,        // pulse: data_o is the client's line
+  output logic                      err_o,         // with done_o: the read failed
+  output logic    [DataW-1:0]       data_o,        // with done_o: the line
+  output logic    [      1:0]       cnt_o,         // pulse: a read is issued
   output axi_ax_t                   m_ar_o,
   output logic                      m_ar_valid_o,
   input  logic                      m_ar_ready_i,
   input  axi_r_t                    m_r_i,
   input  logic                      m_r_valid_i,
-  output logic                      still_o
+  output logic                      still_o        // level: nothing moves unless an input changes
 );
 
   logic busy_q, owner_q, ar_valid_q, start, pick;
   logic [57:0] line_q;
 
-  // The asker that was not served last goes first.
+  // The client that was not served last has priority.
   assign pick   = req_i[!owner_q] ? !owner_q : owner_q;
   assign start  = |req_i && !busy_q;
   assign cnt_o  = start ? 2'b01 << pick : 2'b00;

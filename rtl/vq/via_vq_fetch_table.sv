@@ -2,12 +2,13 @@
 //
 // Last stage of via_vq_fetch: resolves indirect tables, checks every descriptor and enters whole chains into the store.
 //
-// Throughput: one descriptor a cycle, and one cycle more for each table. Latency: a piece without a table is told to the store in the cycle after
-// it came, an entry of a table two cycles after its beat; a table is asked for in the cycle after it came. Outputs come from registers.
-// Pieces wait for tables, 128 beats of tables in flight, in bursts of at most 512 bytes that cross no 4 KiB. Ordering: in order. A table is
-// read from its first entry to its last; where `next` does not name the following entry, the walk goes on with single reads.
-// Checks: `next` inside the table, no nesting, readable before writable, length not zero, buffer inside the address space,
-// at most 4 GiB and not more descriptors than the store holds for a queue. An error is told two cycles after it was seen.
+// Throughput: one descriptor a cycle, and one cycle more for each table. Latency: a piece without a table goes to the store in the cycle
+// after it came, an entry of a table two cycles after its beat; a table is requested in the cycle after it came. Outputs come from
+// registers.
+// Pieces wait for tables; 128 beats of tables are in flight, in bursts of at most 512 bytes that cross no 4 KiB. Order: in order. A table
+// is read from its first entry to its last; if `next` does not name the following entry, the walk continues with single reads.
+// Checks (misuse of the driver): `next` inside the table, no nesting, readable before writable, length not zero, buffer inside the address
+// space, at most 4 GiB and not more descriptors than the store holds for a queue. An error is reported two cycles after it was found.
 // A chain without room flips the queue's epoch (`back_o`: fetch it again) and parks the queue until there is room.
 // Pieces of an old epoch, or of a queue that is off, are dropped.
 
@@ -15,23 +16,23 @@ module via_vq_fetch_table
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ = 2
+  parameter int unsigned NumQ = 2  // queues
 ) (
   input  logic                      clk_i,
   input  logic                      rst_ni,
-  input  vq_feat_t                  feat_i,
-  input  logic      [     NumQ-1:0] on_i,
-  output logic      [     NumQ-1:0] epoch_f_o,
-  output logic      [     NumQ-1:0] park_o,
-  output logic      [     NumQ-1:0] back_o,
-  output logic      [     NumQ-1:0] busy_o,              // pieces of the queue are here
-  // pieces; they wait where they are until they are used up
-  input  logic      [     NumQ-1:0] piece_i,             // pulse: one was put there, in the cycle before
-  input  vq_elem_t                  s_i,
+  input  vq_feat_t                  feat_i,              // negotiated features
+  input  logic      [     NumQ-1:0] on_i,                // level: the queue is in use
+  output logic      [     NumQ-1:0] epoch_f_o,           // level: current epoch of the queue's chains
+  output logic      [     NumQ-1:0] park_o,              // level: the queue waits for room in the store
+  output logic      [     NumQ-1:0] back_o,              // pulse: restart after the last chain in the store
+  output logic      [     NumQ-1:0] busy_o,              // level: pieces of the queue are here
+  // pieces; they stay at the port until they are used up
+  input  logic      [     NumQ-1:0] piece_i,             // pulse: a piece was offered in the previous cycle
+  input  vq_elem_t                  s_i,                 // piece
   input  logic                      s_valid_i,
   output logic                      s_ready_o,
-  // and the tables they refer to, in the same order
-  input  vq_table_t                 ask_i,
+  // the tables they refer to, in the same order
+  input  vq_table_t                 ask_i,               // table to request
   input  logic                      ask_valid_i,
   output logic                      ask_ready_o,
   output axi_ax_t                   m_ar_o,
@@ -39,25 +40,25 @@ module via_vq_fetch_table
   input  logic                      m_ar_ready_i,
   input  axi_r_t                    m_r_i,
   input  logic                      m_r_valid_i,
-  output logic                      one_req_o,
-  output logic      [         57:0] one_line_o,
-  input  logic                      one_done_i,
-  input  logic                      one_err_i,
-  input  logic      [    DataW-1:0] one_data_i,
+  output logic                      one_req_o,           // level, held until one_done_i: read a line
+  output logic      [         57:0] one_line_o,          // with it: address bits 63:6
+  input  logic                      one_done_i,          // pulse: the line is here
+  input  logic                      one_err_i,           // with one_done_i: the read failed
+  input  logic      [    DataW-1:0] one_data_i,          // with one_done_i: the line
   // store
-  input  logic      [  QSizeLog2:0] free_i      [NumQ],
-  output logic                      w_valid_o,
-  output logic      [   QueueW-1:0] w_queue_o,
-  output logic      [QSizeLog2-1:0] w_offset_o,
-  output vq_desc_t                  w_desc_o,
-  output logic                      w_commit_o,
-  output vq_chain_t                 w_chain_o,
-  output logic      [  QSizeLog2:0] w_slots_o,           // ring slots of the chain, split too
-  output logic                      err_valid_o,
-  output vq_err_e                   err_o,
-  output logic      [   QueueW-1:0] err_queue_o,
-  output logic                      cnt_o,
-  output logic                      still_o
+  input  logic      [  QSizeLog2:0] free_i      [NumQ],  // free descriptors of the queue in the store
+  output logic                      w_valid_o,           // pulse: write a descriptor
+  output logic      [   QueueW-1:0] w_queue_o,           // its queue
+  output logic      [QSizeLog2-1:0] w_offset_o,          // its number in the chain
+  output vq_desc_t                  w_desc_o,            // the descriptor
+  output logic                      w_commit_o,          // with w_valid_o: it is the last, the chain is complete
+  output vq_chain_t                 w_chain_o,           // with w_commit_o: the chain
+  output logic      [  QSizeLog2:0] w_slots_o,           // with w_commit_o: its ring slots, also for split
+  output logic                      err_valid_o,         // pulse: a queue has failed
+  output vq_err_e                   err_o,               // with err_valid_o: why
+  output logic      [   QueueW-1:0] err_queue_o,         // with err_valid_o: which queue
+  output logic                      cnt_o,               // pulse: a burst of a table is requested
+  output logic                      still_o              // level: nothing moves unless an input changes
 );
 
   localparam bit NumQOk = param_in("via_vq_fetch_table NumQ", NumQ, 1, QueuesMax);
@@ -66,25 +67,25 @@ module via_vq_fetch_table
   localparam int unsigned BurstMax = 8;
 
   typedef struct packed {
-    logic [6:0]  more;   // beats left behind the next one
+    logic [6:0]  more;   // beats after the next burst
     logic [57:0] line;   // address bits 63:6
-    logic [2:0]  limit;  // most beats of the next burst, less one
+    logic [2:0]  limit;  // most beats of the next burst, minus one
     logic        ends;   // it is the last
   } table_t;
 
   typedef struct packed {
     logic             err;
-    logic [3:0]       goes;    // of each entry, if the ring is not packed: one follows, of those that a table may have
-    logic [3:0]       writes;  // each entry is of a writable buffer
+    logic [3:0]       goes;    // per entry, for a ring that is not packed: NEXT is set and the next index is one that a table may have
+    logic [3:0]       writes;  // per entry: the buffer is writable
     logic [DataW-1:0] data;
   } line_t;
 
   logic packed_q;
-  logic [NumQ-1:0] ok_q;  // on, and without an error that was found here
+  logic [NumQ-1:0] ok_q;  // on, and no error was found here
   always_ff @(posedge clk_i) packed_q <= feat_i.packed_ring;
 
   // ---------------------------------------------------------------- pieces
-  // One with a table stands in head_q until it is used up; one without is looked at as it comes.
+  // A piece with a table is held in head_q until it is used up; one without is processed as it arrives.
   vq_elem_t head_q;
   logic [NumQ-1:0] s_oh, head_oh_q;  // its queue
   logic [8:0] s_entries;
@@ -106,28 +107,28 @@ module via_vq_fetch_table
     end
   end
 
-  // ---------------------------------------------------------------- ask for tables
+  // ---------------------------------------------------------------- requests for tables
   typedef enum logic [1:0] {
     CutReady,  // `limit` and `ends` are those of the next burst
-    CutStep,   // goes behind the burst that was taken
-    CutFind    // finds the next one
+    CutStep,   // advance past the burst that was accepted
+    CutFind    // compute the next one
   } cut_e;
 
   cut_e cut_q;
   table_t s_ask, ask_q, ask;
   logic ask_valid_q, src_valid, burst_go, burst_go_q;
   logic [3:0] s_beats;
-  logic [2:0] len, len_q;  // beats less one
+  logic [2:0] len, len_q;  // beats minus one
   logic [7:0] credit_q;
   logic credit_ok_q, beat_pop, beat_pop_q, ar_valid_q;
   axi_ax_t ar, ar_q;
 
-  // A burst ends before the next page, that is before line 0 of 64. One that is not the table's last goes as far as it may.
+  // A burst ends before the next page, that is before line 0 of 64. A burst other than the table's last is as long as possible.
   function automatic logic [2:0] farthest(input logic [5:0] line);
     return (&line[5:3]) ? ~line[2:0] : '1;
   endfunction
 
-  // Entries that the first burst may have: 4 a beat, less those in front of the table.
+  // Entries that the first burst may cover: 4 a beat, minus those before the start of the table.
   assign s_beats = (ask_i.addr[1:0] != '0) ? 4'(farthest(ask_i.addr[7:2])) : (&ask_i.addr[7:5]) ? 4'd8 - 4'(ask_i.addr[4:2]) : 4'd8;
   always_comb begin
     s_ask.more  = 7'((10'(ask_i.addr[1:0]) + 10'(ask_i.entries) - 10'd1) >> 2);
@@ -137,8 +138,8 @@ module via_vq_fetch_table
   end
   assign ask_ready_o = !ask_valid_q;
 
-  // The first burst of a table goes as the table comes, the next ones are found in two steps. The flag is two bursts old, so it leaves room
-  // for three.
+  // The first burst of a table is issued as the table arrives; the next ones are computed in two steps. The flag is two bursts old, so it
+  // leaves room for three.
   assign ask = ask_valid_q ? ask_q : s_ask;
   assign src_valid = ask_valid_q ? cut_q == CutReady : ask_valid_i;
   assign len = ask.ends ? ask.more[2:0] : ask.limit;
@@ -199,7 +200,7 @@ module via_vq_fetch_table
       line_in.writes[i] = packed_q ? m_r_i.data[128*i+113] : m_r_i.data[128*i+97];
     end
   end
-  // Room is there: bursts are asked for with credit.
+  // There is always room: bursts are requested with credits.
   via_vq_fifo #(
     .T    (line_t),
     .Depth(Beats),
@@ -217,23 +218,23 @@ module via_vq_fetch_table
     .hidden_o (line_hidden)
   );
 
-  // ---------------------------------------------------------------- the descriptor at hand
+  // ---------------------------------------------------------------- the current descriptor
   typedef enum logic [2:0] {
-    StStream,  // a direct descriptor, or the table's entries as they come
-    StDrain,   // the rest of the table's beats is not wanted
-    StPlace,   // an entry out of turn: where
-    StLine,    // in which line
-    StRead,    // asks for it
-    StEntry    // and has it
+    StStream,  // a direct descriptor, or the table's entries as they arrive
+    StDrain,   // drop the rest of the table's beats
+    StPlace,   // an entry out of sequence: its position
+    StLine,    // its line
+    StRead,    // read the line
+    StEntry    // use the entry
   } state_e;
 
   state_e state_q;
-  logic jump_q;  // after the drain: read entry_q
-  logic [8:0] entry_q;  // of the table
-  logic [8:0] after_q;  // entry behind the one at hand, as long as they are taken in turn
-  logic [8:0] rest_q;  // entries that may come, the one at hand included
+  logic jump_q;  // after draining: read entry_q
+  logic [8:0] entry_q;  // index in the table
+  logic [8:0] after_q;  // the next index, as long as the entries come in sequence
+  logic [8:0] rest_q;  // entries that may still come, including the current one
   logic one_q;  // it is 1
-  logic [9:0] place_q;  // of the entry at hand, from the begin of the table's first line
+  logic [9:0] place_q;  // position of the current entry, from the start of the table's first line
   logic [6:0] beats_q;  // of the table, not popped
   logic last_beat_q;  // it is 1
   logic [57:0] one_line_q;
@@ -255,7 +256,7 @@ module via_vq_fetch_table
   assign el = head_valid_q ? head_q : s_i;
 
   assign raw = (state_q == StEntry) ? read_q : line.data[128*place_q[1:0]+:128];
-  // Packed: all entries of the table, only WRITE counts.
+  // Packed: all entries of the table belong to the chain; of the flags only WRITE counts.
   assign t_flag = raw[96];
   assign t_next = packed_q ? !one_q : t_flag;
   assign t_nested = !packed_q && raw[98];
@@ -273,13 +274,13 @@ module via_vq_fetch_table
     desc.addr  = head_valid_q ? raw[63:0] : el.addr;
   end
 
-  // Its queue: alive, with room for one descriptor more. Of the first piece that waits, and of the one that comes.
+  // State of its queue: alive, with room for one more descriptor; for the first waiting piece, and for the one arriving.
   for (genvar i = 0; i < NumQ; i++) begin : gen_match
     assign s_oh[i] = s_i.queue == QueueW'(i);
     assign s_match[i] = s_oh[i] && ok_q[i] && epoch_q[i] == s_i.epoch_f;
     assign h_match[i] = head_oh_q[i] && ok_q[i] && epoch_q[i] == head_q.epoch_f;
   end
-  // Of the piece that comes, chosen by its queue: fewer levels than by the queue's bit.
+  // Of the arriving piece, selected by its queue number: fewer levels than by the queue's bit.
   always_comb begin
     s_lives = '0;
     for (int unsigned i = 0; i < NumQ; i++) s_lives[i] = ok_q[i] && epoch_q[i] == s_i.epoch_f;
@@ -292,14 +293,14 @@ module via_vq_fetch_table
   assign oh = head_valid_q ? head_oh_q : s_oh;
   assign src_err = head_valid_q ? t_err : s_i.err != VqErrNone;
   assign fits = head_valid_q ? item_t && !t_err && |(h_match & room_for_q) : passes && s_i.err == VqErrNone && s_roomy;
-  // Nothing is wrong with it so far, but there is no room.
+  // No error so far, but no room.
   assign lacks = head_valid_q ? h_match & ~room_for_q & {NumQ{item_t && !t_err && !full_q}} :
                                 s_match & ~room_for_q & {NumQ{passes && s_i.err == VqErrNone && !full_q}};
   assign live = head_valid_q ? h_live : s_live;
 
   // ---------------------------------------------------------------- the chain so far
-  // What is entered stands in registers, with the sums up to it; so do its faults, which are looked at a cycle later. Until then the walk
-  // goes on as if there were none: nothing is read for it, and nothing more of the queue is committed.
+  // The descriptor to write is held in registers, with the sums up to it, and so are its errors, which take effect a cycle later. Until
+  // then the walk continues as if there were none; that is harmless, as nothing is read for it and nothing more of the queue is committed.
   logic [NumQ-1:0] made_oh_q;
   logic [QSizeLog2:0] n, n1, count_q, count1_q, nread_q, nwrite_q;
   logic writes_q, valid_q, commit_q, checked_q, fault, nested, order;
@@ -309,7 +310,7 @@ module via_vq_fetch_table
   logic [8:0] made_rest_q;
   logic made_table_q;
   logic [32:0] rlen_q, wlen_q;
-  logic [31:0] total_q;  // less one, so that a carry says that it is more than 4 GiB
+  logic [31:0] total_q;  // minus one, so that a carry means more than 4 GiB
   logic [32:0] low_end, total;
   logic high_end;
   vq_desc_t desc_q;
@@ -318,7 +319,8 @@ module via_vq_fetch_table
   assign n = first_q ? '0 : count_q;
   assign n1 = first_q ? (QSizeLog2 + 1)'(1) : count1_q;
   assign total = (first_q ? '1 : {1'b0, total_q}) + 33'(desc.len);
-  // The buffer may end where the address space does. That a sum is 0 is seen without it: each bit is what the one below it carries.
+  // The buffer may end exactly at the end of the address space. A sum of 0 is detected without adding: each bit equals the carry from the
+  // one below.
   assign low_end = 33'(desc.addr[31:0]) + 33'(desc.len);
   assign high_end = &desc.addr[63:32] && (desc.addr[31:0] ^ desc.len) != ((desc.addr[31:0] | desc.len) << 1);
   assign same = head_valid_q ? head_q.queue == made_q.queue : s_i.queue == made_q.queue;
@@ -383,7 +385,7 @@ module via_vq_fetch_table
   assign w_commit_o = commit_q && !bad_length;
   assign w_slots_o  = made_q.slots;
   always_comb begin
-    w_chain_o        = '0;  // `first` is the store's
+    w_chain_o        = '0;  // `first` is filled in by the store
     w_chain_o.id     = made_q.id;
     w_chain_o.slots  = packed_q ? 16'(made_q.slots) : 16'd1;
     w_chain_o.nread  = nread_q;
@@ -414,12 +416,12 @@ module via_vq_fetch_table
   end
 
   // ---------------------------------------------------------------- steps
-  // `ends`: nothing more of this table is wanted. Its last entry ends it in any case: one that goes on from there is an error.
+  // `ends`: no more of this table is needed. Its last entry always ends it: a NEXT flag there is an error.
   assign ends_early = !h_live || !t_err && !full_q && !h_roomy || one_q;
   assign ends = ends_early || !packed_q && !t_flag;
   assign streams = head_valid_q && state_q == StStream && line_valid;
   assign drains = state_q == StDrain && line_valid;
-  // Whether a line goes is found of each of its entries, then chosen.
+  // Evaluated for each entry of the line in parallel, then selected.
   always_comb begin
     for (int unsigned i = 0; i < 4; i++) in_turn[i] = packed_q || line.goes[i] && line.data[128*i+112+:9] == after_q;
   end
@@ -477,7 +479,7 @@ module via_vq_fetch_table
     if (one_done_i) begin
       read_q       <= one_data_i[128*place_q[1:0]+:128];
       read_err_q   <= one_err_i;
-      // Single entries are those of a split ring.
+      // Single entries occur in split rings only.
       read_write_q <= one_data_i[128*place_q[1:0]+97];
     end
   end
@@ -488,7 +490,7 @@ module via_vq_fetch_table
   // ---------------------------------------------------------------- queues
   logic [QSizeLog2:0] needs;
   logic [9:0] needs_all;
-  // What the chain takes for certain, or may take at most: with that much room it is fetched again.
+  // Room that the chain needs for certain, or at most: when that is free it is fetched again.
   assign needs_all = 10'(offset_q) + (made_table_q ? 10'(made_rest_q) : 10'd1);
   assign needs = (needs_all > 10'(QSizeMax)) ? (QSizeLog2 + 1)'(QSizeMax) : needs_all[QSizeLog2:0];
 
@@ -500,14 +502,14 @@ module via_vq_fetch_table
     logic [6:0] pieces_q;
 
     assign back_o[i] = back_q;
-    assign epoch_f_o[i] = epoch_out_q;  // with back_o's effects, not before it
+    assign epoch_f_o[i] = epoch_out_q;  // changes together with the effect of back_o, not before
     assign park_o[i] = park_q;
     assign unpark[i] = park_q && fits_q;
     assign busy_o[i] = busy_q;
     assign piece_in = piece_i[i];
 
-    // Room for the next descriptor, found a cycle before it: behind those of the chain in the making, or of the one committed now, and
-    // of the one at hand.
+    // Whether there is room for the next descriptor, computed a cycle early: after those of the chain being assembled, or committed now,
+    // and after the current one.
     assign mine = item && oh[i];
     assign over_none = free_i[i] != '0;
     assign over_one = free_i[i][QSizeLog2:1] != '0;
@@ -527,7 +529,7 @@ module via_vq_fetch_table
         back_q <= lacks[i];
         epoch_q[i] <= epoch_q[i] ^ lacks[i];
         epoch_out_q <= epoch_q[i];
-        // A piece counts until what became of it was told.
+        // A piece counts until its result was reported.
         out_q <= head_valid_q ? head_pop && head_oh_q[i] : passes && s_oh[i];
         if (piece_in != out_q) begin
           pieces_q <= piece_in ? pieces_q + 7'd1 : pieces_q - 7'd1;

@@ -1,70 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Walks chains of descriptors through the lines that via_vq_fetch_line asked for and hands their pieces on, in order.
+// Walks chains of descriptors through the lines requested by via_vq_fetch_line, and passes their pieces on in order.
 //
-// Throughput: one descriptor a cycle, one cycle more for each token, two for one that is dropped; small split chains take 2 to 3 cycles. A chain
-// goes on in its own line or in the next one that was read, if its contents were available by then; else the walker reads the line itself and
-// everybody waits for it.
-// Latency: two cycles from a line to the piece, in one the descriptor is cut out, in the other checked; the source is told a cycle later.
-// Ordering: in order of the tokens; the pieces of a chain follow one another. What was taken leaves (`tok_ready_o`, `line_pop_o`) a cycle later.
+// Throughput: one descriptor a cycle, one cycle more for each token, two for one that is dropped; small split chains take 2 to 3 cycles. A
+// chain continues in its own line or in the next one that was read, if its contents were available by then; otherwise the walker reads the
+// line itself and everything waits for that.
+// Latency: two cycles from a line to the piece: in one the descriptor is extracted, in the other checked; the source is notified a cycle
+// later.
+// Order: that of the tokens; the pieces of a chain are consecutive. What was used leaves (`tok_ready_o`, `line_pop_o`) a cycle later.
 // Checks: next inside the table, length against the queue's size, form of a reference to an indirect table. A chain in error ends with a
 // piece that says so. Packed: a first descriptor that is not available yet stops the walk of its queue (`stop_*`).
-// A token of an old epoch is dropped; a chain begun is walked to its end. Outputs come from registers.
-// Misuse: more lines than `Lines` that were asked for and not used up are lost.
+// A token of an old epoch is dropped; a chain that was begun is walked to its end. Outputs come from registers.
+// Misuse: if more than `Lines` lines are requested and not used up, lines are lost.
 
 module via_vq_fetch_walk
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ  = 2,
-  parameter int unsigned Lines = 32
+  parameter int unsigned NumQ  = 2,  // queues
+  parameter int unsigned Lines = 32  // lines requested and not used up
 ) (
   input  logic                      clk_i,
   input  logic                      rst_ni,
-  input  vq_feat_t                  feat_i,
-  input  vq_cfg_t                   cfg_i        [NumQ],
-  input  logic      [     NumQ-1:0] on_i,
-  input  logic      [     NumQ-1:0] epoch_f_i,
-  input  logic      [     NumQ-1:0] back_i,               // pulse: it turns in the next cycle
-  output logic      [     NumQ-1:0] epoch_w_o,
-  input  vq_token_t                 tok_i,
-  input  logic                      tok_fresh_i,
-  input  logic                      tok_final_i,          // the last of those that the source counts as one
+  input  vq_feat_t                  feat_i,               // negotiated features
+  input  vq_cfg_t                   cfg_i        [NumQ],  // queues as the driver has set them up
+  input  logic      [     NumQ-1:0] on_i,                 // level: the queue is in use
+  input  logic      [     NumQ-1:0] epoch_f_i,            // level: current epoch of the queue's chains
+  input  logic      [     NumQ-1:0] back_i,               // pulse: that epoch flips in the next cycle
+  output logic      [     NumQ-1:0] epoch_w_o,            // level: current epoch of the queue's lines
+  input  vq_token_t                 tok_i,                // part of a token, within one line
+  input  logic                      tok_fresh_i,          // it comes with a new line
+  input  logic                      tok_final_i,          // it is the last part of its token
   input  logic      [          6:0] tok_line_i,           // number of its line in the queue's table
-  input  logic      [          1:0] tok_low_i,            // and where it begins there
+  input  logic      [          1:0] tok_low_i,            // descriptor within that line at which it begins
   input  logic                      tok_valid_i,
   output logic                      tok_ready_o,
-  // lines: what was asked for, and the answers, which are always taken
-  input  vq_line_t                  tag_i,
-  input  logic                      tag_valid_i,
-  input  logic      [    DataW-1:0] line_i,
-  input  logic                      line_err_i,
-  input  logic                      line_valid_i,
-  output logic                      line_pop_o,           // pulse: one was used up, in the cycle before
-  output logic                      one_req_o,
-  output logic      [         57:0] one_line_o,
-  input  logic                      one_done_i,
-  input  logic                      one_err_i,
-  input  logic      [    DataW-1:0] one_data_i,
-  // pieces, and of those that refer to an indirect table the table
-  output logic      [     NumQ-1:0] piece_o,              // pulse: a piece was put there, in the cycle before
-  output vq_elem_t                  m_o,
+  // lines: what was requested, and the responses, which are always accepted
+  input  vq_line_t                  tag_i,                // with tag_valid_i: the line requested
+  input  logic                      tag_valid_i,          // pulse
+  input  logic      [    DataW-1:0] line_i,               // with line_valid_i: its contents
+  input  logic                      line_err_i,           // with line_valid_i: the read failed
+  input  logic                      line_valid_i,         // pulse
+  output logic                      line_pop_o,           // pulse: a line was used up in the previous cycle
+  output logic                      one_req_o,            // level, held until one_done_i: read a line
+  output logic      [         57:0] one_line_o,           // with it: address bits 63:6
+  input  logic                      one_done_i,           // pulse: the line is here
+  input  logic                      one_err_i,            // with one_done_i: the read failed
+  input  logic      [    DataW-1:0] one_data_i,           // with one_done_i: the line
+  // pieces; for those that refer to an indirect table also the table
+  output logic      [     NumQ-1:0] piece_o,              // pulse: a piece was offered in the previous cycle
+  output vq_elem_t                  m_o,                  // piece
   output logic                      m_valid_o,
   input  logic                      m_ready_i,
-  output vq_table_t                 ask_o,
+  output vq_table_t                 ask_o,                // table
   output logic                      ask_valid_o,
   input  logic                      ask_ready_i,
-  output logic                      done_valid_o,
-  output logic      [   QueueW-1:0] done_queue_o,
-  output logic                      more_valid_o,
-  output logic      [   QueueW-1:0] more_queue_o,
-  output logic                      more_beyond_o,
-  input  logic                      more_direct_i,
-  output logic                      stop_valid_o,
-  output logic      [   QueueW-1:0] stop_queue_o,
-  output logic      [QSizeLog2-1:0] stop_index_o,
-  output logic                      stop_wrap_o,
-  output logic                      still_o
+  output logic                      done_valid_o,         // pulse: a token is used up
+  output logic      [   QueueW-1:0] done_queue_o,         // its queue
+  output logic                      more_valid_o,         // pulse: in order: a chain has another descriptor
+  output logic      [   QueueW-1:0] more_queue_o,         // its queue
+  output logic                      more_beyond_o,        // with it: its token does not cover that one
+  input  logic                      more_direct_i,        // with it: and no later token does either
+  output logic                      stop_valid_o,         // pulse: packed: unavailable descriptor
+  output logic      [   QueueW-1:0] stop_queue_o,         // its queue
+  output logic      [QSizeLog2-1:0] stop_index_o,         // its index
+  output logic                      stop_wrap_o,          // its wrap counter
+  output logic                      still_o               // level: nothing moves unless an input changes
 );
 
   localparam bit NumQOk = param_in("via_vq_fetch_walk NumQ", NumQ, 1, QueuesMax);
@@ -90,13 +91,13 @@ module via_vq_fetch_walk
   typedef enum logic [1:0] {
     StTake,  // waits for a token, and its line
     StWalk,
-    StAsk,   // the address of a line that nobody foresaw
-    StRead   // waits for it
+    StAsk,   // the address of a line that was not prefetched
+    StRead   // wait for it
   } state_e;
 
   typedef enum logic [1:0] {
     FromLine,
-    FromNext,  // the line behind it, not popped: its own tokens will need it
+    FromNext,  // the next line, not popped: its own tokens will need it
     FromRead
   } from_e;
 
@@ -105,33 +106,33 @@ module via_vq_fetch_walk
   logic [DataW-1:0] line_q, read_q;
   logic line_err_q, read_err_q;
   vq_token_t tok_q;
-  logic [NumQ-1:0] mine_q;  // its queue
-  logic [QSizeLog2-1:0] at_q;  // descriptor
-  logic [QSizeLog2-1:0] up_q;  // the one behind it in the table
-  logic [8:0] place_q;  // of it in the lines of the table: four to a line, counted from where the first line begins
-  logic [6:0] prev_q;  // the number of its line less one
-  logic [2:0] rest_q;  // of the token, from at_q on
+  logic [NumQ-1:0] mine_q;  // its queue, one-hot
+  logic [QSizeLog2-1:0] at_q;  // current descriptor
+  logic [QSizeLog2-1:0] up_q;  // the next one in the table
+  logic [8:0] place_q;  // its position in the lines of the table: four to a line, counted from the start of the first line
+  logic [6:0] prev_q;  // the number of its line, minus one
+  logic [2:0] rest_q;  // descriptors of the token, from at_q on
   logic final_q;
   logic first_q;  // at_q begins a chain
   logic [QSizeLog2:0] n_q;  // descriptors of the chain before it
   logic full_q;  // with one more the chain would be as long as the queue
   logic [15:0] id_q;
-  vq_feat_t feat_q;  // settled before the driver is
-  // Of the token's queue.
+  vq_feat_t feat_q;  // constant before the driver is ready
+  // Set-up of the token's queue.
   logic [57:0] base_q;
   logic [1:0] align_q;
   logic [QSizeLog2:0] size_q;
   logic [QSizeLog2-1:0] end_q;  // its last descriptor
-  logic took_q, pop_q;  // the token at hand, the line at hand is used up
+  logic took_q, pop_q;  // the current token, the current line is used up
   // The descriptor at at_q.
   raw_t raw_q;
   logic raw_valid_q, raw_err_q;
   logic [57:0] one_line_q;
   logic [NumQ-1:0] epoch_w_q;
-  // Sequential: how many descriptors of coming tokens were walked already, as parts of a chain that left its token.
-  localparam int unsigned SkipW = (QSizeLog2 < 3) ? 4 : QSizeLog2 + 1;  // it is compared with a token's three bits
+  // Sequential: number of descriptors of coming tokens that were walked already, as parts of a chain that left its token.
+  localparam int unsigned SkipW = (QSizeLog2 < 3) ? 4 : QSizeLog2 + 1;  // wide enough for a comparison with a token's three bits
   logic [NumQ-1:0][SkipW-1:0] skip_q;
-  // What the source is told, a cycle later.
+  // Reports to the source, a cycle later.
   logic done_q, more_q, more_valid_q, beyond_q, end_beyond_q, stop_q;
   logic [NumQ-1:0] said_mine_q;
   logic [QueueW-1:0] done_queue_q, said_queue_q;
@@ -142,7 +143,7 @@ module via_vq_fetch_walk
 
   always_ff @(posedge clk_i) feat_q <= feat_i;
 
-  /// `value + more`, without a carry chain: as fast, and it can be mapped together with what looks at the result.
+  /// `value + more`, without a carry chain: as fast, and it can be mapped together with the logic that uses the result.
   function automatic logic [QSizeLog2-1:0] plus(input logic [QSizeLog2-1:0] value, input logic more);
     logic carry;
     carry = more;
@@ -152,7 +153,7 @@ module via_vq_fetch_walk
     end
   endfunction
 
-  /// The place of a descriptor in the lines of its table, which begins at descriptor `align` of the first.
+  /// The position of a descriptor in the lines of its table, which begins at descriptor `align` of the first line.
   function automatic logic [8:0] placed(input logic [QSizeLog2-1:0] index, input logic [1:0] align);
     logic c0, c1;
     logic [6:0] line;
@@ -162,13 +163,13 @@ module via_vq_fetch_walk
     return {line, index[1] ^ align[1] ^ c0, index[0] ^ align[0]};
   endfunction
 
-  /// The descriptor behind `index` in a table whose last one is `last`.
+  /// The descriptor after `index` in a table whose last one is `last`.
   function automatic logic [QSizeLog2-1:0] behind(input logic [QSizeLog2-1:0] index, input logic [QSizeLog2-1:0] last);
     return (index == last) ? '0 : plus(index, 1'b1);
   endfunction
 
   // ---------------------------------------------------------------- lines
-  // One that is waited for passes by in the cycle in which it comes. A tag is here before its line is.
+  // A line that is waited for is used in the cycle in which it arrives. A tag arrives before its line.
   vq_line_t tag;
   line_t line_in, line_kept, line;
   logic tag_valid, line_valid, line_pop, kept, tag_room, line_room;
@@ -222,8 +223,8 @@ module via_vq_fetch_walk
   end
 `endif
 
-  // ---------------------------------------------------------------- take a token
-  // Of each queue: a token of it that comes is old, or none of its descriptors is left.
+  // ---------------------------------------------------------------- start of a token
+  // Per queue: an arriving token of it is of an old epoch, or none of its descriptors is left.
   logic [QW-1:0] tq;
   logic [NumQ-1:0] old, walked;
   logic waits, takes, drops, go, t_last;
@@ -236,7 +237,7 @@ module via_vq_fetch_walk
     assign walked[i] = skip_q[i][SkipW-1:3] != '0 || skip_q[i][2:0] >= tok_i.count[2:0];
   end
   assign tq = QW'(tok_i.queue);
-  // A stop that is being told flips the epoch first.
+  // A stop that is being reported flips the epoch first.
   assign waits = state_q == StTake && !stop_q && !took_q;
   assign go = waits && tok_valid_i && (!tok_fresh_i || line_valid);
   assign drops = go && (old[tq] || walked[tq] && tok_i.err == VqErrNone);
@@ -246,7 +247,8 @@ module via_vq_fetch_walk
   assign t_skip = skip_q[tq][QSizeLog2-1:0];
   assign t_index = tok_i.index + t_skip;
   assign t_part = tok_low_i + t_skip[1:0];
-  // It is the table's last one, index + skip + 1 == size, found without a carry: a sum is all ones if just one of two bits is set everywhere.
+  // Whether it is the table's last one, index + skip + 1 == size, without a carry chain: a sum is all ones if and only if exactly one of
+  // the two bits is set in each position.
   assign t_size = cfg_i[tq].size[QSizeLog2:0];
   always_comb begin
     logic [QSizeLog2-1:0] sum, carry, less;
@@ -267,7 +269,7 @@ module via_vq_fetch_walk
     end
   end
 
-  // ---------------------------------------------------------------- what the descriptor at hand says
+  // ---------------------------------------------------------------- evaluation of the current descriptor
   logic room, piece_room, ask_room;
   logic [15:0] flags;
   logic avail, next, indirect, write;
@@ -275,7 +277,7 @@ module via_vq_fetch_walk
   logic table_bad, next_bad, has_table, w3_up;
   logic has_desc, stops, goes, fails, last, done;
 
-  // In order; a split table's size is a power of two.
+  // Whether it names the next one in the table; the size of a split table is a power of two.
   assign w3_up = raw_q.w3[QSizeLog2-1:0] == up_q;
   assign flags = feat_q.packed_ring ? raw_q.w3 : raw_q.w2;
   assign next = flags[0];
@@ -298,17 +300,17 @@ module via_vq_fetch_walk
   end
 
   assign fails = tok_q.err != VqErrNone || raw_err_q || indirect && table_bad || next && (next_bad || full_q);
-  // A descriptor that has both, a table and a next one, is in error already.
+  // A descriptor with both INDIRECT and NEXT is in error already.
   assign has_table = indirect && !table_bad && !raw_err_q && tok_q.err == VqErrNone;
   assign room = piece_room && ask_room;
   assign has_desc = state_q == StWalk && raw_valid_q;
   assign stops = has_desc && !raw_err_q && !avail && tok_q.err == VqErrNone;
   assign goes = has_desc && !stops && room;
   assign last = !next || fails;
-  // The token is used up with the last descriptor of a chain that reaches its end, or with an error.
+  // The token is used up by the last descriptor of a chain that reaches the end of the token, or by an error.
   assign done = stops || goes && (fails || !next && rest_q <= 3'd1);
 
-  // ---------------------------------------------------------------- the descriptor after it
+  // ---------------------------------------------------------------- the next descriptor
   logic [QSizeLog2-1:0] to, to_up;
   logic [8:0] to_place;
   logic same_line, peeks, leaves, named;
@@ -318,7 +320,7 @@ module via_vq_fetch_walk
   logic [1:0] part;
   raw_t raw_a, raw_b;
 
-  // Named by the descriptor, or the one behind it.
+  // Either named by the descriptor, or the next in the table.
   assign named = !feat_q.packed_ring && raw_q.w2[0];
   assign to = named ? raw_q.w3[QSizeLog2-1:0] : up_q;
   assign to_up = named ? behind(raw_q.w3[QSizeLog2-1:0], end_q) : behind(up_q, end_q);
@@ -331,7 +333,7 @@ module via_vq_fetch_walk
   );
   assign leaves = next && !same_line;
 
-  // Cut out of two lines at once, for which one it is comes last.
+  // Extracted from both lines in parallel; the line is selected last.
   always_comb begin
     part = place_q[1:0];
     if (state_q == StTake) part = t_part;
@@ -389,7 +391,7 @@ module via_vq_fetch_walk
     end
   end
 
-  // Nobody looks at them in StTake, so they need not wait for what becomes of the token.
+  // Not used in StTake, so they need not wait for the decision about the token.
   always_ff @(posedge clk_i) begin
     if (state_q == StTake) begin
       tok_q <= tok_i;
@@ -484,10 +486,10 @@ module via_vq_fetch_walk
     .count_o  ()
   );
 
-  // ---------------------------------------------------------------- what the source is told
+  // ---------------------------------------------------------------- reports to the source
   logic current, asks;
 
-  // What was seen of an epoch that has ended meanwhile is no news.
+  // Results of an epoch that has ended meanwhile are not reported.
   assign current = |(mine_q & on_i & ~(epoch_f_i ^ back_i ^{NumQ{tok_q.epoch_f}}));
   assign asks = goes && next && !fails && current;
   always_ff @(posedge clk_i) begin
@@ -536,7 +538,7 @@ module via_vq_fetch_walk
       if (!rst_ni) epoch_w_q[i] <= 1'b0;
       else if (stop_q && said_mine_q[i]) epoch_w_q[i] <= !epoch_w_q[i];
     end
-    // Going back, from wherever, forgets what was walked ahead.
+    // Any restart resets the count of descriptors walked ahead.
     always_ff @(posedge clk_i) begin
       if (!rst_ni || !on_i[i] || stop_q && said_mine_q[i] || back_i[i]) skip_q[i] <= '0;
       else if (skipped) skip_q[i] <= walked[i] ? skip_q[i] - SkipW'(tok_i.count[2:0]) : '0;

@@ -5,47 +5,49 @@
 //   job ─ descriptors ─ bursts (AR) ··· host ··· R ─ beats FIFO ─ rotate ─ pack ─> rd
 //     └──────────── request ─────────────────────────────────────────────────> req
 //
-// Throughput: a chain of one descriptor per cycle, a beat per cycle, the first burst of a buffer per cycle, a further one every 3 cycles: with all but the first and last beat of a buffer
-// full the stream is full. Latency: job to AR 2 cycles, R to rd 3 cycles, if nothing waits. Beats * StrbW bytes are in flight: what covers the link's latency.
-// Order: jobs, requests, reads and data all in the order of the jobs. A request is offered with its first descriptor; it is answered after all
-// its bytes were taken (docs/interfaces.md), and by then nobody needs its descriptors.
-// A burst is read only with room for all of it (no wedge). Misuse: a beat that reads with an error becomes zeros and is reported, the request
-// is otherwise whole. A length that the descriptors do not add up to (`rlen`) is not noticed here: via_vq_fetch makes both.
+// Throughput: a chain of one descriptor per cycle, a beat per cycle, the first burst of a buffer per cycle, a further one every 3 cycles.
+// If all beats of a buffer except the first and last are full, so is the stream. Latency: job to AR 2 cycles, R to rd 3 cycles, if nothing
+// waits. Beats * StrbW bytes are in flight, to cover the latency of the link.
+// Order: jobs, requests, reads and data all in the order of the jobs. A request is offered with its first descriptor; its response comes
+// after all its bytes were accepted (docs/interfaces.md), when its descriptors are no longer needed.
+// A burst is read only when there is room for all of it (no-wedge rule). Misuse: a beat that is read with an error becomes zeros and is
+// reported; the request is otherwise complete. A length (`rlen`) that differs from the sum of the descriptors is not detected here:
+// via_vq_fetch provides both.
 
 module via_vq_gather
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ  = 2,
-  parameter int unsigned Beats = 32768 / StrbW  // read ahead of the personality
+  parameter int unsigned NumQ = 2,  // queues
+  parameter int unsigned Beats = 32768 / StrbW  // capacity of the buffer in front of the personality
 ) (
   input  logic                      clk_i,
   input  logic                      rst_ni,
-  input  vq_chain_t                 job_i,
-  input  logic      [   QueueW-1:0] job_queue_i,
+  input  vq_chain_t                 job_i,         // chain with readable bytes
+  input  logic      [   QueueW-1:0] job_queue_i,   // its queue
   input  logic                      job_valid_i,
   output logic                      job_ready_o,
-  output logic                      a_re_o,
-  output logic      [   QueueW-1:0] a_queue_o,
-  output logic      [QSizeLog2-1:0] a_index_o,
-  input  vq_read_t                  a_desc_i,      // one cycle after a_re_o
+  output logic                      a_re_o,        // pulse: read a descriptor
+  output logic      [   QueueW-1:0] a_queue_o,     // its queue
+  output logic      [QSizeLog2-1:0] a_index_o,     // its index in the store
+  input  vq_read_t                  a_desc_i,      // the descriptor, one cycle after a_re_o
   output axi_ax_t                   m_ar_o,
   output logic                      m_ar_valid_o,
   input  logic                      m_ar_ready_i,
   input  axi_r_t                    m_r_i,
   input  logic                      m_r_valid_i,
   output logic                      m_r_ready_o,
-  output vq_req_t                   req_o,
+  output vq_req_t                   req_o,         // request
   output logic                      req_valid_o,
   input  logic                      req_ready_i,
-  output vq_beat_t                  rd_o,
+  output vq_beat_t                  rd_o,          // its bytes
   output logic                      rd_valid_o,
   input  logic                      rd_ready_i,
-  output logic                      err_valid_o,   // pulse
-  output logic      [   QueueW-1:0] err_queue_o,
-  output logic      [     NumQ-1:0] quiet_o,       // nothing of this queue is held
-  output logic                      still_o,
-  output logic                      idle_o
+  output logic                      err_valid_o,   // pulse: a read failed
+  output logic      [   QueueW-1:0] err_queue_o,   // with err_valid_o: stop this queue
+  output logic      [     NumQ-1:0] quiet_o,       // level: nothing of this queue is held
+  output logic                      still_o,       // level: nothing moves unless an input changes
+  output logic                      idle_o         // level: nothing is held
 );
 
   localparam bit NumQOk = param_in("via_vq_gather NumQ", NumQ, 1, QueuesMax);
@@ -54,8 +56,8 @@ module via_vq_gather
   localparam int unsigned CreditW = $clog2(Beats + 1);
   localparam int unsigned MaxBytes = MaxBurstBeats * StrbW;
   localparam int unsigned Segments = 128;  // buffers in flight
-  localparam int unsigned Requests = 64;  // offered to the personality and not taken
-  localparam int unsigned Descs = 8;  // descriptors that wait for their bursts
+  localparam int unsigned Requests = 64;  // offered to the personality and not accepted
+  localparam int unsigned Descs = 8;  // descriptors waiting for their bursts
   localparam int unsigned OffW = BeatLog2;
   localparam int unsigned PageW = $clog2(MaxBytes);
 
@@ -67,8 +69,8 @@ module via_vq_gather
   logic [QSizeLog2:0] left_q;
   logic [QueueW-1:0] queue_q;
 
-  // A job is taken with its first descriptor; the rest of its walk does not need the port, where a job may be withdrawn. The request goes
-  // out with it: the rest of a long chain is walked only as the personality takes the data.
+  // A job is accepted with its first descriptor; the rest of its walk does not need the job port, where a job may be withdrawn. The request
+  // is offered at the same time: the rest of a long chain is walked only as the personality accepts the data.
   assign job_some = job_i.nread != '0;
   assign job_one = job_i.nread[QSizeLog2:1] == '0;
   assign job_ready_o = ready_q;
@@ -77,7 +79,7 @@ module via_vq_gather
   assign reads = walks_q || starts && job_some;
   assign walk = steps ? !last_desc : walk_q;
   assign last_desc = walk_q ? left_one_q : job_one;
-  assign a_re_o = walks_q || ready_q;  // what is read without a job, or for one without readable descriptors, is not looked at
+  assign a_re_o = walks_q || ready_q;  // data read without a job, or for one without readable descriptors, is ignored
   assign a_queue_o = walk_q ? queue_q : job_queue_i;
   assign a_index_o = walk_q ? index_q : job_i.first;
 
@@ -110,20 +112,20 @@ module via_vq_gather
     .flush_i  (1'b0),
     .s_i      ('{queue: job_queue_i, rlen: job_i.rlen, wlen: job_i.wlen}),
     .s_valid_i(starts),
-    .s_ready_o(),                                                           // ready_q knows
+    .s_ready_o(),                                                           // ready_q reserves room
     .m_o      (req_o),
     .m_valid_o(req_valid_o),
     .m_ready_i(req_ready_i),
     .count_o  (req_count)
   );
 
-  // Descriptors on their way from the store, and those that wait for their bursts: the oldest in cur_q.
+  // Descriptors on their way from the store, and those waiting for their bursts: the oldest in cur_q.
   typedef struct packed {
     logic [QueueW-1:0] queue;
     logic              last;   // of the chain's readable ones
-    logic [7:0]        beats;  // of the next burst, less one
+    logic [7:0]        beats;  // of the next burst, minus one
     logic              whole;  // it is the buffer's last
-    logic [31:0]       len;    // not yet asked for
+    logic [31:0]       len;    // bytes not yet requested
     logic [AddrW-1:0]  addr;
   } buf_t;
   buf_t got, behind, cur_q, src;
@@ -177,17 +179,17 @@ module via_vq_gather
   );
 
   // ---------------------------------------------------------------- descriptors to bursts
-  // A burst goes up to the next boundary of a burst's greatest size: none crosses 4 KiB. It is taken into the register of the port and offered
-  // there at once if there are credits in plenty, else as soon as they suffice. The first one of a buffer comes with it from the store, straight
-  // from its memory if nothing waits; the next ones are found in two steps.
+  // A burst ends at the next boundary of the largest burst: none crosses 4 KiB. It is loaded into the register of the port and offered
+  // there at once if there are plenty of credits, otherwise as soon as they suffice. The first burst of a buffer comes with the descriptor
+  // from the store, straight from its memory if nothing waits; the next ones are computed in two steps.
   typedef enum logic [1:0] {
     CutReady,  // `beats` and `whole` are those of the next burst
-    CutStep,   // goes behind the burst that was taken
-    CutFind    // finds the next one
+    CutStep,   // advance past the burst that was accepted
+    CutFind    // compute the next one
   } cut_e;
   cut_e cut_state_q;
   logic begin_q, begins, src_valid, take, seg_room_q, cut_q, ar_valid_q, ar_ready, charge_q, plenty_q, fits, beat_pop, beat_pop_q;
-  logic [PageW-1:0] end_at;  // of what is left, less one
+  logic [PageW-1:0] end_at;  // end of the remaining bytes, minus one
   logic [CreditW-1:0] credit_q;
   axi_ax_t ar_q;
 
@@ -212,7 +214,7 @@ module via_vq_gather
     end else begin
       if (cur_valid_q) cur_valid_q <= !cur_pop || behind_valid;
       else cur_valid_q <= behind_valid || got_q && !cur_pop;
-      // What was not taken whole goes on behind the burst.
+      // A buffer that needs more than this burst continues after it.
       if (take && !src.whole) cut_state_q <= CutStep;
       else if (!cur_valid_q || take) cut_state_q <= CutReady;
       else if (cut_state_q == CutStep) cut_state_q <= CutFind;
@@ -222,7 +224,7 @@ module via_vq_gather
       charge_q   <= take && plenty_q || fits;
       beat_pop_q <= beat_pop;
       credit_q   <= credit_q - (charge_q ? CreditW'(ar_q.len) : '0) - CreditW'(charge_q) + CreditW'(beat_pop_q);
-      // The two bursts before are not yet counted.
+      // The two previous bursts are not yet counted.
       plenty_q   <= 32'(credit_q) >= 3 * MaxBurstBeats;
     end
   end
@@ -249,7 +251,7 @@ module via_vq_gather
       ar_q.addr  <= {src.addr[AddrW-1:OffW], OffW'(0)};
     end
   end
-  // Whether the address is taken depends on those who go before; what is here looks at a register.
+  // The readiness of the port depends on arbitration; the skid buffer keeps it out of the paths here.
   via_skid #(
     .T(axi_ax_t)
   ) u_ar (
@@ -263,17 +265,17 @@ module via_vq_gather
     .m_ready_i(m_ar_ready_i)
   );
 
-  /// What a buffer's beats bring; of the one at hand, what its next beat brings.
+  /// What the beats of a buffer contribute; for the current buffer, what its next beat contributes.
   typedef struct packed {
     logic [QueueW-1:0]     queue;
     logic                  last;
     logic                  ends;   // the beat is the buffer's last
     logic [OffW-1:0] from;         // first byte of the beat
     logic [OffW:0]         count;  // bytes of it
-    logic [31:0]           more;   // bytes behind it, if it is not the last
+    logic [31:0]           more;   // bytes after it, if it is not the last
   } seg_t;
   seg_t seg_in, seg_next, seg_q;
-  buf_t new_q;  // the buffer that was begun
+  buf_t new_q;  // the buffer just begun
   logic new_valid_q, seg_valid_q, seg_waits, seg_pop;
   logic [$clog2(Segments+1)-1:0] segs;
   logic [OffW+1:0] seg_end;
@@ -309,7 +311,7 @@ module via_vq_gather
     .flush_i  (1'b0),
     .s_i      (seg_in),
     .s_valid_i(new_valid_q),
-    .s_ready_o(),                         // seg_room_q knows
+    .s_ready_o(),                         // seg_room_q reserves room
     .m_o      (seg_next),
     .m_valid_o(seg_waits),
     .m_ready_i(!seg_valid_q || seg_pop),
@@ -342,7 +344,7 @@ module via_vq_gather
     .hidden_o (beat_hidden)
   );
 
-  // Bytes of this beat: `count` from `from` on. They go behind the `fill_q` bytes that wait in the packer.
+  // Bytes of this beat: `count` starting at `from`. They are appended to the `fill_q` bytes in the packer.
   logic chain_ends, rot_ready, more_fits;
   logic [OffW-1:0] fill_q;
   logic [  OffW:0] sum;
@@ -376,7 +378,7 @@ module via_vq_gather
   end
 
   // ---------------------------------------------------------------- rotate
-  // With the beat goes what the packer does with it: which bytes it brings, and which ones the chain's final beat has.
+  // The beat carries its instructions for the packer: which bytes it contributes, and which bytes the chain's final beat has.
   logic rot_valid_q, rot_full_q, rot_out_q, rot_last_q, rot_tail_q, rot_ends_q, rot_leaves, pack_ready, tail_now_q;
   logic [  OffW-1:0] rot_by;
   logic [QueueW-1:0] rot_queue_q;
@@ -387,7 +389,7 @@ module via_vq_gather
   assign rot_leaves = rot_valid_q && pack_ready && (!rot_tail_q || tail_now_q);
   assign rot_ready = !rot_valid_q || rot_leaves;
 
-  // By four times as many bytes in each step.
+  // In each step by four times as many bytes.
   function automatic logic [DataW-1:0] rotate(input logic [DataW-1:0] d, input logic [OffW-1:0] by);
     logic [DataW-1:0] from;
     rotate = d;
@@ -414,7 +416,7 @@ module via_vq_gather
       rot_full_q  <= sum[OffW];
       rot_out_q   <= sum[OffW] || chain_ends;
       rot_last_q  <= chain_ends;
-      rot_tail_q  <= chain_ends && sum > (OffW + 1)'(StrbW);  // a beat more
+      rot_tail_q  <= chain_ends && sum > (OffW + 1)'(StrbW);  // one more beat
       rot_ends_q  <= seg_q.ends;
       rot_queue_q <= seg_q.queue;
       for (int unsigned i = 0; i < StrbW; i++) begin
@@ -425,7 +427,7 @@ module via_vq_gather
   end
 
   // ---------------------------------------------------------------- pack
-  // Stale bytes wait in acc_q; the rotated beat brings the fresh ones, and behind its end the first ones of the next.
+  // acc_q holds older bytes; the rotated beat brings the new ones, and wrapped around, the first bytes of the next output beat.
   logic [DataW-1:0] acc_q;
   logic out_room, out_go, final_beat;
   vq_beat_t out;
@@ -465,8 +467,8 @@ module via_vq_gather
     .m_ready_i(rd_ready_i)
   );
 
-  // ---------------------------------------------------------------- what is held of each queue
-  // Counted from the descriptor taken to the buffer packed; a request itself is still the queue's oldest chain in the store.
+  // ---------------------------------------------------------------- amount held of each queue
+  // Counted from the descriptor accepted to the buffer packed; a request itself remains the queue's oldest chain in the store.
   localparam int unsigned HeldW = $clog2(Segments + Descs + 8);
   for (genvar q = 0; q < NumQ; q++) begin : gen_open
     logic more, less, some_q;
@@ -489,7 +491,7 @@ module via_vq_gather
   assign moves = |{starts, reads, got_q, take, behind_valid && !cur_valid_q, cut_state_q != CutReady, new_valid_q, cur_pop_q, charge_q, fits, m_ar_valid_o && m_ar_ready_i, m_r_valid_i, beat_pop,
                    beat_pop_q, seg_waits && !seg_valid_q, rot_valid_q && pack_ready, req_valid_o && req_ready_i, rd_valid_o && rd_ready_i,
                    err_valid_o};
-  // A beat shows behind the memory a cycle or two after it came.
+  // A beat becomes visible after the memory a cycle or two after it came.
   assign still_o = !moves && !beat_hidden;
   assign idle_o = !walk_q && used_q == '0 && !cut_q && !seg_valid_q && !seg_waits && !rot_valid_q && !req_valid_o && !rd_valid_o;
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One of several words: that of the bit which is set in `sel_i`; several are put together by OR, none gives 0. Combinational.
-// Each bit of the answer is an OR over a tree: for nine words two levels.
+// Selects one of several words: the one whose bit is set in `sel_i`; with several bits set their words are ORed, with none the result is 0.
+// Combinational.
+// Each bit of the result is an OR tree: two levels for nine words.
 
 module via_vq_pick #(
-  parameter int unsigned N = 2,
+  parameter int unsigned N = 2,  // words
   parameter int unsigned Width = 8
 ) (
-  input  logic [    N-1:0]            sel_i,
-  input  logic [    N-1:0][Width-1:0] s_i,
-  output logic [Width-1:0]            m_o
+  input  logic [    N-1:0]            sel_i,  // selection, one-hot or zero
+  input  logic [    N-1:0][Width-1:0] s_i,    // words
+  output logic [Width-1:0]            m_o     // selected word
 );
 
   localparam bit NOk = via_pkg::param_in("via_vq_pick N", N, 1, 256);

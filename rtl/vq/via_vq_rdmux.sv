@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts the read clients of a queue engine on one AR/R. Everything is sent with id 0 and comes back in order.
+// Merges the read clients of a queue engine onto one AR/R. Everything is sent with id 0 and comes back in order.
 //
-// Throughput: one address and one beat per cycle. Latency: one cycle for an address, none back. Order: client 0 goes before 1, and so on; the
-// parent puts what others wait for (fields, rings, descriptors) before payload, which is limited by its own credit and takes what is left of the
-// addresses. Misuse: relies on the no-wedge rule: a client takes its R whenever it comes.
+// Throughput: one address and one beat per cycle. Latency: one cycle for an address, none for R. Order: client 0 has priority over 1, and
+// so on; the parent puts reads that others depend on (fields, rings, descriptors) before payload, which is limited by its own credits and
+// uses the remaining address cycles. Misuse: relies on the no-wedge rule: a client accepts its R whenever it comes (asserted).
 
 module via_vq_rdmux
   import via_pkg::*;
 #(
-  parameter int unsigned N = 4,
+  parameter int unsigned N = 4,  // clients
   parameter int unsigned Outstanding = 128  // bursts in flight
 ) (
   input  logic            clk_i,
@@ -19,14 +19,14 @@ module via_vq_rdmux
   output logic    [N-1:0] s_ar_ready_o,
   output axi_r_t          s_r_o       [N],
   output logic    [N-1:0] s_r_valid_o,
-  input  logic    [N-1:0] s_r_ready_i,      // high when it matters: asserted, not looked at
+  input  logic    [N-1:0] s_r_ready_i,      // must be high with valid: only asserted
   output axi_ax_t         m_ar_o,
   output logic            m_ar_valid_o,
   input  logic            m_ar_ready_i,
   input  axi_r_t          m_r_i,
   input  logic            m_r_valid_i,
   output logic            m_r_ready_o,
-  output logic            idle_o
+  output logic            idle_o            // level: no read is in flight
 );
 
   localparam bit NOk = param_in("via_vq_rdmux N", N, 1, 16);
@@ -89,7 +89,7 @@ module via_vq_rdmux
   always_ff @(posedge clk_i)
     if (rst_ni && m_r_valid_i)
       assert (!owed || |(s_r_ready_i & owner))
-      else $error("a client does not take its R");
+      else $error("a client does not accept its R");
 `endif
 
   assign idle_o = !owed && s_ar_valid_i == '0;

@@ -1,80 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The source of via_vq_fetch: knows how far each queue's driver went and says which descriptors are to be read.
+// First stage of via_vq_fetch: keeps track of how far each queue's driver has gone, and determines which descriptors to read.
 //
-// Split: reads the available index (or takes it from the notification), then ring lines of 64 bytes, up to 32 heads each; one token a head.
-// Split in order: the heads follow from one another, so only the index is read; tokens name descriptors of the table, one a
-// chain that is known available; the walker asks for more where a chain has more (`more_*`). Packed: tokens name descriptors of the ring; with
-// notification data exactly those that were announced, up to 16 a token, else some lines ahead of the walker, which stops at the first unavailable one.
-// avail_event (split, EVENT_IDX): written when everything known was asked for; then the index is read again, so no notification is missed.
+// Split: reads the available index (or takes it from the notification), then ring lines of 64 bytes with up to 32 heads each; one token per
+// head. Split in order: the heads follow from one another, so only the index is read; tokens name descriptors of the table, one for each
+// chain that is known to be available; the walker requests more where a chain is longer (`more_*`). Packed: tokens name descriptors of the
+// ring; with notification data exactly those that were announced, up to 16 a token, otherwise some lines ahead of the walker, which stops
+// at the first unavailable one.
+// avail_event (split, EVENT_IDX): written when everything known was requested; then the index is read again, so that no notification is
+// missed.
+// The state of each queue is in via_vq_ring_queue.
 //
-// The state of a queue is via_vq_ring_queue.
-//
-// Throughput: one token a cycle; in order and packed one every 3 cycles a queue. 8 ring reads in flight, of which up to 5 of a
-// queue's index. Latency, for a queue that waits for nothing else: from a notification to a token (in order, packed) one cycle, to the address of
-// an index or ring line two; from an index to a token two, to the address of a ring line three; from a ring line to its first token one.
-// Ordering: tokens of a queue in ring order.
-// Going back: `back_i` returns a queue to its last committed chain, `stop_*` to the descriptor that was unavailable. The epoch turns in the cycle
-// behind either.
-// Looking without a notification (`look_i`): reads the index again; packed, walks on from the first descriptor that was not announced, with
-// notification data until it meets one that is not available. A queue with something under way is not looked at. One that was notified before
-// it was on is treated likewise.
-// Misuse: an index that jumps, or a misaligned or malformed queue, is reported on `serr_*` two cycles later; the top then lowers on_i.
+// Throughput: one token a cycle; in order and packed one every 3 cycles per queue. 8 ring reads in flight, of which up to 5 of one queue's
+// index. Latency, for a queue with nothing else pending: from a notification to a token (in order, packed) one cycle, to the address of an
+// index or ring line two; from an index to a token two, to the address of a ring line three; from a ring line to its first token one.
+// Order: tokens of a queue in ring order.
+// Restart: `back_i` returns a queue to its last committed chain, `stop_*` to the descriptor that was unavailable. The epoch flips in the
+// following cycle.
+// Polling without a notification (`look_i`): reads the index again; packed, continues from the first descriptor that was not announced,
+// with notification data until it finds one that is not available. A queue with anything in progress is not polled. A queue that was
+// notified before it was on is treated in the same way.
+// Misuse: an index that jumps, or a misaligned or malformed queue, is reported on `serr_*` two cycles later; the parent then lowers on_i.
 
 module via_vq_ring
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ = 2
+  parameter int unsigned NumQ = 2  // queues
 ) (
   input  logic                       clk_i,
   input  logic                       rst_ni,
-  input  vq_feat_t                   feat_i,
-  input  vq_cfg_t                    cfg_i         [NumQ],
-  input  logic       [     NumQ-1:0] on_i,                  // enabled and neither stopped nor being reset
-  input  logic       [     NumQ-1:0] run_i,                 // besides, there is room for its chains
-  input  logic       [     NumQ-1:0] epoch_f_i,
-  input  logic       [     NumQ-1:0] epoch_w_i,
-  input  vq_notify_t                 notify_i,
-  input  logic                       notify_valid_i,
-  input  logic       [     NumQ-1:0] look_i,                // pulse
-  output vq_token_t                  tok_o,
+  input  vq_feat_t                   feat_i,                // negotiated features
+  input  vq_cfg_t                    cfg_i         [NumQ],  // queues as the driver has set them up
+  input  logic       [     NumQ-1:0] on_i,                  // level: enabled, and neither stopped nor under reset
+  input  logic       [     NumQ-1:0] run_i,                 // level: on, and with room for its chains
+  input  logic       [     NumQ-1:0] epoch_f_i,             // level: current epoch of the queue's chains
+  input  logic       [     NumQ-1:0] epoch_w_i,             // level: current epoch of the queue's lines
+  input  vq_notify_t                 notify_i,              // with notify_valid_i: the notification
+  input  logic                       notify_valid_i,        // pulse
+  input  logic       [     NumQ-1:0] look_i,                // pulse: poll the queue
+  output vq_token_t                  tok_o,                 // token
   output logic                       tok_valid_o,
   input  logic                       tok_ready_i,
   // from the walker
-  input  logic                       done_valid_i,          // a token was used up
-  input  logic       [   QueueW-1:0] done_queue_i,
-  input  logic                       more_valid_i,          // in order: a chain goes on
-  input  logic       [   QueueW-1:0] more_queue_i,
-  input  logic                       more_beyond_i,         // with a descriptor that its token does not cover
-  output logic       [     NumQ-1:0] lone_o,                // of these queues, which no later token covers either
-  input  logic                       stop_valid_i,          // packed: unavailable
-  input  logic       [   QueueW-1:0] stop_queue_i,
-  input  logic       [QSizeLog2-1:0] stop_index_i,
-  input  logic                       stop_wrap_i,
-  // from the assembler
-  input  logic                       commit_valid_i,
-  input  logic       [   QueueW-1:0] commit_queue_i,
-  input  logic       [  QSizeLog2:0] commit_slots_i,
-  input  logic       [     NumQ-1:0] back_i,
-  output logic       [     NumQ-1:0] busy_o,                // reads, tokens or an event of the queue are under way
+  input  logic                       done_valid_i,          // pulse: a token was used up
+  input  logic       [   QueueW-1:0] done_queue_i,          // its queue
+  input  logic                       more_valid_i,          // pulse: in order: a chain has another descriptor
+  input  logic       [   QueueW-1:0] more_queue_i,          // its queue
+  input  logic                       more_beyond_i,         // with it: its token does not cover that one
+  output logic       [     NumQ-1:0] lone_o,                // level: and no later token of the queue would either
+  input  logic                       stop_valid_i,          // pulse: packed: unavailable descriptor
+  input  logic       [   QueueW-1:0] stop_queue_i,          // its queue
+  input  logic       [QSizeLog2-1:0] stop_index_i,          // its index
+  input  logic                       stop_wrap_i,           // its wrap counter
+  // from via_vq_fetch_table
+  input  logic                       commit_valid_i,        // pulse: a chain has entered the store
+  input  logic       [   QueueW-1:0] commit_queue_i,        // its queue
+  input  logic       [  QSizeLog2:0] commit_slots_i,        // its ring slots
+  input  logic       [     NumQ-1:0] back_i,                // pulse: restart after the last chain in the store
+  output logic       [     NumQ-1:0] busy_o,                // level: reads, tokens or an event of the queue are in flight
   output axi_ax_t                    m_ar_o,
   output logic                       m_ar_valid_o,
   input  logic                       m_ar_ready_i,
   input  axi_r_t                     m_r_i,
   input  logic                       m_r_valid_i,
-  output logic       [         63:0] ev_addr_o,
-  output logic       [         15:0] ev_data_o,
-  output logic       [   QueueW-1:0] ev_queue_o,
+  output logic       [         63:0] ev_addr_o,             // avail_event to write: its address
+  output logic       [         15:0] ev_data_o,             // its value
+  output logic       [   QueueW-1:0] ev_queue_o,            // its queue
   output logic                       ev_valid_o,
   input  logic                       ev_ready_i,
-  output logic                       serr_valid_o,
-  output vq_err_e                    serr_o,
-  output logic       [   QueueW-1:0] serr_queue_o,
-  output logic                       cnt_idx_o,
-  output logic                       cnt_ring_o,
-  output logic                       cnt_event_o,
-  output logic                       still_o
+  output logic                       serr_valid_o,          // pulse: a queue has failed
+  output vq_err_e                    serr_o,                // with serr_valid_o: why
+  output logic       [   QueueW-1:0] serr_queue_o,          // with serr_valid_o: which queue
+  output logic                       cnt_idx_o,             // pulse: an index is read
+  output logic                       cnt_ring_o,            // pulse: a ring line is read
+  output logic                       cnt_event_o,           // pulse: avail_event is written
+  output logic                       still_o                // level: nothing moves unless an input changes
 );
 
   localparam bit NumQOk = param_in("via_vq_ring NumQ", NumQ, 1, QueuesMax);
@@ -86,7 +87,7 @@ module via_vq_ring
     logic [QW-1:0] queue;
     logic          epoch_f;
     logic          epoch_w;
-    logic          idx;      // the index, else entries
+    logic          idx;      // a read of the index, otherwise of entries
     logic [4:0]    place;    // first 16-bit word in the line
     logic [5:0]    count;    // entries
   } tag_t;
@@ -96,7 +97,7 @@ module via_vq_ring
     logic [DataW-1:0] data;
   } line_t;
 
-  /// Part of a read or a token that a queue offers.
+  /// Fields of a read or a token that a queue offers.
   typedef struct packed {
     logic [63:6] line;
     logic [4:0]  place;
@@ -115,7 +116,7 @@ module via_vq_ring
     logic [4:0]           count;
   } piece_t;
 
-  // What was negotiated stands long before a queue is enabled.
+  // The negotiated features are constant long before a queue is enabled.
   vq_feat_t feat_q;
   logic is_packed, seq, told;
   always_ff @(posedge clk_i) feat_q <= feat_i;
@@ -123,7 +124,7 @@ module via_vq_ring
   assign seq = is_packed || feat_q.in_order;
   assign told = !is_packed || feat_q.notif_data;
 
-  // ---------------------------------------------------------------- what the queues say
+  // ---------------------------------------------------------------- outputs of the queues
   logic [NumQ-1:0] bad_cfg, want_read, want_idx, want_seq, want_event, idx_went, line_went;
   logic [NumQ-1:0] news, close, jumped, beyond;
   logic [NumQ-1:0][15:0] told_at;
@@ -132,7 +133,7 @@ module via_vq_ring
   read_t [NumQ-1:0] offer;
   piece_t [NumQ-1:0] piece, news_piece;
   logic [NumQ-1:0][2:0] cap;  // descriptors in the line: as many as a token for news may cover
-  logic [NumQ-1:0][4:0] count_seq;  // descriptors that another token covers
+  logic [NumQ-1:0][4:0] count_seq;  // descriptors that another token would cover
 
   // ---------------------------------------------------------------- reads of index and ring
   logic [NumQ-1:0] rd_gnt;
@@ -211,11 +212,11 @@ module via_vq_ring
     .count_o  ()
   );
 
-  // The first tag stands in a register, and in which word of its line to go on.
+  // The oldest tag is held in a register, with the word of its line to continue at.
   logic [NumQ-1:0] tag_me_q;
-  logic [5:0] rest_q;  // entries of the line that are left, with this one
+  logic [5:0] rest_q;  // entries left of the line, including the current one
   logic [4:0] word_q;
-  logic [7:0] next_mask, head_mask_q;  // of the queue's heads
+  logic [7:0] next_mask, head_mask_q;  // from the size of the head's queue
   logic [NumQ-1:0] next_me;
   for (genvar q = 0; q < NumQ; q++) begin : gen_next
     assign next_me[q] = next_tag.queue == QW'(q);
@@ -248,19 +249,19 @@ module via_vq_ring
     end
   end
 
-  // ---------------------------------------------------------------- answers
-  // A line that comes when none waits is looked at at once; it is kept if that is not the end of it.
+  // ---------------------------------------------------------------- responses
+  // A line that arrives when none waits is processed at once; it is kept if it is not finished then.
   line_t line_in, line;
   logic [NumQ-1:0] good;
   logic kept, here, stale_q, err, idx_go, last_entry, tok_free;
-  logic begun_q;  // entries of the line were taken
+  logic begun_q;  // some entries of the line were processed
   logic [15:0] value;
   // An index that was read.
   logic found_valid_q, found_err_q, found_go;
   logic [QW-1:0] found_queue_q;
   logic [NumQ-1:0] found_me_q, found_good_q;
   logic [15:0] found_q;
-  // Room is there: a tag is held for each line.
+  // There is always room: a tag is held for each line.
   logic unused_ready;
 
   assign line_in = '{err: m_r_i.resp != RespOkay, data: m_r_i.data};
@@ -286,7 +287,7 @@ module via_vq_ring
   for (genvar q = 0; q < NumQ; q++) begin : gen_good
     assign good[q] = on_i[q] && tag_me_q[q] && tag.epoch_f == epoch_f_i[q];
   end
-  // A cycle late: an entry that goes in the first cycle is dropped behind.
+  // A cycle late: an entry that leaves in the first cycle is dropped afterwards.
   always_ff @(posedge clk_i) stale_q <= tag_valid_q && !tag_load && !tag_pop && !tag.idx && good == '0;
   assign head_go = here && !tag.idx && !stale_q && tok_free;
   assign idx_go = here && tag.idx && !found_valid_q;
@@ -299,7 +300,7 @@ module via_vq_ring
     else if (head_go) begun_q <= 1'b1;
   end
 
-  // A notification comes when it likes; the index waits a cycle for it.
+  // A notification cannot be delayed; the index waits a cycle for it.
   assign found_go = found_valid_q && !notify_valid_i;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -322,8 +323,8 @@ module via_vq_ring
     end
   end
 
-  // ---------------------------------------------------------------- what the driver says: from a notification or from its index
-  // Each queue finds for itself whether it is meant and whether that is news.
+  // ---------------------------------------------------------------- progress of the driver: from a notification or from its index
+  // Each queue determines in parallel whether it is addressed and whether that is news.
   logic [QW-1:0] kq;
   logic [15:0] k_told, k_value;
   logic [1:0] k_ahead;
@@ -348,7 +349,7 @@ module via_vq_ring
     .m_o  (k_ahead)
   );
 
-  // Errors are told two cycles later.
+  // Errors are reported two cycles later.
   logic [NumQ-1:0] e_read_q, e_note_q, e_bad;
   logic [15:0] e_value_q;
   logic [QW-1:0] e_queue_q, serr_queue_q;
@@ -380,7 +381,7 @@ module via_vq_ring
   logic [NumQ-1:0] seq_gnt, slow, fast;
   logic [QW-1:0] sq;
   logic seq_any, fast_slot, near, near_q, tok_slow_q, err_q;
-  logic [ 1:0] tok_fast_q;  // of either half of the queues
+  logic [ 1:0] tok_fast_q;  // for either half of the queues
   logic [ 1:0] near_count_q;
   logic [ 4:0] tok_count;
   logic [ 3:0] over_q;
@@ -402,7 +403,7 @@ module via_vq_ring
 
   assign tok_free = !tok_valid_o || tok_ready_i;
   assign slow = (tok_free && seq_any) ? seq_gnt : '0;
-  // News of a queue that waits for nothing else becomes a token at once.
+  // News of a calm queue becomes a token at once.
   assign fast_slot = tok_free && !seq_any;
   assign fast = fast_slot ? news : '0;
 
@@ -417,7 +418,7 @@ module via_vq_ring
   assign fast_piece = news_piece[kq];
   assign piece_d = seq_any ? slow_piece : fast_piece;
 
-  // A token for news covers what is left of the line, and no more than the news: that is looked at on the way out.
+  // A token for news covers the rest of the line, but no more than the news: that limit is applied on the way out.
   assign near = told ? (heard & close) != '0 && !seq_any : 1'b0;
   assign tok_count[4:2] = tok_q.count[4:2] & {2'b11, !near_q};
   always_comb begin
@@ -491,7 +492,7 @@ module via_vq_ring
     .valid_o(ev_any)
   );
 
-  // Step by step: which queue, what is to be written where, the address in two halves.
+  // In steps: select the queue, what to write where, the address in two halves.
   assign ev_busy = ev_pick_q || ev_sum_q || ev_carry_q || ev_valid_q;
   assign ev_go = ev_any && !ev_busy;
   assign ev_now = ev_busy ? '0 : ev_gnt;
@@ -605,7 +606,7 @@ module via_vq_ring
     );
   end
 
-  // What a step changes is settled three cycles later.
+  // The effects of a step have settled three cycles later.
   logic moves;
   logic [2:0] moved_q;
   assign moves = notify_valid_i || look_i != '0 || m_r_valid_i || m_ar_valid_o || tag_pop || head_go ||

@@ -1,112 +1,115 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One queue of via_vq_ring: how far its driver went, how far it was asked for and what is in the store; says what is to be asked for next.
+// One queue of via_vq_ring: how far its driver has gone, how far descriptors were requested, and what is in the store; determines what to
+// request next.
 //
-// What is offered (`want_*`, `news_o`, `lone_o`) comes from registers that are found a cycle ahead. They may be late with good news, never with
-// bad: what was asked for moves the queue a cycle later (`cnt_*`), and until all that follows from it is known again nothing more of
-// the queue is offered. So tokens and ring lines of a queue are at least 3 cycles apart, those of several queues are not.
-// A calm queue has asked for everything known, and where it goes on is known. What is heard then need not wait for `want_*`: it is `news_o`.
-// Misuse: the set-up is stable while enabled; one that is malformed is told on `bad_o`, and nothing is wanted.
+// Offers (`want_*`, `news_o`, `lone_o`) come from registers that are computed a cycle early. They may become true late, but never stay true
+// too long: a request moves the queue a cycle later (`cnt_*`), and until everything that follows from it is known the queue offers nothing
+// more. Throughput: tokens and ring lines of a queue are therefore at least 3 cycles apart; those of several queues are not. Latency: see
+// via_vq_ring. Order: ring order.
+// A queue is calm when everything known was requested and the next position is known. News then need not wait for `want_*`: it is signalled
+// on `news_o`.
+// Misuse: the set-up must not change while enabled; a malformed one is reported on `bad_o`, and the queue requests nothing.
 
 module via_vq_ring_queue
   import via_virtio_pkg::*;
 (
   input  logic                     clk_i,
   input  logic                     rst_ni,
-  input  vq_feat_t                 feat_i,
-  input  vq_cfg_t                  cfg_i,
-  input  logic                     run_i,
-  input  logic                     look_i,
-  output logic                     bad_o,
-  output logic     [          7:0] mask_o,          // split: of an index into the ring
-  // what the driver says: `value_i`, an index or a position in the ring
-  input  logic                     heard_i,         // something
-  input  logic                     notified_i,      // by a notification,
-  input  logic                     early_i,         // or one from before it is on
-  input  logic                     indexed_i,       // by the index, which was read without an error
-  input  logic     [         15:0] value_i,
-  input  logic                     wrap_i,          // of the notification,
-  input  logic     [         14:0] offset_i,        // and its position, however far
-  input  logic     [         15:0] was_i,           // value_i in the cycle before
-  output logic                     news_o,          // and there is something to ask for: a token may go
-  output logic     [          1:0] ahead_o,         // the distance from what was known,
+  input  vq_feat_t                 feat_i,          // negotiated features
+  input  vq_cfg_t                  cfg_i,           // the queue as set up
+  input  logic                     run_i,           // level: the queue is in use and has room
+  input  logic                     look_i,          // pulse: poll
+  output logic                     bad_o,           // level: the set-up is malformed
+  output logic     [          7:0] mask_o,          // split: size - 1, to reduce an index to a ring position
+  // progress of the driver: `value_i`, an index or a position in the ring
+  input  logic                     heard_i,         // pulse: there is any
+  input  logic                     notified_i,      // with it: by a notification,
+  input  logic                     early_i,         // or by one from before the queue was on
+  input  logic                     indexed_i,       // with it: by an index that was read without error
+  input  logic     [         15:0] value_i,         // the index or position
+  input  logic                     wrap_i,          // wrap counter in the notification
+  input  logic     [         14:0] offset_i,        // position in the notification, unreduced
+  input  logic     [         15:0] was_i,           // value_i of the previous cycle
+  output logic                     news_o,          // there is something to request: a token may be sent
+  output logic     [          1:0] ahead_o,         // number of new entries,
   output logic                     near_o,          // which is less than four
-  output logic                     jumped_o,        // errors, a cycle later: not where the driver may be
-  output logic                     beyond_o,        // or not in the ring
+  output logic                     jumped_o,        // error, a cycle later: an index that the driver may not have
+  output logic                     beyond_o,        // error, a cycle later: a position outside the ring
   // reads
-  output logic                     want_read_o,
-  output logic                     want_idx_o,      // of the index, else of a ring line
-  output logic     [         63:6] line_o,          // address of what it wants
-  output logic     [          4:0] place_o,         // first word in it
-  output logic     [          5:0] count_o,         // entries wanted in it
-  input  logic                     read_go_i,
-  output logic                     idx_went_o,      // went in the cycle before
-  output logic                     line_went_o,
-  input  logic                     idx_done_i,
-  input  logic                     line_done_i,
-  // tokens: of seq_go_i it is known early, of fast_i late
-  output logic                     want_seq_o,
-  output logic     [QSizeLog2-1:0] index_o,
-  output logic                     wrap_o,
-  output logic                     safe_o,
-  output logic     [          2:0] cap_o,           // descriptors that the line at index_o still has
-  output logic     [          4:0] count_seq_o,     // descriptors that the next token covers, if it is not one for news
-  input  logic                     seq_go_i,        // the token wanted goes,
-  input  logic                     fast_i,          // or one that nobody asked for, as it is calm
-  input  logic     [          4:0] cnt_seq_i,       // what was asked for in the cycle before: descriptors,
-  input  logic     [          5:0] cnt_line_i,      // or entries
-  input  logic                     tok_in_i,        // another token
-  input  logic                     tok_out_i,
-  input  logic                     more_i,
-  input  logic                     more_beyond_i,
-  output logic                     lone_o,          // just one token is under way, and none is to follow
-  input  logic                     stop_i,
-  input  logic     [QSizeLog2-1:0] stop_index_i,
-  input  logic                     stop_wrap_i,
-  input  logic                     commit_i,
-  input  logic     [  QSizeLog2:0] commit_slots_i,
-  input  logic                     back_i,
-  output logic                     busy_o,
+  output logic                     want_read_o,     // level: a read is wanted
+  output logic                     want_idx_o,      // with it: of the index, otherwise of a ring line
+  output logic     [         63:6] line_o,          // with it: address of the line
+  output logic     [          4:0] place_o,         // with it: first word in the line
+  output logic     [          5:0] count_o,         // with it: entries in the line
+  input  logic                     read_go_i,       // pulse: the read is issued
+  output logic                     idx_went_o,      // pulse: a read of the index was issued in the previous cycle
+  output logic                     line_went_o,     // pulse: a read of a ring line was
+  input  logic                     idx_done_i,      // pulse: a read of the index has ended
+  input  logic                     line_done_i,     // pulse: a read of a ring line has ended
+  // tokens: seq_go_i is known early in the cycle, fast_i late
+  output logic                     want_seq_o,      // level: a token is wanted
+  output logic     [QSizeLog2-1:0] index_o,         // its first descriptor
+  output logic                     wrap_o,          // its wrap counter
+  output logic                     safe_o,          // the driver has announced it
+  output logic     [          2:0] cap_o,           // descriptors left in the line at index_o
+  output logic     [          4:0] count_seq_o,     // descriptors that the token covers, unless it is for news
+  input  logic                     seq_go_i,        // pulse: the wanted token is sent,
+  input  logic                     fast_i,          // or one for news, as the queue is calm
+  input  logic     [          4:0] cnt_seq_i,       // requested in the previous cycle: descriptors,
+  input  logic     [          5:0] cnt_line_i,      // or ring entries
+  input  logic                     tok_in_i,        // pulse: a token is in flight
+  input  logic                     tok_out_i,       // pulse: a token is used up
+  input  logic                     more_i,          // pulse: in order: a chain has another descriptor
+  input  logic                     more_beyond_i,   // with it: its token does not cover that one
+  output logic                     lone_o,          // level: exactly one token is in flight, and none is to follow
+  input  logic                     stop_i,          // pulse: packed: unavailable descriptor
+  input  logic     [QSizeLog2-1:0] stop_index_i,    // its index
+  input  logic                     stop_wrap_i,     // its wrap counter
+  input  logic                     commit_i,        // pulse: a chain has entered the store
+  input  logic     [  QSizeLog2:0] commit_slots_i,  // its ring slots
+  input  logic                     back_i,          // pulse: restart after the last chain in the store
+  output logic                     busy_o,          // level: anything of the queue is in flight
   // avail_event
-  output logic                     want_event_o,
-  output logic     [         15:0] told_o,          // what was known when the event was taken
-  input  logic                     ev_go_i,
-  input  logic                     ev_done_i
+  output logic                     want_event_o,    // level: avail_event is to be written
+  output logic     [         15:0] told_o,          // its value: what was known when the write was accepted
+  input  logic                     ev_go_i,         // pulse: the write is accepted
+  input  logic                     ev_done_i        // pulse: it has left
 );
 
-  // The positions below are of 8 bits.
+  // Positions below have 8 bits.
   localparam bit SizeOk = via_pkg::param_in("VIA_QUEUE_SIZE of via_vq_ring_queue", QSizeMax, 4, 256);
 
-  localparam int unsigned LinesMax = 32;  // packed: lines read ahead
+  localparam int unsigned LinesMax = 32;  // packed: limit of lines read ahead
 
   logic is_packed, seq, told, exact, probe_q;
   assign is_packed = feat_i.packed_ring;
   assign seq = is_packed || feat_i.in_order;
   assign told = !is_packed || feat_i.notif_data;
-  assign exact = told && !probe_q;  // tokens are for what the driver has announced
+  assign exact = told && !probe_q;  // tokens cover only what the driver has announced
 
   // ---------------------------------------------------------------- state
-  // What the driver announced, what was asked for, what is in the store. Split in order: counts chains known to be available, or more
-  // where chains turned out to be longer (`more_i`).
-  logic [15:0] known_q, pos_q, done_q, limit_q, told_q;  // packed: known_q is the end of those announced, and limit_q stands
-  logic [QSizeLog2-1:0] dpos_q, cpos_q;  // sequential: next descriptor to ask for; behind the last in the store
-  logic [15:0] kback_q;  // what is known, a round earlier: may be negative
+  // What the driver announced, what was requested, what is in the store. Split in order: the number of chains known to be available, or
+  // more where chains turned out to be longer (`more_i`).
+  logic [15:0] known_q, pos_q, done_q, limit_q, told_q;  // packed: known_q is the end of those announced, and limit_q is constant
+  logic [QSizeLog2-1:0] dpos_q, cpos_q;  // sequential: next descriptor to request; the one after the last in the store
+  logic [15:0] kback_q;  // known_q minus one round of the ring: may be negative
   logic dwrap_q, kwrap_q, cwrap_q;
   logic enable_q, bad_q;
-  logic pend_q;  // the index is to be read
+  logic pend_q;  // the index has to be read
   logic go_q;  // packed, not exact: lines are being read
   logic again_q;  // and a notification came meanwhile
-  // Lines that may be read ahead. Never more than once around the ring: the flags of two rounds ago look as those of this one.
+  // Lines that may be read ahead. Never more than once around the ring: flags from two rounds ago look like those of the current round.
   logic [5:0] ahead_q;
   logic [7:0] tokens_q;
-  logic [3:0] lines_q;  // reads of ring lines
-  logic [2:0] looks_q;  // and of the index
-  logic calm_q;  // everything known was asked for, and where it goes on is known
+  logic [3:0] lines_q;  // reads of ring lines in flight
+  logic [2:0] looks_q;  // reads of the index in flight
+  logic calm_q;  // everything known was requested, and the next position is known
   logic event_q;
-  // What went in the cycle before: it is counted now.
+  // Requests of the previous cycle: they are counted now.
   logic seq_went_q, line_went_q, idx_went_q, tok_went_q, line_came_q;
-  logic gone_q;  // but the queue went back meanwhile
-  logic sent;  // it moves on
+  logic gone_q;  // the queue has restarted meanwhile
+  logic sent;  // a request is counted
 
   logic [8:0] size;
   assign size = 9'(cfg_i.size[QSizeLog2:0]);
@@ -114,11 +117,11 @@ module via_vq_ring_queue
   // ---------------------------------------------------------------- set-up
   logic [63:12] next_page_q;  // a ring is shorter than a page
   logic [  7:0] mask_q;
-  logic [  5:0] begin_q;  // first word of the ring, from the line of its address on
-  logic [  8:0] end_q;  // and its last one
-  logic [  3:0] first_q;  // first descriptor, in 256 bytes
-  logic [  6:0] idx_line_q;  // in its page, or the next one
-  // One bit of nine is set, found from three groups of three.
+  logic [  5:0] begin_q;  // first word of the ring, counted from the start of its first line
+  logic [  8:0] end_q;  // and its last word
+  logic [  3:0] first_q;  // first descriptor, within 256 bytes
+  logic [  6:0] idx_line_q;  // line of the index in its page, or in the next one
+  // Exactly one of nine bits is set: computed from three groups of three.
   logic [2:0] none, single;
   logic power;
   for (genvar g = 0; g < 3; g++) begin : gen_power
@@ -139,11 +142,11 @@ module via_vq_ring_queue
   end
   assign bad_o = bad_q;
 
-  // ---------------------------------------------------------------- what the driver says
-  // The distance from what is known, and to the furthest it may go. Both are less than half of 2^16 either way, as long as the driver does as it
-  // should. Split: notifications and reads may overtake one another, an index behind the one known is no news then. Packed: a position behind.
-  // A position with the other wrap counter lies a round ahead, and not behind the one known.
-  // Each queue compares with what it knows: only the answer is gathered.
+  // ---------------------------------------------------------------- progress of the driver
+  // The distance from what is known, and to the furthest position allowed. Both are less than half of 2^16 in either direction, as long as
+  // the driver obeys the rules. Split: notifications and reads may overtake one another, so an index behind the known one is simply no
+  // news. Packed: likewise a position behind. A position with the other wrap counter lies a round ahead, and not behind the known one.
+  // Each queue compares with its own state in parallel: only the results are collected.
   logic [15:0] base, limit, ahead, gap, open, old;
   logic counts, onward, take, beyond, noticed, other_round, jumped_q, behind_q, beyond_q;
 
@@ -166,7 +169,8 @@ module via_vq_ring_queue
   assign told_o = told_q;
   assign noticed = notified_i && !bad_q;
 
-  // A round behind what was known in the cycle before: by then nobody calls the queue calm. Split: an index that is no further behind was read late.
+  // One round behind what was known in the previous cycle (the queue is no longer calm by then). Split: an index that is not further behind
+  // was just read late.
   assign old = was_i - kback_q;
   always_ff @(posedge clk_i) begin
     kback_q  <= known_q - 16'(size);
@@ -182,7 +186,7 @@ module via_vq_ring_queue
     end
   end
 
-  // ---------------------------------------------------------------- where it goes on
+  // ---------------------------------------------------------------- what to request next
   logic [7:0] place;
   logic [8:0] word, room, near;
   logic [5:0] to_end, to_wrap, line_cap_q;
@@ -207,25 +211,25 @@ module via_vq_ring_queue
     return |have[8:4] ? 5'd16 : have[4:0];
   endfunction
 
-  // Ring lines: the line, and the entries in it up to its end, or to that of the ring if it is the last one.
+  // Ring lines: the line, and its entries up to its end, or up to the end of the ring if that comes first.
   assign place = pos_q[7:0] & mask_q;
   assign word = 9'(begin_q) + 9'(place);
   assign to_end = 6'd32 - {1'b0, word[4:0]};
   assign to_wrap = {1'b0, mask_q[4:0] & ~pos_q[4:0]} + 6'd1;
-  // Tokens. For news: the descriptors up to the end of the line and that of the ring. Each as: more than one, than two, than three.
+  // Tokens for news: descriptors up to the end of the line and of the ring, encoded as: more than one, more than two, more than three.
   assign at = first_q[1:0] + dpos_q[1:0];
   assign room = size - 9'(dpos_q);
   assign in_line = {at == 2'd0, !at[1], at != 2'd3};
   assign in_ring = {|room[8:2], |room[8:2] || &room[1:0], |room[8:1]};
-  // For what waits: up to the end of 256 aligned bytes and that of the ring, and those left. What is looked at ahead goes by lines.
+  // Other tokens: up to the end of 256 aligned bytes, of the ring, and of what is left. Reading ahead goes line by line.
   assign at_block = first_q + 4'(dpos_q);
   assign block = exact ? 5'd16 - 5'(at_block) : 5'd4 - 5'(at_block[1:0]);
-  // The end of what was announced lies before that of the ring if the driver is in the same round.
+  // The end of what was announced comes before that of the ring if the driver is in the same round.
   assign near = known_q[8:0] - 9'(dpos_q);
   assign upto16 = (is_packed && exact && kwrap_q == dwrap_q) ? up_to_16(near) : up_to_16(room);
   assign left16 = (is_packed || |left[15:4]) ? 5'd16 : left[4:0];
 
-  // What is left to ask for.
+  // Entries left to request.
   assign left = known_q - pos_q;
   assign any = known_q != (is_packed ? 16'(dpos_q) : pos_q) || is_packed && kwrap_q != dwrap_q;
 
@@ -241,9 +245,9 @@ module via_vq_ring_queue
     most_q     <= (left16 < block) ? left16 : block;
   end
 
-  // What the above is found from changes now or has just changed, other than that more is known.
+  // Inputs of the computations above change now or have just changed, other than by news.
   assign moving = seq_went_q || line_went_q || back_i || stop_i || direct;
-  // All is known but how far the driver went.
+  // Everything is known except how far the driver has gone.
   assign quick = calm_q && !back_i && take;
 
   assign more_ahead = tokens_q < 8'(ahead_q) && (tokens_q == '0 || tokens_q < 8'(size[QSizeLog2:2]));
@@ -261,22 +265,22 @@ module via_vq_ring_queue
     end else begin
       want_idx_q <= idx_left;
       want_event_q <= run_i && !bad_q && event_left && !heard_i;
-      // What goes now was left to ask for, so these need not look at what goes.
+      // What is requested now was counted as left to request, so these need not depend on the request.
       calm_q       <= run_i && !bad_q && !(any && told) && !moving && !heard_i && !look_i && (!seq || tokens_q == '0 && !probe_q && (told || !go_q));
       lone_q <= tokens_q == 8'd1 && !any && !moving && !heard_i && !more_i || lone_q && direct && !back_i && !heard_i;
-      // Nothing of it is under way, and nothing is to come.
+      // Nothing of the queue is in flight, and nothing is to come.
       rest_q       <= run_i && !bad_q && tokens_q == '0 && looks_q == '0 && lines_q == '0 && !pend_q && !idx_went_q && !tok_went_q && !moving && !heard_i &&
                       ((!seq || exact) ? !any : !go_q && !probe_q);
     end
   end
-  // What went is not wanted in the cycle behind; what else there is waits for that.
+  // What was requested is not offered again in the next cycle; anything else waits for that.
   always_ff @(posedge clk_i) begin
     if (!rst_ni || !cfg_i.enable || !enable_q || read_go_i) want_read_q <= 1'b0;
     else want_read_q <= idx_left || line_left;
     if (!rst_ni || !cfg_i.enable || !enable_q || seq_go_i) want_seq_q <= 1'b0;
     else want_seq_q <= seq_left;
   end
-  // What may go counts as under way.
+  // A request that may be granted counts as in flight.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) busy_q <= 1'b0;
     else
@@ -315,7 +319,7 @@ module via_vq_ring_queue
   assign look = look_i && run_i && rest_q && !heard_i;
   assign direct = more_i && more_beyond_i && lone_q;
   assign pends = !is_packed && (notified_i && !feat_i.notif_data || early_i || ev_done_i || look_i && run_i && rest_q);
-  // Behind the chain being committed.
+  // After the chain being committed.
   assign c_sum = 9'(cpos_q) + 9'(commit_slots_i);
   assign c_over = c_sum >= size;
   assign c_next = QSizeLog2'(c_over ? c_sum - size : c_sum);
@@ -350,7 +354,7 @@ module via_vq_ring_queue
       {seq_went_q, line_went_q, idx_went_q, tok_went_q, line_came_q} <= '0;
     end else begin
       enable_q <= 1'b1;
-      // What is known
+      // What is known.
       if (stop_i && is_packed && told) begin
         {kwrap_q, known_q} <= {stop_wrap_i, 16'(stop_index_i)};
       end else if (take) begin
@@ -363,7 +367,7 @@ module via_vq_ring_queue
       else if (ev_done_i) event_q <= 1'b0;
       if (ev_go_i) told_q <= known_q;
 
-      // What is in the store
+      // What is in the store.
       if (commit_i) begin
         done_q <= done_q + 16'd1;
         if (!is_packed) limit_q <= limit_q + 16'd1;
@@ -372,7 +376,7 @@ module via_vq_ring_queue
       end
       if (!enable_q && !is_packed) limit_q <= cfg_i.size;
 
-      // What is asked for. What goes back forgets what was sent.
+      // What was requested. A restart discards requests of the previous cycle.
       gone_q <= back_i || stop_i;
       if (back_i) pos_q <= done_q;
       else pos_q <= pos_q + (sent ? 16'(cnt) : 16'd0) - 16'(more_i && !direct);
@@ -389,7 +393,7 @@ module via_vq_ring_queue
         dpos_q <= d_sum & QSizeLog2'(mask_q);
       end
 
-      // Packed told of before it is on: nobody knows how far.
+      // Packed, notified before it was on: how far is not known.
       if ((look || early_i) && is_packed && told) probe_q <= 1'b1;
       else if (stop_i) probe_q <= probe_q && (again_q || noticed);
       if (back_i || noticed || early_i || look || stop_i && again_q) go_q <= 1'b1;

@@ -1,53 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes answers into the device-writable buffers of chains and hands the chains on as used (docs/interfaces.md, section 8).
+// Writes responses into the device-writable buffers of chains, and passes the chains on as used (docs/interfaces.md, section 8).
 //
 //   rsp ─ plan: head chains ─┬─ their descriptors ─ pieces ─┐
 //                            └─ chains ─────────────────────┼─────── (address of the chain's last burst accepted) ─> done
 //   wr ────────────────────────────────────────────── cut ─┬─ bursts ─ AW
 //                                                          └─ rotate ─ beats ─ W
 //
-// Throughput: an answer without bytes in 1 cycle, one into a chain of one writable descriptor in 2, of one queue every 3, any other in 4 cycles plus one per further
-// descriptor; a beat per cycle. Latency: answer to AW 4 cycles, data to AW one, and without AtHand the length of the first burst.
-// Order: data, and chains handed on, in the order of the answers. A chain is handed on once the port has taken the address of its last
-// burst: what is written behind that on the same port cannot overtake it, since W goes in the order of the addresses.
-// One answer is held: it is taken (rsp_ready_o) as soon as there is none, and its queue is in `busy_o` from the next cycle on until the last of its chains
-// has left the store. The data of an answer with `merge` is offered after merged_valid_o. AW is sent when all W of its burst is here or leaves the rotation
-// (no wedge); with AtHand when the first one is, as the rest follows whatever others do. A burst stays within BurstBytes, and so within 4 KiB.
-// Misuse: bytes beyond a chain's `wlen` are taken and dropped. An answer for a waiting queue that is being reset, or for one without chains, is
-// dropped with its data. `last` and `keep` of wr are not looked at: `len` counts.
+// Throughput: a response without bytes in 1 cycle, one into a chain of one writable descriptor in 2, of one queue every 3, any other in 4
+// cycles plus one per further descriptor; a beat per cycle. Latency: response to AW 4 cycles, data to AW one, and without AtHand the length
+// of the first burst.
+// Order: data, and chains passed on, in the order of the responses. A chain is passed on once the port has accepted the address of its last
+// burst: a later write on the same port cannot overtake it, since W follows the order of the addresses.
+// One response is held: it is accepted (rsp_ready_o) when none is held, and its queue is in `busy_o` from the next cycle on until the last
+// of its chains has left the store. The data of a response with `merge` is offered after merged_valid_o. AW is sent when all W of its burst
+// is here or leaves the rotation (no-wedge rule); with AtHand when the first beat is, as the rest follows without fail. A burst stays
+// within BurstBytes, and so within 4 KiB.
+// Misuse: bytes beyond a chain's `wlen` are accepted and dropped. A response for a waiting queue that is under reset, or for one without
+// chains, is dropped with its data. `last` and `keep` of wr are ignored: `len` counts.
 
 module via_vq_scatter
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ = 2,
-  parameter int unsigned BurstBytes = 4 * StrbW,  // what a packet of the link usually carries: more only makes the first ones wait
-  parameter int unsigned Beats = 64,  // between the personality and the port
-  parameter bit AtHand = 1'b0  // the personality holds all data it offers up to the end of the answer, and offers a beat a cycle
+  parameter int unsigned NumQ = 2,  // queues
+  parameter int unsigned BurstBytes = 4 * StrbW,  // usual payload of a PCIe packet: longer bursts only delay the first ones
+  parameter int unsigned Beats = 64,  // capacity of the buffer between the personality and the port
+  parameter bit AtHand = 1'b0  // the personality holds all data of a response when it offers the first of it, and offers a beat a cycle
 ) (
   input  logic                      clk_i,
   input  logic                      rst_ni,
-  input  logic      [     NumQ-1:0] wait_i,                // the queue's chains wait for an answer
-  input  logic      [     NumQ-1:0] off_i,                 // the queue is off
-  input  logic      [     NumQ-1:0] closing_i,             // it is being reset or off
-  input  logic      [     NumQ-1:0] owed_i,                // requests of the queue are not answered: their chains are in the store
-  input  vq_rsp_t                   rsp_i,
+  input  logic      [     NumQ-1:0] wait_i,                // level: the queue's chains wait for a response
+  input  logic      [     NumQ-1:0] off_i,                 // level: the queue is off
+  input  logic      [     NumQ-1:0] closing_i,             // level: it is under reset or off
+  input  logic      [     NumQ-1:0] owed_i,                // level: requests of the queue lack responses: their chains are in the store
+  input  vq_rsp_t                   rsp_i,                 // response
   input  logic                      rsp_valid_i,
   output logic                      rsp_ready_o,
-  output logic      [     NumQ-1:0] busy_o,                // an answer of the queue is held
-  output logic      [         15:0] merged_o,
-  output logic                      merged_valid_o,
-  input  vq_beat_t                  wr_i,
+  output logic      [     NumQ-1:0] busy_o,                // level: a response of the queue is held
+  output logic      [         15:0] merged_o,              // chains that the last `merge` response used
+  output logic                      merged_valid_o,        // pulse: merged_o is valid
+  input  vq_beat_t                  wr_i,                  // bytes of the response
   input  logic                      wr_valid_i,
   output logic                      wr_ready_o,
-  input  vq_chain_t                 head_i        [NumQ],
-  input  logic      [     NumQ-1:0] head_valid_i,
-  output logic      [     NumQ-1:0] head_pop_o,
-  output logic                      b_re_o,
-  output logic      [   QueueW-1:0] b_queue_o,
-  output logic      [QSizeLog2-1:0] b_index_o,
-  input  vq_desc_t                  b_desc_i,              // one cycle after b_re_o
+  input  vq_chain_t                 head_i        [NumQ],  // oldest chain of each queue
+  input  logic      [     NumQ-1:0] head_valid_i,          // level: there is one
+  output logic      [     NumQ-1:0] head_pop_o,            // pulse: remove it
+  output logic                      b_re_o,                // pulse: read a descriptor
+  output logic      [   QueueW-1:0] b_queue_o,             // its queue
+  output logic      [QSizeLog2-1:0] b_index_o,             // its index in the store
+  input  vq_desc_t                  b_desc_i,              // the descriptor, one cycle after b_re_o
   output axi_ax_t                   m_aw_o,
   output logic                      m_aw_valid_o,
   input  logic                      m_aw_ready_i,
@@ -57,21 +59,20 @@ module via_vq_scatter
   input  axi_b_t                    m_b_i,
   input  logic                      m_b_valid_i,
   output logic                      m_b_ready_o,
-  // chains that are used; `more`: the next one belongs to the same answer and must become visible with it;
-  // `whole`: all writable bytes were written
-  output logic      [   QueueW-1:0] done_queue_o,
-  output logic      [         15:0] done_id_o,
-  output logic      [         15:0] done_slots_o,
-  output logic      [         31:0] done_len_o,
-  output logic                      done_whole_o,
-  output logic                      done_more_o,
+  // used chains
+  output logic      [   QueueW-1:0] done_queue_o,          // queue of the chain
+  output logic      [         15:0] done_id_o,             // head index or buffer id
+  output logic      [         15:0] done_slots_o,          // ring slots
+  output logic      [         31:0] done_len_o,            // bytes written
+  output logic                      done_whole_o,          // all of its writable bytes were written
+  output logic                      done_more_o,           // the next chain is of the same response, and must become visible with it
   output logic                      done_valid_o,
   input  logic                      done_ready_i,
-  output logic                      err_valid_o,           // pulse: a write was refused
-  output logic      [   QueueW-1:0] err_queue_o,
-  output logic      [     NumQ-1:0] quiet_o,               // nothing of this queue is held
-  output logic                      still_o,
-  output logic                      idle_o
+  output logic                      err_valid_o,           // pulse: a write failed
+  output logic      [   QueueW-1:0] err_queue_o,           // with err_valid_o: stop this queue
+  output logic      [     NumQ-1:0] quiet_o,               // level: nothing of this queue is held
+  output logic                      still_o,               // level: nothing moves unless an input changes
+  output logic                      idle_o                 // level: nothing is held
 );
 
   localparam bit NumQOk = param_in("via_vq_scatter NumQ", NumQ, 1, QueuesMax);
@@ -81,19 +82,19 @@ module via_vq_scatter
   localparam int unsigned OffW = BeatLog2;
   localparam int unsigned LineW = AddrW - OffW;
   localparam int unsigned WholeW = 32 - OffW;
-  // What tells of room is a register: it counts what may be on its way as if it were here.
+  // Room is signalled by registers: they count what may still be on its way as if it were here.
   localparam int unsigned PiecesAhead = 5;
   localparam int unsigned ChainsAhead = 3;
   localparam int unsigned BeatsAhead = 3;
-  localparam int unsigned Pieces = QSizeMax + 4 + PiecesAhead;  // all descriptors of one answer, and the rest that is dropped
-  localparam int unsigned Chains = QSizeMax + 1 + ChainsAhead;  // all chains of one answer
+  localparam int unsigned Pieces = QSizeMax + 4 + PiecesAhead;  // all descriptors of one response, and the rest that is dropped
+  localparam int unsigned Chains = QSizeMax + 1 + ChainsAhead;  // all chains of one response
   localparam int unsigned Window = 64;  // bursts in flight
   localparam int unsigned BeatsW = $clog2(Beats + 1);
   localparam int unsigned PiecesW = $clog2(Pieces + 1);
   localparam int unsigned ChainsW = $clog2(Chains + 1);
   localparam int unsigned OwnW = $clog2(Chains + 2);  // and one at the head
 
-  // A piece is told by its lines: it ends before byte `till` (0 to twice a line) of line number `whole`, the first one being number 0.
+  // The lines of a piece: it ends before byte `till` (0 to twice a line) of line number `whole`, the first line being number 0.
   typedef struct packed {
     logic              drop;
     logic              chain_end;
@@ -116,11 +117,11 @@ module via_vq_scatter
     logic [31:0]       len;
   } used_t;
 
-  // ---------------------------------------------------------------- plan
-  // One step a chain: what the ports say is judged in one cycle, what comes of it (pop, read of a descriptor) is in registers in the
-  // next one, in which the ports are behind: nothing of that queue is judged then, and nothing at all if the answer judged is still there.
-  // An answer without bytes, of a queue that does not wait, is done with as it is judged, so that the answers to what was sent do not stop those with what
-  // was received. A descriptor is here in the cycle after that.
+  // ---------------------------------------------------------------- plan: assign a response to chains
+  // One step per chain: the ports are evaluated in one cycle; the result (pop, read of a descriptor) is in registers in the next one, in
+  // which the ports are out of date: nothing of that queue is evaluated then, and nothing at all if the evaluated response is still there.
+  // A response without bytes, of a queue that does not wait, is finished in its first cycle, so that responses to transmitted buffers do
+  // not delay those with received data. A descriptor arrives in the cycle after its read.
   typedef enum logic [1:0] {
     PlChain = 2'b00,
     PlDesc  = 2'b01,
@@ -128,7 +129,7 @@ module via_vq_scatter
   } plan_e;
   plan_e plan_q, plan_d;
 
-  // Of a chain at the head: what is looked at.
+  // The fields used of a chain at the head.
   typedef struct packed {
     logic [15:0]          id;
     logic [15:0]          slots;
@@ -137,7 +138,7 @@ module via_vq_scatter
   } head_t;
   head_t [NumQ-1:0] head_in;
   head_t head, chain_q;
-  logic [NumQ-1:0] mine_q, mine, some, forth_in, none_in, one_in, gone_in, pop_d, pop_q;  // mine: the answer's queue
+  logic [NumQ-1:0] mine_q, mine, some, forth_in, none_in, one_in, gone_in, pop_d, pop_q;  // mine: queue of the response
   logic rsp_here, turn, judges, able, gone, here, roomy, one, forth, merge, some_left, some_left_q, partial, fits, taken;
   logic go_gone, go_empty, go_read, go_lone, go_done, at_once, take_d, desc_take, desc_end, drop_take;
   logic ready_q, begun_q, re_q, re_d, got_q, lone_ask_q, lone_q, over_q, popped_q, at_once_q, taken_q, drop_ready_q;
@@ -149,26 +150,26 @@ module via_vq_scatter
   logic [PiecesW-1:0] pieces_held;
   logic [ChainsW-1:0] chains_held;
 
-  // The answer at hand is the one that is held, if there is one. Its queue is known by a bit each.
+  // The current response is the one held, if there is one. Its queue is one-hot.
   assign rsp_here = rsp_valid_i || !ready_q;
   assign merge = ready_q ? rsp_i.merge : merge_q;
   for (genvar q = 0; q < NumQ; q++) begin : gen_in
-    logic out;  // whatever comes is dropped
+    logic out;  // responses are dropped
     assign mine[q] = ready_q ? rsp_i.queue == QueueW'(q) : mine_q[q];
-    // An answer begun is finished: the chains it needs are there as long as the queue is on.
+    // A response that was begun is finished: the chains it needs are there as long as the queue is on.
     assign out = off_i[q] || closing_i[q] && (wait_i[q] ? !begun_q : !owed_i[q]);
     assign gone_in[q] = out && !pop_q[q];
     assign some[q] = head_valid_i[q] && !out && !pop_q[q];
-    assign forth_in[q] = head_valid_i[q] && !wait_i[q] && !off_i[q] && (!closing_i[q] || owed_i[q]) && !pop_q[q];  // some, and it does not wait
+    assign forth_in[q] = head_valid_i[q] && !wait_i[q] && !off_i[q] && (!closing_i[q] || owed_i[q]) && !pop_q[q];  // there is one, and the queue does not wait
     assign one_in[q] = head_i[q].nwrite == (QSizeLog2 + 1)'(1);
-    assign none_in[q] = head_i[q].nwrite == '0;  // and so has no writable bytes, for no descriptor is empty
+    assign none_in[q] = head_i[q].nwrite == '0;  // and so no writable bytes, as no descriptor is empty
     assign head_in[q] = '{
             id: head_i[q].id,
             slots: head_i[q].slots,
             wlen: head_i[q].wlen,
             first: head_i[q].first + QSizeLog2'(head_i[q].nread)
         };
-    // A chain of one writable descriptor takes what it takes whatever the descriptor says: it leaves while that is read.
+    // A chain of one writable descriptor gets the same bytes whatever the descriptor contains: it is popped while that is read.
     assign pop_d[q] = able && mine[q] && some[q] && (none_in[q] || !some_left || one_in[q] && piece_room_q);
     assign busy_o[q] = !ready_q && mine_q[q];
   end
@@ -178,7 +179,7 @@ module via_vq_scatter
   end
   assign turn = plan_q == PlChain && !taken_q && !(popped_q && !at_once_q) && !over_q;
   assign some_left = ready_q ? rsp_i.len != '0 : some_left_q;
-  // Of the answer's queue: it takes none, has a chain, one with room, one with room in one descriptor.
+  // Of the response's queue: responses are dropped, has a chain, one with enough room, one with enough room in one descriptor.
   assign gone = |(mine & gone_in);
   assign here = |(mine & some);
   assign roomy = |(mine & some & ~none_in);
@@ -193,7 +194,7 @@ module via_vq_scatter
   assign go_lone = able && piece_room_q && some_left && one;
   assign at_once = able && !some_left && forth && !begun_q && !merge;
   assign go_done = able && !some_left && here && (!forth || begun_q || merge);
-  // What the chain judged takes of the answer, in the next cycle: all that is left, `partial` if that is less than the chain has.
+  // Bytes of the response for the evaluated chain, in the next cycle: all that is left; `partial` if that is less than the chain's room.
   assign partial = judged_q ? left_q < chain_q.wlen : partial_q;
   assign fits = judged_q ? left_q <= chain_q.wlen : fits_q;
   assign take = partial ? left_q : chain_q.wlen;
@@ -221,7 +222,7 @@ module via_vq_scatter
     if (plan_q[1]) want = left_q;
   end
 
-  // Further descriptors are asked for before it is known whether the chain needs them.
+  // Further descriptors are read before it is known whether the chain needs them.
   assign re_d = go_read || plan_q == PlDesc && piece_room_q && !desc_end;
   assign b_re_o = re_q;
   assign b_queue_o = queue_q;
@@ -276,7 +277,7 @@ module via_vq_scatter
       queue_q <= rsp_i.queue;
       merge_q <= rsp_i.merge;
     end
-    // left_q: bytes of the answer that no earlier chain takes, and then not this one either unless it is the last.
+    // left_q: bytes of the response left for this chain and later ones; after the evaluation only for later ones, unless this is the last.
     if (ready_q || judged_q && step_q && !partial) begin
       left_q      <= left_d;
       some_left_q <= left_d != '0;
@@ -288,8 +289,8 @@ module via_vq_scatter
     judged_q     <= turn;
     partial_q    <= partial;
     fits_q       <= fits;
-    drop_ready_q <= plan_q[1];  // want_q is what is to be dropped
-    // want_q: bytes of the chain that no earlier descriptor takes, or those to drop
+    drop_ready_q <= plan_q[1];  // want_q is to be dropped
+    // want_q: bytes left for this descriptor and later ones of the chain, or to be dropped
     if (judged_q || plan_q[1] || desc_take) want_q <= want;
     if (turn) index_q <= head.first;
     else if (re_q) index_q <= index_q + 1'b1;
@@ -297,7 +298,8 @@ module via_vq_scatter
   end
 
   // ---------------------------------------------------------------- pieces
-  // The lines of a piece are found twice, with the length of the descriptor and with what is wanted of it or dropped; which of them counts is known last.
+  // The lines of a piece are computed twice, with the length of the descriptor and with what is wanted of it or dropped; the selection
+  // comes last.
   localparam int unsigned Wanted = 0, Whole = 1;
   typedef struct packed {
     logic              single;
@@ -312,7 +314,7 @@ module via_vq_scatter
   piece_t piece_in;
   logic piece_take, part;
 
-  // The chain goes on in its next descriptor, if it is one of several. Compared in halves, side by side, for the length comes late.
+  // The chain continues in its next descriptor, if it has several. Compared in two halves in parallel, as the length arrives late.
   assign part = b_desc_i.len[31:16] < want_q[31:16] || b_desc_i.len[31:16] == want_q[31:16] && b_desc_i.len[15:0] < want_q[15:0];
   assign desc_take = plan_q == PlDesc && got_q;
   assign desc_end = desc_take && !part;
@@ -324,19 +326,19 @@ module via_vq_scatter
     logic [  OffW:0] sum;
     logic [OffW-1:0] off;
     assign off = offs[i];
-    logic aligned, scrap, lineful;  // less than a line's bytes; those of one line and less than another's
+    logic aligned, scrap, lineful;  // less than a line; at least one line and less than two
     assign sum = (OffW + 1)'(lines_len[i][OffW-1:0]) + (OffW + 1)'(off);
-    // The sum is a whole line, found without a carry: a bit of it is what lower bits make of it.
+    // Whether the sum is a multiple of a line, without a carry chain: a bit of the sum is determined by the lower bits.
     assign aligned = (lines_len[i][OffW-1:0] ^ off) == OffW'((lines_len[i][OffW-1:0] | off) << 1);
     assign scrap = lines_len[i][31:OffW] == '0;
     assign lineful = lines_len[i][31:OffW] == WholeW'(1);
     assign lines[i].whole = lines_len[i][31:OffW];
     assign lines[i].till = sum;
     assign lines[i].single = scrap && (!sum[OffW] || aligned) || lineful && lines_len[i][OffW-1:0] == '0 && off == '0;
-    // Up to the end of the line either says the same.
+    // Up to the end of the line both are the same.
     assign lines[i].count = (scrap && !sum[OffW]) ? (OffW + 1)'(lines_len[i][OffW-1:0]) : (OffW + 1)'(StrbW) - (OffW + 1)'(off);
   end
-  // A late signal chooses.
+  // A late signal selects.
   assign lines_in = (part && plan_q[0]) ? lines[Whole] : lines[Wanted];
   assign piece_in = '{
           drop: plan_q[1],
@@ -399,8 +401,9 @@ module via_vq_scatter
     .hidden_o (chains_hidden)
   );
 
-  // ---------------------------------------------------------------- cut the stream into beats of the buffers
-  // carry_q is the beat of the stream whose first bytes, up to and with byte `at_q`, are gone: none is left if that is the last one. `y` is the next.
+  // ---------------------------------------------------------------- cut the stream at the boundaries of the buffers
+  // carry_q is the beat of the stream whose first bytes, up to and including byte `at_q`, are used: none is left if that is the last one.
+  // `y` is the next beat.
   localparam logic [OffW-1:0] AtEnd = '1;
   logic y_valid, fire, need_y, piece_end, ans_end, pc_begun_q, rest_last_q, w_room_q;
   logic [OffW-1:0] at_q, off, stop;
@@ -424,11 +427,11 @@ module via_vq_scatter
   );
 
   assign off = pc_begun_q ? '0 : pc.off;
-  // Lines behind the first one: `whole`, one more, or one less.
+  // Lines after the first one: `whole`, one more, or one less.
   assign aligned = pc.till[OffW-1:0] == '0;
   assign more = pc.till[OffW] && !aligned;
   assign less = !pc.till[OffW] && aligned;
-  // Lines behind this one: all but one of them, and whether there is but one.
+  // Lines after this one: their number minus one, and whether there is exactly one.
   assign rest_less = (pc_begun_q ? rest_q : (WholeW + 1)'(pc.whole)) + ((!pc_begun_q && more) ? '0 : {{WholeW{1'b1}}, pc_begun_q || !less});
   always_comb begin
     rest_one = pc.whole == WholeW'(1);
@@ -471,7 +474,7 @@ module via_vq_scatter
     logic [DataW-1:0] data;
   } beat_t;
   typedef struct packed {
-    logic              chain_end;  // the last one of its chain
+    logic              chain_end;  // last of its chain
     logic [QueueW-1:0] queue;
     logic [7:0]        len;
     logic [LineW-1:0]  line;
@@ -492,7 +495,8 @@ module via_vq_scatter
   assign burst_last = piece_end || &line[LineLog2-1:0];
 
   if (AtHand) begin : gen_ahead
-    // Its length is known with its first beat: up to the end of the piece, or of so many bytes. `behind`: lines of the piece behind this one, if they are few.
+    // Its length is known with its first beat: up to the end of the piece, or the maximum. `behind`: lines of the piece after this one, if
+    // they are few.
     logic far, ends;
     logic [LineLog2+1:0] behind;
     logic [LineLog2-1:0] room;
@@ -521,8 +525,8 @@ module via_vq_scatter
     end
   end
 
-  // Byte j of the stream goes to byte j + off - at of the line, modulo a beat, whichever of the two beats it is in: first the two are mixed, in the
-  // next cycle the mixture is rotated.
+  // Byte j of the stream goes to byte j + off - at of the line, modulo a beat, whichever of the two beats it is in: first the two are
+  // merged, in the next cycle the result is rotated.
   logic [DataW-1:0] mix;
   logic [StrbW-1:0] of_y;
   assign of_y = {StrbW{1'b1}} >> ~at_q;
@@ -538,7 +542,7 @@ module via_vq_scatter
     if (emit) start_q <= start;
   end
 
-  // In steps of a fourth of what is left: a byte chooses among four in each.
+  // Each step rotates by a multiple of a fourth of the previous unit: a 4:1 multiplexer per byte.
   function automatic logic [DataW-1:0] rotate(input logic [DataW-1:0] d, input logic [OffW-1:0] by);
     logic [DataW-1:0] r;
     r = d;
@@ -560,7 +564,7 @@ module via_vq_scatter
     beat_in.strb = {StrbW{1'b1}} << mixed_off_q & {StrbW{1'b1}} >> ~mixed_stop_q;
   end
 
-  // There are never more bursts than beats, so whoever has room for a beat has room for its burst.
+  // There are never more bursts than beats, so room for a beat implies room for its burst.
   via_vq_fifo #(
     .T    (burst_t),
     .Depth(Beats)
@@ -646,8 +650,8 @@ module via_vq_scatter
   end
   always_ff @(posedge clk_i) if (m_b_valid_i) err_queue_o <= flight;
 
-  // ---------------------------------------------------------------- chains that are used
-  logic [OwnW-1:0] ended_q;  // chains all of whose bursts the port has, not handed on
+  // ---------------------------------------------------------------- used chains
+  logic [OwnW-1:0] ended_q;  // chains all of whose bursts the port has accepted, not passed on
   logic ended_any_q, chain_out, chain_in;
 
   assign chain_in = burst_out && burst.chain_end;
@@ -671,7 +675,7 @@ module via_vq_scatter
     end
   end
 
-  // Chains not handed on, and bursts that host memory has not answered.
+  // Chains not passed on, and bursts without a response from host memory.
   localparam int unsigned WindowW = $clog2(Window + 1);
   logic [NumQ-1:0][OwnW-1:0] held_q;
   logic [NumQ-1:0][WindowW-1:0] flights_q;
@@ -681,7 +685,7 @@ module via_vq_scatter
     assign passed = used_pop && used.queue == QueueW'(q);
     assign leaves = burst_out && burst.queue == QueueW'(q);
     assign lands = m_b_valid_i && in_flight && flight == QueueW'(q);
-    // An answer that waits for the plan counts: it never waits for long, or its queue is not being reset.
+    // A response that waits for the plan counts: either it does not wait long, or its queue is not under reset.
     assign quiet_d[q] = held_q[q] == '0 && flights_q[q] == '0 && !pop_q[q] && !(rsp_here && mine[q]);
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counters of a queue engine, its last error, and the stages of the most recent notification that found it idle. Map: README.md.
+// Counters of a queue engine, its last error, and a trace of the most recent notification that found the engine idle. Map: README.md.
 //
-// Latency: read data two cycles after the address; what happens is counted four cycles later. A write to word 0 clears everything but the last error's cause.
-// A stage that does not occur (no payload, no interrupt wanted) is left out: its time belongs to the next one.
+// Throughput: all inputs may change in every cycle. Latency: read data two cycles after the address; events are counted four cycles later.
+// A write to word 0 clears everything except the cause of the last error. Misuse: writes to other words do nothing.
+// A stage that does not occur (no payload, no interrupt wanted) is left out: its time belongs to the next stage.
 
 module via_vq_stat
   import via_pkg::*;
@@ -11,32 +12,31 @@ module via_vq_stat
 (
   input  logic                      clk_i,
   input  logic                      rst_ni,
-  input  logic    [      63:0]      time_i,
-  input  logic    [       9:0]      addr_i,
-  input  logic                      write_i,
-  output logic    [      31:0]      rdata_o,
-  // how many in this cycle, in the order of the map from word 6 on
-  input  logic    [      13:0][1:0] inc_i,
-  input  logic    [      31:0]      bytes_rd_i,        // of a request
-  input  logic                      bytes_rd_valid_i,
-  input  logic    [      31:0]      bytes_wr_i,        // of a used chain
-  input  logic                      bytes_wr_valid_i,
-  input  logic                      error_i,
-  input  vq_err_e                   error_cause_i,
-  input  logic    [QueueW-1:0]      error_queue_i,
-  // the trace: begins with a notification, then the ends of stages
-  input  logic                      begin_i,
-  input  logic    [       4:0]      stage_i,           // chain found, payload complete, answer, entries visible, interrupt
-  // within the trace: a whole message has gone to the user side, has come from there
-  input  logic                      user_out_i,
-  input  logic                      user_in_i,
-  output logic                      still_o
+  input  logic    [      63:0]      time_i,            // card time
+  input  logic    [       9:0]      addr_i,            // word address
+  input  logic                      write_i,           // pulse: write
+  output logic    [      31:0]      rdata_o,           // word read, two cycles after addr_i
+  // increments in this cycle, in the order of the map from word 6 on
+  input  logic    [      13:0][1:0] inc_i,             // 0 to 3 each
+  input  logic    [      31:0]      bytes_rd_i,        // readable bytes of a request
+  input  logic                      bytes_rd_valid_i,  // pulse
+  input  logic    [      31:0]      bytes_wr_i,        // written bytes of a used chain
+  input  logic                      bytes_wr_valid_i,  // pulse
+  input  logic                      error_i,           // pulse: a queue has stopped
+  input  vq_err_e                   error_cause_i,     // with error_i: why
+  input  logic    [QueueW-1:0]      error_queue_i,     // with error_i: which queue
+  // trace: begins with a notification, then the ends of the stages
+  input  logic                      begin_i,           // pulse: a notification starts the trace
+  input  logic    [       4:0]      stage_i,           // pulses: chain found, payload complete, response, entries visible, interrupt
+  input  logic                      user_out_i,        // pulse, within the trace: a whole message has gone to the user side
+  input  logic                      user_in_i,         // pulse: one has come from there
+  output logic                      still_o            // level: nothing moves unless an input changes
 );
 
   localparam int unsigned Counters = 14;
   localparam int unsigned Stages = 5;
 
-  // ---------------------------------------------------------------- what happened, a cycle ago
+  // ---------------------------------------------------------------- events of the previous cycle
   logic [Counters-1:0][1:0] inc_q;
   logic [31:0] bytes_rd_q, bytes_wr_q;
   logic bytes_rd_valid_q, bytes_wr_valid_q, error_q, begin_q, user_out_q, user_in_q, clear_q, clear_late_q;
@@ -107,11 +107,11 @@ module via_vq_stat
   logic [31:0] last_q;
   logic [Stages-1:0][31:0] min_q, max_q, n_q;
   logic [Stages-1:0][63:0] sum_q;
-  // Entered a cycle later: what a stage took.
+  // Entered a cycle later: the time that a stage took.
   logic [Stages-1:0] hit_q, first_q;
   logic [31:0] span_q;
 
-  // Stages end in their order; of several that end in one cycle the later ones take no time.
+  // Stages end in order; if several end in one cycle the later ones take no time.
   always_ff @(posedge clk_i) begin
     hit_q   <= rst_ni ? hit : '0;
     first_q <= first;
@@ -188,7 +188,7 @@ module via_vq_stat
     end
   end
 
-  // ---------------------------------------------------------------- read: the word of each part, then of the part
+  // ---------------------------------------------------------------- read: first the word of each part, then the part
   logic [6:0] word, word_q;
   logic within_q;
   logic [31:0] count, counter_q, stamps_q, stages_q, users_q;
@@ -242,7 +242,7 @@ module via_vq_stat
     else rdata_o <= '0;
   end
 
-  // What happened is in rdata_o four cycles later.
+  // An event reaches rdata_o four cycles later.
   logic [3:0] stirred_q;
   logic stirs;
   assign stirs = write_i || inc_i != '0 || error_i || begin_i || stage_i != stage_q || hit != '0 || user_out_i || user_in_i != user_in_q ||

@@ -1,48 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Holds the descriptors and chains that via_vq_fetch found until they are answered.
+// Holds the descriptors and chains that via_vq_fetch found until their responses have been written.
 //
 // Throughput: one descriptor written a cycle, one read a cycle and port, one job every second cycle, one pop of a queue every third cycle.
 // Latency: a chain is offered as job and as head in the cycle after it was entered, if none is before it. Order: chains of one queue in the
-// order found, as jobs and as heads; jobs of several queues take turns. A job offered is withdrawn a cycle after the reset of its queue began.
-// Misuse: the writer looks at `free_o`; a pop without a head, or of a chain whose job was not yet taken, is an error of the engine (asserted).
+// order found, as jobs and as heads; jobs of several queues are served round robin. A job on offer is withdrawn a cycle after the reset of
+// its queue began.
+// Misuse: the writer has to respect `free_o`; a pop without a head, or of a chain whose job was not yet accepted, is an error of the engine
+// (asserted).
 
 module via_vq_store
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ = 2
+  parameter int unsigned NumQ = 2  // queues
 ) (
   input  logic                      clk_i,
   input  logic                      rst_ni,
-  input  logic      [     NumQ-1:0] wait_i,              // the queue's chains wait for an answer: they are no jobs
-  input  logic      [     NumQ-1:0] clear_i,             // queue is off: forget its chains
-  input  logic      [     NumQ-1:0] hide_i,              // queue is being reset: no more jobs
-  // from the fetch: descriptor number `w_offset_i` of the chain in the making, then the chain
-  input  logic                      w_valid_i,
-  input  logic      [   QueueW-1:0] w_queue_i,
-  input  logic      [QSizeLog2-1:0] w_offset_i,
-  input  vq_desc_t                  w_desc_i,
-  input  logic                      w_commit_i,          // of w_queue_i, with its last descriptor
-  input  vq_chain_t                 w_chain_i,           // `first` is filled in here
-  output logic      [  QSizeLog2:0] free_o      [NumQ],
-  output vq_chain_t                 job_o,
-  output logic      [   QueueW-1:0] job_queue_o,
+  input  logic      [     NumQ-1:0] wait_i,              // level: the queue's chains wait for a response: they are no jobs
+  input  logic      [     NumQ-1:0] clear_i,             // level: the queue is off: drop its chains
+  input  logic      [     NumQ-1:0] hide_i,              // level: the queue is under reset: no more jobs
+  // from the fetch: descriptors of the chain being assembled, then the chain
+  input  logic                      w_valid_i,           // pulse: write a descriptor
+  input  logic      [   QueueW-1:0] w_queue_i,           // its queue
+  input  logic      [QSizeLog2-1:0] w_offset_i,          // its number in the chain
+  input  vq_desc_t                  w_desc_i,            // the descriptor
+  input  logic                      w_commit_i,          // with w_valid_i: it is the last, the chain is complete
+  input  vq_chain_t                 w_chain_i,           // with w_commit_i: the chain; `first` is filled in here
+  output logic      [  QSizeLog2:0] free_o      [NumQ],  // free descriptors of the queue
+  output vq_chain_t                 job_o,               // chain with readable bytes
+  output logic      [   QueueW-1:0] job_queue_o,         // its queue
   output logic                      job_valid_o,
   input  logic                      job_ready_i,
-  output vq_chain_t                 head_o      [NumQ],
-  output logic      [     NumQ-1:0] head_valid_o,
-  input  logic      [     NumQ-1:0] head_pop_i,
-  output logic      [         31:0] room_o      [NumQ],
-  input  logic                      a_re_i,
-  input  logic      [   QueueW-1:0] a_queue_i,
-  input  logic      [QSizeLog2-1:0] a_index_i,
-  output vq_read_t                  a_desc_o,
-  input  logic                      b_re_i,
-  input  logic      [   QueueW-1:0] b_queue_i,
-  input  logic      [QSizeLog2-1:0] b_index_i,
-  output vq_desc_t                  b_desc_o,
-  output logic                      still_o
+  output vq_chain_t                 head_o      [NumQ],  // oldest chain of each queue
+  output logic      [     NumQ-1:0] head_valid_o,        // level: there is one
+  input  logic      [     NumQ-1:0] head_pop_i,          // pulse: remove it
+  output logic      [         31:0] room_o      [NumQ],  // writable bytes of all chains of the queue, saturated
+  input  logic                      a_re_i,              // pulse: read a descriptor (port a)
+  input  logic      [   QueueW-1:0] a_queue_i,           // its queue
+  input  logic      [QSizeLog2-1:0] a_index_i,           // its index
+  output vq_read_t                  a_desc_o,            // the descriptor, a cycle after a_re_i
+  input  logic                      b_re_i,              // pulse: read a descriptor (port b)
+  input  logic      [   QueueW-1:0] b_queue_i,           // its queue
+  input  logic      [QSizeLog2-1:0] b_index_i,           // its index
+  output vq_desc_t                  b_desc_o,            // the descriptor, a cycle after b_re_i
+  output logic                      still_o              // level: nothing moves unless an input changes
 );
 
   localparam bit NumQOk = param_in("via_vq_store NumQ", NumQ, 1, QueuesMax);
@@ -61,11 +63,11 @@ module via_vq_store
   logic [DescBits-1:0] b_raw;
   vq_read_t w_read;
   logic [PageW-BeatLog2-1:0] w_beats;
-  logic [PageW+1:0] w_end;  // within a burst's greatest size, less one
+  logic [PageW+1:0] w_end;  // within the largest burst, minus one
 
   assign wq = QW'(w_queue_i);
   assign w_index = tail_q[wq] + w_offset_i;
-  // The first burst is found here, ahead of the read that waits for it.
+  // The first burst is computed here, so that a read returns it with the descriptor.
   assign w_end = (PageW + 2)'(w_desc_i.addr[PageW-1:0]) + (PageW + 2)'(w_desc_i.len[PageW:0]) - 1'b1;
   always_comb begin
     w_read.desc  = w_desc_i;
@@ -107,11 +109,11 @@ module via_vq_store
   );
 
   // ---------------------------------------------------------------- chains
-  // A memory holds those behind the head, another one those not yet given out as jobs: the same chains, read at different times.
+  // One memory holds the chains after the head, another one those not yet offered as jobs: the same chains, read at different times.
   vq_chain_t chain;
   logic [NumQ-1:0] w_me, put;
   logic [QSizeLog2:0] taken;  // descriptors of the chain
-  logic [NumQ-1:0][QSizeLog2-1:0] put_q;  // next place of the queue in either memory
+  logic [NumQ-1:0][QSizeLog2-1:0] put_q;  // next entry of the queue in either memory
   logic [NumQ-1:0] head_want, head_get, head_comes_q;
   logic [NumQ-1:0][QSizeLog2-1:0] head_at_q;
   logic [QW-1:0] head_sel;
@@ -119,8 +121,8 @@ module via_vq_store
   logic head_go;
   logic [ChainBits-1:0] head_raw, job_raw;
   vq_chain_t head_data;
-  // The room of a chain counts a cycle later than its head is there.
-  logic [NumQ-1:0] more_q, frees;  // places that became free are not counted yet
+  // The room of a chain is counted a cycle after its head is there.
+  logic [NumQ-1:0] more_q, frees;  // entries that became free and are not counted yet
   logic [23:0] more_len_q;
 
   for (genvar q = 0; q < NumQ; q++) begin : gen_me
@@ -217,7 +219,7 @@ module via_vq_store
           behind_q      <= head_get[q] ? behind_q - 1'b1 : behind_q + 1'b1;
           more_behind_q <= !head_get[q] || behind_q != (QSizeLog2 + 1)'(1);
         end
-        // What is taken counts at once, what becomes free a cycle later.
+        // Entries filled count at once, entries freed a cycle later.
         freed_q <= pop ? head_q.nread + head_q.nwrite : '0;
         free_q  <= free_q - (put[q] ? taken : '0) + freed_q;
         if (!wait_i[q]) room_q <= '0;
@@ -286,7 +288,7 @@ module via_vq_store
     for (int unsigned q = 0; q < NumQ; q++) if (job_get[q]) job_index |= job_at_q[q];
   end
 
-  // The next one is fetched when the register is free or leaves; job_queue_q and job_me_q are of the one fetched.
+  // The next job is fetched when the register is free or being read; job_queue_q and job_me_q belong to the one fetched.
   assign job_hidden = (job_me_q & hide_i) != '0;
   assign job_room = !job_go_q && (!job_valid_q || job_ready_i || job_hidden);
   assign job_go = job_room && job_any;

@@ -1,47 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells the driver which chains are used: entries in batches, then what makes them visible, then (via_vq_used_irq) the interrupt.
+// Reports used chains to the driver: entries in batches, then the write that makes them visible, then (via_vq_used_irq) the interrupt.
 //
-//   done ─ FIFO ─ runs ─ entries ─ line ──> AW, W      used elements or descriptors: a beat is a line, lines that follow one another a burst
+//   done ─ FIFO ─ runs ─ entries ─ line ──> AW, W      used elements or descriptors: a beat is a line, consecutive lines are a burst
 //      └ alone ┘           └─ index ─────┘  └─ the index has left ─> via_vq_used_irq: suppression field (AR, R) ─> irq
 //
-// Throughput: one chain a cycle while batches are long, one every three to five cycles with one chain a batch. Latency: 4 cycles to AW, 5 if others wait.
-// A batch is what waits of one queue in a row, at most `Batch` chains and the rest of an answer spread over several. If chains come in quick
-// succession, the first one less than `Recent` cycles after the one before, they wait for more of them: `Hold` cycles, then as long as the next one
-// comes within `Gap` cycles (within `Hold` behind a few of them), at most `Most` cycles; less if nothing more can come (the whole ring is used, the
-// queue closes), if another queue's chain comes behind them or if the FIFO fills. Then they are taken one a cycle, and what comes meanwhile joins them.
-// Each write saved is room on the link for payload. A chain that comes alone never waits.
-// Order: entries of a batch, then its index (split) or its first descriptor (packed), so the whole batch becomes visible at once and last.
-// The suppression field is asked for in the cycle after that write was taken (W): the host port keeps the read behind it (docs/interfaces.md).
-// In order: chains whose writable bytes are all written need no entry if a later one of the batch has one (the driver takes them as wholly used).
-// Misuse: chains of a queue that is off when their batch begins are dropped. A refused write or read stops the queue (`err_*`).
+// Throughput: one chain a cycle while batches are long, one every three to five cycles with one chain a batch. Latency: 4 cycles to AW, 5
+// if others wait.
+// A batch consists of consecutive waiting chains of one queue, at most `Batch` of them and the rest of a response spread over several. If
+// chains come in quick succession (the first one less than `Recent` cycles after the one before), they wait for more: for `Hold` cycles,
+// then as long as the next one comes within `Gap` cycles (within `Hold` after a few of them), at most `Most` cycles; less if nothing more
+// can come (the whole ring is used, the queue closes), if a chain of another queue comes after them, or if the FIFO fills. Then they are
+// processed one a cycle, and those that come meanwhile join them. Each write saved leaves room on the link for payload. A single chain
+// never waits.
+// Order: entries of a batch, then its index (split) or its first descriptor (packed), so that the whole batch becomes visible at once and
+// last. The suppression field is read in the cycle after that write was accepted (W): the host port keeps the read behind it
+// (docs/interfaces.md).
+// In order: chains whose writable bytes are all written need no entry if a later one of the batch has one (the driver then takes them as
+// used completely).
+// Misuse: chains of a queue that is off when their batch begins are dropped. A write or read that ends with an error stops the queue
+// (`err_*`).
 
 module via_vq_used
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter int unsigned NumQ       = 2,
-  parameter int unsigned Batch      = 64,
-  parameter int unsigned Depth      = 64,  // chains that wait, of even and of odd queues
-  parameter int unsigned Hold       = 20,
-  parameter int unsigned Gap        = 12,
-  parameter int unsigned Most       = 96,
-  parameter int unsigned Recent     = 32,
-  parameter int unsigned BurstBytes = 256  // longest write, inside so many bytes
+  parameter int unsigned NumQ       = 2,   // queues
+  parameter int unsigned Batch      = 64,  // chains in a batch
+  parameter int unsigned Depth      = 64,  // chains that wait, of even and of odd queues each
+  parameter int unsigned Hold       = 20,  // cycles, see above
+  parameter int unsigned Gap        = 12,  // cycles, see above
+  parameter int unsigned Most       = 96,  // cycles, see above
+  parameter int unsigned Recent     = 32,  // cycles, see above
+  parameter int unsigned BurstBytes = 256  // longest write; none crosses a multiple of it
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
-  input  logic     [      63:0] time_i,
-  input  vq_feat_t              feat_i,
-  input  vq_cfg_t               queue_i       [NumQ],
-  input  logic     [  NumQ-1:0] closing_i,             // the queue is being reset or is off
-  input  logic     [      15:0] moderate_i,
-  input  logic     [QueueW-1:0] done_queue_i,
-  input  logic     [      15:0] done_id_i,
-  input  logic     [      15:0] done_slots_i,
-  input  logic     [      31:0] done_len_i,
-  input  logic                  done_whole_i,
-  input  logic                  done_more_i,
+  input  logic     [      63:0] time_i,                // card time
+  input  vq_feat_t              feat_i,                // negotiated features
+  input  vq_cfg_t               queue_i       [NumQ],  // queues as the driver has set them up
+  input  logic     [  NumQ-1:0] closing_i,             // level: the queue is under reset or off
+  input  logic     [      15:0] moderate_i,            // minimum cycles between two interrupts of a queue
+  input  logic     [QueueW-1:0] done_queue_i,          // queue of the used chain
+  input  logic     [      15:0] done_id_i,             // head index or buffer id
+  input  logic     [      15:0] done_slots_i,          // ring slots
+  input  logic     [      31:0] done_len_i,            // bytes written
+  input  logic                  done_whole_i,          // all of its writable bytes were written
+  input  logic                  done_more_i,           // the next chain must become visible with it
   input  logic                  done_valid_i,
   output logic                  done_ready_o,
   output axi_ax_t               m_ar_o,
@@ -60,19 +65,19 @@ module via_vq_used
   input  logic                  m_b_valid_i,
   output logic                  m_b_ready_o,
   output logic                  irq_valid_o,
-  output logic     [QueueW-1:0] irq_queue_o,
+  output logic     [QueueW-1:0] irq_queue_o,           // queue whose interrupt it is
   input  logic                  irq_ready_i,
-  output logic                  wr_err_o,              // pulse
-  output logic     [QueueW-1:0] wr_err_queue_o,
-  output logic                  rd_err_o,              // pulse
-  output logic     [QueueW-1:0] rd_err_queue_o,
-  output logic                  cnt_line_o,            // pulses: entries written, a burst of them
-  output logic                  cnt_index_o,           // a batch made visible
-  output logic                  shown_o,               // pulse: host memory has answered that (B)
-  output logic     [QueueW-1:0] shown_queue_o,
-  output logic     [  NumQ-1:0] quiet_o,               // nothing of this queue is held
-  output logic                  still_o,
-  output logic                  idle_o
+  output logic                  wr_err_o,              // pulse: a write failed
+  output logic     [QueueW-1:0] wr_err_queue_o,        // with wr_err_o: stop this queue
+  output logic                  rd_err_o,              // pulse: a read failed
+  output logic     [QueueW-1:0] rd_err_queue_o,        // with rd_err_o: stop this queue
+  output logic                  cnt_line_o,            // pulse: a burst of entries is written
+  output logic                  cnt_index_o,           // pulse: a batch is made visible
+  output logic                  shown_o,               // pulse: that write has its response (B)
+  output logic     [QueueW-1:0] shown_queue_o,         // with shown_o: the queue
+  output logic     [  NumQ-1:0] quiet_o,               // level: nothing of this queue is held
+  output logic                  still_o,               // level: nothing moves unless an input changes
+  output logic                  idle_o                 // level: nothing is held
 );
 
   localparam bit NumQOk = param_in("via_vq_used NumQ", NumQ, 1, QueuesMax);
@@ -93,44 +98,44 @@ module via_vq_used
   localparam int unsigned BurstW = $clog2(Burst);
   localparam int unsigned Window = 64;  // bursts in flight
   localparam int unsigned CountW = $clog2(Depth + 1);
-  localparam int unsigned Full = Depth - Depth / 4;  // so many chains wait no longer
-  localparam int unsigned Crowd = 4;  // so many are no short burst
+  localparam int unsigned Full = Depth - Depth / 4;  // from this number on chains wait no longer
+  localparam int unsigned Crowd = 4;  // from this number on it is not a short burst
   localparam int unsigned BatchW = $clog2(Batch + 1);
   localparam int unsigned HoldW = $clog2(Hold + 1);
   localparam int unsigned GapW = $clog2(Hold + 1);
   localparam int unsigned MostW = $clog2(Most + 1);
   localparam int unsigned RecentW = $clog2(Recent + 1);
 
-  // Agreed on long before a chain is used.
+  // Negotiated long before a chain is used.
   vq_feat_t feat_q;
   always_ff @(posedge clk_i) feat_q <= feat_i;
 
-  // ---------------------------------------------------------------- chains that wait
+  // ---------------------------------------------------------------- waiting chains
   typedef struct packed {
-    logic              same;   // of the same queue as the one before it on its side
+    logic              same;   // of the same queue as the previous one in its FIFO
     logic              whole;
     logic              more;
     logic [QueueW-1:0] queue;
     logic [15:0]       id;
     logic [15:0]       slots;
-    logic [15:0]       left;   // places of the ring but for its own
+    logic [15:0]       left;   // ring entries other than its own
     logic [31:0]       len;
   } chain_t;
-  // Even queues wait apart from odd ones, so that what is received and what is sent do not cut each other's batches short.
+  // Even queues wait separately from odd ones, so that receive and transmit queues do not cut each other's batches short.
   logic open_q;  // a batch is open, of queue_q
   logic [QW-1:0] queue_q, come_queue;
   chain_t chain_in, c, waiting[2];
   logic come, quick, by, free, c_valid, take, side, next_side_q;
   logic [1:0] waiting_valid, room, due_q, push;
   logic [1:0][CountW-1:0] held;
-  logic [1:0][QW-1:0] last_q;  // queue of the chain that came last
-  logic [NumQ-1:0][RecentW-1:0] recent_q;  // cycles for which a further chain of the queue is a quick one
-  logic [NumQ-1:0] near_q, part_q;  // it is one still; the answer of the chain before has more
+  logic [1:0][QW-1:0] last_q;  // queue of the previous chain
+  logic [NumQ-1:0][RecentW-1:0] recent_q;  // cycles during which another chain of the queue counts as quick
+  logic [NumQ-1:0] near_q, part_q;  // it still does; the response of the previous chain has more
 
   assign done_ready_o = &room;
   assign come = done_valid_i && done_ready_o;
   assign come_queue = QW'(done_queue_i);
-  // The rest of an answer waits for nothing.
+  // The rest of a response does not wait.
   assign quick = near_q[come_queue] && !part_q[come_queue];
   assign chain_in = '{
           same: last_q[done_queue_i[0]] == come_queue,
@@ -142,7 +147,7 @@ module via_vq_used
           left: queue_i[come_queue].size - done_slots_i,
           len: done_len_i
       };
-  // A chain that is alone passes by the FIFO.
+  // A single chain bypasses the FIFO.
   assign free = !open_q && waiting_valid == '0;
   assign by = free && come && !quick;
 
@@ -168,7 +173,7 @@ module via_vq_used
     logic [HoldW-1:0] hold_q;
     logic [GapW-1:0] gap_q;
     logic [MostW-1:0] most_q;
-    logic [15:0] places_q;  // of the ring, that those who wait take
+    logic [15:0] places_q;  // ring entries that the waiting chains occupy
     logic fresh, ends_q, mixed;
 
     assign push[i] = come && done_queue_i[0] == 1'(i) && !by;
@@ -219,21 +224,21 @@ module via_vq_used
     end
   end
 
-  // ---------------------------------------------------------------- runs of chains, one entry each
-  // idx_q is the next place, while no batch of the queue is open: a free-running index (split) or a place of the ring (packed).
+  // ---------------------------------------------------------------- runs of chains that share one entry
+  // idx_q is the next ring position, while no batch of the queue is open: a free-running index (split) or a position in the ring (packed).
   logic [NumQ-1:0][15:0] idx_q;
   logic [NumQ-1:0] wrap_q;  // inverted: zero after reset stands for a wrap counter of one
   logic more_q, run_q, run_wrap_q, run_whole_q, first_q;
-  logic on_q, void_q;  // the queue of the batch is on; it was not when the batch began
+  logic on_q, void_q;  // the batch's queue is on; it was off when the batch began
   logic [QW-1:0] queue;
   logic [BatchW-1:0] n_q;
   logic full_q;  // n_q is Batch
   logic [15:0] run_at_q, run_id_q, adv_q, idx, step;
-  logic [15:0] pos_q, step_q, left_q;  // of the chain taken last: its place, how many it takes, and all others
+  logic [15:0] pos_q, step_q, left_q;  // of the previous chain: its position, the entries it occupies, and all others
   logic pos_wrap_q;
   logic [31:0] run_len_q;
   logic wrap, wraps, at_wrap;
-  logic [15:0] at;  // place of the chain that is taken
+  logic [15:0] at;  // position of the current chain
   logic fits, extend, close, lone, emit, final_now, item_ready;
   logic [AddrW-1:0] entry_addr, base_q;
   logic [15:0] mask_q;
@@ -247,7 +252,7 @@ module via_vq_used
   assign queue = open_q ? queue_q : QW'(c.queue);
   assign cfg = queue_i[QW'(c.queue)];
 
-  // The place behind the chain taken last.
+  // The position after the previous chain.
   assign wraps = feat_q.packed_ring && pos_q >= left_q;
   assign idx = wraps ? pos_q - left_q : pos_q + step_q;
   assign wrap = pos_wrap_q ^ wraps;
@@ -259,13 +264,13 @@ module via_vq_used
   assign extend = run_q && feat_q.in_order && run_whole_q;
   assign take = fits && (extend || !run_q || item_ready);
   assign close = open_q && !fits && !(more_q && on_q);
-  // A packed batch of one entry is shown by that entry at once.
+  // A packed batch of one entry becomes visible with that entry.
   assign lone = feat_q.packed_ring && run_q && !first_q;
   assign emit = item_ready && run_q && (close && !lone || fits && !extend);
   assign final_now = item_ready && close && (!run_q || lone);
 
-  // Of the 16 bytes of a descriptor the upper 8: flags, id, len. Both of its wrap bits are the device's wrap counter.
-  // The used index lies at byte 2 of the used ring, its elements from byte 4 on.
+  // Of the 16 bytes of a descriptor the upper 8 are written: flags, id, len. Both of its wrap bits are the device's wrap counter.
+  // The used index is at byte 2 of the used ring, its elements start at byte 4.
   logic [19:0] offset;
   always_comb begin
     if (feat_q.packed_ring) begin
@@ -337,10 +342,10 @@ module via_vq_used
     end
   end
 
-  // ---------------------------------------------------------------- entries and what shows them, one at a time
+  // ---------------------------------------------------------------- entries and the writes that make them visible, one at a time
   typedef struct packed {
     logic             shows;
-    logic             closes;  // an entry behind which nothing waited: there is no need to keep its line for more
+    logic             closes;  // an entry after which nothing waited: its line need not be kept for more
     logic             wrap;
     logic [QW-1:0]    queue;
     logic [15:0]      idx;
@@ -361,7 +366,7 @@ module via_vq_used
     end
   end
   logic item_new;
-  // The first entry of a packed batch is kept back: it is what shows the others.
+  // The first entry of a packed batch is held back: it makes the others visible.
   assign item_new = emit && (!feat_q.packed_ring || first_q) || final_now;
   via_slice #(
     .T(item_t)
@@ -377,12 +382,12 @@ module via_vq_used
   );
 
   // ---------------------------------------------------------------- lines, bursts
-  // A line is filled until an entry does not lie in it; then it leaves, as a beat of a burst that goes on if the line of that entry is the next one. What
-  // shows a batch, and an entry on its own, pass by the line. AW follows with the last beat.
+  // A line is filled until an entry does not belong to it; then it leaves, as a beat of a burst that continues if the entry's line is the
+  // next one. The write that makes a batch visible, and a single entry, bypass the line. AW follows with the last beat.
   logic line_valid_q, half_q, near, same, next, straddles, alone, merge, flush, shows_out, entry_out, out_go, out_room, out_last;
   logic aw_room, w_room, flight_room, aw_go;
   logic [LineW-1:0] line_q, want, out_line;
-  logic [BurstW-1:0] beats_q, line_lo, want_lo;  // beats of the burst that have left; which line of a burst
+  logic [BurstW-1:0] beats_q, line_lo, want_lo;  // beats of the burst that have left; number of the line within a burst
   logic [LaneW-1:0] lane;
   logic [Lanes-1:0] line_strb_q, en, pad;
   logic slot;
@@ -394,7 +399,7 @@ module via_vq_used
   assign line_lo = line_q[BurstW-1:0];
   assign want_lo = want[BurstW-1:0];
   assign near = line_q[LineW-1:BurstW] == want[LineW-1:BurstW];
-  // The second half of an entry goes to the line behind that of the first.
+  // The second half of an entry goes to the line after that of the first half.
   assign same = near && line_lo == want_lo && !half_q;
   assign next = line_lo != '1 && (half_q || near && want_lo == line_lo + 1'b1);
   assign out_room = aw_room && w_room && flight_room;
@@ -421,12 +426,13 @@ module via_vq_used
       if (out_go) beats_q <= out_last ? '0 : beats_q + 1'b1;
     end
   end
-  // The address in a used descriptor means nothing (VIRTIO 1.3, 2.8.4), so it is written too, as zero: descriptors that follow one another then leave
-  // in one packet, which has no holes. Only of entries that are not visible yet, so a driver that puts a new descriptor there does it afterwards.
+  // The address in a used descriptor has no meaning (VIRTIO 1.3, 2.8.4), so it is written too, as zero: consecutive descriptors then leave
+  // in one packet without gaps. This affects only entries that are not visible yet, so a driver that puts a new descriptor there does so
+  // afterwards.
   assign slot = Lanes >= 4 && feat_q.packed_ring && item_q.addr[3:2] == 2'b10;
   for (genvar i = 0; i < Lanes; i++) begin : gen_lane
     assign pad[i] = slot && i % 4 < 2 && LaneW'(i / 4) == lane >> 2;
-    // A word is in its own lane, the other one behind it, in the next line if there is no such lane.
+    // A word goes to its own lane, the other one to the next lane, in the next line if necessary.
     assign en[i]  = !half_q && lane == LaneW'(i) || (half_q || !straddles) && lane + 1'b1 == LaneW'(i);
     always_ff @(posedge clk_i) begin
       if (merge) line_strb_q[i] <= en[i] || pad[i] || line_valid_q && same && line_strb_q[i];
@@ -443,7 +449,7 @@ module via_vq_used
     logic [15:0]   idx;
     logic [15:0]   adv;
   } flight_t;
-  // A beat with what it shows, which is to be known when it has left.
+  // A beat, with what becomes visible by it, which is needed when it has left.
   typedef struct packed {
     axi_w_t  w;
     flight_t f;
@@ -503,10 +509,10 @@ module via_vq_used
   );
   assign flight = '{shows: shows_out, wrap: item_q.wrap, queue: item_q.queue, idx: item_q.idx, adv: item_q.adv};
   assign m_w_o  = out.w;
-  // Whoever takes W has taken or takes AW, so now the whole write has.
+  // When W was accepted, AW was or is accepted too, so the whole write has left.
   assign left   = m_w_valid_o && m_w_ready_i && out.f.shows;
 
-  // ---------------------------------------------------------------- answers
+  // ---------------------------------------------------------------- responses
   typedef struct packed {
     logic          shows;
     logic [QW-1:0] queue;
@@ -585,9 +591,9 @@ module via_vq_used
     .idle_o      (irq_idle)
   );
 
-  // ---------------------------------------------------------------- what is held of each queue
-  // Taken, and a batch begun, count a cycle late: in between nothing is quiet.
-  localparam int unsigned HeldW = 10;  // chains waiting; batches begun and not answered
+  // ---------------------------------------------------------------- amount held of each queue
+  // A chain accepted, and a batch begun, count a cycle late; no queue is quiet in between.
+  localparam int unsigned HeldW = 10;  // chains waiting; batches begun and without a response
   logic [NumQ-1:0][HeldW-1:0] wait_q, batch_q;
   logic [NumQ-1:0] quiet_q;
   logic took_q, began_q;

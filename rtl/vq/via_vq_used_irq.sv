@@ -1,35 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decides on interrupts: behind the write that makes used entries visible it reads what the driver says about interrupts now, and asks for one.
+// Decides on interrupts: after the write that makes used entries visible it reads the driver's current suppression settings, and requests
+// an interrupt if they ask for one.
 //
-// Throughput: a decision a cycle over all queues; one read in flight a queue, what becomes visible meanwhile is decided upon by the next one.
-// Latency: 1 cycle to AR, 2 from R to irq. A driver that looks at the ring after it changed its mind never waits in vain: the read is offered
-// after the write was taken, so the host port keeps it behind that write, and what is visible when the field is read includes the entries.
-// Split: flags of the available ring, or used_event with EVENT_IDX. Packed: driver event suppression, with EVENT_IDX also a single descriptor.
-// Moderation: less than moderate_i cycles after a queue's last interrupt the next one is held back, never lost; not still then, time matters.
-// (Time is compared in 32 bits: an interrupt in the first moderate_i of every 2^32 cycles after the last one may be late by as much.)
-// Misuse: a field that cannot be read stops the queue (err_o) and counts as a wish. An interrupt of a queue that is being reset is dropped.
+// Throughput: a decision a cycle over all queues; one read in flight per queue; what becomes visible meanwhile is decided by the next read.
+// Latency: 1 cycle to AR, 2 from R to irq. Order: round robin. A driver that checks the ring after it has enabled interrupts never misses
+// one: the read is offered after the write was accepted, so the host port keeps it behind that write, and the entries are visible when the
+// field is read.
+// Split: flags of the available ring, or used_event with EVENT_IDX. Packed: driver event suppression, with EVENT_IDX also a single
+// descriptor.
+// Moderation: less than moderate_i cycles after a queue's last interrupt the next one is delayed, never lost; while one waits still_o is
+// low, as time matters. (Time is compared in 32 bits: an interrupt in the first moderate_i of every 2^32 cycles after the last one may be
+// delayed as well.)
+// Misuse: a field that cannot be read stops the queue (err_o) and counts as a request for an interrupt. An interrupt of a queue under reset
+// is dropped.
 
 module via_vq_used_irq
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter  int unsigned NumQ = 2,
-  localparam int unsigned QW   = (NumQ > 1) ? $clog2(NumQ) : 1
+  parameter int unsigned NumQ = 2,  // queues
+  localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
-  input  logic     [      63:0] time_i,
-  input  vq_feat_t              feat_i,
-  input  vq_cfg_t               queue_i     [NumQ],
-  input  logic     [  NumQ-1:0] closing_i,
-  input  logic     [      15:0] moderate_i,
-  // what makes used entries visible has been taken: the place behind them, the ring's wrap counter there, how many places they take
-  input  logic                  left_valid_i,
-  input  logic     [    QW-1:0] left_queue_i,
-  input  logic     [      15:0] left_idx_i,
-  input  logic                  left_wrap_i,
-  input  logic     [      15:0] left_adv_i,
+  input  logic     [      63:0] time_i,              // card time
+  input  vq_feat_t              feat_i,              // negotiated features
+  input  vq_cfg_t               queue_i     [NumQ],  // queues as the driver has set them up
+  input  logic     [  NumQ-1:0] closing_i,           // level: the queue is under reset or off
+  input  logic     [      15:0] moderate_i,          // minimum cycles between two interrupts of a queue
+  // a write that makes used entries visible was accepted
+  input  logic                  left_valid_i,        // pulse
+  input  logic     [    QW-1:0] left_queue_i,        // its queue
+  input  logic     [      15:0] left_idx_i,          // ring position after the entries
+  input  logic                  left_wrap_i,         // wrap counter at that position
+  input  logic     [      15:0] left_adv_i,          // ring entries that became visible
   output axi_ax_t               m_ar_o,
   output logic                  m_ar_valid_o,
   input  logic                  m_ar_ready_i,
@@ -37,36 +42,37 @@ module via_vq_used_irq
   input  logic                  m_r_valid_i,
   output logic                  m_r_ready_o,
   output logic                  irq_valid_o,
-  output logic     [QueueW-1:0] irq_queue_o,
+  output logic     [QueueW-1:0] irq_queue_o,         // queue whose interrupt it is
   input  logic                  irq_ready_i,
-  output logic                  err_o,
-  output logic     [QueueW-1:0] err_queue_o,
-  output logic     [  NumQ-1:0] quiet_o,
-  output logic                  still_o,
-  output logic                  idle_o
+  output logic                  err_o,               // pulse: a read failed
+  output logic     [QueueW-1:0] err_queue_o,         // with err_o: stop this queue
+  output logic     [  NumQ-1:0] quiet_o,             // level: nothing of this queue is held
+  output logic                  still_o,             // level: nothing moves unless an input changes
+  output logic                  idle_o               // level: nothing is held
 );
 
   localparam bit NumQOk = param_in("via_vq_used_irq NumQ", NumQ, 1, QueuesMax);
 
-  localparam int unsigned WordW = BeatLog2 - 1;  // a 16-bit word of a beat
+  localparam int unsigned WordW = BeatLog2 - 1;  // number of a 16-bit word in a beat
 
-  // ---------------------------------------------------------------- ask
-  // What has just become visible is asked about a cycle later, unless its queue has a read under way or something waits: then it waits, too.
+  // ---------------------------------------------------------------- read requests
+  // The read for a batch is requested a cycle after the batch became visible, unless its queue has a read in flight or another request
+  // waits: then it waits, too.
   typedef struct packed {
     logic [QW-1:0]    queue;
     logic             wrap;
     logic [15:0]      idx;
     logic [15:0]      adv;
     logic [15:0]      size;   // of the queue
-    logic [AddrW-1:0] field;  // what the driver writes: its place
+    logic [AddrW-1:0] field;  // address of what the driver writes
   } ask_t;
   logic [NumQ-1:0] pend_q, asked_q, wrap_q;
   logic [NumQ-1:0][15:0] idx_q, adv_q;
-  logic [NumQ-1:0][15:0] skip_q;  // to the field from what the driver writes, in words
+  logic [NumQ-1:0][15:0] skip_q;  // from there to the field, in words
   logic [NumQ-1:0][AddrW-1:0] field_q;
   logic [QW-1:0] pick, pick_q;
   logic any, picked, pick_valid_q;
-  ask_t left_q, next, port_q;  // port_q: what waits at the port
+  ask_t left_q, next, port_q;  // port_q: the request at the port
   logic left_valid_q, at_once_q, goes, port_valid_q;
 
   always_ff @(posedge clk_i) begin
@@ -113,7 +119,7 @@ module via_vq_used_irq
     if (picked || goes) port_q <= next;
   end
 
-  assign goes   = at_once_q && !port_valid_q;  // stands at the port already
+  assign goes   = at_once_q && !port_valid_q;  // at the port already
   assign picked = pick_valid_q && !at_once_q && !port_valid_q;
   always_comb begin
     next = left_q;
@@ -138,7 +144,7 @@ module via_vq_used_irq
     m_ar_o.addr  = {field[AddrW-1:BeatLog2], BeatLog2'(0)};
   end
 
-  // One read a queue is in flight: there is always room. R comes no sooner than the cycle after AR was taken.
+  // One read in flight per queue: there is always room. R comes no sooner than the cycle after AR was accepted.
   typedef struct packed {
     logic [QW-1:0]    queue;
     logic             wrap;
@@ -170,13 +176,13 @@ module via_vq_used_irq
   assign answered = a_valid && m_r_valid_i;
 
   // ---------------------------------------------------------------- decide
-  // First the field is taken from its beat, and it is found which values of the driver's event lie among the places that became visible. Then
-  // they are compared.
+  // First the field is extracted from its beat, and the range of the driver's event values that lie among the entries that became visible
+  // is computed. Then they are compared.
   typedef struct packed {
     logic [QW-1:0] queue;
-    logic          round;       // `low` is above `high`: from there to the end, and from the beginning
+    logic          round;       // `low` is above `high`: the range wraps around the end of the ring
     logic [15:0]   low;
-    logic [15:0]   high;        // the first one beyond
+    logic [15:0]   high;        // the first one after the range
     logic [15:0]   low_other;   // packed: of an event with the other wrap counter
     logic [15:0]   high_other;
   } range_t;
@@ -252,7 +258,7 @@ module via_vq_used_irq
     .valid_o(irq_any)
   );
   assign irq_room = !irq_valid_q || irq_ready_i;
-  // If none has waited, the one decided upon now goes at once.
+  // If none waits, the one decided now is sent at once.
   assign irq_direct = !irq_any && irq_room && r_valid_q && cool_q[r_q.queue] && !closing_q[r_q.queue] && wish;
   assign irq_valid_o = irq_valid_q;
   assign irq_queue_o = QueueW'(irq_queue_q);
@@ -292,7 +298,7 @@ module via_vq_used_irq
         want_q[q]  <= (want_q[q] || ends && wish) && !fires && !closing_q[q];
         fires_q[q] <= fires;
         if (fires_q[q]) fired_q[q] <= 1'b1;
-        // Found when it is about to matter, so that time alone changes nothing.
+        // Updated only when it is about to matter, so that time alone changes nothing.
         if (fires || fires_q[q]) cool_q[q] <= 1'b0;
         else if (m_r_valid_i || want_q[q]) cool_q[q] <= !fired_q[q] || moderate_i == '0 || time_i[31:0] - last_q[q] >= 32'(moderate_i);
       end
@@ -306,7 +312,8 @@ module via_vq_used_irq
     end
   end
 
-  // While an interrupt is held back only the time moves on, and who looks whether the state still changes would see a block at rest.
+  // While an interrupt is delayed only time advances; this toggles a register, so that a check for changed state does not take the block
+  // for one at rest.
   logic waits_q;
   always_ff @(posedge clk_i) waits_q <= (want_q & ~cool_q) != '0 && !waits_q;
 

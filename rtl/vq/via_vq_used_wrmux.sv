@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one write port of a queue engine: payload bursts, used entries, and avail_event, each two bytes.
+// The only write port of a queue engine: payload bursts, used entries, and avail_event, each two bytes.
 //
-// Throughput: one beat a cycle. Latency: none added on AW and W of payload and used entries, one cycle for avail_event. Order: W in the order
-// of AW, B back in that order; what one source sends is written in the order it sends it. avail_event goes first, then used entries.
-// avail_event is taken (`ev_ready_o`) in the cycle after its W: the available index is read again after that, and the host port keeps the read behind it.
-// Whose turn it is on AW, W and B is kept in registers, so a channel is one level of logic on its way through here.
-// Misuse: relies on the no-wedge rule: a source holds all W data of the AW it offers; and on the sources for the number of bursts in flight, so that
-// nothing but turns stands between the host port's AWREADY and theirs: no more than Window besides the one whose B comes next. A refused avail_event is
-// reported.
+// Throughput: one beat a cycle. Latency: none added on AW and W of payload and used entries, one cycle for avail_event. Order: W in the
+// order of AW, B in the same order; the writes of one source stay in order. avail_event has priority, then used entries.
+// avail_event is accepted (`ev_ready_o`) in the cycle after its W: the available index is read again after that, and the host port keeps
+// the read behind it.
+// The current source of AW, W and B is held in registers, so a channel passes one level of logic here.
+// Misuse: relies on the no-wedge rule: a source holds all W data of the AW it offers. Relies on the sources for the number of bursts in
+// flight, so that only the selection stands between the host port's AWREADY and theirs: no more than Window besides the one whose B comes
+// next. An avail_event that ends with an error is reported.
 
 module via_vq_used_wrmux
   import via_pkg::*;
@@ -25,16 +26,16 @@ module via_vq_used_wrmux
   input  axi_w_t               s_w_i          [2],
   input  logic    [       1:0] s_w_valid_i,
   output logic    [       1:0] s_w_ready_o,
-  output axi_b_t               s_b_o,
-  output logic    [       1:0] s_b_valid_o,         // always taken
-  input  logic    [      63:0] ev_addr_i,
-  input  logic    [      15:0] ev_data_i,
-  input  logic    [QueueW-1:0] ev_queue_i,
+  output axi_b_t               s_b_o,               // payload of B, for both sources
+  output logic    [       1:0] s_b_valid_o,         // pulse: always accepted
+  input  logic    [      63:0] ev_addr_i,           // avail_event: its address
+  input  logic    [      15:0] ev_data_i,           // its value
+  input  logic    [QueueW-1:0] ev_queue_i,          // its queue
   input  logic                 ev_valid_i,
   output logic                 ev_ready_o,
-  output logic                 ev_busy_o,           // one is held or not answered, of ev_busy_queue_o
-  output logic    [QueueW-1:0] ev_busy_queue_o,
-  output logic                 ev_err_o,            // pulse: that one was refused
+  output logic                 ev_busy_o,           // level: an avail_event is held or has no response
+  output logic    [QueueW-1:0] ev_busy_queue_o,     // its queue
+  output logic                 ev_err_o,            // pulse: it ended with an error
   output axi_ax_t              m_aw_o,
   output logic                 m_aw_valid_o,
   input  logic                 m_aw_ready_i,
@@ -44,8 +45,8 @@ module via_vq_used_wrmux
   input  axi_b_t               m_b_i,
   input  logic                 m_b_valid_i,
   output logic                 m_b_ready_o,
-  output logic                 still_o,
-  output logic                 idle_o
+  output logic                 still_o,             // level: nothing moves unless an input changes
+  output logic                 idle_o               // level: nothing is in flight
 );
 
   localparam bit WindowOk = param_in("via_vq_used_wrmux Window", Window, 1, 1024);
@@ -53,7 +54,7 @@ module via_vq_used_wrmux
   localparam int unsigned CountW = $clog2(Window + 1);
 
   localparam int unsigned Ev = 2;  // source 2: avail_event
-  typedef logic [2:0] turn_t;  // a bit each
+  typedef logic [2:0] turn_t;  // one-hot
   typedef enum logic [1:0] {
     AwOpen,
     AwPayload,
@@ -72,7 +73,7 @@ module via_vq_used_wrmux
   assign ev_busy_queue_o = ev_queue_q;
 
   // ---------------------------------------------------------------- AW
-  // Nobody's turn: of those who offer an address the used entries. What was offered and not taken keeps the turn.
+  // No source selected: of those that offer an address, used entries have priority. What was offered and not accepted stays selected.
   aw_turn_e turn_q;
   turn_t pick, w_next, w_turn_q, b_next, b_turn_q;
   logic room, aw_take, w_more, w_end, b_more;
@@ -89,7 +90,7 @@ module via_vq_used_wrmux
     end
     m_aw_o.id = '0;
   end
-  // Who has the turn offers an address.
+  // The selected source offers an address.
   assign m_aw_valid_o = |s_aw_valid_i || turn_q == AwEvent;
   assign aw_take = m_aw_valid_o && m_aw_ready_i;
   assign s_aw_ready_o[0] = m_aw_ready_i && (turn_q == AwPayload || turn_q == AwOpen && !s_aw_valid_i[1]);
@@ -125,7 +126,7 @@ module via_vq_used_wrmux
   assign ev_ready_o = ev_ready_q;
 
   // ---------------------------------------------------------------- W, B
-  // The source of the burst that has the turn, and behind it those of the others.
+  // The source of the current burst, and those of the bursts after it.
   logic w_free, b_free;
   assign w_free = w_turn_q == '0 || w_end;
   assign b_free = b_turn_q == '0 || m_b_valid_i;
@@ -160,7 +161,7 @@ module via_vq_used_wrmux
     .m_ready_i(b_free),
     .count_o  (open)
   );
-  // A burst has its B behind its W, so where there is room for the one there is for the other.
+  // The B of a burst comes after its W, so room for the one implies room for the other.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       w_turn_q <= '0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// via_vq_fetch with flat ports. Queue 0 waits for answers, the others give out jobs.
+// via_vq_fetch with flat ports. The chains of queue 0 wait for responses, those of the others become jobs.
 
 module via_vq_fetch_tb
   import via_pkg::*;
@@ -66,7 +66,7 @@ module via_vq_fetch_tb
   logic [31:0] rooms[NumQ];
   axi_ax_t ar[NumRd];
   axi_r_t r[NumRd];
-  // Always taken, as asserted below.
+  // Always accepted, as asserted below.
   logic [NumRd-1:0] r_ready;
   logic [NumQ-1:0][208:0] levels;
   logic clk, still;
@@ -92,7 +92,7 @@ module via_vq_fetch_tb
   ) u_gate (
     .clk_i,
     .rst_ni,
-    .still_i(still && !a_re),  // who reads keeps the clock running
+    .still_i(still && !a_re),  // a read keeps the clock running
     .inputs_i({levels, queue_reset, stop, feat, driver_ok, notify_valid, job_ready, head_pop, b_re, ar_ready, r_valid, ev_ready}),
     .clk_o(clk)
   );

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// via_vq_ram with the reset that every test has, and its number of queues as a signal.
+// via_vq_ram with the reset port that every test bench has, and its number of queues as a signal.
 
 module via_vq_ram_tb
   import via_virtio_pkg::*;

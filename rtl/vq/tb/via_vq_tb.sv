@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// via_vq with flat ports, with its clock stopped while it says it is still.
+// via_vq with flat ports; its clock is stopped while it reports that nothing moves.
 
 module via_vq_tb
   import via_pkg::*;
@@ -118,7 +118,7 @@ module via_vq_tb
   assign {host_wlast, host_wstrb, host_wdata} = w;
   assign still_o = still;
 
-  // Data ports count by their valid: while an answer's data is not wanted it lies there and nothing moves.
+  // Data ports count by their valid: data of a response that is not accepted yet moves nothing.
   localparam int unsigned InputsW = $bits(levels) + NumQ * 3 + 5 + 1 + 16 + 32 + 1 + QueueW + 2 + QueueW + 35 + 10 + 1 + 4 + 3;
   logic [InputsW-1:0] inputs, inputs_q;
   logic [2:0] left_q;
@@ -243,7 +243,7 @@ module via_vq_tb
     if (!rst_ni || !still || inputs != inputs_q) left_q <= 3'd7;
     else if (left_q != '0) left_q <= left_q - 1'b1;
     if (rst_ni) begin
-      // A block that was still for seven cycles, while nothing changed at its inputs, is left out by the simulator then: time alone must not wake it.
+      // The simulator leaves out a block that was at rest for seven cycles without a change of its inputs: time alone must not wake it.
       assert (still || left_q != '0 || inputs != inputs_q)
       else $error("still_o fell by itself");
       assert (host_rready || !host_rvalid)
