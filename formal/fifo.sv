@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// via_fifo, and via_vq_fifo (`Head`), without bound: every word comes out, unchanged, once, after those that came before it, and stays at the head until it is taken; it
+// via_fifo, and via_vq_fifo (`Head`), without bound: every word comes out, unchanged, once, after those that came before it, and stays at the head until it is accepted; it
 // counts what it holds. One word, any, is watched; words are one bit wide, for nothing in the FIFO looks at them.
 
 module fifo #(

@@ -3,7 +3,7 @@
 // via_fn_gate, without bound: with `enable_i` low no address begins and what was shown stays shown; W never runs ahead of AW; drained means that
 // nothing is shown or in flight, and stays so until the gate opens.
 //
-// Assumed: the function holds what it offers until it is taken; R ends a read that was taken, B a write whose address and data were; fewer
+// Assumed: the function holds what it offers until it is accepted; R ends a read that was accepted, B a write whose address and data were; fewer
 // bursts are in flight than the counters can count (10 bits in the card, 4 here). The driver may move `enable_i` in every cycle.
 
 module fn_gate
@@ -125,7 +125,7 @@ module fn_gate
 
   // What the ports have seen since reset, modulo 2^CountW.
   logic begun_q = 1'b0;
-  logic ar_wait_q, aw_wait_q, w_wait_q, drained_q;  // offered to memory in the cycle before and not taken; drained then
+  logic ar_wait_q, aw_wait_q, w_wait_q, drained_q;  // offered to memory in the cycle before and not accepted; drained then
   logic s_ar_wait_q, s_aw_wait_q, s_w_wait_q;  // the same of the function
   axi_ax_t s_ar_q, s_aw_q;
   axi_w_t s_w_q;
@@ -190,7 +190,7 @@ module fn_gate
       i_data : assert (dut.data_q == count_t'(aw_q - w_q) + count_t'(aw_wait_q));
       i_data_any : assert (dut.data_any_q == (dut.data_q != '0));
       i_order : assert (dut.data_q <= dut.wr_q);
-      // a burst whose address waits has no answer
+      // a burst whose address waits has no response
       i_room : assert (count_t'(aw_q - b_q) <= dut.wr_q && count_t'(ar_q - r_q) <= dut.rd_q);
       i_wait :
       assert ((!s_aw_wait_q || !aw_wait_q || s_aw_valid_i) && (!ar_wait_q || s_ar_wait_q) && (!aw_wait_q || s_aw_wait_q) && (!w_wait_q || s_w_wait_q));

@@ -3,7 +3,7 @@
 // via_mmu, without bound: no translated address leaves the card's memory. What leaves p_ar or p_aw goes to the error responder, to host memory
 // below 2^52, or to a byte range all of which is memory of one channel: whatever commands, bursts, misses, denials and aborts came before.
 //
-// The addresses that leave keep the rules of a port (via_axi_checker at p_), if those that come do (at v_, assumed): they stay until they are taken,
+// The addresses that leave keep the rules of a port (via_axi_checker at p_), if those that come do (at v_, assumed): they stay until they are accepted,
 // and a burst stays within 4 KiB, so the page of its first address is that of the burst.
 // The entries are those of real arrays (ram_regs.sv), one way of two sets for each page size.
 

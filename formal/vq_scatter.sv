@@ -251,10 +251,10 @@ module vq_scatter
       i_over : assert (!dut.over_q || dut.lone_q && !dut.fits_q && dut.left_q != '0 && !dut.taken_q);
       i_asked_got : assert (!dut.got_q || asked_q);
       i_plan : assert (dut.plan_q != 2'd3);
-      // an answer without bytes is taken as it is judged
+      // a response without bytes is taken as it is judged
       i_at_once :
       assert (!dut.at_once_q || dut.popped_q && !dut.taken_q && dut.plan_q == PlChain && !dut.has_data_q && !dut.re_q && dut.queue_q < QueueW'(2) && !dut.begun_q && dut.judged_q && dut.left_q == '0);
-      // the answer is held until it is done with
+      // the response is held until it is done with
       i_answer : assert (!(dut.popped_q && !dut.at_once_q || dut.taken_q || dut.over_q || dut.plan_q != PlChain) || !dut.ready_q);
       i_held : assert (dut.ready_q || dut.queue_q < QueueW'(2) && dut.mine_q == 2'b01 << mine && dut.some_left_q == (dut.left_q != '0));
       if (dut.popped_q && !dut.has_data_q) i_none : assert (dut.judged_q && (dut.left_q == '0 || dut.chain_q.wlen == '0));

@@ -137,7 +137,7 @@ module vq_scatter_port
     return 32'(b.line[LineLog2-1:0]) + 32'(b.len) < Lines;
   endfunction
 
-  // The beats not taken, the oldest first: at the head, in the memory's output register, in the memory, in the rotation.
+  // The beats not accepted, the oldest first: at the head, in the memory's output register, in the memory, in the rotation.
   ptr_t beats, stored;
   logic fetched;
   logic [Beats-1:0] mem_last;
@@ -157,8 +157,8 @@ module vq_scatter_port
     if (dut.beat_valid) beat_last = beat_last << 1 | Most'(dut.beat.last);
   end
 
-  // The lengths of the bursts they belong to, in order: of those whose address was taken, of the one at the head, of those in the FIFO.
-  ptr_t ahead, bursts;  // addresses taken without all of their data; bursts not all of whose data was taken
+  // The lengths of the bursts they belong to, in order: of those whose address was accepted, of the one at the head, of those in the FIFO.
+  ptr_t ahead, bursts;  // addresses taken without all of their data; bursts not all of whose data was accepted
   burst_t [Beats-1:0] held;
   logic   [Beats-1:0] held_ok;
   len_t   [  Beats:0] held_len;

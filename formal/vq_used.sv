@@ -4,7 +4,7 @@
 // a batch) is written after the entries of all of them, each whole and in its place, and counts only chains that were handed over.
 //
 // One chain, any, is watched from the cycle in which it is taken from the FIFO until it is visible. What is written is looked at where AW and W
-// are formed together; via_slice hands them on in that order. The suppression field is asked for only once what shows a batch was taken (W).
+// are formed together; via_slice hands them on in that order. The suppression field is asked for only once what shows a batch was accepted (W).
 // Assumed: queues stay on and set up; a split ring has a power of two of places; a chain takes one place or more, at most the ring; entries of a batch
 // do not overlap (via_vq_fetch takes no more chains than the ring has places).
 

@@ -4,7 +4,7 @@
 // WLAST is on the last beat that the address tells of and on no other, a read is one beat, no more bursts are in flight than it has room to follow.
 //
 // Assumed: host memory keeps its own rules: R only for a read and B only for a write that it has taken, as many and with the ids asked for, and they
-// stay until taken. Anything may happen at the other ports; queues may come and go, and what is set up may change in every cycle.
+// stay until accepted. Anything may happen at the other ports; queues may come and go, and what is set up may change in every cycle.
 
 module vq_used_port
   import via_pkg::*;
@@ -171,9 +171,9 @@ module vq_used_port
     assign beat_last[i] = dut.u_w.gen_lut.mem[at][dut.u_w.Width-1];
   end
 
-  // The lengths of the bursts they belong to, in order: of those whose address was taken, of those in the slice. Data may be taken before its address:
+  // The lengths of the bursts they belong to, in order: of those whose address was accepted, of those in the slice. Data may be accepted before its address:
   // then the bursts that are whole already are the first ones of the slice.
-  ptr_t ahead, over, bursts;  // addresses taken without all of their data; the other way round; bursts not all of whose data was taken
+  ptr_t ahead, over, bursts;  // addresses taken without all of their data; the other way round; bursts not all of whose data was accepted
   logic [1:0][7:0] held_len;
   len_t [Beats-1:0] len;
   assign ahead    = u_m.early ? '0 : u_m.aw_number_q - u_m.w_number_q;

@@ -26,7 +26,7 @@ struct vsim {
 
 namespace {
 
-// Cycles after which a shell that does not take or answer a register access counts as broken. Its own
+// Cycles after which a shell that does not take or response a register access counts as broken. Its own
 // time-outs are much shorter.
 constexpr uint64_t kRegisterCycles = 4'000'000;
 constexpr uint64_t kDrainCycles = 4'000'000;
@@ -136,7 +136,7 @@ int flush(vsim* sim) {
   return sim->fail(-ETIMEDOUT, "the shell does not answer a register access");
 }
 
-// Waits for the answer to the read just begun, and for what the card has written before it.
+// Waits for the response to the read just begun, and for what the card has written before it.
 template <class Where>
 int answer(vsim* sim, Where where, uint32_t& value) {
   Card& card = *sim->card;

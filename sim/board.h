@@ -64,7 +64,7 @@ class Port {
   size_t room() const;
   bool has_packet() const { return !to_host_.empty(); }
 
-  // One clock edge: takes what the shell drove up to it, makes the answer for the next one.
+  // One clock edge: takes what the shell drove up to it, makes the response for the next one.
   void edge(const Clock& clock, const PortRequest& shell);
   const PortAnswer& answer() const { return answer_; }
 

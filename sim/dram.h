@@ -123,7 +123,7 @@ class Dram {
   uint32_t write_beats_ = 0;  // of the first one
   uint8_t resp_ = kOkay;
   Ring<Answer> answers_;
-  uint32_t owed_ = 0;  // write bursts whose B has not been taken
+  uint32_t owed_ = 0;  // write bursts whose B has not been accepted
 
   // At most `queue` each, oldest first; with machines writes that have not been taken in.
   std::vector<Command> reads_, writes_;

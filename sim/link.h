@@ -7,7 +7,7 @@
 // request TLPs, each of which needs a tag; host memory is read when the request gets there, and the data
 // returns in completion TLPs of at most MPS bytes that end on RCB boundaries. A write burst is split at MPS
 // boundaries; a TLP leaves when its data is complete, and is in host memory the write latency later, in
-// order. As PCIe has it, a read does not pass a write whose last beat was taken before the read's address,
+// order. As PCIe has it, a read does not pass a write whose last beat was accepted before the read's address,
 // whoever asks, and an interrupt is behind every write accepted before it. A write may pass a read.
 //
 // What a byte takes on the wire includes the share of the data link layer, as in the model of Neugebauer et
@@ -59,7 +59,7 @@ class Link {
   // Femtoseconds a byte of a TLP takes on the wire, with that share.
   static uint64_t fs_per_byte(const vsim_link& config);
 
-  // One clock edge: takes what the shell drove up to it, makes the answer for the next one.
+  // One clock edge: takes what the shell drove up to it, makes the response for the next one.
   void edge(const Clock& clock, const AxiRequest& shell, const MsixRequest& msix);
   const AxiAnswer& answer() const { return answer_; }
   uint64_t fs_per_byte() const { return fs_per_byte_; }
@@ -89,7 +89,7 @@ class Link {
   // Function-level reset: forgets what is in flight.
   void reset();
 
-  // Functions that have interrupts which have arrived and were not taken.
+  // Functions that have interrupts which have arrived and were not accepted.
   uint32_t pending() const { return pending_functions_; }
   // Takes those of a function among `mask`, by vector.
   uint64_t take(unsigned function, uint64_t mask);
@@ -189,7 +189,7 @@ class Link {
   uint32_t tlp_packets_ = 0;                                    // that it is parted in
   bool tlp_goes_on_ = false;                                    // its last byte so far is written
   uint64_t bursts_accepted_ = 0, bursts_sent_ = 0;
-  uint32_t owed_ = 0;  // bursts whose B has not been taken
+  uint32_t owed_ = 0;  // bursts whose B has not been accepted
   uint8_t resp_ = kOkay;
   Ring<WriteAnswer> answers_;
   uint64_t visible_ps_ = 0;

@@ -117,7 +117,7 @@ def functions(width: int) -> list[Block]:
     Virtio functions are in cards of 512 bits only."""
 
     def engine_of(label: str, part: str) -> dict[str, int]:
-        # Of the devices the network function's is the one whose answers are at hand.
+        # Of the devices the network function's is the one whose responses are at hand.
         at_hand = {"AtHand": 1} if label == "net" and part in ("via_vq", "via_vq_scatter") else {}
         return {"NumQ": QUEUES[label], **at_hand}
 

@@ -63,7 +63,7 @@ async def access(dut, addr: int, data: int | None = None) -> tuple[int, bool, li
         pulses.append((int(dut.kick_o.value), int(dut.told_we_o.value)))
         if dut.reg_rvalid_o.value:
             answers.append((int(dut.reg_rdata_o.value), bool(dut.reg_err_o.value)))
-        # The shell takes some cycles to see the answer and to let the request fall.
+        # The shell takes some cycles to see the response and to let the request fall.
         hold -= bool(answers)
     dut.reg_valid_i.value = 0
     for _ in range(3):

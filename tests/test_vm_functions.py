@@ -164,7 +164,7 @@ def xdma_module() -> str:
 
 
 def test_user_logic_interrupts_a_guest(tmp_path: Path):
-    """The card's owner runs an app; a guest that has the XDMA-compatible function hears of each end."""
+    """The card's owner runs an app; a guest that has the XDMA-compatible function is told of each end."""
     module = xdma_module()
     with functions_in(tmp_path, "--unconnected"):
         own = ("--card", tmp_path, "--function", "xdma", "--copy", module)

@@ -101,7 +101,7 @@ PAYLOAD = {
         )
     },
 }
-# Answers of different ids may overtake each other here; everywhere else they come in order.
+# Responses of different ids may overtake each other here; everywhere else they come in order.
 OVERTAKES = {
     ("via_axi_mux", "m_"),  # an id a source: host memory answers each by itself
     ("via_shell", "host_"),

@@ -4,7 +4,7 @@
 
     .venv/bin/python tools/parts.py via_slot_port            prints the socket and the top of a part
 
-A part is a block whose outputs come from registers, so that none depends on an input of the same cycle. In the card its place is taken by a
+A part is a block whose outputs come from registers, so that none depends on an input of the same cycle. In the card its place is accepted by a
 socket: a module of the same name, parameters and ports, made from the block's header. At a clock edge it hands the inputs to the part (sim/parts.h)
 and takes the outputs into registers of its own. The part is a Verilated model with the block inside, so a cycle is the same with and without the cut.
 `inside` names blocks of a part that are parts again.

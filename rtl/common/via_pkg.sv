@@ -77,7 +77,7 @@ package via_pkg;
   parameter int unsigned AddrHostBit = 63;  // host memory; bits 51:0 are the bus address
   parameter int unsigned AddrErrBit = 62;  // the crossbar itself completes the access with SLVERR
 
-  // / Whether the card lacks memory for any byte of card addresses `first` to `last` (up to 4 GiB apart), each channel having `chan_mib`
+  /// Whether the card lacks memory for any byte of card addresses `first` to `last` (up to 4 GiB apart), each channel having `chan_mib`
   // MiB. Blocks that send addresses to the crossbar check this first: beyond the end, addresses alias to other memory.
   function automatic logic card_outside(input logic [AddrW-1:0] first, input logic [AddrW-1:0] last, input logic [31:0] chan_mib);
     return (first >> CardAddrW) != '0 || (last >> CardAddrW) != '0 ||

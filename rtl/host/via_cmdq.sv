@@ -35,7 +35,7 @@ module via_cmdq
   input  axi_r_t                   m_r_i,
   input  logic                     m_r_valid_i,
   output logic                     m_r_ready_o,
-  output cmd_t                     cmd_o       [NumSlots],
+  output cmd_t                     cmd_o       [NumSlots],  // next command of each slot
   output logic      [NumSlots-1:0] cmd_valid_o,
   input  logic      [NumSlots-1:0] cmd_ready_i,
   output logic                     still_o,                 // nothing moves unless an input changes

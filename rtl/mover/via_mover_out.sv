@@ -20,7 +20,7 @@ module via_mover_out
   input  cmd_t    cmd_i,  // OpMoveOut
   input  logic    cmd_valid_i,
   output logic    cmd_ready_o,
-  output cpl_t    cpl_o,
+  output cpl_t    cpl_o,  // completion
   output logic    cpl_valid_o,
   input  logic    cpl_ready_i,
   output axi_ax_t m_aw_o,

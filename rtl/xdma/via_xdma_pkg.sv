@@ -19,7 +19,7 @@ package via_xdma_pkg;
     XErrWriteSlv = 4'd8
   } xdma_err_e;
 
-  // / A descriptor, checked. With `err` set it only carries the error to its position in the order.
+  /// A descriptor, checked. With `err` set it only carries the error to its position in the order.
   typedef struct packed {
     xdma_err_e   err;
     logic        completed;  // count, log and write back its completion
@@ -30,7 +30,7 @@ package via_xdma_pkg;
     logic [63:0] dst;
   } xdma_desc_t;
 
-  // / Registers of a channel, one bit each: decoded a cycle before the access. `sg_`: of its SGDMA block, the rest of its channel block.
+  /// Registers of a channel, one bit each: decoded a cycle before the access. `sg_`: of its SGDMA block, the rest of its channel block.
   typedef struct packed {
     logic id;
     logic control;

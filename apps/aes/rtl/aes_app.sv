@@ -8,17 +8,17 @@
 //                                                         stream --+
 //                                                         FIFO
 //
-// Throughput: one beat a cycle. Latency: 16 cycles. Order: kept. Only the counters go through the rounds while the data waits in a
-// FIFO; every beat in the rounds has its place in both FIFOs, so the rounds never stall.
+// Throughput: one beat a cycle. Latency: 16 cycles. Order: kept. Only the counters pass through the rounds while the data waits in a FIFO;
+// every beat in the rounds has an entry reserved in both FIFOs, so the rounds never stall.
 //
-// The counter starts from `iv` with every message and counts big-endian modulo 2^128, as OpenSSL's aes-256-ctr does. `iv` is taken
-// with the first beat of a message. Messages under one key follow each other without a bubble. A key that was written is scheduled
-// between two messages, which costs two cycles: a round key is handed out every cycle, right behind the last beat of the message
-// before and right ahead of the next one. A message in progress keeps its key.
+// The counter starts from `iv` with every message and counts big-endian modulo 2^128, as OpenSSL's aes-256-ctr does. `iv` is sampled with
+// the first beat of a message. Messages under one key follow each other without a bubble. A new key is expanded between two messages, which
+// costs two cycles: one round key is distributed every cycle, right behind the last beat of the previous message and right ahead of the
+// next one. A message in progress keeps its key.
 //
-// With `sectors`, for the data of a disk, a message begins with 64 bytes whose lowest 40 bits name a sector of 512 bytes
-// (docs/interfaces.md, section 8). They are sent on as they are, and the counter starts behind them from `iv` + 32 * sector: each block
-// of the disk has the same counter whatever request it is part of.
+// With `sectors`, for the data of a disk, a message begins with 64 bytes whose lowest 40 bits give the number of a sector of 512 bytes
+// (docs/interfaces.md, section 8). They are passed on unchanged, and the counter starts after them from `iv` + 32 * sector: each block of
+// the disk has the same counter whatever request it is part of.
 
 module aes_app
   import via_pkg::*;
@@ -32,19 +32,19 @@ module aes_app
   output strm_t         out_o,
   output logic          out_valid_o,
   input  logic          out_ready_i,
-  input  logic  [255:0] key_i,
-  input  logic          key_we_i,
-  input  logic  [127:0] iv_i,
-  input  logic          sectors_i
+  input  logic  [255:0] key_i,        // key, first byte lowest
+  input  logic          key_we_i,     // one-cycle pulse: key_i has changed
+  input  logic  [127:0] iv_i,         // initial counter, first byte lowest
+  input  logic          sectors_i     // level: messages begin with a sector number
 );
 
   localparam int unsigned Blocks = DataW / 128;
-  localparam int unsigned Depth = 32;  // more than the beats in the rounds, so that a waiting output does not stop them at once
+  localparam int unsigned Depth = 32;  // more than the beats in the rounds, so that an output that waits does not stop them at once
 
   // ---------------------------------------------------------------- key schedule
-  logic stale_q;  // the key was written and not yet scheduled
+  logic stale_q;  // the key has changed and is not expanded yet
   logic expand_q;
-  logic [3:0] step_q;  // round key that is handed out
+  logic [3:0] step_q;  // round key being distributed
   logic [7:0] rcon_q;
   logic [255:0] window_q;  // round keys step and step + 1
   logic expand_start;
@@ -82,7 +82,7 @@ module aes_app
   logic busy_q;  // within a message
   logic head_q;  // ... and its header
 
-  // The header: its first beat names the sector.
+  // The header: its first beat contains the sector number.
   localparam int unsigned HeadBeats = 512 / DataW;
   localparam int unsigned BlocksLog2 = 5;  // of a sector
   logic head, head_last;

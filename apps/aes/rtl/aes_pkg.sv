@@ -46,7 +46,7 @@ package aes_pkg;
     return xtime(pair) ^ ror8 ^ {pair[15:0], pair[31:16]};
   endfunction
 
-  /// A round key from the one two before it and the last word of the one before it. Even ones take a rotated word and a constant.
+  /// A round key from the two before it and the last word of the previous one. Even ones use a rotated word and a constant.
   function automatic logic [127:0] next_key(input logic [127:0] older, input logic [31:0] newest, input logic even, input logic [7:0] rcon);
     logic [31:0] t, w0, w1, w2, w3;
     t  = even ? sub({newest[7:0], newest[31:8]}) ^ {24'b0, rcon} : sub(newest);
@@ -57,7 +57,7 @@ package aes_pkg;
     return {w3, w2, w1, w0};
   endfunction
 
-  /// The other byte order.
+  /// Reverses the byte order.
   function automatic logic [127:0] swap(input logic [127:0] x);
     for (int unsigned i = 0; i < 16; i++) swap[8*i+:8] = x[120-8*i+:8];
   endfunction

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One round of AES (FIPS 197, 5.1) on several blocks, with its round key and one register behind it.
-// Throughput: one beat a cycle. Latency: one cycle. `en_i` says that a state stands at the input; without it nothing moves, neither
-// here nor in the simulator. Source of the key: `key_i` when `key_we_i` is raised, not while a state is in the pipeline.
+// One round of AES (FIPS 197, 5.1) on several blocks, with its round key, followed by a register.
+// Throughput: one beat a cycle. Latency: one cycle. Order: kept. Without `en_i` nothing changes, which saves time in simulation. The round
+// key is loaded by `key_we_i`; misuse: not while a state is in the pipeline.
 
 module aes_round
   import aes_pkg::*;
 #(
-  parameter int unsigned Blocks = 4,
+  parameter int unsigned Blocks = 4,  // blocks of 128 bits
   parameter bit Last = 1'b0  // the last round has no MixColumns
 ) (
   input  logic                      clk_i,
-  input  logic                      key_we_i,
-  input  logic [       127:0]       key_i,
-  input  logic                      en_i,
-  input  logic [Blocks*4-1:0][31:0] state_i,
-  output logic [Blocks*4-1:0][31:0] state_o
+  input  logic                      key_we_i,  // pulse: load the round key
+  input  logic [       127:0]       key_i,     // round key
+  input  logic                      en_i,      // a state is at the input
+  input  logic [Blocks*4-1:0][31:0] state_i,   // state, as columns
+  output logic [Blocks*4-1:0][31:0] state_o    // state after the round, a cycle later
 );
 
   localparam bit BlocksOk = via_pkg::param_in("aes_round Blocks", Blocks, 1, 4);

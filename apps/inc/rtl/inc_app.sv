@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Adds `amount` to every 32-bit word of the stream, modulo 2^32. Bytes of a word that end a message early are added to as if the
-// rest of the word followed. Throughput: one beat a cycle. Latency: none of its own: one adder between the registers at the edge of
-// the slot. Order: kept. `amount` is meant to stay while a message passes; a beat takes the value of its cycle.
+// Adds `amount` to every 32-bit word of the stream, modulo 2^32. If a message ends within a word, its bytes are treated as if the rest of
+// the word followed. Throughput: one beat a cycle. Latency: none of its own: one adder between the registers at the edge of the slot.
+// Order: kept. `amount` should not change during a message; a beat uses the value of its cycle.
 
 module inc_app
   import via_pkg::*;
@@ -15,7 +15,7 @@ module inc_app
   output strm_t        out_o,
   output logic         out_valid_o,
   input  logic         out_ready_i,
-  input  logic  [31:0] amount_i
+  input  logic  [31:0] amount_i      // summand
 );
 
   assign out_valid_o = in_valid_i;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hands every beat on: the smallest app. Throughput: one beat a cycle. Latency: none of its own. Order: kept.
+// Passes every beat on: the smallest app. Throughput: one beat a cycle. Latency: none of its own. Order: kept.
 
 // verilog_format: off  // a line per channel
 module pass_app import via_pkg::*; (  // verilator lint_off UNUSEDSIGNAL  // nothing is held

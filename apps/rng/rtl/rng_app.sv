@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random accesses to a memory: reads and sums up, or writes, `count` blocks of `size` bytes, anywhere in `bytes` from `base` on.
+// Random accesses to a memory: reads and sums up, or writes, `count` blocks of `size` bytes at random positions in `bytes` from `base` on.
 //
 //   places -> split into bursts -+-> AR            R -> sum of the words of a beat -> checksum
 //                                +-> AW            B
 //                                +-> FIFO -> W     seed ^ offset of the word
 //
-// Throughput: one burst or one beat of data a cycle, whichever is less; up to Outstanding bursts in flight. Bursts do not cross
-// 4 KiB. R and B never wait, W follows its AW without a gap. Order: as the bus answers; the results do not depend on it within a
-// burst. Misuse: a size that is no power of two from 64 to 2 MiB, a base that is no multiple of 64, a memory shorter than one access or
-// a seed of zero end at once with one error. Answers with an error are counted.
+// Throughput: one burst or one beat of data a cycle, whichever is less; up to Outstanding bursts in flight. Latency: that of the memory.
+// Bursts do not cross 4 KiB. R and B never wait, W follows its AW without a gap. Order: as the bus responds; the results do not depend on
+// it within a burst. Misuse: a size that is not a power of two from 64 to 2 MiB, a base that is not a multiple of 64, a memory shorter than
+// one access or a seed of zero ends the run at once with one error. Error responses are counted.
 
 module rng_app
   import via_pkg::*;
 #(
-  parameter int unsigned Outstanding = 64
+  parameter int unsigned Outstanding = 64  // bursts in flight
 ) (
   input  logic           clk_i,
   input  logic           rst_ni,
@@ -33,18 +33,18 @@ module rng_app
   input  axi_b_t         mem_b_i,
   input  logic           mem_b_valid_i,
   output logic           mem_b_ready_o,
-  input  logic    [63:0] base_i,
-  input  logic    [63:0] bytes_i,
-  input  logic    [31:0] size_i,
-  input  logic    [31:0] count_i,
-  input  logic    [63:0] seed_i,
-  input  logic           write_i,
-  input  logic           start_i,
-  output logic           done_o,
-  output logic    [63:0] checksum_o,
-  output logic    [31:0] errors_o,
-  output logic    [63:0] cycles_o,
-  output logic           irq_o
+  input  logic    [63:0] base_i,          // address of the memory
+  input  logic    [63:0] bytes_i,         // its size
+  input  logic    [31:0] size_i,          // bytes of one access
+  input  logic    [31:0] count_i,         // accesses
+  input  logic    [63:0] seed_i,          // of the random sequence, not zero
+  input  logic           write_i,         // write rather than read
+  input  logic           start_i,         // one-cycle pulse; the inputs above are sampled with it
+  output logic           done_o,          // level: no run is in progress
+  output logic    [63:0] checksum_o,      // sum of all words read
+  output logic    [31:0] errors_o,        // error responses, and 1 for wrong parameters
+  output logic    [63:0] cycles_o,        // duration of the last run
+  output logic           irq_o            // one-cycle pulse: the run has ended
 );
 
   localparam bit OutstandingOk = param_in("rng_app Outstanding", Outstanding, 1, 1024);
@@ -66,7 +66,7 @@ module rng_app
     logic [63:0] offset;  // from the base
   } burst_t;
 
-  // ---------------------------------------------------------------- parameters, as they were at the start
+  // ---------------------------------------------------------------- parameters, sampled at the start
   state_e state_q;
   logic write_q, bad;
   logic [63:0] base_q, seed_q, bytes_q, places;
@@ -96,7 +96,7 @@ module rng_app
     end
   end
 
-  // ---------------------------------------------------------------- places
+  // ---------------------------------------------------------------- positions
   logic [63:0] place;
   logic place_valid, place_ready;
 
@@ -118,8 +118,8 @@ module rng_app
   logic   active_q;  // an access is being split
   logic [63:0] offset_q, addr_q;
   logic [MaxLog2:0] left_q, room, chunk;  // bytes
-  logic [31:0] todo_q;  // accesses not yet issued to their end
-  logic [CountW-1:0] out_q;  // bursts not yet answered
+  logic [31:0] todo_q;  // accesses not yet issued completely
+  logic [CountW-1:0] out_q;  // bursts without a response
   logic issue, answered, fits, w_ready;
 
   assign room = (MaxLog2 + 1)'(BurstBytes) - (MaxLog2 + 1)'(addr_q[BurstLog2-1:0]);
@@ -199,7 +199,7 @@ module rng_app
     end
   end
 
-  // ---------------------------------------------------------------- answers
+  // ---------------------------------------------------------------- responses
   logic r_bad_q;  // an earlier beat of the burst had an error
   logic r_error, burst_error, sum_valid_q;
   logic [63:0] sum_q;

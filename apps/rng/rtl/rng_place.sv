@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The places of an access sequence: offset i is size * ((high half of x[i]) * places / 2^32), with x[i] from xorshift64*
+// The positions of an access sequence: offset i is size * ((high half of x[i]) * places / 2^32), with x[i] from xorshift64*
 // (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled", 2016) after i + 1 steps from the seed.
 //
 //   state -> partial products -> high half -> * places -> * size -> offset
 //
-// Throughput: one offset a cycle. Latency: five cycles after `start_i`. All inputs but the handshake stay from `start_i` to the last offset.
+// Throughput: one offset a cycle. Latency: five cycles after `start_i`. Order: that of the sequence. Misuse: all inputs but the handshake
+// must not change from `start_i` to the last offset.
 
 module rng_place (
   input  logic        clk_i,
   input  logic        rst_ni,
-  input  logic        start_i,
-  input  logic [63:0] seed_i,
+  input  logic        start_i,   // one-cycle pulse: begin the sequence
+  input  logic [63:0] seed_i,    // not zero
   input  logic [31:0] count_i,   // offsets
-  input  logic [31:0] places_i,
+  input  logic [31:0] places_i,  // number of possible positions
   input  logic [ 4:0] shift_i,   // log2 of the size
-  output logic [63:0] offset_o,
+  output logic [63:0] offset_o,  // with valid_o: next offset in bytes
   output logic        valid_o,
   input  logic        ready_i
 );

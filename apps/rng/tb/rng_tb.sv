@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// rng_app with the signals of its memory port one by one, as the test's memory takes them.
+// rng_app with individual signals for its memory port, as the memory model of the test expects them.
 
 module rng_tb
   import via_pkg::*;
@@ -72,7 +72,7 @@ module rng_tb
   assign {mem_awid, mem_awaddr, mem_awlen} = {aw.id, aw.addr, aw.len};
   assign {mem_wdata, mem_wstrb, mem_wlast} = {w.data, w.strb, w.last};
 
-  // What the shell's guard checks of every burst besides 4 KiB and WLAST.
+  // Rules that the shell's guard checks of every burst, besides 4 KiB and WLAST.
   always_ff @(posedge clk_i) begin
     if (rst_ni && mem_arvalid) assert (ar.burst == 2'b01 && ar.size == 3'(BeatLog2));
     if (rst_ni && mem_awvalid) assert (aw.burst == 2'b01 && aw.size == 3'(BeatLog2));

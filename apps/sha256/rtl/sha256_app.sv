@@ -36,7 +36,7 @@ module sha256_app
   // ---------------------------------------------------------------- lanes
   logic [LaneW-1:0] to;
   logic [Lanes-1:0] lane_ready, done, grant, lane_busy;
-  logic take;  // the granted digest is taken
+  logic take;  // the granted digest is accepted
   logic [255:0] digest[Lanes];
   logic [7:0] id[Lanes];
 

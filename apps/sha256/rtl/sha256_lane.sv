@@ -4,11 +4,11 @@
 //
 //   beats -> FIFO -> mask, pad -> w[0..15] -> two rounds a cycle -> + hash -> digest
 //
-// Throughput: a block of 64 bytes every 33 + 512 / DataW cycles: the beats of the block (with the first of them the block before is
-// added to the hash), one cycle that prepares the first two rounds, 32 cycles with two rounds each. Order: kept. The digest stands at
-// the output until taken. A lane that has nothing to do changes no register.
+// Throughput: a block of 64 bytes every 33 + 512 / DataW cycles: the beats of the block (with the first of them the previous block is added
+// to the hash), one cycle that prepares the first two rounds, 32 cycles with two rounds each. Latency: that of the last blocks. Order:
+// kept. The digest is held at the output until accepted. A lane that has nothing to do changes no register.
 //
-// Two rounds fit into one cycle because what they add that does not depend on the rounds just before is added a cycle ahead:
+// Two rounds fit into one cycle because the sums of terms that do not depend on the previous two rounds are computed a cycle ahead:
 // with h, d of the first round and g, c of the second known early,
 //
 //   pre0 = h + K[t] + w[t]      pre_d = pre0 + d        e' = pre_d + S1(e)  + ch(e, f, g)     a' = pre0 + ... + S0(a)  + maj(a, b, c)
@@ -28,10 +28,10 @@ module sha256_lane
   input  logic          s_valid_i,
   output logic          s_ready_o,
   output logic  [255:0] digest_o,   // first byte lowest
-  output logic  [  7:0] id_o,
+  output logic  [  7:0] id_o,       // with valid_o: stream id of the message
   output logic          valid_o,
   input  logic          ready_i,
-  output logic          busy_o
+  output logic          busy_o      // level: a message is in progress
 );
 
   localparam bit FifoBytesOk = param_pow2("sha256_lane FifoBytes", FifoBytes, 256, 1 << 20);
@@ -44,7 +44,7 @@ module sha256_lane
     Load,   // beats into w
     Prep,
     Round,
-    Done    // digest waits to be taken
+    Done    // the digest waits to be accepted
   } state_e;
   typedef enum logic [1:0] {
     None,  // within the message
@@ -53,7 +53,7 @@ module sha256_lane
   } pad_e;
 
   // ---------------------------------------------------------------- beats
-  // A lane that was full takes nothing until it is half empty: beats then come in runs, and memory is read in long bursts.
+  // A lane whose FIFO was full accepts nothing until it is half empty: beats then come in runs, and memory is read in long bursts.
   localparam int unsigned Depth = FifoBytes / StrbW;
   strm_t beat;
   logic beat_valid, beat_pop, fifo_ready, open_q;
@@ -89,7 +89,7 @@ module sha256_lane
   logic [PosW-1:0] pos_q;  // beat within the block
   logic [4:0] pair_q;  // two rounds
   logic first_q;  // the next block is the first of a message
-  logic sum_q;  // a block went through the rounds and is not yet added
+  logic sum_q;  // a block has passed the rounds and is not yet added
   logic final_q;  // it was the last block of its message
   logic full, load, tail, room;
 
@@ -97,7 +97,7 @@ module sha256_lane
   assign load = state_q == Load && !(sum_q && final_q) && (beat_valid || pad_q != None);
   assign beat_pop = load && pad_q == None;
   assign tail = pad_q == None && beat.last;
-  // The length fits behind the message and its mark.
+  // The length fits into the beat, after the message and its mark.
   if (StrbW > 8) begin : gen_room
     assign room = pad_q != None || tail && !beat.keep[StrbW-9];
   end else begin : gen_no_room
@@ -150,10 +150,10 @@ module sha256_lane
 
   // ---------------------------------------------------------------- length
   logic [BeatsW-1:0] beats_q, beats;  // full beats of the message
-  logic [BeatLog2-1:0] rest_q;  // bytes behind them
+  logic [BeatLog2-1:0] rest_q;  // bytes after them
   assign beats = first_q ? '0 : beats_q;
 
-  // Within clocked blocks, so that it is not evaluated for every cycle of a simulation.
+  // Called within clocked blocks, so that a simulation does not evaluate it in every cycle.
   function automatic logic [BeatLog2-1:0] count(input logic [StrbW-1:0] keep);
     return BeatLog2'($countones(keep));
   endfunction
@@ -231,7 +231,7 @@ module sha256_lane
         c_q <= a_q;
         b_q <= a1;
         a_q <= pre1_q + t1 + big_sigma0(a1) + maj(a1, a_q, b_q);
-        // For the next pair; behind the last one this comes to nothing.
+        // For the next pair; after the last one the result is not used.
         pre0_q <= f_q + K[{pair_q+5'd1, 1'b0}] + w_q[2];
         pre_d_q <= f_q + K[{pair_q+5'd1, 1'b0}] + w_q[2] + b_q;
         pre1_q <= e_q + K[{pair_q+5'd1, 1'b1}] + w_q[3];

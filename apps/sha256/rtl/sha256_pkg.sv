@@ -47,7 +47,7 @@ package sha256_pkg;
     return (x & y) ^ (x & z) ^ (y & z);
   endfunction
 
-  /// The other byte order.
+  /// Reverses the byte order.
   function automatic logic [31:0] swap(input logic [31:0] x);
     return {x[7:0], x[15:8], x[23:16], x[31:24]};
   endfunction

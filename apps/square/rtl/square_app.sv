@@ -8,7 +8,7 @@
 //   in -> [ h, l ] -> [ l * l, h * l ] -> [ sum ] -> out
 //         stage 0      stage 1            stage 2
 //
-// A stage moves on when the next one is empty or moves on, so bubbles close while the output waits.
+// A stage advances when the next one is empty or advances, so bubbles close while the output waits.
 
 module square_app
   import via_pkg::*;

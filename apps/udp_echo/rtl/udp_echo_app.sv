@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A host on a stream of Ethernet frames (no FCS), of the kind the network function measures round trips with:
-//   UDP over IPv4   the datagram goes back as it is: addresses and ports exchanged, so that every checksum stays right
-//   ICMP echo       becomes the reply; its checksum is mended (RFC 1624)
-//   ARP request     for any address: the reply says that `mac` has it
-// Everything else, fragments and IPv4 options included, is dropped, as is what is not addressed to `mac` (ARP: or broadcast).
-// All it looks at is in the first beat. Throughput: one beat a cycle. Latency: none of its own. Order: kept.
+// A host on a stream of Ethernet frames (without FCS), as the peer of round-trip measurements of the network function:
+//   UDP over IPv4   the datagram is returned with addresses and ports exchanged, so that every checksum stays correct
+//   ICMP echo       becomes the reply; its checksum is adjusted (RFC 1624)
+//   ARP request     for any address: the reply gives `mac`
+// Everything else, including fragments and IPv4 options, is dropped, as is a frame that is not addressed to `mac` (ARP: or broadcast).
+// Only the first beat is evaluated. Throughput: one beat a cycle. Latency: none of its own. Order: kept.
 
 module udp_echo_app
   import via_pkg::*;
@@ -18,9 +18,9 @@ module udp_echo_app
   output strm_t        out_o,
   output logic         out_valid_o,
   input  logic         out_ready_i,
-  input  logic  [47:0] mac_i,
-  output logic  [31:0] answered_o,
-  output logic  [31:0] dropped_o
+  input  logic  [47:0] mac_i,  // MAC address, first byte lowest
+  output logic  [31:0] answered_o,  // frames returned, wrapping
+  output logic  [31:0] dropped_o  // frames dropped, wrapping
 );
 
   if (DataW != 512) begin : gen_width
@@ -34,14 +34,14 @@ module udp_echo_app
   localparam int unsigned ArpKind = 14, ArpOp = 20, ArpSha = 22, ArpSpa = 28, ArpTha = 32, ArpTpa = 38;
   localparam int unsigned HeaderBytes = 42;
 
-  // ---------------------------------------------------------------- what it is
+  // ---------------------------------------------------------------- classification
   logic [DataW-1:0] d;
   logic for_us, broadcast, whole, ip, udp, ping, arp, answer, unused_tail;
   assign d = in_i.data;
   assign whole = in_i.keep[HeaderBytes-1];
   assign broadcast = &d[8*Dst+:48];
   assign for_us = d[8*Dst+:48] == mac_i;
-  // A sender whose address is a group's cannot be answered.
+  // A sender with a group address gets no reply.
   assign ip = for_us && d[8*EtherType+:16] == 16'h0008 && d[8*IpVersion+:8] == 8'h45 && (d[8*IpFlags+:16] & 16'hff3f) == '0;
   assign udp = ip && d[8*IpProto+:8] == 8'd17;
   assign ping = ip && d[8*IpProto+:8] == 8'd1 && d[8*IcmpType+:16] == 16'h0008;
@@ -51,7 +51,7 @@ module udp_echo_app
   assign answer = whole && !d[8*Src] && (udp || ping || arp);
   assign unused_tail = ^in_i.keep[StrbW-1:HeaderBytes];
 
-  // ---------------------------------------------------------------- the answer's first beat
+  // ---------------------------------------------------------------- first beat of the reply
   // Type 8 becomes 0: the sum of the rest grows by 0x0800 with the carry added at the low end; 0xffff stays what it was.
   logic [15:0] sum;
   logic [16:0] mended;
@@ -83,7 +83,7 @@ module udp_echo_app
   end
 
   // ---------------------------------------------------------------- stream
-  // Of the frame that is passing: not its first beat; thrown away.
+  // Of the current frame: past its first beat; dropped.
   logic inside_q, drop_q, drop, taken;
   assign drop = inside_q ? drop_q : !answer;
   assign out_o = inside_q ? in_i : first;

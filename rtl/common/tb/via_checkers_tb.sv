@@ -99,7 +99,7 @@ module via_checkers_tb
     valid[c] = 1'b0;
   endtask
 
-  // / An address that obeys the rules, except for the fault chosen.
+  /// An address that obeys the rules, except for the fault chosen.
   function automatic axi_ax_t address(input string channel, input logic [IdW-1:0] id);
     axi_ax_t ax;
     ax = '{id: id, burst: 2'b01, size: 3'(BeatLog2), len: 8'd1, addr: 64'h1000};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Test app: hands its stream on and reads one beat of memory at each start, except for the one thing that `mode` says.
+// Test app: passes its stream on and reads one beat of memory at each start, except for the one violation selected by `mode`.
 
 // verilog_format: off  // a line per channel
 module misbehave_app import via_pkg::*; (
@@ -30,15 +30,15 @@ module misbehave_app import via_pkg::*; (
     Cross4k   = 5'd4,   // a burst over the end of a 4 KiB page
     EarlyLast = 5'd5,   // WLAST before the burst's end
     NoLast    = 5'd6,   // no WLAST at the burst's end
-    NoData    = 5'd7,   // an AW that no data follows
-    Deaf      = 5'd8,   // never takes R
+    NoData    = 5'd7,  // an AW without data
+    Deaf      = 5'd8,  // never accepts R
     Forever   = 5'd9,   // reads again and again
     Lazy      = 5'd10,  // does nothing
-    Busy      = 5'd11,  // does nothing and says it computes
-    Swallow   = 5'd16,  // takes input, gives nothing
+    Busy      = 5'd11,  // does nothing and reports that it computes
+    Swallow   = 5'd16,  // accepts input, produces nothing
     Hole      = 5'd17,  // bytes missing within a message
     Endless   = 5'd18,  // output that does not end, once input has come
-    Shut      = 5'd19,  // takes no input
+    Shut      = 5'd19,  // accepts no input
     Short     = 5'd20,  // ends the message with its first beat
     Empty     = 5'd21,  // a last beat without bytes
     NewId     = 5'd22   // another id with every beat

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Test app: hands every beat on. What is wrong is in mute_regs.sv.
+// Test app: passes every beat on. The fault is in mute_regs.sv.
 
 // verilog_format: off  // a line per channel
 module mute_app import via_pkg::*; (  // verilator lint_off UNUSEDSIGNAL  // nothing is held

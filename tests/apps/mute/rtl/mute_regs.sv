@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A register file that never answers. It is read before the generated one, which is then left out.
+// A register file that never responds. It is compiled before the generated one, which is then ignored.
 
 module via_app_regs (
   /* verilator lint_off UNUSEDSIGNAL */

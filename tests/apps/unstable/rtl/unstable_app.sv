@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Test app: reads one beat of each of 32 pages. What is wrong is in its own via_slice, which the slot's wrapper takes in
-// place of the real one; a page that is missed makes the read channel wait, and the next request falls meanwhile.
+// Test app: reads one beat of each of 32 pages. The fault is in its own via_slice, which the slot's wrapper uses instead of the real one; a
+// page miss makes the read channel wait, and the next request is withdrawn meanwhile.
 
 // verilog_format: off  // a line per channel
 module unstable_app import via_pkg::*; (

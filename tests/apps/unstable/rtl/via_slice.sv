@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A slice that shows each beat every other cycle only, taken or not: its valid falls before ready came.
+// A slice that offers each beat in every other cycle only, accepted or not: its valid falls before ready.
 
 module via_slice #(
   parameter type T = logic
