@@ -78,6 +78,8 @@ WIRE = 1000
 # Target of each kind of path: levels, ps.
 TARGETS = {"reg": (8, 5000), "in": (7, 5000), "out": (1, 5000), "through": (0, 0)}
 WHOLE = "via_shell"
+# Instances in the whole shell that only wire blocks.
+WIRING = ("edge", "mgmt", "slots")
 # What the whole shell is looked at without, besides: their longest paths hide all others, and they stand in the table of blocks.
 # The dispatcher has a queue named u_mmu, too.
 APART = frozenset({"u_port.u_mmu", "u_xbar"})
@@ -283,10 +285,12 @@ def mapped(
 
 
 def worst_parts(paths: list[timing.LongPath]) -> dict[str, Worst]:
-    """The longest paths of the shell without what is APART, by the instance in which they end."""
+    """The longest paths of the shell without what is APART, by the instance in which they end: a block, or a part of one."""
+    instance = r"(?:gen_\w+(?:\[\d+\])?\.)*u_\w+"
+    wired = rf"(?:u_(?:{'|'.join(WIRING)})\.)?"
     parts: dict[str, list[timing.LongPath]] = {}
     for path in paths:
-        found = re.match(r"(?:gen_\w+(?:\[\d+\])?\.)*u_\w+(?:\.(?:gen_\w+(?:\[\d+\])?\.)*u_\w+)?", path.end)
+        found = re.match(rf"{wired}{instance}(?:\.{instance})?", path.end)
         parts.setdefault(f"{WHOLE}: {found[0] if found else 'the rest'}", []).append(path)
     return {name: timing.worst(part) for name, part in sorted(parts.items())}
 

@@ -132,13 +132,13 @@ def test_a_path_may_not_grow_over_its_ceiling_nor_a_new_one_over_its_target(tmp_
 @pytest.mark.parametrize(
     ("place", "apart"),
     [
-        ("$flatten\\u_xbar.", True),
-        ("$flatten\\gen_slot[0].u_port.\\u_mmu.", True),
-        ("$flatten\\gen_slot[0].u_port.\\u_mmu.$flatten\\u_tlb.", True),
+        ("$flatten\\u_edge.$flatten\\u_xbar.", True),
+        ("$flatten\\u_slots.$flatten\\gen_slot[0].u_port.\\u_mmu.", True),
+        ("$flatten\\u_slots.$flatten\\gen_slot[0].u_port.\\u_mmu.$flatten\\u_tlb.", True),
         # A queue of the dispatcher, and what goes to the crossbar, are parts like all others.
-        ("$flatten\\gen_slot[0].u_port.\\u_dispatch.$flatten\\u_mmu.", False),
-        ("$flatten\\u_dma.", False),
-        ("$flatten\\u_dma.$abc$1$lut$u_dma.u_xbar.", False),
+        ("$flatten\\u_slots.$flatten\\gen_slot[0].u_port.\\u_dispatch.$flatten\\u_mmu.", False),
+        ("$flatten\\u_mgmt.$flatten\\u_dma.", False),
+        ("$flatten\\u_mgmt.$flatten\\u_dma.$abc$1$lut$u_mgmt.u_dma.u_xbar.", False),
         ("", False),
     ],
 )

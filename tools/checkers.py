@@ -19,6 +19,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CHECKERS = {"via_axi_checker", "via_strm_checker", "via_hs_checker"}
+# These only wire: each of their ports is one of a block inside, or of via_shell, and is watched there.
+WIRING = {"via_shell_edge", "via_shell_mgmt", "via_shell_slots"}
 TYPES = {"ar": "axi_ax_t", "r": "axi_r_t", "aw": "axi_ax_t", "w": "axi_w_t", "b": "axi_b_t"}
 
 # (module, prefix of the port, or valid of a handshake that is neither AXI nor a stream): why it is not checked
@@ -189,7 +191,7 @@ FLAT = {
         "host_": Checked(
             "host_",
             {
-                c: (f"host_{c}", f"host_{c}valid_{ends[0]}", f"host_{c}ready_{ends[1]}")
+                c: (f"u_edge.host_{c}", f"host_{c}valid_{ends[0]}", f"host_{c}ready_{ends[1]}")
                 for c, ends in {"ar": "oi", "r": "io", "aw": "oi", "w": "oi", "b": "io"}.items()
             },
             "",
@@ -401,7 +403,7 @@ def binds(top: Path, folders: list[Path], *, many: bool = True, without: Collect
     text += f"bind {top.stem} via_tb_assert u_via_tb_assert (.clk_i, .rst_ni);\n"
     for path in below(top, folders, without):
         if (
-            path.stem in CHECKERS
+            path.stem in CHECKERS | WIRING
             or not path.resolve().is_relative_to(ROOT / "rtl")
             or path.parent.name == "tb"
         ):

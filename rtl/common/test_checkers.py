@@ -66,7 +66,15 @@ def test_every_rule_of_the_document_is_one():
 
 
 SHELL = ROOT / "rtl/shell/via_shell.sv"
-BLOCKS = [m for p in checkers.below(SHELL, FOLDERS) if (m := checkers.parse(p)).name not in checkers.CHECKERS]
+MODULES = [checkers.parse(p) for p in checkers.below(SHELL, FOLDERS)]
+BLOCKS = [m for m in MODULES if m.name not in checkers.CHECKERS | checkers.WIRING]
+
+
+def test_what_only_wires_holds_no_register():
+    """Their ports have no checkers: those of the blocks inside are the same handshakes."""
+    assert {m.name for m in MODULES} >= checkers.WIRING
+    for name in checkers.WIRING:
+        assert not re.search(r"\balways", (SHELL.parent / f"{name}.sv").read_text()), name
 
 
 def test_every_port_of_every_block_is_watched():

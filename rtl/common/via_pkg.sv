@@ -66,6 +66,11 @@ package via_pkg;
   parameter int unsigned VaW = 48;
   parameter int unsigned PageLog2 = 12;
   parameter int unsigned HugeLog2 = 21;
+  /// Translations that the MMU of a slot holds: ways and sets of its small pages, and of its huge pages.
+  parameter int unsigned MmuPageWays = 4;
+  parameter int unsigned MmuPageSets = 1024;
+  parameter int unsigned MmuHugeWays = 4;
+  parameter int unsigned MmuHugeSets = 256;
   /// A card address names the channel in bits [ChanLog2 +: log2(NumChan)]: 16 GiB a channel.
   parameter int unsigned ChanLog2 = 34;
   /// Card addresses are this wide.
