@@ -9,10 +9,11 @@ export CARGO_TERM_PROGRESS_WHEN := never
 # The same random choices in every run. Another number makes others; `VIA_SEED= make test` new ones, as plain pytest does.
 export VIA_SEED ?= 1
 PY := .venv/bin/python
+FUZZ_SECONDS ?= 300
 C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v -e /templates/ -e ^kernel/)
 
 .PHONY: announce-demo announce-test help setup system regs card cli host apps build demo check test test-rtl test-host test-e2e test-checked lint lint-rtl lint-rust lint-python \
-	lint-c lint-kernel formal fmt drawings conformance synth synth-functions synth-whole place coverage bench clean
+	lint-c lint-kernel formal fuzz fuzz-short fmt drawings conformance synth synth-functions synth-whole place coverage bench clean
 
 help: ## what there is to make
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -57,7 +58,7 @@ announce-test:
 
 # Two lanes for two cores. What reads the sources only comes first: its errors are the quickest to find and to mend.
 test: announce-test build lint ## everything CI checks
-	@$(PY) tools/lanes.py "test-host test-e2e" coverage test-rtl synth formal
+	@$(PY) tools/lanes.py "test-host test-e2e" coverage test-rtl synth formal fuzz-short
 	@echo "all tests passed"
 
 check: build ## what was changed, in minutes: lint, the nearest tests, one app end to end
@@ -109,6 +110,12 @@ drawings: setup ## the drawings of the documents, from their sources in docs/dra
 
 formal: setup ## proofs: no write outside a granted buffer, no address outside the card, used index never ahead of data, the gate of a function
 	@$(PY) formal/run.py
+
+fuzz: setup ## everything that reads bytes of others, with inputs that seek new code, FUZZ_SECONDS=300 each target
+	@$(PY) tools/fuzz.py --seconds $(FUZZ_SECONDS)
+
+fuzz-short: setup ## the same with the kept inputs and a few thousand new ones
+	@$(PY) tools/fuzz.py --short
 
 coverage: build ## end-to-end tests on a card with a checker at every port; line and toggle coverage of the RTL under them
 	$(PY) tools/coverage.py
