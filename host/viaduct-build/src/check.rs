@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::error::plain;
 use crate::manifest::{Access, Length, Manifest, Memory, Register, StreamIn, StreamOut};
 use crate::value::{Format, MAX_WIDTH, parse_value};
 use crate::{Error, Result};
@@ -173,8 +174,8 @@ impl Check<'_> {
         Error::Manifest {
             file: self.file.to_owned(),
             line: line_of(self.text, key),
-            key: key.to_owned(),
-            problem: problem.into(),
+            key: plain(key),
+            problem: plain(&problem.into()),
             remedy: remedy.into(),
         }
     }

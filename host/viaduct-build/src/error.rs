@@ -123,6 +123,11 @@ fn shown(path: &Path) -> std::path::Display<'_> {
     if short.as_os_str().is_empty() { path } else { short }.display()
 }
 
+/// Text out of a file of others, fit for a line on a terminal.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
 /// What a tool printed, on lines of its own.
 fn above(output: &str) -> String {
     if output.is_empty() { String::new() } else { format!("{output}\n") }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::check::{Check, Raw};
+use crate::error::plain;
 use crate::project::nearest;
 use crate::value::{Format, parse_value};
 use crate::{Error, Result};
@@ -239,7 +240,7 @@ impl Manifest {
                 file: file.to_owned(),
                 line,
                 key: "not a manifest".to_owned(),
-                problem: e.message().trim_end().replace('\n', "; "),
+                problem: plain(&e.message().trim_end().replace('\n', "; ")),
                 remedy: "docs/apps.md lists the keys and their values".to_owned(),
             }
         })?;
@@ -393,6 +394,20 @@ python = "model.py"
             let place = if line == 0 { "app.toml: ".to_owned() } else { format!("app.toml:{line}: ") };
             assert!(error.contains(&place) && error.contains(words), "{to}: {error}");
             assert_eq!(error.lines().count(), 1, "{error}");
+        }
+    }
+
+    #[test]
+    fn errors_do_not_reach_the_terminal_raw() {
+        for (from, to) in [
+            ("name = \"in\"", "name = \"\\u001b[2J\""),
+            ("sources = [\"rtl", "sources = [\"/\\u001b[2J\\n"),
+            ("version =", "\"\\u001b[2J\" = 1\nversion ="),
+            ("length = \"same\"", "length = \"\\u001b\""),
+        ] {
+            assert!(GOOD.contains(from), "{from}");
+            let error = parse(&GOOD.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(!error.chars().any(char::is_control), "{error:?}");
         }
     }
 
