@@ -56,6 +56,8 @@ const FAILED: u8 = 128;
 const NO_VECTOR: u16 = 0xffff;
 /// A reset drains what is in flight: microseconds on a card, much longer on a simulated one under load.
 const RESET_TIME: Duration = Duration::from_secs(10);
+/// Tries to read a configuration that changes meanwhile. A device changes it when something happens, not all the time.
+const CONFIG_TRIES: u32 = 1000;
 /// Descriptors of an indirect table of [`Queue`].
 const TABLE: usize = 64;
 
@@ -292,8 +294,12 @@ impl Device {
         self.put64(QUEUE_DESC, place.bus(place.desc))?;
         self.put64(QUEUE_DRIVER, place.bus(place.driver))?;
         self.put64(QUEUE_DEVICE, place.bus(place.device))?;
-        let at =
-            self.notify.offset + u64::from(self.get16(QUEUE_NOTIFY)?) * u64::from(self.notify_multiplier);
+        let at = u64::from(self.get16(QUEUE_NOTIFY)?) * u64::from(self.notify_multiplier);
+        let width = if options.notification_data { 4 } else { 2 };
+        if at + width > self.notify.len {
+            let what = format!("queue {index} is to be notified at {at:#x}, outside of its capability");
+            return Err(VirtioError::Device(what));
+        }
         self.put16(QUEUE_ENABLE, 1)?;
         let ring = if options.packed {
             Ring::Packed(Packed::new(place, options))
@@ -303,7 +309,7 @@ impl Device {
         Ok(Queue {
             function: Arc::clone(&self.function),
             index,
-            doorbell: (self.notify.bar, at),
+            doorbell: (self.notify.bar, self.notify.offset + at),
             vector,
             options,
             ring,
@@ -346,12 +352,12 @@ impl Device {
         if self.get8(STATUS)? & NEEDS_RESET != 0 { Err(VirtioError::NeedsReset) } else { Ok(()) }
     }
 
-    /// Reads the device's own configuration, again until it did not change meanwhile.
+    /// Reads the device's own configuration, again if it changed meanwhile; an error if it does every time.
     pub fn config(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         let window = self.device.filter(|w| offset + buf.len() as u64 <= w.len);
         let window =
             window.ok_or_else(|| VirtioError::Argument(format!("no configuration at {offset:#x}")))?;
-        loop {
+        for _ in 0..CONFIG_TRIES {
             let before = self.get8(GENERATION)?;
             for (i, byte) in buf.iter_mut().enumerate() {
                 let at = window.offset + offset + i as u64;
@@ -361,6 +367,7 @@ impl Device {
                 return Ok(());
             }
         }
+        Err(VirtioError::Device("its configuration changes all the time".into()))
     }
 
     /// Writes a field of the device's own configuration.

@@ -2,6 +2,8 @@
 //! A virtio device in software, after VIRTIO 1.3: registers, and the device's side of split and packed rings. Slow and
 //! literal on purpose.
 
+#![allow(dead_code)] // every test binary uses a part
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
