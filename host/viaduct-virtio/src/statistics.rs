@@ -74,19 +74,22 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// All reads.
+    /// All reads, modulo 2^32.
     pub fn reads(&self) -> u32 {
         self.index_reads
-            + self.ring_reads
-            + self.descriptor_reads
-            + self.table_reads
-            + self.payload_reads
-            + self.event_reads
+            .wrapping_add(self.ring_reads)
+            .wrapping_add(self.descriptor_reads)
+            .wrapping_add(self.table_reads)
+            .wrapping_add(self.payload_reads)
+            .wrapping_add(self.event_reads)
     }
 
-    /// All writes.
+    /// All writes, modulo 2^32.
     pub fn writes(&self) -> u32 {
-        self.payload_writes + self.used_writes + self.index_writes + self.event_writes
+        self.payload_writes
+            .wrapping_add(self.used_writes)
+            .wrapping_add(self.index_writes)
+            .wrapping_add(self.event_writes)
     }
 
     pub(crate) fn of(words: &[u32; WORDS]) -> Self {
@@ -116,5 +119,16 @@ impl Statistics {
             stages: [stage(0), stage(1), stage(2), stage(3), stage(4)],
             user: stage(USER),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_modulo_2_32_as_counts_are() {
+        let counts = Statistics::of(&[u32::MAX; WORDS]);
+        assert_eq!((counts.reads(), counts.writes()), (6u32.wrapping_neg(), 4u32.wrapping_neg()));
     }
 }
