@@ -319,7 +319,8 @@ impl Script {
 }
 
 fn wait(stream: &UnixStream, events: PollFlags) {
-    poll(&mut [PollFd::new(stream.as_fd(), events)], PollTimeout::NONE).unwrap();
+    // The fuzzer's own clock interrupts.
+    while poll(&mut [PollFd::new(stream.as_fd(), events)], PollTimeout::NONE) == Err(Errno::EINTR) {}
 }
 
 /// Takes what is there; `false` at the end.
