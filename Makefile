@@ -86,7 +86,10 @@ lint-rtl: regs apps
 
 lint-rust: setup
 	cargo fmt --check
+	cargo fmt --check --manifest-path fuzz/Cargo.toml
 	cargo clippy --release --quiet --workspace --all-targets -- -D warnings
+	@# Nothing is linked, so the fuzzer itself, which takes long to compile, need not be there.
+	CUSTOM_LIBFUZZER_PATH=libfuzzer.a cargo clippy --release --quiet --manifest-path fuzz/Cargo.toml --target-dir target -- -D warnings
 
 lint-python: setup
 	ruff check -q .
@@ -102,6 +105,7 @@ lint-kernel: ## kernel/xdma by compiler, sparse and checkpatch (fetches 160 MB o
 fmt: setup ## format every source file
 	verible-verilog-format --flagfile=tools/verible.flags --inplace $$(git ls-files '*.sv')
 	cargo fmt
+	cargo fmt --manifest-path fuzz/Cargo.toml
 	ruff format -q . && ruff check -q --fix .
 	clang-format -i $(C_FILES)
 
