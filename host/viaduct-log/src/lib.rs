@@ -17,10 +17,13 @@ use std::time::Instant;
 use throttle::{Cause, Throttle};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::FmtContext;
 use tracing_subscriber::fmt::format::{Format, FormatEvent, FormatFields, Writer};
+use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Environment variable that says what is told.
 const VARIABLE: &str = "VIADUCT_LOG";
@@ -31,20 +34,19 @@ static THROTTLE: OnceLock<Arc<Throttle>> = OnceLock::new();
 /// and above. Does nothing if the program has said already where they go.
 pub fn init(default: &str) {
     let asked = std::env::var(VARIABLE).unwrap_or_default();
-    let (filter, error) = match asked.parse::<EnvFilter>() {
-        _ if asked.is_empty() => (EnvFilter::new(default), None),
-        Ok(filter) => (filter, None),
-        Err(error) => (EnvFilter::new(default), Some(error)),
+    let wanted = |text: &str| text.parse::<Targets>();
+    let (filter, error) = match wanted(&asked) {
+        Ok(filter) if !asked.is_empty() => (filter, None),
+        asked_wrong => (wanted(default).unwrap_or_default(), asked_wrong.err()),
     };
     let throttle = Arc::clone(THROTTLE.get_or_init(Arc::default));
-    let ours = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let layer = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         // It would do so on standard error, and panic if that is what fails.
         .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal() && colours_wanted(|name| std::env::var(name).ok()))
-        .event_format(Limited { throttle, format: Format::default() })
-        .try_init();
+        .event_format(Limited { throttle, format: Format::default() });
+    let ours = tracing_subscriber::registry().with(layer.with_filter(filter)).try_init();
     if let (Ok(()), Some(error)) = (ours, error) {
         tracing::warn!(%error, "{VARIABLE}={asked} is not understood; write a level, or viaduct=debug");
     }
