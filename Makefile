@@ -12,7 +12,7 @@ PY := .venv/bin/python
 FUZZ_SECONDS ?= 300
 C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v -e /templates/ -e ^kernel/)
 
-.PHONY: announce-demo announce-test help setup system regs card cli host apps build demo check test test-rtl test-host test-e2e test-checked lint lint-rtl lint-rust lint-python \
+.PHONY: announce-demo announce-test help setup system regs card functions cli host apps build demo check test test-rtl test-host test-e2e test-checked lint lint-rtl lint-rust lint-python \
 	lint-c lint-kernel formal fuzz fuzz-short fmt drawings conformance synth synth-functions synth-whole place coverage bench clean
 
 help: ## what there is to make
@@ -27,8 +27,11 @@ system: # compilers and system packages alone: all that Rust code needs
 regs: setup ## registers: RTL, C header, Rust constants, reference page
 	@$(PY) tools/gen_regs.py --out build/regs
 
-card: regs ## the simulated card: the Verilated shell and its models
+card: regs ## the simulated card: the Verilated shell and its models; without functions
 	@$(PY) tools/verilate.py card
+
+functions: card ## the simulated card with its functions
+	@$(PY) tools/verilate.py card --functions
 
 cli: system # the command line tool alone
 	@echo "host: building the command line tool (about 1 minute the first time)"
@@ -43,12 +46,12 @@ host: system ## the command line tool, the libraries
 apps: host card ## the images of all apps
 	@./viaduct build --all
 
-build: card host apps ## everything above
+build: functions host apps ## everything above
 
 announce-demo:
 	@echo "demo: sets up the tools, builds the card and the command line tool, encrypts and hashes a file (3 to 4 minutes the first time on two cores)"
 
-# No more than the job needs: its two apps are built when they are run.
+# No more than the job needs: its two apps are built when they are run, the card's functions when one is used.
 demo: announce-demo system ## the main job on a real file, checked
 	@$(MAKE) --jobs=2 card cli
 	@tools/demo.sh

@@ -52,6 +52,8 @@ FUNCTIONS = (
     Part("via_fn_switch"),
     Part("via_fn_mem"),
 )
+# The function block of a card that is built without functions.
+NO_FUNCTIONS = Part("via_functions", (("FnMask", 0),))
 SLOT = (Part("via_dispatch"), Part("via_guard", still="quiet_o"), Part("via_slot_events"))
 CARD = (
     Part("via_slot_port", inside=SLOT, hot=True),
@@ -156,7 +158,7 @@ def header(path: Path) -> Header:
     macros = "".join(re.findall(r"^`.*\n", text[: found.start()], re.M))
     head = Header(path.stem, macros, found["imports"].rstrip(), parameters, defaults)
     for line in found["ports"].splitlines():
-        if not re.sub(r"//.*", "", line).strip():
+        if not re.sub(r"//.*|/\*.*?\*/", "", line).strip():
             continue
         port = PORT.match(line)
         if not port:
@@ -310,15 +312,17 @@ endmodule
 
 
 # ---------------------------------------------------------------- C++
-def factory(parts: list[Part]) -> str:
-    """C++ that makes a part by its name; the parts' folders are beside its own."""
+def factory(parts: dict[str, str]) -> str:
+    """C++ that makes a part by its kind. `parts` has the model of each kind; their folders are in the path of included files."""
     included = "".join(
-        f'#include "../{p.name}/V{p.name}{what}.h"\n' for p in parts for what in ("", "__Syms", "___024root")
+        f'#include "{model}/V{model}{what}.h"\n'
+        for model in parts.values()
+        for what in ("", "__Syms", "___024root")
     )
     chosen = "".join(
-        f'  if (kind == "{p.name}")\n'
-        f"    return std::make_unique<VerilatedPart<V{p.name}, V{p.name}___024root, V{p.name}__Syms>>(context, place, checks);\n"
-        for p in parts
+        f'  if (kind == "{kind}")\n'
+        f"    return std::make_unique<VerilatedPart<V{model}, V{model}___024root, V{model}__Syms>>(context, place, checks);\n"
+        for kind, model in parts.items()
     )
     return f"""// Made by tools/parts.py.
 {included}#include "part.h"

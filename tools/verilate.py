@@ -5,8 +5,9 @@
     .venv/bin/python tools/verilate.py card [--trace] [--coverage] [--assert]
     .venv/bin/python tools/verilate.py slot --out build/apps/aes/aes.so --source wrapper.sv -y apps/aes/rtl [...]
 
-`card` makes build/card/libviaduct_card.so: the shell and the models in sim/. With --trace, --coverage or --assert it makes
-build/card-trace/libviaduct_card.so and so on, beside the fast one. `slot` makes the object of one app around its `via_slot`. Both
+`card` makes build/card/libviaduct_card.so: the shell and the models in sim/, without functions, as with VIA_FN_MASK=0. With --functions it
+makes build/card/libviaduct_card_functions.so, the card with all its functions, from the same models where they are the same. With --trace,
+--coverage or --assert it makes build/card-trace/libviaduct_card.so and so on, which have functions. `slot` makes the object of one app around its `via_slot`. Both
 find modules by name in rtl/*/ and build/regs and read via_pkg first. Relative paths are relative to the project's folder.
 
 Nothing is done if no input changed: sources (those Verilator read the last time), C++ files, arguments and tool versions are compared by
@@ -277,16 +278,25 @@ class Build:
         self.kind: str = args.kind
         self.args = args
         variant = [name for name in ("trace", "coverage", "assert", "whole") if getattr(args, name)]
-        default = f"build/{'-'.join(['card', *variant])}/libviaduct_card.so"
-        self.out = Path(args.out or default)
+        folder = f"build/{'-'.join(['card', *variant])}"
+        self.out = Path(args.out or f"{folder}/libviaduct_card{'_functions' * args.functions}.so")
         self.work = self.out.parent / f"{self.out.stem}.verilated"
+        # Models that the card without functions has too.
+        self.shared = Path(f"{folder}/libviaduct_card.verilated") if args.functions else self.work
         self.stamp = self.work / "stamp.json"
         self.cxx = os.environ.get("CXX", "g++")
         self.name = args.name or (self.out.stem if self.kind == "slot" else "card")
         if variant:
             self.name += f" ({', '.join(variant)})"
+        if args.functions:
+            self.name += " with functions"
         # Waves show the card in one piece.
         self.parts = () if self.kind == "slot" or args.trace or args.whole else parts.CARD
+        self.kinds = {part.name: part for part in parts.flat(self.parts)}
+        if self.kind == "card" and self.parts and not variant and not args.functions:
+            for part in parts.FUNCTIONS:
+                del self.kinds[part.name]
+            self.kinds["via_functions"] = parts.NO_FUNCTIONS
 
     # ------------------------------------------------------------ what to do
     def packages(self) -> list[Path]:
@@ -308,17 +318,17 @@ class Build:
         if self.kind == "slot":
             sources = [*self.packages(), *(Path(s) for s in self.args.source)]
             return [Model("slot", "Vslot", "via_slot", self.work / "slot", sources, self.folders())]
-        return [self.shell(), *(self.part(part) for part in parts.flat(self.parts))]
+        return [self.shell(), *(self.part(part) for part in self.kinds.values())]
 
     def shell(self) -> Model:
-        top, work = Path("rtl/shell/via_shell.sv"), self.work / "shell"
+        top, work = Path("rtl/shell/via_shell.sv"), self.shared / "shell"
         model = Model("shell", "Vshell", top.stem, work, [*self.packages(), top], self.folders())
         model.hot = bool(self.parts)
-        model.generated["parts_made.cpp"] = parts.factory(parts.flat(self.parts))
         return self.with_sockets(self.with_checkers(model, top, self.parts), self.parts)
 
     def part(self, part: parts.Part) -> Model:
-        work = self.work / part.name
+        own = part in (*parts.FUNCTIONS, *(p for p in parts.CARD if p.inside == parts.FUNCTIONS))
+        work = (self.work if own else self.shared) / part.name
         top = f"{part.name}_part"
         sources = [*self.packages(), work / f"{top}.sv"]
         model = Model(part.name, f"V{part.name}", top, work, sources, self.folders(), part.parameters)
@@ -339,7 +349,7 @@ class Build:
         """The model, with sockets where it has parts: found before the blocks of their names."""
         if not inside:
             return model
-        for source in {part.source for part in inside}:
+        for source in sorted({part.source for part in inside}):  # in the same order every time
             kinds = [part for part in inside if part.source == source]
             model.generated[f"sockets/{source.name}"] = parts.socket(parts.header(source), kinds)
         model.folders = [model.work / "sockets", *model.folders]
@@ -413,6 +423,24 @@ class Build:
         geometry = [f"-D{d}" for d in self.args.define if d.startswith("VIA_")]
         return [*geometry, f"-I{model.work}", "-Isim", "-Isim/include"]
 
+    def around(self, models: list[Model]) -> list[tuple[Path, Path, list[str]]]:
+        """(source, object, flags) of the models of what is around the shell, which change by themselves, and of what makes the parts."""
+        flags = ["-O1", *self.common(), *self.own_flags(models[0]), "-include", str(self.prelude("-O1"))]
+        files = [*self.cpp(), *self.headers(), models[0].stamp()]
+        key = hashlib.sha256(json.dumps([flags, [digest(f) for f in files]]).encode()).hexdigest()[:16]
+        folder = self.shared / f"sim-{key}"
+        if not folder.exists():
+            for old in self.shared.glob("sim-*"):
+                shutil.rmtree(old)
+            folder.mkdir()
+        units = [(source, folder / f"{source.stem}.o", flags) for source in self.cpp()]
+        if self.kind == "card":
+            factory = self.work / "make_part.cpp"
+            factory.write_text(parts.factory({kind: part.name for kind, part in self.kinds.items()}))
+            factory.with_suffix(".o").unlink(missing_ok=True)
+            units.append((factory, factory.with_suffix(".o"), [*flags, f"-I{self.shared}", f"-I{self.work}"]))
+        return units
+
     def inputs(self) -> dict[str, Any]:
         """Everything the result depends on, as far as it is known before Verilator has run."""
         own = [Path("tools/verilate.py"), Path("tools/checkers.py"), Path("tools/parts.py")]
@@ -455,11 +483,12 @@ class Build:
         if self.is_current(self.read_stamp(self.inputs())):
             return
         self.work.mkdir(parents=True, exist_ok=True)
-        with locked(self.work.parent / f".{self.work.name}.lock", self.name):
+        self.shared.mkdir(exist_ok=True)
+        with locked(self.shared.parent / f".{self.shared.name}.lock", self.name):
             inputs = self.inputs()
             if self.is_current(self.read_stamp(inputs)):
                 return
-            hint = " (1 to 2 minutes)" if self.kind == "card" else ""
+            hint = " (about a minute)" if self.kind == "card" else ""
             what = "via_shell" if self.kind == "card" else "via_slot"
             print(f"{self.name}: Verilating {what} and compiling it{hint}", flush=True)
             begun = time.monotonic()
@@ -514,13 +543,7 @@ class Build:
 
     def compile_and_link(self, models: list[Model]) -> None:
         runtime = self.runtime()
-        units = [unit for model in models for unit in self.units(model)]
-        fast = ["-O1", *self.common(), *self.own_flags(models[0]), "-include", str(self.prelude("-O1"))]
-        # The models of what is around the shell change by themselves.
-        for source in [*self.cpp(), *models[0].work.glob("parts_*.cpp")]:
-            obj = self.work / f"sim_{source.stem}.o"
-            obj.unlink(missing_ok=True)
-            units.append((source, obj, fast))
+        units = [unit for model in models for unit in self.units(model)] + self.around(models)
         compile_all(units, self.cxx)
         objects = [str(obj) for _, obj, _ in units] + [str(o) for o in runtime]
         link = [self.cxx, "-shared", *objects, "-Wl,-Bsymbolic", "-Wl,--gc-sections"]
@@ -602,6 +625,11 @@ def main() -> None:
         "-y", action="append", default=[], metavar="DIR", help="folder with one module a file"
     )
     parser.add_argument("--define", "-D", action="append", default=[], metavar="NAME=VALUE", help="macro")
+    parser.add_argument(
+        "--functions",
+        action="store_true",
+        help="the card with its functions, which trace, coverage and assert have anyway",
+    )
     parser.add_argument("--trace", action="store_true", help="FST waves")
     parser.add_argument(
         "--whole", action="store_true", help="the card in one piece, as the other variants have it"
@@ -620,6 +648,10 @@ def main() -> None:
     TOOLS.catch_signals()
     if args.kind == "slot" and not args.out:
         parser.error("slot needs --out")
+    if args.functions and (
+        args.kind == "slot" or args.trace or args.coverage or args.whole or getattr(args, "assert")
+    ):
+        parser.error("--functions is an option of the fast card")
     if args.trace and not Path("/usr/include/lz4.h").exists():
         fail("waves need the lz4 headers: install the package liblz4-dev")
     Build(args).make()

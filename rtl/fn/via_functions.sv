@@ -19,6 +19,8 @@ module via_functions
   parameter  logic        [NumFn:0] FnMask  = (NumFn + 1)'(`VIA_FN_MASK),
   localparam int unsigned           NumUser = FnInput                      // functions with a user side
 ) (
+  // Without functions most inputs are ignored.
+  /* verilator lint_off UNUSEDSIGNAL */
   input  logic                        clk_i,
   input  logic                        rst_ni,
   input  logic         [        63:0] time_i,                           // card time
@@ -118,6 +120,7 @@ module via_functions
   output logic         [NumSlots-1:0] disk_b_ready_o,
   output logic                        still_o,                          // nothing moves unless an input changes
   output logic                        idle_o                            // level: no access, message or burst is in progress
+  /* verilator lint_on UNUSEDSIGNAL */
 );
 
   localparam bit MaskOk = param_in("VIA_FN_MASK", `VIA_FN_MASK, 0, (2 << NumFn) - 1);
@@ -155,11 +158,10 @@ module via_functions
   // ---------------------------------------------------------------- functions
   logic [NumFn:1] fn_still, fn_idle, msix_valid, msix_ready;
   logic [7:0] msix_vector[NumFn:1];
-  // User sides; those above NumUser are not connected.
+  // User sides; those above NumUser are not connected, and without functions nothing is.
   /* verilator lint_off UNUSEDSIGNAL */
   logic [NumFn:1] core_rst_n, tx_valid, rx_ready, flush;
   strm_t tx[NumFn:1];
-  /* verilator lint_on UNUSEDSIGNAL */
   logic [NumFn:1] tx_ready, rx_valid;
   strm_t rx[NumFn:1];
   logic [31:0] user_count[NumUser:1][3];
@@ -180,6 +182,7 @@ module via_functions
   logic mem_w_valid, mem_w_ready;
   axi_b_t mem_b;
   logic mem_b_valid, mem_b_ready;
+  /* verilator lint_on UNUSEDSIGNAL */
 
   assign present_o = Present[NumFn:1];
 
@@ -496,79 +499,98 @@ module via_functions
     .idle_o       (msix_idle)
   );
 
-  via_fn_switch #(
-    .NumUser(NumUser)
-  ) u_switch (
-    .clk_i,
-    .rst_ni,
-    .ctrl_i     (ctrl_i[NumUser:1]),
-    .core_rst_ni(core_rst_n[NumUser:1]),
-    .attached_o (user_attached),
-    .tx_i       (tx[NumUser:1]),
-    .tx_valid_i (tx_valid[NumUser:1]),
-    .tx_ready_o (tx_ready[NumUser:1]),
-    .rx_o       (rx[NumUser:1]),
-    .rx_valid_o (rx_valid[NumUser:1]),
-    .rx_ready_i (rx_ready[NumUser:1]),
-    .brd_tx_o,
-    .brd_tx_valid_o,
-    .brd_tx_ready_i,
-    .brd_rx_i,
-    .brd_rx_valid_i,
-    .brd_rx_ready_o,
-    .slot_cut_i,
-    .slot_on_o,
-    .slot_fn_o,
-    .slot_tx_o,
-    .slot_tx_valid_o,
-    .slot_tx_ready_i,
-    .slot_rx_i,
-    .slot_rx_valid_i,
-    .slot_rx_ready_o,
-    .slot_rx_fn_i,
-    .count_o    (user_count),
-    .still_o    (switch_still),
-    .idle_o     (switch_idle)
-  );
+  if (Present[NumUser:1] == '0) begin : gen_no_user
+    assign {user_attached, tx_ready[NumUser:1], rx_valid[NumUser:1]} = '0;
+    assign {brd_tx_valid_o, slot_on_o, slot_tx_valid_o, slot_rx_ready_o} = '0;
+    assign brd_rx_ready_o = '1;  // what arrives is dropped
+    for (genvar f = 1; f <= NumUser; f++) begin : gen_user
+      assign rx[f]         = '0;
+      assign brd_tx_o[f]   = '0;
+      assign user_count[f] = '{default: '0};
+    end
+    for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
+      assign slot_fn_o[s] = '0;
+      assign slot_tx_o[s] = '0;
+    end
+    assign {disk_ar_o, disk_aw_o, disk_w_o, mem_r, mem_b} = '0;
+    assign {disk_ar_valid_o, disk_r_ready_o, disk_aw_valid_o, disk_w_valid_o, disk_b_ready_o} = '0;
+    assign {mem_ar_ready, mem_r_valid, mem_aw_ready, mem_w_ready, mem_b_valid} = '0;
+    assign {switch_still, switch_idle, mem_still, mem_idle} = '1;
+  end else begin : gen_user
+    via_fn_switch #(
+      .NumUser(NumUser)
+    ) u_switch (
+      .clk_i,
+      .rst_ni,
+      .ctrl_i     (ctrl_i[NumUser:1]),
+      .core_rst_ni(core_rst_n[NumUser:1]),
+      .attached_o (user_attached),
+      .tx_i       (tx[NumUser:1]),
+      .tx_valid_i (tx_valid[NumUser:1]),
+      .tx_ready_o (tx_ready[NumUser:1]),
+      .rx_o       (rx[NumUser:1]),
+      .rx_valid_o (rx_valid[NumUser:1]),
+      .rx_ready_i (rx_ready[NumUser:1]),
+      .brd_tx_o,
+      .brd_tx_valid_o,
+      .brd_tx_ready_i,
+      .brd_rx_i,
+      .brd_rx_valid_i,
+      .brd_rx_ready_o,
+      .slot_cut_i,
+      .slot_on_o,
+      .slot_fn_o,
+      .slot_tx_o,
+      .slot_tx_valid_o,
+      .slot_tx_ready_i,
+      .slot_rx_i,
+      .slot_rx_valid_i,
+      .slot_rx_ready_o,
+      .slot_rx_fn_i,
+      .count_o    (user_count),
+      .still_o    (switch_still),
+      .idle_o     (switch_idle)
+    );
 
-  via_fn_mem u_mem (
-    .clk_i,
-    .rst_ni,
-    .core_rst_ni (core_rst_n[FnBlk]),
-    .store_i     (ctrl_i[FnBlk].store),
-    .s_ar_i      (mem_ar),
-    .s_ar_valid_i(mem_ar_valid),
-    .s_ar_ready_o(mem_ar_ready),
-    .s_r_o       (mem_r),
-    .s_r_valid_o (mem_r_valid),
-    .s_r_ready_i (mem_r_ready),
-    .s_aw_i      (mem_aw),
-    .s_aw_valid_i(mem_aw_valid),
-    .s_aw_ready_o(mem_aw_ready),
-    .s_w_i       (mem_w),
-    .s_w_valid_i (mem_w_valid),
-    .s_w_ready_o (mem_w_ready),
-    .s_b_o       (mem_b),
-    .s_b_valid_o (mem_b_valid),
-    .s_b_ready_i (mem_b_ready),
-    .m_ar_o      (disk_ar_o),
-    .m_ar_valid_o(disk_ar_valid_o),
-    .m_ar_ready_i(disk_ar_ready_i),
-    .m_r_i       (disk_r_i),
-    .m_r_valid_i (disk_r_valid_i),
-    .m_r_ready_o (disk_r_ready_o),
-    .m_aw_o      (disk_aw_o),
-    .m_aw_valid_o(disk_aw_valid_o),
-    .m_aw_ready_i(disk_aw_ready_i),
-    .m_w_o       (disk_w_o),
-    .m_w_valid_o (disk_w_valid_o),
-    .m_w_ready_i (disk_w_ready_i),
-    .m_b_i       (disk_b_i),
-    .m_b_valid_i (disk_b_valid_i),
-    .m_b_ready_o (disk_b_ready_o),
-    .still_o     (mem_still),
-    .idle_o      (mem_idle)
-  );
+    via_fn_mem u_mem (
+      .clk_i,
+      .rst_ni,
+      .core_rst_ni (core_rst_n[FnBlk]),
+      .store_i     (ctrl_i[FnBlk].store),
+      .s_ar_i      (mem_ar),
+      .s_ar_valid_i(mem_ar_valid),
+      .s_ar_ready_o(mem_ar_ready),
+      .s_r_o       (mem_r),
+      .s_r_valid_o (mem_r_valid),
+      .s_r_ready_i (mem_r_ready),
+      .s_aw_i      (mem_aw),
+      .s_aw_valid_i(mem_aw_valid),
+      .s_aw_ready_o(mem_aw_ready),
+      .s_w_i       (mem_w),
+      .s_w_valid_i (mem_w_valid),
+      .s_w_ready_o (mem_w_ready),
+      .s_b_o       (mem_b),
+      .s_b_valid_o (mem_b_valid),
+      .s_b_ready_i (mem_b_ready),
+      .m_ar_o      (disk_ar_o),
+      .m_ar_valid_o(disk_ar_valid_o),
+      .m_ar_ready_i(disk_ar_ready_i),
+      .m_r_i       (disk_r_i),
+      .m_r_valid_i (disk_r_valid_i),
+      .m_r_ready_o (disk_r_ready_o),
+      .m_aw_o      (disk_aw_o),
+      .m_aw_valid_o(disk_aw_valid_o),
+      .m_aw_ready_i(disk_aw_ready_i),
+      .m_w_o       (disk_w_o),
+      .m_w_valid_o (disk_w_valid_o),
+      .m_w_ready_i (disk_w_ready_i),
+      .m_b_i       (disk_b_i),
+      .m_b_valid_i (disk_b_valid_i),
+      .m_b_ready_o (disk_b_ready_o),
+      .still_o     (mem_still),
+      .idle_o      (mem_idle)
+    );
+  end
 
   always_ff @(posedge clk_i) begin
     for (int unsigned s = 0; s < NumSlots; s++) disk_flush_o[s] <= flush_evt && 32'(ctrl_i[FnBlk].store) == s;

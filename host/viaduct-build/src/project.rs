@@ -9,23 +9,25 @@ use crate::stamp::why_stale;
 use crate::tool::{run, venv_python};
 use crate::{Container, Error, Geometry, Manifest, Result};
 
-/// How an object is compiled. Each variant has its own image folder, so none replaces another.
+/// How a card is compiled. Images go with it, in a folder for each way they are compiled, so none replaces another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Variant {
-    /// As fast as can be.
+    /// As fast as can be, without functions: all that streams and memory of slots need.
     #[default]
     Fast,
-    /// Records waves.
+    /// As fast as can be, with all functions beside the management function.
+    Functions,
+    /// Records waves; has functions.
     Trace,
-    /// Counts line and toggle coverage.
+    /// Counts line and toggle coverage; has functions.
     Coverage,
 }
 
 impl Variant {
-    /// The option of `tools/verilate.py`.
-    pub fn option(self) -> Option<&'static str> {
+    /// The option of `tools/verilate.py` for images.
+    fn option(self) -> Option<&'static str> {
         match self {
-            Variant::Fast => None,
+            Variant::Fast | Variant::Functions => None,
             Variant::Trace => Some("--trace"),
             Variant::Coverage => Some("--coverage"),
         }
@@ -80,7 +82,7 @@ impl Project {
     /// Where the images of a variant are: `<name>/<name>.via` and `<name>/<name>.so` below it.
     pub fn images(&self, variant: Variant) -> PathBuf {
         self.root.join("build").join(match variant {
-            Variant::Fast => "apps",
+            Variant::Fast | Variant::Functions => "apps",
             Variant::Trace => "apps-trace",
             Variant::Coverage => "apps-coverage",
         })
@@ -165,19 +167,20 @@ impl Project {
 
     /// Builds the simulated card's shell in a variant; does nothing if nothing changed. Returns the shared object.
     pub fn build_card(&self, variant: Variant, progress: &mut dyn FnMut(&str)) -> Result<PathBuf> {
-        let request: Vec<String> = ["card"].into_iter().chain(variant.option()).map(str::to_owned).collect();
+        let option = if variant == Variant::Functions { Some("--functions") } else { variant.option() };
+        let request: Vec<String> = ["card"].into_iter().chain(option).map(str::to_owned).collect();
         self.make("the simulated card", "card", &self.card_object(variant), &request, progress)?;
         Ok(self.card_object(variant))
     }
 
     /// Where the simulated card's shared object of a variant is.
     pub fn card_object(&self, variant: Variant) -> PathBuf {
-        let folder = match variant {
-            Variant::Fast => "card",
-            Variant::Trace => "card-trace",
-            Variant::Coverage => "card-coverage",
-        };
-        self.root.join("build").join(folder).join("libviaduct_card.so")
+        self.root.join("build").join(match variant {
+            Variant::Fast => "card/libviaduct_card.so",
+            Variant::Functions => "card/libviaduct_card_functions.so",
+            Variant::Trace => "card-trace/libviaduct_card.so",
+            Variant::Coverage => "card-coverage/libviaduct_card.so",
+        })
     }
 
     /// A path as the build system gets it: relative if it is in the project, so that it stays the same when that is moved.

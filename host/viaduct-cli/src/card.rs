@@ -143,11 +143,16 @@ impl CardArgs {
     }
 
     /// Opens a simulated card whose board is like the profile but for what `change` does to it.
-    pub fn open_with(&self, project: &Project, change: impl FnOnce(&mut Profile)) -> Result<Opened> {
-        project.build_card(Variant::Fast, &mut crate::project::tell)?;
+    pub fn open_with(
+        &self,
+        project: &Project,
+        variant: Variant,
+        change: impl FnOnce(&mut Profile),
+    ) -> Result<Opened> {
+        project.build_card(variant, &mut crate::project::tell)?;
         let mut profile = profile(self.profile.as_deref())?;
         change(&mut profile);
-        let sim = power_up(project, profile, Variant::Fast)?;
+        let sim = power_up(project, profile, variant)?;
         Ok(Opened { card: Card::open_with(sim.function.clone(), self.timeouts())?, sim: Some(sim) })
     }
 

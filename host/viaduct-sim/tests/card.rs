@@ -27,7 +27,7 @@ fn config(profile: Profile) -> SimConfig {
     let build = std::env::var_os("VIADUCT_BUILD").map_or(here, PathBuf::from);
     SimConfig {
         profile,
-        card_object: build.join("card/libviaduct_card.so"),
+        card_object: build.join("card/libviaduct_card_functions.so"),
         image_dir: build.join("apps"),
         chan_mib: Some(64),
     }

@@ -45,8 +45,8 @@ pub fn run(args: Args) -> Result {
     let mut signals = crate::signals::ending();
     signals.add(Signal::SIGWINCH);
     signals.thread_block().map_err(|e| Failure::Run(format!("signals: {e}")))?;
-    project.build_card(Variant::Fast, &mut crate::project::tell)?;
-    let sim = crate::card::simulated(&project, args.profile.as_deref(), Variant::Fast)?;
+    project.build_card(Variant::Functions, &mut crate::project::tell)?;
+    let sim = crate::card::simulated(&project, args.profile.as_deref(), Variant::Functions)?;
     let function = Arc::clone(&sim.function);
 
     // Before anybody else may use it.

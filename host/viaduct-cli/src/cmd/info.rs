@@ -42,7 +42,7 @@ pub fn run(args: Args) -> Result {
 }
 
 fn card(args: &Args) -> Result {
-    let opened = args.card.open(Variant::Fast)?;
+    let opened = args.card.open(Variant::Functions)?;
     let info = opened.card.info();
     if args.json {
         let profiles: Vec<Value> = Profile::names()

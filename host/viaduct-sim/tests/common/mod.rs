@@ -16,7 +16,7 @@ pub fn open() -> Option<Arc<SimCard>> {
     let build = std::env::var_os("VIADUCT_BUILD").map_or(here, PathBuf::from);
     let config = SimConfig {
         profile: Profile::GEN3X16,
-        card_object: build.join("card/libviaduct_card.so"),
+        card_object: build.join("card/libviaduct_card_functions.so"),
         image_dir: build.join("apps"),
         chan_mib: Some(64),
     };

@@ -15,7 +15,7 @@ fn build() -> PathBuf {
 
 /// A card and the image of an app, if both are built.
 pub fn card(app: &str) -> Option<(Arc<Card>, Arc<SimCard>, Vec<u8>)> {
-    let card_object = build().join("card/libviaduct_card.so");
+    let card_object = build().join("card/libviaduct_card_functions.so");
     let image_dir = build().join("apps");
     let image = std::fs::read(image_dir.join(app).join(app).with_extension("via"));
     let (Ok(image), true) = (image, card_object.is_file()) else {

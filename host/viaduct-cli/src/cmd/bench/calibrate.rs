@@ -3,7 +3,7 @@
 //! Four slots work at once on resident pages, each on a channel of its own, through everything that lies between an app and DRAM.
 
 use viaduct::{MapOptions, Mapping, MemoryJob, MemoryRange, Prot, SharedBytes, Slot, Source};
-use viaduct_build::{Manifest, Project};
+use viaduct_build::{Manifest, Project, Variant};
 
 use super::{Figure, Scale, expected_sum, image, places, register, wrong};
 use crate::card::{CardArgs, Opened};
@@ -183,7 +183,7 @@ pub fn calibrate(
         figures.push(Figure { what: format!("card memory, {what}"), value, unit: "MiB/s", note });
     };
     {
-        let opened = card.open_with(project, |_| ())?;
+        let opened = card.open_with(project, Variant::Fast, |_| ())?;
         let image = image(project, &opened, &app)?;
         let mut all = workers(&opened, &app, &image, scale.pages, |slot| slot)?;
         for (size, bytes, written, read) in [
@@ -200,7 +200,7 @@ pub fn calibrate(
     }
     // Two slots share a channel, one reads and one writes: half of the board at a time. The paper has no row for this: the nearest is
     // the mean of its seven streams, of which two are half writes and five only read.
-    let opened = card.open_with(project, |_| ())?;
+    let opened = card.open_with(project, Variant::Fast, |_| ())?;
     let image = image(project, &opened, &app)?;
     let mut all = workers(&opened, &app, &image, scale.pages, |slot| slot / 2)?;
     let what = "half read, half written in 4 KiB, two channels, twice";

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use viaduct::{Attachment, Features, FunctionKind};
-use viaduct_build::Project;
+use viaduct_build::{Project, Variant};
 use viaduct_pci::PciFunction;
 use viaduct_sim::FunctionCounters;
 use viaduct_virtio::net::{HEADER, Net};
@@ -64,7 +64,7 @@ struct Bench {
 
 impl Bench {
     fn open(project: &Project, card: &CardArgs, features: u64, latency: Option<u32>) -> Result<Self> {
-        let opened = card.open_with(project, |profile| {
+        let opened = card.open_with(project, Variant::Functions, |profile| {
             if let Some(ns) = latency {
                 profile.link.read_latency_ns = ns;
             }

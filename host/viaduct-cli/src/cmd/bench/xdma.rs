@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use viaduct::FunctionKind;
-use viaduct_build::Project;
+use viaduct_build::{Project, Variant};
 use viaduct_pci::PciFunction;
 use viaduct_sim::{FunctionCounters, XDMA_DMA_BAR};
 use viaduct_virtio::Arena;
@@ -60,7 +60,7 @@ struct Engine {
 impl Engine {
     /// With room for transfers of up to `most` bytes.
     fn open(project: &Project, card: &CardArgs, most: usize) -> Result<Self> {
-        let opened = card.open_with(project, |_| ())?;
+        let opened = card.open_with(project, Variant::Functions, |_| ())?;
         let sim = opened.sim.clone().ok_or(Failure::Run("not a simulated card".into()))?;
         let function = sim
             .function

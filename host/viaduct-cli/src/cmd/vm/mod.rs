@@ -156,7 +156,7 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
     let shape = Shape { memory: args.memory, iommu: args.iommu };
     let simulate = args.card.is_none() && !wanted.is_empty();
     if simulate {
-        project.build_card(Variant::Fast, &mut crate::project::tell)?;
+        project.build_card(Variant::Functions, &mut crate::project::tell)?;
     }
     // From here on there is something to end in order.
     let mut signals = Signals::take()?;
@@ -229,7 +229,7 @@ struct ServedCard {
 
 impl ServedCard {
     fn start(project: &Project, args: &Args, wanted: &[&str], folder: &Path) -> Result<Self> {
-        let sim = crate::card::simulated(project, args.profile.as_deref(), Variant::Fast)?;
+        let sim = crate::card::simulated(project, args.profile.as_deref(), Variant::Functions)?;
         let function = Arc::clone(&sim.function);
         args.connect.offer(&function)?;
         let connected = if wanted.contains(&MGMT) {
