@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The simulated card as a PCI function, down to commands through a ring. Needs `make card`; without it these tests only
+//! The simulated card as a PCI function, down to commands through a ring. Needs `make functions`; without it these tests only
 //! say so. `VIADUCT_BUILD` names another build folder than that of this checkout.
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Several functions on one simulated card. What the card has not is left out, and so is all of it without `make card`.
+//! Several functions on one simulated card. What the card has not is left out, and so is all of it without `make functions`.
 
 mod common;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Files behind the card's block device, under a virtio driver in this process. Needs `make card` and `viaduct build pass`; without
+//! Files behind the card's block device, under a virtio driver in this process. Needs `make functions` and `viaduct build pass`; without
 //! them these tests only say so.
 
 mod built;

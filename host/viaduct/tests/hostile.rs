@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Drivers that break the rules, on the whole card: rings written by hand, resets in the middle of everything. Whatever they do,
-//! nothing is written where no descriptor allows it, another function goes on, and a reset brings the device back. Needs `make card`
+//! nothing is written where no descriptor allows it, another function goes on, and a reset brings the device back. Needs `make functions`
 //! and `viaduct build pass`; without them these tests only say so. `VIA_SEED` makes other random choices.
 
 mod built;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The library on the simulated card. Needs `make card` and `viaduct build pass rng`; without them these tests only say so.
+//! The library on the simulated card. Needs `make functions` and `viaduct build pass rng`; without them these tests only say so.
 
 mod built;
 
