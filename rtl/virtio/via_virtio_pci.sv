@@ -39,7 +39,7 @@ module via_virtio_pci
   input  logic                    drained_i,              // level: the gate is shut and nothing is in flight
   output logic                    core_rst_no,            // reset of engine and device
   // engine
-  output vq_feat_t                feat_o,  // negotiated features that the engine depends on
+  output vq_feat_t                feat_o,                 // negotiated features that the engine depends on
   output logic       [       7:0] status_o,               // device status
   output logic       [      63:0] features_o,             // features accepted; 0 before FEATURES_OK
   output logic                    driver_ok_o,            // level: DRIVER_OK is set

@@ -431,7 +431,7 @@ module via_vq_ring
       default: tok_count[1:0] = tok_q.count[1:0];
     endcase
   end
-// Set bits mean that the head is too large.
+  // Set bits mean that the head is too large.
   // A head is too large, by some of its bits.
   assign over_value = {value[15:8], value[7:0] & ~head_mask_q};
   always_ff @(posedge clk_i) begin

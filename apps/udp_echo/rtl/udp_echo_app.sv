@@ -18,9 +18,9 @@ module udp_echo_app
   output strm_t        out_o,
   output logic         out_valid_o,
   input  logic         out_ready_i,
-  input  logic  [47:0] mac_i,  // MAC address, first byte lowest
-  output logic  [31:0] answered_o,  // frames returned, wrapping
-  output logic  [31:0] dropped_o  // frames dropped, wrapping
+  input  logic  [47:0] mac_i,        // MAC address, first byte lowest
+  output logic  [31:0] answered_o,   // frames returned, wrapping
+  output logic  [31:0] dropped_o     // frames dropped, wrapping
 );
 
   if (DataW != 512) begin : gen_width

@@ -30,8 +30,8 @@ module misbehave_app import via_pkg::*; (
     Cross4k   = 5'd4,   // a burst over the end of a 4 KiB page
     EarlyLast = 5'd5,   // WLAST before the burst's end
     NoLast    = 5'd6,   // no WLAST at the burst's end
-    NoData    = 5'd7,  // an AW without data
-    Deaf      = 5'd8,  // never accepts R
+    NoData    = 5'd7,   // an AW without data
+    Deaf      = 5'd8,   // never accepts R
     Forever   = 5'd9,   // reads again and again
     Lazy      = 5'd10,  // does nothing
     Busy      = 5'd11,  // does nothing and reports that it computes
