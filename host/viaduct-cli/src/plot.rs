@@ -250,7 +250,7 @@ impl Plot {
         for series in self.series.iter().filter(|s| s.kind == Kind::Limit) {
             let dashes = |from: (i32, i32), to: (i32, i32)| {
                 let line = series.colour().stroke_width(2);
-                root.draw(&DashedPathElement::new([from, to].into_iter(), 6, 4, line))
+                root.draw(&DashedPathElement::new([from, to], 6, 4, line))
             };
             match self.form {
                 Form::Lines => {
@@ -290,7 +290,7 @@ impl Plot {
             match (series.kind, self.form) {
                 (Kind::Limit, _) => {
                     let line = colour.stroke_width(2);
-                    root.draw(&DashedPathElement::new(middle.into_iter(), 6, 2, line))?;
+                    root.draw(&DashedPathElement::new(middle, 6, 2, line))?;
                 }
                 (_, Form::Lines) => {
                     root.draw(&PathElement::new(middle, colour.stroke_width(2)))?;
