@@ -92,7 +92,7 @@ lint-rust: setup
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
 	cargo clippy --release --quiet --workspace --all-targets -- -D warnings
 	@# Nothing is linked, so the fuzzer itself, which takes long to compile, need not be there.
-	CUSTOM_LIBFUZZER_PATH=libfuzzer.a cargo clippy --release --quiet --manifest-path fuzz/Cargo.toml --target-dir target -- -D warnings
+	CUSTOM_LIBFUZZER_PATH=./libfuzzer.a cargo clippy --release --quiet --manifest-path fuzz/Cargo.toml --target-dir target -- -D warnings
 
 lint-python: setup
 	ruff check -q .
