@@ -395,7 +395,7 @@ async def interrupts_and_ring_errors_become_events(dut):
     dut.disk_flush.value = 1
     await ClockCycles(dut.clk_i, 1)
     dut.disk_flush.value = 0
-    await ClockCycles(dut.clk_i, 1)
+    await ClockCycles(dut.clk_i, 3)  # idle_o is made in two steps
     await until(dut, lambda: int(dut.idle_o.value))
     assert [e for e in h.events if e[0] == FLUSH] == [(FLUSH, 0, 5, 0, 0)]
     dut.slot_busy.value = 1
