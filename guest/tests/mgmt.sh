@@ -15,7 +15,7 @@ refused() { # TEXT COMMAND…
 }
 ok() { "$@" >/tmp/out 2>/tmp/said || fail "$*: exit code $?"; }
 
-refused "no driver has it" ./viaduct info card --card "$card"
+refused "no driver is bound to it" ./viaduct info card --card "$card"
 sh -ec "$(sed -n 's/.*as root: //p' /tmp/said)" || fail "the commands that the error tells do not work"
 [ "$(basename "$(readlink "$dev/driver")")" = vfio-pci ] || fail "not bound to vfio-pci"
 group=$(basename "$(readlink "$dev/iommu_group")")

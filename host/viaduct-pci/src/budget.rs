@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the clients of a process's servers may take of the limits of the process.
+//! Divides the resource limits of this process among the clients of its servers.
 //!
-//! Half of each limit is promised to the servers in equal shares, one share for the client of each; of the other half
-//! whoever comes first may have more. So a client that takes all it can get leaves every other its share, and the
-//! process what it needs itself. Threads are not in here: a server has all of its own from the beginning.
+//! Half of each limit is reserved for the servers in equal shares, one share for the client of each; the other half is
+//! given out first come, first served. A client that takes all it can get therefore leaves every other client its share,
+//! and the process what it needs itself. Threads are not counted: a server creates all of its threads when it starts.
 
 use nix::errno::Errno;
 use nix::sys::resource::{Resource as Limited, getrlimit, setrlimit};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Servers among which the promised half is divided, if there are not more: as many as a card has functions.
+/// Number of servers for which shares are reserved, unless there are more: as many as a card has functions.
 const SEATS: u64 = 8;
-/// Descriptors that a server needs for its socket, its client, and those that are on their way in a message.
+/// Descriptors that a server needs for its socket, its client, and those in transit in a message.
 const DESCRIPTORS_A_SERVER: u64 = 48;
 /// Bytes of address space a process has on 64-bit machines.
 const ADDRESS_SPACE: u64 = 1 << 47;
 
-/// Something of which a process has a limited number.
+/// A resource of which a process has a limited amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resource {
     /// Mappings of memory.
@@ -28,7 +28,7 @@ pub(crate) enum Resource {
     Addresses,
 }
 
-/// What all clients of a process together may take.
+/// The most that all clients of a process together may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Mappings of memory.
@@ -40,8 +40,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// What this process may have (`vm.max_map_count`, the limits of descriptors and of address space), less what it
-    /// has now and a reserve for itself.
+    /// The limits of this process (`vm.max_map_count`, those of descriptors and of address space), less what it
+    /// uses now and a reserve for itself.
     pub fn of_process() -> Self {
         let number = |path: &str| std::fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok();
         let limit = |what| getrlimit(what).map_or(u64::MAX, |(soft, _hard)| soft);
@@ -70,14 +70,14 @@ impl Limits {
     }
 }
 
-/// Raises this process's limit of descriptors as far as it may on its own, up to 65536: for programs that serve
-/// functions, before the first. Every file of a client and every interrupt costs one.
+/// Raises this process's soft limit of descriptors as far as the hard limit allows, up to 65536: for programs that serve
+/// functions, to be called before the first. Every file of a client and every interrupt needs one.
 pub fn raise_descriptor_limit() {
     const ENOUGH: u64 = 65536;
     let Ok((soft, hard)) = getrlimit(Limited::RLIMIT_NOFILE) else { return };
     if soft < hard.min(ENOUGH) {
         if let Err(error) = setrlimit(Limited::RLIMIT_NOFILE, hard.min(ENOUGH), hard) {
-            tracing::debug!(%error, soft, hard, "the limit of descriptors stays");
+            tracing::debug!(%error, soft, hard, "the limit of descriptors cannot be raised");
         }
     }
 }
@@ -102,7 +102,7 @@ impl Budget {
         Arc::new(Self { limits, taken: Mutex::default() })
     }
 
-    /// The budget of this process, as its limits were when it was first asked for.
+    /// The budget of this process, from its limits at the time of the first call.
     pub fn of_process() -> Arc<Self> {
         static BUDGET: OnceLock<Arc<Budget>> = OnceLock::new();
         Arc::clone(BUDGET.get_or_init(|| Self::new(Limits::of_process())))
@@ -122,7 +122,7 @@ impl Budget {
     }
 }
 
-/// What one server may take.
+/// The part of the budget that one server may use.
 #[derive(Debug)]
 pub(crate) struct Share {
     budget: Arc<Budget>,
@@ -130,7 +130,7 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Takes something, until the value is dropped.
+    /// Reserves an amount of a resource until the value is dropped.
     pub(crate) fn take(self: &Arc<Self>, resource: Resource, amount: u64) -> Result<Charge, Exhausted> {
         let limit = self.budget.limits.of(resource);
         let index = resource as usize;
@@ -140,7 +140,7 @@ impl Share {
         let others = || taken.by.iter().filter(|(id, _)| **id != self.id).map(|(_, all)| all[index]);
         let beyond: u64 = others().map(|used| used.saturating_sub(promised)).sum();
         let all: u64 = others().sum();
-        // Sums of what was granted are far below overflow; what is asked for may not be.
+        // Sums of granted amounts are far below overflow; the requested amount may not be.
         let wanted = own.checked_add(amount);
         let granted = wanted.is_some_and(|wanted| {
             wanted.saturating_sub(promised).saturating_add(beyond) <= limit - limit / 2
@@ -162,7 +162,7 @@ impl Drop for Share {
     }
 }
 
-/// Something taken. Given back when dropped.
+/// A reserved amount. Released when dropped.
 #[derive(Debug)]
 pub(crate) struct Charge {
     share: Arc<Share>,
@@ -178,7 +178,7 @@ impl Drop for Charge {
     }
 }
 
-/// A client wants more than there is for it.
+/// A client has requested more than is available to it.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "nothing left for this client: it has {own} {}, all clients of the card's process together may have {limit}; {}",
@@ -203,7 +203,7 @@ impl Exhausted {
         }
     }
 
-    /// What stands for it in a reply.
+    /// The error number for a reply.
     pub(crate) fn errno(&self) -> Errno {
         match self.resource {
             Resource::Maps | Resource::Descriptors => Errno::ENOSPC,
@@ -239,7 +239,7 @@ mod tests {
             error.to_string().contains("it has 90 mappings") && error.errno() == Errno::ENOSPC,
             "{error}"
         );
-        // What is given back can be had again, by whom the rules let.
+        // What is released can be reserved again, within the same rules.
         held.truncate(80);
         assert!(shares[7].take(Maps, 20).is_ok() && shares[7].take(Maps, 21).is_err());
         assert!(shares[3].take(Descriptors, 1).is_ok(), "each resource by itself");

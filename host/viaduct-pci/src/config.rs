@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Configuration space of a PCI function that is made of software.
+//! Configuration space of a PCI function, implemented in software.
 
 use crate::{PciError, Result};
 
@@ -55,8 +55,8 @@ struct Cell {
 
 /// Configuration space: header, BARs and capabilities, with what software may write to each.
 ///
-/// Built once with the `add_` calls, then read and written like the real thing. Accesses of any size and alignment
-/// inside the space are fine.
+/// Built once with the `add_` calls, then read and written like that of a device. Accesses of any size and alignment
+/// inside the space are allowed.
 #[derive(Debug, Clone)]
 pub struct ConfigSpace {
     cells: Box<[Cell]>,
@@ -92,7 +92,7 @@ impl ConfigSpace {
         space
     }
 
-    /// Adds a memory BAR of `size` bytes, a power of two of at least 16. A 64-bit BAR also takes the next index.
+    /// Adds a memory BAR of `size` bytes, a power of two of at least 16. A 64-bit BAR also occupies the next index.
     pub fn add_bar(&mut self, bar: u8, size: u64, wide: bool, prefetchable: bool) -> Result<()> {
         let index = usize::from(bar);
         let width = if wide { 2 } else { 1 };
@@ -131,7 +131,7 @@ impl ConfigSpace {
         Ok(at as u8)
     }
 
-    /// Adds a vendor-specific capability: `body` follows the length byte that this call puts in front.
+    /// Adds a vendor-specific capability: `body` follows the length byte, which this call adds.
     pub fn add_vendor_capability(&mut self, body: &[u8]) -> Result<u8> {
         let mut bytes = vec![u8::try_from(body.len() + 3).unwrap_or(0)];
         bytes.extend_from_slice(body);
@@ -153,7 +153,7 @@ impl ConfigSpace {
         Ok(at)
     }
 
-    /// Continues the chain of capabilities at `offset`, with capabilities that somebody else keeps.
+    /// Continues the chain of capabilities at `offset`, with capabilities that are stored elsewhere.
     pub fn continue_at(&mut self, offset: u8) {
         self.set(self.last_link, &[offset]);
     }
@@ -179,7 +179,7 @@ impl ConfigSpace {
         self.bars
     }
 
-    /// Address software has given to a BAR.
+    /// Address that software has assigned to a BAR.
     pub fn bar_address(&self, bar: u8) -> Option<u64> {
         let size = *self.bars.get(usize::from(bar)).filter(|s| **s != 0)?;
         let at = BAR0 + 4 * usize::from(bar);
@@ -191,17 +191,17 @@ impl ConfigSpace {
         Some(u64::from_le_bytes(bytes) & !(size - 1))
     }
 
-    /// Whether software lets the function answer BAR accesses.
+    /// Whether software has enabled the function's response to BAR accesses.
     pub fn memory_enabled(&self) -> bool {
         self.cells[COMMAND].value & COMMAND_MEMORY != 0
     }
 
-    /// Whether software lets the function reach memory and raise interrupts.
+    /// Whether software lets the function access memory and raise interrupts.
     pub fn bus_master(&self) -> bool {
         self.cells[COMMAND].value & COMMAND_MASTER != 0
     }
 
-    /// Whether software has switched MSI-X on and not masked the whole function.
+    /// Whether software has enabled MSI-X and not masked the whole function.
     pub fn msix_enabled(&self) -> bool {
         self.msix.is_some_and(|at| self.cells[at + 3].value & (MSIX_ENABLE | MSIX_MASK_ALL) == MSIX_ENABLE)
     }
@@ -215,7 +215,7 @@ impl ConfigSpace {
         Ok(())
     }
 
-    /// Writes bytes at `offset`; bits that software may not change stay. Returns whether the write asked for a
+    /// Writes bytes at `offset`; read-only bits keep their values. Returns whether the write requested a
     /// function-level reset, which the caller performs (see [`ConfigSpace::reset`]).
     pub fn write(&mut self, offset: u16, data: &[u8]) -> Result<bool> {
         let start = self.check(offset, data.len())?;
@@ -229,7 +229,7 @@ impl ConfigSpace {
         Ok(reset)
     }
 
-    /// Puts every writable bit back to its value after power-up.
+    /// Restores every writable bit to its value after power-up.
     pub fn reset(&mut self) {
         for cell in &mut self.cells {
             cell.value = cell.initial;
@@ -316,7 +316,7 @@ mod tests {
     fn overlapping_or_odd_bars_are_refused() {
         let mut s = space();
         assert!(s.add_bar(1, 0x1000, false, false).is_err(), "upper half of BAR0");
-        assert!(s.add_bar(5, 0x1000, true, false).is_err(), "no room for 64 bits");
+        assert!(s.add_bar(5, 0x1000, true, false).is_err(), "no next index for 64 bits");
         assert!(s.add_bar(5, 0x1001, false, false).is_err());
         assert!(s.add_bar(6, 0x1000, false, false).is_err());
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Interrupts that come as eventfds, one for each vector.
+//! Interrupts delivered as eventfds, one for each vector.
 
 use crate::{PciError, Result};
 use nix::errno::Errno;
@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 pub(crate) struct EventFds(Vec<EventFd>);
 
 impl EventFds {
-    /// Makes them.
+    /// Creates the eventfds.
     pub(crate) fn new(vectors: u16) -> Result<Self> {
         (0..vectors).map(|_| eventfd()).collect::<Result<_>>().map(Self)
     }
 
-    /// Their descriptors, in the order of the vectors.
+    /// The descriptors, in the order of the vectors.
     pub(crate) fn raw(&self) -> Vec<RawFd> {
         self.0.iter().map(|fd| fd.as_fd().as_raw_fd()).collect()
     }
@@ -33,7 +33,7 @@ impl EventFds {
         self.0.iter().enumerate().filter(move |(vector, _)| mask >> vector & 1 != 0)
     }
 
-    /// What [`PciFunction::wait_irq`](crate::PciFunction::wait_irq) does. `None`: the descriptor `end` has one of
+    /// Implements [`PciFunction::wait_irq`](crate::PciFunction::wait_irq). `None`: the descriptor `end` has one of
     /// these events, or an error, and no vector of `mask` has fired.
     pub(crate) fn wait(
         &self,
@@ -60,7 +60,7 @@ impl EventFds {
                 }
             }
             let ended = polled[0].any().unwrap_or(true);
-            // What fired before the end still counts.
+            // Vectors that fired before the end are still reported.
             let fired = self.take(mask);
             if fired != 0 {
                 return Ok(Some(fired));
@@ -78,10 +78,10 @@ impl EventFds {
 /// An eventfd that never blocks.
 pub(crate) fn eventfd() -> Result<EventFd> {
     EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
-        .map_err(|e| PciError::Os { what: "making an eventfd".into(), source: e.into() })
+        .map_err(|e| PciError::Os { what: "creating an eventfd".into(), source: e.into() })
 }
 
-/// Time to a deadline as `poll` takes it, rounded up so that it does not wake early and spin.
+/// Time to a deadline in the form `poll` expects, rounded up so that it does not wake early and spin.
 pub(crate) fn timeout_until(deadline: Option<Instant>) -> PollTimeout {
     let Some(deadline) = deadline else { return PollTimeout::NONE };
     let left = deadline.saturating_duration_since(Instant::now());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The one thing the host sees of a card: a PCI function.
+//! The host's only interface to a card: a PCI function.
 //!
 //! [`PciFunction`] is implemented by the in-process simulated card (`viaduct-sim`), by a client of the vfio-user
-//! protocol ([`vfio_user`]), and over the kernel's VFIO ([`vfio`]). Nothing above the trait knows which one it talks to.
+//! protocol ([`vfio_user`]), and over the kernel's VFIO ([`vfio`]). Code above the trait does not know which one it uses.
 #![deny(missing_docs)]
 
 mod budget;
@@ -28,12 +28,12 @@ pub use socket::SocketFile;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What went wrong when talking to a PCI function.
+/// Errors of operations on a PCI function.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PciError {
     /// The access does not fit the function (no such BAR, out of range, misaligned).
-    #[error("{what}: no such place on this PCI function")]
+    #[error("{what}: out of range for this PCI function")]
     OutOfRange {
         /// The access, in words.
         what: String,
@@ -47,16 +47,16 @@ pub enum PciError {
     /// The other side broke the protocol.
     #[error("protocol error: {0}")]
     Protocol(String),
-    /// A wait ended without what was waited for.
-    #[error("no answer from the card within {0:?}")]
+    /// A wait ended without the expected event.
+    #[error("no response from the card within {0:?}")]
     Timeout(Duration),
-    /// The function has another user; says who, and what to do.
+    /// The function is in use by another process; the text names it, and what to do.
     #[error("{0}")]
     Busy(String),
-    /// The function is there, but not for us as things are; says what to do.
+    /// The function exists but cannot be used in its present state; the text says what to do.
     #[error("{0}")]
     Unusable(String),
-    /// The operating system refused.
+    /// A system call failed.
     #[error("{what}: {source}")]
     Os {
         /// What was attempted.
@@ -69,7 +69,7 @@ pub enum PciError {
 /// Result of an operation on a PCI function.
 pub type Result<T> = std::result::Result<T, PciError>;
 
-/// Identity and size of a function, read once.
+/// Identity and sizes of a function, read once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionInfo {
     /// Vendor id.
@@ -101,8 +101,8 @@ pub trait PciFunction: Send + Sync {
     fn config_read(&self, offset: u16, buf: &mut [u8]) -> Result<()>;
     /// Writes 1, 2, 4 or 8 bytes of configuration space.
     fn config_write(&self, offset: u16, data: &[u8]) -> Result<()>;
-    /// Reads `buf.len()` bytes of a BAR in accesses as wide as the function takes. Unless a function has byte enables,
-    /// these are whole 32-bit registers, of which a narrower read takes its part.
+    /// Reads `buf.len()` bytes of a BAR in accesses of the function's register width. Unless a function has byte enables,
+    /// these are whole 32-bit registers, of which a narrower read returns its part.
     fn read(&self, bar: u8, offset: u64, buf: &mut [u8]) -> Result<()> {
         let mut done = 0;
         while done < buf.len() {
@@ -116,7 +116,7 @@ pub trait PciFunction: Send + Sync {
         Ok(())
     }
     /// Writes bytes of a BAR. Unless a function has byte enables, only whole 32-bit registers can be written: a narrower
-    /// write would change its neighbours. Posted: may return before the card has it.
+    /// write would change neighbouring bytes. Posted: may return before it reaches the card.
     fn write(&self, bar: u8, offset: u64, data: &[u8]) -> Result<()> {
         if offset % 4 != 0 || data.len() % 4 != 0 {
             return Err(PciError::OutOfRange { what: format!("{}-byte write at {offset:#x}", data.len()) });
@@ -127,19 +127,19 @@ pub trait PciFunction: Send + Sync {
     }
     /// Reads a naturally aligned 32-bit register.
     fn read32(&self, bar: u8, offset: u64) -> Result<u32>;
-    /// Writes a naturally aligned 32-bit register. Posted: may return before the card has it.
+    /// Writes a naturally aligned 32-bit register. Posted: may return before it reaches the card.
     fn write32(&self, bar: u8, offset: u64, value: u32) -> Result<()>;
-    /// Lets the card reach `memory` at bus addresses `iova..iova + memory.len()` until unmapped; keeps the memory alive.
+    /// Makes `memory` accessible to the card at bus addresses `iova..iova + memory.len()` until unmapped; keeps it alive.
     fn dma_map(&self, iova: u64, memory: Arc<HostMemory>, access: DmaAccess) -> Result<()>;
-    /// Takes a mapping back. When it returns, the card makes no further access to it.
+    /// Removes a mapping. After it returns, the card makes no further access to the memory.
     fn dma_unmap(&self, iova: u64) -> Result<()>;
-    /// Waits until one of the vectors in `mask` (bit n = vector n) has fired and returns those that have, cleared.
+    /// Waits until one of the vectors in `mask` (bit n = vector n) has fired and returns the vectors that have, cleared.
     /// Vectors outside `mask` stay pending. `Err(Timeout)` after `timeout` of wall-clock time.
     fn wait_irq(&self, mask: u64, timeout: Duration) -> Result<u64>;
-    /// Function-level reset: rings and slots stop, DMA maps stay.
+    /// Function-level reset: rings and slots stop, DMA maps are kept.
     fn reset(&self) -> Result<()>;
-    /// Lets the card run for `time` as though the host had been busy that long. Only a deterministic simulated card
-    /// does anything here: on every other function host time passes by itself.
+    /// Advances the card by `time`, as though the host had been busy that long. Only a deterministic simulated card
+    /// implements this: on every other function host time passes by itself.
     fn charge(&self, time: Duration) {
         let _ = time;
     }

@@ -3,8 +3,8 @@
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 
-/// Does something that may make a file too large. That is then an error of the call (`EFBIG`) like any other: the signal
-/// that comes with it, and would end the program, is kept from it. It is sent to the thread that writes.
+/// Calls a function that may exceed the limit on the size of a file. The result is then the error `EFBIG`; the signal
+/// `SIGXFSZ`, which is sent to the writing thread and would end the program, is blocked meanwhile and discarded.
 pub fn without_sigxfsz<T>(write: impl FnOnce() -> T) -> T {
     let mut set = SigSet::empty();
     set.add(Signal::SIGXFSZ);
@@ -13,10 +13,10 @@ pub fn without_sigxfsz<T>(write: impl FnOnce() -> T) -> T {
     let Ok(before) = before else { return result };
     if !before.contains(Signal::SIGXFSZ) {
         let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the set and the time are ours and live over the call; NULL asks for no details.
+        // SAFETY: the set and the time are local and outlive the call; NULL requests no details.
         let taken = || unsafe { libc::sigtimedwait(set.as_ref(), std::ptr::null_mut(), &now) };
         while taken() == Signal::SIGXFSZ as libc::c_int {}
-        // Cannot fail: it is the mask that was there.
+        // Cannot fail: it restores the former mask.
         let _ = before.thread_set_mask();
     }
     result

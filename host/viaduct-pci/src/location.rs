@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Functions outside of this process, by name.
+//! Names of PCI functions outside of this process.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::vfio::{self, PciAddress};
 use crate::{PciError, PciFunction, Result, vfio_user};
 
-/// Where a function is that this process does not simulate itself.
+/// Location of a function that this process does not simulate itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
     /// `unix:PATH`: behind a vfio-user socket.
@@ -31,12 +31,12 @@ impl FromStr for Location {
     }
 }
 
-/// Pause before a function in use is asked for again.
+/// Pause before a retry to open a function in use.
 const AGAIN: Duration = Duration::from_millis(200);
 
 impl Location {
-    /// Opens the function. What is wrong with the place, and what to do, is in the error: [`PciError::Busy`] if somebody
-    /// else uses it.
+    /// Opens the function. The error says what is wrong, and what to do: [`PciError::Busy`] if another process
+    /// uses it.
     pub fn open(&self) -> Result<Arc<dyn PciFunction>> {
         Ok(match self {
             Self::Unix(path) => Arc::new(vfio_user::Client::connect(path).map_err(|e| unix_error(path, e))?),
@@ -44,8 +44,8 @@ impl Location {
         })
     }
 
-    /// As [`Location::open`], but while somebody else uses the function it is asked for again, for `limit` or a little
-    /// longer. Each time `go_on` is given the error that says who it is; the wait ends when it returns `false`.
+    /// As [`Location::open`], but retries while another process uses the function, for `limit` or a little longer.
+    /// Each time `go_on` is called with the error that names the process; the wait ends when it returns `false`.
     pub fn open_within(
         &self,
         limit: Duration,
@@ -68,11 +68,11 @@ fn unix_error(path: &Path, error: PciError) -> PciError {
     let nobody = |e: &std::io::Error| matches!(e.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused);
     match error {
         PciError::Busy(who) => PciError::Busy(format!("unix:{shown}: {who}; end it, or wait for it")),
-        // Somebody is there, but is no card, or one that is stuck.
+        // A process responds, but it is not a card, or a card that hangs.
         other @ (PciError::Protocol(_) | PciError::Timeout(_)) => PciError::Unusable(format!(
             "connecting to {shown}: {other}; is that the socket of a card, of this version?"
         )),
-        // It cannot be reached: the system says why.
+        // No connection: the system's error says why.
         PciError::Os { what, source } if !nobody(&source) => PciError::Os { what, source },
         other => PciError::Unusable(format!(
             "{other}; is there a card? `viaduct card --socket {shown}` starts one"

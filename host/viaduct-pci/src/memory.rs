@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Memory that host and card share.
+//! Memory shared by host and card.
 
 use crate::budget::Charge;
 use crate::{DmaAccess, PciError, Result};
@@ -20,10 +20,10 @@ pub const PAGE_SIZE: usize = 4096;
 /// Page-aligned shared memory behind a file descriptor, mapped for as long as the value lives.
 ///
 /// The memory can be passed to another process by its descriptor, and the card may change it at any time. It is
-/// therefore never lent out as a slice: bytes are copied in and out, and ring words are read and written atomically.
+/// therefore never exposed as a slice: bytes are copied in and out, and ring words are read and written atomically.
 ///
-/// The file can never shrink under the mapping (it is sealed), so an access never raises `SIGBUS`, whoever holds
-/// another descriptor of it.
+/// The file is sealed against shrinking, so an access never raises `SIGBUS`, even if another process holds
+/// a descriptor of it.
 #[derive(Debug)]
 pub struct HostMemory {
     ptr: NonNull<u8>,
@@ -57,10 +57,10 @@ impl HostMemory {
         Self::from_fd(fd.into(), 0, len, DmaAccess::ReadWrite)
     }
 
-    /// As [`HostMemory::new`], asking for 2 MiB pages. Where the kernel has none to give, small pages serve.
+    /// As [`HostMemory::new`], asking for 2 MiB pages. If the kernel has none, small pages are used.
     pub fn with_huge_pages(len: usize) -> Result<Self> {
         let memory = Self::new(len)?;
-        // SAFETY: the range is exactly our mapping. A refusal is fine: the advice is only about speed.
+        // SAFETY: the range is exactly our mapping. Failure is harmless: the advice only concerns speed.
         let advised = unsafe { madvise(memory.ptr.cast(), memory.len, MmapAdvise::MADV_HUGEPAGE) };
         if let Err(error) = advised {
             tracing::debug!(%error, "no huge pages for shared memory");
@@ -68,10 +68,10 @@ impl HostMemory {
         Ok(memory)
     }
 
-    /// Maps `len` bytes at `offset` of a descriptor received from someone else.
+    /// Maps `len` bytes at `offset` of a descriptor received from another process.
     ///
     /// Refuses a file that its sender could shrink later: it must be a memfd that is sealed against shrinking, or
-    /// allows that seal to be added here. Refuses hugetlbfs files, whose pages can vanish even so (a hole punched by
+    /// allows that seal to be added here. Refuses hugetlbfs files, whose pages can still vanish (a hole punched by
     /// the sender cannot be refilled from an exhausted pool). Mappings of one file can share the descriptor.
     pub fn from_fd(fd: Arc<OwnedFd>, offset: u64, len: usize, access: DmaAccess) -> Result<Self> {
         check_pages(offset, len)?;
@@ -83,7 +83,7 @@ impl HostMemory {
     /// Bytes `offset..offset + len` of the file behind `area`, which must cover them.
     ///
     /// # Panics
-    /// If it does not.
+    /// If it does not cover them.
     pub(crate) fn part(area: &Arc<Area>, offset: u64, len: usize) -> Self {
         assert!(area.covers(offset, len), "{len:#x} bytes at {offset:#x} of a file are not mapped");
         // SAFETY: the offset is inside the mapping.
@@ -97,7 +97,7 @@ impl HostMemory {
         self.len
     }
 
-    /// First byte of the mapping, for handing to a card in this process. Valid while `self` lives.
+    /// First byte of the mapping, for a card in this process. Valid while `self` lives.
     pub fn as_ptr(&self) -> *mut u8 {
         self.ptr.as_ptr()
     }
@@ -107,7 +107,7 @@ impl HostMemory {
         self.area.fd.as_fd()
     }
 
-    /// Where in the file behind [`HostMemory::fd`] the mapping begins.
+    /// Offset of the mapping in the file behind [`HostMemory::fd`].
     pub fn fd_offset(&self) -> u64 {
         self.fd_offset
     }
@@ -147,7 +147,7 @@ impl HostMemory {
         unsafe { std::ptr::write_bytes(self.ptr.as_ptr().add(offset), value, len) }
     }
 
-    /// Reads a naturally aligned 64-bit word in one piece (little endian, as the card sees it).
+    /// Reads a naturally aligned 64-bit word atomically (little endian, as the card sees it).
     ///
     /// # Panics
     /// If the word is outside the memory or misaligned, or `order` is not a load ordering.
@@ -155,7 +155,7 @@ impl HostMemory {
         u64::from_le(self.word64(offset).load(order))
     }
 
-    /// Writes a naturally aligned 64-bit word in one piece.
+    /// Writes a naturally aligned 64-bit word atomically.
     ///
     /// # Panics
     /// If the word is outside the memory, misaligned or read-only, or `order` is not a store ordering.
@@ -164,7 +164,7 @@ impl HostMemory {
         self.word64(offset).store(value.to_le(), order);
     }
 
-    /// Reads a naturally aligned 32-bit word in one piece.
+    /// Reads a naturally aligned 32-bit word atomically.
     ///
     /// # Panics
     /// As [`HostMemory::read_u64`].
@@ -172,7 +172,7 @@ impl HostMemory {
         u32::from_le(self.word32(offset).load(order))
     }
 
-    /// Writes a naturally aligned 32-bit word in one piece.
+    /// Writes a naturally aligned 32-bit word atomically.
     ///
     /// # Panics
     /// As [`HostMemory::write_u64`].
@@ -206,10 +206,10 @@ impl HostMemory {
     }
 }
 
-/// A file that will keep its pages.
+/// A file that is sealed against shrinking.
 pub(crate) struct SealedFile {
     fd: Arc<OwnedFd>,
-    /// Bytes it has at least.
+    /// Minimum size in bytes.
     pub size: u64,
     writable: bool,
 }
@@ -218,37 +218,37 @@ impl SealedFile {
     /// Seals a file, or refuses it.
     pub fn new(fd: Arc<OwnedFd>) -> Result<Self> {
         forbid_shrinking(&fd).map_err(refused)?;
-        let look = |errno: nix::Error| os("looking at shared memory", errno.into());
-        // Only now is the size final.
+        let look = |errno: nix::Error| os("checking shared memory", errno.into());
+        // From here on the file cannot shrink.
         let size = nix::sys::stat::fstat(fd.as_raw_fd()).map_err(look)?.st_size as u64;
         let flags = fcntl(fd.as_raw_fd(), FcntlArg::F_GETFL).map_err(look)?;
         let writable = OFlag::from_bits_truncate(flags) & OFlag::O_ACCMODE == OFlag::O_RDWR;
         Ok(Self { fd, size, writable })
     }
 
-    /// Refuses what the file does not have, or its descriptor does not allow. The range must be one of whole pages.
+    /// Refuses a range beyond the file, or an access that its descriptor does not allow. The range must be whole pages.
     pub fn check(&self, offset: u64, len: usize, access: DmaAccess) -> Result<()> {
         let end = offset.saturating_add(len as u64);
         if end > self.size {
             return Err(refused(format!("it has {:#x} bytes, {end:#x} are needed", self.size)));
         }
         if access != DmaAccess::Read && !self.writable {
-            return Err(refused("the descriptor is read-only, the mapping is to be written".into()));
+            return Err(refused("the descriptor is read-only, but the mapping is to be writable".into()));
         }
         Ok(())
     }
 }
 
-/// A piece of a file in this process. Unmapped when the last [`HostMemory`] in it is gone.
+/// A mapped range of a file. Unmapped when the last [`HostMemory`] in it is dropped.
 #[derive(Debug)]
 pub(crate) struct Area {
     ptr: NonNull<u8>,
     len: usize,
-    /// Where in the file it begins.
+    /// Offset in the file.
     offset: u64,
     fd: Arc<OwnedFd>,
     writable: bool,
-    /// What it counts for, if somebody counts.
+    /// The reserved part of the budget, if there is one.
     _charges: Vec<Arc<Charge>>,
 }
 
@@ -258,7 +258,7 @@ unsafe impl Send for Area {}
 unsafe impl Sync for Area {}
 
 impl Area {
-    /// Maps a range that [`SealedFile::check`] accepts, or all of the file.
+    /// Maps a range that [`SealedFile::check`] accepts, or the whole file.
     pub fn map(file: &SealedFile, offset: u64, len: usize, charges: Vec<Arc<Charge>>) -> Result<Self> {
         let prot = match file.writable {
             true => ProtFlags::PROT_READ | ProtFlags::PROT_WRITE,
@@ -273,18 +273,18 @@ impl Area {
         Ok(Self { ptr, len, offset, fd, writable: file.writable, _charges: charges })
     }
 
-    /// Whether it has these bytes of the file.
+    /// Whether it contains these bytes of the file.
     pub fn covers(&self, offset: u64, len: usize) -> bool {
         let fits = |at: u64| at.checked_add(len as u64).is_some_and(|end| end <= self.len as u64);
         offset.checked_sub(self.offset).is_some_and(fits)
     }
 
-    /// Whether the card may use it so.
+    /// Whether it allows this access by the card.
     pub fn allows(&self, access: DmaAccess) -> bool {
         access == DmaAccess::Read || self.writable
     }
 
-    /// The descriptor it was mapped by.
+    /// The descriptor it was mapped through.
     pub fn fd(&self) -> &Arc<OwnedFd> {
         &self.fd
     }
@@ -292,14 +292,14 @@ impl Area {
 
 impl Drop for Area {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `map` with exactly this extent and nobody uses it any more.
+        // SAFETY: the mapping was made by `map` with exactly this extent and is no longer used.
         if let Err(error) = unsafe { munmap(self.ptr.cast(), self.len) } {
             tracing::error!(%error, "unmapping shared memory");
         }
     }
 }
 
-/// Refuses a range of a file that is not whole pages, or ends beyond what a file can have.
+/// Refuses a range of a file that is not whole pages, or ends beyond the largest possible file.
 pub(crate) fn check_pages(offset: u64, len: usize) -> Result<()> {
     let page = PAGE_SIZE as u64;
     if len == 0 || len as u64 % page != 0 || offset % page != 0 {
@@ -313,7 +313,7 @@ fn refused(why: String) -> PciError {
     PciError::Protocol(format!("shared memory refused: {why}"))
 }
 
-/// Makes sure that the file behind `fd` keeps its pages, whatever other holders of it do.
+/// Makes sure that the file behind `fd` keeps its pages, whatever other processes do with it.
 fn forbid_shrinking(fd: &OwnedFd) -> std::result::Result<(), String> {
     let not_memfd = |_| "it is not a memfd, so it could be truncated while in use".to_string();
     let seals = fcntl(fd.as_raw_fd(), FcntlArg::F_GET_SEALS).map_err(not_memfd)?;

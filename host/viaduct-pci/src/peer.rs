@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Processes at other ends, in words by which people find them.
+//! Peer processes, described so that users can find them.
 
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use std::fmt;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// A process: its number, and the name of its program when it was looked at.
+/// A process: its number, and the name of its program at the time of the look-up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Peer {
     pid: i32,
@@ -14,13 +14,13 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Who connected to a socket we accepted from, or listens on the one we connected to.
+    /// The process that connected to an accepted socket, or that listens on a connected one.
     pub(crate) fn of(socket: &impl AsFd) -> Self {
-        // Without credentials it is a process that we cannot see.
+        // Without credentials the process is not visible here.
         Self::numbered(getsockopt(socket, PeerCredentials).map_or(0, |credentials| credentials.pid()))
     }
 
-    /// Who has this file open, as far as we may see.
+    /// A process that has this file open, as far as this one may see.
     pub(crate) fn with_open(path: &Path) -> Option<Self> {
         let has_it_open = |pid: i32| {
             let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd"));
@@ -48,7 +48,7 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Text that others have chosen, fit for a terminal: one line of at most 300 characters, none of which controls anything.
+/// Text from another process made safe for a terminal: one line of at most 300 characters, no control characters.
 pub(crate) fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     text.trim().chars().take(300).map(|c| if c.is_control() { '?' } else { c }).collect()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Names of sockets in the file system: made where nothing is or where a dead socket is, removed if they are still ours.
+//! Socket files: created where nothing or a dead socket exists, and removed on drop if they are still the same file.
 //!
 //! A socket is dead if no process has it bound any more. Nothing else is ever replaced: no file of another kind, no
-//! symbolic link whatever it leads to, no socket in use. Errors do not name the path; whoever asked knows it.
+//! symbolic link, no socket in use. Errors do not name the path, which the caller knows.
 
 use crate::peer::Peer;
 use nix::errno::Errno;
@@ -19,13 +19,13 @@ use std::time::{Duration, Instant};
 
 /// Longest path of a socket in bytes (`sun_path` without the zero byte at its end).
 const MAX_PATH: usize = 107;
-/// How long to wait for another program that makes a socket in the same folder.
+/// How long to wait for another program that creates a socket in the same folder.
 const LOCK_TIME: Duration = Duration::from_secs(5);
-/// A program that has bound a socket does not listen on it yet for a moment, and until then it looks dead.
+/// A program that has bound a socket does not listen on it immediately, and until then the socket seems dead.
 const SECOND_LOOK: Duration = Duration::from_millis(50);
 
-/// A socket's name. Dropping it removes the name, if it is still that of the socket: drop it before the socket, whose
-/// identity cannot be given to another file while it lives.
+/// A socket's file. Dropping it removes the file, if it is still that of the socket: drop it before the socket, whose
+/// inode number cannot be reused while the socket exists.
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
@@ -56,15 +56,15 @@ impl SocketFile {
         }
         let absolute = std::path::absolute(path)?;
         let (Some(folder), Some(_)) = (absolute.parent(), absolute.file_name()) else {
-            return Err(Error::new(ErrorKind::InvalidInput, "a folder is here; name a file in it"));
+            return Err(Error::new(ErrorKind::InvalidInput, "this is a folder; name a file in it"));
         };
-        // Whoever looks, removes and binds does all three before the next one looks.
+        // Under the lock, because the check, the removal and the bind must not interleave with those of others.
         let lock = lock(folder);
         if let Some(found) = look(path)? {
             make_way(path, &found, lock.as_ref().err())?;
         }
         let socket = bind(path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => Error::new(error.kind(), "there is no such folder; make it first"),
+            ErrorKind::NotFound => Error::new(error.kind(), "there is no such folder; create it first"),
             ErrorKind::AddrInUse => Error::new(error.kind(), "another program was faster; name another path"),
             _ => error,
         })?;
@@ -78,13 +78,13 @@ impl Drop for SocketFile {
         let ours = |found: &Metadata| id_of(found) == self.id;
         if let Ok(Some(_)) = look(&self.path).map(|found| found.filter(ours)) {
             if let Err(error) = remove(&self.path, self.id) {
-                tracing::warn!(%error, path = %self.path.display(), "a socket stays behind");
+                tracing::warn!(%error, path = %self.path.display(), "a socket file could not be removed");
             }
         }
     }
 }
 
-/// Holds the folder's lock until dropped. A folder that cannot be locked is no reason to fail: binding alone never
+/// Holds the folder's lock until dropped. A folder that cannot be locked is no error: binding alone never
 /// replaces anything.
 fn lock(folder: &Path) -> Result<Flock<File>> {
     let mut file = File::open(folder)?;
@@ -99,7 +99,7 @@ fn lock(folder: &Path) -> Result<Flock<File>> {
     }
 }
 
-/// Removes what is at `path` if it is a dead socket, else says what it is.
+/// Removes the file at `path` if it is a dead socket; else the error says what it is.
 fn make_way(path: &Path, found: &Metadata, unlocked: Option<&Error>) -> Result<()> {
     let kind = found.file_type();
     if !kind.is_socket() {
@@ -126,7 +126,7 @@ fn make_way(path: &Path, found: &Metadata, unlocked: Option<&Error>) -> Result<(
     is_dead()?;
     let stays = |why: &Error| {
         let why =
-            format!("a socket is here that nobody listens on, and it cannot be replaced ({why}); remove it");
+            format!("a socket exists here, without a listener, and it cannot be replaced ({why}); remove it");
         Error::new(ErrorKind::AddrInUse, why)
     };
     match unlocked {
@@ -135,8 +135,8 @@ fn make_way(path: &Path, found: &Metadata, unlocked: Option<&Error>) -> Result<(
     }
 }
 
-/// Removes a socket and nothing that may have taken its place meanwhile: it is moved to a name that nobody else knows,
-/// looked at there, and put back if it is something else.
+/// Removes a socket but no file that may have replaced it meanwhile: it is renamed to a private name, checked there,
+/// and renamed back if it is another file.
 fn remove(path: &Path, id: FileId) -> Result<()> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -148,12 +148,12 @@ fn remove(path: &Path, id: FileId) -> Result<()> {
     }
     let why = match rename(&aside, path) {
         Ok(()) => "something else has taken its place".to_owned(),
-        Err(errno) => format!("what has taken its place is now {} ({errno})", aside.display()),
+        Err(errno) => format!("the file that has taken its place is now {} ({errno})", aside.display()),
     };
     Err(Error::other(why))
 }
 
-/// What is at `path` itself, if anything.
+/// Kind of the file at `path` (links are not followed), if there is one.
 fn look(path: &Path) -> Result<Option<Metadata>> {
     match std::fs::symlink_metadata(path) {
         Ok(found) => Ok(Some(found)),
@@ -168,7 +168,7 @@ fn id_of(found: &Metadata) -> FileId {
 
 enum State {
     Dead,
-    /// A process has it, who if that can be seen.
+    /// In use by a process, which is named if it is visible.
     Bound(Option<Peer>),
 }
 
@@ -182,12 +182,12 @@ fn state_of(path: &Path) -> Result<State> {
             Ok(()) if kind == SockType::Datagram => return Ok(State::Bound(None)),
             Ok(()) => return Ok(State::Bound(Some(Peer::of(&probe)))),
             Err(Errno::EPROTOTYPE) => {}
-            // Too many wait already, or it takes from one sender only.
+            // The queue is full, or it accepts one sender only.
             Err(Errno::EAGAIN | Errno::EPERM) => return Ok(State::Bound(None)),
             Err(Errno::ECONNREFUSED | Errno::ENOENT) => return Ok(State::Dead),
             Err(errno) => {
                 let why = format!(
-                    "a socket is here, and whether it is in use cannot be seen ({}); name another path",
+                    "a socket exists here, and whether it is in use cannot be determined ({}); name another path",
                     errno.desc()
                 );
                 return Err(Error::new(Error::from(errno).kind(), why));
@@ -262,7 +262,7 @@ mod tests {
         drop(UnixDatagram::bind(&path).unwrap());
         let (_datagrams, _name) = SocketFile::datagrams(&path).unwrap();
         assert!(listen(&path).unwrap_err().contains("in use"));
-        // One that nobody accepts from, with a full queue.
+        // A socket with a full queue of connections that are not accepted.
         let path = dir.path().join("full");
         let full = UnixListener::bind(&path).unwrap();
         nix::sys::socket::listen(&full, nix::sys::socket::Backlog::new(0).unwrap()).unwrap();
@@ -279,7 +279,7 @@ mod tests {
         fs::write(&path, "precious").unwrap();
         drop((name, listener));
         assert_eq!(fs::read(&path).unwrap(), b"precious");
-        // Even if it changes between the look and the removal.
+        // Even if it changes between the check and the removal.
         let found = fs::symlink_metadata(dir.path().join("away")).unwrap();
         let error = remove(&path, id_of(&found)).unwrap_err();
         assert!(error.to_string().contains("something else"), "{error}");
@@ -317,7 +317,7 @@ mod tests {
         let error = listen(&dir.path().join("n".repeat(100))).unwrap_err();
         assert!(error.contains("at most 107 bytes"), "{error}");
         assert!(listen(Path::new("/")).is_err() && listen(Path::new("..")).is_err());
-        // The folder goes while the socket is in use.
+        // The folder is removed while the socket is in use.
         let inner = dir.path().join("inner");
         fs::create_dir(&inner).unwrap();
         let bound = listen(&inner.join("s")).unwrap();

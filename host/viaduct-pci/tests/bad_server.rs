@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A client whose server dies or talks nonsense: an error each time, never a hang or a panic.
+//! A client whose server dies or breaks the protocol: always an error, never a hang or a panic.
 
 mod common;
 
@@ -60,7 +60,7 @@ fn a_killed_server_is_gone_for_every_caller() {
     Client::connect(&path).unwrap();
 }
 
-/// Answers requests correctly in form, and damages some answers.
+/// Replies to requests in the correct form, and corrupts some replies.
 fn babble(mut stream: UnixStream, mut random: impl FnMut(usize) -> usize) {
     let mut header = [0; 16];
     while stream.read_exact(&mut header).is_ok() {
@@ -135,5 +135,5 @@ fn nonsense_from_a_server_is_an_error_at_worst() {
         assert!(begin.elapsed() < limit * (calls + 12) * 2, "seed {seed}");
         server.join().unwrap();
     }
-    assert!(connected > 5, "{connected} got past the beginning");
+    assert!(connected > 5, "{connected} connections were established");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A server among clients that break the protocol by accident or on purpose.
+//! A server with clients that break the protocol by accident or on purpose.
 //!
 //! After every attack a well-behaved client must find the function reset, no memory mapped, and everything working.
 
@@ -149,7 +149,7 @@ fn the_card_is_waited_for_while_a_client_only_polls() {
     eventually("a wait", || target.function.waits.load(Ordering::Relaxed) > 0);
     drop(client);
     eventually("a reset", || target.function.resets.load(Ordering::Relaxed) == 1);
-    // The wait that had begun may end.
+    // The wait in progress may end.
     std::thread::sleep(Duration::from_millis(400));
     let waits = target.function.waits.load(Ordering::Relaxed);
     std::thread::sleep(Duration::from_millis(600));
@@ -248,14 +248,14 @@ fn allowed_oddities_work() {
     let mut s = target.greeted();
     let memory = HostMemory::new(0x4000).unwrap();
     let m = memory.fd().as_raw_fd();
-    // Without a descriptor: accepted, out of reach, and in the way of others.
+    // Without a descriptor: accepted, not accessible, and blocks overlapping maps.
     assert_eq!(errno(&mut s, 2, &dma(32, 1, 0, 0xc_0000, 0x1_0000), &[]), 0);
     assert_eq!(errno(&mut s, 2, &dma(32, 3, 0, 0xc_f000, 0x1000), &[m]), libc::EEXIST);
     assert_eq!(target.function.maps(), 0);
     for iova in [0x1000, 0x3000, 0x4000] {
         assert_eq!(errno(&mut s, 2, &dma(32, 3, 0, iova, 0x1000), &[m]), 0);
     }
-    // One unmap takes back all inside its range; one that would cut a map is refused.
+    // One unmap removes all maps inside its range; one that would split a map is refused.
     assert_eq!(errno(&mut s, 2, &dma(32, 3, 0, 0x8000, 0x4000), &[m]), 0);
     let unmap = |flags, iova: u64, len: u64| {
         [words(&[24, flags]), iova.to_le_bytes().to_vec(), len.to_le_bytes().to_vec()].concat()
@@ -365,7 +365,7 @@ fn a_client_that_stops_in_the_middle_is_given_up() {
         let begin = Instant::now();
         assert!(reply(&mut s).is_none());
         assert!(begin.elapsed() >= LIMIT / 2 && begin.elapsed() < LIMIT * 5, "cut at {cut}");
-        // … or gone.
+        // … or disconnected.
         let mut s = target.greeted();
         s.write_all(&whole[..cut]).unwrap();
         drop(s);
@@ -417,15 +417,15 @@ fn descriptors_do_not_leak_or_pile_up() {
             send_fds(&s, &[byte], &[fd; 10]);
         }
     }
-    // Many mappings of one file cost one descriptor.
+    // Many mappings of one file need one descriptor.
     let memory = HostMemory::new(0x1000).unwrap();
     let mut s = target.greeted();
     for i in 0..200u64 {
         assert_eq!(errno(&mut s, 2, &dma(32, 3, 0, i << 12, 0x1000), &[memory.fd().as_raw_fd()]), 0);
     }
-    // Other tests have some open meanwhile.
+    // Other tests may have some open.
     assert!(open_fds() < before + 150);
-    // Many files are too many at some point, and that is an error like any other.
+    // The number of files is limited, and exceeding it is an ordinary error.
     let mut refused = 0;
     for i in 200..800u64 {
         let memory = HostMemory::new(0x1000).unwrap();
@@ -447,8 +447,8 @@ fn a_client_cannot_take_memory_away_under_the_card() {
     nix::unistd::ftruncate(&fd, 0x4000).unwrap();
     assert_eq!(errno(&mut s, 2, &dma(32, 3, 0, 0, 0x4000), &[fd.as_raw_fd()]), 0);
     assert!(nix::unistd::ftruncate(&fd, 0).is_err());
-    // Copy from it after an attempt at its pages.
-    // SAFETY: plain system call on our descriptor.
+    // Copy from it after an attempt to remove its pages.
+    // SAFETY: plain system call on a descriptor of this test.
     unsafe {
         libc::fallocate(fd.as_raw_fd(), libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, 0, 0x4000)
     };
@@ -491,10 +491,10 @@ fn a_crowd_at_the_door_does_not_disturb_the_client_inside() {
     }
     drop(crowd);
     drop(client);
-    eventually("the door is free again", || Client::connect(&path).is_ok());
+    eventually("the server is free again", || Client::connect(&path).is_ok());
 }
 
-/// A memfd of that many bytes, all holes.
+/// A memfd of that size, without allocated pages.
 fn memfd(bytes: u64) -> OwnedFd {
     // SAFETY: a new descriptor without other owner.
     let fd = unsafe { OwnedFd::from_raw_fd(libc::memfd_create(c"m".as_ptr(), libc::MFD_ALLOW_SEALING)) };
@@ -502,7 +502,7 @@ fn memfd(bytes: u64) -> OwnedFd {
     fd
 }
 
-/// Maps `count` pages of a file one by one, many on their way at once.
+/// Maps `count` pages of a file one by one, with many requests in flight.
 fn map_pages(stream: &mut UnixStream, file: &OwnedFd, count: u64) {
     const AT_ONCE: u64 = 64;
     for first in (0..count).step_by(AT_ONCE as usize) {
@@ -536,7 +536,7 @@ fn clients_with_as_many_maps_as_they_may_have_leave_the_process_its_own() {
         assert_eq!(errno(&mut s, 2, &one_more, &[file.as_raw_fd()]), libc::ENOSPC);
         s
     });
-    // Other tests have some meanwhile.
+    // Other tests may have some.
     assert!(own_maps() < before + 1000, "{before} mappings before, {} now", own_maps());
     Target::new().check();
     drop(crowd);
@@ -557,13 +557,13 @@ fn who_takes_all_there_is_leaves_the_others_their_share() {
     let granted = (0..100).take_while(|page| grow(&mut s, *page, &file) == 0).count();
     assert_eq!(granted, 32 + 4, "the common half and its share of the other");
     assert_eq!(grow(&mut s, 99, &file), libc::ENOSPC);
-    // So with descriptors: of many files, and of interrupts.
+    // The same for descriptors: of many files, and of interrupts.
     let events: Vec<_> = (0..16).map(|_| eventfd()).collect();
     let fds: Vec<_> = events.iter().map(AsRawFd::as_raw_fd).collect();
     let assign = words(&[20, EVENTFD, MSIX, 0, 16]);
     assert_eq!(errno(&mut s, 8, &assign, &fds), 0);
     assert_eq!(errno(&mut s, 8, &assign, &fds), 0, "those before are given back");
-    // What it has still works, and the other has its share, with a reason when that is used up.
+    // Its existing maps still work, and the other client has its share, with a reason when that is used up.
     assert_eq!(errno(&mut s, 9, &access(0, 0, 4, &[]), &[]), 0);
     modest.check();
     let mut other = modest.greeted();
@@ -578,7 +578,7 @@ fn who_takes_all_there_is_leaves_the_others_their_share() {
     assert!(error.contains("it has 4 mappings") && error.contains("vm.max_map_count"), "{error}");
     client.dma_unmap(0).unwrap();
     map(4).unwrap();
-    // Whoever leaves gives all back.
+    // A client that disconnects releases everything.
     drop((s, client));
     greedy.check();
     let mut s = modest.greeted();
@@ -655,7 +655,7 @@ fn a_process_without_descriptors_serves_on() {
         let file = memfd(0x1000);
         send_fds(&first, &message(2, 0, &dma(32, 3, 0, 0, 0x1000)), &[file.as_raw_fd()]);
         assert!(reply(&mut first).is_none());
-        assert!(reply(&mut second).is_some(), "the next client is let in");
+        assert!(reply(&mut second).is_some(), "the next client is accepted");
         assert_eq!(errno(&mut second, 9, &access(0, 0, 4, &[]), &[]), 0);
         assert_eq!(threads(), before, "no client costs a thread");
     }
@@ -711,7 +711,7 @@ proptest! {
     }
 }
 
-/// Flips, drops and repeats bytes of a good conversation: deterministic, the same every time.
+/// Flips, drops and repeats bytes of a valid conversation, deterministically.
 #[test]
 fn damaged_conversations_are_survived() {
     let target = Target::new();

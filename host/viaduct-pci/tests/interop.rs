@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Both halves against another implementation of the protocol, the crate `vfio_user` of rust-vmm.
+//! Client and server against another implementation of the protocol, the crate `vfio_user` of rust-vmm.
 
 mod common;
 
@@ -68,7 +68,7 @@ struct Backend {
 }
 
 impl Backend {
-    /// Their server has no thread for interrupts: look after every write.
+    /// Their server has no thread for interrupts: check after every write.
     fn interrupt(&mut self) -> Result<(), Error> {
         let fired = self.function.wait_irq(u64::MAX, Duration::ZERO).unwrap_or(0);
         for vector in (0..64).filter(|v| fired >> v & 1 != 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! QEMU's `vfio-user-pci` device drives our server: firmware gives it addresses, then this test plays the guest's
+//! QEMU's `vfio-user-pci` device drives our server: firmware assigns its addresses, then this test acts as the guest's
 //! driver through QEMU's debugger port.
 //!
 //! Needs QEMU 10.1 or newer: `VIADUCT_QEMU=qemu-system-x86_64 cargo test -p viaduct-pci --test qemu -- --ignored`
@@ -101,7 +101,7 @@ impl Drop for Guest {
 #[test]
 #[ignore = "needs QEMU 10.1 or newer"]
 fn qemu_enumerates_the_function_and_gets_dma_and_interrupts() {
-    /// Where q35 firmware puts configuration space.
+    /// Address of configuration space with q35 firmware.
     const ECAM: u64 = 0xb000_0000;
     let (dir, path) = socket();
     let function = Copier::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Client and server talk to each other.
+//! Client and server together.
 
 mod common;
 
@@ -58,7 +58,7 @@ fn the_card_copies_client_memory_and_interrupts() {
         target.read(0x456, &mut got);
         assert_eq!(got, data);
     }
-    // The source may only be read, and nothing lies outside the maps.
+    // The source may only be read, and nothing outside the maps is accessible.
     assert_eq!(copy_through(&client, 0x1_0000_0000, 0x10_0000, 64, 1), 1);
     assert_eq!(copy_through(&client, 0x10_0000, 0x9000_0000, 64, 1), 1);
     client.dma_unmap(0x10_0000).unwrap();
@@ -264,7 +264,7 @@ fn a_server_that_has_not_answered_once_is_not_waited_for_as_long_again() {
         assert!(matches!(client.read32(0, 0x20), Err(PciError::Timeout(_))));
     }
     assert!(begin.elapsed() < Duration::from_millis(3500), "{:?}", begin.elapsed());
-    // Once it has answered it is trusted again.
+    // Once it has replied it gets the full time again.
     function.read_delay.store(10, Ordering::Relaxed);
     while client.read32(0, 0x20).is_err() {
         assert!(begin.elapsed() < Duration::from_secs(60));

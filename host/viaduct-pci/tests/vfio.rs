@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A card's management function through the kernel's VFIO, call by call.
 //!
-//! Needs a card that is bound to vfio-pci, with a kernel that knows its reset:
+//! Needs a card that is bound to vfio-pci, with a kernel that can reset it:
 //! `VIADUCT_VFIO=0000:01:00.0 cargo test -p viaduct-pci --test vfio -- --ignored`. `tests/test_vm_functions.py` runs it in
 //! a virtual machine.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where a function is on the machine's PCI buses.
+//! Addresses of functions on the machine's PCI buses.
 
 use std::fmt;
 use std::str::FromStr;
@@ -41,13 +41,13 @@ impl FromStr for PciAddress {
         };
         parse().ok_or_else(|| {
             format!(
-                "{text:?} is no address of a PCI function: write it like 0000:01:00.0, as `lspci -D` does"
+                "{text:?} is not an address of a PCI function: write it like 0000:01:00.0, as `lspci -D` does"
             )
         })
     }
 }
 
-/// A hexadecimal number of at most so many digits, no sign.
+/// A hexadecimal number of at most `digits` digits, without sign.
 fn hex(text: &str, digits: usize, most: u32) -> Option<u32> {
     let good = (1..=digits).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit());
     u32::from_str_radix(text, 16).ok().filter(|value| good && *value <= most)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A PCI function of this machine, or of the virtual machine this is, through the kernel's VFIO interface.
+//! A PCI function of this machine, physical or virtual, through the kernel's VFIO interface.
 //!
-//! The function must belong to the kernel's driver `vfio-pci`, with an IOMMU in front of it; [`Function::open`] says
-//! what to do if it is not so. Registers are mapped into the process, so that an access is a load or a store; memory
-//! for DMA is put into the IOMMU's tables; interrupts are eventfds.
+//! The function must be bound to the kernel's driver `vfio-pci` and be behind an IOMMU; else the error of
+//! [`Function::open`] says what to do. Registers are mapped into the process, so that an access is a load or a store;
+//! memory for DMA is mapped in the IOMMU; interrupts are eventfds.
 
 mod address;
 mod place;
@@ -37,11 +37,10 @@ const COMMAND_MASTER: u16 = 1 << 2;
 ///
 /// It has one user at a time. When the kernel wants it back (its driver is unbound, the card is pulled),
 /// [`wait_irq`](PciFunction::wait_irq) ends with [`PciError::Gone`], and the kernel waits for the drop. Dropping it stops
-/// the function's DMA and interrupts, and resets it, before the memory it could reach is given back.
+/// the function's DMA and interrupts, and resets it, before the memory it could access is released.
 #[derive(Debug)]
 pub struct Function {
-    // The order of the fields is the order in which they are closed: what the card can still do ends before what it
-    // uses goes away.
+    // Fields are dropped in this order: the card's activity ends before the resources it uses are released.
     bars: [Region; 6],
     config: Region,
     device: Arc<File>,
@@ -57,7 +56,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// Opens the function at this address, with all its interrupts, able to reach memory.
+    /// Opens the function at this address, with all its interrupts and bus mastering enabled.
     pub fn open(address: PciAddress) -> Result<Self> {
         Self::open_at(&Place::new(address))
     }
@@ -65,23 +64,23 @@ impl Function {
     fn open_at(place: &Place) -> Result<Self> {
         let group_name = place.group()?;
         let container = place.open_container()?;
-        let supported = sys::api_version(&container).map_err(os("asking for the version of VFIO"))?
+        let supported = sys::api_version(&container).map_err(os("reading the version of VFIO"))?
             == VFIO_API_VERSION as i32
             && sys::has_extension(&container, VFIO_TYPE1v2_IOMMU)
-                .map_err(os("asking for the kind of IOMMU"))?;
+                .map_err(os("reading the type of the IOMMU"))?;
         if !supported {
             return Err(
                 place.unusable("VFIO has no driver for its IOMMU here: `modprobe vfio_iommu_type1` as root")
             );
         }
         let group = place.open_group(&group_name)?;
-        if sys::group_status(&group).map_err(os("asking for the group"))? & VFIO_GROUP_FLAGS_VIABLE == 0 {
+        if sys::group_status(&group).map_err(os("reading the IOMMU group"))? & VFIO_GROUP_FLAGS_VIABLE == 0 {
             return Err(place.in_the_way());
         }
-        sys::set_container(&group, &container).map_err(os("putting the group into its container"))?;
+        sys::set_container(&group, &container).map_err(os("adding the IOMMU group to its container"))?;
         sys::set_iommu(&container, VFIO_TYPE1v2_IOMMU).map_err(|errno| match errno {
             Errno::EPERM => place.unusable(
-                "its IOMMU does not check interrupts: switch interrupt remapping on, or accept that the card can send \
+                "its IOMMU does not check interrupts: enable interrupt remapping, or accept that the card can send \
                  any interrupt: `echo 1 > /sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts` as root",
             ),
             errno => os("setting up the IOMMU")(errno),
@@ -90,12 +89,12 @@ impl Function {
         let device = sys::open_device(&group, &name).map_err(os("opening the function"))?;
         let device = Arc::new(File::from(device));
 
-        let about = sys::device_info(&device).map_err(os("asking for the function"))?;
+        let about = sys::device_info(&device).map_err(os("reading the function's properties"))?;
         if about.flags & VFIO_DEVICE_FLAGS_PCI == 0 || about.num_regions <= VFIO_PCI_CONFIG_REGION_INDEX {
             return Err(PciError::Protocol(format!("{} is not a PCI function for VFIO", place.address)));
         }
         let config = Region::open(&device, VFIO_PCI_CONFIG_REGION_INDEX, "configuration space".into())?;
-        // Windows of BARs can be used only while the function answers.
+        // Mapped BARs can be used only while the function responds to memory accesses.
         let mut command = [0; 2];
         config.read(u64::from(COMMAND), &mut command)?;
         let on = u16::from_le_bytes(command) | COMMAND_MEMORY | COMMAND_MASTER;
@@ -104,14 +103,14 @@ impl Function {
         let bars = [bar(0)?, bar(1)?, bar(2)?, bar(3)?, bar(4)?, bar(5)?];
 
         let irqs = |index| match index < about.num_irqs {
-            true => sys::irq_count(&device, index).map_err(os("asking for interrupts")),
+            true => sys::irq_count(&device, index).map_err(os("setting up interrupts")),
             false => Ok(0),
         };
         let eventfds = EventFds::new(irqs(VFIO_PCI_MSIX_IRQ_INDEX)?.min(64) as u16)?;
         let fds = eventfds.raw();
         if !fds.is_empty() {
             let left = sys::set_eventfds(&device, VFIO_PCI_MSIX_IRQ_INDEX, &fds);
-            let left = left.map_err(os("asking for interrupts"))?;
+            let left = left.map_err(os("setting up interrupts"))?;
             if left > 0 {
                 return Err(place.unusable(format!(
                     "the machine has only {left} interrupts left, the card needs {}",
@@ -122,7 +121,7 @@ impl Function {
         let recall = eventfd()?;
         if irqs(VFIO_PCI_REQ_IRQ_INDEX)? > 0 {
             sys::set_eventfds(&device, VFIO_PCI_REQ_IRQ_INDEX, &[recall.as_fd().as_raw_fd()])
-                .map_err(os("asking to be told of the function's end"))?;
+                .map_err(os("setting up the notification of removal"))?;
         }
 
         let mut id = [0; 4];
@@ -158,7 +157,7 @@ impl Function {
     }
 }
 
-/// Names the system call that failed.
+/// An error that names the system call that failed.
 fn os(what: &str) -> impl FnOnce(Errno) -> PciError {
     move |errno| PciError::Os { what: what.into(), source: errno.into() }
 }
@@ -170,7 +169,7 @@ fn check_config(offset: u16, len: usize) -> Result<()> {
     }
 }
 
-/// Whether writing `data` at `offset` switches the function's registers off.
+/// Whether writing `data` at `offset` disables the function's memory space.
 fn hides_registers(offset: u16, data: &[u8]) -> bool {
     let low = COMMAND.checked_sub(offset).and_then(|at| data.get(usize::from(at)));
     low.is_some_and(|low| u16::from(*low) & COMMAND_MEMORY == 0)
@@ -186,7 +185,7 @@ impl PciFunction for Function {
         self.config.read(u64::from(offset), buf)
     }
 
-    /// Refuses to switch off memory accesses (the command register): registers are mapped here, and using them would then
+    /// Refuses to disable memory space (the command register): registers are mapped here, and using them would then
     /// kill the process.
     fn config_write(&self, offset: u16, data: &[u8]) -> Result<()> {
         check_config(offset, data.len())?;
@@ -227,8 +226,8 @@ impl PciFunction for Function {
             return Err(os(&what)(Errno::EACCES));
         }
         let mut maps = self.maps.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: `maps` keeps the memory until it is unmapped, or until the container is closed, and `HostMemory` takes
-        // into account that others change it.
+        // SAFETY: `maps` keeps the memory until it is unmapped, or until the container is closed, and `HostMemory` expects
+        // others to change it.
         let mapped = unsafe { sys::map_dma(&self.container, iova, memory.as_ptr(), len, flags) };
         mapped.map_err(|errno| map_error(what, errno))?;
         maps.insert(iova, memory);
@@ -236,7 +235,7 @@ impl PciFunction for Function {
     }
 
     fn dma_unmap(&self, iova: u64) -> Result<()> {
-        let what = format!("taking back DMA memory at {iova:#x}");
+        let what = format!("unmapping DMA memory at {iova:#x}");
         let mut maps = self.maps.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(memory) = maps.get(&iova) else { return Err(PciError::OutOfRange { what }) };
         let len = memory.len() as u64;
@@ -261,17 +260,17 @@ impl PciFunction for Function {
     }
 }
 
-/// Why memory could not be put into the IOMMU's tables.
+/// Why memory could not be mapped in the IOMMU.
 fn map_error(what: String, errno: Errno) -> PciError {
     let hint = match errno {
         Errno::ENOMEM => {
             let limit = getrlimit(Resource::RLIMIT_MEMLOCK).map_or(0, |(soft, _)| soft);
             format!(
-                "it stays in memory, and at most {} KiB of this user's may: raise that limit (`ulimit -l`), or run as root",
+                "it must be locked, and this user may lock at most {} KiB: raise that limit (`ulimit -l`), or run as root",
                 limit / 1024
             )
         }
-        Errno::ENOSPC => "the kernel takes no more mappings (dma_entry_limit of vfio_iommu_type1)".into(),
+        Errno::ENOSPC => "the kernel accepts no more mappings (dma_entry_limit of vfio_iommu_type1)".into(),
         Errno::EINVAL => "the IOMMU does not translate that address".into(),
         errno => return os(&what)(errno),
     };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the system says of a function before it is opened: who has it, what is in front of it. Every error says what to
-//! do.
+//! Checks of a function before it is opened: its driver, its IOMMU group, permissions. Every error says what to do.
 
 use super::PciAddress;
 use crate::peer::Peer;
@@ -9,10 +8,10 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Drivers of other functions of a group that the kernel lets stay.
+/// Drivers that the kernel accepts for the other functions of a group.
 const HARMLESS: [&str; 3] = ["vfio-pci", "pci-stub", "pcieport"];
 
-/// A function, and the folders in which the kernel shows it.
+/// A function, and the kernel's folders that describe it.
 pub(super) struct Place {
     pub(super) address: PciAddress,
     /// `/sys/bus/pci`
@@ -26,7 +25,7 @@ impl Place {
         Self { address, bus: "/sys/bus/pci".into(), vfio: "/dev/vfio".into() }
     }
 
-    /// An error that says what is wrong with the function's place, and what to do.
+    /// An error that says why the function is unusable, and what to do.
     pub(super) fn unusable(&self, why: impl std::fmt::Display) -> PciError {
         PciError::Unusable(format!("{}: {why}", self.address))
     }
@@ -35,7 +34,7 @@ impl Place {
         self.bus.join("devices").join(self.address.to_string())
     }
 
-    /// Number of the function's IOMMU group, if all is as it must be.
+    /// Number of the function's IOMMU group, if the function is usable.
     pub(super) fn group(&self) -> Result<String> {
         let folder = self.folder();
         if !folder.is_dir() {
@@ -43,20 +42,21 @@ impl Place {
         }
         let Some(group) = target(&folder.join("iommu_group")) else {
             return Err(self.unusable(
-                "there is no IOMMU in front of it: switch it on in the firmware and for the kernel \
+                "it is not behind an IOMMU: enable one in the firmware and for the kernel \
                  (intel_iommu=on or amd_iommu=on on its command line)",
             ));
         };
         let driver = target(&folder.join("driver"));
         if driver.as_deref() != Some("vfio-pci") {
-            let who =
-                driver.as_ref().map_or("no driver has it".into(), |name| format!("driver {name} has it"));
+            let who = driver
+                .as_ref()
+                .map_or("no driver is bound to it".into(), |name| format!("driver {name} is bound to it"));
             return Err(self.unusable(format!("{who}; as root: {}", self.how_to_bind(driver.is_some()))));
         }
         Ok(group)
     }
 
-    /// The commands that give the function to vfio-pci.
+    /// The commands that bind the function to vfio-pci.
     fn how_to_bind(&self, bound: bool) -> String {
         let (bus, folder) = (self.bus.display(), self.folder());
         let folder = folder.display();
@@ -74,7 +74,7 @@ impl Place {
         )
     }
 
-    /// Who else in the group keeps it from being used.
+    /// Other functions in the group that keep it from being used.
     pub(super) fn in_the_way(&self) -> PciError {
         let members = std::fs::read_dir(self.folder().join("iommu_group/devices"));
         let mut others: Vec<String> = members
@@ -90,11 +90,11 @@ impl Place {
         others.sort();
         let who = if others.is_empty() { "others".into() } else { others.join(", ") };
         self.unusable(format!(
-            "it shares its IOMMU group with {who}: give them to vfio-pci too, or put the card into another slot"
+            "it shares its IOMMU group with {who}: bind them to vfio-pci too, or put the card into another slot"
         ))
     }
 
-    /// Opens the container, a place for DMA mappings.
+    /// Opens the container, which holds DMA mappings.
     pub(super) fn open_container(&self) -> Result<File> {
         self.open("vfio", "load the driver with `modprobe vfio-pci`")
     }
@@ -115,7 +115,7 @@ impl Place {
         match error.kind() {
             ErrorKind::NotFound => self.unusable(format!("there is no {shown}: {if_missing}")),
             ErrorKind::PermissionDenied => self.unusable(format!(
-                "no permission to open {shown}: run as root, or give it to yourself with `sudo chown $USER {shown}`"
+                "no permission to open {shown}: run as root, or take ownership with `sudo chown $USER {shown}`"
             )),
             ErrorKind::ResourceBusy => {
                 let who = Peer::with_open(path).map_or("another program".into(), |peer| peer.to_string());
@@ -129,7 +129,7 @@ impl Place {
     }
 }
 
-/// Last part of what a link leads to.
+/// Last component of a link's target.
 fn target(link: &Path) -> Option<String> {
     Some(std::fs::read_link(link).ok()?.file_name()?.to_string_lossy().into_owned())
 }
@@ -176,7 +176,7 @@ mod tests {
             Place { address: CARD.parse().unwrap(), bus: self.path("pci"), vfio: self.path("vfio") }
         }
 
-        /// The reason why the function cannot be had, with the folder left out.
+        /// The reason why the function is unusable, without the folder.
         fn why(&self) -> String {
             let error = self.place().group().unwrap_err();
             assert!(matches!(error, PciError::Unusable(_)));
@@ -204,7 +204,7 @@ mod tests {
         let machine = Machine::new(&[(CARD, None)]);
         assert_eq!(
             machine.why(),
-            "0000:01:00.0: no driver has it; as root: modprobe vfio-pci && \
+            "0000:01:00.0: no driver is bound to it; as root: modprobe vfio-pci && \
              echo vfio-pci > /pci/devices/0000:01:00.0/driver_override && \
              echo 0000:01:00.0 > /pci/drivers_probe"
         );
@@ -213,7 +213,7 @@ mod tests {
             .unwrap();
         assert_eq!(
             machine.why(),
-            "0000:01:00.0: driver uio has it; as root: \
+            "0000:01:00.0: driver uio is bound to it; as root: \
              echo vfio-pci > /pci/devices/0000:01:00.0/driver_override && \
              echo 0000:01:00.0 > /pci/devices/0000:01:00.0/driver/unbind && \
              echo 0000:01:00.0 > /pci/drivers_probe"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A BAR or the configuration space: windows mapped into this process, and system calls for the rest.
+//! A BAR or the configuration space: mapped windows, and system calls for the rest.
 
 use super::sys;
 use crate::{PAGE_SIZE, PciError, Result};
@@ -19,18 +19,18 @@ pub(super) struct Region {
     windows: Vec<Window>,
     device: Arc<File>,
     name: String,
-    /// Bytes, 0 if there is none.
+    /// Size in bytes, 0 if the region is absent.
     pub(super) size: u64,
-    /// Where it begins in the file.
+    /// Offset in the file.
     start: u64,
 }
 
 impl Region {
-    /// Asks for a region, and maps what can be mapped.
+    /// Queries a region, and maps the parts that can be mapped.
     pub(super) fn open(device: &Arc<File>, index: u32, name: String) -> Result<Self> {
         let what = |what: &str| format!("{what} {name}");
         let (info, bytes) = sys::region_info(device, index)
-            .map_err(|e| PciError::Os { what: what("asking for"), source: e.into() })?;
+            .map_err(|e| PciError::Os { what: what("querying"), source: e.into() })?;
         let both = VFIO_REGION_INFO_FLAG_READ | VFIO_REGION_INFO_FLAG_WRITE;
         let size = if info.flags & both == both { info.size } else { 0 };
         let mut windows = Vec::new();
@@ -38,7 +38,7 @@ impl Region {
             let inside = at.checked_add(len).is_some_and(|end| end <= size);
             if !inside || at % PAGE_SIZE as u64 != 0 || len == 0 {
                 return Err(PciError::Protocol(format!(
-                    "{len:#x} bytes at {at:#x} of {name} cannot be a window: it has {size:#x} bytes"
+                    "{len:#x} bytes at {at:#x} of {name} cannot be mapped: it has {size:#x} bytes"
                 )));
             }
             windows.push(Window::map(device, info.offset, at, len, &what("mapping"))?);
@@ -46,7 +46,7 @@ impl Region {
         Ok(Self { windows, device: Arc::clone(device), name, size, start: info.offset })
     }
 
-    /// Refuses what is not inside.
+    /// Refuses an access that is out of range.
     fn check(&self, offset: u64, len: usize) -> Result<()> {
         match offset.checked_add(len as u64) {
             Some(end) if len > 0 && end <= self.size => Ok(()),
@@ -68,7 +68,7 @@ impl Region {
         };
         // SAFETY: four aligned bytes of a mapped window.
         let value = unsafe { at.cast::<u32>().read_volatile() };
-        // Memory is read only after the register that tells of it.
+        // Memory is read only after the register that reports it.
         fence(Ordering::Acquire);
         Ok(u32::from_le(value))
     }
@@ -79,7 +79,7 @@ impl Region {
         let Some(at) = self.window(offset, 4) else {
             return self.call_write(offset, &value.to_le_bytes());
         };
-        // What was written to memory is there before the register that tells of it.
+        // Memory is written before the register that reports it.
         fence(Ordering::Release);
         // SAFETY: four aligned bytes of a mapped window.
         unsafe { at.cast::<u32>().write_volatile(value.to_le()) };
@@ -153,7 +153,7 @@ impl Region {
     }
 }
 
-/// Splits a range into naturally aligned accesses of 4, 2 and 1 bytes: where, how wide.
+/// Splits a range into naturally aligned accesses of 4, 2 and 1 bytes: offset and width.
 fn accesses(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize)> {
     let mut done = 0;
     std::iter::from_fn(move || {
@@ -164,7 +164,7 @@ fn accesses(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize)> {
     })
 }
 
-/// The parts of a region that can be mapped: where, how long. Without a list from the kernel, all or nothing.
+/// The parts of a region that can be mapped, as offset and length. Without a list from the kernel: all or nothing.
 fn mappable(info: &vfio_region_info, bytes: &[u8]) -> Vec<(u64, u64)> {
     if info.flags & VFIO_REGION_INFO_FLAG_MMAP == 0 {
         return Vec::new();
@@ -177,13 +177,13 @@ fn mappable(info: &vfio_region_info, bytes: &[u8]) -> Vec<(u64, u64)> {
     vec![(0, info.size)]
 }
 
-/// The areas in the capability that lists them, if there is one. A capability is: id, version (16 bits each), offset of
-/// the next or 0; this one goes on with the number of areas, a reserved word, and for each its offset and size.
+/// The areas in the sparse-mmap capability, if there is one. A capability is: id, version (16 bits each), offset of
+/// the next or 0; this one continues with the number of areas, a reserved word, and for each its offset and size.
 fn sparse_areas(bytes: &[u8], first: u32) -> Option<Vec<(u64, u64)>> {
     let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?));
     let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?));
     let mut at = first as usize;
-    // Each is somewhere else: there cannot be more.
+    // Capabilities do not overlap, so there cannot be more.
     for _ in 0..bytes.len() / size_of::<vfio_info_cap_header>() {
         let id = word(at)?.to_ne_bytes();
         if u32::from(u16::from_ne_bytes([id[0], id[1]])) == VFIO_REGION_INFO_CAP_SPARSE_MMAP {
@@ -200,11 +200,11 @@ fn sparse_areas(bytes: &[u8], first: u32) -> Option<Vec<(u64, u64)>> {
     None
 }
 
-/// A part of a region, mapped.
+/// A mapped part of a region.
 #[derive(Debug)]
 struct Window {
     ptr: NonNull<u8>,
-    /// Where it is in its region.
+    /// Offset in its region.
     at: u64,
     len: usize,
 }
@@ -226,7 +226,7 @@ impl Window {
         Ok(Self { ptr: ptr.map_err(|e| os(e.into()))?.cast(), at, len: size.get() })
     }
 
-    /// Address of `len` bytes of the region, if they are all in this window.
+    /// Address of `len` bytes of the region, if all are in this window.
     fn at(&self, offset: u64, len: usize) -> Option<*mut u8> {
         let start = usize::try_from(offset.checked_sub(self.at)?).ok()?;
         let fits = start.checked_add(len).is_some_and(|end| end <= self.len);
@@ -236,7 +236,7 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `map` with exactly this extent and nobody uses it any more.
+        // SAFETY: the mapping was made by `map` with exactly this extent and is no longer used.
         if let Err(error) = unsafe { munmap(self.ptr.cast(), self.len) } {
             tracing::error!(%error, "unmapping registers");
         }
@@ -252,7 +252,7 @@ mod tests {
         vfio_region_info { flags, cap_offset, size: 0x4000, ..Default::default() }
     }
 
-    /// What the kernel writes: the structure, a capability of another kind, and the one with areas.
+    /// Data as the kernel writes it: the structure, a capability of another kind, and the one with areas.
     fn with_areas(areas: &[(u64, u64)]) -> Vec<u8> {
         let mut bytes = vec![0; 32];
         for word in [VFIO_REGION_INFO_CAP_TYPE | 1 << 16, 48, 7, 7] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The system calls of VFIO, without a meaning of their own.
+//! Thin wrappers of the VFIO system calls.
 
 use nix::errno::Errno;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -82,10 +82,10 @@ pub(super) fn device_info(device: &impl AsRawFd) -> SysResult<vfio_device_info> 
     Ok(info)
 }
 
-/// What the kernel says of a region, with the capabilities behind it.
+/// The kernel's description of a region, with the capabilities that follow it.
 pub(super) fn region_info(device: &impl AsRawFd, index: u32) -> SysResult<(vfio_region_info, Vec<u8>)> {
     const HEAD: usize = size_of::<vfio_region_info>();
-    /// More than any capability that there is can need.
+    /// More than the existing capabilities can need.
     const MOST: usize = 1 << 20;
     let mut size = HEAD;
     loop {
@@ -107,7 +107,7 @@ pub(super) fn region_info(device: &impl AsRawFd, index: u32) -> SysResult<(vfio_
     }
 }
 
-/// Number of interrupts of a kind, 0 if they cannot be had as eventfds.
+/// Number of interrupts of a type, 0 if they are not available as eventfds.
 pub(super) fn irq_count(device: &impl AsRawFd, index: u32) -> SysResult<u32> {
     let mut info = vfio_irq_info { argsz: size_of_args::<vfio_irq_info>(), index, ..Default::default() };
     // SAFETY: the kernel writes at most `argsz` bytes.
@@ -115,8 +115,8 @@ pub(super) fn irq_count(device: &impl AsRawFd, index: u32) -> SysResult<u32> {
     Ok(if info.flags & VFIO_IRQ_INFO_EVENTFD != 0 { info.count } else { 0 })
 }
 
-/// Has the interrupts of a kind, from the first one on, signal eventfds. `Ok(n)` with `n > 0`: nothing was done, there
-/// are only `n` to be had.
+/// Connects the interrupts of a type, from the first one on, to eventfds. `Ok(n)` with `n > 0`: nothing was done, only
+/// `n` are available.
 pub(super) fn set_eventfds(device: &impl AsRawFd, index: u32, eventfds: &[RawFd]) -> SysResult<u32> {
     let argsz = size_of::<vfio_irq_set>() + size_of_val(eventfds);
     let head = [
@@ -137,7 +137,7 @@ pub(super) fn reset(device: &impl AsRawFd) -> SysResult<()> {
     unsafe { call::device_reset(device.as_raw_fd()) }.map(drop)
 }
 
-/// Lets devices of the container reach `len` bytes at `memory` by the bus address `iova`.
+/// Lets devices of the container access `len` bytes at `memory` at the bus address `iova`.
 ///
 /// # Safety
 /// The memory stays mapped at its address, and is not Rust's to assume unchanged, until it is unmapped here.
@@ -150,11 +150,11 @@ pub(super) unsafe fn map_dma(
 ) -> SysResult<()> {
     let argsz = size_of_args::<vfio_iommu_type1_dma_map>();
     let map = vfio_iommu_type1_dma_map { argsz, flags, vaddr: memory as u64, iova, size: len };
-    // SAFETY: the kernel reads the structure; the caller answers for the memory.
+    // SAFETY: the kernel reads the structure; the caller guarantees the memory.
     unsafe { call::iommu_map_dma(container.as_raw_fd(), &map) }.map(drop)
 }
 
-/// Takes it back, and returns the bytes that were.
+/// Unmaps a range, and returns the number of bytes that were mapped.
 pub(super) fn unmap_dma(container: &impl AsRawFd, iova: u64, len: u64) -> SysResult<u64> {
     let argsz = size_of_args::<vfio_iommu_type1_dma_unmap>();
     let mut unmap = vfio_iommu_type1_dma_unmap { argsz, iova, size: len, ..Default::default() };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A PCI function that lives in another process.
+//! A PCI function in another process.
 
 use super::link::{Link, LinkError, Message};
 use super::server::{Capabilities, VersionData};
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 /// Time limits of a [`Client`].
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
-    /// How long the server may take to answer a request, or to take one off the socket.
+    /// How long the server may take to reply to a request, or to read one from the socket.
     pub reply_time: Duration,
 }
 
@@ -38,16 +38,16 @@ impl Default for ClientOptions {
 
 /// A function reached over a vfio-user socket.
 ///
-/// Register writes are posted: they return when they are on their way, and an error the server has with one is lost,
-/// as on a real bus. Every other call waits for its answer, within [`ClientOptions::reply_time`]. When the server goes
-/// away every call, waiting ones included, ends with [`PciError::Gone`]. Dropping the client disconnects it, and the
-/// server takes back all that it set up.
+/// Register writes are posted: they return once they are sent, and an error at the server is lost, as on a real bus.
+/// Every other call waits for its reply, within [`ClientOptions::reply_time`]. When the server ends, every call,
+/// waiting ones included, fails with [`PciError::Gone`]. Dropping the client disconnects it, and the server releases
+/// everything it set up.
 #[derive(Debug)]
 pub struct Client {
     info: FunctionInfo,
     link: Link,
     reply_time: Duration,
-    /// Set once the stream cannot be used any more; every later call fails at once.
+    /// Set once the stream cannot be used any more; every later call fails immediately.
     broken: AtomicBool,
     requests: Mutex<Requests>,
     /// One for each MSI-X vector.
@@ -55,21 +55,21 @@ pub struct Client {
     maps: Mutex<HashMap<u64, Arc<HostMemory>>>,
 }
 
-/// Of a server that has not answered in time, the next answer is waited for only this part of the time: the end of a run asks much, and is
-/// to come soon.
+/// After a reply has not come in time, the next one is waited for only this fraction of the time: the end of a run
+/// makes several requests, and should not take long.
 const OWING: u32 = 30;
 
-/// Guards the socket: held from a request to its answer.
+/// Guards the socket: held from a request to its reply.
 #[derive(Debug, Default)]
 struct Requests {
     next_id: u16,
-    /// Requests whose answers we stopped waiting for.
+    /// Requests that timed out and whose replies are still due.
     abandoned: HashSet<u16>,
     max_fds: usize,
 }
 
 impl Client {
-    /// Connects to the server at `path` and learns about its function.
+    /// Connects to the server at `path` and reads the properties of its function.
     pub fn connect(path: &Path) -> Result<Self> {
         Self::connect_with(path, ClientOptions::default())
     }
@@ -81,7 +81,7 @@ impl Client {
         Self::on(stream, options)
     }
 
-    /// Speaks to the server at the other end of a connected socket.
+    /// Uses the server at the other end of a connected socket.
     pub fn on(stream: UnixStream, options: ClientOptions) -> Result<Self> {
         let link = Link::new(stream, options.reply_time)
             .map_err(|source| PciError::Os { what: "setting up the socket".into(), source })?;
@@ -111,7 +111,7 @@ impl Client {
         };
         let data = VersionData { capabilities }.to_bytes().map_err(|_| garbled("version"))?;
         let body = Body::default().u16(MAJOR).u16(MINOR).bytes(&data).0;
-        let reply = self.request(command::VERSION, &body, &[], "greeting the server")?;
+        let reply = self.request(command::VERSION, &body, &[], "negotiating the version")?;
         let parse = |mut fields: Fields| -> std::result::Result<(u16, VersionData), Errno> {
             let (major, _minor) = (fields.u16()?, fields.u16()?);
             Ok((major, VersionData::parse(fields.0)?))
@@ -120,15 +120,15 @@ impl Client {
         if major != MAJOR {
             return Err(PciError::Protocol(format!("the server speaks version {major} of vfio-user")));
         }
-        // "1" is what the protocol says of a server that does not tell.
+        // The protocol's default for a server that does not state it.
         self.lock().max_fds = data.capabilities.max_msg_fds.unwrap_or(1).clamp(1, MAX_FDS as u64) as usize;
         Ok(())
     }
 
-    /// Asks for what a [`FunctionInfo`] holds.
+    /// Queries the contents of a [`FunctionInfo`].
     fn learn(&self) -> Result<FunctionInfo> {
         let body = Body::default().u32(16).u32(0).u32(0).u32(0).0;
-        let reply = self.request(command::GET_INFO, &body, &[], "asking for the device")?;
+        let reply = self.request(command::GET_INFO, &body, &[], "querying the device")?;
         let flags = reply_word(&reply, 1)?;
         if flags & flag::DEVICE_PCI == 0 {
             return Err(PciError::Protocol("the server's device is not a PCI function".into()));
@@ -137,13 +137,13 @@ impl Client {
         let mut bar_sizes = [0; 6];
         for (bar, size) in (0..REGION_BARS.min(regions)).zip(&mut bar_sizes) {
             let body = Body::default().u32(32).u32(0).u32(bar).u32(0).u64(0).u64(0).0;
-            let reply = self.request(command::GET_REGION_INFO, &body, &[], "asking for a BAR")?;
+            let reply = self.request(command::GET_REGION_INFO, &body, &[], "querying a BAR")?;
             *size = u64::from(reply_word(&reply, 4)?) | u64::from(reply_word(&reply, 5)?) << 32;
         }
         let mut vectors = 0;
         if irqs > IRQ_MSIX {
             let body = Body::default().u32(16).u32(0).u32(IRQ_MSIX).u32(0).0;
-            let reply = self.request(command::GET_IRQ_INFO, &body, &[], "asking for interrupts")?;
+            let reply = self.request(command::GET_IRQ_INFO, &body, &[], "querying interrupts")?;
             vectors = reply_word(&reply, 3)?.min(64) as u16;
         }
         let mut id = [0; 4];
@@ -162,7 +162,7 @@ impl Client {
             let (start, count) = ((i * at_once) as u32, chunk.len() as u32);
             let flags = flag::SET_EVENTFD | flag::SET_TRIGGER;
             let body = Body::default().u32(20).u32(flags).u32(IRQ_MSIX).u32(start).u32(count).0;
-            self.request(command::SET_IRQS, &body, chunk, "asking for interrupts")?;
+            self.request(command::SET_IRQS, &body, chunk, "setting up interrupts")?;
         }
         Ok(())
     }
@@ -176,11 +176,11 @@ impl Client {
         Ok(())
     }
 
-    /// Sends a request and waits for its answer, whose body is returned.
+    /// Sends a request and waits for its reply, whose body is returned.
     fn request(&self, command: u16, body: &[u8], fds: &[RawFd], what: &str) -> Result<Vec<u8>> {
         let mut requests = self.lock();
         let id = self.send(&mut requests, command, 0, body, fds)?;
-        // It answers in order: while it owes an answer, there is little hope for another.
+        // Replies come in order: while an earlier one is overdue, this one is unlikely to come in time.
         let patience = if requests.abandoned.is_empty() { self.reply_time } else { self.reply_time / OWING };
         let mut deadline = Instant::now() + patience;
         loop {
@@ -204,8 +204,7 @@ impl Client {
             } else if requests.abandoned.remove(&header.id) {
                 deadline = Instant::now() + self.reply_time;
             } else {
-                let why =
-                    format!("answer to command {} (id {}) that nobody asked", header.command, header.id);
+                let why = format!("unexpected reply to command {} (id {})", header.command, header.id);
                 self.broken.store(true, Ordering::Release);
                 self.link.shutdown();
                 return Err(PciError::Protocol(why));
@@ -231,7 +230,7 @@ impl Client {
         Ok(id)
     }
 
-    /// The server may ask us to copy memory that it cannot reach. It can reach all of ours.
+    /// The server may ask its client to copy memory that it cannot access. It can access all of ours.
     fn decline(&self, header: &Header) -> Result<()> {
         if !header.wants_reply() {
             return Ok(());
@@ -240,7 +239,7 @@ impl Client {
         self.link.send(&reply, &[], None).map_err(|why| self.break_off(&why))
     }
 
-    /// Nothing more can come of this connection; other threads learn it at their next step.
+    /// Marks the connection as broken; other threads find out at their next operation.
     fn break_off(&self, why: &LinkError) -> PciError {
         self.broken.store(true, Ordering::Release);
         self.link.shutdown();
@@ -310,7 +309,7 @@ impl PciFunction for Client {
     }
 
     fn dma_unmap(&self, iova: u64) -> Result<()> {
-        let what = format!("taking back DMA memory at {iova:#x}");
+        let what = format!("unmapping DMA memory at {iova:#x}");
         let memory = self.maps.lock().unwrap_or_else(PoisonError::into_inner).remove(&iova);
         let memory = memory.ok_or_else(|| PciError::OutOfRange { what: what.clone() })?;
         let body = Body::default().u32(24).u32(0).u64(iova).u64(memory.len() as u64).0;
@@ -318,7 +317,7 @@ impl PciFunction for Client {
     }
 
     fn wait_irq(&self, mask: u64, timeout: Duration) -> Result<u64> {
-        // The socket is watched only for its end, which is always reported: answers belong to whoever asked.
+        // The socket is polled only for a hang-up, which is always reported: replies are read by their requesters.
         let fired = self.eventfds.wait(mask, timeout, self.link.fd(), PollFlags::empty())?;
         fired.ok_or_else(|| self.break_off(&LinkError::Closed))
     }
@@ -328,7 +327,7 @@ impl PciFunction for Client {
     }
 }
 
-/// Connects within a limit: where many wait already, the kernel lets the next one wait for them.
+/// Connects within a time limit: if the server's queue is full, the kernel lets the caller wait.
 fn connect(path: &Path, limit: Duration) -> std::io::Result<UnixStream> {
     let address = UnixAddr::new(path)?;
     let stream = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
@@ -361,7 +360,7 @@ fn region_name(region: u32) -> String {
     if region == REGION_CONFIG { "configuration space".into() } else { format!("BAR{region}") }
 }
 
-/// A 32-bit register, in its place.
+/// Checks that an access is to a naturally aligned 32-bit register.
 fn check_register(info: &FunctionInfo, bar: u8, offset: u64) -> Result<()> {
     if offset % 4 != 0 {
         return Err(PciError::OutOfRange { what: format!("register {offset:#x} of BAR{bar}") });
@@ -369,7 +368,7 @@ fn check_register(info: &FunctionInfo, bar: u8, offset: u64) -> Result<()> {
     check_range(info, bar, offset, 4)
 }
 
-/// Posted writes carry no answer, so what cannot succeed is refused here.
+/// Posted writes have no reply, so accesses that cannot succeed are refused here.
 fn check_range(info: &FunctionInfo, bar: u8, offset: u64, len: usize) -> Result<()> {
     let size = info.bar_sizes.get(usize::from(bar)).copied().unwrap_or(0);
     let fits = offset.checked_add(len as u64).is_some_and(|end| end <= size);

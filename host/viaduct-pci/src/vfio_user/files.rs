@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The files behind a client's DMA maps.
 //!
-//! A file is mapped into this process once and as a whole, with one descriptor, however many DMA maps lie in it: they cost no
+//! A file is mapped into this process once and as a whole, with one descriptor, however many DMA maps are in it: they need no
 //! mapping of their own.
 
 use super::server::Refusal;
@@ -14,22 +14,23 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Weak};
 
-/// Files of one client. They are forgotten when the last map in them is gone.
+/// Files of one client. A file is released when the last map in it is removed.
 pub(super) struct Files {
     share: Arc<Share>,
     files: BTreeMap<FileKey, Entry>,
 }
 
-/// Device, inode and access mode of a file: descriptors with equal keys can stand for each other.
+/// Device, inode and access mode of a file: descriptors with equal keys are interchangeable.
 type FileKey = (u64, u64, i32);
 
 struct Entry {
-    /// Mapped last; all of the file as it was then, if that fitted.
+    /// The most recent mapping: the whole file as it was then, if that fitted.
     area: Weak<Area>,
     descriptor: Weak<Charge>,
 }
 
 impl Files {
+    /// No files yet; their resources come from `share`.
     pub fn new(share: Arc<Share>) -> Self {
         Self { share, files: BTreeMap::new() }
     }
@@ -66,7 +67,7 @@ impl Files {
             let charges = vec![Arc::clone(&descriptor), Arc::new(map), Arc::new(bytes)];
             Ok::<_, Refusal>(Arc::new(Area::map(&file, offset, len, charges)?))
         };
-        // What is too large as a whole may fit in part.
+        // A part may fit where the whole file does not.
         let whole = usize::try_from(file.size).map_err(|_| Errno::EFBIG)?;
         let area = map(0, whole).or_else(|_| map(offset, len))?;
         self.files
@@ -74,7 +75,7 @@ impl Files {
         Ok(HostMemory::part(&area, offset, len))
     }
 
-    /// Forgets files that are gone, if there are many.
+    /// Removes entries of released files, if there are many.
     fn make_room(&mut self) -> Result<(), Refusal> {
         if self.files.len() >= MAX_FILES {
             self.files.retain(|_, file| file.area.strong_count() != 0);
@@ -90,7 +91,7 @@ impl Files {
 }
 
 fn key(fd: &OwnedFd) -> Result<FileKey, Errno> {
-    // First of all: any other question about a file of the client's own file system is one that the client answers, or not.
+    // Must come first: other system calls on a file of a file system that the client implements may block for ever.
     nix::fcntl::fcntl(fd.as_raw_fd(), nix::fcntl::F_GET_SEALS).map_err(|_| Errno::EPERM)?;
     let stat = nix::sys::stat::fstat(fd.as_raw_fd())?;
     let mode = nix::fcntl::fcntl(fd.as_raw_fd(), nix::fcntl::F_GETFL)? & libc::O_ACCMODE;

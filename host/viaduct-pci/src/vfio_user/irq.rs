@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Takes interrupts from the function and gives them to the client's eventfds.
+//! Forwards interrupts of the function to the client's eventfds.
 
 use crate::budget::Charge;
 use crate::{PciError, PciFunction};
@@ -11,17 +11,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often a forwarder looks whether it should end.
+/// How often a forwarder checks whether it should end.
 pub(super) const LOOK: Duration = Duration::from_millis(250);
 /// How long a write to an eventfd may take before it counts as blocked.
 const STUCK: Duration = Duration::from_millis(100);
 
-/// Where each MSI-X vector goes. A vector that fires while it has no eventfd stays pending and is delivered when it
-/// gets one, as a masked vector does on a real card.
+/// The eventfd of each MSI-X vector. A vector that fires while it has no eventfd stays pending and is delivered when it
+/// gets one, as a masked vector is on a real card.
 #[derive(Debug, Default)]
 pub(super) struct IrqTable {
     state: Mutex<State>,
-    /// Writes that are being made now, and since when.
+    /// Writes in progress, and their start times.
     writes: Mutex<Vec<(Arc<IrqFd>, Instant)>>,
 }
 
@@ -31,7 +31,7 @@ struct State {
     pending: u64,
 }
 
-/// A client's eventfd, and what it counts for.
+/// A client's eventfd, and its part of the budget.
 #[derive(Debug)]
 pub(super) struct IrqFd {
     fd: OwnedFd,
@@ -57,7 +57,7 @@ impl IrqFd {
     }
 
     fn signal(&self) {
-        // A counter at its limit means that the client is about to be woken anyway, and must not block us.
+        // With the counter at its limit the client is about to be woken anyway, and the write must not block.
         let mut polled = [PollFd::new(self.fd.as_fd(), PollFlags::POLLOUT)];
         if poll(&mut polled, PollTimeout::ZERO) == Ok(1) {
             // A failure concerns only the client, whose descriptor it is.
@@ -65,22 +65,22 @@ impl IrqFd {
         }
     }
 
-    /// Wakes whoever is blocked in a write, by taking away what the counter holds. Never blocks.
+    /// Wakes threads that are blocked in a write, by reading the counter, which clears it. Never blocks.
     fn drain(&self) {
         let mut count = [0u8; 8];
         let chunk = libc::iovec { iov_base: count.as_mut_ptr().cast(), iov_len: count.len() };
-        // SAFETY: one buffer of the stated size that outlives the call. Offset -1 is the one of a stream.
+        // SAFETY: one buffer of the stated size that outlives the call. Offset -1 means a stream.
         let _ = unsafe { libc::preadv2(self.fd.as_raw_fd(), &chunk, 1, -1, libc::RWF_NOWAIT) };
     }
 }
 
 impl IrqTable {
-    /// Forgets all eventfds and pending interrupts.
+    /// Removes all eventfds and pending interrupts.
     pub fn clear(&self) {
         *self.lock() = State::default();
     }
 
-    /// Gives vectors from `start` on an eventfd each, or takes it away.
+    /// Sets or removes the eventfds of vectors from `start` on.
     pub fn assign(&self, start: usize, eventfds: impl Iterator<Item = Option<IrqFd>>) {
         let mut state = self.lock();
         for (vector, fd) in (start..).zip(eventfds) {
@@ -117,13 +117,13 @@ impl IrqTable {
         }
     }
 
-    /// Whether a write is being made.
+    /// Whether a write is in progress.
     pub fn is_writing(&self) -> bool {
         !lock(&self.writes).is_empty()
     }
 
-    /// Ends writes that a client has made to block: it cleared the descriptor's flag and filled the counter at the wrong
-    /// moment. To be called now and then, from a thread that makes none.
+    /// Ends writes that a client has made block, by clearing the descriptor's flag and filling the counter at the wrong
+    /// moment. To be called periodically, from a thread that makes no such writes.
     pub fn unblock(&self) {
         let stuck = |since: &Instant| since.elapsed() >= STUCK;
         let blocked: Vec<_> = lock(&self.writes)
@@ -159,13 +159,13 @@ enum Work {
 }
 
 impl Forwarder {
-    /// There is a client.
+    /// A client has connected.
     pub fn start(&self) {
         self.set(Work::Forward);
     }
 
-    /// The client has left. A wait that has begun may go on for a while, also beyond the beginning of the next client:
-    /// what it gets then goes to that one.
+    /// The client has disconnected. A wait in progress may continue for a while, also after the next client has connected,
+    /// which then gets its interrupts.
     pub fn rest(&self) {
         self.set(Work::Rest);
     }
@@ -183,8 +183,8 @@ impl Forwarder {
         self.changed.notify_all();
     }
 
-    /// Forwards interrupts until the end. A simulated card runs inside these waits, so it goes on as long as there is a
-    /// client, whether that wants interrupts or polls.
+    /// Forwards interrupts until the end. A simulated card runs inside these waits, so it runs as long as there is a
+    /// client, whether the client uses interrupts or polls.
     pub fn run(&self, function: &dyn PciFunction, table: &IrqTable) {
         loop {
             let work = lock(&self.work);
@@ -232,7 +232,7 @@ mod tests {
         table.assign(0, [Some(irq(&fd))].into_iter());
         fcntl(fd.as_raw_fd(), FcntlArg::F_SETFL(OFlag::empty())).unwrap();
         std::thread::scope(|scope| {
-            // What `signal` does once its look at the counter is out of date.
+            // As `signal` does if the counter has changed since its check.
             let target = Arc::clone(table.lock().eventfds[0].as_ref().unwrap());
             lock(&table.writes).push((Arc::clone(&target), Instant::now()));
             let blocked = scope.spawn(move || nix::unistd::write(&target.fd, &1u64.to_ne_bytes()));
@@ -243,7 +243,7 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(10));
             }
             let ended = blocked.is_finished();
-            // If not, it is let go, so that the test can end.
+            // If not, release it, so that the test can end.
             irq(&fd).drain();
             assert!(ended && blocked.join().unwrap() == Ok(8));
         });

@@ -12,14 +12,14 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// Why no message came or went. After any of these the connection is of no further use.
+/// Why no message was received or sent. After any of these the connection is unusable.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(super) enum LinkError {
     #[error("the other side closed the connection")]
     Closed,
-    #[error("the other side went away inside a message")]
+    #[error("the other side disconnected within a message")]
     Truncated,
-    #[error("the other side stopped inside a message")]
+    #[error("the other side stopped within a message")]
     Stalled,
     #[error("no message came in time")]
     Silent,
@@ -40,11 +40,11 @@ pub(super) struct Message {
     pub fds: Vec<OwnedFd>,
 }
 
-/// A connected stream socket, switched to non-blocking.
+/// A connected stream socket in non-blocking mode.
 #[derive(Debug)]
 pub(super) struct Link {
     stream: UnixStream,
-    /// Time a message may take once begun, in either direction.
+    /// Longest time from the first to the last byte of a message, in either direction.
     message_time: Duration,
 }
 
@@ -54,7 +54,7 @@ impl Link {
         Ok(Self { stream, message_time })
     }
 
-    /// Who is at the other end.
+    /// The process at the other end.
     pub fn peer(&self) -> Peer {
         Peer::of(&self.stream)
     }
@@ -63,7 +63,7 @@ impl Link {
         self.stream.as_fd()
     }
 
-    /// Waits for one message to begin (at most `patience`, without limit if `None`), then for the rest of it. Ends
+    /// Waits for a message to begin (at most `patience`, without limit if `None`), then for the rest of it. Ends
     /// early when `stop` becomes readable.
     pub fn receive(
         &self,
@@ -88,7 +88,7 @@ impl Link {
         Ok(Message { header, body, fds })
     }
 
-    /// From now on a message, once begun, must be whole within this time.
+    /// From now on a message, once begun, must be complete within this time.
     pub fn hurry(&mut self, message_time: Duration) {
         self.message_time = message_time;
     }
@@ -155,10 +155,10 @@ impl Link {
     }
 }
 
-/// Receives what is there, up to `buf.len()` bytes. Every descriptor that arrives is owned at once, so none leaks.
+/// Receives the available bytes, up to `buf.len()`. Every received descriptor is owned immediately, so none leaks.
 fn receive_some(socket: RawFd, buf: &mut [u8], fds: &mut Vec<OwnedFd>) -> Result<usize, Errno> {
-    /// Room for one descriptor more than a message may carry. The kernel drops those beyond it, so that a sender of many
-    /// does not use up this process's.
+    /// Space for one descriptor more than a message may carry. The kernel drops those beyond it, so that a sender of many
+    /// does not exhaust this process's limit.
     const CONTROL: usize = 16 + 4 * (MAX_FDS + 2);
     #[repr(align(8))]
     struct Control([u8; CONTROL]);
@@ -174,7 +174,7 @@ fn receive_some(socket: RawFd, buf: &mut [u8], fds: &mut Vec<OwnedFd>) -> Result
     let count = unsafe { libc::recvmsg(socket, &mut message, libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC) };
     let count = Errno::result(count)?;
     // SAFETY: the kernel filled the control buffer and set its length; the CMSG functions stay inside it. Each
-    // descriptor in an SCM_RIGHTS message is new and ours.
+    // descriptor in an SCM_RIGHTS message is new and has no other owner.
     unsafe {
         let mut entry = libc::CMSG_FIRSTHDR(&message);
         while !entry.is_null() {
@@ -189,7 +189,7 @@ fn receive_some(socket: RawFd, buf: &mut [u8], fds: &mut Vec<OwnedFd>) -> Result
         }
     }
     if message.msg_flags & libc::MSG_CTRUNC != 0 && fds.len() <= MAX_FDS {
-        // Out of descriptors: the message is incomplete, and so is our idea of it.
+        // Out of descriptors: the message is incomplete.
         return Err(Errno::EMFILE);
     }
     Ok(count as usize)

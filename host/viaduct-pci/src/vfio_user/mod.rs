@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The vfio-user protocol, version 0.1: a PCI function served to, or reached in, another process over a Unix socket.
+//! The vfio-user protocol, version 0.1: serves a PCI function to another process, or uses one there, over a Unix socket.
 //!
 //! [`Server`] offers any [`PciFunction`](crate::PciFunction) to QEMU or to a [`Client`]; `Client` is a `PciFunction`.
-//! Memory for DMA is passed as descriptors, so the card reaches it without a copy and without a message. Interrupts are
+//! Memory for DMA is passed as descriptors, so the card accesses it without copies or messages. Interrupts are
 //! eventfds, one per MSI-X vector.
 
 mod client;

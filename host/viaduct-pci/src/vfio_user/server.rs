@@ -28,11 +28,11 @@ use std::time::{Duration, Instant};
 /// Limits of a [`Server`].
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Time a message may take once begun, in either direction; a client that exceeds it is disconnected.
+    /// Longest time for a message once begun, in either direction; a client that exceeds it is disconnected.
     pub message_time: Duration,
-    /// How long a new client waits for the present one to leave before it is refused with `EBUSY`.
+    /// How long a new client waits for the current one to disconnect before it is refused with `EBUSY`.
     pub busy_time: Duration,
-    /// What this server's clients take from, together with those of other servers.
+    /// The resources of this server's clients, shared with those of other servers.
     pub budget: Arc<Budget>,
 }
 
@@ -46,21 +46,21 @@ impl Default for ServerOptions {
     }
 }
 
-/// Serves a function to one client at a time, many in turn.
+/// Serves a function to one client at a time, one after another.
 ///
-/// Whatever a client sends or however it ends, the server lives on: the function is reset, the client's memory
-/// released, and the next client served. All threads are made at the beginning: no client can make it fail for want of
-/// one. Dropping the server ends it.
+/// Whatever a client sends and however it ends, the server continues: the function is reset, the client's memory
+/// released, and the next client served. All threads are created at the start, so a client cannot make the server fail
+/// because no thread can be created. Dropping the server ends it.
 #[derive(Debug)]
 pub struct Server {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
-    /// The socket's name, if we made it.
+    /// The socket's file, if the server created it.
     file: Option<SocketFile>,
 }
 
 impl Server {
-    /// Binds a socket at `path` and serves `function` on it. A dead socket there, as a killed server leaves one, is
+    /// Binds a socket at `path` and serves `function` on it. A dead socket there, left by a killed server, is
     /// replaced; anything else is an error.
     pub fn bind(path: &Path, function: Arc<dyn PciFunction>) -> Result<Self> {
         Self::bind_with(path, function, ServerOptions::default())
@@ -75,7 +75,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Serves `function` on a listening socket made elsewhere.
+    /// Serves `function` on an existing listening socket.
     pub fn on(
         listener: UnixListener,
         function: Arc<dyn PciFunction>,
@@ -95,7 +95,7 @@ impl Server {
             freed: Condvar::new(),
         });
         let (door, room) = sync_channel(1);
-        // Whatever fails, the drop ends the threads there are.
+        // If this fails, the drop ends the threads that exist.
         let mut server = Self { shared, threads: Vec::new(), file: None };
         server.spawn("vfio-user-irq", |shared| shared.forwarder.run(&*shared.function, &shared.irqs))?;
         server.spawn("vfio-user-client", move |shared| serve_all(shared, &room))?;
@@ -110,9 +110,9 @@ impl Server {
         Ok(())
     }
 
-    /// Disconnects the client and ends the server. Returns when the function is reset and no longer used.
+    /// Disconnects the client and ends the server. Returns once the function is reset and no longer used.
     pub fn stop(&mut self) {
-        // While the socket still lives.
+        // While the socket still exists.
         self.file = None;
         // Cannot fail: the counter is far from its limit.
         let _ = self.shared.stop.write(1);
@@ -139,11 +139,11 @@ struct Shared {
     function: Arc<dyn PciFunction>,
     options: ServerOptions,
     share: Arc<Share>,
-    /// Readable for ever once the server is to end.
+    /// Stays readable once the server is to end.
     stop: EventFd,
     irqs: IrqTable,
     forwarder: Forwarder,
-    /// Who is served.
+    /// The client being served.
     client: Mutex<Option<Peer>>,
     freed: Condvar,
 }
@@ -160,10 +160,10 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-/// Lets clients in, one at a time, and sends the others away.
+/// Accepts clients, one at a time, and refuses the others.
 fn accept_all(shared: &Shared, listener: &UnixListener, room: &SyncSender<Link>) {
     loop {
-        // While somebody may be held up by a client, he is looked after.
+        // A client may block the forwarder in a write; `unblock` ends that.
         let look = shared.client().is_some() || shared.irqs.is_writing();
         let until = look.then(|| Instant::now() + LOOK);
         match wait(listener.as_fd(), PollFlags::POLLIN, Some(shared.stop.as_fd()), until) {
@@ -190,21 +190,21 @@ fn accept_all(shared: &Shared, listener: &UnixListener, room: &SyncSender<Link>)
                     continue;
                 }
                 Err(error) => {
-                    // Most likely out of descriptors: breathe instead of spinning.
+                    // Most likely out of descriptors: pause instead of spinning.
                     tracing::warn!(%error, "a client waits: it cannot be accepted");
                     std::thread::sleep(Duration::from_millis(50));
                     continue;
                 }
             };
         match take_turn(shared, link.peer()) {
-            // There is room: whoever was served has been taken out.
+            // The previous client has been removed, so there is space.
             Ok(()) => drop(room.send(link)),
             Err(client) => refuse(shared, link, &client),
         }
     }
 }
 
-/// Waits for the present client to leave, within limits; an error is who stays. Else the place is now taken for `next`.
+/// Waits for the current client to disconnect and then makes `next` the current one; an error if it does not in time.
 fn take_turn(shared: &Shared, next: Peer) -> std::result::Result<(), Peer> {
     let (mut client, _) = shared
         .freed
@@ -224,11 +224,11 @@ fn end_turn(shared: &Shared) {
     shared.freed.notify_one();
 }
 
-/// Answers the first message of a client that came while another is served. Takes little time, so that a slow one
-/// does not hold up the others.
+/// Replies to the first message of a client that connected while another is served. Limited in time, so that a slow one
+/// does not delay the others.
 fn refuse(shared: &Shared, mut link: Link, present: &Peer) {
     const PATIENCE: Duration = Duration::from_millis(100);
-    tracing::info!(%present, "refusing a client: another one is served");
+    tracing::info!(%present, "refusing a client: another one is being served");
     link.hurry(PATIENCE);
     let stop = Some(shared.stop.as_fd());
     if let Ok(Message { header, body, .. }) = link.receive(Some(PATIENCE), stop) {
@@ -236,18 +236,18 @@ fn refuse(shared: &Shared, mut link: Link, present: &Peer) {
             true => format!("in use by {present}"),
             false => String::new(),
         };
-        // The client's loss if it does not read.
+        // Errors only concern the client.
         let _ = link.send(&header.error_reply(Errno::EBUSY).encode(text.as_bytes()), &[], stop);
     }
 }
 
-/// Whether the sender of this request for a version wants texts with errors.
+/// Whether the sender of this VERSION request wants texts with errors.
 fn wants_text(version: &[u8]) -> bool {
     let data = version.get(4..).and_then(|json| VersionData::parse(json).ok()).unwrap_or_default();
     data.capabilities.error_text == Some(true)
 }
 
-/// Serves those who are let in.
+/// Serves the accepted clients.
 fn serve_all(shared: &Shared, room: &Receiver<Link>) {
     for link in room {
         if catch_unwind(AssertUnwindSafe(|| serve(shared, &link))).is_err() {
@@ -256,9 +256,9 @@ fn serve_all(shared: &Shared, room: &Receiver<Link>) {
     }
 }
 
-/// One client, from its first message to its last.
+/// Serves one client, from its first message to its last.
 fn serve(shared: &Shared, link: &Link) {
-    /// Puts everything back even if a request panics.
+    /// Cleans up even if a request panics.
     struct Cleanup<'a>(Connection<'a>, &'a Link);
     impl Drop for Cleanup<'_> {
         fn drop(&mut self) {
@@ -272,7 +272,7 @@ fn serve(shared: &Shared, link: &Link) {
     tracing::debug!(%why, "client ended");
 }
 
-/// What a client has set up.
+/// The state that a client has set up.
 struct Connection<'a> {
     shared: &'a Shared,
     peer: Peer,
@@ -284,13 +284,13 @@ struct Connection<'a> {
 
 struct Mapping {
     len: u64,
-    /// Whether the function knows of it: memory that came without a descriptor is out of its reach.
+    /// Whether it is mapped for the function: memory without a descriptor is not accessible to it.
     reachable: bool,
 }
 
 type Reply = std::result::Result<Vec<u8>, Refusal>;
 
-/// Why a request is answered with an error. The protocol carries the number only; a client that asks for it
+/// The reason for an error reply. The protocol carries only the number; a client that asks for it
 /// (`Capabilities::error_text`) gets the text too.
 #[derive(Debug)]
 pub(super) struct Refusal {
@@ -313,7 +313,7 @@ impl From<Errno> for Refusal {
 impl From<PciError> for Refusal {
     fn from(error: PciError) -> Self {
         let errno = errno_of(&error);
-        // The number says the rest.
+        // The number is enough.
         let why = match error {
             PciError::Os { what, .. } => what,
             PciError::Gone(why) | PciError::Protocol(why) | PciError::Busy(why) | PciError::Unusable(why) => {
@@ -337,11 +337,11 @@ impl<'a> Connection<'a> {
         Self { shared, peer, greeted: false, error_text: false, maps: BTreeMap::new(), files }
     }
 
-    /// Serves requests until the connection is of no further use.
+    /// Serves requests until the connection ends or fails.
     fn run(&mut self, link: &Link) -> LinkError {
         let stop = Some(self.shared.stop.as_fd());
         loop {
-            // Only the greeting is due within a time; afterwards a client may be silent as long as it likes.
+            // Only the first message has a time limit; afterwards a client may be silent for any time.
             let patience = if self.greeted { None } else { Some(self.shared.options.message_time) };
             let message = match link.receive(patience, stop) {
                 Ok(message) => message,
@@ -458,7 +458,7 @@ impl<'a> Connection<'a> {
                 });
                 mapped.map_err(|refusal| {
                     tracing::warn!(client = %self.peer, why = refusal.why, iova, len, "a client's memory is refused");
-                    // It is the memory that cannot be used, the request is sound.
+                    // The request is valid, but the memory cannot be used.
                     let errno = if refusal.errno == Errno::EPROTO { Errno::EPERM } else { refusal.errno };
                     Refusal { errno, ..refusal }
                 })?;
@@ -594,7 +594,7 @@ impl<'a> Connection<'a> {
         Ok(Body::default().u64(offset).u32(region).u32(count).0)
     }
 
-    /// A batch of writes of up to eight bytes each; the first failing one ends it.
+    /// A batch of writes of up to eight bytes each; it ends at the first that fails.
     fn region_write_multi(&mut self, fields: &mut Fields) -> Reply {
         let writes = fields.u64()?;
         for _ in 0..writes {
@@ -646,7 +646,7 @@ impl<'a> Connection<'a> {
         u32::from(self.shared.function.info().vectors.min(64))
     }
 
-    /// Takes back all that the client has set up, and resets the function.
+    /// Releases everything that the client has set up, and resets the function.
     fn close(&mut self) {
         self.shared.forwarder.rest();
         if !self.greeted {
@@ -658,14 +658,14 @@ impl<'a> Connection<'a> {
         let all: Vec<u64> = self.maps.keys().copied().collect();
         for iova in all {
             if let Err(error) = self.unmap_one(iova) {
-                tracing::warn!(%error, iova, "taking back a client's memory");
+                tracing::warn!(%error, iova, "unmapping a client's memory");
             }
         }
         self.shared.irqs.clear();
     }
 }
 
-/// Cuts an access into naturally aligned pieces of 1, 2, 4 or 8 bytes: offset, and range in the data.
+/// Splits an access into naturally aligned ones of 1, 2, 4 or 8 bytes: offset, and range in the data.
 fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {
@@ -677,7 +677,7 @@ fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (u64, std::ops::Range
     })
 }
 
-/// What is negotiated as JSON after the version numbers. Unknown members are ignored.
+/// The capabilities negotiated as JSON after the version numbers. Unknown members are ignored.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct VersionData {
     #[serde(default)]
@@ -696,7 +696,7 @@ pub(super) struct Capabilities {
     pub pgsizes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_multiple: Option<bool>,
-    /// Ours: with an error reply comes a text that says why, UTF-8 without an end mark. In the protocol such a reply
+    /// Own extension: an error reply carries a text that says why, in UTF-8, unterminated. In the protocol such a reply
     /// is a header alone.
     #[serde(rename = "x-viaduct-error-text", skip_serializing_if = "Option::is_none")]
     pub error_text: Option<bool>,

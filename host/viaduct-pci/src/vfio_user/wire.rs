@@ -8,13 +8,13 @@ pub(super) const HEADER_SIZE: usize = 16;
 pub(super) const MAJOR: u16 = 0;
 pub(super) const MINOR: u16 = 1;
 
-/// Most bytes of data in one region access we make or take. A whole configuration space fits.
+/// Most bytes of data in one region access, sent or accepted. A whole configuration space fits.
 pub(super) const MAX_DATA: u32 = 4096;
-/// Largest message we take, header included. Covers the largest batch of writes that QEMU sends.
+/// Largest accepted message, header included. Covers the largest batch of writes that QEMU sends.
 pub(super) const MAX_MESSAGE: usize = 16 * 1024;
-/// Most descriptors in a message that we take; more end the connection. QEMU refuses servers that offer more.
+/// Most accepted descriptors in a message; more end the connection. QEMU refuses servers that offer more.
 pub(super) const MAX_FDS: usize = 16;
-/// Most DMA maps a client may have. What they cost beside a few bytes of ours is in the budget.
+/// Most DMA maps of a client. Their resources, besides a few bytes of memory, are in the budget.
 pub(super) const MAX_MAPS: usize = 32768;
 /// Most files behind those maps.
 pub(super) const MAX_FILES: usize = 512;
@@ -33,7 +33,7 @@ pub(super) mod command {
     pub const REGION_WRITE_MULTI: u16 = 15;
 }
 
-/// What the numbers of a header's flags, of regions and of interrupts mean: as in `<linux/vfio.h>`.
+/// Constants of header flags, regions and interrupts, as in `<linux/vfio.h>`.
 pub(super) mod flag {
     pub const TYPE: u32 = 0xf;
     pub const REPLY: u32 = 1;
@@ -174,7 +174,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The errno that tells the other side about an error.
+/// The errno that reports an error to the other side.
 pub(super) fn errno_of(error: &PciError) -> Errno {
     match error {
         PciError::OutOfRange { .. } => Errno::EINVAL,
@@ -187,7 +187,7 @@ pub(super) fn errno_of(error: &PciError) -> Errno {
     }
 }
 
-/// The error that an errno in a reply to `what` stands for; `why` is the server's text, if it sends one.
+/// The error for an errno in a reply to `what`; `why` is the server's text, if it sends one.
 pub(super) fn error_of(errno: u32, what: String, why: &str) -> PciError {
     let errno = Errno::from_raw(errno as i32);
     let told = if why.is_empty() { what.clone() } else { format!("{what}: {why}") };

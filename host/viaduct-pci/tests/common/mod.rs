@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A small PCI function that copies memory by DMA and raises interrupts: something to serve and to reach.
+//! A small PCI function for tests that copies memory by DMA and raises interrupts.
 #![allow(dead_code)] // every test binary uses a part
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub struct Copier {
     fired: Condvar,
     pub resets: AtomicUsize,
     pub writes: AtomicUsize,
-    /// Waits for an interrupt that were begun.
+    /// Number of waits for an interrupt.
     pub waits: AtomicUsize,
     /// Added to every register read, in milliseconds.
     pub read_delay: AtomicU64,
@@ -176,7 +176,7 @@ impl PciFunction for Copier {
     }
 }
 
-/// Copies `len` bytes through any function that is a [`Copier`] underneath.
+/// Copies `len` bytes through any function that is implemented by a [`Copier`].
 pub fn copy_through(function: &dyn PciFunction, from: u64, to: u64, len: u32, vector: u32) -> u32 {
     for (offset, value) in [
         (0x0, from as u32),
@@ -193,14 +193,14 @@ pub fn copy_through(function: &dyn PciFunction, from: u64, to: u64, len: u32, ve
     function.read32(0, 0x14).unwrap()
 }
 
-/// A path for a socket, in a folder that goes with the value.
+/// A path for a socket, in a folder that is removed with the value.
 pub fn socket() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
     (dir, path)
 }
 
-/// Waits for something to become true.
+/// Waits for a condition to become true.
 pub fn eventually(what: &str, condition: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(5);
     while !condition() {
