@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the other ends of the cables in a card's board ports may be: a TAP device, sockets, a terminal.
+//! Backends of a card's board ports: a TAP device, sockets, a terminal.
 //!
-//! Each cable has a thread for each direction. They sleep until there is something to carry, and a frame or byte that
-//! nobody takes in time is dropped: a cable never stops the card.
+//! Each cable has a thread for each direction, which sleeps until there is data. A frame or byte that is not accepted
+//! in time is dropped: a cable never stops the card.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -24,9 +24,9 @@ use viaduct_pci::{PciError, SocketFile};
 
 use crate::{BoardPort, CONSOLE, NET, SimCard};
 
-/// How long a thread waits for the card before it looks whether it should end.
+/// How long a thread waits for the card before it checks whether it should end.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long what comes from the card waits for a slow reader before it is dropped.
+/// How long data from the card waits for a slow reader before it is dropped.
 const PATIENCE_MS: u16 = 1000;
 const MAX_FRAME: usize = crate::ffi::MAX_PACKET;
 const MIN_FRAME: usize = 14;
@@ -34,13 +34,13 @@ const MIN_FRAME: usize = 14;
 /// The other end of the Ethernet cable.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Net {
-    /// The link is up and nobody is there.
+    /// Link up, with nothing at the other end.
     #[default]
     None,
     /// A TAP device of the host.
     Tap(String),
-    /// A datagram socket, one frame a datagram: ours, and where frames go. Without the latter they go to whoever sent
-    /// last.
+    /// A datagram socket, one frame per datagram: its own path, and the peer's. Without the latter frames are sent to the
+    /// last sender.
     Unix(PathBuf, Option<PathBuf>),
 }
 
@@ -65,7 +65,7 @@ impl FromStr for Net {
 /// The other end of the console's serial line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Console {
-    /// Nobody: what is written is dropped.
+    /// None: output is dropped.
     #[default]
     None,
     /// A new pseudo-terminal.
@@ -90,7 +90,7 @@ impl FromStr for Console {
     }
 }
 
-/// A cable between a board port and something else. Unplugged when dropped.
+/// A cable between a board port and a backend. Unplugged when dropped.
 pub struct Cable {
     stop: Arc<Stop>,
     threads: Vec<JoinHandle<()>>,
@@ -135,7 +135,7 @@ impl Cable {
         Self::plug(card, CONSOLE, end, place, socket).map(Some)
     }
 
-    /// Where the other end is, for people: the name of a device or socket.
+    /// Description of the other end for users: the name of a device or socket.
     pub fn place(&self) -> &str {
         &self.place
     }
@@ -165,7 +165,7 @@ impl Cable {
 
 impl Drop for Cable {
     fn drop(&mut self) {
-        // While the threads still have the socket.
+        // While the threads still use the socket.
         self.socket = None;
         self.stop.asked.store(true, Ordering::Release);
         // Cannot fail: the counter is far from its limit.
@@ -189,7 +189,7 @@ impl Stop {
         self.asked.load(Ordering::Acquire)
     }
 
-    /// Waits until one of `fds` can be read; which ones, or nothing if the threads are to end.
+    /// Waits until some of `fds` are readable and returns which; `None` if the threads are to end.
     fn or_readable(&self, fds: &[BorrowedFd]) -> io::Result<Option<Vec<bool>>> {
         let mut polled = vec![PollFd::new(self.wake.as_fd(), PollFlags::POLLIN)];
         polled.extend(fds.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)));
@@ -205,34 +205,34 @@ impl Stop {
 
 /// The far end of a cable.
 trait End: Send + Sync {
-    /// Sleeps until something comes and reads it; 0 bytes mean nothing this time. `None` once `stop` is asked for, or
-    /// when nothing can ever come.
+    /// Sleeps until data arrives and reads it; 0 bytes mean none this time. `None` once `stop` is requested, or
+    /// when no more data can arrive.
     fn receive(&self, stop: &Stop, buf: &mut [u8]) -> io::Result<Option<usize>>;
-    /// Passes on what came from the card, without waiting for long.
+    /// Passes on data from the card, without waiting for long.
     fn send(&self, data: &[u8]) -> io::Result<()>;
-    /// Whether what is carried are frames.
+    /// Whether the cable carries frames.
     fn framed(&self) -> bool;
 }
 
-/// What one of a cable's threads does.
+/// The work of one of a cable's threads.
 type Direction = fn(&BoardPort, &dyn End, &Stop);
 
 fn to_card(port: &BoardPort, end: &dyn End, stop: &Stop) {
-    // A larger frame than any that fits is seen to be one.
+    // One byte more than the largest frame, so that a larger one is detected.
     let mut buf = vec![0; MAX_FRAME + 1];
     loop {
         let len = match end.receive(stop, &mut buf) {
             Ok(Some(len)) => len,
             Ok(None) => return,
             Err(error) => {
-                tracing::warn!(%error, "nothing more comes to a board port");
+                tracing::warn!(%error, "a board port receives no more data");
                 return;
             }
         };
         if len == 0 || end.framed() && !(MIN_FRAME..=MAX_FRAME).contains(&len) {
             continue;
         }
-        // Full queues are the sender's concern: meanwhile it is not read from.
+        // While the queue is full the sender is not read from.
         loop {
             match port.send(0, &buf[..len], LOOK) {
                 Ok(()) => break,
@@ -250,11 +250,11 @@ fn to_card(port: &BoardPort, end: &dyn End, stop: &Stop) {
 fn from_card(port: &BoardPort, end: &dyn End, stop: &Stop) {
     while !stop.is_asked() {
         match port.receive(LOOK) {
-            // Ports of the console beside the first one have no line.
+            // Only the console's first port has a serial line.
             Ok(packet) if packet.channel != 0 => {}
             Ok(packet) => {
                 if let Err(error) = end.send(&packet.data) {
-                    tracing::debug!(%error, "dropping what a board port sent");
+                    tracing::debug!(%error, "dropping data from a board port");
                 }
             }
             Err(PciError::Timeout(_)) => {}
@@ -266,7 +266,7 @@ fn from_card(port: &BoardPort, end: &dyn End, stop: &Stop) {
     }
 }
 
-/// Nothing there yet counts as nothing read.
+/// "Would block" counts as nothing read.
 fn nothing_if_not_ready(result: io::Result<usize>) -> io::Result<usize> {
     match result {
         Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(0),
@@ -274,7 +274,7 @@ fn nothing_if_not_ready(result: io::Result<usize>) -> io::Result<usize> {
     }
 }
 
-/// Writes all of it to a non-blocking descriptor, unless it stays full.
+/// Writes all bytes to a non-blocking descriptor, unless it stays full.
 fn write_patiently(mut to: impl Write + AsFd, mut data: &[u8]) -> io::Result<()> {
     while !data.is_empty() {
         match to.write(data) {
@@ -313,7 +313,7 @@ fn open_tap(name: &str) -> io::Result<File> {
         *to = from as libc::c_char;
     }
     request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
-    // SAFETY: the request is what TUNSETIFF reads, and lives over the call.
+    // SAFETY: the request is what TUNSETIFF reads, and outlives the call.
     unsafe { set_interface(file.as_raw_fd(), &request) }.map_err(|errno| {
         io::Error::new(io::Error::from(errno).kind(), format!("TAP device {name}: {errno}"))
     })?;
@@ -324,7 +324,7 @@ impl End for Tap {
     fn receive(&self, stop: &Stop, buf: &mut [u8]) -> io::Result<Option<usize>> {
         let Some(_) = stop.or_readable(&[self.0.as_fd()])? else { return Ok(None) };
         match nothing_if_not_ready((&self.0).read(buf)) {
-            // The device is down: so is the link, until it is up again.
+            // The device is down, and so is the link until it comes up again.
             Err(e) if e.raw_os_error() == Some(libc::EIO) => {
                 std::thread::sleep(Duration::from_millis(100));
                 Ok(Some(0))
@@ -346,7 +346,7 @@ impl End for Tap {
 
 struct Datagrams {
     socket: UnixDatagram,
-    /// Where frames go.
+    /// Destination of frames.
     peer: Mutex<Option<PathBuf>>,
     fixed: bool,
 }
@@ -389,7 +389,7 @@ impl End for Datagrams {
 struct Pty {
     master: File,
     name: String,
-    /// Open, so that the terminal stays when its user leaves.
+    /// Kept open, so that the terminal persists when its user closes it.
     _slave: OwnedFd,
 }
 
@@ -478,7 +478,7 @@ impl End for Stream {
                 }
                 Err(e)
                     if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionAborted) => {}
-                // Most likely out of descriptors: breathe instead of spinning.
+                // Most likely out of descriptors: pause instead of spinning.
                 Err(_) => std::thread::sleep(Duration::from_millis(50)),
             }
             return Ok(Some(0));
@@ -489,7 +489,7 @@ impl End for Stream {
             Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 Ok(Some(0))
             }
-            // It has left.
+            // The client has disconnected.
             _ => {
                 *lock(&self.client) = None;
                 Ok(Some(0))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The card's C ABI, as in `sim/include/viaduct_sim.h`.
+//! The card's C ABI, as declared in `sim/include/viaduct_sim.h`.
 
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::path::Path;
@@ -11,11 +11,11 @@ use viaduct_pci::Process;
 use crate::{Dram, Link, Port, SimError};
 
 const ABI_VERSION: u32 = 4;
-/// Most functions of a card, the management function included.
+/// Largest number of functions of a card, the management function included.
 pub(crate) const FUNCTIONS: usize = 16;
-/// Most bytes in a packet that a board port has for the host.
+/// Largest packet from a board port to the host, in bytes.
 pub(crate) const MAX_PACKET: usize = 9234;
-/// Bytes a board port keeps for its function.
+/// Bytes that a board port buffers for its function.
 pub(crate) const PORT_QUEUE: usize = 1 << 20;
 const DMA_READ: c_uint = 1;
 const DMA_WRITE: c_uint = 2;
@@ -30,13 +30,13 @@ struct Config {
     image_dir: *const c_char,
 }
 
-/// What a card has counted since power-up.
+/// Counters of a card since power-up.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Cycles.
     pub cycles: u64,
-    /// Cycles in which the shell was evaluated: in the others it was at rest.
+    /// Cycles in which the shell was evaluated: in the others it was idle.
     pub shell_evals: u64,
     /// Evaluations of apps, over all slots.
     pub slot_evals: u64,
@@ -46,7 +46,7 @@ pub struct Counters {
     pub mmio_writes: u64,
     /// Interrupts that reached the host.
     pub irqs: u64,
-    /// Bytes of host memory the card has asked for.
+    /// Bytes of host memory requested by the card.
     pub host_read_bytes: u64,
     /// Bytes the card has written to host memory, in whole double words.
     pub host_write_bytes: u64,
@@ -62,23 +62,23 @@ pub struct Counters {
     pub dram_row_hits: [u64; 16],
     /// Column accesses of each channel that needed a row opened.
     pub dram_row_misses: [u64; 16],
-    /// Time in picoseconds that packets of all kinds, with their headers, have taken of the link's way from the card.
+    /// Time in picoseconds that packets of all kinds, with their headers, have occupied the link from the card.
     pub link_up_ps: u64,
-    /// The same of its way to the card.
+    /// The same for the link to the card.
     pub link_down_ps: u64,
 }
 
-/// What a function of a card, and the board port beside it, has counted since power-up.
+/// Counters of a function of a card, and of its board port, since power-up.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FunctionCounters {
-    /// Reads of registers, and of configuration space as far as the card answers them.
+    /// Reads of registers, and of the part of configuration space that the card implements.
     pub mmio_reads: u64,
-    /// Writes of the same.
+    /// Writes of these.
     pub mmio_writes: u64,
     /// Interrupts that reached the host.
     pub irqs: u64,
-    /// Bytes of host memory the function has asked for.
+    /// Bytes of host memory requested by the function.
     pub host_read_bytes: u64,
     /// Bytes the function has written to host memory, in whole double words.
     pub host_write_bytes: u64,
@@ -86,26 +86,26 @@ pub struct FunctionCounters {
     pub host_read_tlps: u64,
     /// Writes on the link.
     pub host_write_tlps: u64,
-    /// Packets from the function that came through its board port.
+    /// Packets sent by the function through its board port.
     pub tx_packets: u64,
     /// Bytes in them.
     pub tx_bytes: u64,
-    /// Packets from the function that were lost: of a length that does not fit, or taken by nobody.
+    /// Packets from the function that were dropped: of an invalid length, or not received by a backend.
     pub tx_drops: u64,
-    /// Packets that came to the function.
+    /// Packets received by the function.
     pub rx_packets: u64,
     /// Bytes in them.
     pub rx_bytes: u64,
-    /// Packets that were lost because the function was too slow.
+    /// Packets that were dropped because the function was too slow.
     pub rx_drops: u64,
 }
 
-/// Which addresses of a function.
+/// Address space of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Space {
-    /// Those of a BAR, 0 to 5.
+    /// A BAR, 0 to 5.
     Bar(u8),
-    /// The part of its configuration space that the card has.
+    /// The part of its configuration space that the card implements.
     Config,
 }
 
@@ -125,7 +125,7 @@ macro_rules! functions {
             fn of(library: &Library) -> Result<Self, libloading::Error> {
                 Ok(Self {$(
                     // SAFETY: the types are those of the header of the same ABI version; vsim_open checks the version
-                    // before it looks at anything else.
+                    // before it uses anything else.
                     $name: unsafe { *library.get(concat!(stringify!($name), "\0").as_bytes())? },
                 )*})
             }
@@ -172,7 +172,7 @@ pub(crate) struct Failure {
     pub why: String,
 }
 
-/// A powered-up card. Not for two threads at a time.
+/// A powered-up card. For one thread at a time.
 pub(crate) struct Card {
     sim: NonNull<c_void>,
     functions: Functions,
@@ -195,8 +195,9 @@ unsafe impl Send for Stopper {}
 unsafe impl Sync for Stopper {}
 
 impl Stopper {
+    /// Makes [`Card::run`] return soon.
     pub fn stop(&self) {
-        // SAFETY: the card is open: whoever holds a stopper holds the card as well.
+        // SAFETY: the card is open: the owner of a stopper owns the card as well.
         unsafe { (self.vsim_stop)(self.sim.as_ptr()) }
     }
 }
@@ -204,6 +205,7 @@ impl Stopper {
 type Outcome<T> = Result<T, Failure>;
 
 impl Card {
+    /// Powers up a card from its shared object.
     pub fn open(
         object: &Path,
         clk_khz: u32,
@@ -233,7 +235,7 @@ impl Card {
             image_dir: image_dir.as_ptr(),
         };
         let mut message = [0u8; 512];
-        // SAFETY: the configuration and the message buffer live over the call.
+        // SAFETY: the configuration and the message buffer outlive the call.
         let sim = unsafe { (functions.vsim_open)(&config, message.as_mut_ptr().cast(), message.len()) };
         let Some(sim) = NonNull::new(sim) else {
             return Err(SimError::Refused(text(&message)));
@@ -241,22 +243,24 @@ impl Card {
         Ok(Self { sim, functions, process: Process::current(), _library: library })
     }
 
+    /// Reads a register of the management function.
     pub fn read(&mut self, bar: u8, offset: u64) -> Outcome<u32> {
         let mut value = 0;
-        // SAFETY: `sim` is open; `value` lives over the call.
+        // SAFETY: `sim` is open; `value` outlives the call.
         let code =
             unsafe { (self.functions.vsim_bar_read)(self.sim.as_ptr(), bar.into(), offset, &mut value) };
         self.outcome(code)?;
         Ok(value)
     }
 
+    /// Writes a register of the management function.
     pub fn write(&mut self, bar: u8, offset: u64, value: u32) -> Outcome<()> {
         // SAFETY: `sim` is open.
         let code = unsafe { (self.functions.vsim_bar_write)(self.sim.as_ptr(), bar.into(), offset, value) };
         self.outcome(code)
     }
 
-    /// Functions beside the management function.
+    /// Functions other than the management function.
     pub fn functions(&self) -> usize {
         // SAFETY: `sim` is open.
         unsafe { (self.functions.vsim_functions)(self.sim.as_ptr()) as usize }
@@ -265,7 +269,7 @@ impl Card {
     /// Reads 1, 2 or 4 bytes.
     pub fn fn_read(&mut self, function: u32, space: Space, offset: u32, bytes: u32) -> Outcome<u32> {
         let mut value = 0;
-        // SAFETY: `sim` is open; `value` lives over the call.
+        // SAFETY: `sim` is open; `value` outlives the call.
         let code = unsafe {
             (self.functions.vsim_fn_read)(
                 self.sim.as_ptr(),
@@ -280,6 +284,7 @@ impl Card {
         Ok(value)
     }
 
+    /// Writes 1, 2 or 4 bytes.
     pub fn fn_write(
         &mut self,
         function: u32,
@@ -295,12 +300,14 @@ impl Card {
         self.outcome(code)
     }
 
+    /// Enables or disables a function's bus mastering.
     pub fn fn_bus_master(&mut self, function: u32, on: bool) -> Outcome<()> {
         // SAFETY: `sim` is open.
         let code = unsafe { (self.functions.vsim_fn_bus_master)(self.sim.as_ptr(), function, on.into()) };
         self.outcome(code)
     }
 
+    /// Function-level reset.
     pub fn fn_reset(&mut self, function: u32) -> Outcome<()> {
         // SAFETY: `sim` is open.
         let code = unsafe { (self.functions.vsim_fn_reset)(self.sim.as_ptr(), function) };
@@ -326,56 +333,62 @@ impl Card {
         self.outcome(code)
     }
 
+    /// Removes a DMA mapping.
     pub fn dma_unmap(&mut self, function: u32, iova: u64, len: u64) -> Outcome<()> {
         // SAFETY: `sim` is open.
         let code = unsafe { (self.functions.vsim_dma_unmap)(self.sim.as_ptr(), function, iova, len) };
         self.outcome(code)
     }
 
-    /// Runs until an interrupt of the functions in `irq_of` or a packet of those in `packet_of` is there, or nothing is
-    /// left to do, or [`Stopper::stop`] is called.
+    /// Runs until an interrupt of the functions in `irq_of` or a packet of those in `packet_of` is available, the card is
+    /// idle, or [`Stopper::stop`] is called.
     pub fn run(&mut self, max_cycles: u64, irq_of: u32, packet_of: u32) -> u64 {
         // SAFETY: `sim` is open.
         unsafe { (self.functions.vsim_run)(self.sim.as_ptr(), max_cycles, irq_of, packet_of) }
     }
 
-    /// What other threads need to interrupt [`Card::run`]. Not to be used after the card is dropped.
+    /// Lets other threads interrupt [`Card::run`]. Not to be used after the card is dropped.
     pub fn stopper(&self) -> Stopper {
         Stopper { sim: self.sim, vsim_stop: self.functions.vsim_stop }
     }
 
+    /// Advances the card's time, as though the host had been busy that long.
     pub fn charge(&mut self, ns: u64) {
         // SAFETY: `sim` is open.
         unsafe { (self.functions.vsim_charge)(self.sim.as_ptr(), ns) }
     }
 
+    /// Resets the card.
     pub fn reset(&mut self) {
         // SAFETY: `sim` is open.
         unsafe { (self.functions.vsim_reset)(self.sim.as_ptr()) }
     }
 
+    /// Whether the card is idle until the host does something.
     pub fn parked(&self) -> bool {
         // SAFETY: `sim` is open.
         unsafe { (self.functions.vsim_parked)(self.sim.as_ptr()) != 0 }
     }
 
+    /// Cycles since power-up.
     pub fn now(&self) -> u64 {
         // SAFETY: `sim` is open.
         unsafe { (self.functions.vsim_now)(self.sim.as_ptr()) }
     }
 
-    /// Femtoseconds a byte of a packet takes on the link, with the share of the layers below.
+    /// Femtoseconds per byte of a packet on the link, including the overhead of the lower layers.
     pub fn link_fs_per_byte(&self) -> u64 {
         // SAFETY: `sim` is open.
         unsafe { (self.functions.vsim_link_fs_per_byte)(self.sim.as_ptr()) }
     }
 
+    /// Returns and clears the pending interrupts of a function in `mask`.
     pub fn irq_take(&mut self, function: u32, mask: u64) -> u64 {
         // SAFETY: `sim` is open.
         unsafe { (self.functions.vsim_irq_take)(self.sim.as_ptr(), function, mask) }
     }
 
-    /// Gives a board port a packet.
+    /// Hands a packet to a board port.
     pub fn port_send(&mut self, function: u32, channel: u8, data: &[u8]) -> Outcome<()> {
         // SAFETY: `sim` is open; the card copies `data`.
         let code = unsafe {
@@ -390,10 +403,10 @@ impl Card {
         self.outcome(code)
     }
 
-    /// The oldest packet a board port has for the host: its channel and, in `data`, its bytes, whose number is returned.
+    /// Takes the oldest packet from a board port to the host: returns its channel and length, with the bytes in `data`.
     pub fn port_receive(&mut self, function: u32, data: &mut [u8; MAX_PACKET]) -> Option<(u8, usize)> {
         let mut channel = 0;
-        // SAFETY: `sim` is open; both buffers live over the call and are as long as the card is told.
+        // SAFETY: `sim` is open; both buffers outlive the call and have the stated lengths.
         let len = unsafe {
             (self.functions.vsim_port_receive)(
                 self.sim.as_ptr(),
@@ -406,33 +419,37 @@ impl Card {
         usize::try_from(len).ok().map(|len| (channel, len.min(data.len())))
     }
 
+    /// Whether a board port has a packet for the host.
     pub fn port_has_packet(&self, function: u32) -> bool {
         // SAFETY: `sim` is open.
         unsafe { (self.functions.vsim_port_packets)(self.sim.as_ptr()) >> function & 1 != 0 }
     }
 
-    /// Bytes [`Card::port_send`] takes before it has no room.
+    /// Bytes that [`Card::port_send`] accepts now.
     pub fn port_room(&self, function: u32) -> usize {
         // SAFETY: `sim` is open.
         unsafe { (self.functions.vsim_port_room)(self.sim.as_ptr(), function) }
     }
 
+    /// Writes waveforms for `cycles` cycles from cycle `start` on.
     pub fn wave_open(&mut self, path: &Path, start: u64, cycles: u64) -> Outcome<()> {
         let Ok(path) = CString::new(path.as_os_str().as_encoded_bytes()) else {
             return Err(Failure { errno: libc::EINVAL, why: "the wave file's name holds a NUL".into() });
         };
-        // SAFETY: `sim` is open; `path` lives over the call.
+        // SAFETY: `sim` is open; `path` outlives the call.
         let code =
             unsafe { (self.functions.vsim_wave_open)(self.sim.as_ptr(), path.as_ptr(), start, cycles) };
         self.outcome(code)
     }
 
+    /// See [`SimCard::record`](crate::SimCard::record).
     pub fn record(&mut self, edges: u64) -> Outcome<()> {
         // SAFETY: `sim` is open.
         let code = unsafe { (self.functions.vsim_record)(self.sim.as_ptr(), edges) };
         self.outcome(code)
     }
 
+    /// See [`SimCard::replay`](crate::SimCard::replay).
     pub fn replay(&mut self, verify: bool) -> Outcome<u64> {
         // SAFETY: `sim` is open.
         let edges = unsafe { (self.functions.vsim_replay)(self.sim.as_ptr(), verify.into()) };
@@ -440,6 +457,7 @@ impl Card {
         Ok(edges.unsigned_abs())
     }
 
+    /// Counters of the card.
     pub fn counters(&self) -> Counters {
         let mut counters = Counters::default();
         // SAFETY: `sim` is open; the struct has the layout of the header.
@@ -447,6 +465,7 @@ impl Card {
         counters
     }
 
+    /// Counters of a function.
     pub fn fn_counters(&self, function: u32) -> Option<FunctionCounters> {
         let mut counters = FunctionCounters::default();
         // SAFETY: `sim` is open; the struct has the layout of the header.
@@ -459,7 +478,7 @@ impl Card {
         if code == 0 {
             return Ok(());
         }
-        // SAFETY: the string is the card's, terminated, and valid until the next call.
+        // SAFETY: the string belongs to the card, is terminated, and is valid until the next call.
         let why = unsafe { std::ffi::CStr::from_ptr((self.functions.vsim_error)(self.sim.as_ptr())) };
         Err(Failure { errno: -code, why: why.to_string_lossy().into_owned() })
     }
@@ -468,7 +487,7 @@ impl Card {
 impl Drop for Card {
     fn drop(&mut self) {
         if !self.process.is_current() {
-            // What would be waited for are threads of the parent.
+            // Closing would wait for threads of the parent.
             return;
         }
         // SAFETY: `sim` is open and not used again; the library is unloaded after it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The functions beside the management function.
+//! The functions other than the management function.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,15 +14,15 @@ use crate::{SimCard, gone};
 
 /// The network function's number.
 pub const NET: usize = 1;
-/// The disk's.
+/// The block function's number.
 pub const BLK: usize = 2;
-/// The console's.
+/// The console function's number.
 pub const CONSOLE: usize = 3;
-/// The entropy source's.
+/// The entropy function's number.
 pub const ENTROPY: usize = 4;
-/// The keys'.
+/// The input function's number.
 pub const INPUT: usize = 5;
-/// That of the XDMA-compatible function.
+/// The XDMA-compatible function's number.
 pub const XDMA: usize = 6;
 /// Its BAR with the registers of the slots' apps.
 pub const XDMA_USER_BAR: u8 = 0;
@@ -31,37 +31,37 @@ pub const XDMA_DMA_BAR: u8 = 1;
 
 const NAMES: [&str; 7] = ["mgmt", "net", "blk", "console", "entropy", "input", "xdma"];
 
-/// What people call function `number`, the management function being 0.
+/// Name of function `number`; the management function is 0.
 pub fn function_name(number: usize) -> Option<&'static str> {
     NAMES.get(number).copied()
 }
 
-/// Names of all functions a card may have, by number.
+/// Names of all possible functions of a card, by number.
 pub fn function_names() -> impl Iterator<Item = &'static str> {
     NAMES.into_iter()
 }
 
-/// What the card says of the function in configuration space: where a driver finds it, a BAR as after a write of all ones, and MSI-X as
-/// three words from the table's size on.
+/// The card's description of the function: offset in configuration space, a BAR as read after a write of all ones, and
+/// MSI-X as three words from the table's size on.
 const BARS: u32 = 0x10;
 const MSIX: u32 = 0x7c;
-/// Configuration space that the card answers: virtio capabilities.
+/// Configuration space that the card implements: virtio capabilities.
 const LIVE: Range<usize> = 0x90..0x100;
 
-/// A function of a simulated card, made by [`SimCard::function`]. What a PCIe core does (header, BAR, PCIe and MSI-X
-/// capabilities, MSI-X table) is done here, the rest by the card.
+/// A function of a simulated card, made by [`SimCard::function`]. The part of a PCIe core (header, BAR, PCIe and MSI-X
+/// capabilities, MSI-X table) is implemented here, the rest by the card.
 pub(crate) struct SimFunction {
     card: Arc<SimCard>,
     number: u32,
     info: FunctionInfo,
     config: Mutex<ConfigSpace>,
-    /// BAR, and the offset from which on it belongs to the PCIe core: MSI-X table and pending bits.
+    /// BAR with MSI-X table and pending bits, and the offset from which it belongs to the PCIe core.
     msix_at: (u8, u64),
     msix_table: Mutex<Vec<u32>>,
 }
 
 impl SimFunction {
-    /// `None` if the card has nothing there.
+    /// `None` if the card has no such function.
     pub fn open(card: &Arc<SimCard>, number: u32) -> Result<Option<Self>> {
         let mut state = card.enter();
         let mut word = |at: u32| state.card.fn_read(number, Space::Config, at, 4).map_err(gone);
@@ -133,7 +133,7 @@ impl SimFunction {
         Err(PciError::OutOfRange { what: format!("{len} bytes at {offset:#x} of BAR{bar}") })
     }
 
-    /// Word of the MSI-X table at this place; `None` if the place is the card's.
+    /// Word of the MSI-X table at this offset; `None` if the offset belongs to the card.
     fn msix_word(&self, bar: u8, at: u64) -> Option<usize> {
         (bar == self.msix_at.0 && at >= self.msix_at.1).then(|| (at - self.msix_at.1) as usize / 4)
     }
@@ -170,7 +170,7 @@ impl SimFunction {
     }
 }
 
-/// Cuts an access into naturally aligned pieces of 1, 2 or 4 bytes: place, and range in the data.
+/// Splits an access into naturally aligned ones of 1, 2 or 4 bytes: offset, and range in the data.
 fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (u64, Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {
@@ -200,7 +200,7 @@ impl PciFunction for SimFunction {
     }
 
     fn config_write(&self, offset: u16, data: &[u8]) -> Result<()> {
-        // Held over what follows from the write, so that two writes take effect in the order they are made.
+        // Held until the write has taken effect, so that writes take effect in their order.
         let mut config = self.config();
         for (at, range) in pieces(offset.into(), data.len()) {
             let part = &data[range];
@@ -231,7 +231,7 @@ impl PciFunction for SimFunction {
                 self.live_read(Space::Bar(bar), at as u32, part)?;
                 continue;
             };
-            // Vectors are delivered whatever the table says, so none is ever pending in the sense of the capability.
+            // Vectors are delivered regardless of the table, so the pending bits are always zero.
             let word = self.msix_table().get(index).copied().unwrap_or(0);
             let first = at as usize % 4;
             part.copy_from_slice(&word.to_le_bytes()[first..first + part.len()]);
@@ -300,7 +300,7 @@ impl SimFunction {
 }
 
 impl Drop for SimFunction {
-    /// Nobody reaches the function any more: it stops, and lets go of memory.
+    /// The function is no longer used: it stops, and releases its memory.
     fn drop(&mut self) {
         if let Err(error) = self.reset() {
             tracing::warn!(%error, function = self.number, "resetting a function");
@@ -312,7 +312,7 @@ impl Drop for SimFunction {
         let all = own(&self.card.enter());
         for iova in all {
             if let Err(error) = self.dma_unmap(iova) {
-                tracing::warn!(%error, iova, "taking back memory of a function");
+                tracing::warn!(%error, iova, "unmapping memory of a function");
             }
         }
     }

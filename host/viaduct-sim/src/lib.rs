@@ -2,11 +2,11 @@
 //! The simulated card, in this process, as a PCI function.
 //!
 //! [`SimCard`] opens the Verilated card (`libviaduct_card.so`, made by `make card`) and implements
-//! [`PciFunction`]: the management function. The others are [`SimCard::function`], and what the board has beside them
-//! (Ethernet, UART, ...) is [`SimCard::port`].
+//! [`PciFunction`]: the management function. The others are [`SimCard::function`]; the board's ports
+//! (Ethernet, UART, ...) are [`SimCard::port`].
 //!
 //! The card has no thread of its own: it runs inside the calls, and above all inside those that wait
-//! ([`PciFunction::wait_irq`] and the waits of a port) until what they wait for is there or nothing is left to do. As
+//! ([`PciFunction::wait_irq`] and the waits of a port) until the awaited event occurs or the card is idle. As
 //! long as one thread waits, the whole card runs. With one thread on the host side everything it does takes the same
 //! number of cycles every time; time-outs are the only thing that looks at the wall clock.
 #![deny(missing_docs)]
@@ -36,9 +36,9 @@ use viaduct_pci::{
     ConfigIds, ConfigSpace, DmaAccess, FunctionInfo, HostMemory, PciError, PciFunction, Result,
 };
 
-/// Cycles the card runs while a thread waits before it looks at time-outs and other threads: some milliseconds.
+/// Cycles that the card runs for a waiting thread before time-outs and other threads are checked: some milliseconds.
 const SLICE: u64 = 1024;
-/// Cycles that pass on the card while the host stores to a register: about what a posted write costs a core.
+/// Cycles that pass on the card while the host stores to a register: about the cost of a posted write for a core.
 const STORE_CYCLES: u64 = 16;
 /// How long a thread that runs the card lets another one pick up its interrupts before it goes on.
 const PICK_UP: Duration = Duration::from_millis(20);
@@ -51,19 +51,19 @@ const DOORBELLS: (u8, u64) = (2, 64 << 10);
 const MSIX: (u8, u64) = (4, 4 << 10);
 const MSIX_PENDING: u64 = 0x800;
 const GEOMETRY: u64 = 0x08;
-/// Where the entropy function is connected: its control register (rtl/regs/viaduct.rdl), field KIND.
+/// The entropy function's attachment: its control register (rtl/regs/viaduct.rdl), field KIND.
 const ENTROPY_CTRL: u64 = 0x30000 + 0x100 * ENTROPY as u64;
 const KIND_LSB: u32 = 4;
 const KIND_BOARD: u32 = 1;
 
-/// Why a simulated card could not be opened or asked for something beyond the PCI function.
+/// Errors when opening a simulated card, or in operations beyond the PCI function.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
-    /// There is no card object.
+    /// There is no shared object of the card.
     #[error("{}: there is no simulated card here; build it with `make card`", path.display())]
     NoCard {
-        /// Where it was looked for.
+        /// The path at which it was expected.
         path: PathBuf,
     },
     /// The file is something else, or made for another version.
@@ -74,15 +74,15 @@ pub enum SimError {
         /// What is wrong with it.
         why: String,
     },
-    /// The card did not accept its configuration, or what it was asked for.
+    /// The card did not accept its configuration, or a request.
     #[error("simulated card: {0}")]
     Refused(String),
-    /// The card did not come up.
+    /// The card did not start.
     #[error("simulated card: {0}")]
     Pci(#[from] PciError),
 }
 
-/// What to open.
+/// Configuration of a simulated card.
 #[derive(Debug, Clone)]
 pub struct SimConfig {
     /// The board.
@@ -91,7 +91,7 @@ pub struct SimConfig {
     pub card_object: PathBuf,
     /// Folder of app images: `<name>/<name>.so`, as `viaduct build` makes it.
     pub image_dir: PathBuf,
-    /// Size of a DRAM channel, if not the profile's.
+    /// Size of a DRAM channel in place of the profile's.
     pub chan_mib: Option<u32>,
 }
 
@@ -103,11 +103,11 @@ pub struct SimCard {
     config: Mutex<ConfigSpace>,
     msix_table: Mutex<Vec<u32>>,
     state: Mutex<State>,
-    /// Something for a sleeping thread, or work for the card.
+    /// An event for a sleeping thread, or work for the card.
     changed: Condvar,
-    /// A sleeping thread has picked up what it waited for.
+    /// A sleeping thread has collected its event.
     picked_up: Condvar,
-    /// Threads that want the card for a moment: whoever runs it lets them.
+    /// Threads that need the card for a moment: the thread that runs it yields to them.
     wanted: AtomicUsize,
     /// A thread runs the card in a wait, and can be stopped.
     running: AtomicBool,
@@ -122,33 +122,33 @@ struct State {
     maps: HashMap<(u32, u64), Arc<HostMemory>>,
     /// Interrupts of each function.
     pending: Vec<u64>,
-    /// What sleeping threads wait for.
+    /// The events that sleeping threads wait for.
     sleepers: Vec<Want>,
     /// A thread runs the card.
     stepping: bool,
-    /// Board ports that somebody listens to; what comes out of the others is dropped.
+    /// Board ports with a listener; the output of the others is dropped.
     claimed: u32,
     entropy: Entropy,
-    /// The entropy function is connected to the board's source, and should be given something.
+    /// The entropy function is attached to the board's source, which should be filled.
     entropy_connected: bool,
     /// Functions that are bus masters.
     masters: u32,
     packet: Box<[u8; ffi::MAX_PACKET]>,
 }
 
-/// What a thread waits for.
+/// An event that a thread waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Want {
     /// One of these interrupts of a function.
     Irq(u32, u64),
     /// A packet from a board port.
     Packet(u32),
-    /// Room for so many bytes in a board port.
+    /// Space for this number of bytes in a board port.
     Room(u32, usize),
 }
 
 impl State {
-    /// Takes over what the card has for the host; whether a sleeping thread waits for any of it.
+    /// Collects the card's events for the host; returns whether a sleeping thread waits for one of them.
     fn collect(&mut self) -> bool {
         for (function, pending) in (0..).zip(&mut self.pending) {
             *pending |= self.card.irq_take(function, !0);
@@ -158,7 +158,7 @@ impl State {
                 while self.card.port_receive(function, &mut self.packet).is_some() {}
             }
         }
-        // Without a driver, or connected elsewhere, it would have the source run for nothing.
+        // Without a driver, or attached elsewhere, the source would run for nothing.
         if self.entropy_connected && self.masters >> ENTROPY & 1 != 0 {
             self.entropy.supply(&mut self.card);
         }
@@ -173,7 +173,7 @@ impl State {
         }
     }
 
-    /// Functions whose packets somebody waits for now.
+    /// Functions whose packets a thread waits for now.
     fn packets_wanted(&self, own: Want) -> u32 {
         self.sleepers.iter().chain([&own]).fold(0, |mask, want| match want {
             Want::Packet(function) => mask | 1 << function,
@@ -225,20 +225,20 @@ impl SimCard {
         })
     }
 
-    /// Where the entropy function's random numbers come from. Unless this is called they are the same every time.
+    /// Sets the source of the entropy function's random numbers. By default they are the same every time.
     pub fn set_entropy(&self, source: Entropy) {
         self.enter().entropy = source;
     }
 
-    /// What the card has counted since power-up.
+    /// Counters of the card since power-up.
     pub fn counters(&self) -> Counters {
         self.enter().card.counters()
     }
 
-    /// Function `number` beside the management function, which is number 0. `None` if the card has no such function.
+    /// Function `number`, other than the management function, which is number 0. `None` if the card has no such function.
     ///
-    /// While any of them is in use a reset of the management function leaves the others, their attachments and their
-    /// configuration alone.
+    /// While any of them is in use, a reset of the management function does not affect the others, their attachments and
+    /// their configuration.
     pub fn function(self: &Arc<Self>, number: usize) -> Result<Option<Arc<dyn PciFunction>>> {
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(function) = functions.get(&number).and_then(Weak::upgrade) {
@@ -258,8 +258,7 @@ impl SimCard {
         functions.values().any(|function| function.strong_count() > 0)
     }
 
-    /// What a function, and the board port beside it, has counted since power-up; `None` if the card has no such
-    /// function.
+    /// Counters of a function, and of its board port, since power-up; `None` if the card has no such function.
     pub fn function_counters(&self, function: usize) -> Option<FunctionCounters> {
         let function = u32::try_from(function).ok()?;
         self.enter().card.fn_counters(function)
@@ -270,8 +269,8 @@ impl SimCard {
         self.enter().card.now()
     }
 
-    /// What the PCIe link carries of packets in a cycle, each way, in bytes: what acknowledgements, flow control and clock
-    /// compensation take is taken off.
+    /// Bytes of packets that the PCIe link carries in a cycle, in each direction, net of acknowledgements, flow control and
+    /// clock compensation.
     pub fn link_bytes_per_cycle(&self) -> f64 {
         let cycle_fs = 1e12 / f64::from(self.clock_khz);
         cycle_fs / self.enter().card.link_fs_per_byte() as f64
@@ -282,12 +281,12 @@ impl SimCard {
         self.clock_khz
     }
 
-    /// Whether nothing happens on the card until the host does something.
+    /// Whether the card is idle until the host does something.
     pub fn parked(&self) -> bool {
         self.enter().card.parked()
     }
 
-    /// Runs the card for so many cycles, or until it parks. Returns the cycles run.
+    /// Runs the card for `cycles` cycles, or until it is idle. Returns the cycles run.
     pub fn run(&self, cycles: u64) -> u64 {
         let mut left = cycles;
         while left > 0 {
@@ -303,26 +302,26 @@ impl SimCard {
         cycles - left
     }
 
-    /// Writes waves of shell and slots to `path` and files beside it, for `cycles` cycles from cycle `start` on. Needs
-    /// a card built with waves.
+    /// Writes waveforms of shell and slots to `path` and files next to it, for `cycles` cycles from cycle `start` on. Needs
+    /// a card built with waveforms.
     pub fn wave(&self, path: &Path, start: u64, cycles: u64) -> std::result::Result<(), SimError> {
         let refused = |failure: ffi::Failure| SimError::Refused(failure.why);
         self.enter().card.wave_open(path, start, cycles).map_err(refused)
     }
 
-    /// Starts over from power-up and keeps what the shell sees at the next `edges` clock edges (up to 2 KiB each), for
+    /// Restarts from power-up and records the shell's inputs at the next `edges` clock edges (up to 2 KiB each), for
     /// [`SimCard::replay`].
     pub fn record(&self, edges: u64) -> std::result::Result<(), SimError> {
         self.enter().card.record(edges).map_err(|failure| SimError::Refused(failure.why))
     }
 
-    /// Gives the recorded edges to a bare Verilated shell, all of them evaluated, and returns their number. With `verify`
-    /// an edge after which the bare shell drives anything else than the card's did is an error.
+    /// Applies the recorded edges to a bare Verilated shell, evaluating each, and returns their number. With `verify`
+    /// an edge after which the outputs of the bare shell differ from the card's is an error.
     pub fn replay(&self, verify: bool) -> std::result::Result<u64, SimError> {
         self.enter().card.replay(verify).map_err(|failure| SimError::Refused(failure.why))
     }
 
-    /// The card, for a moment.
+    /// Locks the card for a short operation.
     fn enter(&self) -> MutexGuard<'_, State> {
         self.wanted.fetch_add(1, Ordering::SeqCst);
         if self.running.load(Ordering::SeqCst) {
@@ -333,7 +332,7 @@ impl SimCard {
         state
     }
 
-    /// After the card was used: lets sleepers see what has happened.
+    /// After the card was used: wakes sleeping threads for new events.
     fn leave(&self, mut state: MutexGuard<'_, State>) {
         let for_others = state.collect();
         if for_others || !state.sleepers.is_empty() && !state.stepping {
@@ -342,12 +341,12 @@ impl SimCard {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // What a panicking thread leaves behind is whole: no invariant spans a panic here.
+        // No invariant spans a panic here, so the state is valid after one.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until what is wanted is there, and then `take`s it. Meanwhile the card runs, in this thread or in another
-    /// one that waits.
+    /// Waits for an event, and then `take`s it. Meanwhile the card runs, in this thread or in another
+    /// waiting one.
     fn wait<T>(
         &self,
         want: Want,
@@ -363,7 +362,7 @@ impl SimCard {
             if state.is_there(want) {
                 let taken = take(&mut state);
                 self.picked_up.notify_all();
-                // Room in a queue may be what lets the card go on.
+                // Space in a queue may let the card continue.
                 if !state.stepping && !state.sleepers.is_empty() {
                     self.changed.notify_all();
                 }
@@ -381,12 +380,12 @@ impl SimCard {
             state = self.step(state, want, deadline);
             self.running.store(false, Ordering::SeqCst);
             state.stepping = false;
-            // Somebody else runs the card now, if it still has something to do.
+            // Another thread runs the card now, if it is not idle.
             self.changed.notify_all();
         }
     }
 
-    /// Runs the card until what is wanted is there, the card parks or `deadline` has passed.
+    /// Runs the card until the event occurs, the card is idle or `deadline` has passed.
     fn step<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -404,7 +403,7 @@ impl SimCard {
                 return state;
             }
             if for_others {
-                // The card stands still until they have been seen, so that what follows does not depend on how fast
+                // The card does not run until they have been collected, so that its behaviour does not depend on how fast
                 // the other thread wakes up.
                 self.changed.notify_all();
                 let seen = self.picked_up.wait_timeout(state, PICK_UP);
@@ -459,12 +458,12 @@ impl SimCard {
     }
 
     fn unmap(&self, function: u32, iova: u64) -> Result<()> {
-        let what = || format!("taking back the DMA mapping at bus address {iova:#x}");
+        let what = || format!("removing the DMA mapping at bus address {iova:#x}");
         let mut state = self.enter();
         let Some(len) = state.maps.get(&(function, iova)).map(|memory| memory.len() as u64) else {
             return Err(os(what(), "there is none", libc::ENOENT));
         };
-        // On failure the memory stays, since the card may still use it.
+        // On failure the memory is kept, since the card may still use it.
         state
             .card
             .dma_unmap(function, iova, len)
@@ -583,8 +582,8 @@ impl PciFunction for SimCard {
     }
 }
 
-/// Function-level reset of the management function where other functions must live on: holds all apps in reset, and
-/// switches the rings off.
+/// Function-level reset of the management function while other functions are in use: holds all apps in reset, and
+/// disables the rings.
 fn stop_slots(card: &mut ffi::Card, slots: usize) -> std::result::Result<(), ffi::Failure> {
     const SLOT: u64 = 0x10000;
     const STRIDE: u64 = 0x1000;
@@ -608,7 +607,7 @@ fn stop_slots(card: &mut ffi::Card, slots: usize) -> std::result::Result<(), ffi
         }
         card.write(REGISTERS.0, base + CTRL, 0)?;
     }
-    // What was written to memory before is there, and so are its interrupts.
+    // Earlier writes to memory are visible now, and so are their interrupts.
     card.read(REGISTERS.0, GEOMETRY)?;
     card.run(SLICE, 0, 0);
     Ok(())

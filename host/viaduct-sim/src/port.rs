@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The host's side of what the board has beside a function: the far end of its Ethernet cable, of its UART, its keys.
+//! The host's side of a function's board port: the far end of its Ethernet cable or UART, its keys.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,26 +11,26 @@ use crate::{ENTROPY, SimCard, Want, ffi, gone};
 /// A packet from a board port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
-    /// Id of the stream it came on; the console's port.
+    /// Id of its stream; the console's port.
     pub channel: u8,
-    /// A frame without FCS, or some bytes.
+    /// A frame without FCS, or bytes.
     pub data: Vec<u8>,
 }
 
-/// One end of a cable in a board port, made by [`SimCard::port`]. While there is none what comes out of the port is
-/// lost.
+/// One end of a cable in a board port, made by [`SimCard::port`]. Without a cable the output of the port is
+/// dropped.
 pub struct BoardPort {
     card: Arc<SimCard>,
     function: u32,
 }
 
 impl SimCard {
-    /// Plugs a cable into the board port of function `number`. `None` if the board has nothing there, or something is
+    /// Plugs a cable into the board port of function `number`. `None` if the board has no such port, or a cable is
     /// plugged in already.
     pub fn port(self: &Arc<Self>, number: usize) -> Option<BoardPort> {
         let mut state = self.enter();
         let function = u32::try_from(number).ok().filter(|n| (*n as usize) < state.pending.len())?;
-        // Nothing is too short for a port, unless there is none.
+        // An empty packet is refused only if the port does not exist.
         let answer = state.card.port_send(function, 0, &[]);
         let exists = number != ENTROPY && answer.is_err_and(|failure| failure.errno == libc::EMSGSIZE);
         if !exists || state.claimed >> function & 1 != 0 {
@@ -43,7 +43,7 @@ impl SimCard {
 }
 
 impl BoardPort {
-    /// Hands a packet over, waiting up to `timeout` for room: a whole frame (14 to 9234 bytes, without FCS), up to 64 KiB
+    /// Sends a packet, waiting up to `timeout` for space: a whole frame (14 to 9234 bytes, without FCS), up to 64 KiB
     /// for the console, or events of 8 bytes.
     pub fn send(&self, channel: u8, data: &[u8], timeout: Duration) -> Result<()> {
         if self.try_send(channel, data)? {
@@ -54,7 +54,7 @@ impl BoardPort {
         })
     }
 
-    /// As [`BoardPort::send`], without waiting; `false` if there is no room.
+    /// As [`BoardPort::send`], without waiting; `false` if there is no space.
     pub fn try_send(&self, channel: u8, data: &[u8]) -> Result<bool> {
         let mut state = self.card.enter();
         let sent = state.card.port_send(self.function, channel, data);
@@ -76,7 +76,7 @@ impl BoardPort {
         })
     }
 
-    /// The next packet from the card, if there is one.
+    /// The next packet from the card, if one is available.
     pub fn try_receive(&self) -> Option<Packet> {
         let mut state = self.card.enter();
         let packet = take(&mut state, self.function);
@@ -98,10 +98,10 @@ impl Drop for BoardPort {
     }
 }
 
-/// Where random numbers of the entropy function come from.
+/// Source of the entropy function's random numbers.
 #[derive(Debug)]
 pub enum Entropy {
-    /// A generator with this state: the same numbers every time, and no secret.
+    /// A generator with this state: the same numbers every time, not secret.
     Seeded(u64),
     /// The operating system's source.
     System,
@@ -114,10 +114,10 @@ impl Default for Entropy {
 }
 
 impl Entropy {
-    /// Bytes handed over at once, and kept in store: far more than the source gives between two looks.
+    /// Bytes supplied at a time and kept in reserve: far more than the source delivers between two refills.
     const BLOCK: usize = 4096;
 
-    /// Fills the card's entropy source up.
+    /// Refills the card's entropy source.
     pub(crate) fn supply(&mut self, card: &mut ffi::Card) {
         let source = ENTROPY as u32;
         let mut block = [0; Self::BLOCK];
@@ -127,7 +127,7 @@ impl Entropy {
                 return;
             }
             if let Err(failure) = card.port_send(source, 0, &block) {
-                tracing::error!(why = failure.why, "the entropy source takes nothing");
+                tracing::error!(why = failure.why, "the entropy source accepts no data");
                 return;
             }
         }
@@ -145,7 +145,7 @@ impl Entropy {
                 let mut done = 0;
                 while done < block.len() {
                     let rest = &mut block[done..];
-                    // SAFETY: the buffer is ours and as long as stated.
+                    // SAFETY: the buffer is local and has the stated length.
                     let got = unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0) };
                     match usize::try_from(got) {
                         Ok(got) => done += got,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Boards the simulated card can be: a link, DRAM, ports and a clock with stated figures.
+//! Profiles of boards that can be simulated: link, DRAM, ports and clock.
 
 use crate::ffi::FUNCTIONS;
 use crate::function::{CONSOLE, ENTROPY, INPUT, NET};
@@ -8,11 +8,11 @@ use crate::function::{CONSOLE, ENTROPY, INPUT, NET};
 #[repr(C)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// 1 to 5.
+    /// Generation, 1 to 5.
     pub generation: u32,
-    /// 1, 2, 4, 8 or 16.
+    /// Lanes: 1, 2, 4, 8 or 16.
     pub lanes: u32,
-    /// Most payload in a write or completion, bytes.
+    /// Largest payload of a write or completion, bytes.
     pub mps: u32,
     /// Largest read request, bytes.
     pub mrrs: u32,
@@ -20,15 +20,15 @@ pub struct Link {
     pub rcb: u32,
     /// Read requests in flight.
     pub tags: u32,
-    /// Request leaves the card until the first completion arrives, unloaded.
+    /// From a request leaving the card to the arrival of the first completion, unloaded.
     pub read_latency_ns: u32,
-    /// Last byte leaves the card until it is visible in host memory.
+    /// From the last byte leaving the card until it is visible in host memory.
     pub write_latency_ns: u32,
-    /// Host load until the host has the value, without the card's own cycles.
+    /// Duration of a host load, without the card's own cycles.
     pub mmio_read_ns: u32,
-    /// Host store until it reaches the card.
+    /// From a host store until it reaches the card.
     pub mmio_write_ns: u32,
-    /// MSI-X write leaves the card until the host's handler may run.
+    /// From an MSI-X write leaving the card until the host's handler may run.
     pub irq_latency_ns: u32,
     /// The host's limit on reads, per cent of what the link carries.
     pub read_efficiency_pct: u32,
@@ -55,40 +55,40 @@ pub struct Dram {
     pub t_cl_ps: u32,
     pub t_cwl_ps: u32,
     pub t_wr_ps: u32,
-    /// End of write data until a read command.
+    /// From the end of write data to a read command.
     pub t_wtr_ps: u32,
-    /// Read command until a write command.
+    /// From a read command to a write command.
     pub t_rtw_ps: u32,
-    /// Between two column commands, to whatever banks (tCCD_S of DDR4).
+    /// Between two column commands to any banks (tCCD_S of DDR4).
     pub t_ccd_ps: u32,
-    /// The same to banks of one group (tCCD_L).
+    /// The same for banks of one group (tCCD_L).
     pub t_ccd_l_ps: u32,
     pub t_faw_ps: u32,
     pub t_refi_ps: u32,
     pub t_rfc_ps: u32,
-    /// 0: a controller that chooses among `queue` requests. Otherwise one with so many machines, each of which serves a bank
-    /// group in order (see `sim/dram.h`).
+    /// 0: a controller that chooses among `queue` requests. Otherwise the number of its state machines, each of which
+    /// serves a bank group in order (see `sim/dram.h`).
     pub machines: u32,
-    /// Requests the controller chooses among, or a machine holds.
+    /// Requests that the controller chooses among, or that a machine holds.
     pub queue: u32,
-    /// With machines: reads not handed over.
+    /// With machines: reads whose data is not delivered yet.
     pub read_fifo: u32,
-    /// With machines: writes not taken in.
+    /// With machines: writes not accepted yet.
     pub write_fifo: u32,
     /// With machines: period of the controller's clock.
     pub clock_ps: u32,
-    /// With machines: from a row opened to the row commands of the next request.
+    /// With machines: from the opening of a row to the row commands of the next request.
     pub machine_ps: u32,
-    /// With machines: without a read for so long one is made up, for the PHY. 0: never.
+    /// With machines: after this time without a read a dummy read is issued, for the PHY. 0: never.
     pub track_ps: u32,
     /// Fixed latency of controller and PHY.
     pub controller_ps: u32,
 }
 
-/// What the board has beside the functions.
+/// Ports of the board.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Board {
-    /// Ethernet port of the network function, gigabits a second. Preamble, FCS and gap are counted.
+    /// Ethernet port of the network function, Gbit/s. Preamble, FCS and gap are counted.
     pub ethernet_gbps: u32,
     /// Buffer of its MAC in each direction.
     pub ethernet_fifo_bytes: u32,
@@ -99,7 +99,7 @@ pub struct Board {
 }
 
 impl Board {
-    /// 10 Gbit/s with a buffer of 64 KiB. The UART is one behind a USB bridge of the FT232H class: 12 Mbaud, ten bits a
+    /// 10 Gbit/s with a buffer of 64 KiB. The UART is one behind a USB bridge of the FT232H class: 12 Mbaud, ten bits per
     /// byte. The entropy source gives 10 Mbit/s, the order of conditioned ring oscillators.
     const SMALL: Self = Self {
         ethernet_gbps: 10,
@@ -108,7 +108,7 @@ impl Board {
         entropy_bytes_per_second: 1_250_000,
     };
 
-    /// Ports as the card takes them, by function.
+    /// Ports in the form that the card expects, by function.
     pub(crate) fn ports(&self) -> [Port; FUNCTIONS] {
         let mut ports = [Port::default(); FUNCTIONS];
         ports[NET] = Port {
@@ -120,7 +120,7 @@ impl Board {
             Port { kind: 2, fifo_bytes: 256, bytes_per_second: self.uart_bytes_per_second.into() };
         ports[ENTROPY] =
             Port { kind: 3, fifo_bytes: 64, bytes_per_second: self.entropy_bytes_per_second.into() };
-        // Keys hang on pins.
+        // Keys are connected to pins.
         ports[INPUT] = Port { kind: 4, fifo_bytes: 64, bytes_per_second: 0 };
         ports
     }
@@ -138,9 +138,9 @@ pub(crate) struct Port {
 /// A board.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// Name, as on the command line.
+    /// Name for the command line.
     pub name: &'static str,
-    /// One line for people.
+    /// One-line description.
     pub summary: &'static str,
     /// Clock of the shell.
     pub clk_khz: u32,
@@ -162,7 +162,7 @@ impl Profile {
     ///   link: 1.47 and 1.45 GB/s (Vipin et al., "System-level FPGA device driver with high-level synthesis support", 2013,
     ///   host to DRAM and back): 2.2 and 0.9 % less.
     /// - DRAM: JESD79-3F, DDR3-1600K (11-11-11, CWL 8), one 64-bit module of 4-Gbit x8 devices: 12.8 GB/s. No measurement.
-    ///   That the controller chooses among 32 requests and takes 40 ns with its PHY is an estimate, for all profiles.
+    ///   A controller that chooses among 32 requests and needs 40 ns with its PHY is an estimate, for all profiles.
     pub const GEN2X4: Self = Self {
         name: "gen2x4",
         summary: "small board: PCIe 2.0 x4, DDR3-1600",
@@ -216,17 +216,19 @@ impl Profile {
     /// A data-centre board: PCIe 3.0 x16, DDR4-2400.
     ///
     /// - Link: 15.75 GB/s raw (128b/130b), as in the model of Neugebauer et al., "Understanding PCIe performance for end host
-    ///   networking", SIGCOMM 2018, and nothing else limits it. MPS 256, MRRS 512 and RCB 64 are the usual settings of servers,
-    ///   and those of that model; 256 tags are those of an 8-bit tag field. It carries what the model says, within 1 %
-    ///   (`sim/tests/models_test.cpp`): 13.18 GB/s to the card, 12.99 from it, 12.4 each at once (model: 12.46). Measured with a
-    ///   link of this kind: 12.2 and 13.2 GB/s (Coyote on VCK5000, an unmerged change, pull request 228): 8 % more and 2 % less.
+    ///   networking", SIGCOMM 2018, without further limits. MPS 256, MRRS 512 and RCB 64 are the usual settings of
+    ///   servers, and those of that model; 256 tags are those of an 8-bit tag field. Its throughput is that of the model
+    ///   within 1 % (`sim/tests/models_test.cpp`): 13.18 GB/s to the card, 12.99 from it, 12.4 each when both are active
+    ///   (model: 12.46). Measured with a link of this kind: 12.2 and 13.2 GB/s (Coyote on VCK5000, an unmerged change, pull
+    ///   request 228): 8 % more and 2 % less.
     /// - Latencies: a read takes 550 ns, the median of a 64-byte DMA read on a Haswell server in that paper (547 ns). A posted
-    ///   write is in memory after a little more than half of that, 300 ns. A register read takes about a microsecond, a posted
-    ///   register write a third, an interrupt a microsecond. All but the first are usual orders, estimates. So are the bursts that the
-    ///   model of the link holds (128 reads, 64 writes, `sim/link.h` and `sim/link.cpp`): more than the card has in flight.
+    ///   write is in memory after a little more than half of that, 300 ns. A register read takes about a microsecond, a
+    ///   posted register write a third, an interrupt a microsecond. All but the first are estimates of usual magnitude. So
+    ///   are the bursts that the link model buffers (128 reads, 64 writes, `sim/link.h` and `sim/link.cpp`): more than the
+    ///   card has in flight.
     /// - Ethernet: 100 Gbit/s.
     /// - DRAM: JESD79-4, DDR4-2400R (16-16-16 rounded up to 17, CWL 12), one 64-bit module of 8-Gbit x8 devices: 19.2 GB/s,
-    ///   more than the 16 GB/s of the card's data path. The controller is one that interleaves bank groups and reorders well;
+    ///   more than the 16 GB/s of the card's data path. The controller interleaves bank groups and reorders well;
     ///   no measurement.
     pub const GEN3X16: Self = Self {
         name: "gen3x16",
@@ -280,7 +282,7 @@ impl Profile {
 
     /// The board of the FSRF measurements (AWS F1): PCIe 3.0 x16, four channels of DDR4-2133, 250 MHz.
     ///
-    /// Ethernet at 25 Gbit/s, as the instance has; that board itself has no port of its own.
+    /// Ethernet at 25 Gbit/s, as the instance has; the board itself has no port.
     ///
     /// - DRAM: the times of that board's controller as its hardware kit configures it (aws-fpga, `ddr4_core.xci`: DDR4-2133,
     ///   17-16-16, CWL 12, tRAS 35, tWR 17, tWTR_L 9, tCCD_L 6 clocks; ROW_COLUMN_BANK_INTLV, AUTO_AP_COL_A3; one rank of 8-Gbit
@@ -289,7 +291,7 @@ impl Profile {
     ///   4 KiB, 57,000 as the mean of seven streams (two are half writes, five only read), 18,000 read and 15,000 written in 64 bytes. Not in the documents and
     ///   chosen for this are: a request in each stage and `machine_ps` (random 64-byte reads), 160 ns besides tRFC (350 ns) to drain
     ///   for a refresh and start again (reads), the FIFOs, and a read every microsecond for the PHY (writes).
-    ///   `viaduct bench calibrate` prints what comes out; tests/test_cli.py holds it to within 5 %.
+    ///   `viaduct bench calibrate` prints the result; tests/test_cli.py checks it to within 5 %.
     /// - Link: warm streaming through PCIe about 9,000 MiB/s, files and software included: 72 % of what the link carries.
     pub const F1: Self = Self {
         name: "f1",
@@ -329,7 +331,7 @@ impl Profile {
 
     const ALL: [Self; 3] = [Self::GEN2X4, Self::GEN3X16, Self::F1];
 
-    /// The profile of that name.
+    /// The profile with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|profile| profile.name == name)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The simulated card as a PCI function, down to commands through a ring. Needs `make functions`; without it these tests only
-//! say so. `VIADUCT_BUILD` names another build folder than that of this checkout.
+//! The simulated card as a PCI function, including commands through a ring. Needs `make functions`; without it these tests
+//! are skipped with a message. `VIADUCT_BUILD` names a build folder other than that of this checkout.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -77,12 +77,12 @@ impl Rings {
         card.write32(2, 0, self.submitted.into()).unwrap();
     }
 
-    /// Asks for an interrupt at the next completion.
+    /// Requests an interrupt at the next completion.
     fn arm(&self, card: &SimCard) {
         card.write32(2, 4, ARM | u32::from(self.completed)).unwrap();
     }
 
-    /// Tag and status of the next completion, if it is there.
+    /// Tag and status of the next completion, if there is one.
     fn completion(&mut self) -> Option<(u32, u8)> {
         let at = PAGE as usize + usize::from(self.completed % 16) * 32;
         let phase = self.memory.read_u64(at + 24, Ordering::Acquire) >> 63;
@@ -207,7 +207,7 @@ fn dma_to_where_nothing_is_mapped_ends_with_an_error() {
     assert_eq!(run(command(2, 0, 0x5000_0000, 0, 4096)), HOST_ERROR);
 }
 
-/// The memory channels repeat in the address space behind them: a page mapped there would be somebody else's.
+/// The address space beyond the channels aliases them: a page mapped there would belong to another slot.
 #[test]
 fn no_page_and_no_copy_is_outside_of_the_cards_memory() {
     let Some(card) = open() else { return };
@@ -323,7 +323,7 @@ fn a_parked_card_costs_nothing_and_wakes_up() {
     rings.arm(&card);
     rings.submit(&card, command(0, 1, 0, 0, 0));
     assert_eq!(waiter.join().unwrap().unwrap(), 1);
-    // Time that is charged passes without work.
+    // Charged time passes without work.
     card.run(1 << 20);
     let (now, evaluated) = (card.now(), card.counters().shell_evals);
     card.charge(Duration::from_secs(1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Several functions on one simulated card. What the card has not is left out, and so is all of it without `make functions`.
+//! Several functions on one simulated card. Functions that the card lacks are skipped; without `make functions`, all.
 
 mod common;
 
@@ -32,14 +32,14 @@ fn functions_describe_themselves() {
     for number in 1..function_names().count() {
         let Some(f) = card.function(number).unwrap() else { continue };
         let name = function_name(number).unwrap();
-        // Where the MSI-X table is.
+        // Location of the MSI-X table.
         let table = if number == XDMA { XDMA_DMA_BAR } else { 0 };
         let second = if number == XDMA { 64 << 10 } else { 0 };
         assert_eq!(f.info().bar_sizes, [64 << 10, second, 0, 0, 0, 0], "{name}");
         let id = config32(&*f, 0);
         assert_eq!(id, u32::from(f.info().device) << 16 | u32::from(f.info().vendor), "{name}");
         assert!((1..=64).contains(&f.info().vectors), "{name}");
-        // A driver that asks for their sizes: 64-bit addresses for virtio, the vendor's two times 32 bits for XDMA.
+        // As a driver determines their sizes: 64-bit addresses for virtio, the vendor's two times 32 bits for XDMA.
         for bar in [0x10, 0x14] {
             f.config_write(bar, &[0xff; 4]).unwrap();
         }
@@ -65,7 +65,7 @@ fn functions_describe_themselves() {
         }
         assert_eq!(kinds[..2], [0x10, 0x11], "{name}");
         assert!(kinds[2..].iter().all(|kind| *kind == 0x09), "{name}: {kinds:x?}");
-        // The table is kept whole, whatever the card does.
+        // The table is stored as a whole, whatever the card does.
         f.write32(table, 0x8004, 0x1234_5678).unwrap();
         f.write(table, 0x8005, &[0xee]).unwrap();
         assert_eq!(f.read32(table, 0x8004).unwrap(), 0x1234_ee78, "{name}");
@@ -172,7 +172,7 @@ fn a_function_has_its_own_dma_and_interrupts() {
     assert_eq!(card.function_counters(0).unwrap().host_read_bytes, 0);
     assert!(card.counters().host_read_bytes >= counters.host_read_bytes);
 
-    // The management function's memory is not the engine's, and the other way round.
+    // The management function's memory is not accessible to the engine, and vice versa.
     let other = Arc::new(HostMemory::new(4096).unwrap());
     card.dma_map(0x7000_0000, other.clone(), DmaAccess::ReadWrite).unwrap();
     other.fill(0, 4096, 0x5a);
@@ -204,14 +204,14 @@ fn a_function_without_bus_master_reaches_nothing() {
     card.run(100_000);
     assert!(card.parked(), "what is held back does not keep the card awake");
     assert_eq!(card.function_counters(XDMA).unwrap().host_read_tlps, 0);
-    // Nothing of it is lost.
+    // Nothing is lost.
     engine.memory.write_u32(0, 0xad4b_0003, Ordering::Release);
     function.config_write(4, &[6, 0]).unwrap();
     card.run(100_000);
     assert!(card.function_counters(XDMA).unwrap().host_read_tlps > 0);
 }
 
-/// Two servers, one card: clients come and go without a trace at the other's.
+/// Two servers, one card: clients connect and disconnect without an effect on those of the other server.
 #[test]
 fn clients_of_two_functions_do_not_disturb_each_other() {
     let Some(card) = open() else { return };
@@ -258,7 +258,7 @@ fn an_idle_card_sleeps_and_wakes_up() {
     let client = Client::connect(&path).unwrap();
     let engine = Engine::new(&client, 0x4000_0000);
     engine.there_and_back(0, 1);
-    // A read is behind the last register write.
+    // A read is ordered after the last register write.
     assert_eq!(client.read32(XDMA_USER_BAR, 0).unwrap(), u32::MAX, "no slot is open");
     while !card.parked() {
         std::thread::sleep(Duration::from_millis(1));

@@ -57,10 +57,10 @@ fn frames_pass_between_driver_and_cable() {
             assert_eq!(net.wait(LONG).unwrap(), padded(frame(len, !seed)), "{len} bytes in");
             net.rx.kick().unwrap();
         }
-        // Before its memory goes.
+        // Before its memory is released.
         pci.reset().unwrap();
         drop(net);
-        // Another function's reset is no concern of this one's connection.
+        // Another function's reset does not affect this one's attachment.
         card.reset().unwrap();
     }
     let counters = card.function_counters(NET).unwrap();
@@ -76,7 +76,7 @@ fn a_driver_that_puts_buffers_back_without_a_notification_hears_every_frame() {
     let port = card.port(NET).unwrap();
     let (packed, told) = (1 << feature::RING_PACKED, 1 << feature::NOTIFICATION_DATA);
     for wanted in [0, 1 << feature::EVENT_IDX, 1 << feature::IN_ORDER | told, packed, packed | told] {
-        // As a boot loader does: all buffers are told once, and those put back never.
+        // As a boot loader does: one notification for all buffers, and none for those returned.
         let mut net = Net::open(pci.clone(), wanted, 32, IOVA).unwrap();
         assert_eq!(net.device.features() & wanted, wanted);
         let kicks = net.rx.kicks();
@@ -92,7 +92,7 @@ fn a_driver_that_puts_buffers_back_without_a_notification_hears_every_frame() {
             net.rx.publish();
             got += 1;
         }
-        assert_eq!(net.rx.kicks(), kicks, "nobody told the device");
+        assert_eq!(net.rx.kicks(), kicks, "the device was not notified");
         assert_eq!(card.function_counters(NET).unwrap().rx_drops, 0);
         pci.reset().unwrap();
     }
@@ -107,7 +107,7 @@ fn packed_rings_are_offered_only_if_asked_for() {
         let offered = device.offered().unwrap();
         assert_eq!(offered >> feature::RING_PACKED & 1, 0);
         assert_ne!(offered >> feature::EVENT_IDX & 1, 0);
-        // A driver that has begun keeps what it was offered.
+        // A driver that has started keeps the features it was offered.
         device.negotiate(0).unwrap();
         connect(&card, number);
         assert_eq!(device.offered().unwrap(), offered);
@@ -167,7 +167,7 @@ fn the_host_answers_over_a_tap_device() {
     request.extend([0, 0, 0, 0, 0, 0, 10, 99, 77, 1]);
     assert!(net.queue(&request).unwrap());
     net.tx.kick().unwrap();
-    // What else the host says, it says to everybody.
+    // The host's other frames are broadcasts.
     let answer = loop {
         let frame = net.wait(LONG).unwrap();
         net.rx.kick().unwrap();
@@ -196,7 +196,7 @@ impl Driver {
         self.device.queue(&mut self.arena, index, 16, Some(index + 1)).unwrap()
     }
 
-    /// Offers `len` bytes for the device to fill; where they are.
+    /// Offers `len` bytes for the device to fill; returns their address.
     fn offer(&mut self, queue: &mut Queue, len: u32) -> usize {
         let at = self.arena.take(len as usize, 64).unwrap();
         assert!(queue.add(&[Buffer { addr: self.arena.bus(at), len, writable: true }], at as u64).unwrap());
@@ -226,7 +226,7 @@ fn a_console_speaks_over_its_serial_line() {
     driver.device.start().unwrap();
 
     let text = b"Debian GNU/Linux 13 card hvc0\r\n\r\ncard login: ";
-    // The cable takes up the line before something is said on it.
+    // The cable listens on the line before data is sent.
     user.write_all(b"!").unwrap();
     let at = driver.offer(&mut rx, 64);
     let (token, len) = next(&*pci, &mut rx);
@@ -239,7 +239,7 @@ fn a_console_speaks_over_its_serial_line() {
     tx.kick().unwrap();
     assert_eq!(next(&*pci, &mut tx).0, 7);
     let mut got = vec![0; text.len()];
-    // Nobody waits for the card here: the cable's own thread does.
+    // This thread does not wait for the card: the cable's own thread does.
     user.read_exact(&mut got).unwrap();
     assert_eq!(got, text);
 
@@ -267,7 +267,7 @@ fn random_bytes(card: &Arc<SimCard>, count: usize) -> Option<Vec<u8>> {
         bytes.extend(driver.bytes(token as usize, len));
     }
     card.run(1_000_000);
-    assert!(card.parked(), "a source that nobody asks does not run");
+    assert!(card.parked(), "a source without requests does not run");
     Some(bytes)
 }
 

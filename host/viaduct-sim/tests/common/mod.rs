@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A card with functions, if one is built. `VIADUCT_BUILD` names another build folder than that of this checkout.
+//! A card with functions, if one is built. `VIADUCT_BUILD` names a build folder other than that of this checkout.
 #![allow(dead_code)] // every test binary uses a part
 
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub fn connect(card: &SimCard, number: usize) {
     const OFFER: u64 = 0x58;
     let base = 0x30000 + 0x100 * number as u64;
     card.write32(0, base, UP | BOARD).unwrap();
-    // Everything it can do, packed rings too.
+    // All features, including packed rings.
     card.write32(0, base + OFFER, u32::MAX).unwrap();
     card.write32(0, base + OFFER + 4, u32::MAX).unwrap();
 }
