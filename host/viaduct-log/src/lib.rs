@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the libraries tell, on the standard error of a program of ours.
+//! Logging of the libraries to standard error, for Viaduct's own programs.
 //!
-//! `VIADUCT_LOG` says what is told, as in `VIADUCT_LOG=viaduct=debug`. Colours are for terminals, and not for those who set
-//! `NO_COLOR`. Messages of the levels error, warn and info are limited in rate: what somebody else can cause (a client,
-//! a guest, an app) he can cause as often as he likes.
+//! `VIADUCT_LOG` selects the messages, as in `VIADUCT_LOG=viaduct=debug`. Colours are used on terminals unless
+//! `NO_COLOR` is set. Messages of the levels error, warn and info are limited in rate, because a client, a guest or an
+//! app could cause any number of them.
 #![deny(missing_docs)]
 
 mod throttle;
@@ -25,13 +25,13 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// Environment variable that says what is told.
+/// Environment variable that selects the messages.
 const VARIABLE: &str = "VIADUCT_LOG";
 
 static THROTTLE: OnceLock<Arc<Throttle>> = OnceLock::new();
 
-/// Has the messages of this program go to standard error: those that `VIADUCT_LOG` asks for, or else those of `default`
-/// and above. Does nothing if the program has said already where they go.
+/// Writes this program's messages to standard error: those that `VIADUCT_LOG` selects, or else those of `default`
+/// and above. Does nothing if the program has already set up logging.
 pub fn init(default: &str) {
     let asked = std::env::var(VARIABLE).unwrap_or_default();
     let wanted = |text: &str| text.parse::<Targets>();
@@ -42,7 +42,7 @@ pub fn init(default: &str) {
     let throttle = Arc::clone(THROTTLE.get_or_init(Arc::default));
     let layer = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
-        // It would do so on standard error, and panic if that is what fails.
+        // The errors would be reported on standard error, with a panic if that itself fails.
         .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal() && colours_wanted(|name| std::env::var(name).ok()))
         .event_format(Limited { throttle, format: Format::default() });
@@ -52,21 +52,21 @@ pub fn init(default: &str) {
     }
 }
 
-/// Tells how many messages were held back since; to be called at the end of a program.
+/// Reports how many messages were suppressed; to be called at the end of a program.
 pub fn finish() {
     if let Some(throttle) = THROTTLE.get() {
-        // What cannot be written nobody can be told.
+        // A failure to write cannot be reported anywhere.
         throttle.held_back(None).iter().for_each(|cause| drop(writeln!(std::io::stderr(), "{cause}")));
     }
 }
 
-/// Whether a terminal is to get colours.
+/// Whether to use colours.
 fn colours_wanted(variable: impl Fn(&str) -> Option<String>) -> bool {
     variable("NO_COLOR").is_none_or(|value| value.is_empty())
         && variable("TERM").is_none_or(|value| value != "dumb")
 }
 
-/// Formats what the throttle lets through.
+/// Formats the messages that the throttle passes.
 struct Limited {
     throttle: Arc<Throttle>,
     format: Format,
@@ -84,7 +84,7 @@ where
         event: &Event<'_>,
     ) -> fmt::Result {
         let metadata = event.metadata();
-        // Who asks for more than that gets all of it.
+        // More detailed levels are on request only, and not limited.
         if *metadata.level() <= Level::INFO {
             let now = Instant::now();
             let source = (metadata.callsite(), std::thread::current().id());

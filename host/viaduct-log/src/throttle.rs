@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How often a message may be told.
+//! Rate limit of messages.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use tracing::callsite::Identifier;
 use tracing::{Level, Metadata};
 
-/// Messages of one source that may be told at once.
+/// Messages of one source that may be shown in a burst.
 const AT_ONCE: u32 = 5;
-/// Time after which one more may be.
+/// Time after which one more may be shown.
 const AGAIN: Duration = Duration::from_secs(5);
-/// Sources that are remembered, beyond those that hold something back.
+/// Sources that are remembered, besides those with suppressed messages.
 const SOURCES: usize = 256;
 
-/// The place in the program, and the thread: a server has one for its clients.
+/// Source of a message: the location in the program, and the thread (a server has one for its clients).
 pub(crate) type Source = (Identifier, ThreadId);
 
 /// Lets messages of a source through a few at a time, and counts the others.
@@ -35,12 +35,12 @@ impl<K> Default for Throttle<K> {
 
 #[derive(Debug)]
 struct State {
-    /// When all of [`AT_ONCE`] may be told again.
+    /// When a full burst of [`AT_ONCE`] may be shown again.
     rested: Instant,
     held_back: Option<Cause>,
 }
 
-/// What was held back.
+/// The suppressed messages of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cause {
     level: Level,
@@ -50,6 +50,7 @@ pub(crate) struct Cause {
 }
 
 impl Cause {
+    /// None yet, like `message`.
     pub fn new(metadata: &'static Metadata<'static>, message: String) -> Self {
         Self { level: *metadata.level(), target: metadata.target(), message, count: 0 }
     }
@@ -63,7 +64,7 @@ impl fmt::Display for Cause {
 }
 
 impl<K: Hash + Eq> Throttle<K> {
-    /// Whether a message of this source may be told now; `cause` describes it if not.
+    /// Whether a message of this source may be shown now; `cause` describes it if not.
     pub fn passes(&self, source: K, now: Instant, cause: impl FnOnce() -> Cause) -> bool {
         let mut sources = self.lock();
         if sources.len() >= SOURCES {
@@ -79,7 +80,7 @@ impl<K: Hash + Eq> Throttle<K> {
         false
     }
 
-    /// What has been held back of sources that may speak again at `now`, of all if `None`; then forgotten.
+    /// Takes the counts of suppressed messages, of sources that may show messages again at `now`, or of all if `None`.
     pub fn held_back(&self, now: Option<Instant>) -> Vec<Cause> {
         let mut sources = self.lock();
         let free =
@@ -116,10 +117,10 @@ mod tests {
         let held_back = throttle.held_back(Some(later));
         assert_eq!(held_back.len(), 1);
         assert_eq!(held_back[0].to_string(), " WARN server: 1995 more like \"refused\" were not shown");
-        assert_eq!(throttle.held_back(Some(later)), [], "told once");
+        assert_eq!(throttle.held_back(Some(later)), [], "reported once");
         assert_eq!(passed(&throttle, 1, later, 1000), 1);
         assert_eq!(throttle.held_back(None)[0].count, 999);
-        // After a rest it may speak as at first.
+        // After a pause the full burst is allowed again.
         assert_eq!(passed(&throttle, 1, later + 100 * AGAIN, 1000), 5);
     }
 
