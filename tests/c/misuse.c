@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
   FAILS(VIADUCT_E_ARGUMENT, "NULL", viaduct_set(slot, "key", NULL));
   FAILS(VIADUCT_E_ARGUMENT, "31 bytes given", viaduct_set_bytes(slot, "key", data, 31));
   FAILS(VIADUCT_E_ARGUMENT, "NULL", viaduct_set_bytes(slot, "key", NULL, 32));
-  FAILS(VIADUCT_E_ARGUMENT, "more than there can be", viaduct_set_bytes(slot, "key", data, SIZE_MAX));
+  FAILS(VIADUCT_E_ARGUMENT, "more than memory can have", viaduct_set_bytes(slot, "key", data, SIZE_MAX));
   size_t length = 0;
   FAILS(VIADUCT_E_TOO_SMALL, "32 bytes", viaduct_get_bytes(slot, "key", data, 31, &length));
   CHECK(length == 32);
@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
   viaduct_route wrong[2];
 #define WITH(field, value) (memcpy(wrong, two, sizeof two), wrong[1].field = (value), wrong)
   FAILS(VIADUCT_E_ARGUMENT, "two routes", viaduct_run(slot, WITH(direction, VIADUCT_IN), 2, NULL, NULL));
-  FAILS(VIADUCT_E_ARGUMENT, "7 is no direction", viaduct_run(slot, WITH(direction, 7), 2, NULL, NULL));
+  FAILS(VIADUCT_E_ARGUMENT, "7 is not a direction", viaduct_run(slot, WITH(direction, 7), 2, NULL, NULL));
   FAILS(VIADUCT_E_NOT_FOUND, "there are out", viaduct_run(slot, WITH(port, "zzzz"), 2, NULL, NULL));
   FAILS(VIADUCT_E_ARGUMENT, "UTF-8", viaduct_run(slot, WITH(port, "\xc0"), 2, NULL, NULL));
   FAILS(VIADUCT_E_ARGUMENT, "reserved of routes[1] is 3",
@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
   FAILS(VIADUCT_E_TOO_SMALL, "64 bytes", viaduct_run(slot, WITH(capacity, 63), 2, NULL, NULL));
   CHECK(wrong[1].length == 64);
   two[0].capacity = UINT64_MAX;
-  FAILS(VIADUCT_E_ARGUMENT, "more than there can be", viaduct_run(slot, two, 2, NULL, NULL));
+  FAILS(VIADUCT_E_ARGUMENT, "more than memory can have", viaduct_run(slot, two, 2, NULL, NULL));
   two[0].capacity = 64;
   FAILS(VIADUCT_E_ARGUMENT, "not a buffer", viaduct_free(data));
   OK(viaduct_free(NULL));

@@ -4,36 +4,36 @@
  * libviaduct: cards, slots, runs and mappings for programs in C and C++. A worked example is in
  * docs/host-api.md.
  *
- * Results. Functions return 0 or a negative VIADUCT_E_* code. After a failure viaduct_error() says what is
- * wrong and what to do about it, in words. A failing call leaves its result arguments as they were, unless
- * said otherwise.
+ * Results. Functions return 0 or a negative VIADUCT_E_* code. After a failure viaduct_error() returns a text
+ * that says what is wrong and what to do about it. A failing call leaves its result arguments unchanged,
+ * unless stated otherwise.
  *
- * Handles. A viaduct_card *, viaduct_slot * or viaduct_mapping * names an object and is never dereferenced:
- * NULL, a closed handle, or one of another kind gives VIADUCT_E_HANDLE. Numbers of closed handles are not
- * used again. What was opened last is closed first: an object that others depend on, or that another call is
- * using, stays open and its closing function returns VIADUCT_E_BUSY.
+ * Handles. A viaduct_card *, viaduct_slot * or viaduct_mapping * identifies an object and is never
+ * dereferenced: NULL, a closed handle, or one of another kind gives VIADUCT_E_HANDLE. Values of closed
+ * handles are not reused. Objects are closed in reverse order: an object that others depend on, or that
+ * another call is using, stays open and its closing function returns VIADUCT_E_BUSY.
  *
- * Threads. All functions may be called from any thread, also at the same time; one stream run and one memory
- * run at a time on a slot. Calls that move data block until the data is moved or the time-out has passed, see
- * viaduct_timeouts.
+ * Threads. All functions may be called from any thread, also concurrently; a slot allows one stream run and
+ * one memory run at a time. Calls that move data block until the data is moved or the time-out has passed,
+ * see viaduct_timeouts.
  *
- * fork(). Handles belong to the process that opened them. In a child they are VIADUCT_E_HANDLE, whatever the
- * function, and nothing that the child does or ends with reaches the parent's card. The child may open cards
- * of its own. Buffers of the library are then copies of its parent's, which viaduct_free() leaves alone.
+ * fork(). Handles belong to the process that opened them. In a child every function returns VIADUCT_E_HANDLE
+ * for them, and nothing that the child does affects the parent's card. The child may open cards of its own.
+ * Its copies of buffers that the library allocated in the parent are ignored by viaduct_free().
  *
- * Signals. The library starts threads that block all of them, and handles none. A file that grows beyond
- * RLIMIT_FSIZE (`ulimit -f`) and a pipe that nobody reads are errors of the call, not SIGXFSZ or SIGPIPE.
+ * Signals. The library's threads block all signals, and it installs no handlers. A file that exceeds
+ * RLIMIT_FSIZE (`ulimit -f`) and a pipe without a reader are errors of the call, not SIGXFSZ or SIGPIPE.
  *
- * Fields named `reserved` must be 0 in what a program hands over; VIADUCT_E_ARGUMENT names one that is not.
+ * Fields named `reserved` must be 0 in structures that a program passes, else VIADUCT_E_ARGUMENT.
  *
  * Strings are UTF-8 and end with a zero byte. They and all arguments are only used during the call, except
- * for the buffer given to viaduct_map(), and nobody else changes them meanwhile.
+ * for the buffer given to viaduct_map(), and must not be changed meanwhile.
  *
- * Copies. Files move between page cache and card without a copy on the way. A buffer of the program is
- * copied: the card reaches only memory that was made for DMA, and the host library keeps the bytes of a run
- * in memory of its own. An input buffer is therefore copied as a whole when the run begins and once more in
- * chunks; an output buffer that the program gives is copied in chunks and once more as a whole at the end;
- * one that the library makes (VIADUCT_ALLOCATE) is copied in chunks only.
+ * Copies. Files move between page cache and card without further copies. A buffer of the program is copied:
+ * the card accesses only memory allocated for DMA, and the host library keeps the bytes of a run in memory of
+ * its own. An input buffer is therefore copied as a whole when the run begins and once more in chunks; an
+ * output buffer of the program is copied in chunks and once more as a whole at the end; one that the library
+ * allocates (VIADUCT_ALLOCATE) is copied in chunks only.
  */
 #ifndef VIADUCT_H
 #define VIADUCT_H
@@ -45,24 +45,24 @@
 extern "C" {
 #endif
 
-/* Raised by every change that programs built against an older header would notice. Compare with
+/* Incremented by every change that affects programs built against an older header. Compare with
  * viaduct_abi_version(). */
 #define VIADUCT_ABI_VERSION 2u
 
 /* ------------------------------------------------------------------------------------------------ results */
 
 #define VIADUCT_OK 0
-#define VIADUCT_E_ARGUMENT (-1)  /* an argument makes no sense: NULL, not UTF-8, a value that does not fit */
+#define VIADUCT_E_ARGUMENT (-1)  /* an argument is invalid: NULL, not UTF-8, a value out of range */
 #define VIADUCT_E_HANDLE (-2)    /* not an open handle of this kind */
 #define VIADUCT_E_NOT_FOUND (-3) /* no such app, port, register or slot */
 #define VIADUCT_E_BUSY (-4)      /* in use; close what depends on it, or wait for the other call or program */
-#define VIADUCT_E_TOO_SMALL (-5) /* the buffer is too small; the length needed is handed back */
+#define VIADUCT_E_TOO_SMALL (-5) /* the buffer is too small; the length needed is returned */
 #define VIADUCT_E_IO (-6)        /* a file could not be opened, read or written */
-#define VIADUCT_E_APP (-7)       /* the app hangs, broke a rule, or answered too much or too little */
-#define VIADUCT_E_CARD (-8)      /* the card is gone, does not answer, or refused the image */
+#define VIADUCT_E_APP (-7)       /* the app hangs, violated a protocol, or its output is too long or short */
+#define VIADUCT_E_CARD (-8)      /* the card is gone, does not respond, or refused the image */
 #define VIADUCT_E_BUILD (-9)     /* the app or the simulated card could not be built */
-#define VIADUCT_E_MEMORY (-10)   /* no memory left, of the card or of the host */
-#define VIADUCT_E_INTERNAL (-11) /* a fault of this library */
+#define VIADUCT_E_MEMORY (-10)   /* out of memory, on the card or the host */
+#define VIADUCT_E_INTERNAL (-11) /* an error in this library */
 #define VIADUCT_E_STOPPED (-12)  /* the program's progress function has stopped the run */
 
 /* VIADUCT_ABI_VERSION of the library. */
@@ -78,12 +78,12 @@ typedef struct viaduct_card viaduct_card;
 
 /* How long to wait, in milliseconds of wall-clock time, before something counts as hung. 0: the default. */
 typedef struct viaduct_timeouts {
-  uint32_t stall_ms;   /* without any sign of life of a slot; 30 s */
-  uint32_t busy_ms;    /* the same while the app says that it computes; 600 s */
+  uint32_t stall_ms;   /* without any activity of a slot; 30 s */
+  uint32_t busy_ms;    /* the same while the app reports that it computes; 600 s */
   uint32_t control_ms; /* for loading an image or draining a slot; 30 s */
 } viaduct_timeouts;
 
-/* What a card is made of. */
+/* Properties of a card. */
 typedef struct viaduct_info {
   uint32_t version_major; /* of the register map */
   uint32_t version_minor;
@@ -91,8 +91,8 @@ typedef struct viaduct_info {
   uint32_t channels;      /* of DRAM */
   uint32_t streams;       /* input streams of a slot, and output streams of a slot */
   uint32_t data_bytes;    /* bytes in a beat of every data path */
-  uint32_t clock_khz;     /* all times are cycles of this clock */
-  uint32_t tlb_page_ways; /* translations of 4 KiB pages a slot holds: ways x sets */
+  uint32_t clock_khz;     /* clock of the card; times are in its cycles */
+  uint32_t tlb_page_ways; /* TLB entries of a slot for 4 KiB pages: ways x sets */
   uint32_t tlb_page_sets;
   uint32_t tlb_huge_ways; /* the same for 2 MiB pages */
   uint32_t tlb_huge_sets;
@@ -100,14 +100,14 @@ typedef struct viaduct_info {
   uint64_t channel_mib; /* MiB of each DRAM channel */
 } viaduct_info;
 
-/* Opens a card. `name` is "sim" (simulated in this process; built first if need be, which is told on standard
+/* Opens a card. `name` is "sim" (simulated in this process; built first if needed, with a message on standard
  * error), "sim:PROFILE" with the board and link to simulate ("sim:gen3x16"), "unix:PATH" (served by
  * `viaduct card`), or "vfio:0000:01:00.0" (a PCI function of this machine, bound to vfio-pci). The simulated
  * card and app names need a Viaduct checkout: VIADUCT_ROOT, else the one that holds the current folder, else
  * the one that holds this library. `timeouts` may be NULL. */
 int viaduct_open(const char* name, const viaduct_timeouts* timeouts, viaduct_card** card);
 
-/* The same, but while another program uses the card (VIADUCT_E_BUSY, viaduct_error() says which) it waits up
+/* The same, but while another program uses the card (VIADUCT_E_BUSY; viaduct_error() names it) it waits up
  * to `wait_ms` milliseconds or a little longer for the card to be free; UINT32_MAX: without limit. */
 int viaduct_open_wait(const char* name, const viaduct_timeouts* timeouts, uint32_t wait_ms,
                       viaduct_card** card);
@@ -127,9 +127,9 @@ typedef struct viaduct_slot viaduct_slot;
 #define VIADUCT_ANY_SLOT (-1)
 
 /* Claims slot `index` (VIADUCT_ANY_SLOT: the first that this program does not hold), loads an app into it and
- * starts it. `app` is the name of an app of the checkout, which is built first if need be, or the path of an
- * image: it contains a '/' or ends with ".via". The manifest of an image is beside it, as the build leaves it
- * (aes.via, aes.toml), else that of the checkout. */
+ * starts it. `app` is the name of an app of the checkout, which is built first if needed, or the path of an
+ * image: it contains a '/' or ends with ".via". The manifest of an image is next to it, as the build leaves
+ * it (aes.via, aes.toml), else that of the checkout. */
 int viaduct_load(viaduct_card* card, int32_t index, const char* app, viaduct_slot** slot);
 
 /* Stops the app and releases the slot. VIADUCT_E_BUSY while mappings of it are open or another call uses it.
@@ -146,8 +146,8 @@ int viaduct_slot_index(viaduct_slot* slot, uint32_t* index);
 #define VIADUCT_OUT 1
 #define VIADUCT_MEMORY 2
 
-/* How much comes out of an output stream in a run. */
-#define VIADUCT_LENGTH_ANY 0     /* not known before */
+/* Length of an output stream in a run. */
+#define VIADUCT_LENGTH_ANY 0     /* not known in advance */
 #define VIADUCT_LENGTH_SAME 1    /* as much as went into the input of the same number */
 #define VIADUCT_LENGTH_MESSAGE 2 /* `length` bytes */
 
@@ -160,7 +160,7 @@ typedef struct viaduct_port {
 
 #define VIADUCT_ACCESS_RW 0
 #define VIADUCT_ACCESS_RO 1
-#define VIADUCT_ACCESS_PULSE 2 /* what is written reaches the app for one cycle */
+#define VIADUCT_ACCESS_PULSE 2 /* a written value is presented to the app for one cycle */
 
 typedef struct viaduct_register {
   const char* name;  /* valid until the slot is unloaded */
@@ -182,8 +182,8 @@ int viaduct_get_register(viaduct_slot* slot, uint32_t index, viaduct_register* r
  * hexadecimal bytes, as the app's manifest says. */
 int viaduct_set(viaduct_slot* slot, const char* name, const char* text);
 
-/* Sets a register from bytes, the lowest first. A register of bytes wants all of them, in others the missing
- * ones are 0. */
+/* Sets a register from bytes, the lowest first. A register of type bytes requires all of them, in others the
+ * missing ones are 0. */
 int viaduct_set_bytes(viaduct_slot* slot, const char* name, const void* data, size_t length);
 
 /* Reads a register into `data`, lowest byte first. `length` receives its size in bytes, also with
@@ -196,48 +196,48 @@ int viaduct_write32(viaduct_slot* slot, uint32_t offset, uint32_t value);
 
 /* ------------------------------------------------------------------------------------------------ runs */
 
-/* The library makes the buffer of this output. */
+/* The library allocates the buffer of this output. */
 #define VIADUCT_ALLOCATE UINT64_MAX
 
 /* One end of a run. Either `endpoint` is text, or it is NULL and the route leads to memory. Text:
  *   "file:PATH"            a file, a FIFO or a character device
- *   "fd:NUMBER"            an open descriptor, read or written from where it stands; it stays open
+ *   "fd:NUMBER"            an open descriptor, read or written from its position; it stays open
  *   "-"                    standard input, or standard output
  *   "card:ADDRESS+LENGTH"  a range of card memory
- * What has no length to rely on (FIFOs, devices, descriptors, files of /proc) is a stream: it is read to its
- * end, or written in order, and while its other end is waited for nothing counts as hung. */
+ * Endpoints without a reliable length (FIFOs, devices, descriptors, files of /proc) are streams: they are
+ * read to their end, or written in order, and waiting for their other end does not count as a hang. */
 typedef struct viaduct_route {
   const char* port;     /* name of the stream; NULL: the first of that direction */
   int32_t direction;    /* VIADUCT_IN or VIADUCT_OUT */
   int32_t reserved;     /* 0 */
   const char* endpoint; /* or NULL */
-  void* data;           /* input: the bytes, only read. Output: where they go. May be NULL if capacity is 0 */
-  uint64_t capacity;    /* input: number of bytes. Output: room. With VIADUCT_ALLOCATE `data` is set after the
-                           run: give it back with viaduct_free() */
-  uint64_t length;      /* set after the run if the route leads to memory: bytes that went in or came out */
+  void* data; /* input: the bytes, only read. Output: their destination. May be NULL if capacity is 0 */
+  uint64_t capacity; /* input: number of bytes. Output: size. With VIADUCT_ALLOCATE `data` is set after the
+                        run: release it with viaduct_free() */
+  uint64_t length;   /* set after the run if the route leads to memory: bytes sent or received */
 } viaduct_route;
 
 typedef struct viaduct_progress {
-  uint64_t bytes_in;  /* taken by the app */
-  uint64_t total_in;  /* of all inputs together; 0 while the length of one is not known */
-  uint64_t bytes_out; /* given by the app */
+  uint64_t bytes_in;  /* accepted by the app */
+  uint64_t total_in;  /* of all inputs together; 0 while the length of one is unknown */
+  uint64_t bytes_out; /* produced by the app */
   uint64_t cycles;    /* since the first command */
 } viaduct_progress;
 
-/* Called on the thread of the run, when data has moved and about ten times a second besides. 0 lets the run
- * go on; anything else stops it: the app is reset, and the call returns VIADUCT_E_STOPPED. It may use the
- * library, but cannot run or unload this slot. It must return: no longjmp, no exception of C++. */
+/* Called on the thread of the run, when data has moved and also about ten times a second. 0 lets the run
+ * continue; any other value stops it: the app is reset, and the call returns VIADUCT_E_STOPPED. It may use
+ * the library, but cannot run or unload this slot. It must return: no longjmp, no C++ exception. */
 typedef int (*viaduct_progress_fn)(void* user, const viaduct_progress* progress);
 
 typedef struct viaduct_run_options {
   uint64_t chunk_bytes;         /* moved by one command; 0: 1 MiB */
   viaduct_progress_fn progress; /* or NULL */
-  void* user;                   /* handed to `progress` */
-  uint32_t durable;             /* not 0: output files are on their medium when the run ends */
+  void* user;                   /* passed to `progress` */
+  uint32_t durable;             /* not 0: output files are on stable storage when the run ends */
   uint32_t reserved;            /* 0 */
 } viaduct_run_options;
 
-/* What a run did. Beats are those of this slot during the run. */
+/* Results of a run. Beats are those of this slot during the run. */
 typedef struct viaduct_report {
   uint64_t bytes_in;
   uint64_t bytes_out;
@@ -246,24 +246,25 @@ typedef struct viaduct_report {
   uint64_t beats_out;
   uint64_t memory_read_beats;
   uint64_t memory_write_beats;
-  uint64_t misses; /* translations that were not in the card's buffers */
-  uint64_t denied; /* accesses of the app to memory that it does not have */
+  uint64_t misses; /* TLB misses */
+  uint64_t denied; /* accesses of the app to memory that is not mapped for it */
 } viaduct_report;
 
-/* Sends data through the app's streams: one message a stream. Every input and output stream needs a route.
+/* Sends data through the app's streams: one message per stream. Every input and output stream needs a route.
  * Input and output may be the same memory. `options` and `report` may be NULL.
  *
  * A buffer that is too small gives VIADUCT_E_TOO_SMALL with the length needed in its route. If the length of
- * the output is known from the manifest, this is found before the run, else after it; the bytes that fit are
- * then in the buffer. An output of unknown length is kept in the library's memory until the app ends it,
- * whatever the capacity: use a file for one that may be huge.
+ * the output is known from the manifest, this is detected before the run, else after it; the bytes that fit
+ * are then in the buffer. An output of unknown length is kept in the library's memory until the app ends it,
+ * regardless of the capacity: use a file for one that may be huge.
  *
  * After any other failure the app has been reset and registers that were set through this handle are set
- * again; output files hold what was written so far, buffers what they held. */
+ * again; output files hold the data written so far, buffers are unchanged. */
 int viaduct_run(viaduct_slot* slot, viaduct_route* routes, size_t count, const viaduct_run_options* options,
                 viaduct_report* report);
 
-/* Gives back a buffer that viaduct_run() made. NULL is allowed; any other pointer gives VIADUCT_E_ARGUMENT.
+/* Releases a buffer that viaduct_run() allocated. NULL is allowed; any other pointer gives
+ * VIADUCT_E_ARGUMENT.
  */
 int viaduct_free(void* data);
 
@@ -275,17 +276,17 @@ typedef struct viaduct_mapping viaduct_mapping;
 #define VIADUCT_READ 1u
 #define VIADUCT_WRITE 2u
 
-#define VIADUCT_MAP_HOST 1u   /* pages lie in host memory and are reached over the link */
+#define VIADUCT_MAP_HOST 1u   /* pages are in host memory and are accessed over the link */
 #define VIADUCT_MAP_HUGE 2u   /* pages of 2 MiB; the default from 2 MiB on */
 #define VIADUCT_MAP_SMALL 4u  /* pages of 4 KiB */
-#define VIADUCT_MAP_CREATE 8u /* the file is made, or emptied, and given `length` zero bytes */
+#define VIADUCT_MAP_CREATE 8u /* the file is created, or truncated, and filled with `length` zero bytes */
 
 /* Maps a file or memory into the app's address space. `path` names the file; if it is NULL, `data` are the
- * bytes, and if that is NULL too, the mapping begins as zeros and vanishes in the end. `length` 0: the whole
- * file. `prot` is what the app may do: VIADUCT_READ, VIADUCT_WRITE or both.
+ * bytes, and if that is NULL too, the mapping begins as zeros and is discarded at the end. `length` 0: the
+ * whole file. `prot` is what the app may do: VIADUCT_READ, VIADUCT_WRITE or both.
  *
  * Bytes at `data` are copied when they are mapped. If the app may write, they are copied back by
- * viaduct_sync() and viaduct_unmap(), and the buffer must stay until then. */
+ * viaduct_sync() and viaduct_unmap(), and the buffer must remain valid until then. */
 int viaduct_map(viaduct_slot* slot, const char* path, void* data, uint64_t length, uint32_t prot,
                 uint32_t flags, viaduct_mapping** mapping);
 
@@ -295,20 +296,21 @@ int viaduct_mapping_va(viaduct_mapping* mapping, uint64_t* va);
 /* Bytes mapped. */
 int viaduct_mapping_length(viaduct_mapping* mapping, uint64_t* length);
 
-/* Brings what the app has changed into the file or buffer; with `durable` not 0 also onto the file's medium.
+/* Writes the app's changes back to the file or buffer; with `durable` not 0 also to the file's stable
+ * storage.
  */
 int viaduct_sync(viaduct_mapping* mapping, int durable);
 
-/* The same, then takes the mapping away. Except for VIADUCT_E_BUSY the handle is closed after a failure too,
- * which names the bytes that are lost. */
+/* The same, then removes the mapping. Except for VIADUCT_E_BUSY the handle is closed after a failure too,
+ * whose text names the bytes that are lost. */
 int viaduct_unmap(viaduct_mapping* mapping);
 
 /* Runs an app that works through its memory port, with the registers that its manifest names: writes address
  * and length of `mapping`, starts the app, serves its page faults and waits until it is done. `mapping` may
- * be NULL if the program has set the registers that tell the app where its data is. `limit_ms` is the longest
- * time for the run, 0 for as long as the app shows any life. Of `options`, which may be NULL, `progress` and
- * `user` are used, the rest is 0; it is told nothing but may stop the run. What the app has changed is in the
- * file or buffer after viaduct_sync() or viaduct_unmap(). */
+ * be NULL if the program has set the registers with the location of the app's data. `limit_ms` is the longest
+ * time for the run, 0: no limit while the app shows activity. Of `options`, which may be NULL, `progress` and
+ * `user` are used, and the rest must be 0; `progress` gets zeros but may stop the run. The app's changes are
+ * in the file or buffer after viaduct_sync() or viaduct_unmap(). */
 int viaduct_start_and_wait(viaduct_slot* slot, viaduct_mapping* mapping, uint32_t limit_ms,
                            const viaduct_run_options* options, viaduct_report* report);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Arguments as C gives them, checked as far as that is possible.
+//! Arguments from C, checked as far as possible.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;
@@ -9,7 +9,7 @@ use crate::error::{Code, Failure, Result, fail};
 /// A string. `what` is named in errors.
 ///
 /// # Safety
-/// `text` is NULL or a string that ends with a zero byte and stays for `'a`.
+/// `text` is NULL or a string that ends with a zero byte and remains valid for `'a`.
 pub(crate) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str> {
     // SAFETY: the caller promises the same.
     match unsafe { optional_text(text, what) }? {
@@ -26,12 +26,12 @@ pub(crate) unsafe fn optional_text<'a>(text: *const c_char, what: &str) -> Resul
     if text.is_null() {
         return Ok(None);
     }
-    // SAFETY: not NULL, and so a string with an end that stays for `'a`, as the caller promises.
+    // SAFETY: not NULL, and therefore a terminated string that remains valid for `'a`, as the caller promises.
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str().map(Some).map_err(|_| Failure::new(Code::Argument, format!("{what} is not UTF-8")))
 }
 
-/// A place that receives a result. It is not read: it may hold anything.
+/// A pointer that receives a result. It is not read, and need not be initialised.
 ///
 /// # Safety
 /// `place` is NULL or a `T` that may be written for `'a`.
@@ -43,7 +43,7 @@ pub(crate) unsafe fn result<'a, T>(place: *mut T, what: &str) -> Result<&'a mut 
     }
 }
 
-/// A place that receives a result, or NULL.
+/// A pointer that receives a result, or NULL.
 ///
 /// # Safety
 /// As for [`result`].
@@ -54,23 +54,23 @@ pub(crate) unsafe fn optional_result<'a, T>(
     if !place.is_aligned() {
         return fail(Code::Argument, format!("{what} is not aligned"));
     }
-    // SAFETY: NULL or a place for a `T`, aligned as was just seen, that is nobody else's for `'a`. It need not be initialised.
+    // SAFETY: NULL or an aligned (checked above), exclusive location of a `T` for `'a`. It need not be initialised.
     Ok(unsafe { place.cast::<MaybeUninit<T>>().as_mut() })
 }
 
 /// A structure that is only read, or NULL. Several calls may read it at the same time.
 ///
 /// # Safety
-/// `place` is NULL or an initialised `T` that nobody changes during `'a`.
+/// `place` is NULL or an initialised `T` that is not changed during `'a`.
 pub(crate) unsafe fn optional_input<'a, T>(place: *const T, what: &str) -> Result<Option<&'a T>> {
     if !place.is_aligned() {
         return fail(Code::Argument, format!("{what} is not aligned"));
     }
-    // SAFETY: NULL or an initialised `T`, aligned as was just seen, that nobody changes: so the caller promises.
+    // SAFETY: NULL or an initialised, aligned (checked above) `T` that is not changed, as the caller promises.
     Ok(unsafe { place.as_ref() })
 }
 
-/// Bytes that are read.
+/// Input bytes.
 ///
 /// # Safety
 /// `data` is NULL or `length` bytes that stay unchanged for `'a`.
@@ -92,21 +92,21 @@ pub(crate) fn copy(bytes: &[u8]) -> Result<Vec<u8>> {
     Ok(copy)
 }
 
-/// `length` zero bytes with room for `more`.
+/// `length` zero bytes with capacity for `more`.
 pub(crate) fn zeroed(length: usize, more: usize) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let room = length.saturating_add(more);
     bytes
         .try_reserve_exact(room)
-        .map_err(|_| Failure::new(Code::Memory, format!("there is no host memory for {room} bytes")))?;
+        .map_err(|_| Failure::new(Code::Memory, format!("not enough host memory for {room} bytes")))?;
     bytes.resize(length, 0);
     Ok(bytes)
 }
 
-/// A length that can be one of memory.
+/// A length that is possible for memory.
 pub(crate) fn size(length: u64, what: &str) -> Result<usize> {
     match isize::try_from(length) {
         Ok(length) => Ok(length as usize),
-        Err(_) => fail(Code::Argument, format!("{what}: {length} bytes are more than there can be")),
+        Err(_) => fail(Code::Argument, format!("{what}: {length} bytes are more than memory can have")),
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Cards: opened by name, closed, looked at.
+//! Cards: open, close, query.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::io::Write;
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn viaduct_open_wait(
 ) -> c_int {
     call(|| {
         log();
-        // SAFETY: the program gives what the header says: a string, and a place for a handle that is its own.
+        // SAFETY: the program gives what the header says: a string, and an exclusive location for a handle.
         let (name, place) = unsafe { (args::text(name, "the card's name")?, args::result(card, "card")?) };
         // SAFETY: the program gives what the header says: NULL, or times that stay as they are during the call.
         let timeouts = unsafe { args::optional_input(timeouts, "timeouts")? };
@@ -72,7 +72,7 @@ pub extern "C" fn viaduct_close(card: Handle<Card>) -> c_int {
 pub unsafe extern "C" fn viaduct_get_info(card: Handle<Card>, info: *mut Info) -> c_int {
     call(|| {
         let card = CARDS.get(card)?;
-        // SAFETY: the program gives what the header says: a place that is its own.
+        // SAFETY: the program gives what the header says: an exclusive location.
         unsafe { args::result(info, "info")? }.write(card.card.info().into());
         Ok(())
     })
@@ -83,13 +83,13 @@ pub unsafe extern "C" fn viaduct_get_info(card: Handle<Card>, info: *mut Info) -
 pub unsafe extern "C" fn viaduct_time(card: Handle<Card>, cycles: *mut u64) -> c_int {
     call(|| {
         let card = CARDS.get(card)?;
-        // SAFETY: the program gives what the header says: a place that is its own.
+        // SAFETY: the program gives what the header says: an exclusive location.
         unsafe { args::result(cycles, "cycles")? }.write(card.card.time()?);
         Ok(())
     })
 }
 
-/// What goes wrong where no error can be handed back is told on standard error, more with VIADUCT_LOG.
+/// Errors that cannot be returned are reported on standard error, more with VIADUCT_LOG.
 fn log() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| viaduct_log::init("error"));
@@ -130,7 +130,7 @@ fn timeouts_of(given: Option<&Timeouts>) -> host::Timeouts {
     timeouts
 }
 
-/// The project this library works in, see [`Project::locate`].
+/// The project that this library uses, see [`Project::locate`].
 pub(crate) fn project() -> Result<Project> {
     Ok(Project::locate(own_path)?)
 }
@@ -143,19 +143,19 @@ pub(crate) fn variant() -> Variant {
     }
 }
 
-/// Tells what is being built, since that can take minutes.
+/// Reports builds, since they can take minutes.
 pub(crate) fn tell(line: &str) {
     if !line.ends_with("up to date") {
-        // Nobody may be there to read it.
+        // Standard error may be closed.
         let _ = writeln!(std::io::stderr().lock(), "{line}");
     }
 }
 
-/// Where this library was loaded from.
+/// The file from which this library was loaded.
 fn own_path() -> Option<PathBuf> {
     let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
     let here: *const c_void = own_path as *const c_void;
-    // SAFETY: dladdr only writes to `info`, and the name stays for as long as the library is loaded, which we are.
+    // SAFETY: dladdr only writes to `info`, and the name stays for as long as the library is loaded, which it is.
     let name = unsafe {
         if libc::dladdr(here, info.as_mut_ptr()) == 0 || info.assume_init_ref().dli_fname.is_null() {
             return None;
@@ -165,7 +165,7 @@ fn own_path() -> Option<PathBuf> {
     std::fs::canonicalize(OsStr::from_bytes(name.to_bytes())).ok()
 }
 
-/// A simulated card in this process, as the profile says. It is built first if need be.
+/// A simulated card in this process, as the profile says. It is built first if needed.
 fn simulated(profile: Option<&str>) -> Result<Arc<dyn PciFunction>> {
     let profile = match profile {
         None => Profile::default(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From errors to codes, and the text of the last one.
+//! Conversion of errors to codes, and the text of the last error.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -9,7 +9,7 @@ use viaduct_pci::PciError;
 
 use crate::handle::enter_process;
 
-/// What a caller can tell apart. The numbers are those of the header.
+/// Codes of errors, as in the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub(crate) enum Code {
@@ -37,11 +37,12 @@ pub(crate) struct Failure {
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 impl Failure {
+    /// A failure with this code and text.
     pub fn new(code: Code, text: impl Into<String>) -> Self {
         Self { code, text: text.into() }
     }
 
-    /// The same words with another code.
+    /// The same text with another code.
     pub fn coded(self, code: Code) -> Self {
         Self { code, ..self }
     }
@@ -109,13 +110,13 @@ fn remember(text: &str) {
     LAST.with(|last| *last.borrow_mut() = text);
 }
 
-/// Does the work of a function: 0, or the code of the failure, whose text is kept for [`viaduct_error`].
+/// Runs the body of a function: 0, or the code of the failure, whose text is kept for [`viaduct_error`].
 pub(crate) fn call(work: impl FnOnce() -> Result<()>) -> c_int {
     enter_process();
     let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let what = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
         let what = what.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        fail(Code::Internal, format!("a fault in libviaduct, please report it: {what}"))
+        fail(Code::Internal, format!("an internal error of libviaduct, please report it: {what}"))
     });
     match outcome {
         Ok(()) => 0,
@@ -129,7 +130,7 @@ pub(crate) fn call(work: impl FnOnce() -> Result<()>) -> c_int {
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn viaduct_error() -> *const c_char {
-    // A thread that is ending has no text any more.
+    // A thread that is ending has no text any longer.
     LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(CStr::as_ptr(c""))
 }
 

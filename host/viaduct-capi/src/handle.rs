@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::error::{Code, Result, fail};
 use crate::process::PerProcess;
 
-/// What a handle of the header points to, if it pointed anywhere.
+/// Nominal target of the header's handle types; never dereferenced.
 #[repr(C)]
 pub struct Opaque<T> {
     _nothing: [u8; 0],
@@ -19,18 +19,18 @@ pub struct Opaque<T> {
 /// A handle as it crosses the boundary.
 pub(crate) type Handle<T> = *mut Opaque<T>;
 
-/// The next number, over all kinds of objects: none is valid for two of them, none is used twice.
+/// The next number, shared by all kinds of objects, so that no number is used twice.
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
-/// The first number of this process: smaller ones are of the processes it was forked off from.
+/// The first number of this process: smaller ones belong to the processes from which it was forked.
 static FIRST: PerProcess<usize> = PerProcess::new(|| NEXT.load(Ordering::Relaxed));
 
-/// Called at the begin of each call: the first one in a process finds out where its own handles begin.
+/// Called at the beginning of each call: the first one in a process records the first of its own handles.
 pub(crate) fn enter_process() {
     FIRST.get();
 }
 
-/// Whether handles of another process, of which this one is a child, may turn up.
+/// Whether the program may use handles of a parent process.
 pub(crate) fn is_child() -> bool {
     *FIRST.get() > 1
 }
@@ -44,18 +44,19 @@ pub(crate) struct Table<T: 'static> {
 type Open<T> = Mutex<BTreeMap<usize, Arc<T>>>;
 
 impl<T: Send + Sync + 'static> Table<T> {
+    /// An empty table; `kind` names its objects in errors.
     pub const fn new(kind: &'static str) -> Self {
         Self { kind, open: PerProcess::new(Mutex::default) }
     }
 
-    /// Takes an object in and gives its handle.
+    /// Adds an object and returns its handle.
     pub fn insert(&self, object: T) -> Handle<T> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         lock(self.open.get()).insert(number, Arc::new(object));
         std::ptr::without_provenance_mut(number)
     }
 
-    /// The object of a handle. It stays open for as long as the caller holds it.
+    /// The object of a handle. It stays open while the caller holds it.
     pub fn get(&self, handle: Handle<T>) -> Result<Arc<T>> {
         match lock(self.open.get()).get(&handle.addr()) {
             Some(object) => Ok(Arc::clone(object)),
@@ -63,13 +64,13 @@ impl<T: Send + Sync + 'static> Table<T> {
         }
     }
 
-    /// Takes an object out if nobody holds it.
+    /// Removes an object unless a caller holds it.
     pub fn remove(&self, handle: Handle<T>) -> Result<T> {
         let mut open = lock(self.open.get());
         let Some(object) = open.remove(&handle.addr()) else {
             return self.unknown(handle);
         };
-        // New holders come through this table, which is locked: one that is alone here stays alone.
+        // New references come from this table, which is locked: a count of one cannot change here.
         Arc::try_unwrap(object).or_else(|object| {
             open.insert(handle.addr(), object);
             let kind = self.kind;
@@ -98,7 +99,7 @@ impl<T: Send + Sync + 'static> Table<T> {
     }
 }
 
-/// Locks; a panicking thread leaves nothing half done behind in this library.
+/// Locks; a poisoned lock is safe to use, since no invariant spans a panic in this library.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

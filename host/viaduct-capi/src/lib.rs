@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The host library for C and every language that calls C.
+//! The host library for C and languages that can call C.
 //!
-//! `include/viaduct.h` is the reference; each function here is the one of the same name there. A call looks its handle up
-//! ([`handle`]), does its work in safe Rust, and turns the outcome into a code and a text ([`error`]). No panic leaves it.
+//! `include/viaduct.h` is the reference; functions have the same names there. A call looks up its handle
+//! ([`handle`]), does its work in safe Rust, and converts the result to a code and a text ([`error`]). Panics are caught.
 #![deny(missing_docs)]
 
 mod args;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mappings, and runs of apps that work on them.
+//! Mappings, and runs of apps on them.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::{Arc, Mutex};
@@ -24,30 +24,30 @@ pub struct Mapping {
     slot: Arc<Slot>,
 }
 
-/// Memory of the program that the app's changes are copied back to.
+/// Memory of the program, to which the app's changes are copied back.
 struct Buffer {
     bytes: SharedBytes,
-    /// Held over a copy: two threads may ask for one at the same time.
+    /// Held during a copy: two threads may request one at the same time.
     data: Mutex<Place>,
 }
 
-/// Where the memory is.
+/// Address of the memory.
 struct Place {
     first: *mut u8,
     len: usize,
 }
 
-// SAFETY: the program promises that the memory stays, and is the library's to write when it asks for that, until the mapping
-// is closed, on whichever thread that happens.
+// SAFETY: the program guarantees that the memory stays valid, and writable where requested, until the mapping is closed,
+// on any thread.
 unsafe impl Send for Place {}
 
 impl Buffer {
-    /// Hands the program what the app has changed; `bytes` are all of the mapping's.
+    /// Copies the app's changes to the program's memory; `bytes` are those of the whole mapping.
     fn copy_back(&self, bytes: &[u8]) {
         let place = lock(&self.data);
         let len = bytes.len().min(place.len);
-        // SAFETY: `len` bytes were there when they were mapped, and the program keeps them until the mapping is closed. Only
-        // this thread writes: the place is locked. It cannot be memory of ours, but `copy_from` would allow that.
+        // SAFETY: `len` bytes existed when they were mapped, and the program keeps them until the mapping is closed. Only
+        // this thread writes, under the lock. The memory cannot overlap the library's, but `copy_from` would allow that.
         unsafe { place.first.copy_from(bytes.as_ptr(), len) };
     }
 }
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn viaduct_map(
 ) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;
-        // SAFETY: the program gives what the header says: NULL or a string, and a place for a handle that is its own.
+        // SAFETY: the program gives what the header says: NULL or a string, and an exclusive location for a handle.
         let (path, place) =
             unsafe { (args::optional_text(path, "path")?, args::result(mapping, "mapping")?) };
         let prot = match prot {
@@ -136,7 +136,7 @@ fn options(prot: Prot, flags: u32) -> Result<MapOptions> {
 pub unsafe extern "C" fn viaduct_mapping_va(mapping: Handle<Mapping>, va: *mut u64) -> c_int {
     call(|| {
         let mapping = MAPPINGS.get(mapping)?;
-        // SAFETY: the program gives what the header says: a place that is its own.
+        // SAFETY: the program gives what the header says: an exclusive location.
         unsafe { args::result(va, "va")? }.write(mapping.mapping.va());
         Ok(())
     })
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn viaduct_mapping_va(mapping: Handle<Mapping>, va: *mut u
 pub unsafe extern "C" fn viaduct_mapping_length(mapping: Handle<Mapping>, length: *mut u64) -> c_int {
     call(|| {
         let mapping = MAPPINGS.get(mapping)?;
-        // SAFETY: the program gives what the header says: a place that is its own.
+        // SAFETY: the program gives what the header says: an exclusive location.
         unsafe { args::result(length, "length")? }.write(mapping.mapping.len());
         Ok(())
     })
@@ -172,7 +172,7 @@ pub extern "C" fn viaduct_unmap(mapping: Handle<Mapping>) -> c_int {
     call(|| {
         let Mapping { mapping, buffer, slot: _slot } = MAPPINGS.remove(mapping)?;
         let unmapped = mapping.unmap();
-        // What has arrived is kept even if some of it is lost.
+        // Data that was written back is copied even if some is lost.
         if let Some(buffer) = buffer {
             buffer.copy_back(&buffer.bytes.take());
         }
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn viaduct_start_and_wait(
     call(|| {
         let slot = SLOTS.get(slot)?;
         let mapping = if mapping.is_null() { None } else { Some(MAPPINGS.get(mapping)?) };
-        // SAFETY: the program gives what the header says: NULL, or a place that is its own.
+        // SAFETY: the program gives what the header says: NULL, or an exclusive location.
         let report = unsafe { args::optional_result(report, "report")? };
         // SAFETY: the program gives what the header says: NULL, or options that stay as they are during the call.
         let options = unsafe { args::optional_input(options, "options")? };

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What there is once in each process: a child of `fork()` has its own, empty at first.
+//! Values that exist once per process: a child of `fork()` has its own, initially empty.
 //!
-//! What the child has inherited belongs to threads that are not there, which may have held its locks: it is left alone.
+//! The inherited values are not used: threads that do not exist in the child may have held their locks.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use viaduct_pci::Process;
 
-/// A value that each process makes for itself when it uses it first.
+/// A value that each process creates on first use.
 pub(crate) struct PerProcess<T: 'static> {
     current: AtomicPtr<Entry<T>>,
     make: fn() -> T,
@@ -20,11 +20,12 @@ struct Entry<T> {
 }
 
 impl<T: Send + Sync> PerProcess<T> {
+    /// `make` creates the value.
     pub const fn new(make: fn() -> T) -> Self {
         Self { current: AtomicPtr::new(ptr::null_mut()), make }
     }
 
-    /// That of this process.
+    /// The value of this process.
     pub fn get(&self) -> &T {
         let mut current = self.current.load(Ordering::Acquire);
         let process = Process::current();
@@ -38,7 +39,7 @@ impl<T: Send + Sync> PerProcess<T> {
             match self.current.compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => current = new,
                 Err(other) => {
-                    // SAFETY: made above, and nobody else has seen it.
+                    // SAFETY: created above, and not shared.
                     drop(unsafe { Box::from_raw(new) });
                     current = other;
                 }

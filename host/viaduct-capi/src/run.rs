@@ -16,7 +16,7 @@ use crate::process::PerProcess;
 use crate::slot::{SLOTS, Slot, unknown};
 use crate::types::{self, ProgressFn, Report, Route, RunOptions};
 
-/// Buffers that the program has not given back yet, by address.
+/// Buffers that the program has not released yet, by address.
 static MADE: PerProcess<Mutex<BTreeMap<usize, Vec<u8>>>> = PerProcess::new(Mutex::default);
 
 /// See the header.
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn viaduct_run(
 ) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;
-        // SAFETY: the program gives what the header says: NULL, or a place that is its own.
+        // SAFETY: the program gives what the header says: NULL, or an exclusive location.
         let report = unsafe { args::optional_result(report, "report")? };
         // SAFETY: the program gives what the header says: NULL, or options that stay as they are during the call.
         let options = unsafe { args::optional_input(options, "options")? };
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn viaduct_run(
             );
         }
         let routes: &mut [Route] =
-            // SAFETY: not NULL and aligned, as was just seen; the program gives `count` initialised routes that are the
+            // SAFETY: not NULL and aligned, as checked above; the program gives `count` initialised routes that are the
             // library's during the call, and `count` is at most the number of an app's streams.
             if count == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(routes, count) } };
         // SAFETY: what the routes point to is as the header says, or the program is wrong.
@@ -62,15 +62,15 @@ pub unsafe extern "C" fn viaduct_run(
 #[unsafe(no_mangle)]
 pub extern "C" fn viaduct_free(data: *mut c_void) -> c_int {
     call(|| match lock(MADE.get()).remove(&data.addr()) {
-        // A child's copy of a buffer of its parent goes with the child.
+        // A child's copy of its parent's buffer is released when the child ends.
         None if !data.is_null() && !is_child() => {
-            fail(Code::Argument, "this is not a buffer that viaduct_run() made")
+            fail(Code::Argument, "this is not a buffer that viaduct_run() allocated")
         }
         _ => Ok(()),
     })
 }
 
-/// Begins a run; there is one at a time.
+/// Begins a run; only one may be active.
 pub(crate) fn begin<'a>(running: &'a Mutex<()>, what: &str) -> Result<MutexGuard<'a, ()>> {
     match running.try_lock() {
         Ok(running) => Ok(running),
@@ -79,7 +79,7 @@ pub(crate) fn begin<'a>(running: &'a Mutex<()>, what: &str) -> Result<MutexGuard
     }
 }
 
-/// Fails if a field that is kept for later use is used.
+/// Fails if a reserved field is not zero.
 fn check_zero(field: &str, value: i64) -> Result<()> {
     match value {
         0 => Ok(()),
@@ -90,23 +90,23 @@ fn check_zero(field: &str, value: i64) -> Result<()> {
     }
 }
 
-/// Checks what of a run's options has one right value.
+/// Checks the reserved fields of a run's options.
 pub(crate) fn check_options(options: Option<&RunOptions>) -> Result<()> {
     options.map_or(Ok(()), |o| check_zero("reserved of the options", o.reserved.into()))
 }
 
-/// What the program wants to be told of a run, and whether it goes on.
+/// Reports progress to the program, which may stop the run.
 pub(crate) struct Told {
     tell: ProgressFn,
     user: *mut c_void,
     last: Cell<Progress>,
-    /// It was told in this moment.
+    /// Time of the last report.
     just_now: Cell<bool>,
     stopped: Cell<bool>,
 }
 
 impl Told {
-    /// `None` if it wants to be told nothing.
+    /// `None` without a progress function.
     pub fn new(options: Option<&RunOptions>) -> Option<Self> {
         let options = options?;
         let last = Cell::new(Progress { bytes_in: 0, total_in: 0, bytes_out: 0, cycles: 0 });
@@ -116,21 +116,21 @@ impl Told {
 
     fn ask(&self) {
         if !self.stopped.get() {
-            // SAFETY: the program promises that it can be called with `user`, on this thread and during the run; what it is
-            // told lives over the call.
+            // SAFETY: the program guarantees that it can be called with `user`, on this thread and during the run; its
+            // argument outlives the call.
             let said = unsafe { (self.tell)(self.user, &self.last.get().into()) };
             self.stopped.set(said != 0);
         }
     }
 
-    /// Data has moved.
+    /// Reports that data has moved.
     pub fn tell(&self, progress: Progress) {
         self.last.set(progress);
         self.just_now.set(true);
         self.ask();
     }
 
-    /// Whether the run is to stop: the program is asked even if nothing moves.
+    /// Whether the run is to stop: the program is called even if no data moves.
     pub fn is_stopped(&self) -> bool {
         if !self.just_now.replace(false) {
             self.ask();
@@ -139,7 +139,7 @@ impl Told {
     }
 }
 
-/// A route, read and checked.
+/// A checked route.
 struct Way {
     /// Number of the stream.
     port: usize,
@@ -189,7 +189,7 @@ unsafe fn run(slot: &Slot, routes: &mut [Route], options: Option<&RunOptions>) -
     for (route, way) in routes.iter_mut().zip(&ways) {
         let Some(bytes) = &way.bytes else { continue };
         route.length = bytes.len();
-        // Every output is handed over, also if another one was too small.
+        // Every output is delivered, even if another buffer was too small.
         if !way.output {
             continue;
         }
@@ -208,7 +208,9 @@ unsafe fn way(slot: &Slot, route: &Route) -> Result<Way> {
     let output = match route.direction {
         types::IN => false,
         types::OUT => true,
-        other => return fail(Code::Argument, format!("{other} is no direction: a route goes in or out")),
+        other => {
+            return fail(Code::Argument, format!("{other} is not a direction: use VIADUCT_IN or VIADUCT_OUT"));
+        }
     };
     let names: Vec<&str> = match output {
         false => app.stream_in.iter().map(|s| s.name.as_str()).collect(),
@@ -259,7 +261,7 @@ fn name<'a>(slot: &'a Slot, way: &Way) -> &'a str {
     }
 }
 
-/// Every stream needs a route: one without would stop the app for ever.
+/// Every stream needs a route: without one the app would block for ever.
 fn check_complete(slot: &Slot, ways: &[Way]) -> Result<()> {
     let inputs = slot.app.stream_in.iter().map(|s| (false, &s.name)).enumerate();
     let outputs = slot.app.stream_out.iter().map(|s| (true, &s.name)).enumerate();
@@ -331,10 +333,10 @@ fn job<'a>(
     job
 }
 
-/// Gives an output to the program.
+/// Delivers an output to the program.
 ///
 /// # Safety
-/// `route.data` is `route.capacity` bytes, unless the library is to make them.
+/// `route.data` is `route.capacity` bytes, unless the library is to allocate them.
 unsafe fn hand_over(route: &mut Route, bytes: Vec<u8>, name: &str) -> Result<()> {
     if route.capacity == types::ALLOCATE {
         route.data = std::ptr::null_mut();
@@ -346,7 +348,7 @@ unsafe fn hand_over(route: &mut Route, bytes: Vec<u8>, name: &str) -> Result<()>
     }
     let fits = bytes.len().min(usize::try_from(route.capacity).unwrap_or(usize::MAX));
     if fits > 0 {
-        // SAFETY: at least `fits` bytes that may be written, as the caller promises; not NULL, which was seen before the run.
+        // SAFETY: at least `fits` bytes that may be written, as the caller promises; not NULL, which was checked before the run.
         unsafe { route.data.cast::<u8>().copy_from(bytes.as_ptr(), fits) };
     }
     if fits < bytes.len() {

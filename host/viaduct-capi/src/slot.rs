@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Slots: an app in each, its ports, its registers.
+//! Slots: the app in a slot, its ports and registers.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -21,9 +21,9 @@ pub(crate) static SLOTS: Table<Slot> = Table::new("slot");
 pub struct Slot {
     pub(crate) slot: host::Slot,
     pub(crate) app: Manifest,
-    /// What the program has written into registers that keep it, word by word: 32-bit words by offset.
+    /// Values that the program has written to registers, except pulses: 32-bit words by offset.
     written: Mutex<BTreeMap<u32, u32>>,
-    /// Names as C wants them: of the ports, in order, and of the registers.
+    /// C strings with the names of the ports, in order, and of the registers.
     port_names: Vec<CString>,
     register_names: Vec<CString>,
     /// Held by a run of the streams, and by one of the memory port.
@@ -33,7 +33,7 @@ pub struct Slot {
     _card: Arc<Card>,
 }
 
-/// Ports of an app: name, direction, and what an output gives.
+/// Ports of an app: name, direction, and length of an output.
 fn ports(app: &Manifest) -> impl Iterator<Item = (&str, i32, Length)> {
     let inputs = app.stream_in.iter().map(|s| (s.name.as_str(), types::IN, Length::Any));
     let outputs = app.stream_out.iter().map(|s| (s.name.as_str(), types::OUT, s.length));
@@ -41,7 +41,7 @@ fn ports(app: &Manifest) -> impl Iterator<Item = (&str, i32, Length)> {
     inputs.chain(outputs).chain(memory)
 }
 
-/// Names come from a manifest, whose rules leave no zero byte in them.
+/// Names come from a manifest, which allows no zero byte in them.
 fn c_name(name: &str) -> CString {
     CString::new(name).unwrap_or_default()
 }
@@ -78,7 +78,7 @@ impl Slot {
         })
     }
 
-    /// A register for the host library.
+    /// The register in the host library's form.
     pub(crate) fn place(register: &Register) -> host::Register {
         host::Register { offset: register.offset, width: register.width }
     }
@@ -104,7 +104,7 @@ impl Slot {
         Ok(())
     }
 
-    /// After a reset of the app: gives registers the values they had.
+    /// After a reset of the app: restores the values of registers.
     pub(crate) fn write_again(&self) {
         let mut written = lock(&self.written);
         if written.iter().any(|(offset, value)| self.slot.write_register(*offset, *value).is_err()) {
@@ -125,7 +125,7 @@ impl Slot {
     }
 }
 
-/// Says that an app has no such thing, and what it has.
+/// The error that an app has no such item, and which it has.
 pub(crate) fn unknown<'a>(
     app: &str,
     what: &str,
@@ -146,7 +146,7 @@ pub(crate) fn unknown<'a>(
 fn image(card: &Card, app: &str) -> Result<(Manifest, Vec<u8>)> {
     let read = |path: &Path| {
         let unread = |e| Failure::new(Code::Io, format!("{}: {e}", path.display()));
-        // Reading a pipe or a device might never end.
+        // Reading from a pipe or a device might never end.
         if !std::fs::metadata(path).map_err(unread)?.is_file() {
             return fail(Code::Io, format!("{}: is not a regular file", path.display()));
         }
@@ -181,7 +181,7 @@ pub unsafe extern "C" fn viaduct_load(
 ) -> c_int {
     call(|| {
         let card = CARDS.get(card)?;
-        // SAFETY: the program gives what the header says: a string, and a place for a handle that is its own.
+        // SAFETY: the program gives what the header says: a string, and an exclusive location for a handle.
         let (app, place) = unsafe { (args::text(app, "app")?, args::result(slot, "slot")?) };
         place.write(SLOTS.insert(Slot::load(card, index, app)?));
         Ok(())
@@ -199,7 +199,7 @@ pub extern "C" fn viaduct_unload(slot: Handle<Slot>) -> c_int {
 pub unsafe extern "C" fn viaduct_slot_index(slot: Handle<Slot>, index: *mut u32) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;
-        // SAFETY: the program gives what the header says: a place that is its own.
+        // SAFETY: the program gives what the header says: an exclusive location.
         unsafe { args::result(index, "index")? }.write(slot.slot.index() as u32);
         Ok(())
     })
@@ -210,7 +210,7 @@ pub unsafe extern "C" fn viaduct_slot_index(slot: Handle<Slot>, index: *mut u32)
 pub unsafe extern "C" fn viaduct_get_port(slot: Handle<Slot>, index: u32, port: *mut types::Port) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;
-        // SAFETY: the program gives what the header says: a place that is its own.
+        // SAFETY: the program gives what the header says: an exclusive location.
         let place = unsafe { args::result(port, "port")? };
         let mut ports = slot.port_names.iter().zip(ports(&slot.app));
         let Some((name, (_, direction, length))) = ports.nth(index as usize) else {
@@ -235,7 +235,7 @@ pub unsafe extern "C" fn viaduct_get_register(
 ) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;
-        // SAFETY: the program gives what the header says: a place that is its own.
+        // SAFETY: the program gives what the header says: an exclusive location.
         let place = unsafe { args::result(reg, "reg")? };
         let index = index as usize;
         let (Some(name), Some(register)) = (slot.register_names.get(index), slot.app.registers.get(index))
@@ -317,7 +317,7 @@ pub unsafe extern "C" fn viaduct_get_bytes(
 ) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;
-        // SAFETY: the program gives what the header says: a string, and NULL or a place that is its own.
+        // SAFETY: the program gives what the header says: a string, and NULL or an exclusive location.
         let (name, length) = unsafe { (args::text(name, "name")?, args::optional_result(length, "length")?) };
         let register = slot.register(name)?;
         let room = register.width.div_ceil(8) as usize;
@@ -329,7 +329,7 @@ pub unsafe extern "C" fn viaduct_get_bytes(
             return fail(if data.is_null() && capacity > 0 { Code::Argument } else { Code::TooSmall }, text);
         }
         let bytes = slot.slot.read_wide(Slot::place(register))?;
-        // SAFETY: the program gives `capacity` bytes of its own, not NULL and at least `room`, as was just seen; no more are written.
+        // SAFETY: the program gives `capacity` bytes of its own, not NULL and at least `room`, as checked above; no more are written.
         unsafe { data.cast::<u8>().copy_from(bytes.as_ptr(), room.min(bytes.len())) };
         Ok(())
     })
@@ -340,7 +340,7 @@ pub unsafe extern "C" fn viaduct_get_bytes(
 pub unsafe extern "C" fn viaduct_read32(slot: Handle<Slot>, offset: u32, value: *mut u32) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;
-        // SAFETY: the program gives what the header says: a place that is its own.
+        // SAFETY: the program gives what the header says: an exclusive location.
         unsafe { args::result(value, "value")? }.write(slot.slot.read_register(offset)?);
         Ok(())
     })

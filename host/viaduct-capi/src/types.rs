@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The structures of the header. Sizes are checked here and, from the other side, by `tests/c/abi.c`.
+//! The structures of the header. Sizes are checked here and, from C, by `tests/c/abi.c`.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -151,7 +151,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// What a slot counted between two looks at it. The counters wrap.
+    /// Differences of a slot's counters between two readings. The counters wrap.
     pub fn counted(a: &SlotCounters, b: &SlotCounters) -> Self {
         let since = |a: u32, b: u32| u64::from(b.wrapping_sub(a));
         Self {
