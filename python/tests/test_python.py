@@ -43,7 +43,7 @@ def card() -> Iterator[viaduct.Card]:
         yield card
 
 
-# ---------------------------------------------------------------- what comes out
+# ---------------------------------------------------------------- results
 
 
 def test_pass_hands_everything_on(card: viaduct.Card):
@@ -172,7 +172,7 @@ def test_progress_is_told_and_its_exceptions_arrive(card: viaduct.Card):
 
 
 def test_an_exception_stops_a_run_at_once(card: viaduct.Card, tmp_path: Path):
-    """Also one that would never end by itself."""
+    """Including a run that would never end by itself."""
     seen: list[int] = []
 
     def stop(p: viaduct.Progress) -> None:
@@ -188,7 +188,7 @@ def test_an_exception_stops_a_run_at_once(card: viaduct.Card, tmp_path: Path):
 
 
 def test_ctrl_c_stops_a_run_at_once(card: viaduct.Card):
-    """While nothing moves, while data moves, and while an app works on memory; the slot works on afterwards."""
+    """While no data moves, while data moves, and while an app works on memory; the slot still works afterwards."""
 
     def soon() -> None:
         os.kill(os.getpid(), signal.SIGINT)
@@ -259,7 +259,7 @@ def test_an_app_reads_and_writes_an_array(card: viaduct.Card, tmp_path: Path):
         assert path.read_bytes() == rng.model({"mem": bytes(20_000)}, registers | {"write": 1})["mem"]
 
 
-# ---------------------------------------------------------------- what is wrong
+# ---------------------------------------------------------------- errors
 
 
 def test_what_there_is_not(card: viaduct.Card):
@@ -397,7 +397,7 @@ def test_what_is_dropped_is_closed(tmp_path: Path):
     before = address_space()
     for in_a_circle in (False, True):
         card = viaduct.open()
-        assert address_space() > before + 32, "a card takes room, else this test shows nothing"
+        assert address_space() > before + 32, "a card uses address space, else this test shows nothing"
         slot = card.load("rng")
         slot.set(size=64, count=1, seed=1, write=1)
         mapping = slot.map(path, write=True)
@@ -414,9 +414,9 @@ def test_what_is_dropped_is_closed(tmp_path: Path):
             "unclosed viaduct.Slot",
         ]
         assert address_space() < before + 8
-        assert any(path.read_bytes()), "what the app has changed is in the file"
+        assert any(path.read_bytes()), "the app's changes are in the file"
         path.write_bytes(bytes(4096))
-    # A slot keeps its card, though nobody else does.
+    # A slot keeps its card open, without other references to it.
     with pytest.warns(ResourceWarning):
         slot = viaduct.open().load("pass")
         assert np.array_equal(slot.run(data(65)), data(65))

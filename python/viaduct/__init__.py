@@ -5,8 +5,9 @@
 ...     slot.set(key=key, iv=iv)
 ...     cipher = slot.run(np.frombuffer(text, np.uint8))
 
-What was opened last is closed first; `with` does that. What is dropped open is closed with a ResourceWarning. A child
-of `os.fork()` cannot use what its parent has opened. The package loads libviaduct (see docs/host-api.md).
+Objects are closed in reverse order of opening; `with` does that. An object dropped while open is closed with a
+ResourceWarning. A child of `os.fork()` cannot use its parent's objects. The package loads libviaduct (see
+docs/host-api.md).
 """
 
 from ._card import Card, CardInfo, Mapping, PortInfo, Progress, RegisterInfo, Report, Slot, open

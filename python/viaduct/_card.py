@@ -36,22 +36,22 @@ class HasFileno(Protocol):
 
 
 Endpoint = str | os.PathLike[str] | HasFileno
-"""A path object; text as on the command line: `file:PATH`, `-`, `fd:NUMBER`, `card:ADDRESS+LENGTH`; or something with a
-descriptor, which is read or written from where it stands (what Python has buffered is not seen), and stays open."""
+"""A path object; text as on the command line: `file:PATH`, `-`, `fd:NUMBER`, `card:ADDRESS+LENGTH`; or an object with a
+descriptor, which is read or written from its position (data buffered by Python is not seen), and stays open."""
 
 
 @dataclass(frozen=True)
 class CardInfo:
-    """What a card is made of."""
+    """Properties of a card."""
 
     version: tuple[int, int]  # of the register map
     slots: int
     channels: int  # of DRAM
     streams: int  # input streams of a slot, and output streams of a slot
     data_bytes: int  # bytes in a beat of every data path
-    clock_khz: int  # all times are cycles of this clock
+    clock_khz: int  # of the card; times are in cycles of this clock
     channel_mib: int
-    tlb_page: tuple[int, int]  # translations of 4 KiB pages a slot holds: ways, sets
+    tlb_page: tuple[int, int]  # TLB entries of a slot for 4 KiB pages: ways, sets
     tlb_huge: tuple[int, int]  # the same for 2 MiB pages
 
 
@@ -61,7 +61,9 @@ class PortInfo:
 
     name: str
     direction: str  # "in", "out" or "memory"
-    length: int | str | None  # of an output: bytes a message, "same" as its input, or None: not known before
+    length: (
+        int | str | None
+    )  # of an output: bytes per message, "same" as its input, or None: not known in advance
 
 
 @dataclass(frozen=True)
@@ -77,17 +79,17 @@ class RegisterInfo:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is."""
+    """Progress of a run."""
 
     bytes_in: int
-    total_in: int  # 0 while the length of an input is not known
+    total_in: int  # 0 while the length of an input is unknown
     bytes_out: int
     cycles: int
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a run did. Cycles are the card's; beats are those of this slot."""
+    """Results of a run. Cycles are the card's; beats are those of this slot."""
 
     bytes_in: int
     bytes_out: int
@@ -98,7 +100,7 @@ class Report:
     memory_write_beats: int
     misses: int
     denied: int
-    lengths: MappingOf[str, int]  # bytes that came out into each buffer
+    lengths: MappingOf[str, int]  # bytes written to each buffer
 
 
 def _report(raw: lib.ReportStruct, lengths: MappingOf[str, int]) -> Report:
@@ -106,10 +108,9 @@ def _report(raw: lib.ReportStruct, lengths: MappingOf[str, int]) -> Report:
 
 
 class _Native:
-    """What a handle of the library names, and what it was opened on. Closed by `close`, or when its object is dropped.
+    """An object of the library and its parent. Closed by `close`, or when its Python object is dropped.
 
-    Objects that refer to each other may be dropped in any order: what others are still open on is closed with the
-    last of them.
+    Objects that refer to each other may be dropped in any order: a parent is closed with the last of its children.
     """
 
     def __init__(self, handle: c.c_void_p, closing: str, name: str, parent: "_Native | None") -> None:
@@ -126,7 +127,7 @@ class _Native:
             parent.users += 1
 
     def is_ours(self) -> bool:
-        """Whether this is the process that opened it, and not a child."""
+        """Whether this process opened it, and not its parent."""
         return self.process == os.getpid()
 
     def close(self) -> None:
@@ -151,7 +152,7 @@ class _Native:
                 self.parent.drop()
 
     def drop(self) -> None:
-        """Nobody refers to the object any more, or the interpreter ends."""
+        """Called when the last reference to the object is gone, or the interpreter ends."""
         if not self.open:
             return
         told, self.dropped = self.dropped, True
@@ -160,7 +161,7 @@ class _Native:
                 warnings.warn(f"unclosed {self.name}", ResourceWarning, stacklevel=2)
         finally:
             if self.users == 0:
-                # Nobody is left to be told. Busy: another thread is inside a call on it, at the interpreter's end.
+                # Errors cannot be reported here. Busy: another thread is in a call on it, at the interpreter's end.
                 with contextlib.suppress(Error):
                     self.close()
 
@@ -175,13 +176,13 @@ class _Handle:
         self._opened_on = opened_on
         parent = opened_on._native if opened_on is not None else None
         self._native = _Native(handle, self._closing, f"viaduct.{type(self).__name__}", parent)
-        # Also at the interpreter's end, and then what was opened last is closed first.
+        # Also at the interpreter's end, and then in reverse order of opening.
         self._dropped = weakref.finalize(self, self._native.drop)
 
     def close(self) -> None:
-        """Closes it; does nothing if it is closed. BusyError: something opened on it is still open.
+        """Closes the object; does nothing if it is closed. BusyError: an object opened on it is still open.
 
-        In a child of `os.fork()` what the parent has opened is only forgotten.
+        In a child of `os.fork()` the parent's object is not affected.
         """
         self._native.close()
         self._dropped.detach()
@@ -208,9 +209,9 @@ def open(
 ) -> "Card":
     """Opens a card: "sim", "sim:PROFILE", "unix:PATH" or "vfio:0000:01:00.0".
 
-    `stall`, `busy` and `control` are seconds until something counts as hung: without any sign of life of a
-    slot, the same while the app says that it computes, and for loading or draining a slot. While another program
-    uses the card, it is waited for `wait` seconds (`math.inf`: without limit); after them, BusyError says which.
+    `stall`, `busy` and `control` are time-outs in seconds: without any activity of a slot, the same while the app
+    reports that it computes, and for loading or draining a slot. While another program uses the card, the call
+    waits `wait` seconds (`math.inf`: without limit); after that, BusyError names the program.
     """
     limits = [
         _milliseconds(what, value) for what, value in [("stall", stall), ("busy", busy), ("control", control)]
@@ -226,12 +227,12 @@ def open(
         except BusyError:
             if time.monotonic() >= end:
                 raise
-        # Here and not in the library, so that an interrupt from the keyboard ends the wait.
+        # Here and not in the library, so that a keyboard interrupt ends the wait.
         time.sleep(0.1)
 
 
 def _milliseconds(what: str, seconds: float | None) -> int:
-    """0 means the default, so that a given time is at least 1."""
+    """0 means the default, so a given time becomes at least 1."""
     if seconds is None:
         return 0
     if not 0 < seconds < 2**32 / 1000:
@@ -246,7 +247,7 @@ class Card(_Handle):
 
     @property
     def info(self) -> CardInfo:
-        """What the card is made of."""
+        """Properties of the card."""
         raw = lib.Info()
         library.call("get_info", self._handle, raw)
         return CardInfo(
@@ -268,7 +269,7 @@ class Card(_Handle):
         return cycles.value
 
     def load(self, app: str | os.PathLike[str], slot: int | None = None) -> "Slot":
-        """Loads an app, by name or by the path of its image, into that slot or the first free one."""
+        """Loads an app, by name or by the path of its image, into `slot` or the first free one."""
         handle = c.c_void_p()
         index = lib.ANY_SLOT if slot is None else _in_range("slot", slot, 0, 2**31)
         library.call("load", self._handle, index, text(app), c.byref(handle))
@@ -276,7 +277,7 @@ class Card(_Handle):
 
 
 def _in_range(what: str, value: int, low: int, end: int) -> int:
-    """An integer that C can take; ctypes would cut it to its width."""
+    """An integer in the range of its C type; ctypes would truncate it."""
     number = operator.index(value)
     if not low <= number < end:
         raise ArgumentError(-1, f"{what} is {number}; it is at least {low} and below {end}")
@@ -299,7 +300,7 @@ class Slot(_Handle):
         self.registers = {r.name: r for r in self._list("get_register", lib.Register, _register)}
         """Registers of the app, by name."""
         self.report: Report | None = None
-        """What the last run did."""
+        """Results of the last run."""
 
     def _list(self, function: str, struct: Callable[[], S], convert: Callable[[S], T]) -> Iterator[T]:
         for index in itertools.count():
@@ -322,7 +323,7 @@ class Slot(_Handle):
     def _encode(self, name: str, value: int) -> bytes:
         register = self.registers.get(name)
         if register is None:
-            return b""  # the library says what there is
+            return b""  # the library's error names the registers
         number = _in_range(f"register {name}", value, 0, 1 << register.width)
         return number.to_bytes((register.width + 7) // 8, "little")
 
@@ -355,11 +356,11 @@ class Slot(_Handle):
         progress: Callable[[Progress], None] | None = None,
         chunk: int = 0,
     ) -> Array:
-        """Sends `data` through an app with one output and at most one input; returns what comes out.
+        """Sends `data` through an app with one output and at most one input; returns the output.
 
         If the app's output is as long as its input and `data` is an array, the result has its type and
-        shape; else it is a row of bytes. The result is not copied: it lies where the library has put it.
-        `report` tells what the run did.
+        shape; else it is a one-dimensional array of bytes. The result is not copied: it is the library's
+        buffer. `report` has the results of the run.
         """
         inputs, outputs = self._names("in"), self._names("out")
         if len(outputs) != 1 or len(inputs) != (data is not None):
@@ -388,10 +389,10 @@ class Slot(_Handle):
         chunk: int = 0,
         durable: bool = False,
     ) -> Report:
-        """Sends data through any app: each stream's name with its file or memory.
+        """Sends data through any app: maps each stream's name to its file or memory.
 
         Outputs into memory need writable, contiguous arrays. `chunk` is the number of bytes moved by one
-        command (0: as the library likes), `durable` waits until output files are on their medium.
+        command (0: the library's default), `durable` waits until output files are on stable storage.
         """
         routes = _Routes()
         for name, source in inputs.items():
@@ -438,9 +439,8 @@ class Slot(_Handle):
         """Maps a file or memory into the app's address space; `read` and `write` are what the app may do.
 
         `source` is a path object, an array or bytes, or None for `length` zero bytes. With `write`, an array
-        is changed by `sync` and `close` of the mapping. `create` makes the file, of `length` bytes. `on_host`
-        leaves the pages in host memory; `huge` chooses pages of 2 MiB or 4 KiB instead of what suits the
-        length.
+        is changed by `sync` and `close` of the mapping. `create` creates the file, of `length` bytes. `on_host`
+        leaves the pages in host memory; `huge` selects pages of 2 MiB or 4 KiB instead of a choice by length.
         """
         flags = lib.MAP_HOST * on_host + lib.MAP_CREATE * create
         if huge is not None:
@@ -463,8 +463,8 @@ class Slot(_Handle):
     def start_and_wait(self, mapping: "Mapping | None" = None, *, limit: float | None = None) -> Report:
         """Runs an app that works through its memory port, on a mapping, until it is done.
 
-        Without a mapping, the registers that tell the app where its data is must be set. `limit` is the
-        longest time in seconds; without it the run lasts as long as the app shows any life.
+        Without a mapping, the registers with the location of the app's data must be set. `limit` is the
+        longest time in seconds; without it the run may last as long as the app shows activity.
         """
         raw = lib.ReportStruct()
         handle = mapping._handle if mapping is not None else None
@@ -500,16 +500,16 @@ class Mapping(_Handle):
         return length.value
 
     def sync(self, *, durable: bool = False) -> None:
-        """Brings what the app has changed into the file or array; `durable`: also onto the file's medium."""
+        """Writes the app's changes to the file or array; `durable`: also to the file's stable storage."""
         library.call("sync", self._handle, durable)
 
 
 class _Watch:
-    """Tells a run's progress and stops the run at an exception: one of `progress`, or KeyboardInterrupt.
+    """Reports a run's progress and stops the run at an exception: one of `progress`, or KeyboardInterrupt.
 
-    A signal is noticed when Python runs again, which the library sees to ten times a second. Its exception may come at
-    the first instruction of whatever that is; in a function this would be before any `try`. So what runs is a
-    generator that stands inside of one, called without a function of Python in between.
+    A signal is noticed when Python code runs again, which the library causes ten times a second. Its exception may be
+    raised at the first instruction of that code; in a function this would be before any `try`. Therefore the code is
+    a generator suspended inside a `try`, called without a Python function in between.
     """
 
     def __init__(self, progress: Callable[[Progress], None] | None) -> None:
@@ -520,7 +520,7 @@ class _Watch:
         self._function = lib.ProgressFn(GeneratorType.send)
 
     def options(self, **fields: int) -> lib.RunOptions:
-        """Options of the run; they are used as long as this object lives."""
+        """Options of the run; valid while this object exists."""
         return lib.RunOptions(progress=self._function, user=id(self._told), **fields)
 
     def _tell(self) -> Generator[int, Any, None]:
@@ -604,7 +604,7 @@ def _endpoint(where: Endpoint) -> bytes:
 
 
 def _readable(data: Bytes) -> Array:
-    """The data in one piece; copied if it is not."""
+    """The data as a contiguous array; copied if necessary."""
     try:
         array = np.asarray(data if isinstance(data, np.ndarray) else memoryview(data))
     except TypeError:
@@ -617,14 +617,14 @@ def _readable(data: Bytes) -> Array:
 
 def _writable(data: object) -> Array:
     if not isinstance(data, np.ndarray) or not data.flags.c_contiguous or not data.flags.writeable:
-        raise ArgumentError(-1, "results need a NumPy array that is writable and in one piece")
+        raise ArgumentError(-1, "results need a NumPy array that is writable and contiguous")
     if data.dtype.hasobject:
         raise ArgumentError(-1, "the array holds Python objects, not data")
     return data
 
 
 def _adopt(route: lib.Route) -> npt.NDArray[np.uint8]:
-    """The buffer that the library made, given back to it with the last array that looks at it."""
+    """The buffer that the library allocated, released with the last array that refers to it."""
     if not route.data:
         return np.empty(0, np.uint8)
     memory = (c.c_uint8 * route.length).from_address(route.data)

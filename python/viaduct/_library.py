@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libviaduct through ctypes: where it is, its structures, and its errors as exceptions."""
+"""libviaduct through ctypes: its location, its structures, and its errors as exceptions."""
 
 import ctypes as c
 import os
@@ -23,7 +23,7 @@ class Error(Exception):
 
 
 class ArgumentError(Error, ValueError):
-    """An argument makes no sense."""
+    """An argument is invalid."""
 
 
 class ClosedError(Error):
@@ -35,7 +35,7 @@ class NotFoundError(Error, LookupError):
 
 
 class BusyError(Error):
-    """Something is in use."""
+    """The object is in use."""
 
 
 class TooSmallError(Error, ValueError):
@@ -50,11 +50,11 @@ class FileError(Error, OSError):
 
 
 class AppError(Error):
-    """The app hangs, broke a rule, or answered too much or too little."""
+    """The app hangs, violated a protocol, or its output is too long or short."""
 
 
 class CardError(Error):
-    """The card is gone, does not answer, or refused the image."""
+    """The card is gone, does not respond, or refused the image."""
 
 
 class BuildError(Error):
@@ -62,7 +62,7 @@ class BuildError(Error):
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """No memory is left, of the card or of the host."""
+    """Out of memory, on the card or the host."""
 
 
 class StoppedError(Error):
@@ -168,7 +168,7 @@ class ReportStruct(c.Structure):
     ]
 
 
-# What each function takes; all of these return a code. A handle is a number that the library looks up.
+# Arguments of each function; all of these return a code. A handle is a number that the library looks up.
 HANDLE = c.c_void_p
 FUNCTIONS: dict[str, list[type]] = {
     "open": [c.c_char_p, c.POINTER(Timeouts), c.POINTER(HANDLE)],
@@ -197,7 +197,7 @@ FUNCTIONS: dict[str, list[type]] = {
 
 
 def _path() -> Path:
-    """VIADUCT_LIB, else what `make host` built in the checkout this package lies in."""
+    """VIADUCT_LIB, else the library that `make host` built in the checkout that contains this package."""
     given = os.environ.get("VIADUCT_LIB")
     path = Path(given) if given else Path(__file__).resolve().parents[2] / "target/release/libviaduct.so"
     if not path.is_file():
@@ -216,7 +216,7 @@ class _Library:
         version = self._dll.viaduct_abi_version()
         if version != ABI_VERSION:
             raise ImportError(
-                f"{path}: ABI version {version}, this package needs {ABI_VERSION}; build both anew"
+                f"{path}: ABI version {version}, this package needs {ABI_VERSION}; rebuild both"
             )
         self._dll.viaduct_error.restype = c.c_char_p
         for name, arguments in FUNCTIONS.items():
@@ -235,8 +235,8 @@ library = _Library()
 
 
 def text(value: str | os.PathLike[str]) -> bytes:
-    """A string as C takes it."""
+    """A string in C's form, without the terminating zero."""
     encoded = os.fsdecode(value).encode()
     if b"\0" in encoded:
-        raise ArgumentError(-1, f"{value!r} holds a zero byte")
+        raise ArgumentError(-1, f"{value!r} contains a zero byte")
     return encoded
