@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what was changed, in minutes: lint, the nearest tests, one app end to end. `make test` checks everything.
+"""Checks changed files, in minutes: lint, the closest tests, one app end to end. `make test` checks everything.
 
     .venv/bin/python tools/check.py [FILE ...]
 
-Without files it takes those that differ from the last commit, or if none does, those of the last commit.
+Without arguments it checks the files that differ from the last commit, or if none does, those of the last commit.
 
-- RTL: format, Verilator and yosys for the changed modules; the tests of blocks that hold a changed module, the smallest block
-  first, two of them. The others are named.
+- RTL: format, Verilator and yosys for the changed modules; the tests of the two smallest blocks that contain a changed
+ module. The others are named.
 - Rust, Python, C: formatters and linters; `cargo test` of the changed crates; changed test files.
 - Always: app `pass` on the card against its golden model.
 
-Exit status 1 if anything failed; the rest is checked all the same.
+Exit status 1 if anything failed; the remaining checks still run.
 """
 
 import argparse
@@ -36,13 +36,13 @@ def git(*args: str) -> list[str]:
 
 
 def changed() -> list[str]:
-    """Files that differ from the last commit, new ones too; those of the last commit if there are none."""
+    """Files that differ from the last commit, including new ones; those of the last commit if there are none."""
     files = [*git("diff", "--name-only", "HEAD"), *git("ls-files", "--others", "--exclude-standard")]
     return files or git("diff", "--name-only", "HEAD~1")
 
 
 def block_tests(modules: set[str]) -> list[Path]:
-    """Tests of blocks that hold one of these modules, the smallest block first."""
+    """Tests of blocks that contain one of these modules, the smallest block first."""
     folders = [p for p in sorted((ROOT / "rtl").rglob("*")) if p.is_dir()]
     files = {p.stem: p for folder in folders for p in folder.glob("*.sv")}
     found: list[tuple[int, Path]] = []
@@ -83,7 +83,7 @@ def steps(files: list[str]) -> list[list[str]]:
         todo.append([sys.executable, "-m", "pytest", "-q", *(str(t.relative_to(ROOT)) for t in tests)])
     if near[NEAREST:]:
         left = " ".join(str(t.relative_to(ROOT)) for t in near[NEAREST:])
-        print(f"check: these hold it too, and are left to `make test-rtl`: {left}")
+        print(f"check: these contain it too, and are left to `make test-rtl`: {left}")
     return [*todo, ["./viaduct", "test", "pass"]]
 
 
@@ -91,7 +91,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("files", nargs="*", help="what was changed, relative to the project's folder")
+    parser.add_argument("files", nargs="*", help="changed files, relative to the project's folder")
     files = parser.parse_args().files or changed()
     print(f"check: {len(files)} files: {' '.join(files[:8])}{' …' if len(files) > 8 else ''}", flush=True)
     failed: list[str] = []

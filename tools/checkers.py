@@ -7,8 +7,8 @@
 The ports are found in the sources, by type and name: `<p>ar_o`, `<p>ar_valid_o`, `<p>ar_ready_i` and so on are an AXI port, a strm_t with
 valid and ready a stream, alone or in arrays. Any other valid with a ready of the same name is a handshake by itself, `<p>_valid_o` with
 `<p>_ready_i` or flat `<p>valid_o` with `<p>ready_i`. Its payload are the ports of the same direction whose name begins with <p>, but for those
-that belong to a handshake with a longer name; PAYLOAD lists those that are named otherwise. So a port that a block gets tomorrow is checked
-tomorrow. What is exempt stands in EXEMPT, with its reason.
+that belong to a handshake with a longer name; PAYLOAD lists those that are named otherwise. New ports of a block are therefore checked
+automatically. Exceptions are in EXEMPT, with reasons.
 """
 
 import argparse
@@ -19,60 +19,60 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CHECKERS = {"via_axi_checker", "via_strm_checker", "via_hs_checker"}
-# These only wire: each of their ports is one of a block inside, or of via_shell, and is watched there.
+# These only contain wiring: each of their ports is one of a block inside, or of via_shell, and is checked there.
 WIRING = {"via_shell_edge", "via_shell_mgmt", "via_shell_slots"}
 TYPES = {"ar": "axi_ax_t", "r": "axi_r_t", "aw": "axi_ax_t", "w": "axi_w_t", "b": "axi_b_t"}
 
 # (module, prefix of the port, or valid of a handshake that is neither AXI nor a stream): why it is not checked
 EXEMPT = {
-    # What a slot sends may break every rule: the guard is what checks it, and cuts it off in mid-air.
+    # A slot may violate every rule: the guard checks it, and cuts it off at any moment.
     ("via_guard", "s_"): "hostile",
     ("via_guard_rd", "s_"): "hostile",
     ("via_guard_wr", "s_"): "hostile",
     ("via_guard_strm", "s_"): "hostile",
     ("via_slot_port", "slot_"): "hostile",
     ("via_slot_port", "slot_m_"): "hostile",
-    ("via_slot_port", "slot_s_"): "taken away from an app that is cut off",
+    ("via_slot_port", "slot_s_"): "withdrawn from an app that is cut off",
     **{("via_shell", f"slot_{c}valid_i"): "hostile" for c in ("m_", "ar", "aw", "w")},
-    **{("via_shell", f"slot_{c}valid_o"): "taken away from an app that is cut off" for c in ("s_", "r", "b")},
+    **{("via_shell", f"slot_{c}valid_o"): "withdrawn from an app that is cut off" for c in ("s_", "r", "b")},
     ("via_guard_edge", "s_valid_i"): "hostile",
-    # Inside a block these take what is there when they have room, such as the choice of an arbiter, which may be another in the next cycle. A port
-    # of a block is watched at the block.
+    # Inside a block these accept the present value when they have space, such as the choice of an arbiter, which may change in the next cycle. A
+    # port of a block is checked at the block.
     **{
-        (module, "s_valid_i"): "takes what is there when there is room"
+        (module, "s_valid_i"): "accepts the present value when there is space"
         for module in ("via_slice", "via_skid", "via_fifo", "via_vq_fifo")
     },
-    ("via_vdev_net_rx", "rsp_valid_o"): "offered for one cycle, in which via_vdev_answers has room",
-    ("via_xdma_mover", "job_valid_i"): "taken back when the channel is stopped",
-    # The same stream is watched at the guard, which knows when the app is cut off. The mover's clock may stand still meanwhile.
+    ("via_vdev_net_rx", "rsp_valid_o"): "valid for one cycle, in which via_vdev_answers has space",
+    ("via_xdma_mover", "job_valid_i"): "withdrawn when the channel is stopped",
+    # The same stream is checked at the guard, which knows when the app is cut off. The mover's clock may be stopped meanwhile.
     ("via_mover_out", "strm_"): "m_ of via_guard_strm",
-    # A message that waits goes to whom the slot belongs by then: a new connection takes it back.
-    ("via_slot_port", "fn_rx_"): "may be taken back",
-    ("via_fn_switch", "slot_rx_"): "may be taken back",
-    ("via_fn_src", "s_valid_i"): "may be taken back",
-    ("via_fn_src", "m_valid_o"): "may be taken back",
-    ("via_fn_hold", "s_"): "may be taken back",
-    ("via_fn_hold", "m_"): "may be taken back",
+    # A waiting message is for the slot's present owner: a new connection withdraws it.
+    ("via_slot_port", "fn_rx_"): "may be withdrawn",
+    ("via_fn_switch", "slot_rx_"): "may be withdrawn",
+    ("via_fn_src", "s_valid_i"): "may be withdrawn",
+    ("via_fn_src", "m_valid_o"): "may be withdrawn",
+    ("via_fn_hold", "s_"): "may be withdrawn",
+    ("via_fn_hold", "m_"): "may be withdrawn",
 }
-# A card has hundreds of these, and most of them have a port of a block behind them that is watched: unit tests look at their ends, a card does not.
+# A card has hundreds of these, and most are followed by a checked port of a block: they are checked in unit tests, but not on a card.
 MANY = {(module, "m_valid_o") for module in ("via_slice", "via_skid", "via_fifo", "via_vq_fifo")}
-# While this is high (a bit for each port of an array) the port is cut off, and what it held may be forgotten: the rules rest, and begin anew.
+# While this is high (a bit for each port of an array) the port is cut off, and its state may be lost: the rules are suspended and restart.
 CUT = {
     ("via_guard_strm", "m_"): "isolate_i",
     ("via_guard_edge", "m_valid_o"): "cut_i",
     ("via_fifo", "m_valid_o"): "flush_i",
-    # A new image begins, and a word of the last one that still waits is forgotten.
+    # A new image begins, and a waiting word of the previous one is dropped.
     **{(module, "icap_valid_o"): "icap_start_o" for module in ("via_icap", "via_csr", "via_shell")},
-    # The bytes of all requests pass by at both; they are theirs while the request is.
+    # The bytes of all requests are visible at both ports; they are valid for one while its request is.
     ("via_vdev_net_ctrl", "rd_valid_i"): "!req_valid_i",
     ("via_vdev_net_tx", "rd_valid_i"): "!req_valid_i",
     (
         "via_vdev_answers",
         "s_rsp_valid_i",
-    ): "N'(Early) << (N - 1)",  # which offers for one cycle, when there is room
-    ("via_xdma_fetch", "desc_valid_o"): "stop_i",  # throws away what was read
-    ("via_fn_join", "s_"): "~sel_i",  # what is offered there goes to somebody else
-    # A function is reset by its driver, alone and at any time; the gate, the switch and the port of its disk bear with that.
+    ): "N'(Early) << (N - 1)",  # valid for one cycle, when there is space
+    ("via_xdma_fetch", "desc_valid_o"): "stop_i",  # discards data that was read
+    ("via_fn_join", "s_"): "~sel_i",  # the data there is for another receiver
+    # A function is reset by its driver, alone and at any time; the gate, the switch and the port of its disk tolerate that.
     ("via_fn_gate", "s_"): "drained_o",
     ("via_fn_mem", "s_"): "!core_rst_ni",
     ("via_fn_switch", "tx_"): "~core_rst_ni",
@@ -81,11 +81,11 @@ CUT = {
     ("via_virtio_fn", "rx_"): "!core_rst_no",
     ("via_virtio_fn", "m_mem_"): "!core_rst_no",
 }
-# Payloads without a handshake, which no checker can watch.
-BARE = {"via_guard_ax": {"ax_i"}}  # combinational: looks at an address of via_guard_rd or via_guard_wr
-# Payloads of handshakes whose names do not tell.
+# Payloads without a handshake, which cannot be checked.
+BARE = {"via_guard_ax": {"ax_i"}}  # combinational: checks an address of via_guard_rd or via_guard_wr
+# Payloads of handshakes whose names do not match.
 PAYLOAD = {
-    ("via_cmdq", "cmd_valid_o"): ["cmd_o"],  # cmd_head_o says how far the ring was read
+    ("via_cmdq", "cmd_valid_o"): ["cmd_o"],  # cmd_head_o is the read position in the ring
     ("via_dispatch", "mvi_cmd_valid_o"): ["move_cmd_o"],  # one for all streams
     ("via_dispatch", "mvo_cmd_valid_o"): ["move_cmd_o"],
     ("via_fn_msix", "valid_i"): ["vector_i"],
@@ -105,10 +105,10 @@ PAYLOAD = {
 }
 # Responses of different ids may overtake each other here; everywhere else they come in order.
 OVERTAKES = {
-    ("via_axi_mux", "m_"),  # an id a source: host memory answers each by itself
+    ("via_axi_mux", "m_"),  # an id per source: host memory responds to each independently
     ("via_shell", "host_"),
 }
-# Host memory orders a read of a function behind its writes before it.
+# Host memory orders a function's read after its earlier writes.
 BEHIND = {("via_shell", "host_")}
 
 PORT = re.compile(
@@ -153,7 +153,7 @@ def parse(path: Path) -> Module:
 
 
 def below(top: Path, folders: list[Path], without: Collection[str] = ()) -> list[Path]:
-    """The files of `top` and of all modules it instantiates, found by name in `folders`; not those of `without` and what is only in them."""
+    """The files of `top` and of all modules it instantiates, found by name in `folders`; not those of `without` or only instantiated there."""
     files = {
         p.stem: p for folder in reversed(folders) for p in folder.glob("*.sv") if not p.stem.endswith("_pkg")
     }
@@ -173,12 +173,12 @@ def handshake(module: Module, base: str, direction: str) -> tuple[str, str] | No
     valid, ready = base + "_valid" + ends[0], base + "_ready" + ends[1]
     if valid not in module.ports:
         return None
-    return valid, ready if ready in module.ports else "'1"  # always taken
+    return valid, ready if ready in module.ports else "'1"  # always accepted
 
 
 @dataclass
 class Checked:
-    """A port that is checked: its channels as (payload, valid, ready), by name of the checker's port."""
+    """A checked port: its channels as (payload, valid, ready), by name of the checker's port."""
 
     prefix: str
     channels: dict[str, tuple[str, str, str]]
@@ -221,7 +221,7 @@ def checked(module: Module) -> list[Checked]:
             )
             # An address channel by itself: `s_i`, `s_ax_i`.
             prefix, channel = (base[: -len(channel)], channel) if channel else (base + "_", "ar")
-        # A payload may be one for all, with a valid for each.
+        # One payload may be shared, with a valid for each.
         group = found.setdefault(prefix, Checked(prefix, {}, module.ports[pair[0]].dim))
         group.channels[channel] = (name, *pair)
     return list(found.values())
@@ -229,7 +229,7 @@ def checked(module: Module) -> list[Checked]:
 
 @dataclass
 class Handshake:
-    """Any other handshake: valid, ready and the payload, by name. It is known by its valid."""
+    """Any other handshake: valid, ready and the payload, by name. It is identified by its valid."""
 
     valid: str
     ready: str
@@ -237,7 +237,7 @@ class Handshake:
 
 
 def handshakes(module: Module) -> list[Handshake]:
-    """Handshakes of a module that are part of no AXI port and no stream."""
+    """Handshakes of a module that are not part of an AXI port or a stream."""
     taken = {wire for port in checked(module) for channel in port.channels.values() for wire in channel}
     found: dict[str, tuple[str, str]] = {}  # of each valid: prefix and ready
     for valid in module.ports:
@@ -263,7 +263,7 @@ def handshakes(module: Module) -> list[Handshake]:
 
 
 def dims(dim: str) -> tuple[str, str, str]:
-    """Of an array dimension: the size as the module says it, the checker's dimension, the packed one."""
+    """Of an array dimension: the size as written in the module, the checker's dimension, the packed one."""
     if not dim:
         return "1", "", ""
     high, _, low = dim[1:-1].partition(":")
@@ -334,14 +334,14 @@ def wrapper(module: Module, port: Checked) -> str:
 
 
 def instance(width: str, name: str, reset: str, payload: str, valid: str, ready: str) -> str:
-    """An instance of via_hs_checker. It comes in few widths: in the simulation each is a class with files of its own."""
+    """An instance of via_hs_checker, in one of a few widths: in the simulation each width is a class with files of its own."""
     width = f"64 << $clog2(({width} + 63) / 64)"
     pins = f".clk_i, .rst_ni({reset}), .s_i(({width})'({payload})), .valid_i({valid}), .ready_i({ready})"
     return f"via_hs_checker #(.Width({width})) {name} ({pins});"
 
 
 def handshake_wrapper(module: Module, port: Handshake) -> str:
-    """The bind statement of via_hs_checker at a handshake; for one in an array with a module around it that has a checker for each."""
+    """The bind statement of via_hs_checker at a handshake; for an array, with a wrapper module that has a checker for each element."""
     name = f"{module.name}_{port.valid}_check"
     valid = module.ports[port.valid]
     off = CUT.get((module.name, port.valid), "'0")
@@ -368,7 +368,7 @@ def handshake_wrapper(module: Module, port: Handshake) -> str:
             one.append("1")
             continue
         inputs.append(f"input logic [W{i}-1:0] p{i} {unpacked if each else ''}")
-        parts.append(f"p{i}[g]" if each else f"p{i}")  # one for each, or one for all
+        parts.append(f"p{i}[g]" if each else f"p{i}")  # one for each, or a shared one
         one.append(f"W{i}")
         widths.append(f", parameter int unsigned W{i} = 1")
         parameters.append(f".W{i}($bits({payload}{f'[{first}]' if each else ''}))")
@@ -397,8 +397,8 @@ def handshake_wrapper(module: Module, port: Handshake) -> str:
 
 def binds(top: Path, folders: list[Path], *, many: bool = True, without: Collection[str] = ()) -> str:
     """The text of a file that binds the checkers to all blocks below (and including) `top`; without `many` not to those of MANY. Modules of
-    `without` are left out with all that is only in them."""
-    text = "// Made by tools/checkers.py.\n/* verilator lint_off DECLFILENAME */\n/* verilator lint_off UNUSEDSIGNAL */\n"
+    `without`, and modules only instantiated there, are left out."""
+    text = "// Generated by tools/checkers.py.\n/* verilator lint_off DECLFILENAME */\n/* verilator lint_off UNUSEDSIGNAL */\n"
     text += "/* verilator coverage_off */\n"
     text += f"bind {top.stem} via_tb_assert u_via_tb_assert (.clk_i, .rst_ni);\n"
     for path in below(top, folders, without):
@@ -425,7 +425,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("top", help="module to begin at")
+    parser.add_argument("top", help="top module")
     args = parser.parse_args()
     folders = sorted(p for p in (ROOT / "rtl").iterdir() if p.is_dir())
     top = next(p for folder in folders if (p := folder / f"{args.top}.sv").exists())

@@ -4,12 +4,12 @@
 
     .venv/bin/python tools/coverage.py [DAT ...]
 
-Without arguments it builds the card with coverage, runs the random-traffic test on it (which takes this card, and apps built
-likewise, for VIADUCT_COVERAGE is set), the library's tests of the disk and of a hostile driver of the network function
-(VIADUCT_BUILD), and reads what they left in build/coverage. With arguments it reads those files. This card has a checker at every port of every block besides
-(tools/checkers.py), and a rule that is broken ends the run; tests/test_broken_rule.py sees that it does. A
-point counts once, however many instances hit it. Toggles count every bit of every signal both ways: addresses and lengths
-that a small test does not need, and bits that are constant, stay open.
+Without arguments it builds the card with coverage, runs the random-traffic test on it (which uses this card, and apps built
+likewise, since VIADUCT_COVERAGE is set), the library's tests of the disk and of a hostile driver of the network function
+(VIADUCT_BUILD), and reads their results in build/coverage. With arguments it reads those files. This card also has a checker
+at every port of every block (tools/checkers.py), and a violated rule ends the run; tests/test_broken_rule.py tests that. A
+point counts once, however many instances hit it. Toggles count every bit of every signal in both directions: high bits of
+addresses and lengths that a small test does not need, and constant bits, are never covered.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def points(path: Path):
 
 
 def group_of(file: str) -> str:
-    """What a source file belongs to; nothing if it is generated."""
+    """The group of a source file; empty if it is generated."""
     parts = Path(file).parts
     if "rtl" not in parts:
         return ""
@@ -56,7 +56,7 @@ def collect() -> list[Path]:
 
     run(sys.executable, ROOT / "tools/verilate.py", "card", "--coverage")
     run(sys.executable, "-m", "pytest", "-q", "tests/test_random_traffic.py", "tests/test_broken_rule.py")
-    # A build folder whose card and apps are those that count.
+    # A build folder with the instrumented card and apps.
     run(ROOT / "viaduct", "build", "--coverage", "pass")
     (OUT / "build").mkdir(exist_ok=True)
     for part in ("card", "apps"):
@@ -65,7 +65,7 @@ def collect() -> list[Path]:
         link.symlink_to(ROOT / "build" / f"{part}-coverage")
     tests = ["cargo", "test", "--release", "--quiet", "-p", "viaduct"]
     run(*tests, "--test", "disk")
-    # One kind of function stands for the others: on this card each takes minutes. `make test-checked` has them all.
+    # One type of function represents the others: on this card each takes minutes. `make test-checked` tests all.
     run(*tests, "--test", "hostile", "--", "::net")
     return sorted(OUT.glob("*.dat"))
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws the drawings of the documents: each docs/drawings/NAME.py as NAME-light.svg and NAME-dark.svg.
 
-A drawing has a function `draw(pen)`; the pen knows boxes, text and arrows, and the colours of a theme. Two files, since a page
-that shows a picture tells it nothing of its own theme.
+A drawing has a function `draw(pen)`; the pen draws boxes, text and arrows in the colours of a theme. There are two files,
+since an embedded picture cannot know the theme of its page.
 """
 
 import argparse
@@ -21,7 +21,7 @@ FONT = (
     "-apple-system, BlinkMacSystemFont, 'Segoe UI', 'Noto Sans', Helvetica, Arial, 'DejaVu Sans', sans-serif"
 )
 MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
-# Mean width of a character in shares of the font's size, in the widest of these fonts: what fits by this fits in all.
+# Mean width of a character relative to the font's size, in the widest of these fonts.
 CHARACTER = 0.62
 NAME_SIZE, TEXT_SIZE, LEADING = 14.0, 12.0, 1.3
 
@@ -30,7 +30,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Colour:
-    """Of a box: its line and the arrows of its kind, its inside, the text in it."""
+    """Colours of a box: its outline and arrows, its fill, its text."""
 
     line: str
     fill: str
@@ -59,7 +59,7 @@ THEMES: dict[str, dict[Hue, Colour]] = {
 
 
 class Pen:
-    """Draws in the colours of one theme. Places are in pixels from the top left corner."""
+    """Draws in the colours of one theme. Positions are in pixels from the top left corner."""
 
     def __init__(self, size: Point, title: str, theme: dict[Hue, Colour]):
         self._theme = theme
@@ -69,7 +69,7 @@ class Pen:
 
     def svg(self) -> str:
         """The drawing as a file."""
-        # The same source gives the same file.
+        # The same source always gives the same file.
         text = self._drawing.as_svg(randomize_ids=False)
         assert text is not None
         return text.rstrip() + "\n"
@@ -122,7 +122,7 @@ def render(source: Path, theme: str) -> str:
 
 
 def main() -> int:
-    """Writes the files, or says which are not what their sources make."""
+    """Writes the files, or reports those that are out of date."""
     parser = argparse.ArgumentParser(description="Draws docs/drawings.")
     parser.add_argument(
         "--check", action="store_true", help="write nothing; exit 1 if a file is not up to date"
@@ -137,9 +137,7 @@ def main() -> int:
                 continue
             old += 1
             if args.check:
-                print(
-                    f"{file.relative_to(ROOT)} is not what its source makes: make drawings", file=sys.stderr
-                )
+                print(f"{file.relative_to(ROOT)} is out of date: run `make drawings`", file=sys.stderr)
             else:
                 file.write_text(made)
                 print(file.relative_to(ROOT))

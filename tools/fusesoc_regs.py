@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""FuseSoC generator of the register blocks: has gen_regs.py make them, and hands them to FuseSoC as a core.
+"""FuseSoC generator of the register blocks: runs gen_regs.py, and passes the result to FuseSoC as a core.
 
-FuseSoC runs it in an empty folder, with the name of a YAML file that tells the name of the core to make there.
+FuseSoC runs it in an empty folder, with the name of a YAML file that contains the name of the core to generate.
 """
 
 import importlib.util
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 TOOLS = Path(__file__).resolve().parent
-NEEDS = {"peakrdl_regblock": "peakrdl-regblock", "yaml": "pyyaml"}  # modules, and the packages they are in
+NEEDS = {"peakrdl_regblock": "peakrdl-regblock", "yaml": "pyyaml"}  # modules, and their packages
 
 
 def pinned(package: str) -> str:
@@ -34,7 +34,7 @@ def main() -> None:
     rtl = sorted((p.name for p in Path().glob("*.sv")), key=lambda file: (not file.endswith("_pkg.sv"), file))
     core = {
         "name": name,
-        "description": "register blocks made from rtl/regs/viaduct.rdl",
+        "description": "register blocks generated from rtl/regs/viaduct.rdl",
         "filesets": {
             "rtl": {"files": rtl, "file_type": "systemVerilogSource"},
             "waivers": {"files": ["via_regs.vlt"], "file_type": "vlt"},

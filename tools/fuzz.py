@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the fuzz targets of fuzz/ and runs them: fuzz/README.md tells more.
+"""Builds the fuzz targets of fuzz/ and runs them, see fuzz/README.md.
 
-    tools/fuzz.py --seconds 300              # every target so long, from its kept corpus and what earlier runs have found
+    tools/fuzz.py --seconds 300              # each target for this time, from the kept corpus and inputs of earlier runs
     tools/fuzz.py --short                    # the kept corpus, then a fixed number of new inputs
     tools/fuzz.py vfio_user --input FILE     # one input again
-    tools/fuzz.py vfio_user --keep           # add to the kept corpus what earlier runs have found, as far as it reaches new code
+    tools/fuzz.py vfio_user --keep           # add inputs of earlier runs that reach new code to the kept corpus
 
-As many targets run at once as there are cores. Inputs that were found are kept in build/fuzz/corpus, the output of each target in
-build/fuzz/TARGET.log, an input at which one fails beside it. Exit status 1 if a target failed.
+As many targets run in parallel as there are cores. New inputs are stored in build/fuzz/corpus, the output of each target in
+build/fuzz/TARGET.log, an input at which one fails next to it. Exit status 1 if a target failed.
 """
 
 import argparse
@@ -25,11 +25,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "fuzz"
 KEPT = ROOT / "fuzz" / "corpus"
-# An input that takes so long, or makes the process so large, is a fault.
+# An input that exceeds this time or size of the process is a fault.
 SECONDS_AN_INPUT, MEGABYTES = 60, 1024
 LAST_LINES = 40
 
-# Instruments the code for libFuzzer, as `cargo fuzz` does it, but for its sanitizer, which needs an unstable compiler.
+# Instruments the code for libFuzzer as `cargo fuzz` does, but without its sanitizer, which needs an unstable compiler.
 FLAGS = (
     "--cfg fuzzing -Cpasses=sancov-module"
     " -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
@@ -39,7 +39,7 @@ FLAGS = (
 
 @dataclass(frozen=True)
 class Target:
-    """A target: its longest input, and the inputs of a short run, about ten seconds of them."""
+    """A target: its longest input, and the number of inputs of a short run, about ten seconds."""
 
     longest: int
     runs: int
@@ -60,7 +60,7 @@ def build() -> Path:
     version = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout
     found = re.search(r"^host: (\S+)$", version, re.MULTILINE)
     assert found, version
-    # With a target named, what runs during the build is not instrumented.
+    # With --target, programs that run during the build are not instrumented.
     out = ROOT / "target" / "fuzz"
     command = ["cargo", "build", "--release", "--quiet", "--locked", "--target", found[1]]
     where = ["--manifest-path", str(ROOT / "fuzz" / "Cargo.toml"), "--target-dir", str(out)]
@@ -80,11 +80,11 @@ def options(name: str) -> list[str]:
 
 
 def fuzz(program: Path, limit: str) -> str | None:
-    """Runs a target. Returns the end of what it said if it failed."""
+    """Runs a target. Returns the end of its output if it failed."""
     name = program.name
     log, crash = BUILD / f"{name}.log", BUILD / f"{name}-"
     with tempfile.TemporaryDirectory() as fresh, log.open("w") as output:
-        # What is found goes into the first folder.
+        # New inputs are written to the first folder.
         found = fresh if limit.startswith("-runs") else str(BUILD / "corpus" / name)
         Path(found).mkdir(parents=True, exist_ok=True)
         command = [str(program), *options(name), limit, "-print_final_stats=1", f"-artifact_prefix={crash}"]
@@ -104,16 +104,14 @@ def fuzz(program: Path, limit: str) -> str | None:
 
 
 def keep(program: Path) -> None:
-    """Adds to the kept corpus what earlier runs have found, as far as it reaches new code."""
+    """Adds inputs of earlier runs that reach new code to the kept corpus."""
     name = program.name
     kept, found = KEPT / name, BUILD / "corpus" / name
     before = set(kept.iterdir())
     command = [str(program), *options(name), "-merge=1", str(kept), str(found)]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
     new = set(kept.iterdir()) - before
-    print(
-        f"fuzz: {name}: {len(new)} new, {sum(f.stat().st_size for f in new)} bytes; {len(before)} there before"
-    )
+    print(f"fuzz: {name}: {len(new)} new, {sum(f.stat().st_size for f in new)} bytes; {len(before)} before")
 
 
 def main() -> None:
@@ -129,7 +127,7 @@ def main() -> None:
         "--short", action="store_true", help="a fixed number of inputs instead, about 10 seconds"
     )
     how.add_argument("--input", help="run one input again")
-    how.add_argument("--keep", action="store_true", help="add to the kept corpus what was found")
+    how.add_argument("--keep", action="store_true", help="add new inputs to the kept corpus")
     args = parser.parse_args()
     if unknown := [name for name in args.targets if name not in TARGETS]:
         parser.error(f"no target {unknown[0]!r}; there are {', '.join(TARGETS)}")

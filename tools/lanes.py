@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs make targets in two lanes, one for each of two cores, and prints how long each target took.
+"""Runs make targets in two lanes, one for each of two cores, and prints the duration of each target.
 
     .venv/bin/python tools/lanes.py "test-host test-e2e" coverage test-rtl synth formal
 
-A lane that is free takes the next argument. Targets within one argument run one after the other, also after one that failed: each says
-what is wrong with it. So what takes long, or must not run beside another, comes first. Every line of output begins with the name
-of its target. Which tests were skipped, and why, and the last lines of each target that failed come again at the very end, where a reader
-looks first. Exit status 1 if a target failed, 130 or 143 if it was interrupted.
+A free lane takes the next argument. Targets within one argument run one after the other, even after a failure. Long targets, and those
+that must not run at the same time, therefore come first. Every line of output begins with the name of its target. Skipped tests with
+reasons, and the last lines of each failed target, are repeated at the very end, where a reader looks first. Exit status 1 if a target
+failed, 130 or 143 if it was interrupted.
 """
 
 import os
@@ -22,20 +22,20 @@ from types import FrameType
 
 ROOT = Path(__file__).resolve().parent.parent
 LANES = 2
-# Of a failed target, printed again at the end: the summary of its tests and what make says.
+# Lines of a failed target that are repeated at the end: the summary of its tests and the message of make.
 LAST_LINES, LAST_WIDTH = 8, 200
 
 
 class Lane(threading.Thread):
-    """Makes targets, taken from lists that the lanes share."""
+    """Runs targets from lists that the lanes share."""
 
     def __init__(self, lists: deque[list[str]]) -> None:
         super().__init__()
         self.lists = lists
         self.took: list[tuple[str, float, int]] = []  # target, seconds, exit status
         self.last: dict[str, deque[str]] = {}  # target -> the end of its output
-        self.named: dict[str, deque[str]] = {}  # target -> the tests that pytest says have failed
-        self.skipped: dict[str, deque[str]] = {}  # target -> what pytest says was not tested, and why
+        self.named: dict[str, deque[str]] = {}  # target -> tests that failed, as pytest reports
+        self.skipped: dict[str, deque[str]] = {}  # target -> tests that pytest has skipped, and why
         self.process: subprocess.Popen[str] | None = None
         self.stopped = False
 
@@ -51,7 +51,7 @@ class Lane(threading.Thread):
 
     def make(self, target: str) -> None:
         begun = time.monotonic()
-        # A process group of its own, so that it can be ended with everything it started.
+        # A process group of its own, so that it can be ended with all its children.
         self.process = subprocess.Popen(
             ["make", target],
             cwd=ROOT,
@@ -62,7 +62,7 @@ class Lane(threading.Thread):
             errors="replace",
             process_group=0,
         )
-        if self.stopped:  # while it was started
+        if self.stopped:  # stopped in the meantime
             os.killpg(self.process.pid, signal.SIGTERM)
         assert self.process.stdout
         last = self.last[target] = deque[str](maxlen=LAST_LINES)
@@ -111,7 +111,7 @@ def main() -> None:
         for target, lines in lane.skipped.items():
             if lines:
                 print(f"not tested in {target}:", *lines, sep="\n  ")
-    # Of what was not made to its end there is no result.
+    # Targets that did not finish have no result.
     ended = {target for target, *_ in took}
     failed += [target for argument in sys.argv[1:] for target in argument.split() if target not in ended]
     for lane in lanes:
@@ -120,7 +120,9 @@ def main() -> None:
                 print(f"the end of {target}:", *lines, *lane.named[target], sep="\n  ")
     sys.stdout.flush()
     if failed:
-        sys.exit(f"failed: {', '.join(failed)}; all of it is above, in the lines that begin with that name")
+        sys.exit(
+            f"failed: {', '.join(failed)}; the complete output is above, in the lines that begin with that name"
+        )
 
 
 if __name__ == "__main__":

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Cuts the simulated card into parts: blocks that are Verilated apart, each kind once, and evaluated only while something in them moves.
+"""Splits the simulated card into parts: blocks that are Verilated separately, each type once, and evaluated only while they are active.
 
     .venv/bin/python tools/parts.py via_slot_port            prints the socket and the top of a part
 
-A part is a block whose outputs come from registers, so that none depends on an input of the same cycle. In the card its place is accepted by a
-socket: a module of the same name, parameters and ports, made from the block's header. At a clock edge it hands the inputs to the part (sim/parts.h)
-and takes the outputs into registers of its own. The part is a Verilated model with the block inside, so a cycle is the same with and without the cut.
-`inside` names blocks of a part that are parts again.
+A part is a block whose outputs come from registers, so that none depends on an input of the same cycle. In the card it is replaced by a
+socket: a module of the same name, parameters and ports, generated from the block's header. At a clock edge it passes the inputs to the part
+(sim/parts.h) and stores the outputs in its own registers. The part is a Verilated model that contains the block, so behaviour is cycle-accurate
+with and without parts. `inside` names blocks of a part that are parts themselves.
 
-A part is left out of an edge when nothing can move in it: its `still_o` (without one: its `idle_o`) is high, no valid at its ports is, and every
-other input is what it was, payloads aside, for Linger cycles. Payloads are inputs `x_i` beside an `x_valid_i`, and those that a part
-lists as `sampled`: they change by themselves, and the block looks at them only when something else happens.
+A part is not evaluated at an edge when its state cannot change: its `still_o` (without one: its `idle_o`) is high, no valid at its ports is, and
+every other input except payloads has been unchanged for LINGER cycles. Payloads are inputs `x_i` with an `x_valid_i`, and those that a part
+lists as `sampled`: they change by themselves, and the block reads them only upon another event.
 
-VIADUCT_SIM_CHECK=1 evaluates all parts at every edge, and aborts when an output depends on an input of the same cycle, or changes at an edge that
-would have been left out.
+VIADUCT_SIM_CHECK=1 evaluates all parts at every edge, and aborts when an output depends on an input of the same cycle, or changes at an edge
+that would have been skipped.
 """
 
 import argparse
@@ -22,18 +22,18 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-LINGER = 7  # cycles, as via_tb_gate has it in the unit tests of the blocks
+LINGER = 7  # cycles, as in via_tb_gate of the blocks' unit tests
 
 
 @dataclass(frozen=True)
 class Part:
-    """A block that is Verilated apart, with its parameters where they are not the block's own."""
+    """A block that is Verilated separately, with parameters that differ from the block's defaults."""
 
     module: str
     parameters: tuple[tuple[str, int], ...] = ()
     sampled: tuple[str, ...] = ("time_i",)
     inside: tuple["Part", ...] = ()
-    still: str = ""  # the output that says when it is; by default still_o, or idle_o if there is none
+    still: str = ""  # the output that reports no activity; by default still_o, or idle_o if there is none
     hot: bool = False  # runs most of the time: worth a longer compilation
 
     @property
@@ -42,12 +42,12 @@ class Part:
 
     @property
     def source(self) -> Path:
-        """Where the block is, relative to the project."""
+        """Path of the block, relative to the project."""
         return next(Path("rtl").glob(f"*/{self.module}.sv"))
 
 
 FUNCTIONS = (
-    *(Part("via_virtio_fn", (("Fn", f),)) for f in range(1, 6)),  # numbers as via_virtio_pkg has them
+    *(Part("via_virtio_fn", (("Fn", f),)) for f in range(1, 6)),  # numbers as in via_virtio_pkg
     Part("via_xdma"),
     Part("via_fn_switch"),
     Part("via_fn_mem"),
@@ -64,7 +64,7 @@ CARD = (
     Part("via_mem_port", sampled=("mem_rdata_i", "mem_rresp_i", "mem_rlast_i", "mem_bresp_i")),
     Part(
         "via_csr",
-        # What its registers show is looked at when one is read.
+        # Inputs shown in its registers, sampled when one is read.
         sampled=(
             *("time_i", "stat_i", "count_i", "cmd_head_i", "ring_tail_i"),
             *("fn_status_i", "fn_features_i", "fn_count_i", "fn_flushes_i"),
@@ -74,7 +74,7 @@ CARD = (
 
 
 def flat(parts: tuple[Part, ...]) -> list[Part]:
-    """The parts and those inside them."""
+    """The parts and the parts inside them."""
     return [p for part in parts for p in (part, *flat(part.inside))]
 
 
@@ -87,7 +87,7 @@ PORT = re.compile(
 
 @dataclass
 class Port:
-    """One port of a module, as its source says it."""
+    """One port of a module, as in its source."""
 
     way: str
     type: str  # with packed dimensions
@@ -114,7 +114,7 @@ class Port:
         return " * ".join([self.stride(), *self.sizes()])
 
     def elements(self) -> tuple[str, str, str]:
-        """How to reach all elements: heads of loops, the indices behind the name, the number of an element."""
+        """Iteration over all elements: heads of loops, the indices after the name, the number of an element."""
         heads, indices, number = "", "", "0"
         for i, (dim, size) in enumerate(zip(self.dims, self.sizes(), strict=True)):
             heads += f"for (int i{i} = 0; i{i} < {size}; i{i}++) "
@@ -144,7 +144,7 @@ class Header:
 
 
 def header(path: Path) -> Header:
-    """Reads a module's header; one that is written in another way than ours is an error."""
+    """Reads a module's header, which must be formatted as in this project."""
     text = path.read_text()
     found = re.search(
         rf"^module {path.stem}\b(?P<imports>[^#(]*)(?:#\((?P<parameters>.*?)\n\)\s*)?\((?P<ports>.*?)\n\);",
@@ -152,7 +152,7 @@ def header(path: Path) -> Header:
         re.M | re.S,
     )
     if not found:
-        raise SystemExit(f"parts: error: {path}: no header of module {path.stem} is found")
+        raise SystemExit(f"parts: error: {path}: no header of module {path.stem} found")
     parameters = re.sub(r"\s*//.*", "", found["parameters"] or "").rstrip()
     defaults = dict(re.findall(r"^\s*parameter\s[^=]*?(\w+)\s*=\s*([^,]*?),?$", parameters, re.M))
     macros = "".join(re.findall(r"^`.*\n", text[: found.start()], re.M))
@@ -168,12 +168,12 @@ def header(path: Path) -> Header:
     names = {p.name for p in head.ports}
     for needed in ("clk_i", "rst_ni"):
         if needed not in names:
-            raise SystemExit(f"parts: error: {path}: a part has a port {needed}")
+            raise SystemExit(f"parts: error: {path}: a part needs a port {needed}")
     return head
 
 
 def levels(head: Header, sampled: tuple[str, ...]) -> list[Port]:
-    """Inputs whose change sets the block in motion. What goes with a valid does not: the valid does, while it is high."""
+    """Inputs whose change activates the block. Payloads of a valid do not: the valid does, while it is high."""
     names = {p.name for p in head.ports}
     return [
         p
@@ -187,7 +187,7 @@ def levels(head: Header, sampled: tuple[str, ...]) -> list[Port]:
 # ---------------------------------------------------------------- SystemVerilog
 QUIET = "\n".join(
     [
-        "// Made by tools/parts.py.",
+        "// Generated by tools/parts.py.",
         "/* verilator coverage_off */",
         *(
             f"/* verilator lint_off {name} */"
@@ -202,7 +202,7 @@ QUIET = "\n".join(
 
 
 def offsets(ports: list[Port], width: str) -> list[str]:
-    """Localparams that say where each port is in the vector of them all, and how wide that is."""
+    """Localparams with the position of each port in the vector of all ports, and the vector's width."""
     lines, last = [], "0"
     for port in ports:
         lines.append(f"localparam int unsigned At_{port.name} = {last}")
@@ -222,18 +222,18 @@ def lines_of(ports: list[Port], vector: str, statement: str, indent: int) -> str
 
 
 def socket(head: Header, parts: list[Part]) -> str:
-    """The module that stands in the card where the block would be. `parts` are the kinds of the block that there are."""
+    """The module that replaces the block in the card. `parts` are the existing variants of the block."""
     names = {p.name for p in head.outputs}
     still = next((n for n in (parts[0].still, "still_o", "idle_o") if n in names), "")
     if not still:
-        raise SystemExit(f"parts: error: {head.name}: a part says when it is still: still_o or idle_o")
+        raise SystemExit(f"parts: error: {head.name}: a part needs an output still_o or idle_o")
     offered = " || ".join(f"|{p.name}" for p in head.ports if re.search(r"valid_[io]$", p.name))
     kinds = "".join(
         f'{" && ".join([*(f"{n} == {v}" for n, v in part.parameters), "1"])} ? "{part.name}" : '
         for part in parts
     )
     fixed = "".join(
-        f'  if ({n} != {v}) $error("{head.name} {n}: the part is made for {v} (tools/parts.py)");\n'
+        f'  if ({n} != {v}) $error("{head.name} {n}: the part is built for {v} (tools/parts.py)");\n'
         for n, v in head.defaults.items()
         if n not in dict(parts[0].parameters)
     )
@@ -262,18 +262,18 @@ def socket(head: Header, parts: list[Part]) -> str:
 {told}  end
   final via_part_destroy(part);
 
-  // The part reads one vector, which holds what it saw at the last edge that was not left out, and writes the other.
+  // The part reads one vector, with its inputs at the last edge that was not skipped, and writes the other.
   bit [InW-1:0] in /* verilator public_flat_rw */;
   bit [OutW-1:0] out /* verilator public_flat_rw */;
   bit [2:0] left;
   bit moves, done;
-  // All in one process, so that nothing of a part that is left out is evaluated but this.
+  // All in one process, so that nothing else is evaluated for a part that is skipped.
   always_ff @(posedge clk_i) begin
     moves = !rst_ni || !{still}{f" || {offered}" if offered else ""};
     if (!moves) begin
 {lines_of(levels(head, parts[0].sampled), "in", "if ({element} != {piece}) moves = 1'b1;", 6)}    end
     if (moves || left != 0 || checks) begin
-{lines_of(head.inputs, "in", "{piece} = {element};", 6)}      // The outputs wait for what it returns; Verilator does not see that it writes them.
+{lines_of(head.inputs, "in", "{piece} = {element};", 6)}      // The outputs depend on its result; Verilator does not see that it writes them.
       done = $c1("reinterpret_cast<via::Part*>(", part, ")->edge(", !moves && left == 0, ", (", in, ").data(), (", out, ").data())");
       if (done) begin
 {lines_of(head.outputs, "out", "{element} <= {piece};", 8)}      end

@@ -11,8 +11,8 @@ makes build/card/libviaduct_card_functions.so, the card with all its functions, 
 find modules by name in rtl/*/ and build/regs and read via_pkg first. Relative paths are relative to the project's folder.
 
 Nothing is done if no input changed: sources (those Verilator read the last time), C++ files, arguments and tool versions are compared by
-content with stamp.json beside the generated files. It names files relative to the project, so that a copied or moved one is current;
-host/viaduct-build/src/stamp.rs reads it too. A build that was ended goes on where it stopped.
+content with stamp.json next to the generated files. Its paths are relative to the project, so that it remains valid in a copied or moved one;
+host/viaduct-build/src/stamp.rs reads it too. An interrupted build continues where it stopped.
 """
 
 import argparse
@@ -40,12 +40,12 @@ from typing import Any, NoReturn
 import checkers
 import parts
 
-# Where it is called, not where links lead: a project may borrow these tools. It is the working folder: all paths below are relative to it.
+# Links are not resolved: a project may use these tools through one. It is the working folder: all paths below are relative to it.
 ROOT = Path(__file__).absolute().parent.parent
-# Files of Verilator's run-time library that an object needs, with waves and coverage.
+# Files of Verilator's run-time library that an object needs, with waveforms and coverage.
 RUNTIME = ["verilated.cpp", "verilated_threads.cpp"]
 JOBS = min(2, os.cpu_count() or 1)
-SMALL = 100_000  # bytes of a file that is not worth a compiler of its own
+SMALL = 100_000  # files below this number of bytes are compiled together
 
 
 def fail(message: str) -> NoReturn:
@@ -53,7 +53,7 @@ def fail(message: str) -> NoReturn:
 
 
 def unexpected(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Tells in one line of an exception that nobody has caught."""
+    """Reports an uncaught exception in one line."""
     if isinstance(error, OSError) and error.filename:
         text = f"{error.filename}: {error.strerror}"
     else:
@@ -78,7 +78,7 @@ def verilator_root() -> Path:
     found = sorted((Path(sys.prefix).resolve() / "lib").glob("python3*/site-packages/verilator"))
     if not found:
         fail("Verilator is not installed here: run `make setup`, then use .venv/bin/python")
-    os.environ["VERILATOR_ROOT"] = str(found[0])  # where it looks for its own files
+    os.environ["VERILATOR_ROOT"] = str(found[0])  # location of its own files
     return found[0]
 
 
@@ -97,7 +97,7 @@ def compiler_version(cxx: str) -> str:
 
 
 def processor() -> str:
-    """What instructions this machine has, as far as it says."""
+    """The instruction set extensions of this machine, if known."""
     try:
         first = Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
     except OSError:
@@ -107,7 +107,7 @@ def processor() -> str:
 
 @contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
-    """Holds the lock; who has to wait is told what for. It is free again when its holder is gone, however that ended."""
+    """Holds the lock, with a message if it has to wait. The lock is released when its holder ends in any way."""
     with path.open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -124,11 +124,11 @@ def locked(path: Path, what: str) -> Iterator[None]:
 
 # ---------------------------------------------------------------- tools
 def why(tool: str, status: int, output: str) -> str:
-    """How a tool ended, and what to do if memory is to blame."""
+    """How a tool ended, and what to do if memory was short."""
     ending = f"ended with status {status}"
     if status < 0:
         ending = f"was ended by signal {-status} ({signal.strsignal(-status)})"
-    # The compiler proper is a child of g++, which tells of its end and ends with 1.
+    # The compiler proper is a child of g++, which reports its end and exits with 1.
     killed = status == -signal.SIGKILL or "Killed signal terminated program" in output
     words = ("memory exhausted", "annot allocate memory", "out of memory")
     if killed or any(w in output for w in words):
@@ -137,7 +137,7 @@ def why(tool: str, status: int, output: str) -> str:
 
 
 class Tools:
-    """Runs tools, JOBS at a time. One that fails ends the others, and so does a signal that ends this program."""
+    """Runs tools, JOBS at a time. A failure ends the others, and so does a signal that ends this program."""
 
     def __init__(self) -> None:
         self.pool = concurrent.futures.ThreadPoolExecutor(JOBS)
@@ -156,7 +156,7 @@ class Tools:
         os.kill(os.getpid(), number)
 
     def end(self) -> None:
-        """Ends what runs, with all that it has started; nothing is started any more."""
+        """Ends running tools with all their children, and starts no more."""
         with self.mutex:
             self.ended = True
             for child in self.running:
@@ -168,7 +168,7 @@ class Tools:
         self.run_all([(command, what, None)])
 
     def run_all(self, commands: list[tuple[list[str], str, Path | None]]) -> None:
-        """Runs (command, what it does, file it makes); the file's name is added to the command, and is there only when it is whole."""
+        """Runs (command, what it does, output file); the file's name is added to the command, and the file appears only when it is complete."""
         tasks = [self.pool.submit(self.run_one, *command) for command in commands]
         try:
             for task in concurrent.futures.as_completed(tasks):
@@ -191,7 +191,7 @@ class Tools:
                     stderr=subprocess.STDOUT,
                     text=True,
                     errors="replace",
-                    process_group=0,  # a group of its own, with the programs it starts
+                    process_group=0,  # a group of its own, with its children
                 )
             except OSError as e:
                 fail(f"{what}: {command[0]}: {e.strerror}")
@@ -212,7 +212,7 @@ TOOLS = Tools()
 
 
 def compile_all(units: list[tuple[Path, Path, list[str]]], cxx: str) -> None:
-    """Compiles (source, object, flags), the largest first; objects that an earlier build has made are kept."""
+    """Compiles (source, object, flags), the largest first; objects of an earlier build are kept."""
     units = sorted((u for u in units if not u[1].exists()), key=lambda unit: -unit[0].stat().st_size)
     TOOLS.run_all(
         [([cxx, *flags, "-c", str(source)], f"compiling {source.name}", obj) for source, obj, flags in units]
@@ -221,7 +221,7 @@ def compile_all(units: list[tuple[Path, Path, list[str]]], cxx: str) -> None:
 
 @dataclass
 class Model:
-    """One run of Verilator: a top module, and the C++ it becomes."""
+    """One run of Verilator: a top module, and its C++."""
 
     name: str
     prefix: str
@@ -232,13 +232,13 @@ class Model:
     parameters: tuple[tuple[str, int], ...] = ()
     hot: bool = False  # evaluated at nearly every edge
     sockets: bool = False  # calls parts
-    generated: dict[str, str] = field(default_factory=dict)  # files written beside it, before
+    generated: dict[str, str] = field(default_factory=dict)  # files written next to it beforehand
 
     def stamp(self) -> Path:
         return self.work / "verilated.json"
 
     def read_sources(self) -> list[Path]:
-        """Files that Verilator read, from the dependency file it wrote; its own belong to its version, and ours are made of others."""
+        """Files that Verilator read, from the dependency file it wrote; except Verilator's own, which belong to its version, and generated ones."""
         text = (self.work / f"{self.prefix}__ver.d").read_text().replace("\\\n", " ")
         own = str(verilator_root())
         kinds = (".sv", ".v", ".svh", ".vh", ".vlt")
@@ -253,7 +253,7 @@ class Model:
             return False
 
     def begin(self, key: str) -> bool:
-        """Whether Verilator has to run. Objects that an earlier build made of the same are kept."""
+        """Whether Verilator has to run. Objects of an earlier build from the same inputs are kept."""
         if self.is_current(key):
             return False
         shutil.rmtree(self.work, ignore_errors=True)
@@ -272,7 +272,7 @@ class Model:
 
 
 class Build:
-    """One shared object to be made."""
+    """One shared object to build."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.kind: str = args.kind
@@ -303,7 +303,7 @@ class Build:
         """Files read in order before modules are looked up by name."""
         packages = [Path("rtl/common/via_pkg.sv")]
         if self.kind == "card":
-            # Those that others use come first.
+            # Those used by others come first.
             packages += [Path("rtl/virtio/via_virtio_pkg.sv")]
             packages += [p for p in found("rtl/*/via_*_pkg.sv") if p not in packages]
             packages += [Path("tools/lint.vlt"), *found("build/regs/*.vlt"), *found("build/regs/*_pkg.sv")]
@@ -337,7 +337,7 @@ class Build:
         return self.with_sockets(self.with_checkers(model, part.source, part.inside), part.inside)
 
     def with_checkers(self, model: Model, top: Path, inside: tuple[parts.Part, ...]) -> Model:
-        """The model, with checkers at the ports of all its blocks if they are wanted; its parts have their own."""
+        """The model, with checkers at the ports of all its blocks if requested; its parts have their own."""
         if self.checked():
             without = {part.module for part in inside}
             text = checkers.binds(top, self.folders(), many=False, without=without)
@@ -346,7 +346,7 @@ class Build:
         return model
 
     def with_sockets(self, model: Model, inside: tuple[parts.Part, ...]) -> Model:
-        """The model, with sockets where it has parts: found before the blocks of their names."""
+        """The model, with sockets for its parts, which are found before the blocks of the same names."""
         if not inside:
             return model
         for source in sorted({part.source for part in inside}):  # in the same order every time
@@ -357,7 +357,7 @@ class Build:
         return model
 
     def checked(self) -> bool:
-        """Whether assertions count, and the checkers are bound to the ports of all blocks. A card that counts coverage checks too: one build does for both."""
+        """Whether assertions are enabled, and checkers bound to the ports of all blocks. A coverage build includes both."""
         return self.kind == "card" and (getattr(self.args, "assert") or self.args.coverage)
 
     def cpp(self) -> list[Path]:
@@ -369,7 +369,7 @@ class Build:
         return found("sim/**/*.h")
 
     def patterns(self) -> list[str]:
-        """Where a new file is one more input."""
+        """Folders in which a new file is a new input."""
         if self.kind == "slot":
             return []
         return ["rtl/*/via_*_pkg.sv", "build/regs/*.vlt", "build/regs/*_pkg.sv", "sim/*.cpp", "sim/**/*.h"]
@@ -380,7 +380,7 @@ class Build:
         command += ["--top-module", model.top, "-Mdir", str(model.work), "-O3", "--x-assign", "fast"]
         command += ["--x-initial", "fast", "--assert" if self.checked() else "--noassert"]
         command += ["--output-split", str(a.output_split), "--no-timing", "--MMD", "-DVIA_SIM"]
-        # Style findings of a user's app are the linter's business (`make lint`), not a reason not to run.
+        # Style warnings in a user's app are left to the linter (`make lint`) and do not prevent a run.
         command += ["-Wno-fatal", "-Wno-DECLFILENAME"] if self.kind == "slot" else ["-Wno-DECLFILENAME"]
         command += ["--trace-fst"] if a.trace else []
         command += ["--coverage-line", "--coverage-toggle"] if a.coverage else []
@@ -419,7 +419,7 @@ class Build:
         return flags
 
     def own_flags(self, model: Model) -> list[str]:
-        """Those that do not concern Verilator's own library: geometry, folders of ours."""
+        """Arguments that do not affect Verilator's own library: geometry, folders of the project."""
         geometry = [f"-D{d}" for d in self.args.define if d.startswith("VIA_")]
         return [*geometry, f"-I{model.work}", "-Isim", "-Isim/include"]
 
@@ -442,7 +442,7 @@ class Build:
         return units
 
     def inputs(self) -> dict[str, Any]:
-        """Everything the result depends on, as far as it is known before Verilator has run."""
+        """All inputs of the result that are known before Verilator has run."""
         own = [Path("tools/verilate.py"), Path("tools/checkers.py"), Path("tools/parts.py")]
         fixed = [*self.packages(), *(Path(s) for s in self.args.source)]
         files = [*fixed, *self.cpp(), *self.headers(), *own]
@@ -456,7 +456,7 @@ class Build:
         }
 
     def read_stamp(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """What was built from these inputs; empty if nothing was."""
+        """The result that was built from these inputs; empty if there is none."""
         try:
             stamp = json.loads(self.stamp.read_text())
             same = stamp["inputs"] == inputs and all(
@@ -479,7 +479,7 @@ class Build:
 
     # ------------------------------------------------------------ doing it
     def make(self) -> None:
-        # The first look is without the lock: the folder may be one that we cannot write to.
+        # The first check is without the lock: the folder may not be writable.
         if self.is_current(self.read_stamp(self.inputs())):
             return
         self.work.mkdir(parents=True, exist_ok=True)
@@ -501,7 +501,7 @@ class Build:
             print(f"{self.name}: done in {time.monotonic() - begun:.0f} s")
 
     def key(self, model: Model) -> str:
-        """Everything else that a model's C++ and objects depend on."""
+        """All other inputs of a model's C++ and objects."""
         what = [self.verilator_command(model), model.generated, self.flags(), self.own_flags(model), self.cxx]
         what += [compiler_version(self.cxx), verilator_version(), processor()]
         what += [digest(Path("sim/parts.h"))] if model.sockets else []
@@ -517,7 +517,7 @@ class Build:
 
     def units(self, model: Model) -> list[tuple[Path, Path, list[str]]]:
         """(source, object, flags) of a model. Its many small files are compiled as one of each kind."""
-        # -O3 takes three times as long and gains a fifth.
+        # -O3 takes three times as long to compile and is 20 % faster.
         levels = {"fast": "-O3" if model.hot and not self.checked() else "-O1", "slow": "-O0"}
         units: list[tuple[Path, Path, list[str]]] = []
         for kind, level in levels.items():
@@ -549,11 +549,11 @@ class Build:
         link = [self.cxx, "-shared", *objects, "-Wl,-Bsymbolic", "-Wl,--gc-sections"]
         link += ["-Wl,-z,defs", "-Wl,--build-id=none", "-pthread", "-ldl"]
         link += ["-llz4", "-lz"] if self.args.trace else []
-        # Written beside and renamed: a running card keeps the object it has open.
+        # Written to another name and renamed: a running card keeps the object it has open.
         TOOLS.run_all([(link, "linking", self.out)])
 
     def prelude(self, level: str) -> Path:
-        """What all files of a model include first, compiled once for each level of optimisation."""
+        """The header that all files of a model include first, precompiled once for each level of optimisation."""
         return self.runtime_folder() / level.removeprefix("-") / "prelude.h"
 
     def runtime_names(self) -> list[str]:
@@ -567,7 +567,7 @@ class Build:
         return ["-O2", *self.common(), *hooks]
 
     def runtime_folder(self) -> Path:
-        """Where Verilator's own library is kept, compiled once for each set of flags."""
+        """Folder of Verilator's own library, compiled once for each set of flags."""
         key = json.dumps(
             [
                 [*self.flags(), *self.runtime_flags()[:1]],
@@ -616,8 +616,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("kind", choices=["card", "slot"])
-    parser.add_argument("--out", help="shared object to make; needed for slot")
-    parser.add_argument("--name", help="what to call it in messages")
+    parser.add_argument("--out", help="shared object to build; needed for slot")
+    parser.add_argument("--name", help="name for messages")
     parser.add_argument(
         "--source", action="append", default=[], help="file to read before modules are looked up"
     )
@@ -632,7 +632,7 @@ def main() -> None:
     )
     parser.add_argument("--trace", action="store_true", help="FST waves")
     parser.add_argument(
-        "--whole", action="store_true", help="the card in one piece, as the other variants have it"
+        "--whole", action="store_true", help="the card as one model, as in the other variants"
     )
     parser.add_argument(
         "--coverage", action="store_true", help="line and toggle coverage; a card checks as with --assert"
@@ -653,7 +653,7 @@ def main() -> None:
     ):
         parser.error("--functions is an option of the fast card")
     if args.trace and not Path("/usr/include/lz4.h").exists():
-        fail("waves need the lz4 headers: install the package liblz4-dev")
+        fail("waveforms need the lz4 headers: install the package liblz4-dev")
     Build(args).make()
 
 
