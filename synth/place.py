@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Places and routes every block alone with nextpnr, for an Artix-7 of speed grade 2, and prints the clock it reaches.
+"""Places and routes every block separately with nextpnr, for an Artix-7 of speed grade 2, and prints its maximum clock.
 
     .venv/bin/python synth/place.py [--width 64] [--slots 1] [--channels 1] [--goal 125] [--only BLOCK] [--placer heap|static] [--jobs 2] [--json FILE]
 
-A block has more ports than a chip has pins. So every input comes from a register and every output goes to one: the inputs' registers
-form one long shift register behind a pin, the outputs' are folded by XOR, six at a time with registers between, into another. These are
-placed and routed too, so the clock stands for a block between registered neighbours: input to register, register to register, register to
-output. One seed, no search for a lucky one. LUTs and flip-flops are those of the block and of these registers. Exit status 1 if a block misses
-the goal, unless it is one of LATER.
+A block has more ports than a chip has pins. Therefore every input is driven by a register and every output drives one: the inputs' registers
+form one long shift register after a pin, the outputs' are reduced by XOR, six at a time with registers between, to another pin. These are
+placed and routed too, so the clock is that of a block between registered neighbours: input to register, register to register, register to
+output. One seed, without a search for a better one. LUTs and flip-flops are those of the block and of these registers. Exit status 1 if a
+block misses the goal, unless it is one of LATER.
 """
 
 import argparse
@@ -28,16 +28,16 @@ DEVICE = "xc7a200tsbg484-2"
 # Any three pins of the package.
 PINS = {"clk": "R4", "d": "E22", "q": "T14"}
 TOP = "placed"
-# Redesigned together with virtual memory (docs/design.md): printed, not held to the goal.
+# To be redesigned together with virtual memory (docs/design.md): printed, but not checked against the goal.
 LATER = {"via_mmu", "via_xbar"}
-# nextpnr has two placers: this one puts the cells of a large block closer together.
+# nextpnr has two placers: this one places the cells of a large block closer together.
 STATIC = {"via_xdma"}
 LIMIT = 3600  # seconds for one block
 
 
 @dataclass
 class Placed:
-    """What became of a block: MHz, LUTs, flip-flops and block RAMs with its wrapper, and the cells on the slowest path."""
+    """Results of a block: MHz, LUTs, flip-flops and block RAMs with its wrapper, and the cells on the slowest path."""
 
     name: str
     mhz: float
@@ -154,7 +154,7 @@ def placer_of(block: Block) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Places and routes every block alone.")
+    parser = argparse.ArgumentParser(description="Places and routes every block separately.")
     add_geometry(parser, slots=1, channels=1, width=64)
     parser.add_argument("--goal", type=float, default=125.0, help="MHz")
     parser.add_argument("--only", action="append", help="this block alone; may be repeated")
@@ -168,7 +168,7 @@ def main() -> None:
         sys.exit("place: pyosys is missing: run `make setup` first")
     defines = defines_of(args)
     todo = [*blocks(args.slots, args.channels, args.streams), *functions(args.width)]
-    # What is made of other blocks is placed as these.
+    # A block that consists of other blocks is placed as those.
     todo = (
         [b for b in todo if b.module != "via_slot_port"]
         if not args.only

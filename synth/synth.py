@@ -5,17 +5,18 @@
     .venv/bin/python synth/synth.py [--slots 4] [--channels 4] [--width 512] [--streams 1] [--functions] [--whole]
                                     [--only BLOCK] [--json FILE] [--ceilings FILE [--set]]
 
---functions takes the functions of the card, `via_functions`, instead of the rest of the shell; --whole takes the shell
-as one, with its functions, put together of its blocks (whole.py). Each block is synthesised once, flattened, with the parameters it has in the shell; what the
-shell has several of is multiplied. The sum is all of them but for their wiring. BRAM is in units of RAMB36 (a RAMB18
-counts one half). There is no placement: paths are logic only, see timing.py for what a level and a nanosecond is there.
+--functions selects the functions of the card, `via_functions`, instead of the rest of the shell; --whole the whole shell
+with its functions, assembled from its blocks (whole.py). Each block is synthesised once, flattened, with its parameters in
+the shell, and multiplied by the number of instances. The sum includes all of them except their wiring. BRAM is in units
+of RAMB36 (a RAMB18 counts one half). There is no placement: paths are logic only, see timing.py for the definitions of
+levels and delays.
 
 The targets are those of a block with registered outputs in a shell with at most 8 levels and 5 ns between registers:
 8 levels and 5 ns from register to register, 7 from an input to a register, 1 from a register to an output (the flag or
-the head of a FIFO), and nothing from an input to an output. --ceilings names the file that says which paths are above
-them today, and by how much: a path above both its target and its ceiling is an error. --set writes the file anew.
+the head of a FIFO), and no path from an input to an output. --ceilings names the file with the paths that exceed
+them at present, and by how much: a path above both its target and its ceiling is an error. --set rewrites the file.
 
-A block whose elaborated netlist was mapped before, in whatever geometry, is not mapped again (build/synth/known).
+A block whose elaborated netlist was mapped before, in any geometry, is not mapped again (build/synth/known).
 """
 
 import argparse
@@ -65,23 +66,23 @@ PERSONALITIES = {
     "entropy": (),
     "input": (),
 }
-# Queues of each (via_vdev_pkg): the queue engine is another one for each number.
+# Queues of each (via_vdev_pkg): the queue engine differs for each number.
 QUEUES = {"net": 9, "blk": 4, "console": 6, "entropy": 1, "input": 2}
-# What the queue engine is made of.
+# Modules of the queue engine.
 ENGINE = [
     "via_vq_ring", "via_vq_fetch_line", "via_vq_fetch_walk", "via_vq_fetch_table", "via_vq_store", "via_vq_gather",
     "via_vq_scatter", "via_vq_used",
 ]  # fmt: skip
-# What a wire costs the mapper, ps. With yosys's own figure, 300, ten fast LUTs in a row are as good as five slow ones, which they
-# are not once they are routed: there is a wire in front of each.
+# Delay of a wire that the mapper assumes, ps. With yosys's default, 300, ten fast LUTs in a row are as good as five slow ones,
+# which is wrong after routing: there is a wire in front of each.
 WIRE = 1000
 # Target of each kind of path: levels, ps.
 TARGETS = {"reg": (8, 5000), "in": (7, 5000), "out": (1, 5000), "through": (0, 0)}
 WHOLE = "via_shell"
-# Instances in the whole shell that only wire blocks.
+# Instances in the whole shell that only contain wiring.
 WIRING = ("edge", "mgmt", "slots")
-# What the whole shell is looked at without, besides: their longest paths hide all others, and they stand in the table of blocks.
-# The dispatcher has a queue named u_mmu, too.
+# The paths of the whole shell are also listed without these: their longest paths hide all others, and are in the table of blocks.
+# The dispatcher also has a queue named u_mmu.
 APART = frozenset({"u_port.u_mmu", "u_xbar"})
 COLUMNS = {"LUT": LUT, "LUTRAM": LUTRAM, "FF": FF, "BRAM": BRAM, "URAM": URAM}
 
@@ -105,26 +106,26 @@ class Block:
     parameters: dict[str, int] = field(default_factory=dict)
     part: bool = False
     label: str = ""
-    borders: frozenset[str] = frozenset()  # modules in it that are mapped by themselves, see whole.py
+    borders: frozenset[str] = frozenset()  # modules in it that are mapped separately, see whole.py
 
     @property
     def name(self) -> str:
-        """What tells it from others of the same module."""
+        """Name that distinguishes it from others of the same module."""
         return f"{self.module}.{self.label}" if self.label else self.module
 
 
 def functions(width: int) -> list[Block]:
-    """Everything via_functions instantiates, and what a virtio function is made of: its registers, the queue engine, the
-    device and their parts, those of the engine as the network function has them.
+    """All blocks that via_functions instantiates, and the blocks of a virtio function: its registers, the queue engine, the
+    device and their parts; those of the engine as in the network function.
     Virtio functions are in cards of 512 bits only."""
 
     def engine_of(label: str, part: str) -> dict[str, int]:
-        # Of the devices the network function's is the one whose responses are at hand.
+        # Of the devices only the network function's has its responses ready.
         at_hand = {"AtHand": 1} if label == "net" and part in ("via_vq", "via_vq_scatter") else {}
         return {"NumQ": QUEUES[label], **at_hand}
 
     engine = [Block(part, parameters=engine_of("net", part), part=True) for part in ENGINE]
-    # With as many queues as a device has, and all features.
+    # With the device's number of queues, and all features.
     registers = Block("via_virtio_pci", parameters={"NumQ": max(QUEUES.values()), "Features": -1}, part=True)
     virtio: list[Block] = [registers, *engine] if width == 512 else []
     for n, (label, parts) in enumerate(PERSONALITIES.items() if width == 512 else [], 1):
@@ -139,7 +140,7 @@ def functions(width: int) -> list[Block]:
 
 
 def blocks(slots: int, channels: int, streams: int) -> list[Block]:
-    """Everything else via_shell instantiates, and what a slot's port is made of."""
+    """All other blocks that via_shell instantiates, and the blocks of a slot's port."""
     managers = 3 + len(PERSONALITIES) + 1
     return [
         Block("via_csr"),
@@ -162,7 +163,7 @@ def blocks(slots: int, channels: int, streams: int) -> list[Block]:
 
 
 def add_geometry(parser: argparse.ArgumentParser, slots: int, channels: int, width: int) -> None:
-    """The options that say which shell it is."""
+    """The options that select the shell's geometry."""
     parser.add_argument("--slots", type=int, default=slots)
     parser.add_argument("--channels", type=int, default=channels)
     parser.add_argument("--width", type=int, default=width, help="bits of every data path")
@@ -188,7 +189,7 @@ def read_command(block: Block, defines: list[str]) -> str:
 
 
 def run_yosys(out: Path, log: str, script: list[str]) -> None:
-    """Runs commands in a yosys of their own. `out` is build/PROGRAM/BLOCK; what yosys says is put there."""
+    """Runs commands in a separate yosys process. `out` is build/PROGRAM/BLOCK, for its output."""
     with (out / log).open("w") as file:
         done = subprocess.run([sys.executable, "-c", YOSYS, *script], stdout=file, stderr=file, cwd=ROOT)
     if done.returncode:
@@ -199,7 +200,7 @@ Worst = dict[str, tuple[timing.LongPath, timing.LongPath]]
 
 
 def elaborate(out: Path, read: str) -> Path:
-    """The block before anything is made of it. Where a line stands in its file does not matter."""
+    """The elaborated block, without line numbers."""
     elaborated = out / "elaborated.il"
     run_yosys(
         out,
@@ -210,7 +211,7 @@ def elaborate(out: Path, read: str) -> Path:
 
 
 def known_file(out: Path, elaborated: Path, script: list[str]) -> Path:
-    """Where what is found about a block is kept: named after its elaborated netlist and everything that makes a result of it."""
+    """The file of a block's results: its name is a hash of the elaborated netlist and of everything else that affects them."""
     key = hashlib.sha256(elaborated.read_bytes())
     for program in (Path(__file__), Path(timing.__file__), Path(whole.__file__)):
         key.update(program.read_bytes())
@@ -219,13 +220,13 @@ def known_file(out: Path, elaborated: Path, script: list[str]) -> Path:
 
 
 def as_worst(part: dict[str, list[dict]]) -> Worst:
-    """The longest paths as they were kept."""
+    """The longest paths from a file of results."""
     return {kind: (timing.LongPath(**deep), timing.LongPath(**slow)) for kind, (deep, slow) in part.items()}
 
 
 def synthesise(block: Block, defines: list[str], share: Path) -> tuple[dict[str, float], dict[str, Worst]]:
-    """Resources and longest paths of one block, by a yosys of its own. The paths of the shell are sorted by the
-    instance in which they end, those of a block go by its name."""
+    """Resources and longest paths of one block, by a separate yosys process. The paths of the shell are sorted by the
+    instance in which they end, those of a block have its name."""
     out = ROOT / "build/synth" / block.name
     out.mkdir(parents=True, exist_ok=True)
     # Another run may map the same block, at another geometry.
@@ -237,7 +238,7 @@ def synthesise(block: Block, defines: list[str], share: Path) -> tuple[dict[str,
 def mapped(
     block: Block, defines: list[str], share: Path, out: Path
 ) -> tuple[dict[str, float], dict[str, Worst]]:
-    """The same, in a folder that is ours, from what is known or by yosys."""
+    """The same, with the folder locked, from kept results or by yosys."""
     stat = out / "stat.json"
     netlist = out / "netlist.json"
     read = read_command(block, defines)
@@ -276,7 +277,7 @@ def mapped(
         found |= worst_parts(timing.Netlist(netlist, block.module, share, APART).paths())
     netlist.unlink()
     plain = {name: {k: [asdict(p) for p in pair] for k, pair in part.items()} for name, part in found.items()}
-    # Whole or not at all: another run may look for it.
+    # Atomically: another run may read it.
     known.parent.mkdir(exist_ok=True)
     fresh = out / known.name
     fresh.write_text(json.dumps([area, plain]))
@@ -285,7 +286,7 @@ def mapped(
 
 
 def worst_parts(paths: list[timing.LongPath]) -> dict[str, Worst]:
-    """The longest paths of the shell without what is APART, by the instance in which they end: a block, or a part of one."""
+    """The longest paths of the shell without the modules in APART, by the instance in which they end: a block, or a part of one."""
     instance = r"(?:gen_\w+(?:\[\d+\])?\.)*u_\w+"
     wired = rf"(?:u_(?:{'|'.join(WIRING)})\.)?"
     parts: dict[str, list[timing.LongPath]] = {}
@@ -296,17 +297,17 @@ def worst_parts(paths: list[timing.LongPath]) -> dict[str, Worst]:
 
 
 def over(kind: str, levels: int, ps: int, ceiling: dict[str, int]) -> bool:
-    """A path is longer than its target and than it was allowed to be."""
+    """A path is longer than its target and its ceiling."""
     want = TARGETS[kind]
     return levels > max(want[0], ceiling.get("levels", 0)) or ps > max(want[1], ceiling.get("ps", 0))
 
 
 def print_paths(paths: dict[str, Worst]) -> None:
-    """The deepest and the slowest path of each kind, and where it goes."""
+    """The deepest and the slowest path of each kind, with their ends."""
     width = max(len(name) for name in paths)
     print()
     print(
-        f"{'block':<{width}}{'path':>9}{'levels':>8}{'ns':>7}  {'target':<9}deepest path (slowest, if another)"
+        f"{'block':<{width}}{'path':>9}{'levels':>8}{'ns':>7}  {'target':<9}deepest path (slowest, if different)"
     )
     for block, kinds in paths.items():
         name = block
@@ -321,12 +322,12 @@ def print_paths(paths: dict[str, Worst]) -> None:
 
 
 def check(file: Path, geometry: str, paths: dict[str, Worst], renew: bool) -> list[str]:
-    """Compares with the ceilings of this geometry, or writes them; returns what is worse than they allow."""
+    """Compares with the ceilings of this geometry, or writes them; returns the paths that exceed them."""
     ceilings = json.loads(file.read_text()) if file.exists() else {}
     mine = ceilings.setdefault(geometry, {})
     worse: list[str] = []
     for name, kinds in paths.items():
-        # Of the whole shell with what is APART nothing is demanded: its parts are looked at without that.
+        # The whole shell including APART is not checked: its parts are checked without them.
         if name == WHOLE:
             continue
         if renew:
@@ -358,15 +359,17 @@ def main() -> None:
     parser.add_argument(
         "--functions", action="store_true", help="the card's functions, not the rest of the shell"
     )
-    parser.add_argument("--whole", action="store_true", help="the whole shell as one, with its functions")
+    parser.add_argument("--whole", action="store_true", help="the whole shell with its functions")
     parser.add_argument(
-        "--only", action="append", help="these blocks alone, * standing for anything; may be repeated"
+        "--only", action="append", help="only these blocks, * matches anything; may be repeated"
     )
     parser.add_argument("--json", type=Path, help="also write the table here")
     parser.add_argument(
-        "--ceilings", type=Path, help="fail if a path is above its target and above what this file allows"
+        "--ceilings", type=Path, help="fail if a path is above its target and its ceiling in this file"
     )
-    parser.add_argument("--set", action="store_true", help="write today's paths into the file of --ceilings")
+    parser.add_argument(
+        "--set", action="store_true", help="write the present paths to the file of --ceilings"
+    )
     args = parser.parse_args()
     defines = defines_of(args)
 
@@ -380,7 +383,7 @@ def main() -> None:
         if not todo:
             parser.error(f"no such block: {', '.join(args.only)}")
     what = "functions" if args.functions else "shell"
-    # Where yosys keeps its cell models.
+    # Folder of yosys's cell models.
     package = importlib.util.find_spec("pyosys")
     if package is None or package.origin is None:
         sys.exit("synth: pyosys is missing: run `make setup` first")
@@ -389,14 +392,14 @@ def main() -> None:
     wide = args.width == 512 and (args.functions or args.whole)
     minutes = 15 if wide else 1 if args.functions else 4
     print(f"synth: {len(todo)} blocks for UltraScale+ (about {minutes} minutes)", flush=True)
-    # The largest first, so that no core is left alone with it at the end.
+    # The largest first, so that it does not run alone at the end.
     heavy = ("via_slot_port", "via_xbar", "via_dma", "via_mmu", "via_virtio_fn", "via_xdma")
     order = sorted(todo, key=lambda b: heavy.index(b.module) if b.module in heavy else len(heavy))
     with concurrent.futures.ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
         done = list(pool.map(lambda b: synthesise(b, defines, share), order))
     area = {b.name: a for b, (a, _) in zip(order, done, strict=True)}
     found = {name: worst for _, part in done for name, worst in part.items()}
-    # As in the table of areas; the parts of the shell as they come.
+    # In the order of the table of areas; then the parts of the shell.
     paths = {b.name: found.pop(b.name) for b in todo if b.name in found} | found
 
     total = dict.fromkeys(COLUMNS, 0.0)

@@ -5,11 +5,11 @@ Delays are those of the 7-series cells as the `specify` blocks of yosys's own ce
 of Project X-Ray, slowest corner): LUT6 127 to 642 ps by pin, flip-flop 303 ps clock to output, block RAM without output register 2,454 ps.
 Memories that 7-series does not have (RAMB*E2, URAM288, RAM64M8 and the like) get the figures of their 7-series relatives.
 
-Levels: a LUT is one, a read of a distributed memory is one, a carry chain is one for each 16 bits (four CARRY4) begun; MUXF7 and MUXF8
+Levels: a LUT is one, a read of a distributed memory is one, a carry chain is one per started 16 bits (four CARRY4); MUXF7 and MUXF8
 belong to the LUTs in front of them and add delay only. A path starts at a register (or a memory's clock) or at an input of the
-block and ends at a register (data, enable, reset, address) or at an output. `still_o`, `moving_o` and `idle_o`, a block's word whether anything moves in it,
-are the one thing that is gathered over blocks before a register: they are left out of a block's outputs and are seen where they end, in the
-whole shell.
+block and ends at a register (data, enable, reset, address) or at an output. `still_o`, `moving_o` and `idle_o`, which report activity in
+a block, are the only signals that are combined over several blocks before a register: they are not counted among a block's outputs, but
+at their end in the whole shell.
 """
 
 import json
@@ -20,7 +20,7 @@ from pathlib import Path
 
 Wire = int | str
 
-# What a memory without figures of its own behaves like (ps): block RAM of 7-series, distributed memory as its RAM64M.
+# Delays for memories without figures of their own (ps): block RAM of 7-series, distributed memory as its RAM64M.
 RAM_OUT, RAM_SETUP = 2454, {"ADDR": 566, "A": 566, "WE": 532, "D": 737, "": 443}
 LUTRAM_OUT, LUTRAM_READ, LUTRAM_SETUP = (
     1188,
@@ -44,7 +44,7 @@ class Cell:
 
 
 def _place(cell: str) -> str:
-    """The instances a cell of a flattened netlist lies in, each followed by a dot. The rest of its name is the mapper's."""
+    """The instances that contain a cell of a flattened netlist, each followed by a dot. The rest of its name is from the mapper."""
     return re.split(r"\$(?!flatten\\)", cell)[0].replace("$flatten", "").replace("\\", "")
 
 
@@ -54,7 +54,7 @@ def _pin(name: str) -> str:
 
 @cache
 def library(share: Path) -> dict[str, Cell]:
-    """The cell types of yosys's cells_sim.v that state their timing."""
+    """The cell types of yosys's cells_sim.v with timing."""
     cells: dict[str, Cell] = {}
     for found in re.finditer(
         r"^module (\S+?)\s*\((.*?)^endmodule", (share / "xilinx/cells_sim.v").read_text(), re.S | re.M
@@ -97,14 +97,14 @@ KINDS = ("reg", "in", "out", "through")
 
 class Netlist:
     """One flattened module as a graph of bits, longest paths from registers and from inputs. None goes through the logic of instances
-    whose path ends in one of `without`; their registers begin and end paths as all others do."""
+    whose path ends in one of `without`; their registers begin and end paths as usual."""
 
     def __init__(self, netlist: Path, top: str, share: Path, without: frozenset[str] = frozenset()) -> None:
         self.without = without
         self.cells = library(share)
         module = json.loads(netlist.read_text())["modules"][top]
         self.names = self._names(module)
-        # Of each bit: (ps, levels, carries in the last level, the bit the path starts at), from registers and from inputs.
+        # For each bit: (ps, levels, carries in the last level, the bit the path starts at), from registers and from inputs.
         self.fanin: dict[Wire, list[tuple[Wire, int, int]]] = {}
         self.starts: list[dict[Wire, int]] = [{}, {}]
         self.ends: list[tuple[Wire, int, str]] = []
@@ -208,7 +208,7 @@ class Netlist:
         return (address.startswith("DPRA") and output == "DPO") or (address[0] == "A" and output != "DPO")
 
     def _arrival(self, starts: dict[Wire, int]) -> dict[Wire, tuple[tuple, tuple]]:
-        """Of each bit the slowest and the deepest path: (ps, levels, carries, start), (levels, carries, ps, start)."""
+        """For each bit the slowest and the deepest path: (ps, levels, carries, start), (levels, carries, ps, start)."""
         order: list[Wire] = []
         state: dict[Wire, int] = {}
         for root in self.fanin:
@@ -272,14 +272,14 @@ class Netlist:
 
 
 def _deeper(levels: int, carries: int, weight: int) -> tuple[int, int]:
-    """Levels, and carries since the last level began, behind one more cell (weight -1: a carry)."""
+    """Levels, and carries since the last level began, after one more cell (weight -1: a carry)."""
     if weight >= 0:
         return (levels + weight, 0) if weight else (levels, carries)
     return (levels + 1, 1) if carries in (0, CARRIES) else (levels, carries + 1)
 
 
 def worst(paths: list[LongPath]) -> dict[str, tuple[LongPath, LongPath]]:
-    """Of each kind the deepest and the slowest path."""
+    """The deepest and the slowest path of each kind."""
     out: dict[str, tuple[LongPath, LongPath]] = {}
     for kind in KINDS:
         some = [p for p in paths if p.kind == kind]

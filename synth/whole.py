@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shell with its functions as one netlist: every block mapped by itself, then all of them put together.
+"""The shell with its functions as one netlist: every block mapped separately, then all of them assembled.
 
-Mapped in one piece, a card of 512 bits takes hours, and one deep path lets the mapper make all others as deep. So each module that is a block,
-and what is left around them, is mapped alone, as in an out-of-context flow; what is alike is mapped once, and kept by the hash of what it was made
-of. Put together, a path is followed through all that it crosses. No logic is shared across a border: with a flow that does, a path can only be shorter.
+Mapped as a whole, a card of 512 bits takes hours, and one deep path lets the mapper make all others as deep. Therefore each module that is a
+block, and the logic around them, is mapped separately, as in an out-of-context flow; identical modules are mapped once, and kept under a hash of
+their inputs. In the assembled netlist, paths are followed across modules. No logic is optimised across borders: with a flow that does so, a path
+can only be shorter.
 """
 
 import concurrent.futures
@@ -23,19 +24,19 @@ Yosys = Callable[[Path, str, list[str]], None]
 
 
 def _alike(text: str) -> str:
-    """The text with its numbered names counted from the start."""
+    """The text with its numbered names renumbered from the start."""
     seen: dict[str, str] = {}
     return re.sub(r"\$(\d+)", lambda found: "$" + seen.setdefault(found[1], str(len(seen))), text)
 
 
 def parts(elaborated: str, names: frozenset[str]) -> dict[str, str]:
-    """Cuts RTLIL of a design that was elaborated with its hierarchy (a module is called NAME$PATH, the top NAME) at the modules of these
+    """Splits RTLIL of a design that was elaborated with its hierarchy (a module is called NAME$PATH, the top NAME) at the modules of these
     names: RTLIL of each part, the others in it as black boxes. The top is the last one. A part has the name of its module and a number."""
     modules = {found[1]: found[0] for found in MODULE.finditer(elaborated)}
     top = next(name for name in modules if "$" not in name)
     blocks = [m for m in modules if m.partition("$")[0].lstrip("\\") in names]
     path = {m: m.partition("$")[2] for m in modules}
-    # The block that each module is in: from the outside in, so that the innermost is left.
+    # The block that contains each module: from the outside in, so that the innermost remains.
     home = dict.fromkeys(modules, top)
     for block in sorted(blocks, key=lambda m: path[m].count(".")):
         for m in modules:
@@ -45,7 +46,7 @@ def parts(elaborated: str, names: frozenset[str]) -> dict[str, str]:
     for m, block in home.items():
         members.setdefault(block, []).append(m)
 
-    part: dict[str, str] = {}  # of each block the name of its part
+    part: dict[str, str] = {}  # block -> name of its part
     number: dict[str, str] = {}
     out: dict[str, str] = {}
     for block in [*sorted(blocks, key=lambda m: -path[m].count(".")), top]:
@@ -81,8 +82,8 @@ def parts(elaborated: str, names: frozenset[str]) -> dict[str, str]:
 
 
 def netlist(elaborated: str, names: frozenset[str], synthesis: str, out: Path, run: Yosys) -> list[str]:
-    """Maps the parts with the yosys command `synthesis` (without its top), those that are not known in build/synth/parts; returns the
-    commands that put them together."""
+    """Maps the parts that are not in build/synth/parts yet with the yosys command `synthesis` (without its top); returns the
+    commands that assemble them."""
     known = out.parent / "parts"
     known.mkdir(parents=True, exist_ok=True)
 
