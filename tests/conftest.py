@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the whole system share: the seed, the Python package, golden models, a card in another process."""
+"""Fixtures shared by the tests of the whole system: the seed, the Python package, golden models, a card in another process."""
 
 import importlib.util
 import os
@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "python"))
 
-# A shell without job control starts with & what ignores SIGINT, and programs hand that on: Ctrl-C of a test would end nothing.
+# A shell without job control starts programs with & that ignore SIGINT, which children inherit: a test's SIGINT would have no effect.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SEED = int(os.environ.get("VIA_SEED") or random.SystemRandom().getrandbits(32))
@@ -34,7 +34,7 @@ def rng(request: pytest.FixtureRequest) -> random.Random:
 
 @pytest.fixture(scope="session")
 def golden() -> Callable[[str], ModuleType]:
-    """The golden model of an app, by its name."""
+    """The golden model of an app, by the app's name."""
 
     def load(app: str) -> ModuleType:
         spec = importlib.util.spec_from_file_location(f"{app}_model", ROOT / "apps" / app / "model.py")

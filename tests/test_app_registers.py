@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The register file generated for an app with every kind of register, at its pins."""
+"""The register file generated for an app with every type of register, at its ports."""
 
 import os
 import random
@@ -53,7 +53,7 @@ WIDE, TOLD, SMALL, SEEN, BIT, KICK, END = 0x00, 0x10, 0x18, 0x1C, 0x24, 0x28, 0x
 
 
 async def access(dut, addr: int, data: int | None = None) -> tuple[int, bool, list[tuple[int, int]]]:
-    """One access as the shell does it. Returns data, error, and what (kick, told_we) showed meanwhile."""
+    """One access in the shell's protocol. Returns data, error, and the values of (kick, told_we) meanwhile."""
     dut.reg_valid_i.value, dut.reg_addr_i.value = 1, addr
     dut.reg_write_i.value, dut.reg_wdata_i.value = int(data is not None), data or 0
     answers, pulses = [], []
@@ -63,14 +63,14 @@ async def access(dut, addr: int, data: int | None = None) -> tuple[int, bool, li
         pulses.append((int(dut.kick_o.value), int(dut.told_we_o.value)))
         if dut.reg_rvalid_o.value:
             answers.append((int(dut.reg_rdata_o.value), bool(dut.reg_err_o.value)))
-        # The shell takes some cycles to see the response and to let the request fall.
+        # The shell takes some cycles to see the response and to deassert the request.
         hold -= bool(answers)
     dut.reg_valid_i.value = 0
     for _ in range(3):
         await FallingEdge(dut.clk_i)
         pulses.append((int(dut.kick_o.value), int(dut.told_we_o.value)))
         assert not dut.reg_rvalid_o.value
-    assert len(answers) == 1, "one answer to one request"
+    assert len(answers) == 1, "one response to one request"
     return *answers[0], pulses
 
 
@@ -124,7 +124,7 @@ async def random_accesses_match_a_model(dut):
                 assert not err
                 got |= data << 32 * k
                 if base == SEEN:
-                    # What follows belongs to the value whose lowest word was read.
+                    # The following words belong to the value whose lowest word was read.
                     dut.seen_i.value = r.getrandbits(64)
             assert got == value_now, hex(base)
         for base, name in ((WIDE, "wide_o"), (TOLD, "told_o"), (SMALL, "small_o")):
@@ -173,6 +173,6 @@ def test_registers():
     subprocess.run(
         command, check=True, env=os.environ | {"VIADUCT_ROOT": str(project)}, stdout=subprocess.DEVNULL
     )
-    # via_tb looks for modules in rtl/ beside the test, and for the test by its module name.
+    # via_tb looks for modules in rtl/ next to the test, and for the test by its module name.
     shutil.copy(project / "build/apps/all_kinds/gen/via_app_regs.sv", app / "rtl")
     run("via_app_regs", str(app / Path(__file__).name))

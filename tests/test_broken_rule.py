@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A card with checkers stops when a rule of a port is broken, and says which. Runs where such a card is built: `make coverage`."""
+"""A card with checkers stops when a rule of a port is violated, and names it. Runs where such a card is built: `make coverage`."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ print("nothing was wrong")
 
 
 def test_a_broken_rule_ends_the_program_and_names_rule_and_port(tmp_path: Path):
-    """The model answers a write that nobody made, in the middle of a run."""
+    """The model responds to a write that was not requested, in the middle of a run."""
     folder = tmp_path / "dat"
     folder.mkdir()
     env = os.environ | {"VIADUCT_COVERAGE": str(folder), "PYTHONPATH": str(ROOT / "python")}
@@ -43,6 +43,6 @@ def test_a_broken_rule_ends_the_program_and_names_rule_and_port(tmp_path: Path):
         lines = done.stderr.splitlines()
         assert len(lines) == 1, done.stderr
         assert lines[0].startswith("error: the card broke a rule of its RTL and was stopped: ")
-        # Where the port is, which rule it was, in words, and the place in the sources.
+        # The port, a description of the rule, and the location in the sources.
         assert ".u_host_check." in lines[0] and ".a_b_whole: " in lines[0]
         assert "B without a write all of which was taken (rtl/common/via_axi_checker.sv:" in lines[0]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How building ends and what it needs: signals, tools that fail, two at once, a copied checkout, one that nobody may write to, models of block tests.
+"""Builds: signals, failing tools, two at the same time, a copied checkout, a read-only one, models of block tests.
 
-Where only the build system is tried, the compiler is a script that makes empty files: test_cli.py builds a real app.
+Where only the build system is tested, the compiler is a script that creates empty files: test_cli.py builds a real app.
 """
 
 import os
@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PATIENCE = 300.0  # nothing may take longer, on however slow a machine
+PATIENCE = 300.0  # longest time for anything, also on a slow machine
 NOBODY = 65534
 
-# Tells what it is called for, and does what the file `mode` says from the first unit on.
+# Logs what it compiles, and acts as the file `mode` says from the first unit on.
 COMPILER = r"""#!/bin/sh
 here=$(dirname "$0")
 [ "$1" != --version ] || { echo "a compiler for tests 1.0"; exit; }
@@ -58,7 +58,7 @@ class Project:
         )
 
     def start(self, mode: str) -> subprocess.Popen[str]:
-        """A build; what is sent to it is not sent to what it has started."""
+        """A build; signals to it are not sent to its children."""
         (self.compiler.parent / "mode").write_text(mode)
         return subprocess.Popen(
             [ROOT / "viaduct", "build", "small"],
@@ -70,7 +70,7 @@ class Project:
         )
 
     def build(self, mode: str, code: int, words: str = "") -> str:
-        """A build that ends with this exit code, and if that is not 0 with one line of these words."""
+        """A build that ends with this exit code, and if that is not 0 with one line that contains these words."""
         with self.start(mode) as process:
             out, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == code, out + errors
@@ -80,14 +80,14 @@ class Project:
         return out + errors
 
     def log(self) -> list[str]:
-        """What has been compiled since the last call."""
+        """Files that were compiled since the last call."""
         path = self.compiler.parent / "log"
         lines = path.read_text().split() if path.exists() else []
         path.unlink(missing_ok=True)
         return lines
 
     def processes(self) -> list[str]:
-        """What runs for it: the build system, the compiler, its child."""
+        """Its running processes: the build system, the compiler, its child."""
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
             try:
@@ -119,11 +119,11 @@ def test_a_signal_ends_a_build_and_the_next_goes_on(project: Project, how: signa
         process.send_signal(how)
         process.communicate(timeout=PATIENCE)
     assert process.returncode == -how
-    until(lambda: not project.processes(), "what was started lives on")
+    until(lambda: not project.processes(), "a child is still running")
     begun = project.log()
     assert begun.count("header") == 2
     project.build("make", 0)
-    assert "header" not in project.log(), "what was made before is not made again"
+    assert "header" not in project.log(), "existing files are not built again"
     assert "up to date" in project.build("make", 0) and project.log() == []
 
 
@@ -161,10 +161,10 @@ def test_registers_fail_in_one_line(tmp_path: Path):
 
 @pytest.fixture
 def copied() -> Iterator[Path]:
-    """What is needed of this checkout to run an app, copied, moved, and not to be written to."""
+    """The files of this checkout that running an app needs, copied, moved, and read-only."""
     base = Path(
         tempfile.mkdtemp(prefix="viaduct-test-")
-    )  # unlike pytest's own folders, one that everybody may look into
+    )  # unlike pytest's own folders, readable by everybody
     base.chmod(0o755)
     first, root = base / "first", base / "second"
     for part in (
@@ -187,7 +187,7 @@ def copied() -> Iterator[Path]:
 
 
 def test_a_copied_checkout_runs_for_anybody_without_tools(copied: Path):
-    """None of its files can be written to, and there is neither compiler nor Python: what is built is current."""
+    """Its files are read-only, and there is neither compiler nor Python: existing builds are used."""
     work = copied.parent / "work"
     work.mkdir()
     (work / "in").write_bytes(b"viaduct" * 1000)
@@ -209,7 +209,7 @@ def test_a_copied_checkout_runs_for_anybody_without_tools(copied: Path):
     assert done.returncode == 0, done.stderr
     assert (work / "out").read_bytes() == (work / "in").read_bytes()
 
-    # The build system itself thinks so too.
+    # The build system itself agrees.
     copied.chmod(0o755)
     (copied / ".venv").symlink_to(ROOT / ".venv")
     command = [".venv/bin/python", "tools/verilate.py", "card"]
@@ -217,7 +217,7 @@ def test_a_copied_checkout_runs_for_anybody_without_tools(copied: Path):
     assert done.stdout == "card: up to date\n", done.stdout + done.stderr
     (copied / ".venv").unlink()
 
-    # What is not current cannot be mended here; one line says so.
+    # Outdated files cannot be rebuilt here; one line says so.
     for file, what in (
         ("apps/pass/rtl/pass_app.sv", "app pass (apps/pass/rtl/pass_app.sv has changed)"),
         ("sim/new.cpp", "the simulated card (sim/new.cpp is new)"),
@@ -235,10 +235,10 @@ def test_a_copied_checkout_runs_for_anybody_without_tools(copied: Path):
 
 
 def test_models_of_block_tests_move_with_the_checkout(tmp_path: Path):
-    """Neither the place nor the times of its files count; what fails to build says why."""
+    """Neither the path nor the times of its files matter; a failing build says why."""
     root = tmp_path / "first"
     root.mkdir()
-    changing = shutil.ignore_patterns("__pycache__", "*.o.*")  # other tests may run beside this one
+    changing = shutil.ignore_patterns("__pycache__", "*.o.*")  # other tests may run at the same time
     shutil.copytree(ROOT / "rtl", root / "rtl", ignore=changing)
     shutil.copytree(ROOT / "tools", root / "tools", ignore=changing)
     for library in (ROOT / "build/tb").glob("library.*"):  # else it takes longer

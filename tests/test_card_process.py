@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A card in a process of its own: clients in turn, clients and cards that are killed, garbage on the socket."""
+"""A card in a process of its own: successive clients, killed clients and cards, invalid data on the socket."""
 
 import os
 import random
@@ -20,8 +20,8 @@ import viaduct
 
 ROOT = Path(__file__).resolve().parents[1]
 VIADUCT = str(ROOT / "viaduct")
-PATIENCE = 60.0  # nothing may take longer, on however slow a machine
-SOON = 15.0  # what must be noticed is noticed in this time
+PATIENCE = 60.0  # longest time for anything, also on a slow machine
+SOON = 15.0  # longest time until an event is noticed
 
 
 class Server:
@@ -50,7 +50,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One card for all tests: each finds it as the one before has left it."""
+    """One card for all tests, in the state after the previous one."""
     server = Server(tmp_path_factory.mktemp("card"))
     yield server
     server.is_well()
@@ -66,7 +66,7 @@ def data(tmp_path: Path, rng: random.Random) -> Path:
 
 
 def start(server: Server, source: Path, sink: Path, *more: str) -> subprocess.Popen[str]:
-    """A client of its own process."""
+    """A client in a process of its own."""
     command = [
         VIADUCT,
         "run",
@@ -84,7 +84,7 @@ def start(server: Server, source: Path, sink: Path, *more: str) -> subprocess.Po
 
 
 def ended(client: subprocess.Popen[str]) -> str:
-    """Waits for a client and returns what it says of errors."""
+    """Waits for a client and returns its errors."""
     try:
         return client.communicate(timeout=PATIENCE)[1]
     except subprocess.TimeoutExpired:
@@ -113,7 +113,7 @@ def test_clients_in_turn(server: Server, data: Path):
 
 
 def until(client: subprocess.Popen[str], words: str) -> str:
-    """Reads what a client says of errors until a line with these words, which is returned."""
+    """Reads a client's errors until a line with these words, which is returned."""
     assert client.stderr
     for line in client.stderr:
         if words in line:
@@ -217,7 +217,7 @@ def test_a_client_is_killed(server: Server, data: Path, rng: random.Random, tmp_
 
 
 def test_a_client_with_a_mapping_is_killed(server: Server, data: Path, rng: random.Random, tmp_path: Path):
-    """Its app goes on to read and write while nobody serves it any more."""
+    """Its app continues to read and write without a client to serve its page faults."""
     program = f"""
 import viaduct
 with viaduct.open({server.name!r}) as card, card.load("rng") as slot, slot.map(length=1 << 20, write=True) as mapping:
@@ -250,7 +250,7 @@ def test_the_card_is_killed(data: Path, rng: random.Random, tmp_path: Path):
         assert client.returncode == 1, errors
         assert len(re.findall("^error: ", errors, re.M)) == 1 and "panicked" not in errors, errors
         assert re.search("card", errors), errors
-    # Its socket is still there: the next client is told, the next card takes its place.
+    # Its socket still exists: the next client gets an error, the next card replaces it.
     server.path.touch()
     client = start(server, data, tmp_path / "out")
     errors = ended(client)
@@ -303,7 +303,7 @@ def test_two_cards_on_one_socket(server: Server, data: Path):
 
 
 def test_files_in_the_way_stay(tmp_path: Path):
-    """Only a dead socket is replaced, whichever option names the place; the error says what is there."""
+    """Only a dead socket is replaced, whichever option names the path; the error says what exists there."""
     precious = tmp_path / "precious"
     precious.write_text("data")
     (tmp_path / "link").symlink_to("precious")
@@ -329,7 +329,7 @@ def test_files_in_the_way_stay(tmp_path: Path):
 
 
 def test_a_card_that_does_not_start_leaves_no_folder(tmp_path: Path):
-    """Folders that it made for its sockets go, those that were there stay."""
+    """Folders that it created for its sockets are removed, existing ones are kept."""
     (tmp_path / "there").mkdir()
     for place in ("new", "there", "there/new", "a/b"):
         options = ["--functions", str(tmp_path / place), "--disk", f"file:{tmp_path / 'missing'}"]
@@ -404,13 +404,13 @@ def test_garbage_on_the_socket(server: Server, data: Path, rng: random.Random):
                     while connection.recv(4096):
                         pass
             except (BrokenPipeError, ConnectionResetError):
-                pass  # it may hang up at once
+                pass  # it may disconnect immediately
         server.is_well()
     serves(server, data)
 
 
 def test_the_log_of_a_hostile_client_is_short(tmp_path: Path, data: Path):
-    """Few lines a cause, with the number of those left out, and no colours: it goes to a file."""
+    """A few lines per cause, with the number of suppressed ones, and no colours: output is to a file."""
     server = Server(tmp_path)
     version = b"\0\0\1\0"
     refused = header(2, 48) + struct.pack("<IIQQQ", 32, 3, 0, 0x1000, 0x1000)
@@ -431,7 +431,7 @@ def test_the_log_of_a_hostile_client_is_short(tmp_path: Path, data: Path):
     serves(server, data)
     assert server.end() == 0
     lines = server.errors.read_text().splitlines()
-    # As slow as it may be, one more of each cause every five seconds.
+    # However slow it is, one more of each cause every five seconds.
     assert 10 < len(lines) < 40, lines
     assert "\x1b" not in "".join(lines)
     for cause, sent in (("a client's memory is refused", 500), ("a reply without a request", 100)):
@@ -442,7 +442,7 @@ def test_the_log_of_a_hostile_client_is_short(tmp_path: Path, data: Path):
 
 
 def test_nobody_reads_the_log(tmp_path: Path, data: Path):
-    """What cannot be told is not told, and the card serves on."""
+    """Messages that cannot be written are dropped, and the card continues."""
     path = tmp_path / "card.sock"
     command = [VIADUCT, "-v", "card", "--socket", str(path)]
     with subprocess.Popen(
@@ -466,7 +466,7 @@ def test_nobody_reads_the_log(tmp_path: Path, data: Path):
 
 
 def test_a_client_that_says_nothing(server: Server, data: Path):
-    """It holds the card for as long as it likes, but leaving it is enough for the next."""
+    """It holds the card for any time, but disconnecting is enough for the next client."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(str(server.path))
         connection.sendall(header(1, 1000)[:7])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user does with ./viaduct: the ordinary things, and what wrong input is answered with."""
+"""The command ./viaduct as users use it: ordinary use, and errors for wrong input."""
 
 import contextlib
 import hashlib
@@ -35,7 +35,7 @@ def ok(*args: object, **kwargs) -> str:
 
 
 def fails(code: int, words: str, *args: object, **kwargs) -> None:
-    """The command ends with this exit code and one line that holds these words."""
+    """The command ends with this exit code and one line that contains these words."""
     done = viaduct(*args, **kwargs)
     assert done.returncode == code, (done.returncode, done.stderr)
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
@@ -62,7 +62,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def new_app() -> Iterator[str]:
-    """A new app among the real ones, gone afterwards: another project would compile everything anew."""
+    """A new app among the real ones, removed afterwards: another project would have to compile everything."""
     name = f"test_{os.getpid()}"
     ok("new", name)
     yield name
@@ -183,7 +183,7 @@ def test_usage_errors(data: Path, tmp_path: Path):
                 "02:00:00:00:00:+1",
             )
         ],
-        # Of a group, and of nobody.
+        # A group address, and no address.
         ("of one device", ["card", "--functions", str(tmp_path), "--mac=03:00:00:00:00:01"]),
         ("of one device", ["vm", "--mac=00:00:00:00:00:00", "--", "true"]),
         ("cannot be used with", ["card", "--socket", str(tmp_path / "s"), "--net", "none"]),
@@ -199,11 +199,11 @@ def test_usage_errors(data: Path, tmp_path: Path):
         ("apps/pass exists", ["new", "pass"]),
     ]:
         fails(2, words, *args)
-    assert not (tmp_path / "out").exists(), "nothing is written before all is understood"
+    assert not (tmp_path / "out").exists(), "nothing is written before all arguments are checked"
 
 
 def test_things_that_are_no_files_are_refused_at_once(data: Path, tmp_path: Path):
-    """To open a FIFO waits for its other end, and a device may have none."""
+    """Opening a FIFO waits for its other end, and a device may have none."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     out, sets = f"file:{tmp_path / 'out'}", ["--set", "size=64", "--set", "count=5", "--set", "seed=1"]
@@ -245,11 +245,11 @@ def test_a_copy_for_a_memory_port_is_made_when_the_run_begins(data: Path, tmp_pa
 
 
 def test_names_that_are_no_text(data: Path, tmp_path: Path):
-    """As arguments they are refused by name, with a way round; a temporary folder may have one."""
+    """As arguments they are refused by name, with a workaround; a temporary folder may have one."""
     name = tmp_path / os.fsdecode(b"name\xff")
     shutil.copy(data, name)
     fails(2, r"name\xff: is not UTF-8", "run", "pass", "--in", f"file:{name}", "--out", "host:0")
-    # Not the folder, which need not be text.
+    # Except the folder, which need not be text.
     folder = tmp_path / os.fsdecode(b"folder\xff")
     fails(
         2, r"disk\xfe: is not UTF-8", "card", "--functions", folder, "--disk", os.fsdecode(b"file:disk\xfe")
@@ -263,7 +263,7 @@ def test_names_that_are_no_text(data: Path, tmp_path: Path):
 
 
 def test_names_with_control_characters(tmp_path: Path):
-    """An error stays one line, a list of digests one that sha256sum reads."""
+    """An error is still one line, and a list of digests still readable by sha256sum."""
     fails(
         1, r"new\nline\u{1b}[31m: No such file", "run", "sha256", "--in", f"file:{tmp_path}/new\nline\x1b[31m"
     )
@@ -278,7 +278,7 @@ def test_names_with_control_characters(tmp_path: Path):
 
 @pytest.mark.parametrize("errors", ["/dev/full", "a pipe"])
 def test_nobody_reads_what_is_told(errors: str, data: Path, tmp_path: Path):
-    """The work is done all the same, and the exit code says how it went."""
+    """The work is still done, and the exit code reports success."""
     out = tmp_path / "out"
     routes = ["--in", f"file:{data}", "--out", f"file:{out}"]
     if errors == "a pipe":
@@ -319,7 +319,7 @@ def test_more_memory_than_there_is(tmp_path: Path):
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_killed_run_leaves_nothing_for_long(how: signal.Signals, data: Path, tmp_path: Path):
-    """Its temporary files go with the next run."""
+    """Its temporary files are removed by the next run."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     with_it = os.environ | {"TMPDIR": str(temporary)}
@@ -341,7 +341,7 @@ def test_a_killed_run_leaves_nothing_for_long(how: signal.Signals, data: Path, t
 
 
 def test_a_model_runs_in_any_folder(data: Path, tmp_path: Path):
-    """What lies there is not taken for a module of Python."""
+    """Files there are not imported as Python modules."""
     (tmp_path / "json.py").write_text("raise SystemExit('somebody else')")
     command = [ROOT / "viaduct", "run", "sha256", "--in", f"file:{data}", "--check"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path, check=False)
@@ -446,7 +446,7 @@ def test_run_prints_a_digest_as_sha256sum_does(data: Path):
 
 
 def test_many_files_at_once(tmp_path: Path):
-    """More files than lanes, of awkward sizes: answers in the order given, every one right."""
+    """More files than lanes, of awkward sizes: correct results in the given order."""
     sizes = [1, 55, 56, 63, 64, 65, 16_383, 16_384, 16_385, 40_000, 120, 100_003]
     files = [tmp_path / f"file {k}" for k in range(len(sizes))]
     for path, size in zip(files, sizes, strict=True):
@@ -476,7 +476,7 @@ def test_many_files_at_once(tmp_path: Path):
 
 
 def test_many_files_that_the_model_disagrees_with(tmp_path: Path, new_app: str):
-    """The golden model is asked about every message, and the file that differs is named."""
+    """Every message is compared with the golden model, and a file that differs is named."""
     app = ROOT / "apps" / new_app
     shutil.rmtree(app)
     shutil.copytree(ROOT / "apps/sha256", app)
@@ -567,7 +567,7 @@ def test_read_only_output(data: Path, tmp_path: Path):
 
 
 def test_what_a_faulty_app_does_is_told(new_app: str, data: Path, tmp_path: Path):
-    """RTL that forgets the mask from byte 128 on, breaks a rule for one mask and hangs for another."""
+    """RTL that ignores the mask from byte 128 on, violates a rule for one mask and hangs for another."""
     source = ROOT / f"apps/{new_app}/rtl/{new_app}_app.sv"
     text = source.read_text()
     for old, new in [
@@ -653,7 +653,7 @@ def test_the_owner_says_which_features_are_offered(tmp_path: Path):
         assert list(functions) == ["net", "blk", "console", "entropy", "input"]
         net = functions["net"]
         assert {"packed", "mrg_rxbuf", "event_idx"} <= set(net["offered"]) and net["negotiated"] == []
-        # With the control queue goes what needs it.
+        # Features that need the control queue are withheld with it.
         assert net["withheld"] == ["ctrl_vq", "ctrl_rx", "ctrl_rx_extra", "mq", "ctrl_mac_addr"]
         assert functions["console"]["withheld"] == ["multiport", "packed"]
         # Packed rings are not offered unless asked for; a disk that can be written is not read-only.
@@ -673,7 +673,7 @@ def test_info_card():
 
 
 def test_bench_figures_are_the_same_every_time_on_a_busy_machine():
-    """Every figure in card time, in small: once as it is, and once beside processes that take all cores."""
+    """Every figure in card time, at reduced size: once alone, and once with other processes on all cores."""
     bench = ("bench", "dma", "mem", "apps", "virtio", "calibrate", "--quick", "--json")
     alone = json.loads(ok(*bench))
     load = [
@@ -690,7 +690,7 @@ def test_bench_figures_are_the_same_every_time_on_a_busy_machine():
 
 
 def test_profiles_reproduce_what_was_measured():
-    """Memory of `f1` beside the rows it is fitted to, and what copies make of each profile's link (docs/results.md, The boards)."""
+    """Memory of `f1` against the rows it is fitted to, and copies over each profile's link (docs/results.md, The boards)."""
     rows = {f["what"]: float(f["note"].rsplit(":", 1)[1].rstrip(" %")) for f in figures("calibrate")}
     assert len(rows) == 5 and all(abs(difference) <= 5 for difference in rows.values()), rows
     links = {"gen3x16": (13.18, 12.99), "gen2x4": (1.50, 1.46), "f1": (9.49, 9.36)}
@@ -714,7 +714,7 @@ def test_plots_hold_the_figures_that_are_printed(tmp_path: Path):
         svg = ElementTree.parse(folder / f"{name}.svg").getroot()
         assert svg.tag.endswith("}svg") and svg.find("{*}title") is not None
         description = svg.findtext("{*}desc") or ""
-        # In units of their own: bytes a cycle.
+        # In other units: bytes per cycle.
         drawn += "" if name == "virtio-frames" else description
         assert "cycle" in description or "GB/s" in description
     assert len(list(folder.iterdir())) == 5
@@ -738,8 +738,8 @@ def figures(*args: str) -> list[dict]:
 @pytest.mark.parametrize("no_colour", [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}])
 @pytest.mark.parametrize("terminal", ["stdout", "stderr"])
 def test_colours_are_for_terminals(terminal: str, no_colour: dict[str, str]):
-    """Each of the two outputs gets them if it is a terminal, and the user has nothing against it."""
-    # CI is one of those: it stands for a terminal that shows colours, whatever TERM says.
+    """Each of the two outputs has them if it is a terminal, unless the user disables them."""
+    # CI is one of those variables: it means a terminal with colours, whatever TERM says.
     speak_of_it = ("NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI")
     environment = {name: value for name, value in os.environ.items() if name not in speak_of_it}
     environment |= {"TERM": "xterm", "VIADUCT_LOG": "debug"} | no_colour
@@ -761,7 +761,7 @@ def test_colours_are_for_terminals(terminal: str, no_colour: dict[str, str]):
                 shown += data
         rest = b"".join(stream or b"" for stream in process.communicate(timeout=60))
         assert shown if (command == "--help") == (terminal == "stdout") else True
-        # Help on standard output, errors and what the library tells on standard error.
+        # Help on standard output, errors and messages of the library on standard error.
         coloured = not no_colour and shown and (command != "info card" or terminal == "stderr")
         assert (b"\x1b[" in shown) == bool(coloured), shown
         assert b"\x1b" not in rest, rest

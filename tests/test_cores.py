@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The core files of rtl/: they say what the sources say, and a project outside takes blocks by them alone."""
+"""The core files of rtl/: they agree with the sources, and an external project can use blocks through them alone."""
 
 import graphlib
 import os
@@ -20,17 +20,17 @@ RTL = sorted(ROOT.glob("rtl/*/*.sv"))
 PATHS = sorted([*ROOT.glob("rtl/*/*.core"), *ROOT.glob("tools/*.core")])
 CORES = {path.stem: yaml.safe_load(path.read_text()) for path in PATHS}
 BLOCKS = {path.stem: CORES[path.stem] for path in PATHS if path.parent.parent.name == "rtl"}
-# Register blocks are made when a project is set up.
+# Register blocks are generated when a project is set up.
 REGS = set(re.findall(r"^addrmap (via_\w+)", (ROOT / "rtl/regs/viaduct.rdl").read_text(), re.M))
 
 
 def files(core: str) -> list[str]:
-    """What a core lists, in its order."""
+    """The files of a core, in its order."""
     return [name for fileset in CORES[core]["filesets"].values() for name in fileset.get("files", [])]
 
 
 def depends(core: str, fileset: str) -> list[str]:
-    """The cores a fileset asks for."""
+    """The cores that a fileset depends on."""
     return CORES[core]["filesets"][fileset].get("depend", [])
 
 
@@ -50,7 +50,7 @@ def needs(core: str) -> set[str]:
 
 
 def index(core: str) -> str:
-    """What rtl/README.md says of the blocks of a core."""
+    """The description of a core's blocks in rtl/README.md."""
     if core == "virtio_pkg":
         return "types and constants of the virtio functions"
     rows = re.findall(
@@ -69,7 +69,7 @@ def test_a_core_says_what_its_sources_say(core: str):
     version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
     assert CORES[core]["name"] == f"viaduct:rtl:{core}:{version}"
     assert CORES[core]["description"] == index(core)
-    # Packages before what imports them.
+    # Packages before the modules that import them.
     listed = files(core)
     assert listed == sorted(listed, key=lambda name: (not name.endswith("_pkg.sv"), name))
     macros = [
@@ -191,7 +191,7 @@ targets:
 
 
 def around(block: str) -> str:
-    """A design that is nothing but one block, with the block's own ports."""
+    """A design with only one block, with the block's ports."""
     text = next(p for p in RTL if p.stem == block).read_text()
     header = re.search(rf"^module {block}\b(.*?)(?:#\(.*?\n\) )?(\(\n.*?\n\);)", text, re.M | re.S)
     assert header
@@ -199,7 +199,7 @@ def around(block: str) -> str:
 
 
 class Project:
-    """A project of somebody else, with a copy of this tree as its library: nothing in it was built."""
+    """An external project, with a copy of this tree as its library, in which nothing was built."""
 
     def __init__(self, folder: Path):
         self.folder = folder / "project"
@@ -212,11 +212,11 @@ class Project:
         self.fusesoc("library", "add", "project", ".")
 
     def tree(self) -> dict[Path, float]:
-        """All files of the library and when they were written."""
+        """All files of the library with their times."""
         return {p: p.stat().st_mtime for p in self.library.rglob("*")}
 
     def fusesoc(self, *command: str, fails: bool = False) -> str:
-        """What FuseSoC says; it fails only where that is expected."""
+        """FuseSoC's output; it fails only where that is expected."""
         own = {f"XDG_{kind}_HOME": str(self.folder) for kind in ("CONFIG", "CACHE", "DATA")}
         done = subprocess.run(
             [BIN / "fusesoc", *command],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents: what they name exists, their lines fit, links lead somewhere."""
+"""Documents: named files and tests exist, lines are short enough, links have targets."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 OURS = [p for p in sorted(ROOT.iterdir()) if p.name not in ("build", "target") and not p.name.startswith(".")]
 PAGES = [page for p in OURS for page in ([p] if p.suffix == ".md" else sorted(p.rglob("*.md")))]
-WIDTH = 100  # columns of prose; tables and what stands in code blocks may be wider
+WIDTH = 100  # columns of prose; tables and code blocks may be wider
 
 
 def prose(page: Path) -> list[tuple[int, str]]:

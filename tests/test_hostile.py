@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user or an app can do wrong: each is answered with one clear error, in time, and other slots go on.
+"""Errors of users and apps: each leads to one clear message, in time, and other slots continue.
 
-Wrong usage of the command line (no such app, port or register, two routes to one port, ...) is in test_cli.py. The apps in tests/apps
-break one rule each; they are built in a project of their own, build/hostile.
+Wrong use of the command line (no such app, port or register, two routes to one port, ...) is in test_cli.py. The apps in tests/apps
+violate one rule each; they are built in a project of their own, build/hostile.
 """
 
 import contextlib
@@ -23,13 +23,13 @@ import viaduct
 ROOT = Path(__file__).resolve().parents[1]
 BAD_APPS = ("misbehave", "mute", "unstable")
 GOOD_APPS = ("pass", "rng", "sha256")
-STALL = 5.0  # seconds after which an app that does nothing is given up
-PATIENCE = 60.0  # nothing may take longer, on however slow a machine
+STALL = 5.0  # seconds after which an inactive app counts as hung
+PATIENCE = 60.0  # longest time for anything, also on a slow machine
 
 
 @pytest.fixture(scope="module")
 def project() -> Path:
-    """The real project with the bad apps in it; what it has in common with the real one is built there."""
+    """The real project with the bad apps added; common files are built in the real one."""
     root = ROOT / "build/hostile"
     for folder in ("apps", "build/apps"):
         (root / folder).mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def app(name: str) -> str:
 
 
 class Neighbour:
-    """A slot of the same card that passes data on all the while; its data must come out whole."""
+    """A slot of the same card that passes data meanwhile; its data must be complete and correct."""
 
     def __init__(self, card: viaduct.Card) -> None:
         self.card, self.rounds = card, 0
@@ -92,10 +92,10 @@ class Neighbour:
             self.failure = failure
 
     def wait_rounds(self, count: int) -> None:
-        """Until so many more runs have ended."""
+        """Waits until this number of further runs has ended."""
         until, limit = self.rounds + count, time.monotonic() + PATIENCE
         while self.rounds < until and not self.failure:
-            assert time.monotonic() < limit, "the other slot stands still"
+            assert time.monotonic() < limit, "the other slot has stopped"
             time.sleep(0.01)
         assert not self.failure, self.failure
 
@@ -123,7 +123,7 @@ def neighbour(card: viaduct.Card) -> Iterator[Neighbour]:
 
 @contextlib.contextmanager
 def fails(kind: type[Exception], words: str) -> Iterator[None]:
-    """In time, with this kind of error, whose text matches."""
+    """Expects an error of this type, in time, whose text matches."""
     begun = time.monotonic()
     with pytest.raises(kind, match=words):
         yield
@@ -226,7 +226,7 @@ def test_an_app_never_finishes(mode: int, neighbour: Neighbour, bad: viaduct.Slo
 
 @pytest.mark.parametrize("offset", [0, 1 << 20])
 def test_an_app_reads_for_ever(offset: int, neighbour: Neighbour, bad: viaduct.Slot):
-    """It shows life, so that only a limit ends it; outside of the mapping each read is a fault that is denied."""
+    """It shows activity, so only a limit ends it; outside of the mapping each read is a fault that is denied."""
     with bad.map(length=8192) as mapping:
         bad.set(mode=FOREVER, offset=offset)
         with fails(viaduct.AppError, "waiting for the app to finish"):
@@ -320,7 +320,7 @@ def test_an_empty_file(tmp_path: Path):
 
 
 def test_things_that_are_no_files(card: viaduct.Card, neighbour: Neighbour, tmp_path: Path):
-    """Streams are no memory, and some things are nothing that can be read or written."""
+    """Streams are not memory, and some files cannot be read or written."""
     os.mkfifo(tmp_path / "fifo")
     with socket.socket(socket.AF_UNIX) as listener, card.load(app("pass")) as slot:
         listener.bind(str(tmp_path / "socket"))
@@ -333,7 +333,7 @@ def test_things_that_are_no_files(card: viaduct.Card, neighbour: Neighbour, tmp_
             with fails(viaduct.FileError, what):
                 slot.map(path)
             if path.is_char_device():
-                slot.transfer({"in": b"x"}, {"out": path})  # it takes what it is given
+                slot.transfer({"in": b"x"}, {"out": path})  # it accepts any data
                 continue
             if path.is_fifo():
                 continue
@@ -512,7 +512,7 @@ def test_a_file_larger_than_card_memory(neighbour: Neighbour, card: viaduct.Card
 
 
 def test_card_memory_is_full(project: Path, golden, tmp_path: Path):
-    """All but 2 MiB is the user's: a mapping of more pages than that is paged in and out; nothing is lost."""
+    """All but 2 MiB is used by the user: a mapping of more pages than that is paged in and out; nothing is lost."""
     model = golden("rng")
     with viaduct.open("sim:gen2x4", stall=10) as card:
         channel = card.info.channel_mib << 20

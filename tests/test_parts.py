@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated card in parts (tools/parts.py) against the card in one piece: the same work takes the same cycles, and gives the same results."""
+"""The simulated card in parts (tools/parts.py) against the card as one model: equal cycles and equal results for the same work."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ CARDS = ("build/card/libviaduct_card", "build/card/libviaduct_card_functions")
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project like this one, whose card is that of `viaduct wave`: in one piece."""
+    """A project like this one, whose card is that of `viaduct wave`: one model."""
     make = [ROOT / ".venv/bin/python", "tools/verilate.py", "card", "--trace"]
     done = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -66,7 +66,7 @@ def test_figures_are_those_of_the_card_in_one_piece(whole: Path, what: str):
 
 
 def test_parts_are_still_when_they_say_so(tmp_path: Path):
-    """Every part at every edge: no output follows an input within the cycle, and none changes where the part would be left out."""
+    """Every part at every edge: no output depends on an input of the same cycle, and none changes at an edge that would be skipped."""
     data = tmp_path / "in"
     data.write_bytes(bytes(range(256)) * 40)
     said(ROOT, "run", "pass", "--in", f"file:{data}", "--out", f"file:{tmp_path / 'out'}", check=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All slots of a card at work at once, on random apps, lengths, chunks, files and buffers; every byte is compared.
+"""All slots of a card active at the same time, with random apps, lengths, chunks, files and buffers; every byte is compared.
 
-VIA_SEED repeats a run's choices (how the threads interleave stays the machine's). VIADUCT_COVERAGE names a folder and
+VIA_SEED repeats a run's choices (but not the interleaving of the threads). VIADUCT_COVERAGE names a folder and
 the traffic counts coverage (tools/coverage.py).
 """
 
@@ -22,7 +22,7 @@ HUGE = 2 << 20
 
 
 class Traffic:
-    """What one thread does with one slot, until it has had its rounds or another thread has failed."""
+    """The work of one thread with one slot, until its rounds are done or another thread has failed."""
 
     def __init__(
         self, card: viaduct.Card, rng: random.Random, folder: Path, golden, stop: threading.Event
@@ -35,7 +35,7 @@ class Traffic:
         try:
             app = first
             while rounds > 0 and not self.stop.is_set():
-                # Each app stays for some runs; then the slot is loaded anew while the others go on.
+                # Each app stays for some runs; then the slot is reloaded while the others continue.
                 stay = min(rounds, self.rng.randrange(1, 4))
                 rounds -= stay
                 with self.card.load(app) as slot:
@@ -48,7 +48,7 @@ class Traffic:
     # ---------------------------------------------------------------- streams
 
     def length(self) -> int:
-        """Awkward ones: around beats, pages, chunks; now and then none at all."""
+        """Awkward lengths: around beats, pages, chunks; sometimes zero."""
         edge = self.rng.choice((0, 4, 64, 4096, 3 * 4096, 65536))
         return self.rng.choice((max(0, edge + self.rng.randrange(-3, 4)), self.rng.randrange(1, 120_000)))
 
@@ -62,7 +62,7 @@ class Traffic:
                 slot.set(**{register.name: value})
             data = self.rng.randbytes(self.length())
             if app == "sha256":
-                # Without a byte there is no message: the library says so, and no harm is done.
+                # Without a byte there is no message: the library reports it, without further effects.
                 no_data = pytest.raises(viaduct.Error, match="give at least one byte")
                 with nullcontext() if data else no_data:
                     self.compare(slot, data, model.model({"in": data}, registers)["out"])
@@ -90,14 +90,14 @@ class Traffic:
             room = np.full(len(want) + self.rng.randrange(100), 0xA5, np.uint8)
             report = slot.transfer({"in": source}, {"out": room}, chunk=chunk)
             assert report.lengths["out"] == len(want)
-            assert (room[len(want) :] == 0xA5).all(), "bytes behind the output were touched"
+            assert (room[len(want) :] == 0xA5).all(), "bytes after the output were changed"
             got = room[: len(want)].tobytes()
         same(got, want, f"{len(data)} bytes, chunks of {chunk}, output {way}")
 
     # ---------------------------------------------------------------- memory
 
     def memory(self, slot: viaduct.Slot, model: ModuleType, _app: str, runs: int) -> None:
-        """Reads and writes at random places of mappings of random pages, in turn."""
+        """Reads and writes at random addresses of mappings with random pages, in turn."""
         for _ in range(runs):
             if self.stop.is_set():
                 return
@@ -149,13 +149,15 @@ def same(got: bytes, want: bytes, what: str) -> None:
     at = next(
         (i for i, (a, b) in enumerate(zip(got, want, strict=False)) if a != b), min(len(got), len(want))
     )
-    pytest.fail(f"{what}: {len(got)} bytes came, {len(want)} were due, the first difference is at byte {at}")
+    pytest.fail(
+        f"{what}: {len(got)} bytes received, {len(want)} expected, the first difference is at byte {at}"
+    )
 
 
 @pytest.mark.parametrize(("card", "rounds"), [("sim", 10), ("sim:gen2x4", 4)])
 def test_random_traffic(card: str, rounds: int, rng: random.Random, golden, tmp_path: Path):
     if os.environ.get("VIADUCT_COVERAGE"):
-        rounds //= 2  # counting is slow
+        rounds //= 2  # coverage is slow
     stop = threading.Event()
     with viaduct.open(card) as opened:
         slots = opened.info.slots
@@ -171,7 +173,7 @@ def test_random_traffic(card: str, rounds: int, rng: random.Random, golden, tmp_
             thread.start()
         for thread in threads:
             thread.join(300)
-            assert not thread.is_alive(), "the traffic stands still"
+            assert not thread.is_alive(), "the traffic has stopped"
         for traffic in traffics:
             if traffic.failure:
                 raise traffic.failure

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`viaduct run` in a pipeline: standard input and output, FIFOs, files of the kernel, and what goes wrong there."""
+"""`viaduct run` in a pipeline: standard input and output, FIFOs, files of the kernel, and errors."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ RUN = [str(ROOT / "viaduct"), "run"]
 
 
 def run(*args: object, code: int = 0, words: str = "", **kwargs) -> subprocess.CompletedProcess[bytes]:
-    """The command ends with this code and, if that is not 0, with one error line that holds these words."""
+    """The command ends with this code and, if that is not 0, with one error line that contains these words."""
     done = subprocess.run(
         [*RUN, *map(str, args)],
         capture_output=True,
@@ -40,7 +40,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_an_app_is_a_filter(data: Path):
-    """Data on standard output and nothing else; what there is to tell goes to standard error."""
+    """Only data on standard output; messages are on standard error."""
     done = run("pass", "--in", "-", "--out", "-", "--check", input=data.read_bytes())
     assert done.stdout == data.read_bytes()
     assert b"300001 bytes in, 300001 bytes out" in done.stderr
@@ -64,7 +64,7 @@ def test_files_of_the_kernel(tmp_path: Path):
         run("pass", "--in", "file:/proc/version", "--out", f"file:{out}", "--check", "--json").stdout
     )
     assert out.read_bytes() == version and report["check"] == {"ok": True, "bytes": len(version)}
-    # As messages in lanes, beside an ordinary file.
+    # As messages in lanes, together with an ordinary file.
     both = run("sha256", "--in", "file:/proc/version", "--in", f"file:{out}", "--out", "-").stdout
     assert both == 2 * hashlib.sha256(version).digest()
 
@@ -88,7 +88,7 @@ def test_fifos(data: Path, tmp_path: Path):
 
 
 def test_closed_standard_streams(data: Path, tmp_path: Path):
-    """Data is not lost in what stands in for them."""
+    """Data is not lost in files that replace them."""
     out = f"file:{tmp_path / 'out'}"
     for redirection, routes, words in [
         (">&-", ["--in", f"file:{data}", "--out", "-"], "standard output: is closed"),

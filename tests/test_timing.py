@@ -103,7 +103,7 @@ def test_paths_are_told_apart_by_where_they_begin_and_end(tmp_path: Path) -> Non
     held = net.register("held_q", net.inverters(come, 3))
     net.port("go_o", "output", net.inverters(held, 2))
     net.port("ready_o", "output", net.inverters(come, 1))
-    net.port("still_o", "output", net.inverters(come, 7))  # gathered over blocks: not an output here
+    net.port("still_o", "output", net.inverters(come, 7))  # combined over blocks: not an output here
     worst = net.worst(tmp_path)
     assert {kind: deep.levels for kind, (deep, _) in worst.items()} == {"in": 3, "out": 2, "through": 1}
     assert (worst["through"][0].start, worst["through"][0].end) == ("come_i", "ready_o")
@@ -135,7 +135,7 @@ def test_a_path_may_not_grow_over_its_ceiling_nor_a_new_one_over_its_target(tmp_
         ("$flatten\\u_edge.$flatten\\u_xbar.", True),
         ("$flatten\\u_slots.$flatten\\gen_slot[0].u_port.\\u_mmu.", True),
         ("$flatten\\u_slots.$flatten\\gen_slot[0].u_port.\\u_mmu.$flatten\\u_tlb.", True),
-        # A queue of the dispatcher, and what goes to the crossbar, are parts like all others.
+        # A queue of the dispatcher, and paths to the crossbar, are parts like all others.
         ("$flatten\\u_slots.$flatten\\gen_slot[0].u_port.\\u_dispatch.$flatten\\u_mmu.", False),
         ("$flatten\\u_mgmt.$flatten\\u_dma.", False),
         ("$flatten\\u_mgmt.$flatten\\u_dma.$abc$1$lut$u_mgmt.u_dma.u_xbar.", False),

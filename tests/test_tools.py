@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tools of the tests themselves."""
+"""Tools for the tests."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_what_was_not_tested_is_told_at_the_end(tmp_path: Path):
-    """A test that is skipped says why where a reader looks first, behind the output of all targets."""
+    """The reason of a skipped test is shown where a reader looks first, after the output of all targets."""
     make = tmp_path / "make"
     make.write_text(
         "#!/bin/sh\necho 'SKIPPED [3] test_vm.py:7: no guest to boot here: no mirror'; echo end of $1\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`viaduct vm` itself: what it passes on, how it ends, and that it leaves nothing behind. No card is attached."""
+"""`viaduct vm` itself: input and output, exit status, cleaning up. No card is attached."""
 
 import contextlib
 import os
@@ -90,7 +90,7 @@ def test_ending_it_leaves_nothing(how: signal.Signals, tmp_path: Path):
     assert process.returncode == (-how if how == signal.SIGKILL else 1), errors
     until_gone(str(tmp_path))
     if how == signal.SIGKILL:
-        assert list(tmp_path.iterdir()), "nobody has had the time to remove it"
+        assert list(tmp_path.iterdir()), "it was not removed yet"
         assert vm("--", "true", env=environment).returncode == 0
     assert not list(tmp_path.iterdir())
 
@@ -98,12 +98,12 @@ def test_ending_it_leaves_nothing(how: signal.Signals, tmp_path: Path):
 def until_gone(marker: str) -> None:
     end = time.monotonic() + PATIENCE
     while left := alive(marker):
-        assert time.monotonic() < end, f"processes live on: {left}"
+        assert time.monotonic() < end, f"processes still running: {left}"
         time.sleep(0.1)
 
 
 def test_a_boot_whose_processor_stands_still_most_of_the_time(tmp_path: Path):
-    """As on a machine with much else to do: less time passes for the guest's processor than for its timers."""
+    """As on a busy machine: less time passes for the guest's processor than for its timers."""
     guest()
     with subprocess.Popen(
         [VIADUCT, "vm", "--fresh", "--function", "none", "--", "dmesg"],
@@ -116,7 +116,7 @@ def test_a_boot_whose_processor_stands_still_most_of_the_time(tmp_path: Path):
         while not (qemu := alive(str(tmp_path))):
             assert process.poll() is None
             time.sleep(0.01)
-        end = time.monotonic() + 20  # the kernel looks at its timers soon after it has begun
+        end = time.monotonic() + 20  # the kernel checks its timers soon after it has started
         with contextlib.suppress(ProcessLookupError):
             while time.monotonic() < end:
                 os.kill(qemu[0], signal.SIGSTOP)
@@ -125,12 +125,12 @@ def test_a_boot_whose_processor_stands_still_most_of_the_time(tmp_path: Path):
                 time.sleep(0.002)
         out, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
-    # Without these it fails at times only: on whether the check of the timers comes between two halts.
+    # Without these it fails only sometimes: if the check of the timers comes between two halts.
     assert "no_timer_check tsc=reliable" in out
     assert not re.search("detected stall|soft lockup|blocked for more|TSC unstable|qc timeout", out), out
 
 
-# Stands for apt-get: does what the file beside it says.
+# Replaces apt-get: acts as the file next to it says.
 APT_GET = """#!/bin/sh
 here=$(dirname "$0")
 [ "$(cat "$here/mode")" = hang ] || { echo "no network today" >&2; exit 100; }
@@ -141,7 +141,7 @@ sleep 600.25 & wait
 
 @pytest.fixture
 def no_packages(tmp_path: Path) -> dict[str, str]:
-    """The environment of a machine whose guest is not fetched, and whose apt-get is that script."""
+    """The environment of a machine whose guest is not downloaded, and whose apt-get is that script."""
     script = tmp_path / "apt-get"
     script.write_text(APT_GET)
     script.chmod(0o755)
@@ -155,7 +155,7 @@ def no_packages(tmp_path: Path) -> dict[str, str]:
 
 
 def fetch(environment: dict[str, str]) -> str:
-    """What is said of a guest that cannot be had: one line, at last."""
+    """The message for a guest that is not available: one line, at the end."""
     command = [ROOT / "tools/guest.sh"]
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
@@ -168,7 +168,7 @@ def fetch(environment: dict[str, str]) -> str:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_ending_it_while_it_fetches(how: signal.Signals, tmp_path: Path, no_packages: dict[str, str]):
-    """What fetches ends with it, so that the next one need not wait, and what is half done goes."""
+    """The download ends with it, so that the next one need not wait, and partial files are removed."""
     (tmp_path / "mode").write_text("hang")
     with subprocess.Popen(
         [VIADUCT, "vm", "--function", "none", "--", "true"], cwd=ROOT, env=no_packages, start_new_session=True

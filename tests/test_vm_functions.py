@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The card's functions under the drivers of stock kernels. The scripts are guest/tests/*.sh.
 
-With VIA_VM_ROUNDS=50000 there are as many round trips of each size as in the paper where all is done in one boot.
-With VIA_VM_EACH=1 the parts of that boot run by themselves, too: to see what of it is at fault.
-With VIA_VM_REFERENCE=1 the same scripts also run on QEMU's own virtio devices: to tell a wrong script from a wrong card.
+With VIA_VM_ROUNDS=50000 the test in one boot makes as many round trips of each size as in the paper.
+With VIA_VM_EACH=1 the parts of that boot also run separately, to locate a failure.
+With VIA_VM_REFERENCE=1 the same scripts also run on QEMU's own virtio devices, to distinguish errors of a script and of the card.
 """
 
 import fcntl
@@ -94,7 +94,7 @@ def test_behind_an_iommu():
 
 @pytest.mark.parametrize("packed", [False, True], ids=["split", "packed"])
 def test_net(packed: bool):
-    """Packed rings only where they were asked for."""
+    """Packed rings only where they were requested."""
     options = ("--features", "net:+packed") if packed else ()
     out = script("net", "net", OWN, PEER, "7", "100", options=options)
     bits = next(line.split()[1] for line in out.splitlines() if line.startswith("features: "))
@@ -105,7 +105,7 @@ def test_net(packed: bool):
 
 
 def test_two_cards_on_one_cable(tmp_path: Path):
-    """With an address each, they find each other by IPv6; the longest frames pass."""
+    """With different addresses they reach each other over IPv6, also with the longest frames."""
     guest()
     a, b = tmp_path / "a", tmp_path / "b"
     base = [VIADUCT, "vm", "--function", "net", "--disk", "none", "--timeout", str(int(PATIENCE))]
@@ -130,7 +130,7 @@ def test_two_cards_on_one_cable(tmp_path: Path):
 @pytest.mark.timeout(ONE_BOOT + PATIENCE)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_everything_in_one_boot(kernel: str, tmp_path: Path):
-    """Beside a host with an iperf3 server and a UDP echo, at the other end of a TAP device."""
+    """With an iperf3 server and a UDP echo on the host, at the other end of a TAP device."""
     files = guest(kernel)
     probe = beside_tap("", "true")
     if probe.returncode != 0:
@@ -164,7 +164,7 @@ def xdma_module() -> str:
 
 
 def test_user_logic_interrupts_a_guest(tmp_path: Path):
-    """The card's owner runs an app; a guest that has the XDMA-compatible function is told of each end."""
+    """The card's owner runs an app; a guest with the XDMA-compatible function gets an interrupt at each end."""
     module = xdma_module()
     with functions_in(tmp_path, "--unconnected"):
         own = ("--card", tmp_path, "--function", "xdma", "--copy", module)
@@ -188,7 +188,7 @@ def test_a_guest_has_the_registers_of_an_app():
 
 
 def test_the_kernel_sources_are_clean():
-    """Nothing for the compiler and sparse to complain of; `make lint-kernel` has checkpatch, too."""
+    """No warnings of the compiler and sparse; `make lint-kernel` also runs checkpatch."""
     xdma_module()
     check = [ROOT / "tools" / "guest_module.sh", "--check"]
     done = subprocess.run(check, text=True, capture_output=True, check=False)
@@ -213,7 +213,7 @@ def test_an_app_is_run_behind_a_function(tmp_path: Path):
                 figures = json.loads(serving.communicate(timeout=PATIENCE)[0])
             assert serving.returncode == 0
             assert figures["function"] == "net" and figures["messages_in"] >= figures["messages_out"] >= 280
-        # Nobody is behind it any more: the driver sees no link.
+        # No app is attached any more: the driver sees no link.
         look = "ip link set eth0 up; cat /sys/class/net/eth0/carrier"
         done = vm("--card", tmp_path, "--", "sh", "-c", look, functions="net")
         assert done.stdout == "0\n", done.stderr
@@ -226,7 +226,7 @@ def test_round_trips_beside_the_rival():
     assert done.returncode == 0, done.stderr
     figures = {figure["what"]: figure["value"] for figure in json.loads(done.stdout)}
     for size in [64, 128, 256, 512, 1024]:
-        # No register is read on the way of a packet; the rival's driver reads one for each of two transfers.
+        # A packet needs no register read; the XDMA driver reads one for each of two transfers.
         assert figures[f"guest, virtio of {size} bytes: MMIO reads"] == 0
         assert 2 <= figures[f"guest, XDMA of {size} bytes: MMIO reads"] < 2.1
         for way in ["virtio", "XDMA"]:
@@ -240,7 +240,7 @@ def test_blk():
 
 
 def test_a_file_system_on_an_encrypted_disk(tmp_path: Path):
-    """The guest does not notice the app in its disk's path; the file holds what an independent AES deciphers."""
+    """The guest does not notice the app in its disk's path; an independent AES deciphers the file."""
     disk = tmp_path / "disk"
     with disk.open("wb") as file:
         file.truncate(24 << 20)
@@ -257,7 +257,7 @@ def test_a_file_system_on_an_encrypted_disk(tmp_path: Path):
 
 
 def test_a_file_is_there_once_the_guest_has_synced_it(tmp_path: Path):
-    """Whatever happens to the card then: the serving process is killed."""
+    """Even if the serving process is then killed."""
     disk = tmp_path / "disk"
     with disk.open("wb") as file:
         file.truncate(8 << 20)
@@ -340,7 +340,7 @@ def test_reset_under_disk_traffic():
 
 
 def commands(folder: Path) -> Path:
-    """What QEMU must do to have virtio devices of its own where the card's functions would be."""
+    """QEMU's options for its own virtio devices in place of the card's functions."""
 
     def command(name: str, **arguments) -> str:
         return json.dumps(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`viaduct wave`: the cycles in the files are those asked for, and the run is right."""
+"""`viaduct wave`: the files contain the requested cycles, and the run is correct."""
 
 import struct
 import subprocess

@@ -7,7 +7,7 @@ import threading
 
 
 class Echo(threading.Thread):
-    """Port 0 is one of the system's choice; `port` says which."""
+    """Port 0: the system chooses one, which is in `port`."""
 
     def __init__(self, address: str = "127.0.0.1", port: int = 0) -> None:
         super().__init__(daemon=True)

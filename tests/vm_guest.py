@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`viaduct vm` for tests: the guest's files, runs in it, and what stands at the other ends of the card's cables."""
+"""`viaduct vm` for tests: the guest's files, runs in it, and the other ends of the card's cables."""
 
 import os
 import socket
@@ -16,9 +16,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 VIADUCT = str(ROOT / "viaduct")
 SCRIPTS = ROOT / "guest" / "tests"
-# In a network of its own: a TAP device, and for as long as what the arguments say runs, a server for iperf3 and one that sends UDP
-# datagrams to port 7 back: this is process 1, all others go with it. The first argument is where the guest's tools are; without it there
-# are no servers.
+# In a network namespace of its own: a TAP device, and while the command in the arguments runs, an iperf3 server and one that sends UDP
+# datagrams to port 7 back. This is process 1: all others end with it. The first argument is the folder of the guest's tools; without it
+# there are no servers.
 TAP_HOST = f"""
 ip link set lo up
 ip tuntap add t0 mode tap
@@ -32,12 +32,12 @@ fi
 "$@"
 exit $?
 """
-PATIENCE = 3600.0  # nothing may take longer, on however busy a machine
+PATIENCE = 3600.0  # longest time for anything, also on a busy machine
 
 
 @cache
 def prepare(kernel: str) -> tuple[dict[str, str], str]:
-    """The files of a guest, or why there are none."""
+    """The files of a guest, or the reason why there are none."""
     made = subprocess.run(
         [ROOT / "tools" / "guest.sh", "--kernel", kernel],
         text=True,
@@ -51,7 +51,7 @@ def prepare(kernel: str) -> tuple[dict[str, str], str]:
 
 
 def guest(kernel: str = "6.12") -> dict[str, str]:
-    """The files of a guest; a test that cannot have one is skipped, with the reason."""
+    """The files of a guest; without them the test is skipped, with the reason."""
     files, why = prepare(kernel)
     if not files:
         pytest.skip(f"no guest to boot here: {why}")
@@ -69,7 +69,7 @@ def vm(*args: str | Path, functions: str = "none", **more) -> subprocess.Complet
 
 
 def reason(done: subprocess.CompletedProcess[str]) -> str:
-    """Why a run in a guest failed: first what its script says, so that a summary of one line has it, then everything."""
+    """Why a run in a guest failed: first the script's message, so that a summary of one line contains it, then all output."""
     said = [line.strip() for line in done.stderr.splitlines() if "FAIL: " in line]
     return "\n".join([" / ".join(said) or f"exit status {done.returncode}", done.stdout, done.stderr])
 
@@ -84,7 +84,7 @@ def script(name: str, functions: str, *args: str, options: tuple[str | Path, ...
 
 @contextmanager
 def functions_in(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """A card in a process of its own, whose functions have their sockets in the folder."""
+    """A card in a process of its own, with its functions' sockets in the folder."""
     command = [VIADUCT, "card", "--functions", str(folder), *options]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as card:
         try:
@@ -97,7 +97,7 @@ def functions_in(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]
 def beside_tap(
     root: str, *command: str | Path, timeout: float = PATIENCE
 ) -> subprocess.CompletedProcess[str]:
-    """A command in a network of its own, see TAP_HOST."""
+    """A command in a network namespace of its own, see TAP_HOST."""
     own = ["unshare", "--map-root-user", "--net", "--pid", "--fork", "--kill-child"]
     words = [*own, "sh", "-ec", TAP_HOST, "sh", root, *map(str, command)]
     return subprocess.run(words, text=True, capture_output=True, cwd=ROOT, timeout=timeout, check=False)
