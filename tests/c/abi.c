@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout of the header's structures, as the library has it: the other side is host/viaduct-capi/src/types.rs.
+// Layout of the header's structures, as in the library: see host/viaduct-capi/src/types.rs.
 #include <stdio.h>
 
 #include "viaduct.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// App rng on buffers and files: what it reads is summed up, what it writes arrives where it was mapped from.
+// App rng on buffers and files: reads are summed up, writes arrive in the mapped file or buffer.
 // Arguments: the card, a folder for files.
 #include "test.h"
 
@@ -54,7 +54,7 @@ static void reads(viaduct_slot* slot, uint32_t flags) {
   OK(viaduct_unmap(mapping));
 }
 
-// A run that lasts too long is given up; the app works again afterwards, with the registers as they were.
+// A run that takes too long is ended; the app works again afterwards, with the same registers.
 static void takes_too_long(viaduct_slot* slot) {
   viaduct_mapping* mapping;
   uint64_t sum = 0;
@@ -101,7 +101,7 @@ static void writes_file(viaduct_slot* slot, const char* folder) {
   fclose(file);
   CHECK(memcmp(memory, expected, sizeof memory) == 0);
 
-  // A file that may only be read: the app's writes are denied and counted, the file stays as it is.
+  // A read-only file: the app's writes are denied and counted, the file is unchanged.
   viaduct_report report;
   OK(viaduct_map(slot, path, NULL, 0, VIADUCT_READ, 0, &mapping));
   set(slot, "8", "10", "1");

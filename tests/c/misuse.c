@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything wrong that a program can hand over gives an error with a text, and what is right works
-// afterwards. Argument: the card.
+// Every invalid argument gives an error with a text, and valid calls work afterwards. Argument: the card.
 #include "test.h"
 
 int main(int argc, char** argv) {
@@ -114,7 +113,7 @@ int main(int argc, char** argv) {
   OK(viaduct_unmap(mapping));
   FAILS(VIADUCT_E_HANDLE, "mapping", viaduct_unmap(mapping));
 
-  // After all that, the slot works. AES in counter mode undoes itself.
+  // After all that, the slot works. AES in counter mode is its own inverse.
   unsigned char text[64], cipher[64], back[64];
   fill(text, sizeof text, 3);
   viaduct_route encrypt[] = {route(VIADUCT_IN, text, 64), route(VIADUCT_OUT, cipher, 64)};
@@ -123,7 +122,7 @@ int main(int argc, char** argv) {
   OK(viaduct_run(slot, decrypt, 2, NULL, NULL));
   CHECK(memcmp(text, cipher, 64) != 0 && memcmp(text, back, 64) == 0);
 
-  // A run that breaks off resets the app; its registers are as before.
+  // A run that fails resets the app; its registers are as before.
   FAILS(VIADUCT_E_IO, "/dev/full",
         viaduct_run(slot, (memcpy(wrong, encrypt, sizeof wrong), wrong[1].endpoint = "file:/dev/full", wrong),
                     2, NULL, NULL));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program does besides: it forks, stops runs, uses descriptors, and has limits.
+// Effects of the process: fork, stopped runs, descriptors, signals and limits.
 // Arguments: the card, a folder for files.
 #define _POSIX_C_SOURCE 200809L
 #include <fcntl.h>
@@ -45,7 +45,7 @@ static void refused(viaduct_card* card, viaduct_slot* slot) {
   FAILS(VIADUCT_E_HANDLE, "before fork()", viaduct_run(slot, routes, 2, NULL, NULL));
   FAILS(VIADUCT_E_HANDLE, "before fork()", viaduct_unload(slot));
   FAILS(VIADUCT_E_HANDLE, "before fork()", viaduct_close(card));
-  OK(viaduct_free(in));  // may be a copy of a buffer of the parent's
+  OK(viaduct_free(in));  // may be a copy of the parent's buffer
 }
 
 static void has_its_own(viaduct_card* card, viaduct_slot* slot) {
@@ -72,7 +72,7 @@ static void* runs(void* slot) {
 static void forks(viaduct_card* card, viaduct_slot* slot) {
   CHECK(in_a_child(has_its_own, card, slot) == 0);
   works(slot);
-  // While another thread is in the midst of something.
+  // While another thread is in a call.
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, runs, slot) == 0);
   for (int i = 0; i < 20; i++) CHECK(in_a_child(refused, card, slot) == 0);
@@ -94,7 +94,7 @@ static void stops(viaduct_card* card, viaduct_slot* slot) {
   FAILS(VIADUCT_E_STOPPED, "stopped by the program", viaduct_run(slot, routes, 2, &options, NULL));
   CHECK(left == 0);
   works(slot);
-  // Nothing comes, and the program is asked all the same.
+  // No data arrives, and the progress function is still called.
   left = 3;
   CHECK(pipe(ends) == 0);
   snprintf(endpoint, sizeof endpoint, "fd:%d", ends[0]);
@@ -102,7 +102,7 @@ static void stops(viaduct_card* card, viaduct_slot* slot) {
                             route(VIADUCT_OUT, NULL, VIADUCT_ALLOCATE)};
   FAILS(VIADUCT_E_STOPPED, "stopped by the program", viaduct_run(slot, silent, 2, &options, NULL));
   CHECK(left == 0);
-  // The descriptor is still open, and what was written to it is not lost.
+  // The descriptor is still open, and data written to it is not lost.
   CHECK(write(ends[1], "viaduct", 7) == 7 && close(ends[1]) == 0);
   OK(viaduct_run(slot, silent, 2, NULL, NULL));
   CHECK(silent[1].length == 7 && memcmp(silent[1].data, "viaduct", 7) == 0);

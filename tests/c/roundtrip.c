@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data through the apps pass and inc, in buffers of awkward sizes, compared with what it must be.
+// Data through the apps pass and inc, in buffers of awkward sizes, compared with the expected results.
 // Arguments: the card, a folder for files.
 #include "test.h"
 
@@ -7,7 +7,7 @@
 
 static unsigned char in[MOST], out[MOST + 1], expected[MOST];
 
-// Adds `amount` to every little-endian word; a short last one is taken as if zeros followed.
+// Adds `amount` to every little-endian word; a short last one is treated as if zeros followed.
 static void inc(size_t length, uint32_t amount) {
   for (size_t at = 0; at < length; at += 4) {
     uint32_t word = 0;
@@ -23,7 +23,7 @@ static viaduct_report run(viaduct_slot* slot, size_t length, const viaduct_run_o
   memset(out, 0xee, sizeof out);
   OK(viaduct_run(slot, routes, 2, options, &report));
   CHECK(routes[0].length == length && routes[1].length == length);
-  CHECK(out[length] == 0xee);  // nothing behind the buffer is touched
+  CHECK(out[length] == 0xee);  // bytes after the buffer are unchanged
   CHECK(report.bytes_in == length && report.bytes_out == length && report.denied == 0);
   return report;
 }
@@ -39,7 +39,7 @@ static int progress(void* user, const viaduct_progress* now) {
   CHECK(now->bytes_in >= seen->last.bytes_in && now->cycles >= seen->last.cycles);
   seen->calls++;
   seen->last = *now;
-  // The library can be used from here, but not to pull the slot away from under the run.
+  // The library can be used from here, but the slot in use cannot be unloaded.
   uint32_t index;
   OK(viaduct_slot_index(seen->slot, &index));
   FAILS(VIADUCT_E_BUSY, "in use", viaduct_unload(seen->slot));
@@ -68,13 +68,13 @@ static void pass(viaduct_card* card, const char* folder) {
   CHECK(seen.calls > 1 && seen.last.bytes_in == MOST && seen.last.total_in == MOST &&
         seen.last.bytes_out == MOST);
 
-  // Input and output in one place.
+  // Input and output in the same memory.
   memcpy(out, in, MOST);
   viaduct_route routes[] = {route(VIADUCT_IN, in, MOST), route(VIADUCT_OUT, in, MOST)};
   OK(viaduct_run(slot, routes, 2, NULL, NULL));
   CHECK(memcmp(in, out, MOST) == 0);
 
-  // The library makes the buffer.
+  // The library allocates the buffer.
   viaduct_route made[] = {route(VIADUCT_OUT, NULL, VIADUCT_ALLOCATE), route(VIADUCT_IN, in, 12345)};
   OK(viaduct_run(slot, made, 2, NULL, NULL));
   CHECK(made[0].length == 12345 && memcmp(made[0].data, in, 12345) == 0);
@@ -92,7 +92,7 @@ static void pass(viaduct_card* card, const char* folder) {
   OK(viaduct_run(slot, from_file, 2, NULL, NULL));
   CHECK(memcmp(in, out, 5000) == 0);
 
-  // A buffer that is too small is told before the run, with the length it needs.
+  // A buffer that is too small is reported before the run, with the length needed.
   from_file[1].capacity = 4999;
   FAILS(VIADUCT_E_TOO_SMALL, "5000", viaduct_run(slot, from_file, 2, NULL, NULL));
   CHECK(from_file[1].length == 5000);

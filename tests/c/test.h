@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the C tests share: checks that name their line.
+// Shared by the C tests: checks that print their line.
 #ifndef TEST_H
 #define TEST_H
 #include <stdio.h>
@@ -31,7 +31,7 @@
 #define CHECK(condition)                                                      \
   do {                                                                        \
     if (!(condition)) {                                                       \
-      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+      fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
       exit(1);                                                                \
     }                                                                         \
   } while (0)
@@ -42,7 +42,7 @@ static inline viaduct_route route(int32_t direction, void* data, uint64_t capaci
   return r;
 }
 
-// Bytes that differ from one place to the next; the same every time.
+// Deterministic bytes that differ from one offset to the next.
 static inline void fill(unsigned char* data, size_t length, uint32_t seed) {
   for (size_t i = 0; i < length; i++) {
     seed = seed * 1664525u + 1013904223u;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads with a slot each, and two threads with one slot: all data arrives, none is mixed up.
+// Threads with a slot each, and two threads with one slot: all data arrives at the right place.
 // Argument: the card.
 #include <pthread.h>
 
@@ -22,7 +22,7 @@ static void* own_slot(void* number) {
     OK(viaduct_run(slot, routes, 2, NULL, NULL));
     CHECK(memcmp(in[me], out[me], LENGTH) == 0);
   }
-  // The text of this thread's own failure, whatever the others do.
+  // The text of this thread's own failure, independent of the others.
   char text[16];
   snprintf(text, sizeof text, "reg%zu", me);
   for (int i = 0; i < 100; i++) FAILS(VIADUCT_E_NOT_FOUND, text, viaduct_set(slot, text, "0"));
