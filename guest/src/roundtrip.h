@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the programs that measure round trips share: time, payload, and the distribution as JSON.
+// Shared by the programs that measure round trips: time, payload, and the distribution as JSON.
 #ifndef GUEST_ROUNDTRIP_H
 #define GUEST_ROUNDTRIP_H
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-// The first round trips of each size find addresses and fill caches: they are checked and not counted.
+// The first round trips of each size resolve addresses and fill caches: they are checked, but not counted.
 enum { MinSize = 8, Warmup = 20, MaxSizes = 64 };
 
 static uint64_t now(void) {
@@ -46,7 +46,7 @@ static unsigned long number(const char* text, unsigned long low, unsigned long h
   return value;
 }
 
-// Sizes in bytes from what is left of the command line; the usual ones if there is nothing.
+// Sizes in bytes from the remaining arguments; the usual ones if there are none.
 static size_t sizes_of(int count, char** words, size_t* sizes, size_t most) {
   static const size_t usual[] = {64, 128, 256, 512, 1024};
   size_t kinds = 0;
@@ -69,7 +69,7 @@ static FILE* append_to(const char* path) {
   return file;
 }
 
-// A place for the time of each round.
+// Memory for the time of each round.
 static uint64_t* room_for(const char* program, unsigned long rounds) {
   uint64_t* times = malloc(rounds * sizeof *times);
   if (times == NULL) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// UDP round trips to a host that sends every datagram back: how long each takes. One is on its way at a time;
-// every answer is compared with what was sent. Prints one JSON object; exit code 1 if an answer was wrong or
-// more than one in a thousand got lost.
+// Measures UDP round trips to a host that sends every datagram back, one at a time. Every reply is compared
+// with the datagram sent. Prints one JSON object; exit code 1 if a reply was wrong or more than one in a
+// thousand was lost.
 //
 //   udp_rtt ADDRESS PORT [-n ROUNDS] [-t MILLISECONDS] [-r FILE] [SIZE…]
 //
-// Sizes are payload bytes; without any: 64 128 256 512 1024. -t: how long to wait for an answer; what comes
-// later is not counted. -r: append every time in nanoseconds to a file, one a line after its size.
+// Sizes are payload bytes; by default 64 128 256 512 1024. -t: how long to wait for a reply; later ones are
+// not counted. -r: append every time in nanoseconds to a file, one per line after its size.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
@@ -21,7 +21,7 @@ static uint8_t sent[MaxSize], got[MaxSize + 1];
 
 enum answer { Right, Wrong, Lost };
 
-// Waits for the answer of this round; older ones, that came too late, are passed over.
+// Waits for the reply of this round; late replies of earlier rounds are skipped.
 static enum answer await(int fd, size_t size, uint64_t round, uint64_t limit_ns) {
   uint64_t end = now() + limit_ns;
   for (;;) {
@@ -105,8 +105,8 @@ int main(int argc, char** argv) {
     }
     if (warm == 0) {
       printf("]}\n");
-      fprintf(stderr, "udp_rtt: %s:%s answers none of %d datagrams of %zu bytes\n", argv[1], argv[2], Warmup,
-              size);
+      fprintf(stderr, "udp_rtt: %s:%s replies to none of %d datagrams of %zu bytes\n", argv[1], argv[2],
+              Warmup, size);
       return 1;
     }
     if (k > 0) printf(", ");

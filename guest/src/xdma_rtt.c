@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Round trips through the device files of kernel/xdma: a write to card memory and a read from the same place,
-// one after the other. Every answer is compared with what was sent. Prints a JSON object like that of
-// udp_rtt; exit code 1 if data were wrong or a transfer failed.
+// Measures round trips through the device files of kernel/xdma: a write to card memory and a read from the
+// same address. The data read is compared with the data written. Prints a JSON object like that of udp_rtt;
+// exit code 1 if data was wrong or a transfer failed.
 //
 //   xdma_rtt CARD [-n ROUNDS] [-r FILE] [SIZE...]
 //
-// CARD: where its device files begin, /dev/viaduct_xdma0. -r: append every time in nanoseconds to a file, one
-// a line after its size.
+// CARD: common prefix of its device files, /dev/viaduct_xdma0. -r: append every time in nanoseconds to a
+// file, one per line after its size.
 #include <fcntl.h>
 #include <unistd.h>
 

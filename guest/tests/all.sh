@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Everything the virtio functions can do, in one boot: the other scripts one after another, and at last net and disk once more, after all
-# the resets. The scripts lie beside it (--copy). Arguments: OWN-ADDRESS/BITS PEER UDP-PORT ROUNDS IPERF-PORT MEGABYTES RESETS.
+# Everything the virtio functions can do, in one boot: the other scripts one after another, and finally net and disk once more, after all
+# the resets. The scripts are in the same folder (--copy). Arguments: OWN-ADDRESS/BITS PEER UDP-PORT ROUNDS IPERF-PORT MEGABYTES RESETS.
 . /guest/lib.sh
 own=$1 peer=$2 port=$3 rounds=$4 iperf=$5 megabytes=$6 resets=$7
 kinds="net blk console entropy input"

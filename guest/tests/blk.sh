@@ -10,9 +10,9 @@ wait_for 600 test -b "$dev" || fail "no $dev"
 bytes=$(blockdev --getsize64 "$dev")
 echo "$dev: $bytes bytes, queues $(ls "/sys/block/$name/mq" | wc -l), $(cat "/sys/block/$name/queue/write_cache")"
 
-# One large request to a place that nobody has touched. It cannot be killed if it hangs, so it is not waited for.
+# One large request to an unused area. It cannot be killed if it hangs, so it runs in the background.
 (dd if=/dev/urandom of="$dev" bs=512k seek=$((bytes / 1048576)) count=1 oflag=direct 2>/dev/null && touch /run/written) &
-wait_for 600 test -e /run/written || fail "a write of 512 KB to an untouched place is not done within 600 s"
+wait_for 600 test -e /run/written || fail "a write of 512 KB to an unused area is not done within 600 s"
 pass "large first write"
 
 for rw in write randwrite; do
@@ -45,7 +45,7 @@ fi
 if [ "$(cat "/sys/block/$name/queue/write_zeroes_max_bytes")" -gt 0 ]; then
   dd if=/dev/urandom of="$dev" bs=64k count=2 oflag=direct 2>/dev/null
   blkdiscard -z -o 4096 -l 65536 "$dev" || fail "write zeroes"
-  dd if="$dev" bs=4k skip=1 count=16 iflag=direct 2>/dev/null | cmp -s -n 65536 - /dev/zero || fail "write zeroes leaves something"
+  dd if="$dev" bs=4k skip=1 count=16 iflag=direct 2>/dev/null | cmp -s -n 65536 - /dev/zero || fail "write zeroes leaves other bytes"
   pass "write zeroes"
 fi
 no_complaints

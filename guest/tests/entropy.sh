@@ -4,10 +4,10 @@
 . /guest/lib.sh
 blocks=${1:-20}
 rng=/sys/class/misc/hw_random
-wait_for 600 grep -q virtio $rng/rng_available || fail "the kernel knows no virtio random number generator: $(cat $rng/rng_available)"
+wait_for 600 grep -q virtio $rng/rng_available || fail "the kernel has no virtio random number generator: $(cat $rng/rng_available)"
 grep -o 'virtio_rng[^ ]*' $rng/rng_available | head -1 >$rng/rng_current
 echo "generator: $(cat $rng/rng_current)"
-# rngtest first takes 32 bits to compare with.
+# rngtest first reads 32 bits to compare with.
 timeout 600 dd if=/dev/hwrng of=/tmp/random bs=2500 count=$((blocks + 1)) iflag=fullblock 2>/dev/null || fail "reading /dev/hwrng"
 [ "$(wc -c </tmp/random)" -eq $(((blocks + 1) * 2500)) ] || fail "only $(wc -c </tmp/random) bytes came"
 rngtest -c "$blocks" </tmp/random 2>/tmp/rngtest

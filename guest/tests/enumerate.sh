@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Every function as PCI sees it: identity, BARs, capabilities, driver. Arguments: the kinds that must be there.
+# Every function on the PCI bus: identity, BARs, capabilities, driver. Arguments: the types that must exist.
 . /guest/lib.sh
 
 bytes() { echo $(dd if="/sys/bus/pci/devices/$1/config" bs=1 skip="$2" count="$3" 2>/dev/null | od -An -tu1); }
@@ -36,7 +36,7 @@ for kind in "$@"; do
   table=$(word "$pci" $((msix + 4)))
   # Lines of `resource`: start end flags.
   bar_size() { awk -v n="$1" 'NR == n + 1 { print ($2 == $1) ? 0 : 1 }' "$dev/resource"; }
-  [ "$(bar_size $((table & 7)))" = 1 ] || fail "$kind: the MSI-X table lies in BAR $((table & 7)), which has no address"
+  [ "$(bar_size $((table & 7)))" = 1 ] || fail "$kind: the MSI-X table is in BAR $((table & 7)), which has no address"
   if [ "$kind" != mgmt ]; then
     types=
     for at in $(capabilities "$pci" 9); do
@@ -53,7 +53,7 @@ for kind in "$@"; do
     for type in 1 2 3 5; do
       case " $types " in *" $type "*) ;; *) fail "$kind: no virtio capability of type $type (there are$types)" ;; esac
     done
-    wait_for 600 device_is_well "$kind" || fail "$kind: its driver is not at work"
+    wait_for 600 device_is_well "$kind" || fail "$kind: its driver does not work"
     echo "  $(virtio_of "$kind"): features $(cat "/sys/bus/virtio/devices/$(virtio_of "$kind")/features"), $vectors vectors, capabilities$types"
   fi
   pass "enumerate $kind"

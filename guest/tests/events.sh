@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# User interrupts of the XDMA-compatible function: those of the app in slot 0. Argument: how many are to come after it has said `ready`.
+# User interrupts of the XDMA-compatible function: those of the app in slot 0. Argument: the number expected after it has printed `ready`.
 # Beside it: viaduct_xdma.ko.
 . /guest/lib.sh
 insmod ./viaduct_xdma.ko || fail "viaduct_xdma.ko"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Drivers come and go: module unload and reload, unbind and rebind, function-level reset. Arguments: kinds.
+# Drivers: module unload and reload, unbind and rebind, function-level reset. Arguments: types of functions.
 . /guest/lib.sh
 
-works() { # KIND: something that needs the device
+works() { # KIND: an operation that needs the device
   case $1 in
     net) n=$(net_name) && ip link set "$n" up && wait_for 600 grep -q 1 "/sys/class/net/$n/carrier" ;;
     blk) b=$(blk_name) && wait_for 600 test -b "/dev/$b" && timeout 200 dd if="/dev/$b" of=/dev/null bs=4k count=16 iflag=direct 2>/dev/null ;;
@@ -36,9 +36,9 @@ for kind in "$@"; do
     echo "$pci" >/sys/bus/pci/drivers/virtio-pci/bind || fail "$kind: rebind"
     check "$kind" "after unbind and rebind $i"
   done
-  # Gone and found again, with all of enumeration.
+  # Removed and rescanned, with full enumeration.
   echo 1 >"$dev/remove"
-  wait_for 600 test ! -e "$dev" || fail "$kind: does not go"
+  wait_for 600 test ! -e "$dev" || fail "$kind: is not removed"
   echo 1 >/sys/bus/pci/rescan
   check "$kind" "after remove and rescan"
   pass "reload, rebind, reset, rescan: $kind"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Drivers go while data is moving, and work again when they are back. Arguments: ROUNDS, then net OWN-ADDRESS/BITS PEER, or blk.
+# Drivers are unbound while data is moving, and work again after they are rebound. Arguments: ROUNDS, then net OWN-ADDRESS/BITS PEER, or blk.
 . /guest/lib.sh
 rounds=$1
 kind=$2
@@ -14,7 +14,7 @@ case $kind in
     own=$3 peer=$4
     up() {
       net_up "$own"
-      wait_for 600 ping -c 1 -W 5 "$peer" || fail "$peer does not answer $1"
+      wait_for 600 ping -c 1 -W 5 "$peer" || fail "$peer does not reply $1"
     }
     up "at first"
     i=0
@@ -30,7 +30,7 @@ case $kind in
       esac
       kill $flood 2>/dev/null
       wait $flood 2>/dev/null
-      wait_for 600 device_is_well net || fail "the device is not well after round $i"
+      wait_for 600 device_is_well net || fail "the device does not work after round $i"
       up "after round $i"
     done
     ;;
@@ -49,7 +49,7 @@ case $kind in
       kill -9 $flood 2>/dev/null
       wait $flood 2>/dev/null
       bind
-      wait_for 600 device_is_well blk || fail "the device is not well after round $i"
+      wait_for 600 device_is_well blk || fail "the device does not work after round $i"
     done
     name=$(blk_name) && wait_for 600 test -b "/dev/$name" || fail "no block device in the end"
     fio --name=after --filename="/dev/$name" --rw=randwrite --bs=4k --size=1M --ioengine=libaio --direct=1 --verify=crc32c >/tmp/fio 2>&1 ||
