@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A channel at work: its interrupt, waiting for a list of descriptors, stopping. */
+/* Operation of a channel: interrupt, waiting for a list of descriptors, stopping. */
 
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
@@ -15,7 +15,7 @@
 
 static bool poll_mode;
 module_param_named(poll, poll_mode, bool, 0644);
-MODULE_PARM_DESC(poll, "wait for the written-back count instead of the interrupt");
+MODULE_PARM_DESC(poll, "poll the written-back count instead of waiting for the interrupt");
 
 static unsigned int timeout_ms = 10000;
 module_param(timeout_ms, uint, 0644);
@@ -34,7 +34,7 @@ irqreturn_t xv_channel_irq(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
-/* Once this returns 0 or -ENODEV the engine touches no memory any more. */
+/* Once this returns 0 or -ENODEV the engine accesses no memory any more. */
 int xv_stop(struct xv_channel *ch)
 {
 	unsigned long end = jiffies + 2 * HZ;
@@ -93,7 +93,7 @@ static int xv_wait_poll(struct xv_channel *ch)
 	}
 }
 
-/* Runs the list of `n` descriptors; `done` of them were carried out. */
+/* Runs the list of `n` descriptors; `done` of them were completed. */
 int xv_run(struct xv_channel *ch, unsigned int n, unsigned int *done)
 {
 	bool polls = READ_ONCE(poll_mode);
@@ -102,7 +102,7 @@ int xv_run(struct xv_channel *ch, unsigned int n, unsigned int *done)
 	int err, stop;
 
 	if (ch->mask != mask) {
-		/* What was logged while nobody was interrupted is not news. */
+		/* Status logged while interrupts were off is outdated. */
 		xv_read(ch, XV_STATUS_RC);
 		xv_write(ch, XV_MASK, mask);
 	}
@@ -131,13 +131,13 @@ int xv_run(struct xv_channel *ch, unsigned int n, unsigned int *done)
 		dev_err(&ch->xd->pdev->dev, "%s does not stop: unbind it\n", ch->node.name);
 		return stop;
 	}
-	/* No interrupt of this list may be taken for one of the next. */
+	/* An interrupt of this list must not count for the next. */
 	status = xv_read(ch, XV_STATUS_RC);
 	synchronize_irq(ch->irq);
 	status |= READ_ONCE(ch->status);
 	*done = min(xv_read(ch, XV_COUNT), n);
 	if (*done == n)
-		return 0;	/* ended while we gave up */
+		return 0;	/* ended during the time-out */
 	if (err == -EIO || err == -ETIMEDOUT) {
 		atomic64_inc(&ch->errors);
 		dev_err_ratelimited(&ch->xd->pdev->dev, "%s: %s at descriptor %u of %u, status %#x\n",

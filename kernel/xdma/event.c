@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The nodes of the user interrupts. */
+/* Device nodes of the user interrupts. */
 
 #include <linux/fs.h>
 #include <linux/interrupt.h>
@@ -54,7 +54,7 @@ static int xv_event_release(struct inode *inode, struct file *file)
 	return xv_node_release(inode, file);
 }
 
-/* Waits for an interrupt; how many there were since the last read, as a u32. */
+/* Waits for an interrupt; returns their number since the last read, as a u32. */
 static ssize_t xv_event_read(struct file *file, char __user *to, size_t len, loff_t *pos)
 {
 	struct xv_node *node = file->private_data;

@@ -9,7 +9,7 @@
  *   /dev/viaduct_xdma<card>_user        user logic's registers: read, write, mmap
  *   /dev/viaduct_xdma<card>_events_<n>  read(), poll(): user interrupts
  *
- * This file: what comes and goes with a card.
+ * This file: probe, removal and reset of a card.
  */
 
 #include <linux/debugfs.h>
@@ -45,7 +45,7 @@ struct xv_dev *xv_open_node(struct file *file)
 {
 	struct xv_node *node = container_of(file->private_data, struct xv_node, misc);
 
-	kref_get(&node->xd->ref);	/* the node is there as long as misc_open() holds it */
+	kref_get(&node->xd->ref);	/* misc_open() keeps the node alive */
 	file->private_data = node;
 	return node->xd;
 }
@@ -77,7 +77,7 @@ static int counters_show(struct seq_file *m, void *data)
 }
 DEFINE_SHOW_ATTRIBUTE(counters);
 
-/* ------------------------------------------------------------ coming and going */
+/* ------------------------------------------------------------ probe and removal */
 
 static int xv_add_node(struct xv_dev *xd, struct xv_node *node, unsigned int index,
 		       const struct file_operations *fops, umode_t mode)
@@ -111,7 +111,7 @@ static void xv_remove_node(struct xv_node *node)
 	node->registered = false;
 }
 
-/* What a reset of the function forgets. The channels are at rest. */
+/* Restores the state that a reset clears. The channels are idle. */
 static void xv_setup(struct xv_dev *xd)
 {
 	unsigned int i, n = xv_num_channels(xd);
@@ -198,16 +198,16 @@ static void xv_map_window(struct xv_dev *xd, struct xv_window *window, int bar, 
 	window->size = size;
 }
 
-/* What a block of registers says it is. */
+/* Identifier of a block of registers. */
 static u32 xv_block(struct xv_window *window, unsigned int at)
 {
 	return readl(window->regs + at + XV_ID) & XV_ID_BLOCK;
 }
 
 /*
- * Which BAR is the engine's, its registers say; one before it is user logic's.
- * The vendor's driver goes by the same rule. It takes a look at user logic's
- * BAR where the engine's would have its identifiers: reads without effect.
+ * The engine's BAR is found by its registers; one before it is user logic's.
+ * The vendor's driver uses the same rule. It reads user logic's BAR at the
+ * offsets of the engine's identifiers: these reads have no side effects.
  */
 static int xv_map_bars(struct xv_dev *xd)
 {
@@ -253,7 +253,7 @@ static int xv_find_channels(struct xv_dev *xd)
 		unsigned int index = i % XV_CHANNELS;
 		u32 id = readl(xd->regs + (c2h ? XV_C2H : XV_H2C) + index * XV_STRIDE + XV_ID);
 
-		/* The bit for streams is in the mask too: memory-mapped channels only. */
+		/* The mask includes the bit for streams: memory-mapped channels only. */
 		if ((id & XV_ID_MASK) != (c2h ? XV_ID_C2H : XV_ID_H2C))
 			continue;
 		err = xv_add_channel(xd, c2h, index);
@@ -327,7 +327,7 @@ static int xv_add_nodes(struct xv_dev *xd)
 	return err;
 }
 
-/* Ends everything, whatever was begun; files may stay open and find the card gone. */
+/* Stops everything in any state; open files then return errors. */
 static void xv_take_down(struct xv_dev *xd)
 {
 	struct pci_dev *pdev = xd->pdev;
@@ -341,7 +341,7 @@ static void xv_take_down(struct xv_dev *xd)
 	for (i = 0; i < xv_num_channels(xd); i++)
 		xv_remove_node(&xd->ch[i]->node);
 
-	/* Who waits gives up, and whoever comes later is sent away. */
+	/* Waiting callers return, and later ones are refused. */
 	down_write(&xd->io);
 	WRITE_ONCE(xd->gone, true);
 	xv_unmap_windows(xd);
@@ -352,7 +352,7 @@ static void xv_take_down(struct xv_dev *xd)
 		struct xv_channel *ch = xd->ch[i];
 
 		wake_up_all(&ch->wait);
-		mutex_lock(&ch->lock);	/* the transfer that was running has ended */
+		mutex_lock(&ch->lock);	/* the transfer in progress has ended */
 		mutex_unlock(&ch->lock);
 	}
 
@@ -442,7 +442,7 @@ static void xv_remove(struct pci_dev *pdev)
 	xv_take_down(pci_get_drvdata(pdev));
 }
 
-/* A reset asked for through sysfs waits for the transfers and is undone for the next. */
+/* A reset through sysfs waits for transfers, and the state is restored afterwards. */
 static void xv_reset_prepare(struct pci_dev *pdev)
 {
 	struct xv_dev *xd = pci_get_drvdata(pdev);
@@ -450,7 +450,7 @@ static void xv_reset_prepare(struct pci_dev *pdev)
 
 	for (i = 0; i < xv_num_channels(xd); i++)
 		mutex_lock_nested(&xd->ch[i]->lock, i);
-	/* Nor are registers reached in between: what is enabled then would be forgotten. */
+	/* Register accesses wait too: their settings would be lost. */
 	down_write(&xd->io);
 }
 

@@ -2,7 +2,7 @@
 /*
  * Exercises the device files of viaduct_xdma on a card: data of all alignments
  * against a copy kept here, asynchronous requests, bad buffers and addresses,
- * signals, time-outs, several processes, unbinding amid transfers. As root, the module loaded:
+ * signals, time-outs, several processes, unbinding during transfers. As root, the module loaded:
  *
  *   cc -O2 -static -o test_xdma test_xdma.c && ./test_xdma [SEED [user]]
  *
@@ -32,7 +32,7 @@
 #define CARD	"/dev/viaduct_xdma0_"
 #define PARAM	"/sys/module/viaduct_xdma/parameters/"
 #define SIZE	(8u << 20)
-#define PATIENCE 60	/* seconds for what takes no time on a machine that does nothing else */
+#define PATIENCE 60	/* seconds for operations that are immediate on an idle machine */
 #define LONG	"600000"	/* milliseconds for a list: the card may be simulated */
 
 static int h2c, c2h, control, user;
@@ -126,7 +126,7 @@ static void random_data(int turns)
 		check(!memcmp(back + off, want + at, n), "read %zu at %zu into %zu", n, at, off);
 		for (size_t k = 0; k < 64; k++)
 			check(back[off + n + k] == 0x55 && (k >= off || back[off - 1 - k] == 0x55),
-			      "bytes beside %zu at %zu", n, at);
+			      "bytes around %zu at %zu", n, at);
 	}
 }
 
@@ -143,7 +143,7 @@ static void large_and_vectors(void)
 	check(pwrite(h2c, want, SIZE, 0) == SIZE, "8 MiB");
 	check(pread(c2h, back, SIZE, 0) == SIZE, "8 MiB");
 	check(!memcmp(want, back, SIZE), "8 MiB");
-	printf("8 MiB there and back: %.3f s\n", now() - t);
+	printf("8 MiB to the card and back: %.3f s\n", now() - t);
 	check(pwritev(h2c, iov, 4, at) == 75001, "writev");
 	for (int i = 0; i < 4; i++) {
 		memcpy(want + k, iov[i].iov_base, iov[i].iov_len);
@@ -210,16 +210,16 @@ static void bad_requests(void)
 	memset(hole, 1, 4096);
 	check(pwrite(h2c, hole, 8192, 0) == 4096, "up to the hole");
 	memcpy(want, hole, 4096);
-	check(pwrite(h2c, hole + 4096, 100, 0) < 0 && errno == EFAULT, "nothing there");
+	check(pwrite(h2c, hole + 4096, 100, 0) < 0 && errno == EFAULT, "unmapped buffer");
 	check(mprotect(hole, 4096, PROT_READ) == 0, "protect");
-	check(pread(c2h, hole, 100, 0) < 0 && errno == EFAULT, "a page that must not be written");
+	check(pread(c2h, hole, 100, 0) < 0 && errno == EFAULT, "a read-only page");
 	check(write(c2h, mem, 4) < 0 && errno == EBADF, "wrong direction");
 	check(pread(c2h, back, 100, 1ll << 50) < 0 && errno == EIO, "no such card memory");
 	check(pwrite(h2c, mem, 9000, (1ll << 50) + 3) < 0 && errno == EIO, "no such card memory");
 	check(pread(control, back, 3, 0) < 0 && errno == EINVAL, "not a word");
-	check(pread(control, back, 64, 0x8000) == 0, "behind the registers");
+	check(pread(control, back, 64, 0x8000) == 0, "beyond the registers");
 	check(lseek(c2h, 0, SEEK_END) < 0, "there is no end");
-	random_data(3);		/* and all goes on */
+	random_data(3);		/* and everything still works */
 	munmap(hole, 4096);
 	munmap(hole + 8192, 4096);
 }
@@ -232,7 +232,7 @@ static void no_mapping(size_t len, int kind, off_t at, int why)
 
 /*
  * Registers of the slots' apps: slot s at 0x1000 s. Those of app rng at 0x10
- * and 0x14, `size` and `count`, keep what is written.
+ * and 0x14, `size` and `count`, keep the values written.
  */
 static void user_registers(void)
 {
@@ -258,8 +258,8 @@ static void user_registers(void)
 	check(pread(user, got, 3, 0) < 0 && errno == EINVAL, "not a word");
 	check(pwrite(user, two, 4, 2) < 0 && errno == EINVAL, "not a word");
 	check(pread(user, got, 8, 0xfffc) == 4, "up to the end");
-	check(pread(user, got, 4, 0x10000) == 0, "behind the end");
-	check(pwrite(user, two, 4, 1ll << 40) < 0 && errno == ENOSPC, "behind the end");
+	check(pread(user, got, 4, 0x10000) == 0, "beyond the end");
+	check(pwrite(user, two, 4, 1ll << 40) < 0 && errno == ENOSPC, "beyond the end");
 	check(lseek(user, 0, SEEK_END) < 0, "there is no end to seek");
 	no_mapping(0x11000, MAP_SHARED, 0, EINVAL);
 	no_mapping(8192, MAP_SHARED, 0xf000, EINVAL);
@@ -292,7 +292,7 @@ static void gives_up(void)
 	put(PARAM "timeout_ms", LONG);
 	halt(0);
 	random_data(3);
-	/* Killed amid a transfer. */
+	/* Killed during a transfer. */
 	halt(1);
 	pid_t child = fork();
 
@@ -321,7 +321,7 @@ static void events(void)
 	check(reg_read(0x2004) == 0, "disabled");
 }
 
-/* Several processes at once, the way of waiting changing, until the card is taken away. */
+/* Several processes, with polling switched on and off, until the card is removed. */
 static void under_load(const char *slot)
 {
 	int fd, status;
@@ -362,7 +362,7 @@ static void under_load(const char *slot)
 	close_all();
 	put("/sys/bus/pci/drivers/viaduct_xdma/bind", slot);
 	open_all();
-	/* What they wrote is unknown here. */
+	/* Their data is unknown here. */
 	check(pwrite(h2c, want, SIZE, 0) == SIZE, "refill");
 	random_data(5);
 }

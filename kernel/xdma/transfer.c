@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The nodes of the channels: a transfer pins the caller's pages, makes a list
- * of descriptors of them and lets the engine carry it out.
+ * Device nodes of the channels: a transfer pins the caller's pages, builds a
+ * list of descriptors and lets the engine execute it.
  */
 
 #include <linux/dma-mapping.h>
@@ -15,10 +15,10 @@
 
 #include "viaduct_xdma.h"
 
-/* Pages of a caller, and what is to be done with them. */
+/* Pages of a caller, and the requested transfer. */
 struct xv_req {
 	struct xv_channel *ch;
-	struct kiocb *iocb;	/* asynchronous: whom to tell */
+	struct kiocb *iocb;	/* asynchronous: to be completed */
 	struct work_struct work;
 	struct sg_table sgt;
 	u64 pos;
@@ -36,7 +36,7 @@ static void __user *iter_iov_addr(const struct iov_iter *iter)
 }
 #endif
 
-/* The first part of the iterator that one list can carry, as a request. */
+/* A request for the part of the iterator that fits one list. */
 static struct xv_req *xv_pin(struct xv_channel *ch, struct iov_iter *iter, u64 pos)
 {
 	unsigned long at = (unsigned long)iter_iov_addr(iter);
@@ -94,7 +94,7 @@ static void xv_fill(struct xv_req *req)
 	}
 }
 
-/* Carries a request out and ends it; bytes moved, or an error if none were. */
+/* Executes and ends a request; bytes moved, or an error if none were. */
 static ssize_t xv_transfer(struct xv_req *req)
 {
 	struct xv_channel *ch = req->ch;
@@ -106,7 +106,7 @@ static ssize_t xv_transfer(struct xv_req *req)
 	int err;
 
 	if (req->iocb) {
-		mutex_lock(&ch->lock);	/* in a worker: nobody to interrupt */
+		mutex_lock(&ch->lock);	/* in a worker: cannot be interrupted */
 	} else if (mutex_lock_interruptible(&ch->lock)) {
 		xv_unpin(req);
 		return -ERESTARTSYS;
@@ -170,7 +170,7 @@ static ssize_t xv_rw(struct kiocb *iocb, struct iov_iter *iter)
 	ssize_t total = 0, ret = 0;
 
 	if (!iter_is_ubuf(iter) && !iter_is_iovec(iter))
-		return -EINVAL;	/* memory of a process only */
+		return -EINVAL;	/* user memory only */
 	if (iocb->ki_flags & IOCB_NOWAIT)
 		return -EAGAIN;
 	while (iov_iter_count(iter)) {

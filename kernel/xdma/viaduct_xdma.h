@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files of the driver share: registers and descriptors of the engine
- * (PG195), what there is of a card, and who does what with it.
+ * Shared by the files of the driver: registers and descriptors of the engine
+ * (PG195), the structures of a card, and functions.
  */
 #ifndef VIADUCT_XDMA_H
 #define VIADUCT_XDMA_H
@@ -24,7 +24,7 @@
 #define XV_USERS	16
 #define XV_DESCS	1024U		/* of a list, and pages of a transfer */
 #define XV_BLOCK	64U		/* adjacent descriptors: never across 4 KiB */
-#define XV_REGS		0x8000		/* the MSI-X table is behind them */
+#define XV_REGS		0x8000		/* followed by the MSI-X table */
 
 /* Blocks of registers */
 #define XV_H2C		0x0000
@@ -104,7 +104,7 @@ struct xv_channel {
 	unsigned int irq;
 	struct mutex lock;	/* held for a transfer: the engine, the list */
 	wait_queue_head_t wait;
-	u32 status;		/* what the interrupt handler found */
+	u32 status;		/* status found by the interrupt handler */
 	u32 mask;		/* as last written */
 	u32 adj;
 	struct xv_desc *list;
@@ -129,17 +129,17 @@ struct xv_window {
 	void __iomem *regs;
 	phys_addr_t at;
 	size_t size;
-	bool privileged;	/* who writes there can reach all memory */
+	bool privileged;	/* write access allows access to all memory */
 };
 
 struct xv_dev {
-	struct kref ref;	/* the driver's, and one each open file */
+	struct kref ref;	/* the driver's, and one per open file */
 	struct pci_dev *pdev;
 	int card;
 	int bars;		/* those requested, a mask */
 	void __iomem *regs;	/* of the engine */
-	bool gone;		/* no register is touched any more, but for stopping */
-	bool broken;		/* an engine did not stop: memory is kept from it */
+	bool gone;		/* no register accesses any more, except to stop */
+	bool broken;		/* an engine did not stop: its memory is not freed */
 	struct rw_semaphore io;	/* windows: accesses against removal */
 	struct list_head views;	/* open files of the windows, under io */
 	unsigned int num_h2c, num_c2h, num_events;
@@ -152,7 +152,7 @@ struct xv_dev {
 
 extern struct workqueue_struct *xv_queue;	/* asynchronous requests */
 
-/* Registers of a channel; what is counted here is what a transfer costs. */
+/* Register accesses of a channel, counted as the cost of transfers. */
 static inline u32 xv_read(struct xv_channel *ch, unsigned int reg)
 {
 	atomic64_inc(&ch->reads);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The nodes of the BARs: registers by whole words, read and written one after
- * another or mapped. The engine's are for who may reach all memory anyway.
+ * Device nodes of the BARs: registers as whole words, read and written in
+ * sequence or mapped. The engine's need CAP_SYS_RAWIO: they reach all memory.
  */
 
 #include <linux/capability.h>
@@ -119,7 +119,7 @@ static ssize_t xv_window_write(struct file *file, const char __user *from, size_
 	return xv_window_rw(view->window, NULL, from, len, pos);
 }
 
-/* Only reached when the card is gone: the pages are there from the beginning. */
+/* Only called when the card is gone: pages are mapped from the beginning. */
 static vm_fault_t xv_window_fault(struct vm_fault *vmf)
 {
 	return VM_FAULT_SIGBUS;
