@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <viaduct.h>
 
-/* Not 0 would stop the run. */
+/* A value other than 0 would stop the run. */
 static int progress(void* user, const viaduct_progress* now) {
   (void)user;
   fprintf(stderr, "%llu of %llu bytes\n", (unsigned long long)now->bytes_in,

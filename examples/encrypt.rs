@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: encrypt KEY IV INPUT OUTPUT".into());
     };
 
-    // The simulated card and the app's image; both are built first if need be.
+    // The simulated card and the app's image; both are built first if needed.
     let project = Project::find(".")?;
     let app = project.load("aes")?;
     let image = project.build(&app, &Geometry::default())?;
