@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A hostile card, as its host library meets it: registers, completions and events.
+//! A hostile card under the host library: registers, completions and events.
 //!
-//! A completion that the host takes belongs to a command that is outstanding; everything else is ignored. The library
-//! gives no tag twice, never fills the command ring over, uses no register outside of the BARs, and leaves no memory
+//! A completion that the host accepts belongs to an outstanding command; everything else is ignored. The library uses
+//! no tag twice, never overfills the command ring, accesses no register outside of the BARs, and leaves no memory
 //! mapped.
 #![no_main]
 
@@ -30,10 +30,10 @@ struct Hostile {
 
 #[derive(Default)]
 struct State {
-    /// What the card does, a turn at a time.
+    /// The card's actions, a turn at a time.
     script: Vec<u8>,
     at: usize,
-    /// Values of registers that are not as they should be.
+    /// Overridden values of registers.
     registers: BTreeMap<u64, u32>,
     maps: BTreeMap<u64, Arc<HostMemory>>,
     cpl: u16,
@@ -44,12 +44,12 @@ struct State {
     open: Vec<(u32, u8)>,
     /// Number of each command of the harness, by tag.
     marked: HashMap<u32, u64>,
-    /// The tag of each.
+    /// Tag of each of these commands.
     tags: HashMap<u64, u32>,
 }
 
 impl State {
-    /// Memory of the rings: the first that was mapped.
+    /// Memory of the rings: the first mapping.
     fn rings(&self) -> Option<Arc<HostMemory>> {
         self.maps.values().find(|memory| memory.len() == 3 * usize::from(RING_ENTRIES) * ENTRY_BYTES).cloned()
     }
@@ -61,7 +61,7 @@ impl State {
             let at = CMD_OFFSET + usize::from(self.fetched % RING_ENTRIES) * ENTRY_BYTES;
             let words = [0, 8, 16, 24].map(|word| memory.read_u64(at + word, Ordering::Acquire));
             let (tag, op) = ((words[0] >> 32) as u32, words[0] as u8);
-            assert!(!self.open.iter().any(|(other, _)| *other == tag), "tag {tag} is given twice");
+            assert!(!self.open.iter().any(|(other, _)| *other == tag), "tag {tag} is used twice");
             self.open.push((tag, op));
             if words[2] & (0xffff << 48) == MARK {
                 self.marked.insert(tag, words[2] & !MARK);
@@ -71,7 +71,7 @@ impl State {
         }
     }
 
-    /// Writes an entry at the card's place in a ring.
+    /// Writes an entry at the card's position in a ring.
     fn post(&mut self, ring: usize, words: [u64; 4]) {
         let Some(memory) = self.rings() else { return };
         let index = if ring == CPL_OFFSET { &mut self.cpl } else { &mut self.evt };
@@ -84,7 +84,7 @@ impl State {
         }
     }
 
-    /// The card's turn, until it hands over to the host again. An error at the end of the script.
+    /// The card's turn, until it is the host's again. An error at the end of the script.
     fn turn(&mut self) -> Taken<u64> {
         self.fetch();
         let script = std::mem::take(&mut self.script);
@@ -101,7 +101,7 @@ impl State {
                 return Err(libfuzzer_sys::arbitrary::Error::NotEnoughData);
             }
             match u.arbitrary::<u8>()? & 15 {
-                // A command ends as it should.
+                // A command completes correctly.
                 0..=4 => {
                     let (which, status, flags, bytes, info): (u8, u8, u8, u32, u64) = u.arbitrary()?;
                     let status = if status & 0xc0 == 0 { status & 15 } else { 0 };
@@ -110,13 +110,13 @@ impl State {
                         self.post(CPL_OFFSET, completion(tag, status, op, flags, bytes, info));
                     }
                 }
-                // All that are open do.
+                // All outstanding commands do.
                 5 => {
                     for (tag, op) in std::mem::take(&mut self.open) {
                         self.post(CPL_OFFSET, completion(tag, 0, op, 0, 0, 0));
                     }
                 }
-                // A completion of something else: another tag, or another operation.
+                // A wrong completion: another tag, or another operation.
                 6 | 7 => {
                     let (tag, status, op): (u32, u8, u8) = u.arbitrary()?;
                     let tag = if status & 1 != 0 { tag & 0xff } else { tag };
@@ -124,7 +124,7 @@ impl State {
                         self.post(CPL_OFFSET, completion(tag, status, op, 0, 0, 0));
                     }
                 }
-                // An access, at a place where something may be mapped.
+                // A memory access, at an address that may be mapped.
                 8 => {
                     let (write, page): (bool, u8) = u.arbitrary()?;
                     let va = (1 << 32) + (u64::from(page) << 12);
@@ -135,13 +135,13 @@ impl State {
                     let (word, va, info, time): (u16, u64, u64, u64) = u.arbitrary()?;
                     self.post(EVT_OFFSET, [word.into(), va, info, time]);
                 }
-                // Any bytes at any place of the two rings that the card writes.
+                // Any bytes at any position of the two rings that the card writes.
                 10 => {
                     let (at, words): (u16, u64) = u.arbitrary()?;
                     if let Some(memory) = self.rings() {
                         let at = CPL_OFFSET + usize::from(at) % (memory.len() - CPL_OFFSET);
                         memory.write_u64(at & !7, words, Ordering::Release);
-                        // A forged entry may end any command that is open.
+                        // A forged entry may complete any outstanding command.
                         self.forget();
                     }
                 }
@@ -155,7 +155,7 @@ impl State {
         }
     }
 
-    /// From now on nothing is known about which completion of a command comes first.
+    /// From now on it is unknown which completion of a command comes first.
     fn forget(&mut self) {
         self.marked.clear();
         self.tags.clear();
@@ -182,7 +182,7 @@ fn completion(tag: u32, status: u8, op: u8, flags: u8, bytes: u32, info: u64) ->
     [word, bytes.into(), info, 0]
 }
 
-/// What a card answers that has nothing to hide.
+/// Register values of a well-behaved card.
 fn honest(at: u64) -> u32 {
     match at {
         VIA_CARD_ID => VIA_CARD_ID_VALUE_RESET,
@@ -210,11 +210,11 @@ impl PciFunction for Hostile {
     }
 
     fn config_read(&self, _: u16, _: &mut [u8]) -> Result<()> {
-        unreachable!("the library does not look at configuration space")
+        unreachable!("the library does not use configuration space")
     }
 
     fn config_write(&self, _: u16, _: &[u8]) -> Result<()> {
-        unreachable!("the library does not look at configuration space")
+        unreachable!("the library does not use configuration space")
     }
 
     fn read32(&self, bar: u8, offset: u64) -> Result<u32> {
@@ -253,15 +253,14 @@ impl PciFunction for Hostile {
         Ok(())
     }
 
-    /// Whoever waits gives the card its turn. When the script is at its end the card is gone, so that no wait is one of
-    /// time.
+    /// A wait gives the card its turn. At the end of the script the card is gone, so that no wait depends on time.
     fn wait_irq(&self, mask: u64, timeout: Duration) -> Result<u64> {
         if timeout.is_zero() {
             return Err(PciError::Timeout(timeout));
         }
         match self.state.lock().unwrap().turn() {
             Ok(fired) => Ok(fired & mask),
-            Err(_) => Err(PciError::Gone("taken out".into())),
+            Err(_) => Err(PciError::Gone("removed".into())),
         }
     }
 
@@ -317,16 +316,16 @@ fn command(number: u64) -> Command {
     Command { addr1: MARK | number, ..command }
 }
 
-/// Waits for commands and looks at what they ended with.
+/// Waits for commands and checks their completions.
 fn wait(slot: &Slot, hostile: &Hostile, commands: Outstanding) {
     let tags: Vec<Tag> = commands.iter().map(|(_, tag, _)| *tag).collect();
     let Ok(completions) = slot.wait(&tags) else { return };
     assert_eq!(completions.len(), commands.len());
     let state = hostile.state.lock().unwrap();
     for (completion, (number, _, op)) in completions.iter().zip(&commands) {
-        assert_eq!(completion.op, *op as u8, "{completion:?} is one of command {number}");
+        assert_eq!(completion.op, *op as u8, "{completion:?} for command {number}");
         if let Some(tag) = state.tags.get(number) {
-            assert_eq!(completion.tag, *tag, "{completion:?} is one of command {number}");
+            assert_eq!(completion.tag, *tag, "{completion:?} for command {number}");
             let open = state.open.contains(&(*tag, *op as u8));
             assert!(!open || state.marked.get(tag) != Some(number), "command {number} was not completed");
         }
@@ -343,7 +342,7 @@ fn run(u: &mut Unstructured) -> Taken<()> {
     state.script = u.bytes(u.len())?.to_vec();
     let info = FunctionInfo { vendor: 1, device: 1, bar_sizes: BAR_SIZES, vectors: 32 };
     let hostile = Arc::new(Hostile { info, state: Mutex::new(state) });
-    // The card's own steps get no time: it makes them at once, or never.
+    // The card's own steps have no time limit: they are made immediately, or never.
     let timeouts = Timeouts { control: Duration::ZERO, ..Timeouts::default() };
     let Ok(card) = Card::open_with(Arc::clone(&hostile) as Arc<dyn PciFunction>, timeouts) else {
         return Ok(());

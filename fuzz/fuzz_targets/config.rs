@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Configuration space: capabilities of any kind, accesses of any size and place.
+//! Configuration space: capabilities of any type, accesses of any size and offset.
 //!
-//! What software may not write stays; an access is the same in one piece or byte by byte; what is beyond the end is
-//! refused and changes nothing; the chain of capabilities ends; a reset brings everything back.
+//! Read-only bits keep their values; an access as a whole equals one byte by byte; accesses beyond the end are refused
+//! without effect; the chain of capabilities ends; a reset restores all values.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
@@ -53,13 +53,13 @@ fn build(u: &mut Unstructured) -> Result<ConfigSpace> {
             }
         });
     }
-    // Each capability that was taken is in the chain, in that order, and nothing else.
+    // The chain contains exactly the accepted capabilities, in order.
     let bytes = all(&space);
     let mut found = Vec::new();
     let mut at = bytes[0x34];
     while at != 0 {
         found.push(at);
-        assert!(found.len() <= 48, "the chain goes round");
+        assert!(found.len() <= 48, "the chain is a loop");
         at = bytes[usize::from(at) + 1];
     }
     assert_eq!(found, added);
@@ -67,7 +67,7 @@ fn build(u: &mut Unstructured) -> Result<ConfigSpace> {
     Ok(space)
 }
 
-/// Which bits software can set.
+/// The bits that software can set.
 fn writable(space: &ConfigSpace) -> Vec<u8> {
     let (mut ones, mut zeros) = (space.clone(), space.clone());
     ones.write(0, &[0xff; CONFIG_SIZE]).unwrap();
@@ -118,7 +118,7 @@ fn run(bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// What the function's owner is told is what software sees in the registers.
+/// The function's owner gets the same values as software that reads the registers.
 fn check_switches(space: &ConfigSpace) {
     let bytes = all(space);
     assert_eq!(space.memory_enabled(), bytes[4] & 2 != 0);

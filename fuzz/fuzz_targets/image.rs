@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! App images. One that is taken has one spelling only: written out again it is the same bytes.
+//! App images. The encoding is unique: an accepted image is the same bytes when written again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -12,7 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(bytes.len(), CONTAINER_LEN);
             assert_eq!(container.encode(), bytes, "{container:?}");
             if let Some(geometry) = Geometry::from_word(container.geometry) {
-                // The word also names slots and channels, which do not concern an app.
+                // The word also contains numbers of slots and channels, which do not concern an app.
                 assert_eq!(geometry.word(), container.geometry & 0xffff_0000);
             }
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Manifests of apps. One that is taken keeps its rules, says the same when written down again, and gives files;
-//! one that is refused is refused in one line that can be shown on a terminal.
+//! Manifests of apps. An accepted one follows its rules, has the same contents when written again, and files can be
+//! generated from it; the error for a refused one is one line that can be shown on a terminal.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -12,7 +12,7 @@ use viaduct_build::{Access, Error, Format, Length, Manifest, Project};
 
 const WINDOW: u32 = 4096;
 
-/// A place for generated files: a project without apps.
+/// A folder for generated files: a project without apps.
 struct Place {
     project: Project,
     _folder: viaduct_build::Scratch,
@@ -142,13 +142,13 @@ fuzz_target!(|bytes: &[u8]| {
             check_rules(&manifest);
             let again = written(&manifest);
             assert_eq!(Manifest::parse("apps/fuzz", &again).as_ref().ok(), Some(&manifest), "{again}");
-            // What `--set` is given comes from elsewhere; the manifest's own examples and resets always do.
+            // Values of `--set` come from the user; the manifest's own examples and resets always parse.
             let set = manifest.registers.iter().filter(|r| r.access == Access::Rw);
             let set: Vec<_> = set.filter_map(|r| Some((r.name.as_str(), r.example.as_deref()?))).collect();
             let missing = |r: &viaduct_build::Register| r.required && r.example.is_none();
             let complete = !manifest.registers.iter().any(missing);
             assert_eq!(manifest.register_values(set).is_ok(), complete);
-            // That takes long: not for every one. There is one place for all of them.
+            // Slow, so not for every one. All use the same folder.
             if bytes.len() % 16 == 0 {
                 let manifest = Manifest { name: "fuzz".to_owned(), ..manifest };
                 PLACE.project.generate(&manifest).unwrap();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A hostile client of the vfio-user server: any sequence of messages and descriptors, whole, wrong or cut off.
+//! A hostile client of the vfio-user server: any sequence of messages and descriptors, valid, invalid or truncated.
 //!
-//! Every whole message that wants a reply gets exactly one, in order and of the form that the protocol demands; the
-//! function behind the server sees sound requests only; and once the connection is closed, nothing of the client is left.
+//! Every complete message that requests a reply gets exactly one, in order and in the form that the protocol demands; the
+//! function behind the server gets valid requests only; and after the connection is closed, nothing of the client is left.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{Result as Taken, Unstructured};
@@ -31,7 +31,7 @@ const HEADER: usize = 16;
 const LARGEST: usize = 16 * 1024;
 const MOST_DESCRIPTORS: usize = 16;
 const MOST_MESSAGES: usize = 64;
-/// What a client may take of the process. Few, so that it can run out of them.
+/// Resources of a client. Few, so that it can exhaust them.
 const LIMITS: Limits = Limits { maps: 32, descriptors: 32, addresses: 1 << 32 };
 
 const VERSION: u16 = 1;
@@ -80,13 +80,13 @@ impl Device {
     }
 }
 
-/// The bytes of a BAR that an access reaches. The server lets none through that leaves its BAR.
+/// The bytes of a BAR that an access covers. The server passes none that exceeds its BAR.
 fn place(bars: &mut [Vec<u8>; 6], bar: u8, offset: u64, len: usize) -> &mut [u8] {
     assert!(len > 0);
     &mut bars[usize::from(bar)][offset as usize..][..len]
 }
 
-/// Accesses to configuration space come in natural pieces, inside it.
+/// Accesses to configuration space are naturally aligned, and inside it.
 fn check_config(offset: u16, len: usize) {
     assert!([1, 2, 4, 8].contains(&len) && usize::from(offset) % len == 0, "{len} bytes at {offset:#x}");
     assert!(usize::from(offset) + len <= viaduct_pci::CONFIG_SIZE);
@@ -157,7 +157,7 @@ impl PciFunction for Device {
     }
 
     fn dma_unmap(&self, iova: u64) -> Result<()> {
-        assert!(self.state.lock().unwrap().maps.remove(&iova).is_some(), "only what is mapped is taken back");
+        assert!(self.state.lock().unwrap().maps.remove(&iova).is_some(), "only existing maps are removed");
         Ok(())
     }
 
@@ -179,7 +179,7 @@ impl PciFunction for Device {
     }
 }
 
-/// One server for all inputs, as a long-lived process has it.
+/// One server for all inputs, as in a long-running process.
 struct Target {
     device: Arc<Device>,
     address: SocketAddr,
@@ -191,7 +191,7 @@ static TARGET: LazyLock<Target> = LazyLock::new(|| {
     let address = SocketAddr::from_abstract_name(format!("viaduct-fuzz-{}", std::process::id())).unwrap();
     let listener = UnixListener::bind_addr(&address).unwrap();
     let device = Arc::new(Device::new());
-    // Long: a loaded machine is no slow client.
+    // Long, so that a loaded machine is not taken for a slow client.
     let time = Duration::from_secs(300);
     let options = ServerOptions { message_time: time, busy_time: time, budget: Budget::new(LIMITS) };
     let server = Server::on(listener, Arc::clone(&device) as Arc<dyn PciFunction>, options).unwrap();
@@ -204,7 +204,7 @@ static TARGET: LazyLock<Target> = LazyLock::new(|| {
     let read_only = File::open(format!("/proc/self/fd/{}", small.as_raw_fd())).unwrap();
     let descriptors = [
         small,
-        memory(1 << 18, MemFdCreateFlag::MFD_ALLOW_SEALING), // a quarter of all addresses there are
+        memory(1 << 18, MemFdCreateFlag::MFD_ALLOW_SEALING), // a quarter of the address space
         read_only.into(),
         memory(1, MemFdCreateFlag::empty()), // cannot be sealed
         EventFd::from_flags(EfdFlags::EFD_CLOEXEC).unwrap().as_fd().try_clone_to_owned().unwrap(),
@@ -215,16 +215,16 @@ static TARGET: LazyLock<Target> = LazyLock::new(|| {
 
 // ---------------------------------------------------------------- the client's side
 
-/// What the client sends: pieces of a stream of bytes, each with descriptors.
+/// The client's data: pieces of a stream of bytes, each with descriptors.
 #[derive(Default)]
 struct Script {
     bytes: Vec<u8>,
-    /// Where each piece begins, and what goes with its first byte.
+    /// Start of each piece, and the descriptors that are sent with its first byte.
     pieces: Vec<(usize, Vec<RawFd>)>,
 }
 
 impl Script {
-    /// A sequence of records: a byte of choices, then what they ask for. README.md of this folder tells the bits.
+    /// A sequence of records: a byte of choices, then their data. README.md in this folder describes the bits.
     fn take(u: &mut Unstructured, descriptors: &[OwnedFd; 6]) -> Taken<Self> {
         let mut script = Self::default();
         while !u.is_empty() && script.pieces.len() < MOST_MESSAGES {
@@ -258,7 +258,7 @@ impl Script {
             let len = usize::from(len).min(u.len());
             script.bytes.extend(u.bytes(len)?);
         }
-        // A piece without bytes carries nothing.
+        // A piece without bytes carries no descriptors.
         let starts: Vec<usize> = script.pieces.iter().map(|(at, _)| *at).skip(1).collect();
         let ends = starts.into_iter().chain([script.bytes.len()]);
         script.pieces =
@@ -266,7 +266,7 @@ impl Script {
         Ok(script)
     }
 
-    /// The requests that the server gets to see before it hangs up for what it cannot read: id, command, flags.
+    /// The requests that the server reads before it disconnects because of an unreadable one: id, command, flags.
     fn requests(&self) -> Vec<(u16, u16, u32)> {
         let mut at = 0;
         let mut requests = Vec::new();
@@ -286,7 +286,7 @@ impl Script {
         requests
     }
 
-    /// Sends everything and returns all that came back until the server hung up.
+    /// Sends everything and returns all data received until the server disconnects.
     fn run(&self, mut stream: UnixStream) -> Vec<u8> {
         stream.set_nonblocking(true).unwrap();
         let mut replies = Vec::new();
@@ -319,11 +319,11 @@ impl Script {
 }
 
 fn wait(stream: &UnixStream, events: PollFlags) {
-    // The fuzzer's own clock interrupts.
+    // Interrupted by the fuzzer's own timer.
     while poll(&mut [PollFd::new(stream.as_fd(), events)], PollTimeout::NONE) == Err(Errno::EINTR) {}
 }
 
-/// Takes what is there; `false` at the end.
+/// Reads the available data; `false` at the end.
 fn read_some(stream: &mut UnixStream, to: &mut Vec<u8>) -> bool {
     let mut buf = [0; 8192];
     loop {
@@ -347,7 +347,7 @@ fn check(requests: &[(u16, u16, u32)], mut replies: &[u8]) {
     let mut expected = requests.iter().enumerate().filter(|(_, request)| request.2 & FLAG_NO_REPLY == 0);
     let mut refused = false;
     while let Some(header) = replies.first_chunk::<HEADER>() {
-        assert!(!refused, "a client that was not let in is served");
+        assert!(!refused, "a refused client is served");
         let [first, size, flags, error] = words(header);
         let body = &replies[HEADER..size as usize];
         replies = &replies[size as usize..];
@@ -372,10 +372,10 @@ fn check(requests: &[(u16, u16, u32)], mut replies: &[u8]) {
         };
         assert!(right, "{} bytes in reply to command {command}", body.len());
     }
-    assert!(replies.is_empty(), "replies are whole");
-    // Whether a first message that wants no reply was a good greeting cannot be seen.
+    assert!(replies.is_empty(), "replies are complete");
+    // Whether a first message without a reply was accepted cannot be observed.
     let silent = requests.first().is_some_and(|(_, _, flags)| flags & FLAG_NO_REPLY != 0);
-    assert!(refused || silent || expected.next().is_none(), "every request is answered");
+    assert!(refused || silent || expected.next().is_none(), "every request gets a reply");
 }
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A hostile virtio device, as the driver in user space meets it: capabilities, registers, split and packed rings.
+//! A hostile virtio device under the driver in user space: capabilities, registers, split and packed rings.
 //!
-//! The driver uses no register outside of the windows that it found inside a BAR; a chain that it takes back is one
-//! that the device has, and comes back once; a frame it takes has a length that fits its buffer; nothing lasts for
-//! ever, whatever the device says.
+//! The driver uses no register outside of the windows that it found inside a BAR; a chain that it takes from the used
+//! ring is one that the device owns, and is returned once; a received frame has a length that fits its buffer; nothing
+//! blocks for ever, whatever the device does.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{Result as Taken, Unstructured};
@@ -21,7 +21,7 @@ const MEMORY: usize = 1 << 18;
 /// Entries of a queue.
 const SIZE: u16 = 8;
 
-// Where a device that follows the rules has its registers.
+// Registers of a conforming device.
 const COMMON: usize = 0;
 const NOTIFY: usize = 0x3000;
 const COUNTS: usize = 0x1000;
@@ -34,7 +34,7 @@ const QUEUE_RESET: usize = 0x3a;
 const QUEUE_SIZE: usize = 0x18;
 const QUEUE_AREAS: usize = 0x20;
 
-/// Not of the specification: how this device breaks it.
+/// How this device violates the specification.
 #[derive(Clone, Copy)]
 struct Quirks(u8);
 
@@ -43,7 +43,7 @@ impl Quirks {
     fn restless(self) -> bool {
         self.0 & 1 != 0
     }
-    /// There is always an interrupt.
+    /// An interrupt is always pending.
     fn noisy(self) -> bool {
         self.0 & 2 != 0
     }
@@ -65,18 +65,18 @@ struct State {
     bar: Vec<u8>,
     maps: Vec<(u64, Arc<HostMemory>)>,
     charged: u32,
-    /// Used index of a split ring; place and wrap counter in a packed one.
+    /// Used index of a split ring; position and wrap counter in a packed one.
     used: u16,
     wrap: bool,
 }
 
 impl Hostile {
-    /// A device that follows the rules, and then a few bytes of it are changed.
+    /// A conforming device, of which a few bytes are then changed.
     fn take(u: &mut Unstructured) -> Taken<Arc<Self>> {
         let (offered, quirks): (u64, u8) = u.arbitrary()?;
         let mut config = vec![0; 4096];
         config[0x34] = 0x40;
-        // Kind, offset and length of each capability.
+        // Type, offset and length of each capability.
         let windows =
             [(1, COMMON, 0x40), (2, NOTIFY, 0x100), (3, 0x800, 4), (4, 0x900, 0x40), (9, COUNTS, 384)];
         for (i, (kind, offset, len)) in windows.into_iter().enumerate() {
@@ -106,7 +106,7 @@ impl Hostile {
         Ok(Arc::new(Self { info, offered, quirks: Quirks(quirks), state: Mutex::new(state) }))
     }
 
-    /// Writes `data` to the memory it was given, if it lies inside.
+    /// Writes `data` to mapped memory, if it is inside.
     fn put(&self, addr: u64, data: &[u8]) {
         let state = self.state.lock().unwrap();
         for (base, memory) in &state.maps {
@@ -133,7 +133,7 @@ impl Hostile {
         Ok(())
     }
 
-    /// A used entry in its place.
+    /// A used entry at the right position.
     fn give_back(&self, u: &mut Unstructured, packed: bool) -> Taken<()> {
         let (id, len, step, wild): (u8, u32, u8, u8) = u.arbitrary()?;
         let id = if wild & 1 != 0 { u.arbitrary()? } else { u32::from(id & 15) };
@@ -168,7 +168,7 @@ impl Hostile {
     }
 }
 
-/// The bytes of the BAR that an access reaches.
+/// The bytes of the BAR that an access covers.
 fn place(bar: u8, offset: u64, len: usize) -> std::ops::Range<usize> {
     let end = offset.checked_add(len as u64).expect("an access does not wrap");
     assert!(bar == 0 && end <= BAR as u64, "{len} bytes at {offset:#x} of BAR{bar}");
@@ -247,7 +247,7 @@ impl PciFunction for Hostile {
         Ok(())
     }
 
-    /// Who polls lets time pass: the card is lost before that takes long.
+    /// Polling lets time pass: the card is lost before that takes long.
     fn charge(&self, _: Duration) {
         self.state.lock().unwrap().charged += 1;
     }
@@ -255,7 +255,7 @@ impl PciFunction for Hostile {
 
 type Outcome = std::result::Result<(), Ended>;
 
-/// Why a run is over: the input is, or the driver has given the device up.
+/// Why a run ended: the input ended, or the driver has given up the device.
 enum Ended {
     Input,
     Device(VirtioError),
@@ -273,14 +273,14 @@ impl From<VirtioError> for Ended {
     }
 }
 
-/// What the driver has offered and not taken back.
+/// Chains that the driver has offered and not received back.
 #[derive(Default)]
 struct Offered {
     next: u64,
     tokens: HashSet<u64>,
 }
 
-/// Takes back all there is. An error concerns one entry: others may follow it.
+/// Takes all used chains. An error concerns one entry: others may follow it.
 fn take_back(queue: &mut Queue, offered: &mut Offered) {
     let mut errors = 0;
     while errors < 16 {
@@ -333,7 +333,7 @@ fn drive_queue(u: &mut Unstructured, hostile: &Arc<Hostile>) -> Outcome {
             12 => queue.disarm(),
             13 => {
                 let (offset, len): (u8, u8) = u.arbitrary()?;
-                // More than there is, is an error of the caller.
+                // More than its length is an error of the caller.
                 let _ = device.config(offset.into(), &mut vec![0; usize::from(len & 15)]);
                 let _ = device.set_config(offset.into(), &[1; 2]);
                 let _ = device.interrupt_status()?;
