@@ -6,7 +6,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export CARGO_TERM_PROGRESS_WHEN := never
-# The same random choices in every run. Another number makes others; `VIA_SEED= make test` new ones, as plain pytest does.
+# The same random choices in every run. Another number gives others; `VIA_SEED= make test` new ones each time, as plain pytest does.
 export VIA_SEED ?= 1
 PY := .venv/bin/python
 FUZZ_SECONDS ?= 300
@@ -15,13 +15,13 @@ C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v -e /templates/ -e ^kerne
 .PHONY: announce-demo announce-test help setup system regs card functions cli host apps build demo check test test-rtl test-host test-e2e test-checked lint lint-rtl lint-rust lint-python \
 	lint-c lint-kernel formal fuzz fuzz-short fmt drawings conformance synth synth-functions synth-whole place coverage bench clean
 
-help: ## what there is to make
+help: ## list the targets
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-setup: ## install what the build and the tests need
+setup: ## install the dependencies of the build and the tests
 	@tools/setup.sh
 
-system: # compilers and system packages alone: all that Rust code needs
+system: # compilers and system packages only: enough for the Rust code
 	@tools/setup.sh --system
 
 regs: setup ## registers: RTL, C header, Rust constants, reference page
@@ -33,7 +33,7 @@ card: regs ## the simulated card: the Verilated shell and its models; without fu
 functions: card ## the simulated card with its functions
 	@$(PY) tools/verilate.py card --functions
 
-cli: system # the command line tool alone
+cli: system # only the command line tool
 	@echo "host: building the command line tool (about 1 minute the first time)"
 	@cargo build --release --quiet --package viaduct-cli
 	@ln -sf target/release/viaduct viaduct
@@ -59,19 +59,19 @@ demo: announce-demo system ## the main job on a real file, checked
 announce-test:
 	@echo "test: sets up the tools, builds everything and checks it: about 45 minutes the first time on two cores"
 
-# Two lanes for two cores. What reads the sources only comes first: its errors are the quickest to find and to mend.
+# Two lanes for two cores. Checks of the sources come first: their errors are the quickest to find and to fix.
 test: announce-test build lint ## everything CI checks
 	@$(PY) tools/lanes.py "test-host test-e2e" coverage test-rtl synth formal fuzz-short
 	@echo "all tests passed"
 
-check: build ## what was changed, in minutes: lint, the nearest tests, one app end to end
+check: build ## check changed files, in minutes: lint, the closest tests, one app end to end
 	@$(PY) tools/check.py
 
 test-host: build ## Rust unit and property tests
 	cargo test --release --quiet --workspace
 
 test-rtl: regs ## unit tests of every RTL block and app, and of the models
-	@# End-to-end tests in the other lane make apps of these names and remove them again.
+	@# End-to-end tests in the other lane create apps of these names and remove them again.
 	$(PY) -m pytest -q --durations=10 --durations-min=5 rtl apps sim --ignore-glob='apps/test_*'
 
 test-e2e: build ## end to end through the command line, C and Python
@@ -118,7 +118,7 @@ drawings: setup ## the drawings of the documents, from their sources in docs/dra
 formal: setup ## proofs: no write outside a granted buffer, no address outside the card, used index never ahead of data, the gate of a function
 	@$(PY) formal/run.py
 
-fuzz: setup ## everything that reads bytes of others, with inputs that seek new code, FUZZ_SECONDS=300 each target
+fuzz: setup ## coverage-guided fuzzing of everything that parses untrusted bytes, FUZZ_SECONDS=300 for each target
 	@$(PY) tools/fuzz.py --seconds $(FUZZ_SECONDS)
 
 fuzz-short: setup ## the same with the kept inputs and a few thousand new ones
@@ -135,7 +135,7 @@ synth: regs ## LUT, FF, BRAM and URAM of every block, UltraScale+, and its longe
 	$(PY) synth/synth.py --functions --width 128 --slots 2 --channels 1 --ceilings synth/ceilings.json
 	$(PY) synth/synth.py --functions --only 'via_vq_*' --only 'via_vdev_select*' --only via_virtio_pci --ceilings synth/ceilings.json
 
-conformance: build ## all the functions can do in one boot of each kernel, 50,000 round trips of each size (long)
+conformance: build ## all tests of the functions in one boot of each kernel, 50,000 round trips of each size (long)
 	VIA_VM_ROUNDS=50000 $(PY) -m pytest -q -s tests/test_vm_functions.py -k one_boot
 
 synth-functions: regs ## the same for the card's functions at 512 bits, virtio functions among them (long)
@@ -146,7 +146,7 @@ synth-whole: regs ## the longest paths of the whole shell with its functions as 
 	$(PY) synth/synth.py --whole --width 128 --slots 2 --channels 1 --ceilings synth/ceilings.json
 	$(PY) synth/synth.py --whole --ceilings synth/ceilings.json
 
-place: regs ## clock that each block reaches alone, placed and routed for Artix-7 with nextpnr, 64 bits (long)
+place: regs ## maximum clock of each block alone, placed and routed for Artix-7 with nextpnr, 64 bits (long)
 	$(PY) synth/place.py --json build/place/table.json
 
 bench: build ## figures of docs/results.md: copies, memory, apps, virtio, simulator, boards, a guest
@@ -154,5 +154,5 @@ bench: build ## figures of docs/results.md: copies, memory, apps, virtio, simula
 	./viaduct bench calibrate
 	./viaduct bench guest
 
-clean: ## remove what was built (the installed tools stay in their cache)
+clean: ## remove build results (the installed tools stay in their cache)
 	rm -rf build target viaduct

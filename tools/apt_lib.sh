@@ -1,18 +1,18 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Fetches Debian packages by an apt beside the machine's own, and unpacks them: nothing is installed. To be sourced in the repository's folder
+# Fetches Debian packages with a separate apt configuration, and unpacks them: nothing is installed. To be sourced in the repository's folder
 # by a script that sets
-#   what     the word its messages begin with
+#   what     the prefix of its messages
 #   dir      folder for everything fetched
-#   suites   Debian releases to look in, the first one before the others
+#   suites   Debian releases to search, the first one preferred
 
 say() { printf '%s: %s\n' "$what" "$*" >&2; }
 die() { printf '%s: error: %s\n' "$what" "$*" >&2; exit 1; }
 set -E
-trap '[ $BASH_SUBSHELL != 0 ] || die "$BASH_COMMAND: failed (${BASH_SOURCE[0]}, line $LINENO); what it said stands above"' ERR
+trap '[ $BASH_SUBSHELL != 0 ] || die "$BASH_COMMAND: failed (${BASH_SOURCE[0]}, line $LINENO); its output is above"' ERR
 
-# Runs a program that ends after so many seconds at the latest, and at once when this script ends, however it does. To be called from the
-# script's own shell: in a subshell, it ends with that.
+# Runs a program with a time limit in seconds; it also ends when this script ends in any way. To be called from the script's own shell: in a
+# subshell, it ends with that.
 late=
 step() { # SECONDS PROGRAM ARGUMENT…
   local limit=$1 status=0; shift
@@ -21,15 +21,15 @@ step() { # SECONDS PROGRAM ARGUMENT…
   return $status
 }
 
-# Free space of a folder that may not be there yet, in MB.
+# Free space of a folder that may not exist yet, in MB.
 free_in() { # FOLDER
   local at=$1
   until [ -d "$at" ]; do at=$(dirname "$at"); done
   df --output=avail -m "$at" | tail -1 | tr -d ' '
 }
 
-# From here to the end of the script nobody else changes the folder. The lock is that of an open file: it is free when its holder and
-# what that has started are gone.
+# From here to the end of the script the folder is locked. The lock is that of an open file: it is released when its holder and all its
+# children have ended.
 lock() {
   mkdir -p "$dir"
   exec 9>>"$dir/lock"
@@ -38,7 +38,7 @@ lock() {
     flock -w 7200 9 || die "process $(cat "$dir/lock") has not done so within two hours: end it, and run the same command again"
   }
   echo $$ >"$dir/lock"
-  # What a run that was killed has left.
+  # Files left by a killed run.
   rm -rf "$dir"/*.part "$dir"/*.deb "$dir"/work.* "$apt_dir"
 }
 
@@ -48,9 +48,9 @@ mirror() {
   apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null | grep -v -e security -e '^cdrom' | head -1 || true
 }
 
-# An apt of its own beside the machine's: its lists, packages and an empty list of what is installed.
+# An apt configuration separate from the machine's: its lists, packages and an empty list of installed packages.
 apt_dir=$dir/apt
-apt_in=. # where it works
+apt_in=. # its working folder
 apt() { # SECONDS get|cache ARGUMENT…
   local limit=$1 tool=$2; shift 2
   step "$limit" env -C "$apt_in" "apt-$tool" -q -o Acquire::http::Timeout=60 -o Acquire::https::Timeout=60 -o Acquire::Retries=2 -o Dir="$apt_dir" -o Dir::State::status="$apt_dir/status" -o Dir::Etc::SourceList="$apt_dir/sources.list" \
@@ -77,7 +77,7 @@ apt_update() {
   apt_ready=1
 }
 
-# Unpacks packages into a folder with the merged /usr of Debian, without documentation.
+# Unpacks packages into a folder with Debian's merged /usr, without documentation.
 unpack() { # FOLDER PACKAGE.deb…
   local to=$1; shift
   mkdir -p "$to/usr"/{bin,sbin,lib,lib64}
@@ -87,10 +87,10 @@ unpack() { # FOLDER PACKAGE.deb…
     for deb in "$@"; do
       dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$to" --keep-directory-symlink --no-same-owner --exclude="./usr/share/doc/*" \
         --exclude="./usr/share/man/*" --exclude="./usr/share/locale/*" --exclude="./usr/share/info/*" --exclude="./dev/*"
-    done' unpack "$to" "$@" || die "unpacking packages into $to failed$late; is there room on its disk?"
+    done' unpack "$to" "$@" || die "unpacking packages into $to failed$late; is its disk full?"
 }
 
-# Packages with all they need, into a folder.
+# Packages with all dependencies, into a folder.
 fetch() { # FOLDER PACKAGE…
   local to=$1; shift
   apt_update

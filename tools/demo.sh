@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The main job on a real file of at least 32 MiB: AES-256-CTR and SHA-256 of it on the simulated card, compared with
-# openssl and sha256sum. DEMO_FILE=path takes another file.
+# openssl and sha256sum. DEMO_FILE=path selects another file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Any real file will do; the tools just installed hold several large ones. The largest is the same on every run.
+# Any real file will do; the tools just installed contain several large ones. The largest is the same on every run.
 input=${DEMO_FILE:-$(find -L .venv/lib -type f -size +32M -printf '%s %p\n' | sort -n | head -n 1 | cut -d' ' -f2-)}
 [ -f "$input" ] || { echo "demo: no file of 32 MiB or more found: name one with DEMO_FILE=path" >&2; exit 1; }
 out=build/demo

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the Linux guest of `viaduct vm` in a cache folder: a QEMU that knows vfio-user, a stock Debian kernel, and a root disk with
-# the tools of the guest tests. Packages come from the Debian mirror this machine's apt is set to and are only unpacked, never
-# installed: no root needed. What is there already is kept; the second run takes no time.
+# Builds the Linux guest of `viaduct vm` in a cache folder: a QEMU with vfio-user, a stock Debian kernel, and a root disk with
+# the tools of the guest tests. Packages come from the Debian mirror that this machine's apt uses and are only unpacked, never
+# installed: no root needed. Existing files are kept; the second run takes no time.
 #
 #   tools/guest.sh [--kernel 6.12|6.1|new] [--check]
 #
 # Prints on standard output, for `viaduct vm`, lines NAME=VALUE: dir, release, kernel, initrd, disk, and qemu
-# (a program to run it with). --check only says whether it is all there.
+# (a program to run it with). --check only checks whether everything is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,17 +23,17 @@ while [ $# -gt 0 ]; do
   esac
 done
 suite=$(suite_of "$kernel")
-boot_room=350 # MB to make initramfs and disk of a kernel
+boot_room=350 # MB to build initramfs and disk of a kernel
 mapfile -t modules < <(sed 's/#.*//' guest/modules.txt | tr -s ' ' '\n' | grep .)
 
-# A program of the unpacked tools, through their loader and libraries; it may look at the name it is called by.
+# A program of the unpacked tools, through their loader and libraries; it may depend on the name it is called by.
 tool() { # PROGRAM ARGUMENT…
   local r=$dir/root program=$1; shift
   step 600 "$r/usr/lib64/ld-linux-x86-64.so.2" --argv0 "$program" --library-path "$r/usr/lib/x86_64-linux-gnu" "$r/usr/sbin/$program" "$@"
 }
 
 # ---------------------------------------------------------------- parts
-# What is missing, and how many MB it takes to make it: packages and what is in them.
+# The missing parts, and the MB needed to build them: packages and their contents.
 look() {
   need=() room=0
   [ -e "$dir/qemu/packages" ] || { need+=("QEMU (150 MB, 30 s)"); room=$((room + 250)); }
@@ -59,7 +59,7 @@ if [ ${#need[@]} -gt 0 ]; then
   text=$(printf ', %s' "${need[@]}")
   say "fetching once into $dir: ${text:2}"
   : >"$dir/log"
-  # Those of earlier lists go when nobody has used them for days.
+  # Those of earlier lists are removed when unused for days.
   find "${dir%/*}" -maxdepth 1 -name 'guest-*' -mtime +14 -exec rm -rf {} +
 fi
 
@@ -83,7 +83,7 @@ if [ ! -e "$dir/kernel-$kernel/packages" ]; then
   version=$(apt 300 cache madison linux-image-amd64 | awk -v s="$suite/main" '$6 == s { print $3; exit }')
   [ "$version" ] || die "no kernel in $suite at the mirror"
   image=$(apt 300 cache show "linux-image-amd64=$version" | sed -nE 's/^Depends:.*(linux-image-[^ ,]+).*/\1/p' | head -1)
-  # Newer ones are in several packages: the image names the others, of the same release.
+  # Newer kernels are split into several packages: the image depends on the others, of the same release.
   release=${image#linux-image-}
   others=$(apt 300 cache show "$image" | sed -n 's/^Depends://p' | grep -oE "linux-(base|binary|modules)-${release//+/\\+}" | sort -u || true)
   rm -rf "$dir/kernel-$kernel" "$dir/kernel.part" "$dir/kernel.deb"
@@ -116,7 +116,7 @@ if [ ! -e "$out/complete" ]; then
   work=$(mktemp -d "$dir/work.XXXXXX")
   trap 'rm -rf "$work"' EXIT
 
-  # The modules asked for and what they need, unpacked; alias tables for them alone. Those built in are skipped.
+  # The listed modules and their dependencies, uncompressed; alias tables for them alone. Built-in ones are skipped.
   from=$dir/kernel-$kernel/usr/lib/modules/$release
   copy_modules() { # FOLDER NAME…
     local to=$1/usr/lib/modules/$release f; shift
@@ -149,10 +149,10 @@ if [ ! -e "$out/complete" ]; then
   copy_modules "$work/init" ahci sd_mod ext4 crc32c_generic overlay
   # shellcheck disable=SC2016 # for the shell that it starts
   step 600 bash -c 'set -euo pipefail; cd "$1"; find . | LC_ALL=C sort | "$2" cpio -o -H newc -R 0:0 2>/dev/null' \
-    pack "$work/init" "$dir/root/usr/bin/busybox" >"$work/initrd" || die "packing the initramfs failed$late; is there room on the disk of $dir?"
+    pack "$work/init" "$dir/root/usr/bin/busybox" >"$work/initrd" || die "packing the initramfs failed$late; is the disk of $dir full?"
 
   # The disk: the tools, the modules, the agent.
-  step 600 cp -al "$dir/root" "$work/disk" || die "copying the guest's tools failed$late; is there room on the disk of $dir?"
+  step 600 cp -al "$dir/root" "$work/disk" || die "copying the guest's tools failed$late; is the disk of $dir full?"
   rm -rf "$work/disk/packages" "$work/disk/usr/lib/modules"
   copy_modules "$work/disk" "${modules[@]}"
   mkdir -p "$work/disk"/{dev,proc,sys,run,tmp,root,mnt,guest}
@@ -162,7 +162,7 @@ if [ ! -e "$out/complete" ]; then
     program=$work/disk/usr/bin/$(basename "$source" .c)
     step 600 gcc -O2 -static -o "$program" "$source" || die "gcc cannot build $source for the guest; see its message above. It needs gcc and the static C library (libc6-dev)"
   done
-  # What Debian would make on installation.
+  # Files that Debian would create on installation.
   ln -sf dash "$work/disk/usr/bin/sh"
   mkdir -p "$work/disk/etc"
   echo 'root::0:0:root:/root:/bin/bash' >"$work/disk/etc/passwd"
@@ -175,14 +175,14 @@ if [ ! -e "$out/complete" ]; then
   MKE2FS_CONFIG="$dir/root/etc/mke2fs.conf" tool mke2fs -q -t ext4 -O ^has_journal -m 0 -E root_owner=0:0 \
     -d "$work/disk" "$work/disk.img" "$((size * 5 / 4 + 16))M"
 
-  # Those of earlier versions go when nobody has used them for days.
+  # Those of earlier versions are removed when unused for days.
   find "$dir" -maxdepth 2 -path "*/boot-*/complete" -mtime +3 -printf '%h\0' | xargs -0r rm -rf
   rm -rf "$out"
   mkdir "$out"
   mv "$work/initrd" "$work/disk.img" "$out/"
   touch "$out/complete"
 fi
-touch "$dir" "$out/complete" 2>/dev/null || true # not to be counted as unused; it may be somebody else's
+touch "$dir" "$out/complete" 2>/dev/null || true # marks it as used; it may belong to another user
 
 echo "dir=$dir"
 echo "release=$release"

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# What tools/guest.sh and tools/guest_module.sh share: where the guest's files are, and what they are made of. To be
+# Shared by tools/guest.sh and tools/guest_module.sh: the paths of the guest's files, and their contents. To be
 # sourced in the repository's folder.
 
-# The Debian that a kernel is from.
+# The Debian release of a kernel.
 suite_of() { # KERNEL
   case $1 in
     6.12) echo trixie ;;
@@ -15,7 +15,7 @@ suite_of() { # KERNEL
 
 # ---------------------------------------------------------------- what is wanted
 backports=(seabios qemu-system-x86 qemu-system-common qemu-system-data)
-# Beside busybox the real shells and coreutils: busybox would run its own small programs instead of the ones named here.
+# The real shells and coreutils in addition to busybox, which would run its own small versions instead.
 tools=(dash bash coreutils busybox-static kmod ethtool iperf3 fio e2fsprogs rng-tools5 iputils-ping socat pciutils iproute2 util-linux)
 
 list_hash=$(printf '%s\n' "${backports[@]}" "${tools[@]}" | sha256sum | cut -c1-12)

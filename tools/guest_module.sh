@@ -5,8 +5,8 @@
 #
 #   tools/guest_module.sh [6.12|6.1|new] [--check]
 #
-# Prints the path of viaduct_xdma.ko. Headers and module are kept; the second call takes no time. With --check it prints what the compiler
-# (W=1) and sparse have to say of the sources instead, and fails if that is anything.
+# Prints the path of viaduct_xdma.ko. Headers and module are kept; the second call takes no time. With --check it prints the warnings of the
+# compiler (W=1) and sparse instead, and fails if there are any.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/guest_lib.sh
@@ -17,7 +17,7 @@ for word in "$@"; do
   if [ "$word" = --check ]; then check=1; else kernel=$word; fi
 done
 suite_of "$kernel" >/dev/null
-# It ends with this script, which is its parent: `exec` makes it the child itself, not a shell's.
+# It ends with this script, which is its parent: because of `exec` it is a direct child.
 made=$(exec setpriv --pdeathsig TERM timeout -k 10 7200 tools/guest.sh --kernel "$kernel")
 release=$(sed -n 's/^release=//p' <<<"$made")
 out=$PWD/build/guest/$release
@@ -26,20 +26,20 @@ for file in kernel/xdma/*.[ch]; do
   [[ $file == */test_* || $file == *.mod.c ]] || sources+=("$file")
 done
 key=$(cat "${sources[@]}" tools/guest_module.sh | sha256sum)
-# Asked once without the lock: the folder may be one that we cannot write to.
+# Checked once without the lock: the folder may not be writable.
 is_made() { [ ! "$check" ] && [ -e "$out/viaduct_xdma.ko" ] && [ "$(cat "$out/key" 2>/dev/null)" = "$key" ]; }
 is_made || { mkdir -p "$out"; exec 8>"$out/lock"; flock 8; }
 if is_made; then
   echo "$out/viaduct_xdma.ko"
   exit
 fi
-rm -rf "$out"/work.* # what a run that was killed has left
+rm -rf "$out"/work.* # files left by a killed run
 for program in gcc make; do
   command -v $program >/dev/null || die "kernel/xdma is built by $program, and this machine has none: install the packages gcc and make"
 done
 
 # ---------------------------------------------------------------- headers
-# Named by how they are made, below.
+# Named after the way they are built, below.
 recipe=$(sed -n "/^# -* headers/,/^# -* module/p" tools/guest_module.sh | sha256sum | cut -c1-8)
 headers=$dir/headers-$release-$recipe
 [ -e "$headers/complete" ] || lock
@@ -47,7 +47,7 @@ if [ ! -e "$headers/complete" ]; then
   say "fetching the headers of kernel $release once (15 MB)"
   : >"$dir/log"
   apt_update
-  # Named by the release of the kernel that is booted, not by what is newest now.
+  # Named after the release of the booted kernel, not the newest one.
   version=${release%-amd64}
   rm -rf "$dir"/headers-"$release"-* "$dir/headers.deb"
   mkdir -p "$dir/headers.deb"
@@ -56,7 +56,7 @@ if [ ! -e "$headers/complete" ]; then
   unpack "$headers" "$dir"/headers.deb/*.deb
   rm -rf "$dir/headers.deb" "$apt_dir"
 
-  # The packages expect to lie in /usr/src, and their programs to find the C library of their Debian.
+  # The packages expect to be in /usr/src, and their programs expect the C library of their Debian release.
   sed -i "s|/usr/src/|$headers/usr/src/|g" "$headers/usr/src/linux-headers-$release/Makefile"
   find "$headers"/usr/lib/linux-kbuild-* "$headers/usr/bin/sparse" -type f -perm -u+x | while read -r program; do
     [ "$(head -c 4 "$program" | tail -c 3)" = ELF ] || continue
@@ -66,13 +66,13 @@ if [ ! -e "$headers/complete" ]; then
       "$dir/root" >"$program"
     chmod +x "$program"
   done
-  # Type information would need the kernel image and pahole; the module is as good without.
+  # Type information would need the kernel image and pahole; the module works without.
   rm -f "$headers"/usr/src/linux-headers-*/vmlinux
-  # Newer kernels ask a script whether sparse is good enough, which the package leaves out.
+  # Newer kernels check the version of sparse by a script, which the package lacks.
   for scripts in "$headers"/usr/src/linux-headers-*-common/scripts; do
     [ -e "$scripts/checker-valid.sh" ] || { printf '#!/bin/sh\necho 1\n' >"$scripts/checker-valid.sh"; chmod +x "$scripts/checker-valid.sh"; }
   done
-  # Options of the compiler that the kernel was built with, in the words of older ones.
+  # Options of the compiler that the kernel was built with, in the form of older ones.
   cat >"$headers/cc" <<'CC'
 #!/bin/bash
 exec gcc "${@/#-fmin-function-alignment=/-falign-functions=}"
@@ -88,10 +88,10 @@ cp "${sources[@]}" "$work/"
 build=(make -C "$work" KDIR="$headers/usr/src/linux-headers-$release" CC="$headers/cc")
 if [ "$check" ]; then
   say "checking kernel/xdma with the headers of kernel $release"
-  # The packaged sparse is older than a keyword of newer kernels; what it adds to that of before is of no matter to sparse.
+  # The packaged sparse is older than a keyword of newer kernels, which is replaced by its predecessor.
   step 1800 "${build[@]}" KBUILD_ABS_SRCTREE=1 W=1 C=2 CF=-D__typeof_unqual__=__typeof__ CHECK="$headers/usr/bin/sparse" >"$out/check" 2>&1 || true
-  # What is said of the kernel's own headers is not ours. Newer kernels name the module's files without their folder,
-  # and their MODULE_ macros assert something by a builtin function that sparse does not know.
+  # Warnings in the kernel's own headers are ignored. Newer kernels name the module's files without their folder,
+  # and their MODULE_ macros use an assertion with a builtin function that sparse does not know.
   told=$(grep -E '(error|warning):' "$out/check" | grep -v ': error: bad constant expression$' | grep -E "^([^ ]*/work\.[^/]*/)?[a-z_]+\.[ch]:" | sed -E 's|^([^ ]*/work\.[^/]*/)?|kernel/xdma/|' | sort -u) || true
   checked=$(grep -c '^ *CHECK ' "$out/check") || true
   [ "$checked" -ge "$(find "$work" -name '*.c' ! -name '*.mod.c' | wc -l)" ] ||

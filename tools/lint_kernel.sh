@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Checks kernel/xdma: compiler (W=1) and sparse against the packaged headers of every kernel that is tested, and the kernel's checkpatch in its strict form.
-# checkpatch comes in a package of kernel sources only (140 MB): fetched once, of which the script and its word lists are kept.
+# checkpatch is only in a package of kernel sources (140 MB), which is fetched once; the script and its word lists are kept.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/guest_lib.sh
@@ -26,12 +26,12 @@ if [ ! -e "$scripts/checkpatch.pl" ]; then
   step 1800 bash -c 'set -euo pipefail
     dpkg-deb --fsys-tarfile "$1" | tar -xO --wildcards "*.tar.xz" |
       tar -xJ -C "$2" --strip-components=2 --wildcards "*/scripts/checkpatch.pl" "*/scripts/spelling.txt" "*/scripts/const_structs.checkpatch"' \
-    unpack "$dir"/source.deb/*.deb "$scripts.part" || die "unpacking $source_package failed$late; is there room on its disk?"
+    unpack "$dir"/source.deb/*.deb "$scripts.part" || die "unpacking $source_package failed$late; is its disk full?"
   rm -rf "$dir/source.deb" "$apt_dir" "$scripts"
   mv "$scripts.part" "$scripts"
 fi
 say "checkpatch"
-# The test is a program: it has the types of its C library, and registers mapped that are read for their own sake.
+# The test is a program: it uses the types of its C library, and reads mapped registers without using the value.
 for file in kernel/xdma/*.[ch]; do
   ignore=()
   case $file in

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Checks the RTL without running it: format, Verilator -Wall for every module and for the shell in several geometries, and elaboration for
-# synthesis by yosys (read_slang). Names of modules as arguments restrict it to these.
+# synthesis by yosys (read_slang). Module names as arguments restrict it to these.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH"
@@ -20,7 +20,7 @@ geometries=("4 4 512 1" "1 1 64 1" "2 2 64 2" "2 1 128 1" "3 2 128 1" "16 4 256 
 mapfile -t files < <(ls rtl/*/*.sv)
 dirs=()
 for d in rtl/*/ build/regs/; do dirs+=("-y" "$d"); done
-# Packages that others use come first.
+# Packages used by others come first.
 packages=(rtl/common/via_pkg.sv rtl/virtio/via_virtio_pkg.sv)
 for p in rtl/*/via_*_pkg.sv build/regs/via_*_regs_pkg.sv; do
   [[ " ${packages[*]} " == *" $p "* ]] || packages+=("$p")
@@ -79,7 +79,7 @@ if wanted via_shell; then
     # shellcheck disable=SC2046,SC2086  # four numbers, four options
     verilate via_shell "via_shell_${g// /_}" $(defines $g)
   done
-  # Those that make synth maps, and one of two streams, through the synthesis front end.
+  # The geometries that make synth maps, and one with two streams, through the synthesis front end.
   for g in "4 4 512 1" "1 1 64 1" "2 1 128 1" "2 2 64 2"; do
     # shellcheck disable=SC2046,SC2086
     yosys -q -p "read_slang --top via_shell $(defines $g | sed 's/-D/-D /g') ${packages[*]} $(ls rtl/*/via_*.sv | grep -v '_pkg.sv$' | tr '\n' ' ') \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs nextpnr for Artix-7. Debian has it in its unstable release only: the first call unpacks it with the libraries it wants into a cache
+# Runs nextpnr for Artix-7. Debian has it in its unstable release only: the first call unpacks it with its libraries into a cache
 # folder (25 MB fetched, 300 MB there); nothing is installed. The version moves with Debian: nextpnr prints it.
 #
 #   tools/nextpnr.sh --device xc7a200tsbg484-2 --json NETLIST …

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what the build and the tests need, once: system packages that are missing (only as root), and the pinned Python tools
-# in a cache folder named after the hash of tools/requirements.txt, linked as .venv. Asks nothing. A second run takes no time.
+# Installs the dependencies of the build and the tests, once: missing system packages (only as root), and the pinned Python tools
+# in a cache folder named after the hash of tools/requirements.txt, linked as .venv. Non-interactive. A second run takes no time.
 # With --system only the system packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,7 +10,7 @@ say() { printf 'setup: %s\n' "$*"; }
 die() { printf 'setup: error: %s\n' "$*" >&2; exit 1; }
 
 # ---------------------------------------------------------------- system packages
-# What each missing thing is called in Debian and Ubuntu.
+# The packages of Debian and Ubuntu for each missing dependency.
 missing=()
 need() { command -v "$1" >/dev/null 2>&1 || missing+=("$2"); }
 need g++ g++
@@ -40,7 +40,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   packages=()
   for m in "${missing[@]}"; do
     if [ "$m" != rust ]; then packages+=("$m"); continue; fi
-    # The newest cargo the release offers: its own, or the one Debian 12 keeps for building browsers.
+    # The newest cargo of the release: its own, or the one that Debian 12 has for building browsers.
     for c in cargo cargo-web; do
       v=$(apt-cache policy $c | sed -nE 's/^ *Candidate: (0|1)\.([0-9]+).*/\1 \2/p')
       case "$v" in
