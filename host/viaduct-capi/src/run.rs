@@ -209,7 +209,10 @@ unsafe fn way(slot: &Slot, route: &Route) -> Result<Way> {
         types::IN => false,
         types::OUT => true,
         other => {
-            return fail(Code::Argument, format!("{other} is not a direction: use VIADUCT_IN or VIADUCT_OUT"));
+            return fail(
+                Code::Argument,
+                format!("{other} is not a direction: use VIADUCT_IN or VIADUCT_OUT"),
+            );
         }
     };
     let names: Vec<&str> = match output {
