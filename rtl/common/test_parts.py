@@ -91,13 +91,18 @@ def test_a_socket_chooses_the_kind_by_its_parameters(tmp_path: Path):
 )
 def test_what_cannot_be_a_part_is_refused(tmp_path: Path, was: str, now: str, why: str):
     with pytest.raises(SystemExit, match=re.escape(why)):
-        read(tmp_path, BLOCK.replace(was, now))
+        parts.socket(read(tmp_path, BLOCK.replace(was, now)), [parts.Part("via_thing")])
+
+
+def test_a_part_may_say_by_another_output_when_it_is_still(tmp_path: Path):
+    head = read(tmp_path, BLOCK.replace("still_o", "stands_o"))
+    assert "!stands_o" in parts.socket(head, [parts.Part("via_thing", still="stands_o")])
 
 
 def test_parts_of_the_card():
     """Each block is there, has all inputs that its part calls sampled, and leaves out none that it has not."""
     names = set[str]()
-    for part in parts.flat(parts.CARD):
+    for part in [*parts.flat(parts.CARD), parts.NO_FUNCTIONS]:
         path = next((ROOT / "rtl").glob(f"*/{part.module}.sv"))
         head = parts.header(path)
         assert part.name not in names, f"{part.name} is listed twice"
