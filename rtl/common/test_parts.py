@@ -83,10 +83,10 @@ def test_a_socket_chooses_the_kind_by_its_parameters(tmp_path: Path):
 @pytest.mark.parametrize(
     ("was", "now", "why"),
     [
-        ("still_o", "stands_o", "a part says when it is still"),
-        ("rst_ni", "rst_i", "a part has a port rst_ni"),
+        ("still_o", "stands_o", "a part needs an output still_o or idle_o"),
+        ("rst_ni", "rst_i", "a part needs a port rst_ni"),
         ("input  cmd_t          cmd_i,", "input wire signed x_i,", "not understood: input wire signed x_i,"),
-        ("module via_thing", "module via_other", "no header of module via_thing is found"),
+        ("module via_thing", "module via_other", "no header of module via_thing found"),
     ],
 )
 def test_what_cannot_be_a_part_is_refused(tmp_path: Path, was: str, now: str, why: str):
