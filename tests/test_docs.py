@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -40,12 +41,24 @@ def test_pictures_exist_and_say_what_they_show():
     shown = 0
     for page in PAGES:
         text = page.read_text()
+        for alt, target in re.findall(r"!\[([^\]]*)\]\(([^)\s]+)\)", text):
+            assert len(alt) >= 20 and (page.parent / target).exists(), f"{page.relative_to(ROOT)}: {target}"
         for tag in re.findall(r"<(?:img|source)\b[^>]*>", text):
             file = re.search(r'\b(?:src|srcset)="([^"]+)"', tag)
             assert file and (page.parent / file[1]).exists(), f"{page.relative_to(ROOT)}: {tag}"
             assert tag.startswith("<source") or re.search(r'\balt="[^"]{20,}"', tag), f"no alt text: {tag}"
             shown += 1
     assert shown
+
+
+def test_plots_in_the_documents_are_small_and_all_shown():
+    text = "".join(page.read_text() for page in PAGES)
+    plots = sorted((ROOT / "docs/plots").iterdir())
+    assert plots
+    for plot in plots:
+        assert plot.suffix == ".svg" and plot.stat().st_size < 60_000
+        assert ElementTree.parse(plot).getroot().tag.endswith("}svg")
+        assert f"(plots/{plot.name})" in text, f"{plot.name} is shown nowhere"
 
 
 def test_drawings_are_what_their_sources_make():

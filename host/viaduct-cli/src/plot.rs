@@ -216,7 +216,7 @@ impl Plot {
         let area = root.margin(top + 4, 30, 8, MARGIN);
         let mut chart = ChartBuilder::on(&area)
             .x_label_area_size(24)
-            .y_label_area_size(64)
+            .y_label_area_size(76)
             .build_cartesian_2d(first - beside..last + beside, 0.0..most * 1.08)?;
         chart
             .configure_mesh()

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use serde_json::{Value, json};
 use viaduct::desc::{Command, Completion};
 use viaduct::{MapOptions, MemoryJob, MemoryRange, Prot, Register, SharedBytes, Slot, Source};
@@ -52,7 +53,7 @@ pub struct Args {
     plot: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum What {
     /// The simulator: cycles a second of this machine
     Sim,
@@ -168,7 +169,8 @@ pub fn run(args: Args) -> Result {
                 tell!("plot: {}", folder.write(plot)?.display());
             }
             if plots.is_empty() {
-                tell!("plot: {what:?} has nothing to plot: its figures are those of this machine");
+                let name = what.to_possible_value().map(|v| v.get_name().to_owned()).unwrap_or_default();
+                tell!("plot: {name} has nothing to plot: its figures are those of this machine");
             }
         }
     }
