@@ -123,8 +123,8 @@ def test_usage_errors(data: Path, tmp_path: Path):
         ("no app named", ["info", "nope"]),
         ("no app named", ["build", "nope"]),
         ("no app named", ["test", "nope"]),
-        ("input in gets nothing; add --in file:", ["run", "pass", "--out", out]),
-        ("output out goes nowhere; add --out file:", ["run", "pass", "--in", source]),
+        ("input in has no route; add --in file:", ["run", "pass", "--out", out]),
+        ("output out has no route; add --out file:", ["run", "pass", "--in", source]),
         ('has no port "im"; did you mean in?', ["run", "pass", "--in", f"im={source}", "--out", out]),
         ("two routes to port in", ["run", "pass", "--in", source, "--in", source, "--out", out]),
         ("two routes to port out", ["run", "pass", "--in", source, "--out", out, "--out", f"out={out}2"]),
@@ -314,7 +314,7 @@ def test_nobody_reads_what_is_told(errors: str, data: Path, tmp_path: Path):
 
 def test_more_memory_than_there_is(tmp_path: Path):
     for size in ("200000G", "17179869183G"):
-        fails(1, "no host memory for", "card", "--functions", tmp_path / "f", "--disk", size, timeout=60)
+        fails(1, "not enough host memory for", "card", "--functions", tmp_path / "f", "--disk", size, timeout=60)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])

@@ -199,10 +199,10 @@ def test_an_app_lets_valid_fall(neighbour: Neighbour, card: viaduct.Card):
 
 def test_an_app_does_not_answer_its_registers(neighbour: Neighbour, card: viaduct.Card):
     with card.load(app("mute")) as slot:
-        with fails(viaduct.AppError, "did not answer a register access; correct the app"):
+        with fails(viaduct.AppError, "did not respond to a register access; correct the app"):
             slot.set(amount=1)
             slot.get("amount")
-        with fails(viaduct.AppError, "did not answer a register access"):
+        with fails(viaduct.AppError, "did not respond to a register access"):
             slot.run(np.arange(5000, dtype=np.uint8))
 
 
@@ -253,7 +253,7 @@ def test_bad_apps_from_the_command_line(tmp_path: Path):
         (
             "mute",
             [routes[0], routes[1], *routes[4:], "--set", "amount=1"],
-            "did not answer a register access",
+            "did not respond to a register access",
         ),
     ]:
         run("run", name, *args, code=1, words=words)
@@ -393,7 +393,7 @@ def test_a_mapped_file_is_truncated(card: viaduct.Card, neighbour: Neighbour, tm
         write_all(slot, mapping, 40)
         os.truncate(path, 10_000)
         with fails(
-            viaduct.FileError, r"mapped: bytes \d+ to \d+ of the mapping are lost: .*cut to 10000 bytes"
+            viaduct.FileError, r"mapped: bytes \d+ to \d+ of the mapping are lost: .*truncated to 10000 bytes"
         ):
             mapping.sync()
         assert path.stat().st_size == 10_000

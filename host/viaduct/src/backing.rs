@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What lies behind a mapping: a file or a buffer of this program.
+//! The source of a mapping: a file or a buffer of this program.
 
 use std::alloc::Layout;
 use std::fs::{File, OpenOptions};
@@ -33,7 +33,7 @@ impl SharedBytes {
         lock(&self.0).is_empty()
     }
 
-    /// Takes the bytes out and leaves none.
+    /// Takes the bytes and leaves an empty buffer.
     pub fn take(&self) -> Vec<u8> {
         std::mem::take(&mut lock(&self.0))
     }
@@ -43,7 +43,7 @@ impl SharedBytes {
         lock(&self.0).clone()
     }
 
-    /// Whether both are the same bytes.
+    /// Whether both are the same buffer.
     pub fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -52,7 +52,7 @@ impl SharedBytes {
         lock(&self.0).clear();
     }
 
-    /// Copies up to `len` bytes at `position` into a buffer. Less only at the end.
+    /// Copies up to `len` bytes at `position` into a buffer. Fewer only at the end.
     pub(crate) fn read(&self, to: &DmaBuffer, offset: usize, len: usize, position: u64) -> usize {
         let bytes = lock(&self.0);
         let start = usize::try_from(position).unwrap_or(usize::MAX).min(bytes.len());
@@ -61,7 +61,7 @@ impl SharedBytes {
         end - start
     }
 
-    /// Copies bytes of a buffer to `position`, growing if need be.
+    /// Copies bytes of a buffer to `position`, growing if needed.
     pub(crate) fn write(&self, from: &DmaBuffer, offset: usize, len: usize, position: u64) -> io::Result<()> {
         let mut bytes = lock(&self.0);
         let start = usize::try_from(position).map_err(|_| io::ErrorKind::OutOfMemory)?;
@@ -76,7 +76,7 @@ impl SharedBytes {
     }
 }
 
-/// So many zero bytes, which take memory when they are used; `None` if there is not that much.
+/// Zero bytes, which take memory when they are used; `None` if there is not enough.
 pub(crate) fn zeroed(len: u64) -> Option<Vec<u8>> {
     let size = usize::try_from(len).ok()?;
     let layout = Layout::array::<u8>(size).ok()?;
@@ -98,14 +98,14 @@ pub(crate) fn open_regular(path: &Path, write: bool) -> Result<(File, u64)> {
         .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
         .open(path)
         .map_err(|e| open_error(path, if write { "open it for writing" } else { "open it" }, e))?;
-    let meta = file.metadata().map_err(|e| Error::file(path, "look at it", e))?;
+    let meta = file.metadata().map_err(|e| Error::file(path, "examine it", e))?;
     match kind_of(&meta) {
         None => Ok((file, meta.len())),
         Some(what) => Err(Error::NotAFile { path: path.into(), what }),
     }
 }
 
-/// Why something cannot be opened. What it is says more than the system does: a directory cannot be opened for writing, a
+/// Why a path cannot be opened. The type of the file says more than the system's error: a directory cannot be opened for writing, a
 /// socket not at all.
 pub(crate) fn open_error(path: &Path, doing: &'static str, source: io::Error) -> Error {
     match std::fs::metadata(path).ok().as_ref().and_then(kind_of) {
@@ -114,7 +114,7 @@ pub(crate) fn open_error(path: &Path, doing: &'static str, source: io::Error) ->
     }
 }
 
-/// What a thing that is not a regular file is.
+/// The type of a file that is not a regular one.
 pub(crate) fn kind_of(meta: &std::fs::Metadata) -> Option<&'static str> {
     let kind = meta.file_type();
     if kind.is_file() {
@@ -132,7 +132,7 @@ pub(crate) fn kind_of(meta: &std::fs::Metadata) -> Option<&'static str> {
     }
 }
 
-/// Source of a mapping's pages, and where changed ones go.
+/// Source of a mapping's pages, and destination of changed ones.
 #[derive(Debug)]
 pub struct Source {
     pub(crate) kind: SourceKind,
@@ -174,7 +174,7 @@ impl Source {
     /// An open file from byte `offset` on. `name` is for messages.
     pub fn from_file(file: File, name: impl Into<PathBuf>, offset: u64, writable: bool) -> Result<Self> {
         let name = name.into();
-        let meta = file.metadata().map_err(|e| Error::file(&name, "look at it", e))?;
+        let meta = file.metadata().map_err(|e| Error::file(&name, "examine it", e))?;
         if let Some(what) = kind_of(&meta) {
             return Err(Error::NotAFile { path: name, what });
         }
@@ -188,7 +188,7 @@ impl Source {
         Self { kind: SourceKind::Bytes(bytes), name: "host buffer".into(), len }
     }
 
-    /// `len` zero bytes that vanish with the mapping.
+    /// `len` zero bytes that are discarded with the mapping.
     pub fn anonymous(len: u64) -> Result<Self> {
         let zeros = zeroed(len).ok_or(Error::OutOfMemory { bytes: len })?;
         Ok(Self::bytes(SharedBytes::new(zeros)))
@@ -214,12 +214,12 @@ impl Source {
         !matches!(self.kind, SourceKind::File { writable: false, .. })
     }
 
-    /// Whether what is written to it outlives this program.
+    /// Whether writes to it outlive this program.
     pub(crate) fn is_lasting(&self) -> bool {
         matches!(self.kind, SourceKind::File { writable: true, .. })
     }
 
-    /// Reads up to `len` bytes at `position` into a buffer. Less only at the end of what there is now.
+    /// Reads up to `len` bytes at `position` into a buffer. Fewer only at its present end.
     pub(crate) fn read(&self, to: &DmaBuffer, offset: usize, len: usize, position: u64) -> Result<usize> {
         match &self.kind {
             SourceKind::File { file, offset: base, .. } => to
@@ -229,8 +229,8 @@ impl Source {
         }
     }
 
-    /// Writes bytes of a buffer to `position`, never beyond the present end. The error tells which bytes are lost, and
-    /// whether trying again may help.
+    /// Writes bytes of a buffer to `position`, never beyond the present end. The error says which bytes are lost, and
+    /// whether a retry may help.
     pub(crate) fn write(
         &self,
         from: &DmaBuffer,
@@ -256,7 +256,7 @@ impl Source {
                 if room < len as u64 {
                     return Err(lost(
                         room,
-                        format!("the file was cut to {} bytes meanwhile", meta.len()),
+                        format!("the file was truncated to {} bytes meanwhile", meta.len()),
                         false,
                     ));
                 }
@@ -273,7 +273,7 @@ impl Source {
                 if room < len as u64 {
                     return Err(lost(
                         room,
-                        format!("the buffer was cut to {} bytes meanwhile", bytes.len()),
+                        format!("the buffer was truncated to {} bytes meanwhile", bytes.len()),
                         false,
                     ));
                 }
@@ -282,11 +282,11 @@ impl Source {
         }
     }
 
-    /// Waits until what was written is on the medium.
+    /// Waits until all writes are on stable storage.
     pub(crate) fn sync(&self) -> Result<()> {
         match &self.kind {
             SourceKind::File { file, .. } => {
-                file.sync_data().map_err(|e| Error::file(&self.name, "bring it to the medium", e))
+                file.sync_data().map_err(|e| Error::file(&self.name, "write it to stable storage", e))
             }
             SourceKind::Bytes(_) => Ok(()),
         }
@@ -297,6 +297,6 @@ impl Source {
 #[derive(Debug)]
 pub(crate) struct WriteBack {
     pub error: Error,
-    /// Trying again may help: the page is kept.
+    /// A retry may help: the page is kept.
     pub again: bool,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A card: what it is, its time, its memory, its slots, and the port that loads apps into them.
+//! A card: its properties, time, memory and slots, and the port that loads apps into them.
 
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,12 +16,12 @@ use viaduct_pci::{DmaAccess, FunctionInfo, HostMemory, PciError, PciFunction, Pr
 /// Register map this library drives.
 const VERSION_MAJOR: u32 = 1;
 
-/// How long to wait before something counts as hung. Wall-clock time.
+/// Time-outs, in wall-clock time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
     /// Without any completion, event, or beat of the slot.
     pub stall: Duration,
-    /// The same while the app says that it computes.
+    /// The same while the app reports that it computes.
     pub busy: Duration,
     /// For a step of the card's own: loading an image, draining a slot, stopping a ring.
     pub control: Duration,
@@ -37,7 +37,7 @@ impl Default for Timeouts {
     }
 }
 
-/// Ways and sets of a translation buffer of a slot.
+/// Ways and sets of a TLB of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tlb {
     /// Ways.
@@ -46,7 +46,7 @@ pub struct Tlb {
     pub sets: u32,
 }
 
-/// What a card is made of, read once.
+/// Properties of a card, read once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CardInfo {
     /// Register map: major and minor version.
@@ -63,9 +63,9 @@ pub struct CardInfo {
     pub clock_khz: u32,
     /// MiB of each DRAM channel.
     pub chan_mib: u64,
-    /// Translations of 4 KiB pages a slot holds.
+    /// TLB of a slot for 4 KiB pages.
     pub tlb_page: Tlb,
-    /// Translations of 2 MiB pages a slot holds.
+    /// TLB of a slot for 2 MiB pages.
     pub tlb_huge: Tlb,
 }
 
@@ -90,9 +90,9 @@ pub struct Card {
     claimed: Mutex<Vec<bool>>,
     /// Held while an image is loaded: the card has one configuration port.
     config_port: Mutex<()>,
-    /// Held over the two reads of the time.
+    /// Held during the two reads of the time.
     time: Mutex<()>,
-    /// Held over a change of a function's control register.
+    /// Held during a change of a function's control register.
     pub(crate) functions: Mutex<()>,
 }
 
@@ -109,7 +109,8 @@ impl Card {
         let info = read_info(&*pci)?;
         let vectors = usize::from(pci.info().vectors);
         if vectors < 2 * info.slots {
-            let why = format!("{vectors} interrupt vectors for {} slots, two a slot are needed", info.slots);
+            let why =
+                format!("{vectors} interrupt vectors for {} slots, two per slot are needed", info.slots);
             return Err(Error::BadCard(why));
         }
         Ok(Arc::new(Self {
@@ -126,12 +127,12 @@ impl Card {
         }))
     }
 
-    /// What the card is made of.
+    /// Properties of the card.
     pub fn info(&self) -> &CardInfo {
         &self.info
     }
 
-    /// The function below.
+    /// The underlying PCI function.
     pub fn pci(&self) -> &Arc<dyn PciFunction> {
         &self.pci
     }
@@ -166,7 +167,7 @@ impl Card {
         Slot::open(Arc::clone(self), index).inspect_err(|_| self.release(index))
     }
 
-    /// Claims the first slot that nobody in this program holds.
+    /// Claims the first slot that is not held in this program.
     pub fn any_slot(self: &Arc<Self>) -> Result<Slot> {
         for index in 0..self.info.slots {
             match self.slot(index) {
@@ -182,14 +183,14 @@ impl Card {
         Function::open(Arc::clone(self), kind)
     }
 
-    /// Memory that the card reaches by bus address: at least `len` bytes.
+    /// Memory that the card accesses by bus address: at least `len` bytes.
     pub fn dma_buffer(&self, len: u64, access: DmaAccess) -> Result<DmaBuffer> {
         self.check_process()?;
         self.arena.alloc(len, access)
     }
 
-    /// Whether this is the process that opened the card. In another one no lock may be taken: a thread that is not here may
-    /// hold it.
+    /// Whether this is the process that opened the card. In another one no lock may be taken: it may be held by a thread
+    /// that does not exist here.
     pub(crate) fn is_ours(&self) -> bool {
         self.process.is_current()
     }
@@ -210,7 +211,7 @@ impl Card {
         lock(&self.memory).free(addr, size);
     }
 
-    /// Makes a range of card memory the user's for as long as the card is open.
+    /// Reserves a range of card memory for the user while the card is open.
     pub(crate) fn claim_range(&self, addr: u64, len: u64) -> Result<()> {
         lock(&self.memory).claim(addr, len)
     }
@@ -221,7 +222,7 @@ impl Card {
             return Err(Error::BadImage(format!("{} bytes are not whole 32-bit words", image.len())));
         }
         let _port = lock(&self.config_port);
-        // The port drops a word that finds no room for very long; the image is then sent once more.
+        // The port drops a word that waits too long for space; the image is then sent once more.
         for attempt in 0..2 {
             let number = slot as u32;
             self.write_card(VIA_CARD_ICAP_CTRL, number | VIA_CARD_ICAP_CTRL_START_MASK)?;
@@ -283,7 +284,7 @@ impl Card {
     }
 }
 
-/// A function as its process has it: in a child of `fork()` nothing reaches it.
+/// A function of one process: in a child of `fork()` it cannot be accessed.
 struct Ours {
     pci: ManuallyDrop<Arc<dyn PciFunction>>,
     process: Process,
@@ -392,7 +393,7 @@ fn read_info(pci: &dyn PciFunction) -> Result<CardInfo> {
     if sound { Ok(info) } else { Err(Error::BadCard(format!("{info:?}"))) }
 }
 
-/// Asks again and again until there is an answer; `None` after `limit`. Quick at first, then with growing pauses.
+/// Polls until there is a result; `None` after `limit`. The pauses grow.
 pub(crate) fn poll<T>(limit: Duration, mut ask: impl FnMut() -> Result<Option<T>>) -> Result<Option<T>> {
     let end = Instant::now() + limit;
     let mut pause = Duration::from_micros(10);
@@ -408,7 +409,7 @@ pub(crate) fn poll<T>(limit: Duration, mut ask: impl FnMut() -> Result<Option<T>
     }
 }
 
-/// Locks; what a panicking thread left behind is still whole, since no invariant spans a panic here.
+/// Locks; a poisoned lock is safe to use, since no invariant spans a panic here.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -25,20 +25,20 @@ pub const CPL_LAST: u8 = 1 << 0;
 pub const CPL_ACCESSED: u8 = 1 << 1;
 /// Unmap, scan: the page was written.
 pub const CPL_DIRTY: u8 = 1 << 2;
-/// Map: an older translation was displaced, its virtual address is in `info`.
+/// Map: an older translation was evicted, its virtual address is in `info`.
 pub const CPL_VICTIM: u8 = 1 << 3;
-/// Map: the displaced page was accessed.
+/// Map: the evicted page was accessed.
 pub const CPL_VICTIM_ACCESSED: u8 = 1 << 4;
-/// Map: the displaced page was written.
+/// Map: the evicted page was written.
 pub const CPL_VICTIM_DIRTY: u8 = 1 << 5;
-/// Map: the displaced page is a 2 MiB page.
+/// Map: the evicted page is a 2 MiB page.
 pub const CPL_VICTIM_HUGE: u8 = 1 << 6;
 
-/// What a command does.
+/// Operation of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Op {
-    /// Nothing.
+    /// No operation.
     Nop = 0x00,
     /// Host memory to card memory.
     H2c = 0x02,
@@ -50,7 +50,7 @@ pub enum Op {
     Map = 0x10,
     /// Removes a translation.
     Unmap = 0x11,
-    /// Answers a fault with an error.
+    /// Completes a faulting access with an error.
     Deny = 0x12,
     /// Reports and clears the accessed bit of a page.
     Scan = 0x13,
@@ -60,7 +60,7 @@ pub enum Op {
     MoveOut = 0x21,
 }
 
-/// What an access may do.
+/// Permissions of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prot {
     /// The app may read.
@@ -78,7 +78,7 @@ impl Prot {
     pub const READ_WRITE: Self = Self { read: true, write: true };
 }
 
-/// Where a page lies.
+/// Location of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// A card address.
@@ -88,7 +88,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// The place `bytes` further on.
+    /// The location `bytes` further on.
     pub fn offset(self, bytes: u64) -> Self {
         match self {
             Self::Card(addr) => Self::Card(addr + bytes),
@@ -96,7 +96,7 @@ impl Place {
         }
     }
 
-    /// Page-table entry for a page at this place.
+    /// Page-table entry for a page at this location.
     pub fn pte(self, prot: Prot) -> u64 {
         let (addr, host) = match self {
             Self::Card(addr) => (addr, 0),
@@ -106,7 +106,7 @@ impl Place {
     }
 }
 
-/// A command as it lies in the command ring. Addresses and lengths are in bytes.
+/// A command, without its tag. Addresses and lengths are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Command {
     /// Operation.
@@ -130,7 +130,7 @@ impl Command {
         Self { op, flags: 0, port: 0, id: 0, addr0, addr1, len }
     }
 
-    /// Does nothing and completes.
+    /// Completes without effect.
     pub const fn nop() -> Self {
         Self::new(Op::Nop, 0, 0, 0)
     }
@@ -165,7 +165,7 @@ impl Command {
         Self::new(Op::Scan, va, 0, 0).huge(huge)
     }
 
-    /// Answers the fault on the page of `va` with an error.
+    /// Completes the faulting access to the page of `va` with an error.
     pub const fn deny(va: u64) -> Self {
         Self::new(Op::Deny, va & !(PAGE - 1), 0, 0)
     }
@@ -187,7 +187,7 @@ impl Command {
         self
     }
 
-    /// The entry, carrying `tag`.
+    /// The ring entry, with `tag`.
     pub fn encode(&self, tag: u32) -> [u64; 4] {
         let word0 = u64::from(tag) << 32
             | u64::from(self.id) << 24
@@ -209,7 +209,7 @@ impl fmt::Display for Command {
             Op::Map => write!(f, "mapping the page at {addr0:#x}"),
             Op::Unmap => write!(f, "unmapping the page at {addr0:#x}"),
             Op::Deny => write!(f, "denying the access to {addr0:#x}"),
-            Op::Scan => write!(f, "looking at the page at {addr0:#x}"),
+            Op::Scan => write!(f, "scanning the page at {addr0:#x}"),
             Op::MoveIn => write!(f, "moving {len} bytes into input {port}"),
             Op::MoveOut => write!(f, "taking up to {len} bytes from output {port}"),
         }
@@ -223,9 +223,9 @@ pub enum Status {
     Ok,
     /// Unknown operation, reserved bits set, or no such port.
     BadOp,
-    /// Host memory answered with an error.
+    /// Host memory returned an error.
     HostErr,
-    /// Card memory answered with an error.
+    /// Card memory returned an error.
     CardErr,
     /// Zero length, misaligned address, range wraps or leaves its space.
     BadArg,
@@ -235,7 +235,7 @@ pub enum Status {
     Aborted,
     /// A page of the range was denied.
     Fault,
-    /// Unmap, scan, deny: nothing there.
+    /// Unmap, scan, deny: no such translation or fault.
     NotFound,
     /// A value this library does not know.
     Unknown(u8),
@@ -263,15 +263,15 @@ impl fmt::Display for Status {
         f.write_str(match self {
             Self::Ok => "done",
             Self::BadOp => "the card does not know this command or this stream",
-            Self::HostErr => "host memory answered with an error",
-            Self::CardErr => "card memory answered with an error",
+            Self::HostErr => "host memory returned an error",
+            Self::CardErr => "card memory returned an error",
             Self::BadArg => "the card refused the address or the length",
             Self::Full => "too many moves are outstanding on the stream",
             Self::Aborted => "the slot was reset or isolated first",
             Self::Fault => "a page of the range could not be accessed",
-            Self::NotFound => "there was nothing to act on",
+            Self::NotFound => "there was no such translation or fault",
             Self::Unknown(value) => {
-                return write!(f, "the card answered with the unknown status {value:#04x}");
+                return write!(f, "the card returned the unknown status {value:#04x}");
             }
         })
     }
@@ -284,13 +284,13 @@ pub struct Completion {
     pub tag: u32,
     /// How it ended.
     pub status: Status,
-    /// Operation of the command, as the card gives it.
+    /// Operation of the command, as the card reports it.
     pub op: u8,
     /// `CPL_*`.
     pub flags: u8,
     /// Bytes moved.
     pub bytes: u32,
-    /// Map: virtual address of the displaced page. Move out, with `CPL_LAST`: stream id of the message.
+    /// Map: virtual address of the evicted page. Move out, with `CPL_LAST`: stream id of the message.
     pub info: u64,
     /// Card time in cycles.
     pub time: u64,
@@ -317,7 +317,7 @@ impl Completion {
     }
 }
 
-/// Bit of word 3 that says that an entry is written.
+/// Phase bit in word 3, which marks a written entry.
 pub const PHASE: u64 = 1 << 63;
 
 /// Why an event was posted.
@@ -327,7 +327,7 @@ pub enum EventCause {
     Miss,
     /// No permission; the access waits.
     Perm,
-    /// Address too wide; answered with an error.
+    /// Address too wide; completed with an error.
     Bounds,
     /// A burst crossed 4 KiB.
     Cross4k,
@@ -341,7 +341,7 @@ pub enum EventCause {
     Stream,
     /// `valid` dropped or payload changed before `ready`.
     Unstable,
-    /// No answer to a register access.
+    /// No response to a register access.
     RegTimeout,
     /// A ring was stopped.
     Ring,
@@ -349,7 +349,7 @@ pub enum EventCause {
     Irq,
     /// A flush of the disk in this slot waits for the host.
     Flush,
-    /// The host asked for it.
+    /// Requested by the host.
     Host,
     /// A value this library does not know.
     Unknown(u8),
@@ -378,7 +378,7 @@ impl From<u8> for EventCause {
 }
 
 impl EventCause {
-    /// What to do about it.
+    /// The remedy.
     pub fn remedy(self) -> &'static str {
         match self {
             Self::Host => "it was reset or closed while in use: start it again",
@@ -399,7 +399,7 @@ impl fmt::Display for EventCause {
             Self::Stuck => "the app began a write burst and did not finish it",
             Self::Stream => "the app broke the stream contract (keep or last)",
             Self::Unstable => "the app dropped valid or changed its payload before ready",
-            Self::RegTimeout => "the app did not answer a register access",
+            Self::RegTimeout => "the app did not respond to a register access",
             Self::Ring => "a ring of the slot was stopped",
             Self::Irq => "the app raised its interrupt",
             Self::Flush => "a flush waits for the host",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A file or memory behind the card's block device.
+//! A file or memory as the store of the card's block device.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,27 +16,27 @@ use crate::slot::Slot;
 
 /// Bytes of a sector.
 pub const SECTOR: u64 = 512;
-/// How often the thread that serves the card looks whether it is to end.
+/// How often the thread that serves the card checks whether it is to end.
 const LOOK: Duration = Duration::from_millis(100);
-/// Longest wait of a flush; a driver's own patience is longer.
+/// Longest wait of a flush; a driver's own time-out is longer.
 const FLUSH_LIMIT: Duration = Duration::from_secs(30);
 
-/// What the data of a disk passes through on its way in and out.
+/// Processing of the data of a disk in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Through {
-    /// Nothing.
+    /// None.
     Nothing,
-    /// The app in the disk's slot: the data of each request is a message, and as many bytes come back.
+    /// The app in the disk's slot: the data of each request is a message, and the app returns as many bytes.
     App,
-    /// The same; 64 bytes that name the sector go ahead of the data and do not come back.
+    /// The same; 64 bytes with the number of the sector precede the data and are not returned.
     AppWithSectors,
 }
 
 /// A disk: a source mapped into a slot's address space, which the card's block device reads and writes. Pages are loaded
-/// when they are first touched and written back when they are evicted, at [`Disk::sync`], at [`Disk::close`], and when the driver
-/// flushes: what it wrote before is on the medium of the file when the flush is answered, or the flush fails.
+/// at the first access and written back when they are evicted, at [`Disk::sync`], at [`Disk::close`], and when the driver
+/// flushes: earlier writes are on the file's stable storage when the flush completes, or the flush fails.
 ///
-/// Driver requests wait for page faults, and flushes for the file: a thread of this value serves both.
+/// Requests of the driver wait for page faults, and flushes for the file: a thread of this value serves both.
 pub struct Disk {
     function: Function,
     slot: Arc<Slot>,
@@ -50,7 +50,7 @@ struct Server {
 }
 
 impl Disk {
-    /// Puts `source` behind the block device `function` by way of `slot`, which may be empty unless the data is to pass
+    /// Makes `source` the store of the block device `function` through `slot`, which may be empty unless the data is to pass
     /// `through` the app in it.
     pub fn open(
         function: Function,
@@ -60,7 +60,7 @@ impl Disk {
         through: Through,
     ) -> Result<Self> {
         if function.kind() != FunctionKind::Blk {
-            return Err(Error::Invalid(format!("function {} is no block device", function.kind())));
+            return Err(Error::Invalid(format!("function {} is not a block device", function.kind())));
         }
         let sectors = source.len() / SECTOR;
         if sectors == 0 {
@@ -82,12 +82,12 @@ impl Disk {
         Ok(disk)
     }
 
-    /// Writes everything the driver has written to the file; with `durable` also to its medium.
+    /// Writes everything the driver has written to the file; with `durable` also to its stable storage.
     pub fn sync(&self, durable: bool) -> Result<()> {
         self.mapping.as_ref().map_or(Ok(()), |mapping| mapping.sync(durable))
     }
 
-    /// Takes the disk away from the driver and writes what has changed to the file.
+    /// Removes the disk from the driver and writes the changes to the file.
     pub fn close(mut self) -> Result<()> {
         self.end()
     }
@@ -95,11 +95,11 @@ impl Disk {
     fn end(&mut self) -> Result<()> {
         let Some(mapping) = self.mapping.take() else { return Ok(()) };
         if !self.slot.card().is_ours() {
-            // The thread to be waited for is the parent's.
+            // The thread belongs to the parent.
             self.server.take();
             self.slot.card().check_process()?;
         }
-        // What is on its way still needs its pages: the device goes first, then its faults, then the pages.
+        // Requests in flight still need their pages: the device stops first, then its faults, then the pages are released.
         let mut ended = self.function.set_up(false);
         let nowhere = DiskAt { slot: self.slot.index(), ..DiskAt::default() };
         ended = ended.and(self.function.set_disk(nowhere, None));
@@ -115,7 +115,7 @@ impl Drop for Disk {
             return;
         }
         if let Err(error) = self.end() {
-            tracing::error!(%error, "the disk could not be taken away cleanly");
+            tracing::error!(%error, "the disk could not be removed cleanly");
         }
     }
 }
@@ -130,13 +130,13 @@ impl Server {
                 move || {
                     let served = serve(&slot, &function, base, &stop);
                     if served.is_err() {
-                        // Nobody writes back any more: a flush must not wait long to hear that.
+                        // There is no write-back any more: a flush must fail soon.
                         function.limit_flush(Some(Duration::from_millis(1)))?;
                     }
                     served
                 }
             })
-            .map_err(|e| Error::Invalid(format!("no thread for the disk: {e}")))?;
+            .map_err(|e| Error::Invalid(format!("cannot start a thread for the disk: {e}")))?;
         Ok(Self { stop, thread })
     }
 
@@ -150,7 +150,7 @@ impl Server {
 fn serve(slot: &Slot, function: &Function, base: u64, stop: &AtomicBool) -> Result<()> {
     let mut seen = 0;
     while !stop.load(Ordering::Acquire) {
-        // Whoever waits on a slot serves its faults.
+        // A thread that waits on a slot serves its faults.
         let end = Some(Instant::now() + LOOK);
         let told = slot.wait_while_serving("waiting for the disk's driver", end, |st| match st.isolated {
             Some(cause) => Some(Err(Error::Isolated { slot: slot.index(), cause })),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The rings of one slot at work: submits commands, sorts what comes back, and puts waiting threads to sleep.
+//! Operation of the rings of one slot: submits commands, dispatches completions and events, and lets threads wait.
 //!
 //! Any number of threads may wait. One of them, the leader, sleeps on the slot's interrupts; the others sleep until the
-//! leader has looked. The lock is held only while entries are written or taken, never over a wait or file access.
+//! leader has processed new entries. The lock is held only while entries are written or taken, never during a wait or file access.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -18,14 +18,14 @@ use viaduct_pci::{DmaAccess, PciError};
 
 /// Violations and reports kept for the user.
 const KEEP: usize = 64;
-/// Wait limit once the slot has stalled or failed: clean-up must not take long again.
+/// Wait limit once the slot has stalled or failed: clean-up must not take as long again.
 const BROKEN_LIMIT: Duration = Duration::from_secs(1);
 
 /// A command in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tag(u32);
 
-/// What the rings have brought, and who waits for more.
+/// State of the rings, and of waiting threads.
 pub(crate) struct State {
     rings: Rings,
     next_tag: u32,
@@ -37,13 +37,13 @@ pub(crate) struct State {
     pub serving: bool,
     /// Interrupts the app has raised.
     pub irqs: u64,
-    /// Times the card said that a flush of the disk waits; it may say so once for several.
+    /// Flush events of the card; one may stand for several waiting flushes.
     pub flushes: u64,
-    /// A guard has cut the slot off since it was reset.
+    /// A guard has isolated the slot since its last reset.
     pub isolated: Option<EventCause>,
-    /// Events that are somebody's fault.
+    /// Events that report errors.
     pub violations: VecDeque<Event>,
-    /// Entries that make no sense.
+    /// Invalid entries.
     pub strays: u64,
     stopped: Option<&'static str>,
     broken: bool,
@@ -68,9 +68,9 @@ pub(crate) struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// Allocates the rings and switches them on.
+    /// Allocates the rings and enables them.
     pub fn start(card: Arc<Card>, slot: usize) -> Result<Self> {
-        // What an earlier owner left is stopped first.
+        // Rings of an earlier owner are stopped first.
         stop_rings(&card, slot)?;
         let buffer = card.dma_buffer(RINGS_BYTES as u64, DmaAccess::ReadWrite)?;
         let this = Self {
@@ -104,7 +104,7 @@ impl Dispatcher {
     }
 
     fn enable(&self, iova: u64) -> Result<()> {
-        // Interrupts of an earlier owner are not ours.
+        // Interrupts of an earlier owner are discarded.
         match self.card.pci().wait_irq(self.vectors(), Duration::ZERO) {
             Ok(_) | Err(PciError::Timeout(_)) => {}
             Err(error) => return Err(error.into()),
@@ -123,7 +123,7 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Switches the rings off. Their memory stays mapped if the card does not let go of them.
+    /// Disables the rings. Their memory stays mapped if the card does not stop using it.
     pub fn stop(&self) {
         let Some(mut buffer) = lock(&self.memory).take() else { return };
         if let Err(error) = stop_rings(&self.card, self.slot) {
@@ -132,11 +132,12 @@ impl Dispatcher {
         }
     }
 
+    /// Locks the state.
     pub fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
 
-    /// Wakes every waiter, to look again.
+    /// Wakes every waiter, to check again.
     pub fn notify(&self) {
         self.changed.notify_all();
     }
@@ -146,11 +147,11 @@ impl Dispatcher {
         let mut tags = Vec::with_capacity(commands.len());
         let mut rest = commands;
         while !rest.is_empty() {
-            let pushed = self.wait("room in the command ring", |st| {
+            let pushed = self.wait("space in the command ring", |st| {
                 (st.rings.room() > 0).then(|| {
                     let count = rest.len().min(usize::from(st.rings.room()));
                     tags.extend(rest[..count].iter().map(|command| st.push(command)));
-                    // Under the lock, so that doorbells of two threads cannot overtake each other.
+                    // Under the lock, so that doorbells of two threads stay in order.
                     let bell = self.card.write_bell(self.slot, VIA_BELL_CMD_TAIL, st.rings.cmd_tail().into());
                     bell.map(|()| count)
                 })
@@ -171,7 +172,7 @@ impl Dispatcher {
         self.collect(what, &tags)
     }
 
-    /// Nobody will ask for these commands any more.
+    /// Marks commands whose completions are no longer needed.
     pub fn abandon(&self, tags: &[Tag]) {
         let mut st = self.lock();
         for tag in tags {
@@ -182,15 +183,15 @@ impl Dispatcher {
         }
     }
 
-    /// Waits until `ready` has an answer.
+    /// Waits until `ready` returns a result.
     pub fn wait<T>(&self, what: &str, ready: impl FnMut(&mut State) -> Option<T>) -> Result<T> {
         match self.wait_until(what, None, ready)? {
             Some(answer) => Ok(answer),
-            None => unreachable!("a wait without an end returns an answer or an error"),
+            None => unreachable!("a wait without an end returns a result or an error"),
         }
     }
 
-    /// Waits until `ready` has an answer, or until `end`: then `None`.
+    /// Waits until `ready` returns a result, or until `end`: then `None`.
     pub fn wait_until<T>(
         &self,
         what: &str,
@@ -201,12 +202,12 @@ impl Dispatcher {
         self.wait_watching(&mut self.watch(), what, end, ready)
     }
 
-    /// For a wait in several pieces: what counts as silence goes on from one to the next.
+    /// For a wait in several parts: the time without activity is counted across them.
     pub fn watch(&self) -> Watch {
         Watch::new(&self.lock())
     }
 
-    /// Lets whoever sleeps on the slot's interrupts look again, by a command that does nothing.
+    /// Wakes the thread that sleeps on the slot's interrupts, by a no-operation command.
     pub fn wake(&self) {
         let mut st = self.lock();
         if st.leader && st.rings.room() > 0 {
@@ -214,17 +215,17 @@ impl Dispatcher {
             if let Some(pending) = st.pending.get_mut(&tag) {
                 pending.abandoned = true;
             }
-            // Where this fails, the sleeper's own next look at the card does too.
+            // If this fails, the sleeper's own next access to the card fails too.
             if let Err(error) = self.card.write_bell(self.slot, VIA_BELL_CMD_TAIL, st.rings.cmd_tail().into())
             {
-                tracing::debug!(%error, slot = self.slot, "nobody could be woken");
+                tracing::debug!(%error, slot = self.slot, "the sleeping thread could not be woken");
             }
         }
         drop(st);
         self.notify();
     }
 
-    /// As [`Dispatcher::wait_until`], with a watch that has begun before.
+    /// As [`Dispatcher::wait_until`], with an existing watch.
     pub fn wait_watching<T>(
         &self,
         watch: &mut Watch,
@@ -275,7 +276,7 @@ impl Dispatcher {
         0b11 << (2 * self.slot)
     }
 
-    /// Counters that move whenever the slot does anything, and whether the app says that it computes.
+    /// Counters that change with any activity of the slot, and whether the app reports that it computes.
     fn vital_signs(&self) -> Result<([u32; 6], bool)> {
         let registers = [
             VIA_SLOT_RD_TRANS,
@@ -293,7 +294,7 @@ impl Dispatcher {
         Ok((signs, status & VIA_SLOT_STATUS_BUSY_MASK != 0))
     }
 
-    /// Turns the status of a completion into an error that tells what is really wrong.
+    /// Converts the status of a completion to an error that names the actual cause.
     pub fn check(&self, what: &str, completion: &Completion) -> Result<()> {
         if completion.status == Status::Ok {
             return Ok(());
@@ -302,7 +303,7 @@ impl Dispatcher {
         Err(Error::Command { slot: self.slot, what: what.into(), status: completion.status })
     }
 
-    /// Fails if the slot is isolated or a ring stands still.
+    /// Fails if the slot is isolated or a ring is stopped.
     pub fn check_alive(&self) -> Result<()> {
         let slot = self.slot;
         let status = self.card.read_slot(slot, VIA_SLOT_STATUS)?;
@@ -318,9 +319,9 @@ impl Dispatcher {
     }
 }
 
-/// Notices when nothing happens.
+/// Detects a lack of activity.
 pub(crate) struct Watch {
-    /// Somebody outside is waited for, so that silence of the slot is nobody's fault.
+    /// Waiting for an external party, so that inactivity of the slot is no error.
     pub outside: bool,
     since: Instant,
     activity: u64,
@@ -335,8 +336,8 @@ impl Watch {
         Self { outside: false, since: now, activity: st.activity, probed: now, signs: None, busy: false }
     }
 
-    /// Resets the clock if something has happened. Returns the limit in force and how long to sleep at most. Registers
-    /// are read only after a long silence.
+    /// Restarts the time upon activity. Returns the limit in force and how long to sleep at most. Registers
+    /// are read only after long inactivity.
     fn look(
         &mut self,
         dispatcher: &Dispatcher,
@@ -374,12 +375,12 @@ impl State {
             tag = tag.wrapping_add(1);
         }
         self.next_tag = tag.wrapping_add(1);
-        let index = self.rings.push(command, tag).expect("the caller has seen room");
+        let index = self.rings.push(command, tag).expect("the caller has checked the space");
         self.pending.insert(tag, Pending { command: *command, index, abandoned: false });
         Tag(tag)
     }
 
-    /// Takes everything that the rings hold.
+    /// Takes all entries from the rings.
     fn drain(&mut self, dispatcher: &Dispatcher) -> Result<()> {
         while let Some(completion) = self.rings.pop_completion() {
             self.activity += 1;
@@ -407,7 +408,7 @@ impl State {
                 tracing::warn!(
                     slot,
                     ?completion,
-                    "the card completed a command that was never given: ignored"
+                    "the card completed a command that is not outstanding: ignored"
                 );
             }
         }
@@ -420,7 +421,7 @@ impl State {
             EventCause::Flush => self.flushes += 1,
             EventCause::Unknown(_) | EventCause::Host => {
                 self.strays += 1;
-                tracing::warn!(slot, ?event, "the card posted an event that makes no sense: ignored");
+                tracing::warn!(slot, ?event, "the card posted an invalid event: ignored");
             }
             cause => {
                 tracing::warn!(slot, ?event, "{cause}");
@@ -442,8 +443,8 @@ impl State {
         }
     }
 
-    /// Tells the card what has been taken and asks for an interrupt as soon as there is anything new. Only who is about
-    /// to sleep does this: were the index moved under a sleeper, the card could swallow the interrupt he waits for.
+    /// Writes the consumer indices to the card and requests an interrupt for the next entry. Only a thread that is about to
+    /// sleep does this: if the index moved while another one sleeps, the card could drop the interrupt that it waits for.
     fn arm(&mut self, dispatcher: &Dispatcher) -> Result<()> {
         let heads = (self.rings.cpl_head(), self.rings.evt_head());
         if self.armed == Some(heads) {
@@ -456,11 +457,12 @@ impl State {
         Ok(())
     }
 
+    /// Whether the command is complete.
     pub fn is_done(&self, tag: Tag) -> bool {
         self.done.contains_key(&tag.0)
     }
 
-    /// Takes a completion that is there.
+    /// Takes an available completion.
     pub fn take_one(&mut self, tag: Tag) -> Option<Completion> {
         self.done.remove(&tag.0)
     }
@@ -469,7 +471,7 @@ impl State {
         tags.iter().filter_map(|tag| self.take_one(*tag)).collect()
     }
 
-    /// The slot was reset: waits are long again, and what its app did before is not held against what comes.
+    /// The slot was reset: time-outs have their normal length again, and earlier errors of the app are dropped.
     pub fn revive(&mut self, dispatcher: &Dispatcher) -> Result<()> {
         self.drain(dispatcher)?;
         self.broken = false;
@@ -494,7 +496,7 @@ fn ring_trouble(status: u32) -> Option<&'static str> {
     }
 }
 
-/// Disables all rings of a slot and waits until the card has let go of them.
+/// Disables all rings of a slot and waits until the card does not use them any more.
 fn stop_rings(card: &Card, slot: usize) -> Result<()> {
     for config in [VIA_SLOT_CMD_CFG, VIA_SLOT_CPL_CFG, VIA_SLOT_EVT_CFG] {
         card.write_slot(slot, config, RING_LOG2)?;

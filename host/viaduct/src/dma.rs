@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Host memory that the card reaches by bus address.
+//! Host memory that the card accesses by bus address.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,11 +11,11 @@ use crate::desc::{HUGE, PAGE};
 use crate::error::{Error, Result};
 use viaduct_pci::{DmaAccess, HostMemory, PciError, PciFunction, without_sigxfsz};
 
-/// Bus addresses given out: above 4 GiB, within what a 39-bit IOMMU takes.
+/// Range of allocated bus addresses: above 4 GiB, within the limits of a 39-bit IOMMU.
 const FIRST: u64 = 1 << 32;
 const END: u64 = 1 << 39;
 
-/// Gives out bus addresses of one card, first fit.
+/// Allocates bus addresses of one card, first fit.
 pub struct DmaArena {
     pci: Arc<dyn PciFunction>,
     free: Mutex<BTreeMap<u64, u64>>, // start -> length, never adjacent
@@ -32,7 +32,7 @@ impl DmaArena {
     pub fn alloc(self: &Arc<Self>, len: u64, access: DmaAccess) -> Result<DmaBuffer> {
         let align = if len >= HUGE { HUGE } else { PAGE };
         let too_long =
-            || Error::Invalid(format!("{len} bytes of DMA memory are more than bus addresses reach"));
+            || Error::Invalid(format!("{len} bytes of DMA memory are more than the space of bus addresses"));
         let len = len.max(1).checked_next_multiple_of(align).ok_or_else(too_long)?;
         let size = usize::try_from(len).map_err(|_| too_long())?;
         let memory = if align == HUGE { HostMemory::with_huge_pages(size)? } else { HostMemory::new(size)? };
@@ -92,7 +92,7 @@ impl DmaBuffer {
         self.iova
     }
 
-    /// Bytes, rounded up as [`DmaArena::alloc`] says.
+    /// Bytes, rounded up as in [`DmaArena::alloc`].
     #[allow(clippy::len_without_is_empty)] // never empty
     pub fn len(&self) -> u64 {
         self.len
@@ -103,13 +103,13 @@ impl DmaBuffer {
         &self.memory
     }
 
-    /// Never gives the bus address out again: the card may still hold a translation to it.
+    /// Never reuses the bus address: the card may still hold a translation to it.
     pub fn retire(&mut self) {
         self.keep_address = true;
     }
 
-    /// Reads up to `len` bytes at `position` of `file` to `offset` of the buffer. Returns less only at the end of the
-    /// file. The kernel copies straight from its page cache: no other copy is made.
+    /// Reads up to `len` bytes at `position` of `file` to `offset` of the buffer. Returns fewer only at the end of the
+    /// file. The kernel copies directly from its page cache: no other copy is made.
     ///
     /// # Panics
     /// If the range is outside the buffer.
@@ -121,7 +121,7 @@ impl DmaBuffer {
         .map_err(|(_, error)| error)
     }
 
-    /// Writes `len` bytes at `offset` of the buffer to `position` of `file`. On failure tells how many bytes are
+    /// Writes `len` bytes at `offset` of the buffer to `position` of `file`. On failure returns how many bytes are
     /// written.
     ///
     /// # Panics
@@ -135,7 +135,7 @@ impl DmaBuffer {
     ) -> std::result::Result<(), (usize, io::Error)> {
         let written = self.transfer(offset, len, |ptr, len, done| {
             let at = to_off(position, done)?;
-            // The error is looked at before anything else can change it.
+            // The error is read before another call can change it.
             without_sigxfsz(|| {
                 // SAFETY: `transfer` passes a range inside the mapping, which no Rust reference covers.
                 unsafe { libc::pwrite(file.as_raw_fd(), ptr.cast(), len, at) }.try_into_size()

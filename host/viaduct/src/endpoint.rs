@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a port is routed to: a file, a stream, bytes of this program, or a range of card memory.
+//! Endpoints of routes: a file, a stream, bytes of this program, or a range of card memory.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Read, Write};
@@ -16,25 +16,25 @@ use crate::flow::{Pipe, Stream};
 /// One end of a route.
 #[derive(Debug, Clone)]
 pub enum Endpoint {
-    /// `file:PATH`. As a source: a regular file as long as it says, or a stream: a FIFO or character device, or a file of
-    /// `/proc` or `/sys`, which is read to its end. As a sink: a regular file, created, or emptied if it exists; or a
+    /// `file:PATH`. As a source: a regular file of its stated length, or a stream: a FIFO or character device, or a file of
+    /// `/proc` or `/sys`, which is read to its end. As a sink: a regular file, created, or truncated if it exists; or a
     /// stream: a FIFO or character device.
     File(PathBuf),
     /// `-`: standard input as a source, standard output as a sink. A stream.
     Standard,
-    /// `fd:NUMBER`: an open descriptor of this process, from where it stands. A stream. It stays open.
+    /// `fd:NUMBER`: an open descriptor of this process, from its position. A stream. It stays open.
     Descriptor(RawFd),
-    /// Anything else that is read or written in order. Made by [`Endpoint::reader`], [`Endpoint::writer`] and
+    /// Any other stream, read or written in order. Created by [`Endpoint::reader`], [`Endpoint::writer`] and
     /// [`Endpoint::stream`]; serves one run.
     Stream(Stream),
     /// `host:SIZE`: bytes of this program.
     Bytes {
         /// Name, for messages and for finding the bytes after the run.
         name: String,
-        /// The bytes. A sink is emptied first.
+        /// The bytes. A sink is cleared first.
         bytes: SharedBytes,
     },
-    /// `card:ADDRESS+LENGTH`: a range of card memory, which then is the user's for as long as the card is open.
+    /// `card:ADDRESS+LENGTH`: a range of card memory, which is then reserved for the user while the card is open.
     Card {
         /// Card address: channel number in bits 34 and up.
         addr: u64,
@@ -45,7 +45,7 @@ pub enum Endpoint {
 
 impl Endpoint {
     /// Parses an endpoint string. Numbers are decimal or `0x...`, with K, M or G for KiB, MiB or GiB. `host:` followed by a
-    /// number gives that many zero bytes, followed by a name none.
+    /// number means that many zero bytes, followed by a name an empty buffer.
     pub fn parse(text: &str) -> Result<Self> {
         let fail = |why: &str| Error::BadEndpoint { text: text.into(), why: why.into() };
         if text == "-" {
@@ -61,7 +61,7 @@ impl Endpoint {
             "file" => Ok(Self::File(rest.into())),
             "host" => {
                 let size = number(rest).ok_or_else(|| fail("the size is not a number"))?;
-                let zeros = zeroed(size).ok_or_else(|| fail("there is not that much memory"))?;
+                let zeros = zeroed(size).ok_or_else(|| fail("there is not enough memory"))?;
                 Ok(Self::Bytes { name: rest.into(), bytes: SharedBytes::new(zeros) })
             }
             "card" => {
@@ -74,7 +74,7 @@ impl Endpoint {
                 Ok(fd) if fd >= 0 && rest.starts_with(|c: char| c.is_ascii_digit()) => {
                     Ok(Self::Descriptor(fd))
                 }
-                _ => Err(fail("that is not the number of a descriptor")),
+                _ => Err(fail("this is not a descriptor number")),
             },
             _ => Err(fail("it does not begin with file:, host:, card: or fd:")),
         }
@@ -92,8 +92,8 @@ impl Endpoint {
         Self::Stream(Stream::writer(name.into(), Box::new(to)))
     }
 
-    /// Says what file or pipe a stream of [`Endpoint::reader`] or [`Endpoint::writer`] stands for, so that a run that would
-    /// read what it writes is refused. Does nothing to other endpoints.
+    /// States which file or pipe a stream of [`Endpoint::reader`] or [`Endpoint::writer`] represents, so that a run that would
+    /// read its own output is refused. No effect on other endpoints.
     pub fn standing_for(mut self, meta: &Metadata) -> Self {
         if let Self::Stream(stream) = &mut self {
             stream.stands_for(meta);
@@ -106,7 +106,7 @@ impl Endpoint {
         Self::Stream(Stream::descriptor(name.into(), fd.into()))
     }
 
-    /// Bytes that a run would take from here, if that is known before. A stream ends when it ends.
+    /// Bytes that a run would read, if known in advance; `None` for a stream.
     pub fn known_len(&self) -> Result<Option<u64>> {
         match self {
             Self::Bytes { bytes, .. } => Ok(Some(bytes.len())),
@@ -139,7 +139,7 @@ fn number(text: &str) -> Option<u64> {
         (at, 'g' | 'G') => (&text[..at], 30),
         _ => (text, 0),
     };
-    // `from_str_radix` would take a sign.
+    // `from_str_radix` would accept a sign.
     if !digits.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
@@ -161,6 +161,7 @@ pub(crate) enum In {
 }
 
 impl In {
+    /// Opens a source.
     pub fn open(endpoint: &Endpoint) -> Result<Self> {
         Ok(match endpoint {
             Endpoint::File(path) if path == Path::new("/dev/stdin") => Self::open(&Endpoint::Standard)?,
@@ -182,10 +183,10 @@ impl In {
             .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY)
             .open(path)
             .map_err(|e| open_error(path, "open it", e))?;
-        let meta = file.metadata().map_err(|e| Error::file(path, "look at it", e))?;
+        let meta = file.metadata().map_err(|e| Error::file(path, "examine it", e))?;
         let kind = meta.file_type();
-        // A file that says it is empty may be one of /proc, one without its last byte one of /sys: their end is where
-        // reading ends.
+        // A file with a stated length of 0 may be one of /proc, and one that lacks its last byte one of /sys: their end is
+        // only found by reading.
         let sized = kind.is_file()
             && meta.len() > 0
             && file.read_at(&mut [0], meta.len() - 1).is_ok_and(|got| got > 0);
@@ -198,7 +199,7 @@ impl In {
         }
     }
 
-    /// Bytes there are; `None` if only their end will tell.
+    /// Length in bytes; `None` if only known at the end.
     pub fn known_len(&self) -> Option<u64> {
         match self {
             Self::File { len, .. } | Self::Bytes { len, .. } | Self::Card { len, .. } => Some(*len),
@@ -216,7 +217,7 @@ impl In {
         }
     }
 
-    /// Reads `bytes` bytes at `position` into a buffer. What is in card memory needs no reading, streams read themselves.
+    /// Reads `bytes` bytes at `position` into a buffer. Card memory needs no reading, and streams have their own threads.
     pub fn read(&self, to: &DmaBuffer, offset: u64, bytes: u64, position: u64) -> Result<()> {
         let (offset, bytes) = (offset as usize, bytes as usize);
         let (got, path, expected, end) = match self {
@@ -239,7 +240,7 @@ impl In {
     /// Fails if the file has been removed since it was opened.
     pub fn check_linked(&self) -> Result<()> {
         let Self::File { file, path, .. } = self else { return Ok(()) };
-        match file.metadata().map_err(|e| Error::file(path, "look at it", e))?.nlink() {
+        match file.metadata().map_err(|e| Error::file(path, "examine it", e))?.nlink() {
             0 => Err(Error::InputRemoved { path: path.clone() }),
             _ => Ok(()),
         }
@@ -288,7 +289,7 @@ impl Out {
             .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY)
             .open(path)
             .map_err(|e| open_error(path, "open it for writing", e))?;
-        let meta = file.metadata().map_err(|e| Error::file(path, "look at it", e))?;
+        let meta = file.metadata().map_err(|e| Error::file(path, "examine it", e))?;
         match kind_of(&meta) {
             None => Ok(Self::File { file, path: path.into() }),
             Some(_) if meta.file_type().is_char_device() => Ok(Self::Stream(Pipe::file(path, file)?)),
@@ -299,7 +300,7 @@ impl Out {
     /// Empties the sink.
     pub fn begin(&self) -> Result<()> {
         match self {
-            Self::File { file, path } => file.set_len(0).map_err(|e| Error::file(path, "empty it", e)),
+            Self::File { file, path } => file.set_len(0).map_err(|e| Error::file(path, "truncate it", e)),
             Self::Bytes { bytes, .. } => {
                 bytes.clear();
                 Ok(())
@@ -308,7 +309,7 @@ impl Out {
         }
     }
 
-    /// Writes `bytes` bytes of a buffer to `position`. What goes to card memory is there already, streams write themselves.
+    /// Writes `bytes` bytes of a buffer to `position`. Data for card memory is there already, and streams have their own threads.
     pub fn write(&self, from: &DmaBuffer, offset: u64, bytes: u64, position: u64) -> Result<()> {
         let (offset, bytes) = (offset as usize, bytes as usize);
         let fail = |path: PathBuf, written, source| Err(Error::Write { path, written, source });
@@ -328,16 +329,16 @@ impl Out {
     /// Checks that the `written` bytes are still there.
     pub fn finish(&self, written: u64, durable: bool) -> Result<()> {
         let Self::File { file, path } = self else { return Ok(()) };
-        let meta = file.metadata().map_err(|e| Error::file(path, "look at it", e))?;
+        let meta = file.metadata().map_err(|e| Error::file(path, "examine it", e))?;
         if meta.nlink() == 0 {
             return Err(Error::FileRemoved { path: path.clone() });
         }
         if meta.len() < written {
-            let why = "somebody cut the file during the run".into();
+            let why = "the file was truncated during the run".into();
             return Err(Error::Lost { path: path.clone(), start: meta.len(), end: written, why });
         }
         if durable {
-            file.sync_data().map_err(|e| Error::file(path, "bring it to the medium", e))?;
+            file.sync_data().map_err(|e| Error::file(path, "write it to stable storage", e))?;
         }
         Ok(())
     }
@@ -388,7 +389,7 @@ pub(crate) fn check_distinct(sources: &[&In], sinks: &[&Out]) -> Result<()> {
 }
 
 fn identity(file: &File, path: &Path) -> Result<(u64, u64)> {
-    let meta = file.metadata().map_err(|e| Error::file(path, "look at it", e))?;
+    let meta = file.metadata().map_err(|e| Error::file(path, "examine it", e))?;
     Ok((meta.dev(), meta.ino()))
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can go wrong, in words that name the cause and the remedy.
+//! Errors, with texts that name the cause and the remedy.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The PCI function failed: card gone, no such place, operating system refused.
+    /// The PCI function failed: card gone, access out of range, system call failed.
     #[error(transparent)]
     Pci(#[from] PciError),
     /// The function is not a Viaduct card.
@@ -23,12 +23,12 @@ pub enum Error {
         "this PCI function is not a Viaduct card: its ID register reads {id:#010x}; check which device is bound"
     )]
     NotACard {
-        /// What the ID register reads.
+        /// Value of the ID register.
         id: u32,
     },
-    /// Card and library do not fit each other.
+    /// Card and library are incompatible.
     #[error(
-        "the card speaks register map {card}, this library {library}; build both from the same version of Viaduct"
+        "the card has register map {card}, this library {library}; build both from the same version of Viaduct"
     )]
     Version {
         /// Major version of the card.
@@ -36,13 +36,13 @@ pub enum Error {
         /// Major version of this library.
         library: u32,
     },
-    /// A register of the card makes no sense.
-    #[error("the card describes itself wrongly: {0}")]
+    /// A register of the card has an invalid value.
+    #[error("invalid register of the card: {0}")]
     BadCard(String),
     /// The slot number is too high.
     #[error("there is no slot {slot}: the card has slots 0 to {last}")]
     NoSuchSlot {
-        /// Number asked for.
+        /// Requested number.
         slot: usize,
         /// Highest slot number.
         last: usize,
@@ -61,7 +61,7 @@ pub enum Error {
         /// The slot.
         slot: usize,
     },
-    /// The slot was cut off from the card.
+    /// The slot was isolated.
     #[error("slot {slot} was isolated: {cause}; {}", cause.remedy())]
     Isolated {
         /// The slot.
@@ -69,34 +69,34 @@ pub enum Error {
         /// Why.
         cause: EventCause,
     },
-    /// A ring of the slot stands still.
+    /// A ring of the slot is stopped.
     #[error("slot {slot}: {why}; drop the slot and open it again")]
     RingStopped {
         /// The slot.
         slot: usize,
-        /// What the card says.
+        /// The card's report.
         why: String,
     },
-    /// Nothing happened for too long.
+    /// No activity until the time-out.
     #[error(
-        "slot {slot}: {what}: nothing happened for {after:?}; the app waits for something it does not get, or hangs"
+        "slot {slot}: {what}: nothing happened for {after:?}; the app waits for input it does not get, or hangs"
     )]
     Stalled {
         /// The slot.
         slot: usize,
-        /// What was waited for.
+        /// The awaited event.
         what: String,
         /// How long without progress.
         after: Duration,
     },
-    /// The card answered a command with an error.
+    /// The card completed a command with an error.
     #[error("slot {slot}: {what} failed: {status}")]
     Command {
         /// The slot.
         slot: usize,
-        /// The command, in words.
+        /// Description of the command.
         what: String,
-        /// The card's answer.
+        /// The completion's status.
         status: Status,
     },
     /// The slot has no such stream.
@@ -104,9 +104,9 @@ pub enum Error {
     NoSuchPort {
         /// `input` or `output`.
         direction: &'static str,
-        /// Port asked for.
+        /// Requested port.
         port: usize,
-        /// Streams a slot has.
+        /// Streams of a slot.
         count: usize,
     },
     /// One stream was routed twice.
@@ -152,7 +152,7 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
-    /// A file could not be opened, looked at or read.
+    /// A file could not be opened, examined or read.
     #[error("{}: cannot {doing}: {source}", path.display())]
     File {
         /// The file.
@@ -162,7 +162,7 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// The path is nothing that can be read or written like a file.
+    /// The path cannot be read or written like a file.
     #[error("{}: is {what}, not a regular file; name a file", path.display())]
     NotAFile {
         /// The path.
@@ -170,7 +170,7 @@ pub enum Error {
         /// What it is.
         what: &'static str,
     },
-    /// A range of card memory is an output and something else besides.
+    /// A range of card memory is an output and also used otherwise.
     #[error("{range} is written in this run and overlaps {other}; use another range for the output")]
     SameRange {
         /// The output.
@@ -192,7 +192,7 @@ pub enum Error {
     FileShrank {
         /// The file.
         path: PathBuf,
-        /// Where it ends now, in bytes.
+        /// Its present length in bytes.
         end: u64,
         /// Length when it was opened.
         expected: u64,
@@ -219,7 +219,7 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// Changed bytes of a mapping could not be brought into the file.
+    /// Changed bytes of a mapping could not be written to the file.
     #[error("{}: bytes {start} to {end} of the mapping are lost: {why}", path.display())]
     Lost {
         /// The file, or the name of the buffer.
@@ -233,7 +233,7 @@ pub enum Error {
     },
     /// An empty input to an app that must get data.
     #[error(
-        "{name}: input {port} is empty: a stream without bytes cannot carry an end, and this app answers only to data; give at least one byte"
+        "{name}: input {port} is empty: a stream without bytes cannot carry an end, and this app responds only to data; give at least one byte"
     )]
     EmptyInput {
         /// Input port.
@@ -241,19 +241,19 @@ pub enum Error {
         /// File, or name of the buffer.
         name: String,
     },
-    /// The app sent more than fits.
+    /// The app sent more than expected.
     #[error("the app sent more than {limit} bytes on output {port}: {why}")]
     OutputTooLong {
         /// Output port.
         port: usize,
-        /// What was expected at most.
+        /// Largest expected number of bytes.
         limit: u64,
-        /// Where the limit comes from.
+        /// Reason of the limit.
         why: &'static str,
     },
-    /// An answer to no message.
+    /// An output message without an input message.
     #[error(
-        "the app sent a message with id {id} on output {port}, where none of that id is owed; it must answer each message once, under its id"
+        "the app sent a message with id {id} on output {port}, where none with that id is outstanding; it must send one message for each input message, with the same id"
     )]
     WrongId {
         /// Output port.
@@ -266,21 +266,21 @@ pub enum Error {
     OutputTooShort {
         /// Output port.
         port: usize,
-        /// What came.
+        /// Bytes received.
         bytes: u64,
-        /// What the manifest says.
+        /// Bytes according to the manifest.
         expected: u64,
     },
     /// No frame of card memory is free.
     #[error("no card memory is free for {what}; unmap something or raise the frame budget of the slot")]
     OutOfCardMemory {
-        /// What it was for.
+        /// Its purpose.
         what: String,
     },
-    /// This machine has not that much memory.
-    #[error("there is no host memory for {bytes} bytes; ask for less, or use a file")]
+    /// This machine does not have enough memory.
+    #[error("not enough host memory for {bytes} bytes; request less, or use a file")]
     OutOfMemory {
-        /// What was asked for.
+        /// Requested bytes.
         bytes: u64,
     },
     /// A range of card memory cannot be used.
@@ -293,7 +293,7 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
-    /// An argument makes no sense.
+    /// An argument is invalid.
     #[error("{0}")]
     Invalid(String),
 }
@@ -313,7 +313,7 @@ impl Error {
     }
 }
 
-/// What a system's error means for an output.
+/// Explanation of a system's error for an output.
 fn why_unwritten(source: &io::Error) -> &'static str {
     match source.raw_os_error() {
         Some(libc::EPIPE) => ", its reader has closed it",
@@ -327,9 +327,9 @@ fn load_reason(code: u8) -> &'static str {
     match code {
         1 => "it is not an image (code 1)",
         2 => "the image folder has no such app (code 2)",
-        3 => "the app was built again since (code 3)",
-        4 => "it is made for another data width or number of streams (code 4)",
-        5 => "it is made for another version of the card (code 5)",
+        3 => "the app has been rebuilt since (code 3)",
+        4 => "it is built for another data width or number of streams (code 4)",
+        5 => "it is built for another version of the card (code 5)",
         6 => {
             "the app's object is damaged, or there are too few descriptors or too little memory to open it (code 6)"
         }

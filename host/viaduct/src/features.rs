@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Features of the virtio functions by name: which may be offered to a driver, and what has come of it.
+//! Features of the virtio functions by name: supported, offered and negotiated.
 
 use std::str::FromStr;
 
 use crate::function::FunctionKind;
 
-/// A feature bit of the virtio functions: its number, its name, another name in use, and the feature without which it is nothing.
+/// A feature bit of the virtio functions: its number, its name, an alternative name, and the feature it depends on.
 struct Feature {
     bit: u32,
     name: &'static str,
@@ -18,7 +18,7 @@ const fn feature(bit: u32, name: &'static str) -> Feature {
 }
 
 impl Feature {
-    /// The name that Linux has for a feature that QEMU has another one for.
+    /// The name in Linux, if QEMU's differs.
     const fn or(self, alias: &'static str) -> Self {
         Self { alias, ..self }
     }
@@ -28,7 +28,7 @@ impl Feature {
     }
 }
 
-/// Of every virtio function (VIRTIO 1.3, 6), by the names that QEMU's devices have for them.
+/// Features of every virtio function (VIRTIO 1.3, 6), by their names in QEMU.
 const ANY: [Feature; 9] = [
     feature(28, "indirect_desc").or("ring_indirect_desc"),
     feature(29, "event_idx").or("ring_event_idx"),
@@ -87,19 +87,19 @@ fn all(kind: FunctionKind) -> impl Iterator<Item = &'static Feature> {
 /// Feature bits of a virtio function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Features {
-    /// What device and queue engine can do.
+    /// Supported by device and queue engine.
     pub supported: u64,
-    /// What the card's owner lets the function offer from its next reset on; bits that it does not support do nothing.
+    /// Allowed by the card's owner from the function's next reset on; unsupported bits have no effect.
     pub allowed: u64,
-    /// What the driver reads.
+    /// Offered: read by the driver.
     pub offered: u64,
-    /// What the driver has taken; 0 before it has.
+    /// Accepted by the driver; 0 before.
     pub negotiated: u64,
 }
 
 impl Features {
-    /// What a function may offer unless it is told otherwise: all but packed rings. A widely used poll-mode driver builds wrong packed rings,
-    /// and software devices do not offer them unasked either.
+    /// Allowed features by default: all but packed rings. A widely used poll-mode driver builds wrong packed rings,
+    /// and software devices do not offer them by default either.
     pub const DEFAULT: u64 = !(1 << RING_PACKED);
 
     /// Supported, but not offered.
@@ -117,7 +117,7 @@ impl Features {
     }
 }
 
-/// What a function is to offer beyond the default, or not to: `net:+packed,-mrg_rxbuf`.
+/// Changes to the default features of a function: `net:+packed,-mrg_rxbuf`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeatureChange {
     /// The function.
@@ -175,11 +175,11 @@ impl FromStr for FeatureChange {
         };
         let kind: FunctionKind = kind.parse()?;
         if kind == FunctionKind::Xdma {
-            return Err("xdma is no virtio function and has no features".into());
+            return Err("xdma is not a virtio function and has no features".into());
         }
         let mut change = Self { kind, on: 0, off: 0 };
         list.split(',').try_for_each(|text| change.one(text))?;
-        // Withheld with what it needs, it could not be offered.
+        // Without the feature that it needs, it cannot be offered.
         for feature in all(kind).filter(|feature| change.on >> feature.bit & 1 != 0) {
             let need = all(kind).find(|other| Some(other.name) == feature.needs);
             if let Some(need) = need.filter(|need| change.off >> need.bit & 1 != 0) {
@@ -210,7 +210,7 @@ mod tests {
         let why = |text: &str| text.parse::<FeatureChange>().unwrap_err();
         assert!(why("packed").contains("net:+packed,-mrg_rxbuf"));
         assert!(why("disk:+packed").contains("no function \"disk\""));
-        assert!(why("xdma:+packed").contains("no virtio function"));
+        assert!(why("xdma:+packed").contains("not a virtio function"));
         assert!(why("net:packed").contains("+NAME"));
         assert!(why("net:").contains("+NAME"));
         assert!(why("net:+").contains("no feature \"\""));

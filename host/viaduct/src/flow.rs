@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Endpoints without positions: pipes, terminals, sockets, files whose length is not known, any `Read` or `Write`.
+//! Endpoints without positions: pipes, terminals, sockets, files of unknown length, any `Read` or `Write`.
 //!
-//! A stream may keep its user waiting for as long as its other end likes, and the slot must be served meanwhile. So each
-//! has a thread that does nothing but move bytes between the stream and a ring of DMA memory, which bounds what is on
-//! its way: a full ring stops the reader, and so whoever writes to us; a ring that is not emptied stops the app. The run's
-//! own thread only looks at positions. If it sleeps on the slot's interrupts when a position changes, it is woken by a
-//! command that does nothing.
+//! A stream may block for any time, and the slot must be served meanwhile. Therefore each has a thread that only moves
+//! bytes between the stream and a ring of DMA memory, which limits the buffered data: a full ring stops the reader, and
+//! with it the writer at the other end; an output ring that is not drained stops the app. The run's own thread only
+//! checks positions. If it sleeps on the slot's interrupts when a position changes, it is woken by a no-operation
+//! command.
 
 use std::fmt;
 use std::fs::{File, Metadata, OpenOptions};
@@ -30,22 +30,22 @@ use crate::error::{Error, Result};
 use crate::slot::{ASK_STOP, SlotInner, StopIf, check_stop};
 use viaduct_pci::{HostMemory, Process};
 
-/// What a pipe takes at once without making its writer wait, once it takes anything.
+/// Bytes that a writable pipe accepts without blocking.
 const PIPE_BUF: usize = 4096;
-/// Bytes copied at a time for a stream that is no descriptor.
+/// Bytes copied at a time for a stream that is not a descriptor.
 const PIECE: usize = 64 << 10;
-/// Longest pause between two attempts to open a FIFO that nobody reads yet.
+/// Longest pause between two attempts to open a FIFO without a reader.
 const REOPEN_MAX: Duration = Duration::from_millis(20);
-/// How long the end of a run waits for the thread of a stream that has been told to stop: one inside a call of somebody's
-/// `Read` or `Write` cannot be interrupted and is left behind.
+/// How long the end of a run waits for the thread of a stream to stop: a thread in a call of the user's `Read` or
+/// `Write` cannot be interrupted and is abandoned.
 const LEAVE: Duration = Duration::from_secs(1);
 
-/// A stream that a run reads from or writes to, once: the bytes go by.
+/// A stream that a run reads from or writes to, once.
 #[derive(Clone)]
 pub struct Stream {
     name: PathBuf,
     kind: Arc<Mutex<Option<Kind>>>,
-    /// Device and inode of what a `Reader` or `Writer` stands for, if its user has said so.
+    /// Device and inode of the file that a `Reader` or `Writer` represents, if stated.
     identity: Option<(u64, u64)>,
 }
 
@@ -76,7 +76,7 @@ impl Stream {
         self.identity = identity(meta);
     }
 
-    /// The stream, for the one run that may use it.
+    /// The stream, taken by the run that uses it.
     pub(crate) fn take(&self) -> Result<Pipe> {
         match lock(&self.kind).take() {
             Some(kind) => {
@@ -84,17 +84,17 @@ impl Stream {
                 Ok(Pipe { identity: pipe.identity.or(self.identity), ..pipe })
             }
             None => Err(Error::Invalid(format!(
-                "{}: a stream serves one run, and this one has had its; open it again",
+                "{}: a stream serves one run, and this one is used already; open it again",
                 self.name.display()
             ))),
         }
     }
 }
 
-/// What does the work of a stream.
+/// Implementation of a stream.
 enum Kind {
     Fd(OwnedFd),
-    /// A FIFO to be written, which can be opened once somebody reads it.
+    /// A FIFO to be written, which can be opened once it has a reader.
     Fifo(PathBuf),
     Reader(Box<dyn Read + Send>),
     Writer(Box<dyn Write + Send>),
@@ -104,9 +104,9 @@ enum Kind {
 pub(crate) struct Pipe {
     pub name: PathBuf,
     kind: Kind,
-    /// Device and inode, if bytes written to it could come back by another way.
+    /// Device and inode, if bytes written to it could be read elsewhere.
     pub identity: Option<(u64, u64)>,
-    /// Its descriptor is of a regular file, which is not a pipe to whoever put it there.
+    /// Its descriptor is of a regular file, as in a redirection.
     regular: bool,
 }
 
@@ -122,10 +122,10 @@ impl Pipe {
             Kind::Fd(fd) => Some(
                 fd.try_clone()
                     .and_then(|fd| File::from(fd).metadata())
-                    .map_err(|e| Error::file(&name, "look at it", e))?,
+                    .map_err(|e| Error::file(&name, "examine it", e))?,
             ),
             Kind::Fifo(path) => {
-                Some(std::fs::metadata(path).map_err(|e| Error::file(&name, "look at it", e))?)
+                Some(std::fs::metadata(path).map_err(|e| Error::file(&name, "examine it", e))?)
             }
             Kind::Reader(_) | Kind::Writer(_) => None,
         };
@@ -136,7 +136,7 @@ impl Pipe {
         Ok(Self { name, kind, identity: meta.as_ref().and_then(identity), regular })
     }
 
-    /// A file that was opened and has no length to rely on.
+    /// An open file without a reliable length.
     pub fn file(name: &Path, file: File) -> Result<Self> {
         Self::new(name.into(), Kind::Fd(file.into()))
     }
@@ -150,17 +150,17 @@ impl Pipe {
     pub fn descriptor(name: &str, fd: RawFd) -> Result<Self> {
         let copy =
             fcntl(fd, FcntlArg::F_DUPFD_CLOEXEC(3)).map_err(|e| Error::file(name, "use it", e.into()))?;
-        // SAFETY: the kernel has just made this descriptor for us; nobody else knows it.
+        // SAFETY: the kernel has just created this descriptor; it has no other owner.
         let copy = unsafe { OwnedFd::from_raw_fd(copy) };
         Self::new(name.into(), Kind::Fd(copy))
     }
 
-    /// Whether it is a file without a true length, such as those of /proc: its end comes without anybody's doing.
+    /// Whether it is a file without a correct length, such as those of /proc: its end does not depend on a writer.
     pub fn is_file(&self) -> bool {
         self.regular
     }
 
-    /// Reads all of it, unless there is more than `most`.
+    /// Reads it to its end, at most `most` bytes.
     pub fn read_all(self, most: u64) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let fail = |e| Error::file(&self.name, "read it", e);
@@ -178,7 +178,7 @@ impl Pipe {
         }
     }
 
-    /// Writes all of these bytes, for as long as its reader takes, unless `stop` says to stop.
+    /// Writes all of these bytes, however long its reader takes, unless `stop` returns true.
     pub fn write_all(self, bytes: &[u8], stop: &mut Option<StopIf<'_>>) -> Result<()> {
         let Self { name, kind, regular, .. } = self;
         let shared = Shared::new(Weak::new()).map_err(|e| Error::file(&name, "start its thread", e))?;
@@ -193,7 +193,7 @@ impl Pipe {
             }
             end.flush()
         };
-        // Not on this thread: see `block_signals`. One inside a call of somebody's `Write` is waited for, since it borrows the bytes.
+        // Not on this thread: see `block_signals`. A thread in a call of the user's `Write` is waited for, since it borrows the bytes.
         let done = std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
                 block_signals();
@@ -217,18 +217,18 @@ impl Pipe {
     }
 }
 
-/// Device and inode of what gives back the bytes that are written to it.
+/// Device and inode of a file from which written bytes can be read.
 fn identity(meta: &Metadata) -> Option<(u64, u64)> {
     (meta.is_file() || meta.file_type().is_fifo()).then(|| (meta.dev(), meta.ino()))
 }
 
-/// Does the work of a stream's thread. A panic in somebody's `Read` or `Write` is an error like any other.
+/// Body of a stream's thread. A panic in the user's `Read` or `Write` is an ordinary error.
 fn guarded<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     catch_unwind(AssertUnwindSafe(work))
-        .unwrap_or_else(|_| Err(io::Error::other("what reads or writes it panicked")))
+        .unwrap_or_else(|_| Err(io::Error::other("its Read or Write panicked")))
 }
 
-/// What a run and the thread of a stream share.
+/// State shared by a run and the thread of a stream.
 struct Shared {
     positions: Mutex<Positions>,
     moved: Condvar,
@@ -239,18 +239,18 @@ struct Shared {
 
 #[derive(Default)]
 struct Positions {
-    /// Bytes that were put into the ring so far, and taken out of it.
+    /// Bytes put into the ring so far, and taken out of it.
     put: u64,
     got: u64,
-    /// Nothing more is put in.
+    /// No more bytes will be put in.
     ended: bool,
-    /// The thread has done all of its work.
+    /// The thread has finished its work.
     over: bool,
-    /// Or could not.
+    /// The thread has failed.
     error: Option<io::Error>,
-    /// It is to stop whatever it does.
+    /// The thread is to stop.
     stopped: bool,
-    /// It has left.
+    /// The thread has ended.
     left: bool,
     /// The run wants to be woken.
     watched: bool,
@@ -266,20 +266,20 @@ impl Shared {
         lock(&self.positions)
     }
 
-    /// The thread has changed something: tells the run.
+    /// Called by the thread after a change: wakes the run.
     fn change(&self, change: impl FnOnce(&mut Positions)) {
         let wake = {
             let mut positions = self.lock();
             change(&mut positions);
             std::mem::take(&mut positions.watched) && !positions.stopped
         };
-        // Not under the lock: a run looks at positions under that of its slot.
+        // Not under the lock: a run checks positions under that of its slot.
         if let Some(slot) = wake.then(|| self.slot.upgrade()).flatten() {
             slot.rings.wake();
         }
     }
 
-    /// Waits until `ready` has an answer; `None` if the thread is to stop first.
+    /// Waits until `ready` returns a result; `None` if the thread is to stop first.
     fn wait<T>(&self, mut ready: impl FnMut(&Positions) -> Option<T>) -> Option<T> {
         let mut positions = self.lock();
         loop {
@@ -300,7 +300,7 @@ impl Shared {
         self.moved.notify_all();
     }
 
-    /// Waits until the thread has left, at most so long.
+    /// Waits until the thread has ended, with a limit.
     fn has_left_within(&self, limit: Duration) -> bool {
         let waited = self.moved.wait_timeout_while(self.lock(), limit, |positions| !positions.left);
         waited.unwrap_or_else(|e| e.into_inner()).0.left
@@ -325,7 +325,7 @@ pub(crate) struct Flow {
     shared: Arc<Shared>,
     name: PathBuf,
     writes: bool,
-    /// What [`Flow::look`] has seen last.
+    /// The last result of [`Flow::look`].
     seen: (u64, bool),
     process: Process,
 }
@@ -377,7 +377,7 @@ impl Flow {
         &self.name
     }
 
-    /// How far the thread is, in bytes, and whether it has come to its end; or why it could not.
+    /// The thread's position in bytes, and whether it has reached the end; or its error.
     pub fn look(&mut self) -> Result<(u64, bool)> {
         let mut positions = self.shared.lock();
         if let Some(source) = positions.error.take() {
@@ -391,7 +391,7 @@ impl Flow {
         Ok(self.seen)
     }
 
-    /// The run has put in or taken out so many bytes more.
+    /// The run has put in or taken out `bytes` more.
     pub fn advance(&self, bytes: u64) {
         let mut positions = self.shared.lock();
         if self.writes {
@@ -403,18 +403,18 @@ impl Flow {
         self.shared.moved.notify_all();
     }
 
-    /// The run puts nothing in any more.
+    /// The run will put no more bytes in.
     pub fn end(&self) {
         self.shared.lock().ended = true;
         self.shared.moved.notify_all();
     }
 
-    /// Asks to be woken when there is news.
+    /// Requests to be woken upon a change.
     pub fn watch(&self) {
         self.shared.lock().watched = true;
     }
 
-    /// Whether [`Flow::look`] would say something else by now.
+    /// Whether [`Flow::look`] would return a new result.
     pub fn has_news(&self) -> bool {
         let positions = self.shared.lock();
         positions.error.is_some() || self.progress(&positions) != self.seen
@@ -432,13 +432,13 @@ impl Drop for Flow {
         }
         self.shared.tell_to_stop();
         if !self.shared.has_left_within(LEAVE) {
-            tracing::debug!(name = %self.name.display(), "a stream is left behind in a call that does not return");
+            tracing::debug!(name = %self.name.display(), "the thread of a stream is abandoned in a call that does not return");
         }
     }
 }
 
-/// No signal of the program is handled on this thread. One that a write here causes (`SIGPIPE`, `SIGXFSZ`) stays with it
-/// and goes when it ends; the call has failed by then, and says why.
+/// Blocks all signals on this thread. One that a write here causes (`SIGPIPE`, `SIGXFSZ`) stays pending until the thread
+/// ends; the call itself fails with an error.
 fn block_signals() {
     // Cannot fail: the set is valid.
     let _ = SigSet::all().thread_block();
@@ -451,7 +451,7 @@ struct Ring {
 }
 
 impl Ring {
-    /// Where byte number `position` lies, and how many of `bytes` lie behind it without a break.
+    /// Offset of byte `position`, and how many of `bytes` follow it contiguously.
     fn piece(&self, position: u64, bytes: u64) -> (usize, usize) {
         let at = position % self.size;
         (at as usize, bytes.min(self.size - at) as usize)
@@ -459,7 +459,7 @@ impl Ring {
 
     /// First byte of a piece.
     fn ptr(&self, (at, len): (usize, usize)) -> *mut u8 {
-        assert!(at + len <= self.memory.len(), "a ring lies inside of its memory");
+        assert!(at + len <= self.memory.len(), "a ring is inside its memory");
         self.memory.as_ptr().wrapping_add(at)
     }
 }
@@ -516,11 +516,11 @@ impl Source {
         let ptr = ring.ptr(piece);
         match self {
             Self::Fd(fd) => loop {
-                // The descriptor may be shared with other programs, so that it is not for us to make it non-blocking.
+                // The descriptor may be shared with other programs, so it must not be made non-blocking.
                 if !shared.ready(Some(fd.as_fd()), PollFlags::POLLIN, PollTimeout::NONE)? {
                     return Ok(None);
                 }
-                // SAFETY: `ptr` checked that the piece lies in the mapping, which `ring` keeps; no reference covers it.
+                // SAFETY: `ptr` checked that the piece is in the mapping, which `ring` keeps; no reference covers it.
                 let got = unsafe { libc::read(fd.as_raw_fd(), ptr.cast(), piece.1) };
                 if let Some(got) = again_later(got)? {
                     return Ok(Some(got));
@@ -544,7 +544,7 @@ impl Source {
 
 /// The thread's end of a stream that is written.
 enum Sink {
-    /// With the most bytes to be written at once.
+    /// With the largest number of bytes per write.
     Fd(OwnedFd, usize),
     Writer(Box<dyn Write + Send>, Vec<u8>),
 }
@@ -576,7 +576,7 @@ impl Sink {
     ) -> io::Result<Option<usize>> {
         match self {
             Self::Fd(fd, most) => {
-                // SAFETY: `ptr` checked that the piece lies in the mapping, which `ring` keeps; no reference covers it.
+                // SAFETY: `ptr` checked that the piece is in the mapping, which `ring` keeps; no reference covers it.
                 unsafe { write_fd(fd, *most, ring.ptr(piece), piece.1, shared) }
             }
             Self::Writer(to, bytes) => {
@@ -623,8 +623,8 @@ unsafe fn write_fd(
     shared: &Shared,
 ) -> io::Result<Option<usize>> {
     loop {
-        // The descriptor may be shared with other programs, so that it is not for us to make it non-blocking. A pipe that is
-        // ready takes `PIPE_BUF` bytes at once.
+        // The descriptor may be shared with other programs, so it must not be made non-blocking. A pipe that is
+        // ready accepts `PIPE_BUF` bytes.
         if !shared.ready(Some(fd.as_fd()), PollFlags::POLLOUT, PollTimeout::NONE)? {
             return Ok(None);
         }
@@ -638,7 +638,7 @@ unsafe fn write_fd(
     }
 }
 
-/// What a read or write has moved; `None` if it should be tried again once the descriptor is ready.
+/// Bytes moved by a read or write; `None` if it should be retried once the descriptor is ready.
 fn again_later(moved: libc::ssize_t) -> io::Result<Option<usize>> {
     if let Ok(moved) = usize::try_from(moved) {
         return Ok(Some(moved));
@@ -650,7 +650,7 @@ fn again_later(moved: libc::ssize_t) -> io::Result<Option<usize>> {
     }
 }
 
-/// Opens a FIFO for writing as soon as somebody reads it; `None` if told to stop first. Nothing tells when that is.
+/// Opens a FIFO for writing as soon as it has a reader; `None` if told to stop first. It polls, since there is no notification.
 fn open_fifo(path: &Path, shared: &Shared) -> io::Result<Option<OwnedFd>> {
     let mut pause = Duration::from_millis(1);
     loop {
@@ -658,7 +658,7 @@ fn open_fifo(path: &Path, shared: &Shared) -> io::Result<Option<OwnedFd>> {
             OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC).open(path);
         match opened {
             Ok(file) if file.metadata()?.file_type().is_fifo() => return Ok(Some(file.into())),
-            Ok(_) => return Err(io::Error::other("it is no pipe any more")),
+            Ok(_) => return Err(io::Error::other("it is not a pipe any more")),
             Err(e) if e.raw_os_error() == Some(libc::ENXIO) => {}
             Err(e) => return Err(e),
         }

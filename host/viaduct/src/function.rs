@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The card's other PCI functions, as the management function sees them: what their user side is connected to.
+//! Control of the card's other PCI functions through the management function: attachment of their user side.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::regs::*;
 
-/// A PCI function of the card beside the management function.
+/// A PCI function of the card other than the management function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FunctionKind {
     /// virtio network device.
@@ -32,7 +32,7 @@ impl FunctionKind {
     /// All of them, in order of number.
     pub const ALL: [Self; 6] = [Self::Net, Self::Blk, Self::Console, Self::Entropy, Self::Input, Self::Xdma];
 
-    /// Name, as on command lines and of sockets.
+    /// Name on command lines and of sockets.
     pub fn name(self) -> &'static str {
         match self {
             Self::Net => "net",
@@ -66,10 +66,10 @@ impl FromStr for FunctionKind {
     }
 }
 
-/// What the user side of a function is connected to.
+/// Attachment of the user side of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attachment {
-    /// Nothing: what is sent is dropped, nothing comes. The data of a disk goes straight to its store.
+    /// None: sent data is dropped, none is received. The data of a disk goes directly to its store.
     Nothing,
     /// The board's port of this function: Ethernet, UART, entropy source, keys.
     Board,
@@ -90,11 +90,11 @@ pub struct FunctionStatus {
     pub sent: u32,
     /// Messages the user side has sent to the function.
     pub received: u32,
-    /// Messages that were ended early by a change of the connection or a reset.
+    /// Messages that were truncated by a change of the attachment or a reset.
     pub cut: u32,
 }
 
-/// Where the disk lies, and how it is reached.
+/// Address of the disk, and its path.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DiskAt {
     pub slot: usize,
@@ -104,10 +104,10 @@ pub(crate) struct DiskAt {
     pub header: bool,
 }
 
-/// Changes the set of slots whose apps' registers the XDMA-compatible function's user BAR reaches (bit s = slot s).
+/// Changes the set of slots whose apps' registers are accessible through the XDMA-compatible function's user BAR (bit s = slot s).
 pub(crate) fn reach(card: &Card, change: impl Fn(u32) -> u32) -> Result<()> {
     let at = VIA_FN_BASE + (u64::from(FunctionKind::Xdma.number()) - 1) * VIA_FN_STRIDE + VIA_FN_REACH;
-    // Before the lock: in a child of a fork somebody who is not there may hold it.
+    // Before the lock: in a child of a fork it may be held by a thread that does not exist there.
     card.check_process()?;
     let _one_at_a_time = lock(&card.functions);
     let old = card.pci().read32(VIA_FN_BAR as u8, at)?;
@@ -146,7 +146,7 @@ impl Function {
         self.kind
     }
 
-    /// Connects the user side. What is on its way in the old connection is cut off.
+    /// Connects the user side. Messages in transit on the old connection are truncated.
     pub fn attach(&self, to: Attachment) -> Result<()> {
         let (kind, slot) = match to {
             Attachment::Nothing => (0, 0),
@@ -160,25 +160,25 @@ impl Function {
         self.control(mask, kind << VIA_FN_CTRL_KIND_LSB | slot << VIA_FN_CTRL_SLOT_LSB)
     }
 
-    /// Says whether the link is up, or the device there.
+    /// Sets whether the link is up, or the device present.
     pub fn set_up(&self, up: bool) -> Result<()> {
         self.control(VIA_FN_CTRL_UP_MASK, u32::from(up) << VIA_FN_CTRL_UP_LSB)
     }
 
-    /// Least card cycles between two interrupts of a queue.
+    /// Minimum card cycles between two interrupts of a queue.
     pub fn moderate(&self, cycles: u16) -> Result<()> {
         self.control(VIA_FN_CTRL_MODERATE_MASK, u32::from(cycles) << VIA_FN_CTRL_MODERATE_LSB)
     }
 
-    /// Lets the function offer the features of `allowed` that it supports and whose needs it offers, and VERSION_1 in any case; without
-    /// this, [`Features::DEFAULT`]. A driver that has begun keeps what it was offered: a change counts from the next reset of the device on.
+    /// Lets the function offer the features of `allowed` that it supports and whose dependencies it offers, and always VERSION_1;
+    /// by default [`Features::DEFAULT`]. A running driver keeps its features: a change takes effect at the next reset of the device.
     pub fn allow_features(&self, allowed: u64) -> Result<()> {
         self.write(VIA_FN_OFFER_LO, allowed as u32)?;
         self.write(VIA_FN_OFFER_HI, (allowed >> 32) as u32)
     }
 
-    /// How often a queue whose data finds no buffer is looked at although its driver has not notified: every `period` card cycles (0: never),
-    /// `count` times in a row without finding anything (0: without end) until data comes or the driver notifies. After reset 1024 and 0.
+    /// Polling of a queue for buffers without a notification while data waits: every `period` card cycles (0: never), at most
+    /// `count` times in a row without result (0: no limit) until data arrives or the driver notifies. After reset 1024 and 0.
     pub fn look_for_buffers(&self, period: u16, count: u16) -> Result<()> {
         let period = u32::from(period) << VIA_FN_LOOK_PERIOD_LSB;
         self.write(VIA_FN_LOOK, period | u32::from(count) << VIA_FN_LOOK_COUNT_LSB)
@@ -191,9 +191,9 @@ impl Function {
         self.write(VIA_FN_MAC_HI, u32::from(u16::from_le_bytes([mac[4], mac[5]])))
     }
 
-    /// Slots whose apps' registers the driver of the XDMA-compatible function may use, through its user BAR: slot s at 0x1000 s. All others
-    /// are closed to it, as all are after power-up, and as a slot is whenever it is opened anew. An access that the driver has begun in a
-    /// slot that is closed ends before the next one of [`Slot`](crate::Slot) to an app's register. Other functions have no user BAR.
+    /// Slots whose apps' registers are accessible to the driver of the XDMA-compatible function, through its user BAR: slot s at
+    /// 0x1000 s. All others are closed to it, as are all after power-up, and any slot that is claimed again. An access in progress to a
+    /// slot being closed ends before the next one of [`Slot`](crate::Slot) to an app's register. Other functions have no user BAR.
     pub fn open_slots(&self, slots: &[usize]) -> Result<()> {
         if self.kind != FunctionKind::Xdma {
             return Err(Error::Invalid(format!("function {} has no user BAR", self.kind)));
@@ -206,16 +206,16 @@ impl Function {
         reach(&self.card, |_| mask)
     }
 
-    /// Size of the console, in characters; its driver is told at once.
+    /// Size of the console, in characters; its driver is notified immediately.
     pub fn set_console_size(&self, columns: u16, rows: u16) -> Result<()> {
         self.write(VIA_FN_CONSOLE_SIZE, u32::from(rows) << VIA_FN_CONSOLE_SIZE_ROWS_LSB | u32::from(columns))
     }
 
     /// Makes `sectors` sectors of 512 bytes at virtual address `base` of slot `slot` the disk; 0 sectors: no disk. With `header` the
-    /// app in its way is told their numbers. A flush waits up to `limit` for [`Function::flushed`]; `None`: not at all.
+    /// app in its path gets their numbers. A flush waits up to `limit` for [`Function::flushed`]; `None`: not at all.
     pub(crate) fn set_disk(&self, at: DiskAt, limit: Option<Duration>) -> Result<()> {
         let DiskAt { slot, base, sectors, read_only, header } = at;
-        // Halves change one at a time: meanwhile there is no disk. A flush that waits for the one before fails.
+        // The halves of the registers change one after the other: meanwhile there is no disk. A flush that waits for the former disk fails.
         self.write(VIA_FN_SECTORS_LO, 0)?;
         self.write(VIA_FN_SECTORS_HI, 0)?;
         self.write(VIA_FN_FLUSH_LIMIT, 0)?;
@@ -244,7 +244,7 @@ impl Function {
         Ok(self.read(VIA_FN_FLUSH_ASKED)? & VIA_FN_FLUSH_ASKED_COUNT_MASK)
     }
 
-    /// Answers flush `number`: what was written before it lies where it is to last, or does not.
+    /// Completes flush `number`: earlier writes are on stable storage, or the flush fails.
     pub(crate) fn flushed(&self, number: u32, well: bool) -> Result<()> {
         self.write(VIA_FN_FLUSH_DONE, number | if well { 0 } else { VIA_FN_FLUSH_DONE_FAILED_MASK })
     }

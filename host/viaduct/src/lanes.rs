@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A run that sends many messages through one input at once, in the parallel lanes of the app.
+//! A run that sends many messages through one input concurrently, in the parallel lanes of the app.
 //!
 //! A lane is a stream id: the messages of one lane follow each other, those of different lanes are interleaved in chunks.
-//! The next chunk always goes to the lane that has got least so far, so that no lane gets more than a chunk ahead and all
-//! of them are busy until the messages run out; a lane without a message takes the next one that waits. Every output
-//! answers each message with one of a known length, which the card reports with its id.
+//! The next chunk is always for the lane that has received least so far, so that no lane is more than a chunk ahead and all
+//! are busy until no messages are left; a lane without a message takes the next waiting one. Every output sends one message
+//! of known length for each input message, which the card reports with its id.
 //!
 //! A file is opened when a lane takes it, so that a run of thousands of files does not need as many open ones.
 
@@ -20,20 +20,20 @@ use crate::slot::{Slot, StopIf, check_stop};
 use crate::stream::{JobReport, Progress, abandon};
 use crate::window::Window;
 
-/// Bytes in a chunk: half of what a lane should hold ahead, so that none runs dry while the stream waits for a full one.
+/// Bytes in a chunk: half of a lane's buffer, so that no lane runs dry while the stream waits for a full one.
 const CHUNK: u64 = 16 << 10;
 /// Commands in flight on a stream: as many as the card queues.
 const WINDOW: usize = 16;
 /// Host memory for the messages of an output in flight, unless one alone is larger.
 const OUT_BYTES: u64 = 4 << 20;
-/// Largest message of an output: one command takes it.
+/// Largest message of an output: it must fit one command.
 const MAX_MESSAGE: u64 = 1 << 30;
-/// Most bytes of a message whose length only its end tells; they are read beforehand.
+/// Most bytes of a message of unknown length; it is read in advance.
 const MAX_UNKNOWN: u64 = 64 << 20;
-/// Stream ids there are.
+/// Number of stream ids.
 const MAX_LANES: u16 = 256;
 
-/// A run: many messages into one input, an answer to each from every output.
+/// A run: many messages into one input, and a response to each from every output.
 pub struct LaneJob<'a> {
     slot: &'a Slot,
     port: u8,
@@ -46,7 +46,7 @@ pub struct LaneJob<'a> {
 }
 
 impl<'a> LaneJob<'a> {
-    /// A run without messages into input stream `port` (from 0) of the app in `slot`, which takes messages with ids 0 to
+    /// A run without messages into input stream `port` (from 0) of the app in `slot`, which accepts messages with ids 0 to
     /// `lanes - 1` interleaved.
     pub fn new(slot: &'a Slot, port: u8, lanes: u16) -> Self {
         Self {
@@ -61,21 +61,21 @@ impl<'a> LaneJob<'a> {
         }
     }
 
-    /// Adds a message: all of a file, or of bytes of this program. It must not be empty. A pipe cannot be one: it would have
+    /// Adds a message: a whole file, or bytes of this program. It must not be empty. A pipe cannot be a message: it would have
     /// to be read before its turn.
     pub fn message(mut self, from: Endpoint) -> Self {
         self.messages.push(from);
         self
     }
 
-    /// Routes output stream `port` (from 0), which answers each message with `bytes` bytes, to an endpoint: the answers one
-    /// behind the other, in the order of the messages. A stream gets them when the run has ended.
+    /// Routes output stream `port` (from 0), which responds to each message with `bytes` bytes, to an endpoint: the responses
+    /// in sequence, in the order of the messages. A stream gets them at the end of the run.
     pub fn output(mut self, port: u8, to: Endpoint, bytes: u64) -> Self {
         self.outputs.push((port, to, bytes));
         self
     }
 
-    /// Also waits until output files are on their medium.
+    /// Also waits until output files are on stable storage.
     pub fn durable(mut self) -> Self {
         self.durable = true;
         self
@@ -87,17 +87,17 @@ impl<'a> LaneJob<'a> {
         self
     }
 
-    /// Asks `stop` about ten times a second, and whenever some chunks are done; `true` ends the run with [`Error::Stopped`].
+    /// Calls `stop` about ten times a second, and whenever some chunks are done; `true` ends the run with [`Error::Stopped`].
     pub fn stop_if(mut self, stop: impl FnMut() -> bool + 'a) -> Self {
         self.stop = Some(Box::new(stop));
         self
     }
 
-    /// Runs until every output has answered every message.
+    /// Runs until every output has responded to every message.
     ///
-    /// Whatever can be known before is checked before the first byte is sent: an empty message is [`Error::EmptyInput`].
+    /// As much as possible is checked before the first byte is sent: an empty message is [`Error::EmptyInput`].
     ///
-    /// After an error the app has been reset, and output files hold what was written so far.
+    /// After an error the app has been reset, and output files hold the data written so far.
     pub fn run(mut self) -> Result<JobReport> {
         let slot = self.slot;
         slot.check()?;
@@ -137,7 +137,7 @@ impl<'a> LaneJob<'a> {
             }
             if *bytes == 0 || *bytes > MAX_MESSAGE {
                 return fail(format!(
-                    "output {port} is to have {bytes} bytes a message; give 1 to {MAX_MESSAGE}"
+                    "output {port}: {bytes} bytes per message are not possible; give 1 to {MAX_MESSAGE}"
                 ));
             }
             if matches!(to, Endpoint::Card { .. }) {
@@ -153,7 +153,7 @@ impl<'a> LaneJob<'a> {
         Ok(())
     }
 
-    /// Looks at every message once: its length. None may be empty, or be overwritten by an output.
+    /// Checks every message once: its length. None may be empty, or be overwritten by an output.
     fn measure(&self, sinks: &[Out]) -> Result<Vec<(Endpoint, u64)>> {
         let sinks: Vec<&Out> = sinks.iter().collect();
         let measure = |from: &Endpoint| {
@@ -168,8 +168,7 @@ impl<'a> LaneJob<'a> {
                     (Endpoint::bytes(name.clone(), bytes), len)
                 }
                 _ => {
-                    let why =
-                        "is a stream; only files can be messages in lanes: send it alone, or store it first";
+                    let why = "is a stream; only files can be messages in lanes: send it alone, or save it to a file first";
                     return Err(Error::Invalid(format!("{name}: {why}")));
                 }
             };
@@ -182,25 +181,25 @@ impl<'a> LaneJob<'a> {
     }
 }
 
-/// The way into the app.
+/// The input route.
 struct Feed {
     port: u8,
     beat: u64,
     messages: Vec<(Endpoint, u64)>,
-    begun: usize, // messages that a lane has taken
+    begun: usize, // messages assigned to lanes
     lanes: Vec<Lane>,
     window: Window, // a ring of chunks, one for each command in flight
     chunks: usize,  // commands so far
-    taken: u64,     // bytes the app has taken
+    taken: u64,     // bytes accepted by the app
     total: u64,
     flying: VecDeque<(Tag, u32)>,
 }
 
 #[derive(Default)]
 struct Lane {
-    /// What it sends now, its length, and how far it is.
+    /// Its current message, its length, and the position.
     message: Option<(In, u64, u64)>,
-    /// Beats it has got in all.
+    /// Total beats sent to it.
     beats: u64,
 }
 
@@ -220,14 +219,14 @@ impl Feed {
         })
     }
 
-    /// The lane that is to get the next chunk.
+    /// The lane for the next chunk.
     fn next(&self) -> Option<usize> {
         let waiting = self.begun < self.messages.len();
         let lanes = self.lanes.iter().enumerate().filter(|(_, lane)| lane.message.is_some() || waiting);
         lanes.min_by_key(|(_, lane)| lane.beats).map(|(index, _)| index)
     }
 
-    /// Gives a free lane the next message. Returns which one it is.
+    /// Assigns the next message to a free lane. Returns its number.
     fn begin(&mut self, lane: usize) -> Result<usize> {
         let (endpoint, len) = &self.messages[self.begun];
         let source = In::open(endpoint)?;
@@ -272,20 +271,20 @@ impl Feed {
     }
 }
 
-/// A way out of the app.
+/// An output route.
 struct Drain {
     port: u8,
     sink: Out,
-    /// A stream gets its answers at the end: they come in any order.
+    /// A stream gets its responses at the end: they arrive in any order.
     stream: Option<Pipe>,
     bytes: u64,                 // of a message
     room: u64,                  // of a message in the window: whole beats
     window: Window,             // a ring of messages, one for each command in flight
     depth: usize,               // messages in the window
     asked: usize,               // commands so far
-    arrived: usize,             // messages that came
-    total: usize,               // messages that are to come
-    owed: Vec<VecDeque<usize>>, // of each lane: the messages that it has not answered
+    arrived: usize,             // messages received
+    total: usize,               // expected messages
+    owed: Vec<VecDeque<usize>>, // for each lane: messages without a response yet
     flying: VecDeque<(Tag, u32)>,
 }
 
@@ -316,7 +315,7 @@ impl Drain {
         })
     }
 
-    /// Asks for messages until enough are in flight.
+    /// Submits moves for messages until enough are in flight.
     fn fill(&mut self, slot: &Slot) -> Result<()> {
         while self.flying.len() < self.depth && self.asked < self.total {
             let command =
@@ -331,16 +330,16 @@ impl Drain {
         (command % self.depth) as u64 * self.room
     }
 
-    /// A message is complete: finds out which one it answers and writes it to its place in the sink.
+    /// A message is complete: finds the input message it belongs to and writes it to its position in the sink.
     fn store(&mut self, done: &Completion) -> Result<()> {
         let port = usize::from(self.port);
         let (bytes, last) = (u64::from(done.bytes), done.has(CPL_LAST));
         if bytes > self.room || bytes < self.room && !last {
-            let why = format!("the card reports {bytes} bytes of {} asked for on output {port}", self.room);
+            let why = format!("the card reports {bytes} bytes of {} requested on output {port}", self.room);
             return Err(Error::BadCard(why));
         }
         if bytes > self.bytes || !last {
-            let why = "its manifest promises no more a message";
+            let why = "its manifest promises no more per message";
             return Err(Error::OutputTooLong { port, limit: self.bytes, why });
         }
         if bytes < self.bytes {
@@ -358,7 +357,7 @@ impl Drain {
     }
 }
 
-/// A run under way. Dropped before its end, it resets the app.
+/// A run in progress. Dropped before its end, it resets the app.
 struct Run<'a, 'b> {
     slot: &'a Slot,
     feed: Feed,
@@ -387,7 +386,7 @@ impl Run<'_, '_> {
                 self.feed.taken += u64::from(bytes);
                 self.now = self.now.max(done.time);
             }
-            // The card gets its next input before what it gave is written.
+            // The card gets its next input before its output is written.
             self.feed()?;
             for (drain, arrived) in self.drains.iter_mut().zip(arrived) {
                 for done in arrived {
@@ -428,7 +427,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// What a run waits for, with how far each stream is.
+    /// Description of the wait, with the position of each stream.
     fn waiting(&self) -> String {
         let Feed { port, taken, total, .. } = &self.feed;
         let mut what = format!("waiting for the app's streams, input {port} took {taken} of {total} bytes");
@@ -438,7 +437,7 @@ impl Run<'_, '_> {
         what
     }
 
-    /// Waits until something is complete: the oldest commands of the input, and of each output.
+    /// Waits until commands are complete: the oldest of the input, or of an output.
     fn wait(&mut self) -> Result<(Vec<Completion>, Vec<Vec<Completion>>)> {
         let (feed, drains) = (&self.feed, &self.drains);
         self.slot.wait_unless_stopped(&self.waiting(), false, &mut self.stop, |st| {
@@ -451,7 +450,7 @@ impl Run<'_, '_> {
         })
     }
 
-    /// After success: windows are taken away and files checked.
+    /// After success: windows are removed and files checked.
     fn close(mut self, durable: bool) -> Result<JobReport> {
         self.over = true;
         let report = JobReport {

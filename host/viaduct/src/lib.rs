@@ -5,10 +5,10 @@
 //! files through the app's streams, a [`LaneJob`] many files at once through its lanes, or a [`MemoryJob`] lets the app work on files mapped into its address space
 //! ([`Slot::map`]).
 //!
-//! A [`Function`] connects one of the card's virtio devices to the board or to an app, a [`Disk`] puts a file behind its block
+//! A [`Function`] connects one of the card's virtio devices to the board or to an app, a [`Disk`] makes a file the store of its block
 //! device.
 //!
-//! No thread runs in the background: whoever waits on a slot also serves its faults. Nothing waits for ever, see
+//! No thread runs in the background: a thread that waits on a slot also serves its faults. No wait is without limit, see
 //! [`Timeouts`].
 #![deny(missing_docs)]
 

@@ -8,19 +8,19 @@ use crate::desc::Prot;
 use crate::error::Result;
 use crate::slot::SlotInner;
 
-/// How to map.
+/// Options of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MapOptions {
-    /// What the app may do.
+    /// Permissions of the app.
     pub prot: Prot,
-    /// Pages lie in host memory and are reached over the link, instead of in card memory. They are never evicted.
+    /// Pages are in host memory and accessed over the link, instead of in card memory. They are never evicted.
     pub on_host: bool,
     /// 2 MiB pages; `None`: from 2 MiB on.
     pub huge: Option<bool>,
 }
 
 impl MapOptions {
-    /// In card memory, pages as suits the length.
+    /// In card memory, with a page size according to the length.
     pub fn new(prot: Prot) -> Self {
         Self { prot, on_host: false, huge: None }
     }
@@ -38,8 +38,8 @@ impl MapOptions {
     }
 }
 
-/// A file or buffer mapped at a virtual address of a slot. Dropping it unmaps it; what then goes wrong is only logged,
-/// so that [`Mapping::unmap`] is the better way.
+/// A file or buffer mapped at a virtual address of a slot. Dropping it unmaps it; errors are then only logged,
+/// so [`Mapping::unmap`] is preferable.
 pub struct Mapping {
     slot: Arc<SlotInner>,
     va: u64,
@@ -64,13 +64,13 @@ impl Mapping {
     }
 
     /// Writes all pages that the app has changed to the file. They are in the file when this returns; with `durable` also on
-    /// its medium. An error names the bytes that are lost, or not yet written.
+    /// stable storage. An error names the bytes that are lost, or not yet written.
     pub fn sync(&self, durable: bool) -> Result<()> {
         self.slot.rings.card.check_process()?;
         lock(&self.slot.space).sync(&self.slot.rings, self.va, durable)
     }
 
-    /// Writes changed pages to the file and takes the mapping away. Done when this returns.
+    /// Writes changed pages to the file and removes the mapping. Done when this returns.
     pub fn unmap(mut self) -> Result<()> {
         self.close()
     }
@@ -90,7 +90,7 @@ impl Drop for Mapping {
             return;
         }
         if let Err(error) = self.close() {
-            tracing::error!(%error, va = self.va, "a mapping could not be taken away cleanly");
+            tracing::error!(%error, va = self.va, "a mapping could not be removed cleanly");
         }
     }
 }

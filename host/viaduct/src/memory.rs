@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which bytes of the card's memory are free.
+//! Allocation of the card's memory.
 //!
-//! A channel is a row of 2 MiB blocks; a block is free, one large frame, split into 512 small frames, or the user's
-//! (named by a `card:` endpoint). Frames are taken from the channels in turn, so that neighbouring pages of a mapping
-//! lie in different channels.
+//! A channel is an array of 2 MiB blocks; a block is free, one large frame, split into 512 small frames, or reserved for
+//! the user (named by a `card:` endpoint). Frames are allocated from the channels in turn, so that neighbouring pages of a
+//! mapping are in different channels.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ enum Block {
 struct Channel {
     blocks: Vec<Block>,
     split: BTreeMap<usize, Split>, // by block
-    next: usize,                   // where to look for a free block
+    next: usize,                   // where to search for a free block
 }
 
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl CardMemory {
         Self { channels: (0..channels).map(|_| channel()).collect(), next: 0 }
     }
 
-    /// Takes a frame and returns its card address, or `None` if there is none.
+    /// Allocates a frame and returns its card address, or `None` if there is none.
     pub fn alloc(&mut self, size: FrameSize) -> Option<u64> {
         for _ in 0..self.channels.len() {
             let number = self.next;
@@ -87,25 +87,25 @@ impl CardMemory {
         None
     }
 
-    /// Gives a frame back.
+    /// Frees a frame.
     ///
     /// # Panics
-    /// If the frame was not taken with this size.
+    /// If the frame was not allocated with this size.
     pub fn free(&mut self, addr: u64, size: FrameSize) {
         let (number, offset) = split_addr(addr);
         let channel = &mut self.channels[number];
         let block = (offset / HUGE) as usize;
         match size {
             FrameSize::Huge => {
-                assert_eq!(channel.blocks[block], Block::Huge, "frame {addr:#x} is not taken");
+                assert_eq!(channel.blocks[block], Block::Huge, "frame {addr:#x} is not allocated");
                 channel.blocks[block] = Block::Free;
             }
             FrameSize::Small => channel.free_small(block, (offset % HUGE / PAGE) as usize),
         }
     }
 
-    /// Makes a range the user's. It may be so already; the library's own frames it must not touch. The range lies in
-    /// one channel.
+    /// Reserves a range for the user. It may be reserved already, but must not overlap the library's own frames. The range is
+    /// in one channel.
     pub fn claim(&mut self, addr: u64, len: u64) -> Result<()> {
         let fail = |why: String| Error::BadCardRange { addr, len, why };
         if addr % PAGE != 0 {
@@ -122,7 +122,7 @@ impl CardMemory {
         })?;
         let blocks = (offset / HUGE) as usize..end.div_ceil(HUGE) as usize;
         if channel.blocks[blocks.clone()].iter().any(|b| matches!(b, Block::Huge | Block::Split)) {
-            return Err(fail("pages of mapped files lie there; use another range or unmap them".into()));
+            return Err(fail("pages of mapped files are there; use another range or unmap them".into()));
         }
         channel.blocks[blocks].fill(Block::User);
         Ok(())
@@ -157,9 +157,9 @@ impl Channel {
     }
 
     fn free_small(&mut self, block: usize, index: usize) {
-        let split = self.split.get_mut(&block).expect("a small frame lies in a split block");
+        let split = self.split.get_mut(&block).expect("a small frame is in a split block");
         let bit = 1u64 << (index % 64);
-        assert!(split.used[index / 64] & bit != 0, "small frame {index} of block {block} is not taken");
+        assert!(split.used[index / 64] & bit != 0, "small frame {index} of block {block} is not allocated");
         split.used[index / 64] &= !bit;
         split.count -= 1;
         if split.count == 0 {

@@ -7,10 +7,10 @@ use crate::error::{Error, Result};
 use crate::mapping::Mapping;
 use crate::slot::{ASK_STOP, Register, Slot, StopIf, check_stop};
 
-/// Pause between two looks at the `done` register: it grows to this.
+/// Longest pause between two reads of the `done` register.
 const LOOK_MAX: Duration = Duration::from_millis(100);
 
-/// Registers that receive a range, as the manifest names them.
+/// Registers for a range, from the manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryRange {
     /// Virtual address of the first byte.
@@ -30,7 +30,7 @@ impl MemoryRange {
     }
 }
 
-/// A run: ranges, and the registers that start it and tell its end.
+/// A run: ranges, and the registers that start it and report its end.
 pub struct MemoryJob<'a> {
     slot: &'a Slot,
     ranges: Vec<MemoryRange>,
@@ -41,10 +41,10 @@ pub struct MemoryJob<'a> {
     stop: Option<StopIf<'a>>,
 }
 
-/// What a run did.
+/// Results of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryReport {
-    /// Card time from before the start to when the end was seen, in cycles.
+    /// Card time from before the start to the detection of the end, in cycles.
     pub cycles: u64,
     /// Accesses that were denied (see [`Slot::take_denied`]).
     pub denied: u64,
@@ -56,38 +56,38 @@ impl<'a> MemoryJob<'a> {
         Self { slot, ranges: Vec::new(), start, done: None, irq: false, limit: None, stop: None }
     }
 
-    /// Hands a range to the app before it starts.
+    /// Passes a range to the app before it starts.
     pub fn range(mut self, range: MemoryRange) -> Self {
         self.ranges.push(range);
         self
     }
 
-    /// Register that is not 0 once the app has finished. Without it the app's interrupt is the end.
+    /// Register that is not 0 once the app has finished. Without it the app's interrupt marks the end.
     pub fn done(mut self, offset: u32) -> Self {
         self.done = Some(offset);
         self
     }
 
-    /// The app raises its interrupt when it has finished: nothing is asked of it before. A simulated card then takes the same
+    /// The app raises its interrupt when it has finished: it is not polled before. A simulated card then takes the same
     /// cycles every time.
     pub fn irq(mut self) -> Self {
         self.irq = true;
         self
     }
 
-    /// Longest time for the run, whatever it does. Without it a run may take as long as the app shows any life.
+    /// Longest time for the run. Without it a run may take as long as the app shows activity.
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = Some(limit);
         self
     }
 
-    /// Asks `stop` about ten times a second; `true` ends the run with [`Error::Stopped`].
+    /// Calls `stop` about ten times a second; `true` ends the run with [`Error::Stopped`].
     pub fn stop_if(mut self, stop: impl FnMut() -> bool + 'a) -> Self {
         self.stop = Some(Box::new(stop));
         self
     }
 
-    /// Runs to the end, serving the app's faults. What the app has changed is in the files after [`Mapping::sync`] or
+    /// Runs to the end, serving the app's faults. The app's changes are in the files after [`Mapping::sync`] or
     /// [`Mapping::unmap`]. After an error the app has been reset.
     pub fn run(mut self) -> Result<MemoryReport> {
         let slot = self.slot;
@@ -167,7 +167,7 @@ impl<'a> MemoryJob<'a> {
     }
 }
 
-/// Little-endian bytes of a value, as many as the register takes.
+/// Little-endian bytes of a value, as many as the register has.
 fn fit(value: u64, register: Register) -> Result<Vec<u8>> {
     let room = register.width.div_ceil(8) as usize;
     if register.width < 64 && value >> register.width != 0 {

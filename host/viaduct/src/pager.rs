@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The address space of a slot: which virtual pages there are, where they lie, and what to do when one is missed.
+//! The address space of a slot: its virtual pages, their locations, and the handling of page faults.
 //!
-//! The card's translation buffers are a cache of the page table kept here. A page can be resident (it has a frame) without
-//! being mapped (in the card's buffers): then a miss only maps it again. What the card knows about a page (accessed,
-//! dirty) comes back whenever its translation leaves the buffers, and is kept here.
+//! The card's TLBs are a cache of the page table kept here. A page can be resident (it has a frame) without being mapped
+//! (in the card's TLBs): then a miss only maps it again. The card's status of a page (accessed, dirty) is returned whenever
+//! its translation leaves the TLBs, and is kept here.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,7 +17,7 @@ use crate::memory::FrameSize;
 use crate::regs::{VIA_SLOT_CTRL, VIA_SLOT_CTRL_ISOLATE_MASK};
 use viaduct_pci::DmaAccess;
 
-/// First virtual address given out: a null pointer of an app, and what lies near it, is never mapped.
+/// First allocated virtual address: null pointers of apps, and addresses near them, are never mapped.
 const VA_FIRST: u64 = 1 << 32;
 /// Bytes moved between files and card memory at once.
 const BOUNCE: u64 = HUGE;
@@ -30,7 +30,7 @@ const EVICT: usize = 32;
 /// Denied accesses and failed write-backs kept for the user.
 const KEEP: usize = 64;
 
-/// An access that was answered with an error.
+/// An access that was completed with an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denied {
     /// Virtual address.
@@ -41,7 +41,7 @@ pub struct Denied {
     pub why: String,
 }
 
-/// What the pager has done so far.
+/// Counters of the pager.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PagerStats {
     /// Faults served.
@@ -66,7 +66,7 @@ struct Region {
 }
 
 enum Kind {
-    /// Pages that are always resident, one after the other from a place.
+    /// Pages that are always resident, contiguous from a location.
     Window(Place),
     Paged(Paged),
 }
@@ -81,7 +81,7 @@ struct Paged {
     failures: Vec<Failure>,
 }
 
-/// Something went wrong with pages of a region, to be told by the next `sync` or `unmap`.
+/// An error with pages of a region, reported by the next `sync` or `unmap`.
 struct Failure {
     error: Error,
     /// The pages are kept and will be written again: only the latest attempt counts.
@@ -101,7 +101,7 @@ type PageRef = (u64, u64);
 /// The address space of a slot.
 pub(crate) struct Space {
     regions: BTreeMap<u64, Region>,
-    clock: VecDeque<PageRef>, // pages that hold card frames, in the order they are looked at
+    clock: VecDeque<PageRef>, // pages that hold card frames, in the order they are checked
     resident: u64,            // bytes of card frames
     budget: u64,
     bounce: Option<DmaBuffer>,
@@ -122,13 +122,14 @@ impl Region {
         self.len.div_ceil(self.page_bytes())
     }
 
-    /// Bytes of page `number` that are the user's.
+    /// Bytes of page `number` that belong to the mapping.
     fn valid(&self, number: u64) -> u64 {
         (self.len - number * self.page_bytes()).min(self.page_bytes())
     }
 }
 
 impl Space {
+    /// An empty address space whose pages may hold `budget` bytes of card memory.
     pub fn new(budget: u64) -> Self {
         Self {
             regions: BTreeMap::new(),
@@ -148,7 +149,7 @@ impl Space {
 
     // ---------------------------------------------------------------- regions
 
-    /// Makes `len` bytes at `place` appear at the virtual address returned. The first pages are mapped at once.
+    /// Maps `len` bytes at `place`; returns the virtual address. The first pages are mapped immediately.
     pub fn map_window(&mut self, d: &Dispatcher, place: Place, len: u64, prot: Prot) -> Result<u64> {
         let at = match place {
             Place::Card(addr) | Place::Host(addr) => addr,
@@ -181,8 +182,8 @@ impl Space {
         self.insert(Region { len, prot, size, kind: Kind::Paged(paged) })
     }
 
-    /// Removes a region: nothing of it is in the card when this returns. Changed pages are written back first. On error the
-    /// region is gone all the same, and the error says what is lost.
+    /// Removes a region: the card has no translation of it when this returns. Changed pages are written back first. On error the
+    /// region is still removed, and the error says what is lost.
     pub fn unmap(&mut self, d: &Dispatcher, va: u64) -> Result<()> {
         let Some(region) = self.regions.get(&va) else { return Ok(()) };
         let pages: Vec<PageRef> = match &region.kind {
@@ -203,7 +204,7 @@ impl Space {
             for page in paged.pages.values() {
                 if let Place::Card(addr) = page.place {
                     self.resident -= region.size.bytes();
-                    // A frame that the slot may still reach is never used again.
+                    // A frame that the slot may still access is never reused.
                     if trusted {
                         d.card.free_frame(addr, region.size);
                     }
@@ -219,7 +220,7 @@ impl Space {
         result
     }
 
-    /// What an error while a region is taken away means: which bytes may be lost, if any.
+    /// Meaning of an error during the removal of a region: which bytes may be lost, if any.
     fn lost(&self, va: u64, error: Error) -> Error {
         let Some(Region { kind: Kind::Paged(paged), prot, size, len }) = self.regions.get(&va) else {
             return error;
@@ -265,7 +266,7 @@ impl Space {
             if at + bytes + PAGE <= start {
                 break;
             }
-            // One page stays free between regions, so that a run over the end is noticed.
+            // One page stays free between regions, so that an access beyond the end is detected.
             at = (start + other.page_count() * other.page_bytes() + PAGE).next_multiple_of(align);
         }
         if bytes >= VA_END - at {
@@ -308,7 +309,7 @@ impl Space {
 
     // ---------------------------------------------------------------- faults
 
-    /// Serves the faults that are waiting now. An app may fault again at once and for ever: the caller looks at the clock.
+    /// Serves the pending faults. An app may fault again immediately and for ever: the caller checks the time.
     pub fn serve(&mut self, d: &Dispatcher) -> Result<()> {
         let waiting = d.lock().faults.len();
         for _ in 0..waiting {
@@ -322,14 +323,14 @@ impl Space {
                     self.denied.pop_front();
                 }
                 self.denied.push_back(Denied { va: fault.va, is_write: fault.is_write, why });
-                // There is nothing to deny if the slot was reset meanwhile.
+                // The fault no longer exists if the slot was reset meanwhile.
                 d.run("denying an access", &[Command::deny(fault.va)])?;
             }
         }
         Ok(())
     }
 
-    /// Maps the page of a fault, or tells why it cannot be.
+    /// Maps the page of a fault, or returns why it cannot.
     fn resolve(&mut self, d: &Dispatcher, fault: &Event) -> Result<Option<String>> {
         let Some((start, region)) = self.find(fault.va) else {
             return Ok(Some("it is outside every mapping".into()));
@@ -362,7 +363,7 @@ impl Space {
         self.enter(d, Vec::new(), start, &pages)
     }
 
-    /// Brings a page, and following ones if the app goes through the region in order, into memory and maps them.
+    /// Loads a page, and following ones if the app accesses the region in order, and maps them.
     fn load(&mut self, d: &Dispatcher, start: u64, number: u64) -> Result<Option<String>> {
         let region = self.regions.get_mut(&start).expect("the region was found");
         let (step, size, count) = (region.page_bytes(), region.size, region.page_count());
@@ -417,7 +418,7 @@ impl Space {
         }
         self.stats.pages_in += filled;
         if let Err(error) = self.enter(d, copies, start, &pages) {
-            // They may hold what somebody else left there: they go, unless the card still reaches them.
+            // They may contain data of another owner: they are freed, unless the card can still access them.
             let refs: Vec<_> = pages.iter().map(|&(n, _)| (start, n)).collect();
             let left = self.leave(d, &refs);
             for &(n, _) in &pages {
@@ -434,7 +435,7 @@ impl Space {
         Ok(None)
     }
 
-    /// Reads `count` pages from `number` on to where the card gets them from. Returns how many there are.
+    /// Reads `count` pages from `number` on to where the card copies them from. Returns the number of pages.
     fn fill(&mut self, d: &Dispatcher, start: u64, number: u64, count: u64) -> Result<u64> {
         if self.bounce.is_none() {
             self.bounce = Some(d.card.dma_buffer(BOUNCE, DmaAccess::ReadWrite)?);
@@ -459,7 +460,7 @@ impl Space {
         Ok(filled)
     }
 
-    /// Runs `before`, then maps pages of one region, and takes note of the translations that had to make room.
+    /// Runs `before`, then maps pages of one region, and records the evicted translations.
     fn enter(
         &mut self,
         d: &Dispatcher,
@@ -471,20 +472,20 @@ impl Space {
         let (prot, huge, step) = (region.prot, region.huge(), region.page_bytes());
         let mut commands = before;
         let copies = commands.len();
-        // Backwards: the page that is waited for comes last, so that no other of them can displace it.
+        // Backwards: the faulting page comes last, so that no other page evicts it.
         let maps = pages.iter().rev().map(|&(n, place)| Command::map(start + n * step, place, prot, huge));
         commands.extend(maps);
-        // Whatever goes wrong below, the card may hold them.
+        // Upon any error below, the card may hold them.
         for &(number, _) in pages {
             if let Some(page) = self.page(start, number) {
                 page.mapped = true;
             }
         }
-        // The card maps only after all copies before are complete.
+        // The card maps only after all earlier copies are complete.
         let done = d.run("mapping pages", &commands)?;
         for (command, done) in commands.iter().zip(&done).take(copies) {
             if done.status != Status::Ok {
-                // The page is mapped by now and holds what somebody else left there.
+                // The page is mapped by now and contains data of another owner.
                 d.card.write_slot(d.slot, VIA_SLOT_CTRL, VIA_SLOT_CTRL_ISOLATE_MASK)?;
                 return Err(Error::Command { slot: d.slot, what: command.to_string(), status: done.status });
             }
@@ -493,7 +494,7 @@ impl Space {
             if done.has(CPL_VICTIM) {
                 self.displaced(done);
             }
-            // It may have displaced an older translation of itself.
+            // It may have evicted an older translation of itself.
             if let Some(page) = self.page(start, number) {
                 page.mapped = true;
             }
@@ -501,7 +502,7 @@ impl Space {
         done[copies..].iter().try_for_each(|done| d.check("mapping a page", done))
     }
 
-    /// A translation left the card's buffers; its page stays resident.
+    /// A translation left the card's TLBs; its page stays resident.
     fn displaced(&mut self, done: &Completion) {
         let Some((start, region)) = self.find(done.info) else { return };
         if region.huge() != done.has(CPL_VICTIM_HUGE) {
@@ -515,7 +516,7 @@ impl Space {
         }
     }
 
-    /// Takes translations out of the card and notes what it knows about their pages.
+    /// Removes translations from the card and records the status of their pages.
     fn leave(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<()> {
         for batch in pages.chunks(BATCH) {
             let unmaps: Vec<_> = batch.iter().map(|&at| self.command(at, Command::unmap)).collect();
@@ -536,7 +537,7 @@ impl Space {
         let mut written = Vec::new();
         for batch in pages.chunks(BATCH) {
             let scans: Vec<_> = batch.iter().map(|&at| self.command(at, Command::scan)).collect();
-            for (&at, done) in batch.iter().zip(d.run("looking for changed and idle pages", &scans)?) {
+            for (&at, done) in batch.iter().zip(d.run("scanning for changed and idle pages", &scans)?) {
                 self.check_found(d, &done)?;
                 if let Some(page) = self.page(at.0, at.1) {
                     page.accessed |= done.has(CPL_ACCESSED);
@@ -555,7 +556,7 @@ impl Space {
         make(start + number * region.page_bytes(), region.huge())
     }
 
-    /// That nothing was there is no error: translations leave by themselves.
+    /// A missing translation is no error: the card evicts translations by itself.
     fn check_found(&self, d: &Dispatcher, done: &Completion) -> Result<()> {
         if done.status == Status::NotFound { Ok(()) } else { d.check("handling a page", done) }
     }
@@ -581,7 +582,7 @@ impl Space {
                 self.resident += size.bytes();
                 frames.push(addr);
             } else if self.evict(d)? == 0 {
-                // Pages that cannot be written back stay; others may go.
+                // Pages that cannot be written back stay; others may be evicted.
                 fruitless += 1;
                 if fruitless * EVICT > self.clock.len() {
                     break;
@@ -600,7 +601,7 @@ impl Space {
         }
     }
 
-    /// Frees frames of pages that were not accessed for long, and tells how many.
+    /// Frees frames of pages that were not accessed for long, and returns how many.
     fn evict(&mut self, d: &Dispatcher) -> Result<usize> {
         let mut looks = 2 * self.clock.len();
         let mut chosen = Vec::new();
@@ -627,7 +628,7 @@ impl Space {
             }
         }
         if chosen.is_empty() {
-            // All are in use all the time: the oldest goes.
+            // All are in constant use: the oldest is evicted.
             chosen.extend(self.clock.pop_front());
         }
         self.drop_pages(d, &chosen)
@@ -660,7 +661,7 @@ impl Space {
         Ok(freed)
     }
 
-    /// Writes all changed pages of a region that are not mapped; what failed before and is tried again now is forgotten.
+    /// Writes all changed pages of a region that are not mapped; earlier errors of pages that are retried now are dropped.
     fn write_all(&mut self, d: &Dispatcher, va: u64) -> Result<()> {
         if let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&va) {
             paged.failures.retain(|failure| !failure.again);
@@ -669,8 +670,8 @@ impl Space {
         self.write_back(d, &dirty)
     }
 
-    /// Writes pages, which are not mapped, to their file or buffer. Those that succeed are clean afterwards; what fails is
-    /// noted with the region.
+    /// Writes pages, which are not mapped, to their file or buffer. Written pages are clean afterwards; failures are
+    /// recorded with the region.
     fn write_back(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<()> {
         let mut rest = pages;
         while let Some(&(start, first)) = rest.first() {

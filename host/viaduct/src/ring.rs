@@ -2,7 +2,7 @@
 //! The three rings of a slot in host memory: commands out, completions and events in.
 //!
 //! Indices run freely modulo 2^16. A written entry carries its phase, the inverse of bit `log2` of its index, in the
-//! top bit of its last word; the card writes an entry in one piece, so whoever sees the phase sees all of it.
+//! top bit of its last word; the card writes an entry atomically, so an entry with the right phase is complete.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -42,8 +42,8 @@ impl Rings {
         Self { memory, cmd_tail: 0, cmd_fetched: 0, cpl_head: 0, evt_head: 0 }
     }
 
-    /// Writes a command and returns its index, or `None` if the card may not have fetched the entry's last use. The
-    /// doorbell is the caller's.
+    /// Writes a command and returns its index, or `None` if the card may not have fetched the entry's previous command. The
+    /// caller rings the doorbell.
     pub fn push(&mut self, command: &Command, tag: u32) -> Option<u16> {
         if self.room() == 0 {
             return None;

@@ -36,9 +36,9 @@ pub struct SlotStatus {
     pub loaded: bool,
     /// Nothing of the slot is in flight.
     pub quiet: bool,
-    /// The app says that it computes.
+    /// The app reports that it computes.
     pub busy: bool,
-    /// The slot is cut off.
+    /// The slot is isolated.
     pub isolated: bool,
 }
 
@@ -64,12 +64,12 @@ pub struct SlotCounters {
 }
 
 /// A claimed slot. Faults of its app are served by the threads that wait on it. Released when the value and all its
-/// mappings are dropped: the app is stopped and held in reset, and nothing of this program stays reachable for it.
+/// mappings are dropped: the app is stopped and held in reset, and cannot access this program's memory any more.
 pub struct Slot {
     inner: Arc<SlotInner>,
 }
 
-/// What a slot and its mappings share.
+/// State shared by a slot and its mappings.
 pub(crate) struct SlotInner {
     pub rings: Dispatcher,
     pub space: Mutex<Space>,
@@ -78,7 +78,7 @@ pub(crate) struct SlotInner {
 impl Slot {
     pub(crate) fn open(card: Arc<Card>, index: usize) -> Result<Self> {
         card.write_slot(index, VIA_SLOT_CTRL, HELD)?;
-        // What the slot's last owner let a function's driver do is not the next one's wish.
+        // Access that the previous owner granted to a function's driver is revoked.
         crate::function::reach(&card, |slots| slots & !(1 << index))?;
         let rings = Dispatcher::start(card, index)?;
         Ok(Self { inner: Arc::new(SlotInner { rings, space: Mutex::new(Space::new(u64::MAX)) }) })
@@ -100,7 +100,7 @@ impl Slot {
 
     // ---------------------------------------------------------------- life of the app
 
-    /// Loads an app image (the bytes of a `.via` file) and starts the app. The slot is cut off meanwhile; other slots run on.
+    /// Loads an app image (the bytes of a `.via` file) and starts the app. The slot is isolated meanwhile; other slots keep running.
     pub fn load(&self, image: &[u8]) -> Result<()> {
         self.hold()?;
         self.inner.rings.lock().revive(&self.inner.rings)?;
@@ -108,7 +108,7 @@ impl Slot {
         self.start()
     }
 
-    /// Lets the app that is in the slot run, from its reset state if it was held.
+    /// Starts the app in the slot, from its reset state if it was held.
     pub fn start(&self) -> Result<()> {
         if !self.status()?.loaded {
             return Err(Error::SlotEmpty { slot: self.index() });
@@ -154,7 +154,7 @@ impl Slot {
         })
     }
 
-    /// Fails, with the cause, if the slot is isolated, empty, or a ring of it stands still.
+    /// Fails, with the cause, if the slot is isolated or empty, or one of its rings is stopped.
     pub fn check(&self) -> Result<()> {
         if !self.status()?.loaded {
             return Err(Error::SlotEmpty { slot: self.index() });
@@ -177,12 +177,12 @@ impl Slot {
         })
     }
 
-    /// Rule violations of the app and trouble with its rings, oldest first; each is told once.
+    /// Rule violations of the app and errors of its rings, oldest first; each is reported once.
     pub fn take_violations(&self) -> Vec<Event> {
         self.if_ours(|inner| inner.rings.lock().violations.drain(..).collect())
     }
 
-    /// Completions and events that made no sense and were ignored, so far.
+    /// Number of invalid completions and events that were ignored.
     pub fn strays(&self) -> u64 {
         self.if_ours(|inner| inner.rings.lock().strays)
     }
@@ -194,7 +194,7 @@ impl Slot {
         let at = self.register_at(offset)?;
         let value = self.card().pci().read32(VIA_APP_BAR as u8, at)?;
         if value == u32::MAX {
-            // That is also what a slot without a working app reads.
+            // A slot without a working app also returns this value.
             self.check()?;
         }
         Ok(value)
@@ -249,7 +249,7 @@ impl Slot {
     }
 
     /// Waits for commands, serving the app's faults meanwhile, and returns their completions in the order of the tags. The
-    /// caller looks at their status.
+    /// caller checks their status.
     pub fn wait(&self, tags: &[Tag]) -> Result<Vec<Completion>> {
         self.wait_while_serving("waiting for commands", None, |st| {
             tags.iter().all(|tag| st.is_done(*tag)).then_some(())
@@ -270,12 +270,12 @@ impl Slot {
         answer.transpose()
     }
 
-    /// Interrupts the app has raised since the slot was claimed, as far as they have been looked at.
+    /// Interrupts the app has raised since the slot was claimed, as far as they have been processed.
     pub fn irqs(&self) -> u64 {
         self.if_ours(|inner| inner.rings.lock().irqs)
     }
 
-    /// Waits for `ready`; whoever waits also serves the faults of the slot, one thread at a time.
+    /// Waits for `ready`; a waiting thread also serves the faults of the slot, one thread at a time.
     pub(crate) fn wait_while_serving<T>(
         &self,
         what: &str,
@@ -286,7 +286,7 @@ impl Slot {
         self.wait_watching(&mut self.inner.rings.watch(), what, end, ready)
     }
 
-    /// As [`Slot::wait_while_serving`], until `stop` says so if there is one: it is asked about ten times a second.
+    /// As [`Slot::wait_while_serving`], until `stop`, if given, returns true: it is called about ten times a second.
     pub(crate) fn wait_unless_stopped<T>(
         &self,
         what: &str,
@@ -329,7 +329,7 @@ impl Slot {
                 None => return Ok(None),
                 Some(Some(answer)) => return Ok(Some(answer)),
                 Some(None) => {
-                    // There may always be a next fault: without this look a limit would never come.
+                    // There may always be another fault: without this check the limit would never apply.
                     if end.is_some_and(|end| Instant::now() >= end) {
                         rings.lock().serving = false;
                         rings.notify();
@@ -346,7 +346,7 @@ impl Slot {
 
     // ---------------------------------------------------------------- address space
 
-    /// Maps the first `len` bytes of a source into the app's address space. Pages are loaded when the app touches them.
+    /// Maps the first `len` bytes of a source into the app's address space. Pages are loaded when the app accesses them.
     pub fn map(&self, source: Source, len: u64, options: MapOptions) -> Result<Mapping> {
         let card = self.card();
         card.check_process()?;
@@ -375,26 +375,26 @@ impl Slot {
         self.if_ours(|inner| lock(&inner.space).set_budget(bytes));
     }
 
-    /// What the pager has done so far.
+    /// Counters of the pager.
     pub fn pager_stats(&self) -> PagerStats {
         self.if_ours(|inner| lock(&inner.space).stats)
     }
 
-    /// Accesses of the app that were answered with an error, oldest first; each is told once.
+    /// Accesses of the app that were completed with an error, oldest first; each is reported once.
     pub fn take_denied(&self) -> Vec<Denied> {
         self.if_ours(|inner| lock(&inner.space).denied.drain(..).collect())
     }
 
-    /// In a child of `fork()` there is nothing to tell, and no lock to be taken.
+    /// In a child of `fork()` there are none, and no lock may be taken.
     fn if_ours<T: Default>(&self, look: impl FnOnce(&SlotInner) -> T) -> T {
         if self.card().is_ours() { look(&self.inner) } else { T::default() }
     }
 }
 
-/// Asks whether a run is to stop.
+/// Function that returns whether a run is to stop.
 pub(crate) type StopIf<'a> = Box<dyn FnMut() -> bool + 'a>;
 
-/// How often that is asked at least.
+/// Longest time between two calls of it.
 pub(crate) const ASK_STOP: Duration = Duration::from_millis(100);
 
 /// Fails if the run is to stop.
@@ -403,7 +403,7 @@ pub(crate) fn check_stop(stop: &mut Option<StopIf<'_>>) -> Result<()> {
     if stopped { Err(Error::Stopped) } else { Ok(()) }
 }
 
-/// Control value of a slot that nobody uses.
+/// Control value of an unused slot.
 const HELD: u32 = VIA_SLOT_CTRL_RESET_MASK | VIA_SLOT_CTRL_ISOLATE_MASK;
 
 impl SlotInner {
@@ -424,14 +424,14 @@ impl SlotInner {
 
     fn close(&self) -> Result<()> {
         let (card, slot) = (&self.rings.card, self.rings.slot);
-        // What is in flight gets a moment to finish in order; what waits for a page never would.
+        // Operations in flight get a moment to finish normally; those that wait for a page never would.
         card.write_slot(slot, VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK | VIA_SLOT_CTRL_QUIESCE_MASK)?;
         let grace = card.timeouts().control.min(Duration::from_millis(100));
         match self.quiet(grace) {
             Ok(()) | Err(Error::Stalled { .. }) => {}
             Err(error) => return Err(error),
         }
-        // Cut off, but not yet held in reset: that would also end the copies that write pages back.
+        // Isolated, but not yet held in reset: that would also end the copies that write pages back.
         card.write_slot(slot, VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK | VIA_SLOT_CTRL_ISOLATE_MASK)?;
         let unmapped = lock(&self.space).unmap_all(&self.rings);
         let held = self.hold(card.timeouts().control);

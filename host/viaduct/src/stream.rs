@@ -2,11 +2,11 @@
 //! A run that sends files through the streams of an app.
 //!
 //! Each route has one buffer that is mapped into the slot's address space once and used as a ring of chunks. Input is
-//! read from the page cache straight into a chunk and the card told to move it in; chunks that the card has filled are
-//! written from where they lie. Several chunks of every route are in flight, so that files and card work at once.
+//! read from the page cache directly into a chunk, which the card moves in; chunks that the card has filled are written
+//! in place. Several chunks of every route are in flight, so that file accesses and the card overlap.
 //!
 //! A route to a stream (a pipe, say) has a thread that moves the bytes between the stream and the ring, see
-//! [`crate::flow`]: the ring is then one of bytes, and what can be sent is sent at once.
+//! [`crate::flow`]: the ring is then one of bytes, and available bytes are sent immediately.
 //!
 //! One run is one message per stream: its end (`last`) comes with the final byte of the file.
 
@@ -25,45 +25,45 @@ use crate::window::Window;
 const CHUNK: u64 = 1 << 20;
 /// Chunks in flight on every route.
 const WINDOW: u64 = 4;
-/// The same of a stream: what comes out waits for a full one, and no pipe holds more.
+/// The same for a stream: output waits for a full chunk, and no pipe holds more.
 const STREAM_CHUNK: u64 = 64 << 10;
 
-/// How much an app answers, as its manifest says.
+/// Length of an app's output, from its manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutLength {
     /// As many bytes as the input stream of the same number got (the first input, if there is none of that number).
     Same,
-    /// This many bytes a message.
+    /// This many bytes per message.
     Message(u64),
     /// Any number; the app ends the message.
     Any,
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes the app has taken.
+    /// Bytes the app has accepted.
     pub bytes_in: u64,
-    /// Bytes of all inputs together; 0 if that is not known: one is a stream that goes on.
+    /// Bytes of all inputs together; 0 if unknown, because one is a stream that has not ended.
     pub total_in: u64,
-    /// Bytes the app has given.
+    /// Bytes the app has produced.
     pub bytes_out: u64,
     /// Cycles since the first command.
     pub cycles: u64,
 }
 
-/// What a run did.
+/// Results of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobReport {
     /// Bytes sent into the app.
     pub bytes_in: u64,
-    /// Bytes the app gave.
+    /// Bytes the app produced.
     pub bytes_out: u64,
-    /// Card time from the first command to the last completion, in cycles. 0 if nothing had to be sent.
+    /// Card time from the first command to the last completion, in cycles. 0 if there was nothing to send.
     pub cycles: u64,
 }
 
-/// A run: routes and how to go about them.
+/// A run: routes and options.
 pub struct StreamJob<'a> {
     slot: &'a Slot,
     inputs: Vec<(u8, Endpoint)>,
@@ -106,7 +106,7 @@ impl<'a> StreamJob<'a> {
         self
     }
 
-    /// Also waits until output files are on their medium.
+    /// Also waits until output files are on stable storage.
     pub fn durable(mut self) -> Self {
         self.durable = true;
         self
@@ -118,7 +118,7 @@ impl<'a> StreamJob<'a> {
         self
     }
 
-    /// Asks `stop` about ten times a second, and whenever some chunks are done; `true` ends the run with [`Error::Stopped`].
+    /// Calls `stop` about ten times a second, and whenever some chunks are done; `true` ends the run with [`Error::Stopped`].
     pub fn stop_if(mut self, stop: impl FnMut() -> bool + 'a) -> Self {
         self.stop = Some(Box::new(stop));
         self
@@ -126,13 +126,13 @@ impl<'a> StreamJob<'a> {
 
     /// Runs to the end of all outputs.
     ///
-    /// The other end of a stream may take its time: while it is waited for, nothing counts as hung. An output file is
-    /// emptied when the run begins or, if an input is a stream, when the first bytes for it come.
+    /// Waiting for the other end of a stream has no time-out. An output file is
+    /// truncated when the run begins or, if an input is a stream, when the first bytes for it arrive.
     ///
-    /// Inputs that are all empty give empty outputs without a word to the card if every output has the length of its input;
+    /// If all inputs are empty and every output has the length of its input, the outputs are empty, without use of the card;
     /// for any other app an empty input is [`Error::EmptyInput`], since a stream without a beat cannot carry an end.
     ///
-    /// After an error the app has been reset, and output files hold what was written so far. The same if a function that the
+    /// After an error the app has been reset, and output files hold the data written so far. The same if a function that the
     /// run calls panics.
     pub fn run(mut self) -> Result<JobReport> {
         let slot = self.slot;
@@ -145,7 +145,7 @@ impl<'a> StreamJob<'a> {
         for ((port, ..), (sink, limit)) in self.outputs.iter().zip(sinks.iter().zip(&expected)) {
             if let (Out::Card { len, .. }, Some(expected)) = (sink, limit) {
                 if len < expected {
-                    let why = "that is the range of card memory given for it";
+                    let why = "this is the size of its range of card memory";
                     return Err(Error::OutputTooLong { port: (*port).into(), limit: *len, why });
                 }
             }
@@ -208,12 +208,12 @@ impl<'a> StreamJob<'a> {
         Ok(())
     }
 
-    /// Bytes to expect on each output, as far as that is known. Empty inputs are refused where they cannot work.
+    /// Expected bytes of each output, as far as known. Empty inputs are refused where they cannot work.
     fn expected(&self, sources: &[In]) -> Result<Vec<Option<u64>>> {
         let ports = self.inputs.iter().map(|(port, _)| *port);
         let lens: Vec<(u8, Option<u64>)> = ports.zip(sources.iter().map(In::known_len)).collect();
         let all_same = self.outputs.iter().all(|(.., length)| *length == OutLength::Same);
-        // A stream may turn out to be.
+        // A stream may turn out to be empty.
         let all_empty = lens.iter().all(|(_, len)| len.unwrap_or(0) == 0);
         if let Some(k) = lens.iter().position(|(_, len)| *len == Some(0) && !(all_same && all_empty)) {
             return Err(Error::EmptyInput { port: lens[k].0.into(), name: sources[k].name() });
@@ -223,7 +223,7 @@ impl<'a> StreamJob<'a> {
             .map(|(port, _, length)| match length {
                 OutLength::Any => Ok(None),
                 OutLength::Message(0) => {
-                    Err(Error::Invalid(format!("output {port} is to have 0 bytes a message; that cannot be")))
+                    Err(Error::Invalid(format!("output {port}: 0 bytes per message are not possible")))
                 }
                 OutLength::Message(bytes) => Ok(Some(*bytes)),
                 OutLength::Same => {
@@ -252,11 +252,11 @@ struct Feed {
     flying: VecDeque<(Tag, u32)>,
 }
 
-/// Where the bytes of a feed come from.
+/// Source of a feed's bytes.
 enum Supply {
-    /// They are read when they are sent.
+    /// Read when they are sent.
     Sized { source: In, len: u64 },
-    /// A thread reads them: bytes so far, and whether those are all.
+    /// Read by a thread: bytes so far, and whether these are all.
     Stream { flow: Flow, got: u64, all: bool },
 }
 
@@ -286,7 +286,7 @@ impl Feed {
         Ok(Self { port, supply, window, ring, chunk, beat, sent: 0, taken: 0, flying: VecDeque::new() })
     }
 
-    /// Bytes there are in all, if known by now.
+    /// Total bytes, if known by now.
     fn total(&self) -> Option<u64> {
         match &self.supply {
             Supply::Sized { len, .. } => Some(*len),
@@ -315,7 +315,7 @@ impl Feed {
         Ok(())
     }
 
-    /// What is sent next, if it is there.
+    /// The next piece to send, if available.
     fn next(&self) -> Result<Option<Piece>> {
         let (bytes, end) = match &self.supply {
             Supply::Sized { len, .. } => {
@@ -324,7 +324,7 @@ impl Feed {
             }
             Supply::Stream { got, all, .. } => {
                 let left = got - self.sent;
-                // Whole beats; and until the end is known a byte is held back that it can come with.
+                // Whole beats; until the end is known one byte is held back, to be sent with it.
                 let ready = if *all { left } else { left.saturating_sub(1) / self.beat * self.beat };
                 let bytes = ready.min(self.chunk).min(self.ring - self.sent % self.ring);
                 (bytes, *all && bytes == left)
@@ -343,7 +343,7 @@ impl Feed {
         Ok(Some(Piece { offset, bytes: bytes as u32, end }))
     }
 
-    /// The app has taken the oldest chunk.
+    /// The app has accepted the oldest chunk.
     fn take(&mut self, bytes: u32) {
         self.taken += u64::from(bytes);
         if let Supply::Stream { flow, .. } = &self.supply {
@@ -355,7 +355,7 @@ impl Feed {
         self.total() == Some(self.taken)
     }
 
-    /// Whether it waits for the other end of a stream and for nothing else.
+    /// Whether it waits only for the other end of a stream.
     fn is_starved(&self) -> bool {
         matches!(self.supply, Supply::Stream { all: false, .. }) && self.flying.is_empty()
     }
@@ -367,7 +367,7 @@ impl Feed {
         }
     }
 
-    /// Whether there is something new to send.
+    /// Whether there is new data to send.
     fn has_news(&self) -> bool {
         (self.flying.len() as u64) < WINDOW && self.flow().is_some_and(Flow::has_news)
     }
@@ -382,21 +382,21 @@ struct Drain {
     chunk: u64,
     beat: u64,
     expected: Option<u64>,
-    /// It is to be as long as this feed, whose length is not known yet.
+    /// It has the length of this feed, which is unknown yet.
     same_as: Option<usize>,
     begun: bool,  // the sink has been emptied
-    asked: u64,   // bytes that the commands so far have room for
-    arrived: u64, // bytes the app has given
+    asked: u64,   // bytes requested by commands so far
+    arrived: u64, // bytes the app has produced
     stored: u64,  // bytes in the sink
     flying: VecDeque<(Tag, u32)>,
     ended: bool,
 }
 
-/// Where the bytes of a drain go.
+/// Destination of a drain's bytes.
 enum Target {
-    /// They are written when they come.
+    /// Written when they arrive.
     Sink(Out),
-    /// A thread writes them; whether it has written all.
+    /// Written by a thread; whether it has written all.
     Stream { flow: Flow, over: bool },
 }
 
@@ -434,7 +434,7 @@ impl Drain {
         })
     }
 
-    /// Bytes that can be asked for in all, whole beats.
+    /// Total bytes that can be requested, whole beats.
     fn limit(&self) -> u64 {
         let expected = self.expected.map_or(u64::MAX, |bytes| bytes.next_multiple_of(self.beat));
         match self.sink {
@@ -443,7 +443,7 @@ impl Drain {
         }
     }
 
-    /// Asks for chunks until enough are in flight.
+    /// Submits moves for chunks until enough are in flight.
     fn fill(&mut self, slot: &Slot) -> Result<()> {
         if let Target::Stream { flow, over } = &mut self.sink {
             (self.stored, *over) = flow.look()?;
@@ -451,7 +451,7 @@ impl Drain {
         let limit = self.limit();
         while !self.ended && (self.flying.len() as u64) < WINDOW && self.asked < limit {
             let bytes = self.chunk.min(limit - self.asked) as u32;
-            // Where a thread writes, its bytes must have left the ring.
+            // If a thread writes, its bytes must have left the ring.
             if self.asked + u64::from(bytes) - self.stored > self.ring && self.flow().is_some() {
                 break;
             }
@@ -482,22 +482,22 @@ impl Drain {
         self.ended && !matches!(self.sink, Target::Stream { over: false, .. })
     }
 
-    /// Nothing more comes, and the app is not asked.
+    /// No more data arrives, and the app gets no more commands.
     fn end(&mut self) {
         self.ended = true;
         self.flow().into_iter().for_each(Flow::end);
     }
 
-    /// Whether it waits for the other end of a stream and for nothing else.
+    /// Whether it waits only for the other end of a stream.
     fn is_clogged(&self) -> bool {
-        // Commands asked ahead are left when the app has ended its message: they are taken back when the run closes.
+        // Commands submitted in advance remain when the app has ended its message: they are aborted when the run closes.
         self.flow().is_some() && (self.ended || self.flying.is_empty()) && !self.done()
     }
 
-    /// The length of its input is known now: `total`; or it goes on, and `sent` bytes of it were sent so far.
+    /// The length of its input is now known: `total`; or it continues, and `sent` bytes of it were sent so far.
     fn learn(&mut self, total: Option<u64>, sent: u64) -> Result<()> {
         let port = self.port.into();
-        let why = "as many as it got so far";
+        let why = "as many as its input so far";
         match total {
             None if self.arrived > sent => return Err(Error::OutputTooLong { port, limit: sent, why }),
             None => return Ok(()),
@@ -517,7 +517,7 @@ impl Drain {
     fn arrive(&mut self, bytes: u32, room: u32, last: bool) -> Result<()> {
         let port = usize::from(self.port);
         if bytes > room || bytes < room && !last {
-            let why = format!("the card reports {bytes} bytes of {room} asked for on output {port}");
+            let why = format!("the card reports {bytes} bytes of {room} requested on output {port}");
             return Err(Error::BadCard(why));
         }
         self.arrived += u64::from(bytes);
@@ -533,14 +533,14 @@ impl Drain {
                 Err(Error::OutputTooLong { port, limit: expected, why: PROMISED })
             }
             None if !last && self.arrived >= self.limit() => {
-                let why = "that is the range of card memory given for it";
+                let why = "this is the size of its range of card memory";
                 Err(Error::OutputTooLong { port, limit: self.arrived, why })
             }
             _ => Ok(()),
         }
     }
 
-    /// Writes what has arrived to the sink, or has it written.
+    /// Writes received data to the sink, or passes it to the thread.
     fn store(&mut self, bytes: u32) -> Result<()> {
         let sink = match &self.sink {
             Target::Sink(sink) => sink,
@@ -563,10 +563,10 @@ impl Drain {
     }
 }
 
-/// Why an output may have no more bytes than its length.
+/// Reason of an output's length limit.
 const PROMISED: &str = "its manifest promises no more";
 
-/// A run under way. Dropped before its end, it resets the app.
+/// A run in progress. Dropped before its end, it resets the app.
 struct Run<'a, 'b> {
     slot: &'a Slot,
     feeds: Vec<Feed>,
@@ -577,7 +577,7 @@ struct Run<'a, 'b> {
     over: bool,
 }
 
-/// What has completed: the number of the route and the completion of its oldest chunk.
+/// A completed chunk: the number of the route and the completion of its oldest chunk.
 type Ended = Vec<(usize, Completion)>;
 
 impl Run<'_, '_> {
@@ -606,7 +606,7 @@ impl Run<'_, '_> {
                 feed.take(bytes);
                 self.now = self.now.max(done.time);
             }
-            // The card gets its next input before what it gave is written.
+            // The card gets its next input before its output is written.
             for feed in &mut self.feeds {
                 feed.fill(self.slot)?;
             }
@@ -615,7 +615,7 @@ impl Run<'_, '_> {
                 let Some((_, room)) = drain.flying.pop_front() else { continue };
                 self.slot.inner().rings.check(&format!("taking data from output {}", drain.port), &done)?;
                 self.now = self.now.max(done.time);
-                // What came is kept even if there is too much or too little of it.
+                // Received data is kept even if it is too long or too short.
                 let fits = drain.arrive(done.bytes, room, done.has(CPL_LAST));
                 if done.bytes <= room {
                     drain.store(done.bytes)?;
@@ -636,7 +636,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Outputs that are to be as long as a stream get to know how long that is.
+    /// Updates outputs that have the length of a stream.
     fn learn(&mut self) -> Result<()> {
         for drain in &mut self.drains {
             if let Some(feed) = drain.same_as.and_then(|feed| self.feeds.get(feed)) {
@@ -646,8 +646,8 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Whether all inputs were empty, which is fine if all outputs are to be. One empty input alone is an error: there is no
-    /// way to tell the app.
+    /// Whether all inputs were empty, which is allowed if all outputs are to be empty. One empty input alone is an error: the
+    /// app cannot be notified of it.
     fn nothing_came(&self) -> Result<bool> {
         let Some(empty) = self.feeds.iter().find(|feed| feed.total() == Some(0)) else { return Ok(false) };
         let none_more =
@@ -659,7 +659,7 @@ impl Run<'_, '_> {
         Ok(self.feeds.iter().all(|feed| feed.total() == Some(0)))
     }
 
-    /// What a run waits for, with how far each stream is.
+    /// Description of the wait, with the position of each stream.
     fn waiting(&self) -> String {
         let mut what = "waiting for the app's streams".to_string();
         for feed in &self.feeds {
@@ -672,7 +672,7 @@ impl Run<'_, '_> {
         what
     }
 
-    /// Waits until the oldest chunk of a route is complete, or there is news of a stream. Takes at most one of each route.
+    /// Waits until the oldest chunk of a route is complete, or a stream has changed. Takes at most one of each route.
     fn wait(&mut self) -> Result<(Ended, Ended)> {
         let fronts = |queue: &VecDeque<(Tag, u32)>| queue.front().map(|(tag, _)| *tag);
         let (feeds, drains) = (&self.feeds, &self.drains);
@@ -702,7 +702,7 @@ impl Run<'_, '_> {
         })
     }
 
-    /// After success: commands that found no data any more are ended, windows taken away, files checked.
+    /// After success: commands without data are ended, windows removed, files checked.
     fn close(mut self, durable: bool) -> Result<JobReport> {
         let left: Vec<Tag> =
             self.drains.iter_mut().flat_map(|drain| drain.flying.drain(..)).map(|(tag, _)| tag).collect();
@@ -741,7 +741,7 @@ impl Drop for Run<'_, '_> {
     }
 }
 
-/// After an error: nothing of a run goes on, and nobody asks for its commands any more.
+/// After an error: the run is stopped, and its commands are abandoned.
 pub(crate) fn abandon(slot: &Slot, tags: &[Tag]) {
     if let Err(error) = slot.reset() {
         tracing::warn!(%error, slot = slot.index(), "the slot could not be reset after a failed run");

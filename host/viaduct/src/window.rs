@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A range of memory that the movers of a slot reach for the time of a run.
+//! A range of memory that the movers of a slot can access during a run.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::slot::{Slot, SlotInner};
 use viaduct_pci::DmaAccess;
 
-/// A window: host memory made for it, or a range of card memory.
+/// A window: host memory allocated for it, or a range of card memory.
 pub(crate) struct Window {
     slot: Arc<SlotInner>,
     va: u64,
@@ -47,12 +47,12 @@ impl Window {
         self.va
     }
 
-    /// The host memory, if it is that.
+    /// The host memory, if it is one of host memory.
     pub fn buffer(&self) -> Option<&DmaBuffer> {
         self.buffer.as_ref()
     }
 
-    /// Takes the window away; the card does not reach it any more when this returns.
+    /// Removes the window; the card does not access it any more when this returns.
     pub fn close(mut self) -> Result<()> {
         self.unmap()
     }
@@ -76,7 +76,7 @@ impl Drop for Window {
             return;
         }
         if let Err(error) = self.unmap() {
-            tracing::warn!(%error, va = self.va, "a window could not be taken away cleanly");
+            tracing::warn!(%error, va = self.va, "a window could not be removed cleanly");
         }
     }
 }

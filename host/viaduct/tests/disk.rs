@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Files behind the card's block device, under a virtio driver in this process. Needs `make functions` and `viaduct build pass`; without
-//! them these tests only say so.
+//! Files as the store of the card's block device, with a virtio driver in this process. Needs `make functions` and `viaduct build pass`; without
+//! them these tests are skipped with a message.
 
 mod built;
 
@@ -88,7 +88,7 @@ impl Driver {
             }
             if self.queue.open() > 0 && !self.queue.arm() {
                 let left = end.saturating_duration_since(Instant::now());
-                self.device.function().wait_irq(2, left).expect("an answer in time");
+                self.device.function().wait_irq(2, left).expect("a response in time");
             }
         }
         found
@@ -176,7 +176,7 @@ fn a_flush_reaches_the_file() {
         assert_eq!(driver.request(FLUSH, 0, 0), 0);
         assert!(written(sector as usize, 65_536) == data, "what was flushed is in the file");
     }
-    // Reads and writes behind a flush, in places that are not on the card yet, and a second flush.
+    // Reads and writes after a flush, of pages that are not on the card yet, and a second flush.
     driver.queue(WRITE, 2000, 0, 65_536);
     driver.queue(FLUSH, 0, 0, 0);
     for i in 0..8 {
@@ -191,14 +191,14 @@ fn a_flush_reaches_the_file() {
     assert_eq!(driver.wait(), [0; 11]);
     assert!(written(2000, 65_536) == pattern(65_536, 4));
 
-    // A driver that has not agreed to flush takes each answered write for safe.
+    // For a driver without the flush feature each completed write is durable.
     drop(driver);
     let mut driver = Driver::with(&sim, RINGS[1]);
     driver.put(0, &pattern(4096, 5));
     assert_eq!(driver.request(WRITE, 300, 4096), 0);
     assert!(written(300, 4096) == pattern(4096, 5));
 
-    // The file is cut: what was written to its end is lost, and the driver hears of it, once.
+    // The file is truncated: data written to its end is lost, and the driver gets one error.
     drop(driver);
     let mut driver = Driver::new(&sim, 0);
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
@@ -210,7 +210,7 @@ fn a_flush_reaches_the_file() {
     file.set_len(4 << 20).unwrap();
     disk.close().unwrap();
 
-    // Memory of this program is no safer than the card: a flush waits for nobody.
+    // Memory of this program is no safer than the card: a flush does not wait.
     let source = Source::anonymous(1 << 20).unwrap();
     let disk = Disk::open(function(), slot, source, false, Through::Nothing).unwrap();
     drop(driver);
@@ -224,7 +224,7 @@ fn a_flush_that_nobody_answers_fails() {
     let Some((card, sim, _)) = built::card("pass") else { return };
     card.function(FunctionKind::Blk).unwrap().set_up(true).unwrap();
     let mut driver = Driver::new(&sim, 0);
-    // No host behind it, but the card was told to wait for one: 2^18 cycles.
+    // No host serves flushes, but the card is configured to wait for one: 2^18 cycles.
     card.pci().write32(0, FN_BLK + FLUSH_LIMIT, 1).unwrap();
     let before = card.time().unwrap();
     assert_eq!(driver.request(FLUSH, 0, 0), IOERR);
@@ -245,10 +245,10 @@ fn a_flush_ends_with_its_driver_and_with_its_host() {
     let asks = |number| {
         let end = Instant::now() + PATIENCE;
         while asked(&card) < number {
-            assert!(Instant::now() < end, "the card does not ask");
+            assert!(Instant::now() < end, "the card does not request a flush");
         }
     };
-    // Reset while one is held: the next driver finds a device that works, and an answer to the old flush is not one to its own.
+    // Reset while one is held: the next driver finds a working device, and a completion of the old flush does not complete its own.
     card.pci().write32(0, FN_BLK + FLUSH_LIMIT, 0xffff).unwrap();
     driver.queue(FLUSH, 0, 0, 0);
     driver.queue.kick().unwrap();
@@ -263,7 +263,7 @@ fn a_flush_ends_with_its_driver_and_with_its_host() {
     assert!(driver.queue.used().unwrap().is_none());
     card.pci().write32(0, FN_BLK + FLUSH_DONE, 2).unwrap();
     assert_eq!(driver.wait(), [0]);
-    // The host goes while one is held.
+    // The host ends while one is held.
     driver.queue(FLUSH, 0, 0, 0);
     driver.queue.kick().unwrap();
     asks(3);
@@ -271,7 +271,7 @@ fn a_flush_ends_with_its_driver_and_with_its_host() {
     assert_eq!(driver.wait(), [IOERR]);
 }
 
-/// The card has nothing to do meanwhile but to let time pass.
+/// The card is otherwise idle meanwhile.
 #[test]
 fn an_interrupt_held_back_comes_by_itself() {
     let Some((card, sim, _)) = built::card("pass") else { return };

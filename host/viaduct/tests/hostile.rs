@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Drivers that break the rules, on the whole card: rings written by hand, resets in the middle of everything. Whatever they do,
-//! nothing is written where no descriptor allows it, another function goes on, and a reset brings the device back. Needs `make functions`
-//! and `viaduct build pass`; without them these tests only say so. `VIA_SEED` makes other random choices.
+//! Drivers that violate the rules, on the whole card: handwritten rings, resets at any time. Whatever they do, nothing is
+//! written outside of writable descriptors, other functions continue, and a reset restores the device. Needs `make functions`
+//! and `viaduct build pass`; without them these tests are skipped with a message. `VIA_SEED` changes the random choices.
 
 mod built;
 
@@ -35,7 +35,7 @@ const AVAIL: u16 = 1 << 7;
 
 /// Entries of a ring.
 const SIZE: u16 = 16;
-/// Bus addresses: memory of the hostile driver, some it may only read, none, that of the tame driver.
+/// Bus addresses: memory of the hostile driver, its read-only memory, unmapped, memory of the well-behaved driver.
 const BAD: u64 = 0x40_0000_0000;
 const LOCKED: u64 = 0x50_0000_0000;
 const HOLE: u64 = 0x60_0000_0000;
@@ -86,7 +86,7 @@ fn bytes_of(memory: &HostMemory) -> Vec<u8> {
     bytes
 }
 
-/// A queue's ring and what it refers to, in the hostile memory.
+/// A queue's ring, tables and buffers, in the hostile memory.
 struct Ring {
     kind: FunctionKind,
     packed: bool,
@@ -94,13 +94,13 @@ struct Ring {
     queue: u16,
     /// Bus address of the queue's part of memory.
     base: u64,
-    /// Descriptors (or packed ring), driver area, device area, as the device is told.
+    /// Descriptors (or packed ring), driver area, device area, as configured in the device.
     areas: [u64; 3],
     /// Descriptors that [`Ring::chain`] has written.
     made: u16,
-    /// Something arrives from outside once the device has been told of the ring.
+    /// Data arrives from outside once the ring is configured.
     arrival: bool,
-    /// Where the device may write.
+    /// Ranges that the device may write.
     grants: Vec<Range<u64>>,
 }
 
@@ -134,7 +134,7 @@ impl Ring {
         self.put(at, &word.to_le_bytes());
     }
 
-    /// Descriptor `index`, where the ring was when it was made.
+    /// Descriptor `index`, at the ring's original location.
     fn set(&self, index: u16, addr: u64, len: u32, flags: u16, next: u16) {
         let at = self.base + 0x1000 + 16 * u64::from(index);
         // The first round of a packed ring.
@@ -145,7 +145,7 @@ impl Ring {
         }
     }
 
-    /// Makes heads available. A packed ring tells by itself.
+    /// Makes heads available. Not needed for a packed ring.
     fn offer(&self, heads: &[u16]) {
         if self.packed {
             return;
@@ -157,7 +157,7 @@ impl Ring {
         self.put(at + 2, &(heads.len() as u16).to_le_bytes());
     }
 
-    /// Writes one chain behind those that are there; its head.
+    /// Writes one chain after the existing ones; returns its head.
     fn append(&mut self, parts: &[(u64, u32, u16)]) -> u16 {
         let head = self.made;
         for (i, (addr, len, flags)) in parts.iter().enumerate() {
@@ -186,13 +186,13 @@ impl Ring {
         self.grants.push(at..at + len);
     }
 
-    /// The device may say what it has used.
+    /// The device may write its used entries.
     fn grant_ring(&mut self) {
         self.grant(self.base + if self.packed { 0x1000 } else { 0x3000 }, 0x200);
         self.grant(self.base + 0x3000, 0x200);
     }
 
-    /// A request that takes `len` bytes from `addr`, as a chain of this function.
+    /// A request that reads `len` bytes at `addr`, as a chain of this function.
     fn request(&mut self, n: u16, addr: u64, len: u32) -> Vec<(u64, u32, u16)> {
         match self.kind {
             FunctionKind::Blk => self.disk(n, 1, addr, 0),
@@ -211,7 +211,7 @@ impl Ring {
         vec![(head, 16, 0), (addr, 512, flags), (head + 32, 1, WRITE)]
     }
 
-    /// A chain into which something comes at `addr`: a sector, or what arrives from outside.
+    /// A chain that is written at `addr`: with a sector, or data from outside.
     fn answer(&mut self, n: u16, addr: u64) -> Vec<(u64, u32, u16)> {
         self.arrival = true;
         match self.kind {
@@ -220,7 +220,7 @@ impl Ring {
         }
     }
 
-    /// As many chains as there is room for that a tame driver could have written.
+    /// As many valid chains as fit.
     fn fill(&mut self, inward: bool) {
         let mut heads = vec![];
         for n in 0..if self.kind == FunctionKind::Blk { SIZE / 3 } else { SIZE } {
@@ -238,7 +238,7 @@ impl Ring {
     }
 }
 
-/// One function, its cable and the memory of the drivers that torment it.
+/// One function, its cable and the memory of the drivers that attack it.
 struct Target {
     kind: FunctionKind,
     sim: Arc<SimCard>,
@@ -254,12 +254,12 @@ impl Target {
         u16::from(self.kind != FunctionKind::Blk)
     }
 
-    /// Bytes in front of what the device carries.
+    /// Bytes of the header before the device's data.
     fn header(&self) -> usize {
         if self.kind == FunctionKind::Net { 12 } else { 0 }
     }
 
-    /// Something the cable carries, marked.
+    /// Marked data for the cable.
     fn message(&self, mark: u8) -> Vec<u8> {
         let len = if self.kind == FunctionKind::Net { 64 } else { 6 };
         (0..len).map(|i| mark ^ (i * 3)).collect()
@@ -293,12 +293,12 @@ impl Target {
 
     fn arrive(&self, mark: u8) {
         if let Some(port) = &self.port {
-            // There may be no room if nobody takes anything.
+            // There may be no space if data is not consumed.
             port.try_send(0, &self.message(mark)).unwrap();
         }
     }
 
-    /// Interrupts since the last look.
+    /// Interrupts since the last call.
     fn interrupts(&self) -> u64 {
         self.pci.wait_irq(!0, Duration::ZERO).unwrap_or(0)
     }
@@ -313,7 +313,7 @@ impl Target {
         [bytes_of(&self.memory), bytes_of(&self.locked)].concat()
     }
 
-    /// Nothing but what was granted has changed since `before`.
+    /// Only granted memory has changed since `before`.
     fn check(&self, before: &[u8], rings: &[&Ring], name: &str) {
         let after = self.snapshot();
         for (i, (old, new)) in before.iter().zip(&after).enumerate() {
@@ -323,7 +323,7 @@ impl Target {
         }
     }
 
-    /// A tame driver finds the device as it should be.
+    /// A well-behaved driver finds a working device.
     fn works(&self, features: u64, mark: u8) {
         let mut device = self.negotiate(features);
         let mut arena = Arena::new(Arc::clone(&self.pci), GOOD, 1 << 16).unwrap();
@@ -341,7 +341,7 @@ impl Target {
         let part = |at, len, writable| Buffer { addr: GOOD + at as u64, len, writable };
         match (&self.port, &mut tx) {
             (Some(port), Some(tx)) => {
-                // What was on its way when the last driver went may still arrive.
+                // Data in transit when the last driver ended may still arrive.
                 let inward = self.message(mark);
                 rx.add(&[part(read, 2048, true)], 0).unwrap();
                 rx.kick().unwrap();
@@ -379,25 +379,25 @@ impl Target {
                 assert_eq!(get(read, 512), data);
             }
         }
-        // Before its memory goes.
+        // Before its memory is released.
         device.reset().unwrap();
         self.interrupts();
     }
 }
 
-/// Waits for a chain to come back; bytes written to it.
+/// Waits for a used chain; returns the bytes written to it.
 fn exchange(queue: &mut Queue, pci: &Arc<dyn PciFunction>) -> usize {
     loop {
         if let Some(used) = queue.used().unwrap() {
             return used.len as usize;
         }
         if !queue.arm() {
-            pci.wait_irq(1 << queue.vector().unwrap(), PATIENCE).expect("an answer in time");
+            pci.wait_irq(1 << queue.vector().unwrap(), PATIENCE).expect("a response in time");
         }
     }
 }
 
-/// A driver of another function, which is to notice nothing.
+/// A driver of another function, which must not be affected.
 struct Bystander {
     pci: Arc<dyn PciFunction>,
     queue: Queue,
@@ -414,7 +414,7 @@ impl Bystander {
             sim.function(FunctionKind::Entropy as usize).unwrap().expect("the card has an entropy source");
         let mut device = Device::open(Arc::clone(&pci)).unwrap();
         device.negotiate(1 << feature::ACCESS_PLATFORM).unwrap();
-        // Bus addresses as those of the hostile driver.
+        // The same bus addresses as the hostile driver.
         let mut arena = Arena::new(Arc::clone(&pci), BAD, 2 * PART).unwrap();
         let queue = device.queue(&mut arena, 0, 16, Some(1)).unwrap();
         device.start().unwrap();
@@ -429,7 +429,7 @@ impl Bystander {
         self.queue.kick().unwrap();
     }
 
-    /// Has its answer, and nothing else in its memory.
+    /// Has its response, and no other changes in its memory.
     fn answered(&mut self) {
         let len = exchange(&mut self.queue, &self.pci);
         assert!((1..=Self::LEN as usize).contains(&len));
@@ -469,7 +469,7 @@ fn on(kind: FunctionKind, test: impl FnOnce(&Target, &mut Bystander)) {
     drop(disk);
 }
 
-/// What is wrong; features; why the queue stops (docs/virtio.md); how the ring gets that way.
+/// The violation; features; why the queue stops (docs/virtio.md); how the ring is built.
 type Case = (&'static str, u64, u32, fn(&mut Ring));
 
 const INDEX: u32 = 1;
@@ -483,7 +483,7 @@ const REFUSED: u32 = 8;
 const PAYLOAD: u32 = 9;
 const ALIGN: u32 = 11;
 
-/// Descriptors that form a ring of `n`.
+/// Descriptors that form a loop of `n`.
 fn circle(r: &mut Ring, n: u16) {
     (0..n).for_each(|i| r.set(i, r.base + BUFFERS, 8, NEXT, (i + 1) % n));
     r.offer(&[0]);
@@ -494,7 +494,7 @@ fn jump(r: &mut Ring, by: u16) {
     r.put(r.base + 0x2002, &by.to_le_bytes());
 }
 
-/// A tame chain whose area `n` is elsewhere.
+/// A valid chain whose area `n` is elsewhere.
 fn moved(r: &mut Ring, n: usize, to: u64) {
     let chain = r.request(0, r.base + BUFFERS, 80);
     r.chain(&chain);
@@ -507,10 +507,10 @@ fn taken_from(r: &mut Ring, addr: u64) {
     r.grant_ring();
 }
 
-/// What comes goes to `addr`; the first `granted` bytes of it may be written.
+/// Received data is written to `addr`; the first `granted` bytes may be written.
 fn given_to(r: &mut Ring, addr: u64, granted: u64) {
     if r.queue == 1 {
-        // Requests of this function bring nothing; its other queue is at the start of the same memory.
+        // Requests of this function return no data; its other queue is at the start of the same memory.
         (r.queue, r.base) = (0, BAD);
         r.areas = [BAD + 0x1000, BAD + 0x2000, BAD + 0x3000];
         r.memory.fill(0x1000, 0x3000, 0);
@@ -595,7 +595,7 @@ fn rings_against_the_rules(kind: FunctionKind) {
             let device = target.negotiate(*features);
             let mut ring = Ring::new(target, *features, target.requests());
             spoil(&mut ring);
-            // Memory that may only be read looks the same.
+            // Read-only memory is unchanged.
             target.locked.write(0, &bytes_of(&target.memory));
             let before = target.snapshot();
             target.enable(&ring);
@@ -610,7 +610,7 @@ fn rings_against_the_rules(kind: FunctionKind) {
             let error = target.pci.read32(0, LAST_ERROR).unwrap();
             assert_eq!((error & 0xff, error >> 8 & 0xff), (*cause, ring.queue.into()), "{name}");
             bystander.answered();
-            // It stays where it is.
+            // The state persists.
             target.kick(&ring);
             target.sim.run(2000);
             target.check(&before, &[&ring], name);
@@ -644,12 +644,12 @@ fn without_bus_mastering(kind: FunctionKind) {
             assert_eq!((target.accesses(), target.interrupts()), (accesses, 0), "no memory, no interrupt");
             assert!(target.snapshot() == before);
             assert_eq!(device.status().unwrap() & NEEDS_RESET, 0);
-            // Nothing of it is lost.
+            // Nothing is lost.
             target.pci.config_write(4, &[6, 0]).unwrap();
             let vector = if hostile { 0 } else { 1 + ring.queue };
             target.pci.wait_irq(1 << vector, PATIENCE).unwrap();
             target.check(&before, &[&ring], "bus master");
-            // A reset is possible without, too.
+            // A reset also works without it.
             target.pci.config_write(4, &[2, 0]).unwrap();
             target.works(features, 0x33);
         }
@@ -688,7 +688,7 @@ fn resets_under_traffic(kind: FunctionKind) {
             target.interrupts();
             target.check(&before, &rings, way);
             let (after, accesses) = (target.snapshot(), target.accesses());
-            // An interrupt takes its time to the processor.
+            // An interrupt takes some time to reach the processor.
             target.sim.run(2000);
             target.interrupts();
             target.sim.run(2000);
@@ -703,7 +703,7 @@ fn resets_under_traffic(kind: FunctionKind) {
     });
 }
 
-/// Changes something that the device is about to look at, or is looking at.
+/// Changes data that the device is reading or about to read.
 fn scribble(ring: &Ring, random: &Random) {
     let window = ring.base + BUFFERS;
     let flags = random.pick(&[0, NEXT, WRITE, NEXT | WRITE, INDIRECT, random.next() as u16 & 0x8087]);
@@ -718,7 +718,7 @@ fn scribble(ring: &Ring, random: &Random) {
     let len = random.pick(&[0, 1, 16, 64, 256, 512, random.below(512) as u32]);
     let next = random.pick(&[random.below(u64::from(SIZE)) as u16, random.next() as u16]);
     let index = random.below(u64::from(SIZE)) as u16;
-    // Whatever parts of old and new meet: buffers that may be written lie behind the rings.
+    // For any mix of old and new values: writable buffers are after the rings.
     match random.below(8) {
         0 => ring.raw(ring.base + TABLE + 16 * u64::from(index), addr, len, flags, next),
         1 => ring.put(ring.base + 0x2002, &next.to_le_bytes()),
@@ -744,7 +744,7 @@ fn rings_that_change(kind: FunctionKind) {
                 ring.grant(ring.base + TABLE, PART as u64 - TABLE);
                 target.enable(ring);
             }
-            // What this driver changes itself: rings and tables. There the device may write used entries and indices alone.
+            // Rings and tables, which this driver changes itself: the device may only write used entries and indices there.
             let before = target.snapshot();
             device.start().unwrap();
             bystander.ask();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Many files at once through the lanes of an app, on a card in Rust that can be told to misbehave.
+//! Many files concurrently through the lanes of an app, on a fake card that can be made to misbehave.
 
 mod common;
 
@@ -12,12 +12,12 @@ use std::time::Duration;
 use common::*;
 use viaduct::*;
 
-/// Answers each message with its length and a checksum, 40 bytes; notes in which portions the input came.
+/// Responds to each message with its length and a checksum, 40 bytes; records the portions in which the input arrived.
 #[derive(Default)]
 struct Sum {
     open: HashMap<u8, (u64, u64)>,
     seen: Arc<Mutex<Vec<(u8, usize)>>>,
-    /// Added to the id of every answer.
+    /// Added to the id of every response.
     shift: u8,
     short: bool,
 }
@@ -95,7 +95,7 @@ fn every_message_gets_its_answer_in_the_order_given() {
         assert_eq!((report.bytes_in, report.bytes_out), (total, 40 * 12));
         let last = last.unwrap();
         assert_eq!((last.bytes_in, last.total_in, last.bytes_out), (total, total, 40 * 12));
-        assert_eq!(fake.translations(0), 0, "windows are taken away");
+        assert_eq!(fake.translations(0), 0, "windows are removed");
     }
     assert_eq!(slot.strays(), 0);
     drop(slot);
@@ -178,7 +178,7 @@ fn a_file_that_shrinks_or_goes_away_fails_the_run_with_its_name() {
             assert!(fits && error.to_string().contains(victim), "{error:?}");
         }
     }
-    // The slot works on; the reset that this card's app does not see is its own.
+    // The slot still works; the fake card does not reset its app.
     fake.set_app(0, Sum::default());
     let result = SharedBytes::new(vec![]);
     LaneJob::new(&slot, 0, 2)
@@ -224,7 +224,7 @@ fn runs_that_make_no_sense_are_refused() {
     refused(job(0, 0).output(0, bytes(vec![]), 40), "give 1 to 256");
     refused(job(0, 257).output(0, bytes(vec![]), 40), "give 1 to 256");
     refused(job(0, 8), "at least one message and one output");
-    refused(job(0, 8).output(0, bytes(vec![]), 0), "0 bytes a message");
+    refused(job(0, 8).output(0, bytes(vec![]), 0), "0 bytes per message");
     refused(job(0, 8).output(0, Endpoint::Card { addr: 0, len: 4096 }, 40), "cannot go to card memory");
     refused(
         job(0, 8).message(Endpoint::Card { addr: 0, len: 4096 }).output(0, bytes(vec![]), 40),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Files mapped into the address space of a slot, on a card in Rust. The app adds 1 to every byte of a range.
+//! Files mapped into the address space of a slot, on a fake card. The app adds 1 to every byte of a range.
 
 mod common;
 
@@ -149,11 +149,11 @@ fn a_file_truncated_while_mapped_is_never_grown_and_the_loss_is_told() {
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(10_000).unwrap();
     let error = mapping.sync(false).unwrap_err();
     assert!(matches!(error, Error::Lost { start: 10_000, end: 40_000, .. }), "{error:?}");
-    assert!(error.to_string().contains("cut to 10000 bytes"), "{error}");
+    assert!(error.to_string().contains("truncated to 10000 bytes"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), plus_one(&pattern(10_000)));
     mapping.unmap().unwrap();
 
-    // Pages that are read after the cut: beyond the end the app gets an error.
+    // Pages that are read after the truncation: beyond the end the app gets an error.
     let mapping = slot.map(Source::file_mut(&path).unwrap(), 10_000, rw()).unwrap();
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(100).unwrap();
     let report = add_one(&slot, mapping.va(), 10_000).unwrap();
@@ -177,18 +177,18 @@ fn a_page_that_cannot_be_written_back_is_kept_and_told() {
     let slot = open(&fake);
     slot.set_frame_budget(4 * PAGE);
     let path = file(&dir, &pattern(8 * PAGE as usize));
-    // Claimed to be writable, but open for reading only: every write fails.
+    // Declared writable, but open for reading only: every write fails.
     let source = Source::from_file(fs::File::open(&path).unwrap(), &path, 0, true).unwrap();
     let mapping = slot.map(source, 8 * PAGE, rw()).unwrap();
     assert_eq!(add_one(&slot, mapping.va(), 4 * PAGE).unwrap().denied, 0);
     let error = mapping.sync(false).unwrap_err();
     assert!(matches!(error, Error::Lost { start: 0, end: 16384, .. }), "{error:?}");
-    assert!(mapping.sync(false).is_err(), "the pages are still changed: told again");
-    // The kept pages fill the budget: further ones find no frame, and the app is told.
+    assert!(mapping.sync(false).is_err(), "the pages are still changed: reported again");
+    // The kept pages fill the budget: there is no frame for others, and the app gets an error.
     let report = add_one(&slot, mapping.va() + 4 * PAGE, PAGE).unwrap();
     assert_eq!(report.denied, 1);
     assert!(slot.take_denied()[0].why.contains("no card memory is free"));
-    // What was changed is still what the app sees.
+    // The app still sees its changes.
     assert_eq!(add_one(&slot, mapping.va(), 4 * PAGE).unwrap().denied, 0);
     assert!(matches!(mapping.unmap(), Err(Error::Lost { .. })));
     assert_eq!(fake.translations(0), 0);
@@ -223,7 +223,7 @@ fn a_copy_that_fails_cuts_the_slot_off_before_it_can_read_strange_bytes() {
     let mapping = slot.map(Source::anonymous(4096).unwrap(), 4096, rw()).unwrap();
     fake.sabotage(Sabotage::HostErr);
     let error = add_one(&slot, mapping.va(), 4096).unwrap_err();
-    assert!(error.to_string().contains("host memory answered with an error"), "{error}");
+    assert!(error.to_string().contains("host memory returned an error"), "{error}");
     fake.sabotage(Sabotage::None);
     mapping.unmap().unwrap();
     assert_eq!(fake.translations(0), 0);

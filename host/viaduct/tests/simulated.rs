@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The library on the simulated card. Needs `make functions` and `viaduct build pass rng`; without them these tests only say so.
+//! The library on the simulated card. Needs `make functions` and `viaduct build pass rng`; without them these tests are skipped with a message.
 
 mod built;
 
@@ -44,7 +44,7 @@ fn streams_pass_through_the_card_unchanged() {
     assert!(slot.take_violations().is_empty());
 }
 
-/// Through the function's user BAR and a vfio-user socket, as the vendor's driver for the engine has it.
+/// Through the function's user BAR and a vfio-user socket, as the vendor's driver for the engine does it.
 #[test]
 fn the_driver_of_the_xdma_function_has_the_registers_of_slots_that_are_opened_to_it() {
     const COUNT: u32 = 0x14;
@@ -78,14 +78,14 @@ fn the_driver_of_the_xdma_function_has_the_registers_of_slots_that_are_opened_to
     driver.read(XDMA_USER_BAR, count(1) - 4, &mut words).unwrap();
     assert_eq!(words, [0, 0x10, 0, 0, 0x22, 0x22, 0, 0], "with `size` before it");
     assert!(closed(0) && closed(2) && slots[0].read_register(COUNT).unwrap() == 0x1111);
-    // A place without a register; parts of a word.
+    // An offset without a register; parts of a word.
     assert_eq!(driver.read32(XDMA_USER_BAR, 0x1ffc).unwrap(), u32::MAX);
     driver.write(XDMA_USER_BAR, count(1), &[9]).unwrap();
     let mut byte = [0];
     driver.read(XDMA_USER_BAR, count(1) + 1, &mut byte).unwrap();
     assert_eq!((byte[0], read(1)), (0x22, 0x2222));
 
-    // A slot whose app is reset goes on being open, one that gets another owner does not.
+    // A slot stays open when its app is reset, but not when it gets another owner.
     slots[1].reset().unwrap();
     assert_eq!(read(1), RESET);
     let [_zero, one] = slots;
@@ -179,7 +179,7 @@ fn loading_again_and_refused_images() {
 
 const SEED: u64 = 0x1234_5678_9abc_def1;
 
-/// Where app rng goes, as its description says (apps/rng/model.py).
+/// Addresses that app rng accesses, as in its model (apps/rng/model.py).
 fn places(size: u64, count: u32, len: u64) -> Vec<u64> {
     let slots = (len / size).min(u64::from(u32::MAX));
     let mut x = SEED;
@@ -200,7 +200,7 @@ fn run_rng(slot: &Slot, mapping: &Mapping, size: u64, count: u32, write: bool) -
     let wide = |offset| Register { offset, width: 64 };
     let range = MemoryRange::of(mapping, wide(0), Some(wide(8)));
     let report = MemoryJob::new(slot, 0x24).range(range).done(0x28).irq().run().unwrap();
-    assert_eq!(slot.read_register(0x34).unwrap(), 0, "no access is answered with an error");
+    assert_eq!(slot.read_register(0x34).unwrap(), 0, "no access completes with an error");
     report
 }
 
@@ -302,7 +302,7 @@ fn a_run_stopped_in_full_flight_leaves_the_slot_usable_and_its_pages_whole() {
     }
     run_rng(&slot, &mapping, 64, 50, true);
     mapping.unmap().unwrap();
-    // Every word is as it was or as it was written, nothing else.
+    // Every word has its old or its written value.
     for (i, word) in words(&shared.to_vec()).into_iter().enumerate() {
         assert!(word == 0 || word == (8 * i as u64) ^ SEED, "word {i} is {word:#x}");
     }

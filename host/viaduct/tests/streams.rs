@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Files through the streams of an app, on a card in Rust that can be told to misbehave.
+//! Files through the streams of an app, on a fake card that can be made to misbehave.
 
 mod common;
 
@@ -68,7 +68,7 @@ fn a_file_passes_through_and_comes_out_the_same() {
         assert!(report.cycles > 0);
         let last = last.unwrap();
         assert_eq!((last.bytes_in, last.total_in, last.bytes_out), (len as u64, len as u64, len as u64));
-        assert_eq!(fake.translations(0), 0, "windows are taken away");
+        assert_eq!(fake.translations(0), 0, "windows are removed");
     }
     assert_eq!(slot.strays(), 0);
     drop(slot);
@@ -290,7 +290,7 @@ fn a_silent_card_ends_in_a_timeout_and_leaves_nothing_mapped() {
 fn an_app_that_takes_nothing_ends_in_a_timeout_and_the_slot_works_again() {
     let fake = FakeCard::new();
     let slot = open(&fake);
-    // Never ends its answer: the run waits for the end.
+    // Never ends its output: the run waits for the end.
     fake.set_app(0, |_: &[u8], _: bool, _: &mut Vec<u8>| false);
     let error = StreamJob::new(&slot)
         .input(0, bytes(pattern(10)).1)
@@ -412,7 +412,7 @@ fn fifo(dir: &Dir, name: &str) -> PathBuf {
     dir.path(name)
 }
 
-/// Where to read, and where to write.
+/// Source and destination.
 fn pipe() -> (fs::File, fs::File) {
     let (from, to) = nix::unistd::pipe().unwrap();
     (from.into(), to.into())
@@ -422,7 +422,7 @@ fn pipe() -> (fs::File, fs::File) {
 fn files_without_a_true_length_are_read_to_their_end() {
     let (fake, dir) = (FakeCard::new(), Dir::new());
     let slot = open(&fake);
-    // One says that it is empty, the other that it has a page.
+    // The stated length is 0 for one file, and a page for the other.
     for path in ["/proc/version", "/sys/kernel/mm/transparent_hugepage/enabled"] {
         let Ok(content) = fs::read(path) else { continue };
         let report = StreamJob::new(&slot)
@@ -433,11 +433,11 @@ fn files_without_a_true_length_are_read_to_their_end() {
         assert_eq!(fs::read(dir.path("out")).unwrap(), content, "{path}");
         assert_eq!((report.bytes_in, report.bytes_out), (content.len() as u64, content.len() as u64));
     }
-    // A hole is what a file says it is.
+    // A hole counts with its stated length.
     fs::File::create(dir.path("hole")).unwrap().set_len(100_000).unwrap();
     assert_eq!(Endpoint::File(dir.path("hole")).known_len().unwrap(), Some(100_000));
     assert_eq!(Endpoint::File("/proc/version".into()).known_len().unwrap(), None);
-    // A read error is one of the run, and leaves the output alone.
+    // A read error fails the run, and the output is unchanged.
     let keep = dir.file("keep", b"old");
     let error = StreamJob::new(&slot)
         .input(0, Endpoint::File("/proc/self/mem".into()))
@@ -450,7 +450,7 @@ fn files_without_a_true_length_are_read_to_their_end() {
 
 #[test]
 fn any_reader_and_writer_is_a_stream() {
-    /// Gives its bytes in odd pieces.
+    /// Returns its bytes in odd pieces.
     struct Trickle(Vec<u8>, usize);
     impl std::io::Read for Trickle {
         fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
@@ -504,7 +504,7 @@ fn pipes_are_inputs_and_outputs_however_slow_their_other_ends_are() {
     let slot = open(&fake);
     let (from, mut feed) = pipe();
     let out = fifo(&dir, "out");
-    // Longer than what counts as hung, on both sides.
+    // Longer than the time-out, on both sides.
     let nap = quick().stall * 3;
     let (data, path) = (pattern(700_001), out.clone());
     let got = std::thread::scope(|scope| {
@@ -536,7 +536,7 @@ fn pipes_are_inputs_and_outputs_however_slow_their_other_ends_are() {
     assert!(got == data);
 }
 
-/// The app has ended its message and commands asked ahead are left when only the reader is waited for.
+/// The app has ended its message and unused commands remain while only the reader is waited for.
 #[test]
 fn a_reader_may_take_its_time_after_the_end() {
     let fake = FakeCard::new();
@@ -548,7 +548,7 @@ fn a_reader_may_take_its_time_after_the_end() {
         std::io::Read::read_to_end(&mut from, &mut got).unwrap();
         got
     });
-    // More than a pipe holds, and less than is asked for ahead.
+    // More than a pipe holds, and less than is requested in advance.
     let data = pattern(150_001);
     let report = StreamJob::new(&slot)
         .input(0, Endpoint::reader("x", std::io::Cursor::new(data.clone())))
@@ -560,7 +560,7 @@ fn a_reader_may_take_its_time_after_the_end() {
     assert!(reader.join().unwrap() == data);
 }
 
-/// Of any length, also of none, where the card is not asked.
+/// Of any length, also zero, where the card is not used.
 #[test]
 fn a_panic_in_a_stream_is_an_error_of_the_run() {
     struct Faulty;
@@ -613,7 +613,7 @@ fn what_is_on_its_way_is_bounded_by_the_slower_side() {
                 .output(0, Endpoint::stream("to", to), OutLength::Same)
                 .run()
         });
-        // Nobody reads: after a while nothing moves any more.
+        // Without a reader: after a while no data moves any more.
         let mut before = 0;
         loop {
             std::thread::sleep(Duration::from_millis(300));
@@ -623,7 +623,7 @@ fn what_is_on_its_way_is_bounded_by_the_slower_side() {
             }
             before = now;
         }
-        assert!(before <= 1 << 20, "{before} bytes are on their way");
+        assert!(before <= 1 << 20, "{before} bytes are in transit");
         let mut got = Vec::new();
         (&drain).read_to_end(&mut got).unwrap();
         assert!(got == pattern(4096).repeat(1024));
@@ -769,7 +769,7 @@ fn a_program_can_stop_a_run_and_use_the_slot_again() {
             .output(0, bytes(vec![]).1, OutLength::Any)
             .input(0, Endpoint::reader("x", std::io::repeat(1)))
     };
-    // In the midst of data.
+    // While data moves.
     let mut asked = 0;
     let stopped = job()
         .stop_if(|| {
@@ -779,7 +779,7 @@ fn a_program_can_stop_a_run_and_use_the_slot_again() {
         .run();
     assert!(matches!(stopped, Err(Error::Stopped)), "{stopped:?}");
     again();
-    // While nothing moves: no data comes, and nobody takes any.
+    // While no data moves: no input, and no reader.
     let ((from, _feed), begin) = (pipe(), Instant::now());
     let stopped = StreamJob::new(&slot)
         .input(0, Endpoint::stream("silent", from))
@@ -788,7 +788,7 @@ fn a_program_can_stop_a_run_and_use_the_slot_again() {
         .run();
     assert!(matches!(stopped, Err(Error::Stopped)), "{stopped:?}");
     again();
-    // With nothing to write, and nobody who reads it.
+    // With nothing to write, and no reader.
     let (dir, begin) = (Dir::new(), Instant::now());
     let stopped = StreamJob::new(&slot)
         .input(0, bytes(vec![]).1)
@@ -797,7 +797,7 @@ fn a_program_can_stop_a_run_and_use_the_slot_again() {
         .run();
     assert!(matches!(stopped, Err(Error::Stopped)), "{stopped:?}");
     again();
-    // By a panic of what the run calls.
+    // By a panic in a function that the run calls.
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         job().on_progress(|_| panic!("on purpose")).run()
     }));
@@ -818,7 +818,7 @@ fn a_child_of_fork_is_refused_and_leaves_the_card_alone() {
         Some(error) if error.to_string().contains("before fork()") => {}
         other => panic!("{what}: {other:?}"),
     };
-    // SAFETY: the child uses what it has a copy of, and leaves by `_exit`.
+    // SAFETY: the child uses its own copies, and ends with `_exit`.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let work = std::panic::AssertUnwindSafe(|| {
@@ -840,7 +840,7 @@ fn a_child_of_fork_is_refused_and_leaves_the_card_alone() {
             drop(card);
             assert_eq!((fake.ctrl(0), fake.mapped_ranges(), fake.translations(0)), seen);
         });
-        // SAFETY: a child that hangs is ended; one that is done ends at once, without the parent's destructors.
+        // SAFETY: a child that hangs is killed; a finished one ends immediately, without the parent's destructors.
         unsafe {
             libc::alarm(100);
             libc::_exit(std::panic::catch_unwind(work).is_err().into());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The simulated card as it was built. `VIADUCT_BUILD` names another build folder than that of this checkout.
+//! The built simulated card. `VIADUCT_BUILD` names a build folder other than that of this checkout.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

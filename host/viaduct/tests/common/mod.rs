@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A card in a few hundred lines: the card's side of registers, rings, translation, movers and DMA, executed at once in
-//! Rust. It keeps the rules of docs/interfaces.md and is told by the tests to break them.
+//! A fake card: the card's side of registers, rings, translation, movers and DMA, executed synchronously in
+//! Rust. It follows docs/interfaces.md unless a test makes it violate a rule.
 #![allow(dead_code)] // each test file uses a part
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -22,20 +22,20 @@ const HUGE: u64 = 2 << 20;
 pub enum Sabotage {
     #[default]
     None,
-    /// Commands are fetched and never answered.
+    /// Commands are fetched and never completed.
     Silent,
-    /// Every completion is preceded by one with a tag that was never given.
+    /// Every completion is preceded by one with a tag that was never used.
     BadTags,
     /// Every copy into the card fails.
     HostErr,
 }
 
-/// A stream app: gets bytes, gives bytes.
+/// A stream app: bytes in, bytes out.
 pub trait App: Send {
-    /// Takes `data`, the message ending with it if `last`, and appends its answer; returns whether the answer ends.
+    /// Accepts `data`, the end of the message if `last`, and appends its output; returns whether the output message ends.
     fn stream(&mut self, data: &[u8], last: bool, out: &mut Vec<u8>) -> bool;
 
-    /// The same for messages of several ids: the id of the answer that ends, if one does.
+    /// The same for messages of several ids: the id of the output message that ends, if one does.
     fn stream_of(&mut self, id: u8, data: &[u8], last: bool, out: &mut Vec<u8>) -> Option<u8> {
         self.stream(data, last, out).then_some(id)
     }
@@ -47,7 +47,7 @@ impl<F: FnMut(&[u8], bool, &mut Vec<u8>) -> bool + Send> App for F {
     }
 }
 
-/// Gives back what it gets.
+/// Returns its input.
 pub fn copy(data: &[u8], last: bool, out: &mut Vec<u8>) -> bool {
     out.extend(data);
     last
@@ -59,7 +59,7 @@ pub const REG_BYTES: u32 = 0x108;
 pub const REG_START: u32 = 0x110;
 pub const REG_DONE: u32 = 0x114;
 pub const REG_ERRORS: u32 = 0x118;
-/// 1: it begins again whenever it is done.
+/// 1: it restarts whenever it is done.
 pub const REG_FOREVER: u32 = 0x11c;
 
 #[derive(Clone, Copy, Default)]
@@ -117,7 +117,7 @@ struct SlotState {
     order: VecDeque<(u64, bool)>,
     moves_in: Vec<VecDeque<Move>>,
     moves_out: Vec<VecDeque<Move>>,
-    /// What the app has given, and the id of the message that ends with it.
+    /// Output of the app, and the id of the message that ends with it.
     out: Vec<(Vec<u8>, Option<u8>)>,
     faults: [Option<Fault>; 2], // reads, writes
     app: Box<dyn App>,
@@ -330,7 +330,7 @@ impl State {
         s.ctrl & 1 == 0 || s.ctrl & 0b1100 != 0 || s.cause.is_some() || !s.loaded
     }
 
-    /// A command is fetched only if its completion will find room (two of them: see `Sabotage::BadTags`).
+    /// A command is fetched only if there is space for its completion (two of them: see `Sabotage::BadTags`).
     fn has_room(&self, slot: usize) -> bool {
         let s = &self.slots[slot];
         let owed: usize = s.moves_in.iter().chain(&s.moves_out).map(VecDeque::len).sum();
@@ -397,7 +397,7 @@ impl State {
             0x10 => {
                 let aligned = if huge { HUGE } else { PAGE };
                 assert_eq!(addr0 % aligned, 0);
-                assert_eq!((addr1 & !0xfff) % aligned, 0, "the place of a page is aligned to it");
+                assert_eq!((addr1 & !0xfff) % aligned, 0, "the location of a page is aligned to its size");
                 let size = self.tlb_size;
                 let s = &mut self.slots[slot];
                 let key = (addr0, huge);
@@ -517,7 +517,7 @@ impl State {
         Ok(())
     }
 
-    /// Does a page's worth of work; `false` if there is none or all waits.
+    /// Processes a page of data; `false` if there is no work or all of it waits.
     fn step(&mut self, slot: usize) -> bool {
         let mut did = false;
         for port in 0..STREAMS as usize {
@@ -527,7 +527,7 @@ impl State {
     }
 
     fn step_in(&mut self, slot: usize, port: usize) -> bool {
-        // A real app takes no more input while its output is not taken.
+        // A real app accepts no more input while its output is not accepted.
         if self.slots[slot].out[port].0.len() > 8192 || self.slots[slot].out[port].1.is_some() {
             return false;
         }
@@ -819,5 +819,5 @@ impl PciFunction for FakeCard {
     }
 }
 
-/// An image that the card takes.
+/// An image that the card accepts.
 pub const IMAGE: [u8; 8] = *b"!VIA\0\0\0\0";
