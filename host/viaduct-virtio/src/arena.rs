@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Memory for rings and buffers, mapped for the device once.
+//! Memory for rings and buffers, mapped once for the device.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use viaduct_pci::{DmaAccess, HostMemory, PciFunction};
 
 use crate::{Result, VirtioError};
 
-/// Memory the device may read and write, given out piece by piece and never taken back.
+/// Memory the device may read and write, allocated piece by piece and never freed.
 pub struct Arena {
     function: Arc<dyn PciFunction>,
     memory: Arc<HostMemory>,
@@ -33,7 +33,7 @@ impl Arena {
         self.iova + offset as u64
     }
 
-    /// Takes `len` zeroed bytes at a multiple of `align`, a power of two. Returns their offset.
+    /// Allocates `len` zeroed bytes at a multiple of `align`, a power of two. Returns their offset.
     pub fn take(&mut self, len: usize, align: usize) -> Result<usize> {
         let at = self.used.next_multiple_of(align);
         let end = at.checked_add(len).filter(|end| *end <= self.memory.len());
@@ -46,7 +46,7 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        // The function may be gone; then there is nothing to take back.
+        // The function may be gone; then there is nothing to unmap.
         let _ = self.function.dma_unmap(self.iova);
     }
 }

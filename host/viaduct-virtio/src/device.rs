@@ -23,7 +23,7 @@ const KIND_NOTIFY: u8 = 2;
 const KIND_ISR: u8 = 3;
 const KIND_DEVICE: u8 = 4;
 const KIND_VENDOR: u8 = 9;
-/// Vendor id and version of the capability that says where a Viaduct card's counts are.
+/// Vendor id and version of the capability that locates a Viaduct card's statistics.
 const COUNTS_VENDOR: u16 = 0x1209;
 const COUNTS_VERSION: u8 = 1;
 
@@ -54,9 +54,9 @@ const NEEDS_RESET: u8 = 64;
 const FAILED: u8 = 128;
 
 const NO_VECTOR: u16 = 0xffff;
-/// A reset drains what is in flight: microseconds on a card, much longer on a simulated one under load.
+/// A reset drains operations in flight: microseconds on a card, much longer on a simulated one under load.
 const RESET_TIME: Duration = Duration::from_secs(10);
-/// Tries to read a configuration that changes meanwhile. A device changes it when something happens, not all the time.
+/// Attempts to read a configuration that changes meanwhile. A device changes it upon events, not constantly.
 const CONFIG_TRIES: u32 = 1000;
 /// Descriptors of an indirect table of [`Queue`].
 const TABLE: usize = 64;
@@ -81,7 +81,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// Finds the device's registers and lets it reach memory.
+    /// Finds the device's registers and enables its access to memory.
     pub fn open(function: Arc<dyn PciFunction>) -> Result<Self> {
         let (device, msix) = Self::find(function)?;
         // Memory and bus master on, INTx off; MSI-X on.
@@ -95,12 +95,12 @@ impl Device {
         Ok(device)
     }
 
-    /// Finds the registers of a device that another driver rules, to read its counts; changes nothing.
+    /// Finds the registers of a device that another driver controls, to read its statistics; changes nothing.
     pub fn observe(function: Arc<dyn PciFunction>) -> Result<Self> {
         Ok(Self::find(function)?.0)
     }
 
-    /// The device, and where its MSI-X capability is.
+    /// The device, and the offset of its MSI-X capability.
     fn find(function: Arc<dyn PciFunction>) -> Result<(Self, Option<u16>)> {
         let info = function.info();
         if info.vendor != VENDOR || !(0x1040..0x1080).contains(&info.device) {
@@ -123,7 +123,7 @@ impl Device {
             }
             let kind = config8(&*function, here + 3)?;
             if id == CAP_VENDOR && usize::from(kind) < found.len() && found[usize::from(kind)].is_none() {
-                // The vendor's own capability has its id where the others have the BAR; ours goes on as the others do.
+                // A vendor capability has its id in place of the BAR; that of the card continues as the others do.
                 let ours = kind == KIND_VENDOR
                     && config32(&*function, here + 4)? as u16 == COUNTS_VENDOR
                     && config8(&*function, here + 7)? == COUNTS_VERSION;
@@ -168,17 +168,17 @@ impl Device {
         &self.function
     }
 
-    /// Kind of device: 1 network, 2 block, 3 console, 4 entropy …
+    /// Type of device: 1 network, 2 block, 3 console, 4 entropy …
     pub fn kind(&self) -> u16 {
         self.function.info().device - 0x1040
     }
 
-    /// Queues it has.
+    /// Number of queues.
     pub fn queues(&self) -> Result<u16> {
         self.get16(QUEUES)
     }
 
-    /// What was negotiated.
+    /// The negotiated features.
     pub fn features(&self) -> u64 {
         self.features
     }
@@ -200,7 +200,7 @@ impl Device {
         Ok(byte[0])
     }
 
-    /// Resets the device and waits until it says that it is done.
+    /// Resets the device and waits until it reports the end of the reset.
     pub fn reset(&mut self) -> Result<()> {
         self.features = 0;
         self.put8(STATUS, 0)?;
@@ -214,7 +214,7 @@ impl Device {
         Ok(())
     }
 
-    /// What the device offers.
+    /// The features that the device offers.
     pub fn offered(&self) -> Result<u64> {
         let mut all = 0;
         for half in 0..2u32 {
@@ -224,7 +224,7 @@ impl Device {
         Ok(all)
     }
 
-    /// Resets the device and negotiates: those of `wanted` that it offers, and VERSION_1. Queues come next, then
+    /// Resets the device and negotiates those of `wanted` that it offers, and VERSION_1. Next, set up queues, then call
     /// [`Device::start`].
     pub fn negotiate(&mut self, wanted: u64) -> Result<u64> {
         self.reset()?;
@@ -244,7 +244,7 @@ impl Device {
         Ok(chosen)
     }
 
-    /// How queues can be run with what was negotiated.
+    /// Options of queues with the negotiated features.
     pub fn options(&self) -> QueueOptions {
         QueueOptions {
             packed: self.has(feature::RING_PACKED),
@@ -255,7 +255,7 @@ impl Device {
         }
     }
 
-    /// Most entries queue `index` may have; 0 if there is no such queue.
+    /// Largest size of queue `index`; 0 if there is no such queue.
     pub fn queue_size(&self, index: u16) -> Result<u16> {
         self.put16(QUEUE_SELECT, index)?;
         self.get16(QUEUE_SIZE)
@@ -297,7 +297,8 @@ impl Device {
         let at = u64::from(self.get16(QUEUE_NOTIFY)?) * u64::from(self.notify_multiplier);
         let width = if options.notification_data { 4 } else { 2 };
         if at + width > self.notify.len {
-            let what = format!("queue {index} is to be notified at {at:#x}, outside of its capability");
+            let what =
+                format!("the notification address of queue {index}, {at:#x}, is outside of its capability");
             return Err(VirtioError::Device(what));
         }
         self.put16(QUEUE_ENABLE, 1)?;
@@ -317,8 +318,8 @@ impl Device {
         })
     }
 
-    /// Takes one queue out of service (RING_RESET) and waits until the device no longer touches it. What it held is
-    /// forgotten; [`Device::queue`] may set it up again.
+    /// Resets one queue (RING_RESET) and waits until the device no longer accesses it. Its chains are dropped;
+    /// [`Device::queue`] may set it up again.
     pub fn reset_queue(&self, queue: Queue) -> Result<()> {
         self.put16(QUEUE_SELECT, queue.index)?;
         self.put16(QUEUE_RESET, 1)?;
@@ -347,12 +348,12 @@ impl Device {
         self.check()
     }
 
-    /// An error if the device has stopped.
+    /// An error if the device needs a reset.
     pub fn check(&self) -> Result<()> {
         if self.get8(STATUS)? & NEEDS_RESET != 0 { Err(VirtioError::NeedsReset) } else { Ok(()) }
     }
 
-    /// Reads the device's own configuration, again if it changed meanwhile; an error if it does every time.
+    /// Reads the device-specific configuration, again if it changed meanwhile; an error if it changes every time.
     pub fn config(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         let window = self.device.filter(|w| offset + buf.len() as u64 <= w.len);
         let window =
@@ -367,10 +368,10 @@ impl Device {
                 return Ok(());
             }
         }
-        Err(VirtioError::Device("its configuration changes all the time".into()))
+        Err(VirtioError::Device("its configuration changes constantly".into()))
     }
 
-    /// Writes a field of the device's own configuration.
+    /// Writes a field of the device-specific configuration.
     pub fn set_config(&self, offset: u64, data: &[u8]) -> Result<()> {
         let window = self.device.filter(|w| offset + data.len() as u64 <= w.len);
         let window =
@@ -378,7 +379,7 @@ impl Device {
         Ok(self.function.write(window.bar, window.offset + offset, data)?)
     }
 
-    /// What the device's queue engine has counted since [`Device::clear_statistics`].
+    /// Statistics of the device's queue engine since [`Device::clear_statistics`].
     pub fn statistics(&self) -> Result<Statistics> {
         let window = self.statistics_page()?;
         let mut words = [0; WORDS];
@@ -388,17 +389,17 @@ impl Device {
         Ok(Statistics::of(&words))
     }
 
-    /// Sets all counts to zero.
+    /// Clears the statistics.
     pub fn clear_statistics(&self) -> Result<()> {
         let window = self.statistics_page()?;
         Ok(self.function.write32(window.bar, window.offset, 0)?)
     }
 
     fn statistics_page(&self) -> Result<Window> {
-        let window = self.statistics.ok_or_else(|| VirtioError::Device("it keeps no counts".into()))?;
+        let window = self.statistics.ok_or_else(|| VirtioError::Device("it has no statistics".into()))?;
         match self.function.read32(window.bar, window.offset)? {
             MAGIC => Ok(window),
-            other => Err(VirtioError::Device(format!("its counts are of an unknown kind, {other:#x}"))),
+            other => Err(VirtioError::Device(format!("its statistics have the unknown format {other:#x}"))),
         }
     }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A virtio driver in user space: what an operating system's driver does, over any [`viaduct_pci::PciFunction`].
+//! A virtio driver in user space, over any [`viaduct_pci::PciFunction`].
 //!
-//! [`Device`] finds the registers through the function's capabilities, negotiates features and sets queues up; a
-//! [`Queue`] is the driver's side of a split or packed ring (VIRTIO 1.3, 2.7 and 2.8) with every option the card's engine
-//! has. It measures the card without an operating system in between, and it is the independent half of the tests of the
-//! queue engine: it shares no code with it. Programs inside a guest use the guest's own drivers.
+//! [`Device`] finds the registers through the function's capabilities, negotiates features and sets up queues; a
+//! [`Queue`] is the driver's side of a split or packed ring (VIRTIO 1.3, 2.7 and 2.8) with every option of the card's
+//! engine. It measures the card without an operating system in between, and tests the queue engine as an independent
+//! implementation. Programs inside a guest use the guest's own drivers.
 #![deny(missing_docs)]
 
 mod arena;
@@ -20,23 +20,23 @@ pub use device::{Device, VENDOR};
 pub use queue::{Buffer, Queue, QueueOptions, Used};
 pub use statistics::{Stage, Statistics};
 
-/// Numbers of the feature bits that do not belong to one kind of device (VIRTIO 1.3, 6).
+/// Numbers of the feature bits common to all types of devices (VIRTIO 1.3, 6).
 pub mod feature {
-    /// Descriptors may lie in a table of their own.
+    /// Descriptors may be in an indirect table.
     pub const INDIRECT_DESC: u32 = 28;
-    /// Interrupts and notifications are asked for by index.
+    /// Interrupts and notifications are requested by index.
     pub const EVENT_IDX: u32 = 29;
     /// The device follows version 1 of the specification.
     pub const VERSION_1: u32 = 32;
-    /// The device reaches memory through the platform's translation.
+    /// The device accesses memory through the platform's translation.
     pub const ACCESS_PLATFORM: u32 = 33;
     /// Packed rings.
     pub const RING_PACKED: u32 = 34;
     /// Buffers are used in the order they were made available.
     pub const IN_ORDER: u32 = 35;
-    /// Memory is ordered as the platform orders it, not as a CPU does.
+    /// Memory is ordered by the platform's rules, not those of a CPU.
     pub const ORDER_PLATFORM: u32 = 36;
-    /// Notifications say how far the ring has been filled.
+    /// Notifications carry the available index.
     pub const NOTIFICATION_DATA: u32 = 38;
     /// Queues can be reset one at a time.
     pub const RING_RESET: u32 = 40;
@@ -46,27 +46,27 @@ pub mod feature {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VirtioError {
-    /// The function did not answer.
+    /// The function failed.
     #[error(transparent)]
     Pci(#[from] viaduct_pci::PciError),
-    /// It is no modern virtio device, or breaks the specification.
+    /// It is not a modern virtio device, or violates the specification.
     #[error("not a virtio device this driver can use: {0}")]
     Device(String),
-    /// The device refused the features it was asked for.
+    /// The device refused the requested features.
     #[error("the device refuses features {0:#x}")]
     Features(u64),
-    /// The device says that it is in an error state, and needs a reset.
+    /// The device is in an error state, and needs a reset.
     #[error("the device needs a reset")]
     NeedsReset,
-    /// The caller asked for something that does not fit.
+    /// An argument is invalid.
     #[error("{0}")]
     Argument(String),
-    /// The device gave back a buffer that it does not hold.
+    /// The device returned a buffer that it does not own.
     #[error("queue {queue}: the device used buffer {id}, which it was not given")]
     BadUsed {
         /// The queue.
         queue: u16,
-        /// What the device wrote.
+        /// The id that the device wrote.
         id: u32,
     },
 }

@@ -8,7 +8,7 @@ use viaduct_pci::{PciError, PciFunction};
 
 use crate::{Arena, Buffer, Device, Queue, Result, VirtioError, feature};
 
-/// Bytes in front of every frame: `struct virtio_net_hdr`.
+/// Bytes before every frame: `struct virtio_net_hdr`.
 pub const HEADER: usize = 12;
 /// Longest frame, without FCS.
 pub const FRAME: usize = 9216 + 18;
@@ -18,7 +18,7 @@ const MEMORY: usize = 16 << 20;
 const MAC: u32 = 5;
 const MERGE: u32 = 15;
 const KIND: u16 = 1;
-/// Buffers begin at such an address, so that a small frame does not cross a boundary at which the link divides it.
+/// Alignment of buffers, so that a small frame does not cross a boundary at which the link splits it.
 const ALIGN: usize = 256;
 const BUFFER: usize = (HEADER + FRAME).next_multiple_of(ALIGN);
 
@@ -32,7 +32,7 @@ pub struct Net {
     pub tx: Queue,
     arena: Arena,
     buffers: Vec<usize>,
-    /// Offsets of transmit buffers that the device does not hold.
+    /// Offsets of transmit buffers that the device does not own.
     free: Vec<usize>,
     mac: [u8; 6],
 }
@@ -71,7 +71,7 @@ impl Net {
         self.mac
     }
 
-    /// Queues a frame; [`Queue::kick`] on `tx` sends what is queued. Returns whether there was room.
+    /// Queues a frame; [`Queue::kick`] on `tx` sends what is queued. Returns whether there was space.
     pub fn queue(&mut self, frame: &[u8]) -> Result<bool> {
         if frame.is_empty() || frame.len() > FRAME {
             return Err(VirtioError::Argument(format!("a frame has 1 to {FRAME} bytes")));
@@ -90,7 +90,7 @@ impl Net {
         Ok(false)
     }
 
-    /// A frame that has arrived. Its buffer is offered again at the next [`Queue::kick`] on `rx`.
+    /// A received frame. Its buffer is offered again at the next [`Queue::kick`] on `rx`.
     pub fn receive(&mut self) -> Result<Option<Vec<u8>>> {
         let Some(used) = self.rx.used()? else { return Ok(None) };
         let at = self.buffers[used.token as usize];
@@ -105,7 +105,7 @@ impl Net {
         Ok(Some(frame))
     }
 
-    /// As [`Net::receive`], waiting for an interrupt if nothing is there yet.
+    /// As [`Net::receive`], but waits for an interrupt if there is no frame yet.
     pub fn wait(&mut self, timeout: Duration) -> Result<Vec<u8>> {
         let end = Instant::now() + timeout;
         loop {
@@ -118,7 +118,7 @@ impl Net {
             let vector = 1 << self.rx.vector().unwrap_or(0);
             let left = end.saturating_duration_since(Instant::now());
             match self.device.function().wait_irq(vector, left) {
-                // A device that always has an interrupt gets no more than the time.
+                // A device with a permanent interrupt cannot exceed the time-out.
                 Ok(_) if left.is_zero() => {
                     return self.receive()?.ok_or_else(|| PciError::Timeout(timeout).into());
                 }

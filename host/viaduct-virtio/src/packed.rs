@@ -16,7 +16,7 @@ const EVENTS_ON: u32 = 0;
 const EVENTS_OFF: u32 = 1;
 const EVENTS_AT: u32 = 2;
 
-/// A place in the ring and the wrap counter there.
+/// A position in the ring and its wrap counter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Position {
     index: u16,
@@ -42,18 +42,19 @@ pub(crate) struct Packed {
     options: QueueOptions,
     free: VecDeque<u16>,
     room: u16,
-    /// By buffer id: the chain's token and ring slots, while the device has it.
+    /// By buffer id: the chain's token and ring slots, while the device owns it.
     chains: Vec<Option<(u64, u16)>>,
     /// With IN_ORDER: ids in the order they were made available.
     order: VecDeque<u16>,
     batch: Option<(u16, u32)>,
     next: Position,
-    /// Ring slots filled since the last notification was thought about.
+    /// Ring slots filled since the last decision about a notification.
     added: u16,
     used: Position,
 }
 
 impl Packed {
+    /// An empty ring.
     pub fn new(place: Place, options: QueueOptions) -> Self {
         let start = Position { index: 0, wrap: true };
         let size = place.size;
@@ -71,15 +72,17 @@ impl Packed {
         }
     }
 
+    /// Chains that the device owns.
     pub fn open(&self) -> usize {
         self.chains.iter().flatten().count()
     }
 
-    /// Where the next descriptor goes, as notifications and event suppression say it.
+    /// Position of the next descriptor, in the format of notifications and event suppression.
     pub fn position(&self) -> u16 {
         self.next.word()
     }
 
+    /// Adds a chain; returns whether there was space.
     pub fn add(&mut self, chain: &[Buffer], token: u64) -> bool {
         let table = self.options.indirect && chain.len() > 1 && chain.len() <= self.place.table;
         let needed = if table { 1 } else { chain.len() as u16 };
@@ -99,7 +102,7 @@ impl Packed {
             self.next.advance(1, self.place.size);
         } else {
             for (i, buffer) in chain.iter().enumerate() {
-                // The first one's flags come last: until then nothing of the chain is there.
+                // The first one's flags are written last: until then the chain is not available.
                 if i == 0 {
                     self.put_hidden(self.slot(self.next), *buffer, id);
                 } else {
@@ -145,12 +148,13 @@ impl Packed {
         self.place.memory.write(at, &bytes);
     }
 
+    /// Makes added chains available; returns whether the device requests a notification.
     pub fn publish(&mut self) -> bool {
         let added = std::mem::take(&mut self.added);
         if added == 0 {
             return false;
         }
-        // The descriptors are visible before the device's wish is read.
+        // The descriptors are visible before the device's event suppression is read.
         fence(Ordering::SeqCst);
         let wish = self.place.memory.read_u32(self.place.device, Ordering::Acquire);
         match wish >> 16 & 3 {
@@ -172,6 +176,7 @@ impl Packed {
         (flags & AVAIL != 0) == self.used.wrap && (flags & USED != 0) == self.used.wrap
     }
 
+    /// The next used chain; an error is an invalid id.
     pub fn used(&mut self) -> Result<Option<Used>, u32> {
         if let Some((last, len)) = self.batch {
             let Some(id) = self.order.pop_front() else { return Err(u32::from(last)) };
@@ -205,6 +210,7 @@ impl Packed {
         Ok(Used { token, len })
     }
 
+    /// Enables interrupts; returns whether a used chain is already there.
     pub fn arm(&mut self) -> bool {
         if self.options.event_idx {
             let word = u32::from(self.used.word()) | EVENTS_AT << 16;
@@ -216,6 +222,7 @@ impl Packed {
         self.batch.is_some() || self.arrived()
     }
 
+    /// Disables interrupts.
     pub fn disarm(&mut self) {
         self.place.memory.write_u32(self.place.driver, EVENTS_OFF << 16, Ordering::Release);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The driver's side of a queue, whichever way its ring is laid out.
+//! The driver's side of a queue, with a split or packed ring.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::packed::Packed;
 use crate::split::Split;
 use crate::{Result, VirtioError};
 
-/// A piece of memory for the device.
+/// A buffer for the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffer {
     /// Bus address.
@@ -20,31 +20,31 @@ pub struct Buffer {
     pub writable: bool,
 }
 
-/// A chain that the device has given back.
+/// A used chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Used {
-    /// What [`Queue::add`] was given.
+    /// The token given to [`Queue::add`].
     pub token: u64,
-    /// Bytes the device has written. With IN_ORDER, the device tells it only for the last one of a batch: 0 otherwise.
+    /// Bytes the device has written. With IN_ORDER, the device reports it only for the last one of a batch: 0 otherwise.
     pub len: u32,
 }
 
-/// How a queue is to be run; a subset of what was negotiated.
+/// Options of a queue; a subset of the negotiated features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueOptions {
     /// Packed instead of split ring (RING_PACKED).
     pub packed: bool,
     /// Interrupts and notifications by index (EVENT_IDX).
     pub event_idx: bool,
-    /// Buffers come back in order (IN_ORDER).
+    /// Buffers are used in order (IN_ORDER).
     pub in_order: bool,
     /// Notifications carry the ring's state (NOTIFICATION_DATA).
     pub notification_data: bool,
-    /// Chains of more than one buffer go into a table of their own (INDIRECT_DESC).
+    /// Chains of more than one buffer use an indirect table (INDIRECT_DESC).
     pub indirect: bool,
 }
 
-/// Where a ring lies.
+/// Memory of a ring.
 #[derive(Clone)]
 pub(crate) struct Place {
     pub memory: Arc<HostMemory>,
@@ -60,12 +60,15 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Bus address of an offset.
     pub fn bus(&self, offset: usize) -> u64 {
         self.bus + offset as u64
     }
+    /// Writes a 16-bit word.
     pub fn put16(&self, offset: usize, value: u16) {
         self.memory.write(offset, &value.to_le_bytes());
     }
+    /// Reads a 16-bit word.
     pub fn get16(&self, offset: usize) -> u16 {
         let mut bytes = [0; 2];
         self.memory.read(offset, &mut bytes);
@@ -83,7 +86,7 @@ pub(crate) enum Ring {
     Packed(Packed),
 }
 
-/// The driver's side of a queue. One thread's at a time.
+/// The driver's side of a queue. For one thread at a time.
 pub struct Queue {
     pub(crate) function: Arc<dyn PciFunction>,
     pub(crate) index: u16,
@@ -110,7 +113,7 @@ impl Queue {
         self.kicks
     }
 
-    /// Chains the device still holds.
+    /// Chains that the device still owns.
     pub fn open(&self) -> usize {
         match &self.ring {
             Ring::Split(r) => r.open(),
@@ -118,8 +121,8 @@ impl Queue {
         }
     }
 
-    /// Offers a chain: readable buffers first, then writable ones. The device is told by [`Queue::kick`], though it may find
-    /// the chain before. Returns whether there was room; `token` comes back with the chain.
+    /// Offers a chain: readable buffers first, then writable ones. [`Queue::kick`] notifies the device, which may find the
+    /// chain before. Returns whether there was space; `token` is returned with the used chain.
     pub fn add(&mut self, chain: &[Buffer], token: u64) -> Result<bool> {
         let most = match &self.ring {
             Ring::Split(r) => r.place.size,
@@ -138,7 +141,7 @@ impl Queue {
         })
     }
 
-    /// Makes what was added visible, as drivers do that leave it to the device to look. Returns whether the device wants to be notified.
+    /// Makes added chains available without a notification. Returns whether the device requests one.
     pub fn publish(&mut self) -> bool {
         match &mut self.ring {
             Ring::Split(r) => r.publish(),
@@ -146,7 +149,7 @@ impl Queue {
         }
     }
 
-    /// Makes what was added visible and notifies the device if it wants that. Returns whether it did.
+    /// Makes added chains available and notifies the device if it requests that. Returns whether it did.
     pub fn kick(&mut self) -> Result<bool> {
         let notify = self.publish();
         if notify {
@@ -166,7 +169,7 @@ impl Queue {
         Ok(notify)
     }
 
-    /// The next chain the device has given back.
+    /// The next used chain.
     pub fn used(&mut self) -> Result<Option<Used>> {
         let found = match &mut self.ring {
             Ring::Split(r) => r.used(),
@@ -175,8 +178,7 @@ impl Queue {
         found.map_err(|id| VirtioError::BadUsed { queue: self.index, id })
     }
 
-    /// Asks for an interrupt at the next chain that comes back. Returns whether one is there already, so that waiting would
-    /// be wrong.
+    /// Requests an interrupt at the next used chain. Returns whether one is there already, so that the caller must not wait.
     pub fn arm(&mut self) -> bool {
         match &mut self.ring {
             Ring::Split(r) => r.arm(),
@@ -184,7 +186,7 @@ impl Queue {
         }
     }
 
-    /// Asks for no interrupts (a hint: one may still come).
+    /// Disables interrupts (a hint: one may still occur).
     pub fn disarm(&mut self) {
         match &mut self.ring {
             Ring::Split(r) => r.disarm(),

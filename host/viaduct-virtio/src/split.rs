@@ -18,11 +18,11 @@ pub(crate) struct Split {
     free: Vec<u16>,
     next: u16,
     room: u16,
-    /// By head: the chain's token and descriptors, while the device has it.
+    /// By head: the chain's token and descriptors, while the device owns it.
     chains: Vec<Option<(u64, Vec<u16>)>>,
     /// With IN_ORDER: heads in the order they were made available.
     order: std::collections::VecDeque<u16>,
-    /// A batch that ends with this head and length is being given back.
+    /// A batch of used chains in progress, which ends with this head and length.
     batch: Option<(u16, u32)>,
     available: u16,
     published: u16,
@@ -30,6 +30,7 @@ pub(crate) struct Split {
 }
 
 impl Split {
+    /// An empty ring.
     pub fn new(place: Place, options: QueueOptions) -> Self {
         let size = place.size;
         Self {
@@ -47,15 +48,17 @@ impl Split {
         }
     }
 
+    /// Chains that the device owns.
     pub fn open(&self) -> usize {
         self.chains.iter().flatten().count()
     }
 
-    /// The available index as the device sees it, as notifications say it.
+    /// The available index as visible to the device, in the format of notifications.
     pub fn position(&self) -> u16 {
         self.published
     }
 
+    /// Adds a chain; returns whether there was space.
     pub fn add(&mut self, chain: &[Buffer], token: u64) -> bool {
         let table = self.options.indirect && chain.len() > 1 && chain.len() <= self.place.table;
         let needed = if table { 1 } else { chain.len() };
@@ -96,7 +99,7 @@ impl Split {
             self.next = (self.next + 1) % self.place.size;
             return index;
         }
-        // As many as `room` are in it.
+        // It has at least `room` entries.
         self.free.pop().unwrap_or_default()
     }
 
@@ -110,6 +113,7 @@ impl Split {
         self.place.memory.write(at, &bytes);
     }
 
+    /// Makes added chains available; returns whether the device requests a notification.
     pub fn publish(&mut self) -> bool {
         if self.available == self.published {
             return false;
@@ -120,7 +124,7 @@ impl Split {
         let flags = self.place.memory.read_u32(self.place.driver, Ordering::Relaxed) & 0xffff;
         let word = flags | u32::from(self.published) << 16;
         self.place.memory.write_u32(self.place.driver, word, Ordering::Release);
-        // The index is visible before the device's wish is read.
+        // The index is visible before the device's event suppression is read.
         fence(Ordering::SeqCst);
         if self.options.event_idx {
             let event = self.place.get16(self.place.device + 4 + 8 * usize::from(self.place.size));
@@ -129,6 +133,7 @@ impl Split {
         self.place.memory.read_u32(self.place.device, Ordering::Acquire) & NO_NOTIFY == 0
     }
 
+    /// The next used chain; an error is an invalid id.
     pub fn used(&mut self) -> Result<Option<Used>, u32> {
         loop {
             if let Some((last, len)) = self.batch {
@@ -178,6 +183,7 @@ impl Split {
         Ok(Used { token, len })
     }
 
+    /// Enables interrupts; returns whether a used chain is already there.
     pub fn arm(&mut self) -> bool {
         if self.options.event_idx {
             let at = self.place.driver + 4 + 2 * usize::from(self.place.size);
@@ -190,8 +196,9 @@ impl Split {
         index != self.seen || self.batch.is_some()
     }
 
+    /// Disables interrupts.
     pub fn disarm(&mut self) {
-        // With EVENT_IDX the event stays behind, which is as good as a wish for silence.
+        // With EVENT_IDX the event index falls behind, which also suppresses interrupts.
         if !self.options.event_idx {
             self.flags(NO_INTERRUPT);
         }

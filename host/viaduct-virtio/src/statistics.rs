@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the card's queue engine counts: the page behind the vendor capability (rtl/vq/README.md).
+//! Statistics of the card's queue engine: the page located by the vendor capability (rtl/vq/README.md).
 
 /// Value of the first word.
 pub(crate) const MAGIC: u32 = 0x5651_0001;
@@ -8,17 +8,17 @@ pub(crate) const WORDS: usize = 96;
 
 const COUNTS: usize = 6;
 const STAGES: usize = 48;
-const USER: usize = 5; // behind the stages
+const USER: usize = 5; // after the stages
 
-/// A part of the way from a notification to its interrupt, over all notifications that found the engine idle. In card
-/// cycles.
+/// Durations of a stage between a notification and its interrupt, over all notifications that found the engine idle, in
+/// card cycles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stage {
-    /// How often it was measured.
+    /// Number of measurements.
     pub count: u32,
-    /// Least.
+    /// Minimum.
     pub min: u32,
-    /// Most.
+    /// Maximum.
     pub max: u32,
     /// Sum.
     pub sum: u64,
@@ -31,16 +31,16 @@ impl Stage {
     }
 }
 
-/// Counts since the page was cleared, modulo 2^32.
+/// Counters since the page was cleared, modulo 2^32.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Notifications.
     pub notifications: u32,
-    /// Chains handed to the device as requests.
+    /// Chains passed to the device as requests.
     pub requests: u32,
     /// Chains used.
     pub used: u32,
-    /// Interrupts asked for.
+    /// Interrupts raised.
     pub interrupts: u32,
     /// Reads of an available index.
     pub index_reads: u32,
@@ -52,7 +52,7 @@ pub struct Statistics {
     pub table_reads: u32,
     /// Reads of payload.
     pub payload_reads: u32,
-    /// Reads of a wish for interrupts.
+    /// Reads of the driver's event suppression.
     pub event_reads: u32,
     /// Writes of payload.
     pub payload_writes: u32,
@@ -60,16 +60,16 @@ pub struct Statistics {
     pub used_writes: u32,
     /// Writes of a used index.
     pub index_writes: u32,
-    /// Writes of a wish for notifications.
+    /// Writes of the device's event suppression.
     pub event_writes: u32,
     /// Bytes read for requests.
     pub bytes_read: u64,
-    /// Bytes written for answers.
+    /// Bytes written for responses.
     pub bytes_written: u64,
-    /// Notification to first chain, to its payload complete, to the device's first answer, to it visible in the ring, to the
-    /// interrupt.
+    /// From the notification to the first chain, to its complete payload, to the device's first response, to its used entry,
+    /// to the interrupt.
     pub stages: [Stage; 5],
-    /// Of that time, what the user side took: from the last beat of a message to it to the last of the one that came back.
+    /// Of that time, the user side's: from the last beat of a message to it to the last beat of the returned one.
     pub user: Stage,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Devices that break rules, so that a trusting driver would wait for ever or write where it must not.
+//! Devices that violate rules, so that a trusting driver would wait for ever or write to wrong addresses.
 
 mod common;
 
@@ -15,10 +15,10 @@ use viaduct_virtio::{Arena, Device, VirtioError};
 const IOVA: u64 = 0x7_0000_0000;
 const GENERATION: u64 = 0x15;
 const QUEUE_NOTIFY: u64 = 0x1e;
-/// Whoever asks more often would ask for ever.
+/// More reads than this count as endless.
 const PATIENCE: u32 = 10_000;
 
-/// A device that follows the rules but for one.
+/// A device that follows all rules except one.
 struct Wrong {
     model: Arc<Model>,
     how: How,
@@ -29,9 +29,9 @@ struct Wrong {
 enum How {
     /// Its configuration changes between any two reads.
     Restless,
-    /// There is always an interrupt.
+    /// An interrupt is always pending.
     Noisy,
-    /// Notifications are to go to a place outside of the capability for them.
+    /// The notification address is outside of its capability.
     Astray,
 }
 
@@ -42,7 +42,7 @@ impl Wrong {
 
     fn ask(&self) -> u32 {
         let asked = self.asked.fetch_add(1, Ordering::Relaxed);
-        assert!(asked < PATIENCE, "asked again and again");
+        assert!(asked < PATIENCE, "endless reads");
         asked
     }
 }
@@ -97,7 +97,7 @@ impl PciFunction for Wrong {
 fn a_configuration_that_never_stays_the_same_is_given_up() {
     let device = Device::open(Wrong::new(How::Restless)).unwrap();
     let error = device.config(0, &mut [0; 6]).unwrap_err();
-    assert!(error.to_string().contains("changes all the time"), "{error}");
+    assert!(error.to_string().contains("changes constantly"), "{error}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The driver's rings against a literal device in software, with every mix of features.
+//! The driver's rings against a literal device in software, with every combination of features.
 
 mod common;
 
@@ -100,7 +100,7 @@ proptest! {
                     if queue.add(&chain, token).unwrap() {
                         offered.push_back((token, content, room));
                     } else {
-                        prop_assert!(queue.open() > 0, "an empty ring has room");
+                        prop_assert!(queue.open() > 0, "an empty ring has space");
                     }
                     token += 1;
                 }
@@ -115,7 +115,7 @@ proptest! {
                 Step::Serve(count) => {
                     for _ in 0..count {
                         let Some(chain) = model.next(1) else { break };
-                        let (token, content, room) = offered.pop_front().expect("only what was offered");
+                        let (token, content, room) = offered.pop_front().expect("only offered chains are used");
                         prop_assert_eq!(&chain.readable, &content);
                         prop_assert_eq!(&chain.writable, &room);
                         held.push((token, chain));
@@ -142,13 +142,13 @@ proptest! {
                     }
                     if let Some(asked) = armed.take() {
                         prop_assert_eq!(before, asked);
-                        prop_assert!(model.interrupts(2) > before, "the interrupt that was asked for");
+                        prop_assert!(model.interrupts(2) > before, "the requested interrupt");
                     }
                 }
                 Step::Reap => {
                     armed = None;
                     while let Some(used) = queue.used().unwrap() {
-                        let (token, len) = returned.pop_front().expect("only what was given back");
+                        let (token, len) = returned.pop_front().expect("only returned chains");
                         prop_assert_eq!(used.token, token);
                         if let Some(len) = len {
                             prop_assert_eq!(used.len, len);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A virtio device in software, after VIRTIO 1.3: registers, and the device's side of split and packed rings. Slow and
-//! literal on purpose.
+//! A virtio device in software, after VIRTIO 1.3: registers, and the device's side of split and packed rings. A slow,
+//! literal implementation on purpose.
 
 #![allow(dead_code)] // every test binary uses a part
 
@@ -23,7 +23,7 @@ struct Ring {
     enabled: bool,
     vector: u16,
     addresses: [u64; 3],
-    /// Split: next available and used index. Packed: place and wrap counter.
+    /// Split: next available and used index. Packed: position and wrap counter.
     next: u16,
     used: u16,
     wrap: bool,
@@ -51,7 +51,7 @@ pub struct Model {
     state: Mutex<State>,
 }
 
-/// One chain as the device found it.
+/// One chain as read by the device.
 pub struct Chain {
     pub id: u16,
     pub slots: u16,
@@ -110,7 +110,7 @@ impl Model {
         }
     }
 
-    /// Gives chains back with the bytes written to each, in one batch: with `only_last`, as IN_ORDER allows.
+    /// Returns chains with the bytes written to each, in one batch: with `only_last`, as IN_ORDER allows.
     pub fn give_back(&self, queue: u16, chains: &[(&Chain, u32)], only_last: bool) {
         let mut state = self.state.lock().unwrap();
         if state.features >> feature::RING_PACKED & 1 != 0 {
@@ -221,7 +221,7 @@ impl State {
             if only_last && i + 1 < chains.len() {
                 continue;
             }
-            // A batch's one entry stands where the batch begins.
+            // A batch's only entry is at the beginning of the batch.
             let at = ring.used.wrapping_add(if only_last { 0 } else { i as u16 });
             let entry = [u32::from(chain.id).to_le_bytes(), len.to_le_bytes()].concat();
             self.put(ring.addresses[2] + 4 + 8 * u64::from(at % ring.size), &entry);
@@ -251,7 +251,7 @@ impl State {
             let flags = self.get16(at + 14);
             let there = (flags >> 7 & 1 != 0) == ring.wrap && (flags >> 15 & 1 != 0) != ring.wrap;
             if !there {
-                assert_eq!(chain.slots, 0, "once its first descriptor is there, the whole chain is");
+                assert_eq!(chain.slots, 0, "when its first descriptor is available, the whole chain is");
                 return None;
             }
             let (flags, id) = self.take(at, &mut chain);
@@ -298,7 +298,7 @@ impl State {
             0 => true,
             1 => false,
             _ => {
-                // Slots from where the batch began to the one the driver asks about.
+                // Slots from the beginning of the batch to the driver's event index.
                 let (event, wrap) = (word & 0x7fff, word >> 15 != 0);
                 let distance = if wrap == start.1 {
                     i32::from(event) - i32::from(start.0)
