@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `app.toml` as it is written, and the rules it must keep.
+//! The raw contents of `app.toml`, and its rules.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ use crate::{Error, Result};
 pub(crate) const WINDOW: u32 = 4096;
 /// Most streams of one direction.
 const MAX_STREAMS: usize = 16;
-/// Names other than an app's may not start like this: the wrapper uses them.
+/// Prefix that only names in the wrapper may have.
 const RESERVED_PREFIX: &str = "via_";
-/// Names that a generated class or type cannot have.
+/// Names that generated classes or types cannot have.
 const RESERVED: [&str; 4] = ["self", "none", "true", "false"];
 
 #[derive(Deserialize)]
@@ -113,7 +113,7 @@ struct RawModel {
 
 // ---------------------------------------------------------------- rules
 
-/// The rules, over a manifest's file and text.
+/// Context of the checks: a manifest's file and text.
 pub(crate) struct Check<'a> {
     pub file: &'a Path,
     pub text: &'a str,
@@ -152,7 +152,7 @@ fn line_of(text: &str, key: &str) -> Option<usize> {
     None
 }
 
-/// Whether an app may be called so.
+/// Whether this is a valid name of an app.
 pub(crate) fn is_free_name(name: &str) -> bool {
     is_name(name) && !name.starts_with(RESERVED_PREFIX) && !RESERVED.contains(&name)
 }
@@ -187,7 +187,7 @@ impl Check<'_> {
         Err(self.wrong(key, format!("{name:?} cannot be a name"), NAME_RULE))
     }
 
-    /// Text that lands in a comment of generated files: one line, nothing that ends a comment.
+    /// Text for comments in generated files: one line, no end of a comment.
     fn line(&self, key: &str, text: &str) -> Result<()> {
         if text.chars().count() <= 200 && !text.chars().any(char::is_control) && !text.contains("*/") {
             return Ok(());
@@ -292,7 +292,7 @@ impl Check<'_> {
             if !seen.insert(name.clone()) {
                 return Err(self.wrong(
                     "app.toml",
-                    format!("two things give the app a port {name}"),
+                    format!("two items define a port {name} of the app"),
                     "rename the stream, memory port or register",
                 ));
             }
@@ -376,7 +376,7 @@ impl Check<'_> {
             let example = r.example.as_ref().map(RawValue::to_string);
             if let Some(text) = &example {
                 parse_value(text, r.width, r.format).map_err(|problem| {
-                    self.wrong(&key("example"), problem, "use a value as --set takes it")
+                    self.wrong(&key("example"), problem, "use a value in the form of --set")
                 })?;
             }
             let register = Register {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can go wrong, each with what to do about it.
+//! Errors, each with its remedy.
 
 use std::path::{Path, PathBuf};
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong.
+/// Errors of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -15,7 +15,7 @@ pub enum Error {
     Manifest {
         /// The manifest.
         file: PathBuf,
-        /// The line, counted from 1, if one is to blame.
+        /// The line, counted from 1, if known.
         line: Option<usize>,
         /// The key, as a path (`register.key.width`).
         key: String,
@@ -42,16 +42,16 @@ pub enum Error {
         /// What to do.
         remedy: String,
     },
-    /// There is no project here.
+    /// The folder is not in a project.
     #[error("{} is not in a Viaduct checkout; change to one, or name it with VIADUCT_ROOT", shown(start))]
     NoProject {
-        /// Where the search began.
+        /// The start of the search.
         start: PathBuf,
     },
     /// `VIADUCT_ROOT` names no folder.
     #[error("VIADUCT_ROOT names {}: {source}; name a Viaduct checkout, or unset it", path.display())]
     Root {
-        /// What it names.
+        /// Its value.
         path: PathBuf,
         /// The system's error.
         source: std::io::Error,
@@ -64,10 +64,10 @@ pub enum Error {
         /// The rule.
         remedy: &'static str,
     },
-    /// Something is there already.
+    /// The path exists already.
     #[error("{} exists; choose another name, or remove it", shown(path))]
     Exists {
-        /// What is there.
+        /// The path.
         path: PathBuf,
     },
     /// A file could not be read or written.
@@ -78,10 +78,10 @@ pub enum Error {
         /// The system's error.
         source: std::io::Error,
     },
-    /// There can be no temporary files.
-    #[error("no temporary folder in {}: {problem}; name another place with TMPDIR", folder.display())]
+    /// No temporary files can be created.
+    #[error("no temporary folder in {}: {problem}; name another folder with TMPDIR", folder.display())]
     Scratch {
-        /// Where it was to be.
+        /// Its intended parent.
         folder: PathBuf,
         /// What is wrong.
         problem: String,
@@ -89,7 +89,7 @@ pub enum Error {
     /// A tool this crate runs failed.
     #[error("{}{what} failed: {problem}", above(output))]
     Tool {
-        /// What was done.
+        /// What was attempted.
         what: String,
         /// The end of what the tool printed.
         output: String,
@@ -99,7 +99,7 @@ pub enum Error {
     /// A signal to this process has ended a tool.
     #[error("{what}: ended by signal {signal}")]
     Ended {
-        /// What was done.
+        /// What was attempted.
         what: String,
         /// The signal.
         signal: i32,
@@ -123,12 +123,12 @@ fn shown(path: &Path) -> std::path::Display<'_> {
     if short.as_os_str().is_empty() { path } else { short }.display()
 }
 
-/// Text out of a file of others, fit for a line on a terminal.
+/// Untrusted text made safe for one line on a terminal.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// What a tool printed, on lines of its own.
+/// The output of a tool, on separate lines.
 fn above(output: &str) -> String {
     if output.is_empty() { String::new() } else { format!("{output}\n") }
 }

@@ -8,7 +8,7 @@ use minijinja::{Environment, Value, context};
 use crate::manifest::{Access, Manifest, Register};
 use crate::{Error, Result};
 
-/// What [`crate::Project::generate`] wrote.
+/// Files written by [`crate::Project::generate`].
 #[derive(Debug, Clone)]
 pub struct Generated {
     /// The slot wrapper and the register file, in reading order.
@@ -85,7 +85,7 @@ const AXI: [(&str, &str, bool); 5] = [
     ("b", "axi_b_t", false),
 ];
 
-/// Names that a property of a Python class cannot have.
+/// Names that properties of a Python class cannot have.
 const PYTHON_KEYWORDS: [&str; 33] = [
     "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else",
     "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not",
@@ -174,8 +174,7 @@ macro_rules! template {
     };
 }
 
-/// Writes a file only if its content changes, so that what depends on it is not rebuilt. Whoever reads it meanwhile
-/// sees the old content or the new.
+/// Writes a file atomically, and only if its content changes, so that dependent files are not rebuilt.
 pub(crate) fn write_if_changed(path: &Path, content: &[u8]) -> Result<()> {
     use std::io::Write;
     if std::fs::read(path).is_ok_and(|old| old == content) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The container that loads an app into a slot.
 //!
-//! 32-bit little-endian words, as the configuration port takes them: magic `VIA1`, version, geometry, flags (zero), the
+//! 32-bit little-endian words, as written to the configuration port: magic `VIA1`, version, geometry, flags (zero), the
 //! app's name (32 bytes, padded with zeros), and the SHA-256 of the app's shared object. A card with a real
 //! configuration port would carry a partial bitstream here; the simulated card looks the object up by name and refuses
 //! one with another hash.
@@ -50,12 +50,12 @@ impl Geometry {
     }
 }
 
-/// What a container says.
+/// Contents of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
     /// Name of the app.
     pub name: String,
-    /// [`Geometry::word`] of the cards it is for.
+    /// [`Geometry::word`] of compatible cards.
     pub geometry: u32,
     /// SHA-256 of the app's shared object.
     pub digest: [u8; 32],
@@ -82,7 +82,7 @@ impl Container {
         out
     }
 
-    /// Reads a container; `file` is only named in errors.
+    /// Reads a container; `file` is only used in errors.
     pub fn decode(file: &Path, bytes: &[u8]) -> Result<Container> {
         let wrong = |problem: String| Error::Image {
             file: file.to_owned(),
@@ -97,17 +97,17 @@ impl Container {
             return Err(wrong("not an app image".to_owned()));
         }
         if word(4) != VERSION || word(12) != 0 {
-            return Err(wrong(format!("image format {} is not one this program knows", word(4))));
+            return Err(wrong(format!("unknown image format {}", word(4))));
         }
         let name = &bytes[NAME_AT..DIGEST_AT];
         let end =
             name.iter().position(|b| *b == 0).ok_or_else(|| wrong("its name does not end".to_owned()))?;
         if name[end..].iter().any(|b| *b != 0) {
-            return Err(wrong("something stands behind its name".to_owned()));
+            return Err(wrong("its name is not padded with zeros".to_owned()));
         }
         let name = std::str::from_utf8(&name[..end]).map_err(|_| wrong("its name is not text".to_owned()))?;
         if !is_free_name(name) {
-            return Err(wrong(format!("{name:?} is no name of an app")));
+            return Err(wrong(format!("{name:?} is not a valid name of an app")));
         }
         let mut digest = [0; 32];
         digest.copy_from_slice(&bytes[DIGEST_AT..]);
@@ -134,10 +134,10 @@ mod tests {
     fn a_name_no_app_can_have_is_refused() {
         let good = Container { name: "aes".into(), geometry: 0, digest: [7; 32] }.encode();
         for (at, bytes, words) in [
-            (NAME_AT, &b"../"[..], "\"../\" is no name of an app"),
-            (NAME_AT, b"a\x1b[", "is no name of an app"),
-            (NAME_AT, b"\0\0\0", "is no name of an app"),
-            (NAME_AT + 9, b"x", "something stands behind its name"),
+            (NAME_AT, &b"../"[..], "\"../\" is not a valid name of an app"),
+            (NAME_AT, b"a\x1b[", "is not a valid name of an app"),
+            (NAME_AT, b"\0\0\0", "is not a valid name of an app"),
+            (NAME_AT + 9, b"x", "its name is not padded with zeros"),
         ] {
             let mut image = good;
             image[at..at + bytes.len()].copy_from_slice(bytes);

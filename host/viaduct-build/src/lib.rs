@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From an app's manifest to what runs in a slot.
+//! Builds apps: from a manifest to an image for a slot.
 //!
 //! An app is a folder `apps/<name>/` with `app.toml`, SystemVerilog in `rtl/` and a golden model. This crate reads the
 //! manifest ([`Manifest`]), generates the slot wrapper, the register file, accessors and a reference page
-//! ([`Project::generate`]), builds the image that a card loads ([`Project::build`]), starts new apps
+//! ([`Project::generate`]), builds the image that a card loads ([`Project::build`]), creates new apps
 //! ([`Project::scaffold`]), and runs golden models ([`run_model`]).
 //!
 //! ```no_run

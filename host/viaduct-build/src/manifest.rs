@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What an app's manifest says.
+//! Manifests of apps.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,21 +12,21 @@ use crate::project::nearest;
 use crate::value::{Format, parse_value};
 use crate::{Error, Result};
 
-/// A manifest longer than this is not one.
+/// Longest manifest, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// What the host may expect of an output stream's length.
+/// Length of an output stream's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
     /// As long as the message on the first input stream.
     Same,
-    /// So many bytes for each input message.
+    /// This number of bytes for each input message.
     Message(u64),
-    /// Not known before.
+    /// Not known in advance.
     Any,
 }
 
-/// Who may do what with a register.
+/// Access to a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Access {
@@ -34,7 +34,7 @@ pub enum Access {
     Rw,
     /// The app drives; the host reads.
     Ro,
-    /// What the host writes reaches the app for one cycle.
+    /// A written value is presented to the app for one cycle.
     Pulse,
 }
 
@@ -52,7 +52,7 @@ pub struct StreamIn {
 pub struct StreamOut {
     /// Name of the port.
     pub name: String,
-    /// What the host may expect.
+    /// Length of its messages.
     pub length: Length,
 }
 
@@ -79,17 +79,17 @@ pub struct Register {
     pub name: String,
     /// Bits.
     pub width: u32,
-    /// Who may do what.
+    /// Access.
     pub access: Access,
-    /// How a value is written down.
+    /// Text format of values.
     pub format: Format,
-    /// The user must give it.
+    /// A value must be given by the user.
     pub required: bool,
     /// The app gets a one-cycle wire `<name>_we_i` after each write.
     pub strobe: bool,
     /// Value after reset, little-endian words.
     pub reset: Vec<u32>,
-    /// A value that `viaduct test` may use, where not every value makes sense.
+    /// A value for `viaduct test`, where not every value is valid.
     pub example: Option<String>,
     /// For the reference page.
     pub doc: String,
@@ -136,7 +136,7 @@ pub struct Manifest {
     pub sources: Vec<PathBuf>,
     /// Data widths it supports; empty: any.
     pub data_width: Vec<u32>,
-    /// The app says when it computes (`busy_o`).
+    /// The app reports when it computes (`busy_o`).
     pub busy: bool,
     /// The app has an interrupt (`irq_o`).
     pub irq: bool,
@@ -170,7 +170,7 @@ fn read(file: &Path) -> Result<String> {
 }
 
 impl Manifest {
-    /// Whether data can be sent through the app: one stream in, one out.
+    /// Whether the app has exactly one input and one output stream.
     pub fn one_stream_each_way(&self) -> bool {
         self.stream_in.len() == 1 && self.stream_out.len() == 1
     }
@@ -207,8 +207,8 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The manifest that a build leaves beside the image of app `name`: for `DIR/aes.via` it is `DIR/aes.toml`. `None` if
-    /// there is no such file. Neither sources nor golden model are there.
+    /// The manifest that a build leaves next to the image of app `name`: for `DIR/aes.via` it is `DIR/aes.toml`. `None` if
+    /// there is no such file. Sources and golden model are not available there.
     pub fn beside(image: &Path, name: &str) -> Result<Option<Manifest>> {
         let file = image.with_extension("toml");
         if !file.is_file() {
@@ -226,7 +226,7 @@ impl Manifest {
         Ok(Some(manifest))
     }
 
-    /// Checks the text of a manifest; `dir` is only named, not read.
+    /// Checks the text of a manifest; `dir` is not read.
     pub fn parse(dir: impl AsRef<Path>, text: &str) -> Result<Manifest> {
         let dir = dir.as_ref();
         Manifest::parse_file(dir, &dir.join("app.toml"), text)
@@ -252,7 +252,7 @@ impl Manifest {
         self.registers.iter().find(|r| r.name == name)
     }
 
-    /// Turns `--set` pairs into values for the writable registers: refuses unknown names and missing required ones,
+    /// Converts `--set` pairs to values for the writable registers: refuses unknown names and missing required ones,
     /// fills in reset values.
     pub fn register_values<'a>(
         &self,
@@ -364,7 +364,7 @@ python = "model.py"
         assert!(!values.contains_key("rounds"));
     }
 
-    /// Each change of the good manifest is refused, at the line that was changed, in words that name the matter.
+    /// Each change of the valid manifest is refused, with the changed line and a specific text.
     #[test]
     fn errors_name_the_line_and_the_matter() {
         for (from, to, line, words) in [
@@ -386,7 +386,7 @@ python = "model.py"
             ("reset = 3", "reset = \"x\"", 32, "not a number"),
             ("reset = 3", "reset = 3\nexample = 7", 33, "does not fit 2 bits"),
             ("name = \"mode\"", "name = \"key\"", 16, "two registers"),
-            ("name = \"mode\"", "name = \"in\"", 0, "two things give the app a port in_i"),
+            ("name = \"mode\"", "name = \"in\"", 0, "two items define a port in_i of the app"),
             ("python = \"model.py\"", "python = \"/etc/x.py\"", 35, "not in the app's folder"),
         ] {
             assert!(GOOD.contains(from), "{from}");
@@ -469,7 +469,7 @@ python = "model.py"
             let _ = parse(&text);
         }
 
-        /// Whatever is done to a good manifest, it is taken or refused, and errors blame a line that exists.
+        /// Any change of a valid manifest is accepted or refused, and errors name an existing line.
         #[test]
         fn any_damage_is_taken_or_refused(at in 0..GOOD.len(), cut in 0usize..20, put in "[a-z\"\\[\\]=\n0-9.#']{0,8}") {
             let text = format!("{}{put}{}", &GOOD[..at], &GOOD[(at + cut).min(GOOD.len())..]);

@@ -10,10 +10,10 @@ use crate::manifest::Manifest;
 use crate::tool::{run, venv_python};
 use crate::{Error, Result, Scratch};
 
-/// Loads the model, gives it the inputs, writes what it returns. Reads its orders from the JSON file named first.
+/// Loads the model, passes it the inputs, and writes its results. Its arguments are in a JSON file.
 const RUNNER: &str = include_str!("../templates/run_model.py");
 
-/// What the model returned: one file an output, kept until this is dropped.
+/// Results of the model: one file per output, removed when this is dropped.
 #[derive(Debug)]
 pub struct ModelOutput {
     outputs: BTreeMap<String, PathBuf>,
@@ -21,7 +21,7 @@ pub struct ModelOutput {
 }
 
 impl ModelOutput {
-    /// The file with the output of that name.
+    /// The file of an output.
     pub fn file(&self, output: &str) -> Option<&Path> {
         self.outputs.get(output).map(PathBuf::as_path)
     }
@@ -31,7 +31,7 @@ impl ModelOutput {
         self.outputs.keys().map(String::as_str)
     }
 
-    /// The bytes of the output of that name.
+    /// The bytes of an output.
     pub fn bytes(&self, output: &str) -> Result<Vec<u8>> {
         let path = self.outputs.get(output).map_or_else(PathBuf::new, Clone::clone);
         std::fs::read(&path).map_err(Error::io(&path))
@@ -42,7 +42,7 @@ fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
 }
 
-/// Runs `model(inputs, registers)` of the app's `model.py`. `root` is the project's folder; `inputs` names one file an
+/// Runs `model(inputs, registers)` of the app's `model.py`. `root` is the project's folder; `inputs` names one file per
 /// input; `registers` holds little-endian words, as [`Manifest::register_values`] returns them.
 pub fn run_model(
     root: &Path,
@@ -76,7 +76,7 @@ pub fn run_model(
     std::fs::write(&orders, text.to_string()).map_err(Error::io(&orders))?;
     let what = format!("the golden model {}", model.display());
     let mut command = Command::new(venv_python(root, &what)?);
-    // -P: a file in the current folder is no module, whatever its name.
+    // -P: files in the current folder are not imported as modules.
     command.args(["-P", "-c", RUNNER]).arg(&orders);
     let expected =
         "it must define def model(inputs: dict[str, bytes], registers: dict[str, int]) -> dict[str, bytes]";

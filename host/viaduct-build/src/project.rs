@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The folder that holds the apps, and how one of them is built.
+//! The folder that contains the apps, and the build of an app.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,23 +34,23 @@ impl Variant {
     }
 }
 
-/// An app, built. Beside the container is its manifest, see [`Manifest::beside`].
+/// A built app. Its manifest is next to the container, see [`Manifest::beside`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
-    /// What is loaded into a slot.
+    /// The container that is loaded into a slot.
     pub container: PathBuf,
     /// The object the simulated card runs.
     pub object: PathBuf,
 }
 
-/// A checkout: apps, tools, and what was built from them.
+/// A checkout: apps, tools, and build results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
     root: PathBuf,
 }
 
 impl Project {
-    /// The project that holds `start`: the nearest folder, going up, with `apps/` and `tools/verilate.py`.
+    /// The project that contains `start`: the nearest parent folder with `apps/` and `tools/verilate.py`.
     pub fn find(start: impl AsRef<Path>) -> Result<Project> {
         let start = start.as_ref();
         let start = std::fs::canonicalize(start).map_err(Error::io(start))?;
@@ -61,8 +61,8 @@ impl Project {
             .ok_or_else(|| Error::NoProject { start: start.clone() })
     }
 
-    /// The project a program works in: named by `VIADUCT_ROOT`, else the one the current folder is in, else the one the
-    /// program itself lies in (`own`: its file, asked for only then).
+    /// The project a program uses: named by `VIADUCT_ROOT`, else the one that contains the current folder, else the one that
+    /// contains the program itself (`own`: its file, called only then).
     pub fn locate(own: impl FnOnce() -> Option<PathBuf>) -> Result<Project> {
         if let Some(root) = std::env::var_os("VIADUCT_ROOT").filter(|root| !root.is_empty()) {
             return Project::find(&root).map_err(|error| match error {
@@ -79,7 +79,7 @@ impl Project {
         &self.root
     }
 
-    /// Where the images of a variant are: `<name>/<name>.via` and `<name>/<name>.so` below it.
+    /// Folder of the images of a variant: `<name>/<name>.via` and `<name>/<name>.so` below it.
     pub fn images(&self, variant: Variant) -> PathBuf {
         self.root.join("build").join(match variant {
             Variant::Fast | Variant::Functions => "apps",
@@ -94,7 +94,7 @@ impl Project {
         let mut names = Vec::new();
         for entry in std::fs::read_dir(&dir).map_err(Error::io(&dir))? {
             let entry = entry.map_err(Error::io(&dir))?;
-            // One that begins with a dot is the draft of a `viaduct new` that was killed.
+            // One that begins with a dot was left by a `viaduct new` that was killed.
             if entry.path().join("app.toml").is_file()
                 && !entry.file_name().as_encoded_bytes().starts_with(b".")
             {
@@ -125,12 +125,12 @@ impl Project {
         crate::generate::generate(app, &self.images(Variant::Fast).join(&app.name).join("gen"))
     }
 
-    /// Builds an app's image for cards of that geometry; does nothing if nothing changed.
+    /// Builds an app's image for cards of this geometry; does nothing if nothing changed.
     pub fn build(&self, app: &Manifest, geometry: &Geometry) -> Result<Image> {
         self.build_variant(app, geometry, Variant::Fast, &mut |_| {})
     }
 
-    /// As [`Project::build`], in a variant; `progress` is handed each line about what is being done.
+    /// As [`Project::build`], in a variant; `progress` is called with each line of progress.
     pub fn build_variant(
         &self,
         app: &Manifest,
@@ -173,7 +173,7 @@ impl Project {
         Ok(self.card_object(variant))
     }
 
-    /// Where the simulated card's shared object of a variant is.
+    /// Path of a variant's shared object of the simulated card.
     pub fn card_object(&self, variant: Variant) -> PathBuf {
         self.root.join("build").join(match variant {
             Variant::Fast => "card/libviaduct_card.so",
@@ -183,12 +183,12 @@ impl Project {
         })
     }
 
-    /// A path as the build system gets it: relative if it is in the project, so that it stays the same when that is moved.
+    /// A path for the build system: relative if it is in the project, so that it stays the same when the project is moved.
     fn inside(&self, path: &Path) -> String {
         path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().into_owned()
     }
 
-    /// Has `tools/verilate.py` make an object, unless it is current.
+    /// Builds an object with `tools/verilate.py`, unless it is current.
     fn make(
         &self,
         what: &str,
@@ -208,14 +208,14 @@ impl Project {
     }
 }
 
-/// The candidate most like `word`, if one is so alike that it was likely meant.
+/// The candidate most similar to `word`, if one is similar enough to be intended.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let most = word.chars().count().div_ceil(3).max(1);
     let near = candidates.into_iter().map(|c| (distance(word, c), c)).min();
     near.filter(|(d, _)| *d <= most).map(|(_, c)| c)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
+/// Number of insertions, deletions, replacements and swaps of neighbours between two words.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     // rows[i][j]: from the first i letters of a to the first j of b.

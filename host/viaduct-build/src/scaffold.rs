@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A new app that builds and passes its test before a line of it is changed.
+//! Creates a new app that builds and passes its test unchanged.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::check::{NAME_RULE, is_free_name};
 use crate::generate::render;
 use crate::{Error, Project, Result};
 
-/// Template, its text, and where it goes (`{name}` is the app's).
+/// Template, its text, and its destination (`{name}` is the app's).
 const FILES: [(&str, &str, &str); 4] = [
     ("app.toml", include_str!("../templates/app/app.toml.in"), "app.toml"),
     ("app.sv", include_str!("../templates/app/app.sv.in"), "rtl/{name}_app.sv"),
@@ -18,7 +18,7 @@ const FILES: [(&str, &str, &str); 4] = [
 ];
 
 impl Project {
-    /// Starts an app of that name and returns its files. An existing folder is never touched.
+    /// Creates an app and returns its files. An existing folder is never changed.
     pub fn scaffold(&self, name: &str) -> Result<Vec<PathBuf>> {
         let dir = self.root().join("apps").join(name);
         if !is_free_name(name) {
@@ -27,7 +27,7 @@ impl Project {
         if dir.symlink_metadata().is_ok() {
             return Err(Error::Exists { path: dir });
         }
-        // Made beside and renamed, so that a full disk leaves no half of an app.
+        // Created under another name and renamed, so that a full disk leaves no incomplete app.
         let apps = self.root().join("apps");
         let draft = tempfile::Builder::new().prefix(".new-").tempdir_in(&apps).map_err(Error::io(&apps))?;
         let mut written = Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Temporary files that do not stay, however a program ends.
+//! Temporary files that are removed, however a program ends.
 
 use std::fs::File;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -12,8 +12,8 @@ use crate::{Error, Result};
 
 const PREFIX: &str = ".viaduct-scratch-";
 
-/// A folder in the temporary folder. Dropping it removes it; if nobody could, since the program was killed or ended by a signal, the next one
-/// that makes such a folder does: it is in use for as long as a process holds its lock, and that goes with the process.
+/// A folder in the temporary folder. Dropping it removes it; if the program was killed or ended by a signal, the next one
+/// that creates such a folder removes it: it is in use while a process holds its lock, which ends with the process.
 #[derive(Debug)]
 pub struct Scratch {
     folder: TempDir,
@@ -21,14 +21,14 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes one, and removes those of programs that were killed.
+    /// Creates one, and removes those of programs that were killed.
     pub fn new() -> Result<Self> {
         let parent = std::env::temp_dir();
         sweep(&parent);
         let fail = |e: std::io::Error| Error::Scratch { folder: parent.clone(), problem: reason(&e) };
         for _ in 0..100 {
             let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&parent).map_err(fail)?;
-            // Another run may have taken it for one that was left.
+            // Another run may have removed it as left over.
             if let Some(lock) = hold(folder.path()) {
                 return Ok(Self { folder, _lock: lock });
             }
@@ -36,19 +36,19 @@ impl Scratch {
         Err(Error::Scratch { folder: parent, problem: "folders cannot be locked there".to_owned() })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 }
 
-/// The system's words, without number and path.
+/// The system's text, without number and path.
 fn reason(e: &std::io::Error) -> String {
     let text = e.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
-/// The lock of a folder that is there and is held by nobody. Those of other users cannot be opened.
+/// The lock of an existing folder that is not held. Those of other users cannot be opened.
 fn hold(path: &Path) -> Option<Flock<File>> {
     let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW;
     let file = File::options().read(true).custom_flags(flags.bits()).open(path).ok()?;
@@ -63,7 +63,7 @@ fn sweep(parent: &Path) {
             continue;
         }
         if let Some(_lock) = hold(&entry.path()) {
-            // What cannot be removed harms nobody.
+            // A folder that cannot be removed does no harm.
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }

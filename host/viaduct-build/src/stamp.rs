@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Whether what `tools/verilate.py` has built is current: its `stamp.json` against what is there now. It needs no lock, no right to write
-//! and no Python, so that what is built runs from a folder of somebody else, on a machine without the tools.
+//! Checks whether results of `tools/verilate.py` are current: its `stamp.json` against the present files. It needs no lock, no write
+//! access and no Python, so that built apps run from another user's folder, on a machine without the tools.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-/// What an object was built from. Paths are relative to the project.
+/// Inputs of an object. Paths are relative to the project.
 #[derive(Deserialize)]
 struct Stamp {
     inputs: Inputs,
@@ -23,18 +23,18 @@ struct Stamp {
 struct Inputs {
     /// Arguments of `tools/verilate.py`.
     request: Vec<String>,
-    /// Its name, and the first line it prints about its version.
+    /// Its name, and the first line of its version.
     compiler: (String, String),
     verilator: String,
-    /// Instructions of the processor; empty if those that only this one has are not used.
+    /// Instruction set of the processor; empty if a portable one is used.
     processor: String,
-    /// Where a new file is one more input, and the files there were.
+    /// Folders in which a new file is a new input, and their files at the time.
     patterns: BTreeMap<String, Vec<String>>,
     /// Files known beforehand, with their SHA-256.
     files: BTreeMap<String, String>,
 }
 
-/// Why the object must be built; `None` if it is what this request gives. Tools that are not here are not compared.
+/// Why the object must be built; `None` if it is current for this request. Tools that are not installed are not compared.
 pub(crate) fn why_stale(root: &Path, object: &Path, request: &[String]) -> Option<String> {
     let folder = object.with_extension("verilated");
     let Ok(text) = std::fs::read(folder.join("stamp.json")) else { return Some("not built yet".to_owned()) };
@@ -76,7 +76,7 @@ pub(crate) fn why_stale(root: &Path, object: &Path, request: &[String]) -> Optio
     None
 }
 
-/// A pattern in a folder, whose own name may look like one.
+/// A pattern in a folder, whose own name may contain special characters.
 fn below(root: &Path, pattern: &str) -> String {
     format!("{}/{pattern}", glob::Pattern::escape(&root.to_string_lossy()))
 }
@@ -85,7 +85,7 @@ fn digest(file: &Path) -> String {
     std::fs::read(file).map_or("absent".to_owned(), |bytes| hex::encode(Sha256::digest(bytes)))
 }
 
-/// As `tools/verilate.py` has it: of the first processor.
+/// As in `tools/verilate.py`: of the first processor.
 fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let mut first = text.split("\n\n").next().unwrap_or("").lines();
@@ -100,7 +100,7 @@ fn compiler() -> Option<(String, String)> {
     Some((name, text.lines().next().unwrap_or("").to_owned()))
 }
 
-/// The version that is installed.
+/// The installed version.
 fn verilator(root: &Path) -> Option<String> {
     let pattern = below(root, ".venv/lib/python3*/site-packages/verilator-*.dist-info");
     let found = glob::glob(&pattern).ok()?.flatten().next()?;

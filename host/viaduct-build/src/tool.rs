@@ -16,9 +16,9 @@ use nix::unistd::{Pid, getppid};
 
 use crate::{Error, Result};
 
-/// How often a signal is looked for.
+/// How often signals are checked for.
 const LOOK: u16 = 100;
-/// What a tool may take to end after it was asked to.
+/// How long a tool may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The project's Python, with the pinned tools.
@@ -34,7 +34,7 @@ pub(crate) fn venv_python(root: &Path, what: &str) -> Result<PathBuf> {
     })
 }
 
-/// Runs a tool and hands its standard output over line by line. `usual` is what is told of a failure beside the tool's own messages.
+/// Runs a tool and passes on its standard output line by line. `usual` is the error text for a failure with the tool's own messages.
 pub(crate) fn run(
     mut command: Command,
     what: &str,
@@ -53,7 +53,7 @@ pub(crate) fn run(
         let mut line = Vec::new();
         loop {
             let mut ready = [PollFd::new(out.get_ref().as_fd(), PollFlags::POLLIN)];
-            // Interrupted or not: what matters is asked for next.
+            // Interrupted or not: the relevant conditions are checked next.
             let came = poll(&mut ready, PollTimeout::from(LOOK)).unwrap_or(0) > 0;
             signal = held_back();
             if signal.is_some() {
@@ -79,7 +79,7 @@ pub(crate) fn run(
         }
     }
     let status = child.wait().map_err(io())?;
-    // The terminal gives Ctrl-C to the tool as well.
+    // The terminal sends Ctrl-C to the tool as well.
     if let Some(signal) = signal.or_else(held_back).filter(|_| !status.success()) {
         return Err(Error::Ended { what: what.to_owned(), signal: signal as i32 });
     }
@@ -92,21 +92,21 @@ pub(crate) fn run(
     Err(Error::Tool { what: what.to_owned(), output, problem })
 }
 
-/// Has a program get SIGTERM when the thread that starts it ends, however that is; it gets signals that this thread has blocked.
+/// Makes a program get SIGTERM when the thread that starts it ends in any way; signals blocked by this thread are unblocked in it.
 pub fn end_with_us(command: &mut Command) {
     let us = Pid::this();
-    // SAFETY: what runs between fork and exec are three system calls, which need no lock and no memory.
+    // SAFETY: between fork and exec only three system calls are made, which need no lock and no memory.
     unsafe {
         command.pre_exec(move || {
             set_pdeathsig(Signal::SIGTERM)?;
             SigSet::empty().thread_set_mask()?;
-            // We may have ended before.
+            // The parent may have ended before.
             if getppid() == us { Ok(()) } else { Err(nix::Error::ESRCH.into()) }
         });
     }
 }
 
-/// A signal that is to end this process, that this thread has blocked, and that nobody has taken.
+/// A pending signal that is to end this process and that this thread has blocked.
 pub fn held_back() -> Option<Signal> {
     let mut set = MaybeUninit::uninit();
     // SAFETY: the set is written to before it is read.
@@ -119,9 +119,9 @@ pub fn held_back() -> Option<Signal> {
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().find(|s| pending.contains(*s))
 }
 
-/// Ends a tool, which ends what it has started.
+/// Ends a tool, which ends its children.
 fn end(child: &mut Child) {
-    // A child that has ended already is as good.
+    // A child that has ended already is no error.
     let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
     let limit = Instant::now() + GRACE;
     while Instant::now() < limit {
@@ -133,7 +133,7 @@ fn end(child: &mut Child) {
     let _ = child.kill();
 }
 
-/// What a tool printed, without the line in which it says itself what is wrong, and that, or how it ended.
+/// The output of a tool without its error line, and that line, or how it ended.
 fn reason(printed: &str, status: ExitStatus, usual: &str) -> (String, String) {
     let printed = printed.trim_end();
     let (before, last) = printed.rsplit_once('\n').unwrap_or(("", printed));
@@ -147,7 +147,9 @@ fn reason(printed: &str, status: ExitStatus, usual: &str) -> (String, String) {
         }
         Some(signal) => format!("its program was ended by signal {signal}; run the same command again"),
         None => match status.code() {
-            Some(code) if printed.is_empty() => format!("its program ended with status {code} and no word"),
+            Some(code) if printed.is_empty() => {
+                format!("its program ended with status {code} without a message")
+            }
             _ => usual.to_owned(),
         },
     };
@@ -163,7 +165,7 @@ fn first_errors(text: &str) -> String {
     }
 }
 
-/// The last lines of what a tool printed.
+/// The last lines of a tool's output.
 fn tail(text: &str, most: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let skipped = lines.len().saturating_sub(most);
@@ -229,6 +231,6 @@ mod tests {
         let error = run(shell("exec sleep 600"), "building x", "", &mut |_| ()).unwrap_err();
         assert!(matches!(error, Error::Ended { signal: 1, .. }), "{error}");
         assert!(begun.elapsed() < Duration::from_secs(300));
-        // This thread ends with the test; what pends for it alone goes with it.
+        // This thread ends with the test, and the signal pending for it with it.
     }
 }

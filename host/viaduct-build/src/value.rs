@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Values of registers, as a user writes them.
+//! Text form of register values.
 
 use serde::Deserialize;
 
 /// Widest register, in bits.
 pub(crate) const MAX_WIDTH: u32 = 1024;
 
-/// How a value of a register is written down.
+/// Text format of a register's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// Decimal, or hexadecimal after `0x`.
     #[default]
     Number,
-    /// Hexadecimal bytes, first byte in the lowest byte, as `openssl` takes keys.
+    /// Hexadecimal bytes, first byte in the lowest byte, as for keys of `openssl`.
     Bytes,
 }
 

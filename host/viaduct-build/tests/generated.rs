@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is generated from odd and ordinary manifests passes the tools that read it: Verilator -Wall, cc -Wall -Werror, rustc, Python.
+//! Files generated from odd and ordinary manifests are accepted by Verilator -Wall, cc -Wall -Werror, rustc and Python.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// A project folder of its own that borrows the real one's tools.
+/// A separate project folder that uses the real one's tools.
 fn project(folder: &Path) -> Project {
     std::fs::create_dir_all(folder.join("apps")).unwrap();
     for shared in ["tools", "rtl", "sim", ".venv"] {
@@ -25,7 +25,7 @@ fn check(command: &mut Command) {
     assert!(done.status.success(), "{command:?}\n{text}");
 }
 
-/// A module with the ports the page shows, which drives every output with zero.
+/// A module with the ports on the reference page, which drives every output with zero.
 fn empty_app(page: &str, top: &str) -> String {
     let head = page.split("```systemverilog\n").nth(1).unwrap().split("```").next().unwrap();
     let outputs = head.lines().filter(|l| l.trim_start().starts_with("output"));
@@ -155,7 +155,7 @@ fn real_apps_are_read() {
     let project = Project::find(root()).unwrap();
     for name in project.apps().unwrap() {
         let app = project.load(&name).unwrap();
-        // An app that answers only some of its messages is no function of its input; it has tests of its own instead.
+        // An app that responds only to some messages is not a function of its input; it has its own tests instead.
         let tests = root().join(format!("apps/{name}/test_{name}.py"));
         assert!(app.model.is_some() || tests.is_file(), "{name} has neither golden model nor tests");
     }

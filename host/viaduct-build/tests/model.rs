@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Golden models: what goes in and out, and what a user sees of a broken one.
+//! Golden models: inputs, outputs, and errors of a broken one.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
