@@ -44,7 +44,7 @@ def test_an_app_is_a_filter(data: Path):
     done = run("pass", "--in", "-", "--out", "-", "--check", input=data.read_bytes())
     assert done.stdout == data.read_bytes()
     assert b"300001 bytes in, 300001 bytes out" in done.stderr
-    assert b"all 300001 bytes are as the golden model says" in done.stderr
+    assert b"all 300001 bytes equal the golden model's" in done.stderr
     with data.open("rb") as file:
         assert (
             run("pass", "--in", "file:/dev/stdin", "--out", "file:/dev/stdout", stdin=file).stdout

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `--card`: which card, and opening it.
+//! `--card`: selects and opens a card.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct CardArgs {
     /// Board and link to simulate; `viaduct info card` lists them
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
-    /// Give up when nothing has happened for so many seconds
+    /// Give up after this number of seconds without activity
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86400))]
     pub timeout: Option<u64>,
     #[command(flatten)]
@@ -32,13 +32,13 @@ pub struct CardArgs {
 /// Option of commands that use a card of another process or of the machine.
 #[derive(clap::Args, Clone, Copy, Default)]
 pub struct WaitArgs {
-    /// If somebody else uses the card, wait until it is free, for so many seconds if given
+    /// If another process uses the card, wait until it is free, at most this number of seconds if given
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true)]
     wait: Option<Option<u64>>,
 }
 
 impl WaitArgs {
-    /// Opens a function, at once or when it is free.
+    /// Opens a function, immediately or when it is free.
     pub fn open(self, location: &Location) -> Result<Arc<dyn PciFunction>> {
         let limit = match self.wait {
             None => Duration::ZERO,
@@ -64,12 +64,12 @@ impl WaitArgs {
     }
 }
 
-/// Which card.
+/// A card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CardSpec {
     /// Simulated in this process.
     Sim,
-    /// Elsewhere.
+    /// In another process or in this machine.
     At(Location),
 }
 
@@ -86,18 +86,18 @@ impl FromStr for CardSpec {
 
 /// Framing, header and checksum of a read request, write or interrupt on the link, in bytes (`sim/link.h`).
 pub const REQUEST: u64 = 24;
-/// The same of a completion.
+/// The same for a completion.
 pub const COMPLETION: u64 = 20;
 
-/// A card that was opened.
+/// An opened card.
 pub struct Opened {
-    /// For everything any card can do.
+    /// For the operations of any card.
     pub card: Arc<Card>,
-    /// For what only a simulated card in this process can do.
+    /// For operations of a simulated card in this process only.
     pub sim: Option<Simulated>,
 }
 
-/// A simulated card in this process, and what it simulates.
+/// A simulated card in this process, and its profile.
 #[derive(Clone)]
 pub struct Simulated {
     /// The card.
@@ -107,7 +107,7 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// What the link has carried since power-up, as shares of a cycle each: towards the card, from the card.
+    /// Use of the link since power-up, in cycles: to the card, from the card.
     pub fn link_cycles(&self) -> (f64, f64) {
         let c = self.function.counters();
         let link = &self.profile.link;
@@ -122,14 +122,14 @@ impl Simulated {
         )
     }
 
-    /// What the link carries of packets in a cycle, in bytes; the share of the layers below is taken off.
+    /// Bytes of packets that the link carries in a cycle, net of the lower layers.
     pub fn bytes_per_cycle(&self) -> f64 {
         self.function.link_bytes_per_cycle()
     }
 }
 
 impl CardArgs {
-    /// Opens the card; the simulated one is built first if need be.
+    /// Opens the card; the simulated one is built first if needed.
     pub fn open(&self, variant: Variant) -> Result<Opened> {
         if self.card == CardSpec::Sim {
             crate::project::find()?.build_card(variant, &mut crate::project::tell)?;
@@ -142,7 +142,7 @@ impl CardArgs {
         self.open_built(Variant::Fast)
     }
 
-    /// Opens a simulated card whose board is like the profile but for what `change` does to it.
+    /// Opens a simulated card whose board is the profile as modified by `change`.
     pub fn open_with(
         &self,
         project: &Project,
@@ -180,7 +180,7 @@ impl CardArgs {
     }
 }
 
-/// The profile of that name, or the usual one.
+/// The profile with this name, or the default.
 pub fn profile(name: Option<&str>) -> Result<Profile> {
     let Some(name) = name else { return Ok(Profile::default()) };
     Profile::by_name(name).ok_or_else(|| {
@@ -190,7 +190,7 @@ pub fn profile(name: Option<&str>) -> Result<Profile> {
     })
 }
 
-/// A simulated card in this process, as it was built.
+/// A simulated card in this process, as built.
 pub fn simulated(project: &Project, profile_name: Option<&str>, variant: Variant) -> Result<Simulated> {
     power_up(project, profile(profile_name)?, variant)
 }

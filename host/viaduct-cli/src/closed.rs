@@ -18,7 +18,7 @@ static LOOK: extern "C" fn() = look;
 
 extern "C" fn look() {
     for fd in 0..3 {
-        // SAFETY: only asks for the flags of a descriptor, whether it is open or not.
+        // SAFETY: only reads the flags of a descriptor, which need not be open.
         if unsafe { libc::fcntl(fd, libc::F_GETFD) } == -1 {
             CLOSED.fetch_or(1 << fd, Ordering::Relaxed);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where two files differ first.
+//! Finds the first difference of two files.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -10,7 +10,7 @@ use crate::fail::{Result, at};
 /// Bytes compared at a time.
 const CHUNK: usize = 1 << 20;
 
-/// Compares what an app wrote with what its golden model says: `Ok` is the number of equal bytes, `Err` what differs.
+/// Compares an app's output with that of its golden model: `Ok` is the number of equal bytes, `Err` the difference.
 pub fn files(got: &Path, expected: &Path) -> Result<std::result::Result<u64, String>> {
     let open = |path: &Path| File::open(path).map_err(at(path.display()));
     let (mut got_file, mut expected_file) = (BufReader::new(open(got)?), BufReader::new(open(expected)?));

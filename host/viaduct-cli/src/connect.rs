@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the card's virtio functions are connected to: options of the commands that serve a card, and doing it.
+//! Attachment of the card's virtio functions: options of the commands that serve a card, and their execution.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,22 +26,22 @@ pub const MAC: [u8; 6] = [0x02, 0x56, 0x49, 0x41, 0x44, 0x01];
 #[derive(clap::Args, Clone)]
 pub struct ConnectArgs {
     /// Far end of the network device: app:NAME (frames go through a slot), none, or the card's Ethernet port: board (no
-    /// cable in it), tap:NAME or unix:PATH (one frame a datagram; unix:PATH,PEER sends to PEER)
+    /// cable in it), tap:NAME or unix:PATH (one frame per datagram; unix:PATH,PEER sends to PEER)
     #[arg(long, value_name = "WHERE", default_value = "app:udp_echo")]
     pub net: Place<backend::Net>,
-    /// Address of the network device: cards that meet on one network need different ones
+    /// Address of the network device: cards on one network need different ones
     #[arg(long, value_name = "ADDRESS", default_value_t = Mac(MAC))]
     pub mac: Mac,
-    /// The disk: so much memory (64M), file:PATH, or none
+    /// The disk: memory of this size (64M), file:PATH, or none
     #[arg(long, value_name = "WHAT", default_value = "64M")]
     pub disk: DiskSpec,
     /// The driver may not write to the disk
     #[arg(long)]
     pub read_only: bool,
-    /// App that the disk's data passes through on its way in and out
+    /// App that the disk's data passes through in both directions
     #[arg(long, value_name = "APP")]
     pub disk_app: Option<String>,
-    /// Tell the disk's app which sector each request begins with: 64 bytes ahead of the data, and 1 in its register `sectors`, if
+    /// Send the disk's app the first sector of each request: in 64 bytes ahead of the data, with 1 in its register `sectors`, if
     /// it has one
     #[arg(long, requires = "disk_app")]
     pub disk_sectors: bool,
@@ -51,23 +51,23 @@ pub struct ConnectArgs {
     /// Far end of the console: app:NAME, none, or the card's UART: board (no cable in it), pty, unix:PATH or stdio
     #[arg(long, value_name = "WHERE", default_value = "board")]
     pub uart: Place<backend::Console>,
-    /// Size of the console in characters; without, that of the terminal it is on (--uart stdio), or 80x25
+    /// Size of the console in characters; by default that of its terminal (--uart stdio), or 80x25
     #[arg(long, value_name = "COLUMNSxROWS")]
     pub console_size: Option<ConsoleSize>,
-    /// App whose registers the driver of the XDMA-compatible function has, in its user BAR; may be given several times. They go into the
+    /// App whose registers are in the user BAR of the XDMA-compatible function; may be given several times. The apps are loaded into the
     /// first slots, in this order: slot s at 0x1000 s
     #[arg(long, value_name = "APP")]
     pub xdma_app: Vec<String>,
-    /// Virtio features that a function is to offer beyond the default, or not to offer, such as net:+packed,-mrg_rxbuf; what needs a
-    /// withheld one is withheld too. `viaduct info card` shows them; packed rings are offered only if asked for
+    /// Virtio features that a function is to offer beyond the default, or not to offer, such as net:+packed,-mrg_rxbuf; features that need a
+    /// withheld one is withheld too. `viaduct info card` shows them; packed rings are offered only if requested
     #[arg(long, value_name = "FUNCTION:+NAME,-NAME…")]
     pub features: Vec<FeatureChange>,
-    /// Least card cycles between two interrupts of a queue
+    /// Minimum card cycles between two interrupts of a queue
     #[arg(long, value_name = "CYCLES", default_value_t = 0)]
     pub moderate: u16,
 }
 
-/// The options that connect something: nobody may give them where somebody else connects the functions.
+/// Options that connect functions: not allowed where another process connects them.
 pub fn connecting() -> clap::ArgGroup {
     let names = [
         "net",
@@ -85,14 +85,14 @@ pub fn connecting() -> clap::ArgGroup {
     clap::ArgGroup::new("connecting").multiple(true).args(names)
 }
 
-/// Where a function's user side leads.
+/// Attachment of a function's user side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place<Cable> {
     /// Into a slot with this app.
     App(String),
-    /// To the board's port, and from there through a cable.
+    /// To the board's port, with a cable.
     Board(Cable),
-    /// Nowhere.
+    /// Not connected.
     None,
 }
 
@@ -132,7 +132,7 @@ impl FromStr for Mac {
         };
         let bytes: Option<Vec<u8>> = text.split(':').map(byte).collect();
         let mac: Option<[u8; 6]> = bytes.and_then(|bytes| bytes.try_into().ok());
-        // Drivers take a random address instead of one that no device may have.
+        // Drivers use a random address instead of an invalid one.
         mac.filter(|mac| mac[0] & 1 == 0 && *mac != [0; 6]).map(Mac).ok_or_else(|| {
             "write six bytes such as 02:56:49:41:44:02, of one device: the first byte even, not all of them 0"
                 .to_owned()
@@ -147,10 +147,10 @@ impl fmt::Display for Mac {
     }
 }
 
-/// What the disk is.
+/// The store of the disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DiskSpec {
-    /// Zeroed memory of that many bytes, gone when the card goes.
+    /// Zeroed memory of this size, lost when the card ends.
     Memory(u64),
     /// A file.
     File(String),
@@ -212,28 +212,28 @@ impl FromStr for ConsoleSize {
     }
 }
 
-/// Functions that are connected, for as long as the value lives.
+/// Functions that are connected while this value exists.
 pub struct Connected {
-    /// The console, if it has the size of the terminal.
+    /// The console, if its size follows the terminal.
     console: Option<Function>,
     disk: Option<Disk>,
-    /// Has a user BAR that leads to slots of ours.
+    /// The XDMA-compatible function, if its user BAR gives access to slots.
     xdma: Option<Function>,
-    /// What of `xdma` leads where, for people.
+    /// Description of the windows of the user BAR.
     windows: Vec<String>,
     _slots: Vec<Arc<Slot>>,
     cables: Vec<Cable>,
 }
 
 impl Connected {
-    /// Where cables of the board's ports and windows of the user BAR lead, for people: a line each.
+    /// Description of cables and windows of the user BAR: a line each.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         let cables =
-            self.cables.iter().map(|cable| format!("a cable of the board leads to {}", cable.place()));
+            self.cables.iter().map(|cable| format!("a cable of the board is connected to {}", cable.place()));
         cables.chain(self.windows.iter().cloned())
     }
 
-    /// The terminal may have another size.
+    /// Called when the size of the terminal may have changed.
     pub fn resize(&self) -> Result {
         match (&self.console, ConsoleSize::of_terminal(true)) {
             (Some(console), Some(size)) => size.tell(console),
@@ -241,7 +241,7 @@ impl Connected {
         }
     }
 
-    /// Takes the disk away from its driver; what was written is in its file afterwards.
+    /// Removes the disk from its driver; writes are in its file afterwards.
     pub fn close(mut self) -> Result {
         if let Some(xdma) = self.xdma.take() {
             xdma.open_slots(&[])?;
@@ -254,14 +254,14 @@ impl Connected {
 }
 
 impl ConnectArgs {
-    /// Whether the console has standard input and output.
+    /// Whether the console uses standard input and output.
     pub fn on_stdio(&self) -> bool {
         self.uart == Place::Board(backend::Console::Stdio)
     }
 
-    /// Fails if features were chosen where somebody else decides on them.
+    /// Fails if features were given where another process decides on them.
     pub fn refuse_features(&self, who: &str) -> Result {
-        if self.features.is_empty() { Ok(()) } else { usage(format!("--features does nothing here: {who}")) }
+        if self.features.is_empty() { Ok(()) } else { usage(format!("--features has no effect here: {who}")) }
     }
 
     /// Sets what the functions may offer to their drivers.
@@ -281,7 +281,7 @@ impl ConnectArgs {
         Ok(())
     }
 
-    /// Connects every function the card has.
+    /// Connects every function of the card.
     pub fn connect(&self, project: &Project, opened: &Opened) -> Result<Connected> {
         let mut slots = Vec::new();
         let mut cables = Vec::new();
@@ -355,7 +355,7 @@ impl ConnectArgs {
         Ok(function.set_up(to != Attachment::Nothing)?)
     }
 
-    /// Registers of the disk's app. What it sees and what it takes that for must agree, or data is garbled unnoticed.
+    /// Registers of the disk's app. Its register `sectors` must agree with the header, or data is corrupted unnoticed.
     fn disk_registers(&self, project: &Project, app: &str) -> Result<Vec<(String, String)>> {
         const SECTORS: &str = "sectors";
         let mut set = self.set.clone();
@@ -412,7 +412,9 @@ fn streaming(project: &Project, name: &str) -> Result<Manifest> {
     if app.one_stream_each_way() {
         return Ok(app);
     }
-    usage(format!("app {name} has not one stream in and one out, so nothing can be sent through it"))
+    usage(format!(
+        "app {name} does not have exactly one input and one output stream, so no data can be sent through it"
+    ))
 }
 
 /// Loads an app into a free slot and sets its registers.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How a command ends when it does not succeed.
+//! Failures of commands.
 
 use std::fmt::Display;
 use std::os::unix::fs::FileTypeExt;
@@ -14,25 +14,25 @@ pub type Result<T = ()> = std::result::Result<T, Failure>;
 /// Why a command failed; decides the exit code (docs/cli.md).
 #[derive(Debug)]
 pub enum Failure {
-    /// Something went wrong on the way: exit code 1.
+    /// An error during the work: exit code 1.
     Run(String),
-    /// The command was given something wrong: exit code 2.
+    /// Wrong usage: exit code 2.
     Usage(String),
-    /// The output is not what the golden model says: exit code 3.
+    /// The output differs from the golden model: exit code 3.
     Check(String),
-    /// A tool failed, which printed the first: exit code 1.
+    /// A tool failed, with this output and error: exit code 1.
     Tool(String, String),
 }
 
 impl Failure {
-    /// What to tell the user.
+    /// The message for the user.
     pub fn message(&self) -> &str {
         match self {
             Failure::Run(m) | Failure::Usage(m) | Failure::Check(m) | Failure::Tool(_, m) => m,
         }
     }
 
-    /// Tells the user: one line, below what a tool has printed.
+    /// Prints the message: one line, after a tool's output.
     pub fn report(&self) {
         if let Failure::Tool(output, _) = self {
             tell!("{output}");
@@ -40,7 +40,7 @@ impl Failure {
         tell!("error: {}", plain(self.message()));
     }
 
-    /// What to tell the calling program.
+    /// The exit code.
     pub fn code(&self) -> ExitCode {
         ExitCode::from(match self {
             Failure::Run(_) | Failure::Tool(..) => 1,
@@ -50,7 +50,7 @@ impl Failure {
     }
 }
 
-/// A failure of the work itself, with the place it happened in front.
+/// A failure of the work itself, prefixed with its location.
 pub fn at(place: impl Display) -> impl FnOnce(std::io::Error) -> Failure {
     move |e| Failure::Run(format!("{place}: {}", reason(&e)))
 }
@@ -68,13 +68,13 @@ pub fn regular(path: &Path) -> Result {
     usage(format!("{}: is {what}, not a regular file; name a file", path.display()))
 }
 
-/// The system's words without its number.
+/// The system's text without its number.
 pub fn reason(e: &std::io::Error) -> String {
     let text = e.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
-/// Something the user gave is wrong.
+/// A failure by wrong usage.
 pub fn usage<T>(message: impl Into<String>) -> Result<T> {
     Err(Failure::Usage(message.into()))
 }

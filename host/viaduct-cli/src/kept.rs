@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Copies of what goes through streams in a run that is checked: it cannot be read a second time.
+//! Copies of streamed data in a checked run, since it cannot be read a second time.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
@@ -13,11 +13,11 @@ use viaduct_build::Scratch;
 use crate::fail::{Result, at};
 use crate::route::Route;
 
-/// A copy, in a temporary file that goes with the value.
+/// A copy, in a temporary file that is removed with the value.
 pub struct Kept(Scratch);
 
 impl Kept {
-    /// The endpoint that reads the route's stream and copies it; `None` if the route is no stream.
+    /// The endpoint that reads the route's stream and copies it; `None` if the route is not a stream.
     pub fn input(route: &Route, from: &Endpoint) -> Result<Option<(Kept, Endpoint)>> {
         let path = match (route.is_standard(), route.file()) {
             (true, _) => None,
@@ -30,7 +30,7 @@ impl Kept {
         Ok(Some((kept, through.standing_for(&meta))))
     }
 
-    /// The endpoint that writes the route's stream and copies it; `None` if the route is no stream.
+    /// The endpoint that writes the route's stream and copies it; `None` if the route is not a stream.
     pub fn output(route: &Route) -> Result<Option<(Kept, Endpoint)>> {
         let path = match (route.is_standard(), route.file()) {
             (true, _) => None,
@@ -49,7 +49,7 @@ impl Kept {
         Ok((kept, copy))
     }
 
-    /// Where the copy is.
+    /// Path of the copy.
     pub fn path(&self) -> PathBuf {
         self.0.path().join("copy")
     }
@@ -59,7 +59,7 @@ fn is_stream(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_fifo() || meta.file_type().is_char_device())
 }
 
-/// Of the file, or of the standard stream if there is none.
+/// Metadata of the file, or of the standard stream if there is none.
 fn metadata(path: Option<&Path>, standard: impl AsFd) -> Result<Metadata> {
     let found = match path {
         Some(path) => std::fs::metadata(path),
@@ -68,7 +68,7 @@ fn metadata(path: Option<&Path>, standard: impl AsFd) -> Result<Metadata> {
     found.map_err(at(path.map_or("standard stream".into(), |path| path.display().to_string())))
 }
 
-/// A stream and the copy of it. It is opened when it is used first, as that may have to wait for its other end.
+/// A stream and its copy. It is opened on first use, which may have to wait for its other end.
 struct Tee {
     end: End,
     copy: File,
@@ -109,7 +109,7 @@ impl Tee {
     }
 }
 
-/// Says which of the two files an error is about.
+/// Adds to an error that it concerns the copy.
 fn of_copy(e: io::Error) -> io::Error {
     io::Error::new(e.kind(), format!("the copy for --check: {e}"))
 }

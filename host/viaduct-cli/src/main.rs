@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `viaduct`: runs apps on a card, builds and tests them. See docs/cli.md.
-// They panic where nothing can be written: see `tell`.
+// They panic if their output cannot be written: see `tell`.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 #[macro_use]
@@ -41,7 +41,7 @@ use crate::fail::Failure;
     after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 output differs from the golden model."
 )]
 struct Cli {
-    /// Say what is going on inside (twice: everything)
+    /// Print more messages (twice: all)
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
     #[command(subcommand)]
@@ -85,8 +85,8 @@ fn main() -> ExitCode {
     code
 }
 
-/// The argument that is to blame if one is no text: the parser does not say which, and names of folders need not be text. It is the one
-/// that the parser minds while all others are text.
+/// The argument that is not UTF-8: the parser does not name it, and names of folders need not be UTF-8. It is the one that the parser
+/// refuses while all others are UTF-8.
 fn not_text(kind: ErrorKind) -> Option<Failure> {
     if kind != ErrorKind::InvalidUtf8 {
         return None;
@@ -98,7 +98,7 @@ fn not_text(kind: ErrorKind) -> Option<Failure> {
         Cli::try_parse_from(line).is_err_and(|error| error.kind() == ErrorKind::InvalidUtf8)
     };
     let wrong = (0..all.len()).filter(|at| all[*at].to_str().is_none()).find(minded)?;
-    let why = "is not UTF-8; name the file otherwise, or give it as standard input or output (`-`) or a descriptor (`fd:NUMBER`)";
+    let why = "is not UTF-8; rename the file, or give it as standard input or output (`-`) or a descriptor (`fd:NUMBER`)";
     Some(Failure::Usage(format!("{}: {why}", all[wrong].as_bytes().escape_ascii())))
 }
 

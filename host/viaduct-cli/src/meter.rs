@@ -19,7 +19,7 @@ impl Meter {
         Meter { bar, info }
     }
 
-    /// Shows how far the run is.
+    /// Shows the progress of the run.
     pub fn show(&self, p: Progress) {
         if self.bar.length() == Some(0) {
             let (template, total) = match p.total_in {
@@ -41,7 +41,7 @@ impl Meter {
         self.bar.set_position(if p.total_in > 0 { p.bytes_in } else { bytes });
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn close(self) {
         self.bar.finish_and_clear();
     }

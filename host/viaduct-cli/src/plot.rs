@@ -2,7 +2,7 @@
 //! Figures of a run drawn as an SVG file: lines over a quantity, or bars in groups, with limits as dashed lines.
 //!
 //! The colours are those of a light page. A style in the file replaces them where the reader's browser prefers dark ones, and
-//! every file has a background of its own, so that it can be read on any page. Its description holds every value.
+//! every file has its own background, so that it is readable on any page. Its description contains every value.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::fail::{Failure, Result, at, usage};
 
 const WIDTH: i32 = 860;
 const HEIGHT: i32 = 440;
-/// Free at the left and right of text.
+/// Margin at the left and right of text.
 const MARGIN: i32 = 20;
 /// Sizes of text; the library draws them a fifth smaller, in pixels.
 const TITLE: i32 = 21;
@@ -25,19 +25,19 @@ const SMALL: i32 = 15;
 /// Height of a row of the legend, and mean width of a character of `TEXT` in pixels.
 const ROW: i32 = 20;
 const CHARACTER: f64 = 7.7;
-/// Share of its place that a group of bars takes.
+/// Share of its space that a group of bars takes.
 const GROUP: f64 = 0.84;
-/// Narrowest bar that has its value written in it.
+/// Narrowest bar with its value inside.
 const NARROWEST: i32 = 34;
 
-/// A colour on a light page, and what stands for it on a dark one.
+/// A colour on a light page, and its replacement on a dark one.
 struct Colour(RGBColor, &'static str);
 
 const PAGE: Colour = Colour(RGBColor(0xff, 0xff, 0xff), "#0d1117");
 const INK: Colour = Colour(RGBColor(0x1f, 0x23, 0x28), "#e6edf3");
 const MUTED: Colour = Colour(RGBColor(0x57, 0x60, 0x6a), "#9198a1");
 const GRID: Colour = Colour(RGBColor(0xd8, 0xde, 0xe4), "#30363d");
-/// What the card does.
+/// Colours of the card's own series.
 const OURS: [Colour; 5] = [
     Colour(RGBColor(0x09, 0x69, 0xda), "#4493f8"),
     Colour(RGBColor(0x1a, 0x7f, 0x37), "#3fb950"),
@@ -54,30 +54,30 @@ const RIVALS: [Colour; 4] = [
 const LIMITS: [Colour; 2] =
     [Colour(RGBColor(0x24, 0x29, 0x2f), "#f0f6fc"), Colour(RGBColor(0xa4, 0x0e, 0x26), "#ff8182")];
 
-/// How values are shown.
+/// Form of a plot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Over a quantity, of which each doubling is as wide as the next.
+    /// Lines over a quantity, on a logarithmic axis.
     Lines,
-    /// In a group for each place.
+    /// Bars, in a group for each place.
     Bars,
 }
 
-/// What a series is.
+/// Role of a series.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The card's own.
     Ours,
-    /// What it is compared with.
+    /// A comparison.
     Rival,
-    /// What no card could pass.
+    /// An upper limit for any card.
     Limit,
 }
 
 struct Series {
     name: String,
     kind: Kind,
-    /// Number among those of its kind, which gives its colour.
+    /// Number within its role, which gives its colour.
     number: usize,
     points: Vec<Point>,
 }
@@ -85,11 +85,11 @@ struct Series {
 struct Point {
     place: usize,
     value: f64,
-    /// Of a limit of one bar: the series of the bar.
+    /// For a limit of one bar: the series of the bar.
     of: Option<usize>,
 }
 
-/// A place on the horizontal axis.
+/// A position on the horizontal axis.
 struct Place {
     label: String,
     at: f64,
@@ -107,7 +107,7 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// `name` is that of the file, `counted` says what was counted, `axes` are what is on the horizontal and the vertical one,
+    /// `name` is that of the file, `counted` describes the measurement, `axes` are the labels of the horizontal and vertical one,
     /// with units.
     pub fn new(
         name: &'static str,
@@ -158,10 +158,10 @@ impl Plot {
     fn svg(&self) -> Result<String> {
         let mut text = String::new();
         self.draw(&mut text).map_err(|e| Failure::Run(format!("plot {}: {e}", self.name)))?;
-        // Behind the first tag: what the plot is and says, for those who do not see it, and its dark colours.
+        // After the first tag: title and description, for readers who do not see the plot, and its dark colours.
         let tag = text.find("<svg").and_then(|begin| text[begin..].find('>').map(|end| begin + end + 1));
         let Some(tag) = tag else {
-            return Err(Failure::Run(format!("plot {}: what was drawn is no SVG", self.name)));
+            return Err(Failure::Run(format!("plot {}: the drawing is not an SVG", self.name)));
         };
         let head = format!(
             "\n<title>{}</title>\n<desc>{}</desc>\n<style>{}</style>",
@@ -231,7 +231,7 @@ impl Plot {
             .y_label_style(("sans-serif", TEXT).into_font().color(&MUTED.0))
             .axis_desc_style(("sans-serif", TEXT).into_font().color(&MUTED.0))
             .draw()?;
-        // Places in pixels of the whole drawing.
+        // Positions in pixels of the whole drawing.
         let spot = |x: f64, y: f64| chart.backend_coord(&(x, y));
         let ground = spot(first, 0.0).1;
         for place in &self.places {
@@ -270,7 +270,7 @@ impl Plot {
         Ok(())
     }
 
-    /// Draws what stands for which series, in rows from `y` on; returns where the last one ends.
+    /// Draws the legend, in rows from `y` on; returns the end of the last one.
     fn legend<DB: DrawingBackend>(
         &self,
         root: &DrawingArea<DB, Shift>,
@@ -342,7 +342,7 @@ impl Plot {
                 series.colour().filled(),
             ))?;
             if foot.0 - corner.0 >= NARROWEST {
-                // At the foot, where no limit is near; above a bar too low for it.
+                // At the foot, away from limits; above a bar that is too low.
                 let (colour, y) =
                     if foot.1 - corner.1 > 2 * SMALL { (PAGE.0, foot.1 - 4) } else { (INK.0, corner.1 - 4) };
                 let text = style_of(SMALL, colour, HPos::Center, VPos::Bottom);
@@ -352,7 +352,7 @@ impl Plot {
         Ok(())
     }
 
-    /// Where the bar of a point begins and ends.
+    /// Left and right end of the bar of a point.
     fn bar(&self, series: &Series, point: &Point) -> (f64, f64) {
         let bars = self.series.iter().filter(|s| s.kind != Kind::Limit);
         let number = bars.clone().position(|s| s.name == series.name).unwrap_or(0) as f64;
@@ -361,7 +361,7 @@ impl Plot {
         (from, from + width)
     }
 
-    /// What a limit lies across: a bar, or all of a group.
+    /// Extent of a limit: a bar, or a whole group.
     fn across(&self, limit: &Point) -> (f64, f64) {
         match limit.of {
             Some(of) => self.bar(&self.series[of], limit),
@@ -385,7 +385,7 @@ fn style_of(size: i32, colour: RGBColor, h: HPos, v: VPos) -> TextStyle<'static>
     ("sans-serif", size).into_font().color(&colour).pos(Pos::new(h, v))
 }
 
-/// Fonts of the reader's system, and dark colours in place of those that are written at each element.
+/// Fonts of the reader's system, and dark colours in place of those at each element.
 fn style() -> String {
     let fonts =
         "-apple-system,BlinkMacSystemFont,'Segoe UI','Noto Sans',Helvetica,Arial,'DejaVu Sans',sans-serif";
@@ -403,12 +403,12 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// A value as the tables have it.
+/// A value in the form of the tables.
 pub fn rounded(value: f64) -> String {
     if value >= 1000.0 { format!("{value:.0}") } else { format!("{value:.2}") }
 }
 
-/// A value above a bar: three digits that mean something.
+/// A value above a bar: three significant digits.
 fn short(value: f64) -> String {
     match value {
         v if v >= 100.0 => format!("{v:.0}"),
@@ -417,7 +417,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// A value at the axis, its thousands apart.
+/// A value at the axis, with separated thousands.
 fn grouped(value: f64) -> String {
     if value.fract() != 0.0 {
         return format!("{value:.1}");
@@ -433,11 +433,11 @@ fn grouped(value: f64) -> String {
     text
 }
 
-/// The folder that plots go to.
+/// The folder for plots.
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// Makes the folder, and sees that files can be written in it before anything is measured.
+    /// Creates the folder, and checks that files can be written to it before anything is measured.
     pub fn new(path: &Path) -> Result<Self> {
         if path.exists() && !path.is_dir() {
             return usage(format!("{}: is not a folder, into which plots could be written", path.display()));
@@ -447,7 +447,7 @@ impl Folder {
         Ok(Self(path.to_owned()))
     }
 
-    /// Writes a plot, all of it or nothing; returns the path of the file.
+    /// Writes a plot atomically; returns the path of the file.
     pub fn write(&self, plot: &Plot) -> Result<PathBuf> {
         let path = self.0.join(plot.name).with_extension("svg");
         let svg = plot.svg()?;

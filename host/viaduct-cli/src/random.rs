@@ -15,13 +15,13 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// So many bytes.
+    /// Random bytes.
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {
         let words = std::iter::repeat_with(|| self.next().to_le_bytes());
         words.take(len.div_ceil(8)).flatten().take(len).collect()
     }
 
-    /// A value for a register, as a user writes it: the manifest's example, else any that fits.
+    /// A value for a register in text form: the manifest's example, else any that fits.
     pub fn value(&mut self, register: &Register) -> String {
         if let Some(example) = &register.example {
             return example.clone();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `--in` and `--out`: which endpoint goes to which port of an app.
+//! `--in` and `--out`: endpoints of an app's ports.
 
 use std::str::FromStr;
 
@@ -7,11 +7,11 @@ use viaduct_build::{Manifest, nearest};
 
 use crate::fail::{Failure, Result};
 
-/// `[port=]endpoint` as the user wrote it.
+/// `[port=]endpoint` as given by the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
     port: Option<String>,
-    /// `file:a`, as the library reads it.
+    /// `file:a`, in the library's form.
     pub endpoint: String,
 }
 
@@ -22,7 +22,7 @@ impl FromStr for Route {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
-        // A path may hold an equals sign; a port's name comes before the first colon.
+        // A path may contain an equals sign; a port's name comes before the first colon.
         let scheme_end = text.find(':').unwrap_or(text.len());
         let (port, endpoint) = match text[..scheme_end].split_once('=') {
             Some((port, _)) => (Some(port.to_owned()), &text[port.len() + 1..]),
@@ -42,21 +42,21 @@ impl Route {
         self.endpoint.strip_prefix("file:")
     }
 
-    /// Whether it leads to standard input or output.
+    /// Whether it is standard input or output.
     pub fn is_standard(&self) -> bool {
         self.endpoint == STANDARD || matches!(self.file(), Some("/dev/stdin" | "/dev/stdout"))
     }
 
-    /// What the user would call it: the path of a file.
+    /// Its name for messages: the path of a file.
     pub fn name(&self) -> &str {
         self.file().unwrap_or(&self.endpoint)
     }
 }
 
-/// A port of an app that a route can lead to.
+/// A port of an app that can have a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Port {
-    /// Stream of that number.
+    /// The stream with this number.
     Stream(usize),
     /// The memory port.
     Memory,
@@ -90,7 +90,7 @@ pub fn ports(app: &Manifest, way: Way) -> Vec<(&str, Port)> {
     streams.chain(app.memory.iter().map(|m| (m.name.as_str(), Port::Memory))).collect()
 }
 
-/// Messages that a port takes at once.
+/// Messages that a port accepts interleaved.
 fn lanes(app: &Manifest, way: Way, port: Port) -> u16 {
     match (way, port) {
         (Way::In, Port::Stream(k)) => app.stream_in.get(k).map_or(1, |stream| stream.lanes),
@@ -98,8 +98,8 @@ fn lanes(app: &Manifest, way: Way, port: Port) -> u16 {
     }
 }
 
-/// Finds the port of each route. Without a name, the route leads to the first port of its direction. Only to an input with
-/// lanes can several lead.
+/// Finds the port of each route. Without a name, the route is for the first port of its direction. Only an input with
+/// lanes can have several routes.
 pub fn resolve(app: &Manifest, way: Way, routes: &[Route]) -> Result<Vec<(Port, Route)>> {
     let ports = ports(app, way);
     let option = way.option();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ctrl-C and SIGTERM as something to ask for, so that what was begun is ended in order.
+//! Synchronous handling of Ctrl-C and SIGTERM, for an orderly end.
 
 use std::os::fd::AsFd;
 
@@ -10,12 +10,12 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::fail::{Failure, Result};
 
-/// The signals that end a program. Not a hangup that whoever started it has it ignore, as `nohup` does: to take it would
-/// undo that.
+/// The signals that end a program. Not a hangup that is ignored by inheritance, as with `nohup`: handling it would undo
+/// that.
 pub fn ending() -> SigSet {
     let ignored = |signal: Signal| {
         let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: only asks; the result lives over the call, and all-zero is a valid one.
+        // SAFETY: only queries; the result outlives the call, and all-zero is a valid value.
         let action = unsafe {
             libc::sigaction(signal as libc::c_int, std::ptr::null(), action.as_mut_ptr());
             action.assume_init()
@@ -33,7 +33,7 @@ pub fn ending() -> SigSet {
 pub struct Signals(SignalFd);
 
 impl Signals {
-    /// Takes them; to be called before any thread is started.
+    /// Blocks them; to be called before any thread is started.
     pub fn take() -> Result<Self> {
         let set = ending();
         set.thread_block()
@@ -42,20 +42,20 @@ impl Signals {
             .map_err(|e| Failure::Run(format!("signals: {e}")))
     }
 
-    /// The signal that has come, if any.
+    /// The received signal, if any.
     pub fn taken(&mut self) -> Option<i32> {
         self.0.read_signal().ok().flatten().map(|s| s.ssi_signo as i32)
     }
 }
 
-/// From now on a file that grows beyond `ulimit -f` is an error of the write (`EFBIG`), like a full disk, and not the end of
-/// the process.
+/// From now on a file that exceeds `ulimit -f` is an error of the write (`EFBIG`), like a full disk, and does not end the
+/// process.
 pub fn fail_on_large_files() {
-    // SAFETY: to ignore a signal runs no code of ours in a handler. It cannot fail: there is such a signal.
+    // SAFETY: ignoring a signal runs no handler. It cannot fail: the signal exists.
     let _ = unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) };
 }
 
-/// Whether a signal has come that is taken, and that nobody has asked for yet; it stays so.
+/// The pending signal among the blocked ones, if any; it stays pending.
 pub fn waiting() -> bool {
     let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
     let look =

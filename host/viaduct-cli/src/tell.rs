@@ -5,19 +5,19 @@ use std::io::Write;
 
 use crate::fail::{Result, at};
 
-/// A line on standard error, as `eprintln!` writes it. If it cannot be written there is nobody to tell, and the work goes on.
+/// A line on standard error, as with `eprintln!`. Errors are ignored, and the work continues.
 macro_rules! tell {
     ($($text:tt)*) => {
         $crate::tell::line(format_args!($($text)*))
     };
 }
 
-/// What [`tell!`] does.
+/// Implements [`tell!`].
 pub fn line(text: std::fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// A line on standard output. A reader that went away is not our failure.
+/// A line on standard output. A closed reader is no failure.
 pub fn out(line: &str) -> Result {
     match writeln!(std::io::stdout(), "{line}") {
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
@@ -25,13 +25,13 @@ pub fn out(line: &str) -> Result {
     }
 }
 
-/// Text from elsewhere, such as the name of a file, on one line and without orders to the terminal.
+/// Untrusted text, such as the name of a file, on one line and without control characters.
 pub fn plain(text: &str) -> String {
     let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     text.chars().map(shown).collect()
 }
 
-/// A digest and the name of its file as `sha256sum` prints them: a backslash in front tells that the name is quoted.
+/// A digest and the name of its file as `sha256sum` prints them: a leading backslash marks a quoted name.
 pub fn digest(hex: &str, name: &str) -> String {
     let quoted = name.replace('\\', r"\\").replace('\n', r"\n").replace('\r', r"\r");
     let mark = if quoted == name { "" } else { r"\" };

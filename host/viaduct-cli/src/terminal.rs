@@ -3,7 +3,7 @@
 
 use std::process::{Command, Stdio};
 
-/// Rows and columns of the terminal on standard input; `None` if that is no terminal, or has no size.
+/// Rows and columns of the terminal on standard input; `None` if it is not a terminal, or has no size.
 pub fn window() -> Option<(u16, u16)> {
     let size =
         Command::new("stty").arg("size").stdin(Stdio::inherit()).stderr(Stdio::null()).output().ok()?;

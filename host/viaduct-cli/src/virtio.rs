@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `virtio:FUNCTION` as an endpoint: an app's stream 0 is the user side of one of the card's functions, for as long as this program runs.
+//! `virtio:FUNCTION` as an endpoint: an app's stream 0 is the user side of one of the card's functions, while this program runs.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn function(route: &Route) -> Option<&str> {
     route.endpoint.strip_prefix("virtio:")
 }
 
-/// The function that the routes lead to; `None` if no route leads to one. Everything that can be checked before the card is opened is.
+/// The function of the routes; `None` if there is none. Everything possible is checked before the card is opened.
 pub fn function_of(
     app: &Manifest,
     ins: &[Route],
@@ -35,7 +35,7 @@ pub fn function_of(
         FunctionKind::Xdma => return usage("the XDMA-compatible function has no user side"),
     }
     if !app.one_stream_each_way() || app.memory.is_some() {
-        return usage(format!("app {} must have one stream in and one out, and nothing else", app.name));
+        return usage(format!("app {} must have one stream in and one out, and no other port", app.name));
     }
     let leads_there = |way, routes: &[Route]| -> Result<bool> {
         let found = resolve(app, way, routes)?;
@@ -54,7 +54,7 @@ pub fn function_of(
     Ok(Some(kind))
 }
 
-/// Connects the function to the slot until a signal comes; returns what went through meanwhile: messages to the app, and from it.
+/// Connects the function to the slot until a signal arrives; returns the number of messages to the app, and from it.
 pub fn serve(
     opened: &Opened,
     app: &str,
@@ -76,7 +76,9 @@ pub fn serve(
             Err(e) => break Err(e.into()),
             Ok(status) if signals.taken().is_some() => break Ok(status),
             Ok(status) if !status.attached => {
-                break Err(Failure::Run(format!("slot {slot} was cut off: {app} broke a rule of its ports")));
+                break Err(Failure::Run(format!(
+                    "slot {slot} was isolated: {app} violated a rule of its ports"
+                )));
             }
             Ok(_) => {}
         }

@@ -6,7 +6,7 @@ use viaduct_build::{Manifest, Project, Variant};
 use crate::fail::{Failure, Result, usage};
 use crate::tell::out;
 
-/// Build apps: generate the wrapper, Verilate, compile; what is up to date is left alone
+/// Build apps: generate the wrapper, Verilate, compile; files that are up to date are left alone
 #[derive(clap::Args)]
 pub struct Args {
     /// Apps to build
@@ -15,7 +15,7 @@ pub struct Args {
     /// All apps
     #[arg(long, conflicts_with = "apps")]
     all: bool,
-    /// Objects that record waves
+    /// Objects that record waveforms
     #[arg(long, conflicts_with = "coverage")]
     trace: bool,
     /// Objects that count coverage
@@ -26,6 +26,7 @@ pub struct Args {
     generate: bool,
 }
 
+/// Runs the command.
 pub fn run(args: Args) -> Result {
     let project = crate::project::find()?;
     let names = if args.all { project.apps()? } else { args.apps };
@@ -37,8 +38,8 @@ pub fn run(args: Args) -> Result {
         (_, true) => Variant::Coverage,
         _ => Variant::Fast,
     };
-    // Every manifest is read before the first build, so that a typing error costs no wait. With --all, a broken one does not
-    // keep the others from being built.
+    // Every manifest is read before the first build, so that a typing error is found immediately. With --all, a broken one
+    // does not prevent the build of the others.
     let (mut apps, mut failed) = (Vec::new(), Vec::new());
     for name in &names {
         match project.load(name) {
@@ -80,7 +81,7 @@ pub fn run(args: Args) -> Result {
     }
 }
 
-/// Builds one app and says what came of it.
+/// Builds one app and reports the result.
 fn build_one(project: &Project, app: &Manifest, variant: Variant) -> Result {
     let image = project.build_variant(app, &Default::default(), variant, &mut |line| drop(out(line)))?;
     let shown = image.container.strip_prefix(project.root()).unwrap_or(&image.container);

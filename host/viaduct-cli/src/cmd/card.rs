@@ -22,14 +22,14 @@ use crate::tell::out;
 #[command(group = clap::ArgGroup::new("where").required(true).multiple(true).args(["socket", "functions"]))]
 #[command(group = crate::connect::connecting().conflicts_with_all(["socket", "unconnected"]))]
 pub struct Args {
-    /// Serve the management function on this socket: whoever uses it connects the other functions
+    /// Serve the management function on this socket: its client connects the other functions
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Serve each function the card has on a socket in this folder: net.sock, blk.sock, console.sock, entropy.sock,
+    /// Serve each function of the card on a socket in this folder: net.sock, blk.sock, console.sock, entropy.sock,
     /// input.sock, xdma.sock
     #[arg(long, value_name = "DIR")]
     functions: Option<PathBuf>,
-    /// Connect no function, and serve the management function too (mgmt.sock): whoever uses that connects the others
+    /// Connect no function, and serve the management function too (mgmt.sock): its client connects the others
     #[arg(long, requires = "functions", conflicts_with = "socket")]
     unconnected: bool,
     #[command(flatten)]
@@ -39,9 +39,10 @@ pub struct Args {
     profile: Option<String>,
 }
 
+/// Runs the command.
 pub fn run(args: Args) -> Result {
     let project = crate::project::find()?;
-    // Before any thread is started, so that no other one is ended by the signals.
+    // Before any thread is started, so that all threads block the signals.
     let mut signals = crate::signals::ending();
     signals.add(Signal::SIGWINCH);
     signals.thread_block().map_err(|e| Failure::Run(format!("signals: {e}")))?;
@@ -49,7 +50,7 @@ pub fn run(args: Args) -> Result {
     let sim = crate::card::simulated(&project, args.profile.as_deref(), Variant::Functions)?;
     let function = Arc::clone(&sim.function);
 
-    // Before anybody else may use it.
+    // Before others may use it.
     args.connect.offer(&function)?;
 
     let mut lines = Vec::new();
@@ -81,7 +82,7 @@ pub fn run(args: Args) -> Result {
         lines.extend(connected.lines());
     }
     for line in lines {
-        // The console may have standard output to itself.
+        // Standard output may be the console's.
         if args.connect.on_stdio() { tell!("{line}") } else { out(&line)? }
     }
     while signals.wait().map_err(|e| Failure::Run(format!("signals: {e}")))? == Signal::SIGWINCH {
@@ -91,12 +92,12 @@ pub fn run(args: Args) -> Result {
     connected.map_or(Ok(()), |connected| connected.close())
 }
 
-/// Folders made for the sockets. Dropping it removes them again, unless they are kept or something is in them.
+/// Folders created for the sockets. Dropping it removes them, unless they are kept or not empty.
 #[derive(Default)]
 struct Folders(Vec<PathBuf>);
 
 impl Folders {
-    /// Makes a folder, and those above it that are not there.
+    /// Creates a folder, and missing parents.
     fn make(&mut self, dir: &Path) -> std::io::Result<()> {
         if dir.is_dir() {
             return Ok(());
@@ -109,7 +110,7 @@ impl Folders {
             // `a/..`, or another program was faster.
             Err(_) if dir.is_dir() => {}
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {
-                return Err(Error::new(e.kind(), "something is here that is no folder; name another place"));
+                return Err(Error::new(e.kind(), "this exists and is not a folder; name another one"));
             }
             Err(e) => return Err(e),
         }
@@ -124,7 +125,7 @@ impl Folders {
 impl Drop for Folders {
     fn drop(&mut self) {
         for dir in self.0.iter().rev() {
-            // What others have put into it stays.
+            // Files of others in it are kept.
             let _ = std::fs::remove_dir(dir);
         }
     }
@@ -136,7 +137,7 @@ pub fn serve(path: &Path, function: Arc<dyn PciFunction>) -> Result<Server> {
     Server::bind(path, function).map_err(|e| Failure::Run(e.to_string()))
 }
 
-/// A server for each function beside the management function that the card has.
+/// A server for each function of the card other than the management function.
 fn serve_functions(card: &Arc<SimCard>, dir: &Path) -> Result<Vec<Server>> {
     let mut servers = Vec::new();
     for (number, name) in function_names().enumerate().skip(1) {
@@ -179,7 +180,7 @@ mod tests {
         assert!(place("a/b").is_dir());
 
         let error = Folders::default().make(&place("a/file")).unwrap_err();
-        assert!(error.to_string().contains("no folder"), "{error}");
+        assert!(error.to_string().contains("not a folder"), "{error}");
         assert!(Folders::default().make(&place("a/file/b")).is_err());
     }
 }

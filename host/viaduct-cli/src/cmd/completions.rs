@@ -13,8 +13,9 @@ pub struct Args {
     shell: Shell,
 }
 
+/// Runs the command.
 pub fn run(args: Args, mut command: clap::Command) -> Result {
-    // Into memory first: the generator panics when nobody reads what it writes.
+    // Into memory first: the generator panics if its output is closed.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "viaduct", &mut script);
     out(String::from_utf8_lossy(&script).trim_end())

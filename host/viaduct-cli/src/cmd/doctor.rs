@@ -10,7 +10,7 @@ use viaduct_build::{Container, Geometry, Project, Variant};
 use crate::fail::{Failure, Result};
 use crate::tell::out;
 
-/// Check tools, folders and built files, and say what to do about what is missing
+/// Check tools, folders and built files, and say what to do if something is missing
 #[derive(clap::Args)]
 pub struct Args {
     /// Print JSON
@@ -18,12 +18,12 @@ pub struct Args {
     json: bool,
 }
 
-/// One thing looked at.
+/// Result of one check.
 struct Finding {
     what: String,
-    /// What was found, or what is wrong.
+    /// What was found, or the problem.
     found: std::result::Result<String, String>,
-    /// What to do if it is wrong.
+    /// The remedy.
     remedy: String,
 }
 
@@ -37,6 +37,7 @@ impl Finding {
     }
 }
 
+/// Runs the command.
 pub fn run(args: Args) -> Result {
     let project = crate::project::find()?;
     let mut findings = tools(project.root());
@@ -62,11 +63,11 @@ pub fn run(args: Args) -> Result {
     }
     match wrong {
         0 => Ok(()),
-        n => Err(Failure::Run(format!("{n} of {} things are not as they should be", findings.len()))),
+        n => Err(Failure::Run(format!("{n} of {} checks failed", findings.len()))),
     }
 }
 
-/// The first line a program prints about itself.
+/// The first line of a program's version.
 fn version(program: &Path, args: &[&str]) -> std::result::Result<String, String> {
     let done = Command::new(program).args(args).output().map_err(|_| "not found".to_owned())?;
     let text = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
@@ -118,7 +119,7 @@ fn folders(project: &Project) -> Vec<Finding> {
             }
             (Ok(()), free) => Ok(format!("{}, {} MiB free", dir.display(), free.unwrap_or(0) >> 20)),
         };
-        Finding::new(name, found, format!("make room in {}, and make it writable", dir.display()))
+        Finding::new(name, found, format!("free space in {}, and make it writable", dir.display()))
     };
     vec![
         check("folder for builds", &project.root().join("build"), 1 << 30),
@@ -126,13 +127,13 @@ fn folders(project: &Project) -> Vec<Finding> {
     ]
 }
 
-/// Bytes a user may still write below a folder, as `df` says.
+/// Bytes a user may still write below a folder, as shown by `df`.
 fn free_space(dir: &Path) -> Option<u64> {
     let done = Command::new("df").args(["--output=avail", "-B1"]).arg(dir).output().ok()?;
     String::from_utf8(done.stdout).ok()?.lines().nth(1)?.trim().parse().ok()
 }
 
-/// The card and the image of each app: there, whole, and belonging together.
+/// The card and the image of each app: present, complete, and from the same build.
 fn objects(project: &Project) -> Result<Vec<Finding>> {
     let card = project.card_object(Variant::Fast);
     let found = match std::fs::metadata(&card) {
@@ -148,8 +149,8 @@ fn objects(project: &Project) -> Result<Vec<Finding>> {
             let container = Container::decode(&file, &bytes).map_err(|e| e.to_string())?;
             let object = Container::of(&name, &Geometry::default(), &folder.join(format!("{name}.so")));
             match object {
-                Ok(o) if o == container => Ok("image and object belong together".to_owned()),
-                Ok(_) => Err("image and object do not belong together".to_owned()),
+                Ok(o) if o == container => Ok("image and object match".to_owned()),
+                Ok(_) => Err("image and object do not match".to_owned()),
                 Err(e) => Err(e.to_string()),
             }
         });

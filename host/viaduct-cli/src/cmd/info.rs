@@ -12,7 +12,7 @@ use crate::card::CardArgs;
 use crate::fail::Result;
 use crate::tell::out;
 
-/// Show an app's ports and registers, or what a card is made of
+/// Show an app's ports and registers, or a card's properties
 #[derive(clap::Args)]
 pub struct Args {
     /// App, or `card`
@@ -25,9 +25,10 @@ pub struct Args {
     card: CardArgs,
 }
 
+/// Runs the command.
 pub fn run(args: Args) -> Result {
     let project = crate::project::find();
-    // An app of that name is one a user made on purpose. A card can also be where no project is.
+    // An app named `card` takes precedence. A card does not need a project.
     let an_app =
         || project.as_ref().is_ok_and(|p| p.apps().is_ok_and(|apps| apps.iter().any(|a| a == "card")));
     if args.what == "card" && !an_app() {
@@ -65,7 +66,7 @@ fn card(args: &Args) -> Result {
     }
     out(&format!("card with register map {}.{}", info.version.0, info.version.1))?;
     out(&format!(
-        "  {} slots, {} stream(s) each way, {} bytes a beat, {} MHz",
+        "  {} slots, {} stream(s) each way, {} bytes per beat, {} MHz",
         info.slots,
         info.streams,
         info.data_bytes,
@@ -92,7 +93,7 @@ fn card(args: &Args) -> Result {
     }
     let Some(sim) = &opened.sim else { return Ok(()) };
     out(&format!(
-        "simulated, profile {}: link of {:.2} bytes a cycle each way",
+        "simulated, profile {}: link of {:.2} bytes per cycle each way",
         sim.profile.name,
         sim.bytes_per_cycle()
     ))?;
@@ -102,7 +103,7 @@ fn card(args: &Args) -> Result {
     Ok(())
 }
 
-/// The virtio functions the card has.
+/// The card's virtio functions.
 fn functions(card: &Arc<Card>) -> Result<Vec<(FunctionKind, Features)>> {
     let virtio = FunctionKind::ALL.into_iter().filter(|kind| *kind != FunctionKind::Xdma);
     let present = virtio.filter_map(|kind| card.function(kind).ok());
@@ -112,7 +113,7 @@ fn functions(card: &Arc<Card>) -> Result<Vec<(FunctionKind, Features)>> {
 fn length(l: Length) -> String {
     match l {
         Length::Same => "as long as the input".to_owned(),
-        Length::Message(n) => format!("{n} bytes a message"),
+        Length::Message(n) => format!("{n} bytes per message"),
         Length::Any => "any length".to_owned(),
     }
 }

@@ -8,7 +8,7 @@ use crate::card::{CardArgs, CardSpec};
 use crate::fail::Result;
 use crate::tell::out;
 
-/// List apps, and what is in the slots of a card
+/// List apps, and the slots of a card
 #[derive(clap::Args)]
 pub struct Args {
     /// Print JSON
@@ -18,6 +18,7 @@ pub struct Args {
     card: CardArgs,
 }
 
+/// Runs the command.
 pub fn run(args: Args) -> Result {
     let project = crate::project::find()?;
     let mut apps = Vec::new();
@@ -53,7 +54,7 @@ pub fn run(args: Args) -> Result {
     Ok(())
 }
 
-/// The slots of the card; nothing if the simulated one is not built, which is no reason to build it now.
+/// The slots of the card; none if the simulated one is not built, which this command does not do.
 fn slots(project: &Project, args: &CardArgs) -> Result<Option<Vec<Value>>> {
     if args.card == CardSpec::Sim && !project.card_object(Variant::Fast).is_file() {
         return Ok(None);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One module a command.
+//! One module per command.
 
 pub mod bench;
 pub mod build;

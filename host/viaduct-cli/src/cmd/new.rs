@@ -11,12 +11,13 @@ pub struct Args {
     name: String,
 }
 
+/// Runs the command.
 pub fn run(args: Args) -> Result {
     let project = crate::project::find()?;
     let files = project.scaffold(&args.name)?;
     for file in files {
         out(&format!("{}", file.strip_prefix(project.root()).unwrap_or(&file).display()))?;
     }
-    out(&format!("Next: `viaduct test {}`, then write your logic. docs/apps.md tells how.", args.name))?;
+    out(&format!("Next: `viaduct test {}`, then write your logic. See docs/apps.md.", args.name))?;
     Ok(())
 }

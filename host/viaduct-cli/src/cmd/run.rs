@@ -28,16 +28,16 @@ pub struct Args {
     pub json: bool,
 }
 
-/// What to run.
+/// The app and its routes.
 #[derive(clap::Args)]
 pub struct RunArgs {
-    /// App, or the path of its built image (aes.via, with its manifest aes.toml beside it)
+    /// App, or the path of its built image (aes.via, with its manifest aes.toml next to it)
     pub app: String,
-    /// Where an input comes from: file:PATH (a file or FIFO), - (standard input), fd:NUMBER, card:ADDRESS+LENGTH, host:SIZE,
-    /// virtio:FUNCTION; an input with lanes may come from many files
+    /// Source of an input: file:PATH (a file or FIFO), - (standard input), fd:NUMBER, card:ADDRESS+LENGTH, host:SIZE,
+    /// virtio:FUNCTION; an input with lanes may have many files
     #[arg(long = "in", value_name = "[PORT=]ENDPOINT")]
     pub ins: Vec<Route>,
-    /// Where an output goes: the same, and - is standard output; a digest that goes nowhere is printed
+    /// Destination of an output: the same, and - is standard output; a digest without a destination is printed
     #[arg(long = "out", value_name = "[PORT=]ENDPOINT")]
     pub outs: Vec<Route>,
     /// Value of a register of the app
@@ -46,7 +46,7 @@ pub struct RunArgs {
     /// Slot to use; the first free one unless given
     #[arg(long)]
     pub slot: Option<usize>,
-    /// Compare what comes out with the app's golden model
+    /// Compare the output with the app's golden model
     #[arg(long)]
     pub check: bool,
 }
@@ -59,7 +59,7 @@ pub fn setting(text: &str) -> std::result::Result<(String, String), String> {
     }
 }
 
-/// Values of all registers of an app, and of those that `set` names.
+/// Values of all registers of an app, and of those named by `set`.
 pub fn registers(app: &Manifest, set: &[(String, String)]) -> Result<(Values, Values)> {
     let values = app.register_values(set.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
     let named = |name: &String| set.iter().any(|(n, _)| n == name);
@@ -67,18 +67,18 @@ pub fn registers(app: &Manifest, set: &[(String, String)]) -> Result<(Values, Va
     Ok((values, given))
 }
 
-/// An app with everything that was said about its run.
+/// An app with all options of its run.
 pub struct Prepared {
     pub app: Manifest,
     pub routes: Routes,
-    /// What is written: the registers the user gave.
+    /// Values to write: the registers given by the user.
     given: Values,
-    /// What the golden model is told: those and the reset values.
+    /// Values for the golden model: these and the reset values.
     values: Values,
 }
 
 impl RunArgs {
-    /// Checks all that can be checked before anything is built or touched.
+    /// Makes all checks that are possible before anything is built or changed.
     pub fn prepare(&self, app: Manifest) -> Result<Prepared> {
         let (values, given) = registers(&app, &self.set)?;
         if self.check && app.model.is_none() {
@@ -98,7 +98,7 @@ impl RunArgs {
         let routes = Routes::new(&app, &self.ins, &self.outs, self.check)?;
         if routes.to_standard() && routes.prints() {
             return usage(
-                "an output goes to standard output, and another nowhere, so that it would be printed there too; give it a file",
+                "one output goes to standard output, and one without a route would be printed there too; give it a file",
             );
         }
         Ok(Prepared { app, routes, given, values })
@@ -120,11 +120,11 @@ impl Prepared {
     }
 }
 
-/// Where an app comes from.
+/// Origin of an app.
 enum Origin {
-    /// It is built.
+    /// A project, which builds it.
     Project(Project),
-    /// It is built already: where it runs there may be no project.
+    /// An image: there need not be a project.
     Image(Vec<u8>),
 }
 
@@ -141,14 +141,14 @@ impl Origin {
     }
 }
 
-/// The app of a run: by name, or by the path of its image, which has a `/` in it or ends with `.via`.
+/// The app of a run: by name, or by the path of its image, which contains a `/` or ends with `.via`.
 fn find(what: &RunArgs) -> Result<(Manifest, Origin)> {
     if !what.app.contains('/') && !what.app.ends_with(".via") {
         let project = crate::project::find()?;
         return Ok((project.load(&what.app)?, Origin::Project(project)));
     }
     if what.check {
-        return usage("--check needs the golden model, which is not beside an image; give the app's name");
+        return usage("--check needs the golden model, which an image does not have; give the app's name");
     }
     let path = Path::new(&what.app);
     regular(path)?;
@@ -161,6 +161,7 @@ fn find(what: &RunArgs) -> Result<(Manifest, Origin)> {
     Ok((app, Origin::Image(image)))
 }
 
+/// Runs the command.
 pub fn run(args: Args) -> Result {
     let (app, origin) = find(&args.what)?;
     if let Some(kind) = virtio::function_of(&app, &args.what.ins, &args.what.outs, &args.card.card)? {
@@ -194,11 +195,11 @@ pub fn run(args: Args) -> Result {
     }
 }
 
-/// Puts the app behind a function of the card.
+/// Connects the app to a function of the card.
 fn serve(args: &Args, app: &Manifest, origin: &Origin, kind: FunctionKind) -> Result {
     let what = &args.what;
     if what.check {
-        return usage("--check compares a run that has an end; an app behind a function has none");
+        return usage("--check needs a run that ends; that of an app behind a function does not");
     }
     let (_, given) = registers(app, &what.set)?;
     // Before any thread is started.
@@ -270,20 +271,20 @@ fn print_text(prepared: &Prepared, o: &Outcome, verdict: Option<&Verdict>, simul
     );
     tell!("slowest part: {}", slowest(o));
     if let Some(seconds) = simulated {
-        tell!("simulated in {seconds:.1} s: {:.0} cycles a second", o.cycles as f64 / seconds.max(1e-9));
+        tell!("simulated in {seconds:.1} s: {:.0} cycles per second", o.cycles as f64 / seconds.max(1e-9));
     }
     if let Some(Ok(bytes)) = verdict {
-        tell!("check: all {bytes} bytes are as the golden model says");
+        tell!("check: all {bytes} bytes equal the golden model's");
     }
     Ok(())
 }
 
-/// Names what held the run up, as far as the counters tell.
+/// Names the part that limited the run, as far as the counters show.
 pub fn slowest(o: &Outcome) -> String {
-    /// A part this busy is what the others wait for.
+    /// Above this utilisation the others wait for a part.
     const SATURATED: f64 = 0.9;
     match o.busy().first() {
-        None => "nothing had to be moved".to_owned(),
+        None => "no data to move".to_owned(),
         Some((part, share)) if *share >= SATURATED => {
             format!("{part}, busy in {:.0} % of the cycles", share * 100.0)
         }

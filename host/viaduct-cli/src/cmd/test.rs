@@ -18,7 +18,7 @@ use crate::tell::out;
 pub struct Args {
     /// App
     app: String,
-    /// Random data and register values follow from this number
+    /// Seed of random data and register values
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
@@ -28,6 +28,7 @@ pub struct Args {
 /// Bytes of an input: around a beat, around a page, and many of both.
 const SIZES: [usize; 8] = [1, 63, 64, 65, 4095, 4096, 4097, 100_000];
 
+/// Runs the command.
 pub fn run(args: Args) -> Result {
     let project = crate::project::find()?;
     let app = project.load(&args.app)?;
@@ -57,7 +58,7 @@ pub fn run(args: Args) -> Result {
     }
     own_tests(&project, &app, args.seed)?;
     match differences {
-        0 => out(&format!("{}: as the golden model says", app.name)),
+        0 => out(&format!("{}: equal to the golden model", app.name)),
         n => Err(Failure::Check(format!(
             "{n} runs of {} differ from its golden model; repeat with --seed {}",
             app.name, args.seed
@@ -70,7 +71,7 @@ fn sizes(app: &Manifest) -> &'static [usize] {
     if app.stream_in.is_empty() && app.memory.is_none() { &SIZES[..1] } else { &SIZES }
 }
 
-/// Runs the app once and its model once. The line says what was done and what came of it.
+/// Runs the app once and its model once. Returns a line about the run and its result.
 fn compare(
     project: &Project,
     app: &Manifest,
@@ -110,7 +111,7 @@ fn compare(
 pub struct Pass(Vec<(String, String)>);
 
 impl Pass {
-    /// As they are written to the app.
+    /// As written to the app.
     pub fn values(&self, app: &Manifest) -> Result<Values> {
         Ok(app.register_values(self.0.iter().map(|(name, value)| (name.as_str(), value.as_str())))?)
     }
@@ -120,7 +121,7 @@ impl Pass {
     }
 }
 
-/// Reset values where there may be some, then random ones.
+/// Reset values if allowed, then random ones.
 pub fn passes(app: &Manifest, random: &mut Random) -> Vec<Pass> {
     let by_host: Vec<&str> = match &app.memory {
         Some(m) => [&m.base, &m.bytes].into_iter().flatten().map(String::as_str).collect(),
@@ -139,7 +140,7 @@ pub fn passes(app: &Manifest, random: &mut Random) -> Vec<Pass> {
     if settable.is_empty() { vec![first] } else { vec![first, pass(true)] }
 }
 
-/// Runs the pytest files of the app's folder, which print for themselves.
+/// Runs the pytest files in the app's folder, with their own output.
 fn own_tests(project: &Project, app: &Manifest, seed: u64) -> Result {
     let files = std::fs::read_dir(&app.dir).map_err(at(app.dir.display()))?;
     let is_test = |name: &str| name.starts_with("test_") && name.ends_with(".py");
@@ -157,10 +158,10 @@ fn own_tests(project: &Project, app: &Manifest, seed: u64) -> Result {
     if std::env::var_os("VIA_SEED").is_none() {
         command.env("VIA_SEED", (seed & u64::from(u32::MAX >> 1)).to_string());
     }
-    // What it builds ends with it.
+    // Its builds end with it.
     end_with_us(&mut command);
     match command.status().map_err(at("pytest"))?.success() {
         true => Ok(()),
-        false => Err(Failure::Run(format!("the own tests of {} failed: see above", app.name))),
+        false => Err(Failure::Run(format!("the tests of {} failed: see above", app.name))),
     }
 }

@@ -10,24 +10,25 @@ use crate::card::{CardArgs, CardSpec};
 use crate::fail::{Failure, Result, at, usage};
 use crate::tell::out;
 
-/// Record the waves of a run: every signal of the shell and of the app
+/// Record the waveforms of a run: every signal of the shell and of the app
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     what: RunArgs,
     #[command(flatten)]
     card: CardArgs,
-    /// First cycle to record; by default, that in which the run begins
+    /// First cycle to record; by default the first of the run
     #[arg(long, value_name = "CYCLE")]
     start: Option<u64>,
     /// How many cycles to record
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
     cycles: u64,
-    /// FST file; the app's signals go to a second one beside it
+    /// FST file; the app's signals are in a second one next to it
     #[arg(short, long, value_name = "FILE", default_value = "out.fst")]
     output: PathBuf,
 }
 
+/// Runs the command.
 pub fn run(args: Args) -> Result {
     let project = crate::project::find()?;
     if args.card.card != CardSpec::Sim {
@@ -48,7 +49,7 @@ pub fn run(args: Args) -> Result {
         let begun = sim.function.wave(&args.output, start, args.cycles);
         begun.map_err(|e| Failure::Run(format!("{}: {e}", args.output.display()))).map(|()| start)
     };
-    // A start the user gave may lie before the app is loaded.
+    // A start given by the user may be before the app is loaded.
     let asked = args.start.map(record).transpose()?;
     let loaded = prepared.load(&opened, args.what.slot, &image)?;
     let start = match asked {

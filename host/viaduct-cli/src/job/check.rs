@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a run gave against the golden model.
+//! Compares the results of a run with the golden model.
 
 use viaduct_build::{Manifest, Project, Scratch};
 
@@ -9,8 +9,8 @@ use crate::compare;
 use crate::fail::{Failure, Result, at};
 
 impl Routes {
-    /// Runs the golden model and compares every output, and those registers it says something about: bytes compared, or
-    /// where the first difference lies.
+    /// Runs the golden model and compares every output, and the registers that it returns: bytes compared, or the first
+    /// difference.
     pub fn check(
         &self,
         project: &Project,
@@ -54,7 +54,7 @@ impl Routes {
         }
     }
 
-    /// Runs the golden model on each message and compares the answers to it.
+    /// Runs the golden model on each message and compares the responses.
     fn check_lanes(
         &self,
         lanes: &Lanes,

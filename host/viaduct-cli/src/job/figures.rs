@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a run moved, and how fast.
+//! Figures of a run.
 
 use std::collections::BTreeMap;
 
 use viaduct::{CardInfo, SlotCounters};
 
-/// What a run did.
+/// Results of a run.
 pub struct Outcome {
     /// Number of the slot.
     pub slot: usize,
-    /// Bytes the app took.
+    /// Bytes accepted by the app.
     pub bytes_in: u64,
-    /// Bytes the app gave.
+    /// Bytes produced by the app.
     pub bytes_out: u64,
     /// Card time.
     pub cycles: u64,
     /// Time of this machine.
     pub seconds: f64,
-    /// What the slot counted meanwhile.
+    /// The slot's counters during the run.
     pub counters: SlotCounters,
     /// Cycles that the link was busy towards the card and from it, if known.
     pub link: Option<(f64, f64)>,
     /// The card.
     pub info: CardInfo,
-    /// Registers the app drives, after the run: little-endian bytes.
+    /// Read-only registers after the run: little-endian bytes.
     pub registers: BTreeMap<String, Vec<u8>>,
 }
 
@@ -38,7 +38,7 @@ impl Outcome {
         }
     }
 
-    /// Bytes a cycle.
+    /// Bytes per cycle.
     pub fn rate(&self) -> f64 {
         if self.cycles == 0 { 0.0 } else { self.bytes() as f64 / self.cycles as f64 }
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a run did, for programs.
+//! Results of a run as JSON.
 
 use serde_json::{Value, json};
 
 use super::Outcome;
 
 impl Outcome {
-    /// Everything, for programs.
+    /// All results as JSON.
     pub fn json(&self) -> Value {
         json!({
             "slot": self.slot,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One run of an app: image into a slot, registers, routes, and what came of it.
+//! One run of an app: loading the image, registers, routes, and results.
 
 mod check;
 mod figures;
@@ -91,9 +91,9 @@ impl<'a> Loaded<'a> {
                 let other = scope.spawn(|| self.run_memory(memory));
                 let report = self.run_streams(routes, progress);
                 let ended =
-                    other.join().map_err(|_| Failure::Run("the run of the memory port broke off".into()))?;
+                    other.join().map_err(|_| Failure::Run("the run of the memory port panicked".into()))?;
                 let report = match (report, &ended) {
-                    // The other job met the cause and has reset the slot.
+                    // The other job has the cause and has reset the slot.
                     (Err(error), Err(_)) if error.by_reset() => None,
                     (report, _) => Some(report?),
                 };

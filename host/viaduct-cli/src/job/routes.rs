@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where each port of an app leads, worked out from `--in` and `--out`.
+//! Routes of an app's ports, from `--in` and `--out`.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -12,11 +12,11 @@ use crate::fail::{Result, at, regular, usage};
 use crate::kept::Kept;
 use crate::route::{Port, Route, Way, ports, resolve};
 
-/// What the memory port works on.
+/// File of the memory port.
 pub(super) enum MemoryFile {
     Read(PathBuf),
     Change(PathBuf),
-    /// It is made when the run begins.
+    /// Created when the run begins.
     Copy {
         from: PathBuf,
         to: PathBuf,
@@ -27,23 +27,23 @@ pub(super) enum MemoryFile {
 pub(super) struct Lanes {
     pub(super) port: u8,
     pub(super) count: u16,
-    /// Every output, and the bytes of its answer to a message.
+    /// Every output, and the length of its response to a message.
     pub(super) answers: Vec<(u8, Endpoint, u64)>,
     /// File of each message, for the golden model.
     pub(super) files: Vec<PathBuf>,
 }
 
-/// What came on an output that nobody routed.
+/// Data of an output without a route.
 pub struct Message {
     /// Name of the output.
     pub output: String,
-    /// What it answers, if that is one file.
+    /// The input file, if there is one per message.
     pub of: Option<String>,
     /// Hexadecimal digits.
     pub hex: String,
 }
 
-/// Where each port of an app leads.
+/// Routes of an app's ports.
 pub struct Routes {
     pub(super) inputs: Vec<(u8, Endpoint)>,
     /// Set if the inputs are messages for one port.
@@ -52,7 +52,7 @@ pub struct Routes {
     pub(super) names: Vec<String>,
     pub(super) outputs: Vec<(u8, Endpoint, OutLength)>,
     pub(super) memory: Option<MemoryFile>,
-    /// Output streams of messages that nobody routed: kept here, to be printed.
+    /// Output streams of messages without a route: kept here, to be printed.
     pub(super) messages: Vec<(String, SharedBytes)>,
     /// File of each input, for the golden model.
     pub(super) sources: BTreeMap<String, PathBuf>,
@@ -60,14 +60,14 @@ pub struct Routes {
     pub(super) sinks: BTreeMap<String, PathBuf>,
     /// Content of the memory port's file before the run.
     pub(super) _before: Option<Scratch>,
-    /// What went through streams, for the golden model and to be compared.
+    /// Copies of streamed data, for the golden model and the comparison.
     pub(super) kept: Vec<Kept>,
     /// An output goes to standard output.
     pub(super) to_standard: bool,
 }
 
 impl Routes {
-    /// Works out `--in` and `--out`. With `check`, all that the golden model needs is kept.
+    /// Evaluates `--in` and `--out`. With `check`, everything that the golden model needs is kept.
     pub fn new(app: &Manifest, ins: &[Route], outs: &[Route], check: bool) -> Result<Routes> {
         let mut routes = Routes {
             inputs: Vec::new(),
@@ -99,7 +99,7 @@ impl Routes {
             let Port::Stream(k) = port else { continue };
             let Some(route) = find(&ins, port) else {
                 return usage(format!(
-                    "input {name} gets nothing; add --in {}file:…",
+                    "input {name} has no route; add --in {}file:…",
                     prefix(app.stream_in.len(), name)
                 ));
             };
@@ -158,7 +158,7 @@ impl Routes {
                 }
                 (None, _) => {
                     return usage(format!(
-                        "output {name} goes nowhere; add --out {}file:…",
+                        "output {name} has no route; add --out {}file:…",
                         prefix(app.stream_out.len(), name)
                     ));
                 }
@@ -168,7 +168,7 @@ impl Routes {
                 (Some(lanes), Length::Message(bytes)) => lanes.answers.push((k as u8, to, bytes)),
                 (Some(_), _) => {
                     return usage(format!(
-                        "output {name} does not give messages of a known length, so that its answers to several files \
+                        "output {name} does not have messages of a known length, so that its responses to several files \
                          cannot be told apart: give --in once"
                     ));
                 }
@@ -232,7 +232,7 @@ impl Routes {
         Ok(())
     }
 
-    /// What came on outputs that were not routed, output by output, messages in the order of their routes.
+    /// Data of outputs without a route, output by output, messages in the order of their routes.
     pub fn messages(&self) -> Vec<Message> {
         let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect();
         let mut messages = Vec::new();
@@ -247,7 +247,7 @@ impl Routes {
         messages
     }
 
-    /// Whether an output goes to standard output: nothing else may.
+    /// Whether an output goes to standard output, which is then used for nothing else.
     pub fn to_standard(&self) -> bool {
         self.to_standard
     }
@@ -264,7 +264,7 @@ impl Routes {
 }
 
 impl Lanes {
-    /// Many messages for the input of that name.
+    /// Many messages for the input with this name.
     fn new(app: &Manifest, name: &str) -> Result<Lanes> {
         match app.stream_in.as_slice() {
             [only] if app.memory.is_none() => {
@@ -277,7 +277,7 @@ impl Lanes {
     }
 }
 
-/// `name=`, where a port must be told from others.
+/// `name=`, if there are several ports.
 fn prefix(ports: usize, name: &str) -> String {
     if ports > 1 { format!("{name}=") } else { String::new() }
 }

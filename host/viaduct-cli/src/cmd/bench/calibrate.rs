@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `viaduct bench calibrate`: card memory of profile `f1` beside the board it is calibrated to, FSRF Table 2, rows "physical".
-//! Four slots work at once on resident pages, each on a channel of its own, through everything that lies between an app and DRAM.
+//! `viaduct bench calibrate`: card memory of profile `f1` against the board it is calibrated to, FSRF Table 2, rows "physical".
+//! Four slots work concurrently on resident pages, each on its own channel, through the whole path between an app and DRAM.
 
 use viaduct::{MapOptions, Mapping, MemoryJob, MemoryRange, Prot, SharedBytes, Slot, Source};
 use viaduct_build::{Manifest, Project, Variant};
@@ -21,7 +21,7 @@ struct Worker {
     data: Vec<u8>,
 }
 
-/// What a slot is told to do.
+/// The load of a slot.
 #[derive(Clone, Copy)]
 struct Load {
     write: bool,
@@ -51,7 +51,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Brings one page into memory, in the next channel in turn.
+    /// Loads one page into memory, in the next channel in turn.
     fn touch(&self, app: &Manifest, page: u64) -> Result {
         self.tell(app, Load { write: false, size: 64, count: 1, seed: 1 })?;
         let range = MemoryRange {
@@ -65,7 +65,7 @@ impl Worker {
         Ok(())
     }
 
-    /// What memory holds after the accesses; what the app must have summed up if it has read.
+    /// Expected memory after the accesses, and the expected checksum of the app's reads.
     fn follow(&mut self, load: Load) -> u64 {
         if !load.write {
             return expected_sum(&self.data, load.size, load.count, load.seed);
@@ -80,7 +80,7 @@ impl Worker {
     }
 }
 
-/// Slots with `pages` pages each, so that slot s has all of its own in channel `channel(s)`.
+/// Slots with `pages` pages each; all pages of slot s are in channel `channel(s)`.
 fn workers(
     opened: &Opened,
     app: &Manifest,
@@ -94,7 +94,7 @@ fn workers(
         let slot = opened.card.any_slot()?;
         slot.load(image)?;
         let data = random.bytes((pages * PAGE) as usize);
-        // Pages that nobody uses stand for the channels that are passed over.
+        // Unused pages occupy the skipped channels.
         let spare = vec![0; (pages * PAGE) as usize * SLOTS];
         let mut bytes = data.clone();
         bytes.extend(spare);
@@ -103,7 +103,7 @@ fn workers(
         let mapping = slot.map(Source::bytes(SharedBytes::new(bytes)), len, options)?;
         all.push(Worker { slot, mapping, data });
     }
-    // Frames are handed out channel by channel in turn.
+    // Frames are allocated from the channels in turn.
     let channels = opened.card.info().channels;
     let (mut had, mut spare) = (vec![0; SLOTS], pages);
     while had.iter().any(|n| *n < pages) {
@@ -123,7 +123,7 @@ fn workers(
     Ok(all)
 }
 
-/// Runs a load on each slot at once and returns what they moved together, in bytes a second of the one that takes longest.
+/// Runs a load on all slots concurrently and returns their total throughput, in bytes per second of the longest run.
 fn run(
     opened: &Opened,
     app: &Manifest,
@@ -158,6 +158,7 @@ fn run(
     Ok(moved as f64 / opened.card.info().seconds(longest))
 }
 
+/// Measures the figures of `viaduct bench calibrate`.
 pub fn calibrate(
     project: &Project,
     card: &CardArgs,
@@ -170,7 +171,7 @@ pub fn calibrate(
     let mut plot = Plot::new(
         "calibrate",
         Form::Bars,
-        "Card memory of profile f1 beside the board it is fitted to",
+        "Card memory of profile f1 against the board it is fitted to",
         "four slots with app rng on resident pages, a channel each; the board: FSRF, Table 2, physical",
         ["accesses", "MiB/s"],
     );
@@ -191,7 +192,7 @@ pub fn calibrate(
             (4096, scale.calibrate_large, ("written in 4 KiB", 54_000.0), ("read in 4 KiB", 57_000.0)),
             (64, scale.calibrate_small, ("written in 64 bytes", 15_000.0), ("read in 64 bytes", 18_000.0)),
         ] {
-            // What was written is read at the same places.
+            // The written data is read at the same addresses.
             for (write, (what, paper)) in [(true, written), (false, read)] {
                 let load = |seed| Load { write, size, count: bytes / size, seed };
                 let rate = run(&opened, &app, &mut all, what, [load(3), load(5), load(7), load(9)])?;

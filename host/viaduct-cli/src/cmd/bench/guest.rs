@@ -2,7 +2,7 @@
 //! `viaduct bench guest`: the round trips of the paper (section V) in one boot of a Linux guest. UDP datagrams through the
 //! network device with the kernel's own driver, echoed by app udp_echo; and as many bytes to card memory and back
 //! through the XDMA-compatible function with `kernel/xdma`. The guest's processor is emulated and the card simulated, so the
-//! times are of this machine; cycles and counts are the card's own.
+//! times are those of this machine; cycles and counts are the card's.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use crate::fail::{Failure, Result, at};
 use crate::plot::{Form, Kind, Plot};
 
 const SIZES: [u32; 5] = [64, 128, 256, 512, 1024];
-/// The network device offers packed rings besides what it offers anyway; the kernel's driver takes them.
+/// The network device offers packed rings in addition to its default features; the kernel's driver accepts them.
 const PACKED: &str = "net:+packed";
 /// Longest time for a round trip, on average, and for everything before the first.
 const ROUND_MS: u64 = 1000;
@@ -34,19 +34,19 @@ const START_S: u64 = 300;
 /// Performance counter of a channel of the XDMA-compatible function (PG195).
 const PERF_CONTROL: u64 = 0xc0;
 const PERF_CYCLES: u64 = 0xc4;
-/// Counts while a list is worked on; from zero.
+/// Counts while a list is processed; starts from zero.
 const PERF_AUTO_CLEAR: u32 = 1 << 2 | 1 << 1;
 /// H2C, C2H.
 const CHANNELS: [u64; 2] = [0, 0x1000];
 
-/// What udp_rtt and xdma_rtt print.
+/// Output of udp_rtt and xdma_rtt.
 #[derive(Deserialize)]
 struct Printed {
     rounds: u32,
     sizes: Vec<Times>,
 }
 
-/// Of one size, in microseconds.
+/// Results of one size, in microseconds.
 #[derive(Deserialize)]
 struct Times {
     size: u32,
@@ -77,7 +77,7 @@ impl Way {
         }
     }
 
-    /// What was asked for beyond the default.
+    /// Options beyond the default.
     fn asks(self) -> String {
         match self {
             Way::Virtio => format!(" with --features {PACKED}"),
@@ -86,7 +86,7 @@ impl Way {
     }
 }
 
-/// What the card has counted, and the processor time this machine has spent.
+/// Counters of the card, and processor time of this machine.
 struct Sample {
     counters: FunctionCounters,
     card: Duration,
@@ -95,7 +95,7 @@ struct Sample {
     hardware: f64,
 }
 
-/// Everything about one size.
+/// All results of one size.
 struct Measured {
     way: Way,
     times: Times,
@@ -103,7 +103,7 @@ struct Measured {
     ended: Sample,
 }
 
-/// The card's two functions, seen from beside the guest.
+/// The card's two functions, observed from outside the guest.
 struct Card {
     sim: Simulated,
     net: Device,
@@ -120,7 +120,7 @@ impl Card {
         Ok(Self { sim: sim.clone(), net, xdma: function(FunctionKind::Xdma)? })
     }
 
-    /// Lets the counts of cycles begin anew. The counts of accesses are looked at last, since this is some.
+    /// Restarts the counters of cycles. The counters of accesses are read last, since this makes accesses too.
     fn begin(&self, way: Way, machine: &Machine) -> Result<Sample> {
         match way {
             Way::Virtio => self.net.clear_statistics().map_err(failed)?,
@@ -136,14 +136,14 @@ impl Card {
         })
     }
 
-    /// The other way round.
+    /// In the opposite order.
     fn end(&self, way: Way, rounds: f64, machine: &Machine) -> Result<Sample> {
         let (card, guest) = (own_time()?, machine.processor_time()?);
         let counters = self.counters(way);
         let hardware = match way {
             Way::Virtio => {
                 let statistics = self.net.statistics().map_err(failed)?;
-                // What the app takes is not the device's, as in the paper (section IV-B).
+                // The app's time is not the device's, as in the paper (section IV-B).
                 statistics.stages.iter().map(Stage::mean).sum::<f64>() - statistics.user.mean()
             }
             Way::Xdma => {
@@ -168,7 +168,7 @@ impl Card {
     }
 }
 
-/// Processor time of this process: that of the simulated card.
+/// Processor time of this process, which is that of the simulated card.
 fn own_time() -> Result<Duration> {
     ClockId::CLOCK_PROCESS_CPUTIME_ID.now().map(Duration::from).map_err(failed)
 }
@@ -177,8 +177,8 @@ fn failed(error: impl std::fmt::Display) -> Failure {
     Failure::Run(format!("card: {error}"))
 }
 
-/// Follows guest/roundtrips.sh, which says `begin WAY`, prints a program's object and says `end WAY`, and waits for a line
-/// after each word.
+/// Follows guest/roundtrips.sh, which prints `begin WAY`, a program's object and `end WAY`, and waits for a line after each
+/// marker.
 #[derive(Default)]
 struct Follower {
     rounds: u32,
@@ -211,7 +211,7 @@ impl Watcher for Follower {
 }
 
 impl Follower {
-    /// Takes a line of output; whether the guest waits for us now.
+    /// Processes a line of output; returns whether the guest waits for a line now.
     fn line(&mut self, line: &str, machine: &Machine) -> Result<bool> {
         let Some(card) = &self.card else { return Ok(false) };
         let way = match line.split_once(' ') {
@@ -228,7 +228,7 @@ impl Follower {
             return Ok(true);
         }
         let (Some(times), Some(begun)) = (self.times.take(), self.begun.take()) else {
-            return Err(Failure::Run(format!("the guest says {line:?} out of turn")));
+            return Err(Failure::Run(format!("unexpected line from the guest: {line:?}")));
         };
         let ended = card.end(way, f64::from(self.rounds + times.warmup), machine)?;
         tell!(
@@ -242,14 +242,14 @@ impl Follower {
         Ok(true)
     }
 
-    /// The times in what a program printed, if every answer was right.
+    /// The times in a program's output, if every reply was right.
     fn checked(&self, line: &str) -> Result<Times> {
-        let unclear = |why: String| Failure::Run(format!("the guest's program says {line:?}: {why}"));
+        let unclear = |why: String| Failure::Run(format!("the guest's program printed {line:?}: {why}"));
         let mut printed: Printed = serde_json::from_str(line).map_err(|e| unclear(e.to_string()))?;
         let (Some(times), []) = (printed.sizes.pop(), printed.sizes.as_slice()) else {
             return Err(unclear("not one size".to_owned()));
         };
-        // One datagram in a thousand may be lost, as udp_rtt has it.
+        // One datagram in a thousand may be lost, as in udp_rtt.
         let least = self.rounds - self.rounds / 1000;
         if printed.rounds != self.rounds || times.wrong > 0 || times.answered < least {
             return wrong(&format!("round trips of {} bytes", times.size));
@@ -258,6 +258,7 @@ impl Follower {
     }
 }
 
+/// Measures the figures of `viaduct bench guest`.
 pub fn guest(
     project: &Project,
     profile: Option<&str>,
@@ -327,7 +328,7 @@ pub fn guest(
 }
 
 impl Measured {
-    /// Round trips that were made, with those that do not count.
+    /// Number of round trips, including uncounted ones.
     fn made(&self) -> f64 {
         f64::from(self.times.answered + self.times.lost + self.times.warmup)
     }
@@ -392,14 +393,12 @@ fn module(root: &Path, kernel: &str) -> Result<PathBuf> {
     let script = root.join("tools/guest_module.sh");
     let mut command = Command::new(&script);
     command.arg(kernel).stderr(Stdio::inherit()).stdin(Stdio::null());
-    // What it fetches and builds ends with it.
+    // Its downloads and builds end with it.
     end_with_us(&mut command);
     let output = command.output().map_err(at(script.display()))?;
     let path = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
     if !output.status.success() || path.is_empty() {
-        return Err(Failure::Run(
-            "there is no kernel/xdma for the guest; the reason stands above".to_owned(),
-        ));
+        return Err(Failure::Run("there is no kernel/xdma for the guest; the reason is above".to_owned()));
     }
     Ok(path.into())
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `viaduct bench`: figures of the simulated card. All but those of the simulator itself and of a guest are card time, so
-//! that every machine prints the same, idle or busy; each is printed only after the data were compared.
+//! that every machine prints the same, idle or busy; each is printed only after the data was compared.
 
 mod calibrate;
 mod guest;
@@ -36,42 +36,42 @@ pub struct Args {
     /// Board and link to simulate; `viaduct info card` lists them
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// Of `guest`: round trips of each size
+    /// For `guest`: round trips of each size
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     rounds: u32,
-    /// Of `guest`: the kernel, as for `viaduct vm`
+    /// For `guest`: the kernel, as for `viaduct vm`
     #[arg(long, value_name = "NAME", default_value = "6.12")]
     kernel: String,
-    /// Small sizes and few cases, for tests: figures of their own, not those of the documents
+    /// Small sizes and few cases, for tests: the figures differ from those in the documents
     #[arg(long)]
     quick: bool,
     /// Print a JSON array
     #[arg(long)]
     json: bool,
-    /// Draw the figures into this folder too, as SVG files; those of `sim` are not drawn
+    /// Also draw the figures into this folder, as SVG files; those of `sim` are not drawn
     #[arg(long, value_name = "FOLDER")]
     plot: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum What {
-    /// The simulator: cycles a second of this machine
+    /// The simulator: cycles per second on this machine
     Sim,
     /// Copies between host and card memory
     Dma,
-    /// An app at random places of its memory
+    /// An app with random accesses to its memory
     Mem,
     /// Every app with streams
     Apps,
     /// Round trips and throughput of the network device
     Virtio,
-    /// Card memory of profile f1 beside the board it is calibrated to
+    /// Card memory of profile f1 against the board it is calibrated to
     Calibrate,
     /// Round trips of a program in a Linux guest, through the network device and through the XDMA-compatible function
     Guest,
 }
 
-/// How much is measured.
+/// Sizes of the measurements.
 struct Scale {
     /// Bytes of one DMA measurement, and of each of its commands.
     dma: u64,
@@ -79,9 +79,9 @@ struct Scale {
     /// Memory that the app of `mem` works on, and random accesses to it of 64 and of 4096 bytes.
     mem: u64,
     accesses: [u64; 2],
-    /// Message that goes through every app.
+    /// Message that is sent through every app.
     app: usize,
-    /// Of `calibrate`: pages of 2 MiB a slot, bytes moved by each in large and in small accesses.
+    /// For `calibrate`: pages of 2 MiB per slot, bytes moved by each in large and in small accesses.
     pages: u64,
     calibrate_large: u64,
     calibrate_small: u64,
@@ -114,11 +114,11 @@ impl Scale {
     };
 }
 
-/// Limit of waits: nothing here takes so long on any machine, and a wait that looked at the card before its end, to see whether
-/// it lives, would take card time.
+/// Limit of waits: longer than anything here takes on any machine. A wait that checked the card for activity before its
+/// end would take card time.
 const PATIENCE: Duration = Duration::from_secs(6 * 3600);
 
-/// Bytes and most edges of the measurement of the simulator.
+/// Bytes and maximum number of edges of the measurement of the simulator.
 const SIM_BYTES: usize = 4 << 20;
 const SIM_EDGES: u64 = 200_000;
 
@@ -130,6 +130,7 @@ struct Figure {
     note: String,
 }
 
+/// Runs the command.
 pub fn run(args: Args) -> Result {
     let project = crate::project::find()?;
     let all = [What::Dma, What::Mem, What::Apps, What::Virtio, What::Sim];
@@ -145,7 +146,7 @@ pub fn run(args: Args) -> Result {
     let mut figures = Vec::new();
     for what in what {
         let mut plots = Vec::new();
-        // A card of its own, so that no figure depends on what was measured before.
+        // A new card, so that no figure depends on earlier measurements.
         let open = || card.open(Variant::Fast);
         let new = match what {
             What::Sim => sim(&project, &card)?,
@@ -185,7 +186,7 @@ pub fn run(args: Args) -> Result {
 }
 
 fn wrong<T>(what: &str) -> Result<T> {
-    Err(Failure::Check(format!("{what}: the data are not what they should be, so there is no figure")))
+    Err(Failure::Check(format!("{what}: wrong data, so there is no figure")))
 }
 
 // ---------------------------------------------------------------- DMA
@@ -199,7 +200,7 @@ fn dma(
 ) -> Result<Vec<Figure>> {
     let total = scale.dma;
     let slot = opened.card.any_slot()?;
-    // Commands of a slot run only while it does; which app is in it does not matter.
+    // Commands of a slot run only while it has an app; any app will do.
     slot.load(&image(project, opened, &project.load("pass")?)?)?;
     let from = opened.card.dma_buffer(total, DmaAccess::Read)?;
     let to = opened.card.dma_buffer(total, DmaAccess::Write)?;
@@ -259,7 +260,7 @@ fn size_of(bytes: u64) -> String {
     }
 }
 
-/// What the link carries each way in packets of the largest size, in GB/s.
+/// Throughput of the link in each direction with packets of the largest size, in GB/s.
 fn link_limits(opened: &Opened) -> Vec<(&'static str, f64)> {
     let Some(sim) = &opened.sim else { return Vec::new() };
     let most = f64::from(sim.profile.link.mps);
@@ -269,7 +270,7 @@ fn link_limits(opened: &Opened) -> Vec<(&'static str, f64)> {
         .to_vec()
 }
 
-/// What moves a beat in each cycle, in GB/s.
+/// Throughput of one beat per cycle, in GB/s.
 fn beats(opened: &Opened) -> f64 {
     opened.card.info().data_bytes as f64 * f64::from(opened.card.info().clock_khz) / 1e6
 }
@@ -279,7 +280,7 @@ fn timed(opened: &Opened, slot: &Slot, commands: &[Command]) -> Result<u64> {
     let begun = opened.card.time()?;
     let done = slot.wait(&slot.submit(commands)?)?;
     match done.iter().find(|c| c.status != viaduct::desc::Status::Ok) {
-        Some(Completion { status, .. }) => Err(Failure::Run(format!("the card answered: {status}"))),
+        Some(Completion { status, .. }) => Err(Failure::Run(format!("command failed: {status}"))),
         None => Ok(done.iter().map(|c| c.time).max().unwrap_or(begun) - begun),
     }
 }
@@ -305,9 +306,9 @@ fn mem(project: &Project, opened: &Opened, scale: &Scale, plots: &mut Vec<Plot>)
     let mut plot = Plot::new(
         "mem",
         Form::Bars,
-        "An app at random places of its memory",
+        "An app with random accesses to its memory",
         format!(
-            "{} read by app rng: {small} times 64 bytes, {large} times 4096 bytes; at first touch the pages that were loaded",
+            "{} read by app rng: {small} times 64 bytes, {large} times 4096 bytes; at first access the pages that were loaded",
             size_of(scale.mem)
         ),
         ["what is read", "GB/s"],
@@ -317,7 +318,7 @@ fn mem(project: &Project, opened: &Opened, scale: &Scale, plots: &mut Vec<Plot>)
         let mapping = slot.map(source, scale.mem, MapOptions::new(Prot::READ_WRITE).huge(huge))?;
         let range = MemoryRange::of(&mapping, register(&app, "base")?, Some(register(&app, "bytes")?));
         let (page, pages) = if huge { (2 << 20, "2 MiB pages") } else { (4096, "4 KiB pages") };
-        // First the pages that one access for each of them finds; then all of them, which is no figure.
+        // First as many accesses as there are pages; then all pages, which is not measured.
         let one_each = scale.mem / 4096;
         for (name, size, count) in [
             ("first touch", 4096, one_each),
@@ -329,7 +330,7 @@ fn mem(project: &Project, opened: &Opened, scale: &Scale, plots: &mut Vec<Plot>)
             for (name, value) in [("size", size), ("count", count), ("seed", seed), ("write", 0)] {
                 set(name, value)?;
             }
-            // The app's interrupt is the end: looking at it before would take card time, and more on a busy machine.
+            // The app's interrupt marks the end: polling before would take card time, and more on a busy machine.
             let job = MemoryJob::new(&slot, register(&app, "start")?.offset).range(range);
             job.done(register(&app, "done")?.offset).irq().run()?;
             let (cycles, sum) = (read("cycles")?, read("checksum")?);
@@ -341,7 +342,7 @@ fn mem(project: &Project, opened: &Opened, scale: &Scale, plots: &mut Vec<Plot>)
                 return wrong(&what);
             }
             let (bytes, counted) = match name {
-                // What was loaded counts, not what the app read of it.
+                // Loaded bytes count, not those that the app read of them.
                 "first touch" => {
                     let loaded: BTreeSet<u64> =
                         places(size, count, seed, scale.mem).map(|at| at / page).collect();
@@ -376,7 +377,7 @@ fn register(app: &Manifest, name: &str) -> Result<Register> {
     }
 }
 
-/// Where app rng goes in a memory of `len` bytes: the generator its page describes.
+/// Addresses that app rng accesses in a memory of `len` bytes: the generator in its README.
 fn places(size: u64, count: u64, seed: u64, len: u64) -> impl Iterator<Item = u64> {
     let mut x = seed;
     (0..count).map(move |_| {
@@ -388,7 +389,7 @@ fn places(size: u64, count: u64, seed: u64, len: u64) -> impl Iterator<Item = u6
     })
 }
 
-/// What app rng sums up when it reads there.
+/// The checksum of app rng for these reads.
 fn expected_sum(data: &[u8], size: u64, count: u64, seed: u64) -> u64 {
     let words = |at: u64| data[at as usize..(at + size) as usize].chunks_exact(8);
     places(size, count, seed, data.len() as u64)
@@ -469,7 +470,7 @@ fn sim(project: &Project, card: &CardArgs) -> Result<Vec<Figure>> {
     let function = |opened: &Opened| {
         opened.sim.as_ref().map(|s| s.function.clone()).ok_or(Failure::Run("not a simulated card".into()))
     };
-    // The first run builds what is not built and warms the caches; the second is timed. Both take the same cycles.
+    // The first run builds missing files and warms the caches; the second is timed. Both take the same cycles.
     let mut model = 0.0;
     let mut cycles = 0;
     for _ in 0..2 {
@@ -483,7 +484,7 @@ fn sim(project: &Project, card: &CardArgs) -> Result<Vec<Figure>> {
     recorded.record(SIM_EDGES).map_err(refused)?;
     let again = stream(project, &opened, &app, SIM_BYTES)?;
     if again.cycles != cycles {
-        return wrong("the recorded run takes other cycles");
+        return wrong("the recorded run takes a different number of cycles");
     }
     let edges = recorded.replay(true).map_err(refused)?;
     let begun = std::time::Instant::now();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `viaduct bench virtio`: the network device, echoed by app udp_echo in a slot, under a driver in this process. The
-//! driver takes no card time, so what is measured is card and link alone.
+//! driver takes no card time, so only card and link are measured.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::fail::{Failure, Result};
 use crate::plot::{Form, Kind, Plot};
 use crate::random::Random;
 
-/// Ways to run the ring, each with what the one before has.
+/// Options of the ring, each in addition to the previous ones.
 const MODES: [(&str, u64); 5] = [
     ("split", 0),
     ("+ event index", 1 << feature::EVENT_IDX),
@@ -36,14 +36,14 @@ const MODES: [(&str, u64); 5] = [
 const LATENCIES: [u32; 3] = [250, 550, 1_000];
 const SIZES: [usize; 5] = [64, 128, 256, 512, 1024];
 const QUEUED: [usize; 3] = [64, 1472, 8972];
-/// Round trips a figure is made of; the first ones, which find rings cold, are not among them.
+/// Round trips per figure, without the first ones, which find cold rings.
 const ROUNDS: u32 = 32;
 const WARM: u32 = 8;
-/// Frames that are queued at once; the figure is the difference. Few are enough to fill the link: with fewer, what reads
-/// ahead of the first answers would come for nothing.
+/// Frames that are queued together; the figure is the difference. Few are enough to fill the link: with fewer, reads
+/// ahead of the first responses would not be counted.
 const FEW: usize = 128;
 const MANY: usize = 256;
-/// Cycles between two looks of the host at the ring, and after which something is wrong.
+/// Cycles between two polls of the ring by the host, and the limit.
 const LOOK: u64 = 8;
 const LONGEST: u64 = 1_000_000;
 const ENTRIES: u16 = 256;
@@ -55,7 +55,7 @@ const OURS: [u8; 6] = [0x02, 0, 0, 0, 0, 0x11];
 /// App udp_echo's address after reset.
 const ECHO: [u8; 6] = [0x02, 0x56, 0x49, 0x56, 0x44, 0x01];
 
-/// A network device with udp_echo behind it.
+/// A network device with udp_echo as its user side.
 struct Bench {
     sim: Simulated,
     net: Net,
@@ -74,7 +74,7 @@ impl Bench {
         let control = opened.card.function(FunctionKind::Net)?;
         control.attach(Attachment::Slot(slot.index()))?;
         control.set_up(true)?;
-        // Packed rings are offered to those who ask for them.
+        // Packed rings are offered only if requested.
         control.allow_features(Features::DEFAULT | features)?;
         let number = usize::from(FunctionKind::Net.number());
         let function: Arc<dyn PciFunction> = sim
@@ -94,7 +94,7 @@ impl Bench {
         self.sim.function.function_counters(number).unwrap_or_default()
     }
 
-    /// Sends a frame, waits for the answer and compares it.
+    /// Sends a frame, waits for the reply and compares it.
     fn round(&mut self, payload: &[u8]) -> Result {
         let (ask, answer) = frames(payload);
         if !self.net.queue(&ask).map_err(failed)? {
@@ -113,13 +113,13 @@ fn failed(error: VirtioError) -> Failure {
     Failure::Run(format!("network device: {error}"))
 }
 
-/// What `ROUNDS` round trips took.
+/// Results of `ROUNDS` round trips.
 struct Rounds {
     cycles: f64,
     statistics: Statistics,
     before: FunctionCounters,
     after: FunctionCounters,
-    /// Notifications of both queues, each round.
+    /// Notifications of both queues per round trip.
     kicks: f64,
 }
 
@@ -142,7 +142,7 @@ fn rounds(bench: &mut Bench, size: usize) -> Result<Rounds> {
     Ok(Rounds { cycles, statistics, before, after, kicks })
 }
 
-/// A UDP datagram to app udp_echo, and what comes back.
+/// A UDP datagram to app udp_echo, and its reply.
 fn frames(payload: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let build = |to: [u8; 6], from: [u8; 6], ports: [u16; 2], addresses: [[u8; 4]; 2]| {
         let mut frame = Vec::with_capacity(HEADERS + payload.len());
@@ -162,9 +162,9 @@ fn frames(payload: &[u8]) -> (Vec<u8>, Vec<u8>) {
     (build(ECHO, OURS, [4000, 7], [here, there]), build(OURS, ECHO, [7, 4000], [there, here]))
 }
 
-/// What the link alone takes for one echo of `bytes` with so many dependent reads before the payload has come, in cycles:
-/// those reads, the answer's data with its used entry (and index, if the ring is split), and the read of the wish for an interrupt, which follows them
-/// at once since the link keeps it behind them. And for the interrupt behind that.
+/// Minimum time of the link for one echo of `bytes` with `reads` dependent reads before the payload has arrived, in cycles:
+/// those reads, the reply's data with its used entry (and index, if the ring is split), and the read of the driver's event
+/// suppression, which follows immediately since the link keeps it in order after them. Also for the interrupt after that.
 fn minimum(sim: &Simulated, packed: bool, reads: f64, bytes: usize) -> (f64, f64) {
     let link = &sim.profile.link;
     let wire = |bytes: f64| bytes / sim.bytes_per_cycle();
@@ -172,21 +172,21 @@ fn minimum(sim: &Simulated, packed: bool, reads: f64, bytes: usize) -> (f64, f64
     let read = cycles(link.read_latency_ns) + wire(REQUEST as f64);
     // Packets carry double words.
     let bytes = bytes.next_multiple_of(4);
-    // Payload that does not fit one completion comes behind the first.
+    // Payload that does not fit one completion follows in others.
     let packets = (bytes as f64 / f64::from(link.mps)).ceil();
     let behind = (bytes as f64 - f64::from(link.mps)).max(0.0);
     let payload = wire(behind + (packets - 1.0) * COMPLETION as f64);
-    // Of a used descriptor the half that means something.
+    // The half of a used descriptor that is written.
     let used = if packed { REQUEST as f64 + 8.0 } else { 2.0 * REQUEST as f64 + 8.0 + 4.0 };
     let written = wire(bytes as f64 + REQUEST as f64 * packets + used);
-    // The read finds host memory as the writes leave it: if they take longer to get there than it does, it waits.
+    // The read must see the writes: if they take longer to reach host memory than it does, it waits.
     let late =
         (cycles(link.write_latency_ns) - cycles(link.read_latency_ns) / 2.0 - wire(REQUEST as f64)).max(0.0);
     let interrupt = wire(REQUEST as f64 + 4.0);
     (reads * read + payload + written + late + read, interrupt)
 }
 
-/// With `all`, everything of the documents; otherwise a case of each kind.
+/// With `all`, all cases of the documents; otherwise one of each type.
 pub fn virtio(project: &Project, card: &CardArgs, all: bool, plots: &mut Vec<Plot>) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     let mut drawn = Drawn::new();
@@ -285,10 +285,10 @@ impl Drawn {
 
 /// Cycles of a round trip.
 struct Echo {
-    /// In the queue engine, and what the link alone needs of it.
+    /// In the queue engine, and the link's minimum of it.
     hardware: f64,
     least: f64,
-    /// From host to host, and what the link alone needs of it.
+    /// From host to host, and the link's minimum of it.
     whole: f64,
     ways: f64,
 }
@@ -304,13 +304,13 @@ fn echo(bench: &mut Bench, mode: &str, size: usize, figures: &mut Vec<Figure>) -
     let before = [index, s.ring_reads, s.descriptor_reads, s.table_reads, s.payload_reads];
     let dependent: f64 = before.iter().map(|n| each(*n).min(1.0).round()).sum();
     let stages: Vec<String> = s.stages.iter().map(|stage| format!("{:.0}", stage.mean())).collect();
-    // What the app takes is not the device's (as in the paper, section IV-B).
+    // The app's time is not the device's (as in the paper, section IV-B).
     let user = s.user.mean();
     let hardware = s.stages.iter().map(viaduct_virtio::Stage::mean).sum::<f64>() - user;
     let packed = bench.net.device.has(feature::RING_PACKED);
     let (least, interrupt) = minimum(&bench.sim, packed, dependent, HEADER + HEADERS + size);
-    // The stages are counted in the queue engine. From the doorbell's arrival at the card to the interrupt's leaving it there is a
-    // little more, which the host's side shows.
+    // The stages are measured in the queue engine. From the doorbell's arrival at the card to the interrupt's departure it is a
+    // little more, which is visible on the host's side.
     let link = &bench.sim.profile.link;
     let ways =
         f64::from(link.mmio_write_ns + link.irq_latency_ns) * f64::from(bench.sim.profile.clk_khz) / 1e6;
@@ -345,14 +345,14 @@ fn echo(bench: &mut Bench, mode: &str, size: usize, figures: &mut Vec<Figure>) -
     Ok(Echo { hardware, least, whole: r.cycles, ways: least + interrupt + ways })
 }
 
-/// Many frames queued at once, all out and all back: what each further one takes.
+/// Many frames queued together and echoed: the time of each further one.
 fn queued(bench: &mut Bench, mode: &str, size: usize, figures: &mut Vec<Figure>, plot: &mut Plot) -> Result {
     let what = format!("virtio, frames of {size} bytes queued, {mode}");
     let short = burst(bench, &what, size, FEW)?;
     let long = burst(bench, &what, size, MANY)?;
     let each = |of: fn(&Burst) -> f64| (of(&long) - of(&short)) / (MANY - FEW) as f64;
-    // A further frame takes no less than the link needs for what was carried for it: if it seems so, the long run has only
-    // used the link better at its beginning and end than the short one.
+    // A further frame cannot take less than the link needs for its bytes: if it seems so, the long run has only used the
+    // link better at its beginning and end than the short one.
     let up = each(|b| b.up);
     let cycles = each(|b| b.cycles).max(up);
     let bytes = (HEADER + HEADERS + size) as f64;
@@ -382,13 +382,13 @@ fn queued(bench: &mut Bench, mode: &str, size: usize, figures: &mut Vec<Figure>,
     Ok(())
 }
 
-/// From the doorbell to the last of some answers.
+/// From the doorbell to the last of several replies.
 struct Burst {
     cycles: f64,
-    /// Those of them in which the link's way from the card carried something.
+    /// Those in which the link from the card was busy.
     up: f64,
-    /// While the first two thirds of them came, and more were on their way: shares of the time in which each direction
-    /// carried something.
+    /// While the first two thirds of the replies arrived, and more were in flight: shares of the time in which each direction
+    /// was busy.
     up_in_use: f64,
     down_in_use: f64,
 }
@@ -406,7 +406,7 @@ fn burst(bench: &mut Bench, what: &str, size: usize, count: usize) -> Result<Bur
     let before = bench.sim.function.counters();
     let mut marks = Vec::new();
     bench.net.tx.kick().map_err(failed)?;
-    // The host looks every few cycles, so that the time of an interrupt is not among what is measured.
+    // The host polls every few cycles, so that the time of an interrupt is not included.
     bench.net.rx.disarm();
     let mut answers = all.iter().map(|(_, answer)| answer);
     let mut next = answers.next();
@@ -438,8 +438,8 @@ fn burst(bench: &mut Bench, what: &str, size: usize, count: usize) -> Result<Bur
     })
 }
 
-/// Cycles that a message of `bytes` to the card and one back take of the ways from the card and to it: writes and read
-/// requests share the one from the card.
+/// Cycles that a message of `bytes` to the card and one back occupy the link from the card and to it: writes and read
+/// requests share the link from the card.
 fn both_ways(sim: &Simulated, bytes: f64) -> (f64, f64) {
     let link = &sim.profile.link;
     let packets = |most: u32, each: u64| (bytes / f64::from(most)).ceil() * each as f64;

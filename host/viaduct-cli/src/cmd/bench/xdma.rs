@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The rival of the virtio round trip: bytes to card memory and back through the XDMA-compatible function, as in the paper
+//! The comparison for the virtio round trip: bytes to card memory and back through the XDMA-compatible function, as in the paper
 //! (section IV-B), with the register accesses of the vendor's driver and with those of `kernel/xdma`.
 
 use std::sync::Arc;
@@ -40,10 +40,10 @@ const RUN: u32 = 1 | 1 << 1 | 1 << 2 | 1 << 4;
 const FAILURES: u32 = 0x00ff_fe38;
 const LAST: u32 = 0xad4b << 16 | 1 << 4 | 1 << 1 | 1;
 
-/// Which driver's register accesses.
+/// Driver whose register accesses are made.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Driver {
-    /// The vendor's in MSI-X mode: 4 reads and 6 writes a transfer.
+    /// The vendor's in MSI-X mode: 4 reads and 6 writes per transfer.
     Vendor,
     /// `kernel/xdma`: 1 read and 2 writes.
     Ours,
@@ -58,7 +58,7 @@ struct Engine {
 }
 
 impl Engine {
-    /// With room for transfers of up to `most` bytes.
+    /// With memory for transfers of up to `most` bytes.
     fn open(project: &Project, card: &CardArgs, most: usize) -> Result<Self> {
         let opened = card.open_with(project, Variant::Functions, |_| ())?;
         let sim = opened.sim.clone().ok_or(Failure::Run("not a simulated card".into()))?;
@@ -90,7 +90,7 @@ impl Engine {
         self.function.write32(XDMA_DMA_BAR, at, value).map_err(pci)
     }
 
-    /// Tells a channel where its list is.
+    /// Writes the address of its list to a channel.
     fn list(&self, way: u64) -> Result {
         let list = 0x4000 + way * 0x1000;
         let first = self.arena.bus(self.descriptor);
@@ -115,7 +115,7 @@ impl Engine {
         }
         self.put(channel + CONTROL_SET, RUN)?;
         if driver == Driver::Vendor {
-            self.get(channel + STATUS)?; // makes the writes arrive
+            self.get(channel + STATUS)?; // flushes the posted writes
         }
         self.function.wait_irq(1 << way, super::PATIENCE).map_err(pci)?;
         if driver == Driver::Vendor {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Room for the files of a run, and locks on those that runs share.
+//! Disk space for the files of a run, and locks on shared files.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use viaduct_build::Scratch;
 use crate::fail::{Failure, Result, at};
 use crate::signals::Signals;
 
-/// A folder of temporary files with room for so many bytes.
+/// A folder for temporary files with enough free space.
 pub fn scratch(bytes: u64) -> Result<Scratch> {
     room(&std::env::temp_dir(), bytes, "TMPDIR")?;
     Ok(Scratch::new()?)
 }
 
-/// Fails if a folder's disk has not so many bytes left; `variable` names another folder to use.
+/// Fails if a folder's disk has not enough free space; `variable` names another folder.
 pub fn room(folder: &Path, bytes: u64, variable: &str) -> Result {
     let Ok(disk) = nix::sys::statvfs::statvfs(folder) else { return Ok(()) };
     let free = disk.blocks_available() * disk.fragment_size();
@@ -26,14 +26,14 @@ pub fn room(folder: &Path, bytes: u64, variable: &str) -> Result {
         return Ok(());
     }
     Err(Failure::Run(format!(
-        "the guest needs {} MB in {}, and {} MB are free there; make room, or name another folder with {variable}",
+        "the guest needs {} MB in {}, and {} MB are free there; free space, or name another folder with {variable}",
         bytes.div_ceil(1 << 20),
         folder.display(),
         free >> 20
     )))
 }
 
-/// Waits for a lock that other runs take; the user is told what for, and may end it.
+/// Waits for a lock that another run holds; the user gets a message, and may end the wait.
 pub fn wait_for(path: PathBuf, what: &str, limit: Duration, signals: &mut Signals) -> Result<Flock<File>> {
     let mut file = File::create(&path).map_err(at(path.display()))?;
     let end = Instant::now() + limit;

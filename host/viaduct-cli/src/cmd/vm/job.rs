@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What runs in the guest, how it gets there, and how its end is told apart from its output.
+//! Jobs in the guest: their files, and the detection of their end in the output.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -13,14 +13,14 @@ use crate::fail::{Result, at, usage};
 pub struct Job {
     /// No script: a shell.
     pub shell: bool,
-    /// What nobody else prints.
+    /// A unique word.
     pub nonce: String,
     /// Its files, as a tar archive.
     pub archive: Vec<u8>,
 }
 
 impl Job {
-    /// A script with its arguments, a command, or a shell; `copies` go along.
+    /// A script with its arguments, a command, or a shell; with the files in `copies`.
     pub fn new(script: Option<&Path>, command: &[OsString], copies: &[PathBuf]) -> Result<Self> {
         let mut archive = Archive::default();
         let words = |list: &[OsString]| {
@@ -52,15 +52,13 @@ impl Job {
         let archive = archive.end();
         if archive.len() as u64 > JOB_DISK {
             let (bytes, most) = (archive.len() >> 20, JOB_DISK >> 20);
-            return usage(format!(
-                "the files for the guest have {bytes} MB, and at most {most} MB go into it"
-            ));
+            return usage(format!("the files for the guest have {bytes} MB; at most {most} MB are possible"));
         }
         Ok(Self { shell: script.is_none() && command.is_empty(), nonce: nonce.trim().to_owned(), archive })
     }
 }
 
-/// A word for the shell that means itself.
+/// A word quoted for the shell.
 fn quoted(word: &OsStr) -> Vec<u8> {
     let inner: Vec<u8> =
         word.as_bytes().iter().flat_map(|b| if *b == b'\'' { b"'\\''".to_vec() } else { vec![*b] }).collect();
@@ -96,17 +94,17 @@ impl Archive {
 pub struct Marker {
     start: Vec<u8>,
     held: Vec<u8>,
-    /// The exit code, when it has come.
+    /// The exit code, once received.
     pub code: Option<u8>,
 }
 
 impl Marker {
-    /// For the job of that nonce.
+    /// For the job with this nonce.
     pub fn new(nonce: &str) -> Self {
         Self { start: [b"\x1e", nonce.as_bytes(), b" "].concat(), held: Vec::new(), code: None }
     }
 
-    /// Takes what has come and returns what is surely output.
+    /// Takes received bytes and returns those that are certainly output.
     pub fn take(&mut self, bytes: &[u8]) -> Vec<u8> {
         if self.code.is_some() {
             return Vec::new();
@@ -121,7 +119,7 @@ impl Marker {
             }
             return self.held.drain(..at).collect();
         }
-        // What may be the beginning of the marker stays.
+        // A possible beginning of the marker is kept.
         let keep = (1..n.min(self.held.len() + 1)).rev().find(|k| self.held.ends_with(&self.start[..*k]));
         let sure = self.held.len() - keep.unwrap_or(0);
         self.held.drain(..sure).collect()

@@ -23,24 +23,24 @@ use crate::tell::plain;
 
 /// Root ports, each for one function of the card.
 pub const PORTS: usize = 8;
-/// Size of the disk that carries the files of a job: always the same, the guest has it in its snapshot.
+/// Size of the disk that carries the files of a job: always the same, since it is part of the guest's snapshot.
 pub const JOB_DISK: u64 = 256 << 20;
-// Limits are for machines that are much busier than they should be: each is what an idle one takes, a hundred times over.
+// Limits are for very busy machines: each is a hundred times the duration on an idle one.
 /// Longest wait for QEMU to start and to connect.
 const START: Duration = Duration::from_secs(300);
-/// Longest time to save a snapshot, and to bring it back.
+/// Longest time to save a snapshot, and to restore it.
 const MIGRATE: Duration = Duration::from_secs(1200);
 /// Longest wait for QEMU to end when it is asked to; then it is killed.
 const QUIT: Duration = Duration::from_secs(5);
 /// Reply time of a function: simulated cards are slow when many share a machine.
 const REPLY_MS: u32 = 600_000;
 
-/// Kernel parameters for a guest whose processor stands still at times, because the machine has others to serve: no check that a timer
-/// ticks while the processor counts (that panics), none of the clock against another one, and no complaint about what takes long.
+/// Kernel parameters for a guest whose processor stops at times, because the machine is busy: no check that a timer ticks while the
+/// processor counts (which panics), no check of the clock against another one, and no warnings about long operations.
 const PATIENT: &str = "no_timer_check tsc=reliable nowatchdog rcupdate.rcu_cpu_stall_suppress=1 workqueue.watchdog_thresh=0 \
     sysctl.kernel.hung_task_timeout_secs=0 libata.ata_probe_timeout=600";
 
-/// What `tools/guest.sh` has made.
+/// Output of `tools/guest.sh`.
 pub struct Guest {
     /// Folder of this kernel's files; snapshots go there too.
     pub boot: PathBuf,
@@ -53,7 +53,7 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Fetches and makes what is missing.
+    /// Downloads and builds missing files.
     pub fn prepare(root: &Path, kernel: &str) -> Result<Self> {
         let script = root.join("tools/guest.sh");
         let mut command = Command::new(&script);
@@ -61,7 +61,7 @@ impl Guest {
         end_with_us(&mut command);
         let output = command.output().map_err(at(script.display()))?;
         if !output.status.success() {
-            return Err(Failure::Run("there is no guest to boot; the reason stands above".to_owned()));
+            return Err(Failure::Run("there is no guest to boot; the reason is above".to_owned()));
         }
         let text = String::from_utf8_lossy(&output.stdout);
         let value = |name: &str| {
@@ -69,7 +69,7 @@ impl Guest {
                 .filter_map(|line| line.split_once('='))
                 .find(|(n, _)| *n == name)
                 .map(|(_, v)| v.to_owned())
-                .ok_or_else(|| Failure::Run(format!("{} does not say its {name}", script.display())))
+                .ok_or_else(|| Failure::Run(format!("{} does not print its {name}", script.display())))
         };
         let disk = PathBuf::from(value("disk")?);
         Ok(Self {
@@ -83,10 +83,10 @@ impl Guest {
     }
 }
 
-/// What QEMU warns of at every function that is plugged in; no failure comes from it.
+/// A warning of QEMU at every plugged function, without consequences.
 const USUAL: &str = "Could not enable error recovery for the device";
 
-/// What kind of machine.
+/// Properties of the machine.
 #[derive(Clone)]
 pub struct Shape {
     /// Megabytes of memory.
@@ -95,7 +95,7 @@ pub struct Shape {
     pub iommu: bool,
 }
 
-/// What comes out of the machine.
+/// Output of the machine.
 pub enum Event {
     /// Bytes of the guest's ttyS1: control, standard output.
     Out(Vec<u8>),
@@ -103,7 +103,7 @@ pub enum Event {
     Err(Vec<u8>),
     /// One of the two was closed: QEMU has ended.
     Closed,
-    /// The user wants to end.
+    /// The user has ended the run.
     Signal(i32),
 }
 
@@ -147,7 +147,7 @@ impl Machine {
             command.args(["-incoming", "defer"]);
         }
         let errors = File::create(place("qemu.err")).map_err(at(folder.display()))?;
-        // A group of its own: Ctrl-C is for us, we end it.
+        // A group of its own: Ctrl-C is handled by this process, which ends QEMU.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
         end_with_us(&mut command);
         let mut qemu = command.spawn().map_err(at(guest.qemu.display()))?;
@@ -164,7 +164,7 @@ impl Machine {
             Err(why) => {
                 let _ = qemu.kill();
                 let _ = qemu.wait();
-                // Told to end, it is not to blame.
+                // It was told to end, which is no error.
                 unless_ended().map_err(Failure::Run)?;
                 return Err(Failure::Run(format!("QEMU does not start: {why}{}", said(folder))));
             }
@@ -176,7 +176,7 @@ impl Machine {
         Ok(Self { qemu, qmp, input, events, folder: folder.to_owned(), console: console.to_owned() })
     }
 
-    /// The next thing that comes out, within `limit`; None if nothing did.
+    /// The next output, within `limit`; None if there was none.
     pub fn event(&mut self, signals: &mut Signals, limit: Duration) -> Option<Event> {
         if let Some(signal) = signals.taken() {
             return Some(Event::Signal(signal));
@@ -196,7 +196,7 @@ impl Machine {
         self.qmp.wait("query-migrate", "status", MIGRATE, |s| s == "completed").map_err(Failure::Run)
     }
 
-    /// Brings a saved state back; the machine stands still then.
+    /// Restores a saved state; the machine is then stopped.
     pub fn load(&mut self, from: &Path) -> Result {
         self.pages_in_place()?;
         self.ask("migrate-incoming", &json!({ "uri": format!("file:{}", from.display()) }))?;
@@ -205,7 +205,7 @@ impl Machine {
             .map_err(Failure::Run)
     }
 
-    /// Memory goes to fixed places of the file: it is read back in large pieces.
+    /// Memory is at fixed offsets of the file, so that it is read back in large pieces.
     fn pages_in_place(&mut self) -> Result {
         let capabilities = json!([{ "capability": "mapped-ram", "state": true }]);
         self.ask("migrate-set-capabilities", &json!({ "capabilities": capabilities }))
@@ -220,7 +220,7 @@ impl Machine {
         self.ask("device_add", &device)
     }
 
-    /// Lets the machine run.
+    /// Starts the machine.
     pub fn go(&mut self) -> Result {
         self.ask("cont", &json!({}))
     }
@@ -237,10 +237,10 @@ impl Machine {
         self.qmp.ask(command, arguments).map(drop).map_err(|e| Failure::Run(e + &said(&self.folder)))
     }
 
-    /// Why QEMU has ended, or what the guest has said last.
+    /// Why QEMU has ended, or the last output of the guest.
     pub fn last_words(&self) -> String {
         let console = tail(&self.console, 60, |_| true);
-        // Of a crash its reason, not the registers behind it.
+        // Of a crash only its reason, not the registers after it.
         let words = match console.rfind("Kernel panic") {
             Some(at) => console[at..].lines().next().unwrap_or("").to_owned(),
             None => tail(&self.console, 8, |_| true),
@@ -251,7 +251,7 @@ impl Machine {
             _ => {
                 tell!("the guest's console ends with:");
                 words.lines().for_each(|line| tell!("{}", plain(line)));
-                "; the end of the guest's console stands above".to_owned()
+                "; the end of the guest's console is above".to_owned()
             }
         };
         said(&self.folder) + &guest
@@ -260,7 +260,7 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // Politely first, so that QEMU disconnects from the card in order.
+        // First by request, so that QEMU disconnects from the card properly.
         let _ = self.qmp.wait_at_most(QUIT).and_then(|()| self.qmp.ask("quit", &json!({})));
         let end = Instant::now() + QUIT;
         while Instant::now() < end {
@@ -274,8 +274,8 @@ impl Drop for Machine {
     }
 }
 
-/// What a snapshot must have been made with: everything QEMU is told, but for the run's own files, and the processor, whose clock
-/// the guest has measured.
+/// Key of a snapshot: all options of QEMU except the run's own files, and the processor, whose clock the guest has
+/// measured.
 pub fn fingerprint(guest: &Guest, shape: &Shape) -> u64 {
     let any = Path::new("/");
     let mut hasher = DefaultHasher::new();
@@ -289,7 +289,7 @@ fn arguments(guest: &Guest, shape: &Shape, folder: &Path, console: &Path, job: &
     let path = |p: &Path| p.display().to_string().replace(',', ",,");
     let mut list: Vec<String> = Vec::new();
     let mut add = |option: &str, value: String| list.extend([option.to_owned(), value]);
-    // Without what the guest does not need: every device takes time to boot.
+    // Without unneeded devices: each takes time to boot.
     let split = if shape.iommu { ",kernel-irqchip=split" } else { "" };
     add("-M", format!("q35,accel=tcg,memory-backend=m,usb=off,vmport=off,i8042=off,hpet=off{split}"));
     add("-object", format!("memory-backend-memfd,id=m,size={}M,share=on", shape.memory));
@@ -375,13 +375,13 @@ fn pump(mut from: UnixStream, to: Sender<Event>, kind: fn(Vec<u8>) -> Event) {
     });
 }
 
-/// What QEMU has said, for the end of a message.
+/// Output of QEMU, for the end of a message.
 fn said(folder: &Path) -> String {
     let text = tail(&folder.join("qemu.err"), 6, |line| !line.contains(USUAL));
-    if text.is_empty() { text } else { format!("; QEMU says: {text}") }
+    if text.is_empty() { text } else { format!("; QEMU reports: {text}") }
 }
 
-/// The last lines of a file, of those that `counts`.
+/// The last lines of a file for which `counts` is true.
 fn tail(path: &Path, lines: usize, counts: impl Fn(&str) -> bool) -> String {
     let bytes = std::fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
@@ -402,6 +402,6 @@ mod tests {
         assert_eq!(said(folder.path()), "");
         std::fs::write(folder.path().join("qemu.err"), format!("qemu: no memory\n{}", usual.repeat(9)))
             .unwrap();
-        assert_eq!(said(folder.path()), "; QEMU says: qemu: no memory");
+        assert_eq!(said(folder.path()), "; QEMU reports: qemu: no memory");
     }
 }

@@ -34,13 +34,13 @@ use crate::signals::Signals;
 
 /// Longest time a guest may take to boot; an idle machine takes 10 s.
 const BOOT: Duration = Duration::from_secs(1200);
-/// Longest wait for others that make the snapshot: several may have to.
+/// Longest wait for other runs that create the snapshot: several may in turn.
 const OTHERS: Duration = Duration::from_secs(3600);
-/// Room for messages, and for what the guest writes to its disk beside its memory.
+/// Space for messages, and for the guest's writes to its disk, besides its memory.
 const SPARE: u64 = 16 << 20;
-/// A snapshot that nobody has used for so long goes.
+/// A snapshot that was unused for this time is removed.
 const UNUSED: Duration = Duration::from_secs(3 * 24 * 3600);
-/// The function that rules the card.
+/// The management function.
 const MGMT: &str = "mgmt";
 
 /// Boot a stock Linux kernel with the card attached; a shell, a script or a command in it
@@ -70,7 +70,7 @@ pub struct Args {
     function: Vec<String>,
     #[command(flatten)]
     connect: ConnectArgs,
-    /// Use functions served by others: a folder with a socket for each, NAME.sock
+    /// Use functions served by another process: a folder with a socket for each, NAME.sock
     #[arg(long, value_name = "DIR")]
     card: Option<PathBuf>,
     #[command(flatten)]
@@ -84,7 +84,7 @@ pub struct Args {
     /// Put an IOMMU in front of the card
     #[arg(long)]
     iommu: bool,
-    /// Boot anew, with the card in place, instead of going on from a snapshot
+    /// Boot with the card attached, instead of continuing from a snapshot
     #[arg(long)]
     fresh: bool,
     /// End the guest when a script or command takes longer
@@ -93,7 +93,7 @@ pub struct Args {
     /// Keep the messages of the guest's kernel in this file
     #[arg(long, value_name = "FILE")]
     console: Option<PathBuf>,
-    /// Ask this of QEMU before the guest runs: one command a line, as JSON
+    /// Commands for QEMU before the guest runs: one per line, as JSON
     #[arg(long, value_name = "FILE", hide = true)]
     qmp: Option<PathBuf>,
     /// Command to run in the guest
@@ -102,7 +102,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// From words as on the command line.
+    /// Parses words of a command line.
     pub fn of(words: &[OsString]) -> Result<Self> {
         #[derive(clap::Parser)]
         #[command(no_binary_name = true)]
@@ -115,14 +115,14 @@ impl Args {
     }
 }
 
-/// Who follows what runs in the guest.
+/// Observer of a job in the guest.
 pub trait Watcher {
-    /// The simulated card, before the guest sees it.
+    /// Called with the simulated card, before it is attached to the guest.
     fn card(&mut self, _card: &Simulated) -> Result {
         Ok(())
     }
 
-    /// Standard output of the job; what is written to the machine's input comes from its `/dev/ttyS1`.
+    /// Called with standard output of the job, which reads the machine's input from `/dev/ttyS1`.
     fn output(&mut self, bytes: &[u8], machine: &mut Machine) -> Result;
 }
 
@@ -135,12 +135,12 @@ impl Watcher for User {
     }
 }
 
-/// Runs the guest; returns the exit code of what ran in it.
+/// Runs the guest; returns the exit code of the job.
 pub fn run(args: Args) -> Result<u8> {
     watched(args, &mut User)
 }
 
-/// Runs the guest with its output going to `watcher`; returns the exit code of what ran in it.
+/// Runs the guest with its output passed to `watcher`; returns the exit code of the job.
 pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
     let job = Job::new(args.script.as_deref(), &args.command, &args.copy)?;
     let project = crate::project::find()?;
@@ -158,12 +158,12 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
     if simulate {
         project.build_card(Variant::Functions, &mut crate::project::tell)?;
     }
-    // From here on there is something to end in order.
+    // From here on signals are handled, for an orderly end.
     let mut signals = Signals::take()?;
     let folder = scratch(job.archive.len() as u64 + SPARE)?;
     let mut card = None;
     let mut sockets = Vec::new();
-    // Functions of others, until QEMU takes them over: it would not say who has them, nor wait.
+    // Functions of another process, checked before QEMU connects: it would neither name another client nor wait.
     let mut held = Vec::new();
     if let Some(dir) = &args.card {
         for name in &wanted {
@@ -214,7 +214,7 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
     let result =
         converse(&mut machine, &mut signals, &job, functions, Duration::from_secs(args.timeout), watcher);
     drop(machine);
-    // What went wrong first says more.
+    // The first error is more specific.
     let stopped = card.map_or(Ok(()), ServedCard::stop);
     result.and_then(|code| stopped.map(|()| code))
 }
@@ -233,7 +233,7 @@ impl ServedCard {
         let function = Arc::clone(&sim.function);
         args.connect.offer(&function)?;
         let connected = if wanted.contains(&MGMT) {
-            // It has one user, who connects the other functions: the guest.
+            // Its only user, which connects the other functions, is the guest.
             None
         } else {
             let mut connect = args.connect.clone();
@@ -273,7 +273,7 @@ impl ServedCard {
         Ok(Self { sim, servers, sockets, connected })
     }
 
-    /// Ends it in order; what was written to a disk is in its file then.
+    /// Ends it properly; writes to a disk are then in its file.
     fn stop(mut self) -> Result {
         self.servers.iter_mut().for_each(Server::stop);
         self.connected.map_or(Ok(()), Connected::close)
@@ -299,19 +299,19 @@ fn read_commands(path: &Path) -> Result<Vec<(String, Value)>> {
         .collect()
 }
 
-/// The snapshot of a booted guest with empty ports; made if there is none.
+/// The snapshot of a booted guest with empty ports; created if there is none.
 fn snapshot(guest: &Guest, shape: &Shape, signals: &mut Signals) -> Result<PathBuf> {
     let path = guest.boot.join(format!("snapshot-{:016x}", machine::fingerprint(guest, shape)));
     if is_there(&path) {
         return Ok(path);
     }
-    // One makes it, the others wait for it.
+    // One run creates it, the others wait.
     let _lock = wait_for(guest.boot.join("snapshot.lock"), "boots for a snapshot", OTHERS, signals)?;
     if is_there(&path) {
         return Ok(path);
     }
     sweep(&guest.boot);
-    // What a booted kernel has in memory, and what it notes of each page.
+    // The memory of a booted kernel, and its metadata per page.
     room(&guest.boot, (192 << 20) + (u64::from(shape.memory) << 20) / 32, "XDG_CACHE_HOME")?;
     tell!("booting Linux {} once, for a snapshot (about 10 s)", guest.release);
     let folder = scratch(SPARE)?;
@@ -321,7 +321,7 @@ fn snapshot(guest: &Guest, shape: &Shape, signals: &mut Signals) -> Result<PathB
     await_ready(&mut machine, signals)?;
     let part = path.with_extension("part");
     if let Err(failure) = machine.save(&part) {
-        // If it cannot be removed now, the next run does it.
+        // If it cannot be removed now, the next run removes it.
         let _ = std::fs::remove_file(&part);
         return Err(failure);
     }
@@ -333,14 +333,14 @@ fn snapshot(guest: &Guest, shape: &Shape, signals: &mut Signals) -> Result<PathB
 /// Whether there is such a snapshot; it counts as used from now on.
 fn is_there(path: &Path) -> bool {
     match File::open(path) {
-        // Who may not write to it is not the one who removes it.
+        // Only users who may write to it remove it.
         Ok(file) => drop(file.set_modified(SystemTime::now())),
         Err(_) => return false,
     }
     true
 }
 
-/// Removes what a run that was killed has not finished, and snapshots that nobody uses.
+/// Removes unfinished files of killed runs, and unused snapshots.
 fn sweep(boot: &Path) {
     for entry in std::fs::read_dir(boot).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -379,7 +379,7 @@ fn interrupted(signal: i32) -> Failure {
     Failure::Run(format!("ended by signal {signal}"))
 }
 
-/// Gives the guest its job and passes on what it says until it ends.
+/// Starts the job in the guest and passes on its output until it ends.
 fn converse(
     machine: &mut Machine,
     signals: &mut Signals,
@@ -429,17 +429,17 @@ fn show(to: &mut impl Write, bytes: &[u8]) -> Result {
     }
 }
 
-/// The terminal as it was, restored at the end.
+/// The former settings of the terminal, restored at the end.
 struct Raw(Termios);
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        // The end of the program: nothing is left to do about an error.
+        // At the end of the program errors are ignored.
         let _ = tcsetattr(std::io::stdin().as_fd(), SetArg::TCSADRAIN, &self.0);
     }
 }
 
-/// Connects our standard input with the guest; a terminal passes every key on.
+/// Connects standard input to the guest; a terminal passes on every key.
 fn raw_terminal(machine: &Machine) -> Result<Option<Raw>> {
     let mut to = machine.input.try_clone().map_err(at("the guest"))?;
     std::thread::spawn(move || {
@@ -447,7 +447,7 @@ fn raw_terminal(machine: &Machine) -> Result<Option<Raw>> {
         let mut stdin = std::io::stdin();
         loop {
             match stdin.read(&mut buffer) {
-                // End of file: what Ctrl-D is on the guest's terminal.
+                // End of file: Ctrl-D on the guest's terminal.
                 Ok(0) | Err(_) => break drop(to.write_all(&[4])),
                 Ok(n) if to.write_all(&buffer[..n]).is_err() => break,
                 Ok(_) => {}
@@ -462,7 +462,7 @@ fn raw_terminal(machine: &Machine) -> Result<Option<Raw>> {
     Ok(Some(Raw(before)))
 }
 
-/// A file as the guest's job carries it. It may be a pipe, such as the shell's `<(…)` or standard input.
+/// A file for the guest's job. It may be a pipe, such as the shell's `<(…)` or standard input.
 fn read_file(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(at(path.display()))?;

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use viaduct_build::held_back;
 
-/// Longest wait for the answer to one command.
+/// Longest wait for the reply to one command.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// How often a signal is looked for.
+/// How often signals are checked for.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// A connection to a running QEMU.
@@ -22,7 +22,7 @@ pub struct Qmp {
 }
 
 impl Qmp {
-    /// Takes over a connection that QEMU has just made.
+    /// Uses a new connection from QEMU.
     pub fn open(stream: UnixStream) -> Result<Self, String> {
         let writer = stream.try_clone().map_err(|e| e.to_string())?;
         // Both are one socket.
@@ -34,7 +34,7 @@ impl Qmp {
         Ok(qmp)
     }
 
-    /// The longest wait for each answer from now on.
+    /// Sets the longest wait for each reply from now on.
     pub fn wait_at_most(&mut self, limit: Duration) -> Result<(), String> {
         self.patience = limit;
         self.writer.set_write_timeout(Some(limit)).map_err(|e| e.to_string())
@@ -50,14 +50,14 @@ impl Qmp {
                 let text = error["desc"].as_str().unwrap_or("no reason given");
                 return Err(format!("QEMU refuses {command}: {text}"));
             }
-            // What has neither tells of an event.
+            // A message with neither is an event.
             if let Some(result) = answer.get_mut("return") {
                 return Ok(result.take());
             }
         }
     }
 
-    /// Asks until the named field of the answer satisfies; bounded by `limit`.
+    /// Repeats a query until the named field of the reply has the expected value; at most for `limit`.
     pub fn wait(
         &mut self,
         command: &str,
@@ -90,20 +90,21 @@ impl Qmp {
             match self.reader.read_until(b'\n', &mut line) {
                 Ok(_) if line.is_empty() => return Err("QEMU has ended".to_owned()),
                 Ok(_) => {
-                    return serde_json::from_slice(&line).map_err(|e| format!("QEMU answers no JSON: {e}"));
+                    return serde_json::from_slice(&line)
+                        .map_err(|e| format!("QEMU does not reply in JSON: {e}"));
                 }
                 Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
-                Err(e) => return Err(format!("no answer from QEMU: {e}")),
+                Err(e) => return Err(format!("no reply from QEMU: {e}")),
             }
             if Instant::now() > end {
-                return Err(format!("QEMU does not answer within {} s", self.patience.as_secs()));
+                return Err(format!("QEMU does not reply within {} s", self.patience.as_secs()));
             }
             unless_ended()?;
         }
     }
 }
 
-/// Fails if the user wants to end.
+/// Fails if the user has ended the run.
 pub fn unless_ended() -> Result<(), String> {
     held_back().map_or(Ok(()), |signal| Err(format!("ended by signal {}", signal as i32)))
 }
