@@ -314,7 +314,9 @@ def test_nobody_reads_what_is_told(errors: str, data: Path, tmp_path: Path):
 
 def test_more_memory_than_there_is(tmp_path: Path):
     for size in ("200000G", "17179869183G"):
-        fails(1, "not enough host memory for", "card", "--functions", tmp_path / "f", "--disk", size, timeout=60)
+        fails(
+            1, "not enough host memory for", "card", "--functions", tmp_path / "f", "--disk", size, timeout=60
+        )
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
