@@ -79,7 +79,8 @@ test-e2e: build ## end to end through the command line, C and Python
 
 test-checked: build ## end-to-end tests on the card with a checker at every port of every block (long)
 	@$(PY) tools/verilate.py card --assert
-	@mkdir -p build/checked && ln -sfn ../card-assert build/checked/card && ln -sfn ../apps build/checked/apps
+	@rm -rf build/checked && mkdir -p build/checked/card && ln -s ../apps build/checked/apps
+	@for name in card card_functions; do ln -s ../../card-assert/libviaduct_card.so build/checked/card/libviaduct_$$name.so; done
 	VIADUCT_BUILD=$(CURDIR)/build/checked cargo test --release --quiet -p viaduct --test disk --test hostile
 
 lint: lint-rtl lint-rust lint-python lint-c ## formatters and linters, all languages

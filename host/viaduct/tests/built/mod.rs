@@ -19,6 +19,7 @@ pub fn card(app: &str) -> Option<(Arc<Card>, Arc<SimCard>, Vec<u8>)> {
     let image_dir = build().join("apps");
     let image = std::fs::read(image_dir.join(app).join(app).with_extension("via"));
     let (Ok(image), true) = (image, card_object.is_file()) else {
+        assert!(std::env::var_os("VIADUCT_BUILD").is_none(), "VIADUCT_BUILD has no card or no app {app}");
         eprintln!("skipped: build the card and the app {app} first (`make build`)");
         return None;
     };
