@@ -5,7 +5,7 @@
     .venv/bin/python tools/gen_regs.py --out build/regs [--slots 4] [--rtl] [--check]
 
 Into --out: the RTL register blocks with their Verilator waivers, viaduct_regs.h, viaduct_regs.rs and
-html/index.html. The Rust constants are also kept in the source tree (host/viaduct/src/regs.rs), so that cargo
+html/index.html. The Rust constants are also kept in the source tree (host/viaduct/src/protocol/regs.rs), so that cargo
 needs no Python; --check only checks whether that copy is current. --rtl generates the RTL and its waivers only, for other
 projects (tools/fusesoc_regs.py): nothing in the source tree is written. A file whose contents would not change keeps
 its time stamp, and nothing is generated if no source changed.
@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RDL = ROOT / "rtl/regs/viaduct.rdl"
-RUST_COPY = ROOT / "host/viaduct/src/regs.rs"
+RUST_COPY = ROOT / "host/viaduct/src/protocol/regs.rs"
 BLOCKS = ["via_card_regs", "via_slot_regs", "via_fn_regs", "via_bell_regs"]
 BAR2 = 0x40000  # offset of BAR2 in the card's register address space
 TOOLS = ["peakrdl-regblock", "peakrdl-html", "systemrdl-compiler"]

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::desc::{EventCause, Status};
+use crate::protocol::desc::{EventCause, Status};
 use viaduct_pci::PciError;
 
 /// Result of an operation on a card.

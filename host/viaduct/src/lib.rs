@@ -12,42 +12,25 @@
 //! [`Timeouts`].
 #![deny(missing_docs)]
 
-mod backing;
 mod card;
-pub mod desc;
-mod disk;
-mod dispatch;
-mod dma;
-mod endpoint;
 mod error;
-mod features;
-mod flow;
 mod function;
-mod lanes;
-mod mapping;
-mod memory;
-mod memory_job;
-mod pager;
-pub mod regs;
-pub mod ring;
+mod job;
+mod protocol;
 mod slot;
-mod stream;
-mod window;
 
-pub use backing::{SharedBytes, Source};
-pub use card::{Card, CardInfo, Timeouts, Tlb};
-pub use desc::Prot;
-pub use disk::{Disk, SECTOR, Through};
-pub use dispatch::Tag;
-pub use dma::{DmaArena, DmaBuffer};
-pub use endpoint::Endpoint;
+pub use card::dma::{DmaArena, DmaBuffer};
+pub use card::{Card, CardInfo, FunctionKind, Timeouts, Tlb};
 pub use error::{Error, Result};
-pub use features::{FeatureChange, Features};
-pub use flow::Stream;
-pub use function::{Attachment, Function, FunctionKind, FunctionStatus};
-pub use lanes::LaneJob;
-pub use mapping::{MapOptions, Mapping};
-pub use memory_job::{MemoryJob, MemoryRange, MemoryReport};
-pub use pager::{Denied, PagerStats};
+pub use function::{Attachment, Disk, FeatureChange, Features, Function, FunctionStatus, SECTOR, Through};
+pub use job::{
+    Endpoint, JobReport, LaneJob, MemoryJob, MemoryRange, MemoryReport, OutLength, Progress, Stream,
+    StreamJob,
+};
+pub use protocol::desc::Prot;
+pub use protocol::{desc, regs, ring};
+pub use slot::backing::{SharedBytes, Source};
+pub use slot::dispatch::Tag;
+pub use slot::mapping::{MapOptions, Mapping};
+pub use slot::pager::{Denied, PagerStats};
 pub use slot::{Register, Slot, SlotCounters, SlotStatus};
-pub use stream::{JobReport, OutLength, Progress, StreamJob};

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::backing::Source;
-use crate::card::lock;
-use crate::desc::Prot;
+use crate::card::FunctionKind;
+use crate::card::sync::lock;
 use crate::error::{Error, Result};
-use crate::function::{Attachment, DiskAt, Function, FunctionKind};
-use crate::mapping::{MapOptions, Mapping};
+use crate::function::{Attachment, DiskAt, Function};
+use crate::protocol::desc::Prot;
 use crate::slot::Slot;
+use crate::slot::backing::Source;
+use crate::slot::mapping::{MapOptions, Mapping};
 
 /// Bytes of a sector.
 pub const SECTOR: u64 = 512;

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use crate::card::lock;
-use crate::desc::{Place, Prot};
-use crate::dma::DmaBuffer;
+use crate::card::dma::DmaBuffer;
+use crate::card::sync::lock;
 use crate::error::Result;
+use crate::protocol::desc::{Place, Prot};
 use crate::slot::{Slot, SlotInner};
 use viaduct_pci::DmaAccess;
 

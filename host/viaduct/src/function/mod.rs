@@ -1,70 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Control of the card's other PCI functions through the management function: attachment of their user side.
 
+mod disk;
+mod features;
+
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::card::{Card, lock};
+use crate::card::sync::lock;
+use crate::card::{Card, FunctionKind};
 use crate::error::{Error, Result};
-use crate::features::Features;
-use crate::regs::*;
+use crate::protocol::regs::*;
 
-/// A PCI function of the card other than the management function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FunctionKind {
-    /// virtio network device.
-    Net = 1,
-    /// virtio block device.
-    Blk = 2,
-    /// virtio console.
-    Console = 3,
-    /// virtio entropy source.
-    Entropy = 4,
-    /// virtio input device.
-    Input = 5,
-    /// Engine with the registers and descriptors of the vendor's DMA engine.
-    Xdma = 6,
-}
-
-impl FunctionKind {
-    /// All of them, in order of number.
-    pub const ALL: [Self; 6] = [Self::Net, Self::Blk, Self::Console, Self::Entropy, Self::Input, Self::Xdma];
-
-    /// Name on command lines and of sockets.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Net => "net",
-            Self::Blk => "blk",
-            Self::Console => "console",
-            Self::Entropy => "entropy",
-            Self::Input => "input",
-            Self::Xdma => "xdma",
-        }
-    }
-
-    /// PCI function number on the card.
-    pub fn number(self) -> u8 {
-        self as u8
-    }
-}
-
-impl fmt::Display for FunctionKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for FunctionKind {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        Self::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
-            format!("no function {text:?}; there are {}", Self::ALL.map(Self::name).join(", "))
-        })
-    }
-}
+pub use disk::{Disk, SECTOR, Through};
+pub use features::{FeatureChange, Features};
 
 /// Attachment of the user side of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,18 +54,11 @@ pub(crate) struct DiskAt {
     pub header: bool,
 }
 
-/// Changes the set of slots whose apps' registers are accessible through the XDMA-compatible function's user BAR (bit s = slot s).
-pub(crate) fn reach(card: &Card, change: impl Fn(u32) -> u32) -> Result<()> {
-    let at = VIA_FN_BASE + (u64::from(FunctionKind::Xdma.number()) - 1) * VIA_FN_STRIDE + VIA_FN_REACH;
-    // Before the lock: in a child of a fork it may be held by a thread that does not exist there.
-    card.check_process()?;
-    let _one_at_a_time = lock(&card.functions);
-    let old = card.pci().read32(VIA_FN_BAR as u8, at)?;
-    let new = change(old);
-    if new != old {
-        card.pci().write32(VIA_FN_BAR as u8, at, new)?;
+impl Card {
+    /// Control of another PCI function of this card; an error if it was built without.
+    pub fn function(self: &Arc<Self>, kind: FunctionKind) -> Result<Function> {
+        Function::open(Arc::clone(self), kind)
     }
-    Ok(())
 }
 
 /// Control of one function.
@@ -203,7 +146,7 @@ impl Function {
             self.card.check_slot(*slot)?;
             mask |= 1 << *slot;
         }
-        reach(&self.card, |_| mask)
+        self.card.reach(|_| mask)
     }
 
     /// Size of the console, in characters; its driver is notified immediately.

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::mapping::Mapping;
+use crate::slot::mapping::Mapping;
 use crate::slot::{ASK_STOP, Register, Slot, StopIf, check_stop};
 
 /// Longest pause between two reads of the `done` register.

@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-use crate::function::FunctionKind;
+use crate::card::FunctionKind;
 
 /// A feature bit of the virtio functions: its number, its name, an alternative name, and the feature it depends on.
 struct Feature {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::desc::{Command, Completion, ENTRY_BYTES, Event, PHASE};
+use crate::protocol::desc::{Command, Completion, ENTRY_BYTES, Event, PHASE};
 use viaduct_pci::{HostMemory, PAGE_SIZE};
 
 /// Base-2 logarithm of the entries of each ring.

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::desc::{HUGE, PAGE};
 use crate::error::{Error, Result};
+use crate::protocol::desc::{HUGE, PAGE};
 
 /// Address bits below the channel number.
 pub const CHANNEL_LOG2: u32 = 34;

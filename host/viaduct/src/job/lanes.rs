@@ -10,15 +10,15 @@
 
 use std::collections::VecDeque;
 
-use crate::backing::SharedBytes;
-use crate::desc::{CPL_LAST, Command, Completion, Prot};
-use crate::dispatch::Tag;
-use crate::endpoint::{Endpoint, In, Out, check_distinct};
 use crate::error::{Error, Result};
-use crate::flow::Pipe;
+use crate::job::endpoint::{Endpoint, In, Out, check_distinct};
+use crate::job::flow::Pipe;
+use crate::job::stream::{JobReport, Progress, abandon};
+use crate::protocol::desc::{CPL_LAST, Command, Completion, Prot};
+use crate::slot::backing::SharedBytes;
+use crate::slot::dispatch::Tag;
+use crate::slot::window::Window;
 use crate::slot::{Slot, StopIf, check_stop};
-use crate::stream::{JobReport, Progress, abandon};
-use crate::window::Window;
 
 /// Bytes in a chunk: half of a lane's buffer, so that no lane runs dry while the stream waits for a full one.
 const CHUNK: u64 = 16 << 10;

@@ -8,12 +8,13 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::card::{Card, lock, poll};
-use crate::desc::{Command, Completion, Event, EventCause, Status};
-use crate::dma::DmaBuffer;
+use crate::card::Card;
+use crate::card::dma::DmaBuffer;
+use crate::card::sync::{lock, poll};
 use crate::error::{Error, Result};
-use crate::regs::*;
-use crate::ring::{CMD_OFFSET, CPL_OFFSET, EVT_OFFSET, RING_LOG2, RINGS_BYTES, Rings};
+use crate::protocol::desc::{Command, Completion, Event, EventCause, Status};
+use crate::protocol::regs::*;
+use crate::protocol::ring::{CMD_OFFSET, CPL_OFFSET, EVT_OFFSET, RING_LOG2, RINGS_BYTES, Rings};
 use viaduct_pci::{DmaAccess, PciError};
 
 /// Violations and reports kept for the user.

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A slot: the app in it, its registers, its address space.
 
+pub(crate) mod backing;
+pub(crate) mod dispatch;
+pub(crate) mod mapping;
+pub(crate) mod pager;
+pub(crate) mod window;
+
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::backing::Source;
-use crate::card::{Card, lock, poll};
-use crate::desc::{Command, Completion, Event, HUGE};
-use crate::dispatch::{Dispatcher, State, Tag, Watch};
+use crate::card::Card;
+use crate::card::sync::{lock, poll};
 use crate::error::{Error, Result};
-use crate::mapping::{MapOptions, Mapping};
-use crate::memory::FrameSize;
-use crate::pager::{Denied, PagerStats, Space};
-use crate::regs::*;
+use crate::protocol::desc::{Command, Completion, Event};
+use crate::protocol::regs::*;
+use crate::slot::dispatch::{Dispatcher, State, Tag, Watch};
+use crate::slot::pager::{Denied, PagerStats, Space};
 
 /// A 32-bit register of the app, or several in a row for a wider one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,11 +79,31 @@ pub(crate) struct SlotInner {
     pub space: Mutex<Space>,
 }
 
+impl Card {
+    /// Claims slot `index` (from 0) until the value is dropped. The app in it is held in reset.
+    pub fn slot(self: &Arc<Self>, index: usize) -> Result<Slot> {
+        self.claim(index)?;
+        Slot::open(Arc::clone(self), index).inspect_err(|_| self.release(index))
+    }
+
+    /// Claims the first slot that is not held in this program.
+    pub fn any_slot(self: &Arc<Self>) -> Result<Slot> {
+        let slots = self.info().slots;
+        for index in 0..slots {
+            match self.slot(index) {
+                Err(Error::SlotInUse { .. }) => {}
+                other => return other,
+            }
+        }
+        Err(Error::Invalid(format!("all {slots} slots are in use; drop one")))
+    }
+}
+
 impl Slot {
     pub(crate) fn open(card: Arc<Card>, index: usize) -> Result<Self> {
         card.write_slot(index, VIA_SLOT_CTRL, HELD)?;
         // Access that the previous owner granted to a function's driver is revoked.
-        crate::function::reach(&card, |slots| slots & !(1 << index))?;
+        card.reach(|slots| slots & !(1 << index))?;
         let rings = Dispatcher::start(card, index)?;
         Ok(Self { inner: Arc::new(SlotInner { rings, space: Mutex::new(Space::new(u64::MAX)) }) })
     }
@@ -345,30 +369,6 @@ impl Slot {
     }
 
     // ---------------------------------------------------------------- address space
-
-    /// Maps the first `len` bytes of a source into the app's address space. Pages are loaded when the app accesses them.
-    pub fn map(&self, source: Source, len: u64, options: MapOptions) -> Result<Mapping> {
-        let card = self.card();
-        card.check_process()?;
-        if len == 0 || len > source.len() {
-            let (name, has) = (source.name().display().to_string(), source.len());
-            return Err(Error::Invalid(format!("{name}: {len} bytes are to be mapped, it has {has}")));
-        }
-        if options.prot.write && !source.is_writable() {
-            let name = source.name().display().to_string();
-            return Err(Error::Invalid(format!(
-                "{name}: is open for reading only; map it read-only or open it for writing"
-            )));
-        }
-        let huge = match options.huge {
-            Some(huge) => huge,
-            None => len >= HUGE,
-        } && card.info().tlb_huge.ways > 0;
-        let size = if huge { FrameSize::Huge } else { FrameSize::Small };
-        let va =
-            lock(&self.inner.space).map_source(card, source, len, options.prot, options.on_host, size)?;
-        Ok(Mapping::new(Arc::clone(&self.inner), va, len))
-    }
 
     /// Limits the card memory that pages of this slot hold, in bytes. Idle pages are evicted to keep to it.
     pub fn set_frame_budget(&self, bytes: u64) {

@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::card::lock;
-use crate::desc::Prot;
-use crate::error::Result;
-use crate::slot::SlotInner;
+use crate::card::memory::FrameSize;
+use crate::card::sync::lock;
+use crate::error::{Error, Result};
+use crate::protocol::desc::{HUGE, Prot};
+use crate::slot::backing::Source;
+use crate::slot::{Slot, SlotInner};
 
 /// Options of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +47,32 @@ pub struct Mapping {
     va: u64,
     len: u64,
     mapped: bool,
+}
+
+impl Slot {
+    /// Maps the first `len` bytes of a source into the app's address space. Pages are loaded when the app accesses them.
+    pub fn map(&self, source: Source, len: u64, options: MapOptions) -> Result<Mapping> {
+        let card = self.card();
+        card.check_process()?;
+        if len == 0 || len > source.len() {
+            let (name, has) = (source.name().display().to_string(), source.len());
+            return Err(Error::Invalid(format!("{name}: {len} bytes are to be mapped, it has {has}")));
+        }
+        if options.prot.write && !source.is_writable() {
+            let name = source.name().display().to_string();
+            return Err(Error::Invalid(format!(
+                "{name}: is open for reading only; map it read-only or open it for writing"
+            )));
+        }
+        let huge = match options.huge {
+            Some(huge) => huge,
+            None => len >= HUGE,
+        } && card.info().tlb_huge.ways > 0;
+        let size = if huge { FrameSize::Huge } else { FrameSize::Small };
+        let va =
+            lock(&self.inner().space).map_source(card, source, len, options.prot, options.on_host, size)?;
+        Ok(Mapping::new(Arc::clone(self.inner()), va, len))
+    }
 }
 
 impl Mapping {

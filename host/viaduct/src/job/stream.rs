@@ -13,13 +13,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::desc::{CPL_LAST, Command, Completion, Prot};
-use crate::dispatch::Tag;
-use crate::endpoint::{Endpoint, In, Out, check_distinct};
 use crate::error::{Error, Result};
-use crate::flow::Flow;
+use crate::job::endpoint::{Endpoint, In, Out, check_distinct};
+use crate::job::flow::Flow;
+use crate::protocol::desc::{CPL_LAST, Command, Completion, Prot};
+use crate::slot::dispatch::Tag;
+use crate::slot::window::Window;
 use crate::slot::{Slot, StopIf, check_stop};
-use crate::window::Window;
 
 /// Bytes in a chunk unless told otherwise.
 const CHUNK: u64 = 1 << 20;

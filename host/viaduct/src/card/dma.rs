@@ -7,8 +7,8 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::desc::{HUGE, PAGE};
 use crate::error::{Error, Result};
+use crate::protocol::desc::{HUGE, PAGE};
 use viaduct_pci::{DmaAccess, HostMemory, PciError, PciFunction, without_sigxfsz};
 
 /// Range of allocated bus addresses: above 4 GiB, within the limits of a 39-bit IOMMU.

@@ -24,9 +24,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::SigSet;
 
-use crate::backing::kind_of;
-use crate::card::lock;
+use crate::card::sync::lock;
 use crate::error::{Error, Result};
+use crate::slot::backing::kind_of;
 use crate::slot::{ASK_STOP, SlotInner, StopIf, check_stop};
 use viaduct_pci::{HostMemory, Process};
 

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A card: its properties, time, memory and slots, and the port that loads apps into them.
 
-use std::mem::ManuallyDrop;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+pub mod dma;
+mod kind;
+pub(crate) mod memory;
+mod ours;
+pub(crate) mod sync;
 
-use crate::dma::{DmaArena, DmaBuffer};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use dma::{DmaArena, DmaBuffer};
+pub use kind::FunctionKind;
+use memory::{CardMemory, FrameSize};
+use ours::Ours;
+use sync::{lock, poll};
+
 use crate::error::{Error, Result};
-use crate::function::{Function, FunctionKind};
-use crate::memory::{CardMemory, FrameSize};
-use crate::regs::*;
-use crate::slot::Slot;
-use viaduct_pci::{DmaAccess, FunctionInfo, HostMemory, PciError, PciFunction, Process};
+use crate::protocol::regs::*;
+use viaduct_pci::{DmaAccess, PciError, PciFunction, Process};
 
 /// Register map this library drives.
 const VERSION_MAJOR: u32 = 1;
@@ -105,7 +112,7 @@ impl Card {
     /// As [`Card::open`], with other time-outs.
     pub fn open_with(pci: Arc<dyn PciFunction>, timeouts: Timeouts) -> Result<Arc<Self>> {
         let process = Process::current();
-        let pci: Arc<dyn PciFunction> = Arc::new(Ours { pci: ManuallyDrop::new(pci), process });
+        let pci: Arc<dyn PciFunction> = Arc::new(Ours::new(pci, process));
         let info = read_info(&*pci)?;
         let vectors = usize::from(pci.info().vectors);
         if vectors < 2 * info.slots {
@@ -157,32 +164,6 @@ impl Card {
         Ok(self.read_card(VIA_CARD_STATUS)? >> (VIA_CARD_STATUS_LOADED_LSB + slot as u32) & 1 != 0)
     }
 
-    /// Claims slot `index` (from 0) until the value is dropped. The app in it is held in reset.
-    pub fn slot(self: &Arc<Self>, index: usize) -> Result<Slot> {
-        self.check_process()?;
-        self.check_slot(index)?;
-        if std::mem::replace(&mut lock(&self.claimed)[index], true) {
-            return Err(Error::SlotInUse { slot: index });
-        }
-        Slot::open(Arc::clone(self), index).inspect_err(|_| self.release(index))
-    }
-
-    /// Claims the first slot that is not held in this program.
-    pub fn any_slot(self: &Arc<Self>) -> Result<Slot> {
-        for index in 0..self.info.slots {
-            match self.slot(index) {
-                Err(Error::SlotInUse { .. }) => {}
-                other => return other,
-            }
-        }
-        Err(Error::Invalid(format!("all {} slots are in use; drop one", self.info.slots)))
-    }
-
-    /// Control of another PCI function of this card; an error if it was built without.
-    pub fn function(self: &Arc<Self>, kind: FunctionKind) -> Result<Function> {
-        Function::open(Arc::clone(self), kind)
-    }
-
     /// Memory that the card accesses by bus address: at least `len` bytes.
     pub fn dma_buffer(&self, len: u64, access: DmaAccess) -> Result<DmaBuffer> {
         self.check_process()?;
@@ -197,6 +178,16 @@ impl Card {
 
     pub(crate) fn check_process(&self) -> Result<()> {
         if self.is_ours() { Ok(()) } else { Err(PciError::Forked.into()) }
+    }
+
+    /// Reserves a slot for one user of this program, until [`Card::release`].
+    pub(crate) fn claim(&self, slot: usize) -> Result<()> {
+        self.check_process()?;
+        self.check_slot(slot)?;
+        if std::mem::replace(&mut lock(&self.claimed)[slot], true) {
+            return Err(Error::SlotInUse { slot });
+        }
+        Ok(())
     }
 
     pub(crate) fn release(&self, slot: usize) {
@@ -276,84 +267,25 @@ impl Card {
         Ok(self.pci.write32(VIA_BELL_BAR as u8, at, value)?)
     }
 
+    /// Changes the set of slots whose apps' registers are accessible through the XDMA-compatible function's user BAR (bit s = slot s).
+    pub(crate) fn reach(&self, change: impl Fn(u32) -> u32) -> Result<()> {
+        let at = VIA_FN_BASE + (u64::from(FunctionKind::Xdma.number()) - 1) * VIA_FN_STRIDE + VIA_FN_REACH;
+        // Before the lock: in a child of a fork it may be held by a thread that does not exist there.
+        self.check_process()?;
+        let _one_at_a_time = lock(&self.functions);
+        let old = self.pci.read32(VIA_FN_BAR as u8, at)?;
+        let new = change(old);
+        if new != old {
+            self.pci.write32(VIA_FN_BAR as u8, at, new)?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn check_slot(&self, slot: usize) -> Result<()> {
         if slot < self.info.slots {
             return Ok(());
         }
         Err(Error::NoSuchSlot { slot, last: self.info.slots - 1 })
-    }
-}
-
-/// A function of one process: in a child of `fork()` it cannot be accessed.
-struct Ours {
-    pci: ManuallyDrop<Arc<dyn PciFunction>>,
-    process: Process,
-}
-
-impl Ours {
-    fn get(&self) -> viaduct_pci::Result<&dyn PciFunction> {
-        if self.process.is_current() { Ok(&**self.pci) } else { Err(PciError::Forked) }
-    }
-}
-
-impl Drop for Ours {
-    fn drop(&mut self) {
-        if self.process.is_current() {
-            // SAFETY: it is dropped here and nowhere else, and not used again.
-            unsafe { ManuallyDrop::drop(&mut self.pci) }
-        }
-    }
-}
-
-impl PciFunction for Ours {
-    fn info(&self) -> &FunctionInfo {
-        self.pci.info()
-    }
-
-    fn config_read(&self, offset: u16, buf: &mut [u8]) -> viaduct_pci::Result<()> {
-        self.get()?.config_read(offset, buf)
-    }
-
-    fn config_write(&self, offset: u16, data: &[u8]) -> viaduct_pci::Result<()> {
-        self.get()?.config_write(offset, data)
-    }
-
-    fn read(&self, bar: u8, offset: u64, buf: &mut [u8]) -> viaduct_pci::Result<()> {
-        self.get()?.read(bar, offset, buf)
-    }
-
-    fn write(&self, bar: u8, offset: u64, data: &[u8]) -> viaduct_pci::Result<()> {
-        self.get()?.write(bar, offset, data)
-    }
-
-    fn read32(&self, bar: u8, offset: u64) -> viaduct_pci::Result<u32> {
-        self.get()?.read32(bar, offset)
-    }
-
-    fn write32(&self, bar: u8, offset: u64, value: u32) -> viaduct_pci::Result<()> {
-        self.get()?.write32(bar, offset, value)
-    }
-
-    fn dma_map(&self, iova: u64, memory: Arc<HostMemory>, access: DmaAccess) -> viaduct_pci::Result<()> {
-        self.get()?.dma_map(iova, memory, access)
-    }
-
-    fn dma_unmap(&self, iova: u64) -> viaduct_pci::Result<()> {
-        self.get()?.dma_unmap(iova)
-    }
-
-    fn wait_irq(&self, mask: u64, timeout: Duration) -> viaduct_pci::Result<u64> {
-        self.get()?.wait_irq(mask, timeout)
-    }
-
-    fn reset(&self) -> viaduct_pci::Result<()> {
-        self.get()?.reset()
-    }
-
-    fn charge(&self, time: Duration) {
-        if let Ok(pci) = self.get() {
-            pci.charge(time);
-        }
     }
 }
 
@@ -391,25 +323,4 @@ fn read_info(pci: &dyn PciFunction) -> Result<CardInfo> {
         && info.clock_khz > 0
         && info.tlb_page.ways > 0;
     if sound { Ok(info) } else { Err(Error::BadCard(format!("{info:?}"))) }
-}
-
-/// Polls until there is a result; `None` after `limit`. The pauses grow.
-pub(crate) fn poll<T>(limit: Duration, mut ask: impl FnMut() -> Result<Option<T>>) -> Result<Option<T>> {
-    let end = Instant::now() + limit;
-    let mut pause = Duration::from_micros(10);
-    loop {
-        if let Some(answer) = ask()? {
-            return Ok(Some(answer));
-        }
-        if Instant::now() >= end {
-            return Ok(None);
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(20));
-    }
-}
-
-/// Locks; a poisoned lock is safe to use, since no invariant spans a panic here.
-pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,8 +8,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use crate::card::lock;
-use crate::dma::DmaBuffer;
+use crate::card::dma::DmaBuffer;
+use crate::card::sync::lock;
 use crate::error::{Error, Result};
 use viaduct_pci::without_sigxfsz;
 

@@ -7,14 +7,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::backing::Source;
 use crate::card::Card;
-use crate::desc::*;
-use crate::dispatch::Dispatcher;
-use crate::dma::DmaBuffer;
+use crate::card::dma::DmaBuffer;
+use crate::card::memory::FrameSize;
 use crate::error::{Error, Result};
-use crate::memory::FrameSize;
-use crate::regs::{VIA_SLOT_CTRL, VIA_SLOT_CTRL_ISOLATE_MASK};
+use crate::protocol::desc::*;
+use crate::protocol::regs::{VIA_SLOT_CTRL, VIA_SLOT_CTRL_ISOLATE_MASK};
+use crate::slot::backing::Source;
+use crate::slot::dispatch::Dispatcher;
 use viaduct_pci::DmaAccess;
 
 /// First allocated virtual address: null pointers of apps, and addresses near them, are never mapped.

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Waiting for the card and for other threads.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::error::Result;
+
+/// Polls until there is a result; `None` after `limit`. The pauses grow.
+pub(crate) fn poll<T>(limit: Duration, mut ask: impl FnMut() -> Result<Option<T>>) -> Result<Option<T>> {
+    let end = Instant::now() + limit;
+    let mut pause = Duration::from_micros(10);
+    loop {
+        if let Some(answer) = ask()? {
+            return Ok(Some(answer));
+        }
+        if Instant::now() >= end {
+            return Ok(None);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}
+
+/// Locks; a poisoned lock is safe to use, since no invariant spans a panic here.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
