@@ -91,6 +91,7 @@ lint-rtl: regs apps
 lint-rust: setup
 	cargo fmt --check
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
+	$(PY) tools/module_circles.py
 	cargo clippy --release --quiet --workspace --all-targets -- -D warnings
 	@# Nothing is linked, so the fuzzer itself, which takes long to compile, need not be there.
 	CUSTOM_LIBFUZZER_PATH=./libfuzzer.a cargo clippy --release --quiet --manifest-path fuzz/Cargo.toml --target-dir target -- -D warnings

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::error::plain;
 use crate::manifest::{Access, Length, Manifest, Memory, Register, StreamIn, StreamOut};
+use crate::names::{NAME_RULE, is_free_name};
 use crate::value::{Format, MAX_WIDTH, parse_value};
 use crate::{Error, Result};
 
@@ -15,11 +16,6 @@ use crate::{Error, Result};
 pub(crate) const WINDOW: u32 = 4096;
 /// Most streams of one direction.
 const MAX_STREAMS: usize = 16;
-/// Prefix that only names in the wrapper may have.
-const RESERVED_PREFIX: &str = "via_";
-/// Names that generated classes or types cannot have.
-const RESERVED: [&str; 4] = ["self", "none", "true", "false"];
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Raw {
@@ -152,22 +148,9 @@ fn line_of(text: &str, key: &str) -> Option<usize> {
     None
 }
 
-/// Whether this is a valid name of an app.
-pub(crate) fn is_free_name(name: &str) -> bool {
-    is_name(name) && !name.starts_with(RESERVED_PREFIX) && !RESERVED.contains(&name)
-}
-
-fn is_name(s: &str) -> bool {
-    s.len() <= 31
-        && s.starts_with(|c: char| c.is_ascii_lowercase())
-        && s.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
-}
-
 fn is_inside(p: &Path) -> bool {
     p.components().all(|c| matches!(c, std::path::Component::Normal(_)))
 }
-
-pub(crate) const NAME_RULE: &str = "use up to 31 lower-case letters, digits and underscores, a letter first, not starting with via_, and not self, none, true or false";
 
 impl Check<'_> {
     pub fn wrong(&self, key: &str, problem: impl Into<String>, remedy: impl Into<String>) -> Error {

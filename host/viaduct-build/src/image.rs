@@ -10,7 +10,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::check::is_free_name;
+use crate::names::is_free_name;
 use crate::{Error, Result};
 
 /// Bytes of a container.

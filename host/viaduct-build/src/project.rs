@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::generate::{Generated, write_if_changed};
+use crate::nearest::nearest;
 use crate::stamp::why_stale;
 use crate::tool::{run, venv_python};
 use crate::{Container, Error, Geometry, Manifest, Result};
@@ -205,46 +206,5 @@ impl Project {
         let mut command = Command::new(venv_python(&self.root, &what)?);
         command.arg("tools/verilate.py").args(request).current_dir(&self.root);
         run(command, &what, "its messages are above", progress)
-    }
-}
-
-/// The candidate most similar to `word`, if one is similar enough to be intended.
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let most = word.chars().count().div_ceil(3).max(1);
-    let near = candidates.into_iter().map(|c| (distance(word, c), c)).min();
-    near.filter(|(d, _)| *d <= most).map(|(_, c)| c)
-}
-
-/// Number of insertions, deletions, replacements and swaps of neighbours between two words.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    // rows[i][j]: from the first i letters of a to the first j of b.
-    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut least = replace.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn near_words_are_suggested() {
-        let apps = ["aes", "pass", "sha256", "square"];
-        assert_eq!(nearest("sha265", apps), Some("sha256"));
-        assert_eq!(nearest("squares", apps), Some("square"));
-        assert_eq!(nearest("zzz", apps), None);
-        assert_eq!(nearest("aes", []), None);
     }
 }

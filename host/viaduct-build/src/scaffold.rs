@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use minijinja::context;
 
-use crate::check::{NAME_RULE, is_free_name};
 use crate::generate::render;
+use crate::names::{NAME_RULE, is_free_name};
 use crate::{Error, Project, Result};
 
 /// Template, its text, and its destination (`{name}` is the app's).

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use viaduct_pci::PciError;
 
-use crate::handle::enter_process;
+use crate::numbers::enter_process;
 
 /// Codes of errors, as in the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

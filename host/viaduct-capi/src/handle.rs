@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::marker::{PhantomData, PhantomPinned};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Code, Result, fail};
+use crate::numbers::{FIRST, NEXT};
 use crate::process::PerProcess;
 
 /// Nominal target of the header's handle types; never dereferenced.
@@ -18,22 +19,6 @@ pub struct Opaque<T> {
 
 /// A handle as it crosses the boundary.
 pub(crate) type Handle<T> = *mut Opaque<T>;
-
-/// The next number, shared by all kinds of objects, so that no number is used twice.
-static NEXT: AtomicUsize = AtomicUsize::new(1);
-
-/// The first number of this process: smaller ones belong to the processes from which it was forked.
-static FIRST: PerProcess<usize> = PerProcess::new(|| NEXT.load(Ordering::Relaxed));
-
-/// Called at the beginning of each call: the first one in a process records the first of its own handles.
-pub(crate) fn enter_process() {
-    FIRST.get();
-}
-
-/// Whether the program may use handles of a parent process.
-pub(crate) fn is_child() -> bool {
-    *FIRST.get() > 1
-}
 
 /// All open objects of a kind.
 pub(crate) struct Table<T: 'static> {

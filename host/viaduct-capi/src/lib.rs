@@ -10,6 +10,7 @@ mod card;
 mod error;
 mod handle;
 mod mapping;
+mod numbers;
 mod process;
 mod run;
 mod slot;

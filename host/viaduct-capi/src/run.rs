@@ -11,7 +11,8 @@ use viaduct_build::Length;
 
 use crate::args;
 use crate::error::{Code, Failure, Result, call, fail};
-use crate::handle::{Handle, is_child, lock};
+use crate::handle::{Handle, lock};
+use crate::numbers::is_child;
 use crate::process::PerProcess;
 use crate::slot::{SLOTS, Slot, unknown};
 use crate::types::{self, ProgressFn, Report, Route, RunOptions};

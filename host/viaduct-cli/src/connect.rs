@@ -14,10 +14,10 @@ use viaduct_sim::backend::{self, Cable};
 use viaduct_sim::{Entropy, SimCard};
 
 use crate::card::Opened;
-use crate::cmd::run::{registers, setting};
 use crate::fail::{Failure, Result, at, usage};
 use crate::job::set_registers;
-use crate::tell::plain;
+use crate::settings::{registers, setting};
+use crate::text::plain;
 
 /// Address of the card's network device, if no other is chosen.
 pub const MAC: [u8; 6] = [0x02, 0x56, 0x49, 0x41, 0x44, 0x01];

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::tell::plain;
+use crate::text::plain;
 
 /// Result of a command.
 pub type Result<T = ()> = std::result::Result<T, Failure>;

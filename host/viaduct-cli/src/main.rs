@@ -19,8 +19,10 @@ mod plot;
 mod project;
 mod random;
 mod route;
+mod settings;
 mod signals;
 mod terminal;
+mod text;
 mod virtio;
 
 use std::ffi::OsString;

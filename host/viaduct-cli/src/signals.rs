@@ -62,3 +62,7 @@ pub fn waiting() -> bool {
         |signals: &SignalFd| poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], PollTimeout::ZERO);
     SignalFd::with_flags(&ending(), flags).is_ok_and(|signals| look(&signals) == Ok(1))
 }
+
+pub fn interrupted(signal: i32) -> Failure {
+    Failure::Run(format!("ended by signal {signal}"))
+}

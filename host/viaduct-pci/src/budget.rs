@@ -52,7 +52,7 @@ impl Limits {
             std::fs::read_to_string("/proc/self/maps").map_or(0, |text| text.lines().count() as u64);
         let descriptors = limit(Limited::RLIMIT_NOFILE);
         let addresses = limit(Limited::RLIMIT_AS).min(ADDRESS_SPACE);
-        let addresses_now = number("/proc/self/statm").unwrap_or(0u64) * crate::PAGE_SIZE as u64;
+        let addresses_now = number("/proc/self/statm").unwrap_or(0u64) * crate::page::PAGE_SIZE as u64;
         Self {
             maps: maps.saturating_sub(maps_now + (maps / 8).max(1024)),
             descriptors: descriptors

@@ -11,6 +11,7 @@ mod eventfds;
 mod limit;
 mod location;
 mod memory;
+mod page;
 mod peer;
 mod process;
 mod socket;
@@ -21,7 +22,8 @@ pub use budget::{Budget, Limits, raise_descriptor_limit};
 pub use config::{CONFIG_SIZE, ConfigIds, ConfigSpace};
 pub use limit::without_sigxfsz;
 pub use location::Location;
-pub use memory::{HostMemory, PAGE_SIZE};
+pub use memory::HostMemory;
+pub use page::PAGE_SIZE;
 pub use process::Process;
 pub use socket::SocketFile;
 

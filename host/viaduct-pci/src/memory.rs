@@ -2,6 +2,7 @@
 //! Memory shared by host and card.
 
 use crate::budget::Charge;
+use crate::page::PAGE_SIZE;
 use crate::{DmaAccess, PciError, Result};
 use std::ffi::CString;
 use std::num::NonZeroUsize;
@@ -13,9 +14,6 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, SealFlag, fcntl};
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, munmap};
-
-/// Bytes in a page; mappings begin and end on page boundaries.
-pub const PAGE_SIZE: usize = 4096;
 
 /// Page-aligned shared memory behind a file descriptor, mapped for as long as the value lives.
 ///

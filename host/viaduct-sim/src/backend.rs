@@ -22,7 +22,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use viaduct_pci::{PciError, SocketFile};
 
-use crate::{BoardPort, CONSOLE, NET, SimCard};
+use crate::card::SimCard;
+use crate::kinds::{CONSOLE, NET};
+use crate::port::BoardPort;
 
 /// How long a thread waits for the card before it checks whether it should end.
 const LOOK: Duration = Duration::from_secs(1);

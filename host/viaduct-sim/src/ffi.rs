@@ -8,11 +8,10 @@ use std::ptr::NonNull;
 use libloading::Library;
 use viaduct_pci::Process;
 
-use crate::{Dram, Link, Port, SimError};
+use crate::error::SimError;
+use crate::profile::{Dram, FUNCTIONS, Link, Port};
 
 const ABI_VERSION: u32 = 4;
-/// Largest number of functions of a card, the management function included.
-pub(crate) const FUNCTIONS: usize = 16;
 /// Largest packet from a board port to the host, in bytes.
 pub(crate) const MAX_PACKET: usize = 9234;
 /// Bytes that a board port buffers for its function.

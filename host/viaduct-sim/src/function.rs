@@ -2,44 +2,15 @@
 //! The functions other than the management function.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use viaduct_pci::{
     ConfigIds, ConfigSpace, DmaAccess, FunctionInfo, HostMemory, PciError, PciFunction, Result,
 };
 
+use crate::card::{STORE_CYCLES, SimCard, State, gone};
 use crate::ffi::Space;
-use crate::{SimCard, gone};
-
-/// The network function's number.
-pub const NET: usize = 1;
-/// The block function's number.
-pub const BLK: usize = 2;
-/// The console function's number.
-pub const CONSOLE: usize = 3;
-/// The entropy function's number.
-pub const ENTROPY: usize = 4;
-/// The input function's number.
-pub const INPUT: usize = 5;
-/// The XDMA-compatible function's number.
-pub const XDMA: usize = 6;
-/// Its BAR with the registers of the slots' apps.
-pub const XDMA_USER_BAR: u8 = 0;
-/// Its BAR with the registers of the engine.
-pub const XDMA_DMA_BAR: u8 = 1;
-
-const NAMES: [&str; 7] = ["mgmt", "net", "blk", "console", "entropy", "input", "xdma"];
-
-/// Name of function `number`; the management function is 0.
-pub fn function_name(number: usize) -> Option<&'static str> {
-    NAMES.get(number).copied()
-}
-
-/// Names of all possible functions of a card, by number.
-pub fn function_names() -> impl Iterator<Item = &'static str> {
-    NAMES.into_iter()
-}
 
 /// The card's description of the function: offset in configuration space, a BAR as read after a write of all ones, and
 /// MSI-X as three words from the table's size on.
@@ -47,6 +18,26 @@ const BARS: u32 = 0x10;
 const MSIX: u32 = 0x7c;
 /// Configuration space that the card implements: virtio capabilities.
 const LIVE: Range<usize> = 0x90..0x100;
+
+impl SimCard {
+    /// Function `number`, other than the management function, which is number 0. `None` if the card has no such function.
+    ///
+    /// While any of them is in use, a reset of the management function does not affect the others, their attachments and
+    /// their configuration.
+    pub fn function(self: &Arc<Self>, number: usize) -> Result<Option<Arc<dyn PciFunction>>> {
+        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(function) = functions.get(&number).and_then(Weak::upgrade) {
+            return Ok(Some(function));
+        }
+        if number == 0 || number >= self.lock().pending.len() {
+            return Ok(None);
+        }
+        let Some(function) = SimFunction::open(self, number as u32)? else { return Ok(None) };
+        let function: Arc<dyn PciFunction> = Arc::new(function);
+        functions.insert(number, Arc::downgrade(&function));
+        Ok(Some(function))
+    }
+}
 
 /// A function of a simulated card, made by [`SimCard::function`]. The part of a PCIe core (header, BAR, PCIe and MSI-X
 /// capabilities, MSI-X table) is implemented here, the rest by the card.
@@ -152,7 +143,7 @@ impl SimFunction {
         let value = u32::from_le_bytes(word);
         let mut state = self.card.enter();
         let written = state.card.fn_write(self.number, space, offset, data.len() as u32, value);
-        state.card.run(crate::STORE_CYCLES, 0, 0);
+        state.card.run(STORE_CYCLES, 0, 0);
         self.card.leave(state);
         written.map_err(gone)
     }
@@ -305,7 +296,7 @@ impl Drop for SimFunction {
         if let Err(error) = self.reset() {
             tracing::warn!(%error, function = self.number, "resetting a function");
         }
-        let own = |state: &crate::State| -> Vec<u64> {
+        let own = |state: &State| -> Vec<u64> {
             let keys = state.maps.keys().filter(|(function, _)| *function == self.number);
             keys.map(|(_, iova)| *iova).collect()
         };
@@ -328,13 +319,5 @@ mod tests {
         assert_eq!(cut(0x20, 8), [(0x20, 4), (0x24, 4)]);
         assert_eq!(cut(0x23, 6), [(0x23, 1), (0x24, 4), (0x28, 1)]);
         assert_eq!(cut(0x22, 2), [(0x22, 2)]);
-    }
-
-    #[test]
-    fn every_function_has_a_name() {
-        assert_eq!(function_name(0), Some("mgmt"));
-        assert_eq!(function_name(XDMA), Some("xdma"));
-        assert_eq!(function_name(XDMA + 1), None);
-        assert!(NAMES.len() <= crate::ffi::FUNCTIONS);
     }
 }

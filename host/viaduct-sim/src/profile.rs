@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Profiles of boards that can be simulated: link, DRAM, ports and clock.
 
-use crate::ffi::FUNCTIONS;
-use crate::function::{CONSOLE, ENTROPY, INPUT, NET};
+use crate::kinds::{CONSOLE, ENTROPY, INPUT, NET};
+
+/// Largest number of functions of a card, the management function included.
+pub(crate) const FUNCTIONS: usize = 16;
 
 /// PCIe link, as seen by the card. The raw rate follows from generation and lanes.
 #[repr(C)]

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use viaduct_pci::{PciError, PciFunction};
 
 use crate::packed::Packed;
-use crate::queue::{Place, Queue, QueueOptions, Ring};
+use crate::queue::{Queue, Ring};
+use crate::ring::{Place, QueueOptions};
 use crate::split::Split;
 use crate::statistics::{MAGIC, Statistics, WORDS};
 use crate::{Arena, Result, VirtioError, feature};

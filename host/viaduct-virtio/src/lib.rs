@@ -12,12 +12,14 @@ mod device;
 pub mod net;
 mod packed;
 mod queue;
+mod ring;
 mod split;
 mod statistics;
 
 pub use arena::Arena;
 pub use device::{Device, VENDOR};
-pub use queue::{Buffer, Queue, QueueOptions, Used};
+pub use queue::Queue;
+pub use ring::{Buffer, QueueOptions, Used};
 pub use statistics::{Stage, Statistics};
 
 /// Numbers of the feature bits common to all types of devices (VIRTIO 1.3, 6).

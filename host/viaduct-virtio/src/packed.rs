@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{Ordering, fence};
 
-use crate::queue::{Buffer, Place, QueueOptions, Used, passed};
+use crate::ring::{Buffer, Place, QueueOptions, Used, passed};
 
 const NEXT: u16 = 1;
 const WRITE: u16 = 2;

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use crate::queue::{Buffer, Place, QueueOptions, Used, passed};
+use crate::ring::{Buffer, Place, QueueOptions, Used, passed};
 
 const NEXT: u16 = 1;
 const WRITE: u16 = 2;

@@ -12,8 +12,11 @@ use crate::fail::{Failure, Result, at, regular, usage};
 use crate::job::{Loaded, Message, Outcome, Routes, Values, number};
 use crate::meter::Meter;
 use crate::route::Route;
+use crate::settings::{registers, setting};
+
 use crate::signals::Signals;
-use crate::tell::{digest, out};
+use crate::tell::out;
+use crate::text::digest;
 use crate::virtio;
 
 /// Run an app on a card, from files to files
@@ -49,22 +52,6 @@ pub struct RunArgs {
     /// Compare the output with the app's golden model
     #[arg(long)]
     pub check: bool,
-}
-
-/// Reads `REGISTER=VALUE`.
-pub fn setting(text: &str) -> std::result::Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("write REGISTER=VALUE".to_owned()),
-    }
-}
-
-/// Values of all registers of an app, and of those named by `set`.
-pub fn registers(app: &Manifest, set: &[(String, String)]) -> Result<(Values, Values)> {
-    let values = app.register_values(set.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
-    let named = |name: &String| set.iter().any(|(n, _)| n == name);
-    let given = values.clone().into_iter().filter(|(name, _)| named(name)).collect();
-    Ok((values, given))
 }
 
 /// An app with all options of its run.

@@ -4,7 +4,7 @@
 //! A file is mapped into this process once and as a whole, with one descriptor, however many DMA maps are in it: they need no
 //! mapping of their own.
 
-use super::server::Refusal;
+use super::refusal::Refusal;
 use super::wire::MAX_FILES;
 use crate::budget::{Charge, Resource, Share};
 use crate::memory::{Area, SealedFile, check_pages};

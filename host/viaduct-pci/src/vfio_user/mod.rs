@@ -9,6 +9,7 @@ mod client;
 mod files;
 mod irq;
 mod link;
+mod refusal;
 mod server;
 mod wire;
 

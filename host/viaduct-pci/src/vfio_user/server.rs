@@ -4,11 +4,12 @@
 use super::files::Files;
 use super::irq::{Forwarder, IrqFd, IrqTable, LOOK};
 use super::link::{Link, LinkError, Message, wait};
+use super::refusal::Refusal;
 use super::wire::{
     Body, Fields, IRQ_MSIX, IRQS, MAJOR, MAX_DATA, MAX_FDS, MAX_MAPS, MINOR, REGION_BARS, REGION_CONFIG,
-    REGIONS, command, errno_of, flag,
+    REGIONS, command, flag,
 };
-use crate::budget::{Budget, Exhausted, Resource, Share};
+use crate::budget::{Budget, Resource, Share};
 use crate::peer::Peer;
 use crate::{CONFIG_SIZE, DmaAccess, PciError, PciFunction, Result, SocketFile};
 use nix::errno::Errno;
@@ -289,47 +290,6 @@ struct Mapping {
 }
 
 type Reply = std::result::Result<Vec<u8>, Refusal>;
-
-/// The reason for an error reply. The protocol carries only the number; a client that asks for it
-/// (`Capabilities::error_text`) gets the text too.
-#[derive(Debug)]
-pub(super) struct Refusal {
-    errno: Errno,
-    why: String,
-}
-
-impl Refusal {
-    pub fn new(errno: Errno, why: String) -> Self {
-        Self { errno, why }
-    }
-}
-
-impl From<Errno> for Refusal {
-    fn from(errno: Errno) -> Self {
-        Self { errno, why: String::new() }
-    }
-}
-
-impl From<PciError> for Refusal {
-    fn from(error: PciError) -> Self {
-        let errno = errno_of(&error);
-        // The number is enough.
-        let why = match error {
-            PciError::Os { what, .. } => what,
-            PciError::Gone(why) | PciError::Protocol(why) | PciError::Busy(why) | PciError::Unusable(why) => {
-                why
-            }
-            PciError::Forked | PciError::OutOfRange { .. } | PciError::Timeout(_) => String::new(),
-        };
-        Self { errno, why }
-    }
-}
-
-impl From<Exhausted> for Refusal {
-    fn from(error: Exhausted) -> Self {
-        Self { errno: error.errno(), why: error.to_string() }
-    }
-}
 
 impl<'a> Connection<'a> {
     fn new(shared: &'a Shared, peer: Peer) -> Self {

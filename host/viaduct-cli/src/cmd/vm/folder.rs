@@ -49,7 +49,7 @@ pub fn wait_for(path: PathBuf, what: &str, limit: Duration, signals: &mut Signal
             told = true;
         }
         if let Some(number) = signals.taken() {
-            return Err(super::interrupted(number));
+            return Err(crate::signals::interrupted(number));
         }
         if Instant::now() > end {
             return Err(Failure::Run(format!(

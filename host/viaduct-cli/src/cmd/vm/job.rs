@@ -2,6 +2,8 @@
 //! Jobs in the guest: their files, and the detection of their end in the output.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -28,7 +30,7 @@ impl Job {
         };
         let mut names = vec![OsString::from("script")];
         if let Some(path) = script {
-            archive.add("user-script", &super::read_file(path)?, 0o755);
+            archive.add("user-script", &read_file(path)?, 0o755);
             let line = [b"#!/bin/sh\nexec ./user-script".to_vec(), words(command), b"\n".to_vec()].concat();
             archive.add("script", &line, 0o755);
             names.push("user-script".into());
@@ -45,7 +47,7 @@ impl Job {
                 return usage(format!("--copy {}: no usable name, or used twice", path.display()));
             }
             let mode = std::fs::metadata(path).map_err(at(path.display()))?.permissions().mode();
-            archive.add(name.as_bytes(), &super::read_file(path)?, mode & 0o777);
+            archive.add(name.as_bytes(), &read_file(path)?, mode & 0o777);
             names.push(name);
         }
         let nonce = std::fs::read_to_string("/proc/sys/kernel/random/uuid").map_err(at("random numbers"))?;
@@ -124,6 +126,17 @@ impl Marker {
         let sure = self.held.len() - keep.unwrap_or(0);
         self.held.drain(..sure).collect()
     }
+}
+
+/// A file for the guest's job. It may be a pipe, such as the shell's `<(…)` or standard input.
+pub fn read_file(path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(at(path.display()))?;
+    file.take(JOB_DISK + 1).read_to_end(&mut bytes).map_err(at(path.display()))?;
+    if bytes.len() as u64 <= JOB_DISK {
+        return Ok(bytes);
+    }
+    usage(format!("{}: has more than {} MB, the most that goes into a guest", path.display(), JOB_DISK >> 20))
 }
 
 #[cfg(test)]

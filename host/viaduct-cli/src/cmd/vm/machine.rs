@@ -19,7 +19,7 @@ use viaduct_build::end_with_us;
 use super::qmp::{Qmp, unless_ended};
 use crate::fail::{Failure, Result, at};
 use crate::signals::Signals;
-use crate::tell::plain;
+use crate::text::plain;
 
 /// Root ports, each for one function of the card.
 pub const PORTS: usize = 8;

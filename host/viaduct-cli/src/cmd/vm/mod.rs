@@ -23,14 +23,14 @@ use viaduct_pci::vfio_user::Server;
 use viaduct_sim::function_names;
 
 use self::folder::{room, scratch, wait_for};
-use self::job::{Job, Marker};
+use self::job::{Job, Marker, read_file};
 pub use self::machine::Machine;
 use self::machine::{Event, Guest, Shape};
 use super::card::serve;
 use crate::card::{Opened, Simulated, WaitArgs};
 use crate::connect::{ConnectArgs, Connected, DiskSpec, Place};
 use crate::fail::{Failure, Result, at, usage};
-use crate::signals::Signals;
+use crate::signals::{Signals, interrupted};
 
 /// Longest time a guest may take to boot; an idle machine takes 10 s.
 const BOOT: Duration = Duration::from_secs(1200);
@@ -375,10 +375,6 @@ fn await_ready(machine: &mut Machine, signals: &mut Signals) -> Result {
     Err(Failure::Run(format!("the guest has not booted within {} s{}", BOOT.as_secs(), machine.last_words())))
 }
 
-fn interrupted(signal: i32) -> Failure {
-    Failure::Run(format!("ended by signal {signal}"))
-}
-
 /// Starts the job in the guest and passes on its output until it ends.
 fn converse(
     machine: &mut Machine,
@@ -460,19 +456,4 @@ fn raw_terminal(machine: &Machine) -> Result<Option<Raw>> {
     cfmakeraw(&mut raw);
     tcsetattr(stdin.as_fd(), SetArg::TCSADRAIN, &raw).map_err(|e| Failure::Run(format!("terminal: {e}")))?;
     Ok(Some(Raw(before)))
-}
-
-/// A file for the guest's job. It may be a pipe, such as the shell's `<(…)` or standard input.
-fn read_file(path: &Path) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(at(path.display()))?;
-    file.take(machine::JOB_DISK + 1).read_to_end(&mut bytes).map_err(at(path.display()))?;
-    if bytes.len() as u64 <= machine::JOB_DISK {
-        return Ok(bytes);
-    }
-    usage(format!(
-        "{}: has more than {} MB, the most that goes into a guest",
-        path.display(),
-        machine::JOB_DISK >> 20
-    ))
 }

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Finds circles among the modules of each crate: modules that need each other cannot be read, tested or changed one at a time.
+
+    tools/module_circles.py [FOLDER]      # of crates; host/ by default
+
+A module is a file. It needs those whose items it names in `use` or in a path that starts with crate, self or super; an item that a module
+only re-exports (`pub use`) belongs to the module that defines it. Test modules do not count. Exit status 1 if there is a circle.
+"""
+
+import re
+import sys
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+Name = tuple[str, ...]  # of a module, from the crate's root
+
+
+def code(path: Path) -> str:
+    """The file without comments, strings and test modules, with its lines."""
+    text = re.sub(r"//.*", "", path.read_text())
+    text = re.sub(r'"(?:[^"\\]|\\.)*"', lambda m: '"' + "\n" * m[0].count("\n") + '"', text)
+    return re.split(r"^#\[cfg\(test\)\]\nmod \w+ \{", text, flags=re.M)[0]
+
+
+def name_of(path: Path, source: Path) -> Name:
+    parts = path.relative_to(source).with_suffix("").parts
+    return parts[:-1] if parts[-1] in ("mod", "lib", "main") else parts
+
+
+def leaves(tree: str) -> list[list[str]]:
+    """Paths of a use tree, `a::{b, c::{d, e}}`."""
+    tree = tree.strip()
+    head, brace, rest = tree.partition("{")
+    prefix = [s.strip() for s in head.split("::") if s.strip()]
+    if not brace:
+        return [[*prefix[:-1], prefix[-1].split(" as ")[0].strip()]] if prefix else []
+    found, depth, last = [], 0, ""
+    for c in rest.rpartition("}")[0] + ",":
+        depth += (c == "{") - (c == "}")
+        if c == "," and depth == 0:
+            found += [[*prefix, *leaf] for leaf in leaves(last)]
+            last = ""
+        else:
+            last += c
+    return found
+
+
+class Crate:
+    def __init__(self, source: Path) -> None:
+        files = {name_of(path, source): path for path in sorted(source.rglob("*.rs"))}
+        self.files = files
+        self.text = {name: code(path) for name, path in files.items()}
+        self.exports = {
+            name: {
+                leaf[-1]: leaf
+                for tree in re.findall(r"pub(?:\([^)]*\))?\s+use\s+([^;]*);", text)
+                for leaf in leaves(tree)
+            }
+            for name, text in self.text.items()
+        }
+
+    def module(self, path: list[str], at: Name, depth: int = 0) -> Name | None:
+        """The module that defines what a path in module `at` names; None if it is of another crate."""
+        first, *rest = path
+        if first == "super":
+            start = at[:-1]
+        elif first in ("crate", "self"):
+            start = () if first == "crate" else at
+        elif (*at, first) in self.files:
+            start, rest = at, path
+        else:
+            return None
+        while rest and rest[0] == "super":
+            start, rest = start[:-1], rest[1:]
+        while rest and (*start, rest[0]) in self.files:
+            start, rest = (*start, rest[0]), rest[1:]
+        export = self.exports[start].get(rest[0]) if rest else None
+        if export and depth < len(self.files):
+            return self.module([*export, *rest[1:]], start, depth + 1) or start
+        return start
+
+    def needs(self, name: Name) -> dict[Name, int]:
+        """Modules that a module needs, with a line that says so."""
+        found: dict[Name, int] = {}
+        text = self.text[name]
+
+        def note(path: list[str], offset: int) -> None:
+            other = self.module(path, name)
+            if other is not None and other != name:
+                found.setdefault(other, text[:offset].count("\n") + 1)
+
+        def use(match: re.Match[str]) -> str:
+            if not match[1]:
+                for leaf in leaves(match[2]):
+                    note(leaf, match.start(2))
+            return re.sub(r"[^\n]", " ", match[0])
+
+        rest = re.sub(r"(pub(?:\([^)]*\))?\s+)?\buse\s+([^;]*);", use, text)
+        for match in re.finditer(r"\b(?:crate|super|self)(?:::\w+)+", rest):
+            note(match[0].split("::"), match.start())
+        return found
+
+
+def circle(source: Path) -> list[str]:
+    """The arrows of one circle of a crate; none if there is no circle."""
+    crate = Crate(source)
+    needs = {name: crate.needs(name) for name in crate.files}
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        # Each needs the one before it.
+        names: list[Name] = error.args[1][::-1]
+        arrows = zip(names, names[1:], strict=False)
+        return [f"{crate.files[a]}:{needs[a][b]}: needs {crate.files[b].relative_to(source)}" for a, b in arrows]
+    return []
+
+
+def main() -> None:
+    host = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "host"
+    sources = sorted(host.glob("*/src"))
+    if not sources:
+        sys.exit(f"module_circles: error: no crate in {host}")
+    found = {source.parent.name: arrows for source in sources if (arrows := circle(source))}
+    for name, arrows in found.items():
+        print(f"{name}: modules that need each other:", *arrows, sep="\n  ", file=sys.stderr)
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
