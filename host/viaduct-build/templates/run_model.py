@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs an app's golden model: orders and answer are JSON files, data are files."""
+"""Runs an app's golden model: arguments and results are JSON files, data is in files."""
 
 import importlib.util
 import json
@@ -9,7 +9,7 @@ import sys
 
 
 def path_of(numbers: list[int]) -> pathlib.Path:
-    """Paths come as bytes, which need not be text."""
+    """Paths are passed as bytes, since they need not be valid text."""
     return pathlib.Path(os.fsdecode(bytes(numbers)))
 
 
