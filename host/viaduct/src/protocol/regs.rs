@@ -86,13 +86,13 @@ pub const VIA_CARD_ICAP_CTRL: u64 = 0x40;
 pub const VIA_CARD_ICAP_CTRL_SLOT_LSB: u32 = 0;
 /// Slot that is loaded. Give it in the same write as `START`. Mask in place.
 pub const VIA_CARD_ICAP_CTRL_SLOT_MASK: u32 = 0x0f;
-/// Writing 1 starts an image for the slot in `SLOT` and drops what is left of an image not ended. Lowest bit.
+/// Writing 1 starts an image for the slot in `SLOT` and drops the remaining words of an unfinished image. Lowest bit.
 pub const VIA_CARD_ICAP_CTRL_START_LSB: u32 = 8;
-/// Writing 1 starts an image for the slot in `SLOT` and drops what is left of an image not ended. Mask in place.
+/// Writing 1 starts an image for the slot in `SLOT` and drops the remaining words of an unfinished image. Mask in place.
 pub const VIA_CARD_ICAP_CTRL_START_MASK: u32 = 0x100;
-/// Writing 1 ends the image: acted upon once every word written before has been taken. Lowest bit.
+/// Writing 1 ends the image: takes effect once every earlier word has been accepted. Lowest bit.
 pub const VIA_CARD_ICAP_CTRL_END_LSB: u32 = 9;
-/// Writing 1 ends the image: acted upon once every word written before has been taken. Mask in place.
+/// Writing 1 ends the image: takes effect once every earlier word has been accepted. Mask in place.
 pub const VIA_CARD_ICAP_CTRL_END_MASK: u32 = 0x200;
 /// Loading of an app image: data.
 pub const VIA_CARD_ICAP_DATA: u64 = 0x44;
@@ -126,17 +126,17 @@ pub const VIA_SLOT_CTRL: u64 = 0x00;
 pub const VIA_SLOT_CTRL_RUN_LSB: u32 = 0;
 /// The slot may run. Mask in place.
 pub const VIA_SLOT_CTRL_RUN_MASK: u32 = 0x01;
-/// Accept nothing new from the app; let what is in flight finish (see `STATUS.QUIET`). Lowest bit.
+/// Accept nothing new from the app; let operations in flight finish (see `STATUS.QUIET`). Lowest bit.
 pub const VIA_SLOT_CTRL_QUIESCE_LSB: u32 = 1;
-/// Accept nothing new from the app; let what is in flight finish (see `STATUS.QUIET`). Mask in place.
+/// Accept nothing new from the app; let operations in flight finish (see `STATUS.QUIET`). Mask in place.
 pub const VIA_SLOT_CTRL_QUIESCE_MASK: u32 = 0x02;
 /// Hold the app in reset. Implies `ISOLATE`. Lowest bit.
 pub const VIA_SLOT_CTRL_RESET_LSB: u32 = 2;
 /// Hold the app in reset. Implies `ISOLATE`. Mask in place.
 pub const VIA_SLOT_CTRL_RESET_MASK: u32 = 0x04;
-/// Cut the slot off: what the app sends is dropped, what is owed to it is answered. Lowest bit.
+/// Isolate the slot: data from the app is dropped, its outstanding requests are completed. Lowest bit.
 pub const VIA_SLOT_CTRL_ISOLATE_LSB: u32 = 3;
-/// Cut the slot off: what the app sends is dropped, what is owed to it is answered. Mask in place.
+/// Isolate the slot: data from the app is dropped, its outstanding requests are completed. Mask in place.
 pub const VIA_SLOT_CTRL_ISOLATE_MASK: u32 = 0x08;
 /// Status.
 pub const VIA_SLOT_STATUS: u64 = 0x04;
@@ -148,13 +148,13 @@ pub const VIA_SLOT_STATUS_LOADED_MASK: u32 = 0x01;
 pub const VIA_SLOT_STATUS_QUIET_LSB: u32 = 1;
 /// Nothing of this slot is in flight. Mask in place.
 pub const VIA_SLOT_STATUS_QUIET_MASK: u32 = 0x02;
-/// The app says that it computes. Lowest bit.
+/// The app reports that it computes. Lowest bit.
 pub const VIA_SLOT_STATUS_BUSY_LSB: u32 = 2;
-/// The app says that it computes. Mask in place.
+/// The app reports that it computes. Mask in place.
 pub const VIA_SLOT_STATUS_BUSY_MASK: u32 = 0x04;
-/// The slot is cut off, by its guard or by the host. Lowest bit.
+/// The slot is isolated, by its guard or by the host. Lowest bit.
 pub const VIA_SLOT_STATUS_ISOLATED_LSB: u32 = 3;
-/// The slot is cut off, by its guard or by the host. Mask in place.
+/// The slot is isolated, by its guard or by the host. Mask in place.
 pub const VIA_SLOT_STATUS_ISOLATED_MASK: u32 = 0x08;
 /// Why the slot was isolated (an event code), valid with `ISOLATED`. Lowest bit.
 pub const VIA_SLOT_STATUS_CAUSE_LSB: u32 = 8;
@@ -266,11 +266,11 @@ pub const VIA_SLOT_EVT_TAIL_INDEX_MASK: u32 = 0xffff;
 pub const VIA_SLOT_RD_TRANS: u64 = 0x80;
 /// Write bursts translated.
 pub const VIA_SLOT_WR_TRANS: u64 = 0x84;
-/// Read bursts that found no translation.
+/// Read bursts without a translation.
 pub const VIA_SLOT_RD_MISS: u64 = 0x88;
-/// Write bursts that found no translation.
+/// Write bursts without a translation.
 pub const VIA_SLOT_WR_MISS: u64 = 0x8c;
-/// Beats handed to the app's input streams.
+/// Beats sent to the app's input streams.
 pub const VIA_SLOT_BEATS_IN: u64 = 0x90;
 /// Beats taken from the app's output streams.
 pub const VIA_SLOT_BEATS_OUT: u64 = 0x94;
@@ -294,33 +294,33 @@ pub const VIA_FN_BASE: u64 = 0x0003_0100;
 pub const VIA_FN_STRIDE: u64 = 0x100;
 /// Control.
 pub const VIA_FN_CTRL: u64 = 0x00;
-/// The link is up, the device is there. Lowest bit.
+/// The link is up, the device is present. Lowest bit.
 pub const VIA_FN_CTRL_UP_LSB: u32 = 0;
-/// The link is up, the device is there. Mask in place.
+/// The link is up, the device is present. Mask in place.
 pub const VIA_FN_CTRL_UP_MASK: u32 = 0x01;
 /// Block device: refuse writes. Lowest bit.
 pub const VIA_FN_CTRL_READ_ONLY_LSB: u32 = 1;
 /// Block device: refuse writes. Mask in place.
 pub const VIA_FN_CTRL_READ_ONLY_MASK: u32 = 0x02;
-/// Block device: each message to the user side begins with 64 bytes that name its sector. Lowest bit.
+/// Block device: each message to the user side begins with 64 bytes with the number of its sector. Lowest bit.
 pub const VIA_FN_CTRL_HEADER_LSB: u32 = 2;
-/// Block device: each message to the user side begins with 64 bytes that name its sector. Mask in place.
+/// Block device: each message to the user side begins with 64 bytes with the number of its sector. Mask in place.
 pub const VIA_FN_CTRL_HEADER_MASK: u32 = 0x04;
-/// Where the user side is connected: 0 nowhere, 1 the board's port, 2 stream 0 of a slot. Of two functions that ask for one slot the lower one gets it. While a function has the stream, moves on it end with `StAborted`. Lowest bit.
+/// Attachment of the user side: 0 none, 1 the board's port, 2 stream 0 of a slot. Of two functions that request one slot the lower one gets it. While a function has the stream, moves on it end with `StAborted`. Lowest bit.
 pub const VIA_FN_CTRL_KIND_LSB: u32 = 4;
-/// Where the user side is connected: 0 nowhere, 1 the board's port, 2 stream 0 of a slot. Of two functions that ask for one slot the lower one gets it. While a function has the stream, moves on it end with `StAborted`. Mask in place.
+/// Attachment of the user side: 0 none, 1 the board's port, 2 stream 0 of a slot. Of two functions that request one slot the lower one gets it. While a function has the stream, moves on it end with `StAborted`. Mask in place.
 pub const VIA_FN_CTRL_KIND_MASK: u32 = 0x30;
 /// Slot whose stream 0 the function uses, if `KIND` = 2. Lowest bit.
 pub const VIA_FN_CTRL_SLOT_LSB: u32 = 8;
 /// Slot whose stream 0 the function uses, if `KIND` = 2. Mask in place.
 pub const VIA_FN_CTRL_SLOT_MASK: u32 = 0xf00;
-/// Block device: slot in whose address space the disk lies. Lowest bit.
+/// Block device: slot whose address space contains the disk. Lowest bit.
 pub const VIA_FN_CTRL_STORE_LSB: u32 = 12;
-/// Block device: slot in whose address space the disk lies. Mask in place.
+/// Block device: slot whose address space contains the disk. Mask in place.
 pub const VIA_FN_CTRL_STORE_MASK: u32 = 0xf000;
-/// Least cycles between two interrupts of a queue; 0 = each at once. Lowest bit.
+/// Minimum cycles between two interrupts of a queue; 0 = each immediately. Lowest bit.
 pub const VIA_FN_CTRL_MODERATE_LSB: u32 = 16;
-/// Least cycles between two interrupts of a queue; 0 = each at once. Mask in place.
+/// Minimum cycles between two interrupts of a queue; 0 = each immediately. Mask in place.
 pub const VIA_FN_CTRL_MODERATE_MASK: u32 = 0xffff_0000;
 /// MAC address, first four bytes.
 pub const VIA_FN_MAC_LO: u64 = 0x04;
@@ -332,9 +332,9 @@ pub const VIA_FN_MAC_HI_VALUE_LSB: u32 = 0;
 pub const VIA_FN_MAC_HI_VALUE_MASK: u32 = 0xffff;
 /// Size of the console.
 pub const VIA_FN_CONSOLE_SIZE: u64 = 0x0c;
-/// Columns. The driver is told of a change. Lowest bit.
+/// Columns. The driver is notified of a change. Lowest bit.
 pub const VIA_FN_CONSOLE_SIZE_COLS_LSB: u32 = 0;
-/// Columns. The driver is told of a change. Mask in place.
+/// Columns. The driver is notified of a change. Mask in place.
 pub const VIA_FN_CONSOLE_SIZE_COLS_MASK: u32 = 0xffff;
 /// Rows. Lowest bit.
 pub const VIA_FN_CONSOLE_SIZE_ROWS_LSB: u32 = 16;
@@ -376,35 +376,35 @@ pub const VIA_FN_FEATURES_LO: u64 = 0x24;
 pub const VIA_FN_FEATURES_HI: u64 = 0x28;
 /// Flush: how long it waits for the host.
 pub const VIA_FN_FLUSH_LIMIT: u64 = 0x2c;
-/// In 2^18 cycles; a flush that waited longer fails. 0 = what is in the store is safe, a flush waits for nobody, and one that waits fails. Lowest bit.
+/// In 2^18 cycles; a flush that waits longer fails. 0 = data in the store is durable, flushes do not wait, and a waiting one fails. Lowest bit.
 pub const VIA_FN_FLUSH_LIMIT_LIMIT_LSB: u32 = 0;
-/// In 2^18 cycles; a flush that waited longer fails. 0 = what is in the store is safe, a flush waits for nobody, and one that waits fails. Mask in place.
+/// In 2^18 cycles; a flush that waits longer fails. 0 = data in the store is durable, flushes do not wait, and a waiting one fails. Mask in place.
 pub const VIA_FN_FLUSH_LIMIT_LIMIT_MASK: u32 = 0xffff;
-/// Flush: what the host has done.
+/// Flush: completed by the host.
 pub const VIA_FN_FLUSH_DONE: u64 = 0x30;
-/// Answers the flush that made `FLUSH_ASKED` this number. Lowest bit.
+/// Completes the flush that made `FLUSH_ASKED` this number. Lowest bit.
 pub const VIA_FN_FLUSH_DONE_COUNT_LSB: u32 = 0;
-/// Answers the flush that made `FLUSH_ASKED` this number. Mask in place.
+/// Completes the flush that made `FLUSH_ASKED` this number. Mask in place.
 pub const VIA_FN_FLUSH_DONE_COUNT_MASK: u32 = 0xffff;
-/// What was written could not be brought to its place: the flush fails. Lowest bit.
+/// The data could not be written to stable storage: the flush fails. Lowest bit.
 pub const VIA_FN_FLUSH_DONE_FAILED_LSB: u32 = 31;
-/// What was written could not be brought to its place: the flush fails. Mask in place.
+/// The data could not be written to stable storage: the flush fails. Mask in place.
 pub const VIA_FN_FLUSH_DONE_FAILED_MASK: u32 = 0x8000_0000;
-/// Flush: what the driver wants.
+/// Flush: requested by the driver.
 pub const VIA_FN_FLUSH_ASKED: u64 = 0x34;
 /// Flushes that have waited for the host since power-up, modulo 2^16. Each posts `EvFlush` in slot `STORE`. Lowest bit.
 pub const VIA_FN_FLUSH_ASKED_COUNT_LSB: u32 = 0;
 /// Flushes that have waited for the host since power-up, modulo 2^16. Each posts `EvFlush` in slot `STORE`. Mask in place.
 pub const VIA_FN_FLUSH_ASKED_COUNT_MASK: u32 = 0xffff;
-/// Looking for buffers without a notification.
+/// Polling for buffers without a notification.
 pub const VIA_FN_LOOK: u64 = 0x38;
-/// While data waits and its queue seems to hold no buffer: cycles between two looks at what the driver has made available; 0 = it is not looked at without a notification. Lowest bit.
+/// While data waits and its queue has no buffer: cycles between two polls of the available buffers; 0 = they are not polled without a notification. Lowest bit.
 pub const VIA_FN_LOOK_PERIOD_LSB: u32 = 0;
-/// While data waits and its queue seems to hold no buffer: cycles between two looks at what the driver has made available; 0 = it is not looked at without a notification. Mask in place.
+/// While data waits and its queue has no buffer: cycles between two polls of the available buffers; 0 = they are not polled without a notification. Mask in place.
 pub const VIA_FN_LOOK_PERIOD_MASK: u32 = 0xffff;
-/// Looks in a row that find nothing before the queue rests, until data comes or the driver notifies; 0 = without end. Lowest bit.
+/// Polls in a row without result after which polling stops, until data arrives or the driver notifies; 0 = no limit. Lowest bit.
 pub const VIA_FN_LOOK_COUNT_LSB: u32 = 16;
-/// Looks in a row that find nothing before the queue rests, until data comes or the driver notifies; 0 = without end. Mask in place.
+/// Polls in a row without result after which polling stops, until data arrives or the driver notifies; 0 = no limit. Mask in place.
 pub const VIA_FN_LOOK_COUNT_MASK: u32 = 0xffff_0000;
 /// Messages the function sent to its user side.
 pub const VIA_FN_TX_MESSAGES: u64 = 0x40;
@@ -412,11 +412,11 @@ pub const VIA_FN_TX_MESSAGES: u64 = 0x40;
 pub const VIA_FN_RX_MESSAGES: u64 = 0x44;
 /// Messages ended early, because the connection changed, the slot was isolated, or the function was reset.
 pub const VIA_FN_CUT_MESSAGES: u64 = 0x48;
-/// Slots that the user BAR reaches.
+/// Slots accessible through the user BAR.
 pub const VIA_FN_REACH: u64 = 0x50;
-/// XDMA: bit s: its driver may use the registers of the app in slot s. Those of the others read all ones for it and ignore writes. An access that has reached the app when its slot is closed still ends: before the next of the management function to an app. Lowest bit.
+/// XDMA: bit s: its driver may use the registers of the app in slot s. Those of the others read as all ones and ignore writes. An access in progress when its slot is closed still completes, before the next access of the management function to an app. Lowest bit.
 pub const VIA_FN_REACH_SLOTS_LSB: u32 = 0;
-/// XDMA: bit s: its driver may use the registers of the app in slot s. Those of the others read all ones for it and ignore writes. An access that has reached the app when its slot is closed still ends: before the next of the management function to an app. Mask in place.
+/// XDMA: bit s: its driver may use the registers of the app in slot s. Those of the others read as all ones and ignore writes. An access in progress when its slot is closed still completes, before the next access of the management function to an app. Mask in place.
 pub const VIA_FN_REACH_SLOTS_MASK: u32 = 0xffff;
 /// Features that may be offered, low half.
 pub const VIA_FN_OFFER_LO: u64 = 0x58;
@@ -452,9 +452,9 @@ pub const VIA_BELL_CPL_HEAD: u64 = 0x04;
 pub const VIA_BELL_CPL_HEAD_INDEX_LSB: u32 = 0;
 /// Index up to which the host has read completions. Mask in place.
 pub const VIA_BELL_CPL_HEAD_INDEX_MASK: u32 = 0xffff;
-/// Writing 1 asks for one interrupt (vector 2s) as soon as the ring holds an entry at or past `INDEX`: at once, if it already does. Lowest bit.
+/// Writing 1 requests one interrupt (vector 2s) as soon as the ring holds an entry at or past `INDEX`: immediately, if it already does. Lowest bit.
 pub const VIA_BELL_CPL_HEAD_ARM_LSB: u32 = 31;
-/// Writing 1 asks for one interrupt (vector 2s) as soon as the ring holds an entry at or past `INDEX`: at once, if it already does. Mask in place.
+/// Writing 1 requests one interrupt (vector 2s) as soon as the ring holds an entry at or past `INDEX`: immediately, if it already does. Mask in place.
 pub const VIA_BELL_CPL_HEAD_ARM_MASK: u32 = 0x8000_0000;
 /// Event ring: consumer.
 pub const VIA_BELL_EVT_HEAD: u64 = 0x08;
@@ -462,7 +462,7 @@ pub const VIA_BELL_EVT_HEAD: u64 = 0x08;
 pub const VIA_BELL_EVT_HEAD_INDEX_LSB: u32 = 0;
 /// Index up to which the host has read events. Mask in place.
 pub const VIA_BELL_EVT_HEAD_INDEX_MASK: u32 = 0xffff;
-/// Writing 1 asks for one interrupt (vector 2s + 1) as soon as the ring holds an entry at or past `INDEX`: at once, if it already does. Lowest bit.
+/// Writing 1 requests one interrupt (vector 2s + 1) as soon as the ring holds an entry at or past `INDEX`: immediately, if it already does. Lowest bit.
 pub const VIA_BELL_EVT_HEAD_ARM_LSB: u32 = 31;
-/// Writing 1 asks for one interrupt (vector 2s + 1) as soon as the ring holds an entry at or past `INDEX`: at once, if it already does. Mask in place.
+/// Writing 1 requests one interrupt (vector 2s + 1) as soon as the ring holds an entry at or past `INDEX`: immediately, if it already does. Mask in place.
 pub const VIA_BELL_EVT_HEAD_ARM_MASK: u32 = 0x8000_0000;
