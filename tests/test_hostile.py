@@ -486,7 +486,7 @@ def test_a_read_only_file_is_not_written(disk: Path, card: viaduct.Card, neighbo
     assert path.read_bytes() == b"x" * 5000
 
 
-# ---------------------------------------------------------------- more than there is room for
+# ---------------------------------------------------------------- more than fits
 
 
 def test_a_file_larger_than_card_memory(neighbour: Neighbour, card: viaduct.Card, tmp_path: Path):

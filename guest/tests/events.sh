@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # User interrupts of the XDMA-compatible function: those of the app in slot 0. Argument: the number expected after it has printed `ready`.
-# Beside it: viaduct_xdma.ko.
+# In the same folder: viaduct_xdma.ko.
 . /guest/lib.sh
 insmod ./viaduct_xdma.ko || fail "viaduct_xdma.ko"
 node=/dev/viaduct_xdma0_events_

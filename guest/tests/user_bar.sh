@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Registers of an app through the user BAR of the XDMA-compatible function: slot 0 has app rng and is open, the others are closed.
-# Beside it: viaduct_xdma.ko.
+# In the same folder: viaduct_xdma.ko.
 . /guest/lib.sh
 insmod ./viaduct_xdma.ko || fail "viaduct_xdma.ko"
 node=/dev/viaduct_xdma0_user

@@ -79,7 +79,7 @@ pub(crate) unsafe fn bytes<'a>(data: *const c_void, length: u64, what: &str) -> 
     match (data.is_null(), length) {
         (_, 0) => Ok(&[]),
         (true, _) => fail(Code::Argument, format!("{what} is NULL, but its length is {length}")),
-        // SAFETY: not NULL, and so `length` bytes that nobody changes for `'a`, as the caller promises; no more than `isize`
+        // SAFETY: not NULL, and so `length` bytes that are not changed for `'a`, as the caller promises; no more than `isize`
         // holds, as was just seen. Bytes are always aligned and initialised as far as C has written them.
         (false, _) => Ok(unsafe { std::slice::from_raw_parts(data.cast(), length) }),
     }

@@ -290,7 +290,7 @@ fn allowed_oddities_work() {
     target.function.raise(3);
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(nix::unistd::read(e.as_raw_fd(), &mut count), Err(nix::errno::Errno::EAGAIN));
-    // A request that wants no reply gets none, not even for an error.
+    // A request that asks for no reply gets none, not even for an error.
     s.write_all(&message(10, 0x10, &access(0, 0, 3, &[0; 3]))).unwrap();
     s.write_all(&message(99, 0x10, &[])).unwrap();
     assert_eq!(errno(&mut s, 13, &[], &[]), 0);

@@ -247,7 +247,7 @@ fn clients_of_two_functions_do_not_disturb_each_other() {
     });
 }
 
-/// While nothing happens no processor time is used, and a store is seen at once.
+/// An idle card uses no processor time, and a store takes effect immediately.
 #[test]
 fn an_idle_card_sleeps_and_wakes_up() {
     let Some(card) = open() else { return };

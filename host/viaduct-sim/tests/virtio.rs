@@ -83,7 +83,7 @@ fn a_driver_that_puts_buffers_back_without_a_notification_hears_every_frame() {
         let frames = 100;
         let (mut sent, mut got) = (0, 0);
         while got < frames {
-            // More at once than there are buffers.
+            // More frames than there are buffers.
             while sent < frames && sent < got + 45 {
                 port.send(0, &frame(100, sent as u8), LONG).unwrap();
                 sent += 1;

@@ -2,7 +2,7 @@
 //! Host library of Viaduct: cards, slots, ports, endpoints, mappings.
 //!
 //! A [`Card`] is opened on any PCI function; a [`Slot`] of it is claimed and an app loaded into it. Then a [`StreamJob`] sends
-//! files through the app's streams, a [`LaneJob`] many files at once through its lanes, or a [`MemoryJob`] lets the app work on files mapped into its address space
+//! files through the app's streams, a [`LaneJob`] many files through its lanes, or a [`MemoryJob`] lets the app work on files mapped into its address space
 //! ([`Slot::map`]).
 //!
 //! A [`Function`] connects one of the card's virtio devices to the board or to an app, a [`Disk`] makes a file the store of its block

@@ -141,7 +141,7 @@ fn a_large_first_write_reaches_the_file() {
         driver.put(0, &vec![0; 1 << 20]);
         assert_eq!(driver.request(READ, 1000, 1 << 20), 0);
         assert!(driver.get(0, 1 << 20) == data, "what was written comes back");
-        // Many at once, one of them outside the disk: it alone fails.
+        // Many concurrently, one of them outside the disk: only that one fails.
         for i in 0..8 {
             let sector = if i == 3 { 16_380 } else { 4096 + 128 * i };
             driver.put(i as usize * 65_536, &pattern(65_536, i as u8));

@@ -430,7 +430,7 @@ impl<'a> Connection<'a> {
         Ok(Vec::new())
     }
 
-    /// Removes every mapping that lies inside the range, as the kernel's VFIO does; a range that would cut a mapping
+    /// Removes every mapping inside the range, as the kernel's VFIO does; a range that would split a mapping
     /// in two is refused.
     fn dma_unmap(&mut self, fields: &mut Fields) -> Reply {
         let request = fields.0;

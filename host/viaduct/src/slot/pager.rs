@@ -19,13 +19,13 @@ use viaduct_pci::DmaAccess;
 
 /// First allocated virtual address: null pointers of apps, and addresses near them, are never mapped.
 const VA_FIRST: u64 = 1 << 32;
-/// Bytes moved between files and card memory at once.
+/// Bytes moved between files and card memory in one step.
 const BOUNCE: u64 = HUGE;
-/// Most small pages that a fault loads at once.
+/// Most small pages that one fault loads.
 const AHEAD_MAX: u64 = 64;
-/// Commands submitted at once.
+/// Commands submitted together.
 const BATCH: usize = 64;
-/// Small pages evicted at once.
+/// Small pages evicted together.
 const EVICT: usize = 32;
 /// Denied accesses and failed write-backs kept for the user.
 const KEEP: usize = 64;
@@ -77,7 +77,7 @@ struct Paged {
     /// Host memory that serves as frames, for mappings placed there.
     host: Option<DmaBuffer>,
     next: u64,  // page after the last one loaded
-    ahead: u64, // pages to load at once
+    ahead: u64, // pages to load together
     failures: Vec<Failure>,
 }
 
