@@ -11,6 +11,7 @@ only re-exports (`pub use`) belongs to the module that defines it. Test modules 
 import re
 import sys
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -112,8 +113,10 @@ def circle(source: Path) -> list[str]:
     except CycleError as error:
         # Each needs the one before it.
         names: list[Name] = error.args[1][::-1]
-        arrows = zip(names, names[1:], strict=False)
-        return [f"{crate.files[a]}:{needs[a][b]}: needs {crate.files[b].relative_to(source)}" for a, b in arrows]
+        arrows = pairwise(names)
+        return [
+            f"{crate.files[a]}:{needs[a][b]}: needs {crate.files[b].relative_to(source)}" for a, b in arrows
+        ]
     return []
 
 
