@@ -96,27 +96,41 @@ def sources(folder: Path, prefix: str) -> list[Path]:
 def run_tool(command: list[str], log: Path) -> int:
     """Runs a tool in the project's folder and returns its status. A signal that ends this program ends it, with all that it has started."""
     child: subprocess.Popen[bytes] | None = None
+    starting = True
+    arrived: int | None = None
 
-    def end_with_it(number: int, _frame: FrameType | None) -> None:
+    def end(number: int) -> None:
         if child is not None and child.returncode is None:
             os.killpg(child.pid, signal.SIGKILL)
         # Not by an exception: pytest would take that for a failed test and go on with the next.
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
+    def end_with_it(number: int, _frame: FrameType | None) -> None:
+        nonlocal arrived
+        if starting:  # the tool may run already, but its process is not known here yet
+            arrived = number
+        else:
+            end(number)
+
     # Only the main thread may say what signals do; pytest runs tests there. What is ignored stays so.
     numbers = (signal.SIGTERM, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
     before = {n: signal.signal(n, end_with_it) for n in numbers if signal.getsignal(n) == signal.SIG_DFL}
     try:
-        with log.open("a") as output:
-            child = subprocess.Popen(
-                command,
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                process_group=0,
-            )
+        try:
+            with log.open("a") as output:
+                child = subprocess.Popen(
+                    command,
+                    cwd=ROOT,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    process_group=0,
+                )
+        finally:
+            starting = False
+            if arrived is not None:
+                end(arrived)
         try:
             return child.wait()
         except BaseException:
