@@ -168,6 +168,14 @@ module mmu
     return good(e[HugeEntryW-1], e[HugeEntryW-2], e[39:0], 1'b1);
   endfunction
 
+  // What waits in the skid buffers is as the rules have it too.
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      i_skid_read : assert (dut.u_ar.ready_q || burst_ok(dut.u_ar.held_q));
+      i_skid_write : assert (dut.u_aw.ready_q || burst_ok(dut.u_aw.held_q));
+    end
+  end
+
   for (genvar d = 0; d < 2; d++) begin : gen_dir
     always_ff @(posedge clk_i) begin
       if (rst_ni) begin

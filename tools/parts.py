@@ -11,7 +11,8 @@ with and without parts. `inside` names blocks of a part that are parts themselve
 
 A part is not evaluated at an edge when its state cannot change: its `still_o` (without one: its `idle_o`) is high, no valid at its ports is, and
 every other input except payloads has been unchanged for LINGER cycles. Payloads are inputs `x_i` with an `x_valid_i`, and those that a part
-lists as `sampled`: they change by themselves, and the block reads them only upon another event.
+lists as `sampled`: they change by themselves, and the block reads them only upon another event. Inputs that count in every cycle in which
+they are high, as a valid does, are listed as `counted`.
 
 VIADUCT_SIM_CHECK=1 evaluates all parts at every edge, and aborts when an output depends on an input of the same cycle, or changes at an edge
 that would have been skipped.
@@ -32,6 +33,7 @@ class Part:
     module: str
     parameters: tuple[tuple[str, int], ...] = ()
     sampled: tuple[str, ...] = ("time_i",)
+    counted: tuple[str, ...] = ()
     inside: tuple["Part", ...] = ()
     still: str = ""  # the output that reports no activity; by default still_o, or idle_o if there is none
     hot: bool = False  # runs most of the time: worth a longer compilation
@@ -54,7 +56,12 @@ FUNCTIONS = (
 )
 # The function block of a card that is built without functions.
 NO_FUNCTIONS = Part("via_functions", (("FnMask", 0),))
-SLOT = (Part("via_dispatch"), Part("via_guard", still="quiet_o"), Part("via_slot_events"))
+SLOT = (
+    Part("via_dispatch"),
+    Part("via_mmu", counted=("rd_done_i", "wr_done_i")),
+    Part("via_guard", still="quiet_o"),
+    Part("via_slot_events"),
+)
 CARD = (
     Part("via_slot_port", inside=SLOT, hot=True),
     Part("via_functions", inside=FUNCTIONS, hot=True),
@@ -227,7 +234,10 @@ def socket(head: Header, parts: list[Part]) -> str:
     still = next((n for n in (parts[0].still, "still_o", "idle_o") if n in names), "")
     if not still:
         raise SystemExit(f"parts: error: {head.name}: a part needs an output still_o or idle_o")
-    offered = " || ".join(f"|{p.name}" for p in head.ports if re.search(r"valid_[io]$", p.name))
+    counted = parts[0].counted
+    offered = " || ".join(
+        f"|{p.name}" for p in head.ports if p.name in counted or re.search(r"valid_[io]$", p.name)
+    )
     kinds = "".join(
         f'{" && ".join([*(f"{n} == {v}" for n, v in part.parameters), "1"])} ? "{part.name}" : '
         for part in parts

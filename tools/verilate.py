@@ -6,9 +6,10 @@
     .venv/bin/python tools/verilate.py slot --out build/apps/aes/aes.so --source wrapper.sv -y apps/aes/rtl [...]
 
 `card` makes build/card/libviaduct_card.so: the shell and the models in sim/, without functions, as with VIA_FN_MASK=0. With --functions it
-makes build/card/libviaduct_card_functions.so, the card with all its functions, from the same models where they are the same. With --trace,
---coverage or --assert it makes build/card-trace/libviaduct_card.so and so on, which have functions. `slot` makes the object of one app around its `via_slot`. Both
-find modules by name in rtl/*/ and build/regs and read via_pkg first. Relative paths are relative to the project's folder.
+makes build/card/libviaduct_card_functions.so, the card with all its functions, from the same models where they are the same. With --trace
+it makes build/card-trace/libviaduct_card.so, with and without --functions likewise; with --coverage or --assert build/card-coverage/… and
+build/card-assert/…, which have functions. `slot` makes the object of one app around its `via_slot`. Both find modules by name in rtl/*/ and
+build/regs and read via_pkg first. Relative paths are relative to the project's folder.
 
 Nothing is done if no input changed: sources (those Verilator read the last time), C++ files, arguments and tool versions are compared by
 content with stamp.json next to the generated files. Its paths are relative to the project, so that it remains valid in a copied or moved one;
@@ -281,8 +282,6 @@ class Build:
         folder = f"build/{'-'.join(['card', *variant])}"
         self.out = Path(args.out or f"{folder}/libviaduct_card{'_functions' * args.functions}.so")
         self.work = self.out.parent / f"{self.out.stem}.verilated"
-        # Models that the card without functions has too.
-        self.shared = Path(f"{folder}/libviaduct_card.verilated") if args.functions else self.work
         self.stamp = self.work / "stamp.json"
         self.cxx = os.environ.get("CXX", "g++")
         self.name = args.name or (self.out.stem if self.kind == "slot" else "card")
@@ -292,11 +291,18 @@ class Build:
             self.name += " with functions"
         # Waves show the card in one piece.
         self.parts = () if self.kind == "slot" or args.trace or args.whole else parts.CARD
+        # Models that the card without functions has too.
+        self.shared = self.work
+        if args.functions and self.parts:
+            self.shared = Path(f"{folder}/libviaduct_card.verilated")
         self.kinds = {part.name: part for part in parts.flat(self.parts)}
-        if self.kind == "card" and self.parts and not variant and not args.functions:
-            for part in parts.FUNCTIONS:
-                del self.kinds[part.name]
-            self.kinds["via_functions"] = parts.NO_FUNCTIONS
+        if self.kind == "card" and not self.checked() and not args.functions:
+            if self.parts:
+                for part in parts.FUNCTIONS:
+                    del self.kinds[part.name]
+                self.kinds["via_functions"] = parts.NO_FUNCTIONS
+            else:
+                args.define.append("VIA_FN_MASK=0")
 
     # ------------------------------------------------------------ what to do
     def packages(self) -> list[Path]:
@@ -631,7 +637,7 @@ def main() -> None:
     parser.add_argument(
         "--functions",
         action="store_true",
-        help="the card with its functions, which trace, coverage and assert have anyway",
+        help="the card with its functions, which coverage and assert have anyway",
     )
     parser.add_argument("--trace", action="store_true", help="FST waves")
     parser.add_argument(
@@ -651,10 +657,8 @@ def main() -> None:
     TOOLS.catch_signals()
     if args.kind == "slot" and not args.out:
         parser.error("slot needs --out")
-    if args.functions and (
-        args.kind == "slot" or args.trace or args.coverage or args.whole or getattr(args, "assert")
-    ):
-        parser.error("--functions is an option of the fast card")
+    if args.functions and (args.kind == "slot" or args.coverage or getattr(args, "assert")):
+        parser.error("--functions is an option of the card, and of its variants --trace and --whole")
     if args.trace and not Path("/usr/include/lz4.h").exists():
         fail("waveforms need the lz4 headers: install the package liblz4-dev")
     Build(args).make()

@@ -640,6 +640,25 @@ async def random_traffic_agrees_with_a_dictionary(dut):
     assert hits > 800 and errors > 20 and victims > 50, (hits, errors, victims)
 
 
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def bursts_that_end_in_each_of_many_cycles_are_all_counted(dut):
+    """Nothing else happens meanwhile: an unmap later waits for all of them, and for no more."""
+    b = await bench(dut)
+    b.map(0x1000, 0x5000)
+    await b.settle()
+    b.hold_done = [True, True]
+    for lane in (RD, WR):
+        for i in range(40):
+            b.push(lane, 0x1000 + 64 * i)
+    await b.until(lambda: len(b.out[RD]) == len(b.out[WR]) == 40)
+    await b.wait(20)
+    b.hold_done = [False, False]
+    await b.settle()
+    unmap = b.command(UNMAP, 0x1000)
+    await b.settle()
+    assert unmap.status == OK
+
+
 @pytest.mark.parametrize("page_sets", [1024])
 def test_via_mmu(page_sets):
     run("via_mmu_tb", __file__, parameters={"PageSets": page_sets})

@@ -55,7 +55,7 @@ module via_mmu
   output logic    [31:0] n_wr_o,        // translated writes, wrapping
   output logic    [31:0] n_rd_miss_o,   // misses of reads, wrapping
   output logic    [31:0] n_wr_miss_o,   // misses of writes, wrapping
-  output logic           idle_o         // level: nothing is held, no translated burst is in flight
+  output logic           idle_o         // level: nothing is held or waits, no translated burst is in flight
 );
 
   localparam bit PageWaysOk = param_in("via_mmu PageWays", PageWays, 1, 64);
@@ -99,12 +99,34 @@ module via_mmu
   evt_t evt[2];
   logic evt_valid[2], evt_ready[2];
 
-  assign v[0] = v_ar_i;
-  assign v[1] = v_aw_i;
-  assign v_valid[0] = v_ar_valid_i;
-  assign v_valid[1] = v_aw_valid_i;
-  assign v_ar_ready_o = v_ready[0];
-  assign v_aw_ready_o = v_ready[1];
+  // So that no input reaches `v_*_ready_o` in the same cycle.
+  logic skid_ready[2];
+  via_skid #(
+    .T(axi_ax_t)
+  ) u_ar (
+    .clk_i,
+    .rst_ni,
+    .s_i      (v_ar_i),
+    .s_valid_i(v_ar_valid_i),
+    .s_ready_o(skid_ready[0]),
+    .m_o      (v[0]),
+    .m_valid_o(v_valid[0]),
+    .m_ready_i(v_ready[0])
+  );
+  via_skid #(
+    .T(axi_ax_t)
+  ) u_aw (
+    .clk_i,
+    .rst_ni,
+    .s_i      (v_aw_i),
+    .s_valid_i(v_aw_valid_i),
+    .s_ready_o(skid_ready[1]),
+    .m_o      (v[1]),
+    .m_valid_o(v_valid[1]),
+    .m_ready_i(v_ready[1])
+  );
+  assign v_ar_ready_o = skid_ready[0];
+  assign v_aw_ready_o = skid_ready[1];
   assign p_ar_o = p[0];
   assign p_aw_o = p[1];
   assign p_ar_valid_o = p_valid[0];
@@ -364,6 +386,7 @@ module via_mmu
     end
   end
 
-  assign idle_o = idle_cmd && waiting == '0 && tlb_idle[0] && tlb_idle[1] && !evt_valid_o && !cmd_valid_i;
+  // A held burst keeps its skid buffer from being ready.
+  assign idle_o = idle_cmd && waiting == '0 && tlb_idle[0] && tlb_idle[1] && skid_ready[0] && skid_ready[1] && !evt_valid_o;
 
 endmodule

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// via_mmu with flat ports.
+// via_mmu with flat ports, its clock stopped while nothing moves, as in the simulated card (tools/parts.py).
 
 module via_mmu_tb
   import via_pkg::*;
@@ -54,13 +54,24 @@ module via_mmu_tb
     c.addr0 = cmd[63:0];
   end
 
+  logic gated_clk;
+  via_tb_gate #(
+    .W(5 + 32)
+  ) u_gate (
+    .clk_i,
+    .rst_ni,
+    .still_i (idle_o && ~|{v_valid, cmd_valid, done}),
+    .inputs_i({p_ready, cpl_ready, evt_ready, abort_i, chan_mib_i}),
+    .clk_o   (gated_clk)
+  );
+
   via_mmu #(
     .PageWays(PageWays),
     .PageSets(PageSets),
     .HugeWays(HugeWays),
     .HugeSets(HugeSets)
   ) u_dut (
-    .clk_i,
+    .clk_i       (gated_clk),
     .rst_ni,
     .chan_mib_i,
     .v_ar_i      (v[0]),
