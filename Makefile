@@ -12,8 +12,8 @@ PY := .venv/bin/python
 FUZZ_SECONDS ?= 300
 C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v -e /templates/ -e ^kernel/)
 
-.PHONY: announce-demo announce-test help setup system regs card functions cli host apps build demo check test test-rtl test-host test-e2e test-checked lint lint-rtl lint-rust lint-python \
-	lint-c lint-kernel formal fuzz fuzz-short fmt drawings conformance synth synth-functions synth-whole place coverage bench clean
+.PHONY: announce-demo announce-test help setup system regs card functions cli host apps build demo check test test-long test-rtl test-host test-e2e checked checked-card test-checked lint lint-rtl lint-rust lint-python \
+	lint-c lint-kernel formal fuzz fuzz-short fmt drawings conformance synth synth-long synth-functions synth-whole place coverage bench clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -61,8 +61,13 @@ announce-test:
 
 # Two lanes for two cores. Checks of the sources come first: their errors are the quickest to find and to fix.
 test: announce-test build lint ## everything CI checks
-	@$(PY) tools/lanes.py "test-host test-e2e" coverage test-rtl synth formal fuzz-short
+	@$(PY) tools/lanes.py "test-host test-e2e" checked test-rtl synth formal fuzz-short
 	@echo "all tests passed"
+
+# Nothing here is needed to find most errors: other geometries, kernels and kinds of function than those that `make test` has.
+test-long: build ## the long form of `make test`: every geometry, every kernel, every function, coverage (hours)
+	$(PY) -m pytest -q -m long --durations=15 --durations-min=5 rtl apps sim tests python
+	$(MAKE) test-checked coverage synth-long synth-functions synth-whole conformance
 
 check: build ## check changed files, in minutes: lint, the closest tests, one app end to end
 	@$(PY) tools/check.py
@@ -77,10 +82,17 @@ test-rtl: regs ## unit tests of every RTL block and app, and of the models
 test-e2e: build ## end to end through the command line, C and Python
 	$(PY) -m pytest -q --durations=15 --durations-min=5 tests python
 
-test-checked: build ## end-to-end tests on the card with a checker at every port of every block (long)
+checked-card: build
 	@$(PY) tools/verilate.py card --assert
 	@rm -rf build/checked && mkdir -p build/checked/card && ln -s ../apps build/checked/apps
 	@for name in card card_functions; do ln -s ../../card-assert/libviaduct_card.so build/checked/card/libviaduct_$$name.so; done
+
+# One type of function represents the others: on this card each takes a minute.
+checked: checked-card ## end-to-end tests on a card with a checker at every port of every block
+	VIADUCT_CHECKED=1 $(PY) -m pytest -q tests/test_random_traffic.py tests/test_broken_rule.py
+	VIADUCT_BUILD=$(CURDIR)/build/checked cargo test --release --quiet -p viaduct --test hostile -- ::net
+
+test-checked: checked-card ## the same for all functions (long)
 	VIADUCT_BUILD=$(CURDIR)/build/checked cargo test --release --quiet -p viaduct --test disk --test hostile
 
 lint: lint-rtl lint-rust lint-python lint-c ## formatters and linters, all languages
@@ -126,13 +138,15 @@ fuzz: setup ## coverage-guided fuzzing of everything that parses untrusted bytes
 fuzz-short: setup ## the same with the kept inputs and a few thousand new ones
 	@$(PY) tools/fuzz.py --short
 
-coverage: build ## end-to-end tests on a card with a checker at every port; line and toggle coverage of the RTL under them
+coverage: build ## line and toggle coverage of the RTL under end-to-end tests (long)
 	$(PY) tools/coverage.py
 
 synth: regs ## LUT, FF, BRAM and URAM of every block, UltraScale+, and its longest paths, which must not grow
 	$(PY) synth/synth.py --json build/synth/area.json --ceilings synth/ceilings.json
-	$(PY) synth/synth.py --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
 	$(PY) synth/synth.py --functions --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
+
+synth-long: regs ## the same for 64 and 128 bits, and the queue engine at 512 (long)
+	$(PY) synth/synth.py --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
 	$(PY) synth/synth.py --width 128 --slots 2 --channels 1 --ceilings synth/ceilings.json
 	$(PY) synth/synth.py --functions --width 128 --slots 2 --channels 1 --ceilings synth/ceilings.json
 	$(PY) synth/synth.py --functions --only 'via_vq_*' --only 'via_vdev_select*' --only via_virtio_pci --ceilings synth/ceilings.json

@@ -691,6 +691,7 @@ def test_bench_figures_are_the_same_every_time_on_a_busy_machine():
     assert len(alone) >= 20 and all(f["value"] > 0 for f in alone if f["unit"] != "each")
 
 
+@pytest.mark.long
 def test_profiles_reproduce_what_was_measured():
     """Memory of `f1` against the rows it is fitted to, and copies over each profile's link (docs/results.md, The boards)."""
     rows = {f["what"]: float(f["note"].rsplit(":", 1)[1].rstrip(" %")) for f in figures("calibrate")}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """All slots of a card active at the same time, with random apps, lengths, chunks, files and buffers; every byte is compared.
 
-VIA_SEED repeats a run's choices (but not the interleaving of the threads). VIADUCT_COVERAGE names a folder and
-the traffic counts coverage (tools/coverage.py).
+VIA_SEED repeats a run's choices (but not the interleaving of the threads). With VIADUCT_CHECKED the card has a checker at
+every port; VIADUCT_COVERAGE names a folder and the traffic counts coverage (tools/coverage.py).
 """
 
 import os
@@ -156,8 +156,8 @@ def same(got: bytes, want: bytes, what: str) -> None:
 
 @pytest.mark.parametrize(("card", "rounds"), [("sim", 10), ("sim:gen2x4", 4)])
 def test_random_traffic(card: str, rounds: int, rng: random.Random, golden, tmp_path: Path):
-    if os.environ.get("VIADUCT_COVERAGE"):
-        rounds //= 2  # coverage is slow
+    if os.environ.get("VIADUCT_COVERAGE") or os.environ.get("VIADUCT_CHECKED"):
+        rounds //= 2  # such a card is slow
     stop = threading.Event()
     with viaduct.open(card) as opened:
         slots = opened.info.slots

@@ -128,7 +128,9 @@ def test_two_cards_on_one_cable(tmp_path: Path):
 
 
 @pytest.mark.timeout(ONE_BOOT + PATIENCE)
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(
+    "kernel", [KERNELS[0], *(pytest.param(k, marks=pytest.mark.long) for k in KERNELS[1:])]
+)
 def test_everything_in_one_boot(kernel: str, tmp_path: Path):
     """With an iperf3 server and a UDP echo on the host, at the other end of a TAP device."""
     files = guest(kernel)
@@ -239,6 +241,7 @@ def test_blk():
     script("blk", "blk", "1")
 
 
+@pytest.mark.long
 def test_a_file_system_on_an_encrypted_disk(tmp_path: Path):
     """The guest does not notice the app in its disk's path; an independent AES deciphers the file."""
     disk = tmp_path / "disk"

@@ -164,6 +164,6 @@ async def takes_the_largest_size_and_memory(dut):
     assert result["checksum"] == model.checksum(block, registers)
 
 
-@pytest.mark.parametrize("data_w", [512, 64])
+@pytest.mark.parametrize("data_w", [512, pytest.param(64, marks=pytest.mark.long)])
 def test_rng(data_w):
     run("rng_tb", __file__, defines={"VIA_DATA_W": data_w})

@@ -117,6 +117,6 @@ async def busy_lasts_until_the_digest_stands_at_the_output(dut):
     assert not dut.busy_o.value
 
 
-@pytest.mark.parametrize("data_w", [512, 64])
+@pytest.mark.parametrize("data_w", [512, pytest.param(64, marks=pytest.mark.long)])
 def test_sha256(data_w):
     run_app(__file__, data_w, packages=("sha256_pkg.sv",))

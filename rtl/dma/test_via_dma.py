@@ -251,6 +251,6 @@ async def full_rate(dut):
     assert ends[-1] - ends[0] < 0.2 * ideal, ends
 
 
-@pytest.mark.parametrize("data_w", [128, 512])
+@pytest.mark.parametrize("data_w", [pytest.param(128, marks=pytest.mark.long), 512])
 def test_via_dma(data_w):
     run("via_dma_tb", __file__, defines={"VIA_DATA_W": data_w, "VIA_NUM_SLOTS": 2, "VIA_NUM_CHAN": 1})

@@ -269,7 +269,15 @@ async def no_mix_of_stalls_wedges_it(dut):
 
 
 # Beside the usual one: the smallest card, nine managers and nine memories, eight managers 512 bits wide.
-@pytest.mark.parametrize("slots, chans, data_w", [(2, 2, 128), (1, 1, 64), (8, 8, 64), (7, 2, 512)])
+@pytest.mark.parametrize(
+    "slots, chans, data_w",
+    [
+        (2, 2, 128),
+        (7, 2, 512),
+        pytest.param(1, 1, 64, marks=pytest.mark.long),
+        pytest.param(8, 8, 64, marks=pytest.mark.long),
+    ],
+)
 def test_via_xbar(slots, chans, data_w):
     geometry = {"VIA_DATA_W": data_w, "VIA_NUM_SLOTS": slots, "VIA_NUM_CHAN": chans}
     run("via_xbar_tb", __file__, defines=geometry)

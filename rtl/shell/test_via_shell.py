@@ -418,7 +418,10 @@ OTHERS = [
 
 
 # Only with 512 bits there are virtio functions; one of them is enough here.
-@pytest.mark.parametrize(("data_w", "mask", "tests"), [(128, 0x7E, OTHERS), (512, 1 << BLK, [DISK])])
+@pytest.mark.parametrize(
+    ("data_w", "mask", "tests"),
+    [(128, 0x7E, OTHERS), pytest.param(512, 1 << BLK, [DISK], marks=pytest.mark.long)],
+)
 def test_via_shell(data_w, mask, tests):
     run(
         "via_shell_tb",

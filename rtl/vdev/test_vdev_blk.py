@@ -445,7 +445,7 @@ async def requests_overlap(dut):
             b.end()
 
 
-@pytest.mark.parametrize("data_w", [512, 64])
+@pytest.mark.parametrize("data_w", [512, pytest.param(64, marks=pytest.mark.long)])
 def test_via_vdev_blk(data_w):
     run(
         "via_vdev_select_tb",

@@ -270,7 +270,7 @@ async def configuration_and_nobody_there(dut):
     assert not b.tx and int(dut.idle_o.value)
 
 
-@pytest.mark.parametrize("data_w", [512, 64])
+@pytest.mark.parametrize("data_w", [512, pytest.param(64, marks=pytest.mark.long)])
 def test_via_vdev_console(data_w):
     run(
         "via_vdev_select_tb",

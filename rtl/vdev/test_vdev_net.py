@@ -534,7 +534,7 @@ NARROW = [
 ]
 
 
-@pytest.mark.parametrize("data_w", [512, 64])
+@pytest.mark.parametrize("data_w", [512, pytest.param(64, marks=pytest.mark.long)])
 def test_via_vdev_net(data_w):
     run(
         "via_vdev_select_tb",

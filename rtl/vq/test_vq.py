@@ -1019,7 +1019,7 @@ async def _lacking(b: Bench) -> None:
         await RisingEdge(b.dut.clk_i)
 
 
-@pytest.mark.parametrize("at_hand", [0, 1])
+@pytest.mark.parametrize("at_hand", [pytest.param(0, marks=pytest.mark.long), 1])
 @pytest.mark.parametrize("num_q", [4])
 def test_via_vq(num_q, at_hand):
     run(

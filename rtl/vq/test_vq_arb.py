@@ -32,6 +32,6 @@ async def of_two_the_one_granted_longer_ago_goes_first(dut):
         assert first is None or int(dut.idx_o.value) == first
 
 
-@pytest.mark.parametrize("n", [1, 2, 4, 7])
+@pytest.mark.parametrize("n", [*(pytest.param(n, marks=pytest.mark.long) for n in (1, 2)), 4, 7])
 def test_vq_arb(n):
     run("via_vq_arb", __file__, parameters={"N": n})

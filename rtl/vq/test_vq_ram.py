@@ -37,7 +37,7 @@ async def a_word_is_read_as_it_was_written_last(dut):
         assert shown is None or int(dut.rdata_o.value) == shown, at
 
 
-@pytest.mark.parametrize("num_q", [1, 6, 9, 11])
+@pytest.mark.parametrize("num_q", [*(pytest.param(n, marks=pytest.mark.long) for n in (1, 9)), 6, 11])
 def test_vq_ram(num_q):
     run(
         "via_vq_ram_tb",

@@ -908,7 +908,7 @@ async def full_rate(dut):
     await b.still()
 
 
-@pytest.mark.parametrize(("data_w", "channels"), [(512, 1), (64, 2)])
+@pytest.mark.parametrize(("data_w", "channels"), [pytest.param(512, 1, marks=pytest.mark.long), (64, 2)])
 def test_via_xdma(data_w, channels):
     run(
         "via_xdma_tb",

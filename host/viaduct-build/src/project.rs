@@ -18,17 +18,28 @@ pub enum Variant {
     Fast,
     /// As fast as can be, with all functions beside the management function.
     Functions,
-    /// Records waves; has functions.
+    /// Records waves; without functions.
     Trace,
+    /// Stops when a rule of a port is broken; has functions.
+    Assert,
     /// Counts line and toggle coverage; has functions.
     Coverage,
 }
 
 impl Variant {
-    /// The option of `tools/verilate.py` for images.
-    fn option(self) -> Option<&'static str> {
+    /// The option of `tools/verilate.py` for the card.
+    fn card_option(self) -> Option<&'static str> {
         match self {
-            Variant::Fast | Variant::Functions => None,
+            Variant::Functions => Some("--functions"),
+            Variant::Assert => Some("--assert"),
+            _ => self.image_option(),
+        }
+    }
+
+    /// The option of `tools/verilate.py` for images.
+    fn image_option(self) -> Option<&'static str> {
+        match self {
+            Variant::Fast | Variant::Functions | Variant::Assert => None,
             Variant::Trace => Some("--trace"),
             Variant::Coverage => Some("--coverage"),
         }
@@ -83,7 +94,7 @@ impl Project {
     /// Folder of the images of a variant: `<name>/<name>.via` and `<name>/<name>.so` below it.
     pub fn images(&self, variant: Variant) -> PathBuf {
         self.root.join("build").join(match variant {
-            Variant::Fast | Variant::Functions => "apps",
+            Variant::Fast | Variant::Functions | Variant::Assert => "apps",
             Variant::Trace => "apps-trace",
             Variant::Coverage => "apps-coverage",
         })
@@ -156,7 +167,7 @@ impl Project {
         if geometry.streams != usual.streams {
             request.push(format!("-DVIA_NUM_STREAMS={}", geometry.streams));
         }
-        request.extend(variant.option().map(str::to_owned));
+        request.extend(variant.image_option().map(str::to_owned));
         self.make(&format!("app {}", app.name), &app.name, &object, &request, progress)?;
         let container = folder.join(format!("{}.via", app.name));
         write_if_changed(&container, &Container::of(&app.name, geometry, &object)?.encode())?;
@@ -168,8 +179,8 @@ impl Project {
 
     /// Builds the simulated card's shell in a variant; does nothing if nothing changed. Returns the shared object.
     pub fn build_card(&self, variant: Variant, progress: &mut dyn FnMut(&str)) -> Result<PathBuf> {
-        let option = if variant == Variant::Functions { Some("--functions") } else { variant.option() };
-        let request: Vec<String> = ["card"].into_iter().chain(option).map(str::to_owned).collect();
+        let request: Vec<String> =
+            ["card"].into_iter().chain(variant.card_option()).map(str::to_owned).collect();
         self.make("the simulated card", "card", &self.card_object(variant), &request, progress)?;
         Ok(self.card_object(variant))
     }
@@ -180,6 +191,7 @@ impl Project {
             Variant::Fast => "card/libviaduct_card.so",
             Variant::Functions => "card/libviaduct_card_functions.so",
             Variant::Trace => "card-trace/libviaduct_card.so",
+            Variant::Assert => "card-assert/libviaduct_card.so",
             Variant::Coverage => "card-coverage/libviaduct_card.so",
         })
     }

@@ -135,11 +135,16 @@ pub(crate) fn project() -> Result<Project> {
     Ok(Project::locate(own_path)?)
 }
 
-/// Counts coverage if `VIADUCT_COVERAGE` names a folder for it (see `tools/coverage.py`), else is fast.
+/// Counts coverage if `VIADUCT_COVERAGE` names a folder for it (see `tools/coverage.py`), has a checker at every port if
+/// `VIADUCT_CHECKED` is set, else is fast.
 pub(crate) fn variant() -> Variant {
-    match std::env::var_os("VIADUCT_COVERAGE") {
-        Some(folder) if !folder.is_empty() => Variant::Coverage,
-        _ => Variant::Fast,
+    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if set("VIADUCT_COVERAGE") {
+        Variant::Coverage
+    } else if set("VIADUCT_CHECKED") {
+        Variant::Assert
+    } else {
+        Variant::Fast
     }
 }
 
