@@ -49,7 +49,7 @@ apps: host card ## the images of all apps
 build: functions host apps ## everything above
 
 announce-demo:
-	@echo "demo: sets up the tools, builds the card and the command line tool, encrypts and hashes a file (3 to 4 minutes the first time on two cores)"
+	@echo "demo: sets up the tools, builds the card and the command line tool, encrypts and hashes a file (about 3 minutes the first time on two cores)"
 
 # No more than the job needs: its two apps are built when they are run, the card's functions when one is used.
 demo: announce-demo system ## the main job on a real file, checked
@@ -66,7 +66,8 @@ test: announce-test build lint ## everything CI checks
 
 # Nothing here is needed to find most errors: other geometries, kernels and kinds of function than those that `make test` has.
 test-long: build ## the long form of `make test`: every geometry, every kernel, every function, coverage (hours)
-	$(PY) -m pytest -q -m long --durations=15 --durations-min=5 rtl apps sim tests python
+	$(PY) -m pytest -q -m long rtl apps sim
+	$(PY) -m pytest -q -m long tests python
 	$(MAKE) test-checked coverage synth-long synth-functions synth-whole conformance
 
 check: build ## check changed files, in minutes: lint, the closest tests, one app end to end
@@ -152,7 +153,7 @@ synth-long: regs ## the same for 64 and 128 bits, and the queue engine at 512 (l
 	$(PY) synth/synth.py --functions --only 'via_vq_*' --only 'via_vdev_select*' --only via_virtio_pci --ceilings synth/ceilings.json
 
 conformance: build ## all tests of the functions in one boot of each kernel, 50,000 round trips of each size (long)
-	VIA_VM_ROUNDS=50000 $(PY) -m pytest -q -s tests/test_vm_functions.py -k one_boot
+	VIA_VM_ROUNDS=50000 $(PY) -m pytest -q -s -m 'long or not long' tests/test_vm_functions.py -k one_boot
 
 synth-functions: regs ## the same for the card's functions at 512 bits, virtio functions among them (long)
 	$(PY) synth/synth.py --functions --json build/synth/functions.json
