@@ -60,7 +60,8 @@ announce-test:
 	@echo "test: sets up the tools, builds everything and checks it: about 45 minutes the first time on two cores"
 
 # Two lanes for two cores. Checks of the sources come first: their errors are the quickest to find and to fix.
-test: announce-test build lint ## everything CI checks
+test: announce-test build ## everything CI checks
+	@$(MAKE) --jobs=2 --output-sync=target lint
 	@$(PY) tools/lanes.py "test-host test-e2e" checked test-rtl synth formal fuzz-short
 	@echo "all tests passed"
 
