@@ -62,7 +62,7 @@ announce-test:
 # Two lanes for two cores. Checks of the sources come first: their errors are the quickest to find and to fix.
 test: announce-test build ## everything CI checks
 	@$(MAKE) --jobs=2 --output-sync=target lint
-	@$(PY) tools/lanes.py "test-host test-e2e" checked test-rtl synth formal fuzz-short
+	@$(PY) tools/lanes.py "test-host test-e2e" checked test-rtl formal fuzz-short synth
 	@echo "all tests passed"
 
 # Nothing here is needed to find most errors: other geometries, kernels and kinds of function than those that `make test` has.
