@@ -57,7 +57,7 @@ demo: announce-demo system ## the main job on a real file, checked
 	@tools/demo.sh
 
 announce-test:
-	@echo "test: sets up the tools, builds everything and checks it: about 45 minutes the first time on two cores"
+	@echo "test: sets up the tools, builds everything and checks it: about half an hour the first time on two cores"
 
 # Two lanes for two cores. Checks of the sources come first: their errors are the quickest to find and to fix.
 test: announce-test build ## everything CI checks
