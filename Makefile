@@ -145,10 +145,10 @@ coverage: build ## line and toggle coverage of the RTL under end-to-end tests (l
 
 synth: regs ## LUT, FF, BRAM and URAM of every block, UltraScale+, and its longest paths, which must not grow
 	$(PY) synth/synth.py --json build/synth/area.json --ceilings synth/ceilings.json
+	$(PY) synth/synth.py --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
 	$(PY) synth/synth.py --functions --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
 
-synth-long: regs ## the same for 64 and 128 bits, and the queue engine at 512 (long)
-	$(PY) synth/synth.py --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
+synth-long: regs ## the same for 128 bits, and for the blocks of virtio functions at 512 (long)
 	$(PY) synth/synth.py --width 128 --slots 2 --channels 1 --ceilings synth/ceilings.json
 	$(PY) synth/synth.py --functions --width 128 --slots 2 --channels 1 --ceilings synth/ceilings.json
 	$(PY) synth/synth.py --functions --only 'via_vq_*' --only 'via_vdev_select*' --only via_virtio_pci --ceilings synth/ceilings.json
