@@ -69,7 +69,7 @@ test: announce-test build ## everything CI checks
 test-long: build ## the long form of `make test`: every geometry, every kernel, every function, coverage (hours)
 	$(PY) -m pytest -q -m long rtl apps sim
 	$(PY) -m pytest -q -m long tests python
-	$(MAKE) test-checked coverage synth-long synth-functions synth-whole conformance
+	$(MAKE) test-checked coverage synth-long synth-whole
 
 check: build ## check changed files, in minutes: lint, the closest tests, one app end to end
 	@$(PY) tools/check.py

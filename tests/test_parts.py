@@ -13,11 +13,11 @@ ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 1800
 
 
-def whole(folder: Path, option: list[str], name: str) -> Path:
-    """A project like this one, whose card is one model."""
-    make = [ROOT / ".venv/bin/python", "tools/verilate.py", "card", "--trace", *option]
-    done = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+PLAIN, FUNCTIONS = "libviaduct_card", "libviaduct_card_functions"
+
+
+def whole(folder: Path, *names: str) -> Path:
+    """A project like this one, whose cards are one model each."""
     root = folder / "whole"
     root.mkdir()
     for entry in ROOT.iterdir():
@@ -27,14 +27,19 @@ def whole(folder: Path, option: list[str], name: str) -> Path:
     for entry in (ROOT / "build").iterdir():
         if entry.name != "card":
             (root / "build" / entry.name).symlink_to(entry)
-    card = ROOT / f"build/card-trace/{name}.so"
-    (root / f"build/card/{name}.so").symlink_to(card)
-    # So that it is taken for what this project would build.
-    stamp = json.loads((ROOT / f"build/card/{name}.verilated/stamp.json").read_text())
-    (root / f"build/card/{name}.verilated").mkdir()
-    (root / f"build/card/{name}.verilated/stamp.json").write_text(
-        json.dumps(stamp | {"out": hashlib.sha256(card.read_bytes()).hexdigest()})
-    )
+    for name in names:
+        make = [ROOT / ".venv/bin/python", "tools/verilate.py", "card", "--trace"]
+        make += ["--functions"] if name == FUNCTIONS else []
+        done = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        card = ROOT / f"build/card-trace/{name}.so"
+        (root / f"build/card/{name}.so").symlink_to(card)
+        # So that it is taken for what this project would build.
+        stamp = json.loads((ROOT / f"build/card/{name}.verilated/stamp.json").read_text())
+        (root / f"build/card/{name}.verilated").mkdir()
+        (root / f"build/card/{name}.verilated/stamp.json").write_text(
+            json.dumps(stamp | {"out": hashlib.sha256(card.read_bytes()).hexdigest()})
+        )
     return root
 
 
@@ -63,12 +68,12 @@ def compare(whole: Path, *benches: str) -> None:
 
 def test_figures_are_those_of_the_card_in_one_piece(tmp_path: Path):
     """They count cycles of the card, and every payload is checked. The card in one piece is that of `viaduct wave`."""
-    compare(whole(tmp_path, [], "libviaduct_card"), "mem", "apps")
+    compare(whole(tmp_path, PLAIN), "mem", "apps")
 
 
 @pytest.mark.long
 def test_figures_of_functions_are_those_of_the_card_in_one_piece(tmp_path: Path):
-    compare(whole(tmp_path, ["--functions"], "libviaduct_card_functions"), "dma", "virtio")
+    compare(whole(tmp_path, PLAIN, FUNCTIONS), "dma", "virtio")
 
 
 def test_parts_are_still_when_they_say_so(tmp_path: Path):

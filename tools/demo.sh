@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Any real file will do; the tools just installed contain several large ones. The largest is the same on every run.
+# Any real file will do; the tools just installed contain several large ones. The smallest of them is the same on every run.
 input=${DEMO_FILE:-$(find -L .venv/lib -type f -size +32M -printf '%s %p\n' | sort -n | head -n 1 | cut -d' ' -f2-)}
 [ -f "$input" ] || { echo "demo: no file of 32 MiB or more found: name one with DEMO_FILE=path" >&2; exit 1; }
 out=build/demo

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs make targets in two lanes, one for each of two cores, and prints the duration of each target.
 
-    .venv/bin/python tools/lanes.py "test-host test-e2e" coverage test-rtl synth formal
+    .venv/bin/python tools/lanes.py "test-host test-e2e" checked test-rtl formal synth
 
 A free lane takes the next argument. Targets within one argument run one after the other, even after a failure. Long targets, and those
 that must not run at the same time, therefore come first. Every line of output begins with the name of its target. Skipped tests with

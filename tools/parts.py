@@ -66,7 +66,7 @@ CARD = (
     Part("via_slot_port", inside=SLOT, hot=True),
     Part("via_functions", inside=FUNCTIONS, hot=True),
     Part("via_dma"),
-    Part("via_cmdq"),
+    Part("via_cmdq", counted=("cpl_done_i",)),
     Part("via_ringw"),
     Part("via_mem_port", sampled=("mem_rdata_i", "mem_rresp_i", "mem_rlast_i", "mem_bresp_i")),
     Part(

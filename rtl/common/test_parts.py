@@ -108,7 +108,7 @@ def test_parts_of_the_card():
         assert part.name not in names, f"{part.name} is listed twice"
         names.add(part.name)
         known = {p.name for p in head.inputs}
-        assert set(part.sampled) - {"time_i"} <= known, part.name
+        assert set((*part.sampled, *part.counted)) - {"time_i"} <= known, part.name
         assert set(dict(part.parameters)) <= set(head.defaults), part.name
         for inner in part.inside:
             assert re.search(rf"\b{inner.module}\b", path.read_text()), f"{inner.module} is not in {path}"

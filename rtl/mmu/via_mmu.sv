@@ -12,7 +12,7 @@
 // OpScan    reports and clears the accessed bit, leaves dirty.
 // OpDeny    completes the misses waiting on the page with an error; StNotFound if there was none.
 // Accessed = translated for a read or a write since OpMap or the last OpScan; dirty = translated for a write since OpMap.
-// After reset the arrays are cleared: for as many cycles as the larger array has sets nothing is accepted.
+// After reset the arrays are cleared: for as many cycles as the larger array has sets nothing is translated, one burst each way waits.
 // Misuse: an address beyond VaW, or beyond the card's memory, completes with an error and posts an event; it never reaches memory.
 // Source: FSRF paper, sections 4.5 and 5.2, its six-cycle state machine replaced by a pipeline.
 
@@ -55,7 +55,7 @@ module via_mmu
   output logic    [31:0] n_wr_o,        // translated writes, wrapping
   output logic    [31:0] n_rd_miss_o,   // misses of reads, wrapping
   output logic    [31:0] n_wr_miss_o,   // misses of writes, wrapping
-  output logic           idle_o         // level: nothing is held or waits, no translated burst is in flight
+  output logic           idle_o         // level: nothing is held or waits; translated bursts may be in flight
 );
 
   localparam bit PageWaysOk = param_in("via_mmu PageWays", PageWays, 1, 64);
