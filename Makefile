@@ -16,7 +16,7 @@ C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v -e /templates/ -e ^kerne
 	lint-c lint-kernel formal fuzz fuzz-short fmt drawings conformance synth synth-long synth-functions synth-whole place coverage bench clean
 
 help: ## list the targets
-	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
 
 setup: ## install the dependencies of the build and the tests
 	@tools/setup.sh
@@ -156,7 +156,7 @@ synth-long: regs ## the same for 128 bits, and for the blocks of virtio function
 conformance: build ## all tests of the functions in one boot of each kernel, 50,000 round trips of each size (long)
 	VIA_VM_ROUNDS=50000 $(PY) -m pytest -q -s -m 'long or not long' tests/test_vm_functions.py -k one_boot
 
-synth-functions: regs ## the same for the card's functions at 512 bits, virtio functions among them (long)
+synth-functions: regs ## LUT, FF, BRAM and URAM of the card's functions at 512 bits, virtio functions among them (long)
 	$(PY) synth/synth.py --functions --json build/synth/functions.json
 
 synth-whole: regs ## the longest paths of the whole shell with its functions as one netlist, 64, 128 and 512 bits, which must not grow (long)

@@ -62,6 +62,8 @@ def test_payloads_and_what_is_sampled_move_nothing(tmp_path: Path):
     socket = parts.socket(head, [parts.Part("via_thing")])
     moves = re.search(r"moves = (.*);", socket)
     assert moves and moves[1] == "!rst_ni || !still_o || |cmd_valid_i || |m_r_valid_i"
+    counted = parts.socket(head, [parts.Part("via_thing", counted=("level_i",))])
+    assert "moves = !rst_ni || !still_o || |cmd_valid_i || |level_i || |m_r_valid_i;" in counted
     compared = re.findall(r"if \((\w+)\S* != in\[", socket)
     assert compared == ["level_i"]
     # All inputs are handed over, and all outputs taken.

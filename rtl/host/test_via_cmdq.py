@@ -160,6 +160,21 @@ async def without_room_for_answers_nothing_is_fetched(dut):
 
 
 @cocotb.test(timeout_time=200, timeout_unit="us")
+async def completions_one_after_the_other_are_all_counted(dut):
+    """Nothing else moves meanwhile: every cycle of the pulse counts, or there is soon no room left."""
+    b = await bench(dut)
+    s = b.slots[0]
+    for done in (16, 32, 48):
+        b.finish = 0.0
+        s.give(16)
+        await until(dut, lambda: s.running == 16)
+        await ClockCycles(dut.clk_i, 40)
+        assert int(dut.idle_o.value) == 1
+        b.finish = b.collect = 1.0
+        await until(dut, lambda: s.got == done and not s.running and not s.used)  # noqa: B023
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
 async def a_slot_that_takes_nothing_holds_no_other(dut):
     b = await bench(dut, cpl_log2=8, log2=8)
     b.blocked[0] = True

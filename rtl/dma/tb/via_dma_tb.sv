@@ -123,8 +123,21 @@ module via_dma_tb
   assign card_b = '{id: card_bid, resp: axi_resp_e'(card_bresp)};
   assign {card_wlast, card_wstrb, card_wdata} = card_w;
 
-  via_dma u_dut (
+  logic clk;
+  via_tb_gate #(
+    .W(7 + NumSlots)
+  ) u_gate (
     .clk_i,
+    .rst_ni,
+    .still_i (idle_o && ~|{cmd_valid, cpl_valid,
+                           host_arvalid, host_awvalid, host_wvalid, host_rvalid, host_bvalid,
+                           card_arvalid, card_awvalid, card_wvalid, card_rvalid, card_bvalid}),
+    .inputs_i({cpl_ready, host_arready, host_awready, host_wready, card_arready, card_awready, card_wready, abort_i}),
+    .clk_o(clk)
+  );
+
+  via_dma u_dut (
+    .clk_i(clk),
     .rst_ni,
     .chan_mib_i(32'd8),
     .cmd_i(c),

@@ -71,6 +71,18 @@ module via_guard_tb
     .s_b_ready_i (m_b_ready)
   );
 
+  logic clk;
+  via_tb_gate #(
+    .W(7)
+  ) u_gate (
+    .clk_i,
+    .rst_ni,
+    .still_i (quiet_o && ~|{s_ar_valid, s_aw_valid, s_w_valid, s_r_valid, s_b_valid,
+                            m_ar_valid, m_aw_valid, m_w_valid, m_r_valid, m_b_valid}),
+    .inputs_i({s_r_ready, s_b_ready, m_ar_ready, m_aw_ready, m_w_ready, quiesce_i, isolate_i}),
+    .clk_o(clk)
+  );
+
   via_guard #(
     .RdOutstanding(RdOutstanding),
     .WrOutstanding(WrOutstanding),
@@ -78,7 +90,7 @@ module via_guard_tb
     .WrBeats      (WrBeats),
     .StuckCycles  (StuckCycles)
   ) u_dut (
-    .clk_i,
+    .clk_i       (clk),
     .rst_ni,
     .s_ar_i      (s_ar),
     .s_ar_valid_i(s_ar_valid),

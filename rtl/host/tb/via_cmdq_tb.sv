@@ -69,18 +69,18 @@ module via_cmdq_tb
   );
 
   logic clk, still;
-  logic [NumSlots-1:0][170:0] levels;
+  logic [NumSlots-1:0][169:0] levels;
   logic [NumSlots+1:0] handshakes;
   assign handshakes = {cmd_ready, ar_ready, r_valid};
   for (genvar s = 0; s < NumSlots; s++) begin : gen_level
-    assign levels[s] = {cpl_done[s], cmd_cfg[s], cmd_tail[s], cpl_cfg[s], cpl_used[s]};
+    assign levels[s] = {cmd_cfg[s], cmd_tail[s], cpl_cfg[s], cpl_used[s]};
   end
   via_tb_gate #(
     .W($bits(levels) + $bits(handshakes))
   ) u_gate (
     .clk_i,
     .rst_ni,
-    .still_i(still),
+    .still_i(still && !(|cpl_done)),
     .inputs_i({levels, handshakes}),
     .clk_o(clk)
   );

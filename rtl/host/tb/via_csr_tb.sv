@@ -136,10 +136,36 @@ module via_csr_tb
     assign ring_tail_s[r] = ring_tail[r];
   end
 
+  logic clk;
+  via_tb_gate #(
+    .W(3 + 3 * NumSlots + 2 * 2 * NumSlots + 2 * NumFn + NumSlots + 10)
+  ) u_gate (
+    .clk_i,
+    .rst_ni,
+    .still_i(csr_idle && ~|{axil_awvalid, axil_wvalid, axil_arvalid, axil_bvalid, axil_rvalid, req_valid[0], req_rvalid[0], icap_valid}),
+    .inputs_i({
+      quiet_i,
+      axil_bready,
+      axil_rready,
+      cmd_on,
+      cmd_tail_err,
+      cmd_bus_err,
+      ring_on,
+      ring_err,
+      fn_present,
+      fn_attached,
+      loaded,
+      icap_ready,
+      icap_done,
+      icap_status
+    }),
+    .clk_o(clk)
+  );
+
   via_csr #(
     .IcapTimeout(IcapTimeout)
   ) u_dut (
-    .clk_i,
+    .clk_i         (clk),
     .rst_ni,
     .time_i,
     .chan_mib_i    (32'd1234),

@@ -30,8 +30,19 @@ module via_dispatch_tb
     assign mvo_cpl[k] = cpl_t'(eng_cpl[2+NumStreams+k]);
   end
 
-  via_dispatch u_dut (
+  logic clk;
+  via_tb_gate #(
+    .W(1 + NumEng)
+  ) u_gate (
     .clk_i,
+    .rst_ni,
+    .still_i (idle_o && ~|{cmd_valid, cpl_valid, eng_cmd_valid, eng_cpl_valid}),
+    .inputs_i({cpl_ready, eng_cmd_ready}),
+    .clk_o   (clk)
+  );
+
+  via_dispatch u_dut (
+    .clk_i          (clk),
     .rst_ni,
     .cmd_i          (cmd_t'(cmd)),
     .cmd_valid_i    (cmd_valid),

@@ -122,10 +122,35 @@ module via_xdma_tb
   fn_req_t req;
   assign req = '{fn: FnW'(FnXdma), cfg: req_cfg, bar: req_bar, write: req_write, addr: req_addr, strb: req_strb, wdata: req_wdata};
 
+  logic clk;
+  via_tb_gate #(
+    .W(9 + 16 + 32)
+  ) u_gate (
+    .clk_i,
+    .rst_ni,
+    .still_i (still_o && ~|{req_valid, req_rvalid, user_valid, user_rvalid, msix_valid_o,
+                            host_arvalid, host_awvalid, host_wvalid, host_rvalid, host_bvalid,
+                            card_arvalid, card_awvalid, card_wvalid, card_rvalid, card_bvalid}),
+    .inputs_i({
+      flr_i,
+      bus_master_i,
+      user_irq_i,
+      chan_mib_i,
+      msix_ready_i,
+      host_arready,
+      host_awready,
+      host_wready,
+      card_arready,
+      card_awready,
+      card_wready
+    }),
+    .clk_o(clk)
+  );
+
   via_xdma #(
     .Channels(Channels)
   ) u_dut (
-    .clk_i,
+    .clk_i(clk),
     .rst_ni,
     .time_i,
     .chan_mib_i,
