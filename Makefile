@@ -46,7 +46,10 @@ host: system ## the command line tool, the libraries
 apps: host card ## the images of all apps
 	@./viaduct build --all
 
-build: functions host apps ## everything above
+build: system ## everything above
+	@# What waits for downloads or runs on one core leaves the other to the rest.
+	@$(MAKE) --jobs=2 functions host
+	@$(MAKE) apps
 
 announce-demo:
 	@echo "demo: sets up the tools, builds the card and the command line tool, encrypts and hashes a file (about 3 minutes the first time on two cores)"

@@ -509,7 +509,7 @@ class Build:
     def key(self, model: Model) -> str:
         """All other inputs of a model's C++ and objects."""
         what = [self.verilator_command(model), model.generated, self.flags(), self.own_flags(model), self.cxx]
-        what += [compiler_version(self.cxx), verilator_version(), processor()]
+        what += [self.fast(model), SMALL, compiler_version(self.cxx), verilator_version(), processor()]
         what += [digest(Path("sim/parts.h"))] if model.sockets else []
         return hashlib.sha256(json.dumps(what).encode()).hexdigest()
 
