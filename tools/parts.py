@@ -200,7 +200,7 @@ QUIET = "\n".join(
             f"/* verilator lint_off {name} */"
             for name in (
                 *("BLKSEQ", "UNUSEDSIGNAL", "UNUSEDPARAM", "DECLFILENAME"),
-                *("UNDRIVEN", "WIDTHCONCAT", "GENUNNAMED", "ENUMVALUE"),
+                *("MULTIDRIVEN", "UNDRIVEN", "WIDTHCONCAT", "GENUNNAMED", "ENUMVALUE"),
             )
         ),
         "",
@@ -304,6 +304,8 @@ def top(head: Header, name: str) -> str:
     )
     wires = "".join(f"  {p.declaration()};\n" for p in [*head.inputs, *head.outputs])
     settings = f"#({', '.join(f'.{n}({n})' for n in head.defaults)}) " if head.defaults else ""
+    # Each output is a process of its own: with one for all, Verilator would evaluate it for the inputs, and once more for the registers.
+    packed = "".join(f"  always_comb {each(p, 'out_o', '{piece} = {element};')}\n" for p in head.outputs)
     return f"""{QUIET}{head.macros}module {name}{head.imports}
 #({constants}
 ) (
@@ -313,10 +315,7 @@ def top(head: Header, name: str) -> str:
 );
 {wires}  always_comb begin
 {lines_of(head.inputs, "in_i", "{element} = {piece};", 4)}  end
-  always_comb begin
-    out_o = '0;
-{lines_of(head.outputs, "out_o", "{piece} = {element};", 4)}  end
-  {head.name} {settings}u (.*);
+{packed}  {head.name} {settings}u (.*);
 endmodule
 """
 

@@ -45,7 +45,7 @@ import parts
 ROOT = Path(__file__).absolute().parent.parent
 # Files of Verilator's run-time library that an object needs, with waveforms and coverage.
 RUNTIME = ["verilated.cpp", "verilated_threads.cpp"]
-JOBS = min(2, os.cpu_count() or 1)
+PER_JOB = 1 << 20  # KiB of memory that a compiler takes at most
 SMALL = 100_000  # files below this number of bytes are compiled together
 
 
@@ -137,11 +137,21 @@ def why(tool: str, status: int, output: str) -> str:
     return f"{tool} {ending}" + ("; its messages are above" if output else "")
 
 
+def jobs() -> int:
+    """How many tools run at a time: one for each processor that this process may use, if there is memory for as many."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        free = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        free = 2 * PER_JOB
+    return max(1, min(len(os.sched_getaffinity(0)), free // PER_JOB))
+
+
 class Tools:
-    """Runs tools, JOBS at a time. A failure ends the others, and so does a signal that ends this program."""
+    """Runs tools, several at a time. A failure ends the others, and so does a signal that ends this program."""
 
     def __init__(self) -> None:
-        self.pool = concurrent.futures.ThreadPoolExecutor(JOBS)
+        self.pool = concurrent.futures.ThreadPoolExecutor(jobs())
         self.mutex = threading.RLock()  # of the two below; a signal may come while the main thread holds it
         self.running: set[subprocess.Popen[str]] = set()
         self.ended = False

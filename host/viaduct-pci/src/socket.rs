@@ -46,7 +46,7 @@ impl SocketFile {
         Self::bind(path, |path| UnixDatagram::bind(path))
     }
 
-    fn bind<S>(path: &Path, bind: impl FnOnce(&Path) -> Result<S>) -> Result<(S, Self)> {
+    fn bind<S>(path: &Path, bind: impl Fn(&Path) -> Result<S>) -> Result<(S, Self)> {
         let length = path.as_os_str().len();
         if length > MAX_PATH {
             let why = format!(
@@ -58,18 +58,31 @@ impl SocketFile {
         let (Some(folder), Some(_)) = (absolute.parent(), absolute.file_name()) else {
             return Err(Error::new(ErrorKind::InvalidInput, "this is a folder; name a file in it"));
         };
-        // Under the lock, because the check, the removal and the bind must not interleave with those of others.
+        // Where nothing is, binding alone is safe, and the folder's lock may be held for another purpose.
+        let socket = match bind(path) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse => Self::replace(path, folder, bind)?,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(Error::new(error.kind(), "there is no such folder; create it first"));
+            }
+            socket => socket?,
+        };
+        let id = look(path)?.as_ref().map(id_of).unwrap_or_default();
+        Ok((socket, Self { path: absolute, id }))
+    }
+
+    /// Binds where something is, if that is a dead socket. Under the folder's lock, because the check, the removal and
+    /// the bind must not interleave with those of others.
+    fn replace<S>(path: &Path, folder: &Path, bind: impl Fn(&Path) -> Result<S>) -> Result<S> {
         let lock = lock(folder);
         if let Some(found) = look(path)? {
             make_way(path, &found, lock.as_ref().err())?;
         }
-        let socket = bind(path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => Error::new(error.kind(), "there is no such folder; create it first"),
-            ErrorKind::AddrInUse => Error::new(error.kind(), "another program was faster; name another path"),
+        bind(path).map_err(|error| match error.kind() {
+            ErrorKind::AddrInUse => {
+                Error::new(error.kind(), "in use: another program was faster; name another path")
+            }
             _ => error,
-        })?;
-        let id = look(path)?.as_ref().map(id_of).unwrap_or_default();
-        Ok((socket, Self { path: absolute, id }))
+        })
     }
 }
 
@@ -268,6 +281,18 @@ mod tests {
         nix::sys::socket::listen(&full, nix::sys::socket::Backlog::new(0).unwrap()).unwrap();
         let _waiting = std::os::unix::net::UnixStream::connect(&path).unwrap();
         assert!(listen(&path).unwrap_err().contains("in use"));
+    }
+
+    /// The folder of a program's temporary files is locked for as long as it runs.
+    #[test]
+    fn a_new_socket_does_not_wait_for_the_lock_of_its_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let _lock = lock(dir.path()).unwrap();
+        let (done, wait) = std::sync::mpsc::channel();
+        let path = dir.path().join("s");
+        let thread = std::thread::spawn(move || done.send(listen(&path).is_ok()));
+        assert_eq!(wait.recv_timeout(LOCK_TIME), Ok(true));
+        thread.join().unwrap().unwrap();
     }
 
     #[test]

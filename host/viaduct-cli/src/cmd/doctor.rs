@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `viaduct doctor`
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
 
@@ -133,19 +134,26 @@ fn free_space(dir: &Path) -> Option<u64> {
     String::from_utf8(done.stdout).ok()?.lines().nth(1)?.trim().parse().ok()
 }
 
-/// The card and the image of each app: present, complete, and from the same build.
+/// What is said of a file that the first command that uses it builds.
+const UNBUILT: &str = "not built yet; done when it is first used";
+
+/// The card and the image of each app: complete and from the same build, if built.
 fn objects(project: &Project) -> Result<Vec<Finding>> {
     let card = project.card_object(Variant::Fast);
     let found = match std::fs::metadata(&card) {
         Ok(m) => Ok(format!("{} KiB", m.len() >> 10)),
-        Err(_) => Err("not built".to_owned()),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(UNBUILT.to_owned()),
+        Err(e) => Err(crate::fail::reason(&e)),
     };
     let mut out = vec![Finding::new("simulated card", found, "run `make card`")];
     for name in project.apps()? {
         let folder = project.images(Variant::Fast).join(&name);
         let file = folder.join(format!("{name}.via"));
         let found = project.load(&name).map_err(|e| e.to_string()).and_then(|_| {
-            let bytes = std::fs::read(&file).map_err(|_| "not built".to_owned())?;
+            let bytes = match std::fs::read(&file) {
+                Err(e) if e.kind() == ErrorKind::NotFound => return Ok(UNBUILT.to_owned()),
+                read => read.map_err(|e| crate::fail::reason(&e))?,
+            };
             let container = Container::decode(&file, &bytes).map_err(|e| e.to_string())?;
             let object = Container::of(&name, &Geometry::default(), &folder.join(format!("{name}.so")));
             match object {
