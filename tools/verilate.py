@@ -504,7 +504,7 @@ class Build:
             inputs = self.inputs()
             if self.is_current(self.read_stamp(inputs)):
                 return
-            hint = " (about a minute)" if self.kind == "card" else ""
+            hint = " (one to two minutes)" if self.kind == "card" else ""
             what = "via_shell" if self.kind == "card" else "via_slot"
             print(f"{self.name}: Verilating {what} and compiling it{hint}", flush=True)
             begun = time.monotonic()

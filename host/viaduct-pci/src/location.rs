@@ -74,9 +74,14 @@ fn unix_error(path: &Path, error: PciError) -> PciError {
         )),
         // No connection: the system's error says why.
         PciError::Os { what, source } if !nobody(&source) => PciError::Os { what, source },
-        other => PciError::Unusable(format!(
-            "{other}; is there a card? `viaduct card --socket {shown}` starts one"
-        )),
+        // The name that `viaduct card` gives the socket of a card with all its functions.
+        other => PciError::Unusable(match (path.file_name(), path.parent()) {
+            (Some(name), Some(folder)) if name == "mgmt.sock" => format!(
+                "{other}; is there a card? `viaduct card --functions {} --unconnected` starts one",
+                folder.display()
+            ),
+            _ => format!("{other}; is there a card? `viaduct card --socket {shown}` starts one"),
+        }),
     }
 }
 

@@ -174,7 +174,8 @@ fn text(app: &Manifest) -> String {
         };
         let option = if r.access == Access::Rw { "--set" } else { "     " };
         let doc = if r.doc.is_empty() { String::new() } else { format!(": {}", r.doc) };
-        lines.push(format!("  {option} {:12} {} bits, {how}{doc}", r.name, r.width));
+        let bits = if r.width == 1 { "bit" } else { "bits" };
+        lines.push(format!("  {option} {:12} {} {bits}, {how}{doc}", r.name, r.width));
     }
     lines.push(format!("  golden model: {}", if app.model.is_some() { "yes" } else { "no" }));
     lines.join("\n")

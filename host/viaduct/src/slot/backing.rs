@@ -106,12 +106,20 @@ pub(crate) fn open_regular(path: &Path, write: bool) -> Result<(File, u64)> {
 }
 
 /// Why a path cannot be opened. The type of the file says more than the system's error: a directory cannot be opened for writing, a
-/// socket not at all.
+/// socket not at all. Where the folder is missing, that is what to mend.
 pub(crate) fn open_error(path: &Path, doing: &'static str, source: io::Error) -> Error {
     match std::fs::metadata(path).ok().as_ref().and_then(kind_of) {
         Some(what @ ("a directory" | "a socket")) => Error::NotAFile { path: path.into(), what },
+        None if source.kind() == io::ErrorKind::NotFound && path.parent().is_some_and(is_missing) => {
+            let why = "there is no such folder; create it first";
+            Error::file(path, doing, io::Error::new(source.kind(), why))
+        }
         _ => Error::file(path, doing, source),
     }
+}
+
+fn is_missing(folder: &Path) -> bool {
+    folder != Path::new("") && !folder.exists()
 }
 
 /// The type of a file that is not a regular one.
