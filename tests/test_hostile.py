@@ -283,7 +283,7 @@ def test_there_is_no_such_thing(card: viaduct.Card, neighbour: Neighbour, tmp_pa
             slot.transfer({"in": b"x"}, {})
         with fails(viaduct.FileError, "absent: .*No such file"):
             slot.run(tmp_path / "absent")
-        with fails(viaduct.FileError, "nowhere/out: .*No such file"):
+        with fails(viaduct.FileError, "nowhere/out: .*no such folder; create it first"):
             slot.transfer({"in": b"x"}, {"out": tmp_path / "nowhere/out"})
         with fails(viaduct.FileError, "absent: .*No such file"):
             slot.map(tmp_path / "absent")

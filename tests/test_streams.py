@@ -145,7 +145,7 @@ def test_both_directions_fail_alike(data: Path, tmp_path: Path):
         (2, "is a directory", f"file:{tmp_path}", to),
         (2, "is a directory", good, f"file:{tmp_path}"),
         (1, "No such file", f"file:{tmp_path}/no/such", to),
-        (1, "No such file", good, f"file:{tmp_path}/no/such"),
+        (1, "no such folder", good, f"file:{tmp_path}/no/such"),
         (1, "/proc/self/mem: cannot read it: Input/output error", "file:/proc/self/mem", to),
         (1, "/dev/full: cannot write: No space left", good, "file:/dev/full"),
         (1, "fd:77: cannot use it: Bad file", "fd:77", to),
