@@ -548,7 +548,7 @@ def test_wrong_files_on_the_card(data: Path, tmp_path: Path):
     assert data.read_bytes() == before
     fails(
         1,
-        "No such file or directory",
+        "there is no such folder; create it first",
         "run",
         "pass",
         "--in",
