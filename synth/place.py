@@ -29,7 +29,7 @@ DEVICE = "xc7a200tsbg484-2"
 PINS = {"clk": "R4", "d": "E22", "q": "T14"}
 TOP = "placed"
 # To be redesigned together with virtual memory (docs/design.md): printed, but not checked against the goal.
-LATER = {"via_mmu", "via_xbar"}
+LATER = {"via_mmu"}
 # nextpnr has two placers: this one places the cells of a large block closer together.
 STATIC = {"via_xdma"}
 LIMIT = 3600  # seconds for one block

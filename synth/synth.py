@@ -81,9 +81,9 @@ TARGETS = {"reg": (8, 5000), "in": (7, 5000), "out": (1, 5000), "through": (0, 0
 WHOLE = "via_shell"
 # Instances in the whole shell that only contain wiring.
 WIRING = ("edge", "mgmt", "slots")
-# The paths of the whole shell are also listed without these: their longest paths hide all others, and are in the table of blocks.
+# The paths of the whole shell are also listed without this: its longest paths hide all others, and are in the table of blocks.
 # The dispatcher also has a queue named u_mmu.
-APART = frozenset({"u_port.u_mmu", "u_xbar"})
+APART = frozenset({"u_port.u_mmu"})
 COLUMNS = {"LUT": LUT, "LUTRAM": LUTRAM, "FF": FF, "BRAM": BRAM, "URAM": URAM}
 
 
@@ -151,7 +151,6 @@ def blocks(slots: int, channels: int, streams: int) -> list[Block]:
         Block("via_axi_mux", parameters={"NumRd": managers, "NumWr": managers, "NumFirst": 1, "Ordered": 1}),
         Block("via_dma"),
         Block("via_xbar"),
-        Block("via_mem_port", channels),
         Block("via_slot_port", slots),
         Block("via_dispatch", slots, part=True),
         Block("via_mmu", slots, part=True),

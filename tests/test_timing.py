@@ -132,7 +132,7 @@ def test_a_path_may_not_grow_over_its_ceiling_nor_a_new_one_over_its_target(tmp_
 @pytest.mark.parametrize(
     ("place", "apart"),
     [
-        ("$flatten\\u_edge.$flatten\\u_xbar.", True),
+        ("$flatten\\u_edge.$flatten\\u_xbar.", False),
         ("$flatten\\u_slots.$flatten\\gen_slot[0].u_port.\\u_mmu.", True),
         ("$flatten\\u_slots.$flatten\\gen_slot[0].u_port.\\u_mmu.$flatten\\u_tlb.", True),
         # A queue of the dispatcher, and paths to the crossbar, are parts like all others.

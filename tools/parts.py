@@ -68,7 +68,6 @@ CARD = (
     Part("via_dma"),
     Part("via_cmdq", counted=("cpl_done_i",)),
     Part("via_ringw"),
-    Part("via_mem_port", sampled=("mem_rdata_i", "mem_rresp_i", "mem_rlast_i", "mem_bresp_i")),
     Part(
         "via_csr",
         # Inputs shown in its registers, sampled when one is read.

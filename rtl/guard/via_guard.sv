@@ -16,7 +16,7 @@ module via_guard
 #(
   parameter int unsigned RdOutstanding = 64,    // reads in flight
   parameter int unsigned WrOutstanding = 64,    // writes in flight
-  parameter int unsigned RdBeats       = 512,   // buffer for read data
+  parameter int unsigned RdBeats       = 2048,  // buffer for read data
   parameter int unsigned WrBeats       = 256,   // buffer for write data
   parameter int unsigned StuckCycles   = 65536  // without a beat of a write begun: a violation
 ) (

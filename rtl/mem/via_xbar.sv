@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In-order crossbar: slots and DMA engine to DRAM channels and host memory (FSRF paper, section 5.3).
+// Crossbar: slots and DMA engines to DRAM channels and host memory (FSRF paper, section 5.3, but out of order over the targets).
 //
-// Managers 0..NumMgr-2 are slots, served round robin; the last one is the DMA engine, which has priority. Subordinates 0..NumSub-2 are DRAM
-// channels, the last one is host memory. The address selects the destination of a burst:
-//   addr[AddrErrBit]  -> completed here with SLVERR
+// Managers are slots and DMA engines, all alike: those that request a target share it by bytes. Subordinates 0..NumSub-2 are DRAM channels,
+// the last one is host memory. The address selects the destination of a burst:
+//   addr[AddrErrBit]  -> completed here with SLVERR; so are addresses in host memory of a manager that has no way to it
 //   addr[AddrHostBit] -> host memory, the two top bits cleared
 //   else              -> channel addr[ChanLog2 +: log2(NumChan)], address within the channel
-// Throughput: per direction one burst granted and one beat moved for every manager and every subordinate each cycle. Latency: one cycle a
-// channel. Order: in order for every manager over all subordinates; downstream everything has id 0.
-// Misuse: a manager that stalls R, B or an announced W stalls others; guards and engines in front of it never do (docs/interfaces.md, the
-// no-wedge rule).
+// Throughput: per direction one burst granted and one beat moved for every manager and every subordinate each cycle. Latency: AR, R
+// and AW three cycles, W four, B two. Order: in order for every manager; on their way to different subordinates bursts overtake one another, and
+// responses wait for their turn in buffers here. Downstream everything has id 0. To a channel a burst goes in pieces of 16 beats.
+// Misuse: a manager that stalls R or B, or holds back an announced W, harms only itself.
 
 module via_xbar
   import via_pkg::*;
 #(
   parameter int unsigned NumMgr = NumSlots + 1,
   parameter int unsigned NumSub = NumChan + 1,
+  parameter bit [NumMgr-1:0] ToHost = '1,  // managers that reach host memory
   parameter int unsigned Outstanding = 64  // bursts in flight for each manager, reads and writes each
 ) (
   input  logic                 clk_i,
@@ -66,6 +67,7 @@ module via_xbar
   via_xbar_rd #(
     .NumMgr     (NumMgr),
     .NumSub     (NumSub),
+    .ToHost     (ToHost),
     .Outstanding(Outstanding)
   ) u_rd (
     .clk_i,
@@ -89,6 +91,7 @@ module via_xbar
   via_xbar_wr #(
     .NumMgr     (NumMgr),
     .NumSub     (NumSub),
+    .ToHost     (ToHost),
     .Outstanding(Outstanding)
   ) u_wr (
     .clk_i,

@@ -6,7 +6,7 @@
 //   rings, DMA of the management function, functions ──> via_axi_mux ──> host memory
 //                                                             ^
 //   slots, XDMA, DMA ──> via_xbar ────────────────────────────┘
-//                           └──> via_mem_port ──> DRAM, one a channel
+//                           └──> DRAM, one port a channel
 //
 // Throughput, latency and order are those of the blocks inside. Nothing is checked here: who sends addresses keeps them in the card's memory.
 
@@ -96,7 +96,7 @@ module via_shell_edge
   output axi_b_t                hostmem_b_o       [  NumHost],
   output logic    [NumHost-1:0] hostmem_b_valid_o,
   input  logic    [NumHost-1:0] hostmem_b_ready_i,
-  // Users of the crossbar, addresses as it takes them: slots, then XDMA, then DMA, which goes first.
+  // Users of the crossbar, addresses as it takes them: slots, then XDMA, then DMA.
   input  axi_ax_t               cardmem_ar_i      [  NumCard],
   input  logic    [NumCard-1:0] cardmem_ar_valid_i,
   output logic    [NumCard-1:0] cardmem_ar_ready_o,
@@ -130,11 +130,11 @@ module via_shell_edge
   axi_w_t c_w[NumChan+1];
   axi_b_t c_b[NumChan+1];
   logic [NumChan:0] c_ar_valid, c_ar_ready, c_r_valid, c_r_ready, c_aw_valid, c_aw_ready, c_w_valid, c_w_ready, c_b_valid, c_b_ready;
-  logic [NumChan-1:0] chan_idle;
   logic host_idle, host_still, xbar_idle, xbar_still;
 
   via_xbar #(
-    .NumMgr(NumCard)
+    .NumMgr(NumCard),
+    .ToHost(NumCard'((1 << NumSlots) - 1))
   ) u_xbar (
     .clk_i,
     .rst_ni,
@@ -173,47 +173,25 @@ module via_shell_edge
   );
 
   for (genvar c = 0; c < NumChan; c++) begin : gen_chan
-    via_mem_port u_port (
-      .clk_i,
-      .rst_ni,
-      .s_ar_i       (c_ar[c]),
-      .s_ar_valid_i (c_ar_valid[c]),
-      .s_ar_ready_o (c_ar_ready[c]),
-      .s_r_o        (c_r[c]),
-      .s_r_valid_o  (c_r_valid[c]),
-      .s_r_ready_i  (c_r_ready[c]),
-      .s_aw_i       (c_aw[c]),
-      .s_aw_valid_i (c_aw_valid[c]),
-      .s_aw_ready_o (c_aw_ready[c]),
-      .s_w_i        (c_w[c]),
-      .s_w_valid_i  (c_w_valid[c]),
-      .s_w_ready_o  (c_w_ready[c]),
-      .s_b_o        (c_b[c]),
-      .s_b_valid_o  (c_b_valid[c]),
-      .s_b_ready_i  (c_b_ready[c]),
-      .mem_araddr_o (mem_araddr_o[c]),
-      .mem_arlen_o  (mem_arlen_o[c]),
-      .mem_arvalid_o(mem_arvalid_o[c]),
-      .mem_arready_i(mem_arready_i[c]),
-      .mem_rdata_i  (mem_rdata_i[c]),
-      .mem_rresp_i  (mem_rresp_i[c]),
-      .mem_rlast_i  (mem_rlast_i[c]),
-      .mem_rvalid_i (mem_rvalid_i[c]),
-      .mem_rready_o (mem_rready_o[c]),
-      .mem_awaddr_o (mem_awaddr_o[c]),
-      .mem_awlen_o  (mem_awlen_o[c]),
-      .mem_awvalid_o(mem_awvalid_o[c]),
-      .mem_awready_i(mem_awready_i[c]),
-      .mem_wdata_o  (mem_wdata_o[c]),
-      .mem_wstrb_o  (mem_wstrb_o[c]),
-      .mem_wlast_o  (mem_wlast_o[c]),
-      .mem_wvalid_o (mem_wvalid_o[c]),
-      .mem_wready_i (mem_wready_i[c]),
-      .mem_bresp_i  (mem_bresp_i[c]),
-      .mem_bvalid_i (mem_bvalid_i[c]),
-      .mem_bready_o (mem_bready_o[c]),
-      .idle_o       (chan_idle[c])
-    );
+    assign mem_araddr_o[c] = c_ar[c].addr;
+    assign mem_arlen_o[c] = c_ar[c].len;
+    assign mem_arvalid_o[c] = c_ar_valid[c];
+    assign c_ar_ready[c] = mem_arready_i[c];
+    assign c_r[c] = '{id: '0, resp: axi_resp_e'(mem_rresp_i[c]), last: mem_rlast_i[c], data: mem_rdata_i[c]};
+    assign c_r_valid[c] = mem_rvalid_i[c];
+    assign mem_rready_o[c] = c_r_ready[c];
+    assign mem_awaddr_o[c] = c_aw[c].addr;
+    assign mem_awlen_o[c] = c_aw[c].len;
+    assign mem_awvalid_o[c] = c_aw_valid[c];
+    assign c_aw_ready[c] = mem_awready_i[c];
+    assign mem_wdata_o[c] = c_w[c].data;
+    assign mem_wstrb_o[c] = c_w[c].strb;
+    assign mem_wlast_o[c] = c_w[c].last;
+    assign mem_wvalid_o[c] = c_w_valid[c];
+    assign c_w_ready[c] = mem_wready_i[c];
+    assign c_b[c] = '{id: '0, resp: axi_resp_e'(mem_bresp_i[c])};
+    assign c_b_valid[c] = mem_bvalid_i[c];
+    assign mem_bready_o[c] = c_b_ready[c];
   end
 
   // ---------------------------------------------------------------- host memory
@@ -290,8 +268,8 @@ module via_shell_edge
   assign host_wlast_o = host_w.last;
   assign host_b = '{id: host_bid_i, resp: axi_resp_e'(host_bresp_i)};
 
-  assign still_o = host_still && xbar_still && &chan_idle;
-  assign idle_o = host_idle && xbar_idle && &chan_idle;
+  assign still_o = host_still && xbar_still;
+  assign idle_o = host_idle && xbar_idle;
 
   // ---------------------------------------------------------------- board streams
   for (genvar f = 0; f <= NumFn; f++) begin : gen_board

@@ -5,7 +5,7 @@
 module via_xbar_tb
   import via_pkg::*;
 #(
-  parameter int unsigned Outstanding = 16,
+  parameter int unsigned Outstanding = 64,
   localparam int unsigned NumMgr = NumSlots + 1,
   localparam int unsigned NumSub = NumChan + 1
 ) (

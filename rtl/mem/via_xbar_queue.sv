@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Requests of one manager to one target of the crossbar, cut into pieces, and the credit for their beats.
+//
+// A piece is offered when the manager's buffer for this target has room for all of its response (reads), or holds all of its data (writes),
+// so a target never waits for a manager. As pieces are short, a short request never waits for a long one of another manager.
+// Throughput: one piece a cycle. Latency: two cycles. Order: kept. Credit counts two cycles after `credit_i`. Handshake outputs are registers,
+// the piece is read from distributed memory.
+
+module via_xbar_queue
+  import via_pkg::*;
+#(
+  parameter int unsigned Width = 48,   // bits of an address in beats
+  parameter int unsigned Depth = 32,   // requests held, besides those that are offered
+  parameter int unsigned Piece = 16,   // beats of a piece, a power of two
+  parameter int unsigned Most  = 512,  // beats of the buffer, at least a piece
+  parameter int unsigned Start = Most  // beats of credit after reset
+) (
+  input  logic             clk_i,
+  input  logic             rst_ni,
+  input  logic [Width-1:0] s_i,        // address in beats
+  input  logic [      7:0] s_len_i,    // beats - 1
+  input  logic             s_valid_i,
+  output logic             s_ready_o,
+  output logic [Width-1:0] m_o,        // address of the piece, in beats
+  output logic [      7:0] m_len_o,    // its beats - 1
+  output logic             m_last_o,   // it is the last one of its request
+  output logic             m_valid_o,  // there is credit for it
+  input  logic             m_ready_i,
+  input  logic             credit_i,   // pulse: one beat more
+  output logic             still_o     // level: nothing is held
+);
+
+  localparam bit WidthOk = param_in("via_xbar_queue Width", Width, 1, 64);
+  localparam bit DepthOk = param_in("via_xbar_queue Depth", Depth, 1, 1024);
+  localparam bit PieceOk = param_pow2("via_xbar_queue Piece", Piece, 1, 256);
+  localparam bit MostOk = param_in("via_xbar_queue Most", Most, Piece, 65536);
+  localparam bit StartOk = param_in("via_xbar_queue Start", Start, 0, Most);
+
+  localparam int unsigned PieceLog2 = $clog2(Piece);
+  localparam int unsigned CreditW = $clog2(Most + 1) + 1;
+
+  // A burst does not cross 4 KiB: beyond these bits its addresses are the same.
+  localparam int unsigned LowW = (PageLog2 - BeatLog2 < Width) ? PageLog2 - BeatLog2 : Width;
+
+  typedef struct packed {
+    logic             last;
+    logic [7:0]       len;
+    logic [Width-1:0] place;
+  } piece_t;
+
+  logic [Width-1:0] held;
+  logic [7:0] held_len, left, rest_q;
+  logic held_valid, full_q, more_q, have, go, long, room, paid, credit_late_q;
+  piece_t piece_q;
+
+  // ---------------------------------------------------------------- requests that wait
+  // Of the request in work, `rest_q` (beats - 1, with `more_q`) is to be cut. An empty queue is passed by.
+  assign go   = !full_q || paid && room;
+  assign have = more_q || held_valid || s_valid_i;
+  assign left = more_q ? rest_q : held_valid ? held_len : s_len_i;
+  assign long = 9'(left) >> PieceLog2 != '0;
+
+  via_fifo #(
+    .T    (logic [Width+7:0]),
+    .Depth(Depth)
+  ) u_held (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      ({s_len_i, s_i}),
+    .s_valid_i(s_valid_i && s_ready_o && !(go && !more_q && !held_valid)),
+    .s_ready_o(s_ready_o),
+    .m_o      ({held_len, held}),
+    .m_valid_o(held_valid),
+    .m_ready_i(go && !more_q),
+    .count_o  ()
+  );
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      full_q <= 1'b0;
+      more_q <= 1'b0;
+    end else if (go) begin
+      full_q <= have;
+      more_q <= have && long;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (go) begin
+      rest_q       <= left - 8'(Piece);
+      piece_q.last <= !long;
+      piece_q.len  <= long ? 8'(Piece - 1) : left;
+      if (!more_q) piece_q.place <= held_valid ? held : s_i;
+      else piece_q.place[LowW-1:0] <= piece_q.place[LowW-1:0] + LowW'(Piece);
+    end
+  end
+
+  // ---------------------------------------------------------------- credit
+  // Beats that no piece has claimed. Below zero the piece in work waits. What is left after a claim is computed whether or not there is one.
+  logic signed [CreditW-1:0] credit_q, less;
+  logic [7:0] need;  // beats - 1 of the next piece
+  assign paid = !credit_q[CreditW-1];
+  assign need = long ? 8'(Piece - 1) : left;
+  assign less = credit_q + ~CreditW'(need) + CreditW'(credit_late_q);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      credit_q      <= CreditW'(Start);
+      credit_late_q <= 1'b0;
+    end else begin
+      credit_q      <= (go && have) ? less : credit_q + CreditW'(credit_late_q);
+      credit_late_q <= credit_i;
+    end
+  end
+
+  // ---------------------------------------------------------------- pieces that are offered
+  piece_t offer;
+  via_slice #(
+    .T  (piece_t),
+    .Ram(1'b1)
+  ) u_offer (
+    .clk_i,
+    .rst_ni,
+    .s_i      (piece_q),
+    .s_valid_i(full_q && paid),
+    .s_ready_o(room),
+    .m_o      (offer),
+    .m_valid_o(m_valid_o),
+    .m_ready_i(m_ready_i)
+  );
+  assign m_o      = offer.place;
+  assign m_len_o  = offer.len;
+  assign m_last_o = offer.last;
+  assign still_o  = !full_q && !m_valid_o && !credit_late_q;
+
+endmodule

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shares a target of the crossbar among managers by beats: surplus round robin, a form of deficit round robin (Shreedhar and Varghese,
+// "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995).
+//
+// Every manager has a balance of beats. A grant takes the beats of the burst from it; who is below zero waits until no other manager that
+// requests has a balance, then all those below zero get a quantum. Over any time in which a set of managers
+// requests without pause, the beats granted to two of them differ by less than two quanta, whatever the lengths of their bursts. Among those
+// with a balance the one granted longest ago is first.
+// Throughput: one grant a cycle, also of one manager alone and in the cycle of a refill. Latency: none, combinational.
+// A manager that requests waits for at most two quanta of each of the others.
+
+module via_xbar_share
+  import via_pkg::*;
+#(
+  parameter int unsigned N = NumSlots + 1,
+  parameter int unsigned Quantum = MaxBurstBeats  // at least the beats of the longest burst
+) (
+  input  logic         clk_i,
+  input  logic         rst_ni,
+  input  logic [N-1:0] req_i,       // level: the manager requests; may change in any cycle
+  input  logic [  7:0] len_i  [N],  // with req_i: beats of its burst - 1, less than Quantum
+  input  logic         ack_i,       // level: the grant of this cycle is used
+  output logic [N-1:0] gnt_o,       // granted manager, one-hot; zero if there is none
+  output logic         valid_o      // there is a grant
+);
+
+  localparam bit NOk = param_in("via_xbar_share N", N, 1, 64);
+
+  localparam bit QuantumOk = param_in("via_xbar_share Quantum", Quantum, 1, 256);
+
+  localparam int unsigned BalanceW = $clog2(Quantum) + 2;
+
+  logic signed [BalanceW-1:0] balance_q[N];
+  logic [N-1:0] below, rich;
+  logic refill;
+  // later_q[m][k]: k was granted after m, or has never been and has a higher number; then m is before k.
+  logic [N-1:0] later_q[N];
+
+  always_comb for (int unsigned m = 0; m < N; m++) below[m] = balance_q[m][BalanceW-1];
+  assign valid_o = |req_i;
+  assign rich    = req_i & ~below;
+  assign refill  = rich == '0;
+
+  // The first of those with a balance, and the first of all, are found at the same time.
+  function automatic logic first(input logic [N-1:0] among, input logic [N-1:0] later, input int unsigned m);
+    return among[m] && (among & ~later & ~(N'(1) << m)) == '0;
+  endfunction
+  always_comb begin
+    for (int unsigned m = 0; m < N; m++) gnt_o[m] = first(rich, later_q[m], m) || refill && first(req_i, later_q[m], m);
+  end
+
+  for (genvar m = 0; m < N; m++) begin : gen_mgr
+    logic signed [BalanceW-1:0] base, spent;
+    assign base  = (refill && below[m]) ? balance_q[m] + BalanceW'(Quantum) : balance_q[m];
+    assign spent = base + ~BalanceW'(len_i[m]);
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        balance_q[m] <= '0;
+        later_q[m]   <= N'({N{1'b1}} << (m + 1));
+      end else if (ack_i && valid_o) begin
+        balance_q[m] <= gnt_o[m] ? spent : base;
+        later_q[m]   <= gnt_o[m] ? '0 : later_q[m] | gnt_o;
+      end
+    end
+  end
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && ack_i && valid_o) begin
+      a_one : assert ($onehot(gnt_o));
+      for (int unsigned m = 0; m < N; m++) a_len : assert (!gnt_o[m] || 32'(len_i[m]) < Quantum);
+    end
+  end
+`endif
+
+endmodule
