@@ -175,6 +175,7 @@ place: regs ## maximum clock of each block alone, placed and routed for Artix-7 
 
 bench: build ## figures of docs/results.md: copies, memory, apps, virtio, simulator, boards, a guest
 	./viaduct bench
+	./viaduct bench share
 	./viaduct bench calibrate
 	./viaduct bench guest
 

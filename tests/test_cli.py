@@ -685,7 +685,7 @@ def test_info_card():
 
 def test_bench_figures_are_the_same_every_time_on_a_busy_machine():
     """Every figure in card time, at reduced size: once alone, and once with other processes on all cores."""
-    bench = ("bench", "dma", "mem", "apps", "virtio", "calibrate", "--quick", "--json")
+    bench = ("bench", "dma", "mem", "apps", "virtio", "share", "calibrate", "--quick", "--json")
     alone = json.loads(ok(*bench))
     load = [
         subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))

@@ -4,7 +4,9 @@
 
 mod calibrate;
 mod guest;
+mod share;
 mod virtio;
+mod worker;
 mod xdma;
 
 use std::collections::BTreeSet;
@@ -31,7 +33,7 @@ use crate::tell::out;
 /// Measure the simulated card; every figure is checked before it is printed
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to measure; unless given, everything but `calibrate` and `guest`
+    /// What to measure; unless given, everything but `share`, `calibrate` and `guest`
     what: Vec<What>,
     /// Board and link to simulate; `viaduct info card` lists them
     #[arg(long, value_name = "NAME")]
@@ -65,6 +67,8 @@ enum What {
     Apps,
     /// Round trips and throughput of the network device
     Virtio,
+    /// Card memory shared by four slots, and by small and large accesses
+    Share,
     /// Card memory of profile f1 against the board it is calibrated to
     Calibrate,
     /// Round trips of a program in a Linux guest, through the network device and through the XDMA-compatible function
@@ -81,7 +85,7 @@ struct Scale {
     accesses: [u64; 2],
     /// Message that is sent through every app.
     app: usize,
-    /// For `calibrate`: pages of 2 MiB per slot, bytes moved by each in large and in small accesses.
+    /// For `share` and `calibrate`: pages of 2 MiB per slot, bytes moved by each in large and in small accesses.
     pages: u64,
     calibrate_large: u64,
     calibrate_small: u64,
@@ -151,6 +155,7 @@ pub fn run(args: Args) -> Result {
         let new = match what {
             What::Sim => sim(&project, &card)?,
             What::Virtio => virtio::virtio(&project, &card, scale.virtio_all, &mut plots)?,
+            What::Share => share::share(&project, &card, &scale, &mut plots)?,
             What::Calibrate => calibrate::calibrate(&project, &card, &scale, &mut plots)?,
             What::Guest => {
                 guest::guest(&project, card.profile.as_deref(), &args.kernel, args.rounds, &mut plots)?

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Slots that work on card memory concurrently: app rng on resident pages of 2 MiB, whose channels the bench chooses. Used by `bench calibrate`
+//! and `bench share`.
+
+use viaduct::{MapOptions, Mapping, MemoryJob, MemoryRange, Prot, SharedBytes, Slot, Source};
+use viaduct_build::Manifest;
+
+use super::{expected_sum, places, register, wrong};
+use crate::card::Opened;
+use crate::fail::{Failure, Result};
+use crate::random::Random;
+
+pub const SLOTS: usize = 4;
+const PAGE: u64 = 2 << 20;
+
+/// A slot with app rng and its pages.
+pub struct Worker {
+    pub slot: Slot,
+    mapping: Mapping,
+    data: Vec<u8>,
+}
+
+/// The load of a slot.
+#[derive(Clone, Copy)]
+pub struct Load {
+    pub write: bool,
+    pub size: u64,
+    pub count: u64,
+    pub seed: u64,
+}
+
+impl Worker {
+    fn set(&self, app: &Manifest, name: &str, value: u64) -> Result {
+        let place = register(app, name)?;
+        let bytes = place.width.div_ceil(8).min(8) as usize;
+        Ok(self.slot.write_wide(place, &value.to_le_bytes()[..bytes])?)
+    }
+
+    fn get(&self, app: &Manifest, name: &str) -> Result<u64> {
+        let bytes = self.slot.read_wide(register(app, name)?)?;
+        Ok(bytes.iter().rev().fold(0, |value, b| value << 8 | u64::from(*b)))
+    }
+
+    fn tell(&self, app: &Manifest, load: Load) -> Result {
+        for (name, value) in
+            [("size", load.size), ("count", load.count), ("seed", load.seed), ("write", load.write.into())]
+        {
+            self.set(app, name, value)?;
+        }
+        Ok(())
+    }
+
+    /// Loads one page into memory, in the next channel in turn.
+    fn touch(&self, app: &Manifest, page: u64) -> Result {
+        self.tell(app, Load { write: false, size: 64, count: 1, seed: 1 })?;
+        let range = MemoryRange {
+            va: self.mapping.va() + page * PAGE,
+            len: PAGE,
+            base: register(app, "base")?,
+            bytes: Some(register(app, "bytes")?),
+        };
+        let done = register(app, "done")?.offset;
+        MemoryJob::new(&self.slot, register(app, "start")?.offset).range(range).done(done).irq().run()?;
+        Ok(())
+    }
+
+    /// Expected memory after the accesses, and the expected checksum of the app's reads.
+    fn follow(&mut self, load: Load) -> u64 {
+        if !load.write {
+            return expected_sum(&self.data, load.size, load.count, load.seed);
+        }
+        for at in places(load.size, load.count, load.seed, self.data.len() as u64) {
+            for word in (at..at + load.size).step_by(8) {
+                let bytes = (word ^ load.seed).to_le_bytes();
+                self.data[word as usize..word as usize + 8].copy_from_slice(&bytes);
+            }
+        }
+        0
+    }
+}
+
+/// Slots with `pages` pages each; page p of slot s is in channel `channel(s, p)`.
+pub fn workers(
+    opened: &Opened,
+    app: &Manifest,
+    image: &[u8],
+    pages: u64,
+    channel: fn(usize, u64) -> usize,
+) -> Result<Vec<Worker>> {
+    let mut random = Random(11);
+    let mut all = Vec::new();
+    for _ in 0..SLOTS {
+        let slot = opened.card.any_slot()?;
+        slot.load(image)?;
+        let data = random.bytes((pages * PAGE) as usize);
+        // Unused pages occupy the skipped channels.
+        let spare = vec![0; (pages * PAGE) as usize * SLOTS];
+        let mut bytes = data.clone();
+        bytes.extend(spare);
+        let len = bytes.len() as u64;
+        let options = MapOptions::new(Prot::READ_WRITE).huge(true);
+        let mapping = slot.map(Source::bytes(SharedBytes::new(bytes)), len, options)?;
+        all.push(Worker { slot, mapping, data });
+    }
+    // Frames are allocated from the channels in turn.
+    let mut wanted: Vec<(usize, u64)> = (0..SLOTS).flat_map(|s| (0..pages).map(move |p| (s, p))).collect();
+    let mut spare = pages;
+    for c in (0..opened.card.info().channels).cycle() {
+        if wanted.is_empty() {
+            break;
+        }
+        match wanted.iter().position(|(s, p)| channel(*s, *p) == c) {
+            Some(i) => {
+                let (s, page) = wanted.remove(i);
+                all[s].touch(app, page)?;
+            }
+            None => {
+                all[0].touch(app, spare)?;
+                spare += 1;
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// What a slot has moved, and the cycles from its start to its end.
+pub struct Ran {
+    pub bytes: u64,
+    pub cycles: u64,
+}
+
+/// Runs the loads concurrently, the first on the first slot; slots without one stand still. Checks all data.
+pub fn run(app: &Manifest, workers: &mut [Worker], what: &str, loads: &[Load]) -> Result<Vec<Ran>> {
+    let mut seen = Vec::new();
+    for (worker, load) in workers.iter().zip(loads) {
+        worker.tell(app, *load)?;
+        worker.set(app, "base", worker.mapping.va())?;
+        worker.set(app, "bytes", worker.data.len() as u64)?;
+        seen.push(worker.slot.irqs());
+    }
+    // The first one last: the others are at work in all of its time, if they have enough to do.
+    for (worker, _) in workers.iter().zip(loads).rev() {
+        worker.slot.write_register(register(app, "start")?.offset, 1)?;
+    }
+    for (worker, seen) in workers.iter().zip(seen) {
+        if worker.slot.wait_irq(seen, super::PATIENCE)?.is_none() {
+            return Err(Failure::Run(format!("{what}: the app does not end")));
+        }
+    }
+    let mut all = Vec::new();
+    for (worker, load) in workers.iter_mut().zip(loads) {
+        let (cycles, sum) = (worker.get(app, "cycles")?, worker.get(app, "checksum")?);
+        if worker.get(app, "errors")? != 0 || worker.follow(*load) != sum {
+            return wrong(what);
+        }
+        all.push(Ran { bytes: load.size * load.count, cycles });
+    }
+    Ok(all)
+}
+
+/// Throughput of all slots together, in bytes per cycle of the longest run.
+pub fn rate(ran: &[Ran]) -> f64 {
+    let longest = ran.iter().map(|r| r.cycles).max().unwrap_or(0);
+    ran.iter().map(|r| r.bytes).sum::<u64>() as f64 / longest.max(1) as f64
+}
