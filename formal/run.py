@@ -113,6 +113,14 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_vq_scatter.sv", "assign ends = !far && behind <=", "assign ends = behind <="),
         ("via_vq_scatter.sv", "ends && pc.chain_end", "pc.chain_end"),
     ],
+    "xbar_share": [
+        ("via_xbar_share.sv", "rich    = req_i & ~below", "rich    = req_i"),
+        ("via_xbar_share.sv", "'0 : later_q[m] | gnt_o", "'0 : later_q[m]"),
+        ("via_xbar_share.sv", "gnt_o[m] ? spent : base", "base"),
+        ("via_xbar_share.sv", "(refill && below[m])", "refill"),
+        ("via_xbar_share.sv", "refill && first(req_i", "first(req_i"),
+        ("via_xbar_share.sv", "refill  = rich == '0", "refill  = below == '1"),
+    ],
     "vq_scatter_port": [
         ("via_vq_scatter.sv", "burst_last = piece_end || &line[LineLog2-1:0]", "burst_last = piece_end"),
         ("via_vq_scatter.sv", "mixed_last_q <= burst_last", "mixed_last_q <= piece_end"),

@@ -4,11 +4,10 @@
 // "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995).
 //
 // Every manager has a balance of beats. A grant takes the beats of the burst from it; who is below zero waits until no other manager that
-// requests has a balance, then all those below zero get a quantum. Over any time in which a set of managers
-// requests without pause, the beats granted to two of them differ by less than two quanta, whatever the lengths of their bursts. Among those
-// with a balance the one granted longest ago is first.
+// requests has a balance, then all those below zero get a quantum. Among those with a balance the one granted longest ago is first.
 // Throughput: one grant a cycle, also of one manager alone and in the cycle of a refill. Latency: none, combinational.
-// A manager that requests waits for at most two quanta of each of the others.
+// A manager that requests waits for less than two quanta of each of the others. Of two that request without pause, neither is granted four
+// quanta more than the other in any time, whatever the lengths of their bursts. Both are proved in formal/xbar_share.
 
 module via_xbar_share
   import via_pkg::*;
@@ -57,7 +56,7 @@ module via_xbar_share
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
         balance_q[m] <= '0;
-        later_q[m]   <= N'({N{1'b1}} << (m + 1));
+        later_q[m]   <= {N{1'b1}} << m << 1;
       end else if (ack_i && valid_o) begin
         balance_q[m] <= gnt_o[m] ? spent : base;
         later_q[m]   <= gnt_o[m] ? '0 : later_q[m] | gnt_o;
