@@ -29,8 +29,9 @@ module xbar_share #(
     .req_i,
     .len_i,
     .ack_i,
-    .gnt_o  (gnt),
-    .valid_o(valid)
+    .gnt_o(gnt),
+    .valid_o(valid),
+    .shared_o()
   );
 
   logic begun_q = 1'b0;

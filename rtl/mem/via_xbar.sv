@@ -9,7 +9,7 @@
 //   else              -> channel addr[ChanLog2 +: log2(NumChan)], address within the channel
 // Throughput: per direction one burst granted and one beat moved for every manager and every subordinate each cycle. Latency: AR, R
 // and AW three cycles, W four, B two. Order: in order for every manager; on their way to different subordinates bursts overtake one another, and
-// responses wait for their turn in buffers here. Downstream everything has id 0. To a channel a burst goes in pieces of 16 beats.
+// responses wait for their turn in buffers here. Downstream everything has id 0. To a channel that others use, bursts go in pieces of 16 beats.
 // Misuse: a manager that stalls R or B, or holds back an announced W, harms only itself.
 
 module via_xbar

@@ -3,7 +3,8 @@
 // Requests of one manager to one target of the crossbar, cut into pieces, and the credit for their beats.
 //
 // A piece is offered when the manager's buffer for this target has room for all of its response (reads), or holds all of its data (writes),
-// so a target never waits for a manager. As pieces are short, a short request never waits for a long one of another manager.
+// so a target never waits for a manager. While others request the target, pieces are short, so that a short request never waits for a long one
+// of another manager; else a request is one piece, as memory is best at long ones.
 // Throughput: one piece a cycle. Latency: two cycles. Order: kept. Credit counts two cycles after `credit_i`. Handshake outputs are registers,
 // the piece is read from distributed memory.
 
@@ -12,8 +13,8 @@ module via_xbar_queue
 #(
   parameter int unsigned Width = 48,   // bits of an address in beats
   parameter int unsigned Depth = 32,   // requests held, besides those that are offered
-  parameter int unsigned Piece = 16,   // beats of a piece, a power of two
-  parameter int unsigned Most  = 512,  // beats of the buffer, at least a piece
+  parameter int unsigned Piece = 16,   // beats of a piece of a request that is cut, a power of two
+  parameter int unsigned Most  = 512,  // beats of the buffer, at least the longest request
   parameter int unsigned Start = Most  // beats of credit after reset
 ) (
   input  logic             clk_i,
@@ -27,6 +28,7 @@ module via_xbar_queue
   output logic             m_last_o,   // it is the last one of its request
   output logic             m_valid_o,  // there is credit for it
   input  logic             m_ready_i,
+  input  logic             cut_i,      // level: cut requests into pieces; otherwise what is left of one is a piece
   input  logic             credit_i,   // pulse: one beat more
   output logic             still_o     // level: nothing is held
 );
@@ -34,7 +36,7 @@ module via_xbar_queue
   localparam bit WidthOk = param_in("via_xbar_queue Width", Width, 1, 64);
   localparam bit DepthOk = param_in("via_xbar_queue Depth", Depth, 1, 1024);
   localparam bit PieceOk = param_pow2("via_xbar_queue Piece", Piece, 1, 256);
-  localparam bit MostOk = param_in("via_xbar_queue Most", Most, Piece, 65536);
+  localparam bit MostOk = param_in("via_xbar_queue Most", Most, MaxBurstBeats, 65536);
   localparam bit StartOk = param_in("via_xbar_queue Start", Start, 0, Most);
 
   localparam int unsigned PieceLog2 = $clog2(Piece);
@@ -59,7 +61,7 @@ module via_xbar_queue
   assign go   = !full_q || paid && room;
   assign have = more_q || held_valid || s_valid_i;
   assign left = more_q ? rest_q : held_valid ? held_len : s_len_i;
-  assign long = 9'(left) >> PieceLog2 != '0;
+  assign long = cut_i && 9'(left) >> PieceLog2 != '0;
 
   via_fifo #(
     .T    (logic [Width+7:0]),

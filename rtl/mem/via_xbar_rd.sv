@@ -9,8 +9,8 @@
 // A request waits for its own target only, and its response waits in the buffer of its manager and target for its turn. As a request is sent
 // only when there is room for its response, a target is never stalled, whatever managers do.
 // Throughput: one R beat a manager and a target each cycle, no bubble between bursts. Latency: three cycles each for AR and R.
-// A request goes to a channel in pieces of `Piece` beats, and a channel has at most about `Window` beats requested and not delivered: a short
-// request waits for little, however long those of other managers are. Host memory, which is far away, has no such limit.
+// Requests to a channel that others use are cut into pieces of `Piece` beats, and a channel has at most about `Window` beats requested and not
+// delivered: a short request waits for little, however long those of other managers are. Host memory, which is far away, has no such limit.
 // Misuse: a manager that stalls R fills its own buffers only.
 
 module via_xbar_rd
@@ -55,11 +55,6 @@ module via_xbar_rd
   localparam int unsigned HostBits = 52 - BeatLog2;
   localparam int unsigned ChanBits = ChanLog2 - BeatLog2;
 
-  // Host memory gets requests whole: a link is best at long ones.
-  function automatic int unsigned piece_at(input int unsigned t);
-    return (t < NumChan) ? Piece : MaxBurstBeats;
-  endfunction
-
   typedef struct packed {
     axi_resp_e        resp;
     logic [DataW-1:0] data;
@@ -78,7 +73,7 @@ module via_xbar_rd
   logic [HostBits-1:0] place[NumMgr];  // address in beats
   logic [7:0] len[NumMgr];
   logic [NumSub-1:0] enter[NumMgr], room[NumMgr];  // a request enters a queue; a queue has room
-  logic [NumSub-1:0] offered[NumMgr], granted[NumMgr];
+  logic [NumSub-1:0] offered[NumMgr], granted[NumMgr], cut[NumMgr];
   logic [HostBits-1:0] offer[NumMgr][NumSub];
   logic [7:0] offer_len[NumMgr][NumSub];
   logic [NumSub-1:0] store[NumMgr];  // a beat of this target is for this manager
@@ -181,7 +176,7 @@ module via_xbar_rd
         via_xbar_queue #(
           .Width(Width),
           .Depth(Queue),
-          .Piece(piece_at(t)),
+          .Piece(Piece),
           .Most (Room)
         ) u_queue (
           .clk_i,
@@ -195,6 +190,7 @@ module via_xbar_rd
           .m_valid_o(offered[m][t]),
           .m_ready_i(granted[m][t]),
           .m_last_o (),
+          .cut_i    (cut[m][t]),
           .credit_i (free),
           .still_o  (queue_still[t])
         );
@@ -231,7 +227,7 @@ module via_xbar_rd
   // ---------------------------------------------------------------- targets
   logic [NumSub-1:0] sends;
   for (genvar t = 0; t < NumSub; t++) begin : gen_sub
-    logic [NumMgr-1:0] req, gnt, owner;
+    logic [NumMgr-1:0] req, gnt, owner, shared;
     logic [7:0] req_len[NumMgr];
     axi_ax_t ax;
     logic any, ack, slice_ready, owner_room, below;
@@ -240,20 +236,23 @@ module via_xbar_rd
       assign req[m] = offered[m][t];
       assign req_len[m] = offer_len[m][t];
       assign granted[m][t] = gnt[m] && ack;
+      // Host memory gets requests whole: a link is best at long ones.
+      assign cut[m][t] = t < NumChan && shared[m];
       assign store[m][t] = m_r_valid_i[t] && owner[m];
     end
 
     via_xbar_share #(
       .N      (NumMgr),
-      .Quantum(piece_at(t))
+      .Quantum((t < NumChan) ? Piece : MaxBurstBeats)
     ) u_share (
       .clk_i,
       .rst_ni,
-      .req_i  (req),
-      .len_i  (req_len),
-      .ack_i  (ack),
-      .gnt_o  (gnt),
-      .valid_o(any)
+      .req_i(req),
+      .len_i(req_len),
+      .ack_i(ack),
+      .gnt_o(gnt),
+      .valid_o(any),
+      .shared_o(shared)
     );
     assign ack = slice_ready && owner_room && below;
 
@@ -302,7 +301,7 @@ module via_xbar_rd
     // Beats requested and not delivered. The sum follows a grant by two cycles, so nothing is granted in the one after a long burst.
     if (t < NumChan) begin : gen_window
       localparam int unsigned Long = 8;
-      localparam int unsigned FlightW = $clog2(Window + 2 * Piece + 1);
+      localparam int unsigned FlightW = $clog2(Window + 2 * MaxBurstBeats + 1);
       logic [FlightW-1:0] flight_q, flight;
       logic [8:0] more_q;
       logic below_q, long_q;

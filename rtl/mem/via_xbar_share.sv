@@ -3,6 +3,7 @@
 // Shares a target of the crossbar among managers by beats: surplus round robin, a form of deficit round robin (Shreedhar and Varghese,
 // "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995).
 //
+// Meant for bursts of at most a quantum. A longer one, offered while nobody else requested the target, is charged as a quantum.
 // Every manager has a balance of beats. A grant takes the beats of the burst from it; who is below zero waits until no other manager that
 // requests has a balance, then all those below zero get a quantum. Among those with a balance the one granted longest ago is first.
 // Throughput: one grant a cycle, also of one manager alone and in the cycle of a refill. Latency: none, combinational.
@@ -13,20 +14,21 @@ module via_xbar_share
   import via_pkg::*;
 #(
   parameter int unsigned N = NumSlots + 1,
-  parameter int unsigned Quantum = MaxBurstBeats  // at least the beats of the longest burst
+  parameter int unsigned Quantum = MaxBurstBeats  // beats, a power of two; a longer burst is charged as one
 ) (
   input  logic         clk_i,
   input  logic         rst_ni,
-  input  logic [N-1:0] req_i,       // level: the manager requests; may change in any cycle
-  input  logic [  7:0] len_i  [N],  // with req_i: beats of its burst - 1, less than Quantum
-  input  logic         ack_i,       // level: the grant of this cycle is used
-  output logic [N-1:0] gnt_o,       // granted manager, one-hot; zero if there is none
-  output logic         valid_o      // there is a grant
+  input  logic [N-1:0] req_i,        // level: the manager requests; may change in any cycle
+  input  logic [  7:0] len_i   [N],  // with req_i: beats of its burst - 1
+  input  logic         ack_i,        // level: the grant of this cycle is used
+  output logic [N-1:0] gnt_o,        // granted manager, one-hot; zero if there is none
+  output logic         valid_o,      // there is a grant
+  output logic [N-1:0] shared_o      // another manager has requested during the last 16 to 32 grants
 );
 
   localparam bit NOk = param_in("via_xbar_share N", N, 1, 64);
 
-  localparam bit QuantumOk = param_in("via_xbar_share Quantum", Quantum, 1, 256);
+  localparam bit QuantumOk = param_pow2("via_xbar_share Quantum", Quantum, 1, 256);
 
   localparam int unsigned BalanceW = $clog2(Quantum) + 2;
 
@@ -51,8 +53,10 @@ module via_xbar_share
 
   for (genvar m = 0; m < N; m++) begin : gen_mgr
     logic signed [BalanceW-1:0] base, spent;
-    assign base  = (refill && below[m]) ? balance_q[m] + BalanceW'(Quantum) : balance_q[m];
-    assign spent = base + ~BalanceW'(len_i[m]);
+    logic [7:0] charge;  // beats - 1
+    assign charge = (9'(len_i[m]) >= 9'(Quantum)) ? 8'(Quantum - 1) : len_i[m];
+    assign base   = (refill && below[m]) ? balance_q[m] + BalanceW'(Quantum) : balance_q[m];
+    assign spent  = base + ~BalanceW'(charge);
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
         balance_q[m] <= '0;
@@ -64,11 +68,32 @@ module via_xbar_share
     end
   end
 
+  // Counted in grants, so that nothing changes without one.
+  localparam int unsigned RecentLog2 = 4;
+  logic [RecentLog2-1:0] recent_q;
+  logic [N-1:0] now_q, past_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      recent_q <= '0;
+      now_q    <= '0;
+      past_q   <= '0;
+      shared_o <= '0;
+    end else begin
+      if (ack_i && valid_o) recent_q <= recent_q + 1'b1;
+      if (ack_i && valid_o && recent_q == '1) begin
+        now_q  <= req_i;
+        past_q <= now_q;
+      end else begin
+        now_q <= now_q | req_i;
+      end
+      for (int unsigned m = 0; m < N; m++) shared_o[m] <= ((now_q | past_q) & ~(N'(1) << m)) != '0;
+    end
+  end
+
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni && ack_i && valid_o) begin
       a_one : assert ($onehot(gnt_o));
-      for (int unsigned m = 0; m < N; m++) a_len : assert (!gnt_o[m] || 32'(len_i[m]) < Quantum);
     end
   end
 `endif

@@ -58,11 +58,6 @@ module via_xbar_wr
   localparam int unsigned ChanBits = ChanLog2 - BeatLog2;
   localparam int unsigned Sent = 4;  // pieces granted whose data is not sent
 
-  // Host memory gets requests whole: a link is best at long ones.
-  function automatic int unsigned piece_at(input int unsigned t);
-    return (t < NumChan) ? Piece : MaxBurstBeats;
-  endfunction
-
   typedef struct packed {
     logic [StrbW-1:0] strb;
     logic [DataW-1:0] data;
@@ -92,7 +87,7 @@ module via_xbar_wr
   logic [HostBits-1:0] place[NumMgr];  // address in beats
   logic [7:0] len[NumMgr];
   logic [NumSub-1:0] enter[NumMgr], room[NumMgr];  // a request enters a queue; a queue has room
-  logic [NumSub-1:0] offered[NumMgr], offer_last[NumMgr], granted[NumMgr];
+  logic [NumSub-1:0] offered[NumMgr], offer_last[NumMgr], granted[NumMgr], cut[NumMgr];
   logic [HostBits-1:0] offer[NumMgr][NumSub];
   logic [7:0] offer_len[NumMgr][NumSub];
   beat_t beat[NumMgr][NumSub];  // next beat for the target
@@ -225,7 +220,7 @@ module via_xbar_wr
         via_xbar_queue #(
           .Width(Width),
           .Depth(Queue),
-          .Piece(piece_at(t)),
+          .Piece(Piece),
           .Most (Room),
           .Start(0)
         ) u_queue (
@@ -240,6 +235,7 @@ module via_xbar_wr
           .m_last_o (offer_last[m][t]),
           .m_valid_o(offered[m][t]),
           .m_ready_i(granted[m][t]),
+          .cut_i    (cut[m][t]),
           .credit_i (store[t]),
           .still_o  (queue_still[t])
         );
@@ -308,7 +304,7 @@ module via_xbar_wr
   logic [NumSub-1:0] sends;
 
   for (genvar t = 0; t < NumSub; t++) begin : gen_sub
-    logic [NumMgr-1:0] req, gnt;
+    logic [NumMgr-1:0] req, gnt, shared;
     logic [7:0] req_len[NumMgr];
     axi_ax_t ax;
     logic any, ack, grant, slice_ready, sent_room, owner_room, last;
@@ -323,21 +319,24 @@ module via_xbar_wr
       assign req[m] = offered[m][t];
       assign req_len[m] = offer_len[m][t];
       assign granted[m][t] = gnt[m] && ack;
+      // Host memory gets requests whole: a link is best at long ones.
+      assign cut[m][t] = t < NumChan && shared[m];
       assign send[m][t] = w_take && piece.mgr == MgrW'(m);
       assign have[m] = beat_valid[m][t];
     end
 
     via_xbar_share #(
       .N      (NumMgr),
-      .Quantum(piece_at(t))
+      .Quantum((t < NumChan) ? Piece : MaxBurstBeats)
     ) u_share (
       .clk_i,
       .rst_ni,
-      .req_i  (req),
-      .len_i  (req_len),
-      .ack_i  (ack),
-      .gnt_o  (gnt),
-      .valid_o(any)
+      .req_i(req),
+      .len_i(req_len),
+      .ack_i(ack),
+      .gnt_o(gnt),
+      .valid_o(any),
+      .shared_o(shared)
     );
     assign ack   = slice_ready && sent_room && owner_room;
     assign grant = any && ack;
