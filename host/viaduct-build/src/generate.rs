@@ -135,7 +135,10 @@ fn manifest_value(m: &Manifest) -> Value {
             c.next().map(|f| f.to_ascii_uppercase()).into_iter().chain(c).collect::<Vec<_>>()
         })
         .collect();
-    let most_words = m.registers.iter().map(Register::words).max().unwrap_or(0);
+    let most_words = |written: bool| {
+        let registers = m.registers.iter().filter(|r| !written || r.access != Access::Ro);
+        registers.map(Register::words).max().unwrap_or(0)
+    };
     context! {
         name => m.name,
         upper => m.name.to_uppercase(),
@@ -152,7 +155,8 @@ fn manifest_value(m: &Manifest) -> Value {
         memory => m.memory.as_ref().map(|mem| mem.name.clone()),
         ports => ports,
         registers => m.registers.iter().map(register_value).collect::<Vec<_>>(),
-        stage_words => most_words.saturating_sub(1),
+        stage_words => most_words(true).saturating_sub(1),
+        snap_words => most_words(false).saturating_sub(1),
         data_width => m.data_width,
     }
 }

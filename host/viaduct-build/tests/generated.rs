@@ -77,7 +77,7 @@ fn check_accessors(generated: &Generated, folder: &Path) {
     );
 }
 
-const MANIFESTS: [(&str, &str); 6] = [
+const MANIFESTS: [(&str, &str); 8] = [
     (
         "streams",
         "[[stream_in]]\nname='a'\nlanes=16\n[[stream_in]]\nname='b'\n[[stream_out]]\nname='c'\n[[stream_out]]\nname='d'\nlength='message:32'\n",
@@ -99,6 +99,15 @@ const MANIFESTS: [(&str, &str); 6] = [
          [[register]]\nname='ro32'\nwidth=32\naccess='ro'\n[[register]]\nname='ro7'\nwidth=7\naccess='ro'\n\
          [[register]]\nname='property'\nwidth=32\naccess='rw'\n[[register]]\nname='class'\nwidth=95\naccess='rw'\nstrobe=true\n\
          [[register]]\nname='kick'\nwidth=32\naccess='pulse'\ndoc='Pipe | and \"quotes\" \\ end'\n",
+    ),
+    // No written register has more than one word; none as many as a read-only one.
+    (
+        "results",
+        "[[register]]\nname='seed'\nwidth=32\naccess='rw'\n[[register]]\nname='sum'\nwidth=64\naccess='ro'\n",
+    ),
+    (
+        "digest",
+        "[[register]]\nname='seed'\nwidth=40\naccess='rw'\n[[register]]\nname='sum'\nwidth=128\naccess='ro'\n",
     ),
     ("pulse_only", "[[register]]\nname='p'\nwidth=3\naccess='pulse'\n"),
 ];
