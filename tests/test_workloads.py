@@ -4,7 +4,11 @@
 import hashlib
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
+
+import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -38,3 +42,17 @@ def test_gups_without_a_seed_says_so_in_its_registers(tmp_path: Path):
     before = table.read_bytes()
     report = run("gups", "--out", f"mem=file:{table}", "--set", "seed=0")
     assert table.read_bytes() == before and report["registers"]["errors"] == 1
+
+
+def test_hll_counts_different_items(tmp_path: Path, golden: Callable[[str], ModuleType]):
+    items = np.random.default_rng(1).permutation(300_000)[:90_000].astype("<u4")
+    source, sketch = tmp_path / "items", tmp_path / "sketch"
+    source.write_bytes(items.tobytes() + items[:30_000].tobytes())
+    report = run("hll", "--in", f"file:{source}", "--out", f"file:{sketch}", "--set", "seed=5")
+    registers = report["registers"]
+    assert registers["items"] == 120_000
+    model = golden("hll")
+    estimate = model.estimate(registers["zeros"], registers["full"], registers["sum"] / 2**17)
+    # Three standard errors.
+    assert abs(estimate / 90_000 - 1) < 3 * 1.04 / 256
+    assert round(estimate) == round(model.count(np.frombuffer(sketch.read_bytes(), np.uint8)))
