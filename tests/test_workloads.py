@@ -56,3 +56,18 @@ def test_hll_counts_different_items(tmp_path: Path, golden: Callable[[str], Modu
     # Three standard errors.
     assert abs(estimate / 90_000 - 1) < 3 * 1.04 / 256
     assert round(estimate) == round(model.count(np.frombuffer(sketch.read_bytes(), np.uint8)))
+
+
+def test_conv_smooths_an_image(tmp_path: Path):
+    image, out = write(tmp_path / "image", 640 * 200), tmp_path / "out"
+    report = run("conv", "--in", f"file:{image}", "--out", f"file:{out}", "--set", "width=640")
+    assert report["registers"]["errors"] == 0 and out.stat().st_size == 640 * 200
+    # Smoothing takes the noise out: each pixel becomes a mean of nine.
+    before, after = (np.frombuffer(path.read_bytes(), np.uint8) for path in (image, out))
+    assert after.std() < 0.5 * before.std()
+
+
+def test_conv_with_a_wrong_width_says_so_in_its_registers(tmp_path: Path):
+    image, out = write(tmp_path / "image", 5000), tmp_path / "out"
+    report = run("conv", "--in", f"file:{image}", "--out", f"file:{out}", "--set", "width=100")
+    assert report["registers"]["errors"] == 1 and out.read_bytes() == bytes(5000)
