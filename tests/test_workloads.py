@@ -71,3 +71,13 @@ def test_conv_with_a_wrong_width_says_so_in_its_registers(tmp_path: Path):
     image, out = write(tmp_path / "image", 5000), tmp_path / "out"
     report = run("conv", "--in", f"file:{image}", "--out", f"file:{out}", "--set", "width=100")
     assert report["registers"]["errors"] == 1 and out.read_bytes() == bytes(5000)
+
+
+def test_md5_of_many_files_is_as_md5sum_prints(tmp_path: Path):
+    files = [write(tmp_path / f"file{n}", 1 + 997 * n) for n in range(20)]
+    command = [str(ROOT / "viaduct"), "run", "md5", *(f"--in=file:{path}" for path in files), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert (
+        done.stdout == subprocess.run(["md5sum", *files], capture_output=True, text=True, check=True).stdout
+    )
