@@ -161,7 +161,12 @@ pub fn run(args: Args) -> Result {
                 guest::guest(&project, card.profile.as_deref(), &args.kernel, args.rounds, &mut plots)?
             }
             What::Dma => dma(&project, &card, &open()?, &scale, &mut plots)?,
-            What::Mem => mem(&project, &open()?, &scale, &mut plots)?,
+            What::Mem => {
+                let opened = open()?;
+                let mut figures = mem(&project, &opened, &scale, &mut plots)?;
+                figures.push(updates(&project, &opened, &scale)?);
+                figures
+            }
             What::Apps => apps(&project, &open()?, scale.app, &mut plots)?,
         };
         if !args.json {
@@ -296,15 +301,8 @@ fn mem(project: &Project, opened: &Opened, scale: &Scale, plots: &mut Vec<Plot>)
     let app = project.load("rng")?;
     let slot = opened.card.any_slot()?;
     slot.load(&image(project, opened, &app)?)?;
-    let set = |name: &str, value: u64| -> Result {
-        let place = register(&app, name)?;
-        let bytes = place.width.div_ceil(8).min(8) as usize;
-        Ok(slot.write_wide(place, &value.to_le_bytes()[..bytes])?)
-    };
-    let read = |name: &str| -> Result<u64> {
-        let bytes = slot.read_wide(register(&app, name)?)?;
-        Ok(bytes.iter().rev().fold(0, |value, b| value << 8 | u64::from(*b)))
-    };
+    let set = |name, value| set(&slot, &app, name, value);
+    let read = |name| read(&slot, &app, name);
     let data = Random(2).bytes(scale.mem as usize);
     let [small, large] = scale.accesses;
     let mut figures = Vec::new();
@@ -372,6 +370,61 @@ fn mem(project: &Project, opened: &Opened, scale: &Scale, plots: &mut Vec<Plot>)
     }
     plots.push(plot);
     Ok(figures)
+}
+
+/// Random updates by app gups, a second time, with all pages loaded.
+fn updates(project: &Project, opened: &Opened, scale: &Scale) -> Result<Figure> {
+    let app = project.load("gups")?;
+    let slot = opened.card.any_slot()?;
+    slot.load(&image(project, opened, &app)?)?;
+    let mut expected = Random(5).bytes(scale.mem as usize);
+    let shared = SharedBytes::new(expected.clone());
+    let options = MapOptions::new(Prot::READ_WRITE).huge(true);
+    let mapping = slot.map(Source::bytes(shared.clone()), scale.mem, options)?;
+    let range = MemoryRange::of(&mapping, register(&app, "base")?, Some(register(&app, "bytes")?));
+    let (count, seed) = (4 * scale.accesses[0], 0x1234_5678_9abc_def1);
+    set(&slot, &app, "updates", count)?;
+    set(&slot, &app, "seed", seed)?;
+    let what = "memory, random updates of 8 bytes, 2 MiB pages".to_owned();
+    for _ in 0..2 {
+        let job = MemoryJob::new(&slot, register(&app, "start")?.offset).range(range);
+        job.done(register(&app, "done")?.offset).irq().run()?;
+        update(&mut expected, seed, count);
+    }
+    let (cycles, held) = (read(&slot, &app, "cycles")?, read(&slot, &app, "held")?);
+    let errors = read(&slot, &app, "errors")?;
+    mapping.unmap()?;
+    if shared.to_vec() != expected || errors != 0 {
+        return wrong(&what);
+    }
+    let value = count as f64 / opened.card.info().seconds(cycles) / 1e6;
+    Ok(Figure {
+        what,
+        value,
+        unit: "M/s",
+        note: format!("{count} updates in {cycles} cycles; {held} waited"),
+    })
+}
+
+/// What app gups does to a memory whose length is a power of two: the sequence in its README.
+fn update(memory: &mut [u8], seed: u64, count: u64) {
+    let mut x = seed;
+    for _ in 0..count {
+        x = x << 1 ^ if x >> 63 == 1 { 7 } else { 0 };
+        let at = (x % (memory.len() as u64 / 8) * 8) as usize;
+        memory[at..at + 8].iter_mut().zip(x.to_le_bytes()).for_each(|(byte, b)| *byte ^= b);
+    }
+}
+
+fn set(slot: &Slot, app: &Manifest, name: &str, value: u64) -> Result {
+    let place = register(app, name)?;
+    let bytes = place.width.div_ceil(8).min(8) as usize;
+    Ok(slot.write_wide(place, &value.to_le_bytes()[..bytes])?)
+}
+
+fn read(slot: &Slot, app: &Manifest, name: &str) -> Result<u64> {
+    let bytes = slot.read_wide(register(app, name)?)?;
+    Ok(bytes.iter().rev().fold(0, |value, b| value << 8 | u64::from(*b)))
 }
 
 /// A register of an app.
