@@ -2,7 +2,7 @@
 //
 // Requests of one manager to one target of the crossbar, cut into pieces, and the credit for their beats.
 //
-// A piece is offered when the manager's buffer for this target has room for all of its response (reads), or holds all of its data (writes),
+// A piece is offered when the manager's buffer for this target has room for all of its response (reads), or holds its data (writes, `Ahead`),
 // so a target never waits for a manager. While others request the target, pieces are short, so that a short request never waits for a long one
 // of another manager; else a request is one piece, as memory is best at long ones.
 // Throughput: one piece a cycle. Latency: two cycles. Order: kept. Credit counts two cycles after `credit_i`. Handshake outputs are registers,
@@ -11,11 +11,12 @@
 module via_xbar_queue
   import via_pkg::*;
 #(
-  parameter int unsigned Width = 48,   // bits of an address in beats
-  parameter int unsigned Depth = 32,   // requests held, besides those that are offered
-  parameter int unsigned Piece = 16,   // beats of a piece of a request that is cut, a power of two
-  parameter int unsigned Most  = 512,  // beats of the buffer, at least the longest request
-  parameter int unsigned Start = Most  // beats of credit after reset
+  parameter int unsigned Width = 48,  // bits of an address in beats
+  parameter int unsigned Depth = 32,  // requests held, besides those that are offered
+  parameter int unsigned Piece = 16,  // beats of a piece of a request that is cut, a power of two
+  parameter int unsigned Most = 512,  // beats of the buffer, at least the longest request
+  parameter int unsigned Start = Most,  // beats of credit after reset
+  parameter bit Ahead = 1'b0  // credit for the first `Piece` beats is enough: the rest follows without a pause
 ) (
   input  logic             clk_i,
   input  logic             rst_ni,
@@ -53,7 +54,7 @@ module via_xbar_queue
 
   logic [Width-1:0] held;
   logic [7:0] held_len, left, rest_q;
-  logic held_valid, full_q, more_q, have, go, long, room, paid, credit_late_q;
+  logic held_valid, full_q, more_q, have, go, long, room, paid, early_q, credit_late_q;
   piece_t piece_q;
 
   // ---------------------------------------------------------------- requests that wait
@@ -91,6 +92,7 @@ module via_xbar_queue
   always_ff @(posedge clk_i) begin
     if (go) begin
       rest_q       <= left - 8'(Piece);
+      early_q      <= Ahead && !cut_i && 9'(left) >> PieceLog2 != '0;
       piece_q.last <= !long;
       piece_q.len  <= long ? 8'(Piece - 1) : left;
       if (!more_q) piece_q.place <= held_valid ? held : s_i;
@@ -100,9 +102,10 @@ module via_xbar_queue
 
   // ---------------------------------------------------------------- credit
   // Beats that no piece has claimed. Below zero the piece in work waits. What is left after a claim is computed whether or not there is one.
-  logic signed [CreditW-1:0] credit_q, less;
+  logic signed [CreditW-1:0] credit_q, due, less;
   logic [7:0] need;  // beats - 1 of the next piece
-  assign paid = !credit_q[CreditW-1];
+  assign due  = credit_q + (early_q ? CreditW'(rest_q) : '0);
+  assign paid = !due[CreditW-1];
   assign need = long ? 8'(Piece - 1) : left;
   assign less = credit_q + ~CreditW'(need) + CreditW'(credit_late_q);
 

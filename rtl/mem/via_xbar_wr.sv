@@ -7,10 +7,12 @@
 //   W of manager m ───> buffer[m][t] ──────────────────────────────> W of target t
 //   B of manager m <── next in order <── responses[m][t] <────────── B of target t
 //
-// A request waits for its own target only, and is sent when its data is here, so a target never waits for a manager. A manager waits when its
+// A request waits for its own target only, and is sent when its data is here, of a long one the first `Piece` beats: managers send the data of
+// a burst without a pause, and buffers are in the order of bursts. So a target never waits for a manager. A manager waits when its
 // buffer for a target is full.
 // Throughput: one W beat a manager and a target each cycle, no bubble between bursts. Latency: three cycles for AW, four for W, two for B.
-// Misuse: a manager that stalls B, or sends less W than announced, harms only itself.
+// Misuse: a manager that stalls B harms only itself. One that pauses within the W of a long burst stops the target, which guards, movers and DMA
+// engines do not.
 
 module via_xbar_wr
   import via_pkg::*;
@@ -222,7 +224,8 @@ module via_xbar_wr
           .Depth(Queue),
           .Piece(Piece),
           .Most (Room),
-          .Start(0)
+          .Start(0),
+          .Ahead(1'b1)
         ) u_queue (
           .clk_i,
           .rst_ni,
