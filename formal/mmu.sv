@@ -36,7 +36,8 @@ module mmu
     .PageWays(1),
     .PageSets(2),
     .HugeWays(1),
-    .HugeSets(2)
+    .HugeSets(2),
+    .Waiting (2)
   ) dut (
     .clk_i,
     .rst_ni,
@@ -133,8 +134,8 @@ module mmu
   endfunction
 
   // States of via_mmu and of via_tlb.
-  localparam logic [2:0] Sweep = 3'd0, Hold = 3'd2, Look = 3'd3;
-  localparam logic [1:0] Run = 2'd0, Compare2 = 2'd2;
+  localparam logic [2:0] Sweep = 3'd0, Idle = 3'd1, Hold = 3'd2, Look = 3'd3, Act = 3'd4;
+  localparam logic [3:0] Run = 4'd0, Held = 4'd1, Reread2 = 4'd2, Compare2 = 4'd3, Judge = 4'd9;
   localparam int unsigned EntryW = 4 + (VaW - PageLog2 - 1) + 40;
   localparam int unsigned HugeEntryW = 4 + (VaW - HugeLog2 - 1) + 40;
 
@@ -148,18 +149,13 @@ module mmu
       a_write : assert (!p_aw_valid || stays(p_aw));
 
       // ---------------------------------------------------------------- what holds in every cycle, for the induction
+      i_ready : assert (!dut.cmd_ready_q || dut.state_q == Idle);
       // What a command was found to be stays so until it is carried out.
-      if (dut.state_q == Hold || dut.state_q == Look) begin
+      if (dut.state_q == Hold || dut.state_q == Look || dut.state_q == Act) begin
         i_command : assert (dut.cmd_q.op != OpMap || good(1'b1, dut.cmd_q.addr1[3], dut.cmd_q.addr1[51:12], dut.cmd_q.flags[FlagHuge]));
       end
     end
   end
-
-  // A burst as the rules of a port have it.
-  function automatic logic burst_ok(input axi_ax_t ax);
-    return ax.burst == 2'b01 && ax.size == 3'(BeatLog2) && ax.addr[BeatLog2-1:0] == '0 &&
-        16'(ax.addr[PageLog2-1:0]) + (16'(ax.len) + 16'd1) * 16'(StrbW) <= 16'(1 << PageLog2);
-  endfunction
 
   function automatic logic good_page(input logic [EntryW-1:0] e);
     return good(e[EntryW-1], e[EntryW-2], e[39:0], 1'b0);
@@ -168,20 +164,23 @@ module mmu
     return good(e[HugeEntryW-1], e[HugeEntryW-2], e[39:0], 1'b1);
   endfunction
 
-  // What waits in the skid buffers is as the rules have it too.
-  always_ff @(posedge clk_i) begin
-    if (rst_ni) begin
-      i_skid_read : assert (dut.u_ar.ready_q || burst_ok(dut.u_ar.held_q));
-      i_skid_write : assert (dut.u_aw.ready_q || burst_ok(dut.u_aw.held_q));
-    end
-  end
+  // A burst of via_tlb, which keeps what differs between bursts: {bad, id, len, addr}.
+  function automatic logic kept_ok(input logic [8+AddrW-1:0] b);
+    return b[BeatLog2-1:0] == '0 && 16'(b[PageLog2-1:0]) + (16'(b[AddrW+:8]) + 16'd1) * 16'(StrbW) <= 16'(1 << PageLog2);
+  endfunction
+
+  // Of the two entries in a queue's memory, entry `i` holds a burst: one burst is in its register.
+  function automatic logic waits(input logic [1:0] count, input logic first, input logic i);
+    return count == 2'd3 || count == 2'd2 && first == i;
+  endfunction
 
   for (genvar d = 0; d < 2; d++) begin : gen_dir
     always_ff @(posedge clk_i) begin
       if (rst_ni) begin
         // After reset the arrays hold anything until they are swept, and nothing is looked up meanwhile.
         if (dut.state_q == Sweep) begin
-          i_sweeps : assert (!dut.gen_dir[d].u_tlb.s1_valid_q && !dut.gen_dir[d].u_tlb.s2_valid_q && dut.gen_dir[d].u_tlb.state_q == Run);
+          i_sweeps :
+          assert (!dut.gen_dir[d].u_tlb.s1_valid_q && !dut.gen_dir[d].u_tlb.s2_valid_q && dut.gen_dir[d].u_tlb.state_q <= Held);
         end
         if (dut.state_q != Sweep || dut.sweep_q) begin
           i_page_0 : assert (good_page(dut.gen_dir[d].u_tlb.u_page.gen_way[0].u_entry.mem[0]));
@@ -191,19 +190,22 @@ module mmu
           i_page_1 : assert (good_page(dut.gen_dir[d].u_tlb.u_page.gen_way[0].u_entry.mem[1]));
           i_huge_1 : assert (good_huge(dut.gen_dir[d].u_tlb.u_huge.gen_way[0].u_entry.mem[1]));
         end
-        // What comes in is as the rules have it, and nothing that is offered is touched while the arrays have another owner.
-        i_first : assert (!dut.gen_dir[d].u_tlb.s1_valid_q || burst_ok(dut.gen_dir[d].u_tlb.s1_q));
-        i_second : assert (!dut.gen_dir[d].u_tlb.s2_valid_q || burst_ok(dut.gen_dir[d].u_tlb.s2_q));
-        i_hold : assert (dut.gen_dir[d].u_tlb.held_q || (dut.hold || !dut.gen_dir[d].u_tlb.hold_q) && dut.state_q != Look);
-        i_held : assert (!dut.gen_dir[d].u_tlb.held_q || dut.gen_dir[d].u_tlb.hold_q && dut.gen_dir[d].u_tlb.state_q == Run);
-        // What was read for a burst, and what came of it.
-        if (dut.gen_dir[d].u_tlb.s1_valid_q || dut.gen_dir[d].u_tlb.state_q == Compare2) begin
+        // What waits is as the rules have it, and nothing that is offered is touched while it is looked up again.
+        i_front : assert (!dut.gen_dir[d].u_tlb.u_queue.any_q || kept_ok(dut.gen_dir[d].u_tlb.u_queue.front_q[8+AddrW-1:0]));
+        i_queue_0 : assert (!waits(dut.gen_dir[d].u_tlb.u_queue.count_q, dut.gen_dir[d].u_tlb.u_queue.rptr_q, 1'b0) ||
+            kept_ok(dut.gen_dir[d].u_tlb.u_queue.mem[0][8+AddrW-1:0]));
+        i_queue_1 : assert (!waits(dut.gen_dir[d].u_tlb.u_queue.count_q, dut.gen_dir[d].u_tlb.u_queue.rptr_q, 1'b1) ||
+            kept_ok(dut.gen_dir[d].u_tlb.u_queue.mem[1][8+AddrW-1:0]));
+        i_first : assert (!dut.gen_dir[d].u_tlb.s1_valid_q || kept_ok(dut.gen_dir[d].u_tlb.s1_q[8+AddrW-1:0]));
+        i_second : assert (!dut.gen_dir[d].u_tlb.s2_valid_q || kept_ok(dut.gen_dir[d].u_tlb.s2_q[8+AddrW-1:0]));
+        i_shown : assert (!dut.gen_dir[d].u_tlb.p_valid || dut.gen_dir[d].u_tlb.s2_valid_q && dut.gen_dir[d].u_tlb.state_q == Run);
+        // The owner changes the arrays only while it holds them.
+        i_held : assert (dut.gen_dir[d].u_tlb.state_q == Held || dut.state_q != Look && dut.state_q != Act);
+        i_state : assert (dut.gen_dir[d].u_tlb.state_q <= Judge);
+        // What was read for a burst.
+        if (dut.gen_dir[d].u_tlb.s1_valid_q && dut.gen_dir[d].u_tlb.state_q == Run || dut.gen_dir[d].u_tlb.state_q == Compare2) begin
           i_read_page : assert (good_page(dut.gen_dir[d].u_tlb.u_page.gen_way[0].u_entry.rdata_q));
           i_read_huge : assert (good_huge(dut.gen_dir[d].u_tlb.u_huge.gen_way[0].u_entry.rdata_q));
-        end
-        if (dut.gen_dir[d].u_tlb.s2_valid_q && dut.gen_dir[d].u_tlb.s2_hit_q) begin
-          i_hit :
-          assert (good(1'b1, dut.gen_dir[d].u_tlb.s2_pte_q.host, dut.gen_dir[d].u_tlb.s2_pte_q.ppn, dut.gen_dir[d].u_tlb.s2_huge_q));
         end
       end
     end

@@ -2,19 +2,23 @@
 //
 // MMU of one slot: translates AR and AW, each by its own pipelined TLB (via_tlb) with 4 KiB and 2 MiB pages at once.
 //
-// Throughput: one translation a cycle and direction. Latency: two cycles. Order: kept in each direction; a miss holds up later bursts. R, W
-// and B do not pass through. A change of the TLBs (OpMap, OpUnmap, OpScan) costs about eight cycles in which nothing is translated.
+// Throughput: one translation a cycle and direction. Latency: two cycles. Order: kept in each direction; a miss holds up later bursts, which
+// are looked up meanwhile: their misses are posted while the first one waits (one in five cycles), up to Waiting + 2 bursts in each direction.
+// R, W and B do not pass through. A change of the TLBs (OpMap, OpUnmap, OpScan) costs about ten cycles in which nothing is translated.
 //
 // OpMap     fills an invalid way; if there is none, it evicts the ways of the set in turn and reports the victim. An entry of the same page
 //           is replaced in place and reported as victim too. StBadArg for a page that is not entirely in card memory (or, with `host`,
 //           below 2^52).
 // OpUnmap   invalidates at once; completes when every burst translated before is complete. StNotFound if there was no such page.
 // OpScan    reports and clears the accessed bit, leaves dirty.
-// OpDeny    completes the misses waiting on the page with an error; StNotFound if there was none.
-// Accessed = translated for a read or a write since OpMap or the last OpScan; dirty = translated for a write since OpMap.
-// After reset the arrays are cleared: for as many cycles as the larger array has sets nothing is translated, one burst each way waits.
+// OpDeny    completes all misses waiting on the page with an error (three to five cycles for each burst that waits); StNotFound if there was none.
+// Accessed = translated for a read or a write since OpMap or the last OpScan; dirty = translated for a write since OpMap. To be looked up
+// behind a miss is neither.
+// Events: one for a page that misses, as long as no other page is posted between; another one for each direction, for another reason, or
+// when the page has been mapped and has left the TLB before the burst's turn. The host tolerates one that is out of date.
+// After reset the arrays are cleared: for as many cycles as the larger array has sets nothing is translated, bursts wait.
 // Misuse: an address beyond VaW, or beyond the card's memory, completes with an error and posts an event; it never reaches memory.
-// Source: FSRF paper, sections 4.5 and 5.2, its six-cycle state machine replaced by a pipeline.
+// Source: FSRF paper, sections 4.5 and 5.2, its six-cycle state machine replaced by a pipeline, its single fault by many.
 
 module via_mmu
   import via_pkg::*;
@@ -22,7 +26,8 @@ module via_mmu
   parameter int unsigned PageWays = 4,  // geometry of the TLB for 4 KiB pages
   parameter int unsigned PageSets = 1024,
   parameter int unsigned HugeWays = 4,  // and of that for 2 MiB pages
-  parameter int unsigned HugeSets = 256
+  parameter int unsigned HugeSets = 256,
+  parameter int unsigned Waiting  = 64     // bursts of each direction that wait behind a missing one
 ) (
   input  logic           clk_i,
   input  logic           rst_ni,
@@ -62,6 +67,7 @@ module via_mmu
   localparam bit PageSetsOk = param_pow2("via_mmu PageSets", PageSets, 2, 65536);
   localparam bit HugeWaysOk = param_in("via_mmu HugeWays", HugeWays, 1, 64);
   localparam bit HugeSetsOk = param_pow2("via_mmu HugeSets", HugeSets, 2, 65536);
+  localparam bit WaitingOk = param_pow2("via_mmu Waiting", Waiting, 2, 1024);
 
   localparam int unsigned PWayW = (PageWays > 1) ? $clog2(PageWays) : 1;
   localparam int unsigned HWayW = (HugeWays > 1) ? $clog2(HugeWays) : 1;
@@ -74,20 +80,22 @@ module via_mmu
     Sweep,  // after reset
     Idle,
     Hold,   // wait until both pipelines have stopped, read the set
-    Look,   // the set is read: decide
+    Look,   // the set is read: choose the way
+    Act,    // change it
+    Deny,   // both pipelines mark what waits on the page
     Post    // hand over the completion
   } state_e;
   state_e state_q;
   logic [SweepW-1:0] sweep_q;
 
   cmd_t cmd_q;
-  logic hold, op_re, op_we, op_touch, op_sweep, op_wvalid, op_huge, deny;
+  logic hold, op_re, op_we, op_touch, op_sweep, op_wvalid, op_huge, op_left, op_map, deny;
   logic op_ever[2];
   logic [VaW-1:0] op_va;
-  logic [PWayW-1:0] op_pway, pvictim_q;
-  logic [HWayW-1:0] op_hway, hvictim_q;
+  logic [PWayW-1:0] op_pway_q, pvictim_q;
+  logic [HWayW-1:0] op_hway_q, hvictim_q;
 
-  logic held[2], op_hit[2][2], deny_match[2], tlb_idle[2];
+  logic held[2], op_hit[2][2], denied[2], tlb_idle[2];
   logic [PWayW-1:0] page_way[2];
   logic [HWayW-1:0] huge_way[2];
   logic [PageWays-1:0] page_valid[2], page_ever[2], page_recent[2];
@@ -99,34 +107,12 @@ module via_mmu
   evt_t evt[2];
   logic evt_valid[2], evt_ready[2];
 
-  // So that no input reaches `v_*_ready_o` in the same cycle.
-  logic skid_ready[2];
-  via_skid #(
-    .T(axi_ax_t)
-  ) u_ar (
-    .clk_i,
-    .rst_ni,
-    .s_i      (v_ar_i),
-    .s_valid_i(v_ar_valid_i),
-    .s_ready_o(skid_ready[0]),
-    .m_o      (v[0]),
-    .m_valid_o(v_valid[0]),
-    .m_ready_i(v_ready[0])
-  );
-  via_skid #(
-    .T(axi_ax_t)
-  ) u_aw (
-    .clk_i,
-    .rst_ni,
-    .s_i      (v_aw_i),
-    .s_valid_i(v_aw_valid_i),
-    .s_ready_o(skid_ready[1]),
-    .m_o      (v[1]),
-    .m_valid_o(v_valid[1]),
-    .m_ready_i(v_ready[1])
-  );
-  assign v_ar_ready_o = skid_ready[0];
-  assign v_aw_ready_o = skid_ready[1];
+  assign v[0] = v_ar_i;
+  assign v[1] = v_aw_i;
+  assign v_valid[0] = v_ar_valid_i;
+  assign v_valid[1] = v_aw_valid_i;
+  assign v_ar_ready_o = v_ready[0];
+  assign v_aw_ready_o = v_ready[1];
   assign p_ar_o = p[0];
   assign p_aw_o = p[1];
   assign p_ar_valid_o = p_valid[0];
@@ -140,6 +126,7 @@ module via_mmu
       .PageSets(PageSets),
       .HugeWays(HugeWays),
       .HugeSets(HugeSets),
+      .Waiting (Waiting),
       .Write   (d == 1)
     ) u_tlb (
       .clk_i,
@@ -175,52 +162,61 @@ module via_mmu
       .op_touch_i   (op_touch),
       .op_ever_i    (op_ever[d]),
       .op_huge_i    (op_huge),
-      .op_page_way_i(op_pway),
-      .op_huge_way_i(op_hway),
+      .op_page_way_i(op_pway_q),
+      .op_huge_way_i(op_hway_q),
       .op_wvalid_i  (op_wvalid),
       .op_wpte_i    (pte_t'(cmd_q.addr1)),
+      .op_left_i    (op_left),
+      .op_map_i     (op_map),
       .deny_i       (deny),
-      .deny_huge_i  (cmd_q.flags[FlagHuge]),
-      .deny_match_o (deny_match[d]),
+      .denied_o     (denied[d]),
       .idle_o       (tlb_idle[d])
     );
   end
 
   // ---------------------------------------------------------------- commands
   // The victim of OpMap: the entry of the same page, else an invalid way, else the ways in turn.
-  logic is_map, is_unmap, is_scan, is_deny, found, victim_valid;
+  logic is_map, is_unmap, is_scan, is_deny, found_q;
   assign is_map   = cmd_q.op == OpMap;
   assign is_unmap = cmd_q.op == OpUnmap;
   assign is_scan  = cmd_q.op == OpScan;
   assign is_deny  = cmd_q.op == OpDeny;
   assign op_huge  = cmd_q.flags[FlagHuge] && state_q != Sweep;
-  assign found    = op_hit[0][op_huge];
 
-  logic accessed, dirty;
+  logic [PWayW-1:0] page_free;
+  logic [HWayW-1:0] huge_free;
+  always_comb begin
+    page_free = pvictim_q;
+    for (int unsigned w = 0; w < PageWays; w++) if (!page_valid[0][w]) page_free = PWayW'(w);
+    huge_free = hvictim_q;
+    for (int unsigned w = 0; w < HugeWays; w++) if (!huge_valid[0][w]) huge_free = HWayW'(w);
+  end
+  always_ff @(posedge clk_i) begin
+    if (state_q == Look) begin
+      found_q   <= op_hit[0][op_huge];
+      op_pway_q <= op_hit[0][0] ? page_way[0] : page_free;
+      op_hway_q <= op_hit[0][1] ? huge_way[0] : huge_free;
+    end
+  end
+
+  // The arrays still have what was read.
+  logic accessed, dirty, victim_valid;
   logic [VaW-1:0] victim_va;
   always_comb begin
-    op_pway = page_way[0];
-    op_hway = huge_way[0];
-    if (!found) begin
-      op_pway = pvictim_q;
-      for (int unsigned w = 0; w < PageWays; w++) if (!page_valid[0][w]) op_pway = PWayW'(w);
-      op_hway = hvictim_q;
-      for (int unsigned w = 0; w < HugeWays; w++) if (!huge_valid[0][w]) op_hway = HWayW'(w);
-    end
     if (op_huge) begin
-      victim_valid = huge_valid[0][op_hway];
-      victim_va    = huge_va[0][op_hway];
-      accessed     = huge_recent[0][op_hway] || huge_recent[1][op_hway];
-      dirty        = huge_ever[1][op_hway];
-      op_ever[0]   = huge_ever[0][op_hway];
-      op_ever[1]   = huge_ever[1][op_hway];
+      victim_valid = huge_valid[0][op_hway_q];
+      victim_va    = huge_va[0][op_hway_q];
+      accessed     = huge_recent[0][op_hway_q] || huge_recent[1][op_hway_q];
+      dirty        = huge_ever[1][op_hway_q];
+      op_ever[0]   = huge_ever[0][op_hway_q];
+      op_ever[1]   = huge_ever[1][op_hway_q];
     end else begin
-      victim_valid = page_valid[0][op_pway];
-      victim_va    = page_va[0][op_pway];
-      accessed     = page_recent[0][op_pway] || page_recent[1][op_pway];
-      dirty        = page_ever[1][op_pway];
-      op_ever[0]   = page_ever[0][op_pway];
-      op_ever[1]   = page_ever[1][op_pway];
+      victim_valid = page_valid[0][op_pway_q];
+      victim_va    = page_va[0][op_pway_q];
+      accessed     = page_recent[0][op_pway_q] || page_recent[1][op_pway_q];
+      dirty        = page_ever[1][op_pway_q];
+      op_ever[0]   = page_ever[0][op_pway_q];
+      op_ever[1]   = page_ever[1][op_pway_q];
     end
   end
 
@@ -239,34 +235,45 @@ module via_mmu
     end
   end
 
-  logic idle_cmd, both_held;
-  assign both_held = held[0] && held[1];
-  assign idle_cmd  = state_q == Idle;
-  assign hold      = state_q inside {Sweep, Hold, Look};
-  assign op_sweep  = state_q == Sweep && both_held;
-  assign op_va     = (state_q == Sweep) ? VaW'(sweep_q) << PageLog2 : cmd_q.addr0[VaW-1:0];
-  assign op_re     = state_q == Hold && both_held;
-  assign op_wvalid = state_q == Look && is_map;
-  assign op_we     = state_q == Look && (is_map || is_unmap && found);
-  assign op_touch  = state_q == Look && is_scan && found;
-  assign deny      = state_q == Look && is_deny;
-  logic room;
-  assign cmd_ready_o = idle_cmd && room;
+  logic idle_cmd, both_held, deny_q, room, cmd_go, cmd_ready_q;
+  logic [3:0] waiting;  // completions
+  assign both_held   = held[0] && held[1];
+  assign idle_cmd    = state_q == Idle;
+  assign hold        = state_q inside {Sweep, Hold, Look, Act, Deny};
+  assign op_sweep    = state_q == Sweep && both_held;
+  assign op_va       = (state_q == Sweep) ? VaW'(sweep_q) << PageLog2 : cmd_q.addr0[VaW-1:0];
+  assign op_re       = state_q == Hold && both_held;
+  assign op_wvalid   = state_q == Act && is_map;
+  assign op_we       = state_q == Act && (is_map || is_unmap && found_q);
+  assign op_touch    = state_q == Act && is_scan && found_q;
+  // An entry that is replaced in place does not leave: a burst that now lacks the right posts that in any case.
+  assign op_left     = state_q == Act && (is_map && victim_valid && !found_q || is_unmap && found_q);
+  assign op_map      = state_q == Act && is_map;
+  assign deny        = state_q == Deny && deny_q;
+  assign cmd_go      = cmd_valid_i && cmd_ready_q;
+  assign cmd_ready_o = cmd_ready_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      state_q <= Sweep;
-      sweep_q <= '0;
+      state_q     <= Sweep;
+      sweep_q     <= '0;
+      deny_q      <= 1'b0;
+      cmd_ready_q <= 1'b0;
     end else begin
+      deny_q      <= state_q == Act;
+      // Ready again in the first cycle of Idle; a completion on its way into the FIFO counts.
+      cmd_ready_q <= (state_q == Post) ? waiting < 4'd7 : idle_cmd && room && !cmd_go;
       unique case (state_q)
         Sweep:
         if (both_held) begin
           sweep_q <= sweep_q + 1'b1;
           if (sweep_q == SweepW'(MaxSets - 1)) state_q <= Idle;
         end
-        Idle: if (cmd_valid_i && room) state_q <= bad ? Post : Hold;
+        Idle: if (cmd_go) state_q <= bad ? Post : Hold;
         Hold: if (both_held) state_q <= Look;
-        Look: state_q <= Post;
+        Look: state_q <= Act;
+        Act: state_q <= is_deny ? Deny : Post;
+        Deny: if (!deny_q && both_held) state_q <= Post;
         default: state_q <= Idle;  // Post: there was room for the completion when the command was accepted
       endcase
     end
@@ -274,14 +281,14 @@ module via_mmu
 
   cpl_t cpl_q;
   always_ff @(posedge clk_i) begin
-    if (idle_cmd && cmd_valid_i && room) begin
+    if (cmd_go) begin
       cmd_q        <= cmd_i;
       cpl_q        <= '0;
       cpl_q.tag    <= cmd_i.tag;
       cpl_q.op     <= cmd_i.op;
       cpl_q.status <= bad ? StBadArg : StOk;
     end
-    if (state_q == Look) begin
+    if (state_q == Act) begin
       if (is_map) begin
         cpl_q.flags[CplVictim]         <= victim_valid;
         cpl_q.flags[CplVictimAccessed] <= victim_valid && accessed;
@@ -290,15 +297,14 @@ module via_mmu
         cpl_q.info                     <= victim_valid ? 64'(victim_va) : '0;
         if (op_huge) hvictim_q <= (hvictim_q == HWayW'(HugeWays - 1)) ? '0 : hvictim_q + 1'b1;
         else pvictim_q <= (pvictim_q == PWayW'(PageWays - 1)) ? '0 : pvictim_q + 1'b1;
-      end else if (is_deny) begin
-        if (!deny_match[0] && !deny_match[1]) cpl_q.status <= StNotFound;
-      end else if (found) begin
-        cpl_q.flags[CplAccessed] <= accessed;
-        cpl_q.flags[CplDirty]    <= dirty;
-      end else begin
-        cpl_q.status <= StNotFound;
+      end else if (!is_deny) begin
+        cpl_q.flags[CplAccessed] <= found_q && accessed;
+        cpl_q.flags[CplDirty]    <= found_q && dirty;
+        if (!found_q) cpl_q.status <= StNotFound;
       end
     end
+    if (state_q == Deny && !denied[0] && !denied[1]) cpl_q.status <= StNotFound;
+    if (state_q == Deny && (denied[0] || denied[1])) cpl_q.status <= StOk;
     if (!rst_ni) begin
       pvictim_q <= '0;
       hvictim_q <= '0;
@@ -316,7 +322,6 @@ module via_mmu
   logic [CntW-1:0] rd_issued_q, rd_done_q, wr_issued_q, wr_done_q;
   wait_t first;
   logic first_valid, first_ready;
-  logic [3:0] waiting;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -348,23 +353,39 @@ module via_mmu
     .count_o  (waiting)
   );
 
-  logic reached;
+  logic reached, cpl_room;
   assign reached = $signed(rd_done_q - first.rd) >= 0 && $signed(wr_done_q - first.wr) >= 0;
-  assign cpl_o = first.cpl;
-  assign cpl_valid_o = first_valid && reached;
-  assign first_ready = reached && cpl_ready_i;
+  assign first_ready = reached && cpl_room;
+  via_slice #(
+    .T  (cpl_t),
+    .Ram(1'b1)
+  ) u_cpl (
+    .clk_i,
+    .rst_ni,
+    .s_i      (first.cpl),
+    .s_valid_i(first_valid && reached),
+    .s_ready_o(cpl_room),
+    .m_o      (cpl_o),
+    .m_valid_o(cpl_valid_o),
+    .m_ready_i(cpl_ready_i)
+  );
 
   // ---------------------------------------------------------------- events and counters
-  // The event is accepted at once, as the miss that posted it may end before it would be.
-  logic evt_room;
-  assign evt_ready[0] = evt_room;
-  assign evt_ready[1] = evt_room && !evt_valid[0];
+  // Both directions in turn.
+  logic evt_room, evt_pick, evt_last_q;
+  assign evt_pick = evt_valid[1] && (!evt_valid[0] || !evt_last_q);
+  assign evt_ready[0] = evt_room && !evt_pick;
+  assign evt_ready[1] = evt_room && evt_pick;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) evt_last_q <= 1'b0;
+    else if (evt_room && (evt_valid[0] || evt_valid[1])) evt_last_q <= evt_pick;
+  end
   via_slice #(
     .T(evt_t)
   ) u_evt (
     .clk_i,
     .rst_ni,
-    .s_i      (evt_valid[0] ? evt[0] : evt[1]),
+    .s_i      (evt_pick ? evt[1] : evt[0]),
     .s_valid_i(evt_valid[0] || evt_valid[1]),
     .s_ready_o(evt_room),
     .m_o      (evt_o),
@@ -386,7 +407,6 @@ module via_mmu
     end
   end
 
-  // A held burst keeps its skid buffer from being ready.
-  assign idle_o = idle_cmd && waiting == '0 && tlb_idle[0] && tlb_idle[1] && skid_ready[0] && skid_ready[1] && !evt_valid_o;
+  assign idle_o = idle_cmd && cmd_ready_q && waiting == '0 && tlb_idle[0] && tlb_idle[1] && !evt_valid_o && !cpl_valid_o;
 
 endmodule

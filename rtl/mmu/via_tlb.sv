@@ -2,13 +2,22 @@
 //
 // Translation of one direction (AR or AW) of a slot: both page sizes are looked up in parallel.
 //
-// Throughput: one translation a cycle on hits. Latency: two cycles. Order: kept; a miss holds up later bursts.
+//   v -> via_tlb_queue -> s1: arrays read -> s2: translated, on the output -> p
+//                    \____________________|    or waiting
+//                     scout: one entry at a time, while s2 waits
+//
+// Throughput: one translation a cycle on hits. Latency: two cycles. Order: kept; a miss holds up later bursts, and Waiting + 2 bursts are held.
 // A miss (no translation, or no permission) posts one event and waits; after every change of the arrays it is looked up again. It ends with
 // a hit, or with `deny` or `abort_i`, which send the burst to AddrErrBit (`abort_i` also those that would hit). Misuse: a burst whose
-// address is wider than VaW is sent there at once.
+// address is wider than VaW posts an event and is sent there.
 //
-// The owner gets exclusive access to the arrays by raising `hold_i` and waiting for `held_o`. When it drops `hold_i`, the pipeline reads
-// again what it had in flight: three cycles per change in which nothing is translated.
+// While a burst waits, the scout looks up each burst behind it, once, and posts the misses: one in five cycles. It posts nothing for the page
+// that was posted last until that page is mapped or denied. When a burst reaches s2 and still misses, it posts again only if a translation
+// has left the arrays since it was looked up: the page may have come and gone. So no miss is lost, and a page may be posted more than once.
+//
+// The owner gets exclusive access to the arrays by raising `hold_i` and waiting for `held_o`: within seven cycles once nothing is offered
+// downstream. When it drops `hold_i`, the pipeline reads again what it had in flight: three cycles per change in which nothing is translated.
+// With `deny_i` all waiting bursts are looked up once more, and those that miss on that page are marked: `held_o` is low meanwhile.
 
 module via_tlb
   import via_pkg::*;
@@ -17,6 +26,7 @@ module via_tlb
   parameter int unsigned PageSets = 1024,
   parameter int unsigned HugeWays = 4,
   parameter int unsigned HugeSets = 256,
+  parameter int unsigned Waiting = 64,  // bursts that wait behind a missing one
   parameter bit Write = 1'b0,  // the direction: AW rather than AR
   localparam int unsigned PWayW = (PageWays > 1) ? $clog2(PageWays) : 1,
   localparam int unsigned HWayW = (HugeWays > 1) ? $clog2(HugeWays) : 1
@@ -29,11 +39,11 @@ module via_tlb
   output axi_ax_t p_o,
   output logic    p_valid_o,
   input  logic    p_ready_i,
-  output evt_t    evt_o,  // the miss that waits
+  output evt_t    evt_o,        // a miss that waits, or a wide address
   output logic    evt_valid_o,
   input  logic    evt_ready_i,
-  input  logic    abort_i,  // level: complete all translations with an error
-  output logic    miss_o,  // one-cycle pulse per lookup that misses for the first time
+  input  logic    abort_i,      // level: complete all translations with an error
+  output logic    miss_o,       // one-cycle pulse per miss that was posted
 
   // the arrays, for the owner
   input  logic                hold_i,                   // level: the owner requests the arrays
@@ -60,10 +70,11 @@ module via_tlb
   input  logic [   HWayW-1:0] op_huge_way_i,            // way to write
   input  logic                op_wvalid_i,              // the new entry is valid
   input  pte_t                op_wpte_i,                // the new translation
-  // deny the waiting miss if it is on this page
-  input  logic                deny_i,                   // pulse: complete the waiting miss with an error
-  input  logic                deny_huge_i,              // compare as a 2 MiB page
-  output logic                deny_match_o,             // level: the waiting miss is on the page op_va_i
+  input  logic                op_left_i,                // pulse: a page leaves
+  input  logic                op_map_i,                 // pulse: the page of op_va_i is mapped
+  // deny the waiting misses on a page
+  input  logic                deny_i,                   // pulse while held: complete those on the page op_va_i with an error
+  output logic                denied_o,                 // level, held again: there was one
   output logic                idle_o                    // level: the pipeline is empty
 );
 
@@ -71,75 +82,103 @@ module via_tlb
   localparam bit PageSetsOk = param_pow2("via_tlb PageSets", PageSets, 2, 65536);
   localparam bit HugeWaysOk = param_in("via_tlb HugeWays", HugeWays, 1, 64);
   localparam bit HugeSetsOk = param_pow2("via_tlb HugeSets", HugeSets, 2, 65536);
+  localparam bit WaitingOk = param_pow2("via_tlb Waiting", Waiting, 2, 1024);
 
-  // ---------------------------------------------------------------- pipeline registers
-  // s1: the set is in the arrays' output registers. s2: translated, or waiting.
-  axi_ax_t s1_q, s2_q;
-  logic s1_valid_q, s2_valid_q;
-  logic s2_hit_q, s2_perm_q, s2_huge_q, s2_err_q;
-  logic [PWayW-1:0] s2_pway_q;
-  logic [HWayW-1:0] s2_hway_q;
-  pte_t s2_pte_q;
-  logic s2_posted_q;  // the event of this miss was posted
-  logic s2_posted_perm_q;
+  // All but what is the same for every burst.
+  typedef struct packed {
+    logic             bad;   // wider than VaW
+    logic [IdW-1:0]   id;
+    logic [7:0]       len;
+    logic [AddrW-1:0] addr;
+  } burst_t;
+  localparam int unsigned CW = $clog2(Waiting + 2);
+  localparam int unsigned NW = $clog2(Waiting + 3);  // bursts behind s2: s1 and the queue
 
-  typedef enum logic [1:0] {
-    Run,      // the arrays' output belongs to s1
-    Reread2,  // read for s2
-    Compare2  // compare s2 with it, read for s1
+  typedef enum logic [3:0] {
+    Run,       // the arrays' output belongs to s1
+    Held,      // the arrays are the owner's
+    Reread2,   // read for s2
+    Compare2,  // compare s2 with it, read for s1
+    Reread1,   // read for s1
+    Aim,       // scout: choose an entry, or end
+    Fetch,     // take it from s1 or the queue
+    Read,      // read the arrays for it
+    Compare,   // compare
+    Judge      // post it, or mark it as denied
   } state_e;
   state_e state_q;
 
-  logic s2_bad, s2_go, s2_ok, s2_out, s1_move, accept;
+  // ---------------------------------------------------------------- bursts
+  burst_t in, front, look, s1_q, s2_q, sc_q;
+  logic front_mark, front_valid, accept, look_mark, look_load, look_en, mark;
+  logic [CW-1:0] queued, place;
+  logic s1_valid_q, s1_deny_q, s2_valid_q;
   // A burst is aligned to its size, so it is enough to check the address of its first beat.
-  assign s2_bad = |s2_q.addr[AddrW-1:VaW];
-  assign s2_ok  = s2_hit_q && s2_perm_q && !s2_bad && !s2_err_q;
-  // A miss that ends meanwhile must not disturb a decision of the owner of the arrays.
-  logic s2_ready, held_q;
-  assign s2_ready = s2_valid_q && state_q == Run && (s2_ok || s2_err_q || s2_bad && s2_posted_q);
-  assign s2_go = s2_ready && !held_q;
-  assign p_valid_o = s2_go;
-  assign s2_out = s2_go && p_ready_i;
+  assign in = '{bad: |v_i.addr[AddrW-1:VaW], id: v_i.id, len: v_i.len, addr: v_i.addr};
 
-  // Nothing enters s2 until the arrays' output belongs to s1 again.
-  logic hold_q, moving;
-  assign moving = state_q == Run && !hold_i && !hold_q;
-  assign s1_move = s1_valid_q && moving && (!s2_valid_q || s2_out);
-  assign v_ready_o = moving && (!s1_valid_q || s1_move);
-  assign accept = v_valid_i && v_ready_o;
+  logic moving, s2_free, s1_move, can_accept;
+  via_tlb_queue #(
+    .T    (burst_t),
+    .Depth(Waiting)
+  ) u_queue (
+    .clk_i,
+    .rst_ni,
+    .s_i         (in),
+    .s_valid_i   (v_valid_i),
+    .s_ready_o   (v_ready_o),
+    .front_o     (front),
+    .front_mark_o(front_mark),
+    .front_any_o (front_valid),
+    .take_i      (can_accept),
+    .count_o     (queued),
+    .look_i      (place),
+    .look_load_i (look_load),
+    .look_en_i   (look_en),
+    .look_o      (look),
+    .look_mark_o (look_mark),
+    .mark_i      (mark)
+  );
 
-  // While the pipeline is held, s2 is empty or waits for a change of the arrays.
-  assign held_o = hold_i && state_q == Run && (held_q || !s2_ready);
+  // s2: translated (on the output), or waiting.
+  logic p_valid, p_err_q, p_pass_q, p_host_q;
+  logic [39:0] p_ppn_q;
+  logic s2_hit_q, s2_err_q, s2_huge_q;
+  logic [PWayW-1:0] s2_pway_q;
+  logic [HWayW-1:0] s2_hway_q;
+  logic s2_posted_q;  // the event of this miss was posted
+  logic s2_posted_perm_q;
+
+  assign p_valid = p_pass_q || p_err_q;
+  assign moving = state_q == Run && !hold_i;
+  assign s2_free = !s2_valid_q || p_valid && p_ready_i;
+  assign s1_move = s1_valid_q && moving && s2_free;
+  assign can_accept = moving && (!s1_valid_q || s2_free);
+  assign accept = front_valid && can_accept;
+  assign held_o = state_q == Held;
 
   // ---------------------------------------------------------------- arrays
   logic re;
-  logic [VaW-1:0] ra, cmp_va;
+  logic [VaW-1:0] ra;
   always_comb begin
-    if (held_o) begin
-      re = op_re_i;
-      ra = op_va_i;
-      cmp_va = op_va_i;
-    end else begin
-      unique case (state_q)
-        Reread2:  ra = s2_q.addr[VaW-1:0];
-        Compare2: ra = s1_q.addr[VaW-1:0];
-        default:  ra = v_i.addr[VaW-1:0];
-      endcase
-      re = accept || state_q != Run;
-      cmp_va = (state_q == Compare2) ? s2_q.addr[VaW-1:0] : s1_q.addr[VaW-1:0];
-    end
+    unique case (state_q)
+      Held: ra = op_va_i;
+      Reread2: ra = s2_q.addr[VaW-1:0];
+      Compare2, Reread1: ra = s1_q.addr[VaW-1:0];
+      Read: ra = sc_q.addr[VaW-1:0];
+      default: ra = front.addr[VaW-1:0];
+    endcase
+    re = accept || state_q == Held && op_re_i || state_q inside {Reread2, Compare2, Reread1, Read};
   end
 
   // The owner sweeps both arrays with the set number at the position of the 4 KiB page number.
   logic [VaW-1:0] op_huge_va;
   assign op_huge_va = op_sweep_i ? op_va_i << (HugeLog2 - PageLog2) : op_va_i;
 
-  logic phit, hhit;
+  logic phit, hhit, touch;
   pte_t ppte, hpte;
   logic [PWayW-1:0] pway;
   logic [HWayW-1:0] hway;
-  logic touch;
-  assign touch = s2_out && s2_ok;
+  assign touch = p_valid && p_ready_i && !p_err_q;
 
   via_tlb_array #(
     .Ways    (PageWays),
@@ -149,7 +188,6 @@ module via_tlb
     .clk_i,
     .re_i         (re),
     .va_i         (ra),
-    .cmp_va_i     (cmp_va),
     .hit_o        (phit),
     .way_o        (pway),
     .pte_o        (ppte),
@@ -176,7 +214,6 @@ module via_tlb
     .clk_i,
     .re_i         (re),
     .va_i         (ra),
-    .cmp_va_i     (cmp_va),
     .hit_o        (hhit),
     .way_o        (hway),
     .pte_o        (hpte),
@@ -200,93 +237,215 @@ module via_tlb
   assign page_way_o  = pway;
   assign huge_way_o  = hway;
 
-  // ---------------------------------------------------------------- control
-  pte_t pte;
-  assign pte = hhit ? hpte : ppte;
+  // What was looked up is there, and with the right. A 2 MiB page comes first.
+  logic pass;
+  assign pass = hhit ? (Write ? hpte.w : hpte.r) : (Write ? ppte.w : ppte.r);
 
-  logic load2;
-  assign load2 = s1_move || state_q == Compare2;
+  // ---------------------------------------------------------------- events
+  // A register per direction: what posted the event may end before it is accepted.
+  logic evt_valid_q, post_s2, post_sc, perm;
+  burst_t evt_q;
+  event_e cause_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) evt_valid_q <= 1'b0;
+    else evt_valid_q <= post_s2 || post_sc || evt_valid_q && !evt_ready_i;
+  end
+  always_ff @(posedge clk_i) begin
+    if (!evt_valid_q) begin
+      evt_q   <= (state_q == Judge) ? sc_q : s2_q;
+      cause_q <= (state_q != Judge && s2_q.bad) ? EvBounds : perm ? EvPerm : EvMiss;
+    end
+  end
+  always_comb begin
+    evt_o          = '0;
+    evt_o.cause    = cause_q;
+    evt_o.is_write = Write;
+    evt_o.source   = 8'(evt_q.id[IdW-1-:2]);
+    evt_o.va       = evt_q.addr;
+    evt_o.info     = 64'(({56'h0, evt_q.len} + 64'd1) << BeatLog2);
+  end
+  assign evt_valid_o = evt_valid_q;
+
+  // One event per miss; a second one if the retry fails for the other reason.
+  logic waits, tell;
+  assign waits = state_q == Run && s2_valid_q && !p_valid && !s2_err_q && !abort_i;
+  assign tell = !s2_posted_q || !s2_q.bad && s2_posted_perm_q != s2_hit_q;
+  assign post_s2 = waits && tell && !evt_valid_q;
+  assign miss_o = post_s2 && !s2_posted_q || post_sc;
+
+  // ---------------------------------------------------------------- scout
+  // The first `seen_q` bursts behind s2 were looked up; a translation has left since the first `stale_q` of them were.
+  function automatic logic same(input logic [VaW-1:PageLog2] x, input logic [VaW-1:PageLog2] y, input logic huge);
+    return x[VaW-1:HugeLog2] == y[VaW-1:HugeLog2] && (huge || x[HugeLog2-1:PageLog2] == y[HugeLog2-1:PageLog2]);
+  endfunction
+  logic walk_q;  // not to post, but to deny
+  logic sc_hit_q, sc_pass_q, sc_mark_q, sc_told_q, denied_q, last_valid_q, last_perm_q;
+  logic [NW-1:0] seen_q, seen_d, stale_q, walked_q, behind, index;
+  logic [VaW-1:PageLog2] last_q;  // the page that was posted last
+  logic more, step, skip, judged, away;
+
+  assign behind = NW'(queued) + NW'(s1_valid_q);
+  assign index = walk_q ? walked_q : seen_q;
+  assign more = index != behind;
+  assign place = CW'(index - NW'(s1_valid_q));
+  assign look_load = state_q == Aim;
+  assign look_en = state_q == Fetch;
+  assign skip = walk_q || sc_pass_q || sc_q.bad || sc_mark_q || sc_told_q;
+  assign post_sc = state_q == Judge && !skip && !evt_valid_q && !abort_i;
+  assign judged = state_q == Judge && skip || post_sc;
+  assign step = judged && !walk_q;
+  // Not on the page to deny.
+  assign away = walk_q && state_q == Read && !same(sc_q.addr[VaW-1:PageLog2], op_va_i[VaW-1:PageLog2], op_huge_i);
+  assign perm = (state_q == Judge) ? sc_hit_q : s2_hit_q;
+
+  logic deny_it, on_last;
+  assign deny_it = walk_q && state_q == Judge && !sc_pass_q && !sc_q.bad;
+  assign mark = deny_it && !(s1_valid_q && walked_q == '0);
+  assign on_last = same(last_q, op_va_i[VaW-1:PageLog2], op_huge_i);
+  assign denied_o = denied_q;
+
+  always_comb begin
+    seen_d = seen_q;
+    if (step) seen_d = seen_q + 1'b1;
+    else if (s1_move && seen_q != '0) seen_d = seen_q - 1'b1;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      seen_q       <= '0;
+      stale_q      <= '0;
+      walk_q       <= 1'b0;
+      last_valid_q <= 1'b0;
+    end else begin
+      seen_q <= seen_d;
+      if (op_left_i || abort_i) stale_q <= seen_d;
+      else if (s1_move && stale_q != '0) stale_q <= stale_q - 1'b1;
+      if (deny_i) walk_q <= 1'b1;
+      else if (state_q == Aim && !more) walk_q <= 1'b0;
+      if (abort_i || (op_map_i || deny_i) && on_last) last_valid_q <= 1'b0;
+      else if (post_sc || post_s2) last_valid_q <= state_q == Judge || !s2_q.bad;
+    end
+    if (post_sc || post_s2) begin
+      last_q      <= (state_q == Judge) ? sc_q.addr[VaW-1:PageLog2] : s2_q.addr[VaW-1:PageLog2];
+      last_perm_q <= perm;
+    end
+    if (deny_i) walked_q <= '0;
+    else if (judged && walk_q || away) walked_q <= walked_q + 1'b1;
+    if (state_q == Fetch) begin
+      sc_q      <= (s1_valid_q && index == '0) ? s1_q : look;
+      sc_mark_q <= (s1_valid_q && index == '0) ? s1_deny_q : look_mark;
+    end
+    if (state_q == Compare) begin
+      sc_hit_q  <= phit || hhit;
+      sc_pass_q <= pass;
+      sc_told_q <= last_valid_q && last_perm_q == (phit || hhit) && last_q == sc_q.addr[VaW-1:PageLog2];
+    end
+  end
+
+  // ---------------------------------------------------------------- control
+  // The end of a wait without a translation.
+  logic give_up, s2_page;
+  assign give_up = moving && s2_valid_q && !p_valid && (s2_err_q || abort_i || s2_q.bad && s2_posted_q);
+  assign s2_page = s2_valid_q && !s2_err_q && !s2_q.bad && same(s2_q.addr[VaW-1:PageLog2], op_va_i[VaW-1:PageLog2], op_huge_i);
+
+  logic scout;
+  assign scout = waits && s2_posted_q && !tell && !s2_q.bad && s1_valid_q && more;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q <= Run;
+    end else begin
+      unique case (state_q)
+        Run:
+        if (hold_i) state_q <= p_valid ? Run : Held;
+        else if (scout) state_q <= Aim;
+        Held:
+        if (deny_i) state_q <= Aim;
+        else if (!hold_i) state_q <= (s1_valid_q || s2_valid_q) ? Reread2 : Run;
+        Reread2: state_q <= Compare2;
+        Aim:
+        if (more && (walk_q || !hold_i && !abort_i)) state_q <= Fetch;
+        else state_q <= hold_i ? Held : Reread1;
+        Fetch: state_q <= Read;
+        Read: state_q <= away ? Aim : Compare;
+        Compare: state_q <= Judge;
+        Judge: if (judged || hold_i || abort_i) state_q <= Aim;
+        default: state_q <= Run;  // Compare2, Reread1
+      endcase
+    end
+  end
+
+  logic load2, forced, fair;
+  assign load2  = s1_move || state_q == Compare2;
+  assign forced = (state_q == Compare2) ? s2_valid_q && (abort_i || s2_err_q) : abort_i || s1_deny_q;
+  assign fair   = (state_q == Compare2) ? s2_valid_q && !s2_q.bad : !s1_q.bad;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       s1_valid_q <= 1'b0;
       s2_valid_q <= 1'b0;
-      state_q    <= Run;
+      p_pass_q   <= 1'b0;
+      p_err_q    <= 1'b0;
     end else begin
       if (accept) s1_valid_q <= 1'b1;
       else if (s1_move) s1_valid_q <= 1'b0;
       if (s1_move) s2_valid_q <= 1'b1;
-      else if (s2_out) s2_valid_q <= 1'b0;
+      else if (p_valid && p_ready_i) s2_valid_q <= 1'b0;
 
-      unique case (state_q)
-        Run: if (hold_q && !hold_i && (s1_valid_q || s2_valid_q)) state_q <= Reread2;
-        Reread2: state_q <= Compare2;
-        default: state_q <= Run;
-      endcase
+      // The output is valid with either.
+      if (load2) p_pass_q <= pass && fair;
+      else if (p_ready_i) p_pass_q <= 1'b0;
+      if (load2) p_err_q <= forced;
+      else if (give_up) p_err_q <= 1'b1;
+      else if (p_ready_i) p_err_q <= 1'b0;
     end
   end
 
   always_ff @(posedge clk_i) begin
-    hold_q <= rst_ni && hold_i;
-    held_q <= rst_ni && held_o;
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (accept) s1_q <= v_i;
+    if (accept) begin
+      s1_q      <= front;
+      s1_deny_q <= front_mark;
+    end else if (deny_it && walked_q == '0 && s1_valid_q) begin
+      s1_deny_q <= 1'b1;
+    end
     if (s1_move) s2_q <= s1_q;
     if (load2) begin
       s2_hit_q  <= phit || hhit;
-      s2_perm_q <= Write ? pte.w : pte.r;
       s2_huge_q <= hhit;
-      s2_pte_q  <= pte;
       s2_pway_q <= pway;
       s2_hway_q <= hway;
+      p_host_q  <= hhit ? hpte.host : ppte.host;
+      p_ppn_q   <= ppte.ppn;
+      if (hhit) begin
+        p_ppn_q <= hpte.ppn;
+        p_ppn_q[HugeLog2-PageLog2-1:0] <= (state_q == Compare2) ? s2_q.addr[HugeLog2-1:PageLog2] : s1_q.addr[HugeLog2-1:PageLog2];
+      end
     end
     if (s1_move) begin
-      s2_err_q    <= abort_i;
-      s2_posted_q <= 1'b0;
+      s2_err_q         <= 1'b0;
+      s2_posted_q      <= seen_q != '0 && stale_q == '0 && !s1_q.bad;
+      s2_posted_perm_q <= 1'b0;
     end else begin
-      // A burst already offered is not changed.
-      if (deny_i && deny_match_o || abort_i && !s2_go) s2_err_q <= 1'b1;
-      if (evt_valid_o && evt_ready_i) begin
+      if (deny_i && s2_page) s2_err_q <= 1'b1;
+      if (post_s2) begin
         s2_posted_q      <= 1'b1;
         s2_posted_perm_q <= s2_hit_q;
       end
     end
+    if (deny_i) denied_q <= s2_page;
+    else if (deny_it) denied_q <= 1'b1;
   end
 
   // ---------------------------------------------------------------- result
   always_comb begin
-    p_o = s2_q;
-    if (!s2_ok) begin
-      p_o.addr = '0;
-      p_o.addr[AddrErrBit] = 1'b1;
-      p_o.addr[PageLog2-1:0] = s2_q.addr[PageLog2-1:0];
-    end else begin
-      p_o.addr = {12'h0, s2_pte_q.ppn, s2_q.addr[PageLog2-1:0]};
-      if (s2_huge_q) p_o.addr[HugeLog2-1:PageLog2] = s2_q.addr[HugeLog2-1:PageLog2];
-      p_o.addr[AddrHostBit] = s2_pte_q.host;
-    end
+    p_o = '{id: s2_q.id, burst: 2'b01, size: 3'(BeatLog2), len: s2_q.len, addr: '0};
+    p_o.addr[PageLog2-1:0] = s2_q.addr[PageLog2-1:0];
+    p_o.addr[AddrErrBit] = p_err_q;
+    p_o.addr[AddrHostBit] = p_host_q && !p_err_q;
+    p_o.addr[51:PageLog2] = p_ppn_q & {40{!p_err_q}};
   end
+  assign p_valid_o = p_valid;
 
-  logic waiting;
-  assign waiting = s2_valid_q && state_q == Run && !s2_ok && !s2_err_q && !abort_i;
-  assign deny_match_o = s2_valid_q && !s2_ok && !s2_err_q && !s2_bad &&
-      (deny_huge_i ? s2_q.addr[VaW-1:HugeLog2] == op_va_i[VaW-1:HugeLog2]
-                   : s2_q.addr[VaW-1:PageLog2] == op_va_i[VaW-1:PageLog2]);
-
-  // One event per miss; a second one if the retry fails for the other reason.
-  assign evt_valid_o = waiting && (!s2_posted_q || (!s2_bad && s2_posted_perm_q != s2_hit_q));
-  always_comb begin
-    evt_o          = '0;
-    evt_o.cause    = s2_bad ? EvBounds : s2_hit_q ? EvPerm : EvMiss;
-    evt_o.is_write = Write;
-    evt_o.source   = 8'(s2_q.id[IdW-1-:2]);
-    evt_o.va       = s2_q.addr;
-    evt_o.info     = 64'(({56'h0, s2_q.len} + 64'd1) << BeatLog2);
-  end
-  assign miss_o = evt_valid_o && evt_ready_i && !s2_posted_q;
-
-  assign idle_o = !s1_valid_q && !s2_valid_q && state_q == Run && !hold_i && !hold_q;
+  assign idle_o = !s1_valid_q && !s2_valid_q && queued == '0 && state_q == Run && !hold_i && !evt_valid_q;
 
 endmodule

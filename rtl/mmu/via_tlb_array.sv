@@ -20,8 +20,7 @@ module via_tlb_array
   // lookup
   input  logic            re_i,                 // pulse: read the set of va_i
   input  logic [ VaW-1:0] va_i,                 // address to look up
-  input  logic [ VaW-1:0] cmp_va_i,             // address compared with the entries that were read
-  output logic            hit_o,                // level: an entry matches cmp_va_i
+  output logic            hit_o,                // level: an entry of the set that was read matches it
   output logic [WayW-1:0] way_o,                // its way
   output pte_t            pte_o,                // its translation
   output logic [Ways-1:0] valid_o,              // valid entries of the set that was read
@@ -61,8 +60,9 @@ module via_tlb_array
 
   logic [Ways-1:0] match;
   logic [SetW-1:0] set_q;
+  logic [TagW-1:0] tag_q;
 
-  always_ff @(posedge clk_i) if (re_i) set_q <= va_i[PageBits+:SetW];
+  always_ff @(posedge clk_i) if (re_i) {tag_q, set_q} <= va_i[VaW-1:PageBits];
 
   for (genvar w = 0; w < Ways; w++) begin : gen_way
     via_ram_sdp #(
@@ -89,25 +89,23 @@ module via_tlb_array
       .raddr_i(va_i[PageBits+:SetW]),
       .rdata_o({ever_o[w], recent_o[w]})
     );
-    assign match[w]   = entry[w].valid && entry[w].tag == cmp_va_i[VaW-1-:TagW];
+    assign match[w]   = entry[w].valid && entry[w].tag == tag_q;
     assign valid_o[w] = entry[w].valid;
     assign page_o[w]  = {entry[w].tag, set_q, {PageBits{1'b0}}};
   end
 
   // At most one way matches: OpMap replaces an entry of the same page in place.
   always_comb begin
-    hit_o   = |match;
-    way_o   = '0;
-    pte_o   = '0;
-    pte_o.v = |match;
+    hit_o = |match;
+    way_o = '0;
+    pte_o = '0;
     for (int unsigned w = 0; w < Ways; w++) begin
-      if (match[w]) begin
-        way_o      = WayW'(w);
-        pte_o.ppn  = entry[w].ppn;
-        pte_o.host = entry[w].host;
-        pte_o.w    = entry[w].w;
-        pte_o.r    = entry[w].r;
-      end
+      way_o |= WayW'(w) & {WayW{match[w]}};
+      pte_o.v |= match[w];
+      pte_o.ppn |= entry[w].ppn & {40{match[w]}};
+      pte_o.host |= entry[w].host && match[w];
+      pte_o.w |= entry[w].w && match[w];
+      pte_o.r |= entry[w].r && match[w];
     end
   end
 
