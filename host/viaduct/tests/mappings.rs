@@ -278,6 +278,99 @@ fn a_mapping_outlives_its_slot_handle() {
     card.slot(0).unwrap();
 }
 
+/// Serves what is pending, for lack of another reason to wait.
+fn serve(slot: &Slot) {
+    assert_eq!(slot.wait_irq(u64::MAX, Duration::from_millis(30)).unwrap(), None);
+}
+
+#[test]
+fn faults_that_come_together_are_served_with_one_doorbell() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let path = file(&dir, &pattern(200 * PAGE as usize));
+    let mapping = slot.map(Source::file(&path).unwrap(), 200 * PAGE, MapOptions::new(Prot::READ)).unwrap();
+    let at = |n: u64| mapping.va() + n * PAGE;
+    // Odd ones, far apart from one another, each told twice; and one that must not be.
+    let pages: Vec<u64> = (0..40).map(|i| 1 + 4 * ((i * 7) % 40)).collect();
+    let mut misses: Vec<_> = pages.iter().map(|&n| (at(n) + 64, false)).collect();
+    misses.extend(pages.iter().map(|&n| (at(n) + 128, false)));
+    misses.push((at(3), true));
+    let before = fake.bells();
+    fake.miss(0, &misses);
+    serve(&slot);
+    assert_eq!(fake.bells() - before, 1);
+    assert_eq!((fake.count(0x02), fake.count(0x10), fake.count(0x12)), (40, 40, 1));
+    for &n in &pages {
+        let bytes = fs::read(&path).unwrap()[(n * PAGE) as usize..][..PAGE as usize].to_vec();
+        assert!(fake.page(0, at(n)).unwrap() == bytes, "page {n}");
+    }
+    assert!(fake.page(0, at(3)).is_none());
+    let stats = slot.pager_stats();
+    assert_eq!((stats.faults, stats.pages_in, stats.denied), (80, 40, 1));
+}
+
+#[test]
+fn each_fault_of_a_batch_is_answered_though_what_was_to_be_loaded_with_it_is_not_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let path = file(&dir, &pattern(40 * PAGE as usize));
+    let mapping = slot.map(Source::file(&path).unwrap(), 40 * PAGE, MapOptions::new(Prot::READ)).unwrap();
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(5 * PAGE).unwrap();
+    // In order, so that pages are loaded ahead.
+    let at = |n: u64| mapping.va() + n * PAGE;
+    fake.miss(0, &(0..20).map(|n| (at(n), false)).collect::<Vec<_>>());
+    serve(&slot);
+    assert_eq!((0..20).filter(|&n| fake.page(0, at(n)).is_some()).count(), 5);
+    let denied: Vec<u64> = slot.take_denied().iter().map(|denied| denied.va).collect();
+    assert_eq!((fake.count(0x12), denied.len()), (15, 15));
+    assert!((5..20).all(|n| denied.contains(&at(n))));
+    assert!(mapping.unmap().is_err());
+
+    // Likewise if there are frames for some of them only, and none of them ever becomes free.
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    slot.set_frame_budget(4 * PAGE);
+    let path = file(&dir, &pattern(20 * PAGE as usize));
+    let source = Source::from_file(fs::File::open(&path).unwrap(), &path, 0, true).unwrap();
+    let mapping = slot.map(source, 20 * PAGE, rw()).unwrap();
+    assert_eq!(add_one(&slot, mapping.va(), 4 * PAGE).unwrap().denied, 0);
+    let base = mapping.va();
+    fake.miss(0, &(4..16).map(|n| (base + n * PAGE, false)).collect::<Vec<_>>());
+    serve(&slot);
+    assert_eq!(slot.take_denied().len(), 12);
+    assert!(mapping.unmap().is_err());
+}
+
+#[test]
+fn more_faults_than_frames_are_served_one_batch_after_the_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    slot.set_frame_budget(10 * PAGE);
+    let path = file(&dir, &pattern(100 * PAGE as usize));
+    let mapping = slot.map(Source::file_mut(&path).unwrap(), 100 * PAGE, rw()).unwrap();
+    let at = |n: u64| mapping.va() + n * PAGE;
+    let bytes = |n: u64| pattern(100 * PAGE as usize)[(n * PAGE) as usize..][..PAGE as usize].to_vec();
+    for round in 0..4 {
+        let pages: Vec<u64> = (0..30).map(|i| (i * 37 + round * 11) % 100).collect();
+        fake.miss(0, &pages.iter().map(|&n| (at(n), n % 2 == 0)).collect::<Vec<_>>());
+        serve(&slot);
+        assert!(fake.translations(0) <= 10);
+        let there: Vec<u64> = (0..100).filter(|&n| fake.page(0, at(n)).is_some()).collect();
+        assert!(there.contains(&pages[29]), "the last one is there");
+        for n in there {
+            assert!(fake.page(0, at(n)).unwrap() == bytes(n), "page {n}");
+        }
+    }
+    let stats = slot.pager_stats();
+    assert_eq!((stats.denied, stats.faults), (0, 120), "{stats:?}");
+    assert!(stats.pages_in - stats.evicted <= 10, "{stats:?}");
+    mapping.unmap().unwrap();
+    assert!(fs::read(&path).unwrap() == pattern(100 * PAGE as usize));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
     /// Several mappings under a small budget and a small TLB behave as plain memory.

@@ -221,6 +221,9 @@ fn random_accesses_see_and_change_the_file_through_the_pager() {
         (rw.on_host(), 200_000 / 64 * 64, u64::MAX, 64, 200),
         (rw, 6 << 20, 4 << 20, 4096, 12),
         (rw.huge(false), 3 << 20, 8 * 4096, 64, 60),
+        // 64 accesses under way: as many faults, with frames for fewer, and for more of them.
+        (rw, 1 << 20, 40 * 4096, 64, 200),
+        (rw, 1 << 20, 150 * 4096, 64, 300),
     ];
     for (options, len, budget, size, count) in runs {
         slot.set_frame_budget(budget);

@@ -4,6 +4,7 @@
 use std::alloc::Layout;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -225,6 +226,14 @@ impl Source {
     /// Whether writes to it outlive this program.
     pub(crate) fn is_lasting(&self) -> bool {
         matches!(self.kind, SourceKind::File { writable: true, .. })
+    }
+
+    /// Lets the system read bytes of a file in advance, so that several reads overlap.
+    pub(crate) fn will_need(&self, position: u64, len: u64) {
+        let SourceKind::File { file, offset, .. } = &self.kind else { return };
+        let (Ok(at), Ok(len)) = (i64::try_from(offset + position), i64::try_from(len)) else { return };
+        // SAFETY: the descriptor is open as long as `file` is; no memory is passed. It is advice: that it fails changes nothing.
+        unsafe { libc::posix_fadvise(file.as_raw_fd(), at, len, libc::POSIX_FADV_WILLNEED) };
     }
 
     /// Reads up to `len` bytes at `position` into a buffer. Fewer only at its present end.

@@ -5,7 +5,7 @@
 //! (in the card's TLBs): then a miss only maps it again. The card's status of a page (accessed, dirty) is returned whenever
 //! its translation leaves the TLBs, and is kept here.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::card::Card;
 use crate::card::dma::DmaBuffer;
@@ -25,6 +25,9 @@ const BOUNCE: u64 = HUGE;
 const AHEAD_MAX: u64 = 64;
 /// Commands submitted together.
 const BATCH: usize = 64;
+/// Faults taken together, and pages mapped for them: with their copies they fit into the command ring at once.
+const FAULTS: usize = 256;
+const PAGES: usize = 64;
 /// Small pages evicted together.
 const EVICT: usize = 32;
 /// Denied accesses and failed write-backs kept for the user.
@@ -90,13 +93,49 @@ struct Failure {
 
 struct Page {
     place: Place,
+    /// It may be in the card's TLBs.
     mapped: bool,
+    /// Card time at which the card reported that it is there; 0 unless it is.
+    since: u64,
     dirty: bool,
     accessed: bool,
 }
 
 /// A page by its region's address and its number.
 type PageRef = (u64, u64);
+
+/// Pages of one region that enter the card's TLBs together, from the first on.
+struct Group {
+    start: u64,
+    pages: Vec<(u64, Place)>,
+    /// Copies that fill them.
+    copies: Vec<Command>,
+}
+
+/// A run of pages to load for a fault on the first.
+struct Load {
+    fault: Event,
+    start: u64,
+    number: u64,
+    count: u64,
+    /// Where its bytes are in the bounce buffer.
+    bounce: u64,
+    places: Vec<Place>,
+    /// Faults on the other pages.
+    others: Vec<Event>,
+}
+
+/// What a batch of faults takes.
+#[derive(Default)]
+struct Plan {
+    taken: BTreeSet<PageRef>,
+    maps: Vec<Group>,
+    loads: Vec<Load>,
+    denied: Vec<(Event, String)>,
+    /// Faults of the next batch.
+    later: Vec<Event>,
+    bounce: u64,
+}
 
 /// The address space of a slot.
 pub(crate) struct Space {
@@ -105,6 +144,8 @@ pub(crate) struct Space {
     resident: u64,            // bytes of card frames
     budget: u64,
     bounce: Option<DmaBuffer>,
+    /// Pages that are being mapped: they are not evicted.
+    pinned: BTreeSet<PageRef>,
     pub denied: VecDeque<Denied>,
     pub stats: PagerStats,
 }
@@ -122,6 +163,13 @@ impl Region {
         self.len.div_ceil(self.page_bytes())
     }
 
+    /// The pages of a window that are mapped together, from `number` on.
+    fn window(&self, number: u64) -> Vec<(u64, Place)> {
+        let Kind::Window(place) = self.kind else { return Vec::new() };
+        let end = self.page_count().min(number + BATCH as u64);
+        (number..end).map(|n| (n, place.offset(n * self.page_bytes()))).collect()
+    }
+
     /// Bytes of page `number` that belong to the mapping.
     fn valid(&self, number: u64) -> u64 {
         (self.len - number * self.page_bytes()).min(self.page_bytes())
@@ -137,6 +185,7 @@ impl Space {
             resident: 0,
             budget,
             bounce: None,
+            pinned: BTreeSet::new(),
             denied: VecDeque::new(),
             stats: PagerStats::default(),
         }
@@ -309,144 +358,255 @@ impl Space {
 
     // ---------------------------------------------------------------- faults
 
-    /// Serves the pending faults. An app may fault again immediately and for ever: the caller checks the time.
+    /// Serves the pending faults, as many as possible at once. An app may fault again immediately and for ever: the caller checks the
+    /// time.
     pub fn serve(&mut self, d: &Dispatcher) -> Result<()> {
-        let waiting = d.lock().faults.len();
-        for _ in 0..waiting {
-            let fault = d.lock().faults.pop_front();
-            let Some(fault) = fault else { break };
-            self.stats.faults += 1;
-            if let Some(why) = self.resolve(d, &fault)? {
-                tracing::info!(slot = d.slot, va = fault.va, is_write = fault.is_write, why, "access denied");
-                self.stats.denied += 1;
-                if self.denied.len() == KEEP {
-                    self.denied.pop_front();
-                }
-                self.denied.push_back(Denied { va: fault.va, is_write: fault.is_write, why });
-                // The fault no longer exists if the slot was reset meanwhile.
-                d.run("denying an access", &[Command::deny(fault.va)])?;
-            }
+        let mut left = d.lock().faults.len();
+        while left > 0 {
+            let batch: Vec<Event> = {
+                let mut st = d.lock();
+                let count = st.faults.len().min(left).min(FAULTS);
+                st.faults.drain(..count).collect()
+            };
+            let given = batch.len();
+            let later = self.serve_batch(d, batch)?;
+            left = left.saturating_sub(given.saturating_sub(later.len()).max(1));
+            let mut st = d.lock();
+            later.into_iter().rev().for_each(|fault| st.faults.push_front(fault));
         }
         Ok(())
     }
 
-    /// Maps the page of a fault, or returns why it cannot.
-    fn resolve(&mut self, d: &Dispatcher, fault: &Event) -> Result<Option<String>> {
+    /// Serves faults with one batch of commands. Those that there is no room for are returned; at least one is served.
+    fn serve_batch(&mut self, d: &Dispatcher, faults: Vec<Event>) -> Result<Vec<Event>> {
+        let mut plan = Plan::default();
+        for fault in faults {
+            self.plan(fault, &mut plan);
+        }
+        self.pinned.clone_from(&plan.taken);
+        let served = self.carry_out(d, &mut plan);
+        self.pinned.clear();
+        served.map(|()| plan.later)
+    }
+
+    /// Decides what a fault takes. Several events may tell of one page, and an event of a page that has been mapped since.
+    fn plan(&mut self, fault: Event, plan: &mut Plan) {
         let Some((start, region)) = self.find(fault.va) else {
-            return Ok(Some("it is outside every mapping".into()));
+            plan.denied.push((fault, "it is outside every mapping".into()));
+            return;
         };
         let allowed = if fault.is_write { region.prot.write } else { region.prot.read };
         if !allowed {
             let how = if fault.is_write { "written" } else { "read" };
-            return Ok(Some(format!("the mapping must not be {how}")));
+            plan.denied.push((fault, format!("the mapping must not be {how}")));
+            return;
         }
-        let number = (fault.va - start) / region.page_bytes();
-        match &region.kind {
-            Kind::Window(_) => self.enter_window(d, start, number).map(|()| None),
-            Kind::Paged(paged) => match paged.pages.get(&number) {
-                Some(page) => {
-                    let place = page.place;
-                    self.stats.remapped += 1;
-                    self.enter(d, Vec::new(), start, &[(number, place)]).map(|()| None)
-                }
-                None => self.load(d, start, number),
-            },
+        let (step, page_count) = (region.page_bytes(), region.page_count());
+        let number = (fault.va - start) / step;
+        let known = self.page_ref((start, number)).map_or(0, |page| page.since);
+        if plan.taken.contains(&(start, number)) || fault.time < known {
+            // On its way, perhaps: the run may turn out to be shorter. What missed before `known` has been translated since.
+            let mut loads = plan.loads.iter_mut();
+            match loads.find(|l| l.start == start && (l.number + 1..l.number + l.count).contains(&number)) {
+                Some(load) => load.others.push(fault),
+                None => self.stats.faults += 1,
+            }
+            return;
         }
-    }
-
-    fn enter_window(&mut self, d: &Dispatcher, start: u64, number: u64) -> Result<()> {
-        let region = &self.regions[&start];
-        let Kind::Window(place) = region.kind else { return Ok(()) };
-        let end = region.page_count().min(number + BATCH as u64);
-        let step = region.page_bytes();
-        let pages: Vec<_> = (number..end).map(|n| (n, place.offset(n * step))).collect();
-        self.enter(d, Vec::new(), start, &pages)
-    }
-
-    /// Loads a page, and following ones if the app accesses the region in order, and maps them.
-    fn load(&mut self, d: &Dispatcher, start: u64, number: u64) -> Result<Option<String>> {
-        let region = self.regions.get_mut(&start).expect("the region was found");
-        let (step, size, count) = (region.page_bytes(), region.size, region.page_count());
-        let Kind::Paged(paged) = &mut region.kind else { return Ok(None) };
+        if plan.taken.len() >= PAGES {
+            plan.later.push(fault);
+            return;
+        }
+        let found = match &region.kind {
+            Kind::Window(_) => {
+                let pages = region.window(number);
+                plan.taken.extend(pages.iter().map(|&(n, _)| (start, n)));
+                plan.maps.push(Group { start, pages, copies: Vec::new() });
+                self.stats.faults += 1;
+                return;
+            }
+            Kind::Paged(paged) => paged.pages.get(&number).map(|page| page.place),
+        };
+        if let Some(place) = found {
+            plan.taken.insert((start, number));
+            plan.maps.push(Group { start, pages: vec![(number, place)], copies: Vec::new() });
+            self.stats.faults += 1;
+            self.stats.remapped += 1;
+            return;
+        }
+        // Following ones too, if the app accesses the region in order.
+        let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&start) else { return };
+        let room = if paged.host.is_some() { BOUNCE } else { BOUNCE - plan.bounce };
+        if room < step {
+            plan.later.push(fault);
+            return;
+        }
         paged.ahead = if paged.next == number { (paged.ahead * 2).min(AHEAD_MAX) } else { 1 };
-        let most = paged.ahead.min(BOUNCE / step).min(count - number);
-        let gap = paged.pages.range(number..).next().map_or(most, |(&next, _)| next - number);
-        let want = most.min(gap);
-        let on_host = paged.host.as_ref().map(DmaBuffer::iova);
-
-        let places: Vec<Place> = match on_host {
-            Some(iova) => (number..number + want).map(|n| Place::Host(iova + n * step)).collect(),
-            None => match self.take_frames(d, want, size)? {
-                frames if frames.is_empty() => return Ok(Some("no card memory is free".into())),
-                frames => frames.into_iter().map(Place::Card).collect(),
-            },
-        };
-        let filled = match self.fill(d, start, number, places.len() as u64) {
-            Ok(filled) => filled,
-            Err(error) => {
-                let why = error.to_string();
-                self.give_back(d, &places, size);
-                self.fail(start, error);
-                return Ok(Some(why));
-            }
-        };
-        if filled == 0 {
-            self.give_back(d, &places, size);
-            return Ok(Some("the file ends before it: it was truncated after it was mapped".into()));
+        let most = paged.ahead.min(room / step).min(page_count - number);
+        let free = |n: &u64| !paged.pages.contains_key(n) && !plan.taken.contains(&(start, *n));
+        let count = (number..number + most).take_while(free).count() as u64;
+        paged.next = number + count;
+        let bounce = plan.bounce;
+        if paged.host.is_none() {
+            plan.bounce += count * step;
         }
-        let (used, unused) = places.split_at(filled as usize);
-        self.give_back(d, unused, size);
+        plan.taken.extend((number..number + count).map(|n| (start, n)));
+        plan.loads.push(Load { fault, start, number, count, bounce, places: Vec::new(), others: Vec::new() });
+    }
 
-        let mut copies = Vec::new();
-        if let Some(bounce) = self.bounce.as_ref().filter(|_| on_host.is_none()) {
-            for (i, place) in used.iter().enumerate() {
-                if let Place::Card(addr) = place {
-                    copies.push(Command::h2c(bounce.iova() + i as u64 * step, *addr, step as u32));
+    fn carry_out(&mut self, d: &Dispatcher, plan: &mut Plan) -> Result<()> {
+        let mut loads: Vec<Load> = Vec::new();
+        // All frames first: evicted pages leave through the bounce buffer.
+        for mut load in std::mem::take(&mut plan.loads) {
+            load.places = match self.places(d, &load) {
+                Ok(places) => places,
+                Err(error) => {
+                    for load in &loads {
+                        self.give_back(d, &load.places, self.regions[&load.start].size);
+                    }
+                    return Err(error);
+                }
+            };
+            if !load.places.is_empty() {
+                loads.push(load);
+                continue;
+            }
+            plan.later.append(&mut load.others);
+            if plan.maps.is_empty() && loads.is_empty() {
+                plan.denied.push((load.fault, "no card memory is free".into()));
+            } else {
+                plan.later.push(load.fault);
+            }
+        }
+        if loads.len() > 1 {
+            loads.iter().for_each(|load| self.announce(load));
+        }
+        let mut groups = std::mem::take(&mut plan.maps);
+        let mut filled = Vec::new();
+        for load in loads {
+            self.stats.faults += 1;
+            match self.fill(d, &load) {
+                Ok(group) => {
+                    filled.extend(group.pages.iter().map(|&(n, _)| (group.start, n)));
+                    groups.push(group);
+                }
+                Err(why) => plan.denied.push((load.fault, why)),
+            }
+            let step = self.regions[&load.start].page_bytes();
+            for fault in load.others {
+                match self.page_ref((load.start, (fault.va - load.start) / step)) {
+                    Some(_) => self.stats.faults += 1,
+                    None => plan.later.push(fault),
                 }
             }
         }
-        let pages: Vec<_> = (number..).zip(used.iter().copied()).collect();
-        let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&start) else {
-            return Ok(None);
-        };
-        paged.next = number + filled;
-        for &(n, place) in &pages {
-            paged.pages.insert(n, Page { place, mapped: false, dirty: false, accessed: false });
-            if on_host.is_none() {
-                self.clock.push_back((start, n));
+        let mut denials = Vec::new();
+        for (fault, why) in std::mem::take(&mut plan.denied) {
+            tracing::info!(slot = d.slot, va = fault.va, is_write = fault.is_write, why, "access denied");
+            self.stats.denied += 1;
+            if self.denied.len() == KEEP {
+                self.denied.pop_front();
             }
+            denials.push(Command::deny(fault.va));
+            self.denied.push_back(Denied { va: fault.va, is_write: fault.is_write, why });
         }
-        self.stats.pages_in += filled;
-        if let Err(error) = self.enter(d, copies, start, &pages) {
+        if let Err(error) = self.enter(d, &groups, &denials) {
             // They may contain data of another owner: they are freed, unless the card can still access them.
-            let refs: Vec<_> = pages.iter().map(|&(n, _)| (start, n)).collect();
-            let left = self.leave(d, &refs);
-            for &(n, _) in &pages {
+            let left = self.leave(d, &filled);
+            for &(start, n) in &filled {
                 if let Some(page) = self.page(start, n) {
                     page.dirty = false;
                 }
             }
-            self.clock.retain(|at| !refs.contains(at));
-            if let Err(error) = left.and_then(|()| self.drop_pages(d, &refs)) {
+            self.clock.retain(|at| !filled.contains(at));
+            if let Err(error) = left.and_then(|()| self.drop_pages(d, &filled)) {
                 tracing::warn!(%error, slot = d.slot, "pages that could not be filled stay in the card");
             }
             return Err(error);
         }
-        Ok(None)
+        Ok(())
     }
 
-    /// Reads `count` pages from `number` on to where the card copies them from. Returns the number of pages.
-    fn fill(&mut self, d: &Dispatcher, start: u64, number: u64, count: u64) -> Result<u64> {
+    fn enter_window(&mut self, d: &Dispatcher, start: u64, number: u64) -> Result<()> {
+        let pages = self.regions[&start].window(number);
+        self.enter(d, &[Group { start, pages, copies: Vec::new() }], &[])
+    }
+
+    /// Locations for the pages to load, or for the first of them.
+    fn places(&mut self, d: &Dispatcher, load: &Load) -> Result<Vec<Place>> {
+        let region = &self.regions[&load.start];
+        let (step, size) = (region.page_bytes(), region.size);
+        let Kind::Paged(paged) = &region.kind else { return Ok(Vec::new()) };
+        match paged.host.as_ref().map(DmaBuffer::iova) {
+            Some(iova) => {
+                Ok((load.number..load.number + load.count).map(|n| Place::Host(iova + n * step)).collect())
+            }
+            None => Ok(self.take_frames(d, load.count, size)?.into_iter().map(Place::Card).collect()),
+        }
+    }
+
+    /// Lets the system read the pages of a file in advance.
+    fn announce(&self, load: &Load) {
+        let region = &self.regions[&load.start];
+        if let Kind::Paged(paged) = &region.kind {
+            let step = region.page_bytes();
+            paged.source.will_need(load.number * step, load.places.len() as u64 * step);
+        }
+    }
+
+    /// Reads pages to where the card copies them from, and enters them here. Otherwise the fault is denied, and this is why.
+    fn fill(&mut self, d: &Dispatcher, load: &Load) -> std::result::Result<Group, String> {
+        let &Load { start, number, ref places, bounce, .. } = load;
+        let region = self.regions.get_mut(&start).expect("the region was found");
+        let (step, size) = (region.page_bytes(), region.size);
+        let filled = match self.read_pages(d, load) {
+            Ok(filled) => filled,
+            Err(error) => {
+                let why = error.to_string();
+                self.give_back(d, places, size);
+                self.fail(start, error);
+                return Err(why);
+            }
+        };
+        let (used, unused) = places.split_at(filled as usize);
+        self.give_back(d, unused, size);
+        if filled == 0 {
+            return Err("the file ends before it: it was truncated after it was mapped".into());
+        }
+        let mut copies = Vec::new();
+        if let Some(buffer) = &self.bounce {
+            for (i, place) in used.iter().enumerate() {
+                if let Place::Card(addr) = place {
+                    copies.push(Command::h2c(buffer.iova() + bounce + i as u64 * step, *addr, step as u32));
+                }
+            }
+        }
+        let pages: Vec<_> = (number..).zip(used.iter().copied()).collect();
+        if let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&start) {
+            for &(n, place) in &pages {
+                paged.pages.insert(n, Page { place, mapped: false, since: 0, dirty: false, accessed: false });
+                if let Place::Card(_) = place {
+                    self.clock.push_back((start, n));
+                }
+            }
+        }
+        self.stats.pages_in += filled;
+        Ok(Group { start, pages, copies })
+    }
+
+    /// Reads pages into the bounce buffer, or into their frames in host memory. Returns the number of pages.
+    fn read_pages(&mut self, d: &Dispatcher, load: &Load) -> Result<u64> {
         if self.bounce.is_none() {
             self.bounce = Some(d.card.dma_buffer(BOUNCE, DmaAccess::ReadWrite)?);
         }
-        let region = self.regions.get_mut(&start).expect("the region was found");
+        let (number, count) = (load.number, load.places.len() as u64);
+        let region = self.regions.get_mut(&load.start).expect("the region was found");
         let step = region.page_bytes();
         let valid = (count - 1) * step + region.valid(number + count - 1);
         let Kind::Paged(paged) = &mut region.kind else { return Ok(0) };
         let (buffer, offset) = match &paged.host {
             Some(host) => (host, number * step),
-            None => (self.bounce.as_ref().expect("just allocated"), 0),
+            None => (self.bounce.as_ref().expect("just allocated"), load.bounce),
         };
         let position = number * step;
         let got = paged.source.read(buffer, offset as usize, valid as usize, position)? as u64;
@@ -460,46 +620,51 @@ impl Space {
         Ok(filled)
     }
 
-    /// Runs `before`, then maps pages of one region, and records the evicted translations.
-    fn enter(
-        &mut self,
-        d: &Dispatcher,
-        before: Vec<Command>,
-        start: u64,
-        pages: &[(u64, Place)],
-    ) -> Result<()> {
-        let region = &self.regions[&start];
-        let (prot, huge, step) = (region.prot, region.huge(), region.page_bytes());
-        let mut commands = before;
-        let copies = commands.len();
-        // Backwards: the faulting page comes last, so that no other page evicts it.
-        let maps = pages.iter().rev().map(|&(n, place)| Command::map(start + n * step, place, prot, huge));
-        commands.extend(maps);
-        // Upon any error below, the card may hold them.
-        for &(number, _) in pages {
-            if let Some(page) = self.page(start, number) {
-                page.mapped = true;
+    /// Fills and maps pages, then denies accesses, in one batch, and records the evicted translations.
+    fn enter(&mut self, d: &Dispatcher, groups: &[Group], denials: &[Command]) -> Result<()> {
+        let mut commands = Vec::new();
+        for Group { start, pages, copies } in groups {
+            let region = &self.regions[start];
+            let (prot, huge, step) = (region.prot, region.huge(), region.page_bytes());
+            commands.extend(copies);
+            // Backwards: the faulting page comes last, so that no other page evicts it.
+            let maps = pages.iter().rev();
+            commands.extend(maps.map(|&(n, place)| Command::map(start + n * step, place, prot, huge)));
+            // Upon any error below, the card may hold them.
+            for &(number, _) in pages {
+                if let Some(page) = self.page(*start, number) {
+                    page.mapped = true;
+                    page.since = 0;
+                }
             }
         }
+        // Denials come last: on a page with a right that others have, only what still lacks one is denied.
+        commands.extend(denials);
         // The card maps only after all earlier copies are complete.
         let done = d.run("mapping pages", &commands)?;
-        for (command, done) in commands.iter().zip(&done).take(copies) {
-            if done.status != Status::Ok {
+        for (command, done) in commands.iter().zip(&done) {
+            if command.op == Op::H2c && done.status != Status::Ok {
                 // The page is mapped by now and contains data of another owner.
                 d.card.write_slot(d.slot, VIA_SLOT_CTRL, VIA_SLOT_CTRL_ISOLATE_MASK)?;
                 return Err(Error::Command { slot: d.slot, what: command.to_string(), status: done.status });
             }
         }
-        for (&(number, _), done) in pages.iter().rev().zip(&done[copies..]) {
+        let mut mapped = commands.iter().zip(&done).filter(|(command, _)| command.op == Op::Map);
+        let pages = groups.iter().flat_map(|g| g.pages.iter().rev().map(|&(n, _)| (g.start, n)));
+        let mut result = Ok(());
+        for ((start, number), (_, done)) in pages.zip(&mut mapped) {
             if done.has(CPL_VICTIM) {
                 self.displaced(done);
             }
             // It may have evicted an older translation of itself.
             if let Some(page) = self.page(start, number) {
                 page.mapped = true;
+                page.since = if done.status == Status::Ok { done.time } else { 0 };
             }
+            result = result.and_then(|()| d.check("mapping a page", done));
         }
-        done[copies..].iter().try_for_each(|done| d.check("mapping a page", done))
+        // A denied fault no longer exists if the slot was reset meanwhile.
+        result
     }
 
     /// A translation left the card's TLBs; its page stays resident.
@@ -511,6 +676,7 @@ impl Space {
         let number = (done.info - start) / region.page_bytes();
         if let Some(page) = self.page(start, number) {
             page.mapped = false;
+            page.since = 0;
             page.accessed |= done.has(CPL_VICTIM_ACCESSED);
             page.dirty |= done.has(CPL_VICTIM_DIRTY);
         }
@@ -524,6 +690,7 @@ impl Space {
                 self.check_found(d, &done)?;
                 if let Some(page) = self.page(start, number) {
                     page.mapped = false;
+                    page.since = 0;
                     page.accessed |= done.has(CPL_ACCESSED);
                     page.dirty |= done.has(CPL_DIRTY);
                 }
@@ -616,8 +783,9 @@ impl Space {
             self.clock.drain(..count);
             for at in batch {
                 let size = self.regions[&at.0].page_bytes();
+                let pinned = self.pinned.contains(&at);
                 let Some(page) = self.page(at.0, at.1) else { continue };
-                if std::mem::take(&mut page.accessed) {
+                if std::mem::take(&mut page.accessed) || pinned {
                     self.clock.push_back(at);
                 } else if bytes < EVICT as u64 * PAGE {
                     bytes += size;
@@ -629,7 +797,8 @@ impl Space {
         }
         if chosen.is_empty() {
             // All are in constant use: the oldest is evicted.
-            chosen.extend(self.clock.pop_front());
+            let oldest = self.clock.iter().position(|at| !self.pinned.contains(at));
+            chosen.extend(oldest.and_then(|i| self.clock.remove(i)));
         }
         self.drop_pages(d, &chosen)
     }

@@ -135,6 +135,7 @@ struct State {
     sabotage: Sabotage,
     tlb_size: usize,
     seen: Vec<u8>, // operations executed
+    bells: usize,  // doorbells of commands
 }
 
 /// The card.
@@ -184,6 +185,7 @@ impl FakeCard {
             sabotage: Sabotage::None,
             tlb_size,
             seen: Vec::new(),
+            bells: 0,
         };
         Arc::new(Self { info, state: Mutex::new(state), fired: Condvar::new() })
     }
@@ -203,6 +205,27 @@ impl FakeCard {
         state.event(slot, cause, false, 0);
         state.pump(slot);
         self.fired.notify_all();
+    }
+
+    /// Many accesses miss at once. They do not wait for an answer.
+    pub fn miss(&self, slot: usize, accesses: &[(u64, bool)]) {
+        let mut state = self.state.lock().unwrap();
+        for &(va, write) in accesses {
+            state.event(slot, 1, write, va);
+        }
+        self.fired.notify_all();
+    }
+
+    /// The bytes of a page that a slot sees now, if it is mapped.
+    pub fn page(&self, slot: usize, va: u64) -> Option<Vec<u8>> {
+        let mut state = self.state.lock().unwrap();
+        let pte = state.slots[slot].tlb.get(&(va, false))?.pte;
+        Some(state.card_read(pte & !0xfff, PAGE as usize))
+    }
+
+    /// How often the host has rung the doorbell of commands.
+    pub fn bells(&self) -> usize {
+        self.state.lock().unwrap().bells
     }
 
     /// Bus ranges that are mapped now.
@@ -683,6 +706,7 @@ impl State {
         }
         ring.bell = value as u16;
         if register == VIA_BELL_CMD_TAIL {
+            self.bells += 1;
             assert!(ring.bell.wrapping_sub(ring.index) <= 1 << ring.log2, "the doorbell jumped");
         } else {
             ring.armed |= value >> 31 != 0;
