@@ -122,6 +122,13 @@ impl Scale {
 /// end would take card time.
 const PATIENCE: Duration = Duration::from_secs(6 * 3600);
 
+/// What is measured, bytes of an access, accesses.
+type Accesses = (&'static str, u64, u64);
+
+/// Accesses of app rng that are under way: as many as it has, if the guard has room for their data.
+const ACCESSES: u64 = 64;
+const ACCESS_BYTES: u64 = 32 << 10;
+
 /// Bytes and maximum number of edges of the measurement of the simulator.
 const SIM_BYTES: usize = 4 << 20;
 const SIM_EDGES: u64 = 200_000;
@@ -316,29 +323,46 @@ fn mem(project: &Project, opened: &Opened, scale: &Scale, plots: &mut Vec<Plot>)
         ),
         ["what is read", "GB/s"],
     );
-    for huge in [false, true] {
+    // First as many accesses as there are pages; then all pages, which is not measured.
+    let one_each = scale.mem / 4096;
+    let touched = [
+        ("first touch", 4096, one_each),
+        ("", 4096, 16 * one_each),
+        ("random", 64, small),
+        ("random", 4096, large),
+    ];
+    let faults = |size| [("faults", size, one_each)];
+    let half = [("evictions", 64, 2 * one_each)];
+    // Each with a new mapping: huge pages, frames, accesses.
+    let runs: [(bool, u64, &[Accesses]); 5] = [
+        (false, u64::MAX, &touched),
+        (true, u64::MAX, &touched),
+        (false, u64::MAX, &faults(1024)),
+        (false, u64::MAX, &faults(64)),
+        (false, scale.mem / 2, &half),
+    ];
+    for (huge, budget, cases) in runs {
+        slot.set_frame_budget(budget);
         let source = Source::bytes(SharedBytes::new(data.clone()));
         let mapping = slot.map(source, scale.mem, MapOptions::new(Prot::READ_WRITE).huge(huge))?;
         let range = MemoryRange::of(&mapping, register(&app, "base")?, Some(register(&app, "bytes")?));
         let (page, pages) = if huge { (2 << 20, "2 MiB pages") } else { (4096, "4 KiB pages") };
-        // First as many accesses as there are pages; then all pages, which is not measured.
-        let one_each = scale.mem / 4096;
-        for (name, size, count) in [
-            ("first touch", 4096, one_each),
-            ("", 4096, 16 * one_each),
-            ("random", 64, small),
-            ("random", 4096, large),
-        ] {
+        for &(name, size, count) in cases {
             let seed = 0x1234_5678_9abc_def1;
             for (name, value) in [("size", size), ("count", count), ("seed", seed), ("write", 0)] {
                 set(name, value)?;
             }
+            let before = slot.pager_stats().pages_in;
+            let under_way = ACCESSES.min(ACCESS_BYTES / size);
             // The app's interrupt marks the end: polling before would take card time, and more on a busy machine.
             let job = MemoryJob::new(&slot, register(&app, "start")?.offset).range(range);
             job.done(register(&app, "done")?.offset).irq().run()?;
             let (cycles, sum) = (read("cycles")?, read("checksum")?);
+            let loaded = slot.pager_stats().pages_in - before;
             let what = match name {
                 "random" => format!("memory, random reads of {size} bytes, {pages}"),
+                "faults" => format!("memory, {under_way} faults under way, {pages}"),
+                "evictions" => format!("memory, {under_way} faults, frames for half, {pages}"),
                 _ => format!("memory, first touch, {pages}"),
             };
             if sum != expected_sum(&data, size, count, seed) || read("errors")? != 0 {
@@ -346,17 +370,23 @@ fn mem(project: &Project, opened: &Opened, scale: &Scale, plots: &mut Vec<Plot>)
             }
             let (bytes, counted) = match name {
                 // Loaded bytes count, not those that the app read of them.
-                "first touch" => {
-                    let loaded: BTreeSet<u64> =
+                "first touch" | "faults" => {
+                    let touched: BTreeSet<u64> =
                         places(size, count, seed, scale.mem).map(|at| at / page).collect();
                     let all = scale.mem.div_ceil(page);
-                    (loaded.len() as u64 * page, format!("{} of {all} pages loaded", loaded.len()))
+                    (touched.len() as u64 * page, format!("{} of {all} pages loaded", touched.len()))
                 }
+                "evictions" => (loaded * page, format!("{loaded} pages loaded")),
                 "random" => (size * count, format!("{count} accesses")),
                 _ => continue,
             };
             let value = bytes as f64 / opened.card.info().seconds(cycles) / 1e9;
-            let place = if name == "random" { format!("random, {size} bytes") } else { name.to_owned() };
+            let place = match name {
+                "random" => format!("random, {size} bytes"),
+                "faults" => format!("{under_way} faults"),
+                "evictions" => format!("{under_way} faults, half the frames"),
+                _ => name.to_owned(),
+            };
             plot.add(Kind::Ours, pages, &place, 0.0, value);
             match name {
                 "random" => plot.add(Kind::Limit, "a beat a cycle", &place, 0.0, beats(opened)),
@@ -364,10 +394,16 @@ fn mem(project: &Project, opened: &Opened, scale: &Scale, plots: &mut Vec<Plot>)
                     plot.add(Kind::Limit, &format!("the link, {way}"), &place, 0.0, *rate)
                 }),
             }
-            figures.push(Figure { what, value, unit: "GB/s", note: format!("{counted} in {cycles} cycles") });
+            let each = match name {
+                "faults" | "evictions" => format!(", {:.0} each", cycles as f64 / (bytes / page) as f64),
+                _ => String::new(),
+            };
+            let note = format!("{counted} in {cycles} cycles{each}");
+            figures.push(Figure { what, value, unit: "GB/s", note });
         }
         mapping.unmap()?;
     }
+    slot.set_frame_budget(u64::MAX);
     plots.push(plot);
     Ok(figures)
 }
