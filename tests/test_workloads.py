@@ -81,3 +81,21 @@ def test_md5_of_many_files_is_as_md5sum_prints(tmp_path: Path):
     assert (
         done.stdout == subprocess.run(["md5sum", *files], capture_output=True, text=True, check=True).stdout
     )
+
+
+def test_nw_scores_pairs_of_blocks(tmp_path: Path):
+    strings = write(tmp_path / "strings", 20_000)
+    before = strings.read_bytes()
+    report = run("nw", "--out", f"mem=file:{strings}", "--set", "rows=70", "--set", "cols=128")
+    assert report["registers"]["errors"] == 0
+    after, at = strings.read_bytes(), 2048 + 16 * 128
+    assert (after[:at], after[at + 70 * 128 :]) == (before[:at], before[at + 70 * 128 :])
+    # Of random bases: scores around 1, none near 64.
+    found = np.frombuffer(after[at : at + 70 * 128], np.int8)
+    assert abs(found.mean()) < 5 and np.abs(found).max() < 30
+
+
+def test_nw_in_a_memory_that_is_too_short_says_so_in_its_registers(tmp_path: Path):
+    strings = write(tmp_path / "strings", 2000)
+    report = run("nw", "--out", f"mem=file:{strings}")
+    assert report["registers"]["errors"] == 1
