@@ -9,10 +9,12 @@ socket: a module of the same name, parameters and ports, generated from the bloc
 (sim/parts.h) and stores the outputs in its own registers. The part is a Verilated model that contains the block, so behaviour is cycle-accurate
 with and without parts. `inside` names blocks of a part that are parts themselves.
 
-A part is not evaluated at an edge when its state cannot change: its `still_o` (without one: its `idle_o`) is high, no valid at its ports is, and
-every other input except payloads has been unchanged for LINGER cycles. Payloads are inputs `x_i` with an `x_valid_i`, and those that a part
-lists as `sampled`: they change by themselves, and the block reads them only upon another event. Inputs that count in every cycle in which
-they are high, as a valid does, are listed as `counted`.
+A part is not evaluated at an edge when its state cannot change: its `still_o` (without one: its `idle_o`) has been high for STAY cycles, and
+for SETTLE cycles no valid at its ports was high and no other input except payloads has changed. SETTLE is longer, since an input takes some
+cycles through registers to `still_o`. The end of activity takes as long, so that a block is at rest before it reports so; STAY is for work
+that passes from one of its blocks to another whose report takes longer. With parts inside, which take SETTLE cycles themselves, it is as long.
+Payloads are inputs `x_i` with an `x_valid_i`, and those that a part lists as `sampled`: they change by themselves, and the block reads them
+only upon another event. Inputs that count in every cycle in which they are high, as a valid does, are listed as `counted`.
 
 VIADUCT_SIM_CHECK=1 evaluates all parts at every edge, and aborts when an output depends on an input of the same cycle, or changes at an edge
 that would have been skipped.
@@ -23,7 +25,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-LINGER = 7  # cycles, as in via_tb_gate of the blocks' unit tests
+SETTLE = 7  # cycles, as in via_tb_gate of the blocks' unit tests
+STAY = 4  # cycles, one more than there
 
 
 @dataclass(frozen=True)
@@ -233,6 +236,7 @@ def socket(head: Header, parts: list[Part]) -> str:
     still = next((n for n in (parts[0].still, "still_o", "idle_o") if n in names), "")
     if not still:
         raise SystemExit(f"parts: error: {head.name}: a part needs an output still_o or idle_o")
+    stay = SETTLE if parts[0].inside else STAY
     counted = parts[0].counted
     offered = " || ".join(
         f"|{p.name}" for p in head.ports if p.name in counted or re.search(r"valid_[io]$", p.name)
@@ -278,16 +282,17 @@ def socket(head: Header, parts: list[Part]) -> str:
   bit moves, done;
   // All in one process, so that nothing else is evaluated for a part that is skipped.
   always_ff @(posedge clk_i) begin
-    moves = !rst_ni || !{still}{f" || {offered}" if offered else ""};
+    moves = !rst_ni{f" || {offered}" if offered else ""};
     if (!moves) begin
 {lines_of(levels(head, parts[0].sampled), "in", "if ({element} != {piece}) moves = 1'b1;", 6)}    end
-    if (moves || left != 0 || checks) begin
+    if (moves || !{still} || left != 0 || checks) begin
 {lines_of(head.inputs, "in", "{piece} = {element};", 6)}      // The outputs depend on its result; Verilator does not see that it writes them.
-      done = $c1("reinterpret_cast<via::Part*>(", part, ")->edge(", !moves && left == 0, ", (", in, ").data(), (", out, ").data())");
+      done = $c1("reinterpret_cast<via::Part*>(", part, ")->edge(", !moves && {still} && left == 0, ", (", in, ").data(), (", out, ").data())");
       if (done) begin
 {lines_of(head.outputs, "out", "{element} <= {piece};", 8)}      end
     end
-    left = moves ? 3'd{LINGER} : left - 3'(left != 0);
+    left = moves ? 3'd{SETTLE} : left - 3'(left != 0);
+    if (!{still} && left < 3'd{stay}) left = 3'd{stay};
   end
 endmodule
 """

@@ -61,9 +61,9 @@ def test_payloads_and_what_is_sampled_move_nothing(tmp_path: Path):
     assert [p.name for p in parts.levels(head, ("time_i",))] == ["level_i"]
     socket = parts.socket(head, [parts.Part("via_thing")])
     moves = re.search(r"moves = (.*);", socket)
-    assert moves and moves[1] == "!rst_ni || !still_o || |cmd_valid_i || |m_r_valid_i"
+    assert moves and moves[1] == "!rst_ni || |cmd_valid_i || |m_r_valid_i"
     counted = parts.socket(head, [parts.Part("via_thing", counted=("level_i",))])
-    assert "moves = !rst_ni || !still_o || |cmd_valid_i || |level_i || |m_r_valid_i;" in counted
+    assert "moves = !rst_ni || |cmd_valid_i || |level_i || |m_r_valid_i;" in counted
     compared = re.findall(r"if \((\w+)\S* != in\[", socket)
     assert compared == ["level_i"]
     # All inputs are handed over, and all outputs taken.
@@ -71,6 +71,16 @@ def test_payloads_and_what_is_sampled_move_nothing(tmp_path: Path):
         assert f"in[At_{port.name}" in socket
     for port in head.outputs:
         assert re.search(rf"{port.name}[^;=]* <= out\[At_{port.name}", socket)
+
+
+def test_a_part_stays_longer_after_an_input_than_after_its_report(tmp_path: Path):
+    head = read(tmp_path, BLOCK)
+    leaf = parts.socket(head, [parts.Part("via_thing")])
+    assert "left = moves ? 3'd7 : left - 3'(left != 0);" in leaf
+    assert "if (!still_o && left < 3'd4) left = 3'd4;" in leaf
+    # Parts inside take as long after an input, which this one does not see.
+    outer = parts.socket(head, [parts.Part("via_thing", inside=(parts.Part("via_other"),))])
+    assert "if (!still_o && left < 3'd7) left = 3'd7;" in outer
 
 
 def test_a_socket_chooses_the_kind_by_its_parameters(tmp_path: Path):
