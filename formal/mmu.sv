@@ -179,8 +179,7 @@ module mmu
       if (rst_ni) begin
         // After reset the arrays hold anything until they are swept, and nothing is looked up meanwhile.
         if (dut.state_q == Sweep) begin
-          i_sweeps :
-          assert (!dut.gen_dir[d].u_tlb.s1_valid_q && !dut.gen_dir[d].u_tlb.s2_valid_q && dut.gen_dir[d].u_tlb.state_q <= Held);
+          i_sweeps : assert (!dut.gen_dir[d].u_tlb.s1_valid_q && !dut.gen_dir[d].u_tlb.s2_valid_q && dut.gen_dir[d].u_tlb.state_q <= Held);
         end
         if (dut.state_q != Sweep || dut.sweep_q) begin
           i_page_0 : assert (good_page(dut.gen_dir[d].u_tlb.u_page.gen_way[0].u_entry.mem[0]));
@@ -192,10 +191,18 @@ module mmu
         end
         // What waits is as the rules have it, and nothing that is offered is touched while it is looked up again.
         i_front : assert (!dut.gen_dir[d].u_tlb.u_queue.any_q || kept_ok(dut.gen_dir[d].u_tlb.u_queue.front_q[8+AddrW-1:0]));
-        i_queue_0 : assert (!waits(dut.gen_dir[d].u_tlb.u_queue.count_q, dut.gen_dir[d].u_tlb.u_queue.rptr_q, 1'b0) ||
-            kept_ok(dut.gen_dir[d].u_tlb.u_queue.mem[0][8+AddrW-1:0]));
-        i_queue_1 : assert (!waits(dut.gen_dir[d].u_tlb.u_queue.count_q, dut.gen_dir[d].u_tlb.u_queue.rptr_q, 1'b1) ||
-            kept_ok(dut.gen_dir[d].u_tlb.u_queue.mem[1][8+AddrW-1:0]));
+        i_queue_0 :
+        assert (!waits(
+            dut.gen_dir[d].u_tlb.u_queue.count_q, dut.gen_dir[d].u_tlb.u_queue.rptr_q, 1'b0
+        ) || kept_ok(
+            dut.gen_dir[d].u_tlb.u_queue.mem[0][8+AddrW-1:0]
+        ));
+        i_queue_1 :
+        assert (!waits(
+            dut.gen_dir[d].u_tlb.u_queue.count_q, dut.gen_dir[d].u_tlb.u_queue.rptr_q, 1'b1
+        ) || kept_ok(
+            dut.gen_dir[d].u_tlb.u_queue.mem[1][8+AddrW-1:0]
+        ));
         i_first : assert (!dut.gen_dir[d].u_tlb.s1_valid_q || kept_ok(dut.gen_dir[d].u_tlb.s1_q[8+AddrW-1:0]));
         i_second : assert (!dut.gen_dir[d].u_tlb.s2_valid_q || kept_ok(dut.gen_dir[d].u_tlb.s2_q[8+AddrW-1:0]));
         i_shown : assert (!dut.gen_dir[d].u_tlb.p_valid || dut.gen_dir[d].u_tlb.s2_valid_q && dut.gen_dir[d].u_tlb.state_q == Run);

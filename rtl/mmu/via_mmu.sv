@@ -3,7 +3,7 @@
 // MMU of one slot: translates AR and AW, each by its own pipelined TLB (via_tlb) with 4 KiB and 2 MiB pages at once.
 //
 // Throughput: one translation a cycle and direction. Latency: two cycles. Order: kept in each direction; a miss holds up later bursts, which
-// are looked up meanwhile: their misses are posted while the first one waits (one in five cycles), up to Waiting + 2 bursts in each direction.
+// are looked up meanwhile: their misses are posted while the first one waits (one in five cycles), up to Waiting + 3 bursts in each direction.
 // R, W and B do not pass through. A change of the TLBs (OpMap, OpUnmap, OpScan) costs about ten cycles in which nothing is translated.
 //
 // OpMap     fills an invalid way; if there is none, it evicts the ways of the set in turn and reports the victim. An entry of the same page

@@ -6,7 +6,7 @@
 //                    \____________________|    or waiting
 //                     scout: one entry at a time, while s2 waits
 //
-// Throughput: one translation a cycle on hits. Latency: two cycles. Order: kept; a miss holds up later bursts, and Waiting + 2 bursts are held.
+// Throughput: one translation a cycle on hits. Latency: two cycles. Order: kept; a miss holds up later bursts, and Waiting + 3 bursts are held.
 // A miss (no translation, or no permission) posts one event and waits; after every change of the arrays it is looked up again. It ends with
 // a hit, or with `deny` or `abort_i`, which send the burst to AddrErrBit (`abort_i` also those that would hit). Misuse: a burst whose
 // address is wider than VaW posts an event and is sent there.
