@@ -52,176 +52,43 @@ module via_xbar_rd
   localparam bit WindowOk = param_in("via_xbar_rd Window", Window, 1, 65536);
 
   localparam int unsigned OwnerDepth = 2 * Window;
-  localparam int unsigned HostBits = 52 - BeatLog2;
-  localparam int unsigned ChanBits = ChanLog2 - BeatLog2;
-
-  typedef struct packed {
-    axi_resp_e        resp;
-    logic [DataW-1:0] data;
-  } beat_t;
-
-  // What a manager expects next: from target `from`, or the error response.
-  localparam int unsigned FromW = $clog2(NumSub);
-  typedef struct packed {
-    logic                   failed;
-    logic [FromW-1:0] from;
-    logic [7:0]             len;
-    logic [IdW-1:0]         id;
-  } order_t;
+  localparam int unsigned PlaceW = 52 - BeatLog2;
 
   // ---------------------------------------------------------------- managers
-  logic [HostBits-1:0] place[NumMgr];  // address in beats
-  logic [7:0] len[NumMgr];
-  logic [NumSub-1:0] enter[NumMgr], room[NumMgr];  // a request enters a queue; a queue has room
   logic [NumSub-1:0] offered[NumMgr], granted[NumMgr], cut[NumMgr];
-  logic [HostBits-1:0] offer[NumMgr][NumSub];
+  logic [PlaceW-1:0] offer[NumMgr][NumSub];
   logic [7:0] offer_len[NumMgr][NumSub];
   logic [NumSub-1:0] store[NumMgr];  // a beat of this target is for this manager
-  logic [NumMgr-1:0] moves, open;
+  logic [DataW+1:0] back[NumSub];  // response and data of a beat
+  logic [NumMgr-1:0] mgr_still, mgr_idle;
+  always_comb for (int unsigned t = 0; t < NumSub; t++) back[t] = {m_r_i[t].resp, m_r_i[t].data};
 
   for (genvar m = 0; m < NumMgr; m++) begin : gen_mgr
-    axi_ax_t ar;
-    logic ar_valid, ar_take, order_room, skid_ready;
-    logic [NumSub:0] tgt;
-
-    via_skid #(
-      .T(axi_ax_t)
-    ) u_ar (
+    via_xbar_rd_mgr #(
+      .ToHost     (ToHost[m]),
+      .Outstanding(Outstanding),
+      .Queue      (Queue),
+      .Room       (Room),
+      .Piece      (Piece)
+    ) u_mgr (
       .clk_i,
       .rst_ni,
-      .s_i      (s_ar_i[m]),
-      .s_valid_i(s_ar_valid_i[m]),
-      .s_ready_o(skid_ready),
-      .m_o      (ar),
-      .m_valid_o(ar_valid),
-      .m_ready_i(ar_take)
+      .s_ar_i       (s_ar_i[m]),
+      .s_ar_valid_i (s_ar_valid_i[m]),
+      .s_ar_ready_o (s_ar_ready_o[m]),
+      .s_r_o        (s_r_o[m]),
+      .s_r_valid_o  (s_r_valid_o[m]),
+      .s_r_ready_i  (s_r_ready_i[m]),
+      .piece_o      (offer[m]),
+      .piece_len_o  (offer_len[m]),
+      .piece_valid_o(offered[m]),
+      .piece_ready_i(granted[m]),
+      .cut_i        (cut[m]),
+      .back_i       (back),
+      .back_valid_i (store[m]),
+      .still_o      (mgr_still[m]),
+      .idle_o       (mgr_idle[m])
     );
-    assign s_ar_ready_o[m] = skid_ready;
-
-    via_xbar_route #(
-      .NumSub(NumSub),
-      .ToHost(ToHost[m])
-    ) u_route (
-      .addr_i(ar.addr),
-      .tgt_o (tgt)
-    );
-    assign ar_take  = order_room && |(tgt &{1'b1, room[m]});
-    assign enter[m] = (ar_valid && order_room) ? tgt[NumSub-1:0] : '0;
-    assign place[m] = ar.addr[BeatLog2+:HostBits];
-    assign len[m]   = ar.len;
-
-    order_t head;
-    logic head_valid, done;
-    logic [FromW-1:0] from;
-    always_comb begin
-      from = '0;
-      for (int unsigned t = 0; t < NumSub; t++) if (tgt[t]) from |= FromW'(t);
-    end
-    via_fifo #(
-      .T    (order_t),
-      .Depth(Outstanding)
-    ) u_order (
-      .clk_i,
-      .rst_ni,
-      .flush_i  (1'b0),
-      .s_i      ({tgt[NumSub], from, ar.len, ar.id}),
-      .s_valid_i(ar_valid && ar_take),
-      .s_ready_o(order_room),
-      .m_o      (head),
-      .m_valid_o(head_valid),
-      .m_ready_i(done),
-      .count_o  ()
-    );
-
-    // The next beat, from the buffer that the order names, or made here.
-    logic [NumSub-1:0] ready, queue_still;
-    logic advance, take, valid_q, last;
-    logic [7:0] count_q;  // beats of the burst that have been sent
-    beat_t beat[NumSub];
-    axi_r_t r_q;
-
-    assign advance = !valid_q || s_r_ready_i[m];
-    assign take = head_valid && advance && (head.failed || ready[head.from]);
-    assign last = count_q == head.len;
-    assign done = take && last;
-
-    always_ff @(posedge clk_i) begin
-      if (!rst_ni) begin
-        valid_q <= 1'b0;
-        count_q <= '0;
-      end else begin
-        if (advance) valid_q <= take;
-        if (take) count_q <= last ? '0 : count_q + 1'b1;
-      end
-    end
-    always_ff @(posedge clk_i) begin
-      if (take) begin
-        r_q <= '{id: head.id, resp: beat[head.from].resp, last: last, data: beat[head.from].data};
-        if (head.failed) r_q <= '{id: head.id, resp: RespSlvErr, last: last, data: '0};
-      end
-    end
-
-    assign s_r_o[m] = r_q;
-    assign s_r_valid_o[m] = valid_q;
-    assign moves[m] = valid_q || take || s_ar_valid_i[m] || !skid_ready || queue_still != '1;
-    assign open[m] = valid_q || head_valid || !skid_ready;
-
-    for (genvar t = 0; t < NumSub; t++) begin : gen_tgt
-      if (t < NumChan || ToHost[m]) begin : gen_point
-        localparam int unsigned Width = (t < NumChan) ? ChanBits : HostBits;
-        logic [Width-1:0] at;
-        logic free;
-        assign free = take && !head.failed && head.from == FromW'(t);
-
-        via_xbar_queue #(
-          .Width(Width),
-          .Depth(Queue),
-          .Piece(Piece),
-          .Most (Room)
-        ) u_queue (
-          .clk_i,
-          .rst_ni,
-          .s_i      (place[m][Width-1:0]),
-          .s_len_i  (len[m]),
-          .s_valid_i(enter[m][t]),
-          .s_ready_o(room[m][t]),
-          .m_o      (at),
-          .m_len_o  (offer_len[m][t]),
-          .m_valid_o(offered[m][t]),
-          .m_ready_i(granted[m][t]),
-          .m_last_o (),
-          .cut_i    (cut[m][t]),
-          .credit_i (free),
-          .still_o  (queue_still[t])
-        );
-        assign offer[m][t] = HostBits'(at);
-
-        via_fifo #(
-          .T    (beat_t),
-          .Depth(Room),
-          .Ram  (1'b1)
-        ) u_beats (
-          .clk_i,
-          .rst_ni,
-          .flush_i  (1'b0),
-          .s_i      ({m_r_i[t].resp, m_r_i[t].data}),
-          .s_valid_i(store[m][t]),
-          .s_ready_o(),
-          .m_o      (beat[t]),
-          .m_valid_o(ready[t]),
-          .m_ready_i(free),
-          .count_o  ()
-        );
-      end else begin : gen_none
-        assign offer[m][t] = '0;
-        assign offer_len[m][t] = '0;
-        assign offered[m][t] = 1'b0;
-        assign room[m][t] = 1'b0;
-        assign beat[t] = '0;
-        assign ready[t] = 1'b0;
-        assign queue_still[t] = 1'b1;
-      end
-    end
   end
 
   // ---------------------------------------------------------------- targets
@@ -326,8 +193,8 @@ module via_xbar_rd
   end
 
   assign m_r_ready_o = '1;
-  assign still_o = ~|{moves, sends};
-  assign idle_o = ~|{open, m_ar_valid_o};
+  assign still_o = &mgr_still && ~|{sends, s_ar_valid_i};
+  assign idle_o = &mgr_idle && ~|m_ar_valid_o;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

@@ -132,10 +132,7 @@ module via_shell_edge
   logic [NumChan:0] c_ar_valid, c_ar_ready, c_r_valid, c_r_ready, c_aw_valid, c_aw_ready, c_w_valid, c_w_ready, c_b_valid, c_b_ready;
   logic host_idle, host_still, xbar_idle, xbar_still;
 
-  via_xbar #(
-    .NumMgr(NumCard),
-    .ToHost(NumCard'((1 << NumSlots) - 1))
-  ) u_xbar (
+  via_xbar u_xbar (
     .clk_i,
     .rst_ni,
     .s_ar_i      (cardmem_ar_i),

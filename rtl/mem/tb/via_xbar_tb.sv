@@ -75,6 +75,8 @@ module via_xbar_tb
   );
 
   via_xbar #(
+    .NumMgr     (NumMgr),
+    .ToHost     ('1),
     .Outstanding(Outstanding)
   ) u_dut (
     .clk_i       (clk),

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One manager's side of the write half of the crossbar: requests go to a queue for each target, data to a buffer for each target; responses
+// leave in the order of the requests, with the manager's ids.
+//
+//   AW ──> orders ─────────────────────────┐
+//     └──> via_xbar_queue[t] ──> pieces    │
+//   W ───> buffer[t] ──────────> beats     │
+//   B <─── next in order <── responses[t] <┴── B of the pieces of target t
+//
+// A piece is offered when its data is in the buffer, of a long one the first `Piece` beats, behind which the rest follows without a pause.
+// Throughput: one beat a cycle into the buffers, one a target and cycle out of them, no bubble between bursts. Latency: two cycles for AW,
+// three for W, two for B. Order: kept. Misuse: a manager that stalls B harms only itself; one that pauses within the W of a long burst stops
+// its target.
+
+module via_xbar_wr_mgr
+  import via_pkg::*;
+#(
+  parameter int unsigned NumSub = NumChan + 1,
+  parameter bit ToHost = 1'b1,  // without it addresses in host memory are errors
+  parameter int unsigned Outstanding = 64,  // bursts in flight
+  parameter int unsigned Queue = 32,  // requests that wait, for each target
+  parameter int unsigned Room = 512,  // beats of each buffer
+  parameter int unsigned Piece = 16,  // beats of a piece of a request that is cut
+  localparam int unsigned PlaceW = 52 - BeatLog2
+) (
+  input  logic                        clk_i,
+  input  logic                        rst_ni,
+  input  axi_ax_t                     s_aw_i,
+  input  logic                        s_aw_valid_i,
+  output logic                        s_aw_ready_o,
+  input  axi_w_t                      s_w_i,
+  input  logic                        s_w_valid_i,
+  output logic                        s_w_ready_o,
+  output axi_b_t                      s_b_o,
+  output logic                        s_b_valid_o,
+  input  logic                        s_b_ready_i,
+  output logic      [     PlaceW-1:0] piece_o      [NumSub],  // address in the target, in beats
+  output logic      [            7:0] piece_len_o  [NumSub],  // beats - 1
+  output logic      [     NumSub-1:0] piece_last_o,           // the last piece of its burst
+  output logic      [     NumSub-1:0] piece_valid_o,
+  input  logic      [     NumSub-1:0] piece_ready_i,          // granted
+  input  logic      [     NumSub-1:0] cut_i,                  // level: others use the target
+  output logic      [StrbW+DataW-1:0] beat_o       [NumSub],  // strobes and data of the granted pieces, in order
+  output logic      [     NumSub-1:0] beat_valid_o,
+  input  logic      [     NumSub-1:0] beat_ready_i,
+  input  axi_resp_e                   back_i       [NumSub],
+  input  logic      [     NumSub-1:0] back_valid_i,           // pulse: the response to a piece of this manager
+  input  logic      [     NumSub-1:0] back_last_i,            // with it: to the last piece of its burst
+  output logic                        still_o,                // nothing moves unless an input changes
+  output logic                        idle_o                  // level: no write is in flight
+);
+
+  localparam bit NumSubOk = param_in("via_xbar_wr_mgr NumSub", NumSub, NumChan + 1, NumChan + 1);
+  localparam bit OutstandingOk = param_in("via_xbar_wr_mgr Outstanding", Outstanding, 1, 1024);
+  localparam bit QueueOk = param_in("via_xbar_wr_mgr Queue", Queue, 1, 1024);
+  localparam bit RoomOk = param_in("via_xbar_wr_mgr Room", Room, MaxBurstBeats, 65536);
+  localparam bit PieceOk = param_pow2("via_xbar_wr_mgr Piece", Piece, 1, MaxBurstBeats);
+
+  localparam int unsigned ChanBits = ChanLog2 - BeatLog2;
+
+  // Bursts in their order. `tgt` is one-hot; bit NumSub is the error response.
+  typedef struct packed {
+    logic [NumSub:0] tgt;
+    logic [IdW-1:0]  id;
+  } order_t;
+
+  logic [PlaceW-1:0] place;  // address in beats
+  logic [7:0] len;
+  logic [NumSub-1:0] enter, room;  // a request enters a queue; a queue has room
+  axi_ax_t aw;
+  axi_w_t  w;
+  logic aw_valid, aw_take, aw_ready, w_valid, w_take, w_ready, w_room, b_room;
+  logic [NumSub:0] tgt, w_tgt;
+  logic w_tgt_valid;
+
+  via_skid #(
+    .T(axi_ax_t)
+  ) u_aw (
+    .clk_i,
+    .rst_ni,
+    .s_i      (s_aw_i),
+    .s_valid_i(s_aw_valid_i),
+    .s_ready_o(aw_ready),
+    .m_o      (aw),
+    .m_valid_o(aw_valid),
+    .m_ready_i(aw_take)
+  );
+  assign s_aw_ready_o = aw_ready;
+
+  via_xbar_route #(
+    .NumSub(NumSub),
+    .ToHost(ToHost)
+  ) u_route (
+    .addr_i(aw.addr),
+    .tgt_o (tgt)
+  );
+  assign aw_take = w_room && b_room && |(tgt &{1'b1, room});
+  assign enter = (aw_valid && w_room && b_room) ? tgt[NumSub-1:0] : '0;
+  assign place = aw.addr[BeatLog2+:PlaceW];
+  assign len = aw.len;
+
+  // W goes to the buffer of its burst's target; that of an error is dropped.
+  via_slice #(
+    .T  (axi_w_t),
+    .Ram(1'b1)
+  ) u_w (
+    .clk_i,
+    .rst_ni,
+    .s_i      (s_w_i),
+    .s_valid_i(s_w_valid_i),
+    .s_ready_o(w_ready),
+    .m_o      (w),
+    .m_valid_o(w_valid),
+    .m_ready_i(w_take)
+  );
+  assign s_w_ready_o = w_ready;
+
+  via_fifo #(
+    .T    (logic [NumSub:0]),
+    .Depth(Outstanding)
+  ) u_w_order (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (tgt),
+    .s_valid_i(aw_valid && aw_take),
+    .s_ready_o(w_room),
+    .m_o      (w_tgt),
+    .m_valid_o(w_tgt_valid),
+    .m_ready_i(w_valid && w_take && w.last),
+    .count_o  ()
+  );
+  logic [NumSub-1:0] buffer_room, store;
+  assign w_take = w_tgt_valid && |(w_tgt &{1'b1, buffer_room});
+  assign store  = (w_valid && w_tgt_valid) ? w_tgt[NumSub-1:0] & buffer_room : '0;
+
+  // B in the order of AW. Error responses are owed for the bursts that were dropped.
+  localparam int unsigned OweW = $clog2(Outstanding + 1);
+  order_t head;
+  logic head_valid, there, advance, take, valid_q, owe;
+  logic [OweW-1:0] owed_q;
+  logic [NumSub-1:0] ready, queue_still;
+  axi_resp_e resp[NumSub];
+  axi_b_t b, b_q;
+
+  via_fifo #(
+    .T    (order_t),
+    .Depth(Outstanding)
+  ) u_b_order (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      ({tgt, aw.id}),
+    .s_valid_i(aw_valid && aw_take),
+    .s_ready_o(b_room),
+    .m_o      (head),
+    .m_valid_o(head_valid),
+    .m_ready_i(take),
+    .count_o  ()
+  );
+  assign advance = !valid_q || s_b_ready_i;
+  assign there = head_valid && |(head.tgt &{owed_q != '0, ready});
+  assign take = advance && there;
+  assign owe = w_valid && w_take && w.last && w_tgt[NumSub];
+  always_comb begin
+    b = '{id: head.id, resp: head.tgt[NumSub] ? RespSlvErr : RespOkay};
+    for (int unsigned t = 0; t < NumSub; t++) if (head.tgt[t]) b.resp = axi_resp_e'(b.resp | resp[t]);
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      valid_q <= 1'b0;
+      owed_q  <= '0;
+    end else begin
+      if (advance) valid_q <= take;
+      if (owe != (take && head.tgt[NumSub])) owed_q <= owe ? owed_q + 1'b1 : owed_q - 1'b1;
+    end
+  end
+  always_ff @(posedge clk_i) if (take) b_q <= b;
+
+  assign s_b_o = b_q;
+  assign s_b_valid_o = valid_q;
+  assign still_o = !(valid_q || there || !aw_ready || w_valid || queue_still != '1);
+  assign idle_o = !(valid_q || head_valid || !aw_ready || !w_ready);
+
+  for (genvar t = 0; t < NumSub; t++) begin : gen_tgt
+    if (t < NumChan || ToHost) begin : gen_point
+      localparam int unsigned Width = (t < NumChan) ? ChanBits : PlaceW;
+      logic [Width-1:0] at;
+
+      via_xbar_queue #(
+        .Width(Width),
+        .Depth(Queue),
+        .Piece(Piece),
+        .Most (Room),
+        .Start(0),
+        .Ahead(1'b1)
+      ) u_queue (
+        .clk_i,
+        .rst_ni,
+        .s_i      (place[Width-1:0]),
+        .s_len_i  (len),
+        .s_valid_i(enter[t]),
+        .s_ready_o(room[t]),
+        .m_o      (at),
+        .m_len_o  (piece_len_o[t]),
+        .m_last_o (piece_last_o[t]),
+        .m_valid_o(piece_valid_o[t]),
+        .m_ready_i(piece_ready_i[t]),
+        .cut_i    (cut_i[t]),
+        .credit_i (store[t]),
+        .still_o  (queue_still[t])
+      );
+      assign piece_o[t] = PlaceW'(at);
+
+      via_fifo #(
+        .T    (logic [StrbW+DataW-1:0]),
+        .Depth(Room),
+        .Ram  (1'b1)
+      ) u_beats (
+        .clk_i,
+        .rst_ni,
+        .flush_i  (1'b0),
+        .s_i      ({w.strb, w.data}),
+        .s_valid_i(store[t]),
+        .s_ready_o(buffer_room[t]),
+        .m_o      (beat_o[t]),
+        .m_valid_o(beat_valid_o[t]),
+        .m_ready_i(beat_ready_i[t]),
+        .count_o  ()
+      );
+
+      // A burst has failed if a piece of it has.
+      axi_resp_e so_far_q, failed;
+      always_ff @(posedge clk_i) begin
+        if (!rst_ni) so_far_q <= RespOkay;
+        else if (back_valid_i[t]) so_far_q <= back_last_i[t] ? RespOkay : failed;
+      end
+      assign failed = axi_resp_e'(so_far_q | back_i[t]);
+
+      via_fifo #(
+        .T    (axi_resp_e),
+        .Depth(Outstanding)
+      ) u_resp (
+        .clk_i,
+        .rst_ni,
+        .flush_i  (1'b0),
+        .s_i      (failed),
+        .s_valid_i(back_valid_i[t] && back_last_i[t]),
+        .s_ready_o(),
+        .m_o      (resp[t]),
+        .m_valid_o(ready[t]),
+        .m_ready_i(take && head.tgt[t]),
+        .count_o  ()
+      );
+    end else begin : gen_none
+      assign piece_o[t] = '0;
+      assign piece_len_o[t] = '0;
+      assign piece_last_o[t] = 1'b0;
+      assign piece_valid_o[t] = 1'b0;
+      assign room[t] = 1'b0;
+      assign buffer_room[t] = 1'b0;
+      assign beat_o[t] = '0;
+      assign beat_valid_o[t] = 1'b0;
+      assign resp[t] = RespOkay;
+      assign ready[t] = 1'b0;
+      assign queue_still[t] = 1'b1;
+    end
+  end
+
+endmodule
