@@ -39,6 +39,16 @@ async def images_equal_the_model(dut, stall):
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
+async def lines_of_one_beat_wait_for_the_line_above(dut):
+    """A line is read behind the write of the one above, whatever gaps and stalls come between."""
+    r = rng()
+    dut.width_i.value = 64
+    messages = [(i, r.randbytes(64 * 40)) for i in range(20)]
+    _, _, got = await exchange(dut, messages, 0.5, 0.5)
+    assert [m.data for m in got] == [expect(d, 64) for _, d in messages]
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(stall=[0.0, 0.3])
 async def the_width_may_change_between_images(dut, stall):
     r = rng()

@@ -92,7 +92,7 @@ module conv_app
         Fill:  if (step && eol) state_q <= Below;
         Below: if (step && (eol || behind)) state_q <= Start;
       endcase
-      wait_q <= step && end_col_q == '0;
+      if (go) wait_q <= step && end_col_q == '0;
       if (state_q == Start && in_valid_i && bad) errors_o <= errors_o + 1'b1;
       busy_o <= go && (state_q == Fill || state_q == Below);
     end
