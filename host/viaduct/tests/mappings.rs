@@ -344,6 +344,44 @@ fn each_fault_of_a_batch_is_answered_though_what_was_to_be_loaded_with_it_is_not
 }
 
 #[test]
+fn each_fault_on_a_huge_page_that_cannot_be_loaded_is_denied() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let path = file(&dir, &pattern(4 << 20));
+    let options = MapOptions::new(Prot::READ).huge(true);
+    let mapping = slot.map(Source::file(&path).unwrap(), 4 << 20, options).unwrap();
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
+    // The card posts a miss for each part of 4 KiB, and a denial ends those of one part.
+    let parts = [mapping.va(), mapping.va() + PAGE, mapping.va() + 5 * PAGE];
+    fake.miss(0, &parts.map(|va| (va, false)));
+    serve(&slot);
+    let denied: Vec<u64> = slot.take_denied().iter().map(|denied| denied.va).collect();
+    assert_eq!((fake.count(0x12), denied.len()), (3, 3));
+    assert!(parts.iter().all(|va| denied.contains(va)));
+    assert!(mapping.unmap().is_err());
+}
+
+#[test]
+fn a_fault_on_a_mapping_that_is_removed_is_not_left_to_the_next_one() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let first = slot.map(Source::anonymous(PAGE).unwrap(), PAGE, rw()).unwrap();
+    let va = first.va();
+    fake.miss(0, &[(va, false)]);
+    serve(&slot);
+    // Nobody has served it when the mapping goes.
+    fake.miss(0, &[(va, true)]);
+    first.unmap().unwrap();
+    let second = slot.map(Source::anonymous(PAGE).unwrap(), PAGE, MapOptions::new(Prot::READ)).unwrap();
+    assert_eq!(second.va(), va);
+    fake.miss(0, &[(va, false)]);
+    serve(&slot);
+    assert!(fake.page(0, va).is_some());
+    assert!(slot.take_denied().iter().all(|denied| denied.why == "its mapping was removed"));
+}
+
+#[test]
 fn more_faults_than_frames_are_served_one_batch_after_the_other() {
     let dir = tempfile::tempdir().unwrap();
     let fake = FakeCard::new();

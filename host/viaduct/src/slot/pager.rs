@@ -241,6 +241,9 @@ impl Space {
         };
         let mut result = self.leave(d, &pages);
         if result.is_ok() {
+            result = self.end_waiting(d, va);
+        }
+        if result.is_ok() {
             result = self.write_all(d, va);
         }
         if let Err(error) = result {
@@ -267,6 +270,38 @@ impl Space {
             }
         }
         result
+    }
+
+    /// Answers the faults on a region that is being removed. They must not be left to a later region at the same addresses: a write
+    /// that has ended long ago would be denied there, and with it the reads that wait for the page.
+    fn end_waiting(&mut self, d: &Dispatcher, va: u64) -> Result<()> {
+        let region = &self.regions[&va];
+        let range = va..va + region.page_count() * region.page_bytes();
+        let waiting: Vec<Event> = {
+            let mut st = d.lock();
+            let (inside, others): (VecDeque<_>, VecDeque<_>) =
+                st.faults.drain(..).partition(|fault| range.contains(&fault.va));
+            st.faults = others;
+            inside.into()
+        };
+        for batch in waiting.chunks(BATCH) {
+            let denials: Vec<_> = batch.iter().map(|fault| Command::deny(fault.va)).collect();
+            for (&fault, done) in batch.iter().zip(d.run("ending accesses to a mapping", &denials)?) {
+                if done.status == Status::Ok {
+                    self.record_denied(d, fault, "its mapping was removed".into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn record_denied(&mut self, d: &Dispatcher, fault: Event, why: String) {
+        tracing::info!(slot = d.slot, va = fault.va, is_write = fault.is_write, why, "access denied");
+        self.stats.denied += 1;
+        if self.denied.len() == KEEP {
+            self.denied.pop_front();
+        }
+        self.denied.push_back(Denied { va: fault.va, is_write: fault.is_write, why });
     }
 
     /// Meaning of an error during the removal of a region: which bytes may be lost, if any.
@@ -369,7 +404,15 @@ impl Space {
                 st.faults.drain(..count).collect()
             };
             let given = batch.len();
-            let later = self.serve_batch(d, batch)?;
+            let later = match self.serve_batch(d, batch.clone()) {
+                Ok(later) => later,
+                Err(error) => {
+                    // Those that were answered are recognised as such: they are older than their pages' translations.
+                    let mut st = d.lock();
+                    batch.into_iter().rev().for_each(|fault| st.faults.push_front(fault));
+                    return Err(error);
+                }
+            };
             left = left.saturating_sub(given.saturating_sub(later.len()).max(1));
             let mut st = d.lock();
             later.into_iter().rev().for_each(|fault| st.faults.push_front(fault));
@@ -407,7 +450,7 @@ impl Space {
         if plan.taken.contains(&(start, number)) || fault.time < known {
             // On its way, perhaps: the run may turn out to be shorter. What missed before `known` has been translated since.
             let mut loads = plan.loads.iter_mut();
-            match loads.find(|l| l.start == start && (l.number + 1..l.number + l.count).contains(&number)) {
+            match loads.find(|l| l.start == start && (l.number..l.number + l.count).contains(&number)) {
                 Some(load) => load.others.push(fault),
                 None => self.stats.faults += 1,
             }
@@ -502,13 +545,8 @@ impl Space {
         }
         let mut denials = Vec::new();
         for (fault, why) in std::mem::take(&mut plan.denied) {
-            tracing::info!(slot = d.slot, va = fault.va, is_write = fault.is_write, why, "access denied");
-            self.stats.denied += 1;
-            if self.denied.len() == KEEP {
-                self.denied.pop_front();
-            }
             denials.push(Command::deny(fault.va));
-            self.denied.push_back(Denied { va: fault.va, is_write: fault.is_write, why });
+            self.record_denied(d, fault, why);
         }
         if let Err(error) = self.enter(d, &groups, &denials) {
             // They may contain data of another owner: they are freed, unless the card can still access them.
