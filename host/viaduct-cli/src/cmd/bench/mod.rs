@@ -127,7 +127,7 @@ type Accesses = (&'static str, u64, u64);
 
 /// Accesses of app rng that are under way: as many as it has, if the guard has room for their data.
 const ACCESSES: u64 = 64;
-const ACCESS_BYTES: u64 = 32 << 10;
+const ACCESS_BYTES: u64 = 128 << 10;
 
 /// Bytes and maximum number of edges of the measurement of the simulator.
 const SIM_BYTES: usize = 4 << 20;
@@ -331,14 +331,13 @@ fn mem(project: &Project, opened: &Opened, scale: &Scale, plots: &mut Vec<Plot>)
         ("random", 64, small),
         ("random", 4096, large),
     ];
-    let faults = |size| [("faults", size, one_each)];
+    let faults = [("faults", 64, one_each)];
     let half = [("evictions", 64, 2 * one_each)];
     // Each with a new mapping: huge pages, frames, accesses.
-    let runs: [(bool, u64, &[Accesses]); 5] = [
+    let runs: [(bool, u64, &[Accesses]); 4] = [
         (false, u64::MAX, &touched),
         (true, u64::MAX, &touched),
-        (false, u64::MAX, &faults(1024)),
-        (false, u64::MAX, &faults(64)),
+        (false, u64::MAX, &faults),
         (false, scale.mem / 2, &half),
     ];
     for (huge, budget, cases) in runs {
@@ -394,8 +393,10 @@ fn mem(project: &Project, opened: &Opened, scale: &Scale, plots: &mut Vec<Plot>)
                     plot.add(Kind::Limit, &format!("the link, {way}"), &place, 0.0, *rate)
                 }),
             }
+            let per_page = |bytes| cycles as f64 / (bytes / page) as f64;
             let each = match name {
-                "faults" | "evictions" => format!(", {:.0} each", cycles as f64 / (bytes / page) as f64),
+                "first touch" => format!(", {:.0} each, {under_way} reads under way", per_page(bytes)),
+                "faults" | "evictions" => format!(", {:.0} each", per_page(bytes)),
                 _ => String::new(),
             };
             let note = format!("{counted} in {cycles} cycles{each}");
@@ -421,7 +422,7 @@ fn updates(project: &Project, opened: &Opened, scale: &Scale) -> Result<Figure> 
     let (count, seed) = (4 * scale.accesses[0], 0x1234_5678_9abc_def1);
     set(&slot, &app, "updates", count)?;
     set(&slot, &app, "seed", seed)?;
-    let what = "memory, random updates of 8 bytes, 2 MiB pages".to_owned();
+    let what = "random updates of 8 bytes, 2 MiB pages".to_owned();
     for _ in 0..2 {
         let job = MemoryJob::new(&slot, register(&app, "start")?.offset).range(range);
         job.done(register(&app, "done")?.offset).irq().run()?;
