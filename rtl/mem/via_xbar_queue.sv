@@ -16,7 +16,7 @@ module via_xbar_queue
   parameter int unsigned Piece = 16,  // beats of a piece of a request that is cut, a power of two
   parameter int unsigned Most = 512,  // beats of the buffer, at least the longest request
   parameter int unsigned Start = Most,  // beats of credit after reset
-  parameter bit Ahead = 1'b0  // credit for the first `Piece` beats is enough: the rest follows without a pause
+  parameter bit Ahead = 1'b0  // credit for the first `Piece` + 1 beats is enough: the rest follows without a pause
 ) (
   input  logic             clk_i,
   input  logic             rst_ni,

@@ -7,7 +7,7 @@
 //   W of manager m ───> buffer[m][t] ──────────────────────────────> W of target t
 //   B of manager m <── next in order <── responses[m][t] <────────── B of target t
 //
-// A request waits for its own target only, and is sent when its data is here, of a long one the first `Piece` beats: managers send the data of
+// A request waits for its own target only, and is sent when its data is here, of a long one the first `Piece` + 1 beats: managers send the data of
 // a burst without a pause, and buffers are in the order of bursts. So a target never waits for a manager. A manager waits when its
 // buffer for a target is full.
 // Throughput: one W beat a manager and a target each cycle, no bubble between bursts. Latency: three cycles for AW, four for W, two for B.

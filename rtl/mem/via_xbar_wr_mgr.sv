@@ -8,7 +8,7 @@
 //   W ───> buffer[t] ──────────> beats     │
 //   B <─── next in order <── responses[t] <┴── B of the pieces of target t
 //
-// A piece is offered when its data is in the buffer, of a long one the first `Piece` beats, behind which the rest follows without a pause.
+// A piece is offered when its data is in the buffer, of a long one the first `Piece` + 1 beats, behind which the rest follows without a pause.
 // Throughput: one beat a cycle into the buffers, one a target and cycle out of them, no bubble between bursts. Latency: two cycles for AW,
 // three for W, two for B. Order: kept. Misuse: a manager that stalls B harms only itself; one that pauses within the W of a long burst stops
 // its target.

@@ -266,9 +266,9 @@ pub const VIA_SLOT_EVT_TAIL_INDEX_MASK: u32 = 0xffff;
 pub const VIA_SLOT_RD_TRANS: u64 = 0x80;
 /// Write bursts translated.
 pub const VIA_SLOT_WR_TRANS: u64 = 0x84;
-/// Read bursts without a translation.
+/// Misses of read bursts that were posted.
 pub const VIA_SLOT_RD_MISS: u64 = 0x88;
-/// Write bursts without a translation.
+/// Misses of write bursts that were posted.
 pub const VIA_SLOT_WR_MISS: u64 = 0x8c;
 /// Beats sent to the app's input streams.
 pub const VIA_SLOT_BEATS_IN: u64 = 0x90;
