@@ -25,7 +25,8 @@ const BOUNCE: u64 = HUGE;
 const AHEAD_MAX: u64 = 64;
 /// Commands submitted together.
 const BATCH: usize = 64;
-/// Faults taken together, and pages mapped for them: with their copies they fit into the command ring at once.
+/// Faults taken together, and pages after which no further fault of a batch begins another run of pages. A batch that does not fit into the
+/// command ring is submitted as there is room.
 const FAULTS: usize = 256;
 const PAGES: usize = 64;
 /// Small pages evicted together.
