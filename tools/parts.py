@@ -14,7 +14,7 @@ for SETTLE cycles no valid at its ports was high and no other input except paylo
 cycles through registers to `still_o`. The end of activity takes as long, so that a block is at rest before it reports so; STAY is for work
 that passes from one of its blocks to another whose report takes longer. With parts inside, which take SETTLE cycles themselves, it is as long.
 Payloads are inputs `x_i` with an `x_valid_i`, and those that a part lists as `sampled`: they change by themselves, and the block reads them
-only upon another event. Inputs that count in every cycle in which they are high, as a valid does, are listed as `counted`.
+only upon another event. Those with a valid, outputs too, are passed only while it is high: a reader has an old one otherwise. Inputs that count in every cycle in which they are high, as a valid does, are listed as `counted`.
 
 VIADUCT_SIM_CHECK=1 evaluates all parts at every edge, and aborts when an output depends on an input of the same cycle, or changes at an edge
 that would have been skipped.
@@ -221,15 +221,32 @@ def offsets(ports: list[Port], width: str) -> list[str]:
     return [*lines, f"localparam int unsigned {width} = {last}"]
 
 
-def each(port: Port, vector: str, statement: str) -> str:
-    """A statement for every element of a port: {element} is the element, {piece} its bits in the vector."""
+def each(port: Port, vector: str, statement: str, valid: str = "") -> str:
+    """A statement for every element of a port: {element} is the element, {piece} its bits in the vector. With a `valid`, only while that is high."""
     heads, indices, number = port.elements()
     piece = f"{vector}[At_{port.name} + {number} * {port.stride()} +: $bits({port.type})]"
-    return heads + statement.format(element=f"{port.name}{indices}", piece=piece)
+    # From the vector: an output's register has the valid of the last edge still.
+    guard = f"if ({vector}[At_{valid} + {number}]) " if valid else ""
+    return heads + guard + statement.format(element=f"{port.name}{indices}", piece=piece)
 
 
 def lines_of(ports: list[Port], vector: str, statement: str, indent: int) -> str:
     return "".join(f"{' ' * indent}{each(port, vector, statement)}\n" for port in ports)
+
+
+def valid_of(port: Port, ports: list[Port]) -> str:
+    """The valid whose payload the port is: one bit for each of its elements; empty if there is none."""
+    name = f"{port.name[:-2]}_valid{port.name[-2:]}"
+    valid = next((p for p in ports if p.name == name), None)
+    if not valid or valid.dims or len(port.dims) > 1 or ("[" in valid.type) != bool(port.dims):
+        return ""
+    return name
+
+
+def passed(ports: list[Port], vector: str, statement: str, indent: int) -> str:
+    """Passes the ports on, valids first. A payload is passed only with its valid: most are wide and seldom valid."""
+    ordered = sorted(ports, key=lambda p: bool(valid_of(p, ports)))
+    return "".join(f"{' ' * indent}{each(p, vector, statement, valid_of(p, ports))}\n" for p in ordered)
 
 
 def socket(head: Header, parts: list[Part]) -> str:
@@ -288,10 +305,10 @@ def socket(head: Header, parts: list[Part]) -> str:
     if (!moves) begin
 {lines_of(levels(head, parts[0].sampled), "in", "if ({element} != {piece}) moves = 1'b1;", 6)}    end
     if (moves || !{still} || left != 0 || checks) begin
-{lines_of(head.inputs, "in", "{piece} = {element};", 6)}      // The outputs depend on its result; Verilator does not see that it writes them.
+{passed(head.inputs, "in", "{piece} = {element};", 6)}      // The outputs depend on its result; Verilator does not see that it writes them.
       done = $c1("reinterpret_cast<via::Part*>(", part, ")->edge(", !moves && {still} && left == 0, ", (", in, ").data(), (", out, ").data())");
       if (done) begin
-{lines_of(head.outputs, "out", "{element} <= {piece};", 8)}      end
+{passed(head.outputs, "out", "{element} <= {piece};", 8)}      end
     end
     left = moves ? 3'd{SETTLE} : left - 3'(left != 0);
     if (!{still} && left < 3'd{stay}) left = 3'd{stay};
