@@ -114,10 +114,19 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
     "xbar_share": [
         ("via_xbar_share.sv", "rich    = req_i & ~below", "rich    = req_i"),
         ("via_xbar_share.sv", "'0 : later_q[m] | gnt_o", "'0 : later_q[m]"),
-        ("via_xbar_share.sv", "gnt_o[m] ? spent : base", "base"),
-        ("via_xbar_share.sv", "(refill && below[m])", "refill"),
+        ("via_xbar_share.sv", "gnt_o[m] ? base + ~BalanceW'(charge) : base", "base"),
+        ("via_xbar_share.sv", "if (refill && below[m])", "if (refill)"),
         ("via_xbar_share.sv", "refill && first(req_i", "first(req_i"),
         ("via_xbar_share.sv", "refill  = rich == '0", "refill  = below == '1"),
+    ],
+    "xbar_queue": [
+        ("via_xbar_queue.sv", "!full_q || paid && room", "!full_q || room"),
+        ("via_xbar_queue.sv", "s_valid_i(full_q && paid)", "s_valid_i(full_q)"),
+        ("via_xbar_queue.sv", "paid = !due[CreditW-1]", "paid = !credit_q[CreditW-1] || early_q"),
+        ("via_xbar_queue.sv", "Ahead && !cut_i &&", "!cut_i &&"),
+        ("via_xbar_queue.sv", "left - 8'(Piece)", "left"),
+        ("via_xbar_queue.sv", "$clog2(Most + 1) + 1", "$clog2(Most + 1)"),
+        ("via_xbar_queue.sv", "less = credit_q + ~CreditW'(need)", "less = credit_q + ~CreditW'(left)"),
     ],
     "vq_scatter_port": [
         ("via_vq_scatter.sv", "burst_last = piece_end || &line[LineLog2-1:0]", "burst_last = piece_end"),

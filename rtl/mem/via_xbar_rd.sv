@@ -126,7 +126,7 @@ module via_xbar_rd
     always_comb begin
       ax = '0;
       for (int unsigned m = 0; m < NumMgr; m++) begin
-        if (gnt[m]) begin
+        if (any && gnt[m]) begin
           ax.addr |= AddrW'(offer[m][t]) << BeatLog2;
           ax.len |= offer_len[m][t];
         end

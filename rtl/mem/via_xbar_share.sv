@@ -48,21 +48,22 @@ module via_xbar_share
     return among[m] && (among & ~later & ~(N'(1) << m)) == '0;
   endfunction
   always_comb begin
-    for (int unsigned m = 0; m < N; m++) gnt_o[m] = first(rich, later_q[m], m) || refill && first(req_i, later_q[m], m);
+    gnt_o = '0;
+    if (valid_o) begin
+      for (int unsigned m = 0; m < N; m++) gnt_o[m] = first(rich, later_q[m], m) || refill && first(req_i, later_q[m], m);
+    end
   end
 
   for (genvar m = 0; m < N; m++) begin : gen_mgr
-    logic signed [BalanceW-1:0] base, spent;
-    logic [7:0] charge;  // beats - 1
-    assign charge = (9'(len_i[m]) >= 9'(Quantum)) ? 8'(Quantum - 1) : len_i[m];
-    assign base   = (refill && below[m]) ? balance_q[m] + BalanceW'(Quantum) : balance_q[m];
-    assign spent  = base + ~BalanceW'(charge);
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
         balance_q[m] <= '0;
         later_q[m]   <= {N{1'b1}} << m << 1;
       end else if (ack_i && valid_o) begin
-        balance_q[m] <= gnt_o[m] ? spent : base;
+        automatic logic [7:0] charge = (9'(len_i[m]) >= 9'(Quantum)) ? 8'(Quantum - 1) : len_i[m];  // beats - 1
+        automatic logic signed [BalanceW-1:0] base = balance_q[m];
+        if (refill && below[m]) base = base + BalanceW'(Quantum);
+        balance_q[m] <= gnt_o[m] ? base + ~BalanceW'(charge) : base;
         later_q[m]   <= gnt_o[m] ? '0 : later_q[m] | gnt_o;
       end
     end

@@ -168,7 +168,7 @@ module via_xbar_wr
       last = 1'b0;
       from = '0;
       for (int unsigned m = 0; m < NumMgr; m++) begin
-        if (gnt[m]) begin
+        if (any && gnt[m]) begin
           ax.addr |= AddrW'(offer[m][t]) << BeatLog2;
           ax.len |= offer_len[m][t];
           last |= offer_last[m][t];
