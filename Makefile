@@ -137,7 +137,7 @@ fmt: setup ## format every source file
 drawings: setup ## the drawings of the documents, from their sources in docs/drawings
 	@$(PY) tools/draw.py
 
-formal: setup ## proofs: no write outside a granted buffer, no address outside the card, used index never ahead of data, the gate of a function, shares of the crossbar
+formal: setup ## proofs: no write outside a granted buffer, no address outside the card, used index never ahead of data, the gate of a function, shares of the crossbar, credit of its queues
 	@$(PY) formal/run.py
 
 fuzz: setup ## coverage-guided fuzzing of everything that parses untrusted bytes, FUZZ_SECONDS=300 for each target

@@ -5,6 +5,7 @@
 // A piece is offered when the manager's buffer for this target has room for all of its response (reads), or holds its data (writes, `Ahead`),
 // so a target never waits for a manager. While others request the target, pieces are short, so that a short request never waits for a long one
 // of another manager; else a request is one piece, as memory is best at long ones.
+// Both rules for credit are proved in formal/xbar_queue.
 // Throughput: one piece a cycle. Latency: two cycles. Order: kept. Credit counts two cycles after `credit_i`. Handshake outputs are registers,
 // the piece is read from distributed memory.
 
@@ -54,6 +55,7 @@ module via_xbar_queue
 
   logic [Width-1:0] held;
   logic [7:0] held_len, left, rest_q;
+  logic [7:0] need;  // beats - 1 of the next piece
   logic held_valid, full_q, more_q, have, go, long, room, paid, early_q, credit_late_q;
   piece_t piece_q;
 
@@ -63,6 +65,7 @@ module via_xbar_queue
   assign have = more_q || held_valid || s_valid_i;
   assign left = more_q ? rest_q : held_valid ? held_len : s_len_i;
   assign long = cut_i && 9'(left) >> PieceLog2 != '0;
+  assign need = long ? 8'(Piece - 1) : left;
 
   via_fifo #(
     .T    (logic [Width+7:0]),
@@ -94,7 +97,7 @@ module via_xbar_queue
       rest_q       <= left - 8'(Piece);
       early_q      <= Ahead && !cut_i && 9'(left) >> PieceLog2 != '0;
       piece_q.last <= !long;
-      piece_q.len  <= long ? 8'(Piece - 1) : left;
+      piece_q.len  <= need;
       if (!more_q) piece_q.place <= held_valid ? held : s_i;
       else piece_q.place[LowW-1:0] <= piece_q.place[LowW-1:0] + LowW'(Piece);
     end
@@ -103,10 +106,8 @@ module via_xbar_queue
   // ---------------------------------------------------------------- credit
   // Beats that no piece has claimed. Below zero the piece in work waits. What is left after a claim is computed whether or not there is one.
   logic signed [CreditW-1:0] credit_q, due, less;
-  logic [7:0] need;  // beats - 1 of the next piece
   assign due  = credit_q + (early_q ? CreditW'(rest_q) : '0);
   assign paid = !due[CreditW-1];
-  assign need = long ? 8'(Piece - 1) : left;
   assign less = credit_q + ~CreditW'(need) + CreditW'(credit_late_q);
 
   always_ff @(posedge clk_i) begin

@@ -182,7 +182,7 @@ module via_xbar_wr_mgr
   assign s_b_o = b_q;
   assign s_b_valid_o = valid_q;
   assign still_o = !(valid_q || there || !aw_ready || w_valid || queue_still != '1);
-  assign idle_o = !(valid_q || head_valid || !aw_ready || !w_ready);
+  assign idle_o = !(valid_q || head_valid || !aw_ready || w_valid);
 
   for (genvar t = 0; t < NumSub; t++) begin : gen_tgt
     if (t < NumChan || ToHost) begin : gen_point

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// via_xbar_queue, without bound: a piece is offered only when there is credit for it. Reads: for all of its beats, so a buffer never overflows.
+// Writes (`Ahead`): for all of them or the first `Piece` + 1, so a target waits for no data.
+//
+// Assumed: requests are no longer than a burst, also as they come out of via_fifo (proved in fifo); the buffer gives no more credit than it has
+// beats.
+
+module xbar_queue
+  import via_pkg::*;
+#(
+  parameter bit Ahead = 1'b0
+) (
+  input logic       clk_i,
+  input logic       rst_ni,
+  input logic [7:0] s_i,
+  input logic [7:0] s_len_i,
+  input logic       s_valid_i,
+  input logic       m_ready_i,
+  input logic       cut_i,
+  input logic       credit_i
+);
+
+  localparam int unsigned Width = 8;
+  localparam int unsigned Piece = 4;
+  localparam int unsigned Most = MaxBurstBeats;
+  localparam int unsigned Start = Ahead ? 0 : Most;
+  localparam int unsigned W = 16;
+  typedef logic signed [W-1:0] beats_t;
+
+  logic s_ready, m_valid, m_last;
+  logic [Width-1:0] m;
+  logic [7:0] m_len;
+
+  via_xbar_queue #(
+    .Width(Width),
+    .Depth(2),
+    .Piece(Piece),
+    .Most (Most),
+    .Start(Start),
+    .Ahead(Ahead)
+  ) dut (
+    .clk_i,
+    .rst_ni,
+    .s_i,
+    .s_len_i,
+    .s_valid_i,
+    .s_ready_o(s_ready),
+    .m_o      (m),
+    .m_len_o  (m_len),
+    .m_last_o (m_last),
+    .m_valid_o(m_valid),
+    .m_ready_i,
+    .cut_i,
+    .credit_i,
+    .still_o  ()
+  );
+
+  // The pieces in the slice: the one that is offered, and one behind it.
+  logic [7:0] second_len;
+  logic second;
+  assign second     = dut.u_offer.skid_valid_q;
+  assign second_len = dut.u_offer.gen_ram.mem[!dut.u_offer.gen_ram.rptr_q][Width+:8];
+
+  // Beats of credit that no granted piece has used; with `Ahead` below zero while data of a granted piece is still to come.
+  beats_t owned_q;
+  beats_t offered, claimed;
+  assign offered = (m_valid ? beats_t'(m_len) + beats_t'(1) : beats_t'(0)) + (second ? beats_t'(second_len) + beats_t'(1) : beats_t'(0));
+  assign claimed = dut.full_q ? beats_t'(dut.piece_q.len) + beats_t'(1) : beats_t'(0);
+
+  // What a piece of `len` needs before it is offered.
+  function automatic beats_t enough(input logic [7:0] len);
+    return (Ahead && 32'(len) > Piece) ? beats_t'(Piece + 1) : beats_t'(len) + beats_t'(1);
+  endfunction
+
+  function automatic logic fits(input logic [7:0] len);
+    return 32'(len) < MaxBurstBeats;
+  endfunction
+
+  logic begun_q = 1'b0;
+  always_ff @(posedge clk_i) begin
+    begun_q <= 1'b1;
+    assume (rst_ni == begun_q);
+    assume (fits(s_len_i));
+    assume (!dut.held_valid || fits(dut.held_len));
+    if (!rst_ni) begin
+      owned_q <= beats_t'(Start);
+    end else begin
+      owned_q <= owned_q + beats_t'(credit_i) - ((m_valid && m_ready_i) ? beats_t'(m_len) + beats_t'(1) : beats_t'(0));
+      if (owned_q >= beats_t'(Most)) assume (!credit_i);
+
+      a_paid : assert (!m_valid || owned_q >= enough(m_len));
+      i_slice : assert (!second || m_valid && !dut.room);
+      i_place : assert ((dut.u_offer.gen_ram.wptr_q != dut.u_offer.gen_ram.rptr_q) == (m_valid && !second));
+      i_second : assert (!second || owned_q >= beats_t'(m_len) + beats_t'(1) + enough(second_len));
+      i_account : assert (owned_q == beats_t'(dut.credit_q) + beats_t'(dut.credit_late_q) + claimed + offered);
+      i_most : assert (owned_q <= beats_t'(Most));
+      i_fits : assert ((!m_valid || fits(m_len)) && (!second || fits(second_len)) && (!dut.full_q || fits(dut.piece_q.len)));
+      i_rest : assert (!dut.more_q || dut.full_q && fits(dut.rest_q));
+      i_early : assert (!dut.full_q || !dut.early_q || Ahead && beats_t'(dut.rest_q) == beats_t'(dut.piece_q.len) - beats_t'(Piece));
+      // The credit's register is wide enough.
+      i_least :
+      assert (beats_t'(dut.credit_q) >= (dut.full_q ? -claimed : beats_t'(0)) - (Ahead ? beats_t'(MaxBurstBeats - 1 - Piece) : beats_t'(0)));
+    end
+  end
+
+endmodule
