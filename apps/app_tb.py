@@ -5,6 +5,7 @@ The app itself is the top of the simulation: `in_i` and `out_o` are whole beats 
 """
 
 import importlib.util
+import tomllib
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,14 +28,12 @@ def load_model(test_file: str) -> Model:
     return module.model
 
 
-def run_app(test_file: str, data_w: int, packages: tuple[str, ...] = (), **kwargs) -> None:
-    """Builds and tests the app a test file lies beside, for a card `data_w` bits wide.
-
-    `packages` are files of the app's rtl/ to read first; other arguments are those of `run`.
-    """
+def run_app(test_file: str, data_w: int, **kwargs) -> None:
+    """Builds and tests the app a test file lies beside, for a card `data_w` bits wide. Other arguments are those of `run`."""
     app = Path(test_file).resolve().parent
-    sources = [str((app / "rtl" / p).relative_to(ROOT)) for p in packages]
-    run(f"{app.name}_app", test_file, defines={"VIA_DATA_W": data_w}, sources=sources, **kwargs)
+    manifest = tomllib.loads((app / "app.toml").read_text())["app"]
+    sources = [str((app / p).resolve().relative_to(ROOT)) for p in manifest.get("sources", [])]
+    run(manifest["top"], test_file, defines={"VIA_DATA_W": data_w}, sources=sources, **kwargs)
 
 
 @dataclass

@@ -171,4 +171,4 @@ async def a_cut_header_passes_as_it_is(dut):
 
 @pytest.mark.parametrize("data_w", [512, pytest.param(128, marks=pytest.mark.long)])
 def test_aes(data_w):
-    run_app(__file__, data_w, packages=("aes_pkg.sv",))
+    run_app(__file__, data_w)

@@ -121,4 +121,4 @@ async def busy_lasts_until_the_digest_stands_at_the_output(dut):
 
 @pytest.mark.parametrize("data_w", [512, pytest.param(64, marks=pytest.mark.long)])
 def test_md5(data_w):
-    run_app(__file__, data_w, packages=("md5_pkg.sv",))
+    run_app(__file__, data_w)

@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """App nw against its model: scores, errors, rate."""
 
-import importlib.util
-from pathlib import Path
-
 import cocotb
 import pytest
-from cocotb.triggers import RisingEdge
+from app_tb import run_app
+from mem_tb import Bench, golden
 
-from via_tb import AxiMem, rng, run, start
+from via_tb import rng, start
 
-spec = importlib.util.spec_from_file_location("nw_model", Path(__file__).with_name("model.py"))
-assert spec and spec.loader
-model = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(model)
+model = golden("nw")
 
 SIZE = 1 << 17
 
@@ -41,57 +36,16 @@ def related(blocks: int) -> bytes:
     return found
 
 
-class Bench:
-    """The app before a memory with related strings."""
-
-    def __init__(self, dut, **memory) -> None:
-        self.dut = dut
-        dut.start_i.value = 0
-        self.mem = AxiMem(dut, "mem", size=SIZE, **memory)
-        text = related(512)
-        self.mem.mem[:] = text * (SIZE // len(text))
-        self.irqs = 0
-        cocotb.start_soon(self._count_irqs())
-
-    async def _count_irqs(self) -> None:
-        while True:
-            await RisingEdge(self.dut.irq_o)
-            self.irqs += 1
-
-    async def go(self, base: int, length: int, **registers: int) -> dict[str, int]:
-        """Runs once and returns the registers; they are changed while it runs, which must not matter."""
-        dut, before = self.dut, self.irqs
-        for name, value in {"base": base, "bytes": length, **registers}.items():
-            getattr(dut, f"{name}_i").value = value
-        dut.start_i.value = 1
-        await RisingEdge(dut.clk_i)
-        dut.start_i.value = 0
-        for name in ("base", "bytes", "rows", "cols"):
-            getattr(dut, f"{name}_i").value = rng().getrandbits(20)
-        for _ in range(2):
-            await RisingEdge(dut.clk_i)
-        while not dut.done_o.value:
-            await RisingEdge(dut.done_o)
-        for _ in range(3):
-            await RisingEdge(dut.clk_i)
-        assert self.irqs == before + 1
-        assert not self.mem.open_reads and not self.mem.open_writes
-        return {name: int(getattr(dut, f"{name}_o").value) for name in ("errors", "cycles")}
-
-    async def compare(self, base: int, length: int, **registers: int) -> dict[str, int]:
-        """Runs once and compares the whole memory."""
-        before = bytes(self.mem.mem)
-        result = await self.go(base, length, **registers)
-        want = model.model({"mem": before[base : base + length]}, registers)["mem"]
-        assert self.mem.mem == before[:base] + want + before[base + length :]
-        assert not result["errors"]
-        return result
+def strings() -> bytes:
+    """A memory full of them."""
+    text = related(512)
+    return text * (SIZE // len(text))
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 @cocotb.parametrize(stall=[0.0, 0.4])
 async def scores_equal_the_model(dut, stall):
-    bench = Bench(dut, latency=20, stall=stall)
+    bench = Bench(dut, strings(), latency=20, stall=stall)
     await start(dut)
     r = rng()
     for rows, cols in ((1, 64), (5, 64), (3, 192), (r.randrange(1, 12), 64 * r.randrange(1, 4)), (66, 64)):
@@ -102,7 +56,7 @@ async def scores_equal_the_model(dut, stall):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def a_pair_a_cycle_with_many_reads_in_flight(dut):
-    bench = Bench(dut, latency=100)
+    bench = Bench(dut, strings(), latency=100)
     await start(dut)
     rows, cols = 3, 512
     result = await bench.compare(0, SIZE, rows=rows, cols=cols)
@@ -113,7 +67,7 @@ async def a_pair_a_cycle_with_many_reads_in_flight(dut):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(stall=[0.0, 0.3])
 async def errors_are_counted_and_the_run_ends(dut, stall):
-    bench = Bench(dut, latency=10, stall=stall)
+    bench = Bench(dut, strings(), latency=10, stall=stall)
     await start(dut)
     rows, cols = 6, 128
     b, at, _ = model.places({"rows": rows, "cols": cols})
@@ -132,10 +86,10 @@ async def errors_are_counted_and_the_run_ends(dut, stall):
 
 @cocotb.test(timeout_time=200, timeout_unit="us")
 async def wrong_parameters_end_at_once_with_an_error(dut):
-    bench = Bench(dut)
+    bench = Bench(dut, strings())
     await start(dut)
     good = {"base": 4096, "length": 2304, "rows": 4, "cols": 64}
-    for wrong in (
+    wrongs = [
         {"length": 2303},
         {"length": 0},
         {"base": 2048},
@@ -145,16 +99,13 @@ async def wrong_parameters_end_at_once_with_an_error(dut):
         {"cols": 63},
         {"cols": 96},
         {"rows": 2**32 - 1, "cols": 2**32 - 64},
-    ):
-        result = await bench.go(**{**good, **wrong})
-        assert result["errors"] == 1 and result["cycles"] < 6, wrong
-    assert not bench.mem.reads and not bench.mem.writes
-    await bench.compare(**good)
+    ]
+    await bench.refuses(good, wrongs)
 
 
 @pytest.mark.parametrize("data_w", [512, pytest.param(128, marks=pytest.mark.long)])
 def test_nw(data_w):
-    run("nw_tb", __file__, defines={"VIA_DATA_W": data_w})
+    run_app(__file__, data_w)
 
 
 def naive(a: str, b: str) -> int:

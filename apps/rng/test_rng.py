@@ -1,75 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """App rng against its model: places, data, checksum, errors, rate."""
 
-import importlib.util
-from pathlib import Path
-
 import cocotb
 import pytest
-from cocotb.triggers import RisingEdge
+from app_tb import run_app
+from mem_tb import Bench, golden
 
-from via_tb import AxiMem, rng, run, start
+from via_tb import rng, start
 
-spec = importlib.util.spec_from_file_location("rng_model", Path(__file__).with_name("model.py"))
-assert spec and spec.loader
-model = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(model)
+model = golden("rng")
 
 SIZE = 1 << 18
-
-
-class Bench:
-    """The app before a memory with random content."""
-
-    def __init__(self, dut, **memory) -> None:
-        self.dut = dut
-        dut.start_i.value = 0
-        self.mem = AxiMem(dut, "mem", size=SIZE, **memory)
-        self.mem.mem[:] = rng().randbytes(SIZE)
-        self.irqs = 0
-        cocotb.start_soon(self._count_irqs())
-
-    async def _count_irqs(self) -> None:
-        while True:
-            await RisingEdge(self.dut.clk_i)
-            self.irqs += int(self.dut.irq_o.value) if self.dut.rst_ni.value == 1 else 0
-
-    async def go(self, base: int, length: int, **registers: int) -> dict[str, int]:
-        """Runs once and returns the registers; they are changed while it runs, which must not matter."""
-        dut = self.dut
-        values = {"base": base, "bytes": length, **registers}
-        before = self.irqs
-        for name, value in values.items():
-            getattr(dut, f"{name}_i").value = value
-        dut.start_i.value = 1
-        await RisingEdge(dut.clk_i)
-        dut.start_i.value = 0
-        for name in ("base", "bytes", "size", "count", "seed"):
-            getattr(dut, f"{name}_i").value = rng().getrandbits(20)
-        dut.write_i.value = 1 - registers["write"]
-        await RisingEdge(dut.clk_i)
-        await RisingEdge(dut.clk_i)
-        while not dut.done_o.value:
-            await RisingEdge(dut.done_o)
-            await RisingEdge(dut.clk_i)
-        await RisingEdge(dut.clk_i)
-        await RisingEdge(dut.clk_i)
-        assert self.irqs == before + 1
-        return {name: int(getattr(dut, f"{name}_o").value) for name in ("checksum", "errors", "cycles")}
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 @cocotb.parametrize(stall=[0.0, 0.4])
 async def reads_and_writes_as_the_model(dut, stall):
-    bench = Bench(dut, latency=20, stall=stall)
+    bench = Bench(dut, rng().randbytes(SIZE), latency=20, stall=stall)
     await start(dut)
     r = rng()
-    width = len(dut.mem_rdata) // 8
     for i in range(24):
         size = 1 << r.choice((6, 7, 9, 11, 12, 13, 15))
         length = size * r.randrange(1, min(100, SIZE // 2 // size)) + r.randrange(size)
         base = 64 * r.randrange(SIZE // 2 // 64)
-        count = r.randrange(1, max(3, 512 * width // size))
+        count = r.randrange(1, max(3, 512 * bench.width // size))
         registers = {"size": size, "count": count, "seed": r.getrandbits(64) | 1, "write": i % 2}
         before = bytes(bench.mem.mem)
         memory = before[base : base + length]
@@ -86,13 +40,12 @@ async def reads_and_writes_as_the_model(dut, stall):
 @cocotb.test(timeout_time=500, timeout_unit="us")
 @cocotb.parametrize(size=[64, 4096], write=[0, 1])
 async def one_beat_a_cycle_with_many_bursts_in_flight(dut, size, write):
-    bench = Bench(dut, latency=40)
+    bench = Bench(dut, rng().randbytes(SIZE), latency=40)
     await start(dut)
-    width = len(dut.mem_rdata) // 8
     count = max(40, 16384 // size) if size < 4096 else 4
     result = await bench.go(0, SIZE, size=size, count=count, seed=1, write=write)
     beats = bench.mem.w_beats if write else bench.mem.r_beats
-    assert len(beats) == count * size // width
+    assert len(beats) == count * size // bench.width
     assert beats[-1] - beats[0] == len(beats) - 1, "no gap in the data"
     assert 0 <= result["cycles"] - (len(beats) + 40) < 20
 
@@ -104,14 +57,13 @@ async def counts_errors_and_goes_on(dut, write):
     def fails(addr: int) -> bool:
         return addr // 4096 % 3 == 1 and addr % 2048 // 64 == 5
 
-    bench = Bench(dut, latency=5, stall=0.2, fails=fails)
+    bench = Bench(dut, rng().randbytes(SIZE), latency=5, stall=0.2, fails=fails)
     await start(dut)
-    width = len(dut.mem_rdata) // 8
     registers = {"size": 8192, "count": 20, "seed": 7, "write": write}
     before = bytes(bench.mem.mem)
     result = await bench.go(4096, 100000, **registers)
     bursts = bench.mem.writes if write else bench.mem.reads
-    bad = sum(any(map(fails, range(at, at + beats * width, width))) for _, at, beats in bursts)
+    bad = sum(any(map(fails, range(at, at + beats * bench.width, bench.width))) for _, at, beats in bursts)
     assert result["errors"] == bad > 0
     if not write:
         good = b"".join(bytes(64) if fails(at) else before[at : at + 64] for at in range(0, SIZE, 64))
@@ -126,7 +78,7 @@ async def counts_errors_and_goes_on(dut, write):
 
 @cocotb.test(timeout_time=200, timeout_unit="us")
 async def wrong_parameters_end_at_once_with_an_error(dut):
-    bench = Bench(dut)
+    bench = Bench(dut, rng().randbytes(SIZE))
     await start(dut)
     good = {"base": 0, "length": 8192, "size": 4096, "count": 3, "seed": 1, "write": 0}
     for wrong in (
@@ -147,15 +99,15 @@ async def wrong_parameters_end_at_once_with_an_error(dut):
     result = await bench.go(**{**good, "count": 0})
     assert result == {"checksum": 0, "errors": 0, "cycles": result["cycles"]} and result["cycles"] < 5
     result = await bench.go(**good)
-    assert result["errors"] == 0 and len(bench.mem.r_beats) * len(dut.mem_rdata) // 8 == 3 * 4096
+    assert result["errors"] == 0 and len(bench.mem.r_beats) * bench.width == 3 * 4096
 
 
 @cocotb.test(timeout_time=200, timeout_unit="us")
 async def takes_the_largest_size_and_memory(dut):
-    bench = Bench(dut, latency=2)
+    bench = Bench(dut, rng().randbytes(SIZE), latency=2)
     await start(dut)
     # The upper half of a slot's address space; the memory of the test repeats in it.
-    size, half = (1 << 21 if len(dut.mem_rdata) == 512 else 1 << 14), 1 << 47
+    size, half = (1 << 21 if bench.width == 64 else 1 << 14), 1 << 47
     result = await bench.go(half, half, size=size, count=1, seed=99, write=0)
     at = half + next(model.places(size, 1, 99, half))
     assert bench.mem.reads[0][1] == at > half + (1 << 44)
@@ -166,4 +118,4 @@ async def takes_the_largest_size_and_memory(dut):
 
 @pytest.mark.parametrize("data_w", [512, pytest.param(64, marks=pytest.mark.long)])
 def test_rng(data_w):
-    run("rng_tb", __file__, defines={"VIA_DATA_W": data_w})
+    run_app(__file__, data_w)

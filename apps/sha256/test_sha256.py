@@ -119,4 +119,4 @@ async def busy_lasts_until_the_digest_stands_at_the_output(dut):
 
 @pytest.mark.parametrize("data_w", [512, pytest.param(64, marks=pytest.mark.long)])
 def test_sha256(data_w):
-    run_app(__file__, data_w, packages=("sha256_pkg.sv",))
+    run_app(__file__, data_w)
