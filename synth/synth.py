@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Synthesises the shell for UltraScale+ with yosys: LUT, FF, BRAM and URAM of every block, and its longest paths.
+"""Synthesises the shell, or apps, for UltraScale+ with yosys: LUT, FF, BRAM and URAM of every block, and its longest paths.
 
     .venv/bin/python synth/synth.py [--slots 4] [--channels 4] [--width 512] [--streams 1] [--functions] [--whole]
-                                    [--only BLOCK] [--json FILE] [--ceilings FILE [--set]]
+                                    [--app NAME] [--only BLOCK] [--json FILE] [--ceilings FILE [--set]]
 
 --functions selects the functions of the card, `via_functions`, instead of the rest of the shell; --whole the whole shell
-with its functions, assembled from its blocks (whole.py). Each block is synthesised once, flattened, with its parameters in
+with its functions, assembled from its blocks (whole.py); --app, which may be repeated, apps. Each block is synthesised once, flattened, with its parameters in
 the shell, and multiplied by the number of instances. The sum includes all of them except their wiring. BRAM is in units
 of RAMB36 (a RAMB18 counts one half). There is no placement: paths are logic only, see timing.py for the definitions of
 levels and delays.
@@ -32,6 +32,7 @@ import re
 import subprocess
 import sys
 import time
+import tomllib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -50,6 +51,7 @@ LUTRAM = {
 FF = {"FDRE": 1, "FDSE": 1, "FDCE": 1, "FDPE": 1}
 BRAM = {"RAMB18E2": 0.5, "RAMB36E2": 1}
 URAM = {"URAM288": 1}
+DSP = {"DSP48E2": 1}
 # Runs its arguments as yosys commands, one after the other.
 YOSYS = """
 import sys
@@ -84,7 +86,7 @@ WIRING = ("edge", "mgmt", "slots")
 # The paths of the whole shell are also listed without this: its longest paths hide all others, and are in the table of blocks.
 # The dispatcher also has a queue named u_mmu.
 APART = frozenset({"u_port.u_mmu"})
-COLUMNS = {"LUT": LUT, "LUTRAM": LUTRAM, "FF": FF, "BRAM": BRAM, "URAM": URAM}
+COLUMNS = {"LUT": LUT, "LUTRAM": LUTRAM, "FF": FF, "BRAM": BRAM, "URAM": URAM, "DSP": DSP}
 
 
 def sources() -> list[Path]:
@@ -107,6 +109,7 @@ class Block:
     part: bool = False
     label: str = ""
     borders: frozenset[str] = frozenset()  # modules in it that are mapped separately, see whole.py
+    sources: tuple[Path, ...] = ()  # instead of the shell's
 
     @property
     def name(self) -> str:
@@ -161,6 +164,20 @@ def blocks(slots: int, channels: int, streams: int) -> list[Block]:
     ]
 
 
+def app(name: str) -> Block:
+    """An app, with the modules of rtl/common that apps may use."""
+    folder = ROOT / "apps" / name
+    manifest = tomllib.loads((folder / "app.toml").read_text())["app"]
+    shared = [p for p in sorted((ROOT / "rtl/common").glob("via_*.sv")) if not p.stem.endswith("_checker")]
+    files = [
+        ROOT / "rtl/common/via_pkg.sv",
+        *shared,
+        *((folder / s).resolve() for s in manifest.get("sources", [])),
+    ]
+    files += sorted((folder / "rtl").glob("*.sv"))
+    return Block(manifest["top"], sources=tuple(dict.fromkeys(files)))
+
+
 def add_geometry(parser: argparse.ArgumentParser, slots: int, channels: int, width: int) -> None:
     """The options that select the shell's geometry."""
     parser.add_argument("--slots", type=int, default=slots)
@@ -184,7 +201,7 @@ def read_command(block: Block, defines: list[str]) -> str:
     flags = " ".join([*(f"-D {d}" for d in defines), *(f"-G {k}={v}" for k, v in block.parameters.items())])
     if block.module == WHOLE:
         flags += " --keep-hierarchy"
-    return f"read_slang {flags} --top {block.module} {' '.join(str(p) for p in sources())}"
+    return f"read_slang {flags} --top {block.module} {' '.join(str(p) for p in block.sources or sources())}"
 
 
 def run_yosys(out: Path, log: str, script: list[str]) -> None:
@@ -359,6 +376,7 @@ def main() -> None:
         "--functions", action="store_true", help="the card's functions, not the rest of the shell"
     )
     parser.add_argument("--whole", action="store_true", help="the whole shell with its functions")
+    parser.add_argument("--app", action="append", metavar="NAME", help="this app; may be repeated")
     parser.add_argument(
         "--only", action="append", help="only these blocks, * matches anything; may be repeated"
     )
@@ -373,6 +391,8 @@ def main() -> None:
     defines = defines_of(args)
 
     todo = functions(args.width) if args.functions else blocks(args.slots, args.channels, args.streams)
+    if args.app:
+        todo = [app(name) for name in args.app]
     if args.whole:
         inner = {module for parts in PERSONALITIES.values() for module in parts}
         made_of = [*blocks(args.slots, args.channels, args.streams), *functions(args.width)]
@@ -381,7 +401,7 @@ def main() -> None:
         todo = [b for b in todo if any(fnmatch.fnmatch(b.name, only) for only in args.only)]
         if not todo:
             parser.error(f"no such block: {', '.join(args.only)}")
-    what = "functions" if args.functions else "shell"
+    what = "apps" if args.app else "functions" if args.functions else "shell"
     # Folder of yosys's cell models.
     package = importlib.util.find_spec("pyosys")
     if package is None or package.origin is None:
@@ -389,7 +409,7 @@ def main() -> None:
     share = Path(package.origin).parent / "share"
     begun = time.monotonic()
     wide = args.width == 512 and (args.functions or args.whole)
-    minutes = 15 if wide else 1 if args.functions else 4
+    minutes = 15 if wide else 1 if args.functions or args.app else 4
     print(f"synth: {len(todo)} blocks for UltraScale+ (about {minutes} minutes)", flush=True)
     # The largest first, so that it does not run alone at the end.
     heavy = ("via_slot_port", "via_xbar", "via_dma", "via_mmu", "via_virtio_fn", "via_xdma")

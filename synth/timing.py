@@ -32,6 +32,8 @@ LUT_RAM = re.compile(r"RAM\d+[XM]|SRL")
 GATHERED = ("still_o", "moving_o", "idle_o")
 # Carries of 16 bits make one level.
 CARRIES = 4
+# A multiplier of a DSP without its registers, as DSP48E1's (cells_sim.v, A to P): ps, and the levels that stand for it.
+MULTIPLIER, MULTIPLIER_LEVELS = 2823, 3
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,9 @@ class Netlist:
         if not registered and any(f".{path}." in f".{_place(name)}" for path in self.without):
             return
         weight = 0 if kind.startswith("MUXF") else -1 if kind == "CARRY4" else 1
+        if kind == "DSP48E2":
+            timing = Cell({(i, o): MULTIPLIER for i, _ in pins["input"] for o, _ in pins["output"]}, {}, {})
+            weight = MULTIPLIER_LEVELS
         if not registered and not timing.arcs:
             raise ValueError(f"{name}: no timing for cell type {kind}")
         for pin, bit in pins["output"]:
