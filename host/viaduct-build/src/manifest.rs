@@ -127,7 +127,7 @@ pub struct Manifest {
     pub summary: String,
     /// Its top module; the file is `rtl/<top>.sv`.
     pub top: String,
-    /// Sources to read first, in this order, relative to the folder.
+    /// Sources to read first, in this order, relative to the folder; those that apps share are in `../common`.
     pub sources: Vec<PathBuf>,
     /// Data widths it supports; empty: any.
     pub data_width: Vec<u32>,
@@ -271,6 +271,12 @@ python = "model.py"
         assert!(!values.contains_key("rounds"));
     }
 
+    #[test]
+    fn sources_may_be_shared() {
+        let m = parse(&GOOD.replace("rtl/aes_pkg.sv", "../common/rtl/x.sv")).unwrap();
+        assert_eq!(m.sources, [PathBuf::from("../common/rtl/x.sv")]);
+    }
+
     /// Each change of the valid manifest is refused, with the changed line and a specific text.
     #[test]
     fn errors_name_the_line_and_the_matter() {
@@ -281,6 +287,8 @@ python = "model.py"
             ("summary = \"AES\"", "summary = \"\"", 4, "empty"),
             ("summary = \"AES\"", "summary = \"a\\nb\"", 4, "one plain line"),
             ("[\"rtl/aes_pkg.sv\"]", "[\"../x.sv\"]", 6, "not in the app's folder"),
+            ("[\"rtl/aes_pkg.sv\"]", "[\"../common/../x.sv\"]", 6, "not in the app's folder"),
+            ("[\"rtl/aes_pkg.sv\"]", "[\"../commons/x.sv\"]", 6, "not in the app's folder"),
             ("[512]", "[500]", 7, "no card is 500 bits wide"),
             ("[512]", "[512", 9, "array"),
             ("length = \"same\"", "length = \"long\"", 14, "not a length"),
