@@ -4,11 +4,14 @@
 import hashlib
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+import networkx as nx
 import numpy as np
+import scipy.io
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -99,3 +102,23 @@ def test_nw_in_a_memory_that_is_too_short_says_so_in_its_registers(tmp_path: Pat
     strings = write(tmp_path / "strings", 2000)
     report = run("nw", "--out", f"mem=file:{strings}")
     assert report["registers"]["errors"] == 1
+
+
+def test_pgrnk_ranks_the_vertices_of_a_matrix_market_file(tmp_path: Path):
+    web = nx.gnp_random_graph(400, 0.01, seed=4, directed=True)
+    scipy.io.mmwrite(tmp_path / "web.mtx", nx.to_scipy_sparse_array(web))
+    memory, tool = tmp_path / "memory", [sys.executable, str(ROOT / "apps/pgrnk/matrix.py")]
+    pack = [*tool, "pack", str(tmp_path / "web.mtx"), str(memory), "--iterations=30"]
+    options = subprocess.run(pack, capture_output=True, text=True, check=True).stdout.split()
+    report = run("pgrnk", "--out", f"mem=file:{memory}", *options)
+    assert report["registers"]["errors"] == 0
+    ranks = [*tool, "ranks", str(memory), *options]
+    found = subprocess.run(ranks, capture_output=True, text=True, check=True).stdout.split()
+    want = nx.pagerank(web, tol=1e-12, max_iter=200)
+    assert np.abs(np.array(found, float) - [want[v] for v in web]).max() * len(web) < 1e-3
+
+
+def test_pgrnk_with_a_wrong_graph_says_so_in_its_registers(tmp_path: Path):
+    memory = write(tmp_path / "memory", 5000)
+    report = run("pgrnk", "--out", f"mem=file:{memory}", "--set", "vertices=50", "--set", "edges=100")
+    assert report["registers"]["errors"] > 50 and report["registers"]["done"] == 1
