@@ -16,6 +16,7 @@ mod card;
 mod error;
 mod function;
 mod job;
+mod pager;
 mod protocol;
 mod slot;
 
@@ -27,10 +28,10 @@ pub use job::{
     Endpoint, JobReport, LaneJob, MemoryJob, MemoryRange, MemoryReport, OutLength, Progress, Stream,
     StreamJob,
 };
+pub use pager::{Denied, PagerStats};
 pub use protocol::desc::Prot;
 pub use protocol::{desc, regs, ring};
 pub use slot::backing::{SharedBytes, Source};
 pub use slot::dispatch::Tag;
 pub use slot::mapping::{MapOptions, Mapping};
-pub use slot::pager::{Denied, PagerStats};
 pub use slot::{Register, Slot, SlotCounters, SlotStatus};

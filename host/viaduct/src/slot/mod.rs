@@ -4,7 +4,6 @@
 pub(crate) mod backing;
 pub(crate) mod dispatch;
 pub(crate) mod mapping;
-pub(crate) mod pager;
 pub(crate) mod window;
 
 use std::sync::{Arc, Mutex};
@@ -13,10 +12,10 @@ use std::time::{Duration, Instant};
 use crate::card::Card;
 use crate::card::sync::{lock, poll};
 use crate::error::{Error, Result};
+use crate::pager::{Denied, PagerStats, Space};
 use crate::protocol::desc::{Command, Completion, Event};
 use crate::protocol::regs::*;
 use crate::slot::dispatch::{Dispatcher, State, Tag, Watch};
-use crate::slot::pager::{Denied, PagerStats, Space};
 
 /// A 32-bit register of the app, or several in a row for a wider one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -377,12 +376,12 @@ impl Slot {
 
     /// Counters of the pager.
     pub fn pager_stats(&self) -> PagerStats {
-        self.if_ours(|inner| lock(&inner.space).stats)
+        self.if_ours(|inner| lock(&inner.space).stats())
     }
 
     /// Accesses of the app that were completed with an error, oldest first; each is reported once.
     pub fn take_denied(&self) -> Vec<Denied> {
-        self.if_ours(|inner| lock(&inner.space).denied.drain(..).collect())
+        self.if_ours(|inner| lock(&inner.space).take_denied())
     }
 
     /// In a child of `fork()` there are none, and no lock may be taken.

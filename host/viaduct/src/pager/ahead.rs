@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Read-ahead: how many pages a fault loads.
+
+/// Most small pages that one fault loads.
+const MOST: u64 = 64;
+
+/// The read-ahead of a mapping: doubles while faults follow the pages loaded last, and begins again with one page otherwise.
+pub(super) struct Ahead {
+    next: u64, // page after the last one loaded
+    pages: u64,
+}
+
+impl Ahead {
+    pub(super) fn new() -> Self {
+        Self { next: 0, pages: 1 }
+    }
+
+    /// Pages to load for a fault on page `number` that is not resident.
+    pub(super) fn pages(&mut self, number: u64) -> u64 {
+        self.pages = if self.next == number { (self.pages * 2).min(MOST) } else { 1 };
+        self.pages
+    }
+
+    /// Pages up to `next` are being loaded.
+    pub(super) fn loaded(&mut self, next: u64) {
+        self.next = next;
+    }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The pager: the address space of a slot, its virtual pages, their locations, and the handling of page faults.
+//!
+//! The card's TLBs are a cache of the page table kept here. A page can be resident (it has a frame) without being mapped
+//! (in the card's TLBs): then a miss only maps it again. The card's status of a page (accessed, dirty) is returned whenever
+//! its translation leaves the TLBs, and is kept here.
+//!
+//! A layer uses those below it:
+//!
+//! | file | |
+//! |---|---|
+//! | `mappings`, `serve` | regions come and go; faults are taken in batches |
+//! | `carry` | frames, reads, copies and translations of a batch |
+//! | `plan`, `ahead` | what a batch of faults takes; how far to read ahead |
+//! | `replace` | frames, and which pages give theirs up |
+//! | `write_back` | changed pages, to their files |
+//! | `translate` | the card's translations |
+//! | `space`, `region`, `stats` | the state |
+
+mod ahead;
+mod carry;
+mod mappings;
+mod plan;
+mod region;
+mod replace;
+mod serve;
+mod space;
+mod stats;
+mod translate;
+mod write_back;
+
+pub(crate) use space::Space;
+pub use stats::{Denied, PagerStats};

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a batch of faults takes.
+
+use std::collections::BTreeSet;
+
+use crate::pager::region::{Kind, PageRef, Region};
+use crate::pager::space::BOUNCE;
+use crate::pager::space::Space;
+use crate::pager::translate::Group;
+use crate::protocol::desc::{Event, Place};
+
+/// Pages after which no further fault of a batch begins another run of pages. A batch that does not fit into the command ring is
+/// submitted as there is room.
+const PAGES: usize = 64;
+
+/// A run of pages to load for a fault on the first.
+pub(super) struct Load {
+    pub(super) fault: Event,
+    pub(super) start: u64,
+    pub(super) number: u64,
+    pub(super) count: u64,
+    /// Where its bytes are in the bounce buffer.
+    pub(super) bounce: u64,
+    pub(super) places: Vec<Place>,
+    /// Faults on the other pages.
+    pub(super) others: Vec<Event>,
+}
+
+/// What a batch of faults takes.
+#[derive(Default)]
+pub(super) struct Plan {
+    pub(super) taken: BTreeSet<PageRef>,
+    pub(super) maps: Vec<Group>,
+    pub(super) loads: Vec<Load>,
+    pub(super) denied: Vec<(Event, String)>,
+    /// Faults of the next batch.
+    pub(super) later: Vec<Event>,
+    pub(super) bounce: u64,
+}
+
+impl Space {
+    /// Decides what a fault takes. Several events may tell of one page, and an event of a page that has been mapped since.
+    pub(super) fn plan(&mut self, fault: Event, plan: &mut Plan) {
+        let Some((start, region)) = self.find(fault.va) else {
+            plan.denied.push((fault, "it is outside every mapping".into()));
+            return;
+        };
+        let allowed = if fault.is_write { region.prot.write } else { region.prot.read };
+        if !allowed {
+            let how = if fault.is_write { "written" } else { "read" };
+            plan.denied.push((fault, format!("the mapping must not be {how}")));
+            return;
+        }
+        let (step, page_count) = (region.page_bytes(), region.page_count());
+        let number = (fault.va - start) / step;
+        let known = self.page_ref((start, number)).map_or(0, |page| page.since);
+        if plan.taken.contains(&(start, number)) || fault.time < known {
+            // On its way, perhaps: the run may turn out to be shorter. What missed before `known` has been translated since.
+            let mut loads = plan.loads.iter_mut();
+            match loads.find(|l| l.start == start && (l.number..l.number + l.count).contains(&number)) {
+                Some(load) => load.others.push(fault),
+                None => self.stats.faults += 1,
+            }
+            return;
+        }
+        if plan.taken.len() >= PAGES {
+            plan.later.push(fault);
+            return;
+        }
+        let found = match &region.kind {
+            Kind::Window(_) => {
+                let pages = region.window(number);
+                plan.taken.extend(pages.iter().map(|&(n, _)| (start, n)));
+                plan.maps.push(Group { start, pages, copies: Vec::new() });
+                self.stats.faults += 1;
+                return;
+            }
+            Kind::Paged(paged) => paged.pages.get(&number).map(|page| page.place),
+        };
+        if let Some(place) = found {
+            plan.taken.insert((start, number));
+            plan.maps.push(Group { start, pages: vec![(number, place)], copies: Vec::new() });
+            self.stats.faults += 1;
+            self.stats.remapped += 1;
+            return;
+        }
+        // Following ones too, if the app accesses the region in order.
+        let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&start) else { return };
+        let room = if paged.host.is_some() { BOUNCE } else { BOUNCE - plan.bounce };
+        if room < step {
+            plan.later.push(fault);
+            return;
+        }
+        let most = paged.ahead.pages(number).min(room / step).min(page_count - number);
+        let free = |n: &u64| !paged.pages.contains_key(n) && !plan.taken.contains(&(start, *n));
+        let count = (number..number + most).take_while(free).count() as u64;
+        paged.ahead.loaded(number + count);
+        let bounce = plan.bounce;
+        if paged.host.is_none() {
+            plan.bounce += count * step;
+        }
+        plan.taken.extend((number..number + count).map(|n| (start, n)));
+        plan.loads.push(Load { fault, start, number, count, bounce, places: Vec::new(), others: Vec::new() });
+    }
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the pager counts and tells.
+
+/// An access that was completed with an error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denied {
+    /// Virtual address.
+    pub va: u64,
+    /// It was a write.
+    pub is_write: bool,
+    /// Why.
+    pub why: String,
+}
+
+/// Counters of the pager.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PagerStats {
+    /// Faults served.
+    pub faults: u64,
+    /// Faults on pages that were resident and only had to be mapped again.
+    pub remapped: u64,
+    /// Pages read from their file or buffer.
+    pub pages_in: u64,
+    /// Pages written back.
+    pub pages_out: u64,
+    /// Pages evicted.
+    pub evicted: u64,
+    /// Accesses denied.
+    pub denied: u64,
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Translations: enters pages into the card's TLBs, removes them, and collects what the card has noted about them.
+
+use crate::error::{Error, Result};
+use crate::pager::region::BATCH;
+use crate::pager::region::PageRef;
+use crate::pager::space::Space;
+use crate::protocol::desc::*;
+use crate::protocol::regs::{VIA_SLOT_CTRL, VIA_SLOT_CTRL_ISOLATE_MASK};
+use crate::slot::dispatch::Dispatcher;
+
+/// Pages of one region that enter the card's TLBs together, from the first on.
+pub(super) struct Group {
+    pub(super) start: u64,
+    pub(super) pages: Vec<(u64, Place)>,
+    /// Copies that fill them.
+    pub(super) copies: Vec<Command>,
+}
+
+impl Space {
+    /// Fills and maps pages, then denies accesses, in one batch, and records the evicted translations.
+    pub(super) fn enter(&mut self, d: &Dispatcher, groups: &[Group], denials: &[Command]) -> Result<()> {
+        let mut commands = Vec::new();
+        for Group { start, pages, copies } in groups {
+            let region = &self.regions[start];
+            let (prot, huge, step) = (region.prot, region.huge(), region.page_bytes());
+            commands.extend(copies);
+            // Backwards: the faulting page comes last, so that no other page evicts it.
+            let maps = pages.iter().rev();
+            commands.extend(maps.map(|&(n, place)| Command::map(start + n * step, place, prot, huge)));
+            // Upon any error below, the card may hold them.
+            for &(number, _) in pages {
+                if let Some(page) = self.page(*start, number) {
+                    page.mapped = true;
+                    page.since = 0;
+                }
+            }
+        }
+        // Denials come last: on a page with a right that others have, only what still lacks one is denied.
+        commands.extend(denials);
+        // The card maps only after all earlier copies are complete.
+        let done = d.run("mapping pages", &commands)?;
+        for (command, done) in commands.iter().zip(&done) {
+            if command.op == Op::H2c && done.status != Status::Ok {
+                // The page is mapped by now and contains data of another owner.
+                d.card.write_slot(d.slot, VIA_SLOT_CTRL, VIA_SLOT_CTRL_ISOLATE_MASK)?;
+                return Err(Error::Command { slot: d.slot, what: command.to_string(), status: done.status });
+            }
+        }
+        let mut mapped = commands.iter().zip(&done).filter(|(command, _)| command.op == Op::Map);
+        let pages = groups.iter().flat_map(|g| g.pages.iter().rev().map(|&(n, _)| (g.start, n)));
+        let mut result = Ok(());
+        for ((start, number), (_, done)) in pages.zip(&mut mapped) {
+            if done.has(CPL_VICTIM) {
+                self.displaced(done);
+            }
+            // It may have evicted an older translation of itself.
+            if let Some(page) = self.page(start, number) {
+                page.mapped = true;
+                page.since = if done.status == Status::Ok { done.time } else { 0 };
+            }
+            result = result.and_then(|()| d.check("mapping a page", done));
+        }
+        // A denied fault no longer exists if the slot was reset meanwhile.
+        result
+    }
+
+    pub(super) fn enter_window(&mut self, d: &Dispatcher, start: u64, number: u64) -> Result<()> {
+        let pages = self.regions[&start].window(number);
+        self.enter(d, &[Group { start, pages, copies: Vec::new() }], &[])
+    }
+
+    /// A translation left the card's TLBs; its page stays resident.
+    pub(super) fn displaced(&mut self, done: &Completion) {
+        let Some((start, region)) = self.find(done.info) else { return };
+        if region.huge() != done.has(CPL_VICTIM_HUGE) {
+            return;
+        }
+        let number = (done.info - start) / region.page_bytes();
+        if let Some(page) = self.page(start, number) {
+            page.mapped = false;
+            page.since = 0;
+            page.accessed |= done.has(CPL_VICTIM_ACCESSED);
+            page.dirty |= done.has(CPL_VICTIM_DIRTY);
+        }
+    }
+
+    /// Removes translations from the card and records the status of their pages.
+    pub(super) fn leave(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<()> {
+        for batch in pages.chunks(BATCH) {
+            let unmaps: Vec<_> = batch.iter().map(|&at| self.command(at, Command::unmap)).collect();
+            for (&(start, number), done) in batch.iter().zip(d.run("unmapping pages", &unmaps)?) {
+                self.check_found(d, &done)?;
+                if let Some(page) = self.page(start, number) {
+                    page.mapped = false;
+                    page.since = 0;
+                    page.accessed |= done.has(CPL_ACCESSED);
+                    page.dirty |= done.has(CPL_DIRTY);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Collects the accessed bits of pages from the card. Returns the pages that were written since they were mapped.
+    pub(super) fn look(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<Vec<PageRef>> {
+        let mut written = Vec::new();
+        for batch in pages.chunks(BATCH) {
+            let scans: Vec<_> = batch.iter().map(|&at| self.command(at, Command::scan)).collect();
+            for (&at, done) in batch.iter().zip(d.run("scanning for changed and idle pages", &scans)?) {
+                self.check_found(d, &done)?;
+                if let Some(page) = self.page(at.0, at.1) {
+                    page.accessed |= done.has(CPL_ACCESSED);
+                }
+                if done.has(CPL_DIRTY) {
+                    written.push(at);
+                }
+            }
+        }
+        Ok(written)
+    }
+
+    /// A command about one page.
+    pub(super) fn command(&self, (start, number): PageRef, make: fn(u64, bool) -> Command) -> Command {
+        let region = &self.regions[&start];
+        make(start + number * region.page_bytes(), region.huge())
+    }
+
+    /// A missing translation is no error: the card evicts translations by itself.
+    pub(super) fn check_found(&self, d: &Dispatcher, done: &Completion) -> Result<()> {
+        if done.status == Status::NotFound { Ok(()) } else { d.check("handling a page", done) }
+    }
+}
