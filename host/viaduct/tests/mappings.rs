@@ -307,7 +307,8 @@ fn faults_that_come_together_are_served_with_one_doorbell() {
     }
     assert!(fake.page(0, at(3)).is_none());
     let stats = slot.pager_stats();
-    assert_eq!((stats.faults, stats.pages_in, stats.denied), (80, 40, 1));
+    // Every fault counts, those that are denied too.
+    assert_eq!((stats.faults, stats.pages_in, stats.denied), (81, 40, 1));
 }
 
 #[test]
@@ -407,6 +408,93 @@ fn more_faults_than_frames_are_served_one_batch_after_the_other() {
     assert!(stats.pages_in - stats.evicted <= 10, "{stats:?}");
     mapping.unmap().unwrap();
     assert!(fs::read(&path).unwrap() == pattern(100 * PAGE as usize));
+}
+
+#[test]
+fn a_copy_that_fails_costs_no_changes_of_other_pages() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = FakeCard::with_tlb(2);
+    let slot = open(&fake);
+    let path = file(&dir, &pattern(20 * PAGE as usize));
+    let mapping = slot.map(Source::file_mut(&path).unwrap(), 20 * PAGE, rw()).unwrap();
+    let at = |n: u64| mapping.va() + n * PAGE;
+    add_one(&slot, at(0), 2 * PAGE).unwrap();
+    // Of two pages that are loaded together, displacing the changed ones, the second cannot be copied.
+    fake.sabotage(Sabotage::FailCopy(1));
+    fake.miss(0, &[(at(5), false), (at(9), false)]);
+    let error = slot.wait_irq(u64::MAX, Duration::from_millis(30)).unwrap_err();
+    assert!(error.to_string().contains("host memory returned an error"), "{error}");
+    assert!(fake.page(0, at(5)).is_some(), "the first one is there");
+    assert!(fake.page(0, at(9)).is_none(), "the second one is not: it has strange bytes");
+    slot.reset().unwrap();
+    mapping.sync(false).unwrap();
+    let mut expected = pattern(20 * PAGE as usize);
+    expected[..2 * PAGE as usize].iter_mut().for_each(|byte| *byte = byte.wrapping_add(1));
+    assert!(fs::read(&path).unwrap() == expected);
+    // The one that failed is loaded again, the other one is not.
+    let before = slot.pager_stats().pages_in;
+    assert_eq!(add_one(&slot, at(5), PAGE).unwrap().denied, 0);
+    assert_eq!(slot.pager_stats().pages_in, before);
+    assert_eq!(add_one(&slot, at(9), PAGE).unwrap().denied, 0);
+    assert_eq!(slot.pager_stats().pages_in, before + 1);
+    mapping.unmap().unwrap();
+}
+
+#[test]
+fn frames_taken_before_an_eviction_fails_are_given_back() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    slot.set_frame_budget(10 * PAGE);
+    let mapping = slot.map(Source::anonymous(40 * PAGE).unwrap(), 40 * PAGE, rw()).unwrap();
+    let at = |n: u64| mapping.va() + n * PAGE;
+    for n in [0, 2] {
+        fake.miss(0, &[(at(n), false)]);
+        serve(&slot);
+    }
+    assert_eq!(slot.pager_stats().pages_in, 6);
+    // Eight more are wanted, four frames are free, and the card does not answer when others are to be evicted.
+    fake.miss(0, &[(at(6), false)]);
+    fake.sabotage(Sabotage::Silent);
+    assert!(slot.wait_irq(u64::MAX, Duration::from_millis(30)).is_err());
+    fake.sabotage(Sabotage::None);
+    slot.reset().unwrap();
+    let before = slot.pager_stats().evicted;
+    fake.miss(0, &[10, 20, 30, 39].map(|n| (at(n), false)));
+    serve(&slot);
+    let stats = slot.pager_stats();
+    assert_eq!((stats.pages_in, stats.evicted - before), (10, 0), "{stats:?}");
+}
+
+#[test]
+fn a_denial_is_told_once_though_its_batch_fails_and_is_served_again() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let mapping = slot.map(Source::anonymous(4 * PAGE).unwrap(), 4 * PAGE, rw()).unwrap();
+    fake.sabotage(Sabotage::FailCopy(0));
+    fake.miss(0, &[(mapping.va(), false), (mapping.va() + 16 * PAGE, false)]);
+    assert!(slot.wait_irq(u64::MAX, Duration::from_millis(30)).is_err());
+    serve(&slot);
+    assert!(fake.page(0, mapping.va()).is_some(), "the other one is answered now");
+    assert_eq!(slot.take_denied().len(), 1);
+    let stats = slot.pager_stats();
+    assert_eq!((stats.faults, stats.denied), (2, 1), "{stats:?}");
+}
+
+#[test]
+fn faults_without_frames_are_served_in_order_later_and_read_ahead_continues() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    slot.set_frame_budget(10 * PAGE);
+    let path = file(&dir, &pattern(80 * PAGE as usize));
+    let mapping = slot.map(Source::file(&path).unwrap(), 80 * PAGE, MapOptions::new(Prot::READ)).unwrap();
+    let at = |n: u64| mapping.va() + n * PAGE;
+    fake.miss(0, &(0..20).map(|n| (at(n), false)).collect::<Vec<_>>());
+    serve(&slot);
+    // Ten pages, and then the ten after them: none twice, none out of order, in two batches.
+    let there: Vec<u64> = (0..80).filter(|&n| fake.page(0, at(n)).is_some()).collect();
+    assert_eq!(there, (10..20).collect::<Vec<_>>());
+    assert_eq!((slot.pager_stats().pages_in, slot.pager_stats().faults), (20, 20));
 }
 
 proptest! {

@@ -5,6 +5,7 @@
 const MOST: u64 = 64;
 
 /// The read-ahead of a mapping: doubles while faults follow the pages loaded last, and begins again with one page otherwise.
+#[derive(Clone, Copy)]
 pub(super) struct Ahead {
     next: u64, // page after the last one loaded
     pages: u64,
@@ -24,5 +25,12 @@ impl Ahead {
     /// Pages up to `next` are being loaded.
     pub(super) fn loaded(&mut self, next: u64) {
         self.next = next;
+    }
+
+    /// Those up to `next` were to be loaded, but there are frames up to `end` only.
+    pub(super) fn shorten(&mut self, next: u64, end: u64) {
+        if self.next == next {
+            self.next = end;
+        }
     }
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Carries a plan out: frames, reads, copies, translations, denials.
 
+use std::collections::BTreeSet;
+
 use crate::card::dma::DmaBuffer;
 use crate::error::{Error, Result};
 use crate::pager::plan::{Load, Plan};
-use crate::pager::region::{Failure, Kind, Page, Region};
+use crate::pager::region::{Failure, Kind, Page, PageRef, Region};
 use crate::pager::space::Space;
 use crate::pager::space::{BOUNCE, KEEP};
 use crate::pager::translate::Group;
@@ -13,37 +15,20 @@ use crate::slot::dispatch::Dispatcher;
 use viaduct_pci::DmaAccess;
 
 impl Space {
-    pub(super) fn carry_out(&mut self, d: &Dispatcher, plan: &mut Plan) -> Result<()> {
-        let mut loads: Vec<Load> = Vec::new();
-        // All frames first: evicted pages leave through the bounce buffer.
-        for mut load in std::mem::take(&mut plan.loads) {
-            load.places = match self.places(d, &load) {
-                Ok(places) => places,
-                Err(error) => {
-                    for load in &loads {
-                        self.give_back(d, &load.places, self.regions[&load.start].size);
-                    }
-                    return Err(error);
-                }
-            };
-            if !load.places.is_empty() {
-                loads.push(load);
-                continue;
-            }
-            plan.later.append(&mut load.others);
-            if plan.maps.is_empty() && loads.is_empty() {
-                plan.denied.push((load.fault, "no card memory is free".into()));
-            } else {
-                plan.later.push(load.fault);
-            }
-        }
+    /// Carries a plan out. What is not answered goes to `later`; `denied` receives the faults whose denial the card has answered.
+    pub(super) fn carry_out(
+        &mut self,
+        d: &Dispatcher,
+        plan: &mut Plan,
+        denied: &mut BTreeSet<usize>,
+    ) -> Result<()> {
+        let loads = self.place(d, plan)?;
         if loads.len() > 1 {
             loads.iter().for_each(|load| self.announce(load));
         }
         let mut groups = std::mem::take(&mut plan.maps);
         let mut filled = Vec::new();
         for load in loads {
-            self.stats.faults += 1;
             match self.fill(d, &load) {
                 Ok(group) => {
                     filled.extend(group.pages.iter().map(|&(n, _)| (group.start, n)));
@@ -52,37 +37,87 @@ impl Space {
                 Err(why) => plan.denied.push((load.fault, why)),
             }
             let step = self.regions[&load.start].page_bytes();
-            for fault in load.others {
-                match self.page_ref((load.start, (fault.va - load.start) / step)) {
-                    Some(_) => self.stats.faults += 1,
-                    None => plan.later.push(fault),
+            for (number, fault) in load.others {
+                if self.page_ref((load.start, (fault.va - load.start) / step)).is_none() {
+                    plan.later.push((number, fault));
                 }
             }
         }
-        let mut denials = Vec::new();
-        for (fault, why) in std::mem::take(&mut plan.denied) {
-            denials.push(Command::deny(fault.va));
-            self.record_denied(d, fault, why);
+        plan.denied.sort_unstable_by_key(|&((number, _), _)| number);
+        let denials: Vec<u64> = plan.denied.iter().map(|((_, fault), _)| fault.va).collect();
+        match self.enter(d, &groups, &denials) {
+            Ok(entered) => {
+                for &at in &entered.denied {
+                    let ((number, fault), why) = &plan.denied[at];
+                    denied.insert(*number);
+                    self.record_denied(d, *fault, why.clone());
+                }
+                self.discard(d, &entered.spoiled);
+                entered.error.map_or(Ok(()), Err)
+            }
+            Err(error) => {
+                self.discard(d, &filled);
+                Err(error)
+            }
         }
-        if let Err(error) = self.enter(d, &groups, &denials) {
-            // They may contain data of another owner: they are freed, unless the card can still access them.
-            let left = self.leave(d, &filled);
-            for &(start, n) in &filled {
-                if let Some(page) = self.page(start, n) {
-                    page.dirty = false;
+    }
+
+    /// Locations for what is to be loaded, all of them first: evicted pages leave through the bounce buffer. Loads for which there is
+    /// none are left for later, or denied if nothing else can be done.
+    fn place(&mut self, d: &Dispatcher, plan: &mut Plan) -> Result<Vec<Load>> {
+        let mut loads: Vec<Load> = Vec::new();
+        let mut short = Vec::new();
+        for mut load in std::mem::take(&mut plan.loads) {
+            match self.places(d, &load) {
+                Ok(places) if places.is_empty() => short.push(load),
+                Ok(places) => {
+                    load.places = places;
+                    loads.push(load);
+                }
+                Err(error) => {
+                    for load in &loads {
+                        self.give_back(d, &load.places, self.regions[&load.start].size);
+                    }
+                    return Err(error);
                 }
             }
-            self.clock.retain(|at| !filled.contains(at));
-            if let Err(error) = left.and_then(|()| self.drop_pages(d, &filled)) {
-                tracing::warn!(%error, slot = d.slot, "pages that could not be filled stay in the card");
-            }
-            return Err(error);
         }
-        Ok(())
+        let stuck = plan.maps.is_empty() && loads.is_empty();
+        // The first one last, so that read-ahead continues as if none of them had been tried.
+        for load in short.into_iter().rev() {
+            plan.later.extend(load.others);
+            match stuck {
+                true => plan.denied.push((load.fault, "no card memory is free".into())),
+                false => plan.later.push(load.fault),
+            }
+            if let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&load.start) {
+                paged.ahead = load.before;
+            }
+        }
+        for load in loads.iter().rev() {
+            if let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&load.start) {
+                paged.ahead.shorten(load.number + load.count, load.number + load.places.len() as u64);
+            }
+        }
+        Ok(loads)
+    }
+
+    /// Takes pages out of use whose bytes are not known: they may be another owner's. They are freed, unless the card can still access
+    /// them.
+    fn discard(&mut self, d: &Dispatcher, pages: &[PageRef]) {
+        for &(start, n) in pages {
+            if let Some(page) = self.page(start, n) {
+                page.spoiled = true;
+            }
+        }
+        self.clock.retain(|at| !pages.contains(at));
+        if let Err(error) = self.leave(d, pages).and_then(|()| self.drop_pages(d, pages).map(drop)) {
+            tracing::warn!(%error, slot = d.slot, "pages that could not be filled stay in the card");
+        }
     }
 
     /// Locations for the pages to load, or for the first of them.
-    pub(super) fn places(&mut self, d: &Dispatcher, load: &Load) -> Result<Vec<Place>> {
+    fn places(&mut self, d: &Dispatcher, load: &Load) -> Result<Vec<Place>> {
         let region = &self.regions[&load.start];
         let (step, size) = (region.page_bytes(), region.size);
         let Kind::Paged(paged) = &region.kind else { return Ok(Vec::new()) };
@@ -95,7 +130,7 @@ impl Space {
     }
 
     /// Lets the system read the pages of a file in advance.
-    pub(super) fn announce(&self, load: &Load) {
+    fn announce(&self, load: &Load) {
         let region = &self.regions[&load.start];
         if let Kind::Paged(paged) = &region.kind {
             let step = region.page_bytes();
@@ -104,7 +139,7 @@ impl Space {
     }
 
     /// Reads pages to where the card copies them from, and enters them here. Otherwise the fault is denied, and this is why.
-    pub(super) fn fill(&mut self, d: &Dispatcher, load: &Load) -> std::result::Result<Group, String> {
+    fn fill(&mut self, d: &Dispatcher, load: &Load) -> std::result::Result<Group, String> {
         let &Load { start, number, ref places, bounce, .. } = load;
         let region = self.regions.get_mut(&start).expect("the region was found");
         let (step, size) = (region.page_bytes(), region.size);
@@ -133,7 +168,7 @@ impl Space {
         let pages: Vec<_> = (number..).zip(used.iter().copied()).collect();
         if let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&start) {
             for &(n, place) in &pages {
-                paged.pages.insert(n, Page { place, mapped: false, since: 0, dirty: false, accessed: false });
+                paged.pages.insert(n, Page::loaded(place));
                 if let Place::Card(_) = place {
                     self.clock.push_back((start, n));
                 }
@@ -144,7 +179,7 @@ impl Space {
     }
 
     /// Reads pages into the bounce buffer, or into their frames in host memory. Returns the number of pages.
-    pub(super) fn read_pages(&mut self, d: &Dispatcher, load: &Load) -> Result<u64> {
+    fn read_pages(&mut self, d: &Dispatcher, load: &Load) -> Result<u64> {
         if self.bounce.is_none() {
             self.bounce = Some(d.card.dma_buffer(BOUNCE, DmaAccess::ReadWrite)?);
         }

@@ -118,7 +118,10 @@ impl Space {
         let Some(Region { kind: Kind::Paged(paged), prot, size, len }) = self.regions.get(&va) else {
             return error;
         };
-        let mut changed = paged.pages.iter().filter(|(_, page)| page.dirty || page.mapped && prot.write);
+        let mut changed = paged
+            .pages
+            .iter()
+            .filter(|(_, page)| page.changed() || page.mapped && prot.write && !page.spoiled);
         let (Some((&first, _)), path) = (changed.next(), paged.source.name().into()) else { return error };
         let last = changed.next_back().map_or(first, |(&last, _)| last);
         let end = ((last + 1) * size.bytes()).min(*len);

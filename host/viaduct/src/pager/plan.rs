@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::pager::ahead::Ahead;
 use crate::pager::region::{Kind, PageRef, Region};
 use crate::pager::space::BOUNCE;
 use crate::pager::space::Space;
@@ -13,9 +14,12 @@ use crate::protocol::desc::{Event, Place};
 /// submitted as there is room.
 const PAGES: usize = 64;
 
+/// A fault, and its place in the batch.
+pub(super) type Numbered = (usize, Event);
+
 /// A run of pages to load for a fault on the first.
 pub(super) struct Load {
-    pub(super) fault: Event,
+    pub(super) fault: Numbered,
     pub(super) start: u64,
     pub(super) number: u64,
     pub(super) count: u64,
@@ -23,7 +27,9 @@ pub(super) struct Load {
     pub(super) bounce: u64,
     pub(super) places: Vec<Place>,
     /// Faults on the other pages.
-    pub(super) others: Vec<Event>,
+    pub(super) others: Vec<Numbered>,
+    /// Read-ahead of the mapping before this.
+    pub(super) before: Ahead,
 }
 
 /// What a batch of faults takes.
@@ -32,23 +38,24 @@ pub(super) struct Plan {
     pub(super) taken: BTreeSet<PageRef>,
     pub(super) maps: Vec<Group>,
     pub(super) loads: Vec<Load>,
-    pub(super) denied: Vec<(Event, String)>,
+    pub(super) denied: Vec<(Numbered, String)>,
     /// Faults of the next batch.
-    pub(super) later: Vec<Event>,
+    pub(super) later: Vec<Numbered>,
     pub(super) bounce: u64,
 }
 
 impl Space {
     /// Decides what a fault takes. Several events may tell of one page, and an event of a page that has been mapped since.
-    pub(super) fn plan(&mut self, fault: Event, plan: &mut Plan) {
+    pub(super) fn plan(&mut self, numbered: Numbered, plan: &mut Plan) {
+        let (_, fault) = numbered;
         let Some((start, region)) = self.find(fault.va) else {
-            plan.denied.push((fault, "it is outside every mapping".into()));
+            plan.denied.push((numbered, "it is outside every mapping".into()));
             return;
         };
         let allowed = if fault.is_write { region.prot.write } else { region.prot.read };
         if !allowed {
             let how = if fault.is_write { "written" } else { "read" };
-            plan.denied.push((fault, format!("the mapping must not be {how}")));
+            plan.denied.push((numbered, format!("the mapping must not be {how}")));
             return;
         }
         let (step, page_count) = (region.page_bytes(), region.page_count());
@@ -57,14 +64,14 @@ impl Space {
         if plan.taken.contains(&(start, number)) || fault.time < known {
             // On its way, perhaps: the run may turn out to be shorter. What missed before `known` has been translated since.
             let mut loads = plan.loads.iter_mut();
-            match loads.find(|l| l.start == start && (l.number..l.number + l.count).contains(&number)) {
-                Some(load) => load.others.push(fault),
-                None => self.stats.faults += 1,
+            let load = loads.find(|l| l.start == start && (l.number..l.number + l.count).contains(&number));
+            if let Some(load) = load {
+                load.others.push(numbered);
             }
             return;
         }
         if plan.taken.len() >= PAGES {
-            plan.later.push(fault);
+            plan.later.push(numbered);
             return;
         }
         let found = match &region.kind {
@@ -72,15 +79,17 @@ impl Space {
                 let pages = region.window(number);
                 plan.taken.extend(pages.iter().map(|&(n, _)| (start, n)));
                 plan.maps.push(Group { start, pages, copies: Vec::new() });
-                self.stats.faults += 1;
                 return;
             }
-            Kind::Paged(paged) => paged.pages.get(&number).map(|page| page.place),
+            Kind::Paged(paged) => paged.pages.get(&number).map(|page| (page.place, page.spoiled)),
         };
-        if let Some(place) = found {
+        if let Some((place, spoiled)) = found {
+            if spoiled {
+                plan.denied.push((numbered, "the page could not be loaded before".into()));
+                return;
+            }
             plan.taken.insert((start, number));
             plan.maps.push(Group { start, pages: vec![(number, place)], copies: Vec::new() });
-            self.stats.faults += 1;
             self.stats.remapped += 1;
             return;
         }
@@ -88,9 +97,10 @@ impl Space {
         let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&start) else { return };
         let room = if paged.host.is_some() { BOUNCE } else { BOUNCE - plan.bounce };
         if room < step {
-            plan.later.push(fault);
+            plan.later.push(numbered);
             return;
         }
+        let before = paged.ahead;
         let most = paged.ahead.pages(number).min(room / step).min(page_count - number);
         let free = |n: &u64| !paged.pages.contains_key(n) && !plan.taken.contains(&(start, *n));
         let count = (number..number + most).take_while(free).count() as u64;
@@ -100,6 +110,7 @@ impl Space {
             plan.bounce += count * step;
         }
         plan.taken.extend((number..number + count).map(|n| (start, n)));
-        plan.loads.push(Load { fault, start, number, count, bounce, places: Vec::new(), others: Vec::new() });
+        let (places, others) = (Vec::new(), Vec::new());
+        plan.loads.push(Load { fault: numbered, start, number, count, bounce, places, others, before });
     }
 }

@@ -50,6 +50,20 @@ pub(super) struct Page {
     pub(super) since: u64,
     pub(super) dirty: bool,
     pub(super) accessed: bool,
+    /// Its frame may hold bytes of another owner: it is not used, and nothing is written back from it.
+    pub(super) spoiled: bool,
+}
+
+impl Page {
+    /// A page that is loaded, and not in the card's TLBs yet.
+    pub(super) fn loaded(place: Place) -> Self {
+        Self { place, mapped: false, since: 0, dirty: false, accessed: false, spoiled: false }
+    }
+
+    /// Whether its bytes must be written back.
+    pub(super) fn changed(&self) -> bool {
+        self.dirty && !self.spoiled
+    }
 }
 
 /// A page by its region's address and its number.

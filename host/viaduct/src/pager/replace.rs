@@ -22,7 +22,17 @@ impl Space {
             if let Some(addr) = fits.then(|| d.card.alloc_frame(size)).flatten() {
                 self.resident += size.bytes();
                 frames.push(addr);
-            } else if self.evict(d)? == 0 {
+                continue;
+            }
+            let evicted = match self.evict(d) {
+                Ok(evicted) => evicted,
+                Err(error) => {
+                    let places: Vec<Place> = frames.into_iter().map(Place::Card).collect();
+                    self.give_back(d, &places, size);
+                    return Err(error);
+                }
+            };
+            if evicted == 0 {
                 // Pages that cannot be written back stay; others may be evicted.
                 fruitless += 1;
                 if fruitless * EVICT > self.clock.len() {
@@ -81,17 +91,22 @@ impl Space {
     pub(super) fn drop_pages(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<usize> {
         let mapped = |at: &&PageRef| self.page_ref(**at).is_some_and(|page| page.mapped);
         let mapped: Vec<PageRef> = pages.iter().filter(mapped).copied().collect();
-        self.leave(d, &mapped)?;
-        let dirty: Vec<_> =
-            pages.iter().copied().filter(|&at| self.page_ref(at).is_some_and(|page| page.dirty)).collect();
-        self.write_back(d, &dirty)?;
+        let mut result = self.leave(d, &mapped);
+        if result.is_ok() {
+            let changed = |at: &&PageRef| self.page_ref(**at).is_some_and(Page::changed);
+            let changed: Vec<PageRef> = pages.iter().filter(changed).copied().collect();
+            result = self.write_back(d, &changed);
+        }
         let mut freed = 0;
         for &(start, number) in pages {
             let Some(region) = self.regions.get_mut(&start) else { continue };
             let size = region.size;
             let Kind::Paged(paged) = &mut region.kind else { continue };
-            if paged.pages.get(&number).is_none_or(|page| page.dirty) {
-                self.clock.push_back((start, number));
+            let Some(page) = paged.pages.get(&number) else { continue };
+            if page.mapped || page.changed() {
+                if let (Place::Card(_), false) = (page.place, page.spoiled) {
+                    self.clock.push_back((start, number));
+                }
                 continue;
             }
             if let Some(Page { place: Place::Card(addr), .. }) = paged.pages.remove(&number) {
@@ -101,6 +116,6 @@ impl Space {
                 freed += 1;
             }
         }
-        Ok(freed)
+        result.map(|()| freed)
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Faults in batches.
 
+use std::collections::BTreeSet;
+
 use crate::error::Result;
 use crate::pager::plan::Plan;
 use crate::pager::space::Space;
@@ -22,31 +24,39 @@ impl Space {
                 st.faults.drain(..count).collect()
             };
             let given = batch.len();
-            let later = match self.serve_batch(d, batch.clone()) {
-                Ok(later) => later,
-                Err(error) => {
-                    // Those that were answered are recognised as such: they are older than their pages' translations.
-                    let mut st = d.lock();
-                    batch.into_iter().rev().for_each(|fault| st.faults.push_front(fault));
-                    return Err(error);
-                }
-            };
-            left = left.saturating_sub(given.saturating_sub(later.len()).max(1));
+            let (rest, served) = self.serve_batch(d, &batch);
+            let answered = given - rest.len();
+            self.stats.faults += answered as u64;
+            left = left.saturating_sub(answered.max(1));
             let mut st = d.lock();
-            later.into_iter().rev().for_each(|fault| st.faults.push_front(fault));
+            rest.into_iter().rev().for_each(|fault| st.faults.push_front(fault));
+            served?;
         }
         Ok(())
     }
 
-    /// Serves faults with one batch of commands. Those that there is no room for are returned; at least one is served.
-    pub(super) fn serve_batch(&mut self, d: &Dispatcher, faults: Vec<Event>) -> Result<Vec<Event>> {
+    /// Serves faults with one batch of commands. Returns those that are not answered, in their order: there was no room for them, or
+    /// something failed. At least one is answered unless something failed.
+    fn serve_batch(&mut self, d: &Dispatcher, faults: &[Event]) -> (Vec<Event>, Result<()>) {
         let mut plan = Plan::default();
-        for fault in faults {
+        for fault in faults.iter().copied().enumerate() {
             self.plan(fault, &mut plan);
         }
         self.pinned.clone_from(&plan.taken);
-        let served = self.carry_out(d, &mut plan);
+        let mut denied = BTreeSet::new();
+        let served = self.carry_out(d, &mut plan, &mut denied);
         self.pinned.clear();
-        served.map(|()| plan.later)
+        let rest = match &served {
+            Ok(()) => {
+                plan.later.sort_unstable_by_key(|&(number, _)| number);
+                plan.later.into_iter().map(|(_, fault)| fault).collect()
+            }
+            // Those whose pages have been mapped are recognised as such: they are older than their pages' translations.
+            Err(_) => {
+                let left = faults.iter().enumerate().filter(|(number, _)| !denied.contains(number));
+                left.map(|(_, fault)| *fault).collect()
+            }
+        };
+        (rest, served)
     }
 }

@@ -17,17 +17,41 @@ pub(super) struct Group {
     pub(super) copies: Vec<Command>,
 }
 
+/// What a command of a batch is for.
+enum Part {
+    /// Fills a page.
+    Copy(PageRef),
+    Map(PageRef),
+    Deny,
+}
+
+/// How a batch ended, apart from translations, which are recorded with their pages.
+#[derive(Default)]
+pub(super) struct Entered {
+    /// Pages that hold bytes of another owner, because the copy failed that should have filled them.
+    pub(super) spoiled: Vec<PageRef>,
+    /// Denials that the card has answered, by their place in the list.
+    pub(super) denied: Vec<usize>,
+    /// The first error.
+    pub(super) error: Option<Error>,
+}
+
 impl Space {
-    /// Fills and maps pages, then denies accesses, in one batch, and records the evicted translations.
-    pub(super) fn enter(&mut self, d: &Dispatcher, groups: &[Group], denials: &[Command]) -> Result<()> {
+    /// Fills and maps pages, then denies accesses, in one batch. Each command's completion counts, however others end. `Err`: the card
+    /// did not answer, and nothing is known.
+    pub(super) fn enter(&mut self, d: &Dispatcher, groups: &[Group], denials: &[u64]) -> Result<Entered> {
         let mut commands = Vec::new();
+        let mut parts = Vec::new();
         for Group { start, pages, copies } in groups {
             let region = &self.regions[start];
             let (prot, huge, step) = (region.prot, region.huge(), region.page_bytes());
             commands.extend(copies);
+            parts.extend(pages.iter().take(copies.len()).map(|&(n, _)| Part::Copy((*start, n))));
             // Backwards: the faulting page comes last, so that no other page evicts it.
-            let maps = pages.iter().rev();
-            commands.extend(maps.map(|&(n, place)| Command::map(start + n * step, place, prot, huge)));
+            for &(n, place) in pages.iter().rev() {
+                commands.push(Command::map(start + n * step, place, prot, huge));
+                parts.push(Part::Map((*start, n)));
+            }
             // Upon any error below, the card may hold them.
             for &(number, _) in pages {
                 if let Some(page) = self.page(*start, number) {
@@ -37,37 +61,56 @@ impl Space {
             }
         }
         // Denials come last: on a page with a right that others have, only what still lacks one is denied.
-        commands.extend(denials);
+        commands.extend(denials.iter().map(|&va| Command::deny(va)));
+        parts.extend(denials.iter().map(|_| Part::Deny));
         // The card maps only after all earlier copies are complete.
         let done = d.run("mapping pages", &commands)?;
-        for (command, done) in commands.iter().zip(&done) {
-            if command.op == Op::H2c && done.status != Status::Ok {
-                // The page is mapped by now and contains data of another owner.
-                d.card.write_slot(d.slot, VIA_SLOT_CTRL, VIA_SLOT_CTRL_ISOLATE_MASK)?;
-                return Err(Error::Command { slot: d.slot, what: command.to_string(), status: done.status });
+        let mut entered = Entered::default();
+        for ((part, command), done) in parts.iter().zip(&commands).zip(&done) {
+            if let (Part::Copy(at), false) = (part, done.status == Status::Ok) {
+                entered.spoiled.push(*at);
+                entered.error.get_or_insert_with(|| Error::Command {
+                    slot: d.slot,
+                    what: command.to_string(),
+                    status: done.status,
+                });
             }
         }
-        let mut mapped = commands.iter().zip(&done).filter(|(command, _)| command.op == Op::Map);
-        let pages = groups.iter().flat_map(|g| g.pages.iter().rev().map(|&(n, _)| (g.start, n)));
-        let mut result = Ok(());
-        for ((start, number), (_, done)) in pages.zip(&mut mapped) {
-            if done.has(CPL_VICTIM) {
-                self.displaced(done);
-            }
-            // It may have evicted an older translation of itself.
-            if let Some(page) = self.page(start, number) {
-                page.mapped = true;
-                page.since = if done.status == Status::Ok { done.time } else { 0 };
-            }
-            result = result.and_then(|()| d.check("mapping a page", done));
+        if !entered.spoiled.is_empty() {
+            // They are mapped by now.
+            d.card.write_slot(d.slot, VIA_SLOT_CTRL, VIA_SLOT_CTRL_ISOLATE_MASK)?;
         }
-        // A denied fault no longer exists if the slot was reset meanwhile.
-        result
+        let mut denial = 0;
+        for (part, done) in parts.iter().zip(&done) {
+            match *part {
+                Part::Copy(_) => {}
+                Part::Map((start, number)) => {
+                    if done.has(CPL_VICTIM) {
+                        self.displaced(done);
+                    }
+                    // It may have evicted an older translation of itself.
+                    if let Some(page) = self.page(start, number) {
+                        page.mapped = true;
+                        page.since = if done.status == Status::Ok { done.time } else { 0 };
+                    }
+                    if let Err(error) = d.check("mapping a page", done) {
+                        entered.error.get_or_insert(error);
+                    }
+                }
+                Part::Deny => {
+                    // A denied fault no longer exists if the slot was reset meanwhile.
+                    entered.denied.push(denial);
+                    denial += 1;
+                }
+            }
+        }
+        Ok(entered)
     }
 
     pub(super) fn enter_window(&mut self, d: &Dispatcher, start: u64, number: u64) -> Result<()> {
         let pages = self.regions[&start].window(number);
-        self.enter(d, &[Group { start, pages, copies: Vec::new() }], &[])
+        let entered = self.enter(d, &[Group { start, pages, copies: Vec::new() }], &[])?;
+        entered.error.map_or(Ok(()), Err)
     }
 
     /// A translation left the card's TLBs; its page stays resident.
@@ -89,15 +132,19 @@ impl Space {
     pub(super) fn leave(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<()> {
         for batch in pages.chunks(BATCH) {
             let unmaps: Vec<_> = batch.iter().map(|&at| self.command(at, Command::unmap)).collect();
+            let mut result = Ok(());
             for (&(start, number), done) in batch.iter().zip(d.run("unmapping pages", &unmaps)?) {
-                self.check_found(d, &done)?;
-                if let Some(page) = self.page(start, number) {
+                // What the card says of the others counts all the same: it says it once.
+                let found = self.check_found(d, &done);
+                if let (Ok(()), Some(page)) = (&found, self.page(start, number)) {
                     page.mapped = false;
                     page.since = 0;
                     page.accessed |= done.has(CPL_ACCESSED);
                     page.dirty |= done.has(CPL_DIRTY);
                 }
+                result = result.and(found);
             }
+            result?;
         }
         Ok(())
     }
@@ -107,15 +154,17 @@ impl Space {
         let mut written = Vec::new();
         for batch in pages.chunks(BATCH) {
             let scans: Vec<_> = batch.iter().map(|&at| self.command(at, Command::scan)).collect();
+            let mut result = Ok(());
             for (&at, done) in batch.iter().zip(d.run("scanning for changed and idle pages", &scans)?) {
-                self.check_found(d, &done)?;
                 if let Some(page) = self.page(at.0, at.1) {
                     page.accessed |= done.has(CPL_ACCESSED);
                 }
                 if done.has(CPL_DIRTY) {
                     written.push(at);
                 }
+                result = result.and(self.check_found(d, &done));
             }
+            result?;
         }
         Ok(written)
     }

@@ -3,7 +3,7 @@
 
 use crate::error::Result;
 use crate::pager::region::BATCH;
-use crate::pager::region::{Failure, Kind, PageRef, Region};
+use crate::pager::region::{Failure, Kind, Page, PageRef, Region};
 use crate::pager::space::Space;
 use crate::pager::space::{BOUNCE, KEEP};
 use crate::protocol::desc::*;
@@ -16,7 +16,7 @@ impl Space {
         if let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&va) {
             paged.failures.retain(|failure| !failure.again);
         }
-        let dirty = self.pages_of(va, |page| page.dirty);
+        let dirty = self.pages_of(va, Page::changed);
         self.write_back(d, &dirty)
     }
 

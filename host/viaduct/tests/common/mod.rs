@@ -28,6 +28,8 @@ pub enum Sabotage {
     BadTags,
     /// Every copy into the card fails.
     HostErr,
+    /// One copy into the card fails, after so many that succeed.
+    FailCopy(usize),
 }
 
 /// A stream app: bytes in, bytes out.
@@ -395,6 +397,21 @@ impl State {
         }
     }
 
+    fn fails_copy(&mut self) -> bool {
+        match self.sabotage {
+            Sabotage::HostErr => true,
+            Sabotage::FailCopy(0) => {
+                self.sabotage = Sabotage::None;
+                true
+            }
+            Sabotage::FailCopy(left) => {
+                self.sabotage = Sabotage::FailCopy(left - 1);
+                false
+            }
+            _ => false,
+        }
+    }
+
     fn execute(&mut self, slot: usize, [word0, addr0, addr1, len]: [u64; 4]) {
         let (op, flags, port, id) =
             (word0 as u8, (word0 >> 8) as u8, (word0 >> 16) as u8, (word0 >> 24) as u8);
@@ -407,7 +424,7 @@ impl State {
         match op {
             0x00 => {}
             0x02..=0x04 if self.slots[slot].ctrl & 4 != 0 => status = 6,
-            0x02 if self.sabotage == Sabotage::HostErr => status = 2,
+            0x02 if self.fails_copy() => status = 2,
             0x02 => match self.host_read(addr0, len) {
                 Some(data) => self.card_write(addr1, &data),
                 None => status = 2,
