@@ -230,6 +230,8 @@ pub enum Error {
         end: u64,
         /// Why.
         why: String,
+        /// The system's error number, if it was the system that failed.
+        os: Option<i32>,
     },
     /// An empty input to an app that must get data.
     #[error(
@@ -293,6 +295,42 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
+    /// No range of the slot's address space is free, or the one given is not in it.
+    #[error("{bytes} bytes do not fit into the slot's address space there")]
+    NoAddress {
+        /// Bytes of whole pages.
+        bytes: u64,
+    },
+    /// Something is mapped at the address given.
+    #[error("{va:#x}+{bytes:#x}: something is mapped there; choose another address")]
+    AddressTaken {
+        /// First address.
+        va: u64,
+        /// Bytes of whole pages.
+        bytes: u64,
+    },
+    /// A range of addresses is not mapped.
+    #[error("nothing is mapped at {start:#x}, in a range that ends at {end:#x}")]
+    NotMapped {
+        /// First address that is not mapped.
+        start: u64,
+        /// End of the range.
+        end: u64,
+    },
+    /// A file is not open for what a mapping needs.
+    #[error("{}: is not open for {what}; open it for that, or map it otherwise", path.display())]
+    Access {
+        /// The file.
+        path: PathBuf,
+        /// Reading or writing.
+        what: &'static str,
+    },
+    /// Too much is under way.
+    #[error("{count} operations are under way; wait for one of them")]
+    TooMany {
+        /// How many.
+        count: usize,
+    },
     /// An argument is invalid.
     #[error("{0}")]
     Invalid(String),
@@ -301,6 +339,28 @@ pub enum Error {
 impl Error {
     pub(crate) fn file(path: impl Into<PathBuf>, doing: &'static str, source: io::Error) -> Self {
         Self::File { path: path.into(), doing, source }
+    }
+
+    /// The error number of POSIX that means the same, as functions like `mmap` and `msync` give it.
+    pub fn errno(&self) -> i32 {
+        match self {
+            Self::File { source, .. } | Self::Write { source, .. } => {
+                source.raw_os_error().unwrap_or(libc::EIO)
+            }
+            Self::Lost { os, .. } => os.unwrap_or(libc::EIO),
+            Self::NotAFile { .. } => libc::ENODEV,
+            Self::Access { .. } => libc::EACCES,
+            Self::NoAddress { .. }
+            | Self::NotMapped { .. }
+            | Self::OutOfMemory { .. }
+            | Self::OutOfCardMemory { .. } => libc::ENOMEM,
+            Self::AddressTaken { .. } => libc::EEXIST,
+            Self::TooMany { .. } => libc::EAGAIN,
+            Self::SlotInUse { .. } => libc::EBUSY,
+            Self::NoSuchSlot { .. } | Self::Invalid(_) | Self::BadCardRange { .. } => libc::EINVAL,
+            Self::Stalled { .. } | Self::LoadStuck { .. } => libc::ETIMEDOUT,
+            _ => libc::EIO,
+        }
     }
 
     /// Whether a job ended only because its slot was reset or closed meanwhile. Of several jobs on one slot, the one that

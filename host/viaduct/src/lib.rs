@@ -28,10 +28,11 @@ pub use job::{
     Endpoint, JobReport, LaneJob, MemoryJob, MemoryRange, MemoryReport, OutLength, Progress, Stream,
     StreamJob,
 };
-pub use pager::{Denied, PagerStats};
+pub use pager::{Advice, Denied, PagerStats};
 pub use protocol::desc::Prot;
 pub use protocol::{desc, regs, ring};
 pub use slot::backing::{SharedBytes, Source};
 pub use slot::dispatch::Tag;
-pub use slot::mapping::{MapOptions, Mapping};
+pub use slot::mapping::{MapOptions, Mapping, Operation, SyncMode};
+pub use slot::worker::Pending;
 pub use slot::{Register, Slot, SlotCounters, SlotStatus};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, Result};
@@ -42,7 +43,7 @@ impl DmaArena {
             self.give_back(iova, len);
             return Err(error.into());
         }
-        Ok(DmaBuffer { arena: Arc::clone(self), memory, iova, len, keep_address: false })
+        Ok(DmaBuffer { arena: Arc::clone(self), memory, iova, len, keep_address: AtomicBool::new(false) })
     }
 
     fn take(&self, len: u64, align: u64) -> Option<u64> {
@@ -83,7 +84,7 @@ pub struct DmaBuffer {
     memory: Arc<HostMemory>,
     iova: u64,
     len: u64,
-    keep_address: bool,
+    keep_address: AtomicBool,
 }
 
 impl DmaBuffer {
@@ -104,8 +105,8 @@ impl DmaBuffer {
     }
 
     /// Never reuses the bus address: the card may still hold a translation to it.
-    pub fn retire(&mut self) {
-        self.keep_address = true;
+    pub fn retire(&self) {
+        self.keep_address.store(true, Ordering::Relaxed);
     }
 
     /// Reads up to `len` bytes at `position` of `file` to `offset` of the buffer. Returns fewer only at the end of the
@@ -173,7 +174,7 @@ impl DmaBuffer {
 impl Drop for DmaBuffer {
     fn drop(&mut self) {
         match self.arena.pci.dma_unmap(self.iova) {
-            Ok(()) if !self.keep_address => self.arena.give_back(self.iova, self.len),
+            Ok(()) if !self.keep_address.load(Ordering::Relaxed) => self.arena.give_back(self.iova, self.len),
             Ok(()) | Err(PciError::Forked) => {}
             Err(error) => tracing::warn!(%error, iova = self.iova, "DMA memory could not be unmapped"),
         }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A file or memory as the store of the card's block device.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::card::FunctionKind;
-use crate::card::sync::lock;
 use crate::error::{Error, Result};
 use crate::function::{Attachment, DiskAt, Function};
 use crate::protocol::desc::Prot;
 use crate::slot::Slot;
 use crate::slot::backing::Source;
-use crate::slot::mapping::{MapOptions, Mapping};
+use crate::slot::mapping::{MapOptions, Mapping, SyncMode};
 
 /// Bytes of a sector.
 pub const SECTOR: u64 = 512;
@@ -73,9 +73,10 @@ impl Disk {
         let header = through == Through::AppWithSectors;
         slot.open_space()?;
         let mapping = slot.map(source, sectors * SECTOR, MapOptions::new(prot))?;
-        let (index, base) = (slot.index(), mapping.va());
+        let (index, range) = (slot.index(), mapping.range());
+        let base = range.start;
         let mut disk = Self { function, slot, mapping: Some(mapping), server: None };
-        disk.server = Some(Server::start(&disk.slot, &disk.function, base)?);
+        disk.server = Some(Server::start(&disk.slot, &disk.function, range)?);
         let nothing = through == Through::Nothing;
         disk.function.attach(if nothing { Attachment::Nothing } else { Attachment::Slot(index) })?;
         disk.function.set_disk(DiskAt { slot: index, base, sectors, read_only, header }, flush)?;
@@ -122,14 +123,14 @@ impl Drop for Disk {
 }
 
 impl Server {
-    fn start(slot: &Arc<Slot>, function: &Function, base: u64) -> Result<Self> {
+    fn start(slot: &Arc<Slot>, function: &Function, range: Range<u64>) -> Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let thread = std::thread::Builder::new()
             .name("disk".into())
             .spawn({
                 let (slot, function, stop) = (Arc::clone(slot), function.clone(), Arc::clone(&stop));
                 move || {
-                    let served = serve(&slot, &function, base, &stop);
+                    let served = serve(&slot, &function, &range, &stop);
                     if served.is_err() {
                         // There is no write-back any more: a flush must fail soon.
                         function.limit_flush(Some(Duration::from_millis(1)))?;
@@ -148,7 +149,7 @@ impl Server {
 }
 
 /// Serves page faults and flushes until told to stop.
-fn serve(slot: &Slot, function: &Function, base: u64, stop: &AtomicBool) -> Result<()> {
+fn serve(slot: &Slot, function: &Function, range: &Range<u64>, stop: &AtomicBool) -> Result<()> {
     let mut seen = 0;
     while !stop.load(Ordering::Acquire) {
         // A thread that waits on a slot serves its faults.
@@ -160,8 +161,7 @@ fn serve(slot: &Slot, function: &Function, base: u64, stop: &AtomicBool) -> Resu
         let Some(told) = told.transpose()? else { continue };
         seen = told;
         let number = function.flush_asked()?;
-        let inner = slot.inner();
-        let synced = lock(&inner.space).sync(&inner.rings, base, true);
+        let synced = slot.sync(range.clone(), SyncMode { durable: true, invalidate: false });
         if let Err(error) = &synced {
             tracing::error!(%error, "a flush of the disk fails");
         }

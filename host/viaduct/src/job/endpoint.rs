@@ -335,7 +335,7 @@ impl Out {
         }
         if meta.len() < written {
             let why = "the file was truncated during the run".into();
-            return Err(Error::Lost { path: path.clone(), start: meta.len(), end: written, why });
+            return Err(Error::Lost { path: path.clone(), start: meta.len(), end: written, why, os: None });
         }
         if durable {
             file.sync_data().map_err(|e| Error::file(path, "write it to stable storage", e))?;

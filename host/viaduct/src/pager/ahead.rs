@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Read-ahead: how many pages a fault loads.
 
+use crate::pager::advice::Locality;
+
 /// Most small pages that one fault loads.
 const MOST: u64 = 64;
 
@@ -17,8 +19,13 @@ impl Ahead {
     }
 
     /// Pages to load for a fault on page `number` that is not resident.
-    pub(super) fn pages(&mut self, number: u64) -> u64 {
-        self.pages = if self.next == number { (self.pages * 2).min(MOST) } else { 1 };
+    pub(super) fn pages(&mut self, number: u64, locality: Locality) -> u64 {
+        self.pages = match locality {
+            Locality::Sequential => MOST,
+            Locality::Random => 1,
+            Locality::Normal if self.next == number => (self.pages * 2).min(MOST),
+            Locality::Normal => 1,
+        };
         self.pages
     }
 

@@ -3,12 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::card::dma::DmaBuffer;
 use crate::error::{Error, Result};
 use crate::pager::plan::{Load, Plan};
-use crate::pager::region::{Failure, Kind, Page, PageRef, Region};
+use crate::pager::region::{HostFrames, Page, PageRef, Region};
+use crate::pager::space::BOUNCE;
 use crate::pager::space::Space;
-use crate::pager::space::{BOUNCE, KEEP};
 use crate::pager::translate::Group;
 use crate::protocol::desc::*;
 use crate::slot::dispatch::Dispatcher;
@@ -34,7 +33,7 @@ impl Space {
                     filled.extend(group.pages.iter().map(|&(n, _)| (group.start, n)));
                     groups.push(group);
                 }
-                Err(why) => plan.denied.push((load.fault, why)),
+                Err(why) => plan.denied.extend(load.fault.map(|fault| (fault, why))),
             }
             let step = self.regions[&load.start].page_bytes();
             for (number, fault) in load.others {
@@ -87,15 +86,18 @@ impl Space {
         for load in short.into_iter().rev() {
             plan.later.extend(load.others);
             match stuck {
-                true => plan.denied.push((load.fault, "no card memory is free".into())),
-                false => plan.later.push(load.fault),
+                true => {
+                    let why = "no card memory is free".to_owned();
+                    plan.denied.extend(load.fault.map(|fault| (fault, why)));
+                }
+                false => plan.later.extend(load.fault),
             }
-            if let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&load.start) {
+            if let Some(paged) = self.paged(load.start) {
                 paged.ahead = load.before;
             }
         }
         for load in loads.iter().rev() {
-            if let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&load.start) {
+            if let Some(paged) = self.paged(load.start) {
                 paged.ahead.shorten(load.number + load.count, load.number + load.places.len() as u64);
             }
         }
@@ -110,7 +112,7 @@ impl Space {
                 page.spoiled = true;
             }
         }
-        self.clock.retain(|at| !pages.contains(at));
+        self.clock.retain(|at| !pages.contains(&at));
         if let Err(error) = self.leave(d, pages).and_then(|()| self.drop_pages(d, pages).map(drop)) {
             tracing::warn!(%error, slot = d.slot, "pages that could not be filled stay in the card");
         }
@@ -120,42 +122,47 @@ impl Space {
     fn places(&mut self, d: &Dispatcher, load: &Load) -> Result<Vec<Place>> {
         let region = &self.regions[&load.start];
         let (step, size) = (region.page_bytes(), region.size);
-        let Kind::Paged(paged) = &region.kind else { return Ok(Vec::new()) };
-        match paged.host.as_ref().map(DmaBuffer::iova) {
-            Some(iova) => {
-                Ok((load.number..load.number + load.count).map(|n| Place::Host(iova + n * step)).collect())
+        let Some(paged) = region.paged() else { return Ok(Vec::new()) };
+        match &paged.host {
+            Some(HostFrames { buffer, offset }) => {
+                let first = buffer.iova() + offset;
+                Ok((load.number..load.number + load.count).map(|n| Place::Host(first + n * step)).collect())
             }
-            None => Ok(self.take_frames(d, load.count, size)?.into_iter().map(Place::Card).collect()),
+            None => {
+                Ok(self.take_frames(d, load.count, size, paged.keep)?.into_iter().map(Place::Card).collect())
+            }
         }
     }
 
     /// Lets the system read the pages of a file in advance.
     fn announce(&self, load: &Load) {
         let region = &self.regions[&load.start];
-        if let Kind::Paged(paged) = &region.kind {
+        if let Some(paged) = region.paged() {
             let step = region.page_bytes();
-            paged.source.will_need(load.number * step, load.places.len() as u64 * step);
+            paged.source.will_need(paged.first + load.number * step, load.places.len() as u64 * step);
         }
     }
 
     /// Reads pages to where the card copies them from, and enters them here. Otherwise the fault is denied, and this is why.
     fn fill(&mut self, d: &Dispatcher, load: &Load) -> std::result::Result<Group, String> {
         let &Load { start, number, ref places, bounce, .. } = load;
-        let region = self.regions.get_mut(&start).expect("the region was found");
+        let region = &self.regions[&start];
         let (step, size) = (region.page_bytes(), region.size);
         let filled = match self.read_pages(d, load) {
             Ok(filled) => filled,
             Err(error) => {
                 let why = error.to_string();
                 self.give_back(d, places, size);
-                self.fail(start, error);
+                if let (Some(paged), Some(_)) = (self.paged(start), load.fault) {
+                    paged.fail(error, false);
+                }
                 return Err(why);
             }
         };
         let (used, unused) = places.split_at(filled as usize);
         self.give_back(d, unused, size);
         if filled == 0 {
-            return Err("the file ends before it: it was truncated after it was mapped".into());
+            return Err("the file ends before it".into());
         }
         let mut copies = Vec::new();
         if let Some(buffer) = &self.bounce {
@@ -166,11 +173,12 @@ impl Space {
             }
         }
         let pages: Vec<_> = (number..).zip(used.iter().copied()).collect();
-        if let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&start) {
+        if let Some(paged) = self.regions.get_mut(&start).and_then(Region::paged_mut) {
+            let keep = paged.keep;
             for &(n, place) in &pages {
                 paged.pages.insert(n, Page::loaded(place));
                 if let Place::Card(_) = place {
-                    self.clock.push_back((start, n));
+                    self.clock.push((start, n), keep);
                 }
             }
         }
@@ -185,22 +193,26 @@ impl Space {
         }
         let (number, count) = (load.number, load.places.len() as u64);
         let region = self.regions.get_mut(&load.start).expect("the region was found");
-        let step = region.page_bytes();
+        let (step, len) = (region.page_bytes(), region.len);
         let valid = (count - 1) * step + region.valid(number + count - 1);
-        let Kind::Paged(paged) = &mut region.kind else { return Ok(0) };
+        let Some(paged) = region.paged_mut() else { return Ok(0) };
         let (buffer, offset) = match &paged.host {
-            Some(host) => (host, number * step),
+            Some(HostFrames { buffer, offset }) => (&**buffer, offset + number * step),
             None => (self.bounce.as_ref().expect("just allocated"), load.bounce),
         };
-        let position = number * step;
+        let position = paged.first + number * step;
         let got = paged.source.read(buffer, offset as usize, valid as usize, position)? as u64;
-        if got < valid && paged.failures.len() < KEEP {
-            let path = paged.source.name().into();
-            let error = Error::FileShrank { path, end: position + got, expected: region.len };
-            paged.failures.push(Failure { error, again: false });
-        }
         let filled = got.div_ceil(step);
         buffer.memory().fill((offset + got) as usize, (filled * step - got) as usize, 0);
+        // What the source never had is not missing.
+        let expected = paged.end.min(paged.first + len);
+        if got < valid && position + got < expected && load.fault.is_some() {
+            let path = paged.source.name().into();
+            paged.fail(Error::FileShrank { path, end: position + got, expected }, false);
+        }
+        if got > 0 {
+            paged.end = paged.end.max(position + got);
+        }
         Ok(filled)
     }
 }

@@ -2,18 +2,47 @@
 //! Mappings come and go.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
 
-use crate::card::Card;
 use crate::card::memory::FrameSize;
 use crate::error::{Error, Result};
+use crate::pager::advice::{Keep, Locality};
 use crate::pager::ahead::Ahead;
-use crate::pager::region::BATCH;
-use crate::pager::region::{Kind, PageRef, Paged, Region};
+use crate::pager::region::{BATCH, HostFrames, Kind, Page, PageRef, Paged, Region};
 use crate::pager::space::Space;
 use crate::protocol::desc::*;
 use crate::slot::backing::Source;
 use crate::slot::dispatch::Dispatcher;
 use viaduct_pci::DmaAccess;
+
+/// Lowest address at which a mapping can be placed on request.
+const VA_MIN: u64 = 64 << 10;
+
+/// Where a mapping goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum At {
+    #[default]
+    Anywhere,
+    /// There if the range is free, else anywhere.
+    Near(u64),
+    /// There; what is mapped in the range is unmapped first.
+    Exactly(u64),
+    /// There, or not at all.
+    Free(u64),
+}
+
+/// A mapping to be made.
+pub(crate) struct Wanted {
+    pub source: Arc<Source>,
+    /// Byte of the source to begin with.
+    pub first: u64,
+    pub len: u64,
+    pub prot: Prot,
+    pub size: FrameSize,
+    pub on_host: bool,
+    pub at: At,
+}
 
 impl Space {
     /// Maps `len` bytes at `place`; returns the virtual address. The first pages are mapped immediately.
@@ -23,9 +52,11 @@ impl Space {
         };
         let huge = at % HUGE == 0 && len >= HUGE && d.card.info().tlb_huge.ways > 0;
         let size = if huge { FrameSize::Huge } else { FrameSize::Small };
-        let va = self.insert(Region { len, prot, size, kind: Kind::Window(place) })?;
+        let region = Region { len, prot, size, kind: Kind::Window(place) };
+        let va = self.choose(region.bytes(), size.bytes())?;
+        self.insert(va, region);
         if let Err(error) = self.enter_window(d, va, 0) {
-            if let Err(error) = self.unmap(d, va) {
+            if let Err(error) = self.remove(d, va) {
                 tracing::warn!(%error, slot = d.slot, "a window that could not be mapped may stay in the card");
             }
             return Err(error);
@@ -33,25 +64,92 @@ impl Space {
         Ok(va)
     }
 
-    /// Maps a file or buffer. Nothing is read yet.
-    pub fn map_source(
-        &mut self,
-        card: &Card,
-        source: Source,
-        len: u64,
-        prot: Prot,
-        on_host: bool,
-        size: FrameSize,
-    ) -> Result<u64> {
-        let whole = len.next_multiple_of(size.bytes());
-        let host = if on_host { Some(card.dma_buffer(whole, DmaAccess::ReadWrite)?) } else { None };
-        let paged = Paged { source, pages: BTreeMap::new(), host, ahead: Ahead::new(), failures: Vec::new() };
-        self.insert(Region { len, prot, size, kind: Kind::Paged(paged) })
+    /// Maps a file or buffer. Nothing is read yet. Returns the address, and the number of the mapping.
+    pub fn map_source(&mut self, d: &Dispatcher, wanted: Wanted) -> Result<(u64, u64)> {
+        let Wanted { source, first, len, prot, size, on_host, at } = wanted;
+        let step = size.bytes();
+        let bytes = len
+            .checked_next_multiple_of(step)
+            .filter(|&bytes| bytes > 0)
+            .ok_or_else(|| Error::Invalid(format!("a mapping of {len} bytes is not possible")))?;
+        let va = match at {
+            At::Anywhere => self.choose(bytes, step)?,
+            At::Near(va) => {
+                let va = va / step * step;
+                let free = allowed(va, bytes) && self.overlapping(&(va..va + bytes)).is_empty();
+                if free { va } else { self.choose(bytes, step)? }
+            }
+            At::Exactly(va) | At::Free(va) => {
+                if va % step != 0 {
+                    let text = format!("{va:#x} is not a multiple of the {step} bytes of a page");
+                    return Err(Error::Invalid(text));
+                }
+                if !allowed(va, bytes) {
+                    return Err(Error::NoAddress { bytes });
+                }
+                va
+            }
+        };
+        let range = va..va + bytes;
+        let taken = self.overlapping(&range);
+        let a_window = taken.iter().any(|start| self.regions[start].paged().is_none());
+        if a_window || matches!(at, At::Free(_)) && !taken.is_empty() {
+            return Err(Error::AddressTaken { va, bytes });
+        }
+        let host = match on_host {
+            true => {
+                let buffer = Arc::new(d.card.dma_buffer(bytes, DmaAccess::ReadWrite)?);
+                Some(HostFrames { buffer, offset: 0 })
+            }
+            false => None,
+        };
+        self.unmap(d, range, None)?;
+        self.owners += 1;
+        let paged = Paged {
+            end: source.len(),
+            source,
+            first,
+            owner: self.owners,
+            pages: BTreeMap::new(),
+            host,
+            locality: Locality::default(),
+            keep: Keep::default(),
+            ahead: Ahead::new(),
+            failures: Vec::new(),
+        };
+        self.insert(va, Region { len, prot, size, kind: Kind::Paged(paged) });
+        Ok((va, self.owners))
+    }
+
+    /// Unmaps a range: all mappings, or one, whose number is given. Parts of mappings stay if the range ends within them. The card
+    /// has no translation of the range when this returns. Changed pages are written back first; an error says what is lost.
+    pub fn unmap(&mut self, d: &Dispatcher, range: Range<u64>, owner: Option<u64>) -> Result<()> {
+        let of_owner = |paged: &Paged| owner.is_none_or(|owner| paged.owner == owner);
+        let mut ends = Vec::new();
+        for start in self.overlapping(&range) {
+            let region = &self.regions[&start];
+            if region.paged().is_some_and(of_owner) {
+                let whole = range.end >= start + region.len;
+                let end = if whole { start + region.bytes() } else { range.end };
+                ends.push((range.start.max(start), end));
+            }
+        }
+        for &(from, to) in &ends {
+            self.split(from)?;
+            self.split(to)?;
+        }
+        let mut result = Ok(());
+        for (from, to) in ends {
+            for start in self.overlapping(&(from..to)) {
+                result = result.and(self.remove(d, start));
+            }
+        }
+        result
     }
 
     /// Removes a region: the card has no translation of it when this returns. Changed pages are written back first. On error the
     /// region is still removed, and the error says what is lost.
-    pub fn unmap(&mut self, d: &Dispatcher, va: u64) -> Result<()> {
+    pub fn remove(&mut self, d: &Dispatcher, va: u64) -> Result<()> {
         let Some(region) = self.regions.get(&va) else { return Ok(()) };
         let pages: Vec<PageRef> = match &region.kind {
             Kind::Window(_) => (0..region.page_count()).map(|n| (va, n)).collect(),
@@ -68,33 +166,32 @@ impl Space {
             result = Err(self.lost(va, error));
         }
         let trusted = result.is_ok();
-        self.clock.retain(|&(region, _)| region != va);
-        let Some(region) = self.regions.remove(&va) else { return result };
-        if let Kind::Paged(mut paged) = region.kind {
-            for page in paged.pages.values() {
-                if let Place::Card(addr) = page.place {
-                    self.resident -= region.size.bytes();
-                    // A frame that the slot may still access is never reused.
-                    if trusted {
-                        d.card.free_frame(addr, region.size);
-                    }
+        self.clock.retain(|(region, _)| region != va);
+        let Some(mut region) = self.regions.remove(&va) else { return result };
+        let size = region.size;
+        let Some(paged) = region.paged_mut() else { return result };
+        for page in paged.pages.values() {
+            if let Place::Card(addr) = page.place {
+                self.resident -= size.bytes();
+                // A frame that the slot may still access is never reused.
+                if trusted {
+                    d.card.free_frame(addr, size);
                 }
             }
-            if let (Some(host), false) = (&mut paged.host, trusted) {
-                host.retire();
-            }
-            if result.is_ok() && !paged.failures.is_empty() {
-                result = Err(paged.failures.swap_remove(0).error);
-            }
+        }
+        if let (Some(host), false) = (&paged.host, trusted) {
+            host.buffer.retire();
+        }
+        if result.is_ok() && !paged.failures.is_empty() {
+            result = Err(paged.failures.swap_remove(0).error);
         }
         result
     }
 
     /// Answers the faults on a region that is being removed. They must not be left to a later region at the same addresses: a write
     /// that has ended long ago would be denied there, and with it the reads that wait for the page.
-    pub(super) fn end_waiting(&mut self, d: &Dispatcher, va: u64) -> Result<()> {
-        let region = &self.regions[&va];
-        let range = va..va + region.page_count() * region.page_bytes();
+    fn end_waiting(&mut self, d: &Dispatcher, va: u64) -> Result<()> {
+        let range = va..va + self.regions[&va].bytes();
         let waiting: Vec<Event> = {
             let mut st = d.lock();
             let (inside, others): (VecDeque<_>, VecDeque<_>) =
@@ -114,43 +211,30 @@ impl Space {
     }
 
     /// Meaning of an error during the removal of a region: which bytes may be lost, if any.
-    pub(super) fn lost(&self, va: u64, error: Error) -> Error {
-        let Some(Region { kind: Kind::Paged(paged), prot, size, len }) = self.regions.get(&va) else {
-            return error;
-        };
-        let mut changed = paged
-            .pages
-            .iter()
-            .filter(|(_, page)| page.changed() || page.mapped && prot.write && !page.spoiled);
-        let (Some((&first, _)), path) = (changed.next(), paged.source.name().into()) else { return error };
-        let last = changed.next_back().map_or(first, |(&last, _)| last);
-        let end = ((last + 1) * size.bytes()).min(*len);
-        Error::Lost { path, start: first * size.bytes(), end, why: error.to_string() }
+    fn lost(&self, va: u64, error: Error) -> Error {
+        let region = &self.regions[&va];
+        let Some(paged) = region.paged() else { return error };
+        let may_be = |page: &&Page| page.changed() || page.mapped && region.prot.write && !page.spoiled;
+        let mut changed = paged.pages.iter().filter(|(_, page)| may_be(page)).map(|(&n, _)| n);
+        let (Some(first), path) = (changed.next(), paged.source.name().into()) else { return error };
+        let last = changed.next_back().unwrap_or(first);
+        let step = region.page_bytes();
+        let (start, end) = (paged.first + first * step, paged.first + ((last + 1) * step).min(region.len));
+        Error::Lost { path, start, end, why: error.to_string(), os: None }
     }
 
     /// Removes all regions.
-    pub fn unmap_all(&mut self, d: &Dispatcher) -> Result<()> {
+    pub fn remove_all(&mut self, d: &Dispatcher) -> Result<()> {
         let mut result = Ok(());
         while let Some((&va, _)) = self.regions.first_key_value() {
-            let one = self.unmap(d, va);
+            let one = self.remove(d, va);
             result = result.and(one);
         }
         result
     }
+}
 
-    /// Writes all changed pages of a region back. When this returns without error they are in the file.
-    pub fn sync(&mut self, d: &Dispatcher, va: u64, durable: bool) -> Result<()> {
-        let Some(region) = self.regions.get(&va) else { return Ok(()) };
-        if region.prot.write {
-            let mapped = self.pages_of(va, |page| page.mapped);
-            let written = self.look(d, &mapped)?;
-            self.leave(d, &written)?;
-        }
-        self.write_all(d, va)?;
-        let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&va) else { return Ok(()) };
-        if !paged.failures.is_empty() {
-            return Err(paged.failures.remove(0).error);
-        }
-        if durable { paged.source.sync() } else { Ok(()) }
-    }
+/// Whether a mapping may be there.
+fn allowed(va: u64, bytes: u64) -> bool {
+    (VA_MIN..VA_END).contains(&va) && bytes <= VA_END - va
 }

@@ -9,16 +9,18 @@
 //!
 //! | file | |
 //! |---|---|
-//! | `mappings`, `serve` | regions come and go; faults are taken in batches |
+//! | `mappings`, `sync`, `serve` | mappings come and go; operations on ranges; faults are taken in batches |
 //! | `carry` | frames, reads, copies and translations of a batch |
 //! | `plan`, `ahead` | what a batch of faults takes; how far to read ahead |
-//! | `replace` | frames, and which pages give theirs up |
+//! | `replace`, `clock` | frames, and which pages give theirs up |
 //! | `write_back` | changed pages, to their files |
 //! | `translate` | the card's translations |
-//! | `space`, `region`, `stats` | the state |
+//! | `space`, `region`, `advice`, `stats` | the state |
 
+mod advice;
 mod ahead;
 mod carry;
+mod clock;
 mod mappings;
 mod plan;
 mod region;
@@ -26,8 +28,12 @@ mod replace;
 mod serve;
 mod space;
 mod stats;
+mod sync;
 mod translate;
 mod write_back;
 
+pub use advice::Advice;
+pub(crate) use mappings::{At, Wanted};
 pub(crate) use space::Space;
 pub use stats::{Denied, PagerStats};
+pub(crate) use sync::Then;

@@ -19,7 +19,8 @@ pub(super) type Numbered = (usize, Event);
 
 /// A run of pages to load for a fault on the first.
 pub(super) struct Load {
-    pub(super) fault: Numbered,
+    /// None: it is loaded on request.
+    pub(super) fault: Option<Numbered>,
     pub(super) start: u64,
     pub(super) number: u64,
     pub(super) count: u64,
@@ -101,7 +102,7 @@ impl Space {
             return;
         }
         let before = paged.ahead;
-        let most = paged.ahead.pages(number).min(room / step).min(page_count - number);
+        let most = paged.ahead.pages(number, paged.locality).min(room / step).min(page_count - number);
         let free = |n: &u64| !paged.pages.contains_key(n) && !plan.taken.contains(&(start, *n));
         let count = (number..number + most).take_while(free).count() as u64;
         paged.ahead.loaded(number + count);
@@ -111,6 +112,6 @@ impl Space {
         }
         plan.taken.extend((number..number + count).map(|n| (start, n)));
         let (places, others) = (Vec::new(), Vec::new());
-        plan.loads.push(Load { fault: numbered, start, number, count, bounce, places, others, before });
+        plan.loads.push(Load { fault: Some(numbered), start, number, count, bounce, places, others, before });
     }
 }

@@ -2,17 +2,23 @@
 //! Regions of an address space, and their pages.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
 
 use crate::card::dma::DmaBuffer;
 use crate::card::memory::FrameSize;
 use crate::error::Error;
+use crate::pager::advice::{Keep, Locality};
 use crate::pager::ahead::Ahead;
 use crate::protocol::desc::{Place, Prot};
 use crate::slot::backing::Source;
 
 /// Commands submitted together.
 pub(super) const BATCH: usize = 64;
+/// Errors kept for the user of a region.
+const KEEP: usize = 64;
 
+/// Neighbouring pages of one kind.
 pub(super) struct Region {
     pub(super) len: u64,
     pub(super) prot: Prot,
@@ -26,13 +32,29 @@ pub(super) enum Kind {
     Paged(Paged),
 }
 
+/// Pages that are loaded when they are needed.
 pub(super) struct Paged {
-    pub(super) source: Source,
+    pub(super) source: Arc<Source>,
+    /// Byte of the source at which the first page begins.
+    pub(super) first: u64,
+    /// Bytes that the source had, as far as is known: pages beyond its end are never loaded, and nothing is written there.
+    pub(super) end: u64,
+    /// The mapping it belongs to; of one that was split, all parts.
+    pub(super) owner: u64,
     pub(super) pages: BTreeMap<u64, Page>, // by number
     /// Host memory that serves as frames, for mappings placed there.
-    pub(super) host: Option<DmaBuffer>,
+    pub(super) host: Option<HostFrames>,
+    pub(super) locality: Locality,
+    pub(super) keep: Keep,
     pub(super) ahead: Ahead,
     pub(super) failures: Vec<Failure>,
+}
+
+/// Host memory for all pages of a region.
+pub(super) struct HostFrames {
+    pub(super) buffer: Arc<DmaBuffer>,
+    /// Where the first page is in it.
+    pub(super) offset: u64,
 }
 
 /// An error with pages of a region, reported by the next `sync` or `unmap`.
@@ -54,6 +76,9 @@ pub(super) struct Page {
     pub(super) spoiled: bool,
 }
 
+/// A page by its region's address and its number.
+pub(super) type PageRef = (u64, u64);
+
 impl Page {
     /// A page that is loaded, and not in the card's TLBs yet.
     pub(super) fn loaded(place: Place) -> Self {
@@ -66,8 +91,14 @@ impl Page {
     }
 }
 
-/// A page by its region's address and its number.
-pub(super) type PageRef = (u64, u64);
+impl Paged {
+    /// Keeps an error for the user.
+    pub(super) fn fail(&mut self, error: Error, again: bool) {
+        if self.failures.len() < KEEP {
+            self.failures.push(Failure { error, again });
+        }
+    }
+}
 
 impl Region {
     pub(super) fn page_bytes(&self) -> u64 {
@@ -82,6 +113,25 @@ impl Region {
         self.len.div_ceil(self.page_bytes())
     }
 
+    /// Bytes of whole pages.
+    pub(super) fn bytes(&self) -> u64 {
+        self.page_count() * self.page_bytes()
+    }
+
+    pub(super) fn paged(&self) -> Option<&Paged> {
+        match &self.kind {
+            Kind::Paged(paged) => Some(paged),
+            Kind::Window(_) => None,
+        }
+    }
+
+    pub(super) fn paged_mut(&mut self) -> Option<&mut Paged> {
+        match &mut self.kind {
+            Kind::Paged(paged) => Some(paged),
+            Kind::Window(_) => None,
+        }
+    }
+
     /// The pages of a window that are mapped together, from `number` on.
     pub(super) fn window(&self, number: u64) -> Vec<(u64, Place)> {
         let Kind::Window(place) = self.kind else { return Vec::new() };
@@ -92,5 +142,42 @@ impl Region {
     /// Bytes of page `number` that belong to the mapping.
     pub(super) fn valid(&self, number: u64) -> u64 {
         (self.len - number * self.page_bytes()).min(self.page_bytes())
+    }
+
+    /// Numbers of the pages that a range of addresses, which overlaps the region at `start`, touches.
+    pub(super) fn numbers(&self, start: u64, range: &Range<u64>) -> Range<u64> {
+        let first = range.start.saturating_sub(start) / self.page_bytes();
+        let last = (range.end.min(start + self.bytes()) - start).div_ceil(self.page_bytes());
+        first..last
+    }
+
+    /// Cuts the pages from `number` on off. There are pages on both sides.
+    pub(super) fn split_off(&mut self, number: u64) -> Option<Self> {
+        let cut = number * self.page_bytes();
+        let (len, prot, size) = (self.len - cut, self.prot, self.size);
+        let paged = self.paged_mut()?;
+        let first = paged.first + cut;
+        // Each error stays with its bytes.
+        let beyond = |failure: &Failure| matches!(failure.error, Error::Lost { start, .. } if start >= first);
+        let (failures, before) = std::mem::take(&mut paged.failures).into_iter().partition(beyond);
+        paged.failures = before;
+        let pages = paged.pages.split_off(&number);
+        let rest = Paged {
+            source: Arc::clone(&paged.source),
+            first,
+            end: paged.end,
+            owner: paged.owner,
+            pages: pages.into_iter().map(|(n, page)| (n - number, page)).collect(),
+            host: paged
+                .host
+                .as_ref()
+                .map(|h| HostFrames { buffer: Arc::clone(&h.buffer), offset: h.offset + cut }),
+            locality: paged.locality,
+            keep: paged.keep,
+            ahead: Ahead::new(),
+            failures,
+        };
+        self.len = cut;
+        Some(Self { len, prot, size, kind: Kind::Paged(rest) })
     }
 }

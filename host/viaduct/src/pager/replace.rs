@@ -3,17 +3,26 @@
 
 use crate::card::memory::FrameSize;
 use crate::error::Result;
-use crate::pager::region::{Kind, Page, PageRef};
+use crate::pager::advice::Keep;
+use crate::pager::region::{Page, PageRef};
 use crate::pager::space::Space;
 use crate::protocol::desc::*;
 use crate::slot::dispatch::Dispatcher;
 
+/// Part of the frames that pages of low use may take from others.
+const SHARE: u64 = 8;
 /// Small pages evicted together.
 const EVICT: usize = 32;
 
 impl Space {
-    /// Takes up to `want` frames; evicts pages if there are not enough.
-    pub(super) fn take_frames(&mut self, d: &Dispatcher, want: u64, size: FrameSize) -> Result<Vec<u64>> {
+    /// Takes up to `want` frames for pages of class `keep`, the first of which is needed at once; evicts pages if there are not enough.
+    pub(super) fn take_frames(
+        &mut self,
+        d: &Dispatcher,
+        want: u64,
+        size: FrameSize,
+        keep: Keep,
+    ) -> Result<Vec<u64>> {
         let want = want.min((self.budget / size.bytes()).max(1));
         let mut frames = Vec::new();
         let mut fruitless = 0;
@@ -24,7 +33,7 @@ impl Space {
                 frames.push(addr);
                 continue;
             }
-            let evicted = match self.evict(d) {
+            let evicted = match self.evict(d, keep, frames.len()) {
                 Ok(evicted) => evicted,
                 Err(error) => {
                     let places: Vec<Place> = frames.into_iter().map(Place::Card).collect();
@@ -35,7 +44,7 @@ impl Space {
             if evicted == 0 {
                 // Pages that cannot be written back stay; others may be evicted.
                 fruitless += 1;
-                if fruitless * EVICT > self.clock.len() {
+                if !frames.is_empty() || fruitless * EVICT > self.clock.len() {
                     break;
                 }
             }
@@ -52,39 +61,85 @@ impl Space {
         }
     }
 
-    /// Frees frames of pages that were not accessed for long, and returns how many.
-    pub(super) fn evict(&mut self, d: &Dispatcher) -> Result<usize> {
-        let mut looks = 2 * self.clock.len();
+    /// Frees frames of pages that were not accessed for long, and returns how many. Pages of lower classes go first. `taken` frames are there
+    /// already for pages of class `by`: for more, those of higher classes stay.
+    fn evict(&mut self, d: &Dispatcher, by: Keep, taken: usize) -> Result<usize> {
+        let at_once = taken == 0;
+        let mut chosen = Vec::new();
+        for keep in Keep::ALL {
+            let due = at_once || keep <= by;
+            // Pages of low use have a share, so that they can be loaded together.
+            let share = by == Keep::Low && keep == Keep::Normal && self.low_is_short(d, taken);
+            if !due && !share {
+                break;
+            }
+            if keep != Keep::Low {
+                chosen = self.idle(d, keep)?;
+            }
+            if chosen.is_empty() && due {
+                // Those of low use go in their order; of others all are in constant use: the oldest goes.
+                let most = if keep == Keep::Low { EVICT } else { 1 };
+                chosen = self.oldest(keep, most);
+            }
+            if !chosen.is_empty() {
+                break;
+            }
+        }
+        self.drop_pages(d, &chosen)
+    }
+
+    /// Whether pages of low use have less than their share of the frames.
+    fn low_is_short(&mut self, d: &Dispatcher, taken: usize) -> bool {
+        let share = self.room(d) / SHARE / PAGE;
+        ((self.clock.queue(Keep::Low).len() + taken) as u64) < share
+    }
+
+    /// Takes pages of a class from the clock that were not accessed since they were last looked at.
+    fn idle(&mut self, d: &Dispatcher, keep: Keep) -> Result<Vec<PageRef>> {
+        let mut looks = 2 * self.clock.queue(keep).len();
         let mut chosen = Vec::new();
         let mut bytes = 0;
         while chosen.is_empty() && looks > 0 {
-            let count = self.clock.len().min(EVICT);
+            let count = self.clock.queue(keep).len().min(EVICT);
             looks = looks.saturating_sub(count);
-            let batch: Vec<PageRef> = self.clock.iter().copied().take(count).collect();
+            let batch: Vec<PageRef> = self.clock.queue(keep).iter().copied().take(count).collect();
             let mapped = |at: &&PageRef| self.page_ref(**at).is_some_and(|page| page.mapped);
             let mapped: Vec<PageRef> = batch.iter().filter(mapped).copied().collect();
             self.look(d, &mapped)?;
-            self.clock.drain(..count);
+            self.clock.queue(keep).drain(..count);
             for at in batch {
                 let size = self.regions[&at.0].page_bytes();
                 let pinned = self.pinned.contains(&at);
                 let Some(page) = self.page(at.0, at.1) else { continue };
                 if std::mem::take(&mut page.accessed) || pinned {
-                    self.clock.push_back(at);
+                    self.clock.push(at, keep);
                 } else if bytes < EVICT as u64 * PAGE {
                     bytes += size;
                     chosen.push(at);
                 } else {
-                    self.clock.push_front(at);
+                    self.clock.queue(keep).push_front(at);
                 }
             }
         }
-        if chosen.is_empty() {
-            // All are in constant use: the oldest is evicted.
-            let oldest = self.clock.iter().position(|at| !self.pinned.contains(at));
-            chosen.extend(oldest.and_then(|i| self.clock.remove(i)));
+        Ok(chosen)
+    }
+
+    /// Takes the oldest pages of a class from the clock, whether they are used or not: as many as `most` small ones.
+    fn oldest(&mut self, keep: Keep, most: usize) -> Vec<PageRef> {
+        let (mut chosen, mut bytes) = (Vec::new(), 0);
+        for _ in 0..self.clock.queue(keep).len() {
+            if bytes >= most as u64 * PAGE {
+                break;
+            }
+            let Some(at) = self.clock.queue(keep).pop_front() else { break };
+            if self.pinned.contains(&at) {
+                self.clock.push(at, keep);
+            } else {
+                bytes += self.regions[&at.0].page_bytes();
+                chosen.push(at);
+            }
         }
-        self.drop_pages(d, &chosen)
+        chosen
     }
 
     /// Unmaps pages, writes the changed ones back and frees their frames. A page that cannot be written back is kept.
@@ -101,11 +156,11 @@ impl Space {
         for &(start, number) in pages {
             let Some(region) = self.regions.get_mut(&start) else { continue };
             let size = region.size;
-            let Kind::Paged(paged) = &mut region.kind else { continue };
+            let Some(paged) = region.paged_mut() else { continue };
             let Some(page) = paged.pages.get(&number) else { continue };
             if page.mapped || page.changed() {
                 if let (Place::Card(_), false) = (page.place, page.spoiled) {
-                    self.clock.push_back((start, number));
+                    self.clock.push((start, number), paged.keep);
                 }
                 continue;
             }

@@ -2,10 +2,12 @@
 //! The state of an address space.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 
 use crate::card::dma::DmaBuffer;
 use crate::error::{Error, Result};
-use crate::pager::region::{Failure, Kind, Page, PageRef, Region};
+use crate::pager::clock::Clock;
+use crate::pager::region::{Page, PageRef, Paged, Region};
 use crate::pager::stats::{Denied, PagerStats};
 use crate::protocol::desc::*;
 use crate::slot::dispatch::Dispatcher;
@@ -15,18 +17,20 @@ const VA_FIRST: u64 = 1 << 32;
 
 /// Bytes moved between files and card memory in one step.
 pub(super) const BOUNCE: u64 = HUGE;
-/// Denied accesses and failed write-backs kept for the user.
-pub(super) const KEEP: usize = 64;
+/// Denied accesses kept for the user.
+const KEEP: usize = 64;
 
 /// The address space of a slot.
 pub(crate) struct Space {
     pub(super) regions: BTreeMap<u64, Region>,
-    pub(super) clock: VecDeque<PageRef>, // pages that hold card frames, in the order they are checked
-    pub(super) resident: u64,            // bytes of card frames
+    pub(super) clock: Clock,  // pages that hold card frames
+    pub(super) resident: u64, // bytes of card frames
     pub(super) budget: u64,
     pub(super) bounce: Option<DmaBuffer>,
     /// Pages that are being mapped: they are not evicted.
     pub(super) pinned: BTreeSet<PageRef>,
+    /// Mappings so far.
+    pub(super) owners: u64,
     pub(super) denied: VecDeque<Denied>,
     pub(super) stats: PagerStats,
 }
@@ -36,7 +40,8 @@ impl Space {
     pub fn new(budget: u64) -> Self {
         Self {
             regions: BTreeMap::new(),
-            clock: VecDeque::new(),
+            clock: Clock::default(),
+            owners: 0,
             resident: 0,
             budget,
             bounce: None,
@@ -51,6 +56,12 @@ impl Space {
         self.budget = bytes;
     }
 
+    /// Bytes that pages of this slot may hold.
+    pub fn room(&self, d: &Dispatcher) -> u64 {
+        let info = d.card.info();
+        self.budget.min((info.chan_mib << 20) * info.channels as u64)
+    }
+
     /// Counters.
     pub fn stats(&self) -> PagerStats {
         self.stats
@@ -61,61 +72,79 @@ impl Space {
         self.denied.drain(..).collect()
     }
 
-    pub(super) fn insert(&mut self, region: Region) -> Result<u64> {
-        let align = region.page_bytes();
-        let bytes = region.page_count() * align;
+    /// Enters a region at an address, which the caller has chosen with [`Space::choose`] or checked.
+    pub(super) fn insert(&mut self, at: u64, region: Region) {
+        self.regions.insert(at, region);
+    }
+
+    /// The first address at which `bytes` of whole pages fit.
+    pub(super) fn choose(&self, bytes: u64, align: u64) -> Result<u64> {
         let mut at = VA_FIRST;
         for (&start, other) in &self.regions {
-            if at + bytes + PAGE <= start {
+            if at.saturating_add(bytes).saturating_add(PAGE) <= start {
                 break;
             }
             // One page stays free between regions, so that an access beyond the end is detected.
-            at = (start + other.page_count() * other.page_bytes() + PAGE).next_multiple_of(align);
+            at = at.max((start + other.bytes() + PAGE).next_multiple_of(align));
         }
-        if bytes >= VA_END - at {
+        if at >= VA_END || bytes >= VA_END - at {
+            return Err(Error::NoAddress { bytes });
+        }
+        Ok(at)
+    }
+
+    /// Regions that overlap a range, by their addresses.
+    pub(super) fn overlapping(&self, range: &Range<u64>) -> Vec<u64> {
+        let before = self.regions.range(..range.start).next_back();
+        let before = before.filter(|&(&start, region)| start + region.bytes() > range.start);
+        let inside = self.regions.range(range.clone());
+        before.into_iter().chain(inside).map(|(&start, _)| start).collect()
+    }
+
+    /// Makes `at` the beginning of a region if it is inside one. It is a multiple of the size of its pages.
+    pub(super) fn split(&mut self, at: u64) -> Result<()> {
+        let Some((start, region)) = self.find(at) else { return Ok(()) };
+        let step = region.page_bytes();
+        if at == start || region.paged().is_none() {
+            return Ok(());
+        }
+        if (at - start) % step != 0 {
             return Err(Error::Invalid(format!(
-                "{} bytes do not fit into the slot's address space",
-                region.len
+                "{at:#x} is inside a page of {step} bytes; give multiples of that, or map with pages of 4 KiB"
             )));
         }
-        self.regions.insert(at, region);
-        Ok(at)
+        let number = (at - start) / step;
+        let rest = self.regions.get_mut(&start).and_then(|region| region.split_off(number));
+        if let Some(rest) = rest {
+            self.regions.insert(at, rest);
+            self.clock.rename(|(region, n)| match region == start && n >= number {
+                true => (at, n - number),
+                false => (region, n),
+            });
+        }
+        Ok(())
     }
 
     pub(super) fn find(&self, va: u64) -> Option<(u64, &Region)> {
         let (&start, region) = self.regions.range(..=va).next_back()?;
-        (va - start < region.page_count() * region.page_bytes()).then_some((start, region))
+        (va - start < region.bytes()).then_some((start, region))
     }
 
     pub(super) fn page(&mut self, region: u64, number: u64) -> Option<&mut Page> {
-        match &mut self.regions.get_mut(&region)?.kind {
-            Kind::Paged(paged) => paged.pages.get_mut(&number),
-            Kind::Window(_) => None,
-        }
+        self.paged(region)?.pages.get_mut(&number)
     }
 
     pub(super) fn page_ref(&self, (region, number): PageRef) -> Option<&Page> {
-        match &self.regions.get(&region)?.kind {
-            Kind::Paged(paged) => paged.pages.get(&number),
-            Kind::Window(_) => None,
-        }
+        self.regions.get(&region)?.paged()?.pages.get(&number)
     }
 
     pub(super) fn pages_of(&self, va: u64, which: impl Fn(&Page) -> bool) -> Vec<PageRef> {
-        match self.regions.get(&va) {
-            Some(Region { kind: Kind::Paged(paged), .. }) => {
-                paged.pages.iter().filter(|(_, page)| which(page)).map(|(&n, _)| (va, n)).collect()
-            }
-            _ => Vec::new(),
-        }
+        let pages = self.regions.get(&va).and_then(Region::paged).map(|paged| &paged.pages);
+        pages.into_iter().flatten().filter(|(_, page)| which(page)).map(|(&n, _)| (va, n)).collect()
     }
 
-    pub(super) fn fail(&mut self, start: u64, error: Error) {
-        if let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&start) {
-            if paged.failures.len() < KEEP {
-                paged.failures.push(Failure { error, again: false });
-            }
-        }
+    pub(super) fn paged(&mut self, start: u64) -> Option<&mut Paged> {
+        self.regions.get_mut(&start)?.paged_mut()
     }
 
     pub(super) fn record_denied(&mut self, d: &Dispatcher, fault: Event, why: String) {

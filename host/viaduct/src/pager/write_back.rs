@@ -3,9 +3,9 @@
 
 use crate::error::Result;
 use crate::pager::region::BATCH;
-use crate::pager::region::{Failure, Kind, Page, PageRef, Region};
+use crate::pager::region::{HostFrames, Page, PageRef};
+use crate::pager::space::BOUNCE;
 use crate::pager::space::Space;
-use crate::pager::space::{BOUNCE, KEEP};
 use crate::protocol::desc::*;
 use crate::slot::dispatch::Dispatcher;
 use viaduct_pci::DmaAccess;
@@ -13,11 +13,11 @@ use viaduct_pci::DmaAccess;
 impl Space {
     /// Writes all changed pages of a region that are not mapped; earlier errors of pages that are retried now are dropped.
     pub(super) fn write_all(&mut self, d: &Dispatcher, va: u64) -> Result<()> {
-        if let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&va) {
+        if let Some(paged) = self.paged(va) {
             paged.failures.retain(|failure| !failure.again);
         }
-        let dirty = self.pages_of(va, Page::changed);
-        self.write_back(d, &dirty)
+        let changed = self.pages_of(va, Page::changed);
+        self.write_back(d, &changed)
     }
 
     /// Writes pages, which are not mapped, to their file or buffer. Written pages are clean afterwards; failures are
@@ -43,7 +43,7 @@ impl Space {
         let region = self.regions.get_mut(&start).expect("its pages are resident");
         let (step, valid) = (region.page_bytes(), region.valid(first + count - 1));
         let len = (count - 1) * step + valid;
-        let Kind::Paged(paged) = &mut region.kind else { return Ok(()) };
+        let Some(paged) = region.paged_mut() else { return Ok(()) };
         let mut copies = Vec::new();
         for (i, (_, page)) in paged.pages.range(first..first + count).enumerate() {
             if let Place::Card(addr) = page.place {
@@ -54,16 +54,18 @@ impl Space {
             d.check(&copy.to_string(), &done)?;
         }
         let (buffer, offset) = match &paged.host {
-            Some(host) => (host, first * step),
+            Some(HostFrames { buffer, offset }) => (&**buffer, offset + first * step),
             None => (bounce, 0),
         };
-        let again = match paged.source.write(buffer, offset as usize, len as usize, first * step) {
+        // What the source never had is not written.
+        let position = paged.first + first * step;
+        let len = len.min(paged.end.saturating_sub(position));
+        let again = match paged.source.write(buffer, offset as usize, len as usize, position) {
             Ok(()) => false,
             Err(failure) => {
-                if paged.failures.len() < KEEP {
-                    paged.failures.push(Failure { error: failure.error, again: failure.again });
-                }
-                failure.again
+                let again = failure.again;
+                paged.fail(failure.error, again);
+                again
             }
         };
         for (_, page) in paged.pages.range_mut(first..first + count) {

@@ -74,6 +74,8 @@ impl Prot {
     pub const READ: Self = Self { read: true, write: false };
     /// Write only.
     pub const WRITE: Self = Self { read: false, write: true };
+    /// No access.
+    pub const NONE: Self = Self { read: false, write: false };
     /// Read and write.
     pub const READ_WRITE: Self = Self { read: true, write: true };
 }

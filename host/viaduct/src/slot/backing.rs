@@ -2,8 +2,10 @@
 //! The source of a mapping: a file or a buffer of this program.
 
 use std::alloc::Layout;
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -12,6 +14,7 @@ use std::sync::{Arc, Mutex};
 use crate::card::dma::DmaBuffer;
 use crate::card::sync::lock;
 use crate::error::{Error, Result};
+use crate::protocol::desc::PAGE;
 use viaduct_pci::without_sigxfsz;
 
 /// Bytes in this program's memory that a run reads or fills.
@@ -151,8 +154,18 @@ pub struct Source {
 
 #[derive(Debug)]
 pub(crate) enum SourceKind {
-    File { file: File, offset: u64, writable: bool, linked: bool },
+    File {
+        file: File,
+        offset: u64,
+        writable: bool,
+        linked: bool,
+    },
     Bytes(SharedBytes),
+    /// What is written stays here, and the source below is only read.
+    Private {
+        below: Box<Source>,
+        written: Mutex<BTreeMap<u64, Box<[u8]>>>,
+    },
 }
 
 impl Source {
@@ -180,7 +193,8 @@ impl Source {
         Ok(Self { kind: SourceKind::File { file, offset: 0, writable: true, linked: true }, name: path, len })
     }
 
-    /// An open file from byte `offset` on. `name` is for messages.
+    /// An open file from byte `offset` on. `name` is for messages. That the file loses its last name is the business of who has opened
+    /// it: no error.
     pub fn from_file(file: File, name: impl Into<PathBuf>, offset: u64, writable: bool) -> Result<Self> {
         let name = name.into();
         let meta = file.metadata().map_err(|e| Error::file(&name, "examine it", e))?;
@@ -188,7 +202,7 @@ impl Source {
             return Err(Error::NotAFile { path: name, what });
         }
         let len = meta.len().saturating_sub(offset);
-        Ok(Self { kind: SourceKind::File { file, offset, writable, linked: meta.nlink() > 0 }, name, len })
+        Ok(Self { kind: SourceKind::File { file, offset, writable, linked: false }, name, len })
     }
 
     /// Bytes of this program, read and written in place.
@@ -201,6 +215,12 @@ impl Source {
     pub fn anonymous(len: u64) -> Result<Self> {
         let zeros = zeroed(len).ok_or(Error::OutOfMemory { bytes: len })?;
         Ok(Self::bytes(SharedBytes::new(zeros)))
+    }
+
+    /// The same bytes, but what is written stays with the mapping, and is gone with it.
+    pub fn private(self) -> Self {
+        let (name, len) = (self.name.clone(), self.len);
+        Self { kind: SourceKind::Private { below: Box::new(self), written: Mutex::default() }, name, len }
     }
 
     fn open(path: PathBuf, writable: bool) -> Result<Self> {
@@ -230,7 +250,11 @@ impl Source {
 
     /// Lets the system read bytes of a file in advance, so that several reads overlap.
     pub(crate) fn will_need(&self, position: u64, len: u64) {
-        let SourceKind::File { file, offset, .. } = &self.kind else { return };
+        let (file, offset) = match &self.kind {
+            SourceKind::File { file, offset, .. } => (file, offset),
+            SourceKind::Private { below, .. } => return below.will_need(position, len),
+            SourceKind::Bytes(_) => return,
+        };
         let (Ok(at), Ok(len)) = (i64::try_from(offset + position), i64::try_from(len)) else { return };
         // SAFETY: the descriptor is open as long as `file` is; no memory is passed. It is advice: that it fails changes nothing.
         unsafe { libc::posix_fadvise(file.as_raw_fd(), at, len, libc::POSIX_FADV_WILLNEED) };
@@ -243,7 +267,32 @@ impl Source {
                 .read_file(offset, len, file, base + position)
                 .map_err(|e| Error::file(&self.name, "read it", e)),
             SourceKind::Bytes(bytes) => Ok(bytes.read(to, offset, len, position)),
+            SourceKind::Private { below, written } => {
+                let mut got = below.read(to, offset, len, position)?;
+                for (&at, bytes) in lock(written).range(position..position + len as u64) {
+                    let from = (at - position) as usize;
+                    let part = bytes.len().min(len - from);
+                    // A page that was changed outlives the end of a file that was truncated.
+                    if from <= got {
+                        to.memory().write(offset + from, &bytes[..part]);
+                        got = got.max(from + part);
+                    }
+                }
+                Ok(got)
+            }
         }
+    }
+
+    /// Discards what was written to a range of whole pages of a private source.
+    pub(crate) fn forget(&self, range: Range<u64>) {
+        if let SourceKind::Private { written, .. } = &self.kind {
+            lock(written).retain(|at, _| !range.contains(at));
+        }
+    }
+
+    /// Whether it keeps what is written to itself.
+    pub(crate) fn is_private(&self) -> bool {
+        matches!(self.kind, SourceKind::Private { .. })
     }
 
     /// Writes bytes of a buffer to `position`, never beyond the present end. The error says which bytes are lost, and
@@ -255,44 +304,52 @@ impl Source {
         len: usize,
         position: u64,
     ) -> std::result::Result<(), WriteBack> {
-        let lost = |written: u64, why: String, again: bool| WriteBack {
+        let failed = |written: u64, why: String, os: Option<i32>, again: bool| WriteBack {
             error: Error::Lost {
                 path: self.name.clone(),
                 start: position + written,
                 end: position + len as u64,
                 why,
+                os,
             },
             again,
         };
+        let by_system = |written: u64, e: io::Error| failed(written, e.to_string(), e.raw_os_error(), true);
+        let lost = |written: u64, why: String| failed(written, why, None, false);
         match &self.kind {
             SourceKind::File { file, offset: base, linked, .. } => {
-                let meta = file.metadata().map_err(|e| lost(0, e.to_string(), true))?;
+                let meta = file.metadata().map_err(|e| by_system(0, e))?;
                 let room = meta.len().saturating_sub(base + position).min(len as u64);
                 from.write_file(offset, room as usize, file, base + position)
-                    .map_err(|(written, e)| lost(written as u64, e.to_string(), true))?;
+                    .map_err(|(written, e)| by_system(written as u64, e))?;
                 if room < len as u64 {
                     return Err(lost(
                         room,
                         format!("the file was truncated to {} bytes meanwhile", meta.len()),
-                        false,
                     ));
                 }
                 if *linked && meta.nlink() == 0 {
-                    return Err(lost(0, "the file was removed meanwhile".into(), false));
+                    return Err(lost(0, "the file was removed meanwhile".into()));
                 }
                 Ok(())
             }
             SourceKind::Bytes(bytes) => {
                 let room = bytes.len().saturating_sub(position).min(len as u64);
-                bytes
-                    .write(from, offset, room as usize, position)
-                    .map_err(|e| lost(0, e.to_string(), true))?;
+                bytes.write(from, offset, room as usize, position).map_err(|e| by_system(0, e))?;
                 if room < len as u64 {
                     return Err(lost(
                         room,
                         format!("the buffer was truncated to {} bytes meanwhile", bytes.len()),
-                        false,
                     ));
+                }
+                Ok(())
+            }
+            SourceKind::Private { written, .. } => {
+                let mut written = lock(written);
+                for done in (0..len).step_by(PAGE as usize) {
+                    let mut bytes = vec![0; (len - done).min(PAGE as usize)].into_boxed_slice();
+                    from.memory().read(offset + done, &mut bytes);
+                    written.insert(position + done as u64, bytes);
                 }
                 Ok(())
             }
@@ -305,7 +362,7 @@ impl Source {
             SourceKind::File { file, .. } => {
                 file.sync_data().map_err(|e| Error::file(&self.name, "write it to stable storage", e))
             }
-            SourceKind::Bytes(_) => Ok(()),
+            SourceKind::Bytes(_) | SourceKind::Private { .. } => Ok(()),
         }
     }
 }

@@ -126,7 +126,7 @@ impl Dispatcher {
 
     /// Disables the rings. Their memory stays mapped if the card does not stop using it.
     pub fn stop(&self) {
-        let Some(mut buffer) = lock(&self.memory).take() else { return };
+        let Some(buffer) = lock(&self.memory).take() else { return };
         if let Err(error) = stop_rings(&self.card, self.slot) {
             tracing::error!(%error, slot = self.slot, "the rings of the slot could not be stopped");
             buffer.retire();

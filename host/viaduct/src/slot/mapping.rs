@@ -1,43 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A file or buffer in the address space of a slot.
+//! Files and buffers in the address space of a slot.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::card::memory::FrameSize;
 use crate::card::sync::lock;
 use crate::error::{Error, Result};
-use crate::protocol::desc::{HUGE, Prot};
+use crate::pager::{Advice, At, Then, Wanted};
+use crate::protocol::desc::{HUGE, PAGE, Prot};
 use crate::slot::backing::Source;
+use crate::slot::worker::Pending;
 use crate::slot::{Slot, SlotInner};
 
 /// Options of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MapOptions {
-    /// Permissions of the app.
-    pub prot: Prot,
-    /// Pages are in host memory and accessed over the link, instead of in card memory. They are never evicted.
-    pub on_host: bool,
-    /// 2 MiB pages; `None`: from 2 MiB on.
-    pub huge: Option<bool>,
+    prot: Prot,
+    on_host: bool,
+    huge: Option<bool>,
+    private: bool,
+    offset: u64,
+    at: At,
 }
 
 impl MapOptions {
-    /// In card memory, with a page size according to the length.
+    /// In card memory, with a page size according to the length, shared, from the beginning of the source, at any address.
     pub fn new(prot: Prot) -> Self {
-        Self { prot, on_host: false, huge: None }
+        Self { prot, on_host: false, huge: None, private: false, offset: 0, at: At::Anywhere }
     }
 
-    /// In host memory instead.
+    /// Pages are in host memory and accessed over the link, instead of in card memory. They are never evicted.
     pub fn on_host(mut self) -> Self {
         self.on_host = true;
         self
     }
 
-    /// With pages of 2 MiB, or of 4 KiB only.
+    /// With pages of 2 MiB, or of 4 KiB only. Unless told: 2 MiB from 2 MiB on.
     pub fn huge(mut self, huge: bool) -> Self {
         self.huge = Some(huge);
         self
     }
+
+    /// What the app writes is seen through this mapping only, and never written to the source, which need not be writable.
+    pub fn private(mut self) -> Self {
+        self.private = true;
+        self
+    }
+
+    /// From this byte of the source on, a multiple of 4096.
+    pub fn offset(mut self, offset: u64) -> Self {
+        self.offset = offset;
+        self
+    }
+
+    /// At this address if the range is free there, else at another one.
+    pub fn near(mut self, va: u64) -> Self {
+        self.at = At::Near(va);
+        self
+    }
+
+    /// At this address, a multiple of the page size. What is mapped in the range is unmapped first, as `MAP_FIXED` says.
+    pub fn replacing(mut self, va: u64) -> Self {
+        self.at = At::Exactly(va);
+        self
+    }
+
+    /// At this address, a multiple of the page size; it is an error if something is mapped in the range.
+    pub fn exactly(mut self, va: u64) -> Self {
+        self.at = At::Free(va);
+        self
+    }
+}
+
+/// How far [`Slot::sync`] goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SyncMode {
+    /// The files are on stable storage when it returns.
+    pub durable: bool,
+    /// Pages on the card are dropped: from now on the app sees what is in the files, whoever has written it.
+    pub invalidate: bool,
+}
+
+/// Something that takes time, for [`Slot::begin`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Operation {
+    /// [`Slot::sync`]
+    Sync(Range<u64>, SyncMode),
+    /// [`Slot::unmap`]
+    Unmap(Range<u64>),
+    /// [`Slot::advise`]
+    Advise(Range<u64>, Advice),
 }
 
 /// A file or buffer mapped at a virtual address of a slot. Dropping it unmaps it; errors are then only logged,
@@ -46,40 +99,142 @@ pub struct Mapping {
     slot: Arc<SlotInner>,
     va: u64,
     len: u64,
+    owner: u64,
     mapped: bool,
 }
 
 impl Slot {
-    /// Maps the first `len` bytes of a source into the app's address space. Pages are loaded when the app accesses them.
+    /// Maps `len` bytes of a source into the app's address space. Pages are loaded when the app accesses them; accesses to pages
+    /// beyond the end of the source are denied. Any number of mappings can exist; a page that two of them have is loaded twice, and
+    /// what is written through one is seen through the other after [`Slot::sync`] of both, the second with `invalidate`.
     pub fn map(&self, source: Source, len: u64, options: MapOptions) -> Result<Mapping> {
         let card = self.card();
         card.check_process()?;
-        if len == 0 || len > source.len() {
-            let (name, has) = (source.name().display().to_string(), source.len());
-            return Err(Error::Invalid(format!("{name}: {len} bytes are to be mapped, it has {has}")));
-        }
+        let source = if options.private { source.private() } else { source };
         if options.prot.write && !source.is_writable() {
-            let name = source.name().display().to_string();
+            return Err(Error::Access { path: source.name().into(), what: "writing" });
+        }
+        if options.offset % PAGE != 0 {
+            return Err(Error::Invalid(format!("offset {} is not a multiple of {PAGE}", options.offset)));
+        }
+        if options.offset.checked_add(len).is_none_or(|end| i64::try_from(end).is_err()) {
             return Err(Error::Invalid(format!(
-                "{name}: is open for reading only; map it read-only or open it for writing"
+                "{len} bytes from {} on: no file is so long",
+                options.offset
             )));
         }
-        let huge = match options.huge {
-            Some(huge) => huge,
-            None => len >= HUGE,
-        } && card.info().tlb_huge.ways > 0;
-        let size = if huge { FrameSize::Huge } else { FrameSize::Small };
-        let va =
-            lock(&self.inner().space).map_source(card, source, len, options.prot, options.on_host, size)?;
-        Ok(Mapping::new(Arc::clone(self.inner()), va, len))
+        let aligned = match options.at {
+            At::Exactly(va) | At::Free(va) => va % HUGE == 0,
+            At::Anywhere | At::Near(_) => true,
+        };
+        let huge = options.huge.unwrap_or(len >= HUGE && aligned) && card.info().tlb_huge.ways > 0;
+        let wanted = Wanted {
+            source: Arc::new(source),
+            first: options.offset,
+            len,
+            prot: options.prot,
+            size: if huge { FrameSize::Huge } else { FrameSize::Small },
+            on_host: options.on_host,
+            at: options.at,
+        };
+        let inner = self.inner();
+        let (va, owner) = lock(&inner.space).map_source(&inner.rings, wanted)?;
+        Ok(Mapping { slot: Arc::clone(inner), va, len, owner, mapped: true })
+    }
+
+    /// Writes all pages of a range that the app has changed to their files: they are there when this returns, so that others can read
+    /// them. The range begins at a multiple of 4096, and mappings cover it. An error names bytes that are lost, or not yet written.
+    pub fn sync(&self, range: Range<u64>, mode: SyncMode) -> Result<()> {
+        self.inner().sync(&range, mode)
+    }
+
+    /// Removes all mappings from a range, which begins at a multiple of 4096. Parts of mappings that it does not cover stay. Where pages
+    /// have 2 MiB, they go as a whole. Changed pages are written to their files first; an error says what is lost.
+    pub fn unmap(&self, range: Range<u64>) -> Result<()> {
+        self.inner().unmap(&range, None)
+    }
+
+    /// Says how the app will use a range, which mappings cover.
+    pub fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {
+        self.inner().advise(&range, advice)
+    }
+
+    /// Begins an operation that goes on while the program does something else. Those of a slot are done in order; the slot stays open
+    /// until they have ended.
+    pub fn begin(&self, operation: Operation) -> Result<Pending> {
+        self.card().check_process()?;
+        let inner = Arc::clone(self.inner());
+        self.inner().worker.begin(move || match operation {
+            Operation::Sync(range, mode) => inner.sync(&range, mode),
+            Operation::Unmap(range) => {
+                inner.write_ahead(&range);
+                inner.unmap(&range, None)
+            }
+            Operation::Advise(range, advice) => inner.advise(&range, advice),
+        })
+    }
+}
+
+/// Each step locks the address space for itself, so that faults are served meanwhile.
+impl SlotInner {
+    fn sync(&self, range: &Range<u64>, mode: SyncMode) -> Result<()> {
+        let then = if mode.invalidate { Then::Drop } else { Then::Keep };
+        let (failed, sources) = self.write(range, then)?;
+        failed.map_or(Ok(()), Err)?;
+        if mode.durable { sources.iter().try_for_each(|source| source.sync()) } else { Ok(()) }
+    }
+
+    fn write(&self, range: &Range<u64>, then: Then) -> Result<(Option<Error>, Vec<Arc<Source>>)> {
+        self.rings.card.check_process()?;
+        lock(&self.space).begin(range)?;
+        let mut rest = Some(range.start);
+        while let Some(from) = rest {
+            rest = lock(&self.space).sync_some(&self.rings, &(from..range.end), then)?;
+        }
+        Ok(lock(&self.space).end(range))
+    }
+
+    /// Leaves less to do to an operation that is done in one go. Errors are left to it.
+    fn write_ahead(&self, range: &Range<u64>) {
+        let mut rest = Some(range.start);
+        while let Some(from) = rest {
+            let written = lock(&self.space).sync_some(&self.rings, &(from..range.end), Then::Keep);
+            rest = written.unwrap_or(None);
+        }
+    }
+
+    fn unmap(&self, range: &Range<u64>, owner: Option<u64>) -> Result<()> {
+        self.rings.card.check_process()?;
+        if range.start % PAGE != 0 || range.is_empty() {
+            let (start, end) = (range.start, range.end);
+            return Err(Error::Invalid(format!(
+                "the range {start:#x} to {end:#x} is empty or does not begin at a multiple of {PAGE}"
+            )));
+        }
+        lock(&self.space).unmap(&self.rings, range.clone(), owner)
+    }
+
+    fn advise(&self, range: &Range<u64>, advice: Advice) -> Result<()> {
+        self.rings.card.check_process()?;
+        match advice {
+            Advice::DontNeed => self.write(range, Then::Discard)?.0.map_or(Ok(()), Err),
+            Advice::WillNeed => {
+                let mut space = lock(&self.space);
+                space.begin(range)?;
+                let mut room = space.room(&self.rings);
+                drop(space);
+                let mut rest = Some(range.start);
+                while let Some(from) = rest {
+                    rest = lock(&self.space).load_some(&self.rings, &(from..range.end), &mut room)?;
+                }
+                Ok(())
+            }
+            hint => lock(&self.space).advise(range, hint),
+        }
     }
 }
 
 impl Mapping {
-    pub(crate) fn new(slot: Arc<SlotInner>, va: u64, len: u64) -> Self {
-        Self { slot, va, len, mapped: true }
-    }
-
     /// Virtual address of the first byte.
     pub fn va(&self) -> u64 {
         self.va
@@ -91,11 +246,20 @@ impl Mapping {
         self.len
     }
 
+    /// Its addresses.
+    pub fn range(&self) -> Range<u64> {
+        self.va..self.va + self.len
+    }
+
     /// Writes all pages that the app has changed to the file. They are in the file when this returns; with `durable` also on
     /// stable storage. An error names the bytes that are lost, or not yet written.
     pub fn sync(&self, durable: bool) -> Result<()> {
-        self.slot.rings.card.check_process()?;
-        lock(&self.slot.space).sync(&self.slot.rings, self.va, durable)
+        self.slot.sync(&self.range(), SyncMode { durable, invalidate: false })
+    }
+
+    /// Says how the app will use it.
+    pub fn advise(&self, advice: Advice) -> Result<()> {
+        self.slot.advise(&self.range(), advice)
     }
 
     /// Writes changed pages to the file and removes the mapping. Done when this returns.
@@ -103,12 +267,17 @@ impl Mapping {
         self.close()
     }
 
+    /// Leaves the mapping to the slot: it stays until [`Slot::unmap`] or the end of the slot. Returns its addresses.
+    pub fn leave(mut self) -> Range<u64> {
+        self.mapped = false;
+        self.range()
+    }
+
     fn close(&mut self) -> Result<()> {
         if !std::mem::take(&mut self.mapped) {
             return Ok(());
         }
-        self.slot.rings.card.check_process()?;
-        lock(&self.slot.space).unmap(&self.slot.rings, self.va)
+        self.slot.unmap(&self.range(), Some(self.owner))
     }
 }
 

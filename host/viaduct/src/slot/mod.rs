@@ -5,6 +5,7 @@ pub(crate) mod backing;
 pub(crate) mod dispatch;
 pub(crate) mod mapping;
 pub(crate) mod window;
+pub(crate) mod worker;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -16,6 +17,7 @@ use crate::pager::{Denied, PagerStats, Space};
 use crate::protocol::desc::{Command, Completion, Event};
 use crate::protocol::regs::*;
 use crate::slot::dispatch::{Dispatcher, State, Tag, Watch};
+use crate::slot::worker::Worker;
 
 /// A 32-bit register of the app, or several in a row for a wider one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +78,7 @@ pub struct Slot {
 pub(crate) struct SlotInner {
     pub rings: Dispatcher,
     pub space: Mutex<Space>,
+    pub worker: Worker,
 }
 
 impl Card {
@@ -104,7 +107,8 @@ impl Slot {
         // Access that the previous owner granted to a function's driver is revoked.
         card.reach(|slots| slots & !(1 << index))?;
         let rings = Dispatcher::start(card, index)?;
-        Ok(Self { inner: Arc::new(SlotInner { rings, space: Mutex::new(Space::new(u64::MAX)) }) })
+        let space = Mutex::new(Space::new(u64::MAX));
+        Ok(Self { inner: Arc::new(SlotInner { rings, space, worker: Worker::default() }) })
     }
 
     /// Number of the slot.
@@ -432,7 +436,7 @@ impl SlotInner {
         }
         // Isolated, but not yet held in reset: that would also end the copies that write pages back.
         card.write_slot(slot, VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK | VIA_SLOT_CTRL_ISOLATE_MASK)?;
-        let unmapped = lock(&self.space).unmap_all(&self.rings);
+        let unmapped = lock(&self.space).remove_all(&self.rings);
         let held = self.hold(card.timeouts().control);
         held.and(unmapped)
     }

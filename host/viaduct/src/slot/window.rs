@@ -62,7 +62,7 @@ impl Window {
         if !std::mem::take(&mut self.open) {
             return Ok(());
         }
-        let unmapped = lock(&self.slot.space).unmap(&self.slot.rings, self.va);
+        let unmapped = lock(&self.slot.space).remove(&self.slot.rings, self.va);
         if let (Err(_), Some(buffer)) = (&unmapped, &mut self.buffer) {
             buffer.retire();
         }

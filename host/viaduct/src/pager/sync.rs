@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a program does with a range of mapped addresses: bring it up to date, load it, free it, say how it is used. Each step takes
+//! little time, so that faults can be served between two of them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::pager::advice::{Advice, Keep, Locality};
+use crate::pager::plan::{Load, Plan};
+use crate::pager::region::{BATCH, Page, PageRef, Region};
+use crate::pager::space::{BOUNCE, Space};
+use crate::protocol::desc::PAGE;
+use crate::slot::backing::Source;
+use crate::slot::dispatch::Dispatcher;
+
+/// What becomes of pages that are up to date in their file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// They stay.
+    Keep,
+    /// They leave the card: what is in the file counts from now on.
+    Drop,
+    /// As `Drop`, and changes of private mappings are discarded.
+    Discard,
+}
+
+impl Space {
+    /// Begins an operation on a range, which begins on a page and which mappings cover completely. Earlier errors of pages that will be
+    /// tried again are dropped.
+    pub fn begin(&mut self, range: &Range<u64>) -> Result<()> {
+        let mut at = range.start;
+        for start in self.overlapping(range) {
+            let region = self.regions.get_mut(&start).expect("just found");
+            if start > at || region.paged().is_none() {
+                break;
+            }
+            at = start + region.bytes();
+        }
+        if at < range.end || range.start % PAGE != 0 {
+            return Err(match range.start % PAGE {
+                0 => Error::NotMapped { start: at, end: range.end },
+                _ => Error::Invalid(format!("{:#x} is not a multiple of {PAGE}", range.start)),
+            });
+        }
+        for start in self.overlapping(range) {
+            if let Some(paged) = self.paged(start) {
+                paged.failures.retain(|failure| !failure.again);
+            }
+        }
+        Ok(())
+    }
+
+    /// The first error of the mappings in a range, and their sources.
+    pub fn end(&mut self, range: &Range<u64>) -> (Option<Error>, Vec<Arc<Source>>) {
+        let (mut first, mut sources) = (None, Vec::new());
+        for start in self.overlapping(range) {
+            let Some(paged) = self.paged(start) else { continue };
+            if first.is_none() && !paged.failures.is_empty() {
+                first = Some(paged.failures.remove(0).error);
+            }
+            if !sources.iter().any(|source| Arc::ptr_eq(source, &paged.source)) {
+                sources.push(Arc::clone(&paged.source));
+            }
+        }
+        (first, sources)
+    }
+
+    /// Writes changed pages of a range back, from its beginning on. Returns where to go on, if there is more.
+    pub fn sync_some(&mut self, d: &Dispatcher, range: &Range<u64>, then: Then) -> Result<Option<u64>> {
+        let Some((start, numbers)) = self.next_region(range) else { return Ok(None) };
+        let region = &self.regions[&start];
+        let (step, writable) = (region.page_bytes(), region.prot.write);
+        let Some(paged) = region.paged() else { return Ok(None) };
+        let source = Arc::clone(&paged.source);
+        let first = paged.first;
+        let most = (BOUNCE / step).min(BATCH as u64) as usize;
+        let pages: Vec<PageRef> =
+            paged.pages.range(numbers.clone()).take(most).map(|(&n, _)| (start, n)).collect();
+        let end = match pages.last() {
+            Some(&(_, last)) if pages.len() == most => last + 1,
+            _ => numbers.end,
+        };
+        let of = |space: &Self, which: &dyn Fn(&Page) -> bool| -> Vec<PageRef> {
+            pages.iter().copied().filter(|&at| space.page_ref(at).is_some_and(which)).collect()
+        };
+        let mapped = of(self, &|page| page.mapped);
+        if then == Then::Discard && source.is_private() {
+            self.leave(d, &mapped)?;
+            for &(_, n) in &pages {
+                if let Some(page) = self.page(start, n) {
+                    page.dirty = false;
+                }
+            }
+            source.forget(first + numbers.start * step..first + end * step);
+        } else if writable {
+            let written = self.look(d, &mapped)?;
+            self.leave(d, &written)?;
+        }
+        let changed = of(self, &Page::changed);
+        self.write_back(d, &changed)?;
+        if then != Then::Keep {
+            self.clock.retain(|(region, n)| region != start || !(numbers.start..end).contains(&n));
+            self.drop_pages(d, &pages)?;
+        }
+        let next = start + end * step;
+        Ok((next < range.end).then_some(next))
+    }
+
+    /// Loads pages of a range that are not there, from its beginning on, while there is `room` for so many bytes. Returns where to go
+    /// on, if there is more.
+    pub fn load_some(&mut self, d: &Dispatcher, range: &Range<u64>, room: &mut u64) -> Result<Option<u64>> {
+        let Some((start, numbers)) = self.next_region(range) else { return Ok(None) };
+        let region = &self.regions[&start];
+        let step = region.page_bytes();
+        let Some(paged) = region.paged() else { return Ok(None) };
+        // Pages beyond the end of the source cannot be loaded.
+        let last = paged.end.saturating_sub(paged.first).div_ceil(step).min(numbers.end);
+        let there = |n: &u64| paged.pages.contains_key(n);
+        let next = start + numbers.end * step;
+        let Some(number) = (numbers.start..last).find(|n| !there(n)) else {
+            return Ok((next < range.end).then_some(next));
+        };
+        let most = (BOUNCE / step).min(BATCH as u64).min(*room / step);
+        let count = (number..last).take(most as usize).take_while(|n| !there(n)).count() as u64;
+        if count == 0 {
+            return Ok(None);
+        }
+        *room -= count * step;
+        let before = paged.ahead;
+        let (places, others) = (Vec::new(), Vec::new());
+        let load = Load { fault: None, start, number, count, bounce: 0, places, others, before };
+        let mut plan = Plan { loads: vec![load], ..Plan::default() };
+        self.pinned.extend((number..number + count).map(|n| (start, n)));
+        let loaded = self.carry_out(d, &mut plan, &mut Default::default());
+        self.pinned.clear();
+        loaded?;
+        if self.page_ref((start, number + count - 1)).is_none() {
+            return Ok(None); // there is no room, or the file cannot be read
+        }
+        Ok(Some(start + (number + count) * step).filter(|&next| next < range.end))
+    }
+
+    /// Notes how a range is used.
+    pub fn advise(&mut self, range: &Range<u64>, advice: Advice) -> Result<()> {
+        self.begin(range)?;
+        for start in self.overlapping(range) {
+            let Some(region) = self.regions.get(&start) else { continue };
+            let (step, numbers) = (region.page_bytes(), region.numbers(start, range));
+            let (from, to) = (start + numbers.start * step, start + numbers.end * step);
+            self.split(from)?;
+            self.split(to)?;
+            let Some(paged) = self.paged(from) else { continue };
+            match advice {
+                Advice::Normal => (paged.locality, paged.keep) = Default::default(),
+                Advice::Sequential => (paged.locality, paged.keep) = (Locality::Sequential, Keep::Low),
+                Advice::Random => paged.locality = Locality::Random,
+                Advice::Reuse => paged.keep = Keep::Long,
+                Advice::LowUse => paged.keep = Keep::Low,
+                Advice::WillNeed | Advice::DontNeed => {}
+            }
+            let keep = paged.keep;
+            self.clock.reclassify(|(region, _)| region == from, keep);
+        }
+        Ok(())
+    }
+
+    /// The first region of a mapping in a range, and the numbers of its pages there.
+    fn next_region(&self, range: &Range<u64>) -> Option<(u64, Range<u64>)> {
+        let starts = self.overlapping(range);
+        let start = starts.into_iter().find(|start| self.regions[start].paged().is_some())?;
+        Some((start, Region::numbers(&self.regions[&start], start, range)))
+    }
+}
