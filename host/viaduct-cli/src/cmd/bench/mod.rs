@@ -87,6 +87,8 @@ struct Scale {
     app: usize,
     /// For `share` and `calibrate`: pages of 2 MiB per slot, bytes moved by each in large and in small accesses.
     pages: u64,
+    /// For `share`: bytes moved by each of four slots, so many that no channel gets many more of the random accesses than another.
+    share: u64,
     calibrate_large: u64,
     calibrate_small: u64,
     /// All rings, latencies and sizes of the network device.
@@ -101,6 +103,7 @@ impl Scale {
         accesses: [4096, 1024],
         app: 1 << 20,
         pages: 4,
+        share: 64 << 20,
         calibrate_large: 8 << 20,
         calibrate_small: 2 << 20,
         virtio_all: true,
@@ -112,6 +115,7 @@ impl Scale {
         accesses: [512, 32],
         app: 64 << 10,
         pages: 1,
+        share: 256 << 10,
         calibrate_large: 256 << 10,
         calibrate_small: 32 << 10,
         virtio_all: false,

@@ -33,7 +33,7 @@ pub fn share(
 
     // All slots at once: each on a channel of its own, then each on all of them.
     let everybody = |all: &mut [Worker], what: &str, write| -> Result<f64> {
-        let loads: Vec<Load> = (0..SLOTS as u64).map(|s| load(write, 4096, bytes, 3 + 2 * s)).collect();
+        let loads: Vec<Load> = (0..SLOTS as u64).map(|s| load(write, 4096, scale.share, 3 + 2 * s)).collect();
         Ok(rate(&run(&app, all, what, &loads)?))
     };
     let mut own = Vec::new();
