@@ -122,3 +122,17 @@ def test_pgrnk_with_a_wrong_graph_says_so_in_its_registers(tmp_path: Path):
     memory = write(tmp_path / "memory", 5000)
     report = run("pgrnk", "--out", f"mem=file:{memory}", "--set", "vertices=50", "--set", "edges=100")
     assert report["registers"]["errors"] > 50 and report["registers"]["done"] == 1
+
+
+def test_tri_counts_the_triangles_of_a_graph(tmp_path: Path, golden: Callable[[str], ModuleType]):
+    graph = nx.gnm_random_graph(500, 5000, seed=2)
+    memory = tmp_path / "graph"
+    memory.write_bytes(golden("tri").pack(len(graph), graph.edges))
+    report = run("tri", "--in", f"mem=file:{memory}")
+    assert report["registers"]["triangles"] == sum(1 for _ in nx.all_triangles(graph))
+    assert report["registers"]["errors"] == 0
+
+
+def test_tri_in_a_file_that_is_no_graph_says_so_in_its_registers(tmp_path: Path):
+    report = run("tri", "--in", f"mem=file:{write(tmp_path / 'noise', 3000)}")
+    assert report["registers"]["errors"] > 40 and report["registers"]["done"] == 1

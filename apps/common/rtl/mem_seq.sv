@@ -35,14 +35,14 @@ module mem_seq
 
   // 32 lines are the longest burst of beats of 64 bits.
   localparam bit BurstOk = param_pow2("mem_seq Burst", Burst, 2, 32);
-  localparam bit DepthOk = param_in("mem_seq Depth", Depth, 2 * Burst, 1 << 16);
+  localparam bit DepthOk = param_in("mem_seq Depth", Depth, 4 * Burst, 1 << 16);
 
   localparam int unsigned BurstLog2 = $clog2(Burst);
   localparam int unsigned FreeW = $clog2(Depth + 1);
 
   logic [57:0] at_q;  // line
   logic [CountW-1:0] left_q;
-  logic [BurstLog2:0] room, chunk;
+  logic [BurstLog2:0] room, chunk, issued_q;  // lines: to a multiple of Burst; of the request; of the one before
   logic [FreeW-1:0] free_q;
   logic fits, issue, pop, more_q, valid_q;
 
@@ -54,20 +54,22 @@ module mem_seq
   assign rd_addr_o = {at_q, 6'b0};
   assign rd_len_o = LenW'(chunk - 1'b1);
   assign rd_valid_o = valid_q;
-  assign idle_o = !more_q && free_q == FreeW'(Depth);
+  assign idle_o = !more_q && issued_q == '0 && free_q == FreeW'(Depth);
 
   always_ff @(posedge clk_i) begin
     logic more;
     more = start_i ? lines_i != '0 : more_q && !(issue && fits);
     if (!rst_ni) begin
-      free_q  <= FreeW'(Depth);
-      more_q  <= 1'b0;
-      valid_q <= 1'b0;
+      free_q   <= FreeW'(Depth);
+      issued_q <= '0;
+      more_q   <= 1'b0;
+      valid_q  <= 1'b0;
     end else begin
-      free_q  <= (issue ? free_q - FreeW'(chunk) : free_q) + FreeW'(pop);
-      more_q  <= more;
-      // Space for one request more; once valid it stays, as space only grows until it is used.
-      valid_q <= more && free_q >= (issue ? FreeW'(2 * Burst) : FreeW'(Burst));
+      free_q   <= free_q - FreeW'(issued_q) + FreeW'(pop);
+      issued_q <= issue ? chunk : '0;
+      more_q   <= more;
+      // Space for a request, behind two that are not counted yet.
+      valid_q  <= more && (free_q >= FreeW'(3 * Burst) || valid_q && !issue);
     end
     if (start_i) begin
       at_q   <= addr_i[63:6];
