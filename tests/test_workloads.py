@@ -136,3 +136,25 @@ def test_tri_counts_the_triangles_of_a_graph(tmp_path: Path, golden: Callable[[s
 def test_tri_in_a_file_that_is_no_graph_says_so_in_its_registers(tmp_path: Path):
     report = run("tri", "--in", f"mem=file:{write(tmp_path / 'noise', 3000)}")
     assert report["registers"]["errors"] > 40 and report["registers"]["done"] == 1
+
+
+def test_dnn_classifies_images(tmp_path: Path, golden: Callable[[str], ModuleType]):
+    model, r = golden("dnn"), np.random.default_rng(5)
+    # Class n: a bright square at the n-th of four by four places.
+    net = model.from_lines(bytes(64 * model.WEIGHTS))
+    net.conv1[0], net.conv2[0, 0, 0, 0] = 10, 256
+    for n in range(10):
+        net.full1[n, 50 * n], net.full2[n, n] = 256, 256
+    images, classes = r.integers(0, 100, (3, 28, 28)), [7, 0, 4]
+    for image, n in zip(images, classes, strict=True):
+        image[4 * (n // 4) :, 4 * (n % 4) :][:8, :8] += 1000
+    memory = tmp_path / "memory"
+    memory.write_bytes(model.pack(net, images))
+    report = run("dnn", "--out", f"mem=file:{memory}", "--set", "images=3", "--set", "fraction=8")
+    assert report["registers"]["errors"] == 0
+    assert model.unpack(memory.read_bytes(), 3)[1].tolist() == classes
+
+
+def test_dnn_without_room_for_its_weights_says_so_in_its_registers(tmp_path: Path):
+    report = run("dnn", "--out", f"mem=file:{write(tmp_path / 'memory', 90_000)}")
+    assert report["registers"]["errors"] == 1
