@@ -158,3 +158,15 @@ def test_dnn_classifies_images(tmp_path: Path, golden: Callable[[str], ModuleTyp
 def test_dnn_without_room_for_its_weights_says_so_in_its_registers(tmp_path: Path):
     report = run("dnn", "--out", f"mem=file:{write(tmp_path / 'memory', 90_000)}")
     assert report["registers"]["errors"] == 1
+
+
+def test_flow_finds_the_movement_of_a_picture(tmp_path: Path):
+    y, x, t = np.meshgrid(np.arange(90), np.arange(128), np.arange(-2, 3), indexing="ij")
+    x, y = x - 0.75 * t, y + 0.5 * t
+    picture = 128 + 40 * np.sin(0.3 * x + 0.1 * y) + 40 * np.sin(0.4 * y - 0.2 * x)
+    frames, out = tmp_path / "frames", tmp_path / "out"
+    frames.write_bytes(np.pad(picture.astype(np.uint8), ((0, 0), (0, 0), (0, 3))).tobytes())
+    report = run("flow", "--in", f"file:{frames}", "--out", f"file:{out}", "--set", "width=128")
+    assert report["registers"]["errors"] == 0
+    found = np.frombuffer(out.read_bytes(), "<i4").reshape(90, 128, 2) / 256
+    assert np.abs(np.median(found[8:-8, 8:-8], axis=(0, 1)) - (0.75, -0.5)).max() < 0.05
