@@ -153,6 +153,7 @@ package via_pkg;
   parameter int unsigned FlagFence = 0;  // DMA: start after every earlier OpMap/OpUnmap of the slot
   parameter int unsigned FlagEop = 1;  // OpMoveIn: raise `last` on the final beat
   parameter int unsigned FlagHuge = 2;  // OpMap/OpUnmap/OpScan: a 2 MiB page
+  parameter int unsigned FlagTable = 3;  // OpMap/OpUnmap/OpScan: the entry in the page table in card memory, too
 
   /// A command as it lies in the command ring: 32 bytes, four little-endian 64-bit words.
   typedef struct packed {
@@ -183,10 +184,11 @@ package via_pkg;
   parameter int unsigned CplLast = 0;  // OpMoveOut: ended with `last`
   parameter int unsigned CplAccessed = 1;  // OpUnmap/OpScan: the page was accessed
   parameter int unsigned CplDirty = 2;  // OpUnmap/OpScan: the page was written
-  parameter int unsigned CplVictim = 3;  // OpMap: an older translation was displaced, see `info`
+  parameter int unsigned CplVictim = 3;  // OpMap: an older translation that is not in the page table was displaced, see `info`
   parameter int unsigned CplVictimAccessed = 4;
   parameter int unsigned CplVictimDirty = 5;
   parameter int unsigned CplVictimHuge = 6;
+  parameter int unsigned CplDamaged = 7;  // OpUnmap/OpScan with FlagTable: the page's entry had wrong check bits, so the page may have been written
 
   /// A completion as an engine hands it over. In the ring: word 0 = {tag, 8'h0, status, op, flags},
   /// word 1 = bytes, word 2 = info, word 3 = {phase, time[62:0]}: who sees the phase sees all of it.
@@ -203,6 +205,7 @@ package via_pkg;
     EvMiss       = 8'h01,  // no translation: waits for OpMap or OpDeny
     EvPerm       = 8'h02,  // no permission: waits for OpMap or OpDeny
     EvBounds     = 8'h03,  // address wider than VaW: already completed with an error
+    EvTable      = 8'h04,  // the page's entry in the page table is damaged: waits for OpMap or OpDeny
     EvCross4k    = 8'h10,  // guard: burst crosses 4 KiB
     EvWlast      = 8'h11,  // guard: WLAST does not match AWLEN
     EvBadBurst   = 8'h12,  // guard: not INCR, or not full-width beats, or misaligned
@@ -236,6 +239,41 @@ package via_pkg;
     logic        r;
     logic        v;        // must be one
   } pte_t;
+
+  /// Entry of the page table in card memory: eight little-endian bytes. All zero is an entry without a page. The card writes the lowest
+  // byte by itself, by its byte strobe, so it may do so while others write the rest.
+  parameter int unsigned TableEntryLog2 = 3;
+  parameter int unsigned TableMinLog2 = 17;  // entries of the smallest table: above its index is the tag
+  parameter int unsigned TableMaxLog2 = 26;
+  parameter int unsigned TableTagW = VaW - PageLog2 - TableMinLog2;
+  typedef struct packed {
+    logic [TableTagW-1:0] tag;       // virtual address bits 47:29
+    logic [25:0]          ppn;       // card address bits 37:12
+    logic                 w;
+    logic                 r;
+    logic                 v;
+    logic [7:0]           check;     // table_check of the bits above
+    logic [5:0]           rsvd;      // zero
+    logic                 dirty;     // a write was translated; until then the card permits none by this entry
+    logic                 accessed;  // an access was translated
+  } table_pte_t;
+
+  /// Check bits of an entry: CRC-8 (polynomial 0x07, from the top bit, initially 0) of its upper 48 bits.
+  function automatic logic [7:0] table_check(input logic [47:0] bits);
+    logic [7:0] crc;
+    crc = '0;
+    for (int i = 47; i >= 0; i--) crc = {crc[6:0], 1'b0} ^ ((crc[7] ^ bits[i]) ? 8'h07 : 8'h00);
+    return crc;
+  endfunction
+
+  /// Page table of one slot, and the memory that no translation of any slot may lead to.
+  typedef struct packed {
+    logic [13:0]           keep_end;    // 2 MiB blocks [keep_first, keep_end) of every channel are out of reach
+    logic [13:0]           keep_first;
+    logic [CardAddrW-21:0] base;        // card address of the table in MiB, a multiple of its size
+    logic [4:0]            size_log2;   // entries; TableMinLog2 to TableMaxLog2
+    logic                  enable;
+  } table_cfg_t;
 
   // ---------------------------------------------------------------- rings and slot control
   /// One ring in host memory, from the slot's registers.

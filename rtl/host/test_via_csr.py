@@ -68,7 +68,7 @@ async def bench(dut, pauses: float = 0.0) -> Bench:
 async def the_card_says_what_it_is(dut):
     b = await bench(dut)
     assert await b.read(0x00) == 0x56494144
-    assert await b.read(0x04) == 0x00010001
+    assert await b.read(0x04) == 0x00010002
     assert await b.read(0x08) == (DATA_W // 8).bit_length() - 1 << 24 | STREAMS << 16 | CHANS << 8 | SLOTS
     assert await b.read(0x0C) == 250000 and await b.read(0x18) == 1234
     assert await b.read(0x20) == 10 << 16 | 4 and await b.read(0x24) == 8 << 16 | 4
@@ -100,7 +100,7 @@ async def both_halves_of_the_time_belong_together(dut):
 async def places_without_a_register_read_ones(dut):
     b = await bench(dut, 0.2)
     for addr in (
-        0x2C,
+        0x30,
         0x3C,
         0x4C,
         0x100,
@@ -108,7 +108,7 @@ async def places_without_a_register_read_ones(dut):
         0x1000,
         0xF000,
         SLOT + 0x0C,
-        SLOT + 0x40,
+        SLOT + 0x48,
         SLOT + 0xA0,
         SLOT + 2 * STEP,
     ):
@@ -120,6 +120,23 @@ async def places_without_a_register_read_ones(dut):
     assert int(dut.ctrl[0].value) == int(dut.ctrl[1].value) == 0
     await ClockCycles(dut.clk_i, 3)
     assert int(dut.idle_o.value) == 1
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def page_tables_are_set_for_each_slot_and_kept_from_all(dut):
+    b = await bench(dut, 0.1)
+    base_w = len(dut.tables[0]) - 34
+    for s in range(SLOTS):
+        assert int(dut.tables[s].value) == 17 << 1, "no table after power-up"
+        await b.write(SLOT + s * STEP + 0x40, 0x2345 + s)
+        await b.write(SLOT + s * STEP + 0x44, 1 << 31 | 18 + s)
+    await b.write(0x2C, 0x1234 << 16 | 0x0567)
+    for s in range(SLOTS):
+        want = 0x1234 << 20 + base_w | 0x567 << 6 + base_w | (0x2345 + s) << 6 | 18 + s << 1 | 1
+        assert int(dut.tables[s].value) == want
+        assert await b.read(SLOT + s * STEP + 0x40) == 0x2345 + s
+        assert await b.read(SLOT + s * STEP + 0x44) == 1 << 31 | 18 + s
+    assert await b.read(0x2C) == 0x1234 << 16 | 0x0567
 
 
 @cocotb.test(timeout_time=200, timeout_unit="us")

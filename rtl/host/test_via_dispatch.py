@@ -165,7 +165,7 @@ async def every_operation_goes_where_it_belongs(dut):
     want += [(b.add(MOVE_OUT, port=k), 2 + s + k) for k in range(s)]
     nop = b.add(NOP)
     bad = [b.add(op) for op in (1, 5, 0x0F, 0x14, 0x1F, 0x22, 0x80, 0xFF)]
-    bad += [b.add(MOVE_IN, port=s), b.add(MOVE_OUT, port=255), b.add(H2C, flags=8), b.add(MAP, flags=0x80)]
+    bad += [b.add(MOVE_IN, port=s), b.add(MOVE_OUT, port=255), b.add(H2C, flags=0x10), b.add(MAP, flags=0x80)]
     bad += [b.add(NOP, flags=0x10), b.add(NOP, rsvd=1), b.add(H2C, rsvd=1 << 31), b.add(MOVE_IN, rsvd=2)]
     await b.settle()
     assert [c.engine for c, _ in want] == [e for _, e in want]

@@ -65,7 +65,7 @@ module via_dispatch
     logic [NumStreams-1:0] mvi;       // one-hot, by stream; zero if odd: these are outputs
     logic [NumStreams-1:0] mvo;
   } to_t;
-  localparam int unsigned FlagW = FlagHuge + 1;
+  localparam int unsigned FlagW = FlagTable + 1;
   typedef struct packed {
     logic [31:0]      len;
     logic [63:0]      addr1;

@@ -15,7 +15,7 @@
 module via_xbar
   import via_pkg::*;
 #(
-  parameter int unsigned NumMgr = NumSlots + 2,
+  parameter int unsigned NumMgr = NumSlots + 3,
   parameter int unsigned NumSub = NumChan + 1,
   parameter bit [NumMgr-1:0] ToHost = NumMgr'((1 << NumSlots) - 1),  // managers that reach host memory: the slots
   parameter int unsigned Outstanding = 64  // bursts in flight for each manager, reads and writes each

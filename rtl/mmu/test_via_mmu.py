@@ -61,6 +61,7 @@ class Bench:
         self.block = [False, False]  # hold p_ready low
         self.hold_done = [False, False]
         self.block_evt = False  # hold evt_ready low
+        self.memory = None  # of the page table; its `edge` is called once a cycle
         self.abort = 0
         self.tag = 0
 
@@ -81,6 +82,15 @@ class Bench:
     async def begin(self) -> None:
         d = self.dut
         for port in (d.v_valid, d.p_ready, d.done, d.cmd_valid, d.cpl_ready, d.evt_ready, d.abort_i):
+            port.value = 0
+        for port in (
+            d.walk_ar_ready,
+            d.walk_r_valid,
+            d.walk_aw_ready,
+            d.walk_w_ready,
+            d.walk_b_valid,
+            d.table_i,
+        ):
             port.value = 0
         d.chan_mib_i.value = self.mib
         await start(d)
@@ -168,6 +178,8 @@ class Bench:
             evt_up = not self.block_evt and not next(self.stall[6])
             d.cmd_valid.value, d.cpl_ready.value, d.evt_ready.value = cmd_up, cpl_up, evt_up
             d.abort_i.value = self.abort
+            if self.memory:
+                self.memory.edge()
 
     async def wait(self, cycles: int) -> None:
         edge = RisingEdge(self.dut.clk_i)

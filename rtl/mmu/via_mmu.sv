@@ -27,40 +27,57 @@ module via_mmu
   parameter int unsigned PageSets = 1024,
   parameter int unsigned HugeWays = 4,  // and of that for 2 MiB pages
   parameter int unsigned HugeSets = 256,
-  parameter int unsigned Waiting  = 64     // bursts of each direction that wait behind a missing one
+  parameter int unsigned Waiting  = 64,    // bursts of each direction that wait behind a missing one
+  parameter int unsigned Walks    = 32     // misses of both directions, and commands, under way to the page table
 ) (
-  input  logic           clk_i,
-  input  logic           rst_ni,
-  input  logic    [31:0] chan_mib_i,    // size of each DRAM channel in MiB, constant
-  input  axi_ax_t        v_ar_i,
-  input  logic           v_ar_valid_i,
-  output logic           v_ar_ready_o,
-  input  axi_ax_t        v_aw_i,
-  input  logic           v_aw_valid_i,
-  output logic           v_aw_ready_o,
-  output axi_ax_t        p_ar_o,
-  output logic           p_ar_valid_o,
-  input  logic           p_ar_ready_i,
-  output axi_ax_t        p_aw_o,
-  output logic           p_aw_valid_o,
-  input  logic           p_aw_ready_i,
-  input  logic           rd_done_i,     // pulse: the last R of a burst was delivered
-  input  logic           wr_done_i,     // pulse: B of a burst was delivered
-  input  cmd_t           cmd_i,         // OpMap, OpUnmap, OpScan or OpDeny
-  input  logic           cmd_valid_i,
-  output logic           cmd_ready_o,
-  output cpl_t           cpl_o,         // completion
-  output logic           cpl_valid_o,
-  input  logic           cpl_ready_i,
-  output evt_t           evt_o,         // a miss or a permission fault, waiting for the host
-  output logic           evt_valid_o,
-  input  logic           evt_ready_i,
-  input  logic           abort_i,       // level: all translations complete with an error
-  output logic    [31:0] n_rd_o,        // translated reads, wrapping
-  output logic    [31:0] n_wr_o,        // translated writes, wrapping
-  output logic    [31:0] n_rd_miss_o,   // misses of reads, wrapping
-  output logic    [31:0] n_wr_miss_o,   // misses of writes, wrapping
-  output logic           idle_o         // level: nothing is held or waits; translated bursts may be in flight
+  input  logic              clk_i,
+  input  logic              rst_ni,
+  input  logic       [31:0] chan_mib_i,       // size of each DRAM channel in MiB, constant
+  input  table_cfg_t        table_i,          // page table of the slot; constant while it is enabled
+  input  axi_ax_t           v_ar_i,
+  input  logic              v_ar_valid_i,
+  output logic              v_ar_ready_o,
+  input  axi_ax_t           v_aw_i,
+  input  logic              v_aw_valid_i,
+  output logic              v_aw_ready_o,
+  output axi_ax_t           p_ar_o,
+  output logic              p_ar_valid_o,
+  input  logic              p_ar_ready_i,
+  output axi_ax_t           p_aw_o,
+  output logic              p_aw_valid_o,
+  input  logic              p_aw_ready_i,
+  input  logic              rd_done_i,        // pulse: the last R of a burst was delivered
+  input  logic              wr_done_i,        // pulse: B of a burst was delivered
+  input  cmd_t              cmd_i,            // OpMap, OpUnmap, OpScan or OpDeny
+  input  logic              cmd_valid_i,
+  output logic              cmd_ready_o,
+  output cpl_t              cpl_o,            // completion
+  output logic              cpl_valid_o,
+  input  logic              cpl_ready_i,
+  output evt_t              evt_o,            // a miss or a permission fault, waiting for the host
+  output logic              evt_valid_o,
+  input  logic              evt_ready_i,
+  output axi_ax_t           walk_ar_o,        // page table in card memory
+  output logic              walk_ar_valid_o,
+  input  logic              walk_ar_ready_i,
+  input  axi_r_t            walk_r_i,
+  input  logic              walk_r_valid_i,
+  output logic              walk_r_ready_o,
+  output axi_ax_t           walk_aw_o,
+  output logic              walk_aw_valid_o,
+  input  logic              walk_aw_ready_i,
+  output axi_w_t            walk_w_o,
+  output logic              walk_w_valid_o,
+  input  logic              walk_w_ready_i,
+  input  axi_b_t            walk_b_i,
+  input  logic              walk_b_valid_i,
+  output logic              walk_b_ready_o,
+  input  logic              abort_i,          // level: all translations complete with an error
+  output logic       [31:0] n_rd_o,           // translated reads, wrapping
+  output logic       [31:0] n_wr_o,           // translated writes, wrapping
+  output logic       [31:0] n_rd_miss_o,      // misses of reads, wrapping
+  output logic       [31:0] n_wr_miss_o,      // misses of writes, wrapping
+  output logic              idle_o            // level: nothing is held or waits; translated bursts may be in flight
 );
 
   localparam bit PageWaysOk = param_in("via_mmu PageWays", PageWays, 1, 64);
@@ -88,8 +105,17 @@ module via_mmu
   state_e state_q;
   logic [SweepW-1:0] sweep_q;
 
-  cmd_t cmd_q;
-  logic hold, op_re, op_we, op_touch, op_sweep, op_wvalid, op_huge, op_left, op_map, deny;
+  // What via_walk hands over: commands, and translations from the page table (`fill`).
+  cmd_t act, cmd_q;
+  logic act_valid, act_fill, act_bad, act_found, act_accessed, act_dirty, act_damaged;
+  logic fill_q, unfit_q, told_found_q, told_accessed_q, told_dirty_q, told_damaged_q;
+  // The table has the dirty bit: an entry of it permits writes only once that is set.
+  pte_t wpte;
+  always_comb begin
+    wpte = pte_t'(cmd_q.addr1);
+    wpte.w &= fill_q || !cmd_q.flags[FlagTable];
+  end
+  logic hold, sweep, op_re, op_we, op_touch, op_sweep, op_wvalid, op_huge, op_left, op_map, deny;
   logic op_ever[2];
   logic [VaW-1:0] op_va;
   logic [PWayW-1:0] op_pway_q, pvictim_q;
@@ -98,7 +124,7 @@ module via_mmu
   logic held[2], op_hit[2][2], denied[2], tlb_idle[2];
   logic [PWayW-1:0] page_way[2];
   logic [HWayW-1:0] huge_way[2];
-  logic [PageWays-1:0] page_valid[2], page_ever[2], page_recent[2];
+  logic [PageWays-1:0] page_valid[2], page_ever[2], page_recent[2], page_kept[2];
   logic [HugeWays-1:0] huge_valid[2], huge_ever[2], huge_recent[2];
   logic [VaW-1:0] page_va[2][PageWays], huge_va[2][HugeWays];
 
@@ -152,6 +178,7 @@ module via_mmu
       .page_valid_o (page_valid[d]),
       .page_ever_o  (page_ever[d]),
       .page_recent_o(page_recent[d]),
+      .page_kept_o  (page_kept[d]),
       .page_va_o    (page_va[d]),
       .huge_valid_o (huge_valid[d]),
       .huge_ever_o  (huge_ever[d]),
@@ -165,7 +192,8 @@ module via_mmu
       .op_page_way_i(op_pway_q),
       .op_huge_way_i(op_hway_q),
       .op_wvalid_i  (op_wvalid),
-      .op_wpte_i    (pte_t'(cmd_q.addr1)),
+      .op_wkept_i   (!cmd_q.flags[FlagTable]),
+      .op_wpte_i    (wpte),
       .op_left_i    (op_left),
       .op_map_i     (op_map),
       .deny_i       (deny),
@@ -175,18 +203,19 @@ module via_mmu
   end
 
   // ---------------------------------------------------------------- commands
-  // The victim of OpMap: the entry of the same page, else an invalid way, else the ways in turn.
+  // The victim of OpMap: the entry of the same page, else an invalid way, else the ways in turn. A fill displaces only what is in the page table.
   logic is_map, is_unmap, is_scan, is_deny, found_q;
   assign is_map   = cmd_q.op == OpMap;
   assign is_unmap = cmd_q.op == OpUnmap;
   assign is_scan  = cmd_q.op == OpScan;
   assign is_deny  = cmd_q.op == OpDeny;
-  assign op_huge  = cmd_q.flags[FlagHuge] && state_q != Sweep;
+  assign op_huge  = cmd_q.flags[FlagHuge] && !sweep;
 
   logic [PWayW-1:0] page_free;
   logic [HWayW-1:0] huge_free;
   always_comb begin
     page_free = pvictim_q;
+    if (fill_q && page_kept[0][pvictim_q]) for (int unsigned w = 0; w < PageWays; w++) if (!page_kept[0][w]) page_free = PWayW'(w);
     for (int unsigned w = 0; w < PageWays; w++) if (!page_valid[0][w]) page_free = PWayW'(w);
     huge_free = hvictim_q;
     for (int unsigned w = 0; w < HugeWays; w++) if (!huge_valid[0][w]) huge_free = HWayW'(w);
@@ -194,17 +223,19 @@ module via_mmu
   always_ff @(posedge clk_i) begin
     if (state_q == Look) begin
       found_q   <= op_hit[0][op_huge];
+      unfit_q   <= fill_q && (op_hit[0][0] ? page_kept[0][page_way[0]] : &page_kept[0]);
       op_pway_q <= op_hit[0][0] ? page_way[0] : page_free;
       op_hway_q <= op_hit[0][1] ? huge_way[0] : huge_free;
     end
   end
 
   // The arrays still have what was read.
-  logic accessed, dirty, victim_valid;
+  logic accessed, dirty, victim_valid, victim_told;
   logic [VaW-1:0] victim_va;
   always_comb begin
     if (op_huge) begin
       victim_valid = huge_valid[0][op_hway_q];
+      victim_told  = victim_valid;
       victim_va    = huge_va[0][op_hway_q];
       accessed     = huge_recent[0][op_hway_q] || huge_recent[1][op_hway_q];
       dirty        = huge_ever[1][op_hway_q];
@@ -212,6 +243,7 @@ module via_mmu
       op_ever[1]   = huge_ever[1][op_hway_q];
     end else begin
       victim_valid = page_valid[0][op_pway_q];
+      victim_told  = page_kept[0][op_pway_q];
       victim_va    = page_va[0][op_pway_q];
       accessed     = page_recent[0][op_pway_q] || page_recent[1][op_pway_q];
       dirty        = page_ever[1][op_pway_q];
@@ -220,87 +252,83 @@ module via_mmu
     end
   end
 
-  // Arguments are checked before anything is changed. A page of card memory must lie in it entirely, so that no translation leads outside.
-  pte_t pte;
-  logic bad;
-  logic [AddrW-1:0] frame, frame_last;
-  assign pte = pte_t'(cmd_i.addr1);
-  assign frame = {12'h0, pte.ppn, PageLog2'(0)};
-  assign frame_last = frame | (cmd_i.flags[FlagHuge] ? AddrW'((1 << HugeLog2) - 1) : AddrW'((1 << PageLog2) - 1));
-  always_comb begin
-    bad = |cmd_i.addr0[AddrW-1:VaW] || |cmd_i.addr0[PageLog2-1:0] || cmd_i.flags[FlagHuge] && |cmd_i.addr0[HugeLog2-1:PageLog2];
-    if (cmd_i.op == OpMap) begin
-      bad |= !pte.v || |pte.rsvd_hi || |pte.rsvd_lo || cmd_i.flags[FlagHuge] && |pte.ppn[HugeLog2-PageLog2-1:0];
-      bad |= !pte.host && card_outside(frame, frame_last, chan_mib_i);
-    end
-  end
-
   logic idle_cmd, both_held, deny_q, room, cmd_go, cmd_ready_q;
   logic [3:0] waiting;  // completions
-  assign both_held   = held[0] && held[1];
-  assign idle_cmd    = state_q == Idle;
-  assign hold        = state_q inside {Sweep, Hold, Look, Act, Deny};
-  assign op_sweep    = state_q == Sweep && both_held;
-  assign op_va       = (state_q == Sweep) ? VaW'(sweep_q) << PageLog2 : cmd_q.addr0[VaW-1:0];
-  assign op_re       = state_q == Hold && both_held;
-  assign op_wvalid   = state_q == Act && is_map;
-  assign op_we       = state_q == Act && (is_map || is_unmap && found_q);
-  assign op_touch    = state_q == Act && is_scan && found_q;
-  // An entry that is replaced in place does not leave: a burst that now lacks the right posts that in any case.
-  assign op_left     = state_q == Act && (is_map && victim_valid && !found_q || is_unmap && found_q);
-  assign op_map      = state_q == Act && is_map;
-  assign deny        = state_q == Deny && deny_q;
-  assign cmd_go      = cmd_valid_i && cmd_ready_q;
-  assign cmd_ready_o = cmd_ready_q;
+  assign both_held = held[0] && held[1];
+  assign idle_cmd  = state_q == Idle;
 
+  assign op_sweep  = sweep && both_held;
+  assign op_va     = sweep ? VaW'(sweep_q) << PageLog2 : cmd_q.addr0[VaW-1:0];
+  assign op_re     = state_q == Hold && both_held;
+  assign op_wvalid = state_q == Act && is_map;
+  assign op_we     = state_q == Act && (is_map && !unfit_q || is_unmap && found_q);
+  assign op_touch  = state_q == Act && is_scan && found_q;
+  // An entry that is replaced in place does not leave: a burst that now lacks the right posts that in any case.
+  assign op_left   = state_q == Act && (is_map && !unfit_q && victim_valid && !found_q || is_unmap && found_q);
+  assign op_map    = state_q == Act && is_map && !unfit_q;
+  assign deny      = state_q == Deny && deny_q;
+  assign cmd_go    = act_valid && cmd_ready_q;
+
+  state_e state_d;
+  always_comb begin
+    state_d = state_q;
+    unique case (state_q)
+      Sweep: if (both_held && sweep_q == SweepW'(MaxSets - 1)) state_d = Idle;
+      Idle: if (cmd_go) state_d = act_bad ? Post : Hold;
+      Hold: if (both_held) state_d = Look;
+      Look: state_d = Act;
+      Act: state_d = fill_q ? Idle : is_deny ? Deny : Post;
+      Deny: if (!deny_q && both_held) state_d = Post;
+      default: state_d = Idle;  // Post: there was room for the completion when the command was accepted
+    endcase
+  end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q     <= Sweep;
+      hold        <= 1'b1;
+      sweep       <= 1'b1;
       sweep_q     <= '0;
       deny_q      <= 1'b0;
       cmd_ready_q <= 1'b0;
     end else begin
       deny_q      <= state_q == Act;
       // Ready again in the first cycle of Idle; a completion on its way into the FIFO counts.
-      cmd_ready_q <= (state_q == Post) ? waiting < 4'd7 : idle_cmd && room && !cmd_go;
-      unique case (state_q)
-        Sweep:
-        if (both_held) begin
-          sweep_q <= sweep_q + 1'b1;
-          if (sweep_q == SweepW'(MaxSets - 1)) state_q <= Idle;
-        end
-        Idle: if (cmd_go) state_q <= bad ? Post : Hold;
-        Hold: if (both_held) state_q <= Look;
-        Look: state_q <= Act;
-        Act: state_q <= is_deny ? Deny : Post;
-        Deny: if (!deny_q && both_held) state_q <= Post;
-        default: state_q <= Idle;  // Post: there was room for the completion when the command was accepted
-      endcase
+      cmd_ready_q <= (state_q == Post || state_q == Act && fill_q) ? waiting < 4'd7 : idle_cmd && room && !cmd_go;
+      if (state_q == Sweep && both_held) sweep_q <= sweep_q + 1'b1;
+      state_q <= state_d;
+      hold <= state_d inside {Sweep, Hold, Look, Act, Deny};
+      sweep <= state_d == Sweep;
     end
   end
 
   cpl_t cpl_q;
   always_ff @(posedge clk_i) begin
     if (cmd_go) begin
-      cmd_q        <= cmd_i;
-      cpl_q        <= '0;
-      cpl_q.tag    <= cmd_i.tag;
-      cpl_q.op     <= cmd_i.op;
-      cpl_q.status <= bad ? StBadArg : StOk;
+      cmd_q           <= act;
+      fill_q          <= act_fill;
+      told_found_q    <= act_found;
+      told_accessed_q <= act_accessed;
+      told_dirty_q    <= act_dirty;
+      told_damaged_q  <= act_damaged;
+      cpl_q           <= '0;
+      cpl_q.tag       <= act.tag;
+      cpl_q.op        <= act.op;
+      cpl_q.status    <= act_bad ? StBadArg : StOk;
     end
     if (state_q == Act) begin
       if (is_map) begin
-        cpl_q.flags[CplVictim]         <= victim_valid;
-        cpl_q.flags[CplVictimAccessed] <= victim_valid && accessed;
-        cpl_q.flags[CplVictimDirty]    <= victim_valid && dirty;
-        cpl_q.flags[CplVictimHuge]     <= victim_valid && op_huge;
-        cpl_q.info                     <= victim_valid ? 64'(victim_va) : '0;
+        cpl_q.flags[CplVictim]         <= victim_told;
+        cpl_q.flags[CplVictimAccessed] <= victim_told && accessed;
+        cpl_q.flags[CplVictimDirty]    <= victim_told && dirty;
+        cpl_q.flags[CplVictimHuge]     <= victim_told && op_huge;
+        cpl_q.info                     <= victim_told ? 64'(victim_va) : '0;
         if (op_huge) hvictim_q <= (hvictim_q == HWayW'(HugeWays - 1)) ? '0 : hvictim_q + 1'b1;
         else pvictim_q <= (pvictim_q == PWayW'(PageWays - 1)) ? '0 : pvictim_q + 1'b1;
       end else if (!is_deny) begin
-        cpl_q.flags[CplAccessed] <= found_q && accessed;
-        cpl_q.flags[CplDirty]    <= found_q && dirty;
-        if (!found_q) cpl_q.status <= StNotFound;
+        cpl_q.flags[CplAccessed] <= found_q && accessed || told_accessed_q;
+        cpl_q.flags[CplDirty]    <= found_q && dirty || told_dirty_q;
+        cpl_q.flags[CplDamaged]  <= told_damaged_q;
+        if (!found_q && !told_found_q) cpl_q.status <= StNotFound;
       end
     end
     if (state_q == Deny && !denied[0] && !denied[1]) cpl_q.status <= StNotFound;
@@ -312,14 +340,15 @@ module via_mmu
   end
 
   // ---------------------------------------------------------------- completions
-  // Each completion carries how many bursts had been translated when it was made. As OpMap may have displaced an entry in use, every
+  // Each completion carries how many bursts had been translated, and entries of the page table written, when it was made. As OpMap may have displaced an entry in use, every
   // completion waits for these bursts: a displaced or unmapped frame is free when the host sees the completion.
   typedef struct packed {
     logic [CntW-1:0] rd;
     logic [CntW-1:0] wr;
+    logic [CntW-1:0] mark;
     cpl_t cpl;
   } wait_t;
-  logic [CntW-1:0] rd_issued_q, rd_done_q, wr_issued_q, wr_done_q;
+  logic [CntW-1:0] rd_issued_q, rd_done_q, wr_issued_q, wr_done_q, marks_issued, marks_done;
   wait_t first;
   logic first_valid, first_ready;
 
@@ -344,7 +373,7 @@ module via_mmu
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      ({rd_issued_q, wr_issued_q, cpl_q}),
+    .s_i      ({rd_issued_q, wr_issued_q, marks_issued, cpl_q}),
     .s_valid_i(state_q == Post),
     .s_ready_o(room),
     .m_o      (first),
@@ -354,7 +383,7 @@ module via_mmu
   );
 
   logic reached, cpl_room;
-  assign reached = $signed(rd_done_q - first.rd) >= 0 && $signed(wr_done_q - first.wr) >= 0;
+  assign reached = $signed(rd_done_q - first.rd) >= 0 && $signed(wr_done_q - first.wr) >= 0 && $signed(marks_done - first.mark) >= 0;
   assign first_ready = reached && cpl_room;
   via_slice #(
     .T  (cpl_t),
@@ -370,9 +399,10 @@ module via_mmu
     .m_ready_i(cpl_ready_i)
   );
 
-  // ---------------------------------------------------------------- events and counters
-  // Both directions in turn.
-  logic evt_room, evt_pick, evt_last_q;
+  // ---------------------------------------------------------------- misses and counters
+  // Both directions in turn; then to the page table.
+  logic evt_room, evt_pick, evt_last_q, missed_valid, missed_ready, walk_idle;
+  evt_t missed;
   assign evt_pick = evt_valid[1] && (!evt_valid[0] || !evt_last_q);
   assign evt_ready[0] = evt_room && !evt_pick;
   assign evt_ready[1] = evt_room && evt_pick;
@@ -388,9 +418,57 @@ module via_mmu
     .s_i      (evt_pick ? evt[1] : evt[0]),
     .s_valid_i(evt_valid[0] || evt_valid[1]),
     .s_ready_o(evt_room),
-    .m_o      (evt_o),
-    .m_valid_o(evt_valid_o),
-    .m_ready_i(evt_ready_i)
+    .m_o      (missed),
+    .m_valid_o(missed_valid),
+    .m_ready_i(missed_ready)
+  );
+
+  via_walk #(
+    .Walks(Walks)
+  ) u_walk (
+    .clk_i,
+    .rst_ni,
+    .chan_mib_i,
+    .table_i,
+    .abort_i,
+    .evt_i         (missed),
+    .evt_valid_i   (missed_valid),
+    .evt_ready_o   (missed_ready),
+    .evt_o,
+    .evt_valid_o,
+    .evt_ready_i,
+    .cmd_i,
+    .cmd_valid_i,
+    .cmd_ready_o,
+    .act_o         (act),
+    .act_valid_o   (act_valid),
+    .act_ready_i   (cmd_ready_q),
+    .act_fill_o    (act_fill),
+    .act_bad_o     (act_bad),
+    .act_found_o   (act_found),
+    .act_accessed_o(act_accessed),
+    .act_dirty_o   (act_dirty),
+    .act_damaged_o (act_damaged),
+    .fill_done_i   (state_q == Act && fill_q),
+    .fill_unfit_i  (unfit_q),
+    .marks_issued_o(marks_issued),
+    .marks_done_o  (marks_done),
+    .m_ar_o        (walk_ar_o),
+    .m_ar_valid_o  (walk_ar_valid_o),
+    .m_ar_ready_i  (walk_ar_ready_i),
+    .m_r_i         (walk_r_i),
+    .m_r_valid_i   (walk_r_valid_i),
+    .m_r_ready_o   (walk_r_ready_o),
+    .m_aw_o        (walk_aw_o),
+    .m_aw_valid_o  (walk_aw_valid_o),
+    .m_aw_ready_i  (walk_aw_ready_i),
+    .m_w_o         (walk_w_o),
+    .m_w_valid_o   (walk_w_valid_o),
+    .m_w_ready_i   (walk_w_ready_i),
+    .m_b_i         (walk_b_i),
+    .m_b_valid_i   (walk_b_valid_i),
+    .m_b_ready_o   (walk_b_ready_o),
+    .idle_o        (walk_idle)
   );
 
   always_ff @(posedge clk_i) begin
@@ -407,6 +485,6 @@ module via_mmu
     end
   end
 
-  assign idle_o = idle_cmd && cmd_ready_q && waiting == '0 && tlb_idle[0] && tlb_idle[1] && !evt_valid_o && !cpl_valid_o;
+  assign idle_o = idle_cmd && cmd_ready_q && waiting == '0 && tlb_idle[0] && tlb_idle[1] && !missed_valid && walk_idle && !cpl_valid_o;
 
 endmodule

@@ -7,7 +7,8 @@
 //                     scout: one entry at a time, while s2 waits
 //
 // Throughput: one translation a cycle on hits. Latency: two cycles. Order: kept; a miss holds up later bursts, and Waiting + 3 bursts are held.
-// A miss (no translation, or no permission) posts one event and waits; after every change of the arrays it is looked up again. It ends with
+// A miss (no translation, or no permission) posts one event and waits; after every change of the arrays it is looked up again, and posts
+// again if its page was mapped and it still misses. It ends with
 // a hit, or with `deny` or `abort_i`, which send the burst to AddrErrBit (`abort_i` also those that would hit). Misuse: a burst whose
 // address is wider than VaW posts an event and is sent there.
 //
@@ -56,6 +57,7 @@ module via_tlb
   output logic [PageWays-1:0] page_valid_o,             // of the set read: valid entries
   output logic [PageWays-1:0] page_ever_o,              // accessed (written) since the entry was made
   output logic [PageWays-1:0] page_recent_o,            // the same, since the last scan
+  output logic [PageWays-1:0] page_kept_o,              // valid and in no page table
   output logic [     VaW-1:0] page_va_o    [PageWays],  // virtual address of each entry
   output logic [HugeWays-1:0] huge_valid_o,             // as page_valid_o
   output logic [HugeWays-1:0] huge_ever_o,              // as page_ever_o
@@ -69,6 +71,7 @@ module via_tlb
   input  logic [   PWayW-1:0] op_page_way_i,            // way to write
   input  logic [   HWayW-1:0] op_huge_way_i,            // way to write
   input  logic                op_wvalid_i,              // the new entry is valid
+  input  logic                op_wkept_i,               // it is in no page table
   input  pte_t                op_wpte_i,                // the new translation
   input  logic                op_left_i,                // pulse: a page leaves
   input  logic                op_map_i,                 // pulse: the page of op_va_i is mapped
@@ -194,12 +197,14 @@ module via_tlb
     .valid_o      (page_valid_o),
     .ever_o       (page_ever_o),
     .recent_o     (page_recent_o),
+    .kept_o       (page_kept_o),
     .page_o       (page_va_o),
     .we_i         (op_we_i && !op_huge_i),
     .sweep_i      (op_sweep_i),
     .wway_i       (op_page_way_i),
     .wva_i        (op_va_i),
     .wvalid_i     (op_wvalid_i),
+    .wkept_i      (op_wkept_i),
     .wpte_i       (op_wpte_i),
     .touch_i      (held_o ? (op_we_i || op_touch_i) && !op_huge_i : touch && !s2_huge_q),
     .touch_value_i(held_o ? {op_touch_i && op_ever_i, 1'b0} : 2'b11),
@@ -220,12 +225,14 @@ module via_tlb
     .valid_o      (huge_valid_o),
     .ever_o       (huge_ever_o),
     .recent_o     (huge_recent_o),
+    .kept_o       (),
     .page_o       (huge_va_o),
     .we_i         (op_we_i && op_huge_i),
     .sweep_i      (op_sweep_i),
     .wway_i       (op_huge_way_i),
     .wva_i        (op_huge_va),
     .wvalid_i     (op_wvalid_i),
+    .wkept_i      (1'b1),
     .wpte_i       (op_wpte_i),
     .touch_i      (held_o ? (op_we_i || op_touch_i) && op_huge_i : touch && s2_huge_q),
     .touch_value_i(held_o ? {op_touch_i && op_ever_i, 1'b0} : 2'b11),
@@ -427,6 +434,8 @@ module via_tlb
       s2_posted_perm_q <= 1'b0;
     end else begin
       if (deny_i && s2_page) s2_err_q <= 1'b1;
+      // Its event is answered. If it still cannot pass it posts again: the answer may lack a right, or be displaced before the burst could use it.
+      if (op_map_i && s2_page) s2_posted_q <= 1'b0;
       if (post_s2) begin
         s2_posted_q      <= 1'b1;
         s2_posted_perm_q <= s2_hit_q;

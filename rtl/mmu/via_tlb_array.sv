@@ -26,6 +26,7 @@ module via_tlb_array
   output logic [Ways-1:0] valid_o,              // valid entries of the set that was read
   output logic [Ways-1:0] ever_o,               // translated since the entry was written
   output logic [Ways-1:0] recent_o,             // the same, since the last scan
+  output logic [Ways-1:0] kept_o,               // those that were written with wkept_i
   output logic [ VaW-1:0] page_o       [Ways],  // their virtual addresses
   // write of one entry, or invalidation of a whole set
   input  logic            we_i,                 // pulse: write
@@ -33,6 +34,7 @@ module via_tlb_array
   input  logic [WayW-1:0] wway_i,               // way to write
   input  logic [ VaW-1:0] wva_i,                // virtual address of the new entry
   input  logic            wvalid_i,             // the new entry is valid
+  input  logic            wkept_i,              // it is in no page table: kept_o
   input  pte_t            wpte_i,               // its translation
   // touched bits {ever, recent}
   input  logic            touch_i,              // pulse: write the touched bits
@@ -47,6 +49,7 @@ module via_tlb_array
 
   typedef struct packed {
     logic            valid;
+    logic            kept;
     logic            host;
     logic            w;
     logic            r;
@@ -56,7 +59,15 @@ module via_tlb_array
 
   entry_t entry  [Ways];
   entry_t wentry;
-  assign wentry = '{valid: wvalid_i, host: wpte_i.host, w: wpte_i.w, r: wpte_i.r, tag: wva_i[VaW-1-:TagW], ppn: wpte_i.ppn};
+  assign wentry = '{
+          valid: wvalid_i,
+          kept: wkept_i,
+          host: wpte_i.host,
+          w: wpte_i.w,
+          r: wpte_i.r,
+          tag: wva_i[VaW-1-:TagW],
+          ppn: wpte_i.ppn
+      };
 
   logic [Ways-1:0] match;
   logic [SetW-1:0] set_q;
@@ -91,6 +102,7 @@ module via_tlb_array
     );
     assign match[w]   = entry[w].valid && entry[w].tag == tag_q;
     assign valid_o[w] = entry[w].valid;
+    assign kept_o[w]  = entry[w].valid && entry[w].kept;
     assign page_o[w]  = {entry[w].tag, set_q, {PageBits{1'b0}}};
   end
 

@@ -187,8 +187,9 @@ module via_shell
 
   // ---------------------------------------------------------------- between the blocks
   // Slots and the management function.
-  slot_ctrl_t ctrl[NumSlots];
-  slot_stat_t stat[NumSlots];
+  slot_ctrl_t ctrl  [NumSlots];
+  table_cfg_t tables[NumSlots];
+  slot_stat_t stat  [NumSlots];
   logic [31:0] count[NumSlots][8], reg_rdata[NumSlots];
   logic [NumSlots-1:0] load;
   cmd_t cmd[NumSlots], dma_cmd[NumSlots];
@@ -231,8 +232,8 @@ module via_shell
   axi_b_t hostmem_b[NumHost];
   logic [NumHost-1:0] hostmem_ar_valid, hostmem_ar_ready, hostmem_r_valid, hostmem_r_ready;
   logic [NumHost-1:0] hostmem_aw_valid, hostmem_aw_ready, hostmem_w_valid, hostmem_w_ready, hostmem_b_valid, hostmem_b_ready;
-  // Users of the crossbar: slots, XDMA, DMA.
-  localparam int unsigned Xdma = NumSlots, Dma = NumSlots + 1, NumCard = NumSlots + 2;
+  // Users of the crossbar: slots, XDMA, DMA, page tables.
+  localparam int unsigned Xdma = NumSlots, Dma = NumSlots + 1, Walk = NumSlots + 2, NumCard = NumSlots + 3;
   axi_ax_t cardmem_ar[NumCard], cardmem_aw[NumCard];
   axi_r_t cardmem_r[NumCard];
   axi_w_t cardmem_w[NumCard];
@@ -292,6 +293,7 @@ module via_shell
     .*,
     .rest_quiet_i(rest_quiet_q),
     .ctrl_o(ctrl),
+    .table_o(tables),
     .stat_i(stat),
     .count_i(count),
     .load_o(load),
@@ -370,6 +372,7 @@ module via_shell
   via_shell_slots u_slots (
     .*,
     .ctrl_i(ctrl),
+    .table_i(tables),
     .stat_o(stat),
     .count_o(count),
     .load_i(load),
@@ -441,6 +444,21 @@ module via_shell
     .cardmem_b_i(cardmem_b[0:NumSlots-1]),
     .cardmem_b_valid_i(cardmem_b_valid[NumSlots-1:0]),
     .cardmem_b_ready_o(cardmem_b_ready[NumSlots-1:0]),
+    .walk_ar_o(cardmem_ar[Walk]),
+    .walk_ar_valid_o(cardmem_ar_valid[Walk]),
+    .walk_ar_ready_i(cardmem_ar_ready[Walk]),
+    .walk_r_i(cardmem_r[Walk]),
+    .walk_r_valid_i(cardmem_r_valid[Walk]),
+    .walk_r_ready_o(cardmem_r_ready[Walk]),
+    .walk_aw_o(cardmem_aw[Walk]),
+    .walk_aw_valid_o(cardmem_aw_valid[Walk]),
+    .walk_aw_ready_i(cardmem_aw_ready[Walk]),
+    .walk_w_o(cardmem_w[Walk]),
+    .walk_w_valid_o(cardmem_w_valid[Walk]),
+    .walk_w_ready_i(cardmem_w_ready[Walk]),
+    .walk_b_i(cardmem_b[Walk]),
+    .walk_b_valid_i(cardmem_b_valid[Walk]),
+    .walk_b_ready_o(cardmem_b_ready[Walk]),
     .still_o(slots_still),
     .idle_o(slots_idle)
   );

@@ -5,8 +5,8 @@
 //
 //   rings, DMA of the management function, functions ──> via_axi_mux ──> host memory
 //                                                             ^
-//   slots, XDMA, DMA ──> via_xbar ────────────────────────────┘
-//                           └──> DRAM, one port a channel
+//   slots, XDMA, DMA, page tables ──> via_xbar ───────────────┘
+//                                        └──> DRAM, one port a channel
 //
 // Throughput, latency and order are those of the blocks inside. Nothing is checked here: who sends addresses keeps them in the card's memory.
 
@@ -15,7 +15,7 @@ module via_shell_edge
   import via_virtio_pkg::NumFn, via_virtio_pkg::FnInput;
 #(
   localparam int unsigned NumHost = NumFn + 2,
-  localparam int unsigned NumCard = NumSlots + 2
+  localparam int unsigned NumCard = NumSlots + 3
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
@@ -96,7 +96,7 @@ module via_shell_edge
   output axi_b_t                hostmem_b_o       [  NumHost],
   output logic    [NumHost-1:0] hostmem_b_valid_o,
   input  logic    [NumHost-1:0] hostmem_b_ready_i,
-  // Users of the crossbar, addresses as it takes them: slots, then XDMA, then DMA.
+  // Users of the crossbar, addresses as it takes them: slots, then XDMA, DMA, page tables.
   input  axi_ax_t               cardmem_ar_i      [  NumCard],
   input  logic    [NumCard-1:0] cardmem_ar_valid_i,
   output logic    [NumCard-1:0] cardmem_ar_ready_o,

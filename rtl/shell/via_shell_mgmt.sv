@@ -53,6 +53,7 @@ module via_shell_mgmt
   input  logic         [NumSlots-1:0] slot_loaded_i,                    // an app is in the slot
   // Slots: their control, and what becomes of it.
   output slot_ctrl_t                  ctrl_o            [NumSlots],
+  output table_cfg_t                  table_o           [NumSlots],
   input  slot_stat_t                  stat_i            [NumSlots],
   input  logic         [        31:0] count_i           [NumSlots][8],  // in the order of the counter registers
   output logic         [NumSlots-1:0] load_o,                           // an image is being loaded
@@ -177,6 +178,7 @@ module via_shell_mgmt
     .axil_rvalid_o,
     .axil_rready_i,
     .ctrl_o,
+    .table_o,
     .stat_i,
     .count_i,
     .app_req_o     (app_req[0]),

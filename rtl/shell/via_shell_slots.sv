@@ -69,6 +69,7 @@ module via_shell_slots
   input  logic       [NumSlots-1:0] slot_loaded_i,                    // an app is in the slot
   // Slots: their control, and what becomes of it.
   input  slot_ctrl_t                ctrl_i            [NumSlots],
+  input  table_cfg_t                table_i           [NumSlots],
   output slot_stat_t                stat_o            [NumSlots],
   output logic       [        31:0] count_o           [NumSlots][8],  // in the order of the counter registers
   input  logic       [NumSlots-1:0] load_i,                           // an image is being loaded
@@ -145,11 +146,78 @@ module via_shell_slots
   input  axi_b_t                    cardmem_b_i       [NumSlots],
   input  logic       [NumSlots-1:0] cardmem_b_valid_i,
   output logic       [NumSlots-1:0] cardmem_b_ready_o,
+  // Page tables of all slots in card memory.
+  output axi_ax_t                   walk_ar_o,
+  output logic                      walk_ar_valid_o,
+  input  logic                      walk_ar_ready_i,
+  input  axi_r_t                    walk_r_i,
+  input  logic                      walk_r_valid_i,
+  output logic                      walk_r_ready_o,
+  output axi_ax_t                   walk_aw_o,
+  output logic                      walk_aw_valid_o,
+  input  logic                      walk_aw_ready_i,
+  output axi_w_t                    walk_w_o,
+  output logic                      walk_w_valid_o,
+  input  logic                      walk_w_ready_i,
+  input  axi_b_t                    walk_b_i,
+  input  logic                      walk_b_valid_i,
+  output logic                      walk_b_ready_o,
   output logic                      still_o,                          // nothing moves unless an input changes
   output logic                      idle_o                            // nothing is in flight
 );
 
   logic [NumSlots-1:0] slot_idle, slot_still;
+
+  // ---------------------------------------------------------------- page tables: all slots on one port
+  axi_ax_t walk_ar[NumSlots], walk_aw[NumSlots];
+  axi_r_t walk_r[NumSlots];
+  axi_w_t walk_w[NumSlots];
+  axi_b_t walk_b[NumSlots];
+  logic [NumSlots-1:0] walk_ar_valid, walk_ar_ready, walk_r_valid, walk_r_ready, walk_aw_valid, walk_aw_ready;
+  logic [NumSlots-1:0] walk_w_valid, walk_w_ready, walk_b_valid, walk_b_ready;
+  logic walk_still, walk_idle;
+
+  via_axi_mux #(
+    .NumRd   (NumSlots),
+    .NumWr   (NumSlots),
+    .NumFirst(0)
+  ) u_walks (
+    .clk_i,
+    .rst_ni,
+    .s_ar_i(walk_ar),
+    .s_ar_valid_i(walk_ar_valid),
+    .s_ar_ready_o(walk_ar_ready),
+    .s_r_o(walk_r),
+    .s_r_valid_o(walk_r_valid),
+    .s_r_ready_i(walk_r_ready),
+    .s_aw_i(walk_aw),
+    .s_aw_valid_i(walk_aw_valid),
+    .s_aw_ready_o(walk_aw_ready),
+    .s_w_i(walk_w),
+    .s_w_valid_i(walk_w_valid),
+    .s_w_ready_o(walk_w_ready),
+    .s_b_o(walk_b),
+    .s_b_valid_o(walk_b_valid),
+    .s_b_ready_i(walk_b_ready),
+    .m_ar_o(walk_ar_o),
+    .m_ar_valid_o(walk_ar_valid_o),
+    .m_ar_ready_i(walk_ar_ready_i),
+    .m_r_i(walk_r_i),
+    .m_r_valid_i(walk_r_valid_i),
+    .m_r_ready_o(walk_r_ready_o),
+    .m_aw_o(walk_aw_o),
+    .m_aw_valid_o(walk_aw_valid_o),
+    .m_aw_ready_i(walk_aw_ready_i),
+    .m_w_o(walk_w_o),
+    .m_w_valid_o(walk_w_valid_o),
+    .m_w_ready_i(walk_w_ready_i),
+    .m_b_i(walk_b_i),
+    .m_b_valid_i(walk_b_valid_i),
+    .m_b_ready_o(walk_b_ready_o),
+    .still_o(walk_still),
+    .idle_o(walk_idle)
+  );
+
 
   for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
     strm_t to_app[NS], from_app[NS];
@@ -206,6 +274,7 @@ module via_shell_slots
       .rst_ni,
       .chan_mib_i,
       .ctrl_i           (ctrl_i[s]),
+      .table_i          (table_i[s]),
       .loaded_i         (slot_loaded_i[s]),
       .load_i           (load_i[s]),
       .stat_o           (stat_o[s]),
@@ -251,6 +320,21 @@ module via_shell_slots
       .m_b_i            (cardmem_b_i[s]),
       .m_b_valid_i      (cardmem_b_valid_i[s]),
       .m_b_ready_o      (cardmem_b_ready_o[s]),
+      .walk_ar_o        (walk_ar[s]),
+      .walk_ar_valid_o  (walk_ar_valid[s]),
+      .walk_ar_ready_i  (walk_ar_ready[s]),
+      .walk_r_i         (walk_r[s]),
+      .walk_r_valid_i   (walk_r_valid[s]),
+      .walk_r_ready_o   (walk_r_ready[s]),
+      .walk_aw_o        (walk_aw[s]),
+      .walk_aw_valid_o  (walk_aw_valid[s]),
+      .walk_aw_ready_i  (walk_aw_ready[s]),
+      .walk_w_o         (walk_w[s]),
+      .walk_w_valid_o   (walk_w_valid[s]),
+      .walk_w_ready_i   (walk_w_ready[s]),
+      .walk_b_i         (walk_b[s]),
+      .walk_b_valid_i   (walk_b_valid[s]),
+      .walk_b_ready_o   (walk_b_ready[s]),
       .fn_cut_o         (fn_cut_o[s]),
       .fn_on_i          (fn_on_i[s]),
       .fn_i             (fn_num_i[s]),
@@ -312,7 +396,7 @@ module via_shell_slots
     );
   end
 
-  assign still_o = &slot_still;
-  assign idle_o  = &slot_idle;
+  assign still_o = &slot_still && walk_still;
+  assign idle_o  = &slot_idle && walk_idle;
 
 endmodule

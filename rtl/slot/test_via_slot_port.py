@@ -15,12 +15,21 @@ H2C, MAP, UNMAP, DENY, SCAN, MOVE_IN, MOVE_OUT = 2, 0x10, 0x11, 0x12, 0x13, 0x20
 OK, ABORTED, FAULT = 0, 6, 7
 MISS, PERM, BOUNDS, BAD_BURST, STREAM, REG_TIMEOUT, RING = 1, 2, 3, 0x12, 0x14, 0x16, 0x17
 IRQ, FLUSH = 0x20, 0x21
-EOP, HUGE = 2, 4
+EOP, HUGE, IN_TABLE = 2, 4, 8
 ERR = 1 << 62
 PAGE = 4096
 SIZE = 1 << 18
 WIDTH = 16
 PAGES = SIZE // PAGE
+TABLE = 1 << 20  # bytes of a page table with 2^17 entries
+
+
+def check_bits(body: int) -> int:
+    """CRC-8 of the upper 48 bits of an entry, bit by bit from the top."""
+    crc = 0
+    for i in reversed(range(48)):
+        crc = (crc << 1 & 0xFF) ^ (7 if crc >> 7 ^ body >> i & 1 else 0)
+    return crc
 
 
 class Host:
@@ -42,12 +51,15 @@ class Host:
             "fn",
             "ft_tvalid",
             "fr_tready",
+            "table_i",
         ):
             getattr(dut, name).value = 0
         self.mem = AxiMem(
             dut.u_m, "axi", stall=stall, size=SIZE, r=self.r, fails=lambda a: bool(a & ERR), early=True, **kw
         )
+        self.table = AxiMem(dut.u_t, "axi", stall=stall, size=TABLE, r=self.r, fails=lambda a: False)
         self.app = AxiRaw(dut.u_s, stall=stall, r=self.r)
+
         self.disk = AxiRaw(dut.u_d, stall=0.0, r=self.r)
         args = dut.clk_i, dut.slot_rst_no, False
         self.sink = AxiStreamSink(AxiStreamBus.from_prefix(dut, "s"), *args)
@@ -551,6 +563,25 @@ async def a_disk_shares_the_slots_memory(dut):
     dut.loaded.value = 1
     dut.ctrl.value = RUN
     await h.works("at the end")
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def pages_of_the_table_need_no_host(dut):
+    """Moves and accesses of the app; the card keeps which pages were used, and how."""
+    h = await host(dut, 0.2)
+    for page in range(PAGES):
+        body = h.frames[page] << 3 | 7
+        h.table.mem[8 * page : 8 * page + 8] = (body << 16 | check_bits(body) << 8).to_bytes(8, "little")
+    dut.table_i.value = 17 << 1 | 1
+    await ClockCycles(dut.clk_i, 3)
+    await h.works("with a table")
+    assert not h.events
+    used = {page: h.table.mem[8 * page] for page in range(PAGES) if h.table.mem[8 * page]}
+    assert {3: 1, 4: 1, 5: 1, 20: 3, 21: 3, 22: 3}.items() <= used.items(), used
+    tag = h.command(UNMAP, 20 * PAGE, flags=IN_TABLE)
+    await h.settle()
+    assert h.done[tag] == (OK, 0, 0b110) and not any(h.table.mem[160:168])
+    dut.table_i.value = 0
 
 
 @pytest.mark.parametrize("data_w", [128])

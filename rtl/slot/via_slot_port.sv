@@ -29,119 +29,138 @@ module via_slot_port
   parameter int unsigned HugeSets = 256,
   localparam int unsigned NS = NumStreams
 ) (
-  input  logic                 clk_i,
-  input  logic                 rst_ni,
-  input  logic       [   31:0] chan_mib_i,             // size of each DRAM channel in MiB, constant
+  input logic              clk_i,
+  input logic              rst_ni,
+  input logic       [31:0] chan_mib_i,  // size of each DRAM channel in MiB, constant
+  input table_cfg_t        table_i,     // page table of the slot
+
   // control
-  input  slot_ctrl_t           ctrl_i,                 // control register
-  input  logic                 loaded_i,               // level: an app is in the slot
-  input  logic                 load_i,                 // level: an image is being loaded
-  output slot_stat_t           stat_o,                 // status register
-  output logic       [   31:0] count_o          [ 8],  // counters, in the order of their registers
+  input  slot_ctrl_t        ctrl_i,              // control register
+  input  logic              loaded_i,            // level: an app is in the slot
+  input  logic              load_i,              // level: an image is being loaded
+  output slot_stat_t        stat_o,              // status register
+  output logic       [31:0] count_o        [8],  // counters, in the order of their registers
   // commands and events
-  input  cmd_t                 cmd_i,                  // next command of the slot
-  input  logic                 cmd_valid_i,
-  output logic                 cmd_ready_o,
-  output cpl_t                 cpl_o,                  // completion
-  output logic                 cpl_valid_o,
-  input  logic                 cpl_ready_i,
-  output cmd_t                 dma_cmd_o,              // command for the DMA engine
-  output logic                 dma_cmd_valid_o,
-  input  logic                 dma_cmd_ready_i,
-  input  cpl_t                 dma_cpl_i,              // its completion
-  input  logic                 dma_cpl_valid_i,
-  output logic                 dma_cpl_ready_o,
-  output logic                 dma_abort_o,            // level: end the slot's DMA commands with StAborted
-  output evt_t                 evt_o,                  // next event
-  output logic                 evt_valid_o,
-  input  logic                 evt_ready_i,
-  input  logic                 ring_err_cmd_i,         // pulse: the command ring stopped
-  input  logic                 ring_err_info_i,        // with it: 0 tail, 1 read
-  input  logic                 ring_err_cpl_i,         // pulse: the completion ring stopped
+  input  cmd_t              cmd_i,               // next command of the slot
+  input  logic              cmd_valid_i,
+  output logic              cmd_ready_o,
+  output cpl_t              cpl_o,               // completion
+  output logic              cpl_valid_o,
+  input  logic              cpl_ready_i,
+  output cmd_t              dma_cmd_o,           // command for the DMA engine
+  output logic              dma_cmd_valid_o,
+  input  logic              dma_cmd_ready_i,
+  input  cpl_t              dma_cpl_i,           // its completion
+  input  logic              dma_cpl_valid_i,
+  output logic              dma_cpl_ready_o,
+  output logic              dma_abort_o,         // level: end the slot's DMA commands with StAborted
+  output evt_t              evt_o,               // next event
+  output logic              evt_valid_o,
+  input  logic              evt_ready_i,
+  input  logic              ring_err_cmd_i,      // pulse: the command ring stopped
+  input  logic              ring_err_info_i,     // with it: 0 tail, 1 read
+  input  logic              ring_err_cpl_i,      // pulse: the completion ring stopped
   // app registers
-  input  reg_req_t             reg_i,                  // register access, with reg_valid_i
-  input  logic                 reg_valid_i,            // held until the response or the time-out
-  output logic                 reg_open_o,             // level: an app is there to respond
-  output logic                 reg_rvalid_o,           // pulse: the app responds
-  output logic       [   31:0] reg_rdata_o,            // read data, with reg_rvalid_o
-  output logic                 reg_err_o,              // the app refuses, with reg_rvalid_o
-  input  logic                 reg_timeout_i,          // pulse: the app has not responded in time
+  input  reg_req_t          reg_i,               // register access, with reg_valid_i
+  input  logic              reg_valid_i,         // held until the response or the time-out
+  output logic              reg_open_o,          // level: an app is there to respond
+  output logic              reg_rvalid_o,        // pulse: the app responds
+  output logic       [31:0] reg_rdata_o,         // read data, with reg_rvalid_o
+  output logic              reg_err_o,           // the app refuses, with reg_rvalid_o
+  input  logic              reg_timeout_i,       // pulse: the app has not responded in time
   // crossbar
-  output axi_ax_t              m_ar_o,
-  output logic                 m_ar_valid_o,
-  input  logic                 m_ar_ready_i,
-  input  axi_r_t               m_r_i,
-  input  logic                 m_r_valid_i,
-  output logic                 m_r_ready_o,
-  output axi_ax_t              m_aw_o,
-  output logic                 m_aw_valid_o,
-  input  logic                 m_aw_ready_i,
-  output axi_w_t               m_w_o,
-  output logic                 m_w_valid_o,
-  input  logic                 m_w_ready_i,
-  input  axi_b_t               m_b_i,
-  input  logic                 m_b_valid_i,
-  output logic                 m_b_ready_o,
+  output axi_ax_t           m_ar_o,
+  output logic              m_ar_valid_o,
+  input  logic              m_ar_ready_i,
+  input  axi_r_t            m_r_i,
+  input  logic              m_r_valid_i,
+  output logic              m_r_ready_o,
+  output axi_ax_t           m_aw_o,
+  output logic              m_aw_valid_o,
+  input  logic              m_aw_ready_i,
+  output axi_w_t            m_w_o,
+  output logic              m_w_valid_o,
+  input  logic              m_w_ready_i,
+  input  axi_b_t            m_b_i,
+  input  logic              m_b_valid_i,
+  output logic              m_b_ready_o,
+  // crossbar, shared by the slots: the page table
+  output axi_ax_t           walk_ar_o,
+  output logic              walk_ar_valid_o,
+  input  logic              walk_ar_ready_i,
+  input  axi_r_t            walk_r_i,
+  input  logic              walk_r_valid_i,
+  output logic              walk_r_ready_o,
+  output axi_ax_t           walk_aw_o,
+  output logic              walk_aw_valid_o,
+  input  logic              walk_aw_ready_i,
+  output axi_w_t            walk_w_o,
+  output logic              walk_w_valid_o,
+  input  logic              walk_w_ready_i,
+  input  axi_b_t            walk_b_i,
+  input  logic              walk_b_valid_i,
+  output logic              walk_b_ready_o,
   // functions: stream 0, and the memory port of a disk
-  output logic                 fn_cut_o,               // level: the slot is isolated
-  input  logic                 fn_on_i,                // level: stream 0 belongs to a function
-  input  logic       [FnW-1:0] fn_i,                   // level: function that the app's output goes to; 0 = drop it
-  input  strm_t                fn_tx_i,
-  input  logic                 fn_tx_valid_i,
-  output logic                 fn_tx_ready_o,
-  output strm_t                fn_rx_o,
-  output logic                 fn_rx_valid_o,
-  input  logic                 fn_rx_ready_i,
-  output logic       [FnW-1:0] fn_rx_fn_o,             // value of fn_i that holds for this beat
-  input  axi_ax_t              disk_ar_i,
-  input  logic                 disk_ar_valid_i,
-  output logic                 disk_ar_ready_o,
-  output axi_r_t               disk_r_o,
-  output logic                 disk_r_valid_o,
-  input  logic                 disk_r_ready_i,
-  input  axi_ax_t              disk_aw_i,
-  input  logic                 disk_aw_valid_i,
-  output logic                 disk_aw_ready_o,
-  input  axi_w_t               disk_w_i,
-  input  logic                 disk_w_valid_i,
-  output logic                 disk_w_ready_o,
-  input  logic                 disk_flush_i,           // pulse: a flush waits for the host
-  output axi_b_t               disk_b_o,
-  output logic                 disk_b_valid_o,
-  input  logic                 disk_b_ready_i,
+
+  output logic               fn_cut_o,               // level: the slot is isolated
+  input  logic               fn_on_i,                // level: stream 0 belongs to a function
+  input  logic     [FnW-1:0] fn_i,                   // level: function that the app's output goes to; 0 = drop it
+  input  strm_t              fn_tx_i,
+  input  logic               fn_tx_valid_i,
+  output logic               fn_tx_ready_o,
+  output strm_t              fn_rx_o,
+  output logic               fn_rx_valid_o,
+  input  logic               fn_rx_ready_i,
+  output logic     [FnW-1:0] fn_rx_fn_o,             // value of fn_i that holds for this beat
+  input  axi_ax_t            disk_ar_i,
+  input  logic               disk_ar_valid_i,
+  output logic               disk_ar_ready_o,
+  output axi_r_t             disk_r_o,
+  output logic               disk_r_valid_o,
+  input  logic               disk_r_ready_i,
+  input  axi_ax_t            disk_aw_i,
+  input  logic               disk_aw_valid_i,
+  output logic               disk_aw_ready_o,
+  input  axi_w_t             disk_w_i,
+  input  logic               disk_w_valid_i,
+  output logic               disk_w_ready_o,
+  input  logic               disk_flush_i,           // pulse: a flush waits for the host
+  output axi_b_t             disk_b_o,
+  output logic               disk_b_valid_o,
+  input  logic               disk_b_ready_i,
   // slot, as in docs/interfaces.md, section 3
-  output logic                 slot_rst_no,            // reset of the app
-  output strm_t                slot_s_o         [NS],
-  output logic       [ NS-1:0] slot_s_valid_o,
-  input  logic       [ NS-1:0] slot_s_ready_i,
-  input  strm_t                slot_m_i         [NS],
-  input  logic       [ NS-1:0] slot_m_valid_i,
-  output logic       [ NS-1:0] slot_m_ready_o,
-  input  axi_ax_t              slot_ar_i,
-  input  logic                 slot_ar_valid_i,
-  output logic                 slot_ar_ready_o,
-  output axi_r_t               slot_r_o,
-  output logic                 slot_r_valid_o,
-  input  logic                 slot_r_ready_i,
-  input  axi_ax_t              slot_aw_i,
-  input  logic                 slot_aw_valid_i,
-  output logic                 slot_aw_ready_o,
-  input  axi_w_t               slot_w_i,
-  input  logic                 slot_w_valid_i,
-  output logic                 slot_w_ready_o,
-  output axi_b_t               slot_b_o,
-  output logic                 slot_b_valid_o,
-  input  logic                 slot_b_ready_i,
-  output reg_req_t             slot_reg_o,             // register access, with slot_reg_valid_o
-  output logic                 slot_reg_valid_o,       // held until the response
-  input  logic                 slot_reg_rvalid_i,      // pulse: the app responds
-  input  logic       [   31:0] slot_reg_rdata_i,       // read data
-  input  logic                 slot_reg_err_i,         // the app refuses the access
-  input  logic                 slot_irq_i,             // pulse: interrupt of the app
-  output logic                 irq_o,                  // pulse: interrupt of the app, unless isolated
-  input  logic                 slot_busy_i,            // level: the app reports that it computes
-  output logic                 still_o,                // nothing moves unless an input changes
-  output logic                 idle_o                  // level: nothing of the slot is in flight
+  output logic               slot_rst_no,            // reset of the app
+  output strm_t              slot_s_o         [NS],
+  output logic     [ NS-1:0] slot_s_valid_o,
+  input  logic     [ NS-1:0] slot_s_ready_i,
+  input  strm_t              slot_m_i         [NS],
+  input  logic     [ NS-1:0] slot_m_valid_i,
+  output logic     [ NS-1:0] slot_m_ready_o,
+  input  axi_ax_t            slot_ar_i,
+  input  logic               slot_ar_valid_i,
+  output logic               slot_ar_ready_o,
+  output axi_r_t             slot_r_o,
+  output logic               slot_r_valid_o,
+  input  logic               slot_r_ready_i,
+  input  axi_ax_t            slot_aw_i,
+  input  logic               slot_aw_valid_i,
+  output logic               slot_aw_ready_o,
+  input  axi_w_t             slot_w_i,
+  input  logic               slot_w_valid_i,
+  output logic               slot_w_ready_o,
+  output axi_b_t             slot_b_o,
+  output logic               slot_b_valid_o,
+  input  logic               slot_b_ready_i,
+  output reg_req_t           slot_reg_o,             // register access, with slot_reg_valid_o
+  output logic               slot_reg_valid_o,       // held until the response
+  input  logic               slot_reg_rvalid_i,      // pulse: the app responds
+  input  logic     [   31:0] slot_reg_rdata_i,       // read data
+  input  logic               slot_reg_err_i,         // the app refuses the access
+  input  logic               slot_irq_i,             // pulse: interrupt of the app
+  output logic               irq_o,                  // pulse: interrupt of the app, unless isolated
+  input  logic               slot_busy_i,            // level: the app reports that it computes
+  output logic               still_o,                // nothing moves unless an input changes
+  output logic               idle_o                  // level: nothing of the slot is in flight
 );
 
   localparam bit PageWaysOk = param_in("via_slot_port PageWays", PageWays, 1, 64);
@@ -483,7 +502,11 @@ module via_slot_port
   logic mmu_cmd_valid, mmu_cmd_ready, mmu_cpl_valid, mmu_cpl_ready, mmu_evt_valid, mmu_evt_ready;
 
   logic [31:0] chan_mib_q;
-  always_ff @(posedge clk_i) chan_mib_q <= chan_mib_i;
+  table_cfg_t table_q;
+  always_ff @(posedge clk_i) begin
+    chan_mib_q <= chan_mib_i;
+    table_q    <= table_i;
+  end
   via_mmu #(
     .PageWays(PageWays),
     .PageSets(PageSets),
@@ -493,6 +516,7 @@ module via_slot_port
     .clk_i,
     .rst_ni,
     .chan_mib_i  (chan_mib_q),
+    .table_i     (table_q),
     .v_ar_i      (mmu_ar),
     .v_ar_valid_i(mux_ar_valid),
     .v_ar_ready_o(mux_ar_ready),
@@ -516,6 +540,21 @@ module via_slot_port
     .evt_o       (mmu_evt),
     .evt_valid_o (mmu_evt_valid),
     .evt_ready_i (mmu_evt_ready),
+    .walk_ar_o,
+    .walk_ar_valid_o,
+    .walk_ar_ready_i,
+    .walk_r_i,
+    .walk_r_valid_i,
+    .walk_r_ready_o,
+    .walk_aw_o,
+    .walk_aw_valid_o,
+    .walk_aw_ready_i,
+    .walk_w_o,
+    .walk_w_valid_o,
+    .walk_w_ready_i,
+    .walk_b_i,
+    .walk_b_valid_i,
+    .walk_b_ready_o,
     .abort_i     (mmu_abort),
     .n_rd_o      (count_o[0]),
     .n_wr_o      (count_o[1]),

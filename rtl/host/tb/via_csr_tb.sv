@@ -59,6 +59,7 @@ module via_csr_tb
   input  logic [          15:0] ring_tail   [2*NumSlots],
   input  logic [2*NumSlots-1:0] ring_on,
   input  logic [2*NumSlots-1:0] ring_err,
+  output logic [CardAddrW+13:0] tables      [  NumSlots],     // table_cfg_t
   output logic [         341:0] fn_ctrl     [   NumFn:1],
   input  logic [       NumFn:1] fn_present,
   input  logic [       NumFn:1] fn_attached,
@@ -79,8 +80,9 @@ module via_csr_tb
   output logic                  idle_o
 );
 
-  slot_ctrl_t ctrl_s[NumSlots];
-  slot_stat_t stat_s[NumSlots];
+  slot_ctrl_t ctrl_s [NumSlots];
+  table_cfg_t table_s[NumSlots];
+  slot_stat_t stat_s [NumSlots];
   ring_cfg_t cmd_cfg_s[NumSlots], ring_cfg_s[2*NumSlots];
   ring_idx_t cmd_tail_s[NumSlots], cmd_head_s[NumSlots], ring_head_s[2*NumSlots], ring_tail_s[2*NumSlots];
   reg_req_t reg_s, app_req[2];
@@ -119,6 +121,7 @@ module via_csr_tb
   assign app = {reg_s.addr, reg_s.write, reg_s.wdata};
   for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
     assign ctrl[s] = ctrl_s[s];
+    assign tables[s] = table_s[s];
     assign stat_s[s] = slot_stat_t'(stat[s]);
     assign cmd_cfg[s] = cmd_cfg_s[s];
     assign cmd_tail[s] = cmd_tail_s[s];
@@ -189,6 +192,7 @@ module via_csr_tb
     .axil_rvalid_o (axil_rvalid),
     .axil_rready_i (axil_rready),
     .ctrl_o        (ctrl_s),
+    .table_o       (table_s),
     .stat_i        (stat_s),
     .count_i       (count),
     .app_req_o     (app_req[0]),

@@ -11,10 +11,12 @@ module via_slot_port_tb
   parameter int unsigned HugeSets = 4,
   localparam int unsigned NS = NumStreams
 ) (
-  input  logic                clk_i,
-  input  logic                rst_ni,
-  input  logic [         3:0] ctrl,                // slot_ctrl_t
-  input  logic                loaded,
+  input logic                  clk_i,
+  input logic                  rst_ni,
+  input logic [           3:0] ctrl,     // slot_ctrl_t
+  input logic [CardAddrW+13:0] table_i,  // table_cfg_t
+  input logic                  loaded,
+
   input  logic                load,
   output logic [        11:0] stat,                // slot_stat_t
   output logic [        31:0] count          [8],
@@ -169,6 +171,36 @@ module via_slot_port_tb
     .m_b_valid_i(s_b_valid),
     .m_b_ready_o(s_b_ready)
   );
+  // The page table: driven by the test.
+  axi_ax_t t_ar;
+  logic t_ar_valid, t_ar_ready;
+  axi_r_t t_r;
+  logic t_r_valid, t_r_ready;
+  axi_ax_t t_aw;
+  logic t_aw_valid, t_aw_ready;
+  axi_w_t t_w;
+  logic t_w_valid, t_w_ready;
+  axi_b_t t_b;
+  logic t_b_valid, t_b_ready;
+  via_tb_sub u_t (
+    .clk_i,
+    .rst_ni,
+    .s_ar_i(t_ar),
+    .s_ar_valid_i(t_ar_valid),
+    .s_ar_ready_o(t_ar_ready),
+    .s_r_o(t_r),
+    .s_r_valid_o(t_r_valid),
+    .s_r_ready_i(t_r_ready),
+    .s_aw_i(t_aw),
+    .s_aw_valid_i(t_aw_valid),
+    .s_aw_ready_o(t_aw_ready),
+    .s_w_i(t_w),
+    .s_w_valid_i(t_w_valid),
+    .s_w_ready_o(t_w_ready),
+    .s_b_o(t_b),
+    .s_b_valid_o(t_b_valid),
+    .s_b_ready_i(t_b_ready)
+  );
   via_tb_sub u_m (
     .clk_i,
     .rst_ni,
@@ -191,54 +223,62 @@ module via_slot_port_tb
 
   logic clk, still;
   // Inputs that still_o does not cover; what the app and the registers change is covered by their own blocks.
-  logic [169+(NS+1)*(DataW+StrbW+12):0] inputs;
-  assign inputs = (170 + (NS + 1) * (DataW + StrbW + 12))'({
-    s_ar_valid,
-    s_aw_valid,
-    s_w_valid,
-    s_r_ready,
-    s_b_ready,
-    cmd_valid,
-    cpl_ready,
-    dma_cmd_ready,
-    dma_cpl_valid,
-    evt_ready,
-    m_ar_ready,
-    m_r_valid,
-    m_aw_ready,
-    m_w_ready,
-    m_b_valid,
-    d_r_ready,
-    d_b_ready,
-    ctrl,
-    loaded,
-    load,
-    ring_err,
-    app,
-    app_valid,
-    app_timeout,
-    s_tready,
-    m_tdata,
-    m_tkeep,
-    m_tid,
-    m_tlast,
-    m_tvalid,
-    slot_reg_rvalid,
-    slot_irq,
-    slot_busy,
-    disk_flush,
-    d_ar_valid,
-    d_aw_valid,
-    d_w_valid,
-    fn_on,
-    fn,
-    ft_tdata,
-    ft_tkeep,
-    ft_tid,
-    ft_tlast,
-    ft_tvalid,
-    fr_tready
-  });
+  logic [174+$bits(table_cfg_t)+(NS+1)*(DataW+StrbW+12):0] inputs;
+  assign inputs = (175 + $bits(
+          table_cfg_t
+      ) + (NS + 1) * (DataW + StrbW + 12))'({
+        table_i,
+        t_ar_ready,
+        t_r_valid,
+        t_aw_ready,
+        t_w_ready,
+        t_b_valid,
+        s_ar_valid,
+        s_aw_valid,
+        s_w_valid,
+        s_r_ready,
+        s_b_ready,
+        cmd_valid,
+        cpl_ready,
+        dma_cmd_ready,
+        dma_cpl_valid,
+        evt_ready,
+        m_ar_ready,
+        m_r_valid,
+        m_aw_ready,
+        m_w_ready,
+        m_b_valid,
+        d_r_ready,
+        d_b_ready,
+        ctrl,
+        loaded,
+        load,
+        ring_err,
+        app,
+        app_valid,
+        app_timeout,
+        s_tready,
+        m_tdata,
+        m_tkeep,
+        m_tid,
+        m_tlast,
+        m_tvalid,
+        slot_reg_rvalid,
+        slot_irq,
+        slot_busy,
+        disk_flush,
+        d_ar_valid,
+        d_aw_valid,
+        d_w_valid,
+        fn_on,
+        fn,
+        ft_tdata,
+        ft_tkeep,
+        ft_tid,
+        ft_tlast,
+        ft_tvalid,
+        fr_tready
+      });
   via_tb_gate #(
     .W($bits(inputs))
   ) u_gate (
@@ -259,6 +299,7 @@ module via_slot_port_tb
     .rst_ni,
     .chan_mib_i(32'd16384),
     .ctrl_i(slot_ctrl_t'(ctrl)),
+    .table_i(table_cfg_t'(table_i)),
     .loaded_i(loaded),
     .load_i(load),
     .stat_o(stat_s),
@@ -289,6 +330,21 @@ module via_slot_port_tb
     .reg_rdata_o(app_rdata),
     .reg_err_o(app_err),
     .reg_timeout_i(app_timeout),
+    .walk_ar_o(t_ar),
+    .walk_ar_valid_o(t_ar_valid),
+    .walk_ar_ready_i(t_ar_ready),
+    .walk_r_i(t_r),
+    .walk_r_valid_i(t_r_valid),
+    .walk_r_ready_o(t_r_ready),
+    .walk_aw_o(t_aw),
+    .walk_aw_valid_o(t_aw_valid),
+    .walk_aw_ready_i(t_aw_ready),
+    .walk_w_o(t_w),
+    .walk_w_valid_o(t_w_valid),
+    .walk_w_ready_i(t_w_ready),
+    .walk_b_i(t_b),
+    .walk_b_valid_i(t_b_valid),
+    .walk_b_ready_o(t_b_ready),
     .m_ar_o(m_ar),
     .m_ar_valid_o(m_ar_valid),
     .m_ar_ready_i(m_ar_ready),

@@ -80,6 +80,16 @@ pub const VIA_CARD_STATUS_QUIET_MASK: u32 = 0x01;
 pub const VIA_CARD_STATUS_LOADED_LSB: u32 = 16;
 /// Bit s: slot s holds an app. Mask in place.
 pub const VIA_CARD_STATUS_LOADED_MASK: u32 = 0xffff_0000;
+/// Card memory out of reach of slots.
+pub const VIA_CARD_KEEP: u64 = 0x2c;
+/// First block. Lowest bit.
+pub const VIA_CARD_KEEP_FIRST_LSB: u32 = 0;
+/// First block. Mask in place.
+pub const VIA_CARD_KEEP_FIRST_MASK: u32 = 0x3fff;
+/// Block behind the last one. Lowest bit.
+pub const VIA_CARD_KEEP_END_LSB: u32 = 16;
+/// Block behind the last one. Mask in place.
+pub const VIA_CARD_KEEP_END_MASK: u32 = 0x3fff_0000;
 /// Loading of an app image: control.
 pub const VIA_CARD_ICAP_CTRL: u64 = 0x40;
 /// Slot that is loaded. Give it in the same write as `START`. Lowest bit.
@@ -262,13 +272,29 @@ pub const VIA_SLOT_EVT_TAIL: u64 = 0x3c;
 pub const VIA_SLOT_EVT_TAIL_INDEX_LSB: u32 = 0;
 /// Index up to which events are in host memory. Mask in place.
 pub const VIA_SLOT_EVT_TAIL_INDEX_MASK: u32 = 0xffff;
+/// Page table: base.
+pub const VIA_SLOT_TABLE_BASE: u64 = 0x40;
+/// Card address in MiB, a multiple of the table's size. Set it while the table is disabled. Lowest bit.
+pub const VIA_SLOT_TABLE_BASE_MIB_LSB: u32 = 0;
+/// Card address in MiB, a multiple of the table's size. Set it while the table is disabled. Mask in place.
+pub const VIA_SLOT_TABLE_BASE_MIB_MASK: u32 = 0x0003_ffff;
+/// Page table: size.
+pub const VIA_SLOT_TABLE_CFG: u64 = 0x44;
+/// Base-2 logarithm of the number of entries: 17 to 26. Less counts as 17, more as 26. Lowest bit.
+pub const VIA_SLOT_TABLE_CFG_SIZE_LOG2_LSB: u32 = 0;
+/// Base-2 logarithm of the number of entries: 17 to 26. Less counts as 17, more as 26. Mask in place.
+pub const VIA_SLOT_TABLE_CFG_SIZE_LOG2_MASK: u32 = 0x1f;
+/// Look up what the TLBs miss. Lowest bit.
+pub const VIA_SLOT_TABLE_CFG_ENABLE_LSB: u32 = 31;
+/// Look up what the TLBs miss. Mask in place.
+pub const VIA_SLOT_TABLE_CFG_ENABLE_MASK: u32 = 0x8000_0000;
 /// Read bursts translated.
 pub const VIA_SLOT_RD_TRANS: u64 = 0x80;
 /// Write bursts translated.
 pub const VIA_SLOT_WR_TRANS: u64 = 0x84;
-/// Misses of read bursts that were posted.
+/// Misses of read bursts in the TLBs that were posted, to the page table or as events.
 pub const VIA_SLOT_RD_MISS: u64 = 0x88;
-/// Misses of write bursts that were posted.
+/// Misses of write bursts in the TLBs that were posted, to the page table or as events.
 pub const VIA_SLOT_WR_MISS: u64 = 0x8c;
 /// Beats sent to the app's input streams.
 pub const VIA_SLOT_BEATS_IN: u64 = 0x90;
