@@ -33,6 +33,8 @@ module mmu
   input logic    cpl_ready_i,
   input logic    evt_ready_i,
   input logic    abort_i,
+  input logic [VaW-PageLog2+40:0] watch_i,  // {page, frame, in host memory}: any
+
   input table_cfg_t table_i,
   input logic    walk_ar_ready_i,
   input axi_r_t  walk_r_i,
@@ -207,7 +209,16 @@ module mmu
     return 2'(dut.u_walk.u_order.gen_lut.mem[i][RecordW-1]);
   endfunction
 
+  // An entry is valid and has this tag.
+  function automatic logic is_page(input logic [EntryW-1:0] e, input logic [VaW-PageLog2-2:0] tag);
+    return e[EntryW-1] && e[EntryW-6:40] == tag;
+  endfunction
+  function automatic logic is_huge(input logic [HugeEntryW-1:0] e, input logic [VaW-HugeLog2-2:0] tag);
+    return e[HugeEntryW-1] && e[HugeEntryW-6:40] == tag;
+  endfunction
+
   logic begun_q = 1'b0;
+
 
 
   always_ff @(posedge clk_i) begin
@@ -250,6 +261,28 @@ module mmu
             dut.act.addr1[51:12] == 40'(dut.u_walk.pte_q.ppn) && !dut.act.addr1[3] && (!dut.act.addr1[1] || dut.u_walk.pte_q.r) &&
             (!dut.act.addr1[2] || dut.u_walk.pte_q.w && (dut.u_walk.pte_q.dirty || dut.u_walk.write && dut.u_walk.word.dirty)));
       end
+      // Both directions hold the same, and what a command was found to find is there until it is carried out.
+      if (dut.state_q != Sweep) begin
+        i_same_page : assert (dut.gen_dir[0].u_tlb.u_page.gen_way[0].u_entry.mem == dut.gen_dir[1].u_tlb.u_page.gen_way[0].u_entry.mem);
+        i_same_huge : assert (dut.gen_dir[0].u_tlb.u_huge.gen_way[0].u_entry.mem == dut.gen_dir[1].u_tlb.u_huge.gen_way[0].u_entry.mem);
+      end
+      i_ways : assert (dut.pvictim_q == '0 && dut.hvictim_q == '0 && (dut.state_q != Act || dut.op_pway_q == '0 && dut.op_hway_q == '0));
+      if (dut.state_q == Look) begin
+        i_look :
+        assert (
+            {dut.gen_dir[0].u_tlb.u_page.tag_q, dut.gen_dir[0].u_tlb.u_page.set_q} == dut.cmd_q.addr0[VaW-1:PageLog2] &&
+            {dut.gen_dir[0].u_tlb.u_huge.tag_q, dut.gen_dir[0].u_tlb.u_huge.set_q} == dut.cmd_q.addr0[VaW-1:HugeLog2] &&
+            dut.gen_dir[0].u_tlb.u_page.gen_way[0].u_entry.rdata_q == dut.gen_dir[0].u_tlb.u_page.gen_way[0].u_entry.mem[dut.cmd_q.addr0[PageLog2]] &&
+            dut.gen_dir[0].u_tlb.u_huge.gen_way[0].u_entry.rdata_q == dut.gen_dir[0].u_tlb.u_huge.gen_way[0].u_entry.mem[dut.cmd_q.addr0[HugeLog2]]);
+      end
+      if (dut.state_q == Act) begin
+        i_found :
+        assert (dut.found_q == (dut.op_huge ? is_huge(
+            dut.gen_dir[0].u_tlb.u_huge.gen_way[0].u_entry.mem[dut.cmd_q.addr0[HugeLog2]], dut.cmd_q.addr0[VaW-1:HugeLog2+1]
+        ) : is_page(
+            dut.gen_dir[0].u_tlb.u_page.gen_way[0].u_entry.mem[dut.cmd_q.addr0[PageLog2]], dut.cmd_q.addr0[VaW-1:PageLog2+1]
+        )));
+      end
       // What a command was found to be stays so until it is carried out.
       if (dut.state_q == Hold || dut.state_q == Look || dut.state_q == Act) begin
         i_command : assert (good_command(dut.cmd_q));
@@ -277,9 +310,10 @@ module mmu
 
   // ---------------------------------------------------------------- what is granted
   // Any page and any frame are watched. An entry grants the page the frame from its OpMap on, until another one of the page, or its OpUnmap.
-  (* anyconst *) logic [VaW-PageLog2-1:0] vp;
-  (* anyconst *) logic [39:0] fp;
-  (* anyconst *) logic fh;
+  logic [VaW-PageLog2-1:0] vp;
+  logic [39:0] fp;
+  logic fh;
+  always_ff @(posedge clk_i) if (!begun_q) {vp, fp, fh} <= watch_i;
   localparam int unsigned Big = HugeLog2 - PageLog2;
 
   // {valid, kept, host, w, r, tag, ppn}, at set `s`

@@ -3,6 +3,7 @@
 
 mod built;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use built::card;
@@ -224,6 +225,10 @@ fn random_accesses_see_and_change_the_file_through_the_pager() {
         // 64 accesses under way: as many faults, with frames for fewer, and for more of them.
         (rw, 1 << 20, 40 * 4096, 64, 200),
         (rw, 1 << 20, 150 * 4096, 64, 300),
+        // With the page table in card memory.
+        (rw.table(true), 1 << 20, u64::MAX, 64, 300),
+        (rw.huge(false).table(true), 3 << 20, 8 * 4096, 64, 100),
+        (rw.table(true), 1 << 20, 150 * 4096, 256, 300),
     ];
     for (options, len, budget, size, count) in runs {
         slot.set_frame_budget(budget);
@@ -259,6 +264,105 @@ fn random_accesses_see_and_change_the_file_through_the_pager() {
     }
     assert_eq!(slot.strays(), 0);
     assert!(slot.take_violations().is_empty());
+}
+
+/// 17 MiB in pages of 4 KiB, of which the card's TLBs hold 16 MiB.
+#[test]
+fn pages_that_are_resident_need_no_host_beyond_the_reach_of_the_tlbs() {
+    let Some((card, _sim, image)) = card("rng") else { return };
+    let slot = card.slot(0).unwrap();
+    slot.load(&image).unwrap();
+    const LEN: u64 = 17 << 20;
+    assert!(u64::from(card.info().tlb_page.ways * card.info().tlb_page.sets) * 4096 < LEN);
+    let mut model = pattern(LEN as usize);
+    let shared = SharedBytes::new(model.clone());
+    let options = MapOptions::new(Prot::READ_WRITE).huge(false);
+    let mapping = slot.map(Source::bytes(shared.clone()), LEN, options).unwrap();
+    // All of it, 1 MiB at a time.
+    let piece = 1 << 20;
+    let all =
+        |count: &u32| places(piece, *count, LEN).iter().collect::<BTreeSet<_>>().len() as u64 == LEN / piece;
+    let count = (1..).find(all).unwrap();
+    run_rng(&slot, &mapping, piece, count, false);
+    let stats = slot.pager_stats();
+    assert_eq!(stats.pages_in, LEN / 4096);
+
+    let count = 5000;
+    let touched: BTreeSet<u64> = places(64, count, LEN).iter().map(|at| at / 4096).collect();
+    assert!(touched.len() > 2500);
+    let before = slot.counters().unwrap();
+    run_rng(&slot, &mapping, 64, count, false);
+    let sum = places(64, count, LEN).iter().fold(0u64, |sum, &at| {
+        words(&model[at as usize..at as usize + 64]).into_iter().fold(sum, u64::wrapping_add)
+    });
+    let got = slot.read_wide(Register { offset: 0x2c, width: 64 }).unwrap();
+    assert_eq!(u64::from_le_bytes(got.try_into().unwrap()), sum);
+    let missed = slot.counters().unwrap().rd_miss.wrapping_sub(before.rd_miss);
+    assert!(missed > 50, "the TLBs cannot hold all: {missed}");
+    // Writes find their way, too, and back to the source; the card keeps which pages they changed.
+    run_rng(&slot, &mapping, 64, 300, true);
+    assert_eq!(slot.pager_stats(), stats, "nothing of it took the host");
+    for at in places(64, 300, LEN) {
+        for offset in (at..at + 64).step_by(8) {
+            model[offset as usize..][..8].copy_from_slice(&(offset ^ SEED).to_le_bytes());
+        }
+    }
+    let changed: BTreeSet<u64> = places(64, 300, LEN).iter().map(|at| at / 4096).collect();
+    mapping.unmap().unwrap();
+    assert!(shared.to_vec() == model);
+    assert_eq!(slot.pager_stats().pages_out, changed.len() as u64, "only those are written back");
+}
+
+/// As after a fault of the memory. Where the table is follows from the size of the card (`Tables`); the mapping's is its first part.
+#[test]
+fn damaged_entries_of_the_page_table_are_found_and_written_anew() {
+    let Some((card, _sim, image)) = card("rng") else { return };
+    let slot = card.slot(0).unwrap();
+    slot.load(&image).unwrap();
+    const LEN: u64 = 1 << 20;
+    let mut model = pattern(LEN as usize);
+    let shared = SharedBytes::new(model.clone());
+    let options = MapOptions::new(Prot::READ_WRITE).table(true);
+    let mapping = slot.map(Source::bytes(shared.clone()), LEN, options).unwrap();
+    run_rng(&slot, &mapping, 64, 300, false);
+    assert_eq!(slot.pager_stats().damaged, 0);
+
+    let info = card.info();
+    assert_eq!((info.slots, info.channels, info.chan_mib.is_power_of_two()), (4, 4, true));
+    let table = (info.chan_mib - (info.chan_mib / 64).max(2)) << 20;
+    let bytes = LEN / 4096 * 8;
+    let buffer = card.dma_buffer(bytes, viaduct_pci::DmaAccess::ReadWrite).unwrap();
+    let run = |command| {
+        let tags = slot.submit(&[command]).unwrap();
+        assert_eq!(slot.wait(&tags).unwrap()[0].status, desc::Status::Ok, "{command:?} {info:?}");
+    };
+    run(desc::Command::c2h(buffer.iova(), table, bytes as u32));
+    let mut entries = vec![0; bytes as usize];
+    buffer.memory().read(0, &mut entries);
+    let mut damaged = 0;
+    for entry in entries.chunks_exact_mut(8).filter(|entry| entry[2] & 1 != 0) {
+        entry[6] ^= 0x10;
+        damaged += 1;
+    }
+    assert!(damaged > 100, "{damaged} pages are in the table");
+    buffer.memory().write(0, &entries);
+    run(desc::Command::h2c(buffer.iova(), table, bytes as u32));
+
+    // A write is no longer what the entries in the TLBs grant: the table is asked.
+    run_rng(&slot, &mapping, 64, 300, true);
+    for at in places(64, 300, LEN) {
+        for offset in (at..at + 64).step_by(8) {
+            model[offset as usize..][..8].copy_from_slice(&(offset ^ SEED).to_le_bytes());
+        }
+    }
+    let found = slot.pager_stats().damaged;
+    assert!(found > 100, "{found} of {damaged}");
+    mapping.unmap().unwrap();
+    assert!(shared.to_vec() == model);
+
+    // Nobody gets these pages.
+    let refused = StreamJob::new(&slot).input(0, Endpoint::Card { addr: table, len: 4096 }).run();
+    assert!(refused.is_err_and(|error| error.to_string().contains("page tables are there")));
 }
 
 #[test]

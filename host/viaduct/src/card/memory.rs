@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Allocation of the card's memory.
 //!
-//! A channel is an array of 2 MiB blocks; a block is free, one large frame, split into 512 small frames, or reserved for
-//! the user (named by a `card:` endpoint). Frames are allocated from the channels in turn, so that neighbouring pages of a
+//! A channel is an array of 2 MiB blocks; a block is free, one large frame, split into 512 small frames, reserved for
+//! the user (named by a `card:` endpoint), or for page tables. Frames are allocated from the channels in turn, so that neighbouring pages of a
 //! mapping are in different channels.
 
 use std::collections::BTreeMap;
@@ -39,6 +39,7 @@ enum Block {
     Huge,
     Split,
     User,
+    Table,
 }
 
 #[derive(Debug)]
@@ -62,11 +63,13 @@ pub struct CardMemory {
 }
 
 impl CardMemory {
-    /// All memory of `channels` channels of `mib` MiB each is free.
-    pub fn new(channels: usize, mib: u64) -> Self {
-        let blocks = (mib << 20).min(1 << CHANNEL_LOG2) / HUGE;
-        let channel =
-            || Channel { blocks: vec![Block::Free; blocks as usize], split: BTreeMap::new(), next: 0 };
+    /// All memory of `channels` channels of `mib` MiB each is free, but for page tables from block `tables` on in each.
+    pub fn new(channels: usize, mib: u64, tables: u64) -> Self {
+        let count = (mib << 20).min(1 << CHANNEL_LOG2) / HUGE;
+        let mut blocks = vec![Block::Free; count as usize];
+        blocks[(tables.min(count) as usize)..].fill(Block::Table);
+        let channel = || Channel { blocks: blocks.clone(), split: BTreeMap::new(), next: 0 };
+
         Self { channels: (0..channels).map(|_| channel()).collect(), next: 0 }
     }
 
@@ -121,6 +124,10 @@ impl CardMemory {
             fail(format!("the range is empty or leaves its channel, which has {size:#x} bytes"))
         })?;
         let blocks = (offset / HUGE) as usize..end.div_ceil(HUGE) as usize;
+        if channel.blocks[blocks.clone()].contains(&Block::Table) {
+            let end = channel.blocks.iter().filter(|b| **b != Block::Table).count() as u64 * HUGE;
+            return Err(fail(format!("page tables are there: a channel is free up to {end:#x}")));
+        }
         if channel.blocks[blocks.clone()].iter().any(|b| matches!(b, Block::Huge | Block::Split)) {
             return Err(fail("pages of mapped files are there; use another range or unmap them".into()));
         }
@@ -180,7 +187,7 @@ mod tests {
 
     #[test]
     fn frames_go_round_the_channels() {
-        let mut memory = CardMemory::new(4, 8);
+        let mut memory = CardMemory::new(4, 8, 4);
         let channels: Vec<_> =
             (0..8).map(|_| memory.alloc(FrameSize::Small).unwrap() >> CHANNEL_LOG2).collect();
         assert_eq!(channels, [0, 1, 2, 3, 0, 1, 2, 3]);
@@ -188,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_users_range_is_never_given_out_and_frames_never_claimed() {
-        let mut memory = CardMemory::new(1, 6);
+        let mut memory = CardMemory::new(1, 8, 3);
         memory.claim(0, 100).unwrap();
         memory.claim(0, 4096).unwrap();
         assert_eq!(memory.alloc(FrameSize::Huge), Some(HUGE));
@@ -200,6 +207,8 @@ mod tests {
         assert!(memory.claim(0, 0).is_err(), "empty");
         assert!(memory.claim(0, u64::MAX).is_err(), "too long");
         assert!(memory.claim(1 << CHANNEL_LOG2, 1).is_err(), "no such channel");
+        let refused = memory.claim(3 * HUGE, 1).unwrap_err().to_string();
+        assert!(refused.contains("page tables are there"), "{refused}");
     }
 
     proptest! {
@@ -207,7 +216,7 @@ mod tests {
         fn frames_never_overlap(
             steps in proptest::collection::vec((0u8..4, any::<prop::sample::Index>()), 1..300)
         ) {
-            let mut memory = CardMemory::new(2, 8);
+            let mut memory = CardMemory::new(2, 8, 4);
             let mut held: Vec<(u64, FrameSize)> = Vec::new();
             for (what, which) in steps {
                 let size = if what == 0 { FrameSize::Huge } else { FrameSize::Small };

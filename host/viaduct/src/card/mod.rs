@@ -6,6 +6,7 @@ mod kind;
 pub(crate) mod memory;
 mod ours;
 pub(crate) mod sync;
+mod tables;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,6 +16,7 @@ pub use kind::FunctionKind;
 use memory::{CardMemory, FrameSize};
 use ours::Ours;
 use sync::{lock, poll};
+use tables::Tables;
 
 use crate::error::{Error, Result};
 use crate::protocol::regs::*;
@@ -94,6 +96,8 @@ pub struct Card {
     timeouts: Timeouts,
     arena: Arc<DmaArena>,
     memory: Mutex<CardMemory>,
+    /// Where the page tables of slots are.
+    tables: Tables,
     claimed: Mutex<Vec<bool>>,
     /// Held while an image is loaded: the card has one configuration port.
     config_port: Mutex<()>,
@@ -120,9 +124,11 @@ impl Card {
                 format!("{vectors} interrupt vectors for {} slots, two per slot are needed", info.slots);
             return Err(Error::BadCard(why));
         }
+        let tables = Tables::new(&info);
         Ok(Arc::new(Self {
             arena: DmaArena::new(Arc::clone(&pci)),
-            memory: Mutex::new(CardMemory::new(info.channels, info.chan_mib)),
+            memory: Mutex::new(CardMemory::new(info.channels, info.chan_mib, tables.free)),
+            tables,
             claimed: Mutex::new(vec![false; info.slots]),
             config_port: Mutex::new(()),
             time: Mutex::new(()),
@@ -200,6 +206,19 @@ impl Card {
 
     pub(crate) fn free_frame(&self, addr: u64, size: FrameSize) {
         lock(&self.memory).free(addr, size);
+    }
+
+    /// Card memory reserved for page tables.
+    pub(crate) fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    /// Keeps the page tables out of reach of all slots.
+    pub(crate) fn keep_tables(&self) -> Result<()> {
+        let tables = &self.tables;
+        let blocks =
+            (tables.free as u32) << VIA_CARD_KEEP_FIRST_LSB | (tables.blocks as u32) << VIA_CARD_KEEP_END_LSB;
+        self.write_card(VIA_CARD_KEEP, blocks)
     }
 
     /// Reserves a range of card memory for the user while the card is open.

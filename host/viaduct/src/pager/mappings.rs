@@ -41,6 +41,8 @@ pub(crate) struct Wanted {
     pub prot: Prot,
     pub size: FrameSize,
     pub on_host: bool,
+    /// In the page table in card memory, if it has room for the pages.
+    pub table: bool,
     pub at: At,
 }
 
@@ -52,7 +54,7 @@ impl Space {
         };
         let huge = at % HUGE == 0 && len >= HUGE && d.card.info().tlb_huge.ways > 0;
         let size = if huge { FrameSize::Huge } else { FrameSize::Small };
-        let region = Region { len, prot, size, kind: Kind::Window(place) };
+        let region = Region { len, prot, size, kind: Kind::Window(place), table: false };
         let va = self.choose(region.bytes(), size.bytes())?;
         self.insert(va, region);
         if let Err(error) = self.enter_window(d, va, 0) {
@@ -66,13 +68,19 @@ impl Space {
 
     /// Maps a file or buffer. Nothing is read yet. Returns the address, and the number of the mapping.
     pub fn map_source(&mut self, d: &Dispatcher, wanted: Wanted) -> Result<(u64, u64)> {
-        let Wanted { source, first, len, prot, size, on_host, at } = wanted;
+        let Wanted { source, first, len, prot, size, on_host, table, at } = wanted;
         let step = size.bytes();
         let bytes = len
             .checked_next_multiple_of(step)
             .filter(|&bytes| bytes > 0)
             .ok_or_else(|| Error::Invalid(format!("a mapping of {len} bytes is not possible")))?;
+        if table {
+            self.open_table(d, bytes)?;
+        }
         let va = match at {
+            At::Anywhere if table => {
+                self.choose_in_table(bytes).map_or_else(|| self.choose(bytes, step), Ok)?
+            }
             At::Anywhere => self.choose(bytes, step)?,
             At::Near(va) => {
                 let va = va / step * step;
@@ -117,7 +125,8 @@ impl Space {
             ahead: Ahead::new(),
             failures: Vec::new(),
         };
-        self.insert(va, Region { len, prot, size, kind: Kind::Paged(paged) });
+        let table = table && self.fits_table(va, bytes);
+        self.insert(va, Region { len, prot, size, kind: Kind::Paged(paged), table });
         Ok((va, self.owners))
     }
 

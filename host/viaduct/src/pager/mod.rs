@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The pager: the address space of a slot, its virtual pages, their locations, and the handling of page faults.
 //!
-//! The card's TLBs are a cache of the page table kept here. A page can be resident (it has a frame) without being mapped
+//! The card's TLBs, and the page table in card memory behind them, are a cache of the page table kept here. A page can be resident (it has a frame) without being mapped
 //! (in the card's TLBs): then a miss only maps it again. The card's status of a page (accessed, dirty) is returned whenever
 //! its translation leaves the TLBs, and is kept here.
 //!
@@ -15,6 +15,7 @@
 //! | `replace`, `clock` | frames, and which pages give theirs up |
 //! | `write_back` | changed pages, to their files |
 //! | `translate` | the card's translations |
+//! | `table` | the page table in card memory |
 //! | `space`, `region`, `advice`, `stats` | the state |
 
 mod advice;
@@ -29,6 +30,7 @@ mod serve;
 mod space;
 mod stats;
 mod sync;
+mod table;
 mod translate;
 mod write_back;
 
@@ -37,3 +39,4 @@ pub(crate) use mappings::{At, Wanted};
 pub(crate) use space::Space;
 pub use stats::{Denied, PagerStats};
 pub(crate) use sync::Then;
+pub(crate) use table::Table;

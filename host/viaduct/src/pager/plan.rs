@@ -8,7 +8,7 @@ use crate::pager::region::{Kind, PageRef, Region};
 use crate::pager::space::BOUNCE;
 use crate::pager::space::Space;
 use crate::pager::translate::Group;
-use crate::protocol::desc::{Event, Place};
+use crate::protocol::desc::{Event, EventCause, Place};
 
 /// Pages after which no further fault of a batch begins another run of pages. A batch that does not fit into the command ring is
 /// submitted as there is room.
@@ -49,6 +49,10 @@ impl Space {
     /// Decides what a fault takes. Several events may tell of one page, and an event of a page that has been mapped since.
     pub(super) fn plan(&mut self, numbered: Numbered, plan: &mut Plan) {
         let (_, fault) = numbered;
+        if fault.cause == EventCause::Table {
+            self.note_damage(fault.va);
+        }
+
         let Some((start, region)) = self.find(fault.va) else {
             plan.denied.push((numbered, "it is outside every mapping".into()));
             return;

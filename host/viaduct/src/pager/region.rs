@@ -24,6 +24,8 @@ pub(super) struct Region {
     pub(super) prot: Prot,
     pub(super) size: FrameSize,
     pub(super) kind: Kind,
+    /// Its pages are in the page table in card memory: the card reports nothing when it displaces one from its TLBs.
+    pub(super) table: bool,
 }
 
 pub(super) enum Kind {
@@ -154,7 +156,7 @@ impl Region {
     /// Cuts the pages from `number` on off. There are pages on both sides.
     pub(super) fn split_off(&mut self, number: u64) -> Option<Self> {
         let cut = number * self.page_bytes();
-        let (len, prot, size) = (self.len - cut, self.prot, self.size);
+        let (len, prot, size, table) = (self.len - cut, self.prot, self.size, self.table);
         let paged = self.paged_mut()?;
         let first = paged.first + cut;
         // Each error stays with its bytes.
@@ -178,6 +180,6 @@ impl Region {
             failures,
         };
         self.len = cut;
-        Some(Self { len, prot, size, kind: Kind::Paged(rest) })
+        Some(Self { len, prot, size, kind: Kind::Paged(rest), table })
     }
 }

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::pager::clock::Clock;
 use crate::pager::region::{Page, PageRef, Paged, Region};
 use crate::pager::stats::{Denied, PagerStats};
+use crate::pager::table::Table;
 use crate::protocol::desc::*;
 use crate::slot::dispatch::Dispatcher;
 
@@ -29,6 +30,8 @@ pub(crate) struct Space {
     pub(super) bounce: Option<DmaBuffer>,
     /// Pages that are being mapped: they are not evicted.
     pub(super) pinned: BTreeSet<PageRef>,
+    /// The page table in card memory, once a mapping uses it.
+    pub(super) table: Option<Table>,
     /// Mappings so far.
     pub(super) owners: u64,
     pub(super) denied: VecDeque<Denied>,
@@ -41,6 +44,8 @@ impl Space {
         Self {
             regions: BTreeMap::new(),
             clock: Clock::default(),
+            table: None,
+
             owners: 0,
             resident: 0,
             budget,
@@ -79,7 +84,12 @@ impl Space {
 
     /// The first address at which `bytes` of whole pages fit.
     pub(super) fn choose(&self, bytes: u64, align: u64) -> Result<u64> {
-        let mut at = VA_FIRST;
+        self.first_free(bytes, align, VA_FIRST..VA_END).ok_or(Error::NoAddress { bytes })
+    }
+
+    /// The first address in a range at which `bytes` of whole pages fit.
+    pub(super) fn first_free(&self, bytes: u64, align: u64, range: Range<u64>) -> Option<u64> {
+        let mut at = range.start;
         for (&start, other) in &self.regions {
             if at.saturating_add(bytes).saturating_add(PAGE) <= start {
                 break;
@@ -87,10 +97,7 @@ impl Space {
             // One page stays free between regions, so that an access beyond the end is detected.
             at = at.max((start + other.bytes() + PAGE).next_multiple_of(align));
         }
-        if at >= VA_END || bytes >= VA_END - at {
-            return Err(Error::NoAddress { bytes });
-        }
-        Ok(at)
+        (at < range.end && bytes < range.end - at).then_some(at)
     }
 
     /// Regions that overlap a range, by their addresses.

@@ -27,4 +27,6 @@ pub struct PagerStats {
     pub evicted: u64,
     /// Accesses denied.
     pub denied: u64,
+    /// Entries of the page table in card memory that were damaged.
+    pub damaged: u64,
 }

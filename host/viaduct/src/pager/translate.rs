@@ -44,12 +44,12 @@ impl Space {
         let mut parts = Vec::new();
         for Group { start, pages, copies } in groups {
             let region = &self.regions[start];
-            let (prot, huge, step) = (region.prot, region.huge(), region.page_bytes());
+            let (prot, huge, step, table) = (region.prot, region.huge(), region.page_bytes(), region.table);
             commands.extend(copies);
             parts.extend(pages.iter().take(copies.len()).map(|&(n, _)| Part::Copy((*start, n))));
             // Backwards: the faulting page comes last, so that no other page evicts it.
             for &(n, place) in pages.iter().rev() {
-                commands.push(Command::map(start + n * step, place, prot, huge));
+                commands.push(Command::map(start + n * step, place, prot, huge).in_table(table));
                 parts.push(Part::Map((*start, n)));
             }
             // Upon any error below, the card may hold them.
@@ -136,11 +136,14 @@ impl Space {
             for (&(start, number), done) in batch.iter().zip(d.run("unmapping pages", &unmaps)?) {
                 // What the card says of the others counts all the same: it says it once.
                 let found = self.check_found(d, &done);
+                // What is said of a page whose entry is damaged is a guess.
+                let written = done.has(CPL_DIRTY) && self.regions[&start].prot.write;
+                self.stats.damaged += u64::from(done.has(CPL_DAMAGED));
                 if let (Ok(()), Some(page)) = (&found, self.page(start, number)) {
                     page.mapped = false;
                     page.since = 0;
                     page.accessed |= done.has(CPL_ACCESSED);
-                    page.dirty |= done.has(CPL_DIRTY);
+                    page.dirty |= written;
                 }
                 result = result.and(found);
             }
@@ -172,7 +175,7 @@ impl Space {
     /// A command about one page.
     pub(super) fn command(&self, (start, number): PageRef, make: fn(u64, bool) -> Command) -> Command {
         let region = &self.regions[&start];
-        make(start + number * region.page_bytes(), region.huge())
+        make(start + number * region.page_bytes(), region.huge()).in_table(region.table)
     }
 
     /// A missing translation is no error: the card evicts translations by itself.

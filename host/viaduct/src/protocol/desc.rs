@@ -12,12 +12,19 @@ pub const HUGE: u64 = 2 << 20;
 /// Virtual addresses of a slot are below this.
 pub const VA_END: u64 = 1 << 48;
 
+/// Bytes of an entry of the page table in card memory.
+pub const TABLE_ENTRY: u64 = 8;
+/// Base-2 logarithms of the number of its entries.
+pub const TABLE_LOG2: std::ops::Range<u32> = 17..27;
+
 /// DMA: start after every earlier OpMap and OpUnmap of the slot.
 pub const FLAG_FENCE: u8 = 1 << 0;
 /// Move in: raise `last` on the final beat.
 pub const FLAG_EOP: u8 = 1 << 1;
 /// Map, unmap, scan: a 2 MiB page.
 pub const FLAG_HUGE: u8 = 1 << 2;
+/// Map, unmap, scan: the page's entry in the page table in card memory, too.
+pub const FLAG_TABLE: u8 = 1 << 3;
 
 /// Move out: ended with `last`.
 pub const CPL_LAST: u8 = 1 << 0;
@@ -34,7 +41,11 @@ pub const CPL_VICTIM_DIRTY: u8 = 1 << 5;
 /// Map: the evicted page is a 2 MiB page.
 pub const CPL_VICTIM_HUGE: u8 = 1 << 6;
 
+/// Unmap, scan, with `FLAG_TABLE`: the entry was damaged, so the page may have been written.
+pub const CPL_DAMAGED: u8 = 1 << 7;
+
 /// Operation of a command.
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Op {
@@ -165,6 +176,14 @@ impl Command {
     /// Reports and clears the accessed bit of the page at `va`.
     pub fn scan(va: u64, huge: bool) -> Self {
         Self::new(Op::Scan, va, 0, 0).huge(huge)
+    }
+
+    /// The same for a page in the page table, if it is one.
+    pub fn in_table(mut self, table: bool) -> Self {
+        if table {
+            self.flags |= FLAG_TABLE;
+        }
+        self
     }
 
     /// Completes the faulting access to the page of `va` with an error.
@@ -331,6 +350,8 @@ pub enum EventCause {
     Perm,
     /// Address too wide; completed with an error.
     Bounds,
+    /// The page's entry in the page table is damaged; the access waits.
+    Table,
     /// A burst crossed 4 KiB.
     Cross4k,
     /// WLAST did not match AWLEN.
@@ -364,6 +385,7 @@ impl From<u8> for EventCause {
             0x01 => Self::Miss,
             0x02 => Self::Perm,
             0x03 => Self::Bounds,
+            0x04 => Self::Table,
             0x10 => Self::Cross4k,
             0x11 => Self::Wlast,
             0x12 => Self::BadBurst,
@@ -395,6 +417,7 @@ impl fmt::Display for EventCause {
             Self::Miss => "an access found no translation",
             Self::Perm => "an access lacked permission",
             Self::Bounds => "an address is wider than 48 bits",
+            Self::Table => "an entry of the page table in card memory is damaged",
             Self::Cross4k => "the app sent a memory burst that crosses 4 KiB",
             Self::Wlast => "the app's WLAST does not match its AWLEN",
             Self::BadBurst => "the app sent a memory burst that is not INCR, not full-width, or misaligned",

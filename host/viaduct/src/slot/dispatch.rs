@@ -417,7 +417,7 @@ impl State {
 
     fn event(&mut self, slot: usize, event: Event) {
         match event.cause {
-            EventCause::Miss | EventCause::Perm => self.faults.push_back(event),
+            EventCause::Miss | EventCause::Perm | EventCause::Table => self.faults.push_back(event),
             EventCause::Irq => self.irqs += 1,
             EventCause::Flush => self.flushes += 1,
             EventCause::Unknown(_) | EventCause::Host => {

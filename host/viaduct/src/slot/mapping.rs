@@ -19,6 +19,7 @@ pub struct MapOptions {
     prot: Prot,
     on_host: bool,
     huge: Option<bool>,
+    table: Option<bool>,
     private: bool,
     offset: u64,
     at: At,
@@ -27,7 +28,7 @@ pub struct MapOptions {
 impl MapOptions {
     /// In card memory, with a page size according to the length, shared, from the beginning of the source, at any address.
     pub fn new(prot: Prot) -> Self {
-        Self { prot, on_host: false, huge: None, private: false, offset: 0, at: At::Anywhere }
+        Self { prot, on_host: false, huge: None, table: None, private: false, offset: 0, at: At::Anywhere }
     }
 
     /// Pages are in host memory and accessed over the link, instead of in card memory. They are never evicted.
@@ -39,6 +40,14 @@ impl MapOptions {
     /// With pages of 2 MiB, or of 4 KiB only. Unless told: 2 MiB from 2 MiB on.
     pub fn huge(mut self, huge: bool) -> Self {
         self.huge = Some(huge);
+        self
+    }
+
+    /// With or without the page table in card memory: there the card finds translations that its TLBs have displaced, without the host.
+    /// By default with it if the mapping is larger than what the TLBs hold. For pages of 4 KiB in card memory only; without it where the
+    /// table has no room.
+    pub fn table(mut self, table: bool) -> Self {
+        self.table = Some(table);
         self
     }
 
@@ -128,6 +137,8 @@ impl Slot {
             At::Anywhere | At::Near(_) => true,
         };
         let huge = options.huge.unwrap_or(len >= HUGE && aligned) && card.info().tlb_huge.ways > 0;
+        let tlb = card.info().tlb_page;
+        let reach = u64::from(tlb.ways) * u64::from(tlb.sets) * PAGE;
         let wanted = Wanted {
             source: Arc::new(source),
             first: options.offset,
@@ -135,6 +146,7 @@ impl Slot {
             prot: options.prot,
             size: if huge { FrameSize::Huge } else { FrameSize::Small },
             on_host: options.on_host,
+            table: !huge && !options.on_host && options.table.unwrap_or(len > reach),
             at: options.at,
         };
         let inner = self.inner();

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::card::Card;
 use crate::card::sync::{lock, poll};
 use crate::error::{Error, Result};
-use crate::pager::{Denied, PagerStats, Space};
+use crate::pager::{Denied, PagerStats, Space, Table};
 use crate::protocol::desc::{Command, Completion, Event};
 use crate::protocol::regs::*;
 use crate::slot::dispatch::{Dispatcher, State, Tag, Watch};
@@ -106,6 +106,7 @@ impl Slot {
         card.write_slot(index, VIA_SLOT_CTRL, HELD)?;
         // Access that the previous owner granted to a function's driver is revoked.
         card.reach(|slots| slots & !(1 << index))?;
+        Table::disable(&card, index)?;
         let rings = Dispatcher::start(card, index)?;
         let space = Mutex::new(Space::new(u64::MAX));
         Ok(Self { inner: Arc::new(SlotInner { rings, space, worker: Worker::default() }) })
@@ -437,7 +438,7 @@ impl SlotInner {
         // Isolated, but not yet held in reset: that would also end the copies that write pages back.
         card.write_slot(slot, VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK | VIA_SLOT_CTRL_ISOLATE_MASK)?;
         let unmapped = lock(&self.space).remove_all(&self.rings);
-        let held = self.hold(card.timeouts().control);
+        let held = self.hold(card.timeouts().control).and_then(|()| Table::disable(card, slot));
         held.and(unmapped)
     }
 }

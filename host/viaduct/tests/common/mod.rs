@@ -697,6 +697,7 @@ impl State {
                     s.registers.clear();
                 }
             }
+            VIA_SLOT_TABLE_CFG => assert_eq!(value, 0, "a page table is enabled"),
             VIA_SLOT_CMD_BASE_LO => low(&mut s.cmd),
             VIA_SLOT_CPL_BASE_LO => low(&mut s.cpl),
             VIA_SLOT_EVT_BASE_LO => low(&mut s.evt),
@@ -739,7 +740,8 @@ impl State {
             VIA_CARD_CLOCK_KHZ => 250_000,
             VIA_CARD_TIME_LO => self.time as u32,
             VIA_CARD_TIME_HI => (self.time >> 32) as u32,
-            VIA_CARD_CHAN_MIB => 64,
+            // Too small for page tables, which this card does not have.
+            VIA_CARD_CHAN_MIB => 62,
             VIA_CARD_TLB_PAGE => 10 << 16 | 4,
             VIA_CARD_TLB_HUGE => 8 << 16 | 4,
             VIA_CARD_STATUS => {
