@@ -83,6 +83,8 @@ struct Scale {
     /// Memory that the app of `mem` works on, and random accesses to it of 64 and of 4096 bytes.
     mem: u64,
     accesses: [u64; 2],
+    /// Memory with small pages that is larger than what a slot's TLBs hold, and accesses to it: with the page table, and by the host.
+    beyond: (u64, [u64; 2]),
     /// Message that is sent through every app.
     app: usize,
     /// For `share` and `calibrate`: pages of 2 MiB per slot, bytes moved by each in large and in small accesses.
@@ -101,6 +103,7 @@ impl Scale {
         dma_pieces: &[4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20],
         mem: 8 << 20,
         accesses: [4096, 1024],
+        beyond: (64 << 20, [16384, 1024]),
         app: 1 << 20,
         pages: 4,
         share: 64 << 20,
@@ -113,6 +116,7 @@ impl Scale {
         dma_pieces: &[64 << 10, 1 << 20],
         mem: 256 << 10,
         accesses: [512, 32],
+        beyond: (17 << 20, [2048, 0]),
         app: 64 << 10,
         pages: 1,
         share: 256 << 10,
@@ -175,6 +179,7 @@ pub fn run(args: Args) -> Result {
             What::Mem => {
                 let opened = open()?;
                 let mut figures = mem(&project, &opened, &scale, &mut plots)?;
+                figures.extend(beyond(&project, &opened, &scale)?);
                 figures.push(updates(&project, &opened, &scale)?);
                 figures
             }
@@ -401,6 +406,7 @@ fn mem(project: &Project, opened: &Opened, scale: &Scale, plots: &mut Vec<Plot>)
             let each = match name {
                 "first touch" => format!(", {:.0} each, {under_way} reads under way", per_page(bytes)),
                 "faults" | "evictions" => format!(", {:.0} each", per_page(bytes)),
+                "random" => format!(", {:.1} each", cycles as f64 / count as f64),
                 _ => String::new(),
             };
             let note = format!("{counted} in {cycles} cycles{each}");
@@ -410,6 +416,53 @@ fn mem(project: &Project, opened: &Opened, scale: &Scale, plots: &mut Vec<Plot>)
     }
     slot.set_frame_budget(u64::MAX);
     plots.push(plot);
+    Ok(figures)
+}
+
+/// Random reads of memory whose pages are all loaded, but of which the TLBs hold only a part: with the page table in card memory, and by the host.
+fn beyond(project: &Project, opened: &Opened, scale: &Scale) -> Result<Vec<Figure>> {
+    let app = project.load("rng")?;
+    let slot = opened.card.any_slot()?;
+    slot.load(&image(project, opened, &app)?)?;
+    let (bytes, [by_table, by_host]) = scale.beyond;
+    let data = Random(3).bytes(bytes as usize);
+    let seed = 0x1234_5678_9abc_def1;
+    let piece = 1 << 20;
+    let all = |count: &u64| {
+        places(piece, *count, seed, bytes).collect::<BTreeSet<_>>().len() as u64 == bytes / piece
+    };
+    let load = (bytes / piece..).find(all).unwrap_or_default();
+    let mut figures = Vec::new();
+    for (table, name, count) in [(true, "page table", by_table), (false, "by the host", by_host)] {
+        if count == 0 {
+            continue;
+        }
+        let source = Source::bytes(SharedBytes::new(data.clone()));
+        let options = MapOptions::new(Prot::READ_WRITE).huge(false).table(table);
+        let mapping = slot.map(source, bytes, options)?;
+        let range = MemoryRange::of(&mapping, register(&app, "base")?, Some(register(&app, "bytes")?));
+        for (size, count, measured) in [(piece, load, false), (64, count, true)] {
+            for (name, value) in [("size", size), ("count", count), ("seed", seed), ("write", 0)] {
+                set(&slot, &app, name, value)?;
+            }
+            let job = MemoryJob::new(&slot, register(&app, "start")?.offset).range(range);
+            job.done(register(&app, "done")?.offset).irq().run()?;
+            let (cycles, sum) = (read(&slot, &app, "cycles")?, read(&slot, &app, "checksum")?);
+            let what = format!("memory, random reads of 64 bytes of {}, {name}", size_of(bytes));
+            if sum != expected_sum(&data, size, count, seed) || read(&slot, &app, "errors")? != 0 {
+                return wrong(&what);
+            }
+            if measured {
+                let value = (size * count) as f64 / opened.card.info().seconds(cycles) / 1e9;
+                let each = cycles as f64 / count as f64;
+                let note = format!(
+                    "{count} accesses in {cycles} cycles, {each:.1} each; pages of 4 KiB, all loaded"
+                );
+                figures.push(Figure { what, value, unit: "GB/s", note });
+            }
+        }
+        mapping.unmap()?;
+    }
     Ok(figures)
 }
 
