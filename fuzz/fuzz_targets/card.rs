@@ -376,7 +376,9 @@ fn run(u: &mut Unstructured) -> Taken<()> {
             Step::Map { kib, write, on_host } => {
                 let source = Source::bytes(SharedBytes::new(vec![7; usize::from(kib) * 1024]));
                 let mut options = MapOptions::new(if write { Prot::READ_WRITE } else { Prot::READ });
-                options.on_host = on_host;
+                if on_host {
+                    options = options.on_host();
+                }
                 mappings.extend(slot.map(source, u64::from(kib) * 1024, options));
             }
             Step::Unmap => drop(mappings.pop().map(Mapping::unmap)),

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package viaduct on the simulated card, against the golden models of the apps."""
 
+import asyncio
+import errno
 import gc
 import importlib.util
 import io
@@ -257,6 +259,127 @@ def test_an_app_reads_and_writes_an_array(card: viaduct.Card, tmp_path: Path):
         with slot.map(path, write=True, create=True, length=20_000, on_host=True) as mapping:
             slot.start_and_wait(mapping)
         assert path.read_bytes() == rng.model({"mem": bytes(20_000)}, registers | {"write": 1})["mem"]
+
+
+def test_a_mapping_is_a_view_of_its_file(card: viaduct.Card, tmp_path: Path):
+    rng = model("rng")
+    path = tmp_path / "table"
+    path.write_bytes(data(40_000).tobytes())
+    registers = {"size": 64, "count": 300, "seed": 77, "write": 1}
+    with card.load("rng") as slot:
+        slot.set(**registers)
+        # A part of the file, at a demanded address. The view outlives the mapping.
+        with slot.map(
+            path, write=True, offset=8192, length=20_000, address=0x7000_0000_0000, fixed=True
+        ) as mapping:
+            assert (mapping.va, len(mapping)) == (0x7000_0000_0000, 20_000)
+            view = mapping.array
+            assert np.array_equal(view, data(40_000)[8192:28_192])
+            slot.start_and_wait(mapping)
+            mapping.sync()
+            once = rng.model({"mem": data(40_000)[8192:28_192].tobytes()}, registers)["mem"]
+            assert view.tobytes() == once
+            # The program writes; the app sees it when the pages have left the card.
+            view[:] = data(20_000)
+            for invalidate in (False, True):
+                mapping.sync(invalidate=invalidate)
+                slot.set(write=0)
+                slot.start_and_wait(mapping)
+                same = slot.get("checksum") == rng.checksum(data(20_000).tobytes(), registers | {"write": 0})
+                assert same == invalidate
+        view[0] ^= 1
+        whole = path.read_bytes()
+        assert whole[8192:28_192] == view.tobytes() and whole[:8192] == data(40_000)[:8192].tobytes()
+
+        # Private: the file does not change, and need not be writable. There is no view of what is on the card.
+        slot.set(write=1)
+        path.chmod(0o400)
+        with path.open("rb") as file, slot.map(file, write=True, private=True) as mapping:
+            assert slot.start_and_wait(mapping).denied == 0
+            mapping.sync(durable=True)
+            with pytest.raises(ValueError, match="private"):
+                mapping.array  # noqa: B018
+        assert path.read_bytes() == whole
+        # Read-only views of read-only files.
+        with slot.map(path, length=4096) as mapping:
+            assert not mapping.array.flags.writeable
+            assert slot.start_and_wait(mapping).denied > 0
+
+
+def test_advice_on_a_mapping_changes_what_the_pager_does(card: viaduct.Card):
+    def pages(advice: str) -> tuple[int, int]:
+        with card.load("rng") as slot, slot.map(length=256 * 4096) as mapping:
+            mapping.madvise(advice)
+            slot.set(size=4096, count=20, seed=5)
+            slot.start_and_wait(mapping)
+            loaded = slot.pager
+            mapping.madvise("dontneed")
+            assert slot.pager.evicted == loaded.pages_in
+            return loaded.pages_in, loaded.faults
+
+    assert pages("random")[0] <= 20 < pages("sequential")[0]
+    assert pages("willneed") == (256, 0)
+    with card.load("rng") as slot, slot.map(length=64 * 4096, write=True) as mapping:
+        slot.limit_frames(8 * 4096)
+        mapping.madvise("willneed")
+        assert slot.pager.pages_in == 8
+        mapping.madvise("normal", 4096, 8192)
+        for wrong in (lambda: mapping.madvise("often"), lambda: mapping.madvise("random", 64 * 4096)):
+            with pytest.raises(ValueError, match=r"advice is 'often'|below"):
+                wrong()
+        slot.set(size=64, count=500, seed=5, write=1)
+        assert slot.start_and_wait(mapping).denied == 0
+        assert slot.pager.evicted > 0 and any(mapping.array), "what was evicted is there already"
+
+
+def test_parts_of_a_mapping_go_and_operations_go_on(card: viaduct.Card, tmp_path: Path):
+    path = tmp_path / "table"
+    path.write_bytes(bytes(64 * 4096))
+    with card.load("rng") as slot:
+        slot.set(size=64, count=5000, seed=3, write=1)
+        mapping = slot.map(path, write=True)
+        assert slot.start_and_wait(mapping).denied == 0
+        part = slice(16 * 4096, 32 * 4096)
+        mapping.unmap(part.start, part.stop - part.start)
+        written = np.fromfile(path, np.uint8)
+        assert any(written[part]) and not any(written[part.stop :])
+        assert slot.start_and_wait(mapping).denied > 0
+        with pytest.raises(ValueError, match="nothing is mapped"):
+            mapping.sync()
+        mapping.sync(part.stop)
+
+        async def end() -> None:
+            await asyncio.wrap_future(mapping.madvise_async("lowuse", part.stop))
+            await asyncio.wrap_future(mapping.close_async())
+
+        asyncio.run(end())
+        assert np.count_nonzero(np.fromfile(path, np.uint64)) > 1000
+        for closed in (mapping.sync, lambda: mapping.va, lambda: slot.start_and_wait(mapping)):
+            with pytest.raises(viaduct.ClosedError, match="mapping is closed"):
+                closed()
+        with slot.map(path) as mapping:
+            failed = mapping.sync_async(64, durable=True)
+            with pytest.raises(ValueError, match="multiple of 4096"):
+                failed.result()
+
+
+def test_a_mapping_that_is_not_possible(card: viaduct.Card, tmp_path: Path):
+    path = tmp_path / "file"
+    path.write_bytes(bytes(8192))
+    with card.load("rng") as slot, card.load("rng") as other:
+        with path.open("wb") as file, pytest.raises(viaduct.FileError, match="not open for reading") as told:
+            slot.map(file, length=4096)
+        assert told.value.errno == errno.EACCES
+        with pytest.raises(ValueError, match="multiple of 4096"):
+            slot.map(path, length=4096, offset=10)
+        with pytest.raises(ValueError, match="multiple of the"):
+            slot.map(length=4096, address=0x12345678901, fixed=True)
+        with pytest.raises(viaduct.OutOfMemoryError, match="address space"):
+            slot.map(length=4096, address=2**48, fixed=True)
+        with pytest.raises(ValueError, match="length is 0"):
+            slot.map(path)  # it was emptied above
+        with other.map(length=4096) as mapping, pytest.raises(ValueError, match="another slot"):
+            slot.start_and_wait(mapping)
 
 
 # ---------------------------------------------------------------- errors

@@ -10,7 +10,7 @@ ResourceWarning. A child of `os.fork()` cannot use its parent's objects. The pac
 docs/host-api.md).
 """
 
-from ._card import Card, CardInfo, Mapping, PortInfo, Progress, RegisterInfo, Report, Slot, open
+from ._card import Card, CardInfo, Mapping, PagerStats, PortInfo, Progress, RegisterInfo, Report, Slot, open
 from ._library import (
     AppError,
     ArgumentError,
@@ -40,6 +40,7 @@ __all__ = [
     "Mapping",
     "NotFoundError",
     "OutOfMemoryError",
+    "PagerStats",
     "PortInfo",
     "Progress",
     "RegisterInfo",

@@ -3,15 +3,19 @@
 
 import contextlib
 import ctypes as c
+import fcntl
 import io
 import itertools
+import mmap
 import operator
 import os
+import stat
 import time
 import warnings
 import weakref
 from collections.abc import Callable, Generator, Iterator
 from collections.abc import Mapping as MappingOf
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from types import GeneratorType, TracebackType
 from typing import Any, Protocol, Self, TypeGuard, TypeVar, cast
@@ -20,7 +24,17 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _library as lib
-from ._library import ArgumentError, BusyError, Error, NotFoundError, library, text
+from ._library import (
+    ArgumentError,
+    BusyError,
+    ClosedError,
+    Error,
+    FileError,
+    NotFoundError,
+    OutOfMemoryError,
+    library,
+    text,
+)
 
 S = TypeVar("S", bound=c.Structure)
 T = TypeVar("T")
@@ -103,6 +117,19 @@ class Report:
     lengths: MappingOf[str, int]  # bytes written to each buffer
 
 
+@dataclass(frozen=True)
+class PagerStats:
+    """What the pager has done for a slot."""
+
+    faults: int  # served
+    remapped: int  # of these, on pages that were on the card
+    pages_in: int  # loaded
+    pages_out: int  # written back
+    evicted: int
+    denied: int  # accesses
+    damaged: int  # entries of the page table in card memory
+
+
 def _report(raw: lib.ReportStruct, lengths: MappingOf[str, int]) -> Report:
     return Report(**{name: getattr(raw, name) for name, *_ in lib.ReportStruct._fields_}, lengths=lengths)
 
@@ -113,14 +140,12 @@ class _Native:
     Objects that refer to each other may be dropped in any order: a parent is closed with the last of its children.
     """
 
-    def __init__(self, handle: c.c_void_p, closing: str, name: str, parent: "_Native | None") -> None:
-        self.handle = handle
+    def __init__(self, closing: Callable[[], None], name: str, parent: "_Native | None") -> None:
         self.closing = closing
         self.name = name
         self.parent = parent
         self.process = os.getpid()
         self.users = 0
-        self.array: Array | None = None  # the library writes to it until it is closed
         self.open = True
         self.dropped = False
         if parent is not None:
@@ -135,8 +160,11 @@ class _Native:
         if not self.open:
             return
         if self.is_ours():
+            if self.users > 0:
+                what = self.name.removeprefix("viaduct.").lower()
+                raise BusyError(-4, f"this {what} is in use: close what was opened on it")
             try:
-                library.call(self.closing, self.handle)
+                self.closing()
             except BusyError:
                 raise
             except BaseException:
@@ -169,13 +197,10 @@ class _Native:
 class _Handle:
     """An open object of the library, closed with `with` or close()."""
 
-    _closing: str
-
-    def __init__(self, handle: c.c_void_p, opened_on: "_Handle | None") -> None:
-        self._handle = handle
+    def __init__(self, closing: Callable[[], None], opened_on: "_Handle | None") -> None:
         self._opened_on = opened_on
         parent = opened_on._native if opened_on is not None else None
-        self._native = _Native(handle, self._closing, f"viaduct.{type(self).__name__}", parent)
+        self._native = _Native(closing, f"viaduct.{type(self).__name__}", parent)
         # Also at the interpreter's end, and then in reverse order of opening.
         self._dropped = weakref.finalize(self, self._native.drop)
 
@@ -223,7 +248,7 @@ def open(
     while True:
         try:
             library.call("open", text(name), lib.Timeouts(*limits), c.byref(handle))
-            return Card(handle, None)
+            return Card(handle)
         except BusyError:
             if time.monotonic() >= end:
                 raise
@@ -243,7 +268,9 @@ def _milliseconds(what: str, seconds: float | None) -> int:
 class Card(_Handle):
     """An open card; made by `viaduct.open`."""
 
-    _closing = "close"
+    def __init__(self, handle: c.c_void_p) -> None:
+        super().__init__(lambda: library.call("close", handle), None)
+        self._handle = handle
 
     @property
     def info(self) -> CardInfo:
@@ -287,10 +314,10 @@ def _in_range(what: str, value: int, low: int, end: int) -> int:
 class Slot(_Handle):
     """A slot with an app in it; made by `Card.load`."""
 
-    _closing = "unload"
-
     def __init__(self, handle: c.c_void_p, card: Card) -> None:
-        super().__init__(handle, card)
+        super().__init__(lambda: library.call("unload", handle), card)
+        self._handle = handle
+        self._worker: ThreadPoolExecutor | None = None
         index = c.c_uint32()
         library.call("slot_index", handle, index)
         self.index: int = index.value
@@ -427,38 +454,77 @@ class Slot(_Handle):
 
     def map(
         self,
-        source: Bytes | os.PathLike[str] | None = None,
+        source: "Bytes | os.PathLike[str] | HasFileno | None" = None,
         *,
         read: bool = True,
         write: bool = False,
+        private: bool = False,
+        offset: int = 0,
         length: int = 0,
         create: bool = False,
         on_host: bool = False,
         huge: bool | None = None,
+        address: int | None = None,
+        fixed: bool = False,
     ) -> "Mapping":
         """Maps a file or memory into the app's address space; `read` and `write` are what the app may do.
 
-        `source` is a path object, an array or bytes, or None for `length` zero bytes. With `write`, an array
-        is changed by `sync` and `close` of the mapping. `create` creates the file, of `length` bytes. `on_host`
-        leaves the pages in host memory; `huge` selects pages of 2 MiB or 4 KiB instead of a choice by length.
+        `source` is a path object, an open file, an array or bytes, or None for `length` zero bytes. What the app
+        writes is in the file after `sync` and `close` of the mapping; an array is changed by them. With `private`
+        it is seen through this mapping only and never written. `offset` (a multiple of 4096) and `length` choose a
+        part of a file. `create` creates the file, of `length` bytes. `on_host` leaves the pages in host memory;
+        `huge` selects pages of 2 MiB or 4 KiB instead of a choice by length. `address` is a hint, or with `fixed` a
+        demand: then whatever is mapped in the range is unmapped first.
         """
-        flags = lib.MAP_HOST * on_host + lib.MAP_CREATE * create
+        flags = lib.MAP_HOST * on_host + lib.MAP_FIXED * fixed
+        flags += mmap.MAP_PRIVATE if private else mmap.MAP_SHARED
         if huge is not None:
-            flags += lib.MAP_HUGE if huge else lib.MAP_SMALL
-        path, array = None, None
-        if isinstance(source, os.PathLike):
-            path = text(source)
-        elif source is not None:
-            array = _writable(source) if write else _readable(source)
-            length = length or array.nbytes
-            if length > array.nbytes:
-                raise ArgumentError(-1, f"{length} bytes are to be mapped, the buffer has {array.nbytes}")
-        data = array.ctypes.data if array is not None else None
-        prot = lib.READ * read + lib.WRITE * write
-        length = _in_range("length", length, 0, 2**64)
-        handle = c.c_void_p()
-        library.call("map", self._handle, path, data, length, prot, flags, c.byref(handle))
-        return Mapping(handle, self, array)
+            flags += lib.MAP_HUGETLB if huge else lib.MAP_SMALL
+        length, offset = _in_range("length", length, 0, 2**63), _in_range("offset", offset, 0, 2**63)
+        va = 0 if address is None else _in_range("address", address, 0, 2**64)
+        array = None
+        with contextlib.ExitStack() as opened:
+            if isinstance(source, os.PathLike):
+                fd = _open_file(source, write and not private, length if create else None)
+                opened.callback(os.close, fd)
+            elif hasattr(source, "fileno"):
+                fd = cast("HasFileno", source).fileno()
+            else:
+                array, fd = _in_memory(cast("Bytes | None", source), write, length)
+                opened.callback(os.close, fd)
+            length = length or _rest(fd, offset)
+            prot = mmap.PROT_READ * read + mmap.PROT_WRITE * write
+            va = library.posix("mmap", self._handle, va, length, prot, flags, fd, offset)
+            try:
+                view = None if private else _view(fd, offset, length)
+            except BaseException:
+                library.posix("munmap", self._handle, va, length)
+                raise
+        return Mapping(self, va, length, view, array if write and not private else None)
+
+    @property
+    def pager(self) -> PagerStats:
+        """What the pager has done for the slot so far."""
+        raw = lib.Pager()
+        library.call("get_pager", self._handle, raw)
+        return PagerStats(**{name: getattr(raw, name) for name, *_ in lib.Pager._fields_})
+
+    def limit_frames(self, size: int | None) -> None:
+        """Limits the card memory that the slot's pages hold, in bytes; None: no limit."""
+        library.call("set_frames", self._handle, 0 if size is None else _in_range("size", size, 1, 2**64))
+
+    def _later(self, work: Callable[[], None]) -> "Future[None]":
+        """Work that goes on in a thread. That of a slot is done in order."""
+        if self._worker is None:
+            self._worker = ThreadPoolExecutor(1, thread_name_prefix="viaduct")
+        return self._worker.submit(work)
+
+    def close(self) -> None:
+        """As `_Handle.close`, when what was begun has ended."""
+        if self._worker is not None and self._native.is_ours():
+            self._worker.shutdown()
+            self._worker = None
+        super().close()
 
     def start_and_wait(self, mapping: "Mapping | None" = None, *, limit: float | None = None) -> Report:
         """Runs an app that works through its memory port, on a mapping, until it is done.
@@ -467,41 +533,177 @@ class Slot(_Handle):
         longest time in seconds; without it the run may last as long as the app shows activity.
         """
         raw = lib.ReportStruct()
-        handle = mapping._handle if mapping is not None else None
+        if mapping is not None and mapping.slot is not self:
+            raise ArgumentError(-1, "this mapping belongs to another slot")
+        va, length = (mapping.va, len(mapping)) if mapping is not None else (0, 0)
         watch = _Watch(None)
         with watch:
             limit_ms = _milliseconds("limit", limit)
-            library.call("start_and_wait", self._handle, handle, limit_ms, watch.options(), raw)
+            library.call("start_and_wait", self._handle, va, length, limit_ms, watch.options(), raw)
         self.report = _report(raw, {})
         return self.report
 
 
 class Mapping(_Handle):
-    """A file or memory in the address space of a slot; made by `Slot.map`."""
+    """A file or memory in the address space of a slot; made by `Slot.map`.
 
-    _closing = "unmap"
+    `array` is the program's view of the file's bytes. What the app has written is in it once `sync` or `close` has
+    returned. What the program writes to it the app sees on pages that are not on the card; `sync(invalidate=True)`
+    removes them from there. App and program must not change one page at the same time: pages are written whole.
 
-    def __init__(self, handle: c.c_void_p, slot: Slot, array: Array | None) -> None:
-        super().__init__(handle, slot)
+    The methods that end with `_async` return a `concurrent.futures.Future`; `asyncio.wrap_future` makes it awaitable.
+    """
+
+    def __init__(self, slot: Slot, va: int, length: int, view: mmap.mmap | None, array: Array | None) -> None:
+        def copy_back() -> None:
+            if array is not None and view is not None:
+                array.reshape(-1).view(np.uint8)[:length] = np.frombuffer(view, np.uint8, length)
+
+        def unmap() -> None:
+            try:
+                library.posix("munmap", handle, va, length)
+            finally:
+                copy_back()
+
+        handle = slot._handle
+        super().__init__(unmap, slot)
         self.slot = slot
-        self._native.array = array
+        self._va = va
+        self._length = length
+        self._view = view
+        self._copy_back = copy_back
 
     @property
     def va(self) -> int:
         """Address of the first byte, as the app sees it."""
-        va = c.c_uint64()
-        library.call("mapping_va", self._handle, va)
-        return va.value
+        self._check()
+        return self._va
+
+    @property
+    def array(self) -> npt.NDArray[np.uint8]:
+        """The bytes of the file, as far as they existed when it was mapped; writable if the file is open for writing. It
+        remains valid when the mapping is closed. If the file is truncated, access to what is cut off ends the
+        program with SIGBUS, as with any mapped file."""
+        if self._view is None:
+            raise ArgumentError(
+                -1, "there is no view: the mapping is private, or its part of the file is empty"
+            )
+        return np.frombuffer(self._view, np.uint8)
 
     def __len__(self) -> int:
         """Bytes mapped."""
-        length = c.c_uint64()
-        library.call("mapping_length", self._handle, length)
-        return length.value
+        self._check()
+        return self._length
 
-    def sync(self, *, durable: bool = False) -> None:
-        """Writes the app's changes to the file or array; `durable`: also to the file's stable storage."""
-        library.call("sync", self._handle, durable)
+    def sync(
+        self, start: int = 0, length: int | None = None, *, durable: bool = False, invalidate: bool = False
+    ) -> None:
+        """Writes the app's changes to the file; they are there when it returns. `durable`: on stable storage.
+        `invalidate`: the app sees from now on what is in the file. `start` (a multiple of 4096) and `length`
+        choose a part."""
+        flags = (lib.MS_SYNC if durable else lib.MS_ASYNC) | lib.MS_INVALIDATE * invalidate
+        library.posix("msync", self.slot._handle, *self._part(start, length), flags)
+        self._copy_back()
+
+    def madvise(self, advice: str, start: int = 0, length: int | None = None) -> None:
+        """Says how the app will use the mapping or a part of it: "normal", "sequential", "random", "willneed" (loads),
+        "dontneed" (writes back and frees), "reuse" (stays longer than others), "lowuse" (leaves before others)."""
+        if advice not in lib.ADVICE:
+            raise ArgumentError(-1, f"advice is {advice!r}; there are {', '.join(lib.ADVICE)}")
+        library.posix("madvise", self.slot._handle, *self._part(start, length), lib.ADVICE[advice])
+
+    def unmap(self, start: int, length: int) -> None:
+        """Removes a part of the mapping: the app cannot access it any more, and its changes are in the file."""
+        library.posix("munmap", self.slot._handle, *self._part(start, length))
+
+    def sync_async(
+        self, start: int = 0, length: int | None = None, *, durable: bool = False, invalidate: bool = False
+    ) -> "Future[None]":
+        """Begins `sync`."""
+        return self.slot._later(lambda: self.sync(start, length, durable=durable, invalidate=invalidate))
+
+    def madvise_async(self, advice: str, start: int = 0, length: int | None = None) -> "Future[None]":
+        """Begins `madvise`."""
+        return self.slot._later(lambda: self.madvise(advice, start, length))
+
+    def close_async(self) -> "Future[None]":
+        """Begins `close`."""
+        return self.slot._later(self.close)
+
+    def _check(self) -> None:
+        if not self._native.open:
+            raise ClosedError(-2, "this mapping is closed")
+
+    def _part(self, start: int, length: int | None) -> tuple[int, int]:
+        self._check()
+        start = _in_range("start", start, 0, self._length)
+        if length is None:
+            length = self._length - start
+        return self._va + start, _in_range("length", length, 0, self._length - start + 1)
+
+
+def _open_file(path: os.PathLike[str], write: bool, create: int | None) -> int:
+    """Opens a file, or creates it with a length."""
+    flags = os.O_CLOEXEC | os.O_NONBLOCK | (os.O_RDWR if write or create is not None else os.O_RDONLY)
+    doing = "create it" if create is not None else "open it for writing" if write else "open it"
+    if create is not None:
+        flags |= os.O_CREAT | os.O_TRUNC
+    text(path)
+    try:
+        fd = os.open(path, flags, 0o666)
+        try:
+            if create is not None:
+                doing = "set its length"
+                os.ftruncate(fd, create)
+        except BaseException:
+            os.close(fd)
+            raise
+    except OSError as error:
+        failed = FileError(-6, f"{os.fspath(path)}: cannot {doing}: {error.strerror}")
+        failed.errno = error.errno
+        raise failed from None
+    return fd
+
+
+def _in_memory(source: Bytes | None, write: bool, length: int) -> tuple[Array | None, int]:
+    """A file in memory with the bytes of an array, or zeros."""
+    array = None
+    if source is not None:
+        array = _writable(source) if write else _readable(source)
+        if length > array.nbytes:
+            raise ArgumentError(-1, f"{length} bytes are to be mapped, the buffer has {array.nbytes}")
+        length = length or array.nbytes
+    if length == 0:
+        raise ArgumentError(-1, "length is 0; at least one byte is mapped")
+    fd = os.memfd_create("viaduct")
+    try:
+        os.ftruncate(fd, length)
+        if array is not None:
+            view = mmap.mmap(fd, length)
+            np.frombuffer(view, np.uint8)[:] = array.reshape(-1).view(np.uint8)[:length]
+    except OSError as error:
+        os.close(fd)
+        raise OutOfMemoryError(-10, f"not enough host memory for {length} bytes: {error.strerror}") from None
+    except BaseException:
+        os.close(fd)
+        raise
+    return array, fd
+
+
+def _rest(fd: int, offset: int) -> int:
+    """Bytes of a file from `offset` on. Of what is no file it is one: the library says why it cannot be mapped."""
+    info = os.fstat(fd)
+    return max(0, info.st_size - offset) if stat.S_ISREG(info.st_mode) else 1
+
+
+def _view(fd: int, offset: int, length: int) -> mmap.mmap | None:
+    """The program's own mapping of the file, as far as it goes."""
+    there = min(length, os.fstat(fd).st_size - offset)
+    if there <= 0:
+        return None
+    writable = fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDWR
+    prot = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
+    return mmap.mmap(fd, there, flags=mmap.MAP_SHARED, prot=prot, offset=offset)
 
 
 class _Watch:

@@ -5,13 +5,24 @@ import ctypes as c
 import os
 from pathlib import Path
 
-ABI_VERSION = 2
+ABI_VERSION = 3
 ANY_SLOT = -1
 IN, OUT, MEMORY = 0, 1, 2
 LENGTH_ANY, LENGTH_SAME, LENGTH_MESSAGE = 0, 1, 2
 ALLOCATE = 2**64 - 1
-READ, WRITE = 1, 2
-MAP_HOST, MAP_HUGE, MAP_SMALL, MAP_CREATE = 1, 2, 4, 8
+MAP_FIXED, MAP_FIXED_NOREPLACE, MAP_HUGETLB = 0x10, 0x100000, 0x40000  # of <sys/mman.h>
+MAP_HOST, MAP_SMALL = 0x200000, 0x400000
+MAP_FAILED = 2**64 - 1
+MS_ASYNC, MS_INVALIDATE, MS_SYNC = 1, 2, 4
+ADVICE = {
+    "normal": 0,
+    "random": 1,
+    "sequential": 2,
+    "willneed": 3,
+    "dontneed": 4,
+    "reuse": 0x1000,
+    "lowuse": 0x1001,
+}
 
 
 class Error(Exception):
@@ -168,6 +179,13 @@ class ReportStruct(c.Structure):
     ]
 
 
+class Pager(c.Structure):
+    _fields_ = [
+        (name, c.c_uint64)
+        for name in ("faults", "remapped", "pages_in", "pages_out", "evicted", "denied", "damaged")
+    ]
+
+
 # Arguments of each function; all of these return a code. A handle is a number that the library looks up.
 HANDLE = c.c_void_p
 FUNCTIONS: dict[str, list[type]] = {
@@ -187,12 +205,23 @@ FUNCTIONS: dict[str, list[type]] = {
     "write32": [HANDLE, c.c_uint32, c.c_uint32],
     "run": [HANDLE, c.POINTER(Route), c.c_size_t, c.POINTER(RunOptions), c.POINTER(ReportStruct)],
     "free": [c.c_void_p],
-    "map": [HANDLE, c.c_char_p, c.c_void_p, c.c_uint64, c.c_uint32, c.c_uint32, c.POINTER(HANDLE)],
-    "mapping_va": [HANDLE, c.POINTER(c.c_uint64)],
-    "mapping_length": [HANDLE, c.POINTER(c.c_uint64)],
-    "sync": [HANDLE, c.c_int],
-    "unmap": [HANDLE],
-    "start_and_wait": [HANDLE, HANDLE, c.c_uint32, c.POINTER(RunOptions), c.POINTER(ReportStruct)],
+    "set_frames": [HANDLE, c.c_uint64],
+    "get_pager": [HANDLE, c.POINTER(Pager)],
+    "start_and_wait": [
+        HANDLE,
+        c.c_uint64,
+        c.c_uint64,
+        c.c_uint32,
+        c.POINTER(RunOptions),
+        c.POINTER(ReportStruct),
+    ],
+}
+# These return -1 and set errno.
+POSIX_FUNCTIONS: dict[str, list[type]] = {
+    "mmap": [HANDLE, c.c_uint64, c.c_uint64, c.c_int, c.c_int, c.c_int, c.c_int64],
+    "munmap": [HANDLE, c.c_uint64, c.c_uint64],
+    "msync": [HANDLE, c.c_uint64, c.c_uint64, c.c_int],
+    "madvise": [HANDLE, c.c_uint64, c.c_uint64, c.c_int],
 }
 
 
@@ -212,7 +241,7 @@ class _Library:
 
     def __init__(self) -> None:
         path = _path()
-        self._dll = c.CDLL(str(path))
+        self._dll = c.CDLL(str(path), use_errno=True)
         version = self._dll.viaduct_abi_version()
         if version != ABI_VERSION:
             raise ImportError(
@@ -223,12 +252,29 @@ class _Library:
             function = getattr(self._dll, f"viaduct_{name}")
             function.argtypes = arguments
             function.restype = c.c_int
+        for name, arguments in POSIX_FUNCTIONS.items():
+            function = getattr(self._dll, f"viaduct_{name}")
+            function.argtypes = arguments
+            function.restype = c.c_uint64 if name == "mmap" else c.c_int
 
     def call(self, name: str, *arguments: object) -> None:
         code: int = getattr(self._dll, f"viaduct_{name}")(*arguments)
         if code != 0:
             text: bytes = self._dll.viaduct_error()
             raise ERRORS.get(code, Error)(code, text.decode(errors="replace"))
+
+    def posix(self, name: str, *arguments: object) -> int:
+        """Calls one of POSIX_FUNCTIONS and returns its result."""
+        result: int = getattr(self._dll, f"viaduct_{name}")(*arguments)
+        if result not in (-1, MAP_FAILED):
+            return result
+        number = c.get_errno()
+        code: int = self._dll.viaduct_error_code()
+        text: bytes = self._dll.viaduct_error()
+        error = ERRORS.get(code, Error)(code, text.decode(errors="replace"))
+        if isinstance(error, OSError):
+            error.errno = number
+        raise error
 
 
 library = _Library()

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // App rng on buffers and files: reads are summed up, writes arrive in the mapped file or buffer.
 // Arguments: the card, a folder for files.
+#define _GNU_SOURCE
 #include "test.h"
 
 #define WORDS (20000 / 8)
 
-static uint64_t memory[WORDS], expected[WORDS];
+// Memory that the card sees as a file.
+static int file;
+static uint64_t* memory;
+#define LENGTH (WORDS * 8)
+static uint64_t expected[WORDS];
 
 // One step of app rng: the offset of the next access of 64 bytes, as apps/rng/README.md defines it.
 static size_t place(uint64_t* x, size_t length) {
@@ -19,7 +24,7 @@ static size_t place(uint64_t* x, size_t length) {
 static uint64_t checksum(uint64_t seed, unsigned count) {
   uint64_t sum = 0;
   while (count-- > 0) {
-    size_t at = place(&seed, sizeof memory) / 8;
+    size_t at = place(&seed, LENGTH) / 8;
     for (size_t i = 0; i < 8; i++) sum += memory[at + i];
   }
   return sum;
@@ -28,7 +33,7 @@ static uint64_t checksum(uint64_t seed, unsigned count) {
 static void write_expected(uint64_t seed, unsigned count) {
   uint64_t x = seed;
   while (count-- > 0) {
-    size_t at = place(&x, sizeof memory);
+    size_t at = place(&x, LENGTH);
     for (size_t i = 0; i < 64; i += 8) expected[(at + i) / 8] = seed ^ (at + i);
   }
 }
@@ -40,100 +45,148 @@ static void set(viaduct_slot* slot, const char* seed, const char* count, const c
   OK(viaduct_set(slot, "write", write));
 }
 
-static void reads(viaduct_slot* slot, uint32_t flags) {
-  viaduct_mapping* mapping;
+static void reads(viaduct_slot* slot, int flags) {
   viaduct_report report;
   uint64_t sum = 0;
-  OK(viaduct_map(slot, NULL, memory, sizeof memory, VIADUCT_READ, flags, &mapping));
+  uint64_t va = map(slot, file, LENGTH, PROT_READ, MAP_SHARED | flags);
   set(slot, "12345", "300", "0");
-  OK(viaduct_start_and_wait(slot, mapping, 0, NULL, &report));
+  OK(viaduct_start_and_wait(slot, va, LENGTH, 0, NULL, &report));
   OK(viaduct_get_bytes(slot, "checksum", &sum, sizeof sum, NULL));
   CHECK(sum == checksum(12345, 300));
   CHECK(report.cycles > 0 && report.memory_read_beats == 300 && report.misses > 0 && report.denied == 0);
-  FAILS(VIADUCT_E_BUSY, "in use", viaduct_unload(slot));
-  OK(viaduct_unmap(mapping));
+  OK(viaduct_munmap(slot, va, LENGTH));
 }
 
 // A run that takes too long is ended; the app works again afterwards, with the same registers.
 static void takes_too_long(viaduct_slot* slot) {
-  viaduct_mapping* mapping;
   uint64_t sum = 0;
-  OK(viaduct_map(slot, NULL, memory, sizeof memory, VIADUCT_READ, 0, &mapping));
+  uint64_t va = map(slot, file, LENGTH, PROT_READ, MAP_SHARED);
   set(slot, "5", "1000000000", "0");
   FAILS(VIADUCT_E_APP, "waiting for the app to finish",
-        viaduct_start_and_wait(slot, mapping, 20, NULL, NULL));
+        viaduct_start_and_wait(slot, va, LENGTH, 20, NULL, NULL));
   OK(viaduct_set(slot, "count", "10"));
-  OK(viaduct_start_and_wait(slot, mapping, 0, NULL, NULL));
+  OK(viaduct_start_and_wait(slot, va, LENGTH, 0, NULL, NULL));
   OK(viaduct_get_bytes(slot, "checksum", &sum, sizeof sum, NULL));
   CHECK(sum == checksum(5, 10));
-  OK(viaduct_unmap(mapping));
+  OK(viaduct_munmap(slot, va, LENGTH));
 }
 
-static void writes_buffer(viaduct_slot* slot) {
-  viaduct_mapping* mapping;
-  OK(viaduct_map(slot, NULL, memory, sizeof memory, VIADUCT_READ | VIADUCT_WRITE, 0, &mapping));
-  memcpy(expected, memory, sizeof memory);
+// What the app writes is in the program's memory, and the other way round.
+static void shares_memory(viaduct_slot* slot) {
+  uint64_t va = map(slot, file, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED);
+  memcpy(expected, memory, LENGTH);
   set(slot, "99", "50", "1");
-  OK(viaduct_start_and_wait(slot, mapping, 60000, NULL, NULL));
+  OK(viaduct_start_and_wait(slot, va, LENGTH, 60000, NULL, NULL));
   write_expected(99, 50);
-  OK(viaduct_sync(mapping, 0));
-  CHECK(memcmp(memory, expected, sizeof memory) == 0);
+  CHECK(memcmp(memory, expected, LENGTH) != 0);
+  OK(viaduct_msync(slot, va, LENGTH, MS_ASYNC));
+  CHECK(memcmp(memory, expected, LENGTH) == 0);
+
+  uint64_t sum = 0;
+  fill((unsigned char*)memory, LENGTH, 12);
+  OK(viaduct_msync(slot, va, LENGTH, MS_ASYNC | MS_INVALIDATE));
+  set(slot, "5", "40", "0");
+  OK(viaduct_start_and_wait(slot, va, LENGTH, 0, NULL, NULL));
+  OK(viaduct_get_bytes(slot, "checksum", &sum, sizeof sum, NULL));
+  CHECK(sum == checksum(5, 40));
+
+  memcpy(expected, memory, LENGTH);
   set(slot, "100", "50", "1");
-  OK(viaduct_start_and_wait(slot, mapping, 0, NULL, NULL));
+  OK(viaduct_start_and_wait(slot, va, LENGTH, 0, NULL, NULL));
   write_expected(100, 50);
-  OK(viaduct_unmap(mapping));
-  CHECK(memcmp(memory, expected, sizeof memory) == 0);
+  OK(viaduct_munmap(slot, va, LENGTH));
+  CHECK(memcmp(memory, expected, LENGTH) == 0);
 }
 
 static void writes_file(viaduct_slot* slot, const char* folder) {
-  char path[512];
+  char path[512], more;
   snprintf(path, sizeof path, "%s/new", folder);
-  viaduct_mapping* mapping;
-  uint32_t flags = VIADUCT_MAP_CREATE | VIADUCT_MAP_SMALL;
-  OK(viaduct_map(slot, path, NULL, sizeof memory, VIADUCT_READ | VIADUCT_WRITE, flags, &mapping));
-  memset(expected, 0, sizeof expected);
+  int fd = open(path, O_RDWR | O_CREAT, 0600);
+  CHECK(fd >= 0 && ftruncate(fd, LENGTH) == 0);
+  uint64_t va = map(slot, fd, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED | VIADUCT_MAP_SMALL);
+  close(fd);
+  memset(expected, 0, LENGTH);
   set(slot, "7", "100", "1");
-  OK(viaduct_start_and_wait(slot, mapping, 0, NULL, NULL));
+  OK(viaduct_start_and_wait(slot, va, LENGTH, 0, NULL, NULL));
   write_expected(7, 100);
-  OK(viaduct_unmap(mapping));
-  FILE* file = fopen(path, "rb");
-  CHECK(file != NULL && fread(memory, 1, sizeof memory, file) == sizeof memory && fgetc(file) == EOF);
-  fclose(file);
-  CHECK(memcmp(memory, expected, sizeof memory) == 0);
+  // The slot takes its mappings with it.
+  OK(viaduct_unload(slot));
+  fd = open(path, O_RDONLY);
+  CHECK(fd >= 0 && read(fd, memory, LENGTH) == LENGTH && read(fd, &more, 1) == 0);
+  CHECK(memcmp(memory, expected, LENGTH) == 0);
+  close(fd);
+}
 
-  // A read-only file: the app's writes are denied and counted, the file is unchanged.
+// Writes are denied and counted, or stay with the mapping; the file is unchanged.
+static void leaves_file(viaduct_slot* slot, const char* folder) {
+  char path[512];
   viaduct_report report;
-  OK(viaduct_map(slot, path, NULL, 0, VIADUCT_READ, 0, &mapping));
+  uint64_t sum = 0, after = 0;
+  snprintf(path, sizeof path, "%s/new", folder);
+  int fd = open(path, O_RDONLY);
+  uint64_t va = map(slot, fd, LENGTH, PROT_READ, MAP_SHARED);
   set(slot, "8", "10", "1");
-  OK(viaduct_start_and_wait(slot, mapping, 0, NULL, &report));
+  OK(viaduct_start_and_wait(slot, va, LENGTH, 0, NULL, &report));
   CHECK(report.denied > 0);
-  OK(viaduct_unmap(mapping));
-  file = fopen(path, "rb");
-  CHECK(file != NULL && fread(memory, 1, sizeof memory, file) == sizeof memory);
-  fclose(file);
-  CHECK(memcmp(memory, expected, sizeof memory) == 0);
+  uint64_t own = map(slot, fd, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_POPULATE);
+  set(slot, "8", "10", "1");
+  OK(viaduct_start_and_wait(slot, own, LENGTH, 0, NULL, &report));
+  CHECK(report.denied == 0);
+  OK(viaduct_msync(slot, own, LENGTH, MS_SYNC));
+  OK(viaduct_set(slot, "write", "0"));
+  OK(viaduct_start_and_wait(slot, own, LENGTH, 0, NULL, NULL));
+  OK(viaduct_get_bytes(slot, "checksum", &sum, sizeof sum, NULL));
+  OK(viaduct_start_and_wait(slot, va, LENGTH, 0, NULL, NULL));
+  OK(viaduct_get_bytes(slot, "checksum", &after, sizeof after, NULL));
+  CHECK(sum != after);
+  OK(viaduct_munmap(slot, own, LENGTH));
+  OK(viaduct_munmap(slot, va, LENGTH));
+  CHECK(pread(fd, memory, LENGTH, 0) == LENGTH && memcmp(memory, expected, LENGTH) == 0);
+  close(fd);
+}
+
+static void goes_on_meanwhile(viaduct_slot* slot) {
+  viaduct_pending *loaded, *synced, *gone;
+  viaduct_pager before, after;
+  uint64_t va = map(slot, file, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED);
+  OK(viaduct_get_pager(slot, &before));
+  OK(viaduct_madvise_begin(slot, va, LENGTH, MADV_WILLNEED, &loaded));
+  OK(viaduct_wait(loaded, UINT32_MAX));
+  POSIX(EBADF, "operation", viaduct_wait(loaded, 0));
+  OK(viaduct_get_pager(slot, &after));
+  CHECK(after.pages_in - before.pages_in == (LENGTH + 4095) / 4096 && after.faults == before.faults);
+  memcpy(expected, memory, LENGTH);
+  set(slot, "55", "70", "1");
+  OK(viaduct_start_and_wait(slot, va, LENGTH, 0, NULL, NULL));
+  write_expected(55, 70);
+  OK(viaduct_msync_begin(slot, va, LENGTH, MS_SYNC, &synced));
+  OK(viaduct_munmap_begin(slot, va, LENGTH, &gone));
+  while (viaduct_wait(gone, 1) != 0) CHECK(errno == ETIMEDOUT);
+  CHECK(memcmp(memory, expected, LENGTH) == 0);
+  OK(viaduct_wait(synced, 0));
+  OK(viaduct_msync_begin(slot, va, LENGTH, MS_SYNC, &synced));
+  POSIX(ENOMEM, "nothing is mapped", viaduct_wait(synced, UINT32_MAX));
 }
 
 int main(int argc, char** argv) {
   CHECK(argc == 3);
   viaduct_card* card;
-  viaduct_slot *slot, *other;
-  viaduct_mapping* foreign;
+  viaduct_slot* slot;
   OK(viaduct_open(argv[1], NULL, &card));
   OK(viaduct_load(card, VIADUCT_ANY_SLOT, "rng", &slot));
-  fill((unsigned char*)memory, sizeof memory, 11);
+  file = memfd_create("memory", 0);
+  CHECK(file >= 0 && ftruncate(file, LENGTH) == 0);
+  memory = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  CHECK(memory != MAP_FAILED);
+  fill((unsigned char*)memory, LENGTH, 11);
   reads(slot, 0);
   reads(slot, VIADUCT_MAP_HOST);
   takes_too_long(slot);
-  writes_buffer(slot);
+  shares_memory(slot);
+  goes_on_meanwhile(slot);
   writes_file(slot, argv[2]);
-
-  // A mapping of another slot is refused.
-  OK(viaduct_load(card, VIADUCT_ANY_SLOT, "rng", &other));
-  OK(viaduct_map(other, NULL, NULL, 4096, VIADUCT_READ, 0, &foreign));
-  FAILS(VIADUCT_E_ARGUMENT, "another slot", viaduct_start_and_wait(slot, foreign, 0, NULL, NULL));
-  OK(viaduct_unmap(foreign));
-  OK(viaduct_unload(other));
+  OK(viaduct_load(card, VIADUCT_ANY_SLOT, "rng", &slot));
+  leaves_file(slot, argv[2]);
   OK(viaduct_unload(slot));
   OK(viaduct_close(card));
   puts("as expected");

@@ -1,13 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every invalid argument gives an error with a text, and valid calls work afterwards. Argument: the card.
+#define _GNU_SOURCE
 #include "test.h"
+
+#define RW (PROT_READ | PROT_WRITE)
+
+// Errors of POSIX, each with the slot as it was.
+static void mappings(viaduct_slot* slot) {
+  int fd = memfd_create("file", 0);
+  int pipes[2], folder = open("/", O_RDONLY);
+  CHECK(fd >= 0 && folder >= 0 && ftruncate(fd, 16 * 4096) == 0 && pipe(pipes) == 0);
+  char self[64];
+  snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+  int reads = open(self, O_RDONLY), writes = open(self, O_WRONLY), path = open(self, O_PATH);
+  CHECK(reads >= 0 && writes >= 0 && path >= 0);
+#define MMAP(addr, length, prot, flags, fd, offset) viaduct_mmap(slot, addr, length, prot, flags, fd, offset)
+  POSIX(EBADF, "NULL", viaduct_mmap(NULL, 0, 4096, RW, MAP_SHARED, fd, 0));
+  POSIX(EBADF, "not an open descriptor", MMAP(0, 4096, RW, MAP_SHARED, -1, 0));
+  POSIX(EBADF, "not an open descriptor", MMAP(0, 4096, RW, MAP_SHARED, 12345, 0));
+  POSIX(EACCES, "writing", MMAP(0, 4096, RW, MAP_SHARED, reads, 0));
+  POSIX(EACCES, "reading", MMAP(0, 4096, PROT_READ, MAP_SHARED, writes, 0));
+  POSIX(EACCES, "reading", MMAP(0, 4096, PROT_WRITE, MAP_PRIVATE, writes, 0));
+  POSIX(EACCES, "reading", MMAP(0, 4096, PROT_READ, MAP_SHARED, path, 0));
+  CHECK(viaduct_error_code() == VIADUCT_E_IO);
+  POSIX(ENODEV, "a directory", MMAP(0, 4096, PROT_READ, MAP_SHARED, folder, 0));
+  POSIX(ENODEV, "a pipe", MMAP(0, 4096, PROT_READ, MAP_SHARED, pipes[0], 0));
+  POSIX(EINVAL, "length is 0", MMAP(0, 0, RW, MAP_SHARED, fd, 0));
+  CHECK(viaduct_error_code() == VIADUCT_E_ARGUMENT);
+  POSIX(EINVAL, "MAP_SHARED or MAP_PRIVATE", MMAP(0, 4096, RW, 0, fd, 0));
+  POSIX(EINVAL, "MAP_SHARED or MAP_PRIVATE", MMAP(0, 4096, RW, MAP_SHARED | MAP_PRIVATE, fd, 0));
+  POSIX(EINVAL, "flags", MMAP(0, 4096, RW, MAP_SHARED | MAP_HUGETLB | VIADUCT_MAP_SMALL, fd, 0));
+  POSIX(EINVAL, "flags", MMAP(0, 4096, RW, MAP_SHARED | MAP_GROWSDOWN, fd, 0));
+  POSIX(EINVAL, "multiple of 4096", MMAP(0, 4096, RW, MAP_SHARED, fd, 100));
+  POSIX(EINVAL, "negative", MMAP(0, 4096, RW, MAP_SHARED, fd, -4096));
+  POSIX(EOVERFLOW, "more than a file", MMAP(0, UINT64_MAX, RW, MAP_SHARED, fd, 4096));
+  POSIX(EOVERFLOW, "more than a file", MMAP(0, 8192, RW, MAP_SHARED, fd, INT64_MAX & ~4095ll));
+  POSIX(ENOTSUP, "prot", MMAP(0, 4096, RW | PROT_EXEC, MAP_SHARED, fd, 0));
+  POSIX(ENOMEM, "address space", MMAP(0, 1ull << 60, RW, MAP_SHARED, fd, 0));
+  POSIX(ENOMEM, "host memory", MMAP(0, 1ull << 62, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  POSIX(ENOMEM, "address space", MMAP(1ull << 48, 4096, RW, MAP_SHARED | MAP_FIXED, fd, 0));
+  POSIX(ENOMEM, "address space", MMAP(0, 4096, RW, MAP_SHARED | MAP_FIXED, fd, 0));
+  POSIX(EINVAL, "multiple", MMAP(0x123456789, 4096, RW, MAP_SHARED | MAP_FIXED, fd, 0));
+
+  uint64_t va = MMAP(0x700000001234, 100, RW, MAP_SHARED, fd, 4096);
+  CHECK(va == 0x700000001000);
+  POSIX(EEXIST, "something is mapped", MMAP(va, 100, RW, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0));
+  CHECK(MMAP(va, 100, RW, MAP_PRIVATE | MAP_FIXED, fd, 8192) == va);
+  uint64_t next = MMAP(va + 4096, 3 * 4096, PROT_NONE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+  CHECK(next == va + 4096 && close(fd) == 0);
+
+  POSIX(EINVAL, "MS_SYNC and MS_ASYNC", viaduct_msync(slot, va, 100, MS_SYNC | MS_ASYNC));
+  POSIX(EINVAL, "unknown", viaduct_msync(slot, va, 100, 1 << 20));
+  POSIX(EINVAL, "multiple", viaduct_msync(slot, va + 1, 100, MS_SYNC));
+  POSIX(ENOMEM, "nothing is mapped", viaduct_msync(slot, va, 5 * 4096, MS_SYNC));
+  POSIX(ENOMEM, "address space", viaduct_msync(slot, va, UINT64_MAX, MS_SYNC));
+  OK(viaduct_msync(slot, va, 4 * 4096, MS_SYNC | MS_INVALIDATE));
+  OK(viaduct_msync(slot, va, 0, MS_ASYNC));
+  POSIX(EINVAL, "no advice", viaduct_madvise(slot, va, 100, 77));
+  POSIX(ENOMEM, "nothing is mapped", viaduct_madvise(slot, 1 << 20, 100, MADV_WILLNEED));
+  OK(viaduct_madvise(slot, va, 100, VIADUCT_MADV_REUSE));
+  POSIX(EINVAL, "empty", viaduct_munmap(slot, va, 0));
+  POSIX(EINVAL, "multiple", viaduct_munmap(slot, va + 100, 100));
+  POSIX(EINVAL, "any address space", viaduct_munmap(slot, va, UINT64_MAX - va + 1));
+  POSIX(EINVAL, "leaves", viaduct_munmap(slot, va, UINT64_MAX - va));
+  POSIX(EINVAL, "NULL", viaduct_msync_begin(slot, va, 100, MS_SYNC, NULL));
+  POSIX(EBADF, "NULL", viaduct_wait(NULL, 0));
+  // A part in the middle, then the rest, and then nothing, which is no error.
+  OK(viaduct_munmap(slot, va + 2 * 4096, 4096));
+  POSIX(ENOMEM, "nothing is mapped", viaduct_msync(slot, va, 4 * 4096, MS_ASYNC));
+  OK(viaduct_msync(slot, va, 2 * 4096, MS_ASYNC));
+  OK(viaduct_munmap(slot, va, 4 * 4096));
+  OK(viaduct_munmap(slot, va, 4 * 4096));
+  close(reads), close(writes), close(path), close(folder), close(pipes[0]), close(pipes[1]);
+}
 
 int main(int argc, char** argv) {
   CHECK(argc == 2);
   CHECK(viaduct_error()[0] == 0);
   viaduct_card *card = NULL, *none = NULL;
   viaduct_slot *slot = NULL, *other = NULL;
-  viaduct_mapping* mapping = NULL;
   uint32_t word;
   uint64_t cycles;
   unsigned char data[128];
@@ -76,7 +147,7 @@ int main(int argc, char** argv) {
   viaduct_run_options later = {0, NULL, NULL, 0, 9};
   FAILS(VIADUCT_E_ARGUMENT, "reserved of the options is 9", viaduct_run(slot, two, 2, &later, NULL));
   FAILS(VIADUCT_E_ARGUMENT, "reserved of the options is 9",
-        viaduct_start_and_wait(slot, NULL, 0, &later, NULL));
+        viaduct_start_and_wait(slot, 0, 0, 0, &later, NULL));
   FAILS(VIADUCT_E_ARGUMENT, "endpoint", viaduct_run(slot, WITH(endpoint, "disk:1"), 2, NULL, NULL));
   FAILS(VIADUCT_E_ARGUMENT, "capacity", viaduct_run(slot, WITH(endpoint, "host:64"), 2, NULL, NULL));
   FAILS(VIADUCT_E_IO, "/nowhere", viaduct_run(slot, WITH(endpoint, "file:/nowhere/x"), 2, NULL, NULL));
@@ -89,29 +160,8 @@ int main(int argc, char** argv) {
   FAILS(VIADUCT_E_ARGUMENT, "not a buffer", viaduct_free(data));
   OK(viaduct_free(NULL));
 
-  // Mappings.
-  FAILS(VIADUCT_E_ARGUMENT, "prot is 0", viaduct_map(slot, NULL, data, 64, 0, 0, &mapping));
-  FAILS(VIADUCT_E_ARGUMENT, "flags", viaduct_map(slot, NULL, data, 64, VIADUCT_READ, 1u << 31, &mapping));
-  FAILS(VIADUCT_E_ARGUMENT, "flags", viaduct_map(slot, NULL, data, 64, VIADUCT_READ, 6, &mapping));
-  FAILS(VIADUCT_E_ARGUMENT, "length is 0", viaduct_map(slot, NULL, data, 0, VIADUCT_READ, 0, &mapping));
-  FAILS(VIADUCT_E_ARGUMENT, "both given", viaduct_map(slot, "x", data, 1, VIADUCT_READ, 0, &mapping));
-  FAILS(VIADUCT_E_ARGUMENT, "a path",
-        viaduct_map(slot, NULL, data, 1, VIADUCT_READ, VIADUCT_MAP_CREATE, &mapping));
-  FAILS(VIADUCT_E_IO, "/nowhere", viaduct_map(slot, "/nowhere/x", NULL, 0, VIADUCT_READ, 0, &mapping));
-  FAILS(VIADUCT_E_IO, "directory", viaduct_map(slot, "/", NULL, 0, VIADUCT_READ, 0, &mapping));
-  FAILS(VIADUCT_E_MEMORY, "host memory",
-        viaduct_map(slot, NULL, NULL, 1ull << 62, VIADUCT_READ, 0, &mapping));
-  FAILS(VIADUCT_E_NOT_FOUND, "no memory port", viaduct_start_and_wait(slot, NULL, 0, NULL, NULL));
-  CHECK(mapping == NULL);
-  OK(viaduct_map(slot, NULL, data, 100, VIADUCT_READ | VIADUCT_WRITE, 0, &mapping));
-  uint64_t va, mapped;
-  OK(viaduct_mapping_va(mapping, &va));
-  OK(viaduct_mapping_length(mapping, &mapped));
-  CHECK(va != 0 && mapped == 100);
-  FAILS(VIADUCT_E_BUSY, "in use", viaduct_unload(slot));
-  OK(viaduct_sync(mapping, 1));
-  OK(viaduct_unmap(mapping));
-  FAILS(VIADUCT_E_HANDLE, "mapping", viaduct_unmap(mapping));
+  FAILS(VIADUCT_E_NOT_FOUND, "no memory port", viaduct_start_and_wait(slot, 0, 0, 0, NULL, NULL));
+  mappings(slot);
 
   // After all that, the slot works. AES in counter mode is its own inverse.
   unsigned char text[64], cipher[64], back[64];

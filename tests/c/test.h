@@ -2,9 +2,13 @@
 // Shared by the C tests: checks that print their line.
 #ifndef TEST_H
 #define TEST_H
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "viaduct.h"
 
@@ -28,6 +32,18 @@
     }                                                                                      \
   } while (0)
 
+// The call returns -1, or VIADUCT_MAP_FAILED, with this number in errno and these words in the text.
+#define POSIX(number, words, call)                                                                       \
+  do {                                                                                                   \
+    errno = 0;                                                                                           \
+    int64_t posix_result = (int64_t)(call);                                                              \
+    if (posix_result != -1 || errno != (number) || strstr(viaduct_error(), words) == NULL) {             \
+      fprintf(stderr, "%s:%d: %lld, errno %d: %s\n", __FILE__, __LINE__, (long long)posix_result, errno, \
+              viaduct_error());                                                                          \
+      exit(1);                                                                                           \
+    }                                                                                                    \
+  } while (0)
+
 #define CHECK(condition)                                                      \
   do {                                                                        \
     if (!(condition)) {                                                       \
@@ -35,6 +51,16 @@
       exit(1);                                                                \
     }                                                                         \
   } while (0)
+
+// Maps all of it, or ends the program.
+static inline uint64_t map(viaduct_slot* slot, int fd, uint64_t length, int prot, int flags) {
+  uint64_t va = viaduct_mmap(slot, 0, length, prot, flags, fd, 0);
+  if (va == VIADUCT_MAP_FAILED) {
+    fprintf(stderr, "errno %d: %s\n", errno, viaduct_error());
+    exit(1);
+  }
+  return va;
+}
 
 // A route between a stream and memory.
 static inline viaduct_route route(int32_t direction, void* data, uint64_t capacity) {

@@ -4,11 +4,11 @@
  * libviaduct: cards, slots, runs and mappings for programs in C and C++. A worked example is in
  * docs/host-api.md.
  *
- * Results. Functions return 0 or a negative VIADUCT_E_* code. After a failure viaduct_error() returns a text
- * that says what is wrong and what to do about it. A failing call leaves its result arguments unchanged,
- * unless stated otherwise.
+ * Results. Functions return 0 or a negative VIADUCT_E_* code; those of the mmap() family set `errno` instead.
+ * After a failure viaduct_error() returns a text that says what is wrong and what to do about it. A failing
+ * call leaves its result arguments unchanged, unless stated otherwise.
  *
- * Handles. A viaduct_card *, viaduct_slot * or viaduct_mapping * identifies an object and is never
+ * Handles. A viaduct_card *, viaduct_slot * or viaduct_pending * identifies an object and is never
  * dereferenced: NULL, a closed handle, or one of another kind gives VIADUCT_E_HANDLE. Values of closed
  * handles are not reused. Objects are closed in reverse order: an object that others depend on, or that
  * another call is using, stays open and its closing function returns VIADUCT_E_BUSY.
@@ -26,8 +26,8 @@
  *
  * Fields named `reserved` must be 0 in structures that a program passes, else VIADUCT_E_ARGUMENT.
  *
- * Strings are UTF-8 and end with a zero byte. They and all arguments are only used during the call, except
- * for the buffer given to viaduct_map(), and must not be changed meanwhile.
+ * Strings are UTF-8 and end with a zero byte. They and all arguments are only used during the call, and must
+ * not be changed meanwhile.
  *
  * Copies. Files move between page cache and card without further copies. A buffer of the program is copied:
  * the card accesses only memory allocated for DMA, and the host library keeps the bytes of a run in memory of
@@ -47,7 +47,7 @@ extern "C" {
 
 /* Incremented by every change that affects programs built against an older header. Compare with
  * viaduct_abi_version(). */
-#define VIADUCT_ABI_VERSION 2u
+#define VIADUCT_ABI_VERSION 3u
 
 /* ------------------------------------------------------------------------------------------------ results */
 
@@ -71,6 +71,9 @@ uint32_t viaduct_abi_version(void);
 /* Text about the last failed call of this thread, "" if there was none. Valid until the thread's next
  * failure. */
 const char* viaduct_error(void);
+
+/* Its VIADUCT_E_* code, also of functions that return -1; 0 if there was none. */
+int viaduct_error_code(void);
 
 /* ------------------------------------------------------------------------------------------------ cards */
 
@@ -132,8 +135,8 @@ typedef struct viaduct_slot viaduct_slot;
  * it (aes.via, aes.toml), else that of the checkout. */
 int viaduct_load(viaduct_card* card, int32_t index, const char* app, viaduct_slot** slot);
 
-/* Stops the app and releases the slot. VIADUCT_E_BUSY while mappings of it are open or another call uses it.
- */
+/* Stops the app, removes all mappings of the slot and releases it. VIADUCT_E_BUSY while another call uses it.
+ * VIADUCT_E_IO: the slot is released, and changes that could not be written to their files are lost. */
 int viaduct_unload(viaduct_slot* slot);
 
 /* Number of the slot on its card. */
@@ -269,49 +272,113 @@ int viaduct_run(viaduct_slot* slot, viaduct_route* routes, size_t count, const v
 int viaduct_free(void* data);
 
 /* ------------------------------------------------------------------------------------------------ mappings
- */
-
-typedef struct viaduct_mapping viaduct_mapping;
-
-#define VIADUCT_READ 1u
-#define VIADUCT_WRITE 2u
-
-#define VIADUCT_MAP_HOST 1u   /* pages are in host memory and are accessed over the link */
-#define VIADUCT_MAP_HUGE 2u   /* pages of 2 MiB; the default from 2 MiB on */
-#define VIADUCT_MAP_SMALL 4u  /* pages of 4 KiB */
-#define VIADUCT_MAP_CREATE 8u /* the file is created, or truncated, and filled with `length` zero bytes */
-
-/* Maps a file or memory into the app's address space. `path` names the file; if it is NULL, `data` are the
- * bytes, and if that is NULL too, the mapping begins as zeros and is discarded at the end. `length` 0: the
- * whole file. `prot` is what the app may do: VIADUCT_READ, VIADUCT_WRITE or both.
  *
- * Bytes at `data` are copied when they are mapped. If the app may write, they are copied back by
- * viaduct_sync() and viaduct_unmap(), and the buffer must remain valid until then. */
-int viaduct_map(viaduct_slot* slot, const char* path, void* data, uint64_t length, uint32_t prot,
-                uint32_t flags, viaduct_mapping** mapping);
+ * Files in the address space of an app, as mmap() and its companions do it for a program. An address is one
+ * of the slot: a number for the app, below 2^48, and no pointer of the program. Files are opened and closed
+ * with open() and close(); a mapping stays after its descriptor is closed. A slot can have any number of
+ * mappings, of one file too.
+ *
+ * These functions return -1 (viaduct_mmap(): VIADUCT_MAP_FAILED) upon failure, and `errno` as POSIX defines
+ * it; viaduct_error() and viaduct_error_code() say more. EBADF is also for a slot that is not open.
+ *
+ * The card does not look into the page cache. What the app has written is in the file once viaduct_msync() or
+ * viaduct_munmap() has returned, and then read() and the program's own mappings of the file show it at once.
+ * The app sees what others have written if its page is not on the card; viaduct_msync() with MS_INVALIDATE
+ * removes it from there. Two mappings of one file have a page each and meet in the file in the same way.
+ *
+ * Host and app must not change one page at the same time: pages are written to the file as a whole. */
 
-/* Address of the first byte, as the app sees it. */
-int viaduct_mapping_va(viaduct_mapping* mapping, uint64_t* va);
+/* Constants without this prefix are those of <sys/mman.h>. */
+#define VIADUCT_MAP_FAILED UINT64_MAX
+#define VIADUCT_MAP_HOST 0x200000  /* pages are in host memory and are accessed over the link */
+#define VIADUCT_MAP_SMALL 0x400000 /* pages of 4 KiB; unless told, they have 2 MiB from 2 MiB on */
 
-/* Bytes mapped. */
-int viaduct_mapping_length(viaduct_mapping* mapping, uint64_t* length);
+/* Maps `length` bytes of a file, from `offset` on, and returns the address. Pages are loaded when the app
+ * accesses them. Accesses beyond the last page of the file, and those that `prot` does not allow, end with an
+ * error for the app, which viaduct_report.denied counts.
+ *
+ * `prot` is PROT_NONE, PROT_READ, PROT_WRITE or both: what the app may do; the card's hardware enforces it.
+ * `flags` are MAP_SHARED (the app's changes are written to the file) or MAP_PRIVATE (they are seen through
+ * this mapping only and never written), and any of
+ *   MAP_FIXED            at `addr`, in place of what is mapped in the range, which is unmapped first
+ *   MAP_FIXED_NOREPLACE  at `addr`, or not at all (EEXIST)
+ *   MAP_ANONYMOUS        zeros, discarded with the mapping; `fd` is ignored. What the program wants to see
+ *                        itself it puts into a memfd_create() file and maps in both places
+ *   MAP_POPULATE         as many pages as there is room for are loaded at once
+ *   MAP_HUGETLB          pages of 2 MiB; MAP_NORESERVE has no effect
+ *   VIADUCT_MAP_HOST, VIADUCT_MAP_SMALL
+ * Without one of the fixed ones `addr` is a hint, 0: none.
+ *
+ * EACCES: `fd` is not open for reading, or a shared mapping is to be written and `fd` not open for reading
+ * and writing. EBADF: not an open descriptor. EEXIST: see above; also with MAP_FIXED if something of the
+ * library is there. EINVAL: length 0, an offset or fixed address that is not a multiple of the page size,
+ * flags unknown or in contradiction. ENODEV: not a regular file. ENOMEM: no room in the address space or in
+ * memory, or the fixed range leaves 64 KiB to 2^48. ENOTSUP: other bits in `prot`. EOVERFLOW: no file is so
+ * long. EIO and others: data of a mapping that was replaced could not be written. */
+uint64_t viaduct_mmap(viaduct_slot* slot, uint64_t addr, uint64_t length, int prot, int flags, int fd,
+                      int64_t offset);
 
-/* Writes the app's changes back to the file or buffer; with `durable` not 0 also to the file's stable
- * storage.
- */
-int viaduct_sync(viaduct_mapping* mapping, int durable);
+/* Removes all mappings from a range. Mappings that it covers in part keep the rest. The app's changes are in
+ * the files when this returns, and its accesses are over. EINVAL: `addr` is not a multiple of 4096, length 0,
+ * or an end of the range is inside a page of 2 MiB. EIO, ENOSPC and others: the mappings are gone, and
+ * changes that could not be written are lost; viaduct_error() names file and bytes. */
+int viaduct_munmap(viaduct_slot* slot, uint64_t addr, uint64_t length);
 
-/* The same, then removes the mapping. Except for VIADUCT_E_BUSY the handle is closed after a failure too,
- * whose text names the bytes that are lost. */
-int viaduct_unmap(viaduct_mapping* mapping);
+/* Brings file and app together. In every case the app's changes in the range are in the file when this
+ * returns; `flags` are MS_ASYNC (no more than that), MS_SYNC (they are on stable storage), and MS_INVALIDATE
+ * (the app sees from now on what is in the file, whoever has written it). ENOMEM: a part of the range is not
+ * mapped. EINVAL: `addr` is not a multiple of 4096, or flags. EIO, ENOSPC and others: changes could not be
+ * written; pages for which another attempt may help are kept for it. */
+int viaduct_msync(viaduct_slot* slot, uint64_t addr, uint64_t length, int flags);
 
-/* Runs an app that works through its memory port, with the registers that its manifest names: writes address
- * and length of `mapping`, starts the app, serves its page faults and waits until it is done. `mapping` may
- * be NULL if the program has set the registers with the location of the app's data. `limit_ms` is the longest
- * time for the run, 0: no limit while the app shows activity. Of `options`, which may be NULL, `progress` and
- * `user` are used, and the rest must be 0; `progress` gets zeros but may stop the run. The app's changes are
- * in the file or buffer after viaduct_sync() or viaduct_unmap(). */
-int viaduct_start_and_wait(viaduct_slot* slot, viaduct_mapping* mapping, uint32_t limit_ms,
+#define VIADUCT_MADV_REUSE 0x1000  /* pages of other ranges are evicted first */
+#define VIADUCT_MADV_LOWUSE 0x1001 /* these are evicted before those of other ranges */
+
+/* Says how the app will use a range. MADV_NORMAL: read-ahead follows the faults. MADV_SEQUENTIAL: every fault
+ * loads much at once, and the pages are evicted before others, the oldest first. MADV_RANDOM: a fault loads
+ * one page. MADV_WILLNEED: pages are loaded now, as many as there is room for. MADV_DONTNEED: changes are
+ * written, and the card's memory is freed; changes of private mappings are discarded. ENOMEM, EINVAL as for
+ * viaduct_msync(). */
+int viaduct_madvise(viaduct_slot* slot, uint64_t addr, uint64_t length, int advice);
+
+/* Operations that go on while the program does something else. Those of a slot are done in the order in which
+ * they were begun; at most 64 wait (EAGAIN). Each handle is given to viaduct_wait(). */
+typedef struct viaduct_pending viaduct_pending;
+
+int viaduct_munmap_begin(viaduct_slot* slot, uint64_t addr, uint64_t length, viaduct_pending** pending);
+int viaduct_msync_begin(viaduct_slot* slot, uint64_t addr, uint64_t length, int flags,
+                        viaduct_pending** pending);
+int viaduct_madvise_begin(viaduct_slot* slot, uint64_t addr, uint64_t length, int advice,
+                          viaduct_pending** pending);
+
+/* Waits up to `timeout_ms` milliseconds (0: not at all, UINT32_MAX: without limit) for an operation and
+ * returns its result, as the function does that does not go on; the handle is closed then. -1 with ETIMEDOUT:
+ * it is still under way, and the handle stays open. One thread at a time waits for an operation. */
+int viaduct_wait(viaduct_pending* pending, uint32_t timeout_ms);
+
+/* Limits the card memory that the slot's pages hold, in bytes; 0: no limit. */
+int viaduct_set_frames(viaduct_slot* slot, uint64_t bytes);
+
+/* What the pager has done for the slot so far. */
+typedef struct viaduct_pager {
+  uint64_t faults;    /* served */
+  uint64_t remapped;  /* of these, on pages that were on the card */
+  uint64_t pages_in;  /* loaded */
+  uint64_t pages_out; /* written back */
+  uint64_t evicted;
+  uint64_t denied;  /* accesses */
+  uint64_t damaged; /* entries of the page table in card memory */
+} viaduct_pager;
+
+int viaduct_get_pager(viaduct_slot* slot, viaduct_pager* pager);
+
+/* Runs an app that works through its memory port, with the registers that its manifest names: writes `addr`
+ * and `length` to them, starts the app, serves its page faults and waits until it is done. With length 0
+ * nothing is written: the program has set the registers with the location of the app's data. `limit_ms` is
+ * the longest time for the run, 0: no limit while the app shows activity. Of `options`, which may be NULL,
+ * `progress` and `user` are used, and the rest must be 0; `progress` gets zeros but may stop the run. The
+ * app's changes are in the files after viaduct_msync() or viaduct_munmap(). */
+int viaduct_start_and_wait(viaduct_slot* slot, uint64_t addr, uint64_t length, uint32_t limit_ms,
                            const viaduct_run_options* options, viaduct_report* report);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Conversion of errors to codes, and the text of the last error.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -32,6 +32,7 @@ pub(crate) enum Code {
 pub(crate) struct Failure {
     code: Code,
     text: String,
+    errno: i32,
 }
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
@@ -39,7 +40,20 @@ pub(crate) type Result<T> = std::result::Result<T, Failure>;
 impl Failure {
     /// A failure with this code and text.
     pub fn new(code: Code, text: impl Into<String>) -> Self {
-        Self { code, text: text.into() }
+        let errno = match code {
+            Code::Argument => libc::EINVAL,
+            Code::Handle => libc::EBADF,
+            Code::NotFound => libc::ENOENT,
+            Code::Busy => libc::EBUSY,
+            Code::Memory => libc::ENOMEM,
+            _ => libc::EIO,
+        };
+        Self { code, text: text.into(), errno }
+    }
+
+    /// The same with another error number for functions that have the semantics of POSIX.
+    pub fn with_errno(self, errno: i32) -> Self {
+        Self { errno, ..self }
     }
 
     /// The same text with another code.
@@ -74,17 +88,25 @@ impl From<host::Error> for Failure {
             | E::SameRange { .. }
             | E::EmptyInput { .. }
             | E::BadCardRange { .. }
+            | E::AddressTaken { .. }
+            | E::NotMapped { .. }
             | E::Invalid(_) => Code::Argument,
-            E::File { .. }
+            E::TooMany { .. } => Code::Busy,
+            E::Access { .. }
+            | E::File { .. }
             | E::NotAFile { .. }
             | E::FileShrank { .. }
             | E::FileRemoved { .. }
             | E::Write { .. }
             | E::Lost { .. } => Code::Io,
-            E::OutOfCardMemory { .. } | E::OutOfMemory { .. } => Code::Memory,
+            E::OutOfCardMemory { .. } | E::OutOfMemory { .. } | E::NoAddress { .. } => Code::Memory,
             _ => Code::Card,
         };
-        Self::new(code, error.to_string())
+        match code {
+            // After a fork the handle is what is wrong, as with any closed one.
+            Code::Handle => Self::new(code, error.to_string()),
+            _ => Self::new(code, error.to_string()).with_errno(error.errno()),
+        }
     }
 }
 
@@ -103,28 +125,46 @@ impl From<viaduct_build::Error> for Failure {
 
 thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
+    static LAST_CODE: Cell<c_int> = const { Cell::new(0) };
 }
 
-fn remember(text: &str) {
-    let text = CString::new(text.replace('\0', "?")).unwrap_or_default();
+fn remember(failure: &Failure) {
+    let text = CString::new(failure.text.replace('\0', "?")).unwrap_or_default();
     LAST.with(|last| *last.borrow_mut() = text);
+    LAST_CODE.set(failure.code as c_int);
 }
 
 /// Runs the body of a function: 0, or the code of the failure, whose text is kept for [`viaduct_error`].
 pub(crate) fn call(work: impl FnOnce() -> Result<()>) -> c_int {
+    caught(work).map_or_else(|failure| failure.code as c_int, |()| 0)
+}
+
+/// As [`call`], but upon a failure -1, and its error number in `errno`.
+pub(crate) fn posix(work: impl FnOnce() -> Result<()>) -> c_int {
+    match caught(work) {
+        Ok(()) => 0,
+        Err(failure) => {
+            // SAFETY: the location of this thread's `errno`, which exists as long as the thread.
+            unsafe { *libc::__errno_location() = failure.errno };
+            -1
+        }
+    }
+}
+
+fn caught(work: impl FnOnce() -> Result<()>) -> Result<()> {
     enter_process();
     let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let what = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
         let what = what.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
         fail(Code::Internal, format!("an internal error of libviaduct, please report it: {what}"))
     });
-    match outcome {
-        Ok(()) => 0,
-        Err(failure) => {
-            remember(&failure.text);
-            failure.code as c_int
-        }
-    }
+    outcome.inspect_err(remember)
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn viaduct_error_code() -> c_int {
+    LAST_CODE.try_with(Cell::get).unwrap_or(0)
 }
 
 /// See the header.

@@ -1,182 +1,309 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mappings, and runs of apps on them.
+//! Mappings with the semantics of POSIX, and runs of apps on them.
 
-use std::ffi::{c_char, c_int, c_void};
-use std::sync::{Arc, Mutex};
+use std::ffi::c_int;
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use host::{MapOptions, MemoryJob, MemoryRange, Prot, SharedBytes, Source};
+use host::{Advice, MapOptions, MemoryJob, MemoryRange, Operation, Pending, Prot, Source, SyncMode};
 
 use crate::args;
-use crate::error::{Code, Result, call, fail};
-use crate::handle::{Handle, Table, lock};
+use crate::error::{Code, Failure, Result, call, fail, posix};
+use crate::handle::{Handle, Table};
 use crate::run::{Told, begin, check_options};
 use crate::slot::{SLOTS, Slot};
-use crate::types::{self, Report, RunOptions};
+use crate::types::{self, Pager, Report, RunOptions};
 
-/// All open mappings.
-pub(crate) static MAPPINGS: Table<Mapping> = Table::new("mapping");
+/// All operations that were begun and not waited for.
+static PENDING: Table<Pending> = Table::new("operation");
 
-/// A file or buffer in the address space of a slot.
-pub struct Mapping {
-    mapping: host::Mapping,
-    buffer: Option<Buffer>,
-    slot: Arc<Slot>,
-}
-
-/// Memory of the program, to which the app's changes are copied back.
-struct Buffer {
-    bytes: SharedBytes,
-    /// Held during a copy: two threads may request one at the same time.
-    data: Mutex<Place>,
-}
-
-/// Address of the memory.
-struct Place {
-    first: *mut u8,
-    len: usize,
-}
-
-// SAFETY: the program guarantees that the memory stays valid, and writable where requested, until the mapping is closed,
-// on any thread.
-unsafe impl Send for Place {}
-
-impl Buffer {
-    /// Copies the app's changes to the program's memory; `bytes` are those of the whole mapping.
-    fn copy_back(&self, bytes: &[u8]) {
-        let place = lock(&self.data);
-        let len = bytes.len().min(place.len);
-        // SAFETY: `len` bytes existed when they were mapped, and the program keeps them until the mapping is closed. Only
-        // this thread writes, under the lock. The memory cannot overlap the library's, but `copy_from` would allow that.
-        unsafe { place.first.copy_from(bytes.as_ptr(), len) };
-    }
-}
+const PAGE: u64 = 4096;
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn viaduct_map(
+pub extern "C" fn viaduct_mmap(
     slot: Handle<Slot>,
-    path: *const c_char,
-    data: *mut c_void,
+    addr: u64,
     length: u64,
-    prot: u32,
-    flags: u32,
-    mapping: *mut Handle<Mapping>,
-) -> c_int {
-    call(|| {
+    prot: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: i64,
+) -> u64 {
+    let mut va = types::MAP_FAILED;
+    posix(|| {
         let slot = SLOTS.get(slot)?;
-        // SAFETY: the program gives what the header says: NULL or a string, and an exclusive location for a handle.
-        let (path, place) =
-            unsafe { (args::optional_text(path, "path")?, args::result(mapping, "mapping")?) };
-        let prot = match prot {
-            types::READ => Prot::READ,
-            types::WRITE => Prot::WRITE,
-            p if p == types::READ | types::WRITE => Prot::READ_WRITE,
-            other => {
-                return fail(
-                    Code::Argument,
-                    format!("prot is {other}: use VIADUCT_READ, VIADUCT_WRITE or both"),
-                );
-            }
-        };
-        let options = options(prot, flags)?;
-        let create = flags & types::MAP_CREATE != 0;
-        if length == 0 && (path.is_none() || create) {
-            return fail(Code::Argument, "length is 0; at least one byte is mapped");
+        if length == 0 {
+            return errno(libc::EINVAL, "length is 0; at least one byte is mapped");
         }
-        let mut buffer = None;
-        let source = match path {
-            Some(_) if !data.is_null() => {
-                return fail(Code::Argument, "path and data are both given; give one");
-            }
-            Some(path) if create => Source::create(path, length)?,
-            Some(path) if prot.write => Source::file_mut(path)?,
-            Some(path) => Source::file(path)?,
-            None if create => return fail(Code::Argument, "VIADUCT_MAP_CREATE needs a path"),
-            None if data.is_null() => {
-                Source::bytes(SharedBytes::new(args::zeroed(args::size(length, "length")?, 0)?))
-            }
-            None => {
-                // SAFETY: the program gives what the header says: `length` bytes that stay as they are during the call.
-                let bytes = args::copy(unsafe { args::bytes(data, length, "data")? })?;
-                let place = Place { first: data.cast(), len: bytes.len() };
-                let bytes = SharedBytes::new(bytes);
-                buffer = prot.write.then(|| Buffer { bytes: bytes.clone(), data: Mutex::new(place) });
-                Source::bytes(bytes)
-            }
+        let Ok(offset) = u64::try_from(offset) else {
+            return errno(libc::EINVAL, format!("offset {offset} is negative"));
         };
-        let length = if length == 0 { source.len() } else { length };
+        let options = options(addr, prot, flags)?.offset(offset);
+        if offset.checked_add(length).is_none_or(|end| i64::try_from(end).is_err()) {
+            let text = format!("{length} bytes from {offset} on are more than a file can have");
+            return errno(libc::EOVERFLOW, text);
+        }
+        let private = flags & libc::MAP_PRIVATE != 0;
+        let source = match flags & libc::MAP_ANONYMOUS {
+            0 => of_file(fd, prot & libc::PROT_WRITE != 0 && !private)?,
+            _ if offset != 0 => return errno(libc::EINVAL, "an anonymous mapping has no offset"),
+            _ => Source::anonymous(length)?,
+        };
         let mapping = slot.slot.map(source, length, options)?;
-        place.write(MAPPINGS.insert(Mapping { mapping, buffer, slot }));
+        if flags & libc::MAP_POPULATE != 0 {
+            // As for mmap: pages that cannot be loaded now are loaded at the first access, or denied.
+            let _ = mapping.advise(Advice::WillNeed);
+        }
+        va = mapping.leave().start;
         Ok(())
-    })
+    });
+    va
 }
 
-fn options(prot: Prot, flags: u32) -> Result<MapOptions> {
-    let (huge, small) = (flags & types::MAP_HUGE != 0, flags & types::MAP_SMALL != 0);
-    let known = types::MAP_HOST | types::MAP_HUGE | types::MAP_SMALL | types::MAP_CREATE;
-    if flags & !known != 0 || huge && small {
-        return fail(
-            Code::Argument,
-            format!("flags are {flags:#x}: unknown ones, or pages both huge and small"),
-        );
+fn errno<T>(number: i32, text: impl Into<String>) -> Result<T> {
+    Err(Failure::new(Code::Argument, text).with_errno(number))
+}
+
+fn options(addr: u64, prot: c_int, flags: c_int) -> Result<MapOptions> {
+    use libc::*;
+    if prot & !(PROT_READ | PROT_WRITE) != 0 {
+        return errno(ENOTSUP, format!("prot is {prot}: an app can read and write"));
     }
-    let mut options = MapOptions::new(prot);
+    let known = MAP_SHARED
+        | MAP_PRIVATE
+        | MAP_FIXED
+        | MAP_FIXED_NOREPLACE
+        | MAP_ANONYMOUS
+        | MAP_POPULATE
+        | MAP_NORESERVE
+        | MAP_HUGETLB
+        | types::MAP_SMALL
+        | types::MAP_HOST;
+    let (huge, small) = (flags & MAP_HUGETLB != 0, flags & types::MAP_SMALL != 0);
+    let kinds = flags & (MAP_SHARED | MAP_PRIVATE);
+    if flags & !known != 0 || huge && small || kinds != MAP_SHARED && kinds != MAP_PRIVATE {
+        let text = format!(
+            "flags are {flags:#x}: give MAP_SHARED or MAP_PRIVATE, and others of viaduct_mmap() that do not contradict one another"
+        );
+        return errno(EINVAL, text);
+    }
+    let mut options = MapOptions::new(Prot { read: prot & PROT_READ != 0, write: prot & PROT_WRITE != 0 });
+    if kinds == MAP_PRIVATE {
+        options = options.private();
+    }
     if flags & types::MAP_HOST != 0 {
         options = options.on_host();
     }
     if huge || small {
         options = options.huge(huge);
     }
-    Ok(options)
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn viaduct_mapping_va(mapping: Handle<Mapping>, va: *mut u64) -> c_int {
-    call(|| {
-        let mapping = MAPPINGS.get(mapping)?;
-        // SAFETY: the program gives what the header says: an exclusive location.
-        unsafe { args::result(va, "va")? }.write(mapping.mapping.va());
-        Ok(())
+    Ok(match flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) {
+        0 if addr == 0 => options,
+        0 => options.near(addr),
+        MAP_FIXED => options.replacing(addr),
+        _ => options.exactly(addr),
     })
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn viaduct_mapping_length(mapping: Handle<Mapping>, length: *mut u64) -> c_int {
-    call(|| {
-        let mapping = MAPPINGS.get(mapping)?;
-        // SAFETY: the program gives what the header says: an exclusive location.
-        unsafe { args::result(length, "length")? }.write(mapping.mapping.len());
-        Ok(())
-    })
+/// An open file of the program. It stays open for the mapping if the program closes it.
+fn of_file(fd: c_int, write: bool) -> Result<Source> {
+    // SAFETY: no memory is passed; the number may be anything.
+    let mode = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    if fd < 0 || mode < 0 {
+        return errno(libc::EBADF, format!("{fd} is not an open descriptor"));
+    }
+    // SAFETY: it is open, as was just seen; only the program could close it during the call, which the header forbids.
+    let copy = unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned();
+    let file = match copy {
+        Ok(copy) => File::from(copy),
+        Err(e) => return errno(e.raw_os_error().unwrap_or(libc::EMFILE), format!("descriptor {fd}: {e}")),
+    };
+    let name = std::fs::read_link(format!("/proc/self/fd/{fd}"))
+        .unwrap_or_else(|_| PathBuf::from(format!("descriptor {fd}")));
+    let reads = matches!(mode & libc::O_ACCMODE, libc::O_RDONLY | libc::O_RDWR) && mode & libc::O_PATH == 0;
+    let writes = mode & libc::O_ACCMODE == libc::O_RDWR;
+    // POSIX: also what is only written is open for reading.
+    if !reads || write && !writes {
+        let what = if reads { "writing" } else { "reading" };
+        return Err(host::Error::Access { path: name, what }.into());
+    }
+    Ok(Source::from_file(file, name, 0, writes)?)
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub extern "C" fn viaduct_sync(mapping: Handle<Mapping>, durable: c_int) -> c_int {
-    call(|| {
-        let mapping = MAPPINGS.get(mapping)?;
-        mapping.mapping.sync(durable != 0)?;
-        if let Some(buffer) = &mapping.buffer {
-            buffer.copy_back(&buffer.bytes.to_vec());
+/// Addresses of whole pages: `length` may end within one.
+fn range(addr: u64, length: u64) -> Result<Range<u64>> {
+    if addr % PAGE != 0 {
+        return errno(libc::EINVAL, format!("{addr:#x} is not a multiple of {PAGE}"));
+    }
+    match addr.checked_add(length) {
+        Some(end) => Ok(addr..end),
+        None => errno(libc::ENOMEM, format!("{length} bytes from {addr:#x} on are not in any address space")),
+    }
+}
+
+fn unmap(addr: u64, length: u64) -> Result<Operation> {
+    let range = range(addr, length).map_err(|e| e.with_errno(libc::EINVAL))?;
+    if length == 0 || range.end > 1 << 48 {
+        return errno(libc::EINVAL, "the range is empty, or leaves the slot's address space");
+    }
+    Ok(Operation::Unmap(range))
+}
+
+fn sync(addr: u64, length: u64, flags: c_int) -> Result<Operation> {
+    let known = libc::MS_SYNC | libc::MS_ASYNC | libc::MS_INVALIDATE;
+    let both = libc::MS_SYNC | libc::MS_ASYNC;
+    if flags & !known != 0 || flags & both == both {
+        return errno(libc::EINVAL, format!("flags are {flags:#x}: unknown ones, or MS_SYNC and MS_ASYNC"));
+    }
+    let mode = SyncMode { durable: flags & libc::MS_SYNC != 0, invalidate: flags & libc::MS_INVALIDATE != 0 };
+    Ok(Operation::Sync(range(addr, length)?, mode))
+}
+
+fn advise(addr: u64, length: u64, advice: c_int) -> Result<Operation> {
+    let advice = match advice {
+        libc::MADV_NORMAL => Advice::Normal,
+        libc::MADV_RANDOM => Advice::Random,
+        libc::MADV_SEQUENTIAL => Advice::Sequential,
+        libc::MADV_WILLNEED => Advice::WillNeed,
+        libc::MADV_DONTNEED => Advice::DontNeed,
+        types::MADV_REUSE => Advice::Reuse,
+        types::MADV_LOWUSE => Advice::LowUse,
+        other => return errno(libc::EINVAL, format!("{other} is no advice")),
+    };
+    Ok(Operation::Advise(range(addr, length)?, advice))
+}
+
+/// Does it now.
+fn now(slot: Handle<Slot>, operation: impl FnOnce() -> Result<Operation>) -> c_int {
+    posix(|| {
+        let slot = &SLOTS.get(slot)?.slot;
+        match operation()? {
+            Operation::Sync(range, mode) => slot.sync(range, mode)?,
+            Operation::Unmap(range) => slot.unmap(range)?,
+            Operation::Advise(range, advice) => slot.advise(range, advice)?,
         }
         Ok(())
     })
 }
 
+/// Begins it.
+///
+/// # Safety
+/// `pending` is NULL or an exclusive location for a handle.
+unsafe fn later(
+    slot: Handle<Slot>,
+    operation: impl FnOnce() -> Result<Operation>,
+    pending: *mut Handle<Pending>,
+) -> c_int {
+    posix(|| {
+        let slot = SLOTS.get(slot)?;
+        // SAFETY: the caller promises the same.
+        let place = unsafe { args::result(pending, "pending")? };
+        place.write(PENDING.insert(slot.slot.begin(operation()?)?));
+        Ok(())
+    })
+}
+
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn viaduct_unmap(mapping: Handle<Mapping>) -> c_int {
-    call(|| {
-        let Mapping { mapping, buffer, slot: _slot } = MAPPINGS.remove(mapping)?;
-        let unmapped = mapping.unmap();
-        // Data that was written back is copied even if some is lost.
-        if let Some(buffer) = buffer {
-            buffer.copy_back(&buffer.bytes.take());
+pub extern "C" fn viaduct_munmap(slot: Handle<Slot>, addr: u64, length: u64) -> c_int {
+    now(slot, || unmap(addr, length))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn viaduct_msync(slot: Handle<Slot>, addr: u64, length: u64, flags: c_int) -> c_int {
+    now(slot, || sync(addr, length, flags))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn viaduct_madvise(slot: Handle<Slot>, addr: u64, length: u64, advice: c_int) -> c_int {
+    now(slot, || advise(addr, length, advice))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_munmap_begin(
+    slot: Handle<Slot>,
+    addr: u64,
+    length: u64,
+    pending: *mut Handle<Pending>,
+) -> c_int {
+    // SAFETY: the program gives what the header says: an exclusive location for a handle.
+    unsafe { later(slot, || unmap(addr, length), pending) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_msync_begin(
+    slot: Handle<Slot>,
+    addr: u64,
+    length: u64,
+    flags: c_int,
+    pending: *mut Handle<Pending>,
+) -> c_int {
+    // SAFETY: the program gives what the header says: an exclusive location for a handle.
+    unsafe { later(slot, || sync(addr, length, flags), pending) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_madvise_begin(
+    slot: Handle<Slot>,
+    addr: u64,
+    length: u64,
+    advice: c_int,
+    pending: *mut Handle<Pending>,
+) -> c_int {
+    // SAFETY: the program gives what the header says: an exclusive location for a handle.
+    unsafe { later(slot, || advise(addr, length, advice), pending) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn viaduct_wait(pending: Handle<Pending>, timeout_ms: u32) -> c_int {
+    posix(|| {
+        let waiting = PENDING.get(pending)?;
+        let limit = match timeout_ms {
+            u32::MAX => Duration::MAX,
+            ms => Duration::from_millis(ms.into()),
+        };
+        match waiting.wait(limit) {
+            None => errno(libc::ETIMEDOUT, "the operation is still under way"),
+            Some(result) => {
+                drop(waiting);
+                // Another thread that waits for it as well has the handle a moment longer, and closes it.
+                let _ = PENDING.remove(pending);
+                Ok(result?)
+            }
         }
-        Ok(unmapped?)
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn viaduct_set_frames(slot: Handle<Slot>, bytes: u64) -> c_int {
+    call(|| {
+        let slot = SLOTS.get(slot)?;
+        slot.slot.set_frame_budget(if bytes == 0 { u64::MAX } else { bytes });
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_get_pager(slot: Handle<Slot>, pager: *mut Pager) -> c_int {
+    call(|| {
+        let slot = SLOTS.get(slot)?;
+        // SAFETY: the program gives what the header says: an exclusive location.
+        unsafe { args::result(pager, "pager")? }.write(slot.slot.pager_stats().into());
+        Ok(())
     })
 }
 
@@ -184,14 +311,14 @@ pub extern "C" fn viaduct_unmap(mapping: Handle<Mapping>) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn viaduct_start_and_wait(
     slot: Handle<Slot>,
-    mapping: Handle<Mapping>,
+    addr: u64,
+    length: u64,
     limit_ms: u32,
     options: *const RunOptions,
     report: *mut Report,
 ) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;
-        let mapping = if mapping.is_null() { None } else { Some(MAPPINGS.get(mapping)?) };
         // SAFETY: the program gives what the header says: NULL, or an exclusive location.
         let report = unsafe { args::optional_result(report, "report")? };
         // SAFETY: the program gives what the header says: NULL, or options that stay as they are during the call.
@@ -203,7 +330,8 @@ pub unsafe extern "C" fn viaduct_start_and_wait(
                 "chunk_bytes and durable are for runs of streams: they must be 0 here",
             );
         }
-        let done = start_and_wait(&slot, mapping.as_deref(), limit_ms, options)?;
+        let range = (length > 0).then_some((addr, length));
+        let done = start_and_wait(&slot, range, limit_ms, options)?;
         if let Some(report) = report {
             report.write(done);
         }
@@ -213,7 +341,7 @@ pub unsafe extern "C" fn viaduct_start_and_wait(
 
 fn start_and_wait(
     slot: &Arc<Slot>,
-    mapping: Option<&Mapping>,
+    range: Option<(u64, u64)>,
     limit_ms: u32,
     options: Option<&RunOptions>,
 ) -> Result<Report> {
@@ -227,15 +355,12 @@ fn start_and_wait(
         return fail(Code::NotFound, format!("app {app}: its manifest names no register that starts it"));
     };
     let mut job = MemoryJob::new(&slot.slot, start.offset);
-    if let Some(mapping) = mapping {
-        if !Arc::ptr_eq(&mapping.slot, slot) {
-            return fail(Code::Argument, "this mapping belongs to another slot");
-        }
+    if let Some((va, len)) = range {
         let Some(base) = register(&port.base) else {
             return fail(Code::NotFound, format!("app {app}: its manifest names no register for an address"));
         };
         let bytes = register(&port.bytes).map(Slot::place);
-        job = job.range(MemoryRange::of(&mapping.mapping, Slot::place(base), bytes));
+        job = job.range(MemoryRange { va, len, base: Slot::place(base), bytes });
     }
     if let Some(done) = register(&port.done) {
         job = job.done(done.offset);

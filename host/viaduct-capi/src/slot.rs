@@ -191,7 +191,10 @@ pub unsafe extern "C" fn viaduct_load(
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn viaduct_unload(slot: Handle<Slot>) -> c_int {
-    call(|| SLOTS.remove(slot).map(drop))
+    call(|| {
+        let Slot { slot, .. } = &SLOTS.remove(slot)?;
+        Ok(slot.unmap(0..1 << 48)?)
+    })
 }
 
 /// See the header.

@@ -3,10 +3,10 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use host::{CardInfo, SlotCounters};
+use host::{CardInfo, PagerStats, SlotCounters};
 
 /// `VIADUCT_ABI_VERSION`.
-pub(crate) const ABI_VERSION: u32 = 2;
+pub(crate) const ABI_VERSION: u32 = 3;
 
 pub(crate) const IN: i32 = 0;
 pub(crate) const OUT: i32 = 1;
@@ -22,13 +22,12 @@ pub(crate) const ACCESS_PULSE: i32 = 2;
 
 pub(crate) const ALLOCATE: u64 = u64::MAX;
 
-pub(crate) const READ: u32 = 1;
-pub(crate) const WRITE: u32 = 2;
+pub(crate) const MAP_FAILED: u64 = u64::MAX;
+pub(crate) const MAP_HOST: c_int = 1 << 21;
+pub(crate) const MAP_SMALL: c_int = 1 << 22;
 
-pub(crate) const MAP_HOST: u32 = 1;
-pub(crate) const MAP_HUGE: u32 = 2;
-pub(crate) const MAP_SMALL: u32 = 4;
-pub(crate) const MAP_CREATE: u32 = 8;
+pub(crate) const MADV_REUSE: c_int = 0x1000;
+pub(crate) const MADV_LOWUSE: c_int = 0x1001;
 
 /// `viaduct_timeouts`
 #[repr(C)]
@@ -165,6 +164,25 @@ impl Report {
     }
 }
 
+/// `viaduct_pager`
+#[repr(C)]
+pub struct Pager {
+    faults: u64,
+    remapped: u64,
+    pages_in: u64,
+    pages_out: u64,
+    evicted: u64,
+    denied: u64,
+    damaged: u64,
+}
+
+impl From<PagerStats> for Pager {
+    fn from(stats: PagerStats) -> Self {
+        let PagerStats { faults, remapped, pages_in, pages_out, evicted, denied, damaged } = stats;
+        Self { faults, remapped, pages_in, pages_out, evicted, denied, damaged }
+    }
+}
+
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn viaduct_abi_version() -> u32 {
@@ -182,4 +200,5 @@ const _: () = {
     assert!(size_of::<Progress>() == 32);
     assert!(size_of::<RunOptions>() == 32);
     assert!(size_of::<Report>() == 72);
+    assert!(size_of::<Pager>() == 56);
 };

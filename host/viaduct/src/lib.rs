@@ -8,7 +8,7 @@
 //! A [`Function`] connects one of the card's virtio devices to the board or to an app, a [`Disk`] makes a file the store of its block
 //! device.
 //!
-//! No thread runs in the background: a thread that waits on a slot also serves its faults. No wait is without limit, see
+//! No thread runs in the background unless [`Slot::begin`] asks for it: a thread that waits on a slot also serves its faults. No wait is without limit, see
 //! [`Timeouts`].
 #![deny(missing_docs)]
 

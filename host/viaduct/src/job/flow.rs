@@ -22,9 +22,8 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use nix::sys::signal::SigSet;
 
-use crate::card::sync::lock;
+use crate::card::sync::{block_signals, lock};
 use crate::error::{Error, Result};
 use crate::slot::backing::kind_of;
 use crate::slot::{ASK_STOP, SlotInner, StopIf, check_stop};
@@ -435,13 +434,6 @@ impl Drop for Flow {
             tracing::debug!(name = %self.name.display(), "the thread of a stream is abandoned in a call that does not return");
         }
     }
-}
-
-/// Blocks all signals on this thread. One that a write here causes (`SIGPIPE`, `SIGXFSZ`) stays pending until the thread
-/// ends; the call itself fails with an error.
-fn block_signals() {
-    // Cannot fail: the set is valid.
-    let _ = SigSet::all().thread_block();
 }
 
 /// Memory used as a ring.

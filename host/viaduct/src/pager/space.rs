@@ -102,6 +102,9 @@ impl Space {
 
     /// Regions that overlap a range, by their addresses.
     pub(super) fn overlapping(&self, range: &Range<u64>) -> Vec<u64> {
+        if range.is_empty() {
+            return Vec::new();
+        }
         let before = self.regions.range(..range.start).next_back();
         let before = before.filter(|&(&start, region)| start + region.bytes() > range.start);
         let inside = self.regions.range(range.clone());

@@ -119,6 +119,10 @@ impl Slot {
     pub fn map(&self, source: Source, len: u64, options: MapOptions) -> Result<Mapping> {
         let card = self.card();
         card.check_process()?;
+        if len == 0 {
+            let name = source.name().display();
+            return Err(Error::Invalid(format!("{name}: 0 bytes cannot be mapped; give at least one")));
+        }
         let source = if options.private { source.private() } else { source };
         if options.prot.write && !source.is_writable() {
             return Err(Error::Access { path: source.name().into(), what: "writing" });

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use crate::card::sync::lock;
+use crate::card::sync::{block_signals, lock};
 use crate::error::{Error, Result};
 
 /// Most operations of a slot that are under way.
@@ -52,6 +52,7 @@ impl Worker {
 }
 
 fn run(queue: &Mutex<Queue>) {
+    block_signals();
     loop {
         let next = {
             let mut queue = lock(queue);
