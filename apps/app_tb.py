@@ -4,7 +4,10 @@
 The app itself is the top of the simulation: `in_i` and `out_o` are whole beats (`strm_t`).
 """
 
+import hashlib
 import importlib.util
+import subprocess
+import sys
 import tomllib
 from collections import deque
 from collections.abc import Callable
@@ -28,12 +31,32 @@ def load_model(test_file: str) -> Model:
     return module.model
 
 
+def generated(app: Path, manifest: dict, data_w: int) -> Path:
+    """The Verilog of an app's top module that a program writes; written again if that or the tools have changed."""
+    file = ROOT / "build/tb" / f"{app.name}.gen{data_w}" / f"{manifest['top']}.v"
+    made_from = [app / manifest["generator"], ROOT / "tools/requirements.txt"]
+    key = hashlib.sha256(b"".join(path.read_bytes() for path in made_from)).hexdigest()
+    stamp = file.with_suffix(".stamp")
+    if not (file.exists() and stamp.exists() and stamp.read_text() == key):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, str(made_from[0]), f"--data-width={data_w}", f"--out={file}"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        stamp.write_text(key)
+    return file
+
+
 def run_app(test_file: str, data_w: int, **kwargs) -> None:
-    """Builds and tests the app a test file lies beside, for a card `data_w` bits wide. Other arguments are those of `run`."""
+    """Builds and tests the app a test file lies beside, for a card `data_w` bits wide. Other arguments are those of `run`.
+
+    The top is the app itself, or the testbench of one that is generated.
+    """
     app = Path(test_file).resolve().parent
     manifest = tomllib.loads((app / "app.toml").read_text())["app"]
-    sources = [str((app / p).resolve().relative_to(ROOT)) for p in manifest.get("sources", [])]
-    run(manifest["top"], test_file, defines={"VIA_DATA_W": data_w}, sources=sources, **kwargs)
+    files, top = [(app / p).resolve() for p in manifest.get("sources", [])], manifest["top"]
+    if "generator" in manifest:
+        files, top = [*files, generated(app, manifest, data_w)], f"{app.name}_tb"
+    sources = [str(p.relative_to(ROOT)) for p in files]
+    run(top, test_file, defines={"VIA_DATA_W": data_w}, sources=sources, **kwargs)
 
 
 @dataclass

@@ -164,17 +164,20 @@ def blocks(slots: int, channels: int, streams: int) -> list[Block]:
     ]
 
 
-def app(name: str) -> Block:
+def app(name: str, width: int) -> Block:
     """An app, with the modules of rtl/common that apps may use."""
     folder = ROOT / "apps" / name
     manifest = tomllib.loads((folder / "app.toml").read_text())["app"]
     shared = [p for p in sorted((ROOT / "rtl/common").glob("via_*.sv")) if not p.stem.endswith("_checker")]
-    files = [
-        ROOT / "rtl/common/via_pkg.sv",
-        *shared,
-        *((folder / s).resolve() for s in manifest.get("sources", [])),
-    ]
+    files = [ROOT / "rtl/common/via_pkg.sv", *shared]
+    files += [(folder / source).resolve() for source in manifest.get("sources", [])]
     files += sorted((folder / "rtl").glob("*.sv"))
+    if "generator" in manifest:
+        made = ROOT / "build/synth" / f"{manifest['top']}.v"
+        made.parent.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, folder / manifest["generator"], f"--data-width={width}", f"--out={made}"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        files.append(made)
     return Block(manifest["top"], sources=tuple(dict.fromkeys(files)))
 
 
@@ -392,7 +395,7 @@ def main() -> None:
 
     todo = functions(args.width) if args.functions else blocks(args.slots, args.channels, args.streams)
     if args.app:
-        todo = [app(name) for name in args.app]
+        todo = [app(name, args.width) for name in args.app]
     if args.whole:
         inner = {module for parts in PERSONALITIES.values() for module in parts}
         made_of = [*blocks(args.slots, args.channels, args.streams), *functions(args.width)]

@@ -141,6 +141,29 @@ def test_what_a_failed_compiler_says(project: Project):
     project.build("make", 1, "build/apps/small/.small.verilated.lock: Is a directory")
 
 
+def test_a_generated_top_module(project: Project):
+    app = project.root / "apps/small"
+    manifest, top = app / "app.toml", app / "rtl/small_app.sv"
+    maker = app / "make.py"
+    text = "import sys\nfrom pathlib import Path\n# 1\nPath(sys.argv[4]).write_text(Path({!r}).read_text())\n"
+    top.rename(app / "text")
+    maker.write_text(text.format(str(app / "text")))
+    manifest.write_text(manifest.read_text().replace("top =", 'generator = "make.py"\ntop ='))
+    assert "generating small_app" in project.build("make", 0)
+    said = project.build("make", 0)
+    assert "up to date" in said and "generating" not in said
+    maker.write_text(maker.read_text().replace("# 1", "# 2"))
+    assert "generating small_app" in project.build("make", 0)
+    (project.root / "build/apps/small/gen/small_app.v").write_text("damaged")
+    assert "generating small_app" in project.build("make", 0)
+    maker.write_text("print('no')")
+    project.build("make", 1, "make.py has written nothing to the file of --out")
+    maker.write_text("import sys\nsys.exit('this is why')")
+    assert "this is why" in project.build("make", 1, "generating the top module of app small")
+    maker.unlink()
+    project.build("make", 2, "make.py does not exist")
+
+
 def test_two_builds_at_once(project: Project):
     with project.start("slow") as first, project.start("slow") as second:
         said = [process.communicate(timeout=PATIENCE) for process in (first, second)]

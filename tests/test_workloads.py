@@ -86,6 +86,15 @@ def test_md5_of_many_files_is_as_md5sum_prints(tmp_path: Path):
     )
 
 
+def test_sha_hls_from_its_generator_is_as_sha256sum_prints(tmp_path: Path):
+    files = [write(tmp_path / f"file{n}", 1 + 4321 * n) for n in range(3)]
+    for path in files:
+        command = [str(ROOT / "viaduct"), "run", "sha_hls", f"--in=file:{path}", "--check"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
+        assert done.returncode == 0, done.stderr
+        assert hashlib.sha256(path.read_bytes()).hexdigest() in done.stdout
+
+
 def test_nw_scores_pairs_of_blocks(tmp_path: Path):
     strings = write(tmp_path / "strings", 20_000)
     before = strings.read_bytes()

@@ -68,7 +68,8 @@ for app in apps/*/app.toml; do
   gen=build/apps/$name/gen
   wanted "$name" || continue
   [ -f "$gen/via_slot.sv" ] || { fail "apps/$name is not built: ./viaduct build $name"; continue; }
-  for f in "$dir"/rtl/*.sv; do
+  for f in "$dir"/{rtl,tb}/*.sv; do
+    [ -f "$f" ] || continue
     verible-verilog-format --flagfile=tools/verible.flags --verify "$f" >"$out/$name.format" 2>&1 || fail "format: $f (make fmt)"
   done
   mapfile -t first < <(.venv/bin/python -c 'if True:

@@ -61,6 +61,9 @@ fn written(m: &Manifest) -> String {
         m.busy,
         m.irq
     );
+    if let Some(generator) = &m.generator {
+        writeln!(out, "generator = {}", path(generator)).unwrap();
+    }
     for s in &m.stream_in {
         writeln!(out, "[[stream_in]]\nname = {}\nlanes = {}", quoted(&s.name), s.lanes).unwrap();
     }
@@ -129,7 +132,7 @@ fn check_rules(m: &Manifest) {
     }
     // Sources may also be those that apps share.
     let sources = m.sources.iter().map(|p| p.strip_prefix("../common").unwrap_or(p));
-    for path in sources.chain(m.model.as_deref()) {
+    for path in sources.chain(m.model.as_deref()).chain(m.generator.as_deref()) {
         assert!(path.is_relative() && !path.components().any(|part| part.as_os_str() == ".."), "{path:?}");
     }
     for text in m.registers.iter().map(|r| &r.doc).chain([&m.summary]) {

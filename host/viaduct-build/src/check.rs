@@ -38,6 +38,7 @@ struct RawApp {
     version: String,
     summary: String,
     top: String,
+    generator: Option<PathBuf>,
     #[serde(default)]
     sources: Vec<PathBuf>,
     #[serde(default)]
@@ -208,6 +209,13 @@ impl Check<'_> {
                 ));
             }
         }
+        if app.generator.as_ref().is_some_and(|g| !is_inside(g)) {
+            return Err(self.wrong(
+                "app.generator",
+                "not in the app's folder",
+                "use a path below the folder, without ..",
+            ));
+        }
         for s in &app.sources {
             if !is_inside(s.strip_prefix("../common").unwrap_or(s)) {
                 return Err(self.wrong(
@@ -260,6 +268,7 @@ impl Check<'_> {
             version: app.version,
             summary: app.summary,
             top: app.top,
+            generator: app.generator,
             sources: app.sources,
             data_width: app.data_width,
             busy: app.busy,

@@ -44,7 +44,10 @@ impl Manifest {
                 "name a file in the app's folder",
             )),
         };
-        path("app.top", &Path::new("rtl").join(format!("{}.sv", manifest.top)))?;
+        match &manifest.generator {
+            Some(generator) => path("app.generator", generator)?,
+            None => path("app.top", &Path::new("rtl").join(format!("{}.sv", manifest.top)))?,
+        }
         for s in &manifest.sources {
             path("app.sources", s)?;
         }

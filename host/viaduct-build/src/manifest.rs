@@ -125,8 +125,10 @@ pub struct Manifest {
     pub version: String,
     /// One line about it.
     pub summary: String,
-    /// Its top module; the file is `rtl/<top>.sv`.
+    /// Its top module; the file is `rtl/<top>.sv`, unless it is generated.
     pub top: String,
+    /// Python program that writes the top module as Verilog, relative to the folder.
+    pub generator: Option<PathBuf>,
     /// Sources to read first, in this order, relative to the folder; those that apps share are in `../common`.
     pub sources: Vec<PathBuf>,
     /// Data widths it supports; empty: any.
@@ -289,6 +291,7 @@ python = "model.py"
             ("[\"rtl/aes_pkg.sv\"]", "[\"../x.sv\"]", 6, "not in the app's folder"),
             ("[\"rtl/aes_pkg.sv\"]", "[\"../common/../x.sv\"]", 6, "not in the app's folder"),
             ("[\"rtl/aes_pkg.sv\"]", "[\"../commons/x.sv\"]", 6, "not in the app's folder"),
+            ("sources = [", "generator = \"../x.py\"\nsources = [", 6, "not in the app's folder"),
             ("[512]", "[500]", 7, "no card is 500 bits wide"),
             ("[512]", "[512", 9, "array"),
             ("length = \"same\"", "length = \"long\"", 14, "not a length"),

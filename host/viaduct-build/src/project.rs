@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use sha2::{Digest, Sha256};
+
 use crate::generate::{Generated, write_if_changed};
 use crate::nearest::nearest;
 use crate::stamp::why_stale;
@@ -156,7 +158,8 @@ impl Project {
         let object = folder.join(format!("{}.so", app.name));
         let mut request = vec!["slot".to_owned(), "--out".to_owned(), self.inside(&object)];
         request.extend(["--name".to_owned(), app.name.clone()]);
-        for source in app.sources.iter().map(|s| app.dir.join(s)).chain(generated.verilog) {
+        let top = self.generate_top(app, geometry, progress)?;
+        for source in app.sources.iter().map(|s| app.dir.join(s)).chain(top).chain(generated.verilog) {
             request.extend(["--source".to_owned(), self.inside(&source)]);
         }
         request.extend(["-y".to_owned(), self.inside(&app.dir.join("rtl"))]);
@@ -175,6 +178,47 @@ impl Project {
         let text = std::fs::read(&manifest).map_err(Error::io(&manifest))?;
         write_if_changed(&container.with_extension("toml"), &text)?;
         Ok(Image { container, object })
+    }
+
+    /// Runs the generator of an app's top module, if it has one and anything changed; the file is beside the wrapper.
+    fn generate_top(
+        &self,
+        app: &Manifest,
+        geometry: &Geometry,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Option<PathBuf>> {
+        let Some(generator) = app.generator.as_ref().map(|g| app.dir.join(g)) else { return Ok(None) };
+        let file = self.images(Variant::Fast).join(&app.name).join("gen").join(format!("{}.v", app.top));
+        let stamp = file.with_extension("stamp");
+        // What it is made from, and what was made.
+        let state = || {
+            let mut hash = Sha256::new();
+            for input in [&generator, &self.root.join("tools/requirements.txt"), &file] {
+                hash.update(std::fs::read(input).unwrap_or_default());
+                hash.update([0]);
+            }
+            format!("{} {}\n", geometry.data_width, hex::encode(hash.finalize()))
+        };
+        if file.is_file() && std::fs::read_to_string(&stamp).is_ok_and(|old| old == state()) {
+            return Ok(Some(file));
+        }
+        let what = format!("generating the top module of app {}", app.name);
+        progress(&format!("{}: generating {}", app.name, app.top));
+        // Another build may read the present file.
+        let fresh = tempfile::NamedTempFile::new().map_err(Error::io(std::env::temp_dir()))?;
+        let mut command = Command::new(venv_python(&self.root, &what)?);
+        command.arg(&generator).current_dir(&self.root);
+        command.args(["--data-width", &geometry.data_width.to_string(), "--out"]).arg(fresh.path());
+        // What it says is of no interest to the user, unless it fails.
+        run(command, &what, "its messages are above", &mut |_| {})?;
+        let made = std::fs::read(fresh.path()).map_err(Error::io(fresh.path()))?;
+        if made.is_empty() {
+            let problem = format!("{} has written nothing to the file of --out", generator.display());
+            return Err(Error::Tool { what, problem, output: String::new() });
+        }
+        write_if_changed(&file, &made)?;
+        write_if_changed(&stamp, state().as_bytes())?;
+        Ok(Some(file))
     }
 
     /// Builds the simulated card's shell in a variant; does nothing if nothing changed. Returns the shared object.
