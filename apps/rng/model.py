@@ -8,10 +8,17 @@ import numpy as np
 MASK = 2**64 - 1
 
 
-def places(size: int, count: int, seed: int, length: int) -> Iterator[int]:
+def places(size: int, count: int, seed: int, length: int, permute: int = 0) -> Iterator[int]:
     """Offsets of the accesses in a memory of `length` bytes; none if the parameters are wrong."""
     slots = min(length // size, 2**32 - 1) if size in {1 << k for k in range(6, 22)} else 0
     if not slots or not seed:
+        return
+    if permute:
+        slots = 1 << slots.bit_length() - 1
+        x = seed % slots
+        for _ in range(count):
+            x = (x * 8197 + 0x9E3779B9) % slots
+            yield (x ^ x >> 7) * size
         return
     x = seed
     for _ in range(count):
@@ -24,7 +31,8 @@ def places(size: int, count: int, seed: int, length: int) -> Iterator[int]:
 
 def accesses(length: int, registers: dict[str, int]) -> Iterator[int]:
     """Offsets in a memory of `length` bytes for the values of the registers."""
-    return places(registers["size"], registers["count"], registers["seed"], length)
+    size, count, seed = (registers[name] for name in ("size", "count", "seed"))
+    return places(size, count, seed, length, registers.get("permute", 0))
 
 
 def model(inputs: dict[str, bytes], registers: dict[str, int]) -> dict[str, bytes]:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """App rng against its model: places, data, checksum, errors, rate."""
 
+from itertools import pairwise
+
 import cocotb
 import pytest
 from app_tb import run_app
@@ -25,6 +27,7 @@ async def reads_and_writes_as_the_model(dut, stall):
         base = 64 * r.randrange(SIZE // 2 // 64)
         count = r.randrange(1, max(3, 512 * bench.width // size))
         registers = {"size": size, "count": count, "seed": r.getrandbits(64) | 1, "write": i % 2}
+        registers["permute"] = i // 2 % 2
         before = bytes(bench.mem.mem)
         memory = before[base : base + length]
         result = await bench.go(base, length, **registers)
@@ -35,6 +38,22 @@ async def reads_and_writes_as_the_model(dut, stall):
         else:
             assert bench.mem.mem == before
             assert result["checksum"] == model.checksum(memory, registers)
+
+
+@cocotb.test(timeout_time=500, timeout_unit="us")
+async def a_permutation_has_every_place_once(dut):
+    bench = Bench(dut, rng().randbytes(SIZE), latency=5)
+    await start(dut)
+    # 700 places: 512 of them.
+    registers = {"size": 64, "count": 1024, "seed": rng().getrandbits(64) | 1, "write": 0, "permute": 1}
+    result = await bench.go(0, 64 * 700, **registers)
+    assert result["errors"] == 0
+    at = [addr for _, addr, _ in bench.mem.reads]
+    assert sorted(at[:512]) == list(range(0, 64 * 512, 64)) and at[512:] == at[:512]
+    assert at[:512] == list(model.places(64, 512, registers["seed"], 64 * 700, 1))
+    # No order that a prefetcher would find.
+    steps = {b - a for a, b in pairwise(at[:512])}
+    assert len(steps) > 100
 
 
 @cocotb.test(timeout_time=500, timeout_unit="us")
@@ -59,7 +78,7 @@ async def counts_errors_and_goes_on(dut, write):
 
     bench = Bench(dut, rng().randbytes(SIZE), latency=5, stall=0.2, fails=fails)
     await start(dut)
-    registers = {"size": 8192, "count": 20, "seed": 7, "write": write}
+    registers = {"size": 8192, "count": 20, "seed": 7, "write": write, "permute": 0}
     before = bytes(bench.mem.mem)
     result = await bench.go(4096, 100000, **registers)
     bursts = bench.mem.writes if write else bench.mem.reads

@@ -39,6 +39,7 @@ module rng_app
   input  logic    [31:0] count_i,         // accesses
   input  logic    [63:0] seed_i,          // of the random sequence, not zero
   input  logic           write_i,         // write rather than read
+  input  logic           permute_i,       // every position once, before any comes again
   input  logic           start_i,         // one-cycle pulse; the inputs above are sampled with it
   output logic           done_o,          // level: no run is in progress
   output logic    [63:0] checksum_o,      // sum of all words read
@@ -68,7 +69,7 @@ module rng_app
 
   // ---------------------------------------------------------------- parameters, sampled at the start
   state_e state_q;
-  logic write_q, bad;
+  logic write_q, permute_q, bad;
   logic [63:0] base_q, seed_q, bytes_q, places;
   logic [31:0] size_q, count_q, places_q;
   logic [4:0] shift, shift_q;
@@ -84,11 +85,12 @@ module rng_app
   always_ff @(posedge clk_i) begin
     if (state_q == Idle && start_i) begin
       write_q <= write_i;
-      base_q  <= base_i;
+      permute_q <= permute_i;
+      base_q <= base_i;
       bytes_q <= bytes_i;
-      size_q  <= size_i;
+      size_q <= size_i;
       count_q <= count_i;
-      seed_q  <= seed_i;
+      seed_q <= seed_i;
     end
     if (state_q == Setup) begin
       shift_q  <= shift;
@@ -103,14 +105,15 @@ module rng_app
   rng_place u_place (
     .clk_i,
     .rst_ni,
-    .start_i (go),
-    .seed_i  (seed_q),
-    .count_i (count_q),
+    .start_i(go),
+    .seed_i(seed_q),
+    .count_i(count_q),
     .places_i(places_q),
-    .shift_i (shift_q),
+    .shift_i(shift_q),
+    .permute_i(permute_q),
     .offset_o(place),
-    .valid_o (place_valid),
-    .ready_i (place_ready)
+    .valid_o(place_valid),
+    .ready_i(place_ready)
   );
 
   // ---------------------------------------------------------------- bursts
