@@ -54,12 +54,6 @@ module gups_app
   localparam int unsigned Words = DataW / 64;  // of a beat
   localparam int unsigned WordW = Words > 1 ? $clog2(Words) : 1;
 
-  typedef enum logic [1:0] {
-    Idle,
-    Setup,
-    Run
-  } state_e;
-
   typedef struct packed {
     logic [63:0] addr;
     logic [63:0] x;
@@ -80,11 +74,10 @@ module gups_app
   endfunction
 
   // ---------------------------------------------------------------- parameters, sampled at the start
-  state_e state_q;
   logic [63:0] base_q, bytes_q, updates_q, seed_q;
   logic [IndexW:0] words, table_words;
   logic [IndexW-1:0] mask_q;
-  logic go, bad;
+  logic sample, go, bad, finish;
 
   always_comb begin
     // All bits below the highest one.
@@ -93,16 +86,15 @@ module gups_app
   end
   assign table_words = words & ~(words >> 1);
   assign bad = base_q[5:0] != '0 || words == '0 || seed_q == '0;
-  assign go = state_q == Setup && !bad;
 
   always_ff @(posedge clk_i) begin
-    if (state_q == Idle && start_i) begin
+    if (sample) begin
       base_q    <= base_i;
       bytes_q   <= bytes_i;
       updates_q <= updates_i;
       seed_q    <= seed_i;
     end
-    if (state_q == Setup) mask_q <= words[IndexW:1];
+    if (go) mask_q <= words[IndexW:1];
   end
 
   // ---------------------------------------------------------------- the sequence
@@ -293,36 +285,27 @@ module gups_app
   end
 
   // ---------------------------------------------------------------- run
-  logic finish;
-  assign finish = state_q == Setup ? bad : state_q == Run && !more_q && !current_q && empty;
+  assign finish = !more_q && !current_q && empty;
+
+  mem_run u_run (
+    .clk_i,
+    .rst_ni,
+    .start_i,
+    .sample_o(sample),
+    .bad_i   (bad),
+    .go_o    (go),
+    .run_o   (),
+    .finish_i(finish),
+    .errors_i(3'(r_valid_q && r_error_q) + 3'(mem_b_valid_i && mem_b_i.resp[1])),
+    .done_o,
+    .irq_o,
+    .errors_o,
+    .cycles_o
+  );
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      state_q  <= Idle;
-      done_o   <= 1'b0;
-      irq_o    <= 1'b0;
-      held_o   <= '0;
-      errors_o <= '0;
-      cycles_o <= '0;
-    end else begin
-      irq_o <= finish;
-      unique case (state_q)
-        Idle: if (start_i) state_q <= Setup;
-        Setup: state_q <= bad ? Idle : Run;
-        default: if (finish) state_q <= Idle;
-      endcase
-      if (state_q == Idle && start_i) begin
-        done_o   <= 1'b0;
-        held_o   <= '0;
-        errors_o <= '0;
-        cycles_o <= '0;
-      end else begin
-        if (finish) done_o <= 1'b1;
-        if (state_q != Idle) cycles_o <= cycles_o + 1'b1;
-        if (current_q && fresh_q && held) held_o <= held_o + 1'b1;
-        errors_o <= errors_o + 32'(r_valid_q && r_error_q) + 32'(mem_b_valid_i && mem_b_i.resp[1]) + 32'(state_q == Setup && bad);
-      end
-    end
+    if (!rst_ni || sample) held_o <= '0;
+    else if (current_q && fresh_q && held) held_o <= held_o + 1'b1;
   end
 
 endmodule

@@ -54,45 +54,28 @@ module nw_app
   localparam int unsigned ScoreBeats = 64 / StrbW;
   localparam int unsigned CountW = $clog2(Tiles + 1);
 
-  typedef enum logic [2:0] {
-    Idle,
-    Setup,
-    Setup2,
-    Check,
-    Run
-  } state_e;
-
   function automatic axi_ax_t burst(input logic [63:0] addr, input int unsigned beats);
     return '{id: '0, burst: 2'b01, size: 3'(BeatLog2), len: 8'(beats - 1), addr: addr};
   endfunction
 
   // ---------------------------------------------------------------- parameters, sampled at the start
-  state_e state_q;
   logic [63:0] base_q, bytes_q, scores_q, need_q;
   logic [31:0] rows_q, cols_q;
   logic [36:0] b_at_q;  // offset of string b
-  logic go, bad;
+  logic sample, go, bad, finish;
 
   always_ff @(posedge clk_i) begin
-    unique case (state_q)
-      Idle: begin
-        if (start_i) begin
-          base_q  <= base_i;
-          bytes_q <= bytes_i;
-          rows_q  <= rows_i;
-          cols_q  <= cols_i;
-        end
-      end
-      Setup: begin
-        scores_q <= 64'(rows_q) * 64'(cols_q);
-        b_at_q   <= {27'(rows_q[31:6]) + 27'(rows_q[5:0] != '0), 10'b0};
-      end
-      Setup2:  need_q <= scores_q + 64'(b_at_q) + 64'({cols_q, 4'b0});
-      default: ;
-    endcase
+    if (sample) begin
+      base_q  <= base_i;
+      bytes_q <= bytes_i;
+      rows_q  <= rows_i;
+      cols_q  <= cols_i;
+    end
+    scores_q <= 64'(rows_q) * 64'(cols_q);
+    b_at_q   <= {27'(rows_q[31:6]) + 27'(rows_q[5:0] != '0), 10'b0};
+    need_q   <= scores_q + 64'(b_at_q) + 64'({cols_q, 4'b0});
   end
   assign bad = base_q[11:0] != '0 || rows_q == '0 || cols_q == '0 || cols_q[5:0] != '0 || need_q > bytes_q;
-  assign go  = state_q == Check && !bad;
 
   // ---------------------------------------------------------------- reads
   logic more_q;  // a burst is to be sent
@@ -264,38 +247,31 @@ module nw_app
   end
 
   // ---------------------------------------------------------------- run
-  logic finish, r_bad_q, r_error;
+  logic r_bad_q, r_error;
   assign r_error = mem_r_valid_i && mem_r_i.last && (mem_r_i.resp[1] || r_bad_q);
-  assign finish  = state_q == Check ? bad : state_q == Run && !more_q && flying_q == '0;
+  assign finish  = !more_q && flying_q == '0;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      state_q  <= Idle;
-      done_o   <= 1'b0;
-      irq_o    <= 1'b0;
-      errors_o <= '0;
-      cycles_o <= '0;
-      r_bad_q  <= 1'b0;
-    end else begin
-      irq_o <= finish;
-      if (mem_r_valid_i) r_bad_q <= !mem_r_i.last && (r_bad_q || mem_r_i.resp[1]);
-      unique case (state_q)
-        Idle: if (start_i) state_q <= Setup;
-        Setup: state_q <= Setup2;
-        Setup2: state_q <= Check;
-        Check: state_q <= bad ? Idle : Run;
-        default: if (finish) state_q <= Idle;
-      endcase
-      if (state_q == Idle && start_i) begin
-        done_o   <= 1'b0;
-        errors_o <= '0;
-        cycles_o <= '0;
-      end else begin
-        if (finish) done_o <= 1'b1;
-        if (state_q != Idle) cycles_o <= cycles_o + 1'b1;
-        errors_o <= errors_o + 32'(r_error) + 32'(mem_b_valid_i && mem_b_i.resp[1]) + 32'(state_q == Check && bad);
-      end
-    end
+    if (!rst_ni) r_bad_q <= 1'b0;
+    else if (mem_r_valid_i) r_bad_q <= !mem_r_i.last && (r_bad_q || mem_r_i.resp[1]);
   end
+
+  mem_run #(
+    .Setup(3)
+  ) u_run (
+    .clk_i,
+    .rst_ni,
+    .start_i,
+    .sample_o(sample),
+    .bad_i   (bad),
+    .go_o    (go),
+    .run_o   (),
+    .finish_i(finish),
+    .errors_i(3'(r_error) + 3'(mem_b_valid_i && mem_b_i.resp[1])),
+    .done_o,
+    .irq_o,
+    .errors_o,
+    .cycles_o
+  );
 
 endmodule

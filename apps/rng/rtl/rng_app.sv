@@ -56,24 +56,17 @@ module rng_app
   localparam int unsigned BurstLog2 = $clog2(BurstBytes);
   localparam int unsigned CountW = $clog2(Outstanding + 1);
 
-  typedef enum logic [1:0] {
-    Idle,
-    Setup,
-    Run
-  } state_e;
-
   typedef struct packed {
     logic [7:0]  len;
     logic [63:0] offset;  // from the base
   } burst_t;
 
   // ---------------------------------------------------------------- parameters, sampled at the start
-  state_e state_q;
   logic write_q, permute_q, bad;
   logic [63:0] base_q, seed_q, bytes_q, places;
   logic [31:0] size_q, count_q, places_q;
   logic [4:0] shift, shift_q;
-  logic go;
+  logic sample, go, finish;
 
   always_comb begin
     shift = '0;
@@ -83,7 +76,7 @@ module rng_app
   assign bad = size_q != 32'd1 << shift || shift == '0 || base_q[MinLog2-1:0] != '0 || places == '0 || seed_q == '0;
 
   always_ff @(posedge clk_i) begin
-    if (state_q == Idle && start_i) begin
+    if (sample) begin
       write_q <= write_i;
       permute_q <= permute_i;
       base_q <= base_i;
@@ -92,7 +85,7 @@ module rng_app
       count_q <= count_i;
       seed_q <= seed_i;
     end
-    if (state_q == Setup) begin
+    if (go) begin
       shift_q  <= shift;
       places_q <= places[63:32] != '0 ? '1 : places[31:0];
     end
@@ -227,37 +220,27 @@ module rng_app
   end
 
   // ---------------------------------------------------------------- run
-  logic finish;
-  assign go = state_q == Setup && !bad;
-  assign finish = state_q == Setup ? bad : state_q == Run && todo_q == '0 && out_q == '0;
+  assign finish = todo_q == '0 && out_q == '0;
+
+  mem_run u_run (
+    .clk_i,
+    .rst_ni,
+    .start_i,
+    .sample_o(sample),
+    .bad_i   (bad),
+    .go_o    (go),
+    .run_o   (),
+    .finish_i(finish),
+    .errors_i(3'(answered && burst_error)),
+    .done_o,
+    .irq_o,
+    .errors_o,
+    .cycles_o
+  );
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      state_q    <= Idle;
-      done_o     <= 1'b0;
-      irq_o      <= 1'b0;
-      checksum_o <= '0;
-      errors_o   <= '0;
-      cycles_o   <= '0;
-    end else begin
-      irq_o <= finish;
-      unique case (state_q)
-        Idle: if (start_i) state_q <= Setup;
-        Setup: state_q <= bad ? Idle : Run;
-        default: if (finish) state_q <= Idle;
-      endcase
-      if (state_q == Idle && start_i) begin
-        done_o     <= 1'b0;
-        checksum_o <= '0;
-        errors_o   <= '0;
-        cycles_o   <= '0;
-      end else begin
-        if (finish) done_o <= 1'b1;
-        if (state_q != Idle) cycles_o <= cycles_o + 1'b1;
-        if (sum_valid_q) checksum_o <= checksum_o + sum_q;
-        if (answered && burst_error || state_q == Setup && bad) errors_o <= errors_o + 1'b1;
-      end
-    end
+    if (!rst_ni || sample) checksum_o <= '0;
+    else if (sum_valid_q) checksum_o <= checksum_o + sum_q;
   end
 
 endmodule
