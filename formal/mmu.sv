@@ -185,7 +185,7 @@ module mmu
   endfunction
 
   // States of via_walk, of via_mmu and of via_tlb.
-  localparam logic [1:0] WalkNone = 2'd0, WalkAct = 2'd2, WalkFill = 2'd3;
+  localparam logic [1:0] WalkNone = 2'd0, WalkAct = 2'd2;
   localparam logic [2:0] Sweep = 3'd0, Idle = 3'd1, Hold = 3'd2, Look = 3'd3, Act = 3'd4, Deny = 3'd5;
   localparam logic [3:0] Run = 4'd0, Held = 4'd1, Reread2 = 4'd2, Compare2 = 4'd3, Judge = 4'd9;
   localparam int unsigned RecordW = 3 + 3 + 1 + 2 + 16 + 64;
@@ -241,7 +241,7 @@ module mmu
         i_page :
         assert (dut.u_walk.ppn_q == (dut.u_walk.rec_q.cmd ? dut.u_walk.cmd.addr1[51:12] : 40'(dut.u_walk.pte_q.ppn)) || !dut.u_walk.rec_q.cmd && !dut.u_walk.rec_q.read);
       end
-      if (dut.u_walk.judge_q == WalkAct || dut.u_walk.judge_q == WalkFill) begin
+      if (dut.u_walk.judge_q == WalkAct) begin
         i_judged : assert (!dut.u_walk.rec_q.cmd || dut.u_walk.bad_q || good_command(dut.u_walk.cmd));
         // What the page table grants: a valid entry of this page, with right check bits and the right.
         i_walked :
@@ -253,7 +253,7 @@ module mmu
             1'b1, 1'b0, dut.u_walk.ppn_q, 1'b0
         ));
       end
-      i_fills : assert (dut.u_walk.judge_q != WalkFill || dut.u_walk.walked_q && !dut.u_walk.rec_q.cmd);
+      i_judge : assert (dut.u_walk.judge_q <= WalkAct);
       if (dut.act_valid && dut.act_fill) begin
         // No more than that; to write only with the dirty bit.
         a_fill :

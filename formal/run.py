@@ -37,9 +37,13 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_vq_fifo.sv", "came || late || count_o != CW'(1))", "came || count_o != CW'(1))"),
     ],
     "mmu": [
-                ("via_walk.sv", "|| !arg.host && outside", ""),
+        ("via_walk.sv", "|| !arg.host && outside", ""),
         ("via_walk.sv", "|| pte_q.v && outside && !rec_q.cmd", ""),
-        ("via_walk.sv", "card_outside(frame, frame_last, chan_mib_i)", "card_outside(frame, frame, chan_mib_i)"),
+        (
+            "via_walk.sv",
+            "card_outside(frame, frame_last, chan_mib_i)",
+            "card_outside(frame, frame, chan_mib_i)",
+        ),
         ("via_walk.sv", "huge && |arg.ppn[HugeLog2-PageLog2-1:0]", "1'b0"),
         ("via_walk.sv", "|| block >= table_i.keep_first && block < table_i.keep_end", ""),
         ("via_walk.sv", "|| check != pte_q.check", ""),
@@ -48,7 +52,6 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_walk.sv", "(judge_q == None || next)", "(judge_q == None || leave)"),
         ("via_tlb.sv", "Compare2, Reread1: ra = s1_q", "Compare2, Reread1: ra = s2_q"),
         ("via_tlb_array.sv", "entry[w].valid && entry[w].tag == tag_q", "entry[w].valid"),
-
         ("via_pkg.sv", "(first >> CardAddrW) != '0 || (last >> CardAddrW) != '0 ||", ""),
         ("via_tlb.sv", "<= hhit ? hpte.host : ppte.host", "<= ppte.host"),
         ("via_tlb.sv", "else if (give_up) p_err_q", "else if (abort_i) p_err_q"),

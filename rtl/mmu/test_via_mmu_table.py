@@ -99,6 +99,10 @@ class Memory:
     def entry(self, va: int) -> int:
         return self.words.get(self.place(va), 0)
 
+    async def settle(self) -> None:
+        """Until writes of accessed and dirty bits, which nothing waits for, are in memory."""
+        await self.b.until(lambda: int(self.d.idle_o.value), 500, "writes to the table")
+
     def edge(self) -> None:
         d, now, r = self.d, self.b.now, self.b.r
         strobes = self.width // 8
@@ -191,12 +195,15 @@ async def a_page_of_the_table_is_translated_without_the_host(dut):
     await b.settle()
     assert [x.pa for x in bursts] == [frames[va] + 0x80 for va in pages]
     assert m.walks == walks and not b.events
+    await m.settle()
+
     assert all(m.entry(va) == encode(va, frame, R | W, 1) for va, frame in frames.items())
     # The first write takes the right from the table, and leaves the dirty bit there.
     bursts = [b.push(WR, va) for va in pages] + [b.push(WR, va + 64) for va in pages]
     await b.settle()
     assert [x.pa for x in bursts] == [frames[va] for va in pages] + [frames[va] + 64 for va in pages]
     assert (not b.events and len(pages) < m.walks - walks <= 2 * len(pages)) or m.walks - walks == len(pages)
+    await m.settle()
     assert all(m.entry(va) == encode(va, frame, R | W, 3) for va, frame in frames.items())
     assert int(dut.idle_o.value) == 1
 
@@ -285,6 +292,7 @@ async def commands_keep_the_table(dut):
     x = b.push(WR, va)
     await b.settle()
     assert x.pa == frame and not b.events
+    await m.settle()
     assert m.entry(va) == encode(va, frame, R | W, 3)
     assert await done(b, SCAN, va) == (OK, ACCESSED | DIRTY)
     assert m.entry(va) == encode(va, frame, R | W, 2)

@@ -252,7 +252,9 @@ module via_mmu
     end
   end
 
-  logic idle_cmd, both_held, deny_q, room, cmd_go, cmd_ready_q;
+  logic idle_cmd, both_held, deny_q, room, cmd_go, cmd_ready_q, act_ready;
+  logic [2:0] run_q;  // fills since the arrays were taken
+  logic again_q;  // the last cycle of a fill, and another one may follow
   logic [3:0] waiting;  // completions
   assign both_held = held[0] && held[1];
   assign idle_cmd  = state_q == Idle;
@@ -267,7 +269,9 @@ module via_mmu
   assign op_left   = state_q == Act && (is_map && !unfit_q && victim_valid && !found_q || is_unmap && found_q);
   assign op_map    = state_q == Act && is_map && !unfit_q;
   assign deny      = state_q == Deny && deny_q;
-  assign cmd_go    = act_valid && cmd_ready_q;
+  // A fill that waits follows another one without giving the arrays back, a few times.
+  assign act_ready = cmd_ready_q || again_q && act_fill;
+  assign cmd_go    = act_valid && act_ready;
 
   state_e state_d;
   always_comb begin
@@ -277,7 +281,7 @@ module via_mmu
       Idle: if (cmd_go) state_d = act_bad ? Post : Hold;
       Hold: if (both_held) state_d = Look;
       Look: state_d = Act;
-      Act: state_d = fill_q ? Idle : is_deny ? Deny : Post;
+      Act: state_d = !fill_q ? (is_deny ? Deny : Post) : cmd_go ? Hold : Idle;
       Deny: if (!deny_q && both_held) state_d = Post;
       default: state_d = Idle;  // Post: there was room for the completion when the command was accepted
     endcase
@@ -290,10 +294,15 @@ module via_mmu
       sweep_q     <= '0;
       deny_q      <= 1'b0;
       cmd_ready_q <= 1'b0;
+      run_q       <= '0;
+      again_q     <= 1'b0;
+
     end else begin
       deny_q      <= state_q == Act;
       // Ready again in the first cycle of Idle; a completion on its way into the FIFO counts.
-      cmd_ready_q <= (state_q == Post || state_q == Act && fill_q) ? waiting < 4'd7 : idle_cmd && room && !cmd_go;
+      cmd_ready_q <= (state_q == Post || state_q == Act && fill_q && !cmd_go) ? waiting < 4'd7 : idle_cmd && room && !cmd_go;
+      run_q       <= idle_cmd ? '0 : run_q + 3'(cmd_go);
+      again_q     <= state_q == Look && fill_q && run_q != '1;
       if (state_q == Sweep && both_held) sweep_q <= sweep_q + 1'b1;
       state_q <= state_d;
       hold <= state_d inside {Sweep, Hold, Look, Act, Deny};
@@ -442,7 +451,7 @@ module via_mmu
     .cmd_ready_o,
     .act_o         (act),
     .act_valid_o   (act_valid),
-    .act_ready_i   (cmd_ready_q),
+    .act_ready_i   (act_ready),
     .act_fill_o    (act_fill),
     .act_bad_o     (act_bad),
     .act_found_o   (act_found),

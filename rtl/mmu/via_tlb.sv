@@ -287,13 +287,13 @@ module via_tlb
   endfunction
   logic walk_q;  // not to post, but to deny
   logic sc_hit_q, sc_pass_q, sc_mark_q, sc_told_q, denied_q, last_valid_q, last_perm_q;
-  logic [NW-1:0] seen_q, seen_d, stale_q, walked_q, behind, index;
+  logic [NW-1:0] seen_q, seen_d, stale_q, walked_q, index;
   logic [VaW-1:PageLog2] last_q;  // the page that was posted last
   logic more, step, skip, judged, away;
 
-  assign behind = NW'(queued) + NW'(s1_valid_q);
   assign index = walk_q ? walked_q : seen_q;
-  assign more = index != behind;
+  // For both cases of s1, which is known late.
+  assign more = s1_valid_q ? index != NW'(queued) + 1'b1 : index != NW'(queued);
   assign place = CW'(index - NW'(s1_valid_q));
   assign look_load = state_q == Aim;
   assign look_en = state_q == Fetch;

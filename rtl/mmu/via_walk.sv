@@ -96,14 +96,13 @@ module via_walk
   typedef enum logic [1:0] {
     None,
     Check,  // of the entry and of arguments
-    Act,    // write, hand over
-    Fill    // the TLBs get the translation
+    Act     // write, hand over
   } judge_e;
   judge_e judge_q;
   record_t rec_q;
   table_pte_t pte_q;
   logic [39:0] ppn_q;
-  logic failed_q, hit_q, damaged_q, walked_q, bad_q, recent_q, abort_q, broken_q;
+  logic failed_q, hit_q, damaged_q, walked_q, bad_q, recent_q, abort_q, broken_q, map_q, unmap_q, scan_q;
   logic [7:0] check_q;
   logic [63:0] new_q, old_q;  // pages whose dirty bit was set a short while ago
 
@@ -233,7 +232,7 @@ module via_walk
   pte_t arg;
 
   assign load_valid = head_valid && (!head.read || entry_valid);
-  // Behind a command a cycle later: the next one is at the front then.
+  // Behind what was handed over a cycle later: the next command is at the front then.
   assign load = load_valid && (judge_q == None || next);
   assign arg = pte_t'(cmd.addr1);
 
@@ -289,26 +288,31 @@ module via_walk
       walked_q  <= !rec_q.cmd && hit && !damaged && right && !abort_i;
       bad_q     <= rec_q.cmd && bad;
       abort_q   <= abort_i;
+      map_q     <= is_map;
+      unmap_q   <= is_unmap;
+      scan_q    <= is_scan;
       recent_q  <= pte_q.w && !pte_q.dirty && (new_q[rec_q.miss.va[PageLog2+:6]] || old_q[rec_q.miss.va[PageLog2+:6]]);
     end
   end
 
   // ---------------------------------------------------------------- decision
-  logic mark, whole, write, go, push, act, drop, dirties;
+  logic mark, whole, write, go, push, act, drop, dirties, tell, unfit;
+  logic filling_q;  // a fill was handed over and is not done
+  miss_t filled_q;
   table_pte_t word;
 
   assign dirties = walked_q && rec_q.miss.is_write && !pte_q.dirty;
   always_comb begin
     mark = dirties || walked_q && !pte_q.accessed && (rec_q.miss.is_write || !recent_q);
-    mark |= is_scan && hit_q && !damaged_q && !bad_q && pte_q.accessed && !recent_q;
-    whole = rec_q.closes && !bad_q && (is_map || hit_q || damaged_q);
+    mark |= scan_q && hit_q && !damaged_q && !bad_q && pte_q.accessed && !recent_q;
+    whole = rec_q.closes && !bad_q && (map_q || hit_q || damaged_q);
     // Of a mark only the lowest byte is written.
     word = pte_q;
     word.check = check_q;
     word.rsvd = '0;
-    word.dirty = !is_map && (pte_q.dirty || rec_q.miss.is_write && !rec_q.cmd);
+    word.dirty = !map_q && (pte_q.dirty || rec_q.miss.is_write && !rec_q.cmd);
     word.accessed = !rec_q.cmd;
-    if (is_unmap) word = '0;
+    if (unmap_q) word = '0;
   end
   assign write = mark || whole;
 
@@ -317,9 +321,12 @@ module via_walk
   assign act_valid_o = act && (!write || aw_room && w_room);
   assign go = act_valid_o && act_ready_i;
   assign drop = judge_q == Act && !act && abort_q;
-  assign push = judge_q == Act && !act && !abort_q || judge_q == Fill && fill_done_i && fill_unfit_i;
-  assign next = drop || push || judge_q == Fill && fill_done_i;
-  assign leave = go && rec_q.cmd || next;
+  // A fill that finds no place is an event, too: others wait until it is known.
+  assign unfit = fill_done_i && fill_unfit_i;
+  assign tell = judge_q == Act && !act && !abort_q && !filling_q;
+  assign push = tell || unfit;
+  assign next = drop || tell;
+  assign leave = go || next;
 
   assign act_fill_o = !rec_q.cmd;
   assign act_bad_o = bad_q;
@@ -339,11 +346,15 @@ module via_walk
   end
 
   always_ff @(posedge clk_i) begin
+    if (go) filled_q <= rec_q.miss;
+    if (!rst_ni) filling_q <= 1'b0;
+    else filling_q <= go && !rec_q.cmd || filling_q && !fill_done_i;
+  end
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) judge_q <= None;
     else begin
       unique case (judge_q)
-        Check: judge_q <= Act;
-        Act: if (go && !rec_q.cmd) judge_q <= Fill;
+        Check:   judge_q <= Act;
         default: ;
       endcase
       if (load) judge_q <= Check;
@@ -459,7 +470,11 @@ module via_walk
   miss_t told, out;
   always_comb begin
     told = rec_q.miss;
-    if (rec_q.read) told.cause = 3'(damaged_q ? EvTable : (hit_q && judge_q == Act) ? EvPerm : EvMiss);
+    if (rec_q.read) told.cause = 3'(damaged_q ? EvTable : hit_q ? EvPerm : EvMiss);
+    if (unfit) begin
+      told = filled_q;
+      told.cause = 3'(EvMiss);
+    end
   end
   via_fifo #(
     .T    (miss_t),
@@ -476,15 +491,15 @@ module via_walk
     .m_ready_i(evt_ready_i),
     .count_o  ()
   );
-  assign spare = (drop || judge_q == Fill && fill_done_i && !fill_unfit_i);
+  assign spare = fill_done_i && !fill_unfit_i;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) events_q <= '0;
-    else events_q <= events_q + CW'(take_evt) - CW'(spare) - CW'(evt_valid_o && evt_ready_i);
+    else events_q <= events_q + CW'(take_evt) - CW'(drop) - CW'(spare) - CW'(evt_valid_o && evt_ready_i);
   end
 
   assign evt_o = '{info: 64'(out.info), va: out.va, source: 8'(out.source), is_write: out.is_write, cause: event_e'(8'(out.cause))};
 
-  assign idle_o = !head_valid && judge_q == None && events_q == '0 && !evt_valid_o && issued_q == done_q && closed_q == '0 &&
+  assign idle_o = !head_valid && judge_q == None && !filling_q && events_q == '0 && !evt_valid_o && issued_q == done_q && closed_q == '0 &&
       !m_ar_valid_o && age_q == Free && new_q == '0;
 
 endmodule
