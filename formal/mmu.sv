@@ -232,6 +232,7 @@ module mmu
       i_ready : assert (!dut.cmd_ready_q || dut.state_q == Idle);
       i_hold :
       assert (dut.hold == (dut.state_q == Sweep || dut.state_q == Hold || dut.state_q == Look || dut.state_q == Act || dut.state_q == Deny));
+      i_again : assert (!dut.again_q || dut.state_q == Act && dut.fill_q);
       i_sweep : assert (dut.sweep == (dut.state_q == Sweep));
       // Every command that via_walk has in its order has its rest in `u_commands`, and the one that is judged is at the front.
       i_kept : assert (32'(dut.u_walk.u_commands.count_q) == 32'(kept_cmds));
@@ -243,6 +244,7 @@ module mmu
       end
       if (dut.u_walk.judge_q == WalkAct) begin
         i_judged : assert (!dut.u_walk.rec_q.cmd || dut.u_walk.bad_q || good_command(dut.u_walk.cmd));
+        i_kind : assert (dut.u_walk.rec_q.cmd || !dut.u_walk.map_q && !dut.u_walk.unmap_q && !dut.u_walk.scan_q);
         // What the page table grants: a valid entry of this page, with right check bits and the right.
         i_walked :
         assert (!dut.u_walk.walked_q || !dut.u_walk.rec_q.cmd && dut.u_walk.rec_q.read && dut.u_walk.pte_q.v &&

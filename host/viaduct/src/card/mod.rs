@@ -124,7 +124,7 @@ impl Card {
                 format!("{vectors} interrupt vectors for {} slots, two per slot are needed", info.slots);
             return Err(Error::BadCard(why));
         }
-        let tables = Tables::new(&info);
+        let tables = Tables::new(info.slots, info.channels, info.chan_mib);
         Ok(Arc::new(Self {
             arena: DmaArena::new(Arc::clone(&pci)),
             memory: Mutex::new(CardMemory::new(info.channels, info.chan_mib, tables.free)),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Card memory reserved for the page tables of slots.
 
-use crate::card::CardInfo;
 use crate::card::memory::CHANNEL_LOG2;
 use crate::protocol::desc::{HUGE, TABLE_ENTRY, TABLE_LOG2};
 
@@ -21,10 +20,10 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// The reservation for a card.
-    pub fn new(info: &CardInfo) -> Self {
-        let (slots, channels) = (info.slots as u64, info.channels as u64);
-        let channel = info.chan_mib << 20;
+    /// The reservation for a card with so many slots, and channels of so many MiB.
+    pub fn new(slots: usize, channels: usize, chan_mib: u64) -> Self {
+        let (slots, channels) = (slots as u64, channels as u64);
+        let channel = chan_mib << 20;
         let (blocks, rows) = (channel / HUGE, slots.div_ceil(channels));
         let share = channel / SHARE / rows;
         if share < TABLE_ENTRY << TABLE_LOG2.start {
@@ -48,27 +47,11 @@ impl Tables {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::card::Tlb;
     use proptest::prelude::*;
-
-    fn info(slots: usize, channels: usize, chan_mib: u64) -> CardInfo {
-        let tlb = Tlb { ways: 4, sets: 1024 };
-        CardInfo {
-            version: (1, 2),
-            slots,
-            channels,
-            chan_mib,
-            streams: 1,
-            data_bytes: 64,
-            clock_khz: 250_000,
-            tlb_page: tlb,
-            tlb_huge: tlb,
-        }
-    }
 
     #[test]
     fn a_small_card_has_no_tables() {
-        let tables = Tables::new(&info(4, 1, 128));
+        let tables = Tables::new(4, 1, 128);
         assert_eq!((tables.free, tables.blocks, tables.bytes), (64, 64, 0));
     }
 
@@ -77,8 +60,7 @@ mod tests {
         fn tables_are_aligned_apart_and_in_the_reserved_blocks(
             slots in 1usize..17, channels in 0u32..5, mib in 2u64..16384
         ) {
-            let info = info(slots, 1 << channels, mib);
-            let tables = Tables::new(&info);
+            let tables = Tables::new(slots, 1 << channels, mib);
             prop_assert!(tables.blocks == mib / 2 && tables.free <= tables.blocks);
             if tables.bytes > 0 {
                 let log2 = CHANNEL_LOG2;

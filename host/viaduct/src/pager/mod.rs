@@ -14,14 +14,16 @@
 //! | `plan`, `ahead` | what a batch of faults takes; how far to read ahead |
 //! | `replace`, `clock` | frames, and which pages give theirs up |
 //! | `write_back` | changed pages, to their files |
+//! | `in_table` | mappings in the page table in card memory |
 //! | `translate` | the card's translations |
-//! | `table` | the page table in card memory |
 //! | `space`, `region`, `advice`, `stats` | the state |
+//! | `table` | the page table in card memory |
 
 mod advice;
 mod ahead;
 mod carry;
 mod clock;
+mod in_table;
 mod mappings;
 mod plan;
 mod region;

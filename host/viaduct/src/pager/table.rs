@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The page table of a slot in card memory (`rtl/mmu/README.md`): when it is used, and for which addresses.
+//! The page table of a slot in card memory (`rtl/mmu/README.md`).
 //!
 //! The card writes and clears its entries by the commands of pages ([`Command::in_table`]). It is direct mapped: pages whose numbers are equal
 //! modulo its size share a place, so the mappings in it are those whose pages have places of their own.
@@ -8,13 +8,10 @@ use std::ops::Range;
 
 use crate::card::Card;
 use crate::error::Result;
-use crate::pager::space::Space;
 use crate::protocol::desc::{Command, PAGE, TABLE_ENTRY, TABLE_LOG2};
 use crate::protocol::regs::*;
 use crate::slot::dispatch::Dispatcher;
 
-/// Addresses chosen for mappings in a table begin here, above those of others.
-const FIRST: u64 = 1 << 46;
 /// Bytes cleared by one command.
 const STEP: u64 = 1 << 30;
 
@@ -22,12 +19,12 @@ const STEP: u64 = 1 << 30;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Table {
     /// Bytes of as many pages as it has entries.
-    span: u64,
+    pub(super) span: u64,
 }
 
 impl Table {
     /// Clears a table with entries for `bytes` bytes of pages and lets the card use it. `None` if the card has none as large.
-    fn enable(d: &Dispatcher, bytes: u64) -> Result<Option<Self>> {
+    pub(super) fn enable(d: &Dispatcher, bytes: u64) -> Result<Option<Self>> {
         let log2 = (bytes / PAGE).next_power_of_two().ilog2().max(TABLE_LOG2.start);
         let len = TABLE_ENTRY << log2;
         let Some(place) = d.card.tables().place(d.slot, len) else { return Ok(None) };
@@ -51,56 +48,9 @@ impl Table {
     }
 
     /// Whether pages of two ranges share a place.
-    fn shared(self, a: &Range<u64>, b: &Range<u64>) -> bool {
+    pub(super) fn shared(self, a: &Range<u64>, b: &Range<u64>) -> bool {
         let ahead = |from: u64, to: u64| to.wrapping_sub(from) & (self.span - 1);
         ahead(a.start, b.start) < a.end - a.start || ahead(b.start, a.start) < b.end - b.start
-    }
-}
-
-impl Space {
-    /// Lets the card use the slot's table if it does not yet, with room for at least `bytes` bytes of pages.
-    pub(super) fn open_table(&mut self, d: &Dispatcher, bytes: u64) -> Result<()> {
-        if self.table.is_none() {
-            self.table = Table::enable(d, bytes)?;
-        }
-        Ok(())
-    }
-
-    /// Addresses for `bytes` bytes of pages whose places in the table are free.
-    pub(super) fn choose_in_table(&self, bytes: u64) -> Option<u64> {
-        let span = self.table?.span;
-        let mut from = FIRST;
-        loop {
-            let at = self.first_free(bytes, PAGE, from..FIRST + span)?;
-            let Some(end) = self.sharing(at, bytes) else { return Some(at) };
-            let behind = end.wrapping_sub(at) & (span - 1);
-            from = at + if behind == 0 { span } else { behind };
-        }
-    }
-
-    /// Whether the places of these pages in the table, if there is one, are free.
-    pub(super) fn fits_table(&self, va: u64, bytes: u64) -> bool {
-        self.table.is_some_and(|table| bytes <= table.span) && self.sharing(va, bytes).is_none()
-    }
-
-    /// The end of a mapping in the table that shares a place with these pages.
-    fn sharing(&self, va: u64, bytes: u64) -> Option<u64> {
-        let (table, pages) = (self.table?, va..va + bytes);
-        let ranges = self.regions.iter().filter(|(_, region)| region.table);
-        let mut ranges = ranges.map(|(&start, region)| start..start + region.bytes());
-        ranges.find(|range| table.shared(&pages, range)).map(|range| range.end)
-    }
-
-    /// The entry of a page is damaged. It is written anew, like that of a page that faults; what it said of the page is lost.
-    pub(super) fn note_damage(&mut self, va: u64) {
-        tracing::error!(va, "an entry of the page table in card memory is damaged");
-        self.stats.damaged += 1;
-        let Some((start, region)) = self.find(va) else { return };
-        let (number, written) = ((va - start) / region.page_bytes(), region.prot.write);
-        if let Some(page) = self.page(start, number) {
-            page.since = 0;
-            page.dirty |= written;
-        }
     }
 }
 

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Mappings in the page table in card memory: which addresses they get, and what happens when an entry is damaged.
+
+use crate::error::Result;
+use crate::pager::space::Space;
+use crate::pager::table::Table;
+use crate::protocol::desc::PAGE;
+use crate::slot::dispatch::Dispatcher;
+
+/// Addresses chosen for them begin here, above those of others.
+const FIRST: u64 = 1 << 46;
+
+impl Space {
+    /// Lets the card use the slot's table if it does not yet, with room for at least `bytes` bytes of pages.
+    pub(super) fn open_table(&mut self, d: &Dispatcher, bytes: u64) -> Result<()> {
+        if self.table.is_none() {
+            self.table = Table::enable(d, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Addresses for `bytes` bytes of pages whose places in the table are free.
+    pub(super) fn choose_in_table(&self, bytes: u64) -> Option<u64> {
+        let span = self.table?.span;
+        let mut from = FIRST;
+        loop {
+            let at = self.first_free(bytes, PAGE, from..FIRST + span)?;
+            let Some(end) = self.sharing(at, bytes) else { return Some(at) };
+            let behind = end.wrapping_sub(at) & (span - 1);
+            from = at + if behind == 0 { span } else { behind };
+        }
+    }
+
+    /// Whether the places of these pages in the table, if there is one, are free.
+    pub(super) fn fits_table(&self, va: u64, bytes: u64) -> bool {
+        self.table.is_some_and(|table| bytes <= table.span) && self.sharing(va, bytes).is_none()
+    }
+
+    /// The end of a mapping in the table that shares a place with these pages.
+    fn sharing(&self, va: u64, bytes: u64) -> Option<u64> {
+        let (table, pages) = (self.table?, va..va + bytes);
+        let ranges = self.regions.iter().filter(|(_, region)| region.table);
+        let mut ranges = ranges.map(|(&start, region)| start..start + region.bytes());
+        ranges.find(|range| table.shared(&pages, range)).map(|range| range.end)
+    }
+
+    /// The entry of a page is damaged. It is written anew, like that of a page that faults; what it said of the page is lost.
+    pub(super) fn note_damage(&mut self, va: u64) {
+        tracing::error!(va, "an entry of the page table in card memory is damaged");
+        self.stats.damaged += 1;
+        let Some((start, region)) = self.find(va) else { return };
+        let (number, written) = ((va - start) / region.page_bytes(), region.prot.write);
+        if let Some(page) = self.page(start, number) {
+            page.since = 0;
+            page.dirty |= written;
+        }
+    }
+}
