@@ -4,23 +4,18 @@
 use std::collections::BTreeSet;
 
 use crate::error::{Error, Result};
+use crate::pager::batch::{Batch, Group, Numbered};
 use crate::pager::plan::{Load, Plan};
 use crate::pager::region::{HostFrames, Page, PageRef, Region};
-use crate::pager::space::BOUNCE;
 use crate::pager::space::Space;
-use crate::pager::translate::Group;
+use crate::pager::staging::STAGING;
 use crate::protocol::desc::*;
 use crate::slot::dispatch::Dispatcher;
 use viaduct_pci::DmaAccess;
 
 impl Space {
-    /// Carries a plan out. What is not answered goes to `later`; `denied` receives the faults whose denial the card has answered.
-    pub(super) fn carry_out(
-        &mut self,
-        d: &Dispatcher,
-        plan: &mut Plan,
-        denied: &mut BTreeSet<usize>,
-    ) -> Result<()> {
+    /// Carries a plan for faults out: its commands are under way when this returns. What must wait goes to `later`.
+    pub(super) fn carry_out(&mut self, d: &Dispatcher, plan: &mut Plan, faults: &[Event]) -> Result<()> {
         let loads = self.place(d, plan)?;
         if loads.len() > 1 {
             loads.iter().for_each(|load| self.announce(load));
@@ -43,25 +38,43 @@ impl Space {
             }
         }
         plan.denied.sort_unstable_by_key(|&((number, _), _)| number);
-        let denials: Vec<u64> = plan.denied.iter().map(|((_, fault), _)| fault.va).collect();
-        match self.enter(d, &groups, &denials) {
-            Ok(entered) => {
-                for &at in &entered.denied {
-                    let ((number, fault), why) = &plan.denied[at];
-                    denied.insert(*number);
-                    self.record_denied(d, *fault, why.clone());
-                }
-                self.discard(d, &entered.spoiled);
-                entered.error.map_or(Ok(()), Err)
-            }
-            Err(error) => {
-                self.discard(d, &filled);
-                Err(error)
-            }
+        let denied = std::mem::take(&mut plan.denied);
+        let denials: Vec<u64> = denied.iter().map(|((_, fault), _)| fault.va).collect();
+        let later: BTreeSet<usize> = plan.later.iter().map(|&(number, _)| number).collect();
+        let waits = |number: &usize| later.contains(number) || plan.away.contains(number);
+        let faults: Vec<Numbered> = faults.iter().copied().enumerate().filter(|(n, _)| !waits(n)).collect();
+        let taken = groups.iter().flat_map(|g| g.pages.iter().map(|&(n, _)| (g.start, n))).collect();
+        let composed = self.compose(&groups, &denials);
+        if composed.commands.is_empty() {
+            // All of them were answered before.
+            self.stats.faults += faults.len() as u64;
+            return Ok(());
+        }
+        let (tags, others) = (Vec::new(), Vec::new());
+        self.launch(d, Batch { composed, tags, faults, denied, filled, taken, others, staging: 0 });
+        Ok(())
+    }
+
+    /// Waits until nothing is under way, and takes pages out of use that could not be filled.
+    pub fn settle(&mut self, d: &Dispatcher) {
+        while self.land_oldest(d) {}
+        self.clean(d);
+    }
+
+    /// Takes pages out of use that could not be filled. The first error of all that has happened, if nobody was told.
+    pub(super) fn look_after(&mut self, d: &Dispatcher) -> Result<()> {
+        self.clean(d);
+        self.trouble.take().map_or(Ok(()), Err)
+    }
+
+    fn clean(&mut self, d: &Dispatcher) {
+        while !self.spoiled.is_empty() {
+            let pages = std::mem::take(&mut self.spoiled);
+            self.discard(d, &pages);
         }
     }
 
-    /// Locations for what is to be loaded, all of them first: evicted pages leave through the bounce buffer. Loads for which there is
+    /// Locations for what is to be loaded, all of them first. Loads for which there is
     /// none are left for later, or denied if nothing else can be done.
     fn place(&mut self, d: &Dispatcher, plan: &mut Plan) -> Result<Vec<Load>> {
         let mut loads: Vec<Load> = Vec::new();
@@ -81,7 +94,7 @@ impl Space {
                 }
             }
         }
-        let stuck = plan.maps.is_empty() && loads.is_empty();
+        let stuck = plan.maps.is_empty() && loads.is_empty() && self.batches.is_empty();
         // The first one last, so that read-ahead continues as if none of them had been tried.
         for load in short.into_iter().rev() {
             plan.later.extend(load.others);
@@ -145,7 +158,7 @@ impl Space {
 
     /// Reads pages to where the card copies them from, and enters them here. Otherwise the fault is denied, and this is why.
     fn fill(&mut self, d: &Dispatcher, load: &Load) -> std::result::Result<Group, String> {
-        let &Load { start, number, ref places, bounce, .. } = load;
+        let &Load { start, number, ref places, staged, .. } = load;
         let region = &self.regions[&start];
         let (step, size) = (region.page_bytes(), region.size);
         let filled = match self.read_pages(d, load) {
@@ -165,10 +178,10 @@ impl Space {
             return Err("the file ends before it".into());
         }
         let mut copies = Vec::new();
-        if let Some(buffer) = &self.bounce {
+        if let Some(buffer) = &self.stage {
             for (i, place) in used.iter().enumerate() {
                 if let Place::Card(addr) = place {
-                    copies.push(Command::h2c(buffer.iova() + bounce + i as u64 * step, *addr, step as u32));
+                    copies.push(Command::h2c(buffer.iova() + staged + i as u64 * step, *addr, step as u32));
                 }
             }
         }
@@ -186,10 +199,10 @@ impl Space {
         Ok(Group { start, pages, copies })
     }
 
-    /// Reads pages into the bounce buffer, or into their frames in host memory. Returns the number of pages.
+    /// Reads pages into the staging memory, or into their frames in host memory. Returns the number of pages.
     fn read_pages(&mut self, d: &Dispatcher, load: &Load) -> Result<u64> {
-        if self.bounce.is_none() {
-            self.bounce = Some(d.card.dma_buffer(BOUNCE, DmaAccess::ReadWrite)?);
+        if self.stage.is_none() {
+            self.stage = Some(d.card.dma_buffer(STAGING, DmaAccess::Read)?);
         }
         let (number, count) = (load.number, load.places.len() as u64);
         let region = self.regions.get_mut(&load.start).expect("the region was found");
@@ -198,7 +211,7 @@ impl Space {
         let Some(paged) = region.paged_mut() else { return Ok(0) };
         let (buffer, offset) = match &paged.host {
             Some(HostFrames { buffer, offset }) => (&**buffer, offset + number * step),
-            None => (self.bounce.as_ref().expect("just allocated"), load.bounce),
+            None => (self.stage.as_ref().expect("just allocated"), load.staged),
         };
         let position = paged.first + number * step;
         let got = paged.source.read(buffer, offset as usize, valid as usize, position)? as u64;

@@ -57,7 +57,7 @@ impl Space {
         let region = Region { len, prot, size, kind: Kind::Window(place), table: false };
         let va = self.choose(region.bytes(), size.bytes())?;
         self.insert(va, region);
-        if let Err(error) = self.enter_window(d, va, 0) {
+        if let Err(error) = self.enter_window(d, va) {
             if let Err(error) = self.remove(d, va) {
                 tracing::warn!(%error, slot = d.slot, "a window that could not be mapped may stay in the card");
             }
@@ -133,6 +133,7 @@ impl Space {
     /// Unmaps a range: all mappings, or one, whose number is given. Parts of mappings stay if the range ends within them. The card
     /// has no translation of the range when this returns. Changed pages are written back first; an error says what is lost.
     pub fn unmap(&mut self, d: &Dispatcher, range: Range<u64>, owner: Option<u64>) -> Result<()> {
+        self.settle(d);
         let of_owner = |paged: &Paged| owner.is_none_or(|owner| paged.owner == owner);
         let mut ends = Vec::new();
         for start in self.overlapping(&range) {
@@ -159,6 +160,7 @@ impl Space {
     /// Removes a region: the card has no translation of it when this returns. Changed pages are written back first. On error the
     /// region is still removed, and the error says what is lost.
     pub fn remove(&mut self, d: &Dispatcher, va: u64) -> Result<()> {
+        self.settle(d);
         let Some(region) = self.regions.get(&va) else { return Ok(()) };
         let pages: Vec<PageRef> = match &region.kind {
             Kind::Window(_) => (0..region.page_count()).map(|n| (va, n)).collect(),

@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The pager: the address space of a slot, its virtual pages, their locations, and the handling of page faults.
 //!
-//! The card's TLBs, and the page table in card memory behind them, are a cache of the page table kept here. A page can be resident (it has a frame) without being mapped
-//! (in the card's TLBs): then a miss only maps it again. The card's status of a page (accessed, dirty) is returned whenever
-//! its translation leaves the TLBs, and is kept here.
+//! The card's TLBs, and the page table in card memory behind them, are a cache of the page table kept here. A page can be
+//! resident (it has a frame) without being mapped (in the card's TLBs): then a miss only maps it again. The card's status of a
+//! page (accessed, dirty) is returned whenever its translation leaves the TLBs, and is kept here.
 //!
 //! A layer uses those below it:
 //!
 //! | file | |
 //! |---|---|
 //! | `mappings`, `sync`, `serve` | mappings come and go; operations on ranges; faults are taken in batches |
-//! | `carry` | frames, reads, copies and translations of a batch |
+//! | `carry` | frames, reads, copies and translations of a batch of faults |
 //! | `plan`, `ahead` | what a batch of faults takes; how far to read ahead |
 //! | `replace`, `clock` | frames, and which pages give theirs up |
 //! | `write_back` | changed pages, to their files |
 //! | `in_table` | mappings in the page table in card memory |
-//! | `translate` | the card's translations |
-//! | `space`, `region`, `advice`, `stats` | the state |
+//! | `visit` | asks the card about pages, takes them from it |
+//! | `flight`, `translate` | batches under way; their commands, and what completions say |
+//! | `space`, `region`, `batch`, `staging`, `advice`, `stats` | the state |
 //! | `table` | the page table in card memory |
 
 mod advice;
 mod ahead;
+mod batch;
 mod carry;
 mod clock;
+mod flight;
 mod in_table;
 mod mappings;
 mod plan;
@@ -30,10 +33,12 @@ mod region;
 mod replace;
 mod serve;
 mod space;
+mod staging;
 mod stats;
 mod sync;
 mod table;
 mod translate;
+mod visit;
 mod write_back;
 
 pub use advice::Advice;

@@ -4,18 +4,15 @@
 use std::collections::BTreeSet;
 
 use crate::pager::ahead::Ahead;
+use crate::pager::batch::{Group, Numbered};
 use crate::pager::region::{Kind, PageRef, Region};
-use crate::pager::space::BOUNCE;
 use crate::pager::space::Space;
-use crate::pager::translate::Group;
-use crate::protocol::desc::{Event, EventCause, Place};
+use crate::pager::staging::STAGING;
+use crate::protocol::desc::{EventCause, Place};
 
 /// Pages after which no further fault of a batch begins another run of pages. A batch that does not fit into the command ring is
 /// submitted as there is room.
 const PAGES: usize = 64;
-
-/// A fault, and its place in the batch.
-pub(super) type Numbered = (usize, Event);
 
 /// A run of pages to load for a fault on the first.
 pub(super) struct Load {
@@ -24,8 +21,8 @@ pub(super) struct Load {
     pub(super) start: u64,
     pub(super) number: u64,
     pub(super) count: u64,
-    /// Where its bytes are in the bounce buffer.
-    pub(super) bounce: u64,
+    /// Where its bytes are in the staging memory.
+    pub(super) staged: u64,
     pub(super) places: Vec<Place>,
     /// Faults on the other pages.
     pub(super) others: Vec<Numbered>,
@@ -42,7 +39,8 @@ pub(super) struct Plan {
     pub(super) denied: Vec<(Numbered, String)>,
     /// Faults of the next batch.
     pub(super) later: Vec<Numbered>,
-    pub(super) bounce: u64,
+    /// Faults on pages that are under way: they were left to the batches of these.
+    pub(super) away: BTreeSet<usize>,
 }
 
 impl Space {
@@ -66,6 +64,11 @@ impl Space {
         let (step, page_count) = (region.page_bytes(), region.page_count());
         let number = (fault.va - start) / step;
         let known = self.page_ref((start, number)).map_or(0, |page| page.since);
+        if let Some(batch) = self.batches.iter_mut().find(|batch| batch.taken.contains(&(start, number))) {
+            batch.others.push(fault);
+            plan.away.insert(numbered.0);
+            return;
+        }
         if plan.taken.contains(&(start, number)) || fault.time < known {
             // On its way, perhaps: the run may turn out to be shorter. What missed before `known` has been translated since.
             let mut loads = plan.loads.iter_mut();
@@ -79,6 +82,7 @@ impl Space {
             plan.later.push(numbered);
             return;
         }
+        let Some(region) = self.regions.get(&start) else { return };
         let found = match &region.kind {
             Kind::Window(_) => {
                 let pages = region.window(number);
@@ -100,7 +104,7 @@ impl Space {
         }
         // Following ones too, if the app accesses the region in order.
         let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&start) else { return };
-        let room = if paged.host.is_some() { BOUNCE } else { BOUNCE - plan.bounce };
+        let room = if paged.host.is_some() { STAGING } else { self.staging.room() };
         if room < step {
             plan.later.push(numbered);
             return;
@@ -110,12 +114,9 @@ impl Space {
         let free = |n: &u64| !paged.pages.contains_key(n) && !plan.taken.contains(&(start, *n));
         let count = (number..number + most).take_while(free).count() as u64;
         paged.ahead.loaded(number + count);
-        let bounce = plan.bounce;
-        if paged.host.is_none() {
-            plan.bounce += count * step;
-        }
+        let staged = if paged.host.is_some() { 0 } else { self.staging.take(count * step) };
         plan.taken.extend((number..number + count).map(|n| (start, n)));
         let (places, others) = (Vec::new(), Vec::new());
-        plan.loads.push(Load { fault: Some(numbered), start, number, count, bounce, places, others, before });
+        plan.loads.push(Load { fault: Some(numbered), start, number, count, staged, places, others, before });
     }
 }

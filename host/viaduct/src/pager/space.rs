@@ -6,8 +6,10 @@ use std::ops::Range;
 
 use crate::card::dma::DmaBuffer;
 use crate::error::{Error, Result};
+use crate::pager::batch::Batch;
 use crate::pager::clock::Clock;
 use crate::pager::region::{Page, PageRef, Paged, Region};
+use crate::pager::staging::Staging;
 use crate::pager::stats::{Denied, PagerStats};
 use crate::pager::table::Table;
 use crate::protocol::desc::*;
@@ -27,7 +29,17 @@ pub(crate) struct Space {
     pub(super) clock: Clock,  // pages that hold card frames
     pub(super) resident: u64, // bytes of card frames
     pub(super) budget: u64,
+    /// Memory for changed pages on their way out.
     pub(super) bounce: Option<DmaBuffer>,
+    /// Memory for pages on their way in, and what of it is in use.
+    pub(super) stage: Option<DmaBuffer>,
+    pub(super) staging: Staging,
+    /// Commands under way, the oldest first.
+    pub(super) batches: VecDeque<Batch>,
+    /// Pages whose bytes are not known, to be taken out of use.
+    pub(super) spoiled: Vec<PageRef>,
+    /// An error that nobody has been told yet.
+    pub(super) trouble: Option<Error>,
     /// Pages that are being mapped: they are not evicted.
     pub(super) pinned: BTreeSet<PageRef>,
     /// The page table in card memory, once a mapping uses it.
@@ -50,6 +62,11 @@ impl Space {
             resident: 0,
             budget,
             bounce: None,
+            stage: None,
+            staging: Staging::default(),
+            batches: VecDeque::new(),
+            spoiled: Vec::new(),
+            trouble: None,
             pinned: BTreeSet::new(),
             denied: VecDeque::new(),
             stats: PagerStats::default(),

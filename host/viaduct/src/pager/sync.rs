@@ -68,6 +68,7 @@ impl Space {
 
     /// Writes changed pages of a range back, from its beginning on. Returns where to go on, if there is more.
     pub fn sync_some(&mut self, d: &Dispatcher, range: &Range<u64>, then: Then) -> Result<Option<u64>> {
+        self.settle(d);
         let Some((start, numbers)) = self.next_region(range) else { return Ok(None) };
         let region = &self.regions[&start];
         let (step, writable) = (region.page_bytes(), region.prot.write);
@@ -110,6 +111,7 @@ impl Space {
     /// Loads pages of a range that are not there, from its beginning on, while there is `room` for so many bytes. Returns where to go
     /// on, if there is more.
     pub fn load_some(&mut self, d: &Dispatcher, range: &Range<u64>, room: &mut u64) -> Result<Option<u64>> {
+        self.settle(d);
         let Some((start, numbers)) = self.next_region(range) else { return Ok(None) };
         let region = &self.regions[&start];
         let step = region.page_bytes();
@@ -127,14 +129,14 @@ impl Space {
             return Ok(None);
         }
         *room -= count * step;
-        let before = paged.ahead;
+        let (before, staged) =
+            (paged.ahead, if paged.host.is_some() { 0 } else { self.staging.take(count * step) });
         let (places, others) = (Vec::new(), Vec::new());
-        let load = Load { fault: None, start, number, count, bounce: 0, places, others, before };
+        let load = Load { fault: None, start, number, count, staged, places, others, before };
         let mut plan = Plan { loads: vec![load], ..Plan::default() };
-        self.pinned.extend((number..number + count).map(|n| (start, n)));
-        let loaded = self.carry_out(d, &mut plan, &mut Default::default());
-        self.pinned.clear();
-        loaded?;
+        let loaded = self.carry_out(d, &mut plan, &[]);
+        self.settle(d);
+        loaded.and(self.look_after(d))?;
         if self.page_ref((start, number + count - 1)).is_none() {
             return Ok(None); // there is no room, or the file cannot be read
         }
@@ -142,7 +144,8 @@ impl Space {
     }
 
     /// Notes how a range is used.
-    pub fn advise(&mut self, range: &Range<u64>, advice: Advice) -> Result<()> {
+    pub fn advise(&mut self, d: &Dispatcher, range: &Range<u64>, advice: Advice) -> Result<()> {
+        self.settle(d);
         self.begin(range)?;
         for start in self.overlapping(range) {
             let Some(region) = self.regions.get(&start) else { continue };

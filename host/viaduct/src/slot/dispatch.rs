@@ -34,6 +34,8 @@ pub(crate) struct State {
     done: HashMap<u32, Completion>,
     /// Accesses that wait for the pager.
     pub faults: VecDeque<Event>,
+    /// A command whose end the pager waits for.
+    pub flight: Option<Tag>,
     /// A thread serves faults.
     pub serving: bool,
     /// Interrupts the app has raised.
@@ -81,6 +83,7 @@ impl Dispatcher {
                 pending: HashMap::new(),
                 done: HashMap::new(),
                 faults: VecDeque::new(),
+                flight: None,
                 serving: false,
                 irqs: 0,
                 flushes: 0,
@@ -466,6 +469,16 @@ impl State {
     /// Takes an available completion.
     pub fn take_one(&mut self, tag: Tag) -> Option<Completion> {
         self.done.remove(&tag.0)
+    }
+
+    /// Takes the completions of commands if all are complete.
+    pub fn take_all(&mut self, tags: &[Tag]) -> Option<Vec<Completion>> {
+        tags.iter().all(|tag| self.is_done(*tag)).then(|| self.take(tags))
+    }
+
+    /// Whether something that the pager has begun has ended.
+    pub fn has_landed(&self) -> bool {
+        self.flight.is_some_and(|tag| self.is_done(tag))
     }
 
     fn take(&mut self, tags: &[Tag]) -> Vec<Completion> {

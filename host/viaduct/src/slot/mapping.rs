@@ -245,7 +245,7 @@ impl SlotInner {
                 }
                 Ok(())
             }
-            hint => lock(&self.space).advise(range, hint),
+            hint => lock(&self.space).advise(&self.rings, range, hint),
         }
     }
 }

@@ -158,6 +158,10 @@ impl Slot {
 
     /// Holds the app in reset until nothing of it is in flight.
     fn hold(&self) -> Result<()> {
+        // A reset would end the copies of pages that are being loaded. If another thread is at work there, it ends them itself.
+        if let Ok(mut space) = self.inner.space.try_lock() {
+            space.settle(&self.inner.rings);
+        }
         self.inner.hold(self.card().timeouts().control)
     }
 
@@ -345,10 +349,12 @@ impl Slot {
         let rings = &self.inner.rings;
         loop {
             let next = rings.wait_watching(watch, what, end, |st| {
-                if let Some(answer) = ready(st) {
+                // What has ended comes first: if it failed, what the app has done since does not count.
+                let answer = if st.has_landed() { None } else { ready(st) };
+                if let Some(answer) = answer {
                     return Some(Some(answer));
                 }
-                (!st.faults.is_empty() && !st.serving).then(|| {
+                (!st.serving && (st.has_landed() || !st.faults.is_empty())).then(|| {
                     st.serving = true;
                     None
                 })
@@ -381,12 +387,20 @@ impl Slot {
 
     /// Counters of the pager.
     pub fn pager_stats(&self) -> PagerStats {
-        self.if_ours(|inner| lock(&inner.space).stats())
+        self.if_ours(|inner| {
+            let mut space = lock(&inner.space);
+            space.settle(&inner.rings);
+            space.stats()
+        })
     }
 
     /// Accesses of the app that were completed with an error, oldest first; each is reported once.
     pub fn take_denied(&self) -> Vec<Denied> {
-        self.if_ours(|inner| lock(&inner.space).take_denied())
+        self.if_ours(|inner| {
+            let mut space = lock(&inner.space);
+            space.settle(&inner.rings);
+            space.take_denied()
+        })
     }
 
     /// In a child of `fork()` there are none, and no lock may be taken.

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Batches of commands that fill pages, enter them into the card's TLBs and deny accesses.
+
+use std::collections::BTreeSet;
+
+use crate::pager::region::PageRef;
+use crate::protocol::desc::{Command, Event, Place};
+use crate::slot::dispatch::Tag;
+
+/// A fault, and its place among those that were taken together.
+pub(super) type Numbered = (usize, Event);
+
+/// Pages of one region that enter the card's TLBs together, from the first on.
+pub(super) struct Group {
+    pub(super) start: u64,
+    pub(super) pages: Vec<(u64, Place)>,
+    /// Copies that fill them.
+    pub(super) copies: Vec<Command>,
+}
+
+/// What a command of a batch is for.
+pub(super) enum Part {
+    /// Fills a page.
+    Copy(PageRef),
+    Map(PageRef),
+    Deny,
+}
+
+/// Commands of a batch, and what they are for.
+#[derive(Default)]
+pub(super) struct Composed {
+    pub(super) commands: Vec<Command>,
+    pub(super) parts: Vec<Part>,
+}
+
+/// A batch that is under way.
+pub(super) struct Batch {
+    pub(super) composed: Composed,
+    pub(super) tags: Vec<Tag>,
+    /// The faults that it answers.
+    pub(super) faults: Vec<Numbered>,
+    /// Of these, the ones that it denies, and why; in the order of its denials.
+    pub(super) denied: Vec<(Numbered, String)>,
+    /// Pages that it fills.
+    pub(super) filled: Vec<PageRef>,
+    /// Pages that it enters: they are not evicted meanwhile.
+    pub(super) taken: BTreeSet<PageRef>,
+    /// Faults on these that came later.
+    pub(super) others: Vec<Event>,
+    /// Its part of the staging memory.
+    pub(super) staging: u64,
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Batches of commands that are under way. Faults that come meanwhile are served by further ones. The card carries out what concerns
+//! translations in order, so they end in order.
+
+use std::collections::BTreeSet;
+
+use crate::error::Result;
+use crate::pager::batch::Batch;
+use crate::pager::space::Space;
+use crate::protocol::desc::{Completion, Event};
+use crate::slot::dispatch::Dispatcher;
+
+/// Most batches under way, and most pages of them.
+const BATCHES: usize = 32;
+const PAGES: usize = 256;
+
+impl Space {
+    /// Whether there may be another batch.
+    pub(super) fn can_launch(&self) -> bool {
+        self.batches.len() < BATCHES && self.pinned.len() < PAGES
+    }
+
+    /// Submits a batch. Upon an error nothing is known of its pages.
+    pub(super) fn launch(&mut self, d: &Dispatcher, mut batch: Batch) {
+        self.pinned.extend(&batch.taken);
+        batch.staging = self.staging.seal();
+        let submitted = d.submit(&batch.composed.commands);
+        match submitted {
+            Ok(tags) => batch.tags = tags,
+            Err(error) => {
+                // Those before it end first: parts of the staging memory become free in order.
+                while self.land_oldest(d) {}
+                self.landed(d, batch, Err(error));
+                return;
+            }
+        }
+        self.batches.push_back(batch);
+        self.watch(d);
+    }
+
+    /// Takes note of batches that have ended.
+    pub(super) fn land(&mut self, d: &Dispatcher) {
+        while let Some(batch) = self.batches.front() {
+            let Some(done) = d.lock().take_all(&batch.tags) else { break };
+            if let Some(batch) = self.batches.pop_front() {
+                self.landed(d, batch, Ok(done));
+            }
+        }
+        self.watch(d);
+    }
+
+    /// Waits for the oldest batch; `false` if there is none.
+    pub(super) fn land_oldest(&mut self, d: &Dispatcher) -> bool {
+        let Some(batch) = self.batches.pop_front() else { return false };
+        let done = d.collect("mapping pages", &batch.tags);
+        self.landed(d, batch, done);
+        self.watch(d);
+        true
+    }
+
+    /// A thread that waits is woken when the oldest batch has ended.
+    fn watch(&self, d: &Dispatcher) {
+        d.lock().flight = self.batches.front().and_then(|batch| batch.tags.last().copied());
+    }
+
+    fn landed(&mut self, d: &Dispatcher, batch: Batch, done: Result<Vec<Completion>>) {
+        let Batch { composed, faults, denied, filled, taken, others, staging, .. } = batch;
+        self.pinned.retain(|at| !taken.contains(at));
+        self.staging.free(staging);
+        let mut left: Vec<Event> = Vec::new();
+        let entered = done.and_then(|done| self.note(d, &composed, &done));
+        match entered {
+            Ok(entered) => {
+                let mut told = BTreeSet::new();
+                for ((number, fault), why) in entered.denied.iter().filter_map(|&at| denied.get(at)) {
+                    told.insert(*number);
+                    self.record_denied(d, *fault, why.clone());
+                }
+                self.spoiled.extend(entered.spoiled);
+                if let Some(error) = entered.error {
+                    self.trouble.get_or_insert(error);
+                    // Those whose pages have been mapped are recognised as such: they are older than their pages' translations.
+                    left.extend(faults.iter().filter(|(n, _)| !told.contains(n)).map(|&(_, fault)| fault));
+                }
+                self.stats.faults += (faults.len() - left.len()) as u64;
+            }
+            Err(error) => {
+                self.trouble.get_or_insert(error);
+                self.spoiled.extend(filled);
+                left.extend(faults.iter().map(|&(_, fault)| fault));
+            }
+        }
+        left.extend(others);
+        let mut st = d.lock();
+        left.into_iter().rev().for_each(|fault| st.faults.push_front(fault));
+    }
+}
