@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Batches of commands that fill pages, enter them into the card's TLBs and deny accesses.
+//! What is under way: batches of commands that fill pages, enter them into the card's TLBs and deny accesses; and evictions.
 
 use std::collections::BTreeSet;
 
+use crate::pager::advice::Keep;
 use crate::pager::region::PageRef;
 use crate::protocol::desc::{Command, Event, Place};
 use crate::slot::dispatch::Tag;
@@ -49,4 +50,13 @@ pub(super) struct Batch {
     pub(super) others: Vec<Event>,
     /// Its part of the staging memory.
     pub(super) staging: u64,
+}
+
+/// Pages that are to leave the card.
+pub(super) struct Leaving {
+    pub(super) pages: Vec<PageRef>,
+    pub(super) keep: Keep,
+    /// Their translations are being removed; else they are being looked at.
+    pub(super) unmapped: bool,
+    pub(super) tags: Vec<Tag>,
 }

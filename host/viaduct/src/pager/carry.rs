@@ -58,6 +58,9 @@ impl Space {
     /// Waits until nothing is under way, and takes pages out of use that could not be filled.
     pub fn settle(&mut self, d: &Dispatcher) {
         while self.land_oldest(d) {}
+        if let Err(error) = self.finish_retiring(d) {
+            self.trouble.get_or_insert(error);
+        }
         self.clean(d);
     }
 

@@ -12,7 +12,8 @@
 //! | `mappings`, `sync`, `serve` | mappings come and go; operations on ranges; faults are taken in batches |
 //! | `carry` | frames, reads, copies and translations of a batch of faults |
 //! | `plan`, `ahead` | what a batch of faults takes; how far to read ahead |
-//! | `replace`, `clock` | frames, and which pages give theirs up |
+//! | `frames`, `retire` | frames for pages; eviction ahead of need |
+//! | `replace`, `clock` | which pages give their frames up |
 //! | `write_back` | changed pages, to their files |
 //! | `in_table` | mappings in the page table in card memory |
 //! | `visit` | asks the card about pages, takes them from it |
@@ -26,11 +27,13 @@ mod batch;
 mod carry;
 mod clock;
 mod flight;
+mod frames;
 mod in_table;
 mod mappings;
 mod plan;
 mod region;
 mod replace;
+mod retire;
 mod serve;
 mod space;
 mod staging;

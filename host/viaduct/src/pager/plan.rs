@@ -97,6 +97,7 @@ impl Space {
                 plan.denied.push((numbered, "the page could not be loaded before".into()));
                 return;
             }
+            self.departing.remove(&(start, number));
             plan.taken.insert((start, number));
             plan.maps.push(Group { start, pages: vec![(number, place)], copies: Vec::new() });
             self.stats.remapped += 1;

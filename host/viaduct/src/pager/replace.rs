@@ -12,46 +12,9 @@ use crate::slot::dispatch::Dispatcher;
 /// Part of the frames that pages of low use may take from others.
 const SHARE: u64 = 8;
 /// Small pages evicted together.
-const EVICT: usize = 32;
+pub(super) const EVICT: usize = 32;
 
 impl Space {
-    /// Takes up to `want` frames for pages of class `keep`, the first of which is needed at once; evicts pages if there are not enough.
-    pub(super) fn take_frames(
-        &mut self,
-        d: &Dispatcher,
-        want: u64,
-        size: FrameSize,
-        keep: Keep,
-    ) -> Result<Vec<u64>> {
-        let want = want.min((self.budget / size.bytes()).max(1));
-        let mut frames = Vec::new();
-        let mut fruitless = 0;
-        while (frames.len() as u64) < want {
-            let fits = self.resident + size.bytes() <= self.budget;
-            if let Some(addr) = fits.then(|| d.card.alloc_frame(size)).flatten() {
-                self.resident += size.bytes();
-                frames.push(addr);
-                continue;
-            }
-            let evicted = match self.evict(d, keep, frames.len()) {
-                Ok(evicted) => evicted,
-                Err(error) => {
-                    let places: Vec<Place> = frames.into_iter().map(Place::Card).collect();
-                    self.give_back(d, &places, size);
-                    return Err(error);
-                }
-            };
-            if evicted == 0 {
-                // Pages that cannot be written back stay; others may be evicted.
-                fruitless += 1;
-                if !frames.is_empty() || fruitless * EVICT > self.clock.len() {
-                    break;
-                }
-            }
-        }
-        Ok(frames)
-    }
-
     pub(super) fn give_back(&mut self, d: &Dispatcher, places: &[Place], size: FrameSize) {
         for place in places {
             if let Place::Card(addr) = place {
@@ -63,7 +26,7 @@ impl Space {
 
     /// Frees frames of pages that were not accessed for long, and returns how many. Pages of lower classes go first. `taken` frames are there
     /// already for pages of class `by`: for more, those of higher classes stay.
-    fn evict(&mut self, d: &Dispatcher, by: Keep, taken: usize) -> Result<usize> {
+    pub(super) fn evict(&mut self, d: &Dispatcher, by: Keep, taken: usize) -> Result<usize> {
         let at_once = taken == 0;
         let mut chosen = Vec::new();
         for keep in Keep::ALL {
@@ -125,7 +88,7 @@ impl Space {
     }
 
     /// Takes the oldest pages of a class from the clock, whether they are used or not: as many as `most` small ones.
-    fn oldest(&mut self, keep: Keep, most: usize) -> Vec<PageRef> {
+    pub(super) fn oldest(&mut self, keep: Keep, most: usize) -> Vec<PageRef> {
         let (mut chosen, mut bytes) = (Vec::new(), 0);
         for _ in 0..self.clock.queue(keep).len() {
             if bytes >= most as u64 * PAGE {

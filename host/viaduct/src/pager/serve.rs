@@ -16,6 +16,7 @@ impl Space {
     pub fn serve(&mut self, d: &Dispatcher) -> Result<()> {
         self.land(d);
         self.look_after(d)?;
+        self.retire(d)?;
         let mut left = d.lock().faults.len();
         while left > 0 {
             if !self.can_launch() {
@@ -41,7 +42,7 @@ impl Space {
             }
             self.look_after(d)?;
         }
-        Ok(())
+        self.retire(d)
     }
 
     /// Serves faults with one batch of commands. Returns those for which there was no room, in their order; if nothing is under way, at

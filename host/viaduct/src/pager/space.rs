@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::card::dma::DmaBuffer;
 use crate::error::{Error, Result};
-use crate::pager::batch::Batch;
+use crate::pager::batch::{Batch, Leaving};
 use crate::pager::clock::Clock;
 use crate::pager::region::{Page, PageRef, Paged, Region};
 use crate::pager::staging::Staging;
@@ -38,6 +38,11 @@ pub(crate) struct Space {
     pub(super) batches: VecDeque<Batch>,
     /// Pages whose bytes are not known, to be taken out of use.
     pub(super) spoiled: Vec<PageRef>,
+    /// Pages that are being evicted ahead of need; of these, the ones whose translations are being removed and that no fault wants.
+    pub(super) leaving: Option<Leaving>,
+    pub(super) departing: BTreeSet<PageRef>,
+    /// Pages had to be evicted: there are not enough frames for all.
+    pub(super) short: bool,
     /// An error that nobody has been told yet.
     pub(super) trouble: Option<Error>,
     /// Pages that are being mapped: they are not evicted.
@@ -66,6 +71,9 @@ impl Space {
             staging: Staging::default(),
             batches: VecDeque::new(),
             spoiled: Vec::new(),
+            leaving: None,
+            departing: BTreeSet::new(),
+            short: false,
             trouble: None,
             pinned: BTreeSet::new(),
             denied: VecDeque::new(),

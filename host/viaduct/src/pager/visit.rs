@@ -69,7 +69,7 @@ impl Space {
     }
 
     /// A command about one page.
-    fn command(&self, (start, number): PageRef, make: fn(u64, bool) -> Command) -> Command {
+    pub(super) fn command(&self, (start, number): PageRef, make: fn(u64, bool) -> Command) -> Command {
         let region = &self.regions[&start];
         make(start + number * region.page_bytes(), region.huge()).in_table(region.table)
     }

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Eviction ahead of need: while pages are short, some frames are made free before a fault wants them. The commands for that are under
+//! way beside those of faults.
+
+use crate::error::Result;
+use crate::pager::advice::Keep;
+use crate::pager::batch::Leaving;
+use crate::pager::region::{BATCH, PageRef};
+use crate::pager::space::Space;
+use crate::protocol::desc::*;
+use crate::slot::dispatch::Dispatcher;
+
+/// Part of the frames that are kept free, and the fewest and most bytes that this is worth while for.
+const PART: u64 = 8;
+const FEWEST: u64 = 8 * PAGE;
+const MOST: u64 = BATCH as u64 * PAGE;
+
+impl Space {
+    /// Goes on with eviction ahead of need, as far as that is possible without waiting.
+    pub(super) fn retire(&mut self, d: &Dispatcher) -> Result<()> {
+        loop {
+            match self.leaving.take() {
+                Some(leaving) => {
+                    let done = d.lock().take_all(&leaving.tags);
+                    let Some(done) = done else {
+                        self.leaving = Some(leaving);
+                        return Ok(());
+                    };
+                    self.land(d);
+                    self.retired(d, leaving, done)?;
+                }
+                None => match self.wanted(d) {
+                    0 => return Ok(()),
+                    most => self.retire_some(d, most)?,
+                },
+            }
+            if self.leaving.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits until no pages are leaving.
+    pub(super) fn finish_retiring(&mut self, d: &Dispatcher) -> Result<()> {
+        while let Some(leaving) = self.leaving.take() {
+            match d.collect("evicting pages", &leaving.tags) {
+                Ok(done) => {
+                    self.land(d);
+                    self.retired(d, leaving, done)?;
+                }
+                Err(error) => {
+                    self.stay(leaving);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Small pages to be evicted now.
+    fn wanted(&self, d: &Dispatcher) -> usize {
+        let spare = (self.room(d) / PART).min(MOST);
+        let free = self.room(d).saturating_sub(self.resident);
+        match self.short && spare >= FEWEST && free < spare {
+            true => (spare / PAGE) as usize,
+            false => 0,
+        }
+    }
+
+    /// Begins with pages of the lowest class that has any.
+    fn retire_some(&mut self, d: &Dispatcher, most: usize) -> Result<()> {
+        let Some(keep) = Keep::ALL.into_iter().find(|&keep| !self.clock.queue(keep).is_empty()) else {
+            return Ok(());
+        };
+        let pages = self.oldest(keep, most);
+        let leaving = Leaving { pages, keep, unmapped: false, tags: Vec::new() };
+        match keep {
+            Keep::Low => self.unmap_leaving(d, leaving),
+            Keep::Normal | Keep::Long => {
+                let mapped = |at: &&PageRef| self.page_ref(**at).is_some_and(|page| page.mapped);
+                let mapped: Vec<PageRef> = leaving.pages.iter().filter(mapped).copied().collect();
+                let scans: Vec<_> = mapped.iter().map(|&at| self.command(at, Command::scan)).collect();
+                let (asked, rest): (Vec<_>, Vec<_>) =
+                    leaving.pages.iter().copied().partition(|at| mapped.contains(at));
+                let pages: Vec<PageRef> = [asked, rest].concat();
+                self.submit_leaving(d, Leaving { pages, ..leaving }, &scans)
+            }
+        }
+    }
+
+    fn unmap_leaving(&mut self, d: &Dispatcher, leaving: Leaving) -> Result<()> {
+        let (mapped, rest): (Vec<_>, Vec<_>) =
+            leaving.pages.iter().copied().partition(|&at| self.page_ref(at).is_some_and(|page| page.mapped));
+        let unmaps: Vec<_> = mapped.iter().map(|&at| self.command(at, Command::unmap)).collect();
+        self.departing.extend(leaving.pages.iter().copied());
+        let pages = [mapped, rest].concat();
+        self.submit_leaving(d, Leaving { pages, unmapped: true, ..leaving }, &unmaps)
+    }
+
+    fn submit_leaving(&mut self, d: &Dispatcher, mut leaving: Leaving, commands: &[Command]) -> Result<()> {
+        match d.submit(commands) {
+            Ok(tags) => {
+                leaving.tags = tags;
+                self.leaving = Some(leaving);
+                Ok(())
+            }
+            Err(error) => {
+                self.stay(leaving);
+                Err(error)
+            }
+        }
+    }
+
+    fn stay(&mut self, leaving: Leaving) {
+        self.departing.clear();
+        leaving.pages.into_iter().for_each(|at| self.clock.push(at, leaving.keep));
+    }
+
+    /// Its commands, which concern the first of its pages, have ended, and those of batches before them have been noted.
+    fn retired(&mut self, d: &Dispatcher, leaving: Leaving, done: Vec<Completion>) -> Result<()> {
+        let Leaving { mut pages, keep, unmapped, .. } = leaving;
+        for (&at, done) in pages.iter().zip(&done) {
+            let stays = unmapped && self.departing.contains(&at);
+            if let Some(page) = self.page(at.0, at.1) {
+                page.accessed |= done.has(CPL_ACCESSED);
+                page.dirty |= unmapped && done.has(CPL_DIRTY);
+                if stays {
+                    page.mapped = false;
+                    page.since = 0;
+                }
+            }
+        }
+        if unmapped {
+            // Those that a fault has wanted meanwhile are being mapped again.
+            let (gone, wanted): (Vec<_>, Vec<_>) =
+                pages.into_iter().partition(|at| self.departing.remove(at));
+            wanted.into_iter().for_each(|at| self.clock.push(at, keep));
+            return self.drop_pages(d, &gone).map(drop);
+        }
+        let mut idle = Vec::new();
+        for at in pages.drain(..) {
+            let pinned = self.pinned.contains(&at);
+            let Some(page) = self.page(at.0, at.1) else { continue };
+            match std::mem::take(&mut page.accessed) || pinned {
+                true => self.clock.push(at, keep),
+                false => idle.push(at),
+            }
+        }
+        match idle.is_empty() {
+            true => Ok(()),
+            false => self.unmap_leaving(d, Leaving { pages: idle, keep, unmapped: true, tags: Vec::new() }),
+        }
+    }
+}
