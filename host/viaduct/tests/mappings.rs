@@ -464,6 +464,72 @@ fn frames_taken_before_an_eviction_fails_are_given_back() {
 }
 
 #[test]
+fn faults_are_served_while_pages_of_others_are_on_their_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let path = file(&dir, &pattern(100 * PAGE as usize));
+    let mapping = slot.map(Source::file_mut(&path).unwrap(), 100 * PAGE, rw()).unwrap();
+    let at = |n: u64| mapping.va() + n * PAGE;
+    let before = fake.bells();
+    fake.hold(true);
+    for n in [10, 20, 30] {
+        fake.miss(0, &[(at(n), false)]);
+        serve(&slot);
+    }
+    // Another fault on a page that is on its way does not load it again.
+    fake.miss(0, &[(at(20) + 64, true), (at(40), false)]);
+    serve(&slot);
+    assert_eq!((fake.bells() - before, fake.count(0x10)), (4, 0), "four batches, none of them carried out");
+    fake.hold(false);
+    serve(&slot);
+    let stats = slot.pager_stats();
+    assert_eq!((stats.faults, stats.pages_in, fake.count(0x10)), (5, 4, 4), "{stats:?}");
+    for n in [10, 20, 30, 40] {
+        assert!(
+            fake.page(0, at(n)).unwrap()
+                == pattern(100 * PAGE as usize)[(n * PAGE) as usize..][..PAGE as usize]
+        );
+    }
+    // What is on its way is there before a mapping is removed, and before the app is reset.
+    fake.hold(true);
+    fake.miss(0, &[(at(50), false), (at(60), false)]);
+    serve(&slot);
+    fake.hold(false);
+    slot.reset().unwrap();
+    assert_eq!(add_one(&slot, at(50), PAGE).unwrap().denied, 0);
+    assert_eq!(slot.pager_stats().pages_in, 6);
+    fake.hold(true);
+    fake.miss(0, &[(at(70), false)]);
+    serve(&slot);
+    fake.hold(false);
+    mapping.unmap().unwrap();
+    assert_eq!(fake.translations(0), 0);
+}
+
+#[test]
+fn frames_are_made_free_before_they_are_needed() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    slot.set_frame_budget(128 * PAGE);
+    let mapping = slot.map(Source::anonymous(400 * PAGE).unwrap(), 400 * PAGE, rw()).unwrap();
+    let at = |n: u64| mapping.va() + n * PAGE;
+    // Pages that are not neighbours, so that none is read ahead.
+    for n in 0..160 {
+        fake.miss(0, &[(at(n * 37 % 400), false)]);
+        serve(&slot);
+        let stats = slot.pager_stats();
+        let resident = stats.pages_in - stats.evicted;
+        let spare = if stats.evicted > 0 { 16 } else { 0 };
+        assert!(resident <= 128 - spare, "once they are short an eighth is kept free: {stats:?}");
+    }
+    let stats = slot.pager_stats();
+    assert_eq!((stats.denied, stats.faults), (0, 160));
+    assert!(stats.evicted >= 48 && stats.evicted <= 80, "no more than that: {stats:?}");
+    mapping.unmap().unwrap();
+}
+
+#[test]
 fn a_denial_is_told_once_though_its_batch_fails_and_is_served_again() {
     let fake = FakeCard::new();
     let slot = open(&fake);

@@ -138,6 +138,7 @@ struct State {
     tlb_size: usize,
     seen: Vec<u8>, // operations executed
     bells: usize,  // doorbells of commands
+    held: bool,    // no command is fetched
 }
 
 /// The card.
@@ -188,6 +189,7 @@ impl FakeCard {
             tlb_size,
             seen: Vec::new(),
             bells: 0,
+            held: false,
         };
         Arc::new(Self { info, state: Mutex::new(state), fired: Condvar::new() })
     }
@@ -223,6 +225,14 @@ impl FakeCard {
         let mut state = self.state.lock().unwrap();
         let pte = state.slots[slot].tlb.get(&(va, false))?.pte;
         Some(state.card_read(pte & !0xfff, PAGE as usize))
+    }
+
+    /// Fetches no command, or those that have come meanwhile.
+    pub fn hold(&self, hold: bool) {
+        let mut state = self.state.lock().unwrap();
+        state.held = hold;
+        (0..SLOTS).for_each(|slot| state.pump(slot));
+        self.fired.notify_all();
     }
 
     /// How often the host has rung the doorbell of commands.
@@ -366,7 +376,7 @@ impl State {
     fn pump(&mut self, slot: usize) {
         let before = self.slots[slot].cmd;
         let mut index = before.index;
-        while before.on && index != self.slots[slot].cmd.bell && self.has_room(slot) {
+        while !self.held && before.on && index != self.slots[slot].cmd.bell && self.has_room(slot) {
             let entry = self.host_read(before.at(index), 32).expect("the command ring is mapped");
             index = index.wrapping_add(1);
             self.slots[slot].cmd.index = index;
