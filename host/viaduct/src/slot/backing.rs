@@ -2,7 +2,9 @@
 //! The source of a mapping: a file or a buffer of this program.
 
 use std::alloc::Layout;
+use std::any::Any;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
@@ -150,6 +152,16 @@ pub struct Source {
     pub(crate) kind: SourceKind,
     name: PathBuf,
     len: u64,
+    /// Dropped with it, after its file is closed.
+    companion: Option<Companion>,
+}
+
+struct Companion(#[allow(dead_code)] Arc<dyn Any + Send + Sync>); // held, never looked at
+
+impl fmt::Debug for Companion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Companion")
+    }
 }
 
 #[derive(Debug)]
@@ -190,7 +202,12 @@ impl Source {
             .open(&path)
             .map_err(|e| open_error(&path, "create it", e))?;
         without_sigxfsz(|| file.set_len(len)).map_err(|e| Error::file(&path, "set its length", e))?;
-        Ok(Self { kind: SourceKind::File { file, offset: 0, writable: true, linked: true }, name: path, len })
+        Ok(Self {
+            kind: SourceKind::File { file, offset: 0, writable: true, linked: true },
+            name: path,
+            len,
+            companion: None,
+        })
     }
 
     /// An open file from byte `offset` on. `name` is for messages. That the file loses its last name is the business of who has opened
@@ -202,13 +219,18 @@ impl Source {
             return Err(Error::NotAFile { path: name, what });
         }
         let len = meta.len().saturating_sub(offset);
-        Ok(Self { kind: SourceKind::File { file, offset, writable, linked: false }, name, len })
+        Ok(Self {
+            kind: SourceKind::File { file, offset, writable, linked: false },
+            name,
+            len,
+            companion: None,
+        })
     }
 
     /// Bytes of this program, read and written in place.
     pub fn bytes(bytes: SharedBytes) -> Self {
         let len = bytes.len();
-        Self { kind: SourceKind::Bytes(bytes), name: "host buffer".into(), len }
+        Self { kind: SourceKind::Bytes(bytes), name: "host buffer".into(), len, companion: None }
     }
 
     /// `len` zero bytes that are discarded with the mapping.
@@ -220,12 +242,28 @@ impl Source {
     /// The same bytes, but what is written stays with the mapping, and is gone with it.
     pub fn private(self) -> Self {
         let (name, len) = (self.name.clone(), self.len);
-        Self { kind: SourceKind::Private { below: Box::new(self), written: Mutex::default() }, name, len }
+        Self {
+            kind: SourceKind::Private { below: Box::new(self), written: Mutex::default() },
+            name,
+            len,
+            companion: None,
+        }
+    }
+
+    /// Keeps a value until nothing of the source is mapped any more: for those who count what mappings hold.
+    pub fn keeping(mut self, value: Arc<dyn Any + Send + Sync>) -> Self {
+        self.companion = Some(Companion(value));
+        self
     }
 
     fn open(path: PathBuf, writable: bool) -> Result<Self> {
         let (file, len) = open_regular(&path, writable)?;
-        Ok(Self { kind: SourceKind::File { file, offset: 0, writable, linked: true }, name: path, len })
+        Ok(Self {
+            kind: SourceKind::File { file, offset: 0, writable, linked: true },
+            name: path,
+            len,
+            companion: None,
+        })
     }
 
     /// Bytes that can be mapped.
