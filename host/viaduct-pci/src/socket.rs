@@ -7,10 +7,10 @@
 use crate::peer::Peer;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg, RenameFlags, renameat2};
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
+use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr, connect, socket};
 use std::fs::{File, Metadata};
 use std::io::{Error, ErrorKind, Result};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
@@ -44,6 +44,16 @@ impl SocketFile {
     /// Receives datagrams at `path`.
     pub fn datagrams(path: &Path) -> Result<(UnixDatagram, Self)> {
         Self::bind(path, |path| UnixDatagram::bind(path))
+    }
+
+    /// Listens at `path` for connections that carry whole messages (`SOCK_SEQPACKET`).
+    pub fn packets(path: &Path) -> Result<(OwnedFd, Self)> {
+        Self::bind(path, |path| {
+            let listener = socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None)?;
+            nix::sys::socket::bind(listener.as_raw_fd(), &UnixAddr::new(path)?)?;
+            nix::sys::socket::listen(&listener, Backlog::MAXCONN)?;
+            Ok(listener)
+        })
     }
 
     fn bind<S>(path: &Path, bind: impl Fn(&Path) -> Result<S>) -> Result<(S, Self)> {
