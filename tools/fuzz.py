@@ -48,6 +48,7 @@ class Target:
 TARGETS = {
     "card": Target(1024, 20_000),
     "config": Target(512, 20_000),
+    "daemon": Target(512, 200_000),
     "image": Target(96, 500_000),
     "manifest": Target(2048, 20_000),
     "vfio_user": Target(2048, 20_000),

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `viaductd`: several programs on one card. See docs/daemon.md.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::builder::RangedU64ValueParser;
+use clap::{CommandFactory, Parser};
+use clap_complete::Shell;
+use nix::sys::resource::{Resource, getrlimit};
+use nix::sys::signal::{SigSet, Signal};
+use viaduct::{Card, Timeouts};
+use viaduct_build::{Project, Variant};
+use viaduct_pci::{Location, PciFunction};
+use viaduct_sim::{Profile, SimCard, SimConfig};
+use viaductd::wire::{Kind, Refusal};
+use viaductd::{Apps, Config, Daemon, Quotas};
+
+/// Serve one card to several programs over a Unix socket; ends on SIGTERM, SIGHUP or Ctrl-C
+#[derive(Parser)]
+#[command(
+    name = "viaductd",
+    version,
+    after_help = "Exit codes: 0 ended by a signal, 1 failed, 2 wrong usage."
+)]
+struct Args {
+    /// Where to listen
+    #[arg(long, value_name = "PATH", required_unless_present_any = ["completions", "man"])]
+    socket: Option<PathBuf>,
+    /// The card: `sim`, simulated in this process; `unix:PATH`, served by `viaduct card`; `vfio:0000:01:00.0`, a PCI
+    /// function bound to vfio-pci
+    #[arg(long, value_name = "CARD", default_value = "sim")]
+    card: String,
+    /// Board and link to simulate; `viaduct info card` lists them
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// User that may connect, by number; repeat for more. Unless one or a group is named: the user of this process
+    #[arg(long, value_name = "UID")]
+    allow_uid: Vec<u32>,
+    /// Group that may connect, by number: the effective group of the client
+    #[arg(long, value_name = "GID")]
+    allow_gid: Vec<u32>,
+    /// Clients at a time
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    clients: usize,
+    /// Clients of one user at a time
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    clients_per_uid: usize,
+    /// Slots of a client
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=16))]
+    slots: u64,
+    /// Card memory of a client in MiB, divided equally among the slots it may have [default: its part of the card's]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(4..=1 << 24))]
+    card_memory: Option<u64>,
+    /// Mappings of a client; one that is cut into parts counts as many
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=65536))]
+    mappings: u64,
+    /// Descriptors that are kept open for a client's mappings
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    descriptors: u64,
+    /// Requests of a client that are not answered yet
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=256))]
+    requests: u64,
+    /// Memory of this machine for a client in MiB: mappings without a file, on the host, or private and written
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    host_memory: u64,
+    /// Accept files on FUSE file systems: the process that serves one can hold up the release of its client's slot
+    #[arg(long)]
+    allow_fuse: bool,
+    /// Seconds for a client's first message, and for it to take an answer
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    patience: u64,
+    /// Print a script that completes options in a shell, and end
+    #[arg(long, value_name = "SHELL", exclusive = true)]
+    completions: Option<Shell>,
+    /// Print the manual page, and end
+    #[arg(long, exclusive = true)]
+    man: bool,
+    /// Print more messages (twice: all)
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    verbose: u8,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    viaduct_log::init(match args.verbose {
+        0 => "viaductd=info,warn",
+        1 => "info",
+        _ => "debug",
+    });
+    let result = run(&args);
+    viaduct_log::finish();
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // That it cannot be written can be told nowhere.
+            let _ = writeln!(std::io::stderr(), "error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+fn run(args: &Args) -> Result {
+    let Some(socket) = &args.socket else { return describe(args) };
+    // Before any thread is started, so that all threads block the signals.
+    let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
+    signals.thread_block()?;
+    viaduct_pci::raise_descriptor_limit();
+    let (wanted, limit) = (args.clients as u64 * args.descriptors, getrlimit(Resource::RLIMIT_NOFILE)?.0);
+    if wanted > limit / 2 {
+        tracing::warn!(wanted, limit, "clients may need more descriptors than there are; raise `ulimit -n`");
+    }
+    let project = Project::locate(|| std::env::current_exe().ok())?;
+    let card = Card::open_with(open(args, &project)?, Timeouts::default())?;
+    let info = card.info();
+    let mut quotas = Quotas::new(info.slots, (info.chan_mib << 20) * info.channels as u64);
+    quotas.card_memory = match args.card_memory {
+        Some(mib) => mib << 20,
+        None => quotas.card_memory * args.slots,
+    };
+    quotas.slots = args.slots;
+    quotas.mappings = args.mappings;
+    quotas.descriptors = args.descriptors;
+    quotas.requests = args.requests;
+    quotas.host_memory = args.host_memory << 20;
+    let mut config = Config::new(quotas);
+    if !args.allow_uid.is_empty() || !args.allow_gid.is_empty() {
+        config.uids.clone_from(&args.allow_uid);
+        config.gids.clone_from(&args.allow_gid);
+    }
+    config.clients = args.clients;
+    config.clients_per_uid = args.clients_per_uid;
+    config.patience = Duration::from_secs(args.patience);
+    config.allow_fuse = args.allow_fuse;
+    let place = socket.display();
+    let daemon = Daemon::start(socket, card, Arc::new(Installed(project)), config)
+        .map_err(|e| format!("{place}: {e}"))?;
+    tracing::info!(socket = %place, "serving");
+    let signal = signals.wait()?;
+    tracing::info!(%signal, clients = daemon.clients(), "ending: changed pages are written back; a second signal ends at once");
+    std::thread::spawn(move || {
+        if signals.wait().is_ok() {
+            tracing::error!("ended by a second signal: changed pages may be lost");
+            std::process::exit(1);
+        }
+    });
+    drop(daemon);
+    Ok(())
+}
+
+/// Prints what the options are.
+fn describe(args: &Args) -> Result {
+    let mut text = Vec::new();
+    match args.completions {
+        Some(shell) => clap_complete::generate(shell, &mut Args::command(), "viaductd", &mut text),
+        None => clap_mangen::Man::new(Args::command()).render(&mut text)?,
+    }
+    Ok(std::io::stdout().write_all(&text)?)
+}
+
+fn open(args: &Args, project: &Project) -> Result<Arc<dyn PciFunction>> {
+    if args.card != "sim" {
+        if args.profile.is_some() {
+            return Err("--profile is for a simulated card in this process; leave it out".into());
+        }
+        let location: Location = args.card.parse().map_err(|why| format!("{why}, or sim"))?;
+        return Ok(location.open_within(Duration::ZERO, |_| true)?);
+    }
+    let profile = match &args.profile {
+        None => Profile::default(),
+        Some(name) => Profile::by_name(name).ok_or_else(|| {
+            let names = Profile::names().collect::<Vec<_>>().join(", ");
+            format!("no profile named {name:?}; there are {names}")
+        })?,
+    };
+    let card_object = project.build_card(Variant::Fast, &mut |line| tracing::info!("{line}"))?;
+    let image_dir = project.images(Variant::Fast);
+    Ok(Arc::new(SimCard::open(SimConfig { profile, card_object, image_dir, chan_mib: None })?))
+}
+
+/// The apps of the project, as they are built: nothing is built for a client.
+struct Installed(Project);
+
+impl Apps for Installed {
+    fn image(&self, name: &str) -> std::result::Result<Vec<u8>, Refusal> {
+        let refused = |errno, text| Refusal::new(Kind::Card, errno, text);
+        // The name is one of those that exist: no path.
+        let app = self.0.load(name).map_err(|e| refused(nix::libc::ENOENT, e.to_string()))?;
+        let path = self.0.images(Variant::Fast).join(&app.name).join(&app.name).with_extension("via");
+        std::fs::read(path).map_err(|e| {
+            let text =
+                format!("app {}: its image cannot be read ({e}); run `viaduct build {0}` there", app.name);
+            refused(e.raw_os_error().unwrap_or(nix::libc::EIO), text)
+        })
+    }
+}
