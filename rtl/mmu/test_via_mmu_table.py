@@ -419,6 +419,25 @@ async def an_unmap_at_any_moment_of_walks_is_exact(dut):
         b.end()
 
 
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def a_read_and_a_write_of_a_clean_page_at_once_leave_it_dirty(dut):
+    """Their walks may both have read the entry before either wrote to it."""
+    r = rng()
+    for _ in range(100):
+        b, m = await with_table(dut, r, latency=r.choice((2, 10, 40)))
+        va, frame = 0x7000_0000, 0x9000
+        m.put(va, frame)
+        lanes = r.choice(((WR, RD), (RD, WR)))
+        bursts = []
+        for lane in lanes:
+            bursts.append(b.push(lane, va))
+            await b.wait(r.randrange(8))
+        await b.settle()
+        await m.settle()
+        assert [x.pa for x in bursts] == [frame] * 2 and m.entry(va) == encode(va, frame, R | W, 3)
+        b.end()
+
+
 @cocotb.test(timeout_time=200, timeout_unit="us")
 async def many_walks_are_under_way(dut):
     """32 misses wait for memory, which answers none; then their translations enter, in order."""
