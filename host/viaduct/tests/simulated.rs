@@ -200,8 +200,8 @@ fn run_rng(slot: &Slot, mapping: &Mapping, size: u64, count: u32, write: bool) -
     slot.write_register(0x20, write.into()).unwrap();
     let wide = |offset| Register { offset, width: 64 };
     let range = MemoryRange::of(mapping, wide(0), Some(wide(8)));
-    let report = MemoryJob::new(slot, 0x24).range(range).done(0x28).irq().run().unwrap();
-    assert_eq!(slot.read_register(0x34).unwrap(), 0, "no access completes with an error");
+    let report = MemoryJob::new(slot, 0x28).range(range).done(0x2c).irq().run().unwrap();
+    assert_eq!(slot.read_register(0x38).unwrap(), 0, "no access completes with an error");
     report
 }
 
@@ -252,7 +252,7 @@ fn random_accesses_see_and_change_the_file_through_the_pager() {
             let read = words(&model[at as usize..(at + size) as usize]);
             read.into_iter().fold(sum, u64::wrapping_add)
         });
-        let got = slot.read_wide(Register { offset: 0x2c, width: 64 }).unwrap();
+        let got = slot.read_wide(Register { offset: 0x30, width: 64 }).unwrap();
         assert_eq!(u64::from_le_bytes(got.try_into().unwrap()), sum, "{options:?}, {len} bytes: checksum");
         mapping.unmap().unwrap();
         assert!(std::fs::read(&path).unwrap() == model, "{options:?}, {len} bytes: after unmap");
@@ -295,7 +295,7 @@ fn pages_that_are_resident_need_no_host_beyond_the_reach_of_the_tlbs() {
     let sum = places(64, count, LEN).iter().fold(0u64, |sum, &at| {
         words(&model[at as usize..at as usize + 64]).into_iter().fold(sum, u64::wrapping_add)
     });
-    let got = slot.read_wide(Register { offset: 0x2c, width: 64 }).unwrap();
+    let got = slot.read_wide(Register { offset: 0x30, width: 64 }).unwrap();
     assert_eq!(u64::from_le_bytes(got.try_into().unwrap()), sum);
     let missed = slot.counters().unwrap().rd_miss.wrapping_sub(before.rd_miss);
     assert!(missed > 50, "the TLBs cannot hold all: {missed}");
@@ -378,9 +378,9 @@ fn an_access_without_permission_is_answered_with_an_error() {
     slot.write_register(0x20, 1).unwrap();
     let wide = |offset| Register { offset, width: 64 };
     let range = MemoryRange::of(&mapping, wide(0), Some(wide(8)));
-    let report = MemoryJob::new(&slot, 0x24).range(range).done(0x28).irq().run().unwrap();
+    let report = MemoryJob::new(&slot, 0x28).range(range).done(0x2c).irq().run().unwrap();
     assert_eq!(report.denied, 5);
-    assert_eq!(slot.read_register(0x34).unwrap(), 5);
+    assert_eq!(slot.read_register(0x38).unwrap(), 5);
     assert!(slot.take_denied().iter().all(|denied| denied.is_write));
     mapping.unmap().unwrap();
     assert!(shared.to_vec() == pattern(65536));
@@ -403,7 +403,7 @@ fn a_run_stopped_in_full_flight_leaves_the_slot_usable_and_its_pages_whole() {
         slot.write_wide(wide(0x18), &SEED.to_le_bytes()).unwrap();
         slot.write_register(0x20, 1).unwrap();
         let range = MemoryRange::of(&mapping, wide(0), Some(wide(8)));
-        let job = MemoryJob::new(&slot, 0x24).range(range).done(0x28).irq();
+        let job = MemoryJob::new(&slot, 0x28).range(range).done(0x2c).irq();
         let stopped = job.limit(Duration::from_millis(limit)).run();
         assert!(matches!(stopped, Err(Error::Stalled { .. })), "{stopped:?}");
     }

@@ -120,11 +120,14 @@ impl Space {
     fn retired(&mut self, d: &Dispatcher, leaving: Leaving, done: Vec<Completion>) -> Result<()> {
         let Leaving { mut pages, keep, unmapped, .. } = leaving;
         for (&at, done) in pages.iter().zip(&done) {
-            let stays = unmapped && self.departing.contains(&at);
+            let leaves = unmapped && self.departing.contains(&at);
+            // What is said of a page whose entry is damaged is a guess.
+            let written = unmapped && done.has(CPL_DIRTY) && self.regions[&at.0].prot.write;
+            self.stats.damaged += u64::from(unmapped && done.has(CPL_DAMAGED));
             if let Some(page) = self.page(at.0, at.1) {
                 page.accessed |= done.has(CPL_ACCESSED);
-                page.dirty |= unmapped && done.has(CPL_DIRTY);
-                if stays {
+                page.dirty |= written;
+                if leaves {
                     page.mapped = false;
                     page.since = 0;
                 }
