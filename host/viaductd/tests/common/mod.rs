@@ -235,7 +235,7 @@ pub fn begin_rng(slot: &Slot, va: u64, len: u64, size: u64, count: u32, write: b
     slot.write_register(0x14, count).unwrap();
     slot.write_wide(wide(0x18), &SEED.to_le_bytes()).unwrap();
     slot.write_register(0x20, write.into()).unwrap();
-    slot.write_register(0x24, 1).unwrap();
+    slot.write_register(0x28, 1).unwrap();
 }
 
 /// Runs it to its end; returns its checksum and how many accesses have failed.
@@ -243,9 +243,9 @@ pub fn run_rng(slot: &Slot, va: u64, len: u64, size: u64, count: u32, write: boo
     let irqs = slot.irqs().unwrap();
     begin_rng(slot, va, len, size, count, write);
     let ended = slot.wait_irq(irqs, Duration::from_secs(300)).unwrap();
-    assert!(ended.is_some() && slot.read_register(0x28).unwrap() == 1);
-    let sum = slot.read_wide(wide(0x2c)).unwrap();
-    (u64::from_le_bytes(sum.try_into().unwrap()), slot.read_register(0x34).unwrap())
+    assert!(ended.is_some() && slot.read_register(0x2c).unwrap() == 1);
+    let sum = slot.read_wide(wide(0x30)).unwrap();
+    (u64::from_le_bytes(sum.try_into().unwrap()), slot.read_register(0x38).unwrap())
 }
 
 // ---------------------------------------------------------------- app gups
