@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::error::Result;
 use crate::pager::batch::Batch;
+use crate::pager::region::PageRef;
 use crate::pager::space::Space;
 use crate::protocol::desc::{Completion, Event};
 use crate::slot::dispatch::Dispatcher;
@@ -38,6 +39,13 @@ impl Space {
         self.watch(d);
     }
 
+    /// Frees staging memory of pages that were not loaded after all.
+    pub(super) fn reclaim(&mut self) {
+        if self.batches.is_empty() {
+            self.staging.abandon();
+        }
+    }
+
     /// Takes note of batches that have ended.
     pub(super) fn land(&mut self, d: &Dispatcher) {
         while let Some(batch) = self.batches.front() {
@@ -63,6 +71,16 @@ impl Space {
         d.lock().flight = self.batches.front().and_then(|batch| batch.tags.last().copied());
     }
 
+    /// From now on these pages are neither mapped nor written back; they are given up at the next occasion.
+    fn spoil(&mut self, pages: Vec<PageRef>) {
+        for &(start, number) in &pages {
+            if let Some(page) = self.page(start, number) {
+                page.spoiled = true;
+            }
+        }
+        self.spoiled.extend(pages);
+    }
+
     fn landed(&mut self, d: &Dispatcher, batch: Batch, done: Result<Vec<Completion>>) {
         let Batch { composed, faults, denied, filled, taken, others, staging, .. } = batch;
         self.pinned.retain(|at| !taken.contains(at));
@@ -76,7 +94,7 @@ impl Space {
                     told.insert(*number);
                     self.record_denied(d, *fault, why.clone());
                 }
-                self.spoiled.extend(entered.spoiled);
+                self.spoil(entered.spoiled);
                 if let Some(error) = entered.error {
                     self.trouble.get_or_insert(error);
                     // Those whose pages have been mapped are recognised as such: they are older than their pages' translations.
@@ -86,7 +104,7 @@ impl Space {
             }
             Err(error) => {
                 self.trouble.get_or_insert(error);
-                self.spoiled.extend(filled);
+                self.spoil(filled);
                 left.extend(faults.iter().map(|&(_, fault)| fault));
             }
         }

@@ -170,22 +170,26 @@ impl Space {
         if result.is_ok() {
             result = self.end_waiting(d, va);
         }
-        if result.is_ok() {
+        // The card has no translation of the pages any more.
+        let mut trusted = result.is_ok();
+        if trusted {
             result = self.write_all(d, va);
+            // Unless the card does not answer, nothing reads the frames either.
+            trusted =
+                !matches!(result, Err(Error::Stalled { .. } | Error::RingStopped { .. } | Error::Pci(_)));
         }
         if let Err(error) = result {
             result = Err(self.lost(va, error));
         }
-        let trusted = result.is_ok();
         self.clock.retain(|(region, _)| region != va);
         let Some(mut region) = self.regions.remove(&va) else { return result };
         let size = region.size;
         let Some(paged) = region.paged_mut() else { return result };
         for page in paged.pages.values() {
             if let Place::Card(addr) = page.place {
-                self.resident -= size.bytes();
-                // A frame that the slot may still access is never reused.
+                // A frame that the slot may still access is never reused, and counts as its.
                 if trusted {
+                    self.resident -= size.bytes();
                     d.card.free_frame(addr, size);
                 }
             }

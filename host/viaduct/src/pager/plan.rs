@@ -83,6 +83,8 @@ impl Space {
             return;
         }
         let Some(region) = self.regions.get(&start) else { return };
+        // Its entry in the table is written anew, and what that said of writes is lost.
+        let assume_written = region.table && region.prot.write;
         let found = match &region.kind {
             Kind::Window(_) => {
                 let pages = region.window(number);
@@ -96,6 +98,9 @@ impl Space {
             if spoiled {
                 plan.denied.push((numbered, "the page could not be loaded before".into()));
                 return;
+            }
+            if let Some(page) = self.page(start, number) {
+                page.dirty |= assume_written;
             }
             self.departing.remove(&(start, number));
             plan.taken.insert((start, number));

@@ -49,6 +49,9 @@ impl Space {
                     self.retired(d, leaving, done)?;
                 }
                 Err(error) => {
+                    if leaving.unmapped {
+                        self.assume_written(&leaving.pages);
+                    }
                     self.stay(leaving);
                     return Err(error);
                 }

@@ -48,6 +48,7 @@ impl Space {
     /// Serves faults with one batch of commands. Returns those for which there was no room, in their order; if nothing is under way, at
     /// least one is served.
     fn serve_batch(&mut self, d: &Dispatcher, faults: &[Event]) -> (Vec<Event>, Result<()>) {
+        self.reclaim();
         let mut plan = Plan::default();
         for fault in faults.iter().copied().enumerate() {
             self.plan(fault, &mut plan);

@@ -52,6 +52,11 @@ impl Staging {
         std::mem::take(&mut self.open)
     }
 
+    /// Frees what was taken and not sealed. Nothing else may be in use.
+    pub(super) fn abandon(&mut self) {
+        self.used -= self.seal();
+    }
+
     /// Frees the oldest part.
     pub(super) fn free(&mut self, bytes: u64) {
         self.used -= bytes;

@@ -112,6 +112,7 @@ impl Space {
     /// on, if there is more.
     pub fn load_some(&mut self, d: &Dispatcher, range: &Range<u64>, room: &mut u64) -> Result<Option<u64>> {
         self.settle(d);
+        self.reclaim();
         let Some((start, numbers)) = self.next_region(range) else { return Ok(None) };
         let region = &self.regions[&start];
         let step = region.page_bytes();

@@ -23,7 +23,7 @@ impl Space {
     pub(super) fn leave(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<()> {
         for batch in pages.chunks(BATCH) {
             let unmaps: Vec<_> = batch.iter().map(|&at| self.command(at, Command::unmap)).collect();
-            let done = d.run("unmapping pages", &unmaps)?;
+            let done = d.run("unmapping pages", &unmaps).inspect_err(|_| self.assume_written(batch))?;
             // Batches that are under way may have displaced them before: they have told so by now.
             self.land(d);
             let mut result = Ok(());
@@ -44,6 +44,16 @@ impl Space {
             result?;
         }
         Ok(())
+    }
+
+    /// What the card says of these pages is lost: it says once that a page was written.
+    pub(super) fn assume_written(&mut self, pages: &[PageRef]) {
+        for &(start, number) in pages {
+            let written = self.regions[&start].prot.write;
+            if let Some(page) = self.page(start, number) {
+                page.dirty |= written;
+            }
+        }
     }
 
     /// Collects the accessed bits of pages from the card. Returns the pages that were written since they were mapped.

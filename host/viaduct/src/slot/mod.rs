@@ -158,11 +158,14 @@ impl Slot {
 
     /// Holds the app in reset until nothing of it is in flight.
     fn hold(&self) -> Result<()> {
-        // A reset would end the copies of pages that are being loaded. If another thread is at work there, it ends them itself.
+        // A reset ends the copies of pages that are being loaded. If another thread is at work there, it has to take note of that before
+        // the app goes on: those pages have another owner's bytes.
         if let Ok(mut space) = self.inner.space.try_lock() {
             space.settle(&self.inner.rings);
         }
-        self.inner.hold(self.card().timeouts().control)
+        self.inner.hold(self.card().timeouts().control)?;
+        lock(&self.inner.space).settle(&self.inner.rings);
+        Ok(())
     }
 
     /// Ends all commands to and from the app's streams, without a reset of the app.
@@ -292,10 +295,10 @@ impl Slot {
     /// Waits until the app has raised its interrupt more than `seen` times, serving its faults meanwhile. Returns how often
     /// it has by now, `None` after `limit`.
     pub fn wait_irq(&self, seen: u64, limit: Duration) -> Result<Option<u64>> {
-        let end = Instant::now() + limit;
+        let end = Instant::now().checked_add(limit);
         let slot = self.index();
         let answer =
-            self.wait_while_serving("waiting for the app's interrupt", Some(end), |st| match st.isolated {
+            self.wait_while_serving("waiting for the app's interrupt", end, |st| match st.isolated {
                 Some(cause) => Some(Err(Error::Isolated { slot, cause })),
                 None => (st.irqs > seen).then_some(Ok(st.irqs)),
             })?;

@@ -62,8 +62,10 @@ fn run(queue: &Mutex<Queue>) {
         };
         // Whatever the work holds is dropped before its end is told.
         let Some((work, promise)) = next else { return };
-        let result = work();
-        promise.keep(result);
+        // After a panic the promise is dropped, which tells of it; operations behind this one go on.
+        if let Ok(result) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
+            promise.keep(result);
+        }
     }
 }
 
@@ -135,13 +137,18 @@ impl Promise {
     }
 
     fn end(&self, result: Result<()>) {
-        let mut state = lock(&self.0.state);
-        if !std::mem::replace(&mut state.ended, true) {
+        let waker = {
+            let mut state = lock(&self.0.state);
+            if std::mem::replace(&mut state.ended, true) {
+                return;
+            }
             state.result = Some(result);
             self.0.done.notify_all();
-            if let Some(waker) = state.waker.take() {
-                waker.wake();
-            }
+            state.waker.take()
+        };
+        // It may poll at once.
+        if let Some(waker) = waker {
+            waker.wake();
         }
     }
 }
