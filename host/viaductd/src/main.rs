@@ -123,6 +123,14 @@ fn run(args: &Args) -> Result {
         Some(mib) => mib << 20,
         None => quotas.card_memory * args.slots,
     };
+    if args.card_memory.is_some_and(|mib| mib < 4 * args.slots) {
+        let least = 4 * args.slots;
+        return Err(format!(
+            "--card-memory: {} slots need at least {least} MiB: two pages of 2 MiB each",
+            args.slots
+        )
+        .into());
+    }
     quotas.slots = args.slots;
     quotas.mappings = args.mappings;
     quotas.descriptors = args.descriptors;
