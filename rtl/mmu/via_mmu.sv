@@ -85,6 +85,7 @@ module via_mmu
   localparam bit HugeWaysOk = param_in("via_mmu HugeWays", HugeWays, 1, 64);
   localparam bit HugeSetsOk = param_pow2("via_mmu HugeSets", HugeSets, 2, 65536);
   localparam bit WaitingOk = param_pow2("via_mmu Waiting", Waiting, 2, 1024);
+  localparam bit WalksOk = param_pow2("via_mmu Walks", Walks, 2, 128);
 
   localparam int unsigned PWayW = (PageWays > 1) ? $clog2(PageWays) : 1;
   localparam int unsigned HWayW = (HugeWays > 1) ? $clog2(HugeWays) : 1;

@@ -36,6 +36,7 @@ module mem_seq
   // 32 lines are the longest burst of beats of 64 bits.
   localparam bit BurstOk = param_pow2("mem_seq Burst", Burst, 2, 32);
   localparam bit DepthOk = param_in("mem_seq Depth", Depth, 4 * Burst, 1 << 16);
+  localparam bit CountWOk = param_in("mem_seq CountW", CountW, 6, 58);
 
   localparam int unsigned BurstLog2 = $clog2(Burst);
   localparam int unsigned FreeW = $clog2(Depth + 1);

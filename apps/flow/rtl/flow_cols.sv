@@ -20,6 +20,7 @@ module flow_cols
 );
 
   localparam bit HalfOk = via_pkg::param_in("flow_cols Half", Half, 1, Pixels);
+  localparam bit WidthOk = via_pkg::param_in("flow_cols Width", Width, 1, 256);
 
   logic [Half-1:0][Width-1:0] left_q;
   logic [Pixels-1:0][Width-1:0] s_q;

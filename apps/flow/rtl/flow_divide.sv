@@ -16,6 +16,8 @@ module flow_divide #(
   output logic signed [     15:0] q_o
 );
 
+  localparam bit WidthOk = via_pkg::param_in("flow_divide Width", Width, 2, 256);
+
   localparam int unsigned Bits = 15;
 
   // The divisor, and what is left of |n| * 2^8 / 2^14, of which one bit more is taken in each stage.

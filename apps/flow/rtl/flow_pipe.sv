@@ -21,6 +21,8 @@ module flow_pipe
   output logic [Pixels-1:0][1:0][15:0] m_o      // movement of a frame in x and y, 2^-8 pixels
 );
 
+  localparam bit MaxLineOk = via_pkg::param_pow2("flow_pipe MaxLine", MaxLine, 8, 1 << 16);
+
   localparam int unsigned GradW = 13;
   localparam int unsigned TensorW = 24;
 

@@ -26,6 +26,7 @@ module flow_rows
 
   localparam bit TapsOk = via_pkg::param_in("flow_rows Taps", Taps, 3, 7);
   localparam bit MaxLineOk = via_pkg::param_pow2("flow_rows MaxLine", MaxLine, 8, 1 << 16);
+  localparam bit WidthOk = via_pkg::param_in("flow_rows Width", Width, 1, 256);
 
   localparam int unsigned Half = Taps / 2;
   localparam int unsigned ColW = $clog2(MaxLine);

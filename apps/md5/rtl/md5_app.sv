@@ -26,6 +26,9 @@ module md5_app
   output logic  busy_o
 );
 
+  localparam bit LanesOk = param_pow2("md5_app Lanes", Lanes, 2, 256);
+  localparam bit FifoBytesOk = param_pow2("md5_app FifoBytes", FifoBytes, 256, 1 << 20);
+
   part_t part;
   logic [Lanes-1:0] part_valid, part_ready, digest_valid, digest_ready, lane_busy;
   logic [127:0] digest[Lanes];

@@ -33,6 +33,8 @@ module md5_lane
   output logic          busy_o      // level: a message is in progress
 );
 
+  localparam bit FifoBytesOk = param_pow2("md5_lane FifoBytes", FifoBytes, 256, 1 << 20);
+
   feed_t feed;
   logic load, init, sum, prep, round, last;
 

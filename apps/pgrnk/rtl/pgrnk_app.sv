@@ -52,6 +52,8 @@ module pgrnk_app
   output logic           irq_o            // one-cycle pulse: the run has ended
 );
 
+  localparam bit FetchesOk = param_pow2("pgrnk_app Fetches", Fetches, 16, 1024);
+
   localparam int unsigned Vertices = 0;  // readers
   localparam int unsigned Edges = 1;
   localparam int unsigned Ranks = 2;

@@ -26,6 +26,9 @@ module sha256_app
   output logic  busy_o
 );
 
+  localparam bit LanesOk = param_pow2("sha256_app Lanes", Lanes, 2, 256);
+  localparam bit FifoBytesOk = param_pow2("sha256_app FifoBytes", FifoBytes, 256, 1 << 20);
+
   part_t part;
   logic [Lanes-1:0] part_valid, part_ready, digest_valid, digest_ready, lane_busy;
   logic [255:0] digest[Lanes];

@@ -35,6 +35,8 @@ module sha256_lane
   output logic          busy_o      // level: a message is in progress
 );
 
+  localparam bit FifoBytesOk = param_pow2("sha256_lane FifoBytes", FifoBytes, 256, 1 << 20);
+
   feed_t feed;
   logic load, init, sum, prep, round, last;
 

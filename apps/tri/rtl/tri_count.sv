@@ -36,6 +36,9 @@ module tri_count
   output logic  [      63:0] count_o
 );
 
+  localparam bit PairsOk = via_pkg::param_pow2("tri_count Pairs", Pairs, 256, 1 << 14);
+  localparam bit DepthOk = via_pkg::param_in("tri_count Depth", Depth, 128, 1 << 12);
+
   typedef struct packed {
     logic [PairW-1:0]  at;
     logic [LinesW-1:0] pairs;

@@ -66,9 +66,14 @@ impl Space {
         true
     }
 
-    /// A thread that waits is woken when the oldest batch has ended.
+    /// A thread that waits is woken when the oldest batch has ended: when its last command has, and then, should the card not keep the
+    /// order, when one has that is left.
     fn watch(&self, d: &Dispatcher) {
-        d.lock().flight = self.batches.front().and_then(|batch| batch.tags.last().copied());
+        let mut st = d.lock();
+        st.flight = self.batches.front().and_then(|batch| {
+            let mut tags = batch.tags.iter().rev().copied();
+            tags.find(|&tag| !st.is_done(tag)).or_else(|| batch.tags.last().copied())
+        });
     }
 
     /// From now on these pages are neither mapped nor written back; they are given up at the next occasion.
