@@ -77,8 +77,8 @@ impl Space {
         }
     }
 
-    /// Locations for what is to be loaded, all of them first. Loads for which there is
-    /// none are left for later, or denied if nothing else can be done.
+    /// Locations for what is to be loaded, all of them first. Loads for which there is none are left for later, or denied if nothing else
+    /// can be done.
     fn place(&mut self, d: &Dispatcher, plan: &mut Plan) -> Result<Vec<Load>> {
         let mut loads: Vec<Load> = Vec::new();
         let mut short = Vec::new();
@@ -120,14 +120,8 @@ impl Space {
         Ok(loads)
     }
 
-    /// Takes pages out of use whose bytes are not known: they may be another owner's. They are freed, unless the card can still access
-    /// them.
+    /// Frees pages that are out of use since their bytes are not known (`spoil`), unless the card can still access them.
     fn discard(&mut self, d: &Dispatcher, pages: &[PageRef]) {
-        for &(start, n) in pages {
-            if let Some(page) = self.page(start, n) {
-                page.spoiled = true;
-            }
-        }
         self.clock.retain(|at| !pages.contains(&at));
         if let Err(error) = self.leave(d, pages).and_then(|()| self.drop_pages(d, pages).map(drop)) {
             tracing::warn!(%error, slot = d.slot, "pages that could not be filled stay in the card");
