@@ -234,6 +234,7 @@ module mmu
       assert (dut.hold == (dut.state_q == Sweep || dut.state_q == Hold || dut.state_q == Look || dut.state_q == Act || dut.state_q == Deny));
       i_again : assert (!dut.again_q || dut.state_q == Act && dut.fill_q);
       i_sweep : assert (dut.sweep == (dut.state_q == Sweep));
+      i_last_set : assert (dut.state_q != Sweep || dut.last_set_q == dut.sweep_q);
       // Every command that via_walk has in its order has its rest in `u_commands`, and the one that is judged is at the front.
       i_kept : assert (32'(dut.u_walk.u_commands.count_q) == 32'(kept_cmds));
       i_ptrs : assert (3'(dut.u_walk.u_commands.wptr_q - dut.u_walk.u_commands.rptr_q) == dut.u_walk.u_commands.count_q[2:0]);
@@ -242,6 +243,7 @@ module mmu
         i_page :
         assert (dut.u_walk.ppn_q == (dut.u_walk.rec_q.cmd ? dut.u_walk.cmd.addr1[51:12] : 40'(dut.u_walk.pte_q.ppn)) || !dut.u_walk.rec_q.cmd && !dut.u_walk.rec_q.read);
       end
+      i_huge : assert (dut.u_walk.judge_q == WalkNone || dut.u_walk.huge_q == (dut.u_walk.rec_q.cmd && dut.u_walk.cmd.flags[FlagHuge]));
       if (dut.u_walk.judge_q == WalkAct) begin
         i_judged : assert (!dut.u_walk.rec_q.cmd || dut.u_walk.bad_q || good_command(dut.u_walk.cmd));
         i_kind : assert (dut.u_walk.rec_q.cmd || !dut.u_walk.map_q && !dut.u_walk.unmap_q && !dut.u_walk.scan_q);
@@ -335,7 +337,7 @@ module mmu
       if (!rst_ni) begin
         page_q <= 1'b0;
         huge_q <= 1'b0;
-      end else if (dut.state_q == Act && (dut.is_map && !dut.unfit_q || dut.is_unmap)) begin
+      end else if (dut.state_q == Act && (dut.is_map && !dut.unfit || dut.is_unmap)) begin
         if (!dut.op_huge && dut.cmd_q.addr0[VaW-1:PageLog2] == vp) begin
           page_q <= dut.is_map && right && dut.wpte.host == fh && dut.wpte.ppn == fp;
         end

@@ -44,7 +44,7 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
             "card_outside(frame, frame_last, chan_mib_i)",
             "card_outside(frame, frame, chan_mib_i)",
         ),
-        ("via_walk.sv", "huge && |arg.ppn[HugeLog2-PageLog2-1:0]", "1'b0"),
+        ("via_walk.sv", "huge_q && |arg.ppn[HugeLog2-PageLog2-1:0]", "1'b0"),
         ("via_walk.sv", "|| block >= table_i.keep_first && block < table_i.keep_end", ""),
         ("via_walk.sv", "|| check != pte_q.check", ""),
         ("via_walk.sv", "&& pte_q.tag == rec_q.miss.va[VaW-1-:TableTagW]", ""),

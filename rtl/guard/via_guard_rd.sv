@@ -45,7 +45,6 @@ module via_guard_rd
   logic ar_valid, ar_bad, ar_pass, ar_room, dropped, id_room, id_valid;
   event_e ar_cause;
   logic [CreditW-1:0] credit_q;
-  logic [8:0] need;
 
   via_guard_edge #(
     .T(checked_t)
@@ -74,8 +73,8 @@ module via_guard_rd
   assign ar_bad = held.bad;
   assign ar_cause = held.cause;
 
-  assign need = 9'(ar.len) + 1'b1;
-  assign ar_pass = ar_valid && !ar_bad && !isolate_i && !quiesce_i && ar_room && id_room && CreditW'(need) <= credit_q;
+  // It has ar.len + 1 beats.
+  assign ar_pass = ar_valid && !ar_bad && !isolate_i && !quiesce_i && ar_room && id_room && CreditW'(ar.len) < credit_q;
   assign violation_o = !isolate_i && (ar_valid && ar_bad || dropped);
   assign cause_o = dropped ? EvUnstable : ar_cause;
   assign va_o = ar.addr;
@@ -153,9 +152,13 @@ module via_guard_rd
     .m_ready_i(s_r_ready_i)
   );
 
+  // Beside the comparison, not behind it.
+  logic [CreditW-1:0] less;
+  assign less = credit_q + ~CreditW'(ar.len);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) credit_q <= CreditW'(Beats);
-    else if (ar_pass || beat_take) credit_q <= credit_q - (ar_pass ? CreditW'(need) : '0) + CreditW'(beat_take);
+    else if (ar_pass) credit_q <= less + CreditW'(beat_take);
+    else if (beat_take) credit_q <= credit_q + 1'b1;
   end
 
   assign quiet_o = !id_valid && !m_ar_valid_o && !s_r_valid_o && (!ar_valid || quiesce_i || isolate_i);

@@ -27,11 +27,9 @@ module via_guard_strm
   logic bad, dropped, stopped, take, open_q, broken;
   logic [7:0] id_q;
 
-  always_comb begin
-    broken = 1'b0;
-    for (int unsigned i = 1; i < StrbW; i++) broken |= s_i.keep[i] && !s_i.keep[i-1];
-  end
-  assign bad  = (s_i.last ? broken || !s_i.keep[0] : !(&s_i.keep)) || open_q && s_i.id != id_q;
+  // A run of ones from bit 0 that has the top bit is all ones.
+  assign broken = !s_i.keep[0] || |(s_i.keep[StrbW-1:1] & ~s_i.keep[StrbW-2:0]);
+  assign bad = broken || !s_i.last && !s_i.keep[StrbW-1] || open_q && s_i.id != id_q;
   assign take = s_valid_i && s_ready_o;
 
   always_ff @(posedge clk_i) begin

@@ -95,8 +95,8 @@ module via_dispatch_queue
   // ---------------------------------------------------------------- goals
   localparam int unsigned OpenW = $clog2(Depth + 2);
   logic [CountW-1:0] goal, ahead;
-  logic goal_valid, reached, opens, passes, open_q;
-  logic [OpenW-1:0] opened_q, opened;  // fences that are open and not passed
+  logic goal_valid, reached, opens, at_fence, open_q, one_q;
+  logic [OpenW-1:0] opened_q;  // fences that are open and not passed; open_q: there are some, one_q: one
 
   via_fifo #(
     .T    (logic [CountW-1:0]),
@@ -113,19 +113,25 @@ module via_dispatch_queue
     .m_ready_i(reached),
     .count_o  ()
   );
-  assign ahead   = rival_complete_i - goal;
+  assign ahead = rival_complete_i - goal;
   assign reached = !ahead[CountW-1];
-  assign opens   = goal_valid && reached;
-  assign passes  = (next ? held_valid && held.fence : valid_q && waits_q) && (open_q || opens);
-  assign opened  = opened_q + OpenW'(opens) - OpenW'(passes);
+  assign opens = goal_valid && reached;
+  // The next one passes, if a fence is open or opens. `opens` is late: it chooses between what follows in each case.
+  assign at_fence = next ? held_valid && held.fence : valid_q && waits_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       opened_q <= '0;
       open_q   <= 1'b0;
-    end else begin
-      opened_q <= opened;
-      open_q   <= opened != '0;
+      one_q    <= 1'b0;
+    end else if (opens && !at_fence) begin
+      opened_q <= opened_q + 1'b1;
+      open_q   <= 1'b1;
+      one_q    <= !open_q;
+    end else if (!opens && at_fence && open_q) begin
+      opened_q <= opened_q - 1'b1;
+      open_q   <= !one_q;
+      one_q    <= opened_q == OpenW'(2);
     end
   end
   always_ff @(posedge clk_i) waits_q <= (next ? held.fence : waits_q) && !(open_q || opens);

@@ -105,11 +105,12 @@ module via_mmu
   } state_e;
   state_e state_q;
   logic [SweepW-1:0] sweep_q;
+  logic last_set_q;  // sweep_q is the last set
 
   // What via_walk hands over: commands, and translations from the page table (`fill`).
   cmd_t act, cmd_q;
   logic act_valid, act_fill, act_bad, act_found, act_accessed, act_dirty, act_damaged;
-  logic fill_q, unfit_q, told_found_q, told_accessed_q, told_dirty_q, told_damaged_q;
+  logic fill_q, unfit, told_found_q, told_accessed_q, told_dirty_q, told_damaged_q;
   // The table has the dirty bit: an entry of it permits writes only once that is set.
   pte_t wpte;
   always_comb begin
@@ -125,7 +126,7 @@ module via_mmu
   logic held[2], op_hit[2][2], denied[2], tlb_idle[2];
   logic [PWayW-1:0] page_way[2];
   logic [HWayW-1:0] huge_way[2];
-  logic [PageWays-1:0] page_valid[2], page_ever[2], page_recent[2], page_kept[2];
+  logic [PageWays-1:0] page_valid[2], page_ever[2], page_recent[2], page_kept[2], kept_q;
   logic [HugeWays-1:0] huge_valid[2], huge_ever[2], huge_recent[2];
   logic [VaW-1:0] page_va[2][PageWays], huge_va[2][HugeWays];
 
@@ -224,7 +225,7 @@ module via_mmu
   always_ff @(posedge clk_i) begin
     if (state_q == Look) begin
       found_q   <= op_hit[0][op_huge];
-      unfit_q   <= fill_q && (op_hit[0][0] ? page_kept[0][page_way[0]] : &page_kept[0]);
+      kept_q    <= page_kept[0];
       op_pway_q <= op_hit[0][0] ? page_way[0] : page_free;
       op_hway_q <= op_hit[0][1] ? huge_way[0] : huge_free;
     end
@@ -253,6 +254,9 @@ module via_mmu
     end
   end
 
+  // A fill finds its page, or all of the set, kept: it does not enter.
+  assign unfit = fill_q && kept_q[op_pway_q];
+
   logic idle_cmd, both_held, deny_q, room, cmd_go, cmd_ready_q, act_ready;
   logic [2:0] run_q;  // fills since the arrays were taken
   logic again_q;  // the last cycle of a fill, and another one may follow
@@ -264,11 +268,11 @@ module via_mmu
   assign op_va     = sweep ? VaW'(sweep_q) << PageLog2 : cmd_q.addr0[VaW-1:0];
   assign op_re     = state_q == Hold && both_held;
   assign op_wvalid = state_q == Act && is_map;
-  assign op_we     = state_q == Act && (is_map && !unfit_q || is_unmap && found_q);
+  assign op_we     = state_q == Act && (is_map && !unfit || is_unmap && found_q);
   assign op_touch  = state_q == Act && is_scan && found_q;
   // An entry that is replaced in place does not leave: a burst that now lacks the right posts that in any case.
-  assign op_left   = state_q == Act && (is_map && !unfit_q && victim_valid && !found_q || is_unmap && found_q);
-  assign op_map    = state_q == Act && is_map && !unfit_q;
+  assign op_left   = state_q == Act && (is_map && !unfit && victim_valid && !found_q || is_unmap && found_q);
+  assign op_map    = state_q == Act && is_map && !unfit;
   assign deny      = state_q == Deny && deny_q;
   // A fill that waits follows another one without giving the arrays back, a few times.
   assign act_ready = cmd_ready_q || again_q && act_fill;
@@ -278,7 +282,7 @@ module via_mmu
   always_comb begin
     state_d = state_q;
     unique case (state_q)
-      Sweep: if (both_held && sweep_q == SweepW'(MaxSets - 1)) state_d = Idle;
+      Sweep: if (both_held && last_set_q) state_d = Idle;
       Idle: if (cmd_go) state_d = act_bad ? Post : Hold;
       Hold: if (both_held) state_d = Look;
       Look: state_d = Act;
@@ -293,6 +297,7 @@ module via_mmu
       hold        <= 1'b1;
       sweep       <= 1'b1;
       sweep_q     <= '0;
+      last_set_q  <= 1'b0;
       deny_q      <= 1'b0;
       cmd_ready_q <= 1'b0;
       run_q       <= '0;
@@ -304,7 +309,10 @@ module via_mmu
       cmd_ready_q <= (state_q == Post || state_q == Act && fill_q && !cmd_go) ? waiting < 4'd7 : idle_cmd && room && !cmd_go;
       run_q       <= idle_cmd ? '0 : run_q + 3'(cmd_go);
       again_q     <= state_q == Look && fill_q && run_q != '1;
-      if (state_q == Sweep && both_held) sweep_q <= sweep_q + 1'b1;
+      if (state_q == Sweep && both_held) begin
+        sweep_q    <= sweep_q + 1'b1;
+        last_set_q <= sweep_q == SweepW'(MaxSets - 2);
+      end
       state_q <= state_d;
       hold <= state_d inside {Sweep, Hold, Look, Act, Deny};
       sweep <= state_d == Sweep;
@@ -460,7 +468,7 @@ module via_mmu
     .act_dirty_o   (act_dirty),
     .act_damaged_o (act_damaged),
     .fill_done_i   (state_q == Act && fill_q),
-    .fill_unfit_i  (unfit_q),
+    .fill_unfit_i  (unfit),
     .marks_issued_o(marks_issued),
     .marks_done_o  (marks_done),
     .m_ar_o        (walk_ar_o),

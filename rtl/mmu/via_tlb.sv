@@ -287,13 +287,12 @@ module via_tlb
   endfunction
   logic walk_q;  // not to post, but to deny
   logic sc_hit_q, sc_pass_q, sc_mark_q, sc_told_q, denied_q, last_valid_q, last_perm_q;
-  logic [NW-1:0] seen_q, seen_d, stale_q, walked_q, index;
+  logic [NW-1:0] behind_q, seen_q, seen_d, stale_q, walked_q, index;  // behind_q: bursts behind s2
   logic [VaW-1:PageLog2] last_q;  // the page that was posted last
   logic more, step, skip, judged, away;
 
   assign index = walk_q ? walked_q : seen_q;
-  // For both cases of s1, which is known late.
-  assign more = s1_valid_q ? index != NW'(queued) + 1'b1 : index != NW'(queued);
+  assign more = index != behind_q;
   assign place = CW'(index - NW'(s1_valid_q));
   assign look_load = state_q == Aim;
   assign look_en = state_q == Fetch;
@@ -319,11 +318,13 @@ module via_tlb
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
+      behind_q     <= '0;
       seen_q       <= '0;
       stale_q      <= '0;
       walk_q       <= 1'b0;
       last_valid_q <= 1'b0;
     end else begin
+      if ((v_valid_i && v_ready_o) != s1_move) behind_q <= s1_move ? behind_q - 1'b1 : behind_q + 1'b1;
       seen_q <= seen_d;
       if (op_left_i || abort_i) stale_q <= seen_d;
       else if (s1_move && stale_q != '0) stale_q <= stale_q - 1'b1;

@@ -237,22 +237,21 @@ module via_walk
   assign arg = pte_t'(cmd.addr1);
 
   // What a command may do. A page of card memory must be there as a whole, and not be kept from slots, so that no translation leads elsewhere.
-  logic huge, flagged, is_map, is_unmap, is_scan, bad, outside;
+  logic huge_q, flagged, is_map, is_unmap, is_scan, bad, outside;
   logic [AddrW-1:0] frame, frame_last;
   logic [13:0] block;
-  assign huge = rec_q.cmd && cmd.flags[FlagHuge];
   assign flagged = cmd.flags[FlagTable];
   assign is_map = rec_q.cmd && cmd.op == OpMap;
   assign is_unmap = rec_q.cmd && cmd.op == OpUnmap;
   assign is_scan = rec_q.cmd && cmd.op == OpScan;
   assign frame = {12'h0, ppn_q, PageLog2'(0)};
-  assign frame_last = frame | (huge ? AddrW'((1 << HugeLog2) - 1) : AddrW'((1 << PageLog2) - 1));
+  assign frame_last = frame | (huge_q ? AddrW'((1 << HugeLog2) - 1) : AddrW'((1 << PageLog2) - 1));
   assign block = 14'(frame[ChanLog2-1:HugeLog2]);
   assign outside = card_outside(frame, frame_last, chan_mib_i) || block >= table_i.keep_first && block < table_i.keep_end;
   always_comb begin
-    bad = |rec_q.miss.va[AddrW-1:VaW] || |rec_q.miss.va[PageLog2-1:0] || huge && |rec_q.miss.va[HugeLog2-1:PageLog2];
-    bad |= flagged && (huge || !table_i.enable || is_map && arg.host);
-    if (is_map) bad |= !arg.v || |arg.rsvd_hi || |arg.rsvd_lo || huge && |arg.ppn[HugeLog2-PageLog2-1:0] || !arg.host && outside;
+    bad = |rec_q.miss.va[AddrW-1:VaW] || |rec_q.miss.va[PageLog2-1:0] || huge_q && |rec_q.miss.va[HugeLog2-1:PageLog2];
+    bad |= flagged && (huge_q || !table_i.enable || is_map && arg.host);
+    if (is_map) bad |= !arg.v || |arg.rsvd_hi || |arg.rsvd_lo || huge_q && |arg.ppn[HugeLog2-PageLog2-1:0] || !arg.host && outside;
   end
 
   logic [7:0] check;
@@ -264,6 +263,7 @@ module via_walk
   always_ff @(posedge clk_i) begin
     if (load) begin
       rec_q    <= head;
+      huge_q   <= head.cmd && cmd.flags[FlagHuge];
       failed_q <= head.read && entry.failed;
       pte_q    <= entry.pte;
       ppn_q    <= head.cmd ? arg.ppn : 40'(entry.pte.ppn);

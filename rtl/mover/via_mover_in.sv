@@ -269,6 +269,7 @@ module via_mover_in
   );
 
   logic [31:0] sent_q, remain_q;  // bytes of the command
+  logic [BeatLog2-1:0] absent_q;  // bytes that its last beat lacks
   logic ready, drop, final_q, cmd_end, out_room;
   strm_t s;
   // A beat that was read with an error waits for its turn as a good one does; later beats of the command are dropped at once.
@@ -287,6 +288,7 @@ module via_mover_in
     if (act_next) begin
       act      <= first;
       remain_q <= first.len;
+      absent_q <= -first.len[BeatLog2-1:0];
       final_q  <= first.len <= 32'(StrbW);
     end else if (beat_pop) begin
       remain_q <= remain_q - 32'(StrbW);
@@ -300,7 +302,7 @@ module via_mover_in
     s.data = beat.data;
     s.keep = '1;
     // The last beat of a message holds the remaining 1 to StrbW bytes.
-    if (s.last) s.keep = {StrbW{1'b1}} >> (BeatLog2'(StrbW) - remain_q[BeatLog2-1:0]);
+    if (s.last) s.keep = {StrbW{1'b1}} >> absent_q;
   end
 
   via_slice #(

@@ -86,28 +86,35 @@ module via_mover_out
   localparam int unsigned LeftW = 32 - BeatLog2;
 
   // The command being filled is held in registers.
-  logic act_valid_q, bad_q, last_beat_q;  // last_beat_q: its capacity has room for one more beat
+  logic act_valid_q, good_q, bad_q, last_beat_q;  // last_beat_q: its capacity has room for one more beat
   logic [31:0] tag_q;
   logic [AddrW-1:0] va_q, burst_va_q;  // address of the next beat; of the open burst
   logic [LeftW-1:0] left_q, taken_q;  // beats of capacity left; beats accepted
 
-  logic next, take, close, cmd_done, quit, flush, page_end, abort_q;
+  logic next, bad, take, close, cmd_done, quit, flush, page_end, abort_q;
   logic aw_room, data_room, burst_room;
   logic [31:0] bytes;
   logic [BurstW-1:0] beats_q;  // of the open burst
+  logic open_q, full_q;  // it has beats, it takes one more
   logic [BeatLog2:0] keep_bytes;
 
   always_ff @(posedge clk_i) abort_q <= rst_ni && abort_i;
 
   assign next = !act_valid_q || cmd_done && take || quit;
   assign q_ready = next;
+  assign bad = q.len == '0 || |q.addr0[BeatLog2-1:0] || |q.len[BeatLog2-1:0];
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) act_valid_q <= 1'b0;
-    else if (next) act_valid_q <= q_valid;
+    if (!rst_ni) begin
+      act_valid_q <= 1'b0;
+      good_q      <= 1'b0;
+    end else if (next) begin
+      act_valid_q <= q_valid;
+      good_q      <= q_valid && !bad;
+    end
   end
   always_ff @(posedge clk_i) begin
     if (next) begin
-      bad_q       <= q.len == '0 || |q.addr0[BeatLog2-1:0] || |q.len[BeatLog2-1:0];
+      bad_q       <= bad;
       tag_q       <= q.tag;
       va_q        <= q.addr0;
       left_q      <= q.len[31:BeatLog2];
@@ -119,7 +126,7 @@ module via_mover_out
       last_beat_q <= left_q == LeftW'(2);
       taken_q     <= taken_q + 1'b1;
     end
-    if (take && beats_q == '0) burst_va_q <= va_q;
+    if (take && !open_q) burst_va_q <= va_q;
   end
 
   // `keep` is a run of ones from bit 0: the position of its last one gives the number of bytes.
@@ -132,20 +139,26 @@ module via_mover_out
   end
   assign bytes = {taken_q, BeatLog2'(0)} + 32'(keep_bytes);
 
-  assign strm_ready_o = act_valid_q && !bad_q && !abort_q && data_room && aw_room && burst_room;
+  assign strm_ready_o = good_q && !abort_q && data_room && aw_room && burst_room;
   assign take = strm_valid_i && strm_ready_o;
   assign cmd_done = strm_i.last || last_beat_q;
   assign page_end = &va_q[PageLog2-1:BeatLog2];
-  assign close = take && (cmd_done || page_end || beats_q == BurstW'(MaxBurstBeats - 1));
+  assign close = take && (cmd_done || page_end || full_q);
 
   // On abort an open burst is written as far as it was filled; then its command, and every later one, ends.
-  assign flush = abort_q && beats_q != '0 && aw_room && burst_room;
-  assign quit = act_valid_q && burst_room && beats_q == '0 && (bad_q || abort_q);
+  assign flush = abort_q && open_q && aw_room && burst_room;
+  assign quit = act_valid_q && burst_room && !open_q && (bad_q || abort_q);
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) beats_q <= '0;
-    else if (close || flush) beats_q <= '0;
-    else if (take) beats_q <= beats_q + 1'b1;
+    if (!rst_ni || close || flush) begin
+      beats_q <= '0;
+      open_q  <= 1'b0;
+      full_q  <= 1'b0;
+    end else if (take) begin
+      beats_q <= beats_q + 1'b1;
+      open_q  <= 1'b1;
+      full_q  <= beats_q == BurstW'(MaxBurstBeats - 2);
+    end
   end
 
   axi_ax_t aw;
@@ -154,7 +167,7 @@ module via_mover_out
     aw.burst = 2'b01;
     aw.size  = 3'(BeatLog2);
     aw.len   = flush ? 8'(beats_q - 1'b1) : 8'(beats_q);
-    aw.addr  = (beats_q == '0) ? va_q : burst_va_q;
+    aw.addr  = open_q ? burst_va_q : va_q;
   end
 
   via_fifo #(
@@ -305,6 +318,6 @@ module via_mover_out
   assign done_valid = head_pop && head.cmd_end;
 
   assign still_o = q_still && abort_q == abort_i && ~|{take, next && q_valid, flush, quit, m_aw_valid_o, beat_valid && w_open, m_w_valid_o, m_b_valid_i, head_pop};
-  assign idle_o = q_idle && !act_valid_q && !head_valid && beats_q == '0;
+  assign idle_o = q_idle && !act_valid_q && !head_valid && !open_q;
 
 endmodule
