@@ -7,7 +7,7 @@ from app_tb import load_model, run_app
 from hash_tb import Hash
 
 model = load_model(__file__)
-app = Hash(lanes=8, rounds=33, digest=lambda data: model({"in": data}, {})["out"])
+app = Hash(lanes=16, rounds=65, digest=lambda data: model({"in": data}, {})["out"])
 
 # FIPS 180-4, the examples for SHA-256
 EXAMPLES = {

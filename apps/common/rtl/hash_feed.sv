@@ -153,7 +153,8 @@ module hash_feed
 
   always_ff @(posedge clk_i) begin
     if (beat_pop) begin
-      beats_q <= beats + BeatsW'(full);
+      // The sum does not wait for the memory of the FIFO.
+      beats_q <= full ? beats + 1'b1 : beats;
       rest_q  <= beat.bytes;
       id_o    <= beat.id;
     end

@@ -50,19 +50,34 @@ package md5_pkg;
     return x << n | x >> (32 - n);
   endfunction
 
-  /// Rotation by the amount of a round: which of its group of 16 rounds, modulo 4, and the group name it.
-  function automatic logic [31:0] rotate(input logic [1:0] group, input logic [1:0] t, input logic [31:0] x);
-    logic [3:0][31:0] y0, y1, y2, y3;
-    y0 = {left(x, 6), left(x, 4), left(x, 5), left(x, 7)};
-    y1 = {left(x, 10), left(x, 11), left(x, 9), left(x, 12)};
-    y2 = {left(x, 15), left(x, 16), left(x, 14), left(x, 17)};
-    y3 = {left(x, 21), left(x, 23), left(x, 20), left(x, 22)};
+  /// The amount by which a round rotates: 4, 9, 14 or 20, and up to three more. Each is one choice of four, which is one LUT a bit.
+  typedef struct packed {
+    logic [1:0] coarse;
+    logic [1:0] fine;
+  } turn_t;
+
+  /// Of a round: the group of 16 it is in and its position in the group, modulo 4, say it.
+  function automatic turn_t turn(input logic [1:0] group, input logic [1:0] t);
+    logic [3:0][1:0] fine;
     unique case (t)
-      2'd0: return y0[group];
-      2'd1: return y1[group];
-      2'd2: return y2[group];
-      default: return y3[group];
+      2'd0: fine = {2'd2, 2'd0, 2'd1, 2'd3};  // 6, 4, 5, 7
+      2'd1: fine = {2'd1, 2'd2, 2'd0, 2'd3};  // 10, 11, 9, 12
+      2'd2: fine = {2'd1, 2'd2, 2'd0, 2'd3};  // 15, 16, 14, 17
+      default: fine = {2'd1, 2'd3, 2'd0, 2'd2};  // 21, 23, 20, 22
     endcase
+    return '{coarse: t, fine: fine[group]};
+  endfunction
+
+  function automatic logic [31:0] rotate(input turn_t by, input logic [31:0] x);
+    logic [3:0][31:0] some, more;
+    some = {left(x, 20), left(x, 14), left(x, 9), left(x, 4)};
+    more = {left(some[by.coarse], 3), left(some[by.coarse], 2), left(some[by.coarse], 1), some[by.coarse]};
+    return more[by.fine];
+  endfunction
+
+  /// What the rotation of zeros in turn_t makes x.
+  function automatic logic [31:0] unturned(input logic [31:0] x);
+    return left(x, 28);
   endfunction
 
 endpackage

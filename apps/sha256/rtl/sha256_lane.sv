@@ -2,19 +2,17 @@
 //
 // SHA-256 (FIPS 180-4) of one message after the other.
 //
-//   beats -> FIFO -> mask, pad -> w[0..15] -> two rounds a cycle -> + hash -> digest
+//   beats -> FIFO -> mask, pad -> w[0..15] -> a round a cycle -> + hash -> digest
 //
-// Throughput: a block of 64 bytes every 33 + 512 / DataW cycles: the beats of the block (with the first of them the previous block is added
-// to the hash), one cycle that prepares the first two rounds, 32 cycles with two rounds each. Latency: that of the last blocks. Order:
-// kept. The digest is held at the output until accepted. A lane that has nothing to do changes no register.
+// Throughput: a block of 64 bytes every 65 + 512 / DataW cycles: the beats of the block (with the first of them the previous block is added
+// to the hash), one cycle that prepares the first round, 64 rounds. Latency: that of the last blocks. Order: kept. The digest is held at the
+// output until accepted. A lane that has nothing to do changes no register.
 //
-// Two rounds fit into one cycle because the sums of terms that do not depend on the previous two rounds are computed a cycle ahead:
-// with h, d of the first round and g, c of the second known early,
+// A round is a sum of five operands and no more, as the sums of terms that do not depend on the round before are computed ahead, in two cycles:
 //
-//   pre0 = h + K[t] + w[t]      pre_d = pre0 + d        e' = pre_d + S1(e)  + ch(e, f, g)     a' = pre0 + ... + S0(a)  + maj(a, b, c)
-//   pre1 = g + K[t+1] + w[t+1]  pre_c = pre1 + c        e" = pre_c + S1(e') + ch(e', e, f)    a" = pre1 + ... + S0(a') + maj(a', a, b)
+//   add = K[t+2] + w[t+2]    pre = g + add    pre_d = g + c + add    e' = pre_d + S1(e) + ch(e, f, g)    a' = pre + ... + S0(a) + maj(a, b, c)
 //
-// leaves three additions of three operands in a row.
+// Two rounds in a cycle would be 14 levels of logic: more bytes per cycle, but not at this clock.
 
 module sha256_lane
   import via_pkg::*;
@@ -62,18 +60,19 @@ module sha256_lane
   );
 
   // ---------------------------------------------------------------- rounds
-  logic [4:0] pair_q;  // two rounds
+  logic [5:0] round_q;
   logic [15:0][31:0] w_q;
   logic [7:0][31:0] hash_q;
   logic [31:0] a_q, b_q, c_q, d_q, e_q, f_q, g_q, h_q;
-  logic [31:0] pre0_q, pre_d_q, pre1_q, pre_c_q;
+  logic [31:0] add_q, pre_q, pre_d_q;
+  logic [31:0] k_q;  // of the word after the one in add_q
 
   // Words in the order of a number: the highest byte first.
   function automatic logic [DataW-1:0] words(input logic [DataW-1:0] beat);
     for (int unsigned i = 0; i < DataW / 32; i++) words[32*i+:32] = swap(beat[32*i+:32]);
   endfunction
 
-  assign last = pair_q == '1;
+  assign last = round_q == '1;
 
   always_ff @(posedge clk_i) begin
     if (load) w_q <= 512'({words(padded(feed, 1'b1)), w_q} >> DataW);
@@ -93,33 +92,25 @@ module sha256_lane
     end
     if (prep) begin
       {h_q, g_q, f_q, e_q, d_q, c_q, b_q, a_q} <= hash_q;
-      pre0_q <= hash_q[7] + K[0] + w_q[0];
+      pre_q <= hash_q[7] + K[0] + w_q[0];
       pre_d_q <= hash_q[7] + K[0] + w_q[0] + hash_q[3];
-      pre1_q <= hash_q[6] + K[1] + w_q[1];
-      pre_c_q <= hash_q[6] + K[1] + w_q[1] + hash_q[2];
-      pair_q <= '0;
+      add_q <= K[1] + w_q[1];
+      k_q <= K[2];
+      round_q <= '0;
     end
     if (round) begin
-      logic [31:0] t0, t1, a1, e1;
-      t0 = big_sigma1(e_q) + ch(e_q, f_q, g_q);
-      e1 = pre_d_q + t0;
-      a1 = pre0_q + t0 + big_sigma0(a_q) + maj(a_q, b_q, c_q);
-      t1 = big_sigma1(e1) + ch(e1, e_q, f_q);
-      h_q <= f_q;
-      g_q <= e_q;
-      f_q <= e1;
-      e_q <= pre_c_q + t1;
-      d_q <= b_q;
-      c_q <= a_q;
-      b_q <= a1;
-      a_q <= pre1_q + t1 + big_sigma0(a1) + maj(a1, a_q, b_q);
-      // For the next pair; after the last one the result is not used.
-      pre0_q <= f_q + K[{pair_q+5'd1, 1'b0}] + w_q[2];
-      pre_d_q <= f_q + K[{pair_q+5'd1, 1'b0}] + w_q[2] + b_q;
-      pre1_q <= e_q + K[{pair_q+5'd1, 1'b1}] + w_q[3];
-      pre_c_q <= e_q + K[{pair_q+5'd1, 1'b1}] + w_q[3] + a_q;
-      w_q <= {sigma1(w_q[15]) + w_q[10] + sigma0(w_q[2]) + w_q[1], sigma1(w_q[14]) + w_q[9] + sigma0(w_q[1]) + w_q[0], w_q[15:2]};
-      pair_q <= pair_q + 1'b1;
+      {h_q, g_q, f_q} <= {g_q, f_q, e_q};
+      {d_q, c_q, b_q} <= {c_q, b_q, a_q};
+      // Each sum is a tree of its own: a part in common would be an addition before another.
+      e_q <= pre_d_q + big_sigma1(e_q) + ch(e_q, f_q, g_q);
+      a_q <= pre_q + big_sigma1(e_q) + ch(e_q, f_q, g_q) + big_sigma0(a_q) + maj(a_q, b_q, c_q);
+      // For the next rounds; after the last one the results are not used.
+      pre_q <= g_q + add_q;
+      pre_d_q <= g_q + add_q + c_q;
+      add_q <= k_q + w_q[2];
+      k_q <= K[round_q+6'd3];
+      w_q <= {sigma1(w_q[14]) + w_q[9] + sigma0(w_q[1]) + w_q[0], w_q[15:1]};
+      round_q <= round_q + 1'b1;
     end
   end
 
