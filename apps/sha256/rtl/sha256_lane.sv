@@ -65,7 +65,7 @@ module sha256_lane
   logic [7:0][31:0] hash_q;
   logic [31:0] a_q, b_q, c_q, d_q, e_q, f_q, g_q, h_q;
   logic [31:0] add_q, pre_q, pre_d_q;
-  logic [31:0] k_q;  // of the word after the one in add_q
+  logic [31:0] k_q;  // constant of the word after that of add_q
 
   // Words in the order of a number: the highest byte first.
   function automatic logic [DataW-1:0] words(input logic [DataW-1:0] beat);
