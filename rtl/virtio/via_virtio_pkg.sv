@@ -142,6 +142,7 @@ package via_virtio_pkg;
     logic                 wrap;     // wrap counter (packed)
     logic                 safe;     // known available before the line is read
     logic                 share;    // follows a token of the same queue and epochs, and was available before the line of that one was read
+    logic                 more;     // another token that shares follows at once, unless the queue is stopped
     logic [4:0]           count;    // 1 to 16, in 256 aligned bytes; of a line 1 to 4
     logic [QSizeLog2-1:0] index;
   } vq_token_t;
@@ -155,6 +156,12 @@ package via_virtio_pkg;
     logic [6:0]        number;
     logic [6:0]        prev;     // the number minus one
   } vq_line_t;
+
+  /// A burst of lines that was requested.
+  typedef struct packed {
+    logic       down;  // its tokens name its lines from the last to the first
+    logic [2:0] len;   // lines minus one
+  } vq_burst_t;
 
   /// Whether descriptor `index` lies in line `number` of its table, which begins at descriptor `align` of line 0. `prev`: the number minus
   /// one.

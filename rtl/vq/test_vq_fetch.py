@@ -589,14 +589,15 @@ async def what_was_read_too_early_is_read_again(dut):
         b.end()
 
 
-async def rate(dut, feat: Feat, make, chains: int, **kw) -> float:
-    """Cycles a chain with 250 cycles of read latency: as fast as they are found where many are available."""
+async def rate(dut, feat: Feat, make, chains: int, desc: float = 1.0, falling: bool = False) -> float:
+    """Cycles a chain with 250 cycles of read latency: as fast as they are found where many are available, with at most `desc` reads of
+    descriptors a chain."""
     b = Bench(dut, feat, size=256, latency=(250, 250), stall=0.0, read=0.0)
     b.answer = 1.0
     await b.begin()
     queue = b.queues[1]
     queue.jitter = queue.crooked = 0.0
-    queue.free = list(range(256))
+    queue.free = list(range(256))[:: -1 if falling else 1]
     made = 0
 
     async def feed() -> None:
@@ -625,6 +626,7 @@ async def rate(dut, feat: Feat, make, chains: int, **kw) -> float:
     dut._log.info(
         f"{feat}: {result:.2f} cycles a chain, {sustained:.2f} with a full ring, first after {b.heads[0] - b.rung}, reads {b.counts}"
     )
+    assert b.counts["desc"] <= desc * chains, (feat, b.counts)
     return result
 
 
@@ -648,6 +650,9 @@ async def small_chains_stream_whatever_the_latency(dut):
         Feat(packed=True, notif=True),
     ):
         assert await rate(dut, feat, one, 1000) <= 4.0
+    # 256 heads of a split ring that follow each other are 64 lines: with few reads, in either direction.
+    for falling in (False, True):
+        assert await rate(dut, Feat(), one, 256, desc=24 / 256, falling=falling) <= 4.0
     for feat in (Feat(notif=True), Feat(order=True), Feat(packed=True, notif=True)):
         assert await rate(dut, feat, two, 500) <= 8.0
     for feat in (Feat(indirect=True), Feat(indirect=True, packed=True)):

@@ -204,7 +204,8 @@ module via_vq_fetch
   logic [6:0] lt_line;
   logic [1:0] lt_low;
   vq_line_t tag;
-  logic tag_valid, line_pop, cnt_line;
+  vq_burst_t burst;
+  logic tag_valid, burst_valid, line_pop;
 
   via_vq_fetch_line #(
     .NumQ (NumQ),
@@ -212,25 +213,26 @@ module via_vq_fetch
   ) u_line (
     .clk_i,
     .rst_ni,
-    .cfg_i       (queue_i),
-    .s_i         (tok),
-    .s_valid_i   (tok_valid),
-    .s_ready_o   (tok_ready),
-    .m_o         (lt),
-    .m_fresh_o   (lt_fresh),
-    .m_final_o   (lt_final),
-    .m_line_o    (lt_line),
-    .m_low_o     (lt_low),
-    .m_valid_o   (lt_valid),
-    .m_ready_i   (lt_ready),
-    .tag_o       (tag),
-    .tag_valid_o (tag_valid),
-    .line_pop_i  (line_pop),
-    .m_ar_o      (m_ar_o[1]),
-    .m_ar_valid_o(m_ar_valid_o[1]),
-    .m_ar_ready_i(m_ar_ready_i[1]),
-    .cnt_o       (cnt_line),
-    .still_o     (still[1])
+    .cfg_i        (queue_i),
+    .s_i          (tok),
+    .s_valid_i    (tok_valid),
+    .s_ready_o    (tok_ready),
+    .m_o          (lt),
+    .m_fresh_o    (lt_fresh),
+    .m_final_o    (lt_final),
+    .m_line_o     (lt_line),
+    .m_low_o      (lt_low),
+    .m_valid_o    (lt_valid),
+    .m_ready_i    (lt_ready),
+    .tag_o        (tag),
+    .tag_valid_o  (tag_valid),
+    .line_pop_i   (line_pop),
+    .m_ar_o       (m_ar_o[1]),
+    .m_ar_valid_o (m_ar_valid_o[1]),
+    .m_ar_ready_i (m_ar_ready_i[1]),
+    .burst_o      (burst),
+    .burst_valid_o(burst_valid),
+    .still_o      (still[1])
   );
 
   // ---------------------------------------------------------------- chains
@@ -282,6 +284,8 @@ module via_vq_fetch
     .tok_ready_o  (lt_ready),
     .tag_i        (tag),
     .tag_valid_i  (tag_valid),
+    .burst_i      (burst),
+    .burst_valid_i(burst_valid),
     .line_i       (m_r_i[1].data),
     .line_err_i   (m_r_i[1].resp != RespOkay),
     .line_valid_i (m_r_valid_i[1]),
@@ -390,7 +394,7 @@ module via_vq_fetch
   );
 
   // ---------------------------------------------------------------- counters, rest
-  assign cnt_desc_o  = 2'(cnt_line) + 2'(one_cnt[0]);
+  assign cnt_desc_o  = 2'(burst_valid) + 2'(one_cnt[0]);
   assign cnt_table_o = 2'(cnt_burst) + 2'(one_cnt[1]);
 
   logic [NumQ-1:0] parked_q;

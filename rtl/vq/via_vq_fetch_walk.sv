@@ -38,6 +38,8 @@ module via_vq_fetch_walk
   // lines: what was requested, and the responses, which are always accepted
   input  vq_line_t                  tag_i,                // with tag_valid_i: the line requested
   input  logic                      tag_valid_i,          // pulse
+  input  vq_burst_t                 burst_i,              // with burst_valid_i: the burst requested
+  input  logic                      burst_valid_i,        // pulse
   input  logic      [    DataW-1:0] line_i,               // with line_valid_i: its contents
   input  logic                      line_err_i,           // with line_valid_i: the read failed
   input  logic                      line_valid_i,         // pulse
@@ -69,7 +71,7 @@ module via_vq_fetch_walk
 );
 
   localparam bit NumQOk = param_in("via_vq_fetch_walk NumQ", NumQ, 1, QueuesMax);
-  localparam bit LinesOk = param_in("via_vq_fetch_walk Lines", Lines, 1, 1024);
+  localparam bit LinesOk = param_in("via_vq_fetch_walk Lines", Lines, 8, 1024);
 
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
 
@@ -171,8 +173,8 @@ module via_vq_fetch_walk
   // ---------------------------------------------------------------- lines
   // A line that is waited for is used in the cycle in which it arrives. A tag arrives before its line.
   vq_line_t tag;
-  line_t line_in, line_kept, line;
-  logic tag_valid, line_valid, line_pop, kept, tag_room, line_room;
+  line_t line;
+  logic tag_valid, line_valid, line_pop, tag_room;
 
   via_fifo #(
     .T    (vq_line_t),
@@ -190,31 +192,26 @@ module via_vq_fetch_walk
     .count_o  ()
   );
 
-  assign line_in = '{err: line_err_i, data: line_i};
-  via_fifo #(
-    .T    (line_t),
-    .Depth(Lines)
+  via_vq_fetch_lines #(
+    .Lines(Lines)
   ) u_lines (
     .clk_i,
     .rst_ni,
-    .flush_i  (1'b0),
-    .s_i      (line_in),
-    .s_valid_i(line_valid_i && (kept || !line_pop)),
-    .s_ready_o(line_room),
-    .m_o      (line_kept),
-    .m_valid_o(kept),
-    .m_ready_i(line_pop),
-    .count_o  ()
+    .burst_i,
+    .burst_valid_i,
+    .line_i,
+    .line_err_i,
+    .line_valid_i,
+    .line_o      (line.data),
+    .line_err_o  (line.err),
+    .line_valid_o(line_valid),
+    .line_pop_i  (line_pop)
   );
-  assign line_valid = kept || line_valid_i;
-  assign line = kept ? line_kept : line_in;
   assign line_pop_o = pop_q;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
-      assert (!line_valid_i || line_room)
-      else $error("line without a place");
       assert (!tag_valid_i || tag_room)
       else $error("tag without a place");
       assert (!line_pop || tag_valid)

@@ -455,6 +455,7 @@ module via_vq_ring
     tok_d.epoch_w = tag.epoch_w;
     tok_d.safe    = 1'b1;
     tok_d.share   = begun_q;
+    tok_d.more    = !last_entry;
     tok_d.count   = 5'd1;
     tok_d.index   = value[QSizeLog2-1:0];
     if (seq) begin
@@ -464,6 +465,7 @@ module via_vq_ring
       tok_d.safe    = piece_d.safe;
       tok_d.wrap    = piece_d.wrap;
       tok_d.share   = 1'b0;
+      tok_d.more    = 1'b0;
       tok_d.count   = piece_d.count;
       tok_d.index   = piece_d.index;
     end
