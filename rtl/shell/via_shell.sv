@@ -242,8 +242,9 @@ module via_shell
   logic [NumCard-1:0] cardmem_aw_valid, cardmem_aw_ready, cardmem_w_valid, cardmem_w_ready, cardmem_b_valid, cardmem_b_ready;
   // still: nothing moves unless an input changes; idle: nothing is in flight.
   logic edge_still, edge_idle, mgmt_still, mgmt_idle, slots_still, slots_idle, functions_still, functions_idle;
-  logic still, quiet_q, rest_quiet_q;
-  logic [6:0] was_still_q;
+  logic [4:0] still_q;
+  logic [5:0] was_still_q;
+  logic settled_q, rest_quiet_q;
 
   // ---------------------------------------------------------------- the blocks
   // `.*` stands for the ports of the shell that a block has, too: clock, reset, and the board's or the slots' flat wires.
@@ -560,20 +561,20 @@ module via_shell
 
   // ---------------------------------------------------------------- quiet
   // The signals look at what will move; eight cycles of them make sure that what they do not see has settled too,
-  // across blocks (a block settles within seven).
-  assign still = edge_still && mgmt_still && slots_still && functions_still && ~|{axil_awvalid_i, axil_wvalid_i, axil_arvalid_i, icap_done_i};
-
+  // across blocks (a block settles within seven). They are long paths, so each has a register.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
+      still_q      <= '0;
+      was_still_q  <= '0;
+      settled_q    <= 1'b0;
       rest_quiet_q <= 1'b0;
-      was_still_q <= '0;
-      quiet_q <= 1'b0;
     end else begin
+      still_q <= {edge_still, mgmt_still, slots_still, functions_still, ~|{axil_awvalid_i, axil_wvalid_i, axil_arvalid_i, icap_done_i}};
+      was_still_q <= {was_still_q[4:0], &still_q};
+      settled_q <= &still_q && &was_still_q;
       rest_quiet_q <= edge_idle && mgmt_idle && slots_idle && functions_idle;
-      was_still_q <= {was_still_q[5:0], 1'b1} & {7{still}};
-      quiet_q <= still && &was_still_q;
     end
   end
-  assign quiet_o = quiet_q;
+  assign quiet_o = settled_q && &still_q;
 
 endmodule
