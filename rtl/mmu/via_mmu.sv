@@ -6,8 +6,8 @@
 // are looked up meanwhile: their misses are posted while the first one waits (one in five cycles), up to Waiting + 3 bursts in each direction.
 // R, W and B do not pass through. A change of the TLBs (OpMap, OpUnmap, OpScan) costs about ten cycles in which nothing is translated.
 //
-// OpMap     fills an invalid way; if there is none, it evicts the ways of the set in turn and reports the victim. An entry of the same page
-//           is replaced in place and reported as victim too. StBadArg for a page that is not entirely in card memory (or, with `host`,
+// OpMap     fills an invalid way; if there is none, it evicts the ways of the set in turn. A victim is reported unless it is in the page table,
+//           and so is an entry of the same page, which is replaced in place. StBadArg for a page that is not entirely in card memory (or, with `host`,
 //           below 2^52).
 // OpUnmap   invalidates at once; completes when every burst translated before is complete. StNotFound if there was no such page.
 // OpScan    reports and clears the accessed bit, leaves dirty.
@@ -15,7 +15,8 @@
 // Accessed = translated for a read or a write since OpMap or the last OpScan; dirty = translated for a write since OpMap. To be looked up
 // behind a miss is neither.
 // Events: one for a page that misses, as long as no other page is posted between; another one for each direction, for another reason, or
-// when the page has been mapped and has left the TLB before the burst's turn. The host tolerates one that is out of date.
+// when the page has been mapped and has left the TLB before the burst's turn. The host tolerates one that is out of date. What misses during
+// an abort posts nothing; events posted before it may leave during it, and later.
 // After reset the arrays are cleared: for as many cycles as the larger array has sets nothing is translated, bursts wait.
 // Misuse: an address beyond VaW, or beyond the card's memory, completes with an error and posts an event; it never reaches memory.
 // Source: FSRF paper, sections 4.5 and 5.2, its six-cycle state machine replaced by a pipeline, its single fault by many.
