@@ -113,6 +113,7 @@ module mmu
     .n_wr_o         (),
     .n_rd_miss_o    (),
     .n_wr_miss_o    (),
+    .quiet_o        (),
     .idle_o         ()
   );
 

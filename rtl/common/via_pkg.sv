@@ -194,7 +194,7 @@ package via_pkg;
   /// word 1 = bytes, word 2 = info, word 3 = {phase, time[62:0]}: who sees the phase sees all of it.
   typedef struct packed {
     logic [63:0] info;    // OpMap: virtual address of the displaced page; OpMoveOut: stream id
-    logic [31:0] bytes;   // bytes moved
+    logic [31:0] bytes;   // bytes moved; OpMap, OpUnmap, OpScan, OpDeny: [15:0] how many of these were carried out before it
     logic [31:0] tag;
     status_e     status;
     logic [7:0]  op;
@@ -219,7 +219,8 @@ package via_pkg;
   } event_e;
 
   /// An event as a block hands it over. In the ring: word 0 = {40'h0, source, is_write, cause} (8
-  /// bits each), word 1 = va, word 2 = info, word 3 = {phase, time[62:0]}.
+  /// bits each), word 1 = va, word 2 = info, word 3 = {phase, time[62:0]}. `info` of EvMiss, EvPerm and EvTable: bytes of the burst [15:0], and
+  /// how many commands for translations were carried out before [31:16]: those have not answered it.
   typedef struct packed {
     logic [63:0] info;
     logic [63:0] va;

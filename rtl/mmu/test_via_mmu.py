@@ -14,7 +14,7 @@ HUGE = 1 << 2
 LAST_VA = 1 << 48
 ERR, HOST = 1 << 62, 1 << 63
 V, R, W, HOSTPTE = 1, 2, 4, 8
-OK, BAD_ARG, NOT_FOUND = 0, 4, 8
+OK, CARD_ERR, BAD_ARG, NOT_FOUND = 0, 3, 4, 8
 ACCESSED, DIRTY, VICTIM, VICTIM_ACCESSED, VICTIM_DIRTY, VICTIM_HUGE = (1 << i for i in range(1, 7))
 MISS, PERM, BOUNDS = 1, 2, 3
 RD, WR = 0, 1
@@ -40,7 +40,7 @@ class Command:
         self.op, self.va, self.pte, self.flags, self.tag = op, va, pte, flags, tag
         self.taken = self.ended = 0
         self.status = -1
-        self.cpl = self.info = 0
+        self.cpl = self.info = self.number = 0
 
 
 class Bench:
@@ -56,6 +56,7 @@ class Bench:
         self.todo_cmd: deque[Command] = deque()
         self.open_cmd: deque[Command] = deque()
         self.events: list[tuple[int, int, int, int, int]] = []
+        self.numbers: list[int] = []  # of each event: commands before it
         self.event = lambda cause, is_write, source, va: None
         self.stall = [stalls(r, stall) for _ in range(8)]
         self.block = [False, False]  # hold p_ready low
@@ -144,11 +145,13 @@ class Bench:
                 before_cpl = None
                 c = self.open_cmd.popleft()
                 c.ended, c.status, c.cpl, c.info = self.now, cpl >> 16 & 0xFF, cpl & 0xFF, cpl >> 88
+                c.number = cpl >> 56 & 0xFFFFFFFF
                 assert cpl >> 24 & 0xFFFFFFFF == c.tag and cpl >> 8 & 0xFF == c.op
             if evt_valid and evt_up:
                 before_evt = None
                 e = (evt & 0xFF, evt >> 8 & 1, evt >> 9 & 0xFF, evt >> 17 & (1 << 64) - 1)
                 self.events.append((self.now, *e))
+                self.numbers.append(evt >> 97 & 0xFFFF)
                 self.event(*e)
             if cmd_up and int(d.cmd_ready.value):
                 c = self.todo_cmd.popleft()
@@ -193,6 +196,9 @@ class Bench:
                 return
             await edge
         raise AssertionError(f"not within {limit} cycles: {what or condition}")
+
+    async def settle_commands(self) -> None:
+        await self.until(lambda: not self.todo_cmd and not self.open_cmd)
 
     async def settle(self, limit: int = 4000) -> None:
         """Until everything offered so far came out and completed."""

@@ -11,6 +11,7 @@ from test_via_mmu import (
     ACCESSED,
     BAD_ARG,
     BIG,
+    CARD_ERR,
     CHAN,
     CHAN_MIB,
     CHANS,
@@ -86,6 +87,8 @@ class Memory:
         self.bad: set[int] = set()  # addresses of entries whose beat is answered with an error
         self.bad_write = False
         self.hold = False  # deliver no read
+        self.once = False  # no more than one
+        self.hold_writes = False
         self.ready = [False] * 3
         self.stall = [stalls(bench.r, 0.2) for _ in range(3)]
         bench.memory = self
@@ -123,7 +126,7 @@ class Memory:
             self.beats.append(int(d.walk_w.value))
         # Writes, then reads, of this cycle; the oldest first.
         d.walk_b_valid.value = 0
-        if self.writes and self.beats and self.writes[0][2] <= now:
+        if self.writes and self.beats and self.writes[0][2] <= now and not self.hold_writes:
             at, ident, when, due = self.writes[0]
             if when >= 0:
                 beat = self.beats[0]
@@ -148,15 +151,16 @@ class Memory:
         d.walk_r_valid.value = 0
         if self.reads and self.reads[0].due <= now and self.reads[0].data is not None and not self.hold:
             read = self.reads.popleft()
+            self.hold = self.once
             d.walk_r_valid.value = 1
             d.walk_r.value = read.ident << self.width + 2 | read.data
         self.ready = [not next(s) for s in self.stall]
         d.walk_ar_ready.value, d.walk_aw_ready.value, d.walk_w_ready.value = self.ready
 
 
-def config(enable: bool = True, log2: int = LOG2) -> int:
+def config(enable: bool = True, log2: int = LOG2, base: int = BASE_MIB) -> int:
     base_w = 14 + (CHANS - 1).bit_length()
-    return KEEP[1] << 20 + base_w | KEEP[0] << 6 + base_w | BASE_MIB << 6 | log2 << 1 | enable
+    return KEEP[1] << 20 + base_w | KEEP[0] << 6 + base_w | base << 6 | log2 << 1 | enable
 
 
 async def with_table(dut, r=None, stall: float = 0.0, latency: int = 30) -> tuple[Bench, Memory]:
@@ -498,6 +502,224 @@ async def after_an_error_response_to_a_write_no_walk_translates(dut):
     y = b.push(RD, 0x2000)
     await b.settle()
     assert y.pa == 0xA000
+
+
+@cocotb.test(timeout_time=400, timeout_unit="us")
+async def a_command_sees_what_those_before_it_have_written(dut):
+    """However close they follow one another."""
+    r = rng()
+    for _ in range(60):
+        b, m = await with_table(dut, r, stall=r.choice((0, 0.2)), latency=r.choice((2, 10, 40)))
+        pages = [0x7000_0000, 0x7000_0000 + (64 << 12), 0x7100_1000]
+        there = dict.fromkeys(pages, 0)
+        todo = []
+        for i in range(1, 25):
+            va = r.choice(pages[: r.randint(1, 3)])
+            op = r.choice((MAP, UNMAP, UNMAP, SCAN))
+            if op == MAP:
+                todo.append((map_table(b, va, i * PAGE), OK))
+                there[va] = i * PAGE
+            else:
+                todo.append((b.command(op, va, flags=TABLE), OK if there[va] else NOT_FOUND))
+                if op == UNMAP:
+                    there[va] = 0
+        await b.settle()
+        assert [c.status for c, _ in todo] == [status for _, status in todo]
+        for va, frame in there.items():
+            assert m.entry(va) & ~0xFF == (encode(va, frame, R | W) & ~0xFF if frame else 0)
+        # What was removed stays so.
+        gone = [va for va, frame in there.items() if not frame]
+        for va in gone:
+            b.push(RD, va)
+        await b.until(lambda: len(b.events) == len(gone))  # noqa: B023
+        assert not b.out[RD]
+        b.end()
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def a_page_that_lacks_a_right_and_is_not_in_the_table_is_told_as_such(dut):
+    b, m = await with_table(dut)
+    b.map(0x2000, 0x9000, perm=R)
+    await b.settle()
+    x = b.push(WR, 0x2040)
+    await b.until(lambda: b.events)
+    assert m.walks and [e[1:] for e in b.events] == [(PERM, 1, 0, 0x2040)]
+    b.map(0x2000, 0x9000)
+    await b.settle()
+    assert x.pa == 0x9040
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def a_table_that_is_not_in_memory_as_a_whole_is_not_used(dut):
+    b, m = await with_table(dut)
+    usual = BASE_MIB & (1 << 14) - 1  # of its channel
+    bad = [
+        (config(log2=LOG2 - 1), CHAN_MIB),
+        (config(log2=27), CHAN_MIB),
+        (config(log2=18, base=BASE_MIB | 1), CHAN_MIB),
+        (config(log2=26, base=BASE_MIB), CHAN_MIB),
+        (config(), usual),
+        (config(log2=18), usual + 1),
+    ]
+    good = [
+        (config(), usual + 1),
+        (config(log2=18), usual + 2),
+        (config(log2=18, base=BASE_MIB | 2), CHAN_MIB),
+        (config(log2=26, base=3 << 14 | 512), 1024),
+    ]
+    for i, (table, mib) in enumerate(bad + good):
+        dut.table_i.value = config(enable=False)
+        dut.chan_mib_i.value = mib
+        await b.wait(3)
+        dut.table_i.value = table
+        await b.wait(3)
+        fits = i >= len(bad)
+        c = map_table(b, 0x1000, 0x9000)
+        await b.settle()
+        assert c.status == (OK if fits else BAD_ARG), i
+        assert len(m.words) == fits, i
+        m.words.clear()
+        walks = m.walks
+        b.push(RD, 0x8_0000_5000)
+        await b.until(lambda: b.events)
+        assert m.walks - walks == fits and b.events[0][1] == MISS
+        b.command(DENY, 0x8_0000_5000)
+        b.command(UNMAP, 0x1000)
+        await b.settle()
+        b.events.clear()
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def an_error_response_to_a_write_is_in_the_completion(dut):
+    b, m = await with_table(dut)
+    c = map_table(b, 0x2000, 0xA000)
+    await b.settle()
+    assert c.status == OK
+    m.bad_write = True
+    c = map_table(b, 0x1000, 0x9000)
+    await b.settle()
+    m.bad_write = False
+    assert c.status == CARD_ERR
+    # None can be trusted then, though the memory answers: not even the next ones.
+    x = b.push(WR, 0x3000)
+    await b.until(lambda: b.events)
+    assert b.events[0][1] == EV_TABLE
+    c = map_table(b, 0x3000, 0x9000)
+    await b.settle_commands()
+    assert c.status == CARD_ERR
+    await b.until(lambda: len(b.events) == 2)
+    b.command(DENY, 0x3000)
+    await b.settle()
+    assert x.pa == ERR
+    assert await done(b, SCAN, 0x2000) == (OK, ACCESSED | DIRTY | DAMAGED)
+    assert await done(b, UNMAP, 0x2000) == (OK, ACCESSED | DIRTY | DAMAGED)
+    dut.table_i.value = config(enable=False)
+    await b.wait(3)
+    m.words.clear()
+    dut.table_i.value = config()
+    await b.wait(3)
+    assert map_table(b, 0x1000, 0x9000)
+    # The write of an OpUnmap, too.
+    map_table(b, 0x1000, 0x9000)
+    await b.settle()
+    m.bad_write = True
+    assert await done(b, UNMAP, 0x1000) == (OK, DAMAGED)
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def an_event_behind_a_map_of_its_page_says_so(dut):
+    """Also if the map completes later: its page has left the TLBs again, which nothing else tells."""
+    b, m = await with_table(dut)
+    ways, sets = int(dut.PageWays.value), int(dut.PageSets.value)
+    page, others = 0x1000, [(1 + i * sets) * PAGE for i in range(1, 2 * ways + 1)]
+    b.map(0x2000, 0x8000)
+    await b.settle()
+    b.hold_done = [True, True]  # completions wait
+    b.push(RD, 0x2000)
+    b.push(RD, page)
+    await b.until(lambda: b.events)
+    maps = [map_table(b, page, 0x9000), *(b.map(va, va) for va in others)]
+    await b.until(lambda: len(b.out[RD]) == 2 and not b.todo_cmd)
+    await b.wait(100)
+    x = b.push(RD, page)
+    await b.until(lambda: len(b.events) == 2)
+    assert not any(c.ended for c in maps) and b.events[1][1:] == (MISS, 0, 0, page)
+    b.hold_done = [False, False]
+    await b.settle_commands()
+    first = maps[0].number
+    assert [c.number for c in maps] == list(range(first, first + len(maps)))
+    assert b.numbers == [first, first + len(maps)]
+    c = map_table(b, page, 0x9000)
+    await b.settle()
+    assert x.pa == 0x9000 and c.number == first + len(maps)
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def it_is_not_quiet_while_the_table_is_read_or_written(dut):
+    b, m = await with_table(dut, latency=1)
+    b.block_evt = True  # whether the host takes events does not matter
+    quiet = lambda: int(dut.quiet_o.value)  # noqa: E731
+    assert quiet()
+    m.hold = True
+    bursts = [[b.push(lane, (lane * 64 + i) * PAGE) for i in range(60)] for lane in (RD, WR)]
+    await b.until(lambda: len(m.reads) == 32)
+    b.abort = 1
+    for lane in (RD, WR):
+        await all_out(b, lane, bursts[lane])
+    await b.settle()
+    await b.wait(50)
+    assert m.reads and not quiet()
+    m.hold = False
+    await b.until(quiet)
+    assert not m.reads
+    b.abort = 0
+    b.block_evt = False
+    # A write of an accessed bit, whose burst has left long ago.
+    m.put(0x10_0000, 0x9000)
+    m.hold_writes = True
+    x = b.push(RD, 0x10_0000)
+    await b.settle()
+    await b.wait(50)
+    assert x.pa == 0x9000 and m.writes and not quiet()
+    m.hold_writes = False
+    await b.until(quiet)
+    assert not m.writes and m.entry(0x10_0000) & 1
+    # Nothing follows then.
+    walks = m.walks
+    await b.wait(100)
+    assert m.walks == walks and quiet()
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def an_abort_that_is_over_before_a_miss_can_be_given_up_loses_it_not(dut):
+    """Its walk ends during the abort, while the TLBs are held, as a write does not leave them."""
+    b, m = await with_table(dut, latency=1)
+    b.map(0x1000, 0x9000)
+    await b.settle()
+    m.hold = m.once = True
+    b.block[WR] = True
+    b.push(WR, 0x1000)
+    b.command(SCAN, 0x1000, flags=TABLE)
+    await b.until(lambda: len(m.reads) == 1)
+    x = b.push(RD, 0x5040)
+    await b.until(lambda: len(m.reads) == 2)
+    m.hold = False
+    await b.wait(20)
+    assert len(m.reads) == 1
+    b.abort = 1
+    m.hold = False
+    await b.wait(20)
+    assert not m.reads and not b.events
+    b.abort = 0
+    await b.wait(20)
+    assert x.pa is None
+    b.block[WR] = False
+    m.hold = m.once = False
+    await b.until(lambda: b.events)
+    assert b.events[0][1:] == (MISS, 0, 0, 0x5040)
+    b.map(0x5000, 0xA000)
+    await b.settle()
+    assert x.pa == 0xA040
 
 
 @cocotb.test(timeout_time=400, timeout_unit="us")

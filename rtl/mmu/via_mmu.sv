@@ -31,54 +31,55 @@ module via_mmu
   parameter int unsigned Waiting  = 64,    // bursts of each direction that wait behind a missing one
   parameter int unsigned Walks    = 32     // misses of both directions, and commands, under way to the page table
 ) (
-  input  logic              clk_i,
-  input  logic              rst_ni,
-  input  logic       [31:0] chan_mib_i,       // size of each DRAM channel in MiB, constant
-  input  table_cfg_t        table_i,          // page table of the slot; constant while it is enabled
-  input  axi_ax_t           v_ar_i,
-  input  logic              v_ar_valid_i,
-  output logic              v_ar_ready_o,
-  input  axi_ax_t           v_aw_i,
-  input  logic              v_aw_valid_i,
-  output logic              v_aw_ready_o,
-  output axi_ax_t           p_ar_o,
-  output logic              p_ar_valid_o,
-  input  logic              p_ar_ready_i,
-  output axi_ax_t           p_aw_o,
-  output logic              p_aw_valid_o,
-  input  logic              p_aw_ready_i,
-  input  logic              rd_done_i,        // pulse: the last R of a burst was delivered
-  input  logic              wr_done_i,        // pulse: B of a burst was delivered
-  input  cmd_t              cmd_i,            // OpMap, OpUnmap, OpScan or OpDeny
-  input  logic              cmd_valid_i,
-  output logic              cmd_ready_o,
-  output cpl_t              cpl_o,            // completion
-  output logic              cpl_valid_o,
-  input  logic              cpl_ready_i,
-  output evt_t              evt_o,            // a miss or a permission fault, waiting for the host
-  output logic              evt_valid_o,
-  input  logic              evt_ready_i,
-  output axi_ax_t           walk_ar_o,        // page table in card memory
-  output logic              walk_ar_valid_o,
-  input  logic              walk_ar_ready_i,
-  input  axi_r_t            walk_r_i,
-  input  logic              walk_r_valid_i,
-  output logic              walk_r_ready_o,
-  output axi_ax_t           walk_aw_o,
-  output logic              walk_aw_valid_o,
-  input  logic              walk_aw_ready_i,
-  output axi_w_t            walk_w_o,
-  output logic              walk_w_valid_o,
-  input  logic              walk_w_ready_i,
-  input  axi_b_t            walk_b_i,
-  input  logic              walk_b_valid_i,
-  output logic              walk_b_ready_o,
-  input  logic              abort_i,          // level: all translations complete with an error
-  output logic       [31:0] n_rd_o,           // translated reads, wrapping
-  output logic       [31:0] n_wr_o,           // translated writes, wrapping
-  output logic       [31:0] n_rd_miss_o,      // misses of reads, wrapping
-  output logic       [31:0] n_wr_miss_o,      // misses of writes, wrapping
-  output logic              idle_o            // level: nothing is held or waits; translated bursts may be in flight
+  input logic clk_i,
+  input logic rst_ni,
+  input logic [31:0] chan_mib_i,  // size of each DRAM channel in MiB, constant
+  input table_cfg_t table_i,  // page table of the slot; constant while it is enabled
+  input axi_ax_t v_ar_i,
+  input logic v_ar_valid_i,
+  output logic v_ar_ready_o,
+  input axi_ax_t v_aw_i,
+  input logic v_aw_valid_i,
+  output logic v_aw_ready_o,
+  output axi_ax_t p_ar_o,
+  output logic p_ar_valid_o,
+  input logic p_ar_ready_i,
+  output axi_ax_t p_aw_o,
+  output logic p_aw_valid_o,
+  input logic p_aw_ready_i,
+  input logic rd_done_i,  // pulse: the last R of a burst was delivered
+  input logic wr_done_i,  // pulse: B of a burst was delivered
+  input cmd_t cmd_i,  // OpMap, OpUnmap, OpScan or OpDeny
+  input logic cmd_valid_i,
+  output logic cmd_ready_o,
+  output cpl_t cpl_o,  // completion
+  output logic cpl_valid_o,
+  input logic cpl_ready_i,
+  output evt_t evt_o,  // a miss or a permission fault, waiting for the host
+  output logic evt_valid_o,
+  input logic evt_ready_i,
+  output axi_ax_t walk_ar_o,  // page table in card memory
+  output logic walk_ar_valid_o,
+  input logic walk_ar_ready_i,
+  input axi_r_t walk_r_i,
+  input logic walk_r_valid_i,
+  output logic walk_r_ready_o,
+  output axi_ax_t walk_aw_o,
+  output logic walk_aw_valid_o,
+  input logic walk_aw_ready_i,
+  output axi_w_t walk_w_o,
+  output logic walk_w_valid_o,
+  input logic walk_w_ready_i,
+  input axi_b_t walk_b_i,
+  input logic walk_b_valid_i,
+  output logic walk_b_ready_o,
+  input logic abort_i,  // level: all translations complete with an error
+  output logic [31:0] n_rd_o,  // translated reads, wrapping
+  output logic [31:0] n_wr_o,  // translated writes, wrapping
+  output logic [31:0] n_rd_miss_o,  // misses of reads, wrapping
+  output logic [31:0] n_wr_miss_o,  // misses of writes, wrapping
+  output logic quiet_o,  // level: no read or write of the page table is in flight, and none of the bursts that ended causes one
+  output logic idle_o  // level: nothing is held or waits; translated bursts may be in flight
 );
 
   localparam bit PageWaysOk = param_in("via_mmu PageWays", PageWays, 1, 64);
@@ -111,6 +112,7 @@ module via_mmu
   // What via_walk hands over: commands, and translations from the page table (`fill`).
   cmd_t act, cmd_q;
   logic act_valid, act_fill, act_bad, act_found, act_accessed, act_dirty, act_damaged;
+  logic [15:0] act_number;
   logic fill_q, unfit, told_found_q, told_accessed_q, told_dirty_q, told_damaged_q;
   // The table has the dirty bit: an entry of it permits writes only once that is set.
   pte_t wpte;
@@ -332,6 +334,7 @@ module via_mmu
       cpl_q           <= '0;
       cpl_q.tag       <= act.tag;
       cpl_q.op        <= act.op;
+      cpl_q.bytes     <= 32'(act_number);
       cpl_q.status    <= act_bad ? StBadArg : StOk;
     end
     if (state_q == Act) begin
@@ -365,6 +368,7 @@ module via_mmu
     logic [CntW-1:0] rd;
     logic [CntW-1:0] wr;
     logic [CntW-1:0] mark;
+    logic in_table;
     cpl_t cpl;
   } wait_t;
   logic [CntW-1:0] rd_issued_q, rd_done_q, wr_issued_q, wr_done_q, marks_issued, marks_done;
@@ -392,7 +396,7 @@ module via_mmu
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      ({rd_issued_q, wr_issued_q, marks_issued, cpl_q}),
+    .s_i      ({rd_issued_q, wr_issued_q, marks_issued, cmd_q.flags[FlagTable], cpl_q}),
     .s_valid_i(state_q == Post),
     .s_ready_o(room),
     .m_o      (first),
@@ -401,7 +405,17 @@ module via_mmu
     .count_o  (waiting)
   );
 
-  logic reached, cpl_room;
+  // After an error response the page table counts no more: nothing that a command has done to it is sure.
+  logic reached, cpl_room, walk_broken;
+  cpl_t cpl;
+  always_comb begin
+    cpl = first.cpl;
+    if (first.in_table && walk_broken) begin
+      if (cpl.op == OpMap) begin
+        if (cpl.status == StOk) cpl.status = StCardErr;
+      end else cpl.flags[CplDamaged] = 1'b1;
+    end
+  end
   assign reached = $signed(rd_done_q - first.rd) >= 0 && $signed(wr_done_q - first.wr) >= 0 && $signed(marks_done - first.mark) >= 0;
   assign first_ready = reached && cpl_room;
   via_slice #(
@@ -410,7 +424,7 @@ module via_mmu
   ) u_cpl (
     .clk_i,
     .rst_ni,
-    .s_i      (first.cpl),
+    .s_i      (cpl),
     .s_valid_i(first_valid && reached),
     .s_ready_o(cpl_room),
     .m_o      (cpl_o),
@@ -420,7 +434,7 @@ module via_mmu
 
   // ---------------------------------------------------------------- misses and counters
   // Both directions in turn; then to the page table.
-  logic evt_room, evt_pick, evt_last_q, missed_valid, missed_ready, walk_idle;
+  logic evt_room, evt_pick, evt_last_q, missed_valid, missed_ready, walk_idle, walk_quiet;
   evt_t missed;
   assign evt_pick = evt_valid[1] && (!evt_valid[0] || !evt_last_q);
   assign evt_ready[0] = evt_room && !evt_pick;
@@ -468,10 +482,12 @@ module via_mmu
     .act_accessed_o(act_accessed),
     .act_dirty_o   (act_dirty),
     .act_damaged_o (act_damaged),
+    .act_number_o  (act_number),
     .fill_done_i   (state_q == Act && fill_q),
     .fill_unfit_i  (unfit),
     .marks_issued_o(marks_issued),
     .marks_done_o  (marks_done),
+    .broken_o      (walk_broken),
     .m_ar_o        (walk_ar_o),
     .m_ar_valid_o  (walk_ar_valid_o),
     .m_ar_ready_i  (walk_ar_ready_i),
@@ -487,6 +503,7 @@ module via_mmu
     .m_b_i         (walk_b_i),
     .m_b_valid_i   (walk_b_valid_i),
     .m_b_ready_o   (walk_b_ready_o),
+    .quiet_o       (walk_quiet),
     .idle_o        (walk_idle)
   );
 
@@ -504,6 +521,7 @@ module via_mmu
     end
   end
 
-  assign idle_o = idle_cmd && cmd_ready_q && waiting == '0 && tlb_idle[0] && tlb_idle[1] && !missed_valid && walk_idle && !cpl_valid_o;
+  assign quiet_o = walk_quiet && !missed_valid && !evt_valid[0] && !evt_valid[1];
+  assign idle_o  = idle_cmd && cmd_ready_q && waiting == '0 && tlb_idle[0] && tlb_idle[1] && !missed_valid && walk_idle && !cpl_valid_o;
 
 endmodule

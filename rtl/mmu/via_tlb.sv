@@ -436,7 +436,8 @@ module via_tlb
     end else begin
       if (deny_i && s2_page) s2_err_q <= 1'b1;
       // Its event is answered. If it still cannot pass it posts again: the answer may lack a right, or be displaced before the burst could use it.
-      if (op_map_i && s2_page) s2_posted_q <= 1'b0;
+      // The same if its event is lost in an abort that is over before the burst could be given up.
+      if (op_map_i && s2_page || abort_i) s2_posted_q <= 1'b0;
       if (post_s2) begin
         s2_posted_q      <= 1'b1;
         s2_posted_perm_q <= s2_hit_q;

@@ -7,7 +7,8 @@
 //                                                      └──> events: misses of the table too, to the host
 //
 // Everything passes through here in one order. So when a command that takes rights away is carried out, every walk before it has been; a walk
-// behind it reads memory only when what the command writes is there (`closed`): walks under way cannot bring back what was removed.
+// behind it reads memory only when what the command writes is there (`closed`): walks under way cannot bring back what was removed. So does a
+// command that reads the entry, if perhaps its page is the same (`shut`).
 // An entry permits writes only once its dirty bit is set: the walk of the first write sets it, and only then the TLB gets the right. So what
 // is in memory when the completion of an OpUnmap leaves is exact, and TLB entries may be displaced without a word.
 // The accessed bit is set by walks and cleared by OpScan. Both bits share a byte, written whole; a walk that has perhaps read it before
@@ -16,7 +17,8 @@
 // Throughput: a record in two cycles. Latency: three cycles, and that of memory if it is read. Order: kept, over misses and commands. Entries:
 // table_pte_t; eight neighbouring pages share 64 bytes. One beat is read, in which the entry is, whatever the width of the bus.
 // Misuse: an entry with wrong check bits, or with a page that is not in the card's memory or is kept from slots, is an event (EvTable). After an
-// error response to a write every walk is, until the table is disabled. Without table misses are events at once.
+// error response to a write every walk is, until the table is disabled (broken_o). Without table misses are events at once; a table that is not
+// aligned to its size, or not in the card's memory as a whole, counts as none.
 // Source: FSRF paper, section 4.5 (DRAM TLB), its line of distant pages replaced by one of neighbours, its drained pipeline by an order.
 
 module via_walk
@@ -47,10 +49,12 @@ module via_walk
   output logic              act_accessed_o,
   output logic              act_dirty_o,
   output logic              act_damaged_o,   // the entry had wrong check bits
+  output logic       [15:0] act_number_o,    // commands handed over before it, wrapping
   input  logic              fill_done_i,     // pulse: the fill is in the TLBs
   input  logic              fill_unfit_i,    // with it: it is not, its set is full of entries of OpMap
   output logic       [15:0] marks_issued_o,  // writes to the table, wrapping
   output logic       [15:0] marks_done_o,    // those with a response
+  output logic              broken_o,        // level: one of them was an error
   output axi_ax_t           m_ar_o,          // card memory
   output logic              m_ar_valid_o,
   input  logic              m_ar_ready_i,
@@ -66,6 +70,7 @@ module via_walk
   input  axi_b_t            m_b_i,
   input  logic              m_b_valid_i,
   output logic              m_b_ready_o,
+  output logic              quiet_o,         // level: no read or write is in flight, none follows from what was accepted
   output logic              idle_o           // level: nothing is held, no read or write is in flight
 );
 
@@ -122,21 +127,54 @@ module via_walk
     return IdW'(vpn & VpnW'((1 << PickW) - 1));
   endfunction
 
+  // The smallest table has 1 MiB, so a table that is aligned to its size ends in the channel in which it begins.
+  logic enable_q;
+  logic [TableMaxLog2-TableMinLog2-1:0] beyond;  // MiB of the table less one
+  assign beyond = mask[TableMaxLog2-1:TableMinLog2];
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) enable_q <= 1'b0;
+    else begin
+      enable_q <= table_i.enable && table_i.size_log2 >= 5'(TableMinLog2) && table_i.size_log2 <= 5'(TableMaxLog2) &&
+          (table_i.base[TableMaxLog2-TableMinLog2-1:0] & beyond) == '0 && 32'(table_i.base[ChanLog2-21:0] | (ChanLog2 - 20)'(beyond)) < chan_mib_i;
+    end
+  end
+
   // ---------------------------------------------------------------- acceptance
   logic order_room, ar_room, cmds_room, take_cmd, take_evt, with_table, changes, open;
   logic [CW-1:0] events_q;  // misses under way and events that wait
-  logic [7:0] closed_q;  // commands whose change is not in memory yet
+  logic [7:0] closed_q, closed_d;  // commands whose change is not in memory yet
   record_t in, head;
   cmd_t cmd;
   logic head_valid, leave, load;
 
-  assign with_table = table_i.enable && cmd_i.flags[FlagTable];
+  logic calm_q;  // what is at the port reads nothing that is being changed
+  assign with_table = enable_q && cmd_i.flags[FlagTable];
   assign changes = with_table && cmd_i.op inside {OpMap, OpUnmap};
-  assign cmd_ready_o = order_room && ar_room && cmds_room;
+  assign cmd_ready_o = order_room && ar_room && cmds_room && calm_q;
   assign take_cmd = cmd_valid_i && cmd_ready_o;
   assign open = order_room && ar_room && closed_q == '0 && !events_q[CW-1];
-  assign evt_ready_o = open && !cmd_valid_i;
-  assign take_evt = evt_valid_i && evt_ready_o;
+  // During an abort misses end here.
+  assign evt_ready_o = abort_i || open && !cmd_valid_i;
+  assign take_evt = evt_valid_i && evt_ready_o && !abort_i;
+
+  // Entries, by the low bits of their places, whose change is not in memory yet: those that have the number of this time without an end. While
+  // there are any, a command is looked at for a cycle before it is accepted.
+  localparam int unsigned ShutLog2 = 6;
+  logic [7:0] shut[1<<ShutLog2];
+  logic [7:0] time_q, time_d;
+  logic [ShutLog2-1:0] at;
+  assign at = cmd_i.addr0[PageLog2+:ShutLog2];
+  assign time_d = (closed_q == '0) ? time_q + 1'b1 : time_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      time_q <= '0;
+      calm_q <= 1'b1;
+    end else begin
+      if (take_cmd && changes) time_q <= time_d;
+      calm_q <= closed_d == '0 || cmd_valid_i && !take_cmd && (!in.read || shut[at] != time_q);
+    end
+  end
+  always_ff @(posedge clk_i) if (take_cmd && changes) shut[at] <= time_d;
 
   always_comb begin
     in = '0;
@@ -147,7 +185,7 @@ module via_walk
     in.miss.source = evt_i.source[1:0];
     in.miss.info = evt_i.info[15:0];
     in.miss.va = cmd_valid_i ? cmd_i.addr0 : evt_i.va;
-    in.read = cmd_valid_i ? with_table && cmd_i.op inside {OpUnmap, OpScan} : table_i.enable && evt_i.cause inside {EvMiss, EvPerm};
+    in.read = cmd_valid_i ? with_table && cmd_i.op inside {OpUnmap, OpScan} : enable_q && evt_i.cause inside {EvMiss, EvPerm};
   end
 
   via_fifo #(
@@ -250,7 +288,7 @@ module via_walk
   assign outside = card_outside(frame, frame_last, chan_mib_i) || block >= table_i.keep_first && block < table_i.keep_end;
   always_comb begin
     bad = |rec_q.miss.va[AddrW-1:VaW] || |rec_q.miss.va[PageLog2-1:0] || huge_q && |rec_q.miss.va[HugeLog2-1:PageLog2];
-    bad |= flagged && (huge_q || !table_i.enable || is_map && arg.host);
+    bad |= flagged && (huge_q || !enable_q || is_map && arg.host);
     if (is_map) bad |= !arg.v || |arg.rsvd_hi || |arg.rsvd_lo || huge_q && |arg.ppn[HugeLog2-PageLog2-1:0] || !arg.host && outside;
   end
 
@@ -418,12 +456,14 @@ module via_walk
       if (go && write) issued_q <= issued_q + 1'b1;
       if (m_b_valid_i) done_q <= done_q + 1'b1;
       fewer_q  <= 2'(m_b_valid_i && m_b_i.id[0]) + 2'(go && rec_q.closes && !whole);
-      closed_q <= closed_q + 8'(take_cmd && changes) - 8'(fewer_q);
-      broken_q <= table_i.enable && (broken_q || m_b_valid_i && m_b_i.resp != RespOkay);
+      closed_q <= closed_d;
+      broken_q <= enable_q && (broken_q || m_b_valid_i && m_b_i.resp != RespOkay);
     end
   end
+  assign closed_d       = closed_q + 8'(take_cmd && changes) - 8'(fewer_q);
   assign marks_issued_o = issued_q;
   assign marks_done_o   = done_q;
+  assign broken_o       = broken_q;
 
   // ---------------------------------------------------------------- recent dirty bits
   // Pages, by the low bits of their numbers, whose dirty bit was set since `new_q` was last empty. They stay in `old_q` until memory has answered
@@ -467,17 +507,28 @@ module via_walk
   end
 
   // ---------------------------------------------------------------- events
-  miss_t told, out;
+  // Each tells how many commands were handed over before: those have not answered it, however late they complete.
+  typedef struct packed {
+    logic [15:0] number;
+    miss_t       miss;
+  } told_t;
+  told_t told, out;
+  logic [15:0] number_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) number_q <= '0;
+    else if (go && rec_q.cmd) number_q <= number_q + 1'b1;
+  end
+  assign act_number_o = number_q;
   always_comb begin
-    told = rec_q.miss;
-    if (rec_q.read) told.cause = 3'(damaged_q ? EvTable : hit_q ? EvPerm : EvMiss);
-    if (unfit) begin
-      told = filled_q;
-      told.cause = 3'(EvMiss);
+    // The TLBs tell whether their entry, or none, is the cause, also if what the table would grant found no place.
+    told = '{number: number_q, miss: unfit ? filled_q : rec_q.miss};
+    if (!unfit && rec_q.read) begin
+      if (damaged_q) told.miss.cause = 3'(EvTable);
+      else if (hit_q) told.miss.cause = 3'(EvPerm);
     end
   end
   via_fifo #(
-    .T    (miss_t),
+    .T    (told_t),
     .Depth(Walks)
   ) u_events (
     .clk_i,
@@ -497,9 +548,15 @@ module via_walk
     else events_q <= events_q + CW'(take_evt) - CW'(drop) - CW'(spare) - CW'(evt_valid_o && evt_ready_i);
   end
 
-  assign evt_o = '{info: 64'(out.info), va: out.va, source: 8'(out.source), is_write: out.is_write, cause: event_e'(8'(out.cause))};
+  assign evt_o = '{
+          info: {32'h0, out.number, out.miss.info},
+          va: out.miss.va,
+          source: 8'(out.miss.source),
+          is_write: out.miss.is_write,
+          cause: event_e'(8'(out.miss.cause))
+      };
 
-  assign idle_o = !head_valid && judge_q == None && !filling_q && events_q == '0 && !evt_valid_o && issued_q == done_q && closed_q == '0 &&
-      !m_ar_valid_o && age_q == Free && new_q == '0;
+  assign quiet_o = !head_valid && judge_q == None && issued_q == done_q && closed_q == '0 && !m_ar_valid_o;
+  assign idle_o = quiet_o && !filling_q && events_q == '0 && !evt_valid_o && age_q == Free && new_q == '0;
 
 endmodule

@@ -435,7 +435,7 @@ module via_slot_port
   axi_ax_t mux_ar, mux_aw, mmu_ar, mmu_aw;
   axi_r_t mux_r;
   axi_b_t mux_b;
-  logic mux_ar_valid, mux_ar_ready, mux_aw_valid, mux_aw_ready, mux_idle, mux_still, mmu_idle;
+  logic mux_ar_valid, mux_ar_ready, mux_aw_valid, mux_aw_ready, mux_idle, mux_still, mmu_idle, mmu_quiet;
 
   via_axi_mux #(
     .NumRd   (2 + NS),
@@ -560,6 +560,7 @@ module via_slot_port
     .n_wr_o      (count_o[1]),
     .n_rd_miss_o (count_o[2]),
     .n_wr_miss_o (count_o[3]),
+    .quiet_o     (mmu_quiet),
     .idle_o      (mmu_idle)
   );
 
@@ -686,7 +687,8 @@ module via_slot_port
   assign count_o[7] = wr_beats_q;
 
   logic quiet;
-  always_ff @(posedge clk_i) quiet <= mem_quiet && &strm_quiet && &mvi_idle && &mvo_idle && join_idle && mux_idle && dispatch_idle;
+  always_ff @(posedge clk_i)
+    quiet <= mmu_quiet && mem_quiet && &strm_quiet && &mvi_idle && &mvo_idle && join_idle && mux_idle && dispatch_idle;
   assign stat_o = '{cause: cause, isolated: isolated, busy: busy_q, quiet: quiet, loaded: loaded_q};
 
   logic rest_idle;

@@ -51,6 +51,7 @@ module via_mmu_tb
   input  logic                          walk_b_valid,
   input  logic                          abort_i,
   output logic [                  31:0] count        [4],
+  output logic                          quiet_o,
   output logic                          idle_o
 );
 
@@ -153,6 +154,7 @@ module via_mmu_tb
     .n_wr_o         (count[1]),
     .n_rd_miss_o    (count[2]),
     .n_wr_miss_o    (count[3]),
+    .quiet_o,
     .idle_o
   );
 
