@@ -507,6 +507,94 @@ fn faults_are_served_while_pages_of_others_are_on_their_way() {
     assert_eq!(fake.translations(0), 0);
 }
 
+/// A command may complete long after it was carried out, and its page may have left the card's TLBs by then.
+#[test]
+fn a_miss_after_a_page_was_mapped_is_served_though_its_completion_comes_later() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let path = file(&dir, &pattern(100 * PAGE as usize));
+    let mapping = slot.map(Source::file(&path).unwrap(), 100 * PAGE, MapOptions::new(Prot::READ)).unwrap();
+    let at = |n: u64| mapping.va() + n * PAGE;
+    fake.hold_completions(true);
+    fake.miss(0, &[(at(10), false)]);
+    serve(&slot);
+    assert_eq!(fake.count(0x10), 1);
+    fake.miss(0, &[(at(10), false)]);
+    serve(&slot);
+    fake.hold_completions(false);
+    serve(&slot);
+    assert_eq!(fake.count(0x10), 2, "it is mapped again");
+    // One from before is out of date.
+    fake.hold(true);
+    fake.miss(0, &[(at(20), false)]);
+    serve(&slot);
+    fake.miss(0, &[(at(20) + 64, false)]);
+    serve(&slot);
+    fake.hold(false);
+    serve(&slot);
+    let stats = slot.pager_stats();
+    assert_eq!((stats.faults, stats.remapped, fake.count(0x10)), (4, 1, 3), "{stats:?}");
+}
+
+#[test]
+fn a_damaged_entry_is_counted_once_however_often_it_is_told() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let mapping = slot.map(Source::anonymous(4 * PAGE).unwrap(), 4 * PAGE, rw()).unwrap();
+    fake.miss(0, &[(mapping.va(), false)]);
+    serve(&slot);
+    let before = fake.count(0x10);
+    fake.hold(true);
+    fake.damage(0, mapping.va(), false);
+    serve(&slot);
+    fake.damage(0, mapping.va() + 64, true);
+    serve(&slot);
+    fake.hold(false);
+    serve(&slot);
+    let stats = slot.pager_stats();
+    assert_eq!((stats.damaged, stats.faults, fake.count(0x10) - before), (1, 3, 1), "{stats:?}");
+    // A mapping that is not there has no entry.
+    fake.damage(0, mapping.va() + 100 * PAGE, false);
+    serve(&slot);
+    let stats = slot.pager_stats();
+    assert_eq!((stats.damaged, stats.denied), (1, 1), "{stats:?}");
+}
+
+/// The card gives the right to write by an entry whose dirty bit it has written: without that the app would fault for ever.
+#[test]
+fn a_page_table_that_cannot_be_written_ends_in_an_error() {
+    let fake = FakeCard::with_tables();
+    let slot = open(&fake);
+    let options = rw().table(true);
+    let shared = SharedBytes::new(pattern(8 * PAGE as usize));
+    let mapping = slot.map(Source::bytes(shared.clone()), 8 * PAGE, options).unwrap();
+    assert_eq!(add_one(&slot, mapping.va(), PAGE).unwrap().denied, 0);
+    fake.sabotage(Sabotage::TableErr);
+    let error = add_one(&slot, mapping.va() + 4 * PAGE, PAGE).unwrap_err().to_string();
+    assert!(
+        error.contains("writing the page table in card memory failed: card memory returned an error"),
+        "{error}"
+    );
+    // From then on nothing is mapped by it; what the app has written is not lost.
+    slot.reset().unwrap();
+    let report = add_one(&slot, mapping.va() + 6 * PAGE, PAGE).unwrap();
+    assert_eq!(report.denied, 1, "{report:?}");
+    let denied = slot.take_denied();
+    assert!(
+        denied.iter().any(|d| d.why.contains("page table in card memory could not be written")),
+        "{denied:?}"
+    );
+    // Other mappings do without.
+    let other = slot.map(Source::anonymous(8 * PAGE).unwrap(), 8 * PAGE, options).unwrap();
+    slot.reset().unwrap();
+    assert_eq!(add_one(&slot, other.va(), 8 * PAGE).unwrap().denied, 0);
+    mapping.unmap().unwrap();
+    let mut expected = pattern(8 * PAGE as usize);
+    expected[..PAGE as usize].iter_mut().for_each(|byte| *byte = byte.wrapping_add(1));
+    assert!(shared.to_vec() == expected);
+}
+
 #[test]
 fn frames_are_made_free_before_they_are_needed() {
     let fake = FakeCard::new();

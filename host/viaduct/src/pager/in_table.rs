@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::pager::space::Space;
 use crate::pager::table::Table;
-use crate::protocol::desc::PAGE;
+use crate::protocol::desc::{Event, EventCause, PAGE};
 use crate::slot::dispatch::Dispatcher;
 
 /// Addresses chosen for them begin here, above those of others.
@@ -44,15 +44,12 @@ impl Space {
         ranges.find(|range| table.shared(&pages, range)).map(|range| range.end)
     }
 
-    /// The entry of a page is damaged. It is written anew, like that of a page that faults; what it said of the page is lost.
-    pub(super) fn note_damage(&mut self, va: u64) {
-        tracing::error!(va, "an entry of the page table in card memory is damaged");
-        self.stats.damaged += 1;
-        let Some((start, region)) = self.find(va) else { return };
-        let (number, written) = ((va - start) / region.page_bytes(), region.prot.write);
-        if let Some(page) = self.page(start, number) {
-            page.since = 0;
-            page.dirty |= written;
+    /// Of a fault that is being served: whether the entry of its page is damaged. It is written anew, like that of any page that faults; what
+    /// it said of the page is lost.
+    pub(super) fn note_damage(&mut self, fault: &Event) {
+        if fault.cause == EventCause::Table {
+            tracing::error!(fault.va, "an entry of the page table in card memory is damaged");
+            self.stats.damaged += 1;
         }
     }
 }

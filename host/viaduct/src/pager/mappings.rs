@@ -74,6 +74,7 @@ impl Space {
             .checked_next_multiple_of(step)
             .filter(|&bytes| bytes > 0)
             .ok_or_else(|| Error::Invalid(format!("a mapping of {len} bytes is not possible")))?;
+        let table = table && !self.table_failed;
         if table {
             self.open_table(d, bytes)?;
         }

@@ -8,7 +8,7 @@ use crate::pager::batch::{Group, Numbered};
 use crate::pager::region::{Kind, PageRef, Region};
 use crate::pager::space::Space;
 use crate::pager::staging::STAGING;
-use crate::protocol::desc::{EventCause, Place};
+use crate::protocol::desc::Place;
 
 /// Pages after which no further fault of a batch begins another run of pages. A batch that does not fit into the command ring is
 /// submitted as there is room.
@@ -47,10 +47,6 @@ impl Space {
     /// Decides what a fault takes. Several events may tell of one page, and an event of a page that has been mapped since.
     pub(super) fn plan(&mut self, numbered: Numbered, plan: &mut Plan) {
         let (_, fault) = numbered;
-        if fault.cause == EventCause::Table {
-            self.note_damage(fault.va);
-        }
-
         let Some((start, region)) = self.find(fault.va) else {
             plan.denied.push((numbered, "it is outside every mapping".into()));
             return;
@@ -61,6 +57,10 @@ impl Space {
             plan.denied.push((numbered, format!("the mapping must not be {how}")));
             return;
         }
+        if region.table && self.table_failed {
+            plan.denied.push((numbered, "the page table in card memory could not be written".into()));
+            return;
+        }
         let (step, page_count) = (region.page_bytes(), region.page_count());
         let number = (fault.va - start) / step;
         let known = self.page_ref((start, number)).map_or(0, |page| page.since);
@@ -69,8 +69,8 @@ impl Space {
             plan.away.insert(numbered.0);
             return;
         }
-        if plan.taken.contains(&(start, number)) || fault.time < known {
-            // On its way, perhaps: the run may turn out to be shorter. What missed before `known` has been translated since.
+        if plan.taken.contains(&(start, number)) || fault.number < known {
+            // On its way, perhaps: the run may turn out to be shorter. What missed before `known` has been looked up again since.
             let mut loads = plan.loads.iter_mut();
             let load = loads.find(|l| l.start == start && (l.number..l.number + l.count).contains(&number));
             if let Some(load) = load {
@@ -90,6 +90,7 @@ impl Space {
                 let pages = region.window(number);
                 plan.taken.extend(pages.iter().map(|&(n, _)| (start, n)));
                 plan.maps.push(Group { start, pages, copies: Vec::new() });
+                self.note_damage(&fault);
                 return;
             }
             Kind::Paged(paged) => paged.pages.get(&number).map(|page| (page.place, page.spoiled)),
@@ -99,6 +100,7 @@ impl Space {
                 plan.denied.push((numbered, "the page could not be loaded before".into()));
                 return;
             }
+            self.note_damage(&fault);
             if let Some(page) = self.page(start, number) {
                 page.dirty |= assume_written;
             }
@@ -122,6 +124,7 @@ impl Space {
         paged.ahead.loaded(number + count);
         let staged = if paged.host.is_some() { 0 } else { self.staging.take(count * step) };
         plan.taken.extend((number..number + count).map(|n| (start, n)));
+        self.note_damage(&fault);
         let (places, others) = (Vec::new(), Vec::new());
         plan.loads.push(Load { fault: Some(numbered), start, number, count, staged, places, others, before });
     }

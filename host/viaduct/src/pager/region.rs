@@ -70,7 +70,7 @@ pub(super) struct Page {
     pub(super) place: Place,
     /// It may be in the card's TLBs.
     pub(super) mapped: bool,
-    /// Card time at which the card reported that it is there; 0 unless it is.
+    /// Commands that the slot's MMU has carried out up to its translation, which the card has reported to be there; 0 unless it is.
     pub(super) since: u64,
     pub(super) dirty: bool,
     pub(super) accessed: bool,

@@ -49,6 +49,8 @@ pub(crate) struct Space {
     pub(super) pinned: BTreeSet<PageRef>,
     /// The page table in card memory, once a mapping uses it.
     pub(super) table: Option<Table>,
+    /// It could not be written: nothing is mapped by it any more.
+    pub(super) table_failed: bool,
     /// Mappings so far.
     pub(super) owners: u64,
     pub(super) denied: VecDeque<Denied>,
@@ -62,7 +64,7 @@ impl Space {
             regions: BTreeMap::new(),
             clock: Clock::default(),
             table: None,
-
+            table_failed: false,
             owners: 0,
             resident: 0,
             budget,

@@ -81,9 +81,18 @@ impl Space {
                     // It may have evicted an older translation of itself.
                     if let Some(page) = self.page(start, number) {
                         page.mapped = true;
-                        page.since = if done.status == Status::Ok { done.time } else { 0 };
+                        page.since = if done.status == Status::Ok { done.number + 1 } else { 0 };
                     }
-                    if let Err(error) = d.check("mapping a page", done) {
+                    let in_table = self.regions.get(&start).is_some_and(|region| region.table);
+                    let what = match in_table && done.status == Status::CardErr {
+                        true => {
+                            // What it holds cannot be trusted any more, and the card does not. See `plan`.
+                            self.table_failed = true;
+                            "writing the page table in card memory"
+                        }
+                        false => "mapping a page",
+                    };
+                    if let Err(error) = d.check(what, done) {
                         entered.error.get_or_insert(error);
                     }
                 }

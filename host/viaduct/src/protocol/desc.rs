@@ -311,6 +311,8 @@ pub struct Completion {
     pub flags: u8,
     /// Bytes moved.
     pub bytes: u32,
+    /// Map, unmap, scan, deny: commands that the slot's MMU has carried out before this one.
+    pub number: u64,
     /// Map: virtual address of the evicted page. Move out, with `CPL_LAST`: stream id of the message.
     pub info: u64,
     /// Card time in cycles.
@@ -327,6 +329,7 @@ impl Completion {
             op: (word0 >> 8) as u8,
             flags: word0 as u8,
             bytes: word1 as u32,
+            number: u64::from(word1 as u16),
             info,
             time: word3 & !PHASE,
         }
@@ -447,6 +450,8 @@ pub struct Event {
     pub va: u64,
     /// Depends on the cause.
     pub info: u64,
+    /// Of an access that waits: commands that the slot's MMU had carried out before.
+    pub number: u64,
     /// Card time in cycles.
     pub time: u64,
 }
@@ -461,6 +466,7 @@ impl Event {
             source: (word0 >> 16) as u8,
             va,
             info,
+            number: u64::from((info >> 16) as u16),
             time: word3 & !PHASE,
         }
     }

@@ -12,9 +12,10 @@ use crate::card::Card;
 use crate::card::dma::DmaBuffer;
 use crate::card::sync::{lock, poll};
 use crate::error::{Error, Result};
-use crate::protocol::desc::{Command, Completion, Event, EventCause, Status};
+use crate::protocol::desc::{Command, Completion, Event, EventCause, Op, Status};
 use crate::protocol::regs::*;
 use crate::protocol::ring::{CMD_OFFSET, CPL_OFFSET, EVT_OFFSET, RING_LOG2, RINGS_BYTES, Rings};
+use crate::slot::number::Numbers;
 use viaduct_pci::{DmaAccess, PciError};
 
 /// Violations and reports kept for the user.
@@ -29,6 +30,7 @@ pub struct Tag(u32);
 /// State of the rings, and of waiting threads.
 pub(crate) struct State {
     rings: Rings,
+    numbers: Numbers,
     next_tag: u32,
     pending: HashMap<u32, Pending>,
     done: HashMap<u32, Completion>,
@@ -79,6 +81,7 @@ impl Dispatcher {
         let this = Self {
             state: Mutex::new(State {
                 rings: Rings::new(Arc::clone(buffer.memory())),
+                numbers: Numbers::default(),
                 next_tag: 0,
                 pending: HashMap::new(),
                 done: HashMap::new(),
@@ -397,11 +400,16 @@ impl State {
         Ok(())
     }
 
-    fn complete(&mut self, slot: usize, completion: Completion) {
+    fn complete(&mut self, slot: usize, mut completion: Completion) {
         let matches = |pending: &Pending| pending.command.op as u8 == completion.op;
         match self.pending.get(&completion.tag) {
             Some(pending) if matches(pending) => {
                 self.rings.fetched(pending.index);
+                // What the card does not know has not come to the MMU.
+                let of_mmu = matches!(pending.command.op, Op::Map | Op::Unmap | Op::Scan | Op::Deny);
+                if of_mmu && completion.status != Status::BadOp {
+                    completion.number = self.numbers.of_command(completion.number as u16);
+                }
                 if !pending.abandoned {
                     self.done.insert(completion.tag, completion);
                 }
@@ -420,7 +428,10 @@ impl State {
 
     fn event(&mut self, slot: usize, event: Event) {
         match event.cause {
-            EventCause::Miss | EventCause::Perm | EventCause::Table => self.faults.push_back(event),
+            EventCause::Miss | EventCause::Perm | EventCause::Table => {
+                let number = self.numbers.before_miss(event.number as u16);
+                self.faults.push_back(Event { number, ..event });
+            }
             EventCause::Irq => self.irqs += 1,
             EventCause::Flush => self.flushes += 1,
             EventCause::Unknown(_) | EventCause::Host => {

@@ -4,6 +4,7 @@
 pub(crate) mod backing;
 pub(crate) mod dispatch;
 pub(crate) mod mapping;
+mod number;
 pub(crate) mod window;
 pub(crate) mod worker;
 

@@ -30,6 +30,8 @@ pub enum Sabotage {
     HostErr,
     /// One copy into the card fails, after so many that succeed.
     FailCopy(usize),
+    /// Writes to the page table are answered with an error.
+    TableErr,
 }
 
 /// A stream app: bytes in, bytes out.
@@ -116,6 +118,7 @@ struct SlotState {
     cpl: Ring,
     evt: Ring,
     tlb: HashMap<(u64, bool), Entry>,
+    number: u16, // commands for translations that were carried out
     order: VecDeque<(u64, bool)>,
     moves_in: Vec<VecDeque<Move>>,
     moves_out: Vec<VecDeque<Move>>,
@@ -136,9 +139,11 @@ struct State {
     icap: (Vec<u32>, u32),
     sabotage: Sabotage,
     tlb_size: usize,
-    seen: Vec<u8>, // operations executed
-    bells: usize,  // doorbells of commands
-    held: bool,    // no command is fetched
+    seen: Vec<u8>,                        // operations executed
+    bells: usize,                         // doorbells of commands
+    held: bool,                           // no command is fetched
+    tables: bool,                         // there is memory for page tables
+    late: Option<Vec<(usize, [u64; 3])>>, // completions that are held back
 }
 
 /// The card.
@@ -163,6 +168,7 @@ impl FakeCard {
             cpl: Ring::default(),
             evt: Ring::default(),
             tlb: HashMap::new(),
+            number: 0,
             order: VecDeque::new(),
             moves_in: vec![VecDeque::new(); STREAMS as usize],
             moves_out: vec![VecDeque::new(); STREAMS as usize],
@@ -190,8 +196,17 @@ impl FakeCard {
             seen: Vec::new(),
             bells: 0,
             held: false,
+            tables: false,
+            late: None,
         };
         Arc::new(Self { info, state: Mutex::new(state), fired: Condvar::new() })
+    }
+
+    /// A card with page tables. They hold what the TLBs hold.
+    pub fn with_tables() -> Arc<Self> {
+        let card = Self::new();
+        card.state.lock().unwrap().tables = true;
+        card
     }
 
     pub fn sabotage(&self, how: Sabotage) {
@@ -232,6 +247,22 @@ impl FakeCard {
         let mut state = self.state.lock().unwrap();
         state.held = hold;
         (0..SLOTS).for_each(|slot| state.pump(slot));
+        self.fired.notify_all();
+    }
+
+    /// Holds completions back, or posts those that were.
+    pub fn hold_completions(&self, hold: bool) {
+        let mut state = self.state.lock().unwrap();
+        let late = std::mem::replace(&mut state.late, hold.then(Vec::new));
+        for (slot, words) in late.into_iter().flatten() {
+            state.post(slot, false, words);
+        }
+        self.fired.notify_all();
+    }
+
+    /// An access finds a damaged entry. It does not wait for an answer.
+    pub fn damage(&self, slot: usize, va: u64, write: bool) {
+        self.state.lock().unwrap().event(slot, 4, write, va);
         self.fired.notify_all();
     }
 
@@ -353,11 +384,16 @@ impl State {
         if self.sabotage == Sabotage::BadTags {
             self.post(slot, false, [word0(!tag), bytes, info]);
         }
-        self.post(slot, false, [word0(tag), bytes, info]);
+        let words = [word0(tag), bytes, info];
+        match &mut self.late {
+            Some(late) => late.push((slot, words)),
+            None => self.post(slot, false, words),
+        }
     }
 
     fn event(&mut self, slot: usize, cause: u8, is_write: bool, va: u64) {
-        self.post(slot, true, [u64::from(is_write) << 8 | u64::from(cause), va, 0]);
+        let info = u64::from(self.slots[slot].number) << 16;
+        self.post(slot, true, [u64::from(is_write) << 8 | u64::from(cause), va, info]);
     }
 
     fn isolated(&self, slot: usize) -> bool {
@@ -431,6 +467,7 @@ impl State {
         let mut status = 0;
         let mut out_flags = 0;
         let mut info = 0;
+        let broken = flags & 8 != 0 && self.sabotage == Sabotage::TableErr;
         match op {
             0x00 => {}
             0x02..=0x04 if self.slots[slot].ctrl & 4 != 0 => status = 6,
@@ -465,7 +502,10 @@ impl State {
                     out_flags =
                         8 | u8::from(old.accessed) << 4 | u8::from(old.dirty) << 5 | u8::from(key.1) << 6;
                 }
-                s.tlb.insert(key, Entry { pte: addr1, accessed: false, dirty: false });
+                // The right to write comes with a dirty bit in the table.
+                let pte = if broken { addr1 & !4 } else { addr1 };
+                s.tlb.insert(key, Entry { pte, accessed: false, dirty: false });
+                status = if broken { 3 } else { 0 };
                 s.order.push_back(key);
                 s.faults.iter_mut().for_each(|f| {
                     if matches!(f, Some(Fault::Waits(_))) {
@@ -485,6 +525,9 @@ impl State {
                         }
                     }
                     None => status = 8,
+                }
+                if broken {
+                    (status, out_flags) = (0, out_flags | 0x86);
                 }
             }
             0x12 => {
@@ -515,7 +558,13 @@ impl State {
             }
             _ => status = 1,
         }
-        self.complete(slot, (op, tag), status, out_flags, 0, info);
+        let mut bytes = 0;
+        if (0x10..=0x13).contains(&op) {
+            let number = &mut self.slots[slot].number;
+            bytes = u64::from(*number);
+            *number = number.wrapping_add(1);
+        }
+        self.complete(slot, (op, tag), status, out_flags, bytes, info);
     }
 
     /// Translates; `Err(true)`: denied, `Err(false)`: waits.
@@ -543,6 +592,9 @@ impl State {
             }
         }
         s.faults[direction] = Some(Fault::Waits(va));
+        if self.sabotage == Sabotage::TableErr {
+            cause = 4;
+        }
         self.event(slot, cause, write, va);
         Err(false)
     }
@@ -707,7 +759,8 @@ impl State {
                     s.registers.clear();
                 }
             }
-            VIA_SLOT_TABLE_CFG => assert_eq!(value, 0, "a page table is enabled"),
+            VIA_SLOT_TABLE_BASE => {}
+            VIA_SLOT_TABLE_CFG => assert!(value == 0 || self.tables, "a page table is enabled"),
             VIA_SLOT_CMD_BASE_LO => low(&mut s.cmd),
             VIA_SLOT_CPL_BASE_LO => low(&mut s.cpl),
             VIA_SLOT_EVT_BASE_LO => low(&mut s.evt),
@@ -750,8 +803,14 @@ impl State {
             VIA_CARD_CLOCK_KHZ => 250_000,
             VIA_CARD_TIME_LO => self.time as u32,
             VIA_CARD_TIME_HI => (self.time >> 32) as u32,
-            // Too small for page tables, which this card does not have.
-            VIA_CARD_CHAN_MIB => 62,
+            // The smaller one is too small for page tables.
+            VIA_CARD_CHAN_MIB => {
+                if self.tables {
+                    1024
+                } else {
+                    62
+                }
+            }
             VIA_CARD_TLB_PAGE => 10 << 16 | 4,
             VIA_CARD_TLB_HUGE => 8 << 16 | 4,
             VIA_CARD_STATUS => {
@@ -821,6 +880,7 @@ impl PciFunction for FakeCard {
                     state.icap.1 = 2 | code << 8;
                 }
                 VIA_CARD_ICAP_DATA => state.icap.0.push(value),
+                VIA_CARD_KEEP if state.tables => {}
                 _ => panic!("write to card register {register:#x}"),
             },
             (0, 1) => state.write_slot(slot, register, value),
