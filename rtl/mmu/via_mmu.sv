@@ -521,7 +521,10 @@ module via_mmu
     end
   end
 
-  assign quiet_o = walk_quiet && !missed_valid && !evt_valid[0] && !evt_valid[1];
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) quiet_o <= 1'b0;
+    else quiet_o <= walk_quiet && !missed_valid && !evt_valid[0] && !evt_valid[1];
+  end
   assign idle_o  = idle_cmd && cmd_ready_q && waiting == '0 && tlb_idle[0] && tlb_idle[1] && !missed_valid && walk_idle && !cpl_valid_o;
 
 endmodule

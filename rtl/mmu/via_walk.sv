@@ -142,12 +142,12 @@ module via_walk
   // ---------------------------------------------------------------- acceptance
   logic order_room, ar_room, cmds_room, take_cmd, take_evt, with_table, changes, open;
   logic [CW-1:0] events_q;  // misses under way and events that wait
-  logic [7:0] closed_q, closed_d;  // commands whose change is not in memory yet
+  logic [7:0] closed_q;  // commands whose change is not in memory yet
   record_t in, head;
   cmd_t cmd;
   logic head_valid, leave, load;
 
-  logic calm_q;  // what is at the port reads nothing that is being changed
+  logic calm_q;  // what is at the port concerns nothing that is being changed
   assign with_table = enable_q && cmd_i.flags[FlagTable];
   assign changes = with_table && cmd_i.op inside {OpMap, OpUnmap};
   assign cmd_ready_o = order_room && ar_room && cmds_room && calm_q;
@@ -171,7 +171,7 @@ module via_walk
       calm_q <= 1'b1;
     end else begin
       if (take_cmd && changes) time_q <= time_d;
-      calm_q <= closed_d == '0 || cmd_valid_i && !take_cmd && (!in.read || shut[at] != time_q);
+      calm_q <= closed_q == '0 && !(take_cmd && changes) || cmd_valid_i && !take_cmd && (!cmd_i.flags[FlagTable] || shut[at] != time_q);
     end
   end
   always_ff @(posedge clk_i) if (take_cmd && changes) shut[at] <= time_d;
@@ -456,11 +456,10 @@ module via_walk
       if (go && write) issued_q <= issued_q + 1'b1;
       if (m_b_valid_i) done_q <= done_q + 1'b1;
       fewer_q  <= 2'(m_b_valid_i && m_b_i.id[0]) + 2'(go && rec_q.closes && !whole);
-      closed_q <= closed_d;
+      closed_q <= closed_q + 8'(take_cmd && changes) - 8'(fewer_q);
       broken_q <= enable_q && (broken_q || m_b_valid_i && m_b_i.resp != RespOkay);
     end
   end
-  assign closed_d       = closed_q + 8'(take_cmd && changes) - 8'(fewer_q);
   assign marks_issued_o = issued_q;
   assign marks_done_o   = done_q;
   assign broken_o       = broken_q;
@@ -557,6 +556,6 @@ module via_walk
       };
 
   assign quiet_o = !head_valid && judge_q == None && issued_q == done_q && closed_q == '0 && !m_ar_valid_o;
-  assign idle_o = quiet_o && !filling_q && events_q == '0 && !evt_valid_o && age_q == Free && new_q == '0;
+  assign idle_o = quiet_o && calm_q && !filling_q && events_q == '0 && !evt_valid_o && age_q == Free && new_q == '0;
 
 endmodule
