@@ -4,11 +4,15 @@
 
 mod built;
 
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use viaduct::*;
 use viaduct_pci::PciFunction;
+use viaduct_pci::vfio_user::{Client, Server};
 use viaduct_sim::SimCard;
 use viaduct_virtio::{Arena, Buffer, Device, Queue, feature};
 
@@ -40,7 +44,10 @@ impl Driver {
     }
 
     fn with(sim: &Arc<SimCard>, features: u64) -> Self {
-        let function: Arc<dyn PciFunction> = sim.function(2).unwrap().expect("the card has a block device");
+        Self::on(sim.function(2).unwrap().expect("the card has a block device"), features)
+    }
+
+    fn on(function: Arc<dyn PciFunction>, features: u64) -> Self {
         let mut device = Device::open(Arc::clone(&function)).unwrap();
         assert_eq!(device.negotiate(features).unwrap() & features, features);
         let mut arena = Arena::new(function, IOVA, 8 << 20).unwrap();
@@ -230,6 +237,191 @@ fn a_flush_that_nobody_answers_fails() {
     assert_eq!(driver.request(FLUSH, 0, 0), IOERR);
     assert!(card.time().unwrap() - before >= 1 << 18);
     assert_eq!(asked(&card), 1);
+}
+
+/// A card with a disk over a file, in a process of its own.
+struct Served {
+    child: Child,
+    driver: Driver,
+}
+
+const FOLDER: &str = "VIADUCT_TEST_DISK";
+
+impl Served {
+    fn start(folder: &Path, features: u64) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "serve_a_disk", "--ignored", "--nocapture"]).env(FOLDER, folder);
+        let child = child.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let (socket, end) = (folder.join("blk.sock"), Instant::now() + PATIENCE);
+        let function = loop {
+            match Client::connect(&socket) {
+                Ok(function) => break function,
+                Err(error) => assert!(Instant::now() < end, "no card: {error}"),
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        Self { child, driver: Driver::on(Arc::new(function), features) }
+    }
+
+    /// Bytes that it has read and written by system calls: of the file, and some in messages and notifications.
+    fn io(&self) -> (u64, u64) {
+        let text = std::fs::read_to_string(format!("/proc/{}/io", self.child.id())).unwrap();
+        let value =
+            |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().parse();
+        (value("rchar:").unwrap(), value("wchar:").unwrap())
+    }
+
+    /// What the requests of `work` make it read and write, rounded down to pages: there are not so many messages.
+    fn pages(&mut self, work: impl FnOnce(&mut Driver)) -> (u64, u64) {
+        let before = self.io();
+        work(&mut self.driver);
+        let after = self.io();
+        ((after.0 - before.0) / 4096, (after.1 - before.1) / 4096)
+    }
+}
+
+impl Drop for Served {
+    /// As `kill -9` does.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The other process of the tests below.
+#[test]
+#[ignore = "it is started by other tests"]
+fn serve_a_disk() {
+    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let (card, sim, _) = built::card("pass").unwrap();
+    let slot = Arc::new(card.any_slot().unwrap());
+    let source = Source::file_mut(Path::new(&folder).join("disk")).unwrap();
+    let function = card.function(FunctionKind::Blk).unwrap();
+    let _disk = Disk::open(function, slot, source, false, Through::Nothing).unwrap();
+    let socket = Path::new(&folder).join("blk.sock");
+    let _server = Server::bind(&socket, sim.function(2).unwrap().unwrap()).unwrap();
+    // Until the test ends, in whatever way.
+    let _ = std::io::stdin().read(&mut [0]);
+}
+
+const MIB: usize = 1 << 20;
+
+/// A folder with a file of 64 MiB for `serve_a_disk`, if the card is built.
+fn folder() -> Option<tempfile::TempDir> {
+    built::card("pass")?;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("disk"), pattern(64 * MIB, 7)).unwrap();
+    Some(folder)
+}
+
+#[test]
+fn a_small_request_loads_little_and_a_flush_writes_what_was_written() {
+    let Some(folder) = folder() else { return };
+    let mut served = Served::start(folder.path(), 1 << 9);
+    let content = pattern(64 * MIB, 7);
+    let sector = |byte: usize| (byte / 512) as u64;
+    // In an order in which none follows another.
+    let places: Vec<usize> = (0..16).map(|i| (i * 7 % 16) * 4 * MIB + i * 8192).collect();
+    let (read, written) = served.pages(|driver| {
+        for &at in &places {
+            assert_eq!(driver.request(READ, sector(at), 4096), 0);
+            assert!(driver.get(0, 4096) == content[at..][..4096]);
+        }
+    });
+    assert!((16..20).contains(&read) && written == 0, "16 reads of a page read {read} pages of the file");
+    // Writes of pages that were read, and of others.
+    for at in [places[3], places[3] + MIB] {
+        let (read, written) = served.pages(|driver| {
+            driver.put(0, &pattern(4096, 9));
+            assert_eq!(driver.request(WRITE, sector(at), 4096), 0);
+            assert_eq!(driver.request(FLUSH, 0, 0), 0);
+        });
+        assert!(read <= 2 && written == 1, "a write and a flush read {read} pages, wrote {written}");
+    }
+    // Nothing was written since, though all that was read is still there.
+    let (read, written) = served.pages(|driver| assert_eq!(driver.request(FLUSH, 0, 0), 0));
+    assert_eq!((read, written), (0, 0));
+    // In order, more is loaded at once than is asked for, and less often.
+    let (read, _) = served.pages(|driver| {
+        (0..64).for_each(|i| assert_eq!(driver.request(READ, sector(50 * MIB) + 8 * i, 4096), 0));
+    });
+    assert!((64..=128).contains(&read), "{read} pages");
+    let mut expected = content;
+    for at in [places[3], places[3] + MIB] {
+        expected[at..][..4096].copy_from_slice(&pattern(4096, 9));
+    }
+    drop(served);
+    assert!(std::fs::read(folder.path().join("disk")).unwrap() == expected, "nothing else has changed");
+}
+
+/// Card cycles of requests to a disk over a file, for docs/results.md.
+#[test]
+#[ignore = "it measures"]
+fn cycles_of_requests() {
+    let (Some(folder), Some((card, sim, _))) = (folder(), built::card("pass")) else { return };
+    let slot = Arc::new(card.any_slot().unwrap());
+    let source = Source::file_mut(folder.path().join("disk")).unwrap();
+    let function = card.function(FunctionKind::Blk).unwrap();
+    let disk = Disk::open(function, Arc::clone(&slot), source, false, Through::Nothing).unwrap();
+    let mut driver = Driver::new(&sim, 1 << 9);
+    let mut expected = pattern(64 * MIB, 7);
+    let mut row = |what: &str, count: u64, request: &mut dyn FnMut(&mut Driver, u64)| {
+        let (cycles, time) = (card.time().unwrap(), Instant::now());
+        (0..count).for_each(|i| request(&mut driver, i));
+        let (cycles, time) = ((card.time().unwrap() - cycles) / count, time.elapsed() / count as u32);
+        println!("{what}: {cycles} cycles, {time:?} each");
+    };
+    let sector = |byte: usize| (byte / 512) as u64;
+    let place = |i: u64| (i as usize * 7 % 32) * 2 * MIB;
+    let read = |driver: &mut Driver, at: usize, len: usize| {
+        assert_eq!(driver.request(READ, sector(at), len), 0);
+        assert!(driver.get(0, len) == expected[at..][..len]);
+    };
+    row("read of 4 KiB, a new place each time", 32, &mut |driver, i| read(driver, place(i), 4096));
+    row("the same again", 32, &mut |driver, i| read(driver, place(i), 4096));
+    row("read of 64 KiB, in order", 16, &mut |driver, i| {
+        read(driver, 33 * MIB + i as usize * 65_536, 65_536);
+    });
+    row("write of 4 KiB and flush, a new place each time", 16, &mut |driver, i| {
+        let (at, data) = (place(i) + MIB, pattern(4096, i as u8));
+        driver.put(0, &data);
+        assert_eq!(driver.request(WRITE, sector(at), 4096), 0);
+        assert_eq!(driver.request(FLUSH, 0, 0), 0);
+        expected[at..][..4096].copy_from_slice(&data);
+    });
+    row("the same again", 16, &mut |driver, i| {
+        driver.put(0, &expected[place(i) + MIB..][..4096]);
+        assert_eq!(driver.request(WRITE, sector(place(i) + MIB), 4096), 0);
+        assert_eq!(driver.request(FLUSH, 0, 0), 0);
+    });
+    println!("{:?}", slot.pager_stats());
+    disk.close().unwrap();
+    assert!(std::fs::read(folder.path().join("disk")).unwrap() == expected);
+}
+
+#[test]
+fn what_was_flushed_survives_the_end_of_the_card() {
+    let Some(folder) = folder() else { return };
+    let file = folder.path().join("disk");
+    let mut expected = pattern(64 * MIB, 7);
+    for round in 0..3u8 {
+        let mut served = Served::start(folder.path(), 1 << 9);
+        let driver = &mut served.driver;
+        // Scattered, neighbouring, and twice the same.
+        for (i, at) in [9 * MIB, 11 * MIB + 512, 11 * MIB + 4096, 63 * MIB, 9 * MIB].into_iter().enumerate() {
+            let data = pattern(4096 * (1 + i), round * 16 + i as u8);
+            driver.put(0, &data);
+            assert_eq!(driver.request(WRITE, (at / 512) as u64, data.len()), 0);
+            assert_eq!(driver.request(FLUSH, 0, 0), 0);
+            expected[at..][..data.len()].copy_from_slice(&data);
+        }
+        // What was not flushed may be there or not; elsewhere.
+        assert_eq!(driver.request(WRITE, 0, 8192), 0);
+        drop(served);
+        std::fs::remove_file(folder.path().join("blk.sock")).unwrap();
+        let found = std::fs::read(&file).unwrap();
+        assert!(found[8192..] == expected[8192..], "round {round}");
+    }
 }
 
 /// Flushes that have waited for the host.

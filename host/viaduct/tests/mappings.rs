@@ -54,7 +54,10 @@ fn rw() -> MapOptions {
 #[test]
 fn what_the_app_changes_is_in_the_file_after_sync_and_after_unmap() {
     let dir = tempfile::tempdir().unwrap();
-    for options in [rw(), rw().huge(true), rw().on_host(), rw().on_host().huge(true)] {
+    let noting = rw().noting_writes();
+    for options in
+        [rw(), rw().huge(true), rw().on_host(), rw().on_host().huge(true), noting, noting.huge(true)]
+    {
         for len in [1, 4096, 10_000, (2 << 20) + 1, 5 << 20] {
             let fake = FakeCard::new();
             let slot = open(&fake);
@@ -97,6 +100,39 @@ fn a_file_larger_than_the_frames_is_paged_and_only_changed_pages_are_written() {
     mapping.sync(false).unwrap();
     mapping.sync(false).unwrap();
     assert_eq!(slot.pager_stats().pages_out - before, 1);
+}
+
+/// Accesses miss, and are served; writes have an effect.
+fn touch(slot: &Slot, fake: &FakeCard, accesses: &[(u64, bool)]) {
+    fake.miss(0, accesses);
+    serve(slot);
+}
+
+#[test]
+fn a_sync_asks_the_card_only_about_pages_that_a_write_has_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let path = file(&dir, &pattern(64 * PAGE as usize));
+    let mapping = slot.map(Source::file_mut(&path).unwrap(), 64 * PAGE, rw().noting_writes()).unwrap();
+    for n in 0..64 {
+        touch(&slot, &fake, &[(mapping.va() + n * PAGE, false)]);
+    }
+    assert_eq!(slot.pager_stats().pages_in, 64);
+    let asked = || fake.count(0x11) + fake.count(0x13);
+    let before = asked();
+    mapping.sync(false).unwrap();
+    assert_eq!(asked(), before, "no page was written");
+    for round in 1..4 {
+        let before = (asked(), slot.pager_stats().pages_out);
+        add_one(&slot, mapping.va() + 5 * PAGE, 2 * PAGE).unwrap();
+        mapping.sync(false).unwrap();
+        assert_eq!((asked() - before.0, slot.pager_stats().pages_out - before.1), (2, 2), "round {round}");
+    }
+    let mut expected = pattern(64 * PAGE as usize);
+    expected[5 * PAGE as usize..7 * PAGE as usize].iter_mut().for_each(|byte| *byte = byte.wrapping_add(3));
+    assert!(fs::read(&path).unwrap() == expected);
+    mapping.unmap().unwrap();
 }
 
 #[test]
@@ -657,6 +693,7 @@ proptest! {
         lens in proptest::collection::vec(1u64..60_000, 1..4),
         tlb in 2usize..40,
         budget in 2u64..30,
+        noting in any::<bool>(),
         steps in proptest::collection::vec((any::<prop::sample::Index>(), any::<u16>(), any::<u16>(), 0u8..8), 1..25),
     ) {
         let fake = FakeCard::with_tlb(tlb);
@@ -664,7 +701,8 @@ proptest! {
         slot.set_frame_budget(budget * PAGE);
         let mut model: Vec<Vec<u8>> = lens.iter().map(|len| pattern(*len as usize)).collect();
         let shared: Vec<_> = model.iter().map(|bytes| SharedBytes::new(bytes.clone())).collect();
-        let map = |i: usize| slot.map(Source::bytes(shared[i].clone()), lens[i], rw()).unwrap();
+        let options = if noting { rw().noting_writes() } else { rw() };
+        let map = |i: usize| slot.map(Source::bytes(shared[i].clone()), lens[i], options).unwrap();
         let mut mappings: Vec<_> = (0..lens.len()).map(|i| Some(map(i))).collect();
         for (which, start, len, what) in steps {
             let i = which.index(lens.len());

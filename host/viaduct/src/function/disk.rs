@@ -72,7 +72,10 @@ impl Disk {
         let flush = (source.is_lasting() && !read_only).then_some(FLUSH_LIMIT);
         let header = through == Through::AppWithSectors;
         slot.open_space()?;
-        let mapping = slot.map(source, sectors * SECTOR, MapOptions::new(prot))?;
+        // A request of 4 KiB loads one page of 4 KiB, and a flush writes those that were written; read-ahead makes both larger for
+        // sequential ones.
+        let options = MapOptions::new(prot).huge(false).noting_writes();
+        let mapping = slot.map(source, sectors * SECTOR, options)?;
         let (index, range) = (slot.index(), mapping.range());
         let base = range.start;
         let mut disk = Self { function, slot, mapping: Some(mapping), server: None };

@@ -15,6 +15,8 @@ pub(super) type Numbered = (usize, Event);
 pub(super) struct Group {
     pub(super) start: u64,
     pub(super) pages: Vec<(u64, Place)>,
+    /// They are to be written; otherwise, where the pager wants to know of writes, they enter without that right.
+    pub(super) write: bool,
     /// Copies that fill them.
     pub(super) copies: Vec<Command>,
 }

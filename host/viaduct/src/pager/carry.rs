@@ -155,7 +155,7 @@ impl Space {
 
     /// Reads pages to where the card copies them from, and enters them here. Otherwise the fault is denied, and this is why.
     fn fill(&mut self, d: &Dispatcher, load: &Load) -> std::result::Result<Group, String> {
-        let &Load { start, number, ref places, staged, .. } = load;
+        let &Load { start, number, ref places, staged, write, .. } = load;
         let region = &self.regions[&start];
         let (step, size) = (region.page_bytes(), region.size);
         let filled = match self.read_pages(d, load) {
@@ -193,7 +193,7 @@ impl Space {
             }
         }
         self.stats.pages_in += filled;
-        Ok(Group { start, pages, copies })
+        Ok(Group { start, pages, write, copies })
     }
 
     /// Reads pages into the staging memory, or into their frames in host memory. Returns the number of pages.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mappings come and go.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -43,6 +43,8 @@ pub(crate) struct Wanted {
     pub on_host: bool,
     /// In the page table in card memory, if it has room for the pages.
     pub table: bool,
+    /// Writes are told by faults, see `Paged::unclean`.
+    pub noted: bool,
     pub at: At,
 }
 
@@ -68,7 +70,7 @@ impl Space {
 
     /// Maps a file or buffer. Nothing is read yet. Returns the address, and the number of the mapping.
     pub fn map_source(&mut self, d: &Dispatcher, wanted: Wanted) -> Result<(u64, u64)> {
-        let Wanted { source, first, len, prot, size, on_host, table, at } = wanted;
+        let Wanted { source, first, len, prot, size, on_host, table, noted, at } = wanted;
         let step = size.bytes();
         let bytes = len
             .checked_next_multiple_of(step)
@@ -124,6 +126,7 @@ impl Space {
             locality: Locality::default(),
             keep: Keep::default(),
             ahead: Ahead::new(),
+            unclean: noted.then(BTreeSet::new),
             failures: Vec::new(),
         };
         let table = table && self.fits_table(va, bytes);
@@ -230,8 +233,10 @@ impl Space {
     fn lost(&self, va: u64, error: Error) -> Error {
         let region = &self.regions[&va];
         let Some(paged) = region.paged() else { return error };
-        let may_be = |page: &&Page| page.changed() || page.mapped && region.prot.write && !page.spoiled;
-        let mut changed = paged.pages.iter().filter(|(_, page)| may_be(page)).map(|(&n, _)| n);
+        let may_be = |&(&n, page): &(&u64, &Page)| {
+            page.changed() || page.mapped && region.may_be_written(n) && !page.spoiled
+        };
+        let mut changed = paged.pages.iter().filter(may_be).map(|(&n, _)| n);
         let (Some(first), path) = (changed.next(), paged.source.name().into()) else { return error };
         let last = changed.next_back().unwrap_or(first);
         let step = region.page_bytes();

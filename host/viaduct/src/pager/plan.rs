@@ -24,6 +24,8 @@ pub(super) struct Load {
     /// Where its bytes are in the staging memory.
     pub(super) staged: u64,
     pub(super) places: Vec<Place>,
+    /// Its pages are to be written.
+    pub(super) write: bool,
     /// Faults on the other pages.
     pub(super) others: Vec<Numbered>,
     /// Read-ahead of the mapping before this.
@@ -75,6 +77,7 @@ impl Space {
             let load = loads.find(|l| l.start == start && (l.number..l.number + l.count).contains(&number));
             if let Some(load) = load {
                 load.others.push(numbered);
+                load.write |= fault.is_write;
             }
             return;
         }
@@ -84,12 +87,12 @@ impl Space {
         }
         let Some(region) = self.regions.get(&start) else { return };
         // Its entry in the table is written anew, and what that said of writes is lost.
-        let assume_written = region.table && region.prot.write;
+        let assume_written = region.table && region.may_be_written(number);
         let found = match &region.kind {
             Kind::Window(_) => {
                 let pages = region.window(number);
                 plan.taken.extend(pages.iter().map(|&(n, _)| (start, n)));
-                plan.maps.push(Group { start, pages, copies: Vec::new() });
+                plan.maps.push(Group { start, pages, write: true, copies: Vec::new() });
                 self.note_damage(&fault);
                 return;
             }
@@ -106,7 +109,8 @@ impl Space {
             }
             self.departing.remove(&(start, number));
             plan.taken.insert((start, number));
-            plan.maps.push(Group { start, pages: vec![(number, place)], copies: Vec::new() });
+            let pages = vec![(number, place)];
+            plan.maps.push(Group { start, pages, write: fault.is_write, copies: Vec::new() });
             self.stats.remapped += 1;
             return;
         }
@@ -125,7 +129,8 @@ impl Space {
         let staged = if paged.host.is_some() { 0 } else { self.staging.take(count * step) };
         plan.taken.extend((number..number + count).map(|n| (start, n)));
         self.note_damage(&fault);
+        let (fault, write) = (Some(numbered), fault.is_write);
         let (places, others) = (Vec::new(), Vec::new());
-        plan.loads.push(Load { fault: Some(numbered), start, number, count, staged, places, others, before });
+        plan.loads.push(Load { fault, start, number, count, staged, places, write, others, before });
     }
 }

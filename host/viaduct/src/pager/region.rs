@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Regions of an address space, and their pages.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -49,6 +49,9 @@ pub(super) struct Paged {
     pub(super) locality: Locality,
     pub(super) keep: Keep,
     pub(super) ahead: Ahead,
+    /// If the card may write only pages that a write has asked for: the numbers of those that may have been changed since they were last
+    /// written back. Others were certainly not.
+    pub(super) unclean: Option<BTreeSet<u64>>,
     pub(super) failures: Vec<Failure>,
 }
 
@@ -94,6 +97,18 @@ impl Page {
 }
 
 impl Paged {
+    /// Whether page `number` may be changed as far as is known without the card.
+    pub(super) fn may_be_unclean(&self, number: u64) -> bool {
+        self.unclean.as_ref().is_none_or(|unclean| unclean.contains(&number))
+    }
+
+    /// Page `number` is as in the source, and the card cannot write it.
+    pub(super) fn cleaned(&mut self, number: u64) {
+        if let Some(unclean) = &mut self.unclean {
+            unclean.remove(&number);
+        }
+    }
+
     /// Keeps an error for the user.
     pub(super) fn fail(&mut self, error: Error, again: bool) {
         if self.failures.len() < KEEP {
@@ -134,6 +149,11 @@ impl Region {
         }
     }
 
+    /// Whether the card may have written page `number` since it was written back last.
+    pub(super) fn may_be_written(&self, number: u64) -> bool {
+        self.prot.write && self.paged().is_none_or(|paged| paged.may_be_unclean(number))
+    }
+
     /// The pages of a window that are mapped together, from `number` on.
     pub(super) fn window(&self, number: u64) -> Vec<(u64, Place)> {
         let Kind::Window(place) = self.kind else { return Vec::new() };
@@ -164,6 +184,7 @@ impl Region {
         let (failures, before) = std::mem::take(&mut paged.failures).into_iter().partition(beyond);
         paged.failures = before;
         let pages = paged.pages.split_off(&number);
+        let unclean = paged.unclean.as_mut().map(|unclean| unclean.split_off(&number));
         let rest = Paged {
             source: Arc::clone(&paged.source),
             first,
@@ -177,6 +198,7 @@ impl Region {
             locality: paged.locality,
             keep: paged.keep,
             ahead: Ahead::new(),
+            unclean: unclean.map(|unclean| unclean.into_iter().map(|n| n - number).collect()),
             failures,
         };
         self.len = cut;

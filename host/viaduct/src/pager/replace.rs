@@ -127,6 +127,7 @@ impl Space {
                 }
                 continue;
             }
+            paged.cleaned(number);
             if let Some(Page { place: Place::Card(addr), .. }) = paged.pages.remove(&number) {
                 d.card.free_frame(addr, size);
                 self.resident -= size.bytes();

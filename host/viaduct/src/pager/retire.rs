@@ -125,7 +125,7 @@ impl Space {
         for (&at, done) in pages.iter().zip(&done) {
             let leaves = unmapped && self.departing.contains(&at);
             // What is said of a page whose entry is damaged is a guess.
-            let written = unmapped && done.has(CPL_DIRTY) && self.regions[&at.0].prot.write;
+            let written = unmapped && done.has(CPL_DIRTY) && self.regions[&at.0].may_be_written(at.1);
             self.stats.damaged += u64::from(unmapped && done.has(CPL_DAMAGED));
             if let Some(page) = self.page(at.0, at.1) {
                 page.accessed |= done.has(CPL_ACCESSED);

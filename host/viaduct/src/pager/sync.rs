@@ -76,8 +76,14 @@ impl Space {
         let source = Arc::clone(&paged.source);
         let first = paged.first;
         let most = (BOUNCE / step).min(BATCH as u64) as usize;
-        let pages: Vec<PageRef> =
-            paged.pages.range(numbers.clone()).take(most).map(|(&n, _)| (start, n)).collect();
+        let pages: Vec<PageRef> = match &paged.unclean {
+            // Of the others there is nothing to be done.
+            Some(unclean) if then == Then::Keep => {
+                unclean.range(numbers.clone()).take(most).map(|&n| (start, n)).collect()
+            }
+            _ => paged.pages.range(numbers.clone()).take(most).map(|(&n, _)| (start, n)).collect(),
+        };
+        let noted = paged.unclean.is_some();
         let end = match pages.last() {
             Some(&(_, last)) if pages.len() == most => last + 1,
             _ => numbers.end,
@@ -94,18 +100,32 @@ impl Space {
                 }
             }
             source.forget(first + numbers.start * step..first + end * step);
+        } else if writable && noted {
+            // Those that were not written are no longer to be asked about next time.
+            self.leave(d, &mapped)?;
         } else if writable {
             let written = self.look(d, &mapped)?;
             self.leave(d, &written)?;
         }
         let changed = of(self, &Page::changed);
         self.write_back(d, &changed)?;
+        self.note_clean(&pages);
         if then != Then::Keep {
             self.clock.retain(|(region, n)| region != start || !(numbers.start..end).contains(&n));
             self.drop_pages(d, &pages)?;
         }
         let next = start + end * step;
         Ok((next < range.end).then_some(next))
+    }
+
+    /// Pages that neither are changed nor can be written by the card need not be looked at until a write asks for them.
+    fn note_clean(&mut self, pages: &[PageRef]) {
+        for &(start, number) in pages {
+            let Some(paged) = self.paged(start) else { continue };
+            if paged.pages.get(&number).is_none_or(|page| !page.mapped && !page.changed()) {
+                paged.cleaned(number);
+            }
+        }
     }
 
     /// Loads pages of a range that are not there, from its beginning on, while there is `room` for so many bytes. Returns where to go
@@ -133,7 +153,7 @@ impl Space {
         let (before, staged) =
             (paged.ahead, if paged.host.is_some() { 0 } else { self.staging.take(count * step) });
         let (places, others) = (Vec::new(), Vec::new());
-        let load = Load { fault: None, start, number, count, staged, places, others, before };
+        let load = Load { fault: None, start, number, count, staged, places, write: false, others, before };
         let mut plan = Plan { loads: vec![load], ..Plan::default() };
         let loaded = self.carry_out(d, &mut plan, &[]);
         self.settle(d);

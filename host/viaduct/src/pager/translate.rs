@@ -24,13 +24,20 @@ impl Space {
     /// Commands that fill and map pages, and then deny accesses. From now on the card may hold the pages.
     pub(super) fn compose(&mut self, groups: &[Group], denials: &[u64]) -> Composed {
         let (mut commands, mut parts) = (Vec::new(), Vec::new());
-        for Group { start, pages, copies } in groups {
+        for Group { start, pages, write, copies } in groups {
             let region = &self.regions[start];
-            let (prot, huge, step, table) = (region.prot, region.huge(), region.page_bytes(), region.table);
+            let (rights, huge, step, table) = (region.prot, region.huge(), region.page_bytes(), region.table);
             commands.extend(copies);
             parts.extend(pages.iter().take(copies.len()).map(|&(n, _)| Part::Copy((*start, n))));
             // Backwards: the faulting page comes last, so that no other page evicts it.
             for &(n, place) in pages.iter().rev() {
+                let mut prot = rights;
+                if let Some(unclean) = self.paged(*start).and_then(|paged| paged.unclean.as_mut()) {
+                    if *write && prot.write {
+                        unclean.insert(n);
+                    }
+                    prot.write &= unclean.contains(&n);
+                }
                 commands.push(Command::map(start + n * step, place, prot, huge).in_table(table));
                 parts.push(Part::Map((*start, n)));
             }

@@ -12,7 +12,7 @@ impl Space {
     /// Maps the first pages of a window.
     pub(super) fn enter_window(&mut self, d: &Dispatcher, start: u64) -> Result<()> {
         let pages = self.regions[&start].window(0);
-        let composed = self.compose(&[Group { start, pages, copies: Vec::new() }], &[]);
+        let composed = self.compose(&[Group { start, pages, write: true, copies: Vec::new() }], &[]);
         let done = d.run("mapping pages", &composed.commands)?;
         self.land(d);
         let entered = self.note(d, &composed, &done)?;
@@ -31,7 +31,7 @@ impl Space {
                 // What the card says of the others counts all the same: it says it once.
                 let found = self.check_found(d, &done);
                 // What is said of a page whose entry is damaged is a guess.
-                let written = done.has(CPL_DIRTY) && self.regions[&start].prot.write;
+                let written = done.has(CPL_DIRTY) && self.regions[&start].may_be_written(number);
                 self.stats.damaged += u64::from(done.has(CPL_DAMAGED));
                 if let (Ok(()), Some(page)) = (&found, self.page(start, number)) {
                     page.mapped = false;
@@ -49,7 +49,7 @@ impl Space {
     /// What the card says of these pages is lost: it says once that a page was written.
     pub(super) fn assume_written(&mut self, pages: &[PageRef]) {
         for &(start, number) in pages {
-            let written = self.regions[&start].prot.write;
+            let written = self.regions[&start].may_be_written(number);
             if let Some(page) = self.page(start, number) {
                 page.dirty |= written;
             }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Changed pages, back to their file or buffer.
 
+use std::ops::Range;
+
 use crate::error::Result;
 use crate::pager::region::BATCH;
 use crate::pager::region::{HostFrames, Page, PageRef};
@@ -24,42 +26,61 @@ impl Space {
     /// recorded with the region.
     pub(super) fn write_back(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<()> {
         let mut rest = pages;
-        while let Some(&(start, first)) = rest.first() {
+        while let Some(&(start, _)) = rest.first() {
             let step = self.regions[&start].page_bytes();
             let most = ((BOUNCE / step) as usize).min(BATCH);
-            let run = rest.iter().zip(first..).take(most).take_while(|(at, n)| **at == (start, *n)).count();
-            self.write_run(d, start, first, run as u64)?;
-            rest = &rest[run..];
+            let count = rest.iter().take(most).take_while(|at| at.0 == start).count();
+            let (now, later) = rest.split_at(count);
+            self.fetch(d, now)?;
+            self.store(now);
+            rest = later;
         }
         Ok(())
     }
 
-    /// Writes `count` neighbouring pages of a region.
-    pub(super) fn write_run(&mut self, d: &Dispatcher, start: u64, first: u64, count: u64) -> Result<()> {
+    /// Copies pages of a region from the card, one behind the other, to the bounce buffer.
+    fn fetch(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<()> {
         if self.bounce.is_none() {
             self.bounce = Some(d.card.dma_buffer(BOUNCE, DmaAccess::ReadWrite)?);
         }
-        let bounce = self.bounce.as_ref().expect("just allocated");
-        let region = self.regions.get_mut(&start).expect("its pages are resident");
-        let (step, valid) = (region.page_bytes(), region.valid(first + count - 1));
-        let len = (count - 1) * step + valid;
-        let Some(paged) = region.paged_mut() else { return Ok(()) };
+        let bounce = self.bounce.as_ref().expect("just allocated").iova();
         let mut copies = Vec::new();
-        for (i, (_, page)) in paged.pages.range(first..first + count).enumerate() {
-            if let Place::Card(addr) = page.place {
-                copies.push(Command::c2h(bounce.iova() + i as u64 * step, addr, step as u32));
+        for (i, at) in pages.iter().enumerate() {
+            let step = self.regions[&at.0].page_bytes();
+            if let Some(&Page { place: Place::Card(addr), .. }) = self.page_ref(*at) {
+                copies.push(Command::c2h(bounce + i as u64 * step, addr, step as u32));
             }
         }
         for (copy, done) in copies.iter().zip(d.run("reading changed pages", &copies)?) {
             d.check(&copy.to_string(), &done)?;
         }
-        let (buffer, offset) = match &paged.host {
-            Some(HostFrames { buffer, offset }) => (&**buffer, offset + first * step),
-            None => (bounce, 0),
+        Ok(())
+    }
+
+    /// Writes pages of a region, which are in the bounce buffer or in host memory, to their source; neighbouring ones together.
+    fn store(&mut self, pages: &[PageRef]) {
+        let mut at = 0;
+        while let Some(&(start, first)) = pages.get(at) {
+            let run = pages[at..].iter().zip(first..).take_while(|(at, n)| **at == (start, *n)).count();
+            self.store_run(start, first..first + run as u64, at);
+            at += run;
+        }
+    }
+
+    /// Writes neighbouring pages, of which the first is the `nth` in the bounce buffer.
+    fn store_run(&mut self, start: u64, numbers: Range<u64>, nth: usize) {
+        let Some(region) = self.regions.get_mut(&start) else { return };
+        let (step, valid, count) =
+            (region.page_bytes(), region.valid(numbers.end - 1), numbers.end - numbers.start);
+        let Some(paged) = region.paged_mut() else { return };
+        let (buffer, offset) = match (&paged.host, &self.bounce) {
+            (Some(HostFrames { buffer, offset }), _) => (&**buffer, offset + numbers.start * step),
+            (None, Some(bounce)) => (bounce, nth as u64 * step),
+            (None, None) => return,
         };
         // What the source never had is not written.
-        let position = paged.first + first * step;
-        let len = len.min(paged.end.saturating_sub(position));
+        let position = paged.first + numbers.start * step;
+        let len = ((count - 1) * step + valid).min(paged.end.saturating_sub(position));
         let again = match paged.source.write(buffer, offset as usize, len as usize, position) {
             Ok(()) => false,
             Err(failure) => {
@@ -68,10 +89,9 @@ impl Space {
                 again
             }
         };
-        for (_, page) in paged.pages.range_mut(first..first + count) {
+        for (_, page) in paged.pages.range_mut(numbers) {
             page.dirty = again;
         }
         self.stats.pages_out += count;
-        Ok(())
     }
 }

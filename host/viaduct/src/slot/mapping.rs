@@ -20,6 +20,7 @@ pub struct MapOptions {
     on_host: bool,
     huge: Option<bool>,
     table: Option<bool>,
+    noted: bool,
     private: bool,
     offset: u64,
     at: At,
@@ -28,7 +29,16 @@ pub struct MapOptions {
 impl MapOptions {
     /// In card memory, with a page size according to the length, shared, from the beginning of the source, at any address.
     pub fn new(prot: Prot) -> Self {
-        Self { prot, on_host: false, huge: None, table: None, private: false, offset: 0, at: At::Anywhere }
+        Self {
+            prot,
+            on_host: false,
+            huge: None,
+            table: None,
+            noted: false,
+            private: false,
+            offset: 0,
+            at: At::Anywhere,
+        }
     }
 
     /// Pages are in host memory and accessed over the link, instead of in card memory. They are never evicted.
@@ -48,6 +58,14 @@ impl MapOptions {
     /// table has no room.
     pub fn table(mut self, table: bool) -> Self {
         self.table = Some(table);
+        self
+    }
+
+    /// Every first write to a page since it was last written back is a fault, even if the page was loaded for a read. So the cost of
+    /// [`Slot::sync`] depends on what was written since the last one, and not on how many pages are loaded: for those that are often
+    /// brought up to date.
+    pub fn noting_writes(mut self) -> Self {
+        self.noted = true;
         self
     }
 
@@ -151,6 +169,7 @@ impl Slot {
             size: if huge { FrameSize::Huge } else { FrameSize::Small },
             on_host: options.on_host,
             table: !huge && !options.on_host && options.table.unwrap_or(len > reach),
+            noted: options.noted && options.prot.write,
             at: options.at,
         };
         let inner = self.inner();
