@@ -124,10 +124,12 @@ fn a_sync_asks_the_card_only_about_pages_that_a_write_has_asked_for() {
     mapping.sync(false).unwrap();
     assert_eq!(asked(), before, "no page was written");
     for round in 1..4 {
-        let before = (asked(), slot.pager_stats().pages_out);
+        let before = (asked(), slot.pager_stats());
         add_one(&slot, mapping.va() + 5 * PAGE, 2 * PAGE).unwrap();
         mapping.sync(false).unwrap();
-        assert_eq!((asked() - before.0, slot.pager_stats().pages_out - before.1), (2, 2), "round {round}");
+        let after = slot.pager_stats();
+        assert_eq!((asked() - before.0, after.pages_out - before.1.pages_out), (2, 2), "round {round}");
+        assert_eq!(after.faults - before.1.faults, 2, "round {round}: reads of what was synced hit");
     }
     let mut expected = pattern(64 * PAGE as usize);
     expected[5 * PAGE as usize..7 * PAGE as usize].iter_mut().for_each(|byte| *byte = byte.wrapping_add(3));
@@ -651,6 +653,39 @@ fn frames_are_made_free_before_they_are_needed() {
     assert_eq!((stats.denied, stats.faults), (0, 160));
     assert!(stats.evicted >= 48 && stats.evicted <= 80, "no more than that: {stats:?}");
     mapping.unmap().unwrap();
+}
+
+#[test]
+fn changed_pages_are_written_back_while_faults_are_served() {
+    for noting in [false, true] {
+        let fake = FakeCard::new();
+        let slot = open(&fake);
+        slot.set_frame_budget(128 * PAGE);
+        let bytes = SharedBytes::new(pattern(400 * PAGE as usize));
+        let options = if noting { rw().noting_writes() } else { rw() };
+        let mapping = slot.map(Source::bytes(bytes.clone()), 400 * PAGE, options).unwrap();
+        let at = |n: u64| mapping.va() + n * PAGE;
+        add_one(&slot, at(0), 110 * PAGE).unwrap();
+        (110..140).for_each(|n| touch(&slot, &fake, &[(at(n * 2), false)]));
+        // The card carries nothing out while a fault is served: none waits for a page that is being written back.
+        let before = slot.pager_stats();
+        for n in 140..190 {
+            fake.hold(true);
+            touch(&slot, &fake, &[(at(n * 2), false)]);
+            fake.hold(false);
+            serve(&slot);
+            serve(&slot);
+        }
+        let after = slot.pager_stats();
+        assert!(after.pages_out - before.pages_out >= 40, "{before:?}, {after:?}");
+        assert_eq!((after.faults - before.faults, after.denied), (50, 0));
+        // A page that is wanted again while it is on its way out.
+        add_one(&slot, at(0), 110 * PAGE).unwrap();
+        mapping.unmap().unwrap();
+        let mut expected = pattern(400 * PAGE as usize);
+        expected[..110 * PAGE as usize].iter_mut().for_each(|byte| *byte = byte.wrapping_add(2));
+        assert!(bytes.to_vec() == expected);
+    }
 }
 
 #[test]

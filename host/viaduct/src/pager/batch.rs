@@ -37,6 +37,7 @@ pub(super) struct Composed {
 }
 
 /// A batch that is under way.
+#[derive(Default)]
 pub(super) struct Batch {
     pub(super) composed: Composed,
     pub(super) tags: Vec<Tag>,
@@ -54,11 +55,21 @@ pub(super) struct Batch {
     pub(super) staging: u64,
 }
 
+/// What is being done with pages that are to leave the card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// They are being looked at.
+    Asked,
+    /// Their translations are being removed.
+    Unmapped,
+    /// So many of them from the given one on are being copied to the bounce buffer.
+    Fetched(usize, usize),
+}
+
 /// Pages that are to leave the card.
 pub(super) struct Leaving {
     pub(super) pages: Vec<PageRef>,
     pub(super) keep: Keep,
-    /// Their translations are being removed; else they are being looked at.
-    pub(super) unmapped: bool,
+    pub(super) stage: Stage,
     pub(super) tags: Vec<Tag>,
 }

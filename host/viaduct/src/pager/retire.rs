@@ -2,10 +2,12 @@
 //! Eviction ahead of need: while pages are short, some frames are made free before a fault wants them. The commands for that are under
 //! way beside those of faults.
 
+use std::ops::Range;
+
 use crate::error::Result;
 use crate::pager::advice::Keep;
-use crate::pager::batch::Leaving;
-use crate::pager::region::{BATCH, PageRef};
+use crate::pager::batch::{Leaving, Stage};
+use crate::pager::region::{BATCH, Page, PageRef};
 use crate::pager::space::Space;
 use crate::protocol::desc::*;
 use crate::slot::dispatch::Dispatcher;
@@ -49,7 +51,7 @@ impl Space {
                     self.retired(d, leaving, done)?;
                 }
                 Err(error) => {
-                    if leaving.unmapped {
+                    if leaving.stage == Stage::Unmapped {
                         self.assume_written(&leaving.pages);
                     }
                     self.stay(leaving);
@@ -76,7 +78,7 @@ impl Space {
             return Ok(());
         };
         let pages = self.oldest(keep, most);
-        let leaving = Leaving { pages, keep, unmapped: false, tags: Vec::new() };
+        let leaving = Leaving { pages, keep, stage: Stage::Asked, tags: Vec::new() };
         match keep {
             Keep::Low => self.unmap_leaving(d, leaving),
             Keep::Normal | Keep::Long => {
@@ -97,7 +99,7 @@ impl Space {
         let unmaps: Vec<_> = mapped.iter().map(|&at| self.command(at, Command::unmap)).collect();
         self.departing.extend(leaving.pages.iter().copied());
         let pages = [mapped, rest].concat();
-        self.submit_leaving(d, Leaving { pages, unmapped: true, ..leaving }, &unmaps)
+        self.submit_leaving(d, Leaving { pages, stage: Stage::Unmapped, ..leaving }, &unmaps)
     }
 
     fn submit_leaving(&mut self, d: &Dispatcher, mut leaving: Leaving, commands: &[Command]) -> Result<()> {
@@ -121,7 +123,16 @@ impl Space {
 
     /// Its commands, which concern the first of its pages, have ended, and those of batches before them have been noted.
     fn retired(&mut self, d: &Dispatcher, leaving: Leaving, done: Vec<Completion>) -> Result<()> {
-        let Leaving { mut pages, keep, unmapped, .. } = leaving;
+        let Leaving { mut pages, keep, stage, .. } = leaving;
+        if let Stage::Fetched(from, count) = stage {
+            return self.fetched(
+                d,
+                Leaving { pages, keep, stage, tags: Vec::new() },
+                from..from + count,
+                &done,
+            );
+        }
+        let unmapped = stage == Stage::Unmapped;
         for (&at, done) in pages.iter().zip(&done) {
             let leaves = unmapped && self.departing.contains(&at);
             // What is said of a page whose entry is damaged is a guess.
@@ -137,11 +148,9 @@ impl Space {
             }
         }
         if unmapped {
-            // Those that a fault has wanted meanwhile are being mapped again.
-            let (gone, wanted): (Vec<_>, Vec<_>) =
-                pages.into_iter().partition(|at| self.departing.remove(at));
-            wanted.into_iter().for_each(|at| self.clock.push(at, keep));
-            return self.drop_pages(d, &gone).map(drop);
+            // Changed ones first.
+            pages.sort_unstable_by_key(|&at| (!self.page_ref(at).is_some_and(Page::changed), at));
+            return self.fetch_next(d, Leaving { pages, keep, stage, tags: Vec::new() }, 0);
         }
         let mut idle = Vec::new();
         for at in pages.drain(..) {
@@ -154,7 +163,62 @@ impl Space {
         }
         match idle.is_empty() {
             true => Ok(()),
-            false => self.unmap_leaving(d, Leaving { pages: idle, keep, unmapped: true, tags: Vec::new() }),
+            false => {
+                let stage = Stage::Asked;
+                self.unmap_leaving(d, Leaving { pages: idle, keep, stage, tags: Vec::new() })
+            }
         }
+    }
+
+    /// Begins to copy changed pages, from one of those that are leaving on, to host memory; if there are none, their frames become free.
+    fn fetch_next(&mut self, d: &Dispatcher, leaving: Leaving, from: usize) -> Result<()> {
+        let changed =
+            leaving.pages[from..].iter().take_while(|&&at| self.page_ref(at).is_some_and(Page::changed));
+        let changed: Vec<PageRef> = changed.copied().collect();
+        let count = self.together(&changed);
+        if count == 0 {
+            return self.let_go(d, leaving);
+        }
+        match self.fetches(d, &changed[..count]) {
+            Ok(copies) => {
+                self.submit_leaving(d, Leaving { stage: Stage::Fetched(from, count), ..leaving }, &copies)
+            }
+            Err(error) => {
+                self.stay(leaving);
+                Err(error)
+            }
+        }
+    }
+
+    /// Some of the pages that are leaving are in host memory now, unless a copy failed.
+    fn fetched(
+        &mut self,
+        d: &Dispatcher,
+        leaving: Leaving,
+        which: Range<usize>,
+        done: &[Completion],
+    ) -> Result<()> {
+        for done in done {
+            if let Err(error) = d.check("reading a changed page", done) {
+                self.stay(leaving);
+                return Err(error);
+            }
+        }
+        // A page that a fault has wanted meanwhile may have been written again: it stays changed.
+        let departing = std::mem::take(&mut self.departing);
+        self.store(&leaving.pages[which.clone()], |at| departing.contains(at));
+        self.departing = departing;
+        self.fetch_next(d, leaving, which.end)
+    }
+
+    /// Frees the frames of pages that are leaving. Those that a fault has wanted meanwhile are mapped again, and stay; so do those that
+    /// could not be written.
+    fn let_go(&mut self, d: &Dispatcher, leaving: Leaving) -> Result<()> {
+        let Leaving { pages, keep, .. } = leaving;
+        let (gone, stay): (Vec<_>, Vec<_>) = pages
+            .into_iter()
+            .partition(|&at| self.departing.remove(&at) && !self.page_ref(at).is_some_and(Page::changed));
+        stay.into_iter().for_each(|at| self.clock.push(at, keep));
+        self.drop_pages(d, &gone).map(drop)
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::pager::advice::{Advice, Keep, Locality};
+use crate::pager::batch::{Batch, Group};
 use crate::pager::plan::{Load, Plan};
 use crate::pager::region::{BATCH, Page, PageRef, Region};
 use crate::pager::space::{BOUNCE, Space};
@@ -110,12 +111,29 @@ impl Space {
         let changed = of(self, &Page::changed);
         self.write_back(d, &changed)?;
         self.note_clean(&pages);
+        if then == Then::Keep && noted {
+            self.enter_again(d, start, &mapped);
+        }
         if then != Then::Keep {
             self.clock.retain(|(region, n)| region != start || !(numbers.start..end).contains(&n));
             self.drop_pages(d, &pages)?;
         }
         let next = start + end * step;
         Ok((next < range.end).then_some(next))
+    }
+
+    /// Gives the card the translations of pages back that it had, now without the right to write: for those who read what they have
+    /// just written.
+    fn enter_again(&mut self, d: &Dispatcher, start: u64, pages: &[PageRef]) {
+        let enters = |page: &&Page| !page.mapped && !page.changed() && !page.spoiled;
+        let place = |&at: &PageRef| self.page_ref(at).filter(enters).map(|page| (at.1, page.place));
+        let pages: Vec<_> = pages.iter().filter_map(place).collect();
+        if pages.is_empty() {
+            return;
+        }
+        let taken = pages.iter().map(|&(n, _)| (start, n)).collect();
+        let composed = self.compose(&[Group { start, pages, write: false, copies: Vec::new() }], &[]);
+        self.launch(d, Batch { composed, taken, ..Batch::default() });
     }
 
     /// Pages that neither are changed nor can be written by the card need not be looked at until a write asks for them.

@@ -26,20 +26,27 @@ impl Space {
     /// recorded with the region.
     pub(super) fn write_back(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<()> {
         let mut rest = pages;
-        while let Some(&(start, _)) = rest.first() {
-            let step = self.regions[&start].page_bytes();
-            let most = ((BOUNCE / step) as usize).min(BATCH);
-            let count = rest.iter().take(most).take_while(|at| at.0 == start).count();
-            let (now, later) = rest.split_at(count);
-            self.fetch(d, now)?;
-            self.store(now);
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(self.together(rest));
+            let copies = self.fetches(d, now)?;
+            for (copy, done) in copies.iter().zip(d.run("reading changed pages", &copies)?) {
+                d.check(&copy.to_string(), &done)?;
+            }
+            self.store(now, |_| true);
             rest = later;
         }
         Ok(())
     }
 
-    /// Copies pages of a region from the card, one behind the other, to the bounce buffer.
-    fn fetch(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<()> {
+    /// How many of these pages, from the first on, fit into the bounce buffer together.
+    pub(super) fn together(&self, pages: &[PageRef]) -> usize {
+        let Some(&(start, _)) = pages.first() else { return 0 };
+        let most = ((BOUNCE / self.regions[&start].page_bytes()) as usize).min(BATCH);
+        pages.iter().take(most).take_while(|at| at.0 == start).count()
+    }
+
+    /// Commands that copy pages of a region, one behind the other, to the bounce buffer.
+    pub(super) fn fetches(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<Vec<Command>> {
         if self.bounce.is_none() {
             self.bounce = Some(d.card.dma_buffer(BOUNCE, DmaAccess::ReadWrite)?);
         }
@@ -51,19 +58,20 @@ impl Space {
                 copies.push(Command::c2h(bounce + i as u64 * step, addr, step as u32));
             }
         }
-        for (copy, done) in copies.iter().zip(d.run("reading changed pages", &copies)?) {
-            d.check(&copy.to_string(), &done)?;
-        }
-        Ok(())
+        Ok(copies)
     }
 
-    /// Writes pages of a region, which are in the bounce buffer or in host memory, to their source; neighbouring ones together.
-    fn store(&mut self, pages: &[PageRef]) {
+    /// Writes those of these pages of a region, which are in the bounce buffer or in host memory, that count to their source;
+    /// neighbouring ones together.
+    pub(super) fn store(&mut self, pages: &[PageRef], counts: impl Fn(&PageRef) -> bool) {
         let mut at = 0;
         while let Some(&(start, first)) = pages.get(at) {
-            let run = pages[at..].iter().zip(first..).take_while(|(at, n)| **at == (start, *n)).count();
-            self.store_run(start, first..first + run as u64, at);
-            at += run;
+            let next = |(page, n): &(&PageRef, u64)| **page == (start, *n) && counts(page);
+            let run = pages[at..].iter().zip(first..).take_while(next).count();
+            if run > 0 {
+                self.store_run(start, first..first + run as u64, at);
+            }
+            at += run.max(1);
         }
     }
 
