@@ -15,6 +15,7 @@ import struct
 import subprocess
 import termios
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -273,6 +274,62 @@ def test_a_file_is_there_once_the_guest_has_synced_it(tmp_path: Path):
     assert done.returncode == 0, done.stderr
     written = disk.read_bytes()[5 * 4096 :][:300000]
     assert done.stdout.split()[0] == hashlib.sha256(written).hexdigest()
+
+
+def root_image(folder: Path) -> Path:
+    """A root file system for `viaduct vm --root`."""
+    guest()
+    image = folder / "root.img"
+    made = subprocess.run(
+        [ROOT / "tools" / "guest.sh", "--root", image], capture_output=True, text=True, check=False
+    )
+    assert made.returncode == 0, made.stderr
+    return image
+
+
+def check_file_system(image: Path) -> None:
+    """With the guest's own e2fsck: clean, and everything in its place."""
+    root = Path(guest()["dir"]) / "root"
+    libraries = root / "usr/lib/x86_64-linux-gnu"
+    loader = [root / "usr/lib64/ld-linux-x86-64.so.2", "--library-path", libraries]
+    done = subprocess.run(
+        [*loader, root / "usr/sbin/e2fsck", "-f", "-n", image], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "recovering journal" not in done.stdout + done.stderr
+
+
+def test_a_guest_boots_from_the_cards_disk(tmp_path: Path):
+    image = root_image(tmp_path)
+    options = ("--root", "--disk", f"file:{image}")
+    # A process that has a file open for writing does not keep the file system from being left clean.
+    first = "grep -q '^/dev/vda / ext4 rw' /proc/mounts && echo kept >/root/note && (sleep 600 >/root/open &)"
+    for command in (first, "cat /root/note"):
+        done = vm(*options, "--", "sh", "-c", command, functions="blk")
+        assert done.returncode == 0, reason(done)
+        check_file_system(image)
+    assert done.stdout == "kept\n"
+    # Without the disk there is nothing to boot from.
+    done = vm("--root", functions="net")
+    assert done.returncode == 2 and "--function blk" in done.stderr
+
+
+@pytest.mark.long
+def test_a_root_file_system_on_the_cards_disk(tmp_path: Path):
+    """Login, work, shutdown, and the same again. Prints how long it takes, and how long with the disk in memory."""
+    image = root_image(tmp_path)
+    for number, (store, again) in enumerate([("copy", []), ("file", []), ("file", ["again"])]):
+        console = tmp_path / f"console{number}"
+        user = threading.Thread(target=log_in, args=[console, PATIENCE], daemon=True)
+        user.start()
+        options = ("--root", "--disk", f"{store}:{image}", "--uart", f"unix:{console}")
+        begin, before = time.monotonic(), image.stat().st_mtime_ns
+        said = script("root", "blk,console", "16", "200", *again, options=options)
+        print(f"{store} {again}: {time.monotonic() - begin:.1f} s")
+        user.join()
+        assert sum(line.startswith("pass: ") for line in said.splitlines()) == 2 + len(again)
+        assert (image.stat().st_mtime_ns == before) == (store == "copy")
+        check_file_system(image)
 
 
 @alone

@@ -4,22 +4,28 @@
 # the tools of the guest tests. Packages come from the Debian mirror that this machine's apt uses and are only unpacked, never
 # installed: no root needed. Existing files are kept; the second run takes no time.
 #
-#   tools/guest.sh [--kernel 6.12|6.1|new] [--check]
+#   tools/guest.sh [--kernel 6.12|6.1|new] [--check] [--root FILE]
 #
 # Prints on standard output, for `viaduct vm`, lines NAME=VALUE: dir, release, kernel, initrd, disk, and qemu
-# (a program to run it with). --check only checks whether everything is there.
+# (a program to run it with). --check only checks whether everything is there. --root also creates an image of 512 MB with the same files
+# and a journal, for `viaduct vm --root`.
 set -euo pipefail
+here=$PWD
 cd "$(dirname "$0")/.."
 
 . tools/guest_lib.sh
 
 kernel=6.12
 check=
+root_image=
 while [ $# -gt 0 ]; do
   case $1 in
     --kernel) kernel=${2-}; shift 2 || die "--kernel wants a name: 6.12, 6.1 or new" ;;
     --check) check=1; shift ;;
-    *) die "unknown option $1; there are --kernel 6.12|6.1|new and --check" ;;
+    --root)
+      case ${2-} in "") die "--root wants a file" ;; /*) root_image=$2 ;; *) root_image=$here/$2 ;; esac
+      shift 2 ;;
+    *) die "unknown option $1; there are --kernel 6.12|6.1|new, --check and --root FILE" ;;
   esac
 done
 suite=$(suite_of "$kernel")
@@ -146,7 +152,7 @@ if [ ! -e "$out/complete" ]; then
   mkdir -p "$work"/init/{bin,dev,proc,sys,new}
   cp "$dir/root/usr/bin/busybox" "$work/init/bin/"
   install -m 755 guest/init "$work/init/init"
-  copy_modules "$work/init" ahci sd_mod ext4 crc32c_generic overlay
+  copy_modules "$work/init" ahci sd_mod ext4 crc32c_generic overlay virtio_pci virtio_blk
   # shellcheck disable=SC2016 # for the shell that it starts
   step 600 bash -c 'set -euo pipefail; cd "$1"; find . | LC_ALL=C sort | "$2" cpio -o -H newc -R 0:0 2>/dev/null' \
     pack "$work/init" "$dir/root/usr/bin/busybox" >"$work/initrd" || die "packing the initramfs failed$late; is the disk of $dir full?"
@@ -183,6 +189,15 @@ if [ ! -e "$out/complete" ]; then
   touch "$out/complete"
 fi
 touch "$dir" "$out/complete" 2>/dev/null || true # marks it as used; it may belong to another user
+
+if [ "$root_image" ]; then
+  ! [ -e "$root_image" ] || die "$root_image exists; remove it, or name another file"
+  part=$root_image.part
+  step 600 cp --sparse=always "$out/disk.img" "$part" && truncate -s 512M "$part" || die "$part cannot be written; is there room for 512 MB?"
+  tool resize2fs "$part" >"$part.log" 2>&1 && tool tune2fs -j "$part" >>"$part.log" 2>&1 || die "no image can be made: see $part.log"
+  mv "$part" "$root_image"
+  rm "$part.log"
+fi
 
 echo "dir=$dir"
 echo "release=$release"

@@ -6,15 +6,15 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use viaduct::{
-    Attachment, Card, Disk, FeatureChange, Features, Function, FunctionKind, SECTOR, Slot, Source, Through,
-    Timeouts,
+    Attachment, Card, Disk, FeatureChange, Features, Function, FunctionKind, SECTOR, SharedBytes, Slot,
+    Source, Through, Timeouts,
 };
 use viaduct_build::{Manifest, Project, Variant};
 use viaduct_sim::backend::{self, Cable};
 use viaduct_sim::{Entropy, SimCard};
 
 use crate::card::Opened;
-use crate::fail::{Failure, Result, at, usage};
+use crate::fail::{Failure, Result, at, regular, usage};
 use crate::job::set_registers;
 use crate::settings::{registers, setting};
 use crate::text::plain;
@@ -32,7 +32,7 @@ pub struct ConnectArgs {
     /// Address of the network device: cards on one network need different ones
     #[arg(long, value_name = "ADDRESS", default_value_t = Mac(MAC))]
     pub mac: Mac,
-    /// The disk: memory of this size (64M), file:PATH, or none
+    /// The disk: memory of this size (64M), file:PATH, copy:PATH (memory with the bytes of a file), or none
     #[arg(long, value_name = "WHAT", default_value = "64M")]
     pub disk: DiskSpec,
     /// The driver may not write to the disk
@@ -154,6 +154,8 @@ pub enum DiskSpec {
     Memory(u64),
     /// A file.
     File(String),
+    /// Memory with the bytes of a file, lost when the card ends.
+    Copy(String),
     /// No disk.
     None,
 }
@@ -168,6 +170,9 @@ impl FromStr for DiskSpec {
         if let Some(path) = text.strip_prefix("file:").filter(|path| !path.is_empty()) {
             return Ok(DiskSpec::File(path.to_owned()));
         }
+        if let Some(path) = text.strip_prefix("copy:").filter(|path| !path.is_empty()) {
+            return Ok(DiskSpec::Copy(path.to_owned()));
+        }
         let (digits, shift) = match text.trim_end_matches(['K', 'M', 'G']) {
             digits if text.len() == digits.len() => (digits, 0),
             digits if text.ends_with('K') => (digits, 10),
@@ -175,11 +180,9 @@ impl FromStr for DiskSpec {
             digits => (digits, 30),
         };
         let bytes = digits.parse::<u64>().ok().filter(|n| *n > 0 && *n <= u64::MAX >> shift);
-        bytes
-            .map(|n| n << shift)
-            .filter(|n| n % SECTOR == 0)
-            .map(DiskSpec::Memory)
-            .ok_or_else(|| format!("write a size such as 64M (a multiple of {SECTOR}), file:PATH or none"))
+        bytes.map(|n| n << shift).filter(|n| n % SECTOR == 0).map(DiskSpec::Memory).ok_or_else(|| {
+            format!("write a size such as 64M (a multiple of {SECTOR}), file:PATH, copy:PATH or none")
+        })
     }
 }
 
@@ -378,6 +381,10 @@ impl ConnectArgs {
         let source = match &self.disk {
             DiskSpec::File(path) if self.read_only => Source::file(path)?,
             DiskSpec::File(path) => Source::file_mut(path)?,
+            DiskSpec::Copy(path) => {
+                regular(path.as_ref())?;
+                Source::bytes(SharedBytes::new(std::fs::read(path).map_err(at(path))?))
+            }
             DiskSpec::Memory(bytes) => Source::anonymous(*bytes)?,
             DiskSpec::None => return usage("there is no disk"),
         };

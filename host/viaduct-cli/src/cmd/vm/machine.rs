@@ -93,6 +93,8 @@ pub struct Shape {
     pub memory: u32,
     /// An IOMMU in front of the card.
     pub iommu: bool,
+    /// The root file system is on the card's disk.
+    pub root: bool,
 }
 
 /// Output of the machine.
@@ -322,10 +324,11 @@ fn arguments(guest: &Guest, shape: &Shape, folder: &Path, console: &Path, job: &
     add("-kernel", path(&guest.kernel));
     add("-initrd", path(&guest.initrd));
     let iommu = if shape.iommu { " intel_iommu=on iommu.strict=1" } else { "" };
+    let root = if shape.root { " viaduct.root" } else { "" };
     add(
         "-append",
         format!(
-            "console=ttyS0 panic=-1 iomem=relaxed quiet loglevel=5 random.trust_cpu=on mitigations=off {PATIENT}{iommu}"
+            "console=ttyS0 panic=-1 iomem=relaxed quiet loglevel=5 random.trust_cpu=on mitigations=off {PATIENT}{iommu}{root}"
         ),
     );
     for flag in ["-nodefaults", "-no-user-config", "-no-reboot", "-S"] {

@@ -87,6 +87,11 @@ pub struct Args {
     /// Boot with the card attached, instead of continuing from a snapshot
     #[arg(long)]
     fresh: bool,
+    /// The guest's root file system is on the card's disk; it boots from there, and shuts down properly at the end
+    ///
+    /// `tools/guest.sh --root FILE` creates one for `--disk file:FILE`. Implies --fresh.
+    #[arg(long)]
+    root: bool,
     /// End the guest when a script or command takes longer
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86400))]
     timeout: u64,
@@ -148,12 +153,17 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
     if wanted.len() > machine::PORTS {
         return usage(format!("at most {} functions fit", machine::PORTS));
     }
+    if args.root && !wanted.contains(&"blk") {
+        return usage(
+            "--root boots from the card's disk, which the guest does not have: give it --function blk",
+        );
+    }
     if args.card.is_some() {
         args.connect.refuse_features("give it to the `viaduct card` that serves the functions")?;
     }
     let more = args.qmp.as_deref().map(read_commands).transpose()?.unwrap_or_default();
     let guest = Guest::prepare(project.root(), &args.kernel)?;
-    let shape = Shape { memory: args.memory, iommu: args.iommu };
+    let shape = Shape { memory: args.memory, iommu: args.iommu, root: args.root };
     let simulate = args.card.is_none() && !wanted.is_empty();
     if simulate {
         project.build_card(Variant::Functions, &mut crate::project::tell)?;
@@ -188,7 +198,7 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
         Some(path) => std::path::absolute(path).map_err(at(path.display()))?,
         None => folder.path().join("console"),
     };
-    let mut machine = if args.fresh {
+    let mut machine = if args.fresh || args.root {
         let mut machine = Machine::start(&guest, &shape, folder.path(), &console, &job.archive, false)?;
         held.clear();
         plug_all(&mut machine, &sockets, &more)?;
