@@ -354,6 +354,29 @@ fn a_small_request_loads_little_and_a_flush_writes_what_was_written() {
     assert!(std::fs::read(folder.path().join("disk")).unwrap() == expected, "nothing else has changed");
 }
 
+#[test]
+fn much_that_is_written_is_in_the_file_before_a_flush() {
+    let Some(folder) = folder() else { return };
+    let mut served = Served::start(folder.path(), 1 << 9);
+    let data = pattern(MIB, 11);
+    let before = served.io().1;
+    served.driver.put(0, &data);
+    // Eight mebibytes, of which four may stay on the card.
+    for i in 0..8 {
+        assert_eq!(served.driver.request(WRITE, (i * 2 * MIB / 512) as u64, MIB), 0);
+    }
+    let end = Instant::now() + PATIENCE;
+    while served.io().1 - before < 4 * MIB as u64 {
+        assert!(Instant::now() < end, "nothing is written before a flush");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let (_, written) = served.pages(|driver| assert_eq!(driver.request(FLUSH, 0, 0), 0));
+    assert!(written <= 1024 + 64, "a flush writes {written} pages");
+    drop(served);
+    let found = std::fs::read(folder.path().join("disk")).unwrap();
+    assert!((0..8).all(|i| found[i * 2 * MIB..][..MIB] == data));
+}
+
 /// Card cycles of requests to a disk over a file, for docs/results.md.
 #[test]
 #[ignore = "it measures"]

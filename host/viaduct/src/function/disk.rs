@@ -19,6 +19,10 @@ use crate::slot::mapping::{MapOptions, Mapping, SyncMode};
 pub const SECTOR: u64 = 512;
 /// How often the thread that serves the card checks whether it is to end.
 const LOOK: Duration = Duration::from_millis(100);
+/// Pages that may be changed and are not in the file yet. When there are more, some are written, so that a flush has no more left to do.
+const UNWRITTEN: usize = 1024;
+/// Time for faults between two steps of that.
+const STEP: Duration = Duration::from_millis(1);
 /// Longest wait of a flush; a driver's own time-out is longer.
 const FLUSH_LIMIT: Duration = Duration::from_secs(30);
 
@@ -34,8 +38,8 @@ pub enum Through {
 }
 
 /// A disk: a source mapped into a slot's address space, which the card's block device reads and writes. Pages are loaded
-/// at the first access and written back when they are evicted, at [`Disk::sync`], at [`Disk::close`], and when the driver
-/// flushes: earlier writes are on the file's stable storage when the flush completes, or the flush fails.
+/// at the first access and written back when they are evicted, when 4 MiB are changed, at [`Disk::sync`], at [`Disk::close`], and when
+/// the driver flushes: earlier writes are on the file's stable storage when the flush completes, or the flush fails.
 ///
 /// Requests of the driver wait for page faults, and flushes for the file: a thread of this value serves both.
 pub struct Disk {
@@ -153,15 +157,25 @@ impl Server {
 
 /// Serves page faults and flushes until told to stop.
 fn serve(slot: &Slot, function: &Function, range: &Range<u64>, stop: &AtomicBool) -> Result<()> {
-    let mut seen = 0;
+    let (mut seen, mut hand, mut stuck) = (0, range.start, false);
     while !stop.load(Ordering::Acquire) {
         // A thread that waits on a slot serves its faults.
-        let end = Some(Instant::now() + LOOK);
+        let unwritten = slot.unwritten(range);
+        let behind = unwritten > UNWRITTEN && !stuck;
+        let end = Some(Instant::now() + if behind { STEP } else { LOOK });
         let told = slot.wait_while_serving("waiting for the disk's driver", end, |st| match st.isolated {
             Some(cause) => Some(Err(Error::Isolated { slot: slot.index(), cause })),
             None => (st.flushes > seen).then_some(Ok(st.flushes)),
         })?;
-        let Some(told) = told.transpose()? else { continue };
+        stuck = false;
+        let Some(told) = told.transpose()? else {
+            if behind {
+                hand = slot.write_some(&(hand..range.end))?.unwrap_or(range.start);
+                // What cannot be written is tried again later; the next flush tells of it.
+                stuck = hand == range.start && slot.unwritten(range) >= unwritten;
+            }
+            continue;
+        };
         seen = told;
         let number = function.flush_asked()?;
         let synced = slot.sync(range.clone(), SyncMode { durable: true, invalidate: false });

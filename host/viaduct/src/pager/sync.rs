@@ -2,6 +2,7 @@
 //! What a program does with a range of mapped addresses: bring it up to date, load it, free it, say how it is used. Each step takes
 //! little time, so that faults can be served between two of them.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -65,6 +66,12 @@ impl Space {
             }
         }
         (first, sources)
+    }
+
+    /// Pages of mappings that note writes, in a range, which may be changed and not written.
+    pub fn unwritten(&self, range: &Range<u64>) -> usize {
+        let unclean = |start: &u64| self.regions[start].paged()?.unclean.as_ref().map(BTreeSet::len);
+        self.overlapping(range).iter().filter_map(unclean).sum()
     }
 
     /// Writes changed pages of a range back, from its beginning on. Returns where to go on, if there is more.

@@ -183,6 +183,17 @@ impl Slot {
         self.inner().sync(&range, mode)
     }
 
+    /// Pages of a range, in mappings that note writes, which may be changed and not written.
+    pub(crate) fn unwritten(&self, range: &Range<u64>) -> usize {
+        lock(&self.inner().space).unwritten(range)
+    }
+
+    /// Writes some changed pages of a range; returns where to go on, if there is more. Errors of writing are kept for [`Slot::sync`].
+    pub(crate) fn write_some(&self, range: &Range<u64>) -> Result<Option<u64>> {
+        let inner = self.inner();
+        lock(&inner.space).sync_some(&inner.rings, range, Then::Keep)
+    }
+
     /// Removes all mappings from a range, which begins at a multiple of 4096. Parts of mappings that it does not cover stay. Where pages
     /// have 2 MiB, they go as a whole. Changed pages are written to their files first; an error says what is lost.
     pub fn unmap(&self, range: Range<u64>) -> Result<()> {
