@@ -332,6 +332,30 @@ fn advice_on_order_changes_what_a_fault_loads() {
 }
 
 #[test]
+fn read_ahead_shrinks_while_its_pages_are_not_used() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let small = rw().huge(false);
+    let mapping = slot.map(Source::anonymous(2048 * PAGE).unwrap(), 2048 * PAGE, small).unwrap();
+    let loaded = || slot.pager_stats().pages_in;
+    // An access to a page, and time in which nothing happens.
+    let access = |n: u64| {
+        let before = loaded();
+        assert_eq!(add_one(&slot, mapping.va() + n * PAGE, 64), 0);
+        (0..150).for_each(|_| assert!(slot.card().time().is_ok()));
+        loaded() - before
+    };
+    // Of what each fault loads, only the page that it asked for is used.
+    let runs: Vec<u64> = (0..32).map(|_| access(loaded())).collect();
+    assert!(runs[..12].iter().any(|&run| run >= 4), "it grows first: {runs:?}");
+    assert!(runs[16..].iter().all(|&run| run <= 2), "and shrinks: {runs:?}");
+    // All of them are used: it grows again.
+    let first = loaded();
+    let runs: Vec<u64> = (first..first + 512).map(access).filter(|&run| run > 0).collect();
+    assert!(runs.len() < 48 && runs.last() == Some(&64), "{runs:?}");
+}
+
+#[test]
 fn advice_on_use_changes_what_is_evicted() {
     let loaded_again = |advice: Advice| {
         let fake = FakeCard::new();

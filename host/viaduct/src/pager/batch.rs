@@ -26,6 +26,8 @@ pub(super) enum Part {
     /// Fills a page.
     Copy(PageRef),
     Map(PageRef),
+    /// Asks whether a page has been used that was loaded ahead as the last of so many.
+    Look(PageRef, u64),
     Deny,
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::error::{Error, Result};
-use crate::pager::batch::{Batch, Group, Numbered};
+use crate::pager::batch::{Batch, Group, Numbered, Part};
 use crate::pager::plan::{Load, Plan};
 use crate::pager::region::{HostFrames, Page, PageRef, Region};
 use crate::pager::space::Space;
@@ -44,7 +44,11 @@ impl Space {
         let waits = |number: &usize| later.contains(number) || plan.away.contains(number);
         let faults: Vec<Numbered> = faults.iter().copied().enumerate().filter(|(n, _)| !waits(n)).collect();
         let taken = groups.iter().flat_map(|g| g.pages.iter().map(|&(n, _)| (g.start, n))).collect();
-        let composed = self.compose(&groups, &denials);
+        let mut composed = self.compose(&groups, &denials);
+        for (at, run) in std::mem::take(&mut plan.looks) {
+            composed.commands.push(self.command(at, Command::scan));
+            composed.parts.push(Part::Look(at, run));
+        }
         if composed.commands.is_empty() {
             // All of them were answered before.
             self.stats.faults += faults.len() as u64;

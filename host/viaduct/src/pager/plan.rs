@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::pager::advice::Locality;
 use crate::pager::ahead::Ahead;
 use crate::pager::batch::{Group, Numbered};
 use crate::pager::region::{Kind, PageRef, Region};
@@ -13,6 +14,8 @@ use crate::protocol::desc::Place;
 /// Pages after which no further fault of a batch begins another run of pages. A batch that does not fit into the command ring is
 /// submitted as there is room.
 const PAGES: usize = 64;
+/// Card cycles after which an access that waited for a page has used it.
+const SETTLED: u64 = 10_000;
 
 /// A run of pages to load for a fault on the first.
 pub(super) struct Load {
@@ -39,6 +42,8 @@ pub(super) struct Plan {
     pub(super) maps: Vec<Group>,
     pub(super) loads: Vec<Load>,
     pub(super) denied: Vec<(Numbered, String)>,
+    /// Pages that were loaded ahead and should have been used by now.
+    pub(super) looks: Vec<(PageRef, u64)>,
     /// Faults of the next batch.
     pub(super) later: Vec<Numbered>,
     /// Faults on pages that are under way: they were left to the batches of these.
@@ -125,7 +130,17 @@ impl Space {
         let most = paged.ahead.pages(number, paged.locality).min(room / step).min(page_count - number);
         let free = |n: &u64| !paged.pages.contains_key(n) && !plan.taken.contains(&(start, *n));
         let count = (number..number + most).take_while(free).count() as u64;
-        paged.ahead.loaded(number + count);
+        let in_order = before.follows(number);
+        if let Some((due, run)) = paged.ahead.due().filter(|_| paged.locality == Locality::Normal) {
+            let since = paged.pages.get(&due).map_or(0, |page| page.since);
+            if since > 0 && fault.time > since + SETTLED {
+                plan.looks.push(((start, due), run));
+            } else if in_order {
+                // Faults come faster than their pages can be used: as good a reason to load more.
+                paged.ahead.judge(run, true);
+            }
+        }
+        paged.ahead.loaded(number, count);
         let staged = if paged.host.is_some() { 0 } else { self.staging.take(count * step) };
         plan.taken.extend((number..number + count).map(|n| (start, n)));
         self.note_damage(&fault);

@@ -103,6 +103,14 @@ impl Space {
                         entered.error.get_or_insert(error);
                     }
                 }
+                Part::Look((start, number), run) => {
+                    let Some(page) = self.page(start, number) else { continue };
+                    page.accessed |= done.has(CPL_ACCESSED);
+                    let used = page.accessed;
+                    if let Some(paged) = self.paged(start) {
+                        paged.ahead.judge(run, used);
+                    }
+                }
                 Part::Deny => {
                     // A denied fault no longer exists if the slot was reset meanwhile.
                     entered.denied.push(denial);
