@@ -188,7 +188,7 @@ module mmu
   // States of via_walk, of via_mmu and of via_tlb.
   localparam logic [1:0] WalkNone = 2'd0, WalkAct = 2'd2;
   localparam logic [2:0] Sweep = 3'd0, Idle = 3'd1, Hold = 3'd2, Look = 3'd3, Act = 3'd4, Deny = 3'd5;
-  localparam logic [3:0] Run = 4'd0, Held = 4'd1, Reread2 = 4'd2, Compare2 = 4'd3, Judge = 4'd9;
+  localparam logic [3:0] Run = 4'd0, Held = 4'd1, Reread2 = 4'd2, Compare2 = 4'd3, Post = 4'd11;
   localparam int unsigned RecordW = 3 + 3 + 1 + 2 + 16 + 64;
   localparam int unsigned EntryW = 5 + (VaW - PageLog2 - 1) + 40;
   localparam int unsigned HugeEntryW = 5 + (VaW - HugeLog2 - 1) + 40;
@@ -417,7 +417,7 @@ module mmu
         i_shown : assert (!dut.gen_dir[d].u_tlb.p_valid || dut.gen_dir[d].u_tlb.s2_valid_q && dut.gen_dir[d].u_tlb.state_q == Run);
         // The owner changes the arrays only while it holds them.
         i_held : assert (dut.gen_dir[d].u_tlb.state_q == Held || dut.state_q != Look && dut.state_q != Act);
-        i_state : assert (dut.gen_dir[d].u_tlb.state_q <= Judge);
+        i_state : assert (dut.gen_dir[d].u_tlb.state_q <= Post);
         // What was read for a burst.
         if (dut.gen_dir[d].u_tlb.s1_valid_q && dut.gen_dir[d].u_tlb.state_q == Run || dut.gen_dir[d].u_tlb.state_q == Compare2) begin
           i_read_page : assert (good_page(dut.gen_dir[d].u_tlb.u_page.gen_way[0].u_entry.rdata_q));

@@ -586,11 +586,11 @@ async def all_out(b: Bench, lane: int, bursts: list[Burst], limit: int = 4000) -
 
 @cocotb.test(timeout_time=200, timeout_unit="us")
 async def a_miss_lets_later_misses_be_posted_and_nothing_overtakes_it(dut):
-    """64 pages each way are missing at once: all are posted, in order, within 64 times five cycles or little more."""
+    """64 pages each way are missing at once: all are posted, in order, within 128 times two cycles or little more."""
     b = await bench(dut)
     n = 64
     bursts = [[b.push(lane, (lane * n + i) * PAGE + 64) for i in range(n)] for lane in (RD, WR)]
-    await b.until(lambda: len(b.events) == 2 * n, 5 * n + 40)
+    await b.until(lambda: len(b.events) == 2 * n, 4 * n + 40)
     for lane in (RD, WR):
         assert [e[4] for e in b.events if e[2] == lane] == [x.va for x in bursts[lane]]
     assert [int(dut.count[i].value) for i in range(4)] == [0, 0, n, n]

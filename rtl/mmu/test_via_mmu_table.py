@@ -168,7 +168,7 @@ async def with_table(dut, r=None, stall: float = 0.0, latency: int = 30) -> tupl
     memory = Memory(b, latency)
     await b.begin()
     dut.table_i.value = config()
-    await b.wait(2)
+    await b.wait(5)
     return b, memory
 
 
@@ -496,9 +496,9 @@ async def after_an_error_response_to_a_write_no_walk_translates(dut):
     assert y.pa & ERR
     b.events.clear()
     dut.table_i.value = config(enable=False)
-    await b.wait(3)
+    await b.wait(6)
     dut.table_i.value = config()
-    await b.wait(3)
+    await b.wait(6)
     y = b.push(RD, 0x2000)
     await b.settle()
     assert y.pa == 0xA000
@@ -570,9 +570,9 @@ async def a_table_that_is_not_in_memory_as_a_whole_is_not_used(dut):
     for i, (table, mib) in enumerate(bad + good):
         dut.table_i.value = config(enable=False)
         dut.chan_mib_i.value = mib
-        await b.wait(3)
+        await b.wait(6)
         dut.table_i.value = table
-        await b.wait(3)
+        await b.wait(6)
         fits = i >= len(bad)
         c = map_table(b, 0x1000, 0x9000)
         await b.settle()
@@ -614,10 +614,10 @@ async def an_error_response_to_a_write_is_in_the_completion(dut):
     assert await done(b, SCAN, 0x2000) == (OK, ACCESSED | DIRTY | DAMAGED)
     assert await done(b, UNMAP, 0x2000) == (OK, ACCESSED | DIRTY | DAMAGED)
     dut.table_i.value = config(enable=False)
-    await b.wait(3)
+    await b.wait(6)
     m.words.clear()
     dut.table_i.value = config()
-    await b.wait(3)
+    await b.wait(6)
     assert map_table(b, 0x1000, 0x9000)
     # The write of an OpUnmap, too.
     map_table(b, 0x1000, 0x9000)

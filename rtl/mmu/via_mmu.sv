@@ -3,7 +3,7 @@
 // MMU of one slot: translates AR and AW, each by its own pipelined TLB (via_tlb) with 4 KiB and 2 MiB pages at once.
 //
 // Throughput: one translation a cycle and direction. Latency: two cycles. Order: kept in each direction; a miss holds up later bursts, which
-// are looked up meanwhile: their misses are posted while the first one waits (one in five cycles), up to Waiting + 3 bursts in each direction.
+// are looked up meanwhile: their misses are posted while the first one waits (one in two cycles), up to Waiting + 3 bursts in each direction.
 // R, W and B do not pass through. A change of the TLBs (OpMap, OpUnmap, OpScan) costs about ten cycles in which nothing is translated.
 //
 // OpMap     fills an invalid way; if there is none, it evicts the ways of the set in turn. A victim is reported unless it is in the page table,
@@ -122,7 +122,8 @@ module via_mmu
   end
   logic hold, sweep, op_re, op_we, op_touch, op_sweep, op_wvalid, op_huge, op_left, op_map, deny;
   logic op_ever[2];
-  logic [VaW-1:0] op_va;
+  logic [VaW-1:0] op_va, op_ra, act_va;
+  logic meets;  // the fill that may follow is of the same set
   logic [PWayW-1:0] op_pway_q, pvictim_q;
   logic [HWayW-1:0] op_hway_q, hvictim_q;
 
@@ -176,6 +177,7 @@ module via_mmu
       .hold_i       (hold),
       .held_o       (held[d]),
       .op_re_i      (op_re),
+      .op_ra_i      (op_ra),
       .op_va_i      (op_va),
       .op_hit_o     (op_hit[d]),
       .page_way_o   (page_way[d]),
@@ -269,7 +271,10 @@ module via_mmu
 
   assign op_sweep  = sweep && both_held;
   assign op_va     = sweep ? VaW'(sweep_q) << PageLog2 : cmd_q.addr0[VaW-1:0];
-  assign op_re     = state_q == Hold && both_held;
+  // The set of a fill that follows another one is read while that is entered, unless it is the same set.
+  assign op_re     = state_q == Hold && both_held || again_q;
+  assign op_ra     = again_q ? act_va : cmd_q.addr0[VaW-1:0];
+  assign meets     = act_va[PageLog2+:$clog2(PageSets)] == cmd_q.addr0[PageLog2+:$clog2(PageSets)];
   assign op_wvalid = state_q == Act && is_map;
   assign op_we     = state_q == Act && (is_map && !unfit || is_unmap && found_q);
   assign op_touch  = state_q == Act && is_scan && found_q;
@@ -289,7 +294,7 @@ module via_mmu
       Idle: if (cmd_go) state_d = act_bad ? Post : Hold;
       Hold: if (both_held) state_d = Look;
       Look: state_d = Act;
-      Act: state_d = !fill_q ? (is_deny ? Deny : Post) : cmd_go ? Hold : Idle;
+      Act: state_d = !fill_q ? (is_deny ? Deny : Post) : !cmd_go ? Idle : meets ? Hold : Look;
       Deny: if (!deny_q && both_held) state_d = Post;
       default: state_d = Idle;  // Post: there was room for the completion when the command was accepted
     endcase
@@ -476,6 +481,7 @@ module via_mmu
     .act_o         (act),
     .act_valid_o   (act_valid),
     .act_ready_i   (act_ready),
+    .act_va_o      (act_va),
     .act_fill_o    (act_fill),
     .act_bad_o     (act_bad),
     .act_found_o   (act_found),
@@ -525,6 +531,6 @@ module via_mmu
     if (!rst_ni) quiet_o <= 1'b0;
     else quiet_o <= walk_quiet && !missed_valid && !evt_valid[0] && !evt_valid[1];
   end
-  assign idle_o  = idle_cmd && cmd_ready_q && waiting == '0 && tlb_idle[0] && tlb_idle[1] && !missed_valid && walk_idle && !cpl_valid_o;
+  assign idle_o = idle_cmd && cmd_ready_q && waiting == '0 && tlb_idle[0] && tlb_idle[1] && !missed_valid && walk_idle && !cpl_valid_o;
 
 endmodule

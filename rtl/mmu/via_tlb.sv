@@ -12,7 +12,7 @@
 // a hit, or with `deny` or `abort_i`, which send the burst to AddrErrBit (`abort_i` also those that would hit). Misuse: a burst whose
 // address is wider than VaW posts an event and is sent there.
 //
-// While a burst waits, the scout looks up each burst behind it, once, and posts the misses: one in five cycles. It posts nothing for the page
+// While a burst waits, the scout looks up each burst behind it, once, and posts the misses: one in two cycles. It posts nothing for the page
 // that was posted last until that page is mapped or denied. When a burst reaches s2 and still misses, it posts again only if a translation
 // has left the arrays since it was looked up: the page may have come and gone. So no miss is lost, and a page may be posted more than once.
 //
@@ -49,7 +49,8 @@ module via_tlb
   // the arrays, for the owner
   input  logic                hold_i,                   // level: the owner requests the arrays
   output logic                held_o,                   // level: the pipeline has stopped, the arrays are the owner's
-  input  logic                op_re_i,                  // pulse: look up op_va_i
+  input  logic                op_re_i,                  // pulse: look up op_ra_i
+  input  logic [     VaW-1:0] op_ra_i,                  // virtual address
   input  logic [     VaW-1:0] op_va_i,                  // virtual address; for a sweep the set number
   output logic                op_hit_o     [       2],  // [0]: in the 4 KiB array, [1]: in the 2 MiB array
   output logic [   PWayW-1:0] page_way_o,               // way that hit
@@ -103,11 +104,13 @@ module via_tlb
     Reread2,   // read for s2
     Compare2,  // compare s2 with it, read for s1
     Reread1,   // read for s1
-    Aim,       // scout: choose an entry, or end
-    Fetch,     // take it from s1 or the queue
+    Aim,       // choose an entry that waits, or end
+    Fetch,     // deny: take it from s1 or the queue
     Read,      // read the arrays for it
     Compare,   // compare
-    Judge      // post it, or mark it as denied
+    Judge,     // mark it as denied
+    Sift,      // scout: compare one entry, take the next one
+    Post       // post the former, read the arrays for the latter
   } state_e;
   state_e state_q;
 
@@ -164,13 +167,13 @@ module via_tlb
   logic [VaW-1:0] ra;
   always_comb begin
     unique case (state_q)
-      Held: ra = op_va_i;
+      Held: ra = op_ra_i;
       Reread2: ra = s2_q.addr[VaW-1:0];
       Compare2, Reread1: ra = s1_q.addr[VaW-1:0];
-      Read: ra = sc_q.addr[VaW-1:0];
+      Read, Post: ra = sc_q.addr[VaW-1:0];
       default: ra = front.addr[VaW-1:0];
     endcase
-    re = accept || state_q == Held && op_re_i || state_q inside {Reread2, Compare2, Reread1, Read};
+    re = accept || state_q == Held && op_re_i || state_q inside {Reread2, Compare2, Reread1, Read, Post};
   end
 
   // The owner sweeps both arrays with the set number at the position of the 4 KiB page number.
@@ -250,7 +253,8 @@ module via_tlb
 
   // ---------------------------------------------------------------- events
   // A register per direction: what posted the event may end before it is accepted.
-  logic evt_valid_q, post_s2, post_sc, perm;
+  logic evt_valid_q, evt_free, post_s2, post_sc, perm;
+  assign evt_free = !evt_valid_q || state_q == Sift && evt_ready_i;
   burst_t evt_q;
   event_e cause_q;
   always_ff @(posedge clk_i) begin
@@ -258,10 +262,9 @@ module via_tlb
     else evt_valid_q <= post_s2 || post_sc || evt_valid_q && !evt_ready_i;
   end
   always_ff @(posedge clk_i) begin
-    if (!evt_valid_q) begin
-      evt_q   <= (state_q == Judge) ? sc_q : s2_q;
-      cause_q <= (state_q != Judge && s2_q.bad) ? EvBounds : perm ? EvPerm : EvMiss;
-    end
+    // Of an entry that the scout looks at it is there before it is posted.
+    if (state_q != Post && evt_free) evt_q <= (state_q == Sift) ? sc_q : s2_q;
+    if (!evt_valid_q) cause_q <= (state_q != Post && s2_q.bad) ? EvBounds : perm ? EvPerm : EvMiss;
   end
   always_comb begin
     evt_o          = '0;
@@ -286,23 +289,28 @@ module via_tlb
     return x[VaW-1:HugeLog2] == y[VaW-1:HugeLog2] && (huge || x[HugeLog2-1:PageLog2] == y[HugeLog2-1:PageLog2]);
   endfunction
   logic walk_q;  // not to post, but to deny
-  logic sc_hit_q, sc_pass_q, sc_mark_q, sc_told_q, denied_q, last_valid_q, last_perm_q;
-  logic [NW-1:0] behind_q, seen_q, seen_d, stale_q, walked_q, index;  // behind_q: bursts behind s2
+  logic taken_q;  // there is an entry in sc_q that was not compared
+  logic looked_q;  // and one that was, to be posted
+  logic sift;  // both steps of that state can be done
+  assign sift = state_q == Sift && evt_free;
+  logic sc_hit_q, sc_pass_q, sc_denied_q, sc_mark_q, sc_told_q, denied_q, last_valid_q, last_perm_q;
+  logic [NW-1:0] behind_q, seen_q, seen_d, stale_q, walked_q, next_q, index;  // behind_q: bursts behind s2
   logic [VaW-1:PageLog2] last_q;  // the page that was posted last
   logic more, step, skip, judged, away;
 
-  assign index = walk_q ? walked_q : seen_q;
+  // The scout takes entries before the ones in front of them are judged.
+  assign index = walk_q ? walked_q : (state_q == Sift || state_q == Post) ? next_q : seen_q;
   assign more = index != behind_q;
   assign place = CW'(index - NW'(s1_valid_q));
-  assign look_load = state_q == Aim;
-  assign look_en = state_q == Fetch;
-  assign skip = walk_q || sc_pass_q || sc_q.bad || sc_mark_q || sc_told_q;
-  assign post_sc = state_q == Judge && !skip && !evt_valid_q && !abort_i;
-  assign judged = state_q == Judge && skip || post_sc;
-  assign step = judged && !walk_q;
+  assign look_load = state_q == Aim || state_q == Post;
+  assign look_en = state_q == Fetch || state_q == Sift;
+  assign skip = sc_pass_q || evt_q.bad || sc_mark_q || sc_told_q;
+  assign post_sc = state_q == Post && looked_q && !skip && !abort_i;
+  assign judged = state_q == Judge;
+  assign step = state_q == Post && looked_q && (skip || post_sc);
   // Not on the page to deny.
   assign away = walk_q && state_q == Read && !same(sc_q.addr[VaW-1:PageLog2], op_va_i[VaW-1:PageLog2], op_huge_i);
-  assign perm = (state_q == Judge) ? sc_hit_q : s2_hit_q;
+  assign perm = (state_q == Post) ? sc_hit_q : s2_hit_q;
 
   logic deny_it, on_last;
   assign deny_it = walk_q && state_q == Judge && !sc_pass_q && !sc_q.bad;
@@ -331,19 +339,26 @@ module via_tlb
       if (deny_i) walk_q <= 1'b1;
       else if (state_q == Aim && !more) walk_q <= 1'b0;
       if (abort_i || (op_map_i || deny_i) && on_last) last_valid_q <= 1'b0;
-      else if (post_sc || post_s2) last_valid_q <= state_q == Judge || !s2_q.bad;
+      else if (post_sc || post_s2) last_valid_q <= state_q == Post || !s2_q.bad;
     end
     if (post_sc || post_s2) begin
-      last_q      <= (state_q == Judge) ? sc_q.addr[VaW-1:PageLog2] : s2_q.addr[VaW-1:PageLog2];
+      last_q      <= (state_q == Post) ? evt_q.addr[VaW-1:PageLog2] : s2_q.addr[VaW-1:PageLog2];
       last_perm_q <= perm;
     end
     if (deny_i) walked_q <= '0;
     else if (judged && walk_q || away) walked_q <= walked_q + 1'b1;
-    if (state_q == Fetch) begin
-      sc_q      <= (s1_valid_q && index == '0) ? s1_q : look;
-      sc_mark_q <= (s1_valid_q && index == '0) ? s1_deny_q : look_mark;
+    if (state_q == Fetch || sift) begin
+      sc_q        <= (s1_valid_q && index == '0) ? s1_q : look;
+      sc_denied_q <= (s1_valid_q && index == '0) ? s1_deny_q : look_mark;
     end
-    if (state_q == Compare) begin
+    if (state_q == Aim) next_q <= seen_q;
+    else if (sift && more) next_q <= next_q + 1'b1;
+    if (state_q == Aim) taken_q <= 1'b0;
+    else if (sift) taken_q <= more;
+    if (state_q == Aim) looked_q <= 1'b0;
+    else if (sift) looked_q <= taken_q;
+    if (state_q == Compare || sift) begin
+      sc_mark_q <= sc_denied_q;
       sc_hit_q  <= phit || hhit;
       sc_pass_q <= pass;
       sc_told_q <= last_valid_q && last_perm_q == (phit || hhit) && last_q == sc_q.addr[VaW-1:PageLog2];
@@ -372,12 +387,19 @@ module via_tlb
         else if (!hold_i) state_q <= (s1_valid_q || s2_valid_q) ? Reread2 : Run;
         Reread2: state_q <= Compare2;
         Aim:
-        if (more && (walk_q || !hold_i && !abort_i)) state_q <= Fetch;
+        if (walk_q && more) state_q <= Fetch;
+        else if (more && !hold_i && !abort_i) state_q <= Sift;
         else state_q <= hold_i ? Held : Reread1;
         Fetch: state_q <= Read;
         Read: state_q <= away ? Aim : Compare;
         Compare: state_q <= Judge;
-        Judge: if (judged || hold_i || abort_i) state_q <= Aim;
+        Judge: state_q <= Aim;
+        Sift:
+        if (hold_i || abort_i) state_q <= hold_i ? Held : Reread1;
+        else if (evt_free) state_q <= Post;
+        Post:
+        if (!hold_i && !abort_i && taken_q) state_q <= Sift;
+        else state_q <= hold_i ? Held : Reread1;
         default: state_q <= Run;  // Compare2, Reread1
       endcase
     end

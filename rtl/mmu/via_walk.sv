@@ -14,7 +14,7 @@
 // The accessed bit is set by walks and cleared by OpScan. Both bits share a byte, written whole; a walk that has perhaps read it before
 // another one set the dirty bit (`recent`) does not write it: an accessed bit may be lost then, a dirty bit never.
 //
-// Throughput: a record in two cycles. Latency: three cycles, and that of memory if it is read. Order: kept, over misses and commands. Entries:
+// Throughput: a record in two cycles, a command in three. Latency: three cycles, and that of memory if it is read. Order: kept, over misses and commands. Entries:
 // table_pte_t; eight neighbouring pages share 64 bytes. One beat is read, in which the entry is, whatever the width of the bus.
 // Misuse: an entry with wrong check bits, or with a page that is not in the card's memory or is kept from slots, is an event (EvTable). After an
 // error response to a write every walk is, until the table is disabled (broken_o). Without table misses are events at once; a table that is not
@@ -26,52 +26,53 @@ module via_walk
 #(
   parameter int unsigned Walks = 32  // misses and commands under way
 ) (
-  input  logic              clk_i,
-  input  logic              rst_ni,
-  input  logic       [31:0] chan_mib_i,      // size of each DRAM channel in MiB, constant
-  input  table_cfg_t        table_i,         // base and size are constant while it is enabled
-  input  logic              abort_i,         // level: misses end here
-  input  evt_t              evt_i,           // a miss, or another event of a TLB
-  input  logic              evt_valid_i,
-  output logic              evt_ready_o,
-  output evt_t              evt_o,           // an event for the host
-  output logic              evt_valid_o,
-  input  logic              evt_ready_i,
-  input  cmd_t              cmd_i,           // OpMap, OpUnmap, OpScan or OpDeny
-  input  logic              cmd_valid_i,
-  output logic              cmd_ready_o,
-  output cmd_t              act_o,           // what the TLBs' owner has to do: the command, or an OpMap for a miss
-  output logic              act_valid_o,
-  input  logic              act_ready_i,
-  output logic              act_fill_o,      // it is for a miss: no completion, and it displaces no entry of OpMap
-  output logic              act_bad_o,       // its arguments are wrong
-  output logic              act_found_o,     // the page has an entry in the table, or had before the command; and its bits
-  output logic              act_accessed_o,
-  output logic              act_dirty_o,
-  output logic              act_damaged_o,   // the entry had wrong check bits
-  output logic       [15:0] act_number_o,    // commands handed over before it, wrapping
-  input  logic              fill_done_i,     // pulse: the fill is in the TLBs
-  input  logic              fill_unfit_i,    // with it: it is not, its set is full of entries of OpMap
-  output logic       [15:0] marks_issued_o,  // writes to the table, wrapping
-  output logic       [15:0] marks_done_o,    // those with a response
-  output logic              broken_o,        // level: one of them was an error
-  output axi_ax_t           m_ar_o,          // card memory
-  output logic              m_ar_valid_o,
-  input  logic              m_ar_ready_i,
-  input  axi_r_t            m_r_i,
-  input  logic              m_r_valid_i,
-  output logic              m_r_ready_o,
-  output axi_ax_t           m_aw_o,
-  output logic              m_aw_valid_o,
-  input  logic              m_aw_ready_i,
-  output axi_w_t            m_w_o,
-  output logic              m_w_valid_o,
-  input  logic              m_w_ready_i,
-  input  axi_b_t            m_b_i,
-  input  logic              m_b_valid_i,
-  output logic              m_b_ready_o,
-  output logic              quiet_o,         // level: no read or write is in flight, none follows from what was accepted
-  output logic              idle_o           // level: nothing is held, no read or write is in flight
+  input  logic                 clk_i,
+  input  logic                 rst_ni,
+  input  logic       [   31:0] chan_mib_i,      // size of each DRAM channel in MiB, constant
+  input  table_cfg_t           table_i,         // base and size are constant while it is enabled
+  input  logic                 abort_i,         // level: misses end here
+  input  evt_t                 evt_i,           // a miss, or another event of a TLB
+  input  logic                 evt_valid_i,
+  output logic                 evt_ready_o,
+  output evt_t                 evt_o,           // an event for the host
+  output logic                 evt_valid_o,
+  input  logic                 evt_ready_i,
+  input  cmd_t                 cmd_i,           // OpMap, OpUnmap, OpScan or OpDeny
+  input  logic                 cmd_valid_i,
+  output logic                 cmd_ready_o,
+  output cmd_t                 act_o,           // what the TLBs' owner has to do: the command, or an OpMap for a miss
+  output logic                 act_valid_o,
+  input  logic                 act_ready_i,
+  output logic       [VaW-1:0] act_va_o,        // its address
+  output logic                 act_fill_o,      // it is for a miss: no completion, and it displaces no entry of OpMap
+  output logic                 act_bad_o,       // its arguments are wrong
+  output logic                 act_found_o,     // the page has an entry in the table, or had before the command; and its bits
+  output logic                 act_accessed_o,
+  output logic                 act_dirty_o,
+  output logic                 act_damaged_o,   // the entry had wrong check bits
+  output logic       [   15:0] act_number_o,    // commands handed over before it, wrapping
+  input  logic                 fill_done_i,     // pulse: the fill is in the TLBs
+  input  logic                 fill_unfit_i,    // with it: it is not, its set is full of entries of OpMap
+  output logic       [   15:0] marks_issued_o,  // writes to the table, wrapping
+  output logic       [   15:0] marks_done_o,    // those with a response
+  output logic                 broken_o,        // level: one of them was an error
+  output axi_ax_t              m_ar_o,          // card memory
+  output logic                 m_ar_valid_o,
+  input  logic                 m_ar_ready_i,
+  input  axi_r_t               m_r_i,
+  input  logic                 m_r_valid_i,
+  output logic                 m_r_ready_o,
+  output axi_ax_t              m_aw_o,
+  output logic                 m_aw_valid_o,
+  input  logic                 m_aw_ready_i,
+  output axi_w_t               m_w_o,
+  output logic                 m_w_valid_o,
+  input  logic                 m_w_ready_i,
+  input  axi_b_t               m_b_i,
+  input  logic                 m_b_valid_i,
+  output logic                 m_b_ready_o,
+  output logic                 quiet_o,         // level: no read or write is in flight, none follows from what was accepted
+  output logic                 idle_o           // level: nothing is held, no read or write is in flight
 );
 
   localparam bit WalksOk = param_pow2("via_walk Walks", Walks, 2, 128);
@@ -128,15 +129,21 @@ module via_walk
   endfunction
 
   // The smallest table has 1 MiB, so a table that is aligned to its size ends in the channel in which it begins.
-  logic enable_q;
-  logic [TableMaxLog2-TableMinLog2-1:0] beyond;  // MiB of the table less one
-  assign beyond = mask[TableMaxLog2-1:TableMinLog2];
+  logic enable_q, sized_q, placed_q;
+  logic [1:0] on_q;
+  logic [TableMaxLog2-TableMinLog2-1:0] beyond_q;  // MiB of the table less one
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) enable_q <= 1'b0;
-    else begin
-      enable_q <= table_i.enable && table_i.size_log2 >= 5'(TableMinLog2) && table_i.size_log2 <= 5'(TableMaxLog2) &&
-          (table_i.base[TableMaxLog2-TableMinLog2-1:0] & beyond) == '0 && 32'(table_i.base[ChanLog2-21:0] | (ChanLog2 - 20)'(beyond)) < chan_mib_i;
+    if (!rst_ni) begin
+      enable_q <= 1'b0;
+      on_q     <= '0;
+    end else begin
+      enable_q <= table_i.enable && &on_q && sized_q && placed_q;
+      on_q     <= {on_q[0], table_i.enable};
     end
+    sized_q <= table_i.size_log2 >= 5'(TableMinLog2) && table_i.size_log2 <= 5'(TableMaxLog2);
+    beyond_q <= mask[TableMaxLog2-1:TableMinLog2];
+    placed_q <= (table_i.base[TableMaxLog2-TableMinLog2-1:0] & beyond_q) == '0 &&
+        32'(table_i.base[ChanLog2-21:0] | (ChanLog2 - 20)'(beyond_q)) < chan_mib_i;
   end
 
   // ---------------------------------------------------------------- acceptance
@@ -241,7 +248,7 @@ module via_walk
   // ---------------------------------------------------------------- entries that were read
   // There is room for as many as records.
   read_t got, entry;
-  logic entry_valid;
+  logic entry_valid, go;
   assign got.failed = m_r_i.resp != RespOkay;
   if (PickW == 0) begin : gen_whole
     assign got.pte = m_r_i.data;
@@ -270,8 +277,8 @@ module via_walk
   pte_t arg;
 
   assign load_valid = head_valid && (!head.read || entry_valid);
-  // Behind what was handed over a cycle later: the next command is at the front then.
-  assign load = load_valid && (judge_q == None || next);
+  // Behind a command that was handed over a cycle later: the next one is at the front then.
+  assign load = load_valid && (judge_q == None || next || go && !rec_q.cmd);
   assign arg = pte_t'(cmd.addr1);
 
   // What a command may do. A page of card memory must be there as a whole, and not be kept from slots, so that no translation leads elsewhere.
@@ -334,7 +341,7 @@ module via_walk
   end
 
   // ---------------------------------------------------------------- decision
-  logic mark, whole, write, go, push, act, drop, dirties, tell, unfit;
+  logic mark, whole, write, push, act, drop, dirties, tell, unfit;
   logic filling_q;  // a fill was handed over and is not done
   miss_t filled_q;
   table_pte_t word;
@@ -366,6 +373,7 @@ module via_walk
   assign next = drop || tell;
   assign leave = go || next;
 
+  assign act_va_o = rec_q.miss.va[VaW-1:0];
   assign act_fill_o = !rec_q.cmd;
   assign act_bad_o = bad_q;
   assign act_found_o = hit_q || damaged_q;
