@@ -291,7 +291,8 @@ module mmu
       // What a command was found to be stays so until it is carried out.
       if (dut.state_q == Hold || dut.state_q == Look || dut.state_q == Act) begin
         i_command : assert (good_command(dut.cmd_q));
-
+        // So a fill writes no entry of 2 MiB while the set of the next one is read.
+        i_fill : assert (!dut.fill_q || dut.cmd_q.op == OpMap && !dut.cmd_q.flags[FlagHuge]);
       end
     end
   end
