@@ -629,7 +629,7 @@ async def an_error_response_to_a_write_is_in_the_completion(dut):
 @cocotb.test(timeout_time=100, timeout_unit="us")
 async def an_event_behind_a_map_of_its_page_says_so(dut):
     """Also if the map completes later: its page has left the TLBs again, which nothing else tells."""
-    b, m = await with_table(dut)
+    b, _m = await with_table(dut)
     ways, sets = int(dut.PageWays.value), int(dut.PageSets.value)
     page, others = 0x1000, [(1 + i * sets) * PAGE for i in range(1, 2 * ways + 1)]
     b.map(0x2000, 0x8000)
