@@ -31,55 +31,55 @@ module via_mmu
   parameter int unsigned Waiting  = 64,    // bursts of each direction that wait behind a missing one
   parameter int unsigned Walks    = 32     // misses of both directions, and commands, under way to the page table
 ) (
-  input logic clk_i,
-  input logic rst_ni,
-  input logic [31:0] chan_mib_i,  // size of each DRAM channel in MiB, constant
-  input table_cfg_t table_i,  // page table of the slot; constant while it is enabled
-  input axi_ax_t v_ar_i,
-  input logic v_ar_valid_i,
-  output logic v_ar_ready_o,
-  input axi_ax_t v_aw_i,
-  input logic v_aw_valid_i,
-  output logic v_aw_ready_o,
-  output axi_ax_t p_ar_o,
-  output logic p_ar_valid_o,
-  input logic p_ar_ready_i,
-  output axi_ax_t p_aw_o,
-  output logic p_aw_valid_o,
-  input logic p_aw_ready_i,
-  input logic rd_done_i,  // pulse: the last R of a burst was delivered
-  input logic wr_done_i,  // pulse: B of a burst was delivered
-  input cmd_t cmd_i,  // OpMap, OpUnmap, OpScan or OpDeny
-  input logic cmd_valid_i,
-  output logic cmd_ready_o,
-  output cpl_t cpl_o,  // completion
-  output logic cpl_valid_o,
-  input logic cpl_ready_i,
-  output evt_t evt_o,  // a miss or a permission fault, waiting for the host
-  output logic evt_valid_o,
-  input logic evt_ready_i,
-  output axi_ax_t walk_ar_o,  // page table in card memory
-  output logic walk_ar_valid_o,
-  input logic walk_ar_ready_i,
-  input axi_r_t walk_r_i,
-  input logic walk_r_valid_i,
-  output logic walk_r_ready_o,
-  output axi_ax_t walk_aw_o,
-  output logic walk_aw_valid_o,
-  input logic walk_aw_ready_i,
-  output axi_w_t walk_w_o,
-  output logic walk_w_valid_o,
-  input logic walk_w_ready_i,
-  input axi_b_t walk_b_i,
-  input logic walk_b_valid_i,
-  output logic walk_b_ready_o,
-  input logic abort_i,  // level: all translations complete with an error
-  output logic [31:0] n_rd_o,  // translated reads, wrapping
-  output logic [31:0] n_wr_o,  // translated writes, wrapping
-  output logic [31:0] n_rd_miss_o,  // misses of reads, wrapping
-  output logic [31:0] n_wr_miss_o,  // misses of writes, wrapping
-  output logic quiet_o,  // level: no read or write of the page table is in flight, and none of the bursts that ended causes one
-  output logic idle_o  // level: nothing is held or waits; translated bursts may be in flight
+  input  logic              clk_i,
+  input  logic              rst_ni,
+  input  logic       [31:0] chan_mib_i,       // size of each DRAM channel in MiB, constant
+  input  table_cfg_t        table_i,          // page table of the slot; constant while it is enabled
+  input  axi_ax_t           v_ar_i,
+  input  logic              v_ar_valid_i,
+  output logic              v_ar_ready_o,
+  input  axi_ax_t           v_aw_i,
+  input  logic              v_aw_valid_i,
+  output logic              v_aw_ready_o,
+  output axi_ax_t           p_ar_o,
+  output logic              p_ar_valid_o,
+  input  logic              p_ar_ready_i,
+  output axi_ax_t           p_aw_o,
+  output logic              p_aw_valid_o,
+  input  logic              p_aw_ready_i,
+  input  logic              rd_done_i,        // pulse: the last R of a burst was delivered
+  input  logic              wr_done_i,        // pulse: B of a burst was delivered
+  input  cmd_t              cmd_i,            // OpMap, OpUnmap, OpScan or OpDeny
+  input  logic              cmd_valid_i,
+  output logic              cmd_ready_o,
+  output cpl_t              cpl_o,            // completion
+  output logic              cpl_valid_o,
+  input  logic              cpl_ready_i,
+  output evt_t              evt_o,            // a miss or a permission fault, waiting for the host
+  output logic              evt_valid_o,
+  input  logic              evt_ready_i,
+  output axi_ax_t           walk_ar_o,        // page table in card memory
+  output logic              walk_ar_valid_o,
+  input  logic              walk_ar_ready_i,
+  input  axi_r_t            walk_r_i,
+  input  logic              walk_r_valid_i,
+  output logic              walk_r_ready_o,
+  output axi_ax_t           walk_aw_o,
+  output logic              walk_aw_valid_o,
+  input  logic              walk_aw_ready_i,
+  output axi_w_t            walk_w_o,
+  output logic              walk_w_valid_o,
+  input  logic              walk_w_ready_i,
+  input  axi_b_t            walk_b_i,
+  input  logic              walk_b_valid_i,
+  output logic              walk_b_ready_o,
+  input  logic              abort_i,          // level: all translations complete with an error
+  output logic       [31:0] n_rd_o,           // translated reads, wrapping
+  output logic       [31:0] n_wr_o,           // translated writes, wrapping
+  output logic       [31:0] n_rd_miss_o,      // misses of reads, wrapping
+  output logic       [31:0] n_wr_miss_o,      // misses of writes, wrapping
+  output logic              quiet_o,          // level: bursts that ended leave no access to the page table
+  output logic              idle_o            // level: nothing is held or waits; translated bursts may be in flight
 );
 
   localparam bit PageWaysOk = param_in("via_mmu PageWays", PageWays, 1, 64);

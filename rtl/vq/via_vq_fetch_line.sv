@@ -229,10 +229,10 @@ module via_vq_fetch_line
       held_ar_q.len[2:0] <= held_ar_q.len[2:0] + 3'd1;
       if (joins_down) held_ar_q.addr <= ar.addr;
     end
-    if (load || ask && joins) falls_q <= !load && joins_down;
     // Within a page, in one direction, and not beside the lines of a token that has several.
     if (load || ask && joins) begin
-      up_q   <= far[7:2] != '1 && more_lines == '0 && (load || joins_up);
+      falls_q <= !load && joins_down;
+      up_q <= far[7:2] != '1 && more_lines == '0 && (load || joins_up);
       down_q <= far[7:2] != '0 && more_lines == '0 && (load || joins_down);
     end
   end
