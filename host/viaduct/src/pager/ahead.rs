@@ -13,13 +13,15 @@ pub(super) struct Ahead {
     next: u64, // page after the last one loaded
     pages: u64,
     limit: u64,
+    /// The page that was looked at last was not used.
+    unused: bool,
     /// The first page and number of pages of the last two runs, the older one first.
     runs: [(u64, u64); 2],
 }
 
 impl Ahead {
     pub(super) fn new() -> Self {
-        Self { next: 0, pages: 1, limit: MOST, runs: [(0, 0); 2] }
+        Self { next: 0, pages: 1, limit: MOST, unused: false, runs: [(0, 0); 2] }
     }
 
     /// Pages to load for a fault on page `number` that is not resident.
@@ -45,10 +47,15 @@ impl Ahead {
         (count > 1 || count == 1 && self.limit < MOST).then(|| (first + count - 1, count))
     }
 
-    /// Whether the last one of `count` pages that were loaded together has been used.
+    /// Whether the last one of `count` pages that were loaded together has been used. One that has not may be the end of what the app
+    /// reads in order: only the second in a row counts.
     pub(super) fn judge(&mut self, count: u64, used: bool) {
-        self.limit =
-            if used { self.limit.max(count * 2).min(MOST) } else { self.limit.min(count / 2).max(1) };
+        self.limit = match (used, self.unused) {
+            (true, _) => self.limit.max(count * 2).min(MOST),
+            (false, true) => self.limit.min(count / 2).max(1),
+            (false, false) => self.limit,
+        };
+        self.unused = !used;
         self.pages = self.pages.min(self.limit);
     }
 
@@ -87,7 +94,7 @@ mod tests {
     fn it_grows_while_its_pages_are_used_and_shrinks_while_they_are_not() {
         let mut ahead = Ahead::new();
         assert_eq!(runs(&mut ahead, 8, true), [2, 4, 8, 16, 32, 64, 64, 64]);
-        assert_eq!(runs(&mut ahead, 5, false), [32, 32, 16, 16, 8]);
+        assert_eq!(runs(&mut ahead, 5, false), [64, 32, 32, 16, 16]);
         runs(&mut ahead, 16, false);
         assert_eq!(runs(&mut ahead, 3, false), [1, 1, 1]);
         assert_eq!(runs(&mut ahead, 8, true), [2, 2, 4, 4, 8, 8, 16, 16]);

@@ -14,8 +14,8 @@ use crate::protocol::desc::Place;
 /// Pages after which no further fault of a batch begins another run of pages. A batch that does not fit into the command ring is
 /// submitted as there is room.
 const PAGES: usize = 64;
-/// Card cycles after which an access that waited for a page has used it.
-const SETTLED: u64 = 10_000;
+/// Card cycles after which an access that waited for a page has used it, unless it waits for another one, too.
+const SETTLED: u64 = 2000;
 
 /// A run of pages to load for a fault on the first.
 pub(super) struct Load {
@@ -44,6 +44,8 @@ pub(super) struct Plan {
     pub(super) denied: Vec<(Numbered, String)>,
     /// Pages that were loaded ahead and should have been used by now.
     pub(super) looks: Vec<(PageRef, u64)>,
+    /// No other fault waits.
+    pub(super) alone: bool,
     /// Faults of the next batch.
     pub(super) later: Vec<Numbered>,
     /// Faults on pages that are under way: they were left to the batches of these.
@@ -133,10 +135,10 @@ impl Space {
         let in_order = before.follows(number);
         if let Some((due, run)) = paged.ahead.due().filter(|_| paged.locality == Locality::Normal) {
             let since = paged.pages.get(&due).map_or(0, |page| page.since);
-            if since > 0 && fault.time > since + SETTLED {
+            if plan.alone && since > 0 && fault.time > since + SETTLED {
                 plan.looks.push(((start, due), run));
             } else if in_order {
-                // Faults come faster than their pages can be used: as good a reason to load more.
+                // Faults come together, or faster than their pages can be used: as good a reason to load more.
                 paged.ahead.judge(run, true);
             }
         }

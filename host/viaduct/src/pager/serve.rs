@@ -49,7 +49,8 @@ impl Space {
     /// least one is served.
     fn serve_batch(&mut self, d: &Dispatcher, faults: &[Event]) -> (Vec<Event>, Result<()>) {
         self.reclaim();
-        let mut plan = Plan::default();
+        let alone = faults.len() == 1 && self.batches.is_empty();
+        let mut plan = Plan { alone, ..Plan::default() };
         for fault in faults.iter().copied().enumerate() {
             self.plan(fault, &mut plan);
         }
