@@ -134,8 +134,8 @@ impl Space {
         let count = (number..number + most).take_while(free).count() as u64;
         let in_order = before.follows(number);
         if let Some((due, run)) = paged.ahead.due().filter(|_| paged.locality == Locality::Normal) {
-            let since = paged.pages.get(&due).map_or(0, |page| page.since);
-            if plan.alone && since > 0 && fault.time > since + SETTLED {
+            let there = paged.pages.get(&due).filter(|page| page.since > 0);
+            if plan.alone && there.is_some_and(|page| fault.time > page.mapped_at + SETTLED) {
                 plan.looks.push(((start, due), run));
             } else if in_order {
                 // Faults come together, or faster than their pages can be used: as good a reason to load more.

@@ -75,6 +75,8 @@ pub(super) struct Page {
     pub(super) mapped: bool,
     /// Commands that the slot's MMU has carried out up to its translation, which the card has reported to be there; 0 unless it is.
     pub(super) since: u64,
+    /// Card time of that report.
+    pub(super) mapped_at: u64,
     pub(super) dirty: bool,
     pub(super) accessed: bool,
     /// Its frame may hold bytes of another owner: it is not used, and nothing is written back from it.
@@ -87,7 +89,7 @@ pub(super) type PageRef = (u64, u64);
 impl Page {
     /// A page that is loaded, and not in the card's TLBs yet.
     pub(super) fn loaded(place: Place) -> Self {
-        Self { place, mapped: false, since: 0, dirty: false, accessed: false, spoiled: false }
+        Self { place, mapped: false, since: 0, mapped_at: 0, dirty: false, accessed: false, spoiled: false }
     }
 
     /// Whether its bytes must be written back.

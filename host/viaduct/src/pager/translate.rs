@@ -89,6 +89,7 @@ impl Space {
                     if let Some(page) = self.page(start, number) {
                         page.mapped = true;
                         page.since = if done.status == Status::Ok { done.number + 1 } else { 0 };
+                        page.mapped_at = done.time;
                     }
                     let in_table = self.regions.get(&start).is_some_and(|region| region.table);
                     let what = match in_table && done.status == Status::CardErr {
