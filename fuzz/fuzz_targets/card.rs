@@ -186,7 +186,7 @@ fn completion(tag: u32, status: u8, op: u8, flags: u8, bytes: u32, info: u64) ->
 fn honest(at: u64) -> u32 {
     match at {
         VIA_CARD_ID => VIA_CARD_ID_VALUE_RESET,
-        VIA_CARD_VERSION => 1 << VIA_CARD_VERSION_MAJOR_LSB,
+        VIA_CARD_VERSION => 2 << VIA_CARD_VERSION_MAJOR_LSB,
         VIA_CARD_GEOMETRY => 6 << 24 | 2 << 16 | 1 << 8 | 2,
         VIA_CARD_CLOCK_KHZ => 250_000,
         VIA_CARD_CHAN_MIB => 8,

@@ -68,7 +68,7 @@ async def bench(dut, pauses: float = 0.0) -> Bench:
 async def the_card_says_what_it_is(dut):
     b = await bench(dut)
     assert await b.read(0x00) == 0x56494144
-    assert await b.read(0x04) == 0x00010002
+    assert await b.read(0x04) == 0x00020000
     assert await b.read(0x08) == (DATA_W // 8).bit_length() - 1 << 24 | STREAMS << 16 | CHANS << 8 | SLOTS
     assert await b.read(0x0C) == 250000 and await b.read(0x18) == 1234
     assert await b.read(0x20) == 10 << 16 | 4 and await b.read(0x24) == 8 << 16 | 4

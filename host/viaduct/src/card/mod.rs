@@ -23,7 +23,7 @@ use crate::protocol::regs::*;
 use viaduct_pci::{DmaAccess, PciError, PciFunction, Process};
 
 /// Register map this library drives.
-const VERSION_MAJOR: u32 = 1;
+const VERSION_MAJOR: u32 = 2;
 
 /// Time-outs, in wall-clock time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -798,7 +798,7 @@ impl State {
     fn read_card(&self, register: u64) -> u32 {
         match register {
             VIA_CARD_ID => 0x5649_4144,
-            VIA_CARD_VERSION => 1 << 16,
+            VIA_CARD_VERSION => 2 << 16,
             VIA_CARD_GEOMETRY => 6 << 24 | STREAMS << 16 | 2 << 8 | SLOTS as u32,
             VIA_CARD_CLOCK_KHZ => 250_000,
             VIA_CARD_TIME_LO => self.time as u32,
