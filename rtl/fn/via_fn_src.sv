@@ -19,6 +19,7 @@ module via_fn_src #(
   output logic            s_ready_o,
   output logic            m_valid_o,
   input  logic            m_ready_i,
+  output logic            open_o,     // level: in the next cycle beats go to dst_o, unless cut_i
   output logic            begin_o,    // pulse: the first beat of a message is accepted
   output logic            cut_o,      // pulse: in the previous cycle a message was cut short
   output logic            still_o     // nothing moves unless an input changes
@@ -27,18 +28,19 @@ module via_fn_src #(
   localparam bit DstWOk = via_pkg::param_in("via_fn_src DstW", DstW, 1, 8);
 
   logic [DstW-1:0] dst_q;
-  logic mid_q, mid, skip, stray_q, none_q, drop, beat, goes, cut_q, moved_q;
+  // skip_q: within a message whose beginning went elsewhere
+  logic mid_q, mid, skip_q, skip, none_q, drop, beat, goes, cut_q, moved_q;
 
-  // Within a message whose beginning went elsewhere.
-  assign skip = mid_q && stray_q;
-  assign drop = cut_i || none_q || skip;
+  assign drop = cut_i || none_q || skip_q;
   assign s_ready_o = drop || m_ready_i;
   assign m_valid_o = s_valid_i && !drop;
   assign dst_o = dst_q;
   assign beat = s_valid_i && s_ready_o && !cut_i;
   assign mid = beat ? !s_last_i : mid_q;
   assign begin_o = beat && !mid_q;
-  assign goes = !skip && !none_q;
+  assign skip = mid && !cut_i && (skip_q || dst_i != dst_q);
+  assign open_o = dst_i != '0 && !skip;
+  assign goes = !skip_q && !none_q;
   // Only used for counting: from registers, so that no beat's readiness is in its path.
   assign cut_o = cut_q || moved_q && mid_q;
   assign still_o = !beat && dst_i == dst_q && !(cut_i && mid_q) && !cut_o;
@@ -47,14 +49,14 @@ module via_fn_src #(
     if (!rst_ni) begin
       dst_q   <= '0;
       mid_q   <= 1'b0;
-      stray_q <= 1'b0;
+      skip_q  <= 1'b0;
       none_q  <= 1'b1;
       cut_q   <= 1'b0;
       moved_q <= 1'b0;
     end else begin
       dst_q   <= dst_i;
       mid_q   <= mid && !cut_i;
-      stray_q <= !cut_i && (skip || dst_i != dst_q);
+      skip_q  <= skip;
       none_q  <= dst_i == '0;
       cut_q   <= goes && cut_i && mid_q;
       moved_q <= goes && dst_i != dst_q;

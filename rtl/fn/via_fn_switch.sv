@@ -146,6 +146,7 @@ module via_fn_switch
       .s_ready_o(in_ready[f]),
       .m_valid_o(src_valid[f]),
       .m_ready_i(src_ready[f]),
+      .open_o   (),
       .begin_o  (begins[f]),
       .cut_o    (tx_cut[f]),
       .still_o  (src_still[f])
@@ -268,6 +269,7 @@ module via_fn_switch
       .s_ready_o(brd_in_ready),
       .m_valid_o(brd_src_valid[f]),
       .m_ready_i(brd_src_ready[f]),
+      .open_o   (),
       .begin_o  (),
       .cut_o    (),
       .still_o  (brd_src_still[f])

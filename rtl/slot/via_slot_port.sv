@@ -297,8 +297,8 @@ module via_slot_port
       logic off, off_q, join_still, src_still;
       logic [1:0] sel, join_ready;
       strm_t from[2];
-      logic [FnW-1:0] dst;
-      logic src_valid, src_ready;
+      logic [FnW-1:0] dst_want, dst;
+      logic src_valid, src_ready, src_open, fn_rx_open_q;
       assign off = fn_on_i || off_q;
       always_ff @(posedge clk_i) begin
         if (!rst_ni) off_q <= 1'b0;
@@ -333,19 +333,21 @@ module via_slot_port
         .idle_o   (join_idle)
       );
 
+      assign dst_want = off ? (fn_on_i ? fn_i : '0) : ToMover;
       via_fn_src #(
         .DstW(FnW)
       ) u_src (
         .clk_i,
         .rst_ni,
         .cut_i    (isolated),
-        .dst_i    (off ? (fn_on_i ? fn_i : '0) : ToMover),
+        .dst_i    (dst_want),
         .dst_o    (dst),
         .s_valid_i(strm_valid && !quiesce_q),
         .s_last_i (strm.last),
         .s_ready_o(strm_ready),
         .m_valid_o(src_valid),
         .m_ready_i(src_ready),
+        .open_o   (src_open),
         .begin_o  (),
         .cut_o    (),
         .still_o  (src_still)
@@ -353,10 +355,21 @@ module via_slot_port
       assign out_valid = src_valid && dst == ToMover;
       assign src_ready = (dst == ToMover) ? out_ready : fn_rx_ready_i;
       assign fn_rx_o = strm;
-      assign fn_rx_valid_o = src_valid && dst != ToMover;
+      // As src_valid && dst != ToMover; decided a cycle ahead, since it leaves the block.
+      assign fn_rx_valid_o = strm_valid && fn_rx_open_q && !isolated;
+      always_ff @(posedge clk_i) begin
+        if (!rst_ni) fn_rx_open_q <= 1'b0;
+        else fn_rx_open_q <= src_open && dst_want != ToMover && !ctrl_i.quiesce;
+      end
+`ifndef SYNTHESIS
+      always_ff @(posedge clk_i)
+        if (rst_ni)
+          assert (fn_rx_valid_o == (src_valid && dst != ToMover))
+          else $error("a beat for a function is offered without via_fn_src, or not offered");
+`endif
       // ToMover is no function's number, so for the functions it means none.
       assign fn_rx_fn_o = isolated ? '0 : dst;
-      assign fn_still = join_still && src_still && off_q == fn_on_i && fn_on_q == fn_on_i && !(fn_tx_valid_i && fn_tx_ready_o);
+      assign fn_still   = join_still && src_still && off_q == fn_on_i && fn_on_q == fn_on_i && !(fn_tx_valid_i && fn_tx_ready_o);
     end else begin : gen_own
       assign abort = isolated;
       assign slot_s_o[k] = moved;

@@ -85,6 +85,7 @@ module via_fn_switch_tb
       .m_valid_o(src_valid),
       // Beats that are not for a function go to the movers, which accept them.
       .m_ready_i(dst == '1 || s_rx_ready[s]),
+      .open_o   (),
       .begin_o  (),
       .cut_o    (),
       .still_o  (src_still[s])
