@@ -280,9 +280,9 @@ pub const VIA_SLOT_TABLE_BASE_MIB_LSB: u32 = 0;
 pub const VIA_SLOT_TABLE_BASE_MIB_MASK: u32 = 0x0003_ffff;
 /// Page table: size.
 pub const VIA_SLOT_TABLE_CFG: u64 = 0x44;
-/// Base-2 logarithm of the number of entries: 17 to 26. Less counts as 17, more as 26. Lowest bit.
+/// Base-2 logarithm of the number of entries: 17 to 26. Anything else counts as no table. Lowest bit.
 pub const VIA_SLOT_TABLE_CFG_SIZE_LOG2_LSB: u32 = 0;
-/// Base-2 logarithm of the number of entries: 17 to 26. Less counts as 17, more as 26. Mask in place.
+/// Base-2 logarithm of the number of entries: 17 to 26. Anything else counts as no table. Mask in place.
 pub const VIA_SLOT_TABLE_CFG_SIZE_LOG2_MASK: u32 = 0x1f;
 /// Look up what the TLBs miss. Lowest bit.
 pub const VIA_SLOT_TABLE_CFG_ENABLE_LSB: u32 = 31;
