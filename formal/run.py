@@ -95,7 +95,11 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_slice.sv", "if (advance && (skid_valid_q || take))", "if (skid_valid_q || take)"),
     ],
     "vq_scatter": [
-        ("via_vq_scatter.sv", "assign part = b_desc_i.len < want_q;", "assign part = 1'b0;"),
+        (
+            "via_vq_scatter.sv",
+            "assign part = b_desc_i.len[31:16] < want_q[31:16] ||",
+            "assign part = 1'b0 &&",
+        ),
         ("via_vq_scatter.sv", "assign take = partial ? left_q : chain_q.wlen", "assign take = left_q"),
         ("via_vq_scatter.sv", "~none_in & one_in)", "~none_in)"),
         ("via_vq_scatter.sv", "|| one_in[q] && piece_room_q)", "|| piece_room_q)"),
@@ -277,6 +281,18 @@ def tasks(sby: Path) -> list[str]:
     return [line.split()[0] for line in part[1].splitlines() if line.strip()] if part else [""]
 
 
+def sources(name: str) -> list[Path]:
+    """The files of a proof."""
+    text = (HERE / f"{name}.sby").read_text()
+    return [HERE / line for line in text.partition("[files]\n")[2].split()]
+
+
+def outdated(name: str) -> list[str]:
+    """The faults of a proof whose text is not in its RTL, or more than once."""
+    texts = {source.name: source.read_text() for source in sources(name)}
+    return [f"{file}: {old}" for file, old, _ in FAULTS.get(name, []) if texts.get(file, "").count(old) != 1]
+
+
 def faulty(name: str) -> int:
     """The number of faults that no task of this proof finds."""
     missed = 0
@@ -286,13 +302,9 @@ def faulty(name: str) -> int:
         place.mkdir(parents=True)
         sby = place / f"{name}.sby"
         text = (HERE / f"{name}.sby").read_text()
-        for line in text.partition("[files]\n")[2].split():
-            source = (HERE / line).read_text()
-            if Path(line).name == file:
-                if source.count(old) != 1:
-                    sys.exit(f"formal: the fault for {file} does not fit any more: {old}")
-                source = source.replace(old, new)
-            (place / Path(line).name).write_text(source)
+        for path in sources(name):
+            source = path.read_text()
+            (place / path.name).write_text(source.replace(old, new) if path.name == file else source)
         sby.write_text(re.sub(r"^\.\./.*/", "", text, flags=re.M))
         found = ""
         no_answer = ""
@@ -323,6 +335,14 @@ def main() -> int:
     os.nice(10)
     OUT.mkdir(parents=True, exist_ok=True)
     bad = 0
+    # Also without --break, which takes long: a change of the RTL brings its faults along.
+    for name, faults in ((name, outdated(name)) for name in FAULTS):
+        for fault in faults:
+            bad += 1
+            print(
+                f"formal: {name:28} FAILED, a fault in formal/run.py does not fit any more: {fault}",
+                flush=True,
+            )
     for sby in sorted(HERE.glob("*.sby")):
         if args.proof and sby.stem not in args.proof:
             continue
