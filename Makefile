@@ -157,7 +157,7 @@ synth: regs ## LUT, FF, BRAM and URAM of every block, UltraScale+, and its longe
 synth-long: regs ## the same for 128 bits, and for the blocks of virtio functions at 512 (long)
 	$(PY) synth/synth.py --width 128 --slots 2 --channels 1 --ceilings synth/ceilings.json
 	$(PY) synth/synth.py --functions --width 128 --slots 2 --channels 1 --ceilings synth/ceilings.json
-	$(PY) synth/synth.py --functions --only 'via_vq_*' --only 'via_vdev_select*' --only via_virtio_pci --ceilings synth/ceilings.json
+	$(PY) synth/synth.py --functions --only 'via_vq_*' --only 'via_vdev_select*' --only via_virtio_pci --only via_fn_gate --ceilings synth/ceilings.json
 
 conformance: build ## all tests of the functions in one boot of each kernel, 50,000 round trips of each size (long)
 	VIA_VM_ROUNDS=50000 $(PY) -m pytest -q -s -m 'long or not long' tests/test_vm_functions.py -k one_boot

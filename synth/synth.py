@@ -75,6 +75,8 @@ ENGINE = [
     "via_vq_ring", "via_vq_fetch_line", "via_vq_fetch_walk", "via_vq_fetch_table", "via_vq_store", "via_vq_gather",
     "via_vq_scatter", "via_vq_used",
 ]  # fmt: skip
+# What passes its ports on without a register; in the whole shell these are mapped with the logic around them.
+PASSES: dict[str, dict[str, int]] = {"via_vq_rdmux": {"N": 6}, "via_vq_used_wrmux": {}, "via_fn_gate": {}}
 # Delay of a wire that the mapper assumes, ps. With yosys's default, 300, ten fast LUTs in a row are as good as five slow ones,
 # which is wrong after routing: there is a wire in front of each.
 WIRE = 1000
@@ -130,7 +132,8 @@ def functions(width: int) -> list[Block]:
     engine = [Block(part, parameters=engine_of("net", part), part=True) for part in ENGINE]
     # With the device's number of queues, and all features.
     registers = Block("via_virtio_pci", parameters={"NumQ": max(QUEUES.values()), "Features": -1}, part=True)
-    virtio: list[Block] = [registers, *engine] if width == 512 else []
+    passes = [Block(module, parameters=parameters, part=True) for module, parameters in PASSES.items()]
+    virtio: list[Block] = [registers, *engine, *passes] if width == 512 else []
     for n, (label, parts) in enumerate(PERSONALITIES.items() if width == 512 else [], 1):
         virtio += [
             Block("via_virtio_fn", parameters={"Fn": n}, label=label),
@@ -397,7 +400,7 @@ def main() -> None:
     if args.app:
         todo = [app(name, args.width) for name in args.app]
     if args.whole:
-        inner = {module for parts in PERSONALITIES.values() for module in parts}
+        inner = {module for parts in PERSONALITIES.values() for module in parts} | set(PASSES)
         made_of = [*blocks(args.slots, args.channels, args.streams), *functions(args.width)]
         todo = [Block(WHOLE, borders=frozenset(b.module for b in made_of) - inner)]
     if args.only:
