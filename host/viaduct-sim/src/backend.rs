@@ -2,7 +2,7 @@
 //! Backends of a card's board ports: a TAP device, sockets, a terminal.
 //!
 //! Each cable has a thread for each direction, which sleeps until there is data. A frame or byte that is not accepted
-//! in time is dropped: a cable never stops the card.
+//! in time is dropped: a cable never stops the card. Only standard output is waited for; the serial line stops meanwhile.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -15,7 +15,7 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -29,7 +29,9 @@ use crate::port::BoardPort;
 /// How long a thread waits for the card before it checks whether it should end.
 const LOOK: Duration = Duration::from_secs(1);
 /// How long data from the card waits for a slow reader before it is dropped.
-const PATIENCE_MS: u16 = 1000;
+const PATIENCE: Duration = Duration::from_secs(1);
+/// What a pipe or terminal that is ready accepts without waiting, whether its descriptor blocks or not.
+const AT_ONCE: usize = 256;
 const MAX_FRAME: usize = crate::ffi::MAX_PACKET;
 const MIN_FRAME: usize = 14;
 
@@ -210,8 +212,8 @@ trait End: Send + Sync {
     /// Sleeps until data arrives and reads it; 0 bytes mean none this time. `None` once `stop` is requested, or
     /// when no more data can arrive.
     fn receive(&self, stop: &Stop, buf: &mut [u8]) -> io::Result<Option<usize>>;
-    /// Passes on data from the card, without waiting for long.
-    fn send(&self, data: &[u8]) -> io::Result<()>;
+    /// Passes on data from the card, without waiting for long, or until `stop` is requested.
+    fn send(&self, stop: &Stop, data: &[u8]) -> io::Result<()>;
     /// Whether the cable carries frames.
     fn framed(&self) -> bool;
 }
@@ -255,7 +257,7 @@ fn from_card(port: &BoardPort, end: &dyn End, stop: &Stop) {
             // Only the console's first port has a serial line.
             Ok(packet) if packet.channel != 0 => {}
             Ok(packet) => {
-                if let Err(error) = end.send(&packet.data) {
+                if let Err(error) = end.send(stop, &packet.data) {
                     tracing::debug!(%error, "dropping data from a board port");
                 }
             }
@@ -276,21 +278,28 @@ fn nothing_if_not_ready(result: io::Result<usize>) -> io::Result<usize> {
     }
 }
 
-/// Writes all bytes to a non-blocking descriptor, unless it stays full.
-fn write_patiently(mut to: impl Write + AsFd, mut data: &[u8]) -> io::Result<()> {
+/// Writes all bytes, unless the reader does not accept them within `limit`, or `stop` is requested while it accepts none. The descriptor may
+/// be one that blocks: standard output is shared with other programs, so it stays as it is.
+fn write_patiently(to: impl AsFd, stop: &Stop, limit: Option<Duration>, mut data: &[u8]) -> io::Result<()> {
+    let end = limit.map(|limit| Instant::now() + limit);
     while !data.is_empty() {
-        match to.write(data) {
+        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the reader is too slow"));
+        }
+        let left = left.map_or(PollTimeout::NONE, |left| left.try_into().unwrap_or(PollTimeout::MAX));
+        let mut polled =
+            [PollFd::new(to.as_fd(), PollFlags::POLLOUT), PollFd::new(stop.wake.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut polled, left) {
+            Ok(0) | Err(Errno::EINTR) => continue,
+            Ok(_) if polled[0].any().unwrap_or(true) => {}
+            Ok(_) => return Err(io::Error::new(io::ErrorKind::TimedOut, "the cable is unplugged")),
+            Err(errno) => return Err(errno.into()),
+        }
+        match nix::unistd::write(to.as_fd(), &data[..data.len().min(AT_ONCE)]) {
             Ok(count) => data = &data[count..],
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                let mut polled = [PollFd::new(to.as_fd(), PollFlags::POLLOUT)];
-                match poll(&mut polled, PATIENCE_MS) {
-                    Ok(0) => return Err(e),
-                    Ok(_) | Err(Errno::EINTR) => {}
-                    Err(errno) => return Err(errno.into()),
-                }
-            }
-            Err(e) => return Err(e),
+            Err(Errno::EINTR | Errno::EAGAIN) => {}
+            Err(errno) => return Err(errno.into()),
         }
     }
     Ok(())
@@ -335,7 +344,7 @@ impl End for Tap {
         }
     }
 
-    fn send(&self, data: &[u8]) -> io::Result<()> {
+    fn send(&self, _stop: &Stop, data: &[u8]) -> io::Result<()> {
         (&self.0).write(data).map(drop)
     }
 
@@ -376,7 +385,7 @@ impl End for Datagrams {
         Ok(Some(len))
     }
 
-    fn send(&self, data: &[u8]) -> io::Result<()> {
+    fn send(&self, _stop: &Stop, data: &[u8]) -> io::Result<()> {
         let Some(peer) = lock(&self.peer).clone() else { return Ok(()) };
         self.socket.send_to(data, peer).map(drop)
     }
@@ -420,8 +429,8 @@ impl End for Pty {
         nothing_if_not_ready((&self.master).read(buf)).map(Some)
     }
 
-    fn send(&self, data: &[u8]) -> io::Result<()> {
-        write_patiently(&self.master, data)
+    fn send(&self, stop: &Stop, data: &[u8]) -> io::Result<()> {
+        write_patiently(&self.master, stop, Some(PATIENCE), data)
     }
 
     fn framed(&self) -> bool {
@@ -444,10 +453,9 @@ impl End for Stdio {
         Ok((count > 0).then_some(count))
     }
 
-    fn send(&self, data: &[u8]) -> io::Result<()> {
-        let mut output = io::stdout().lock();
-        output.write_all(data)?;
-        output.flush()
+    fn send(&self, stop: &Stop, data: &[u8]) -> io::Result<()> {
+        // Who stops the output of a terminal for a while wants to read it all: the serial line holds the rest back.
+        write_patiently(io::stdout(), stop, None, data)
     }
 
     fn framed(&self) -> bool {
@@ -499,9 +507,9 @@ impl End for Stream {
         }
     }
 
-    fn send(&self, data: &[u8]) -> io::Result<()> {
+    fn send(&self, stop: &Stop, data: &[u8]) -> io::Result<()> {
         let client = lock(&self.client).clone();
-        client.map_or(Ok(()), |client| write_patiently(&*client, data))
+        client.map_or(Ok(()), |client| write_patiently(&*client, stop, Some(PATIENCE), data))
     }
 
     fn framed(&self) -> bool {
@@ -560,10 +568,10 @@ mod tests {
         assert!(Datagrams::bind(&ours, None).is_err(), "one in use is not");
         let peer = UnixDatagram::bind(&theirs).unwrap();
         let (stop, mut buf) = (stop(), [0; 64]);
-        end.send(b"nobody").unwrap();
+        end.send(&stop, b"nobody").unwrap();
         peer.send_to(b"hello, card", &ours).unwrap();
         assert_eq!(end.receive(&stop, &mut buf).unwrap(), Some(11));
-        end.send(b"hello, host").unwrap();
+        end.send(&stop, b"hello, host").unwrap();
         assert_eq!(peer.recv(&mut buf).unwrap(), 11);
         stop.wake.write(1).unwrap();
         assert_eq!(end.receive(&stop, &mut buf).unwrap(), None);
@@ -575,13 +583,13 @@ mod tests {
         let path = dir.path().join("console");
         let (end, _file) = Stream::bind(&path).unwrap();
         let (stop, mut buf) = (stop(), [0; 64]);
-        end.send(b"nobody").unwrap();
+        end.send(&stop, b"nobody").unwrap();
         for _ in 0..2 {
             let mut client = UnixStream::connect(&path).unwrap();
             client.write_all(b"key").unwrap();
             assert_eq!(end.receive(&stop, &mut buf).unwrap(), Some(0));
             assert_eq!(end.receive(&stop, &mut buf).unwrap(), Some(3));
-            end.send(b"login:").unwrap();
+            end.send(&stop, b"login:").unwrap();
             let mut got = [0; 6];
             client.read_exact(&mut got).unwrap();
             drop(client);
@@ -595,7 +603,7 @@ mod tests {
         let (stop, mut buf) = (stop(), [0; 64]);
         for _ in 0..2 {
             let mut user = File::options().read(true).write(true).open(&end.name).unwrap();
-            end.send(b"a\nb").unwrap();
+            end.send(&stop, b"a\nb").unwrap();
             let mut got = [0; 3];
             user.read_exact(&mut got).unwrap();
             assert_eq!(&got, b"a\nb");
@@ -609,8 +617,40 @@ mod tests {
     fn a_reader_that_is_slow_is_not_waited_for_long() {
         let (ours, _theirs) = UnixStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
-        let begin = std::time::Instant::now();
-        assert!(write_patiently(&ours, &vec![0; 4 << 20]).is_err());
+        let (_reader, writer) = nix::unistd::pipe().unwrap();
+        for to in [ours.as_fd(), writer.as_fd()] {
+            let begin = Instant::now();
+            assert!(write_patiently(to, &stop(), Some(PATIENCE), &vec![0; 4 << 20]).is_err());
+            assert!(begin.elapsed() < Duration::from_secs(30));
+        }
+    }
+
+    #[test]
+    fn nor_is_one_that_reads_now_and_then() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let reader = std::thread::spawn(move || {
+            let mut some = vec![0; 64 << 10];
+            while theirs.read(&mut some).is_ok_and(|count| count > 0) {
+                std::thread::sleep(Duration::from_millis(300));
+            }
+        });
+        let begin = Instant::now();
+        assert!(write_patiently(&ours, &stop(), Some(PATIENCE), &vec![0; 16 << 20]).is_err());
         assert!(begin.elapsed() < Duration::from_secs(30));
+        drop(ours);
+        reader.join().unwrap();
+    }
+
+    #[test]
+    fn standard_output_that_nobody_reads_is_waited_for_until_the_end() {
+        let (reader, writer) = nix::unistd::pipe().unwrap();
+        let stop = Arc::new(stop());
+        let told = Arc::clone(&stop);
+        let cable = std::thread::spawn(move || write_patiently(&writer, &told, None, &vec![0; 1 << 20]));
+        std::thread::sleep(PATIENCE + Duration::from_millis(500));
+        assert!(!cable.is_finished());
+        stop.wake.write(1).unwrap();
+        assert!(cable.join().unwrap().is_err());
+        drop(reader);
     }
 }
