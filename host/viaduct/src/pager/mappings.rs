@@ -27,9 +27,9 @@ pub(crate) enum At {
     /// There if the range is free, else anywhere.
     Near(u64),
     /// There; what is mapped in the range is unmapped first.
-    Exactly(u64),
+    Replacing(u64),
     /// There, or not at all.
-    Free(u64),
+    Exactly(u64),
 }
 
 /// A mapping to be made.
@@ -90,7 +90,7 @@ impl Space {
                 let free = allowed(va, bytes) && self.overlapping(&(va..va + bytes)).is_empty();
                 if free { va } else { self.choose(bytes, step)? }
             }
-            At::Exactly(va) | At::Free(va) => {
+            At::Replacing(va) | At::Exactly(va) => {
                 if va % step != 0 {
                     let text = format!("{va:#x} is not a multiple of the {step} bytes of a page");
                     return Err(Error::Invalid(text));
@@ -104,7 +104,7 @@ impl Space {
         let range = va..va + bytes;
         let taken = self.overlapping(&range);
         let a_window = taken.iter().any(|start| self.regions[start].paged().is_none());
-        if a_window || matches!(at, At::Free(_)) && !taken.is_empty() {
+        if a_window || matches!(at, At::Exactly(_)) && !taken.is_empty() {
             return Err(Error::AddressTaken { va, bytes });
         }
         let host = match on_host {

@@ -89,13 +89,13 @@ impl MapOptions {
 
     /// At this address, a multiple of the page size. What is mapped in the range is unmapped first, as `MAP_FIXED` says.
     pub fn replacing(mut self, va: u64) -> Self {
-        self.at = At::Exactly(va);
+        self.at = At::Replacing(va);
         self
     }
 
     /// At this address, a multiple of the page size; it is an error if something is mapped in the range.
     pub fn exactly(mut self, va: u64) -> Self {
-        self.at = At::Free(va);
+        self.at = At::Exactly(va);
         self
     }
 }
@@ -155,7 +155,7 @@ impl Slot {
             )));
         }
         let aligned = match options.at {
-            At::Exactly(va) | At::Free(va) => va % HUGE == 0,
+            At::Replacing(va) | At::Exactly(va) => va % HUGE == 0,
             At::Anywhere | At::Near(_) => true,
         };
         let huge = options.huge.unwrap_or(len >= HUGE && aligned) && card.info().tlb_huge.ways > 0;
