@@ -26,7 +26,7 @@ struct vsim {
 
 namespace {
 
-// Cycles after which a shell that does not take or response a register access counts as broken. Its own
+// Cycles after which a shell that does not accept or answer a register access counts as broken. Its own
 // time-outs are much shorter.
 constexpr uint64_t kRegisterCycles = 4'000'000;
 constexpr uint64_t kDrainCycles = 4'000'000;

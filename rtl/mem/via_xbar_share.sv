@@ -13,7 +13,7 @@
 module via_xbar_share
   import via_pkg::*;
 #(
-  parameter int unsigned N = NumSlots + 1,
+  parameter int unsigned N = NumSlots + 3,
   parameter int unsigned Quantum = MaxBurstBeats  // beats, a power of two; a longer burst is charged as one
 ) (
   input  logic         clk_i,

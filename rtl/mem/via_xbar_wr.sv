@@ -17,7 +17,7 @@
 module via_xbar_wr
   import via_pkg::*;
 #(
-  parameter int unsigned NumMgr = NumSlots + 1,
+  parameter int unsigned NumMgr = NumSlots + 3,
   parameter int unsigned NumSub = NumChan + 1,
   parameter bit [NumMgr-1:0] ToHost = '1,  // managers that reach host memory; for the others its addresses are errors
   parameter int unsigned Outstanding = 64,

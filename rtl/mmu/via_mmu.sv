@@ -18,7 +18,8 @@
 // when the page has been mapped and has left the TLB before the burst's turn. The host tolerates one that is out of date. What misses during
 // an abort posts nothing; events posted before it may leave during it, and later.
 // After reset the arrays are cleared: for as many cycles as the larger array has sets nothing is translated, bursts wait.
-// Misuse: an address beyond VaW, or beyond the card's memory, completes with an error and posts an event; it never reaches memory.
+// Misuse: an address beyond VaW completes with an error and posts an event; it never reaches memory. No translation leads beyond the card's
+// memory: OpMap is refused.
 // Source: FSRF paper, sections 4.5 and 5.2, its six-cycle state machine replaced by a pipeline, its single fault by many.
 
 module via_mmu
@@ -367,8 +368,9 @@ module via_mmu
   end
 
   // ---------------------------------------------------------------- completions
-  // Each completion carries how many bursts had been translated, and entries of the page table written, when it was made. As OpMap may have displaced an entry in use, every
-  // completion waits for these bursts: a displaced or unmapped frame is free when the host sees the completion.
+  // Each completion carries how many bursts had been translated, and entries of the page table written, when it was made. As OpMap may have
+  // displaced an entry in use, every completion waits for these bursts: a displaced or unmapped frame is free when the host sees the
+  // completion.
   typedef struct packed {
     logic [CntW-1:0] rd;
     logic [CntW-1:0] wr;

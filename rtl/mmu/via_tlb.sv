@@ -8,9 +8,8 @@
 //
 // Throughput: one translation a cycle on hits. Latency: two cycles. Order: kept; a miss holds up later bursts, and Waiting + 3 bursts are held.
 // A miss (no translation, or no permission) posts one event and waits; after every change of the arrays it is looked up again, and posts
-// again if its page was mapped and it still misses. It ends with
-// a hit, or with `deny` or `abort_i`, which send the burst to AddrErrBit (`abort_i` also those that would hit). Misuse: a burst whose
-// address is wider than VaW posts an event and is sent there.
+// again if its page was mapped and it still misses. It ends with a hit, or with `deny_i` or `abort_i`, which send the burst to AddrErrBit
+// (`abort_i` also those that would hit). Misuse: a burst whose address is wider than VaW posts an event and is sent there.
 //
 // While a burst waits, the scout looks up each burst behind it, once, and posts the misses: one in two cycles. It posts nothing for the page
 // that was posted last until that page is mapped or denied. When a burst reaches s2 and still misses, it posts again only if a translation

@@ -14,8 +14,9 @@
 // The accessed bit is set by walks and cleared by OpScan. Both bits share a byte, written whole; a walk that has perhaps read it before
 // another one set the dirty bit (`recent`) does not write it: an accessed bit may be lost then, a dirty bit never.
 //
-// Throughput: a record in two cycles, a command in three. Latency: three cycles, and that of memory if it is read. Order: kept, over misses and commands. Entries:
-// table_pte_t; eight neighbouring pages share 64 bytes. One beat is read, in which the entry is, whatever the width of the bus.
+// Throughput: a record in two cycles, a command in three. Latency: three cycles, and that of memory if it is read. Order: kept, over misses
+// and commands. Entries: table_pte_t; eight neighbouring pages share 64 bytes. One beat is read, in which the entry is, whatever the width
+// of the bus.
 // Misuse: an entry with wrong check bits, or with a page that is not in the card's memory or is kept from slots, is an event (EvTable). After an
 // error response to a write every walk is, until the table is disabled (broken_o). Without table misses are events at once; a table that is not
 // aligned to its size, or not in the card's memory as a whole, counts as none.
