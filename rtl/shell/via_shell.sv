@@ -567,14 +567,15 @@ module via_shell
       still_q      <= '0;
       was_still_q  <= '0;
       settled_q    <= 1'b0;
+      quiet_o      <= 1'b0;
       rest_quiet_q <= 1'b0;
     end else begin
       still_q <= {edge_still, mgmt_still, slots_still, functions_still, ~|{axil_awvalid_i, axil_wvalid_i, axil_arvalid_i, icap_done_i}};
       was_still_q <= {was_still_q[4:0], &still_q};
       settled_q <= &still_q && &was_still_q;
+      quiet_o <= settled_q && &still_q;
       rest_quiet_q <= edge_idle && mgmt_idle && slots_idle && functions_idle;
     end
   end
-  assign quiet_o = settled_q && &still_q;
 
 endmodule
