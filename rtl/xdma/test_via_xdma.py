@@ -390,6 +390,33 @@ async def interrupts(dut):
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
+async def no_completion_is_missed_between_reads_of_the_status(dut):
+    """A list without an end, and a driver that reads the status only when a message comes, as Linux' does for cyclic transfers: whenever the
+    read is, a completion that it did not show sends another message."""
+    b = Bench(dut)
+    await start(dut)
+    b.desc(LISTS, 0, 0, 64, COMPLETED, LISTS, 0)
+    await b.write(0x2014, 1)
+    await b.write(0x94, S_COMPLETED)
+    await b.go(0, LISTS, 0)
+    await until(dut, lambda: b.msgs != [], 500, "the first message")
+    for clear_by_reading in (True, False):
+        for _ in range(150):
+            before = len(b.msgs)
+            await ClockCycles(dut.clk_i, b.r.randrange(40))
+            if clear_by_reading:
+                assert await b.read(0x44) & S_COMPLETED
+            else:
+                assert await b.read(0x40) & S_COMPLETED
+                await b.write(0x40, S_COMPLETED)
+            await until(dut, lambda before=before: len(b.msgs) > before, 500, "the message of the next completion")
+    await b.write(0x0C, RUN)
+    await b.rest(0)
+    await b.read(0x44)
+    await b.still()
+
+
+@cocotb.test(timeout_time=3, timeout_unit="ms")
 async def errors_stop_the_channel(dut):
     """Each kind of error: its bit, the descriptors before it counted, nothing behind it moved, and the next list works."""
     b = Bench(dut, stall=0.2)

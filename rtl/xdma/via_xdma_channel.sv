@@ -271,7 +271,14 @@ module via_xdma_channel
     end
   end
 
-  assign irq_o = (status_q & mask_q) != '0;
+  // A clearing access lowers the request for a cycle, so that what it left, or what came with it, is a request of its own: its message is
+  // the last one that a driver gets which waits for one before it reads again.
+  logic cleared_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) cleared_q <= 1'b0;
+    else cleared_q <= reg_write_i.status || reg_read_i.status_clear;
+  end
+  assign irq_o = !cleared_q && (status_q & mask_q) != '0;
 
   // ---------------------------------------------------------------- performance counters
   // Cycles are differences of time_i: a free-running counter would keep the card awake. The time used is that of the previous cycle; a
