@@ -2,7 +2,7 @@
 //! Slots that work on card memory concurrently: app rng on resident pages of 2 MiB, whose channels the bench chooses. Used by `bench calibrate`
 //! and `bench share`.
 
-use viaduct::{MapOptions, Mapping, MemoryJob, MemoryRange, Prot, SharedBytes, Slot, Source};
+use viaduct::{Advice, MapOptions, Mapping, MemoryJob, MemoryRange, Prot, SharedBytes, Slot, Source};
 use viaduct_build::Manifest;
 
 use super::{expected_sum, places, register, wrong};
@@ -60,8 +60,14 @@ impl Worker {
             bytes: Some(register(app, "bytes")?),
         };
         let done = register(app, "done")?.offset;
+        let before = self.slot.pager_stats().pages_in;
         MemoryJob::new(&self.slot, register(app, "start")?.offset).range(range).done(done).irq().run()?;
-        Ok(())
+        match self.slot.pager_stats().pages_in - before {
+            1 => Ok(()),
+            n => Err(Failure::Run(format!(
+                "{n} pages were loaded instead of one: they are in other channels than planned"
+            ))),
+        }
     }
 
     /// Expected memory after the accesses, and the expected checksum of the app's reads.
@@ -100,6 +106,8 @@ pub fn workers(
         let len = bytes.len() as u64;
         let options = MapOptions::new(Prot::READ_WRITE).huge(true);
         let mapping = slot.map(Source::bytes(SharedBytes::new(bytes)), len, options)?;
+        // A fault loads its own page only: one that is read ahead would be in a channel that nobody chose.
+        mapping.advise(Advice::Random)?;
         all.push(Worker { slot, mapping, data });
     }
     // Frames are allocated from the channels in turn.
