@@ -311,9 +311,12 @@ fn refused(why: String) -> PciError {
     PciError::Protocol(format!("shared memory refused: {why}"))
 }
 
+/// Why a file that cannot be sealed is refused.
+pub(crate) const NOT_A_MEMFD: &str = "it is not a memfd, so it could be truncated while in use";
+
 /// Makes sure that the file behind `fd` keeps its pages, whatever other processes do with it.
 fn forbid_shrinking(fd: &OwnedFd) -> std::result::Result<(), String> {
-    let not_memfd = |_| "it is not a memfd, so it could be truncated while in use".to_string();
+    let not_memfd = |_| NOT_A_MEMFD.to_string();
     let seals = fcntl(fd.as_raw_fd(), FcntlArg::F_GET_SEALS).map_err(not_memfd)?;
     if !SealFlag::from_bits_truncate(seals).contains(SealFlag::F_SEAL_SHRINK) {
         fcntl(fd.as_raw_fd(), FcntlArg::F_ADD_SEALS(SealFlag::F_SEAL_SHRINK))

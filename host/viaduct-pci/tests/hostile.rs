@@ -478,6 +478,21 @@ fn a_full_eventfd_blocks_nobody() {
 }
 
 #[test]
+fn a_client_is_told_why_its_memory_is_refused() {
+    let target = Target::new();
+    let mut s = target.connect();
+    let mut version = vec![0, 0, 1, 0];
+    version.extend(b"{\"capabilities\":{\"x-viaduct-error-text\":true}}\0");
+    s.write_all(&message(1, 0, &version)).unwrap();
+    reply(&mut s).expect("a version reply");
+    let file = tempfile::tempfile().unwrap();
+    file.set_len(0x4000).unwrap();
+    send_fds(&mut s, &message(2, 0, &dma(32, 3, 0, 0, 0x1000)), &[file.as_raw_fd()]);
+    let (_, why) = reply(&mut s).expect("a refusal");
+    assert!(String::from_utf8_lossy(&why).contains("not a memfd"), "{}", String::from_utf8_lossy(&why));
+}
+
+#[test]
 fn a_crowd_at_the_door_does_not_disturb_the_client_inside() {
     let (_dir, path) = socket();
     let options =

@@ -90,9 +90,10 @@ impl Files {
     }
 }
 
-fn key(fd: &OwnedFd) -> Result<FileKey, Errno> {
+fn key(fd: &OwnedFd) -> Result<FileKey, Refusal> {
     // Must come first: other system calls on a file of a file system that the client implements may block for ever.
-    nix::fcntl::fcntl(fd.as_raw_fd(), nix::fcntl::F_GET_SEALS).map_err(|_| Errno::EPERM)?;
+    nix::fcntl::fcntl(fd.as_raw_fd(), nix::fcntl::F_GET_SEALS)
+        .map_err(|_| Refusal::new(Errno::EPERM, crate::memory::NOT_A_MEMFD.into()))?;
     let stat = nix::sys::stat::fstat(fd.as_raw_fd())?;
     let mode = nix::fcntl::fcntl(fd.as_raw_fd(), nix::fcntl::F_GETFL)? & libc::O_ACCMODE;
     Ok((stat.st_dev, stat.st_ino, mode))
