@@ -309,3 +309,19 @@ fn many_threads_share_a_client() {
         });
     });
 }
+
+#[test]
+fn many_clients_at_once_are_told_in_time_who_has_the_card() {
+    let (_dir, path) = socket();
+    let options = ServerOptions { busy_time: Duration::from_secs(1), ..ServerOptions::default() };
+    let _server = Server::bind_with(&path, Copier::new(), options).unwrap();
+    let _client = Client::connect(&path).unwrap();
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..20 {
+            scope.spawn(|| assert!(matches!(Client::connect(&path), Err(PciError::Busy(_)))));
+        }
+    });
+    // Not a second each.
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+}

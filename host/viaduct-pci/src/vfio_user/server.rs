@@ -31,7 +31,8 @@ use std::time::{Duration, Instant};
 pub struct ServerOptions {
     /// Longest time for a message once begun, in either direction; a client that exceeds it is disconnected.
     pub message_time: Duration,
-    /// How long a new client waits for the current one to disconnect before it is refused with `EBUSY`.
+    /// How long a new client waits for the current one to disconnect before it is refused with `EBUSY`. Those that
+    /// connect while it waits, or shortly afterwards, are refused sooner, so that many do not add up their times.
     pub busy_time: Duration,
     /// The resources of this server's clients, shared with those of other servers.
     pub budget: Arc<Budget>,
@@ -163,6 +164,7 @@ impl std::fmt::Debug for Shared {
 
 /// Accepts clients, one at a time, and refuses the others.
 fn accept_all(shared: &Shared, listener: &UnixListener, room: &SyncSender<Link>) {
+    let mut refused = None;
     loop {
         // A client may block the forwarder in a write; `unblock` ends that.
         let look = shared.client().is_some() || shared.irqs.is_writing();
@@ -197,22 +199,37 @@ fn accept_all(shared: &Shared, listener: &UnixListener, room: &SyncSender<Link>)
                     continue;
                 }
             };
-        match take_turn(shared, link.peer()) {
+        match take_turn(shared, link.peer(), busy_time(shared.options.busy_time, refused)) {
             // The previous client has been removed, so there is space.
             Ok(()) => drop(room.send(link)),
-            Err(client) => refuse(shared, link, &client),
+            Err((client, waited)) => {
+                if waited == shared.options.busy_time {
+                    refused = Some(Instant::now());
+                }
+                refuse(shared, link, &client);
+            }
         }
     }
 }
 
-/// Waits for the current client to disconnect and then makes `next` the current one; an error if it does not in time.
-fn take_turn(shared: &Shared, next: Peer) -> std::result::Result<(), Peer> {
+/// How long a client waits for its turn, if one that waited for all of `longest` was refused at `refused`. Without a limit
+/// for all of them a client behind thirty others would be refused too late: it expects a reply within half a minute.
+fn busy_time(longest: Duration, refused: Option<Instant>) -> Duration {
+    match refused {
+        Some(at) if at.elapsed() < 3 * longest => longest / 20,
+        _ => longest,
+    }
+}
+
+/// Waits for the current client to disconnect and then makes `next` the current one. If it does not within `limit`, the
+/// error names it and the limit.
+fn take_turn(shared: &Shared, next: Peer, limit: Duration) -> std::result::Result<(), (Peer, Duration)> {
     let (mut client, _) = shared
         .freed
-        .wait_timeout_while(shared.client(), shared.options.busy_time, |client| client.is_some())
+        .wait_timeout_while(shared.client(), limit, |client| client.is_some())
         .unwrap_or_else(PoisonError::into_inner);
     match &*client {
-        Some(present) => Err(present.clone()),
+        Some(present) => Err((present.clone(), limit)),
         None => {
             *client = Some(next);
             Ok(())
