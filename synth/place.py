@@ -31,7 +31,7 @@ TOP = "placed"
 # Not placed since its longest paths were shortened: printed, but not checked against the goal.
 LATER = {"via_mmu"}
 # nextpnr has two placers: this one places the cells of a large block closer together.
-STATIC = {"via_xdma"}
+STATIC = {"via_xdma", "via_xbar", "via_mmu"}
 LIMIT = 3600  # seconds for one block
 
 

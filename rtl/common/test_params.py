@@ -142,6 +142,17 @@ def test_what_is_synthesised_elaborates(width, slots):
     assert {top: errors for top, errors in said.items() if errors} == {}
 
 
+@pytest.mark.parametrize(
+    ("module", "name", "lowest", "others"),
+    [("via_cmdq", "Queue", 2, {"Fetch": 2}), ("flow_divide", "Width", 8, {})],
+)
+def test_the_lowest_value_allowed_elaborates(module, name, lowest, others):
+    """No select leaves its vector."""
+    assert f"must be {lowest} to" in slang(module, parameters={name: 0}, alone=True)
+    done = verilator(module, {}, {name: lowest, **others})
+    assert done.returncode == 0 and "SELRANGE" not in done.stderr, done.stderr
+
+
 def test_a_queue_engine_of_another_width_is_refused():
     for top in ("via_vq", "via_virtio_fn"):
         assert f"VIA_DATA_W of {top} is 64: must be 512 to 512" in slang(top, {"VIA_DATA_W": 64})

@@ -42,7 +42,7 @@ module via_cmdq
   output logic                     idle_o                   // level: no read in flight, no command held
 );
 
-  localparam bit QueueOk = param_in("via_cmdq Queue", Queue, 1, 1024);
+  localparam bit QueueOk = param_in("via_cmdq Queue", Queue, 2, 1024);
   localparam bit FetchOk = param_pow2("via_cmdq Fetch", Fetch, 2, (Queue < 16) ? Queue : 16);
 
   localparam int unsigned EntryB = 32;

@@ -112,6 +112,7 @@ module via_walk
   logic failed_q, hit_q, damaged_q, walked_q, bad_q, recent_q, abort_q, broken_q, map_q, unmap_q, scan_q;
   logic [7:0] check_q;
   logic [63:0] new_q, old_q;  // pages whose dirty bit was set a short while ago
+  logic new_any_q;  // new_q is not 0
 
   // ---------------------------------------------------------------- addresses
   logic [TableMaxLog2-1:0] mask;
@@ -488,6 +489,7 @@ module via_walk
     if (!rst_ni) begin
       age_q    <= Free;
       new_q    <= '0;
+      new_any_q <= 1'b0;
       old_q    <= '0;
       taken_q  <= '0;
       judged_q <= '0;
@@ -496,10 +498,11 @@ module via_walk
       if (leave) judged_q <= judged_q + 1'b1;
       unique case (age_q)
         Free:
-        if (new_q != '0) begin
+        if (new_any_q) begin
           age_q <= Answers;
           old_q <= new_q;
           new_q <= '0;
+          new_any_q <= 1'b0;
         end
         Answers: if ($signed(16'(done_q - until_done_q)) >= 0) age_q <= Judgements;
         default:
@@ -508,7 +511,10 @@ module via_walk
           old_q <= '0;
         end
       endcase
-      if (go && dirties) new_q[rec_q.miss.va[PageLog2+:6]] <= 1'b1;
+      if (go && dirties) begin
+        new_q[rec_q.miss.va[PageLog2+:6]] <= 1'b1;
+        new_any_q <= 1'b1;
+      end
     end
     if (age_q == Free) until_done_q <= issued_q;
     if (age_q == Answers) until_judged_q <= taken_q;
@@ -565,6 +571,6 @@ module via_walk
       };
 
   assign quiet_o = !head_valid && judge_q == None && issued_q == done_q && closed_q == '0 && !m_ar_valid_o;
-  assign idle_o = quiet_o && calm_q && !filling_q && events_q == '0 && !evt_valid_o && age_q == Free && new_q == '0;
+  assign idle_o = quiet_o && calm_q && !filling_q && events_q == '0 && !evt_valid_o && age_q == Free && !new_any_q;
 
 endmodule

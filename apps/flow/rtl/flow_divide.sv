@@ -16,7 +16,7 @@ module flow_divide #(
   output logic signed [     15:0] q_o
 );
 
-  localparam bit WidthOk = via_pkg::param_in("flow_divide Width", Width, 2, 256);
+  localparam bit WidthOk = via_pkg::param_in("flow_divide Width", Width, 8, 256);
 
   localparam int unsigned Bits = 15;
 
