@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace via {
@@ -174,6 +176,13 @@ void Link::accept(const AxiRequest& shell, const MsixRequest& msix) {
     burst.id = shell.arid;
     burst.addr = shell.araddr;
     burst.bytes = (shell.arlen + 1u) * kBeatBytes;
+    if (burst.bytes > kMaxBurstBytes) {
+      std::fprintf(
+          stderr,
+          "viaduct card: the shell reads %u bytes of host memory in one burst, above %u (AXI4, A3.4.1)\n",
+          burst.bytes, kMaxBurstBytes);
+      std::abort();
+    }
     burst.issued = burst.arrived = burst.taken = 0;
     burst.behind = writes_.tail();
     burst.failed.reset();
