@@ -409,7 +409,9 @@ async def no_completion_is_missed_between_reads_of_the_status(dut):
             else:
                 assert await b.read(0x40) & S_COMPLETED
                 await b.write(0x40, S_COMPLETED)
-            await until(dut, lambda before=before: len(b.msgs) > before, 500, "the message of the next completion")
+            await until(
+                dut, lambda before=before: len(b.msgs) > before, 500, "the message of the next completion"
+            )
     await b.write(0x0C, RUN)
     await b.rest(0)
     await b.read(0x44)
