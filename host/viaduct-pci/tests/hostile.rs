@@ -487,7 +487,7 @@ fn a_client_is_told_why_its_memory_is_refused() {
     reply(&mut s).expect("a version reply");
     let file = tempfile::tempfile().unwrap();
     file.set_len(0x4000).unwrap();
-    send_fds(&mut s, &message(2, 0, &dma(32, 3, 0, 0, 0x1000)), &[file.as_raw_fd()]);
+    send_fds(&s, &message(2, 0, &dma(32, 3, 0, 0, 0x1000)), &[file.as_raw_fd()]);
     let (_, why) = reply(&mut s).expect("a refusal");
     assert!(String::from_utf8_lossy(&why).contains("not a memfd"), "{}", String::from_utf8_lossy(&why));
 }
