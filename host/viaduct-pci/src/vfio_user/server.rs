@@ -164,7 +164,7 @@ impl std::fmt::Debug for Shared {
 
 /// Accepts clients, one at a time, and refuses the others.
 fn accept_all(shared: &Shared, listener: &UnixListener, room: &SyncSender<Link>) {
-    let mut refused = None;
+    let mut refused: Option<Instant> = None;
     loop {
         // A client may block the forwarder in a write; `unblock` ends that.
         let look = shared.client().is_some() || shared.irqs.is_writing();
@@ -199,7 +199,11 @@ fn accept_all(shared: &Shared, listener: &UnixListener, room: &SyncSender<Link>)
                     continue;
                 }
             };
-        match take_turn(shared, link.peer(), busy_time(shared.options.busy_time, refused)) {
+        match take_turn(
+            shared,
+            link.peer(),
+            busy_time(shared.options.busy_time, refused.map(|at| at.elapsed())),
+        ) {
             // The previous client has been removed, so there is space.
             Ok(()) => drop(room.send(link)),
             Err((client, waited)) => {
@@ -212,11 +216,11 @@ fn accept_all(shared: &Shared, listener: &UnixListener, room: &SyncSender<Link>)
     }
 }
 
-/// How long a client waits for its turn, if one that waited for all of `longest` was refused at `refused`. Without a limit
+/// How long a client waits for its turn, if one that waited for all of `longest` was refused `refused` ago. Without a limit
 /// for all of them a client behind thirty others would be refused too late: it expects a reply within half a minute.
-fn busy_time(longest: Duration, refused: Option<Instant>) -> Duration {
+fn busy_time(longest: Duration, refused: Option<Duration>) -> Duration {
     match refused {
-        Some(at) if at.elapsed() < 3 * longest => longest / 20,
+        Some(ago) if ago < 3 * longest => longest / 20,
         _ => longest,
     }
 }
@@ -703,6 +707,15 @@ fn os(what: impl Into<String>, source: std::io::Error) -> PciError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn clients_behind_one_that_was_refused_wait_for_much_less() {
+        let longest = Duration::from_secs(1);
+        assert_eq!(busy_time(longest, None), longest);
+        assert_eq!(busy_time(longest, Some(4 * longest)), longest);
+        // Thirty of them wait for less than what each expects to wait at most.
+        assert!(30 * busy_time(longest, Some(2 * longest)) < 2 * longest);
+    }
 
     #[test]
     fn accesses_are_cut_into_aligned_pieces() {
