@@ -67,8 +67,10 @@ pub struct SimCard {
     /// A thread runs the card in a wait, and can be stopped.
     pub(crate) running: AtomicBool,
     pub(crate) stopper: ffi::Stopper,
-    /// Other functions that are in use, by number.
+    /// Other functions that are in use, by number. One that was dropped is removed once its reset is over.
     pub(crate) functions: Mutex<HashMap<usize, Weak<dyn PciFunction>>>,
+    /// A function was removed from `functions`.
+    pub(crate) function_freed: Condvar,
 }
 
 pub(crate) struct State {
@@ -177,6 +179,7 @@ impl SimCard {
             wanted: AtomicUsize::new(0),
             running: AtomicBool::new(false),
             functions: Mutex::default(),
+            function_freed: Condvar::new(),
         })
     }
 

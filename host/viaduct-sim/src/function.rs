@@ -2,7 +2,7 @@
 //! The functions other than the management function.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use viaduct_pci::{
@@ -26,8 +26,12 @@ impl SimCard {
     /// their configuration.
     pub fn function(self: &Arc<Self>, number: usize) -> Result<Option<Arc<dyn PciFunction>>> {
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(function) = functions.get(&number).and_then(Weak::upgrade) {
-            return Ok(Some(function));
+        while let Some(known) = functions.get(&number) {
+            if let Some(function) = known.upgrade() {
+                return Ok(Some(function));
+            }
+            // It is being dropped: its reset and the release of its memory must not meet the next one.
+            functions = self.function_freed.wait(functions).unwrap_or_else(PoisonError::into_inner);
         }
         if number == 0 || number >= self.lock().pending.len() {
             return Ok(None);
@@ -306,6 +310,8 @@ impl Drop for SimFunction {
                 tracing::warn!(%error, iova, "unmapping memory of a function");
             }
         }
+        self.card.functions.lock().unwrap_or_else(PoisonError::into_inner).remove(&(self.number as usize));
+        self.card.function_freed.notify_all();
     }
 }
 

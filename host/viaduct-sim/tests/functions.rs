@@ -211,6 +211,39 @@ fn a_function_without_bus_master_reaches_nothing() {
     assert!(card.function_counters(XDMA).unwrap().host_read_tlps > 0);
 }
 
+/// The end of a function releases its own memory only, although the next one is opened meanwhile.
+#[test]
+fn a_function_opened_while_it_is_dropped_keeps_its_memory() {
+    let Some(card) = open() else { return };
+    if xdma(&card).is_none() {
+        return;
+    }
+    let pages = || (0..1024).map(|page| 0x1000 * page);
+    let map_all = |function: &dyn PciFunction| {
+        for iova in pages() {
+            let memory = Arc::new(HostMemory::new(4096).unwrap());
+            function.dma_map(iova, memory, DmaAccess::Read).unwrap();
+        }
+    };
+    for _ in 0..20 {
+        let old = xdma(&card).unwrap();
+        map_all(&*old);
+        let held = Arc::downgrade(&old);
+        let new = std::thread::scope(|scope| {
+            scope.spawn(|| drop(old));
+            while held.strong_count() > 0 {
+                std::hint::spin_loop();
+            }
+            let new = xdma(&card).unwrap();
+            map_all(&*new);
+            new
+        });
+        for iova in pages() {
+            new.dma_unmap(iova).unwrap();
+        }
+    }
+}
+
 /// Two servers, one card: clients connect and disconnect without an effect on those of the other server.
 #[test]
 fn clients_of_two_functions_do_not_disturb_each_other() {
