@@ -21,8 +21,6 @@ use crate::profile::{Link, Profile};
 const SLICE: u64 = 1024;
 /// Cycles that pass on the card while the host stores to a register: about the cost of a posted write for a core.
 pub(crate) const STORE_CYCLES: u64 = 16;
-/// How long a thread that runs the card lets another one pick up its interrupts before it goes on.
-const PICK_UP: Duration = Duration::from_millis(20);
 
 const VENDOR: u16 = 0x1209; // pid.codes
 const DEVICE: u16 = 0x5649;
@@ -119,6 +117,11 @@ impl State {
         if self.entropy_connected && self.masters >> ENTROPY & 1 != 0 {
             self.entropy.supply(&mut self.card);
         }
+        self.is_for_others()
+    }
+
+    /// A thread sleeps that has what it waits for.
+    fn is_for_others(&self) -> bool {
         self.sleepers.iter().any(|want| self.is_there(*want))
     }
 
@@ -344,10 +347,10 @@ impl SimCard {
             }
             if for_others {
                 // The card does not run until they have been collected, so that its behaviour does not depend on how fast
-                // the other thread wakes up.
+                // the other thread wakes up. That thread needs nothing but the lock, so this ends.
                 self.changed.notify_all();
-                let seen = self.picked_up.wait_timeout(state, PICK_UP);
-                state = seen.unwrap_or_else(PoisonError::into_inner).0;
+                let seen = self.picked_up.wait_while(state, |state| state.is_for_others());
+                state = seen.unwrap_or_else(PoisonError::into_inner);
             }
             if self.wanted.load(Ordering::SeqCst) > 0 {
                 drop(state);
@@ -374,6 +377,7 @@ impl SimCard {
         if let Some(at) = state.sleepers.iter().position(|other| *other == want) {
             state.sleepers.swap_remove(at);
         }
+        self.picked_up.notify_all();
         state
     }
 
