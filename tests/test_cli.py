@@ -218,6 +218,8 @@ def test_things_that_are_no_files_are_refused_at_once(data: Path, tmp_path: Path
         ):
             for check in ([], ["--check"]):
                 fails(2, what, "run", "rng", *routes, *sets, *check, timeout=30)
+    for path in ("/proc/self/status", "/dev/null"):
+        fails(2, "is a device" if "null" in path else "have no length", "run", "rng", "--in", f"mem=file:{path}", *sets)
     fails(2, "most that goes into a guest", "vm", "--copy", "/dev/zero", "--", "true", timeout=60)
     assert not (tmp_path / "out").exists()
 
@@ -331,6 +333,8 @@ def test_a_killed_run_leaves_nothing_for_long(how: signal.Signals, data: Path, t
         stderr=subprocess.DEVNULL,
         cwd=ROOT,
         env=with_it,
+        # A caller such as nohup may have it ignored, which children inherit.
+        preexec_fn=lambda: how == signal.SIGKILL or signal.signal(how, signal.SIG_DFL),
     ) as process:
         end = time.monotonic() + 60
         while not list(temporary.iterdir()):

@@ -174,6 +174,12 @@ impl<'a> Loaded<'a> {
             }
         };
         let len = source.len();
+        if len == 0 {
+            return usage(format!(
+                "{}: a file of 0 bytes cannot be mapped (files in /proc and /sys have no length: copy one first)",
+                source.name().display()
+            ));
+        }
         let mapping = self.slot.map(source, len, MapOptions::new(prot))?;
         let range = MemoryRange::of(&mapping, place(base), register(&port.bytes).map(place));
         let mut job = MemoryJob::new(&self.slot, start.offset).range(range);
