@@ -13,8 +13,8 @@ module via_vq_pick #(
   output logic [Width-1:0]            m_o     // selected word
 );
 
-  localparam bit NOk = via_pkg::param_in("via_vq_pick N", N, 1, 256);
-  localparam bit WidthOk = via_pkg::param_in("via_vq_pick Width", Width, 1, 65536);
+  localparam bit NOk = via_pkg::param_in("via_vq_pick N", N, 1, 16);
+  localparam bit WidthOk = via_pkg::param_in("via_vq_pick Width", Width, 1, 1024);
 
   for (genvar b = 0; b < Width; b++) begin : gen_bit
     logic [N-1:0] column;
