@@ -75,6 +75,8 @@ test-long: build ## the long form of `make test`: every geometry, every kernel, 
 	@# Every part at every edge: a wrong report of a part that it is still ends the card.
 	VIADUCT_SIM_CHECK=1 $(PY) -m pytest -q tests/test_random_traffic.py tests/test_hostile.py
 	VIADUCT_SIM_CHECK=1 cargo test --release --quiet -p viaduct --test hostile
+	@# Each proof fails on RTL with a fault.
+	$(PY) formal/run.py --break
 	$(MAKE) test-checked coverage synth-long synth-whole
 
 check: build ## check changed files, in minutes: lint, the closest tests, one app end to end
