@@ -218,8 +218,7 @@ def test_things_that_are_no_files_are_refused_at_once(data: Path, tmp_path: Path
         ):
             for check in ([], ["--check"]):
                 fails(2, what, "run", "rng", *routes, *sets, *check, timeout=30)
-    for path in ("/proc/self/status", "/dev/null"):
-        fails(2, "is a device" if "null" in path else "have no length", "run", "rng", "--in", f"mem=file:{path}", *sets)
+    fails(2, "have no length", "run", "rng", "--in", "mem=file:/proc/self/status", *sets)
     fails(2, "most that goes into a guest", "vm", "--copy", "/dev/zero", "--", "true", timeout=60)
     assert not (tmp_path / "out").exists()
 
