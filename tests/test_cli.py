@@ -651,6 +651,8 @@ def test_the_owner_says_which_features_are_offered(tmp_path: Path):
         ("net:-version_1", "always"),
     ):
         fails(2, why, *serve, f"--features={wrong}")
+    fails(2, "packed of net is given twice", *serve, "--features=net:+packed", "--features=net:-packed")
+    fails(2, "mq needs ctrl_vq", *serve, "--features=net:+mq", "--features=net:-ctrl_vq")
     fails(2, "viaduct card", "vm", "--card", str(folder), "--features=net:+packed")
     command = [
         str(ROOT / "viaduct"),

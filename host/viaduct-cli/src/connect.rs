@@ -273,15 +273,24 @@ impl ConnectArgs {
             return Ok(());
         }
         let card = Card::open_with(Arc::clone(card) as _, Timeouts::default())?;
-        for kind in FunctionKind::ALL {
-            let mut changes = self.features.iter().filter(|change| change.kind == kind).peekable();
-            if changes.peek().is_none() {
-                continue;
-            }
-            let allowed = changes.fold(Features::DEFAULT, |allowed, change| change.apply(allowed));
-            card.function(kind)?.allow_features(allowed)?;
+        for change in self.feature_changes()? {
+            card.function(change.kind)?.allow_features(change.apply(Features::DEFAULT))?;
         }
         Ok(())
+    }
+
+    /// What is given with --features, one change for each function.
+    pub fn feature_changes(&self) -> Result<Vec<FeatureChange>> {
+        let mut all: Vec<FeatureChange> = Vec::new();
+        for change in &self.features {
+            match all.iter_mut().find(|earlier| earlier.kind == change.kind) {
+                Some(earlier) => {
+                    *earlier = earlier.and(*change).or_else(|why| usage(format!("--features: {why}")))?
+                }
+                None => all.push(*change),
+            }
+        }
+        Ok(all)
     }
 
     /// Connects every function of the card.

@@ -41,6 +41,8 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result {
+    // Before anything is built.
+    args.connect.feature_changes()?;
     let project = crate::project::find()?;
     // Before any thread is started, so that all threads block the signals.
     let mut signals = crate::signals::ending();

@@ -134,6 +134,24 @@ impl FeatureChange {
         allowed & !self.off | self.on
     }
 
+    /// Both changes, of the same function. Fails if a feature is in both, or one needs what the other withholds.
+    pub fn and(self, other: Self) -> Result<Self, String> {
+        let Self { kind, on, off } = self;
+        let both = Self { kind, on: on | other.on, off: off | other.off };
+        let twice = (on | off) & (other.on | other.off);
+        if let Some(name) = Features::names(kind, twice).first() {
+            return Err(format!("feature {name} of {kind} is given twice"));
+        }
+        // Without the feature that it needs, it cannot be offered.
+        for feature in all(kind).filter(|feature| both.on >> feature.bit & 1 != 0) {
+            let need = all(kind).find(|other| Some(other.name) == feature.needs);
+            if let Some(need) = need.filter(|need| both.off >> need.bit & 1 != 0) {
+                return Err(format!("{} needs {}, which is withheld", feature.name, need.name));
+            }
+        }
+        Ok(both)
+    }
+
     fn one(&mut self, text: &str) -> Result<(), String> {
         let kind = self.kind;
         let (on, name) = match (text.strip_prefix('+'), text.strip_prefix('-')) {
@@ -154,14 +172,7 @@ impl FeatureChange {
             _ => {}
         }
         let bit = 1 << feature.bit;
-        if (self.on | self.off) & bit != 0 {
-            return Err(format!("feature {name} of {kind} is given twice"));
-        }
-        if on {
-            self.on |= bit
-        } else {
-            self.off |= bit
-        }
+        *self = self.and(if on { Self { on: bit, off: 0, kind } } else { Self { on: 0, off: bit, kind } })?;
         Ok(())
     }
 }
@@ -179,13 +190,6 @@ impl FromStr for FeatureChange {
         }
         let mut change = Self { kind, on: 0, off: 0 };
         list.split(',').try_for_each(|text| change.one(text))?;
-        // Without the feature that it needs, it cannot be offered.
-        for feature in all(kind).filter(|feature| change.on >> feature.bit & 1 != 0) {
-            let need = all(kind).find(|other| Some(other.name) == feature.needs);
-            if let Some(need) = need.filter(|need| change.off >> need.bit & 1 != 0) {
-                return Err(format!("{} needs {}, which is withheld", feature.name, need.name));
-            }
-        }
         Ok(change)
     }
 }
@@ -222,6 +226,21 @@ mod tests {
         assert!(why("net:-version_1").contains("always"));
         assert!(why("blk:+ro").contains("read-only"));
         assert!(why("net:-ctrl_vq,+mq").contains("mq needs ctrl_vq"));
+    }
+
+    #[test]
+    fn changes_of_one_function_must_not_contradict_each_other() {
+        let of = |text: &str| text.parse::<FeatureChange>().unwrap();
+        assert_eq!(of("net:+packed").and(of("net:-mrg_rxbuf")), Ok(of("net:+packed,-mrg_rxbuf")));
+        for (one, other, why) in [
+            ("net:+packed", "net:-packed", "packed of net is given twice"),
+            ("net:-mq,+packed", "net:+ring_packed", "packed of net is given twice"),
+            ("net:-ctrl_vq", "net:+mq", "mq needs ctrl_vq"),
+            ("net:+mq", "net:-ctrl_vq", "mq needs ctrl_vq"),
+        ] {
+            let error = of(one).and(of(other)).unwrap_err();
+            assert!(error.contains(why), "{one} and {other}: {error}");
+        }
     }
 
     #[test]

@@ -161,6 +161,7 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
     if args.card.is_some() {
         args.connect.refuse_features("give it to the `viaduct card` that serves the functions")?;
     }
+    args.connect.feature_changes()?;
     let more = args.qmp.as_deref().map(read_commands).transpose()?.unwrap_or_default();
     let guest = Guest::prepare(project.root(), &args.kernel)?;
     let shape = Shape { memory: args.memory, iommu: args.iommu, root: args.root };
