@@ -21,8 +21,6 @@ use std::time::{Duration, Instant};
 const MAX_PATH: usize = 107;
 /// How long to wait for another program that creates a socket in the same folder.
 const LOCK_TIME: Duration = Duration::from_secs(5);
-/// A program that has bound a socket does not listen on it immediately, and until then the socket seems dead.
-const SECOND_LOOK: Duration = Duration::from_millis(50);
 
 /// A socket's file. Dropping it removes the file, if it is still that of the socket: drop it before the socket, whose
 /// inode number cannot be reused while the socket exists.
@@ -136,20 +134,14 @@ fn make_way(path: &Path, found: &Metadata, unlocked: Option<&Error>) -> Result<(
         let why = format!("{what} is here and is left alone; name another path, or remove it");
         return Err(Error::new(ErrorKind::AlreadyExists, why));
     }
-    let is_dead = || match state_of(path)? {
-        State::Dead => Ok(()),
-        State::Bound(who) => {
-            let who = who.map_or("another program".into(), |peer| peer.to_string());
-            let why = format!("in use: {who} listens here; end it, or name another path");
-            Err(Error::new(ErrorKind::AddrInUse, why))
-        }
-    };
-    is_dead()?;
-    std::thread::sleep(SECOND_LOOK);
-    is_dead()?;
+    if let State::Bound(who) = state_of(path)? {
+        let who = who.map_or("another program".into(), |peer| peer.to_string());
+        let why = format!("in use: {who} has this socket; end it, or name another path");
+        return Err(Error::new(ErrorKind::AddrInUse, why));
+    }
     let stays = |why: &Error| {
         let why =
-            format!("a socket exists here, without a listener, and it cannot be replaced ({why}); remove it");
+            format!("a socket exists here that no program has, and it cannot be replaced ({why}); remove it");
         Error::new(ErrorKind::AddrInUse, why)
     };
     match unlocked {
@@ -195,19 +187,22 @@ enum State {
     Bound(Option<Peer>),
 }
 
-/// Whether a process has a socket of whatever type bound here. Never waits.
+/// Whether a process has a socket of whatever type bound here, also if it does not listen. Never waits.
 fn state_of(path: &Path) -> Result<State> {
     let address = UnixAddr::new(path)?;
+    let mut dead = true;
     for kind in [SockType::Stream, SockType::Datagram, SockType::SeqPacket] {
         let probe =
             socket(AddressFamily::Unix, kind, SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC, None)?;
         match connect(probe.as_raw_fd(), &address) {
             Ok(()) if kind == SockType::Datagram => return Ok(State::Bound(None)),
             Ok(()) => return Ok(State::Bound(Some(Peer::of(&probe)))),
-            Err(Errno::EPROTOTYPE) => {}
+            // One of another type is bound, even if it does not listen: without any, the connection would be refused.
+            Err(Errno::EPROTOTYPE) => dead = false,
             // The queue is full, or it accepts one sender only.
             Err(Errno::EAGAIN | Errno::EPERM) => return Ok(State::Bound(None)),
-            Err(Errno::ECONNREFUSED | Errno::ENOENT) => return Ok(State::Dead),
+            // Nothing is bound, or this type is and does not listen.
+            Err(Errno::ECONNREFUSED | Errno::ENOENT) => {}
             Err(errno) => {
                 let why = format!(
                     "a socket exists here, and whether it is in use cannot be determined ({}); name another path",
@@ -217,7 +212,7 @@ fn state_of(path: &Path) -> Result<State> {
             }
         }
     }
-    Ok(State::Bound(None))
+    Ok(if dead { State::Dead } else { State::Bound(None) })
 }
 
 #[cfg(test)]
@@ -291,6 +286,21 @@ mod tests {
         nix::sys::socket::listen(&full, nix::sys::socket::Backlog::new(0).unwrap()).unwrap();
         let _waiting = std::os::unix::net::UnixStream::connect(&path).unwrap();
         assert!(listen(&path).unwrap_err().contains("in use"));
+    }
+
+    /// As between the two calls of every server, or of a program that listens only when it is asked to.
+    #[test]
+    fn a_socket_that_nobody_listens_on_yet_is_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        for kind in [SockType::Stream, SockType::SeqPacket] {
+            let path = dir.path().join("bound");
+            let bound = socket(AddressFamily::Unix, kind, SockFlag::SOCK_CLOEXEC, None).unwrap();
+            nix::sys::socket::bind(bound.as_raw_fd(), &UnixAddr::new(&path).unwrap()).unwrap();
+            assert!(listen(&path).unwrap_err().contains("in use: another program"), "{kind:?}");
+            assert!(SocketFile::datagrams(&path).unwrap_err().to_string().contains("in use"), "{kind:?}");
+            drop(bound);
+            drop(SocketFile::packets(&path).unwrap());
+        }
     }
 
     /// The folder of a program's temporary files is locked for as long as it runs.
