@@ -738,6 +738,10 @@ fn an_output_is_no_input_and_no_other_output() {
         .run()
         .unwrap_err();
     assert!(matches!(error, Error::SameRange { .. }), "{error:?}");
+    // An empty range overlaps nothing, wherever it is.
+    let empty =
+        StreamJob::new(&slot).input(0, card("card:4K+0")).output(0, card("card:0+8K"), OutLength::Same).run();
+    assert!(!matches!(empty, Err(Error::SameRange { .. })), "{empty:?}");
     StreamJob::new(&slot)
         .input(0, bytes(pattern(64)).1)
         .output(0, card("card:8K+4K"), OutLength::Same)

@@ -375,8 +375,10 @@ pub(crate) fn check_distinct(sources: &[&In], sinks: &[&Out]) -> Result<()> {
                 buffers.push((bytes, name));
             }
             Out::Card { addr, len } => {
-                let overlaps =
-                    |&&(a, l): &&(u64, u64)| a < addr.saturating_add(*len) && *addr < a.saturating_add(l);
+                // An empty range has no bytes to share.
+                let overlaps = |&&(a, l): &&(u64, u64)| {
+                    l > 0 && *len > 0 && a < addr.saturating_add(*len) && *addr < a.saturating_add(l)
+                };
                 if let Some((a, l)) = ranges.iter().find(overlaps) {
                     let (range, other) = (range_name(*addr, *len), range_name(*a, *l));
                     return Err(Error::SameRange { range, other });
