@@ -58,7 +58,9 @@ impl WaitArgs {
             PciError::Busy(_) if crate::signals::waiting() => {
                 Failure::Run("ended by a signal while it waited for the card".into())
             }
-            PciError::Busy(_) => Failure::Run(format!("{error} with --wait")),
+            // The error ends with "or wait for it".
+            PciError::Busy(_) if self.wait.is_none() => Failure::Run(format!("{error} with --wait")),
+            PciError::Busy(_) => Failure::Run(format!("{error} for more than {} s", limit.as_secs())),
             _ => Failure::Run(error.to_string()),
         })
     }
