@@ -195,6 +195,22 @@ def test_a_second_client_waits(server: Server, data: Path):
     serves(server, data)
 
 
+def test_a_child_does_not_keep_its_parents_card(server: Server, data: Path):
+    """It has copies of the parent's descriptors, and may live longer."""
+    with viaduct.open(server.name):
+        child = os.fork()
+        if child == 0:
+            time.sleep(PATIENCE)
+            os._exit(0)
+    try:
+        with viaduct.open(server.name, wait=5) as card:
+            assert card.info.slots > 0
+        serves(server, data)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
 def test_many_clients_in_turn(server: Server, data: Path):
     for _ in range(30):
         with viaduct.open(server.name) as card:

@@ -9,7 +9,7 @@ use super::wire::{
 };
 use crate::eventfds::EventFds;
 use crate::peer::printable;
-use crate::{DmaAccess, FunctionInfo, HostMemory, PciError, PciFunction, Result};
+use crate::{DmaAccess, FunctionInfo, HostMemory, PciError, PciFunction, Process, Result};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 use nix::sys::socket::sockopt::SendTimeout;
@@ -53,6 +53,8 @@ pub struct Client {
     /// One for each MSI-X vector.
     eventfds: EventFds,
     maps: Mutex<HashMap<u64, Arc<HostMemory>>>,
+    /// The process that has connected.
+    process: Process,
 }
 
 /// After a reply has not come in time, the next one is waited for only this fraction of the time: the end of a run
@@ -94,6 +96,7 @@ impl Client {
             requests: Mutex::default(),
             eventfds: EventFds::default(),
             maps: Mutex::default(),
+            process: Process::current(),
         };
         client.greet()?;
         client.info = client.learn()?;
@@ -251,6 +254,15 @@ impl Client {
 
     fn lock(&self) -> MutexGuard<'_, Requests> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // Closing the socket would not end the connection while a child of `fork()` has a copy of it.
+        if self.process.is_current() {
+            self.link.shutdown();
+        }
     }
 }
 
