@@ -4,6 +4,7 @@
 Where only the build system is tested, the compiler is a script that creates empty files: test_cli.py builds a real app.
 """
 
+import ctypes
 import os
 import shutil
 import signal
@@ -125,6 +126,20 @@ def test_a_signal_ends_a_build_and_the_next_goes_on(project: Project, how: signa
     project.build("make", 0)
     assert "header" not in project.log(), "existing files are not built again"
     assert "up to date" in project.build("make", 0) and project.log() == []
+
+
+def test_ctrl_c_ends_a_build_whichever_thread_receives_it(project: Project):
+    """A terminal sends it to the tools as well, and the system chooses a thread: often one that waits for a compiler."""
+    with project.start("hang") as process:
+        until(lambda: any("sleep 600.125" in words for words in project.processes()), "nothing is compiled")
+        tools = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        tool = next(pid for pid in tools if b"verilate.py" in Path(f"/proc/{pid}/cmdline").read_bytes())
+        thread = max(int(task.name) for task in Path(f"/proc/{tool}/task").iterdir())
+        assert thread != int(tool)
+        assert ctypes.CDLL(None).tgkill(int(tool), thread, signal.SIGINT) == 0
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1
+    assert not project.processes()
 
 
 def test_what_a_failed_compiler_says(project: Project):

@@ -46,6 +46,7 @@ ROOT = Path(__file__).absolute().parent.parent
 # Files of Verilator's run-time library that an object needs, with waveforms and coverage.
 RUNTIME = ["verilated.cpp", "verilated_threads.cpp"]
 PER_JOB = 1 << 20  # KiB of memory that a compiler takes at most
+LOOK = 0.2  # seconds between two looks for signals
 SMALL = 100_000  # files below this number of bytes are compiled together
 
 
@@ -182,8 +183,12 @@ class Tools:
         """Runs (command, what it does, output file); the file's name is added to the command, and the file appears only when it is complete."""
         tasks = [self.pool.submit(self.run_one, *command) for command in commands]
         try:
-            for task in concurrent.futures.as_completed(tasks):
-                task.result()
+            left = set(tasks)
+            while left:
+                # With a limit: handlers of signals run in this thread only, and one that another thread receives does not wake it.
+                done, left = concurrent.futures.wait(left, LOOK, concurrent.futures.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
         except BaseException:
             self.end()
             self.pool.shutdown(cancel_futures=True)
