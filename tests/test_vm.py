@@ -9,6 +9,7 @@ import select
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -135,6 +136,7 @@ APT_GET = """#!/bin/sh
 here=$(dirname "$0")
 [ "$(cat "$here/mode")" = hang ] || { echo "no network today" >&2; exit 100; }
 touch "$here/begun"
+mktemp >/dev/null
 sleep 600.25 & wait
 """
 
@@ -150,6 +152,7 @@ def no_packages(tmp_path: Path) -> dict[str, str]:
     return os.environ | {
         "PATH": f"{tmp_path}:{os.environ['PATH']}",
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "TMPDIR": tempfile.mkdtemp(dir=tmp_path),
         "VIADUCT_GUEST_MIRROR": "http://localhost:1/debian",
     }
 
@@ -188,6 +191,8 @@ def test_ending_it_while_it_fetches(how: signal.Signals, tmp_path: Path, no_pack
     assert "no package lists" in said and str(cache / "log") in said
     assert "no network today" in (cache / "log").read_text()
     assert {path.name for path in cache.iterdir()} <= {"lock", "log", "apt"}
+    # apt-get leaves files there when it is killed.
+    assert not list(Path(no_packages["TMPDIR"]).iterdir()) and not list((cache / "apt/tmp").iterdir())
 
 
 def test_a_full_disk_is_told_before_anything_is_fetched(tmp_path: Path, no_packages: dict[str, str]):

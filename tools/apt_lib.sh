@@ -53,7 +53,8 @@ apt_dir=$dir/apt
 apt_in=. # its working folder
 apt() { # SECONDS get|cache ARGUMENT…
   local limit=$1 tool=$2; shift 2
-  step "$limit" env -C "$apt_in" "apt-$tool" -q -o Acquire::http::Timeout=60 -o Acquire::https::Timeout=60 -o Acquire::Retries=2 -o Dir="$apt_dir" -o Dir::State::status="$apt_dir/status" -o Dir::Etc::SourceList="$apt_dir/sources.list" \
+  # Its temporary files, which it leaves when it is killed, are removed with the folder.
+  step "$limit" env -C "$apt_in" TMPDIR="$apt_dir/tmp" "apt-$tool" -q -o Acquire::http::Timeout=60 -o Acquire::https::Timeout=60 -o Acquire::Retries=2 -o Dir="$apt_dir" -o Dir::State::status="$apt_dir/status" -o Dir::Etc::SourceList="$apt_dir/sources.list" \
     -o Dir::Etc::SourceParts=/dev/null -o Dir::Etc::PreferencesParts=/dev/null -o APT::Architecture=amd64 -o APT::Architectures=amd64 \
     -o APT::Default-Release="${suites[0]}" -o APT::Sandbox::User= -o APT::Install-Recommends=false -o Acquire::Languages=none \
     -o Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled=false -o Dpkg::Use-Pty=0 "$@" 2>>"$dir/log"
@@ -69,7 +70,7 @@ apt_update() {
   [ -e $keyring ] || die "$keyring is missing: install the package debian-archive-keyring, then run the same command again"
   m=$(mirror)
   [ "$m" ] || die "apt on this machine has no package mirror set. Set VIADUCT_GUEST_MIRROR to the address of a Debian mirror"
-  mkdir -p "$apt_dir"/{etc/apt,var/lib/apt/lists/partial,var/cache/apt/archives/partial,state,cache/archives/partial}
+  mkdir -p "$apt_dir"/{etc/apt,var/lib/apt/lists/partial,var/cache/apt/archives/partial,state,cache/archives/partial,tmp}
   : >"$apt_dir/status"
   for s in "${suites[@]}"; do echo "deb [signed-by=$keyring] $m $s main"; done >"$apt_dir/sources.list"
   apt 900 get update >>"$dir/log" ||
