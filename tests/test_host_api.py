@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs in examples/, which docs/host-api.md shows, against OpenSSL."""
+"""The programs in examples/, which the documents show, against OpenSSL and models."""
 
 import hashlib
 import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -28,19 +29,22 @@ def run(command: list[object], **kwargs) -> str:
 def example(language: str, name: str = "encrypt") -> Path:
     """The example in that language; the page shows it as it is."""
     path = ROOT / "examples" / f"{name}.{ {'rust': 'rs', 'c': 'c', 'python': 'py'}[language] }"
-    blocks = re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / "docs/host-api.md").read_text(), re.M | re.S)
-    assert path.read_text().split("\n", 1)[1] in blocks, f"{path} is not what docs/host-api.md shows"
+    pages = [(ROOT / "docs" / page).read_text() for page in ("host-api.md", "daemon.md")]
+    blocks = [
+        text for page in pages for text in re.findall(rf"^```{language}\n(.*?)^```$", page, re.M | re.S)
+    ]
+    assert path.read_text().split("\n", 1)[1] in blocks, f"{path} is not what the documents show"
     assert len(blocks) == len(list(path.parent.glob(f"*{path.suffix}")))
     return path
 
 
-def rust(folder: Path) -> list[object]:
-    crates = ["viaduct", "viaduct-build", "viaduct-sim"]
+def rust(folder: Path, name: str = "encrypt") -> list[object]:
+    crates = ["viaduct", "viaduct-build", "viaduct-sim", "viaductd"]
     run(["cargo", "build", "--release", "--quiet", *(arg for crate in crates for arg in ("-p", crate))])
     names = [crate.replace("-", "_") for crate in crates]
     externs = [arg for name in names for arg in ("--extern", f"{name}={RELEASE}/lib{name}.rlib")]
     deps = f"dependency={RELEASE}/deps"
-    run(["rustc", "--edition", "2024", "-L", deps, *externs, "-o", folder / "rust", example("rust")])
+    run(["rustc", "--edition", "2024", "-L", deps, *externs, "-o", folder / "rust", example("rust", name)])
     return [folder / "rust"]
 
 
@@ -66,20 +70,45 @@ def test_example_encrypts_as_openssl_does(build, tmp_path: Path):
     assert re.fullmatch(r"100003 bytes, [1-9]\d+ cycles\n", said)
 
 
+def a_table(path: Path, updates: int) -> bytes:
+    """Writes a table for app gups to this file; the same after so many updates of RandomAccess."""
+    path.write_bytes(hashlib.shake_256(b"table").digest(64 << 10))
+    words, x = np.frombuffer(path.read_bytes(), np.uint64).copy(), 1
+    for _ in range(updates):
+        x = (x << 1 ^ (7 if x >> 63 else 0)) & 2**64 - 1
+        words[x % len(words)] ^= np.uint64(x)
+    return words.tobytes()
+
+
 @pytest.mark.parametrize("build", [c, python])
 def test_example_updates_a_file_through_a_mapping(build, tmp_path: Path):
     table, updates = tmp_path / "table", 3000
-    before = hashlib.shake_256(b"table").digest(64 << 10)
-    table.write_bytes(before)
-    expected, x = np.frombuffer(before, np.uint64).copy(), 1
-    for _ in range(updates):
-        x = (x << 1 ^ (7 if x >> 63 else 0)) & 2**64 - 1
-        expected[x % len(expected)] ^= np.uint64(x)
+    expected = a_table(table, updates)
+    before = table.read_bytes()
     env = os.environ | {"PYTHONPATH": str(ROOT / "python")}
     said = run([*build(tmp_path, "updates"), table, updates], env=env)
-    assert table.read_bytes() == expected.tobytes()
+    assert table.read_bytes() == expected
     if build is c:
         assert re.fullmatch(r"[1-9]\d+ cycles, 16 pages loaded, 16 written\n", said)
     else:
-        changed = np.count_nonzero(expected != np.frombuffer(before, np.uint64))
+        changed = np.count_nonzero(np.frombuffer(expected, np.uint64) != np.frombuffer(before, np.uint64))
         assert re.fullmatch(rf"[1-9]\d+ cycles, {changed} words changed\n32 pages loaded, 16 written\n", said)
+
+
+def test_example_shares_a_card_with_others(tmp_path: Path):
+    table, socket = tmp_path / "table", tmp_path / "cards"
+    expected = a_table(table, 3000)
+    tenant = rust(tmp_path, "tenant")
+    with subprocess.Popen(
+        [RELEASE / "viaductd", "--socket", socket], stderr=subprocess.DEVNULL, cwd=ROOT
+    ) as daemon:
+        try:
+            end = time.monotonic() + 60
+            while not socket.exists():
+                assert daemon.poll() is None and time.monotonic() < end
+                time.sleep(0.05)
+            assert run([*tenant, socket, table, 3000]) == "0 errors\n"
+        finally:
+            daemon.terminate()
+        assert daemon.wait(60) == 0
+    assert table.read_bytes() == expected
