@@ -130,8 +130,9 @@ def why(tool: str, status: int, output: str) -> str:
     ending = f"ended with status {status}"
     if status < 0:
         ending = f"was ended by signal {-status} ({signal.strsignal(-status)})"
-    # The compiler proper is a child of g++, which reports its end and exits with 1.
-    killed = status == -signal.SIGKILL or "Killed signal terminated program" in output
+    # The compiler proper and the linker are children of g++, which reports their end and exits with 1.
+    reports = ("Killed signal terminated program", "terminated with signal 9")
+    killed = status == -signal.SIGKILL or any(report in output for report in reports)
     words = ("memory exhausted", "annot allocate memory", "out of memory")
     if killed or any(w in output for w in words):
         return f"{tool} {ending}; memory may be short: end other programs, then run the same command again"
