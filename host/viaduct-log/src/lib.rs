@@ -87,8 +87,8 @@ where
         // More detailed levels are on request only, and not limited.
         if *metadata.level() <= Level::INFO {
             let now = Instant::now();
-            let source = (metadata.callsite(), std::thread::current().id());
-            if !self.throttle.passes(source, now, || Cause::new(metadata, message(event))) {
+            let (place, thread) = (metadata.callsite(), std::thread::current().id());
+            if !self.throttle.passes(place, thread, now, || Cause::new(metadata, message(event))) {
                 return Ok(());
             }
             for cause in self.throttle.held_back(Some(now)) {
