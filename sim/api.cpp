@@ -378,6 +378,13 @@ void vsim_get_counters(const vsim* sim, vsim_counters* counters) {
   counters->cycles = sim->card->clock.cycles();
   counters->link_up_ps = sim->card->link.up_busy_ps();
   counters->link_down_ps = sim->card->link.down_busy_ps();
+  for (unsigned s = 0; s < via::Card::slots(); s++) {
+    const via::Slot::Activity& activity = sim->card->slot(s).activity();
+    counters->slot_first[s] = activity.first;
+    counters->slot_last[s] = activity.last;
+    counters->slot_beats_in[s] = activity.beats_in;
+    counters->slot_beats_out[s] = activity.beats_out;
+  }
   for (const vsim_fn_counters& fn : sim->card->fn_counters) {
     counters->mmio_reads += fn.mmio_reads;
     counters->mmio_writes += fn.mmio_writes;

@@ -208,7 +208,7 @@ void Card::look_at_shell() {
 }
 
 void Card::slot_edges() {
-  for (Slot& slot : slots_) counters.slot_evals += slot.edge(waving());
+  for (Slot& slot : slots_) counters.slot_evals += slot.edge(waving(), clock.cycles());
 }
 
 void Card::model_edges() {

@@ -50,6 +50,8 @@ class Card {
   bool resetting(unsigned function) {
     return ((flr_ | driven_.flr | shell_.fn_flr_busy()) >> function & 1) != 0;
   }
+  const Slot& slot(unsigned s) const { return slots_[s]; }
+  static constexpr unsigned slots() { return kSlots; }
   // Functions whose board port has a packet for the host.
   uint32_t packets() const {
     uint32_t mask = 0;

@@ -42,6 +42,9 @@ class Dram {
 
   void edge(const Clock& clock, const AxiRequest& shell);
   const AxiAnswer& answer() const { return answer_; }
+  // The memory itself, for who fills it or looks at it at no cost of time.
+  uint8_t* memory() { return memory_; }
+  uint64_t size() const { return size_; }
 
   // Nothing the shell waits for, and it asks for nothing. Writes that were answered may still be on their way
   // to the banks.

@@ -3,6 +3,7 @@
 //
 // One place for an app: the instance in it, and what crosses its edge.
 #pragma once
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -32,6 +33,7 @@ class Slot {
     api_ = nullptr;
     instance_ = nullptr;
     out = {};
+    activity_ = {};
     still_ = 0;
     next_try_ = kFirstTry;
     settled_ = false;
@@ -44,9 +46,18 @@ class Slot {
   // Nothing will come of this slot by itself.
   bool idle() const { return settled() || (!out.busy && still_ >= kIdle); }
 
-  // One clock edge. True if the slot was evaluated. With `every` it is, even where that changes nothing.
-  bool edge(bool every) {
+  // What has crossed the app's streams and memory port since one of its registers was written: cycles of the
+  // first and the last transfer, and beats into the app and out of it.
+  struct Activity {
+    uint64_t first, last, beats_in, beats_out;
+  };
+  const Activity& activity() const { return activity_; }
+
+  // One clock edge, in cycle `now`. True if the slot was evaluated. With `every` it is, even where that changes
+  // nothing.
+  bool edge(bool every, uint64_t now) {
     if (!loaded()) return false;
+    watch(now);
     if (settled_) {
       if (std::memcmp(&in, &settled_in_, sizeof in) == 0) {
         if (every) api_->edge(instance_, &in, &out);
@@ -103,14 +114,26 @@ class Slot {
   static constexpr uint32_t kLongestWait = 1024;  // between tries
   static constexpr uint32_t kIdle = 2048;  // edges after which a slot that is not busy counts as idle anyhow
 
-  bool transfers() const {
+  bool moves() const {
     return (in.s_valid & out.s_ready) || (out.m_valid & in.m_ready) || (out.arvalid && in.arready) ||
            (in.rvalid && out.rready) || (out.awvalid && in.awready) || (out.wvalid && in.wready) ||
-           (in.bvalid && out.bready) || in.reg_valid || out.reg_rvalid || out.irq;
+           (in.bvalid && out.bready);
+  }
+  bool transfers() const { return moves() || in.reg_valid || out.reg_rvalid || out.irq; }
+
+  void watch(uint64_t now) {
+    if (in.reg_valid && in.reg_write) activity_ = {};
+    if (!in.rst_n || !moves()) return;
+    if (activity_.first == 0) activity_.first = now;
+    activity_.last = now;
+    activity_.beats_in += std::popcount(static_cast<unsigned>(in.s_valid & out.s_ready)) + (in.rvalid && out.rready);
+    activity_.beats_out +=
+        std::popcount(static_cast<unsigned>(out.m_valid & in.m_ready)) + (out.wvalid && in.wready);
   }
 
   const SlotApi* api_ = nullptr;
   void* instance_ = nullptr;
+  Activity activity_{};
   uint32_t still_ = 0;  // edges since the last transfer
   uint32_t next_try_ = kFirstTry;
   bool settled_ = false;

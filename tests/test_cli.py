@@ -705,6 +705,31 @@ def test_bench_figures_are_the_same_every_time_on_a_busy_machine():
     assert len(alone) >= 20 and all(f["value"] > 0 for f in alone if f["unit"] != "each")
 
 
+def test_bench_fsrf_gives_figures_of_every_system_for_checked_results():
+    """One workload of each kind: lanes, random accesses that are all made again by every system, dependent reads."""
+    chosen = [f"--workload={name}" for name in ("md5", "rng write", "tri")]
+    rows = {f["what"]: f for f in figures("fsrf", "--quick", *chosen)}
+    systems = {what.removeprefix("tri: ") for what in rows if what.startswith("tri: ")}
+    assert {"viaduct", "physical", "direct", "fsrf-dram", "fsrf-sram", "amorphos", "coyote-4k"} < systems
+    assert len(rows) == (len(chosen) + 1) * len(systems)
+    cycles = {
+        what: float(re.findall(r"([\d.]+) cycles", f["note"])[0])
+        for what, f in rows.items()
+        if not what.startswith("geometric")
+    }
+    # A TLB of six cycles a translation, and a miss for half of the pages, cannot be hidden from accesses of 64 bytes.
+    assert cycles["rng write: amorphos"] >= 6 * 512
+    assert cycles["rng write: coyote-4k"] > 20 * cycles["rng write: coyote-2m"]
+    assert cycles["rng write: viaduct"] < 0.6 * cycles["rng write: fsrf-sram"]
+    again = figures("fsrf", "--quick", "--workload=rng write", "--system=viaduct", "--system=amorphos")
+    assert [f for f in again if f["what"] in cycles and f["value"] == rows[f["what"]]["value"]] == again
+
+
+def test_bench_fsrf_refuses_names_that_there_are_not():
+    fails(2, 'no system "fsrf"; there are viaduct, physical', "bench", "fsrf", "--system", "fsrf")
+    fails(2, 'no workload "rng"; there are aes, ', "bench", "fsrf", "--workload", "rng")
+
+
 @pytest.mark.long
 def test_profiles_reproduce_what_was_measured():
     """Memory of `f1` against the rows it is fitted to, and copies over each profile's link (docs/results.md, The boards)."""

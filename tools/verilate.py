@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Verilates a top module and compiles it with its C++ side into one shared object.
+"""Verilates a top module and compiles it with its C++ side into one shared object, or program.
 
     .venv/bin/python tools/verilate.py card [--trace] [--coverage] [--assert]
     .venv/bin/python tools/verilate.py slot --out build/apps/aes/aes.so --source wrapper.sv -y apps/aes/rtl [...]
+    .venv/bin/python tools/verilate.py rival
 
 `card` makes build/card/libviaduct_card.so: the shell and the models in sim/, without functions, as with VIA_FN_MASK=0. With --functions it
 makes build/card/libviaduct_card_functions.so, the card with all its functions, from the same models where they are the same. With --trace
 it makes build/card-trace/libviaduct_card.so, with and without --functions likewise; with --coverage or --assert build/card-coverage/… and
-build/card-assert/…, which have functions. `slot` makes the object of one app around its `via_slot`. Both find modules by name in rtl/*/ and
-build/regs and read via_pkg first. Relative paths are relative to the project's folder.
+build/card-assert/…, which have functions. `slot` makes the object of one app around its `via_slot`, `rival` the program build/rivals/rival
+with the other systems of `viaduct bench fsrf`. All find modules by name in rtl/*/ and build/regs and read via_pkg first. Relative paths are relative to the project's folder.
 
 Nothing is done if no input changed: sources (those Verilator read the last time), C++ files, arguments and tool versions are compared by
 content with stamp.json next to the generated files. Its paths are relative to the project, so that it remains valid in a copied or moved one;
@@ -296,17 +297,18 @@ class Build:
         self.args = args
         variant = [name for name in ("trace", "coverage", "assert", "whole") if getattr(args, name)]
         folder = f"build/{'-'.join(['card', *variant])}"
-        self.out = Path(args.out or f"{folder}/libviaduct_card{'_functions' * args.functions}.so")
+        made = f"{folder}/libviaduct_card{'_functions' * args.functions}.so"
+        self.out = Path(args.out or ("build/rivals/rival" if self.kind == "rival" else made))
         self.work = self.out.parent / f"{self.out.stem}.verilated"
         self.stamp = self.work / "stamp.json"
         self.cxx = os.environ.get("CXX", "g++")
-        self.name = args.name or (self.out.stem if self.kind == "slot" else "card")
+        self.name = args.name or ("card" if self.kind == "card" else self.out.stem)
         if variant:
             self.name += f" ({', '.join(variant)})"
         if args.functions:
             self.name += " with functions"
         # Waves show the card in one piece.
-        self.parts = () if self.kind == "slot" or args.trace or args.whole else parts.CARD
+        self.parts = () if self.kind != "card" or args.trace or args.whole else parts.CARD
         # Models that the card without functions has too.
         self.shared = self.work
         if args.functions and self.parts:
@@ -333,13 +335,17 @@ class Build:
         return packages
 
     def folders(self) -> list[Path]:
-        rtl = [p for p in found("rtl/*") if p.is_dir()]
+        # No card contains the other systems of the bench, so a change there does not make one anew.
+        rtl = [p for p in found("rtl/*") if p.is_dir() and (p.name != "rivals" or self.kind == "rival")]
         return [Path(y) for y in self.args.y] + [*rtl, Path("build/regs")]
 
     def models(self) -> list[Model]:
         if self.kind == "slot":
             sources = [*self.packages(), *(Path(s) for s in self.args.source)]
             return [Model("slot", "Vslot", "via_slot", self.work / "slot", sources, self.folders())]
+        if self.kind == "rival":
+            sources = [*self.packages(), Path("tools/lint.vlt"), Path("rtl/rivals/via_rival.sv")]
+            return [Model("rival", "Vrival", "via_rival", self.work / "rival", sources, self.folders())]
         return [self.shell(), *(self.part(part) for part in self.kinds.values())]
 
     def shell(self) -> Model:
@@ -383,6 +389,8 @@ class Build:
         return self.kind == "card" and (getattr(self.args, "assert") or self.args.coverage)
 
     def cpp(self) -> list[Path]:
+        if self.kind == "rival":
+            return [Path(f"sim/{name}.cpp") for name in ("rivals/rival", "dram", "link", "hostmap")]
         return [Path("sim/shim/slot_shim.cpp")] if self.kind == "slot" else found("sim/*.cpp")
 
     def headers(self) -> list[Path]:
@@ -392,7 +400,7 @@ class Build:
 
     def patterns(self) -> list[str]:
         """Folders in which a new file is a new input."""
-        if self.kind == "slot":
+        if self.kind != "card":
             return []
         return ["rtl/*/via_*_pkg.sv", "build/regs/*.vlt", "build/regs/*_pkg.sv", "sim/*.cpp", "sim/**/*.h"]
 
@@ -511,7 +519,7 @@ class Build:
             if self.is_current(self.read_stamp(inputs)):
                 return
             hint = " (one to two minutes)" if self.kind == "card" else ""
-            what = "via_shell" if self.kind == "card" else "via_slot"
+            what = {"card": "via_shell", "slot": "via_slot", "rival": "via_rival"}[self.kind]
             print(f"{self.name}: Verilating {what} and compiling it{hint}", flush=True)
             begun = time.monotonic()
             models = self.models()
@@ -571,7 +579,7 @@ class Build:
         units = [unit for model in models for unit in self.units(model)] + self.around(models)
         compile_all(units, self.cxx)
         objects = [str(obj) for _, obj, _ in units] + [str(o) for o in runtime]
-        link = [self.cxx, "-shared", *objects, "-Wl,-Bsymbolic", "-Wl,--gc-sections"]
+        link = [self.cxx, *(["-shared"] if self.kind != "rival" else []), *objects, "-Wl,-Bsymbolic", "-Wl,--gc-sections"]
         link += ["-Wl,-z,defs", "-Wl,--build-id=none", "-pthread", "-ldl"]
         link += ["-llz4", "-lz"] if self.args.trace else []
         # Written to another name and renamed: a running card keeps the object it has open.
@@ -640,7 +648,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("kind", choices=["card", "slot"])
+    parser.add_argument("kind", choices=["card", "slot", "rival"])
     parser.add_argument("--out", help="shared object to build; needed for slot")
     parser.add_argument("--name", help="name for messages")
     parser.add_argument(
@@ -673,7 +681,7 @@ def main() -> None:
     TOOLS.catch_signals()
     if args.kind == "slot" and not args.out:
         parser.error("slot needs --out")
-    if args.functions and (args.kind == "slot" or args.coverage or getattr(args, "assert")):
+    if args.functions and (args.kind != "card" or args.coverage or getattr(args, "assert")):
         parser.error("--functions is an option of the card, and of its variants --trace and --whole")
     if args.trace and not Path("/usr/include/lz4.h").exists():
         fail("waveforms need the lz4 headers: install the package liblz4-dev")

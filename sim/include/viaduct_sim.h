@@ -179,6 +179,9 @@ struct vsim_counters { /* since power-up */
   /* Time in picoseconds that packets of all kinds, with headers, have taken of each direction of the link:
    * from the card, to it. */
   uint64_t link_up_ps, link_down_ps;
+  /* Of each slot since a register of its app was last written: cycles of the first and the last transfer at
+   * the app's streams and memory port, beats into the app and out of it. */
+  uint64_t slot_first[16], slot_last[16], slot_beats_in[16], slot_beats_out[16];
 };
 void vsim_get_counters(const vsim*, struct vsim_counters*);
 

@@ -229,6 +229,13 @@ impl Project {
         Ok(self.card_object(variant))
     }
 
+    /// Builds the program with the other systems of `viaduct bench fsrf`; does nothing if nothing changed.
+    pub fn build_rivals(&self, progress: &mut dyn FnMut(&str)) -> Result<PathBuf> {
+        let program = self.root.join("build/rivals/rival");
+        self.make("the other systems of the bench", "rival", &program, &["rival".to_owned()], progress)?;
+        Ok(program)
+    }
+
     /// Path of a variant's shared object of the simulated card.
     pub fn card_object(&self, variant: Variant) -> PathBuf {
         self.root.join("build").join(match variant {

@@ -65,6 +65,14 @@ pub struct Counters {
     pub link_up_ps: u64,
     /// The same for the link to the card.
     pub link_down_ps: u64,
+    /// For each slot: cycle of the first transfer at its app's streams and memory port since a register of the app was last written.
+    pub slot_first: [u64; 16],
+    /// Cycle of the last one.
+    pub slot_last: [u64; 16],
+    /// Beats into the app since then.
+    pub slot_beats_in: [u64; 16],
+    /// Beats out of it.
+    pub slot_beats_out: [u64; 16],
 }
 
 /// Counters of a function of a card, and of its board port, since power-up.

@@ -87,6 +87,68 @@ pub struct Dram {
     pub controller_ps: u32,
 }
 
+impl Dram {
+    /// The members in order, as `vsim_dram` has them, for a simulator in another program.
+    pub fn words(&self) -> [u32; 26] {
+        let Self {
+            mib,
+            data_bytes,
+            burst_ps,
+            banks,
+            row_bytes,
+            t_rcd_ps,
+            t_rp_ps,
+            t_ras_ps,
+            t_cl_ps,
+            t_cwl_ps,
+            t_wr_ps,
+            t_wtr_ps,
+            t_rtw_ps,
+            t_ccd_ps,
+            t_ccd_l_ps,
+            t_faw_ps,
+            t_refi_ps,
+            t_rfc_ps,
+            machines,
+            queue,
+            read_fifo,
+            write_fifo,
+            clock_ps,
+            machine_ps,
+            track_ps,
+            controller_ps,
+        } = *self;
+        [
+            mib,
+            data_bytes,
+            burst_ps,
+            banks,
+            row_bytes,
+            t_rcd_ps,
+            t_rp_ps,
+            t_ras_ps,
+            t_cl_ps,
+            t_cwl_ps,
+            t_wr_ps,
+            t_wtr_ps,
+            t_rtw_ps,
+            t_ccd_ps,
+            t_ccd_l_ps,
+            t_faw_ps,
+            t_refi_ps,
+            t_rfc_ps,
+            machines,
+            queue,
+            read_fifo,
+            write_fifo,
+            clock_ps,
+            machine_ps,
+            track_ps,
+            controller_ps,
+        ]
+    }
+}
+
 /// Ports of the board.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Board {

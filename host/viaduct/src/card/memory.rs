@@ -73,21 +73,28 @@ impl CardMemory {
         Self { channels: (0..channels).map(|_| channel()).collect(), next: 0 }
     }
 
-    /// Allocates a frame and returns its card address, or `None` if there is none.
-    pub fn alloc(&mut self, size: FrameSize) -> Option<u64> {
+    /// Allocates a frame, in a channel if one is given, and returns its card address, or `None` if there is none.
+    pub fn alloc(&mut self, size: FrameSize, channel: Option<usize>) -> Option<u64> {
+        if let Some(number) = channel {
+            return self.alloc_in(number, size);
+        }
         for _ in 0..self.channels.len() {
             let number = self.next;
             self.next = (self.next + 1) % self.channels.len();
-            let channel = &mut self.channels[number];
-            let found = match size {
-                FrameSize::Huge => channel.take_block(Block::Huge).map(|block| block as u64 * HUGE),
-                FrameSize::Small => channel.take_small(),
-            };
-            if let Some(offset) = found {
-                return Some((number as u64) << CHANNEL_LOG2 | offset);
+            if let Some(addr) = self.alloc_in(number, size) {
+                return Some(addr);
             }
         }
         None
+    }
+
+    fn alloc_in(&mut self, number: usize, size: FrameSize) -> Option<u64> {
+        let channel = self.channels.get_mut(number)?;
+        let offset = match size {
+            FrameSize::Huge => channel.take_block(Block::Huge).map(|block| block as u64 * HUGE),
+            FrameSize::Small => channel.take_small(),
+        };
+        Some((number as u64) << CHANNEL_LOG2 | offset?)
     }
 
     /// Frees a frame.
@@ -189,8 +196,20 @@ mod tests {
     fn frames_go_round_the_channels() {
         let mut memory = CardMemory::new(4, 8, 4);
         let channels: Vec<_> =
-            (0..8).map(|_| memory.alloc(FrameSize::Small).unwrap() >> CHANNEL_LOG2).collect();
+            (0..8).map(|_| memory.alloc(FrameSize::Small, None).unwrap() >> CHANNEL_LOG2).collect();
         assert_eq!(channels, [0, 1, 2, 3, 0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn frames_of_one_channel_leave_the_turn_of_the_others_alone() {
+        let mut memory = CardMemory::new(4, 8, 4);
+        for _ in 0..4 {
+            assert_eq!(memory.alloc(FrameSize::Huge, Some(2)).unwrap() >> CHANNEL_LOG2, 2);
+        }
+        assert_eq!(memory.alloc(FrameSize::Small, Some(2)), None, "the channel is full");
+        let channels: Vec<_> =
+            (0..4).map(|_| memory.alloc(FrameSize::Small, None).unwrap() >> CHANNEL_LOG2).collect();
+        assert_eq!(channels, [0, 1, 3, 0]);
     }
 
     #[test]
@@ -198,11 +217,11 @@ mod tests {
         let mut memory = CardMemory::new(1, 8, 3);
         memory.claim(0, 100).unwrap();
         memory.claim(0, 4096).unwrap();
-        assert_eq!(memory.alloc(FrameSize::Huge), Some(HUGE));
-        let small = memory.alloc(FrameSize::Small).unwrap();
+        assert_eq!(memory.alloc(FrameSize::Huge, None), Some(HUGE));
+        let small = memory.alloc(FrameSize::Small, None).unwrap();
         assert_eq!(small, 2 * HUGE);
         assert!(memory.claim(small, 1).is_err());
-        assert_eq!(memory.alloc(FrameSize::Huge), None);
+        assert_eq!(memory.alloc(FrameSize::Huge, None), None);
         assert!(memory.claim(1, 1).is_err(), "misaligned");
         assert!(memory.claim(0, 0).is_err(), "empty");
         assert!(memory.claim(0, u64::MAX).is_err(), "too long");
@@ -223,7 +242,7 @@ mod tests {
                 if what == 3 && !held.is_empty() {
                     let (addr, size) = held.swap_remove(which.index(held.len()));
                     memory.free(addr, size);
-                } else if let Some(addr) = memory.alloc(size) {
+                } else if let Some(addr) = memory.alloc(size, None) {
                     prop_assert_eq!(addr % size.bytes(), 0);
                     let overlap = |&(a, s): &(u64, FrameSize)| addr < a + s.bytes() && a < addr + size.bytes();
                     prop_assert!(!held.iter().any(overlap));

@@ -200,8 +200,8 @@ impl Card {
         lock(&self.claimed)[slot] = false;
     }
 
-    pub(crate) fn alloc_frame(&self, size: FrameSize) -> Option<u64> {
-        lock(&self.memory).alloc(size)
+    pub(crate) fn alloc_frame(&self, size: FrameSize, channel: Option<usize>) -> Option<u64> {
+        lock(&self.memory).alloc(size, channel)
     }
 
     pub(crate) fn free_frame(&self, addr: u64, size: FrameSize) {

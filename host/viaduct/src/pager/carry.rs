@@ -143,7 +143,9 @@ impl Space {
                 Ok((load.number..load.number + load.count).map(|n| Place::Host(first + n * step)).collect())
             }
             None => {
-                Ok(self.take_frames(d, load.count, size, paged.keep)?.into_iter().map(Place::Card).collect())
+                let (keep, channel) = (paged.keep, paged.channel);
+                let frames = self.take_frames(d, load.count, size, keep, channel)?;
+                Ok(frames.into_iter().map(Place::Card).collect())
             }
         }
     }

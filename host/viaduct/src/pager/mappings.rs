@@ -43,6 +43,8 @@ pub(crate) struct Wanted {
     pub on_host: bool,
     /// In the page table in card memory, if it has room for the pages.
     pub table: bool,
+    /// Channel of card memory for its frames.
+    pub channel: Option<usize>,
     /// Writes are told by faults, see `Paged::unclean`.
     pub noted: bool,
     pub at: At,
@@ -70,7 +72,7 @@ impl Space {
 
     /// Maps a file or buffer. Nothing is read yet. Returns the address, and the number of the mapping.
     pub fn map_source(&mut self, d: &Dispatcher, wanted: Wanted) -> Result<(u64, u64)> {
-        let Wanted { source, first, len, prot, size, on_host, table, noted, at } = wanted;
+        let Wanted { source, first, len, prot, size, on_host, table, channel, noted, at } = wanted;
         let step = size.bytes();
         let bytes = len
             .checked_next_multiple_of(step)
@@ -123,6 +125,7 @@ impl Space {
             owner: self.owners,
             pages: BTreeMap::new(),
             host,
+            channel,
             locality: Locality::default(),
             keep: Keep::default(),
             ahead: Ahead::new(),

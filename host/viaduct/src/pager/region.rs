@@ -46,6 +46,8 @@ pub(super) struct Paged {
     pub(super) pages: BTreeMap<u64, Page>, // by number
     /// Host memory that serves as frames, for mappings placed there.
     pub(super) host: Option<HostFrames>,
+    /// Channel of card memory that its frames are in; any, unless told.
+    pub(super) channel: Option<usize>,
     pub(super) locality: Locality,
     pub(super) keep: Keep,
     pub(super) ahead: Ahead,
@@ -197,6 +199,7 @@ impl Region {
                 .host
                 .as_ref()
                 .map(|h| HostFrames { buffer: Arc::clone(&h.buffer), offset: h.offset + cut }),
+            channel: paged.channel,
             locality: paged.locality,
             keep: paged.keep,
             ahead: Ahead::new(),

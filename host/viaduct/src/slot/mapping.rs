@@ -20,6 +20,7 @@ pub struct MapOptions {
     on_host: bool,
     huge: Option<bool>,
     table: Option<bool>,
+    channel: Option<usize>,
     noted: bool,
     private: bool,
     offset: u64,
@@ -34,6 +35,7 @@ impl MapOptions {
             on_host: false,
             huge: None,
             table: None,
+            channel: None,
             noted: false,
             private: false,
             offset: 0,
@@ -58,6 +60,13 @@ impl MapOptions {
     /// table has no room.
     pub fn table(mut self, table: bool) -> Self {
         self.table = Some(table);
+        self
+    }
+
+    /// All pages are in this channel of card memory, rather than in all channels in turn: an app that does not need the bandwidth of
+    /// several then leaves the others alone. Without a free frame there, pages are evicted as if the whole card were full.
+    pub fn channel(mut self, channel: usize) -> Self {
+        self.channel = Some(channel);
         self
     }
 
@@ -154,6 +163,10 @@ impl Slot {
                 options.offset
             )));
         }
+        if let Some(channel) = options.channel.filter(|&channel| channel >= card.info().channels) {
+            let count = card.info().channels;
+            return Err(Error::Invalid(format!("channel {channel}: the card has {count}, from 0 on")));
+        }
         let aligned = match options.at {
             At::Replacing(va) | At::Exactly(va) => va % HUGE == 0,
             At::Anywhere | At::Near(_) => true,
@@ -169,6 +182,7 @@ impl Slot {
             size: if huge { FrameSize::Huge } else { FrameSize::Small },
             on_host: options.on_host,
             table: !huge && !options.on_host && options.table.unwrap_or(len > reach),
+            channel: options.channel,
             noted: options.noted && options.prot.write,
             at: options.at,
         };

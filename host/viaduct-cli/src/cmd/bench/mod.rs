@@ -3,6 +3,7 @@
 //! that every machine prints the same, idle or busy; each is printed only after the data was compared.
 
 mod calibrate;
+mod fsrf;
 mod guest;
 mod share;
 mod virtio;
@@ -33,7 +34,7 @@ use crate::tell::out;
 /// Measure the simulated card; every figure is checked before it is printed
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to measure; unless given, everything but `share`, `calibrate` and `guest`
+    /// What to measure; unless given, everything but `share`, `calibrate`, `fsrf` and `guest`
     what: Vec<What>,
     /// Board and link to simulate; `viaduct info card` lists them
     #[arg(long, value_name = "NAME")]
@@ -44,6 +45,8 @@ pub struct Args {
     /// For `guest`: the kernel, as for `viaduct vm`
     #[arg(long, value_name = "NAME", default_value = "6.12")]
     kernel: String,
+    #[command(flatten)]
+    choice: fsrf::Choice,
     /// Small sizes and few cases, for tests: the figures differ from those in the documents
     #[arg(long)]
     quick: bool,
@@ -71,6 +74,8 @@ enum What {
     Share,
     /// Card memory of profile f1 against the board it is calibrated to
     Calibrate,
+    /// The workloads of the FSRF paper, on this card and on the systems of its Table 2
+    Fsrf,
     /// Round trips of a program in a Linux guest, through the network device and through the XDMA-compatible function
     Guest,
 }
@@ -175,6 +180,7 @@ pub fn run(args: Args) -> Result {
             What::Guest => {
                 guest::guest(&project, card.profile.as_deref(), &args.kernel, args.rounds, &mut plots)?
             }
+            What::Fsrf => fsrf::fsrf(&project, &card, &args.choice, args.quick, &mut plots)?,
             What::Dma => dma(&project, &card, &open()?, &scale, &mut plots)?,
             What::Mem => {
                 let opened = open()?;

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `viaduct bench fsrf`: the workloads of the FSRF paper in four slots at once, with all pages resident, on this card and on the systems that
+//! the paper compares (its Table 2, columns "hot"). The other systems have the same apps, movers, DRAM channels and clock.
+//!
+//! Counted is, for each slot, from the first to the last transfer at the app's streams or memory port, or until the last of its output is in
+//! memory, and the bytes that pass there; the throughput is that of all slots, over their mean time, as in the paper (section 6.2).
+
+mod systems;
+mod work;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use viaduct::desc::Command;
+use viaduct::{Advice, MapOptions, Prot, SharedBytes, Source, Tag};
+use viaduct_build::{Project, Variant};
+
+use self::systems::SYSTEMS;
+use self::work::{Done, NAMES, Sizes, Work};
+use super::{Figure, PATIENCE, register, wrong};
+use crate::card::CardArgs;
+use crate::fail::{Failure, Result, usage};
+use crate::job::set_registers;
+use crate::plot::{Form, Kind, Plot};
+
+const SLOTS: usize = 4;
+const OURS: &str = "viaduct";
+const REFERENCE: &str = "physical";
+const MIB: f64 = 1048576.0;
+
+/// What of it to measure; everything, if empty.
+#[derive(clap::Args)]
+pub struct Choice {
+    /// For `fsrf`: this system only; may be given several times
+    #[arg(long, value_name = "NAME")]
+    system: Vec<String>,
+    /// For `fsrf`: this workload only; may be given several times
+    #[arg(long, value_name = "NAME")]
+    workload: Vec<String>,
+}
+
+/// The paper's small sizes, some 32 MiB a slot, and reach of TLBs over 32.
+const SMALL: Sizes = Sizes {
+    stream: 1 << 20,
+    message: 64 << 10,
+    table: 1 << 20,
+    updates: 16 << 10,
+    random: 1 << 20,
+    blocks: [64, 1024],
+    ranks: [16384, 65536],
+    triangles: [1024, 10240],
+    images: 4,
+};
+const SMALL_SCALE_LOG2: u32 = 5;
+
+/// For tests.
+const QUICK: Sizes = Sizes {
+    stream: 64 << 10,
+    message: 4 << 10,
+    table: 32 << 10,
+    updates: 256,
+    random: 32 << 10,
+    blocks: [8, 64],
+    ranks: [256, 1024],
+    triangles: [64, 320],
+    images: 1,
+};
+const QUICK_SCALE_LOG2: u32 = 10;
+
+/// What a slot has moved, and the cycles from its first to its last transfer.
+struct Ran {
+    cycles: u64,
+    beats_in: u64,
+    beats_out: u64,
+    misses: u64,
+}
+
+/// Measures the figures of `viaduct bench fsrf`.
+pub fn fsrf(
+    project: &Project,
+    card: &CardArgs,
+    choice: &Choice,
+    quick: bool,
+    plots: &mut Vec<Plot>,
+) -> Result<Vec<Figure>> {
+    let names = || [OURS].into_iter().chain(SYSTEMS.iter().map(|s| s.name));
+    known("system", &choice.system, &names().collect::<Vec<_>>())?;
+    known("workload", &choice.workload, &NAMES)?;
+    let wanted = |list: &[String], name: &str| list.is_empty() || list.iter().any(|n| n == name);
+    let profile = card.profile.clone().or(Some("f1".into()));
+    let card = CardArgs { profile: profile.clone(), ..card.clone() };
+    let board = crate::card::profile(profile.as_deref())?;
+    let (sizes, scale_log2) = if quick { (QUICK, QUICK_SCALE_LOG2) } else { (SMALL, SMALL_SCALE_LOG2) };
+    let program = project.build_rivals(&mut crate::project::tell)?;
+    let mut plot = Plot::new(
+        "fsrf",
+        Form::Bars,
+        "The workloads of FSRF on resident pages, against the same without translation",
+        "four slots at once; bytes over the mean time of the slots, of system physical",
+        ["workload", "of physical"],
+    );
+    let mut figures = Vec::new();
+    let mut ratios: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for name in NAMES.into_iter().filter(|name| wanted(&choice.workload, name)) {
+        let work = Work::new(project, name, &sizes)?;
+        let opened = card.open_with(project, Variant::Fast, |_| ())?;
+        let image = crate::project::build(project, &work.app, opened.card.info(), Variant::Fast)?;
+        let mut rows = Vec::new();
+        for system in names().filter(|system| wanted(&choice.system, system)) {
+            let ran = match SYSTEMS.iter().find(|s| s.name == system) {
+                Some(s) => s.run(&program, &board, &image.object, &work, scale_log2)?,
+                None => ours(&card, project, &image.container, &work)?,
+            };
+            rows.push((system, ran));
+        }
+        let cycles = |ran: &[Ran]| ran.iter().map(|r| r.cycles).sum::<u64>() as f64 / ran.len() as f64;
+        let physical = rows.iter().find(|(system, _)| *system == REFERENCE).map(|(_, ran)| cycles(ran));
+        for (system, ran) in &rows {
+            let beats: u64 = ran.iter().map(|r| r.beats_in + r.beats_out).sum();
+            let value = (beats * work.of_beat) as f64 / cycles(ran);
+            let mut note = format!("{:.0} MiB/s", value * f64::from(board.clk_khz) * 1000.0 / MIB);
+            if let Some(physical) = physical {
+                let ratio = physical / cycles(ran);
+                note += &format!(", {ratio:.3} of physical");
+                ratios.entry(system).or_default().push(ratio);
+                let kind = if *system == OURS { Kind::Ours } else { Kind::Rival };
+                if *system != REFERENCE && *system != "direct" && !system.ends_with('+') {
+                    plot.add(kind, system, name, 0.0, ratio);
+                }
+            }
+            note += &format!(", {:.0} cycles", cycles(ran));
+            let misses: u64 = ran.iter().map(|r| r.misses).sum();
+            if misses > 0 {
+                note += &format!(", {misses} misses");
+            }
+            figures.push(Figure { what: format!("{name}: {system}"), value, unit: "B/cycle", note });
+        }
+        if physical.is_some() {
+            plot.add(Kind::Limit, REFERENCE, name, 0.0, 1.0);
+        }
+    }
+    for system in names() {
+        let Some(all) = ratios.get(system) else { continue };
+        let value = (all.iter().map(|r| r.ln()).sum::<f64>() / all.len() as f64).exp();
+        let least = all.iter().copied().fold(f64::INFINITY, f64::min);
+        let note = format!("of physical, least {least:.3}");
+        figures.push(Figure {
+            what: format!("geometric mean of {}: {system}", all.len()),
+            value,
+            unit: "",
+            note,
+        });
+    }
+    plots.push(plot);
+    Ok(figures)
+}
+
+/// Refuses names that there are not.
+fn known(what: &str, given: &[String], names: &[&str]) -> Result {
+    match given.iter().find(|name| !names.contains(&name.as_str())) {
+        Some(name) => usage(format!("no {what} {name:?}; there are {}", names.join(", "))),
+        None => Ok(()),
+    }
+}
+
+/// A slot, its memory, and what that is mapped from.
+type Place = (viaduct::Slot, viaduct::Mapping, SharedBytes);
+
+/// Runs a workload on this card: pages of 2 MiB, those of each slot in a channel of its own, all loaded and mapped before.
+fn ours(card: &CardArgs, project: &Project, container: &std::path::Path, work: &Work) -> Result<Vec<Ran>> {
+    let opened = card.open_with(project, Variant::Fast, |_| ())?;
+    let Some(sim) = &opened.sim else { return Err(Failure::Run("not a simulated card".into())) };
+    let image = std::fs::read(container).map_err(crate::fail::at(container.display()))?;
+    let app = &work.app;
+    let channels = opened.card.info().channels;
+    let mut slots: Vec<Place> = Vec::new();
+    for s in 0..SLOTS {
+        let slot = opened.card.slot(s)?;
+        slot.load(&image)?;
+        set_registers(&slot, app, &work.values)?;
+        let bytes = SharedBytes::new(work.memory.clone());
+        let options = MapOptions::new(Prot::READ_WRITE).huge(true).channel(s % channels);
+        let mapping = slot.map(Source::bytes(bytes.clone()), work.memory.len() as u64, options)?;
+        mapping.advise(Advice::WillNeed)?;
+        if let Some(port) = &app.memory {
+            for (name, value) in [(&port.base, mapping.va()), (&port.bytes, mapping.len())] {
+                if let Some(name) = name {
+                    super::set(&slot, app, name, value)?;
+                }
+            }
+        }
+        slots.push((slot, mapping, bytes));
+    }
+    let loads = |slots: &[Place]| slots.iter().map(|(slot, ..)| slot.pager_stats().pages_in).sum::<u64>();
+    let before = loads(&slots);
+    let mut moved = vec![Vec::new(); SLOTS];
+    let mut written = [0; SLOTS];
+    if work.streams() {
+        let mut feeds: Vec<Feed> =
+            slots.iter().map(|(_, mapping, _)| Feed::new(work, mapping.va())).collect();
+        for (feed, (slot, ..)) in feeds.iter_mut().zip(&slots) {
+            feed.submit(slot)?;
+        }
+        while feeds.iter().any(|feed| !feed.ended()) {
+            for ((feed, (slot, ..)), moved) in feeds.iter_mut().zip(&slots).zip(&mut moved) {
+                feed.wait(slot, moved)?;
+                feed.submit(slot)?;
+            }
+        }
+        written = std::array::from_fn(|s| feeds[s].written);
+    } else {
+        let start = app.memory.as_ref().and_then(|m| m.start.as_deref()).unwrap_or("start");
+        let seen: Vec<u64> = slots.iter().map(|(slot, ..)| slot.irqs()).collect();
+        for (slot, ..) in slots.iter().rev() {
+            slot.write_register(register(app, start)?.offset, 1)?;
+        }
+        for ((slot, ..), seen) in slots.iter().zip(seen) {
+            if slot.wait_irq(seen, PATIENCE)?.is_none() {
+                return Err(Failure::Run(format!("{}: the app does not end", work.name)));
+            }
+        }
+    }
+    let counters = sim.function.counters();
+    if loads(&slots) != before {
+        return wrong(&format!("{}: pages were not resident", work.name));
+    }
+    let mut all = Vec::new();
+    for (s, (slot, mapping, bytes)) in slots.into_iter().enumerate() {
+        let mut registers = BTreeMap::new();
+        for name in work.results() {
+            registers.insert(name.clone(), slot.read_wide(register(app, &name)?)?);
+        }
+        let translated = slot.counters()?;
+        mapping.unmap()?;
+        let done = Done { memory: bytes.to_vec(), registers, moved: std::mem::take(&mut moved[s]) };
+        work.check(&done, OURS)?;
+        all.push(Ran {
+            cycles: counters.slot_last[s].max(written[s]) - counters.slot_first[s] + 1,
+            beats_in: counters.slot_beats_in[s],
+            beats_out: counters.slot_beats_out[s],
+            misses: u64::from(translated.rd_miss) + u64::from(translated.wr_miss),
+        });
+    }
+    Ok(all)
+}
+
+/// The moves of a slot, as many under way as a mover holds.
+struct Feed {
+    ins: VecDeque<Command>,
+    outs: VecDeque<Command>,
+    /// Under way: in, out.
+    tags: [VecDeque<Tag>; 2],
+    /// Cycle in which the last move out ended.
+    written: u64,
+}
+
+/// Moves that a mover holds, and how many of them are waited for at a time.
+const HELD: usize = 16;
+const AT_ONCE: usize = 4;
+
+impl Feed {
+    fn new(work: &Work, va: u64) -> Self {
+        let into = |m: &work::MoveIn| {
+            let command = Command::move_in(0, va + m.at, m.bytes, m.last);
+            Command { id: m.id, ..command }
+        };
+        Self {
+            ins: work.ins.iter().map(into).collect(),
+            outs: work.outs.iter().map(|(at, bytes)| Command::move_out(0, va + at, *bytes)).collect(),
+            tags: [VecDeque::new(), VecDeque::new()],
+            written: 0,
+        }
+    }
+
+    fn ended(&self) -> bool {
+        self.ins.is_empty() && self.outs.is_empty() && self.tags.iter().all(VecDeque::is_empty)
+    }
+
+    fn submit(&mut self, slot: &viaduct::Slot) -> Result {
+        for (tags, commands) in self.tags.iter_mut().zip([&mut self.ins, &mut self.outs]) {
+            let count = commands.len().min(HELD - tags.len());
+            let some: Vec<Command> = commands.drain(..count).collect();
+            if !some.is_empty() {
+                tags.extend(slot.submit(&some)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the oldest moves in, or when all are in for the oldest ones out.
+    fn wait(&mut self, slot: &viaduct::Slot, moved: &mut Vec<(u32, u8)>) -> Result {
+        let way = usize::from(self.tags[0].is_empty());
+        let count = self.tags[way].len().min(AT_ONCE);
+        let some: Vec<Tag> = self.tags[way].drain(..count).collect();
+        let done = slot.wait(&some)?;
+        if let Some(failed) = done.iter().find(|c| c.status != viaduct::desc::Status::Ok) {
+            return Err(Failure::Run(format!("a move has ended with {:?}", failed.status)));
+        }
+        if way == 1 {
+            self.written = done.iter().map(|c| c.time).fold(self.written, u64::max);
+            moved.extend(done.iter().map(|c| (c.bytes, c.info as u8)));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_different_and_known() {
+        let mut names: Vec<&str> = SYSTEMS.iter().map(|s| s.name).chain([OURS]).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), SYSTEMS.len() + 1);
+        assert!(known("system", &[REFERENCE.to_owned()], &names).is_ok());
+        let refused = known("system", &["fsrf".to_owned()], &names).unwrap_err();
+        assert!(refused.message().contains("there are amorphos, "), "{}", refused.message());
+    }
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The systems of Table 2 of the FSRF paper, and how the program with all but ours (`sim/rivals`) is told to run one.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use viaduct_build::{Scratch, end_with_us};
+use viaduct_sim::Profile;
+
+use super::work::{Done, Work};
+use super::{Ran, SLOTS};
+use crate::fail::{Failure, Result, at};
+
+/// Where the data of a slot begins in the address spaces of the other systems (`BaseLog2` of via_rival).
+const BASE: u64 = 1 << 33;
+
+/// Parameters of a system, as the inputs of `rtl/rivals/via_rival.sv`.
+#[derive(Clone, Copy)]
+pub struct System {
+    pub name: &'static str,
+    direct: bool,
+    striped: bool,
+    split: bool,
+    walk: bool,
+    tlb: Option<Tlb>,
+}
+
+/// A TLB in SRAM. Its reach is divided by `scale`.
+#[derive(Clone, Copy)]
+struct Tlb {
+    step: u32,
+    page_log2: u32,
+    sets_log2: u32,
+    ways: u32,
+}
+
+/// Cycles of the state machine of the SRAM TLBs, which serves reads and writes in turn. From the published artifact; the paper says that it
+/// is one (5.2), that Coyote's replica has its latency (6.2), and its rows `rng`, 9,800 MiB/s in four slots with accesses of 64 bytes, are 6.2
+/// cycles each.
+const MACHINE: u32 = 6;
+/// Cycles until the host has entered a page into a TLB; no data is moved. What `viaduct bench mem` shows for a card whose host takes no
+/// time was 600 when misses were served one by one; the paper's rows `gups` of Coyote, a miss in 4.95 microseconds, are 1,240.
+const MISS: u32 = 600;
+
+/// Coyote's TLBs, which the paper gives FSRF too (6.2): 4 ways and 1024 sets of 4 KiB, 2 ways and 64 sets of 2 MiB.
+const SMALL: Tlb = Tlb { step: MACHINE, page_log2: 12, sets_log2: 10, ways: 4 };
+const HUGE: Tlb = Tlb { step: MACHINE, page_log2: 21, sets_log2: 6, ways: 2 };
+/// Four segments of 4 GiB each way of a TLB (artifact): never a miss here.
+const SEGMENTS: Tlb = Tlb { step: MACHINE, page_log2: 32, sets_log2: 2, ways: 4 };
+
+const PLAIN: System =
+    System { name: "physical", direct: false, striped: false, split: false, walk: false, tlb: None };
+
+/// All but ours. With `+` a translation takes one cycle and there is one a cycle and direction, so that no win rests on a slow machine.
+pub const SYSTEMS: [System; 10] = [
+    PLAIN,
+    System { name: "direct", direct: true, ..PLAIN },
+    System { name: "fsrf-sram", tlb: Some(HUGE), ..PLAIN },
+    System { name: "fsrf-dram", walk: true, ..PLAIN },
+    System { name: "coyote-4k", striped: true, tlb: Some(SMALL), ..PLAIN },
+    System { name: "coyote-2m", striped: true, tlb: Some(HUGE), ..PLAIN },
+    System { name: "amorphos", striped: true, split: true, tlb: Some(SEGMENTS), ..PLAIN },
+    System { name: "coyote-4k+", striped: true, tlb: Some(Tlb { step: 0, ..SMALL }), ..PLAIN },
+    System { name: "coyote-2m+", striped: true, tlb: Some(Tlb { step: 0, ..HUGE }), ..PLAIN },
+    System { name: "amorphos+", striped: true, split: true, tlb: Some(Tlb { step: 0, ..SEGMENTS }), ..PLAIN },
+];
+
+impl System {
+    /// The line of the program's input. `scale_log2`: how much smaller the data is than the paper's, and with it the reach of TLBs.
+    fn line(&self, scale_log2: u32) -> String {
+        let tlb = self.tlb.unwrap_or(HUGE);
+        let sets = tlb.sets_log2.saturating_sub(if tlb.page_log2 < 32 { scale_log2 } else { 0 });
+        let flags = [self.direct, self.striped, self.split, self.walk, self.tlb.is_some()];
+        let flags: Vec<String> = flags.iter().map(|f| u8::from(*f).to_string()).collect();
+        let Tlb { step, page_log2, ways, .. } = tlb;
+        format!("system {} {step} {page_log2} {sets} {ways} {MISS}\n", flags.join(" "))
+    }
+
+    /// Runs a workload in all slots.
+    pub fn run(
+        &self,
+        program: &Path,
+        profile: &Profile,
+        object: &Path,
+        work: &Work,
+        scale_log2: u32,
+    ) -> Result<Vec<Ran>> {
+        let folder = Scratch::new()?;
+        let path = |name: String| -> PathBuf { folder.path().join(name) };
+        let memory = path("memory".into());
+        std::fs::write(&memory, &work.memory).map_err(at(memory.display()))?;
+        let mut text = format!("clock {}\ndram", profile.clk_khz);
+        for word in profile.dram.words() {
+            let _ = write!(text, " {word}");
+        }
+        text.push('\n');
+        text += &self.line(scale_log2);
+        let register = |name: &str| {
+            let missing = || Failure::Run(format!("app {} has no register {name}", work.app.name));
+            work.app.register(name).ok_or_else(missing)
+        };
+        let bytes = work.memory.len() as u64;
+        let mut start = 0;
+        for s in 0..SLOTS {
+            let stream = u8::from(work.streams());
+            let _ = writeln!(text, "app {s} {} {stream} {bytes} {}", object.display(), memory.display());
+            let mut values = work.values.clone();
+            if let Some(port) = &work.app.memory {
+                start = register(port.start.as_deref().unwrap_or("start"))?.offset;
+                for (name, value) in [(&port.base, BASE), (&port.bytes, bytes)] {
+                    if let Some(name) = name {
+                        values.insert(name.clone(), vec![value as u32, (value >> 32) as u32]);
+                    }
+                }
+            }
+            for (name, words) in &values {
+                let offset = register(name)?.offset;
+                for (i, word) in words.iter().enumerate() {
+                    let _ = writeln!(text, "set {s} {} {word}", offset + 4 * i as u32);
+                }
+            }
+            for m in &work.ins {
+                let _ = writeln!(text, "in {s} {} {} {} {}", m.id, m.at, m.bytes, u8::from(m.last));
+            }
+            for (at, bytes) in &work.outs {
+                let _ = writeln!(text, "out {s} {at} {bytes}");
+            }
+        }
+        let _ = writeln!(text, "go {start}");
+        let results = work.results();
+        for s in 0..SLOTS {
+            for name in &results {
+                let r = register(name)?;
+                for i in 0..r.words() {
+                    let _ = writeln!(text, "get {s} {}", r.offset + 4 * i);
+                }
+            }
+            let _ = writeln!(text, "save {s} {}", path(format!("after{s}")).display());
+        }
+        let said = self.obey(program, text)?;
+        let mut lines = said.lines().map(|line| line.split(' ').collect::<Vec<_>>()).peekable();
+        let odd = || Failure::Run(format!("{}: {} has not said what was expected", work.name, self.name));
+        let number = |word: Option<&&str>| word.and_then(|w| w.parse::<u64>().ok()).ok_or_else(odd);
+        let mut all = Vec::new();
+        for _ in 0..SLOTS {
+            let line = lines.next().filter(|line| line.first() == Some(&"ran")).ok_or_else(odd)?;
+            let n = |i: usize| number(line.get(i));
+            let (first, last) = (n(1)?, n(2)?);
+            let mut moved = Vec::new();
+            while let Some(line) = lines.next_if(|line| line.first() == Some(&"out")) {
+                moved.push((number(line.get(1))? as u32, number(line.get(2))? as u8));
+            }
+            let done = Done { memory: Vec::new(), registers: Default::default(), moved };
+            let cycles = last - first + 1;
+            all.push((Ran { cycles, beats_in: n(3)?, beats_out: n(4)?, misses: n(5)? }, done));
+        }
+        for (s, (_, done)) in all.iter_mut().enumerate() {
+            for name in &results {
+                let r = register(name)?;
+                let mut value = Vec::new();
+                for _ in 0..r.words() {
+                    let line =
+                        lines.next().filter(|line| line.first() == Some(&"register")).ok_or_else(odd)?;
+                    value.extend((number(line.get(1))? as u32).to_le_bytes());
+                }
+                done.registers.insert(name.clone(), value);
+            }
+            let file = path(format!("after{s}"));
+            done.memory = std::fs::read(&file).map_err(at(file.display()))?;
+            work.check(done, self.name)?;
+        }
+        Ok(all.into_iter().map(|(ran, _)| ran).collect())
+    }
+
+    /// Runs the program on its input, and returns what it prints.
+    fn obey(&self, program: &Path, input: String) -> Result<String> {
+        let mut command = Command::new(program);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        end_with_us(&mut command);
+        let mut child = command.spawn().map_err(at(program.display()))?;
+        let mut to = child.stdin.take();
+        let done = std::thread::scope(|scope| {
+            scope.spawn(move || {
+                // It may end before it has read everything, and then says why.
+                let _ = to.take().map(|mut to| to.write_all(input.as_bytes()));
+            });
+            child.wait_with_output()
+        });
+        let done = done.map_err(at(program.display()))?;
+        if !done.status.success() {
+            let why = String::from_utf8_lossy(&done.stderr);
+            return Err(Failure::Run(format!("{}: {}", self.name, why.trim())));
+        }
+        Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+    }
+}
