@@ -48,46 +48,6 @@ module via_rival_split
 
   localparam bit BurstsOk = param_in("via_rival_split Bursts", Bursts, 2, 1024);
 
-  // [0] reads, [1] writes. `at` is the next beat of the burst at the front, `done` the next response of the oldest one in flight.
-  axi_ax_t ax_i[2];
-  logic [1:0] ax_valid, ax_ready, last, len_ready, len_valid, response, done_last;
-  logic [7:0] at_q[2], done_q[2], len[2];
-  assign ax_i[0]  = s_ar_i;
-  assign ax_i[1]  = s_aw_i;
-  assign ax_valid = {s_aw_valid_i, s_ar_valid_i};
-  assign ax_ready = {m_aw_ready_i, m_ar_ready_i};
-  assign response = {m_b_valid_i && m_b_ready_o, m_r_valid_i && m_r_ready_o};
-
-  for (genvar d = 0; d < 2; d++) begin : gen_way
-    assign last[d] = !split_i || at_q[d] == ax_i[d].len;
-    assign done_last[d] = done_q[d] == len[d];
-    // Lengths of the bursts in flight, once their first request has gone.
-    via_fifo #(
-      .T    (logic [7:0]),
-      .Depth(Bursts)
-    ) u_len (
-      .clk_i,
-      .rst_ni,
-      .flush_i  (1'b0),
-      .s_i      (ax_i[d].len),
-      .s_valid_i(split_i && ax_valid[d] && ax_ready[d] && at_q[d] == '0),
-      .s_ready_o(len_ready[d]),
-      .m_o      (len[d]),
-      .m_valid_o(len_valid[d]),
-      .m_ready_i(response[d] && done_last[d]),
-      .count_o  ()
-    );
-    always_ff @(posedge clk_i) begin
-      if (!rst_ni) begin
-        at_q[d]   <= '0;
-        done_q[d] <= '0;
-      end else if (split_i) begin
-        if (ax_valid[d] && ax_ready[d] && (at_q[d] != '0 || len_ready[d])) at_q[d] <= last[d] ? '0 : at_q[d] + 1'b1;
-        if (response[d] && len_valid[d]) done_q[d] <= done_last[d] ? '0 : done_q[d] + 1'b1;
-      end
-    end
-  end
-
   function automatic axi_ax_t one(input axi_ax_t ax, input logic [7:0] beat);
     one = ax;
     one.len = '0;
@@ -95,16 +55,62 @@ module via_rival_split
     return one;
   endfunction
 
-  logic [1:0] open;
-  assign open[0] = !split_i || at_q[0] != '0 || len_ready[0];
-  assign open[1] = !split_i || at_q[1] != '0 || len_ready[1];
-  assign m_ar_o = split_i ? one(s_ar_i, at_q[0]) : s_ar_i;
-  assign m_aw_o = split_i ? one(s_aw_i, at_q[1]) : s_aw_i;
-  assign s_aw_sent_o = m_aw_valid_o && m_aw_ready_i && at_q[1] == '0;
-  assign m_ar_valid_o = s_ar_valid_i && open[0];
-  assign m_aw_valid_o = s_aw_valid_i && open[1];
-  assign s_ar_ready_o = m_ar_ready_i && open[0] && last[0];
-  assign s_aw_ready_o = m_aw_ready_i && open[1] && last[1];
+  // [0] reads, [1] writes. A burst is taken with its first request and waits here for the others. `at` is the next of them, `done` the next
+  // response of the oldest burst in flight.
+  axi_ax_t s_ax[2], m_ax[2], ax_q[2];
+  logic [1:0] s_valid, s_ready, m_valid, m_ready, open, first, len_ready, response, done_last;
+  logic [7:0] at_q[2], done_q[2], len[2];
+  assign s_ax[0]  = s_ar_i;
+  assign s_ax[1]  = s_aw_i;
+  assign s_valid  = {s_aw_valid_i, s_ar_valid_i};
+  assign m_ready  = {m_aw_ready_i, m_ar_ready_i};
+  assign response = {m_b_valid_i && m_b_ready_o, m_r_valid_i && m_r_ready_o};
+
+  for (genvar d = 0; d < 2; d++) begin : gen_way
+    assign first[d] = at_q[d] == '0;
+    assign open[d] = !split_i || first[d] && len_ready[d];
+    assign m_valid[d] = s_valid[d] && open[d] || !first[d];
+    assign s_ready[d] = m_ready[d] && open[d];
+    assign m_ax[d] = !split_i ? s_ax[d] : first[d] ? one(s_ax[d], '0) : one(ax_q[d], at_q[d]);
+    assign done_last[d] = done_q[d] == len[d];
+    // Lengths of the bursts in flight. A response is later than its request, which leaves the crossbar cycles after it has come here.
+    via_fifo #(
+      .T    (logic [7:0]),
+      .Depth(Bursts)
+    ) u_len (
+      .clk_i,
+      .rst_ni,
+      .flush_i  (1'b0),
+      .s_i      (s_ax[d].len),
+      .s_valid_i(split_i && first[d] && s_valid[d] && m_ready[d]),
+      .s_ready_o(len_ready[d]),
+      .m_o      (len[d]),
+      .m_valid_o(),
+      .m_ready_i(split_i && response[d] && done_last[d]),
+      .count_o  ()
+    );
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        at_q[d]   <= '0;
+        done_q[d] <= '0;
+      end else if (split_i) begin
+        if (m_valid[d] && m_ready[d]) begin
+          if (first[d]) at_q[d] <= 8'(s_ax[d].len != '0);
+          else at_q[d] <= at_q[d] == ax_q[d].len ? '0 : at_q[d] + 1'b1;
+        end
+        if (response[d]) done_q[d] <= done_last[d] ? '0 : done_q[d] + 1'b1;
+      end
+      if (first[d]) ax_q[d] <= s_ax[d];
+    end
+  end
+
+  assign m_ar_o = m_ax[0];
+  assign m_aw_o = m_ax[1];
+  assign m_ar_valid_o = m_valid[0];
+  assign m_aw_valid_o = m_valid[1];
+  assign s_ar_ready_o = s_ready[0];
+  assign s_aw_ready_o = s_ready[1];
+  assign s_aw_sent_o = s_aw_valid_i && s_aw_ready_o;
 
   always_comb begin
     m_w_o = s_w_i;
