@@ -53,8 +53,8 @@ class Slot {
   };
   const Activity& activity() const { return activity_; }
 
-  // One clock edge, in cycle `now`. True if the slot was evaluated. With `every` it is, even where that changes
-  // nothing.
+  // One clock edge, in cycle `now`. True if the slot was evaluated. With `every` it is, even where that
+  // changes nothing.
   bool edge(bool every, uint64_t now) {
     if (!loaded()) return false;
     watch(now);
@@ -126,7 +126,8 @@ class Slot {
     if (!in.rst_n || !moves()) return;
     if (activity_.first == 0) activity_.first = now;
     activity_.last = now;
-    activity_.beats_in += std::popcount(static_cast<unsigned>(in.s_valid & out.s_ready)) + (in.rvalid && out.rready);
+    activity_.beats_in +=
+        std::popcount(static_cast<unsigned>(in.s_valid & out.s_ready)) + (in.rvalid && out.rready);
     activity_.beats_out +=
         std::popcount(static_cast<unsigned>(out.m_valid & in.m_ready)) + (out.wvalid && in.wready);
   }

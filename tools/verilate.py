@@ -10,7 +10,8 @@
 makes build/card/libviaduct_card_functions.so, the card with all its functions, from the same models where they are the same. With --trace
 it makes build/card-trace/libviaduct_card.so, with and without --functions likewise; with --coverage or --assert build/card-coverage/… and
 build/card-assert/…, which have functions. `slot` makes the object of one app around its `via_slot`, `rival` the program build/rivals/rival
-with the other systems of `viaduct bench fsrf`. All find modules by name in rtl/*/ and build/regs and read via_pkg first. Relative paths are relative to the project's folder.
+with the other systems of `viaduct bench fsrf`. All find modules by name in rtl/*/ and build/regs and read via_pkg first. Relative paths are
+relative to the project's folder.
 
 Nothing is done if no input changed: sources (those Verilator read the last time), C++ files, arguments and tool versions are compared by
 content with stamp.json next to the generated files. Its paths are relative to the project, so that it remains valid in a copied or moved one;
@@ -579,7 +580,8 @@ class Build:
         units = [unit for model in models for unit in self.units(model)] + self.around(models)
         compile_all(units, self.cxx)
         objects = [str(obj) for _, obj, _ in units] + [str(o) for o in runtime]
-        link = [self.cxx, *(["-shared"] if self.kind != "rival" else []), *objects, "-Wl,-Bsymbolic", "-Wl,--gc-sections"]
+        shared = [] if self.kind == "rival" else ["-shared"]
+        link = [self.cxx, *shared, *objects, "-Wl,-Bsymbolic", "-Wl,--gc-sections"]
         link += ["-Wl,-z,defs", "-Wl,--build-id=none", "-pthread", "-ldl"]
         link += ["-llz4", "-lz"] if self.args.trace else []
         # Written to another name and renamed: a running card keeps the object it has open.

@@ -1,23 +1,23 @@
 // Copyright Viaduct contributors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program behind the other systems of `viaduct bench fsrf`: apps in slots, DRAM channels, and rtl/rivals between them. It obeys the lines
-// of its standard input, which the bench writes, in order, and prints results; a wrong line ends it. Nothing depends on the wall clock.
+// The program behind the other systems of `viaduct bench fsrf`: apps in slots, DRAM channels, and rtl/rivals
+// between them. It obeys the lines of its standard input, which the bench writes, in order, and prints
+// results; a wrong line ends it. Nothing depends on the wall clock.
 //
 //   clock KHZ                                         first of all
 //   dram WORD…                                        members of vsim_dram in order
 //   system DIRECT STRIPED SPLIT WALK TLB STEP PAGE_LOG2 SETS_LOG2 WAYS MISS    as the inputs of via_rival
-//   app SLOT OBJECT STREAM BYTES FILE                 loads an app and its memory: BYTES from BASE on, the first ones from FILE
-//   set SLOT OFFSET VALUE                             writes a register of the app
-//   in SLOT ID OFFSET BYTES LAST   out SLOT OFFSET BYTES    moves, carried out by `go` in this order
-//   go START                                          enters all pages into the TLBs, begins the moves or writes 1 to register START
+//   app SLOT OBJECT STREAM BYTES FILE                 loads an app and its memory: BYTES from BASE on, the
+//   first ones from FILE set SLOT OFFSET VALUE                             writes a register of the app in
+//   SLOT ID OFFSET BYTES LAST   out SLOT OFFSET BYTES    moves, carried out by `go` in this order go START
+//   enters all pages into the TLBs, begins the moves or writes 1 to register START
 //                                                     of every slot, and runs to the end
 //   get SLOT OFFSET                                   prints `register VALUE`
 //   save SLOT FILE                                    writes the app's memory to a file
 //
-// `go` prints for every slot `ran FIRST LAST BEATS_IN BEATS_OUT MISSES`: cycles of the first and last transfer at the app, or
-// of the end of its last move out, and `out BYTES ID` for
-// each of its moves out.
+// `go` prints for every slot `ran FIRST LAST BEATS_IN BEATS_OUT MISSES`: cycles of the first and last
+// transfer at the app, or of the end of its last move out, and `out BYTES ID` for each of its moves out.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ constexpr unsigned kReset = 16;
 constexpr unsigned kMoves = 15;
 constexpr uint64_t kStuck = 1'000'000;  // cycles without a transfer
 constexpr unsigned kPrepare = 32'768;
-constexpr uint64_t kDrain = 512;        // cycles behind the end, for the last writes
+constexpr uint64_t kDrain = 512;  // cycles behind the end, for the last writes
 
 [[noreturn]] void fail(const std::string& why) {
   std::fprintf(stderr, "rival: error: %s\n", why.c_str());
@@ -76,7 +76,7 @@ struct Place {
   std::deque<Move> in, out;
   unsigned in_left = 0, out_left = 0;
   bool irq = false;
-  uint64_t written = 0;  // cycle in which the last move out ended
+  uint64_t written = 0;                             // cycle in which the last move out ended
   std::vector<std::pair<uint32_t, uint32_t>> done;  // of moves out
 };
 
@@ -115,8 +115,8 @@ class Rival {
     if (!place.slot.load(api)) fail("out of memory");
     place.stream = stream;
     place.bytes = bytes;
-    top_.ports().stream_i = static_cast<decltype(Ports::stream_i)>(
-        (top_.ports().stream_i & ~(1u << s)) | (unsigned{stream} << s));
+    top_.ports().stream_i = static_cast<decltype(Ports::stream_i)>((top_.ports().stream_i & ~(1u << s)) |
+                                                                   (unsigned{stream} << s));
     for (unsigned i = 0; i < kReset; i++) edge();
     place.slot.in.rst_n = 1;
     std::ifstream from(file, std::ios::binary);
@@ -149,7 +149,9 @@ class Rival {
     return answer;
   }
 
-  void move(unsigned s, bool in, const Move& move) { (in ? places_.at(s).in : places_.at(s).out).push_back(move); }
+  void move(unsigned s, bool in, const Move& move) {
+    (in ? places_.at(s).in : places_.at(s).out).push_back(move);
+  }
 
   void go(uint32_t start) {
     uint64_t most = 0;
@@ -185,8 +187,9 @@ class Rival {
       if (!places_[s].slot.loaded()) continue;
       const Slot::Activity& a = places_[s].slot.activity();
       std::printf("ran %llu %llu %llu %llu %u\n", static_cast<unsigned long long>(a.first),
-                  static_cast<unsigned long long>(std::max(a.last, places_[s].written)), static_cast<unsigned long long>(a.beats_in),
-                  static_cast<unsigned long long>(a.beats_out), unsigned{top_.ports().misses_o[s]});
+                  static_cast<unsigned long long>(std::max(a.last, places_[s].written)),
+                  static_cast<unsigned long long>(a.beats_in), static_cast<unsigned long long>(a.beats_out),
+                  unsigned{top_.ports().misses_o[s]});
       for (const auto& [bytes, id] : places_[s].done) std::printf("out %u %u\n", bytes, id);
       places_[s].done.clear();
     }
@@ -258,7 +261,7 @@ class Rival {
     r.mem_arready_i[c] = a.arready;
     r.mem_rvalid_i[c] = a.rvalid;
     if (a.rfresh) {
-      narrow(r.mem_rdata_i[c], *reinterpret_cast<const uint8_t(*)[kBeatBytes]>(a.rdata));
+      narrow(r.mem_rdata_i[c], *reinterpret_cast<const uint8_t (*)[kBeatBytes]>(a.rdata));
       r.mem_rresp_i[c] = a.rresp;
       r.mem_rlast_i[c] = a.rlast;
     }

@@ -15,14 +15,13 @@ use viaduct::{Advice, MapOptions, Prot, SharedBytes, Source, Tag};
 use viaduct_build::{Project, Variant};
 
 use self::systems::SYSTEMS;
-use self::work::{Done, NAMES, Sizes, Work};
+use self::work::{Done, NAMES, Ran, SLOTS, Sizes, Work};
 use super::{Figure, PATIENCE, register, wrong};
 use crate::card::CardArgs;
 use crate::fail::{Failure, Result, usage};
 use crate::job::set_registers;
 use crate::plot::{Form, Kind, Plot};
 
-const SLOTS: usize = 4;
 const OURS: &str = "viaduct";
 const REFERENCE: &str = "physical";
 const MIB: f64 = 1048576.0;
@@ -65,14 +64,6 @@ const QUICK: Sizes = Sizes {
     images: 1,
 };
 const QUICK_SCALE_LOG2: u32 = 10;
-
-/// What a slot has moved, and the cycles from its first to its last transfer.
-struct Ran {
-    cycles: u64,
-    beats_in: u64,
-    beats_out: u64,
-    misses: u64,
-}
 
 /// Measures the figures of `viaduct bench fsrf`.
 pub fn fsrf(

@@ -9,8 +9,7 @@ use std::process::{Command, Stdio};
 use viaduct_build::{Scratch, end_with_us};
 use viaduct_sim::Profile;
 
-use super::work::{Done, Work};
-use super::{Ran, SLOTS};
+use super::work::{Done, Ran, SLOTS, Work};
 use crate::fail::{Failure, Result, at};
 
 /// Where the data of a slot begins in the address spaces of the other systems (`BaseLog2` of via_rival).

@@ -12,7 +12,10 @@ use crate::fail::{Failure, Result, at};
 use crate::job::Values;
 use crate::random::Random;
 
-/// Sizes, for each of four slots.
+/// Slots that run a workload at once, as in the paper.
+pub const SLOTS: usize = 4;
+
+/// Sizes, for each of them.
 #[derive(Clone, Copy)]
 pub struct Sizes {
     /// Bytes of most streams.
@@ -62,6 +65,14 @@ pub struct MoveIn {
 
 /// Values of registers, little-endian.
 type Registers = BTreeMap<String, Vec<u8>>;
+
+/// What a slot has moved, and the cycles from its first to its last transfer.
+pub struct Ran {
+    pub cycles: u64,
+    pub beats_in: u64,
+    pub beats_out: u64,
+    pub misses: u64,
+}
 
 /// What a slot has done.
 pub struct Done {
