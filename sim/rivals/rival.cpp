@@ -5,16 +5,19 @@
 // between them. It obeys the lines of its standard input, which the bench writes, in order, and prints
 // results; a wrong line ends it. Nothing depends on the wall clock.
 //
-//   clock KHZ                                         first of all
-//   dram WORD…                                        members of vsim_dram in order
-//   system DIRECT STRIPED SPLIT WALK TLB STEP PAGE_LOG2 SETS_LOG2 WAYS MISS    as the inputs of via_rival
-//   app SLOT OBJECT STREAM BYTES FILE                 loads an app and its memory: BYTES from BASE on, the
-//   first ones from FILE set SLOT OFFSET VALUE                             writes a register of the app in
-//   SLOT ID OFFSET BYTES LAST   out SLOT OFFSET BYTES    moves, carried out by `go` in this order go START
-//   enters all pages into the TLBs, begins the moves or writes 1 to register START
-//                                                     of every slot, and runs to the end
-//   get SLOT OFFSET                                   prints `register VALUE`
-//   save SLOT FILE                                    writes the app's memory to a file
+//   clock KHZ                       first of all
+//   dram WORD…                      members of vsim_dram in order
+//   system DIRECT STRIPED SPLIT WALK TLB STEP PAGE_LOG2 SETS_LOG2 WAYS MISS
+//                                   as the inputs of via_rival
+//   app SLOT OBJECT STREAM BYTES FILE
+//                                   loads an app and its memory: BYTES from BASE on, the first ones from FILE
+//   set SLOT OFFSET VALUE           writes a register of the app
+//   in SLOT ID OFFSET BYTES LAST    a move, carried out by `go` in this order
+//   out SLOT OFFSET BYTES           likewise
+//   go START                        enters all pages into the TLBs, begins the moves or writes 1 to register
+//                                   START of every slot, and runs to the end
+//   get SLOT OFFSET                 prints `register VALUE`
+//   save SLOT FILE                  writes the app's memory to a file
 //
 // `go` prints for every slot `ran FIRST LAST BEATS_IN BEATS_OUT MISSES`: cycles of the first and last
 // transfer at the app, or of the end of its last move out, and `out BYTES ID` for each of its moves out.
