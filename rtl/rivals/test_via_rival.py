@@ -92,17 +92,15 @@ def striped(slot: int, at: int) -> tuple[int, int]:
 
 
 async def placed(dut, where, **values: int) -> None:
-    slots, chans = await system(dut, **values)
+    slots, chans = await system(dut, miss=10, **values)
     r = rng()
-    if values.get("tlb"):
-        await fill(dut, range(16), values["page_log2"])
     for _ in range(24):
         for s, x in enumerate(slots):
             for kind in ("reads", "writes"):
                 for mem in chans:
                     mem.reads.clear()
                     mem.writes.clear()
-                at = r.randrange(16 * MIB // PAGE) * PAGE
+                at = r.randrange(2048 * MIB // PAGE) * PAGE
                 if kind == "reads":
                     x.read(BASE + at, 8)
                 else:
