@@ -384,3 +384,67 @@ fn graph([vertices, edges]: [u64; 2]) -> Vec<u8> {
     }
     memory
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stream of two messages in two places, and a register.
+    fn work() -> Work {
+        let project = Project::find(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let messages = vec![vec![1, 2], vec![3, 4, 5]];
+        let registers = BTreeMap::from([("errors".to_owned(), vec![7])]);
+        Work {
+            name: "aes",
+            app: project.load("gups").unwrap(),
+            values: Values::default(),
+            memory: vec![0; 128],
+            ins: Vec::new(),
+            outs: vec![(0, 64), (64, 64)],
+            of_beat: 64,
+            expected: Expected { memory: None, registers, messages },
+        }
+    }
+
+    fn done() -> Done {
+        let mut memory = vec![0; 128];
+        memory[..3].copy_from_slice(&[3, 4, 5]);
+        memory[64..66].copy_from_slice(&[1, 2]);
+        let registers = BTreeMap::from([("errors".to_owned(), vec![7, 0, 0, 0])]);
+        Done { memory, registers, moved: vec![(3, 1), (2, 0)] }
+    }
+
+    fn refused(change: impl FnOnce(&mut Done)) -> String {
+        let mut done = done();
+        change(&mut done);
+        work().check(&done, "physical").unwrap_err().message().to_owned()
+    }
+
+    #[test]
+    fn messages_may_end_in_any_order_and_nothing_else_may_differ() {
+        work().check(&done(), "physical").unwrap();
+        assert!(refused(|d| d.memory[64] = 0).contains("aes, physical: output"));
+        assert!(refused(|d| d.moved[0] = (2, 1)).contains("output"));
+        assert!(refused(|d| d.moved[0] = (3, 2)).contains("message"));
+        assert!(refused(|d| d.moved[0] = (200, 1)).contains("message"));
+        assert!(refused(|d| d.moved.truncate(1)).contains("moves"));
+        assert!(
+            refused(|d| d.registers = BTreeMap::from([("errors".to_owned(), vec![7, 0, 0, 1])]))
+                .contains("register")
+        );
+        assert!(
+            refused(|d| d.registers = BTreeMap::from([("errors".to_owned(), vec![0; 4])]))
+                .contains("register")
+        );
+    }
+
+    #[test]
+    fn all_of_a_memory_is_compared() {
+        let mut work = work();
+        work.expected.memory = Some(done().memory);
+        work.check(&done(), "physical").unwrap();
+        let mut other = done();
+        other.memory[127] = 1;
+        assert!(work.check(&other, "physical").unwrap_err().message().contains("memory"));
+    }
+}
