@@ -175,10 +175,11 @@ synth-whole: regs ## the longest paths of the whole shell with its functions as 
 place: regs ## maximum clock of each block alone, placed and routed for Artix-7 with nextpnr, 64 bits (long)
 	$(PY) synth/place.py --json build/place/table.json
 
-bench: build ## figures of docs/results.md: copies, memory, apps, virtio, simulator, boards, a guest
+bench: build ## figures of docs/results.md: copies, memory, apps, virtio, simulator, boards, FSRF's workloads, a guest
 	./viaduct bench
 	./viaduct bench share
 	./viaduct bench calibrate
+	./viaduct bench fsrf
 	./viaduct bench guest
 
 clean: ## remove build results (the installed tools stay in their cache)
