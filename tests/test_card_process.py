@@ -211,6 +211,30 @@ def test_a_child_does_not_keep_its_parents_card(server: Server, data: Path):
         os.waitpid(child, 0)
 
 
+def test_a_child_does_not_keep_the_card_of_a_killed_parent(server: Server, data: Path):
+    program = f"""
+import os, sys, time, viaduct
+with viaduct.open({server.name!r}):
+    if child := os.fork():
+        print(child, flush=True)
+    time.sleep({PATIENCE})
+"""
+    env = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+    parent = subprocess.Popen([sys.executable, "-c", program], text=True, stdout=subprocess.PIPE, env=env)
+    assert parent.stdout
+    child = int(parent.stdout.readline())
+    parent.kill()
+    parent.wait(timeout=PATIENCE)
+    try:
+        os.kill(child, 0)
+        with viaduct.open(server.name, wait=5) as card:
+            assert card.info.slots > 0
+        serves(server, data)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        parent.stdout.close()
+
+
 def test_many_clients_in_turn(server: Server, data: Path):
     for _ in range(30):
         with viaduct.open(server.name) as card:

@@ -13,6 +13,7 @@ mod sys;
 pub use address::PciAddress;
 
 use crate::eventfds::{EventFds, eventfd};
+use crate::process::Withheld;
 use crate::{DmaAccess, FunctionInfo, HostMemory, PAGE_SIZE, PciError, PciFunction, Result};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
@@ -43,6 +44,7 @@ pub struct Function {
     // Fields are dropped in this order: the card's activity ends before the resources it uses are released.
     bars: [Region; 6],
     config: Region,
+    _withheld: [Withheld; 3],
     device: Arc<File>,
     eventfds: EventFds,
     /// Signalled when the kernel wants the function back.
@@ -135,6 +137,7 @@ impl Function {
         Ok(Self {
             bars,
             config,
+            _withheld: [Withheld::new(&device), Withheld::new(&group), Withheld::new(&container)],
             device,
             eventfds,
             recall,

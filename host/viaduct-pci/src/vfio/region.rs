@@ -2,8 +2,8 @@
 //! A BAR or the configuration space: mapped windows, and system calls for the rest.
 
 use super::sys;
-use crate::{PAGE_SIZE, PciError, Result};
-use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
+use crate::{PAGE_SIZE, PciError, Process, Result};
+use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, munmap};
 use std::fs::File;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
@@ -207,6 +207,8 @@ struct Window {
     /// Offset in its region.
     at: u64,
     len: usize,
+    /// The process that has the mapping.
+    process: Process,
 }
 
 // SAFETY: the pointer is to device memory, which belongs to no thread.
@@ -223,7 +225,11 @@ impl Window {
         let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
         let ptr = unsafe { mmap(None, size, protection, MapFlags::MAP_SHARED, device, offset) };
-        Ok(Self { ptr: ptr.map_err(|e| os(e.into()))?.cast(), at, len: size.get() })
+        let ptr = ptr.map_err(|e| os(e.into()))?;
+        // A child of `fork()` that had the mapping would keep the card in use.
+        // SAFETY: the mapping is new, and this process keeps it.
+        unsafe { madvise(ptr, size.get(), MmapAdvise::MADV_DONTFORK) }.map_err(|e| os(e.into()))?;
+        Ok(Self { ptr: ptr.cast(), at, len: size.get(), process: Process::current() })
     }
 
     /// Address of `len` bytes of the region, if all are in this window.
@@ -236,6 +242,9 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
+        if !self.process.is_current() {
+            return;
+        }
         // SAFETY: the mapping was made by `map` with exactly this extent and is no longer used.
         if let Err(error) = unsafe { munmap(self.ptr.cast(), self.len) } {
             tracing::error!(%error, "unmapping registers");

@@ -9,6 +9,7 @@ use super::wire::{
 };
 use crate::eventfds::EventFds;
 use crate::peer::printable;
+use crate::process::Withheld;
 use crate::{DmaAccess, FunctionInfo, HostMemory, PciError, PciFunction, Process, Result};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
@@ -45,6 +46,8 @@ impl Default for ClientOptions {
 #[derive(Debug)]
 pub struct Client {
     info: FunctionInfo,
+    /// Dropped before `link` closes its descriptor.
+    _withheld: Withheld,
     link: Link,
     reply_time: Duration,
     /// Set once the stream cannot be used any more; every later call fails immediately.
@@ -90,6 +93,7 @@ impl Client {
         let info = FunctionInfo { vendor: 0, device: 0, bar_sizes: [0; 6], vectors: 0 };
         let mut client = Self {
             info,
+            _withheld: Withheld::new(link.fd()),
             link,
             reply_time: options.reply_time,
             broken: AtomicBool::new(false),
