@@ -21,7 +21,7 @@ mod protocol;
 mod slot;
 
 pub use card::dma::{DmaArena, DmaBuffer};
-pub use card::{Card, CardInfo, FunctionKind, Timeouts, Tlb};
+pub use card::{Card, CardInfo, FunctionKind, Placement, Timeouts, Tlb};
 pub use error::{Error, Result};
 pub use function::{Attachment, Disk, FeatureChange, Features, Function, FunctionStatus, SECTOR, Through};
 pub use job::{

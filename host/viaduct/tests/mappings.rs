@@ -770,3 +770,60 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn slots_share_the_channels_of_card_memory() {
+    let fake = FakeCard::new();
+    let first = open(&fake);
+    let second = first.card().slot(1).unwrap();
+    second.load(&IMAGE).unwrap();
+    let map = |slot: &Slot, options: MapOptions| {
+        let mapping = slot.map(Source::anonymous(4 * PAGE).unwrap(), 4 * PAGE, options).unwrap();
+        assert_eq!(add_one(slot, mapping.va(), mapping.len()).unwrap().denied, 0);
+        mapping
+    };
+    let alone = map(&first, rw());
+    assert_eq!(fake.channels(0), [0, 1, 0, 1], "alone");
+    let other = map(&second, rw());
+    assert_eq!(fake.channels(1), [1, 1, 1, 1], "the second of two");
+    let beside = map(&first, rw());
+    assert_eq!(fake.channels(0), [0, 1, 0, 1, 0, 0, 0, 0], "the first of two; pages that were there stay");
+    beside.unmap().unwrap();
+    // Pages in host memory take no channel.
+    let host = map(&second, rw().on_host());
+    other.unmap().unwrap();
+    let again = map(&first, rw());
+    let channels = fake.channels(0);
+    assert_eq!((&channels[..4], channels[4] != channels[5]), ([0, 1, 0, 1].as_slice(), true), "alone again");
+    for mapping in [alone, again, host] {
+        mapping.unmap().unwrap();
+    }
+    let chosen = map(&first, rw().placement(Placement::Only(0b10)));
+    assert_eq!(fake.channels(0), [1, 1, 1, 1]);
+    chosen.unmap().unwrap();
+    let everywhere = [map(&second, rw()), map(&first, rw().placement(Placement::All))];
+    let channels = fake.channels(0);
+    assert_ne!(channels[0], channels[1], "{channels:?}");
+    drop(everywhere);
+    for channels in [0, 0b100, 0b101] {
+        let options = rw().placement(Placement::Only(channels));
+        let refused = first.map(Source::anonymous(PAGE).unwrap(), PAGE, options).err().unwrap().to_string();
+        assert!(refused.contains("of the card's 2"), "{refused}");
+    }
+}
+
+#[test]
+fn a_slot_whose_share_of_the_channels_is_full_takes_others() {
+    let fake = FakeCard::new();
+    let first = open(&fake);
+    let second = first.card().slot(1).unwrap();
+    second.load(&IMAGE).unwrap();
+    let _shares = second.map(Source::anonymous(PAGE).unwrap(), PAGE, rw()).unwrap();
+    // More than a channel has.
+    let len = first.card().info().chan_mib * 3 << 19;
+    let mapping = first.map(Source::anonymous(len).unwrap(), len, rw()).unwrap();
+    assert_eq!(add_one(&first, mapping.va(), len).unwrap().denied, 0);
+    assert_eq!(first.pager_stats().evicted, 0);
+    let channels = fake.channels(0);
+    assert!(channels.contains(&0) && channels.contains(&1), "{channels:?}");
+}

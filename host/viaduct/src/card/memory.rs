@@ -2,8 +2,8 @@
 //! Allocation of the card's memory.
 //!
 //! A channel is an array of 2 MiB blocks; a block is free, one large frame, split into 512 small frames, reserved for
-//! the user (named by a `card:` endpoint), or for page tables. Frames are allocated from the channels in turn, so that neighbouring pages of a
-//! mapping are in different channels.
+//! the user (named by a `card:` endpoint), or for page tables. Frames are allocated from a set of channels in turn, so that neighbouring pages
+//! of a mapping are in different channels.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ struct Split {
 #[derive(Debug)]
 pub struct CardMemory {
     channels: Vec<Channel>,
-    next: usize, // channel
+    next: BTreeMap<u16, usize>, // channel, for each set of them
 }
 
 impl CardMemory {
@@ -70,17 +70,19 @@ impl CardMemory {
         blocks[(tables.min(count) as usize)..].fill(Block::Table);
         let channel = || Channel { blocks: blocks.clone(), split: BTreeMap::new(), next: 0 };
 
-        Self { channels: (0..channels).map(|_| channel()).collect(), next: 0 }
+        Self { channels: (0..channels).map(|_| channel()).collect(), next: BTreeMap::new() }
     }
 
-    /// Allocates a frame, in a channel if one is given, and returns its card address, or `None` if there is none.
-    pub fn alloc(&mut self, size: FrameSize, channel: Option<usize>) -> Option<u64> {
-        if let Some(number) = channel {
-            return self.alloc_in(number, size);
-        }
-        for _ in 0..self.channels.len() {
-            let number = self.next;
-            self.next = (self.next + 1) % self.channels.len();
+    /// Allocates a frame in one of these channels, a bit for each, and returns its card address, or `None` if there is none.
+    pub fn alloc(&mut self, size: FrameSize, channels: u16) -> Option<u64> {
+        let count = self.channels.len();
+        for _ in 0..count {
+            let next = self.next.entry(channels).or_default();
+            let number = *next;
+            *next = (number + 1) % count;
+            if channels >> number & 1 == 0 {
+                continue;
+            }
             if let Some(addr) = self.alloc_in(number, size) {
                 return Some(addr);
             }
@@ -192,11 +194,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const ALL: u16 = u16::MAX;
+
     #[test]
     fn frames_go_round_the_channels() {
         let mut memory = CardMemory::new(4, 8, 4);
         let channels: Vec<_> =
-            (0..8).map(|_| memory.alloc(FrameSize::Small, None).unwrap() >> CHANNEL_LOG2).collect();
+            (0..8).map(|_| memory.alloc(FrameSize::Small, ALL).unwrap() >> CHANNEL_LOG2).collect();
         assert_eq!(channels, [0, 1, 2, 3, 0, 1, 2, 3]);
     }
 
@@ -204,12 +208,21 @@ mod tests {
     fn frames_of_one_channel_leave_the_turn_of_the_others_alone() {
         let mut memory = CardMemory::new(4, 8, 4);
         for _ in 0..4 {
-            assert_eq!(memory.alloc(FrameSize::Huge, Some(2)).unwrap() >> CHANNEL_LOG2, 2);
+            assert_eq!(memory.alloc(FrameSize::Huge, 1 << 2).unwrap() >> CHANNEL_LOG2, 2);
         }
-        assert_eq!(memory.alloc(FrameSize::Small, Some(2)), None, "the channel is full");
+        assert_eq!(memory.alloc(FrameSize::Small, 1 << 2), None, "the channel is full");
         let channels: Vec<_> =
-            (0..4).map(|_| memory.alloc(FrameSize::Small, None).unwrap() >> CHANNEL_LOG2).collect();
+            (0..4).map(|_| memory.alloc(FrameSize::Small, ALL).unwrap() >> CHANNEL_LOG2).collect();
         assert_eq!(channels, [0, 1, 3, 0]);
+    }
+
+    #[test]
+    fn frames_go_round_a_set_of_channels_whatever_others_take() {
+        let mut memory = CardMemory::new(4, 8, 4);
+        let channels: Vec<_> = (0..12)
+            .map(|i| memory.alloc(FrameSize::Small, [0b0011, 0b1100, ALL][i % 3]).unwrap() >> CHANNEL_LOG2)
+            .collect();
+        assert_eq!(channels, [0, 2, 0, 1, 3, 1, 0, 2, 2, 1, 3, 3]);
     }
 
     #[test]
@@ -217,11 +230,11 @@ mod tests {
         let mut memory = CardMemory::new(1, 8, 3);
         memory.claim(0, 100).unwrap();
         memory.claim(0, 4096).unwrap();
-        assert_eq!(memory.alloc(FrameSize::Huge, None), Some(HUGE));
-        let small = memory.alloc(FrameSize::Small, None).unwrap();
+        assert_eq!(memory.alloc(FrameSize::Huge, ALL), Some(HUGE));
+        let small = memory.alloc(FrameSize::Small, ALL).unwrap();
         assert_eq!(small, 2 * HUGE);
         assert!(memory.claim(small, 1).is_err());
-        assert_eq!(memory.alloc(FrameSize::Huge, None), None);
+        assert_eq!(memory.alloc(FrameSize::Huge, ALL), None);
         assert!(memory.claim(1, 1).is_err(), "misaligned");
         assert!(memory.claim(0, 0).is_err(), "empty");
         assert!(memory.claim(0, u64::MAX).is_err(), "too long");
@@ -242,7 +255,7 @@ mod tests {
                 if what == 3 && !held.is_empty() {
                     let (addr, size) = held.swap_remove(which.index(held.len()));
                     memory.free(addr, size);
-                } else if let Some(addr) = memory.alloc(size, None) {
+                } else if let Some(addr) = memory.alloc(size, ALL) {
                     prop_assert_eq!(addr % size.bytes(), 0);
                     let overlap = |&(a, s): &(u64, FrameSize)| addr < a + s.bytes() && a < addr + size.bytes();
                     prop_assert!(!held.iter().any(overlap));

@@ -5,9 +5,11 @@ pub mod dma;
 mod kind;
 pub(crate) mod memory;
 mod ours;
+mod placement;
 pub(crate) mod sync;
 mod tables;
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,6 +17,7 @@ use dma::{DmaArena, DmaBuffer};
 pub use kind::FunctionKind;
 use memory::{CardMemory, FrameSize};
 use ours::Ours;
+pub use placement::Placement;
 use sync::{lock, poll};
 use tables::Tables;
 
@@ -99,6 +102,8 @@ pub struct Card {
     /// Where the page tables of slots are.
     tables: Tables,
     claimed: Mutex<Vec<bool>>,
+    /// Bit k: slot k has mappings whose pages are in card memory.
+    placing: AtomicU32,
     /// Held while an image is loaded: the card has one configuration port.
     config_port: Mutex<()>,
     /// Held during the two reads of the time.
@@ -130,6 +135,7 @@ impl Card {
             memory: Mutex::new(CardMemory::new(info.channels, info.chan_mib, tables.free)),
             tables,
             claimed: Mutex::new(vec![false; info.slots]),
+            placing: AtomicU32::new(0),
             config_port: Mutex::new(()),
             time: Mutex::new(()),
             functions: Mutex::new(()),
@@ -200,8 +206,26 @@ impl Card {
         lock(&self.claimed)[slot] = false;
     }
 
-    pub(crate) fn alloc_frame(&self, size: FrameSize, channel: Option<usize>) -> Option<u64> {
-        lock(&self.memory).alloc(size, channel)
+    /// Tells whether a slot has mappings whose pages are in card memory, and so a share of the channels.
+    pub(crate) fn set_places(&self, slot: usize, places: bool) {
+        match places {
+            true => self.placing.fetch_or(1 << slot, Ordering::Relaxed),
+            false => self.placing.fetch_and(!(1 << slot), Ordering::Relaxed),
+        };
+    }
+
+    /// A frame for a page of a slot.
+    pub(crate) fn alloc_frame(&self, size: FrameSize, slot: usize, placement: Placement) -> Option<u64> {
+        let channels = self.info.channels;
+        let mut memory = lock(&self.memory);
+        match placement {
+            Placement::Only(channels) => memory.alloc(size, channels),
+            Placement::All => memory.alloc(size, placement::all(channels)),
+            Placement::Share => {
+                let share = placement::share(self.placing.load(Ordering::Relaxed), slot, channels);
+                memory.alloc(size, share).or_else(|| memory.alloc(size, placement::all(channels)))
+            }
+        }
     }
 
     pub(crate) fn free_frame(&self, addr: u64, size: FrameSize) {

@@ -143,8 +143,8 @@ impl Space {
                 Ok((load.number..load.number + load.count).map(|n| Place::Host(first + n * step)).collect())
             }
             None => {
-                let (keep, channel) = (paged.keep, paged.channel);
-                let frames = self.take_frames(d, load.count, size, keep, channel)?;
+                let (keep, placement) = (paged.keep, paged.placement);
+                let frames = self.take_frames(d, load.count, size, keep, placement)?;
                 Ok(frames.into_iter().map(Place::Card).collect())
             }
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Frames for pages.
 
+use crate::card::Placement;
 use crate::card::memory::FrameSize;
 use crate::error::Result;
 use crate::pager::advice::Keep;
@@ -10,7 +11,7 @@ use crate::protocol::desc::Place;
 use crate::slot::dispatch::Dispatcher;
 
 impl Space {
-    /// Takes up to `want` frames, in a channel if one is given, for pages of class `keep`, the first of which is needed at once; evicts
+    /// Takes up to `want` frames, for pages of class `keep`, the first of which is needed at once; evicts
     /// pages if there are not enough.
     pub(super) fn take_frames(
         &mut self,
@@ -18,14 +19,14 @@ impl Space {
         want: u64,
         size: FrameSize,
         keep: Keep,
-        channel: Option<usize>,
+        placement: Placement,
     ) -> Result<Vec<u64>> {
         let want = want.min((self.budget / size.bytes()).max(1));
         let mut frames = Vec::new();
         let mut fruitless = 0;
         while (frames.len() as u64) < want {
             let fits = self.resident + size.bytes() <= self.budget;
-            if let Some(addr) = fits.then(|| d.card.alloc_frame(size, channel)).flatten() {
+            if let Some(addr) = fits.then(|| d.card.alloc_frame(size, d.slot, placement)).flatten() {
                 self.resident += size.bytes();
                 frames.push(addr);
                 continue;

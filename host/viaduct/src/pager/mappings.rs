@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::card::Placement;
 use crate::card::memory::FrameSize;
 use crate::error::{Error, Result};
 use crate::pager::advice::{Keep, Locality};
@@ -43,8 +44,7 @@ pub(crate) struct Wanted {
     pub on_host: bool,
     /// In the page table in card memory, if it has room for the pages.
     pub table: bool,
-    /// Channel of card memory for its frames.
-    pub channel: Option<usize>,
+    pub placement: Placement,
     /// Writes are told by faults, see `Paged::unclean`.
     pub noted: bool,
     pub at: At,
@@ -72,7 +72,7 @@ impl Space {
 
     /// Maps a file or buffer. Nothing is read yet. Returns the address, and the number of the mapping.
     pub fn map_source(&mut self, d: &Dispatcher, wanted: Wanted) -> Result<(u64, u64)> {
-        let Wanted { source, first, len, prot, size, on_host, table, channel, noted, at } = wanted;
+        let Wanted { source, first, len, prot, size, on_host, table, placement, noted, at } = wanted;
         let step = size.bytes();
         let bytes = len
             .checked_next_multiple_of(step)
@@ -125,7 +125,7 @@ impl Space {
             owner: self.owners,
             pages: BTreeMap::new(),
             host,
-            channel,
+            placement,
             locality: Locality::default(),
             keep: Keep::default(),
             ahead: Ahead::new(),
@@ -134,6 +134,9 @@ impl Space {
         };
         let table = table && self.fits_table(va, bytes);
         self.insert(va, Region { len, prot, size, kind: Kind::Paged(paged), table });
+        if !on_host {
+            d.card.set_places(d.slot, true);
+        }
         Ok((va, self.owners))
     }
 
@@ -207,6 +210,8 @@ impl Space {
         if result.is_ok() && !paged.failures.is_empty() {
             result = Err(paged.failures.swap_remove(0).error);
         }
+        let in_card = |region: &Region| region.paged().is_some_and(|paged| paged.host.is_none());
+        d.card.set_places(d.slot, self.regions.values().any(in_card));
         result
     }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::card::Placement;
 use crate::card::dma::DmaBuffer;
 use crate::card::memory::FrameSize;
 use crate::error::Error;
@@ -46,8 +47,7 @@ pub(super) struct Paged {
     pub(super) pages: BTreeMap<u64, Page>, // by number
     /// Host memory that serves as frames, for mappings placed there.
     pub(super) host: Option<HostFrames>,
-    /// Channel of card memory that its frames are in; any, unless told.
-    pub(super) channel: Option<usize>,
+    pub(super) placement: Placement,
     pub(super) locality: Locality,
     pub(super) keep: Keep,
     pub(super) ahead: Ahead,
@@ -199,7 +199,7 @@ impl Region {
                 .host
                 .as_ref()
                 .map(|h| HostFrames { buffer: Arc::clone(&h.buffer), offset: h.offset + cut }),
-            channel: paged.channel,
+            placement: paged.placement,
             locality: paged.locality,
             keep: paged.keep,
             ahead: Ahead::new(),

@@ -4,6 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::card::Placement;
 use crate::card::memory::FrameSize;
 use crate::card::sync::lock;
 use crate::error::{Error, Result};
@@ -20,7 +21,7 @@ pub struct MapOptions {
     on_host: bool,
     huge: Option<bool>,
     table: Option<bool>,
-    channel: Option<usize>,
+    placement: Placement,
     noted: bool,
     private: bool,
     offset: u64,
@@ -35,7 +36,7 @@ impl MapOptions {
             on_host: false,
             huge: None,
             table: None,
-            channel: None,
+            placement: Placement::default(),
             noted: false,
             private: false,
             offset: 0,
@@ -63,10 +64,9 @@ impl MapOptions {
         self
     }
 
-    /// All pages are in this channel of card memory, rather than in all channels in turn: an app that does not need the bandwidth of
-    /// several then leaves the others alone. Without a free frame there, pages are evicted as if the whole card were full.
-    pub fn channel(mut self, channel: usize) -> Self {
-        self.channel = Some(channel);
+    /// Pages are in these channels of card memory, rather than in the slot's share.
+    pub fn placement(mut self, placement: Placement) -> Self {
+        self.placement = placement;
         self
     }
 
@@ -163,9 +163,13 @@ impl Slot {
                 options.offset
             )));
         }
-        if let Some(channel) = options.channel.filter(|&channel| channel >= card.info().channels) {
+        if let Placement::Only(channels) = options.placement {
             let count = card.info().channels;
-            return Err(Error::Invalid(format!("channel {channel}: the card has {count}, from 0 on")));
+            if channels == 0 || u32::from(channels) >> count != 0 {
+                return Err(Error::Invalid(format!(
+                    "channels {channels:#b}: give at least one of the card's {count}, bit k for channel k"
+                )));
+            }
         }
         let aligned = match options.at {
             At::Replacing(va) | At::Exactly(va) => va % HUGE == 0,
@@ -182,7 +186,7 @@ impl Slot {
             size: if huge { FrameSize::Huge } else { FrameSize::Small },
             on_host: options.on_host,
             table: !huge && !options.on_host && options.table.unwrap_or(len > reach),
-            channel: options.channel,
+            placement: options.placement,
             noted: options.noted && options.prot.write,
             at: options.at,
         };

@@ -281,6 +281,15 @@ impl FakeCard {
         self.state.lock().unwrap().slots[slot].tlb.len()
     }
 
+    /// Channels of the card memory that a slot's translations lead to, in the order of the virtual addresses.
+    pub fn channels(&self, slot: usize) -> Vec<u64> {
+        let state = self.state.lock().unwrap();
+        let mut all: Vec<_> =
+            state.slots[slot].tlb.iter().map(|((va, _), entry)| (*va, entry.pte >> 34)).collect();
+        all.sort_unstable();
+        all.into_iter().map(|(_, channel)| channel).collect()
+    }
+
     /// How often an operation was executed.
     pub fn count(&self, op: u8) -> usize {
         self.state.lock().unwrap().seen.iter().filter(|seen| **seen == op).count()

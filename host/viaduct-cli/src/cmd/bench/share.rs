@@ -4,7 +4,7 @@
 use viaduct::desc::Command;
 use viaduct_build::{Project, Variant};
 
-use super::worker::{Load, SLOTS, Worker, rate, run, workers};
+use super::worker::{Load, SLOTS, Worker, rate, run, sharing, workers};
 use super::{Figure, Scale, image};
 use crate::card::CardArgs;
 use crate::fail::{Failure, Result};
@@ -57,8 +57,9 @@ pub fn share(
 
     // Small accesses beside large ones, all on one channel.
     let mut all = workers(&opened, &app, &image, scale.pages, |_, _| 0)?;
+    let mut alone = [0.0; 2];
     for (write, verb) in [(false, "read"), (true, "written")] {
-        let mut alone = 0.0;
+        let alone = &mut alone[usize::from(write)];
         for neighbours in [0, 1, SLOTS - 1] {
             // The neighbours have more to do than the first slot, which is measured.
             let mut loads = vec![load(write, 64, bytes / 16, 3)];
@@ -74,12 +75,12 @@ pub fn share(
             let value = rate(&ran[..1]);
             let note = match neighbours {
                 0 => {
-                    alone = value;
+                    *alone = value;
                     format!("{:.2} of a beat a cycle", value / beat)
                 }
                 n => format!(
                     "{:.2} of alone; an equal share is {:.2} of a beat a cycle, this is {:.2}",
-                    value / alone,
+                    value / *alone,
                     1.0 / (n + 1) as f64,
                     value / beat
                 ),
@@ -94,7 +95,23 @@ pub fn share(
         let ran = run(&app, &mut all, &what, &[load(write, 64, bytes / 16, 3)])?;
         all[1].slot.wait(&submitted)?;
         let value = rate(&ran);
-        add(what, value, format!("{:.2} of alone", value / alone));
+        add(what, value, format!("{:.2} of alone", value / *alone));
+    }
+
+    // In the channels that the library chooses.
+    for slots in [1, 2, SLOTS] {
+        let opened = card.open_with(project, Variant::Fast, |_| ())?;
+        let mut all = sharing(&opened, &app, &image, slots, scale.pages)?;
+        for (write, verb, alone) in [(false, "read", alone[0]), (true, "written", alone[1])] {
+            let loads: Vec<Load> =
+                (0..slots as u64).map(|s| load(write, 64, bytes / 16, 3 + 2 * s)).collect();
+            let what = match slots {
+                1 => format!("one slot, {verb} in 64 bytes, its share of the channels"),
+                n => format!("{n} slots, {verb} in 64 bytes, their shares of the channels"),
+            };
+            let value = rate(&run(&app, &mut all, &what, &loads)?);
+            add(what, value, format!("{:.2} of a channel each", value / alone / slots as f64));
+        }
     }
     let mut plot = Plot::new(
         "share",

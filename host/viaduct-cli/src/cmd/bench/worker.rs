@@ -3,7 +3,8 @@
 //! and `bench share`.
 
 use viaduct::{
-    Advice, MapOptions, Mapping, MemoryJob, MemoryRange, PagerStats, Prot, SharedBytes, Slot, Source,
+    Advice, MapOptions, Mapping, MemoryJob, MemoryRange, PagerStats, Placement, Prot, SharedBytes, Slot,
+    Source,
 };
 use viaduct_build::Manifest;
 
@@ -52,7 +53,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Loads one page into memory, in the next channel in turn.
+    /// Loads one page into memory.
     fn touch(&self, app: &Manifest, page: u64) -> Result {
         self.tell(app, Load { write: false, size: 64, count: 1, seed: 1 })?;
         let range = MemoryRange {
@@ -81,7 +82,48 @@ impl Worker {
     }
 }
 
-/// Slots with `pages` pages each; page p of slot s is in channel `channel(s, p)`.
+/// `count` slots with `pages` pages each, of which none is loaded; the first one's mapping has `spare` more.
+fn unloaded(
+    opened: &Opened,
+    image: &[u8],
+    count: usize,
+    pages: u64,
+    spare: u64,
+    placement: Placement,
+) -> Result<Vec<Worker>> {
+    let mut random = Random(11);
+    let mut all = Vec::new();
+    for s in 0..count {
+        let slot = opened.card.any_slot()?;
+        slot.load(image)?;
+        let data = random.bytes((pages * PAGE) as usize);
+        let mut bytes = data.clone();
+        bytes.resize(((pages + if s == 0 { spare } else { 0 }) * PAGE) as usize, 0);
+        let len = bytes.len() as u64;
+        let options = MapOptions::new(Prot::READ_WRITE).huge(true).placement(placement);
+        let mapping = slot.map(Source::bytes(SharedBytes::new(bytes)), len, options)?;
+        // A fault loads its own page only: one that is read ahead would be in a channel that nobody chose.
+        mapping.advise(Advice::Random)?;
+        all.push(Worker { slot, mapping, data });
+    }
+    Ok(all)
+}
+
+/// The slots, if no more pages than `touched` have been loaded, and none was refused.
+fn loaded(all: Vec<Worker>, touched: u64) -> Result<Vec<Worker>> {
+    // A page is counted soon after the app has it, so the last ones may be missing; more than these were read ahead.
+    let stats =
+        |of: fn(PagerStats) -> u64| all.iter().map(|worker| of(worker.slot.pager_stats())).sum::<u64>();
+    let (loaded, denied) = (stats(|s| s.pages_in), stats(|s| s.denied));
+    if loaded > touched || denied > 0 {
+        return Err(Failure::Run(format!(
+            "{loaded} pages loaded and {denied} denied in {touched} touches: some are in other channels than planned"
+        )));
+    }
+    Ok(all)
+}
+
+/// Slots with `pages` loaded pages each, page p of slot s in channel `channel(s, p)`.
 pub fn workers(
     opened: &Opened,
     app: &Manifest,
@@ -89,23 +131,9 @@ pub fn workers(
     pages: u64,
     channel: fn(usize, u64) -> usize,
 ) -> Result<Vec<Worker>> {
-    let mut random = Random(11);
-    let mut all = Vec::new();
     // Unused pages of the first slot occupy the skipped channels: all others for each page, at most.
     let most_spare = (SLOTS * (opened.card.info().channels - 1)) as u64 * pages;
-    for s in 0..SLOTS {
-        let slot = opened.card.any_slot()?;
-        slot.load(image)?;
-        let data = random.bytes((pages * PAGE) as usize);
-        let mut bytes = data.clone();
-        bytes.resize(((pages + if s == 0 { most_spare } else { 0 }) * PAGE) as usize, 0);
-        let len = bytes.len() as u64;
-        let options = MapOptions::new(Prot::READ_WRITE).huge(true);
-        let mapping = slot.map(Source::bytes(SharedBytes::new(bytes)), len, options)?;
-        // A fault loads its own page only: one that is read ahead would be in a channel that nobody chose.
-        mapping.advise(Advice::Random)?;
-        all.push(Worker { slot, mapping, data });
-    }
+    let all = unloaded(opened, image, SLOTS, pages, most_spare, Placement::All)?;
     // Frames are allocated from the channels in turn.
     let mut wanted: Vec<(usize, u64)> = (0..SLOTS).flat_map(|s| (0..pages).map(move |p| (s, p))).collect();
     let (mut spare, mut touched) = (pages, 0);
@@ -125,16 +153,24 @@ pub fn workers(
         }
         touched += 1;
     }
-    // A page is counted soon after the app has it, so the last ones may be missing; more than these were read ahead.
-    let stats =
-        |of: fn(PagerStats) -> u64| all.iter().map(|worker| of(worker.slot.pager_stats())).sum::<u64>();
-    let (loaded, denied) = (stats(|s| s.pages_in), stats(|s| s.denied));
-    if loaded > touched || denied > 0 {
-        return Err(Failure::Run(format!(
-            "{loaded} pages loaded and {denied} denied in {touched} touches: some are in other channels than planned"
-        )));
+    loaded(all, touched)
+}
+
+/// `count` slots with `pages` loaded pages each, in the channels that the library chooses.
+pub fn sharing(
+    opened: &Opened,
+    app: &Manifest,
+    image: &[u8],
+    count: usize,
+    pages: u64,
+) -> Result<Vec<Worker>> {
+    let all = unloaded(opened, image, count, pages, 0, Placement::Share)?;
+    for page in 0..pages {
+        for worker in &all {
+            worker.touch(app, page)?;
+        }
     }
-    Ok(all)
+    loaded(all, pages * count as u64)
 }
 
 /// What a slot has moved, and the cycles from its start to its end.

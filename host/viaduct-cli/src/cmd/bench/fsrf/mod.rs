@@ -11,7 +11,7 @@ mod work;
 use std::collections::{BTreeMap, VecDeque};
 
 use viaduct::desc::Command;
-use viaduct::{Advice, MapOptions, Prot, SharedBytes, Source, Tag};
+use viaduct::{Advice, MapOptions, Placement, Prot, SharedBytes, Source, Tag};
 use viaduct_build::{Project, Variant};
 
 use self::systems::SYSTEMS;
@@ -169,7 +169,8 @@ fn ours(card: &CardArgs, project: &Project, container: &std::path::Path, work: &
         slot.load(&image)?;
         set_registers(&slot, app, &work.values)?;
         let bytes = SharedBytes::new(work.memory.clone());
-        let options = MapOptions::new(Prot::READ_WRITE).huge(true).channel(s % channels);
+        let options =
+            MapOptions::new(Prot::READ_WRITE).huge(true).placement(Placement::Only(1 << (s % channels)));
         let mapping = slot.map(Source::bytes(bytes.clone()), work.memory.len() as u64, options)?;
         mapping.advise(Advice::WillNeed)?;
         if let Some(port) = &app.memory {
