@@ -820,7 +820,7 @@ fn a_slot_whose_share_of_the_channels_is_full_takes_others() {
     second.load(&IMAGE).unwrap();
     let _shares = second.map(Source::anonymous(PAGE).unwrap(), PAGE, rw()).unwrap();
     // More than a channel has.
-    let len = first.card().info().chan_mib * 3 << 19;
+    let len = (first.card().info().chan_mib * 3) << 19;
     let mapping = first.map(Source::anonymous(len).unwrap(), len, rw()).unwrap();
     assert_eq!(add_one(&first, mapping.va(), len).unwrap().denied, 0);
     assert_eq!(first.pager_stats().evicted, 0);
