@@ -66,6 +66,7 @@ def compare(whole: Path, *benches: str) -> None:
         assert json.loads(said(whole, "bench", bench, "--quick", "--json")) == figures
 
 
+@pytest.mark.long
 def test_figures_are_those_of_the_card_in_one_piece(tmp_path: Path):
     """They count cycles of the card, and every payload is checked. The card in one piece is that of `viaduct wave`."""
     compare(whole(tmp_path, PLAIN), "mem", "apps")
