@@ -24,7 +24,7 @@ pub use limit::without_sigxfsz;
 pub use location::Location;
 pub use memory::HostMemory;
 pub use page::PAGE_SIZE;
-pub use process::Process;
+pub use process::{Process, Withheld};
 pub use socket::SocketFile;
 
 use std::sync::Arc;

@@ -41,11 +41,11 @@ static WITHHELD: [AtomicI32; 256] = [const { AtomicI32::new(-1) }; 256];
 ///
 /// It must be dropped before the descriptor is closed: a field declared above it.
 #[derive(Debug)]
-pub(crate) struct Withheld(Option<&'static AtomicI32>);
+pub struct Withheld(Option<&'static AtomicI32>);
 
 impl Withheld {
     /// Of more than 256 descriptors children have copies.
-    pub(crate) fn new(fd: impl AsFd) -> Self {
+    pub fn new(fd: impl AsFd) -> Self {
         Process::current(); // registers the handler
         let fd = fd.as_fd().as_raw_fd();
         let free = WITHHELD

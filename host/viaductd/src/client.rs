@@ -16,6 +16,7 @@ use rustix::net::{
     AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, connect, shutdown, socket_with,
 };
 use viaduct::{Advice, Register, SlotStatus, SyncMode};
+use viaduct_pci::{Process, Withheld};
 
 use crate::wire::{Answer, Call, MAGIC, MAX_ANSWER, Reply, Request, VERSION, WireError, receive, send};
 pub use crate::wire::{App, DeniedAccess, Kind, MapOptions, Refusal};
@@ -41,6 +42,11 @@ pub enum Error {
     /// No answer came in time.
     #[error("no answer from viaductd within {0:?}")]
     Timeout(Duration),
+    /// This process was forked off from the one that has connected.
+    #[error(
+        "the connection to viaductd was made before fork(), and is the parent's: connect in this process"
+    )]
+    Forked,
 }
 
 impl Error {
@@ -51,6 +57,7 @@ impl Error {
             Self::Gone(_) => Errno::PIPE.raw_os_error(),
             Self::Connect { source, .. } => source.raw_os_error(),
             Self::Timeout(_) => Errno::TIMEDOUT.raw_os_error(),
+            Self::Forked => Errno::BADF.raw_os_error(),
         }
     }
 }
@@ -60,13 +67,20 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// A connection to a daemon: a tenant of its card. It may be used by several threads at once. When it and all slots are dropped, or the
 /// program ends in whatever way, the daemon releases everything.
+///
+/// It belongs to the process that has connected. In a child of `fork()` every use of it and of its slots and mappings is an error, and
+/// dropping them has no effect.
 pub struct Client {
     link: Arc<Link>,
     slots: usize,
 }
 
 struct Link {
+    /// Dropped before `socket` is closed.
+    _withheld: Withheld,
     socket: OwnedFd,
+    /// The process that has connected.
+    process: Process,
     limit: Duration,
     waiting: Mutex<Waiting>,
 }
@@ -93,13 +107,21 @@ impl Client {
             .map_err(failed)?;
         set_socket_timeout(&socket, Timeout::Send, Some(limit)).map_err(failed)?;
         connect(&socket, &SocketAddrUnix::new(path).map_err(failed)?).map_err(failed)?;
-        let link = Arc::new(Link { socket, limit, waiting: Mutex::default() });
+        let link = Arc::new(Link {
+            _withheld: Withheld::new(&socket),
+            socket,
+            process: Process::current(),
+            limit,
+            waiting: Mutex::default(),
+        });
         let reader = Arc::downgrade(&link);
         let socket =
             link.socket.try_clone().map_err(|e| failed(Errno::from_io_error(&e).unwrap_or(Errno::MFILE)))?;
+        let withheld = Withheld::new(&socket);
         let thread = std::thread::Builder::new().name("viaductd-client".into());
         thread
             .spawn(move || {
+                let _withheld = withheld;
                 loop {
                     let message = receive::<Answer>(socket.as_fd(), MAX_ANSWER);
                     let Some(link) = reader.upgrade() else { return };
@@ -172,6 +194,10 @@ impl Link {
     }
 
     fn call(&self, request: Request, file: Option<BorrowedFd<'_>>) -> Result<Reply> {
+        // Before the lock, which a thread may hold that a child does not have.
+        if !self.process.is_current() {
+            return Err(Error::Forked);
+        }
         let (id, answer) = self.expect()?;
         let sent = send(self.socket.as_fd(), &Call { id, request }, file);
         // If the connection has ended, the reason comes from who receives.
@@ -374,8 +400,8 @@ impl Slot {
 impl Drop for Inner {
     fn drop(&mut self) {
         match self.done(Request::Close { slot: self.number }) {
-            // Closed already, or gone with the connection.
-            Ok(()) | Err(Error::Gone(_)) => {}
+            // Closed already, gone with the connection, or the parent's.
+            Ok(()) | Err(Error::Gone(_) | Error::Forked) => {}
             Err(error) if error.errno() == Errno::BADF.raw_os_error() => {}
             Err(error) => tracing::error!(%error, slot = self.index, "the slot was not closed cleanly"),
         }
@@ -436,7 +462,7 @@ impl Drop for Mapping {
             return;
         }
         match self.slot.unmap(self.range()) {
-            Ok(()) | Err(Error::Gone(_)) => {}
+            Ok(()) | Err(Error::Gone(_) | Error::Forked) => {}
             Err(error) => tracing::error!(%error, va = self.va, "a mapping could not be removed cleanly"),
         }
     }

@@ -49,6 +49,54 @@ fn gups_model(bytes: &[u8], updates: u64) -> Vec<u8> {
 }
 
 #[test]
+fn a_child_of_fork_is_refused_and_keeps_nothing() {
+    let Some(served) = on_sim(16, &["rng"], |config| config.quotas.slots = 4) else { return };
+    let client = served.client();
+    let slots: Vec<Slot> = (0..client.card_slots()).map(|_| client.open("rng").unwrap()).collect();
+    let mapping = slots[0].map_anonymous(PAGE, rw()).unwrap();
+    // SAFETY: the child uses its own copies, and ends with `_exit`.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let work = std::panic::AssertUnwindSafe(|| {
+            assert!(matches!(slots[0].check(), Err(Error::Forked)));
+            assert!(matches!(client.open("rng"), Err(Error::Forked)));
+            assert!(matches!(mapping.sync(false), Err(Error::Forked)));
+            drop((mapping, slots, client));
+        });
+        let wrong = std::panic::catch_unwind(work).is_err();
+        // SAFETY: a child without an error waits to be killed, for a minute at most.
+        unsafe {
+            libc::alarm(60);
+            if !wrong {
+                libc::pause();
+            }
+            libc::_exit(1);
+        }
+    }
+    // What is the parent's is in order whatever the child does.
+    std::thread::sleep(Duration::from_millis(300));
+    rng_over_a_file(&served, &slots[0], "beside");
+    mapping.unmap().unwrap();
+    drop((slots, client));
+    // The daemon notices the end, although the child lives.
+    let client = served.client();
+    let all = (0..client.card_slots()).map(|_| {
+        for _ in 0..100 {
+            match client.open("rng") {
+                Ok(slot) => return slot,
+                Err(_) => std::thread::sleep(Duration::from_millis(100)),
+            }
+        }
+        client.open("rng").unwrap()
+    });
+    assert_eq!(all.collect::<Vec<_>>().len(), client.card_slots());
+    let mut status = 0;
+    // SAFETY: our child; writes the status.
+    let ended = unsafe { (libc::kill(child, libc::SIGKILL), libc::waitpid(child, &mut status, 0)) };
+    assert_eq!((ended, libc::WIFSIGNALED(status), libc::WTERMSIG(status)), ((0, child), true, libc::SIGKILL));
+}
+
+#[test]
 fn two_tenants_work_at_once() {
     // Less card memory than their files have: pages come and go.
     let change = |config: &mut viaductd::Config| config.quotas.card_memory = 64 * PAGE;
