@@ -812,6 +812,19 @@ fn a_program_can_stop_a_run_and_use_the_slot_again() {
 }
 
 #[test]
+fn any_slot_is_one_that_works() {
+    let fake = FakeCard::new();
+    let card = Card::open_with(fake.clone(), quick()).unwrap();
+    fake.sabotage(Sabotage::Stuck(1));
+    let slots: Vec<Slot> = (1..SLOTS).map(|_| card.any_slot().unwrap()).collect();
+    assert!(slots.iter().map(Slot::index).eq(1..SLOTS));
+    // The first one is free, but broken.
+    assert!(matches!(card.any_slot(), Err(Error::Stalled { slot: 0, .. })));
+    fake.sabotage(Sabotage::None);
+    assert_eq!(card.any_slot().unwrap().index(), 0);
+}
+
+#[test]
 fn a_child_of_fork_is_refused_and_leaves_the_card_alone() {
     let fake = FakeCard::new();
     let slot = open(&fake);

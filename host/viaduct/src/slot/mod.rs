@@ -89,16 +89,22 @@ impl Card {
         Slot::open(Arc::clone(self), index).inspect_err(|_| self.release(index))
     }
 
-    /// Claims the first slot that is not held in this program.
+    /// Claims the first slot that is not held in this program. One that does not work is passed over; its error is returned if no other
+    /// slot is free.
     pub fn any_slot(self: &Arc<Self>) -> Result<Slot> {
         let slots = self.info().slots;
+        let mut broken = None;
         for index in 0..slots {
             match self.slot(index) {
                 Err(Error::SlotInUse { .. }) => {}
+                Err(error @ (Error::Stalled { .. } | Error::RingStopped { .. })) => {
+                    tracing::warn!(%error, slot = index, "the slot does not work; the next one is tried");
+                    broken.get_or_insert(error);
+                }
                 other => return other,
             }
         }
-        Err(Error::Invalid(format!("all {slots} slots are in use; drop one")))
+        Err(broken.unwrap_or_else(|| Error::Invalid(format!("all {slots} slots are in use; drop one"))))
     }
 }
 

@@ -32,6 +32,8 @@ pub enum Sabotage {
     FailCopy(usize),
     /// Writes to the page table are answered with an error.
     TableErr,
+    /// The rings of slots below this one never stop.
+    Stuck(usize),
 }
 
 /// A stream app: bytes in, bytes out.
@@ -840,6 +842,7 @@ impl State {
                     | u32::from(self.isolated(slot)) << 3
                     | u32::from(s.cause.unwrap_or(0)) << 8
             }
+            VIA_SLOT_RING_STATUS if matches!(self.sabotage, Sabotage::Stuck(end) if slot < end) => 1,
             VIA_SLOT_RING_STATUS => u32::from(s.cmd.on) | u32::from(s.cpl.on) << 1 | u32::from(s.evt.on) << 2,
             0x80..=0x9c => 0,
             _ => panic!("read of slot register {register:#x}"),
