@@ -314,6 +314,38 @@ fn a_mapping_outlives_its_slot_handle() {
     card.slot(0).unwrap();
 }
 
+#[test]
+fn closing_a_slot_stops_its_app_and_says_what_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    for cut in [false, true] {
+        let fake = FakeCard::new();
+        let slot = open(&fake);
+        let card = Arc::clone(slot.card());
+        slot.set_frame_budget(2 * PAGE); // so that it waits for pages between its rounds
+        let path = file(&dir, &vec![0; 4 * PAGE as usize]);
+        let mapping = slot.map(Source::file_mut(&path).unwrap(), 4 * PAGE, rw()).unwrap();
+        slot.write_register(REG_FOREVER, 1).unwrap();
+        let wide = |offset| Register { offset, width: 64 };
+        let range = MemoryRange::of(&mapping, wide(REG_BASE), Some(wide(REG_BYTES)));
+        let job = MemoryJob::new(&slot, REG_START).range(range).done(REG_DONE);
+        assert!(matches!(job.limit(Duration::from_millis(100)).run(), Err(Error::Stalled { .. })));
+        if cut {
+            fs::File::options().write(true).open(&path).unwrap().set_len(PAGE).unwrap();
+        }
+        // The app goes on until then.
+        let closed = slot.close();
+        assert_eq!(closed.is_err(), cut, "{closed:?}");
+        assert!(!cut || closed.unwrap_err().to_string().contains("truncated"));
+        assert_eq!(fake.translations(0), 0);
+        assert!(fs::read(&path).unwrap().iter().all(|&byte| byte != 0), "what the app wrote is in the file");
+        assert!(matches!(card.slot(0), Err(Error::SlotInUse { .. })), "the mapping holds it");
+        drop(mapping);
+        card.slot(0).unwrap();
+        drop(card);
+        assert_eq!(fake.mapped_ranges(), 0);
+    }
+}
+
 /// Serves what is pending, for lack of another reason to wait.
 fn serve(slot: &Slot) {
     assert_eq!(slot.wait_irq(u64::MAX, Duration::from_millis(30)).unwrap(), None);

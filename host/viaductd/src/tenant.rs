@@ -228,9 +228,9 @@ impl Tenant {
             }
         };
         let Some(open) = open else { return self.slot(number).map(|_| Reply::Done) };
-        let result = open.slot.unmap(0..VA_END);
         let index = open.slot.index();
-        drop(open);
+        // Nobody else has it: see above.
+        let result = Arc::into_inner(open).map_or(Ok(()), |open| open.slot.close());
         tracing::info!(client = self.client, slot = index, "slot closed");
         done(result)
     }

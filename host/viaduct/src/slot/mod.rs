@@ -8,6 +8,7 @@ mod number;
 pub(crate) mod window;
 pub(crate) mod worker;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -80,6 +81,8 @@ pub(crate) struct SlotInner {
     pub rings: Dispatcher,
     pub space: Mutex<Space>,
     pub worker: Worker,
+    /// It was closed; nothing is left to do when it is dropped.
+    closed: AtomicBool,
 }
 
 impl Card {
@@ -116,7 +119,14 @@ impl Slot {
         Table::disable(&card, index)?;
         let rings = Dispatcher::start(card, index)?;
         let space = Mutex::new(Space::new(u64::MAX));
-        Ok(Self { inner: Arc::new(SlotInner { rings, space, worker: Worker::default() }) })
+        Ok(Self {
+            inner: Arc::new(SlotInner {
+                rings,
+                space,
+                worker: Worker::default(),
+                closed: AtomicBool::new(false),
+            }),
+        })
     }
 
     /// Number of the slot.
@@ -154,6 +164,12 @@ impl Slot {
     /// Lets other parts of the card use the slot's address space, whether or not there is an app in it.
     pub fn open_space(&self) -> Result<()> {
         self.card().write_slot(self.index(), VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK)
+    }
+
+    /// Stops the app, removes all mappings, and holds the slot in reset; what drops do too, but with the error, which says what is lost.
+    /// The slot is free once the values of its mappings are dropped, which have no effect any more.
+    pub fn close(self) -> Result<()> {
+        self.inner.close()
     }
 
     /// Resets the app: commands to and from its streams end as aborted, its registers take their reset values.
@@ -451,6 +467,9 @@ impl SlotInner {
     }
 
     fn close(&self) -> Result<()> {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
         let (card, slot) = (&self.rings.card, self.rings.slot);
         // Operations in flight get a moment to finish normally; those that wait for a page never would.
         card.write_slot(slot, VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK | VIA_SLOT_CTRL_QUIESCE_MASK)?;
