@@ -854,7 +854,9 @@ fn a_slot_whose_share_of_the_channels_is_full_takes_others() {
     // More than a channel has.
     let len = (first.card().info().chan_mib * 3) << 19;
     let mapping = first.map(Source::anonymous(len).unwrap(), len, rw()).unwrap();
-    assert_eq!(add_one(&first, mapping.va(), len).unwrap().denied, 0);
+    for at in (mapping.va()..mapping.va() + len).step_by(2 << 20) {
+        assert_eq!(add_one(&first, at, 1).unwrap().denied, 0);
+    }
     assert_eq!(first.pager_stats().evicted, 0);
     let channels = fake.channels(0);
     assert!(channels.contains(&0) && channels.contains(&1), "{channels:?}");
