@@ -688,6 +688,8 @@ def test_info_card():
     assert "gen2x4" in {p["name"] for p in card["profiles"]} and "--profile f1" in ok("info", "card")
 
 
+# Every figure in card time, at reduced size.
+BENCH = ("bench", "dma", "mem", "apps", "virtio", "share", "calibrate", "--quick", "--json")
 # A process that is busy half of the time, in turns of a scheduler's time slice.
 RESTLESS = """
 import time
@@ -701,7 +703,7 @@ while True:
 
 @pytest.fixture(scope="module")
 def busy_bench(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess, Path]:
-    """Every figure in card time, at reduced size, and the folder of its plots: beside other processes on all cores."""
+    """The figures, and the folder of their plots: beside other processes on all cores."""
     folder = tmp_path_factory.mktemp("plots") / "made/here"
     load = [subprocess.Popen([sys.executable, "-c", RESTLESS]) for _ in range(os.cpu_count() or 1)]
     try:
@@ -710,9 +712,6 @@ def busy_bench(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.Com
         for process in load:
             process.kill()
             process.wait()
-
-
-BENCH = ("bench", "dma", "mem", "apps", "virtio", "share", "calibrate", "--quick", "--json")
 
 
 def test_bench_figures_are_the_same_every_time_on_a_busy_machine(

@@ -26,6 +26,13 @@ fn open(fake: &Arc<FakeCard>) -> Slot {
     slot
 }
 
+fn open_two(fake: &Arc<FakeCard>) -> (Slot, Slot) {
+    let first = open(fake);
+    let second = first.card().slot(1).unwrap();
+    second.load(&IMAGE).unwrap();
+    (first, second)
+}
+
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i * 13 + (i >> 12) * 5) as u8).collect()
 }
@@ -806,9 +813,7 @@ proptest! {
 #[test]
 fn slots_share_the_channels_of_card_memory() {
     let fake = FakeCard::new();
-    let first = open(&fake);
-    let second = first.card().slot(1).unwrap();
-    second.load(&IMAGE).unwrap();
+    let (first, second) = open_two(&fake);
     let map = |slot: &Slot, options: MapOptions| {
         let mapping = slot.map(Source::anonymous(4 * PAGE).unwrap(), 4 * PAGE, options).unwrap();
         assert_eq!(add_one(slot, mapping.va(), mapping.len()).unwrap().denied, 0);
@@ -847,9 +852,7 @@ fn slots_share_the_channels_of_card_memory() {
 #[test]
 fn a_slot_whose_share_of_the_channels_is_full_takes_others() {
     let fake = FakeCard::new();
-    let first = open(&fake);
-    let second = first.card().slot(1).unwrap();
-    second.load(&IMAGE).unwrap();
+    let (first, second) = open_two(&fake);
     let _shares = second.map(Source::anonymous(PAGE).unwrap(), PAGE, rw()).unwrap();
     // More than a channel has.
     let len = (first.card().info().chan_mib * 3) << 19;
