@@ -333,12 +333,15 @@ def test_things_that_are_no_files(card: viaduct.Card, neighbour: Neighbour, tmp_
             (tmp_path / "socket", "socket|No such device"),
             (Path("/dev/zero"), "device"),
         ]:
-            with fails(viaduct.FileError, what):
+            kind = viaduct.ArgumentError if path.is_fifo() else viaduct.FileError
+            with fails(kind, what):
                 slot.map(path)
             if path.is_char_device():
                 slot.transfer({"in": b"x"}, {"out": path})  # it accepts any data
                 continue
             if path.is_fifo():
+                with fails(viaduct.Error, "a stream is mapped for reading only"):
+                    slot.map(path, write=True, length=1)
                 continue
             with fails(viaduct.FileError, what):
                 slot.run(path)

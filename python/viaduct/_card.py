@@ -474,7 +474,8 @@ class Slot(_Handle):
         it is seen through this mapping only and never written. `offset` (a multiple of 4096) and `length` choose a
         part of a file. `create` creates the file, of `length` bytes. `on_host` leaves the pages in host memory;
         `huge` selects pages of 2 MiB or 4 KiB instead of a choice by length. `address` is a hint, or with `fixed` a
-        demand: then whatever is mapped in the range is unmapped first.
+        demand: then whatever is mapped in the range is unmapped first. A pipe, FIFO or stream socket, with `length`,
+        is read in order as the app accesses its pages.
         """
         flags = lib.MAP_HOST * on_host + lib.MAP_FIXED * fixed
         flags += mmap.MAP_PRIVATE if private else mmap.MAP_SHARED
@@ -693,6 +694,8 @@ def _in_memory(source: Bytes | None, write: bool, length: int) -> tuple[Array | 
 def _rest(fd: int, offset: int) -> int:
     """Bytes of a file from `offset` on. Of what is no file it is one: the library says why it cannot be mapped."""
     info = os.fstat(fd)
+    if stat.S_ISFIFO(info.st_mode) or stat.S_ISSOCK(info.st_mode):
+        raise ArgumentError(-1, "a pipe or socket has no length yet; give length=, as much as the app may read")
     return max(0, info.st_size - offset) if stat.S_ISREG(info.st_mode) else 1
 
 

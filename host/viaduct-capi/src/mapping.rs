@@ -5,6 +5,7 @@ use std::ffi::c_int;
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,7 +51,7 @@ pub extern "C" fn viaduct_mmap(
         }
         let private = flags & libc::MAP_PRIVATE != 0;
         let source = match flags & libc::MAP_ANONYMOUS {
-            0 => of_file(fd, prot & libc::PROT_WRITE != 0 && !private)?,
+            0 => of_file(fd, prot & libc::PROT_WRITE != 0 && !private, offset)?,
             _ if offset != 0 => return errno(libc::EINVAL, "an anonymous mapping has no offset"),
             _ => Source::anonymous(length)?,
         };
@@ -111,7 +112,7 @@ fn options(addr: u64, prot: c_int, flags: c_int) -> Result<MapOptions> {
 }
 
 /// An open file of the program. It stays open for the mapping if the program closes it.
-fn of_file(fd: c_int, write: bool) -> Result<Source> {
+fn of_file(fd: c_int, write: bool, offset: u64) -> Result<Source> {
     // SAFETY: no memory is passed; the number may be anything.
     let mode = unsafe { libc::fcntl(fd, libc::F_GETFL) };
     if fd < 0 || mode < 0 {
@@ -127,12 +128,28 @@ fn of_file(fd: c_int, write: bool) -> Result<Source> {
         .unwrap_or_else(|_| PathBuf::from(format!("descriptor {fd}")));
     let reads = matches!(mode & libc::O_ACCMODE, libc::O_RDONLY | libc::O_RDWR) && mode & libc::O_PATH == 0;
     let writes = mode & libc::O_ACCMODE == libc::O_RDWR;
+    if file.metadata().is_ok_and(|meta| meta.file_type().is_fifo() || meta.file_type().is_socket()) {
+        return of_stream(file, name, write, offset);
+    }
     // POSIX: also what is only written is open for reading.
     if !reads || write && !writes {
         let what = if reads { "writing" } else { "reading" };
         return Err(host::Error::Access { path: name, what }.into());
     }
     Ok(Source::from_file(file, name, 0, writes)?)
+}
+
+/// A pipe or stream socket, which the app reads in order.
+fn of_stream(file: File, name: PathBuf, write: bool, offset: u64) -> Result<Source> {
+    if offset != 0 {
+        let text = format!("{}: a stream is read from where it is; give offset 0", name.display());
+        return errno(libc::ESPIPE, text);
+    }
+    if write {
+        let text = format!("{}: a stream is mapped for reading only", name.display());
+        return errno(libc::EACCES, text);
+    }
+    Ok(Source::stream(file, name)?)
 }
 
 /// Addresses of whole pages: `length` may end within one.

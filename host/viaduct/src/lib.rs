@@ -8,7 +8,8 @@
 //! A [`Function`] connects one of the card's virtio devices to the board or to an app, a [`Disk`] makes a file the store of its block
 //! device.
 //!
-//! No thread runs in the background unless [`Slot::begin`] asks for it: a thread that waits on a slot also serves its faults. No wait is without limit, see
+//! No thread runs in the background unless [`Slot::begin`] asks for it, or a pipe or socket is mapped ([`Source::stream`]), which one reads: a
+//! thread that waits on a slot also serves its faults. No wait is without limit, see
 //! [`Timeouts`].
 #![deny(missing_docs)]
 
@@ -33,6 +34,7 @@ pub use protocol::desc::Prot;
 pub use protocol::{desc, regs, ring};
 pub use slot::backing::{SharedBytes, Source};
 pub use slot::dispatch::Tag;
+pub use slot::feed::StreamState;
 pub use slot::mapping::{MapOptions, Mapping, Operation, SyncMode};
 pub use slot::worker::Pending;
 pub use slot::{Register, Slot, SlotCounters, SlotStatus};

@@ -143,7 +143,8 @@ impl<'a> MemoryJob<'a> {
             if let Some(limit) = self.limit.filter(|limit| now - begun >= *limit) {
                 return Err(self.too_long(limit));
             }
-            if raised.is_some() {
+            // An access that waits for a stream has a time limit of its own.
+            if raised.is_some() || slot.waits_for_stream() {
                 alive = now;
             }
             if now - looked >= look {

@@ -226,6 +226,7 @@ impl Space {
             st.faults = others;
             inside.into()
         };
+        let waiting = [self.parked_in(d, &range), waiting].concat();
         for batch in waiting.chunks(BATCH) {
             let denials: Vec<_> = batch.iter().map(|fault| Command::deny(fault.va)).collect();
             for (&fault, done) in batch.iter().zip(d.run("ending accesses to a mapping", &denials)?) {

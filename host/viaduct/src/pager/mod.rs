@@ -30,6 +30,7 @@ mod flight;
 mod frames;
 mod in_table;
 mod mappings;
+mod parked;
 mod plan;
 mod region;
 mod replace;

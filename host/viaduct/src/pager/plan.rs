@@ -121,6 +121,7 @@ impl Space {
             self.stats.remapped += 1;
             return;
         }
+        let Some(available) = self.available(numbered, (start, number), plan) else { return };
         // Following ones too, if the app accesses the region in order.
         let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&start) else { return };
         let room = if paged.host.is_some() { STAGING } else { self.staging.room() };
@@ -129,7 +130,12 @@ impl Space {
             return;
         }
         let before = paged.ahead;
-        let most = paged.ahead.pages(number, paged.locality).min(room / step).min(page_count - number);
+        let most = paged
+            .ahead
+            .pages(number, paged.locality)
+            .min(room / step)
+            .min(page_count - number)
+            .min(available);
         let free = |n: &u64| !paged.pages.contains_key(n) && !plan.taken.contains(&(start, *n));
         let count = (number..number + most).take_while(free).count() as u64;
         let in_order = before.follows(number);

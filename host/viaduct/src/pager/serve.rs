@@ -17,6 +17,7 @@ impl Space {
         self.land(d);
         self.look_after(d)?;
         self.retire(d)?;
+        self.unpark(d);
         let mut left = d.lock().faults.len();
         while left > 0 {
             if !self.can_launch() {
@@ -42,6 +43,8 @@ impl Space {
             }
             self.look_after(d)?;
         }
+        self.note_parked(d);
+        self.drop_passed(d)?;
         self.retire(d)
     }
 

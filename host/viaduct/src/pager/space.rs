@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
+use std::time::Instant;
 
 use crate::card::dma::DmaBuffer;
 use crate::error::{Error, Result};
@@ -53,6 +54,9 @@ pub(crate) struct Space {
     pub(super) table_failed: bool,
     /// Mappings so far.
     pub(super) owners: u64,
+    /// Accesses that wait for the data of a stream, and until when, by the addresses of their pages.
+    pub(super) parked: Vec<Event>,
+    pub(super) until: BTreeMap<u64, Instant>,
     pub(super) denied: VecDeque<Denied>,
     pub(super) stats: PagerStats,
 }
@@ -78,6 +82,8 @@ impl Space {
             short: false,
             trouble: None,
             pinned: BTreeSet::new(),
+            parked: Vec::new(),
+            until: BTreeMap::new(),
             denied: VecDeque::new(),
             stats: PagerStats::default(),
         }

@@ -8,15 +8,19 @@ use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::sys::socket::{SockType, getsockopt, sockopt};
 
 use crate::card::dma::DmaBuffer;
 use crate::card::sync::lock;
 use crate::error::{Error, Result};
 use crate::protocol::desc::PAGE;
+use crate::slot::feed::Feed;
 use viaduct_pci::without_sigxfsz;
 
 /// Bytes in this program's memory that a run reads or fills.
@@ -173,6 +177,8 @@ pub(crate) enum SourceKind {
         linked: bool,
     },
     Bytes(SharedBytes),
+    /// A pipe or stream socket that is read in order.
+    Stream(Feed),
     /// What is written stays here, and the source below is only read.
     Private {
         below: Box<Source>,
@@ -227,6 +233,51 @@ impl Source {
         })
     }
 
+    /// A pipe, FIFO or stream socket that the app reads: byte `i` of the mapping is byte `i` of what is read from now on. `name` is for
+    /// messages. [`MapOptions`](crate::MapOptions) has its window and the longest wait for data.
+    pub fn stream(fd: impl Into<OwnedFd>, name: impl Into<PathBuf>) -> Result<Self> {
+        let (file, name) = (File::from(fd.into()), name.into());
+        let meta = file.metadata().map_err(|e| Error::file(&name, "examine it", e))?;
+        let socket = match kind_of(&meta) {
+            Some("a pipe") => false,
+            Some("a socket") if getsockopt(&file, sockopt::SockType) == Ok(SockType::Stream) => true,
+            what => {
+                let what =
+                    if what == Some("a socket") { "a socket of messages" } else { what.unwrap_or("a file") };
+                let text = format!("{}: is {what}, not a pipe or a stream socket", name.display());
+                return Err(Error::Invalid(text));
+            }
+        };
+        let flags = fcntl(file.as_raw_fd(), FcntlArg::F_GETFL);
+        let flags = flags.map_err(|e| Error::file(&name, "examine it", e.into()))?;
+        if flags & libc::O_ACCMODE == libc::O_WRONLY {
+            return Err(Error::Access { path: name, what: "reading" });
+        }
+        let feed = Feed::new(file, socket).map_err(|e| Error::file(&name, "watch it", e))?;
+        Ok(Self { kind: SourceKind::Stream(feed), name, len: 0, companion: None })
+    }
+
+    /// A FIFO by its path, as [`Source::stream`]. It may have no writer yet.
+    pub fn fifo(path: impl Into<PathBuf>) -> Result<Self> {
+        let path = path.into();
+        let file = OpenOptions::new()
+            .read(true)
+            // Else this would wait for a writer.
+            .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+            .open(&path)
+            .map_err(|e| open_error(&path, "open it", e))?;
+        Self::stream(file, path)
+    }
+
+    /// The stream, if it is one.
+    pub(crate) fn feed(&self) -> Option<&Feed> {
+        match &self.kind {
+            SourceKind::Stream(feed) => Some(feed),
+            SourceKind::Private { below, .. } => below.feed(),
+            SourceKind::File { .. } | SourceKind::Bytes(_) => None,
+        }
+    }
+
     /// Bytes of this program, read and written in place.
     pub fn bytes(bytes: SharedBytes) -> Self {
         let len = bytes.len();
@@ -278,7 +329,7 @@ impl Source {
     }
 
     pub(crate) fn is_writable(&self) -> bool {
-        !matches!(self.kind, SourceKind::File { writable: false, .. })
+        !matches!(self.kind, SourceKind::File { writable: false, .. } | SourceKind::Stream(_))
     }
 
     /// Whether writes to it outlive this program.
@@ -291,7 +342,7 @@ impl Source {
         let (file, offset) = match &self.kind {
             SourceKind::File { file, offset, .. } => (file, offset),
             SourceKind::Private { below, .. } => return below.will_need(position, len),
-            SourceKind::Bytes(_) => return,
+            SourceKind::Bytes(_) | SourceKind::Stream(_) => return,
         };
         let (Ok(at), Ok(len)) = (i64::try_from(offset + position), i64::try_from(len)) else { return };
         // SAFETY: the descriptor is open as long as `file` is; no memory is passed. It is advice: that it fails changes nothing.
@@ -305,6 +356,9 @@ impl Source {
                 .read_file(offset, len, file, base + position)
                 .map_err(|e| Error::file(&self.name, "read it", e)),
             SourceKind::Bytes(bytes) => Ok(bytes.read(to, offset, len, position)),
+            SourceKind::Stream(feed) => {
+                feed.read(to, offset, len, position).map_err(|e| Error::file(&self.name, "read it", e))
+            }
             SourceKind::Private { below, written } => {
                 let mut got = below.read(to, offset, len, position)?;
                 for (&at, bytes) in lock(written).range(position..position + len as u64) {
@@ -382,6 +436,7 @@ impl Source {
                 }
                 Ok(())
             }
+            SourceKind::Stream(_) => Err(lost(0, "the stream is only read".into())),
             SourceKind::Private { written, .. } => {
                 let mut written = lock(written);
                 for done in (0..len).step_by(PAGE as usize) {
@@ -400,7 +455,7 @@ impl Source {
             SourceKind::File { file, .. } => {
                 file.sync_data().map_err(|e| Error::file(&self.name, "write it to stable storage", e))
             }
-            SourceKind::Bytes(_) | SourceKind::Private { .. } => Ok(()),
+            SourceKind::Bytes(_) | SourceKind::Stream(_) | SourceKind::Private { .. } => Ok(()),
         }
     }
 }

@@ -38,6 +38,10 @@ pub(crate) struct State {
     pub faults: VecDeque<Event>,
     /// A command whose end the pager waits for.
     pub flight: Option<Tag>,
+    /// Accesses that the pager has put aside until a stream has their data.
+    pub parked: usize,
+    /// They are to be looked at again.
+    pub poked: bool,
     /// A thread serves faults.
     pub serving: bool,
     /// Interrupts the app has raised.
@@ -87,6 +91,8 @@ impl Dispatcher {
                 done: HashMap::new(),
                 faults: VecDeque::new(),
                 flight: None,
+                parked: 0,
+                poked: false,
                 serving: false,
                 irqs: 0,
                 flushes: 0,
@@ -232,6 +238,12 @@ impl Dispatcher {
         self.notify();
     }
 
+    /// Has the accesses that wait for a stream looked at again.
+    pub fn poke(&self) {
+        self.lock().poked = true;
+        self.wake();
+    }
+
     /// As [`Dispatcher::wait_until`], with an existing watch.
     pub fn wait_watching<T>(
         &self,
@@ -357,7 +369,7 @@ impl Watch {
             return Ok((limit, limit));
         }
         let slice = timeouts.stall / 4;
-        if st.activity != self.activity || self.outside {
+        if st.activity != self.activity || self.outside || st.parked > 0 {
             (self.activity, self.since, self.probed, self.busy) = (st.activity, now, now, false);
         } else if now.duration_since(self.probed) >= slice {
             self.probed = now;

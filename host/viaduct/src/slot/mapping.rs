@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::card::Placement;
 use crate::card::memory::FrameSize;
@@ -11,8 +12,16 @@ use crate::error::{Error, Result};
 use crate::pager::{Advice, At, Then, Wanted};
 use crate::protocol::desc::{HUGE, PAGE, Prot};
 use crate::slot::backing::Source;
+use crate::slot::feed::{Feed, StreamState};
 use crate::slot::worker::Pending;
 use crate::slot::{Slot, SlotInner};
+
+/// Bytes of a stream that are kept, unless told.
+const STREAM_WINDOW: u64 = 1 << 20;
+/// Longest wait for data of a stream, unless told.
+const STREAM_PATIENCE: Duration = Duration::from_secs(10);
+/// Limits of what can be told.
+const WINDOWS: std::ops::RangeInclusive<u64> = 16 * PAGE..=1 << 30;
 
 /// Options of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +35,8 @@ pub struct MapOptions {
     private: bool,
     offset: u64,
     at: At,
+    window: u64,
+    patience: Duration,
 }
 
 impl MapOptions {
@@ -41,6 +52,8 @@ impl MapOptions {
             private: false,
             offset: 0,
             at: At::Anywhere,
+            window: STREAM_WINDOW,
+            patience: STREAM_PATIENCE,
         }
     }
 
@@ -81,6 +94,19 @@ impl MapOptions {
     /// What the app writes is seen through this mapping only, and never written to the source, which need not be writable.
     pub fn private(mut self) -> Self {
         self.private = true;
+        self
+    }
+
+    /// Of a stream, the last so many bytes that were read are kept, rounded up to pages; unless told, 1 MiB. Half of it is read ahead of
+    /// the last page that the app has asked for, and accesses to what has left the window are denied.
+    pub fn window(mut self, bytes: u64) -> Self {
+        self.window = bytes;
+        self
+    }
+
+    /// An access to a stream waits so long for its data, and is denied then; unless told, 10 seconds.
+    pub fn patience(mut self, limit: Duration) -> Self {
+        self.patience = limit;
         self
     }
 
@@ -137,6 +163,7 @@ pub struct Mapping {
     len: u64,
     owner: u64,
     mapped: bool,
+    stream: Option<Arc<Source>>,
 }
 
 impl Slot {
@@ -150,6 +177,10 @@ impl Slot {
             let name = source.name().display();
             return Err(Error::Invalid(format!("{name}: 0 bytes cannot be mapped; give at least one")));
         }
+        let options = match source.feed() {
+            Some(_) => stream_options(&source, options)?,
+            None => options,
+        };
         let source = if options.private { source.private() } else { source };
         if options.prot.write && !source.is_writable() {
             return Err(Error::Access { path: source.name().into(), what: "writing" });
@@ -191,8 +222,16 @@ impl Slot {
             at: options.at,
         };
         let inner = self.inner();
+        if let Some(feed) = wanted.source.feed() {
+            let slot = Arc::downgrade(inner);
+            let poke = move || slot.upgrade().into_iter().for_each(|slot| slot.rings.poke());
+            let started = feed.start(options.window, options.patience, poke);
+            started.map_err(|e| Error::file(wanted.source.name(), "start a thread that reads it", e))?;
+        }
+        let source = Arc::clone(&wanted.source);
         let (va, owner) = lock(&inner.space).map_source(&inner.rings, wanted)?;
-        Ok(Mapping { slot: Arc::clone(inner), va, len, owner, mapped: true })
+        let stream = source.feed().is_some().then_some(source);
+        Ok(Mapping { slot: Arc::clone(inner), va, len, owner, mapped: true, stream })
     }
 
     /// Writes all pages of a range that the app has changed to their files: they are there when this returns, so that others can read
@@ -315,6 +354,11 @@ impl Mapping {
         self.va..self.va + self.len
     }
 
+    /// How far the stream has been read, if it is a mapping of one.
+    pub fn stream(&self) -> Option<StreamState> {
+        self.stream.as_ref()?.feed().map(Feed::state)
+    }
+
     /// Writes all pages that the app has changed to the file. They are in the file when this returns; with `durable` also on
     /// stable storage. An error names the bytes that are lost, or not yet written.
     pub fn sync(&self, durable: bool) -> Result<()> {
@@ -334,6 +378,7 @@ impl Mapping {
     /// Leaves the mapping to the slot: it stays until [`Slot::unmap`] or the end of the slot. Returns its addresses.
     pub fn leave(mut self) -> Range<u64> {
         self.mapped = false;
+        self.stream = None;
         self.range()
     }
 
@@ -341,8 +386,33 @@ impl Mapping {
         if !std::mem::take(&mut self.mapped) {
             return Ok(());
         }
+        // The mapping is the last one to hold the stream, which is closed with it.
+        self.stream = None;
         self.slot.unmap(&self.range(), Some(self.owner))
     }
+}
+
+/// What holds for a mapping of a stream, or why it is not possible.
+fn stream_options(source: &Source, options: MapOptions) -> Result<MapOptions> {
+    let name = source.name().display();
+    let why = if options.prot.write {
+        "what is read in order cannot be written; map it for reading only"
+    } else if options.private || source.is_private() {
+        "it cannot be private, as it has no bytes of its own that stay; map it shared"
+    } else if options.offset != 0 {
+        "it is read from where it is; give offset 0"
+    } else if options.on_host {
+        "only a window of it is kept, so its pages are in card memory; do not ask for host memory"
+    } else if options.huge == Some(true) {
+        "its pages are of 4 KiB; do not ask for larger ones"
+    } else if !WINDOWS.contains(&options.window) {
+        "its window has 64 KiB to 1 GiB; give another one"
+    } else {
+        let table = Some(options.table.unwrap_or(false)); // it is never larger than its window
+        let window = options.window.next_multiple_of(PAGE);
+        return Ok(MapOptions { huge: Some(false), table, window, ..options });
+    };
+    Err(Error::Invalid(format!("{name}: a stream: {why}")))
 }
 
 impl Drop for Mapping {

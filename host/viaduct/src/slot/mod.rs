@@ -3,6 +3,7 @@
 
 pub(crate) mod backing;
 pub(crate) mod dispatch;
+pub(crate) mod feed;
 pub(crate) mod mapping;
 mod number;
 pub(crate) mod window;
@@ -187,7 +188,10 @@ impl Slot {
             space.settle(&self.inner.rings);
         }
         self.inner.hold(self.card().timeouts().control)?;
-        lock(&self.inner.space).settle(&self.inner.rings);
+        let mut space = lock(&self.inner.space);
+        space.settle(&self.inner.rings);
+        // Accesses that waited for a stream have ended with the app.
+        space.forget_parked(&self.inner.rings);
         Ok(())
     }
 
@@ -333,6 +337,11 @@ impl Slot {
         self.if_ours(|inner| inner.rings.lock().irqs)
     }
 
+    /// Whether accesses of the app wait for the data of a stream.
+    pub(crate) fn waits_for_stream(&self) -> bool {
+        self.inner.rings.lock().parked > 0
+    }
+
     /// Waits for `ready`; a waiting thread also serves the faults of the slot, one thread at a time.
     pub(crate) fn wait_while_serving<T>(
         &self,
@@ -380,7 +389,7 @@ impl Slot {
                 if let Some(answer) = answer {
                     return Some(Some(answer));
                 }
-                (!st.serving && (st.has_landed() || !st.faults.is_empty())).then(|| {
+                (!st.serving && (st.has_landed() || st.poked || !st.faults.is_empty())).then(|| {
                     st.serving = true;
                     None
                 })

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Mappings of streams: accesses wait here until their data have come, and pages leave that the stream has passed.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use crate::error::Result;
+use crate::pager::batch::Numbered;
+use crate::pager::plan::Plan;
+use crate::pager::region::PageRef;
+use crate::pager::space::Space;
+use crate::protocol::desc::{Event, PAGE};
+use crate::slot::dispatch::Dispatcher;
+use crate::slot::feed::Supply;
+
+impl Space {
+    /// How many pages can be loaded for a fault on one. `None`: it waits, or is denied.
+    pub(super) fn available(
+        &mut self,
+        fault: Numbered,
+        (start, number): PageRef,
+        plan: &mut Plan,
+    ) -> Option<u64> {
+        let region = self.regions.get(&start)?;
+        let (step, valid) = (region.page_bytes(), region.valid(number));
+        let paged = region.paged()?;
+        let Some(feed) = paged.source.feed() else { return Some(u64::MAX) };
+        let at = start + number * step;
+        let until = *self.until.entry(at).or_insert_with(|| Instant::now() + feed.patience());
+        match feed.ask(paged.first / PAGE + number, valid, until) {
+            Supply::Pages(count) => return Some(count),
+            Supply::Wait => {
+                self.parked.push(fault.1);
+                plan.away.insert(fault.0);
+            }
+            Supply::Never(why) => plan.denied.push((fault, why)),
+        }
+        None
+    }
+
+    /// Accesses that waited are served again if there is something new.
+    pub(super) fn unpark(&mut self, d: &Dispatcher) {
+        let mut st = d.lock();
+        if std::mem::take(&mut st.poked) {
+            self.parked.drain(..).rev().for_each(|fault| st.faults.push_front(fault));
+        }
+    }
+
+    /// From now on no wait of the slot counts as one without activity while accesses wait.
+    pub(super) fn note_parked(&mut self, d: &Dispatcher) {
+        let parked = &self.parked;
+        self.until.retain(|&at, _| parked.iter().any(|fault| fault.va / PAGE * PAGE == at));
+        d.lock().parked = self.parked.len();
+    }
+
+    /// Takes the accesses to a range that wait.
+    pub(super) fn parked_in(&mut self, d: &Dispatcher, range: &Range<u64>) -> Vec<Event> {
+        let (inside, others) =
+            std::mem::take(&mut self.parked).into_iter().partition(|fault| range.contains(&fault.va));
+        self.parked = others;
+        self.note_parked(d);
+        inside
+    }
+
+    /// The app was reset: nothing of it waits.
+    pub fn forget_parked(&mut self, d: &Dispatcher) {
+        self.parked.clear();
+        self.note_parked(d);
+    }
+
+    /// Frees pages that the stream has passed: what is kept of it is bounded, on the card too.
+    pub(super) fn drop_passed(&mut self, d: &Dispatcher) -> Result<()> {
+        let mut passed: Vec<PageRef> = Vec::new();
+        for (&start, region) in &self.regions {
+            let Some(paged) = region.paged() else { continue };
+            let Some(feed) = paged.source.feed() else { continue };
+            let first = feed.first_page().saturating_sub(paged.first / PAGE);
+            let free = paged.pages.range(..first).map(|(&n, _)| (start, n));
+            passed.extend(free.filter(|at| !self.pinned.contains(at)));
+        }
+        if passed.is_empty() {
+            return Ok(());
+        }
+        self.clock.retain(|at| !passed.contains(&at));
+        self.drop_pages(d, &passed).map(drop)
+    }
+}
