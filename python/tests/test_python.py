@@ -8,10 +8,13 @@ import importlib.util
 import io
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 
@@ -361,6 +364,38 @@ def test_parts_of_a_mapping_go_and_operations_go_on(card: viaduct.Card, tmp_path
             failed = mapping.sync_async(64, durable=True)
             with pytest.raises(ValueError, match="multiple of 4096"):
                 failed.result()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+def test_an_app_reads_a_pipe_or_socket(card: viaduct.Card, kind: str):
+    """At random places, which wait for the data before them. What the stream has not is denied."""
+    rng = model("rng")
+    registers = {"size": 128, "count": 200, "seed": 0x123456789ABCDEF, "write": 0}
+    for sent, denied in [(data(65_536), False), (data(40_000), True)]:
+        if kind == "pipe":
+            source, sink = (os.fdopen(fd, mode) for fd, mode in zip(os.pipe(), ("rb", "wb"), strict=True))
+        else:
+            source, sink = socket.socketpair()
+
+        def write(sink: io.BufferedWriter | socket.socket = sink, sent: bytes = sent.tobytes()) -> None:
+            with sink:
+                for at in range(0, len(sent), 10_000):
+                    time.sleep(0.05)
+                    os.write(sink.fileno(), sent[at : at + 10_000])
+
+        with card.load("rng") as slot, source, ThreadPoolExecutor(1) as pool:
+            slot.set(**registers)
+            with pytest.raises(viaduct.ArgumentError, match="give length="):
+                slot.map(source)
+            with pytest.raises(viaduct.FileError, match="for reading only"):
+                slot.map(source, length=65_536, write=True)
+            with slot.map(source, length=65_536) as mapping:
+                writing = pool.submit(write)
+                report = slot.start_and_wait(mapping, limit=60)
+                writing.result()
+            assert (report.denied > 0) == denied
+            there = sent.tobytes() + bytes(65_536 - len(sent))
+            assert slot.get("checksum") == rng.checksum(there, registers)
 
 
 def test_a_mapping_that_is_not_possible(card: viaduct.Card, tmp_path: Path):

@@ -695,7 +695,9 @@ def _rest(fd: int, offset: int) -> int:
     """Bytes of a file from `offset` on. Of what is no file it is one: the library says why it cannot be mapped."""
     info = os.fstat(fd)
     if stat.S_ISFIFO(info.st_mode) or stat.S_ISSOCK(info.st_mode):
-        raise ArgumentError(-1, "a pipe or socket has no length yet; give length=, as much as the app may read")
+        raise ArgumentError(
+            -1, "a pipe or socket has no length yet; give length=, as much as the app may read"
+        )
     return max(0, info.st_size - offset) if stat.S_ISREG(info.st_mode) else 1
 
 
