@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
+from typing import BinaryIO
 
 import numpy as np
 import pytest
@@ -366,6 +367,13 @@ def test_parts_of_a_mapping_go_and_operations_go_on(card: viaduct.Card, tmp_path
                 failed.result()
 
 
+def write_slowly(sink: BinaryIO | socket.socket, sent: bytes) -> None:
+    with sink:
+        for at in range(0, len(sent), 10_000):
+            time.sleep(0.05)
+            os.write(sink.fileno(), sent[at : at + 10_000])
+
+
 @pytest.mark.parametrize("kind", ["pipe", "socket"])
 def test_an_app_reads_a_pipe_or_socket(card: viaduct.Card, kind: str):
     """At random places, which wait for the data before them. What the stream has not is denied."""
@@ -377,12 +385,6 @@ def test_an_app_reads_a_pipe_or_socket(card: viaduct.Card, kind: str):
         else:
             source, sink = socket.socketpair()
 
-        def write(sink: io.BufferedWriter | socket.socket = sink, sent: bytes = sent.tobytes()) -> None:
-            with sink:
-                for at in range(0, len(sent), 10_000):
-                    time.sleep(0.05)
-                    os.write(sink.fileno(), sent[at : at + 10_000])
-
         with card.load("rng") as slot, source, ThreadPoolExecutor(1) as pool:
             slot.set(**registers)
             with pytest.raises(viaduct.ArgumentError, match="give length="):
@@ -390,7 +392,7 @@ def test_an_app_reads_a_pipe_or_socket(card: viaduct.Card, kind: str):
             with pytest.raises(viaduct.ArgumentError, match="for reading only"):
                 slot.map(source, length=65_536, write=True)
             with slot.map(source, length=65_536) as mapping:
-                writing = pool.submit(write)
+                writing = pool.submit(write_slowly, sink, sent.tobytes())
                 report = slot.start_and_wait(mapping, limit=60)
                 writing.result()
             assert (report.denied > 0) == denied
