@@ -24,7 +24,13 @@ static void mappings(viaduct_slot* slot) {
   POSIX(EACCES, "reading", MMAP(0, 4096, PROT_READ, MAP_SHARED, path, 0));
   CHECK(viaduct_error_code() == VIADUCT_E_IO);
   POSIX(ENODEV, "a directory", MMAP(0, 4096, PROT_READ, MAP_SHARED, folder, 0));
-  POSIX(ENODEV, "a pipe", MMAP(0, 4096, PROT_READ, MAP_SHARED, pipes[0], 0));
+  POSIX(EACCES, "reading only", MMAP(0, 4096, RW, MAP_SHARED, pipes[0], 0));
+  POSIX(EACCES, "reading", MMAP(0, 4096, PROT_READ, MAP_SHARED, pipes[1], 0));
+  POSIX(ESPIPE, "offset 0", MMAP(0, 4096, PROT_READ, MAP_SHARED, pipes[0], 4096));
+  POSIX(EINVAL, "map it shared", MMAP(0, 4096, PROT_READ, MAP_PRIVATE, pipes[0], 0));
+  POSIX(EINVAL, "host memory", MMAP(0, 4096, PROT_READ, MAP_SHARED | VIADUCT_MAP_HOST, pipes[0], 0));
+  uint64_t stream = MMAP(0, 4096, PROT_READ, MAP_SHARED, pipes[0], 0);
+  CHECK(stream != VIADUCT_MAP_FAILED && viaduct_munmap(slot, stream, 4096) == 0);
   POSIX(EINVAL, "length is 0", MMAP(0, 0, RW, MAP_SHARED, fd, 0));
   CHECK(viaduct_error_code() == VIADUCT_E_ARGUMENT);
   POSIX(EINVAL, "MAP_SHARED or MAP_PRIVATE", MMAP(0, 4096, RW, 0, fd, 0));
