@@ -317,9 +317,9 @@ int viaduct_free(void* data);
  * EACCES: `fd` is not open for reading, or a shared mapping is to be written and `fd` not open for reading
  * and writing. EBADF: not an open descriptor. EEXIST: see above; also with MAP_FIXED if something of the
  * library is there. EINVAL: length 0, an offset or fixed address that is not a multiple of the page size,
- * flags unknown or in contradiction. ENODEV: neither a regular file nor a stream. ENOMEM: no room in the address space or in
- * memory, or the fixed range leaves 64 KiB to 2^48. ENOTSUP: other bits in `prot`. EOVERFLOW: no file is so
- * long. EIO and others: data of a mapping that was replaced could not be written. */
+ * flags unknown or in contradiction. ENODEV: neither a regular file nor a stream. ENOMEM: no room in the
+ * address space or in memory, or the fixed range leaves 64 KiB to 2^48. ENOTSUP: other bits in `prot`.
+ * EOVERFLOW: no file is so long. EIO and others: data of a mapping that was replaced could not be written. */
 uint64_t viaduct_mmap(viaduct_slot* slot, uint64_t addr, uint64_t length, int prot, int flags, int fd,
                       int64_t offset);
 
