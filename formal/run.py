@@ -27,6 +27,15 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_fn_gate.sv", "m_w_valid_o = s_w_valid_i && data_any_q", "m_w_valid_o = s_w_valid_i"),
         ("via_fn_gate.sv", "!enable_i && rd_q == '0 && wr_q == '0", "!enable_i && rd_q == '0"),
     ],
+    "vq_gate": [
+        ("via_vq_rdmux.sv", "pass = enable_i || shown_q", "pass = 1'b1"),
+        ("via_vq_rdmux.sv", "m_ar_ready_i && pass", "m_ar_ready_i"),
+        ("via_vq_rdmux.sv", "!pass && flight_q == '0", "!pass && !owed"),
+        ("via_vq_used_wrmux.sv", "pass = enable_i || shown_q", "pass = enable_i"),
+        ("via_vq_used_wrmux.sv", "turn_q == AwEvent) && pass", "turn_q == AwEvent)"),
+        ("via_vq_used_wrmux.sv", "s_aw_ready_o[1] = m_aw_ready_i && pass", "s_aw_ready_o[1] = m_aw_ready_i"),
+        ("via_vq_used_wrmux.sv", "!pass && open == '0 && b_turn_q == '0", "!pass && open == '0"),
+    ],
     "fifo": [
         ("via_fifo.sv", "stored_q != '0 && (!valid_q || m_ready_i)", "stored_q != '0"),
         ("via_fifo.sv", "(p == AW'(Depth - 1))", "(p == AW'(Depth - 2))"),

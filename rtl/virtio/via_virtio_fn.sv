@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One virtio function of the card: registers, gate, queue engine, and the personality selected by `Fn`.
+// One virtio function of the card: registers, queue engine, and the personality selected by `Fn`.
 //
 //   fn_req ── via_virtio_pci ──────────── via_vq ──┬── via_vdev_select ── tx, rx, memory of the disk
-//                  │  gate                   │     └ requests, responses
-//                  └───────────────────── via_fn_gate ── host memory
+//                  └── enable, drained ──────┤     └ requests, responses
+//                                            └── host memory
 //
 // Throughput, latency, order and misuse: those of its parts; nothing is added. Resets: docs/interfaces.md, section 8.
 
@@ -157,49 +157,6 @@ module via_virtio_fn
 
   always_ff @(posedge clk_i) features_o <= '{supported: Dev.features | EngineFeatures, offered: offered, negotiated: negotiated};
 
-  // ---------------------------------------------------------------- host memory
-  axi_ax_t ar, aw;
-  axi_r_t r;
-  axi_w_t w;
-  axi_b_t b;
-  logic ar_valid, ar_ready, r_valid, r_ready, aw_valid, aw_ready, w_valid, w_ready, b_valid, b_ready;
-  via_fn_gate u_gate (
-    .clk_i,
-    .rst_ni,
-    .enable_i    (gate),
-    .drained_o   (drained),
-    .s_ar_i      (ar),
-    .s_ar_valid_i(ar_valid),
-    .s_ar_ready_o(ar_ready),
-    .s_r_o       (r),
-    .s_r_valid_o (r_valid),
-    .s_r_ready_i (r_ready),
-    .s_aw_i      (aw),
-    .s_aw_valid_i(aw_valid),
-    .s_aw_ready_o(aw_ready),
-    .s_w_i       (w),
-    .s_w_valid_i (w_valid),
-    .s_w_ready_o (w_ready),
-    .s_b_o       (b),
-    .s_b_valid_o (b_valid),
-    .s_b_ready_i (b_ready),
-    .m_ar_o,
-    .m_ar_valid_o,
-    .m_ar_ready_i,
-    .m_r_i,
-    .m_r_valid_i,
-    .m_r_ready_o,
-    .m_aw_o,
-    .m_aw_valid_o,
-    .m_aw_ready_i,
-    .m_w_o,
-    .m_w_valid_o,
-    .m_w_ready_i,
-    .m_b_i,
-    .m_b_valid_i,
-    .m_b_ready_o
-  );
-
   // ---------------------------------------------------------------- engine
   logic [NumQ-1:0] waits, avail, in_use, wanting;
   logic [31:0] head_wlen[NumQ], room[NumQ];
@@ -217,6 +174,8 @@ module via_virtio_fn
   ) u_vq (
     .clk_i,
     .rst_ni        (core_rst_no),
+    .enable_i      (gate),
+    .drained_o     (drained),
     .time_i,
     .wait_i        (waits),
     .feat_i        (feat),
@@ -255,21 +214,21 @@ module via_virtio_fn
     .head_wlen_o   (head_wlen),
     .room_o        (room),
     .busy_o        (busy),
-    .m_ar_o        (ar),
-    .m_ar_valid_o  (ar_valid),
-    .m_ar_ready_i  (ar_ready),
-    .m_r_i         (r),
-    .m_r_valid_i   (r_valid),
-    .m_r_ready_o   (r_ready),
-    .m_aw_o        (aw),
-    .m_aw_valid_o  (aw_valid),
-    .m_aw_ready_i  (aw_ready),
-    .m_w_o         (w),
-    .m_w_valid_o   (w_valid),
-    .m_w_ready_i   (w_ready),
-    .m_b_i         (b),
-    .m_b_valid_i   (b_valid),
-    .m_b_ready_o   (b_ready),
+    .m_ar_o,
+    .m_ar_valid_o,
+    .m_ar_ready_i,
+    .m_r_i,
+    .m_r_valid_i,
+    .m_r_ready_o,
+    .m_aw_o,
+    .m_aw_valid_o,
+    .m_aw_ready_i,
+    .m_w_o,
+    .m_w_valid_o,
+    .m_w_ready_i,
+    .m_b_i,
+    .m_b_valid_i,
+    .m_b_ready_o,
     .user_out_i    (tx_valid_o && tx_ready_i && tx_o.last),
     .user_in_i     (rx_valid_i && rx_ready_o),
     .user_end_i    (rx_valid_i && rx_ready_o && rx_i.last),

@@ -11,6 +11,7 @@
 // Throughput: a chain of one descriptor every 4 cycles, payload a beat per cycle and direction. Latency, and order of data: see the blocks.
 // Order towards the host: payload, used entry, the write that makes the entry visible, all on one port; after that write the suppression
 // field is read; then the interrupt.
+// Gate: while `enable_i` is low nothing begins at the port, and what was begun is completed. Reset the engine only when it has drained.
 // Misuse: an error stops its queue and is reported once on error_*; other queues continue. A queue is quiet when nothing of it is in flight
 // and every request of it has its response.
 
@@ -23,6 +24,8 @@ module via_vq
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
+  input  logic                    enable_i,              // level: accesses to host memory may begin
+  output logic                    drained_o,             // level: none is in flight, and none begins until enable_i rises
   input  logic       [      63:0] time_i,                // card time
   input  logic       [  NumQ-1:0] wait_i,                // level: chains of the queue wait for a response, they are no requests
   input  vq_feat_t                feat_i,                // negotiated features
@@ -111,11 +114,16 @@ module via_vq
   logic [NumRd-1:0] ar_valid, ar_ready, r_valid, r_ready;
   axi_r_t r[NumRd];
 
+  logic rd_drained, wr_drained;
+  assign drained_o = rd_drained && wr_drained;
+
   via_vq_rdmux #(
     .N(NumRd)
   ) u_rdmux (
     .clk_i,
     .rst_ni,
+    .enable_i,
+    .drained_o   (rd_drained),
     .s_ar_i      (ar),
     .s_ar_valid_i(ar_valid),
     .s_ar_ready_o(ar_ready),
@@ -143,6 +151,8 @@ module via_vq
   via_vq_used_wrmux u_wrmux (
     .clk_i,
     .rst_ni,
+    .enable_i,
+    .drained_o      (wr_drained),
     .s_aw_i         (aw),
     .s_aw_valid_i   (aw_valid),
     .s_aw_ready_o   (aw_ready),

@@ -4,7 +4,10 @@
 //
 // Throughput: one address and one beat per cycle. Latency: one cycle for an address, none for R. Order: client 0 has priority over 1, and
 // so on; the parent puts reads that others depend on (fields, rings, descriptors) before payload, which is limited by its own credits and
-// uses the remaining address cycles. Misuse: relies on the no-wedge rule: a client accepts its R whenever it comes (asserted).
+// uses the remaining address cycles.
+// While `enable_i` is low (bus mastering is disabled, or a reset is pending) no read begins at the port. An address once offered stays
+// offered until it is accepted, as AXI demands, and counts as begun from then on.
+// Misuse: relies on the no-wedge rule: a client accepts its R whenever it comes (asserted).
 
 module via_vq_rdmux
   import via_pkg::*;
@@ -14,6 +17,8 @@ module via_vq_rdmux
 ) (
   input  logic            clk_i,
   input  logic            rst_ni,
+  input  logic            enable_i,         // level: reads may begin
+  output logic            drained_o,        // level: nothing is in flight, and nothing begins until enable_i rises
   input  axi_ax_t         s_ar_i      [N],
   input  logic    [N-1:0] s_ar_valid_i,
   output logic    [N-1:0] s_ar_ready_o,
@@ -32,6 +37,8 @@ module via_vq_rdmux
   localparam bit NOk = param_in("via_vq_rdmux N", N, 1, 16);
   localparam bit OutstandingOk = param_in("via_vq_rdmux Outstanding", Outstanding, 1, 1024);
 
+  localparam int unsigned CountW = $clog2(Outstanding + 1);
+
   logic [N-1:0] turn, owner;  // one-hot
   logic room, left, take, owed, r_end;
 
@@ -49,6 +56,8 @@ module via_vq_rdmux
   assign take = s_ar_valid_i != '0 && room && left;
   assign s_ar_ready_o = turn & {N{room && left}};
 
+  logic ar_valid, pass, shown_q, begins, drained_q;
+  logic [CountW-1:0] flight_q;  // reads that were offered, without their R
   via_slice #(
     .T(axi_ax_t)
   ) u_ar (
@@ -58,9 +67,25 @@ module via_vq_rdmux
     .s_valid_i(s_ar_valid_i != '0 && room),
     .s_ready_o(left),
     .m_o      (m_ar_o),
-    .m_valid_o(m_ar_valid_o),
-    .m_ready_i(m_ar_ready_i)
+    .m_valid_o(ar_valid),
+    .m_ready_i(m_ar_ready_i && pass)
   );
+
+  assign pass = enable_i || shown_q;
+  assign m_ar_valid_o = ar_valid && pass;
+  assign begins = m_ar_valid_o && !shown_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      shown_q   <= 1'b0;
+      flight_q  <= '0;
+      drained_q <= 1'b0;
+    end else begin
+      shown_q <= m_ar_valid_o && !m_ar_ready_i;
+      if (begins != r_end) flight_q <= begins ? flight_q + 1'b1 : flight_q - 1'b1;
+      drained_q <= !pass && flight_q == '0;
+    end
+  end
+  assign drained_o = drained_q;
 
   via_fifo #(
     .T    (logic [N-1:0]),
@@ -86,10 +111,14 @@ module via_vq_rdmux
   assign r_end = m_r_valid_i && m_r_i.last;
 
 `ifndef SYNTHESIS
-  always_ff @(posedge clk_i)
-    if (rst_ni && m_r_valid_i)
-      assert (!owed || |(s_r_ready_i & owner))
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && m_r_valid_i) begin
+      assert (flight_q != '0)
+      else $error("R without a read");
+      assert (|(s_r_ready_i & owner))
       else $error("a client does not accept its R");
+    end
+  end
 `endif
 
   assign idle_o = !owed && s_ar_valid_i == '0;

@@ -7,6 +7,9 @@
 // avail_event is accepted (`ev_ready_o`) in the cycle after its W: the available index is read again after that, and the host port keeps
 // the read behind it.
 // The current source of AW, W and B is held in registers, so a channel passes one level of logic here.
+// While `enable_i` is low (bus mastering is disabled, or a reset is pending) no write begins. An address once offered to the host stays
+// offered until it is accepted, as AXI demands, and counts as begun from then on; W passes for addresses that were accepted, so a burst begun
+// is always finished.
 // Misuse: relies on the no-wedge rule: a source holds all W data of the AW it offers. Relies on the sources for the number of bursts in
 // flight, so that only the selection stands between the host port's AWREADY and theirs: no more than Window besides the one whose B comes
 // next. An avail_event that ends with an error is reported.
@@ -19,6 +22,8 @@ module via_vq_used_wrmux
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
+  input  logic                 enable_i,            // level: writes may begin
+  output logic                 drained_o,           // level: nothing is in flight, and nothing begins until enable_i rises
   // source 0: payload, source 1: used entries
   input  axi_ax_t              s_aw_i         [2],
   input  logic    [       1:0] s_aw_valid_i,
@@ -76,7 +81,7 @@ module via_vq_used_wrmux
   // No source selected: of those that offer an address, used entries have priority. What was offered and not accepted stays selected.
   aw_turn_e turn_q;
   turn_t pick, w_next, w_turn_q, b_next, b_turn_q;
-  logic room, aw_take, w_more, w_end, b_more;
+  logic room, pass, shown_q, aw_take, w_more, w_end, b_more, drained_q;
   logic [CountW-1:0] open;
 
   assign pick = (turn_q == AwEvent) ? 3'b100 : (turn_q == AwUsed || turn_q == AwOpen && s_aw_valid_i[1]) ? 3'b010 : 3'b001;
@@ -91,19 +96,22 @@ module via_vq_used_wrmux
     m_aw_o.id = '0;
   end
   // The selected source offers an address.
-  assign m_aw_valid_o = |s_aw_valid_i || turn_q == AwEvent;
+  assign pass = enable_i || shown_q;
+  assign m_aw_valid_o = (|s_aw_valid_i || turn_q == AwEvent) && pass;
   assign aw_take = m_aw_valid_o && m_aw_ready_i;
-  assign s_aw_ready_o[0] = m_aw_ready_i && (turn_q == AwPayload || turn_q == AwOpen && !s_aw_valid_i[1]);
-  assign s_aw_ready_o[1] = m_aw_ready_i && (turn_q == AwUsed || turn_q == AwOpen);
+  assign s_aw_ready_o[0] = m_aw_ready_i && pass && (turn_q == AwPayload || turn_q == AwOpen && !s_aw_valid_i[1]);
+  assign s_aw_ready_o[1] = m_aw_ready_i && pass && (turn_q == AwUsed || turn_q == AwOpen);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       turn_q     <= AwOpen;
+      shown_q    <= 1'b0;
       ev_aw_q    <= 1'b0;
       ev_w_q     <= 1'b0;
       ev_busy_q  <= 1'b0;
       ev_ready_q <= 1'b0;
     end else begin
+      shown_q <= m_aw_valid_o && !m_aw_ready_i;
       if (m_aw_valid_o && !m_aw_ready_i) turn_q <= pick[Ev] ? AwEvent : pick[1] ? AwUsed : AwPayload;
       else turn_q <= (ev_take || ev_aw_q && !(aw_take && turn_q == AwEvent)) ? AwEvent : AwOpen;
       if (ev_take) ev_busy_q <= 1'b1;
@@ -194,14 +202,24 @@ module via_vq_used_wrmux
   end
   assign ev_err_o = ev_err_q;
 
-  assign still_o  = ~|{ev_take, ev_aw_q, ev_w_q, ev_ready_q, ev_err_q, m_aw_valid_o, m_w_valid_o, m_b_valid_i};
-  assign idle_o   = open == '0 && b_turn_q == '0 && !ev_aw_q && !ev_w_q && !ev_err_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) drained_q <= 1'b0;
+    else drained_q <= !pass && open == '0 && b_turn_q == '0;
+  end
+  assign drained_o = drained_q;
+
+  assign still_o = ~|{ev_take, ev_aw_q, ev_w_q, ev_ready_q, ev_err_q, m_aw_valid_o, m_w_valid_o, m_b_valid_i};
+  assign idle_o = open == '0 && b_turn_q == '0 && !ev_aw_q && !ev_w_q && !ev_err_q;
 
 `ifndef SYNTHESIS
-  always_ff @(posedge clk_i)
-    if (rst_ni && aw_take)
-      assert (room)
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      assert (!aw_take || room)
       else $error("more bursts in flight than Window");
+      assert (!m_b_valid_i || b_turn_q != '0)
+      else $error("B without a write");
+    end
+  end
 `endif
 
 endmodule

@@ -173,6 +173,8 @@ module via_vq_tb
   ) u_dut (
     .clk_i         (clk),
     .rst_ni,
+    .enable_i      (1'b1),
+    .drained_o     (),
     .time_i        (time_q),
     .wait_i        (wait_mask),
     .feat_i        (vq_feat_t'(feat)),
