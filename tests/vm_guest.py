@@ -26,7 +26,7 @@ ip address add 10.0.0.2/24 dev t0
 ip link set t0 up
 root=$1; shift
 if [ -n "$root" ]; then
-  "$root/usr/lib64/ld-linux-x86-64.so.2" --library-path "$root/usr/lib/x86_64-linux-gnu" "$root/usr/bin/iperf3" -s >&2 &
+  "$root/usr/lib64/ld-linux-x86-64.so.2" --library-path "$root/usr/lib/x86_64-linux-gnu" "$root/usr/bin/iperf3" -s --rcv-timeout 3600000 >&2 &
   {sys.executable} {ROOT}/tests/udp_echo.py 10.0.0.2 7 &
 fi
 "$@"
