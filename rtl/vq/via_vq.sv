@@ -103,7 +103,7 @@ module via_vq
   logic [5:0] idle;
   logic [NumQ-1:0][QSizeLog2:0] asked_q;  // requests without a response
   logic [NumQ-1:0] tells;  // a write of the queue's avail_event is in flight
-  logic [NumQ-1:0] owed, off, closing, answering, fetch_quiet, gather_quiet, scatter_quiet, used_quiet, stop;
+  logic [NumQ-1:0] owed, off, closing, answering, fetch_quiet, gather_quiet, scatter_quiet, used_quiet, quiet, quiet_q, stop;
   for (genvar q = 0; q < NumQ; q++) begin : gen_closing
     assign off[q] = !queue_i[q].enable;
     assign closing[q] = off[q] || queue_reset_i[q];
@@ -436,12 +436,19 @@ module via_vq
     assign less = head_pop[q] && !wait_i[q];
     assign owed[q] = asked_q[q] != '0;
     assign tells[q] = ev_busy && QW'(ev_busy_queue) == QW'(q);
-    assign queue_quiet_o[q] = fetch_quiet[q] && gather_quiet[q] && scatter_quiet[q] && used_quiet[q] && !owed[q] && !tells[q];
+    assign quiet[q] = fetch_quiet[q] && gather_quiet[q] && scatter_quiet[q] && used_quiet[q] && !owed[q] && !tells[q];
     always_ff @(posedge clk_i) begin
       if (!rst_ni || !queue_i[q].enable) asked_q[q] <= '0;
       else if (more != less) asked_q[q] <= more ? asked_q[q] + 1'b1 : asked_q[q] - 1'b1;
     end
   end
+
+  // Only the reset of a queue asks whether it is quiet, and looks some cycles after the queue was disabled.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) quiet_q <= '0;
+    else if (quiet_q != quiet) quiet_q <= quiet;
+  end
+  assign queue_quiet_o = quiet_q;
 
   // ---------------------------------------------------------------- errors: reported one at a time, the first of each kind
   localparam int unsigned Kinds = 7;
@@ -550,8 +557,9 @@ module via_vq
     .still_o(stat_still)
   );
 
-  assign still[5] = stat_still && err_new == '0 && !error_o && head_q == head_valid && was_idle_q == is_idle && !notify_valid_i;
-  assign still_o  = &still_q && !m_ar_valid_o && !m_r_valid_i;
-  assign idle_o   = is_idle;
+  assign still[5] = stat_still && err_new == '0 && !error_o && head_q == head_valid && quiet_q == quiet && was_idle_q == is_idle &&
+      !notify_valid_i;
+  assign still_o = &still_q && !m_ar_valid_o && !m_r_valid_i;
+  assign idle_o = is_idle;
 
 endmodule
