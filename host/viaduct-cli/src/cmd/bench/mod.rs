@@ -88,7 +88,8 @@ struct Scale {
     /// Memory that the app of `mem` works on, and random accesses to it of 64 and of 4096 bytes.
     mem: u64,
     accesses: [u64; 2],
-    /// Memory with small pages that is larger than what a slot's TLBs hold, and accesses to it: with the page table, and by the host.
+    /// Memory with small pages that is larger than what a slot's TLBs hold, and accesses to it: with the page table, and by the host;
+    /// 0 leaves a case out.
     beyond: (u64, [u64; 2]),
     /// Message that is sent through every app.
     app: usize,
@@ -96,6 +97,8 @@ struct Scale {
     pages: u64,
     /// For `share`: bytes moved by each of four slots, so many that no channel gets many more of the random accesses than another.
     share: u64,
+    /// For `share`: bytes that the DMA engine fills at the end of channel 0, so many that it does not end before what is measured beside it.
+    fill: u64,
     calibrate_large: u64,
     calibrate_small: u64,
     /// All rings, latencies and sizes of the network device.
@@ -112,6 +115,7 @@ impl Scale {
         app: 1 << 20,
         pages: 4,
         share: 64 << 20,
+        fill: 8 << 20,
         calibrate_large: 8 << 20,
         calibrate_small: 2 << 20,
         virtio_all: true,
@@ -121,10 +125,11 @@ impl Scale {
         dma_pieces: &[64 << 10, 1 << 20],
         mem: 256 << 10,
         accesses: [512, 32],
-        beyond: (17 << 20, [2048, 0]),
+        beyond: (0, [0, 0]),
         app: 64 << 10,
         pages: 1,
         share: 256 << 10,
+        fill: 1 << 20,
         calibrate_large: 256 << 10,
         calibrate_small: 32 << 10,
         virtio_all: false,

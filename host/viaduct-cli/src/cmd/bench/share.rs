@@ -10,9 +10,6 @@ use crate::card::CardArgs;
 use crate::fail::{Failure, Result};
 use crate::plot::{Form, Kind, Plot};
 
-/// Bytes that the DMA engine fills, at the end of channel 0.
-const FILL: u64 = 8 << 20;
-
 /// Measures the figures of `viaduct bench share`.
 pub fn share(
     project: &Project,
@@ -40,7 +37,9 @@ pub fn share(
     for spread in [false, true] {
         let opened = card.open_with(project, Variant::Fast, |_| ())?;
         let channel = if spread { |s: usize, p: u64| (s + p as usize) % SLOTS } else { |s, _| s };
-        let mut all = workers(&opened, &app, &image, scale.pages.max(SLOTS as u64), channel)?;
+        // Spread over the channels, each slot needs a page in each.
+        let pages = if spread { scale.pages.max(SLOTS as u64) } else { scale.pages };
+        let mut all = workers(&opened, &app, &image, pages, channel)?;
         for (i, (write, verb)) in [(true, "written"), (false, "read")].into_iter().enumerate() {
             let place = if spread { "pages over all channels" } else { "a channel each" };
             let what = format!("four slots, {verb} in 4 KiB, {place}");
@@ -89,8 +88,8 @@ pub fn share(
         }
         // Beside the DMA engine, which fills memory of the same channel for another slot.
         let what = format!("beside a fill by DMA, {verb} in 64 bytes");
-        let last = (opened.card.info().chan_mib << 20) - FILL;
-        let fills = [Command::fill(last, FILL as u32)];
+        let last = (opened.card.info().chan_mib << 20) - scale.fill;
+        let fills = [Command::fill(last, scale.fill as u32)];
         let submitted = all[1].slot.submit(&fills)?;
         let ran = run(&app, &mut all, &what, &[load(write, 64, bytes / 16, 3)])?;
         all[1].slot.wait(&submitted)?;
