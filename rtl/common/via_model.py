@@ -142,6 +142,26 @@ def run_tool(command: list[str], log: Path) -> int:
             signal.signal(number, handler)
 
 
+def execute(command: list[str], what: str, log: Path) -> None:
+    """Runs a tool that builds something; raises an error with what it complains of if it fails."""
+    __tracebackhide__ = True
+    status = run_tool(command, log)
+    if not status:
+        return
+    lines = log.read_text(errors="replace").splitlines()
+    # What Verilator and the compiler complain of comes first: the last lines only tell that there was something.
+    errors = [
+        i for i, line in enumerate(lines) if "rror: " in line or line.startswith(("%Error", "%Warning"))
+    ]
+    begin = min(errors[0] if errors else len(lines), max(len(lines) - SHOWN, 0))
+    said = "\n".join(lines[begin : begin + SHOWN])
+    ending = f"ended with status {status}"
+    if status < 0:
+        ending = f"was ended by signal {-status} ({signal.strsignal(-status)}); memory may be short"
+    ended = f"{what} cannot be built: {Path(command[0]).name} {ending}; all it said is in {short(log)}"
+    raise BuildError(f"{ended}\n{said}")
+
+
 def build(out: Path, prefix: str, commands: list[list[str]], folders: list[Path]) -> bool:
     """Makes the program `out` with these commands, in the project's folder; returns whether there was anything to do.
 
@@ -169,22 +189,7 @@ def build(out: Path, prefix: str, commands: list[list[str]], folders: list[Path]
     log = folder / "build.log"
     log.unlink(missing_ok=True)
     for command in commands:
-        status = run_tool(command, log)
-        if status:
-            lines = log.read_text(errors="replace").splitlines()
-            # What Verilator and the compiler complain of comes first: the last lines only tell that there was something.
-            errors = [
-                i
-                for i, line in enumerate(lines)
-                if "rror: " in line or line.startswith(("%Error", "%Warning"))
-            ]
-            begin = min(errors[0] if errors else len(lines), max(len(lines) - SHOWN, 0))
-            said = "\n".join(lines[begin : begin + SHOWN])
-            ending = f"ended with status {status}"
-            if status < 0:
-                ending = f"was ended by signal {-status} ({signal.strsignal(-status)}); memory may be short"
-            what = f"{out.name} cannot be built: {Path(command[0]).name} {ending}; all it said is in {short(log)}"
-            raise BuildError(f"{what}\n{said}")
+        execute(command, out.name, log)
     read = sources(folder, prefix)
     found = [short(p) for p in read if p.parent in folders and first(p.name, folders) == short(p)]
     result = {

@@ -25,7 +25,6 @@ import hashlib
 import os
 import random
 import re
-import shutil
 import signal
 import sys
 from collections import deque
@@ -39,7 +38,7 @@ from cocotb.triggers import ClockCycles, RisingEdge, Timer
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import get_runner
 
-from via_model import ROOT, build, held, short, tool, write
+from via_model import ROOT, VARIABLES, build, compiler, execute, held, short, tool, write
 
 SEED_MAX = 2**31 - 1
 if (
@@ -48,6 +47,44 @@ if (
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 CXX_OPT = "-O1"
 JOBS = min(4, os.cpu_count() or 1)
+# Compiles a model, as two units: what is evaluated at an edge, and what is called once (__Slow), for which optimisation takes longer than it
+# saves. Verilator's own library and its header, precompiled, are the same for all models with these options: they are in a folder of
+# their own, `library`.
+MAKEFILE = r"""
+-include Vtop_classes.mk
+LIBRARY := verilated verilated_dpi verilated_vpi verilated_threads
+ifeq ($(TRACE),1)
+LIBRARY += verilated_vcd_c
+endif
+ifeq ($(COVERAGE),1)
+LIBRARY += verilated_cov
+endif
+OBJECTS := $(LIBRARY:%=%.o)
+COMPILE = $(CXX) $(CXXFLAGS) -w -I. -isystem $(INCLUDE) -isystem $(INCLUDE)/vltstd -DVERILATOR=1 -DVM_COVERAGE=$(COVERAGE) -DVM_SC=0 \
+  -DVM_TIMING=0 -DVM_TRACE=$(TRACE) -DVM_TRACE_FST=0 -DVM_TRACE_VCD=$(TRACE) -DVM_TRACE_SAIF=0 $(CPPFLAGS)
+.PHONY: library again
+.DELETE_ON_ERROR:
+
+$(OUT): fast.o slow.o
+	$(CXX) $(LDFLAGS) $^ $(OBJECTS:%=$(SHARED)/%) -Wl,-rpath,$(COCOTB) -L$(COCOTB) -lcocotbvpi_verilator -pthread -o $@
+fast.o slow.o: LEVEL = $(if $(filter fast.o,$@),$(FAST),-O0)
+fast.o: PARTS = $(MAIN) $(VM_CLASSES_FAST:%=%.cpp) $(VM_SUPPORT_FAST:%=%.cpp)
+slow.o: PARTS = $(VM_CLASSES_SLOW:%=%.cpp) $(VM_SUPPORT_SLOW:%=%.cpp)
+fast.o slow.o: again
+	printf '#include "%s"\n' $(PARTS) >$(@:.o=.cpp)
+	$(COMPILE) $(LEVEL) -include $(SHARED)/prelude.h -c -o $@ $(@:.o=.cpp)
+
+library: $(OBJECTS) prelude.h.gch/fast prelude.h.gch/slow
+$(OBJECTS): %.o: $(INCLUDE)/%.cpp
+	$(COMPILE) $(GLOBAL) -c -o $@ $<
+prelude.h:
+	echo '#include "verilated.h"' >$@
+prelude.h.gch/fast: LEVEL = $(FAST)
+prelude.h.gch/slow: LEVEL = -O0
+prelude.h.gch/fast prelude.h.gch/slow: prelude.h
+	mkdir -p $(@D)
+	$(COMPILE) $(LEVEL) -x c++-header -o $@ $<
+"""
 
 # ---------------------------------------------------------------- pytest side
 
@@ -132,7 +169,7 @@ def run(
         write(bind, text)
         first = [ROOT / "tools/lint.vlt", public, ROOT / "rtl/common/via_pkg.sv"]
         files = [*first, *(ROOT / s for s in sources or []), top_file, bind]
-        verilate(build_dir, top, options, folders, files, cxx_opt, f"{coverage} {waves}")
+        verilate(build_dir, top, options, folders, files, cxx_opt)
 
         print(f"{name}: repeat with VIA_SEED={seed}")
         try:
@@ -165,7 +202,6 @@ def verilate(
     folders: list[Path],
     files: list[Path],
     cxx_opt: str,
-    variant: str,
 ) -> None:
     """Builds the model, a program with cocotb's main file that loads cocotb's library."""
     __tracebackhide__ = True
@@ -173,30 +209,29 @@ def verilate(
     main = Path(cocotb_tools.config.share_dir).resolve() / "lib/verilator/verilator.cpp"
     verilator = tool("verilator")
     command = [str(verilator), "-cc", "--exe", "-Mdir", short(build_dir), "--top-module", top, "--vpi"]
-    command += ["--prefix", "Vtop", "-o", top, "--timescale", "1ns/1ps"]
-    command += ["-LDFLAGS", f"-Wl,-rpath,{cocotb_lib} -L{cocotb_lib} -lcocotbvpi_verilator", *options]
+    command += ["--prefix", "Vtop", "--timescale", "1ns/1ps"]
+    command += options
     for folder in folders:
         command += ["-y", short(folder)]
-    command += [str(main), *map(short, files)]
-    trace = int("--trace" in options)
-    make = ["make", "-j", str(JOBS), "-C", short(build_dir), "-f", "Vtop.mk", f"VM_TRACE={trace}"]
+    command += map(short, files)
 
-    # The simulator's own library is the same in every build with these options: it is compiled once.
-    library = ["verilated.o", "verilated_dpi.o", "verilated_vpi.o", "verilated_threads.o"]
-    key = f"{verilator} {CXX_OPT} {variant}"
-    shared = ROOT / "build" / "tb" / f"library.{hashlib.sha1(key.encode()).hexdigest()[:12]}"
-    shared.mkdir(exist_ok=True)
-    for obj in library:
-        if (shared / obj).exists() and not (build_dir / obj).exists():
-            shutil.copyfile(shared / obj, build_dir / obj)
-            os.utime(build_dir / obj, (2**31 - 1,) * 2)  # newer than the makefile that is yet to be written
-
-    new = build(build_dir / top, "Vtop", [command, make], folders)
-    for obj in library:
-        if new and cxx_opt == CXX_OPT and not (shared / obj).exists():
-            part = shared / f"{obj}.{os.getpid()}"
-            shutil.copyfile(build_dir / obj, part)
-            part.rename(shared / obj)
+    settings = {"FAST": cxx_opt, "GLOBAL": CXX_OPT, "COCOTB": cocotb_lib, "MAIN": main}
+    settings |= {
+        "INCLUDE": next((verilator.parents[1] / "lib").glob("python3*/site-packages/verilator/include"))
+    }
+    settings |= {"TRACE": int("--trace" in options), "COVERAGE": int("--coverage-line" in options)}
+    made = [f"{name}={value}" for name, value in settings.items()]
+    environment = [os.environ.get(name, "") for name in VARIABLES]
+    key = hashlib.sha1("\n".join([*made, *environment, compiler(), MAKEFILE]).encode()).hexdigest()
+    shared = build_dir.parent / f"library.{key[:12]}"
+    makefile = shared / "model.mk"
+    make = ["make", "-j", str(JOBS), "-f", "model.mk"]
+    with held(shared):
+        write(makefile, MAKEFILE)
+        execute([*make, "-C", short(shared), "library", *made], "Verilator's library", shared / "build.log")
+    make[-1] = f"../{shared.name}/model.mk"
+    make += ["-C", short(build_dir), f"SHARED=../{shared.name}", f"OUT={top}", *made]
+    build(build_dir / top, "Vtop", [command, make], folders)
 
 
 # ---------------------------------------------------------------- simulation side
