@@ -13,7 +13,7 @@ FUZZ_SECONDS ?= 300
 C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v -e /templates/ -e ^kernel/)
 
 .PHONY: announce-demo announce-test help setup system regs card functions cli host apps build demo check test test-long test-rtl test-host test-e2e checked checked-card test-checked lint lint-rtl lint-rust lint-python \
-	lint-c lint-kernel formal fuzz fuzz-short fmt drawings conformance synth synth-long synth-functions synth-whole place coverage bench clean
+	lint-c lint-kernel formal formal-short fuzz fuzz-short fmt drawings conformance synth synth-long synth-functions synth-whole place coverage bench clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
@@ -65,7 +65,7 @@ announce-test:
 # Two lanes for two cores. Checks of the sources come first: their errors are the quickest to find and to fix.
 test: announce-test build ## everything CI checks
 	@$(MAKE) --jobs=2 --output-sync=target lint
-	@$(PY) tools/lanes.py "test-host test-e2e" checked test-rtl formal fuzz-short synth
+	@$(PY) tools/lanes.py "test-host test-e2e" checked test-rtl formal-short fuzz-short synth
 	@echo "all tests passed"
 
 # Nothing here is needed to find most errors: other geometries, kernels and kinds of function than those that `make test` has.
@@ -138,6 +138,9 @@ fmt: setup ## format every source file
 
 drawings: setup ## the drawings of the documents, from their sources in docs/drawings
 	@$(PY) tools/draw.py
+
+formal-short: setup
+	@$(PY) formal/run.py --short
 
 formal: setup ## proofs: no write outside a granted buffer, no address outside the card, used index never ahead of data, the gate of a function, shares of the crossbar, credit of its queues
 	@$(PY) formal/run.py

@@ -348,7 +348,8 @@ async def no_mix_of_stalls_wedges_it(dut):
     "slots, chans, data_w",
     [
         (2, 2, 128),
-        (7, 2, 512),
+        (7, 2, 64),
+        pytest.param(7, 2, 512, marks=pytest.mark.long),
         pytest.param(1, 1, 64, marks=pytest.mark.long),
         pytest.param(8, 8, 64, marks=pytest.mark.long),
     ],
