@@ -228,6 +228,7 @@ def verilate(
     make = ["make", "-j", str(JOBS), "-f", "model.mk"]
     with held(shared):
         write(makefile, MAKEFILE)
+        (shared / "build.log").unlink(missing_ok=True)
         execute([*make, "-C", short(shared), "library", *made], "Verilator's library", shared / "build.log")
     make[-1] = f"../{shared.name}/model.mk"
     make += ["-C", short(build_dir), f"SHARED=../{shared.name}", f"OUT={top}", *made]
