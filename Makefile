@@ -13,7 +13,7 @@ FUZZ_SECONDS ?= 300
 C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v -e /templates/ -e ^kernel/)
 
 .PHONY: announce-demo announce-test help setup system regs card functions cli host apps build demo check test test-long test-rtl test-host test-e2e checked checked-card test-checked lint lint-rtl lint-rust lint-python \
-	lint-c lint-kernel formal formal-short fuzz fuzz-short fmt drawings conformance synth synth-long synth-functions synth-whole place coverage bench clean
+	lint-c lint-kernel formal formal-short fuzz fuzz-short fmt drawings conformance synth synth-short synth-long synth-functions synth-whole place coverage bench clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
@@ -65,7 +65,7 @@ announce-test:
 # Two lanes for two cores. Checks of the sources come first: their errors are the quickest to find and to fix.
 test: announce-test build ## everything CI checks
 	@$(MAKE) --jobs=2 --output-sync=target lint
-	@$(PY) tools/lanes.py "test-host test-e2e" checked test-rtl formal-short fuzz-short synth
+	@$(PY) tools/lanes.py "test-host test-e2e" checked test-rtl synth-short formal-short fuzz-short
 	@echo "all tests passed"
 
 # Nothing here is needed to find most errors: other geometries, kernels and kinds of function than those that `make test` has.
@@ -77,7 +77,7 @@ test-long: build ## the long form of `make test`: every geometry, every kernel, 
 	VIADUCT_SIM_CHECK=1 cargo test --release --quiet -p viaduct --test hostile
 	@# Each proof fails on RTL with a fault.
 	$(PY) formal/run.py --break
-	$(MAKE) test-checked coverage synth-long synth-whole
+	$(MAKE) test-checked coverage synth synth-long synth-whole
 
 check: build ## check changed files, in minutes: lint, the closest tests, one app end to end
 	@$(PY) tools/check.py
@@ -92,16 +92,19 @@ test-rtl: regs ## unit tests of every RTL block and app, and of the models
 test-e2e: build ## end to end through the command line, C and Python
 	$(PY) -m pytest -q --durations=15 --durations-min=5 tests python
 
+# One type of function represents the others: with all of them the card takes three times as long to compile. Bit f is function f.
+CHECKED_FUNCTIONS := --define VIA_FN_MASK=2
+
 checked-card: build
-	@$(PY) tools/verilate.py card --assert
+	@$(PY) tools/verilate.py card --assert $(CHECKED_FUNCTIONS)
 	@rm -rf build/checked && mkdir -p build/checked/card && ln -s ../apps build/checked/apps
 	@for name in card card_functions; do ln -s ../../card-assert/libviaduct_card.so build/checked/card/libviaduct_$$name.so; done
 
-# One type of function represents the others: on this card each takes a minute.
 checked: checked-card ## end-to-end tests on a card with a checker at every port of every block
 	VIADUCT_CHECKED=1 $(PY) -m pytest -q tests/test_random_traffic.py tests/test_broken_rule.py
 	VIADUCT_BUILD=$(CURDIR)/build/checked cargo test --release --quiet -p viaduct --test hostile -- ::net
 
+test-checked: CHECKED_FUNCTIONS :=
 test-checked: checked-card ## the same for all functions (long)
 	VIADUCT_BUILD=$(CURDIR)/build/checked cargo test --release --quiet -p viaduct --test disk --test hostile
 
@@ -157,6 +160,12 @@ coverage: build ## line and toggle coverage of the RTL under end-to-end tests (l
 synth: regs ## LUT, FF, BRAM and URAM of every block, UltraScale+, and its longest paths, which must not grow
 	$(PY) synth/synth.py --json build/synth/area.json --ceilings synth/ceilings.json
 	$(PY) synth/synth.py --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
+	$(PY) synth/synth.py --functions --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
+
+# At 64 bits every block, and those that depend on their number also with several slots and channels.
+synth-short: regs
+	$(PY) synth/synth.py --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
+	$(PY) synth/synth.py --width 64 --slots 4 --channels 4 --ceilings synth/ceilings.json
 	$(PY) synth/synth.py --functions --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
 
 synth-long: regs ## the same for 128 bits, and for the blocks of virtio functions at 512 (long)

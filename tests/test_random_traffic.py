@@ -157,7 +157,7 @@ def same(got: bytes, want: bytes, what: str) -> None:
 @pytest.mark.parametrize(("card", "rounds"), [("sim", 10), ("sim:gen2x4", 4)])
 def test_random_traffic(card: str, rounds: int, rng: random.Random, golden, tmp_path: Path):
     if os.environ.get("VIADUCT_COVERAGE") or os.environ.get("VIADUCT_CHECKED"):
-        rounds //= 2  # such a card is slow
+        rounds //= 3  # such a card is slow
     stop = threading.Event()
     with viaduct.open(card) as opened:
         slots = opened.info.slots

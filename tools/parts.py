@@ -40,6 +40,7 @@ class Part:
     inside: tuple["Part", ...] = ()
     still: str = ""  # the output that reports no activity; by default still_o, or idle_o if there is none
     hot: bool = False  # runs most of the time: worth a longer compilation
+    serves: tuple[int, ...] = ()  # the functions without which a card does not have it
 
     @property
     def name(self) -> str:
@@ -53,10 +54,10 @@ class Part:
 
 FUNCTIONS = (
     # Numbers as in via_virtio_pkg; network and disk have most of a guest's traffic.
-    *(Part("via_virtio_fn", (("Fn", f),), hot=f in (1, 2)) for f in range(1, 6)),
-    Part("via_xdma"),
-    Part("via_fn_switch"),
-    Part("via_fn_mem"),
+    *(Part("via_virtio_fn", (("Fn", f),), hot=f in (1, 2), serves=(f,)) for f in range(1, 6)),
+    Part("via_xdma", serves=(6,)),
+    Part("via_fn_switch", serves=tuple(range(1, 6))),
+    Part("via_fn_mem", serves=tuple(range(1, 6))),
 )
 # The function block of a card that is built without functions.
 NO_FUNCTIONS = Part("via_functions", (("FnMask", 0),))

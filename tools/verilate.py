@@ -9,7 +9,7 @@
 `card` makes build/card/libviaduct_card.so: the shell and the models in sim/, without functions, as with VIA_FN_MASK=0. With --functions it
 makes build/card/libviaduct_card_functions.so, the card with all its functions, from the same models where they are the same. With --trace
 it makes build/card-trace/libviaduct_card.so, with and without --functions likewise; with --coverage or --assert build/card-coverage/… and
-build/card-assert/…, which have functions. `slot` makes the object of one app around its `via_slot`, `rival` the program build/rivals/rival
+build/card-assert/…, which have functions: all, or those of `--define VIA_FN_MASK=…`. `slot` makes the object of one app around its `via_slot`, `rival` the program build/rivals/rival
 with the other systems of `viaduct bench fsrf`. All find modules by name in rtl/*/ and build/regs and read via_pkg first. Relative paths are
 relative to the project's folder.
 
@@ -322,6 +322,12 @@ class Build:
                 self.kinds["via_functions"] = parts.NO_FUNCTIONS
             else:
                 args.define.append("VIA_FN_MASK=0")
+        for define in args.define:
+            name, _, mask = define.partition("=")
+            if name == "VIA_FN_MASK" and self.parts:
+                for part in parts.FUNCTIONS:
+                    if not any(int(mask, 0) >> f & 1 for f in part.serves):
+                        self.kinds.pop(part.name, None)
 
     # ------------------------------------------------------------ what to do
     def packages(self) -> list[Path]:
