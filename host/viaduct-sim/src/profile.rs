@@ -282,8 +282,8 @@ impl Profile {
     /// - Link: 15.75 GB/s raw (128b/130b), as in the model of Neugebauer et al., "Understanding PCIe performance for end host
     ///   networking", SIGCOMM 2018, without further limits. MPS 256, MRRS 512 and RCB 64 are the usual settings of
     ///   servers, and those of that model; 256 tags are those of an 8-bit tag field. Its throughput is that of the model
-    ///   within 1 % (`sim/tests/models_test.cpp`): 13.18 GB/s to the card, 12.99 from it, 12.4 each when both are active
-    ///   (model: 12.46). Measured with a link of this kind: 12.2 and 13.2 GB/s (Coyote on VCK5000, an unmerged change, pull
+    ///   within 1 % (`sim/tests/models_test.cpp`): 13.18 GB/s to the card, 12.99 from it, 13.18 and 12.43 when both are
+    ///   active (model, for equal shares: 12.46). Measured with a link of this kind: 12.2 and 13.2 GB/s (Coyote on VCK5000, an unmerged change, pull
     ///   request 228): 8 % more and 2 % less.
     /// - Latencies: a read takes 550 ns, the median of a 64-byte DMA read on a Haswell server in that paper (547 ns). A posted
     ///   write is in memory after a little more than half of that, 300 ns. A register read takes about a microsecond, a
