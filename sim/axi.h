@@ -42,6 +42,10 @@ struct AxiAnswer {
 
 constexpr uint64_t kFullStrobe = kBeatBytes == 64 ? ~uint64_t{0} : (uint64_t{1} << kBeatBytes) - 1;
 
+// Ends the process unless a burst of the shell is whole beats within 4 KiB (docs/interfaces.md, section 1):
+// the models rely on that where they access memory.
+void check_burst(const char* what, uint64_t addr, uint32_t beats);
+
 // Writes the bytes of a beat whose strobe is set.
 void write_beat(uint8_t* to, const uint8_t* data, uint64_t strobe);
 

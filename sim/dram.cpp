@@ -136,10 +136,14 @@ void Dram::accept(uint64_t now, const AxiRequest& shell) {
     answers_.pop();
     owed_--;
   }
-  if (shell.arvalid && answer_.arready) asked_.push() = {shell.araddr, shell.arlen + 1u};
+  if (shell.arvalid && answer_.arready) {
+    check_burst("reads card memory", shell.araddr, shell.arlen + 1u);
+    asked_.push() = {shell.araddr, shell.arlen + 1u};
+  }
   // Before AW: an address that comes in at this edge has its data from the next one on.
   if (shell.wvalid && answer_.wready) accept_beat(now, shell);
   if (shell.awvalid && answer_.awready) {
+    check_burst("writes card memory", shell.awaddr, shell.awlen + 1u);
     write_bursts_.push() = {shell.awaddr, shell.awlen + 1u};
     owed_++;
   }

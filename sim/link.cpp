@@ -36,6 +36,14 @@ void store_beat(uint8_t* to, const uint8_t* data, uint64_t strobe) {
 
 }  // namespace
 
+void check_burst(const char* what, uint64_t addr, uint32_t beats) {
+  const uint64_t offset = addr % kMaxBurstBytes;
+  if (addr % kBeatBytes == 0 && offset + uint64_t{beats} * kBeatBytes <= kMaxBurstBytes) return;
+  std::fprintf(stderr, "viaduct card: the shell %s: %u beats at 0x%llx are not whole ones within 4 KiB\n",
+               what, beats, static_cast<unsigned long long>(addr));
+  std::abort();
+}
+
 void write_beat(uint8_t* to, const uint8_t* data, uint64_t strobe) {
   if (strobe == kFullStrobe) {
     std::memcpy(to, data, kBeatBytes);
@@ -176,13 +184,7 @@ void Link::accept(const AxiRequest& shell, const MsixRequest& msix) {
     burst.id = shell.arid;
     burst.addr = shell.araddr;
     burst.bytes = (shell.arlen + 1u) * kBeatBytes;
-    if (burst.bytes > kMaxBurstBytes) {
-      std::fprintf(
-          stderr,
-          "viaduct card: the shell reads %u bytes of host memory in one burst, above %u (AXI4, A3.4.1)\n",
-          burst.bytes, kMaxBurstBytes);
-      std::abort();
-    }
+    check_burst("reads host memory", shell.araddr, shell.arlen + 1u);
     burst.issued = burst.arrived = burst.taken = 0;
     burst.behind = writes_.tail();
     burst.failed.reset();
@@ -195,6 +197,7 @@ void Link::accept(const AxiRequest& shell, const MsixRequest& msix) {
   // Before AW: an address that comes in at this edge has its data from the next one on.
   if (shell.wvalid && answer_.wready) accept_beat(shell);
   if (shell.awvalid && answer_.awready) {
+    check_burst("writes host memory", shell.awaddr, shell.awlen + 1u);
     write_bursts_.push() = {shell.awid, shell.awaddr, shell.awlen + 1u};
     bursts_accepted_++;
     owed_++;

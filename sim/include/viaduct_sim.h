@@ -6,7 +6,7 @@
  * A card is one thread's at a time: the caller serialises calls on one `vsim`, vsim_stop() excepted. No call
  * blocks, none prints. Functions that can fail return 0 or a negative errno; vsim_error() then says what was
  * wrong. Time is card cycles since power-up; nothing depends on the wall clock, so equal calls give equal
- * cycles.
+ * cycles. A shell that breaks a rule that the models rely on ends the process, with a line on standard error.
  */
 #ifndef VIADUCT_SIM_H
 #define VIADUCT_SIM_H

@@ -3,9 +3,13 @@
 //
 // Tests of the card's models without a shell: a driver plays the shell's part at the clock edge. Run by
 // sim/test_models.py; the first argument is a scratch folder, the second one the test to run.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -634,6 +638,56 @@ void mappings_are_checked() {
   CHECK(!map.find(0x4000, VSIM_DMA_READ));
   map.erase(0x4000);
   CHECK(!map.find(0x4000, VSIM_DMA_READ) && map.find(0x2000, VSIM_DMA_READ) && add(0x4000, 4096) == 0);
+}
+
+// Whether it ends the process, tried in a child.
+template <class Body>
+bool aborts(const Body& body) {
+  std::fflush(stdout);
+  const pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    body();
+    _exit(0);
+  }
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child);
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+void bursts_of_a_broken_shell_end_the_card() {
+  constexpr unsigned kPage = 4096 / kBeatBytes;
+  struct {
+    uint64_t offset;
+    unsigned beats;
+    bool fine;
+  } const bursts[] = {{0, kPage, true},
+                      {4096 - kBeatBytes, 1, true},
+                      {4096 - kBeatBytes, 2, false},
+                      {kBeatBytes, kPage, false},
+                      {1, 1, false}};
+  for (const auto& burst : bursts) {
+    for (const bool write : {false, true}) {
+      const auto give = [&](auto& bench, uint64_t base) {
+        if (write) {
+          bench.shell.writes.push_back({base + burst.offset, burst.beats, {}, {}});
+        } else {
+          bench.shell.reads.push_back({base + burst.offset, burst.beats});
+        }
+        bench.run([&] { return bench.shell.read_done.size() + bench.shell.write_done.size() == 1; });
+      };
+      const bool link_ends = aborts([&] {
+        LinkBench bench(link_config());
+        give(bench, LinkBench::kBase);
+      });
+      const bool dram_ends = aborts([&] {
+        DramBench bench(dram_config());
+        give(bench, 0);
+      });
+      CHECK(link_ends == !burst.fine && dram_ends == !burst.fine, "%u beats at %llu, %d", burst.beats,
+            static_cast<unsigned long long>(burst.offset), write);
+    }
+  }
 }
 
 void a_closed_mapping_drains() {
@@ -1374,6 +1428,7 @@ const std::map<std::string, Test> tests = {
     TEST(an_interrupt_is_behind_the_writes_before_it),
     TEST(accesses_outside_mapped_memory_are_errors),
     TEST(mappings_are_checked),
+    TEST(bursts_of_a_broken_shell_end_the_card),
     TEST(a_closed_mapping_drains),
     TEST(a_reset_of_the_link_leaves_nothing_in_flight),
     TEST(sequential_accesses_reach_nine_tenths_of_the_peak),
