@@ -40,6 +40,26 @@ fn a_client_sees_the_function() {
 }
 
 #[test]
+fn memory_that_the_card_does_not_give_up_can_be_unmapped_later() {
+    let (_dir, path) = socket();
+    let function = Copier::new();
+    let _server = Server::bind(&path, function.clone()).unwrap();
+    let client = Client::connect(&path).unwrap();
+    let map = || client.dma_map(0x1000, Arc::new(HostMemory::new(0x1000).unwrap()), DmaAccess::ReadWrite);
+    map().unwrap();
+    function.kept_maps.store(1, Ordering::Relaxed);
+    assert!(client.dma_unmap(0x1000).is_err() && map().is_err());
+    client.dma_unmap(0x1000).unwrap();
+    assert_eq!(function.maps(), 0);
+    map().unwrap();
+    // Nor when the client leaves.
+    function.kept_maps.store(1, Ordering::Relaxed);
+    assert!(client.dma_unmap(0x1000).is_err());
+    drop(client);
+    eventually("it is unmapped", || function.maps() == 0);
+}
+
+#[test]
 fn the_card_copies_client_memory_and_interrupts() {
     let (_dir, path) = socket();
     let function = Copier::new();

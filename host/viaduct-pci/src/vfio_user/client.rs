@@ -326,10 +326,14 @@ impl PciFunction for Client {
 
     fn dma_unmap(&self, iova: u64) -> Result<()> {
         let what = format!("unmapping DMA memory at {iova:#x}");
-        let memory = self.maps.lock().unwrap_or_else(PoisonError::into_inner).remove(&iova);
-        let memory = memory.ok_or_else(|| PciError::OutOfRange { what: what.clone() })?;
-        let body = Body::default().u32(24).u32(0).u64(iova).u64(memory.len() as u64).0;
-        self.request(command::DMA_UNMAP, &body, &[], &what).map(drop)
+        let maps = || self.maps.lock().unwrap_or_else(PoisonError::into_inner);
+        let len = maps().get(&iova).map(|memory| memory.len() as u64);
+        let len = len.ok_or_else(|| PciError::OutOfRange { what: what.clone() })?;
+        let body = Body::default().u32(24).u32(0).u64(iova).u64(len).0;
+        // If the server does not remove it, another attempt may.
+        self.request(command::DMA_UNMAP, &body, &[], &what)?;
+        maps().remove(&iova);
+        Ok(())
     }
 
     fn wait_irq(&self, mask: u64, timeout: Duration) -> Result<u64> {

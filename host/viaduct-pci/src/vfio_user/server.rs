@@ -477,11 +477,13 @@ impl<'a> Connection<'a> {
         Ok(request.to_vec())
     }
 
+    /// A mapping that the function does not give up stays one of the client's, who may try again.
     fn unmap_one(&mut self, iova: u64) -> Result<()> {
-        match self.maps.remove(&iova) {
-            Some(Mapping { reachable: true, .. }) => self.shared.function.dma_unmap(iova),
-            _ => Ok(()),
+        if self.maps.get(&iova).is_some_and(|map| map.reachable) {
+            self.shared.function.dma_unmap(iova)?;
         }
+        self.maps.remove(&iova);
+        Ok(())
     }
 
     fn device_info(fields: &mut Fields) -> Reply {

@@ -29,6 +29,8 @@ pub struct Copier {
     pub waits: AtomicUsize,
     /// Added to every register read, in milliseconds.
     pub read_delay: AtomicU64,
+    /// So many mappings are not given up when they are to be.
+    pub kept_maps: AtomicUsize,
 }
 
 struct State {
@@ -65,6 +67,7 @@ impl Copier {
             writes: AtomicUsize::new(0),
             waits: AtomicUsize::new(0),
             read_delay: AtomicU64::new(0),
+            kept_maps: AtomicUsize::new(0),
         })
     }
 
@@ -152,6 +155,10 @@ impl PciFunction for Copier {
     }
 
     fn dma_unmap(&self, iova: u64) -> Result<()> {
+        let keeps = |kept: usize| kept.checked_sub(1);
+        if self.kept_maps.fetch_update(Ordering::Relaxed, Ordering::Relaxed, keeps).is_ok() {
+            return Err(PciError::Timeout(Duration::ZERO));
+        }
         let removed = self.state.lock().unwrap().maps.remove(&iova);
         removed.map(drop).ok_or_else(|| PciError::OutOfRange { what: format!("no map at {iova:#x}") })
     }
