@@ -60,6 +60,17 @@ fn memory_that_the_card_does_not_give_up_can_be_unmapped_later() {
 }
 
 #[test]
+fn the_longest_time_is_no_limit() {
+    let (_dir, path) = socket();
+    let longest = Duration::MAX;
+    let options = ServerOptions { message_time: longest, busy_time: longest, ..ServerOptions::default() };
+    let _server = Server::bind_with(&path, Copier::new(), options).unwrap();
+    let client = Client::connect_with(&path, ClientOptions { reply_time: longest }).unwrap();
+    client.write32(0, 0x100, 7).unwrap();
+    assert_eq!(client.read32(0, 0x100).unwrap(), 7);
+}
+
+#[test]
 fn the_card_copies_client_memory_and_interrupts() {
     let (_dir, path) = socket();
     let function = Copier::new();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A PCI function in another process.
 
-use super::link::{Link, LinkError, Message};
+use super::link::{Link, LinkError, Message, end_of};
 use super::server::{Capabilities, VersionData};
 use super::wire::{
     Body, Fields, Header, IRQ_MSIX, MAJOR, MAX_DATA, MAX_FDS, MINOR, REGION_BARS, REGION_CONFIG, command,
@@ -189,10 +189,10 @@ impl Client {
         let id = self.send(&mut requests, command, 0, body, fds)?;
         // Replies come in order: while an earlier one is overdue, this one is unlikely to come in time.
         let patience = if requests.abandoned.is_empty() { self.reply_time } else { self.reply_time / OWING };
-        let mut deadline = Instant::now() + patience;
+        let mut deadline = end_of(patience);
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let message = match self.link.receive(Some(left), None) {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let message = match self.link.receive(left, None) {
                 Ok(message) => message,
                 Err(LinkError::Silent) => {
                     requests.abandoned.insert(id);
@@ -209,7 +209,7 @@ impl Client {
                     _ => Err(error_of(header.error, what.into(), &printable(&body))),
                 };
             } else if requests.abandoned.remove(&header.id) {
-                deadline = Instant::now() + self.reply_time;
+                deadline = end_of(self.reply_time);
             } else {
                 let why = format!("unexpected reply to command {} (id {})", header.command, header.id);
                 self.broken.store(true, Ordering::Release);
@@ -351,11 +351,9 @@ impl PciFunction for Client {
 fn connect(path: &Path, limit: Duration) -> std::io::Result<UnixStream> {
     let address = UnixAddr::new(path)?;
     let stream = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
-    setsockopt(
-        &stream,
-        SendTimeout,
-        &TimeVal::microseconds(limit.as_micros().try_into().unwrap_or(i64::MAX)),
-    )?;
+    // More is not a valid time for the kernel.
+    let limit = limit.min(Duration::from_secs(1 << 32));
+    setsockopt(&stream, SendTimeout, &TimeVal::microseconds(limit.as_micros() as i64))?;
     loop {
         match nix::sys::socket::connect(stream.as_raw_fd(), &address) {
             Ok(()) => return Ok(stream.into()),

@@ -70,11 +70,11 @@ impl Link {
         patience: Option<Duration>,
         stop: Option<BorrowedFd>,
     ) -> Result<Message, LinkError> {
-        let begin = patience.map(|p| Instant::now() + p);
+        let begin = patience.and_then(end_of);
         if !wait(self.fd(), PollFlags::POLLIN, stop, begin)? {
             return Err(LinkError::Silent);
         }
-        let deadline = Instant::now() + self.message_time;
+        let deadline = end_of(self.message_time);
         let mut fds = Vec::new();
         let mut head = [0; HEADER_SIZE];
         self.fill(&mut head, true, &mut fds, stop, deadline)?;
@@ -95,7 +95,7 @@ impl Link {
 
     /// Sends a whole message.
     pub fn send(&self, bytes: &[u8], fds: &[RawFd], stop: Option<BorrowedFd>) -> Result<(), LinkError> {
-        let deadline = Instant::now() + self.message_time;
+        let deadline = end_of(self.message_time);
         let rights = [ControlMessage::ScmRights(fds)];
         let mut sent = 0;
         while sent < bytes.len() {
@@ -107,7 +107,7 @@ impl Link {
                 Ok(count) => sent += count,
                 Err(Errno::EINTR) => {}
                 Err(Errno::EAGAIN) => {
-                    if !wait(self.fd(), PollFlags::POLLOUT, stop, Some(deadline))? {
+                    if !wait(self.fd(), PollFlags::POLLOUT, stop, deadline)? {
                         return Err(LinkError::Stalled);
                     }
                 }
@@ -130,7 +130,7 @@ impl Link {
         at_start: bool,
         fds: &mut Vec<OwnedFd>,
         stop: Option<BorrowedFd>,
-        deadline: Instant,
+        deadline: Option<Instant>,
     ) -> Result<(), LinkError> {
         let mut filled = 0;
         while filled < buf.len() {
@@ -140,7 +140,7 @@ impl Link {
                 Ok(count) => filled += count,
                 Err(Errno::EINTR) => {}
                 Err(Errno::EAGAIN) => {
-                    if !wait(self.fd(), PollFlags::POLLIN, stop, Some(deadline))? {
+                    if !wait(self.fd(), PollFlags::POLLIN, stop, deadline)? {
                         return Err(LinkError::Stalled);
                     }
                 }
@@ -157,7 +157,7 @@ impl Link {
 
 /// Receives the available bytes, up to `buf.len()`. Every received descriptor is owned immediately, so none leaks.
 fn receive_some(socket: RawFd, buf: &mut [u8], fds: &mut Vec<OwnedFd>) -> Result<usize, Errno> {
-    /// Space for one descriptor more than a message may carry. The kernel drops those beyond it, so that a sender of many
+    /// Space for at least one descriptor more than a message may carry. The kernel drops those beyond it, so that a sender of many
     /// does not exhaust this process's limit.
     const CONTROL: usize = 16 + 4 * (MAX_FDS + 2);
     #[repr(align(8))]
@@ -193,6 +193,11 @@ fn receive_some(socket: RawFd, buf: &mut [u8], fds: &mut Vec<OwnedFd>) -> Result
         return Err(Errno::EMFILE);
     }
     Ok(count as usize)
+}
+
+/// The end of a time that begins now; `None` if it is later than a clock can tell.
+pub(super) fn end_of(limit: Duration) -> Option<Instant> {
+    Instant::now().checked_add(limit)
 }
 
 /// Waits until `fd` is ready; `false` if the deadline passed first.

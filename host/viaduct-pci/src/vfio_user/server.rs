@@ -220,7 +220,7 @@ fn accept_all(shared: &Shared, listener: &UnixListener, room: &SyncSender<Link>)
 /// for all of them a client behind thirty others would be refused too late: it expects a reply within half a minute.
 fn busy_time(longest: Duration, refused: Option<Duration>) -> Duration {
     match refused {
-        Some(ago) if ago < 3 * longest => longest / 20,
+        Some(ago) if ago < longest.saturating_mul(3) => longest / 20,
         _ => longest,
     }
 }
