@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use dma::{DmaArena, DmaBuffer};
 pub use kind::FunctionKind;
-use memory::{CardMemory, FrameSize};
+use memory::{CHANNEL_LOG2, CardMemory, FrameSize};
 use ours::Ours;
 pub use placement::Placement;
 use sync::{lock, poll};
@@ -361,9 +361,84 @@ fn read_info(pci: &dyn PciFunction) -> Result<CardInfo> {
     };
     let sound = (1..=16).contains(&slots)
         && (1..=16).contains(&channels)
-        && (1..=16).contains(&streams)
+        && channels.is_power_of_two()
+        && (1..=14).contains(&streams)
         && (3..=6).contains(&data_log2)
+        // In a card address the number of the channel follows.
+        && (1..=1 << (CHANNEL_LOG2 - 20)).contains(&info.chan_mib)
         && info.clock_khz > 0
         && info.tlb_page.ways > 0;
     if sound { Ok(info) } else { Err(Error::BadCard(format!("{info:?}"))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use viaduct_pci::{FunctionInfo, HostMemory, Result};
+
+    /// Only the registers that say what a card is.
+    struct Says {
+        geometry: [u8; 4],
+        mib: u32,
+    }
+
+    impl PciFunction for Says {
+        fn info(&self) -> &FunctionInfo {
+            unreachable!()
+        }
+        fn config_read(&self, _: u16, _: &mut [u8]) -> Result<()> {
+            unreachable!()
+        }
+        fn config_write(&self, _: u16, _: &[u8]) -> Result<()> {
+            unreachable!()
+        }
+        fn read32(&self, _: u8, offset: u64) -> Result<u32> {
+            Ok(match offset {
+                VIA_CARD_ID => VIA_CARD_ID_VALUE_RESET,
+                VIA_CARD_VERSION => VERSION_MAJOR << VIA_CARD_VERSION_MAJOR_LSB,
+                VIA_CARD_GEOMETRY => u32::from_be_bytes(self.geometry),
+                VIA_CARD_CHAN_MIB => self.mib,
+                _ => 4,
+            })
+        }
+        fn write32(&self, _: u8, _: u64, _: u32) -> Result<()> {
+            unreachable!()
+        }
+        fn dma_map(&self, _: u64, _: Arc<HostMemory>, _: DmaAccess) -> Result<()> {
+            unreachable!()
+        }
+        fn dma_unmap(&self, _: u64) -> Result<()> {
+            unreachable!()
+        }
+        fn wait_irq(&self, _: u64, _: Duration) -> Result<u64> {
+            unreachable!()
+        }
+        fn reset(&self) -> Result<()> {
+            unreachable!()
+        }
+    }
+
+    #[test]
+    fn a_card_that_cannot_be_is_refused() {
+        let read = |geometry, mib| read_info(&Says { geometry, mib });
+        // Width of the data path, streams, channels, slots.
+        assert_eq!(read([6, 1, 4, 4], 16384).unwrap().chan_mib, 16384);
+        assert_eq!(read([3, 14, 16, 16], 1).unwrap().channels, 16);
+        for geometry in [
+            [2, 1, 4, 4],
+            [7, 1, 4, 4],
+            [6, 0, 4, 4],
+            [6, 15, 4, 4],
+            [6, 1, 0, 4],
+            [6, 1, 3, 4],
+            [6, 1, 32, 4],
+            [6, 1, 4, 0],
+            [6, 1, 4, 17],
+        ] {
+            assert!(matches!(read(geometry, 1024), Err(Error::BadCard(_))), "{geometry:?}");
+        }
+        for mib in [0, 16385, u32::MAX] {
+            assert!(matches!(read([6, 1, 4, 4], mib), Err(Error::BadCard(_))), "{mib}");
+        }
+    }
 }
