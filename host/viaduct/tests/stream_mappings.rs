@@ -80,6 +80,25 @@ fn load(slot: &Slot, fake: &FakeCard, va: u64) -> Vec<u8> {
     fake.page(0, va).unwrap()
 }
 
+/// A time that is no limit, as `Duration::MAX` is for other waits.
+#[test]
+fn an_access_may_wait_for_ever() {
+    let fake = FakeCard::new();
+    let timeouts = Timeouts { control: Duration::MAX, ..Timeouts::default() };
+    let card = Card::open_with(fake.clone(), timeouts).unwrap();
+    let slot = card.slot(0).unwrap();
+    slot.load(&IMAGE).unwrap();
+    let (from, mut to) = pipe();
+    let mapping = map(&slot, from, read_only().patience(Duration::MAX));
+    fake.miss(0, &[(mapping.va(), false)]);
+    serve(&slot);
+    assert!(fake.page(0, mapping.va()).is_none() && slot.take_denied().is_empty());
+    let data = pattern(PAGE);
+    to.write_all(&data).unwrap();
+    serve_until(&slot, "the page is loaded", || fake.page(0, mapping.va()).is_some());
+    assert!(fake.page(0, mapping.va()).unwrap() == data);
+}
+
 /// Reads a page that is denied; why.
 fn denial(slot: &Slot, fake: &FakeCard, va: u64) -> String {
     fake.miss(0, &[(va, false)]);

@@ -9,13 +9,14 @@ use nix::sys::signal::SigSet;
 
 /// Polls until there is a result; `None` after `limit`. The pauses grow.
 pub(crate) fn poll<T>(limit: Duration, mut ask: impl FnMut() -> Result<Option<T>>) -> Result<Option<T>> {
-    let end = Instant::now() + limit;
+    // None: later than a clock can tell.
+    let end = Instant::now().checked_add(limit);
     let mut pause = Duration::from_micros(10);
     loop {
         if let Some(answer) = ask()? {
             return Ok(Some(answer));
         }
-        if Instant::now() >= end {
+        if end.is_some_and(|end| Instant::now() >= end) {
             return Ok(None);
         }
         std::thread::sleep(pause);

@@ -21,6 +21,8 @@ use crate::protocol::desc::PAGE;
 const PIECE: u64 = 64 << 10;
 /// Longest wait for the thread when a mapping goes: it may be inside `read` where the system cannot read without waiting.
 const FAREWELL: Duration = Duration::from_millis(100);
+/// An access that may wait for longer waits for so long: the end of a longer time may be later than a clock can tell.
+const AGES: Duration = Duration::from_secs(1 << 32);
 
 /// What there is for an access to a page.
 #[derive(Debug, PartialEq, Eq)]
@@ -119,7 +121,7 @@ impl Feed {
         {
             let mut state = lock(&shared.state);
             state.ring = vec![0; window as usize];
-            state.patience = patience;
+            state.patience = patience.min(AGES);
             state.running = true;
         }
         let thread = std::thread::Builder::new().name("viaduct-feed".into());
