@@ -40,12 +40,10 @@ pub const CPL_VICTIM_ACCESSED: u8 = 1 << 4;
 pub const CPL_VICTIM_DIRTY: u8 = 1 << 5;
 /// Map: the evicted page is a 2 MiB page.
 pub const CPL_VICTIM_HUGE: u8 = 1 << 6;
-
 /// Unmap, scan, with `FLAG_TABLE`: the entry was damaged, so the page may have been written.
 pub const CPL_DAMAGED: u8 = 1 << 7;
 
 /// Operation of a command.
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Op {
@@ -444,7 +442,7 @@ pub struct Event {
     pub cause: EventCause,
     /// The access was a write.
     pub is_write: bool,
-    /// 0 memory port, 1 mover, 2 stream, 3 registers, 4 rings.
+    /// 0 memory port, 1 mover, 2 stream, 3 registers, 4 rings, 5 disk.
     pub source: u8,
     /// Virtual address.
     pub va: u64,
