@@ -2,8 +2,8 @@
 //
 // Fetches the command rings of all slots from host memory and hands each slot its commands in order.
 //
-// Throughput: one command a cycle; up to `Fetch` commands a read, one read in flight a slot. Latency: three cycles from doorbell to read,
-// that of the read, three more to the command.
+// Throughput: one command a cycle (32-byte entries; a narrower data path takes 32 B / beat cycles); up to `Fetch` commands a read, one read
+// in flight a slot. Latency: three cycles from doorbell to read, that of the read, three more to the command.
 // Order: the commands of a slot in order; slots are served round robin. A command is fetched only if the slot's queue has room for it and
 // the completion ring will have room for its completion, so a completion never waits for the host.
 // Misuse: a tail more than a ring ahead of the head, or a ring that cannot be read, stops that ring (one EvRing event, status bit) until it

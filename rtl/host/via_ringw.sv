@@ -2,8 +2,8 @@
 //
 // Writes completions and events of all slots into their rings in host memory and decides on interrupts.
 //
-// Throughput: one entry a cycle (32-byte entries; a narrower data path takes 32 B / beat cycles), an event of one slot every fourth cycle.
-// Latency: four cycles to the write. Many entries in flight. Order: entries of a ring in order; its written index moves, and its interrupt
+// Throughput: one entry a cycle (32-byte entries; a narrower data path takes 32 B / beat cycles), an event of one slot every third cycle.
+// Latency: three cycles to the write. Many entries in flight. Order: entries of a ring in order; its written index moves, and its interrupt
 // is raised, once the write has its response from host memory. Ring 2s holds the completions of slot s, ring 2s + 1 its events.
 // A completion never waits for its ring: via_cmdq fetched its command only with room for it. An event waits for room in its ring; until it
 // is accepted it may be replaced by another one.

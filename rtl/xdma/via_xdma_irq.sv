@@ -2,7 +2,7 @@
 //
 // Interrupt block of the XDMA-compatible function: enables, requests, vectors, and one MSI-X message for each time that a request and its
 // enable become high together. A request that falls before its message was accepted sends none.
-// Throughput: one message every two cycles. Latency: two cycles. Order: round robin. Source: PG195, IRQ block (0x2000).
+// Throughput: one message every three cycles. Latency: three cycles. Order: round robin. Source: PG195, IRQ block (0x2000).
 // Misuse: a vector that the function does not have is never sent; the request counts as served.
 
 module via_xdma_irq #(
