@@ -256,23 +256,29 @@ def run(sby: Path, task: str, work: Path, first: bool = False) -> tuple[bool, st
     made = work.with_name(work.name + ".sby")
     made.write_text(text.replace("mode prove", "mode bmc") if steps else text)
     args = ["sby", "-f", "-d", str(work), str(made)] + ([task] if task else [])
+    # Sby ends its solvers when it is asked to end, and leaves them behind if it is killed.
+    process = subprocess.Popen(
+        args,
+        cwd=sby.parent,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     try:
-        done = subprocess.run(
-            args,
-            cwd=sby.parent,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            timeout=LIMIT,
-            check=False,
-        )
+        output = process.communicate(timeout=LIMIT)[0]
     except subprocess.TimeoutExpired:
+        process.terminate()
+        try:
+            process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
         raise Broken(f"no answer within {LIMIT} s") from None
-    failed = re.findall(r"failed assertion \w+\.\\?(\S+) at .* step (\d+)", done.stdout + done.stderr)
+    failed = re.findall(r"failed assertion \w+\.\\?(\S+) at .* step (\d+)", output)
     if failed:
         names = ", ".join(dict.fromkeys(name for name, _ in failed))
         return False, f"{names}, {failed[0][1]} cycles from reset"
-    if done.returncode != 0:
+    if process.returncode != 0:
         raise Broken(f"see {(work / 'logfile.txt').relative_to(ROOT)}")
     if steps:
         missed = induct(work / "model" / "design_smt2.smt2", int(depth[1]), first)  # type: ignore[index]
