@@ -162,10 +162,9 @@ synth: regs ## LUT, FF, BRAM and URAM of every block, UltraScale+, and its longe
 	$(PY) synth/synth.py --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
 	$(PY) synth/synth.py --functions --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
 
-# At 64 bits every block, and those that depend on their number also with several slots and channels.
+# Every block at 64 bits.
 synth-short: regs
 	$(PY) synth/synth.py --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
-	$(PY) synth/synth.py --width 64 --slots 4 --channels 4 --ceilings synth/ceilings.json
 	$(PY) synth/synth.py --functions --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
 
 synth-long: regs ## the same for 128 bits, and for the blocks of virtio functions at 512 (long)
