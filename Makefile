@@ -157,15 +157,13 @@ fuzz-short: setup ## the same with the kept inputs and a few thousand new ones
 coverage: build ## line and toggle coverage of the RTL under end-to-end tests (long)
 	$(PY) tools/coverage.py
 
-synth: regs ## LUT, FF, BRAM and URAM of every block, UltraScale+, and its longest paths, which must not grow
-	$(PY) synth/synth.py --json build/synth/area.json --ceilings synth/ceilings.json
-	$(PY) synth/synth.py --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
-	$(PY) synth/synth.py --functions --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
-
-# Every block at 64 bits.
+# All blocks of a card of 64 bits; virtio functions need 512.
 synth-short: regs
 	$(PY) synth/synth.py --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
 	$(PY) synth/synth.py --functions --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
+
+synth: synth-short ## LUT, FF, BRAM and URAM of every block, UltraScale+, and its longest paths, which must not grow
+	$(PY) synth/synth.py --json build/synth/area.json --ceilings synth/ceilings.json
 
 synth-long: regs ## the same for 128 bits, and for the blocks of virtio functions at 512 (long)
 	$(PY) synth/synth.py --width 128 --slots 2 --channels 1 --ceilings synth/ceilings.json
