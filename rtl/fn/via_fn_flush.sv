@@ -6,7 +6,7 @@
 //
 //   ask_i ──> asked_o, evt_o ──> host ──> ctrl_i.count, ctrl_i.failed ──> done_o or failed_o
 //
-// Throughput: one flush at a time. Latency: two cycles and that of the host. A flush fails when the host says so, after `ctrl_i.limit`
+// Throughput: one flush at a time. Latency: one cycle to `evt_o`, the host's, one to `done_o`. A flush fails when the host says so, after `ctrl_i.limit`
 // times 2^UnitLog2 cycles, and when the limit becomes 0. The numbers continue over a reset of the function, so that a late reply to an
 // earlier flush completes no later one.
 // Misuse: a reply with a number that nothing waits for has no effect.
@@ -29,30 +29,37 @@ module via_fn_flush
 
   localparam bit UnitLog2Ok = via_pkg::param_in("via_fn_flush UnitLog2", UnitLog2, 1, 40);
 
-  logic open_q, over;
+  logic open_q, evt_q, over, replied, done_q, failed_q;
   logic [15:0] asked_q;
   // Runs only while a flush waits.
   logic [16+UnitLog2-1:0] waited_q;
 
   assign over = waited_q[UnitLog2+:16] >= ctrl_i.limit;
-  assign failed_o = open_q && (over || ctrl_i.count == asked_q && ctrl_i.failed);
-  assign done_o = open_q && !over && ctrl_i.count == asked_q && !ctrl_i.failed;
+  assign replied = ctrl_i.count == asked_q;
+  assign failed_o = failed_q;
+  assign done_o = done_q;
   assign asked_o = asked_q;
-  assign evt_o = ask_i && !open_q;
+  assign evt_o = evt_q;
   assign still_o = !ask_i && !open_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      open_q  <= 1'b0;
-      asked_q <= '0;
+      open_q   <= 1'b0;
+      evt_q    <= 1'b0;
+      done_q   <= 1'b0;
+      failed_q <= 1'b0;
+      asked_q  <= '0;
     end else begin
-      open_q <= ask_i;
-      if (evt_o) asked_q <= asked_q + 1'b1;
+      open_q   <= ask_i;
+      evt_q    <= ask_i && !open_q;
+      done_q   <= ask_i && open_q && !over && replied && !ctrl_i.failed;
+      failed_q <= ask_i && open_q && (over || replied && ctrl_i.failed);
+      if (ask_i && !open_q) asked_q <= asked_q + 1'b1;
     end
   end
   always_ff @(posedge clk_i) begin
-    if (evt_o) waited_q <= '0;
-    else if (open_q) waited_q <= waited_q + 1'b1;
+    if (!open_q) waited_q <= '0;
+    else waited_q <= waited_q + 1'b1;
   end
 
 endmodule
