@@ -240,7 +240,7 @@ module via_vq_used_irq
 
   // ---------------------------------------------------------------- interrupts
   logic [NumQ-1:0] want_q, cool_q, fired_q, fires_q, closing_q;
-  logic [NumQ-1:0][31:0] last_q;
+  logic [NumQ-1:0][31:0] last_q, since_q;
   logic [QW-1:0] irq_sel, irq_queue_q;
   logic irq_any, irq_room, irq_direct, irq_valid_q;
 
@@ -300,7 +300,7 @@ module via_vq_used_irq
         if (fires_q[q]) fired_q[q] <= 1'b1;
         // Updated only when it is about to matter, so that time alone changes nothing.
         if (fires || fires_q[q]) cool_q[q] <= 1'b0;
-        else if (m_r_valid_i || want_q[q]) cool_q[q] <= !fired_q[q] || moderate_i == '0 || time_i[31:0] - last_q[q] >= 32'(moderate_i);
+        else if (m_r_valid_i || want_q[q]) cool_q[q] <= !fired_q[q] || moderate_i == '0 || since_q[q] >= 32'(moderate_i);
       end
     end
     always_ff @(posedge clk_i) begin
@@ -309,6 +309,10 @@ module via_vq_used_irq
         wrap_q[q] <= left_q.wrap;
       end
       if (fires_q[q]) last_q[q] <= time_i[31:0];
+      // As of the read of the suppression field, so that it is there with the data. It is never too long; if it was too short then, the
+      // interrupt waits in `want_q` and goes a few cycles later.
+      if (fires_q[q]) since_q[q] <= '0;
+      else if (m_ar_valid_o || m_r_valid_i || want_q[q]) since_q[q] <= time_i[31:0] - last_q[q];
     end
   end
 
