@@ -54,10 +54,6 @@ module via_virtio_pci_cap
   logic [31:0] offset_q, length_q;
   logic [7:0] bar_q;
 
-  function automatic logic [31:0] merge(input logic [31:0] old, input logic [31:0] data, input logic [3:0] strb);
-    for (int unsigned i = 0; i < 4; i++) merge[8*i+:8] = strb[i] ? data[8*i+:8] : old[8*i+:8];
-  endfunction
-
   always_ff @(posedge clk_i) begin
     if (clear_i) begin
       bar_q    <= '0;
@@ -65,8 +61,8 @@ module via_virtio_pci_cap
       length_q <= '0;
     end else if (write_i) begin
       if (addr_i == CapWindow + 8'd4 && strb_i[0]) bar_q <= wdata_i[7:0];
-      if (addr_i == CapWindow + 8'd8) offset_q <= merge(offset_q, wdata_i, strb_i);
-      if (addr_i == CapWindow + 8'd12) length_q <= merge(length_q, wdata_i, strb_i);
+      if (addr_i == CapWindow + 8'd8) offset_q <= merge_bytes(offset_q, wdata_i, strb_i);
+      if (addr_i == CapWindow + 8'd12) length_q <= merge_bytes(length_q, wdata_i, strb_i);
     end
   end
 
@@ -76,7 +72,7 @@ module via_virtio_pci_cap
   logic [3:0] keep, keep_q, strb_q;
   logic fits, ok_q;
   assign win_hit_o = addr_i == CapWindow + 8'd16;
-  assign data = merge(data_q, wdata_i, strb_i);
+  assign data = merge_bytes(data_q, wdata_i, strb_i);
   always_ff @(posedge clk_i) begin
     if (clear_i) data_q <= '0;
     else if (write_i && win_hit_o) data_q <= data;

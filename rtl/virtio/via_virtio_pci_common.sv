@@ -81,10 +81,6 @@ module via_virtio_pci_common
     if (!negotiated) status_add[DriverOk] = 1'b0;
   end
 
-  function automatic logic [31:0] merge(input logic [31:0] old, input logic [31:0] data, input logic [3:0] strb);
-    for (int unsigned i = 0; i < 4; i++) merge[8*i+:8] = strb[i] ? data[8*i+:8] : old[8*i+:8];
-  endfunction
-
   always_ff @(posedge clk_i) begin
     if (clear_i) begin
       dev_sel_q    <= '0;
@@ -105,11 +101,11 @@ module via_virtio_pci_common
       else if (dev_read_i) changed_q <= 1'b0;
       if (write_i) begin
         unique case (addr_i)
-          6'h00:   dev_sel_q <= merge(dev_sel_q, wdata_i, strb_i);
-          6'h08:   drv_sel_q <= merge(drv_sel_q, wdata_i, strb_i);
+          6'h00:   dev_sel_q <= merge_bytes(dev_sel_q, wdata_i, strb_i);
+          6'h08:   drv_sel_q <= merge_bytes(drv_sel_q, wdata_i, strb_i);
           6'h0c: begin
-            if (drv_sel_q == 32'd0 && !negotiated) wanted_q[31:0] <= merge(wanted_q[31:0], wdata_i, strb_i);
-            if (drv_sel_q == 32'd1 && !negotiated) wanted_q[63:32] <= merge(wanted_q[63:32], wdata_i, strb_i);
+            if (drv_sel_q == 32'd0 && !negotiated) wanted_q[31:0] <= merge_bytes(wanted_q[31:0], wdata_i, strb_i);
+            if (drv_sel_q == 32'd1 && !negotiated) wanted_q[63:32] <= merge_bytes(wanted_q[63:32], wdata_i, strb_i);
           end
           6'h10:   if (&strb_i[1:0]) vector_q <= (wdata_i[15:0] < 16'(NumVec)) ? wdata_i[7:0] : '1;
           6'h14:

@@ -251,6 +251,11 @@ package via_virtio_pkg;
     logic [31:0]    wdata;
   } fn_req_t;
 
+  /// Word `old` with the bytes of `data` that `strb` selects.
+  function automatic logic [31:0] merge_bytes(input logic [31:0] old, input logic [31:0] data, input logic [3:0] strb);
+    for (int unsigned i = 0; i < 4; i++) merge_bytes[8*i+:8] = strb[i] ? data[8*i+:8] : old[8*i+:8];
+  endfunction
+
   /// What a function's user side is connected to, from the management registers.
   typedef enum logic [1:0] {
     AttachNone  = 2'd0,  // nothing is received, what is sent is dropped (net, console); the disk's data goes straight to its store
