@@ -399,15 +399,11 @@ impl Slot {
                 Some(Some(answer)) => return Ok(Some(answer)),
                 Some(None) => {
                     // There may always be another fault: without this check the limit would never apply.
+                    let _serving = EndOfServing(rings);
                     if end.is_some_and(|end| Instant::now() >= end) {
-                        rings.lock().serving = false;
-                        rings.notify();
                         return Ok(None);
                     }
-                    let served = lock(&self.inner.space).serve(rings);
-                    rings.lock().serving = false;
-                    rings.notify();
-                    served?;
+                    lock(&self.inner.space).serve(rings)?;
                 }
             }
         }
@@ -458,6 +454,16 @@ pub(crate) fn check_stop(stop: &mut Option<StopIf<'_>>) -> Result<()> {
 
 /// Control value of an unused slot.
 const HELD: u32 = VIA_SLOT_CTRL_RESET_MASK | VIA_SLOT_CTRL_ISOLATE_MASK;
+
+/// Held by the one thread that serves the slot's faults. Dropped, also by a panic, it lets another one begin.
+struct EndOfServing<'a>(&'a Dispatcher);
+
+impl Drop for EndOfServing<'_> {
+    fn drop(&mut self) {
+        self.0.lock().serving = false;
+        self.0.notify();
+    }
+}
 
 impl SlotInner {
     /// Holds the app in reset and waits until nothing of it is in flight.
