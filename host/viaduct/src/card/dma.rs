@@ -40,7 +40,10 @@ impl DmaArena {
         let memory = Arc::new(memory);
         let iova = self.take(len, align).ok_or_else(too_long)?;
         if let Err(error) = self.pci.dma_map(iova, Arc::clone(&memory), access) {
-            self.give_back(iova, len);
+            // After a time-out it may be mapped all the same, and the address must not be used again.
+            if !matches!(error, PciError::Timeout(_)) {
+                self.give_back(iova, len);
+            }
             return Err(error.into());
         }
         Ok(DmaBuffer { arena: Arc::clone(self), memory, iova, len, keep_address: AtomicBool::new(false) })
@@ -203,6 +206,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Refuses memory of 5 pages, and does not say whether it has mapped that of 6.
     struct NoCard;
     impl PciFunction for NoCard {
         fn info(&self) -> &viaduct_pci::FunctionInfo {
@@ -220,8 +224,12 @@ mod tests {
         fn write32(&self, _: u8, _: u64, _: u32) -> viaduct_pci::Result<()> {
             unreachable!()
         }
-        fn dma_map(&self, _: u64, _: Arc<HostMemory>, _: DmaAccess) -> viaduct_pci::Result<()> {
-            Ok(())
+        fn dma_map(&self, _: u64, memory: Arc<HostMemory>, _: DmaAccess) -> viaduct_pci::Result<()> {
+            match memory.len() as u64 / PAGE {
+                5 => Err(PciError::Busy("refused".into())),
+                6 => Err(PciError::Timeout(std::time::Duration::ZERO)),
+                _ => Ok(()),
+            }
         }
         fn dma_unmap(&self, _: u64) -> viaduct_pci::Result<()> {
             Ok(())
@@ -260,6 +268,16 @@ mod tests {
             let free = arena.free.lock().unwrap();
             prop_assert_eq!(free.iter().collect::<Vec<_>>(), [(&FIRST, &(END - FIRST))]);
         }
+    }
+
+    #[test]
+    fn an_address_that_may_be_mapped_is_not_used_again() {
+        let arena = DmaArena::new(Arc::new(NoCard));
+        let alloc = |pages| arena.alloc(pages * PAGE, DmaAccess::Read);
+        assert!(alloc(5).is_err());
+        assert_eq!(alloc(1).unwrap().iova(), FIRST);
+        assert!(alloc(6).is_err());
+        assert_eq!(alloc(1).unwrap().iova(), FIRST + 6 * PAGE);
     }
 
     #[test]
