@@ -54,10 +54,15 @@ struct Object {
 std::mutex objects_lock;
 std::map<Sha256::Digest, Object> objects;
 
-viaduct_image_status open_object(int fd, const SlotApi*& api) {
+viaduct_image_status open_object(int fd, const SlotApi*& api, bool& opened) {
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
   void* object = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!object) return VIADUCT_IMAGE_BROKEN;
+  if (!object) {
+    // The loader holds nothing, so a later attempt may succeed, as when memory was short.
+    close(fd);
+    return VIADUCT_IMAGE_BROKEN;
+  }
+  opened = true;
   const auto get = reinterpret_cast<const SlotApi* (*)()>(dlsym(object, "viaduct_slot_api"));
   const SlotApi* found = get ? get() : nullptr;
   if (!found) return VIADUCT_IMAGE_BROKEN;
@@ -93,15 +98,16 @@ viaduct_image_status open_image(const std::string& image_dir, const uint8_t* con
     return readable ? VIADUCT_IMAGE_WRONG_HASH : VIADUCT_IMAGE_NOT_FOUND;
   }
   const std::lock_guard lock(objects_lock);
-  const auto [known, fresh] = objects.try_emplace(digest, Object{VIADUCT_IMAGE_BROKEN, nullptr});
-  Object& object = known->second;
-  if (fresh) {
-    object.status = open_object(fd, object.api);
-  } else {
+  const auto known = objects.find(digest);
+  if (known != objects.end()) {
     close(fd);
+    api = known->second.api;
+    return known->second.status;
   }
-  api = object.api;
-  return object.status;
+  bool opened = false;
+  const viaduct_image_status status = open_object(fd, api, opened);
+  if (opened) objects.emplace(digest, Object{status, api});
+  return status;
 }
 
 Icap::Action Icap::edge(const IcapRequest& shell, unsigned slots) {
