@@ -127,6 +127,7 @@ void Link::reset() {
   std::fill(std::begin(last_of_), std::end(last_of_), -1);
   ids_waiting_ = 0;
   issuing_ = -1;
+  turn_ = 0;
   issued_.clear();
   reads_.clear();
   sampled_ = 0;
