@@ -12,7 +12,7 @@ PY := .venv/bin/python
 FUZZ_SECONDS ?= 300
 C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v -e /templates/ -e ^kernel/)
 
-.PHONY: announce-demo announce-test help setup system regs card functions cli host apps build demo check test test-long test-rtl test-host test-e2e checked checked-card test-checked lint lint-rtl lint-rust lint-python \
+.PHONY: announce-demo announce-test help setup system regs card functions cli host apps build demo check test test-long test-rtl test-host test-e2e checked checked-card test-checked lint lint-rtl lint-geometries lint-rust lint-python \
 	lint-c lint-kernel formal formal-short fuzz fuzz-short fmt drawings conformance synth synth-short synth-long synth-functions synth-whole place coverage bench clean
 
 help: ## list the targets
@@ -40,7 +40,7 @@ cli: system # only the command line tool
 
 host: system ## the command line tool, the libraries
 	@echo "host: building the Rust workspace (about 2 minutes the first time)"
-	@cargo build --release --quiet
+	@cargo build --release --quiet $(HOST_TARGETS)
 	@ln -sf target/release/viaduct viaduct
 
 apps: host card ## the images of all apps
@@ -62,6 +62,8 @@ demo: announce-demo system ## the main job on a real file, checked
 announce-test:
 	@echo "test: sets up the tools, builds everything and checks it: about half an hour the first time on two cores"
 
+# The tests' own dependencies enable features of libraries that everything uses: built without the tests first, half of it would be built twice.
+test: export HOST_TARGETS := --all-targets
 # Two lanes for two cores. Checks of the sources come first: their errors are the quickest to find and to fix.
 test: announce-test build ## everything CI checks
 	@$(MAKE) --jobs=2 --output-sync=target lint
@@ -77,7 +79,7 @@ test-long: build ## the long form of `make test`: every geometry, every kernel, 
 	VIADUCT_SIM_CHECK=1 cargo test --release --quiet -p viaduct --test hostile
 	@# Each proof fails on RTL with a fault.
 	$(PY) formal/run.py --break
-	$(MAKE) test-checked coverage synth synth-long synth-whole
+	$(MAKE) lint-geometries test-checked coverage synth synth-long synth-whole
 
 check: build ## check changed files, in minutes: lint, the closest tests, one app end to end
 	@$(PY) tools/check.py
@@ -102,7 +104,7 @@ checked-card: build
 
 checked: checked-card ## end-to-end tests on a card with a checker at every port of every block
 	VIADUCT_CHECKED=1 $(PY) -m pytest -q tests/test_random_traffic.py tests/test_broken_rule.py
-	VIADUCT_BUILD=$(CURDIR)/build/checked cargo test --release --quiet -p viaduct --test hostile -- ::net
+	VIADUCT_BUILD=$(CURDIR)/build/checked cargo test --release --quiet --workspace --test hostile -- ::net
 
 test-checked: CHECKED_FUNCTIONS :=
 test-checked: checked-card ## the same for all functions (long)
@@ -111,7 +113,10 @@ test-checked: checked-card ## the same for all functions (long)
 lint: lint-rtl lint-rust lint-python lint-c ## formatters and linters, all languages
 
 lint-rtl: regs apps
-	tools/lint_rtl.sh
+	tools/lint_rtl.sh --short
+
+lint-geometries: regs ## the linters of the RTL on every geometry
+	tools/lint_rtl.sh via_shell
 
 lint-rust: setup
 	cargo fmt --check

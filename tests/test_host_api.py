@@ -39,9 +39,8 @@ def example(language: str, name: str = "encrypt") -> Path:
 
 
 def rust(folder: Path, name: str = "encrypt") -> list[object]:
-    crates = ["viaduct", "viaduct-build", "viaduct-sim", "viaductd"]
-    run(["cargo", "build", "--release", "--quiet", *(arg for crate in crates for arg in ("-p", crate))])
-    names = [crate.replace("-", "_") for crate in crates]
+    run(["make", "host"])
+    names = ["viaduct", "viaduct_build", "viaduct_sim", "viaductd"]
     externs = [arg for name in names for arg in ("--extern", f"{name}={RELEASE}/lib{name}.rlib")]
     deps = f"dependency={RELEASE}/deps"
     run(["rustc", "--edition", "2024", "-L", deps, *externs, "-o", folder / "rust", example("rust", name)])
