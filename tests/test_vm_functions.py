@@ -43,6 +43,7 @@ KERNELS = ["6.12", "6.1", "new"]
 # Of a test whose outcome hardly depends on the kernel, the others are part of the long form.
 MOSTLY_ONE = [KERNELS[0], *(pytest.param(kernel, marks=pytest.mark.long) for kernel in KERNELS[1:])]
 ROUNDS = int(os.environ.get("VIA_VM_ROUNDS") or 100)
+RESETS = "6" if os.environ.get("VIA_VM_ROUNDS") else "3"  # under traffic; one of each kind
 ONE_BOOT = PATIENCE + ROUNDS * 5 * 0.02  # seconds
 pytestmark = pytest.mark.timeout(PATIENCE)
 alone = pytest.mark.skipif(
@@ -141,7 +142,7 @@ def test_everything_in_one_boot(kernel: str, tmp_path: Path):
     limit = ("--timeout", str(int(ONE_BOOT)))
     options = ["--kernel", kernel, *limit, "--net", "tap:t0", "--uart", f"unix:{tmp_path}/console"]
     scripts = [word for path in SCRIPTS.glob("*.sh") for word in ("--copy", path)]
-    args = [OWN, PEER, "7", str(ROUNDS), "5201", "1", "6"]
+    args = [OWN, PEER, "7", str(ROUNDS), "5201", "1", RESETS]
     user = threading.Thread(target=log_in, args=[tmp_path / "console", ONE_BOOT], daemon=True)
     user.start()
     done = beside_tap(
@@ -299,6 +300,7 @@ def check_file_system(image: Path) -> None:
     assert "recovering journal" not in done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_a_guest_boots_from_the_cards_disk(tmp_path: Path):
     image = root_image(tmp_path)
     options = ("--root", "--disk", f"file:{image}")

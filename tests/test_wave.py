@@ -5,6 +5,8 @@ import struct
 import subprocess
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 PERIOD_PS = 4000  # gen3x16: 250 MHz
 
@@ -17,6 +19,7 @@ def fst_times(path: Path) -> tuple[int, int]:
     return start, end
 
 
+@pytest.mark.long  # the card for waves is one model, which takes minutes to compile
 def test_wave_of_chosen_cycles(tmp_path: Path):
     data = tmp_path / "in"
     data.write_bytes(bytes(range(256)) * 40)

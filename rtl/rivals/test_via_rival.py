@@ -5,6 +5,7 @@ from collections import deque
 from itertools import pairwise
 
 import cocotb
+import pytest
 from cocotb.triggers import ClockCycles
 
 from via_tb import AxiMem, AxiRaw, rng, run, start, until
@@ -350,6 +351,7 @@ async def a_burst_of_requests_is_a_request_a_cycle(dut):
     assert [i for i, beat in enumerate(x.r) if beat[3]] == [64 * i + 63 for i in range(STREAM)]
 
 
+@pytest.mark.long  # `viaduct bench fsrf`, which checks its results, is in the short form
 def test_via_rival():
     defines = {"VIA_NUM_SLOTS": SLOTS, "VIA_NUM_CHAN": CHANNELS, "VIA_DATA_W": 512}
     run("via_rival_tb", __file__, defines=defines, cxx_opt="-O0")
