@@ -54,15 +54,7 @@ struct Object {
 std::mutex objects_lock;
 std::map<Sha256::Digest, Object> objects;
 
-viaduct_image_status open_object(int fd, const SlotApi*& api, bool& opened) {
-  const std::string path = "/proc/self/fd/" + std::to_string(fd);
-  void* object = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!object) {
-    // The loader holds nothing, so a later attempt may succeed, as when memory was short.
-    close(fd);
-    return VIADUCT_IMAGE_BROKEN;
-  }
-  opened = true;
+viaduct_image_status examine(void* object, const SlotApi*& api) {
   const auto get = reinterpret_cast<const SlotApi* (*)()>(dlsym(object, "viaduct_slot_api"));
   const SlotApi* found = get ? get() : nullptr;
   if (!found) return VIADUCT_IMAGE_BROKEN;
@@ -104,9 +96,15 @@ viaduct_image_status open_image(const std::string& image_dir, const uint8_t* con
     api = known->second.api;
     return known->second.status;
   }
-  bool opened = false;
-  const viaduct_image_status status = open_object(fd, api, opened);
-  if (opened) objects.emplace(digest, Object{status, api});
+  const std::string opened = "/proc/self/fd/" + std::to_string(fd);
+  void* object = dlopen(opened.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!object) {
+    // The loader holds nothing, so a later attempt may succeed, as when memory was short.
+    close(fd);
+    return VIADUCT_IMAGE_BROKEN;
+  }
+  const viaduct_image_status status = examine(object, api);
+  objects.emplace(digest, Object{status, api});
   return status;
 }
 
