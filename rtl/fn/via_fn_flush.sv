@@ -6,9 +6,9 @@
 //
 //   ask_i ──> asked_o, evt_o ──> host ──> ctrl_i.count, ctrl_i.failed ──> done_o or failed_o
 //
-// Throughput: one flush at a time. Latency: one cycle to `evt_o`, the host's, one to `done_o`. A flush fails when the host says so, after `ctrl_i.limit`
-// times 2^UnitLog2 cycles, and when the limit becomes 0. The numbers continue over a reset of the function, so that a late reply to an
-// earlier flush completes no later one.
+// Throughput: one flush at a time. Latency: one cycle to `evt_o`, the host's, one to `done_o`. A flush fails when the host says so, after
+// `ctrl_i.limit` times 2^UnitLog2 cycles, and when the limit becomes 0. The numbers continue over a reset of the function, so that a late
+// reply to an earlier flush completes no later one.
 // Misuse: a reply with a number that nothing waits for has no effect.
 
 module via_fn_flush

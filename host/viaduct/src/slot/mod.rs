@@ -398,8 +398,8 @@ impl Slot {
                 None => return Ok(None),
                 Some(Some(answer)) => return Ok(Some(answer)),
                 Some(None) => {
-                    // There may always be another fault: without this check the limit would never apply.
                     let _serving = EndOfServing(rings);
+                    // There may always be another fault: without this check the limit would never apply.
                     if end.is_some_and(|end| Instant::now() >= end) {
                         return Ok(None);
                     }
