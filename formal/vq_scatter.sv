@@ -247,7 +247,7 @@ module vq_scatter
       i_lone_ask :
       assert (!dut.lone_ask_q || dut.re_q && dut.popped_q && !dut.at_once_q && dut.plan_q == PlChain && dut.judged_q && dut.step_q && dut.left_q != '0 && dut.has_data_q && granted_q == desc_i[mine][0] && nwrite[mine] == 3'd1 && dut.chain_q.wlen != '0 && dut.chain_q.wlen <= granted_q.len && place == '0 && !dut.lone_q && !dut.taken_q);
       i_lone :
-      assert (!dut.lone_q || dut.queue_q < QueueW'(2) && dut.got_q && read_q == lone_q && dut.plan_q == PlChain && !dut.popped_q && !dut.judged_q && dut.want_q == dut.take && dut.want_q != '0 && dut.want_q <= lone_q.len);
+      assert (!dut.lone_q || dut.queue_q < QueueW'(2) && asked_q && read_q == lone_q && dut.plan_q == PlChain && !dut.popped_q && !dut.judged_q && dut.want_q == dut.take && dut.want_q != '0 && dut.want_q <= lone_q.len);
       i_over : assert (!dut.over_q || dut.lone_q && !dut.fits_q && dut.left_q != '0 && !dut.taken_q);
       i_asked_got : assert (!dut.got_q || asked_q);
       i_plan : assert (dut.plan_q != 2'd3);
@@ -260,7 +260,7 @@ module vq_scatter
       if (dut.popped_q && !dut.has_data_q) i_none : assert (dut.judged_q && (dut.left_q == '0 || dut.chain_q.wlen == '0));
       if (dut.lone_q || dut.plan_q == PlDesc && !dut.judged_q) i_judged : assert (!dut.partial_q || dut.fits_q);
       if (dut.plan_q == PlChain)
-        i_between : assert (dut.got_q == dut.lone_q && dut.re_q == dut.lone_ask_q && planned_q == '0 && (!dut.step_q || dut.popped_q));
+        i_between : assert (!dut.got_q && dut.re_q == dut.lone_ask_q && planned_q == '0 && (!dut.step_q || dut.popped_q));
       if (dut.plan_q == PlDesc) begin
         i_desc :
         assert (held_q[mine] && same_head && dut.take != '0 && dut.take <= head_i[mine].wlen && dut.has_data_q && dut.partial == (dut.take != dut.chain_q.wlen) && !dut.popped_q && !dut.taken_q && !dut.lone_ask_q && !dut.lone_q && !dut.over_q);
@@ -364,7 +364,7 @@ module vq_scatter
       assert (dut.u_pieces.u_fifo.gen_ram.stored_q <= dut.Pieces && dut.u_chains.u_fifo.gen_ram.stored_q <= dut.Chains && dut.u_beats.u_fifo.gen_ram.stored_q <= Beats);
       // Room, told a cycle late, with what is on its way.
       i_piece_room :
-      assert (count_t'(dut.pieces_held) + count_t'(dut.u_pieces.late) + count_t'(dut.re_q) + count_t'(dut.got_q) + count_t'(dut.piece_room_q) <= count_t'(dut.Pieces));
+      assert (count_t'(dut.pieces_held) + count_t'(dut.u_pieces.late) + count_t'(dut.re_q) + count_t'(dut.got_q || dut.lone_q) + count_t'(dut.piece_room_q) <= count_t'(dut.Pieces));
       i_chain_room :
       assert (count_t'(dut.chains_held) + count_t'(dut.popped_q) + count_t'(dut.chain_room_q || dut.plan_q == PlDesc) <= count_t'(dut.Chains));
       i_beat_room : assert (count_t'(dut.beats_held) + count_t'(dut.mixed_valid_q) + count_t'(dut.w_room_q) <= Beats);

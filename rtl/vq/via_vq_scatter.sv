@@ -252,7 +252,7 @@ module via_vq_scatter
     end else begin
       plan_q         <= plan_d;
       re_q           <= re_d;
-      got_q          <= re_q && !desc_end;
+      got_q          <= re_q && plan_q == PlDesc && !desc_end;
       lone_ask_q     <= go_lone;
       lone_q         <= lone_ask_q;
       step_q         <= go_empty || go_read;
@@ -316,7 +316,7 @@ module via_vq_scatter
 
   // The chain continues in its next descriptor, if it has several. Compared in two halves in parallel, as the length arrives late.
   assign part = b_desc_i.len[31:16] < want_q[31:16] || b_desc_i.len[31:16] == want_q[31:16] && b_desc_i.len[15:0] < want_q[15:0];
-  assign desc_take = plan_q == PlDesc && got_q;
+  assign desc_take = got_q;  // and so plan_q is PlDesc
   assign desc_end = desc_take && !part;
   assign drop_take = plan_q == PlDrop && piece_room_q && drop_ready_q;
   assign piece_take = desc_take || drop_take || lone_q;
