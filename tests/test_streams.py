@@ -138,6 +138,19 @@ def test_a_file_may_not_grow_beyond_the_limit(data: Path, tmp_path: Path):
     assert out.read_bytes() == (data.read_bytes() * 3)[:600_000]
 
 
+def test_an_output_outlives_a_run_that_does_not_begin(data: Path, tmp_path: Path):
+    """Memory for the card cannot be had, because it is a file, too: what the output held before is still there."""
+    out = tmp_path / "out"
+    out.write_bytes(b"earlier")
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    route = ["--in", f"file:{data}", "--out", f"file:{out}"]
+    run("pass", *route, code=1, words="File too large", preexec_fn=limit)
+    assert out.read_bytes() == b"earlier"
+
+
 def test_both_directions_fail_alike(data: Path, tmp_path: Path):
     out = tmp_path / "out"
     good, to = f"file:{data}", f"file:{out}"

@@ -525,7 +525,9 @@ class Build:
             inputs = self.inputs()
             if self.is_current(self.read_stamp(inputs)):
                 return
-            hint = " (one to two minutes)" if self.kind == "card" else ""
+            hint = ""
+            if self.kind == "card":
+                hint = " (two to four minutes)" if self.args.functions else " (one to two minutes)"
             what = {"card": "via_shell", "slot": "via_slot", "rival": "via_rival"}[self.kind]
             print(f"{self.name}: Verilating {what} and compiling it{hint}", flush=True)
             begun = time.monotonic()

@@ -816,7 +816,7 @@ def _readable(data: Bytes) -> Array:
         array = np.asarray(data if isinstance(data, np.ndarray) else memoryview(data))
     except TypeError:
         kind = type(data).__name__
-        raise TypeError(f"{kind} is not data: give a NumPy array, bytes, or a path or an open file") from None
+        raise TypeError(f"{kind} is not data: give a NumPy array, bytes, a pathlib.Path or a file") from None
     if array.dtype.hasobject:
         raise ArgumentError(-1, "the array holds Python objects, not data")
     return np.ascontiguousarray(array)

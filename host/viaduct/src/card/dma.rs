@@ -178,7 +178,8 @@ impl Drop for DmaBuffer {
     fn drop(&mut self) {
         match self.arena.pci.dma_unmap(self.iova) {
             Ok(()) if !self.keep_address.load(Ordering::Relaxed) => self.arena.give_back(self.iova, self.len),
-            Ok(()) | Err(PciError::Forked) => {}
+            // With the card its mapping is gone; a child of a fork has none.
+            Ok(()) | Err(PciError::Gone(_) | PciError::Forked) => {}
             Err(error) => tracing::warn!(%error, iova = self.iova, "DMA memory could not be unmapped"),
         }
     }

@@ -104,14 +104,14 @@ impl<'a> LaneJob<'a> {
         self.check()?;
         let sinks = self.outputs.iter().map(|(_, to, _)| Out::open(to)).collect::<Result<Vec<_>>>()?;
         let messages = self.measure(&sinks)?;
-        sinks.iter().try_for_each(Out::begin)?;
-
         let feed = Feed::open(slot, self.port, self.lanes, messages)?;
         let total = feed.messages.len();
         let mut run = Run { slot, feed, drains: Vec::new(), start: 0, now: 0, stop: self.stop, over: false };
         for ((port, _, bytes), sink) in self.outputs.iter().zip(sinks) {
             run.drains.push(Drain::open(slot, *port, sink, *bytes, self.lanes, total)?);
         }
+        // Not before: what fails up to here leaves an output file as it was.
+        run.drains.iter().try_for_each(|drain| drain.sink.begin())?;
         run.go(self.progress.as_deref_mut())?;
         run.close(self.durable)
     }

@@ -151,13 +151,10 @@ impl<'a> StreamJob<'a> {
             }
         }
         let streams = sources.iter().any(|source| source.known_len().is_none());
-        if !streams {
-            sinks.iter().try_for_each(Out::begin)?;
-        }
         if !sources.is_empty() && sources.iter().all(|source| source.known_len() == Some(0)) {
             sinks.into_iter().try_for_each(|sink| match sink {
                 Out::Stream(pipe) => pipe.write_all(&[], &mut self.stop),
-                sink => sink.finish(0, self.durable),
+                sink => sink.begin().and_then(|()| sink.finish(0, self.durable)),
             })?;
             return Ok(JobReport { bytes_in: 0, bytes_out: 0, cycles: 0 });
         }
@@ -177,12 +174,15 @@ impl<'a> StreamJob<'a> {
         for ((port, _, length), (sink, expected)) in self.outputs.iter().zip(sinks.into_iter().zip(expected))
         {
             let mut drain = Drain::open(slot, *port, sink, expected, self.chunk)?;
-            drain.begun = !streams;
             if *length == OutLength::Same && expected.is_none() {
                 let own = self.inputs.iter().position(|(input, _)| input == port);
                 drain.same_as = Some(own.unwrap_or(0));
             }
             run.drains.push(drain);
+        }
+        // Not before: what fails up to here leaves an output file as it was.
+        if !streams {
+            run.drains.iter_mut().try_for_each(Drain::begin)?;
         }
         run.go(self.progress.as_deref_mut())?;
         run.close(self.durable)
@@ -434,6 +434,14 @@ impl Drain {
         })
     }
 
+    /// Empties the sink, once.
+    fn begin(&mut self) -> Result<()> {
+        match &self.sink {
+            Target::Sink(sink) if !std::mem::replace(&mut self.begun, true) => sink.begin(),
+            _ => Ok(()),
+        }
+    }
+
     /// Total bytes that can be requested, whole beats.
     fn limit(&self) -> u64 {
         let expected = self.expected.map_or(u64::MAX, |bytes| bytes.next_multiple_of(self.beat));
@@ -542,6 +550,7 @@ impl Drain {
 
     /// Writes received data to the sink, or passes it to the thread.
     fn store(&mut self, bytes: u32) -> Result<()> {
+        self.begin()?;
         let sink = match &self.sink {
             Target::Sink(sink) => sink,
             Target::Stream { flow, .. } => {
@@ -552,9 +561,6 @@ impl Drain {
                 return Ok(());
             }
         };
-        if !std::mem::replace(&mut self.begun, true) {
-            sink.begin()?;
-        }
         if let Some(buffer) = self.window.buffer() {
             sink.write(buffer, self.offset(self.stored), bytes.into(), self.stored)?;
         }
@@ -715,13 +721,11 @@ impl Run<'_, '_> {
             report.bytes_in += feed.taken;
             feed.window.close()?;
         }
-        for drain in std::mem::take(&mut self.drains) {
+        for mut drain in std::mem::take(&mut self.drains) {
             report.bytes_out += drain.arrived;
+            drain.begin()?;
             drain.window.close()?;
             if let Target::Sink(sink) = drain.sink {
-                if !drain.begun {
-                    sink.begin()?;
-                }
                 sink.finish(drain.stored, durable)?;
             }
         }
