@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <new>
 
@@ -167,6 +168,8 @@ vsim* vsim_open(const vsim_config* config, char* err, size_t errlen) {
     } catch (const std::bad_alloc&) {
       why = "out of memory: " + std::to_string(via::Shell::kChannels) + " DRAM channels of " +
             std::to_string(config->dram.mib) + " MiB need that much address space";
+    } catch (const std::exception& e) {  // Verilator's library starts threads
+      why = std::string("the model cannot start: ") + e.what();
     }
   }
   if (err && errlen > 0) std::snprintf(err, errlen, "%s", why.c_str());

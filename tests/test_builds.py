@@ -129,6 +129,28 @@ def test_a_signal_ends_a_build_and_the_next_goes_on(project: Project, how: signa
     assert "up to date" in project.build("make", 0) and project.log() == []
 
 
+def test_a_build_waits_for_compilers_that_a_killed_one_left(project: Project):
+    """They still write files of that build."""
+    with project.start("hang") as process:
+        until(lambda: any("sleep 600.125" in words for words in project.processes()), "nothing is compiled")
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        tool = next(pid for pid in children if b"verilate.py" in Path(f"/proc/{pid}/cmdline").read_bytes())
+        left = Path(f"/proc/{tool}/task").glob("*/children")
+        compilers = [int(pid) for path in left for pid in path.read_text().split()]
+        os.kill(int(tool), signal.SIGKILL)
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1 and "its program was killed" in errors
+    with project.start("make") as process:
+        assert process.stdout
+        assert f"waiting for process {tool}" in process.stdout.readline()
+        time.sleep(1)
+        assert process.poll() is None
+        for compiler in compilers:
+            os.killpg(compiler, signal.SIGKILL)
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+
+
 def test_ctrl_c_ends_a_build_whichever_thread_receives_it(project: Project):
     """A terminal sends it to the tools as well, and the system chooses a thread: often one that waits for a compiler."""
     with project.start("hang") as process:

@@ -111,13 +111,16 @@ def processor() -> str:
 
 @contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
-    """Holds the lock, with a message if it has to wait. The lock is released when its holder ends in any way."""
+    """Holds the lock, with a message if it has to wait. It is released when its holder and all tools that this has started have ended, in any way."""
     with path.open("a+") as lock:
+        os.set_inheritable(lock.fileno(), True)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             lock.seek(0)
-            print(f"{what}: waiting for process {lock.read().strip()}, which builds it", flush=True)
+            holder = lock.read().strip()  # nothing, if it has only just got the lock
+            by = f"process {holder}" if holder else "another process"
+            print(f"{what}: waiting for {by}, which builds it", flush=True)
             fcntl.flock(lock, fcntl.LOCK_EX)
         lock.seek(0)
         lock.truncate()
@@ -211,6 +214,7 @@ class Tools:
                     text=True,
                     errors="replace",
                     process_group=0,  # a group of its own, with its children
+                    close_fds=False,  # it inherits the lock: killed with SIGKILL, this program leaves it behind, writing files
                 )
             except OSError as e:
                 fail(f"{what}: {command[0]}: {e.strerror}")

@@ -35,6 +35,7 @@ def held(folder: Path) -> Iterator[None]:
     """Waits until no other run uses the folder; it is ours until the end of the block, however that ends."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
+        os.set_inheritable(lock.fileno(), True)  # tools that outlive us hold it
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -126,6 +127,7 @@ def run_tool(command: list[str], log: Path) -> int:
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     process_group=0,
+                    close_fds=False,
                 )
         finally:
             starting = False

@@ -3,7 +3,7 @@
 //
 // Compiled together with each Verilated app (prefix Vslot, top module via_slot) into its shared object; see
 // viaduct_slot.h for the contract.
-#include <new>
+#include <exception>
 
 #include "Vslot.h"
 #include "Vslot__Syms.h"
@@ -101,7 +101,7 @@ void sample(const Vslot___024root& r, Out& out) {
 void* create() {
   try {
     return new Slot;
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {
     return nullptr;
   }
 }

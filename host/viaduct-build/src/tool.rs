@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Runs the project's Python tools. None outlives this process, and a signal that this process holds back ends them.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
@@ -10,6 +11,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::memfd::{MemFdCreateFlag, memfd_create};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::{Pid, getppid};
@@ -42,7 +44,9 @@ pub(crate) fn run(
     progress: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let io = || Error::io(what);
-    let mut messages = tempfile::tempfile().map_err(Error::io(std::env::temp_dir()))?;
+    // In memory: that the folder of temporary files is full may be what the tool has to say.
+    let messages = memfd_create(c"messages", MemFdCreateFlag::MFD_CLOEXEC);
+    let mut messages = File::from(messages.map_err(|e| io()(e.into()))?);
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     command.stderr(messages.try_clone().map_err(io())?);
     end_with_us(&mut command);

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use viaduct::{CardInfo, Progress};
 
 /// A bar on a terminal, nothing elsewhere.
@@ -15,13 +15,17 @@ pub struct Meter {
 impl Meter {
     /// A bar that appears with the first progress.
     pub fn new(info: CardInfo) -> Self {
-        let bar = ProgressBar::new(0);
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
         Meter { bar, info }
     }
 
     /// Shows the progress of the run.
     pub fn show(&self, p: Progress) {
-        if self.bar.length() == Some(0) {
+        if p.cycles == 0 {
+            return;
+        }
+        let begins = self.bar.length() == Some(0);
+        if begins {
             let (template, total) = match p.total_in {
                 0 => ("{spinner} {bytes} {msg}", u64::MAX),
                 total => ("{bar:30} {bytes} of {total_bytes}, {msg}, {eta} left", total),
@@ -30,15 +34,16 @@ impl Meter {
                 self.bar.set_style(style.progress_chars("██░"));
             }
             self.bar.set_length(total);
-            self.bar.enable_steady_tick(Duration::from_millis(200));
         }
         let bytes = p.bytes_in.max(p.bytes_out);
-        if p.cycles > 0 {
-            let rate = bytes as f64 / p.cycles as f64;
-            let time = self.info.seconds(p.cycles) * 1e6;
-            self.bar.set_message(format!("{rate:.2} bytes per cycle, {time:.0} µs on the card"));
-        }
+        let rate = bytes as f64 / p.cycles as f64;
+        let time = self.info.seconds(p.cycles) * 1e6;
+        self.bar.set_message(format!("{rate:.2} bytes per cycle, {time:.0} µs on the card"));
         self.bar.set_position(if p.total_in > 0 { p.bytes_in } else { bytes });
+        if begins {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.bar.enable_steady_tick(Duration::from_millis(200));
+        }
     }
 
     /// Removes the bar.

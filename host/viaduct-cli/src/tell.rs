@@ -19,6 +19,7 @@ pub fn line(text: std::fmt::Arguments<'_>) {
 
 /// A line on standard output. A closed reader is no failure.
 pub fn out(line: &str) -> Result {
+    crate::closed::refuse(1)?;
     match writeln!(std::io::stdout(), "{line}") {
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other.map_err(at("standard output")),

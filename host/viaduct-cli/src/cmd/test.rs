@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use nix::unistd::{AccessFlags, access};
 use viaduct_build::{Access, Manifest, Project, Register, Scratch, Variant, end_with_us};
 
 use crate::card::CardArgs;
@@ -148,6 +149,8 @@ fn own_tests(project: &Project, app: &Manifest, seed: u64) -> Result {
         return Ok(());
     }
     out(&format!("own tests in {}:", app.dir.strip_prefix(project.root()).unwrap_or(&app.dir).display()))?;
+    let build = project.root().join("build");
+    access(&build, AccessFlags::W_OK).map_err(|e| at("they are built in build/")(e.into()))?;
     let bin = project.root().join(".venv/bin");
     // The tests call the pinned tools by their names.
     let path = std::env::var_os("PATH").unwrap_or_default();
