@@ -140,7 +140,7 @@ module via_vq_scatter
   head_t head, chain_q;
   logic [NumQ-1:0] mine_q, mine, some, forth_in, none_in, one_in, gone_in, pop_d, pop_q;  // mine: queue of the response
   logic rsp_here, turn, judges, able, gone, here, roomy, one, forth, merge, some_left, some_left_q, partial, fits, taken;
-  logic go_gone, go_empty, go_read, go_lone, go_done, at_once, take_d, desc_take, desc_end, drop_take;
+  logic go_gone, go_empty, go_read, go_lone, go_done, at_once, take_d, desc_take, desc_end, drop_take, to_drop, in_desc, in_drop;
   logic ready_q, begun_q, re_q, re_d, got_q, lone_ask_q, lone_q, over_q, popped_q, at_once_q, taken_q, drop_ready_q;
   logic piece_room_q, chain_room_q, merge_q, fits_q, has_data_q, partial_q, judged_q, step_q;
   logic [QueueW-1:0] queue_q;
@@ -201,19 +201,11 @@ module via_vq_scatter
   assign taken = taken_q || lone_ask_q && fits;
   assign take_d = go_gone && !some_left || go_done || desc_end && fits_q || drop_take;
 
-  always_comb begin
-    plan_d = plan_q;
-    unique case (plan_q)
-      PlChain: begin
-        if (go_gone && some_left) plan_d = PlDrop;
-        if (go_empty && some_left && !merge) plan_d = PlDrop;
-        if (go_read && !one) plan_d = PlDesc;
-        if (over_q) plan_d = PlDrop;
-      end
-      PlDesc:  if (desc_end) plan_d = (fits_q || merge_q) ? PlChain : PlDrop;
-      default: if (drop_take) plan_d = PlChain;
-    endcase
-  end
+  // Without a case: a state that stays would become a clock enable, and that a descriptor is the last one is known late.
+  assign to_drop = over_q || some_left && (go_gone || go_empty && !merge);  // from PlChain
+  assign in_desc = plan_q == PlDesc && !desc_end || plan_q == PlChain && go_read && !one && !over_q;
+  assign in_drop = plan_q == PlDrop && !drop_take || plan_q == PlChain && to_drop || desc_end && !fits_q && !merge_q;
+  assign plan_d = in_desc ? PlDesc : in_drop ? PlDrop : PlChain;
 
   assign left_d = ready_q ? rsp_i.len : left_q - chain_q.wlen;
   always_comb begin
