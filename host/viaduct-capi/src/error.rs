@@ -78,6 +78,7 @@ impl From<host::Error> for Failure {
             E::SlotEmpty { .. }
             | E::Isolated { .. }
             | E::Stalled { .. }
+            | E::Unfinished { .. }
             | E::OutputTooLong { .. }
             | E::OutputTooShort { .. } => Code::App,
             E::PortTwice { .. }

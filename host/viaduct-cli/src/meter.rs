@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Progress of a run, on standard error.
 
-use std::time::Duration;
-
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use viaduct::{CardInfo, Progress};
 
@@ -42,7 +40,6 @@ impl Meter {
         self.bar.set_position(if p.total_in > 0 { p.bytes_in } else { bytes });
         if begins {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
-            self.bar.enable_steady_tick(Duration::from_millis(200));
         }
     }
 

@@ -89,6 +89,14 @@ pub enum Error {
         /// How long without progress.
         after: Duration,
     },
+    /// The app has not finished within the limit of the run.
+    #[error("slot {slot}: the app has not finished within {limit:?}, the limit of this run")]
+    Unfinished {
+        /// The slot.
+        slot: usize,
+        /// The limit.
+        limit: Duration,
+    },
     /// The card completed a command with an error.
     #[error("slot {slot}: {what} failed: {status}")]
     Command {
@@ -188,7 +196,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The file was truncated while it was read.
-    #[error("{}: the file shrank while it was read: it ends at byte {end}, {expected} were expected; keep it unchanged during the run", path.display())]
+    #[error("{}: the file shrank while it was read: it ends at byte {end}, {expected} were expected; keep it unchanged while it is in use", path.display())]
     FileShrank {
         /// The file.
         path: PathBuf,
@@ -358,7 +366,7 @@ impl Error {
             Self::TooMany { .. } => libc::EAGAIN,
             Self::SlotInUse { .. } => libc::EBUSY,
             Self::NoSuchSlot { .. } | Self::Invalid(_) | Self::BadCardRange { .. } => libc::EINVAL,
-            Self::Stalled { .. } | Self::LoadStuck { .. } => libc::ETIMEDOUT,
+            Self::Stalled { .. } | Self::Unfinished { .. } | Self::LoadStuck { .. } => libc::ETIMEDOUT,
             _ => libc::EIO,
         }
     }

@@ -141,7 +141,7 @@ impl<'a> MemoryJob<'a> {
             check_stop(&mut self.stop)?;
             let now = Instant::now();
             if let Some(limit) = self.limit.filter(|limit| now - begun >= *limit) {
-                return Err(self.too_long(limit));
+                return Err(Error::Unfinished { slot: slot.index(), limit });
             }
             // An access that waits for a stream has a time limit of its own.
             if raised.is_some() || slot.waits_for_stream() {

@@ -224,7 +224,8 @@ impl Space {
         let expected = paged.end.min(paged.first + len);
         if got < valid && position + got < expected && load.fault.is_some() {
             let path = paged.source.name().into();
-            paged.fail(Error::FileShrank { path, end: position + got, expected }, false);
+            let end = paged.source.present_len().unwrap_or(position + got);
+            paged.fail(Error::FileShrank { path, end, expected }, false);
         }
         if got > 0 {
             paged.end = paged.end.max(position + got);

@@ -113,8 +113,22 @@ impl Paged {
         }
     }
 
-    /// Keeps an error for the user.
+    /// Keeps an error for the user. Neighbouring bytes that are lost for one reason are one error, and so is a file that shrinks.
     pub(super) fn fail(&mut self, error: Error, again: bool) {
+        for failure in self.failures.iter_mut().filter(|failure| failure.again == again) {
+            match (&mut failure.error, &error) {
+                (Error::FileShrank { .. }, Error::FileShrank { .. }) => return,
+                (
+                    Error::Lost { start, end, why, os, .. },
+                    Error::Lost { start: s, end: e, why: w, os: o, .. },
+                ) if (&*why, &*os) == (w, o) && *s <= *end && *start <= *e => {
+                    *start = (*start).min(*s);
+                    *end = (*end).max(*e);
+                    return;
+                }
+                _ => {}
+            }
+        }
         if self.failures.len() < KEEP {
             self.failures.push(Failure { error, again });
         }

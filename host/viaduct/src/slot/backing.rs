@@ -382,6 +382,17 @@ impl Source {
         }
     }
 
+    /// Its length now, which may differ from that when it was opened; `None` if it is not a file.
+    pub(crate) fn present_len(&self) -> Option<u64> {
+        match &self.kind {
+            SourceKind::File { file, offset, .. } => {
+                Some(file.metadata().ok()?.len().saturating_sub(*offset))
+            }
+            SourceKind::Private { below, .. } => below.present_len(),
+            _ => None,
+        }
+    }
+
     /// Whether it keeps what is written to itself.
     pub(crate) fn is_private(&self) -> bool {
         matches!(self.kind, SourceKind::Private { .. })

@@ -200,6 +200,7 @@ pub fn run(args: Args) -> Result {
                 }
                 figures.extend(far);
                 figures.push(updates(&project, &opened, &scale)?);
+                figures.push(evicting_updates(&project, &opened, &scale)?);
                 figures
             }
             What::Apps => apps(&project, &open()?, scale.app, &mut plots)?,
@@ -517,6 +518,39 @@ fn updates(project: &Project, opened: &Opened, scale: &Scale) -> Result<Figure> 
         unit: "M/s",
         note: format!("{count} updates in {cycles} cycles; {held} waited"),
     })
+}
+
+/// Random updates by app gups with frames for half of the pages, nearly all of which have changed when they are evicted.
+fn evicting_updates(project: &Project, opened: &Opened, scale: &Scale) -> Result<Figure> {
+    let app = project.load("gups")?;
+    let slot = opened.card.any_slot()?;
+    slot.load(&image(project, opened, &app)?)?;
+    slot.set_frame_budget(scale.mem / 2);
+    let mut expected = Random(6).bytes(scale.mem as usize);
+    let shared = SharedBytes::new(expected.clone());
+    let options = MapOptions::new(Prot::READ_WRITE).huge(false);
+    let mapping = slot.map(Source::bytes(shared.clone()), scale.mem, options)?;
+    let range = MemoryRange::of(&mapping, register(&app, "base")?, Some(register(&app, "bytes")?));
+    let (count, seed) = (2 * scale.mem / 4096, 0x1234_5678_9abc_def1);
+    set(&slot, &app, "updates", count)?;
+    set(&slot, &app, "seed", seed)?;
+    let job = MemoryJob::new(&slot, register(&app, "start")?.offset).range(range);
+    job.done(register(&app, "done")?.offset).irq().run()?;
+    update(&mut expected, seed, count);
+    let (cycles, errors) = (read(&slot, &app, "cycles")?, read(&slot, &app, "errors")?);
+    let stats = slot.pager_stats();
+    mapping.unmap()?;
+    let what = "random updates of 8 bytes, frames for half, 4 KiB pages".to_owned();
+    if shared.to_vec() != expected || errors != 0 {
+        return wrong(&what);
+    }
+    let note = format!(
+        "{count} updates in {cycles} cycles; {} pages loaded, {:.0} each, and {} written back",
+        stats.pages_in,
+        cycles as f64 / stats.pages_in as f64,
+        stats.pages_out
+    );
+    Ok(Figure { what, value: count as f64 / opened.card.info().seconds(cycles) / 1e6, unit: "M/s", note })
 }
 
 /// What app gups does to a memory whose length is a power of two: the sequence in its README.
