@@ -173,7 +173,7 @@ impl Manifest {
             let settable = self.settable();
             let known = match settable.as_slice() {
                 [] => "it has none to set".to_owned(),
-                s => format!("its registers are {}", s.join(", ")),
+                s => format!("those that can be set are {}", s.join(", ")),
             };
             let register = match self.register(name) {
                 Some(r) if r.access == Access::Rw => r,

@@ -371,6 +371,14 @@ impl Error {
         }
     }
 
+    /// Logs that clean-up has failed. A card that is gone needs none, and the call that noticed it has said so.
+    pub(crate) fn log_unclean(&self, slot: usize, what: &str) {
+        match self {
+            Self::Pci(PciError::Gone(_)) => tracing::debug!(error = %self, slot, "{what}"),
+            _ => tracing::warn!(error = %self, slot, "{what}"),
+        }
+    }
+
     /// Whether a job ended only because its slot was reset or closed meanwhile. Of several jobs on one slot, the one that
     /// meets a fault resets the slot; its error names the fault, those of the others are of this kind.
     pub fn by_reset(&self) -> bool {

@@ -104,7 +104,7 @@ impl<'a> MemoryJob<'a> {
         let ended = slot.write_register(self.start, 1).and_then(|()| self.wait(irqs));
         if let Err(error) = ended {
             if let Err(error) = slot.reset() {
-                tracing::warn!(%error, slot = slot.index(), "the slot could not be reset after a failed run");
+                error.log_unclean(slot.index(), "the slot could not be reset after a failed run");
             }
             return Err(error);
         }

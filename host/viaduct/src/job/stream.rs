@@ -748,7 +748,7 @@ impl Drop for Run<'_, '_> {
 /// After an error: the run is stopped, and its commands are abandoned.
 pub(crate) fn abandon(slot: &Slot, tags: &[Tag]) {
     if let Err(error) = slot.reset() {
-        tracing::warn!(%error, slot = slot.index(), "the slot could not be reset after a failed run");
+        error.log_unclean(slot.index(), "the slot could not be reset after a failed run");
     }
     slot.inner().rings.abandon(tags);
 }

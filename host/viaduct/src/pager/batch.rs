@@ -58,20 +58,22 @@ pub(super) struct Batch {
 }
 
 /// What is being done with pages that are to leave the card.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
     /// They are being looked at.
     Asked,
     /// Their translations are being removed.
     Unmapped,
-    /// So many of them from the given one on are being copied to the bounce buffer.
+    /// So many of them from the given one on are being copied to host memory.
     Fetched(usize, usize),
 }
 
-/// Pages that are to leave the card.
+/// A group of pages that are to leave the card.
 pub(super) struct Leaving {
     pub(super) pages: Vec<PageRef>,
     pub(super) keep: Keep,
     pub(super) stage: Stage,
     pub(super) tags: Vec<Tag>,
+    /// The memory that its changed pages are copied to.
+    pub(super) lane: usize,
 }

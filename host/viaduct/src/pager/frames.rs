@@ -32,8 +32,8 @@ impl Space {
                 continue;
             }
             self.short = true;
-            if self.leaving.is_some() {
-                if let Err(error) = self.finish_retiring(d) {
+            if !self.leaving.is_empty() {
+                if let Err(error) = self.await_frames(d) {
                     self.give_all_back(d, frames, size);
                     return Err(error);
                 }

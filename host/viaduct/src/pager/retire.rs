@@ -7,80 +7,125 @@ use std::ops::Range;
 use crate::error::Result;
 use crate::pager::advice::Keep;
 use crate::pager::batch::{Leaving, Stage};
-use crate::pager::region::{BATCH, Page, PageRef};
+use crate::pager::region::{Page, PageRef};
 use crate::pager::space::Space;
 use crate::protocol::desc::*;
 use crate::slot::dispatch::Dispatcher;
 
+/// Groups of pages that may be leaving at once: while one is looked at, others are unmapped or copied.
+pub(super) const GROUPS: usize = 6;
 /// Part of the frames that are kept free, and the fewest and most bytes that this is worth while for.
 const PART: u64 = 8;
 const FEWEST: u64 = 8 * PAGE;
-const MOST: u64 = BATCH as u64 * PAGE;
+const MOST: u64 = 128 * PAGE;
+/// Fewest and most small pages of a group.
+const SMALL: u64 = 8;
+const LARGE: u64 = 32;
+/// Changed pages of a group that are copied at a time: the card has few copies of a slot under way, and those of faults are among them.
+const PIECE: usize = 4;
 
 impl Space {
     /// Goes on with eviction ahead of need, as far as that is possible without waiting.
     pub(super) fn retire(&mut self, d: &Dispatcher) -> Result<()> {
-        loop {
-            match self.leaving.take() {
-                Some(leaving) => {
-                    let done = d.lock().take_all(&leaving.tags);
-                    let Some(done) = done else {
-                        self.leaving = Some(leaving);
-                        return Ok(());
-                    };
-                    self.land(d);
-                    self.retired(d, leaving, done)?;
-                }
-                None => match self.wanted(d) {
-                    0 => return Ok(()),
-                    most => self.retire_some(d, most)?,
-                },
+        self.advance(d)?;
+        while self.leaving.len() < GROUPS {
+            let most = self.wanted(d);
+            if most == 0 || !self.retire_some(d, most)? {
+                break;
             }
-            if self.leaving.is_none() {
-                return Ok(());
-            }
+            self.advance(d)?;
         }
+        Ok(())
     }
 
-    /// Waits until no pages are leaving.
-    pub(super) fn finish_retiring(&mut self, d: &Dispatcher) -> Result<()> {
-        while let Some(leaving) = self.leaving.take() {
-            match d.collect("evicting pages", &leaving.tags) {
-                Ok(done) => {
+    /// Goes on with groups whose commands have ended.
+    fn advance(&mut self, d: &Dispatcher) -> Result<()> {
+        let mut at = 0;
+        while let Some(leaving) = self.leaving.get(at) {
+            let done = d.lock().take_all(&leaving.tags);
+            match (done, self.leaving.remove(at)) {
+                (Some(done), Some(leaving)) => {
                     self.land(d);
                     self.retired(d, leaving, done)?;
                 }
-                Err(error) => {
-                    if leaving.stage == Stage::Unmapped {
-                        self.assume_written(&leaving.pages);
-                    }
-                    self.stay(leaving);
-                    return Err(error);
+                (None, Some(leaving)) => {
+                    self.leaving.insert(at, leaving);
+                    at += 1;
                 }
+                (_, None) => break,
             }
         }
         Ok(())
     }
 
-    /// Small pages to be evicted now.
+    /// Waits until pages that are leaving have given up frames, or none is leaving any more.
+    pub(super) fn await_frames(&mut self, d: &Dispatcher) -> Result<()> {
+        let before = self.resident;
+        while self.resident >= before {
+            let furthest = (0..self.leaving.len()).rev().max_by_key(|&at| self.leaving[at].stage);
+            let Some(leaving) = furthest.and_then(|at| self.leaving.remove(at)) else { return Ok(()) };
+            self.finish_stage(d, leaving)?;
+            self.advance(d)?;
+        }
+        // Not unless there are some: pages that are all in use would be looked at for ever.
+        self.retire(d)
+    }
+
+    /// Waits until no pages are leaving.
+    pub(super) fn finish_retiring(&mut self, d: &Dispatcher) -> Result<()> {
+        let mut result = Ok(());
+        while let Some(leaving) = self.leaving.pop_front() {
+            result = result.and(self.finish_stage(d, leaving));
+        }
+        result
+    }
+
+    /// Waits for the commands of a group and goes on with it.
+    fn finish_stage(&mut self, d: &Dispatcher, leaving: Leaving) -> Result<()> {
+        match d.collect("evicting pages", &leaving.tags) {
+            Ok(done) => {
+                self.land(d);
+                self.retired(d, leaving, done)
+            }
+            Err(error) => {
+                if leaving.stage == Stage::Unmapped {
+                    self.assume_written(&leaving.pages);
+                }
+                self.stay(leaving);
+                Err(error)
+            }
+        }
+    }
+
+    /// Small pages to be evicted now. Of pages that are looked at, half are expected to be in use.
     fn wanted(&self, d: &Dispatcher) -> usize {
         let spare = (self.room(d) / PART).min(MOST);
         let free = self.room(d).saturating_sub(self.resident);
-        match self.short && spare >= FEWEST && free < spare {
-            true => (spare / PAGE) as usize,
+        let of = |leaving: &Leaving| {
+            let bytes: u64 = leaving.pages.iter().map(|at| self.regions[&at.0].page_bytes()).sum();
+            if leaving.stage == Stage::Asked { bytes / 2 } else { bytes }
+        };
+        let coming: u64 = self.leaving.iter().map(of).sum();
+        let missing = spare.saturating_sub(free + coming) / PAGE;
+        match self.short && spare >= FEWEST && missing > 0 {
+            true => missing.clamp(SMALL, LARGE) as usize,
             false => 0,
         }
     }
 
-    /// Begins with pages of the lowest class that has any.
-    fn retire_some(&mut self, d: &Dispatcher, most: usize) -> Result<()> {
+    /// Begins with pages of the lowest class that has any; `false` if none can leave.
+    fn retire_some(&mut self, d: &Dispatcher, most: usize) -> Result<bool> {
         let Some(keep) = Keep::ALL.into_iter().find(|&keep| !self.clock.queue(keep).is_empty()) else {
-            return Ok(());
+            return Ok(false);
         };
-        let pages = self.oldest(keep, most);
-        let leaving = Leaving { pages, keep, stage: Stage::Asked, tags: Vec::new() };
+        let lane = (0..GROUPS).find(|&lane| self.leaving.iter().all(|leaving| leaving.lane != lane));
+        let (pages, Some(lane)) = (self.oldest(keep, most), lane) else { return Ok(false) };
+        if pages.is_empty() {
+            return Ok(false);
+        }
+        let leaving = Leaving { pages, keep, stage: Stage::Asked, tags: Vec::new(), lane };
         match keep {
-            Keep::Low => self.unmap_leaving(d, leaving),
+            Keep::Low => self.unmap_leaving(d, leaving)?,
             Keep::Normal | Keep::Long => {
                 let mapped = |at: &&PageRef| self.page_ref(**at).is_some_and(|page| page.mapped);
                 let mapped: Vec<PageRef> = leaving.pages.iter().filter(mapped).copied().collect();
@@ -88,9 +133,10 @@ impl Space {
                 let (asked, rest): (Vec<_>, Vec<_>) =
                     leaving.pages.iter().copied().partition(|at| mapped.contains(at));
                 let pages: Vec<PageRef> = [asked, rest].concat();
-                self.submit_leaving(d, Leaving { pages, ..leaving }, &scans)
+                self.submit_leaving(d, Leaving { pages, ..leaving }, &scans)?;
             }
         }
+        Ok(true)
     }
 
     fn unmap_leaving(&mut self, d: &Dispatcher, leaving: Leaving) -> Result<()> {
@@ -106,7 +152,7 @@ impl Space {
         match d.submit(commands) {
             Ok(tags) => {
                 leaving.tags = tags;
-                self.leaving = Some(leaving);
+                self.leaving.push_back(leaving);
                 Ok(())
             }
             Err(error) => {
@@ -117,21 +163,18 @@ impl Space {
     }
 
     fn stay(&mut self, leaving: Leaving) {
-        self.departing.clear();
-        leaving.pages.into_iter().for_each(|at| self.clock.push(at, leaving.keep));
+        for at in leaving.pages {
+            self.departing.remove(&at);
+            self.clock.push(at, leaving.keep);
+        }
     }
 
     /// Its commands, which concern the first of its pages, have ended, and those of batches before them have been noted.
     fn retired(&mut self, d: &Dispatcher, leaving: Leaving, done: Vec<Completion>) -> Result<()> {
-        let Leaving { mut pages, keep, stage, .. } = leaving;
-        if let Stage::Fetched(from, count) = stage {
-            return self.fetched(
-                d,
-                Leaving { pages, keep, stage, tags: Vec::new() },
-                from..from + count,
-                &done,
-            );
+        if let Stage::Fetched(from, count) = leaving.stage {
+            return self.fetched(d, leaving, from..from + count, &done);
         }
+        let Leaving { mut pages, keep, stage, lane, .. } = leaving;
         let unmapped = stage == Stage::Unmapped;
         for (&at, done) in pages.iter().zip(&done) {
             let leaves = unmapped && self.departing.contains(&at);
@@ -150,7 +193,7 @@ impl Space {
         if unmapped {
             // Changed ones first.
             pages.sort_unstable_by_key(|&at| (!self.page_ref(at).is_some_and(Page::changed), at));
-            return self.fetch_next(d, Leaving { pages, keep, stage, tags: Vec::new() }, 0);
+            return self.fetch_next(d, Leaving { pages, keep, stage, tags: Vec::new(), lane }, 0);
         }
         let mut idle = Vec::new();
         for at in pages.drain(..) {
@@ -165,7 +208,7 @@ impl Space {
             true => Ok(()),
             false => {
                 let stage = Stage::Asked;
-                self.unmap_leaving(d, Leaving { pages: idle, keep, stage, tags: Vec::new() })
+                self.unmap_leaving(d, Leaving { pages: idle, keep, stage, tags: Vec::new(), lane })
             }
         }
     }
@@ -175,11 +218,11 @@ impl Space {
         let changed =
             leaving.pages[from..].iter().take_while(|&&at| self.page_ref(at).is_some_and(Page::changed));
         let changed: Vec<PageRef> = changed.copied().collect();
-        let count = self.together(&changed);
+        let count = self.together(&changed).min(PIECE);
         if count == 0 {
             return self.let_go(d, leaving);
         }
-        match self.fetches(d, &changed[..count]) {
+        match self.fetches(d, &changed[..count], leaving.lane) {
             Ok(copies) => {
                 self.submit_leaving(d, Leaving { stage: Stage::Fetched(from, count), ..leaving }, &copies)
             }
@@ -206,7 +249,7 @@ impl Space {
         }
         // A page that a fault has wanted meanwhile may have been written again: it stays changed.
         let departing = std::mem::take(&mut self.departing);
-        self.store(&leaving.pages[which.clone()], |at| departing.contains(at));
+        self.store(&leaving.pages[which.clone()], leaving.lane, |at| departing.contains(at));
         self.departing = departing;
         self.fetch_next(d, leaving, which.end)
     }

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::pager::batch::{Batch, Leaving};
 use crate::pager::clock::Clock;
 use crate::pager::region::{Page, PageRef, Paged, Region};
+use crate::pager::retire::GROUPS;
 use crate::pager::staging::Staging;
 use crate::pager::stats::{Denied, PagerStats};
 use crate::pager::table::Table;
@@ -30,8 +31,8 @@ pub(crate) struct Space {
     pub(super) clock: Clock,  // pages that hold card frames
     pub(super) resident: u64, // bytes of card frames
     pub(super) budget: u64,
-    /// Memory for changed pages on their way out.
-    pub(super) bounce: Option<DmaBuffer>,
+    /// Memory for changed pages on their way out: of each group that is leaving, and of those that are waited for.
+    pub(super) bounce: [Option<DmaBuffer>; GROUPS + 1],
     /// Memory for pages on their way in, and what of it is in use.
     pub(super) stage: Option<DmaBuffer>,
     pub(super) staging: Staging,
@@ -40,7 +41,7 @@ pub(crate) struct Space {
     /// Pages whose bytes are not known, to be taken out of use.
     pub(super) spoiled: Vec<PageRef>,
     /// Pages that are being evicted ahead of need; of these, the ones whose translations are being removed and that no fault wants.
-    pub(super) leaving: Option<Leaving>,
+    pub(super) leaving: VecDeque<Leaving>,
     pub(super) departing: BTreeSet<PageRef>,
     /// Pages had to be evicted: there are not enough frames for all.
     pub(super) short: bool,
@@ -72,12 +73,12 @@ impl Space {
             owners: 0,
             resident: 0,
             budget,
-            bounce: None,
+            bounce: Default::default(),
             stage: None,
             staging: Staging::default(),
             batches: VecDeque::new(),
             spoiled: Vec::new(),
-            leaving: None,
+            leaving: VecDeque::new(),
             departing: BTreeSet::new(),
             short: false,
             trouble: None,

@@ -6,11 +6,15 @@ use std::ops::Range;
 use crate::error::Result;
 use crate::pager::region::BATCH;
 use crate::pager::region::{HostFrames, Page, PageRef};
+use crate::pager::retire::GROUPS;
 use crate::pager::space::BOUNCE;
 use crate::pager::space::Space;
 use crate::protocol::desc::*;
 use crate::slot::dispatch::Dispatcher;
 use viaduct_pci::DmaAccess;
+
+/// The memory of those who wait for the copies.
+const OWN_LANE: usize = GROUPS;
 
 impl Space {
     /// Writes all changed pages of a region that are not mapped; earlier errors of pages that are retried now are dropped.
@@ -28,29 +32,29 @@ impl Space {
         let mut rest = pages;
         while !rest.is_empty() {
             let (now, later) = rest.split_at(self.together(rest));
-            let copies = self.fetches(d, now)?;
+            let copies = self.fetches(d, now, OWN_LANE)?;
             for (copy, done) in copies.iter().zip(d.run("reading changed pages", &copies)?) {
                 d.check(&copy.to_string(), &done)?;
             }
-            self.store(now, |_| true);
+            self.store(now, OWN_LANE, |_| true);
             rest = later;
         }
         Ok(())
     }
 
-    /// How many of these pages, from the first on, fit into the bounce buffer together.
+    /// How many of these pages, from the first on, are copied to host memory together.
     pub(super) fn together(&self, pages: &[PageRef]) -> usize {
         let Some(&(start, _)) = pages.first() else { return 0 };
         let most = ((BOUNCE / self.regions[&start].page_bytes()) as usize).min(BATCH);
         pages.iter().take(most).take_while(|at| at.0 == start).count()
     }
 
-    /// Commands that copy pages of a region, one behind the other, to the bounce buffer.
-    pub(super) fn fetches(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<Vec<Command>> {
-        if self.bounce.is_none() {
-            self.bounce = Some(d.card.dma_buffer(BOUNCE, DmaAccess::ReadWrite)?);
-        }
-        let bounce = self.bounce.as_ref().expect("just allocated").iova();
+    /// Commands that copy pages of a region, one behind the other, to host memory.
+    pub(super) fn fetches(&mut self, d: &Dispatcher, pages: &[PageRef], lane: usize) -> Result<Vec<Command>> {
+        let bounce = match &self.bounce[lane] {
+            Some(buffer) => buffer.iova(),
+            None => self.bounce[lane].insert(d.card.dma_buffer(BOUNCE, DmaAccess::ReadWrite)?).iova(),
+        };
         let mut copies = Vec::new();
         for (i, at) in pages.iter().enumerate() {
             let step = self.regions[&at.0].page_bytes();
@@ -61,27 +65,27 @@ impl Space {
         Ok(copies)
     }
 
-    /// Writes those of these pages of a region, which are in the bounce buffer or in host memory, that count to their source;
-    /// neighbouring ones together.
-    pub(super) fn store(&mut self, pages: &[PageRef], counts: impl Fn(&PageRef) -> bool) {
+    /// Writes those of these pages of a region, which have been copied to host memory or have always been there, that count to their
+    /// source; neighbouring ones together.
+    pub(super) fn store(&mut self, pages: &[PageRef], lane: usize, counts: impl Fn(&PageRef) -> bool) {
         let mut at = 0;
         while let Some(&(start, first)) = pages.get(at) {
             let next = |(page, n): &(&PageRef, u64)| **page == (start, *n) && counts(page);
             let run = pages[at..].iter().zip(first..).take_while(next).count();
             if run > 0 {
-                self.store_run(start, first..first + run as u64, at);
+                self.store_run(start, first..first + run as u64, lane, at);
             }
             at += run.max(1);
         }
     }
 
-    /// Writes neighbouring pages, of which the first is the `nth` in the bounce buffer.
-    fn store_run(&mut self, start: u64, numbers: Range<u64>, nth: usize) {
+    /// Writes neighbouring pages, of which the first is the `nth` that was copied.
+    fn store_run(&mut self, start: u64, numbers: Range<u64>, lane: usize, nth: usize) {
         let Some(region) = self.regions.get_mut(&start) else { return };
         let (step, valid, count) =
             (region.page_bytes(), region.valid(numbers.end - 1), numbers.end - numbers.start);
         let Some(paged) = region.paged_mut() else { return };
-        let (buffer, offset) = match (&paged.host, &self.bounce) {
+        let (buffer, offset) = match (&paged.host, &self.bounce[lane]) {
             (Some(HostFrames { buffer, offset }), _) => (&**buffer, offset + numbers.start * step),
             (None, Some(bounce)) => (bounce, nth as u64 * step),
             (None, None) => return,

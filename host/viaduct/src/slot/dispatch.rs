@@ -140,7 +140,7 @@ impl Dispatcher {
     pub fn stop(&self) {
         let Some(buffer) = lock(&self.memory).take() else { return };
         if let Err(error) = stop_rings(&self.card, self.slot) {
-            tracing::error!(%error, slot = self.slot, "the rings of the slot could not be stopped");
+            error.log_unclean(self.slot, "the rings of the slot could not be stopped");
             buffer.retire();
         }
     }

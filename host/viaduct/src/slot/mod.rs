@@ -508,7 +508,7 @@ impl Drop for SlotInner {
         }
         let slot = self.rings.slot;
         if let Err(error) = self.close() {
-            tracing::error!(%error, slot, "the slot could not be closed cleanly");
+            error.log_unclean(slot, "the slot could not be closed cleanly");
         }
         self.rings.stop();
         self.rings.card.release(slot);

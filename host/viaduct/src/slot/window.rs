@@ -76,7 +76,7 @@ impl Drop for Window {
             return;
         }
         if let Err(error) = self.unmap() {
-            tracing::warn!(%error, va = self.va, "a window could not be removed cleanly");
+            error.log_unclean(self.slot.rings.slot, "a window could not be removed cleanly");
         }
     }
 }
