@@ -108,7 +108,7 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
     "vq_scatter": [
         (
             "via_vq_scatter.sv",
-            "assign part = b_desc_i.len[31:16] < want_q[31:16] ||",
+            "assign part = desc_q.len[31:16] < want_q[31:16] ||",
             "assign part = 1'b0 &&",
         ),
         ("via_vq_scatter.sv", "assign take = partial ? left_q : chain_q.wlen", "assign take = left_q"),
@@ -122,7 +122,7 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
             "ready_q        <= !rsp_here || taken_q || lone_ask_q",
         ),
         ("via_vq_scatter.sv", "lone_ask_q     <= go_lone", "lone_ask_q     <= go_read"),
-        ("via_vq_scatter.sv", "want = want_q - b_desc_i.len", "want = want_q - 32'd1"),
+        ("via_vq_scatter.sv", "want = want_q - desc_q.len", "want = want_q - 32'd1"),
         ("via_vq_scatter.sv", "{StrbW{1'b1}} >> ~mixed_stop_q", "{StrbW{1'b1}} >> mixed_stop_q"),
         ("via_vq_scatter.sv", "piece_end || &line[LineLog2-1:0]", "piece_end"),
         ("via_vq_scatter.sv", "run_any_q ? start_q : line", "line"),

@@ -172,6 +172,7 @@ module vq_scatter
 
   // The store's memory: what is asked for is there one cycle later, also if its chain was popped with the question.
   logic asked_q, read_queue_q;
+  logic [QSizeLog2-1:0] place_got_q;  // of the descriptor that is here
   logic [QSizeLog2-1:0] place, place_q;  // of the descriptor asked for, among the writable ones of its queue's chain
   vq_desc_t asked, read_q;
   assign place = b_index - head_i[b_queue[0]].first - QSizeLog2'(head_i[b_queue[0]].nread);
@@ -181,7 +182,8 @@ module vq_scatter
   end
   assign b_desc = asked_q ? read_q : stray_i;
   always_ff @(posedge clk_i) begin
-    asked_q <= rst_ni && b_re;
+    asked_q     <= rst_ni && b_re;
+    place_got_q <= place_q;
     if (b_re) begin
       read_q       <= asked;
       place_q      <= place;
@@ -204,14 +206,14 @@ module vq_scatter
   addr_t piece_lo;
   assign mine = dut.queue_q[0];
   assign judged = dut.mine[1];
-  assign piece_len = (dut.desc_take && b_desc.len < dut.want_q) ? b_desc.len : dut.want_q;
+  assign piece_len = (dut.desc_take && dut.desc_q.len < dut.want_q) ? dut.desc_q.len : dut.want_q;
   assign planned = planned_q + (dut.desc_take ? piece_len : '0);
   assign next_place = dut.index_q - head_i[mine].first - QSizeLog2'(head_i[mine].nread);
-  assign piece_lo = dut.piece_in.drop ? '0 : addr_t'(b_desc.addr);
+  assign piece_lo = dut.piece_in.drop ? '0 : addr_t'(dut.desc_addr);
   always_comb begin
     piece_ok = 1'b0;
     for (int i = 0; i < 3; i++)
-    if (i < int'(nwrite[mine]) && b_desc.addr == desc_i[mine][i].addr && piece_len <= desc_i[mine][i].len && dut.piece_in.queue == QueueW'(mine))
+    if (i < int'(nwrite[mine]) && dut.desc_addr == desc_i[mine][i].addr && piece_len <= desc_i[mine][i].len && dut.piece_in.queue == QueueW'(mine))
       piece_ok = 1'b1;
   end
   // The lines of a piece are those of its bytes.
@@ -240,7 +242,7 @@ module vq_scatter
       if (dut.popped_q) a_claims : assert (dut.has_data_q == (dut.take != '0) && dut.partial == (dut.take != dut.chain_q.wlen));
       if (dut.lone_q) begin
         a_lone :
-        assert (b_desc.addr == lone_q.addr && piece_len == dut.take && piece_len <= lone_q.len && dut.piece_in.queue == dut.queue_q);
+        assert (dut.desc_addr == lone_q.addr && piece_len == dut.take && piece_len <= lone_q.len && dut.piece_in.queue == dut.queue_q);
         a_lone_ends : assert (!dut.desc_take && !dut.drop_take && !dut.piece_in.drop && dut.piece_in.chain_end);
       end
       // for the induction
@@ -249,7 +251,7 @@ module vq_scatter
       i_lone :
       assert (!dut.lone_q || dut.queue_q < QueueW'(2) && asked_q && read_q == lone_q && dut.plan_q == PlChain && !dut.popped_q && !dut.judged_q && dut.want_q == dut.take && dut.want_q != '0 && dut.want_q <= lone_q.len);
       i_over : assert (!dut.over_q || dut.lone_q && !dut.fits_q && dut.left_q != '0 && !dut.taken_q);
-      i_asked_got : assert (!dut.got_q || asked_q);
+      i_asked_read : assert (!dut.read_q || asked_q);
       i_plan : assert (dut.plan_q != 2'd3);
       // a response without bytes is taken as it is judged
       i_at_once :
@@ -260,26 +262,32 @@ module vq_scatter
       if (dut.popped_q && !dut.has_data_q) i_none : assert (dut.judged_q && (dut.left_q == '0 || dut.chain_q.wlen == '0));
       if (dut.lone_q || dut.plan_q == PlDesc && !dut.judged_q) i_judged : assert (!dut.partial_q || dut.fits_q);
       if (dut.plan_q == PlChain)
-        i_between : assert (!dut.got_q && dut.re_q == dut.lone_ask_q && planned_q == '0 && (!dut.step_q || dut.popped_q));
+        i_between : assert (!dut.got_q && !dut.read_q && dut.re_q == dut.lone_ask_q && planned_q == '0 && (!dut.step_q || dut.popped_q));
       if (dut.plan_q == PlDesc) begin
         i_desc :
         assert (held_q[mine] && same_head && dut.take != '0 && dut.take <= head_i[mine].wlen && dut.has_data_q && dut.partial == (dut.take != dut.chain_q.wlen) && !dut.popped_q && !dut.taken_q && !dut.lone_ask_q && !dut.lone_q && !dut.over_q);
         if (dut.judged_q)
           i_first :
-          assert (dut.step_q && planned_q == '0 && dut.left_q != '0 && !dut.got_q);
+          assert (dut.step_q && planned_q == '0 && dut.left_q != '0 && !dut.got_q && !dut.read_q);
           else begin
             i_want : assert (dut.want_q != '0 && planned_q < dut.take && dut.want_q == dut.take - planned_q && dut.want_q <= dut.take);
             if (!dut.fits_q) i_after : assert (dut.left_q != '0);
           end
-        // what is asked for, and what is here, are the next descriptors
+        // what is asked for, what is at the memory's output, and what is here, are the next descriptors
         if (dut.got_q)
           i_got :
-          assert (read_queue_q == mine && place_q < QSizeLog2'(nwrite[mine]) && read_q == desc_i[mine][place_q] && prefix[mine][place_q] == 34'(planned_q) && next_place == place_q + 1'b1);
-          else i_not : assert (next_place < QSizeLog2'(nwrite[mine]) && prefix[mine][next_place] == 34'(planned_q));
+          assert (place_got_q < QSizeLog2'(nwrite[mine]) && dut.desc_q == desc_i[mine][place_got_q] && prefix[mine][place_got_q] == 34'(planned_q));
+        if (dut.read_q)
+          i_read :
+          assert (read_queue_q == mine && (place_q >= QSizeLog2'(nwrite[mine]) || read_q == desc_i[mine][place_q]) && next_place == place_q + 1'b1);
+        if (dut.got_q && dut.read_q) i_got_read : assert (place_q == place_got_q + 1'b1);
+        if (dut.got_q && !dut.read_q) i_got_next : assert (next_place == place_got_q + 1'b1);
+        if (!dut.got_q && dut.read_q) i_read_first : assert (place_q < QSizeLog2'(nwrite[mine]) && prefix[mine][place_q] == 34'(planned_q));
+        if (!dut.got_q && !dut.read_q) i_not : assert (next_place < QSizeLog2'(nwrite[mine]) && prefix[mine][next_place] == 34'(planned_q));
       end
       if (dut.plan_q == PlDrop)
         i_drop :
-        assert ((!dut.drop_ready_q || dut.want_q != '0) && dut.left_q != '0 && (!(dut.judged_q && dut.step_q) || dut.chain_q.wlen == '0) && !dut.taken_q && !dut.got_q && !dut.re_q && !dut.lone_q && !dut.lone_ask_q && !dut.over_q && planned_q == '0);
+        assert ((!dut.drop_ready_q || dut.want_q != '0) && dut.left_q != '0 && (!(dut.judged_q && dut.step_q) || dut.chain_q.wlen == '0) && !dut.taken_q && !dut.got_q && !dut.read_q && !dut.re_q && !dut.lone_q && !dut.lone_ask_q && !dut.over_q && planned_q == '0);
     end
   end
 
@@ -364,7 +372,7 @@ module vq_scatter
       assert (dut.u_pieces.u_fifo.gen_ram.stored_q <= dut.Pieces && dut.u_chains.u_fifo.gen_ram.stored_q <= dut.Chains && dut.u_beats.u_fifo.gen_ram.stored_q <= Beats);
       // Room, told a cycle late, with what is on its way.
       i_piece_room :
-      assert (count_t'(dut.pieces_held) + count_t'(dut.u_pieces.late) + count_t'(dut.re_q) + count_t'(dut.got_q || dut.lone_q) + count_t'(dut.piece_room_q) <= count_t'(dut.Pieces));
+      assert (count_t'(dut.pieces_held) + count_t'(dut.u_pieces.late) + count_t'(dut.re_q) + count_t'(dut.read_q) + count_t'(dut.got_q || dut.lone_q) + count_t'(dut.piece_room_q) <= count_t'(dut.Pieces));
       i_chain_room :
       assert (count_t'(dut.chains_held) + count_t'(dut.popped_q) + count_t'(dut.chain_room_q || dut.plan_q == PlDesc) <= count_t'(dut.Chains));
       i_beat_room : assert (count_t'(dut.beats_held) + count_t'(dut.mixed_valid_q) + count_t'(dut.w_room_q) <= Beats);

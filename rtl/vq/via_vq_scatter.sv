@@ -83,7 +83,7 @@ module via_vq_scatter
   localparam int unsigned LineW = AddrW - OffW;
   localparam int unsigned WholeW = 32 - OffW;
   // Room is signalled by registers: they count what may still be on its way as if it were here.
-  localparam int unsigned PiecesAhead = 5;
+  localparam int unsigned PiecesAhead = 6;
   localparam int unsigned ChainsAhead = 3;
   localparam int unsigned BeatsAhead = 3;
   localparam int unsigned Pieces = QSizeMax + 4 + PiecesAhead;  // all descriptors of one response, and the rest that is dropped
@@ -121,7 +121,8 @@ module via_vq_scatter
   // One step per chain: the ports are evaluated in one cycle; the result (pop, read of a descriptor) is in registers in the next one, in
   // which the ports are out of date: nothing of that queue is evaluated then, and nothing at all if the evaluated response is still there.
   // A response without bytes, of a queue that does not wait, is finished in its first cycle, so that responses to transmitted buffers do
-  // not delay those with received data. A descriptor arrives in the cycle after its read.
+  // not delay those with received data. A descriptor arrives in the cycle after its read, late; its length is compared in the
+  // next one. In a chain of one nothing is compared.
   typedef enum logic [1:0] {
     PlChain = 2'b00,
     PlDesc  = 2'b01,
@@ -141,10 +142,11 @@ module via_vq_scatter
   logic [NumQ-1:0] mine_q, mine, some, forth_in, none_in, one_in, gone_in, pop_d, pop_q;  // mine: queue of the response
   logic rsp_here, turn, judges, able, gone, here, roomy, one, forth, merge, some_left, some_left_q, partial, fits, taken;
   logic go_gone, go_empty, go_read, go_lone, go_done, at_once, take_d, desc_take, desc_end, drop_take, to_drop, in_desc, in_drop;
-  logic ready_q, begun_q, re_q, re_d, got_q, lone_ask_q, lone_q, over_q, popped_q, at_once_q, taken_q, drop_ready_q;
+  logic ready_q, begun_q, re_q, re_d, read_q, got_q, lone_ask_q, lone_q, over_q, popped_q, at_once_q, taken_q, drop_ready_q;
   logic piece_room_q, chain_room_q, merge_q, fits_q, has_data_q, partial_q, judged_q, step_q;
   logic [QueueW-1:0] queue_q;
   logic [31:0] left_q, left_d, take, want_q, want;
+  vq_desc_t desc_q;  // with got_q
   logic [15:0] chains_q;
   logic [QSizeLog2-1:0] index_q;
   logic [PiecesW-1:0] pieces_held;
@@ -209,7 +211,7 @@ module via_vq_scatter
 
   assign left_d = ready_q ? rsp_i.len : left_q - chain_q.wlen;
   always_comb begin
-    want = want_q - b_desc_i.len;
+    want = want_q - desc_q.len;
     if (judged_q) want = take;
     if (plan_q[1]) want = left_q;
   end
@@ -227,6 +229,7 @@ module via_vq_scatter
       plan_q         <= PlChain;
       begun_q        <= 1'b0;
       re_q           <= 1'b0;
+      read_q         <= 1'b0;
       got_q          <= 1'b0;
       lone_ask_q     <= 1'b0;
       lone_q         <= 1'b0;
@@ -244,7 +247,8 @@ module via_vq_scatter
     end else begin
       plan_q         <= plan_d;
       re_q           <= re_d;
-      got_q          <= re_q && plan_q == PlDesc && !desc_end;
+      read_q         <= re_q && plan_q == PlDesc && !desc_end;
+      got_q          <= read_q && !desc_end;
       lone_ask_q     <= go_lone;
       lone_q         <= lone_ask_q;
       step_q         <= go_empty || go_read;
@@ -279,6 +283,7 @@ module via_vq_scatter
       has_data_q <= go_read;
     end
     judged_q     <= turn;
+    desc_q       <= b_desc_i;
     partial_q    <= partial;
     fits_q       <= fits;
     drop_ready_q <= plan_q[1];  // want_q is to be dropped
@@ -305,15 +310,17 @@ module via_vq_scatter
   lines_t lines_in;
   piece_t piece_in;
   logic piece_take, part;
+  logic [AddrW-1:0] desc_addr;
 
-  // The chain continues in its next descriptor, if it has several. Compared in two halves in parallel, as the length arrives late.
-  assign part = b_desc_i.len[31:16] < want_q[31:16] || b_desc_i.len[31:16] == want_q[31:16] && b_desc_i.len[15:0] < want_q[15:0];
+  // The chain continues in its next descriptor, if it has several. Compared in two halves in parallel.
+  assign part = desc_q.len[31:16] < want_q[31:16] || desc_q.len[31:16] == want_q[31:16] && desc_q.len[15:0] < want_q[15:0];
   assign desc_take = got_q;  // and so plan_q is PlDesc
   assign desc_end = desc_take && !part;
   assign drop_take = plan_q == PlDrop && piece_room_q && drop_ready_q;
   assign piece_take = desc_take || drop_take || lone_q;
-  assign lines_len = {b_desc_i.len, want_q};
-  assign offs = {b_desc_i.addr[OffW-1:0], plan_q[1] ? OffW'(0) : b_desc_i.addr[OffW-1:0]};
+  assign desc_addr = plan_q[0] ? desc_q.addr : b_desc_i.addr;  // of a chain of one
+  assign lines_len = {desc_q.len, want_q};
+  assign offs = {desc_q.addr[OffW-1:0], plan_q[1] ? OffW'(0) : desc_addr[OffW-1:0]};
   for (genvar i = 0; i < 2; i++) begin : gen_lines
     logic [  OffW:0] sum;
     logic [OffW-1:0] off;
@@ -341,7 +348,7 @@ module via_vq_scatter
           count: lines_in.count,
           till: lines_in.till,
           whole: lines_in.whole,
-          line: b_desc_i.addr[AddrW-1:OffW],
+          line: desc_addr[AddrW-1:OffW],
           off: offs[Wanted]
       };
 
@@ -701,7 +708,7 @@ module via_vq_scatter
     was_plan_q <= plan_q;
     was_quiet_q <= quiet_o;
     moves_q <= {
-      |{rsp_valid_i && ready_q, go_empty, go_lone, taken, popped_q, over_q, got_q, lone_q, re_q, plan_q[1] && !drop_ready_q},
+      |{rsp_valid_i && ready_q, go_empty, go_lone, taken, popped_q, over_q, got_q, lone_q, read_q, re_q, plan_q[1] && !drop_ready_q},
       |{desc_end, take_d, re_d, piece_take, plan_q != was_plan_q},
       |{merged_valid_o, pieces_hidden, chains_hidden, beats_hidden, fire, wr_valid_i && wr_ready_o, mixed_valid_q, m_aw_valid_o, m_w_valid_o, m_b_valid_i, err_valid_o, used_pop},
       quiet_o != was_quiet_q
