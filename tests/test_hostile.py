@@ -232,7 +232,7 @@ def test_an_app_reads_for_ever(offset: int, neighbour: Neighbour, bad: viaduct.S
     """It shows activity, so only a limit ends it; outside of the mapping each read is a fault that is denied."""
     with bad.map(length=8192) as mapping:
         bad.set(mode=FOREVER, offset=offset)
-        with fails(viaduct.AppError, "waiting for the app to finish"):
+        with fails(viaduct.AppError, "has not finished within 1s, the limit"):
             bad.start_and_wait(mapping, limit=1)
     is_well(bad)
 

@@ -62,7 +62,7 @@ static void takes_too_long(viaduct_slot* slot) {
   uint64_t sum = 0;
   uint64_t va = map(slot, file, LENGTH, PROT_READ, MAP_SHARED);
   set(slot, "5", "1000000000", "0");
-  FAILS(VIADUCT_E_APP, "waiting for the app to finish",
+  FAILS(VIADUCT_E_APP, "has not finished within 20ms",
         viaduct_start_and_wait(slot, va, LENGTH, 20, NULL, NULL));
   OK(viaduct_set(slot, "count", "10"));
   OK(viaduct_start_and_wait(slot, va, LENGTH, 0, NULL, NULL));
@@ -165,6 +165,7 @@ static void goes_on_meanwhile(viaduct_slot* slot) {
   CHECK(memcmp(memory, expected, LENGTH) == 0);
   OK(viaduct_wait(synced, 0));
   OK(viaduct_msync_begin(slot, va, LENGTH, MS_SYNC, &synced));
+  CHECK(viaduct_unload(slot) == VIADUCT_E_BUSY);
   POSIX(ENOMEM, "nothing is mapped", viaduct_wait(synced, UINT32_MAX));
 }
 

@@ -347,7 +347,8 @@ int viaduct_msync(viaduct_slot* slot, uint64_t addr, uint64_t length, int flags)
 int viaduct_madvise(viaduct_slot* slot, uint64_t addr, uint64_t length, int advice);
 
 /* Operations that go on while the program does something else. Those of a slot are done in the order in which
- * they were begun; at most 64 wait (EAGAIN). Each handle is given to viaduct_wait(). */
+ * they were begun; at most 64 wait (EAGAIN). Each handle is given to viaduct_wait(), before the slot is
+ * unloaded. */
 typedef struct viaduct_pending viaduct_pending;
 
 int viaduct_munmap_begin(viaduct_slot* slot, uint64_t addr, uint64_t length, viaduct_pending** pending);

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use host::{Advice, MapOptions, MemoryJob, MemoryRange, Operation, Pending, Prot, Source, SyncMode};
+use host::{Advice, MapOptions, MemoryJob, MemoryRange, Operation, Prot, Source, SyncMode};
 
 use crate::args;
 use crate::error::{Code, Failure, Result, call, fail, posix};
@@ -18,6 +18,12 @@ use crate::handle::{Handle, Table};
 use crate::run::{Told, begin, check_options};
 use crate::slot::{SLOTS, Slot};
 use crate::types::{self, Pager, Report, RunOptions};
+
+/// An operation that was begun. Its slot stays open until it has been waited for.
+pub struct Pending {
+    operation: host::Pending,
+    _slot: Arc<Slot>,
+}
 
 /// All operations that were begun and not waited for.
 static PENDING: Table<Pending> = Table::new("operation");
@@ -221,7 +227,8 @@ unsafe fn later(
         let slot = SLOTS.get(slot)?;
         // SAFETY: the caller promises the same.
         let place = unsafe { args::result(pending, "pending")? };
-        place.write(PENDING.insert(slot.slot.begin(operation()?)?));
+        let operation = slot.slot.begin(operation()?)?;
+        place.write(PENDING.insert(Pending { operation, _slot: slot }));
         Ok(())
     })
 }
@@ -291,7 +298,7 @@ pub extern "C" fn viaduct_wait(pending: Handle<Pending>, timeout_ms: u32) -> c_i
             u32::MAX => Duration::MAX,
             ms => Duration::from_millis(ms.into()),
         };
-        match waiting.wait(limit) {
+        match waiting.operation.wait(limit) {
             None => errno(libc::ETIMEDOUT, "the operation is still under way"),
             Some(result) => {
                 drop(waiting);
