@@ -68,6 +68,9 @@ pub(super) enum Stage {
     Fetched(usize, usize),
 }
 
+/// Groups of pages that may be leaving at once: while one is looked at, others are unmapped or copied.
+pub(super) const GROUPS: usize = 6;
+
 /// A group of pages that are to leave the card.
 pub(super) struct Leaving {
     pub(super) pages: Vec<PageRef>,

@@ -6,14 +6,12 @@ use std::ops::Range;
 
 use crate::error::Result;
 use crate::pager::advice::Keep;
-use crate::pager::batch::{Leaving, Stage};
+use crate::pager::batch::{GROUPS, Leaving, Stage};
 use crate::pager::region::{Page, PageRef};
 use crate::pager::space::Space;
 use crate::protocol::desc::*;
 use crate::slot::dispatch::Dispatcher;
 
-/// Groups of pages that may be leaving at once: while one is looked at, others are unmapped or copied.
-pub(super) const GROUPS: usize = 6;
 /// Part of the frames that are kept free, and the fewest and most bytes that this is worth while for.
 const PART: u64 = 8;
 const FEWEST: u64 = 8 * PAGE;

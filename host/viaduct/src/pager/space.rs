@@ -7,10 +7,9 @@ use std::time::Instant;
 
 use crate::card::dma::DmaBuffer;
 use crate::error::{Error, Result};
-use crate::pager::batch::{Batch, Leaving};
+use crate::pager::batch::{Batch, GROUPS, Leaving};
 use crate::pager::clock::Clock;
 use crate::pager::region::{Page, PageRef, Paged, Region};
-use crate::pager::retire::GROUPS;
 use crate::pager::staging::Staging;
 use crate::pager::stats::{Denied, PagerStats};
 use crate::pager::table::Table;

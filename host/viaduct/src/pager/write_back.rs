@@ -4,9 +4,9 @@
 use std::ops::Range;
 
 use crate::error::Result;
+use crate::pager::batch::GROUPS;
 use crate::pager::region::BATCH;
 use crate::pager::region::{HostFrames, Page, PageRef};
-use crate::pager::retire::GROUPS;
 use crate::pager::space::BOUNCE;
 use crate::pager::space::Space;
 use crate::protocol::desc::*;
