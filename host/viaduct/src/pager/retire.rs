@@ -116,8 +116,9 @@ impl Space {
         let Some(keep) = Keep::ALL.into_iter().find(|&keep| !self.clock.queue(keep).is_empty()) else {
             return Ok(false);
         };
-        let lane = (0..GROUPS).find(|&lane| self.leaving.iter().all(|leaving| leaving.lane != lane));
-        let (pages, Some(lane)) = (self.oldest(keep, most), lane) else { return Ok(false) };
+        let free = |&lane: &usize| self.leaving.iter().all(|leaving| leaving.lane != lane);
+        let Some(lane) = (0..GROUPS).find(free) else { return Ok(false) };
+        let pages = self.oldest(keep, most);
         if pages.is_empty() {
             return Ok(false);
         }
