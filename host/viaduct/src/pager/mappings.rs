@@ -207,8 +207,8 @@ impl Space {
         if let (Some(host), false) = (&paged.host, trusted) {
             host.buffer.retire();
         }
-        if result.is_ok() && !paged.failures.is_empty() {
-            result = Err(paged.failures.swap_remove(0).error);
+        if result.is_ok() {
+            result = paged.take_failure().map_or(Ok(()), Err);
         }
         let in_card = |region: &Region| region.paged().is_some_and(|paged| paged.host.is_none());
         d.card.set_places(d.slot, self.regions.values().any(in_card));

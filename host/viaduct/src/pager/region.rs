@@ -113,6 +113,13 @@ impl Paged {
         }
     }
 
+    /// Takes an error to report: bytes that are lost come before others.
+    pub(super) fn take_failure(&mut self) -> Option<Error> {
+        let lost = |failure: &Failure| matches!(failure.error, Error::Lost { .. });
+        let at = self.failures.iter().position(lost).unwrap_or(0);
+        (at < self.failures.len()).then(|| self.failures.remove(at).error)
+    }
+
     /// Keeps an error for the user. Neighbouring bytes that are lost for one reason are one error, and so is a file that shrinks.
     pub(super) fn fail(&mut self, error: Error, again: bool) {
         for failure in self.failures.iter_mut().filter(|failure| failure.again == again) {

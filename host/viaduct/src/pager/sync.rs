@@ -58,8 +58,8 @@ impl Space {
         let (mut first, mut sources) = (None, Vec::new());
         for start in self.overlapping(range) {
             let Some(paged) = self.paged(start) else { continue };
-            if first.is_none() && !paged.failures.is_empty() {
-                first = Some(paged.failures.remove(0).error);
+            if first.is_none() {
+                first = paged.take_failure();
             }
             if !sources.iter().any(|source| Arc::ptr_eq(source, &paged.source)) {
                 sources.push(Arc::clone(&paged.source));
