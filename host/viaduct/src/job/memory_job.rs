@@ -102,14 +102,16 @@ impl<'a> MemoryJob<'a> {
         let irqs = slot.irqs();
         let begin = slot.card().time()?;
         let ended = slot.write_register(self.start, 1).and_then(|()| self.wait(irqs));
-        if let Err(error) = ended {
-            if let Err(error) = slot.reset() {
-                error.log_unclean(slot.index(), "the slot could not be reset after a failed run");
+        let timed = ended.and_then(|()| slot.card().time());
+        match timed.and_then(|end| Ok((end - begin, slot.settled()?))) {
+            Ok((cycles, stats)) => Ok(MemoryReport { cycles, denied: stats.denied - denied }),
+            Err(error) => {
+                if let Err(error) = slot.reset() {
+                    error.log_unclean(slot.index(), "the slot could not be reset after a failed run");
+                }
+                Err(error)
             }
-            return Err(error);
         }
-        let cycles = slot.card().time()? - begin;
-        Ok(MemoryReport { cycles, denied: slot.pager_stats().denied - denied })
     }
 
     fn wait(&mut self, mut irqs: u64) -> Result<()> {

@@ -9,6 +9,7 @@ use crate::pager::plan::{Load, Plan};
 use crate::pager::region::{HostFrames, Page, PageRef, Region};
 use crate::pager::space::Space;
 use crate::pager::staging::STAGING;
+use crate::pager::stats::PagerStats;
 use crate::protocol::desc::*;
 use crate::slot::dispatch::Dispatcher;
 use viaduct_pci::DmaAccess;
@@ -66,6 +67,13 @@ impl Space {
             self.trouble.get_or_insert(error);
         }
         self.clean(d);
+    }
+
+    /// Waits until nothing is under way; the counters then, or the first error of all that nobody was told.
+    pub fn settled(&mut self, d: &Dispatcher) -> Result<PagerStats> {
+        self.settle(d);
+        self.look_after(d)?;
+        Ok(self.stats())
     }
 
     /// Takes pages out of use that could not be filled. The first error of all that has happened, if nobody was told.

@@ -425,6 +425,11 @@ impl Slot {
         })
     }
 
+    /// The same at the end of a run: a page that could not be filled is an error, though the app has finished with it.
+    pub(crate) fn settled(&self) -> Result<PagerStats> {
+        lock(&self.inner.space).settled(&self.inner.rings)
+    }
+
     /// Accesses of the app that were completed with an error, oldest first; each is reported once.
     pub fn take_denied(&self) -> Vec<Denied> {
         self.if_ours(|inner| {
