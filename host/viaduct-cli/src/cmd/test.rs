@@ -150,7 +150,7 @@ fn own_tests(project: &Project, app: &Manifest, seed: u64) -> Result {
     }
     out(&format!("own tests in {}:", app.dir.strip_prefix(project.root()).unwrap_or(&app.dir).display()))?;
     let build = project.root().join("build");
-    access(&build, AccessFlags::W_OK).map_err(|e| at("they are built in build/")(e.into()))?;
+    access(&build, AccessFlags::W_OK).map_err(|e| at("build/, where the tests are built")(e.into()))?;
     let bin = project.root().join(".venv/bin");
     // The tests call the pinned tools by their names.
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+use crate::job::stream::abandon;
 use crate::slot::mapping::Mapping;
 use crate::slot::{ASK_STOP, Register, Slot, StopIf, check_stop};
 
@@ -106,9 +107,7 @@ impl<'a> MemoryJob<'a> {
         match timed.and_then(|end| Ok((end - begin, slot.settled()?))) {
             Ok((cycles, stats)) => Ok(MemoryReport { cycles, denied: stats.denied - denied }),
             Err(error) => {
-                if let Err(error) = slot.reset() {
-                    error.log_unclean(slot.index(), "the slot could not be reset after a failed run");
-                }
+                abandon(slot, &[]);
                 Err(error)
             }
         }

@@ -40,17 +40,13 @@ impl Space {
     fn advance(&mut self, d: &Dispatcher) -> Result<()> {
         let mut at = 0;
         while let Some(leaving) = self.leaving.get(at) {
-            let done = d.lock().take_all(&leaving.tags);
-            match (done, self.leaving.remove(at)) {
-                (Some(done), Some(leaving)) => {
-                    self.land(d);
-                    self.retired(d, leaving, done)?;
-                }
-                (None, Some(leaving)) => {
-                    self.leaving.insert(at, leaving);
-                    at += 1;
-                }
-                (_, None) => break,
+            let Some(done) = d.lock().take_all(&leaving.tags) else {
+                at += 1;
+                continue;
+            };
+            if let Some(leaving) = self.leaving.remove(at) {
+                self.land(d);
+                self.retired(d, leaving, done)?;
             }
         }
         Ok(())

@@ -17,7 +17,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use viaduct::desc::{Command, Completion};
-use viaduct::{MapOptions, MemoryJob, MemoryRange, Prot, Register, SharedBytes, Slot, Source};
+use viaduct::{MapOptions, MemoryJob, MemoryRange, PagerStats, Prot, Register, SharedBytes, Slot, Source};
 use viaduct_build::{Manifest, Project, Scratch, Variant};
 use viaduct_pci::DmaAccess;
 
@@ -488,69 +488,69 @@ fn beyond(project: &Project, opened: &Opened, scale: &Scale) -> Result<Vec<Figur
 
 /// Random updates by app gups, a second time, with all pages loaded.
 fn updates(project: &Project, opened: &Opened, scale: &Scale) -> Result<Figure> {
-    let app = project.load("gups")?;
-    let slot = opened.card.any_slot()?;
-    slot.load(&image(project, opened, &app)?)?;
-    let mut expected = Random(5).bytes(scale.mem as usize);
-    let shared = SharedBytes::new(expected.clone());
-    let options = MapOptions::new(Prot::READ_WRITE).huge(true);
-    let mapping = slot.map(Source::bytes(shared.clone()), scale.mem, options)?;
-    let range = MemoryRange::of(&mapping, register(&app, "base")?, Some(register(&app, "bytes")?));
-    let (count, seed) = (4 * scale.accesses[0], 0x1234_5678_9abc_def1);
-    set(&slot, &app, "updates", count)?;
-    set(&slot, &app, "seed", seed)?;
-    let what = "random updates of 8 bytes, 2 MiB pages".to_owned();
-    for _ in 0..2 {
-        let job = MemoryJob::new(&slot, register(&app, "start")?.offset).range(range);
-        job.done(register(&app, "done")?.offset).irq().run()?;
-        update(&mut expected, seed, count);
-    }
-    let (cycles, held) = (read(&slot, &app, "cycles")?, read(&slot, &app, "held")?);
-    let errors = read(&slot, &app, "errors")?;
-    mapping.unmap()?;
-    if shared.to_vec() != expected || errors != 0 {
-        return wrong(&what);
-    }
-    let value = count as f64 / opened.card.info().seconds(cycles) / 1e6;
-    Ok(Figure {
-        what,
-        value,
-        unit: "M/s",
-        note: format!("{count} updates in {cycles} cycles; {held} waited"),
-    })
+    let (what, count) = ("random updates of 8 bytes, 2 MiB pages", 4 * scale.accesses[0]);
+    let run = Updates { what, count, times: 2, huge: true, budget: u64::MAX };
+    let (cycles, held, _) = run.measure(project, opened, scale.mem)?;
+    Ok(run.figure(opened, cycles, format!("{count} updates in {cycles} cycles; {held} waited")))
 }
 
 /// Random updates by app gups with frames for half of the pages, nearly all of which have changed when they are evicted.
 fn evicting_updates(project: &Project, opened: &Opened, scale: &Scale) -> Result<Figure> {
-    let app = project.load("gups")?;
-    let slot = opened.card.any_slot()?;
-    slot.load(&image(project, opened, &app)?)?;
-    slot.set_frame_budget(scale.mem / 2);
-    let mut expected = Random(6).bytes(scale.mem as usize);
-    let shared = SharedBytes::new(expected.clone());
-    let options = MapOptions::new(Prot::READ_WRITE).huge(false);
-    let mapping = slot.map(Source::bytes(shared.clone()), scale.mem, options)?;
-    let range = MemoryRange::of(&mapping, register(&app, "base")?, Some(register(&app, "bytes")?));
-    let (count, seed) = (2 * scale.mem / 4096, 0x1234_5678_9abc_def1);
-    set(&slot, &app, "updates", count)?;
-    set(&slot, &app, "seed", seed)?;
-    let job = MemoryJob::new(&slot, register(&app, "start")?.offset).range(range);
-    job.done(register(&app, "done")?.offset).irq().run()?;
-    update(&mut expected, seed, count);
-    let (cycles, errors) = (read(&slot, &app, "cycles")?, read(&slot, &app, "errors")?);
-    let stats = slot.pager_stats();
-    mapping.unmap()?;
-    let what = "random updates of 8 bytes, frames for half, 4 KiB pages".to_owned();
-    if shared.to_vec() != expected || errors != 0 {
-        return wrong(&what);
-    }
+    let what = "random updates of 8 bytes, frames for half, 4 KiB pages";
+    let count = 2 * scale.mem / 4096;
+    let run = Updates { what, count, times: 1, huge: false, budget: scale.mem / 2 };
+    let (cycles, _, stats) = run.measure(project, opened, scale.mem)?;
     let note = format!(
         "{count} updates in {cycles} cycles; {} pages loaded, {:.0} each, and {} written back",
         stats.pages_in,
         cycles as f64 / stats.pages_in as f64,
         stats.pages_out
     );
-    Ok(Figure { what, value: count as f64 / opened.card.info().seconds(cycles) / 1e6, unit: "M/s", note })
+    Ok(run.figure(opened, cycles, note))
+}
+
+/// Runs of app gups on a new mapping, with so many bytes of frames.
+struct Updates {
+    what: &'static str,
+    count: u64,
+    times: u64,
+    huge: bool,
+    budget: u64,
+}
+
+impl Updates {
+    /// Cycles of the last run, the updates in it that waited, and what the pager has done. The memory is compared.
+    fn measure(&self, project: &Project, opened: &Opened, bytes: u64) -> Result<(u64, u64, PagerStats)> {
+        let app = project.load("gups")?;
+        let slot = opened.card.any_slot()?;
+        slot.load(&image(project, opened, &app)?)?;
+        slot.set_frame_budget(self.budget);
+        let mut expected = Random(5).bytes(bytes as usize);
+        let shared = SharedBytes::new(expected.clone());
+        let options = MapOptions::new(Prot::READ_WRITE).huge(self.huge);
+        let mapping = slot.map(Source::bytes(shared.clone()), bytes, options)?;
+        let range = MemoryRange::of(&mapping, register(&app, "base")?, Some(register(&app, "bytes")?));
+        let seed = 0x1234_5678_9abc_def1;
+        set(&slot, &app, "updates", self.count)?;
+        set(&slot, &app, "seed", seed)?;
+        for _ in 0..self.times {
+            let job = MemoryJob::new(&slot, register(&app, "start")?.offset).range(range);
+            job.done(register(&app, "done")?.offset).irq().run()?;
+            update(&mut expected, seed, self.count);
+        }
+        let (cycles, held) = (read(&slot, &app, "cycles")?, read(&slot, &app, "held")?);
+        let (errors, stats) = (read(&slot, &app, "errors")?, slot.pager_stats());
+        mapping.unmap()?;
+        match shared.to_vec() == expected && errors == 0 {
+            true => Ok((cycles, held, stats)),
+            false => wrong(self.what),
+        }
+    }
+
+    fn figure(&self, opened: &Opened, cycles: u64, note: String) -> Figure {
+        let value = self.count as f64 / opened.card.info().seconds(cycles) / 1e6;
+        Figure { what: self.what.to_owned(), value, unit: "M/s", note }
+    }
 }
 
 /// What app gups does to a memory whose length is a power of two: the sequence in its README.
