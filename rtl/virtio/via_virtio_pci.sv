@@ -7,7 +7,8 @@
 //                  ├─ via_virtio_pci_irq     ISR, MSI-X <──────────────────────────── engine, personality
 //                  └─ notifications, device configuration, counters ────────────────> engine, personality
 //
-// Latency: three cycles from valid to the response of a write, two until it takes effect, four of a read; one more in configuration space.
+// Latency: three cycles from valid to the response of a write, two until it takes effect, one until a notification is passed on, four of a
+// read; one more in configuration space, and two more for a notification through the window.
 // Throughput: one access at a time. Order: that of the accesses.
 // Reset (status written 0, or function-level): shuts the gate, waits until nothing is in flight and the interrupt on offer is accepted,
 // holds the core in reset for ResetCycles, and clears the registers; meanwhile accesses complete and writes do nothing.
@@ -140,7 +141,7 @@ module via_virtio_pci
     Answer
   } access_e;
   access_e acc_q;
-  fn_req_t req_q;
+  fn_req_t req_q, asked;  // asked: that in which a notification is looked for
   logic [31:0] rdata, rdata_q;
   logic [3:0] keep_q;  // bytes of the response
   logic [1:0] shift_q;  // bytes by which they move down
@@ -150,7 +151,8 @@ module via_virtio_pci
   logic stat_q;  // the response comes from the counters
   logic [31:0] answer, answer_keep, answer_q;
   logic [NumQ-1:0] named;  // the queue that the notification names
-  logic whole;
+  logic whole, asks;
+  logic mapped_q;  // the state was Map
 
   logic win_hit, win_ok, cap_write;
   logic [15:0] win_addr;
@@ -171,6 +173,7 @@ module via_virtio_pci
       endcase
     end
   end
+  always_ff @(posedge clk_i) mapped_q <= acc_q == Map;
 
   always_ff @(posedge clk_i) begin
     if (acc_q == Wait && req_valid_i) begin
@@ -206,7 +209,6 @@ module via_virtio_pci
   assign at_common = bar && req_q.addr[15:6] == BarCommon[15:6];
   assign at_isr = bar && req_q.addr[15:2] == BarIsr[15:2];
   assign at_device = bar && req_q.addr[15:12] == BarDevice[15:12];
-  assign at_notify = bar && req_q.addr[15:12] == BarNotify[15:12] && req_q.addr[11:2] < 10'(NumQ);
   assign at_stat = bar && req_q.addr[15:12] == BarStat[15:12];
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -217,7 +219,7 @@ module via_virtio_pci
       stat_write_q   <= acc_q == Look && req_q.write && at_stat;
       isr_read_q     <= acc_q == Look && !req_q.write && at_isr && req_q.strb[0];
       dev_read_q     <= acc_q == Look && !req_q.write && at_device;
-      notify_q       <= acc_q == Look && req_q.write && at_notify && whole && |named;
+      notify_q       <= asks && asked.write && at_notify && whole && |named;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -316,10 +318,14 @@ module via_virtio_pci
   end
 
   // ---------------------------------------------------------------- notifications
+  // Decoded as the access comes, without waiting for the state Look, except through the window.
+  assign asked = (acc_q == Wait) ? req_i : req_q;
+  assign asks = (acc_q == Wait && req_valid_i || acc_q == Look && mapped_q) && !asked.cfg;
+  assign at_notify = asked.addr[15:12] == BarNotify[15:12] && asked.addr[11:2] < 10'(NumQ);
   for (genvar q = 0; q < NumQ; q++) begin : gen_named
-    assign named[q] = req_q.wdata[15:0] == 16'(q) && queue_o[q].enable && !queue_reset_o[q];
+    assign named[q] = asked.wdata[15:0] == 16'(q) && queue_o[q].enable && !queue_reset_o[q];
   end
-  assign whole = feat_o.notif_data ? &req_q.strb : &req_q.strb[1:0];
+  assign whole = feat_o.notif_data ? &asked.strb : &asked.strb[1:0];
   assign notify_valid_o = notify_q && running;
   assign notify_o = '{queue: req_q.wdata[QueueW-1:0], wrap: req_q.wdata[31], offset: req_q.wdata[30:16]};
 

@@ -2,8 +2,8 @@
 //
 // Turns the interrupts of a function's queues and of its configuration into MSI-X requests, and keeps the ISR.
 //
-// Throughput: one request every two cycles. Latency: two cycles. Order: round robin. Requests of one source merge while they wait; each is
-// followed by an interrupt. The vector is looked up when the request is sent; without a vector it only sets the ISR. With bus mastering
+// Throughput: one request every two cycles. Latency: one cycle for a queue if none waits, otherwise two. Order: round robin. Requests of
+// one source merge while they wait; each is followed by an interrupt. The vector is looked up when the request is sent; without a vector it only sets the ISR. With bus mastering
 // disabled requests wait. A request once offered stays until it is accepted, and `busy_o` is high meanwhile. Misuse: none is possible.
 // Source: VIRTIO 1.3, 4.1.4.5, 4.1.5.3, 4.1.5.4.
 
@@ -35,10 +35,10 @@ module via_virtio_pci_irq
 
   localparam int unsigned Sources = NumQ + 1;
 
-  logic [Sources-1:0] pend_q, set, gnt, forget;
+  logic [Sources-1:0] pend_q, set, gnt, pick, forget;
   logic [7:0] vector, vector_q;
   logic [1:0] isr_q;
-  logic any, take, ends, valid_q;  // ends: it is dropped, or has no vector
+  logic any, take, takes, direct, ends, valid_q;  // ends: it is dropped, or has no vector
 
   always_comb begin
     set = '0;
@@ -58,15 +58,19 @@ module via_virtio_pci_irq
     .idx_o  (),
     .valid_o(any)
   );
+  // If none waits, that of a queue is sent at once.
+  assign pick = any ? gnt : {1'b0, set[NumQ-1:0]};
   always_comb begin
     vector = '0;
     ends   = 1'b0;
     for (int unsigned i = 0; i < Sources; i++) begin
-      if (gnt[i]) vector |= vector_i[i];
-      ends |= gnt[i] && (forget[i] || vector_i[i] == '1);
+      if (pick[i]) vector |= vector_i[i];
+      ends |= pick[i] && (forget[i] || vector_i[i] == '1);
     end
   end
-  assign take = any && !valid_q && bus_master_i;
+  assign take   = any && !valid_q && bus_master_i;
+  assign direct = !any && set_valid_i && !valid_q && bus_master_i;
+  assign takes  = take || direct;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -74,14 +78,14 @@ module via_virtio_pci_irq
       valid_q <= 1'b0;
       isr_q   <= '0;
     end else begin
-      pend_q <= (pend_q & ~(gnt &{Sources{take}}) | set) & ~forget;
+      pend_q <= (pend_q & ~(gnt &{Sources{take}}) | set & ~{1'b0, {NumQ{direct}}}) & ~forget;
       if (valid_q) valid_q <= !msix_ready_i;
-      else valid_q <= take && !ends;
+      else valid_q <= takes && !ends;
       if (clear_i) isr_q <= '0;
       else isr_q <= (isr_q & ~{2{isr_read_i}}) | {set_config_i, set_valid_i};
     end
   end
-  always_ff @(posedge clk_i) if (take) vector_q <= vector;
+  always_ff @(posedge clk_i) if (takes) vector_q <= vector;
 
   assign isr_o = isr_q;
   assign msix_valid_o = valid_q;
