@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Transmit side of the net device: removes the header, inserts a checksum where the driver requests one, sends the frame.
-// Throughput: one beat a cycle, from the guest and to the user side. Latency: five cycles; a frame that needs a checksum is held until its
-// end. Order: kept.
+// Throughput: one beat a cycle, from the guest and to the user side. Latency: two cycles, and the next beat of the frame is needed; five
+// behind frames that are held; a frame that needs a checksum is held until its end. Order: kept.
 // Misuse: a frame too short or too long, with segmentation requested, or with a checksum field outside of it, is dropped; so is everything
 // while `open_i` is low. The buffer completes when its last byte is accepted. Source: VIRTIO 1.3, 5.1.6.2.
 
@@ -269,7 +269,7 @@ module via_vdev_net_tx
   } note_t;
   note_t note, head;
   vq_beat_t held;
-  logic held_valid, out, out_room;
+  logic held_valid, out, out_room, direct, direct_q, hold;  // direct_q: the frame's previous beat was not held
   logic [16:0] more;
   logic [15:0] plain;
   logic [15:0] sum;
@@ -306,7 +306,7 @@ module via_vdev_net_tx
     note.first2 = place2_first_q;
     note.value  = odd_q ? ~{sum[7:0], sum[15:8]} : ~sum;
   end
-  assign note_put = sum_done_q || take && first_q && !dropping && !wants;
+  assign note_put = sum_done_q || hold && !wants && (first_q || direct_q);
 
   via_fifo #(
     .T    (note_t),
@@ -333,7 +333,7 @@ module via_vdev_net_tx
     .rst_ni,
     .flush_i  (1'b0),
     .s_i      (beat),
-    .s_valid_i(take && !dropping),
+    .s_valid_i(hold),
     .s_ready_o(unused_room[1]),
     .m_o      (held),
     .m_valid_o(held_valid),
@@ -342,17 +342,28 @@ module via_vdev_net_tx
   );
   assign out = held_valid && head_valid && (out_room || head.drop);
 
+  // Beats pass by the FIFOs while these are empty. The rest of a frame that the user side stops is held there, and so is what follows it,
+  // so that a request of another queue does not wait for the user side.
+  logic clear_q;  // no frame is held
+  assign direct = out_room && (first_q ? clear_q && !wants && hdr.gso_type == '0 : direct_q);
+  assign hold   = take && !dropping && !direct;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) clear_q <= 1'b0;
+    else clear_q <= beats == '0 && notes == '0 && !hold;
+  end
+  always_ff @(posedge clk_i) if (take) direct_q <= direct;
+
   // Whether the checksum is in the beat after the current one is computed a beat ahead.
   logic [LenW-BeatLog2-1:0] out_next_q;
   logic out_first_q, low_q, high_q, low_here, high_here;
   strm_t s;
-  assign low_here  = head.insert && (out_first_q ? head.first : low_q);
-  assign high_here = head.insert && (out_first_q ? head.first2 : high_q);
+  assign low_here  = held_valid && head.insert && (out_first_q ? head.first : low_q);
+  assign high_here = held_valid && head.insert && (out_first_q ? head.first2 : high_q);
   always_comb begin
     s.id   = '0;
-    s.last = held.last;
-    s.keep = held.keep;
-    s.data = held.data;
+    s.last = held_valid ? held.last : beat.last;
+    s.keep = held_valid ? held.keep : beat.keep;
+    s.data = held_valid ? held.data : beat.data;
     for (int unsigned i = 0; i < StrbW; i++) begin
       if (low_here && head.place[BeatLog2-1:0] == BeatLog2'(i)) s.data[8*i+:8] = head.value[7:0];
       if (high_here && head.place2[BeatLog2-1:0] == BeatLog2'(i)) s.data[8*i+:8] = head.value[15:8];
@@ -384,7 +395,7 @@ module via_vdev_net_tx
     .clk_i,
     .rst_ni,
     .s_i      (s),
-    .s_valid_i(held_valid && head_valid && !head.drop),
+    .s_valid_i(held_valid && head_valid && !head.drop || take && !dropping && direct),
     .s_ready_o(out_room),
     .m_o      (tx_o),
     .m_valid_o(tx_valid_o),
