@@ -321,6 +321,7 @@ class Bench:
         ]
         self.errors: list[tuple[int, int]] = []
         self.heads: list[int] = []  # cycles
+        self.near = 0  # jobs that came with their descriptor
         self.rung = 0
         self.reads = [0] * self.nrd
         self.counts = dict.fromkeys(("idx", "ring", "desc", "table", "event"), 0)
@@ -474,6 +475,10 @@ class Bench:
                     chain = queue.jobs.popleft()
                     first = self.check(queue, int(d.job.value), chain)
                     self.heads.append(cycle())
+                    if int(d.job_near.value):
+                        self.near += 1
+                        [(writable, length, addr)] = chain.bufs
+                        assert not writable and int(d.job_desc.value) == 1 << 96 | length << 64 | addr
                     if r.random() < self.read:
                         self.look("a", queue, first, chain)
             if ev_ready and int(d.ev_valid.value):
@@ -559,11 +564,15 @@ async def chains_are_found_as_built_split(dut):
 @cocotb.test(timeout_time=1000, timeout_unit="us")
 async def chains_are_found_as_built_everywhere(dut):
     r = rng()
+    near = 0
     for name, feat in ALL.items():
         size = r.choice((4, 16, 32)) if not feat.packed else r.choice((3, 7, 16, 21))
         latency = r.choice(((1, 3), (4, 30), (60, 160)))
         dut._log.info(f"{name}, size {size}, latency {latency}")
-        (await traffic(dut, feat, 60, size=size, latency=latency)).end()
+        b = await traffic(dut, feat, 60, size=size, latency=latency)
+        b.end()
+        near += b.near
+    assert near, "no job came with its descriptor"
 
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")

@@ -189,7 +189,8 @@ module via_vq
   logic job_valid, job_ready, a_re, b_re;
   logic [NumQ-1:0] head_valid, head_pop;
   logic [QSizeLog2-1:0] a_index, b_index;
-  vq_read_t a_desc;
+  vq_read_t a_desc, job_desc;
+  logic job_near;
   vq_desc_t b_desc;
   logic [31:0] room[NumQ];
   logic fetch_err_valid;
@@ -223,6 +224,8 @@ module via_vq
     .notify_valid_i,
     .look_i      (look),
     .job_o       (job),
+    .job_desc_o  (job_desc),
+    .job_near_o  (job_near),
     .job_queue_o (job_queue),
     .job_valid_o (job_valid),
     .job_ready_i (job_ready),
@@ -271,6 +274,8 @@ module via_vq
     .clk_i,
     .rst_ni,
     .job_i       (job),
+    .job_desc_i  (job_desc),
+    .job_near_i  (job_near),
     .job_queue_i (job_queue),
     .job_valid_i (job_valid),
     .job_ready_o (job_ready),

@@ -34,6 +34,8 @@ module via_vq_fetch
   // chains
   output vq_chain_t                  job_o,                  // chain with readable bytes
   output logic       [   QueueW-1:0] job_queue_o,            // its queue
+  output vq_read_t                   job_desc_o,             // its only descriptor, if job_near_o is high
+  output logic                       job_near_o,             // level, with job_valid_o: job_desc_o is valid, no read is needed
   output logic                       job_valid_o,
   input  logic                       job_ready_i,
   output vq_chain_t                  head_o        [ NumQ],  // oldest chain of each queue
@@ -375,6 +377,8 @@ module via_vq_fetch
     .w_chain_i (w_chain),
     .free_o    (room),
     .job_o,
+    .job_desc_o,
+    .job_near_o,
     .job_queue_o,
     .job_valid_o,
     .job_ready_i,

@@ -6,8 +6,8 @@
 //     └──────────── request ─────────────────────────────────────────────────> req
 //
 // Throughput: a chain of one descriptor per cycle, a beat per cycle, the first burst of a buffer per cycle, a further one every 3 cycles.
-// If all beats of a buffer except the first and last are full, so is the stream. Latency: job to AR 2 cycles, R to rd 3 cycles, if nothing
-// waits. Beats * StrbW bytes are in flight, to cover the latency of the link.
+// If all beats of a buffer except the first and last are full, so is the stream. Latency, if nothing waits: job to AR 2 cycles, 1 if its
+// descriptor comes with it; R to rd 2 cycles. Beats * StrbW bytes are in flight, to cover the latency of the link.
 // Order: jobs, requests, reads and data all in the order of the jobs. A request is offered with its first descriptor; its response comes
 // after all its bytes were accepted (docs/interfaces.md), when its descriptors are no longer needed.
 // A burst is read only when there is room for all of it (no-wedge rule). Misuse: a beat that is read with an error becomes zeros and is
@@ -24,6 +24,8 @@ module via_vq_gather
   input  logic                      clk_i,
   input  logic                      rst_ni,
   input  vq_chain_t                 job_i,         // chain with readable bytes
+  input  vq_read_t                  job_desc_i,    // its only descriptor, if job_near_i is high
+  input  logic                      job_near_i,    // level, with job_valid_i: job_desc_i is valid
   input  logic      [   QueueW-1:0] job_queue_i,   // its queue
   input  logic                      job_valid_i,
   output logic                      job_ready_o,
@@ -128,8 +130,8 @@ module via_vq_gather
     logic [31:0]       len;    // bytes not yet requested
     logic [AddrW-1:0]  addr;
   } buf_t;
-  buf_t got, behind, cur_q, src;
-  logic got_q, got_last_q, behind_valid, cur_valid_q, cur_pop, cur_pop_q;
+  buf_t got, fresh, behind, cur_q, src;
+  logic got_q, got_last_q, near, behind_valid, cur_valid_q, cur_pop, cur_pop_q;
   logic [QueueW-1:0] got_queue_q;
   localparam int unsigned UsedW = $clog2(Descs + 1);
   logic [UsedW-1:0] used_q;
@@ -150,7 +152,7 @@ module via_vq_gather
       cur_pop_q <= 1'b0;
       used_q    <= '0;
     end else begin
-      got_q     <= reads;
+      got_q     <= reads && !near;
       cur_pop_q <= cur_pop;
       if (reads != cur_pop_q) used_q <= reads ? used_q + 1'b1 : used_q - 1'b1;
     end
@@ -193,8 +195,22 @@ module via_vq_gather
   logic [CreditW-1:0] credit_q;
   axi_ax_t ar_q;
 
-  assign src = cur_valid_q ? cur_q : got;
-  assign src_valid = cur_valid_q ? cut_state_q == CutReady : got_q && !behind_valid;
+  // A descriptor that comes with its job is used at once if no other waits.
+  assign near = starts && job_near_i && !got_q && !cur_valid_q && !behind_valid;
+  always_comb begin
+    fresh = got;
+    if (!got_q)
+      fresh = '{
+          queue: job_queue_i,
+          last: 1'b1,
+          beats: job_desc_i.beats,
+          whole: job_desc_i.whole,
+          len: job_desc_i.desc.len,
+          addr: job_desc_i.desc.addr
+      };
+  end
+  assign src = cur_valid_q ? cur_q : fresh;
+  assign src_valid = cur_valid_q ? cut_state_q == CutReady : got_q && !behind_valid || near;
   assign begins = !cur_valid_q || begin_q;
   assign take = src_valid && (!cut_q || ar_valid_q && ar_ready) && (seg_room_q || !begins);
   assign cur_pop = take && src.whole;
@@ -213,7 +229,7 @@ module via_vq_gather
       plenty_q    <= 1'b0;
     end else begin
       if (cur_valid_q) cur_valid_q <= !cur_pop || behind_valid;
-      else cur_valid_q <= behind_valid || got_q && !cur_pop;
+      else cur_valid_q <= behind_valid || (got_q || near) && !cur_pop;
       // A buffer that needs more than this burst continues after it.
       if (take && !src.whole) cut_state_q <= CutStep;
       else if (!cur_valid_q || take) cut_state_q <= CutReady;
@@ -230,7 +246,7 @@ module via_vq_gather
   end
   always_ff @(posedge clk_i) begin
     if (!cur_valid_q || cur_pop) begin
-      cur_q   <= behind_valid ? behind : got;
+      cur_q   <= behind_valid ? behind : fresh;
       begin_q <= behind_valid || !take;
     end else begin
       if (take) begin_q <= 1'b0;
@@ -323,8 +339,8 @@ module via_vq_gather
     logic             err;
     logic [DataW-1:0] data;
   } beat_t;
-  beat_t beat_in, beat;
-  logic beat_valid, beat_hidden;
+  beat_t beat_in, beat_held, beat;
+  logic beat_valid, beat_hidden, beat_wait, beat_by;
 
   assign beat_in = '{err: m_r_i.resp != RespOkay, data: m_r_i.data};
   via_vq_fifo #(
@@ -335,14 +351,18 @@ module via_vq_gather
     .clk_i,
     .rst_ni,
     .s_i      (beat_in),
-    .s_valid_i(m_r_valid_i),
+    .s_valid_i(m_r_valid_i && !beat_by),
     .s_ready_o(m_r_ready_o),
-    .m_o      (beat),
-    .m_valid_o(beat_valid),
+    .m_o      (beat_held),
+    .m_valid_o(beat_wait),
     .m_ready_i(beat_pop),
     .count_o  (),
     .hidden_o (beat_hidden)
   );
+  // A beat that none waits before need not pass the FIFO.
+  assign beat = beat_wait ? beat_held : beat_in;
+  assign beat_valid = beat_wait || m_r_valid_i && !beat_hidden;
+  assign beat_by = !beat_wait && beat_pop;
 
   // Bytes of this beat: `count` starting at `from`. They are appended to the `fill_q` bytes in the packer.
   logic chain_ends, rot_ready, more_fits;

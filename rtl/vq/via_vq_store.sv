@@ -29,6 +29,8 @@ module via_vq_store
   input  vq_chain_t                 w_chain_i,           // with w_commit_i: the chain; `first` is filled in here
   output logic      [  QSizeLog2:0] free_o      [NumQ],  // free descriptors of the queue
   output vq_chain_t                 job_o,               // chain with readable bytes
+  output vq_read_t                  job_desc_o,          // its only descriptor, if job_near_o is high
+  output logic                      job_near_o,          // level, with job_valid_o: job_desc_o is valid, no read is needed
   output logic      [   QueueW-1:0] job_queue_o,         // its queue
   output logic                      job_valid_o,
   input  logic                      job_ready_i,
@@ -256,6 +258,8 @@ module via_vq_store
   logic [QSizeLog2-1:0] job_index;
   logic job_any, job_go, job_room, job_hidden, job_go_q, job_valid_q, job_direct;
   vq_chain_t job_q;
+  vq_read_t job_desc_q;
+  logic job_near_q;
 
   via_vq_ram #(
     .Width(ChainBits),
@@ -295,6 +299,8 @@ module via_vq_store
   assign job_direct = job_room && !job_any && job_pass != '0;
   assign job_valid_o = job_valid_q;
   assign job_o = job_q;
+  assign job_desc_o = job_desc_q;
+  assign job_near_o = job_near_q;
   assign job_queue_o = QueueW'(job_queue_q);
 
   always_ff @(posedge clk_i) begin
@@ -316,6 +322,10 @@ module via_vq_store
     end
     if (job_go_q) job_q <= job_raw;
     else if (job_room) job_q <= chain;
+    // A chain that is a job as soon as it was entered, if it has one descriptor, which was entered with it.
+    if (job_room) job_desc_q <= w_read;
+    if (job_go_q) job_near_q <= 1'b0;
+    else if (job_room) job_near_q <= w_offset_i == '0 && w_chain_i.nread[0];
   end
 
   for (genvar q = 0; q < NumQ; q++) begin : gen_job

@@ -19,6 +19,8 @@ module via_vq_fetch_tb
   input  logic [      19:0] notify,               // vq_notify_t
   input  logic              notify_valid,
   output logic [     121:0] job,                  // vq_chain_t
+  output logic [      97:0] job_desc,
+  output logic              job_near,
   output logic [QueueW-1:0] job_queue,
   output logic              job_valid,
   input  logic              job_ready,
@@ -70,7 +72,7 @@ module via_vq_fetch_tb
   logic [NumRd-1:0] r_ready;
   logic [NumQ-1:0][208:0] levels;
   logic clk, still;
-  vq_read_t a_read;
+  vq_read_t a_read, job_read;
 
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
     assign queue[q]  = vq_cfg_t'(cfg[q]);
@@ -85,6 +87,7 @@ module via_vq_fetch_tb
   end
   assign err = code;
   assign a_desc = a_read.desc;
+  assign job_desc = job_read.desc;
   assign still_o = still;
 
   via_tb_gate #(
@@ -112,6 +115,8 @@ module via_vq_fetch_tb
     .notify_valid_i(notify_valid),
     .look_i        ('0),
     .job_o         (job),
+    .job_desc_o    (job_read),
+    .job_near_o    (job_near),
     .job_queue_o   (job_queue),
     .job_valid_o   (job_valid),
     .job_ready_i   (job_ready),
