@@ -127,6 +127,7 @@ module vq_scatter
     .done_len_o    (done_len),
     .done_whole_o  (done_whole),
     .done_more_o   (done_more),
+    .done_near_o   (),
     .done_valid_o  (done_valid),
     .done_ready_i,
     .err_valid_o   (err_valid),

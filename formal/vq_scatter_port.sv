@@ -83,6 +83,7 @@ module vq_scatter_port
     .done_len_o    (),
     .done_whole_o  (),
     .done_more_o   (),
+    .done_near_o   (),
     .done_valid_o  (),
     .done_ready_i,
     .err_valid_o   (),

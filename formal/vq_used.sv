@@ -6,7 +6,7 @@
 // One chain, any, is watched from the cycle in which it is taken from the FIFO until it is visible. What is written is looked at where AW and W
 // are formed together; via_slice hands them on in that order. The suppression field is asked for only once what shows a batch was accepted (W).
 // Assumed: queues stay on and set up; a split ring has a power of two of places; a chain takes one place or more, at most the ring; entries of a batch
-// do not overlap (via_vq_fetch takes no more chains than the ring has places).
+// do not overlap (via_vq_fetch takes no more chains than the ring has places); what is announced of a chain stays until it comes.
 
 module vq_used
   import via_pkg::*;
@@ -25,6 +25,7 @@ module vq_used
   input logic     [31:0] done_len_i,
   input logic            done_whole_i,
   input logic            done_more_i,
+  input logic            done_near_i,
   input logic            done_valid_i,
   input logic            ar_ready_i,
   input axi_r_t          r_i,
@@ -71,6 +72,7 @@ module vq_used
     .done_len_i,
     .done_whole_i,
     .done_more_i,
+    .done_near_i,
     .done_valid_i,
     .done_ready_o  (done_ready),
     .m_ar_o        (ar),
@@ -107,11 +109,16 @@ module vq_used
   logic begun_q = 1'b0;
   vq_feat_t feat_q;
   vq_cfg_t [1:0] cfg_q;
-  logic on_ring;
+  logic on_ring, near_q;
+  logic [66:0] done, done_q;
+  assign done = {done_queue_i, done_id_i, done_slots_i, done_len_i, done_whole_i, done_more_i};
   assign on_ring = feat_i.packed_ring;
   always_ff @(posedge clk_i) begin
     begun_q <= 1'b1;
     assume (rst_ni == begun_q);
+    near_q <= done_near_i && !(done_valid_i && done_ready);
+    done_q <= done;
+    if (begun_q && near_q) assume (done_near_i && done == done_q);
     feat_q <= feat_i;
     if (begun_q) assume (feat_i == feat_q);
     for (int q = 0; q < 2; q++) begin
@@ -134,8 +141,12 @@ module vq_used
   logic [1:0][15:0] come_q;  // chains handed over
   logic q;  // the queue of the chain at the head
   logic [16:0] behind;
+  logic rounds;  // the place after the chain at the head is in the next round
+  logic [15:0] after;
   assign q = dut.c.queue[0];
   assign behind = 17'(at_q[q]) + 17'(on_ring ? dut.c.slots : 16'd1);
+  assign rounds = on_ring && behind >= 17'(queue_i[q].size);
+  assign after = rounds ? 16'(behind - 17'(queue_i[q].size)) : behind[15:0];
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       at_q   <= '0;
@@ -144,10 +155,8 @@ module vq_used
     end else begin
       come_q[done_queue_i] <= come_q[done_queue_i] + 16'(done_valid_i && done_ready);
       if (dut.take) begin
-        if (on_ring && behind >= 17'(queue_i[q].size)) begin
-          at_q[q]   <= 16'(behind - 17'(queue_i[q].size));
-          wrap_q[q] <= !wrap_q[q];
-        end else at_q[q] <= behind[15:0];
+        at_q[q]   <= after;
+        wrap_q[q] <= wrap_q[q] ^ rounds;
       end
       a_queue : assert (!dut.take || dut.queue == q);
       a_no_drop : assert (!dut.open_q || !dut.void_q);
@@ -162,6 +171,18 @@ module vq_used
         assert (dut.base_q == (on_ring ? queue_i[dut.queue_q].desc : queue_i[dut.queue_q].device) && dut.mask_q == queue_i[dut.queue_q].size - 16'd1);
         i_full : assert (dut.full_q == (dut.n_q == 3'(Batch)) && dut.n_q <= 3'(Batch));
       end else i_closed : assert (!dut.run_q && !dut.first_q);
+      i_in_run : assert (dut.in_run_q == (dut.run_q || !dut.open_q));
+      if (dut.ahead_q) i_near : assert (!dut.open_q && near_q);
+      if (dut.ahead_q) begin
+        i_ahead :
+        assert (dut.queue_q == done_q[66] && {dut.run_id_q, dut.run_len_q, dut.more_q} == {done_q[65-:16], done_q[33-:32], done_q[0]});
+        i_ahead_at :
+        assert (dut.pos_q == at_q[dut.queue_q] && dut.run_at_q == at_q[dut.queue_q] && dut.pos_wrap_q == !wrap_q[dut.queue_q] && dut.run_wrap_q == !wrap_q[dut.queue_q]);
+        i_ahead_step :
+        assert (dut.step_q == (on_ring ? done_q[49-:16] : 16'd1) && dut.left_q == queue_i[dut.queue_q].size - done_q[49-:16] && dut.adv_q == dut.step_q);
+        i_ahead_base :
+        assert (dut.base_q == (on_ring ? queue_i[dut.queue_q].desc : queue_i[dut.queue_q].device) && dut.mask_q == queue_i[dut.queue_q].size - 16'd1);
+      end
       i_in_ring : assert (!on_ring || at_q[0] < queue_i[0].size && at_q[1] < queue_i[1].size);
       // no chain counts before it is handed over
       if (!on_ring) a_come : assert (16'(at_q[0] + 16'(dut.held[0])) == come_q[0] && 16'(at_q[1] + 16'(dut.held[1])) == come_q[1]);
@@ -208,7 +229,7 @@ module vq_used
   logic batch_first_q;  // no entry of the batch is made yet
   always_ff @(posedge clk_i) begin
     if (!rst_ni) batch_first_q <= 1'b1;
-    else if (dut.final_now) batch_first_q <= 1'b1;
+    else if (dut.final_now || dut.at_once) batch_first_q <= 1'b1;
     else if (dut.emit) batch_first_q <= 1'b0;
     if (rst_ni && on_ring) begin
       a_kept_back : assert (!(item_in && !dut.item_d.shows && batch_first_q));
@@ -296,17 +317,19 @@ module vq_used
   logic [AddrW-1:0] index_at;
   assign index_at = queue_i[show_ring_q].device + AddrW'(2);
 
-  logic show_ring_second_q;
-  logic [15:0] show_at_second_q;
+  logic show_ring, show_ring_second_q;
+  logic [15:0] show_at, show_at_second_q;
+  assign show_ring = dut.at_once ? q : run_queue_q;
+  assign show_at   = dut.at_once ? after : at_q[run_queue_q];
   logic [LineW-1:0] before_q;  // line of the beat before
   logic [7:0] beat_q;  // of its burst
   always_ff @(posedge clk_i) begin
     if (item_moves) begin
-      show_ring_q <= item_second ? show_ring_second_q : run_queue_q;
-      show_at_q   <= item_second ? show_at_second_q : at_q[run_queue_q];
+      show_ring_q <= item_second ? show_ring_second_q : show_ring;
+      show_at_q   <= item_second ? show_at_second_q : show_at;
     end else if (item_in) begin
-      show_ring_second_q <= run_queue_q;
-      show_at_second_q   <= at_q[run_queue_q];
+      show_ring_second_q <= show_ring;
+      show_at_second_q   <= show_at;
     end
     if (dut.out_go) before_q <= dut.out_line;
     if (!rst_ni) beat_q <= '0;
@@ -319,14 +342,18 @@ module vq_used
       written_q <= '0;
     end else begin
       if (st_q == StNone && dut.take && watch_i) begin
-        st_q        <= StRun;
-        id_q        <= dut.c.id;
-        len_q       <= dut.c.len;
-        ring_q      <= q;
-        place_q     <= dut.extend ? run_at_q : at_q[q];
-        ring_wrap_q <= dut.extend ? run_wrap_q : wrap_q[q];
-        in_line_q   <= '0;
-        written_q   <= '0;
+        st_q         <= dut.at_once ? StShow : dut.early ? StOut : StRun;
+        in_item_q    <= dut.early && !dut.at_once;
+        item_at_q    <= !item_moves;
+        visible_q    <= dut.at_once;
+        visible_at_q <= !item_moves;
+        id_q         <= dut.c.id;
+        len_q        <= dut.c.len;
+        ring_q       <= q;
+        place_q      <= dut.extend ? run_at_q : at_q[q];
+        ring_wrap_q  <= dut.extend ? run_wrap_q : wrap_q[q];
+        in_line_q    <= '0;
+        written_q    <= '0;
       end
       if (st_q == StRun) begin
         if (dut.emit) begin

@@ -23,6 +23,7 @@ module vq_used_port
   input logic     [31:0] done_len_i,
   input logic            done_whole_i,
   input logic            done_more_i,
+  input logic            done_near_i,
   input logic            done_valid_i,
   input logic            ar_ready_i,
   input axi_r_t          r_i,
@@ -67,6 +68,7 @@ module vq_used_port
     .done_len_i,
     .done_whole_i,
     .done_more_i,
+    .done_near_i,
     .done_valid_i,
     .done_ready_o  (),
     .m_ar_o        (ar),
@@ -214,9 +216,9 @@ module vq_used_port
 
       // reads: each waits at the port or is owed its one beat
       i_asked :
-      assert (ptr_t'(waiting) == ptr_t'(dut.u_irq.port_valid_q) + u_m.rd_count_q && u_m.rd_count_q <= 2 && u_m.rd_count_q == rd_owed);
+      assert (ptr_t'(waiting) + ptr_t'(dut.u_irq.goes_q) == ptr_t'(dut.u_irq.port_valid_q) + u_m.rd_count_q && u_m.rd_count_q <= 2 && u_m.rd_count_q == rd_owed);
       i_at_once :
-      assert (!dut.u_irq.at_once_q || dut.u_irq.left_valid_q && !dut.u_irq.pend_q[dut.u_irq.left_q.queue] && !dut.u_irq.asked_q[dut.u_irq.left_q.queue]);
+      assert (!dut.u_irq.goes_q || dut.u_irq.port_valid_q && dut.u_irq.left_valid_q && !dut.u_irq.pend_q[dut.u_irq.left_q.queue] && !dut.u_irq.asked_q[dut.u_irq.left_q.queue]);
       i_one_each : assert (dut.u_irq.asked_q == asked && 3'($countones(dut.u_irq.asked_q)) == asked_count && waiting <= 2'd2);
       i_pick : assert (!dut.u_irq.pick_valid_q || dut.u_irq.pend_q[dut.u_irq.pick_q] && !dut.u_irq.asked_q[dut.u_irq.pick_q]);
       i_pointers : assert (waiting[0] == (dut.u_irq.u_asked.wptr_q != dut.u_irq.u_asked.rptr_q));

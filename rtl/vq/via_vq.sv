@@ -305,7 +305,7 @@ module via_vq
   logic [QueueW-1:0] done_queue;
   logic [15:0] done_id, done_slots;
   logic [31:0] done_len;
-  logic done_whole, done_more, done_valid, done_ready, wr_err;
+  logic done_whole, done_more, done_near, done_valid, done_ready, wr_err;
   logic [QueueW-1:0] wr_err_queue;
 
   via_vq_scatter #(
@@ -349,6 +349,7 @@ module via_vq
     .done_len_o  (done_len),
     .done_whole_o(done_whole),
     .done_more_o (done_more),
+    .done_near_o (done_near),
     .done_valid_o(done_valid),
     .done_ready_i(done_ready),
     .err_valid_o (wr_err),
@@ -377,6 +378,7 @@ module via_vq
     .done_len_i    (done_len),
     .done_whole_i  (done_whole),
     .done_more_i   (done_more),
+    .done_near_i   (done_near),
     .done_valid_i  (done_valid),
     .done_ready_o  (done_ready),
     .m_ar_o        (ar[0]),

@@ -66,6 +66,7 @@ module via_vq_scatter
   output logic      [         31:0] done_len_o,            // bytes written
   output logic                      done_whole_o,          // all of its writable bytes were written
   output logic                      done_more_o,           // the next chain is of the same response, and must become visible with it
+  output logic                      done_near_o,           // level: these are the values of the next chain, and stay until it is passed on
   output logic                      done_valid_o,
   input  logic                      done_ready_i,
   output logic                      err_valid_o,           // pulse: a write failed
@@ -654,6 +655,7 @@ module via_vq_scatter
   logic ended_any_q, chain_out, chain_in;
 
   assign chain_in = burst_out && burst.chain_end;
+  assign done_near_o = used_valid;
   assign done_valid_o = used_valid && (!used.has_data || ended_any_q);
   assign used_pop = done_valid_o && done_ready_i;
   assign chain_out = used_pop && used.has_data;

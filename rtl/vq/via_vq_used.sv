@@ -6,7 +6,7 @@
 //      └ alone ┘           └─ index ─────┘  └─ the index has left ─> via_vq_used_irq: suppression field (AR, R) ─> irq
 //
 // Throughput: one chain a cycle while batches are long, one every three to five cycles with one chain a batch. Latency: 4 cycles to AW, 5
-// if others wait.
+// if others wait; 2 for a single chain that was announced (done_near_i) at least a cycle before.
 // A batch consists of consecutive waiting chains of one queue, at most `Batch` of them and the rest of a response spread over several. If
 // chains come in quick succession (the first one less than `Recent` cycles after the one before), they wait for more: for `Hold` cycles,
 // then as long as the next one comes within `Gap` cycles (within `Hold` after a few of them), at most `Most` cycles; less if nothing more
@@ -47,6 +47,7 @@ module via_vq_used
   input  logic     [      31:0] done_len_i,            // bytes written
   input  logic                  done_whole_i,          // all of its writable bytes were written
   input  logic                  done_more_i,           // the next chain must become visible with it
+  input  logic                  done_near_i,           // level: these are the values of the chain that comes next, and stay until it comes
   input  logic                  done_valid_i,
   output logic                  done_ready_o,
   output axi_ax_t               m_ar_o,
@@ -240,6 +241,8 @@ module via_vq_used
   logic wrap, wraps, at_wrap;
   logic [15:0] at;  // position of the current chain
   logic fits, extend, close, lone, emit, final_now, item_ready;
+  logic ahead_q, early, at_once;
+  logic in_run_q;  // run_q is high or open_q low: the entry is that of the run
   logic [AddrW-1:0] entry_addr, base_q;
   logic [15:0] mask_q;
   logic [63:0] entry, first_data_q;
@@ -264,6 +267,10 @@ module via_vq_used
   assign extend = run_q && feat_q.in_order && run_whole_q;
   assign take = fits && (extend || !run_q || item_ready);
   assign close = open_q && !fits && !(more_q && on_q);
+  // Without a batch the registers below always hold the values at the port as of the previous cycle. A single chain that was there already
+  // is processed as it comes.
+  assign early = by && ahead_q && item_ready && !void_q && !c.more;
+  assign at_once = early && feat_q.packed_ring;
   // A packed batch of one entry becomes visible with that entry.
   assign lone = feat_q.packed_ring && run_q && !first_q;
   assign emit = item_ready && run_q && (close && !lone || fits && !extend);
@@ -277,7 +284,7 @@ module via_vq_used
       offset = {run_at_q, 4'h8};
       entry  = {!run_wrap_q, 7'h0, !run_wrap_q, 5'h0, run_len_q != '0, 1'b0, run_id_q, run_len_q};
     end else begin
-      offset = run_q ? 20'({run_at_q & mask_q, 3'h4}) : 20'd2;
+      offset = in_run_q ? 20'({run_at_q & mask_q, 3'h4}) : 20'd2;
       entry  = {run_len_q, 16'h0, run_id_q};
     end
   end
@@ -285,30 +292,36 @@ module via_vq_used
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
+      ahead_q     <= 1'b0;
       open_q      <= 1'b0;
       run_q       <= 1'b0;
+      in_run_q    <= 1'b1;
       first_q     <= 1'b0;
       next_side_q <= 1'b0;
     end else begin
-      if (take) open_q <= 1'b1;
+      ahead_q <= free && done_near_i && !come;
+      if (take) open_q <= !at_once;
       else if (final_now) open_q <= 1'b0;
-      if (take) run_q <= 1'b1;
+      if (take) run_q <= !early;
       else if (emit || final_now) run_q <= 1'b0;
-      if (final_now) next_side_q <= !queue_q[0];
+      if (take) in_run_q <= !early || at_once;
+      else if (final_now) in_run_q <= 1'b1;
+      else if (emit) in_run_q <= 1'b0;
+      if (final_now || at_once) next_side_q <= !queue_q[0];
       if (final_now) first_q <= 1'b0;
       else if (emit && feat_q.packed_ring) first_q <= 1'b1;
     end
   end
   always_ff @(posedge clk_i) begin
     on_q <= queue_i[queue_q].enable;
-    if (take && !open_q) begin
+    if (!open_q) begin
       queue_q <= QW'(c.queue);
       on_q    <= cfg.enable;
       void_q  <= !cfg.enable;
       base_q  <= feat_q.packed_ring ? cfg.desc : cfg.device;
       mask_q  <= cfg.size - 16'd1;
     end
-    if (take) begin
+    if (take || !open_q) begin
       more_q      <= c.more;
       n_q         <= !open_q ? BatchW'(1) : full_q ? n_q : n_q + 1'b1;
       full_q      <= open_q ? full_q || n_q == BatchW'(Batch - 1) : Batch == 1;
@@ -335,7 +348,7 @@ module via_vq_used
       if (!rst_ni || !queue_i[q].enable) begin
         idx_q[q]  <= '0;
         wrap_q[q] <= 1'b0;
-      end else if (final_now && !void_q && queue_q == QW'(q)) begin
+      end else if ((final_now && !void_q || at_once) && queue_q == QW'(q)) begin
         idx_q[q]  <= idx;
         wrap_q[q] <= wrap;
       end
@@ -357,17 +370,26 @@ module via_vq_used
   logic item_valid_q, item_done;
 
   always_comb begin
-    item_d = '{shows: final_now, closes: close, wrap: !wrap, queue: queue_q, idx: idx, adv: adv_q, data: entry, addr: entry_addr};
-    if (feat_q.packed_ring && !run_q) begin
+    item_d = '{
+        shows: final_now || at_once,
+        closes: close || early,
+        wrap: !wrap,
+        queue: queue_q,
+        idx: idx,
+        adv: adv_q,
+        data: entry,
+        addr: entry_addr
+    };
+    if (feat_q.packed_ring && !in_run_q) begin
       item_d.data = first_data_q;
       item_d.addr = first_addr_q;
-    end else if (!run_q) begin
+    end else if (!in_run_q) begin
       item_d.data = {4{idx}};
     end
   end
   logic item_new;
   // The first entry of a packed batch is held back: it makes the others visible.
-  assign item_new = emit && (!feat_q.packed_ring || first_q) || final_now;
+  assign item_new = emit && (!feat_q.packed_ring || first_q) || final_now || early;
   via_slice #(
     .T(item_t)
   ) u_item (
@@ -604,7 +626,7 @@ module via_vq_used
       began_q <= 1'b0;
     end else begin
       took_q  <= take;
-      began_q <= take && !open_q;
+      began_q <= early || take && !open_q && cfg.enable;
     end
   end
   always_ff @(posedge clk_i) if (take) took_queue_q <= queue;
@@ -612,7 +634,7 @@ module via_vq_used
     logic comes, goes, begins, ends;
     assign comes  = come && come_queue == QW'(q);
     assign goes   = took_q && took_queue_q == QW'(q);
-    assign begins = began_q && !void_q && took_queue_q == QW'(q);
+    assign begins = began_q && took_queue_q == QW'(q);
     assign ends   = shown_q && f_queue_q == QW'(q);
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin

@@ -56,8 +56,8 @@ module via_vq_used_irq
   localparam int unsigned WordW = BeatLog2 - 1;  // number of a 16-bit word in a beat
 
   // ---------------------------------------------------------------- read requests
-  // The read for a batch is requested a cycle after the batch became visible, unless its queue has a read in flight or another request
-  // waits: then it waits, too.
+  // The read for a batch is requested in the cycle after the batch became visible, unless its queue has a read in flight or another request
+  // is at the port or about to be: then it waits.
   typedef struct packed {
     logic [QW-1:0]    queue;
     logic             wrap;
@@ -72,27 +72,30 @@ module via_vq_used_irq
   logic [NumQ-1:0][AddrW-1:0] field_q;
   logic [QW-1:0] pick, pick_q;
   logic any, picked, pick_valid_q;
-  ask_t left_q, next, port_q;  // port_q: the request at the port
-  logic left_valid_q, at_once_q, goes, port_valid_q;
+  ask_t left, left_q, next;
+  logic [AddrW-1:0] port_q;  // the address at the port
+  logic left_valid_q, at_once, goes_q, port_valid_q;  // goes_q: the request in left_q is at the port
 
+  assign left = '{
+          queue: left_queue_i,
+          wrap: left_wrap_i,
+          idx: left_idx_i,
+          adv: left_adv_i,
+          size: queue_i[left_queue_i].size,
+          field: field_q[left_queue_i]
+      };
+  assign at_once = left_valid_i && !pend_q[left_queue_i] && !asked_q[left_queue_i] && !(left_valid_q && left_q.queue == left_queue_i) &&
+                   !port_valid_q && !picked;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       left_valid_q <= 1'b0;
-      at_once_q    <= 1'b0;
+      goes_q       <= 1'b0;
     end else begin
       left_valid_q <= left_valid_i;
-      at_once_q    <= left_valid_i && !pend_q[left_queue_i] && !asked_q[left_queue_i] && !(left_valid_q && left_q.queue == left_queue_i);
+      goes_q       <= at_once;
     end
   end
-  always_ff @(posedge clk_i)
-    left_q <= '{
-        queue: left_queue_i,
-        wrap: left_wrap_i,
-        idx: left_idx_i,
-        adv: left_adv_i,
-        size: queue_i[left_queue_i].size,
-        field: field_q[left_queue_i]
-    };
+  always_ff @(posedge clk_i) left_q <= left;
 
   via_rr_arb #(
     .N(NumQ)
@@ -111,19 +114,18 @@ module via_vq_used_irq
       port_valid_q <= 1'b0;
     end else begin
       pick_valid_q <= pick_valid_q ? !picked : any;
-      port_valid_q <= m_ar_valid_o && !m_ar_ready_i || picked;
+      port_valid_q <= port_valid_q && !m_ar_ready_i || picked || at_once;
     end
   end
   always_ff @(posedge clk_i) begin
     if (any && !pick_valid_q) pick_q <= pick;
-    if (picked || goes) port_q <= next;
+    if (!port_valid_q) port_q <= picked ? field_q[pick_q] : left.field;
   end
 
-  assign goes   = at_once_q && !port_valid_q;  // at the port already
-  assign picked = pick_valid_q && !at_once_q && !port_valid_q;
+  assign picked = pick_valid_q && !port_valid_q;
   always_comb begin
     next = left_q;
-    if (!goes)
+    if (!goes_q)
       next = '{
           queue: pick_q,
           wrap: wrap_q[pick_q],
@@ -134,14 +136,12 @@ module via_vq_used_irq
       };
   end
 
-  logic [AddrW-1:0] field;
-  assign field = port_valid_q ? port_q.field : left_q.field;
-  assign m_ar_valid_o = port_valid_q || at_once_q;
+  assign m_ar_valid_o = port_valid_q;
   always_comb begin
     m_ar_o       = '0;
     m_ar_o.burst = 2'b01;
     m_ar_o.size  = 3'(BeatLog2);
-    m_ar_o.addr  = {field[AddrW-1:BeatLog2], BeatLog2'(0)};
+    m_ar_o.addr  = {port_q[AddrW-1:BeatLog2], BeatLog2'(0)};
   end
 
   // One read in flight per queue: there is always room. R comes no sooner than the cycle after AR was accepted.
@@ -165,7 +165,7 @@ module via_vq_used_irq
     .rst_ni,
     .flush_i  (1'b0),
     .s_i      (asked),
-    .s_valid_i(goes || picked),
+    .s_valid_i(goes_q || picked),
     .s_ready_o(),
     .m_o      (a),
     .m_valid_o(a_valid),
@@ -270,12 +270,12 @@ module via_vq_used_irq
   always_ff @(posedge clk_i) if (irq_room) irq_queue_q <= irq_any ? irq_sel : r_q.queue;
 
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
-    logic left, mine, ends, fires;
-    assign left = left_valid_q && left_q.queue == QW'(q);
+    logic newer, mine, ends, fires;
+    assign newer = left_valid_q && left_q.queue == QW'(q);
     assign mine = picked && pick_q == QW'(q);
     assign ends = r_valid_q && r_q.queue == QW'(q);
     assign fires = irq_any ? irq_room && irq_sel == QW'(q) : irq_direct && r_q.queue == QW'(q);
-    assign quiet_o[q] = !left && !pend_q[q] && !asked_q[q] && !want_q[q] && !(irq_valid_q && irq_queue_q == QW'(q));
+    assign quiet_o[q] = !newer && !pend_q[q] && !asked_q[q] && !want_q[q] && !(irq_valid_q && irq_queue_q == QW'(q));
 
     always_ff @(posedge clk_i) begin
       // A queue is set up long before one of its chains is used.
@@ -290,10 +290,10 @@ module via_vq_used_irq
         cool_q[q]  <= 1'b1;
         adv_q[q]   <= '0;
       end else begin
-        pend_q[q] <= left && !goes || pend_q[q] && !mine;
-        if (mine || left && goes) asked_q[q] <= 1'b1;
+        pend_q[q] <= newer && !goes_q || pend_q[q] && !mine;
+        if (mine || newer && goes_q) asked_q[q] <= 1'b1;
         else if (ends) asked_q[q] <= 1'b0;
-        if (left && !goes) adv_q[q] <= (mine ? '0 : adv_q[q]) + left_q.adv;
+        if (newer && !goes_q) adv_q[q] <= (mine ? '0 : adv_q[q]) + left_q.adv;
         else if (mine) adv_q[q] <= '0;
         want_q[q]  <= (want_q[q] || ends && wish) && !fires && !closing_q[q];
         fires_q[q] <= fires;
@@ -304,7 +304,7 @@ module via_vq_used_irq
       end
     end
     always_ff @(posedge clk_i) begin
-      if (left) begin
+      if (newer) begin
         idx_q[q]  <= left_q.idx;
         wrap_q[q] <= left_q.wrap;
       end
