@@ -30,9 +30,11 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_fn_gate.sv", "!enable_i && rd_q == '0 && wr_q == '0", "!enable_i && rd_q == '0"),
     ],
     "vq_gate": [
-        ("via_vq_rdmux.sv", "pass = enable_i || shown_q", "pass = 1'b1"),
+        ("via_vq_rdmux.sv", "pass = shown_q || enable_i && room_q", "pass = 1'b1"),
         ("via_vq_rdmux.sv", "m_ar_ready_i && pass", "m_ar_ready_i"),
-        ("via_vq_rdmux.sv", "!pass && flight_q == '0", "!pass && !owed"),
+        ("via_vq_rdmux.sv", "(m_ar_valid_o && !m_ar_ready_i) ? turn : '1", "'1"),
+        ("via_vq_rdmux.sv", "!shown_q && !owed && !take_q", "!shown_q && !owed"),
+        ("via_vq_rdmux.sv", "Outstanding - 3)", "Outstanding)"),
         ("via_vq_used_wrmux.sv", "pass = enable_i || shown_q", "pass = enable_i"),
         ("via_vq_used_wrmux.sv", "turn_q == AwEvent) && pass", "turn_q == AwEvent)"),
         ("via_vq_used_wrmux.sv", "s_aw_ready_o[1] = m_aw_ready_i && pass", "s_aw_ready_o[1] = m_aw_ready_i"),

@@ -41,6 +41,7 @@ module vq_gate
     AwEvent
   } aw_turn_e;
   localparam int unsigned Room = 2;  // accesses of each direction that the blocks follow; of writes one more
+  localparam int unsigned RdRoom = 4;
   typedef logic [3:0] count_t;
 
   axi_ax_t m_ar, m_aw;
@@ -50,7 +51,7 @@ module vq_gate
 
   via_vq_rdmux #(
     .N          (2),
-    .Outstanding(Room)
+    .Outstanding(RdRoom)
   ) rd (
     .clk_i,
     .rst_ni,
@@ -111,10 +112,11 @@ module vq_gate
   logic ar_wait_q, aw_wait_q, w_wait_q, enable_q, rd_drained_q, wr_drained_q;
   axi_ax_t m_ar_q, m_aw_q;
   axi_w_t m_w_q;
-  logic [1:0] s_aw_wait_q, s_w_wait_q;
+  logic [1:0] s_ar_wait_q, s_aw_wait_q, s_w_wait_q;
+  axi_ax_t s_ar_q[2];
   axi_ax_t s_aw_q[2];
   axi_w_t  s_w_q [2];
-  count_t ar_q, r_q, aw_q, w_q, b_q;  // addresses accepted, last beats and responses
+  count_t ar_q, ar_late_q, r_q, aw_q, w_q, b_q;  // addresses accepted, last beats and responses
   logic aw_take;
   aw_turn_e turn;
   assign turn = aw_turn_e'(wr.turn_q);
@@ -153,6 +155,7 @@ module vq_gate
     ar_wait_q    <= rst_ni && m_ar_valid && !m_ar_ready_i;
     aw_wait_q    <= rst_ni && m_aw_valid && !m_aw_ready_i;
     w_wait_q     <= rst_ni && m_w_valid && !m_w_ready_i;
+    s_ar_wait_q  <= {2{rst_ni}} & s_ar_valid_i & ~s_ar_ready;
     s_aw_wait_q  <= {2{rst_ni}} & s_aw_valid_i & ~s_aw_ready;
     s_w_wait_q   <= {2{rst_ni}} & s_w_valid_i & ~s_w_ready;
     enable_q     <= enable_i;
@@ -161,27 +164,31 @@ module vq_gate
     m_ar_q       <= m_ar;
     m_aw_q       <= m_aw;
     m_w_q        <= m_w;
+    s_ar_q       <= s_ar_i;
     s_aw_q       <= s_aw_i;
     s_w_q        <= s_w_i;
     if (!rst_ni) begin
       ar_q <= '0;
-      r_q  <= '0;
+      ar_late_q <= '0;
+      r_q <= '0;
       aw_q <= '0;
-      w_q  <= '0;
-      b_q  <= '0;
+      w_q <= '0;
+      b_q <= '0;
     end else begin
       ar_q <= ar_q + count_t'(m_ar_valid && m_ar_ready_i);
-      r_q  <= r_q + count_t'(m_r_valid_i && m_r_i.last);
+      ar_late_q <= ar_q;
+      r_q <= r_q + count_t'(m_r_valid_i && m_r_i.last);
       aw_q <= aw_q + count_t'(aw_take);
-      w_q  <= w_q + count_t'(m_w_valid && m_w_ready_i && m_w.last);
-      b_q  <= b_q + count_t'(m_b_valid_i);
+      w_q <= w_q + count_t'(m_w_valid && m_w_ready_i && m_w.last);
+      b_q <= b_q + count_t'(m_b_valid_i);
 
       // ---------------------------------------------------------------- assumed
       for (int unsigned i = 0; i < 2; i++) begin
+        if (s_ar_wait_q[i]) assume (s_ar_valid_i[i] && s_ar_i[i] == s_ar_q[i]);
         if (s_aw_wait_q[i]) assume (s_aw_valid_i[i] && s_aw_i[i] == s_aw_q[i]);
         if (s_w_wait_q[i]) assume (s_w_valid_i[i] && s_w_i[i] == s_w_q[i]);
       end
-      if (m_r_valid_i) assume (r_q != ar_q);
+      if (m_r_valid_i) assume (r_q != ar_late_q);
       if (m_b_valid_i) assume (b_q != aw_q && b_q != w_q);
       if (aw_take) assume (wr.room);
 
@@ -198,18 +205,19 @@ module vq_gate
       if (wr_drained && !enable_i) a_wr_drained : assert (!m_aw_valid && !m_w_valid && b_q == aw_q && w_q == aw_q);
       if (rd_drained_q && !enable_q) a_rd_stays : assert (rd_drained);
       if (wr_drained_q && !enable_q) a_wr_stays : assert (wr_drained);
+      a_one_read : assert ((s_ar_ready & s_ar_valid_i) != 2'b11 && |(s_ar_ready & s_ar_valid_i) == (m_ar_valid && m_ar_ready_i));
       a_one : assert ((s_aw_ready & s_aw_valid_i) != 2'b11 && |(s_aw_ready & s_aw_valid_i) == (aw_take && turn != AwEvent));
 
       // ---------------------------------------------------------------- what holds in every cycle, for the induction
       i_shown : assert (rd.shown_q == ar_wait_q && wr.shown_q == aw_wait_q);
-      i_drained : assert ((!rd_drained || !rd.shown_q && rd.flight_q == '0) && (!wr_drained || !wr.shown_q && aw_q == b_q));
-      i_offered : assert (!ar_wait_q || rd.u_ar.main_valid_q);
-      i_places : assert (!rd.u_ar.skid_valid_q || rd.u_ar.main_valid_q && !rd.u_ar.ready_q);
-      i_flight : assert (count_t'(rd.flight_q) == count_t'(ar_q - r_q) + count_t'(ar_wait_q));
+      i_drained : assert ((!rd_drained || !rd.shown_q && ar_q == r_q) && (!wr_drained || !wr.shown_q && aw_q == b_q));
+      i_offered : assert (!ar_wait_q || (rd.open_q & s_ar_wait_q) != '0 && m_ar_q.addr == s_ar_q[rd.open_q[1]].addr);
+      i_one_turn : assert (ar_wait_q ? $onehot(rd.open_q) : rd.open_q == '1);
       i_owed :
-      assert (count_t'(rd.u_owner.count_q) == count_t'(ar_q - r_q) + count_t'(rd.u_ar.main_valid_q) + count_t'(rd.u_ar.skid_valid_q));
-      i_read_room : assert (rd.u_owner.count_q <= 2'(Room) && count_t'(ar_q - r_q) <= count_t'(Room));
-      i_room : assert (rd.u_owner.ready_q == (rd.u_owner.count_q != 2'(Room)) && wr.u_b.ready_q == (wr.u_b.count_q != 2'(Room)));
+      assert (count_t'(rd.u_owner.count_q) + count_t'(rd.take_q) == count_t'(ar_q - r_q) && count_t'(rd.take_q) == count_t'(ar_q - ar_late_q));
+      i_read_room :
+      assert (count_t'(ar_q - r_q) + count_t'(ar_wait_q) <= count_t'(RdRoom) && (!rd.room_q || count_t'(ar_q - r_q) + count_t'(ar_wait_q) < count_t'(RdRoom)));
+      i_room : assert (rd.u_owner.ready_q == (rd.u_owner.count_q != 3'(RdRoom)) && wr.u_b.ready_q == (wr.u_b.count_q != 2'(Room)));
       i_writes : assert (count_t'(wr.u_b.count_q) + count_t'(wr.b_turn_q != '0) == count_t'(aw_q - b_q) && wr.u_b.count_q <= 2'(Room));
       i_data : assert (count_t'(wr.u_w.count_q) + count_t'(wr.w_turn_q != '0) == count_t'(aw_q - w_q));
       i_behind : assert (count_t'(aw_q - w_q) <= count_t'(aw_q - b_q));

@@ -75,8 +75,10 @@ ENGINE = [
     "via_vq_ring", "via_vq_fetch_line", "via_vq_fetch_walk", "via_vq_fetch_table", "via_vq_store", "via_vq_gather",
     "via_vq_scatter", "via_vq_used",
 ]  # fmt: skip
-# What passes its ports on without a register; in the whole shell these are mapped with the logic around them.
-PASSES: dict[str, dict[str, int]] = {"via_vq_rdmux": {"N": 6}, "via_vq_used_wrmux": {}, "via_fn_gate": {}}
+# What passes its ports on without a register; in the whole shell these are mapped with the logic around them, except the first: of its
+# two levels the mapper would make as many as the deepest path of that logic has.
+READERS = "via_vq_rdmux"
+PASSES: dict[str, dict[str, int]] = {READERS: {"N": 6}, "via_vq_used_wrmux": {}, "via_fn_gate": {}}
 # Delay of a wire that the mapper assumes, ps. With yosys's default, 300, ten fast LUTs in a row are as good as five slow ones,
 # which is wrong after routing: there is a wire in front of each.
 WIRE = 1000
@@ -400,7 +402,7 @@ def main() -> None:
     if args.app:
         todo = [app(name, args.width) for name in args.app]
     if args.whole:
-        inner = {module for parts in PERSONALITIES.values() for module in parts} | set(PASSES)
+        inner = {module for parts in PERSONALITIES.values() for module in parts} | set(PASSES) - {READERS}
         made_of = [*blocks(args.slots, args.channels, args.streams), *functions(args.width)]
         todo = [Block(WHOLE, borders=frozenset(b.module for b in made_of) - inner)]
     if args.only:

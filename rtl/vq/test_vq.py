@@ -443,7 +443,7 @@ async def random_traffic(dut):
             feat,
             waits,
             stall=outer.choice((0, 0.1, 0.4)),
-            latency=outer.choice((1, 10, 60)),
+            latency=outer.choice((2, 10, 60)),
             merge=merge,
             moderate=outer.choice((0, 0, 200)),
         )
