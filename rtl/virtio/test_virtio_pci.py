@@ -558,7 +558,9 @@ async def any_access_at_any_time_matches_the_model(dut):
     r = pci.r
     enabled = resets = queue_resets = 0
     likely = [0x00, 0x08, 0x0C, 0x10, 0x14, 0x14, 0x18, 0x18, 0x1C, 0x38]
-    for step in range(5000):
+    for step in range(20000):
+        if step >= 5000 and enabled > 20 and resets > 5 and queue_resets > 0:
+            break
         at = r.choice(likely) if r.random() < 0.7 else r.randrange(16) * 4
         strb = r.choice((15, 15, 15, 3, 3, 12, 12, 1, 2, 4, 8, r.randrange(1, 16)))
         kind = r.random()
