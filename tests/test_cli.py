@@ -305,7 +305,16 @@ def test_nobody_reads_what_is_told(errors: str, data: Path, tmp_path: Path):
             assert done.returncode == code, args
             assert code or out.read_bytes() == data.read_bytes()
         with open("/dev/full", "w") as full:
-            for args in (["ls"], ["doctor"], ["doctor", "--json"], ["build", "pass"], ["info", "pass"]):
+            for args in (
+                ["--help"],
+                ["run", "-h"],
+                ["--version"],
+                ["ls"],
+                ["doctor"],
+                ["doctor", "--json"],
+                ["build", "pass"],
+                ["info", "pass"],
+            ):
                 command = [ROOT / "viaduct", *args]
                 done = subprocess.run(command, stdout=full, stderr=stderr, timeout=300, cwd=ROOT, check=False)
                 assert done.returncode == 1, args
@@ -804,7 +813,8 @@ def test_colours_are_for_terminals(terminal: str, no_colour: dict[str, str]):
     speak_of_it = ("NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI")
     environment = {name: value for name, value in os.environ.items() if name not in speak_of_it}
     environment |= {"TERM": "xterm", "VIADUCT_LOG": "debug"} | no_colour
-    for command in ("--help", "run --no-such-option", "info card"):
+    on_stdout = ("--help", "ls")
+    for command in (*on_stdout, "run --no-such-option", "run psas", "info card"):
         ours, theirs = pty.openpty()
         other = subprocess.PIPE
         process = subprocess.Popen(
@@ -821,8 +831,8 @@ def test_colours_are_for_terminals(terminal: str, no_colour: dict[str, str]):
             while data := screen.read(4096):
                 shown += data
         rest = b"".join(stream or b"" for stream in process.communicate(timeout=60))
-        assert shown if (command == "--help") == (terminal == "stdout") else True
-        # Help on standard output, errors and messages of the library on standard error.
+        assert shown if (command in on_stdout) == (terminal == "stdout") else True
+        # Help and lists on standard output, errors and messages of the library on standard error.
         coloured = not no_colour and shown and (command != "info card" or terminal == "stderr")
         assert (b"\x1b[" in shown) == bool(coloured), shown
         assert b"\x1b" not in rest, rest

@@ -6,6 +6,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::tell::{BAD, styled};
 use crate::text::plain;
 
 /// Result of a command.
@@ -37,7 +38,7 @@ impl Failure {
         if let Failure::Tool(output, _) = self {
             tell!("{output}");
         }
-        tell!("error: {}", plain(self.message()));
+        tell!("{} {}", styled(&std::io::stderr(), BAD, "error:"), plain(self.message()));
     }
 
     /// The exit code.

@@ -69,13 +69,10 @@ enum Command {
 
 fn main() -> ExitCode {
     signals::fail_on_large_files();
-    let cli = Cli::try_parse().unwrap_or_else(|error| match not_text(error.kind()) {
-        Some(failure) => {
-            failure.report();
-            std::process::exit(2)
-        }
-        None => error.exit(),
-    });
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return no_command(&error),
+    };
     let level = match cli.verbose {
         0 => "warn",
         1 => "info",
@@ -85,6 +82,17 @@ fn main() -> ExitCode {
     let code = run(cli.command);
     viaduct_log::finish();
     code
+}
+
+/// Prints the help or version that was asked for, or the error of the parser.
+fn no_command(error: &clap::Error) -> ExitCode {
+    let result = match not_text(error.kind()) {
+        Some(failure) => Err(failure),
+        None if error.use_stderr() => error.exit(),
+        None if tell::coloured(&std::io::stdout()) => tell::out(error.render().ansi().to_string().trim_end()),
+        None => tell::out(error.render().to_string().trim_end()),
+    };
+    ended(result)
 }
 
 /// The argument that is not UTF-8: the parser does not name it, and names of folders need not be UTF-8. It is the one that the parser
@@ -123,6 +131,11 @@ fn run(command: Command) -> ExitCode {
         Command::Completions(args) => cmd::completions::run(args, Cli::command()),
         Command::Man(args) => cmd::man::run(args, Cli::command()),
     };
+    ended(result)
+}
+
+/// The exit code, after the message of a failure.
+fn ended(result: fail::Result) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -403,7 +403,7 @@ fn load_reason(code: u8) -> &'static str {
     match code {
         1 => "it is not an image (code 1)",
         2 => "the image folder has no such app (code 2)",
-        3 => "the app has been rebuilt since (code 3)",
+        3 => "the app's object is not the one of this image: rebuilt since, or damaged (code 3)",
         4 => "it is built for another data width or number of streams (code 4)",
         5 => "it is built for another version of the card (code 5)",
         6 => {

@@ -9,7 +9,7 @@ use serde_json::json;
 use viaduct_build::{Container, Geometry, Project, Variant};
 
 use crate::fail::{Failure, Result};
-use crate::tell::out;
+use crate::tell::{BAD, GOOD, out, styled};
 
 /// Check tools, folders and built files, and say what to do if something is missing
 #[derive(clap::Args)]
@@ -55,10 +55,11 @@ pub fn run(args: Args) -> Result {
             .collect();
         out(&json!({"findings": list, "wrong": wrong}).to_string())?;
     } else {
+        let styled = |style, text: &str| styled(&std::io::stdout(), style, text);
         for f in &findings {
             match &f.found {
-                Ok(text) => out(&format!("ok    {:22} {text}", f.what))?,
-                Err(text) => out(&format!("WRONG {:22} {text}: {}", f.what, f.remedy))?,
+                Ok(text) => out(&format!("{}    {:22} {text}", styled(GOOD, "ok"), f.what))?,
+                Err(text) => out(&format!("{} {:22} {text}: {}", styled(BAD, "WRONG"), f.what, f.remedy))?,
             }
         }
     }

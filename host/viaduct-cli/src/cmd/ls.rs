@@ -6,7 +6,8 @@ use viaduct_build::{Project, Variant};
 
 use crate::card::{CardArgs, CardSpec};
 use crate::fail::Result;
-use crate::tell::out;
+use crate::tell::{BAD, NAME, out, styled};
+use crate::text::plain;
 
 /// List apps, and the slots of a card
 #[derive(clap::Args)]
@@ -37,12 +38,13 @@ pub fn run(args: Args) -> Result {
     let width = apps.iter().filter_map(|a| a["name"].as_str()).map(str::len).max().unwrap_or(0);
     for app in &apps {
         let text = |key: &str| app[key].as_str().unwrap_or("").to_owned();
+        let name = styled(&std::io::stdout(), NAME, format_args!("{:width$}", text("name")));
         let built = if app["built"] == true { "" } else { "  (not built yet)" };
         match app["error"].as_str() {
-            Some(e) => out(&format!("{:width$}  error: {e}", text("name")))?,
-            None => {
-                out(&format!("{:width$}  {:7} {}{built}", text("name"), text("version"), text("summary")))?
+            Some(e) => {
+                out(&format!("{name}  {} {}", styled(&std::io::stdout(), BAD, "error:"), plain(e)))?;
             }
+            None => out(&format!("{name}  {:7} {}{built}", text("version"), text("summary")))?,
         }
     }
     if apps.is_empty() {
