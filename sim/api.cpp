@@ -146,8 +146,10 @@ int answer(vsim* sim, Where where, uint32_t& value) {
     return sim->fail(-ETIMEDOUT, where() + ": the shell does not answer");
   }
   value = card.bar.value();
-  const uint64_t back = std::max(card.clock.ps() + card.bar.read_back_ps(), card.link.writes_visible_ps());
-  run_until(card, kRegisterCycles, [&] { return card.clock.ps() >= back; });
+  const uint64_t back = card.clock.ps() + card.bar.read_back_ps();
+  const uint64_t writes = card.link.writes_begun();
+  run_until(card, kRegisterCycles,
+            [&] { return card.clock.ps() >= back && card.link.writes_done() >= writes; });
   return 0;
 }
 

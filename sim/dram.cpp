@@ -29,9 +29,10 @@ std::string Dram::check(const vsim_dram& c) {
     return "a DRAM row is a power of two up to 65536 bytes";
   }
   if (c.queue < 1 || c.queue > 64) return "the DRAM controller looks at 1 to 64 requests";
-  if (c.machines && (!std::has_single_bit(c.machines) || c.machines > c.banks)) {
-    return "machines of a DRAM controller are a power of two, at most one a bank";
+  if (!std::has_single_bit(c.groups) || c.groups > c.banks) {
+    return "bank groups of a DRAM are a power of two, at most one a bank";
   }
+  if (c.machines && c.machines != c.groups) return "a DRAM controller has a machine for each bank group";
   for (uint32_t fifo : {c.read_fifo, c.write_fifo}) {
     if (c.machines && (fifo < 1 || fifo > kReturns))
       return "the FIFOs of a DRAM controller hold 1 to 128 requests";
@@ -63,6 +64,7 @@ Dram::Dram(const vsim_dram& config, vsim_counters& counters, unsigned channel)
       answers_(kWritesOwed),
       machines_(config.machines),
       banks_(config.banks),
+      column_ok_(config.groups),
       claimed_(config.banks),
       next_refresh_(config.t_refi_ps) {
   // Pages come into being when they are written.
@@ -175,20 +177,23 @@ void Dram::accept_beat(uint64_t now, const AxiRequest& shell) {
   }
 }
 
-// Without machines rows follow each other over the banks; the bank is scrambled by the row, so that strides
-// do not hit one bank only.
+// Without machines rows follow each other over the banks of a group; the bank is scrambled by the row, so
+// that strides do not hit one bank only.
 Dram::Place Dram::place(uint64_t addr) const {
+  const uint64_t burst = addr / config_.data_bytes, group = burst & (config_.groups - 1);
+  const uint64_t in_group = burst / config_.groups, banks = config_.banks / config_.groups;
+  uint64_t bank, row;
+  bool closes = false;
   if (config_.machines) {
-    const uint64_t burst = addr / config_.data_bytes, group = burst & (config_.machines - 1);
-    const uint64_t pair = burst / config_.machines;
-    const uint64_t bank = pair / 2 & (config_.banks / config_.machines - 1);
-    const uint64_t row = addr / (uint64_t{config_.row_bytes} * config_.banks);
-    return {static_cast<uint32_t>(bank * config_.machines + group), static_cast<int64_t>(row),
-            (pair & 1) != 0};
+    bank = in_group / 2 & (banks - 1);
+    row = addr / (uint64_t{config_.row_bytes} * config_.banks);
+    closes = (in_group & 1) != 0;
+  } else {
+    const uint64_t row_index = in_group * config_.data_bytes / config_.row_bytes;
+    row = row_index / banks;
+    bank = (row_index ^ row) & (banks - 1);
   }
-  const uint64_t row_index = addr / config_.row_bytes;
-  const uint64_t row = row_index / config_.banks;
-  return {static_cast<uint32_t>((row_index ^ row) & (config_.banks - 1)), static_cast<int64_t>(row), false};
+  return {static_cast<uint32_t>(bank * config_.groups + group), static_cast<int64_t>(row), closes};
 }
 
 void Dram::expand(uint64_t now) {
@@ -288,7 +293,7 @@ bool Dram::issue(uint64_t now, uint64_t end) {
   for (size_t i = 0; i < queue.size() && best_cas > floor; i++) {
     const Bank& bank = banks_[queue[i].place.bank];
     if (bank.row != queue[i].place.row) continue;
-    const uint64_t cas = std::max(floor, bank.cas_ok);
+    const uint64_t cas = std::max({floor, bank.cas_ok, column_ok_[group_of(queue[i].place)]});
     if (cas < best_cas) {
       best = i;
       best_cas = cas;
@@ -304,6 +309,7 @@ void Dram::issue_at(uint64_t cas, const Command& command) {
   Bank& bank = banks_[command.place.bank];
   const uint64_t data_end = cas + (command.write ? config_.t_cwl_ps : config_.t_cl_ps) + config_.burst_ps;
   next_cas_ = cas + std::max(config_.t_ccd_ps, config_.burst_ps);
+  column_ok_[group_of(command.place)] = cas + config_.t_ccd_l_ps;
   if (command.write) {
     read_cas_ok_ = data_end + config_.t_wtr_ps;
     bank.precharge_ok = std::max(bank.precharge_ok, data_end + config_.t_wr_ps);
@@ -346,9 +352,7 @@ void Dram::take_in(uint64_t now) {
     taking_ = true;
   }
   if (taking_write_ ? !can_write : !can_read) return;
-  const auto machine_of = [&](const Place& place) -> Machine& {
-    return machines_[place.bank & (config_.machines - 1)];
-  };
+  const auto machine_of = [&](const Place& place) -> Machine& { return machines_[group_of(place)]; };
   Command command;
   if (taking_write_) {
     command = writes_.front();
@@ -407,14 +411,14 @@ void Dram::column_of_machines(uint64_t now) {
     if ((write ? write_cas_ok_ : read_cas_ok_) > now) continue;
     for (uint32_t i = 0; i < config_.machines; i++) {
       Machine& machine = machines_[(turn_ + i) & (config_.machines - 1)];
-      if (machine.open == 0 || machine.column_ok > now) continue;
+      if (machine.open == 0) continue;
       const Command& command = machine.commands.front();
+      if (column_ok_[group_of(command.place)] > now) continue;
       if (command.write != write || banks_[command.place.bank].row != command.place.row ||
           banks_[command.place.bank].cas_ok > now)
         continue;
       if (!write) last_read_ps_ = now;
       issue_at(now, command);
-      machine.column_ok = now + config_.t_ccd_l_ps;
       machine.commands.erase(machine.commands.begin());
       machine.open--;
       held_--;

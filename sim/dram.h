@@ -8,7 +8,8 @@
 // what was written. There are two controllers:
 //
 // Without machines it opens rows ahead of need and issues the oldest command whose row is open, among the
-// first `queue`; reads go before writes until the write buffer fills. Rows follow each other over the banks.
+// first `queue`; reads go before writes until the write buffer fills. Consecutive bursts of DRAM go to
+// consecutive bank groups, rows follow each other over the banks of a group.
 //
 // With machines it is the kind that FPGA vendors supply (AMD PG150 and PG353, "Memory Controller"): one
 // machine for each bank group, all of whose commands stay in order. Its first stage closes and opens rows for
@@ -77,8 +78,7 @@ class Dram {
   struct Machine {
     std::vector<Command> commands;
     size_t open = 0;
-    uint64_t ready_ps = 0;   // the first stage may look at its next command
-    uint64_t column_ok = 0;  // next column command to this group
+    uint64_t ready_ps = 0;  // the first stage may look at its next command
   };
   struct Return {
     uint64_t addr;
@@ -112,6 +112,7 @@ class Dram {
   void column_of_machines(uint64_t now);
   void make_answer(uint64_t now);
   Place place(uint64_t addr) const;
+  uint32_t group_of(const Place& place) const { return place.bank & (config_.groups - 1); }
 
   const vsim_dram config_;
   uint64_t &read_bytes_, &write_bytes_, &row_hits_, &row_misses_;
@@ -131,16 +132,17 @@ class Dram {
   // At most `queue` each, oldest first; with machines writes that have not been taken in.
   std::vector<Command> reads_, writes_;
   std::vector<Machine> machines_;
-  size_t held_ = 0;             // commands of all machines
-  bool taking_ = false;         // an AXI burst is being taken in
-  bool taking_write_ = false;   // it is, or the last one was, a write
-  uint32_t turn_ = 0;           // machine that goes first
-  uint64_t next_clock_ps_ = 0;  // of the controller
-  uint64_t last_read_ps_ = 0;   // that a machine sent, or that was made up
-  bool draining_ = false;       // writes have the bus
-  uint32_t batch_ = 0;          // commands issued since that last changed
-  std::vector<Bank> banks_;
-  std::vector<uint64_t> claimed_;  // by bank: last pass in which its row was spoken for
+  size_t held_ = 0;                  // commands of all machines
+  bool taking_ = false;              // an AXI burst is being taken in
+  bool taking_write_ = false;        // it is, or the last one was, a write
+  uint32_t turn_ = 0;                // machine that goes first
+  uint64_t next_clock_ps_ = 0;       // of the controller
+  uint64_t last_read_ps_ = 0;        // that a machine sent, or that was made up
+  bool draining_ = false;            // writes have the bus
+  uint32_t batch_ = 0;               // commands issued since that last changed
+  std::vector<Bank> banks_;          // a bank's group is the lowest bits of its number
+  std::vector<uint64_t> column_ok_;  // by bank group: next column command to it
+  std::vector<uint64_t> claimed_;    // by bank: last pass in which its row was spoken for
   uint64_t pass_ = 0;
   uint64_t activates_[4] = {};  // last four, the oldest at activate_turn_
   uint32_t activate_turn_ = 0;

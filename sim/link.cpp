@@ -137,6 +137,7 @@ void Link::reset() {
   beats_.clear();
   writes_.clear();
   sent_ = 0;
+  visible_ps_ = 0;
   burst_beats_ = tlp_beats_ = tlp_payload_ = tlp_packets_ = 0;
   tlp_goes_on_ = false;
   bursts_accepted_ = bursts_sent_ = 0;

@@ -83,8 +83,9 @@ class Link {
     return interrupts_.empty() && rests(shell, msix);
   }
 
-  // When everything the card has written so far is in host memory.
-  uint64_t writes_visible_ps() const { return visible_ps_; }
+  // Packets of writes that the card has handed over, and those of them whose data is in host memory.
+  uint64_t writes_begun() const { return writes_.tail(); }
+  uint64_t writes_done() const { return writes_.head(); }
 
   // Function-level reset: forgets what is in flight.
   void reset();

@@ -40,17 +40,18 @@ struct vsim_link {
 
 /* One DRAM channel: JEDEC bank timing in nanoseconds x 1000 (picoseconds). */
 struct vsim_dram {
-  uint32_t mib;        /* size of a channel */
-  uint32_t data_bytes; /* bytes a burst (BL8 x 64 bit = 64) */
-  uint32_t burst_ps;   /* time a burst occupies the data bus */
-  uint32_t banks, row_bytes;
+  uint32_t mib;                      /* size of a channel */
+  uint32_t data_bytes;               /* bytes a burst (BL8 x 64 bit = 64) */
+  uint32_t burst_ps;                 /* time a burst occupies the data bus */
+  uint32_t banks, groups, row_bytes; /* bank groups, 1: none; consecutive bursts go to consecutive ones */
   uint32_t t_rcd_ps, t_rp_ps, t_ras_ps, t_cl_ps, t_cwl_ps, t_wr_ps, t_wtr_ps, t_rtw_ps;
   uint32_t t_ccd_ps;   /* column commands, whatever their banks (tCCD_S of DDR4) */
-  uint32_t t_ccd_l_ps; /* column commands to one bank group (tCCD_L); where banks are in no groups the same */
+  uint32_t t_ccd_l_ps; /* column commands to one bank group (tCCD_L); without groups the same */
   uint32_t t_faw_ps;
   uint32_t t_refi_ps, t_rfc_ps;
   /* The controller. Without machines: any of the first `queue` requests may go first, row hits before others,
-   * reads before writes. With machines: each serves one bank group strictly in order, `queue` requests each.
+   * reads before writes. With machines: one for each bank group, which it serves strictly in order, `queue`
+   * requests each.
    */
   uint32_t machines;
   uint32_t queue;

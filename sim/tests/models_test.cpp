@@ -69,6 +69,7 @@ vsim_dram dram_config() {
           .data_bytes = 64,
           .burst_ps = 3333,
           .banks = 16,
+          .groups = 4,
           .row_bytes = 8192,
           .t_rcd_ps = 14160,
           .t_rp_ps = 14160,
@@ -79,7 +80,7 @@ vsim_dram dram_config() {
           .t_wtr_ps = 7500,
           .t_rtw_ps = 9163,
           .t_ccd_ps = 3333,
-          .t_ccd_l_ps = 3333,
+          .t_ccd_l_ps = 5000,
           .t_faw_ps = 21000,
           .t_refi_ps = 7'800'000,
           .t_rfc_ps = 350'000,
@@ -722,13 +723,17 @@ void a_reset_of_the_link_leaves_nothing_in_flight() {
 }
 
 // ------------------------------------------------------------------------------------------------ DRAM
-double dram_throughput(const vsim_dram& config, bool random, unsigned beats, bool write) {
+// Accesses of `beats` at random places, or each `stride` times its size after the one before.
+double dram_throughput(const vsim_dram& config, bool random, unsigned beats, bool write,
+                       unsigned stride = 1) {
   DramBench b(config);
   b.shell.keep_data = false;
   const uint64_t size = uint64_t{config.mib} << 20, bytes = uint64_t{beats} * kBeatBytes;
   uint64_t next = 0;
   const auto more = [&] {
-    const auto place = [&] { return random ? rng() % (size / bytes) * bytes : (next += bytes) % size; };
+    const auto place = [&] {
+      return random ? rng() % (size / bytes) * bytes : (next += stride * bytes) % size;
+    };
     while (write && b.shell.writes.size() < 4) b.shell.writes.push_back({place(), beats, {}, {}});
     while (!write && b.shell.reads.size() < 4) b.shell.reads.push_back({place(), beats});
     return false;
@@ -764,6 +769,17 @@ void random_accesses_are_slower() {
   vsim_dram narrow = c;
   narrow.queue = 4;
   CHECK(dram_throughput(narrow, true, 1, false) < 0.7 * random);
+}
+
+// Each fourth beat is in the same bank group, which takes a column command every t_ccd_l only.
+void accesses_to_one_bank_group_are_slower() {
+  const vsim_dram c = dram_config();
+  const double limit = 64 / (c.t_ccd_l_ps * 1e-12) / (1 << 20);
+  for (const bool write : {false, true}) {
+    const double got = dram_throughput(c, false, 1, write, c.groups);
+    CHECK(got > 0.9 * limit && got < limit, "%.0f of %.0f MiB/s, write %d", got, limit, write);
+    CHECK(dram_throughput(c, false, 1, write, c.groups + 1) > 1.05 * limit, "write %d", write);
+  }
 }
 
 // Streams through one channel, reads and writes at once: MiB/s of both together.
@@ -1433,6 +1449,7 @@ const std::map<std::string, Test> tests = {
     TEST(a_reset_of_the_link_leaves_nothing_in_flight),
     TEST(sequential_accesses_reach_nine_tenths_of_the_peak),
     TEST(random_accesses_are_slower),
+    TEST(accesses_to_one_bank_group_are_slower),
     TEST(the_f1_board_is_as_fast_as_measured),
     TEST(dram_keeps_what_is_written),
     TEST(addresses_beyond_the_channel_are_errors),

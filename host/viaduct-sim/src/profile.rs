@@ -50,6 +50,8 @@ pub struct Dram {
     /// Time a burst occupies the data bus.
     pub burst_ps: u32,
     pub banks: u32,
+    /// Bank groups, 1: none. Consecutive bursts go to consecutive groups.
+    pub groups: u32,
     pub row_bytes: u32,
     pub t_rcd_ps: u32,
     pub t_rp_ps: u32,
@@ -89,12 +91,13 @@ pub struct Dram {
 
 impl Dram {
     /// The members in order, as `vsim_dram` has them, for a simulator in another program.
-    pub fn words(&self) -> [u32; 26] {
+    pub fn words(&self) -> [u32; 27] {
         let Self {
             mib,
             data_bytes,
             burst_ps,
             banks,
+            groups,
             row_bytes,
             t_rcd_ps,
             t_rp_ps,
@@ -123,6 +126,7 @@ impl Dram {
             data_bytes,
             burst_ps,
             banks,
+            groups,
             row_bytes,
             t_rcd_ps,
             t_rp_ps,
@@ -251,6 +255,7 @@ impl Profile {
             data_bytes: 64,
             burst_ps: 5_000,
             banks: 8,
+            groups: 1,
             row_bytes: 8_192,
             t_rcd_ps: 13_750,
             t_rp_ps: 13_750,
@@ -291,8 +296,8 @@ impl Profile {
     ///   are the bursts that the link model buffers (128 reads, 64 writes, `sim/link.h` and `sim/link.cpp`): more than the
     ///   card has in flight.
     /// - Ethernet: 100 Gbit/s.
-    /// - DRAM: JESD79-4, DDR4-2400R (16-16-16 rounded up to 17, CWL 12), one 64-bit module of 8-Gbit x8 devices: 19.2 GB/s,
-    ///   more than the 16 GB/s of the card's data path. The controller interleaves bank groups and reorders well;
+    /// - DRAM: JESD79-4, DDR4-2400R (16-16-16 rounded up to 17, CWL 12, tCCD_L 6 clocks), one 64-bit module of 8-Gbit x8 devices: 19.2 GB/s,
+    ///   more than the 16 GB/s of the card's data path. Consecutive bursts go to consecutive bank groups, and the controller reorders well;
     ///   no measurement.
     pub const GEN3X16: Self = Self {
         name: "gen3x16",
@@ -318,6 +323,7 @@ impl Profile {
             data_bytes: 64,
             burst_ps: 3_333,
             banks: 16,
+            groups: 4,
             row_bytes: 8_192,
             t_rcd_ps: 14_160,
             t_rp_ps: 14_160,
@@ -328,7 +334,7 @@ impl Profile {
             t_wtr_ps: 7_500,
             t_rtw_ps: 9_163,
             t_ccd_ps: 3_333,
-            t_ccd_l_ps: 3_333,
+            t_ccd_l_ps: 5_000,
             t_faw_ps: 21_000,
             t_refi_ps: 7_800_000,
             t_rfc_ps: 350_000,
@@ -367,6 +373,7 @@ impl Profile {
             data_bytes: 64,
             burst_ps: 3_750,
             banks: 16,
+            groups: 4,
             row_bytes: 8_192,
             t_rcd_ps: 15_000,
             t_rp_ps: 15_000,
