@@ -250,15 +250,14 @@ fn dma(
     slot.load(&image(project, opened, &project.load("pass")?)?)?;
     let from = opened.card.dma_buffer(total, DmaAccess::Read)?;
     let to = opened.card.dma_buffer(total, DmaAccess::Write)?;
-    let data = Random(1).bytes(total as usize);
-    from.memory().write(0, &data);
+    let mut random = Random(1);
     let mut figures = Vec::new();
     let mut plot = Plot::new(
         "dma",
         Form::Lines,
         "Copies between host and card memory",
         format!(
-            "{} MiB in commands of one size, from the first command to the last completion; XDMA: one transfer after the other",
+            "{} MiB in commands of one size, submitted together or, as with XDMA, each after the interrupt of the one before",
             total >> 20
         ),
         ["bytes a command or transfer", "GB/s"],
@@ -268,24 +267,34 @@ fn dma(
         let len = *piece as u32;
         let down: Vec<_> = pieces.iter().map(|at| Command::h2c(from.iova() + at, *at, len)).collect();
         let up: Vec<_> = pieces.iter().map(|at| Command::c2h(to.iova() + at, *at, len)).collect();
-        let name = |what: &str| format!("dma, {what}, {} KiB each", piece >> 10);
-        let mut add = |what: &str, bytes: u64, cycles: u64| {
-            let seconds = opened.card.info().seconds(cycles);
-            let note = format!("{bytes} bytes in {cycles} cycles");
-            let value = bytes as f64 / seconds / 1e9;
-            figures.push(Figure { what: name(what), value, unit: "GB/s", note });
-            plot.add(Kind::Ours, what, &size_of(*piece), *piece as f64, value);
-        };
-        let cycles = timed(opened, &slot, &down)?;
-        add("host to card", total, cycles);
-        to.memory().fill(0, to.len() as usize, 0);
-        let cycles = timed(opened, &slot, &up)?;
-        let mut back = vec![0; data.len()];
-        to.memory().read(0, &mut back);
-        if back != data {
-            return wrong(&name("card to host"));
+        // Other data for each size: what an earlier one left in card memory would be wrong.
+        let data = random.bytes(total as usize);
+        from.memory().write(0, &data);
+        for one_by_one in [false, true] {
+            let how = if one_by_one { ", one after the other" } else { "" };
+            let name = |what: &str| format!("dma, {what}, {} KiB each{how}", piece >> 10);
+            let mut add = |what: &str, cycles: u64| {
+                let seconds = opened.card.info().seconds(cycles);
+                let note = format!("{total} bytes in {cycles} cycles");
+                let value = total as f64 / seconds / 1e9;
+                figures.push(Figure { what: name(what), value, unit: "GB/s", note });
+                plot.add(Kind::Ours, &format!("{what}{how}"), &size_of(*piece), *piece as f64, value);
+            };
+            let run = |commands: &[Command]| match one_by_one {
+                true => timed_one_by_one(opened, &slot, commands),
+                false => timed(opened, &slot, commands),
+            };
+            timed(opened, &slot, &[Command::fill(0, total as u32)])?;
+            to.memory().fill(0, to.len() as usize, 0);
+            let cycles = [run(&down)?, run(&up)?];
+            let mut back = vec![0; data.len()];
+            to.memory().read(0, &mut back);
+            if back != data {
+                return wrong(&name("host to card and back"));
+            }
+            add("host to card", cycles[0]);
+            add("card to host", cycles[1]);
         }
-        add("card to host", total, cycles);
     }
     figures.extend(xdma::copies(project, card, scale.dma_pieces, &mut plot)?);
     for (way, limit) in link_limits(opened) {
@@ -324,10 +333,25 @@ fn beats(opened: &Opened) -> f64 {
 /// Runs commands and returns the cycles from just before the first to the last completion.
 fn timed(opened: &Opened, slot: &Slot, commands: &[Command]) -> Result<u64> {
     let begun = opened.card.time()?;
+    Ok(last_of(slot, commands)?.unwrap_or(begun) - begun)
+}
+
+/// As [`timed`], each command submitted after the interrupt of the one before: as a program waits for each of its copies, with the latency of
+/// the link both ways.
+fn timed_one_by_one(opened: &Opened, slot: &Slot, commands: &[Command]) -> Result<u64> {
+    let begun = opened.card.time()?;
+    for command in commands {
+        last_of(slot, std::slice::from_ref(command))?;
+    }
+    Ok(opened.card.time()? - begun)
+}
+
+/// Runs commands; when the last one was completed, in cycles.
+fn last_of(slot: &Slot, commands: &[Command]) -> Result<Option<u64>> {
     let done = slot.wait(&slot.submit(commands)?)?;
     match done.iter().find(|c| c.status != viaduct::desc::Status::Ok) {
         Some(Completion { status, .. }) => Err(Failure::Run(format!("command failed: {status}"))),
-        None => Ok(done.iter().map(|c| c.time).max().unwrap_or(begun) - begun),
+        None => Ok(done.iter().map(|c| c.time).max()),
     }
 }
 

@@ -179,7 +179,7 @@ pub struct Ran {
     pub cycles: u64,
 }
 
-/// Runs the loads concurrently, the first on the first slot; slots without one stand still. Checks all data.
+/// Runs the loads concurrently, the first on the first slot; slots without one stand still. Checks all data: what was written is read again.
 pub fn run(app: &Manifest, workers: &mut [Worker], what: &str, loads: &[Load]) -> Result<Vec<Ran>> {
     let mut seen = Vec::new();
     for (worker, load) in workers.iter().zip(loads) {
@@ -204,6 +204,10 @@ pub fn run(app: &Manifest, workers: &mut [Worker], what: &str, loads: &[Load]) -
             return wrong(what);
         }
         all.push(Ran { bytes: load.size * load.count, cycles });
+    }
+    if loads.iter().any(|load| load.write) {
+        let again: Vec<Load> = loads.iter().map(|load| Load { write: false, ..*load }).collect();
+        run(app, workers, what, &again)?;
     }
     Ok(all)
 }
