@@ -47,7 +47,7 @@ fn frames_pass_between_driver_and_cable() {
     let port = card.port(NET).unwrap();
     assert!(card.port(NET).is_none(), "one cable a port");
     for wanted in [0, 1 << feature::RING_PACKED | 1 << feature::EVENT_IDX] {
-        let mut net = Net::open(pci.clone(), wanted, 64, IOVA).unwrap();
+        let mut net = Net::open(pci.clone(), wanted, 64, IOVA, 0).unwrap();
         net.rx.kick().unwrap();
         for (seed, len) in (0..).zip([60, 61, 1514, 14, 9234, 64]) {
             assert!(net.queue(&frame(len, seed)).unwrap());
@@ -77,7 +77,7 @@ fn a_driver_that_puts_buffers_back_without_a_notification_hears_every_frame() {
     let (packed, told) = (1 << feature::RING_PACKED, 1 << feature::NOTIFICATION_DATA);
     for wanted in [0, 1 << feature::EVENT_IDX, 1 << feature::IN_ORDER | told, packed, packed | told] {
         // As a boot loader does: one notification for all buffers, and none for those returned.
-        let mut net = Net::open(pci.clone(), wanted, 32, IOVA).unwrap();
+        let mut net = Net::open(pci.clone(), wanted, 32, IOVA, 0).unwrap();
         assert_eq!(net.device.features() & wanted, wanted);
         let kicks = net.rx.kicks();
         let frames = 100;
@@ -99,20 +99,21 @@ fn a_driver_that_puts_buffers_back_without_a_notification_hears_every_frame() {
 }
 
 #[test]
-fn packed_rings_are_offered_only_if_asked_for() {
+fn packed_rings_and_in_order_use_are_offered_only_if_asked_for() {
     let Some(card) = open() else { return };
     for number in [NET, BLK, CONSOLE, ENTROPY, INPUT] {
         let Some(pci) = function(&card, number) else { continue };
         let mut device = Device::open(pci).unwrap();
         let offered = device.offered().unwrap();
-        assert_eq!(offered >> feature::RING_PACKED & 1, 0);
+        let on_request = 1 << feature::RING_PACKED | 1 << feature::IN_ORDER;
+        assert_eq!(offered & on_request, 0);
         assert_ne!(offered >> feature::EVENT_IDX & 1, 0);
         // A driver that has started keeps the features it was offered.
         device.negotiate(0).unwrap();
         connect(&card, number);
         assert_eq!(device.offered().unwrap(), offered);
         device.reset().unwrap();
-        assert_eq!(device.offered().unwrap(), offered | 1 << feature::RING_PACKED);
+        assert_eq!(device.offered().unwrap(), offered | on_request);
     }
 }
 
@@ -130,7 +131,7 @@ fn a_driver_and_a_peer_in_other_processes_talk() {
     let _server = Server::bind(&socket, pci).unwrap();
     for _ in 0..2 {
         let client: Arc<dyn PciFunction> = Arc::new(Client::connect(&socket).unwrap());
-        let mut net = Net::open(client, 0, 32, IOVA).unwrap();
+        let mut net = Net::open(client, 0, 32, IOVA, 0).unwrap();
         net.rx.kick().unwrap();
         for seed in 0..10 {
             peer.send_to(&frame(100 + usize::from(seed), seed), &wire).unwrap();
@@ -159,7 +160,7 @@ fn the_host_answers_over_a_tap_device() {
     let _cable = Cable::net(&card, &backend::Net::Tap(NAME.into())).unwrap().unwrap();
     ip(&["addr", "add", "10.99.77.1/24", "dev", NAME]);
     ip(&["link", "set", NAME, "up"]);
-    let mut net = Net::open(pci, 0, 64, IOVA).unwrap();
+    let mut net = Net::open(pci, 0, 64, IOVA, 0).unwrap();
     net.rx.kick().unwrap();
     // Who has 10.99.77.1? Tell 10.99.77.2.
     let mut request = vec![0xff; 6];

@@ -18,9 +18,9 @@ const MEMORY: usize = 16 << 20;
 const MAC: u32 = 5;
 const MERGE: u32 = 15;
 const KIND: u16 = 1;
-/// Alignment of buffers, so that a small frame does not cross a boundary at which the link splits it.
+/// Buffers begin at the same distance from a multiple of this: the most that links carry in a packet.
 const ALIGN: usize = 256;
-const BUFFER: usize = (HEADER + FRAME).next_multiple_of(ALIGN);
+const BUFFER: usize = HEADER + FRAME;
 
 /// The driver of a network device.
 pub struct Net {
@@ -39,8 +39,14 @@ pub struct Net {
 
 impl Net {
     /// Starts the device with the features of `wanted` that it offers and `entries` in each queue. Memory is mapped for it
-    /// at bus address `iova`.
-    pub fn open(function: Arc<dyn PciFunction>, wanted: u64, entries: u16, iova: u64) -> Result<Self> {
+    /// at bus address `iova`. Buffers begin `offset` bytes behind a multiple of 256: with 0 the link does not split a small frame.
+    pub fn open(
+        function: Arc<dyn PciFunction>,
+        wanted: u64,
+        entries: u16,
+        iova: u64,
+        offset: usize,
+    ) -> Result<Self> {
         let mut device = Device::open(Arc::clone(&function))?;
         if device.kind() != KIND {
             return Err(VirtioError::Device(format!("kind {} is not a network device", device.kind())));
@@ -54,13 +60,14 @@ impl Net {
             device.config(0, &mut mac)?;
         }
         device.start()?;
+        let take = |arena: &mut Arena| Ok(arena.take(offset + BUFFER, ALIGN)? + offset);
         let mut buffers = Vec::new();
         for i in 0..u64::from(entries) {
-            let at = arena.take(BUFFER, ALIGN)?;
+            let at = take(&mut arena)?;
             rx.add(&[Buffer { addr: arena.bus(at), len: BUFFER as u32, writable: true }], i)?;
             buffers.push(at);
         }
-        let free = (0..entries).map(|_| arena.take(BUFFER, ALIGN)).collect::<Result<_>>()?;
+        let free = (0..entries).map(|_| take(&mut arena)).collect::<Result<_>>()?;
         rx.kick()?;
         tx.disarm();
         Ok(Self { device, rx, tx, arena, buffers, free, mac })

@@ -102,7 +102,7 @@ fn a_configuration_that_never_stays_the_same_is_given_up() {
 
 #[test]
 fn a_wait_ends_although_there_is_always_an_interrupt() {
-    let mut net = Net::open(Wrong::new(How::Noisy), 0, 8, IOVA).unwrap();
+    let mut net = Net::open(Wrong::new(How::Noisy), 0, 8, IOVA, 0).unwrap();
     let error = net.wait(Duration::ZERO).unwrap_err();
     assert!(matches!(error, VirtioError::Pci(PciError::Timeout(_))), "{error}");
 }

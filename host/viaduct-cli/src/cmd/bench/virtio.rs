@@ -36,6 +36,8 @@ const MODES: [(&str, u64); 5] = [
 const LATENCIES: [u32; 3] = [250, 550, 1_000];
 const SIZES: [usize; 5] = [64, 128, 256, 512, 1024];
 const QUEUED: [usize; 3] = [64, 1472, 8972];
+/// Where buffers of small frames also begin, behind a multiple of 256: in a third line of 64 bytes, and across that multiple.
+const OFFSETS: [usize; 2] = [62, 200];
 /// Round trips per figure, without the first ones, which find cold rings.
 const ROUNDS: u32 = 32;
 const WARM: u32 = 8;
@@ -64,6 +66,17 @@ struct Bench {
 
 impl Bench {
     fn open(project: &Project, card: &CardArgs, features: u64, latency: Option<u32>) -> Result<Self> {
+        Self::open_at(project, card, features, latency, 0)
+    }
+
+    /// With buffers that begin `offset` bytes behind a multiple of 256.
+    fn open_at(
+        project: &Project,
+        card: &CardArgs,
+        features: u64,
+        latency: Option<u32>,
+        offset: usize,
+    ) -> Result<Self> {
         let opened = card.open_with(project, Variant::Functions, |profile| {
             if let Some(ns) = latency {
                 profile.link.read_latency_ns = ns;
@@ -74,7 +87,7 @@ impl Bench {
         let control = opened.card.function(FunctionKind::Net)?;
         control.attach(Attachment::Slot(slot.index()))?;
         control.set_up(true)?;
-        // Packed rings are offered only if requested.
+        // Packed rings and in-order use are offered only if requested.
         control.allow_features(Features::DEFAULT | features)?;
         let number = usize::from(FunctionKind::Net.number());
         let function: Arc<dyn PciFunction> = sim
@@ -82,7 +95,7 @@ impl Bench {
             .function(number)
             .map_err(|e| Failure::Run(e.to_string()))?
             .ok_or(Failure::Run("this card has no network device".into()))?;
-        let net = Net::open(function, features, ENTRIES, IOVA).map_err(failed)?;
+        let net = Net::open(function, features, ENTRIES, IOVA, offset).map_err(failed)?;
         if net.device.features() & features != features {
             return Err(Failure::Run(format!("the device does not offer features {features:#x}")));
         }
@@ -220,7 +233,12 @@ pub fn virtio(project: &Project, card: &CardArgs, all: bool, plots: &mut Vec<Plo
     for (mode, features) in modes {
         let mut bench = Bench::open(project, card, *features, None)?;
         for size in queued_sizes {
-            queued(&mut bench, mode, *size, &mut figures, &mut drawn.frames)?;
+            queued(&mut bench, mode, *size, &mut figures, Some(&mut drawn.frames))?;
+        }
+        for offset in if all { &OFFSETS[..] } else { &[] } {
+            let mut bench = Bench::open_at(project, card, *features, None, *offset)?;
+            let mode = format!("{mode}, {offset} bytes behind a multiple of 256");
+            queued(&mut bench, &mode, QUEUED[0], &mut figures, None)?;
         }
     }
     plots.extend(drawn.plots());
@@ -346,7 +364,13 @@ fn echo(bench: &mut Bench, mode: &str, size: usize, figures: &mut Vec<Figure>) -
 }
 
 /// Many frames queued together and echoed: the time of each further one.
-fn queued(bench: &mut Bench, mode: &str, size: usize, figures: &mut Vec<Figure>, plot: &mut Plot) -> Result {
+fn queued(
+    bench: &mut Bench,
+    mode: &str,
+    size: usize,
+    figures: &mut Vec<Figure>,
+    plot: Option<&mut Plot>,
+) -> Result {
     let what = format!("virtio, frames of {size} bytes queued, {mode}");
     let short = burst(bench, &what, size, FEW)?;
     let long = burst(bench, &what, size, MANY)?;
@@ -358,8 +382,10 @@ fn queued(bench: &mut Bench, mode: &str, size: usize, figures: &mut Vec<Figure>,
     let bytes = (HEADER + HEADERS + size) as f64;
     let (payload_up, payload_down) = both_ways(&bench.sim, bytes);
     let limit = payload_up.max(payload_down);
-    plot.add(Kind::Ours, mode, &size.to_string(), 0.0, bytes / cycles);
-    plot.add(Kind::Limit, "the link, frames alone", &size.to_string(), 0.0, bytes / limit);
+    if let Some(plot) = plot {
+        plot.add(Kind::Ours, mode, &size.to_string(), 0.0, bytes / cycles);
+        plot.add(Kind::Limit, "the link, frames alone", &size.to_string(), 0.0, bytes / limit);
+    }
     // Of the rings, and of packets that are divided at a boundary.
     let rest = (up - payload_up) * bench.sim.bytes_per_cycle();
     figures.push(Figure {
