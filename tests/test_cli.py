@@ -663,6 +663,7 @@ def test_the_owner_says_which_features_are_offered(tmp_path: Path):
     fails(2, "packed of net is given twice", *serve, "--features=net:+packed", "--features=net:-packed")
     fails(2, "mq needs ctrl_vq", *serve, "--features=net:+mq", "--features=net:-ctrl_vq")
     fails(2, "viaduct card", "vm", "--card", str(folder), "--features=net:+packed")
+    fails(2, "the guest has no blk", "vm", "--function", "net", "--features=blk:+packed", "--", "true")
     command = [
         str(ROOT / "viaduct"),
         *serve,
@@ -679,13 +680,12 @@ def test_the_owner_says_which_features_are_offered(tmp_path: Path):
         net = functions["net"]
         assert {"packed", "mrg_rxbuf", "event_idx"} <= set(net["offered"]) and net["negotiated"] == []
         # Features that need the control queue are withheld with it.
-        assert net["withheld"] == ["ctrl_vq", "ctrl_rx", "ctrl_rx_extra", "mq", "ctrl_mac_addr"]
-        assert functions["console"]["withheld"] == ["multiport", "packed"]
-        # Packed rings are not offered unless asked for; a disk that can be written is not read-only.
-        assert functions["blk"]["withheld"] == ["ro", "packed"] and functions["input"]["withheld"] == [
-            "packed"
-        ]
-        assert "withheld   multiport packed" in ok("info", "card", "--card", socket)
+        assert net["withheld"] == ["ctrl_vq", "ctrl_rx", "ctrl_rx_extra", "mq", "ctrl_mac_addr", "in_order"]
+        assert functions["console"]["withheld"] == ["multiport", "packed", "in_order"]
+        # Packed rings and in-order use are not offered unless asked for; a disk that can be written is not read-only.
+        assert functions["blk"]["withheld"] == ["ro", "packed", "in_order"]
+        assert functions["input"]["withheld"] == ["packed", "in_order"]
+        assert "withheld   multiport packed in_order" in ok("info", "card", "--card", socket)
     finally:
         server.terminate()
         assert server.wait(60) == 0

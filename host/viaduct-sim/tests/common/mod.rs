@@ -46,7 +46,7 @@ pub fn connect(card: &SimCard, number: usize) {
     const OFFER: u64 = 0x58;
     let base = 0x30000 + 0x100 * number as u64;
     card.write32(0, base, UP | BOARD).unwrap();
-    // All features, including packed rings.
+    // All features, including those that are offered on request only.
     card.write32(0, base + OFFER, u32::MAX).unwrap();
     card.write32(0, base + OFFER + 4, u32::MAX).unwrap();
 }

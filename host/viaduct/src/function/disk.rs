@@ -78,7 +78,10 @@ impl Disk {
         slot.open_space()?;
         // A request of 4 KiB loads one page of 4 KiB, and a flush writes those that were written; read-ahead makes both larger for
         // sequential ones.
-        let options = MapOptions::new(prot).huge(false).noting_writes();
+        let mut options = MapOptions::new(prot).huge(false);
+        if flush.is_some() {
+            options = options.noting_writes();
+        }
         let mapping = slot.map(source, sectors * SECTOR, options)?;
         let (index, range) = (slot.index(), mapping.range());
         let base = range.start;

@@ -35,13 +35,14 @@ const ANY: [Feature; 9] = [
     feature(VERSION_1, "version_1"),
     feature(33, "iommu_platform").or("access_platform"),
     feature(RING_PACKED, "packed").or("ring_packed"),
-    feature(35, "in_order"),
+    feature(IN_ORDER, "in_order"),
     feature(36, "order_platform"),
     feature(38, "notification_data"),
     feature(40, "queue_reset").or("ring_reset"),
 ];
 const VERSION_1: u32 = 32;
 const RING_PACKED: u32 = 34;
+const IN_ORDER: u32 = 35;
 
 const NET: [Feature; 12] = [
     feature(0, "csum"),
@@ -98,9 +99,9 @@ pub struct Features {
 }
 
 impl Features {
-    /// Allowed features by default: all but packed rings. A widely used poll-mode driver builds wrong packed rings,
-    /// and software devices do not offer them by default either.
-    pub const DEFAULT: u64 = !(1 << RING_PACKED);
+    /// Allowed features by default: all but packed rings and in-order use, with which a widely used poll-mode driver is wrong, and which
+    /// software devices do not offer by default either.
+    pub const DEFAULT: u64 = !(1 << RING_PACKED | 1 << IN_ORDER);
 
     /// Supported, but not offered.
     pub fn withheld(&self) -> u64 {
@@ -202,7 +203,7 @@ mod tests {
     fn changes_are_read_by_the_names_of_qemu_and_linux() {
         let change: FeatureChange = "net:+packed,-mrg_rxbuf".parse().unwrap();
         assert_eq!(change, FeatureChange { kind: FunctionKind::Net, on: 1 << 34, off: 1 << 15 });
-        assert_eq!(change.apply(Features::DEFAULT), !(1 << 15));
+        assert_eq!(change.apply(Features::DEFAULT), !(1 << 15 | 1 << 35));
         assert_eq!("net:+ring_packed,-mrg_rxbuf".parse(), Ok(change));
         assert_eq!("blk:-mq".parse(), Ok(FeatureChange { kind: FunctionKind::Blk, on: 0, off: 1 << 12 }));
         assert_eq!("net:-mq".parse(), Ok(FeatureChange { kind: FunctionKind::Net, on: 0, off: 1 << 22 }));

@@ -451,7 +451,7 @@ pub const VIA_FN_OFFER_LO_VALUE_RESET: u32 = 0xffff_ffff;
 /// Features that may be offered, high half.
 pub const VIA_FN_OFFER_HI: u64 = 0x5c;
 /// Value of `OFFER_HI`.
-pub const VIA_FN_OFFER_HI_VALUE_RESET: u32 = 0xffff_fffb;
+pub const VIA_FN_OFFER_HI_VALUE_RESET: u32 = 0xffff_fff3;
 /// Features offered, low half.
 pub const VIA_FN_OFFERED_LO: u64 = 0x60;
 /// Features offered, high half.

@@ -161,7 +161,12 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
     if args.card.is_some() {
         args.connect.refuse_features("give it to the `viaduct card` that serves the functions")?;
     }
-    args.connect.feature_changes()?;
+    for change in args.connect.feature_changes()? {
+        let function = change.kind.to_string();
+        if !wanted.contains(&function.as_str()) {
+            return usage(format!("--features: the guest has no {function}; give it --function {function}"));
+        }
+    }
     let more = args.qmp.as_deref().map(read_commands).transpose()?.unwrap_or_default();
     let guest = Guest::prepare(project.root(), &args.kernel)?;
     let shape = Shape { memory: args.memory, iommu: args.iommu, root: args.root };
