@@ -4,7 +4,7 @@
 // have offered, never send W before its AW was accepted, and report that they have drained when nothing is offered or in flight, until
 // `enable_i` rises.
 //
-// Assumed: sources hold what they offer until it is accepted and always accept R; R ends a read that was accepted, B a write whose address and
+// Assumed: sources hold what they offer until it is accepted and always accept R; R ends a read that was accepted two cycles before or earlier, B a write whose address and
 // data were; no more writes are in flight than the multiplexer has room to follow. `enable_i` may change in every cycle.
 
 module vq_gate
@@ -40,8 +40,8 @@ module vq_gate
     AwUsed,
     AwEvent
   } aw_turn_e;
-  localparam int unsigned Room = 2;  // accesses of each direction that the blocks follow; of writes one more
-  localparam int unsigned RdRoom = 4;
+  localparam int unsigned Room = 2;  // writes that the blocks follow, and one more
+  localparam int unsigned RdRoom = 4;  // reads that they follow
   typedef logic [3:0] count_t;
 
   axi_ax_t m_ar, m_aw;

@@ -44,6 +44,10 @@ EXEMPT = {
     },
     ("via_vdev_net_rx", "rsp_valid_o"): "valid for one cycle, in which via_vdev_answers has space",
     ("via_xdma_mover", "job_valid_i"): "withdrawn when the channel is stopped",
+    (
+        "via_vq_gather",
+        "job_valid_i",
+    ): "job_valid_o of via_vq_fetch, which knows whether its queue is under reset",
     # The same stream is checked at the guard, which knows when the app is cut off. The mover's clock may be stopped meanwhile.
     ("via_mover_out", "strm_"): "m_ of via_guard_strm",
     # A waiting message is for the slot's present owner: a new connection withdraws it.
@@ -71,6 +75,9 @@ CUT = {
         "s_rsp_valid_i",
     ): "N'(Early) << (N - 1)",  # valid for one cycle, when there is space
     ("via_xdma_fetch", "desc_valid_o"): "stop_i",  # discards data that was read
+    # A job is withdrawn when its queue is under reset.
+    ("via_vq_store", "job_valid_o"): "job_hidden",
+    ("via_vq_fetch", "job_valid_o"): "queue_reset_i[QW'(job_queue_o)]",
     ("via_fn_join", "s_"): "~sel_i",  # the data there is for another receiver
     # A function is reset by its driver, alone and at any time; the gate, the switch and the port of its disk tolerate that.
     ("via_fn_gate", "s_"): "drained_o",

@@ -8,7 +8,7 @@ import pytest
 from cocotb.triggers import ClockCycles
 from vdev_model import NONE, Bench, Ctrl
 
-from via_tb import run, until
+from via_tb import run, stalls, until
 
 CSUM, GUEST_CSUM, MTU, MAC, MRG, STATUS, CTRL, CTRL_RX, CTRL_RX_EXTRA, MQ, CTRL_MAC = (
     1 << n for n in (0, 1, 3, 5, 15, 16, 17, 18, 20, 22, 23)
@@ -511,6 +511,26 @@ async def small_and_large_frames_at_rate(dut):
         back = (chains[-1].done - chains[0].done) / (n - 1)
         dut._log.info("echo of %d bytes: %.1f cycles a frame out, %.1f back", size, out, back)
         assert out <= limit and back <= limit, f"{size}: {out} out, {back} back"
+        b.end()
+
+
+@cocotb.test(timeout_time=400, timeout_unit="us")
+async def short_frames_keep_their_order_while_the_user_logic_stalls(dut):
+    """Frames of a beat or two that find the FIFO empty, or not any more."""
+    for stall in (0.3, 0.6):
+        b = bench(dut)
+        b._stall["tx"] = stalls(b.r, stall)
+        await b.begin(ALL)
+        sent = []
+        for _ in range(120):
+            some = [
+                frame(b.r, b.r.choice((14, 40, 52, 60, 116, 180)), OTHER) for _ in range(b.r.randrange(2, 6))
+            ]
+            sent += some
+            await b.done(*[b.send(1, header() + f) for f in some], limit=20000)
+            await ClockCycles(dut.clk_i, b.r.randrange(8, 24))
+        await until(dut, lambda: len(b.tx) == len(sent))  # noqa: B023
+        assert [m for _, m in b.tx] == sent
         b.end()
 
 

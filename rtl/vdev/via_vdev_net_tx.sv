@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Transmit side of the net device: removes the header, inserts a checksum where the driver requests one, sends the frame.
-// Throughput: one beat a cycle, from the guest and to the user side. Latency: two cycles, and the next beat of the frame is needed; five
-// behind frames that are held; a frame that needs a checksum is held until its end. Order: kept.
+// Throughput: one beat a cycle, from the guest and to the user side. Latency: a beat is sent two cycles after it came, or in the cycle
+// after the next one of its frame, which is needed; three more behind frames that are held; a frame that needs a checksum is held until its end. Order: kept.
 // Misuse: a frame too short or too long, with segmentation requested, or with a checksum field outside of it, is dropped; so is everything
 // while `open_i` is low. The buffer completes when its last byte is accepted. Source: VIRTIO 1.3, 5.1.6.2.
 

@@ -652,6 +652,23 @@ async def notifications_are_checked(dut):
         pci.end()
 
 
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def a_notification_takes_one_cycle(dut):
+    pci = await function(dut)
+    await pci.bring_up()
+    for q in range(NUM_Q):
+        access = cocotb.start_soon(pci.write(NOTIFY + 4 * q, 2, q))
+        await until(dut, lambda: dut.req_valid.value == 1)
+        cycles = -1  # the edge that ends the cycle of the request does not count
+        while dut.notify_valid.value != 1:
+            await RisingEdge(dut.clk_i)
+            cycles += 1
+        assert cycles <= 1, f"{cycles} cycles from the access to the engine"
+        await access
+        await ClockCycles(dut.clk_i, q)
+    pci.end()
+
+
 # ---------------------------------------------------------------- interrupts
 
 
@@ -695,6 +712,47 @@ async def interrupts_take_the_mapped_vector(dut):
     assert not pci.msix
     await ClockCycles(dut.clk_i, 2)
     assert int(dut.idle_o.value)
+    pci.end()
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def interrupts_that_coincide_are_all_sent(dut):
+    """Each request is followed by an interrupt with its vector, and none comes without, in whatever cycles they meet."""
+    pci = await function(dut)
+    await pci.bring_up()
+    # Two at once would show as another vector.
+    for q in range(NUM_Q):
+        await pci.queue(q, msix_vector=q)
+    await pci.set("config_msix_vector", NUM_Q)
+    r, offered = pci.r, False
+    asked, sent = (
+        [-1] * (NUM_Q + 1),
+        [0] * (NUM_Q + 1),
+    )  # by vector: cycle of the last request, and of the last interrupt
+    length, pause = 8, 40
+    for cycle in range(1, 200 * (length + pause)):
+        # A few cycles with requests, then none until all must have been sent: a later one would hide that an earlier one was lost.
+        phase = cycle % (length + pause)
+        asking = phase < length
+        queue, config = r.randrange(NUM_Q), asking and r.random() < 0.2
+        used = asking and r.random() < 0.4
+        dut.irq_valid.value, dut.irq_queue.value, dut.config_change.value = used, queue, config
+        dut.msix_ready.value = not asking or r.random() < 0.7
+        await RisingEdge(dut.clk_i)
+        valid, vector = int(dut.msix_valid.value), int(dut.msix_vector.value)
+        if valid and not offered:
+            # One that comes in the cycle in which another is chosen has an interrupt of its own.
+            assert asked[vector] >= sent[vector] - 1, (
+                f"an interrupt with vector {vector} that nothing requested"
+            )
+            sent[vector] = cycle
+        offered = bool(valid) and not int(dut.msix_ready.value)
+        if used:
+            asked[queue] = cycle
+        if config:
+            asked[NUM_Q] = cycle
+        if phase == length + pause - 1:
+            assert all(a < s for a, s in zip(asked, sent, strict=True)), f"lost interrupts: {asked}, {sent}"
     pci.end()
 
 

@@ -6,7 +6,8 @@
 //                  └── enable, drained ──────┤     └ requests, responses
 //                                            └── host memory
 //
-// Throughput, latency, order and misuse: those of its parts; nothing is added. Resets: docs/interfaces.md, section 8.
+// Throughput, latency, order and misuse: those of its parts; nothing is added. R from host memory comes two cycles after its AR was accepted,
+// or later. Resets: docs/interfaces.md, section 8.
 
 module via_virtio_fn
   import via_pkg::*;

@@ -141,7 +141,7 @@ module via_virtio_pci
     Answer
   } access_e;
   access_e acc_q;
-  fn_req_t req_q, asked;  // asked: that in which a notification is looked for
+  fn_req_t req_q, asked;  // asked: the request that is compared with the addresses of notifications
   logic [31:0] rdata, rdata_q;
   logic [3:0] keep_q;  // bytes of the response
   logic [1:0] shift_q;  // bytes by which they move down

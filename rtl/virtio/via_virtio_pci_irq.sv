@@ -3,8 +3,9 @@
 // Turns the interrupts of a function's queues and of its configuration into MSI-X requests, and keeps the ISR.
 //
 // Throughput: one request every two cycles. Latency: one cycle for a queue if none waits, otherwise two. Order: round robin. Requests of
-// one source merge while they wait; each is followed by an interrupt. The vector is looked up when the request is sent; without a vector it only sets the ISR. With bus mastering
-// disabled requests wait. A request once offered stays until it is accepted, and `busy_o` is high meanwhile. Misuse: none is possible.
+// one source merge while they wait; each is followed by an interrupt. The vector is looked up when the request is sent; without a vector it
+// only sets the ISR. With bus mastering disabled requests wait. A request once offered stays until it is accepted, and `busy_o` is high
+// meanwhile. Misuse: none is possible.
 // Source: VIRTIO 1.3, 4.1.4.5, 4.1.5.3, 4.1.5.4.
 
 module via_virtio_pci_irq

@@ -11,6 +11,7 @@
 // Throughput: a chain of one descriptor every 4 cycles, payload a beat per cycle and direction. Latency, and order of data: see the blocks.
 // Order towards the host: payload, used entry, the write that makes the entry visible, all on one port; after that write the suppression
 // field is read; then the interrupt.
+// Host port: R comes two cycles after its AR was accepted, or later (via_vq_rdmux); an earlier one is dropped (asserted).
 // Gate: while `enable_i` is low nothing begins at the port, and what was begun is completed. Reset the engine only when it has drained.
 // Misuse: an error stops its queue and is reported once on error_*; other queues continue. A queue is quiet when nothing of it is in flight
 // and every request of it has its response.

@@ -359,7 +359,7 @@ module via_vq_gather
     .count_o  (),
     .hidden_o (beat_hidden)
   );
-  // A beat that none waits before need not pass the FIFO.
+  // A beat with none waiting before it need not pass the FIFO.
   assign beat = beat_wait ? beat_held : beat_in;
   assign beat_valid = beat_wait || m_r_valid_i && !beat_hidden;
   assign beat_by = !beat_wait && beat_pop;

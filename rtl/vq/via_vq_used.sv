@@ -5,8 +5,9 @@
 //   done ─ FIFO ─ runs ─ entries ─ line ──> AW, W      used elements or descriptors: a beat is a line, consecutive lines are a burst
 //      └ alone ┘           └─ index ─────┘  └─ the index has left ─> via_vq_used_irq: suppression field (AR, R) ─> irq
 //
-// Throughput: one chain a cycle while batches are long, one every three to five cycles with one chain a batch. Latency: 4 cycles to AW, 5
-// if others wait; 2 for a single chain that was announced (done_near_i) at least a cycle before.
+// Throughput: one chain a cycle while batches are long, one every three to five cycles with one chain a batch. Latency of a
+// single chain, from `done_valid_i` to AW: 3 cycles for its entry, 4 for its index (split); 2 and 3 if it was announced (done_near_i) at
+// least a cycle before.
 // A batch consists of consecutive waiting chains of one queue, at most `Batch` of them and the rest of a response spread over several. If
 // chains come in quick succession (the first one less than `Recent` cycles after the one before), they wait for more: for `Hold` cycles,
 // then as long as the next one comes within `Gap` cycles (within `Hold` after a few of them), at most `Most` cycles; less if nothing more
@@ -267,8 +268,8 @@ module via_vq_used
   assign extend = run_q && feat_q.in_order && run_whole_q;
   assign take = fits && (extend || !run_q || item_ready);
   assign close = open_q && !fits && !(more_q && on_q);
-  // Without a batch the registers below always hold the values at the port as of the previous cycle. A single chain that was there already
-  // is processed as it comes.
+  // Without a batch, and while no chain waits, the registers below hold the values at the port as of the previous cycle. A single chain that
+  // was there already is processed as it comes.
   assign early = by && ahead_q && item_ready && !void_q && !c.more;
   assign at_once = early && feat_q.packed_ring;
   // A packed batch of one entry becomes visible with that entry.
@@ -626,6 +627,7 @@ module via_vq_used
       began_q <= 1'b0;
     end else begin
       took_q  <= take;
+      // An early one began with the `enable` of the cycle before.
       began_q <= early || take && !open_q && cfg.enable;
     end
   end
