@@ -67,10 +67,11 @@ SLOT = (
     Part("via_guard", still="quiet_o"),
     Part("via_slot_events"),
 )
+XBAR = tuple(Part(f"via_xbar_{way}_mgr", (("ToHost", n),), hot=True) for way in ("rd", "wr") for n in (0, 1))
 CARD = (
     Part("via_slot_port", inside=SLOT, hot=True),
     Part("via_functions", inside=FUNCTIONS, hot=True),
-    *(Part(f"via_xbar_{way}_mgr", (("ToHost", n),), hot=True) for way in ("rd", "wr") for n in (0, 1)),
+    Part("via_xbar", inside=XBAR, hot=True),
     Part("via_dma"),
     Part("via_cmdq", counted=("cpl_done_i",)),
     Part("via_ringw"),

@@ -111,6 +111,13 @@ def test_a_part_may_say_by_another_output_when_it_is_still(tmp_path: Path):
     assert "!stands_o" in parts.socket(head, [parts.Part("via_thing", still="stands_o")])
 
 
+def blocks_in(path: Path) -> set[str]:
+    """Names of the blocks that a block consists of, and of those in them."""
+    found = set(re.findall(r"^ *(via_\w+) (?:#\(|u_)", path.read_text(), re.M))
+    inner = [ROOT / f"rtl/{folder.name}/{name}.sv" for name in found for folder in (ROOT / "rtl").iterdir()]
+    return found.union(*(blocks_in(block) for block in inner if block.exists()))
+
+
 def test_parts_of_the_card():
     """Each block is there, has all inputs that its part calls sampled, and leaves out none that it has not."""
     names = set[str]()
@@ -122,5 +129,6 @@ def test_parts_of_the_card():
         known = {p.name for p in head.inputs}
         assert set((*part.sampled, *part.counted)) - {"time_i"} <= known, part.name
         assert set(dict(part.parameters)) <= set(head.defaults), part.name
+        inside = blocks_in(path)
         for inner in part.inside:
-            assert re.search(rf"\b{inner.module}\b", path.read_text()), f"{inner.module} is not in {path}"
+            assert inner.module in inside, f"{inner.module} is not in {path}"

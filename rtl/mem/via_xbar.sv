@@ -52,7 +52,7 @@ module via_xbar
   input  axi_b_t               m_b_i       [NumSub],
   input  logic    [NumSub-1:0] m_b_valid_i,
   output logic    [NumSub-1:0] m_b_ready_o,
-  output logic                 still_o,               // nothing moves unless an input changes
+  output logic                 still_o,               // nothing moves unless something is offered, or another input changes
   output logic                 idle_o                 // level: no burst is in flight
 );
 

@@ -39,7 +39,7 @@ module via_xbar_rd
   input  axi_r_t               m_r_i       [NumSub],
   input  logic    [NumSub-1:0] m_r_valid_i,
   output logic    [NumSub-1:0] m_r_ready_o,
-  output logic                 still_o,               // nothing moves unless an input changes
+  output logic                 still_o,               // nothing moves unless something is offered, or another input changes
   output logic                 idle_o                 // level: no read is in flight
 );
 
@@ -163,7 +163,7 @@ module via_xbar_rd
       .m_ready_i(m_r_valid_i[t] && m_r_i[t].last),
       .count_o  ()
     );
-    assign sends[t] = m_ar_valid_o[t] || m_r_valid_i[t];
+    assign sends[t] = m_ar_valid_o[t];
 
     // Beats requested and not delivered. The sum follows a grant by two cycles, so nothing is granted in the one after a long burst.
     if (t < NumChan) begin : gen_window
@@ -193,7 +193,7 @@ module via_xbar_rd
   end
 
   assign m_r_ready_o = '1;
-  assign still_o = &mgr_still && ~|{sends, s_ar_valid_i};
+  assign still_o = &mgr_still && ~|sends;
   assign idle_o = &mgr_idle && ~|m_ar_valid_o;
 
 `ifndef SYNTHESIS

@@ -45,7 +45,7 @@ module via_xbar_wr
   input  axi_b_t               m_b_i       [NumSub],
   input  logic    [NumSub-1:0] m_b_valid_i,
   output logic    [NumSub-1:0] m_b_ready_o,
-  output logic                 still_o,               // nothing moves unless an input changes
+  output logic                 still_o,               // nothing moves unless something is offered, or another input changes
   output logic                 idle_o                 // level: no write is in flight
 );
 
@@ -241,11 +241,11 @@ module via_xbar_wr
       .m_ready_i(m_b_valid_i[t]),
       .count_o  ()
     );
-    assign sends[t] = m_aw_valid_o[t] || piece_valid || w_valid_q || m_b_valid_i[t];
+    assign sends[t] = m_aw_valid_o[t] || piece_valid || w_valid_q;
   end
 
   assign m_b_ready_o = '1;
-  assign still_o = &mgr_still && ~|{sends, s_aw_valid_i, s_w_valid_i};
+  assign still_o = &mgr_still && ~|sends;
   assign idle_o = &mgr_idle && ~|{m_aw_valid_o, m_w_valid_o};
 
 endmodule

@@ -265,7 +265,8 @@ module via_shell_edge
   assign host_wlast_o = host_w.last;
   assign host_b = '{id: host_bid_i, resp: axi_resp_e'(host_bresp_i)};
 
-  assign still_o = host_still && xbar_still;
+  // still_o of the crossbar does not cover what is offered to it.
+  assign still_o = host_still && xbar_still && ~|{cardmem_ar_valid_i, cardmem_aw_valid_i, cardmem_w_valid_i, c_r_valid, c_b_valid};
   assign idle_o = host_idle && xbar_idle;
 
   // ---------------------------------------------------------------- board streams

@@ -65,12 +65,17 @@ module via_xbar_tb
     );
   end
 
-  logic clk, still;
-  via_tb_gate u_gate (
+  // What is offered counts in every cycle, as a change does.
+  logic clk, still, offered, tick;
+  assign offered = |{s_ar_valid, s_aw_valid, s_w_valid, m_r_valid, m_b_valid};
+  always_ff @(posedge clk_i) tick <= rst_ni && !tick;
+  via_tb_gate #(
+    .W(2)
+  ) u_gate (
     .clk_i,
     .rst_ni,
     .still_i(still),
-    .inputs_i(1'b0),
+    .inputs_i({offered, offered && tick}),
     .clk_o(clk)
   );
 
