@@ -360,7 +360,8 @@ int Card::wave_open(const char* path, uint64_t start, uint64_t cycles, std::stri
     why = "waves of no cycles were asked for";
     return -EINVAL;
   }
-  std::FILE* file = std::fopen(path, "w");
+  // Whether it can be written: what is there stays until the recording begins.
+  std::FILE* file = std::fopen(path, "a");
   if (!file) {
     const int error = errno;
     why = std::string(path) + ": " + std::strerror(error);

@@ -307,7 +307,7 @@ def _in_range(what: str, value: int, low: int, end: int) -> int:
     """An integer in the range of its C type; ctypes would truncate it."""
     number = operator.index(value)
     if not low <= number < end:
-        raise ArgumentError(-1, f"{what} is {number}; it is at least {low} and below {end}")
+        raise ArgumentError(-1, f"{what} is {number}; it must be {low} to {end - 1}")
     return number
 
 

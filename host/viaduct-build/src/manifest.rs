@@ -178,7 +178,7 @@ impl Manifest {
             let register = match self.register(name) {
                 Some(r) if r.access == Access::Rw => r,
                 Some(_) => {
-                    return Err(wrong(format!("app {} has it, but it can not be set", self.name), known));
+                    return Err(wrong(format!("app {} has it, but it cannot be set", self.name), known));
                 }
                 None => {
                     let remedy =
@@ -338,7 +338,7 @@ python = "model.py"
             (vec![("key", "00")], "1 bytes given, it holds 32"),
             (vec![("key", "zz")], "not hexadecimal"),
             (vec![("kye", &key)], "did you mean key?"),
-            (vec![("rounds", "1")], "can not be set"),
+            (vec![("rounds", "1")], "cannot be set"),
             (vec![("key", &key), ("mode", "4")], "does not fit 2 bits"),
             (vec![("key", &key), ("mode", "")], "not a number"),
             (vec![("key", &key), ("mode", "-1")], "not a number"),

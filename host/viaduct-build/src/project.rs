@@ -81,6 +81,9 @@ impl Project {
         if let Some(root) = std::env::var_os("VIADUCT_ROOT").filter(|root| !root.is_empty()) {
             return Project::find(&root).map_err(|error| match error {
                 Error::Io { path, source } => Error::Root { path, source },
+                Error::NoProject { start } => {
+                    Error::Root { path: start, source: std::io::Error::other("there is no Viaduct checkout") }
+                }
                 other => other,
             });
         }

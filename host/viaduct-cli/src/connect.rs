@@ -104,7 +104,7 @@ impl<Cable: FromStr<Err = String> + Default> FromStr for Place<Cable> {
             Some(("app", name)) if !name.is_empty() => Ok(Place::App(name.to_owned())),
             None if text == "board" => Ok(Place::Board(Cable::default())),
             None if text == "none" => Ok(Place::None),
-            _ => text.parse().map(Place::Board).map_err(|why: String| format!("{why}, app:NAME or board")),
+            _ => text.parse().map(Place::Board).map_err(|why: String| format!("{why}; or app:NAME or board")),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::tell::{BAD, styled};
+use crate::style::{BAD, styled};
 use crate::text::plain;
 
 /// Result of a command.

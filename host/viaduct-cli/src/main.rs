@@ -21,6 +21,7 @@ mod random;
 mod route;
 mod settings;
 mod signals;
+mod style;
 mod terminal;
 mod text;
 mod virtio;
@@ -89,7 +90,9 @@ fn no_command(error: &clap::Error) -> ExitCode {
     let result = match not_text(error.kind()) {
         Some(failure) => Err(failure),
         None if error.use_stderr() => error.exit(),
-        None if tell::coloured(&std::io::stdout()) => tell::out(error.render().ansi().to_string().trim_end()),
+        None if style::coloured(&std::io::stdout()) => {
+            tell::out(error.render().ansi().to_string().trim_end())
+        }
         None => tell::out(error.render().to_string().trim_end()),
     };
     ended(result)

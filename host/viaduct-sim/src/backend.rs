@@ -61,7 +61,7 @@ impl FromStr for Net {
                 let (own, peer) = paths.split_once(',').map_or((paths, None), |(a, b)| (a, Some(b.into())));
                 Ok(Self::Unix(own.into(), peer))
             }
-            _ => Err("write tap:NAME, unix:PATH, unix:PATH,PEER or none".to_owned()),
+            _ => Err("write none, tap:NAME or unix:PATH[,PEER]".to_owned()),
         }
     }
 }

@@ -9,7 +9,8 @@ use serde_json::json;
 use viaduct_build::{Container, Geometry, Project, Variant};
 
 use crate::fail::{Failure, Result};
-use crate::tell::{BAD, GOOD, out, styled};
+use crate::style::{BAD, GOOD, styled};
+use crate::tell::out;
 
 /// Check tools, folders and built files, and say what to do if something is missing
 #[derive(clap::Args)]

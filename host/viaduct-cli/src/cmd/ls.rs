@@ -6,7 +6,8 @@ use viaduct_build::{Project, Variant};
 
 use crate::card::{CardArgs, CardSpec};
 use crate::fail::Result;
-use crate::tell::{BAD, NAME, out, styled};
+use crate::style::{BAD, NAME, styled};
+use crate::tell::out;
 use crate::text::plain;
 
 /// List apps, and the slots of a card

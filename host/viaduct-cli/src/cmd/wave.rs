@@ -60,6 +60,10 @@ pub fn run(args: Args) -> Result {
     let end = sim.function.now();
     drop(loaded);
     if start >= end {
+        // An earlier recording stays; what was created for this one goes.
+        if std::fs::metadata(&args.output).is_ok_and(|made| made.is_file() && made.len() == 0) {
+            std::fs::remove_file(&args.output).map_err(at(args.output.display()))?;
+        }
         return usage(format!("the run ended at cycle {end}, before --start {start}: nothing was recorded"));
     }
     tell!("{}: cycles {start} to {} of {end}", prepared.app.name, end.min(start.saturating_add(args.cycles)));

@@ -150,6 +150,9 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
     let job = Job::new(args.script.as_deref(), &args.command, &args.copy)?;
     let project = crate::project::find()?;
     let wanted: Vec<&str> = args.function.iter().map(String::as_str).filter(|f| *f != "none").collect();
+    if let Some(twice) = wanted.iter().enumerate().find(|(at, name)| wanted[..*at].contains(name)) {
+        return usage(format!("--function: {} is given twice", twice.1));
+    }
     if wanted.len() > machine::PORTS {
         return usage(format!("at most {} functions fit", machine::PORTS));
     }
