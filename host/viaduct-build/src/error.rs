@@ -104,6 +104,18 @@ pub enum Error {
         /// The signal.
         signal: i32,
     },
+    /// The app does not support the card's width.
+    #[error(
+        "app {name} is for beats of {supported} bits (`data_width` in its app.toml), this card has {width}"
+    )]
+    Width {
+        /// The app's name.
+        name: String,
+        /// Widths it supports, in bits.
+        supported: String,
+        /// The card's.
+        width: u32,
+    },
     /// An app image is not one, or not for this card.
     #[error("{}: {problem}; {remedy}", shown(file))]
     Image {

@@ -155,6 +155,11 @@ impl Project {
         variant: Variant,
         progress: &mut dyn FnMut(&str),
     ) -> Result<Image> {
+        if !app.data_width.contains(&geometry.data_width) {
+            let supported: Vec<_> = app.data_width.iter().map(u32::to_string).collect();
+            let (name, width) = (app.name.clone(), geometry.data_width);
+            return Err(Error::Width { name, supported: supported.join(", "), width });
+        }
         let generated = self.generate(app)?;
         let folder = self.images(variant).join(&app.name);
         std::fs::create_dir_all(&folder).map_err(Error::io(&folder))?;

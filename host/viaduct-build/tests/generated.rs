@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use viaduct_build::{Generated, Manifest, Project};
+use viaduct_build::{Generated, Geometry, Manifest, Project};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -168,4 +168,15 @@ fn real_apps_are_read() {
         let tests = root().join(format!("apps/{name}/test_{name}.py"));
         assert!(app.model.is_some() || tests.is_file(), "{name} has neither golden model nor tests");
     }
+}
+
+#[test]
+fn an_app_is_not_built_for_a_width_that_it_does_not_support() {
+    let project = Project::find(root()).unwrap();
+    let app = project.load("udp_echo").unwrap();
+    let error = project.build(&app, &Geometry { data_width: 64, streams: 1 }).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "app udp_echo is for beats of 512 bits (`data_width` in its app.toml), this card has 64"
+    );
 }
