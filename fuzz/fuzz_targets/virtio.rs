@@ -353,7 +353,8 @@ fn drive_queue(u: &mut Unstructured, hostile: &Arc<Hostile>) -> Outcome {
 }
 
 fn drive_net(u: &mut Unstructured, hostile: &Arc<Hostile>) -> Outcome {
-    let mut net = Net::open(Arc::clone(hostile) as Arc<dyn PciFunction>, u64::MAX, SIZE, IOVA)?;
+    let offset = usize::from(u.arbitrary::<u8>()?);
+    let mut net = Net::open(Arc::clone(hostile) as Arc<dyn PciFunction>, u64::MAX, SIZE, IOVA, offset)?;
     let packed = net.device.options().packed;
     for _ in 0..256 {
         if u.is_empty() {

@@ -155,7 +155,7 @@ impl Project {
         variant: Variant,
         progress: &mut dyn FnMut(&str),
     ) -> Result<Image> {
-        if !app.data_width.contains(&geometry.data_width) {
+        if !app.data_width.is_empty() && !app.data_width.contains(&geometry.data_width) {
             let supported: Vec<_> = app.data_width.iter().map(u32::to_string).collect();
             let (name, width) = (app.name.clone(), geometry.data_width);
             return Err(Error::Width { name, supported: supported.join(", "), width });
