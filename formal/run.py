@@ -150,8 +150,8 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_xbar_share.sv", "refill  = rich == '0", "refill  = below == '1"),
     ],
     "xbar_queue": [
-        ("via_xbar_queue.sv", "!full_q || paid && room", "!full_q || room"),
-        ("via_xbar_queue.sv", "s_valid_i(full_q && paid)", "s_valid_i(full_q)"),
+        ("via_xbar_queue.sv", "!full_q || paid && m_ready_i", "!full_q || m_ready_i"),
+        ("via_xbar_queue.sv", "m_valid_o = full_q && paid", "m_valid_o = full_q"),
         ("via_xbar_queue.sv", "paid = !due[CreditW-1]", "paid = !credit_q[CreditW-1] || early_q"),
         ("via_xbar_queue.sv", "Ahead && !cut_i &&", "!cut_i &&"),
         ("via_xbar_queue.sv", "left - 8'(Piece)", "left"),

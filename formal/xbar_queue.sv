@@ -56,16 +56,9 @@ module xbar_queue
     .still_o  ()
   );
 
-  // The pieces in the slice: the one that is offered, and one behind it.
-  logic [7:0] second_len;
-  logic second;
-  assign second     = dut.u_offer.skid_valid_q;
-  assign second_len = dut.u_offer.gen_ram.mem[!dut.u_offer.gen_ram.rptr_q][Width+:8];
-
-  // Beats of credit that no granted piece has used; with `Ahead` below zero while data of a granted piece is still to come.
+  // Beats of credit that no piece has used; with `Ahead` below zero while data of a piece is still to come.
   beats_t owned_q;
-  beats_t offered, claimed;
-  assign offered = (m_valid ? beats_t'(m_len) + beats_t'(1) : beats_t'(0)) + (second ? beats_t'(second_len) + beats_t'(1) : beats_t'(0));
+  beats_t claimed;
   assign claimed = dut.full_q ? beats_t'(dut.piece_q.len) + beats_t'(1) : beats_t'(0);
 
   // What a piece of `len` needs before it is offered.
@@ -90,12 +83,9 @@ module xbar_queue
       if (owned_q >= beats_t'(Most)) assume (!credit_i);
 
       a_paid : assert (!m_valid || owned_q >= enough(m_len));
-      i_slice : assert (!second || m_valid && !dut.room);
-      i_place : assert ((dut.u_offer.gen_ram.wptr_q != dut.u_offer.gen_ram.rptr_q) == (m_valid && !second));
-      i_second : assert (!second || owned_q >= beats_t'(m_len) + beats_t'(1) + enough(second_len));
-      i_account : assert (owned_q == beats_t'(dut.credit_q) + beats_t'(dut.credit_late_q) + claimed + offered);
+      i_account : assert (owned_q == beats_t'(dut.credit_q) + beats_t'(dut.credit_late_q) + claimed);
       i_most : assert (owned_q <= beats_t'(Most));
-      i_fits : assert ((!m_valid || fits(m_len)) && (!second || fits(second_len)) && (!dut.full_q || fits(dut.piece_q.len)));
+      i_fits : assert ((!dut.full_q || fits(dut.piece_q.len)));
       i_rest : assert (!dut.more_q || dut.full_q && fits(dut.rest_q));
       i_early : assert (!dut.full_q || !dut.early_q || Ahead && beats_t'(dut.rest_q) == beats_t'(dut.piece_q.len) - beats_t'(Piece));
       // The credit's register is wide enough.

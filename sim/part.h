@@ -13,7 +13,7 @@
 
 namespace via {
 
-template <class Top, class Root, class Syms>
+template <class Model>
 class VerilatedPart final : public Part {
  public:
   VerilatedPart(VerilatedContext* context, const char* place, bool checks)
@@ -23,7 +23,7 @@ class VerilatedPart final : public Part {
   ~VerilatedPart() override { top_.top().final(); }
 
   bool edge(bool left_out, const uint32_t* in, uint32_t* out) override {
-    Root& r = top_.ports();
+    auto& r = top_.ports();
     if (checks) {
       checked_edge(left_out, in);
     } else {
@@ -48,7 +48,7 @@ class VerilatedPart final : public Part {
   }
 
   void checked_edge(bool left_out, const uint32_t* in) {
-    Root& r = top_.ports();
+    auto& r = top_.ports();
     // In reset and at the first edge behind it registers hold anything. The first input is rst_ni.
     const bool compares = (in[0] & 1) && edges_++ > 0;
     const auto before = r.out_o;
@@ -77,7 +77,7 @@ class VerilatedPart final : public Part {
 
   std::string place_;
   uint64_t edges_ = 0;  // out of reset
-  VerilatedModel<Top, Root, Syms> top_;
+  VerilatedModel<Model> top_;
   std::vector<std::pair<uint32_t, std::string>> outputs_;  // where they begin, in bits
 };
 

@@ -18,6 +18,8 @@
 #include "verilated_top.h"
 #include "viaduct_slot.h"
 
+VIA_VERILATED(Vshell)
+
 namespace via {
 
 template <class T>
@@ -27,7 +29,7 @@ constexpr unsigned count_of(const T& array) {
 
 class Shell {
  public:
-  using Top = VerilatedTop<Vshell, Vshell___024root, Vshell__Syms>;
+  using Top = VerilatedTop<VshellModel>;
   using Ports = Vshell___024root;
   static constexpr unsigned kSlots = sizeof(Ports::slot_rst_no) / sizeof(Ports::slot_rst_no[0]);
   static constexpr unsigned kChannels = sizeof(Ports::mem_arvalid_o) / sizeof(Ports::mem_arvalid_o[0]);

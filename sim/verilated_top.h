@@ -36,10 +36,27 @@ inline void narrow(To& to, const From& from) {
   std::memcpy(&to, &from, sizeof(To));
 }
 
-// A model that is clocked by clk_i. Its context belongs to whom made it.
-template <class Top, class Root, class Syms>
+// The classes of the model with prefix V, and what evaluates it: that is eval() without what it does for
+// messages of other threads and for objects of SystemVerilog classes, which these models do not have. The
+// locks it takes for them would cost a twentieth of the time.
+#define VIA_VERILATED(V)                                             \
+  void V##___024root___eval(V##___024root*);                         \
+  struct V##Model {                                                  \
+    using Top = V;                                                   \
+    using Root = V##___024root;                                      \
+    using Syms = V##__Syms;                                          \
+    static void evaluate(Root* root) { V##___024root___eval(root); } \
+  };
+
+// A model that is clocked by clk_i. Its context belongs to whom made it. look() comes first: it begins the
+// model.
+template <class Model>
 class VerilatedModel {
  public:
+  using Top = typename Model::Top;
+  using Root = typename Model::Root;
+  using Syms = typename Model::Syms;
+
   explicit VerilatedModel(VerilatedContext* context, const char* name = "")
       : top_(std::make_unique<Top>(context, name)) {}
 
@@ -51,7 +68,7 @@ class VerilatedModel {
     Root& r = ports();
     rearm(r);
     r.clk_i = 1;
-    top_->eval();
+    Model::evaluate(&r);
   }
   // As edge(); whether it left the whole state, inputs included, as it was.
   bool edge_settled() {
@@ -90,9 +107,12 @@ class VerilatedModel {
 
 // A model with a context of its own, waves and coverage; with the parts that its sockets stand for, if it has
 // any.
-template <class Top, class Root, class Syms>
+template <class Names>
 class VerilatedTop {
  public:
+  using Root = typename Names::Root;
+  using Syms = typename Names::Syms;
+
   explicit VerilatedTop(bool checks = false) : parts_(&context_, checks) {
     context_.timeprecision(-12);
     context_.timeunit(-12);
@@ -177,7 +197,7 @@ class VerilatedTop {
   }
 
  private:
-  using Model = VerilatedModel<Top, Root, Syms>;
+  using Model = VerilatedModel<Names>;
 
   VerilatedContext context_;
   Parts parts_;

@@ -380,7 +380,7 @@ def test_missing_and_unreadable_files(data: Path, tmp_path: Path):
 
 
 def test_outside_of_any_project(tmp_path: Path):
-    fails(1, "is not in a Viaduct checkout", "ls", env=env(tmp_path))
+    fails(1, "there is no Viaduct checkout", "ls", env=env(tmp_path))
     fails(1, "VIADUCT_ROOT names /nowhere: No such file", "ls", env=env(Path("/nowhere")))
     ok("ls", env=os.environ | {"VIADUCT_ROOT": ""})
 

@@ -63,11 +63,16 @@ FUNCTIONS = (
 NO_FUNCTIONS = Part("via_functions", (("FnMask", 0),))
 SLOT = (
     Part("via_dispatch"),
-    Part("via_mmu", counted=("rd_done_i", "wr_done_i")),
+    Part("via_mmu", counted=("rd_done_i", "wr_done_i"), hot=True),
     Part("via_guard", still="quiet_o"),
     Part("via_slot_events"),
 )
-XBAR = tuple(Part(f"via_xbar_{way}_mgr", (("ToHost", n),), hot=True) for way in ("rd", "wr") for n in (0, 1))
+XBAR = tuple(
+    Part(f"via_xbar_{way}_{side}", ((kind, n),), hot=True)
+    for way in ("rd", "wr")
+    for side, kind in (("mgr", "ToHost"), ("tgt", "Far"))
+    for n in (0, 1)
+)
 CARD = (
     Part("via_slot_port", inside=SLOT, hot=True),
     Part("via_functions", inside=FUNCTIONS, hot=True),
@@ -353,14 +358,16 @@ def factory(parts: dict[str, str]) -> str:
         for model in parts.values()
         for what in ("", "__Syms", "___024root")
     )
+    named = "".join(f"VIA_VERILATED(V{model})\n" for model in sorted(set(parts.values())))
     chosen = "".join(
         f'  if (kind == "{kind}")\n'
-        f"    return std::make_unique<VerilatedPart<V{model}, V{model}___024root, V{model}__Syms>>(context, place, checks);\n"
+        f"    return std::make_unique<VerilatedPart<V{model}Model>>(context, place, checks);\n"
         for kind, model in parts.items()
     )
     return f"""// Made by tools/parts.py.
 {included}#include "part.h"
 
+{named}
 namespace via {{
 std::unique_ptr<Part> make_part(const std::string& kind, VerilatedContext* context, const char* place, bool checks) {{
 {chosen}  return nullptr;

@@ -49,6 +49,7 @@ ROOT = Path(__file__).absolute().parent.parent
 RUNTIME = ["verilated.cpp", "verilated_threads.cpp"]
 PER_JOB = 1 << 20  # KiB of memory that a compiler takes at most
 LOOK = 0.2  # seconds between two looks for signals
+UNLIKELY = Path("sim/unlikely.h")  # in front of generated code
 SMALL = 100_000  # files below this number of bytes are compiled together
 
 
@@ -406,7 +407,12 @@ class Build:
 
     def headers(self) -> list[Path]:
         if self.kind == "slot":
-            return [Path("sim/verilated_top.h"), Path("sim/parts.h"), Path("sim/include/viaduct_slot.h")]
+            return [
+                Path("sim/verilated_top.h"),
+                Path("sim/parts.h"),
+                Path("sim/include/viaduct_slot.h"),
+                UNLIKELY,
+            ]
         return found("sim/**/*.h")
 
     def patterns(self) -> list[str]:
@@ -547,6 +553,7 @@ class Build:
         """All other inputs of a model's C++ and objects."""
         what = [self.verilator_command(model), model.generated, self.flags(), self.own_flags(model), self.cxx]
         what += [self.fast(model), SMALL, compiler_version(self.cxx), verilator_version(), processor()]
+        what += [digest(UNLIKELY)]
         what += [digest(Path("sim/parts.h"))] if model.sockets else []
         return hashlib.sha256(json.dumps(what).encode()).hexdigest()
 
@@ -570,6 +577,7 @@ class Build:
         units: list[tuple[Path, Path, list[str]]] = []
         for kind, level in levels.items():
             flags = [level, *self.common(), *self.own_flags(model), "-include", str(self.prelude(level))]
+            flags += ["-include", str(UNLIKELY)] if kind == "fast" else []
             sources = [
                 p
                 for p in sorted(model.work.glob(f"{model.prefix}*.cpp"))

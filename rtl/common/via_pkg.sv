@@ -118,6 +118,13 @@ package via_pkg;
     axi_resp_e      resp;
   } axi_b_t;
 
+  /// A piece of a burst on its way from a manager to a target of the crossbar: all of it, or a part.
+  typedef struct packed {
+    logic                 last;   // the last piece of its burst
+    logic [7:0]           len;    // beats - 1
+    logic [51-BeatLog2:0] place;  // address in the target, in beats
+  } xbar_piece_t;
+
   typedef struct packed {
     logic [IdW-1:0]   id;
     axi_resp_e        resp;

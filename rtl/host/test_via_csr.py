@@ -471,9 +471,9 @@ async def functions_are_told_what_is_written_and_tell_their_state(dut):
         assert await b.read(at + 0x0C) == 25 << 16 | 80
         await b.write(at + 0x0C, rows << 16 | cols)
         await b.write(at + 0x50, reach)
-        # Looks every 1024 cycles, without end; packed rings are not offered unless asked for.
+        # Looks every 1024 cycles, without end; packed rings and IN_ORDER are not offered unless asked for.
         assert await b.read(at + 0x38) == 1024
-        assert (await b.read(at + 0x58), await b.read(at + 0x5C)) == (NONE, NONE & ~4)
+        assert (await b.read(at + 0x58), await b.read(at + 0x5C)) == (NONE, NONE & ~0xC)
         await b.write(at + 0x38, looks << 16 | period)
         await b.write(at + 0x2C, limit)
         await b.write(at + 0x30, failed << 31 | count)

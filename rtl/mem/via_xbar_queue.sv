@@ -6,8 +6,8 @@
 // so a target never waits for a manager. While others request the target, pieces are short, so that a short request never waits for a long one
 // of another manager; else a request is one piece, as memory is best at long ones.
 // Both rules for credit are proved in formal/xbar_queue.
-// Throughput: one piece a cycle. Latency: two cycles. Order: kept. Credit counts two cycles after `credit_i`. Handshake outputs are registers,
-// the piece is read from distributed memory.
+// Throughput: one piece a cycle. Latency: one cycle. Order: kept. Credit counts two cycles after `credit_i`. Outputs depend on registers only;
+// `m_valid_o` is one sum behind them: it goes into a register slice at the target.
 
 module via_xbar_queue
   import via_pkg::*;
@@ -56,12 +56,12 @@ module via_xbar_queue
   logic [Width-1:0] held;
   logic [7:0] held_len, left, rest_q;
   logic [7:0] need;  // beats - 1 of the next piece
-  logic held_valid, full_q, more_q, have, go, long, room, paid, early_q, credit_late_q;
+  logic held_valid, full_q, more_q, have, go, long, paid, early_q, credit_late_q;
   piece_t piece_q;
 
   // ---------------------------------------------------------------- requests that wait
   // Of the request in work, `rest_q` (beats - 1, with `more_q`) is to be cut. An empty queue is passed by.
-  assign go   = !full_q || paid && room;
+  assign go   = !full_q || paid && m_ready_i;
   assign have = more_q || held_valid || s_valid_i;
   assign left = more_q ? rest_q : held_valid ? held_len : s_len_i;
   assign long = cut_i && 9'(left) >> PieceLog2 != '0;
@@ -120,24 +120,10 @@ module via_xbar_queue
     end
   end
 
-  // ---------------------------------------------------------------- pieces that are offered
-  piece_t offer;
-  via_slice #(
-    .T  (piece_t),
-    .Ram(1'b1)
-  ) u_offer (
-    .clk_i,
-    .rst_ni,
-    .s_i      (piece_q),
-    .s_valid_i(full_q && paid),
-    .s_ready_o(room),
-    .m_o      (offer),
-    .m_valid_o(m_valid_o),
-    .m_ready_i(m_ready_i)
-  );
-  assign m_o      = offer.place;
-  assign m_len_o  = offer.len;
-  assign m_last_o = offer.last;
-  assign still_o  = !full_q && !m_valid_o && !credit_late_q;
+  assign m_valid_o = full_q && paid;
+  assign m_o       = piece_q.place;
+  assign m_len_o   = piece_q.len;
+  assign m_last_o  = piece_q.last;
+  assign still_o   = !full_q && !credit_late_q;
 
 endmodule

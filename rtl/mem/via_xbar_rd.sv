@@ -3,7 +3,7 @@
 // Read half of the crossbar: out of order over the targets, in order for every manager.
 //
 //   AR of manager m ──> order of m ────────────────────────────────┐
-//                  └──> via_xbar_queue[m][t] ─> via_xbar_share[t] ──> AR of target t
+//                  └──> queue[m][t] ──> share[t] ───────────────────> AR of target t
 //   R of manager m <── next in order <── buffer[m][t] <─────────────── R of target t
 //
 // A request waits for its own target only, and its response waits in the buffer of its manager and target for its turn. As a request is sent
@@ -51,16 +51,12 @@ module via_xbar_rd
   localparam bit PieceOk = param_pow2("via_xbar_rd Piece", Piece, 1, MaxBurstBeats);
   localparam bit WindowOk = param_in("via_xbar_rd Window", Window, 1, 65536);
 
-  localparam int unsigned OwnerDepth = 2 * Window;
-  localparam int unsigned PlaceW = 52 - BeatLog2;
-
-  // ---------------------------------------------------------------- managers
-  logic [NumSub-1:0] offered[NumMgr], granted[NumMgr], cut[NumMgr];
-  logic [PlaceW-1:0] offer[NumMgr][NumSub];
-  logic [7:0] offer_len[NumMgr][NumSub];
-  logic [NumSub-1:0] store[NumMgr];  // a beat of this target is for this manager
+  // Between manager m and target t, by managers and by targets.
+  logic [NumSub-1:0] offered[NumMgr], taken[NumMgr], cut[NumMgr], store[NumMgr];
+  xbar_piece_t offer[NumMgr][NumSub];
   logic [DataW+1:0] back[NumSub];  // response and data of a beat
   logic [NumMgr-1:0] mgr_still, mgr_idle;
+  logic [NumSub-1:0] tgt_still;
   always_comb for (int unsigned t = 0; t < NumSub; t++) back[t] = {m_r_i[t].resp, m_r_i[t].data};
 
   for (genvar m = 0; m < NumMgr; m++) begin : gen_mgr
@@ -80,9 +76,8 @@ module via_xbar_rd
       .s_r_valid_o  (s_r_valid_o[m]),
       .s_r_ready_i  (s_r_ready_i[m]),
       .piece_o      (offer[m]),
-      .piece_len_o  (offer_len[m]),
       .piece_valid_o(offered[m]),
-      .piece_ready_i(granted[m]),
+      .piece_ready_i(taken[m]),
       .cut_i        (cut[m]),
       .back_i       (back),
       .back_valid_i (store[m]),
@@ -91,109 +86,43 @@ module via_xbar_rd
     );
   end
 
-  // ---------------------------------------------------------------- targets
-  logic [NumSub-1:0] sends;
-  for (genvar t = 0; t < NumSub; t++) begin : gen_sub
-    logic [NumMgr-1:0] req, gnt, owner, shared;
-    logic [7:0] req_len[NumMgr];
-    axi_ax_t ax;
-    logic any, ack, slice_ready, owner_room, below;
+  for (genvar t = 0; t < NumSub; t++) begin : gen_tgt
+    xbar_piece_t piece[NumMgr];
+    logic [NumMgr-1:0] piece_valid, piece_ready, shared, owner;
 
     for (genvar m = 0; m < NumMgr; m++) begin : gen_mgr
-      assign req[m] = offered[m][t];
-      assign req_len[m] = offer_len[m][t];
-      assign granted[m][t] = gnt[m] && ack;
-      // Host memory gets requests whole: a link is best at long ones.
-      assign cut[m][t] = t < NumChan && shared[m];
+      assign piece[m] = offer[m][t];
+      assign piece_valid[m] = offered[m][t];
+      assign taken[m][t] = piece_ready[m];
+      assign cut[m][t] = shared[m];
       assign store[m][t] = m_r_valid_i[t] && owner[m];
     end
 
-    via_xbar_share #(
-      .N      (NumMgr),
-      .Quantum((t < NumChan) ? Piece : MaxBurstBeats)
-    ) u_share (
+    via_xbar_rd_tgt #(
+      .NumMgr(NumMgr),
+      .Far   (t == NumChan),
+      .Ways  ((t == NumChan) ? ToHost : '1),
+      .Piece (Piece),
+      .Window(Window)
+    ) u_tgt (
       .clk_i,
       .rst_ni,
-      .req_i(req),
-      .len_i(req_len),
-      .ack_i(ack),
-      .gnt_o(gnt),
-      .valid_o(any),
-      .shared_o(shared)
+      .piece_i      (piece),
+      .piece_valid_i(piece_valid),
+      .piece_ready_o(piece_ready),
+      .cut_o        (shared),
+      .m_ar_o       (m_ar_o[t]),
+      .m_ar_valid_o (m_ar_valid_o[t]),
+      .m_ar_ready_i (m_ar_ready_i[t]),
+      .back_valid_i (m_r_valid_i[t]),
+      .back_last_i  (m_r_i[t].last),
+      .owner_o      (owner),
+      .still_o      (tgt_still[t])
     );
-    assign ack = slice_ready && owner_room && below;
-
-    always_comb begin
-      ax = '0;
-      for (int unsigned m = 0; m < NumMgr; m++) begin
-        if (any && gnt[m]) begin
-          ax.addr |= AddrW'(offer[m][t]) << BeatLog2;
-          ax.len |= offer_len[m][t];
-        end
-      end
-      ax.size  = 3'(BeatLog2);
-      ax.burst = 2'b01;
-    end
-
-    via_slice #(
-      .T(axi_ax_t)
-    ) u_ar (
-      .clk_i,
-      .rst_ni,
-      .s_i      (ax),
-      .s_valid_i(any && ack),
-      .s_ready_o(slice_ready),
-      .m_o      (m_ar_o[t]),
-      .m_valid_o(m_ar_valid_o[t]),
-      .m_ready_i(m_ar_ready_i[t])
-    );
-
-    via_fifo #(
-      .T    (logic [NumMgr-1:0]),
-      .Depth(OwnerDepth)
-    ) u_owner (
-      .clk_i,
-      .rst_ni,
-      .flush_i  (1'b0),
-      .s_i      (gnt),
-      .s_valid_i(any && ack),
-      .s_ready_o(owner_room),
-      .m_o      (owner),
-      .m_valid_o(),
-      .m_ready_i(m_r_valid_i[t] && m_r_i[t].last),
-      .count_o  ()
-    );
-    assign sends[t] = m_ar_valid_o[t];
-
-    // Beats requested and not delivered. The sum follows a grant by two cycles, so nothing is granted in the one after a long burst.
-    if (t < NumChan) begin : gen_window
-      localparam int unsigned Long = 8;
-      localparam int unsigned FlightW = $clog2(Window + 2 * MaxBurstBeats + 1);
-      logic [FlightW-1:0] flight_q, flight;
-      logic [8:0] more_q;
-      logic below_q, long_q;
-      assign flight = flight_q + FlightW'(more_q) - FlightW'(m_r_valid_i[t]);
-      assign below  = below_q && !long_q;
-      always_ff @(posedge clk_i) begin
-        if (!rst_ni) begin
-          flight_q <= '0;
-          more_q   <= '0;
-          below_q  <= 1'b1;
-          long_q   <= 1'b0;
-        end else begin
-          flight_q <= flight;
-          more_q   <= (any && ack) ? 9'(ax.len) + 9'd1 : '0;
-          below_q  <= flight < FlightW'(Window);
-          long_q   <= any && ack && ax.len >= 8'(Long);
-        end
-      end
-    end else begin : gen_far
-      assign below = 1'b1;
-    end
   end
 
   assign m_r_ready_o = '1;
-  assign still_o = &mgr_still && ~|sends;
+  assign still_o = &mgr_still && &tgt_still;
   assign idle_o = &mgr_idle && ~|m_ar_valid_o;
 
 `ifndef SYNTHESIS

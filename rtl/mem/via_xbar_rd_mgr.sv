@@ -8,7 +8,7 @@
 //   R <─── next in order <── buffer[t] <───┴── beats of target t
 //
 // A piece is offered only when its buffer has room for all of it, so beats are always accepted.
-// Throughput: one beat a cycle, no bubble between bursts; a beat of every target each cycle into the buffers. Latency: two cycles for AR, three
+// Throughput: one beat a cycle, no bubble between bursts; a beat of every target each cycle into the buffers. Latency: one cycle for AR, three
 // for R. Order: kept. Misuse: a manager that stalls R fills its own buffers only. Source: FSRF paper, section 5.3, where reads are in order.
 
 module via_xbar_rd_mgr
@@ -19,26 +19,24 @@ module via_xbar_rd_mgr
   parameter int unsigned Outstanding = 64,  // bursts in flight
   parameter int unsigned Queue = 32,  // requests that wait, for each target
   parameter int unsigned Room = 512,  // beats of each buffer
-  parameter int unsigned Piece = 16,  // beats of a piece of a request that is cut
-  localparam int unsigned PlaceW = 52 - BeatLog2
+  parameter int unsigned Piece = 16  // beats of a piece of a request that is cut
 ) (
-  input  logic                 clk_i,
-  input  logic                 rst_ni,
-  input  axi_ax_t              s_ar_i,
-  input  logic                 s_ar_valid_i,
-  output logic                 s_ar_ready_o,
-  output axi_r_t               s_r_o,
-  output logic                 s_r_valid_o,
-  input  logic                 s_r_ready_i,
-  output logic    [PlaceW-1:0] piece_o      [NumSub],  // address in the target, in beats
-  output logic    [       7:0] piece_len_o  [NumSub],  // beats - 1
-  output logic    [NumSub-1:0] piece_valid_o,
-  input  logic    [NumSub-1:0] piece_ready_i,          // granted
-  input  logic    [NumSub-1:0] cut_i,                  // level: others use the target
-  input  logic    [ DataW+1:0] back_i       [NumSub],  // response and data of a beat
-  input  logic    [NumSub-1:0] back_valid_i,           // pulse: a beat for this manager
-  output logic                 still_o,                // nothing moves unless an input changes
-  output logic                 idle_o                  // level: no read is in flight
+  input  logic                     clk_i,
+  input  logic                     rst_ni,
+  input  axi_ax_t                  s_ar_i,
+  input  logic                     s_ar_valid_i,
+  output logic                     s_ar_ready_o,
+  output axi_r_t                   s_r_o,
+  output logic                     s_r_valid_o,
+  input  logic                     s_r_ready_i,
+  output xbar_piece_t              piece_o      [NumSub],
+  output logic        [NumSub-1:0] piece_valid_o,
+  input  logic        [NumSub-1:0] piece_ready_i,
+  input  logic        [NumSub-1:0] cut_i,                  // level: others use the target
+  input  logic        [ DataW+1:0] back_i       [NumSub],  // response and data of a beat
+  input  logic        [NumSub-1:0] back_valid_i,           // pulse: a beat for this manager
+  output logic                     still_o,                // nothing moves unless an input changes
+  output logic                     idle_o                  // level: no read is in flight
 );
 
   localparam bit NumSubOk = param_in("via_xbar_rd_mgr NumSub", NumSub, NumChan + 1, NumChan + 1);
@@ -48,6 +46,7 @@ module via_xbar_rd_mgr
   localparam bit PieceOk = param_pow2("via_xbar_rd_mgr Piece", Piece, 1, MaxBurstBeats);
 
   localparam int unsigned ChanBits = ChanLog2 - BeatLog2;
+  localparam int unsigned PlaceW = 52 - BeatLog2;
 
   typedef struct packed {
     axi_resp_e        resp;
@@ -157,6 +156,8 @@ module via_xbar_rd_mgr
     if (t < NumChan || ToHost) begin : gen_point
       localparam int unsigned Width = (t < NumChan) ? ChanBits : PlaceW;
       logic [Width-1:0] at;
+      logic [7:0] at_len;
+      logic at_last;
       logic free;
       assign free = take && !head.failed && head.from == FromW'(t);
 
@@ -173,15 +174,15 @@ module via_xbar_rd_mgr
         .s_valid_i(enter[t]),
         .s_ready_o(room[t]),
         .m_o      (at),
-        .m_len_o  (piece_len_o[t]),
+        .m_len_o  (at_len),
         .m_valid_o(piece_valid_o[t]),
         .m_ready_i(piece_ready_i[t]),
-        .m_last_o (),
+        .m_last_o (at_last),
         .cut_i    (cut_i[t]),
         .credit_i (free),
         .still_o  (queue_still[t])
       );
-      assign piece_o[t] = PlaceW'(at);
+      assign piece_o[t] = '{last: at_last, len: at_len, place: PlaceW'(at)};
 
       via_fifo #(
         .T    (beat_t),
@@ -201,7 +202,6 @@ module via_xbar_rd_mgr
       );
     end else begin : gen_none
       assign piece_o[t] = '0;
-      assign piece_len_o[t] = '0;
       assign piece_valid_o[t] = 1'b0;
       assign room[t] = 1'b0;
       assign beat[t] = '0;

@@ -3,7 +3,7 @@
 // Write half of the crossbar: out of order over the targets, in order for every manager.
 //
 //   AW of manager m ──> orders of m
-//                  └──> via_xbar_queue[m][t] ─> via_xbar_share[t] ──> AW of target t
+//                  └──> queue[m][t] ──> share[t] ──> AW of target t
 //   W of manager m ───> buffer[m][t] ──────────────────────────────> W of target t
 //   B of manager m <── next in order <── responses[m][t] <────────── B of target t
 //
@@ -56,31 +56,15 @@ module via_xbar_wr
   localparam bit RoomOk = param_in("via_xbar_wr Room", Room, MaxBurstBeats, 65536);
   localparam bit PieceOk = param_pow2("via_xbar_wr Piece", Piece, 1, MaxBurstBeats);
 
-  localparam int unsigned PlaceW = 52 - BeatLog2;
-  localparam int unsigned MgrW = (NumMgr > 1) ? $clog2(NumMgr) : 1;
-  localparam int unsigned Sent = 4;  // pieces granted whose data is not sent
-
-  // A piece sent to a target.
-  typedef struct packed {
-    logic [MgrW-1:0] mgr;
-    logic [7:0]      len;
-  } piece_t;
-
-  // Whom a response of a target is for.
-  typedef struct packed {
-    logic [NumMgr-1:0] mgr;   // one-hot
-    logic              last;  // of the last piece of a burst
-  } owner_t;
-
-  // ---------------------------------------------------------------- managers
-  logic [NumSub-1:0] offered[NumMgr], offer_last[NumMgr], granted[NumMgr], cut[NumMgr];
-  logic [PlaceW-1:0] offer[NumMgr][NumSub];
-  logic [7:0] offer_len[NumMgr][NumSub];
-  logic [StrbW+DataW-1:0] beat[NumMgr][NumSub];  // next beat for the target
-  logic [NumSub-1:0] beat_valid[NumMgr], send[NumMgr];
+  // Between manager m and target t, by managers.
+  logic [NumSub-1:0] offered[NumMgr], taken[NumMgr], cut[NumMgr];
+  xbar_piece_t offer[NumMgr][NumSub];
+  logic [StrbW+DataW-1:0] beat[NumMgr];  // next beat of a manager
+  logic [NumSub-1:0] beat_valid[NumMgr], beat_ready[NumMgr];
   logic [NumSub-1:0] answer[NumMgr], answer_last[NumMgr];
   axi_resp_e back[NumSub];
   logic [NumMgr-1:0] mgr_still, mgr_idle;
+  logic [NumSub-1:0] tgt_still;
   always_comb for (int unsigned t = 0; t < NumSub; t++) back[t] = m_b_i[t].resp;
 
   for (genvar m = 0; m < NumMgr; m++) begin : gen_mgr
@@ -103,14 +87,12 @@ module via_xbar_wr
       .s_b_valid_o  (s_b_valid_o[m]),
       .s_b_ready_i  (s_b_ready_i[m]),
       .piece_o      (offer[m]),
-      .piece_len_o  (offer_len[m]),
-      .piece_last_o (offer_last[m]),
       .piece_valid_o(offered[m]),
-      .piece_ready_i(granted[m]),
+      .piece_ready_i(taken[m]),
       .cut_i        (cut[m]),
       .beat_o       (beat[m]),
       .beat_valid_o (beat_valid[m]),
-      .beat_ready_i (send[m]),
+      .beat_ready_i (beat_ready[m]),
       .back_i       (back),
       .back_valid_i (answer[m]),
       .back_last_i  (answer_last[m]),
@@ -119,133 +101,54 @@ module via_xbar_wr
     );
   end
 
-  // ---------------------------------------------------------------- targets
-  logic [NumSub-1:0] sends;
-
-  for (genvar t = 0; t < NumSub; t++) begin : gen_sub
-    logic [NumMgr-1:0] req, gnt, shared;
-    logic [7:0] req_len[NumMgr];
-    axi_ax_t ax;
-    logic any, ack, grant, slice_ready, sent_room, owner_room, last;
-    logic [MgrW-1:0] from;
-    piece_t piece;
-    owner_t owner;
-    logic piece_valid, w_take, w_last, w_valid_q, w_advance;
-    logic [7:0] count_q;
-    logic [NumMgr-1:0] have;
-    axi_w_t w_q;
+  for (genvar t = 0; t < NumSub; t++) begin : gen_tgt
+    xbar_piece_t piece[NumMgr];
+    logic [NumMgr-1:0] piece_valid, piece_ready, shared, put, put_ready, owner;
+    logic owner_last;
 
     for (genvar m = 0; m < NumMgr; m++) begin : gen_mgr
-      assign req[m] = offered[m][t];
-      assign req_len[m] = offer_len[m][t];
-      assign granted[m][t] = gnt[m] && ack;
-      // Host memory gets requests whole: a link is best at long ones.
-      assign cut[m][t] = t < NumChan && shared[m];
-      assign send[m][t] = w_take && piece.mgr == MgrW'(m);
-      assign have[m] = beat_valid[m][t];
-      assign answer[m][t] = m_b_valid_i[t] && owner.mgr[m];
-      assign answer_last[m][t] = answer[m][t] && owner.last;
+      assign piece[m] = offer[m][t];
+      assign piece_valid[m] = offered[m][t];
+      assign taken[m][t] = piece_ready[m];
+      assign cut[m][t] = shared[m];
+      assign put[m] = beat_valid[m][t];
+      assign beat_ready[m][t] = put_ready[m];
+      assign answer[m][t] = m_b_valid_i[t] && owner[m];
+      assign answer_last[m][t] = answer[m][t] && owner_last;
     end
 
-    via_xbar_share #(
-      .N      (NumMgr),
-      .Quantum((t < NumChan) ? Piece : MaxBurstBeats)
-    ) u_share (
+    via_xbar_wr_tgt #(
+      .NumMgr     (NumMgr),
+      .Far        (t == NumChan),
+      .Ways       ((t == NumChan) ? ToHost : '1),
+      .Outstanding(Outstanding),
+      .Room       (Room),
+      .Piece      (Piece)
+    ) u_tgt (
       .clk_i,
       .rst_ni,
-      .req_i(req),
-      .len_i(req_len),
-      .ack_i(ack),
-      .gnt_o(gnt),
-      .valid_o(any),
-      .shared_o(shared)
+      .piece_i      (piece),
+      .piece_valid_i(piece_valid),
+      .piece_ready_o(piece_ready),
+      .cut_o        (shared),
+      .beat_i       (beat),
+      .beat_valid_i (put),
+      .beat_ready_o (put_ready),
+      .m_aw_o       (m_aw_o[t]),
+      .m_aw_valid_o (m_aw_valid_o[t]),
+      .m_aw_ready_i (m_aw_ready_i[t]),
+      .m_w_o        (m_w_o[t]),
+      .m_w_valid_o  (m_w_valid_o[t]),
+      .m_w_ready_i  (m_w_ready_i[t]),
+      .back_valid_i (m_b_valid_i[t]),
+      .owner_o      (owner),
+      .owner_last_o (owner_last),
+      .still_o      (tgt_still[t])
     );
-    assign ack   = slice_ready && sent_room && owner_room;
-    assign grant = any && ack;
-
-    always_comb begin
-      ax   = '0;
-      last = 1'b0;
-      from = '0;
-      for (int unsigned m = 0; m < NumMgr; m++) begin
-        if (any && gnt[m]) begin
-          ax.addr |= AddrW'(offer[m][t]) << BeatLog2;
-          ax.len |= offer_len[m][t];
-          last |= offer_last[m][t];
-          from |= MgrW'(m);
-        end
-      end
-      ax.size  = 3'(BeatLog2);
-      ax.burst = 2'b01;
-    end
-
-    via_slice #(
-      .T(axi_ax_t)
-    ) u_aw (
-      .clk_i,
-      .rst_ni,
-      .s_i      (ax),
-      .s_valid_i(grant),
-      .s_ready_o(slice_ready),
-      .m_o      (m_aw_o[t]),
-      .m_valid_o(m_aw_valid_o[t]),
-      .m_ready_i(m_aw_ready_i[t])
-    );
-
-    // Data of the pieces, in the order of their grants.
-    via_fifo #(
-      .T    (piece_t),
-      .Depth(Sent)
-    ) u_sent (
-      .clk_i,
-      .rst_ni,
-      .flush_i  (1'b0),
-      .s_i      ({from, ax.len}),
-      .s_valid_i(grant),
-      .s_ready_o(sent_room),
-      .m_o      (piece),
-      .m_valid_o(piece_valid),
-      .m_ready_i(w_take && w_last),
-      .count_o  ()
-    );
-    assign w_advance = !w_valid_q || m_w_ready_i[t];
-    assign w_last = count_q == piece.len;
-    assign w_take = piece_valid && w_advance && have[piece.mgr];
-    always_ff @(posedge clk_i) begin
-      if (!rst_ni) begin
-        w_valid_q <= 1'b0;
-        count_q   <= '0;
-      end else begin
-        if (w_advance) w_valid_q <= w_take;
-        if (w_take) count_q <= w_last ? '0 : count_q + 1'b1;
-      end
-    end
-    always_ff @(posedge clk_i)
-      if (w_take)
-        w_q <= '{last: w_last, strb: beat[piece.mgr][t][DataW+:StrbW], data: beat[piece.mgr][t][DataW-1:0]};
-    assign m_w_o[t] = w_q;
-    assign m_w_valid_o[t] = w_valid_q;
-
-    via_fifo #(
-      .T    (owner_t),
-      .Depth(Outstanding)
-    ) u_owner (
-      .clk_i,
-      .rst_ni,
-      .flush_i  (1'b0),
-      .s_i      ({gnt, last}),
-      .s_valid_i(grant),
-      .s_ready_o(owner_room),
-      .m_o      (owner),
-      .m_valid_o(),
-      .m_ready_i(m_b_valid_i[t]),
-      .count_o  ()
-    );
-    assign sends[t] = m_aw_valid_o[t] || piece_valid || w_valid_q;
   end
 
   assign m_b_ready_o = '1;
-  assign still_o = &mgr_still && ~|sends;
+  assign still_o = &mgr_still && &tgt_still;
   assign idle_o = &mgr_idle && ~|{m_aw_valid_o, m_w_valid_o};
 
 endmodule

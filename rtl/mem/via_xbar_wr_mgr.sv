@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One manager's side of the write half of the crossbar: requests go to a queue for each target, data to a buffer for each target; responses
+// One manager's side of the write half of the crossbar: requests go to a queue for each target, data to the buffer at its target; responses
 // leave in the order of the requests, with the manager's ids.
 //
 //   AW ──> orders ─────────────────────────┐
 //     └──> via_xbar_queue[t] ──> pieces    │
-//   W ───> buffer[t] ──────────> beats     │
+//   W ─────────────────────────> beats     │
 //   B <─── next in order <── responses[t] <┴── B of the pieces of target t
 //
 // A piece is offered when its data is in the buffer, of a long one the first `Piece` + 1 beats, behind which the rest follows without a pause.
-// Throughput: one beat a cycle into the buffers, one a target and cycle out of them, no bubble between bursts. Latency: two cycles for AW,
-// three for W, two for B. Order: kept. Misuse: a manager that stalls B harms only itself; one that pauses within the W of a long burst stops
-// its target.
+// Throughput: one beat a cycle, no bubble between bursts. Latency: one cycle for AW and W, two for B. Order: kept. Misuse: a manager that stalls
+// B harms only itself; one that pauses within the W of a long burst stops its target.
 
 module via_xbar_wr_mgr
   import via_pkg::*;
@@ -20,35 +19,32 @@ module via_xbar_wr_mgr
   parameter bit ToHost = 1'b1,  // without it addresses in host memory are errors
   parameter int unsigned Outstanding = 64,  // bursts in flight
   parameter int unsigned Queue = 32,  // requests that wait, for each target
-  parameter int unsigned Room = 512,  // beats of each buffer
-  parameter int unsigned Piece = 16,  // beats of a piece of a request that is cut
-  localparam int unsigned PlaceW = 52 - BeatLog2
+  parameter int unsigned Room = 512,  // beats of the buffer at each target
+  parameter int unsigned Piece = 16  // beats of a piece of a request that is cut
 ) (
-  input  logic                        clk_i,
-  input  logic                        rst_ni,
-  input  axi_ax_t                     s_aw_i,
-  input  logic                        s_aw_valid_i,
-  output logic                        s_aw_ready_o,
-  input  axi_w_t                      s_w_i,
-  input  logic                        s_w_valid_i,
-  output logic                        s_w_ready_o,
-  output axi_b_t                      s_b_o,
-  output logic                        s_b_valid_o,
-  input  logic                        s_b_ready_i,
-  output logic      [     PlaceW-1:0] piece_o      [NumSub],  // address in the target, in beats
-  output logic      [            7:0] piece_len_o  [NumSub],  // beats - 1
-  output logic      [     NumSub-1:0] piece_last_o,           // the last piece of its burst
-  output logic      [     NumSub-1:0] piece_valid_o,
-  input  logic      [     NumSub-1:0] piece_ready_i,          // granted
-  input  logic      [     NumSub-1:0] cut_i,                  // level: others use the target
-  output logic      [StrbW+DataW-1:0] beat_o       [NumSub],  // strobes and data of the granted pieces, in order
-  output logic      [     NumSub-1:0] beat_valid_o,
-  input  logic      [     NumSub-1:0] beat_ready_i,
-  input  axi_resp_e                   back_i       [NumSub],
-  input  logic      [     NumSub-1:0] back_valid_i,           // pulse: the response to a piece of this manager
-  input  logic      [     NumSub-1:0] back_last_i,            // with it: to the last piece of its burst
-  output logic                        still_o,                // nothing moves unless an input changes
-  output logic                        idle_o                  // level: no write is in flight
+  input  logic                          clk_i,
+  input  logic                          rst_ni,
+  input  axi_ax_t                       s_aw_i,
+  input  logic                          s_aw_valid_i,
+  output logic                          s_aw_ready_o,
+  input  axi_w_t                        s_w_i,
+  input  logic                          s_w_valid_i,
+  output logic                          s_w_ready_o,
+  output axi_b_t                        s_b_o,
+  output logic                          s_b_valid_o,
+  input  logic                          s_b_ready_i,
+  output xbar_piece_t                   piece_o      [NumSub],
+  output logic        [     NumSub-1:0] piece_valid_o,
+  input  logic        [     NumSub-1:0] piece_ready_i,
+  input  logic        [     NumSub-1:0] cut_i,                  // level: others use the target
+  output logic        [StrbW+DataW-1:0] beat_o,                 // strobes and data, in the order of the bursts
+  output logic        [     NumSub-1:0] beat_valid_o,           // for this target
+  input  logic        [     NumSub-1:0] beat_ready_i,
+  input  axi_resp_e                     back_i       [NumSub],
+  input  logic        [     NumSub-1:0] back_valid_i,           // pulse: the response to a piece of this manager
+  input  logic        [     NumSub-1:0] back_last_i,            // with it: to the last piece of its burst
+  output logic                          still_o,                // nothing moves unless an input changes
+  output logic                          idle_o                  // level: no write is in flight
 );
 
   localparam bit NumSubOk = param_in("via_xbar_wr_mgr NumSub", NumSub, NumChan + 1, NumChan + 1);
@@ -58,6 +54,7 @@ module via_xbar_wr_mgr
   localparam bit PieceOk = param_pow2("via_xbar_wr_mgr Piece", Piece, 1, MaxBurstBeats);
 
   localparam int unsigned ChanBits = ChanLog2 - BeatLog2;
+  localparam int unsigned PlaceW = 52 - BeatLog2;
 
   // Bursts in their order. `tgt` is one-hot; bit NumSub is the error response.
   typedef struct packed {
@@ -100,7 +97,7 @@ module via_xbar_wr_mgr
   assign place = aw.addr[BeatLog2+:PlaceW];
   assign len = aw.len;
 
-  // W goes to the buffer of its burst's target; that of an error is dropped.
+  // W goes to its burst's target; that of an error is dropped.
   via_slice #(
     .T  (axi_w_t),
     .Ram(1'b1)
@@ -131,9 +128,9 @@ module via_xbar_wr_mgr
     .m_ready_i(w_valid && w_take && w.last),
     .count_o  ()
   );
-  logic [NumSub-1:0] buffer_room, store;
-  assign w_take = w_tgt_valid && |(w_tgt &{1'b1, buffer_room});
-  assign store  = (w_valid && w_tgt_valid) ? w_tgt[NumSub-1:0] & buffer_room : '0;
+  assign w_take = w_tgt_valid && |(w_tgt &{1'b1, beat_ready_i});
+  assign beat_o = {w.strb, w.data};
+  assign beat_valid_o = (w_valid && w_tgt_valid) ? w_tgt[NumSub-1:0] : '0;
 
   // B in the order of AW. Error responses are owed for the bursts that were dropped.
   localparam int unsigned OweW = $clog2(Outstanding + 1);
@@ -188,6 +185,8 @@ module via_xbar_wr_mgr
     if (t < NumChan || ToHost) begin : gen_point
       localparam int unsigned Width = (t < NumChan) ? ChanBits : PlaceW;
       logic [Width-1:0] at;
+      logic [7:0] at_len;
+      logic at_last;
 
       via_xbar_queue #(
         .Width(Width),
@@ -204,32 +203,15 @@ module via_xbar_wr_mgr
         .s_valid_i(enter[t]),
         .s_ready_o(room[t]),
         .m_o      (at),
-        .m_len_o  (piece_len_o[t]),
-        .m_last_o (piece_last_o[t]),
+        .m_len_o  (at_len),
+        .m_last_o (at_last),
         .m_valid_o(piece_valid_o[t]),
         .m_ready_i(piece_ready_i[t]),
         .cut_i    (cut_i[t]),
-        .credit_i (store[t]),
+        .credit_i (beat_valid_o[t] && beat_ready_i[t]),
         .still_o  (queue_still[t])
       );
-      assign piece_o[t] = PlaceW'(at);
-
-      via_fifo #(
-        .T    (logic [StrbW+DataW-1:0]),
-        .Depth(Room),
-        .Ram  (1'b1)
-      ) u_beats (
-        .clk_i,
-        .rst_ni,
-        .flush_i  (1'b0),
-        .s_i      ({w.strb, w.data}),
-        .s_valid_i(store[t]),
-        .s_ready_o(buffer_room[t]),
-        .m_o      (beat_o[t]),
-        .m_valid_o(beat_valid_o[t]),
-        .m_ready_i(beat_ready_i[t]),
-        .count_o  ()
-      );
+      assign piece_o[t] = '{last: at_last, len: at_len, place: PlaceW'(at)};
 
       // A burst has failed if a piece of it has.
       axi_resp_e so_far_q, failed;
@@ -256,13 +238,8 @@ module via_xbar_wr_mgr
       );
     end else begin : gen_none
       assign piece_o[t] = '0;
-      assign piece_len_o[t] = '0;
-      assign piece_last_o[t] = 1'b0;
       assign piece_valid_o[t] = 1'b0;
       assign room[t] = 1'b0;
-      assign buffer_room[t] = 1'b0;
-      assign beat_o[t] = '0;
-      assign beat_valid_o[t] = 1'b0;
       assign resp[t] = RespOkay;
       assign ready[t] = 1'b0;
       assign queue_still[t] = 1'b1;

@@ -44,11 +44,13 @@
 #include "slot.h"
 #include "verilated_top.h"
 
+VIA_VERILATED(Vrival)
+
 namespace via {
 namespace {
 
 using Ports = Vrival___024root;
-using Top = VerilatedModel<Vrival, Vrival___024root, Vrival__Syms>;
+using Top = VerilatedModel<VrivalModel>;
 
 constexpr unsigned kSlots = sizeof(Ports::slot_arvalid_i) / sizeof(Ports::slot_arvalid_i[0]);
 constexpr unsigned kChannels = sizeof(Ports::mem_arvalid_o) / sizeof(Ports::mem_arvalid_o[0]);

@@ -11,11 +11,13 @@
 #include "verilated_top.h"
 #include "viaduct_slot.h"
 
+VIA_VERILATED(Vslot)
+
 namespace {
 
 using In = viaduct_slot_in;
 using Out = viaduct_slot_out;
-using Slot = via::VerilatedTop<Vslot, Vslot___024root, Vslot__Syms>;
+using Slot = via::VerilatedTop<VslotModel>;
 using via::narrow;
 using via::widen;
 

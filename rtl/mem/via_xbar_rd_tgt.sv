@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One target's side of the read half of the crossbar: grants the pieces that managers offer, by beats, and tells whose a beat of the target is.
+//
+//   pieces of manager m ──> slice[m] ──> via_xbar_share ──> AR
+//                                             └──> owners ──> whose the next beat is
+//
+// Throughput: one piece a cycle. Latency: two cycles. Order: that of each manager is kept; the target responds in the order of AR.
+// A channel has at most about `Window` beats requested and not delivered: a short request waits for little, however long those of other
+// managers are. Host memory (`Far`) has no such limit, and pieces for it are not cut: a link is best at long ones.
+
+module via_xbar_rd_tgt
+  import via_pkg::*;
+#(
+  parameter int unsigned NumMgr = NumSlots + 3,
+  parameter bit Far = 1'b0,  // host memory, not a channel
+  parameter bit [NumMgr-1:0] Ways = (Far ? NumMgr'((1 << NumSlots) - 1) : '1),  // managers that reach it
+  parameter int unsigned Piece = 16,  // beats of a piece of a request that is cut
+  parameter int unsigned Window = 128
+) (
+  input  logic                     clk_i,
+  input  logic                     rst_ni,
+  /* verilator lint_off UNUSEDSIGNAL */  // with no way to here
+  input  xbar_piece_t              piece_i      [NumMgr],
+  input  logic        [NumMgr-1:0] piece_valid_i,
+  /* verilator lint_on UNUSEDSIGNAL */
+  output logic        [NumMgr-1:0] piece_ready_o,
+  output logic        [NumMgr-1:0] cut_o,                  // level: others use the target; requests are to be cut
+  output axi_ax_t                  m_ar_o,
+  output logic                     m_ar_valid_o,
+  input  logic                     m_ar_ready_i,
+  input  logic                     back_valid_i,           // pulse: a beat of the target
+  input  logic                     back_last_i,            // with it: the last one of a piece
+  output logic        [NumMgr-1:0] owner_o,                // one-hot: whose the next beat is
+  output logic                     still_o                 // nothing moves unless an input changes
+);
+
+  localparam bit NumMgrOk = param_in("via_xbar_rd_tgt NumMgr", NumMgr, 1, 64);
+  localparam bit PieceOk = param_pow2("via_xbar_rd_tgt Piece", Piece, 1, MaxBurstBeats);
+  localparam bit WindowOk = param_in("via_xbar_rd_tgt Window", Window, 1, 65536);
+
+  localparam int unsigned OwnerDepth = 2 * Window;
+  localparam int unsigned Width = Far ? 52 - BeatLog2 : ChanLog2 - BeatLog2;
+
+  typedef struct packed {
+    logic [7:0]       len;
+    logic [Width-1:0] place;
+  } piece_t;
+
+  logic [NumMgr-1:0] req, gnt, shared;
+  logic [7:0] req_len[NumMgr];
+  logic [Width-1:0] req_place[NumMgr];
+  axi_ax_t ax;
+  logic any, ack, slice_ready, owner_room, below;
+
+  // ---------------------------------------------------------------- offers
+  for (genvar m = 0; m < NumMgr; m++) begin : gen_mgr
+    if (Ways[m]) begin : gen_way
+      piece_t offer;
+      via_slice #(
+        .T  (piece_t),
+        .Ram(1'b1)
+      ) u_offer (
+        .clk_i,
+        .rst_ni,
+        .s_i      ({piece_i[m].len, piece_i[m].place[Width-1:0]}),
+        .s_valid_i(piece_valid_i[m]),
+        .s_ready_o(piece_ready_o[m]),
+        .m_o      (offer),
+        .m_valid_o(req[m]),
+        .m_ready_i(gnt[m] && ack)
+      );
+      assign req_len[m]   = offer.len;
+      assign req_place[m] = offer.place;
+    end else begin : gen_none
+      assign piece_ready_o[m] = 1'b0;
+      assign req[m] = 1'b0;
+      assign req_len[m] = '0;
+      assign req_place[m] = '0;
+    end
+  end
+
+  // ---------------------------------------------------------------- grant
+  via_xbar_share #(
+    .N      (NumMgr),
+    .Quantum(Far ? MaxBurstBeats : Piece)
+  ) u_share (
+    .clk_i,
+    .rst_ni,
+    .req_i(req),
+    .len_i(req_len),
+    .ack_i(ack),
+    .gnt_o(gnt),
+    .valid_o(any),
+    .shared_o(shared)
+  );
+  assign ack   = slice_ready && owner_room && below;
+  assign cut_o = Far ? '0 : shared;
+
+  always_comb begin
+    ax = '0;
+    for (int unsigned m = 0; m < NumMgr; m++) begin
+      if (any && gnt[m]) begin
+        ax.addr |= AddrW'(req_place[m]) << BeatLog2;
+        ax.len |= req_len[m];
+      end
+    end
+    ax.size  = 3'(BeatLog2);
+    ax.burst = 2'b01;
+  end
+
+  via_slice #(
+    .T(axi_ax_t)
+  ) u_ar (
+    .clk_i,
+    .rst_ni,
+    .s_i      (ax),
+    .s_valid_i(any && ack),
+    .s_ready_o(slice_ready),
+    .m_o      (m_ar_o),
+    .m_valid_o(m_ar_valid_o),
+    .m_ready_i(m_ar_ready_i)
+  );
+
+  // ---------------------------------------------------------------- what is under way
+  via_fifo #(
+    .T    (logic [NumMgr-1:0]),
+    .Depth(OwnerDepth)
+  ) u_owner (
+    .clk_i,
+    .rst_ni,
+    .flush_i  (1'b0),
+    .s_i      (gnt),
+    .s_valid_i(any && ack),
+    .s_ready_o(owner_room),
+    .m_o      (owner_o),
+    .m_valid_o(),
+    .m_ready_i(back_valid_i && back_last_i),
+    .count_o  ()
+  );
+
+  // Beats requested and not delivered. The sum follows a grant by two cycles, so nothing is granted in the one after a long burst.
+  if (!Far) begin : gen_window
+    localparam int unsigned Long = 8;
+    localparam int unsigned FlightW = $clog2(Window + 2 * MaxBurstBeats + 1);
+    logic [FlightW-1:0] flight_q, flight;
+    logic [8:0] more_q;
+    logic below_q, long_q;
+    assign flight = flight_q + FlightW'(more_q) - FlightW'(back_valid_i);
+    assign below  = below_q && !long_q;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        flight_q <= '0;
+        more_q   <= '0;
+        below_q  <= 1'b1;
+        long_q   <= 1'b0;
+      end else begin
+        flight_q <= flight;
+        more_q   <= (any && ack) ? 9'(ax.len) + 9'd1 : '0;
+        below_q  <= flight < FlightW'(Window);
+        long_q   <= any && ack && ax.len >= 8'(Long);
+      end
+    end
+  end else begin : gen_far
+    assign below = 1'b1;
+  end
+
+  assign still_o = ~|req && !m_ar_valid_o;
+
+endmodule
