@@ -447,12 +447,13 @@ class Build:
             "-std=c++20",
             "-fPIC",
             "-fvisibility=hidden",
-            "-fno-gnu-unique",
             "-fno-plt",
             "-pthread",
             "-w",
         ]
         flags += ["-fno-semantic-interposition", "-fcf-protection=none", "-faligned-new"]
+        # Otherwise an object once opened could not be closed. Clang has no such symbols.
+        flags += [] if "clang" in compiler_version(self.cxx) else ["-fno-gnu-unique"]
         flags += [] if a.portable else ["-march=native"]
         flags += ["-DVL_TIME_CONTEXT", "-DVERILATOR=1"]
         trace, coverage = int(a.trace), int(a.coverage)
