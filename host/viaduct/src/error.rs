@@ -251,8 +251,8 @@ pub enum Error {
         /// File, or name of the buffer.
         name: String,
     },
-    /// The app sent more than expected.
-    #[error("the app sent more than {limit} bytes on output {port}: {why}")]
+    /// The app sent more than expected, or as much and no `last` with it.
+    #[error("the app did not end output {port} (`last`) after {limit} bytes: {why}")]
     OutputTooLong {
         /// Output port.
         port: usize,
