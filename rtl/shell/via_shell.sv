@@ -241,8 +241,9 @@ module via_shell
   logic [NumCard-1:0] cardmem_ar_valid, cardmem_ar_ready, cardmem_r_valid, cardmem_r_ready;
   logic [NumCard-1:0] cardmem_aw_valid, cardmem_aw_ready, cardmem_w_valid, cardmem_w_ready, cardmem_b_valid, cardmem_b_ready;
   // still: nothing moves unless an input changes; idle: nothing is in flight.
-  logic edge_still, edge_idle, mgmt_still, mgmt_idle, slots_still, slots_idle, functions_still, functions_idle;
-  logic [4:0] still_q;
+  logic [1:0] edge_still;
+  logic edge_idle, mgmt_still, mgmt_idle, slots_still, slots_idle, functions_still, functions_idle;
+  logic [5:0] still_q;
   logic [5:0] was_still_q;
   logic settled_q, rest_quiet_q;
 

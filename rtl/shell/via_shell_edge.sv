@@ -119,7 +119,7 @@ module via_shell_edge
   output strm_t                 fn_brd_rx_o       [FnInput:1],
   output logic    [  FnInput:1] fn_brd_rx_valid_o,
   input  logic    [  FnInput:1] fn_brd_rx_ready_i,
-  output logic                  still_o,                        // nothing moves unless an input changes
+  output logic    [        1:0] still_o,                        // both: nothing moves unless an input changes
   output logic                  idle_o                          // nothing is in flight
 );
 
@@ -266,7 +266,7 @@ module via_shell_edge
   assign host_b = '{id: host_bid_i, resp: axi_resp_e'(host_bresp_i)};
 
   // still_o of the crossbar does not cover what is offered to it.
-  assign still_o = host_still && xbar_still && ~|{cardmem_ar_valid_i, cardmem_aw_valid_i, cardmem_w_valid_i, c_r_valid, c_b_valid};
+  assign still_o = {xbar_still, host_still && ~|{cardmem_ar_valid_i, cardmem_aw_valid_i, cardmem_w_valid_i, c_r_valid, c_b_valid}};
   assign idle_o = host_idle && xbar_idle;
 
   // ---------------------------------------------------------------- board streams
