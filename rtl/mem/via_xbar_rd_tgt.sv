@@ -20,7 +20,7 @@ module via_xbar_rd_tgt
 ) (
   input  logic                     clk_i,
   input  logic                     rst_ni,
-  /* verilator lint_off UNUSEDSIGNAL */  // with no way to here
+  /* verilator lint_off UNUSEDSIGNAL */  // of managers with no way to it
   input  xbar_piece_t              piece_i      [NumMgr],
   input  logic        [NumMgr-1:0] piece_valid_i,
   /* verilator lint_on UNUSEDSIGNAL */
