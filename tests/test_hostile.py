@@ -149,7 +149,7 @@ MEMORY_RULES = {
 STREAM_RULES = {
     16: f"input 0 took 5000 of 5000 bytes, output 0 gave 0 bytes: nothing happened for {STALL:g}s",
     17: "broke the stream contract",
-    18: "more than 5000 bytes.*manifest",
+    18: "did not end output 0 .* after 5000 bytes.*manifest",
     19: f"input 0 took 0 of 5000 bytes.*: nothing happened for {STALL:g}s",
     20: "ended output 0 after 64 bytes.*promises 5000",
     21: "broke the stream contract",
