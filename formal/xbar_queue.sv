@@ -85,7 +85,7 @@ module xbar_queue
       a_paid : assert (!m_valid || owned_q >= enough(m_len));
       i_account : assert (owned_q == beats_t'(dut.credit_q) + beats_t'(dut.credit_late_q) + claimed);
       i_most : assert (owned_q <= beats_t'(Most));
-      i_fits : assert ((!dut.full_q || fits(dut.piece_q.len)));
+      i_fits : assert (!dut.full_q || fits(dut.piece_q.len));
       i_rest : assert (!dut.more_q || dut.full_q && fits(dut.rest_q));
       i_early : assert (!dut.full_q || !dut.early_q || Ahead && beats_t'(dut.rest_q) == beats_t'(dut.piece_q.len) - beats_t'(Piece));
       // The credit's register is wide enough.
