@@ -352,6 +352,8 @@ def test_the_console_has_the_size_of_its_terminal(tmp_path: Path):
     """Also after that has changed."""
     guest()
     sizes = """
+        # The device sends its ports after the driver has started; the node may be there before its port.
+        until test -c /dev/hvc0 && (: <>/dev/hvc0) 2>/dev/null; do sleep 0.1; done
         exec 5<>/dev/hvc0
         until [ "$(stty -F /dev/hvc0 size)" = "$1" ]; do sleep 0.1; done; echo first
         until [ "$(stty -F /dev/hvc0 size)" = "$2" ]; do sleep 0.1; done; echo second
