@@ -668,7 +668,7 @@ async def small_chains_stream_whatever_the_latency(dut):
         assert await rate(dut, feat, disk, 500) <= 8.0
 
 
-@cocotb.test(timeout_time=400, timeout_unit="us")
+@cocotb.test(timeout_time=1500, timeout_unit="us")
 async def a_queue_without_room_waits_alone(dut):
     """Indirect chains may hold more descriptors than the store."""
     for feat in (ALL["split indirect"], ALL["packed order"], ALL["order notif"], ALL["packed indirect"]):
@@ -702,12 +702,8 @@ async def a_queue_without_room_waits_alone(dut):
             sums.append(total)
         assert int(dut.room[0].value) in sums[1:], (int(dut.room[0].value), sums)
         b.hold = set()
-        await until(
-            dut,
-            lambda: b.queues[0].found == b.queues[1].found == 24,
-            30000,
-            f"{feat}: {[q.found for q in b.queues]}",
-        )
+        # Tables are read again when both queues lack room: the worst order takes 60,000 cycles.
+        await until(dut, lambda: b.queues[0].found == b.queues[1].found == 24, 120000, f"{feat}")
         assert not b.errors
         b.end()
 
