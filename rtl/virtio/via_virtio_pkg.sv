@@ -256,6 +256,20 @@ package via_virtio_pkg;
     for (int unsigned i = 0; i < 4; i++) merge_bytes[8*i+:8] = strb[i] ? data[8*i+:8] : old[8*i+:8];
   endfunction
 
+  /// `beat` rotated by `by` bytes: byte 0 becomes byte `by`. Each step rotates by a multiple of four times the previous unit: a 4:1
+  /// multiplexer.
+  function automatic logic [DataW-1:0] rotated(input logic [DataW-1:0] beat, input logic [BeatLog2-1:0] by);
+    rotated = beat;
+    for (int unsigned i = 0; i < BeatLog2; i += 2) begin
+      unique case (2'((BeatLog2 + 1)'(by) >> i))
+        2'd0: rotated = rotated;
+        2'd1: rotated = rotated << (8 << i) | rotated >> (DataW - (8 << i));
+        2'd2: rotated = rotated << (16 << i) % DataW | rotated >> (DataW - (16 << i) % DataW);
+        default: rotated = rotated << (24 << i) % DataW | rotated >> (DataW - (24 << i) % DataW);
+      endcase
+    end
+  endfunction
+
   /// What a function's user side is connected to, from the management registers.
   typedef enum logic [1:0] {
     AttachNone  = 2'd0,  // nothing is received, what is sent is dropped (net, console); the disk's data goes straight to its store

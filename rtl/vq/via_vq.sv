@@ -197,7 +197,7 @@ module via_vq
   logic fetch_err_valid;
   vq_err_e fetch_err;
   logic [QueueW-1:0] fetch_err_queue;
-  logic cnt_notify, cnt_idx, cnt_ring, cnt_event;
+  logic cnt_idx, cnt_ring, cnt_event;
   logic [1:0] cnt_desc, cnt_table;
 
   // The four read ports of the fetch.
@@ -257,7 +257,6 @@ module via_vq
     .err_o       (fetch_err),
     .err_queue_o (fetch_err_queue),
     .stop_i      (stop),
-    .cnt_notify_o(cnt_notify),
     .cnt_idx_o   (cnt_idx),
     .cnt_ring_o  (cnt_ring),
     .cnt_desc_o  (cnt_desc),
@@ -543,7 +542,7 @@ module via_vq
       2'(irq_valid_o && irq_ready_i),
       2'(done_take),
       2'(req_valid_o && req_ready_i),
-      2'(cnt_notify)
+      2'(notify_valid_i)
     }),
     .bytes_rd_i(req_o.rlen),
     .bytes_rd_valid_i(req_valid_o && req_ready_i),

@@ -67,7 +67,6 @@ module via_vq_fetch
   output logic       [   QueueW-1:0] err_queue_o,            // with err_valid_o: which queue
   input  logic       [     NumQ-1:0] stop_i,                 // pulse: another block found an error, deliver no more chains
   // pulses for the counters
-  output logic                       cnt_notify_o,           // notifications
   output logic                       cnt_idx_o,              // reads of an index
   output logic                       cnt_ring_o,             // reads of a ring line
   output logic       [          1:0] cnt_desc_o,             // reads of descriptors
@@ -93,11 +92,13 @@ module via_vq_fetch
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
     logic s_me, t_me, tell, was_on_q;
     assign off[q] = !queue_i[q].enable;
-    assign on[q] = queue_i[q].enable && driver_ok_i && !queue_reset_i[q] && !stopped_q[q];
+    assign on[q]  = queue_i[q].enable && driver_ok_i && !queue_reset_i[q] && !stopped_q[q];
     assign run[q] = on[q] && !park[q];
     // Events of the first cycle in which it is off are counted in the next one.
-    assign quiet_o[q] = !on[q] && !was_on_q && !src_busy[q] && !piece_busy[q];
-    always_ff @(posedge clk_i) was_on_q <= on[q];
+    always_ff @(posedge clk_i) begin
+      was_on_q   <= on[q];
+      quiet_o[q] <= !on[q] && !was_on_q && !src_busy[q] && !piece_busy[q];
+    end
     assign s_me = serr_valid && QW'(serr_queue) == QW'(q);
     assign t_me = terr_valid && QW'(terr_queue) == QW'(q);
     assign tell = err_valid_o && QW'(err_queue_o) == QW'(q);
@@ -146,8 +147,7 @@ module via_vq_fetch
   vq_chain_t w_chain;
   logic [5:0] still;
 
-  assign m_r_ready_o  = '1;
-  assign cnt_notify_o = notify_valid_i;
+  assign m_r_ready_o = '1;
 
   via_vq_ring #(
     .NumQ(NumQ)

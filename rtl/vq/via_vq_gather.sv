@@ -409,30 +409,13 @@ module via_vq_gather
   assign rot_leaves = rot_valid_q && pack_ready && (!rot_tail_q || tail_now_q);
   assign rot_ready = !rot_valid_q || rot_leaves;
 
-  // In each step by four times as many bytes.
-  function automatic logic [DataW-1:0] rotate(input logic [DataW-1:0] d, input logic [OffW-1:0] by);
-    logic [DataW-1:0] from;
-    rotate = d;
-    for (int unsigned i = 0; i < OffW; i += 2) begin
-      from = rotate;
-      for (int unsigned k = 0; k < StrbW; k++) begin
-        unique case (2'((OffW + 1)'(by) >> i))
-          2'd0: rotate[8*k+:8] = from[8*k+:8];
-          2'd1: rotate[8*k+:8] = from[8*((k+StrbW-(1<<i))%StrbW)+:8];
-          2'd2: rotate[8*k+:8] = from[8*((k+StrbW-(2<<i)%StrbW)%StrbW)+:8];
-          default: rotate[8*k+:8] = from[8*((k+StrbW-(3<<i)%StrbW)%StrbW)+:8];
-        endcase
-      end
-    end
-  endfunction
-
   always_ff @(posedge clk_i) begin
     if (!rst_ni) rot_valid_q <= 1'b0;
     else if (rot_ready) rot_valid_q <= beat_pop;
   end
   always_ff @(posedge clk_i) begin
     if (rot_ready) begin
-      rot_q       <= beat.err ? '0 : rotate(beat.data, rot_by);
+      rot_q       <= beat.err ? '0 : rotated(beat.data, rot_by);
       rot_full_q  <= sum[OffW];
       rot_out_q   <= sum[OffW] || chain_ends;
       rot_last_q  <= chain_ends;

@@ -542,25 +542,9 @@ module via_vq_scatter
     if (emit) start_q <= start;
   end
 
-  // Each step rotates by a multiple of a fourth of the previous unit: a 4:1 multiplexer per byte.
-  function automatic logic [DataW-1:0] rotate(input logic [DataW-1:0] d, input logic [OffW-1:0] by);
-    logic [DataW-1:0] r;
-    r = d;
-    for (int unsigned i = 0; i < OffW; i += 2) begin
-      logic [DataW-1:0] from;
-      from = r;
-      for (int unsigned j = 0; j < StrbW; j++) begin
-        logic [3:0][7:0] of;
-        for (int unsigned k = 0; k < 4; k++) of[k] = from[8*((j+(4*StrbW)-(k<<i))%StrbW)+:8];
-        r[8*j+:8] = of[(i+1<OffW)?by[i+:2] : {1'b0, by[i]}];
-      end
-    end
-    return r;
-  endfunction
-
   always_comb begin
     beat_in.last = mixed_last_q;
-    beat_in.data = rotate(mixed_q, by_q);
+    beat_in.data = rotated(mixed_q, by_q);
     beat_in.strb = {StrbW{1'b1}} << mixed_off_q & {StrbW{1'b1}} >> ~mixed_stop_q;
   end
 

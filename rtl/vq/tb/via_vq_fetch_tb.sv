@@ -57,7 +57,6 @@ module via_vq_fetch_tb
   output logic              cnt_idx,
   output logic              cnt_ring,
   output logic              cnt_event,
-  output logic              cnt_notify,
   output logic              still_o,
   output logic              idle_o
 );
@@ -147,7 +146,6 @@ module via_vq_fetch_tb
     .err_o         (code),
     .err_queue_o   (err_queue),
     .stop_i        (stop),
-    .cnt_notify_o  (cnt_notify),
     .cnt_idx_o     (cnt_idx),
     .cnt_ring_o    (cnt_ring),
     .cnt_desc_o    (cnt_desc),
