@@ -14,7 +14,8 @@ for SETTLE cycles no valid at its ports was high and no other input except paylo
 cycles through registers to `still_o`. The end of activity takes as long, so that a block is at rest before it reports so; STAY is for work
 that passes from one of its blocks to another whose report takes longer. With parts inside, which take SETTLE cycles themselves, it is as long.
 Payloads are inputs `x_i` with an `x_valid_i`, and those that a part lists as `sampled`: they change by themselves, and the block reads them
-only upon another event. Those with a valid, outputs too, are passed only while it is high: a reader has an old one otherwise. Inputs that count in every cycle in which they are high, as a valid does, are listed as `counted`.
+only upon another event. Those with a valid, outputs too, are passed only while it is high: a reader has an old one otherwise. Inputs that count in every cycle in which they are high, as a valid does, are listed as `counted`;
+a valid that stays high while nothing happens, as `standing`: it and its payload count when they change.
 
 VIADUCT_SIM_CHECK=1 evaluates all parts at every edge, and aborts when an output depends on an input of the same cycle, or changes at an edge
 that would have been skipped.
@@ -25,8 +26,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-SETTLE = 7  # cycles, as in via_tb_gate of the blocks' unit tests
-STAY = 4  # cycles, one more than there
+SETTLE = 5  # cycles
+STAY = 4  # cycles; both one more than in via_tb_gate, which stops the blocks in their unit tests
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,12 @@ class Part:
     """A block that is Verilated separately, with parameters that differ from the block's defaults."""
 
     module: str
-    parameters: tuple[tuple[str, int], ...] = ()
+    parameters: tuple[
+        tuple[str, int | str], ...
+    ] = ()  # values, or expressions that depend on the card's geometry
     sampled: tuple[str, ...] = ("time_i",)
     counted: tuple[str, ...] = ()
+    standing: tuple[str, ...] = ()
     inside: tuple["Part", ...] = ()
     still: str = ""  # the output that reports no activity; by default still_o, or idle_o if there is none
     hot: bool = False  # runs most of the time: worth a longer compilation
@@ -44,7 +48,7 @@ class Part:
 
     @property
     def name(self) -> str:
-        return "_".join([self.module, *(f"{n}{v}" for n, v in self.parameters)])
+        return "_".join([self.module, *(f"{n}{v}" for n, v in self.parameters if isinstance(v, int))])
 
     @property
     def source(self) -> Path:
@@ -52,9 +56,31 @@ class Part:
         return next(Path("rtl").glob(f"*/{self.module}.sv"))
 
 
+# Queues of each virtio function, as in via_vdev_pkg; their numbers are those in via_virtio_pkg.
+QUEUES = {1: 9, 2: 4, 3: 6, 4: 1, 5: 2}
+
+
+def virtio(fn: int) -> Part:
+    """A virtio function. Network and disk have most of a guest's traffic, so their blocks are parts too."""
+    hot = fn in (1, 2)
+    queues = ("NumQ", QUEUES[fn])
+    inside = (
+        Part("via_vq_fetch", (queues,), standing=("head_valid_o",), hot=True, serves=(fn,)),
+        Part(
+            "via_vq_scatter",
+            (queues, ("AtHand", int(fn == 1))),
+            standing=("head_valid_i",),
+            hot=True,
+            serves=(fn,),
+        ),
+        Part("via_vq_used", (queues,), hot=True, serves=(fn,)),
+        Part("via_vdev_select", (("Fn", fn),), hot=True, serves=(fn,)),
+    )
+    return Part("via_virtio_fn", (("Fn", fn),), inside=inside if hot else (), hot=hot, serves=(fn,))
+
+
 FUNCTIONS = (
-    # Numbers as in via_virtio_pkg; network and disk have most of a guest's traffic.
-    *(Part("via_virtio_fn", (("Fn", f),), hot=f in (1, 2), serves=(f,)) for f in range(1, 6)),
+    *(virtio(fn) for fn in QUEUES),
     Part("via_xdma", serves=(6,)),
     Part("via_fn_switch", serves=tuple(range(1, 6))),
     Part("via_fn_mem", serves=tuple(range(1, 6))),
@@ -73,7 +99,12 @@ XBAR = tuple(
     for side, kind in (("mgr", "ToHost"), ("tgt", "Far"))
     for n in (0, 1)
 )
+# Users of the host port in order: DMA, crossbar, … and functions; see via_shell_edge.
+HOST = (("Ordered", 1), *((n, "via_virtio_pkg::NumFn + 3") for n in ("NumRd", "NumWr")), ("NumFirst", "1"))
+WALKS = (("Ordered", 0), ("NumRd", "NumSlots"), ("NumWr", "NumSlots"), ("NumFirst", "0"))
 CARD = (
+    Part("via_axi_mux", HOST, hot=True),
+    Part("via_axi_mux", WALKS),
     Part("via_slot_port", inside=SLOT, hot=True),
     Part("via_functions", inside=FUNCTIONS, hot=True),
     Part("via_xbar", inside=XBAR, hot=True),
@@ -131,11 +162,11 @@ class Port:
     def width(self) -> str:
         return " * ".join([self.stride(), *self.sizes()])
 
-    def elements(self) -> tuple[str, str, str]:
-        """Iteration over all elements: heads of loops, the indices after the name, the number of an element."""
+    def elements(self, index: str = "int") -> tuple[str, str, str]:
+        """Iteration over all elements: heads of loops with an index of this type, the indices after the name, the number of an element."""
         heads, indices, number = "", "", "0"
         for i, (dim, size) in enumerate(zip(self.dims, self.sizes(), strict=True)):
-            heads += f"for (int i{i} = 0; i{i} < {size}; i{i}++) "
+            heads += f"for ({index} i{i} = 0; i{i} < {size}; i{i}++) "
             indices += f"[i{i} + {self.ends(dim)[1]}]"
             number = f"({number} * {size} + i{i})"
         return heads, indices, number
@@ -190,14 +221,14 @@ def header(path: Path) -> Header:
     return head
 
 
-def levels(head: Header, sampled: tuple[str, ...]) -> list[Port]:
+def levels(head: Header, part: Part) -> list[Port]:
     """Inputs whose change activates the block. Payloads of a valid do not: the valid does, while it is high."""
-    names = {p.name for p in head.ports}
+    names = {p.name for p in head.ports} - set(part.standing)
     return [
         p
         for p in head.inputs
-        if p.name not in (*sampled, "rst_ni")
-        and not p.name.endswith("valid_i")
+        if p.name not in (*part.sampled, "rst_ni")
+        and (not p.name.endswith("valid_i") or p.name in part.standing)
         and f"{p.name.removesuffix('_i')}_valid_i" not in names
     ]
 
@@ -211,7 +242,7 @@ QUIET = "\n".join(
             f"/* verilator lint_off {name} */"
             for name in (
                 *("BLKSEQ", "UNUSEDSIGNAL", "UNUSEDPARAM", "DECLFILENAME"),
-                *("MULTIDRIVEN", "UNDRIVEN", "WIDTHCONCAT", "GENUNNAMED", "ENUMVALUE"),
+                *("MULTIDRIVEN", "UNDRIVEN", "LATCH", "NOLATCH", "WIDTHCONCAT", "GENUNNAMED", "ENUMVALUE"),
             )
         ),
         "",
@@ -256,6 +287,15 @@ def passed(ports: list[Port], vector: str, statement: str, indent: int) -> str:
     return "".join(f"{' ' * indent}{each(p, vector, statement, valid_of(p, ports))}\n" for p in ordered)
 
 
+def copied(port: Port, ports: list[Port], vector: str, statement: str) -> str:
+    """A process for every element of a port, with the names of each(); of a payload, while its valid is high."""
+    heads, indices, number = port.elements("genvar")
+    piece = f"{vector}[At_{port.name} + {number} * {port.stride()} +: $bits({port.type})]"
+    valid = valid_of(port, ports)
+    guard = f"if (1'({valid} >> {number})) " if valid else ""
+    return f"{heads}always_comb {guard}" + statement.format(element=f"{port.name}{indices}", piece=piece)
+
+
 def socket(head: Header, parts: list[Part]) -> str:
     """The module that replaces the block in the card. `parts` are the existing variants of the block."""
     names = {p.name for p in head.outputs}
@@ -263,12 +303,14 @@ def socket(head: Header, parts: list[Part]) -> str:
     if not still:
         raise SystemExit(f"parts: error: {head.name}: a part needs an output still_o or idle_o")
     stay = SETTLE if parts[0].inside else STAY
-    counted = parts[0].counted
+    counted, standing = parts[0].counted, parts[0].standing
     offered = " || ".join(
-        f"|{p.name}" for p in head.ports if p.name in counted or re.search(r"valid_[io]$", p.name)
+        f"|{p.name}"
+        for p in head.ports
+        if p.name in counted or (re.search(r"valid_[io]$", p.name) and p.name not in standing)
     )
     kinds = "".join(
-        f'{" && ".join([*(f"{n} == {v}" for n, v in part.parameters), "1"])} ? "{part.name}" : '
+        f'{" && ".join([*(f"{n} == ({v})" for n, v in part.parameters), "1"])} ? "{part.name}" : '
         for part in parts
     )
     fixed = "".join(
@@ -310,7 +352,7 @@ def socket(head: Header, parts: list[Part]) -> str:
   always_ff @(posedge clk_i) begin
     moves = !rst_ni{f" || {offered}" if offered else ""};
     if (!moves) begin
-{lines_of(levels(head, parts[0].sampled), "in", "if ({element} != {piece}) moves = 1'b1;", 6)}    end
+{lines_of(levels(head, parts[0]), "in", "if ({element} != {piece}) moves = 1'b1;", 6)}    end
     if (moves || !{still} || left != 0 || checks) begin
 {passed(head.inputs, "in", "{piece} = {element};", 6)}      // The outputs depend on its result; Verilator does not see that it writes them.
       done = $c1("reinterpret_cast<via::Part*>(", part, ")->edge(", !moves && {still} && left == 0, ", (", in, ").data(), (", out, ").data())");
@@ -324,28 +366,31 @@ endmodule
 """
 
 
-def top(head: Header, name: str) -> str:
+def top(head: Header, part: Part) -> str:
     """The top module of a part: vectors outside, the block inside."""
+    parameters = head.parameters
+    for n, v in part.parameters:
+        parameters = re.sub(rf"(\bparameter\s[^=]*\b{n}\s*=)[^,]*", rf"\1 {v}", parameters)
     constants = ",\n".join(
         [
-            *([head.parameters] if head.parameters else []),
+            *([parameters] if parameters else []),
             *(f"  {line}" for line in [*offsets(head.inputs, "InW"), *offsets(head.outputs, "OutW")]),
         ]
     )
     wires = "".join(f"  {p.declaration()};\n" for p in [*head.inputs, *head.outputs])
     settings = f"#({', '.join(f'.{n}({n})' for n in head.defaults)}) " if head.defaults else ""
-    # Each output is a process of its own: with one for all, Verilator would evaluate it for the inputs, and once more for the registers.
-    packed = "".join(f"  always_comb {each(p, 'out_o', '{piece} = {element};')}\n" for p in head.outputs)
-    return f"""{QUIET}{head.macros}module {name}{head.imports}
+    # A process of its own for each element: with one for all, Verilator would evaluate it for the inputs, and once more for the registers. A
+    # payload changes only with its valid, so it is copied only then.
+    unpacked = "".join(f"  {copied(p, head.inputs, 'in_i', '{element} = {piece};')}\n" for p in head.inputs)
+    packed = "".join(f"  {copied(p, head.outputs, 'out_o', '{piece} = {element};')}\n" for p in head.outputs)
+    return f"""{QUIET}{head.macros}module {part.name}_part{head.imports}
 #({constants}
 ) (
   input logic clk_i,
   input bit [InW-1:0] in_i,
   output bit [OutW-1:0] out_o
 );
-{wires}  always_comb begin
-{lines_of(head.inputs, "in_i", "{element} = {piece};", 4)}  end
-{packed}  {head.name} {settings}u (.*);
+{wires}{unpacked}{packed}  {head.name} {settings}u (.*);
 endmodule
 """
 
@@ -385,7 +430,7 @@ def main() -> None:
     kinds = [part for part in flat(CARD) if part.module == module]
     head = header(kinds[0].source)
     print(socket(head, kinds))
-    print(top(head, f"{module}_part"))
+    print(top(head, kinds[0]))
 
 
 if __name__ == "__main__":

@@ -253,7 +253,6 @@ class Model:
     work: Path
     sources: list[Path]
     folders: list[Path]
-    parameters: tuple[tuple[str, int], ...] = ()
     hot: bool = False  # evaluated at nearly every edge
     sockets: bool = False  # calls parts
     generated: dict[str, str] = field(default_factory=dict)  # files written next to it beforehand
@@ -322,7 +321,7 @@ class Build:
         self.kinds = {part.name: part for part in parts.flat(self.parts)}
         if self.kind == "card" and not self.checked() and not args.functions:
             if self.parts:
-                for part in parts.FUNCTIONS:
+                for part in parts.flat(parts.FUNCTIONS):
                     del self.kinds[part.name]
                 self.kinds["via_functions"] = parts.NO_FUNCTIONS
             else:
@@ -330,7 +329,7 @@ class Build:
         for define in args.define:
             name, _, mask = define.partition("=")
             if name == "VIA_FN_MASK" and self.parts:
-                for part in parts.FUNCTIONS:
+                for part in parts.flat(parts.FUNCTIONS):
                     if not any(int(mask, 0) >> f & 1 for f in part.serves):
                         self.kinds.pop(part.name, None)
 
@@ -367,13 +366,13 @@ class Build:
         return self.with_sockets(self.with_checkers(model, top, self.parts), self.parts)
 
     def part(self, part: parts.Part) -> Model:
-        own = part in (*parts.FUNCTIONS, *(p for p in parts.CARD if p.inside == parts.FUNCTIONS))
+        own = part in (*parts.flat(parts.FUNCTIONS), *(p for p in parts.CARD if p.inside == parts.FUNCTIONS))
         work = (self.work if own else self.shared) / part.name
         top = f"{part.name}_part"
         sources = [*self.packages(), work / f"{top}.sv"]
-        model = Model(part.name, f"V{part.name}", top, work, sources, self.folders(), part.parameters)
+        model = Model(part.name, f"V{part.name}", top, work, sources, self.folders())
         model.hot = part.hot
-        model.generated[f"{top}.sv"] = parts.top(parts.header(part.source), top)
+        model.generated[f"{top}.sv"] = parts.top(parts.header(part.source), part)
         return self.with_sockets(self.with_checkers(model, part.source, part.inside), part.inside)
 
     def with_checkers(self, model: Model, top: Path, inside: tuple[parts.Part, ...]) -> Model:
@@ -432,7 +431,6 @@ class Build:
         command += ["--trace-fst"] if a.trace else []
         command += ["--coverage-line", "--coverage-toggle"] if a.coverage else []
         command += [f"-D{d}" for d in a.define]
-        command += [f"-G{name}={value}" for name, value in model.parameters]
         for folder in model.folders:
             command += ["-y", str(folder)]
         if self.kind == "slot":

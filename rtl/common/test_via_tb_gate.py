@@ -7,7 +7,7 @@ from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
 
 from via_tb import rng, run, start
 
-SETTLE = 7  # cycles after a change of an input
+SETTLE = 4  # cycles after a change of an input
 STAY = 3  # cycles after the block has reported to be still
 
 

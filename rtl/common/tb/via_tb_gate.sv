@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stops the clock of a block seven cycles after an input has changed, and three cycles after the block has reported that nothing moves, as
+// Stops the clock of a block four cycles after an input has changed, and three cycles after the block has reported that nothing moves, as
 // the simulator does with parts of the shell (tools/parts.py, which takes a cycle more). A block that wrongly reports it then fails its
 // test. `inputs_i` are the inputs that still_o of the block does not cover: a change of one starts the clock.
 
@@ -14,7 +14,7 @@ module via_tb_gate #(
   output logic         clk_o
 );
 
-  localparam int unsigned Settle = 7;
+  localparam int unsigned Settle = 4;
   localparam int unsigned Stay = 3;
 
   logic [  2:0] left_q;
