@@ -122,7 +122,7 @@ class Card {
   uint64_t next_try_ = kFirstTry;
   bool fixed_ = false;     // an edge was seen to change nothing
   bool evaluated_ = true;  // at the last edge
-  static constexpr uint32_t kLinger = 7;
+  static constexpr uint32_t kLinger = 5;
   static constexpr uint64_t kFirstTry = 256;
   static constexpr uint64_t kLongestWait = 16384;
 

@@ -10,12 +10,12 @@ socket: a module of the same name, parameters and ports, generated from the bloc
 with and without parts. `inside` names blocks of a part that are parts themselves.
 
 A part is not evaluated at an edge when its state cannot change: its `still_o` (without one: its `idle_o`) has been high for STAY cycles, and
-for SETTLE cycles no valid at its ports was high and no other input except payloads has changed. SETTLE is longer, since an input takes some
-cycles through registers to `still_o`. The end of activity takes as long, so that a block is at rest before it reports so; STAY is for work
-that passes from one of its blocks to another whose report takes longer. With parts inside, which take SETTLE cycles themselves, it is as long.
+for SETTLE cycles no valid at its ports was high and no other input except payloads has changed: an input takes some cycles through registers
+to `still_o`. STAY is for work that passes from one of its blocks to another whose report takes longer.
 Payloads are inputs `x_i` with an `x_valid_i`, and those that a part lists as `sampled`: they change by themselves, and the block reads them
-only upon another event. Those with a valid, outputs too, are passed only while it is high: a reader has an old one otherwise. Inputs that count in every cycle in which they are high, as a valid does, are listed as `counted`;
-a valid that stays high while nothing happens, as `standing`: it and its payload count when they change.
+only upon another event. Those with a valid, outputs too, are passed only while it is high: a reader has an old one otherwise. Inputs that
+count in every cycle in which they are high, as a valid does, are listed as `counted`; a valid that stays high while nothing happens as
+`standing`: it and its payload count when they change.
 
 VIADUCT_SIM_CHECK=1 evaluates all parts at every edge, and aborts when an output depends on an input of the same cycle, or changes at an edge
 that would have been skipped.
@@ -26,8 +26,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-SETTLE = 5  # cycles
-STAY = 4  # cycles; both one more than in via_tb_gate, which stops the blocks in their unit tests
+SETTLE = 4  # cycles, as in via_tb_gate of the blocks' unit tests
+STAY = 4  # cycles, one more than there
 
 
 @dataclass(frozen=True)
@@ -302,7 +302,6 @@ def socket(head: Header, parts: list[Part]) -> str:
     still = next((n for n in (parts[0].still, "still_o", "idle_o") if n in names), "")
     if not still:
         raise SystemExit(f"parts: error: {head.name}: a part needs an output still_o or idle_o")
-    stay = SETTLE if parts[0].inside else STAY
     counted, standing = parts[0].counted, parts[0].standing
     offered = " || ".join(
         f"|{p.name}"
@@ -360,7 +359,7 @@ def socket(head: Header, parts: list[Part]) -> str:
 {passed(head.outputs, "out", "{element} <= {piece};", 8)}      end
     end
     left = moves ? 3'd{SETTLE} : left - 3'(left != 0);
-    if (!{still} && left < 3'd{stay}) left = 3'd{stay};
+    if (!{still} && left < 3'd{STAY}) left = 3'd{STAY};
   end
 endmodule
 """
