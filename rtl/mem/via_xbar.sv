@@ -2,10 +2,10 @@
 //
 // Crossbar: slots and DMA engines to DRAM channels and host memory (FSRF paper, section 5.3, but out of order over the targets).
 //
-// Managers are slots and DMA engines, all alike: those that request a target share it by bytes. Subordinates 0..NumSub-2 are DRAM channels,
+// Managers are slots, DMA engines and the walks of page tables. Those that request a target share it by bytes. Subordinates 0..NumSub-2 are DRAM channels,
 // the last one is host memory. The address selects the destination of a burst:
 //   addr[AddrErrBit]  -> completed here with SLVERR; so are addresses in host memory of a manager that has no way to it
-//   addr[AddrHostBit] -> host memory, the two top bits cleared
+//   addr[AddrHostBit] -> host memory, bits 63:52 cleared
 //   else              -> channel addr[ChanLog2 +: log2(NumChan)], address within the channel
 // Throughput: per direction one burst granted and one beat moved for every manager and every subordinate each cycle. Latency: AR, R
 // and AW three cycles, W four, B two. Order: in order for every manager; on their way to different subordinates bursts overtake one another, and

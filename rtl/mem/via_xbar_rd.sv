@@ -125,18 +125,4 @@ module via_xbar_rd
   assign still_o = &mgr_still && &tgt_still;
   assign idle_o = &mgr_idle && ~|m_ar_valid_o;
 
-`ifndef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-    if (rst_ni) begin
-      for (int unsigned t = 0; t < NumSub; t++) begin
-        logic [NumMgr-1:0] at;
-        for (int unsigned m = 0; m < NumMgr; m++) at[m] = store[m][t];
-        a_owner :
-        assert (!m_r_valid_i[t] || $onehot(at))
-        else $error("target %0d sends a beat that nobody requested", t);
-      end
-    end
-  end
-`endif
-
 endmodule

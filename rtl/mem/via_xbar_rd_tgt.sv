@@ -20,7 +20,7 @@ module via_xbar_rd_tgt
 ) (
   input  logic                     clk_i,
   input  logic                     rst_ni,
-  /* verilator lint_off UNUSEDSIGNAL */  // of managers with no way to it
+  /* verilator lint_off UNUSEDSIGNAL */  // of managers with no way to it; `last`, and what is above a channel's address
   input  xbar_piece_t              piece_i      [NumMgr],
   input  logic        [NumMgr-1:0] piece_valid_i,
   /* verilator lint_on UNUSEDSIGNAL */
@@ -123,6 +123,7 @@ module via_xbar_rd_tgt
   );
 
   // ---------------------------------------------------------------- what is under way
+  logic owed;
   via_fifo #(
     .T    (logic [NumMgr-1:0]),
     .Depth(OwnerDepth)
@@ -134,7 +135,7 @@ module via_xbar_rd_tgt
     .s_valid_i(any && ack),
     .s_ready_o(owner_room),
     .m_o      (owner_o),
-    .m_valid_o(),
+    .m_valid_o(owed),
     .m_ready_i(back_valid_i && back_last_i),
     .count_o  ()
   );
@@ -166,5 +167,14 @@ module via_xbar_rd_tgt
   end
 
   assign still_o = ~|req && !m_ar_valid_o;
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      assert (!back_valid_i || owed)
+      else $error("a target sends a beat that nobody requested");
+    end
+  end
+`endif
 
 endmodule

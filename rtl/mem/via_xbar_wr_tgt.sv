@@ -219,6 +219,7 @@ module via_xbar_wr_tgt
   assign m_w_valid_o = w_valid_q;
 
   // ---------------------------------------------------------------- responses
+  logic owed;
   via_fifo #(
     .T    (owner_t),
     .Depth(Outstanding)
@@ -230,7 +231,7 @@ module via_xbar_wr_tgt
     .s_valid_i(grant),
     .s_ready_o(owner_room),
     .m_o      (owner),
-    .m_valid_o(),
+    .m_valid_o(owed),
     .m_ready_i(back_valid_i),
     .count_o  ()
   );
@@ -238,5 +239,14 @@ module via_xbar_wr_tgt
   assign owner_last_o = owner.last;
 
   assign still_o = ~|req && !(m_aw_valid_o || sent_valid || w_valid_q);
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      assert (!back_valid_i || owed)
+      else $error("a target sends a response that nobody requested");
+    end
+  end
+`endif
 
 endmodule
