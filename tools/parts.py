@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Splits the simulated card into parts: blocks that are Verilated separately, each type once, and evaluated only while they are active.
 
-    .venv/bin/python tools/parts.py via_slot_port            prints the socket and the top of a part
+    .venv/bin/python tools/parts.py via_slot_port            prints the socket and the tops of a part
 
 A part is a block whose outputs come from registers, so that none depends on an input of the same cycle. In the card it is replaced by a
 socket: a module of the same name, parameters and ports, generated from the block's header. At a clock edge it passes the inputs to the part
@@ -17,8 +17,8 @@ only upon another event. Those with a valid, outputs too, are passed only while 
 count in every cycle in which they are high, as a valid does, are listed as `counted`; a valid that stays high while nothing happens as
 `standing`: it and its payload count when they change.
 
-VIADUCT_SIM_CHECK=1 evaluates all parts at every edge, and aborts when an output depends on an input of the same cycle, or changes at an edge
-that would have been skipped.
+VIADUCT_SIM_CHECK=1 evaluates all parts at every edge, and aborts when an output depends on an input of the same cycle, or when an edge that
+would have been skipped changes an output, or the state though no input changes.
 """
 
 import argparse
@@ -32,12 +32,11 @@ STAY = 4  # cycles, one more than there
 
 @dataclass(frozen=True)
 class Part:
-    """A block that is Verilated separately, with parameters that differ from the block's defaults."""
+    """A block that is Verilated separately, with parameters that differ from the block's defaults: values, which are part of its name, and
+    expressions of the card's geometry, which are not."""
 
     module: str
-    parameters: tuple[
-        tuple[str, int | str], ...
-    ] = ()  # values, or expressions that depend on the card's geometry
+    parameters: tuple[tuple[str, int | str], ...] = ()
     sampled: tuple[str, ...] = ("time_i",)
     counted: tuple[str, ...] = ()
     standing: tuple[str, ...] = ()
@@ -99,9 +98,9 @@ XBAR = tuple(
     for side, kind in (("mgr", "ToHost"), ("tgt", "Far"))
     for n in (0, 1)
 )
-# Users of the host port in order: DMA, crossbar, … and functions; see via_shell_edge.
-HOST = (("Ordered", 1), *((n, "via_virtio_pkg::NumFn + 3") for n in ("NumRd", "NumWr")), ("NumFirst", "1"))
-WALKS = (("Ordered", 0), ("NumRd", "NumSlots"), ("NumWr", "NumSlots"), ("NumFirst", "0"))
+# The host port, of rings, DMA, crossbar and functions (via_shell_edge), and the walks of the slots' page tables (via_shell_slots).
+HOST = (("Ordered", 1), *((n, "via_virtio_pkg::NumFn + 3") for n in ("NumRd", "NumWr")), ("NumFirst", 1))
+WALKS = (("Ordered", 0), ("NumRd", "NumSlots"), ("NumWr", "NumSlots"), ("NumFirst", 0))
 CARD = (
     Part("via_axi_mux", HOST, hot=True),
     Part("via_axi_mux", WALKS),
@@ -123,8 +122,11 @@ CARD = (
 
 
 def flat(parts: tuple[Part, ...]) -> list[Part]:
-    """The parts and the parts inside them."""
-    return [p for part in parts for p in (part, *flat(part.inside))]
+    """The parts and the parts inside them, each with a name of its own."""
+    found = [p for part in parts for p in (part, *flat(part.inside))]
+    if len({p.name for p in found}) < len(found):
+        raise SystemExit("parts: error: two parts have the same name")
+    return found
 
 
 # ---------------------------------------------------------------- reading a block
@@ -297,7 +299,10 @@ def copied(port: Port, ports: list[Port], vector: str, statement: str) -> str:
 
 
 def socket(head: Header, parts: list[Part]) -> str:
-    """The module that replaces the block in the card. `parts` are the existing variants of the block."""
+    """The module that replaces the block in the card. `parts` are the existing variants of the block, alike but for their parameters."""
+    for rule in ("sampled", "counted", "standing", "still"):
+        if len({getattr(part, rule) for part in parts}) > 1:
+            raise SystemExit(f"parts: error: {head.name}: its parts differ in `{rule}`")
     names = {p.name for p in head.outputs}
     still = next((n for n in (parts[0].still, "still_o", "idle_o") if n in names), "")
     if not still:
@@ -429,7 +434,8 @@ def main() -> None:
     kinds = [part for part in flat(CARD) if part.module == module]
     head = header(kinds[0].source)
     print(socket(head, kinds))
-    print(top(head, kinds[0]))
+    for kind in kinds:
+        print(top(head, kind))
 
 
 if __name__ == "__main__":

@@ -562,7 +562,7 @@ module via_shell
 
   // ---------------------------------------------------------------- quiet
   // The signals look at what will move; eight cycles of them make sure that what they do not see has settled too,
-  // across blocks (a block settles within seven). They are long paths, so each has a register.
+  // across blocks (a block settles within four). They are long paths, so each has a register.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       still_q      <= '0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stops the clock of a block four cycles after an input has changed, and three cycles after the block has reported that nothing moves, as
-// the simulator does with parts of the shell (tools/parts.py, which takes a cycle more). A block that wrongly reports it then fails its
+// the simulator does with parts of the shell (tools/parts.py; there four after the report). A block that wrongly reports it then fails its
 // test. `inputs_i` are the inputs that still_o of the block does not cover: a change of one starts the clock.
 
 module via_tb_gate #(

@@ -242,10 +242,10 @@ module via_vq_tb
 
   always_ff @(posedge clk_i) begin
     inputs_q <= inputs;
-    if (!rst_ni || !still || inputs != inputs_q) left_q <= 3'd7;
+    if (!rst_ni || !still || inputs != inputs_q) left_q <= 3'd4;
     else if (left_q != '0) left_q <= left_q - 1'b1;
     if (rst_ni) begin
-      // The simulator leaves out a block that was at rest for seven cycles without a change of its inputs: time alone must not wake it.
+      // The simulator leaves out a block that was at rest for four cycles without a change of its inputs: time alone must not wake it.
       assert (still || left_q != '0 || inputs != inputs_q)
       else $error("still_o fell by itself");
       assert (host_rready || !host_rvalid)
