@@ -2,14 +2,15 @@
 //
 // Crossbar: slots and DMA engines to DRAM channels and host memory (FSRF paper, section 5.3, but out of order over the targets).
 //
-// Managers are slots, DMA engines and the walks of page tables. Those that request a target share it by bytes. Subordinates 0..NumSub-2 are DRAM channels,
-// the last one is host memory. The address selects the destination of a burst:
+// Managers are slots, DMA engines and the walks of page tables. Those that request a target share it by bytes. Subordinates 0..NumSub-2 are
+// DRAM channels, the last one is host memory. The address selects the destination of a burst:
 //   addr[AddrErrBit]  -> completed here with SLVERR; so are addresses in host memory of a manager that has no way to it
 //   addr[AddrHostBit] -> host memory, bits 63:52 cleared
 //   else              -> channel addr[ChanLog2 +: log2(NumChan)], address within the channel
-// Throughput: per direction one burst granted and one beat moved for every manager and every subordinate each cycle. Latency: AR, R
-// and AW three cycles, W four, B two. Order: in order for every manager; on their way to different subordinates bursts overtake one another, and
-// responses wait for their turn in buffers here. Downstream everything has id 0. To a channel that others use, bursts go in pieces of 16 beats.
+// Throughput: per direction one burst granted and one beat moved for every manager and every subordinate each cycle. Latency: AR and R three
+// cycles, B two; AW five after the last beat of the burst, of a long one the 17th, and W one more (via_xbar_wr). Order: in order for
+// every manager; on their way to different subordinates bursts overtake one another, and responses wait for their turn in buffers here.
+// Downstream everything has id 0. To a channel that others use, bursts go in pieces of 16 beats.
 // Misuse: a manager that stalls R or B harms only itself; one that pauses within the W of a long burst stops its target.
 
 module via_xbar

@@ -10,7 +10,8 @@
 // A request waits for its own target only, and is sent when its data is here, of a long one the first `Piece` + 1 beats: managers send the data of
 // a burst without a pause, and buffers are in the order of bursts. So a target never waits for a manager. A manager waits when its
 // buffer for a target is full.
-// Throughput: one W beat a manager and a target each cycle, no bubble between bursts. Latency: three cycles for AW, four for W, two for B.
+// Throughput: one W beat a manager and a target each cycle, no bubble between bursts. Latency: AW five cycles after the last beat of
+// the burst, of a long one the 17th, W one more; two for B.
 // Misuse: a manager that stalls B harms only itself. One that pauses within the W of a long burst stops the target, which guards, movers and DMA
 // engines do not.
 

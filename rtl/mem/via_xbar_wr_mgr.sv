@@ -9,8 +9,9 @@
 //   B <─── next in order <── responses[t] <┴── B of the pieces of target t
 //
 // A piece is offered when its data is in the buffer, of a long one the first `Piece` + 1 beats, behind which the rest follows without a pause.
-// Throughput: one beat a cycle, no bubble between bursts. Latency: one cycle for AW and W, two for B. Order: kept. Misuse: a manager that stalls
-// B harms only itself; one that pauses within the W of a long burst stops its target.
+// Throughput: one beat a cycle, no bubble between bursts. Latency: three cycles from the last beat needed to the piece
+// offered, two for B. Order: kept. Misuse: a manager that stalls B harms only itself; one that pauses within the W of a long burst stops its
+// target.
 
 module via_xbar_wr_mgr
   import via_pkg::*;
