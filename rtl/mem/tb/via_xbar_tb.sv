@@ -7,12 +7,16 @@ module via_xbar_tb
 #(
   parameter int unsigned Outstanding = 64,
   localparam int unsigned NumMgr = NumSlots + 1,
+  parameter bit [NumMgr-1:0] ToHost = '1,
   localparam int unsigned NumSub = NumChan + 1
 ) (
   input  logic clk_i,
   input  logic rst_ni,
-  output logic idle_o
+  output logic [NumMgr-1:0] to_host_o,
+  output logic              idle_o
 );
+
+  assign to_host_o = ToHost;
 
   axi_ax_t s_ar[NumMgr], s_aw[NumMgr], m_ar[NumSub], m_aw[NumSub];
   axi_r_t s_r[NumMgr], m_r[NumSub];
@@ -81,7 +85,7 @@ module via_xbar_tb
 
   via_xbar #(
     .NumMgr     (NumMgr),
-    .ToHost     ('1),
+    .ToHost     (ToHost),
     .Outstanding(Outstanding)
   ) u_dut (
     .clk_i       (clk),
