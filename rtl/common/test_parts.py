@@ -3,6 +3,7 @@
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,7 @@ def test_header(tmp_path: Path):
 
 def test_payloads_and_what_is_sampled_move_nothing(tmp_path: Path):
     head = read(tmp_path, BLOCK)
-    assert [p.name for p in parts.levels(head, ("time_i",))] == ["level_i"]
+    assert [p.name for p in parts.levels(head, parts.Part("via_thing"))] == ["level_i"]
     socket = parts.socket(head, [parts.Part("via_thing")])
     moves = re.search(r"moves = (.*);", socket)
     assert moves and moves[1] == "!rst_ni || |cmd_valid_i || |m_r_valid_i"
@@ -66,6 +67,13 @@ def test_payloads_and_what_is_sampled_move_nothing(tmp_path: Path):
     assert "moves = !rst_ni || |cmd_valid_i || |level_i || |m_r_valid_i;" in counted
     compared = re.findall(r"if \((\w+)\S* != in\[", socket)
     assert compared == ["level_i"]
+    standing = parts.socket(head, [parts.Part("via_thing", standing=("m_r_valid_i",))])
+    assert "moves = !rst_ni || |cmd_valid_i;" in standing
+    assert re.findall(r"if \((\w+)[^()]*(?:\(1\)\])? != in\[", standing) == [
+        "level_i",
+        "m_r_i",
+        "m_r_valid_i",
+    ]
     # All inputs are handed over, and all outputs taken.
     for port in head.inputs:
         assert f"in[At_{port.name}" in socket
@@ -73,23 +81,40 @@ def test_payloads_and_what_is_sampled_move_nothing(tmp_path: Path):
         assert re.search(rf"{port.name}[^;=]* <= out\[At_{port.name}", socket)
 
 
-def test_a_part_stays_longer_after_an_input_than_after_its_report(tmp_path: Path):
-    head = read(tmp_path, BLOCK)
-    leaf = parts.socket(head, [parts.Part("via_thing")])
-    assert "left = moves ? 3'd7 : left - 3'(left != 0);" in leaf
-    assert "if (!still_o && left < 3'd4) left = 3'd4;" in leaf
-    # Parts inside take as long after an input, which this one does not see.
-    outer = parts.socket(head, [parts.Part("via_thing", inside=(parts.Part("via_other"),))])
-    assert "if (!still_o && left < 3'd7) left = 3'd7;" in outer
+def test_a_part_stays_some_cycles_after_an_input_and_after_its_report(tmp_path: Path):
+    socket = parts.socket(read(tmp_path, BLOCK), [parts.Part("via_thing")])
+    assert f"left = moves ? 3'd{parts.SETTLE} : left - 3'(left != 0);" in socket
+    assert f"if (!still_o && left < 3'd{parts.STAY}) left = 3'd{parts.STAY};" in socket
+    # Parts inside take SETTLE cycles after an input, which this one does not see: it must not stop before them.
+    assert parts.STAY >= parts.SETTLE
+
+
+def test_a_payload_in_a_part_is_copied_with_its_valid(tmp_path: Path):
+    top = parts.top(read(tmp_path, BLOCK), parts.Part("via_thing"))
+    assert "always_comb if (1'(cmd_valid_i >> 0)) cmd_i = in_i[At_cmd_i" in top
+    assert re.search(r"for \(genvar i0 = 0;.*always_comb if \(1'\(m_r_valid_i >> \(.*\)\)\) m_r_i\[i0", top)
+    assert "always_comb level_i = in_i[At_level_i" in top
 
 
 def test_a_socket_chooses_the_kind_by_its_parameters(tmp_path: Path):
     head = read(tmp_path, BLOCK)
     kinds = [parts.Part("via_thing", (("Depth", n),)) for n in (4, 8)]
     socket = parts.socket(head, kinds)
-    assert 'Depth == 4 && 1 ? "via_thing_Depth4" : Depth == 8 && 1 ? "via_thing_Depth8" : ""' in socket
+    assert 'Depth == (4) && 1 ? "via_thing_Depth4" : Depth == (8) && 1 ? "via_thing_Depth8" : ""' in socket
     # A parameter that no kind sets has to be what the kinds are made with.
     assert "if (Fast != 1'b0) $error" in socket and "if (Depth" not in socket
+    # An expression is not in the name, but in the part.
+    part = parts.Part("via_thing", (("Depth", "NumSlots + 1"), ("Fast", 1)))
+    assert 'Depth == (NumSlots + 1) && Fast == (1) && 1 ? "via_thing_Fast1"' in parts.socket(head, [part])
+    assert re.search(r"int unsigned Depth = NumSlots \+ 1,.*bit +Fast  = 1,", parts.top(head, part), re.S)
+
+
+def test_kinds_must_be_alike_and_have_names_of_their_own(tmp_path: Path):
+    four, eight = (parts.Part("via_thing", (("Depth", n),)) for n in (4, 8))
+    with pytest.raises(SystemExit, match="differ in `counted`"):
+        parts.socket(read(tmp_path, BLOCK), [four, replace(eight, counted=("level_i",))])
+    with pytest.raises(SystemExit, match="two parts have the same name"):
+        parts.flat((four, replace(eight, parameters=(("Depth", 4),))))
 
 
 @pytest.mark.parametrize(
@@ -120,14 +145,12 @@ def blocks_in(path: Path) -> set[str]:
 
 def test_parts_of_the_card():
     """Each block is there, has all inputs that its part calls sampled, and leaves out none that it has not."""
-    names = set[str]()
     for part in [*parts.flat(parts.CARD), parts.NO_FUNCTIONS]:
         path = next((ROOT / "rtl").glob(f"*/{part.module}.sv"))
         head = parts.header(path)
-        assert part.name not in names, f"{part.name} is listed twice"
-        names.add(part.name)
         known = {p.name for p in head.inputs}
         assert set((*part.sampled, *part.counted)) - {"time_i"} <= known, part.name
+        assert set(part.standing) <= {p.name for p in head.ports}, part.name
         assert set(dict(part.parameters)) <= set(head.defaults), part.name
         inside = blocks_in(path)
         for inner in part.inside:
