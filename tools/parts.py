@@ -261,13 +261,13 @@ def offsets(ports: list[Port], width: str) -> list[str]:
     return [*lines, f"localparam int unsigned {width} = {last}"]
 
 
-def each(port: Port, vector: str, statement: str, valid: str = "") -> str:
-    """A statement for every element of a port: {element} is the element, {piece} its bits in the vector. With a `valid`, only while that is high."""
-    heads, indices, number = port.elements()
+def each(port: Port, vector: str, statement: str, valid: str = "", process: str = "") -> str:
+    """A statement for every element of a port: {element} is the element, {piece} its bits in the vector, {number} its number. With `valid`, a
+    condition, only while that holds; with a `process`, in one of its own for each element."""
+    heads, indices, number = port.elements("genvar" if process else "int")
     piece = f"{vector}[At_{port.name} + {number} * {port.stride()} +: $bits({port.type})]"
-    # From the vector: an output's register has the valid of the last edge still.
-    guard = f"if ({vector}[At_{valid} + {number}]) " if valid else ""
-    return heads + guard + statement.format(element=f"{port.name}{indices}", piece=piece)
+    guarded = f"if ({valid}) {statement}" if valid else statement
+    return heads + process + guarded.format(element=f"{port.name}{indices}", piece=piece, number=number)
 
 
 def lines_of(ports: list[Port], vector: str, statement: str, indent: int) -> str:
@@ -285,17 +285,23 @@ def valid_of(port: Port, ports: list[Port]) -> str:
 
 def passed(ports: list[Port], vector: str, statement: str, indent: int) -> str:
     """Passes the ports on, valids first. A payload is passed only with its valid: most are wide and seldom valid."""
-    ordered = sorted(ports, key=lambda p: bool(valid_of(p, ports)))
-    return "".join(f"{' ' * indent}{each(p, vector, statement, valid_of(p, ports))}\n" for p in ordered)
+    lines = []
+    for port in sorted(ports, key=lambda p: bool(valid_of(p, ports))):
+        valid = valid_of(port, ports)
+        # From the vector: an output's register has the valid of the last edge still.
+        guard = f"{vector}[At_{valid} + {{number}}]" if valid else ""
+        lines.append(f"{' ' * indent}{each(port, vector, statement, guard)}\n")
+    return "".join(lines)
 
 
-def copied(port: Port, ports: list[Port], vector: str, statement: str) -> str:
-    """A process for every element of a port, with the names of each(); of a payload, while its valid is high."""
-    heads, indices, number = port.elements("genvar")
-    piece = f"{vector}[At_{port.name} + {number} * {port.stride()} +: $bits({port.type})]"
-    valid = valid_of(port, ports)
-    guard = f"if (1'({valid} >> {number})) " if valid else ""
-    return f"{heads}always_comb {guard}" + statement.format(element=f"{port.name}{indices}", piece=piece)
+def copied(ports: list[Port], vector: str, statement: str) -> str:
+    """Copies the ports between a part's block and its vector. A payload changes only with its valid, so it is copied only then."""
+    lines = []
+    for port in ports:
+        valid = valid_of(port, ports)
+        guard = f"1'({valid} >> {{number}})" if valid else ""
+        lines.append(f"  {each(port, vector, statement, guard, 'always_comb ')}\n")
+    return "".join(lines)
 
 
 def socket(head: Header, parts: list[Part]) -> str:
@@ -383,10 +389,9 @@ def top(head: Header, part: Part) -> str:
     )
     wires = "".join(f"  {p.declaration()};\n" for p in [*head.inputs, *head.outputs])
     settings = f"#({', '.join(f'.{n}({n})' for n in head.defaults)}) " if head.defaults else ""
-    # A process of its own for each element: with one for all, Verilator would evaluate it for the inputs, and once more for the registers. A
-    # payload changes only with its valid, so it is copied only then.
-    unpacked = "".join(f"  {copied(p, head.inputs, 'in_i', '{element} = {piece};')}\n" for p in head.inputs)
-    packed = "".join(f"  {copied(p, head.outputs, 'out_o', '{piece} = {element};')}\n" for p in head.outputs)
+    # A process of its own for each element: with one for all, Verilator would evaluate it for the inputs, and once more for the registers.
+    unpacked = copied(head.inputs, "in_i", "{element} = {piece};")
+    packed = copied(head.outputs, "out_o", "{piece} = {element};")
     return f"""{QUIET}{head.macros}module {part.name}_part{head.imports}
 #({constants}
 ) (
