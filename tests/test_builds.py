@@ -38,6 +38,7 @@ case $mode in
   refuse) echo "x.cpp:1:1: error: this is the first error" >&2; exit 1 ;;
   killed) kill -9 $$ ;;
   linker-killed) echo "collect2: fatal error: ld terminated with signal 9 [Killed]" >&2; exit 1 ;;
+  clang-child-killed) echo "clang++: error: unable to execute command: Killed" >&2; exit 1 ;;
   child-killed) echo "g++: fatal error: Killed signal terminated program cc1plus" >&2; exit 1 ;;
 esac
 """
@@ -172,6 +173,7 @@ def test_what_a_failed_compiler_says(project: Project):
     said = project.build("child-killed", 1, "ended with status 1; memory may be short")
     assert "terminated program cc1plus" in said
     project.build("linker-killed", 1, "ended with status 1; memory may be short")
+    project.build("clang-child-killed", 1, "ended with status 1; memory may be short")
     project.compiler.chmod(0o644)
     project.build("make", 1, f"the C++ compiler {project.compiler}: Permission denied")
     project.compiler.chmod(0o755)

@@ -142,10 +142,11 @@ def why(tool: str, status: int, output: str) -> str:
     ending = f"ended with status {status}"
     if status < 0:
         ending = f"was ended by signal {-status} ({signal.strsignal(-status)})"
-    # The compiler proper and the linker are children of the compiler, which reports their end and exits with 1.
+    # The compiler proper and the linker are children of g++ and clang++, which report their end and exit with 1.
     reports = (
-        *("Killed signal terminated program", "terminated with signal 9"),  # GCC
-        *("unable to execute command: Killed", "failed due to signal"),  # Clang
+        "Killed signal terminated program",
+        "terminated with signal 9",
+        "unable to execute command: Killed",  # Clang
     )
     killed = status == -signal.SIGKILL or any(report in output for report in reports)
     words = ("memory exhausted", "annot allocate memory", "out of memory")
