@@ -5,4 +5,4 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE / "common"), str(HERE.parent / "rtl/common")]
+sys.path[:0] = [str(HERE), str(HERE / "common"), str(HERE.parent / "rtl/common"), str(HERE.parent / "tools")]

