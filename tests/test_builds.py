@@ -298,6 +298,13 @@ def test_a_copied_checkout_runs_for_anybody_without_tools(copied: Path):
         assert done.stderr == f"error: building {what} failed: {remedy}\n"
 
 
+def test_an_app_is_built_in_a_copied_checkout(project: Project):
+    """Clang's precompiled headers name their files by absolute paths: those that were copied with the rest are not used."""
+    shutil.copytree(ROOT / "build/verilator-runtime", project.root / "build/verilator-runtime")
+    del project.env["CXX"]
+    project.build("", 0)
+
+
 def test_models_of_block_tests_move_with_the_checkout(tmp_path: Path):
     """Neither the path nor the times of its files matter; a failing build says why."""
     root = tmp_path / "first"
@@ -339,3 +346,8 @@ def test_models_of_block_tests_move_with_the_checkout(tmp_path: Path):
         done.returncode == 1 and "via_tb_gate cannot be built: verilator ended with status 1" in done.stdout
     )
     assert "Signal definition not found, creating implicitly: 'nothing'" in done.stdout, done.stdout
+    # What is built there needs nothing at the former place, such as a precompiled header.
+    block.write_text(block.read_text().replace("assign nothing", "wire nothing"))
+    done = run()
+    assert done.returncode == 0, done.stdout
+    assert (root / stamp).stat().st_ino != built

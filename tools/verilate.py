@@ -614,8 +614,12 @@ class Build:
         TOOLS.run_all([(link, "linking", self.out)])
 
     def prelude(self, level: str) -> Path:
-        """The header that all files of a model include first, precompiled once for each level of optimisation."""
-        return self.runtime_folder() / level.removeprefix("-") / "prelude.h"
+        """The header that all files of a model include first, precompiled once for each level of optimisation.
+
+        Compiled by Clang it names its files by absolute paths: it is another one in a checkout that was moved or copied.
+        """
+        here = hashlib.sha256(os.fsencode(ROOT.resolve())).hexdigest()[:8]
+        return self.runtime_folder() / here / level.removeprefix("-") / "prelude.h"
 
     def runtime_names(self) -> list[str]:
         names = list(RUNTIME)
@@ -652,8 +656,11 @@ class Build:
         if not all(path.exists() for path in (*made.values(), *compiled.values())):
             folder.mkdir(parents=True, exist_ok=True)
             with locked(folder / ".lock", "Verilator's library"):
+                for other in folder.iterdir():
+                    if other.is_dir() and other not in {head.parents[1] for head in heads.values()}:
+                        shutil.rmtree(other)  # from where the checkout was before
                 for head in heads.values():
-                    head.parent.mkdir(exist_ok=True)
+                    head.parent.mkdir(parents=True, exist_ok=True)
                     head.write_text('#include "verilated.h"\n#include "verilated_dpi.h"\n')
                 commands = [
                     (

@@ -61,6 +61,9 @@ ifeq ($(COVERAGE),1)
 LIBRARY += verilated_cov
 endif
 OBJECTS := $(LIBRARY:%=%.o)
+# A header that Clang has compiled names its files by absolute paths: it is another one in a checkout that was moved or copied.
+HERE := $(shell cd .. && pwd -P | cksum | cut -d' ' -f1)
+PRELUDE := $(HERE)/prelude.h
 COMPILE = $(CXX) $(CXXFLAGS) -w -I. -isystem $(INCLUDE) -isystem $(INCLUDE)/vltstd -DVERILATOR=1 -DVM_COVERAGE=$(COVERAGE) -DVM_SC=0 \
   -DVM_TIMING=0 -DVM_TRACE=$(TRACE) -DVM_TRACE_FST=0 -DVM_TRACE_VCD=$(TRACE) -DVM_TRACE_SAIF=0 $(CPPFLAGS)
 .PHONY: library again
@@ -73,16 +76,17 @@ fast.o: PARTS = $(MAIN) $(VM_CLASSES_FAST:%=%.cpp) $(VM_SUPPORT_FAST:%=%.cpp)
 slow.o: PARTS = $(VM_CLASSES_SLOW:%=%.cpp) $(VM_SUPPORT_SLOW:%=%.cpp)
 fast.o slow.o: again
 	printf '#include "%s"\n' $(PARTS) >$(@:.o=.cpp)
-	$(COMPILE) $(LEVEL) -include $(SHARED)/prelude.h -c -o $@ $(@:.o=.cpp)
+	$(COMPILE) $(LEVEL) -include $(SHARED)/$(PRELUDE) -c -o $@ $(@:.o=.cpp)
 
-library: $(OBJECTS) prelude.h.gch/fast prelude.h.gch/slow
+library: $(OBJECTS) $(PRELUDE).gch/fast $(PRELUDE).gch/slow
 $(OBJECTS): %.o: $(INCLUDE)/%.cpp
 	$(COMPILE) $(GLOBAL) -c -o $@ $<
-prelude.h:
+$(PRELUDE):
+	mkdir -p $(@D)
 	echo '#include "verilated.h"' >$@
-prelude.h.gch/fast: LEVEL = $(FAST)
-prelude.h.gch/slow: LEVEL = -O0
-prelude.h.gch/fast prelude.h.gch/slow: prelude.h
+$(PRELUDE).gch/fast: LEVEL = $(FAST)
+$(PRELUDE).gch/slow: LEVEL = -O0
+$(PRELUDE).gch/fast $(PRELUDE).gch/slow: $(PRELUDE)
 	mkdir -p $(@D)
 	$(COMPILE) $(LEVEL) -x c++-header -o $@ $<
 """
