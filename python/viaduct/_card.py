@@ -128,6 +128,7 @@ class PagerStats:
     evicted: int
     denied: int  # accesses
     damaged: int  # entries of the page table in card memory
+    overflowed: int  # pages that stayed in host memory, since card memory was full
 
 
 def _report(raw: lib.ReportStruct, lengths: MappingOf[str, int]) -> Report:
@@ -513,6 +514,12 @@ class Slot(_Handle):
     def limit_frames(self, size: int | None) -> None:
         """Limits the card memory that the slot's pages hold, in bytes; None: no limit."""
         library.call("set_frames", self._handle, 0 if size is None else _in_range("size", size, 1, 2**64))
+
+    def limit_host_frames(self, size: int | None) -> None:
+        """Limits the host memory for pages that advice "random" leaves there while card memory is full, in bytes; None: no limit."""
+        library.call(
+            "set_host_frames", self._handle, 2**64 - 1 if size is None else _in_range("size", size, 0, 2**64)
+        )
 
     def _later(self, work: Callable[[], None]) -> "Future[None]":
         """Work that goes on in a thread. That of a slot is done in order."""

@@ -5,7 +5,7 @@ import ctypes as c
 import os
 from pathlib import Path
 
-ABI_VERSION = 3
+ABI_VERSION = 4
 ANY_SLOT = -1
 IN, OUT, MEMORY = 0, 1, 2
 LENGTH_ANY, LENGTH_SAME, LENGTH_MESSAGE = 0, 1, 2
@@ -182,7 +182,16 @@ class ReportStruct(c.Structure):
 class Pager(c.Structure):
     _fields_ = [
         (name, c.c_uint64)
-        for name in ("faults", "remapped", "pages_in", "pages_out", "evicted", "denied", "damaged")
+        for name in (
+            "faults",
+            "remapped",
+            "pages_in",
+            "pages_out",
+            "evicted",
+            "denied",
+            "damaged",
+            "overflowed",
+        )
     ]
 
 
@@ -206,6 +215,7 @@ FUNCTIONS: dict[str, list[type]] = {
     "run": [HANDLE, c.POINTER(Route), c.c_size_t, c.POINTER(RunOptions), c.POINTER(ReportStruct)],
     "free": [c.c_void_p],
     "set_frames": [HANDLE, c.c_uint64],
+    "set_host_frames": [HANDLE, c.c_uint64],
     "get_pager": [HANDLE, c.POINTER(Pager)],
     "start_and_wait": [
         HANDLE,

@@ -14,23 +14,28 @@ CHECK(reg, sizeof(viaduct_register) == 24 && offsetof(viaduct_register, required
 CHECK(route, sizeof(viaduct_route) == 48 && offsetof(viaduct_route, length) == 40);
 CHECK(progress, sizeof(viaduct_progress) == 32);
 CHECK(options, sizeof(viaduct_run_options) == 32 && offsetof(viaduct_run_options, durable) == 24);
-CHECK(pager, sizeof(viaduct_pager) == 56 && offsetof(viaduct_pager, damaged) == 48);
+CHECK(pager, sizeof(viaduct_pager) == 64 && offsetof(viaduct_pager, overflowed) == 56);
 CHECK(report, sizeof(viaduct_report) == 72 && offsetof(viaduct_report, denied) == 64);
 
 // Every function, with the header's own type, so that one missing in the library does not link.
 #define TAKE(name) (void (*)(void)) name
 static void (*const functions[])(void) = {
-    TAKE(viaduct_abi_version),   TAKE(viaduct_error),        TAKE(viaduct_open),
-    TAKE(viaduct_close),         TAKE(viaduct_get_info),     TAKE(viaduct_time),
-    TAKE(viaduct_load),          TAKE(viaduct_unload),       TAKE(viaduct_slot_index),
-    TAKE(viaduct_get_port),      TAKE(viaduct_get_register), TAKE(viaduct_set),
-    TAKE(viaduct_set_bytes),     TAKE(viaduct_get_bytes),    TAKE(viaduct_read32),
-    TAKE(viaduct_write32),       TAKE(viaduct_run),          TAKE(viaduct_free),
-    TAKE(viaduct_mmap),          TAKE(viaduct_munmap),       TAKE(viaduct_msync),
-    TAKE(viaduct_madvise),       TAKE(viaduct_munmap_begin), TAKE(viaduct_msync_begin),
-    TAKE(viaduct_madvise_begin), TAKE(viaduct_wait),         TAKE(viaduct_set_frames),
-    TAKE(viaduct_get_pager),     TAKE(viaduct_error_code),   TAKE(viaduct_start_and_wait),
-    TAKE(viaduct_open_wait),
+    TAKE(viaduct_abi_version),   TAKE(viaduct_error),
+    TAKE(viaduct_open),          TAKE(viaduct_close),
+    TAKE(viaduct_get_info),      TAKE(viaduct_time),
+    TAKE(viaduct_load),          TAKE(viaduct_unload),
+    TAKE(viaduct_slot_index),    TAKE(viaduct_get_port),
+    TAKE(viaduct_get_register),  TAKE(viaduct_set),
+    TAKE(viaduct_set_bytes),     TAKE(viaduct_get_bytes),
+    TAKE(viaduct_read32),        TAKE(viaduct_write32),
+    TAKE(viaduct_run),           TAKE(viaduct_free),
+    TAKE(viaduct_mmap),          TAKE(viaduct_munmap),
+    TAKE(viaduct_msync),         TAKE(viaduct_madvise),
+    TAKE(viaduct_munmap_begin),  TAKE(viaduct_msync_begin),
+    TAKE(viaduct_madvise_begin), TAKE(viaduct_wait),
+    TAKE(viaduct_set_frames),    TAKE(viaduct_get_pager),
+    TAKE(viaduct_error_code),    TAKE(viaduct_start_and_wait),
+    TAKE(viaduct_open_wait),     TAKE(viaduct_set_host_frames),
 };
 
 int main(void) {

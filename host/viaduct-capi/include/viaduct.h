@@ -47,7 +47,7 @@ extern "C" {
 
 /* Incremented by every change that affects programs built against an older header. Compare with
  * viaduct_abi_version(). */
-#define VIADUCT_ABI_VERSION 3u
+#define VIADUCT_ABI_VERSION 4u
 
 /* ------------------------------------------------------------------------------------------------ results */
 
@@ -365,6 +365,10 @@ int viaduct_wait(viaduct_pending* pending, uint32_t timeout_ms);
 /* Limits the card memory that the slot's pages hold, in bytes; 0: no limit. */
 int viaduct_set_frames(viaduct_slot* slot, uint64_t bytes);
 
+/* Limits the host memory for the slot's pages that MADV_RANDOM leaves there while card memory is full, in
+ * bytes of mappings; UINT64_MAX: no limit, as at the beginning; 0: such pages are evicted instead. */
+int viaduct_set_host_frames(viaduct_slot* slot, uint64_t bytes);
+
 /* What the pager has done for the slot so far. */
 typedef struct viaduct_pager {
   uint64_t faults;    /* served */
@@ -372,8 +376,9 @@ typedef struct viaduct_pager {
   uint64_t pages_in;  /* loaded */
   uint64_t pages_out; /* written back */
   uint64_t evicted;
-  uint64_t denied;  /* accesses */
-  uint64_t damaged; /* entries of the page table in card memory */
+  uint64_t denied;     /* accesses */
+  uint64_t damaged;    /* entries of the page table in card memory */
+  uint64_t overflowed; /* pages that stayed in host memory, since card memory was full */
 } viaduct_pager;
 
 int viaduct_get_pager(viaduct_slot* slot, viaduct_pager* pager);

@@ -322,6 +322,15 @@ pub extern "C" fn viaduct_set_frames(slot: Handle<Slot>, bytes: u64) -> c_int {
 
 /// See the header.
 #[unsafe(no_mangle)]
+pub extern "C" fn viaduct_set_host_frames(slot: Handle<Slot>, bytes: u64) -> c_int {
+    call(|| {
+        SLOTS.get(slot)?.slot.set_host_budget(bytes);
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn viaduct_get_pager(slot: Handle<Slot>, pager: *mut Pager) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;

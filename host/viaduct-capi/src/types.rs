@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int, c_void};
 use host::{CardInfo, PagerStats, SlotCounters};
 
 /// `VIADUCT_ABI_VERSION`.
-pub(crate) const ABI_VERSION: u32 = 3;
+pub(crate) const ABI_VERSION: u32 = 4;
 
 pub(crate) const IN: i32 = 0;
 pub(crate) const OUT: i32 = 1;
@@ -174,12 +174,14 @@ pub struct Pager {
     evicted: u64,
     denied: u64,
     damaged: u64,
+    overflowed: u64,
 }
 
 impl From<PagerStats> for Pager {
     fn from(stats: PagerStats) -> Self {
-        let PagerStats { faults, remapped, pages_in, pages_out, evicted, denied, damaged } = stats;
-        Self { faults, remapped, pages_in, pages_out, evicted, denied, damaged }
+        let PagerStats { faults, remapped, pages_in, pages_out, evicted, overflowed, denied, damaged } =
+            stats;
+        Self { faults, remapped, pages_in, pages_out, evicted, denied, damaged, overflowed }
     }
 }
 
@@ -200,5 +202,5 @@ const _: () = {
     assert!(size_of::<Progress>() == 32);
     assert!(size_of::<RunOptions>() == 32);
     assert!(size_of::<Report>() == 72);
-    assert!(size_of::<Pager>() == 56);
+    assert!(size_of::<Pager>() == 64);
 };

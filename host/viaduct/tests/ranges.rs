@@ -394,6 +394,108 @@ fn advice_on_use_changes_what_is_evicted() {
 }
 
 #[test]
+fn pages_in_no_order_stay_in_host_memory_while_card_memory_is_full() {
+    for (huge, step, count) in [(false, 1, 64), (true, HUGE / PAGE, 4)] {
+        let (pages, room) = (count * step, count / 4);
+        let (_dir, path) = file(pages);
+        let fake = FakeCard::new();
+        let slot = open(&fake);
+        slot.set_frame_budget(room * step * PAGE);
+        let mapping = shared(&slot, &path, pages, rw().huge(huge));
+        mapping.advise(Advice::Random).unwrap();
+        for round in 1..=2 {
+            assert_eq!(add_one(&slot, mapping.va(), pages * PAGE), 0);
+            let stats = slot.pager_stats();
+            assert_eq!(
+                (stats.pages_in, stats.overflowed, stats.evicted),
+                (count, count - room, 0),
+                "{round}: {stats:?}"
+            );
+        }
+        // Both kinds are written, neighbours or not, and stay.
+        mapping.sync(false).unwrap();
+        let twice = changed(pages, (0..pages).chain(0..pages));
+        assert!(fs::read(&path).unwrap() == twice);
+        assert_eq!(slot.pager_stats().pages_in, count);
+        // In order they are better loaded; what was changed meanwhile is not lost.
+        assert_eq!(add_one(&slot, mapping.va(), pages * PAGE), 0);
+        let before = slot.pager_stats();
+        mapping.advise(Advice::Normal).unwrap();
+        assert_eq!(add_one(&slot, mapping.va(), pages * PAGE), 0);
+        let stats = slot.pager_stats();
+        assert_eq!(stats.overflowed, before.overflowed);
+        assert!(stats.pages_in > before.pages_in && stats.evicted > before.evicted, "{stats:?}");
+        mapping.unmap().unwrap();
+        assert!(fs::read(&path).unwrap() == changed(pages, (0..4 * pages).map(|n| n % pages)));
+    }
+}
+
+#[test]
+fn host_memory_for_pages_without_room_is_limited_and_comes_back() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    slot.set_frame_budget(8 * PAGE);
+    slot.set_host_budget(32 * PAGE);
+    let overflowed = |pages: u64| {
+        let (_dir, path) = file(pages);
+        let mapping = shared(&slot, &path, pages, rw());
+        mapping.advise(Advice::Random).unwrap();
+        let before = slot.pager_stats();
+        assert_eq!(add_one(&slot, mapping.va(), pages * PAGE), 0);
+        let stats = slot.pager_stats();
+        // In parts, and the middle one is gone first.
+        slot.unmap(mapping.va() + 10 * PAGE..mapping.va() + 20 * PAGE).unwrap();
+        mapping.unmap().unwrap();
+        assert!(fs::read(&path).unwrap() == changed(pages, 0..pages));
+        (stats.overflowed - before.overflowed, stats.evicted - before.evicted)
+    };
+    assert_eq!(overflowed(32), (24, 0));
+    let (overflow, evicted) = overflowed(33);
+    assert!(overflow == 0 && evicted > 0, "there is less host memory than the mapping needs: {evicted}");
+    assert_eq!(overflowed(32), (24, 0), "what was taken has come back");
+    slot.set_host_budget(0);
+    assert_eq!(overflowed(32).0, 0);
+}
+
+#[test]
+fn overflowing_pages_and_others_share_card_memory() {
+    let (_dir, path) = file(64);
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    slot.set_frame_budget(32 * PAGE);
+    let there =
+        |mapping: &Mapping| (0..32).filter(|&n| fake.page(0, mapping.va() + n * PAGE).is_some()).count();
+    // Pages that were used and are not any more give way; the card's bits tell.
+    let idle = slot.map(Source::anonymous(32 * PAGE).unwrap(), 32 * PAGE, rw()).unwrap();
+    assert_eq!(add_one(&slot, idle.va(), 32 * PAGE), 0);
+    assert_eq!(there(&idle), 32);
+    let random = slot.map(Source::file_mut(&path).unwrap().private(), 64 * PAGE, rw()).unwrap();
+    random.advise(Advice::Random).unwrap();
+    assert_eq!(add_one(&slot, random.va(), 64 * PAGE), 0);
+    let stats = slot.pager_stats();
+    assert!(stats.evicted > 0 && stats.overflowed < 64 && there(&idle) < 32, "{stats:?}");
+    // What is in use in order pushes them out; they come back to host memory, with what was written to them.
+    let stream = slot.map(Source::anonymous(32 * PAGE).unwrap(), 32 * PAGE, rw()).unwrap();
+    for _ in 0..2 {
+        assert_eq!(add_one(&slot, stream.va(), 32 * PAGE), 0);
+    }
+    assert!(there(&stream) > 24, "{}", there(&stream));
+    let before = slot.pager_stats().overflowed;
+    assert_eq!(add_one(&slot, random.va(), 64 * PAGE), 0);
+    assert!(slot.pager_stats().overflowed > before);
+    // A private mapping keeps its changes, in card memory or not, and the file has none.
+    random.advise(Advice::Normal).unwrap();
+    touch(&slot, &fake, random.va() + 63 * PAGE);
+    let last = fake.page(0, random.va() + 63 * PAGE).unwrap();
+    assert!(last == changed(64, [63, 63])[(63 * PAGE) as usize..]);
+    random.advise(Advice::DontNeed).unwrap();
+    touch(&slot, &fake, random.va());
+    assert!(fake.page(0, random.va()).unwrap() == pattern(64)[..PAGE as usize]);
+    random.unmap().unwrap();
+    assert!(fs::read(&path).unwrap() == pattern(64));
+}
+
+#[test]
 fn pages_are_loaded_before_they_are_needed_and_freed_after() {
     let (_dir, path) = file(200);
     let fake = FakeCard::new();

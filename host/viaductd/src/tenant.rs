@@ -168,6 +168,7 @@ impl Tenant {
             }
         })?;
         slot.set_frame_budget(self.frames);
+        slot.set_host_budget(0); // it would not be charged to the tenant
         slot.load(&image)?;
         let index = slot.index() as u32;
         let mut slots = self.slots();

@@ -9,7 +9,9 @@ pub enum Advice {
     /// It reads or writes in ascending order: every fault loads as much as one may, and pages are evicted in the order in which they
     /// were loaded, before those of other ranges.
     Sequential,
-    /// It accesses in no order: nothing is read ahead.
+    /// It accesses in no order: nothing is read ahead. While card memory is full, pages stay in host memory, as far as there is memory for the
+    /// whole mapping, and the card accesses them there: that costs the link less than a page brought in for one access, and evicted. Not
+    /// those in the page table in card memory, which knows only pages of the card.
     Random,
     /// It will access the range soon: its pages are loaded now, as many as there is room for.
     WillNeed,
@@ -36,6 +38,8 @@ pub(super) enum Locality {
 pub(super) enum Keep {
     /// The oldest goes first, used or not.
     Low,
+    /// Pages that the card can access in host memory nearly as well.
+    Overflow,
     #[default]
     Normal,
     Long,
@@ -43,5 +47,5 @@ pub(super) enum Keep {
 
 impl Keep {
     /// In the order of eviction.
-    pub(super) const ALL: [Self; 3] = [Self::Low, Self::Normal, Self::Long];
+    pub(super) const ALL: [Self; 4] = [Self::Low, Self::Overflow, Self::Normal, Self::Long];
 }

@@ -146,12 +146,18 @@ impl Space {
         let (step, size) = (region.page_bytes(), region.size);
         let Some(paged) = region.paged() else { return Ok(Vec::new()) };
         match &paged.host {
-            Some(HostFrames { buffer, offset }) => {
+            Some(HostFrames { buffer, offset }) if paged.on_host => {
                 let first = buffer.iova() + offset;
                 Ok((load.number..load.number + load.count).map(|n| Place::Host(first + n * step)).collect())
             }
-            None => {
-                let (keep, placement) = (paged.keep, paged.placement);
+            _ => {
+                let (keep, placement) = (region.class(), paged.placement);
+                if region.overflows() {
+                    let places = self.places_in_no_order(d, load.start, load.number, load.count);
+                    if !places.is_empty() {
+                        return Ok(places);
+                    }
+                }
                 let frames = self.take_frames(d, load.count, size, keep, placement)?;
                 Ok(frames.into_iter().map(Place::Card).collect())
             }
@@ -197,8 +203,8 @@ impl Space {
             }
         }
         let pages: Vec<_> = (number..).zip(used.iter().copied()).collect();
+        let keep = self.regions[&start].class();
         if let Some(paged) = self.regions.get_mut(&start).and_then(Region::paged_mut) {
-            let keep = paged.keep;
             for &(n, place) in &pages {
                 paged.pages.insert(n, Page::loaded(place));
                 if let Place::Card(_) = place {
@@ -220,9 +226,11 @@ impl Space {
         let (step, len) = (region.page_bytes(), region.len);
         let valid = (count - 1) * step + region.valid(number + count - 1);
         let Some(paged) = region.paged_mut() else { return Ok(0) };
-        let (buffer, offset) = match &paged.host {
-            Some(HostFrames { buffer, offset }) => (&**buffer, offset + number * step),
-            None => (self.stage.as_ref().expect("just allocated"), load.staged),
+        let (buffer, offset) = match (load.places.first(), &paged.host) {
+            (Some(Place::Host(_)), Some(HostFrames { buffer, offset })) => {
+                (&**buffer, offset + number * step)
+            }
+            _ => (self.stage.as_ref().expect("just allocated"), load.staged),
         };
         let position = paged.first + number * step;
         let got = paged.source.read(buffer, offset as usize, valid as usize, position)? as u64;

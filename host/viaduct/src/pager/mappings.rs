@@ -124,6 +124,7 @@ impl Space {
             first,
             owner: self.owners,
             pages: BTreeMap::new(),
+            on_host,
             host,
             placement,
             locality: Locality::default(),
@@ -193,6 +194,7 @@ impl Space {
         }
         self.clock.retain(|(region, _)| region != va);
         let Some(mut region) = self.regions.remove(&va) else { return result };
+        self.return_host_budget(&region);
         let size = region.size;
         let Some(paged) = region.paged_mut() else { return result };
         for page in paged.pages.values() {
@@ -210,7 +212,7 @@ impl Space {
         if result.is_ok() {
             result = paged.take_failure().map_or(Ok(()), Err);
         }
-        let in_card = |region: &Region| region.paged().is_some_and(|paged| paged.host.is_none());
+        let in_card = |region: &Region| region.paged().is_some_and(|paged| !paged.on_host);
         d.card.set_places(d.slot, self.regions.values().any(in_card));
         result
     }

@@ -12,7 +12,7 @@
 //! | `mappings`, `sync`, `serve` | mappings come and go; operations on ranges; faults are taken in batches |
 //! | `carry` | frames, reads, copies and translations of a batch of faults |
 //! | `plan`, `ahead` | what a batch of faults takes; how far to read ahead |
-//! | `frames`, `retire` | frames for pages; eviction ahead of need |
+//! | `frames`, `retire`, `overflow` | frames for pages; eviction ahead of need; pages that stay in host memory |
 //! | `replace`, `clock` | which pages give their frames up |
 //! | `write_back` | changed pages, to their files |
 //! | `in_table` | mappings in the page table in card memory |
@@ -30,6 +30,7 @@ mod flight;
 mod frames;
 mod in_table;
 mod mappings;
+mod overflow;
 mod parked;
 mod plan;
 mod region;

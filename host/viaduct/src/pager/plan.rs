@@ -124,7 +124,7 @@ impl Space {
         let Some(available) = self.available(numbered, (start, number), plan) else { return };
         // Following ones too, if the app accesses the region in order.
         let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&start) else { return };
-        let room = if paged.host.is_some() { STAGING } else { self.staging.room() };
+        let room = if paged.on_host { STAGING } else { self.staging.room() };
         if room < step {
             plan.later.push(numbered);
             return;
@@ -149,7 +149,7 @@ impl Space {
             }
         }
         paged.ahead.loaded(number, count);
-        let staged = if paged.host.is_some() { 0 } else { self.staging.take(count * step) };
+        let staged = if paged.on_host { 0 } else { self.staging.take(count * step) };
         plan.taken.extend((number..number + count).map(|n| (start, n)));
         self.note_damage(&fault);
         let (fault, write) = (Some(numbered), fault.is_write);

@@ -45,7 +45,9 @@ pub(super) struct Paged {
     /// The mapping it belongs to; of one that was split, all parts.
     pub(super) owner: u64,
     pub(super) pages: BTreeMap<u64, Page>, // by number
-    /// Host memory that serves as frames, for mappings placed there.
+    /// All pages are in host memory, as the mapping asks for; never in card memory.
+    pub(super) on_host: bool,
+    /// Host memory that serves as frames: of mappings placed there, and of pages in no order for which card memory had no room.
     pub(super) host: Option<HostFrames>,
     pub(super) placement: Placement,
     pub(super) locality: Locality,
@@ -174,6 +176,22 @@ impl Region {
         }
     }
 
+    /// Whether pages may stay in host memory while card memory is full: they are accessed in no order, and not again and again. The page
+    /// table in card memory holds addresses of the card only.
+    pub(super) fn overflows(&self) -> bool {
+        let in_no_order = |p: &Paged| !p.on_host && p.locality == Locality::Random && p.keep != Keep::Long;
+        !self.table && self.paged().is_some_and(in_no_order)
+    }
+
+    /// The class in which its pages are evicted.
+    pub(super) fn class(&self) -> Keep {
+        if self.overflows() {
+            Keep::Overflow
+        } else {
+            self.paged().map_or(Keep::default(), |paged| paged.keep)
+        }
+    }
+
     /// Whether the card may have written page `number` since it was written back last.
     pub(super) fn may_be_written(&self, number: u64) -> bool {
         self.prot.write && self.paged().is_none_or(|paged| paged.may_be_unclean(number))
@@ -216,6 +234,7 @@ impl Region {
             end: paged.end,
             owner: paged.owner,
             pages: pages.into_iter().map(|(n, page)| (n - number, page)).collect(),
+            on_host: paged.on_host,
             host: paged
                 .host
                 .as_ref()

@@ -37,7 +37,8 @@ impl Space {
                 break;
             }
             if keep != Keep::Low {
-                chosen = self.idle(d, keep)?;
+                let looks = 2 * self.clock.queue(keep).len();
+                chosen = self.idle(d, keep, looks)?;
             }
             if chosen.is_empty() && due {
                 // Those of low use go in their order; of others all are in constant use: the oldest goes.
@@ -57,13 +58,12 @@ impl Space {
         ((self.clock.queue(Keep::Low).len() + taken) as u64) < share
     }
 
-    /// Takes pages of a class from the clock that were not accessed since they were last looked at.
-    fn idle(&mut self, d: &Dispatcher, keep: Keep) -> Result<Vec<PageRef>> {
-        let mut looks = 2 * self.clock.queue(keep).len();
+    /// Takes pages of a class from the clock that were not accessed since they were last looked at, after so many looks at most.
+    pub(super) fn idle(&mut self, d: &Dispatcher, keep: Keep, mut looks: usize) -> Result<Vec<PageRef>> {
         let mut chosen = Vec::new();
         let mut bytes = 0;
         while chosen.is_empty() && looks > 0 {
-            let count = self.clock.queue(keep).len().min(EVICT);
+            let count = self.clock.queue(keep).len().min(EVICT).min(looks);
             looks = looks.saturating_sub(count);
             let batch: Vec<PageRef> = self.clock.queue(keep).iter().copied().take(count).collect();
             let mapped = |at: &&PageRef| self.page_ref(**at).is_some_and(|page| page.mapped);
@@ -118,12 +118,12 @@ impl Space {
         let mut freed = 0;
         for &(start, number) in pages {
             let Some(region) = self.regions.get_mut(&start) else { continue };
-            let size = region.size;
+            let (size, keep) = (region.size, region.class());
             let Some(paged) = region.paged_mut() else { continue };
             let Some(page) = paged.pages.get(&number) else { continue };
             if page.mapped || page.changed() {
                 if let (Place::Card(_), false) = (page.place, page.spoiled) {
-                    self.clock.push((start, number), paged.keep);
+                    self.clock.push((start, number), keep);
                 }
                 continue;
             }

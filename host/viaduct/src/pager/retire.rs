@@ -121,7 +121,7 @@ impl Space {
         let leaving = Leaving { pages, keep, stage: Stage::Asked, tags: Vec::new(), lane };
         match keep {
             Keep::Low => self.unmap_leaving(d, leaving)?,
-            Keep::Normal | Keep::Long => {
+            Keep::Overflow | Keep::Normal | Keep::Long => {
                 let mapped = |at: &&PageRef| self.page_ref(**at).is_some_and(|page| page.mapped);
                 let mapped: Vec<PageRef> = leaving.pages.iter().filter(mapped).copied().collect();
                 let scans: Vec<_> = mapped.iter().map(|&at| self.command(at, Command::scan)).collect();

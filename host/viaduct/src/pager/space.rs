@@ -30,6 +30,8 @@ pub(crate) struct Space {
     pub(super) clock: Clock,  // pages that hold card frames
     pub(super) resident: u64, // bytes of card frames
     pub(super) budget: u64,
+    /// Bytes of host memory that may yet be taken for pages that card memory has no room for.
+    pub(super) host_budget: u64,
     /// Memory for changed pages on their way out: of each group that is leaving, and of those that are waited for.
     pub(super) bounce: [Option<DmaBuffer>; GROUPS + 1],
     /// Memory for pages on their way in, and what of it is in use.
@@ -72,6 +74,7 @@ impl Space {
             owners: 0,
             resident: 0,
             budget,
+            host_budget: u64::MAX,
             bounce: Default::default(),
             stage: None,
             staging: Staging::default(),
@@ -92,6 +95,11 @@ impl Space {
     /// Bytes of card memory that pages may hold.
     pub fn set_budget(&mut self, bytes: u64) {
         self.budget = bytes;
+    }
+
+    /// Bytes of host memory for pages that card memory has no room for. What is there already stays.
+    pub fn set_host_budget(&mut self, bytes: u64) {
+        self.host_budget = bytes;
     }
 
     /// Bytes that pages of this slot may hold.

@@ -25,6 +25,8 @@ pub struct PagerStats {
     pub pages_out: u64,
     /// Pages evicted.
     pub evicted: u64,
+    /// Pages that stayed in host memory, since card memory was full.
+    pub overflowed: u64,
     /// Accesses denied.
     pub denied: u64,
     /// Entries of the page table in card memory that were damaged.

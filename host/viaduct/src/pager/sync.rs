@@ -12,7 +12,7 @@ use crate::pager::batch::{Batch, Group};
 use crate::pager::plan::{Load, Plan};
 use crate::pager::region::{BATCH, Page, PageRef, Region};
 use crate::pager::space::{BOUNCE, Space};
-use crate::protocol::desc::PAGE;
+use crate::protocol::desc::{PAGE, Place};
 use crate::slot::backing::Source;
 use crate::slot::dispatch::Dispatcher;
 
@@ -25,6 +25,8 @@ pub(crate) enum Then {
     Drop,
     /// As `Drop`, and changes of private mappings are discarded.
     Discard,
+    /// Those that stayed in host memory, as card memory was full, leave it: the next access loads them.
+    Recall,
 }
 
 impl Space {
@@ -89,7 +91,12 @@ impl Space {
             Some(unclean) if then == Then::Keep => {
                 unclean.range(numbers.clone()).take(most).map(|&n| (start, n)).collect()
             }
-            _ => paged.pages.range(numbers.clone()).take(most).map(|(&n, _)| (start, n)).collect(),
+            _ => {
+                let all = then != Then::Recall;
+                let of_them = |page: &Page| all || !paged.on_host && matches!(page.place, Place::Host(_));
+                let pages = paged.pages.range(numbers.clone()).filter(|(_, page)| of_them(page));
+                pages.take(most).map(|(&n, _)| (start, n)).collect()
+            }
         };
         let noted = paged.unclean.is_some();
         let end = match pages.last() {
@@ -122,7 +129,8 @@ impl Space {
             self.enter_again(d, start, &mapped);
         }
         if then != Then::Keep {
-            self.clock.retain(|(region, n)| region != start || !(numbers.start..end).contains(&n));
+            let leave: BTreeSet<PageRef> = pages.iter().copied().collect();
+            self.clock.retain(|at| !leave.contains(&at));
             self.drop_pages(d, &pages)?;
         }
         let next = start + end * step;
@@ -175,8 +183,7 @@ impl Space {
             return Ok(None);
         }
         *room -= count * step;
-        let (before, staged) =
-            (paged.ahead, if paged.host.is_some() { 0 } else { self.staging.take(count * step) });
+        let (before, staged) = (paged.ahead, if paged.on_host { 0 } else { self.staging.take(count * step) });
         let (places, others) = (Vec::new(), Vec::new());
         let load = Load { fault: None, start, number, count, staged, places, write: false, others, before };
         let mut plan = Plan { loads: vec![load], ..Plan::default() };
@@ -208,7 +215,7 @@ impl Space {
                 Advice::LowUse => paged.keep = Keep::Low,
                 Advice::WillNeed | Advice::DontNeed => {}
             }
-            let keep = paged.keep;
+            let keep = self.regions[&from].class();
             self.clock.reclassify(|(region, _)| region == from, keep);
         }
         Ok(())

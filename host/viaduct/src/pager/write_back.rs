@@ -70,24 +70,35 @@ impl Space {
     pub(super) fn store(&mut self, pages: &[PageRef], lane: usize, counts: impl Fn(&PageRef) -> bool) {
         let mut at = 0;
         while let Some(&(start, first)) = pages.get(at) {
-            let next = |(page, n): &(&PageRef, u64)| **page == (start, *n) && counts(page);
+            let host = self.in_host_memory((start, first));
+            let next = |(page, n): &(&PageRef, u64)| {
+                **page == (start, *n) && counts(page) && self.in_host_memory(**page) == host
+            };
             let run = pages[at..].iter().zip(first..).take_while(next).count();
             if run > 0 {
-                self.store_run(start, first..first + run as u64, lane, at);
+                self.store_run(start, first..first + run as u64, (!host).then_some((lane, at)));
             }
             at += run.max(1);
         }
     }
 
-    /// Writes neighbouring pages, of which the first is the `nth` that was copied.
-    fn store_run(&mut self, start: u64, numbers: Range<u64>, lane: usize, nth: usize) {
+    fn in_host_memory(&self, at: PageRef) -> bool {
+        self.page_ref(at).is_some_and(|page| matches!(page.place, Place::Host(_)))
+    }
+
+    /// Writes neighbouring pages, which were copied to the memory of a lane, the first of them as its nth page, or have always been in host
+    /// memory.
+    fn store_run(&mut self, start: u64, numbers: Range<u64>, copied: Option<(usize, usize)>) {
         let Some(region) = self.regions.get_mut(&start) else { return };
         let (step, valid, count) =
             (region.page_bytes(), region.valid(numbers.end - 1), numbers.end - numbers.start);
         let Some(paged) = region.paged_mut() else { return };
-        let (buffer, offset) = match (&paged.host, &self.bounce[lane]) {
-            (Some(HostFrames { buffer, offset }), _) => (&**buffer, offset + numbers.start * step),
-            (None, Some(bounce)) => (bounce, nth as u64 * step),
+        let (buffer, offset) = match (copied, &paged.host) {
+            (Some((lane, nth)), _) => match &self.bounce[lane] {
+                Some(bounce) => (bounce, nth as u64 * step),
+                None => return,
+            },
+            (None, Some(HostFrames { buffer, offset })) => (&**buffer, offset + numbers.start * step),
             (None, None) => return,
         };
         // What the source never had is not written.

@@ -332,7 +332,14 @@ impl SlotInner {
                 }
                 Ok(())
             }
-            hint => lock(&self.space).advise(&self.rings, range, hint),
+            hint => {
+                lock(&self.space).advise(&self.rings, range, hint)?;
+                match hint {
+                    Advice::Random | Advice::LowUse => Ok(()),
+                    // Others are better served from card memory.
+                    _ => self.write(range, Then::Recall)?.0.map_or(Ok(()), Err),
+                }
+            }
         }
     }
 }

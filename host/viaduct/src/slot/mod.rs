@@ -416,6 +416,12 @@ impl Slot {
         self.if_ours(|inner| lock(&inner.space).set_budget(bytes));
     }
 
+    /// Limits the host memory that is taken for pages of this slot while card memory is full (see [`Advice::Random`](crate::Advice)), in
+    /// bytes of mappings; 0: such pages are evicted instead.
+    pub fn set_host_budget(&self, bytes: u64) {
+        self.if_ours(|inner| lock(&inner.space).set_host_budget(bytes));
+    }
+
     /// Counters of the pager.
     pub fn pager_stats(&self) -> PagerStats {
         self.if_ours(|inner| {

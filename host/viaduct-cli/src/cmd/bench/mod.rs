@@ -17,7 +17,9 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use viaduct::desc::{Command, Completion};
-use viaduct::{MapOptions, MemoryJob, MemoryRange, PagerStats, Prot, Register, SharedBytes, Slot, Source};
+use viaduct::{
+    Advice, MapOptions, MemoryJob, MemoryRange, PagerStats, Prot, Register, SharedBytes, Slot, Source,
+};
 use viaduct_build::{Manifest, Project, Scratch, Variant};
 use viaduct_pci::DmaAccess;
 
@@ -201,6 +203,7 @@ pub fn run(args: Args) -> Result {
                 figures.extend(far);
                 figures.push(updates(&project, &opened, &scale)?);
                 figures.push(evicting_updates(&project, &opened, &scale)?);
+                figures.push(overflowing_updates(&project, &opened, &scale)?);
                 figures
             }
             What::Apps => apps(&project, &open()?, scale.app, &mut plots)?,
@@ -513,7 +516,7 @@ fn beyond(project: &Project, opened: &Opened, scale: &Scale) -> Result<Vec<Figur
 /// Random updates by app gups, a second time, with all pages loaded.
 fn updates(project: &Project, opened: &Opened, scale: &Scale) -> Result<Figure> {
     let (what, count) = ("random updates of 8 bytes, 2 MiB pages", 4 * scale.accesses[0]);
-    let run = Updates { what, count, times: 2, huge: true, budget: u64::MAX };
+    let run = Updates { what, count, times: 2, huge: true, budget: u64::MAX, advice: None };
     let (cycles, held, _) = run.measure(project, opened, scale.mem)?;
     Ok(run.figure(opened, cycles, format!("{count} updates in {cycles} cycles; {held} waited")))
 }
@@ -522,13 +525,29 @@ fn updates(project: &Project, opened: &Opened, scale: &Scale) -> Result<Figure> 
 fn evicting_updates(project: &Project, opened: &Opened, scale: &Scale) -> Result<Figure> {
     let what = "random updates of 8 bytes, frames for half, 4 KiB pages";
     let count = 2 * scale.mem / 4096;
-    let run = Updates { what, count, times: 1, huge: false, budget: scale.mem / 2 };
+    let run = Updates { what, count, times: 1, huge: false, budget: scale.mem / 2, advice: None };
     let (cycles, _, stats) = run.measure(project, opened, scale.mem)?;
     let note = format!(
         "{count} updates in {cycles} cycles; {} pages loaded, {:.0} each, and {} written back",
         stats.pages_in,
         cycles as f64 / stats.pages_in as f64,
         stats.pages_out
+    );
+    Ok(run.figure(opened, cycles, note))
+}
+
+/// As [`evicting_updates`], but pages that card memory has no room for stay in host memory: in a second run, when all have been touched.
+fn overflowing_updates(project: &Project, opened: &Opened, scale: &Scale) -> Result<Figure> {
+    let what = "random updates of 8 bytes, frames for half, others in host memory";
+    let count = 4 * scale.accesses[0];
+    let advice = Some(Advice::Random);
+    let run = Updates { what, count, times: 2, huge: false, budget: scale.mem / 2, advice };
+    let (cycles, _, stats) = run.measure(project, opened, scale.mem)?;
+    let note = format!(
+        "{count} updates in {cycles} cycles, {:.2} each; {} of {} pages in host memory",
+        cycles as f64 / count as f64,
+        stats.overflowed,
+        stats.pages_in
     );
     Ok(run.figure(opened, cycles, note))
 }
@@ -540,6 +559,7 @@ struct Updates {
     times: u64,
     huge: bool,
     budget: u64,
+    advice: Option<Advice>,
 }
 
 impl Updates {
@@ -553,6 +573,7 @@ impl Updates {
         let shared = SharedBytes::new(expected.clone());
         let options = MapOptions::new(Prot::READ_WRITE).huge(self.huge);
         let mapping = slot.map(Source::bytes(shared.clone()), bytes, options)?;
+        self.advice.map_or(Ok(()), |advice| mapping.advise(advice))?;
         let range = MemoryRange::of(&mapping, register(&app, "base")?, Some(register(&app, "bytes")?));
         let seed = 0x1234_5678_9abc_def1;
         set(&slot, &app, "updates", self.count)?;
