@@ -29,7 +29,7 @@ def newest(paths: list[Path]) -> float:
 
 
 def compile_to(out: Path, inputs: list[Path], command: list[str]) -> None:
-    headers = [*(ROOT / "sim").glob("*.h"), *(ROOT / "sim/include").glob("*.h")]
+    headers = list((ROOT / "sim").rglob("*.h"))
     if out.exists() and out.stat().st_mtime > newest([*inputs, *headers, Path(__file__)]):
         return
     out.parent.mkdir(parents=True, exist_ok=True)

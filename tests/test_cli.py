@@ -753,7 +753,37 @@ def test_bench_fsrf_gives_figures_of_every_system_for_checked_results():
     assert [f for f in again if f["what"] in cycles and f["value"] == rows[f["what"]]["value"]] == again
 
 
+def test_bench_fsrf_loads_pages_on_every_system_and_compares_the_results():
+    """Pages in host memory, of streams; fewer frames than pages, with random accesses."""
+    systems = ["--system=viaduct", "--system=fsrf-dram", "--system=coyote-2m"]
+    warm = figures("fsrf", "--quick", "--pages=warm", "--workload=aes", *systems, "--system=amorphos")
+    over = figures("fsrf", "--quick", "--pages=over", "--workload=gups", *systems)
+    slow = figures("fsrf", "--quick", "--pages=over", "--workload=gups", "--host-us=2", *systems)
+
+    def number(rows: list[dict], what: str, unit: str) -> float:
+        note = next(f["note"] for f in rows if f["what"] == what)
+        return float(re.findall(rf"([\d.]+) {unit}", note)[0])
+
+    for system in ("viaduct", "fsrf-dram", "coyote-2m", "amorphos"):
+        # Both streams of four slots, no page twice; the slots' mean is at least five eighths of the time that the link, with 38 bytes a
+        # cycle, takes for all, if it serves one slot after the other.
+        assert number(warm, f"aes: {system}", "pages in") == 4 * 2 * 16
+        assert number(warm, f"aes: {system}", "cycles") > 5 / 8 * 4 * 2 * 16 * 4096 / 38
+    cycles, loads = number(over, "gups: fsrf-dram", "cycles"), number(over, "gups: fsrf-dram", "pages in")
+    assert loads == number(over, "gups: fsrf-dram", "out") and loads > 100
+    assert 500 < 4 * cycles / loads < 1500, "faults of a slot are served one after the other"
+    longer = number(slow, "gups: fsrf-dram", "cycles") - cycles
+    assert 0.8 < longer / (500 * loads / 4) < 1.2, "and the host's time, 500 cycles, comes on top for each"
+    assert number(over, "gups: viaduct", "on the host") == 4
+    assert number(slow, "gups: viaduct", "cycles") > number(over, "gups: viaduct", "cycles")
+    assert 8 * number(over, "gups: viaduct", "cycles") < cycles
+
+
 def test_bench_fsrf_refuses_names_that_there_are_not():
+    fails(
+        2, 'no system "physical"; there are viaduct, ', "bench", "fsrf", "--pages=over", "--system=physical"
+    )
+    fails(2, "give 0 to 1000", "bench", "fsrf", "--host-us=-1")
     fails(2, 'no system "fsrf"; there are viaduct, physical', "bench", "fsrf", "--system", "fsrf")
     fails(2, 'no workload "rng"; there are aes, ', "bench", "fsrf", "--workload", "rng")
 

@@ -22,19 +22,28 @@ module via_rival
   input logic rst_ni,
 
   // the system, constant; which has which values, and where they come from, is in bench/fsrf/systems.rs (viaduct-cli)
-  input logic                direct_i,      // the app is wired to its channel: none of the rest applies
-  input logic                striped_i,     // 2 MiB regions in chunks of 512 KiB over all channels, rather than a channel for each slot
-  input logic                split_i,       // bursts become requests of one beat each
-  input logic                walk_i,        // every translation reads a line of a table in the slot's channel
-  input logic                tlb_i,         // translations are looked up in SRAM; the rest as in via_rival_sram
-  input logic [         3:0] step_i,
-  input logic [         5:0] page_log2_i,
-  input logic [         3:0] sets_log2_i,
-  input logic [         2:0] ways_i,
-  input logic [        15:0] miss_i,
-  // pages that are entered into the TLB of every slot before the run
-  input logic [    VpnW-1:0] fill_i,
-  input logic                fill_valid_i,
+  input logic direct_i,  // the app is wired to its channel: none of the rest applies
+  input logic striped_i,  // 2 MiB regions in chunks of 512 KiB over all channels, rather than a channel for each slot
+  input logic split_i,  // bursts become requests of one beat each
+  input logic walk_i,  // every translation reads a line of a table in the slot's channel
+  input logic tlb_i,  // translations are looked up in SRAM; the rest as in via_rival_sram
+  input logic [3:0] step_i,
+  input logic [5:0] page_log2_i,
+  input logic [3:0] sets_log2_i,
+  input logic [2:0] ways_i,
+  input logic [15:0] miss_i,
+  // a page, and the slots into whose TLBs it is entered in this cycle
+  input logic [VpnW-1:0] fill_i,
+  input logic [NumSlots-1:0] fill_valid_i,
+  // Demand paging: addresses of each direction that want to go on, reads and writes, and whether they may in this cycle; both high for
+  // all that is resident. `sim/rivals/pager.h` is the host.
+  output logic [VaW-1:0] want_ar_o[NumSlots],
+  output logic [VaW-1:0] want_aw_o[NumSlots],
+  output logic [NumSlots-1:0] want_ar_valid_o,
+  output logic [NumSlots-1:0] want_aw_valid_o,
+  input logic [NumSlots-1:0] open_ar_i,
+  input logic [NumSlots-1:0] open_aw_i,
+  output logic [NumSlots-1:0] drained_o,  // nothing that went on is unanswered
   // the memory of a slot belongs to its streams rather than to its memory port, constant
   input logic [NumSlots-1:0] stream_i,
 
@@ -317,21 +326,26 @@ module via_rival
       .s_b_ready_i (src_b_ready[s]),
       .m_ar_o      (v_ar),
       .m_ar_valid_o(v_ar_valid),
-      .m_ar_ready_i(v_ar_ready),
+      .m_ar_ready_i(v_ar_ready && open_ar_i[s]),
       .m_r_i       (p_r),
       .m_r_valid_i (p_r_valid),
       .m_r_ready_o (p_r_ready),
       .m_aw_o      (v_aw),
       .m_aw_valid_o(v_aw_valid),
-      .m_aw_ready_i(v_aw_ready),
+      .m_aw_ready_i(v_aw_ready && open_aw_i[s]),
       .aw_sent_i   (p_aw_sent),
       .m_w_o       (p_w),
       .m_w_valid_o (p_w_valid),
       .m_w_ready_i (p_w_ready),
       .m_b_i       (p_b),
       .m_b_valid_i (p_b_valid),
-      .m_b_ready_o (p_b_ready)
+      .m_b_ready_o (p_b_ready),
+      .drained_o   (drained_o[s])
     );
+    assign want_ar_o[s] = VaW'(v_ar.addr);
+    assign want_aw_o[s] = VaW'(v_aw.addr);
+    assign want_ar_valid_o[s] = v_ar_valid;
+    assign want_aw_valid_o[s] = v_aw_valid;
     via_rival_sram #(
       .VpnW(VpnW)
     ) u_sram (
@@ -344,12 +358,12 @@ module via_rival
       .ways_i,
       .miss_i,
       .fill_i,
-      .fill_valid_i,
+      .fill_valid_i(fill_valid_i[s]),
       .s_ar_i      (v_ar),
-      .s_ar_valid_i(v_ar_valid),
+      .s_ar_valid_i(v_ar_valid && open_ar_i[s]),
       .s_ar_ready_o(v_ar_ready),
       .s_aw_i      (v_aw),
-      .s_aw_valid_i(v_aw_valid),
+      .s_aw_valid_i(v_aw_valid && open_aw_i[s]),
       .s_aw_ready_o(v_aw_ready),
       .m_ar_o      (t_ar),
       .m_ar_valid_o(t_ar_valid),

@@ -50,7 +50,8 @@ module via_rival_port
   input  logic    m_w_ready_i,
   input  axi_b_t  m_b_i,
   input  logic    m_b_valid_i,
-  output logic    m_b_ready_o
+  output logic    m_b_ready_o,
+  output logic    drained_o      // no access is on its way: those whose address has left have been answered
 );
 
   localparam bit OutstandingOk = param_in("via_rival_port Outstanding", Outstanding, 1, 1024);
@@ -134,6 +135,7 @@ module via_rival_port
   assign s_b_valid_o = m_b_valid_i;
   assign m_b_ready_o = s_b_ready_i;
   assign b_end = s_b_valid_o && s_b_ready_i;
+  assign drained_o = reads_q == '0 && writes_q == '0;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

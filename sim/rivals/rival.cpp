@@ -14,13 +14,18 @@
 //   set SLOT OFFSET VALUE           writes a register of the app
 //   in SLOT ID OFFSET BYTES LAST    a move, carried out by `go` in this order
 //   out SLOT OFFSET BYTES           likewise
+//   pager RESIDENT FRAMES UNIT MOST READ WRITE MMIO_READ MMIO_WRITE SERVICE IN OUT
+//                                   demand paging, as PagerConfig; RESIDENT: the first pages are in card
+//                                   memory
 //   go START                        enters all pages into the TLBs, begins the moves or writes 1 to register
 //                                   START of every slot, and runs to the end
 //   get SLOT OFFSET                 prints `register VALUE`
 //   save SLOT FILE                  writes the app's memory to a file
 //
 // `go` prints for every slot `ran FIRST LAST BEATS_IN BEATS_OUT MISSES`: cycles of the first and last
-// transfer at the app, or of the end of its last move out, and `out BYTES ID` for each of its moves out.
+// transfer at the app, or of the end of its last move out, and `out BYTES ID` for each of its moves out. With
+// a pager FIRST is the beginning of the run, since a page may be loaded before anything is transferred, and a
+// line `paged FAULTS LOADS STORES` follows `ran`, in pages.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -41,6 +46,7 @@
 #include "axi.h"
 #include "clock.h"
 #include "dram.h"
+#include "rivals/pager.h"
 #include "slot.h"
 #include "verilated_top.h"
 
@@ -56,6 +62,8 @@ constexpr unsigned kSlots = sizeof(Ports::slot_arvalid_i) / sizeof(Ports::slot_a
 constexpr unsigned kChannels = sizeof(Ports::mem_arvalid_o) / sizeof(Ports::mem_arvalid_o[0]);
 constexpr uint64_t kBase = uint64_t{1} << 33;  // BaseLog2 of via_rival
 constexpr uint64_t kChunk = (uint64_t{2} << 20) / kChannels;
+constexpr uint32_t kAll = (uint64_t{1} << kSlots) - 1;
+constexpr uint64_t kStill = 64;  // cycles after which nothing is on its way between slots and DRAM
 constexpr unsigned kReset = 16;
 constexpr unsigned kMoves = 15;
 constexpr uint64_t kStuck = 1'000'000;  // cycles without a transfer
@@ -81,6 +89,8 @@ struct Place {
   std::deque<Move> in, out;
   unsigned in_left = 0, out_left = 0;
   bool irq = false;
+  Pager pager;
+  Slot::Levels levels{};
   uint64_t written = 0;                             // cycle in which the last move out ended
   std::vector<std::pair<uint32_t, uint32_t>> done;  // of moves out
 };
@@ -103,9 +113,19 @@ class Rival {
     r.sets_log2_i = v[7];
     r.ways_i = v[8];
     r.miss_i = v[9];
+    r.open_ar_i = r.open_aw_i = kAll;
     r.rst_ni = 0;
     for (unsigned i = 0; i < kReset; i++) edge();
     r.rst_ni = 1;
+  }
+
+  void pager(bool resident, const PagerConfig& config) {
+    if (config.frames == 0 || config.unit == 0 || config.most < config.unit || config.frames < config.most) {
+      fail("the pager's numbers of pages make no sense");
+    }
+    if (config.in_rate == 0 || config.out_rate == 0) fail("the link has no rate");
+    pager_ = config;
+    resident_ = resident;
   }
 
   void app(unsigned s, const std::string& object, bool stream, uint64_t bytes, const std::string& file) {
@@ -135,6 +155,11 @@ class Rival {
     std::vector<char> data(places_.at(s).bytes);
     each_piece(s, data.size(),
                [&](uint64_t at, uint8_t* memory, uint64_t n) { std::memcpy(&data[at], memory, n); });
+    for (uint64_t at = 0; paged() && at < data.size(); at += Pager::kPage) {
+      const Pager& pager = places_.at(s).pager;
+      if (!pager.resident(at))
+        std::memcpy(&data[at], pager.in_host(at), std::min(Pager::kPage, data.size() - at));
+    }
     std::ofstream(file, std::ios::binary).write(data.data(), static_cast<std::streamsize>(data.size()));
   }
 
@@ -162,7 +187,7 @@ class Rival {
     uint64_t most = 0;
     for (const Place& place : places_) most = std::max(most, place.bytes);
     for (uint64_t at = 0; at < most; at += uint64_t{1} << page_log2_) {
-      top_.ports().fill_valid_i = 1;
+      top_.ports().fill_valid_i = kAll;
       top_.ports().fill_i = (kBase + at) >> page_log2_;
       edge();
     }
@@ -172,7 +197,13 @@ class Rival {
       if (std::all_of(places_.begin(), places_.end(), [](const Place& p) { return p.slot.settled(); })) break;
       edge();
     }
+    for (unsigned s = 0; paged() && s < kSlots; s++) {
+      places_[s].pager.begin(
+          pager_, places_[s].bytes, resident_,
+          [this, s](uint64_t offset, uint64_t bytes, const auto& act) { each_piece(s, offset, bytes, act); });
+    }
     begun_ = true;
+    const uint64_t begin = clock_.cycles();
     for (unsigned s = kSlots; s-- > 0;) {
       Place& place = places_[s];
       place.in_left = place.in.size();
@@ -191,10 +222,15 @@ class Rival {
     for (unsigned s = 0; s < kSlots; s++) {
       if (!places_[s].slot.loaded()) continue;
       const Slot::Activity& a = places_[s].slot.activity();
-      std::printf("ran %llu %llu %llu %llu %u\n", static_cast<unsigned long long>(a.first),
+      std::printf("ran %llu %llu %llu %llu %u\n", static_cast<unsigned long long>(paged() ? begin : a.first),
                   static_cast<unsigned long long>(std::max(a.last, places_[s].written)),
                   static_cast<unsigned long long>(a.beats_in), static_cast<unsigned long long>(a.beats_out),
                   unsigned{top_.ports().misses_o[s]});
+      if (paged()) {
+        const Pager& p = places_[s].pager;
+        std::printf("paged %llu %llu %llu\n", static_cast<unsigned long long>(p.faults()),
+                    static_cast<unsigned long long>(p.loads()), static_cast<unsigned long long>(p.stores()));
+      }
       for (const auto& [bytes, id] : places_[s].done) std::printf("out %u %u\n", bytes, id);
       places_[s].done.clear();
     }
@@ -207,30 +243,94 @@ class Rival {
     });
   }
 
+  bool paged() const { return pager_.frames != 0; }
+
+  // Which addresses go on to their translation in this cycle; whether that has changed.
+  bool gate(Ports& r) {
+    uint32_t reads = 0, writes = 0;
+    for (unsigned s = 0; s < kSlots; s++) {
+      Pager& pager = places_[s].pager;
+      if (!places_[s].slot.loaded() || !begun_) continue;
+      const bool ar = r.want_ar_valid_o >> s & 1, aw = r.want_aw_valid_o >> s & 1;
+      const uint64_t read = r.want_ar_o[s] - kBase, write = r.want_aw_o[s] - kBase;
+      if (pager.runs() && ar && !pager.resident(read)) {
+        pager.miss(read);
+      } else if (pager.runs() && aw && !pager.resident(write)) {
+        pager.miss(write);
+      }
+      if (pager.lost()) fail("an access is outside the memory of its slot");
+      if (pager.runs()) {
+        reads |= 1u << s;
+        writes |= 1u << s;
+      }
+    }
+    const bool changed = r.open_ar_i != reads || r.open_aw_i != writes;
+    r.open_ar_i = static_cast<decltype(r.open_ar_i)>(reads);
+    r.open_aw_i = static_cast<decltype(r.open_aw_i)>(writes);
+    return changed;
+  }
+
   // As `place` of via_rival.
   template <class Do>
   void each_piece(unsigned s, uint64_t bytes, Do act) {
-    for (uint64_t at = 0; at < bytes;) {
+    each_piece(s, 0, bytes, act);
+  }
+
+  template <class Do>
+  void each_piece(unsigned s, uint64_t from, uint64_t bytes, Do act) {
+    for (uint64_t at = from; at < from + bytes;) {
       uint64_t channel = s % kChannels, offset = (uint64_t{s / kChannels} << 32) + (walk_ ? 1 << 27 : 0) + at;
       if (striped_) {
         channel = (at / kChunk + s) % kChannels;
         offset = (uint64_t{s} << 29) + (at >> 21) * kChunk + at % kChunk;
       }
-      const uint64_t n = std::min(bytes - at, kChunk - at % kChunk);
+      const uint64_t n = std::min(from + bytes - at, kChunk - at % kChunk);
       if (offset + n > dram_[channel]->size()) fail("the memory does not fit into its channel");
       act(at, dram_[channel]->memory() + offset, n);
       at += n;
     }
   }
 
+  // Whether all slots wait for the host and have done so for long: then an edge changes nothing outside the
+  // apps, and is left out there.
+  bool stands_still() {
+    bool still = paged() && begun_;
+    for (Place& place : places_) {
+      if (!still || !place.slot.loaded()) continue;
+      still = place.pager.stands_still(clock_.cycles()) && place.slot.levels() == place.levels;
+      place.levels = place.slot.levels();
+    }
+    still_ = still ? still_ + 1 : 0;
+    return still_ > kStill;
+  }
+
   // Everybody sees what the others drove before the edge, as in sim/card.cpp.
   void edge() {
+    if (stands_still()) {
+      for (Place& place : places_) {
+        place.pager.step(clock_.cycles(), true, in_, out_);
+        place.slot.edge(false, clock_.cycles());
+      }
+      clock_.tick();
+      return;
+    }
     Ports& r = top_.ports();
     for (unsigned c = 0; c < kChannels; c++) drive_mem(r, c, dram_[c]->answer());
     for (unsigned s = 0; s < kSlots; s++) drive_slot(r, s, places_[s]);
     // Outputs of the replicas may depend on inputs of the same cycle: direct wires.
     r.clk_i = 0;
     top_.look();
+    if (paged() && begun_) {
+      if (gate(r)) top_.look();
+      r.fill_valid_i = 0;
+      for (unsigned s = 0; s < kSlots; s++) {
+        places_[s].pager.step(clock_.cycles(), r.drained_o >> s & 1, in_, out_);
+        uint64_t offset = 0;
+        if (r.fill_valid_i || !places_[s].pager.enters(clock_.cycles(), offset)) continue;
+        r.fill_valid_i = static_cast<decltype(r.fill_valid_i)>(1u << s);
+        r.fill_i = (kBase + offset) >> page_log2_;
+      }
+    }
     for (unsigned s = 0; s < kSlots; s++) look_at(r, s, places_[s]);
     AxiRequest mem[kChannels];
     for (unsigned c = 0; c < kChannels; c++) mem[c] = request(r, c);
@@ -366,7 +466,10 @@ class Rival {
   Top top_{&context_};
   std::vector<std::unique_ptr<Dram>> dram_;
   std::vector<Place> places_ = std::vector<Place>(kSlots);
-  bool striped_ = false, walk_ = false, begun_ = false;
+  PagerConfig pager_;
+  Lanes in_, out_;  // to the card, from it
+  uint64_t still_ = 0;
+  bool striped_ = false, walk_ = false, begun_ = false, resident_ = false;
   unsigned page_log2_ = 21;
 };
 
@@ -401,6 +504,15 @@ void obey() {
       std::vector<uint32_t> values(10);
       for (uint32_t& value : values) value = next<uint32_t>(line);
       rival->system(values);
+    } else if (what == "pager") {
+      const bool resident = next<unsigned>(line) != 0;
+      PagerConfig config;
+      for (uint32_t* value :
+           {&config.frames, &config.unit, &config.most, &config.read_latency, &config.write_latency,
+            &config.mmio_read, &config.mmio_write, &config.service, &config.in_rate, &config.out_rate}) {
+        *value = next<uint32_t>(line);
+      }
+      rival->pager(resident, config);
     } else if (what == "app") {
       const auto slot = next<unsigned>(line);
       const auto object = next<std::string>(line);

@@ -28,6 +28,7 @@
 #include "hostmap.h"
 #include "icap.h"
 #include "link.h"
+#include "rivals/pager.h"
 #include "sha256.h"
 
 #define CHECK(condition, ...)                                       \
@@ -1322,6 +1323,116 @@ std::string hex(const Sha256::Digest& digest) {
   return text;
 }
 
+// Card memory of another system's slot, in one piece, and its pager.
+struct Paged {
+  std::vector<uint8_t> card;
+  Pager pager;
+  Lanes in, out;
+  uint64_t now = 1000;
+
+  Paged(const PagerConfig& config, uint64_t pages, bool resident) : card(pages * Pager::kPage) {
+    for (size_t i = 0; i < card.size(); i++) card[i] = expected(i);
+    pager.begin(config, card.size(), resident, [this](uint64_t offset, uint64_t bytes, const auto& act) {
+      act(offset, &card[offset], bytes);
+    });
+  }
+
+  static uint8_t expected(size_t i) { return static_cast<uint8_t>(i * 7 + (i >> 12) * 31); }
+
+  // Cycles in which the slot stands still for an access to a page, which it has drained for `drains` of them.
+  uint64_t access(uint64_t page, unsigned drains = 0) {
+    if (pager.resident(page * Pager::kPage)) return 0;
+    pager.miss(page * Pager::kPage);
+    const uint64_t begun = now;
+    for (; !pager.runs(); now++) {
+      uint64_t offset = 0;
+      pager.step(now, now >= begun + drains, in, out);
+      pager.enters(now, offset);
+      CHECK(now < begun + 1'000'000, "nobody serves page %d", static_cast<int>(page));
+    }
+    return now - begun;
+  }
+
+  bool right(uint64_t page) const {
+    const uint64_t first = page * Pager::kPage;
+    for (uint64_t i = first; i < first + Pager::kPage; i++) {
+      if (card[i] != expected(i)) return false;
+    }
+    return true;
+  }
+};
+
+PagerConfig paging(uint32_t frames, uint32_t unit, uint32_t most) {
+  return {.frames = frames,
+          .unit = unit,
+          .most = most,
+          .read_latency = 100,
+          .write_latency = 70,
+          .mmio_read = 200,
+          .mmio_write = 50,
+          .service = 1000,
+          .in_rate = 32'000,
+          .out_rate = 64'000};
+}
+
+void a_fault_of_another_system_takes_the_sum_of_its_waits() {
+  Paged slot(paging(2, 1, 1), 4, false);
+  // Seen, served; a command, the read and its data, seen; the answer. A cycle for each change of state, at
+  // most.
+  const uint64_t load = 100 + 1000 + 50 + 100 + 4096 / 32 + 100 + 50;
+  const uint64_t store = 50 + 4096 / 64 + 70 + 100;
+  for (const auto& [page, drains, cycles] :
+       {std::tuple{0u, 0u, load}, {1u, 300u, load + 300}, {2u, 0u, load + store}}) {
+    const uint64_t took = slot.access(page, drains);
+    CHECK(took >= cycles && took <= cycles + 4, "page %u: %d cycles, not %d", page, int(took), int(cycles));
+    CHECK(slot.access(page) == 0);
+  }
+  CHECK(slot.pager.faults() == 3 && slot.pager.loads() == 3 && slot.pager.stores() == 1);
+  // Another slot has the link.
+  slot.in.carry(slot.now, 1 << 20, 32'000);
+  CHECK(slot.access(3) > load + (1 << 20) / 32 - 1500);
+  slot.pager.miss(4 * Pager::kPage);
+  CHECK(slot.pager.lost());
+}
+
+void pages_of_another_system_leave_in_the_order_in_which_they_came() {
+  for (const auto& [unit, most] : {std::pair{1u, 1u}, {1u, 8u}, {4u, 4u}}) {
+    Paged slot(paging(16, unit, most), 64, true);
+    std::deque<uint64_t> order;  // while pages come one by one
+    for (uint64_t n = 0; n < 64; n++) {
+      CHECK(slot.pager.resident(n * Pager::kPage) == (n < 16));
+      if (n < 16) order.push_back(n);
+    }
+    for (int i = 0; i < 500; i++) {
+      const uint64_t page = i < 250 ? rng() % 64 : i % 64;
+      const uint64_t before = slot.pager.loads();
+      slot.access(page);
+      const uint64_t loaded = slot.pager.loads() - before;
+      CHECK(loaded <= most && slot.right(page), "page %d", static_cast<int>(page));
+      if (i < 250 && unit == 1 && i > 0) CHECK(loaded <= 2, "no order, and yet %d at once", int(loaded));
+      if (most == 1 && loaded) {
+        order.push_back(page);
+        order.pop_front();
+      }
+      int there = 0;
+      for (uint64_t n = 0; n < 64; n++) {
+        const bool resident = slot.pager.resident(n * Pager::kPage);
+        there += resident;
+        CHECK(slot.right(n) == resident, "page %d", static_cast<int>(n));
+        CHECK(most > 1 || resident == (std::find(order.begin(), order.end(), n) != order.end()));
+        const uint8_t* host = slot.pager.in_host(n * Pager::kPage);
+        CHECK(resident || host[99] == Paged::expected(n * Pager::kPage + 99));
+      }
+      CHECK(there <= 16);
+    }
+    // In order, faults load more and more.
+    const uint64_t faults = slot.pager.faults(), loads = slot.pager.loads();
+    for (uint64_t n = 0; n < 640; n++) slot.access(n % 64);
+    const double each = double(slot.pager.loads() - loads) / double(slot.pager.faults() - faults);
+    CHECK(each > most * 0.7, "%g pages a fault", each);
+  }
+}
+
 void sha256_matches_the_standard() {
   const auto of = [](const std::string& message) {
     Sha256 hash;
@@ -1468,6 +1579,8 @@ const std::map<std::string, Test> tests = {
     TEST(keys_are_events),
     TEST(boards_are_checked),
     TEST(sha256_matches_the_standard),
+    TEST(a_fault_of_another_system_takes_the_sum_of_its_waits),
+    TEST(pages_of_another_system_leave_in_the_order_in_which_they_came),
     TEST(images_are_checked),
     TEST(the_configuration_port_takes_images),
 };

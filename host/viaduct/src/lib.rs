@@ -36,5 +36,6 @@ pub use slot::backing::{SharedBytes, Source};
 pub use slot::dispatch::Tag;
 pub use slot::feed::StreamState;
 pub use slot::mapping::{MapOptions, Mapping, Operation, SyncMode};
+pub use slot::several::{Awaited, wait_for_one};
 pub use slot::worker::Pending;
 pub use slot::{Register, Slot, SlotCounters, SlotStatus};

@@ -59,6 +59,35 @@ fn rw() -> MapOptions {
 }
 
 #[test]
+fn one_thread_waits_for_several_slots_and_serves_their_faults() {
+    let fake = FakeCard::new();
+    let (first, second) = open_two(&fake);
+    let map = |slot: &Slot| slot.map(Source::anonymous(8 * PAGE).unwrap(), 8 * PAGE, rw()).unwrap();
+    let (one, two) = (map(&first), map(&second));
+    let both = [(&first, Awaited::Irq(u64::MAX)), (&second, Awaited::Irq(u64::MAX))];
+    let short = Duration::from_millis(50);
+    fake.miss(0, &[(one.va(), false)]);
+    fake.miss(1, &[(two.va() + PAGE, true)]);
+    assert_eq!(wait_for_one(&both, short).unwrap(), None);
+    assert!(fake.page(0, one.va()).is_some() && fake.page(1, two.va() + PAGE).is_some());
+    // Commands of the second one come first.
+    let tags = second.submit(&[desc::Command::nop()]).unwrap();
+    let mixed = [(&first, Awaited::Irq(u64::MAX)), (&second, Awaited::Commands(&tags))];
+    assert_eq!(wait_for_one(&mixed, short).unwrap(), Some(1));
+    assert_eq!(second.wait(&tags).unwrap().len(), 1);
+    assert_eq!(wait_for_one(&[], short).unwrap(), None);
+    // A slot that fails says so, and the other can be waited for all the same.
+    fake.violate(1, 0x12);
+    let failed = wait_for_one(&both, short);
+    assert!(matches!(failed, Err(Error::Isolated { slot: 1, .. })), "{failed:?}");
+    fake.miss(0, &[(one.va() + 2 * PAGE, false)]);
+    assert_eq!(wait_for_one(&both[..1], short).unwrap(), None);
+    assert!(fake.page(0, one.va() + 2 * PAGE).is_some());
+    let elsewhere = open(&FakeCard::new());
+    assert!(wait_for_one(&[both[0], (&elsewhere, Awaited::Irq(0))], short).is_err());
+}
+
+#[test]
 fn what_the_app_changes_is_in_the_file_after_sync_and_after_unmap() {
     let dir = tempfile::tempdir().unwrap();
     let noting = rw().noting_writes();

@@ -29,6 +29,9 @@ impl Space {
                 st.faults.drain(..count).collect()
             };
             let given = batch.len();
+            if !self.service_time.is_zero() {
+                d.card.pci().charge(self.service_time * given as u32);
+            }
             let (rest, served) = self.serve_batch(d, &batch);
             let taken = given - rest.len();
             left = left.saturating_sub(taken.max(1));

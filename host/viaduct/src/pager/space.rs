@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::card::dma::DmaBuffer;
 use crate::error::{Error, Result};
@@ -30,6 +30,8 @@ pub(crate) struct Space {
     pub(super) clock: Clock,  // pages that hold card frames
     pub(super) resident: u64, // bytes of card frames
     pub(super) budget: u64,
+    /// Card time that serving a fault takes, beside that of its commands. Only simulated cards wait so long.
+    pub(super) service_time: Duration,
     /// Bytes of host memory that may yet be taken for pages that card memory has no room for.
     pub(super) host_budget: u64,
     /// Memory for changed pages on their way out: of each group that is leaving, and of those that are waited for.
@@ -74,6 +76,7 @@ impl Space {
             owners: 0,
             resident: 0,
             budget,
+            service_time: Duration::ZERO,
             host_budget: u64::MAX,
             bounce: Default::default(),
             stage: None,
@@ -95,6 +98,11 @@ impl Space {
     /// Bytes of card memory that pages may hold.
     pub fn set_budget(&mut self, bytes: u64) {
         self.budget = bytes;
+    }
+
+    /// Serving a fault takes so much time of a simulated card, beside that of its commands.
+    pub fn set_service_time(&mut self, time: Duration) {
+        self.service_time = time;
     }
 
     /// Bytes of host memory for pages that card memory has no room for. What is there already stays.

@@ -23,6 +23,18 @@ const KEEP: usize = 64;
 /// Wait limit once the slot has stalled or failed: clean-up must not take as long again.
 const BROKEN_LIMIT: Duration = Duration::from_secs(1);
 
+/// Slots on whose interrupts this thread sleeps.
+struct Led<'a>(Vec<&'a Dispatcher>);
+
+impl Drop for Led<'_> {
+    fn drop(&mut self) {
+        for slot in &self.0 {
+            slot.lock().leader = false;
+            slot.changed.notify_all();
+        }
+    }
+}
+
 /// A command in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tag(u32);
@@ -290,6 +302,41 @@ impl Dispatcher {
         }
     }
 
+    /// Sleeps until there is something new of one of these slots, or until `end`, or for a while.
+    pub fn sleep(slots: &mut [(&Self, Watch)], what: &str, end: Option<Instant>) -> Result<()> {
+        let Some(&(first, _)) = slots.first() else { return Ok(()) };
+        let now = Instant::now();
+        let mut nap = end.map_or(Duration::MAX, |end| end.saturating_duration_since(now));
+        let mut led = Led(Vec::new());
+        for (slot, watch) in slots {
+            let mut st = slot.lock();
+            if let Some(why) = st.stopped {
+                return Err(Error::RingStopped { slot: slot.slot, why: why.into() });
+            }
+            let (limit, slice) = watch.look(slot, &mut st, now)?;
+            if now.duration_since(watch.since) >= limit {
+                st.broken = true;
+                return Err(Error::Stalled { slot: slot.slot, what: what.into(), after: limit });
+            }
+            nap = nap.min(slice);
+            if !st.leader {
+                st.arm(slot)?;
+                st.leader = true;
+                led.0.push(slot);
+            }
+        }
+        let vectors = led.0.iter().fold(0, |all, slot| all | slot.vectors());
+        match first.card.pci().wait_irq(vectors, nap) {
+            Ok(fired) => {
+                let fired = |slot: &&&Self| slot.vectors() & fired != 0;
+                led.0.iter().filter(fired).for_each(|slot| slot.lock().armed = None);
+                Ok(())
+            }
+            Err(PciError::Timeout(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Vectors of this slot.
     fn vectors(&self) -> u64 {
         0b11 << (2 * self.slot)
@@ -400,7 +447,7 @@ impl State {
     }
 
     /// Takes all entries from the rings.
-    fn drain(&mut self, dispatcher: &Dispatcher) -> Result<()> {
+    pub fn drain(&mut self, dispatcher: &Dispatcher) -> Result<()> {
         while let Some(completion) = self.rings.pop_completion() {
             self.activity += 1;
             self.complete(dispatcher.slot, completion);
@@ -497,6 +544,11 @@ impl State {
     /// Takes the completions of commands if all are complete.
     pub fn take_all(&mut self, tags: &[Tag]) -> Option<Vec<Completion>> {
         tags.iter().all(|tag| self.is_done(*tag)).then(|| self.take(tags))
+    }
+
+    /// Whether the pager has something to do.
+    pub fn wants_service(&self) -> bool {
+        self.has_landed() || self.poked || !self.faults.is_empty()
     }
 
     /// Whether something that the pager has begun has ended.

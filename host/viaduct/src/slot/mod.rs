@@ -6,6 +6,7 @@ pub(crate) mod dispatch;
 pub(crate) mod feed;
 pub(crate) mod mapping;
 mod number;
+pub(crate) mod several;
 pub(crate) mod window;
 pub(crate) mod worker;
 
@@ -389,7 +390,7 @@ impl Slot {
                 if let Some(answer) = answer {
                     return Some(Some(answer));
                 }
-                (!st.serving && (st.has_landed() || st.poked || !st.faults.is_empty())).then(|| {
+                (!st.serving && st.wants_service()).then(|| {
                     st.serving = true;
                     None
                 })
@@ -420,6 +421,12 @@ impl Slot {
     /// bytes of mappings; 0: such pages are evicted instead.
     pub fn set_host_budget(&self, bytes: u64) {
         self.if_ours(|inner| lock(&inner.space).set_host_budget(bytes));
+    }
+
+    /// Lets the time of a simulated card pass while faults of this slot are served, so much for each; it stands still otherwise, apart from
+    /// what the commands take. For measurements.
+    pub fn set_service_time(&self, time: Duration) {
+        self.if_ours(|inner| lock(&inner.space).set_service_time(time));
     }
 
     /// Counters of the pager.

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `viaduct bench fsrf`: the workloads of the FSRF paper in four slots at once, with all pages resident, on this card and on the systems that
-//! the paper compares (its Table 2, columns "hot"). The other systems have the same apps, movers, DRAM channels and clock.
+//! `viaduct bench fsrf`: the workloads of the FSRF paper in four slots at once, on this card and on the systems that the paper compares (its
+//! Table 2): with all pages resident ("hot"), none of them, but all in host memory ("warm"), or fewer frames than pages ("oversubscribed").
+//! The other systems have the same apps, movers, DRAM channels, link and clock.
 //!
-//! Counted is, for each slot, from the first to the last transfer at the app's streams or memory port, or until the last of its output is in
-//! memory, and the bytes that pass there; the throughput is that of all slots, over their mean time, as in the paper (section 6.2).
+//! Counted is, for each slot, from the first transfer at the app's streams or memory port, or if pages are loaded from the beginning of the
+//! run, to the last transfer, or until the last of its output is in memory, and the bytes that pass there; the throughput is that of all slots, over their mean time, as in the paper (section 6.2).
 
+mod paging;
 mod systems;
 mod work;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use viaduct::desc::Command;
-use viaduct::{Advice, MapOptions, Placement, Prot, SharedBytes, Source, Tag};
+use viaduct::{Advice, Awaited, MapOptions, Placement, Prot, SharedBytes, Source, Tag};
 use viaduct_build::{Project, Variant};
 
+use self::paging::{Case, Paging};
 use self::systems::SYSTEMS;
 use self::work::{Done, NAMES, Ran, SLOTS, Sizes, Work};
 use super::{Figure, PATIENCE, register, wrong};
@@ -23,7 +27,6 @@ use crate::job::set_registers;
 use crate::plot::{Form, Kind, Plot};
 
 const OURS: &str = "viaduct";
-const REFERENCE: &str = "physical";
 const MIB: f64 = 1048576.0;
 
 /// What of it to measure; everything, if empty.
@@ -35,6 +38,17 @@ pub struct Choice {
     /// For `fsrf`: this workload only; may be given several times
     #[arg(long, value_name = "NAME")]
     workload: Vec<String>,
+    /// For `fsrf`: which pages are in card memory
+    #[arg(long, value_enum, default_value_t)]
+    pages: Case,
+    /// For `fsrf`: time that the host takes for a fault, in microseconds, apart from its accesses to the card
+    #[arg(long, value_name = "TIME", default_value_t = 0.0, value_parser = microseconds)]
+    host_us: f64,
+}
+
+fn microseconds(text: &str) -> std::result::Result<f64, String> {
+    let time = text.parse::<f64>().map_err(|e| e.to_string())?;
+    if (0.0..=1000.0).contains(&time) { Ok(time) } else { Err("give 0 to 1000".into()) }
 }
 
 /// The paper's small sizes, some 32 MiB a slot, and reach of TLBs over 32.
@@ -73,7 +87,9 @@ pub fn fsrf(
     quick: bool,
     plots: &mut Vec<Plot>,
 ) -> Result<Vec<Figure>> {
-    let names = || [OURS].into_iter().chain(SYSTEMS.iter().map(|s| s.name));
+    let case = choice.pages;
+    let takes_part = |s: &&systems::System| case == Case::Hot || s.pages(case, 0).is_some();
+    let names = || [OURS].into_iter().chain(SYSTEMS.iter().filter(takes_part).map(|s| s.name));
     known("system", &choice.system, &names().collect::<Vec<_>>())?;
     known("workload", &choice.workload, &NAMES)?;
     let wanted = |list: &[String], name: &str| list.is_empty() || list.iter().any(|n| n == name);
@@ -82,12 +98,13 @@ pub fn fsrf(
     let board = crate::card::profile(profile.as_deref())?;
     let (sizes, scale_log2) = if quick { (QUICK, QUICK_SCALE_LOG2) } else { (SMALL, SMALL_SCALE_LOG2) };
     let program = project.build_rivals(&mut crate::project::tell)?;
+    let reference = case.reference();
     let mut plot = Plot::new(
-        "fsrf",
+        case.plot(),
         Form::Bars,
-        "The workloads of FSRF on resident pages, against the same without translation",
-        "four slots at once; bytes over the mean time of the slots, of system physical",
-        ["workload", "of physical"],
+        case.title(),
+        format!("four slots at once; bytes over the mean time of the slots, of system {reference}"),
+        ["workload", case.axis()],
     );
     let mut figures = Vec::new();
     let mut ratios: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
@@ -98,42 +115,54 @@ pub fn fsrf(
         let mut rows = Vec::new();
         for system in names().filter(|system| wanted(&choice.system, system)) {
             let ran = match SYSTEMS.iter().find(|s| s.name == system) {
-                Some(s) => s.run(&program, &board, &image.object, &work, scale_log2)?,
-                None => ours(&card, project, &image.container, &work)?,
+                Some(s) => {
+                    let pages = s.pages(case, scale_log2);
+                    let paging =
+                        pages.and_then(|pages| Paging::new(pages, &work, case, choice.host_us, &opened));
+                    s.run(&program, &board, &image.object, &work, scale_log2, paging)?
+                }
+                None => ours(&card, project, &image.container, &work, case, choice.host_us)?,
             };
             rows.push((system, ran));
         }
         let cycles = |ran: &[Ran]| ran.iter().map(|r| r.cycles).sum::<u64>() as f64 / ran.len() as f64;
-        let physical = rows.iter().find(|(system, _)| *system == REFERENCE).map(|(_, ran)| cycles(ran));
+        let physical = rows.iter().find(|(system, _)| *system == reference).map(|(_, ran)| cycles(ran));
         for (system, ran) in &rows {
             let beats: u64 = ran.iter().map(|r| r.beats_in + r.beats_out).sum();
             let value = (beats * work.of_beat) as f64 / cycles(ran);
             let mut note = format!("{:.0} MiB/s", value * f64::from(board.clk_khz) * 1000.0 / MIB);
             if let Some(physical) = physical {
                 let ratio = physical / cycles(ran);
-                note += &format!(", {ratio:.3} of physical");
+                note += &format!(", {ratio:.3} of {reference}");
                 ratios.entry(system).or_default().push(ratio);
                 let kind = if *system == OURS { Kind::Ours } else { Kind::Rival };
-                if *system != REFERENCE && *system != "direct" && !system.ends_with('+') {
+                if *system != reference && *system != "direct" && !system.ends_with('+') {
                     plot.add(kind, system, name, 0.0, ratio);
                 }
             }
             note += &format!(", {:.0} cycles", cycles(ran));
-            let misses: u64 = ran.iter().map(|r| r.misses).sum();
-            if misses > 0 {
-                note += &format!(", {misses} misses");
+            let sum = |of: fn(&Ran) -> u64| ran.iter().map(of).sum::<u64>();
+            for (count, what) in [
+                (sum(|r| r.misses), "misses"),
+                (sum(|r| r.loads), "pages in"),
+                (sum(|r| r.stores), "out"),
+                (sum(|r| r.overflowed), "on the host"),
+            ] {
+                if count > 0 {
+                    note += &format!(", {count} {what}");
+                }
             }
             figures.push(Figure { what: format!("{name}: {system}"), value, unit: "B/cycle", note });
         }
         if physical.is_some() {
-            plot.add(Kind::Limit, REFERENCE, name, 0.0, 1.0);
+            plot.add(Kind::Limit, reference, name, 0.0, 1.0);
         }
     }
     for system in names() {
         let Some(all) = ratios.get(system) else { continue };
         let value = (all.iter().map(|r| r.ln()).sum::<f64>() / all.len() as f64).exp();
         let least = all.iter().copied().fold(f64::INFINITY, f64::min);
-        let note = format!("of physical, least {least:.3}");
+        let note = format!("of {reference}, least {least:.3}");
         figures.push(Figure {
             what: format!("geometric mean of {}: {system}", all.len()),
             value,
@@ -156,8 +185,16 @@ fn known(what: &str, given: &[String], names: &[&str]) -> Result {
 /// A slot, its memory, and what that is mapped from.
 type Place = (viaduct::Slot, viaduct::Mapping, SharedBytes);
 
-/// Runs a workload on this card: pages of 2 MiB, those of each slot in a channel of its own, all loaded and mapped before.
-fn ours(card: &CardArgs, project: &Project, container: &std::path::Path, work: &Work) -> Result<Vec<Ran>> {
+/// Runs a workload on this card: the pages of each slot in a channel of its own. Hot: pages of 2 MiB, all loaded and mapped before. Otherwise
+/// pages of 4 KiB, since the data is smaller than the paper's, as large ones are of the other systems.
+fn ours(
+    card: &CardArgs,
+    project: &Project,
+    container: &std::path::Path,
+    work: &Work,
+    case: Case,
+    host_us: f64,
+) -> Result<Vec<Ran>> {
     let opened = card.open_with(project, Variant::Fast, |_| ())?;
     let Some(sim) = &opened.sim else { return Err(Failure::Run("not a simulated card".into())) };
     let image = std::fs::read(container).map_err(crate::fail::at(container.display()))?;
@@ -169,10 +206,18 @@ fn ours(card: &CardArgs, project: &Project, container: &std::path::Path, work: &
         slot.load(&image)?;
         set_registers(&slot, app, &work.values)?;
         let bytes = SharedBytes::new(work.memory.clone());
-        let options =
-            MapOptions::new(Prot::READ_WRITE).huge(true).placement(Placement::Only(1 << (s % channels)));
+        let options = MapOptions::new(Prot::READ_WRITE)
+            .huge(case == Case::Hot)
+            .placement(Placement::Only(1 << (s % channels)));
+        slot.set_service_time(Duration::from_nanos((host_us * 1000.0) as u64));
+        slot.set_frame_budget(case.frames(work).map_or(u64::MAX, |frames| frames * paging::PAGE));
         let mapping = slot.map(Source::bytes(bytes.clone()), work.memory.len() as u64, options)?;
-        mapping.advise(Advice::WillNeed)?;
+        if case != Case::Hot {
+            mapping.advise(work.advice())?;
+        }
+        if case != Case::Warm {
+            mapping.advise(Advice::WillNeed)?;
+        }
         if let Some(port) = &app.memory {
             for (name, value) in [(&port.base, mapping.va()), (&port.bytes, mapping.len())] {
                 if let Some(name) = name {
@@ -182,8 +227,10 @@ fn ours(card: &CardArgs, project: &Project, container: &std::path::Path, work: &
         }
         slots.push((slot, mapping, bytes));
     }
-    let loads = |slots: &[Place]| slots.iter().map(|(slot, ..)| slot.pager_stats().pages_in).sum::<u64>();
-    let before = loads(&slots);
+    let stats = |slots: &[Place]| slots.iter().map(|(slot, ..)| slot.pager_stats()).collect::<Vec<_>>();
+    let before = stats(&slots);
+    // A page may be loaded before anything is transferred.
+    let begun = (case != Case::Hot).then(|| sim.function.now());
     let mut moved = vec![Vec::new(); SLOTS];
     let mut written = [0; SLOTS];
     if work.streams() {
@@ -192,11 +239,18 @@ fn ours(card: &CardArgs, project: &Project, container: &std::path::Path, work: &
         for (feed, (slot, ..)) in feeds.iter_mut().zip(&slots) {
             feed.submit(slot)?;
         }
-        while feeds.iter().any(|feed| !feed.ended()) {
-            for ((feed, (slot, ..)), moved) in feeds.iter_mut().zip(&slots).zip(&mut moved) {
-                feed.wait(slot, moved)?;
-                feed.submit(slot)?;
-            }
+        loop {
+            let open: Vec<usize> = (0..SLOTS).filter(|s| !feeds[*s].ended()).collect();
+            let awaited = |s: &usize| (&slots[*s].0, Awaited::Commands(feeds[*s].next()));
+            let next = viaduct::wait_for_one(&open.iter().map(awaited).collect::<Vec<_>>(), PATIENCE)?;
+            let Some(s) = next.map(|place| open[place]) else {
+                match open.is_empty() {
+                    true => break,
+                    false => return Err(Failure::Run(format!("{}: a move does not end", work.name))),
+                }
+            };
+            feeds[s].wait(&slots[s].0, &mut moved[s])?;
+            feeds[s].submit(&slots[s].0)?;
         }
         written = std::array::from_fn(|s| feeds[s].written);
     } else {
@@ -205,14 +259,19 @@ fn ours(card: &CardArgs, project: &Project, container: &std::path::Path, work: &
         for (slot, ..) in slots.iter().rev() {
             slot.write_register(register(app, start)?.offset, 1)?;
         }
-        for ((slot, ..), seen) in slots.iter().zip(seen) {
-            if slot.wait_irq(seen, PATIENCE)?.is_none() {
-                return Err(Failure::Run(format!("{}: the app does not end", work.name)));
+        let mut open: Vec<_> =
+            slots.iter().zip(seen).map(|((slot, ..), seen)| (slot, Awaited::Irq(seen))).collect();
+        while !open.is_empty() {
+            match viaduct::wait_for_one(&open, PATIENCE)? {
+                Some(place) => drop(open.remove(place)),
+                None => return Err(Failure::Run(format!("{}: the app does not end", work.name))),
             }
         }
     }
     let counters = sim.function.counters();
-    if loads(&slots) != before {
+    let after = stats(&slots);
+    let loaded = |s: usize| after[s].pages_in - before[s].pages_in;
+    if case == Case::Hot && (0..SLOTS).any(|s| loaded(s) > 0) {
         return wrong(&format!("{}: pages were not resident", work.name));
     }
     let mut all = Vec::new();
@@ -226,10 +285,13 @@ fn ours(card: &CardArgs, project: &Project, container: &std::path::Path, work: &
         let done = Done { memory: bytes.to_vec(), registers, moved: std::mem::take(&mut moved[s]) };
         work.check(&done, OURS)?;
         all.push(Ran {
-            cycles: counters.slot_last[s].max(written[s]) - counters.slot_first[s] + 1,
+            cycles: counters.slot_last[s].max(written[s]) - begun.unwrap_or(counters.slot_first[s]) + 1,
             beats_in: counters.slot_beats_in[s],
             beats_out: counters.slot_beats_out[s],
             misses: u64::from(translated.rd_miss) + u64::from(translated.wr_miss),
+            loads: loaded(s),
+            stores: after[s].pages_out - before[s].pages_out,
+            overflowed: after[s].overflowed - before[s].overflowed,
         });
     }
     Ok(all)
@@ -240,7 +302,7 @@ struct Feed {
     ins: VecDeque<Command>,
     outs: VecDeque<Command>,
     /// Under way: in, out.
-    tags: [VecDeque<Tag>; 2],
+    tags: [Vec<Tag>; 2],
     /// Cycle in which the last move out ended.
     written: u64,
 }
@@ -258,13 +320,13 @@ impl Feed {
         Self {
             ins: work.ins.iter().map(into).collect(),
             outs: work.outs.iter().map(|(at, bytes)| Command::move_out(0, va + at, *bytes)).collect(),
-            tags: [VecDeque::new(), VecDeque::new()],
+            tags: [Vec::new(), Vec::new()],
             written: 0,
         }
     }
 
     fn ended(&self) -> bool {
-        self.ins.is_empty() && self.outs.is_empty() && self.tags.iter().all(VecDeque::is_empty)
+        self.ins.is_empty() && self.outs.is_empty() && self.tags.iter().all(Vec::is_empty)
     }
 
     fn submit(&mut self, slot: &viaduct::Slot) -> Result {
@@ -278,9 +340,19 @@ impl Feed {
         Ok(())
     }
 
-    /// Waits for the oldest moves in, or when all are in for the oldest ones out.
+    /// What is waited for next: the oldest moves in, or when all are in the oldest ones out.
+    fn next(&self) -> &[Tag] {
+        let tags = &self.tags[self.way()];
+        &tags[..tags.len().min(AT_ONCE)]
+    }
+
+    fn way(&self) -> usize {
+        usize::from(self.tags[0].is_empty())
+    }
+
+    /// Waits for them.
     fn wait(&mut self, slot: &viaduct::Slot, moved: &mut Vec<(u32, u8)>) -> Result {
-        let way = usize::from(self.tags[0].is_empty());
+        let way = self.way();
         let count = self.tags[way].len().min(AT_ONCE);
         let some: Vec<Tag> = self.tags[way].drain(..count).collect();
         let done = slot.wait(&some)?;
@@ -305,7 +377,7 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), SYSTEMS.len() + 1);
-        assert!(known("system", &[REFERENCE.to_owned()], &names).is_ok());
+        assert!(known("system", &[Case::Hot.reference().to_owned()], &names).is_ok());
         let refused = known("system", &["fsrf".to_owned()], &names).unwrap_err();
         assert!(refused.message().contains("there are amorphos, "), "{}", refused.message());
     }

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use viaduct_build::{Scratch, end_with_us};
 use viaduct_sim::Profile;
 
+use super::paging::{Case, Paging};
 use super::work::{Done, Ran, SLOTS, Work};
 use crate::fail::{Failure, Result, at};
 
@@ -24,6 +25,20 @@ pub struct System {
     split: bool,
     walk: bool,
     tlb: Option<Tlb>,
+    loads: Loads,
+}
+
+/// What a fault loads (paper, 6.2; artifact).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Loads {
+    /// All is resident, always.
+    Nothing,
+    /// 2 MiB while frames are free, then 4 KiB, and twice as much as before while faults are in order.
+    Growing,
+    Small,
+    Huge,
+    /// All of a segment: it is never larger than card memory.
+    Segment,
 }
 
 /// A TLB in SRAM. Its reach is divided by `scale`.
@@ -49,24 +64,72 @@ const HUGE: Tlb = Tlb { step: MACHINE, page_log2: 21, sets_log2: 6, ways: 2 };
 /// Four segments of 4 GiB each way of a TLB (artifact): never a miss here.
 const SEGMENTS: Tlb = Tlb { step: MACHINE, page_log2: 32, sets_log2: 2, ways: 4 };
 
-const PLAIN: System =
-    System { name: "physical", direct: false, striped: false, split: false, walk: false, tlb: None };
+const PLAIN: System = System {
+    name: "physical",
+    direct: false,
+    striped: false,
+    split: false,
+    walk: false,
+    tlb: None,
+    loads: Loads::Nothing,
+};
 
 /// All but ours. With `+` a translation takes one cycle and there is one a cycle and direction, so that no win rests on a slow machine.
 pub const SYSTEMS: [System; 10] = [
     PLAIN,
     System { name: "direct", direct: true, ..PLAIN },
-    System { name: "fsrf-sram", tlb: Some(HUGE), ..PLAIN },
-    System { name: "fsrf-dram", walk: true, ..PLAIN },
-    System { name: "coyote-4k", striped: true, tlb: Some(SMALL), ..PLAIN },
-    System { name: "coyote-2m", striped: true, tlb: Some(HUGE), ..PLAIN },
-    System { name: "amorphos", striped: true, split: true, tlb: Some(SEGMENTS), ..PLAIN },
-    System { name: "coyote-4k+", striped: true, tlb: Some(Tlb { step: 0, ..SMALL }), ..PLAIN },
-    System { name: "coyote-2m+", striped: true, tlb: Some(Tlb { step: 0, ..HUGE }), ..PLAIN },
-    System { name: "amorphos+", striped: true, split: true, tlb: Some(Tlb { step: 0, ..SEGMENTS }), ..PLAIN },
+    System { name: "fsrf-sram", tlb: Some(HUGE), loads: Loads::Growing, ..PLAIN },
+    System { name: "fsrf-dram", walk: true, loads: Loads::Growing, ..PLAIN },
+    System { name: "coyote-4k", striped: true, tlb: Some(SMALL), loads: Loads::Small, ..PLAIN },
+    System { name: "coyote-2m", striped: true, tlb: Some(HUGE), loads: Loads::Huge, ..PLAIN },
+    System {
+        name: "amorphos",
+        striped: true,
+        split: true,
+        tlb: Some(SEGMENTS),
+        loads: Loads::Segment,
+        ..PLAIN
+    },
+    System {
+        name: "coyote-4k+",
+        striped: true,
+        tlb: Some(Tlb { step: 0, ..SMALL }),
+        loads: Loads::Small,
+        ..PLAIN
+    },
+    System {
+        name: "coyote-2m+",
+        striped: true,
+        tlb: Some(Tlb { step: 0, ..HUGE }),
+        loads: Loads::Huge,
+        ..PLAIN
+    },
+    System {
+        name: "amorphos+",
+        striped: true,
+        split: true,
+        tlb: Some(Tlb { step: 0, ..SEGMENTS }),
+        loads: Loads::Segment,
+        ..PLAIN
+    },
 ];
 
+/// Pages of 4 KiB in one of 2 MiB, log2.
+const HUGE_LOG2: u32 = 9;
+
 impl System {
+    /// Pages of 4 KiB that a fault loads: at least, at most. None if there are no faults. A page of 2 MiB is smaller as the data is.
+    pub fn pages(&self, case: Case, scale_log2: u32) -> Option<(u64, u64)> {
+        let huge = 1 << HUGE_LOG2.saturating_sub(scale_log2);
+        match (case, self.loads) {
+            (Case::Hot, _) | (_, Loads::Nothing) | (Case::Over, Loads::Segment) => None,
+            (_, Loads::Growing) => Some((1, huge)),
+            (_, Loads::Small) => Some((1, 1)),
+            (_, Loads::Huge) => Some((huge, huge)),
+            (_, Loads::Segment) => Some((u64::from(u32::MAX), u64::from(u32::MAX))),
+        }
+    }
+
     /// The line of the program's input. `scale_log2`: how much smaller the data is than the paper's, and with it the reach of TLBs.
     fn line(&self, scale_log2: u32) -> String {
         let tlb = self.tlb.unwrap_or(HUGE);
@@ -85,6 +148,7 @@ impl System {
         object: &Path,
         work: &Work,
         scale_log2: u32,
+        paging: Option<Paging>,
     ) -> Result<Vec<Ran>> {
         let folder = Scratch::new()?;
         let path = |name: String| -> PathBuf { folder.path().join(name) };
@@ -95,7 +159,13 @@ impl System {
             let _ = write!(text, " {word}");
         }
         text.push('\n');
-        text += &self.line(scale_log2);
+        // Once there are fewer frames than pages, FSRF's TLB in SRAM holds small ones.
+        let small = paging.as_ref().is_some_and(|p| p.resident) && self.loads == Loads::Growing;
+        let system = if small && self.tlb.is_some() { Self { tlb: Some(SMALL), ..*self } } else { *self };
+        text += &system.line(scale_log2);
+        if let Some(paging) = &paging {
+            text += &paging.line();
+        }
         let register = |name: &str| {
             let missing = || Failure::Run(format!("app {} has no register {name}", work.app.name));
             work.app.register(name).ok_or_else(missing)
@@ -147,13 +217,18 @@ impl System {
             let line = lines.next().filter(|line| line.first() == Some(&"ran")).ok_or_else(odd)?;
             let n = |i: usize| number(line.get(i));
             let (first, last) = (n(1)?, n(2)?);
+            let paged = lines.next_if(|line| line.first() == Some(&"paged")).unwrap_or_default();
+            let pages = |i: usize| paged.get(i).map_or(Ok(0), |word| number(Some(word)));
             let mut moved = Vec::new();
             while let Some(line) = lines.next_if(|line| line.first() == Some(&"out")) {
                 moved.push((number(line.get(1))? as u32, number(line.get(2))? as u8));
             }
             let done = Done { memory: Vec::new(), registers: Default::default(), moved };
             let cycles = last - first + 1;
-            all.push((Ran { cycles, beats_in: n(3)?, beats_out: n(4)?, misses: n(5)? }, done));
+            let (loads, stores, overflowed) = (pages(2)?, pages(3)?, 0);
+            let ran =
+                Ran { cycles, beats_in: n(3)?, beats_out: n(4)?, misses: n(5)?, loads, stores, overflowed };
+            all.push((ran, done));
         }
         for (s, (_, done)) in all.iter_mut().enumerate() {
             for name in &results {

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use viaduct::Advice;
 use viaduct_build::{Access, Manifest, Project, Scratch};
 
 use crate::cmd::bench::wrong;
@@ -72,6 +73,10 @@ pub struct Ran {
     pub beats_in: u64,
     pub beats_out: u64,
     pub misses: u64,
+    /// Pages of 4 KiB that were loaded and written back, and those that stayed in host memory.
+    pub loads: u64,
+    pub stores: u64,
+    pub overflowed: u64,
 }
 
 /// What a slot has done.
@@ -232,6 +237,14 @@ impl Work {
         let (after, registers) = model(project, &app, &values, "mem", &memory, "mem")?;
         let expected = Expected { memory: Some(after), registers, messages: Vec::new() };
         Ok(Self { name, app, values, memory, ins: Vec::new(), outs: Vec::new(), of_beat: 64, expected })
+    }
+
+    /// What a program would say about its accesses.
+    pub fn advice(&self) -> Advice {
+        match self.name {
+            "gups" | "rng read" | "rng write" | "page rank" | "tri" => Advice::Random,
+            _ => Advice::Normal,
+        }
     }
 
     /// Whether its memory belongs to streams.

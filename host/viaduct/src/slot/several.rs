@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One thread that waits for several slots.
+
+use std::time::{Duration, Instant};
+
+use crate::card::sync::lock;
+use crate::error::{Error, Result};
+use crate::slot::dispatch::{Dispatcher, State, Tag, Watch};
+use crate::slot::{EndOfServing, Slot};
+
+/// What a slot is waited for.
+#[derive(Debug, Clone, Copy)]
+pub enum Awaited<'a> {
+    /// More interrupts of its app than so many.
+    Irq(u64),
+    /// The end of all these commands; [`Slot::wait`] returns their completions then.
+    Commands(&'a [Tag]),
+}
+
+/// Waits for the first of these slots, of one card, for which what is awaited has come, and returns its place in the list; `None` after
+/// `limit`. Faults of all of them are served meanwhile, by this thread, in the order of the list.
+pub fn wait_for_one(slots: &[(&Slot, Awaited<'_>)], limit: Duration) -> Result<Option<usize>> {
+    let Some((first, _)) = slots.first() else { return Ok(None) };
+    if slots.iter().any(|(slot, _)| !std::ptr::eq(&raw const **slot.card(), &raw const **first.card())) {
+        return Err(Error::Invalid("these slots are not of one card; wait for those of each card".into()));
+    }
+    first.card().check_process()?;
+    let end = Instant::now().checked_add(limit);
+    let mut waits: Vec<(&Dispatcher, Watch)> =
+        slots.iter().map(|(slot, _)| (&slot.inner().rings, slot.inner().rings.watch())).collect();
+    loop {
+        let mut served = false;
+        for (place, (slot, awaited)) in slots.iter().enumerate() {
+            let rings = &slot.inner().rings;
+            let mut st = rings.lock();
+            st.drain(rings)?;
+            if !st.has_landed() && has_come(slot, &st, *awaited)? {
+                return Ok(Some(place));
+            }
+            if !st.serving && st.wants_service() {
+                st.serving = true;
+                drop(st);
+                let _serving = EndOfServing(rings);
+                lock(&slot.inner().space).serve(rings)?;
+                served = true;
+            }
+        }
+        if end.is_some_and(|end| Instant::now() >= end) {
+            return Ok(None);
+        }
+        if !served {
+            Dispatcher::sleep(&mut waits, "waiting for one of several slots", end)?;
+        }
+    }
+}
+
+fn has_come(slot: &Slot, st: &State, awaited: Awaited<'_>) -> Result<bool> {
+    match (awaited, st.isolated) {
+        (Awaited::Irq(_), Some(cause)) => Err(Error::Isolated { slot: slot.index(), cause }),
+        (Awaited::Irq(seen), None) => Ok(st.irqs > seen),
+        (Awaited::Commands(tags), _) => Ok(tags.iter().all(|tag| st.is_done(*tag))),
+    }
+}
