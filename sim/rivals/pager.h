@@ -151,7 +151,7 @@ class Pager {
   void choose() {
     const bool free = ring_.size() + config_.most <= config_.frames;
     run_ = free ? config_.most : page_ == next_ ? std::min(run_ * 2, config_.most) : config_.unit;
-    page_ -= page_ % config_.unit;
+    while (page_ % config_.unit && !there_[page_ - 1]) page_--;  // a part of the unit may be resident
     chosen_ = entered_ = 0;
     while (chosen_ < std::min(run_, config_.frames) && page_ + chosen_ < pages_ && !there_[page_ + chosen_])
       chosen_++;

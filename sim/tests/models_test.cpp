@@ -1396,12 +1396,13 @@ void a_fault_of_another_system_takes_the_sum_of_its_waits() {
 }
 
 void pages_of_another_system_leave_in_the_order_in_which_they_came() {
-  for (const auto& [unit, most] : {std::pair{1u, 1u}, {1u, 8u}, {4u, 4u}}) {
-    Paged slot(paging(16, unit, most), 64, true);
+  for (const auto& [frames, unit, most] :
+       {std::tuple{16u, 1u, 1u}, {16u, 1u, 8u}, {16u, 4u, 4u}, {18u, 4u, 4u}}) {
+    Paged slot(paging(frames, unit, most), 64, true);
     std::deque<uint64_t> order;  // while pages come one by one
     for (uint64_t n = 0; n < 64; n++) {
-      CHECK(slot.pager.resident(n * Pager::kPage) == (n < 16));
-      if (n < 16) order.push_back(n);
+      CHECK(slot.pager.resident(n * Pager::kPage) == (n < frames));
+      if (n < frames) order.push_back(n);
     }
     for (int i = 0; i < 500; i++) {
       const uint64_t page = i < 250 ? rng() % 64 : i % 64;
@@ -1423,7 +1424,7 @@ void pages_of_another_system_leave_in_the_order_in_which_they_came() {
         const uint8_t* host = slot.pager.in_host(n * Pager::kPage);
         CHECK(resident || host[99] == Paged::expected(n * Pager::kPage + 99));
       }
-      CHECK(there <= 16);
+      CHECK(there <= static_cast<int>(frames));
     }
     // In order, faults load more and more.
     const uint64_t faults = slot.pager.faults(), loads = slot.pager.loads();
