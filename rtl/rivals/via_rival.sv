@@ -35,14 +35,13 @@ module via_rival
   // a page, and the slots into whose TLBs it is entered in this cycle
   input logic [VpnW-1:0] fill_i,
   input logic [NumSlots-1:0] fill_valid_i,
-  // Demand paging: addresses of each direction that want to go on, reads and writes, and whether they may in this cycle; both high for
-  // all that is resident. `sim/rivals/pager.h` is the host.
+  // Demand paging: addresses of each direction that want to go on, reads and writes, and whether those of a slot may in this cycle.
+  // `sim/rivals/pager.h` is the host.
   output logic [VaW-1:0] want_ar_o[NumSlots],
   output logic [VaW-1:0] want_aw_o[NumSlots],
   output logic [NumSlots-1:0] want_ar_valid_o,
   output logic [NumSlots-1:0] want_aw_valid_o,
-  input logic [NumSlots-1:0] open_ar_i,
-  input logic [NumSlots-1:0] open_aw_i,
+  input logic [NumSlots-1:0] open_i,
   output logic [NumSlots-1:0] drained_o,  // nothing that went on is unanswered
   // the memory of a slot belongs to its streams rather than to its memory port, constant
   input logic [NumSlots-1:0] stream_i,
@@ -326,13 +325,13 @@ module via_rival
       .s_b_ready_i (src_b_ready[s]),
       .m_ar_o      (v_ar),
       .m_ar_valid_o(v_ar_valid),
-      .m_ar_ready_i(v_ar_ready && open_ar_i[s]),
+      .m_ar_ready_i(v_ar_ready && open_i[s]),
       .m_r_i       (p_r),
       .m_r_valid_i (p_r_valid),
       .m_r_ready_o (p_r_ready),
       .m_aw_o      (v_aw),
       .m_aw_valid_o(v_aw_valid),
-      .m_aw_ready_i(v_aw_ready && open_aw_i[s]),
+      .m_aw_ready_i(v_aw_ready && open_i[s]),
       .aw_sent_i   (p_aw_sent),
       .m_w_o       (p_w),
       .m_w_valid_o (p_w_valid),
@@ -360,10 +359,10 @@ module via_rival
       .fill_i,
       .fill_valid_i(fill_valid_i[s]),
       .s_ar_i      (v_ar),
-      .s_ar_valid_i(v_ar_valid && open_ar_i[s]),
+      .s_ar_valid_i(v_ar_valid && open_i[s]),
       .s_ar_ready_o(v_ar_ready),
       .s_aw_i      (v_aw),
-      .s_aw_valid_i(v_aw_valid && open_aw_i[s]),
+      .s_aw_valid_i(v_aw_valid && open_i[s]),
       .s_aw_ready_o(v_aw_ready),
       .m_ar_o      (t_ar),
       .m_ar_valid_o(t_ar_valid),

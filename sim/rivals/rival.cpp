@@ -113,7 +113,7 @@ class Rival {
     r.sets_log2_i = v[7];
     r.ways_i = v[8];
     r.miss_i = v[9];
-    r.open_ar_i = r.open_aw_i = kAll;
+    r.open_i = kAll;
     r.rst_ni = 0;
     for (unsigned i = 0; i < kReset; i++) edge();
     r.rst_ni = 1;
@@ -247,7 +247,7 @@ class Rival {
 
   // Which addresses go on to their translation in this cycle; whether that has changed.
   bool gate(Ports& r) {
-    uint32_t reads = 0, writes = 0;
+    uint32_t open = 0;
     for (unsigned s = 0; s < kSlots; s++) {
       Pager& pager = places_[s].pager;
       if (!places_[s].slot.loaded() || !begun_) continue;
@@ -259,14 +259,10 @@ class Rival {
         pager.miss(write);
       }
       if (pager.lost()) fail("an access is outside the memory of its slot");
-      if (pager.runs()) {
-        reads |= 1u << s;
-        writes |= 1u << s;
-      }
+      open |= uint32_t{pager.runs()} << s;
     }
-    const bool changed = r.open_ar_i != reads || r.open_aw_i != writes;
-    r.open_ar_i = static_cast<decltype(r.open_ar_i)>(reads);
-    r.open_aw_i = static_cast<decltype(r.open_aw_i)>(writes);
+    const bool changed = r.open_i != open;
+    r.open_i = static_cast<decltype(r.open_i)>(open);
     return changed;
   }
 
