@@ -207,8 +207,9 @@ impl Space {
         if let Some(paged) = self.regions.get_mut(&start).and_then(Region::paged_mut) {
             for &(n, place) in &pages {
                 paged.pages.insert(n, Page::loaded(place));
-                if let Place::Card(_) = place {
-                    self.clock.push((start, n), keep);
+                match place {
+                    Place::Card(_) => self.clock.push((start, n), keep),
+                    Place::Host(_) => self.stats.overflowed += u64::from(!paged.on_host),
                 }
             }
         }

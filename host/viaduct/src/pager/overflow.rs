@@ -31,7 +31,6 @@ impl Space {
             return frames.into_iter().map(Place::Card).collect();
         }
         let Some(first) = self.host_frames(d, start) else { return Vec::new() };
-        self.stats.overflowed += want;
         (number..number + want).map(|n| Place::Host(first + n * step)).collect()
     }
 

@@ -91,12 +91,13 @@ impl Space {
             Some(unclean) if then == Then::Keep => {
                 unclean.range(numbers.clone()).take(most).map(|&n| (start, n)).collect()
             }
-            _ => {
-                let all = then != Then::Recall;
-                let of_them = |page: &Page| all || !paged.on_host && matches!(page.place, Place::Host(_));
-                let pages = paged.pages.range(numbers.clone()).filter(|(_, page)| of_them(page));
+            _ if then == Then::Recall => {
+                let overflow = paged.host.is_some() && !paged.on_host;
+                let range = if overflow { numbers.clone() } else { 0..0 };
+                let pages = paged.pages.range(range).filter(|(_, page)| matches!(page.place, Place::Host(_)));
                 pages.take(most).map(|(&n, _)| (start, n)).collect()
             }
+            _ => paged.pages.range(numbers.clone()).take(most).map(|(&n, _)| (start, n)).collect(),
         };
         let noted = paged.unclean.is_some();
         let end = match pages.last() {

@@ -277,11 +277,7 @@ impl Dispatcher {
             if end.is_some_and(|end| now >= end) {
                 return Ok(None);
             }
-            let (limit, slice) = watch.look(self, &mut st, now)?;
-            if now.duration_since(watch.since) >= limit {
-                st.broken = true;
-                return Err(Error::Stalled { slot: self.slot, what: what.into(), after: limit });
-            }
+            let slice = watch.slice(self, &mut st, what, now)?;
             let nap = end.map_or(slice, |end| slice.min(end - now));
             if st.leader {
                 st = self.changed.wait_timeout(st, nap).unwrap_or_else(|e| e.into_inner()).0;
@@ -313,12 +309,7 @@ impl Dispatcher {
             if let Some(why) = st.stopped {
                 return Err(Error::RingStopped { slot: slot.slot, why: why.into() });
             }
-            let (limit, slice) = watch.look(slot, &mut st, now)?;
-            if now.duration_since(watch.since) >= limit {
-                st.broken = true;
-                return Err(Error::Stalled { slot: slot.slot, what: what.into(), after: limit });
-            }
-            nap = nap.min(slice);
+            nap = nap.min(watch.slice(slot, &mut st, what, now)?);
             if !st.leader {
                 st.arm(slot)?;
                 st.leader = true;
@@ -400,6 +391,16 @@ impl Watch {
     fn new(st: &State) -> Self {
         let now = Instant::now();
         Self { outside: false, since: now, activity: st.activity, probed: now, signs: None, busy: false }
+    }
+
+    /// How long to sleep at most; an error if the slot has been without activity for too long.
+    fn slice(&mut self, slot: &Dispatcher, st: &mut State, what: &str, now: Instant) -> Result<Duration> {
+        let (limit, slice) = self.look(slot, st, now)?;
+        if now.duration_since(self.since) >= limit {
+            st.broken = true;
+            return Err(Error::Stalled { slot: slot.slot, what: what.into(), after: limit });
+        }
+        Ok(slice)
     }
 
     /// Restarts the time upon activity. Returns the limit in force and how long to sleep at most. Registers
@@ -544,6 +545,14 @@ impl State {
     /// Takes the completions of commands if all are complete.
     pub fn take_all(&mut self, tags: &[Tag]) -> Option<Vec<Completion>> {
         tags.iter().all(|tag| self.is_done(*tag)).then(|| self.take(tags))
+    }
+
+    /// How often the app has raised its interrupt, if more often than `seen`.
+    pub fn irqs_after(&self, slot: usize, seen: u64) -> Result<Option<u64>> {
+        match self.isolated {
+            Some(cause) => Err(Error::Isolated { slot, cause }),
+            None => Ok((self.irqs > seen).then_some(self.irqs)),
+        }
     }
 
     /// Whether the pager has something to do.

@@ -290,11 +290,16 @@ impl SlotInner {
     fn write(&self, range: &Range<u64>, then: Then) -> Result<(Option<Error>, Vec<Arc<Source>>)> {
         self.rings.card.check_process()?;
         lock(&self.space).begin(range)?;
+        self.step_through(range, then)?;
+        Ok(lock(&self.space).end(range))
+    }
+
+    fn step_through(&self, range: &Range<u64>, then: Then) -> Result<()> {
         let mut rest = Some(range.start);
         while let Some(from) = rest {
             rest = lock(&self.space).sync_some(&self.rings, &(from..range.end), then)?;
         }
-        Ok(lock(&self.space).end(range))
+        Ok(())
     }
 
     /// Leaves less to do to an operation that is done in one go. Errors are left to it.
@@ -336,8 +341,8 @@ impl SlotInner {
                 lock(&self.space).advise(&self.rings, range, hint)?;
                 match hint {
                     Advice::Random | Advice::LowUse => Ok(()),
-                    // Others are better served from card memory.
-                    _ => self.write(range, Then::Recall)?.0.map_or(Ok(()), Err),
+                    // Others are better served from card memory. Errors of writing are told by the next `sync` or `unmap`, as always.
+                    _ => self.step_through(range, Then::Recall),
                 }
             }
         }

@@ -325,11 +325,9 @@ impl Slot {
     pub fn wait_irq(&self, seen: u64, limit: Duration) -> Result<Option<u64>> {
         let end = Instant::now().checked_add(limit);
         let slot = self.index();
-        let answer =
-            self.wait_while_serving("waiting for the app's interrupt", end, |st| match st.isolated {
-                Some(cause) => Some(Err(Error::Isolated { slot, cause })),
-                None => (st.irqs > seen).then_some(Ok(st.irqs)),
-            })?;
+        let answer = self.wait_while_serving("waiting for the app's interrupt", end, |st| {
+            st.irqs_after(slot, seen).transpose()
+        })?;
         answer.transpose()
     }
 

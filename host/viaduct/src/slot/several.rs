@@ -55,9 +55,8 @@ pub fn wait_for_one(slots: &[(&Slot, Awaited<'_>)], limit: Duration) -> Result<O
 }
 
 fn has_come(slot: &Slot, st: &State, awaited: Awaited<'_>) -> Result<bool> {
-    match (awaited, st.isolated) {
-        (Awaited::Irq(_), Some(cause)) => Err(Error::Isolated { slot: slot.index(), cause }),
-        (Awaited::Irq(seen), None) => Ok(st.irqs > seen),
-        (Awaited::Commands(tags), _) => Ok(tags.iter().all(|tag| st.is_done(*tag))),
+    match awaited {
+        Awaited::Irq(seen) => Ok(st.irqs_after(slot.index(), seen)?.is_some()),
+        Awaited::Commands(tags) => Ok(tags.iter().all(|tag| st.is_done(*tag))),
     }
 }

@@ -4,7 +4,8 @@
 //! The other systems have the same apps, movers, DRAM channels, link and clock.
 //!
 //! Counted is, for each slot, from the first transfer at the app's streams or memory port, or if pages are loaded from the beginning of the
-//! run, to the last transfer, or until the last of its output is in memory, and the bytes that pass there; the throughput is that of all slots, over their mean time, as in the paper (section 6.2).
+//! run, to the last transfer, or until the last of its output is in memory, and the bytes that pass there; the throughput is that of all slots,
+//! over their mean time, as in the paper (section 6.2).
 
 mod paging;
 mod systems;
