@@ -779,6 +779,26 @@ def test_bench_fsrf_loads_pages_on_every_system_and_compares_the_results():
     assert 8 * number(over, "gups: viaduct", "cycles") < cycles
 
 
+def test_bench_fsrf_goes_on_where_it_was_ended(tmp_path: Path):
+    """With the results that are in the file, and only those that are whole."""
+    file = tmp_path / "results"
+    command = ("fsrf", "--quick", "--workload=tri", "--system=viaduct", "--system=physical")
+    rows = figures(*command, f"--resume={file}")
+    lines = file.read_text().splitlines(keepends=True)
+    assert len(lines) == 3
+    other = lines[2].replace('"slots":[{"cycles":', '"slots":[{"cycles":1')
+    file.write_text(lines[0] + lines[1][:-20] + "\n" + other)
+    again = figures(*command, f"--resume={file}")
+    assert again[0]["value"] == rows[0]["value"] and again[1]["value"] < rows[1]["value"]
+    assert len(file.read_text().splitlines()) == 4
+    before = file.read_text()
+    figures(*command[:4], "--pages=over", f"--resume={file}")
+    assert file.read_text().startswith(before)
+    fails(2, "give the name of a new one", "bench", *command, f"--resume={__file__}")
+    fails(2, "is a device", "bench", *command, "--resume=/dev/full")
+    fails(2, "cannot be used with", "bench", *command, "--divide=8")
+
+
 def test_bench_fsrf_refuses_names_that_there_are_not():
     fails(
         2, 'no system "physical"; there are viaduct, ', "bench", "fsrf", "--pages=over", "--system=physical"

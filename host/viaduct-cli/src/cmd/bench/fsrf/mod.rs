@@ -8,17 +8,21 @@
 //! over their mean time, as in the paper (section 6.2).
 
 mod paging;
+mod record;
 mod systems;
 mod work;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 use std::time::Duration;
 
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use viaduct::desc::Command;
 use viaduct::{Advice, Awaited, MapOptions, Placement, Prot, SharedBytes, Source, Tag};
 use viaduct_build::{Project, Variant};
 
 use self::paging::{Case, Paging};
+use self::record::{Key, Record, digest};
 use self::systems::SYSTEMS;
 use self::work::{Done, NAMES, Ran, SLOTS, Sizes, Work};
 use super::{Figure, PATIENCE, register, wrong};
@@ -45,6 +49,12 @@ pub struct Choice {
     /// For `fsrf`: time that the host takes for a fault, in microseconds, apart from its accesses to the card
     #[arg(long, value_name = "TIME", default_value_t = 0.0, value_parser = microseconds)]
     host_us: f64,
+    /// For `fsrf`: the paper's small sizes over this power of two, 1 to 32, and the reach of the other systems' TLBs over it
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = power, conflicts_with = "quick")]
+    divide: u64,
+    /// For `fsrf`: add each result to this file, and take from it those that the same build has measured before
+    #[arg(long, value_name = "FILE")]
+    resume: Option<PathBuf>,
 }
 
 fn microseconds(text: &str) -> std::result::Result<f64, String> {
@@ -52,19 +62,14 @@ fn microseconds(text: &str) -> std::result::Result<f64, String> {
     if (0.0..=1000.0).contains(&time) { Ok(time) } else { Err("give 0 to 1000".into()) }
 }
 
-/// The paper's small sizes, some 32 MiB a slot, and reach of TLBs over 32.
-const SMALL: Sizes = Sizes {
-    stream: 1 << 20,
-    message: 64 << 10,
-    table: 1 << 20,
-    updates: 16 << 10,
-    random: 1 << 20,
-    blocks: [64, 1024],
-    ranks: [16384, 65536],
-    triangles: [1024, 10240],
-    images: 4,
-};
-const SMALL_SCALE_LOG2: u32 = 5;
+fn power(text: &str) -> std::result::Result<u64, String> {
+    let number = text.parse::<u64>().map_err(|e| e.to_string())?;
+    if number.is_power_of_two() && number <= 32 {
+        Ok(number)
+    } else {
+        Err("give 1, 2, 4, 8, 16 or 32".into())
+    }
+}
 
 /// For tests.
 const QUICK: Sizes = Sizes {
@@ -97,8 +102,18 @@ pub fn fsrf(
     let profile = card.profile.clone().or(Some("f1".into()));
     let card = CardArgs { profile: profile.clone(), ..card.clone() };
     let board = crate::card::profile(profile.as_deref())?;
-    let (sizes, scale_log2) = if quick { (QUICK, QUICK_SCALE_LOG2) } else { (SMALL, SMALL_SCALE_LOG2) };
+    let (sizes, scale_log2) = match quick {
+        true => (QUICK, QUICK_SCALE_LOG2),
+        false => (Sizes::small(choice.divide), choice.divide.ilog2()),
+    };
+    let mut record = choice.resume.as_deref().map(Record::open).transpose()?;
     let program = project.build_rivals(&mut crate::project::tell)?;
+    let opened = card.open_with(project, Variant::Fast, |_| ())?;
+    // As it runs: its file may have been replaced by a new build.
+    let own = std::path::Path::new("/proc/self/exe");
+    let workloads: Vec<_> = NAMES.into_iter().filter(|name| wanted(&choice.workload, name)).collect();
+    let systems: Vec<_> = names().filter(|system| wanted(&choice.system, system)).collect();
+    let bar = bar((workloads.len() * systems.len()) as u64);
     let reference = case.reference();
     let mut plot = Plot::new(
         case.plot(),
@@ -109,12 +124,30 @@ pub fn fsrf(
     );
     let mut figures = Vec::new();
     let mut ratios: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for name in NAMES.into_iter().filter(|name| wanted(&choice.workload, name)) {
+    for name in workloads {
+        bar.set_message(name);
         let work = Work::new(project, name, &sizes)?;
-        let opened = card.open_with(project, Variant::Fast, |_| ())?;
-        let image = crate::project::build(project, &work.app, opened.card.info(), Variant::Fast)?;
+        let build = || crate::project::build(project, &work.app, opened.card.info(), Variant::Fast);
+        let image = bar.suspend(build)?;
+        let built = digest([own, &project.card_object(Variant::Fast), &*program, &image.object])?;
         let mut rows = Vec::new();
-        for system in names().filter(|system| wanted(&choice.system, system)) {
+        for &system in &systems {
+            bar.set_message(format!("{name}: {system}"));
+            let key = Key {
+                build: built.clone(),
+                profile: profile.clone().unwrap_or_default(),
+                workload: name.to_owned(),
+                system: system.to_owned(),
+                pages: case.plot().to_owned(),
+                host_us: choice.host_us.to_string(),
+                sizes: if quick { "quick".to_owned() } else { format!("small/{}", choice.divide) },
+            };
+            if let Some(ran) = record.as_ref().and_then(|record| record.find(&key)) {
+                rows.push((system, ran));
+                bar.inc(1);
+                bar.reset_eta();
+                continue;
+            }
             let ran = match SYSTEMS.iter().find(|s| s.name == system) {
                 Some(s) => {
                     let pages = s.pages(case, scale_log2);
@@ -124,7 +157,11 @@ pub fn fsrf(
                 }
                 None => ours(&card, project, &image.container, &work, case, choice.host_us)?,
             };
+            if let Some(record) = &mut record {
+                record.add(key, &ran)?;
+            }
             rows.push((system, ran));
+            bar.inc(1);
         }
         let cycles = |ran: &[Ran]| ran.iter().map(|r| r.cycles).sum::<u64>() as f64 / ran.len() as f64;
         let physical = rows.iter().find(|(system, _)| *system == reference).map(|(_, ran)| cycles(ran));
@@ -173,6 +210,15 @@ pub fn fsrf(
     }
     plots.push(plot);
     Ok(figures)
+}
+
+/// Results, on a terminal.
+fn bar(results: u64) -> ProgressBar {
+    let bar = ProgressBar::new(results).with_finish(ProgressFinish::AndClear);
+    match ProgressStyle::with_template("{bar:30} {pos} of {len} results, {msg}, {eta} left") {
+        Ok(style) => bar.with_style(style.progress_chars("██░")),
+        Err(_) => bar,
+    }
 }
 
 /// Refuses names that there are not.

@@ -37,6 +37,24 @@ pub struct Sizes {
     pub images: u64,
 }
 
+impl Sizes {
+    /// The paper's small ones, some 32 MiB a slot, over a power of two that is at most 32.
+    pub fn small(divide: u64) -> Self {
+        let times = 32 / divide;
+        Self {
+            stream: times << 20,
+            message: times << 16,
+            table: times << 20,
+            updates: times << 14,
+            random: times << 20,
+            blocks: [64 * times, 1024],
+            ranks: [16384 * times, 65536 * times],
+            triangles: [1024 * times, 10240 * times],
+            images: 4 * times,
+        }
+    }
+}
+
 /// Names of the workloads, in the order of the tables.
 pub const NAMES: [&str; 14] = [
     "aes",
@@ -68,6 +86,7 @@ pub struct MoveIn {
 type Registers = BTreeMap<String, Vec<u8>>;
 
 /// What a slot has moved, and the cycles from its first to its last transfer.
+#[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
 pub struct Ran {
     pub cycles: u64,
     pub beats_in: u64,
