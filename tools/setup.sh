@@ -34,11 +34,13 @@ rust_ok || missing+=(rust)
 cache=${XDG_CACHE_HOME:-${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}/.cache}/viaduct
 apt_works() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; }
 export DEBIAN_FRONTEND=noninteractive
+updated=
+update() { [ "$updated" ] || { apt-get update -qq && updated=1; }; } # the lists of packages, once
 if [ ${#missing[@]} -gt 0 ]; then
   apt_works ||
     die "missing: ${missing[*]}. Install them (Debian and Ubuntu package names; rust means cargo 1.$rust_wanted or newer, for example with rustup), then run the same command again"
   say "installing system packages: ${missing[*]} (about 1 minute)"
-  apt-get update -qq
+  update
   packages=()
   for m in "${missing[@]}"; do
     if [ "$m" != rust ]; then packages+=("$m"); continue; fi
@@ -59,7 +61,7 @@ fi
 # Clang is optional: the simulated card is a sixth faster with it than with g++ (tools/verilate.py). It is looked for once.
 if apt_works && ! command -v clang++-19 >/dev/null 2>&1 && [ ! -e "$cache/no-clang-19" ]; then
   say "installing system package clang-19 (about 1 minute)"
-  if ! { apt-get update -qq && apt-get install -y -qq --no-install-recommends clang-19; } >/dev/null; then
+  if ! { update && apt-get install -y -qq --no-install-recommends clang-19; } >/dev/null; then
     say "clang-19 could not be installed: g++ is used, and the simulated card is slower"
     mkdir -p "$cache"
     touch "$cache/no-clang-19"
