@@ -39,5 +39,6 @@ pub use model::{ModelOutput, run_model};
 pub use nearest::nearest;
 pub use project::{Image, Project, Variant};
 pub use scratch::Scratch;
+pub use stamp::compiler;
 pub use tool::{end_with_us, held_back};
 pub use value::Format;

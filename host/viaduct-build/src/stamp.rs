@@ -95,8 +95,9 @@ fn processor() -> String {
     first.find(|line| line.starts_with("flags") || line.starts_with("Features")).unwrap_or("").to_owned()
 }
 
-/// As in `tools/verilate.py`: its name and first line of its version.
-fn compiler() -> Option<(String, String)> {
+/// The C++ compiler of the simulated card and of models, as in `tools/verilate.py`: its name and first line of its version, empty if it
+/// fails. `None` if it is not there.
+pub fn compiler() -> Option<(String, String)> {
     let named = std::env::var("CXX").ok().filter(|name| !name.is_empty());
     let name = named.unwrap_or_else(|| default_compiler().to_owned());
     let done =

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::json;
-use viaduct_build::{Container, Geometry, Project, Variant};
+use viaduct_build::{Container, Geometry, Project, Variant, compiler};
 
 use crate::fail::{Failure, Result};
 use crate::style::{BAD, GOOD, styled};
@@ -110,6 +110,8 @@ fn tools(root: &Path) -> Vec<Finding> {
     ] {
         out.push(Finding::new(program, version(Path::new(program), &args), system));
     }
+    let found = compiler().map(|(_, version)| version).ok_or_else(|| "not found".to_owned());
+    out.push(Finding::new("compiler of the card", found, "install clang-19 or g++, or leave CXX unset"));
     let lz4 = Path::new("/usr/include/lz4.h");
     let found = if lz4.exists() {
         Ok(lz4.display().to_string())
