@@ -207,6 +207,7 @@ int viaduct_write32(viaduct_slot* slot, uint32_t offset, uint32_t value);
  *   "fd:NUMBER"            an open descriptor, read or written from its position; it stays open
  *   "-"                    standard input, or standard output
  *   "card:ADDRESS+LENGTH"  a range of card memory
+ *   "host:SIZE"            SIZE zero bytes as input; an output of any length is dropped
  * Endpoints without a reliable length (FIFOs, devices, descriptors, files of /proc) are streams: they are
  * read to their end, or written in order, and waiting for their other end does not count as a hang. */
 typedef struct viaduct_route {

@@ -440,7 +440,7 @@ impl Folder {
     /// Creates the folder, and checks that files can be written to it before anything is measured.
     pub fn new(path: &Path) -> Result<Self> {
         if path.exists() && !path.is_dir() {
-            return usage(format!("{}: is not a folder, into which plots could be written", path.display()));
+            return usage(format!("{}: is not a folder; name one for the plots", path.display()));
         }
         std::fs::create_dir_all(path).map_err(at(path.display()))?;
         tempfile::tempfile_in(path).map_err(|e| at(path.display())(cause(e)))?;
