@@ -67,6 +67,9 @@ class VerilatedModel {
   void edge() {
     Root& r = ports();
     rearm(r);
+#if VM_TRACE_FST
+    r.vlSymsp->__Vm_activity = true;  // as eval() does: without it no change is recorded
+#endif
     r.clk_i = 1;
     Model::evaluate(&r);
   }

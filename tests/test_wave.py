@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`viaduct wave`: the files contain the requested cycles, and the run is correct."""
+"""`viaduct wave`: the files contain the requested cycles with all changes of all signals, and the run is correct."""
 
+import ctypes
+import itertools
 import struct
 import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
+import pylibfst
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -17,6 +22,64 @@ def fst_times(path: Path) -> tuple[int, int]:
     kind, length, start, end = struct.unpack(">BQQQ", head)
     assert kind == 0 and length == 329, f"{path.name} does not begin with an FST header"
     return start, end
+
+
+def changes(path: Path, name: str) -> list[tuple[int, str]]:
+    """Times and values of a signal in an FST file."""
+    found: list[tuple[int, str]] = []
+    fst: Any = pylibfst.lib.fstReaderOpen(str(path).encode())
+    _, signals = pylibfst.get_scopes_signals2(fst)
+    pylibfst.lib.fstReaderClrFacProcessMaskAll(fst)
+    pylibfst.lib.fstReaderSetFacProcessMask(fst, signals.by_name[name].handle)
+    pylibfst.fstReaderIterBlocks(
+        fst, lambda _data, time, _handle, value: found.append((time, pylibfst.string(value)))
+    )
+    pylibfst.lib.fstReaderClose(fst)
+    return found
+
+
+class Api(ctypes.Structure):
+    """struct viaduct_slot_api of sim/include/viaduct_slot.h."""
+
+    _fields_ = [
+        *((name, ctypes.c_uint32) for name in ("abi", "geometry", "in_size", "out_size", "flags", "rsvd")),
+        ("state_bytes", ctypes.c_uint64),
+        ("create", ctypes.CFUNCTYPE(ctypes.c_void_p)),
+        ("destroy", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+        ("edge", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)),
+        ("edge_settled", ctypes.c_void_p),
+        (
+            "trace_open",
+            ctypes.CFUNCTYPE(
+                ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint32
+            ),
+        ),
+        ("trace_close", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+    ]
+
+
+def test_registers_change_in_waves_at_the_rising_edge(tmp_path: Path):
+    """A beat through the two slices of `pass`: the second one's valid is high for one cycle."""
+    made = tmp_path / "pass.so"
+    own = ROOT / "build/apps/pass/gen"
+    command = [sys.executable, ROOT / "tools/verilate.py", "slot", "--trace", "--out", made]
+    command += ["--source", own / "via_app_regs.sv", "--source", own / "via_slot.sv", "-y", "apps/pass/rtl"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    library = ctypes.CDLL(str(made))
+    library.viaduct_slot_api.restype = ctypes.POINTER(Api)
+    api = library.viaduct_slot_api().contents
+    slot, waves = api.create(), tmp_path / "pass.fst"
+    given, out = bytearray(api.in_size), ctypes.create_string_buffer(api.out_size)
+    assert api.trace_open(slot, str(waves).encode(), 0, PERIOD_PS) == 0
+    for cycle in range(10):
+        # rst_n, s_valid and m_ready.
+        given[0], given[8], given[10] = cycle >= 3, cycle == 6, 1
+        api.edge(slot, bytes(given), out)
+    api.trace_close(slot)
+    api.destroy(slot)
+    valid = changes(waves, "via_slot.u_out_out.main_valid_q")
+    assert valid[-2:] == [(7 * PERIOD_PS, "1"), (8 * PERIOD_PS, "0")]
 
 
 @pytest.mark.long  # the card for waves is one model, which takes minutes to compile
@@ -33,3 +96,6 @@ def test_wave_of_chosen_cycles(tmp_path: Path):
         assert start == 10000 * PERIOD_PS
         # The last edge is a falling one.
         assert end - start == 300 * PERIOD_PS - PERIOD_PS // 2
+    # The counters of the shell move too, by one at a time.
+    time = [int(value, 2) for _, value in changes(waves, "via_shell.time_i [63:0]")]
+    assert len(time) >= 299 and all(b - a == 1 for a, b in itertools.pairwise(time))
