@@ -148,15 +148,17 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_xbar_share.sv", "if (refill && below[m])", "if (refill)"),
         ("via_xbar_share.sv", "refill && first(req_i", "first(req_i"),
         ("via_xbar_share.sv", "refill  = rich == '0", "refill  = below == '1"),
+        ("via_xbar_share.sv", "urgent_i & ~later_q[m]", "~later_q[m]"),
     ],
     "xbar_queue": [
         ("via_xbar_queue.sv", "!full_q || paid && m_ready_i", "!full_q || m_ready_i"),
         ("via_xbar_queue.sv", "m_valid_o = full_q && paid", "m_valid_o = full_q"),
         ("via_xbar_queue.sv", "paid = !due[CreditW-1]", "paid = !credit_q[CreditW-1] || early_q"),
         ("via_xbar_queue.sv", "Ahead && !cut_i &&", "!cut_i &&"),
+        ("via_xbar_queue.sv", "9'(left) >> PieceLog2 + 1 != '0", "over"),
         ("via_xbar_queue.sv", "left - 8'(Piece)", "left"),
         ("via_xbar_queue.sv", "$clog2(Most + 1) + 1", "$clog2(Most + 1)"),
-        ("via_xbar_queue.sv", "less = credit_q + ~CreditW'(need)", "less = credit_q + ~CreditW'(left)"),
+        ("via_xbar_queue.sv", "? ~CreditW'(need)", "? ~CreditW'(left)"),
     ],
     "vq_scatter_port": [
         ("via_vq_scatter.sv", "burst_last = piece_end || &line[LineLog2-1:0]", "burst_last = piece_end"),

@@ -70,12 +70,17 @@ module xbar_queue
     return 32'(len) < MaxBurstBeats;
   endfunction
 
+  function automatic logic over(input logic [7:0] len);
+    return 32'(len) >= Piece;
+  endfunction
+
   logic begun_q = 1'b0;
   always_ff @(posedge clk_i) begin
     begun_q <= 1'b1;
     assume (rst_ni == begun_q);
     assume (fits(s_len_i));
-    assume (!dut.held_valid || fits(dut.held_len));
+    // The FIFO delivers what entered it (formal/fifo).
+    assume (!dut.held_valid || fits(dut.held_len) && dut.held_over == over(dut.held_len));
     if (!rst_ni) begin
       owned_q <= beats_t'(Start);
     end else begin
@@ -86,7 +91,7 @@ module xbar_queue
       i_account : assert (owned_q == beats_t'(dut.credit_q) + beats_t'(dut.credit_late_q) + claimed);
       i_most : assert (owned_q <= beats_t'(Most));
       i_fits : assert (!dut.full_q || fits(dut.piece_q.len));
-      i_rest : assert (!dut.more_q || dut.full_q && fits(dut.rest_q));
+      i_rest : assert (!dut.more_q || dut.full_q && fits(dut.rest_q) && dut.rest_over_q == over(dut.rest_q));
       i_early : assert (!dut.full_q || !dut.early_q || Ahead && beats_t'(dut.rest_q) == beats_t'(dut.piece_q.len) - beats_t'(Piece));
       // The credit's register is wide enough.
       i_least :

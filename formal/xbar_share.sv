@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // via_xbar_share, without bound: it never idles while somebody requests, grants only who requests, and one at a time; who requests waits for less
-// than two quanta of each of the others; beats of two that request without pause differ by less than four quanta, in any time.
+// than three quanta of each of the others, whoever is urgent; beats of two that request without pause differ by less than four quanta, in any time.
 //
 // Assumed: requests and their lengths stay until they are granted, and no burst is longer than a quantum.
 
@@ -12,7 +12,8 @@ module xbar_share #(
   input logic         clk_i,
   input logic         rst_ni,
   input logic [N-1:0] req_i,
-  input logic [  7:0] len_i [N],
+  input logic [  7:0] len_i   [N],
+  input logic [N-1:0] urgent_i,
   input logic         ack_i
 );
 
@@ -28,6 +29,7 @@ module xbar_share #(
     .rst_ni,
     .req_i,
     .len_i,
+    .urgent_i,
     .ack_i,
     .gnt_o(gnt),
     .valid_o(valid),
@@ -114,7 +116,9 @@ module xbar_share #(
             // Who was granted while m waits comes after m.
             i_after : assert (others_q[m][k] == '0 || kept_q[m] && dut.later_q[m][k]);
             if (kept_q[m] && balance[m] < 0) i_spent : assert ($signed(others_q[m][k]) < $signed(W'(Quantum)) - balance[k]);
-            a_waits : assert (32'(others_q[m][k]) < 2 * Quantum);
+            // Nobody gets a new quantum while m has a balance and waits.
+            if (kept_q[m] && balance[m] >= 0) i_second : assert ($signed(others_q[m][k]) < $signed(W'(2 * Quantum)) - balance[k]);
+            a_waits : assert (32'(others_q[m][k]) < 3 * Quantum);
           end
         end
         for (genvar j = 0; j < N; j++) begin : gen_third

@@ -56,28 +56,33 @@ module via_xbar_queue
   logic [Width-1:0] held;
   logic [7:0] held_len, left, rest_q;
   logic [7:0] need;  // beats - 1 of the next piece
-  logic held_valid, full_q, more_q, have, go, long, paid, early_q, credit_late_q;
+  logic held_valid, full_q, more_q, have, go, paid, early_q, credit_late_q;
+  logic s_over, held_over, rest_over_q, over, long;  // more than a piece
   piece_t piece_q;
 
   // ---------------------------------------------------------------- requests that wait
   // Of the request in work, `rest_q` (beats - 1, with `more_q`) is to be cut. An empty queue is passed by.
-  assign go   = !full_q || paid && m_ready_i;
+  assign go = !full_q || paid && m_ready_i;
   assign have = more_q || held_valid || s_valid_i;
   assign left = more_q ? rest_q : held_valid ? held_len : s_len_i;
-  assign long = cut_i && 9'(left) >> PieceLog2 != '0;
-  assign need = long ? 8'(Piece - 1) : left;
+  // Noted with each length, beside its choice, not behind it.
+  assign s_over = 9'(s_len_i) >> PieceLog2 != '0;
+  assign over = more_q ? rest_over_q : held_valid ? held_over : s_over;
+  assign long = cut_i && over;
+  // Piece - 1 if it is long, else all that is left, which has no higher bits if requests are cut.
+  assign need = left & {8{!cut_i}} & ~8'(Piece - 1) | (left | {8{long}}) & 8'(Piece - 1);
 
   via_fifo #(
-    .T    (logic [Width+7:0]),
+    .T    (logic [Width+8:0]),
     .Depth(Depth)
   ) u_held (
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      ({s_len_i, s_i}),
+    .s_i      ({s_over, s_len_i, s_i}),
     .s_valid_i(s_valid_i && s_ready_o && !(go && !more_q && !held_valid)),
     .s_ready_o(s_ready_o),
-    .m_o      ({held_len, held}),
+    .m_o      ({held_over, held_len, held}),
     .m_valid_o(held_valid),
     .m_ready_i(go && !more_q),
     .count_o  ()
@@ -95,7 +100,8 @@ module via_xbar_queue
   always_ff @(posedge clk_i) begin
     if (go) begin
       rest_q       <= left - 8'(Piece);
-      early_q      <= Ahead && !cut_i && 9'(left) >> PieceLog2 != '0;
+      rest_over_q  <= 9'(left) >> PieceLog2 + 1 != '0;
+      early_q      <= Ahead && !cut_i && over;
       piece_q.last <= !long;
       piece_q.len  <= need;
       if (!more_q) piece_q.place <= held_valid ? held : s_i;
@@ -104,18 +110,25 @@ module via_xbar_queue
   end
 
   // ---------------------------------------------------------------- credit
-  // Beats that no piece has claimed. Below zero the piece in work waits. What is left after a claim is computed whether or not there is one.
-  logic signed [CreditW-1:0] credit_q, due, less;
+  // Beats that no piece has claimed. Below zero the piece in work waits.
+  logic signed [CreditW-1:0] credit_q, due;
   assign due  = credit_q + (early_q ? CreditW'(rest_q) : '0);
   assign paid = !due[CreditW-1];
-  assign less = credit_q + ~CreditW'(need) + CreditW'(credit_late_q);
+
+  // A claim takes `need` + 1 beats: credit_q + ~need + credit_late_q. One sum serves with and without it, whose carry is the late beat.
+  logic signed [CreditW-1:0] taken, credit;
+  /* verilator lint_off UNUSEDSIGNAL */
+  logic carried;
+  /* verilator lint_on UNUSEDSIGNAL */
+  assign taken = (go && have) ? ~CreditW'(need) : '0;
+  assign {credit, carried} = {credit_q, 1'b1} + {taken, credit_late_q};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       credit_q      <= CreditW'(Start);
       credit_late_q <= 1'b0;
     end else begin
-      credit_q      <= (go && have) ? less : credit_q + CreditW'(credit_late_q);
+      credit_q      <= credit;
       credit_late_q <= credit_i;
     end
   end

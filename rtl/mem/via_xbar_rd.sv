@@ -52,7 +52,7 @@ module via_xbar_rd
   localparam bit WindowOk = param_in("via_xbar_rd Window", Window, 1, 65536);
 
   // Between manager m and target t, by managers and by targets.
-  logic [NumSub-1:0] offered[NumMgr], taken[NumMgr], cut[NumMgr], store[NumMgr];
+  logic [NumSub-1:0] offered[NumMgr], taken[NumMgr], urgent[NumMgr], cut[NumMgr], store[NumMgr];
   xbar_piece_t offer[NumMgr][NumSub];
   logic [DataW+1:0] back[NumSub];  // response and data of a beat
   logic [NumMgr-1:0] mgr_still, mgr_idle;
@@ -78,6 +78,7 @@ module via_xbar_rd
       .piece_o      (offer[m]),
       .piece_valid_o(offered[m]),
       .piece_ready_i(taken[m]),
+      .urgent_o     (urgent[m]),
       .cut_i        (cut[m]),
       .back_i       (back),
       .back_valid_i (store[m]),
@@ -88,12 +89,13 @@ module via_xbar_rd
 
   for (genvar t = 0; t < NumSub; t++) begin : gen_tgt
     xbar_piece_t piece[NumMgr];
-    logic [NumMgr-1:0] piece_valid, piece_ready, shared, owner;
+    logic [NumMgr-1:0] piece_valid, piece_ready, hurry, shared, owner;
 
     for (genvar m = 0; m < NumMgr; m++) begin : gen_mgr
       assign piece[m] = offer[m][t];
       assign piece_valid[m] = offered[m][t];
       assign taken[m][t] = piece_ready[m];
+      assign hurry[m] = urgent[m][t];
       assign cut[m][t] = shared[m];
       assign store[m][t] = m_r_valid_i[t] && owner[m];
     end
@@ -110,6 +112,7 @@ module via_xbar_rd
       .piece_i      (piece),
       .piece_valid_i(piece_valid),
       .piece_ready_o(piece_ready),
+      .urgent_i     (hurry),
       .cut_o        (shared),
       .m_ar_o       (m_ar_o[t]),
       .m_ar_valid_o (m_ar_valid_o[t]),

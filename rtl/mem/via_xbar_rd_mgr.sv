@@ -18,7 +18,7 @@ module via_xbar_rd_mgr
   parameter bit ToHost = 1'b1,  // without it addresses in host memory are errors
   parameter int unsigned Outstanding = 64,  // bursts in flight
   parameter int unsigned Queue = 32,  // requests that wait, for each target
-  parameter int unsigned Room = 512,  // beats of each buffer
+  parameter int unsigned Room = 512,  // beats of each buffer; of a channel's twice as many with ToHost
   parameter int unsigned Piece = 16  // beats of a piece of a request that is cut
 ) (
   input  logic                     clk_i,
@@ -32,6 +32,7 @@ module via_xbar_rd_mgr
   output xbar_piece_t              piece_o      [NumSub],
   output logic        [NumSub-1:0] piece_valid_o,
   input  logic        [NumSub-1:0] piece_ready_i,
+  output logic        [NumSub-1:0] urgent_o,               // level: the oldest read is of this target
   input  logic        [NumSub-1:0] cut_i,                  // level: others use the target
   input  logic        [ DataW+1:0] back_i       [NumSub],  // response and data of a beat
   input  logic        [NumSub-1:0] back_valid_i,           // pulse: a beat for this manager
@@ -147,6 +148,12 @@ module via_xbar_rd_mgr
     end
   end
 
+  // Until it is there, nothing else is delivered.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) urgent_o <= '0;
+    else urgent_o <= NumSub'(head_valid && !head.failed) << head.from;
+  end
+
   assign s_r_o = r_q;
   assign s_r_valid_o = valid_q;
   assign still_o = !(valid_q || there || !skid_ready || queue_still != '1);
@@ -155,6 +162,7 @@ module via_xbar_rd_mgr
   for (genvar t = 0; t < NumSub; t++) begin : gen_tgt
     if (t < NumChan || ToHost) begin : gen_point
       localparam int unsigned Width = (t < NumChan) ? ChanBits : PlaceW;
+      localparam int unsigned Depth = (t < NumChan && ToHost) ? 2 * Room : Room;
       logic [Width-1:0] at;
       logic [7:0] at_len;
       logic at_last;
@@ -165,7 +173,7 @@ module via_xbar_rd_mgr
         .Width(Width),
         .Depth(Queue),
         .Piece(Piece),
-        .Most (Room)
+        .Most (Depth)
       ) u_queue (
         .clk_i,
         .rst_ni,
@@ -186,7 +194,7 @@ module via_xbar_rd_mgr
 
       via_fifo #(
         .T    (beat_t),
-        .Depth(Room),
+        .Depth(Depth),
         .Ram  (1'b1)
       ) u_beats (
         .clk_i,

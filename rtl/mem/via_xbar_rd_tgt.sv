@@ -25,6 +25,7 @@ module via_xbar_rd_tgt
   input  logic        [NumMgr-1:0] piece_valid_i,
   /* verilator lint_on UNUSEDSIGNAL */
   output logic        [NumMgr-1:0] piece_ready_o,
+  input  logic        [NumMgr-1:0] urgent_i,               // level: the manager's oldest access is to this target
   output logic        [NumMgr-1:0] cut_o,                  // level: others use the target; requests are to be cut
   output axi_ax_t                  m_ar_o,
   output logic                     m_ar_valid_o,
@@ -89,6 +90,7 @@ module via_xbar_rd_tgt
     .rst_ni,
     .req_i(req),
     .len_i(req_len),
+    .urgent_i,
     .ack_i(ack),
     .gnt_o(gnt),
     .valid_o(any),

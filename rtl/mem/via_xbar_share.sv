@@ -5,9 +5,10 @@
 //
 // Meant for bursts of at most a quantum. A longer one, offered while nobody else requested the target, is charged as a quantum.
 // Every manager has a balance of beats. A grant takes the beats of the burst from it; who is below zero waits until no other manager that
-// requests has a balance, then all those below zero get a quantum. Among those with a balance the one granted longest ago is first.
+// requests has a balance, then all those below zero get a quantum. Among those with a balance the urgent ones are first, and among equals the
+// one granted longest ago: urgency decides who is next, not how much anybody gets.
 // Throughput: one grant a cycle, also of one manager alone and in the cycle of a refill. Latency: none, combinational.
-// A manager that requests waits for less than two quanta of each of the others. Of two that request without pause, neither is granted four
+// A manager that requests waits for less than three quanta of each of the others. Of two that request without pause, neither is granted four
 // quanta more than the other in any time, whatever the lengths of their bursts. Both are proved in formal/xbar_share.
 
 module via_xbar_share
@@ -20,6 +21,7 @@ module via_xbar_share
   input  logic         rst_ni,
   input  logic [N-1:0] req_i,        // level: the manager requests; may change in any cycle
   input  logic [  7:0] len_i   [N],  // with req_i: beats of its burst - 1
+  input  logic [N-1:0] urgent_i,     // level: all else of the manager waits for this target
   input  logic         ack_i,        // level: the grant of this cycle is used
   output logic [N-1:0] gnt_o,        // granted manager, one-hot; zero if there is none
   output logic         valid_o,      // there is a grant
@@ -35,22 +37,27 @@ module via_xbar_share
   logic signed [BalanceW-1:0] balance_q[N];
   logic [N-1:0] below, rich;
   logic refill;
-  // later_q[m][k]: k was granted after m, or has never been and has a higher number; then m is before k.
-  logic [N-1:0] later_q[N];
+  // later_q[m][k]: k was granted after m, or has never been and has a higher number.
+  logic [N-1:0] later_q[N], precede[N];
 
   always_comb for (int unsigned m = 0; m < N; m++) below[m] = balance_q[m][BalanceW-1];
   assign valid_o = |req_i;
   assign rich    = req_i & ~below;
   assign refill  = rich == '0;
 
+  // precede[m][k]: k is before m.
+  always_comb begin
+    for (int unsigned m = 0; m < N; m++) precede[m] = urgent_i[m] ? urgent_i & ~later_q[m] : urgent_i | ~later_q[m];
+  end
+
   // The first of those with a balance, and the first of all, are found at the same time.
-  function automatic logic first(input logic [N-1:0] among, input logic [N-1:0] later, input int unsigned m);
-    return among[m] && (among & ~later & ~(N'(1) << m)) == '0;
+  function automatic logic first(input logic [N-1:0] among, input logic [N-1:0] ahead, input int unsigned m);
+    return among[m] && (among & ahead & ~(N'(1) << m)) == '0;
   endfunction
   always_comb begin
     gnt_o = '0;
     if (valid_o) begin
-      for (int unsigned m = 0; m < N; m++) gnt_o[m] = first(rich, later_q[m], m) || refill && first(req_i, later_q[m], m);
+      for (int unsigned m = 0; m < N; m++) gnt_o[m] = first(rich, precede[m], m) || refill && first(req_i, precede[m], m);
     end
   end
 

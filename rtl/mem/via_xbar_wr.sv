@@ -58,7 +58,7 @@ module via_xbar_wr
   localparam bit PieceOk = param_pow2("via_xbar_wr Piece", Piece, 1, MaxBurstBeats);
 
   // Between manager m and target t, by managers.
-  logic [NumSub-1:0] offered[NumMgr], taken[NumMgr], cut[NumMgr];
+  logic [NumSub-1:0] offered[NumMgr], taken[NumMgr], urgent[NumMgr], cut[NumMgr];
   xbar_piece_t offer[NumMgr][NumSub];
   logic [StrbW+DataW-1:0] beat[NumMgr];  // next beat of a manager
   logic [NumSub-1:0] beat_valid[NumMgr], beat_ready[NumMgr];
@@ -90,6 +90,7 @@ module via_xbar_wr
       .piece_o      (offer[m]),
       .piece_valid_o(offered[m]),
       .piece_ready_i(taken[m]),
+      .urgent_o     (urgent[m]),
       .cut_i        (cut[m]),
       .beat_o       (beat[m]),
       .beat_valid_o (beat_valid[m]),
@@ -104,13 +105,14 @@ module via_xbar_wr
 
   for (genvar t = 0; t < NumSub; t++) begin : gen_tgt
     xbar_piece_t piece[NumMgr];
-    logic [NumMgr-1:0] piece_valid, piece_ready, shared, put, put_ready, owner;
+    logic [NumMgr-1:0] piece_valid, piece_ready, hurry, shared, put, put_ready, owner;
     logic owner_last;
 
     for (genvar m = 0; m < NumMgr; m++) begin : gen_mgr
       assign piece[m] = offer[m][t];
       assign piece_valid[m] = offered[m][t];
       assign taken[m][t] = piece_ready[m];
+      assign hurry[m] = urgent[m][t];
       assign cut[m][t] = shared[m];
       assign put[m] = beat_valid[m][t];
       assign beat_ready[m][t] = put_ready[m];
@@ -121,7 +123,7 @@ module via_xbar_wr
     via_xbar_wr_tgt #(
       .NumMgr     (NumMgr),
       .Far        (t == NumChan),
-      .Ways       ((t == NumChan) ? ToHost : '1),
+      .ToHost     (ToHost),
       .Outstanding(Outstanding),
       .Room       (Room),
       .Piece      (Piece)
@@ -131,6 +133,7 @@ module via_xbar_wr
       .piece_i      (piece),
       .piece_valid_i(piece_valid),
       .piece_ready_o(piece_ready),
+      .urgent_i     (hurry),
       .cut_o        (shared),
       .beat_i       (beat),
       .beat_valid_i (put),

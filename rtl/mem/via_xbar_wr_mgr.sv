@@ -20,7 +20,7 @@ module via_xbar_wr_mgr
   parameter bit ToHost = 1'b1,  // without it addresses in host memory are errors
   parameter int unsigned Outstanding = 64,  // bursts in flight
   parameter int unsigned Queue = 32,  // requests that wait, for each target
-  parameter int unsigned Room = 512,  // beats of the buffer at each target
+  parameter int unsigned Room = 512,  // beats of the buffer at each target; twice as many at a channel with ToHost
   parameter int unsigned Piece = 16  // beats of a piece of a request that is cut
 ) (
   input  logic                          clk_i,
@@ -37,6 +37,7 @@ module via_xbar_wr_mgr
   output xbar_piece_t                   piece_o      [NumSub],
   output logic        [     NumSub-1:0] piece_valid_o,
   input  logic        [     NumSub-1:0] piece_ready_i,
+  output logic        [     NumSub-1:0] urgent_o,               // level: data is for this target now
   input  logic        [     NumSub-1:0] cut_i,                  // level: others use the target
   output logic        [StrbW+DataW-1:0] beat_o,                 // strobes and data, in the order of the bursts
   output logic        [     NumSub-1:0] beat_valid_o,           // for this target
@@ -130,6 +131,11 @@ module via_xbar_wr_mgr
     .count_o  ()
   );
   assign w_take = w_tgt_valid && |(w_tgt &{1'b1, beat_ready_i});
+  // When its buffer is full, data for others waits behind it.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) urgent_o <= '0;
+    else urgent_o <= (w_valid && w_tgt_valid) ? w_tgt[NumSub-1:0] : '0;
+  end
   assign beat_o = {w.strb, w.data};
   assign beat_valid_o = (w_valid && w_tgt_valid) ? w_tgt[NumSub-1:0] : '0;
 
@@ -138,6 +144,7 @@ module via_xbar_wr_mgr
   order_t head;
   logic head_valid, there, advance, take, valid_q, owe;
   logic [OweW-1:0] owed_q;
+  logic owes_q;  // owed_q is not zero
   logic [NumSub-1:0] ready, queue_still;
   axi_resp_e resp[NumSub];
   axi_b_t b, b_q;
@@ -158,7 +165,7 @@ module via_xbar_wr_mgr
     .count_o  ()
   );
   assign advance = !valid_q || s_b_ready_i;
-  assign there = head_valid && |(head.tgt &{owed_q != '0, ready});
+  assign there = head_valid && |(head.tgt &{owes_q, ready});
   assign take = advance && there;
   assign owe = w_valid && w_take && w.last && w_tgt[NumSub];
   always_comb begin
@@ -170,9 +177,13 @@ module via_xbar_wr_mgr
     if (!rst_ni) begin
       valid_q <= 1'b0;
       owed_q  <= '0;
+      owes_q  <= 1'b0;
     end else begin
       if (advance) valid_q <= take;
-      if (owe != (take && head.tgt[NumSub])) owed_q <= owe ? owed_q + 1'b1 : owed_q - 1'b1;
+      if (owe != (take && head.tgt[NumSub])) begin
+        owed_q <= owe ? owed_q + 1'b1 : owed_q - 1'b1;
+        owes_q <= owe || owed_q != OweW'(1);
+      end
     end
   end
   always_ff @(posedge clk_i) if (take) b_q <= b;
@@ -193,7 +204,7 @@ module via_xbar_wr_mgr
         .Width(Width),
         .Depth(Queue),
         .Piece(Piece),
-        .Most (Room),
+        .Most ((t < NumChan && ToHost) ? 2 * Room : Room),
         .Start(0),
         .Ahead(1'b1)
       ) u_queue (

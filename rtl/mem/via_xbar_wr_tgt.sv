@@ -18,9 +18,9 @@ module via_xbar_wr_tgt
 #(
   parameter int unsigned NumMgr = NumSlots + 3,
   parameter bit Far = 1'b0,  // host memory, not a channel: pieces for it are not cut
-  parameter bit [NumMgr-1:0] Ways = (Far ? NumMgr'((1 << NumSlots) - 1) : '1),  // managers that reach it
+  parameter bit [NumMgr-1:0] ToHost = NumMgr'((1 << NumSlots) - 1),  // managers that reach host memory
   parameter int unsigned Outstanding = 64,
-  parameter int unsigned Room = 512,
+  parameter int unsigned Room = 512,  // beats of the buffer of a manager; twice as many at a channel with ToHost
   parameter int unsigned Piece = 16
 ) (
   input  logic                          clk_i,
@@ -29,6 +29,7 @@ module via_xbar_wr_tgt
   input  xbar_piece_t                   piece_i      [NumMgr],
   input  logic        [     NumMgr-1:0] piece_valid_i,
   output logic        [     NumMgr-1:0] piece_ready_o,
+  input  logic        [     NumMgr-1:0] urgent_i,               // level: the manager's data is for this target now
   output logic        [     NumMgr-1:0] cut_o,                  // level: others use the target; requests are to be cut
   input  logic        [StrbW+DataW-1:0] beat_i       [NumMgr],  // strobes and data, in the order of the bursts
   input  logic        [     NumMgr-1:0] beat_valid_i,
@@ -91,7 +92,7 @@ module via_xbar_wr_tgt
 
   // ---------------------------------------------------------------- offers and data
   for (genvar m = 0; m < NumMgr; m++) begin : gen_mgr
-    if (Ways[m]) begin : gen_way
+    if (!Far || ToHost[m]) begin : gen_way
       piece_t offer;
       via_slice #(
         .T  (piece_t),
@@ -112,7 +113,7 @@ module via_xbar_wr_tgt
 
       via_fifo #(
         .T    (logic [StrbW+DataW-1:0]),
-        .Depth(Room),
+        .Depth((!Far && ToHost[m]) ? 2 * Room : Room),
         .Ram  (1'b1)
       ) u_beats (
         .clk_i,
@@ -147,6 +148,7 @@ module via_xbar_wr_tgt
     .rst_ni,
     .req_i(req),
     .len_i(req_len),
+    .urgent_i,
     .ack_i(ack),
     .gnt_o(gnt),
     .valid_o(any),
