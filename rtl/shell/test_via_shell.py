@@ -232,6 +232,32 @@ async def both_slots_work_at_once(dut):
 
 
 @cocotb.test(timeout_time=2000, timeout_unit="us")
+async def the_shell_adds_at_most_16_cycles_to_a_read(dut):
+    """From the app's port to that of the channel and back, without the memory's own time. Guard, MMU and crossbar are on the way."""
+    c, (slot, _) = await card(dut)
+    page = 1
+    assert await slot.wait(await slot.submit((MAP, page * PAGE, slot.frame(page) | 7, 0, 0))) == [OK]
+    app, mem, edge = dut.gen_slot[0].u_app, dut.gen_chan[1].u_mem, RisingEdge(dut.clk_i)
+
+    async def seen(side, name: str) -> int:
+        """Cycles until a beat of the channel is accepted."""
+        cycles = 0
+        while not (
+            int(getattr(side, f"axi_{name}valid").value) and int(getattr(side, f"axi_{name}ready").value)
+        ):
+            await edge
+            cycles += 1
+        return cycles
+
+    for _ in range(3):
+        await ClockCycles(dut.clk_i, 100)
+        c.apps[0].read(page * PAGE + 64)
+        await seen(app, "ar")
+        there, _, back = await seen(mem, "ar"), await seen(mem, "r"), await seen(app, "r")
+        assert (there, back) == (8, 7)
+
+
+@cocotb.test(timeout_time=2000, timeout_unit="us")
 async def a_slot_that_breaks_rules_harms_itself_only(dut):
     c, (good, bad) = await card(dut, 0.1)
     for rnd in range(2):
@@ -413,6 +439,7 @@ async def a_disk_lies_in_one_slot_and_its_data_passes_another(dut):
 DISK = "a_disk_lies_in_one_slot_and_its_data_passes_another"
 OTHERS = [
     "both_slots_work_at_once",
+    "the_shell_adds_at_most_16_cycles_to_a_read",
     "a_slot_that_breaks_rules_harms_itself_only",
     "functions_answer_and_their_registers_keep_what_is_written",
 ]
