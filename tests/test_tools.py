@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tools for the tests."""
 
+import argparse
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import verilate  # noqa: E402
 
 
 def test_what_was_not_tested_is_told_at_the_end(tmp_path: Path):
@@ -32,3 +38,25 @@ def test_a_guest_needs_no_home():
     command = [ROOT / "tools/guest.sh", "--check"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert "unbound" not in done.stderr, done.stderr
+
+
+def test_a_header_is_not_written_again_once_it_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Clang refuses one that is younger than its precompiled form: a card needs other levels than an app that was built before it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["verilate.py", "rival"])
+    made: list[Path] = []
+
+    def compile_all(commands: list[tuple[list[str], str, Path]]) -> None:
+        for _, _, out in commands:
+            out.touch()
+            made.append(out)
+
+    monkeypatch.setattr(verilate.TOOLS, "run_all", compile_all)
+    names = ("trace", "coverage", "assert", "whole", "functions", "portable")
+    fixed = dict.fromkeys(names, False) | {"out": None, "name": None, "define": []}
+    build = verilate.Build(argparse.Namespace(kind="rival", **fixed))
+    build.runtime({"-O0", "-O1"})
+    first = {path: path.stat().st_mtime_ns for path in Path().glob("build/**/prelude.h")}
+    build.runtime({"-O0", "-O1", "-O3"})
+    assert len(first) == 2 and all(path.stat().st_mtime_ns == time for path, time in first.items())
+    assert sorted(path.parent.name for path in made if path.suffix == ".gch") == ["O0", "O1", "O3"]

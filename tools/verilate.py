@@ -659,7 +659,9 @@ class Build:
                 for other in folder.iterdir():
                     if other.is_dir() and other not in {head.parents[1] for head in heads.values()}:
                         shutil.rmtree(other)  # from where the checkout was before
-                for head in heads.values():
+                for level, head in heads.items():
+                    if compiled[level].exists():
+                        continue  # Clang refuses it once its source has been written again
                     head.parent.mkdir(parents=True, exist_ok=True)
                     head.write_text('#include "verilated.h"\n#include "verilated_dpi.h"\n')
                 commands = [
