@@ -12,8 +12,8 @@
 module via_cmdq
   import via_pkg::*;
 #(
-  parameter int unsigned Queue = 16,  // capacity of each slot's queue
-  parameter int unsigned Fetch = 8    // most commands per read, a power of two, 2 to 16
+  parameter int unsigned Queue = 32,  // capacity of each slot's queue
+  parameter int unsigned Fetch = 16   // most commands per read, a power of two, 2 to 16
 ) (
   input  logic                     clk_i,
   input  logic                     rst_ni,
@@ -62,6 +62,7 @@ module via_cmdq
   logic [NumSlots-1:0] want, want_q, pick, busy_q, tail_err_q, bus_err_q, jump, jump_q, r_fail, err_q, info_q;
   logic [NumSlots-1:0][1:0] settled_q;
   logic [NumSlots-1:0][15:0] head_q, owed_q, total_q;  // read requested; fetched and not completed; completion ring entries in use
+  logic [NumSlots-1:0][15:0] index_q;  // head_q within the ring
   logic [NumSlots-1:0][15:0] read_q;  // the host may overwrite these entries
   logic [NumSlots-1:0][CntW-1:0] count_q, room;  // commands to fetch; room in the slot's queue
   logic [NumSlots-1:0][FetchLog2:0] avail_q, free_q, span_q;
@@ -99,8 +100,9 @@ module via_cmdq
       // More in use than the ring holds: the host has set a wrong index, see via_ringw.
       free_q[s]  <= |(total_q[s] & ~cpl_mask) ? '0 : at_most(cpl_free);
       span_q[s]  <= (FetchLog2 + 1)'(Fetch) - (last_page ? {1'b0, head_q[s][FetchLog2-1:0]} : '0);
-      addr_q[s]  <= {cmd_cfg_i[s].base[63:12], 7'h0} + 59'(head_q[s] & mask);
+      index_q[s] <= head_q[s] & mask;
 
+      addr_q[s]  <= {cmd_cfg_i[s].base[63:12], 7'h0} + 59'(index_q[s]);
       count_q[s] <= CntW'(count);
     end
     always_ff @(posedge clk_i) begin

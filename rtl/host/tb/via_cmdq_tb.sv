@@ -5,8 +5,8 @@
 module via_cmdq_tb
   import via_pkg::*;
 #(
-  parameter int unsigned Queue = 16,
-  parameter int unsigned Fetch = 8
+  parameter int unsigned Queue = 32,
+  parameter int unsigned Fetch = 16
 ) (
   input  logic                clk_i,
   input  logic                rst_ni,
