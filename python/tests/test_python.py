@@ -336,6 +336,28 @@ def test_advice_on_a_mapping_changes_what_the_pager_does(card: viaduct.Card):
         assert slot.pager.evicted > 0 and any(mapping.array), "what was evicted is there already"
 
 
+def test_pages_are_in_the_channels_that_are_named(card: viaduct.Card):
+    """Accesses of a beat to one channel meet in its banks; four channels answer faster."""
+
+    def cycles(channels: list[int] | None) -> int:
+        with card.load("rng") as slot:
+            slot.place(channels)
+            with slot.map(length=256 * 4096) as mapping:
+                mapping.madvise("willneed")
+                slot.set(size=64, count=4000, seed=5)
+                slot.start_and_wait(mapping)
+                assert slot.pager.faults == 0
+                return slot.get("cycles")
+
+    one = cycles([3])
+    assert max(cycles([0, 1, 2, 3]), cycles(None)) < 0.9 * one
+    with card.load("rng") as slot:
+        slot.place([1])
+        for wrong, why in (([card.info.channels], "the card has 4"), ([], "is empty"), ([-1], "-1")):
+            with pytest.raises(ValueError, match=why):
+                slot.place(wrong)
+
+
 def test_parts_of_a_mapping_go_and_operations_go_on(card: viaduct.Card, tmp_path: Path):
     path = tmp_path / "table"
     path.write_bytes(bytes(64 * 4096))

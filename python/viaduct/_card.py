@@ -13,7 +13,7 @@ import stat
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from collections.abc import Mapping as MappingOf
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -520,6 +520,16 @@ class Slot(_Handle):
         library.call(
             "set_host_frames", self._handle, 2**64 - 1 if size is None else _in_range("size", size, 0, 2**64)
         )
+
+    def place(self, channels: Iterable[int] | None) -> None:
+        """The channels of card memory that pages of mappings made from now on are in; None: the slot's share, which is all of them while
+        no other slot has mappings."""
+        mask = 0
+        for channel in channels if channels is not None else ():
+            mask |= 1 << _in_range("channel", channel, 0, 32)
+        if channels is not None and not mask:
+            raise ArgumentError(-1, "channels is empty; give at least one, or None for the slot's share")
+        library.call("set_channels", self._handle, mask)
 
     def _later(self, work: Callable[[], None]) -> "Future[None]":
         """Work that goes on in a thread. That of a slot is done in order."""

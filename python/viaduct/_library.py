@@ -216,6 +216,7 @@ FUNCTIONS: dict[str, list[type]] = {
     "free": [c.c_void_p],
     "set_frames": [HANDLE, c.c_uint64],
     "set_host_frames": [HANDLE, c.c_uint64],
+    "set_channels": [HANDLE, c.c_uint32],
     "get_pager": [HANDLE, c.POINTER(Pager)],
     "start_and_wait": [
         HANDLE,

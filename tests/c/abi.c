@@ -36,6 +36,7 @@ static void (*const functions[])(void) = {
     TAKE(viaduct_set_frames),    TAKE(viaduct_get_pager),
     TAKE(viaduct_error_code),    TAKE(viaduct_start_and_wait),
     TAKE(viaduct_open_wait),     TAKE(viaduct_set_host_frames),
+    TAKE(viaduct_set_channels),
 };
 
 int main(void) {

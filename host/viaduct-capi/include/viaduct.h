@@ -370,6 +370,11 @@ int viaduct_set_frames(viaduct_slot* slot, uint64_t bytes);
  * bytes of mappings; UINT64_MAX: no limit, as at the beginning; 0: such pages are evicted instead. */
 int viaduct_set_host_frames(viaduct_slot* slot, uint64_t bytes);
 
+/* The channels of card memory that pages of mappings made from now on are in, bit k for channel k. 0, as at
+ * the beginning: the slot's share, which is all of them while no other slot has mappings. VIADUCT_E_ARGUMENT:
+ * the card has no such channel. */
+int viaduct_set_channels(viaduct_slot* slot, uint32_t channels);
+
 /* What the pager has done for the slot so far. */
 typedef struct viaduct_pager {
   uint64_t faults;    /* served */

@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use host::{Advice, MapOptions, MemoryJob, MemoryRange, Operation, Prot, Source, SyncMode};
+use host::{Advice, MapOptions, MemoryJob, MemoryRange, Operation, Placement, Prot, Source, SyncMode};
 
 use crate::args;
 use crate::error::{Code, Failure, Result, call, fail, posix};
-use crate::handle::{Handle, Table};
+use crate::handle::{Handle, Table, lock};
 use crate::run::{Told, begin, check_options};
 use crate::slot::{SLOTS, Slot};
 use crate::types::{self, Pager, Report, RunOptions};
@@ -50,7 +50,7 @@ pub extern "C" fn viaduct_mmap(
         let Ok(offset) = u64::try_from(offset) else {
             return errno(libc::EINVAL, format!("offset {offset} is negative"));
         };
-        let options = options(addr, prot, flags)?.offset(offset);
+        let options = options(addr, prot, flags)?.offset(offset).placement(*lock(&slot.placement));
         if offset.checked_add(length).is_none_or(|end| i64::try_from(end).is_err()) {
             let text = format!("{length} bytes from {offset} on are more than a file can have");
             return errno(libc::EOVERFLOW, text);
@@ -325,6 +325,24 @@ pub extern "C" fn viaduct_set_frames(slot: Handle<Slot>, bytes: u64) -> c_int {
 pub extern "C" fn viaduct_set_host_frames(slot: Handle<Slot>, bytes: u64) -> c_int {
     call(|| {
         SLOTS.get(slot)?.slot.set_host_budget(bytes);
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn viaduct_set_channels(slot: Handle<Slot>, channels: u32) -> c_int {
+    call(|| {
+        let slot = SLOTS.get(slot)?;
+        let count = slot.slot.card().info().channels;
+        *lock(&slot.placement) = match u16::try_from(channels) {
+            Ok(0) => Placement::Share,
+            Ok(only) if channels >> count == 0 => Placement::Only(only),
+            _ => {
+                let text = format!("channels {channels:#b}: the card has {count}, bit k for channel k");
+                return Err(Failure::new(Code::Argument, text));
+            }
+        };
         Ok(())
     })
 }

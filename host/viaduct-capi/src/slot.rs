@@ -23,6 +23,8 @@ pub struct Slot {
     pub(crate) app: Manifest,
     /// Values that the program has written to registers, except pulses: 32-bit words by offset.
     written: Mutex<BTreeMap<u32, u32>>,
+    /// Of mappings that are made from now on.
+    pub(crate) placement: Mutex<host::Placement>,
     /// C strings with the names of the ports, in order, and of the registers.
     port_names: Vec<CString>,
     register_names: Vec<CString>,
@@ -64,6 +66,7 @@ impl Slot {
             register_names: app.registers.iter().map(|r| c_name(&r.name)).collect(),
             app,
             written: Mutex::default(),
+            placement: Mutex::default(),
             streams: Mutex::default(),
             memory: Mutex::default(),
             _card: card,
