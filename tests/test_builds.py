@@ -26,6 +26,7 @@ here=$(dirname "$0")
 [ "$1" != --version ] || { echo "a compiler for tests 1.0"; exit; }
 for word; do
   case $word in *.cpp) source=${word##*/} ;; *.gch.part) source=header ;; *.so.part) source=object ;; esac
+  [ "$out" != -MF ] || echo "header:" >"$word"
   out=$word
 done
 echo "$source" >>"$here/log"

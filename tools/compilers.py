@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which C++ compiler makes the models, those of the card and those of block tests, and what it finds on this machine."""
+"""Which C++ compiler makes the models, those of the card and those of block tests, and whether headers that it has compiled can be used."""
 
-import functools
-import hashlib
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 CLANG = "clang++-19"  # as in host/viaduct-build/src/stamp.rs and tools/setup.sh
@@ -17,22 +14,12 @@ def cxx() -> str:
     return os.environ.get("CXX") or (CLANG if shutil.which(CLANG) else "g++")
 
 
-@functools.cache
-def headers(verilator: Path) -> str:
-    """Digest of names, sizes and dates of all that Verilator's headers, in this folder, include: Clang refuses a precompiled header once the
-    system has other ones."""
-    command = [
-        *cxx().split(),
-        "-std=c++20",
-        "-M",
-        "-isystem",
-        str(verilator),
-        "-isystem",
-        str(verilator / "vltstd"),
-    ]
-    done = subprocess.run(
-        [*command, "-xc++", "-"], input=PRELUDE, capture_output=True, text=True, check=False
-    )
-    paths = [Path(name) for name in done.stdout.replace("\\\n", " ").split()[1:]]
-    found = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths if path.exists()]
-    return hashlib.sha256(repr(found).encode()).hexdigest()
+def stands(compiled: Path, included: Path, folder: Path = Path()) -> bool:
+    """Whether a precompiled header is there, and none of the files has changed since that it includes; the compiler has listed them in
+    `included`, relative to the folder. Clang refuses it otherwise, for example after an update of the system."""
+    try:
+        made = compiled.stat().st_mtime_ns
+        files = included.read_text().replace("\\\n", " ").split(":", 1)[1].split()
+        return all((folder / name).stat().st_ctime_ns <= made for name in files)
+    except (OSError, IndexError):
+        return False

@@ -641,7 +641,6 @@ class Build:
                 digest(Path("sim/broken_rule.h")),
                 self.cxx,
                 compiler_version(self.cxx),
-                compilers.headers(verilator_root() / "include"),
                 verilator_version(),
                 processor(),
             ]
@@ -654,20 +653,33 @@ class Build:
         made = {n: folder / f"{Path(n).stem}.o" for n in self.runtime_names()}
         heads = {level: self.prelude(level) for level in sorted(levels)}
         compiled = {level: head.with_name(f"{head.name}.gch") for level, head in heads.items()}
-        if not all(path.exists() for path in (*made.values(), *compiled.values())):
+        included = {level: head.with_suffix(".d") for level, head in heads.items()}
+        stand = {level: compilers.stands(compiled[level], included[level]) for level in heads}
+        if not all(stand.values()) or not all(path.exists() for path in made.values()):
             folder.mkdir(parents=True, exist_ok=True)
             with locked(folder / ".lock", "Verilator's library"):
                 for other in folder.iterdir():
                     if other.is_dir() and other not in {head.parents[1] for head in heads.values()}:
                         shutil.rmtree(other)  # from where the checkout was before
                 for level, head in heads.items():
-                    if compiled[level].exists():
-                        continue  # Clang refuses it once its source has been written again
+                    if compilers.stands(compiled[level], included[level]):
+                        continue  # another process may have made it; written again, its source would be younger
+                    compiled[level].unlink(missing_ok=True)
                     head.parent.mkdir(parents=True, exist_ok=True)
                     head.write_text(compilers.PRELUDE)
                 commands = [
                     (
-                        [self.cxx, level, *self.common(), "-x", "c++-header", str(head)],
+                        [
+                            self.cxx,
+                            level,
+                            *self.common(),
+                            "-MD",
+                            "-MF",
+                            str(included[level]),
+                            "-x",
+                            "c++-header",
+                            str(head),
+                        ],
                         "compiling Verilator's header",
                         compiled[level],
                     )

@@ -38,7 +38,7 @@ from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import get_runner
 
 import checkers
-from compilers import cxx, headers
+from compilers import cxx, stands
 from via_model import ROOT, VARIABLES, build, compiler, execute, held, short, tool, write
 
 SEED_MAX = 2**31 - 1
@@ -88,7 +88,7 @@ $(PRELUDE).gch/fast: LEVEL = $(FAST)
 $(PRELUDE).gch/slow: LEVEL = -O0
 $(PRELUDE).gch/fast $(PRELUDE).gch/slow: $(PRELUDE)
 	mkdir -p $(@D)
-	$(COMPILE) $(LEVEL) -x c++-header -o $@ $<
+	$(COMPILE) $(LEVEL) -MD -MF $(PRELUDE).$(@F).d -x c++-header -o $@ $<
 """
 
 # ---------------------------------------------------------------- pytest side
@@ -223,7 +223,7 @@ def verilate(
     settings |= {"TRACE": int("--trace" in options), "COVERAGE": int("--coverage-line" in options)}
     made = [f"{name}={value}" for name, value in settings.items()]
     environment = [os.environ.get(name, "") for name in VARIABLES]
-    what = [*made, *environment, compiler(), headers(include), MAKEFILE]
+    what = [*made, *environment, compiler(), MAKEFILE]
     key = hashlib.sha1("\n".join(what).encode()).hexdigest()
     shared = build_dir.parent / f"library.{key[:12]}"
     makefile = shared / "model.mk"
@@ -231,6 +231,9 @@ def verilate(
     with held(shared):
         write(makefile, MAKEFILE)
         (shared / "build.log").unlink(missing_ok=True)
+        for compiled in shared.glob("*/prelude.h.gch/*"):
+            if not stands(compiled, compiled.parents[1] / f"prelude.h.{compiled.name}.d", shared):
+                compiled.unlink()
         execute([*make, "-C", short(shared), "library", *made], "Verilator's library", shared / "build.log")
     make[-1] = f"../{shared.name}/model.mk"
     make += ["-C", short(build_dir), f"SHARED=../{shared.name}", f"OUT={top}", *made]
