@@ -799,6 +799,23 @@ def test_bench_fsrf_goes_on_where_it_was_ended(tmp_path: Path):
     fails(2, "cannot be used with", "bench", *command, "--divide=8")
 
 
+def test_bench_fsrf_measures_one_quantity_after_the_other():
+    """Four slots do four times as much as one, on this card and on another one, and long accesses more than short ones."""
+    systems = ("--system=viaduct", "--system=physical")
+    rows = {f["what"]: f["value"] for f in figures("fsrf", "--quick", "--sweep=slots", *systems)}
+    assert len(rows) == 2 * 4 * 2
+    for system in ("viaduct", "physical"):
+        assert 3.8 < rows[f"aes, 4 slots: {system}"] / rows[f"aes, 1 slot: {system}"] < 4.2
+    rows = {
+        f["what"]: f["value"]
+        for f in figures("fsrf", "--quick", "--sweep=access", "--workload=rng write", "--system=viaduct")
+    }
+    assert len(rows) == 7
+    assert rows["rng write, 4096 bytes: viaduct"] > 1.5 * rows["rng write, 64 bytes: viaduct"]
+    fails(2, "is of resident pages", "bench", "fsrf", "--sweep=slots", "--pages=warm")
+    fails(2, 'not of "aes"', "bench", "fsrf", "--sweep=access", "--workload=aes")
+
+
 def test_bench_fsrf_refuses_names_that_there_are_not():
     fails(
         2, 'no system "physical"; there are viaduct, ', "bench", "fsrf", "--pages=over", "--system=physical"

@@ -9,6 +9,7 @@
 
 mod paging;
 mod record;
+mod sweep;
 mod systems;
 mod work;
 
@@ -18,13 +19,14 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use viaduct::desc::Command;
-use viaduct::{Advice, Awaited, MapOptions, Placement, Prot, SharedBytes, Source, Tag};
+use viaduct::{Advice, Awaited, MapOptions, Prot, SharedBytes, Source, Tag};
 use viaduct_build::{Project, Variant};
 
 use self::paging::{Case, Paging};
 use self::record::{Key, Record, digest};
+use self::sweep::{Point, Sweep};
 use self::systems::SYSTEMS;
-use self::work::{Done, NAMES, Ran, SLOTS, Sizes, Work};
+use self::work::{Done, NAMES, Ran, Sizes, Work};
 use super::{Figure, PATIENCE, register, wrong};
 use crate::card::CardArgs;
 use crate::fail::{Failure, Result, usage};
@@ -55,6 +57,9 @@ pub struct Choice {
     /// For `fsrf`: add each result to this file, and take from it those that the same build has measured before
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
+    /// For `fsrf`: measure with different values of this, on resident pages
+    #[arg(long, value_enum, value_name = "WHAT")]
+    sweep: Option<Sweep>,
 }
 
 fn microseconds(text: &str) -> std::result::Result<f64, String> {
@@ -78,6 +83,7 @@ const QUICK: Sizes = Sizes {
     table: 32 << 10,
     updates: 256,
     random: 32 << 10,
+    access: 64,
     blocks: [8, 64],
     ranks: [256, 1024],
     triangles: [64, 320],
@@ -98,6 +104,17 @@ pub fn fsrf(
     let names = || [OURS].into_iter().chain(SYSTEMS.iter().filter(takes_part).map(|s| s.name));
     known("system", &choice.system, &names().collect::<Vec<_>>())?;
     known("workload", &choice.workload, &NAMES)?;
+    let sweep = choice.sweep;
+    if sweep.is_some() && case != Case::Hot {
+        return usage("--sweep is of resident pages; leave --pages out");
+    }
+    if let Some(other) = choice.workload.iter().find(|name| !name.starts_with("rng"))
+        && sweep == Some(Sweep::Access)
+    {
+        return usage(format!(
+            "--sweep=access is of workloads \"rng read\" and \"rng write\", not of {other:?}"
+        ));
+    }
     let wanted = |list: &[String], name: &str| list.is_empty() || list.iter().any(|n| n == name);
     let profile = card.profile.clone().or(Some("f1".into()));
     let card = CardArgs { profile: profile.clone(), ..card.clone() };
@@ -111,22 +128,41 @@ pub fn fsrf(
     let opened = card.open_with(project, Variant::Fast, |_| ())?;
     // As it runs: its file may have been replaced by a new build.
     let own = std::path::Path::new("/proc/self/exe");
-    let workloads: Vec<_> = NAMES.into_iter().filter(|name| wanted(&choice.workload, name)).collect();
+    let points = sweep.map_or_else(|| vec![Point::default()], Sweep::points);
+    let usual = |name: &&str| match sweep {
+        Some(sweep) if choice.workload.is_empty() => sweep.workloads().contains(name),
+        _ => wanted(&choice.workload, name),
+    };
+    let workloads: Vec<_> = NAMES.into_iter().filter(usual).collect();
     let systems: Vec<_> = names().filter(|system| wanted(&choice.system, system)).collect();
-    let bar = bar((workloads.len() * systems.len()) as u64);
+    let bar = bar((workloads.len() * points.len() * systems.len()) as u64);
     let reference = case.reference();
-    let mut plot = Plot::new(
-        case.plot(),
-        Form::Bars,
-        case.title(),
-        format!("four slots at once; bytes over the mean time of the slots, of system {reference}"),
-        ["workload", case.axis()],
-    );
+    let mut plot = match sweep {
+        None => Plot::new(
+            case.plot(),
+            Form::Bars,
+            case.title(),
+            format!("four slots at once; bytes over the mean time of the slots, of system {reference}"),
+            ["workload", case.axis()],
+        ),
+        Some(sweep) => Plot::new(
+            sweep.plot(),
+            Form::Lines,
+            sweep.title(),
+            format!("{}; bytes over the mean time of the slots", workloads.join(" and ")),
+            sweep.axes(),
+        ),
+    };
     let mut figures = Vec::new();
     let mut ratios: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for name in workloads {
+    let all = workloads.iter().flat_map(|&name| points.iter().map(move |&point| (name, point)));
+    // Of each system of the workload in turn, at the first point.
+    let mut first: BTreeMap<&str, f64> = BTreeMap::new();
+    for (name, point) in all {
         bar.set_message(name);
-        let work = Work::new(project, name, &sizes)?;
+        let label = sweep.map_or_else(String::new, |sweep| sweep.label(point));
+        let mut work = Work::new(project, name, &point.sizes(&sizes))?;
+        work.slots = point.slots;
         let build = || crate::project::build(project, &work.app, opened.card.info(), Variant::Fast);
         let image = bar.suspend(build)?;
         let built = digest([own, &project.card_object(Variant::Fast), &*program, &image.object])?;
@@ -140,7 +176,10 @@ pub fn fsrf(
                 system: system.to_owned(),
                 pages: case.plot().to_owned(),
                 host_us: choice.host_us.to_string(),
-                sizes: if quick { "quick".to_owned() } else { format!("small/{}", choice.divide) },
+                sizes: match quick {
+                    true => format!("quick{label}"),
+                    false => format!("small/{}{label}", choice.divide),
+                },
             };
             if let Some(ran) = record.as_ref().and_then(|record| record.find(&key)) {
                 rows.push((system, ran));
@@ -173,10 +212,23 @@ pub fn fsrf(
                 let ratio = physical / cycles(ran);
                 note += &format!(", {ratio:.3} of {reference}");
                 ratios.entry(system).or_default().push(ratio);
-                let kind = if *system == OURS { Kind::Ours } else { Kind::Rival };
-                if *system != reference && *system != "direct" && !system.ends_with('+') {
-                    plot.add(kind, system, name, 0.0, ratio);
+                if sweep.is_none() && *system != reference && *system != "direct" && !system.ends_with('+') {
+                    plot.add(kind(system), system, name, 0.0, ratio);
                 }
+            }
+            if let Some(sweep) = sweep {
+                if point == points[0] {
+                    first.insert(system, value);
+                }
+                let times = value / first[system];
+                if sweep == Sweep::Slots {
+                    note += &format!(", {times:.2} times one slot");
+                }
+                let series =
+                    if workloads.len() > 1 { format!("{name}: {system}") } else { (*system).to_owned() };
+                let (quantity, place) = sweep.place(point);
+                let shown = if sweep == Sweep::Slots { times } else { value };
+                plot.add(kind(system), &series, &place, quantity, shown);
             }
             note += &format!(", {:.0} cycles", cycles(ran));
             let sum = |of: fn(&Ran) -> u64| ran.iter().map(of).sum::<u64>();
@@ -190,13 +242,13 @@ pub fn fsrf(
                     note += &format!(", {count} {what}");
                 }
             }
-            figures.push(Figure { what: format!("{name}: {system}"), value, unit: "B/cycle", note });
+            figures.push(Figure { what: format!("{name}{label}: {system}"), value, unit: "B/cycle", note });
         }
-        if physical.is_some() {
+        if physical.is_some() && sweep.is_none() {
             plot.add(Kind::Limit, reference, name, 0.0, 1.0);
         }
     }
-    for system in names() {
+    for system in names().filter(|_| sweep.is_none()) {
         let Some(all) = ratios.get(system) else { continue };
         let value = (all.iter().map(|r| r.ln()).sum::<f64>() / all.len() as f64).exp();
         let least = all.iter().copied().fold(f64::INFINITY, f64::min);
@@ -229,10 +281,15 @@ fn known(what: &str, given: &[String], names: &[&str]) -> Result {
     }
 }
 
+fn kind(system: &str) -> Kind {
+    if system == OURS { Kind::Ours } else { Kind::Rival }
+}
+
 /// A slot, its memory, and what that is mapped from.
 type Place = (viaduct::Slot, viaduct::Mapping, SharedBytes);
 
-/// Runs a workload on this card: the pages of each slot in a channel of its own. Hot: pages of 2 MiB, all loaded and mapped before. Otherwise
+/// Runs a workload in its slots of this card, each with its share of the channels: all four slots have one each. Hot: pages of 2 MiB, all
+/// loaded and mapped before. Otherwise
 /// pages of 4 KiB, since the data is smaller than the paper's, as large ones are of the other systems.
 fn ours(
     card: &CardArgs,
@@ -246,25 +303,16 @@ fn ours(
     let Some(sim) = &opened.sim else { return Err(Failure::Run("not a simulated card".into())) };
     let image = std::fs::read(container).map_err(crate::fail::at(container.display()))?;
     let app = &work.app;
-    let channels = opened.card.info().channels;
     let mut slots: Vec<Place> = Vec::new();
-    for s in 0..SLOTS {
+    for s in 0..work.slots {
         let slot = opened.card.slot(s)?;
         slot.load(&image)?;
         set_registers(&slot, app, &work.values)?;
         let bytes = SharedBytes::new(work.memory.clone());
-        let options = MapOptions::new(Prot::READ_WRITE)
-            .huge(case == Case::Hot)
-            .placement(Placement::Only(1 << (s % channels)));
+        let options = MapOptions::new(Prot::READ_WRITE).huge(case == Case::Hot);
         slot.set_service_time(Duration::from_nanos((host_us * 1000.0) as u64));
         slot.set_frame_budget(case.frames(work).map_or(u64::MAX, |frames| frames * paging::PAGE));
         let mapping = slot.map(Source::bytes(bytes.clone()), work.memory.len() as u64, options)?;
-        if case != Case::Hot {
-            mapping.advise(work.advice())?;
-        }
-        if case != Case::Warm {
-            mapping.advise(Advice::WillNeed)?;
-        }
         if let Some(port) = &app.memory {
             for (name, value) in [(&port.base, mapping.va()), (&port.bytes, mapping.len())] {
                 if let Some(name) = name {
@@ -274,12 +322,21 @@ fn ours(
         }
         slots.push((slot, mapping, bytes));
     }
+    // Now that all have mappings, none takes the share of another.
+    for (_, mapping, _) in &slots {
+        if case != Case::Hot {
+            mapping.advise(work.advice())?;
+        }
+        if case != Case::Warm {
+            mapping.advise(Advice::WillNeed)?;
+        }
+    }
     let stats = |slots: &[Place]| slots.iter().map(|(slot, ..)| slot.pager_stats()).collect::<Vec<_>>();
     let before = stats(&slots);
     // A page may be loaded before anything is transferred.
     let begun = (case != Case::Hot).then(|| sim.function.now());
-    let mut moved = vec![Vec::new(); SLOTS];
-    let mut written = [0; SLOTS];
+    let mut moved = vec![Vec::new(); work.slots];
+    let mut written = vec![0; work.slots];
     if work.streams() {
         let mut feeds: Vec<Feed> =
             slots.iter().map(|(_, mapping, _)| Feed::new(work, mapping.va())).collect();
@@ -287,7 +344,7 @@ fn ours(
             feed.submit(slot)?;
         }
         loop {
-            let open: Vec<usize> = (0..SLOTS).filter(|s| !feeds[*s].ended()).collect();
+            let open: Vec<usize> = (0..work.slots).filter(|s| !feeds[*s].ended()).collect();
             let awaited = |s: &usize| (&slots[*s].0, Awaited::Commands(feeds[*s].next()));
             let next = viaduct::wait_for_one(&open.iter().map(awaited).collect::<Vec<_>>(), PATIENCE)?;
             let Some(s) = next.map(|place| open[place]) else {
@@ -299,7 +356,7 @@ fn ours(
             feeds[s].wait(&slots[s].0, &mut moved[s])?;
             feeds[s].submit(&slots[s].0)?;
         }
-        written = std::array::from_fn(|s| feeds[s].written);
+        written = feeds.iter().map(|feed| feed.written).collect();
     } else {
         let start = app.memory.as_ref().and_then(|m| m.start.as_deref()).unwrap_or("start");
         let seen: Vec<u64> = slots.iter().map(|(slot, ..)| slot.irqs()).collect();
@@ -318,7 +375,7 @@ fn ours(
     let counters = sim.function.counters();
     let after = stats(&slots);
     let loaded = |s: usize| after[s].pages_in - before[s].pages_in;
-    if case == Case::Hot && (0..SLOTS).any(|s| loaded(s) > 0) {
+    if case == Case::Hot && (0..work.slots).any(|s| loaded(s) > 0) {
         return wrong(&format!("{}: pages were not resident", work.name));
     }
     let mut all = Vec::new();

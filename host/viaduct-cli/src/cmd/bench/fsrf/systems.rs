@@ -10,7 +10,7 @@ use viaduct_build::{Scratch, end_with_us};
 use viaduct_sim::Profile;
 
 use super::paging::{Case, Paging};
-use super::work::{Done, Ran, SLOTS, Work};
+use super::work::{Done, Ran, Work};
 use crate::fail::{Failure, Result, at};
 
 /// Where the data of a slot begins in the address spaces of the other systems (`BaseLog2` of via_rival).
@@ -140,7 +140,7 @@ impl System {
         format!("system {} {step} {page_log2} {sets} {ways} {MISS}\n", flags.join(" "))
     }
 
-    /// Runs a workload in all slots.
+    /// Runs a workload in its slots.
     pub fn run(
         &self,
         program: &Path,
@@ -172,7 +172,7 @@ impl System {
         };
         let bytes = work.memory.len() as u64;
         let mut start = 0;
-        for s in 0..SLOTS {
+        for s in 0..work.slots {
             let stream = u8::from(work.streams());
             let _ = writeln!(text, "app {s} {} {stream} {bytes} {}", object.display(), memory.display());
             let mut values = work.values.clone();
@@ -199,7 +199,7 @@ impl System {
         }
         let _ = writeln!(text, "go {start}");
         let results = work.results();
-        for s in 0..SLOTS {
+        for s in 0..work.slots {
             for name in &results {
                 let r = register(name)?;
                 for i in 0..r.words() {
@@ -213,7 +213,7 @@ impl System {
         let odd = || Failure::Run(format!("{}: {} has not said what was expected", work.name, self.name));
         let number = |word: Option<&&str>| word.and_then(|w| w.parse::<u64>().ok()).ok_or_else(odd);
         let mut all = Vec::new();
-        for _ in 0..SLOTS {
+        for _ in 0..work.slots {
             let line = lines.next().filter(|line| line.first() == Some(&"ran")).ok_or_else(odd)?;
             let n = |i: usize| number(line.get(i));
             let (first, last) = (n(1)?, n(2)?);

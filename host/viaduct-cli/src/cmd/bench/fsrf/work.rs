@@ -26,8 +26,9 @@ pub struct Sizes {
     /// Table of `gups`, and updates.
     pub table: u64,
     pub updates: u64,
-    /// Memory of `rng`: each line is accessed once.
+    /// Memory of `rng`, and bytes of each of its accesses: all of it is accessed once.
     pub random: u64,
+    pub access: u64,
     /// Blocks of both strings of `nw`.
     pub blocks: [u64; 2],
     /// Vertices and edges of `page rank`, and of `tri`.
@@ -47,6 +48,7 @@ impl Sizes {
             table: times << 20,
             updates: times << 14,
             random: times << 20,
+            access: 64,
             blocks: [64 * times, 1024],
             ranks: [16384 * times, 65536 * times],
             triangles: [1024 * times, 10240 * times],
@@ -111,6 +113,8 @@ pub struct Done {
 /// One workload.
 pub struct Work {
     pub name: &'static str,
+    /// Slots that do it at once.
+    pub slots: usize,
     pub app: Manifest,
     pub values: Values,
     /// Memory at the beginning; a mapping of all of it, zeros behind the data.
@@ -186,8 +190,14 @@ impl Work {
             }
             "rng read" | "rng write" => {
                 let write = u64::from(name == "rng write");
-                let count = sizes.random / 64;
-                let set = [("size", 64), ("count", count), ("seed", SEED), ("write", write), ("permute", 1)];
+                let count = sizes.random / sizes.access;
+                let set = [
+                    ("size", sizes.access),
+                    ("count", count),
+                    ("seed", SEED),
+                    ("write", write),
+                    ("permute", 1),
+                ];
                 let data = bytes(sizes.random);
                 let sum = sum_of(&data);
                 let mut work = Self::memory(project, name, "rng", numbers(&set), data)?;
@@ -240,7 +250,7 @@ impl Work {
                 expected.registers = registers;
             }
         }
-        Ok(Self { name, app, values, memory, ins, outs, of_beat: 64, expected })
+        Ok(Self { name, slots: SLOTS, app, values, memory, ins, outs, of_beat: 64, expected })
     }
 
     /// An app that works on its memory.
@@ -255,7 +265,17 @@ impl Work {
         let values = app.register_values(set.iter().map(|(n, v)| (n.as_str(), v.as_str())))?;
         let (after, registers) = model(project, &app, &values, "mem", &memory, "mem")?;
         let expected = Expected { memory: Some(after), registers, messages: Vec::new() };
-        Ok(Self { name, app, values, memory, ins: Vec::new(), outs: Vec::new(), of_beat: 64, expected })
+        Ok(Self {
+            name,
+            slots: SLOTS,
+            app,
+            values,
+            memory,
+            ins: Vec::new(),
+            outs: Vec::new(),
+            of_beat: 64,
+            expected,
+        })
     }
 
     /// What a program would say about its accesses.
@@ -427,6 +447,7 @@ mod tests {
         let messages = vec![vec![1, 2], vec![3, 4, 5]];
         let registers = BTreeMap::from([("errors".to_owned(), vec![7])]);
         Work {
+            slots: SLOTS,
             name: "aes",
             app: project.load("gups").unwrap(),
             values: Values::default(),
