@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 CLANG = "clang++-19"  # as in host/viaduct-build/src/stamp.rs and tools/setup.sh
-PRELUDE = '#include "verilated.h"\n#include "verilated_dpi.h"\n'  # what every file of a model includes
 
 
 def cxx() -> str:

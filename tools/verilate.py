@@ -666,20 +666,11 @@ class Build:
                         continue  # another process may have made it; written again, its source would be younger
                     compiled[level].unlink(missing_ok=True)
                     head.parent.mkdir(parents=True, exist_ok=True)
-                    head.write_text(compilers.PRELUDE)
+                    head.write_text('#include "verilated.h"\n#include "verilated_dpi.h"\n')
+                header = [self.cxx, *self.common(), "-MD", "-x", "c++-header"]
                 commands = [
                     (
-                        [
-                            self.cxx,
-                            level,
-                            *self.common(),
-                            "-MD",
-                            "-MF",
-                            str(included[level]),
-                            "-x",
-                            "c++-header",
-                            str(head),
-                        ],
+                        [*header, level, "-MF", str(included[level]), str(head)],
                         "compiling Verilator's header",
                         compiled[level],
                     )

@@ -165,7 +165,10 @@ pub fn fsrf(
         work.slots = point.slots;
         let build = || crate::project::build(project, &work.app, opened.card.info(), Variant::Fast);
         let image = bar.suspend(build)?;
-        let built = digest([own, &project.card_object(Variant::Fast), &*program, &image.object])?;
+        let built = match &record {
+            Some(_) => digest([own, &project.card_object(Variant::Fast), &*program, &image.object])?,
+            None => String::new(),
+        };
         let mut rows = Vec::new();
         for &system in &systems {
             bar.set_message(format!("{name}: {system}"));
