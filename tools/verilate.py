@@ -119,8 +119,13 @@ def locked(path: Path, what: str) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            lock.seek(0)
-            holder = lock.read().strip()  # nothing, if it has only just got the lock
+            holder = ""
+            for _ in range(20):  # it may have only just got the lock
+                lock.seek(0)
+                holder = lock.read().strip()
+                if holder:
+                    break
+                time.sleep(0.01)
             by = f"process {holder}" if holder else "another process"
             print(f"{what}: waiting for {by}, which builds it", flush=True)
             fcntl.flock(lock, fcntl.LOCK_EX)
