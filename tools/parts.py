@@ -10,8 +10,9 @@ socket: a module of the same name, parameters and ports, generated from the bloc
 with and without parts. `inside` names blocks of a part that are parts themselves.
 
 A part is not evaluated at an edge when its state cannot change: its `still_o` (without one: its `idle_o`) has been high for STAY cycles, and
-for SETTLE cycles no valid at its ports was high and no other input except payloads has changed: an input takes some cycles through registers
-to `still_o`. STAY is for work that passes from one of its blocks to another whose report takes longer.
+for SETTLE cycles there was no transfer at its ports and no other input except payloads has changed: an input takes some cycles through
+registers to `still_o`. STAY is for work that passes from one of its blocks to another whose report takes longer. A transfer is a valid with
+its ready; a valid without a ready at all is one in every cycle. One that waits for its ready keeps its payload.
 Payloads are inputs `x_i` with an `x_valid_i`, and those that a part lists as `sampled`: they change by themselves, and the block reads them
 only upon another event. Those with a valid, outputs too, are passed only while it is high: a reader has an old one otherwise. Inputs that
 count in every cycle in which they are high, as a valid does, are listed as `counted`; a valid that stays high while nothing happens as
@@ -224,14 +225,21 @@ def header(path: Path) -> Header:
     return head
 
 
+def ready_of(port: Port, ports: list[Port]) -> str:
+    """The ready of a valid, in the other direction; empty if there is none."""
+    stem, _, way = port.name.rpartition("valid_")
+    name = f"{stem}ready_{'o' if way == 'i' else 'i'}"
+    return name if any(p.name == name and (p.type, p.dims) == (port.type, port.dims) for p in ports) else ""
+
+
 def levels(head: Header, part: Part) -> list[Port]:
-    """Inputs whose change activates the block. Payloads of a valid do not: the valid does, while it is high."""
+    """Inputs whose change activates the block. Payloads of a valid do not: a transfer does."""
     names = {p.name for p in head.ports} - set(part.standing)
     return [
         p
         for p in head.inputs
         if p.name not in (*part.sampled, "rst_ni")
-        and (not p.name.endswith("valid_i") or p.name in part.standing)
+        and (not p.name.endswith("valid_i") or p.name in part.standing or ready_of(p, head.ports))
         and f"{p.name.removesuffix('_i')}_valid_i" not in names
     ]
 
@@ -316,7 +324,7 @@ def socket(head: Header, parts: list[Part]) -> str:
         raise SystemExit(f"parts: error: {head.name}: a part needs an output still_o or idle_o")
     counted, standing = parts[0].counted, parts[0].standing
     offered = " || ".join(
-        f"|{p.name}"
+        f"|({p.name} & {ready})" if (ready := ready_of(p, head.ports)) else f"|{p.name}"
         for p in head.ports
         if p.name in counted or (re.search(r"valid_[io]$", p.name) and p.name not in standing)
     )

@@ -59,17 +59,19 @@ def test_header(tmp_path: Path):
 
 def test_payloads_and_what_is_sampled_move_nothing(tmp_path: Path):
     head = read(tmp_path, BLOCK)
-    assert [p.name for p in parts.levels(head, parts.Part("via_thing"))] == ["level_i"]
+    assert [p.name for p in parts.levels(head, parts.Part("via_thing"))] == ["cmd_valid_i", "level_i"]
     socket = parts.socket(head, [parts.Part("via_thing")])
     moves = re.search(r"moves = (.*);", socket)
-    assert moves and moves[1] == "!rst_ni || |cmd_valid_i || |m_r_valid_i"
+    # A valid that has a ready moves something with it; that it comes, as a change; one without, always.
+    assert moves and moves[1] == "!rst_ni || |(cmd_valid_i & cmd_ready_o) || |m_r_valid_i"
     counted = parts.socket(head, [parts.Part("via_thing", counted=("level_i",))])
-    assert "moves = !rst_ni || |cmd_valid_i || |level_i || |m_r_valid_i;" in counted
+    assert "moves = !rst_ni || |(cmd_valid_i & cmd_ready_o) || |level_i || |m_r_valid_i;" in counted
     compared = re.findall(r"if \((\w+)\S* != in\[", socket)
-    assert compared == ["level_i"]
+    assert compared == ["cmd_valid_i", "level_i"]
     standing = parts.socket(head, [parts.Part("via_thing", standing=("m_r_valid_i",))])
-    assert "moves = !rst_ni || |cmd_valid_i;" in standing
+    assert "moves = !rst_ni || |(cmd_valid_i & cmd_ready_o);" in standing
     assert re.findall(r"if \((\w+)[^()]*(?:\(1\)\])? != in\[", standing) == [
+        "cmd_valid_i",
         "level_i",
         "m_r_i",
         "m_r_valid_i",

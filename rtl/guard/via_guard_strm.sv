@@ -20,6 +20,7 @@ module via_guard_strm
   input  logic   m_ready_i,
   output logic   violation_o,  // pulse, every second cycle until isolate_i: a rule was broken
   output event_e cause_o,      // with violation_o: which rule
+  output logic   still_o,      // nothing moves unless an input changes
   output logic   quiet_o       // level: no beat is held or offered
 );
 
@@ -66,5 +67,6 @@ module via_guard_strm
   assign violation_o = violation_q;
   assign cause_o = cause_q;
   assign quiet_o = quiet_q;
+  assign still_o = ~|{take, m_valid_o && m_ready_i, dropped, stopped && !isolate_i};
 
 endmodule

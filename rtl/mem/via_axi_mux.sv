@@ -61,7 +61,7 @@ module via_axi_mux
   localparam bit OutstandingOk = param_in("via_axi_mux Outstanding", Outstanding, 2, 1024);
 
   axi_ax_t aw;
-  logic aw_valid, aw_ready, order_full;
+  logic aw_valid, aw_ready, aw_still, ar_still, order_full;
   axi_w_t w;
   logic w_valid, w_ready;
 
@@ -82,7 +82,8 @@ module via_axi_mux
     .s_ready_o(s_ar_ready_o),
     .m_o      (ar),
     .m_valid_o(ar_valid),
-    .m_ready_i(ar_ready)
+    .m_ready_i(ar_ready),
+    .still_o  (ar_still)
   );
 
   if (Ordered) begin : gen_ordered
@@ -187,7 +188,8 @@ module via_axi_mux
     .s_ready_o(s_aw_ready_o),
     .m_o      (aw),
     .m_valid_o(aw_valid),
-    .m_ready_i(aw_ready)
+    .m_ready_i(aw_ready),
+    .still_o  (aw_still)
   );
 
   via_slice #(
@@ -310,8 +312,9 @@ module via_axi_mux
   end
 
   always_ff @(posedge clk_i) begin
-    still_o <= ~|{s_ar_valid_i, s_aw_valid_i, s_w_valid_i, m_ar_valid_o, m_aw_valid_o, m_w_valid_o, m_r_valid_i, r_valid, m_b_valid_i,
-                  b_valid};
+    still_o <= ar_still && aw_still && ~|{
+        m_ar_valid_o && m_ar_ready_i, m_aw_valid_o && m_aw_ready_i, w_valid && w_ready, m_w_valid_o && m_w_ready_i,
+        w_src_free && w_behind_valid, m_r_valid_i && m_r_ready_o, r_valid && r_ready, m_b_valid_i && m_b_ready_o, b_valid && b_ready};
     idle_o <= ~|{s_ar_valid_i, s_aw_valid_i, s_w_valid_i, rd_owed, wr_owed, m_r_valid_i, r_valid, m_b_valid_i, b_valid, w_src};
   end
 

@@ -19,7 +19,8 @@ module via_axi_mux_ax
   output logic    [N-1:0] s_ready_o,
   output axi_ax_t         m_o,
   output logic            m_valid_o,
-  input  logic            m_ready_i
+  input  logic            m_ready_i,
+  output logic            still_o        // level: nothing moves
 );
 
   localparam bit NOk = param_in("via_axi_mux_ax N", N, 1, 1 << IdW);
@@ -62,6 +63,8 @@ module via_axi_mux_ax
   assign turn = (m_ready_i && (first != '0 || others)) ? (first != '0) ? first : rest : turn_q;
   assign m_valid_o = |(s_valid_i & open_q);
   assign s_ready_o = open_q & {N{m_ready_i}};
+
+  assign still_o = !m_ready_i || ask == '0 && !m_valid_o;
 
   always_comb begin
     m_o = '0;

@@ -156,7 +156,9 @@ module via_xbar_rd_mgr
 
   assign s_r_o = r_q;
   assign s_r_valid_o = valid_q;
-  assign still_o = !(valid_q || there || !skid_ready || queue_still != '1);
+  always_ff @(posedge clk_i) begin
+    still_o <= queue_still == '1 && ~|{s_ar_valid_i && skid_ready, ar_valid && ar_take, back_valid_i, take, valid_q && s_r_ready_i};
+  end
   assign idle_o = !(valid_q || head_valid || !skid_ready);
 
   for (genvar t = 0; t < NumSub; t++) begin : gen_tgt

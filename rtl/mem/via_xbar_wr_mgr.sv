@@ -190,7 +190,11 @@ module via_xbar_wr_mgr
 
   assign s_b_o = b_q;
   assign s_b_valid_o = valid_q;
-  assign still_o = !(valid_q || there || !aw_ready || w_valid || queue_still != '1);
+  always_ff @(posedge clk_i) begin
+    still_o <= queue_still == '1 && ~|{
+        s_aw_valid_i && aw_ready, aw_valid && aw_take, s_w_valid_i && w_ready, w_valid && w_take,
+        back_valid_i, take, valid_q && s_b_ready_i};
+  end
   assign idle_o = !(valid_q || head_valid || !aw_ready || w_valid);
 
   for (genvar t = 0; t < NumSub; t++) begin : gen_tgt

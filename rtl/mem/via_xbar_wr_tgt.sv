@@ -240,7 +240,11 @@ module via_xbar_wr_tgt
   assign owner_o = owner.mgr;
   assign owner_last_o = owner.last;
 
-  assign still_o = ~|req && !(m_aw_valid_o || sent_valid || w_valid_q);
+  always_ff @(posedge clk_i) begin
+    still_o <= ~|{
+        piece_valid_i & piece_ready_o, beat_valid_i & beat_ready_o, grant, m_aw_valid_o && m_aw_ready_i, w_take,
+        w_valid_q && m_w_ready_i, back_valid_i};
+  end
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

@@ -347,7 +347,7 @@ module via_mover_in
   end
   assign done_valid = cmd_end;
 
-  assign still_o = q_still && ~|{start, take, busy_q && !cut_q, x_pop, act_next && first_valid, m_ar_valid_o, m_r_valid_i, beat_pop, head_pop, strm_valid_o && strm_ready_i};
+  assign still_o = q_still && ~|{start, take, busy_q && !cut_q, x_pop, act_next && first_valid, m_ar_valid_o && m_ar_ready_i, m_r_valid_i, beat_pop, head_pop, strm_valid_o && strm_ready_i};
   assign idle_o = q_idle && !busy_q && !first_valid && !act_valid && !m_ar_valid_o && !strm_valid_o;
 
 endmodule

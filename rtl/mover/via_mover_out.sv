@@ -317,7 +317,7 @@ module via_mover_out
   end
   assign done_valid = head_pop && head.cmd_end;
 
-  assign still_o = q_still && abort_q == abort_i && ~|{take, next && q_valid, flush, quit, m_aw_valid_o, beat_valid && w_open, m_w_valid_o, m_b_valid_i, head_pop};
+  assign still_o = q_still && abort_q == abort_i && ~|{take, next && q_valid, flush, quit, m_aw_valid_o && m_aw_ready_i, w_take, m_w_valid_o && m_w_ready_i, m_b_valid_i, head_pop};
   assign idle_o = q_idle && !act_valid_q && !head_valid && !open_q;
 
 endmodule

@@ -217,7 +217,7 @@ module via_slot_port
   logic [NS-1:0] mvi_cmd_valid, mvi_cmd_ready, mvi_cpl_valid, mvi_cpl_ready, mvi_idle, mvi_still;
   logic [NS-1:0] mvo_cmd_valid, mvo_cmd_ready, mvo_cpl_valid, mvo_cpl_ready, mvo_idle, mvo_still;
   cpl_t mvi_cpl[NS], mvo_cpl[NS];
-  logic [NS-1:0] strm_violation, strm_quiet, beat_in, beat_out;
+  logic [NS-1:0] strm_violation, strm_quiet, strm_still, beat_in, beat_out;
   logic fn_still, join_idle;
   event_e strm_cause[NS];
 
@@ -261,6 +261,7 @@ module via_slot_port
       .m_ready_i  (strm_ready && !quiesce_q),
       .violation_o(strm_violation[k]),
       .cause_o    (strm_cause[k]),
+      .still_o    (strm_still[k]),
       .quiet_o    (strm_quiet[k])
     );
     assign slot_m_ready_o[k] = guard_ready;
@@ -705,15 +706,15 @@ module via_slot_port
   assign stat_o = '{cause: cause, isolated: isolated, busy: busy_q, quiet: quiet, loaded: loaded_q};
 
   logic rest_idle;
-  assign rest_idle = mem_quiet && &strm_quiet && dispatch_idle && mmu_idle && events_idle && ~|{reg_valid_i, reg_valid_q, answered_q, irq_q};
+  assign rest_idle = mem_quiet && dispatch_idle && mmu_idle && events_idle && ~|{reg_valid_i, reg_valid_q, answered_q, irq_q};
   // Collected in two steps.
   logic rest_idle_q;
-  logic [2*NS+1:0] still_q;
+  logic [3*NS+1:0] still_q;
   always_ff @(posedge clk_i) begin
     rest_idle_q <= rest_idle;
-    still_q     <= {mvi_still, mvo_still, fn_still, mux_still};
+    still_q     <= {mvi_still, mvo_still, strm_still, fn_still, mux_still};
     still_o     <= rest_idle_q && &still_q;
-    idle_o      <= rest_idle && &mvi_idle && &mvo_idle && join_idle && mux_idle;
+    idle_o      <= rest_idle && &strm_quiet && &mvi_idle && &mvo_idle && join_idle && mux_idle;
   end
 
 endmodule

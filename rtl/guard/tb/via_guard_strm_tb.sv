@@ -43,6 +43,7 @@ module via_guard_strm_tb
     .m_ready_i(m_tready),
     .violation_o,
     .cause_o  (cause),
+    .still_o  (),
     .quiet_o
   );
 

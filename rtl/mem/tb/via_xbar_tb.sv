@@ -10,8 +10,8 @@ module via_xbar_tb
   parameter bit [NumMgr-1:0] ToHost = '1,
   localparam int unsigned NumSub = NumChan + 1
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input  logic              clk_i,
+  input  logic              rst_ni,
   output logic [NumMgr-1:0] to_host_o,
   output logic              idle_o
 );
@@ -69,17 +69,14 @@ module via_xbar_tb
     );
   end
 
-  // What is offered counts in every cycle, as a change does.
-  logic clk, still, offered, tick;
-  assign offered = |{s_ar_valid, s_aw_valid, s_w_valid, m_r_valid, m_b_valid};
-  always_ff @(posedge clk_i) tick <= rst_ni && !tick;
+  logic clk, still;
   via_tb_gate #(
-    .W(2)
+    .W(5 * NumMgr + 5 * NumSub)
   ) u_gate (
     .clk_i,
     .rst_ni,
     .still_i(still),
-    .inputs_i({offered, offered && tick}),
+    .inputs_i({s_ar_valid, s_r_ready, s_aw_valid, s_w_valid, s_b_ready, m_ar_ready, m_r_valid, m_aw_ready, m_w_ready, m_b_valid}),
     .clk_o(clk)
   );
 
