@@ -100,6 +100,19 @@ async def one_beat_a_cycle_alone_and_together(dut):
 
 
 @cocotb.test(timeout_time=200, timeout_unit="us")
+async def a_long_burst_moves_while_no_valid_and_no_ready_changes(dut):
+    """The clock stops (via_tb_gate) if the block reports to be still while it passes beats on."""
+    mgr, _ = await ports(dut, latency=4)
+    for x in mgr:
+        beats = min(4096 // x.width, 256)
+        x.write(0, list(range(beats)))
+        await until(dut, lambda: len(x.b) == 1, 4 * beats)  # noqa: B023
+        x.read(0, beats)
+        await until(dut, lambda: len(x.r) == beats, 4 * beats)  # noqa: B023
+        assert [y[-1] for y in x.r] == list(range(beats))
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
 async def the_first_goes_first_and_the_others_share(dut):
     mgr, mem = await ports(dut, latency=4)
     count, beats = 30, 8

@@ -199,6 +199,20 @@ async def one_beat_a_cycle_for_every_pair(dut):
 
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")
+async def a_long_burst_moves_while_no_valid_and_no_ready_changes(dut):
+    """The clock stops (via_tb_gate) if a block reports to be still that passes beats on."""
+    p = await ports(dut, latency=3)
+    beats = min(4096 // p.width, 256)
+    for m, mgr in enumerate(p.mgr):
+        at = p.base(m % (len(p.mem) - 1))
+        mgr.write(at, list(range(beats)))
+        await until(dut, lambda: len(mgr.b) == 1, 20 * beats)  # noqa: B023
+        mgr.read(at, beats)
+        await until(dut, lambda: len(mgr.r) == beats, 20 * beats)  # noqa: B023
+        assert [x[-1] for x in mgr.r] == list(range(beats))
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
 async def different_memories_at_full_rate_at_once(dut):
     p = await ports(dut, latency=3)
     n = min(len(p.mgr), len(p.mem))
