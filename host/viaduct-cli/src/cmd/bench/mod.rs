@@ -6,6 +6,7 @@ mod calibrate;
 mod fsrf;
 mod guest;
 mod share;
+mod sim;
 mod virtio;
 mod worker;
 mod xdma;
@@ -62,7 +63,7 @@ pub struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum What {
-    /// The simulator: cycles per second on this machine
+    /// The simulator: cycles per second on this machine, and the pager's processor time
     Sim,
     /// Copies between host and card memory
     Dma,
@@ -149,10 +150,6 @@ type Accesses = (&'static str, u64, u64);
 const ACCESSES: u64 = 64;
 const ACCESS_BYTES: u64 = 128 << 10;
 
-/// Bytes and maximum number of edges of the measurement of the simulator.
-const SIM_BYTES: usize = 4 << 20;
-const SIM_EDGES: u64 = 200_000;
-
 /// One figure.
 struct Figure {
     what: String,
@@ -180,7 +177,7 @@ pub fn run(args: Args) -> Result {
         // A new card, so that no figure depends on earlier measurements.
         let open = || card.open(Variant::Fast);
         let new = match what {
-            What::Sim => sim(&project, &card)?,
+            What::Sim => sim::run(&project, &card)?,
             What::Virtio => virtio::virtio(&project, &card, scale.virtio_all, &mut plots)?,
             What::Share => share::share(&project, &card, &scale, &mut plots)?,
             What::Calibrate => calibrate::calibrate(&project, &card, &scale, &mut plots)?,
@@ -711,40 +708,4 @@ fn stream(project: &Project, opened: &Opened, app: &Manifest, len: usize) -> Res
         Ok(_) => Ok(outcome),
         Err(difference) => Err(Failure::Check(format!("app {}: {difference}", app.name))),
     }
-}
-
-/// The card model against the bare Verilated shell under the same inputs, edge by edge.
-fn sim(project: &Project, card: &CardArgs) -> Result<Vec<Figure>> {
-    let app = project.load("pass")?;
-    let refused = |e: viaduct_sim::SimError| Failure::Run(e.to_string());
-    let function = |opened: &Opened| {
-        opened.sim.as_ref().map(|s| s.function.clone()).ok_or(Failure::Run("not a simulated card".into()))
-    };
-    // The first run builds missing files and warms the caches; the second is timed. Both take the same cycles.
-    let mut model = 0.0;
-    let mut cycles = 0;
-    for _ in 0..2 {
-        let opened = card.open(Variant::Fast)?;
-        let outcome = stream(project, &opened, &app, SIM_BYTES)?;
-        model = outcome.cycles as f64 / outcome.seconds;
-        cycles = outcome.cycles;
-    }
-    let opened = card.open(Variant::Fast)?;
-    let recorded = function(&opened)?;
-    recorded.record(SIM_EDGES).map_err(refused)?;
-    let again = stream(project, &opened, &app, SIM_BYTES)?;
-    if again.cycles != cycles {
-        return wrong("the recorded run takes a different number of cycles");
-    }
-    let edges = recorded.replay(true).map_err(refused)?;
-    let begun = std::time::Instant::now();
-    recorded.replay(false).map_err(refused)?;
-    let bare = edges as f64 / begun.elapsed().as_secs_f64();
-    let note = format!("{edges} edges, every output compared with the model's");
-    let share =
-        format!("{cycles} cycles of 4 MiB through app pass: {:.0} % of the bare shell", model / bare * 100.0);
-    Ok(vec![
-        Figure { what: "bare Verilated shell, this machine".into(), value: bare, unit: "cycles/s", note },
-        Figure { what: "card model, this machine".into(), value: model, unit: "cycles/s", note: share },
-    ])
 }
