@@ -8,7 +8,9 @@ use viaduct::{MapOptions, MemoryJob, MemoryRange, Prot, SharedBytes, Source};
 use viaduct_build::{Project, Variant};
 use viaduct_pci::Location;
 
-use super::{Figure, expected_sum, image, read, register, set, stream, wrong};
+use super::apps::stream;
+use super::rng::expected_sum;
+use super::{Figure, image, read, register, set, wrong};
 use crate::card::{CardArgs, CardSpec, Opened, simulated};
 use crate::cmd::card::serve;
 use crate::fail::{Failure, Result};

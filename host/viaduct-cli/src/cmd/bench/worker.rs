@@ -8,7 +8,8 @@ use viaduct::{
 };
 use viaduct_build::Manifest;
 
-use super::{expected_sum, places, register, wrong};
+use super::rng::{expected_sum, places};
+use super::{read, register, set, wrong};
 use crate::card::Opened;
 use crate::fail::{Failure, Result};
 use crate::random::Random;
@@ -33,22 +34,11 @@ pub struct Load {
 }
 
 impl Worker {
-    fn set(&self, app: &Manifest, name: &str, value: u64) -> Result {
-        let place = register(app, name)?;
-        let bytes = place.width.div_ceil(8).min(8) as usize;
-        Ok(self.slot.write_wide(place, &value.to_le_bytes()[..bytes])?)
-    }
-
-    fn get(&self, app: &Manifest, name: &str) -> Result<u64> {
-        let bytes = self.slot.read_wide(register(app, name)?)?;
-        Ok(bytes.iter().rev().fold(0, |value, b| value << 8 | u64::from(*b)))
-    }
-
     fn tell(&self, app: &Manifest, load: Load) -> Result {
         for (name, value) in
             [("size", load.size), ("count", load.count), ("seed", load.seed), ("write", load.write.into())]
         {
-            self.set(app, name, value)?;
+            set(&self.slot, app, name, value)?;
         }
         Ok(())
     }
@@ -184,8 +174,8 @@ pub fn run(app: &Manifest, workers: &mut [Worker], what: &str, loads: &[Load]) -
     let mut seen = Vec::new();
     for (worker, load) in workers.iter().zip(loads) {
         worker.tell(app, *load)?;
-        worker.set(app, "base", worker.mapping.va())?;
-        worker.set(app, "bytes", worker.data.len() as u64)?;
+        set(&worker.slot, app, "base", worker.mapping.va())?;
+        set(&worker.slot, app, "bytes", worker.data.len() as u64)?;
         seen.push(worker.slot.irqs());
     }
     // The first one last: the others are at work in all of its time, if they have enough to do.
@@ -199,8 +189,8 @@ pub fn run(app: &Manifest, workers: &mut [Worker], what: &str, loads: &[Load]) -
     }
     let mut all = Vec::new();
     for (worker, load) in workers.iter_mut().zip(loads) {
-        let (cycles, sum) = (worker.get(app, "cycles")?, worker.get(app, "checksum")?);
-        if worker.get(app, "errors")? != 0 || worker.follow(*load) != sum {
+        let (cycles, sum) = (read(&worker.slot, app, "cycles")?, read(&worker.slot, app, "checksum")?);
+        if read(&worker.slot, app, "errors")? != 0 || worker.follow(*load) != sum {
             return wrong(what);
         }
         all.push(Ran { bytes: load.size * load.count, cycles });
