@@ -75,3 +75,33 @@ def test_conformance_names_tests_that_exist():
         found = [ROOT / at / file for at in folders if (ROOT / at / file).is_file()]
         assert found, f"{file}: no such file"
         assert re.search(rf"\b(def|fn) {test}\(", found[0].read_text()), f"{file} has no test {test}"
+
+
+def git(*arguments: str) -> str:
+    """Output of git; the test is left out where this is no clone."""
+    done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"not a git checkout: {done.stderr.strip()}")
+    return done.stdout
+
+
+def test_source_files_name_their_licence():
+    others = re.compile(
+        r"\.(md|svg|json|lock|txt|in|typed|proptest-regressions)$|^fuzz/corpus/|^LICENSE|gitignore$"
+    )
+    for name in git("ls-files").splitlines():
+        path = ROOT / name
+        if others.search(name) or not path.is_file():
+            continue
+        head = path.read_text(errors="replace")[:400]
+        wanted = "GPL-2.0" if name.startswith("kernel/") else "Apache-2.0"
+        assert f"SPDX-License-Identifier: {wanted}" in head, name
+
+
+def test_commits_in_documents_exist():
+    if git("rev-parse", "--is-shallow-repository").strip() == "true":
+        pytest.skip("a shallow clone")
+    known = set(git("log", "--format=%h", "--abbrev=7").split())
+    for page in PAGES:
+        for commit in re.findall(r"\bcommit ([0-9a-f]{7})\b", page.read_text()):
+            assert commit in known, f"{page.relative_to(ROOT)}: commit {commit}"

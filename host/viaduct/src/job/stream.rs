@@ -6,7 +6,7 @@
 //! in place. Several chunks of every route are in flight, so that file accesses and the card overlap.
 //!
 //! A route to a stream (a pipe, say) has a thread that moves the bytes between the stream and the ring, see
-//! [`crate::flow`]: the ring is then one of bytes, and available bytes are sent immediately.
+//! [`crate::job::flow`]: the ring is then one of bytes, and available bytes are sent immediately.
 //!
 //! One run is one message per stream: its end (`last`) comes with the final byte of the file.
 
