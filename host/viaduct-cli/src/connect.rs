@@ -58,8 +58,8 @@ pub struct ConnectArgs {
     /// first slots, in this order: slot s at 0x1000 s
     #[arg(long, value_name = "APP")]
     pub xdma_app: Vec<String>,
-    /// Virtio features that a function is to offer beyond the default, or not to offer, such as net:+packed,-mrg_rxbuf; features that need a
-    /// withheld one is withheld too. `viaduct info card` shows them; packed rings are offered only if requested
+    /// Virtio features that a function is to offer beyond the default, or not to offer, such as net:+packed,-mrg_rxbuf; those that need a
+    /// withheld one are withheld too. `viaduct info card` shows them; packed rings are offered only if requested
     #[arg(long, value_name = "FUNCTION:+NAME,-NAME…")]
     pub features: Vec<FeatureChange>,
     /// Minimum card cycles between two interrupts of a queue

@@ -50,7 +50,7 @@ fn a_killed_server_is_gone_for_every_caller() {
         process.kill().unwrap();
         assert!(matches!(waiter.join().unwrap(), Err(PciError::Gone(_))));
         assert!(matches!(reader.join().unwrap(), PciError::Gone(_)));
-        assert!(begin.elapsed() < Duration::from_secs(2));
+        assert!(begin.elapsed() < Duration::from_secs(30));
     });
     process.wait().unwrap();
     assert!(matches!(client.dma_unmap(0), Err(PciError::Gone(_))));
@@ -132,7 +132,7 @@ fn nonsense_from_a_server_is_an_error_at_worst() {
                 calls += 7;
             }
         }
-        assert!(begin.elapsed() < limit * (calls + 12) * 2, "seed {seed}");
+        assert!(begin.elapsed() < limit * (calls + 12) * 20, "seed {seed}");
         server.join().unwrap();
     }
     assert!(connected > 5, "{connected} connections were established");

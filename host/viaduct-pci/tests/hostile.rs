@@ -19,6 +19,8 @@ use viaduct_pci::vfio_user::{Client, Server, ServerOptions};
 use viaduct_pci::{Budget, DmaAccess, HostMemory, Limits, PciFunction};
 
 const LIMIT: Duration = Duration::from_millis(200);
+/// Longer than anything takes on the busiest machine that does not hang.
+const HANGS: Duration = Duration::from_secs(60);
 
 struct Target {
     function: Arc<Copier>,
@@ -29,20 +31,21 @@ struct Target {
 
 impl Target {
     fn new() -> Self {
-        Self::with(Budget::of_process())
+        Self::with(Budget::of_process(), LIMIT)
     }
 
-    fn with(budget: Arc<Budget>) -> Self {
+    /// The server waits so long for the rest of a message.
+    fn with(budget: Arc<Budget>, message_time: Duration) -> Self {
         let (dir, path) = socket();
         let function = Copier::new();
-        let options = ServerOptions { message_time: LIMIT, busy_time: Duration::from_secs(5), budget };
+        let options = ServerOptions { message_time, busy_time: Duration::from_secs(5), budget };
         let server = Server::bind_with(&path, function.clone(), options).unwrap();
         Self { function, _server: server, path, _dir: dir }
     }
 
     fn connect(&self) -> UnixStream {
         let stream = UnixStream::connect(&self.path).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        stream.set_read_timeout(Some(HANGS)).unwrap();
         stream
     }
 
@@ -300,7 +303,8 @@ fn allowed_oddities_work() {
 
 #[test]
 fn hopeless_connections_are_dropped_at_once() {
-    let target = Target::new();
+    // At once: not by time-out.
+    let target = Target::with(Budget::of_process(), 2 * HANGS);
     let cases: &[(&str, Vec<u8>)] = &[
         ("size below the header", raw(4, 15, 0, &[])),
         ("size 0", raw(4, 0, 0, &[])),
@@ -313,8 +317,7 @@ fn hopeless_connections_are_dropped_at_once() {
         let mut s = target.greeted();
         s.write_all(bytes).unwrap();
         let begin = Instant::now();
-        assert!(reply(&mut s).is_none(), "{what}");
-        assert!(begin.elapsed() < LIMIT, "{what}: at once, not by time-out");
+        assert!(reply(&mut s).is_none() && begin.elapsed() < HANGS, "{what}");
     }
     target.check();
 }
@@ -364,7 +367,7 @@ fn a_client_that_stops_in_the_middle_is_given_up() {
         s.write_all(&whole[..cut]).unwrap();
         let begin = Instant::now();
         assert!(reply(&mut s).is_none());
-        assert!(begin.elapsed() >= LIMIT / 2 && begin.elapsed() < LIMIT * 5, "cut at {cut}");
+        assert!(begin.elapsed() >= LIMIT / 2 && begin.elapsed() < HANGS, "cut at {cut}");
         // … or disconnected.
         let mut s = target.greeted();
         s.write_all(&whole[..cut]).unwrap();
@@ -376,7 +379,7 @@ fn a_client_that_stops_in_the_middle_is_given_up() {
     let mut bytes = whole.iter().cycle();
     while s.write_all(&[*bytes.next().unwrap()]).is_ok() {
         std::thread::sleep(LIMIT / 10);
-        assert!(begin.elapsed() < LIMIT * 10);
+        assert!(begin.elapsed() < HANGS);
     }
     // Nor does silence before the greeting.
     let mut s = target.connect();
@@ -388,12 +391,13 @@ fn a_client_that_stops_in_the_middle_is_given_up() {
 fn a_client_that_reads_no_replies_is_given_up() {
     let target = Target::new();
     let s = target.greeted();
-    s.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
+    s.set_write_timeout(Some(HANGS)).unwrap();
     let request = message(9, 0, &access(0, 7, 4096, &[]));
     let begin = Instant::now();
     while (&s).write_all(&request).is_ok() {
-        assert!(begin.elapsed() < Duration::from_secs(5), "still served");
+        assert!(begin.elapsed() < HANGS, "still served");
     }
+    assert!(begin.elapsed() < HANGS, "not given up");
     target.check();
 }
 
@@ -561,7 +565,7 @@ fn clients_with_as_many_maps_as_they_may_have_leave_the_process_its_own() {
 #[test]
 fn who_takes_all_there_is_leaves_the_others_their_share() {
     let budget = Budget::new(Limits { maps: 64, descriptors: 1024, addresses: 1 << 40 });
-    let (greedy, modest) = (Target::with(budget.clone()), Target::with(budget));
+    let (greedy, modest) = (Target::with(budget.clone(), LIMIT), Target::with(budget, LIMIT));
     let mut s = greedy.greeted();
     // A file that grows is mapped anew each time, and the old mappings are in use.
     let grow = |s: &mut UnixStream, page: u64, file: &OwnedFd| {
@@ -604,7 +608,7 @@ fn who_takes_all_there_is_leaves_the_others_their_share() {
 #[test]
 fn files_larger_than_the_address_space_are_mapped_in_part() {
     let budget = Budget::new(Limits { maps: 64, descriptors: 64, addresses: 1 << 30 });
-    let target = Target::with(budget);
+    let target = Target::with(budget, LIMIT);
     let mut s = target.greeted();
     let file = memfd(1 << 50);
     let mut map =

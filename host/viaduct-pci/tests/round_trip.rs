@@ -19,6 +19,9 @@ fn quick() -> ServerOptions {
     }
 }
 
+/// Longer than anything takes on the busiest machine that does not hang.
+const HANGS: Duration = Duration::from_secs(60);
+
 #[test]
 fn a_client_sees_the_function() {
     let (_dir, path) = socket();
@@ -249,7 +252,7 @@ fn a_stopped_server_is_gone_for_every_waiter() {
         for waiter in waiters {
             assert!(matches!(waiter.join().unwrap(), Err(PciError::Gone(_))));
         }
-        assert!(begin.elapsed() < Duration::from_secs(2));
+        assert!(begin.elapsed() < HANGS);
     });
     assert!(matches!(client.read32(0, 0), Err(PciError::Gone(_))));
     assert!(matches!(client.write32(0, 0, 0), Err(PciError::Gone(_))));
@@ -278,8 +281,15 @@ fn a_silent_server_times_out_and_a_late_answer_is_not_mistaken() {
     function.read_delay.store(400, Ordering::Relaxed);
     assert!(matches!(client.read32(0, 0x20), Err(PciError::Timeout(_))));
     function.read_delay.store(0, Ordering::Relaxed);
-    std::thread::sleep(Duration::from_millis(350));
-    assert_eq!(client.read32(0, 0x24).unwrap(), 2, "not the answer to the read before");
+    // The late answer may still be on its way, for as long as the machine likes.
+    let begin = Instant::now();
+    let answer = loop {
+        match client.read32(0, 0x24) {
+            Err(PciError::Timeout(_)) => assert!(begin.elapsed() < HANGS),
+            answer => break answer,
+        }
+    };
+    assert_eq!(answer.unwrap(), 2, "not the answer to the read before");
 }
 
 #[test]
@@ -294,11 +304,12 @@ fn a_server_that_has_not_answered_once_is_not_waited_for_as_long_again() {
     for _ in 0..30 {
         assert!(matches!(client.read32(0, 0x20), Err(PciError::Timeout(_))));
     }
-    assert!(begin.elapsed() < Duration::from_millis(3500), "{:?}", begin.elapsed());
+    // 27 s if each were waited for as long as the first.
+    assert!(begin.elapsed() < Duration::from_secs(18), "{:?}", begin.elapsed());
     // Once it has replied it gets the full time again.
     function.read_delay.store(10, Ordering::Relaxed);
     while client.read32(0, 0x20).is_err() {
-        assert!(begin.elapsed() < Duration::from_secs(60));
+        assert!(begin.elapsed() < HANGS);
     }
     client.read32(0, 0x20).unwrap();
 }
@@ -313,7 +324,7 @@ fn a_server_that_never_answers_or_hangs_up_does_not_hang_the_client() {
     let (ours, theirs) = UnixStream::pair().unwrap();
     drop(theirs);
     assert!(matches!(Client::on(ours, options), Err(PciError::Gone(_))));
-    assert!(begin.elapsed() < Duration::from_secs(2));
+    assert!(begin.elapsed() < HANGS);
 }
 
 #[test]

@@ -76,14 +76,6 @@ impl BoardPort {
             take(state, self.function).ok_or_else(|| PciError::Gone("the packet vanished".into()))
         })
     }
-
-    /// The next packet from the card, if one is available.
-    pub fn try_receive(&self) -> Option<Packet> {
-        let mut state = self.card.enter();
-        let packet = take(&mut state, self.function);
-        self.card.leave(state);
-        packet
-    }
 }
 
 fn take(state: &mut State, function: u32) -> Option<Packet> {

@@ -41,7 +41,7 @@ fn open() -> Option<SimCard> {
 fn open_as(profile: Profile) -> Option<SimCard> {
     match SimCard::open(config(profile)) {
         Ok(card) => Some(card),
-        Err(error @ SimError::NoCard { .. }) => {
+        Err(error @ SimError::NoCard { .. }) if std::env::var_os("VIADUCT_BUILD").is_none() => {
             eprintln!("skipped: {error}");
             None
         }

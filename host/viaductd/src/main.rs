@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::builder::RangedU64ValueParser;
 use clap::{CommandFactory, Parser};
@@ -18,6 +18,9 @@ use viaduct_pci::{Location, PciFunction};
 use viaduct_sim::{Profile, SimCard, SimConfig};
 use viaductd::wire::{Kind, Refusal};
 use viaductd::{Apps, Config, Daemon, Quotas};
+
+/// Signals so soon behind the first one are the same request: some programs signal a process and its group.
+const ONE_SIGNAL: Duration = Duration::from_secs(1);
 
 /// Serve one card to several programs over a Unix socket; ends on SIGTERM, SIGHUP or Ctrl-C
 #[derive(Parser)]
@@ -151,10 +154,13 @@ fn run(args: &Args) -> Result {
     tracing::info!(socket = %place, "serving");
     let signal = signals.wait()?;
     tracing::info!(%signal, clients = daemon.clients(), "ending: changed pages are written back; a second signal ends at once");
+    let first = Instant::now();
     std::thread::spawn(move || {
-        if signals.wait().is_ok() {
-            tracing::error!("ended by a second signal: changed pages may be lost");
-            std::process::exit(1);
+        while signals.wait().is_ok() {
+            if first.elapsed() >= ONE_SIGNAL {
+                tracing::error!("ended by a second signal: changed pages may be lost");
+                std::process::exit(1);
+            }
         }
     });
     drop(daemon);

@@ -22,7 +22,7 @@ pub fn open() -> Option<Arc<SimCard>> {
     };
     match SimCard::open(config) {
         Ok(card) => Some(Arc::new(card)),
-        Err(error @ SimError::NoCard { .. }) => {
+        Err(error @ SimError::NoCard { .. }) if std::env::var_os("VIADUCT_BUILD").is_none() => {
             eprintln!("skipped: {error}");
             None
         }
