@@ -2,6 +2,7 @@
 """The package viaduct on the simulated card, against the golden models of the apps."""
 
 import asyncio
+import contextlib
 import errno
 import gc
 import importlib.util
@@ -376,6 +377,7 @@ def test_parts_of_a_mapping_go_and_operations_go_on(card: viaduct.Card, tmp_path
 
         async def end() -> None:
             await asyncio.wrap_future(mapping.madvise_async("lowuse", part.stop))
+            await asyncio.wrap_future(mapping.unmap_async(part.stop, 4096))
             await asyncio.wrap_future(mapping.close_async())
 
         asyncio.run(end())
@@ -387,6 +389,62 @@ def test_parts_of_a_mapping_go_and_operations_go_on(card: viaduct.Card, tmp_path
             failed = mapping.sync_async(64, durable=True)
             with pytest.raises(ValueError, match="multiple of 4096"):
                 failed.result()
+
+
+def test_one_thread_waits_for_several_apps(card: viaduct.Card):
+    """Their pages are loaded by that thread: nothing else serves them."""
+    rng = model("rng")
+    with card.load("rng") as first, card.load("rng") as second, contextlib.ExitStack() as mapped:
+        slots = {first: 3000, second: 100}
+        expected = {}
+        for slot, count in slots.items():
+            registers = {"size": 64, "count": count, "seed": 7 + count, "write": 0}
+            memory = data(65_536)
+            mapping = mapped.enter_context(slot.map(memory))
+            slot.set(base=mapping.va, bytes=len(mapping), **registers)
+            expected[slot] = rng.checksum(memory.tobytes(), registers)
+        seen = {slot: slot.irqs for slot in slots}
+        with pytest.raises(TimeoutError, match=r"within 0.05 seconds"):
+            viaduct.wait_for_one(seen, timeout=0.05)
+        for slot in slots:
+            slot.set(start=1)
+        order = []
+        while seen:
+            order.append(viaduct.wait_for_one(seen, timeout=60))
+            del seen[order[-1]]
+        assert order == [second, first]
+        for slot in slots:
+            assert slot.get("done") == 1 and slot.get("checksum") == expected[slot]
+        with pytest.raises(ValueError, match="give at least one"):
+            viaduct.wait_for_one({}, timeout=1)
+        with pytest.raises(ValueError, match="0 or more"):
+            viaduct.wait_for_one({first: 0}, timeout=-1)
+    with pytest.raises(viaduct.ClosedError):
+        viaduct.wait_for_one({first: 0}, timeout=1)
+
+
+def test_runs_go_on_while_the_program_does_something_else(card: viaduct.Card):
+    with card.load("pass") as streams, card.load("rng") as memory, memory.map(length=65_536) as mapping:
+        memory.set(size=64, count=2000, seed=3, write=0)
+        told: list[int] = []
+
+        async def both() -> tuple[np.ndarray, viaduct.Report]:
+            running = memory.start_and_wait_async(mapping, limit=60)
+            passed = streams.run_async(data(5000), progress=lambda now: told.append(now.bytes_in))
+            return await asyncio.wrap_future(passed), await asyncio.wrap_future(running)
+
+        out, report = asyncio.run(both())
+        assert np.array_equal(out, data(5000)) and told[-1] == 5000
+        assert report.memory_read_beats == 2000
+        into = np.zeros(5000, np.uint8)
+        ran = streams.transfer_async({"in": data(5000)}, {"out": into})
+        failed = memory.start_and_wait_async(mapping, limit=0)
+        assert ran.result().lengths == {"out": 5000} and np.array_equal(into, out)
+        with pytest.raises(ValueError, match="limit is 0"):
+            failed.result()
+        # Closing waits for what goes on.
+        last = streams.run_async(data(100_000))
+    assert last.done() and last.result().nbytes == 100_000
 
 
 def write_slowly(sink: BinaryIO | socket.socket, sent: bytes) -> None:

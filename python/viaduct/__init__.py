@@ -10,7 +10,19 @@ ResourceWarning. A child of `os.fork()` cannot use its parent's objects. The pac
 docs/host-api.md).
 """
 
-from ._card import Card, CardInfo, Mapping, PagerStats, PortInfo, Progress, RegisterInfo, Report, Slot, open
+from ._card import (
+    Card,
+    CardInfo,
+    Mapping,
+    PagerStats,
+    PortInfo,
+    Progress,
+    RegisterInfo,
+    Report,
+    Slot,
+    open,
+    wait_for_one,
+)
 from ._library import (
     AppError,
     ArgumentError,
@@ -49,4 +61,5 @@ __all__ = [
     "StoppedError",
     "TooSmallError",
     "open",
+    "wait_for_one",
 ]

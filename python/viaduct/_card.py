@@ -3,9 +3,11 @@
 
 import contextlib
 import ctypes as c
+import errno
 import fcntl
 import io
 import itertools
+import math
 import mmap
 import operator
 import os
@@ -318,7 +320,7 @@ class Slot(_Handle):
     def __init__(self, handle: c.c_void_p, card: Card) -> None:
         super().__init__(lambda: library.call("unload", handle), card)
         self._handle = handle
-        self._worker: ThreadPoolExecutor | None = None
+        self._workers: dict[str, ThreadPoolExecutor] = {}
         index = c.c_uint32()
         library.call("slot_index", handle, index)
         self.index: int = index.value
@@ -429,6 +431,32 @@ class Slot(_Handle):
             routes.add_output(name, sink)
         return self._run(routes, progress, chunk, durable)
 
+    def run_async(
+        self,
+        data: Bytes | Endpoint | None = None,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        chunk: int = 0,
+    ) -> "Future[Array]":
+        """Begins `run`, whose data must stay as it is meanwhile; one run begins when the one before has ended. `progress` is
+        called on its thread."""
+        return self._later("streams", lambda: self.run(data, progress=progress, chunk=chunk))
+
+    def transfer_async(
+        self,
+        inputs: MappingOf[str, Bytes | Endpoint],
+        outputs: MappingOf[str, Array | Endpoint],
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        chunk: int = 0,
+        durable: bool = False,
+    ) -> "Future[Report]":
+        """Begins `transfer`, as `run_async` begins `run`."""
+        return self._later(
+            "streams",
+            lambda: self.transfer(inputs, outputs, progress=progress, chunk=chunk, durable=durable),
+        )
+
     def _names(self, direction: str) -> list[str]:
         return [name for way, name in self.ports if way == direction]
 
@@ -531,17 +559,24 @@ class Slot(_Handle):
             raise ArgumentError(-1, "channels is empty; give at least one, or None for the slot's share")
         library.call("set_channels", self._handle, mask)
 
-    def _later(self, work: Callable[[], None]) -> "Future[None]":
-        """Work that goes on in a thread. That of a slot is done in order."""
-        if self._worker is None:
-            self._worker = ThreadPoolExecutor(1, thread_name_prefix="viaduct")
-        return self._worker.submit(work)
+    @property
+    def irqs(self) -> int:
+        """How often the app has raised its interrupt, as far as the library has seen."""
+        irqs = c.c_uint64()
+        library.call("get_irqs", self._handle, irqs)
+        return irqs.value
+
+    def _later(self, kind: str, work: Callable[[], T]) -> "Future[T]":
+        """Work that goes on in a thread. That of one kind is done in order."""
+        if kind not in self._workers:
+            self._workers[kind] = ThreadPoolExecutor(1, thread_name_prefix=f"viaduct-{kind}")
+        return self._workers[kind].submit(work)
 
     def close(self) -> None:
         """As `_Handle.close`, when what was begun has ended."""
-        if self._worker is not None and self._native.is_ours():
-            self._worker.shutdown()
-            self._worker = None
+        if self._native.is_ours():
+            while self._workers:
+                self._workers.popitem()[1].shutdown()
         super().close()
 
     def start_and_wait(self, mapping: "Mapping | None" = None, *, limit: float | None = None) -> Report:
@@ -560,6 +595,43 @@ class Slot(_Handle):
             library.call("start_and_wait", self._handle, va, length, limit_ms, watch.options(), raw)
         self.report = _report(raw, {})
         return self.report
+
+    def start_and_wait_async(
+        self, mapping: "Mapping | None" = None, *, limit: float | None = None
+    ) -> "Future[Report]":
+        """Begins `start_and_wait`; one run begins when the one before has ended."""
+        return self._later("memory", lambda: self.start_and_wait(mapping, limit=limit))
+
+
+def wait_for_one(slots: MappingOf[Slot, int], timeout: float = math.inf) -> Slot:
+    """Waits until the app of one of these slots, of one card, has raised its interrupt more often than `slots` says, and returns
+    that slot. One thread works with several slots so: it serves the page faults of all meanwhile, which nothing else does if the
+    apps were started by their registers. TimeoutError: it has not come within `timeout` seconds.
+
+    >>> seen = {slot: slot.irqs for slot in slots}
+    >>> for slot in slots:
+    ...     slot.set(start=1)
+    >>> while seen:
+    ...     del seen[viaduct.wait_for_one(seen, timeout=60)]
+    """
+    if not timeout >= 0:
+        raise ArgumentError(-1, f"timeout is {timeout} seconds; give 0 or more")
+    listed = list(slots)
+    counts = (_in_range("irqs", count, 0, 2**64) for count in slots.values())
+    awaited = (lib.Awaited * len(listed))(
+        *((slot._handle.value, count) for slot, count in zip(listed, counts, strict=True))
+    )
+    end = time.monotonic() + timeout
+    while True:
+        # In pieces, so that a keyboard interrupt ends the wait.
+        piece = min(max(0.0, end - time.monotonic()), 0.1)
+        try:
+            return listed[library.posix("wait_for_one", awaited, len(listed), int(piece * 1000))]
+        except ArgumentError:
+            if c.get_errno() != errno.ETIMEDOUT:
+                raise
+        if time.monotonic() >= end:
+            raise TimeoutError(f"no app has raised its interrupt within {timeout} seconds")
 
 
 class Mapping(_Handle):
@@ -638,15 +710,21 @@ class Mapping(_Handle):
         self, start: int = 0, length: int | None = None, *, durable: bool = False, invalidate: bool = False
     ) -> "Future[None]":
         """Begins `sync`."""
-        return self.slot._later(lambda: self.sync(start, length, durable=durable, invalidate=invalidate))
+        return self.slot._later(
+            "mappings", lambda: self.sync(start, length, durable=durable, invalidate=invalidate)
+        )
 
     def madvise_async(self, advice: str, start: int = 0, length: int | None = None) -> "Future[None]":
         """Begins `madvise`."""
-        return self.slot._later(lambda: self.madvise(advice, start, length))
+        return self.slot._later("mappings", lambda: self.madvise(advice, start, length))
+
+    def unmap_async(self, start: int, length: int) -> "Future[None]":
+        """Begins `unmap`."""
+        return self.slot._later("mappings", lambda: self.unmap(start, length))
 
     def close_async(self) -> "Future[None]":
         """Begins `close`."""
-        return self.slot._later(self.close)
+        return self.slot._later("mappings", self.close)
 
     def _check(self) -> None:
         if not self._native.open:

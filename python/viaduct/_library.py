@@ -195,6 +195,10 @@ class Pager(c.Structure):
     ]
 
 
+class Awaited(c.Structure):
+    _fields_ = [("slot", c.c_void_p), ("irqs", c.c_uint64)]
+
+
 # Arguments of each function; all of these return a code. A handle is a number that the library looks up.
 HANDLE = c.c_void_p
 FUNCTIONS: dict[str, list[type]] = {
@@ -218,6 +222,7 @@ FUNCTIONS: dict[str, list[type]] = {
     "set_host_frames": [HANDLE, c.c_uint64],
     "set_channels": [HANDLE, c.c_uint32],
     "get_pager": [HANDLE, c.POINTER(Pager)],
+    "get_irqs": [HANDLE, c.POINTER(c.c_uint64)],
     "start_and_wait": [
         HANDLE,
         c.c_uint64,
@@ -233,6 +238,7 @@ POSIX_FUNCTIONS: dict[str, list[type]] = {
     "munmap": [HANDLE, c.c_uint64, c.c_uint64],
     "msync": [HANDLE, c.c_uint64, c.c_uint64, c.c_int],
     "madvise": [HANDLE, c.c_uint64, c.c_uint64, c.c_int],
+    "wait_for_one": [c.POINTER(Awaited), c.c_size_t, c.c_uint32],
 }
 
 

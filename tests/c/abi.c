@@ -15,6 +15,7 @@ CHECK(route, sizeof(viaduct_route) == 48 && offsetof(viaduct_route, length) == 4
 CHECK(progress, sizeof(viaduct_progress) == 32);
 CHECK(options, sizeof(viaduct_run_options) == 32 && offsetof(viaduct_run_options, durable) == 24);
 CHECK(pager, sizeof(viaduct_pager) == 64 && offsetof(viaduct_pager, overflowed) == 56);
+CHECK(awaited, sizeof(viaduct_awaited) == 16 && offsetof(viaduct_awaited, irqs) == 8);
 CHECK(report, sizeof(viaduct_report) == 72 && offsetof(viaduct_report, denied) == 64);
 
 // Every function, with the header's own type, so that one missing in the library does not link.
@@ -36,7 +37,9 @@ static void (*const functions[])(void) = {
     TAKE(viaduct_set_frames),    TAKE(viaduct_get_pager),
     TAKE(viaduct_error_code),    TAKE(viaduct_start_and_wait),
     TAKE(viaduct_open_wait),     TAKE(viaduct_set_host_frames),
-    TAKE(viaduct_set_channels),
+    TAKE(viaduct_set_channels),  TAKE(viaduct_run_begin),
+    TAKE(viaduct_start),         TAKE(viaduct_pending_fd),
+    TAKE(viaduct_get_irqs),      TAKE(viaduct_wait_for_one),
 };
 
 int main(void) {

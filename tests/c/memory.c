@@ -2,6 +2,8 @@
 // App rng on buffers and files: reads are summed up, writes arrive in the mapped file or buffer.
 // Arguments: the card, a folder for files.
 #define _GNU_SOURCE
+#include <poll.h>
+
 #include "test.h"
 
 #define WORDS (20000 / 8)
@@ -169,6 +171,61 @@ static void goes_on_meanwhile(viaduct_slot* slot) {
   POSIX(ENOMEM, "nothing is mapped", viaduct_wait(synced, UINT32_MAX));
 }
 
+// An app runs while the program waits for descriptors, and another is ended.
+static void runs_meanwhile(viaduct_slot* slot) {
+  uint64_t sum = 0;
+  viaduct_pending* pending;
+  viaduct_report report = {0};
+  uint64_t va = map(slot, file, LENGTH, PROT_READ, MAP_SHARED);
+  set(slot, "321", "300", "0");
+  OK(viaduct_start(slot, va, LENGTH, 60000, NULL, &report, &pending));
+  struct pollfd polled = {viaduct_pending_fd(pending), POLLIN, 0};
+  CHECK(polled.fd >= 0 && polled.fd == viaduct_pending_fd(pending));
+  CHECK(viaduct_unload(slot) == VIADUCT_E_BUSY);
+  CHECK(poll(&polled, 1, 60000) == 1 && (polled.revents & POLLIN) != 0);
+  OK(viaduct_wait(pending, 0));
+  CHECK(report.memory_read_beats == 300);
+  OK(viaduct_get_bytes(slot, "checksum", &sum, sizeof sum, NULL));
+  CHECK(sum == checksum(321, 300));
+  POSIX(EBADF, "operation", viaduct_pending_fd(pending));
+  POSIX(EINVAL, "NULL", viaduct_start(slot, va, LENGTH, 0, NULL, NULL, NULL));
+
+  OK(viaduct_set(slot, "count", "1000000000"));
+  OK(viaduct_start(slot, va, LENGTH, 20, NULL, NULL, &pending));
+  POSIX(ETIMEDOUT, "has not finished within 20ms", viaduct_wait(pending, UINT32_MAX));
+  CHECK(viaduct_error_code() == VIADUCT_E_APP);
+  OK(viaduct_munmap(slot, va, LENGTH));
+}
+
+// This thread serves the page faults of two apps; the one that was started last ends first.
+static void serves_several(viaduct_card* card, viaduct_slot* slot) {
+  viaduct_slot* other;
+  uint64_t sums[2];
+  OK(viaduct_load(card, VIADUCT_ANY_SLOT, "rng", &other));
+  viaduct_awaited both[] = {{slot, 0}, {other, 0}};
+  for (int i = 0; i < 2; i++) {
+    char text[24];
+    viaduct_slot* one = both[i].slot;
+    set(one, i == 0 ? "77" : "78", i == 0 ? "3000" : "100", "0");
+    snprintf(text, sizeof text, "%llu", (unsigned long long)map(one, file, LENGTH, PROT_READ, MAP_SHARED));
+    OK(viaduct_set(one, "base", text));
+    snprintf(text, sizeof text, "%d", LENGTH);
+    OK(viaduct_set(one, "bytes", text));
+    OK(viaduct_get_irqs(one, &both[i].irqs));
+  }
+  POSIX(ETIMEDOUT, "interrupt", viaduct_wait_for_one(both, 2, 10));
+  for (int i = 0; i < 2; i++) OK(viaduct_set(both[i].slot, "start", "1"));
+  CHECK(viaduct_wait_for_one(both, 2, 60000) == 1);
+  CHECK(viaduct_wait_for_one(both, 1, 60000) == 0);
+  for (int i = 0; i < 2; i++) OK(viaduct_get_bytes(both[i].slot, "checksum", &sums[i], sizeof sums[i], NULL));
+  CHECK(sums[0] == checksum(77, 3000) && sums[1] == checksum(78, 100));
+  POSIX(EINVAL, "at least one", viaduct_wait_for_one(both, 0, 0));
+  POSIX(EINVAL, "address", viaduct_wait_for_one(NULL, 1, 0));
+  FAILS(VIADUCT_E_ARGUMENT, "NULL", viaduct_get_irqs(slot, NULL));
+  OK(viaduct_unload(other));
+  POSIX(EBADF, "closed", viaduct_wait_for_one(both, 2, 0));
+}
+
 int main(int argc, char** argv) {
   CHECK(argc == 3);
   viaduct_card* card;
@@ -185,6 +242,8 @@ int main(int argc, char** argv) {
   takes_too_long(slot);
   shares_memory(slot);
   goes_on_meanwhile(slot);
+  runs_meanwhile(slot);
+  serves_several(card, slot);
   writes_file(slot, argv[2]);
   OK(viaduct_load(card, VIADUCT_ANY_SLOT, "rng", &slot));
   leaves_file(slot, argv[2]);

@@ -28,6 +28,21 @@ static viaduct_report run(viaduct_slot* slot, size_t length, const viaduct_run_o
   return report;
 }
 
+// The run goes on while this thread waits.
+static void run_meanwhile(viaduct_slot* slot, size_t length) {
+  viaduct_route routes[] = {route(VIADUCT_IN, in, length), route(VIADUCT_OUT, out, VIADUCT_ALLOCATE)};
+  viaduct_report report;
+  viaduct_pending* pending;
+  OK(viaduct_run_begin(slot, routes, 2, NULL, &report, &pending));
+  OK(viaduct_wait(pending, UINT32_MAX));
+  CHECK(report.bytes_out == length && routes[1].length == length);
+  CHECK(memcmp(in, routes[1].data, length) == 0);
+  OK(viaduct_free(routes[1].data));
+  OK(viaduct_run_begin(slot, routes, 3, NULL, NULL, &pending));
+  CHECK(viaduct_wait(pending, UINT32_MAX) == -1 && errno == EINVAL);
+  CHECK(viaduct_error_code() == VIADUCT_E_ARGUMENT && strstr(viaduct_error(), "too many") != NULL);
+}
+
 struct seen {
   unsigned calls;
   viaduct_progress last;
@@ -57,6 +72,7 @@ static void pass(viaduct_card* card, const char* folder) {
     CHECK(memcmp(in, out, sizes[i]) == 0);
     CHECK(report.cycles > 0 && report.beats_in == (sizes[i] + 63) / 64 &&
           report.beats_out == report.beats_in);
+    run_meanwhile(slot, sizes[i]);
   }
   CHECK(run(slot, 0, NULL).cycles == 0);
 

@@ -267,6 +267,14 @@ typedef struct viaduct_report {
 int viaduct_run(viaduct_slot* slot, viaduct_route* routes, size_t count, const viaduct_run_options* options,
                 viaduct_report* report);
 
+/* The same, but it goes on while the program does something else, on a thread that also calls `progress`: the
+ * result is that of viaduct_wait(). Until that has returned it, routes, options, report and all that they
+ * point to are the library's. Returns as the functions for mappings do, see there. */
+typedef struct viaduct_pending viaduct_pending;
+
+int viaduct_run_begin(viaduct_slot* slot, viaduct_route* routes, size_t count,
+                      const viaduct_run_options* options, viaduct_report* report, viaduct_pending** pending);
+
 /* Releases a buffer that viaduct_run() allocated. NULL is allowed; any other pointer gives
  * VIADUCT_E_ARGUMENT.
  */
@@ -349,8 +357,8 @@ int viaduct_madvise(viaduct_slot* slot, uint64_t addr, uint64_t length, int advi
 
 /* Operations that go on while the program does something else. Those of a slot are done in the order in which
  * they were begun; at most 64 wait (EAGAIN). Each handle is given to viaduct_wait(), before the slot is
- * unloaded. */
-typedef struct viaduct_pending viaduct_pending;
+ * unloaded. What may take long of viaduct_mmap() goes on by viaduct_munmap_begin() before it, instead of
+ * MAP_FIXED, and viaduct_madvise_begin() after it, instead of MAP_POPULATE. */
 
 int viaduct_munmap_begin(viaduct_slot* slot, uint64_t addr, uint64_t length, viaduct_pending** pending);
 int viaduct_msync_begin(viaduct_slot* slot, uint64_t addr, uint64_t length, int flags,
@@ -360,8 +368,13 @@ int viaduct_madvise_begin(viaduct_slot* slot, uint64_t addr, uint64_t length, in
 
 /* Waits up to `timeout_ms` milliseconds (0: not at all, UINT32_MAX: without limit) for an operation and
  * returns its result, as the function does that does not go on; the handle is closed then. -1 with ETIMEDOUT:
- * it is still under way, and the handle stays open. One thread at a time waits for an operation. */
+ * it is still under way, and the handle stays open. One thread at a time waits for an operation. Of a run
+ * that has failed viaduct_error_code() is what viaduct_run() or viaduct_start_and_wait() return. */
 int viaduct_wait(viaduct_pending* pending, uint32_t timeout_ms);
+
+/* A descriptor that is readable once an operation has ended, for poll() and its like. It is the library's,
+ * which closes it with the handle, and is not to be read. -1 with EMFILE and others: there is none. */
+int viaduct_pending_fd(viaduct_pending* pending);
 
 /* Limits the card memory that the slot's pages hold, in bytes; 0: no limit. */
 int viaduct_set_frames(viaduct_slot* slot, uint64_t bytes);
@@ -397,6 +410,29 @@ int viaduct_get_pager(viaduct_slot* slot, viaduct_pager* pager);
  * app's changes are in the files after viaduct_msync() or viaduct_munmap(). */
 int viaduct_start_and_wait(viaduct_slot* slot, uint64_t addr, uint64_t length, uint32_t limit_ms,
                            const viaduct_run_options* options, viaduct_report* report);
+
+/* The same, but it goes on while the program does something else, as viaduct_run_begin() says of runs of
+ * streams: starts the app, and viaduct_wait() waits for it. */
+int viaduct_start(viaduct_slot* slot, uint64_t addr, uint64_t length, uint32_t limit_ms,
+                  const viaduct_run_options* options, viaduct_report* report, viaduct_pending** pending);
+
+/* How often the app has raised its interrupt, as far as the library has seen. */
+int viaduct_get_irqs(viaduct_slot* slot, uint64_t* irqs);
+
+/* A slot that viaduct_wait_for_one() waits for. */
+typedef struct viaduct_awaited {
+  viaduct_slot* slot;
+  uint64_t irqs; /* interrupts of its app that the program has seen: it waits for more */
+} viaduct_awaited;
+
+/* One thread that works with several slots of a card: waits, as poll() does for descriptors, until the app of
+ * one of them has raised its interrupt, and serves the page faults of all meanwhile. Nothing else serves them
+ * if the program has started the apps by their registers (viaduct_set()). Returns the place of the first such
+ * slot in the list. -1 with ETIMEDOUT: there is none after `timeout_ms` milliseconds (UINT32_MAX: without
+ * limit; a slot without activity counts as hung all the same, see viaduct_timeouts). EINVAL: no slot is
+ * listed, or they are not of one card. EBADF: one is not open. EIO and others: the app of one broke a rule,
+ * or the card failed; viaduct_error() names the slot, which is unloaded or left out of the next list. */
+int viaduct_wait_for_one(const viaduct_awaited* slots, size_t count, uint32_t timeout_ms);
 
 #ifdef __cplusplus
 }

@@ -70,6 +70,19 @@ pub(crate) unsafe fn optional_input<'a, T>(place: *const T, what: &str) -> Resul
     Ok(unsafe { place.as_ref() })
 }
 
+/// Structures one behind the other that are only read.
+///
+/// # Safety
+/// `place` is NULL or `count` initialised `T`s that are not changed during `'a`.
+pub(crate) unsafe fn list<'a, T>(place: *const T, count: usize, what: &str) -> Result<&'a [T]> {
+    let bytes = count.checked_mul(size_of::<T>()).and_then(|bytes| isize::try_from(bytes).ok());
+    if count > 0 && (place.is_null() || !place.is_aligned() || bytes.is_none()) {
+        return fail(Code::Argument, format!("{what} is not the address of {count} structures"));
+    }
+    // SAFETY: not NULL and aligned, and no more than memory can have, as was just seen; the rest is promised by the caller.
+    Ok(if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(place, count) } })
+}
+
 /// Input bytes.
 ///
 /// # Safety

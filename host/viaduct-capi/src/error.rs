@@ -152,7 +152,8 @@ pub(crate) fn posix(work: impl FnOnce() -> Result<()>) -> c_int {
     }
 }
 
-fn caught(work: impl FnOnce() -> Result<()>) -> Result<()> {
+/// The body of a function; a panic is a failure.
+pub(crate) fn caught(work: impl FnOnce() -> Result<()>) -> Result<()> {
     enter_process();
     let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let what = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());

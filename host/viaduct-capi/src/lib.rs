@@ -11,6 +11,7 @@ mod error;
 mod handle;
 mod mapping;
 mod numbers;
+mod pending;
 mod process;
 mod run;
 mod slot;

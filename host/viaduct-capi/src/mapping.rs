@@ -7,26 +7,17 @@ use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use host::{Advice, MapOptions, MemoryJob, MemoryRange, Operation, Placement, Prot, Source, SyncMode};
 
 use crate::args;
 use crate::error::{Code, Failure, Result, call, fail, posix};
-use crate::handle::{Handle, Table, lock};
+use crate::handle::{Handle, lock};
+use crate::pending::{Lent, Pending, begun, begun_run};
 use crate::run::{Told, begin, check_options};
 use crate::slot::{SLOTS, Slot};
 use crate::types::{self, Pager, Report, RunOptions};
-
-/// An operation that was begun. Its slot stays open until it has been waited for.
-pub struct Pending {
-    operation: host::Pending,
-    _slot: Arc<Slot>,
-}
-
-/// All operations that were begun and not waited for.
-static PENDING: Table<Pending> = Table::new("operation");
 
 const PAGE: u64 = 4096;
 
@@ -223,14 +214,8 @@ unsafe fn later(
     operation: impl FnOnce() -> Result<Operation>,
     pending: *mut Handle<Pending>,
 ) -> c_int {
-    posix(|| {
-        let slot = SLOTS.get(slot)?;
-        // SAFETY: the caller promises the same.
-        let place = unsafe { args::result(pending, "pending")? };
-        let operation = slot.slot.begin(operation()?)?;
-        place.write(PENDING.insert(Pending { operation, _slot: slot }));
-        Ok(())
-    })
+    // SAFETY: the caller promises the same.
+    unsafe { begun(slot, pending, |slot, _| Ok(slot.slot.begin(operation()?)?)) }
 }
 
 /// See the header.
@@ -291,27 +276,6 @@ pub unsafe extern "C" fn viaduct_madvise_begin(
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn viaduct_wait(pending: Handle<Pending>, timeout_ms: u32) -> c_int {
-    posix(|| {
-        let waiting = PENDING.get(pending)?;
-        let limit = match timeout_ms {
-            u32::MAX => Duration::MAX,
-            ms => Duration::from_millis(ms.into()),
-        };
-        match waiting.operation.wait(limit) {
-            None => errno(libc::ETIMEDOUT, "the operation is still under way"),
-            Some(result) => {
-                drop(waiting);
-                // Another thread that waits for it as well has the handle a moment longer, and closes it.
-                let _ = PENDING.remove(pending);
-                Ok(result?)
-            }
-        }
-    })
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
 pub extern "C" fn viaduct_set_frames(slot: Handle<Slot>, bytes: u64) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;
@@ -368,30 +332,59 @@ pub unsafe extern "C" fn viaduct_start_and_wait(
     options: *const RunOptions,
     report: *mut Report,
 ) -> c_int {
-    call(|| {
-        let slot = SLOTS.get(slot)?;
-        // SAFETY: the program gives what the header says: NULL, or an exclusive location.
-        let report = unsafe { args::optional_result(report, "report")? };
-        // SAFETY: the program gives what the header says: NULL, or options that stay as they are during the call.
-        let options = unsafe { args::optional_input(options, "options")? };
-        check_options(options)?;
-        if options.is_some_and(|o| o.chunk_bytes != 0 || o.durable != 0) {
-            return fail(
-                Code::Argument,
-                "chunk_bytes and durable are for runs of streams: they must be 0 here",
-            );
-        }
-        let range = (length > 0).then_some((addr, length));
-        let done = start_and_wait(&slot, range, limit_ms, options)?;
-        if let Some(report) = report {
-            report.write(done);
-        }
-        Ok(())
-    })
+    // SAFETY: the program gives what the header says.
+    call(|| unsafe { start_on(SLOTS.get(slot)?.as_ref(), addr, length, limit_ms, options, report) })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_start(
+    slot: Handle<Slot>,
+    addr: u64,
+    length: u64,
+    limit_ms: u32,
+    options: *const RunOptions,
+    report: *mut Report,
+    pending: *mut Handle<Pending>,
+) -> c_int {
+    let lent = Lent((options, report));
+    let work = move |slot: &Slot| {
+        let (options, report) = lent.get();
+        // SAFETY: they stay until the end of the run is told, as the header says.
+        unsafe { start_on(slot, addr, length, limit_ms, options, report) }
+    };
+    // SAFETY: the program gives what the header says: an exclusive location for a handle.
+    unsafe { begun_run(slot, pending, work) }
+}
+
+/// # Safety
+/// The pointers are as the header says of `viaduct_start_and_wait`.
+unsafe fn start_on(
+    slot: &Slot,
+    addr: u64,
+    length: u64,
+    limit_ms: u32,
+    options: *const RunOptions,
+    report: *mut Report,
+) -> Result<()> {
+    // SAFETY: NULL, or an exclusive location, as the caller promises.
+    let report = unsafe { args::optional_result(report, "report")? };
+    // SAFETY: NULL, or options that stay as they are during the call, as the caller promises.
+    let options = unsafe { args::optional_input(options, "options")? };
+    check_options(options)?;
+    if options.is_some_and(|o| o.chunk_bytes != 0 || o.durable != 0) {
+        return fail(Code::Argument, "chunk_bytes and durable are for runs of streams: they must be 0 here");
+    }
+    let range = (length > 0).then_some((addr, length));
+    let done = start_and_wait(slot, range, limit_ms, options)?;
+    if let Some(report) = report {
+        report.write(done);
+    }
+    Ok(())
 }
 
 fn start_and_wait(
-    slot: &Arc<Slot>,
+    slot: &Slot,
     range: Option<(u64, u64)>,
     limit_ms: u32,
     options: Option<&RunOptions>,

@@ -13,6 +13,7 @@ use crate::args;
 use crate::error::{Code, Failure, Result, call, fail};
 use crate::handle::{Handle, lock};
 use crate::numbers::is_child;
+use crate::pending::{Lent, Pending, begun_run};
 use crate::process::PerProcess;
 use crate::slot::{SLOTS, Slot, unknown};
 use crate::types::{self, ProgressFn, Report, Route, RunOptions};
@@ -29,34 +30,64 @@ pub unsafe extern "C" fn viaduct_run(
     options: *const RunOptions,
     report: *mut Report,
 ) -> c_int {
-    call(|| {
-        let slot = SLOTS.get(slot)?;
-        // SAFETY: the program gives what the header says: NULL, or an exclusive location.
-        let report = unsafe { args::optional_result(report, "report")? };
-        // SAFETY: the program gives what the header says: NULL, or options that stay as they are during the call.
-        let options = unsafe { args::optional_input(options, "options")? };
-        check_options(options)?;
-        if !routes.is_aligned() || routes.is_null() && count > 0 {
-            return fail(Code::Argument, format!("routes is not the address of {count} routes"));
-        }
-        let most = slot.app.stream_in.len() + slot.app.stream_out.len();
-        if count > most {
-            return fail(
-                Code::Argument,
-                format!("{count} routes are too many: app {} has {most} streams", slot.app.name),
-            );
-        }
-        let routes: &mut [Route] =
-            // SAFETY: not NULL and aligned, as checked above; the program gives `count` initialised routes that are the
-            // library's during the call, and `count` is at most the number of an app's streams.
-            if count == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(routes, count) } };
-        // SAFETY: what the routes point to is as the header says, or the program is wrong.
-        let done = unsafe { run(&slot, routes, options)? };
-        if let Some(report) = report {
-            report.write(done);
-        }
-        Ok(())
-    })
+    // SAFETY: the program gives what the header says.
+    call(|| unsafe { run_on(SLOTS.get(slot)?.as_ref(), routes, count, options, report) })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_run_begin(
+    slot: Handle<Slot>,
+    routes: *mut Route,
+    count: usize,
+    options: *const RunOptions,
+    report: *mut Report,
+    pending: *mut Handle<Pending>,
+) -> c_int {
+    let lent = Lent((routes, options, report));
+    let work = move |slot: &Slot| {
+        let (routes, options, report) = lent.get();
+        // SAFETY: they stay until the end of the run is told, as the header says.
+        unsafe { run_on(slot, routes, count, options, report) }
+    };
+    // SAFETY: the program gives what the header says: an exclusive location for a handle.
+    unsafe { begun_run(slot, pending, work) }
+}
+
+/// # Safety
+/// The pointers are as the header says of `viaduct_run`.
+unsafe fn run_on(
+    slot: &Slot,
+    routes: *mut Route,
+    count: usize,
+    options: *const RunOptions,
+    report: *mut Report,
+) -> Result<()> {
+    // SAFETY: NULL, or an exclusive location, as the caller promises.
+    let report = unsafe { args::optional_result(report, "report")? };
+    // SAFETY: NULL, or options that stay as they are during the call, as the caller promises.
+    let options = unsafe { args::optional_input(options, "options")? };
+    check_options(options)?;
+    if !routes.is_aligned() || routes.is_null() && count > 0 {
+        return fail(Code::Argument, format!("routes is not the address of {count} routes"));
+    }
+    let most = slot.app.stream_in.len() + slot.app.stream_out.len();
+    if count > most {
+        return fail(
+            Code::Argument,
+            format!("{count} routes are too many: app {} has {most} streams", slot.app.name),
+        );
+    }
+    let routes: &mut [Route] =
+        // SAFETY: not NULL and aligned, as checked above; the caller gives `count` initialised routes that are the library's
+        // during the call, and `count` is at most the number of an app's streams.
+        if count == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(routes, count) } };
+    // SAFETY: what the routes point to is as the header says, or the program is wrong.
+    let done = unsafe { run(slot, routes, options)? };
+    if let Some(report) = report {
+        report.write(done);
+    }
+    Ok(())
 }
 
 /// See the header.

@@ -8,8 +8,8 @@
 //! A [`Function`] connects one of the card's virtio devices to the board or to an app, a [`Disk`] makes a file the store of its block
 //! device.
 //!
-//! No thread runs in the background unless [`Slot::begin`] asks for it, or a pipe or socket is mapped ([`Source::stream`]), which one reads: a
-//! thread that waits on a slot also serves its faults. No wait is without limit, see
+//! No thread runs in the background unless [`Slot::begin`] or [`Pending::spawn`] asks for it, or a pipe or socket is mapped
+//! ([`Source::stream`]), which one reads: a thread that waits on a slot also serves its faults. No wait is without limit, see
 //! [`Timeouts`].
 #![deny(missing_docs)]
 

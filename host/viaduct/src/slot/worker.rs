@@ -5,10 +5,13 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
+
+use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::card::sync::{block_signals, lock};
 use crate::error::{Error, Result};
@@ -69,13 +72,16 @@ fn run(queue: &Mutex<Queue>) {
     }
 }
 
-/// An operation that was begun ([`Slot::begin`](crate::Slot::begin)). It goes on if this is dropped. As a future it yields the result.
+/// An operation that was begun ([`Slot::begin`](crate::Slot::begin), [`Pending::spawn`]). It goes on if this is dropped. As a future it
+/// yields the result.
 pub struct Pending(Arc<Outcome>);
 
 #[derive(Default)]
 struct Outcome {
     state: Mutex<State>,
     done: Condvar,
+    /// Readable once it has ended; made on request.
+    event: OnceLock<EventFd>,
 }
 
 #[derive(Default)]
@@ -86,6 +92,26 @@ struct State {
 }
 
 impl Pending {
+    /// Begins work on a thread of its own, and not behind the operations of a slot: a run of a job, for example.
+    pub fn spawn(work: impl FnOnce() -> Result<()> + Send + 'static) -> Result<Self> {
+        Worker::default().begin(work)
+    }
+
+    /// A descriptor that is readable once it has ended, for `poll` and its like. It is not to be read.
+    pub fn descriptor(&self) -> Result<BorrowedFd<'_>> {
+        let state = lock(&self.0.state);
+        if let Some(event) = self.0.event.get() {
+            return Ok(event.as_fd());
+        }
+        let event = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
+            .map_err(|e| Error::file("a descriptor for an operation", "create it", e.into()))?;
+        let event = self.0.event.get_or_init(|| event);
+        if state.ended {
+            signal(event);
+        }
+        Ok(event.as_fd())
+    }
+
     /// Whether it has ended.
     pub fn is_done(&self) -> bool {
         lock(&self.0.state).ended
@@ -128,6 +154,11 @@ impl Future for Pending {
     }
 }
 
+fn signal(event: &EventFd) {
+    // It is written once, so that its counter has room.
+    let _ = event.write(1);
+}
+
 /// The worker's side: it is kept in any case.
 struct Promise(Arc<Outcome>);
 
@@ -144,6 +175,7 @@ impl Promise {
             }
             state.result = Some(result);
             self.0.done.notify_all();
+            self.0.event.get().map(signal);
             state.waker.take()
         };
         // It may poll at once.
@@ -162,6 +194,7 @@ impl Drop for Promise {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
     use std::sync::mpsc;
 
     #[test]
@@ -185,6 +218,25 @@ mod tests {
         assert!(matches!(second.wait(Duration::MAX), Some(Err(Error::Stopped))));
         assert!(matches!(first.wait(Duration::ZERO), Some(Ok(()))));
         assert_eq!(told.iter().take(2).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn a_descriptor_is_readable_once_the_work_has_ended() {
+        let readable = |pending: &Pending, limit: u8| {
+            let fd = pending.descriptor().unwrap();
+            poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], PollTimeout::from(limit)).unwrap() == 1
+        };
+        let (go, wait) = mpsc::channel::<()>();
+        let pending = Pending::spawn(move || {
+            wait.recv().unwrap();
+            Ok(())
+        });
+        let pending = pending.unwrap();
+        assert!(!readable(&pending, 1));
+        go.send(()).unwrap();
+        assert!(readable(&pending, 255) && pending.is_done() && readable(&pending, 0));
+        let ended = Pending::spawn(|| Ok(())).unwrap();
+        assert!(ended.wait(Duration::MAX).unwrap().is_ok() && readable(&ended, 0));
     }
 
     #[test]
