@@ -469,7 +469,7 @@ def test_an_app_reads_a_pipe_or_socket(card: viaduct.Card, kind: str):
             slot.set(**registers)
             with pytest.raises(viaduct.ArgumentError, match="give length="):
                 slot.map(source)
-            with pytest.raises(viaduct.ArgumentError, match="for reading only"):
+            with pytest.raises(viaduct.ArgumentError, match="reading only or for writing only"):
                 slot.map(source, length=65_536, write=True)
             with slot.map(source, length=65_536) as mapping:
                 writing = pool.submit(write_slowly, sink, sent.tobytes())
@@ -478,6 +478,51 @@ def test_an_app_reads_a_pipe_or_socket(card: viaduct.Card, kind: str):
             assert (report.denied > 0) == denied
             there = sent.tobytes() + bytes(65_536 - len(sent))
             assert slot.get("checksum") == rng.checksum(there, registers)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+def test_an_app_writes_a_pipe_or_socket(card: viaduct.Card, kind: str):
+    """Each place once, in a random order; what arrives is in order."""
+    registers = {"size": 64, "count": 1024, "seed": 0x123456789ABCDEF, "write": 1, "permute": 1}
+    expected = np.uint64(registers["seed"]) ^ np.arange(0, 65_536, 8, dtype=np.uint64)
+    with card.load("rng") as slot, ThreadPoolExecutor(1) as pool:
+        slot.set(**registers)
+        for length in (65_536, 62_001):
+            if kind == "pipe":
+                source, sink = (os.fdopen(fd, mode) for fd, mode in zip(os.pipe(), ("rb", "wb"), strict=True))
+            else:
+                sink, source = socket.socketpair()
+            with source, os.fdopen(os.dup(source.fileno()), "rb") as reader:
+                reading = pool.submit(reader.read)
+                with slot.map(sink, length=1 << 20, read=False, write=True) as mapping:
+                    sink.close()
+                    slot.set(base=mapping.va, bytes=65_536)
+                    assert slot.start_and_wait(limit=60).denied == 0
+                    mapping.sync(0, 4097)
+                    mapping.unmap(0, length)
+                assert reading.result() == expected.tobytes()[:length]
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_a_reader_that_closes_is_an_error(card: viaduct.Card, closes: bool):
+    source, sink = os.pipe()
+    with card.load("rng") as slot:
+        slot.set(size=64, count=2048, seed=5, write=1, permute=1)
+        with os.fdopen(sink, "wb") as file:
+            mapping = slot.map(file, length=131_072, read=False, write=True)
+        if closes:
+            os.close(source)
+        assert slot.start_and_wait(mapping, limit=60).denied == 0
+        begun = time.monotonic()
+        # A pipe holds half of that.
+        with pytest.raises(
+            viaduct.FileError, match="closed it" if closes else "took nothing for 10s"
+        ) as told:
+            mapping.close()
+        assert told.value.errno == (errno.EPIPE if closes else errno.ETIMEDOUT)
+        assert time.monotonic() - begun < 20
+    if not closes:
+        os.close(source)
 
 
 def test_a_mapping_that_is_not_possible(card: viaduct.Card, tmp_path: Path):
@@ -495,6 +540,10 @@ def test_a_mapping_that_is_not_possible(card: viaduct.Card, tmp_path: Path):
             slot.map(length=4096, address=2**48, fixed=True)
         with pytest.raises(ValueError, match="length is 0"):
             slot.map(path)  # it was emptied above
+        os.mkfifo(tmp_path / "fifo")
+        with pytest.raises(viaduct.FileError, match="needs a reader") as told:
+            slot.map(tmp_path / "fifo", length=4096, read=False, write=True)
+        assert told.value.errno == errno.ENXIO
         with other.map(length=4096) as mapping, pytest.raises(ValueError, match="another slot"):
             slot.start_and_wait(mapping)
 

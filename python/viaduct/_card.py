@@ -504,7 +504,9 @@ class Slot(_Handle):
         part of a file. `create` creates the file, of `length` bytes. `on_host` leaves the pages in host memory;
         `huge` selects pages of 2 MiB or 4 KiB instead of a choice by length. `address` is a hint, or with `fixed` a
         demand: then whatever is mapped in the range is unmapped first. A pipe, FIFO or stream socket, with `length`,
-        is read in order as the app accesses its pages.
+        is read in order as the app accesses its pages; with `read=False, write=True` it is written in order: what the
+        app writes is sent by `sync`, `close`, and `unmap` of a part that ends with the last byte, and while the app
+        runs once it is half of 1 MiB behind.
         """
         flags = lib.MAP_HOST * on_host + lib.MAP_FIXED * fixed
         flags += mmap.MAP_PRIVATE if private else mmap.MAP_SHARED
@@ -746,6 +748,10 @@ def _open_file(path: os.PathLike[str], write: bool, create: int | None) -> int:
         flags |= os.O_CREAT | os.O_TRUNC
     text(path)
     try:
+        if write and create is None and stat.S_ISFIFO(os.stat(path).st_mode):
+            # Open for reading too, it would never be without a reader.
+            flags = os.O_CLOEXEC | os.O_NONBLOCK | os.O_WRONLY
+            doing = "open it for writing (it needs a reader first)"
         fd = os.open(path, flags, 0o666)
         try:
             if create is not None:

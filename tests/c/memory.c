@@ -226,6 +226,42 @@ static void serves_several(viaduct_card* card, viaduct_slot* slot) {
   POSIX(EBADF, "closed", viaduct_wait_for_one(both, 2, 0));
 }
 
+// What the app writes arrives in order, with the length that the end of the range says.
+static void writes_pipe(viaduct_slot* slot) {
+  int ends[2];
+  static unsigned char got[65536];
+  CHECK(pipe(ends) == 0);
+  POSIX(EACCES, "writing only", viaduct_mmap(slot, 0, 65536, PROT_READ | PROT_WRITE, MAP_SHARED, ends[1], 0));
+  POSIX(EACCES, "writing", viaduct_mmap(slot, 0, 65536, PROT_WRITE, MAP_SHARED, ends[0], 0));
+  uint64_t va = map(slot, ends[1], 65536, PROT_WRITE, MAP_SHARED);
+  close(ends[1]);
+  set(slot, "9", "1024", "1");
+  OK(viaduct_set(slot, "permute", "1"));
+  OK(viaduct_start_and_wait(slot, va, 65536, 60000, NULL, NULL));
+  OK(viaduct_msync(slot, va, 100, MS_SYNC));
+  CHECK(read(ends[0], got, sizeof got) == 100);
+  OK(viaduct_munmap(slot, va, 62001));
+  size_t length = 100;
+  for (ssize_t part; (part = read(ends[0], got + length, sizeof got - length)) > 0;) {
+    length += (size_t)part;
+    if (length == 62001) OK(viaduct_munmap(slot, va, 65536));
+  }
+  CHECK(length == 62001);
+  for (size_t at = 0; at + 8 <= length; at += 8) {
+    uint64_t word;
+    memcpy(&word, got + at, sizeof word);
+    CHECK(word == (9 ^ at));
+  }
+  close(ends[0]);
+  CHECK(pipe(ends) == 0);
+  va = map(slot, ends[1], 65536, PROT_WRITE, MAP_SHARED);
+  close(ends[1]), close(ends[0]);
+  OK(viaduct_start_and_wait(slot, va, 65536, 60000, NULL, NULL));
+  POSIX(EPIPE, "closed it", viaduct_msync(slot, va, 65536, MS_SYNC));
+  POSIX(EPIPE, "closed it", viaduct_munmap(slot, va, 65536));
+  OK(viaduct_set(slot, "permute", "0"));
+}
+
 int main(int argc, char** argv) {
   CHECK(argc == 3);
   viaduct_card* card;
@@ -244,6 +280,7 @@ int main(int argc, char** argv) {
   goes_on_meanwhile(slot);
   runs_meanwhile(slot);
   serves_several(card, slot);
+  writes_pipe(slot);
   writes_file(slot, argv[2]);
   OK(viaduct_load(card, VIADUCT_ANY_SLOT, "rng", &slot));
   leaves_file(slot, argv[2]);

@@ -318,10 +318,13 @@ int viaduct_free(void* data);
  *   VIADUCT_MAP_HOST, VIADUCT_MAP_SMALL
  * Without one of the fixed ones `addr` is a hint, 0: none.
  *
- * `fd` may be a pipe or a stream socket, to be read: an access waits for the data of its page, at most 10
- * seconds, and is denied then, or if the stream has ended or is more than a window ahead, which
- * docs/host-api.md explains. ESPIPE: it has no offset. EACCES: it cannot be written. EINVAL: it is neither
- * private, nor of large pages, nor in host memory.
+ * `fd` may be a pipe or a stream socket, to be read or to be written (docs/host-api.md has more about both).
+ * Read: an access waits for the data of its page, at most 10 seconds, and is denied then, or if the stream
+ * has ended or is more than a window ahead. Written: bytes are sent once and in order, pages when the app has
+ * begun one 512 KiB behind them, and all that it has written by viaduct_msync(), viaduct_munmap() and
+ * viaduct_unload(). An access waits for room, at most 10 seconds, and is denied then, if it would change what
+ * is sent, or if the reader has closed the stream. ESPIPE: it has no offset. EACCES: not for both at once, or
+ * it is not open for that. EINVAL: it is neither private, nor of large pages, nor in host memory.
  *
  * EACCES: `fd` is not open for reading, or a shared mapping is to be written and `fd` not open for reading
  * and writing. EBADF: not an open descriptor. EEXIST: see above; also with MAP_FIXED if something of the
@@ -334,15 +337,20 @@ uint64_t viaduct_mmap(viaduct_slot* slot, uint64_t addr, uint64_t length, int pr
 
 /* Removes all mappings from a range. Mappings that it covers in part keep the rest. The app's changes are in
  * the files when this returns, and its accesses are over. EINVAL: `addr` is not a multiple of 4096, length 0,
- * or an end of the range is inside a page of 2 MiB. EIO, ENOSPC and others: the mappings are gone, and
- * changes that could not be written are lost; viaduct_error() names file and bytes. */
+ * or an end of the range is inside a page of 2 MiB. Of a stream it sends what comes before the end of the
+ * range, and if that is inside a page nothing behind it: so a stream gets the length that the app's output
+ * has. EPIPE: its reader has closed it; ETIMEDOUT: the reader took nothing for 10 seconds. EIO, ENOSPC and
+ * others: the mappings are gone, and changes that could not be written are lost; viaduct_error() names file
+ * and bytes. */
 int viaduct_munmap(viaduct_slot* slot, uint64_t addr, uint64_t length);
 
 /* Brings file and app together. In every case the app's changes in the range are in the file when this
  * returns; `flags` are MS_ASYNC (no more than that), MS_SYNC (they are on stable storage), and MS_INVALIDATE
  * (the app sees from now on what is in the file, whoever has written it). ENOMEM: a part of the range is not
- * mapped. EINVAL: `addr` is not a multiple of 4096, or flags. EIO, ENOSPC and others: changes could not be
- * written; pages for which another attempt may help are kept for it. */
+ * mapped. EINVAL: `addr` is not a multiple of 4096, or flags. Of a stream it sends what comes before the end
+ * of the range, to the byte, and waits until it is taken: EPIPE and ETIMEDOUT as for viaduct_munmap(). EIO,
+ * ENOSPC and others: changes could not be written; pages for which another attempt may help are kept for it.
+ */
 int viaduct_msync(viaduct_slot* slot, uint64_t addr, uint64_t length, int flags);
 
 #define VIADUCT_MADV_REUSE 0x1000  /* pages of other ranges are evicted first */

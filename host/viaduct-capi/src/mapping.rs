@@ -48,7 +48,7 @@ pub extern "C" fn viaduct_mmap(
         }
         let private = flags & libc::MAP_PRIVATE != 0;
         let source = match flags & libc::MAP_ANONYMOUS {
-            0 => of_file(fd, prot & libc::PROT_WRITE != 0 && !private, offset)?,
+            0 => of_file(fd, prot, private, offset)?,
             _ if offset != 0 => return errno(libc::EINVAL, "an anonymous mapping has no offset"),
             _ => Source::anonymous(length)?,
         };
@@ -109,7 +109,7 @@ fn options(addr: u64, prot: c_int, flags: c_int) -> Result<MapOptions> {
 }
 
 /// An open file of the program. It stays open for the mapping if the program closes it.
-fn of_file(fd: c_int, write: bool, offset: u64) -> Result<Source> {
+fn of_file(fd: c_int, prot: c_int, private: bool, offset: u64) -> Result<Source> {
     // SAFETY: no memory is passed; the number may be anything.
     let mode = unsafe { libc::fcntl(fd, libc::F_GETFL) };
     if fd < 0 || mode < 0 {
@@ -126,8 +126,9 @@ fn of_file(fd: c_int, write: bool, offset: u64) -> Result<Source> {
     let reads = matches!(mode & libc::O_ACCMODE, libc::O_RDONLY | libc::O_RDWR) && mode & libc::O_PATH == 0;
     let writes = mode & libc::O_ACCMODE == libc::O_RDWR;
     if file.metadata().is_ok_and(|meta| meta.file_type().is_fifo() || meta.file_type().is_socket()) {
-        return of_stream(file, name, write, offset);
+        return of_stream(file, name, prot, offset);
     }
+    let write = prot & libc::PROT_WRITE != 0 && !private;
     // POSIX: also what is only written is open for reading.
     if !reads || write && !writes {
         let what = if reads { "writing" } else { "reading" };
@@ -136,17 +137,20 @@ fn of_file(fd: c_int, write: bool, offset: u64) -> Result<Source> {
     Ok(Source::from_file(file, name, 0, writes)?)
 }
 
-/// A pipe or stream socket, which the app reads in order.
-fn of_stream(file: File, name: PathBuf, write: bool, offset: u64) -> Result<Source> {
+/// A pipe or stream socket, which the app reads or writes in order.
+fn of_stream(file: File, name: PathBuf, prot: c_int, offset: u64) -> Result<Source> {
     if offset != 0 {
-        let text = format!("{}: a stream is read from where it is; give offset 0", name.display());
+        let text = format!("{}: a stream begins where it is; give offset 0", name.display());
         return errno(libc::ESPIPE, text);
     }
-    if write {
-        let text = format!("{}: a stream is mapped for reading only", name.display());
-        return errno(libc::EACCES, text);
-    }
-    Ok(Source::stream(file, name)?)
+    Ok(match (prot & libc::PROT_READ != 0, prot & libc::PROT_WRITE != 0) {
+        (true, true) => {
+            let text = format!("{}: a stream is mapped for reading only or for writing only", name.display());
+            return errno(libc::EACCES, text);
+        }
+        (false, true) => Source::sink(file, name)?,
+        (_, false) => Source::stream(file, name)?,
+    })
 }
 
 /// Addresses of whole pages: `length` may end within one.

@@ -353,7 +353,9 @@ impl Error {
     pub fn errno(&self) -> i32 {
         match self {
             Self::File { source, .. } | Self::Write { source, .. } => {
-                source.raw_os_error().unwrap_or(libc::EIO)
+                let other =
+                    if source.kind() == io::ErrorKind::TimedOut { libc::ETIMEDOUT } else { libc::EIO };
+                source.raw_os_error().unwrap_or(other)
             }
             Self::Lost { os, .. } => os.unwrap_or(libc::EIO),
             Self::NotAFile { .. } => libc::ENODEV,

@@ -151,7 +151,8 @@ impl Space {
             let region = &self.regions[&start];
             if region.paged().is_some_and(of_owner) {
                 let whole = range.end >= start + region.len;
-                let end = if whole { start + region.bytes() } else { range.end };
+                // Whole pages go, as POSIX says; those of 2 MiB only if the range has all of them.
+                let end = if whole { start + region.bytes() } else { range.end.next_multiple_of(PAGE) };
                 ends.push((range.start.max(start), end));
             }
         }

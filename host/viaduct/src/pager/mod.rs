@@ -10,6 +10,7 @@
 //! | file | |
 //! |---|---|
 //! | `mappings`, `sync`, `serve` | mappings come and go; operations on ranges; faults are taken in batches |
+//! | `parked`, `sent` | mappings of streams: accesses that wait; pages that go to a stream |
 //! | `carry` | frames, reads, copies and translations of a batch of faults |
 //! | `plan`, `ahead` | what a batch of faults takes; how far to read ahead |
 //! | `frames`, `retire`, `overflow` | frames for pages; eviction ahead of need; pages that stay in host memory |
@@ -36,6 +37,7 @@ mod plan;
 mod region;
 mod replace;
 mod retire;
+mod sent;
 mod serve;
 mod space;
 mod staging;

@@ -11,7 +11,7 @@ use crate::pager::region::PageRef;
 use crate::pager::space::Space;
 use crate::protocol::desc::{Event, PAGE};
 use crate::slot::dispatch::Dispatcher;
-use crate::slot::feed::Supply;
+use crate::slot::pump::Supply;
 
 impl Space {
     /// How many pages can be loaded for a fault on one. `None`: it waits, or is denied.
@@ -24,10 +24,18 @@ impl Space {
         let region = self.regions.get(&start)?;
         let (step, valid) = (region.page_bytes(), region.valid(number));
         let paged = region.paged()?;
-        let Some(feed) = paged.source.feed() else { return Some(u64::MAX) };
-        let at = start + number * step;
-        let until = *self.until.entry(at).or_insert_with(|| Instant::now() + feed.patience());
-        match feed.ask(paged.first / PAGE + number, valid, until) {
+        let page = paged.first / PAGE + number;
+        let patience = match (paged.source.feed(), paged.source.outlet()) {
+            (Some(feed), _) => feed.patience(),
+            (_, Some(outlet)) => outlet.patience(),
+            (None, None) => return Some(u64::MAX),
+        };
+        let until = self.until.entry(start + number * step).or_insert_with(|| Instant::now() + patience);
+        let supply = match (paged.source.feed(), paged.source.outlet()) {
+            (Some(feed), _) => feed.ask(page, valid, *until),
+            (None, outlet) => outlet?.ask(page, *until),
+        };
+        match supply {
             Supply::Pages(count) => return Some(count),
             Supply::Wait => {
                 self.parked.push(fault.1);

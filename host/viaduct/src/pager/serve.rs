@@ -48,6 +48,7 @@ impl Space {
         }
         self.note_parked(d);
         self.drop_passed(d)?;
+        self.send_complete(d)?;
         self.retire(d)
     }
 

@@ -21,6 +21,7 @@ use crate::card::sync::lock;
 use crate::error::{Error, Result};
 use crate::protocol::desc::PAGE;
 use crate::slot::feed::Feed;
+use crate::slot::outlet::Outlet;
 use viaduct_pci::without_sigxfsz;
 
 /// Bytes in this program's memory that a run reads or fills.
@@ -179,6 +180,8 @@ pub(crate) enum SourceKind {
     Bytes(SharedBytes),
     /// A pipe or stream socket that is read in order.
     Stream(Feed),
+    /// A pipe or stream socket that is written in order.
+    Sink(Outlet),
     /// What is written stays here, and the source below is only read.
     Private {
         below: Box<Source>,
@@ -236,25 +239,18 @@ impl Source {
     /// A pipe, FIFO or stream socket that the app reads: byte `i` of the mapping is byte `i` of what is read from now on. `name` is for
     /// messages. [`MapOptions`](crate::MapOptions) has its window and the longest wait for data.
     pub fn stream(fd: impl Into<OwnedFd>, name: impl Into<PathBuf>) -> Result<Self> {
-        let (file, name) = (File::from(fd.into()), name.into());
-        let meta = file.metadata().map_err(|e| Error::file(&name, "examine it", e))?;
-        let socket = match kind_of(&meta) {
-            Some("a pipe") => false,
-            Some("a socket") if getsockopt(&file, sockopt::SockType) == Ok(SockType::Stream) => true,
-            what => {
-                let what =
-                    if what == Some("a socket") { "a socket of messages" } else { what.unwrap_or("a file") };
-                let text = format!("{}: is {what}, not a pipe or a stream socket", name.display());
-                return Err(Error::Invalid(text));
-            }
-        };
-        let flags = fcntl(file.as_raw_fd(), FcntlArg::F_GETFL);
-        let flags = flags.map_err(|e| Error::file(&name, "examine it", e.into()))?;
-        if flags & libc::O_ACCMODE == libc::O_WRONLY {
-            return Err(Error::Access { path: name, what: "reading" });
-        }
+        let (file, socket, name) = open_stream(fd.into(), name.into(), false)?;
         let feed = Feed::new(file, socket).map_err(|e| Error::file(&name, "watch it", e))?;
         Ok(Self { kind: SourceKind::Stream(feed), name, len: 0, companion: None })
+    }
+
+    /// A pipe, FIFO or stream socket that the app writes: byte `i` of the mapping is byte `i` of what is written to it from now on. Pages
+    /// may be written in any order within half a window ([`MapOptions`](crate::MapOptions)), and are sent in order: once the app has gone
+    /// on to one that is so far behind, and as far as [`Slot::sync`](crate::Slot::sync) and [`Slot::unmap`](crate::Slot::unmap) say.
+    pub fn sink(fd: impl Into<OwnedFd>, name: impl Into<PathBuf>) -> Result<Self> {
+        let (file, socket, name) = open_stream(fd.into(), name.into(), true)?;
+        let outlet = Outlet::new(file, socket).map_err(|e| Error::file(&name, "watch it", e))?;
+        Ok(Self { kind: SourceKind::Sink(outlet), name, len: 0, companion: None })
     }
 
     /// A FIFO by its path, as [`Source::stream`]. It may have no writer yet.
@@ -269,12 +265,21 @@ impl Source {
         Self::stream(file, path)
     }
 
-    /// The stream, if it is one.
+    /// The stream that is read, if it is one.
     pub(crate) fn feed(&self) -> Option<&Feed> {
         match &self.kind {
             SourceKind::Stream(feed) => Some(feed),
             SourceKind::Private { below, .. } => below.feed(),
-            SourceKind::File { .. } | SourceKind::Bytes(_) => None,
+            SourceKind::File { .. } | SourceKind::Bytes(_) | SourceKind::Sink(_) => None,
+        }
+    }
+
+    /// The stream that is written, if it is one.
+    pub(crate) fn outlet(&self) -> Option<&Outlet> {
+        match &self.kind {
+            SourceKind::Sink(outlet) => Some(outlet),
+            SourceKind::Private { below, .. } => below.outlet(),
+            SourceKind::File { .. } | SourceKind::Bytes(_) | SourceKind::Stream(_) => None,
         }
     }
 
@@ -342,7 +347,7 @@ impl Source {
         let (file, offset) = match &self.kind {
             SourceKind::File { file, offset, .. } => (file, offset),
             SourceKind::Private { below, .. } => return below.will_need(position, len),
-            SourceKind::Bytes(_) | SourceKind::Stream(_) => return,
+            SourceKind::Bytes(_) | SourceKind::Stream(_) | SourceKind::Sink(_) => return,
         };
         let (Ok(at), Ok(len)) = (i64::try_from(offset + position), i64::try_from(len)) else { return };
         // SAFETY: the descriptor is open as long as `file` is; no memory is passed. It is advice: that it fails changes nothing.
@@ -359,6 +364,10 @@ impl Source {
             SourceKind::Stream(feed) => {
                 feed.read(to, offset, len, position).map_err(|e| Error::file(&self.name, "read it", e))
             }
+            SourceKind::Sink(outlet) => {
+                outlet.read(to, offset, len, position);
+                Ok(len)
+            }
             SourceKind::Private { below, written } => {
                 let mut got = below.read(to, offset, len, position)?;
                 for (&at, bytes) in lock(written).range(position..position + len as u64) {
@@ -373,6 +382,16 @@ impl Source {
                 Ok(got)
             }
         }
+    }
+
+    /// Waits until a stream has taken what was written to it before a byte. The error says what it has not taken.
+    pub(crate) fn drain(&self, until: u64) -> Result<()> {
+        let Some(outlet) = self.outlet() else { return Ok(()) };
+        let path = || self.name.clone();
+        outlet.drain().map_err(|(written, source)| Error::Write { path: path(), written, source })?;
+        let Some((start, end)) = outlet.stuck(until) else { return Ok(()) };
+        let why = format!("bytes are sent in order, and byte {start} was never written");
+        Err(Error::Lost { path: path(), start, end, why, os: None })
     }
 
     /// Discards what was written to a range of whole pages of a private source.
@@ -448,6 +467,11 @@ impl Source {
                 Ok(())
             }
             SourceKind::Stream(_) => Err(lost(0, "the stream is only read".into())),
+            // Errors of the stream are told when it is waited for.
+            SourceKind::Sink(outlet) => {
+                outlet.store(from, offset, len, position);
+                Ok(())
+            }
             SourceKind::Private { written, .. } => {
                 let mut written = lock(written);
                 for done in (0..len).step_by(PAGE as usize) {
@@ -466,8 +490,34 @@ impl Source {
             SourceKind::File { file, .. } => {
                 file.sync_data().map_err(|e| Error::file(&self.name, "write it to stable storage", e))
             }
-            SourceKind::Bytes(_) | SourceKind::Stream(_) | SourceKind::Private { .. } => Ok(()),
+            SourceKind::Bytes(_)
+            | SourceKind::Stream(_)
+            | SourceKind::Sink(_)
+            | SourceKind::Private { .. } => Ok(()),
         }
+    }
+}
+
+/// A pipe or stream socket, and whether it is a socket.
+fn open_stream(fd: OwnedFd, name: PathBuf, write: bool) -> Result<(File, bool, PathBuf)> {
+    let file = File::from(fd);
+    let meta = file.metadata().map_err(|e| Error::file(&name, "examine it", e))?;
+    let socket = match kind_of(&meta) {
+        Some("a pipe") => false,
+        Some("a socket") if getsockopt(&file, sockopt::SockType) == Ok(SockType::Stream) => true,
+        what => {
+            let what =
+                if what == Some("a socket") { "a socket of messages" } else { what.unwrap_or("a file") };
+            let text = format!("{}: is {what}, not a pipe or a stream socket", name.display());
+            return Err(Error::Invalid(text));
+        }
+    };
+    let flags = fcntl(file.as_raw_fd(), FcntlArg::F_GETFL);
+    let flags = flags.map_err(|e| Error::file(&name, "examine it", e.into()))?;
+    let (other, what) = if write { (libc::O_RDONLY, "writing") } else { (libc::O_WRONLY, "reading") };
+    match flags & libc::O_ACCMODE == other {
+        true => Err(Error::Access { path: name, what }),
+        false => Ok((file, socket, name)),
     }
 }
 

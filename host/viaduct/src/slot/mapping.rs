@@ -97,14 +97,16 @@ impl MapOptions {
         self
     }
 
-    /// Of a stream, the last so many bytes that were read are kept, rounded up to pages; unless told, 1 MiB. Half of it is read ahead of
-    /// the last page that the app has asked for, and accesses to what has left the window are denied.
+    /// Of a stream that is read, the last so many bytes are kept, rounded up to pages; unless told, 1 MiB. Half of it is read ahead of
+    /// the last page that the app has asked for, and accesses to what has left the window are denied. Of a stream that is written, so
+    /// many bytes may wait for its reader; pages are sent once the app has begun one that is half of it behind them.
     pub fn window(mut self, bytes: u64) -> Self {
         self.window = bytes;
         self
     }
 
-    /// An access to a stream waits so long for its data, and is denied then; unless told, 10 seconds.
+    /// An access to a stream waits so long for its data, or for room, and is denied then; unless told, 10 seconds. [`Slot::sync`] and
+    /// [`Slot::unmap`] wait so long for a reader that takes nothing.
     pub fn patience(mut self, limit: Duration) -> Self {
         self.patience = limit;
         self
@@ -177,9 +179,9 @@ impl Slot {
             let name = source.name().display();
             return Err(Error::Invalid(format!("{name}: 0 bytes cannot be mapped; give at least one")));
         }
-        let options = match source.feed() {
-            Some(_) => stream_options(&source, options)?,
-            None => options,
+        let options = match source.feed().is_some() || source.outlet().is_some() {
+            true => stream_options(&source, options)?,
+            false => options,
         };
         let source = if options.private { source.private() } else { source };
         if options.prot.write && !source.is_writable() {
@@ -222,12 +224,28 @@ impl Slot {
             at: options.at,
         };
         let inner = self.inner();
-        if let Some(feed) = wanted.source.feed() {
-            let slot = Arc::downgrade(inner);
-            let poke = move || slot.upgrade().into_iter().for_each(|slot| slot.rings.poke());
-            let started = feed.start(options.window, options.patience, poke);
-            started.map_err(|e| Error::file(wanted.source.name(), "start a thread that reads it", e))?;
+        if let At::Replacing(va) = options.at {
+            let range = va..va.saturating_add(len);
+            if !lock(&inner.space).written_streams(&range, None).is_empty() {
+                // What is on its way to a stream arrives there first.
+                inner.unmap(&range, None)?;
+            }
         }
+        let slot = Arc::downgrade(inner);
+        let poke = move || {
+            let Some(slot) = slot.upgrade() else { return };
+            slot.rings.poke();
+            if let Some(last) = Arc::into_inner(slot) {
+                // Closing waits for the thread of the stream, which this is.
+                drop(std::thread::Builder::new().spawn(move || drop(last)));
+            }
+        };
+        let started = match (wanted.source.feed(), wanted.source.outlet()) {
+            (Some(feed), _) => feed.start(options.window, options.patience, poke),
+            (_, Some(outlet)) => outlet.start(options.window, options.patience, poke),
+            (None, None) => Ok(()),
+        };
+        started.map_err(|e| Error::file(wanted.source.name(), "start a thread that moves its bytes", e))?;
         let source = Arc::clone(&wanted.source);
         let (va, owner) = lock(&inner.space).map_source(&inner.rings, wanted)?;
         let stream = source.feed().is_some().then_some(source);
@@ -291,7 +309,21 @@ impl SlotInner {
         self.rings.card.check_process()?;
         lock(&self.space).begin(range)?;
         self.step_through(range, then)?;
-        Ok(lock(&self.space).end(range))
+        let streams = lock(&self.space).written_streams(range, None);
+        let sent = self.send(&streams);
+        let (failed, sources) = lock(&self.space).end(range);
+        Ok((failed.or(sent.err()), sources))
+    }
+
+    /// Gives streams what the app has written before one of their bytes, and waits until they have taken it. Not under the lock of the
+    /// address space: the reader of a stream may be slow.
+    pub(super) fn send(&self, streams: &[(Arc<Source>, u64)]) -> Result<()> {
+        for (source, until) in streams {
+            while lock(&self.space).send_some(&self.rings, source, *until)? {}
+        }
+        // All of them are on their way by now.
+        let told = streams.iter().map(|(source, until)| source.drain(*until));
+        told.fold(Ok(()), Result::and)
     }
 
     fn step_through(&self, range: &Range<u64>, then: Then) -> Result<()> {
@@ -319,7 +351,16 @@ impl SlotInner {
                 "the range {start:#x} to {end:#x} is empty or does not begin at a multiple of {PAGE}"
             )));
         }
-        lock(&self.space).unmap(&self.rings, range.clone(), owner)
+        let (streams, unmapped) = {
+            let mut space = lock(&self.space);
+            let streams = space.written_streams(range, owner);
+            (streams, space.unmap(&self.rings, range.clone(), owner))
+        };
+        let sent = self.send(&streams);
+        for (source, until) in &streams {
+            source.outlet().into_iter().for_each(|outlet| outlet.end_at(*until));
+        }
+        unmapped.and(sent)
     }
 
     fn advise(&self, range: &Range<u64>, advice: Advice) -> Result<()> {
@@ -407,12 +448,15 @@ impl Mapping {
 /// What holds for a mapping of a stream, or why it is not possible.
 fn stream_options(source: &Source, options: MapOptions) -> Result<MapOptions> {
     let name = source.name().display();
-    let why = if options.prot.write {
+    let written = source.outlet().is_some();
+    let why = if options.prot.write && !written {
         "what is read in order cannot be written; map it for reading only"
+    } else if options.prot.read && written {
+        "what is written in order cannot be read; map it for writing only"
     } else if options.private || source.is_private() {
         "it cannot be private, as it has no bytes of its own that stay; map it shared"
     } else if options.offset != 0 {
-        "it is read from where it is; give offset 0"
+        "it begins where it is; give offset 0"
     } else if options.on_host {
         "only a window of it is kept, so its pages are in card memory; do not ask for host memory"
     } else if options.huge == Some(true) {

@@ -6,6 +6,8 @@ pub(crate) mod dispatch;
 pub(crate) mod feed;
 pub(crate) mod mapping;
 mod number;
+pub(crate) mod outlet;
+pub(crate) mod pump;
 pub(crate) mod several;
 pub(crate) mod window;
 pub(crate) mod worker;
@@ -511,9 +513,13 @@ impl SlotInner {
         }
         // Isolated, but not yet held in reset: that would also end the copies that write pages back.
         card.write_slot(slot, VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK | VIA_SLOT_CTRL_ISOLATE_MASK)?;
-        let unmapped = lock(&self.space).remove_all(&self.rings);
+        let (streams, unmapped) = {
+            let mut space = lock(&self.space);
+            let streams = space.written_streams(&(0..u64::MAX), None);
+            (streams, space.remove_all(&self.rings))
+        };
         let held = self.hold(card.timeouts().control).and_then(|()| Table::disable(card, slot));
-        held.and(unmapped)
+        held.and(unmapped).and(self.send(&streams))
     }
 }
 

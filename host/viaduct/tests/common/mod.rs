@@ -244,6 +244,17 @@ impl FakeCard {
         Some(state.card_read(pte & !0xfff, PAGE as usize))
     }
 
+    /// An access that writes: whether it is allowed; `None` if it waits for its page, and is to be tried again.
+    pub fn write(&self, slot: usize, va: u64, data: &[u8]) -> Option<bool> {
+        let result = self.state.lock().unwrap().access(slot, va, &mut data.to_vec(), true);
+        self.fired.notify_all();
+        match result {
+            Ok(()) => Some(true),
+            Err(true) => Some(false),
+            Err(false) => None,
+        }
+    }
+
     /// Fetches no command, or those that have come meanwhile.
     pub fn hold(&self, hold: bool) {
         let mut state = self.state.lock().unwrap();

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A pipe or stream socket that is mapped, and the thread that moves its bytes, so that the pager never waits for it.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+use crate::card::sync::{block_signals, lock};
+
+/// Bytes moved at a time.
+pub(super) const PIECE: u64 = 64 << 10;
+/// Longest wait for the thread when a mapping goes: it may be inside a call where the system cannot do without waiting.
+const FAREWELL: Duration = Duration::from_millis(100);
+/// An access that may wait for longer waits for so long: the end of a longer time may be later than a clock can tell.
+pub(super) const AGES: Duration = Duration::from_secs(1 << 32);
+
+/// What there is for an access to a page.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Supply {
+    /// So many pages from this one on can be loaded now.
+    Pages(u64),
+    /// The page has to wait: the slot is told when it is to be looked at again.
+    Wait,
+    /// It never comes, and this is why.
+    Never(String),
+}
+
+/// The stream, and what its thread and others share.
+#[derive(Debug)]
+pub(super) struct Pump {
+    file: File,
+    pub socket: bool,
+    wake: EventFd,
+    closed: AtomicBool,
+    running: Mutex<bool>,
+    gone: Condvar,
+    /// Process and thread that move its bytes.
+    mover: Mutex<Option<(u32, ThreadId)>>,
+}
+
+impl Pump {
+    pub fn new(file: File, socket: bool) -> io::Result<Self> {
+        let wake = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        let (closed, running, gone, mover) =
+            (AtomicBool::new(false), Mutex::default(), Condvar::new(), Mutex::default());
+        Ok(Self { file, socket, wake, closed, running, gone, mover })
+    }
+
+    /// Begins the thread, whose work ends when the stream is closed.
+    pub fn begin(this: Arc<Self>, name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let pump = Arc::clone(&this);
+        let mut mover = lock(&this.mover);
+        *lock(&this.running) = true;
+        let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
+            block_signals();
+            work();
+            *lock(&pump.running) = false;
+            pump.gone.notify_all();
+        });
+        let thread = thread.inspect_err(|_| *lock(&this.running) = false)?;
+        *mover = Some((std::process::id(), thread.thread().id()));
+        Ok(())
+    }
+
+    pub fn fd(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Has the thread look for what there is to do.
+    pub fn wake(&self) {
+        // It fails only if the counter is at its maximum: then the thread is woken anyhow.
+        let _ = self.wake.write(1);
+    }
+
+    /// Waits until bytes can be moved, if there are any to be moved; `false` if there is something else to do first.
+    pub fn ready(&self, events: PollFlags, wanted: bool, until: Option<Instant>) -> io::Result<bool> {
+        let mut polled = vec![PollFd::new(self.wake.as_fd(), PollFlags::POLLIN)];
+        if wanted {
+            polled.push(PollFd::new(self.file.as_fd(), events));
+        }
+        let limit = until.map_or(PollTimeout::NONE, |until| {
+            // Rounded up, so that the time is over then.
+            let left = until.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+            PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
+        });
+        match poll(&mut polled, limit) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let any = |at: usize| polled.get(at).is_some_and(|fd| fd.any().unwrap_or(true));
+        if any(0) {
+            let _ = self.wake.read();
+            return Ok(false);
+        }
+        Ok(any(1))
+    }
+
+    /// Ends the thread. The descriptor is closed with its last owner, which is the thread if it is inside a call now.
+    pub fn close(&self) {
+        let Some((process, thread)) = lock(&self.mover).take() else { return };
+        if process != std::process::id() {
+            return;
+        }
+        self.closed.store(true, Ordering::Release);
+        self.wake();
+        if thread != std::thread::current().id() {
+            let waited = self.gone.wait_timeout_while(lock(&self.running), FAREWELL, |running| *running);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
