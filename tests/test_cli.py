@@ -812,8 +812,54 @@ def test_bench_fsrf_measures_one_quantity_after_the_other():
     }
     assert len(rows) == 7
     assert rows["rng write, 4096 bytes: viaduct"] > 1.5 * rows["rng write, 64 bytes: viaduct"]
+    rows = {
+        f["what"]: f
+        for f in figures("fsrf", "--quick", "--sweep=transfer", "--system=viaduct", "--system=fsrf-dram")
+    }
+    assert len(rows) == 10 * 2
+    small, large = (rows[f"rng read, {size}: fsrf-dram"]["value"] for size in ("4 KiB", "2 MiB"))
+    assert large > 3 * small, "a transfer of one page is mostly waiting"
+    assert rows["rng read, 4 KiB: viaduct"]["value"] > 3 * small
+    assert all("512 pages in" in f["note"] for f in rows.values())
     fails(2, "is of resident pages", "bench", "fsrf", "--sweep=slots", "--pages=warm")
+    fails(2, "is of pages in host memory", "bench", "fsrf", "--sweep=transfer", "--pages=over")
     fails(2, 'not of "aes"', "bench", "fsrf", "--sweep=access", "--workload=aes")
+
+
+def test_bench_fsrf_measures_workloads_that_share_the_card():
+    """Bytes are shared equally where slots meet in one channel, and by whoever has the longer accesses elsewhere."""
+    systems = ("--system=viaduct", "--system=physical", "--system=coyote-2m")
+    rows = {f["what"]: f for f in figures("fsrf", "--quick", "--sweep=mixed", *systems)}
+    assert len(rows) == 3 * (4 + 1) + 5 * 3
+    # Nothing of the others can be seen where each slot has a channel of its own, from its first transfer on.
+    for system in ("viaduct", "physical"):
+        share = re.findall(r"([\d.]+) of alone", rows[f"rng read, beside others: {system}"]["note"])[0]
+        assert 0.98 < float(share) < 1.02
+    index = "Jain's index, {}: {}".format
+    mixes = [
+        "reads of 64 bytes and 4 KiB",
+        "writes of 64 bytes and 4 KiB",
+        "reads and writes of 64 bytes",
+        "reads and writes of 4 KiB",
+        "reads and writes of both",
+    ]
+    # In runs as short as these the first transfers still show.
+    assert all(rows[index(mix, "viaduct, one channel")]["value"] > 0.97 for mix in mixes)
+    assert rows[index(mixes[0], "coyote-2m")]["value"] < 0.75
+    each = re.findall(r"[\d.]+", rows[index(mixes[4], "coyote-2m")]["note"])[1:]
+    assert len(each) == 4 and float(each[1]) > 4 * float(each[0])
+    again = figures("fsrf", "--quick", "--sweep=mixed", "--system=coyote-2m")
+    assert again == [f for what, f in rows.items() if what.endswith("coyote-2m")]
+    fails(2, "has workloads of its own", "bench", "fsrf", "--sweep=mixed", "--workload=aes")
+    fails(2, "is of resident pages", "bench", "fsrf", "--sweep=mixed", "--pages=over")
+
+
+@pytest.mark.long
+def test_bench_fsrf_shares_a_channel_equally_by_bytes():
+    """Random reads and writes of 64 bytes and 4 KiB, four slots on one channel: Jain's index of 0.99 in every mix."""
+    rows = figures("fsrf", "--sweep=mixed", "--system=viaduct")
+    shared = [f["value"] for f in rows if f["what"].endswith("one channel")]
+    assert len(shared) == 5 and min(shared) >= 0.99
 
 
 def test_bench_fsrf_refuses_names_that_there_are_not():

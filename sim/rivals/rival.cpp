@@ -9,23 +9,25 @@
 //   dram WORD…                      members of vsim_dram in order
 //   system DIRECT STRIPED SPLIT WALK TLB STEP PAGE_LOG2 SETS_LOG2 WAYS MISS
 //                                   as the inputs of via_rival
-//   app SLOT OBJECT STREAM BYTES FILE
-//                                   loads an app and its memory: BYTES from BASE on, the first ones from FILE
+//   app SLOT OBJECT STREAM BYTES FILE START
+//                                   loads an app and its memory: BYTES from BASE on, the first ones from
+//                                   FILE; 1 in register START begins it, unless its streams do
 //   set SLOT OFFSET VALUE           writes a register of the app
 //   in SLOT ID OFFSET BYTES LAST    a move, carried out by `go` in this order
 //   out SLOT OFFSET BYTES           likewise
 //   pager RESIDENT FRAMES UNIT MOST READ WRITE MMIO_READ MMIO_WRITE SERVICE IN OUT
 //                                   demand paging, as PagerConfig; RESIDENT: the first pages are in card
 //                                   memory
-//   go START                        enters all pages into the TLBs, begins the moves or writes 1 to register
-//                                   START of every slot, and runs to the end
+//   go FIRST                        enters all pages into the TLBs, begins all moves and apps, and runs to
+//                                   the end
 //   get SLOT OFFSET                 prints `register VALUE`
 //   save SLOT FILE                  writes the app's memory to a file
 //
 // `go` prints for every slot `ran FIRST LAST BEATS_IN BEATS_OUT MISSES`: cycles of the first and last
 // transfer at the app, or of the end of its last move out, and `out BYTES ID` for each of its moves out. With
-// a pager FIRST is the beginning of the run, since a page may be loaded before anything is transferred, and a
-// line `paged FAULTS LOADS STORES` follows `ran`, in pages.
+// `go 1` beats count until the first slot has ended, and LAST is that cycle for the others. With a pager
+// FIRST is the beginning of the run, since a page may be loaded before anything is transferred, and a line
+// `paged FAULTS LOADS STORES` follows `ran`, in pages.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -85,14 +87,23 @@ struct Move {
 struct Place {
   Slot slot;
   bool stream = false;
+  uint32_t start = 0;
   uint64_t bytes = 0;
   std::deque<Move> in, out;
   unsigned in_left = 0, out_left = 0;
   bool irq = false;
   Pager pager;
   Slot::Levels levels{};
-  uint64_t written = 0;                             // cycle in which the last move out ended
+  uint64_t written = 0;  // cycle in which the last move out ended
+  Slot::Activity counted{};
   std::vector<std::pair<uint32_t, uint32_t>> done;  // of moves out
+
+  bool ended() const { return !slot.loaded() || (stream ? in_left == 0 && out_left == 0 : irq); }
+  // What it has transferred until it ended, or until now.
+  void count(uint64_t now) {
+    counted = slot.activity();
+    counted.last = ended() ? std::max(counted.last, written) : now;
+  }
 };
 
 class Rival {
@@ -128,7 +139,8 @@ class Rival {
     resident_ = resident;
   }
 
-  void app(unsigned s, const std::string& object, bool stream, uint64_t bytes, const std::string& file) {
+  void app(unsigned s, const std::string& object, bool stream, uint64_t bytes, const std::string& file,
+           uint32_t start) {
     void* library = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) fail(dlerror());
     auto* get = reinterpret_cast<const SlotApi* (*)()>(dlsym(library, "viaduct_slot_api"));
@@ -139,6 +151,7 @@ class Rival {
     Place& place = places_.at(s);
     if (!place.slot.load(api)) fail("out of memory");
     place.stream = stream;
+    place.start = start;
     place.bytes = bytes;
     top_.ports().stream_i = static_cast<decltype(Ports::stream_i)>((top_.ports().stream_i & ~(1u << s)) |
                                                                    (unsigned{stream} << s));
@@ -183,7 +196,7 @@ class Rival {
     (in ? places_.at(s).in : places_.at(s).out).push_back(move);
   }
 
-  void go(uint32_t start) {
+  void go(bool first) {
     uint64_t most = 0;
     for (const Place& place : places_) most = std::max(most, place.bytes);
     for (uint64_t at = 0; at < most; at += uint64_t{1} << page_log2_) {
@@ -209,23 +222,34 @@ class Rival {
       place.in_left = place.in.size();
       place.out_left = place.out.size();
       place.irq = false;
-      if (place.slot.loaded() && !place.stream) access(s, start, true, 1);
+      if (place.slot.loaded() && !place.stream) access(s, place.start, true, 1);
     }
     uint64_t moved = clock_.cycles();
-    while (!ended()) {
+    bool counted = false;
+    const auto count = [&] {
+      for (Place& place : places_) place.count(clock_.cycles());
+      counted = true;
+    };
+    const auto ended = [](const Place& place) { return place.ended(); };
+    while (!std::all_of(places_.begin(), places_.end(), ended)) {
       edge();
+      if (first && !counted && std::any_of(places_.begin(), places_.end(), [](const Place& place) {
+            return place.slot.loaded() && place.ended();
+          })) {
+        count();
+      }
       for (const Place& place : places_) moved = std::max(moved, place.slot.activity().last);
       if (clock_.cycles() - moved > kStuck) fail("nothing has moved for a long time");
     }
     for (uint64_t i = 0; i < kDrain; i++) edge();
+    if (!counted) count();
     begun_ = false;
     for (unsigned s = 0; s < kSlots; s++) {
       if (!places_[s].slot.loaded()) continue;
-      const Slot::Activity& a = places_[s].slot.activity();
+      const Slot::Activity& a = places_[s].counted;
       std::printf("ran %llu %llu %llu %llu %u\n", static_cast<unsigned long long>(paged() ? begin : a.first),
-                  static_cast<unsigned long long>(std::max(a.last, places_[s].written)),
-                  static_cast<unsigned long long>(a.beats_in), static_cast<unsigned long long>(a.beats_out),
-                  unsigned{top_.ports().misses_o[s]});
+                  static_cast<unsigned long long>(a.last), static_cast<unsigned long long>(a.beats_in),
+                  static_cast<unsigned long long>(a.beats_out), unsigned{top_.ports().misses_o[s]});
       if (paged()) {
         const Pager& p = places_[s].pager;
         std::printf("paged %llu %llu %llu\n", static_cast<unsigned long long>(p.faults()),
@@ -237,12 +261,6 @@ class Rival {
   }
 
  private:
-  bool ended() const {
-    return std::all_of(places_.begin(), places_.end(), [](const Place& p) {
-      return !p.slot.loaded() || (p.stream ? p.in_left == 0 && p.out_left == 0 : p.irq);
-    });
-  }
-
   bool paged() const { return pager_.frames != 0; }
 
   // Which addresses go on to their translation in this cycle; whether that has changed.
@@ -514,7 +532,8 @@ void obey() {
       const auto object = next<std::string>(line);
       const auto stream = next<unsigned>(line);
       const auto bytes = next<uint64_t>(line);
-      rival->app(slot, object, stream != 0, bytes, next<std::string>(line));
+      const auto file = next<std::string>(line);
+      rival->app(slot, object, stream != 0, bytes, file, next<uint32_t>(line));
     } else if (what == "set") {
       const auto slot = next<unsigned>(line);
       const auto offset = next<uint32_t>(line);
@@ -533,7 +552,7 @@ void obey() {
       const auto offset = next<uint64_t>(line);
       rival->move(slot, false, {0, offset, next<uint32_t>(line), false});
     } else if (what == "go") {
-      rival->go(next<uint32_t>(line));
+      rival->go(next<unsigned>(line) != 0);
     } else if (what == "save") {
       const auto slot = next<unsigned>(line);
       rival->save(slot, next<std::string>(line));

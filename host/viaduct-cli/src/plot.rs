@@ -45,11 +45,12 @@ const OURS: [Colour; 5] = [
     Colour(RGBColor(0x1b, 0x7c, 0x83), "#39c5cf"),
     Colour(RGBColor(0x33, 0x9a, 0xf0), "#a5d6ff"),
 ];
-const RIVALS: [Colour; 4] = [
+const RIVALS: [Colour; 5] = [
     Colour(RGBColor(0xbc, 0x4c, 0x00), "#f0883e"),
     Colour(RGBColor(0xbf, 0x39, 0x89), "#db61a2"),
     Colour(RGBColor(0x9a, 0x67, 0x00), "#d29922"),
     Colour(RGBColor(0xcf, 0x22, 0x2e), "#f85149"),
+    Colour(RGBColor(0x6f, 0x7d, 0x1c), "#b3c04a"),
 ];
 const LIMITS: [Colour; 2] =
     [Colour(RGBColor(0x24, 0x29, 0x2f), "#f0f6fc"), Colour(RGBColor(0xa4, 0x0e, 0x26), "#ff8182")];
@@ -97,7 +98,7 @@ struct Place {
 
 /// A plot, filled with values while a bench runs.
 pub struct Plot {
-    name: &'static str,
+    name: String,
     title: String,
     counted: String,
     axes: [&'static str; 2],
@@ -110,13 +111,13 @@ impl Plot {
     /// `name` is that of the file, `counted` describes the measurement, `axes` are the labels of the horizontal and vertical one,
     /// with units.
     pub fn new(
-        name: &'static str,
+        name: impl Into<String>,
         form: Form,
         title: impl Into<String>,
         counted: impl Into<String>,
         axes: [&'static str; 2],
     ) -> Self {
-        let (title, counted) = (title.into(), counted.into());
+        let (name, title, counted) = (name.into(), title.into(), counted.into());
         Self { name, title, counted, axes, form, places: Vec::new(), series: Vec::new() }
     }
 
@@ -449,7 +450,7 @@ impl Folder {
 
     /// Writes a plot atomically; returns the path of the file.
     pub fn write(&self, plot: &Plot) -> Result<PathBuf> {
-        let path = self.0.join(plot.name).with_extension("svg");
+        let path = self.0.join(&plot.name).with_extension("svg");
         let svg = plot.svg()?;
         let written = || -> std::io::Result<()> {
             let mut file = tempfile::Builder::new()

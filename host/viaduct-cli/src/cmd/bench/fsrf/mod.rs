@@ -7,30 +7,30 @@
 //! run, to the last transfer, or until the last of its output is in memory, and the bytes that pass there; the throughput is that of all slots,
 //! over their mean time, as in the paper (section 6.2).
 
+mod mixed;
+mod ours;
 mod paging;
 mod record;
 mod sweep;
 mod systems;
 mod work;
 
-use std::collections::{BTreeMap, VecDeque};
-use std::path::PathBuf;
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
-use viaduct::desc::Command;
-use viaduct::{Advice, Awaited, MapOptions, Prot, SharedBytes, Source, Tag};
+use viaduct::Placement;
 use viaduct_build::{Project, Variant};
+use viaduct_sim::Profile;
 
 use self::paging::{Case, Paging};
 use self::record::{Key, Record, digest};
-use self::sweep::{Point, Sweep};
+use self::sweep::{Point, Quantity, Sweep};
 use self::systems::SYSTEMS;
-use self::work::{Done, NAMES, Ran, Sizes, Work};
-use super::{Figure, PATIENCE, register, wrong};
-use crate::card::CardArgs;
-use crate::fail::{Failure, Result, usage};
-use crate::job::set_registers;
+use self::work::{NAMES, Ran, Sizes, Task, Work};
+use super::{Figure, link_limits};
+use crate::card::{CardArgs, Opened};
+use crate::fail::{Result, usage};
 use crate::plot::{Form, Kind, Plot};
 
 const OURS: &str = "viaduct";
@@ -57,7 +57,7 @@ pub struct Choice {
     /// For `fsrf`: add each result to this file, and take from it those that the same build has measured before
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
-    /// For `fsrf`: measure with different values of this, on resident pages
+    /// For `fsrf`: measure with different values of this, on resident pages unless they are transferred
     #[arg(long, value_enum, value_name = "WHAT")]
     sweep: Option<Sweep>,
 }
@@ -84,12 +84,43 @@ const QUICK: Sizes = Sizes {
     updates: 256,
     random: 32 << 10,
     access: 64,
+    transfer: 2 << 20,
     blocks: [8, 64],
     ranks: [256, 1024],
     triangles: [64, 320],
     images: 1,
 };
 const QUICK_SCALE_LOG2: u32 = 10;
+
+/// How tasks are run, apart from what all measurements have in common.
+#[derive(Clone, Copy, Default)]
+struct Mode {
+    /// What is counted ends for all slots when the first one ends.
+    first: bool,
+    /// Channels of the slots on this card; in all of them pages have 4 KiB.
+    placement: Placement,
+    /// Pages that a fault of FSRF loads, if not as many as its policy says.
+    batch: Option<u64>,
+}
+
+/// What measurements have in common.
+struct Bench<'a> {
+    project: &'a Project,
+    choice: &'a Choice,
+    case: Case,
+    quick: bool,
+    card: CardArgs,
+    board: Profile,
+    opened: Opened,
+    /// With the other systems.
+    program: PathBuf,
+    sizes: Sizes,
+    scale_log2: u32,
+    systems: Vec<&'static str>,
+    record: Option<Record>,
+    /// Results so far, on a terminal.
+    bar: ProgressBar,
+}
 
 /// Measures the figures of `viaduct bench fsrf`.
 pub fn fsrf(
@@ -99,181 +130,294 @@ pub fn fsrf(
     quick: bool,
     plots: &mut Vec<Plot>,
 ) -> Result<Vec<Figure>> {
-    let case = choice.pages;
-    let takes_part = |s: &&systems::System| case == Case::Hot || s.pages(case, 0).is_some();
-    let names = || [OURS].into_iter().chain(SYSTEMS.iter().filter(takes_part).map(|s| s.name));
-    known("system", &choice.system, &names().collect::<Vec<_>>())?;
-    known("workload", &choice.workload, &NAMES)?;
-    let sweep = choice.sweep;
-    if sweep.is_some() && case != Case::Hot {
-        return usage("--sweep is of resident pages; leave --pages out");
+    let mut bench = Bench::new(project, card, choice, quick)?;
+    match choice.sweep.map(Sweep::quantity) {
+        None => bench.table(plots),
+        Some(None) => mixed::mixed(&mut bench, plots),
+        Some(Some(quantity)) => bench.sweep(quantity, plots),
     }
-    if let Some(other) = choice.workload.iter().find(|name| !name.starts_with("rng"))
-        && sweep == Some(Sweep::Access)
-    {
-        return usage(format!(
-            "--sweep=access is of workloads \"rng read\" and \"rng write\", not of {other:?}"
-        ));
+}
+
+impl<'a> Bench<'a> {
+    /// Checks what was chosen, and opens what is needed.
+    fn new(project: &'a Project, card: &CardArgs, choice: &'a Choice, quick: bool) -> Result<Self> {
+        let case = match choice.sweep {
+            Some(sweep) => sweep.case(choice.pages)?,
+            None => choice.pages,
+        };
+        let takes_part = |s: &&systems::System| match choice.sweep {
+            Some(Sweep::Transfer) => s.grows(),
+            _ => case == Case::Hot || s.pages(case, 0, None).is_some(),
+        };
+        let names: Vec<_> =
+            [OURS].into_iter().chain(SYSTEMS.iter().filter(takes_part).map(|s| s.name)).collect();
+        known("system", &choice.system, &names)?;
+        known("workload", &choice.workload, &NAMES)?;
+        choice.sweep.map_or(Ok(()), |sweep| sweep.check(&choice.workload))?;
+        let profile = card.profile.clone().or(Some("f1".into()));
+        let card = CardArgs { profile, ..card.clone() };
+        let board = crate::card::profile(card.profile.as_deref())?;
+        let (sizes, scale_log2) = match quick {
+            true => (QUICK, QUICK_SCALE_LOG2),
+            false => (Sizes::small(choice.divide), choice.divide.ilog2()),
+        };
+        let record = choice.resume.as_deref().map(Record::open).transpose()?;
+        let program = project.build_rivals(&mut crate::project::tell)?;
+        let opened = card.open_with(project, Variant::Fast, |_| ())?;
+        let systems = names.into_iter().filter(|system| wanted(&choice.system, system)).collect();
+        let bar = bar();
+        Ok(Self {
+            project,
+            choice,
+            case,
+            quick,
+            card,
+            board,
+            opened,
+            program,
+            sizes,
+            scale_log2,
+            systems,
+            record,
+            bar,
+        })
     }
-    let wanted = |list: &[String], name: &str| list.is_empty() || list.iter().any(|n| n == name);
-    let profile = card.profile.clone().or(Some("f1".into()));
-    let card = CardArgs { profile: profile.clone(), ..card.clone() };
-    let board = crate::card::profile(profile.as_deref())?;
-    let (sizes, scale_log2) = match quick {
-        true => (QUICK, QUICK_SCALE_LOG2),
-        false => (Sizes::small(choice.divide), choice.divide.ilog2()),
-    };
-    let mut record = choice.resume.as_deref().map(Record::open).transpose()?;
-    let program = project.build_rivals(&mut crate::project::tell)?;
-    let opened = card.open_with(project, Variant::Fast, |_| ())?;
-    // As it runs: its file may have been replaced by a new build.
-    let own = std::path::Path::new("/proc/self/exe");
-    let points = sweep.map_or_else(|| vec![Point::default()], Sweep::points);
-    let usual = |name: &&str| match sweep {
-        Some(sweep) if choice.workload.is_empty() => sweep.workloads().contains(name),
-        _ => wanted(&choice.workload, name),
-    };
-    let workloads: Vec<_> = NAMES.into_iter().filter(usual).collect();
-    let systems: Vec<_> = names().filter(|system| wanted(&choice.system, system)).collect();
-    let bar = bar((workloads.len() * points.len() * systems.len()) as u64);
-    let reference = case.reference();
-    let mut plot = match sweep {
-        None => Plot::new(
+
+    /// A workload and its app.
+    fn task(&self, name: &'static str, sizes: &Sizes) -> Result<Task> {
+        self.bar.set_message(name);
+        let work = Work::new(self.project, name, sizes)?;
+        let info = self.opened.card.info();
+        let build = || crate::project::build(self.project, &work.app, info, Variant::Fast);
+        let image = self.bar.suspend(build)?;
+        // As it runs: its file may have been replaced by a new build.
+        let own = Path::new("/proc/self/exe");
+        let built = match &self.record {
+            Some(_) => {
+                digest([own, &self.project.card_object(Variant::Fast), &*self.program, &image.object])?
+            }
+            None => String::new(),
+        };
+        Ok(Task { work, image, built })
+    }
+
+    /// Runs tasks, each in a slot, on a system, unless the same build has measured that before.
+    fn measure(
+        &mut self,
+        system: &'static str,
+        tasks: &[&Task],
+        label: &str,
+        mode: Mode,
+    ) -> Result<Vec<Ran>> {
+        let joined = |of: fn(&Task) -> &str| {
+            let mut all: Vec<_> = tasks.iter().map(|task| of(task)).collect();
+            all.dedup();
+            all.join(" + ")
+        };
+        let (choice, case) = (self.choice, self.case);
+        let key = Key {
+            build: joined(|task| &task.built),
+            profile: self.card.profile.clone().unwrap_or_default(),
+            workload: joined(|task| task.work.name),
+            system: system.to_owned(),
+            pages: case.plot().to_owned(),
+            host_us: choice.host_us.to_string(),
+            sizes: match self.quick {
+                true => format!("quick{label}"),
+                false => format!("small/{}{label}", choice.divide),
+            },
+        };
+        self.bar.set_message(format!("{}: {system}", key.workload));
+        self.bar.inc(1);
+        if let Some(ran) = self.record.as_ref().and_then(|record| record.find(&key)) {
+            self.bar.reset_eta();
+            return Ok(ran);
+        }
+        let ran = match SYSTEMS.iter().find(|s| s.name == system) {
+            Some(s) => {
+                let pages = s.pages(case, self.scale_log2, mode.batch);
+                let paging = pages
+                    .and_then(|pages| Paging::new(pages, &tasks[0].work, case, choice.host_us, &self.opened));
+                s.run(&self.program, &self.board, tasks, self.scale_log2, paging, mode.first)?
+            }
+            None => ours::run(&self.card, self.project, tasks, case, choice.host_us, mode)?,
+        };
+        if let Some(record) = &mut self.record {
+            record.add(key, &ran)?;
+        }
+        Ok(ran)
+    }
+
+    /// A workload in all its slots, on each system.
+    fn rows(&mut self, name: &'static str, point: Point, label: &str) -> Result<(Task, Rows)> {
+        let task = self.task(name, &point.sizes(&self.sizes))?;
+        let (tasks, mode) = (vec![&task; point.slots], Mode { batch: point.batch(), ..Mode::default() });
+        let mut rows = Rows::new();
+        for system in self.systems.clone() {
+            rows.push((system, self.measure(system, &tasks, label, mode)?));
+        }
+        Ok((task, rows))
+    }
+
+    /// A value in bytes per cycle as MiB/s.
+    fn mib(&self, value: f64) -> String {
+        format!("{:.0} MiB/s", value * f64::from(self.board.clk_khz) * 1000.0 / MIB)
+    }
+
+    /// All workloads: each system against the reference.
+    fn table(&mut self, plots: &mut Vec<Plot>) -> Result<Vec<Figure>> {
+        let (case, reference) = (self.case, self.case.reference());
+        let mut plot = Plot::new(
             case.plot(),
             Form::Bars,
             case.title(),
             format!("four slots at once; bytes over the mean time of the slots, of system {reference}"),
             ["workload", case.axis()],
-        ),
-        Some(sweep) => Plot::new(
-            sweep.plot(),
-            Form::Lines,
-            sweep.title(),
-            format!("{}; bytes over the mean time of the slots", workloads.join(" and ")),
-            sweep.axes(),
-        ),
-    };
-    let mut figures = Vec::new();
-    let mut ratios: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    let all = workloads.iter().flat_map(|&name| points.iter().map(move |&point| (name, point)));
-    // Of each system of the workload in turn, at the first point.
-    let mut first: BTreeMap<&str, f64> = BTreeMap::new();
-    for (name, point) in all {
-        bar.set_message(name);
-        let label = sweep.map_or_else(String::new, |sweep| sweep.label(point));
-        let mut work = Work::new(project, name, &point.sizes(&sizes))?;
-        work.slots = point.slots;
-        let build = || crate::project::build(project, &work.app, opened.card.info(), Variant::Fast);
-        let image = bar.suspend(build)?;
-        let built = match &record {
-            Some(_) => digest([own, &project.card_object(Variant::Fast), &*program, &image.object])?,
-            None => String::new(),
+        );
+        let workloads: Vec<_> =
+            NAMES.into_iter().filter(|name| wanted(&self.choice.workload, name)).collect();
+        self.bar.set_length((workloads.len() * self.systems.len()) as u64);
+        let mut figures = Vec::new();
+        let mut ratios: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for name in workloads {
+            let (task, rows) = self.rows(name, Point::default(), "")?;
+            let of = of_reference(&rows, reference);
+            for (system, ran) in &rows {
+                let value = rate(&task, ran);
+                let mut note = self.mib(value);
+                if let Some(&ratio) = of.get(system) {
+                    note += &format!(", {ratio:.3} of {reference}");
+                    ratios.entry(system).or_default().push(ratio);
+                    if *system != reference && drawn(system) {
+                        plot.add(kind(system), system, name, 0.0, ratio);
+                    }
+                }
+                note += &counts(ran);
+                figures.push(Figure { what: format!("{name}: {system}"), value, unit: "B/cycle", note });
+            }
+            if !of.is_empty() {
+                plot.add(Kind::Limit, reference, name, 0.0, 1.0);
+            }
+        }
+        for system in &self.systems {
+            let Some(all) = ratios.get(system) else { continue };
+            let value = (all.iter().map(|r| r.ln()).sum::<f64>() / all.len() as f64).exp();
+            let least = all.iter().copied().fold(f64::INFINITY, f64::min);
+            figures.push(Figure {
+                what: format!("geometric mean of {}: {system}", all.len()),
+                value,
+                unit: "",
+                note: format!("of {reference}, least {least:.3}"),
+            });
+        }
+        plots.push(plot);
+        Ok(figures)
+    }
+
+    /// Some workloads, each with one value after the other of a quantity, and a plot.
+    fn sweep(&mut self, quantity: Quantity, plots: &mut Vec<Plot>) -> Result<Vec<Figure>> {
+        let reference = self.case.reference();
+        let chosen = &self.choice.workload;
+        let usual = |name: &&str| match chosen.is_empty() {
+            true => quantity.workloads().contains(name),
+            false => wanted(chosen, name),
         };
-        let mut rows = Vec::new();
-        for &system in &systems {
-            bar.set_message(format!("{name}: {system}"));
-            let key = Key {
-                build: built.clone(),
-                profile: profile.clone().unwrap_or_default(),
-                workload: name.to_owned(),
-                system: system.to_owned(),
-                pages: case.plot().to_owned(),
-                host_us: choice.host_us.to_string(),
-                sizes: match quick {
-                    true => format!("quick{label}"),
-                    false => format!("small/{}{label}", choice.divide),
-                },
-            };
-            if let Some(ran) = record.as_ref().and_then(|record| record.find(&key)) {
-                rows.push((system, ran));
-                bar.inc(1);
-                bar.reset_eta();
-                continue;
-            }
-            let ran = match SYSTEMS.iter().find(|s| s.name == system) {
-                Some(s) => {
-                    let pages = s.pages(case, scale_log2);
-                    let paging =
-                        pages.and_then(|pages| Paging::new(pages, &work, case, choice.host_us, &opened));
-                    s.run(&program, &board, &image.object, &work, scale_log2, paging)?
+        let workloads: Vec<_> = NAMES.into_iter().filter(usual).collect();
+        let points = quantity.points();
+        self.bar.set_length((workloads.len() * points.len() * self.systems.len()) as u64);
+        let mut figures = Vec::new();
+        for name in workloads {
+            let mut plot = quantity.plot(name);
+            // Of each system.
+            let mut first: BTreeMap<&str, f64> = BTreeMap::new();
+            for &point in &points {
+                let label = quantity.label(point);
+                let (task, rows) = self.rows(name, point, &label)?;
+                let of = of_reference(&rows, reference);
+                let (at, place) = quantity.place(point);
+                for (system, ran) in &rows {
+                    let value = rate(&task, ran);
+                    let mut note = self.mib(value);
+                    if let Some(ratio) = of.get(system) {
+                        note += &format!(", {ratio:.3} of {reference}");
+                    }
+                    let times = value / *first.entry(system).or_insert(value);
+                    if quantity == Quantity::Slots {
+                        note += &format!(", {times:.2} times one slot");
+                    }
+                    if drawn(system) {
+                        let shown = if quantity == Quantity::Slots { times } else { value };
+                        plot.add(kind(system), system, &place, at, shown);
+                    }
+                    note += &counts(ran);
+                    figures.push(Figure {
+                        what: format!("{name}{label}: {system}"),
+                        value,
+                        unit: "B/cycle",
+                        note,
+                    });
                 }
-                None => ours(&card, project, &image.container, &work, case, choice.host_us)?,
-            };
-            if let Some(record) = &mut record {
-                record.add(key, &ran)?;
+                if quantity == Quantity::Transfer {
+                    let (way, limit) = link_limits(&self.opened)[0];
+                    let limit = limit * 1e6 / f64::from(self.board.clk_khz);
+                    plot.add(Kind::Limit, &format!("the link, {way}"), &place, at, limit);
+                }
             }
-            rows.push((system, ran));
-            bar.inc(1);
+            plots.push(plot);
         }
-        let cycles = |ran: &[Ran]| ran.iter().map(|r| r.cycles).sum::<u64>() as f64 / ran.len() as f64;
-        let physical = rows.iter().find(|(system, _)| *system == reference).map(|(_, ran)| cycles(ran));
-        for (system, ran) in &rows {
-            let beats: u64 = ran.iter().map(|r| r.beats_in + r.beats_out).sum();
-            let value = (beats * work.of_beat) as f64 / cycles(ran);
-            let mut note = format!("{:.0} MiB/s", value * f64::from(board.clk_khz) * 1000.0 / MIB);
-            if let Some(physical) = physical {
-                let ratio = physical / cycles(ran);
-                note += &format!(", {ratio:.3} of {reference}");
-                ratios.entry(system).or_default().push(ratio);
-                if sweep.is_none() && *system != reference && *system != "direct" && !system.ends_with('+') {
-                    plot.add(kind(system), system, name, 0.0, ratio);
-                }
-            }
-            if let Some(sweep) = sweep {
-                if point == points[0] {
-                    first.insert(system, value);
-                }
-                let times = value / first[system];
-                if sweep == Sweep::Slots {
-                    note += &format!(", {times:.2} times one slot");
-                }
-                let series =
-                    if workloads.len() > 1 { format!("{name}: {system}") } else { (*system).to_owned() };
-                let (quantity, place) = sweep.place(point);
-                let shown = if sweep == Sweep::Slots { times } else { value };
-                plot.add(kind(system), &series, &place, quantity, shown);
-            }
-            note += &format!(", {:.0} cycles", cycles(ran));
-            let sum = |of: fn(&Ran) -> u64| ran.iter().map(of).sum::<u64>();
-            for (count, what) in [
-                (sum(|r| r.misses), "misses"),
-                (sum(|r| r.loads), "pages in"),
-                (sum(|r| r.stores), "out"),
-                (sum(|r| r.overflowed), "on the host"),
-            ] {
-                if count > 0 {
-                    note += &format!(", {count} {what}");
-                }
-            }
-            figures.push(Figure { what: format!("{name}{label}: {system}"), value, unit: "B/cycle", note });
-        }
-        if physical.is_some() && sweep.is_none() {
-            plot.add(Kind::Limit, reference, name, 0.0, 1.0);
+        Ok(figures)
+    }
+}
+
+/// What systems have done with a workload.
+type Rows = Vec<(&'static str, Vec<Ran>)>;
+
+fn mean_cycles(ran: &[Ran]) -> f64 {
+    ran.iter().map(|r| r.cycles).sum::<u64>() as f64 / ran.len() as f64
+}
+
+/// Bytes of all slots over their mean time.
+fn rate(task: &Task, ran: &[Ran]) -> f64 {
+    let beats: u64 = ran.iter().map(|r| r.beats_in + r.beats_out).sum();
+    (beats * task.work.of_beat) as f64 / mean_cycles(ran)
+}
+
+/// The throughput of each system as a share of that of one of them, if that is there.
+fn of_reference(rows: &Rows, reference: &str) -> BTreeMap<&'static str, f64> {
+    let cycles = rows.iter().find(|(system, _)| *system == reference).map(|(_, ran)| mean_cycles(ran));
+    let share = |cycles: f64| rows.iter().map(move |(system, ran)| (*system, cycles / mean_cycles(ran)));
+    cycles.map(|cycles| share(cycles).collect()).unwrap_or_default()
+}
+
+/// Cycles and events, for a note.
+fn counts(ran: &[Ran]) -> String {
+    let mut text = format!(", {:.0} cycles", mean_cycles(ran));
+    let sum = |of: fn(&Ran) -> u64| ran.iter().map(of).sum::<u64>();
+    for (count, what) in [
+        (sum(|r| r.misses), "misses"),
+        (sum(|r| r.loads), "pages in"),
+        (sum(|r| r.stores), "out"),
+        (sum(|r| r.overflowed), "on the host"),
+    ] {
+        if count > 0 {
+            text += &format!(", {count} {what}");
         }
     }
-    for system in names().filter(|_| sweep.is_none()) {
-        let Some(all) = ratios.get(system) else { continue };
-        let value = (all.iter().map(|r| r.ln()).sum::<f64>() / all.len() as f64).exp();
-        let least = all.iter().copied().fold(f64::INFINITY, f64::min);
-        let note = format!("of {reference}, least {least:.3}");
-        figures.push(Figure {
-            what: format!("geometric mean of {}: {system}", all.len()),
-            value,
-            unit: "",
-            note,
-        });
-    }
-    plots.push(plot);
-    Ok(figures)
+    text
 }
 
 /// Results, on a terminal.
-fn bar(results: u64) -> ProgressBar {
-    let bar = ProgressBar::new(results).with_finish(ProgressFinish::AndClear);
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::new(0).with_finish(ProgressFinish::AndClear);
     match ProgressStyle::with_template("{bar:30} {pos} of {len} results, {msg}, {eta} left") {
         Ok(style) => bar.with_style(style.progress_chars("██░")),
         Err(_) => bar,
     }
+}
+
+/// Whether a name is in a list, or that is empty.
+fn wanted(list: &[String], name: &str) -> bool {
+    list.is_empty() || list.iter().any(|n| n == name)
 }
 
 /// Refuses names that there are not.
@@ -285,193 +429,16 @@ fn known(what: &str, given: &[String], names: &[&str]) -> Result {
 }
 
 fn kind(system: &str) -> Kind {
-    if system == OURS { Kind::Ours } else { Kind::Rival }
+    match system {
+        OURS => Kind::Ours,
+        "physical" => Kind::Limit,
+        _ => Kind::Rival,
+    }
 }
 
-/// A slot, its memory, and what that is mapped from.
-type Place = (viaduct::Slot, viaduct::Mapping, SharedBytes);
-
-/// Runs a workload in its slots of this card, each with its share of the channels: all four slots have one each. Hot: pages of 2 MiB, all
-/// loaded and mapped before. Otherwise
-/// pages of 4 KiB, since the data is smaller than the paper's, as large ones are of the other systems.
-fn ours(
-    card: &CardArgs,
-    project: &Project,
-    container: &std::path::Path,
-    work: &Work,
-    case: Case,
-    host_us: f64,
-) -> Result<Vec<Ran>> {
-    let opened = card.open_with(project, Variant::Fast, |_| ())?;
-    let Some(sim) = &opened.sim else { return Err(Failure::Run("not a simulated card".into())) };
-    let image = std::fs::read(container).map_err(crate::fail::at(container.display()))?;
-    let app = &work.app;
-    let mut slots: Vec<Place> = Vec::new();
-    for s in 0..work.slots {
-        let slot = opened.card.slot(s)?;
-        slot.load(&image)?;
-        set_registers(&slot, app, &work.values)?;
-        let bytes = SharedBytes::new(work.memory.clone());
-        let options = MapOptions::new(Prot::READ_WRITE).huge(case == Case::Hot);
-        slot.set_service_time(Duration::from_nanos((host_us * 1000.0) as u64));
-        slot.set_frame_budget(case.frames(work).map_or(u64::MAX, |frames| frames * paging::PAGE));
-        let mapping = slot.map(Source::bytes(bytes.clone()), work.memory.len() as u64, options)?;
-        if let Some(port) = &app.memory {
-            for (name, value) in [(&port.base, mapping.va()), (&port.bytes, mapping.len())] {
-                if let Some(name) = name {
-                    super::set(&slot, app, name, value)?;
-                }
-            }
-        }
-        slots.push((slot, mapping, bytes));
-    }
-    // Now that all have mappings, none takes the share of another.
-    for (_, mapping, _) in &slots {
-        if case != Case::Hot {
-            mapping.advise(work.advice())?;
-        }
-        if case != Case::Warm {
-            mapping.advise(Advice::WillNeed)?;
-        }
-    }
-    let stats = |slots: &[Place]| slots.iter().map(|(slot, ..)| slot.pager_stats()).collect::<Vec<_>>();
-    let before = stats(&slots);
-    // A page may be loaded before anything is transferred.
-    let begun = (case != Case::Hot).then(|| sim.function.now());
-    let mut moved = vec![Vec::new(); work.slots];
-    let mut written = vec![0; work.slots];
-    if work.streams() {
-        let mut feeds: Vec<Feed> =
-            slots.iter().map(|(_, mapping, _)| Feed::new(work, mapping.va())).collect();
-        for (feed, (slot, ..)) in feeds.iter_mut().zip(&slots) {
-            feed.submit(slot)?;
-        }
-        loop {
-            let open: Vec<usize> = (0..work.slots).filter(|s| !feeds[*s].ended()).collect();
-            let awaited = |s: &usize| (&slots[*s].0, Awaited::Commands(feeds[*s].next()));
-            let next = viaduct::wait_for_one(&open.iter().map(awaited).collect::<Vec<_>>(), PATIENCE)?;
-            let Some(s) = next.map(|place| open[place]) else {
-                match open.is_empty() {
-                    true => break,
-                    false => return Err(Failure::Run(format!("{}: a move does not end", work.name))),
-                }
-            };
-            feeds[s].wait(&slots[s].0, &mut moved[s])?;
-            feeds[s].submit(&slots[s].0)?;
-        }
-        written = feeds.iter().map(|feed| feed.written).collect();
-    } else {
-        let start = app.memory.as_ref().and_then(|m| m.start.as_deref()).unwrap_or("start");
-        let seen: Vec<u64> = slots.iter().map(|(slot, ..)| slot.irqs()).collect();
-        for (slot, ..) in slots.iter().rev() {
-            slot.write_register(register(app, start)?.offset, 1)?;
-        }
-        let mut open: Vec<_> =
-            slots.iter().zip(seen).map(|((slot, ..), seen)| (slot, Awaited::Irq(seen))).collect();
-        while !open.is_empty() {
-            match viaduct::wait_for_one(&open, PATIENCE)? {
-                Some(place) => drop(open.remove(place)),
-                None => return Err(Failure::Run(format!("{}: the app does not end", work.name))),
-            }
-        }
-    }
-    let counters = sim.function.counters();
-    let after = stats(&slots);
-    let loaded = |s: usize| after[s].pages_in - before[s].pages_in;
-    if case == Case::Hot && (0..work.slots).any(|s| loaded(s) > 0) {
-        return wrong(&format!("{}: pages were not resident", work.name));
-    }
-    let mut all = Vec::new();
-    for (s, (slot, mapping, bytes)) in slots.into_iter().enumerate() {
-        let mut registers = BTreeMap::new();
-        for name in work.results() {
-            registers.insert(name.clone(), slot.read_wide(register(app, &name)?)?);
-        }
-        let translated = slot.counters()?;
-        mapping.unmap()?;
-        let done = Done { memory: bytes.to_vec(), registers, moved: std::mem::take(&mut moved[s]) };
-        work.check(&done, OURS)?;
-        all.push(Ran {
-            cycles: counters.slot_last[s].max(written[s]) - begun.unwrap_or(counters.slot_first[s]) + 1,
-            beats_in: counters.slot_beats_in[s],
-            beats_out: counters.slot_beats_out[s],
-            misses: u64::from(translated.rd_miss) + u64::from(translated.wr_miss),
-            loads: loaded(s),
-            stores: after[s].pages_out - before[s].pages_out,
-            overflowed: after[s].overflowed - before[s].overflowed,
-        });
-    }
-    Ok(all)
-}
-
-/// The moves of a slot, as many under way as a mover holds.
-struct Feed {
-    ins: VecDeque<Command>,
-    outs: VecDeque<Command>,
-    /// Under way: in, out.
-    tags: [Vec<Tag>; 2],
-    /// Cycle in which the last move out ended.
-    written: u64,
-}
-
-/// Moves that a mover holds, and how many of them are waited for at a time.
-const HELD: usize = 16;
-const AT_ONCE: usize = 4;
-
-impl Feed {
-    fn new(work: &Work, va: u64) -> Self {
-        let into = |m: &work::MoveIn| {
-            let command = Command::move_in(0, va + m.at, m.bytes, m.last);
-            Command { id: m.id, ..command }
-        };
-        Self {
-            ins: work.ins.iter().map(into).collect(),
-            outs: work.outs.iter().map(|(at, bytes)| Command::move_out(0, va + at, *bytes)).collect(),
-            tags: [Vec::new(), Vec::new()],
-            written: 0,
-        }
-    }
-
-    fn ended(&self) -> bool {
-        self.ins.is_empty() && self.outs.is_empty() && self.tags.iter().all(Vec::is_empty)
-    }
-
-    fn submit(&mut self, slot: &viaduct::Slot) -> Result {
-        for (tags, commands) in self.tags.iter_mut().zip([&mut self.ins, &mut self.outs]) {
-            let count = commands.len().min(HELD - tags.len());
-            let some: Vec<Command> = commands.drain(..count).collect();
-            if !some.is_empty() {
-                tags.extend(slot.submit(&some)?);
-            }
-        }
-        Ok(())
-    }
-
-    /// What is waited for next: the oldest moves in, or when all are in the oldest ones out.
-    fn next(&self) -> &[Tag] {
-        let tags = &self.tags[self.way()];
-        &tags[..tags.len().min(AT_ONCE)]
-    }
-
-    fn way(&self) -> usize {
-        usize::from(self.tags[0].is_empty())
-    }
-
-    /// Waits for them.
-    fn wait(&mut self, slot: &viaduct::Slot, moved: &mut Vec<(u32, u8)>) -> Result {
-        let way = self.way();
-        let count = self.tags[way].len().min(AT_ONCE);
-        let some: Vec<Tag> = self.tags[way].drain(..count).collect();
-        let done = slot.wait(&some)?;
-        if let Some(failed) = done.iter().find(|c| c.status != viaduct::desc::Status::Ok) {
-            return Err(Failure::Run(format!("a move has ended with {:?}", failed.status)));
-        }
-        if way == 1 {
-            self.written = done.iter().map(|c| c.time).fold(self.written, u64::max);
-            moved.extend(done.iter().map(|c| (c.bytes, c.info as u8)));
-        }
-        Ok(())
-    }
+/// Whether a system is in plots: those of the paper, and ours.
+fn drawn(system: &str) -> bool {
+    system != "direct" && !system.ends_with('+')
 }
 
 #[cfg(test)]

@@ -6,11 +6,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use viaduct_build::{Scratch, end_with_us};
+use viaduct_build::{Register, Scratch, end_with_us};
 use viaduct_sim::Profile;
 
 use super::paging::{Case, Paging};
-use super::work::{Done, Ran, Work};
+use super::work::{Done, Ran, Task, Work};
 use crate::fail::{Failure, Result, at};
 
 /// Where the data of a slot begins in the address spaces of the other systems (`BaseLog2` of via_rival).
@@ -118,12 +118,23 @@ pub const SYSTEMS: [System; 10] = [
 const HUGE_LOG2: u32 = 9;
 
 impl System {
-    /// Pages of 4 KiB that a fault loads: at least, at most. None if there are no faults. A page of 2 MiB is smaller as the data is.
-    pub fn pages(&self, case: Case, scale_log2: u32) -> Option<(u64, u64)> {
+    /// Whether its host chooses how much a fault loads.
+    pub fn grows(&self) -> bool {
+        self.loads == Loads::Growing
+    }
+
+    /// Whether the memory of a slot is in all channels.
+    pub fn striped(&self) -> bool {
+        self.striped
+    }
+
+    /// Pages of 4 KiB that a fault loads: at least, at most. None if there are no faults. A page of 2 MiB is smaller as the data is. `batch`:
+    /// what the host chooses, if it does, instead of its policy.
+    pub fn pages(&self, case: Case, scale_log2: u32, batch: Option<u64>) -> Option<(u64, u64)> {
         let huge = 1 << HUGE_LOG2.saturating_sub(scale_log2);
         match (case, self.loads) {
             (Case::Hot, _) | (_, Loads::Nothing) | (Case::Over, Loads::Segment) => None,
-            (_, Loads::Growing) => Some((1, huge)),
+            (_, Loads::Growing) => Some(batch.map_or((1, huge), |pages| (pages, pages))),
             (_, Loads::Small) => Some((1, 1)),
             (_, Loads::Huge) => Some((huge, huge)),
             (_, Loads::Segment) => Some((u64::from(u32::MAX), u64::from(u32::MAX))),
@@ -140,20 +151,18 @@ impl System {
         format!("system {} {step} {page_log2} {sets} {ways} {MISS}\n", flags.join(" "))
     }
 
-    /// Runs a workload in its slots.
+    /// Runs tasks, each in a slot. What is counted of each ends with it, or with `first` when the first one ends.
     pub fn run(
         &self,
         program: &Path,
         profile: &Profile,
-        object: &Path,
-        work: &Work,
+        tasks: &[&Task],
         scale_log2: u32,
         paging: Option<Paging>,
+        first: bool,
     ) -> Result<Vec<Ran>> {
         let folder = Scratch::new()?;
-        let path = |name: String| -> PathBuf { folder.path().join(name) };
-        let memory = path("memory".into());
-        std::fs::write(&memory, &work.memory).map_err(at(memory.display()))?;
+        let path = |name: &str, s: usize| -> PathBuf { folder.path().join(format!("{name}{s}")) };
         let mut text = format!("clock {}\ndram", profile.clk_khz);
         for word in profile.dram.words() {
             let _ = write!(text, " {word}");
@@ -166,54 +175,27 @@ impl System {
         if let Some(paging) = &paging {
             text += &paging.line();
         }
-        let register = |name: &str| {
-            let missing = || Failure::Run(format!("app {} has no register {name}", work.app.name));
-            work.app.register(name).ok_or_else(missing)
-        };
-        let bytes = work.memory.len() as u64;
-        let mut start = 0;
-        for s in 0..work.slots {
-            let stream = u8::from(work.streams());
-            let _ = writeln!(text, "app {s} {} {stream} {bytes} {}", object.display(), memory.display());
-            let mut values = work.values.clone();
-            if let Some(port) = &work.app.memory {
-                start = register(port.start.as_deref().unwrap_or("start"))?.offset;
-                for (name, value) in [(&port.base, BASE), (&port.bytes, bytes)] {
-                    if let Some(name) = name {
-                        values.insert(name.clone(), vec![value as u32, (value >> 32) as u32]);
-                    }
-                }
-            }
-            for (name, words) in &values {
-                let offset = register(name)?.offset;
-                for (i, word) in words.iter().enumerate() {
-                    let _ = writeln!(text, "set {s} {} {word}", offset + 4 * i as u32);
-                }
-            }
-            for m in &work.ins {
-                let _ = writeln!(text, "in {s} {} {} {} {}", m.id, m.at, m.bytes, u8::from(m.last));
-            }
-            for (at, bytes) in &work.outs {
-                let _ = writeln!(text, "out {s} {at} {bytes}");
-            }
+        for (s, task) in tasks.iter().enumerate() {
+            let memory = path("memory", s);
+            std::fs::write(&memory, &task.work.memory).map_err(at(memory.display()))?;
+            text += &begin(s, task, &memory)?;
         }
-        let _ = writeln!(text, "go {start}");
-        let results = work.results();
-        for s in 0..work.slots {
-            for name in &results {
-                let r = register(name)?;
+        let _ = writeln!(text, "go {}", u8::from(first));
+        for (s, task) in tasks.iter().enumerate() {
+            for name in &task.work.results() {
+                let r = register(&task.work, name)?;
                 for i in 0..r.words() {
                     let _ = writeln!(text, "get {s} {}", r.offset + 4 * i);
                 }
             }
-            let _ = writeln!(text, "save {s} {}", path(format!("after{s}")).display());
+            let _ = writeln!(text, "save {s} {}", path("after", s).display());
         }
         let said = self.obey(program, text)?;
         let mut lines = said.lines().map(|line| line.split(' ').collect::<Vec<_>>()).peekable();
-        let odd = || Failure::Run(format!("{}: {} has not said what was expected", work.name, self.name));
+        let odd = || Failure::Run(format!("{} has not said what was expected", self.name));
         let number = |word: Option<&&str>| word.and_then(|w| w.parse::<u64>().ok()).ok_or_else(odd);
         let mut all = Vec::new();
-        for _ in 0..work.slots {
+        for _ in tasks {
             let line = lines.next().filter(|line| line.first() == Some(&"ran")).ok_or_else(odd)?;
             let n = |i: usize| number(line.get(i));
             let (first, last) = (n(1)?, n(2)?);
@@ -230,20 +212,19 @@ impl System {
                 Ran { cycles, beats_in: n(3)?, beats_out: n(4)?, misses: n(5)?, loads, stores, overflowed };
             all.push((ran, done));
         }
-        for (s, (_, done)) in all.iter_mut().enumerate() {
-            for name in &results {
-                let r = register(name)?;
+        for (s, (task, (_, done))) in tasks.iter().zip(&mut all).enumerate() {
+            for name in task.work.results() {
                 let mut value = Vec::new();
-                for _ in 0..r.words() {
+                for _ in 0..register(&task.work, &name)?.words() {
                     let line =
                         lines.next().filter(|line| line.first() == Some(&"register")).ok_or_else(odd)?;
                     value.extend((number(line.get(1))? as u32).to_le_bytes());
                 }
-                done.registers.insert(name.clone(), value);
+                done.registers.insert(name, value);
             }
-            let file = path(format!("after{s}"));
+            let file = path("after", s);
             done.memory = std::fs::read(&file).map_err(at(file.display()))?;
-            work.check(done, self.name)?;
+            task.work.check(done, self.name)?;
         }
         Ok(all.into_iter().map(|(ran, _)| ran).collect())
     }
@@ -269,4 +250,39 @@ impl System {
         }
         Ok(String::from_utf8_lossy(&done.stdout).into_owned())
     }
+}
+
+/// The lines of the program's input that load a slot's app and memory, set its registers and list its moves.
+fn begin(s: usize, Task { work, image, .. }: &Task, memory: &Path) -> Result<String> {
+    let (stream, bytes) = (u8::from(work.streams()), work.memory.len() as u64);
+    let mut values = work.values.clone();
+    let mut start = 0;
+    if let Some(port) = &work.app.memory {
+        start = register(work, port.start.as_deref().unwrap_or("start"))?.offset;
+        for (name, value) in [(&port.base, BASE), (&port.bytes, bytes)] {
+            if let Some(name) = name {
+                values.insert(name.clone(), vec![value as u32, (value >> 32) as u32]);
+            }
+        }
+    }
+    let (object, memory) = (image.object.display(), memory.display());
+    let mut text = format!("app {s} {object} {stream} {bytes} {memory} {start}\n");
+    for (name, words) in &values {
+        let offset = register(work, name)?.offset;
+        for (i, word) in words.iter().enumerate() {
+            let _ = writeln!(text, "set {s} {} {word}", offset + 4 * i as u32);
+        }
+    }
+    for m in &work.ins {
+        let _ = writeln!(text, "in {s} {} {} {} {}", m.id, m.at, m.bytes, u8::from(m.last));
+    }
+    for (at, bytes) in &work.outs {
+        let _ = writeln!(text, "out {s} {at} {bytes}");
+    }
+    Ok(text)
+}
+
+fn register<'a>(work: &'a Work, name: &str) -> Result<&'a Register> {
+    let missing = || Failure::Run(format!("app {} has no register {name}", work.app.name));
+    work.app.register(name).ok_or_else(missing)
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use viaduct::Advice;
-use viaduct_build::{Access, Manifest, Project, Scratch};
+use viaduct_build::{Access, Image, Manifest, Project, Scratch};
 
 use crate::cmd::bench::wrong;
 use crate::fail::{Failure, Result, at};
@@ -29,6 +29,8 @@ pub struct Sizes {
     /// Memory of `rng`, and bytes of each of its accesses: all of it is accessed once.
     pub random: u64,
     pub access: u64,
+    /// Memory that is transferred in accesses of one size: at least the largest one.
+    pub transfer: u64,
     /// Blocks of both strings of `nw`.
     pub blocks: [u64; 2],
     /// Vertices and edges of `page rank`, and of `tri`.
@@ -49,6 +51,7 @@ impl Sizes {
             updates: times << 14,
             random: times << 20,
             access: 64,
+            transfer: times << 23,
             blocks: [64 * times, 1024],
             ranks: [16384 * times, 65536 * times],
             triangles: [1024 * times, 10240 * times],
@@ -113,8 +116,6 @@ pub struct Done {
 /// One workload.
 pub struct Work {
     pub name: &'static str,
-    /// Slots that do it at once.
-    pub slots: usize,
     pub app: Manifest,
     pub values: Values,
     /// Memory at the beginning; a mapping of all of it, zeros behind the data.
@@ -125,6 +126,14 @@ pub struct Work {
     /// Bytes of a beat that count: an update of `gups` is 8 bytes of each beat.
     pub of_beat: u64,
     expected: Expected,
+}
+
+/// A workload and its app, as one slot gets them.
+pub struct Task {
+    pub work: Work,
+    pub image: Image,
+    /// Of everything that was built, if results are recorded.
+    pub built: String,
 }
 
 struct Expected {
@@ -250,7 +259,7 @@ impl Work {
                 expected.registers = registers;
             }
         }
-        Ok(Self { name, slots: SLOTS, app, values, memory, ins, outs, of_beat: 64, expected })
+        Ok(Self { name, app, values, memory, ins, outs, of_beat: 64, expected })
     }
 
     /// An app that works on its memory.
@@ -265,17 +274,7 @@ impl Work {
         let values = app.register_values(set.iter().map(|(n, v)| (n.as_str(), v.as_str())))?;
         let (after, registers) = model(project, &app, &values, "mem", &memory, "mem")?;
         let expected = Expected { memory: Some(after), registers, messages: Vec::new() };
-        Ok(Self {
-            name,
-            slots: SLOTS,
-            app,
-            values,
-            memory,
-            ins: Vec::new(),
-            outs: Vec::new(),
-            of_beat: 64,
-            expected,
-        })
+        Ok(Self { name, app, values, memory, ins: Vec::new(), outs: Vec::new(), of_beat: 64, expected })
     }
 
     /// What a program would say about its accesses.
@@ -447,7 +446,6 @@ mod tests {
         let messages = vec![vec![1, 2], vec![3, 4, 5]];
         let registers = BTreeMap::from([("errors".to_owned(), vec![7])]);
         Work {
-            slots: SLOTS,
             name: "aes",
             app: project.load("gups").unwrap(),
             values: Values::default(),
