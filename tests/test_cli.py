@@ -816,11 +816,21 @@ def test_bench_fsrf_measures_one_quantity_after_the_other():
         f["what"]: f
         for f in figures("fsrf", "--quick", "--sweep=transfer", "--system=viaduct", "--system=fsrf-dram")
     }
-    assert len(rows) == 10 * 2
+    assert len(rows) == 4 * 2
     small, large = (rows[f"rng read, {size}: fsrf-dram"]["value"] for size in ("4 KiB", "2 MiB"))
     assert large > 3 * small, "a transfer of one page is mostly waiting"
     assert rows["rng read, 4 KiB: viaduct"]["value"] > 3 * small
     assert all("512 pages in" in f["note"] for f in rows.values())
+    cold = {
+        f["what"]: f["value"]
+        for f in figures("fsrf", "--quick", "--sweep=transfer", "--pages=cold", "--system=fsrf-dram")
+    }
+    # One page at a time waits for the disk's 25,000 cycles each time; no transfer is faster than the disk's 6.71 bytes a cycle.
+    assert 4096 / 27_000 < cold["rng read, 4 KiB: fsrf-dram"] < 4096 / 25_000
+    assert 0.6 * 6.71 < cold["rng read, 2 MiB: fsrf-dram"] < 6.71
+    near = figures("fsrf", "--quick", "--sweep=transfer", "--pages=cold", "--disk-us=1", "--system=viaduct")
+    assert all(0.8 * 6.71 < f["value"] < 6.71 for f in near), "and the same disk is this card's"
+    fails(2, "is for --sweep=transfer", "bench", "fsrf", "--pages=cold")
     fails(2, "is of resident pages", "bench", "fsrf", "--sweep=slots", "--pages=warm")
     fails(2, "is of pages in host memory", "bench", "fsrf", "--sweep=transfer", "--pages=over")
     fails(2, 'not of "aes"', "bench", "fsrf", "--sweep=access", "--workload=aes")

@@ -4,8 +4,9 @@
 // Demand paging of the other systems of `viaduct bench fsrf`, for a slot, as in the published artifact (FSRF
 // paper, section 5.3 and Table 2): a page that is not resident stops the slot, which drains; then the host
 // serves one fault. Every wait is added to the one before: it sees the fault, writes the oldest pages back if
-// there are no frames (each of them, as there are no dirty bits), copies the page in, and lets the slot go
-// on. Slots share the link, whose directions carry one transfer after the other.
+// there are no frames (each of them, as there are no dirty bits), reads the page from the disk if it is not
+// in memory, copies it in, and lets the slot go on. Slots share the link, whose directions carry one transfer
+// after the other, and the disk, which does so too, but begins to read while others wait for its latency.
 //
 // Where the sources leave a choice the replica gets the faster one. A poll of the host is never late: what it
 // waits for is seen half a register read later. A copy takes no time of DRAM channels. A page keeps its
@@ -27,9 +28,10 @@ struct PagerConfig {
   uint32_t most = 1;    // pages that it loads while there are free frames, and once faults are in order
   uint32_t read_latency = 0, write_latency = 0, mmio_read = 0, mmio_write = 0, service = 0;
   uint32_t in_rate = 1, out_rate = 1;
+  uint32_t disk_latency = 0, disk_rate = 0;  // of a disk that pages are read from; rate 0: they are in memory
 };
 
-// A direction of the link.
+// What carries one transfer after the other: a direction of the link, or the disk.
 class Lanes {
  public:
   // When a transfer ends that may begin at `now`.
@@ -88,7 +90,7 @@ class Pager {
   // It is outside the memory: nobody will serve it.
   bool lost() const { return state_ == State::kLost; }
 
-  void step(uint64_t now, bool drained, Lanes& in, Lanes& out) {
+  void step(uint64_t now, bool drained, Lanes& in, Lanes& out, Lanes& disk) {
     switch (state_) {
       case State::kRuns:
       case State::kLost:
@@ -112,7 +114,9 @@ class Pager {
       const uint64_t begun = now + config_.mmio_write;
       const uint64_t ended = out.carry(begun, gone * kPage, config_.out_rate) + config_.write_latency;
       wait(State::kFreed, gone ? ended + config_.mmio_read / 2 : now);
-    } else if (state_ == State::kFreed) {
+    } else if (state_ == State::kFreed && config_.disk_rate) {
+      wait(State::kRead, disk.carry(now, chosen_ * kPage, config_.disk_rate) + config_.disk_latency);
+    } else if (state_ == State::kFreed || state_ == State::kRead) {
       for (uint64_t n = page_; n < page_ + chosen_; n++) come(n);
       loads_ += chosen_;
       const uint64_t begun = now + config_.mmio_write + config_.read_latency;
@@ -139,7 +143,7 @@ class Pager {
   uint64_t stores() const { return stores_; }
 
  private:
-  enum class State { kRuns, kLost, kDrains, kServed, kFreed, kLoaded, kAnswered };
+  enum class State { kRuns, kLost, kDrains, kServed, kFreed, kRead, kLoaded, kAnswered };
 
   void wait(State next, uint64_t until) {
     state_ = next;

@@ -15,7 +15,7 @@
 //   set SLOT OFFSET VALUE           writes a register of the app
 //   in SLOT ID OFFSET BYTES LAST    a move, carried out by `go` in this order
 //   out SLOT OFFSET BYTES           likewise
-//   pager RESIDENT FRAMES UNIT MOST READ WRITE MMIO_READ MMIO_WRITE SERVICE IN OUT
+//   pager RESIDENT FRAMES UNIT MOST READ WRITE MMIO_READ MMIO_WRITE SERVICE IN OUT DISK DISK_RATE
 //                                   demand paging, as PagerConfig; RESIDENT: the first pages are in card
 //                                   memory
 //   go FIRST                        enters all pages into the TLBs, begins all moves and apps, and runs to
@@ -322,7 +322,7 @@ class Rival {
   void edge() {
     if (stands_still()) {
       for (Place& place : places_) {
-        place.pager.step(clock_.cycles(), true, in_, out_);
+        place.pager.step(clock_.cycles(), true, in_, out_, disk_);
         place.slot.edge(false, clock_.cycles());
       }
       clock_.tick();
@@ -338,7 +338,7 @@ class Rival {
       if (gate(r)) top_.look();
       r.fill_valid_i = 0;
       for (unsigned s = 0; s < kSlots; s++) {
-        places_[s].pager.step(clock_.cycles(), r.drained_o >> s & 1, in_, out_);
+        places_[s].pager.step(clock_.cycles(), r.drained_o >> s & 1, in_, out_, disk_);
         uint64_t offset = 0;
         if (r.fill_valid_i || !places_[s].pager.enters(clock_.cycles(), offset)) continue;
         r.fill_valid_i = static_cast<decltype(r.fill_valid_i)>(1u << s);
@@ -481,7 +481,7 @@ class Rival {
   std::vector<std::unique_ptr<Dram>> dram_;
   std::vector<Place> places_ = std::vector<Place>(kSlots);
   PagerConfig pager_;
-  Lanes in_, out_;  // to the card, from it
+  Lanes in_, out_, disk_;  // to the card, from it, from the disk
   uint64_t still_ = 0;
   bool striped_ = false, walk_ = false, begun_ = false, resident_ = false;
   unsigned page_log2_ = 21;
@@ -521,9 +521,9 @@ void obey() {
     } else if (what == "pager") {
       const bool resident = next<unsigned>(line) != 0;
       PagerConfig config;
-      for (uint32_t* value :
-           {&config.frames, &config.unit, &config.most, &config.read_latency, &config.write_latency,
-            &config.mmio_read, &config.mmio_write, &config.service, &config.in_rate, &config.out_rate}) {
+      for (uint32_t* value : {&config.frames, &config.unit, &config.most, &config.read_latency,
+                              &config.write_latency, &config.mmio_read, &config.mmio_write, &config.service,
+                              &config.in_rate, &config.out_rate, &config.disk_latency, &config.disk_rate}) {
         *value = next<uint32_t>(line);
       }
       rival->pager(resident, config);

@@ -32,7 +32,7 @@ pub use job::{
 pub use pager::{Advice, Denied, PagerStats};
 pub use protocol::desc::Prot;
 pub use protocol::{desc, regs, ring};
-pub use slot::backing::{SharedBytes, Source};
+pub use slot::backing::{Device, SharedBytes, Source};
 pub use slot::dispatch::Tag;
 pub use slot::feed::StreamState;
 pub use slot::mapping::{MapOptions, Mapping, Operation, SyncMode};

@@ -159,6 +159,21 @@ pub struct Source {
     len: u64,
     /// Dropped with it, after its file is closed.
     companion: Option<Companion>,
+    device: Option<Arc<dyn Device>>,
+}
+
+/// A device that takes time to read a source: for measurements on a simulated card, whose time stands still while the host reads.
+pub trait Device: Send + Sync {
+    /// These bytes will be read soon. Returns at once.
+    fn will_need(&self, position: u64, len: u64);
+    /// Returns when these bytes have been read.
+    fn read(&self, position: u64, len: u64);
+}
+
+impl fmt::Debug for dyn Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Device")
+    }
 }
 
 struct Companion(#[allow(dead_code)] Arc<dyn Any + Send + Sync>); // held, never looked at
@@ -216,6 +231,7 @@ impl Source {
             name: path,
             len,
             companion: None,
+            device: None,
         })
     }
 
@@ -233,6 +249,7 @@ impl Source {
             name,
             len,
             companion: None,
+            device: None,
         })
     }
 
@@ -241,7 +258,7 @@ impl Source {
     pub fn stream(fd: impl Into<OwnedFd>, name: impl Into<PathBuf>) -> Result<Self> {
         let (file, socket, name) = open_stream(fd.into(), name.into(), false)?;
         let feed = Feed::new(file, socket).map_err(|e| Error::file(&name, "watch it", e))?;
-        Ok(Self { kind: SourceKind::Stream(feed), name, len: 0, companion: None })
+        Ok(Self { kind: SourceKind::Stream(feed), name, len: 0, companion: None, device: None })
     }
 
     /// A pipe, FIFO or stream socket that the app writes: byte `i` of the mapping is byte `i` of what is written to it from now on. Pages
@@ -286,7 +303,13 @@ impl Source {
     /// Bytes of this program, read and written in place.
     pub fn bytes(bytes: SharedBytes) -> Self {
         let len = bytes.len();
-        Self { kind: SourceKind::Bytes(bytes), name: "host buffer".into(), len, companion: None }
+        Self {
+            kind: SourceKind::Bytes(bytes),
+            name: "host buffer".into(),
+            len,
+            companion: None,
+            device: None,
+        }
     }
 
     /// `len` zero bytes that are discarded with the mapping.
@@ -303,12 +326,19 @@ impl Source {
             name,
             len,
             companion: None,
+            device: None,
         }
     }
 
     /// Keeps a value until nothing of the source is mapped any more: for those who count what mappings hold.
     pub fn keeping(mut self, value: Arc<dyn Any + Send + Sync>) -> Self {
         self.companion = Some(Companion(value));
+        self
+    }
+
+    /// The same bytes, on a device.
+    pub fn on(mut self, device: Arc<dyn Device>) -> Self {
+        self.device = Some(device);
         self
     }
 
@@ -319,6 +349,7 @@ impl Source {
             name: path,
             len,
             companion: None,
+            device: None,
         })
     }
 
@@ -344,6 +375,9 @@ impl Source {
 
     /// Lets the system read bytes of a file in advance, so that several reads overlap.
     pub(crate) fn will_need(&self, position: u64, len: u64) {
+        if let Some(device) = &self.device {
+            device.will_need(position, len);
+        }
         let (file, offset) = match &self.kind {
             SourceKind::File { file, offset, .. } => (file, offset),
             SourceKind::Private { below, .. } => return below.will_need(position, len),
@@ -356,6 +390,9 @@ impl Source {
 
     /// Reads up to `len` bytes at `position` into a buffer. Fewer only at its present end.
     pub(crate) fn read(&self, to: &DmaBuffer, offset: usize, len: usize, position: u64) -> Result<usize> {
+        if let Some(device) = &self.device {
+            device.read(position, len as u64);
+        }
         match &self.kind {
             SourceKind::File { file, offset: base, .. } => to
                 .read_file(offset, len, file, base + position)

@@ -7,6 +7,7 @@
 //! run, to the last transfer, or until the last of its output is in memory, and the bytes that pass there; the throughput is that of all slots,
 //! over their mean time, as in the paper (section 6.2).
 
+mod disk;
 mod mixed;
 mod ours;
 mod paging;
@@ -23,6 +24,7 @@ use viaduct::Placement;
 use viaduct_build::{Project, Variant};
 use viaduct_sim::Profile;
 
+use self::disk::Times;
 use self::paging::{Case, Paging};
 use self::record::{Key, Record, digest};
 use self::sweep::{Point, Quantity, Sweep};
@@ -51,6 +53,9 @@ pub struct Choice {
     /// For `fsrf`: time that the host takes for a fault, in microseconds, apart from its accesses to the card
     #[arg(long, value_name = "TIME", default_value_t = 0.0, value_parser = microseconds)]
     host_us: f64,
+    /// For `fsrf` with `--pages cold`: the latency of the disk, in microseconds
+    #[arg(long, value_name = "TIME", default_value_t = 100.0, value_parser = microseconds)]
+    disk_us: f64,
     /// For `fsrf`: the paper's small sizes over this power of two, 1 to 32, and the reach of the other systems' TLBs over it
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = power, conflicts_with = "quick")]
     divide: u64,
@@ -143,6 +148,7 @@ impl<'a> Bench<'a> {
     fn new(project: &'a Project, card: &CardArgs, choice: &'a Choice, quick: bool) -> Result<Self> {
         let case = match choice.sweep {
             Some(sweep) => sweep.case(choice.pages)?,
+            None if choice.pages == Case::Cold => return usage("--pages=cold is for --sweep=transfer"),
             None => choice.pages,
         };
         let takes_part = |s: &&systems::System| match choice.sweep {
@@ -222,6 +228,7 @@ impl<'a> Bench<'a> {
             system: system.to_owned(),
             pages: case.plot().to_owned(),
             host_us: choice.host_us.to_string(),
+            disk_us: choice.disk_us.to_string(),
             sizes: match self.quick {
                 true => format!("quick{label}"),
                 false => format!("small/{}{label}", choice.divide),
@@ -233,14 +240,16 @@ impl<'a> Bench<'a> {
             self.bar.reset_eta();
             return Ok(ran);
         }
+        let disk = (case == Case::Cold).then(|| self.disk());
         let ran = match SYSTEMS.iter().find(|s| s.name == system) {
             Some(s) => {
                 let pages = s.pages(case, self.scale_log2, mode.batch);
-                let paging = pages
-                    .and_then(|pages| Paging::new(pages, &tasks[0].work, case, choice.host_us, &self.opened));
+                let paging = pages.and_then(|pages| {
+                    Paging::new(pages, &tasks[0].work, case, choice.host_us, disk, &self.opened)
+                });
                 s.run(&self.program, &self.board, tasks, self.scale_log2, paging, mode.first)?
             }
-            None => ours::run(&self.card, self.project, tasks, case, choice.host_us, mode)?,
+            None => ours::run(&self.card, self.project, tasks, case, choice.host_us, disk, mode)?,
         };
         if let Some(record) = &mut self.record {
             record.add(key, &ran)?;
@@ -262,6 +271,19 @@ impl<'a> Bench<'a> {
     /// A value in bytes per cycle as MiB/s.
     fn mib(&self, value: f64) -> String {
         format!("{:.0} MiB/s", value * f64::from(self.board.clk_khz) * 1000.0 / MIB)
+    }
+
+    /// What limits transfers to the card, in bytes per cycle.
+    fn transfer_limit(&self) -> (String, f64) {
+        if self.case == Case::Cold {
+            return ("the disk".to_owned(), self.disk().rate as f64 / 1000.0);
+        }
+        let (way, limit) = link_limits(&self.opened)[0];
+        (format!("the link, {way}"), limit * 1e6 / f64::from(self.board.clk_khz))
+    }
+
+    fn disk(&self) -> Times {
+        Times::new(self.choice.disk_us, self.board.clk_khz)
     }
 
     /// All workloads: each system against the reference.
@@ -323,11 +345,11 @@ impl<'a> Bench<'a> {
             false => wanted(chosen, name),
         };
         let workloads: Vec<_> = NAMES.into_iter().filter(usual).collect();
-        let points = quantity.points();
+        let points = quantity.points(self.quick);
         self.bar.set_length((workloads.len() * points.len() * self.systems.len()) as u64);
         let mut figures = Vec::new();
         for name in workloads {
-            let mut plot = quantity.plot(name);
+            let mut plot = quantity.plot(name, self.case);
             // Of each system.
             let mut first: BTreeMap<&str, f64> = BTreeMap::new();
             for &point in &points {
@@ -358,9 +380,8 @@ impl<'a> Bench<'a> {
                     });
                 }
                 if quantity == Quantity::Transfer {
-                    let (way, limit) = link_limits(&self.opened)[0];
-                    let limit = limit * 1e6 / f64::from(self.board.clk_khz);
-                    plot.add(Kind::Limit, &format!("the link, {way}"), &place, at, limit);
+                    let (limit, most) = self.transfer_limit();
+                    plot.add(Kind::Limit, &limit, &place, at, most);
                 }
             }
             plots.push(plot);

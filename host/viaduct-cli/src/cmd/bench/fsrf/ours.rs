@@ -2,12 +2,14 @@
 //! Runs tasks in the slots of this card.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use viaduct::desc::{Command, Completion, Status};
 use viaduct::{Advice, Awaited, MapOptions, Mapping, Placement, Prot, SharedBytes, Slot, Source, Tag};
 use viaduct_build::{Project, Variant};
 
+use super::disk::{Disk, Part, Times};
 use super::paging::{self, Case};
 use super::work::{Done, MoveIn, Ran, Task, Work};
 use super::{Mode, OURS};
@@ -44,13 +46,16 @@ pub fn run(
     tasks: &[&Task],
     case: Case,
     host_us: f64,
+    disk: Option<Times>,
     mode: Mode,
 ) -> Result<Vec<Ran>> {
     let opened = card.open_with(project, Variant::Fast, |_| ())?;
     let Some(sim) = &opened.sim else { return Err(Failure::Run("not a simulated card".into())) };
+    let disk = disk.map(|times| Arc::new(Disk::new(sim.function.clone(), sim.profile.clk_khz, times)));
     let mut places: Vec<Place> = Vec::new();
     for (s, &task) in tasks.iter().enumerate() {
-        let place = Place::new(opened.card.slot(s)?, task, case, mode)?;
+        let part = disk.as_ref().map(|disk| Part { disk: disk.clone(), slot: s });
+        let place = Place::new(opened.card.slot(s)?, task, case, part, mode)?;
         place.slot.set_service_time(Duration::from_nanos((host_us * 1000.0) as u64));
         places.push(place);
     }
@@ -59,7 +64,7 @@ pub fn run(
         if case != Case::Hot {
             place.mapping.advise(place.task.work.advice())?;
         }
-        if case != Case::Warm {
+        if matches!(case, Case::Hot | Case::Over) {
             place.mapping.advise(Advice::WillNeed)?;
         }
     }
@@ -122,7 +127,7 @@ fn count(places: &[Place], sim: &Simulated, begun: Option<u64>) -> Vec<Ran> {
 
 impl<'a> Place<'a> {
     /// Loads the app into the slot, and maps its memory.
-    fn new(slot: Slot, task: &'a Task, case: Case, mode: Mode) -> Result<Self> {
+    fn new(slot: Slot, task: &'a Task, case: Case, part: Option<Part>, mode: Mode) -> Result<Self> {
         let Task { work, image, .. } = task;
         let app = &work.app;
         slot.load(&std::fs::read(&image.container).map_err(at(image.container.display()))?)?;
@@ -132,7 +137,12 @@ impl<'a> Place<'a> {
         let huge = case == Case::Hot && mode.placement != Placement::All;
         let options = MapOptions::new(Prot::READ_WRITE).huge(huge).placement(mode.placement);
         slot.set_frame_budget(case.frames(work).map_or(u64::MAX, |frames| frames * paging::PAGE));
-        let mapping = slot.map(Source::bytes(bytes.clone()), work.memory.len() as u64, options)?;
+        let source = Source::bytes(bytes.clone());
+        let source = match part {
+            Some(part) => source.on(Arc::new(part)),
+            None => source,
+        };
+        let mapping = slot.map(source, work.memory.len() as u64, options)?;
         if let Some(port) = &app.memory {
             for (name, value) in [(&port.base, mapping.va()), (&port.bytes, mapping.len())] {
                 if let Some(name) = name {

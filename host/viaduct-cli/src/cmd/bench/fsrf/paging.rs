@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which pages are in card memory, and what the other systems' host does about the others (`sim/rivals/pager.h`).
 
+use super::disk::Times;
 use super::work::Work;
 use crate::card::Opened;
 
@@ -15,6 +16,8 @@ pub enum Case {
     Hot,
     /// None; all are in host memory
     Warm,
+    /// None; all are on a disk (only with `--sweep transfer`)
+    Cold,
     /// As many as there are frames, of which there are fewer than pages
     Over,
 }
@@ -24,14 +27,14 @@ impl Case {
     pub fn reference(self) -> &'static str {
         match self {
             Self::Hot => "physical",
-            Self::Warm | Self::Over => "fsrf-dram",
+            Self::Warm | Self::Cold | Self::Over => "fsrf-dram",
         }
     }
 
     pub fn axis(self) -> &'static str {
         match self {
             Self::Hot => "of physical",
-            Self::Warm | Self::Over => "of fsrf-dram",
+            Self::Warm | Self::Cold | Self::Over => "of fsrf-dram",
         }
     }
 
@@ -39,6 +42,7 @@ impl Case {
         match self {
             Self::Hot => "fsrf",
             Self::Warm => "fsrf-warm",
+            Self::Cold => "fsrf-cold",
             Self::Over => "fsrf-over",
         }
     }
@@ -46,7 +50,7 @@ impl Case {
     pub fn title(self) -> &'static str {
         match self {
             Self::Hot => "The workloads of FSRF on resident pages, against the same without translation",
-            Self::Warm => "The workloads of FSRF on pages in host memory",
+            Self::Warm | Self::Cold => "The workloads of FSRF on pages outside card memory",
             Self::Over => "The workloads of FSRF with fewer frames than pages",
         }
     }
@@ -71,6 +75,8 @@ pub struct Paging {
     most: u64,
     times: [u64; 5],
     rates: [u64; 2],
+    /// If pages are on a disk.
+    disk: Option<Times>,
 }
 
 impl Paging {
@@ -80,6 +86,7 @@ impl Paging {
         work: &Work,
         case: Case,
         host_us: f64,
+        disk: Option<Times>,
         opened: &Opened,
     ) -> Option<Self> {
         let profile = &opened.sim.as_ref()?.profile;
@@ -101,14 +108,21 @@ impl Paging {
             most,
             times: [read, write, mmio_read, mmio_write, cycles(host_us * 1000.0)],
             rates: [rate(0) as u64, rate(1) as u64],
+            disk,
         })
     }
 
     /// The line of the program's input.
     pub fn line(&self) -> String {
-        let Self { resident, frames, unit, most, times, rates } = self;
-        let words: Vec<String> =
-            [frames, unit, most].into_iter().chain(times).chain(rates).map(u64::to_string).collect();
+        let Self { resident, frames, unit, most, times, rates, disk } = self;
+        let disk = disk.map_or([0, 0], |disk| [disk.latency, disk.rate]);
+        let words: Vec<String> = [frames, unit, most]
+            .into_iter()
+            .chain(times)
+            .chain(rates)
+            .chain(&disk)
+            .map(u64::to_string)
+            .collect();
         format!("pager {} {}\n", u8::from(*resident), words.join(" "))
     }
 }

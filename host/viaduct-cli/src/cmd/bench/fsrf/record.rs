@@ -24,6 +24,7 @@ pub struct Key {
     pub system: String,
     pub pages: String,
     pub host_us: String,
+    pub disk_us: String,
     pub sizes: String,
 }
 
@@ -94,8 +95,8 @@ mod tests {
 
     fn key(system: &str) -> Key {
         let [build, profile, workload] = ["00", "f1", "aes"].map(str::to_owned);
-        let [pages, host_us, sizes] = ["hot", "0", "32"].map(str::to_owned);
-        Key { build, profile, workload, system: system.to_owned(), pages, host_us, sizes }
+        let [pages, host_us, disk_us, sizes] = ["hot", "0", "100", "32"].map(str::to_owned);
+        Key { build, profile, workload, system: system.to_owned(), pages, host_us, disk_us, sizes }
     }
 
     #[test]

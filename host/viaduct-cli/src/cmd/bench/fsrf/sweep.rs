@@ -16,7 +16,7 @@ pub enum Sweep {
     Mixed,
     /// Bytes of each access of `rng`, 64 to 4096 (figure 8)
     Access,
-    /// Bytes that one slot has transferred from host memory for each access, 4 KiB to 2 MiB (figure 9)
+    /// Bytes that one slot has transferred to card memory for each access, 4 KiB to 2 MiB (figure 9)
     Transfer,
 }
 
@@ -39,8 +39,9 @@ impl Sweep {
     pub fn case(self, chosen: Case) -> Result<Case> {
         match (self, chosen) {
             (Self::Transfer, Case::Hot | Case::Warm) => Ok(Case::Warm),
+            (Self::Transfer, Case::Cold) => Ok(Case::Cold),
             (Self::Transfer, Case::Over) => {
-                usage("--sweep=transfer is of pages in host memory; leave --pages out")
+                usage("--sweep=transfer is of pages in host memory or on a disk; leave --pages out")
             }
             (_, Case::Hot) => Ok(Case::Hot),
             _ => usage(format!("--sweep={} is of resident pages; leave --pages out", self.name())),
@@ -89,13 +90,15 @@ impl Quantity {
         }
     }
 
-    pub fn points(self) -> Vec<Point> {
+    /// Its values; only some of those that take long, if it shall be quick.
+    pub fn points(self, quick: bool) -> Vec<Point> {
         let all = Point::default();
         match self {
             Self::Slots => (1..=SLOTS).map(|slots| Point { slots, ..all }).collect(),
             Self::Access => (6..=12).map(|log2| Point { access: 1 << log2, ..all }).collect(),
             Self::Transfer => {
-                (12..=21).map(|log2| Point { slots: 1, access: 1 << log2, transfer: true }).collect()
+                let sizes = (12..=21).step_by(if quick { 3 } else { 1 });
+                sizes.map(|log2| Point { slots: 1, access: 1 << log2, transfer: true }).collect()
             }
         }
     }
@@ -120,16 +123,20 @@ impl Quantity {
     }
 
     /// The plot of a workload.
-    pub fn plot(self, workload: &str) -> Plot {
+    pub fn plot(self, workload: &str, case: Case) -> Plot {
         let (title, axes) = match self {
             Self::Slots => ("slots that work at once", ["slots", "times the throughput of one"]),
             Self::Access => ("sizes of accesses to resident pages", ["bytes an access", "bytes per cycle"]),
+            Self::Transfer if case == Case::Cold => {
+                ("sizes of transfers from a disk", ["bytes a transfer", "bytes per cycle"])
+            }
             Self::Transfer => {
                 ("sizes of transfers from host memory", ["bytes a transfer", "bytes per cycle"])
             }
         };
+        let cold = if case == Case::Cold { "-cold" } else { "" };
         Plot::new(
-            format!("fsrf-{}-{}", self.name(), workload.replace(' ', "-")),
+            format!("fsrf-{}-{}{cold}", self.name(), workload.replace(' ', "-")),
             Form::Lines,
             format!("{workload}: {title}"),
             "bytes over the mean time of the slots",
