@@ -267,7 +267,7 @@ impl Source {
     pub fn sink(fd: impl Into<OwnedFd>, name: impl Into<PathBuf>) -> Result<Self> {
         let (file, socket, name) = open_stream(fd.into(), name.into(), true)?;
         let outlet = Outlet::new(file, socket).map_err(|e| Error::file(&name, "watch it", e))?;
-        Ok(Self { kind: SourceKind::Sink(outlet), name, len: 0, companion: None })
+        Ok(Self { kind: SourceKind::Sink(outlet), name, len: 0, companion: None, device: None })
     }
 
     /// A FIFO by its path, as [`Source::stream`]. It may have no writer yet.
