@@ -57,6 +57,47 @@ def test_a_digest_of_standard_input(data: Path):
     assert done.stdout.decode() == f"{hashlib.sha256(data.read_bytes()).hexdigest()}  -\n"
 
 
+def test_an_app_with_memory_is_a_filter(data: Path, tmp_path: Path):
+    """Standard input is the memory, standard output gets what the app has made of it; the same as with files."""
+    settings = [f"--set={value}" for value in ("size=64", "count=500", "seed=7", "write=1")]
+    out = tmp_path / "out"
+    run("rng", "--in", f"mem=file:{data}", "--out", f"mem=file:{out}", *settings)
+    assert out.read_bytes() != data.read_bytes()
+    for routes in (["mem=-", "mem=-"], ["mem=file:/dev/stdin", "mem=file:/dev/stdout"]):
+        done = run(
+            "rng", "--in", routes[0], "--out", routes[1], "--check", *settings, input=data.read_bytes()
+        )
+        assert done.stdout == out.read_bytes()
+    sums = [
+        json.loads(run("rng", "--in", route, "--json", "--check", *settings[:3], input=given).stdout)[
+            "registers"
+        ]
+        for route, given in (("mem=-", data.read_bytes()), (f"mem=file:{data}", b""))
+    ]
+    assert sums[0]["checksum"] == sums[1]["checksum"] != "0x0"
+    made = run("rng", "--in", f"mem=file:{data}", "--out", "mem=-", *settings)
+    assert made.stdout == out.read_bytes()
+    into = tmp_path / "into"
+    run("rng", "--in", "mem=-", "--out", f"mem=file:{into}", *settings, input=data.read_bytes())
+    assert into.read_bytes() == out.read_bytes()
+
+    both = ["rng", "--in", "mem=-", "--out", "mem=-", *settings]
+    run(*both, code=2, words="standard input: 0 bytes", input=b"")
+    run("rng", "--out", "mem=-", *settings, code=2, words="changed copy; add --in mem=", input=b"x")
+    run("rng", "--in", "mem=fd:0", *settings, code=2, words="on a file, or on -", input=b"x")
+    run(*both, "--json", code=2, words="both go to standard output", input=b"x")
+    reading, writing = os.pipe()
+    os.close(reading)
+    with (
+        os.fdopen(writing, "wb") as closed,
+        subprocess.Popen(
+            [*RUN, *both], stdin=subprocess.PIPE, stdout=closed, stderr=subprocess.PIPE, cwd=ROOT
+        ) as filtering,
+    ):
+        _, said = filtering.communicate(data.read_bytes(), timeout=300)
+    assert filtering.returncode == 1 and b"standard output: cannot write: Broken pipe" in said
+
+
 def test_files_of_the_kernel(tmp_path: Path):
     version = Path("/proc/version").read_bytes()
     out = tmp_path / "out"

@@ -4,6 +4,7 @@
 mod check;
 mod figures;
 mod json;
+mod memory;
 mod routes;
 
 use std::collections::BTreeMap;
@@ -16,10 +17,10 @@ use viaduct_build::{Access, Manifest, Register};
 
 pub use self::figures::Outcome;
 pub use self::json::number;
-use self::routes::MemoryFile;
+use self::memory::Memory;
 pub use self::routes::{Message, Routes};
 use crate::card::{Opened, Simulated};
-use crate::fail::{Failure, Result, at, usage};
+use crate::fail::{Failure, Result, usage};
 
 /// Values of registers, little-endian words.
 pub type Values = BTreeMap<String, Vec<u32>>;
@@ -75,12 +76,16 @@ impl<'a> Loaded<'a> {
 
     /// Sends data through the app.
     pub fn run(&self, routes: &Routes, progress: impl FnMut(Progress) + Send) -> Result<Outcome> {
+        let memory = match &routes.memory {
+            Some(memory) => Some(self.memory_registers().and_then(|_| memory.begin())?),
+            None => None,
+        };
         let before = self.slot.counters()?;
         let begun = std::time::Instant::now();
         let link = |sim: &Simulated| sim.link_cycles();
         let link_before = self.sim.as_ref().map(link);
         let (mut bytes, mut cycles) = ((0, 0), 0);
-        match (&routes.memory, routes.inputs.is_empty() && routes.outputs.is_empty()) {
+        match (memory, routes.inputs.is_empty() && routes.outputs.is_empty()) {
             (None, _) => {
                 let report = self.run_streams(routes, progress)?;
                 (bytes, cycles) = ((report.bytes_in, report.bytes_out), report.cycles);
@@ -105,6 +110,7 @@ impl<'a> Loaded<'a> {
             })?,
         }
         let seconds = begun.elapsed().as_secs_f64();
+        routes.memory.as_ref().map(Memory::end).transpose()?;
         let counters = since(before, self.slot.counters()?);
         let link_after = self.sim.as_ref().map(link);
         let link = link_after.zip(link_before).map(|(b, a)| (b.0 - a.0, b.1 - a.1));
@@ -153,8 +159,8 @@ impl<'a> Loaded<'a> {
         job.run()
     }
 
-    /// Maps the file, lets the app work on it, and returns the cycles that took.
-    fn run_memory(&self, file: &MemoryFile) -> Result<u64> {
+    /// The memory port, and its registers for the address and for the start.
+    fn memory_registers(&self) -> Result<(&viaduct_build::Memory, &Register, &Register)> {
         let register = |name: &Option<String>| name.as_ref().and_then(|n| self.app.register(n));
         let Some(port) = &self.app.memory else {
             return usage(format!("app {} has no memory port", self.app.name));
@@ -165,22 +171,15 @@ impl<'a> Loaded<'a> {
                 self.app.name, port.name
             ));
         };
-        let (source, prot) = match file {
-            MemoryFile::Read(path) => (Source::file(path)?, Prot::READ),
-            MemoryFile::Change(path) => (Source::file_mut(path)?, Prot::READ_WRITE),
-            MemoryFile::Copy { from, to } => {
-                std::fs::copy(from, to).map_err(at(format!("{} to {}", from.display(), to.display())))?;
-                (Source::file_mut(to)?, Prot::READ_WRITE)
-            }
-        };
+        Ok((port, base, start))
+    }
+
+    /// Maps the file, lets the app work on it, and returns the cycles that took.
+    fn run_memory(&self, (source, prot): (Source, Prot)) -> Result<u64> {
+        let (port, base, start) = self.memory_registers()?;
         let len = source.len();
-        if len == 0 {
-            return usage(format!(
-                "{}: a file of 0 bytes cannot be mapped (files in /proc and /sys have no length: copy one first)",
-                source.name().display()
-            ));
-        }
         let mapping = self.slot.map(source, len, MapOptions::new(prot))?;
+        let register = |name: &Option<String>| name.as_ref().and_then(|n| self.app.register(n));
         let range = MemoryRange::of(&mapping, place(base), register(&port.bytes).map(place));
         let mut job = MemoryJob::new(&self.slot, start.offset).range(range);
         if let Some(done) = register(&port.done) {

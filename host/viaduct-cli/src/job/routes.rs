@@ -2,26 +2,15 @@
 //! Routes of an app's ports, from `--in` and `--out`.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use viaduct::{Endpoint, OutLength, SharedBytes};
 use viaduct_build::{Length, Manifest, Scratch};
 
-use crate::fail::{Result, at, regular, usage};
+use super::memory::Memory;
+use crate::fail::{Result, usage};
 use crate::kept::Kept;
 use crate::route::{Port, Route, Way, ports, resolve};
-
-/// File of the memory port.
-pub(super) enum MemoryFile {
-    Read(PathBuf),
-    Change(PathBuf),
-    /// Created when the run begins.
-    Copy {
-        from: PathBuf,
-        to: PathBuf,
-    },
-}
 
 /// Many messages through the lanes of the only input.
 pub(super) struct Lanes {
@@ -51,7 +40,7 @@ pub struct Routes {
     /// Names of the messages, if each comes from one file.
     pub(super) names: Vec<String>,
     pub(super) outputs: Vec<(u8, Endpoint, OutLength)>,
-    pub(super) memory: Option<MemoryFile>,
+    pub(super) memory: Option<Memory>,
     /// Output streams of messages without a route: kept here, to be printed.
     pub(super) messages: Vec<(String, SharedBytes)>,
     /// File of each input, for the golden model.
@@ -83,6 +72,13 @@ impl Routes {
             to_standard: false,
         };
         let (ins, outs) = (resolve(app, Way::In, ins)?, resolve(app, Way::Out, outs)?);
+        for (list, name) in [(&ins, "standard input"), (&outs, "standard output")] {
+            let standard = |port: Port| list.iter().any(|(p, route)| *p == port && route.is_standard());
+            let others = list.iter().any(|(p, route)| *p != Port::Memory && route.is_standard());
+            if standard(Port::Memory) && others {
+                return usage(format!("{name} is given to two ports; give one of them a file"));
+            }
+        }
         let find = |list: &[(Port, Route)], port: Port| {
             list.iter().find(|(p, _)| *p == port).map(|(_, r)| r.clone())
         };
@@ -178,57 +174,17 @@ impl Routes {
         Ok(routes)
     }
 
-    /// `--in` alone: the app may read the file. `--out` alone: it changes the file. Both: it changes a copy.
     fn memory(&mut self, app: &Manifest, from: Option<Route>, to: Option<Route>, check: bool) -> Result<()> {
         let Some(port) = &app.memory else { return Ok(()) };
-        let name = &port.name;
-        let path = |route: &Route| match route.file() {
-            Some(path) => Ok(PathBuf::from(path)),
-            None => usage(format!("{name}={}: a memory port works on a file", route.endpoint)),
-        };
-        let file = match (from, to) {
-            (None, None) => {
-                return usage(format!(
-                    "memory port {name} has no file; add --in {name}=file:… or --out {name}=file:…"
-                ));
-            }
-            (Some(from), None) => MemoryFile::Read(path(&from)?),
-            (None, Some(to)) => MemoryFile::Change(path(&to)?),
-            (Some(from), Some(to)) => {
-                let (from, to) = (path(&from)?, path(&to)?);
-                if to.exists() {
-                    regular(&to)?;
-                }
-                let file = |path: &PathBuf| std::fs::metadata(path).map(|meta| (meta.dev(), meta.ino())).ok();
-                if file(&from).is_some() && file(&from) == file(&to) {
-                    return usage(format!(
-                        "{}: is both read and written; give --out alone to change it in place",
-                        to.display()
-                    ));
-                }
-                MemoryFile::Copy { from, to }
-            }
-        };
-        let (MemoryFile::Read(first) | MemoryFile::Change(first) | MemoryFile::Copy { from: first, .. }) =
-            &file;
-        regular(first)?;
+        let memory = Memory::new(&port.name, from.as_ref(), to.as_ref())?;
         if check {
-            let (before, after) = match &file {
-                MemoryFile::Read(path) => (path.clone(), path),
-                MemoryFile::Copy { from, to } => (from.clone(), to),
-                MemoryFile::Change(path) => {
-                    let scratch = Scratch::new()?;
-                    let copy = scratch.path().join("before");
-                    std::fs::copy(path, &copy)
-                        .map_err(at(format!("copying {} for --check", path.display())))?;
-                    self._before = Some(scratch);
-                    (copy, path)
-                }
-            };
-            self.sources.insert(name.clone(), before);
-            self.sinks.insert(name.clone(), after.clone());
+            let (before, after, copy) = memory.before_and_after()?;
+            self._before = copy;
+            self.sources.insert(port.name.clone(), before);
+            self.sinks.insert(port.name.clone(), after);
         }
-        self.memory = Some(file);
+        self.to_standard |= memory.to_standard();
+        self.memory = Some(memory);
         Ok(())
     }
 
@@ -280,4 +236,26 @@ impl Lanes {
 /// `name=`, if there are several ports.
 fn prefix(ports: usize, name: &str) -> String {
     if ports > 1 { format!("{name}=") } else { String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn standard_input_and_output_have_one_port() {
+        let ports = "[[stream_in]]\nname='in'\n[[stream_out]]\nname='out'\n[[memory]]\nname='mem'\n";
+        let text = format!("[app]\nname='t'\nversion='0.1.0'\nsummary='t'\ntop='t'\n{ports}");
+        let app = Manifest::parse("apps/t", &text).unwrap();
+        let routes = |texts: &[&str]| texts.iter().map(|r| r.parse().unwrap()).collect::<Vec<Route>>();
+        for (ins, outs, word) in [
+            (["in=-", "mem=-"], ["out=file:a", "mem=file:b"], "input"),
+            (["in=file:a", "mem=file:/"], ["out=-", "mem=file:/dev/stdout"], "output"),
+        ] {
+            let refused = Routes::new(&app, &routes(&ins), &routes(&outs), false);
+            let told = refused.map(drop).unwrap_err();
+            let words = format!("standard {word} is given to two ports; give one of them a file");
+            assert_eq!(told.message(), words);
+        }
+    }
 }
