@@ -235,8 +235,8 @@ impl<'a> Bench<'a> {
             },
         };
         self.bar.set_message(format!("{}: {system}", key.workload));
-        self.bar.inc(1);
         if let Some(ran) = self.record.as_ref().and_then(|record| record.find(&key)) {
+            self.bar.inc(1);
             self.bar.reset_eta();
             return Ok(ran);
         }
@@ -254,6 +254,7 @@ impl<'a> Bench<'a> {
         if let Some(record) = &mut self.record {
             record.add(key, &ran)?;
         }
+        self.bar.inc(1);
         Ok(ran)
     }
 
@@ -273,7 +274,7 @@ impl<'a> Bench<'a> {
         format!("{:.0} MiB/s", value * f64::from(self.board.clk_khz) * 1000.0 / MIB)
     }
 
-    /// What limits transfers to the card, in bytes per cycle.
+    /// What limits transfers to the card, in bytes per cycle, as in other plots.
     fn transfer_limit(&self) -> (String, f64) {
         if self.case == Case::Cold {
             return ("the disk".to_owned(), self.disk().rate as f64 / 1000.0);
