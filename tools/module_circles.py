@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Finds circles among the modules of each crate: modules that need each other cannot be read, tested or changed one at a time.
+"""Finds circles among the modules and folders of each crate: modules that need each other cannot be read, tested or changed one at a time.
 
     tools/module_circles.py [FOLDER]      # of crates; host/ by default
 
-A module is a file. It needs those whose items it names in `use` or in a path that starts with crate, self or super; an item that a module
+So it is with folders, each with all that is in it. A module is a file. It needs those whose items it names in `use` or in a path that starts with crate, self or super; an item that a module
 only re-exports (`pub use`) belongs to the module that defines it. Test modules do not count. Exit status 1 if there is a circle.
 """
 
@@ -104,20 +104,39 @@ class Crate:
         return found
 
 
-def circle(source: Path) -> list[str]:
-    """The arrows of one circle of a crate; none if there is no circle."""
-    crate = Crate(source)
-    needs = {name: crate.needs(name) for name in crate.files}
+Arrows = dict[Name, dict[Name, str]]  # what each needs, and where that is said
+
+
+def among(arrows: Arrows) -> list[str]:
+    """One circle; none if there is none."""
     try:
-        TopologicalSorter(needs).prepare()
+        TopologicalSorter({a: set(needed) for a, needed in arrows.items()}).prepare()
     except CycleError as error:
         # Each needs the one before it.
         names: list[Name] = error.args[1][::-1]
-        arrows = pairwise(names)
-        return [
-            f"{crate.files[a]}:{needs[a][b]}: needs {crate.files[b].relative_to(source)}" for a, b in arrows
-        ]
+        return [f"{arrows[a][b]}: {'::'.join(a)} needs {'::'.join(b)}" for a, b in pairwise(names)]
     return []
+
+
+def folders(arrows: Arrows, folder: Name) -> Arrows:
+    """The arrows between what is in a folder: modules, and folders with all that is in them."""
+    depth, found = len(folder), Arrows()
+    for a, needed in arrows.items():
+        for b, where in needed.items():
+            inside = all(name[:depth] == folder and len(name) > depth for name in (a, b))
+            if inside and a[depth] != b[depth]:
+                found.setdefault(a[: depth + 1], {}).setdefault(b[: depth + 1], where)
+    return found
+
+
+def circle(source: Path) -> list[str]:
+    """The arrows of one circle of a crate, of modules or of folders; none if there is no circle."""
+    crate = Crate(source)
+    arrows = Arrows()
+    for name, path in crate.files.items():
+        arrows[name] = {needed: f"{path}:{line}" for needed, line in crate.needs(name).items()}
+    inner = sorted({name[:depth] for name in arrows for depth in range(len(name))})
+    return among(arrows) or next((found for f in inner if (found := among(folders(arrows, f)))), [])
 
 
 def main() -> None:

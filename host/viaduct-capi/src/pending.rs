@@ -12,7 +12,14 @@ use crate::args;
 use crate::error::{Code, Failure, Result, call, caught, fail, posix};
 use crate::handle::{Handle, Table, lock};
 use crate::slot::{SLOTS, Slot};
-use crate::types::Awaited as Listed;
+
+/// `viaduct_awaited`; its size is checked here and, from C, by `tests/c/abi.c`.
+#[repr(C)]
+pub struct Listed {
+    slot: Handle<Slot>,
+    irqs: u64,
+}
+const _: () = assert!(size_of::<Listed>() == 16);
 
 /// An operation or run that was begun. Its slot stays open until it has been waited for.
 pub struct Pending {

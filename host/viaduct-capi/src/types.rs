@@ -5,9 +5,6 @@ use std::ffi::{c_char, c_int, c_void};
 
 use host::{CardInfo, PagerStats, SlotCounters};
 
-use crate::handle::Handle;
-use crate::slot::Slot;
-
 /// `VIADUCT_ABI_VERSION`.
 pub(crate) const ABI_VERSION: u32 = 4;
 
@@ -167,13 +164,6 @@ impl Report {
     }
 }
 
-/// `viaduct_awaited`
-#[repr(C)]
-pub struct Awaited {
-    pub slot: Handle<Slot>,
-    pub irqs: u64,
-}
-
 /// `viaduct_pager`
 #[repr(C)]
 pub struct Pager {
@@ -213,5 +203,4 @@ const _: () = {
     assert!(size_of::<RunOptions>() == 32);
     assert!(size_of::<Report>() == 72);
     assert!(size_of::<Pager>() == 64);
-    assert!(size_of::<Awaited>() == 16);
 };

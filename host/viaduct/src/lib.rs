@@ -13,7 +13,9 @@
 //! [`Timeouts`].
 #![deny(missing_docs)]
 
+mod backing;
 mod card;
+mod dispatch;
 mod error;
 mod function;
 mod job;
@@ -21,8 +23,11 @@ mod pager;
 mod protocol;
 mod slot;
 
+pub use backing::feed::StreamState;
+pub use backing::{Device, SharedBytes, Source};
 pub use card::dma::{DmaArena, DmaBuffer};
 pub use card::{Card, CardInfo, FunctionKind, Placement, Timeouts, Tlb};
+pub use dispatch::Tag;
 pub use error::{Error, Result};
 pub use function::{Attachment, Disk, FeatureChange, Features, Function, FunctionStatus, SECTOR, Through};
 pub use job::{
@@ -32,9 +37,6 @@ pub use job::{
 pub use pager::{Advice, Denied, PagerStats};
 pub use protocol::desc::Prot;
 pub use protocol::{desc, regs, ring};
-pub use slot::backing::{Device, SharedBytes, Source};
-pub use slot::dispatch::Tag;
-pub use slot::feed::StreamState;
 pub use slot::mapping::{MapOptions, Mapping, Operation, SyncMode};
 pub use slot::several::{Awaited, wait_for_one};
 pub use slot::worker::Pending;

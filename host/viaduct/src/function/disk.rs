@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::backing::Source;
 use crate::card::FunctionKind;
 use crate::error::{Error, Result};
 use crate::function::{Attachment, DiskAt, Function};
 use crate::protocol::desc::Prot;
 use crate::slot::Slot;
-use crate::slot::backing::Source;
 use crate::slot::mapping::{MapOptions, Mapping, SyncMode};
 
 /// Bytes of a sector.

@@ -8,10 +8,10 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use crate::backing::{SharedBytes, kind_of, open_error, zeroed};
 use crate::card::dma::DmaBuffer;
 use crate::error::{Error, Result};
 use crate::job::flow::{Pipe, Stream};
-use crate::slot::backing::{SharedBytes, kind_of, open_error, zeroed};
 
 /// One end of a route.
 #[derive(Debug, Clone)]

@@ -23,9 +23,9 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
+use crate::backing::kind_of;
 use crate::card::sync::{block_signals, lock};
 use crate::error::{Error, Result};
-use crate::slot::backing::kind_of;
 use crate::slot::{ASK_STOP, SlotInner, StopIf, check_stop};
 use viaduct_pci::{HostMemory, Process};
 

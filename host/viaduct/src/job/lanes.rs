@@ -10,13 +10,13 @@
 
 use std::collections::VecDeque;
 
+use crate::backing::SharedBytes;
+use crate::dispatch::Tag;
 use crate::error::{Error, Result};
 use crate::job::endpoint::{Endpoint, In, Out, check_distinct};
 use crate::job::flow::Pipe;
 use crate::job::stream::{JobReport, Progress, abandon};
 use crate::protocol::desc::{CPL_LAST, Command, Completion, Prot};
-use crate::slot::backing::SharedBytes;
-use crate::slot::dispatch::Tag;
 use crate::slot::window::Window;
 use crate::slot::{Slot, StopIf, check_stop};
 

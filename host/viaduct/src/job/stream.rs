@@ -13,11 +13,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::dispatch::Tag;
 use crate::error::{Error, Result};
 use crate::job::endpoint::{Endpoint, In, Out, check_distinct};
 use crate::job::flow::Flow;
 use crate::protocol::desc::{CPL_LAST, Command, Completion, Prot};
-use crate::slot::dispatch::Tag;
 use crate::slot::window::Window;
 use crate::slot::{Slot, StopIf, check_stop};
 

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::dispatch::Tag;
 use crate::pager::advice::Keep;
 use crate::pager::region::PageRef;
 use crate::protocol::desc::{Command, Event, Place};
-use crate::slot::dispatch::Tag;
 
 /// A fault, and its place among those that were taken together.
 pub(super) type Numbered = (usize, Event);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::dispatch::Dispatcher;
 use crate::error::{Error, Result};
 use crate::pager::batch::{Batch, Group, Numbered, Part};
 use crate::pager::plan::{Load, Plan};
@@ -11,7 +12,6 @@ use crate::pager::space::Space;
 use crate::pager::staging::STAGING;
 use crate::pager::stats::PagerStats;
 use crate::protocol::desc::*;
-use crate::slot::dispatch::Dispatcher;
 use viaduct_pci::DmaAccess;
 
 impl Space {

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeSet;
 
+use crate::dispatch::Dispatcher;
 use crate::error::Result;
 use crate::pager::batch::Batch;
 use crate::pager::region::PageRef;
 use crate::pager::space::Space;
 use crate::protocol::desc::{Completion, Event};
-use crate::slot::dispatch::Dispatcher;
 
 /// Most batches under way, and most pages of them.
 const BATCHES: usize = 32;

@@ -3,12 +3,12 @@
 
 use crate::card::Placement;
 use crate::card::memory::FrameSize;
+use crate::dispatch::Dispatcher;
 use crate::error::Result;
 use crate::pager::advice::Keep;
 use crate::pager::replace::EVICT;
 use crate::pager::space::Space;
 use crate::protocol::desc::Place;
-use crate::slot::dispatch::Dispatcher;
 
 impl Space {
     /// Takes up to `want` frames, for pages of class `keep`, the first of which is needed at once; evicts

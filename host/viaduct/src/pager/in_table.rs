@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mappings in the page table in card memory: which addresses they get, and what happens when an entry is damaged.
 
+use crate::dispatch::Dispatcher;
 use crate::error::Result;
 use crate::pager::space::Space;
 use crate::pager::table::Table;
 use crate::protocol::desc::{Event, EventCause, PAGE};
-use crate::slot::dispatch::Dispatcher;
 
 /// Addresses chosen for them begin here, above those of others.
 const FIRST: u64 = 1 << 46;

@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::backing::Source;
 use crate::card::Placement;
 use crate::card::memory::FrameSize;
+use crate::dispatch::Dispatcher;
 use crate::error::{Error, Result};
 use crate::pager::advice::{Keep, Locality};
 use crate::pager::ahead::Ahead;
 use crate::pager::region::{BATCH, HostFrames, Kind, Page, PageRef, Paged, Region};
 use crate::pager::space::Space;
 use crate::protocol::desc::*;
-use crate::slot::backing::Source;
-use crate::slot::dispatch::Dispatcher;
 use viaduct_pci::DmaAccess;
 
 /// Lowest address at which a mapping can be placed on request.

@@ -3,12 +3,12 @@
 //! accesses in no order is used once or twice before it would be evicted: to copy 4096 bytes of it to the card and back costs the link more.
 
 use crate::card::memory::FrameSize;
+use crate::dispatch::Dispatcher;
 use crate::pager::advice::Keep;
 use crate::pager::region::{HostFrames, Region};
 use crate::pager::replace::EVICT;
 use crate::pager::space::Space;
 use crate::protocol::desc::Place;
-use crate::slot::dispatch::Dispatcher;
 use viaduct_pci::DmaAccess;
 
 impl Space {

@@ -4,14 +4,14 @@
 use std::ops::Range;
 use std::time::Instant;
 
+use crate::backing::pump::Supply;
+use crate::dispatch::Dispatcher;
 use crate::error::Result;
 use crate::pager::batch::Numbered;
 use crate::pager::plan::Plan;
 use crate::pager::region::PageRef;
 use crate::pager::space::Space;
 use crate::protocol::desc::{Event, PAGE};
-use crate::slot::dispatch::Dispatcher;
-use crate::slot::pump::Supply;
 
 impl Space {
     /// How many pages can be loaded for a fault on one. `None`: it waits, or is denied.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::backing::Source;
 use crate::card::Placement;
 use crate::card::dma::DmaBuffer;
 use crate::card::memory::FrameSize;
@@ -12,7 +13,6 @@ use crate::error::Error;
 use crate::pager::advice::{Keep, Locality};
 use crate::pager::ahead::Ahead;
 use crate::protocol::desc::{Place, Prot};
-use crate::slot::backing::Source;
 
 /// Commands submitted together.
 pub(super) const BATCH: usize = 64;

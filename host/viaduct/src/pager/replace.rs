@@ -2,12 +2,12 @@
 //! Frames for pages, and which pages give theirs up: a clock over the bits that the card keeps of each page.
 
 use crate::card::memory::FrameSize;
+use crate::dispatch::Dispatcher;
 use crate::error::Result;
 use crate::pager::advice::Keep;
 use crate::pager::region::{Page, PageRef};
 use crate::pager::space::Space;
 use crate::protocol::desc::*;
-use crate::slot::dispatch::Dispatcher;
 
 /// Part of the frames that pages of low use may take from others.
 const SHARE: u64 = 8;

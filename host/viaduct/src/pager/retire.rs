@@ -4,13 +4,13 @@
 
 use std::ops::Range;
 
+use crate::dispatch::Dispatcher;
 use crate::error::Result;
 use crate::pager::advice::Keep;
 use crate::pager::batch::{GROUPS, Leaving, Stage};
 use crate::pager::region::{Page, PageRef};
 use crate::pager::space::Space;
 use crate::protocol::desc::*;
-use crate::slot::dispatch::Dispatcher;
 
 /// Part of the frames that are kept free, and the fewest and most bytes that this is worth while for.
 const PART: u64 = 8;

@@ -4,12 +4,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::backing::Source;
+use crate::dispatch::Dispatcher;
 use crate::error::Result;
 use crate::pager::region::{BATCH, Page, PageRef};
 use crate::pager::space::Space;
 use crate::protocol::desc::PAGE;
-use crate::slot::backing::Source;
-use crate::slot::dispatch::Dispatcher;
 
 impl Space {
     /// Streams that are written through mappings in a range, all or one mapping's, and the byte of each at which the range ends.

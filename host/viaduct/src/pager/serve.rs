@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Faults, as they come.
 
+use crate::dispatch::Dispatcher;
 use crate::error::Result;
 use crate::pager::plan::Plan;
 use crate::pager::space::Space;
 use crate::protocol::desc::Event;
-use crate::slot::dispatch::Dispatcher;
 
 /// Faults taken together.
 const FAULTS: usize = 256;

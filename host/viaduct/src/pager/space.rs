@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use crate::card::dma::DmaBuffer;
+use crate::dispatch::Dispatcher;
 use crate::error::{Error, Result};
 use crate::pager::batch::{Batch, GROUPS, Leaving};
 use crate::pager::clock::Clock;
@@ -14,7 +15,6 @@ use crate::pager::staging::Staging;
 use crate::pager::stats::{Denied, PagerStats};
 use crate::pager::table::Table;
 use crate::protocol::desc::*;
-use crate::slot::dispatch::Dispatcher;
 
 /// First allocated virtual address: null pointers of apps, and addresses near them, are never mapped.
 const VA_FIRST: u64 = 1 << 32;

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::backing::Source;
+use crate::dispatch::Dispatcher;
 use crate::error::{Error, Result};
 use crate::pager::advice::{Advice, Keep, Locality};
 use crate::pager::batch::{Batch, Group};
@@ -13,8 +15,6 @@ use crate::pager::plan::{Load, Plan};
 use crate::pager::region::{BATCH, Page, PageRef, Region};
 use crate::pager::space::{BOUNCE, Space};
 use crate::protocol::desc::{PAGE, Place};
-use crate::slot::backing::Source;
-use crate::slot::dispatch::Dispatcher;
 
 /// What becomes of pages that are up to date in their file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

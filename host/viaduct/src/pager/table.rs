@@ -7,10 +7,10 @@
 use std::ops::Range;
 
 use crate::card::Card;
+use crate::dispatch::Dispatcher;
 use crate::error::Result;
 use crate::protocol::desc::{Command, PAGE, TABLE_ENTRY, TABLE_LOG2};
 use crate::protocol::regs::*;
-use crate::slot::dispatch::Dispatcher;
 
 /// Bytes cleared by one command.
 const STEP: u64 = 1 << 30;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Translations of pages: the commands of a batch, and what their completions say.
 
+use crate::dispatch::Dispatcher;
 use crate::error::{Error, Result};
 use crate::pager::batch::{Composed, Group, Part};
 use crate::pager::region::PageRef;
 use crate::pager::space::Space;
 use crate::protocol::desc::*;
 use crate::protocol::regs::{VIA_SLOT_CTRL, VIA_SLOT_CTRL_ISOLATE_MASK};
-use crate::slot::dispatch::Dispatcher;
 
 /// How a batch ended, apart from translations, which are recorded with their pages.
 #[derive(Default)]

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Asks the card about pages that it holds, or takes them from it.
 
+use crate::dispatch::Dispatcher;
 use crate::error::Result;
 use crate::pager::batch::Group;
 use crate::pager::region::{BATCH, PageRef};
 use crate::pager::space::Space;
 use crate::protocol::desc::*;
-use crate::slot::dispatch::Dispatcher;
 
 impl Space {
     /// Maps the first pages of a window.

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use crate::dispatch::Dispatcher;
 use crate::error::Result;
 use crate::pager::batch::GROUPS;
 use crate::pager::region::BATCH;
@@ -10,7 +11,6 @@ use crate::pager::region::{HostFrames, Page, PageRef};
 use crate::pager::space::BOUNCE;
 use crate::pager::space::Space;
 use crate::protocol::desc::*;
-use crate::slot::dispatch::Dispatcher;
 use viaduct_pci::DmaAccess;
 
 /// The memory of those who wait for the copies.

@@ -5,14 +5,14 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::backing::Source;
+use crate::backing::feed::{Feed, StreamState};
 use crate::card::Placement;
 use crate::card::memory::FrameSize;
 use crate::card::sync::lock;
 use crate::error::{Error, Result};
 use crate::pager::{Advice, At, Then, Wanted};
 use crate::protocol::desc::{HUGE, PAGE, Prot};
-use crate::slot::backing::Source;
-use crate::slot::feed::{Feed, StreamState};
 use crate::slot::worker::Pending;
 use crate::slot::{Slot, SlotInner};
 

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A slot: the app in it, its registers, its address space.
 
-pub(crate) mod backing;
-pub(crate) mod dispatch;
-pub(crate) mod feed;
 pub(crate) mod mapping;
-mod number;
-pub(crate) mod outlet;
-pub(crate) mod pump;
 pub(crate) mod several;
 pub(crate) mod window;
 pub(crate) mod worker;
@@ -18,11 +12,11 @@ use std::time::{Duration, Instant};
 
 use crate::card::Card;
 use crate::card::sync::{lock, poll};
+use crate::dispatch::{Dispatcher, State, Tag, Watch};
 use crate::error::{Error, Result};
 use crate::pager::{Denied, PagerStats, Space, Table};
 use crate::protocol::desc::{Command, Completion, Event};
 use crate::protocol::regs::*;
-use crate::slot::dispatch::{Dispatcher, State, Tag, Watch};
 use crate::slot::worker::Worker;
 
 /// A 32-bit register of the app, or several in a row for a wider one.

@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use crate::card::sync::lock;
+use crate::dispatch::{Dispatcher, State, Tag, Watch};
 use crate::error::{Error, Result};
-use crate::slot::dispatch::{Dispatcher, State, Tag, Watch};
 use crate::slot::{EndOfServing, Slot};
 
 /// What a slot is waited for.

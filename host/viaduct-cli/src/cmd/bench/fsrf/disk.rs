@@ -11,7 +11,7 @@ use viaduct::Device;
 use viaduct_pci::PciFunction;
 use viaduct_sim::SimCard;
 
-use super::paging::PAGE;
+use super::work::PAGE;
 
 /// What it reads: the paper's streams from its SSD, which all systems have 1,600 to 1,700 MiB/s of (Table 2, large and cold), and a single
 /// slot nearly so (6.4).

@@ -10,8 +10,8 @@ use viaduct::{Advice, Awaited, MapOptions, Mapping, Placement, Prot, SharedBytes
 use viaduct_build::{Project, Variant};
 
 use super::disk::{Disk, Part, Times};
-use super::paging::{self, Case};
-use super::work::{Done, MoveIn, Ran, Task, Work};
+use super::paging::Case;
+use super::work::{Done, MoveIn, PAGE, Ran, Task, Work};
 use super::{Mode, OURS};
 use crate::card::{CardArgs, Simulated};
 use crate::cmd::bench::{PATIENCE, register, set, wrong};
@@ -136,7 +136,7 @@ impl<'a> Place<'a> {
         // A page is in one channel.
         let huge = case == Case::Hot && mode.placement != Placement::All;
         let options = MapOptions::new(Prot::READ_WRITE).huge(huge).placement(mode.placement);
-        slot.set_frame_budget(case.frames(work).map_or(u64::MAX, |frames| frames * paging::PAGE));
+        slot.set_frame_budget(case.frames(work).map_or(u64::MAX, |frames| frames * PAGE));
         let source = Source::bytes(bytes.clone());
         let source = match part {
             Some(part) => source.on(Arc::new(part)),

@@ -2,11 +2,8 @@
 //! Which pages are in card memory, and what the other systems' host does about the others (`sim/rivals/pager.h`).
 
 use super::disk::Times;
-use super::work::Work;
+use super::work::{PAGE, Work};
 use crate::card::Opened;
-
-/// Bytes of a small page.
-pub const PAGE: u64 = 4096;
 
 /// Which pages are in card memory at the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, clap::ValueEnum)]

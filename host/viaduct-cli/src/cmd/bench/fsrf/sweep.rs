@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One quantity after the other: figures 6, 8 and 9 of the FSRF paper. Figure 7 is in [`super::mixed`].
 
-use super::paging::{Case, PAGE};
-use super::work::{SLOTS, Sizes};
+use super::paging::Case;
+use super::work::{PAGE, SLOTS, Sizes};
 use crate::cmd::bench::size_of;
 use crate::fail::{Result, usage};
 use crate::plot::{Form, Plot};

@@ -13,6 +13,8 @@ use crate::fail::{Failure, Result, at};
 use crate::job::Values;
 use crate::random::Random;
 
+/// Bytes of a small page.
+pub const PAGE: u64 = 4096;
 /// Slots that run a workload at once, as in the paper.
 pub const SLOTS: usize = 4;
 

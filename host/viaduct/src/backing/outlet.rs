@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 
+use crate::backing::pump::{AGES, PIECE, Pump, Supply};
 use crate::card::dma::DmaBuffer;
 use crate::card::sync::lock;
 use crate::protocol::desc::PAGE;
-use crate::slot::pump::{AGES, PIECE, Pump, Supply};
 
 /// Bytes that a writable pipe accepts without waiting.
 const PIPE_BUF: usize = 4096;

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 
+use crate::backing::pump::{AGES, PIECE, Pump, Supply};
 use crate::card::dma::DmaBuffer;
 use crate::card::sync::lock;
 use crate::protocol::desc::PAGE;
-use crate::slot::pump::{AGES, PIECE, Pump, Supply};
 
 /// How far a stream has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The source of a mapping: a file or a buffer of this program.
 
+pub(crate) mod feed;
+pub(crate) mod outlet;
+pub(crate) mod pump;
+
 use std::alloc::Layout;
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -16,12 +20,12 @@ use std::sync::{Arc, Mutex};
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::socket::{SockType, getsockopt, sockopt};
 
+use crate::backing::feed::Feed;
+use crate::backing::outlet::Outlet;
 use crate::card::dma::DmaBuffer;
 use crate::card::sync::lock;
 use crate::error::{Error, Result};
 use crate::protocol::desc::PAGE;
-use crate::slot::feed::Feed;
-use crate::slot::outlet::Outlet;
 use viaduct_pci::without_sigxfsz;
 
 /// Bytes in this program's memory that a run reads or fills.

@@ -4,6 +4,8 @@
 //! Any number of threads may wait. One of them, the leader, sleeps on the slot's interrupts; the others sleep until the
 //! leader has processed new entries. The lock is held only while entries are written or taken, never during a wait or file access.
 
+mod number;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -11,11 +13,11 @@ use std::time::{Duration, Instant};
 use crate::card::Card;
 use crate::card::dma::DmaBuffer;
 use crate::card::sync::{lock, poll};
+use crate::dispatch::number::Numbers;
 use crate::error::{Error, Result};
 use crate::protocol::desc::{Command, Completion, Event, EventCause, Op, Status};
 use crate::protocol::regs::*;
 use crate::protocol::ring::{CMD_OFFSET, CPL_OFFSET, EVT_OFFSET, RING_LOG2, RINGS_BYTES, Rings};
-use crate::slot::number::Numbers;
 use viaduct_pci::{DmaAccess, PciError};
 
 /// Violations and reports kept for the user.
