@@ -218,7 +218,7 @@ package via_pkg;
     EvBadBurst   = 8'h12,  // guard: not INCR, or not full-width beats, or misaligned
     EvStuck      = 8'h13,  // guard: a write burst begun and not finished in time
     EvStream     = 8'h14,  // guard: keep or last against the stream contract
-    EvUnstable   = 8'h15,  // guard: valid dropped or payload changed before ready
+    EvUnstable   = 8'h15,  // guard: valid dropped before ready
     EvRegTimeout = 8'h16,  // the slot did not respond to a register access
     EvRing       = 8'h17,  // a ring of the slot was stopped; `info` = 0 tail jumped, 1 command read, 2 completion write failed
     EvIrq        = 8'h20,  // the app raised its interrupt; `info` counts them

@@ -504,7 +504,8 @@ class AxiRaw:
     Append to `ar` and `aw` tuples (id, addr, len, size, burst) as `ax` makes them, to `w` (data, strb, last).
     `r` lists (cycle, id, resp, last, data) and `b` (cycle, id, resp), `taken` the cycles at which addresses
     and data were accepted. `stall` is the share of cycles in which each channel pauses. A name in `drop` lets
-    that channel break the handshake: its valid falls before ready, now and then.
+    that channel break the handshake: its valid falls before ready, now and then. So does a function in `change`: in
+    every cycle in which an entry of that channel waits it makes another one of it.
     """
 
     def __init__(
@@ -523,6 +524,7 @@ class AxiRaw:
             for name in ("ar", "aw", "w", "r", "b")
         }
         self.drop: set[str] = set()
+        self.change: dict[str, Callable[[tuple], tuple]] = {}
         self.width = len(self._sig("wdata")) // 8
         self.size = self.width.bit_length() - 1
         self._up = dict.fromkeys(("ar", "aw", "w"), False)
@@ -586,6 +588,10 @@ class AxiRaw:
                     up[name] = False
                     set_valid[name](0)
                     continue
+                elif up[name] and name in self.change:
+                    queue[0] = self.change[name](queue[0])
+                    for field, value in zip(fields[name], queue[0], strict=True):
+                        field.value = value
                 if not up[name] and queue and not next(self.stall[name]):
                     for field, value in zip(fields[name], queue[0], strict=True):
                         field.value = value

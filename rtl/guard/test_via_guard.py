@@ -211,6 +211,52 @@ async def every_misuse_is_named_and_stopped(dut):
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
+async def a_payload_changed_while_it_waits_passes_as_it_is_at_ready(dut):
+    """It harms the slot's own data only, so it is no violation; nor is one that would break a rule, if ready never sees it."""
+    r = rng()
+    slot, mem = await pair(dut)
+    mem.set_stall(1.0)  # the shell accepts nothing, so the slot soon waits on every channel
+    for i in range(100):
+        slot.read(i * 64, 4, i % 64)
+        slot.write(SIZE // 2 + i * 64, [i] * 4, i % 64)
+    await ClockCycles(dut.clk_i, 600)
+    queues = {"ar": slot.ar, "aw": slot.aw, "w": slot.w}
+    first = {name: queue[0] for name, queue in queues.items()}
+    taken = {name: len(slot.taken[name]) for name in queues}
+
+    def any_ax(_) -> tuple[int, ...]:
+        return tuple(r.randrange(n) for n in (64, 1 << 20, 256, 8, 4))
+
+    def any_w(_) -> tuple[int, ...]:
+        return tuple(r.randrange(n) for n in (1 << 128, 1 << WIDTH, 2))
+
+    slot.change.update(ar=any_ax, aw=any_ax, w=any_w)
+    for now in range(200):
+        await RisingEdge(dut.clk_i)
+        assert not int(dut.violation_o.value)
+        assert all(queue[0] != first[name] for name, queue in queues.items() if now > 2)
+    # At last something legal, other than what was offered first.
+    read, write = 0x4000, 0x5000
+    data = (1 << 99, *first["w"][1:])
+    last = {"ar": slot.ax(read, 4, 33), "aw": slot.ax(write, 4, 44), "w": data}
+    slot.change.update({name: lambda _, name=name: last[name] for name in last})
+    await ClockCycles(dut.clk_i, 3)
+    slot.change.clear()
+    assert {name: len(slot.taken[name]) for name in queues} == taken
+    mem.set_stall(0.3)
+    await until(dut, lambda: len(slot.b) == 100 and len(slot.r) == 400, 4000)
+    reads, writes = ([i * 64 + base for i in range(100)] for base in (0, SIZE // 2))
+    reads[taken["ar"]], writes[taken["aw"]] = read, write
+    assert [x[1] for x in mem.reads] == reads and [x[1] for x in mem.writes] == writes
+    ids = [i % 64 for i in range(100)]
+    ids[taken["ar"]] = 33
+    assert [x[1] for x in slot.r[::4]] == ids
+    beat = taken["w"]
+    assert word(mem, writes[beat // 4] + beat % 4 * WIDTH) == data[0]
+    assert not int(dut.violation_o.value)
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
 async def a_slow_slot_is_not_stuck(dut):
     """A beat just before the limit is fine, and the limit does not run while the shell is waited for."""
     slot, mem = await pair(dut)

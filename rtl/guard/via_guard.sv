@@ -7,9 +7,10 @@
 // Order: in order; the app's ids are returned. A read passes when there is buffer for its whole response, a write when all of its beats are
 // held, so the shell never waits for the app.
 // Misuse: bursts that are not incrementing, full-width and aligned (EvBadBurst) or cross 4 KiB (EvCross4k), WLAST that contradicts AWLEN
-// (EvWlast), valid dropped (EvUnstable), a write begun for which no beat comes for StuckCycles (EvStuck): one pulse of violation_o; the
-// burst does not pass. The parent then raises isolate_i: the app is cut off, unfinished bursts are dropped, outstanding responses are
-// drained; quiet_o says when.
+// (EvWlast), a write begun for which no beat comes for StuckCycles (EvStuck): violation_o pulses every second cycle until isolate_i, and
+// the burst does not pass; valid dropped before ready (EvUnstable): one pulse for each time. The parent raises isolate_i at the first
+// pulse: the app is cut off, unfinished bursts are dropped, outstanding responses are drained; quiet_o says when. A payload that changes
+// before ready is not noticed: what passes, and is checked, is what is there with ready.
 
 module via_guard
   import via_pkg::*;
@@ -57,7 +58,7 @@ module via_guard
   // control
   input  logic           quiesce_i,     // level: accept no new burst from the app
   input  logic           isolate_i,     // level, held until reset: cut the app off
-  output logic           violation_o,   // pulse, every second cycle until isolate_i: a rule was broken
+  output logic           violation_o,   // pulse, for most rules every second cycle until isolate_i: a rule was broken
   output event_e         cause_o,       // with violation_o: which rule
   output logic    [63:0] va_o,          // with violation_o: address of the burst
   output logic           is_write_o,    // with violation_o: it was a write

@@ -363,7 +363,7 @@ pub enum EventCause {
     Stuck,
     /// `keep` or `last` against the stream contract.
     Stream,
-    /// `valid` dropped or payload changed before `ready`.
+    /// `valid` dropped before `ready`.
     Unstable,
     /// No response to a register access.
     RegTimeout,
@@ -424,7 +424,7 @@ impl fmt::Display for EventCause {
             Self::BadBurst => "the app sent a memory burst that is not INCR, not full-width, or misaligned",
             Self::Stuck => "the app began a write burst and did not finish it",
             Self::Stream => "the app broke the stream contract (keep or last)",
-            Self::Unstable => "the app dropped valid or changed its payload before ready",
+            Self::Unstable => "the app dropped valid before ready",
             Self::RegTimeout => "the app did not respond to a register access",
             Self::Ring => "a ring of the slot was stopped",
             Self::Irq => "the app raised its interrupt",
