@@ -5,7 +5,7 @@
 // Throughput: one beat a cycle in and out; slots take turns burst by burst; a burst of one slot every second cycle. Latency: that of the
 // read, the length of a burst, eight cycles.
 // Order: the jobs of a slot end in order. A burst is read only when there is buffer for all of it, and written only once all of it is here,
-// so neither side ever waits for the other (docs/interfaces.md, the no-wedge rule).
+// so neither side ever waits for the other (docs/interfaces.md, section 1, No deadlocks).
 // A burst that was read with an error is not written. After the first error of a job no further burst of it is begun; the job ends once the
 // bursts in flight are complete.
 // A job with `fill` writes zeros and reads nothing. The strobes of the last beat stop at `len`.

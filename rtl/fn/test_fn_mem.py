@@ -21,7 +21,7 @@ class Bench:
         for s, m in enumerate(self.mem):
             m.mem[:] = self.r.randbytes(SIZE)
             m.mem[0] = s
-        # Data of a burst comes without a pause, as the no-wedge rule asks for.
+        # Data of a burst comes without a pause, as docs/interfaces.md demands (No deadlocks).
         self.disk = AxiRaw(dut.u_s, r=self.r)
 
     async def burst(self, slot: int, n: int) -> None:

@@ -7,7 +7,8 @@
 // Every output of the port is a register.
 // Order: responses of one source come in order; those of different sources may overtake one another. With Ordered a read leaves after every
 // write (of any source) whose last beat was accepted in an earlier cycle; without it reads and writes are not ordered.
-// Misuse: relies on the no-wedge rule: a source that does not accept its R or B, or holds back W after AW, stops the others.
+// Misuse: relies on the rule against deadlocks (docs/interfaces.md, section 1, No deadlocks): a source that does not accept its R or B, or holds
+// back W after AW, stops the others.
 // Responses with an id that no source has are dropped.
 
 module via_axi_mux

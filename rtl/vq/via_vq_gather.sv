@@ -10,8 +10,8 @@
 // descriptor comes with it; R to rd 2 cycles. Beats * StrbW bytes are in flight, to cover the latency of the link.
 // Order: jobs, requests, reads and data all in the order of the jobs. A request is offered with its first descriptor; its response comes
 // after all its bytes were accepted (docs/interfaces.md), when its descriptors are no longer needed.
-// A burst is read only when there is room for all of it (no-wedge rule). Misuse: a beat that is read with an error becomes zeros and is
-// reported; the request is otherwise complete. A length (`rlen`) that differs from the sum of the descriptors is not detected here:
+// A burst is read only when there is room for all of it (docs/interfaces.md, section 1, No deadlocks). Misuse: a beat that is read with an
+// error becomes zeros and is reported; the request is otherwise complete. A length (`rlen`) that differs from the sum of the descriptors is not detected here:
 // via_vq_fetch provides both.
 
 module via_vq_gather

@@ -6,9 +6,9 @@
 // others depend on (fields, rings, descriptors) before payload, which is limited by its own credits and uses the remaining address cycles.
 // While `enable_i` is low (bus mastering is disabled, or a reset is pending) no read begins at the port. An address once offered stays
 // offered until it is accepted, as AXI demands, and counts as begun from then on.
-// Misuse: relies on the no-wedge rule: a client accepts its R whenever it comes (asserted); and on the host port for R no sooner than two
-// cycles after its address was accepted (asserted): the owner of a read is noted a cycle late, so that only the selection stands between
-// the clients and the port.
+// Misuse: relies on the rule against deadlocks (docs/interfaces.md, section 1, No deadlocks): a client accepts its R whenever it comes
+// (asserted); and on the host port for R no sooner than two cycles after its address was accepted (asserted): the owner of a read is noted a
+// cycle late, so that only the selection stands between the clients and the port.
 
 module via_vq_rdmux
   import via_pkg::*;

@@ -14,8 +14,8 @@
 // burst: a later write on the same port cannot overtake it, since W follows the order of the addresses.
 // One response is held: it is accepted (rsp_ready_o) when none is held, and its queue is in `busy_o` from the next cycle on until the last
 // of its chains has left the store. The data of a response with `merge` is offered after merged_valid_o. AW is sent when all W of its burst
-// is here or leaves the rotation (no-wedge rule); with AtHand when the first beat is, as the rest follows without fail. A burst stays
-// within BurstBytes, and so within 4 KiB.
+// is here or leaves the rotation (docs/interfaces.md, section 1, No deadlocks); with AtHand when the first beat is, as the rest follows
+// without fail. A burst stays within BurstBytes, and so within 4 KiB.
 // Misuse: bytes beyond a chain's `wlen` are accepted and dropped. A response for a waiting queue that is under reset, or for one without
 // chains, is dropped with its data. `last` and `keep` of wr are ignored: `len` counts.
 

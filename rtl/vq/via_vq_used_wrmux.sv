@@ -10,9 +10,9 @@
 // While `enable_i` is low (bus mastering is disabled, or a reset is pending) no write begins. An address once offered to the host stays
 // offered until it is accepted, as AXI demands, and counts as begun from then on; W passes for addresses that were accepted, so a burst begun
 // is always finished.
-// Misuse: relies on the no-wedge rule: a source holds all W data of the AW it offers. Relies on the sources for the number of bursts in
-// flight, so that only the selection stands between the host port's AWREADY and theirs: no more than Window besides the one whose B comes
-// next. An avail_event that ends with an error is reported.
+// Misuse: relies on the rule against deadlocks (docs/interfaces.md, section 1, No deadlocks): a source holds all W data of the AW it offers.
+// Relies on the sources for the number of bursts in flight, so that only the selection stands between the host port's AWREADY and theirs: no
+// more than Window besides the one whose B comes next. An avail_event that ends with an error is reported.
 
 module via_vq_used_wrmux
   import via_pkg::*;

@@ -7,7 +7,8 @@
 //
 // Throughput: one beat a cycle; a descriptor whose ends are aligned differently at source and destination costs one cycle more.
 // Latency: that of the read, the length of a burst, eleven cycles. Order: jobs end in order.
-// A burst is read only when there is room for all of it, and written only once all of it is here (docs/interfaces.md, the no-wedge rule).
+// A burst is read only when there is room for all of it, and written only once all of it is here (docs/interfaces.md, section 1,
+// No deadlocks).
 // A burst of which anything was read with an error is not written. A range outside host addresses or outside the memory that the card has
 // is an error of that job, and nothing of it is moved. After the first error that enabled_i selects nothing more is written, until clear_i;
 // done_err_o reports the error for its job and all later ones. Other errors are ignored.

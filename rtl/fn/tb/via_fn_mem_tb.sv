@@ -113,7 +113,7 @@ module via_fn_mem_tb
     .idle_o
   );
 
-  // The no-wedge rule holds whatever happens to the function.
+  // The rule against deadlocks (docs/interfaces.md, section 1) holds whatever happens to the function.
   logic [NumSlots-1:0] gap_q;
   always_ff @(posedge clk_i) begin
     for (int unsigned s = 0; s < NumSlots; s++) gap_q[s] <= rst_ni && m_w_valid[s] && m_w_ready[s] && !m_w.last;

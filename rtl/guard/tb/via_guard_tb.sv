@@ -131,7 +131,7 @@ module via_guard_tb
     .quiet_o
   );
 
-  // The no-wedge rule: the guard never makes the shell wait for a response.
+  // No deadlocks (docs/interfaces.md, section 1): the guard never makes the shell wait for a response.
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       assert (!m_r_valid || m_r_ready)

@@ -124,7 +124,7 @@ module via_ringw_tb
     .idle_o
   );
 
-  // The no-wedge rule: a burst begun goes on whatever its slot does, and no response waits.
+  // No deadlocks (docs/interfaces.md, section 1): a burst begun goes on whatever its slot does, and no response waits.
   logic gap_q;
   always_ff @(posedge clk_i) begin
     gap_q <= rst_ni && w_valid && w_ready && !w.last;

@@ -106,7 +106,7 @@ module via_mover_in_tb
     .idle_o
   );
 
-  // The no-wedge rule: responses are never refused.
+  // No deadlocks (docs/interfaces.md, section 1): responses are never refused.
   always_ff @(posedge clk_i)
     if (rst_ni)
       assert (!r_valid || r_ready)

@@ -110,7 +110,7 @@ module via_mover_out_tb
     .idle_o
   );
 
-  // The no-wedge rule: responses are never refused, and a write address is sent only when all of its data is held.
+  // No deadlocks (docs/interfaces.md, section 1): responses are never refused, and a write address is sent only when all of its data is held.
   logic gap_q;
   always_ff @(posedge clk_i) begin
     if (rst_ni)

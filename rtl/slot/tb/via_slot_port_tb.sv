@@ -420,7 +420,7 @@ module via_slot_port_tb
     .idle_o
   );
 
-  // The no-wedge rule.
+  // No deadlocks (docs/interfaces.md, section 1).
   logic gap_q;
   always_ff @(posedge clk_i) begin
     gap_q <= rst_ni && m_w_valid && m_w_ready && !m_w.last;

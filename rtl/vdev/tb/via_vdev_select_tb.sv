@@ -172,7 +172,7 @@ module via_vdev_select_tb
     .idle_o
   );
 
-  // The no-wedge rule, and the streams: what is offered stays until accepted.
+  // No deadlocks (docs/interfaces.md, section 1), and the streams: what is offered stays until accepted.
   logic rsp_wait_q, wr_wait_q, tx_wait_q;
   vq_rsp_t rsp_q;
   vq_beat_t wr_q;
