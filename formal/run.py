@@ -101,7 +101,7 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_vq_used.sv", "BurstW'(out_line[BurstW-1:0] - beats_q)", "out_line[BurstW-1:0]"),
         ("via_vq_used.sv", "next = line_lo != '1 && ", "next = "),
         ("via_vq_used.sv", "aw_go = out_go && out_last", "aw_go = out_go"),
-        ("via_vq_used.sv", "aw.burst = 2'b01;", "aw.burst = {1'b0, item_q.shows};"),
+        ("via_vq_used.sv", "aw.burst = BurstIncr;", "aw.burst = {1'b0, item_q.shows};"),
         ("via_vq_used_irq.sv", "{port_q[AddrW-1:BeatLog2], BeatLog2'(0)}", "port_q"),
         ("via_vq_used_irq.sv", "(pend_q & ~asked_q)", "(pend_q)"),
         (

@@ -132,7 +132,7 @@ module vq_used_port
 
   // An address as the block makes it: its beats lie within Lines, so within a page.
   function automatic logic burst_ok(input axi_ax_t ax, input int unsigned lines);
-    return ax.burst == 2'b01 && ax.size == 3'(BeatLog2) && ax.addr[OffW-1:0] == '0 && 32'(ax.len) < lines &&
+    return ax.burst == BurstIncr && ax.size == 3'(BeatLog2) && ax.addr[OffW-1:0] == '0 && 32'(ax.len) < lines &&
         32'(ax.addr[OffW+:LineLog2]) + 32'(ax.len) < Lines;
   endfunction
 

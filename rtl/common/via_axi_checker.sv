@@ -220,13 +220,13 @@ module via_axi_checker
   logic aw_stable, aw_incr, aw_size, aw_aligned, aw_page, aw_few, w_stable, w_last;
 
   assign ar_stable = !ar_wait_q || ar_valid_i && ar_i == ar_q;
-  assign ar_incr = !ar_valid_i || ar_i.burst == 2'b01;
+  assign ar_incr = !ar_valid_i || ar_i.burst == BurstIncr;
   assign ar_size = !ar_valid_i || ar_i.size == 3'(BeatLog2);
   assign ar_aligned = !ar_valid_i || ar_i.addr[BeatLog2-1:0] == '0;
   assign ar_page = !ar_valid_i || in_page(ar_i.addr[PageLog2-1:0], ar_i.len);
   assign ar_few = !Answers || !ar_valid_i || rd_count_q != ptr_t'(Outstanding) || !ar_ready_i;
   assign aw_stable = !aw_wait_q || aw_valid_i && aw_i == aw_q;
-  assign aw_incr = !aw_valid_i || aw_i.burst == 2'b01;
+  assign aw_incr = !aw_valid_i || aw_i.burst == BurstIncr;
   assign aw_size = !aw_valid_i || aw_i.size == 3'(BeatLog2);
   assign aw_aligned = !aw_valid_i || aw_i.addr[BeatLog2-1:0] == '0;
   assign aw_page = !aw_valid_i || in_page(aw_i.addr[PageLog2-1:0], aw_i.len);

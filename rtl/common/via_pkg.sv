@@ -98,6 +98,9 @@ package via_pkg;
     RespDecErr = 2'b11
   } axi_resp_e;
 
+  /// AxBURST of an incrementing burst, the only kind inside the shell.
+  parameter logic [1:0] BurstIncr = 2'b01;
+
   /// AR or AW. `len` is beats - 1. Inside the shell: INCR, full-width beats only.
   typedef struct packed {
     logic [IdW-1:0]   id;
@@ -225,13 +228,23 @@ package via_pkg;
     EvFlush      = 8'h21   // a flush of the disk in this slot waits for the host (docs/interfaces.md, section 8)
   } event_e;
 
+  /// Which part of a slot an event comes from. Of a burst at the port of the MMU the two high bits of its id say it.
+  typedef enum logic [7:0] {
+    SrcMemory    = 8'd0,  // memory port of the app
+    SrcMover     = 8'd1,  // also the disk's accesses, whose misses are like those of a mover
+    SrcStream    = 8'd2,
+    SrcRegisters = 8'd3,  // a register access that timed out, and the app's interrupts
+    SrcRings     = 8'd4,
+    SrcDisk      = 8'd5   // a flush that waits for the host
+  } evt_source_e;
+
   /// An event as a block hands it over. In the ring: word 0 = {40'h0, source, is_write, cause} (8
   /// bits each), word 1 = va, word 2 = info, word 3 = {phase, time[62:0]}. `info` of EvMiss, EvPerm and EvTable: bytes of the burst [15:0], and
   /// how many commands for translations were carried out before [31:16]: those have not answered it.
   typedef struct packed {
     logic [63:0] info;
     logic [63:0] va;
-    logic [7:0]  source;    // 0 memory port, 1 mover, 2 stream, 3 registers, 4 rings, 5 disk
+    evt_source_e source;
     logic        is_write;
     event_e      cause;
   } evt_t;

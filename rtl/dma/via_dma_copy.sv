@@ -220,7 +220,7 @@ module via_dma_copy
   axi_ax_t ar;
   always_comb begin
     ar       = '0;
-    ar.burst = 2'b01;
+    ar.burst = BurstIncr;
     ar.size  = 3'(BeatLog2);
     ar.len   = 8'(x.beats - 1'b1);
     ar.addr  = AddrW'({x_at.src, BeatLog2'(0)});
@@ -374,7 +374,7 @@ module via_dma_copy
   axi_w_t  w;
   always_comb begin
     aw       = '0;
-    aw.burst = 2'b01;
+    aw.burst = BurstIncr;
     aw.size  = 3'(BeatLog2);
     aw.len   = 8'(head.len);
     aw.addr  = AddrW'({head.dst, BeatLog2'(0)});

@@ -13,7 +13,7 @@ module via_guard_ax
   logic [9:0] last;  // beat of the burst's last byte, counted from the start of the page of its first; a burst has 256 beats at most
   logic shape;
 
-  assign shape = ax_i.burst != 2'b01 || ax_i.size != 3'(BeatLog2) || |ax_i.addr[BeatLog2-1:0];
+  assign shape = ax_i.burst != BurstIncr || ax_i.size != 3'(BeatLog2) || |ax_i.addr[BeatLog2-1:0];
   assign last = 10'(ax_i.addr[PageLog2-1:BeatLog2]) + 10'(ax_i.len);
   assign bad_o = shape || |last[9:PageLog2-BeatLog2];
   assign cause_o = shape ? EvBadBurst : EvCross4k;

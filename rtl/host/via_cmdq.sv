@@ -164,7 +164,7 @@ module via_cmdq
     fetch.pos = (PerBeat > 1) ? addr_q[slot][EntryLog2+:PosW] : '0;
     fetch.count = count_q[slot];
     ar = '0;
-    ar.burst = 2'b01;
+    ar.burst = BurstIncr;
     ar.size = 3'(BeatLog2);
     ar.addr = {addr_q[slot], 5'h0} & ~64'(StrbW - 1);
     ar.len = len[slot];

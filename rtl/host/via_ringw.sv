@@ -206,7 +206,7 @@ module via_ringw
   axi_w_t  w;
   always_comb begin
     aw       = '0;
-    aw.burst = 2'b01;
+    aw.burst = BurstIncr;
     aw.size  = 3'(BeatLog2);
     aw.len   = 8'(BeatsPer - 1);
     aw.addr  = addr & ~64'(StrbW - 1);

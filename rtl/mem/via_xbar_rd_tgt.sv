@@ -108,7 +108,7 @@ module via_xbar_rd_tgt
       end
     end
     ax.size  = 3'(BeatLog2);
-    ax.burst = 2'b01;
+    ax.burst = BurstIncr;
   end
 
   via_slice #(

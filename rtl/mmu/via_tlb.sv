@@ -269,7 +269,7 @@ module via_tlb
     evt_o          = '0;
     evt_o.cause    = cause_q;
     evt_o.is_write = Write;
-    evt_o.source   = 8'(evt_q.id[IdW-1-:2]);
+    evt_o.source   = evt_source_e'(8'(evt_q.id[IdW-1-:2]));
     evt_o.va       = evt_q.addr;
     evt_o.info     = 64'(({56'h0, evt_q.len} + 64'd1) << BeatLog2);
   end
@@ -470,7 +470,7 @@ module via_tlb
 
   // ---------------------------------------------------------------- result
   always_comb begin
-    p_o = '{id: s2_q.id, burst: 2'b01, size: 3'(BeatLog2), len: s2_q.len, addr: '0};
+    p_o = '{id: s2_q.id, burst: BurstIncr, size: 3'(BeatLog2), len: s2_q.len, addr: '0};
     p_o.addr[PageLog2-1:0] = s2_q.addr[PageLog2-1:0];
     p_o.addr[AddrErrBit] = p_err_q;
     p_o.addr[AddrHostBit] = p_host_q && !p_err_q;

@@ -230,7 +230,7 @@ module via_walk
 
   axi_ax_t ar;
   always_comb begin
-    ar = '{id: '0, burst: 2'b01, size: 3'(BeatLog2), len: '0, addr: '0};
+    ar = '{id: '0, burst: BurstIncr, size: 3'(BeatLog2), len: '0, addr: '0};
     ar.id = pick(in.miss.va[VaW-1:PageLog2]);
     ar.addr = place(in.miss.va[PageLog2+:TableMaxLog2] & mask, table_i.base);
   end
@@ -419,7 +419,7 @@ module via_walk
   } lane_t;
   lane_t w, w_out;
   always_comb begin
-    aw = '{id: '0, burst: 2'b01, size: 3'(BeatLog2), len: '0, addr: '0};
+    aw = '{id: '0, burst: BurstIncr, size: 3'(BeatLog2), len: '0, addr: '0};
     aw.id = IdW'(whole);
     aw.addr = place(rec_q.miss.va[PageLog2+:TableMaxLog2] & mask, table_i.base);
     w = '{strb: '0, word: word};
@@ -565,7 +565,7 @@ module via_walk
   assign evt_o = '{
           info: {32'h0, out.number, out.miss.info},
           va: out.miss.va,
-          source: 8'(out.miss.source),
+          source: evt_source_e'(8'(out.miss.source)),
           is_write: out.miss.is_write,
           cause: event_e'(8'(out.miss.cause))
       };

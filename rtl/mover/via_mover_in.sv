@@ -170,7 +170,7 @@ module via_mover_in
   axi_ax_t ar;
   always_comb begin
     ar       = '0;
-    ar.burst = 2'b01;
+    ar.burst = BurstIncr;
     ar.size  = 3'(BeatLog2);
     ar.len   = 8'(x.beats - 1'b1);
     ar.addr  = x.va;

@@ -164,7 +164,7 @@ module via_mover_out
   axi_ax_t aw;
   always_comb begin
     aw       = '0;
-    aw.burst = 2'b01;
+    aw.burst = BurstIncr;
     aw.size  = 3'(BeatLog2);
     aw.len   = flush ? 8'(beats_q - 1'b1) : 8'(beats_q);
     aw.addr  = open_q ? burst_va_q : va_q;

@@ -174,7 +174,7 @@ module via_rival
   endfunction
 
   function automatic axi_ax_t burst(input logic [IdW-1:0] id, input logic [VaW-1:0] addr, input logic [7:0] len);
-    return '{id: id, burst: 2'b01, size: 3'(BeatLog2), len: len, addr: AddrW'(addr)};
+    return '{id: id, burst: BurstIncr, size: 3'(BeatLog2), len: len, addr: AddrW'(addr)};
   endfunction
 
   for (genvar s = 0; s < NumSlots; s++) begin : gen_slot

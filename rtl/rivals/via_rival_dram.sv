@@ -77,7 +77,7 @@ module via_rival_dram
   assign walk_ar_valid_o = ask && pending_ready;
   always_comb begin
     walk_ar_o = '0;
-    walk_ar_o.burst = 2'b01;
+    walk_ar_o.burst = BurstIncr;
     walk_ar_o.size = 3'(BeatLog2);
     walk_ar_o.addr = AddrW'(IndexW'(ax.addr >> PageLog2)) << LineLog2;
   end

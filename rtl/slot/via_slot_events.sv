@@ -62,15 +62,15 @@ module via_slot_events
     ring_which = ring_q[0] ? 2'd0 : ring_q[1] ? 2'd1 : 2'd2;
     ring_evt = '0;
     ring_evt.cause = EvRing;
-    ring_evt.source = 8'd4;
+    ring_evt.source = SrcRings;
     ring_evt.info = 64'(ring_which);
     irq_evt = '0;
     irq_evt.cause = EvIrq;
-    irq_evt.source = 8'd3;
+    irq_evt.source = SrcRegisters;
     irq_evt.info = 64'(irqs_q);
     flush_evt = '0;
     flush_evt.cause = EvFlush;
-    flush_evt.source = 8'd5;
+    flush_evt.source = SrcDisk;
 
     evt = mmu_evt_i;
     if (violation_q) evt = violation_evt_q;

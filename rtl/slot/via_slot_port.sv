@@ -647,10 +647,10 @@ module via_slot_port
   logic events_idle;
 
   assign violation = {strm_violation, reg_timeout_i, mem_violation};
-  assign violation_evt[0] = '{info: '0, va: mem_va, source: 8'd0, is_write: mem_write, cause: mem_cause};
-  assign violation_evt[1] = '{info: 64'(reg_i.addr), va: '0, source: 8'd3, is_write: reg_i.write, cause: EvRegTimeout};
+  assign violation_evt[0] = '{info: '0, va: mem_va, source: SrcMemory, is_write: mem_write, cause: mem_cause};
+  assign violation_evt[1] = '{info: 64'(reg_i.addr), va: '0, source: SrcRegisters, is_write: reg_i.write, cause: EvRegTimeout};
   for (genvar k = 0; k < NS; k++) begin : gen_strm_evt
-    assign violation_evt[2+k] = '{info: 64'(k), va: '0, source: 8'd2, is_write: 1'b0, cause: strm_cause[k]};
+    assign violation_evt[2+k] = '{info: 64'(k), va: '0, source: SrcStream, is_write: 1'b0, cause: strm_cause[k]};
   end
 
   via_slot_events u_events (

@@ -196,7 +196,7 @@ module via_vq_fetch_line
   always_ff @(posedge clk_i) for (int unsigned q = 0; q < NumQ; q++) next_page_q[q] <= cfg_i[q].desc[63:12] + 52'd1;
   always_comb begin
     ar       = '0;
-    ar.burst = 2'b01;
+    ar.burst = BurstIncr;
     ar.size  = 3'(BeatLog2);
     ar.len   = 8'(more_lines);
     ar.addr  = {far[8] ? next_page_q[QW'(s_i.queue)] : desc[63:12], far[7:2], 6'd0};

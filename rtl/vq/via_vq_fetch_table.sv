@@ -146,7 +146,7 @@ module via_vq_fetch_table
   assign burst_go = src_valid && credit_ok_q && (!ar_valid_q || m_ar_ready_i);
   always_comb begin
     ar       = '0;
-    ar.burst = 2'b01;
+    ar.burst = BurstIncr;
     ar.size  = 3'(BeatLog2);
     ar.len   = 8'(len);
     ar.addr  = {ask.line, 6'd0};

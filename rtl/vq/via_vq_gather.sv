@@ -261,7 +261,7 @@ module via_vq_gather
     end
     if (take) begin
       ar_q       <= '0;
-      ar_q.burst <= 2'b01;
+      ar_q.burst <= BurstIncr;
       ar_q.size  <= 3'(BeatLog2);
       ar_q.len   <= src.beats;
       ar_q.addr  <= {src.addr[AddrW-1:OffW], OffW'(0)};

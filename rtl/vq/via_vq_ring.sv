@@ -173,7 +173,7 @@ module via_vq_ring
 
   always_comb begin
     m_ar_o       = '0;
-    m_ar_o.burst = 2'b01;
+    m_ar_o.burst = BurstIncr;
     m_ar_o.size  = 3'(BeatLog2);
     m_ar_o.addr  = {ar_line_q, 6'd0};
   end

@@ -584,7 +584,7 @@ module via_vq_scatter
 
   always_comb begin
     m_aw_o       = '0;
-    m_aw_o.burst = 2'b01;
+    m_aw_o.burst = BurstIncr;
     m_aw_o.size  = 3'(BeatLog2);
     m_aw_o.len   = burst.len;
     m_aw_o.addr  = {burst.line, OffW'(0)};

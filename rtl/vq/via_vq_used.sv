@@ -488,7 +488,7 @@ module via_vq_used
   end
   always_comb begin
     aw       = '0;
-    aw.burst = 2'b01;
+    aw.burst = BurstIncr;
     aw.size  = 3'(BeatLog2);
     aw.len   = 8'(beats_q);
     aw.addr  = {out_line[LineW-1:BurstW], BurstW'(out_line[BurstW-1:0] - beats_q), OffW'(0)};

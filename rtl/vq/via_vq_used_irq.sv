@@ -139,7 +139,7 @@ module via_vq_used_irq
   assign m_ar_valid_o = port_valid_q;
   always_comb begin
     m_ar_o       = '0;
-    m_ar_o.burst = 2'b01;
+    m_ar_o.burst = BurstIncr;
     m_ar_o.size  = 3'(BeatLog2);
     m_ar_o.addr  = {port_q[AddrW-1:BeatLog2], BeatLog2'(0)};
   end

@@ -89,7 +89,7 @@ module via_vq_used_wrmux
     m_aw_o = pick[1] ? s_aw_i[1] : s_aw_i[0];
     if (turn_q == AwEvent) begin
       m_aw_o       = '0;
-      m_aw_o.burst = 2'b01;
+      m_aw_o.burst = BurstIncr;
       m_aw_o.size  = 3'(BeatLog2);
       m_aw_o.addr  = {ev_addr_q[AddrW-1:BeatLog2], BeatLog2'(0)};
     end

@@ -386,7 +386,7 @@ module via_xdma_channel
   assign wb_b_ready_o  = wb_b_q;
   always_comb begin
     wb_aw_o       = '0;
-    wb_aw_o.burst = 2'b01;
+    wb_aw_o.burst = BurstIncr;
     wb_aw_o.size  = 3'(BeatLog2);
     wb_aw_o.addr  = {wb_at_q[63:BeatLog2], BeatLog2'(0)};
     wb_w_o.last   = 1'b1;

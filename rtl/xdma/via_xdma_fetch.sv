@@ -102,7 +102,7 @@ module via_xdma_fetch
   axi_ax_t ar;
   always_comb begin
     ar       = '0;
-    ar.burst = 2'b01;
+    ar.burst = BurstIncr;
     ar.size  = 3'(BeatLog2);
     ar.len   = Two ? 8'((7'(cut_q.upper) + 7'(cut_q.count) + 7'd1) >> 1) - 8'd1 : 8'(32'(cut_q.count) * DescBeats - 1);
     ar.addr  = {at_q, DescLog2'(0)} & ~64'(StrbW - 1);

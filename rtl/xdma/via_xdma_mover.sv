@@ -288,7 +288,7 @@ module via_xdma_mover
   axi_ax_t ar;
   always_comb begin
     ar       = '0;
-    ar.burst = 2'b01;
+    ar.burst = BurstIncr;
     ar.size  = 3'(BeatLog2);
     ar.len   = 8'(burst_q - 1'b1);
     ar.addr  = {src_q, BeatLog2'(0)};
@@ -554,7 +554,7 @@ module via_xdma_mover
   axi_w_t  w;
   always_comb begin
     aw       = '0;
-    aw.burst = 2'b01;
+    aw.burst = BurstIncr;
     aw.size  = 3'(BeatLog2);
     aw.len   = head.len;
     aw.addr  = {head.at, BeatLog2'(0)};

@@ -89,7 +89,7 @@ module mem_lines
     if (take) begin
       ar_q <= '{
           id: IdW'(from),
-          burst: 2'b01,
+          burst: BurstIncr,
           size: 3'(BeatLog2),
           len: 8'((32'(rd_len_i[from]) + 1) * LineBeats - 1),
           addr: rd_addr_i[from]
@@ -137,7 +137,7 @@ module mem_lines
   assign w_done = !w_valid_q || mem_w_ready_i && w_last;
   assign wr_ready_o = (!aw_valid_q || mem_aw_ready_i) && w_done && writes_q != CountW'(Writes);
   assign mem_aw_valid_o = aw_valid_q;
-  assign mem_aw_o = '{id: '0, burst: 2'b01, size: 3'(BeatLog2), len: 8'(LineBeats - 1), addr: aw_addr_q};
+  assign mem_aw_o = '{id: '0, burst: BurstIncr, size: 3'(BeatLog2), len: 8'(LineBeats - 1), addr: aw_addr_q};
   assign mem_w_valid_o = w_valid_q;
   assign mem_w_o = '{last: w_last, strb: strb_q[StrbW-1:0], data: data_q[DataW-1:0]};
   assign mem_b_ready_o = 1'b1;

@@ -156,7 +156,7 @@ module gups_app
   update_t read;  // the oldest update whose word has not been read
 
   function automatic axi_ax_t access (input logic [63:0] addr);
-    return '{id: '0, burst: 2'b01, size: 3'(BeatLog2), len: '0, addr: addr & ~64'(StrbW - 1)};
+    return '{id: '0, burst: BurstIncr, size: 3'(BeatLog2), len: '0, addr: addr & ~64'(StrbW - 1)};
   endfunction
 
   assign take = current_q && !held && !full && (!ar_valid_q || mem_ar_ready_i);

@@ -55,7 +55,7 @@ module nw_app
   localparam int unsigned CountW = $clog2(Tiles + 1);
 
   function automatic axi_ax_t burst(input logic [63:0] addr, input int unsigned beats);
-    return '{id: '0, burst: 2'b01, size: 3'(BeatLog2), len: 8'(beats - 1), addr: addr};
+    return '{id: '0, burst: BurstIncr, size: 3'(BeatLog2), len: 8'(beats - 1), addr: addr};
   endfunction
 
   // ---------------------------------------------------------------- parameters, sampled at the start

@@ -129,7 +129,7 @@ module rng_app
   assign mem_ar_valid_o = offer && !write_q;
   assign mem_aw_valid_o = offer && write_q;
   assign issue = offer && (write_q ? mem_aw_ready_i : mem_ar_ready_i);
-  assign mem_ar_o = '{id: '0, burst: 2'b01, size: 3'(BeatLog2), len: burst.len, addr: addr_q};
+  assign mem_ar_o = '{id: '0, burst: BurstIncr, size: 3'(BeatLog2), len: burst.len, addr: addr_q};
   assign mem_aw_o = mem_ar_o;
 
   always_ff @(posedge clk_i) begin

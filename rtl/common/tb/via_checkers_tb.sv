@@ -102,7 +102,7 @@ module via_checkers_tb
   /// An address that obeys the rules, except for the fault chosen.
   function automatic axi_ax_t address(input string channel, input logic [IdW-1:0] id);
     axi_ax_t ax;
-    ax = '{id: id, burst: 2'b01, size: 3'(BeatLog2), len: 8'd1, addr: 64'h1000};
+    ax = '{id: id, burst: BurstIncr, size: 3'(BeatLog2), len: 8'd1, addr: 64'h1000};
     if (is_fault({channel, "_incr"})) ax.burst = 2'b10;
     if (is_fault({channel, "_size"})) ax.size = 3'd0;
     if (is_fault({channel, "_aligned"})) ax.addr = 64'h1001;

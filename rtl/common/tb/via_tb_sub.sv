@@ -77,9 +77,9 @@ module via_tb_sub
       else $error("AW dropped or changed");
       assert (!w_wait_q || s_w_valid_i && s_w_i == w_q)
       else $error("W dropped or changed");
-      assert (!s_ar_valid_i || s_ar_i.burst == 2'b01 && s_ar_i.size == 3'(BeatLog2))
+      assert (!s_ar_valid_i || s_ar_i.burst == BurstIncr && s_ar_i.size == 3'(BeatLog2))
       else $error("AR is no full-width INCR burst");
-      assert (!s_aw_valid_i || s_aw_i.burst == 2'b01 && s_aw_i.size == 3'(BeatLog2))
+      assert (!s_aw_valid_i || s_aw_i.burst == BurstIncr && s_aw_i.size == 3'(BeatLog2))
       else $error("AW is no full-width INCR burst");
     end
   end

@@ -58,9 +58,9 @@ module via_mmu_tb
   axi_ax_t v[2], p[2];
   cmd_t c;
   for (genvar d = 0; d < 2; d++) begin : gen_lane
-    assign v[d] = '{id: v_ax[d][72+:IdW], burst: 2'b01, size: 3'(BeatLog2), len: v_ax[d][64+:8], addr: v_ax[d][63:0]};
+    assign v[d] = '{id: v_ax[d][72+:IdW], burst: BurstIncr, size: 3'(BeatLog2), len: v_ax[d][64+:8], addr: v_ax[d][63:0]};
     assign p_ax[d] = {p[d].id, p[d].len, p[d].addr};
-    always_ff @(posedge clk_i) if (rst_ni && p_valid[d]) assert (p[d].burst == 2'b01 && p[d].size == 3'(BeatLog2));
+    always_ff @(posedge clk_i) if (rst_ni && p_valid[d]) assert (p[d].burst == BurstIncr && p[d].size == 3'(BeatLog2));
   end
   always_comb begin
     c = '0;

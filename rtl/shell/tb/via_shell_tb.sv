@@ -82,8 +82,8 @@ module via_shell_tb
     logic m_r_valid, m_r_ready;
     logic m_w_valid, m_w_ready;
     logic m_b_valid, m_b_ready;
-    assign m_ar = '{id: '0, burst: 2'b01, size: 3'(BeatLog2), len: mem_arlen[c], addr: mem_araddr[c]};
-    assign m_aw = '{id: '0, burst: 2'b01, size: 3'(BeatLog2), len: mem_awlen[c], addr: mem_awaddr[c]};
+    assign m_ar = '{id: '0, burst: BurstIncr, size: 3'(BeatLog2), len: mem_arlen[c], addr: mem_araddr[c]};
+    assign m_aw = '{id: '0, burst: BurstIncr, size: 3'(BeatLog2), len: mem_awlen[c], addr: mem_awaddr[c]};
     assign m_w = '{last: mem_wlast[c], strb: mem_wstrb[c], data: mem_wdata[c]};
     assign {m_ar_valid, m_aw_valid, m_w_valid, m_r_ready, m_b_ready} = {
       mem_arvalid[c], mem_awvalid[c], mem_wvalid[c], mem_rready[c], mem_bready[c]
@@ -458,6 +458,6 @@ module via_shell_tb
     .slot_busy_i(busy),
     .quiet_o
   );
-  assign {h_ar.burst, h_ar.size, h_aw.burst, h_aw.size} = {2{2'b01, 3'(BeatLog2)}};
+  assign {h_ar.burst, h_ar.size, h_aw.burst, h_aw.size} = {2{BurstIncr, 3'(BeatLog2)}};
 
 endmodule

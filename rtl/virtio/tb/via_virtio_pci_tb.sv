@@ -163,7 +163,7 @@ module via_virtio_pci_tb
   assign go = traffic && driver_ok && |q_enable;
 
   always_comb begin
-    ar = '{id: '0, burst: 2'b01, size: 3'(BeatLog2), len: 8'd3, addr: 64'h1000};
+    ar = '{id: '0, burst: BurstIncr, size: 3'(BeatLog2), len: 8'd3, addr: 64'h1000};
     aw = ar;
     w  = '{last: w_left_q == 3'd1, strb: '1, data: '0};
   end
