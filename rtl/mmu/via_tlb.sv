@@ -287,18 +287,19 @@ module via_tlb
   function automatic logic same(input logic [VaW-1:PageLog2] x, input logic [VaW-1:PageLog2] y, input logic huge);
     return x[VaW-1:HugeLog2] == y[VaW-1:HugeLog2] && (huge || x[HugeLog2-1:PageLog2] == y[HugeLog2-1:PageLog2]);
   endfunction
-  logic walk_q;  // not to post, but to deny
+  logic denying_q;  // OpDeny passes over all waiting bursts: they are looked up to be marked, not to post
   logic taken_q;  // there is an entry in sc_q that was not compared
   logic looked_q;  // and one that was, to be posted
   logic sift;  // both steps of that state can be done
   assign sift = state_q == Sift && evt_free;
   logic sc_hit_q, sc_pass_q, sc_denied_q, sc_mark_q, sc_told_q, denied_q, last_valid_q, last_perm_q;
-  logic [NW-1:0] behind_q, seen_q, seen_d, stale_q, walked_q, next_q, index;  // behind_q: bursts behind s2
+  logic [NW-1:0] behind_q, seen_q, seen_d, stale_q, next_q, index;  // behind_q: bursts behind s2
+  logic [NW-1:0] deny_next_q;  // the next one of the pass to deny
   logic [VaW-1:PageLog2] last_q;  // the page that was posted last
   logic more, step, skip, judged, away;
 
   // The scout takes entries before the ones in front of them are judged.
-  assign index = walk_q ? walked_q : (state_q == Sift || state_q == Post) ? next_q : seen_q;
+  assign index = denying_q ? deny_next_q : (state_q == Sift || state_q == Post) ? next_q : seen_q;
   assign more = index != behind_q;
   assign place = CW'(index - NW'(s1_valid_q));
   assign look_load = state_q == Aim || state_q == Post;
@@ -308,12 +309,12 @@ module via_tlb
   assign judged = state_q == Judge;
   assign step = state_q == Post && looked_q && (skip || post_sc);
   // Not on the page to deny.
-  assign away = walk_q && state_q == Read && !same(sc_q.addr[VaW-1:PageLog2], op_va_i[VaW-1:PageLog2], op_huge_i);
+  assign away = denying_q && state_q == Read && !same(sc_q.addr[VaW-1:PageLog2], op_va_i[VaW-1:PageLog2], op_huge_i);
   assign perm = (state_q == Post) ? sc_hit_q : s2_hit_q;
 
   logic deny_it, on_last;
-  assign deny_it = walk_q && state_q == Judge && !sc_pass_q && !sc_q.bad;
-  assign mark = deny_it && !(s1_valid_q && walked_q == '0);
+  assign deny_it = denying_q && state_q == Judge && !sc_pass_q && !sc_q.bad;
+  assign mark = deny_it && !(s1_valid_q && deny_next_q == '0);
   assign on_last = same(last_q, op_va_i[VaW-1:PageLog2], op_huge_i);
   assign denied_o = denied_q;
 
@@ -328,15 +329,15 @@ module via_tlb
       behind_q     <= '0;
       seen_q       <= '0;
       stale_q      <= '0;
-      walk_q       <= 1'b0;
+      denying_q    <= 1'b0;
       last_valid_q <= 1'b0;
     end else begin
       if ((v_valid_i && v_ready_o) != s1_move) behind_q <= s1_move ? behind_q - 1'b1 : behind_q + 1'b1;
       seen_q <= seen_d;
       if (op_left_i || abort_i) stale_q <= seen_d;
       else if (s1_move && stale_q != '0) stale_q <= stale_q - 1'b1;
-      if (deny_i) walk_q <= 1'b1;
-      else if (state_q == Aim && !more) walk_q <= 1'b0;
+      if (deny_i) denying_q <= 1'b1;
+      else if (state_q == Aim && !more) denying_q <= 1'b0;
       if (abort_i || (op_map_i || deny_i) && on_last) last_valid_q <= 1'b0;
       else if (post_sc || post_s2) last_valid_q <= state_q == Post || !s2_q.bad;
     end
@@ -344,8 +345,8 @@ module via_tlb
       last_q      <= (state_q == Post) ? evt_q.addr[VaW-1:PageLog2] : s2_q.addr[VaW-1:PageLog2];
       last_perm_q <= perm;
     end
-    if (deny_i) walked_q <= '0;
-    else if (judged && walk_q || away) walked_q <= walked_q + 1'b1;
+    if (deny_i) deny_next_q <= '0;
+    else if (judged && denying_q || away) deny_next_q <= deny_next_q + 1'b1;
     if (state_q == Fetch || sift) begin
       sc_q        <= (s1_valid_q && index == '0) ? s1_q : look;
       sc_denied_q <= (s1_valid_q && index == '0) ? s1_deny_q : look_mark;
@@ -386,7 +387,7 @@ module via_tlb
         else if (!hold_i) state_q <= (s1_valid_q || s2_valid_q) ? Reread2 : Run;
         Reread2: state_q <= Compare2;
         Aim:
-        if (walk_q && more) state_q <= Fetch;
+        if (denying_q && more) state_q <= Fetch;
         else if (more && !hold_i && !abort_i) state_q <= Sift;
         else state_q <= hold_i ? Held : Reread1;
         Fetch: state_q <= Read;
@@ -434,7 +435,7 @@ module via_tlb
     if (accept) begin
       s1_q      <= front;
       s1_deny_q <= front_mark;
-    end else if (deny_it && walked_q == '0 && s1_valid_q) begin
+    end else if (deny_it && deny_next_q == '0 && s1_valid_q) begin
       s1_deny_q <= 1'b1;
     end
     if (s1_move) s2_q <= s1_q;

@@ -166,8 +166,10 @@ module via_walk
   assign evt_ready_o = abort_i || open && !cmd_valid_i;
   assign take_evt = evt_valid_i && evt_ready_o && !abort_i;
 
-  // Entries, by the low bits of their places, whose change is not in memory yet: those that have the number of this time without an end. While
-  // there are any, a command is looked at for a cycle before it is accepted.
+  // Entries, by the low bits of their places, whose change may not be in memory yet. A change made while no other is under way begins a new
+  // time, with a new number; in `shut` each place keeps the number of the time of its last change. So the entries to wait for are those with
+  // the number of the present time, and nothing has to be cleared when it ends. While there are any, a command is looked at for a cycle before
+  // it is accepted.
   localparam int unsigned ShutLog2 = 6;
   logic [7:0] shut[1<<ShutLog2];
   logic [7:0] time_q, time_d;
