@@ -1,15 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/parts.py: what it reads of a block, and what it makes of it."""
 
+import ast
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pyslang.ast import Compilation  # pyright: ignore[reportMissingModuleSource]
+from pyslang.syntax import SyntaxTree  # pyright: ignore[reportMissingModuleSource]
 
 import parts
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_numbers_of_queues_are_those_of_the_devices():
+    """tools/parts.py and synth/synth.py build the blocks of each function for the queues that via_vdev_pkg gives its device."""
+    packages = ("common/via_pkg", "virtio/via_virtio_pkg", "vdev/via_vdev_pkg")
+    sources = [(ROOT / f"rtl/{p}.sv").read_text() for p in packages]
+    numbers = "".join(
+        f"localparam vdev_t D{n} = vdev({n}); localparam int Q{n} = int'(D{n}.queues);\n"
+        for n in parts.QUEUES
+    )
+    compilation = Compilation()
+    compilation.addSyntaxTree(
+        SyntaxTree.fromText("\n".join([*sources, f"module top import via_vdev_pkg::*;\n{numbers}endmodule"]))
+    )
+    body = compilation.getRoot().topInstances[0].body
+    queues = {n: int(body.find(f"Q{n}").value.value) for n in parts.QUEUES}
+    assert queues == parts.QUEUES
+    synth = re.search(r"^QUEUES = (.*)$", (ROOT / "synth/synth.py").read_text(), re.M)
+    assert synth and list(ast.literal_eval(synth[1]).values()) == list(queues.values())
 
 
 BLOCK = """// A block.

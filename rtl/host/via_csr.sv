@@ -12,10 +12,10 @@ module via_csr
   import via_pkg::*;
   import via_virtio_pkg::NumFn, via_virtio_pkg::FnW, via_virtio_pkg::fn_ctrl_t, via_virtio_pkg::fn_features_t, via_virtio_pkg::attach_e;
 #(
-  parameter int unsigned PageWays = 4,  // geometry of the TLBs, as read back
-  parameter int unsigned PageSets = 1024,
-  parameter int unsigned HugeWays = 4,
-  parameter int unsigned HugeSets = 256,
+  parameter int unsigned PageWays = MmuPageWays,  // geometry of the TLBs, as read back
+  parameter int unsigned PageSets = MmuPageSets,
+  parameter int unsigned HugeWays = MmuHugeWays,
+  parameter int unsigned HugeSets = MmuHugeSets,
   parameter int unsigned IcapTimeout = 65536  // cycles
 ) (
   input  logic              clk_i,

@@ -25,10 +25,10 @@
 module via_mmu
   import via_pkg::*;
 #(
-  parameter int unsigned PageWays = 4,  // geometry of the TLB for 4 KiB pages
-  parameter int unsigned PageSets = 1024,
-  parameter int unsigned HugeWays = 4,  // and of that for 2 MiB pages
-  parameter int unsigned HugeSets = 256,
+  parameter int unsigned PageWays = MmuPageWays,  // geometry of the TLB for 4 KiB pages
+  parameter int unsigned PageSets = MmuPageSets,
+  parameter int unsigned HugeWays = MmuHugeWays,  // and of that for 2 MiB pages
+  parameter int unsigned HugeSets = MmuHugeSets,
   parameter int unsigned Waiting  = 64,    // bursts of each direction that wait behind a missing one
   parameter int unsigned Walks    = 32     // misses of both directions, and commands, under way to the page table
 ) (

@@ -22,10 +22,10 @@
 module via_tlb
   import via_pkg::*;
 #(
-  parameter int unsigned PageWays = 4,
-  parameter int unsigned PageSets = 1024,
-  parameter int unsigned HugeWays = 4,
-  parameter int unsigned HugeSets = 256,
+  parameter int unsigned PageWays = MmuPageWays,
+  parameter int unsigned PageSets = MmuPageSets,
+  parameter int unsigned HugeWays = MmuHugeWays,
+  parameter int unsigned HugeSets = MmuHugeSets,
   parameter int unsigned Waiting = 64,  // bursts that wait behind a missing one
   parameter bit Write = 1'b0,  // the direction: AW rather than AR
   localparam int unsigned PWayW = (PageWays > 1) ? $clog2(PageWays) : 1,

@@ -23,10 +23,10 @@ module via_slot_port
   import via_pkg::*;
   import via_virtio_pkg::FnW;
 #(
-  parameter int unsigned PageWays = 4,  // geometry of each TLB: 4 KiB pages (Page), 2 MiB pages (Huge)
-  parameter int unsigned PageSets = 1024,
-  parameter int unsigned HugeWays = 4,
-  parameter int unsigned HugeSets = 256,
+  parameter int unsigned PageWays = MmuPageWays,  // geometry of each TLB: 4 KiB pages (Page), 2 MiB pages (Huge)
+  parameter int unsigned PageSets = MmuPageSets,
+  parameter int unsigned HugeWays = MmuHugeWays,
+  parameter int unsigned HugeSets = MmuHugeSets,
   localparam int unsigned NS = NumStreams
 ) (
   input logic              clk_i,
