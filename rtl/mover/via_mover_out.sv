@@ -211,9 +211,10 @@ module via_mover_out
     .count_o  ()
   );
 
-  // W is offered once the burst is closed; the length then known gives its last beat.
+  // W is offered once the burst is closed; the length then known gives its last beat. There is space for it whenever a burst closes: that
+  // needs space in u_bursts, which is as deep and holds each burst until its response, so for longer than its length is here.
   logic [7:0] w_len, w_count_q;
-  logic w_pop;
+  logic w_pop, len_room;
   via_fifo #(
     .T    (logic [7:0]),
     .Depth(Window)
@@ -223,7 +224,7 @@ module via_mover_out
     .flush_i  (1'b0),
     .s_i      (aw.len),
     .s_valid_i(close || flush),
-    .s_ready_o(),
+    .s_ready_o(len_room),
     .m_o      (w_len),
     .m_valid_o(w_open),
     .m_ready_i(w_pop),
@@ -319,5 +320,14 @@ module via_mover_out
 
   assign still_o = q_still && abort_q == abort_i && ~|{take, next && q_valid, flush, quit, m_aw_valid_o && m_aw_ready_i, w_take, m_w_valid_o && m_w_ready_i, m_b_valid_i, head_pop};
   assign idle_o = q_idle && !act_valid_q && !head_valid && !open_q;
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      assert (!(close || flush) || len_room)
+      else $error("no space for the length of a burst");
+    end
+  end
+`endif
 
 endmodule
