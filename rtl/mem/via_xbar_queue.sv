@@ -117,7 +117,7 @@ module via_xbar_queue
 
   // A claim takes `need` + 1 beats: credit_q + ~need + credit_late_q. One sum serves with and without it, whose carry is the late beat.
   logic signed [CreditW-1:0] taken, credit;
-  /* verilator lint_off UNUSEDSIGNAL */
+  /* verilator lint_off UNUSEDSIGNAL */  // the lowest bit of the sum: only its carry matters
   logic carried;
   /* verilator lint_on UNUSEDSIGNAL */
   assign taken = (go && have) ? ~CreditW'(need) : '0;

@@ -75,7 +75,7 @@ module via_xbar_wr_tgt
   } owner_t;
 
   logic [NumMgr-1:0] req, req_last, gnt, shared, have;
-  /* verilator lint_off UNUSEDSIGNAL */
+  /* verilator lint_off UNUSEDSIGNAL */  // of managers with no way to it
   logic [NumMgr-1:0] send;
   /* verilator lint_on UNUSEDSIGNAL */
   logic [7:0] req_len[NumMgr];
