@@ -67,6 +67,13 @@ def test_drawings_are_what_their_sources_make():
     assert done.returncode == 0, done.stderr
 
 
+def test_every_module_is_in_the_readme_of_its_folder():
+    for folder in sorted({p.parent for p in ROOT.glob("rtl/*/*.sv")}):
+        text = (folder / "README.md").read_text()
+        missing = [p.stem for p in sorted(folder.glob("*.sv")) if not re.search(rf"\b{p.stem}\b", text)]
+        assert not missing, f"{folder.relative_to(ROOT)}/README.md does not name {', '.join(missing)}"
+
+
 def test_conformance_names_tests_that_exist():
     named = set(re.findall(r"([\w/-]+\.(?:py|rs))::(\w+)", (ROOT / "docs/virtio-conformance.md").read_text()))
     assert named
