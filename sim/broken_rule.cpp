@@ -2,11 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What happens when an assertion of the shell fails: one line on standard error says which rule was broken at
-// which port, and the process ends. Nothing the card does after that could be trusted. Other cards are built
-// without assertions and without this.
-#include "broken_rule.h"
-
-#if VIA_ASSERT
+// which port, and the process ends. Nothing the card does after that could be trusted. Only cards that are
+// built with assertions have any.
 #include <unistd.h>
 #include <verilated.h>
 
@@ -14,6 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+
+#include "verilated_hooks.h"
 
 namespace {
 
@@ -33,7 +32,7 @@ extern "C" int via_verilated_print(const char* format, ...) {
 }
 
 // The library says "[time] %Error: FILE:LINE: Assertion failed in PLACE.RULE: words".
-void vl_stop(const char* file, int line, const char*) {
+[[noreturn]] static void end(const char* file, int line) {
   const std::string mark = "Assertion failed in ";
   const size_t at = said.find(mark);
   std::string what = at == std::string::npos ? said : said.substr(at + mark.size());
@@ -45,4 +44,14 @@ void vl_stop(const char* file, int line, const char*) {
   (void)!write(STDERR_FILENO, tell.data(), tell.size());
   _exit(EXIT_FAILURE);
 }
-#endif
+
+void vl_stop(const char* file, int line, const char*) {
+  end(file, line);
+}
+void vl_finish(const char* file, int line, const char*) {
+  end(file, line);
+}
+void vl_fatal(const char* file, int line, const char*, const char* message) {
+  said += message;
+  end(file, line);
+}

@@ -208,7 +208,11 @@ void Card::look_at_shell() {
 }
 
 void Card::slot_edges() {
-  for (Slot& slot : slots_) counters.slot_evals += slot.edge(waving(), clock.cycles());
+  for (unsigned s = 0; s < kSlots; s++) {
+    watchdog_.begin(s);
+    counters.slot_evals += slots_[s].edge(waving(), clock.cycles());
+  }
+  watchdog_.end();
 }
 
 void Card::model_edges() {
@@ -334,7 +338,10 @@ void Card::configure(const Icap::Action& action) {
   if (action.unload >= 0) unload(static_cast<unsigned>(action.unload));
   if (action.load < 0) return;
   const auto s = static_cast<unsigned>(action.load);
-  if (!slots_[s].load(action.api)) {
+  watchdog_.begin(s);
+  const bool loaded = slots_[s].load(action.api);
+  watchdog_.end();
+  if (!loaded) {
     icap_.finish(VIADUCT_IMAGE_NO_MEMORY);
     return;
   }

@@ -24,6 +24,7 @@
 #include "shell.h"
 #include "slot.h"
 #include "viaduct_sim.h"
+#include "watchdog.h"
 
 namespace via {
 
@@ -100,6 +101,7 @@ class Card {
   Icap icap_;
   std::vector<std::unique_ptr<Dram>> dram_;
   Slot slots_[kSlots];
+  Watchdog watchdog_;
 
   // What the shell saw the last time it was evaluated.
   struct Driven {

@@ -23,7 +23,7 @@ import pytest
 import viaduct
 
 ROOT = Path(__file__).resolve().parents[1]
-BAD_APPS = ("misbehave", "mute", "unstable")
+BAD_APPS = ("misbehave", "mute", "unstable", "talking")
 GOOD_APPS = ("pass", "rng", "sha256")
 E = TypeVar("E", bound=Exception)
 STALL = 5.0  # seconds after which an inactive app counts as hung
@@ -260,6 +260,35 @@ def test_bad_apps_from_the_command_line(tmp_path: Path):
         ),
     ]:
         run("run", name, *args, code=1, words=words)
+
+
+def test_what_an_app_says_is_not_its_data(tmp_path: Path):
+    (tmp_path / "in").write_bytes(bytes(1000))
+    command = [ROOT / "viaduct", "run", "talking", "--in", f"file:{tmp_path}/in", "--out", "-"]
+    done = subprocess.run([*command, "--set", "mode=1"], capture_output=True, timeout=PATIENCE, check=True)
+    assert done.stdout == bytes(1000) and done.stderr.count(b"a beat\n") == 16
+
+
+def test_an_app_that_ends_its_simulation_harms_only_itself(card: viaduct.Card, capfd: pytest.CaptureFixture):
+    with card.load(app("talking")) as bad, card.load(app("pass")) as good:
+        for mode, said in ((2, "a beat is wrong"), (3, ""), (4, "a beat is very wrong"), (5, "")):
+            bad.set(mode=mode)
+            with fails(viaduct.AppError, "keep"):
+                bad.run(bytes(1000))
+            told = capfd.readouterr().err
+            assert said in told
+            assert re.search(r"simulated app: \$error, .* at \S*talking_app.sv:\d+; its slot is isolated", told)
+            assert bytes(good.run(b"fine" * 1000)) == b"fine" * 1000
+            # Reset, as after any violation, it works again.
+            bad.set(mode=0)
+            assert bytes(bad.run(b"fine" * 1000)) == b"fine" * 1000
+
+
+def test_an_app_that_takes_no_time_ends_the_process(tmp_path: Path):
+    (tmp_path / "in").write_bytes(bytes(1000))
+    routes = ["--in", f"file:{tmp_path}/in", "--out", f"file:{tmp_path}/out"]
+    words = "app in slot 0 has a loop that takes no time"
+    run("run", "talking", *routes, "--set", "mode=6", code=1, words=words, timeout=4 * PATIENCE)
 
 
 # ---------------------------------------------------------------- what there is not

@@ -50,6 +50,7 @@ ROOT = Path(__file__).absolute().parent.parent
 RUNTIME = ["verilated.cpp", "verilated_threads.cpp"]
 PER_JOB = 1 << 20  # KiB of memory that a compiler takes at most
 LOOK = 0.2  # seconds between two looks for signals
+HOOKS = "sim/verilated_hooks.h"  # in front of Verilator's library
 UNLIKELY = Path("sim/unlikely.h")  # in front of generated code
 SMALL = 100_000  # files below this number of bytes are compiled together
 
@@ -411,7 +412,7 @@ class Build:
 
     def cpp(self) -> list[Path]:
         if self.kind == "rival":
-            return [Path(f"sim/{name}.cpp") for name in ("rivals/rival", "dram", "link", "hostmap")]
+            return [Path(f"sim/{name}.cpp") for name in ("rivals/rival", "broken_rule", "dram", "link", "hostmap")]
         return [Path("sim/shim/slot_shim.cpp")] if self.kind == "slot" else found("sim/*.cpp")
 
     def headers(self) -> list[Path]:
@@ -419,6 +420,7 @@ class Build:
             return [
                 Path("sim/verilated_top.h"),
                 Path("sim/parts.h"),
+                Path(HOOKS),
                 Path("sim/include/viaduct_slot.h"),
                 UNLIKELY,
             ]
@@ -633,17 +635,15 @@ class Build:
         return names
 
     def runtime_flags(self) -> list[str]:
-        hooks = ["-include", "sim/broken_rule.h"] if self.checked() else []
-        return ["-O2", *self.common(), *hooks]
+        return ["-O2", *self.common(), "-include", HOOKS]
 
     def runtime_folder(self) -> Path:
         """Folder of Verilator's own library, compiled once for each set of flags."""
         key = json.dumps(
             [
                 [*self.flags(), *self.runtime_flags()[:1]],
-                self.checked(),
                 self.runtime_names(),
-                digest(Path("sim/broken_rule.h")),
+                digest(Path(HOOKS)),
                 self.cxx,
                 compiler_version(self.cxx),
                 verilator_version(),

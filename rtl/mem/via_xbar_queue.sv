@@ -32,7 +32,8 @@ module via_xbar_queue
   input  logic             m_ready_i,
   input  logic             cut_i,      // level: cut requests into pieces; otherwise what is left of one is a piece
   input  logic             credit_i,   // pulse: one beat more
-  output logic             still_o     // level: nothing moves
+  output logic             still_o,    // level: nothing moves, unless a request enters
+  output logic             empty_o     // level: nothing is held, and the credit does not change
 );
 
   localparam bit WidthOk = param_in("via_xbar_queue Width", Width, 1, 64);
@@ -137,6 +138,7 @@ module via_xbar_queue
   assign m_o       = piece_q.place;
   assign m_len_o   = piece_q.len;
   assign m_last_o  = piece_q.last;
-  assign still_o   = !(go && (full_q || have)) && !(s_valid_i && s_ready_o) && !credit_late_q;
+  assign empty_o   = !full_q && !credit_late_q;
+  assign still_o   = !(go && (full_q || more_q || held_valid)) && !credit_late_q;
 
 endmodule

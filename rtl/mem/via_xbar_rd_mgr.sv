@@ -120,7 +120,7 @@ module via_xbar_rd_mgr
   );
 
   // The next beat, from the buffer that the order names, or made here.
-  logic [NumSub-1:0] ready, queue_still;
+  logic [NumSub-1:0] ready, queue_empty;
   logic there, advance, take, valid_q, last;
   logic [7:0] count_q;  // beats of the burst that have been sent
   beat_t beat[NumSub];
@@ -156,9 +156,7 @@ module via_xbar_rd_mgr
 
   assign s_r_o = r_q;
   assign s_r_valid_o = valid_q;
-  always_ff @(posedge clk_i) begin
-    still_o <= queue_still == '1 && ~|{s_ar_valid_i && skid_ready, ar_valid && ar_take, back_valid_i, take, valid_q && s_r_ready_i};
-  end
+  assign still_o = !(valid_q || there || !skid_ready || queue_empty != '1);
   assign idle_o = !(valid_q || head_valid || !skid_ready);
 
   for (genvar t = 0; t < NumSub; t++) begin : gen_tgt
@@ -190,7 +188,8 @@ module via_xbar_rd_mgr
         .m_last_o (at_last),
         .cut_i    (cut_i[t]),
         .credit_i (free),
-        .still_o  (queue_still[t])
+        .still_o  (),
+        .empty_o  (queue_empty[t])
       );
       assign piece_o[t] = '{last: at_last, len: at_len, place: PlaceW'(at)};
 
@@ -216,7 +215,7 @@ module via_xbar_rd_mgr
       assign room[t] = 1'b0;
       assign beat[t] = '0;
       assign ready[t] = 1'b0;
-      assign queue_still[t] = 1'b1;
+      assign queue_empty[t] = 1'b1;
     end
   end
 

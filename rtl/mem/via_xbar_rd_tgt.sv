@@ -168,9 +168,7 @@ module via_xbar_rd_tgt
     assign below = 1'b1;
   end
 
-  always_ff @(posedge clk_i) begin
-    still_o <= ~|{piece_valid_i & piece_ready_o, any && ack, m_ar_valid_o && m_ar_ready_i, back_valid_i};
-  end
+  assign still_o = ~|req && !m_ar_valid_o;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

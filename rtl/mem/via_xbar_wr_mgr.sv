@@ -190,10 +190,9 @@ module via_xbar_wr_mgr
 
   assign s_b_o = b_q;
   assign s_b_valid_o = valid_q;
+  // Addresses and data enter with a transfer at the port, or when a queue has moved.
   always_ff @(posedge clk_i) begin
-    still_o <= queue_still == '1 && ~|{
-        s_aw_valid_i && aw_ready, aw_valid && aw_take, s_w_valid_i && w_ready, w_valid && w_take,
-        back_valid_i, take, valid_q && s_b_ready_i};
+    still_o <= queue_still == '1 && ~|{w_valid && w_take, back_valid_i, take, valid_q && s_b_ready_i};
   end
   assign idle_o = !(valid_q || head_valid || !aw_ready || w_valid);
 
@@ -225,7 +224,8 @@ module via_xbar_wr_mgr
         .m_ready_i(piece_ready_i[t]),
         .cut_i    (cut_i[t]),
         .credit_i (beat_valid_o[t] && beat_ready_i[t]),
-        .still_o  (queue_still[t])
+        .still_o  (queue_still[t]),
+        .empty_o  ()
       );
       assign piece_o[t] = '{last: at_last, len: at_len, place: PlaceW'(at)};
 

@@ -3,11 +3,15 @@
 //
 // Compiled together with each Verilated app (prefix Vslot, top module via_slot) into its shared object; see
 // viaduct_slot.h for the contract.
+#include <cstdarg>
+#include <cstdio>
 #include <exception>
+#include <memory>
 
 #include "Vslot.h"
 #include "Vslot__Syms.h"
 #include "Vslot___024root.h"
+#include "verilated_hooks.h"
 #include "verilated_top.h"
 #include "viaduct_slot.h"
 
@@ -21,8 +25,68 @@ using Slot = via::VerilatedTop<VslotModel>;
 using via::narrow;
 using via::widen;
 
-Slot& slot_of(void* p) {
-  return *static_cast<Slot*>(p);
+// Thrown by an app's $error, $fatal, $stop or $finish, through its model.
+struct Ended {};
+
+// A model is being taken down.
+thread_local bool dropping = false;
+
+// An app in a slot. If it has ended its simulation there is no model until it is reset: its outputs then
+// violate the contract of a stream, so that the guard isolates the slot as that of any app that does so.
+class Instance {
+ public:
+  Instance() { start(); }
+  ~Instance() { drop(); }
+
+  // Null if the simulation has ended.
+  Slot* model() { return model_.get(); }
+
+  // `step` is one edge of the model.
+  template <class Step>
+  bool edge(const In& in, Out& out, Step step) {
+    if (!model_ && !in.rst_n && ran_) start();
+    ran_ = in.rst_n;
+    if (model_) {
+      try {
+        return step(*model_);
+      } catch (const Ended&) {
+        drop();
+      }
+    }
+    out = {};
+    out.m_valid = 1;  // with no byte
+    return true;
+  }
+
+ private:
+  void start() {
+    ran_ = false;
+    try {
+      model_ = std::make_unique<Slot>();
+    } catch (const Ended&) {
+    }
+  }
+
+  // What its final blocks say ends nothing more.
+  void drop() {
+    dropping = true;
+    model_.reset();
+    dropping = false;
+  }
+
+  std::unique_ptr<Slot> model_;
+  bool ran_ = false;  // out of reset at the last edge
+};
+
+Instance& instance_of(void* p) {
+  return *static_cast<Instance*>(p);
+}
+
+void end(const char* file, int line) {
+  if (dropping) return;
+  std::fprintf(stderr, "simulated app: $error, $fatal, $stop or $finish at %s:%d; its slot is isolated\n",
+               file, line);
+  throw Ended{};
 }
 
 void drive(Vslot___024root& r, const In& in) {
@@ -102,25 +166,42 @@ void sample(const Vslot___024root& r, Out& out) {
 
 void* create() {
   try {
-    return new Slot;
+    return new Instance;
   } catch (const std::exception&) {
     return nullptr;
   }
 }
 
 void edge(void* p, const In* in, Out* out) {
-  Slot& slot = slot_of(p);
-  drive(slot.ports(), *in);
-  slot.edge();
-  sample(slot.ports(), *out);
+  instance_of(p).edge(*in, *out, [&](Slot& slot) {
+    drive(slot.ports(), *in);
+    slot.edge();
+    sample(slot.ports(), *out);
+    return false;
+  });
 }
 
 int edge_settled(void* p, const In* in, Out* out) {
-  Slot& slot = slot_of(p);
-  drive(slot.ports(), *in);
-  const bool settled = slot.edge_settled();
-  sample(slot.ports(), *out);
-  return settled;
+  return instance_of(p).edge(*in, *out, [&](Slot& slot) {
+    drive(slot.ports(), *in);
+    const bool settled = slot.edge_settled();
+    sample(slot.ports(), *out);
+    return settled;
+  });
+}
+
+int trace_open(void* p, const char* path, uint64_t now_ps, uint32_t period_ps) {
+  Slot* slot = instance_of(p).model();
+  return slot ? slot->trace_open(path, now_ps, period_ps) : 0;
+}
+
+void trace_close(void* p) {
+  if (Slot* slot = instance_of(p).model()) slot->trace_close();
+}
+
+int coverage_write(void* p, const char* path) {
+  Slot* slot = instance_of(p).model();
+  return slot ? slot->coverage_write(path) : 0;
 }
 
 constexpr uint32_t log2_of(uint32_t v) {
@@ -136,16 +217,35 @@ constexpr struct viaduct_slot_api api = {
     .rsvd = 0,
     .state_bytes = Slot::state_bytes(),
     .create = create,
-    .destroy = [](void* p) { delete &slot_of(p); },
+    .destroy = [](void* p) { delete &instance_of(p); },
     .edge = edge,
     .edge_settled = edge_settled,
-    .trace_open = [](void* p, const char* path, uint64_t now,
-                     uint32_t period) { return slot_of(p).trace_open(path, now, period); },
-    .trace_close = [](void* p) { slot_of(p).trace_close(); },
-    .coverage_write = [](void* p, const char* path) { return slot_of(p).coverage_write(path); },
+    .trace_open = trace_open,
+    .trace_close = trace_close,
+    .coverage_write = coverage_write,
 };
 
 }  // namespace
+
+// Standard output is the program's.
+extern "C" int via_verilated_print(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int length = std::vfprintf(stderr, format, arguments);
+  va_end(arguments);
+  return length;
+}
+
+void vl_stop(const char* file, int line, const char*) {
+  end(file, line);
+}
+void vl_finish(const char* file, int line, const char*) {
+  end(file, line);
+}
+void vl_fatal(const char* file, int line, const char*, const char* message) {
+  std::fprintf(stderr, "%s\n", message);
+  end(file, line);
+}
 
 extern "C" __attribute__((visibility("default"))) const struct viaduct_slot_api* viaduct_slot_api() {
   return &api;

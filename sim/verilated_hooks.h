@@ -1,9 +1,11 @@
 // Copyright Viaduct contributors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A card whose assertions are checked is built with this before Verilator's library: what that would print
-// goes to broken_rule.cpp.
+// Included before Verilator's library: what that prints, and its ends of a simulation, go to broken_rule.cpp
+// (the card) and shim/slot_shim.cpp (an app), not to standard output and abort().
 #pragma once
+#define VL_USER_FATAL
+#define VL_USER_FINISH
 #define VL_USER_STOP
 #define VL_PRINTF via_verilated_print
 
