@@ -209,6 +209,7 @@ def test_things_that_are_no_files_are_refused_at_once(data: Path, tmp_path: Path
     out, sets = f"file:{tmp_path / 'out'}", ["--set", "size=64", "--set", "count=5", "--set", "seed=1"]
     for path, what in ((fifo, "is a pipe"), ("/dev/zero", "is a device"), (tmp_path, "is a directory")):
         fails(2, what, "run", path, "--in", f"file:{data}", "--out", out, timeout=30)
+        fails(2, what, "vm", "--copy", path, "--", "true", timeout=60)
         memory = f"mem=file:{path}"
         for routes in (
             ["--in", memory],
@@ -219,7 +220,11 @@ def test_things_that_are_no_files_are_refused_at_once(data: Path, tmp_path: Path
             for check in ([], ["--check"]):
                 fails(2, what, "run", "rng", *routes, *sets, *check, timeout=30)
     fails(2, "have no length", "run", "rng", "--in", "mem=file:/proc/self/status", *sets)
-    fails(2, "most that goes into a guest", "vm", "--copy", "/dev/zero", "--", "true", timeout=60)
+    with (tmp_path / "long.via").open("wb") as file:
+        file.truncate(1 << 40)
+    fails(
+        1, "an image has 80", "run", tmp_path / "long.via", "--in", f"file:{data}", "--out", out, timeout=30
+    )
     assert not (tmp_path / "out").exists()
 
 

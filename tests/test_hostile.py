@@ -277,7 +277,9 @@ def test_an_app_that_ends_its_simulation_harms_only_itself(card: viaduct.Card, c
                 bad.run(bytes(1000))
             told = capfd.readouterr().err
             assert said in told
-            assert re.search(r"simulated app: \$error, .* at \S*talking_app.sv:\d+; its slot is isolated", told)
+            assert re.search(
+                r"simulated app: \$error, .* at \S*talking_app.sv:\d+; its slot is isolated", told
+            )
             assert bytes(good.run(b"fine" * 1000)) == b"fine" * 1000
             # Reset, as after any violation, it works again.
             bad.set(mode=0)

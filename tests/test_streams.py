@@ -98,6 +98,17 @@ def test_an_app_with_memory_is_a_filter(data: Path, tmp_path: Path):
     assert filtering.returncode == 1 and b"standard output: cannot write: Broken pipe" in said
 
 
+def test_the_wrong_end_of_a_pipe(data: Path):
+    """Nothing would ever come from there, or be taken."""
+    reads, writes = os.pipe()
+    with os.fdopen(reads), os.fdopen(writes, "w"):
+        words = "open for writing only; give the other end"
+        run("pass", "--in", f"fd:{writes}", "--out", "-", code=1, words=words, pass_fds=(writes,))
+        words = "open for reading only; give the other end"
+        routes = ["--in", f"file:{data}", "--out", f"fd:{reads}"]
+        run("pass", *routes, code=1, words=words, pass_fds=(reads,))
+
+
 def test_files_of_the_kernel(tmp_path: Path):
     version = Path("/proc/version").read_bytes()
     out = tmp_path / "out"

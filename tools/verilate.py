@@ -100,7 +100,10 @@ def compiler_version(cxx: str) -> str:
         done = subprocess.run([cxx, "--version"], capture_output=True, text=True, check=False)
     except OSError as e:
         fail(f"the C++ compiler {cxx}: {e.strerror}; install g++, or name another one with CXX")
-    return (done.stdout.splitlines() or [""])[0]
+    if done.returncode or not done.stdout:
+        how = f"signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
+        fail(f"the C++ compiler {cxx} does not run ({how}): memory may be short, or limited (ulimit -v)")
+    return done.stdout.splitlines()[0]
 
 
 def processor() -> str:

@@ -82,13 +82,24 @@ impl Container {
         out
     }
 
-    /// Reads a container; `file` is only used in errors.
+    /// Reads a container from a file, which must be a regular one: reading from a pipe or a device might never end. Nothing is read of one
+    /// that is too long.
+    pub fn read(path: &Path) -> Result<(Vec<u8>, Container)> {
+        let meta = std::fs::metadata(path).map_err(Error::io(path))?;
+        if !meta.is_file() {
+            return Err(wrong(path, "not a regular file".to_owned()));
+        }
+        if meta.len() != CONTAINER_LEN as u64 {
+            return Err(wrong(path, format!("{} bytes, an image has {CONTAINER_LEN}", meta.len())));
+        }
+        let bytes = std::fs::read(path).map_err(Error::io(path))?;
+        let container = Self::decode(path, &bytes)?;
+        Ok((bytes, container))
+    }
+
+    /// Decodes a container; `file` is only used in errors.
     pub fn decode(file: &Path, bytes: &[u8]) -> Result<Container> {
-        let wrong = |problem: String| Error::Image {
-            file: file.to_owned(),
-            problem,
-            remedy: "build it again with `viaduct build`".to_owned(),
-        };
+        let wrong = |problem| wrong(file, problem);
         let bytes: &[u8; CONTAINER_LEN] = bytes
             .try_into()
             .map_err(|_| wrong(format!("{} bytes, an image has {CONTAINER_LEN}", bytes.len())))?;
@@ -113,6 +124,10 @@ impl Container {
         digest.copy_from_slice(&bytes[DIGEST_AT..]);
         Ok(Container { name: name.to_owned(), geometry: word(8), digest })
     }
+}
+
+fn wrong(file: &Path, problem: String) -> Error {
+    Error::Image { file: file.to_owned(), problem, remedy: "build it again with `viaduct build`".to_owned() }
 }
 
 #[cfg(test)]

@@ -40,5 +40,5 @@ pub use nearest::nearest;
 pub use project::{Image, Project, Variant};
 pub use scratch::Scratch;
 pub use stamp::compiler;
-pub use tool::{end_with_us, held_back};
+pub use tool::{end_with_us, held_back, kill_with_us};
 pub use value::Format;

@@ -3,6 +3,7 @@
 //! access and no Python, so that built apps run from another user's folder, on a machine without the tools.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -49,11 +50,11 @@ pub(crate) fn why_stale(root: &Path, object: &Path, request: &[String]) -> Optio
     }
     let inputs = &stamp.inputs;
     let changed =
-        inputs.files.iter().chain(&stamp.sources).find(|(file, old)| digest(&root.join(file)) != **old);
+        inputs.files.iter().chain(&stamp.sources).find(|(file, old)| differs(&root.join(file), old));
     if let Some((file, _)) = changed {
         return Some(format!("{file} has changed"));
     }
-    if digest(object) != stamp.out {
+    if differs(object, &stamp.out) {
         return Some("its object has changed".to_owned());
     }
     for (pattern, known) in &inputs.patterns {
@@ -70,7 +71,8 @@ pub(crate) fn why_stale(root: &Path, object: &Path, request: &[String]) -> Optio
     if !inputs.processor.is_empty() && inputs.processor != processor() {
         return Some("built for another processor".to_owned());
     }
-    if compiler().is_some_and(|found| found != inputs.compiler) {
+    // One that does not run, for want of memory perhaps, says nothing.
+    if compiler().is_some_and(|found| !found.1.is_empty() && found != inputs.compiler) {
         return Some("built with another compiler".to_owned());
     }
     if verilator(root).is_some_and(|found| found != inputs.verilator) {
@@ -84,8 +86,12 @@ fn below(root: &Path, pattern: &str) -> String {
     format!("{}/{pattern}", glob::Pattern::escape(&root.to_string_lossy()))
 }
 
-fn digest(file: &Path) -> String {
-    std::fs::read(file).map_or("absent".to_owned(), |bytes| hex::encode(Sha256::digest(bytes)))
+/// Whether a file has not this digest, or is absent. One that cannot be read for another reason is taken to be as it was.
+fn differs(file: &Path, digest: &str) -> bool {
+    match std::fs::read(file) {
+        Ok(bytes) => hex::encode(Sha256::digest(bytes)) != digest,
+        Err(e) => e.kind() == ErrorKind::NotFound && digest != "absent",
+    }
 }
 
 /// As in `tools/verilate.py`: of the first processor.

@@ -98,11 +98,20 @@ pub(crate) fn run(
 
 /// Makes a program get SIGTERM when the thread that starts it ends in any way; signals blocked by this thread are unblocked in it.
 pub fn end_with_us(command: &mut Command) {
+    signal_with_us(command, Signal::SIGTERM);
+}
+
+/// As [`end_with_us`], for one that may be unable to end by itself then.
+pub fn kill_with_us(command: &mut Command) {
+    signal_with_us(command, Signal::SIGKILL);
+}
+
+fn signal_with_us(command: &mut Command, signal: Signal) {
     let us = Pid::this();
     // SAFETY: between fork and exec only three system calls are made, which need no lock and no memory.
     unsafe {
         command.pre_exec(move || {
-            set_pdeathsig(Signal::SIGTERM)?;
+            set_pdeathsig(signal)?;
             SigSet::empty().thread_set_mask()?;
             // The parent may have ended before.
             if getppid() == us { Ok(()) } else { Err(nix::Error::ESRCH.into()) }

@@ -157,8 +157,7 @@ fn image(card: &Card, app: &str) -> Result<(Manifest, Vec<u8>)> {
     };
     if app.contains('/') || app.ends_with(".via") {
         let path = Path::new(app);
-        let image = read(path)?;
-        let name = Container::decode(path, &image)?.name;
+        let (image, Container { name, .. }) = Container::read(path)?;
         let manifest = match Manifest::beside(path, &name)? {
             Some(manifest) => manifest,
             None => project()?.load(&name)?,

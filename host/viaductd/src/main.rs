@@ -2,7 +2,7 @@
 //! `viaductd`: several programs on one card. See docs/daemon.md.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use clap_complete::Shell;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use viaduct::{Card, Timeouts};
-use viaduct_build::{Project, Variant};
+use viaduct_build::{Container, Project, Variant};
 use viaduct_pci::{Location, PciFunction};
 use viaduct_sim::{Profile, SimCard, SimConfig};
 use viaductd::wire::{Kind, Refusal};
@@ -211,5 +211,10 @@ impl Apps for Installed {
                 format!("app {}: its image cannot be read ({e}); run `viaduct build {0}` there", app.name);
             refused(e.raw_os_error().unwrap_or(nix::libc::EIO), text)
         })
+    }
+
+    fn check(&self, image: &[u8]) -> std::result::Result<(), Refusal> {
+        let refused = |e: viaduct_build::Error| Refusal::new(Kind::Card, nix::libc::EINVAL, e.to_string());
+        Container::decode(Path::new("the image"), image).map_err(refused).map(drop)
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +16,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use viaduct::desc::{HUGE, PAGE, VA_END};
 use viaduct::regs::VIA_APP_SIZE;
-use viaduct::{Card, Register, Slot, Source};
+use viaduct::{Advice, Card, Register, Slot, Source};
 
 use crate::account::{Account, Charge, Config};
 use crate::book::{Book, Held};
@@ -27,6 +28,9 @@ const MAX_IMAGE: u64 = 64 << 20;
 const MAX_WAIT: Duration = Duration::from_secs(60);
 /// Between two looks whether the client is still there.
 const LOOK: Duration = Duration::from_millis(100);
+/// Bytes that are loaded ahead between two looks whether the client is still there.
+const AHEAD: u64 = 4 << 20;
+
 /// Type of a file system that is served by a process (`statfs(2)`).
 const FUSE: i64 = 0x6573_5546;
 
@@ -38,6 +42,9 @@ type Result<T = Reply> = std::result::Result<T, Refusal>;
 pub trait Apps: Send + Sync {
     /// The image of an app.
     fn image(&self, name: &str) -> std::result::Result<Vec<u8>, Refusal>;
+
+    /// Refuses a client's image that the card would refuse, without occupying the card's configuration port for its length.
+    fn check(&self, image: &[u8]) -> std::result::Result<(), Refusal>;
 }
 
 /// A client's slots, and what it may have.
@@ -129,7 +136,10 @@ impl Tenant {
             Request::Advise { slot, start, end, advice } => {
                 let (range, open) = (ordered(start, end)?, self.slot(slot)?);
                 open.book().cut(&range, &self.mappings)?;
-                done(open.slot.advise(range, advice))
+                match advice {
+                    Advice::WillNeed => self.load_ahead(&open, range, gone),
+                    advice => done(open.slot.advise(range, advice)),
+                }
             }
             Request::TakeDenied { slot } => {
                 let denied = self.slot(slot)?.slot.take_denied();
@@ -188,6 +198,7 @@ impl Tenant {
         let charge = self.memory.charge(len)?;
         let mut image = vec![0; len as usize];
         file.read_exact_at(&mut image, 0).map_err(system)?;
+        self.apps.check(&image)?;
         Ok((image, Some(charge)))
     }
 
@@ -234,6 +245,18 @@ impl Tenant {
         let result = Arc::into_inner(open).map_or(Ok(()), |open| open.slot.close());
         tracing::info!(client = self.client, slot = index, "slot closed");
         done(result)
+    }
+
+    /// Loads pages while their client is there: a range may have any size. No more is tried than the tenant has card memory.
+    fn load_ahead(&self, open: &Open, range: Range<u64>, gone: &AtomicBool) -> Result {
+        let end = range.end.min(range.start.saturating_add(self.frames));
+        for start in (range.start..end).step_by(AHEAD as usize) {
+            if gone.load(Ordering::Relaxed) {
+                break;
+            }
+            open.slot.advise(start..end.min(start + AHEAD), Advice::WillNeed)?;
+        }
+        Ok(Reply::Done)
     }
 
     fn wait(&self, open: &Open, seen: u64, millis: u64, gone: &AtomicBool) -> Result {

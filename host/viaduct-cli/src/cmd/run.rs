@@ -139,8 +139,7 @@ fn find(what: &RunArgs) -> Result<(Manifest, Origin)> {
     }
     let path = Path::new(&what.app);
     regular(path)?;
-    let image = std::fs::read(path).map_err(at(path.display()))?;
-    let name = Container::decode(path, &image)?.name;
+    let (image, Container { name, .. }) = Container::read(path)?;
     let app = match Manifest::beside(path, &name)? {
         Some(app) => app,
         None => crate::project::find()?.load(&name)?,

@@ -166,8 +166,8 @@ impl In {
         Ok(match endpoint {
             Endpoint::File(path) if path == Path::new("/dev/stdin") => Self::open(&Endpoint::Standard)?,
             Endpoint::File(path) => Self::open_file(path)?,
-            Endpoint::Standard => Self::Stream(Pipe::descriptor("standard input", 0)?),
-            Endpoint::Descriptor(fd) => Self::Stream(Pipe::descriptor(&format!("fd:{fd}"), *fd)?),
+            Endpoint::Standard => Self::Stream(Pipe::input("standard input", 0)?),
+            Endpoint::Descriptor(fd) => Self::Stream(Pipe::input(&format!("fd:{fd}"), *fd)?),
             Endpoint::Stream(stream) => Self::Stream(stream.take()?),
             Endpoint::Bytes { bytes, name } => {
                 Self::Bytes { bytes: bytes.clone(), name: name.clone(), len: bytes.len() }
@@ -266,8 +266,8 @@ impl Out {
         Ok(match endpoint {
             Endpoint::File(path) if path == Path::new("/dev/stdout") => Self::open(&Endpoint::Standard)?,
             Endpoint::File(path) => Self::open_file(path)?,
-            Endpoint::Standard => Self::Stream(Pipe::descriptor("standard output", 1)?),
-            Endpoint::Descriptor(fd) => Self::Stream(Pipe::descriptor(&format!("fd:{fd}"), *fd)?),
+            Endpoint::Standard => Self::Stream(Pipe::output("standard output", 1)?),
+            Endpoint::Descriptor(fd) => Self::Stream(Pipe::output(&format!("fd:{fd}"), *fd)?),
             Endpoint::Stream(stream) => Self::Stream(stream.take()?),
             Endpoint::Bytes { bytes, name } => Self::Bytes { bytes: bytes.clone(), name: name.clone() },
             Endpoint::Card { addr, len } => Self::Card { addr: *addr, len: *len },

@@ -145,10 +145,24 @@ impl Pipe {
         Self::new(path.into(), Kind::Fifo(path.into()))
     }
 
-    /// A copy of a descriptor of this process.
-    pub fn descriptor(name: &str, fd: RawFd) -> Result<Self> {
-        let copy =
-            fcntl(fd, FcntlArg::F_DUPFD_CLOEXEC(3)).map_err(|e| Error::file(name, "use it", e.into()))?;
+    /// A copy of a descriptor of this process, to be read.
+    pub fn input(name: &str, fd: RawFd) -> Result<Self> {
+        Self::descriptor(name, fd, OFlag::O_WRONLY, "it is open for writing only")
+    }
+
+    /// The same, to be written.
+    pub fn output(name: &str, fd: RawFd) -> Result<Self> {
+        Self::descriptor(name, fd, OFlag::O_RDONLY, "it is open for reading only")
+    }
+
+    /// The other end of a pipe would never have data, or take any.
+    fn descriptor(name: &str, fd: RawFd, other: OFlag, why: &str) -> Result<Self> {
+        let failed = |e: Errno| Error::file(name, "use it", e.into());
+        let flags = OFlag::from_bits_retain(fcntl(fd, FcntlArg::F_GETFL).map_err(failed)?);
+        if flags & OFlag::O_ACCMODE == other {
+            return Err(Error::Invalid(format!("{name}: {why}; give the other end")));
+        }
+        let copy = fcntl(fd, FcntlArg::F_DUPFD_CLOEXEC(3)).map_err(failed)?;
         // SAFETY: the kernel has just created this descriptor; it has no other owner.
         let copy = unsafe { OwnedFd::from_raw_fd(copy) };
         Self::new(name.into(), Kind::Fd(copy))

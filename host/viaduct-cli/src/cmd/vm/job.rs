@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::machine::JOB_DISK;
-use crate::fail::{Result, at, usage};
+use crate::fail::{Result, at, regular, usage};
 
 /// A job for the guest's agent.
 pub struct Job {
@@ -46,6 +46,7 @@ impl Job {
             if name.is_empty() || name.len() > 99 || names.contains(&name) {
                 return usage(format!("--copy {}: no usable name, or used twice", path.display()));
             }
+            regular(path)?;
             let mode = std::fs::metadata(path).map_err(at(path.display()))?.permissions().mode();
             archive.add(name.as_bytes(), &read_file(path)?, mode & 0o777);
             names.push(name);

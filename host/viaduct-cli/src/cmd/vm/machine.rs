@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use nix::time::ClockId;
 use nix::unistd::Pid;
 use serde_json::json;
-use viaduct_build::end_with_us;
+use viaduct_build::{end_with_us, kill_with_us};
 
 use super::qmp::{Qmp, unless_ended};
 use crate::fail::{Failure, Result, at};
@@ -151,7 +151,8 @@ impl Machine {
         let errors = File::create(place("qemu.err")).map_err(at(folder.display()))?;
         // A group of its own: Ctrl-C is handled by this process, which ends QEMU.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
-        end_with_us(&mut command);
+        // A guest's processor may wait for a card that was in this process, and QEMU for its processor.
+        kill_with_us(&mut command);
         let mut qemu = command.spawn().map_err(at(guest.qemu.display()))?;
 
         let connected = (|| {
@@ -298,7 +299,6 @@ fn arguments(guest: &Guest, shape: &Shape, folder: &Path, console: &Path, job: &
     add("-m", format!("{}M", shape.memory));
     add("-cpu", "Nehalem".to_owned());
     add("-display", "none".to_owned());
-    add("-run-with", "exit-with-parent=on".to_owned());
     if shape.iommu {
         add("-device", "intel-iommu,intremap=on,caching-mode=on".to_owned());
     }

@@ -136,7 +136,8 @@ struct User;
 
 impl Watcher for User {
     fn output(&mut self, bytes: &[u8], _: &mut Machine) -> Result {
-        show(&mut std::io::stdout(), bytes)
+        let mut to = std::io::stdout();
+        to.write_all(bytes).and_then(|()| to.flush()).map_err(at("standard output"))
     }
 }
 
@@ -427,7 +428,7 @@ fn converse(
         }
         match machine.event(signals, wait) {
             Some(Event::Out(bytes)) => watcher.output(&out.take(&bytes), machine)?,
-            Some(Event::Err(bytes)) => show(&mut std::io::stderr(), &err.take(&bytes))?,
+            Some(Event::Err(bytes)) => show_error(&err.take(&bytes))?,
             Some(Event::Closed) => {
                 return Err(Failure::Run(format!("the guest ended before its job{}", machine.last_words())));
             }
@@ -437,10 +438,12 @@ fn converse(
     }
 }
 
-fn show(to: &mut impl Write, bytes: &[u8]) -> Result {
+/// Shows what the guest says on standard error, if anybody reads it.
+fn show_error(bytes: &[u8]) -> Result {
+    let mut to = std::io::stderr();
     match to.write_all(bytes).and_then(|()| to.flush()) {
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.map_err(at("standard output")),
+        other => other.map_err(at("standard error")),
     }
 }
 
