@@ -4,9 +4,10 @@
 // Demand paging of the other systems of `viaduct bench fsrf`, for a slot, as in the published artifact (FSRF
 // paper, section 5.3 and Table 2): a page that is not resident stops the slot, which drains; then the host
 // serves one fault. Every wait is added to the one before: it sees the fault, writes the oldest pages back if
-// there are no frames (each of them, as there are no dirty bits), reads the page from the disk if it is not
-// in memory, copies it in, and lets the slot go on. Slots share the link, whose directions carry one transfer
-// after the other, and the disk, which does so too, but begins to read while others wait for its latency.
+// there are no frames (each of a writable mapping, as there are no dirty bits), reads the page from the disk
+// if it is not in memory, copies it in, and lets the slot go on. Slots share the link, whose directions carry
+// one transfer after the other, and the disk, which does so too, but begins to read while others wait for its
+// latency.
 //
 // Where the sources leave a choice the replica gets the faster one. A poll of the host is never late: what it
 // waits for is seen half a register read later. A copy takes no time of DRAM channels. A page keeps its
@@ -26,6 +27,7 @@ struct PagerConfig {
   uint32_t frames = 0;  // pages of 4 KiB of each slot that are resident at most; 0: all are, always
   uint32_t unit = 1;    // pages that a fault loads
   uint32_t most = 1;    // pages that it loads while there are free frames, and once faults are in order
+  uint32_t writable = 0, writable_end = 0;  // pages of mappings that the app may write
   uint32_t read_latency = 0, write_latency = 0, mmio_read = 0, mmio_write = 0, service = 0;
   uint32_t in_rate = 1, out_rate = 1;
   uint32_t disk_latency = 0, disk_rate = 0;  // of a disk that pages are read from; rate 0: they are in memory
@@ -106,9 +108,10 @@ class Pager {
       const uint64_t keep = config_.frames - std::min<uint64_t>(config_.frames, chosen_);
       uint64_t gone = 0;
       while (ring_.size() > keep) {
-        leave(ring_.front());
+        const uint64_t page = ring_.front();
+        leave(page);
         ring_.pop_front();
-        gone++;
+        gone += page >= config_.writable && page < config_.writable_end;
       }
       stores_ += gone;
       const uint64_t begun = now + config_.mmio_write;

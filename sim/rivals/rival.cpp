@@ -15,7 +15,8 @@
 //   set SLOT OFFSET VALUE           writes a register of the app
 //   in SLOT ID OFFSET BYTES LAST    a move, carried out by `go` in this order
 //   out SLOT OFFSET BYTES           likewise
-//   pager RESIDENT FRAMES UNIT MOST READ WRITE MMIO_READ MMIO_WRITE SERVICE IN OUT DISK DISK_RATE
+//   pager RESIDENT FRAMES UNIT MOST WRITABLE WRITABLE_END READ WRITE MMIO_READ MMIO_WRITE SERVICE IN OUT DISK
+//         DISK_RATE
 //                                   demand paging, as PagerConfig; RESIDENT: the first pages are in card
 //                                   memory
 //   go FIRST                        enters all pages into the TLBs, begins all moves and apps, and runs to
@@ -521,9 +522,10 @@ void obey() {
     } else if (what == "pager") {
       const bool resident = next<unsigned>(line) != 0;
       PagerConfig config;
-      for (uint32_t* value : {&config.frames, &config.unit, &config.most, &config.read_latency,
-                              &config.write_latency, &config.mmio_read, &config.mmio_write, &config.service,
-                              &config.in_rate, &config.out_rate, &config.disk_latency, &config.disk_rate}) {
+      for (uint32_t* value :
+           {&config.frames, &config.unit, &config.most, &config.writable, &config.writable_end,
+            &config.read_latency, &config.write_latency, &config.mmio_read, &config.mmio_write,
+            &config.service, &config.in_rate, &config.out_rate, &config.disk_latency, &config.disk_rate}) {
         *value = next<uint32_t>(line);
       }
       rival->pager(resident, config);

@@ -1327,7 +1327,7 @@ std::string hex(const Sha256::Digest& digest) {
 struct Paged {
   std::vector<uint8_t> card;
   Pager pager;
-  Lanes in, out;
+  Lanes in, out, disk;
   uint64_t now = 1000;
 
   Paged(const PagerConfig& config, uint64_t pages, bool resident) : card(pages * Pager::kPage) {
@@ -1346,7 +1346,7 @@ struct Paged {
     const uint64_t begun = now;
     for (; !pager.runs(); now++) {
       uint64_t offset = 0;
-      pager.step(now, now >= begun + drains, in, out);
+      pager.step(now, now >= begun + drains, in, out, disk);
       pager.enters(now, offset);
       CHECK(now < begun + 1'000'000, "nobody serves page %d", static_cast<int>(page));
     }
@@ -1366,6 +1366,8 @@ PagerConfig paging(uint32_t frames, uint32_t unit, uint32_t most) {
   return {.frames = frames,
           .unit = unit,
           .most = most,
+          .writable = 0,
+          .writable_end = 64,
           .read_latency = 100,
           .write_latency = 70,
           .mmio_read = 200,
@@ -1393,6 +1395,22 @@ void a_fault_of_another_system_takes_the_sum_of_its_waits() {
   CHECK(slot.access(3) > load + (1 << 20) / 32 - 1500);
   slot.pager.miss(4 * Pager::kPage);
   CHECK(slot.pager.lost());
+  // Pages that nobody may write leave at once.
+  PagerConfig config = paging(2, 1, 1);
+  config.writable = 3;
+  Paged reader(config, 4, false);
+  for (const unsigned page : {0u, 1u, 2u}) {
+    CHECK(reader.access(page) <= load + 4);
+  }
+  CHECK(reader.pager.loads() == 3 && reader.pager.stores() == 0);
+  // From a disk: its latency, and its rate.
+  config.disk_latency = 25'000;
+  config.disk_rate = 8'000;
+  Paged cold(config, 4, false);
+  const uint64_t read = load + 25'000 + 4096 / 8;
+  const uint64_t took = cold.access(0);
+  CHECK(took >= read && took <= read + 4, "%d cycles, not %d", static_cast<int>(took),
+        static_cast<int>(read));
 }
 
 void pages_of_another_system_leave_in_the_order_in_which_they_came() {

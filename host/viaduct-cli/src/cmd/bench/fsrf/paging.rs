@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which pages are in card memory, and what the other systems' host does about the others (`sim/rivals/pager.h`).
 
+use std::ops::Range;
+
 use super::disk::Times;
 use super::work::{PAGE, Work};
 use crate::card::Opened;
@@ -70,6 +72,8 @@ pub struct Paging {
     frames: u64,
     unit: u64,
     most: u64,
+    /// Pages of mappings that the app may write.
+    writable: Range<u64>,
     times: [u64; 5],
     rates: [u64; 2],
     /// If pages are on a disk.
@@ -103,6 +107,7 @@ impl Paging {
             frames,
             unit,
             most,
+            writable: work.writable(),
             times: [read, write, mmio_read, mmio_write, cycles(host_us * 1000.0)],
             rates: [rate(0) as u64, rate(1) as u64],
             disk,
@@ -111,9 +116,9 @@ impl Paging {
 
     /// The line of the program's input.
     pub fn line(&self) -> String {
-        let Self { resident, frames, unit, most, times, rates, disk } = self;
+        let Self { resident, frames, unit, most, writable, times, rates, disk } = self;
         let disk = disk.map_or([0, 0], |disk| [disk.latency, disk.rate]);
-        let words: Vec<String> = [frames, unit, most]
+        let words: Vec<String> = [frames, unit, most, &writable.start, &writable.end]
             .into_iter()
             .chain(times)
             .chain(rates)

@@ -3,6 +3,7 @@
 //! system.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use viaduct::Advice;
@@ -151,6 +152,17 @@ const LANES: u64 = 16;
 const SEED: u64 = 0x1234_5678_9abc_def1;
 
 impl Work {
+    /// Pages that it may write: those of its output, or all if it changes its memory. Its input would be a mapping of its own, to be read.
+    pub fn writable(&self) -> Range<u64> {
+        let pages = |bytes: Range<u64>| bytes.start / PAGE..bytes.end.div_ceil(PAGE);
+        if self.expected.memory.is_some() {
+            return pages(0..self.memory.len() as u64);
+        }
+        let ends = self.outs.iter().map(|&(place, bytes)| place + u64::from(bytes)).max();
+        let start = self.outs.iter().map(|&(place, _)| place).min();
+        start.zip(ends).map_or(0..0, |(start, end)| pages(start..end))
+    }
+
     /// Makes a workload, and lets the golden model work on it.
     pub fn new(project: &Project, name: &'static str, sizes: &Sizes) -> Result<Self> {
         let stream = sizes.stream;
