@@ -197,6 +197,10 @@ def test_usage_errors(data: Path, tmp_path: Path):
         ("cannot be the name of an app", ["new", "Not-A-Name"]),
         ("cannot be the name of an app", ["new", "../escape"]),
         ("apps/pass exists", ["new", "pass"]),
+        ("are for `bench guest`", ["bench", "dma", "--rounds", "5"]),
+        ("are for `bench fsrf`", ["bench", "dma", "--host-us", "3"]),
+        ("did you mean gen3x16", ["ls", "--profile", "gen3x61"]),
+        ("are for `info card`", ["info", "aes", "--timeout", "7"]),
     ]:
         fails(2, words, *args)
     assert not (tmp_path / "out").exists(), "nothing is written before all arguments are checked"

@@ -13,14 +13,14 @@ use viaduct_sim::{Profile, SimCard, SimConfig};
 use crate::fail::{Failure, Result, usage};
 
 /// Options of commands that use a card.
-#[derive(clap::Args, Clone)]
+#[derive(clap::Args, Clone, PartialEq)]
 pub struct CardArgs {
     /// The card: `sim`, simulated in this process; `unix:PATH`, served by `viaduct card`; `vfio:0000:01:00.0`, a PCI
     /// function bound to vfio-pci
     #[arg(long, value_name = "CARD", default_value = "sim")]
     pub card: CardSpec,
     /// Board and link to simulate; `viaduct info card` lists them
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = known_profile)]
     pub profile: Option<String>,
     /// Give up after this number of seconds without activity
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86400))]
@@ -30,7 +30,7 @@ pub struct CardArgs {
 }
 
 /// Option of commands that use a card of another process or of the machine.
-#[derive(clap::Args, Clone, Copy, Default)]
+#[derive(clap::Args, Clone, Copy, Default, PartialEq)]
 pub struct WaitArgs {
     /// If another process uses the card, wait until it is free, at most this number of seconds if given
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true)]
@@ -139,6 +139,16 @@ impl CardArgs {
         self.open_built(variant)
     }
 
+    /// Fails if an option differs from its default where there is no card.
+    pub fn refuse(&self, why: &str) -> Result {
+        #[derive(clap::Parser)]
+        struct Usual {
+            #[command(flatten)]
+            card: CardArgs,
+        }
+        if *self == <Usual as clap::Parser>::parse_from([""]).card { Ok(()) } else { usage(why) }
+    }
+
     /// Opens the card; the simulated one as it is, even if it is out of date.
     pub fn open_as_built(&self) -> Result<Opened> {
         self.open_built(Variant::Fast)
@@ -182,13 +192,21 @@ impl CardArgs {
     }
 }
 
+/// For options: the name of a profile.
+pub fn known_profile(name: &str) -> std::result::Result<String, String> {
+    named(name).map(|_| name.to_owned())
+}
+
 /// The profile with this name, or the default.
 pub fn profile(name: Option<&str>) -> Result<Profile> {
-    let Some(name) = name else { return Ok(Profile::default()) };
+    name.map_or(Ok(Profile::default()), |name| named(name).map_err(Failure::Usage))
+}
+
+fn named(name: &str) -> std::result::Result<Profile, String> {
     Profile::by_name(name).ok_or_else(|| {
         let known = format!("there are {}", Profile::names().collect::<Vec<_>>().join(", "));
         let remedy = nearest(name, Profile::names()).map_or(known, |near| format!("did you mean {near}?"));
-        Failure::Usage(format!("no profile named {name:?}; {remedy}"))
+        format!("no profile named {name:?}; {remedy}")
     })
 }
 

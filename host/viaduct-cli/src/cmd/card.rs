@@ -35,7 +35,7 @@ pub struct Args {
     #[command(flatten)]
     connect: ConnectArgs,
     /// Board and link to simulate; `viaduct info card` lists them
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = crate::card::known_profile)]
     profile: Option<String>,
 }
 

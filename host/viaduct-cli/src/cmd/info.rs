@@ -34,6 +34,7 @@ pub fn run(args: Args) -> Result {
     if args.what == "card" && !an_app() {
         return card(&args);
     }
+    args.card.refuse("--card and the options with it are for `info card`; leave them out")?;
     let project = project?;
     let app = project.load(&args.what)?;
     match args.json {

@@ -24,7 +24,7 @@ use viaduct::{Register, Slot};
 use viaduct_build::{Manifest, Project, Variant};
 
 use crate::card::{COMPLETION, CardArgs, CardSpec, Opened, REQUEST, WaitArgs};
-use crate::fail::{Failure, Result, at};
+use crate::fail::{Failure, Result, at, usage};
 use crate::plot::{Folder, rounded};
 use crate::tell::out;
 
@@ -34,7 +34,7 @@ pub struct Args {
     /// What to measure; unless given, everything but `share`, `calibrate`, `fsrf` and `guest`
     what: Vec<What>,
     /// Board and link to simulate; `viaduct info card` lists them
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = crate::card::known_profile)]
     profile: Option<String>,
     /// For `guest`: round trips of each size
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
@@ -147,9 +147,10 @@ struct Figure {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result {
-    let project = crate::project::find()?;
     let all = [What::Dma, What::Mem, What::Apps, What::Virtio, What::Sim];
-    let what = if args.what.is_empty() { all.to_vec() } else { args.what };
+    let what = if args.what.is_empty() { all.to_vec() } else { args.what.clone() };
+    refuse_others(&args, &what)?;
+    let project = crate::project::find()?;
     let card = CardArgs {
         card: CardSpec::Sim,
         profile: args.profile,
@@ -198,6 +199,25 @@ pub fn run(args: Args) -> Result {
             .map(|f| json!({"what": f.what, "value": f.value, "unit": f.unit, "note": f.note}))
             .collect();
         out(&Value::from(list).to_string())?;
+    }
+    Ok(())
+}
+
+/// Options of a measurement that is not made would have no effect.
+fn refuse_others(args: &Args, what: &[What]) -> Result {
+    #[derive(clap::Parser)]
+    struct Usual {
+        #[command(flatten)]
+        args: Args,
+    }
+    let usual = <Usual as clap::Parser>::parse_from([""]).args;
+    if !what.contains(&What::Guest) && (args.rounds, &args.kernel) != (usual.rounds, &usual.kernel) {
+        return usage("--rounds and --kernel are for `bench guest`; leave them out");
+    }
+    if !what.contains(&What::Fsrf) && args.choice != usual.choice {
+        return usage(
+            "--system, --workload, --pages, --host-us, --disk-us, --divide, --resume and --sweep are for `bench fsrf`; leave them out",
+        );
     }
     Ok(())
 }

@@ -76,7 +76,7 @@ pub struct Args {
     #[command(flatten)]
     wait: WaitArgs,
     /// Board and link to simulate; `viaduct info card` lists them
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = crate::card::known_profile)]
     profile: Option<String>,
     /// Memory of the guest in megabytes
     #[arg(long, value_name = "MB", default_value_t = 512, value_parser = clap::value_parser!(u32).range(192..=65536))]

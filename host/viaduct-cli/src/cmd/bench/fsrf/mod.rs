@@ -39,7 +39,7 @@ const OURS: &str = "viaduct";
 const MIB: f64 = 1048576.0;
 
 /// What of it to measure; everything, if empty.
-#[derive(clap::Args)]
+#[derive(clap::Args, PartialEq)]
 pub struct Choice {
     /// For `fsrf`: this system only; may be given several times
     #[arg(long, value_name = "NAME")]
