@@ -124,6 +124,8 @@ lint-rust: setup
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
 	$(PY) tools/module_circles.py
 	cargo clippy --release --quiet --workspace --all-targets -- -D warnings
+	@# Links in comments lead somewhere.
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --quiet --no-deps --workspace --exclude viaduct-capi --lib --document-private-items
 	@# Nothing is linked, so the fuzzer itself, which takes long to compile, need not be there.
 	CUSTOM_LIBFUZZER_PATH=./libfuzzer.a cargo clippy --release --quiet --manifest-path fuzz/Cargo.toml --target-dir target -- -D warnings
 

@@ -2,11 +2,11 @@
 //! The simulated card, in this process, as a PCI function.
 //!
 //! [`SimCard`] opens the Verilated card (`libviaduct_card.so`, made by `make card`) and implements
-//! [`PciFunction`]: the management function. The others are [`SimCard::function`]; the board's ports
+//! [`PciFunction`](viaduct_pci::PciFunction): the management function. The others are [`SimCard::function`]; the board's ports
 //! (Ethernet, UART, ...) are [`SimCard::port`].
 //!
 //! The card has no thread of its own: it runs inside the calls, and above all inside those that wait
-//! ([`PciFunction::wait_irq`] and the waits of a port) until the awaited event occurs or the card is idle. As
+//! ([`PciFunction::wait_irq`](viaduct_pci::PciFunction::wait_irq) and the waits of a port) until the awaited event occurs or the card is idle. As
 //! long as one thread waits, the whole card runs. With one thread on the host side everything it does takes the same
 //! number of cycles every time; time-outs are the only thing that looks at the wall clock.
 #![deny(missing_docs)]
