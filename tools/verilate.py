@@ -415,7 +415,9 @@ class Build:
 
     def cpp(self) -> list[Path]:
         if self.kind == "rival":
-            return [Path(f"sim/{name}.cpp") for name in ("rivals/rival", "broken_rule", "dram", "link", "hostmap")]
+            return [
+                Path(f"sim/{name}.cpp") for name in ("rivals/rival", "broken_rule", "dram", "link", "hostmap")
+            ]
         return [Path("sim/shim/slot_shim.cpp")] if self.kind == "slot" else found("sim/*.cpp")
 
     def headers(self) -> list[Path]:

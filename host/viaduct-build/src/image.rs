@@ -87,7 +87,7 @@ impl Container {
     pub fn read(path: &Path) -> Result<(Vec<u8>, Container)> {
         let meta = std::fs::metadata(path).map_err(Error::io(path))?;
         if !meta.is_file() {
-            return Err(wrong(path, "not a regular file".to_owned()));
+            return Err(Error::io(path)(std::io::Error::other("it is not a regular file")));
         }
         if meta.len() != CONTAINER_LEN as u64 {
             return Err(wrong(path, format!("{} bytes, an image has {CONTAINER_LEN}", meta.len())));

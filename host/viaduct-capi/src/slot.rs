@@ -147,14 +147,6 @@ pub(crate) fn unknown<'a>(
 
 /// Manifest and image of an app, given by name or by the path of an image.
 fn image(card: &Card, app: &str) -> Result<(Manifest, Vec<u8>)> {
-    let read = |path: &Path| {
-        let unread = |e| Failure::new(Code::Io, format!("{}: {e}", path.display()));
-        // Reading from a pipe or a device might never end.
-        if !std::fs::metadata(path).map_err(unread)?.is_file() {
-            return fail(Code::Io, format!("{}: is not a regular file", path.display()));
-        }
-        std::fs::read(path).map_err(unread)
-    };
     if app.contains('/') || app.ends_with(".via") {
         let path = Path::new(app);
         let (image, Container { name, .. }) = Container::read(path)?;
@@ -170,7 +162,7 @@ fn image(card: &Card, app: &str) -> Result<(Manifest, Vec<u8>)> {
     let geometry = Geometry { data_width: 8 * info.data_bytes as u32, streams: info.streams as u32 };
     let _one_at_a_time = lock(BUILDING.get());
     let built = project.build_variant(&manifest, &geometry, variant(), &mut tell)?;
-    Ok((manifest, read(&built.container)?))
+    Ok((manifest, Container::read(&built.container)?.0))
 }
 
 /// See the header.

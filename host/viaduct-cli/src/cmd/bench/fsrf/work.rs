@@ -155,7 +155,7 @@ impl Work {
     /// Pages that it may write: those of its output, or all if it changes its memory. Its input would be a mapping of its own, to be read.
     pub fn writable(&self) -> Range<u64> {
         let pages = |bytes: Range<u64>| bytes.start / PAGE..bytes.end.div_ceil(PAGE);
-        if self.expected.memory.is_some() {
+        if self.expected.memory.as_ref().is_some_and(|memory| *memory != self.memory) {
             return pages(0..self.memory.len() as u64);
         }
         let ends = self.outs.iter().map(|&(place, bytes)| place + u64::from(bytes)).max();
