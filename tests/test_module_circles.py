@@ -45,7 +45,18 @@ def test_a_circle_is_found(tmp_path: Path, use: str):
     done = check(tmp_path, GOOD | {"part/low.rs": f"{use}pub struct Low;\n"})
     assert done.returncode == 1
     assert "thing: modules that need each other:" in done.stderr
-    assert "part/low.rs:1: needs a.rs" in done.stderr and "a.rs:1: needs part/low.rs" in done.stderr
+    assert (
+        "part/low.rs:1: part::low needs a\n" in done.stderr and "a.rs:1: a needs part::low\n" in done.stderr
+    )
+
+
+def test_a_circle_of_folders_is_found(tmp_path: Path):
+    """Its modules do not need each other."""
+    files = GOOD | {"part/high.rs": "use crate::a::A;\npub struct High(A);\n"}
+    files["part/mod.rs"] += "mod high;\n"
+    done = check(tmp_path, files)
+    assert done.returncode == 1
+    assert "part/high.rs:1: part needs a\n" in done.stderr and "a.rs:1: a needs part\n" in done.stderr
 
 
 def test_no_crate_is_an_error(tmp_path: Path):
