@@ -15,7 +15,7 @@ use crate::args;
 use crate::error::{Code, Failure, Result, call, fail, posix};
 use crate::handle::{Handle, lock};
 use crate::pending::{Lent, Pending, begun, begun_run};
-use crate::run::{Told, begin, check_options};
+use crate::run::{Told, begin, options_and_report};
 use crate::slot::{SLOTS, Slot};
 use crate::types::{self, Pager, Report, RunOptions};
 
@@ -371,11 +371,8 @@ unsafe fn start_on(
     options: *const RunOptions,
     report: *mut Report,
 ) -> Result<()> {
-    // SAFETY: NULL, or an exclusive location, as the caller promises.
-    let report = unsafe { args::optional_result(report, "report")? };
-    // SAFETY: NULL, or options that stay as they are during the call, as the caller promises.
-    let options = unsafe { args::optional_input(options, "options")? };
-    check_options(options)?;
+    // SAFETY: the caller promises the same.
+    let (options, report) = unsafe { options_and_report(options, report)? };
     if options.is_some_and(|o| o.chunk_bytes != 0 || o.durable != 0) {
         return fail(Code::Argument, "chunk_bytes and durable are for runs of streams: they must be 0 here");
     }

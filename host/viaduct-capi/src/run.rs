@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use host::{Endpoint, JobReport, OutLength, Progress, SharedBytes, StreamJob};
@@ -63,11 +64,8 @@ unsafe fn run_on(
     options: *const RunOptions,
     report: *mut Report,
 ) -> Result<()> {
-    // SAFETY: NULL, or an exclusive location, as the caller promises.
-    let report = unsafe { args::optional_result(report, "report")? };
-    // SAFETY: NULL, or options that stay as they are during the call, as the caller promises.
-    let options = unsafe { args::optional_input(options, "options")? };
-    check_options(options)?;
+    // SAFETY: the caller promises the same.
+    let (options, report) = unsafe { options_and_report(options, report)? };
     if !routes.is_aligned() || routes.is_null() && count > 0 {
         return fail(Code::Argument, format!("routes is not the address of {count} routes"));
     }
@@ -122,9 +120,20 @@ fn check_zero(field: &str, value: i64) -> Result<()> {
     }
 }
 
-/// Checks the reserved fields of a run's options.
-pub(crate) fn check_options(options: Option<&RunOptions>) -> Result<()> {
-    options.map_or(Ok(()), |o| check_zero("reserved of the options", o.reserved.into()))
+/// What every run is given, checked.
+///
+/// # Safety
+/// `options` is NULL or options that stay as they are, and `report` NULL or an exclusive location, during `'a`.
+pub(crate) unsafe fn options_and_report<'a>(
+    options: *const RunOptions,
+    report: *mut Report,
+) -> Result<(Option<&'a RunOptions>, Option<&'a mut MaybeUninit<Report>>)> {
+    // SAFETY: the caller promises the same.
+    let report = unsafe { args::optional_result(report, "report")? };
+    // SAFETY: the caller promises the same.
+    let options = unsafe { args::optional_input(options, "options")? };
+    options.map_or(Ok(()), |o: &RunOptions| check_zero("reserved of the options", o.reserved.into()))?;
+    Ok((options, report))
 }
 
 /// Reports progress to the program, which may stop the run.

@@ -141,12 +141,7 @@ impl CardArgs {
 
     /// Fails if an option differs from its default where there is no card.
     pub fn refuse(&self, why: &str) -> Result {
-        #[derive(clap::Parser)]
-        struct Usual {
-            #[command(flatten)]
-            card: CardArgs,
-        }
-        if *self == <Usual as clap::Parser>::parse_from([""]).card { Ok(()) } else { usage(why) }
+        if *self == crate::options::usual() { Ok(()) } else { usage(why) }
     }
 
     /// Opens the card; the simulated one as it is, even if it is out of date.

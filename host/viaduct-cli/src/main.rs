@@ -15,6 +15,7 @@ mod fail;
 mod job;
 mod kept;
 mod meter;
+mod options;
 mod plot;
 mod project;
 mod random;

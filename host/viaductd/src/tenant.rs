@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,9 +27,6 @@ const MAX_IMAGE: u64 = 64 << 20;
 const MAX_WAIT: Duration = Duration::from_secs(60);
 /// Between two looks whether the client is still there.
 const LOOK: Duration = Duration::from_millis(100);
-/// Bytes that are loaded ahead between two looks whether the client is still there.
-const AHEAD: u64 = 4 << 20;
-
 /// Type of a file system that is served by a process (`statfs(2)`).
 const FUSE: i64 = 0x6573_5546;
 
@@ -136,10 +132,10 @@ impl Tenant {
             Request::Advise { slot, start, end, advice } => {
                 let (range, open) = (ordered(start, end)?, self.slot(slot)?);
                 open.book().cut(&range, &self.mappings)?;
-                match advice {
-                    Advice::WillNeed => self.load_ahead(&open, range, gone),
-                    advice => done(open.slot.advise(range, advice)),
-                }
+                done(match advice {
+                    Advice::WillNeed => open.slot.load_ahead(range, || gone.load(Ordering::Relaxed)),
+                    advice => open.slot.advise(range, advice),
+                })
             }
             Request::TakeDenied { slot } => {
                 let denied = self.slot(slot)?.slot.take_denied();
@@ -245,18 +241,6 @@ impl Tenant {
         let result = Arc::into_inner(open).map_or(Ok(()), |open| open.slot.close());
         tracing::info!(client = self.client, slot = index, "slot closed");
         done(result)
-    }
-
-    /// Loads pages while their client is there: a range may have any size. No more is tried than the tenant has card memory.
-    fn load_ahead(&self, open: &Open, range: Range<u64>, gone: &AtomicBool) -> Result {
-        let end = range.end.min(range.start.saturating_add(self.frames));
-        for start in (range.start..end).step_by(AHEAD as usize) {
-            if gone.load(Ordering::Relaxed) {
-                break;
-            }
-            open.slot.advise(start..end.min(start + AHEAD), Advice::WillNeed)?;
-        }
-        Ok(Reply::Done)
     }
 
     fn wait(&self, open: &Open, seen: u64, millis: u64, gone: &AtomicBool) -> Result {

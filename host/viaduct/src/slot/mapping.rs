@@ -280,6 +280,11 @@ impl Slot {
         self.inner().advise(&range, advice)
     }
 
+    /// As [`Advice::WillNeed`], until `stop` says so: it is asked after every few pages, since a range may have any size.
+    pub fn load_ahead(&self, range: Range<u64>, stop: impl Fn() -> bool) -> Result<()> {
+        self.inner().load_ahead(&range, stop)
+    }
+
     /// Begins an operation that goes on while the program does something else. Those of a slot are done in order; the slot stays open
     /// until they have ended.
     pub fn begin(&self, operation: Operation) -> Result<Pending> {
@@ -363,21 +368,25 @@ impl SlotInner {
         unmapped.and(sent)
     }
 
+    fn load_ahead(&self, range: &Range<u64>, stop: impl Fn() -> bool) -> Result<()> {
+        self.rings.card.check_process()?;
+        let mut room = {
+            let mut space = lock(&self.space);
+            space.begin(range)?;
+            space.room(&self.rings)
+        };
+        let mut rest = Some(range.start);
+        while let Some(from) = rest.filter(|_| !stop()) {
+            rest = lock(&self.space).load_some(&self.rings, &(from..range.end), &mut room)?;
+        }
+        Ok(())
+    }
+
     fn advise(&self, range: &Range<u64>, advice: Advice) -> Result<()> {
         self.rings.card.check_process()?;
         match advice {
             Advice::DontNeed => self.write(range, Then::Discard)?.0.map_or(Ok(()), Err),
-            Advice::WillNeed => {
-                let mut space = lock(&self.space);
-                space.begin(range)?;
-                let mut room = space.room(&self.rings);
-                drop(space);
-                let mut rest = Some(range.start);
-                while let Some(from) = rest {
-                    rest = lock(&self.space).load_some(&self.rings, &(from..range.end), &mut room)?;
-                }
-                Ok(())
-            }
+            Advice::WillNeed => self.load_ahead(range, || false),
             hint => {
                 lock(&self.space).advise(&self.rings, range, hint)?;
                 match hint {

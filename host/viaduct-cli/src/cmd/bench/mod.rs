@@ -205,12 +205,7 @@ pub fn run(args: Args) -> Result {
 
 /// Options of a measurement that is not made would have no effect.
 fn refuse_others(args: &Args, what: &[What]) -> Result {
-    #[derive(clap::Parser)]
-    struct Usual {
-        #[command(flatten)]
-        args: Args,
-    }
-    let usual = <Usual as clap::Parser>::parse_from([""]).args;
+    let usual: Args = crate::options::usual();
     if !what.contains(&What::Guest) && (args.rounds, &args.kernel) != (usual.rounds, &usual.kernel) {
         return usage("--rounds and --kernel are for `bench guest`; leave them out");
     }
