@@ -10,6 +10,8 @@ export CARGO_TERM_PROGRESS_WHEN := never
 export VIA_SEED ?= 1
 PY := .venv/bin/python
 FUZZ_SECONDS ?= 300
+# Of the C library, whose SONAME has it.
+ABI = $(shell sed -nE 's/^.define VIADUCT_ABI_VERSION ([0-9]+)u$$/\1/p' host/viaduct-capi/include/viaduct.h)
 C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v -e /templates/ -e ^kernel/)
 
 .PHONY: announce-demo announce-test help setup system regs card functions cli host apps build demo check test test-long test-rtl test-host test-e2e checked checked-card test-checked lint lint-rtl lint-geometries lint-rust lint-python \
@@ -42,6 +44,7 @@ host: system ## the command line tool, the libraries
 	@echo "host: building the Rust workspace (about 2 minutes the first time)"
 	@cargo build --release --quiet $(HOST_TARGETS)
 	@ln -sf target/release/viaduct viaduct
+	@ln -sf libviaduct.so target/release/libviaduct.so.$(ABI)
 
 apps: host card ## the images of all apps
 	@./viaduct build --all
