@@ -56,6 +56,17 @@ pub enum Error {
         /// The system's error.
         source: std::io::Error,
     },
+    /// It needs a checkout, and this is an installed tree.
+    #[error(
+        "{what} needs a checkout: {} was installed, without tools; change to a Viaduct checkout, or name it with VIADUCT_ROOT",
+        root.display()
+    )]
+    Installed {
+        /// What was attempted.
+        what: String,
+        /// The installed tree.
+        root: PathBuf,
+    },
     /// A name an app cannot have.
     #[error("{name:?} cannot be the name of an app; {remedy}")]
     Name {

@@ -19,6 +19,7 @@ mod check;
 mod error;
 mod generate;
 mod image;
+mod installed;
 mod load;
 mod manifest;
 mod model;

@@ -7,6 +7,7 @@ use std::process::Command;
 use sha2::{Digest, Sha256};
 
 use crate::generate::{Generated, write_if_changed};
+use crate::installed::is_installed;
 use crate::nearest::nearest;
 use crate::stamp::why_stale;
 use crate::tool::{run, venv_python};
@@ -57,7 +58,7 @@ pub struct Image {
     pub object: PathBuf,
 }
 
-/// A checkout: apps, tools, and build results.
+/// A checkout: apps, tools, and build results. Or an installed tree, whose results are used and in which nothing is built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
     root: PathBuf,
@@ -76,7 +77,7 @@ impl Project {
     }
 
     /// The project a program uses: named by `VIADUCT_ROOT`, else the one that contains the current folder, else the one that
-    /// contains the program itself (`own`: its file, called only then).
+    /// contains the program itself (`own`: its file, called only then), else the tree that was installed with it.
     pub fn locate(own: impl FnOnce() -> Option<PathBuf>) -> Result<Project> {
         if let Some(root) = std::env::var_os("VIADUCT_ROOT").filter(|root| !root.is_empty()) {
             return Project::find(&root).map_err(|error| match error {
@@ -87,8 +88,20 @@ impl Project {
                 other => other,
             });
         }
-        let own = || own().and_then(|file| Project::find(file.parent()?).ok());
+        let own = || own().and_then(|file| Project::of_program(&file));
         Project::find(".").or_else(|e| own().ok_or(e))
+    }
+
+    /// The checkout that contains a program or library, else `share/viaduct` in one of the folders above it.
+    fn of_program(file: &Path) -> Option<Project> {
+        let folder = file.parent()?;
+        let installed = || folder.ancestors().find_map(|d| Project::find(d.join("share/viaduct")).ok());
+        Project::find(folder).ok().or_else(installed)
+    }
+
+    /// Whether this is an installed tree.
+    pub fn is_installed(&self) -> bool {
+        is_installed(&self.root)
     }
 
     /// The project's folder.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use minijinja::context;
 
 use crate::generate::render;
+use crate::installed::require_checkout;
 use crate::names::{NAME_RULE, is_free_name};
 use crate::{Error, Project, Result};
 
@@ -20,6 +21,7 @@ const FILES: [(&str, &str, &str); 4] = [
 impl Project {
     /// Creates an app and returns its files. An existing folder is never changed.
     pub fn scaffold(&self, name: &str) -> Result<Vec<PathBuf>> {
+        require_checkout(self.root(), "a new app")?;
         let dir = self.root().join("apps").join(name);
         if !is_free_name(name) {
             return Err(Error::Name { name: name.to_owned(), remedy: NAME_RULE });

@@ -10,6 +10,8 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
+use crate::installed::is_installed;
+
 /// The compiler that is preferred to g++, as in `tools/verilate.py`.
 const CLANG: &str = "clang++-19";
 
@@ -38,7 +40,8 @@ struct Inputs {
     files: BTreeMap<String, String>,
 }
 
-/// Why the object must be built; `None` if it is current for this request. Tools that are not installed are not compared.
+/// Why the object must be built; `None` if it is current for this request. Tools that are not there are not compared, and none in
+/// an installed tree, where nothing is built.
 pub(crate) fn why_stale(root: &Path, object: &Path, request: &[String]) -> Option<String> {
     let folder = object.with_extension("verilated");
     let Ok(text) = std::fs::read(folder.join("stamp.json")) else { return Some("not built yet".to_owned()) };
@@ -70,6 +73,9 @@ pub(crate) fn why_stale(root: &Path, object: &Path, request: &[String]) -> Optio
     }
     if !inputs.processor.is_empty() && inputs.processor != processor() {
         return Some("built for another processor".to_owned());
+    }
+    if is_installed(root) {
+        return None;
     }
     // One that does not run, for want of memory perhaps, says nothing.
     if compiler().is_some_and(|found| !found.1.is_empty() && found != inputs.compiler) {

@@ -16,6 +16,7 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::{Pid, getppid};
 
+use crate::installed::require_checkout;
 use crate::{Error, Result};
 
 /// How often signals are checked for.
@@ -25,6 +26,7 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// The project's Python, with the pinned tools.
 pub(crate) fn venv_python(root: &Path, what: &str) -> Result<PathBuf> {
+    require_checkout(root, what)?;
     let python = root.join(".venv/bin/python");
     if python.is_file() {
         return Ok(python);

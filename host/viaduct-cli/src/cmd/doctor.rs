@@ -42,7 +42,8 @@ impl Finding {
 /// Runs the command.
 pub fn run(args: Args) -> Result {
     let project = crate::project::find()?;
-    let mut findings = tools(project.root());
+    // An installed tree needs no tools.
+    let mut findings = if project.is_installed() { Vec::new() } else { tools(project.root()) };
     findings.extend(folders(&project));
     findings.extend(objects(&project)?);
     let wrong = findings.iter().filter(|f| f.found.is_err()).count();
@@ -134,10 +135,11 @@ fn folders(project: &Project) -> Vec<Finding> {
         };
         Finding::new(name, found, format!("free space in {}, and make it writable", dir.display()))
     };
-    vec![
-        check("folder for builds", &project.root().join("build"), 1 << 30),
-        check("temporary folder", &std::env::temp_dir(), 64 << 20),
-    ]
+    let temporary = check("temporary folder", &std::env::temp_dir(), 64 << 20);
+    if project.is_installed() {
+        return vec![temporary];
+    }
+    vec![check("folder for builds", &project.root().join("build"), 1 << 30), temporary]
 }
 
 /// Bytes a user may still write below a folder, as shown by `df`.
