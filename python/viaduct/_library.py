@@ -3,9 +3,11 @@
 
 import ctypes as c
 import os
+import shutil
 from pathlib import Path
 
 ABI_VERSION = 4
+SONAME = f"libviaduct.so.{ABI_VERSION}"
 ANY_SLOT = -1
 IN, OUT, MEMORY = 0, 1, 2
 LENGTH_ANY, LENGTH_SAME, LENGTH_MESSAGE = 0, 1, 2
@@ -242,15 +244,28 @@ POSIX_FUNCTIONS: dict[str, list[type]] = {
 }
 
 
-def _path() -> Path:
-    """VIADUCT_LIB, else the library that `make host` built in the checkout that contains this package."""
-    given = os.environ.get("VIADUCT_LIB")
-    path = Path(given) if given else Path(__file__).resolve().parents[2] / "target/release/libviaduct.so"
-    if not path.is_file():
-        raise ImportError(
-            f"{path}: there is no libviaduct here; run `make host`, or name it with VIADUCT_LIB"
-        )
-    return path
+def _path() -> str:
+    """VIADUCT_LIB, else the library that `make host` built in the checkout that contains this package, else the installed
+    one: that of the dynamic loader, or the one beside the `viaduct` on PATH."""
+    if given := os.environ.get("VIADUCT_LIB"):
+        if not Path(given).is_file():
+            raise ImportError(
+                f"VIADUCT_LIB names {given}: there is no such file; name libviaduct, or unset it"
+            )
+        return given
+    built = Path(__file__).resolve().parents[2] / "target/release/libviaduct.so"
+    if built.is_file():
+        return str(built)
+    try:
+        c.CDLL(SONAME)
+        return SONAME
+    except OSError as error:
+        program = shutil.which("viaduct")
+        beside = Path(program).resolve().parents[1] / "lib" / SONAME if program else None
+        if beside and beside.is_file():
+            return str(beside)
+        remedy = "run `make host` where this package is in a checkout, else `make install`"
+        raise ImportError(f"{error}; {remedy}; or name the library with VIADUCT_LIB") from None
 
 
 class _Library:
@@ -258,7 +273,7 @@ class _Library:
 
     def __init__(self) -> None:
         path = _path()
-        self._dll = c.CDLL(str(path), use_errno=True)
+        self._dll = c.CDLL(path, use_errno=True)
         version = self._dll.viaduct_abi_version()
         if version != ABI_VERSION:
             raise ImportError(
