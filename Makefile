@@ -15,7 +15,7 @@ ABI = $(shell sed -nE 's/^.define VIADUCT_ABI_VERSION ([0-9]+)u$$/\1/p' host/via
 C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v -e /templates/ -e ^kernel/)
 
 .PHONY: announce-demo announce-test help setup system regs card functions cli host apps build demo check test test-long test-rtl test-host test-e2e checked checked-card test-checked lint lint-rtl lint-geometries lint-rust lint-python \
-	lint-c lint-kernel formal formal-short fuzz fuzz-short fmt drawings conformance synth synth-short synth-long synth-functions synth-whole place coverage bench clean
+	lint-c lint-kernel formal formal-short fuzz fuzz-short fmt drawings conformance synth synth-short synth-long synth-functions synth-whole place coverage bench install uninstall clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
@@ -201,6 +201,13 @@ bench: build ## figures of docs/results.md: copies, memory, apps, virtio, simula
 	./viaduct bench calibrate
 	./viaduct bench fsrf
 	./viaduct bench guest
+
+# Needs no network and builds nothing, so that only this has to be done as root.
+install: ## install what `make build` has built: programs, libraries, manual pages; PREFIX=/usr/local DESTDIR=
+	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' tools/install.sh install
+
+uninstall: ## remove it again, with the same PREFIX and DESTDIR
+	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' tools/install.sh uninstall
 
 clean: ## remove build results (the installed tools stay in their cache)
 	rm -rf build target viaduct

@@ -107,7 +107,7 @@ typedef struct viaduct_info {
  * error), "sim:PROFILE" with the board and link to simulate ("sim:gen3x16"), "unix:PATH" (served by
  * `viaduct card`), or "vfio:0000:01:00.0" (a PCI function of this machine, bound to vfio-pci). The simulated
  * card and app names need a Viaduct checkout: VIADUCT_ROOT, else the one that holds the current folder, else
- * the one that holds this library. `timeouts` may be NULL. */
+ * the one that holds this library, else what was installed with it. `timeouts` may be NULL. */
 int viaduct_open(const char* name, const viaduct_timeouts* timeouts, viaduct_card** card);
 
 /* The same, but while another program uses the card (VIADUCT_E_BUSY; viaduct_error() names it) it waits up
