@@ -325,68 +325,17 @@ impl Check<'_> {
         let mut offset = 0;
         let mut registers: Vec<Register> = Vec::new();
         for r in raw {
-            let key = |k: &str| format!("register.{}{}{k}", r.name, if k.is_empty() { "" } else { "." });
-            self.name(&key(""), &r.name)?;
-            self.line(&key("doc"), &r.doc)?;
+            let key = format!("register.{}", r.name);
+            self.name(&key, &r.name)?;
+            self.line(&format!("{key}.doc"), &r.doc)?;
             if registers.iter().any(|o| o.name == r.name) {
-                return Err(self.wrong(&key(""), "there are two registers of this name", "rename one"));
+                return Err(self.wrong(&key, "there are two registers of this name", "rename one"));
             }
-            let most = if r.access == Access::Pulse { 32 } else { MAX_WIDTH };
-            if r.width == 0 || r.width > most {
-                return Err(self.wrong(
-                    &key("width"),
-                    format!("{} bits", r.width),
-                    format!("use 1 to {most}"),
-                ));
-            }
-            if r.format == Format::Bytes && r.width % 8 != 0 {
-                return Err(self.wrong(
-                    &key("format"),
-                    "the width is not a number of bytes",
-                    "use a multiple of 8 bits",
-                ));
-            }
-            let only_rw = [
-                ("required", r.required),
-                ("strobe", r.strobe),
-                ("reset", r.reset.is_some()),
-                ("example", r.example.is_some()),
-            ];
-            for (what, given) in only_rw {
-                if given && r.access != Access::Rw {
-                    return Err(self.wrong(
-                        &key(what),
-                        "only a register with access \"rw\" has it",
-                        "remove it",
-                    ));
-                }
-            }
-            let reset = r.reset.as_ref().map_or_else(|| "0".to_owned(), RawValue::to_string);
-            let reset = parse_value(&reset, r.width, Format::Number).map_err(|problem| {
-                self.wrong(&key("reset"), problem, format!("use a number of at most {} bits", r.width))
-            })?;
-            let example = r.example.as_ref().map(RawValue::to_string);
-            if let Some(text) = &example {
-                parse_value(text, r.width, r.format).map_err(|problem| {
-                    self.wrong(&key("example"), problem, "use a value in the form of --set")
-                })?;
-            }
-            let register = Register {
-                name: r.name.clone(),
-                width: r.width,
-                access: r.access,
-                format: r.format,
-                required: r.required,
-                strobe: r.strobe,
-                reset,
-                example,
-                doc: r.doc.clone(),
-                offset,
-            };
+            let register = self.register(&key, r, offset)?;
             offset += register.words() * 4;
             if offset > WINDOW {
                 return Err(self.wrong(
-                    &key(""),
+                    &key,
                     format!("the registers need more than {WINDOW} bytes"),
                     "use fewer or narrower ones",
                 ));
@@ -394,6 +343,71 @@ impl Check<'_> {
             registers.push(register);
         }
         Ok(registers)
+    }
+
+    /// A register at an offset; its table is `key`.
+    fn register(&self, key: &str, r: RawRegister, offset: u32) -> Result<Register> {
+        self.width(key, &r)?;
+        self.only_rw(key, &r)?;
+        let reset = r.reset.as_ref().map_or_else(|| "0".to_owned(), RawValue::to_string);
+        let reset = parse_value(&reset, r.width, Format::Number).map_err(|problem| {
+            let remedy = format!("use a number of at most {} bits", r.width);
+            self.wrong(&format!("{key}.reset"), problem, remedy)
+        })?;
+        let example = r.example.as_ref().map(RawValue::to_string);
+        if let Some(text) = &example {
+            parse_value(text, r.width, r.format).map_err(|problem| {
+                self.wrong(&format!("{key}.example"), problem, "use a value in the form of --set")
+            })?;
+        }
+        Ok(Register {
+            name: r.name,
+            width: r.width,
+            access: r.access,
+            format: r.format,
+            required: r.required,
+            strobe: r.strobe,
+            reset,
+            example,
+            doc: r.doc,
+            offset,
+        })
+    }
+
+    /// The width of a register, for its access and its format.
+    fn width(&self, key: &str, r: &RawRegister) -> Result<()> {
+        let most = if r.access == Access::Pulse { 32 } else { MAX_WIDTH };
+        if r.width == 0 || r.width > most {
+            let problem = format!("{} bits", r.width);
+            return Err(self.wrong(&format!("{key}.width"), problem, format!("use 1 to {most}")));
+        }
+        if r.format == Format::Bytes && r.width % 8 != 0 {
+            return Err(self.wrong(
+                &format!("{key}.format"),
+                "the width is not a number of bytes",
+                "use a multiple of 8 bits",
+            ));
+        }
+        Ok(())
+    }
+
+    /// What only a register that software writes and reads has.
+    fn only_rw(&self, key: &str, r: &RawRegister) -> Result<()> {
+        for (what, given) in [
+            ("required", r.required),
+            ("strobe", r.strobe),
+            ("reset", r.reset.is_some()),
+            ("example", r.example.is_some()),
+        ] {
+            if given && r.access != Access::Rw {
+                return Err(self.wrong(
+                    &format!("{key}.{what}"),
+                    "only a register with access \"rw\" has it",
+                    "remove it",
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn memory(&self, m: &Memory, registers: &[Register]) -> Result<()> {

@@ -33,6 +33,7 @@ pub struct Message {
 }
 
 /// Routes of an app's ports.
+#[derive(Default)]
 pub struct Routes {
     pub(super) inputs: Vec<(u8, Endpoint)>,
     /// Set if the inputs are messages for one port.
@@ -58,125 +59,135 @@ pub struct Routes {
 impl Routes {
     /// Evaluates `--in` and `--out`. With `check`, everything that the golden model needs is kept.
     pub fn new(app: &Manifest, ins: &[Route], outs: &[Route], check: bool) -> Result<Routes> {
-        let mut routes = Routes {
-            inputs: Vec::new(),
-            lanes: None,
-            names: Vec::new(),
-            outputs: Vec::new(),
-            memory: None,
-            messages: Vec::new(),
-            sources: BTreeMap::new(),
-            sinks: BTreeMap::new(),
-            _before: None,
-            kept: Vec::new(),
-            to_standard: false,
-        };
         let (ins, outs) = (resolve(app, Way::In, ins)?, resolve(app, Way::Out, outs)?);
-        for (list, name) in [(&ins, "standard input"), (&outs, "standard output")] {
-            let standard = |port: Port| list.iter().any(|(p, route)| *p == port && route.is_standard());
-            let others = list.iter().any(|(p, route)| *p != Port::Memory && route.is_standard());
-            if standard(Port::Memory) && others {
-                return usage(format!("{name} is given to two ports; give one of them a file"));
-            }
-        }
-        let find = |list: &[(Port, Route)], port: Port| {
-            list.iter().find(|(p, _)| *p == port).map(|(_, r)| r.clone())
-        };
-        let file = |name: &str, route: &Route| match route.file() {
-            Some(path) => Ok(PathBuf::from(path)),
-            None => usage(format!("{name}={}: this needs a file", route.endpoint)),
-        };
-        if let [(_, only)] = ins.as_slice() {
-            routes
-                .names
-                .extend((only.file().is_some() || only.is_standard()).then(|| only.name().to_owned()));
+        standard_for_one(&ins, "standard input")?;
+        standard_for_one(&outs, "standard output")?;
+        let mut routes = Routes::default();
+        if let [(_, only)] = ins.as_slice()
+            && (only.file().is_some() || only.is_standard())
+        {
+            routes.names.push(only.name().to_owned());
         }
         for (name, port) in ports(app, Way::In) {
-            let Port::Stream(k) = port else { continue };
-            let Some(route) = find(&ins, port) else {
-                return usage(format!(
-                    "input {name} has no route; add --in {}file:…",
-                    prefix(app.stream_in.len(), name)
-                ));
-            };
-            let many: Vec<&Route> = ins.iter().filter(|(p, _)| *p == port).map(|(_, route)| route).collect();
-            if many.len() > 1 {
-                routes.lanes = Some(Lanes::new(app, name)?);
-                for route in many {
-                    if let (true, Some(lanes)) = (check, &mut routes.lanes) {
-                        lanes.files.push(file(name, route)?);
-                    }
-                    routes.names.push(route.name().to_owned());
-                    routes.inputs.push((k as u8, Endpoint::parse(&route.endpoint)?));
-                }
-                continue;
+            if let Port::Stream(k) = port {
+                routes.input(app, (name, k as u8), &to_port(&ins, port), check)?;
             }
-            let mut from = Endpoint::parse(&route.endpoint)?;
-            if check {
-                match Kept::input(&route, &from)? {
-                    Some((kept, through)) => {
-                        routes.sources.insert(name.to_owned(), kept.path());
-                        routes.kept.push(kept);
-                        from = through;
-                    }
-                    None => drop(routes.sources.insert(name.to_owned(), file(name, &route)?)),
-                }
-            }
-            routes.inputs.push((k as u8, from));
         }
         for (stream, (name, port)) in app.stream_out.iter().zip(ports(app, Way::Out)) {
-            let Port::Stream(k) = port else { continue };
-            let length = match stream.length {
-                Length::Same => OutLength::Same,
-                Length::Message(n) => OutLength::Message(n),
-                Length::Any => OutLength::Any,
-            };
-            let to = match (find(&outs, port), stream.length) {
-                (Some(route), _) => {
-                    let mut to = Endpoint::parse(&route.endpoint)?;
-                    if check {
-                        match Kept::output(&route)? {
-                            Some((kept, through)) => {
-                                routes.sinks.insert(name.to_owned(), kept.path());
-                                routes.kept.push(kept);
-                                to = through;
-                            }
-                            None => drop(routes.sinks.insert(name.to_owned(), file(name, &route)?)),
-                        }
-                    }
-                    routes.to_standard |= route.is_standard();
-                    to
-                }
-                (None, Length::Message(_)) => {
-                    let bytes = SharedBytes::new(Vec::new());
-                    routes.messages.push((name.to_owned(), bytes.clone()));
-                    Endpoint::bytes(name, bytes)
-                }
-                (None, _) => {
-                    return usage(format!(
-                        "output {name} has no route; add --out {}file:…",
-                        prefix(app.stream_out.len(), name)
-                    ));
-                }
-            };
-            match (&mut routes.lanes, stream.length) {
-                (None, _) => routes.outputs.push((k as u8, to, length)),
-                (Some(lanes), Length::Message(bytes)) => lanes.answers.push((k as u8, to, bytes)),
-                (Some(_), _) => {
-                    return usage(format!(
-                        "output {name} does not have messages of a known length, so that its responses to several files \
-                         cannot be told apart: give --in once"
-                    ));
-                }
+            if let Port::Stream(k) = port {
+                let to =
+                    routes.destination(app, (name, stream.length), to_port(&outs, port).first(), check)?;
+                routes.output((name, k as u8), stream.length, to)?;
             }
         }
-        routes.memory(app, find(&ins, Port::Memory), find(&outs, Port::Memory), check)?;
+        let (from, to) = (to_port(&ins, Port::Memory), to_port(&outs, Port::Memory));
+        routes.memory(app, from.first().copied(), to.first().copied(), check)?;
         Ok(routes)
     }
 
-    fn memory(&mut self, app: &Manifest, from: Option<Route>, to: Option<Route>, check: bool) -> Result<()> {
+    /// An input stream: one route, or many to lanes.
+    fn input(
+        &mut self,
+        app: &Manifest,
+        (name, port): (&str, u8),
+        given: &[&Route],
+        check: bool,
+    ) -> Result<()> {
+        match given {
+            [] => usage(format!(
+                "input {name} has no route; add --in {}file:…",
+                prefix(app.stream_in.len(), name)
+            )),
+            [route] => {
+                let mut from = Endpoint::parse(&route.endpoint)?;
+                if check {
+                    match Kept::input(route, &from)? {
+                        Some((kept, through)) => {
+                            self.sources.insert(name.to_owned(), kept.path());
+                            self.kept.push(kept);
+                            from = through;
+                        }
+                        None => drop(self.sources.insert(name.to_owned(), file(name, route)?)),
+                    }
+                }
+                self.inputs.push((port, from));
+                Ok(())
+            }
+            many => {
+                let mut lanes = Lanes::new(app, name)?;
+                for route in many {
+                    if check {
+                        lanes.files.push(file(name, route)?);
+                    }
+                    self.names.push(route.name().to_owned());
+                    self.inputs.push((port, Endpoint::parse(&route.endpoint)?));
+                }
+                self.lanes = Some(lanes);
+                Ok(())
+            }
+        }
+    }
+
+    /// Where the data of an output stream go.
+    fn destination(
+        &mut self,
+        app: &Manifest,
+        (name, length): (&str, Length),
+        given: Option<&&Route>,
+        check: bool,
+    ) -> Result<Endpoint> {
+        let Some(route) = given else {
+            if !matches!(length, Length::Message(_)) {
+                return usage(format!(
+                    "output {name} has no route; add --out {}file:…",
+                    prefix(app.stream_out.len(), name)
+                ));
+            }
+            let bytes = SharedBytes::new(Vec::new());
+            self.messages.push((name.to_owned(), bytes.clone()));
+            return Ok(Endpoint::bytes(name, bytes));
+        };
+        let mut to = Endpoint::parse(&route.endpoint)?;
+        if check {
+            match Kept::output(route)? {
+                Some((kept, through)) => {
+                    self.sinks.insert(name.to_owned(), kept.path());
+                    self.kept.push(kept);
+                    to = through;
+                }
+                None => drop(self.sinks.insert(name.to_owned(), file(name, route)?)),
+            }
+        }
+        self.to_standard |= route.is_standard();
+        Ok(to)
+    }
+
+    /// An output stream: of the run, or of the answers to messages in lanes.
+    fn output(&mut self, (name, port): (&str, u8), length: Length, to: Endpoint) -> Result<()> {
+        match (&mut self.lanes, length) {
+            (None, Length::Same) => self.outputs.push((port, to, OutLength::Same)),
+            (None, Length::Message(n)) => self.outputs.push((port, to, OutLength::Message(n))),
+            (None, Length::Any) => self.outputs.push((port, to, OutLength::Any)),
+            (Some(lanes), Length::Message(bytes)) => lanes.answers.push((port, to, bytes)),
+            (Some(_), _) => {
+                return usage(format!(
+                    "output {name} does not have messages of a known length, so that its responses to several files \
+                     cannot be told apart: give --in once"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn memory(
+        &mut self,
+        app: &Manifest,
+        from: Option<&Route>,
+        to: Option<&Route>,
+        check: bool,
+    ) -> Result<()> {
         let Some(port) = &app.memory else { return Ok(()) };
-        let memory = Memory::new(&port.name, from.as_ref(), to.as_ref())?;
+        let memory = Memory::new(&port.name, from, to)?;
         if check {
             let (before, after, copy) = memory.before_and_after()?;
             self._before = copy;
@@ -230,6 +241,28 @@ impl Lanes {
                 "two routes to port {name}: that needs an app without other inputs; give --in once for each port"
             )),
         }
+    }
+}
+
+/// The routes to a port.
+fn to_port(list: &[(Port, Route)], port: Port) -> Vec<&Route> {
+    list.iter().filter(|(p, _)| *p == port).map(|(_, route)| route).collect()
+}
+
+/// A standard stream is not given to the memory port and to another one.
+fn standard_for_one(list: &[(Port, Route)], name: &str) -> Result<()> {
+    let standard = |memory: bool| list.iter().any(|(p, r)| (*p == Port::Memory) == memory && r.is_standard());
+    if standard(true) && standard(false) {
+        return usage(format!("{name} is given to two ports; give one of them a file"));
+    }
+    Ok(())
+}
+
+/// The file of a route to a port.
+fn file(name: &str, route: &Route) -> Result<PathBuf> {
+    match route.file() {
+        Some(path) => Ok(PathBuf::from(path)),
+        None => usage(format!("{name}={}: this needs a file", route.endpoint)),
     }
 }
 

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use crate::pager::advice::Locality;
 use crate::pager::ahead::Ahead;
 use crate::pager::batch::{Group, Numbered};
-use crate::pager::region::{Kind, PageRef, Region};
+use crate::pager::region::{Kind, PageRef, Paged};
 use crate::pager::space::Space;
 use crate::pager::staging::STAGING;
-use crate::protocol::desc::Place;
+use crate::protocol::desc::{Event, Place};
 
 /// Pages after which no further fault of a batch begins another run of pages. A batch that does not fit into the command ring is
 /// submitted as there is room.
@@ -56,78 +56,100 @@ impl Space {
     /// Decides what a fault takes. Several events may tell of one page, and an event of a page that has been mapped since.
     pub(super) fn plan(&mut self, numbered: Numbered, plan: &mut Plan) {
         let (_, fault) = numbered;
-        let Some((start, region)) = self.find(fault.va) else {
-            plan.denied.push((numbered, "it is outside every mapping".into()));
-            return;
+        let page = match self.accessed_page(&fault) {
+            Ok(page) => page,
+            Err(why) => return plan.denied.push((numbered, why.into())),
         };
-        let allowed = if fault.is_write { region.prot.write } else { region.prot.read };
-        if !allowed {
-            let how = if fault.is_write { "written" } else { "read" };
-            plan.denied.push((numbered, format!("the mapping must not be {how}")));
-            return;
-        }
-        if region.table && self.table_failed {
-            plan.denied.push((numbered, "the page table in card memory could not be written".into()));
-            return;
-        }
-        let (step, page_count) = (region.page_bytes(), region.page_count());
-        let number = (fault.va - start) / step;
-        let known = self.page_ref((start, number)).map_or(0, |page| page.since);
-        if let Some(batch) = self.batches.iter_mut().find(|batch| batch.taken.contains(&(start, number))) {
-            batch.others.push(fault);
-            plan.away.insert(numbered.0);
-            return;
-        }
-        if plan.taken.contains(&(start, number)) || fault.number < known {
-            // On its way, perhaps: the run may turn out to be shorter. What missed before `known` has been looked up again since.
-            let mut loads = plan.loads.iter_mut();
-            let load = loads.find(|l| l.start == start && (l.number..l.number + l.count).contains(&number));
-            if let Some(load) = load {
-                load.others.push(numbered);
-                load.write |= fault.is_write;
-            }
+        if self.is_under_way(numbered, page, plan) {
             return;
         }
         if plan.taken.len() >= PAGES {
-            plan.later.push(numbered);
-            return;
+            return plan.later.push(numbered);
         }
+        let (start, number) = page;
         let Some(region) = self.regions.get(&start) else { return };
-        // Its entry in the table is written anew, and what that said of writes is lost.
-        let assume_written = region.table && region.may_be_written(number);
-        let found = match &region.kind {
+        match &region.kind {
             Kind::Window(_) => {
                 let pages = region.window(number);
                 plan.taken.extend(pages.iter().map(|&(n, _)| (start, n)));
                 plan.maps.push(Group { start, pages, write: true, copies: Vec::new() });
                 self.note_damage(&fault);
-                return;
             }
-            Kind::Paged(paged) => paged.pages.get(&number).map(|page| (page.place, page.spoiled)),
-        };
-        if let Some((place, spoiled)) = found {
-            if spoiled {
-                plan.denied.push((numbered, "the page could not be loaded before".into()));
-                return;
-            }
-            self.note_damage(&fault);
-            if let Some(page) = self.page(start, number) {
-                page.dirty |= assume_written;
-            }
-            self.departing.remove(&(start, number));
-            plan.taken.insert((start, number));
-            let pages = vec![(number, place)];
-            plan.maps.push(Group { start, pages, write: fault.is_write, copies: Vec::new() });
-            self.stats.remapped += 1;
-            return;
+            Kind::Paged(paged) => match paged.pages.get(&number).map(|found| (found.place, found.spoiled)) {
+                Some((_, true)) => {
+                    plan.denied.push((numbered, "the page could not be loaded before".into()));
+                }
+                Some((place, false)) => self.plan_map(&fault, page, place, plan),
+                None => self.plan_load(numbered, page, plan),
+            },
         }
+    }
+
+    /// The page that a fault is on, if the access is allowed, else why it is not.
+    fn accessed_page(&self, fault: &Event) -> Result<PageRef, &'static str> {
+        let (start, region) = self.find(fault.va).ok_or("it is outside every mapping")?;
+        let allowed = if fault.is_write { region.prot.write } else { region.prot.read };
+        if !allowed {
+            return Err(match fault.is_write {
+                true => "the mapping must not be written",
+                false => "the mapping must not be read",
+            });
+        }
+        if region.table && self.table_failed {
+            return Err("the page table in card memory could not be written");
+        }
+        Ok((start, (fault.va - start) / region.page_bytes()))
+    }
+
+    /// Whether a page is taken already, by this batch or another one, or has been mapped since the fault, which then is done with or is
+    /// left to what has taken it.
+    fn is_under_way(&mut self, numbered: Numbered, page: PageRef, plan: &mut Plan) -> bool {
+        let (place, fault) = numbered;
+        let (start, number) = page;
+        let known = self.page_ref(page).map_or(0, |page| page.since);
+        if let Some(batch) = self.batches.iter_mut().find(|batch| batch.taken.contains(&page)) {
+            batch.others.push(fault);
+            plan.away.insert(place);
+            return true;
+        }
+        if !plan.taken.contains(&page) && fault.number >= known {
+            return false;
+        }
+        // On its way, perhaps: the run may turn out to be shorter. What missed before `known` has been looked up again since.
+        let mut loads = plan.loads.iter_mut();
+        let load = loads.find(|l| l.start == start && (l.number..l.number + l.count).contains(&number));
+        if let Some(load) = load {
+            load.others.push(numbered);
+            load.write |= fault.is_write;
+        }
+        true
+    }
+
+    /// Maps a page that is there.
+    fn plan_map(&mut self, fault: &Event, (start, number): PageRef, place: Place, plan: &mut Plan) {
+        self.note_damage(fault);
+        // Its entry in the table is written anew, and what that said of writes is lost.
+        let written = self.regions.get(&start).is_some_and(|r| r.table && r.may_be_written(number));
+        if let Some(page) = self.page(start, number) {
+            page.dirty |= written;
+        }
+        self.departing.remove(&(start, number));
+        plan.taken.insert((start, number));
+        let pages = vec![(number, place)];
+        plan.maps.push(Group { start, pages, write: fault.is_write, copies: Vec::new() });
+        self.stats.remapped += 1;
+    }
+
+    /// Loads a page, and following ones too, if the app accesses the region in order.
+    fn plan_load(&mut self, numbered: Numbered, (start, number): PageRef, plan: &mut Plan) {
+        let (_, fault) = numbered;
         let Some(available) = self.available(numbered, (start, number), plan) else { return };
-        // Following ones too, if the app accesses the region in order.
-        let Some(Region { kind: Kind::Paged(paged), .. }) = self.regions.get_mut(&start) else { return };
+        let Some(region) = self.regions.get_mut(&start) else { return };
+        let (step, page_count) = (region.page_bytes(), region.page_count());
+        let Kind::Paged(paged) = &mut region.kind else { return };
         let room = if paged.on_host { STAGING } else { self.staging.room() };
         if room < step {
-            plan.later.push(numbered);
-            return;
+            return plan.later.push(numbered);
         }
         let before = paged.ahead;
         let most = paged
@@ -138,16 +160,7 @@ impl Space {
             .min(available);
         let free = |n: &u64| !paged.pages.contains_key(n) && !plan.taken.contains(&(start, *n));
         let count = (number..number + most).take_while(free).count() as u64;
-        let in_order = before.follows(number);
-        if let Some((due, run)) = paged.ahead.due().filter(|_| paged.locality == Locality::Normal) {
-            let there = paged.pages.get(&due).filter(|page| page.since > 0);
-            if plan.alone && there.is_some_and(|page| fault.time > page.mapped_at + SETTLED) {
-                plan.looks.push(((start, due), run));
-            } else if in_order {
-                // Faults come together, or faster than their pages can be used: as good a reason to load more.
-                paged.ahead.judge(run, true);
-            }
-        }
+        paged.judge_ahead(start, number, fault.time, plan);
         paged.ahead.loaded(number, count);
         let staged = if paged.on_host { 0 } else { self.staging.take(count * step) };
         plan.taken.extend((number..number + count).map(|n| (start, n)));
@@ -155,5 +168,22 @@ impl Space {
         let (fault, write) = (Some(numbered), fault.is_write);
         let (places, others) = (Vec::new(), Vec::new());
         plan.loads.push(Load { fault, start, number, count, staged, places, write, others, before });
+    }
+}
+
+impl Paged {
+    /// Judges the last run that was loaded ahead, if a page of it should have been used by the time of a fault on page `number`.
+    fn judge_ahead(&mut self, start: u64, number: u64, time: u64, plan: &mut Plan) {
+        if self.locality != Locality::Normal {
+            return;
+        }
+        let Some((due, run)) = self.ahead.due() else { return };
+        let there = self.pages.get(&due).filter(|page| page.since > 0);
+        if plan.alone && there.is_some_and(|page| time > page.mapped_at + SETTLED) {
+            plan.looks.push(((start, due), run));
+        } else if self.ahead.follows(number) {
+            // Faults come together, or faster than their pages can be used: as good a reason to load more.
+            self.ahead.judge(run, true);
+        }
     }
 }

@@ -3,14 +3,16 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::str::Lines;
 
 use viaduct_build::{Register, Scratch, end_with_us};
 use viaduct_sim::Profile;
 
 use super::paging::{Case, Paging};
-use super::work::{Done, Ran, Task, Work};
+use super::work::{Done, Ran, Registers, Task, Work};
 use crate::fail::{Failure, Result, at};
 
 /// Where the data of a slot begins in the address spaces of the other systems (`BaseLog2` of via_rival).
@@ -162,7 +164,32 @@ impl System {
         first: bool,
     ) -> Result<Vec<Ran>> {
         let folder = Scratch::new()?;
-        let path = |name: &str, s: usize| -> PathBuf { folder.path().join(format!("{name}{s}")) };
+        let folder = folder.path();
+        let script = self.script(folder, profile, tasks, scale_log2, paging, first)?;
+        let said = self.obey(program, script)?;
+        let mut answer = Answer { system: self.name, lines: said.lines().peekable() };
+        let counted = tasks.iter().map(|_| answer.slot()).collect::<Result<Vec<_>>>()?;
+        let mut all = Vec::new();
+        for (s, (task, (ran, moved))) in tasks.iter().zip(counted).enumerate() {
+            let registers = answer.registers(&task.work)?;
+            let file = after(folder, s);
+            let memory = std::fs::read(&file).map_err(at(file.display()))?;
+            task.work.check(&Done { memory, registers, moved }, self.name)?;
+            all.push(ran);
+        }
+        Ok(all)
+    }
+
+    /// The program's input: what the card is, what each slot does, and what is to be told of it afterwards. Files are in a folder.
+    fn script(
+        &self,
+        folder: &Path,
+        profile: &Profile,
+        tasks: &[&Task],
+        scale_log2: u32,
+        paging: Option<Paging>,
+        first: bool,
+    ) -> Result<String> {
         let mut text = format!("clock {}\ndram", profile.clk_khz);
         for word in profile.dram.words() {
             let _ = write!(text, " {word}");
@@ -176,57 +203,15 @@ impl System {
             text += &paging.line();
         }
         for (s, task) in tasks.iter().enumerate() {
-            let memory = path("memory", s);
+            let memory = folder.join(format!("memory{s}"));
             std::fs::write(&memory, &task.work.memory).map_err(at(memory.display()))?;
             text += &begin(s, task, &memory)?;
         }
         let _ = writeln!(text, "go {}", u8::from(first));
         for (s, task) in tasks.iter().enumerate() {
-            for name in &task.work.results() {
-                let r = register(&task.work, name)?;
-                for i in 0..r.words() {
-                    let _ = writeln!(text, "get {s} {}", r.offset + 4 * i);
-                }
-            }
-            let _ = writeln!(text, "save {s} {}", path("after", s).display());
+            text += &end(s, &task.work, &after(folder, s))?;
         }
-        let said = self.obey(program, text)?;
-        let mut lines = said.lines().map(|line| line.split(' ').collect::<Vec<_>>()).peekable();
-        let odd = || Failure::Run(format!("{} has not said what was expected", self.name));
-        let number = |word: Option<&&str>| word.and_then(|w| w.parse::<u64>().ok()).ok_or_else(odd);
-        let mut all = Vec::new();
-        for _ in tasks {
-            let line = lines.next().filter(|line| line.first() == Some(&"ran")).ok_or_else(odd)?;
-            let n = |i: usize| number(line.get(i));
-            let (first, last) = (n(1)?, n(2)?);
-            let paged = lines.next_if(|line| line.first() == Some(&"paged")).unwrap_or_default();
-            let pages = |i: usize| paged.get(i).map_or(Ok(0), |word| number(Some(word)));
-            let mut moved = Vec::new();
-            while let Some(line) = lines.next_if(|line| line.first() == Some(&"out")) {
-                moved.push((number(line.get(1))? as u32, number(line.get(2))? as u8));
-            }
-            let done = Done { memory: Vec::new(), registers: Default::default(), moved };
-            let cycles = last - first + 1;
-            let (loads, stores, overflowed) = (pages(2)?, pages(3)?, 0);
-            let ran =
-                Ran { cycles, beats_in: n(3)?, beats_out: n(4)?, misses: n(5)?, loads, stores, overflowed };
-            all.push((ran, done));
-        }
-        for (s, (task, (_, done))) in tasks.iter().zip(&mut all).enumerate() {
-            for name in task.work.results() {
-                let mut value = Vec::new();
-                for _ in 0..register(&task.work, &name)?.words() {
-                    let line =
-                        lines.next().filter(|line| line.first() == Some(&"register")).ok_or_else(odd)?;
-                    value.extend((number(line.get(1))? as u32).to_le_bytes());
-                }
-                done.registers.insert(name, value);
-            }
-            let file = path("after", s);
-            done.memory = std::fs::read(&file).map_err(at(file.display()))?;
-            task.work.check(done, self.name)?;
-        }
-        Ok(all.into_iter().map(|(ran, _)| ran).collect())
+        Ok(text)
     }
 
     /// Runs the program on its input, and returns what it prints.
@@ -280,6 +265,80 @@ fn begin(s: usize, Task { work, image, .. }: &Task, memory: &Path) -> Result<Str
         let _ = writeln!(text, "out {s} {at} {bytes}");
     }
     Ok(text)
+}
+
+/// The lines of the program's input that ask for a slot's results, and for its memory in a file.
+fn end(s: usize, work: &Work, memory: &Path) -> Result<String> {
+    let mut text = String::new();
+    for name in work.results() {
+        let r = register(work, &name)?;
+        for i in 0..r.words() {
+            let _ = writeln!(text, "get {s} {}", r.offset + 4 * i);
+        }
+    }
+    let _ = writeln!(text, "save {s} {}", memory.display());
+    Ok(text)
+}
+
+/// The file of a slot's memory after the run.
+fn after(folder: &Path, s: usize) -> PathBuf {
+    folder.join(format!("after{s}"))
+}
+
+/// What the program has printed, line by line: a word, and numbers.
+struct Answer<'a> {
+    system: &'static str,
+    lines: Peekable<Lines<'a>>,
+}
+
+impl Answer<'_> {
+    fn odd(&self) -> Failure {
+        Failure::Run(format!("{} has not said what was expected", self.system))
+    }
+
+    /// The numbers of the next line, if it begins with `word`.
+    fn next(&mut self, word: &str) -> Result<Option<Vec<u64>>> {
+        let Some(line) = self.lines.next_if(|line| line.split(' ').next() == Some(word)) else {
+            return Ok(None);
+        };
+        let numbers = line.split(' ').skip(1).map(str::parse).collect::<std::result::Result<_, _>>();
+        numbers.map(Some).map_err(|_| self.odd())
+    }
+
+    /// What was counted of a slot, and the bytes and id of each of its moves out.
+    fn slot(&mut self) -> Result<(Ran, Vec<(u32, u8)>)> {
+        let ran = self.next("ran")?;
+        let Some(&[first, last, beats_in, beats_out, misses]) = ran.as_deref() else {
+            return Err(self.odd());
+        };
+        let (loads, stores) = match self.next("paged")?.as_deref() {
+            None => (0, 0),
+            Some(&[_, loads, stores]) => (loads, stores),
+            Some(_) => return Err(self.odd()),
+        };
+        let mut moved = Vec::new();
+        while let Some(numbers) = self.next("out")? {
+            let [bytes, id] = numbers[..] else { return Err(self.odd()) };
+            moved.push((bytes as u32, id as u8));
+        }
+        let cycles = last - first + 1;
+        Ok((Ran { cycles, beats_in, beats_out, misses, loads, stores, overflowed: 0 }, moved))
+    }
+
+    /// The registers with the results of a slot.
+    fn registers(&mut self, work: &Work) -> Result<Registers> {
+        let mut registers = Registers::new();
+        for name in work.results() {
+            let mut value = Vec::new();
+            for _ in 0..register(work, &name)?.words() {
+                let word = self.next("register")?;
+                let Some(&[word]) = word.as_deref() else { return Err(self.odd()) };
+                value.extend((word as u32).to_le_bytes());
+            }
+            registers.insert(name, value);
+        }
+        Ok(registers)
+    }
 }
 
 fn register<'a>(work: &'a Work, name: &str) -> Result<&'a Register> {

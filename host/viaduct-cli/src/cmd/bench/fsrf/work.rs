@@ -91,7 +91,7 @@ pub struct MoveIn {
 }
 
 /// Values of registers, little-endian.
-type Registers = BTreeMap<String, Vec<u8>>;
+pub type Registers = BTreeMap<String, Vec<u8>>;
 
 /// What a slot has moved, and the cycles from its first to its last transfer.
 #[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
