@@ -302,14 +302,9 @@ pub extern "C" fn viaduct_set_host_frames(slot: Handle<Slot>, bytes: u64) -> c_i
 pub extern "C" fn viaduct_set_channels(slot: Handle<Slot>, channels: u32) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;
-        let count = slot.slot.card().info().channels;
-        *lock(&slot.placement) = match u16::try_from(channels) {
-            Ok(0) => Placement::Share,
-            Ok(only) if channels >> count == 0 => Placement::Only(only),
-            _ => {
-                let text = format!("channels {channels:#b}: the card has {count}, bit k for channel k");
-                return Err(Failure::new(Code::Argument, text));
-            }
+        *lock(&slot.placement) = match channels {
+            0 => Placement::Share,
+            only => Placement::only(only, slot.slot.card().info())?,
         };
         Ok(())
     })

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 
-use crate::backing::pump::{AGES, PIECE, Pump, Supply};
+use crate::backing::pump::{Flow, PIECE, Pump, Supply};
 use crate::card::dma::DmaBuffer;
 use crate::card::sync::lock;
 use crate::protocol::desc::PAGE;
@@ -82,60 +82,9 @@ impl Feed {
         Ok(Self(Arc::new(Shared { pump, state: Mutex::default() })))
     }
 
-    /// Begins to read as accesses ask for it, with a window of so many bytes, whole pages. `poke` is called when an access that was told
-    /// to wait is to be looked at again.
-    pub fn start(&self, window: u64, patience: Duration, poke: impl Fn() + Send + 'static) -> io::Result<()> {
-        let shared = Arc::clone(&self.0);
-        {
-            let mut state = lock(&shared.state);
-            state.ring = vec![0; window as usize];
-            state.patience = patience.min(AGES);
-        }
-        Pump::begin(Arc::clone(&self.0.pump), "viaduct-feed", move || shared.read_on(&poke))
-    }
-
-    /// Longest time that an access waits.
-    pub fn patience(&self) -> Duration {
-        lock(&self.0.state).patience
-    }
-
-    /// Asks for page `number`, of which the mapping has `valid` bytes, for an access that waits until a time at most.
-    pub fn ask(&self, number: u64, valid: u64, until: Instant) -> Supply {
-        let mut state = lock(&self.0.state);
-        let (begin, end) = (number * PAGE, number * PAGE + valid);
-        let window = state.ring.len() as u64;
-        if begin < state.first() {
-            return Supply::Never(format!(
-                "the stream has passed it: of {} bytes that were read, the last {window} are kept",
-                state.received
-            ));
-        }
-        let limit = begin + PAGE + window / 2;
-        let more = limit > state.limit;
-        state.limit = state.limit.max(limit);
-        let there = state.received >= end || state.over() && state.received > begin;
-        let supply = if there {
-            let bytes = state.received - begin;
-            // Of a page that is not complete, what has come counts once nothing follows.
-            let pages = if state.ended { bytes.div_ceil(PAGE) } else { bytes / PAGE };
-            Supply::Pages(pages.max(1))
-        } else if let Some(why) = &state.failed {
-            Supply::Never(format!("the stream cannot be read: {why}"))
-        } else if state.ended {
-            Supply::Never(format!("the stream ended after {} bytes, before it", state.received))
-        } else if Instant::now() >= until {
-            Supply::Never(format!(
-                "the stream's data did not come within {:?}: {} bytes were read",
-                state.patience, state.received
-            ))
-        } else {
-            state.wants.push((end, until));
-            Supply::Wait
-        };
-        if more || supply == Supply::Wait {
-            self.0.pump.wake();
-        }
-        supply
+    /// What accesses and the thread do with it.
+    pub fn flow(&self) -> Arc<dyn Flow> {
+        Arc::clone(&self.0) as Arc<dyn Flow>
     }
 
     /// Copies up to `len` bytes at `position`, which were there when asked for; fewer only where the stream ends. An error if the stream
@@ -174,8 +123,60 @@ impl Drop for Feed {
     }
 }
 
-impl Shared {
-    fn read_on(&self, poke: &impl Fn()) {
+impl Flow for Shared {
+    fn patience(&self) -> Duration {
+        lock(&self.state).patience
+    }
+
+    fn ask(&self, number: u64, valid: u64, until: Instant) -> Supply {
+        let mut state = lock(&self.state);
+        let (begin, end) = (number * PAGE, number * PAGE + valid);
+        let window = state.ring.len() as u64;
+        if begin < state.first() {
+            return Supply::Never(format!(
+                "the stream has passed it: of {} bytes that were read, the last {window} are kept",
+                state.received
+            ));
+        }
+        let limit = begin + PAGE + window / 2;
+        let more = limit > state.limit;
+        state.limit = state.limit.max(limit);
+        let there = state.received >= end || state.over() && state.received > begin;
+        let supply = if there {
+            let bytes = state.received - begin;
+            // Of a page that is not complete, what has come counts once nothing follows.
+            let pages = if state.ended { bytes.div_ceil(PAGE) } else { bytes / PAGE };
+            Supply::Pages(pages.max(1))
+        } else if let Some(why) = &state.failed {
+            Supply::Never(format!("the stream cannot be read: {why}"))
+        } else if state.ended {
+            Supply::Never(format!("the stream ended after {} bytes, before it", state.received))
+        } else if Instant::now() >= until {
+            Supply::Never(format!(
+                "the stream's data did not come within {:?}: {} bytes were read",
+                state.patience, state.received
+            ))
+        } else {
+            state.wants.push((end, until));
+            Supply::Wait
+        };
+        if more || supply == Supply::Wait {
+            self.pump.wake();
+        }
+        supply
+    }
+
+    fn pump(&self) -> &Arc<Pump> {
+        &self.pump
+    }
+
+    fn set(&self, window: u64, patience: Duration) {
+        let mut state = lock(&self.state);
+        state.ring = vec![0; window as usize];
+        state.patience = patience;
+    }
+
+    fn run(&self, poke: &dyn Fn()) {
         let mut piece = vec![0; PIECE as usize];
         loop {
             let (room, until) = {
@@ -207,7 +208,9 @@ impl Shared {
             }
         }
     }
+}
 
+impl Shared {
     /// Reads what is there without waiting, and without `O_NONBLOCK`, which would hold for everybody who has the same open file.
     fn read_some(&self, to: &mut [u8]) -> io::Result<usize> {
         let fd = self.pump.fd();

@@ -22,6 +22,7 @@ use nix::sys::socket::{SockType, getsockopt, sockopt};
 
 use crate::backing::feed::Feed;
 use crate::backing::outlet::Outlet;
+use crate::backing::pump::Flow;
 use crate::card::dma::DmaBuffer;
 use crate::card::sync::lock;
 use crate::error::{Error, Result};
@@ -284,6 +285,12 @@ impl Source {
             .open(&path)
             .map_err(|e| open_error(&path, "open it", e))?;
         Self::stream(file, path)
+    }
+
+    /// The stream that is read or written, if it is one.
+    pub(crate) fn flow(&self) -> Option<Arc<dyn Flow>> {
+        let written = || self.outlet().map(Outlet::flow);
+        self.feed().map(Feed::flow).or_else(written)
     }
 
     /// The stream that is read, if it is one.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 
-use crate::backing::pump::{AGES, PIECE, Pump, Supply};
+use crate::backing::pump::{Flow, PIECE, Pump, Supply};
 use crate::card::dma::DmaBuffer;
 use crate::card::sync::lock;
 use crate::protocol::desc::PAGE;
@@ -76,59 +76,9 @@ impl Outlet {
         Ok(Self(Arc::new(Shared { pump, state: Mutex::default(), moved: Condvar::new() })))
     }
 
-    /// Begins to write what is released, with a window of so many bytes, whole pages. `poke` is called when an access that was told to
-    /// wait is to be looked at again.
-    pub fn start(&self, window: u64, patience: Duration, poke: impl Fn() + Send + 'static) -> io::Result<()> {
-        let shared = Arc::clone(&self.0);
-        {
-            let mut state = lock(&shared.state);
-            state.ring = vec![0; window as usize];
-            state.patience = patience.min(AGES);
-        }
-        Pump::begin(Arc::clone(&self.0.pump), "viaduct-outlet", move || shared.write_on(&poke))
-    }
-
-    /// Longest time that an access waits.
-    pub fn patience(&self) -> Duration {
-        lock(&self.0.state).patience
-    }
-
-    /// Asks for room for page `number`, for an access that waits until a time at most.
-    pub fn ask(&self, number: u64, until: Instant) -> Supply {
-        let mut state = lock(&self.0.state);
-        let (begin, end) = (number * PAGE, (number + 1) * PAGE);
-        if end <= state.released {
-            return Supply::Never(format!(
-                "the stream has passed it: bytes are sent once, and {} are",
-                state.released
-            ));
-        }
-        if let Some(why) = &state.failed {
-            return Supply::Never(format!("the stream cannot be written: {why}"));
-        }
-        state.asked = state.asked.max(number);
-        let window = state.ring.len() as u64;
-        let room = state.written + window;
-        if end <= room {
-            return Supply::Pages((room - begin) / PAGE);
-        }
-        let now = Instant::now();
-        let sent = state.written == state.released;
-        if now >= until {
-            let (written, released, patience) = (state.written, state.released, state.patience);
-            return Supply::Never(match sent {
-                true => format!(
-                    "byte {released} of the stream has not been written within {patience:?}, and what is more than {window} \
-                     bytes behind it has to wait for that"
-                ),
-                false => format!(
-                    "the stream took {written} of {released} bytes, and no more within {patience:?}; there is room for {window}"
-                ),
-            });
-        }
-        state.waits.push((end - window, if sent { until.min(now + RETRY) } else { until }));
-        self.0.pump.wake();
-        Supply::Wait
+    /// What accesses and the thread do with it.
+    pub fn flow(&self) -> Arc<dyn Flow> {
+        Arc::clone(&self.0) as Arc<dyn Flow>
     }
 
     /// Takes changed bytes at `position`, which are of pages that were asked for. Those that are released already stay as they are.
@@ -237,8 +187,59 @@ impl Drop for Outlet {
     }
 }
 
-impl Shared {
-    fn write_on(&self, poke: &impl Fn()) {
+impl Flow for Shared {
+    fn patience(&self) -> Duration {
+        lock(&self.state).patience
+    }
+
+    fn ask(&self, number: u64, _: u64, until: Instant) -> Supply {
+        let mut state = lock(&self.state);
+        let (begin, end) = (number * PAGE, (number + 1) * PAGE);
+        if end <= state.released {
+            return Supply::Never(format!(
+                "the stream has passed it: bytes are sent once, and {} are",
+                state.released
+            ));
+        }
+        if let Some(why) = &state.failed {
+            return Supply::Never(format!("the stream cannot be written: {why}"));
+        }
+        state.asked = state.asked.max(number);
+        let window = state.ring.len() as u64;
+        let room = state.written + window;
+        if end <= room {
+            return Supply::Pages((room - begin) / PAGE);
+        }
+        let now = Instant::now();
+        let sent = state.written == state.released;
+        if now >= until {
+            let (written, released, patience) = (state.written, state.released, state.patience);
+            return Supply::Never(match sent {
+                true => format!(
+                    "byte {released} of the stream has not been written within {patience:?}, and what is more than {window} \
+                     bytes behind it has to wait for that"
+                ),
+                false => format!(
+                    "the stream took {written} of {released} bytes, and no more within {patience:?}; there is room for {window}"
+                ),
+            });
+        }
+        state.waits.push((end - window, if sent { until.min(now + RETRY) } else { until }));
+        self.pump.wake();
+        Supply::Wait
+    }
+
+    fn pump(&self) -> &Arc<Pump> {
+        &self.pump
+    }
+
+    fn set(&self, window: u64, patience: Duration) {
+        let mut state = lock(&self.state);
+        state.ring = vec![0; window as usize];
+        state.patience = patience;
+    }
+
+    fn run(&self, poke: &dyn Fn()) {
         let mut piece = Vec::new();
         loop {
             let until = {
@@ -273,7 +274,9 @@ impl Shared {
             self.moved.notify_all();
         }
     }
+}
 
+impl Shared {
     /// Writes what the stream takes without waiting, and without `O_NONBLOCK`, which would hold for everybody who has the same open file.
     /// Signals are blocked on this thread, `SIGPIPE` too.
     fn write_some(&self, bytes: &[u8]) -> io::Result<usize> {

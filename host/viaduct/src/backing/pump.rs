@@ -20,7 +20,7 @@ pub(super) const PIECE: u64 = 64 << 10;
 /// Longest wait for the thread when a mapping goes: it may be inside a call where the system cannot do without waiting.
 const FAREWELL: Duration = Duration::from_millis(100);
 /// An access that may wait for longer waits for so long: the end of a longer time may be later than a clock can tell.
-pub(super) const AGES: Duration = Duration::from_secs(1 << 32);
+const AGES: Duration = Duration::from_secs(1 << 32);
 
 /// What there is for an access to a page.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,9 +33,40 @@ pub(crate) enum Supply {
     Never(String),
 }
 
+/// A mapped stream, read or written: what accesses ask of it, and what its thread does.
+pub(crate) trait Flow: Send + Sync {
+    /// Longest time that an access waits.
+    fn patience(&self) -> Duration;
+
+    /// Asks for page `number`, of which the mapping has `valid` bytes, for an access that waits until a time at most.
+    fn ask(&self, number: u64, valid: u64, until: Instant) -> Supply;
+
+    fn pump(&self) -> &Arc<Pump>;
+
+    /// Sets the window in bytes, whole pages, and the patience, before the thread begins.
+    fn set(&self, window: u64, patience: Duration);
+
+    /// Moves bytes until the stream is closed. `poke` is called when an access that was told to wait is to be looked at again.
+    fn run(&self, poke: &dyn Fn());
+}
+
+impl dyn Flow {
+    /// Begins to move bytes in a thread. See [`Flow::set`] and [`Flow::run`].
+    pub fn start(
+        self: Arc<Self>,
+        window: u64,
+        patience: Duration,
+        poke: impl Fn() + Send + 'static,
+    ) -> io::Result<()> {
+        self.set(window, patience.min(AGES));
+        let pump = Arc::clone(self.pump());
+        Pump::begin(pump, move || self.run(&poke))
+    }
+}
+
 /// The stream, and what its thread and others share.
 #[derive(Debug)]
-pub(super) struct Pump {
+pub(crate) struct Pump {
     file: File,
     pub socket: bool,
     wake: EventFd,
@@ -55,11 +86,11 @@ impl Pump {
     }
 
     /// Begins the thread, whose work ends when the stream is closed.
-    pub fn begin(this: Arc<Self>, name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    fn begin(this: Arc<Self>, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let pump = Arc::clone(&this);
         let mut mover = lock(&this.mover);
         *lock(&this.running) = true;
-        let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
+        let thread = std::thread::Builder::new().name("viaduct-stream".into()).spawn(move || {
             block_signals();
             work();
             *lock(&pump.running) = false;

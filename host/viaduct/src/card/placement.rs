@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which channels of card memory a slot's pages are in.
 
+use crate::card::CardInfo;
+use crate::error::{Error, Result};
+
 /// The channels of card memory that the pages of a mapping are in: these in turn, so that neighbouring pages are in different ones.
 ///
 /// A page stays where it was loaded. One that is loaded again, after an eviction, may be in another channel then.
@@ -14,6 +17,19 @@ pub enum Placement {
     All,
     /// Those whose bits are set, bit k for channel k. Without a free frame there, pages are evicted as if the whole card were full.
     Only(u16),
+}
+
+impl Placement {
+    /// [`Placement::Only`] for a card. An error if a bit is set for a channel that it does not have, or none is set.
+    pub fn only(channels: u32, card: &CardInfo) -> Result<Self> {
+        let count = card.channels;
+        match u16::try_from(channels) {
+            Ok(only) if only != 0 && only & !all(count) == 0 => Ok(Self::Only(only)),
+            _ => Err(Error::Invalid(format!(
+                "channels {channels:#b}: give at least one of the card's {count}, bit k for channel k"
+            ))),
+        }
+    }
 }
 
 /// The share of `slot`, one bit for each channel; `users` has a bit for each slot that has a share.

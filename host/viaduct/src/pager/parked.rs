@@ -25,17 +25,10 @@ impl Space {
         let (step, valid) = (region.page_bytes(), region.valid(number));
         let paged = region.paged()?;
         let page = paged.first / PAGE + number;
-        let patience = match (paged.source.feed(), paged.source.outlet()) {
-            (Some(feed), _) => feed.patience(),
-            (_, Some(outlet)) => outlet.patience(),
-            (None, None) => return Some(u64::MAX),
-        };
-        let until = self.until.entry(start + number * step).or_insert_with(|| Instant::now() + patience);
-        let supply = match (paged.source.feed(), paged.source.outlet()) {
-            (Some(feed), _) => feed.ask(page, valid, *until),
-            (None, outlet) => outlet?.ask(page, *until),
-        };
-        match supply {
+        let Some(flow) = paged.source.flow() else { return Some(u64::MAX) };
+        let patience = || Instant::now() + flow.patience();
+        let until = self.until.entry(start + number * step).or_insert_with(patience);
+        match flow.ask(page, valid, *until) {
             Supply::Pages(count) => return Some(count),
             Supply::Wait => {
                 self.parked.push(fault.1);

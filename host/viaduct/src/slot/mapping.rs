@@ -179,9 +179,9 @@ impl Slot {
             let name = source.name().display();
             return Err(Error::Invalid(format!("{name}: 0 bytes cannot be mapped; give at least one")));
         }
-        let options = match source.feed().is_some() || source.outlet().is_some() {
-            true => stream_options(&source, options)?,
-            false => options,
+        let options = match source.flow() {
+            Some(_) => stream_options(&source, options)?,
+            None => options,
         };
         let source = if options.private { source.private() } else { source };
         if options.prot.write && !source.is_writable() {
@@ -197,12 +197,7 @@ impl Slot {
             )));
         }
         if let Placement::Only(channels) = options.placement {
-            let count = card.info().channels;
-            if channels == 0 || u32::from(channels) >> count != 0 {
-                return Err(Error::Invalid(format!(
-                    "channels {channels:#b}: give at least one of the card's {count}, bit k for channel k"
-                )));
-            }
+            Placement::only(channels.into(), card.info())?;
         }
         let aligned = match options.at {
             At::Replacing(va) | At::Exactly(va) => va % HUGE == 0,
@@ -240,12 +235,11 @@ impl Slot {
                 drop(std::thread::Builder::new().spawn(move || drop(last)));
             }
         };
-        let started = match (wanted.source.feed(), wanted.source.outlet()) {
-            (Some(feed), _) => feed.start(options.window, options.patience, poke),
-            (_, Some(outlet)) => outlet.start(options.window, options.patience, poke),
-            (None, None) => Ok(()),
-        };
-        started.map_err(|e| Error::file(wanted.source.name(), "start a thread that moves its bytes", e))?;
+        if let Some(flow) = wanted.source.flow() {
+            let started = flow.start(options.window, options.patience, poke);
+            started
+                .map_err(|e| Error::file(wanted.source.name(), "start a thread that moves its bytes", e))?;
+        }
         let source = Arc::clone(&wanted.source);
         let (va, owner) = lock(&inner.space).map_source(&inner.rings, wanted)?;
         let stream = source.feed().is_some().then_some(source);
