@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,7 +66,9 @@ def test_an_installed_program_runs_an_app_without_tools(installed: Path, away: P
     assert done.returncode == 0, done.stderr
     assert (away / "out").read_bytes() == (away / "in").read_bytes()
     assert run(installed / "bin/viaduct", "doctor").returncode == 0
-    assert run(installed / "bin/viaductd", "--version").stdout == "viaductd 0.1.0\n"
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    for name in ("viaduct", "viaductd"):
+        assert run(installed / "bin" / name, "--version").stdout == f"{name} {version}\n"
 
 
 def test_what_needs_a_checkout_names_the_variable_for_it(installed: Path, away: Path):
