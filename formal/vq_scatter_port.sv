@@ -177,7 +177,7 @@ module vq_scatter_port
   for (genvar i = 0; i < Most; i++) begin : gen_len
     ptr_t at;
     assign at = ptr_t'(i) - ahead;
-    assign len[i] = (ptr_t'(i) < ahead) ? u_m.wr_len[ptr_t'(u_m.w_number_q+ptr_t'(i))] : held_len[at[$clog2(Beats+1)-1:0]];
+    assign len[i] = (ptr_t'(i) < ahead) ? u_m.wr_len_q[ptr_t'(u_m.w_number_q+ptr_t'(i))] : held_len[at[$clog2(Beats+1)-1:0]];
   end
 
   // Walks along the beats: each burst has as many as its length says, and what remains is the beginning of one that is not whole.

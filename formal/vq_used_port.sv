@@ -185,7 +185,7 @@ module vq_used_port
   for (genvar i = 0; i < Beats; i++) begin : gen_burst
     logic second_one;
     assign second_one = ptr_t'(i) + over != ahead;
-    assign len[i] = (ptr_t'(i) < ahead) ? u_m.wr_len[ptr_t'(u_m.w_number_q+ptr_t'(i))] : held_len[second_one];
+    assign len[i] = (ptr_t'(i) < ahead) ? u_m.wr_len_q[ptr_t'(u_m.w_number_q+ptr_t'(i))] : held_len[second_one];
   end
 
   // Walks along the beats: each burst has as many as its length says, and what remains is the beginning of one that is not whole.
@@ -224,7 +224,7 @@ module vq_used_port
       i_pointers : assert (waiting[0] == (dut.u_irq.u_asked.wptr_q != dut.u_irq.u_asked.rptr_q));
       i_rd_beat : assert (u_m.rd_beat_q[0] == '0);
       i_rd_len :
-      assert ((rd_owed == 0 || u_m.rd_owed[0][u_m.rd_head_q[0]].len == '0) && (rd_owed != 2 || u_m.rd_owed[0][ptr_t'(u_m.rd_head_q[0]+1'b1)].len == '0));
+      assert ((rd_owed == 0 || u_m.rd_owed_q[0][u_m.rd_head_q[0]].len == '0) && (rd_owed != 2 || u_m.rd_owed_q[0][ptr_t'(u_m.rd_head_q[0]+1'b1)].len == '0));
 
       // writes: the address goes into its slice with the last beat
       i_flight :
@@ -235,7 +235,7 @@ module vq_used_port
       i_begun : assert (dut.beats_q == '0 || dut.line_valid_q && dut.beats_q <= dut.line_lo);
       i_over : assert (over <= aw_held);
       i_early :
-      assert ((over == '0 || u_m.w_beats[u_m.aw_number_q] == aw_first.len) && (over != 2 || u_m.w_beats[ptr_t'(u_m.aw_number_q+1'b1)] == aw_second.len));
+      assert ((over == '0 || u_m.w_beats_q[u_m.aw_number_q] == aw_first.len) && (over != 2 || u_m.w_beats_q[ptr_t'(u_m.aw_number_q+1'b1)] == aw_second.len));
 
       c_full : cover (u_m.wr_count_q == 2 && u_m.rd_count_q == 1);
       c_burst : cover (w_valid && w.last && u_m.w_beat_q == 1 && u_m.w_number_q == 1);

@@ -83,7 +83,7 @@ module via_axi_checker
     logic [IdW-1:0] id;
     logic [7:0]     len;
   } read_t;
-  read_t rd_owed[Keys][Places], rd_first;
+  read_t rd_owed_q[Keys][Places], rd_first;
   ptr_t rd_tail_q[Keys], rd_head_q[Keys], rd_count_q;
   logic [7:0] rd_beat_q[Keys];
   logic [KeyW-1:0] ar_key, r_key;
@@ -91,7 +91,7 @@ module via_axi_checker
 
   assign ar_key = InOrder ? '0 : KeyW'(ar_i.id);
   assign r_key = InOrder ? '0 : KeyW'(r_i.id);
-  assign rd_first = rd_owed[r_key][rd_head_q[r_key]];
+  assign rd_first = rd_owed_q[r_key][rd_head_q[r_key]];
   assign rd_in = ar_valid_i && ar_ready_i;
   assign rd_out = r_valid_i && r_ready_i;
 
@@ -110,15 +110,15 @@ module via_axi_checker
       rd_count_q <= rd_count_q + ptr_t'(rd_in) - ptr_t'(rd_out && r_i.last);
     end
   end
-  always_ff @(posedge clk_i) if (rd_in) rd_owed[ar_key][rd_tail_q[ar_key]] <= '{id: ar_i.id, len: ar_i.len};
+  always_ff @(posedge clk_i) if (rd_in) rd_owed_q[ar_key][rd_tail_q[ar_key]] <= '{id: ar_i.id, len: ar_i.len};
 
   // ---------------------------------------------------------------- writes: data against addresses, responses against both
   typedef struct packed {
     logic [IdW-1:0] id;
     ptr_t           number;  // number of the write, counted in the order of addresses
   } write_t;
-  write_t wr_owed[Keys][Places], wr_first;
-  logic [7:0] wr_len[Places], w_beats[Places], w_len;  // beats as AWLEN says; beats that came
+  write_t wr_owed_q[Keys][Places], wr_first;
+  logic [7:0] wr_len_q[Places], w_beats_q[Places], w_len;  // beats as AWLEN says; beats that came
   ptr_t
       wr_tail_q[Keys],
       wr_head_q[Keys],
@@ -131,14 +131,14 @@ module via_axi_checker
 
   assign aw_key = InOrder ? '0 : KeyW'(aw_i.id);
   assign b_key = InOrder ? '0 : KeyW'(b_i.id);
-  assign wr_first = wr_owed[b_key][wr_head_q[b_key]];
+  assign wr_first = wr_owed_q[b_key][wr_head_q[b_key]];
   assign wr_in = aw_valid_i && aw_ready_i;
   assign w_out = w_valid_i && w_ready_i;
   assign wr_out = b_valid_i && b_ready_i;
   // Whether the address of the current W beat is known: accepted already, or offered now. If not, WLAST is compared when the address comes.
   assign w_named = (w_number_q == aw_number_q) ? aw_valid_i : !early;
   assign early = (aw_number_q - w_number_q) >> (PtrW - 1) != '0;
-  assign w_len = (w_number_q == aw_number_q) ? aw_i.len : wr_len[w_number_q];
+  assign w_len = (w_number_q == aw_number_q) ? aw_i.len : wr_len_q[w_number_q];
   assign wr_whole = wr_head_q[b_key] != wr_tail_q[b_key] && wr_first.number != w_number_q && (wr_first.number - w_number_q) >> (PtrW - 1) != '0;
 
   always_ff @(posedge clk_i) begin
@@ -161,9 +161,9 @@ module via_axi_checker
     end
   end
   always_ff @(posedge clk_i) begin
-    if (wr_in) wr_owed[aw_key][wr_tail_q[aw_key]] <= '{id: aw_i.id, number: aw_number_q};
-    if (wr_in) wr_len[aw_number_q] <= aw_i.len;
-    if (w_out && w_i.last) w_beats[w_number_q] <= w_beat_q;
+    if (wr_in) wr_owed_q[aw_key][wr_tail_q[aw_key]] <= '{id: aw_i.id, number: aw_number_q};
+    if (wr_in) wr_len_q[aw_number_q] <= aw_i.len;
+    if (w_out && w_i.last) w_beats_q[w_number_q] <= w_beat_q;
   end
 
   // ---------------------------------------------------------------- order of reads behind writes, per function
@@ -172,8 +172,8 @@ module via_axi_checker
   if (Behind) begin : gen_behind
     // Per function (given by the id): the number of complete writes, and of those whose B was offered. Per read: the number of complete
     // writes before it.
-    logic [31:0] whole_q[1<<IdW], told_q[1<<IdW], ahead[Keys][Places], told;
-    logic [IdW-1:0] wr_id[Places], whole_id, ar_fn, r_fn, b_fn, whole_fn;
+    logic [31:0] whole_q[1<<IdW], told_q[1<<IdW], ahead_q[Keys][Places], told;
+    logic [IdW-1:0] wr_id_q[Places], whole_id, ar_fn, r_fn, b_fn, whole_fn;
     logic whole, w_ended;
 
     // Ids 0 to 2 belong to one function (function 0).
@@ -187,10 +187,10 @@ module via_axi_checker
     assign whole_fn = fn_of(whole_id);
     assign w_ended  = w_out && w_i.last;
     assign whole    = (w_number_q == aw_number_q) ? wr_in && w_ended : early ? wr_in : w_ended;
-    assign whole_id = (w_number_q == aw_number_q || early) ? aw_i.id : wr_id[w_number_q];
+    assign whole_id = (w_number_q == aw_number_q || early) ? aw_i.id : wr_id_q[w_number_q];
     // A B offered in the same cycle as R is early enough.
     assign told     = told_q[r_fn] + 32'(b_valid_i && !b_wait_q && r_fn == b_fn);
-    assign r_behind = !r_valid_i || !r_asked || rd_beat_q[r_key] != '0 || signed'(told - ahead[r_key][rd_head_q[r_key]]) >= 32'sd0;
+    assign r_behind = !r_valid_i || !r_asked || rd_beat_q[r_key] != '0 || signed'(told - ahead_q[r_key][rd_head_q[r_key]]) >= 32'sd0;
 
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
@@ -204,8 +204,8 @@ module via_axi_checker
       end
     end
     always_ff @(posedge clk_i) begin
-      if (wr_in) wr_id[aw_number_q] <= aw_i.id;
-      if (rd_in) ahead[ar_key][rd_tail_q[ar_key]] <= whole_q[ar_fn];
+      if (wr_in) wr_id_q[aw_number_q] <= aw_i.id;
+      if (rd_in) ahead_q[ar_key][rd_tail_q[ar_key]] <= whole_q[ar_fn];
     end
   end else begin : gen_free
     assign r_behind = 1'b1;
@@ -233,7 +233,7 @@ module via_axi_checker
   assign aw_few = !Answers || !aw_valid_i || wr_count_q != ptr_t'(Outstanding) || !aw_ready_i;
   assign w_stable = !w_wait_q || w_valid_i && w_i == w_q;
   assign w_last     = !Answers || (!w_valid_i || !w_named || w_i.last == (w_beat_q == w_len)) &&
-                      (!aw_valid_i || !early || aw_i.len == w_beats[aw_number_q]);
+                      (!aw_valid_i || !early || aw_i.len == w_beats_q[aw_number_q]);
 
   // ---------------------------------------------------------------- rules of the responding side
   assign r_stable = !r_wait_q || r_valid_i && r_i == r_q;

@@ -248,8 +248,8 @@ module via_dma_copy
     logic [SlotW-1:0]       slot;
     logic [DstW-1:BeatLog2] dst;
   } meta_t;
-  meta_t meta, behind, head;
-  logic behind_valid, behind_room, head_valid, head_pop;
+  meta_t meta, behind, head_q;
+  logic behind_valid, behind_room, head_valid_q, head_pop;
 
   always_comb begin
     meta.none    = quit;
@@ -278,12 +278,12 @@ module via_dma_copy
   );
 
   // The burst being written is held in registers.
-  assign behind_room = !head_valid || head_pop;
+  assign behind_room = !head_valid_q || head_pop;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) head_valid <= 1'b0;
-    else if (behind_room) head_valid <= behind_valid;
+    if (!rst_ni) head_valid_q <= 1'b0;
+    else if (behind_room) head_valid_q <= behind_valid;
   end
-  always_ff @(posedge clk_i) if (behind_room) head <= behind;
+  always_ff @(posedge clk_i) if (behind_room) head_q <= behind;
 
   // ---------------------------------------------------------------- data, and which bursts are complete
   logic [DataW-1:0] data;
@@ -321,7 +321,7 @@ module via_dma_copy
     .s_ready_o(),
     .m_o      (arrived_err),
     .m_valid_o(arrived),
-    .m_ready_i(head_pop && !head.none && !head.fill),
+    .m_ready_i(head_pop && !head_q.none && !head_q.fill),
     .count_o  ()
   );
 
@@ -351,22 +351,22 @@ module via_dma_copy
   logic first_valid, first_pop, first_room, wait_valid, wait_room, aw_room, w_room;
   logic beat_go, beat_drop;
   logic [LenW-1:0] more_q;  // beats of the burst after this one
-  logic first_beat, last_beat;
-  assign beat_drop = head_valid && !head.none && !head.fill && arrived && arrived_err && data_valid && wait_room;
-  assign beat_go   = head_valid && !head.none && (head.fill || arrived && !arrived_err && data_valid) && w_room && aw_room && wait_room;
-  assign data_pop  = beat_drop || beat_go && !head.fill;
-  assign head_pop  = head_valid && head.none && wait_room || (beat_go || beat_drop) && last_beat;
+  logic first_beat_q, last_beat_q;
+  assign beat_drop = head_valid_q && !head_q.none && !head_q.fill && arrived && arrived_err && data_valid && wait_room;
+  assign beat_go = head_valid_q && !head_q.none && (head_q.fill || arrived && !arrived_err && data_valid) && w_room && aw_room && wait_room;
+  assign data_pop = beat_drop || beat_go && !head_q.fill;
+  assign head_pop = head_valid_q && head_q.none && wait_room || (beat_go || beat_drop) && last_beat_q;
 
   // For the next beat: whether it is the first of its burst, and the last.
   always_ff @(posedge clk_i) begin
     if (behind_room) begin
-      more_q     <= behind.len;
-      first_beat <= 1'b1;
-      last_beat  <= behind.len == '0;
+      more_q       <= behind.len;
+      first_beat_q <= 1'b1;
+      last_beat_q  <= behind.len == '0;
     end else if (beat_go || beat_drop) begin
-      more_q     <= more_q - 1'b1;
-      first_beat <= 1'b0;
-      last_beat  <= more_q == LenW'(1);
+      more_q       <= more_q - 1'b1;
+      first_beat_q <= 1'b0;
+      last_beat_q  <= more_q == LenW'(1);
     end
   end
 
@@ -376,12 +376,12 @@ module via_dma_copy
     aw       = '0;
     aw.burst = BurstIncr;
     aw.size  = 3'(BeatLog2);
-    aw.len   = 8'(head.len);
-    aw.addr  = AddrW'({head.dst, BeatLog2'(0)});
-    w.data   = head.fill ? '0 : data;
-    w.last   = last_beat;
+    aw.len   = 8'(head_q.len);
+    aw.addr  = AddrW'({head_q.dst, BeatLog2'(0)});
+    w.data   = head_q.fill ? '0 : data;
+    w.last   = last_beat_q;
     w.strb   = '1;
-    if (last_beat && head.tail != '0) w.strb = ~({StrbW{1'b1}} << head.tail);
+    if (last_beat_q && head_q.tail != '0) w.strb = ~({StrbW{1'b1}} << head_q.tail);
   end
 
   via_slice #(
@@ -390,7 +390,7 @@ module via_dma_copy
     .clk_i,
     .rst_ni,
     .s_i      (aw),
-    .s_valid_i(beat_go && first_beat),
+    .s_valid_i(beat_go && first_beat_q),
     .s_ready_o(aw_room),
     .m_o      (m_aw_o),
     .m_valid_o(m_aw_valid_o),
@@ -420,7 +420,7 @@ module via_dma_copy
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      ('{none: head.none || beat_drop, err: beat_drop, cmd_end: head.cmd_end, slot: head.slot}),
+    .s_i      ('{none: head_q.none || beat_drop, err: beat_drop, cmd_end: head_q.cmd_end, slot: head_q.slot}),
     .s_valid_i(head_pop),
     .s_ready_o(wait_room),
     .m_o      (wait_head),
@@ -479,6 +479,6 @@ module via_dma_copy
     end
   end
 
-  assign idle_o = busy_q == '0 && !x_valid && !behind_valid && !head_valid && !wait_valid && !first_valid && !done_q;
+  assign idle_o = busy_q == '0 && !x_valid && !behind_valid && !head_valid_q && !wait_valid && !first_valid && !done_q;
 
 endmodule

@@ -206,8 +206,8 @@ module via_mover_in
     end
   end
 
-  active_t act, first;  // the command being delivered, in a register; the next one
-  logic act_valid, first_valid, act_next;
+  active_t act_q, first;  // the command being delivered, in a register; the next one
+  logic act_valid_q, first_valid, act_next;
   via_fifo #(
     .T    (active_t),
     .Depth(Window)
@@ -274,19 +274,19 @@ module via_mover_in
   strm_t s;
   // A beat that was read with an error waits for its turn as a good one does; later beats of the command are dropped at once.
   assign drop = failed_q || abort_i || beat.err;
-  assign ready = act_valid && head_valid && done_ready;
+  assign ready = act_valid_q && head_valid && done_ready;
   assign beat_pop = ready && !head.none && beat_valid && (failed_q || abort_i || out_room);
   assign head_pop = ready && head.none || beat_pop && beat.last;
   assign cmd_end = head_pop && head.cmd_end;
-  assign act_next = !act_valid || cmd_end;
+  assign act_next = !act_valid_q || cmd_end;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) act_valid <= 1'b0;
-    else if (act_next) act_valid <= first_valid;
+    if (!rst_ni) act_valid_q <= 1'b0;
+    else if (act_next) act_valid_q <= first_valid;
   end
   always_ff @(posedge clk_i) begin
     if (act_next) begin
-      act      <= first;
+      act_q    <= first;
       remain_q <= first.len;
       absent_q <= -first.len[BeatLog2-1:0];
       final_q  <= first.len <= 32'(StrbW);
@@ -297,8 +297,8 @@ module via_mover_in
   end
 
   always_comb begin
-    s.id   = act.id;
-    s.last = final_q && act.eop;
+    s.id   = act_q.id;
+    s.last = final_q && act_q.eop;
     s.data = beat.data;
     s.keep = '1;
     // The last beat of a message holds the remaining 1 to StrbW bytes.
@@ -319,7 +319,7 @@ module via_mover_in
   );
 
   logic [31:0] sent;
-  assign sent = !(beat_pop && !drop) ? sent_q : final_q ? act.len : sent_q + 32'(StrbW);
+  assign sent = !(beat_pop && !drop) ? sent_q : final_q ? act_q.len : sent_q + 32'(StrbW);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -341,13 +341,13 @@ module via_mover_in
   always_comb begin
     done        = '0;
     done.op     = OpMoveIn;
-    done.tag    = act.tag;
+    done.tag    = act_q.tag;
     done.bytes  = sent;
-    done.status = act.bad ? StBadArg : (abort_i || head.none && !failed_q) ? StAborted : (failed_q || beat_pop && drop) ? StFault : StOk;
+    done.status = act_q.bad ? StBadArg : (abort_i || head.none && !failed_q) ? StAborted : (failed_q || beat_pop && drop) ? StFault : StOk;
   end
   assign done_valid = cmd_end;
 
   assign still_o = q_still && ~|{start, take, busy_q && !cut_q, x_pop, act_next && first_valid, m_ar_valid_o && m_ar_ready_i, m_r_valid_i, beat_pop, head_pop, strm_valid_o && strm_ready_i};
-  assign idle_o = q_idle && !busy_q && !first_valid && !act_valid && !m_ar_valid_o && !strm_valid_o;
+  assign idle_o = q_idle && !busy_q && !first_valid && !act_valid_q && !m_ar_valid_o && !strm_valid_o;
 
 endmodule

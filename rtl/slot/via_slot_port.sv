@@ -505,9 +505,9 @@ module via_slot_port
   end
 
   // In an empty slot there is no app whose accesses would have to end, but perhaps the store of a disk.
-  logic mmu_abort;
+  logic mmu_abort_q;
   always_ff @(posedge clk_i) begin
-    mmu_abort <= rst_ni && isolated && (loaded_i || load_i || ctrl_i.reset || ctrl_i.isolate || cause != event_e'(8'h00));
+    mmu_abort_q <= rst_ni && isolated && (loaded_i || load_i || ctrl_i.reset || ctrl_i.isolate || cause != event_e'(8'h00));
   end
 
   cmd_t mmu_cmd;
@@ -569,7 +569,7 @@ module via_slot_port
     .walk_b_i,
     .walk_b_valid_i,
     .walk_b_ready_o,
-    .abort_i     (mmu_abort),
+    .abort_i     (mmu_abort_q),
     .n_rd_o      (count_o[0]),
     .n_wr_o      (count_o[1]),
     .n_rd_miss_o (count_o[2]),
@@ -700,10 +700,10 @@ module via_slot_port
   assign count_o[6] = rd_beats_q;
   assign count_o[7] = wr_beats_q;
 
-  logic quiet;
+  logic quiet_q;
   always_ff @(posedge clk_i)
-    quiet <= mmu_quiet && mem_quiet && &strm_quiet && &mvi_idle && &mvo_idle && join_idle && mux_idle && dispatch_idle;
-  assign stat_o = '{cause: cause, isolated: isolated, busy: busy_q, quiet: quiet, loaded: loaded_q};
+    quiet_q <= mmu_quiet && mem_quiet && &strm_quiet && &mvi_idle && &mvo_idle && join_idle && mux_idle && dispatch_idle;
+  assign stat_o = '{cause: cause, isolated: isolated, busy: busy_q, quiet: quiet_q, loaded: loaded_q};
 
   logic rest_idle;
   assign rest_idle = mem_quiet && dispatch_idle && mmu_idle && events_idle && ~|{reg_valid_i, reg_valid_q, answered_q, irq_q};

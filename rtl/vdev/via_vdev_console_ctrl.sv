@@ -61,16 +61,16 @@ module via_vdev_console_ctrl
   localparam int unsigned PortW = (Ports > 1) ? $clog2(Ports) : 1;
 
   // ---------------------------------------------------------------- messages from the driver
-  control_t msg;
-  logic heard, port_ok;
+  control_t msg_q;
+  logic heard_q, port_ok;
   logic [PortW-1:0] port;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) heard <= 1'b0;
-    else heard <= msg_valid_i && msg_i.keep[$bits(control_t)/8-1];
-    msg <= msg_i.data[$bits(control_t)-1:0];
+    if (!rst_ni) heard_q <= 1'b0;
+    else heard_q <= msg_valid_i && msg_i.keep[$bits(control_t)/8-1];
+    msg_q <= msg_i.data[$bits(control_t)-1:0];
   end
-  assign port = msg.id[PortW-1:0];
-  assign port_ok = msg.id < Ports;
+  assign port = msg_q.id[PortW-1:0];
+  assign port_ok = msg_q.id < Ports;
 
   logic [Ports-1:0] open_q, add_q, console_q, size_q, name_q, host_open_q;
   logic [Ports-1:0] add_set, tell_set, add_clr, console_clr, size_clr, name_clr, host_open_clr;
@@ -78,8 +78,8 @@ module via_vdev_console_ctrl
   always_comb begin
     add_set  = '0;
     tell_set = '0;
-    if (heard && msg.kind == EvReady && msg.value == 16'd1) add_set = '1;
-    if (heard && msg.kind == EvPortRdy && msg.value == 16'd1 && port_ok) tell_set[port] = 1'b1;
+    if (heard_q && msg_q.kind == EvReady && msg_q.value == 16'd1) add_set = '1;
+    if (heard_q && msg_q.kind == EvPortRdy && msg_q.value == 16'd1 && port_ok) tell_set[port] = 1'b1;
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -91,7 +91,7 @@ module via_vdev_console_ctrl
       name_q      <= '0;
       host_open_q <= '0;
     end else begin
-      if (heard && msg.kind == EvOpen && port_ok) open_q[port] <= msg.value[0];
+      if (heard_q && msg_q.kind == EvOpen && port_ok) open_q[port] <= msg_q.value[0];
       add_q       <= (add_q & ~add_clr) | add_set;
       console_q   <= (console_q & ~console_clr) | (tell_set & Ports'(1));  // port 0
       size_q      <= (size_q & ~size_clr) | Ports'(size_i && (tell_set[0] || told_q && resize_i));
@@ -180,7 +180,7 @@ module via_vdev_console_ctrl
   end
 
   assign short_o  = state_q == StAnswer && !avail_i;
-  assign moving_o = msg_valid_i || heard || resize_i || state_q == StPick && some || state_q == StAnswer && avail_i;
-  assign idle_o   = state_q == StPick && !some && !heard;
+  assign moving_o = msg_valid_i || heard_q || resize_i || state_q == StPick && some || state_q == StAnswer && avail_i;
+  assign idle_o   = state_q == StPick && !some && !heard_q;
 
 endmodule

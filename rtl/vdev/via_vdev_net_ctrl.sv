@@ -137,7 +137,7 @@ module via_vdev_net_ctrl
   logic [CountW-1:0] count_q;  // bytes of the command evaluated
   logic step_q, long, args_q, no_room_q;  // args_q: class and command are known, and it is not too long
   logic [QueueW-1:0] queue_q;
-  logic [7:0] b;
+  logic [7:0] byte_q;
   assign long = count_q == CountW'(Longest);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -160,7 +160,7 @@ module via_vdev_net_ctrl
     end
   end
   always_ff @(posedge clk_i) begin
-    b      <= near_q[8*lane_q[2:0]+:8];
+    byte_q <= near_q[8*lane_q[2:0]+:8];
     near_q <= rd_i.data[64*((byte_now?32'(next_q) : 32'(lane_q))/8)+:64];
     more_q <= more_at != '0 && rd_i.keep[more_at];
     if (cmd_last) begin
@@ -182,7 +182,7 @@ module via_vdev_net_ctrl
   logic args, put_q, put_second_q;  // put_q: word_q is an entry
   logic is_rx_q, is_table_q, is_mac_q, is_mq_q;  // the command, if it is known and negotiated
 
-  assign word = {b, word_q[47:8]};
+  assign word = {byte_q, word_q[47:8]};
   assign args = step_q && args_q;
   // Two lists, each with four bytes of count, then six for each entry.
   assign entry_end = place_q == (in_list_q ? 3'd5 : 3'd3);
@@ -190,7 +190,7 @@ module via_vdev_net_ctrl
   // The command ends where it must, with a valid value.
   logic rx_ok, table_ok, mac_ok, mq_ok, ends, accepted;
   assign ends = cmd_end_q && args_q;
-  assign rx_ok = is_rx_q && count_q == CountW'(2) && b <= 8'd1;
+  assign rx_ok = is_rx_q && count_q == CountW'(2) && byte_q <= 8'd1;
   // The last byte is that of the last entry of the second list, or of its count if the list is empty.
   assign table_ok = is_table_q && second_q && entry_end && (in_list_q ? left_one_q : word[47:16] == '0);
   assign mac_ok = is_mac_q && count_q == CountW'(7) && !word[0];
@@ -217,7 +217,7 @@ module via_vdev_net_ctrl
       table_copy_q <= table_new_q;  // its last entry is written meanwhile
       if (table_copy_q) table_q <= fill_table_q;
       if (ends) begin
-        if (rx_ok) mode_q[cmd_q] <= b[0];
+        if (rx_ok) mode_q[cmd_q] <= byte_q[0];
         if (mac_ok) mac_set_q <= 1'b1;
         if (mq_ok) pairs_q <= word[34:32];
       end
@@ -240,13 +240,13 @@ module via_vdev_net_ctrl
   always_ff @(posedge clk_i) begin
     if (ends && mac_ok) mac_q <= word;
     if (step_q) begin
-      if (count_q == '0) class_q <= b;
+      if (count_q == '0) class_q <= byte_q;
       if (count_q == CountW'(1)) begin
-        cmd_q      <= b[2:0];
-        is_rx_q    <= class_q == ClassRx && (b <= 8'd1 && features_i[NetFCtrlRx] || b >= 8'd2 && b <= 8'd5 && features_i[NetFCtrlRxExtra]);
-        is_table_q <= class_q == ClassMac && b == 8'd0 && features_i[NetFCtrlRx];
-        is_mac_q   <= class_q == ClassMac && b == 8'd1 && features_i[NetFCtrlMacAddr];
-        is_mq_q    <= class_q == ClassMq && b == 8'd0 && features_i[NetFMq];
+        cmd_q <= byte_q[2:0];
+        is_rx_q    <= class_q == ClassRx && (byte_q <= 8'd1 && features_i[NetFCtrlRx] || byte_q >= 8'd2 && byte_q <= 8'd5 && features_i[NetFCtrlRxExtra]);
+        is_table_q <= class_q == ClassMac && byte_q == 8'd0 && features_i[NetFCtrlRx];
+        is_mac_q <= class_q == ClassMac && byte_q == 8'd1 && features_i[NetFCtrlMacAddr];
+        is_mq_q <= class_q == ClassMq && byte_q == 8'd0 && features_i[NetFMq];
       end
       word_q <= word;
     end

@@ -40,18 +40,18 @@ module via_vdev_strip
 
   // The beat before the one at the input.
   vq_beat_t held_q;
-  logic held_q_valid, needs_next, merges;
+  logic held_valid_q, needs_next, merges;
 
   assign needs_next = Shift != 0 && !held_q.last;
-  assign m_valid_o  = held_q_valid && (!needs_next || s_valid_i);
+  assign m_valid_o  = held_valid_q && (!needs_next || s_valid_i);
   assign out        = m_valid_o && m_ready_i;
-  assign s_ready_o  = !held_q_valid || m_ready_i;
+  assign s_ready_o  = !held_valid_q || m_ready_i;
   assign take       = s_valid_i && s_ready_o;
   // The beat at the input is completed by the one that leaves now.
   assign taking     = take && !(in_head && !s_i.last) && !merges;
 
   if (Shift != 0) begin : gen_shift
-    assign merges = held_q_valid && !held_q.last && s_i.last && !s_i.keep[Shift];
+    assign merges = held_valid_q && !held_q.last && s_i.last && !s_i.keep[Shift];
     always_comb begin
       m_o.data = held_q.data >> (8 * Shift);
       m_o.keep = held_q.keep >> Shift;
@@ -73,11 +73,11 @@ module via_vdev_strip
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       count_q      <= '0;
-      held_q_valid <= 1'b0;
+      held_valid_q <= 1'b0;
     end else begin
       if (take) count_q <= s_i.last ? '0 : (count_q == CountW'(Whole + 1)) ? count_q : count_q + 1'b1;
-      if (taking) held_q_valid <= 1'b1;
-      else if (out) held_q_valid <= 1'b0;
+      if (taking) held_valid_q <= 1'b1;
+      else if (out) held_valid_q <= 1'b0;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -91,6 +91,6 @@ module via_vdev_strip
     end
   end
 
-  assign idle_o = !held_q_valid && count_q == '0;
+  assign idle_o = !held_valid_q && count_q == '0;
 
 endmodule

@@ -144,7 +144,7 @@ module via_vq_ring
   logic [5:0] rd_count_q;
   logic cnt_idx_q, cnt_ring_q;
   read_t rd;
-  tag_t rd_tag, next_tag, tag;
+  tag_t rd_tag, next_tag, tag_q;
   logic head_go, next_valid, tag_load, tag_valid_q, last_q;
 
   via_vq_arb #(
@@ -236,7 +236,7 @@ module via_vq_ring
   end
   always_ff @(posedge clk_i) begin
     if (tag_load) begin
-      tag    <= next_tag;
+      tag_q    <= next_tag;
       word_q <= next_tag.place;
       rest_q <= next_tag.count;
       last_q <= next_tag.count == 6'd1;
@@ -285,12 +285,12 @@ module via_vq_ring
   assign err   = kept ? line.err : line_in.err;
   assign value = kept ? line.data[16*word_q+:16] : line_in.data[16*word_q+:16];
   for (genvar q = 0; q < NumQ; q++) begin : gen_good
-    assign good[q] = on_i[q] && tag_me_q[q] && tag.epoch_f == epoch_f_i[q];
+    assign good[q] = on_i[q] && tag_me_q[q] && tag_q.epoch_f == epoch_f_i[q];
   end
   // A cycle late: an entry that leaves in the first cycle is dropped afterwards.
-  always_ff @(posedge clk_i) stale_q <= tag_valid_q && !tag_load && !tag_pop && !tag.idx && good == '0;
-  assign head_go = here && !tag.idx && !stale_q && tok_free;
-  assign idx_go = here && tag.idx && !found_valid_q;
+  always_ff @(posedge clk_i) stale_q <= tag_valid_q && !tag_load && !tag_pop && !tag_q.idx && good == '0;
+  assign head_go = here && !tag_q.idx && !stale_q && tok_free;
+  assign idx_go = here && tag_q.idx && !found_valid_q;
   assign last_entry = last_q || err;
   assign tag_pop = here && (stale_q || idx_go || head_go && last_entry);
 
@@ -319,7 +319,7 @@ module via_vq_ring
     if (idx_go) begin
       found_q       <= value;
       found_err_q   <= err;
-      found_queue_q <= tag.queue;
+      found_queue_q <= tag_q.queue;
     end
   end
 
@@ -450,9 +450,9 @@ module via_vq_ring
   always_comb begin
     tok_d         = '0;
     tok_d.err     = VqErrNone;
-    tok_d.queue   = QueueW'(tag.queue);
-    tok_d.epoch_f = tag.epoch_f;
-    tok_d.epoch_w = tag.epoch_w;
+    tok_d.queue   = QueueW'(tag_q.queue);
+    tok_d.epoch_f = tag_q.epoch_f;
+    tok_d.epoch_w = tag_q.epoch_w;
     tok_d.safe    = 1'b1;
     tok_d.share   = begun_q;
     tok_d.more    = !last_entry;
@@ -535,7 +535,7 @@ module via_vq_ring
   // ---------------------------------------------------------------- the queues
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
     logic line_done;
-    assign line_done = tag_pop && !tag.idx && tag_me_q[q];
+    assign line_done = tag_pop && !tag_q.idx && tag_me_q[q];
     assign offer[q].idx = want_idx[q];
     assign offer[q].epoch_f = epoch_f_i[q];
     assign offer[q].epoch_w = epoch_w_i[q];
@@ -613,7 +613,7 @@ module via_vq_ring
   logic [2:0] moved_q;
   assign moves = notify_valid_i || look_i != '0 || m_r_valid_i || m_ar_valid_o || tag_pop || head_go ||
                  tok_valid_o && tok_ready_i || tok_free && seq_any || found_valid_q || ev_go || ev_valid_q && ev_ready_i || done_valid_i ||
-                 more_valid_i || stop_valid_i || commit_valid_i || back_i != '0 || kept && tag.idx;
+                 more_valid_i || stop_valid_i || commit_valid_i || back_i != '0 || kept && tag_q.idx;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) moved_q <= '0;
     else moved_q <= {moved_q[1:0], moves};

@@ -113,8 +113,8 @@ module via_xdma
   // One copy for each channel, and one for the rest: a single register would have thousands of loads. The gates stay shut for two cycles
   // more.
   (* keep = "true" *)
-  logic [NumCh:0] core_rst_n;
-  always_ff @(posedge clk_i) core_rst_n <= {(NumCh + 1) {rst_ni && !reset_q}};
+  logic [NumCh:0] core_rst_nq;
+  always_ff @(posedge clk_i) core_rst_nq <= {(NumCh + 1) {rst_ni && !reset_q}};
 
   axi_ax_t host_ar, host_aw;
   axi_r_t host_r;
@@ -344,7 +344,7 @@ module via_xdma
   logic [NumCh-1:0] chosen;
   assign chosen = {req_q.wdata[16+:Channels], req_q.wdata[Channels-1:0]};
   always_ff @(posedge clk_i) begin
-    if (!core_rst_n[NumCh]) begin
+    if (!core_rst_nq[NumCh]) begin
       halt_q        <= '0;
       credit_mode_q <= '0;
     end else if (common_q && write) begin
@@ -366,7 +366,7 @@ module via_xdma
     .Vectors (Vectors)
   ) u_irq (
     .clk_i,
-    .rst_ni     (core_rst_n[NumCh]),
+    .rst_ni     (core_rst_nq[NumCh]),
     .reg_valid_i(to_irq_q),
     .reg_write_i(write),
     .reg_addr_i (offset),
@@ -400,7 +400,7 @@ module via_xdma
     .NumFirst(NumCh)
   ) u_host_mux (
     .clk_i,
-    .rst_ni      (core_rst_n[NumCh]),
+    .rst_ni      (core_rst_nq[NumCh]),
     .s_ar_i      (host_rd_ar),
     .s_ar_valid_i(host_rd_ar_valid),
     .s_ar_ready_o(host_rd_ar_ready),
@@ -450,7 +450,7 @@ module via_xdma
     .NumFirst(0)
   ) u_card_mux (
     .clk_i,
-    .rst_ni      (core_rst_n[NumCh]),
+    .rst_ni      (core_rst_nq[NumCh]),
     .s_ar_i      (card_rd_ar),
     .s_ar_valid_i(card_rd_ar_valid),
     .s_ar_ready_o(card_rd_ar_ready),
@@ -499,7 +499,7 @@ module via_xdma
       .HostBits(HostBits)
     ) u_channel (
       .clk_i,
-      .rst_ni         (core_rst_n[i]),
+      .rst_ni         (core_rst_nq[i]),
       .time_i,
       .chan_mib_i     (chan_mib_q),
       .reg_read_i     (ch_req_q[K].read),
@@ -553,7 +553,7 @@ module via_xdma
       .HostBits(HostBits)
     ) u_channel (
       .clk_i,
-      .rst_ni         (core_rst_n[K]),
+      .rst_ni         (core_rst_nq[K]),
       .time_i,
       .chan_mib_i     (chan_mib_q),
       .reg_read_i     (ch_req_q[K].read),

@@ -180,8 +180,8 @@ module via_shell_tb
   logic reg_write[NumSlots];
   logic [11:0] reg_addr[NumSlots];
   logic [31:0] reg_wdata[NumSlots];
-  logic reg_rvalid[NumSlots];
-  logic [31:0] reg_rdata[NumSlots];
+  logic reg_rvalid_q[NumSlots];
+  logic [31:0] reg_rdata_q[NumSlots];
   logic reg_err[NumSlots];
   logic irq[NumSlots];
   logic busy[NumSlots];
@@ -232,12 +232,12 @@ module via_shell_tb
     end
     // One register: reads what was written, whatever the address.
     always_ff @(posedge clk_i) begin
-      reg_rvalid[s] <= reg_valid[s] && !reg_rvalid[s] && !reg_q[s];
+      reg_rvalid_q[s] <= reg_valid[s] && !reg_rvalid_q[s] && !reg_q[s];
       reg_q[s] <= reg_valid[s];
-      if (reg_valid[s] && reg_write[s]) reg_rdata[s] <= reg_wdata[s] + 32'(reg_addr[s]);
+      if (reg_valid[s] && reg_write[s]) reg_rdata_q[s] <= reg_wdata[s] + 32'(reg_addr[s]);
     end
     assign {reg_err[s], irq[s], busy[s]} = '0;
-    assign slot_in[s] = {arvalid[s], awvalid[s], wvalid[s], m_valid[s], reg_rvalid[s]};
+    assign slot_in[s] = {arvalid[s], awvalid[s], wvalid[s], m_valid[s], reg_rvalid_q[s]};
   end
 
   // The board's ports: what a function sends comes back to it.
@@ -451,8 +451,8 @@ module via_shell_tb
     .slot_reg_write_o(reg_write),
     .slot_reg_addr_o(reg_addr),
     .slot_reg_wdata_o(reg_wdata),
-    .slot_reg_rvalid_i(reg_rvalid),
-    .slot_reg_rdata_i(reg_rdata),
+    .slot_reg_rvalid_i(reg_rvalid_q),
+    .slot_reg_rdata_i(reg_rdata_q),
     .slot_reg_err_i(reg_err),
     .slot_irq_i(irq),
     .slot_busy_i(busy),
