@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The port of a queue engine as a gate, without bound: via_vq_rdmux and via_vq_used_wrmux begin no access while `enable_i` is low, hold what they
+// The port of a queue engine as a gate, without bound: via_vq_rdmux and via_vq_wrmux begin no access while `enable_i` is low, hold what they
 // have offered, never send W before its AW was accepted, and report that they have drained when nothing is offered or in flight, until
 // `enable_i` rises.
 //
@@ -33,7 +33,7 @@ module vq_gate
   input logic                 m_b_valid_i
 );
 
-  // as in via_vq_used_wrmux
+  // as in via_vq_wrmux
   typedef enum logic [1:0] {
     AwOpen,
     AwPayload,
@@ -71,7 +71,7 @@ module vq_gate
     .m_r_ready_o (),
     .idle_o      ()
   );
-  via_vq_used_wrmux #(
+  via_vq_wrmux #(
     .Window(Room)
   ) wr (
     .clk_i,

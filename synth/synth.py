@@ -72,13 +72,13 @@ PERSONALITIES = {
 QUEUES = {"net": 9, "blk": 4, "console": 6, "entropy": 1, "input": 2}
 # Modules of the queue engine.
 ENGINE = [
-    "via_vq_ring", "via_vq_fetch_line", "via_vq_fetch_walk", "via_vq_fetch_table", "via_vq_store", "via_vq_gather",
+    "via_vq_ring", "via_vq_fetch_burst", "via_vq_fetch_walk", "via_vq_fetch_table", "via_vq_store", "via_vq_gather",
     "via_vq_scatter", "via_vq_used",
 ]  # fmt: skip
 # What passes its ports on without a register; in the whole shell these are mapped with the logic around them, except the first: of its
 # two levels the mapper would make as many as the deepest path of that logic has.
 READERS = "via_vq_rdmux"
-PASSES: dict[str, dict[str, int]] = {READERS: {"N": 6}, "via_vq_used_wrmux": {}, "via_fn_gate": {}}
+PASSES: dict[str, dict[str, int]] = {READERS: {"N": 6}, "via_vq_wrmux": {}, "via_fn_gate": {}}
 # Delay of a wire that the mapper assumes, ps. With yosys's default, 300, ten fast LUTs in a row are as good as five slow ones,
 # which is wrong after routing: there is a wire in front of each.
 WIRE = 1000

@@ -6,7 +6,7 @@
 //               └──> via_vq_fetch ─ via_vq_store ┤
 //                                                └─ heads ─> via_vq_scatter <── rsp, wr
 //   AR, R <── via_vq_rdmux <── fetch, gather, used    └───── via_vq_used ──> irq
-//   AW, W <── via_vq_used_wrmux <── payload, used, avail_event
+//   AW, W <── via_vq_wrmux <── payload, used, avail_event
 //
 // Throughput: a chain of one descriptor every 4 cycles, payload a beat per cycle and direction. Latency, and order of data: see the blocks.
 // Order towards the host: payload, used entry, the write that makes the entry visible, all on one port; after that write the suppression
@@ -149,7 +149,7 @@ module via_vq
   logic [QueueW-1:0] ev_queue, ev_busy_queue;
   logic ev_valid, ev_ready, ev_busy, ev_err;
 
-  via_vq_used_wrmux u_wrmux (
+  via_vq_wrmux u_wrmux (
     .clk_i,
     .rst_ni,
     .enable_i,

@@ -2,7 +2,7 @@
 //
 // Front half of the queue engine: from notifications to checked chains in the store.
 //
-//   notify ─> via_vq_ring ─ tokens ─> via_vq_fetch_line ─ lines ─> via_vq_fetch_walk ─ pieces ─> via_vq_fetch_table ─ chains ─> via_vq_store
+//   notify ─> via_vq_ring ─ tokens ─> via_vq_fetch_burst ─ lines ─> via_vq_fetch_walk ─ pieces ─> via_vq_fetch_table ─ chains ─> via_vq_store
 //             index, ring             64-byte lines                next, indirect               tables, checks                 jobs, heads
 //
 // Each stage has many reads in flight and processes the responses in order. What was requested too early, or has no room, is dropped by
@@ -209,7 +209,7 @@ module via_vq_fetch
   vq_burst_t burst;
   logic tag_valid, burst_valid, line_pop;
 
-  via_vq_fetch_line #(
+  via_vq_fetch_burst #(
     .NumQ (NumQ),
     .Lines(Lines)
   ) u_line (

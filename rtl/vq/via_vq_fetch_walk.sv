@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Walks chains of descriptors through the lines requested by via_vq_fetch_line, and passes their pieces on in order.
+// Walks chains of descriptors through the lines requested by via_vq_fetch_burst, and passes their pieces on in order.
 //
 // Throughput: one descriptor a cycle, one cycle more for each token, two for one that is dropped; small split chains take 2 to 3 cycles. A
 // chain continues in its own line or in the next one that was read, if its contents were available by then; otherwise the walker reads the
@@ -192,7 +192,7 @@ module via_vq_fetch_walk
     .count_o  ()
   );
 
-  via_vq_fetch_lines #(
+  via_vq_fetch_reorder #(
     .Lines(Lines)
   ) u_lines (
     .clk_i,

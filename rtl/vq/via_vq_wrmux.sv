@@ -14,7 +14,7 @@
 // Relies on the sources for the number of bursts in flight, so that only the selection stands between the host port's AWREADY and theirs: no
 // more than Window besides the one whose B comes next. An avail_event that ends with an error is reported.
 
-module via_vq_used_wrmux
+module via_vq_wrmux
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
@@ -54,7 +54,7 @@ module via_vq_used_wrmux
   output logic                 idle_o               // level: nothing is in flight
 );
 
-  localparam bit WindowOk = param_in("via_vq_used_wrmux Window", Window, 1, 1024);
+  localparam bit WindowOk = param_in("via_vq_wrmux Window", Window, 1, 1024);
 
   localparam int unsigned CountW = $clog2(Window + 1);
 

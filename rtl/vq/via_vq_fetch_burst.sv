@@ -9,7 +9,7 @@
 // Order: tokens, tags and lines leave in order. A token with `fresh` comes with a new line; one with `final` is the last part of its
 // original token. Misuse: tokens that share a line must be of one queue, and no more lines may be popped than were requested (asserted).
 
-module via_vq_fetch_line
+module via_vq_fetch_burst
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
@@ -41,8 +41,8 @@ module via_vq_fetch_line
   output logic            still_o               // level: nothing moves unless an input changes
 );
 
-  localparam bit NumQOk = param_in("via_vq_fetch_line NumQ", NumQ, 1, QueuesMax);
-  localparam bit LinesOk = param_in("via_vq_fetch_line Lines", Lines, 8, 1024);
+  localparam bit NumQOk = param_in("via_vq_fetch_burst NumQ", NumQ, 1, QueuesMax);
+  localparam bit LinesOk = param_in("via_vq_fetch_burst Lines", Lines, 8, 1024);
 
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
   localparam int unsigned Tokens = 128;

@@ -7,7 +7,7 @@
 // the last line leaves a cycle after its arrival. Order: that of the tokens. Lines are always accepted.
 // Misuse: a line without its burst, or more than `Lines` lines requested and not used up (asserted).
 
-module via_vq_fetch_lines
+module via_vq_fetch_reorder
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
@@ -26,7 +26,7 @@ module via_vq_fetch_lines
   input  logic                  line_pop_i      // with line_valid_o: it is taken
 );
 
-  localparam bit LinesOk = param_in("via_vq_fetch_lines Lines", Lines, 8, 1024);
+  localparam bit LinesOk = param_in("via_vq_fetch_reorder Lines", Lines, 8, 1024);
 
   localparam int unsigned AW = $clog2(Lines);
 
