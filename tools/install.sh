@@ -68,6 +68,7 @@ install_all() {
 
   $release/viaduct man "$scratch/man"
   $release/viaductd --man > "$scratch/man/viaductd.1"
+  put 644 LICENSE share/doc/viaduct/LICENSE
   local page name
   for page in "$scratch"/man/*.1; do put 644 "$page" "share/man/man1/${page##*/}"; done
   for name in viaduct viaductd; do
@@ -86,6 +87,7 @@ install_all() {
 
 # The sources, the card and the apps' images, with the stamps by which the programs see that they belong together. Here too they must.
 tree() {
+  export VIADUCT_ROOT=${list%/*}
   {
     find rtl sim tools apps guest -name '.?*' -prune -o -name __pycache__ -prune -o -type f -print
     find build/regs -maxdepth 1 -type f
@@ -96,8 +98,12 @@ tree() {
   sed 's|^|share/viaduct/|' "$scratch/tree" >> "$list"
   # With times and modes, but readable by everybody, and nobody's but the installer's.
   tar -c --no-recursion -T "$scratch/tree" --mode=u=rwX,go=rX --owner=0 --group=0 | tar -x --no-same-owner -C "${list%/*}"
-  VIADUCT_ROOT=${list%/*} $release/viaduct build --all > "$scratch/out" ||
-    die "not everything is built, see above: run \`make build\`, then the same command again"
+  if ! { $release/viaduct build --all && echo | $release/viaduct run pass --in - --out -; } > "$scratch/out" 2>&1; then
+    uninstall
+    local why
+    why=$(sed -nE 's/.*error: (building )?(.*)/\2/; s/ needs a checkout: .*//; $p' "$scratch/out")
+    die "what is built cannot be used: $why: run \`make build\`, then the same command again"
+  fi
 }
 
 umask 022
