@@ -18,9 +18,11 @@ KEY = "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4"
 IV = "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"
 
 
-def script(action: str, destdir: Path, prefix: Path | str = PREFIX) -> subprocess.CompletedProcess[str]:
+def script(
+    action: str, destdir: Path, prefix: Path | str = PREFIX, root: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
     env = os.environ | {"DESTDIR": str(destdir), "PREFIX": str(prefix)}
-    command = [ROOT / "tools/install.sh", action]
+    command = [root / "tools/install.sh", action]
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
@@ -175,3 +177,20 @@ def test_what_was_installed_is_removed(tmp_path: Path):
     assert done.returncode == 1 and done.stderr.startswith("install: error: nothing is installed in ")
     done = script("install", tmp_path, "opt")
     assert done.returncode == 1 and done.stderr == "install: error: PREFIX=opt: not an absolute path\n"
+
+
+def test_what_is_not_built_is_not_installed(installed: Path, tmp_path: Path):
+    """Of a checkout whose sources have changed since."""
+    root, destdir = tmp_path / "root", tmp_path / "destdir"
+    shutil.copytree(installed / "share/viaduct", root, ignore=shutil.ignore_patterns("installed-files"))
+    for part in ("target", "host", "Cargo.toml", "LICENSE"):
+        (root / part).symlink_to(ROOT / part)
+    with (root / "sim/link.cpp").open("a") as source:
+        source.write("// changed\n")
+    done = script("install", destdir, root=root)
+    why = "what is built cannot be used: the simulated card (sim/link.cpp has changed)"
+    assert done.stderr == f"install: error: {why}: run `make build`, then the same command again\n"
+    assert done.returncode == 1 and not files(destdir)
+    (root / "build/card/libviaduct_card.so").unlink()
+    done = script("install", destdir, root=root)
+    assert done.stderr == "install: error: not everything is built: run `make build` first\n"
