@@ -131,6 +131,8 @@ class PagerStats:
     denied: int  # accesses
     damaged: int  # entries of the page table in card memory
     overflowed: int  # pages that stayed in host memory, since card memory was full
+    demoted: int  # blocks of 2 MiB that got pages of 4 KiB
+    promoted: int  # blocks that got a page of 2 MiB again
 
 
 def _report(raw: lib.ReportStruct, lengths: MappingOf[str, int]) -> Report:

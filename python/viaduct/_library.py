@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-ABI_VERSION = 4
+ABI_VERSION = 5
 SONAME = f"libviaduct.so.{ABI_VERSION}"
 ANY_SLOT = -1
 IN, OUT, MEMORY = 0, 1, 2
@@ -193,6 +193,8 @@ class Pager(c.Structure):
             "denied",
             "damaged",
             "overflowed",
+            "demoted",
+            "promoted",
         )
     ]
 

@@ -14,7 +14,7 @@ CHECK(reg, sizeof(viaduct_register) == 24 && offsetof(viaduct_register, required
 CHECK(route, sizeof(viaduct_route) == 48 && offsetof(viaduct_route, length) == 40);
 CHECK(progress, sizeof(viaduct_progress) == 32);
 CHECK(options, sizeof(viaduct_run_options) == 32 && offsetof(viaduct_run_options, durable) == 24);
-CHECK(pager, sizeof(viaduct_pager) == 64 && offsetof(viaduct_pager, overflowed) == 56);
+CHECK(pager, sizeof(viaduct_pager) == 80 && offsetof(viaduct_pager, promoted) == 72);
 CHECK(awaited, sizeof(viaduct_awaited) == 16 && offsetof(viaduct_awaited, irqs) == 8);
 CHECK(report, sizeof(viaduct_report) == 72 && offsetof(viaduct_report, denied) == 64);
 

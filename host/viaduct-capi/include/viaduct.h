@@ -47,7 +47,7 @@ extern "C" {
 
 /* Incremented by every change that affects programs built against an older header. Compare with
  * viaduct_abi_version(). */
-#define VIADUCT_ABI_VERSION 4u
+#define VIADUCT_ABI_VERSION 5u
 
 /* ------------------------------------------------------------------------------------------------ results */
 
@@ -406,6 +406,8 @@ typedef struct viaduct_pager {
   uint64_t denied;     /* accesses */
   uint64_t damaged;    /* entries of the page table in card memory */
   uint64_t overflowed; /* pages that stayed in host memory, since card memory was full */
+  uint64_t demoted;    /* blocks of 2 MiB that got pages of 4 KiB */
+  uint64_t promoted;   /* blocks that got a page of 2 MiB again */
 } viaduct_pager;
 
 int viaduct_get_pager(viaduct_slot* slot, viaduct_pager* pager);

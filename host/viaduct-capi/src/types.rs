@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int, c_void};
 use host::{CardInfo, PagerStats, SlotCounters};
 
 /// `VIADUCT_ABI_VERSION`.
-pub(crate) const ABI_VERSION: u32 = 4;
+pub(crate) const ABI_VERSION: u32 = 5;
 
 pub(crate) const IN: i32 = 0;
 pub(crate) const OUT: i32 = 1;
@@ -175,13 +175,36 @@ pub struct Pager {
     denied: u64,
     damaged: u64,
     overflowed: u64,
+    demoted: u64,
+    promoted: u64,
 }
 
 impl From<PagerStats> for Pager {
     fn from(stats: PagerStats) -> Self {
-        let PagerStats { faults, remapped, pages_in, pages_out, evicted, overflowed, denied, damaged } =
-            stats;
-        Self { faults, remapped, pages_in, pages_out, evicted, denied, damaged, overflowed }
+        let PagerStats {
+            faults,
+            remapped,
+            pages_in,
+            pages_out,
+            evicted,
+            overflowed,
+            denied,
+            damaged,
+            demoted,
+            promoted,
+        } = stats;
+        Self {
+            faults,
+            remapped,
+            pages_in,
+            pages_out,
+            evicted,
+            denied,
+            damaged,
+            overflowed,
+            demoted,
+            promoted,
+        }
     }
 }
 
@@ -202,5 +225,5 @@ const _: () = {
     assert!(size_of::<Progress>() == 32);
     assert!(size_of::<RunOptions>() == 32);
     assert!(size_of::<Report>() == 72);
-    assert!(size_of::<Pager>() == 64);
+    assert!(size_of::<Pager>() == 80);
 };

@@ -148,12 +148,126 @@ fn parts_of_a_mapping_can_be_unmapped() {
     let slot = open(&fake);
     let mapping = slot.map(Source::anonymous(3 * HUGE).unwrap(), 3 * HUGE, rw().huge(true)).unwrap();
     let va = mapping.va();
-    let error = slot.unmap(va..va + PAGE).unwrap_err();
-    assert!(error.to_string().contains("inside a page of 2097152 bytes"), "{error}");
     slot.unmap(va + HUGE..va + 2 * HUGE).unwrap();
     assert_eq!(add_one(&slot, va + HUGE - PAGE, 2 * PAGE), 1);
     assert!(slot.unmap(va + 1..va + HUGE).is_err());
     assert!(slot.unmap(va..va).is_err());
+}
+
+#[test]
+fn a_part_of_a_page_of_2_mib_can_be_unmapped() {
+    const PAGES: u64 = HUGE / PAGE + 20; // the last page is not full
+    let (_dir, path) = file(PAGES);
+    for options in [rw(), rw().huge(true), rw().on_host(), rw().noting_writes()] {
+        fs::write(&path, pattern(PAGES)).unwrap();
+        let fake = FakeCard::new();
+        let slot = open(&fake);
+        let mapping = shared(&slot, &path, PAGES, options);
+        let va = mapping.va();
+        assert_eq!(add_one(&slot, va, PAGES * PAGE), 0);
+        let (middle, last) = (va + 100 * PAGE..va + 103 * PAGE, va + (PAGES - 3) * PAGE..va + PAGES * PAGE);
+        slot.unmap(middle.clone()).unwrap();
+        slot.unmap(last.clone()).unwrap();
+        assert!(fs::read(&path).unwrap() == changed(PAGES, 0..PAGES));
+        assert_eq!(slot.pager_stats().demoted, 2);
+        for range in [middle, last] {
+            assert_eq!(add_one(&slot, range.start - PAGE, PAGE), 0);
+            assert_eq!(add_one(&slot, range.start, range.end - range.start), 3);
+        }
+        assert_eq!(add_one(&slot, va + 103 * PAGE, PAGE), 0);
+        mapping.unmap().unwrap();
+        assert!(fs::read(&path).unwrap() == changed(PAGES, (0..PAGES).chain([99, 103, PAGES - 4])));
+        assert_eq!(fake.translations(0), 0);
+    }
+    // Private changes beside the part are kept.
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let source = Source::file(&path).unwrap();
+    let mapping = slot.map(source, HUGE, rw().private()).unwrap();
+    let (va, before) = (mapping.va(), fs::read(&path).unwrap());
+    assert_eq!(add_one(&slot, va, HUGE), 0);
+    slot.unmap(va..va + PAGE).unwrap();
+    touch(&slot, &fake, va + PAGE);
+    assert_eq!(fake.page(0, va + PAGE).unwrap()[0], before[PAGE as usize].wrapping_add(1));
+    assert!(fs::read(&path).unwrap() == before);
+}
+
+/// Blocks of 2 MiB, with frames for half of them.
+fn half_resident(fake: &Arc<FakeCard>, blocks: u64, options: MapOptions) -> (Slot, Mapping) {
+    let slot = open(fake);
+    slot.set_frame_budget(blocks / 2 * HUGE);
+    let source = Source::anonymous(blocks * HUGE).unwrap();
+    let mapping = slot.map(source, blocks * HUGE, options).unwrap();
+    (slot, mapping)
+}
+
+#[test]
+fn blocks_get_small_pages_while_there_is_no_room_for_large_ones() {
+    let blocks = 8;
+    let fake = FakeCard::new();
+    let (slot, mapping) = half_resident(&fake, blocks, rw());
+    let va = mapping.va();
+    let at = |block: u64, page: u64| va + block * HUGE + page * PAGE;
+    // In no order, while there is room: pages of 2 MiB.
+    for block in [3, 1, 5, 7] {
+        touch(&slot, &fake, at(block, 9));
+    }
+    let stats = slot.pager_stats();
+    assert_eq!((stats.pages_in, stats.evicted, stats.demoted), (4, 0, 0));
+    // There is no room: each access loads a page of 4 KiB, once one of 2 MiB has left for them.
+    for i in 0..40 {
+        touch(&slot, &fake, at([0, 4, 2, 6][i as usize % 4], i * 101 % 512));
+    }
+    let stats = slot.pager_stats();
+    assert_eq!((stats.evicted, stats.demoted, stats.promoted), (1, 4, 0), "{stats:?}");
+    // Two of them are at neighbouring pages, by chance.
+    assert_eq!(stats.pages_in, 4 + 40 + 1);
+    assert!(fake.page(0, at(4, 101)).is_some());
+    // There is room again for several: the next fault in a block loads all of it.
+    slot.set_frame_budget(2 * blocks * HUGE);
+    touch(&slot, &fake, at(4, 1));
+    let stats = slot.pager_stats();
+    assert_eq!((stats.pages_in, stats.promoted), (46, 1), "{stats:?}");
+    assert!(fake.page(0, at(4, 500)).is_some());
+    mapping.unmap().unwrap();
+    assert_eq!(fake.translations(0), 0);
+}
+
+#[test]
+fn pages_stay_large_where_an_app_goes_through_them_in_order_or_the_program_says_so() {
+    let sequential = Some(Advice::Sequential);
+    for (options, advice, step) in [(rw(), None, 1), (rw(), sequential, 3), (rw().huge(true), None, 3)] {
+        let fake = FakeCard::new();
+        let (slot, mapping) = half_resident(&fake, 8, options);
+        if let Some(advice) = advice {
+            slot.advise(mapping.va()..mapping.va() + 8 * HUGE, advice).unwrap();
+        }
+        for i in 0..16 {
+            let va = mapping.va() + i * step % 8 * HUGE;
+            if fake.page(0, va).is_none() {
+                touch(&slot, &fake, va);
+            }
+        }
+        let stats = slot.pager_stats();
+        assert!(stats.demoted == 0 && stats.evicted > 0, "{stats:?}");
+    }
+    // Small pages become large ones where an app comes to them in order.
+    let fake = FakeCard::new();
+    let (slot, mapping) = half_resident(&fake, 8, rw());
+    for block in [6, 4, 1, 7, 3, 2] {
+        touch(&slot, &fake, mapping.va() + block * HUGE + 77 * PAGE);
+    }
+    let before = slot.pager_stats();
+    assert_eq!((before.demoted, before.promoted), (2, 0), "{before:?}");
+    let at = |block: u64| mapping.va() + block * HUGE;
+    slot.advise(at(3)..at(4), Advice::DontNeed).unwrap();
+    for va in (at(2)..at(4)).step_by(PAGE as usize) {
+        if fake.page(0, va).is_none() {
+            touch(&slot, &fake, va);
+        }
+    }
+    let stats = slot.pager_stats();
+    assert_eq!(stats.promoted, 1, "{stats:?}");
 }
 
 #[test]

@@ -86,6 +86,11 @@ impl CardInfo {
     pub fn seconds(&self, cycles: u64) -> f64 {
         cycles as f64 / (f64::from(self.clock_khz) * 1e3)
     }
+
+    /// Bytes of 4 KiB pages that a slot's TLBs hold.
+    pub(crate) fn small_reach(&self) -> u64 {
+        u64::from(self.tlb_page.ways) * u64::from(self.tlb_page.sets) * crate::protocol::desc::PAGE
+    }
 }
 
 /// A card. Shared by its slots; closed when the last of them is dropped.
@@ -226,6 +231,16 @@ impl Card {
                 memory.alloc(size, share).or_else(|| memory.alloc(size, placement::all(channels)))
             }
         }
+    }
+
+    /// Whether there is a free frame for a page of a slot.
+    pub(crate) fn has_frame(&self, size: FrameSize, placement: Placement) -> bool {
+        let channels = match placement {
+            Placement::Only(channels) => channels,
+            // A slot may have frames outside its share.
+            Placement::All | Placement::Share => placement::all(self.info.channels),
+        };
+        lock(&self.memory).has(size, channels)
     }
 
     pub(crate) fn free_frame(&self, addr: u64, size: FrameSize) {

@@ -40,6 +40,11 @@ impl Ahead {
         self.next == number
     }
 
+    /// Whether it has gone in order through all of so many pages, loading as much as it may.
+    pub(super) fn has_passed(&self, count: u64) -> bool {
+        self.next == count && self.pages == MOST
+    }
+
     /// The page whose use is worth looking at now, if there is one, and how many were loaded with it. Of pages that were loaded alone, only
     /// growth can be learned.
     pub(super) fn due(&self) -> Option<(u64, u64)> {

@@ -12,7 +12,7 @@ use crate::dispatch::Dispatcher;
 use crate::error::{Error, Result};
 use crate::pager::advice::{Keep, Locality};
 use crate::pager::ahead::Ahead;
-use crate::pager::region::{BATCH, HostFrames, Kind, Page, PageRef, Paged, Region};
+use crate::pager::region::{Auto, BATCH, HostFrames, Kind, Page, PageRef, Paged, Region};
 use crate::pager::space::Space;
 use crate::protocol::desc::*;
 use viaduct_pci::DmaAccess;
@@ -41,6 +41,8 @@ pub(crate) struct Wanted {
     pub len: u64,
     pub prot: Prot,
     pub size: FrameSize,
+    /// Page sizes follow use.
+    pub auto: bool,
     pub on_host: bool,
     /// In the page table in card memory, if it has room for the pages.
     pub table: bool,
@@ -72,7 +74,7 @@ impl Space {
 
     /// Maps a file or buffer. Nothing is read yet. Returns the address, and the number of the mapping.
     pub fn map_source(&mut self, d: &Dispatcher, wanted: Wanted) -> Result<(u64, u64)> {
-        let Wanted { source, first, len, prot, size, on_host, table, placement, noted, at } = wanted;
+        let Wanted { source, first, len, prot, size, auto, on_host, table, placement, noted, at } = wanted;
         let step = size.bytes();
         let bytes = len
             .checked_next_multiple_of(step)
@@ -123,6 +125,7 @@ impl Space {
             source,
             first,
             owner: self.owners,
+            auto: auto.then(|| Arc::new(Auto::new(va, bytes))),
             pages: BTreeMap::new(),
             on_host,
             host,
@@ -151,14 +154,14 @@ impl Space {
             let region = &self.regions[&start];
             if region.paged().is_some_and(of_owner) {
                 let whole = range.end >= start + region.len;
-                // Whole pages go, as POSIX says; those of 2 MiB only if the range has all of them.
+                // Whole pages of 4 KiB go, as POSIX says.
                 let end = if whole { start + region.bytes() } else { range.end.next_multiple_of(PAGE) };
                 ends.push((range.start.max(start), end));
             }
         }
         for &(from, to) in &ends {
-            self.split(from)?;
-            self.split(to)?;
+            self.split_page(d, from)?;
+            self.split_page(d, to)?;
         }
         let mut result = Ok(());
         for (from, to) in ends {

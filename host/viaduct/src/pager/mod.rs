@@ -12,6 +12,7 @@
 //! | `mappings`, `sync`, `serve` | mappings come and go; operations on ranges; faults are taken in batches |
 //! | `parked`, `sent` | mappings of streams: accesses that wait; pages that go to a stream |
 //! | `carry` | frames, reads, copies and translations of a batch of faults |
+//! | `sizes` | blocks of a mapping change between pages of 4 KiB and of 2 MiB |
 //! | `plan`, `ahead` | what a batch of faults takes; how far to read ahead |
 //! | `frames`, `retire`, `overflow` | frames for pages; eviction ahead of need; pages that stay in host memory |
 //! | `replace`, `clock` | which pages give their frames up |
@@ -39,6 +40,7 @@ mod replace;
 mod retire;
 mod sent;
 mod serve;
+mod sizes;
 mod space;
 mod staging;
 mod stats;

@@ -145,7 +145,7 @@ impl Space {
         let (_, fault) = numbered;
         let Some(available) = self.available(numbered, (start, number), plan) else { return };
         let Some(region) = self.regions.get_mut(&start) else { return };
-        let (step, page_count) = (region.page_bytes(), region.page_count());
+        let (step, huge, page_count) = (region.page_bytes(), region.huge(), region.page_count());
         let Kind::Paged(paged) = &mut region.kind else { return };
         let room = if paged.on_host { STAGING } else { self.staging.room() };
         if room < step {
@@ -162,6 +162,9 @@ impl Space {
         let count = (number..number + most).take_while(free).count() as u64;
         paged.judge_ahead(start, number, fault.time, plan);
         paged.ahead.loaded(number, count);
+        if let Some(auto) = paged.auto.as_ref().filter(|_| huge) {
+            auto.loads(start + number * step..start + (number + count) * step);
+        }
         let staged = if paged.on_host { 0 } else { self.staging.take(count * step) };
         plan.taken.extend((number..number + count).map(|n| (start, n)));
         self.note_damage(&fault);

@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use crate::backing::Source;
 use crate::card::Placement;
 use crate::card::dma::DmaBuffer;
 use crate::card::memory::FrameSize;
+use crate::card::sync::lock;
 use crate::error::Error;
 use crate::pager::advice::{Keep, Locality};
 use crate::pager::ahead::Ahead;
@@ -44,6 +45,8 @@ pub(super) struct Paged {
     pub(super) end: u64,
     /// The mapping it belongs to; of one that was split, all parts.
     pub(super) owner: u64,
+    /// What the parts of a mapping share whose page sizes follow use.
+    pub(super) auto: Option<Arc<Auto>>,
     pub(super) pages: BTreeMap<u64, Page>, // by number
     /// All pages are in host memory, as the mapping asks for; never in card memory.
     pub(super) on_host: bool,
@@ -57,6 +60,31 @@ pub(super) struct Paged {
     /// written back. Others were certainly not.
     pub(super) unclean: Option<BTreeSet<u64>>,
     pub(super) failures: Vec<Failure>,
+}
+
+/// What the parts of a mapping share whose page sizes follow use.
+pub(super) struct Auto {
+    /// Bytes of the mapping.
+    pub(super) bytes: u64,
+    /// The pages of 2 MiB that a fault has loaded last.
+    run: Mutex<Range<u64>>,
+}
+
+impl Auto {
+    pub(super) fn new(va: u64, bytes: u64) -> Self {
+        Self { bytes, run: Mutex::new(va..va) }
+    }
+
+    /// A fault loads the pages of 2 MiB at these addresses.
+    pub(super) fn loads(&self, run: Range<u64>) {
+        *lock(&self.run) = run;
+    }
+
+    /// Whether the block at this address is the one after those, or one of them.
+    pub(super) fn follows(&self, block: u64) -> bool {
+        let run = lock(&self.run);
+        (run.start..=run.end).contains(&block)
+    }
 }
 
 /// Host memory for all pages of a region.
@@ -233,6 +261,7 @@ impl Region {
             first,
             end: paged.end,
             owner: paged.owner,
+            auto: paged.auto.clone(),
             pages: pages.into_iter().map(|(n, page)| (n - number, page)).collect(),
             on_host: paged.on_host,
             host: paged

@@ -56,6 +56,9 @@ impl Space {
     /// least one is served.
     fn serve_batch(&mut self, d: &Dispatcher, faults: &[Event]) -> (Vec<Event>, Result<()>) {
         self.reclaim();
+        if let Err(error) = self.choose_sizes(d, faults) {
+            return (faults.to_vec(), Err(error));
+        }
         let alone = faults.len() == 1 && self.batches.is_empty();
         let mut plan = Plan { alone, ..Plan::default() };
         for fault in faults.iter().copied().enumerate() {

@@ -168,9 +168,7 @@ impl Space {
             return Ok(());
         }
         if (at - start) % step != 0 {
-            return Err(Error::Invalid(format!(
-                "{at:#x} is inside a page of {step} bytes; give multiples of that, or map with pages of 4 KiB"
-            )));
+            return Err(Error::Invalid(format!("{at:#x} is not a multiple of the {step} bytes of a page")));
         }
         let number = (at - start) / step;
         let rest = self.regions.get_mut(&start).and_then(|region| region.split_off(number));

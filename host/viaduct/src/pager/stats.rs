@@ -31,4 +31,8 @@ pub struct PagerStats {
     pub denied: u64,
     /// Entries of the page table in card memory that were damaged.
     pub damaged: u64,
+    /// Blocks of 2 MiB that got pages of 4 KiB, as there was no room for 2 MiB or a part of it was unmapped.
+    pub demoted: u64,
+    /// Blocks of 2 MiB that got a page of that size again.
+    pub promoted: u64,
 }

@@ -63,7 +63,8 @@ impl MapOptions {
         self
     }
 
-    /// With pages of 2 MiB, or of 4 KiB only. Unless told: 2 MiB from 2 MiB on.
+    /// With pages of 2 MiB, or of 4 KiB, only. Unless told: of 2 MiB from 2 MiB on, and of 4 KiB where accesses in no order find no room
+    /// for these.
     pub fn huge(mut self, huge: bool) -> Self {
         self.huge = Some(huge);
         self
@@ -204,16 +205,15 @@ impl Slot {
             At::Anywhere | At::Near(_) => true,
         };
         let huge = options.huge.unwrap_or(len >= HUGE && aligned) && card.info().tlb_huge.ways > 0;
-        let tlb = card.info().tlb_page;
-        let reach = u64::from(tlb.ways) * u64::from(tlb.sets) * PAGE;
         let wanted = Wanted {
             source: Arc::new(source),
             first: options.offset,
             len,
             prot: options.prot,
             size: if huge { FrameSize::Huge } else { FrameSize::Small },
+            auto: huge && options.huge.is_none() && !options.on_host,
             on_host: options.on_host,
-            table: !huge && !options.on_host && options.table.unwrap_or(len > reach),
+            table: !huge && !options.on_host && options.table.unwrap_or(len > card.info().small_reach()),
             placement: options.placement,
             noted: options.noted && options.prot.write,
             at: options.at,
@@ -263,8 +263,8 @@ impl Slot {
         lock(&inner.space).sync_some(&inner.rings, range, Then::Keep)
     }
 
-    /// Removes all mappings from a range, which begins at a multiple of 4096. Parts of mappings that it does not cover stay. Where pages
-    /// have 2 MiB, they go as a whole. Changed pages are written to their files first; an error says what is lost.
+    /// Removes all mappings from a range, which begins at a multiple of 4096. Parts of mappings that it does not cover stay; a page of
+    /// 2 MiB of which a part is covered becomes pages of 4 KiB. Changed pages are written to their files first; an error says what is lost.
     pub fn unmap(&self, range: Range<u64>) -> Result<()> {
         self.inner().unmap(&range, None)
     }

@@ -240,8 +240,11 @@ impl FakeCard {
     /// The bytes of a page that a slot sees now, if it is mapped.
     pub fn page(&self, slot: usize, va: u64) -> Option<Vec<u8>> {
         let mut state = self.state.lock().unwrap();
-        let pte = state.slots[slot].tlb.get(&(va, false))?.pte;
-        Some(state.card_read(pte & !0xfff, PAGE as usize))
+        let tlb = &state.slots[slot].tlb;
+        let small = tlb.get(&(va, false)).map(|entry| entry.pte & !0xfff);
+        let huge = || tlb.get(&(va - va % HUGE, true)).map(|entry| (entry.pte & !0xfff) + va % HUGE);
+        let at = small.or_else(huge)?;
+        Some(state.card_read(at, PAGE as usize))
     }
 
     /// An access that writes: whether it is allowed; `None` if it waits for its page, and is to be tried again.

@@ -42,6 +42,7 @@ pub fn mem(project: &Project, opened: &Opened, scale: &Scale, plots: &mut Vec<Pl
     plots.push(plot);
     figures.push(updates(project, opened, scale)?);
     figures.push(evicting_updates(project, opened, scale)?);
+    figures.extend(sized_updates(project, opened, scale)?);
     figures.push(overflowing_updates(project, opened, scale)?);
     Ok(figures)
 }
@@ -192,7 +193,7 @@ fn beyond(project: &Project, opened: &Opened, scale: &Scale) -> Result<Vec<Figur
 /// Random updates by app gups, a second time, with all pages loaded.
 fn updates(project: &Project, opened: &Opened, scale: &Scale) -> Result<Figure> {
     let (what, count) = ("random updates of 8 bytes, 2 MiB pages", 4 * scale.accesses[0]);
-    let run = Updates { what, count, times: 2, huge: true, budget: u64::MAX, advice: None };
+    let run = Updates { what, count, times: 2, huge: Some(true), budget: u64::MAX, advice: None };
     let (cycles, held, _) = run.measure(project, opened, scale.mem)?;
     Ok(run.figure(opened, cycles, format!("{count} updates in {cycles} cycles; {held} waited")))
 }
@@ -201,7 +202,7 @@ fn updates(project: &Project, opened: &Opened, scale: &Scale) -> Result<Figure> 
 fn evicting_updates(project: &Project, opened: &Opened, scale: &Scale) -> Result<Figure> {
     let what = "random updates of 8 bytes, frames for half, 4 KiB pages";
     let count = 2 * scale.mem / 4096;
-    let run = Updates { what, count, times: 1, huge: false, budget: scale.mem / 2, advice: None };
+    let run = Updates { what, count, times: 1, huge: Some(false), budget: scale.mem / 2, advice: None };
     let (cycles, _, stats) = run.measure(project, opened, scale.mem)?;
     let note = format!(
         "{count} updates in {cycles} cycles; {} pages loaded, {:.0} each, and {} written back",
@@ -212,12 +213,36 @@ fn evicting_updates(project: &Project, opened: &Opened, scale: &Scale) -> Result
     Ok(run.figure(opened, cycles, note))
 }
 
+/// As [`evicting_updates`], without a choice of the page size, and with pages of 2 MiB only.
+fn sized_updates(project: &Project, opened: &Opened, scale: &Scale) -> Result<Vec<Figure>> {
+    if scale.mem < 8 << 20 {
+        return Ok(Vec::new()); // too few pages of 2 MiB
+    }
+    let mut figures = Vec::new();
+    let all = 2 * scale.mem / 4096;
+    for (what, huge, count) in [
+        ("random updates of 8 bytes, frames for half, page sizes that follow use", None, all),
+        ("random updates of 8 bytes, frames for half, 2 MiB pages", Some(true), all / 64),
+    ] {
+        let run = Updates { what, count, times: 1, huge, budget: scale.mem / 2, advice: None };
+        let (cycles, _, stats) = run.measure(project, opened, scale.mem)?;
+        let note = format!(
+            "{count} updates in {cycles} cycles, {:.0} each; {} pages loaded, {} blocks of 2 MiB got pages of 4 KiB",
+            cycles as f64 / count as f64,
+            stats.pages_in,
+            stats.demoted
+        );
+        figures.push(run.figure(opened, cycles, note));
+    }
+    Ok(figures)
+}
+
 /// As [`evicting_updates`], but pages that card memory has no room for stay in host memory: in a second run, when all have been touched.
 fn overflowing_updates(project: &Project, opened: &Opened, scale: &Scale) -> Result<Figure> {
     let what = "random updates of 8 bytes, frames for half, others in host memory";
     let count = 4 * scale.accesses[0];
     let advice = Some(Advice::Random);
-    let run = Updates { what, count, times: 2, huge: false, budget: scale.mem / 2, advice };
+    let run = Updates { what, count, times: 2, huge: Some(false), budget: scale.mem / 2, advice };
     let (cycles, _, stats) = run.measure(project, opened, scale.mem)?;
     let note = format!(
         "{count} updates in {cycles} cycles, {:.2} each; {} of {} pages in host memory",
@@ -233,7 +258,7 @@ struct Updates {
     what: &'static str,
     count: u64,
     times: u64,
-    huge: bool,
+    huge: Option<bool>,
     budget: u64,
     advice: Option<Advice>,
 }
@@ -247,7 +272,8 @@ impl Updates {
         slot.set_frame_budget(self.budget);
         let mut expected = Random(5).bytes(bytes as usize);
         let shared = SharedBytes::new(expected.clone());
-        let options = MapOptions::new(Prot::READ_WRITE).huge(self.huge);
+        let options = MapOptions::new(Prot::READ_WRITE);
+        let options = self.huge.map_or(options, |huge| options.huge(huge));
         let mapping = slot.map(Source::bytes(shared.clone()), bytes, options)?;
         self.advice.map_or(Ok(()), |advice| mapping.advise(advice))?;
         let range = MemoryRange::of(&mapping, register(&app, "base")?, Some(register(&app, "bytes")?));
