@@ -318,6 +318,29 @@ fn an_app_that_never_ends_is_stopped() {
     assert!(error.to_string().contains("does not fit into the 32-bit register"), "{error}");
 }
 
+/// Each read takes longer than a slot may be without activity.
+struct SlowDisk;
+
+impl Device for SlowDisk {
+    fn will_need(&self, _: u64, _: u64) {}
+
+    fn read(&self, _: u64, _: u64) {
+        std::thread::sleep(quick().stall * 3 / 2);
+    }
+}
+
+#[test]
+fn an_app_whose_pages_are_being_loaded_does_not_hang() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let source = Source::anonymous(2 * PAGE).unwrap().on(Arc::new(SlowDisk));
+    let mapping = slot.map(source, 2 * PAGE, rw()).unwrap();
+    // One page after the other.
+    slot.advise(mapping.va()..mapping.va() + 2 * PAGE, Advice::Random).unwrap();
+    add_one(&slot, mapping.va(), mapping.len()).unwrap();
+    mapping.unmap().unwrap();
+}
+
 #[test]
 fn a_limit_ends_a_run_that_faults_for_ever() {
     let fake = FakeCard::new();

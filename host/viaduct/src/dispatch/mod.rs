@@ -70,7 +70,8 @@ pub(crate) struct State {
     pub strays: u64,
     stopped: Option<&'static str>,
     broken: bool,
-    activity: u64,
+    /// Grows with whatever the slot does, and with what the host does for it: completions, events, pages read and written.
+    pub activity: u64,
     leader: bool,
     armed: Option<(u16, u16)>,
 }

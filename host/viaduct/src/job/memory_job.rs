@@ -121,6 +121,7 @@ impl<'a> MemoryJob<'a> {
         let by_irq = self.irq || self.done.is_none();
         let mut pause = if by_irq { look } else { Duration::from_millis(1) };
         let (mut alive, mut looked, mut signs) = (begun, begun, None);
+        let mut activity = slot.activity();
         if self.stop.is_some() {
             pause = pause.min(ASK_STOP);
         }
@@ -144,8 +145,10 @@ impl<'a> MemoryJob<'a> {
             if let Some(limit) = self.limit.filter(|limit| now - begun >= *limit) {
                 return Err(Error::Unfinished { slot: slot.index(), limit });
             }
-            // An access that waits for a stream has a time limit of its own.
-            if raised.is_some() || slot.waits_for_stream() {
+            // Pages on their way to the card are activity, though the app stands still meanwhile. An access that waits for a
+            // stream has a time limit of its own.
+            let before = std::mem::replace(&mut activity, slot.activity());
+            if activity != before || slot.waits_for_stream() {
                 alive = now;
             }
             if now - looked >= look {

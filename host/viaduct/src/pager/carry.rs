@@ -235,6 +235,7 @@ impl Space {
         };
         let position = paged.first + number * step;
         let got = paged.source.read(buffer, offset as usize, valid as usize, position)? as u64;
+        d.lock().activity += 1;
         let filled = got.div_ceil(step);
         buffer.memory().fill((offset + got) as usize, (filled * step - got) as usize, 0);
         // What the source never had is not missing.

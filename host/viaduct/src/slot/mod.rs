@@ -332,6 +332,11 @@ impl Slot {
         self.if_ours(|inner| inner.rings.lock().irqs)
     }
 
+    /// Changes with whatever the slot does, and with what the host does for it.
+    pub(crate) fn activity(&self) -> u64 {
+        self.inner.rings.lock().activity
+    }
+
     /// Whether accesses of the app wait for the data of a stream.
     pub(crate) fn waits_for_stream(&self) -> bool {
         self.inner.rings.lock().parked > 0
