@@ -513,6 +513,27 @@ fn a_crowd_at_the_door_does_not_disturb_the_client_inside() {
     eventually("the server is free again", || Client::connect(&path).is_ok());
 }
 
+#[test]
+fn a_silent_crowd_does_not_keep_others_out() {
+    // At once: not after the time of each of them.
+    let target = Target::with(Budget::of_process(), 2 * HANGS);
+    let begin = Instant::now();
+    for said in [&[][..], &[1]] {
+        let crowd: Vec<_> = (0..300)
+            .map(|_| {
+                let mut stream = target.connect();
+                // Those that came first may have been disconnected.
+                let _ = stream.write_all(said);
+                stream
+            })
+            .collect();
+        target.check();
+        let mut first = &crowd[0];
+        assert_eq!(first.read(&mut [0]).unwrap_or(0), 0, "the oldest one is disconnected");
+        assert!(begin.elapsed() < HANGS);
+    }
+}
+
 /// A memfd of that size, without allocated pages.
 fn memfd(bytes: u64) -> OwnedFd {
     // SAFETY: a new descriptor without other owner.

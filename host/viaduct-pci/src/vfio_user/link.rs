@@ -40,6 +40,17 @@ pub(super) struct Message {
     pub fds: Vec<OwnedFd>,
 }
 
+/// A message of which a part has come.
+#[derive(Debug, Default)]
+pub(super) struct Incoming {
+    head: [u8; HEADER_SIZE],
+    /// Once the head is complete.
+    body: Option<Vec<u8>>,
+    /// Bytes of the head, or of the body.
+    filled: usize,
+    pub fds: Vec<OwnedFd>,
+}
+
 /// A connected stream socket in non-blocking mode.
 #[derive(Debug)]
 pub(super) struct Link {
@@ -75,22 +86,50 @@ impl Link {
             return Err(LinkError::Silent);
         }
         let deadline = end_of(self.message_time);
-        let mut fds = Vec::new();
-        let mut head = [0; HEADER_SIZE];
-        self.fill(&mut head, true, &mut fds, stop, deadline)?;
-        let header = Header::decode(&head);
-        let size = header.size as usize;
-        if !(HEADER_SIZE..=MAX_MESSAGE).contains(&size) {
-            return Err(LinkError::BadSize(header.size));
+        let mut incoming = Incoming::default();
+        loop {
+            if let Some(message) = self.take(&mut incoming)? {
+                return Ok(message);
+            }
+            if !wait(self.fd(), PollFlags::POLLIN, stop, deadline)? {
+                return Err(LinkError::Stalled);
+            }
         }
-        let mut body = vec![0; size - HEADER_SIZE];
-        self.fill(&mut body, false, &mut fds, stop, deadline)?;
-        Ok(Message { header, body, fds })
     }
 
-    /// From now on a message, once begun, must be complete within this time.
-    pub fn hurry(&mut self, message_time: Duration) {
-        self.message_time = message_time;
+    /// Takes what has come of a message, without waiting; the message once it is complete.
+    pub fn take(&self, incoming: &mut Incoming) -> Result<Option<Message>, LinkError> {
+        loop {
+            let Incoming { head, body, filled, fds } = &mut *incoming;
+            let rest = match body {
+                None => &mut head[*filled..],
+                Some(body) => &mut body[*filled..],
+            };
+            if rest.is_empty() {
+                let header = Header::decode(head);
+                if let Some(body) = body.take() {
+                    return Ok(Some(Message { header, body, fds: std::mem::take(fds) }));
+                }
+                let size = header.size as usize;
+                if !(HEADER_SIZE..=MAX_MESSAGE).contains(&size) {
+                    return Err(LinkError::BadSize(header.size));
+                }
+                (*body, *filled) = (Some(vec![0; size - HEADER_SIZE]), 0);
+                continue;
+            }
+            match receive_some(self.stream.as_raw_fd(), rest, fds) {
+                Ok(0) if body.is_none() && *filled == 0 => return Err(LinkError::Closed),
+                Ok(0) => return Err(LinkError::Truncated),
+                Ok(count) => *filled += count,
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => return Ok(None),
+                Err(Errno::ECONNRESET) => return Err(LinkError::Closed),
+                Err(errno) => return Err(errno.into()),
+            }
+            if fds.len() > MAX_FDS {
+                return Err(LinkError::TooManyFds);
+            }
+        }
     }
 
     /// Sends a whole message.
@@ -122,36 +161,6 @@ impl Link {
     pub fn shutdown(&self) {
         // Failure means that it is closed already.
         let _ = self.stream.shutdown(std::net::Shutdown::Both);
-    }
-
-    fn fill(
-        &self,
-        buf: &mut [u8],
-        at_start: bool,
-        fds: &mut Vec<OwnedFd>,
-        stop: Option<BorrowedFd>,
-        deadline: Option<Instant>,
-    ) -> Result<(), LinkError> {
-        let mut filled = 0;
-        while filled < buf.len() {
-            match receive_some(self.stream.as_raw_fd(), &mut buf[filled..], fds) {
-                Ok(0) if at_start && filled == 0 => return Err(LinkError::Closed),
-                Ok(0) => return Err(LinkError::Truncated),
-                Ok(count) => filled += count,
-                Err(Errno::EINTR) => {}
-                Err(Errno::EAGAIN) => {
-                    if !wait(self.fd(), PollFlags::POLLIN, stop, deadline)? {
-                        return Err(LinkError::Stalled);
-                    }
-                }
-                Err(Errno::ECONNRESET) => return Err(LinkError::Closed),
-                Err(errno) => return Err(errno.into()),
-            }
-            if fds.len() > MAX_FDS {
-                return Err(LinkError::TooManyFds);
-            }
-        }
-        Ok(())
     }
 }
 

@@ -9,6 +9,7 @@ mod client;
 mod files;
 mod irq;
 mod link;
+mod lobby;
 mod refusal;
 mod server;
 mod wire;

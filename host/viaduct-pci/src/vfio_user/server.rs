@@ -3,36 +3,39 @@
 
 use super::files::Files;
 use super::irq::{Forwarder, IrqFd, IrqTable, LOOK};
-use super::link::{Link, LinkError, Message, wait};
+use super::link::{Link, LinkError, Message};
+use super::lobby::{Caller, Lobby};
 use super::refusal::Refusal;
 use super::wire::{
     Body, Fields, IRQ_MSIX, IRQS, MAJOR, MAX_DATA, MAX_FDS, MAX_MAPS, MINOR, REGION_BARS, REGION_CONFIG,
     REGIONS, command, flag,
 };
 use crate::budget::{Budget, Resource, Share};
+use crate::eventfds::{eventfd, timeout_until};
 use crate::peer::Peer;
 use crate::{CONFIG_SIZE, DmaAccess, PciError, PciFunction, Result, SocketFile};
 use nix::errno::Errno;
-use nix::poll::PollFlags;
-use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::poll::{PollFd, PollFlags, poll};
+use nix::sys::eventfd::EventFd;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Limits of a [`Server`].
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Longest time for a message once begun, in either direction; a client that exceeds it is disconnected.
+    /// Longest time for a message once begun, in either direction, and for the first one to come; a client that exceeds
+    /// it is disconnected. While many are silent, those that have been for longest are disconnected sooner.
     pub message_time: Duration,
-    /// How long a new client waits for the current one to disconnect before it is refused with `EBUSY`. Those that
-    /// connect while it waits, or shortly afterwards, are refused sooner, so that many do not add up their times.
+    /// How long a new client waits for the current one to disconnect before it is refused with `EBUSY`.
     pub busy_time: Duration,
     /// The resources of this server's clients, shared with those of other servers.
     pub budget: Arc<Budget>,
@@ -84,8 +87,7 @@ impl Server {
         options: ServerOptions,
     ) -> Result<Self> {
         listener.set_nonblocking(true).map_err(|e| os("setting up the socket", e))?;
-        let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
-            .map_err(|e| os("setting up the server", e.into()))?;
+        let (stop, freed) = (eventfd()?, eventfd()?);
         let shared = Arc::new(Shared {
             function,
             share: options.budget.join(),
@@ -94,7 +96,7 @@ impl Server {
             irqs: IrqTable::default(),
             forwarder: Forwarder::default(),
             client: Mutex::new(None),
-            freed: Condvar::new(),
+            freed,
         });
         let (door, room) = sync_channel(1);
         // If this fails, the drop ends the threads that exist.
@@ -147,7 +149,8 @@ struct Shared {
     forwarder: Forwarder,
     /// The client being served.
     client: Mutex<Option<Peer>>,
-    freed: Condvar,
+    /// Readable when it is gone.
+    freed: EventFd,
 }
 
 impl Shared {
@@ -162,105 +165,110 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-/// Accepts clients, one at a time, and refuses the others.
-fn accept_all(shared: &Shared, listener: &UnixListener, room: &SyncSender<Link>) {
-    let mut refused: Option<Instant> = None;
+/// Accepts connections, has one client at a time served, and refuses the others.
+fn accept_all(shared: &Shared, listener: &UnixListener, room: &SyncSender<Caller>) {
+    let mut lobby = Lobby::new(shared.options.message_time, shared.options.busy_time);
     loop {
-        // A client may block the forwarder in a write; `unblock` ends that.
-        let look = shared.client().is_some() || shared.irqs.is_writing();
-        let until = look.then(|| Instant::now() + LOOK);
-        match wait(listener.as_fd(), PollFlags::POLLIN, Some(shared.stop.as_fd()), until) {
-            Ok(true) => {}
-            Ok(false) => {
-                shared.irqs.unblock();
-                continue;
-            }
+        let knocked = match wait_at_door(shared, listener, &lobby) {
+            Ok(knocked) => knocked,
             Err(LinkError::Stopped) => return,
             Err(error) => {
                 tracing::error!(%error, "no more clients are accepted");
                 return;
             }
+        };
+        shared.irqs.unblock();
+        if knocked {
+            admit(shared, listener, &mut lobby);
         }
-        let link =
-            match listener.accept().and_then(|(stream, _)| Link::new(stream, shared.options.message_time)) {
-                Ok(link) => link,
-                Err(e)
-                    if matches!(
-                        e.kind(),
-                        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::ConnectionAborted
-                    ) =>
-                {
-                    continue;
+        lobby.listen(Instant::now());
+        let present = shared.client().clone();
+        match present {
+            Some(present) => {
+                while let Some(caller) = lobby.overdue(Instant::now()) {
+                    refuse(shared, &caller, &present);
                 }
-                Err(error) => {
-                    // Most likely out of descriptors: pause instead of spinning.
-                    tracing::warn!(%error, "a client waits: it cannot be accepted");
-                    std::thread::sleep(Duration::from_millis(50));
-                    continue;
+            }
+            None => {
+                if let Some(caller) = lobby.next() {
+                    *shared.client() = Some(caller.link.peer());
+                    // The previous client has been removed, so there is space.
+                    let _ = room.send(caller);
                 }
-            };
-        match take_turn(
-            shared,
-            link.peer(),
-            busy_time(shared.options.busy_time, refused.map(|at| at.elapsed())),
-        ) {
-            // The previous client has been removed, so there is space.
-            Ok(()) => drop(room.send(link)),
-            Err((client, waited)) => {
-                if waited == shared.options.busy_time {
-                    refused = Some(Instant::now());
-                }
-                refuse(shared, link, &client);
             }
         }
     }
 }
 
-/// How long a client waits for its turn, if one that waited for all of `longest` was refused `refused` ago. Without a limit
-/// for all of them a client behind thirty others would be refused too late: it expects a reply within half a minute.
-fn busy_time(longest: Duration, refused: Option<Duration>) -> Duration {
-    match refused {
-        Some(ago) if ago < longest.saturating_mul(3) => longest / 20,
-        _ => longest,
+/// Waits until there is something to do: a new connection, a message, the end of the present client or of a time. Returns
+/// whether it is a new connection, for which there is a place.
+fn wait_at_door(
+    shared: &Shared,
+    listener: &UnixListener,
+    lobby: &Lobby,
+) -> std::result::Result<bool, LinkError> {
+    // A client may block the forwarder in a write; `unblock` ends that.
+    let look = shared.client().is_some() || shared.irqs.is_writing();
+    let look = look.then(|| Instant::now() + LOOK);
+    let until = look.into_iter().chain(lobby.wakes()).min();
+    let mut polled: Vec<_> = [shared.stop.as_fd(), shared.freed.as_fd()]
+        .into_iter()
+        .chain(lobby.fds())
+        .chain((!lobby.is_full()).then(|| listener.as_fd()))
+        .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
+        .collect();
+    match poll(&mut polled, timeout_until(until)) {
+        Ok(_) | Err(Errno::EINTR) => {}
+        Err(errno) => return Err(errno.into()),
     }
+    if polled[0].any().unwrap_or(true) {
+        return Err(LinkError::Stopped);
+    }
+    // Whoever was served before has left: it suffices to know it once.
+    let _ = shared.freed.read();
+    let knocked = polled.last().is_some_and(|last| last.any().unwrap_or(true));
+    Ok(knocked && !lobby.is_full())
 }
 
-/// Waits for the current client to disconnect and then makes `next` the current one. If it does not within `limit`, the
-/// error names it and the limit.
-fn take_turn(shared: &Shared, next: Peer, limit: Duration) -> std::result::Result<(), (Peer, Duration)> {
-    let (mut client, _) = shared
-        .freed
-        .wait_timeout_while(shared.client(), limit, |client| client.is_some())
-        .unwrap_or_else(PoisonError::into_inner);
-    match &*client {
-        Some(present) => Err((present.clone(), limit)),
-        None => {
-            *client = Some(next);
-            Ok(())
+/// Accepts the connections that wait, as long as there are places.
+fn admit(shared: &Shared, listener: &UnixListener, lobby: &mut Lobby) {
+    let mut admitted = false;
+    while !lobby.is_full() {
+        let accepted =
+            listener.accept().and_then(|(stream, _)| Link::new(stream, shared.options.message_time));
+        match accepted {
+            Ok(link) => lobby.admit(link, Instant::now()),
+            Err(e) if e.kind() == ErrorKind::ConnectionAborted => {}
+            Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+            // Most likely out of descriptors: one that is silent gives up its own, or a pause instead of spinning.
+            Err(error) if !admitted && !lobby.close_oldest(Instant::now()) => {
+                tracing::warn!(%error, "a client waits: it cannot be accepted");
+                std::thread::sleep(Duration::from_millis(50));
+                return;
+            }
+            Err(_) => return,
         }
+        admitted = true;
     }
 }
 
 fn end_turn(shared: &Shared) {
     *shared.client() = None;
-    shared.freed.notify_one();
+    // Cannot fail: the counter is far from its limit.
+    let _ = shared.freed.write(1);
 }
 
-/// Replies to the first message of a client that connected while another is served. Limited in time, so that a slow one
-/// does not delay the others.
-fn refuse(shared: &Shared, mut link: Link, present: &Peer) {
-    const PATIENCE: Duration = Duration::from_millis(100);
+/// Replies to the first message of a client that connected while another is served.
+fn refuse(shared: &Shared, caller: &Caller, present: &Peer) {
     tracing::info!(%present, "refusing a client: another one is being served");
-    link.hurry(PATIENCE);
-    let stop = Some(shared.stop.as_fd());
-    if let Ok(Message { header, body, .. }) = link.receive(Some(PATIENCE), stop) {
-        let text = match header.command == command::VERSION && wants_text(&body) {
-            true => format!("in use by {present}"),
-            false => String::new(),
-        };
-        // Errors only concern the client.
-        let _ = link.send(&header.error_reply(Errno::EBUSY).encode(text.as_bytes()), &[], stop);
-    }
+    let Message { header, body, .. } = &caller.first;
+    let text = match header.command == command::VERSION && wants_text(body) {
+        true => format!("in use by {present}"),
+        false => String::new(),
+    };
+    // Errors only concern the client. Its socket is empty, so that this does not wait for it.
+    let reply = header.error_reply(Errno::EBUSY).encode(text.as_bytes());
+    let _ = caller.link.send(&reply, &[], Some(shared.stop.as_fd()));
 }
 
 /// Whether the sender of this VERSION request wants texts with errors.
@@ -270,16 +278,16 @@ fn wants_text(version: &[u8]) -> bool {
 }
 
 /// Serves the accepted clients.
-fn serve_all(shared: &Shared, room: &Receiver<Link>) {
-    for link in room {
-        if catch_unwind(AssertUnwindSafe(|| serve(shared, &link))).is_err() {
+fn serve_all(shared: &Shared, room: &Receiver<Caller>) {
+    for caller in room {
+        if catch_unwind(AssertUnwindSafe(|| serve(shared, caller))).is_err() {
             tracing::error!("serving a client panicked");
         }
     }
 }
 
 /// Serves one client, from its first message to its last.
-fn serve(shared: &Shared, link: &Link) {
+fn serve(shared: &Shared, Caller { link, first, .. }: Caller) {
     /// Cleans up even if a request panics.
     struct Cleanup<'a>(Connection<'a>, &'a Link);
     impl Drop for Cleanup<'_> {
@@ -289,8 +297,8 @@ fn serve(shared: &Shared, link: &Link) {
             end_turn(self.0.shared);
         }
     }
-    let mut cleanup = Cleanup(Connection::new(shared, link.peer()), link);
-    let why = cleanup.0.run(link);
+    let mut cleanup = Cleanup(Connection::new(shared, link.peer()), &link);
+    let why = cleanup.0.run(&link, first);
     tracing::debug!(%why, "client ended");
 }
 
@@ -318,13 +326,13 @@ impl<'a> Connection<'a> {
         Self { shared, peer, greeted: false, error_text: false, maps: BTreeMap::new(), files }
     }
 
-    /// Serves requests until the connection ends or fails.
-    fn run(&mut self, link: &Link) -> LinkError {
+    /// Serves requests, of which the first is here, until the connection ends or fails.
+    fn run(&mut self, link: &Link, first: Message) -> LinkError {
         let stop = Some(self.shared.stop.as_fd());
+        let mut first = Some(first);
         loop {
-            // Only the first message has a time limit; afterwards a client may be silent for any time.
-            let patience = if self.greeted { None } else { Some(self.shared.options.message_time) };
-            let message = match link.receive(patience, stop) {
+            // A client may be silent for any time.
+            let message = match first.take().map_or_else(|| link.receive(None, stop), Ok) {
                 Ok(message) => message,
                 Err(why) => return why,
             };
@@ -709,15 +717,6 @@ fn os(what: impl Into<String>, source: std::io::Error) -> PciError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn clients_behind_one_that_was_refused_wait_for_much_less() {
-        let longest = Duration::from_secs(1);
-        assert_eq!(busy_time(longest, None), longest);
-        assert_eq!(busy_time(longest, Some(4 * longest)), longest);
-        // Thirty of them wait for less than what each expects to wait at most.
-        assert!(30 * busy_time(longest, Some(2 * longest)) < 2 * longest);
-    }
 
     #[test]
     fn accesses_are_cut_into_aligned_pieces() {
