@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -336,6 +337,30 @@ def test_more_memory_than_there_is(tmp_path: Path):
         fails(
             1, "not enough host memory for", "card", "--functions", tmp_path / "f", "--disk", size, timeout=60
         )
+
+
+def test_a_full_temporary_folder_is_named(tmp_path: Path):
+    """With what to do. A limit of the size of files stands for a disk that is full."""
+    full = tmp_path / "full"
+    full.mkdir()
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 20, most))
+
+    for app, words in (
+        ("sha256", "the copy for --check: cannot be written in the temporary folder"),
+        ("rng", "the copy of standard input: cannot be written in the temporary folder"),
+    ):
+        done = viaduct(
+            *("run", app, "--in", "-", "--check"),
+            input="x" * 4_000_000,
+            env=os.environ | {"TMPDIR": str(full)},
+            preexec_fn=limit,
+        )
+        assert done.returncode == 1 and f"{words} {full}: " in done.stderr, done.stderr
+        assert "name another folder with TMPDIR" in done.stderr
+        assert not list(full.iterdir())
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])

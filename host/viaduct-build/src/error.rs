@@ -97,6 +97,16 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
+    /// A temporary file could not be written.
+    #[error("{what}: cannot be written in the temporary folder {}: {problem}; make room there, or name another folder with TMPDIR", folder.display())]
+    ScratchFile {
+        /// The file, in words.
+        what: String,
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
     /// A tool this crate runs failed.
     #[error("{}{what} failed: {problem}", above(output))]
     Tool {

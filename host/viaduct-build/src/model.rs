@@ -73,8 +73,9 @@ pub fn run_model(
         "model": bytes(&model), "inputs": inputs, "registers": registers, "folder": bytes(folder.path()),
         "answer": bytes(&answer),
     });
-    std::fs::write(&orders, text.to_string()).map_err(Error::io(&orders))?;
     let what = format!("the golden model {}", model.display());
+    std::fs::write(&orders, text.to_string())
+        .map_err(|e| Scratch::lacks(format!("what {what} is to do"), &e))?;
     let mut command = Command::new(venv_python(root, &what)?);
     // -P: files in the current folder are not imported as modules.
     command.args(["-P", "-c", RUNNER]).arg(&orders);

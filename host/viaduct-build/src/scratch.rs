@@ -40,6 +40,16 @@ impl Scratch {
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
+
+    /// The error for a file that cannot be written in such a folder.
+    pub fn lacks(what: impl Into<String>, e: &std::io::Error) -> Error {
+        let problem = match e.raw_os_error() {
+            Some(libc::ENOSPC | libc::EDQUOT) => "it is full".to_owned(),
+            Some(libc::EFBIG) => "files of this user may not be larger (`ulimit -f`)".to_owned(),
+            _ => reason(e),
+        };
+        Error::ScratchFile { what: what.into(), folder: std::env::temp_dir(), problem }
+    }
 }
 
 /// The system's text, without number and path.
@@ -72,6 +82,18 @@ fn sweep(parent: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_folder_is_named() {
+        for (errno, why) in
+            [(libc::ENOSPC, "it is full"), (libc::EFBIG, "ulimit"), (libc::EIO, "output error")]
+        {
+            let text = Scratch::lacks("the copy", &std::io::Error::from_raw_os_error(errno)).to_string();
+            let folder = std::env::temp_dir().display().to_string();
+            assert!(text.starts_with("the copy: ") && text.contains(&folder), "{text}");
+            assert!(text.contains(why) && text.ends_with("with TMPDIR"), "{text}");
+        }
+    }
 
     #[test]
     fn what_is_held_stays_and_what_was_left_goes() {

@@ -24,6 +24,9 @@ const LOOK: u16 = 100;
 /// How long a tool may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// Tools whose last line is an error that says what to do.
+const OURS: [&str; 2] = ["verilate: ", "run_model: "];
+
 /// The project's Python, with the pinned tools.
 pub(crate) fn venv_python(root: &Path, what: &str) -> Result<PathBuf> {
     require_checkout(root, what)?;
@@ -152,7 +155,7 @@ fn end(child: &mut Child) {
 fn reason(printed: &str, status: ExitStatus, usual: &str) -> (String, String) {
     let printed = printed.trim_end();
     let (before, last) = printed.rsplit_once('\n').unwrap_or(("", printed));
-    if let Some((_, problem)) = last.split_once("error: ").filter(|(tool, _)| *tool == "verilate: ") {
+    if let Some((_, problem)) = last.split_once("error: ").filter(|(tool, _)| OURS.contains(tool)) {
         return (first_errors(before), problem.to_owned());
     }
     let problem = match status.signal() {

@@ -27,10 +27,24 @@ inputs = {name: path_of(file).read_bytes() for name, file in orders["inputs"].it
 outputs = module.model(inputs, {name: int(value, 16) for name, value in orders["registers"].items()})
 if not isinstance(outputs, dict):
     sys.exit(f"model() returned {type(outputs).__name__}, not a dict")
+
+
+def write(name: str, value: bytes | bytearray | memoryview) -> None:
+    """Writes a file in the folder of the results."""
+    folder = path_of(orders["folder"])
+    try:
+        (folder / name).write_bytes(value)
+    except OSError as error:
+        sys.exit(
+            f"run_model: error: its result cannot be written in the temporary folder {folder.parent}: "
+            f"{error.strerror}; make room there, or name another folder with TMPDIR"
+        )
+
+
 answer = {}
 for index, (name, value) in enumerate(outputs.items()):
     if not isinstance(name, str) or not isinstance(value, bytes | bytearray | memoryview):
         sys.exit(f"model() returned {type(value).__name__} for {name!r}, not bytes")
     answer[name] = f"out{index}"
-    (path_of(orders["folder"]) / answer[name]).write_bytes(value)
-path_of(orders["answer"]).write_text(json.dumps(answer))
+    write(answer[name], value)
+write(path_of(orders["answer"]).name, json.dumps(answer).encode())

@@ -117,7 +117,7 @@ impl From<viaduct_build::Error> for Failure {
         let code = match &error {
             E::NoApp { .. } | E::NoProject { .. } | E::Root { .. } => Code::NotFound,
             E::Value { .. } | E::Image { .. } => Code::Argument,
-            E::Io { .. } | E::Scratch { .. } => Code::Io,
+            E::Io { .. } | E::Scratch { .. } | E::ScratchFile { .. } => Code::Io,
             _ => Code::Build,
         };
         Self::new(code, error.to_string())

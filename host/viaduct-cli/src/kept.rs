@@ -45,7 +45,7 @@ impl Kept {
 
     fn new() -> Result<(Kept, File)> {
         let kept = Kept(Scratch::new()?);
-        let copy = File::create(kept.path()).map_err(at("temporary file"))?;
+        let copy = File::create(kept.path()).map_err(|e| Scratch::lacks(COPY, &e))?;
         Ok((kept, copy))
     }
 
@@ -109,9 +109,11 @@ impl Tee {
     }
 }
 
-/// Adds to an error that it concerns the copy.
+/// The copy, in errors.
+const COPY: &str = "the copy for --check";
+
 fn of_copy(e: io::Error) -> io::Error {
-    io::Error::new(e.kind(), format!("the copy for --check: {e}"))
+    io::Error::new(e.kind(), Scratch::lacks(COPY, &e).to_string())
 }
 
 impl Read for Tee {

@@ -88,7 +88,7 @@ fn compare(
     let (mut ins, mut outs) = (Vec::new(), Vec::new());
     for (name, port) in ports(app, Way::In) {
         let path = folder.path().join(format!("in.{name}"));
-        std::fs::write(&path, random.bytes(*size)).map_err(at(path.display()))?;
+        std::fs::write(&path, random.bytes(*size)).map_err(|e| Scratch::lacks(name, &e))?;
         // The memory port changes its file in place.
         let list = if port == Port::Memory { &mut outs } else { &mut ins };
         list.push(route(name, &path)?);

@@ -31,7 +31,7 @@ impl Routes {
         let captured = Scratch::new()?;
         let spill = |name: &str, bytes: &[u8]| {
             let path = captured.path().join(name);
-            std::fs::write(&path, bytes).map_err(at(path.display())).map(|()| path)
+            std::fs::write(&path, bytes).map_err(|e| Scratch::lacks(name, &e)).map(|()| path)
         };
         for name in expected.names() {
             missing.retain(|m| *m != name);
@@ -88,7 +88,7 @@ impl Routes {
                     )));
                 };
                 let answer = bytes.get(k * length..(k + 1) * length).unwrap_or_default();
-                std::fs::write(&captured, answer).map_err(at(captured.display()))?;
+                std::fs::write(&captured, answer).map_err(|e| Scratch::lacks(*name, &e))?;
                 match compare::files(&captured, expected)? {
                     Ok(bytes) => same += bytes,
                     Err(difference) => return Ok(Err(format!("{}: {name}: {difference}", path.display()))),

@@ -95,7 +95,8 @@ impl Memory {
             Work::Change(path) => {
                 let scratch = Scratch::new()?;
                 let copy = scratch.path().join("before");
-                std::fs::copy(path, &copy).map_err(at(format!("copying {} for --check", path.display())))?;
+                std::fs::copy(path, &copy)
+                    .map_err(|e| Scratch::lacks(format!("the copy of {} for --check", path.display()), &e))?;
                 (copy, path.clone(), Some(scratch))
             }
         })
@@ -109,15 +110,18 @@ impl Memory {
     /// What is mapped, and what the app may do with it.
     pub fn begin(&self) -> Result<(Source, Prot)> {
         if self.from_standard {
-            let mut copy = File::create(self.first()).map_err(at("the copy of standard input"))?;
-            let read = own(io::stdin()).and_then(|mut from| io::copy(&mut from, &mut copy));
-            read.map_err(at("copying standard input to a temporary file"))?;
+            let copied =
+                File::create(self.first()).and_then(|mut copy| io::copy(&mut own(io::stdin())?, &mut copy));
+            copied.map_err(|e| Scratch::lacks("the copy of standard input", &e))?;
         }
         let (source, prot) = match &self.work {
             Work::Read(path) => (Source::file(path)?, Prot::READ),
             Work::Change(path) => (Source::file_mut(path)?, Prot::READ_WRITE),
             Work::Copy { from, to } => {
-                std::fs::copy(from, to).map_err(at(format!("{} to {}", from.display(), to.display())))?;
+                std::fs::copy(from, to).map_err(|e| match self.to_standard {
+                    true => Scratch::lacks("the copy for standard output", &e).into(),
+                    false => at(format!("{} to {}", from.display(), to.display()))(e),
+                })?;
                 (Source::file_mut(to)?, Prot::READ_WRITE)
             }
         };
