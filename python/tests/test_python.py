@@ -178,6 +178,17 @@ def test_progress_is_told_and_its_exceptions_arrive(card: viaduct.Card):
         assert np.array_equal(slot.run(data(65)), data(65))
 
 
+@pytest.mark.parametrize("kind", [GeneratorExit, KeyboardInterrupt, SystemExit, StopIteration])
+def test_an_exception_of_any_kind_arrives(card: viaduct.Card, kind: type[BaseException]):
+    def fail(_: viaduct.Progress) -> None:
+        raise kind("enough")
+
+    with card.load("pass") as slot:
+        with pytest.raises(kind, match="enough"):
+            slot.run(data(100_000), progress=fail)
+        assert slot.run(data(64)).size == 64
+
+
 def test_an_exception_stops_a_run_at_once(card: viaduct.Card, tmp_path: Path):
     """Including a run that would never end by itself."""
     seen: list[int] = []

@@ -836,16 +836,20 @@ class _Watch:
     def _tell(self) -> Generator[int, Any, None]:
         last = (0, 0, 0, 0)
         while True:
+            told = False  # `progress` is being called
             try:
                 while True:
                     p = (yield int(self._raised is not None)).contents
                     now = (p.bytes_in, p.total_in, p.bytes_out, p.cycles)
                     if self._progress is not None and self._raised is None and now != last:
                         last = now
+                        told = True
                         self._progress(Progress(*now))
-            except GeneratorExit:
-                return
+                        told = False
             except BaseException as error:
+                # That of the generator's close ends it; `progress` may raise one, too.
+                if isinstance(error, GeneratorExit) and not told:
+                    return
                 self._raised = self._raised or error
 
     def __enter__(self) -> None:
