@@ -383,8 +383,8 @@ def test_parts_of_a_mapping_go_and_operations_go_on(card: viaduct.Card, tmp_path
         assert any(written[part]) and not any(written[part.stop :])
         assert slot.start_and_wait(mapping).denied > 0
         with pytest.raises(ValueError, match="nothing is mapped"):
-            mapping.sync()
-        mapping.sync(part.stop)
+            mapping.sync(0, len(mapping))
+        mapping.sync()
 
         async def end() -> None:
             await asyncio.wrap_future(mapping.madvise_async("lowuse", part.stop))
@@ -400,6 +400,29 @@ def test_parts_of_a_mapping_go_and_operations_go_on(card: viaduct.Card, tmp_path
             failed = mapping.sync_async(64, durable=True)
             with pytest.raises(ValueError, match="multiple of 4096"):
                 failed.result()
+
+
+def test_parts_that_are_left_are_written(card: viaduct.Card, tmp_path: Path):
+    """Errors name places in the mapping, not addresses of the app."""
+    path = tmp_path / "table"
+    path.write_bytes(data(40_000).tobytes())
+    with card.load("rng") as slot, slot.map(path, write=True, huge=False) as mapping:
+        mapping.unmap(8192, 4096)
+        mapping.unmap(36_864, 40_000 - 36_864)
+        mapping.sync()
+        mapping.sync(4096)
+        mapping.sync(durable=True, invalidate=True)
+        with pytest.raises(viaduct.ArgumentError, match="nothing is mapped at byte 8192 of the map") as told:
+            mapping.sync(0, 20_000)
+        assert "0x" not in str(told.value)
+        with pytest.raises(viaduct.ArgumentError, match="byte 100 of the mapping is not a multiple"):
+            mapping.sync(100)
+        # What is in the gap belongs to somebody else.
+        at = mapping.va + 8192
+        with slot.map(data(4096), address=at, fixed=True, huge=False) as other:
+            mapping.close()
+            other.sync(0, 4096)
+    assert path.read_bytes() == data(40_000).tobytes()
 
 
 def test_one_thread_waits_for_several_apps(card: viaduct.Card):

@@ -11,6 +11,7 @@ import math
 import mmap
 import operator
 import os
+import re
 import stat
 import time
 import warnings
@@ -653,17 +654,20 @@ class Mapping(_Handle):
             if array is not None and view is not None:
                 array.reshape(-1).view(np.uint8)[:length] = np.frombuffer(view, np.uint8, length)
 
-        def unmap() -> None:
-            try:
-                library.posix("munmap", handle, va, length)
-            finally:
-                copy_back()
+        # Without `self`, which would never be dropped otherwise.
+        parts = _Parts(slot._handle, va, length)
 
-        handle = slot._handle
+        def unmap() -> None:
+            with contextlib.ExitStack() as rest:
+                rest.callback(copy_back)
+                for start, end in parts.mapped(0, length):
+                    rest.callback(parts.call, "munmap", start, end - start)
+
         super().__init__(unmap, slot)
         self.slot = slot
         self._va = va
         self._length = length
+        self._parts = parts
         self._view = view
         self._copy_back = copy_back
 
@@ -694,9 +698,12 @@ class Mapping(_Handle):
     ) -> None:
         """Writes the app's changes to the file; they are there when it returns. `durable`: on stable storage.
         `invalidate`: the app sees from now on what is in the file. `start` (a multiple of 4096) and `length`
-        choose a part."""
+        choose a part; without `length`, what has been unmapped is left out."""
         flags = (lib.MS_SYNC if durable else lib.MS_ASYNC) | lib.MS_INVALIDATE * invalidate
-        library.posix("msync", self.slot._handle, *self._part(start, length), flags)
+        start, size = self._part(start, length)
+        whole = [(start, start + size)]
+        for begin, end in self._parts.mapped(start, start + size) if length is None else whole:
+            self._parts.call("msync", begin, end - begin, flags)
         self._copy_back()
 
     def madvise(self, advice: str, start: int = 0, length: int | None = None) -> None:
@@ -704,11 +711,11 @@ class Mapping(_Handle):
         "dontneed" (writes back and frees), "reuse" (stays longer than others), "lowuse" (leaves before others)."""
         if advice not in lib.ADVICE:
             raise ArgumentError(-1, f"advice is {advice!r}; there are {', '.join(lib.ADVICE)}")
-        library.posix("madvise", self.slot._handle, *self._part(start, length), lib.ADVICE[advice])
+        self._parts.call("madvise", *self._part(start, length), lib.ADVICE[advice])
 
     def unmap(self, start: int, length: int) -> None:
         """Removes a part of the mapping: the app cannot access it any more, and its changes are in the file."""
-        library.posix("munmap", self.slot._handle, *self._part(start, length))
+        self._parts.unmap(*self._part(start, length))
 
     def sync_async(
         self, start: int = 0, length: int | None = None, *, durable: bool = False, invalidate: bool = False
@@ -739,7 +746,42 @@ class Mapping(_Handle):
         start = _in_range("start", start, 0, self._length)
         if length is None:
             length = self._length - start
-        return self._va + start, _in_range("length", length, 0, self._length - start + 1)
+        return start, _in_range("length", length, 0, self._length - start + 1)
+
+
+class _Parts:
+    """Addresses of a mapping, and what of it is still mapped."""
+
+    def __init__(self, slot: c.c_void_p, va: int, length: int) -> None:
+        self._slot = slot
+        self._va = va
+        self._length = length
+        self._gone: list[tuple[int, int]] = []
+
+    def unmap(self, start: int, length: int) -> None:
+        """Removes a part; whole pages are gone then."""
+        self.call("munmap", start, length)
+        self._gone = sorted([*self._gone, (start, start + -(-length // mmap.PAGESIZE) * mmap.PAGESIZE)])
+
+    def mapped(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Of a part, what is still mapped."""
+        for begin, after in [*self._gone, (end, end)]:
+            if start < min(begin, end):
+                yield start, min(begin, end)
+            start = max(start, after)
+
+    def call(self, function: str, start: int, length: int, *rest: int) -> None:
+        """Calls a function of POSIX on a part. An error names places in the mapping instead of addresses of the app."""
+        try:
+            library.posix(function, self._slot, self._va + start, length, *rest)
+        except Error as error:
+
+            def place(address: re.Match[str]) -> str:
+                at = int(address[0], 16) - self._va
+                return f"byte {at} of the mapping" if 0 <= at <= self._length else address[0]
+
+            error.args = (re.sub("0x[0-9a-f]+", place, str(error)),)
+            raise
 
 
 def _open_file(path: os.PathLike[str], write: bool, create: int | None) -> int:
