@@ -425,6 +425,16 @@ def test_parts_that_are_left_are_written(card: viaduct.Card, tmp_path: Path):
     assert path.read_bytes() == data(40_000).tobytes()
 
 
+def test_errors_of_files_are_those_of_the_system(card: viaduct.Card, tmp_path: Path):
+    missing = tmp_path / "missing"
+    with card.load("pass") as slot:
+        for attempt in (lambda: slot.run(missing), lambda: slot.map(missing)):
+            with pytest.raises(viaduct.FileError) as told:
+                attempt()
+            assert (told.value.errno, told.value.filename) == (errno.ENOENT, str(missing))
+            assert told.value.strerror == os.strerror(errno.ENOENT)
+
+
 def test_one_thread_waits_for_several_apps(card: viaduct.Card):
     """Their pages are loaded by that thread: nothing else serves them."""
     rng = model("rng")

@@ -805,9 +805,9 @@ def _open_file(path: os.PathLike[str], write: bool, create: int | None) -> int:
             os.close(fd)
             raise
     except OSError as error:
-        failed = FileError(-6, f"{os.fspath(path)}: cannot {doing}: {error.strerror}")
-        failed.errno = error.errno
-        raise failed from None
+        name = os.fspath(path)
+        said = f"{name}: cannot {doing}: {error.strerror}"
+        raise FileError(-6, said, error.errno or errno.EIO, name) from None
     return fd
 
 

@@ -56,7 +56,13 @@ class TooSmallError(Error, ValueError):
 
 
 class FileError(Error, OSError):
-    """A file could not be opened, read or written."""
+    """A file could not be opened, read or written. `errno`, `strerror` and `filename` are as those of OSError."""
+
+    def __init__(self, code: int, text: str, number: int, path: str | None) -> None:
+        super().__init__(code, text)
+        self.errno = number
+        self.strerror = os.strerror(number)
+        self.filename = path
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -282,6 +288,7 @@ class _Library:
                 f"{path}: ABI version {version}, this package needs {ABI_VERSION}; rebuild both"
             )
         self._dll.viaduct_error.restype = c.c_char_p
+        self._dll.viaduct_error_path.restype = c.c_char_p
         for name, arguments in FUNCTIONS.items():
             function = getattr(self._dll, f"viaduct_{name}")
             function.argtypes = arguments
@@ -294,21 +301,24 @@ class _Library:
     def call(self, name: str, *arguments: object) -> None:
         code: int = getattr(self._dll, f"viaduct_{name}")(*arguments)
         if code != 0:
-            text: bytes = self._dll.viaduct_error()
-            raise ERRORS.get(code, Error)(code, text.decode(errors="replace"))
+            raise self._failed(code)
 
     def posix(self, name: str, *arguments: object) -> int:
         """Calls one of POSIX_FUNCTIONS and returns its result."""
         result: int = getattr(self._dll, f"viaduct_{name}")(*arguments)
         if result not in (-1, MAP_FAILED):
             return result
+        raise self._failed(self._dll.viaduct_error_code())
+
+    def _failed(self, code: int) -> Error:
+        """The exception for the failure of the last call of this thread."""
         number = c.get_errno()
-        code: int = self._dll.viaduct_error_code()
-        text: bytes = self._dll.viaduct_error()
-        error = ERRORS.get(code, Error)(code, text.decode(errors="replace"))
-        if isinstance(error, OSError):
-            error.errno = number
-        raise error
+        text: str = self._dll.viaduct_error().decode(errors="replace")
+        kind = ERRORS.get(code, Error)
+        if kind is not FileError:
+            return kind(code, text)
+        path: bytes | None = self._dll.viaduct_error_path()
+        return FileError(code, text, number, None if path is None else os.fsdecode(path))
 
 
 library = _Library()

@@ -21,25 +21,19 @@ CHECK(report, sizeof(viaduct_report) == 72 && offsetof(viaduct_report, denied) =
 // Every function, with the header's own type, so that one missing in the library does not link.
 #define TAKE(name) (void (*)(void)) name
 static void (*const functions[])(void) = {
-    TAKE(viaduct_abi_version),   TAKE(viaduct_error),
-    TAKE(viaduct_open),          TAKE(viaduct_close),
-    TAKE(viaduct_get_info),      TAKE(viaduct_time),
-    TAKE(viaduct_load),          TAKE(viaduct_unload),
-    TAKE(viaduct_slot_index),    TAKE(viaduct_get_port),
-    TAKE(viaduct_get_register),  TAKE(viaduct_set),
-    TAKE(viaduct_set_bytes),     TAKE(viaduct_get_bytes),
-    TAKE(viaduct_read32),        TAKE(viaduct_write32),
-    TAKE(viaduct_run),           TAKE(viaduct_free),
-    TAKE(viaduct_mmap),          TAKE(viaduct_munmap),
-    TAKE(viaduct_msync),         TAKE(viaduct_madvise),
-    TAKE(viaduct_munmap_begin),  TAKE(viaduct_msync_begin),
-    TAKE(viaduct_madvise_begin), TAKE(viaduct_wait),
-    TAKE(viaduct_set_frames),    TAKE(viaduct_get_pager),
-    TAKE(viaduct_error_code),    TAKE(viaduct_start_and_wait),
-    TAKE(viaduct_open_wait),     TAKE(viaduct_set_host_frames),
-    TAKE(viaduct_set_channels),  TAKE(viaduct_run_begin),
-    TAKE(viaduct_start),         TAKE(viaduct_pending_fd),
-    TAKE(viaduct_get_irqs),      TAKE(viaduct_wait_for_one),
+    TAKE(viaduct_abi_version),    TAKE(viaduct_error),        TAKE(viaduct_open),
+    TAKE(viaduct_close),          TAKE(viaduct_get_info),     TAKE(viaduct_time),
+    TAKE(viaduct_load),           TAKE(viaduct_unload),       TAKE(viaduct_slot_index),
+    TAKE(viaduct_get_port),       TAKE(viaduct_get_register), TAKE(viaduct_set),
+    TAKE(viaduct_set_bytes),      TAKE(viaduct_get_bytes),    TAKE(viaduct_read32),
+    TAKE(viaduct_write32),        TAKE(viaduct_run),          TAKE(viaduct_free),
+    TAKE(viaduct_mmap),           TAKE(viaduct_munmap),       TAKE(viaduct_msync),
+    TAKE(viaduct_madvise),        TAKE(viaduct_munmap_begin), TAKE(viaduct_msync_begin),
+    TAKE(viaduct_madvise_begin),  TAKE(viaduct_wait),         TAKE(viaduct_set_frames),
+    TAKE(viaduct_get_pager),      TAKE(viaduct_error_code),   TAKE(viaduct_error_path),
+    TAKE(viaduct_start_and_wait), TAKE(viaduct_open_wait),    TAKE(viaduct_set_host_frames),
+    TAKE(viaduct_set_channels),   TAKE(viaduct_run_begin),    TAKE(viaduct_start),
+    TAKE(viaduct_pending_fd),     TAKE(viaduct_get_irqs),     TAKE(viaduct_wait_for_one),
 };
 
 int main(void) {

@@ -4,7 +4,7 @@
  * libviaduct: cards, slots, runs and mappings for programs in C and C++. A worked example is in
  * docs/host-api.md.
  *
- * Results. Functions return 0 or a negative VIADUCT_E_* code; those of the mmap() family set `errno` instead.
+ * Results. Functions return 0 or a negative VIADUCT_E_* code; those of the mmap() family -1. All set `errno` upon failure.
  * After a failure viaduct_error() returns a text that says what is wrong and what to do about it. A failing
  * call leaves its result arguments unchanged, unless stated otherwise.
  *
@@ -74,6 +74,9 @@ const char* viaduct_error(void);
 
 /* Its VIADUCT_E_* code, also of functions that return -1; 0 if there was none. */
 int viaduct_error_code(void);
+
+/* Path of the file that it is about, NULL if it is about none. Valid as long. */
+const char* viaduct_error_path(void);
 
 /* ------------------------------------------------------------------------------------------------ cards */
 

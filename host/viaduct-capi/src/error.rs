@@ -3,7 +3,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 
 use viaduct_pci::PciError;
 
@@ -33,6 +35,8 @@ pub(crate) struct Failure {
     code: Code,
     text: String,
     errno: i32,
+    /// The file that it is about.
+    path: Option<PathBuf>,
 }
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
@@ -48,7 +52,7 @@ impl Failure {
             Code::Memory => libc::ENOMEM,
             _ => libc::EIO,
         };
-        Self { code, text: text.into(), errno }
+        Self { code, text: text.into(), errno, path: None }
     }
 
     /// The same with another error number for functions that have the semantics of POSIX.
@@ -106,7 +110,10 @@ impl From<host::Error> for Failure {
         match code {
             // After a fork the handle is what is wrong, as with any closed one.
             Code::Handle => Self::new(code, error.to_string()),
-            _ => Self::new(code, error.to_string()).with_errno(error.errno()),
+            _ => Self {
+                path: error.path().map(Path::to_owned),
+                ..Self::new(code, error.to_string()).with_errno(error.errno())
+            },
         }
     }
 }
@@ -120,36 +127,47 @@ impl From<viaduct_build::Error> for Failure {
             E::Io { .. } | E::Scratch { .. } | E::ScratchFile { .. } => Code::Io,
             _ => Code::Build,
         };
-        Self::new(code, error.to_string())
+        let failure = Self::new(code, error.to_string());
+        match error {
+            E::Io { path, source } => {
+                let errno = source.raw_os_error().unwrap_or(libc::EIO);
+                Self { path: Some(path), ..failure.with_errno(errno) }
+            }
+            _ => failure,
+        }
     }
 }
 
 thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
+    static LAST_PATH: RefCell<Option<CString>> = const { RefCell::new(None) };
     static LAST_CODE: Cell<c_int> = const { Cell::new(0) };
 }
 
 fn remember(failure: &Failure) {
     let text = CString::new(failure.text.replace('\0', "?")).unwrap_or_default();
     LAST.with(|last| *last.borrow_mut() = text);
+    let path = failure.path.as_ref().and_then(|path| CString::new(path.as_os_str().as_bytes()).ok());
+    LAST_PATH.with(|last| *last.borrow_mut() = path);
     LAST_CODE.set(failure.code as c_int);
 }
 
-/// Runs the body of a function: 0, or the code of the failure, whose text is kept for [`viaduct_error`].
+/// Runs the body of a function: 0, or the code of the failure, whose text is kept for [`viaduct_error`] and whose error
+/// number is in `errno`.
 pub(crate) fn call(work: impl FnOnce() -> Result<()>) -> c_int {
-    caught(work).map_or_else(|failure| failure.code as c_int, |()| 0)
-}
-
-/// As [`call`], but upon a failure -1, and its error number in `errno`.
-pub(crate) fn posix(work: impl FnOnce() -> Result<()>) -> c_int {
     match caught(work) {
         Ok(()) => 0,
         Err(failure) => {
             // SAFETY: the location of this thread's `errno`, which exists as long as the thread.
             unsafe { *libc::__errno_location() = failure.errno };
-            -1
+            failure.code as c_int
         }
     }
+}
+
+/// As [`call`], but upon a failure -1.
+pub(crate) fn posix(work: impl FnOnce() -> Result<()>) -> c_int {
+    if call(work) == 0 { 0 } else { -1 }
 }
 
 /// The body of a function; a panic is a failure.
@@ -174,6 +192,14 @@ pub extern "C" fn viaduct_error_code() -> c_int {
 pub extern "C" fn viaduct_error() -> *const c_char {
     // A thread that is ending has no text any longer.
     LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(CStr::as_ptr(c""))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn viaduct_error_path() -> *const c_char {
+    let path =
+        |last: &RefCell<Option<CString>>| last.borrow().as_ref().map_or(std::ptr::null(), |p| p.as_ptr());
+    LAST_PATH.try_with(path).unwrap_or(std::ptr::null())
 }
 
 #[cfg(test)]

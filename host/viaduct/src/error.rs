@@ -2,7 +2,7 @@
 //! Errors, with texts that name the cause and the remedy.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::protocol::desc::{EventCause, Status};
@@ -347,6 +347,22 @@ pub enum Error {
 impl Error {
     pub(crate) fn file(path: impl Into<PathBuf>, doing: &'static str, source: io::Error) -> Self {
         Self::File { path: path.into(), doing, source }
+    }
+
+    /// The file that it is about.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File { path, .. }
+            | Self::NotAFile { path, .. }
+            | Self::SameFile { path }
+            | Self::FileShrank { path, .. }
+            | Self::InputRemoved { path }
+            | Self::FileRemoved { path }
+            | Self::Write { path, .. }
+            | Self::Lost { path, .. }
+            | Self::Access { path, .. } => Some(path),
+            _ => None,
+        }
     }
 
     /// The error number of POSIX that means the same, as functions like `mmap` and `msync` give it.
