@@ -425,6 +425,26 @@ def test_parts_that_are_left_are_written(card: viaduct.Card, tmp_path: Path):
     assert path.read_bytes() == data(40_000).tobytes()
 
 
+def test_a_refused_mapping_harms_no_file(card: viaduct.Card, tmp_path: Path):
+    old, new = tmp_path / "old", tmp_path / "new"
+    content = data(10_000).tobytes()
+    with card.load("rng") as slot:
+        # Too large for a file, too small, not possible there.
+        for length, address in ((1 << 62, None), (0, None), (5000, 1), (20_000, 1)):
+            old.write_bytes(content)
+            for path in (old, new):
+                with pytest.raises(viaduct.Error):
+                    slot.map(
+                        path, write=True, create=True, length=length, address=address, fixed=bool(address)
+                    )
+            assert old.read_bytes() == content and not new.exists(), length
+        for length in (5000, 20_000):
+            old.write_bytes(content)
+            with slot.map(old, write=True, create=True, length=length) as mapping:
+                assert not mapping.array.any() and len(mapping.array) == length
+            assert old.read_bytes() == bytes(length)
+
+
 def test_errors_of_files_are_those_of_the_system(card: viaduct.Card, tmp_path: Path):
     missing = tmp_path / "missing"
     with card.load("pass") as slot:

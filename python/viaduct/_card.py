@@ -504,7 +504,8 @@ class Slot(_Handle):
         `source` is a path object, an open file, an array or bytes, or None for `length` zero bytes. What the app
         writes is in the file after `sync` and `close` of the mapping; an array is changed by them. With `private`
         it is seen through this mapping only and never written. `offset` (a multiple of 4096) and `length` choose a
-        part of a file. `create` creates the file, of `length` bytes. `on_host` leaves the pages in host memory;
+        part of a file. `create` creates the file, of `length` bytes; if the mapping is refused, an existing one stays as it
+        is. `on_host` leaves the pages in host memory;
         `huge` selects pages of 2 MiB or 4 KiB instead of a choice by length. `address` is a hint, or with `fixed` a
         demand: then whatever is mapped in the range is unmapped first. A pipe, FIFO or stream socket, with `length`,
         is read in order as the app accesses its pages; with `read=False, write=True` it is written in order: what the
@@ -518,9 +519,15 @@ class Slot(_Handle):
         length, offset = _in_range("length", length, 0, 2**63), _in_range("offset", offset, 0, 2**63)
         va = 0 if address is None else _in_range("address", address, 0, 2**64)
         array = None
+        created = None
         with contextlib.ExitStack() as opened:
-            if isinstance(source, os.PathLike):
-                fd = _open_file(source, write and not private, length if create else None)
+            if isinstance(source, os.PathLike) and create:
+                created = _Created(source, length)
+                opened.callback(created.close)
+                created.extend()
+                fd = created.fd
+            elif isinstance(source, os.PathLike):
+                fd = _open_file(source, write and not private)
                 opened.callback(os.close, fd)
             elif hasattr(source, "fileno"):
                 fd = cast("HasFileno", source).fileno()
@@ -532,6 +539,8 @@ class Slot(_Handle):
             va = library.posix("mmap", self._handle, va, length, prot, flags, fd, offset)
             try:
                 view = None if private else _view(fd, offset, length)
+                if created is not None:
+                    created.empty()
             except BaseException:
                 library.posix("munmap", self._handle, va, length)
                 raise
@@ -784,31 +793,78 @@ class _Parts:
             raise
 
 
-def _open_file(path: os.PathLike[str], write: bool, create: int | None) -> int:
-    """Opens a file, or creates it with a length."""
-    flags = os.O_CLOEXEC | os.O_NONBLOCK | (os.O_RDWR if write or create is not None else os.O_RDONLY)
-    doing = "create it" if create is not None else "open it for writing" if write else "open it"
-    if create is not None:
-        flags |= os.O_CREAT | os.O_TRUNC
+def _open_file(path: os.PathLike[str], write: bool) -> int:
+    """Opens a file."""
+    flags = os.O_CLOEXEC | os.O_NONBLOCK | (os.O_RDWR if write else os.O_RDONLY)
+    doing = "open it for writing" if write else "open it"
     text(path)
     try:
-        if write and create is None and stat.S_ISFIFO(os.stat(path).st_mode):
+        if write and stat.S_ISFIFO(os.stat(path).st_mode):
             # Open for reading too, it would never be without a reader.
             flags = os.O_CLOEXEC | os.O_NONBLOCK | os.O_WRONLY
             doing = "open it for writing (it needs a reader first)"
-        fd = os.open(path, flags, 0o666)
-        try:
-            if create is not None:
-                doing = "set its length"
-                os.ftruncate(fd, create)
-        except BaseException:
-            os.close(fd)
-            raise
+        return os.open(path, flags)
     except OSError as error:
-        name = os.fspath(path)
-        said = f"{name}: cannot {doing}: {error.strerror}"
-        raise FileError(-6, said, error.errno or errno.EIO, name) from None
-    return fd
+        raise _file_error(path, doing, error) from None
+
+
+def _file_error(path: os.PathLike[str], doing: str, error: OSError) -> FileError:
+    name = os.fspath(path)
+    return FileError(-6, f"{name}: cannot {doing}: {error.strerror}", error.errno or errno.EIO, name)
+
+
+class _Created:
+    """A file that is created, of a length. An earlier one of the name stays as it is, and a new one goes, unless `empty` is called."""
+
+    def __init__(self, path: os.PathLike[str], length: int) -> None:
+        text(path)
+        if length == 0:
+            raise ArgumentError(-1, "length is 0; give the length of the file to be created")
+        self._path = path
+        self._length = length
+        flags = os.O_CLOEXEC | os.O_NONBLOCK | os.O_RDWR
+        try:
+            try:
+                self.fd = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666)
+                self._before = None
+            except FileExistsError:
+                # Not exclusive: it may be a link to a file that is not there.
+                self.fd = os.open(path, flags | os.O_CREAT, 0o666)
+                self._before = os.fstat(self.fd).st_size
+        except OSError as error:
+            raise _file_error(path, "create it", error) from None
+        self._kept = False
+
+    def extend(self) -> None:
+        """Makes it at least as long as it is to be, so that it can be mapped."""
+        if (self._before or 0) < self._length:
+            self._truncate(self._length)
+
+    def empty(self) -> None:
+        """Makes all of it zeros."""
+        self._kept = True
+        self._truncate(0)
+        self._truncate(self._length)
+
+    def _truncate(self, length: int) -> None:
+        try:
+            os.ftruncate(self.fd, length)
+        except OSError as error:
+            raise _file_error(self._path, "set its length", error) from None
+
+    def close(self) -> None:
+        """Closes it."""
+        try:
+            if self._kept:
+                return
+            if self._before is None:
+                os.unlink(self._path)
+            elif self._before < self._length:
+                os.ftruncate(self.fd, self._before)
+        except OSError:
+            pass  # What has failed is told; that it could not be undone is less.
+        finally:
+            os.close(self.fd)
 
 
 def _in_memory(source: Bytes | None, write: bool, length: int) -> tuple[Array | None, int]:
