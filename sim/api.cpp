@@ -8,6 +8,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <system_error>
 
 #include "card.h"
 #include "viaduct_sim.h"
@@ -169,8 +170,13 @@ vsim* vsim_open(const vsim_config* config, char* err, size_t errlen) {
       return sim.release();
     } catch (const std::bad_alloc&) {
       why = "out of memory: " + std::to_string(via::Shell::kChannels) + " DRAM channels of " +
-            std::to_string(config->dram.mib) + " MiB need that much address space";
-    } catch (const std::exception& e) {  // Verilator's library starts threads
+            std::to_string(config->dram.mib) +
+            " MiB need that much address space; raise the limit of memory (`ulimit -v`)";
+    } catch (const std::system_error& e) {  // Verilator's library starts threads
+      why = "a thread of the model cannot be started: " + e.code().message() +
+            "; the limit of threads is reached (`ulimit -u`, or that of the container): end other "
+            "programs, or raise it";
+    } catch (const std::exception& e) {
       why = std::string("the model cannot start: ") + e.what();
     }
   }

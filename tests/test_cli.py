@@ -363,6 +363,15 @@ def test_a_full_temporary_folder_is_named(tmp_path: Path):
         assert not list(full.iterdir())
 
 
+def test_a_limit_that_is_reached_is_named(data: Path):
+    most = resource.getrlimit(resource.RLIMIT_AS)[1]
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, most))
+
+    fails(1, "ulimit -v", "run", "sha256", "--in", f"file:{data}", preexec_fn=limit)
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_killed_run_leaves_nothing_for_long(how: signal.Signals, data: Path, tmp_path: Path):
     """Its temporary files are removed by the next run."""

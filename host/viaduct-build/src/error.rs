@@ -81,8 +81,8 @@ pub enum Error {
         /// The path.
         path: PathBuf,
     },
-    /// A file could not be read or written.
-    #[error("{}: {source}", shown(path))]
+    /// A file could not be read or written, or a program not be started.
+    #[error("{}: {source}{}", shown(path), limit(source))]
     Io {
         /// The file.
         path: PathBuf,
@@ -156,6 +156,18 @@ fn shown(path: &Path) -> std::path::Display<'_> {
     if short.as_os_str().is_empty() { path } else { short }.display()
 }
 
+/// The limit that was reached, and what to do.
+fn limit(source: &std::io::Error) -> &'static str {
+    match source.raw_os_error() {
+        Some(libc::EMFILE) => "; the limit of open files is reached (`ulimit -n`): raise it",
+        Some(libc::EAGAIN) => {
+            "; the limit of processes and threads is reached (`ulimit -u`, or that of the container): end other programs, or raise it"
+        }
+        Some(libc::ENOMEM) => "; memory is short: end other programs, or raise its limit (`ulimit -v`)",
+        _ => "",
+    }
+}
+
 /// Untrusted text made safe for one line on a terminal.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
@@ -170,5 +182,23 @@ impl Error {
     pub(crate) fn io(path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> Error {
         let path = path.as_ref().to_owned();
         move |source| Error::Io { path, source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_named() {
+        for (errno, words) in
+            [(libc::EMFILE, "ulimit -n"), (libc::EAGAIN, "ulimit -u"), (libc::ENOMEM, "ulimit -v")]
+        {
+            let text = Error::io("python")(std::io::Error::from_raw_os_error(errno)).to_string();
+            assert!(text.starts_with("python: ") && text.contains(words), "{text}");
+        }
+        assert!(
+            !Error::io("x")(std::io::Error::from_raw_os_error(libc::ENOENT)).to_string().contains("limit")
+        );
     }
 }

@@ -211,6 +211,18 @@ impl Stopper {
 
 type Outcome<T> = Result<T, Failure>;
 
+/// The limit that kept a shared object from being loaded, in the words of the C library, and what to do.
+fn limit(why: &str) -> Option<&'static str> {
+    let says = |words: &[&str]| words.iter().any(|word| why.contains(word));
+    if says(&["Too many open files"]) {
+        Some("the limit of open files is reached (`ulimit -n`): raise it")
+    } else if says(&["Cannot allocate memory", "failed to map segment"]) {
+        Some("memory is short: end other programs, or raise its limit (`ulimit -v`)")
+    } else {
+        None
+    }
+}
+
 impl Card {
     /// Powers up a card from its shared object.
     pub fn open(
@@ -224,9 +236,12 @@ impl Card {
         if !object.exists() {
             return Err(SimError::NoCard { path: object.to_owned() });
         }
-        let not_a_card = |source: libloading::Error| SimError::NotACard {
-            path: object.to_owned(),
-            why: source.to_string(),
+        let not_a_card = |source: libloading::Error| {
+            let why = source.to_string();
+            match limit(&why) {
+                Some(limit) => SimError::Refused(format!("{why}; {limit}")),
+                None => SimError::NotACard { path: object.to_owned(), why },
+            }
         };
         // SAFETY: running the object's constructors is what opening a card means; the path is the user's choice.
         let library = unsafe { Library::new(object) }.map_err(not_a_card)?;
