@@ -10,6 +10,7 @@ import re
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -370,6 +371,14 @@ def test_a_limit_that_is_reached_is_named(data: Path):
         resource.setrlimit(resource.RLIMIT_AS, (1 << 30, most))
 
     fails(1, "ulimit -v", "run", "sha256", "--in", f"file:{data}", preexec_fn=limit)
+
+
+def test_the_socket_of_another_program_is_told(tmp_path: Path):
+    path = tmp_path / "daemon"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as daemon:
+        daemon.bind(str(path))
+        daemon.listen()
+        fails(1, "is the socket of viaductd", "info", "card", "--card", f"unix:{path}")
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])

@@ -72,6 +72,13 @@ fn unix_error(path: &Path, error: PciError) -> PciError {
         other @ (PciError::Protocol(_) | PciError::Timeout(_)) => PciError::Unusable(format!(
             "connecting to {shown}: {other}; is that the socket of a card, of this version?"
         )),
+        // The socket of `viaductd` keeps the bounds of messages, that of a card does not.
+        PciError::Os { source, .. } if source.raw_os_error() == Some(libc::EPROTOTYPE) => {
+            PciError::Unusable(format!(
+                "{shown}: is the socket of viaductd, or of another program, not of a card; programs use viaductd with \
+                 `viaductd::client`; for a card of your own name the socket of a `viaduct card`"
+            ))
+        }
         // No connection: the system's error says why.
         PciError::Os { what, source } if !nobody(&source) => PciError::Os { what, source },
         // The name that `viaduct card` gives the socket of a card with all its functions.
@@ -107,6 +114,11 @@ mod tests {
     fn an_empty_place_says_what_to_do() {
         let error = Location::Unix("/nobody/here".into()).open().err().unwrap().to_string();
         assert!(error.contains("/nobody/here") && error.contains("viaduct card --socket"), "{error}");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let _daemon = crate::SocketFile::packets(&path).unwrap();
+        let error = Location::Unix(path).open().err().unwrap().to_string();
+        assert!(error.contains("viaductd") && error.contains("viaduct card"), "{error}");
         let error = Location::Unix("x".repeat(200).into()).open().err().unwrap().to_string();
         assert!(error.contains("too long") && !error.contains("is there a card"), "{error}");
     }

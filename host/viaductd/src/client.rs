@@ -32,7 +32,7 @@ pub enum Error {
     #[error("the connection to viaductd has ended: {0}")]
     Gone(String),
     /// The socket cannot be connected to.
-    #[error("{path}: {source}; is viaductd running there?")]
+    #[error("{path}: {}", why_unconnected(*source))]
     Connect {
         /// Path of the socket.
         path: String,
@@ -47,6 +47,18 @@ pub enum Error {
         "the connection to viaductd was made before fork(), and is the parent's: connect in this process"
     )]
     Forked,
+}
+
+/// The error, and what to do.
+fn why_unconnected(source: Errno) -> String {
+    match source {
+        Errno::PROTOTYPE => {
+            "is the socket of a card, or of another program, not of viaductd; name the one given with --socket of \
+             `viaductd`, or open the card itself with --card unix:PATH, or `Location::Unix`"
+                .into()
+        }
+        _ => format!("{source}; is viaductd running there?"),
+    }
 }
 
 impl Error {

@@ -393,3 +393,12 @@ fn errors_are_those_of_a_local_slot() {
     slot.close().unwrap();
     client.open("any").unwrap();
 }
+
+#[test]
+fn the_socket_of_a_card_is_told_from_that_of_a_daemon() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("card");
+    let _card = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let error = Client::connect(&path).err().unwrap().to_string();
+    assert!(error.contains("socket of a card") && error.contains("Location::Unix"), "{error}");
+}
