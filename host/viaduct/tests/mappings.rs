@@ -412,6 +412,16 @@ fn serve(slot: &Slot) {
 }
 
 #[test]
+fn the_shortest_wait_serves_what_is_pending() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let mapping = slot.map(Source::anonymous(PAGE).unwrap(), PAGE, rw()).unwrap();
+    fake.miss(0, &[(mapping.va(), false)]);
+    assert_eq!(slot.wait_irq(u64::MAX, Duration::ZERO).unwrap(), None);
+    assert!(fake.page(0, mapping.va()).is_some());
+}
+
+#[test]
 fn faults_that_come_together_are_served_with_one_doorbell() {
     let dir = tempfile::tempdir().unwrap();
     let fake = FakeCard::new();

@@ -317,7 +317,7 @@ impl Slot {
     }
 
     /// Waits until the app has raised its interrupt more than `seen` times, serving its faults meanwhile. Returns how often
-    /// it has by now, `None` after `limit`.
+    /// it has by now, `None` after `limit`; faults that are pending are served however short it is.
     pub fn wait_irq(&self, seen: u64, limit: Duration) -> Result<Option<u64>> {
         let end = Instant::now().checked_add(limit);
         let slot = self.index();
@@ -382,6 +382,7 @@ impl Slot {
         mut ready: impl FnMut(&mut State) -> Option<T>,
     ) -> Result<Option<T>> {
         let rings = &self.inner.rings;
+        let mut late = false;
         loop {
             let next = rings.wait_watching(watch, what, end, |st| {
                 // What has ended comes first: if it failed, what the app has done since does not count.
@@ -399,10 +400,11 @@ impl Slot {
                 Some(Some(answer)) => return Ok(Some(answer)),
                 Some(None) => {
                     let _serving = EndOfServing(rings);
-                    // There may always be another fault: without this check the limit would never apply.
-                    if end.is_some_and(|end| Instant::now() >= end) {
+                    // There may always be another fault: after the limit, what is pending is served once.
+                    if late {
                         return Ok(None);
                     }
+                    late = end.is_some_and(|end| Instant::now() >= end);
                     lock(&self.inner.space).serve(rings)?;
                 }
             }
