@@ -62,7 +62,7 @@ impl Endpoint {
             "host" => {
                 let size = number(rest).ok_or_else(|| fail("the size is not a number"))?;
                 let zeros = zeroed(size).ok_or_else(|| fail("there is not enough memory"))?;
-                Ok(Self::Bytes { name: rest.into(), bytes: SharedBytes::new(zeros) })
+                Ok(Self::Bytes { name: text.into(), bytes: SharedBytes::new(zeros) })
             }
             "card" => {
                 let (addr, len) = rest.split_once('+').ok_or_else(|| fail("the length is missing"))?;
@@ -404,7 +404,7 @@ mod tests {
     fn endpoints_are_parsed() {
         assert!(matches!(Endpoint::parse("file:a:b").unwrap(), Endpoint::File(p) if p == Path::new("a:b")));
         assert!(
-            matches!(Endpoint::parse("host:3K").unwrap(), Endpoint::Bytes { bytes, .. } if bytes.len() == 3072)
+            matches!(Endpoint::parse("host:3K").unwrap(), Endpoint::Bytes { name, bytes } if bytes.len() == 3072 && name == "host:3K")
         );
         let card = Endpoint::parse("card:0x400000000+2M").unwrap();
         assert!(matches!(card, Endpoint::Card { addr: 0x4_0000_0000, len: 0x20_0000 }));
