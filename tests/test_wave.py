@@ -2,9 +2,11 @@
 """`viaduct wave`: the files contain the requested cycles with all changes of all signals, and the run is correct."""
 
 import ctypes
+import signal
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -95,3 +97,30 @@ def test_wave_of_chosen_cycles(tmp_path: Path):
         assert start == 10000 * PERIOD_PS
         # The last edge is a falling one.
         assert end - start == 300 * PERIOD_PS - PERIOD_PS // 2
+
+
+def test_a_run_that_a_signal_ends_leaves_what_it_has_recorded(tmp_path: Path):
+    """Or nothing, but no file without content."""
+    memory = tmp_path / "memory"
+    memory.write_bytes(bytes(4096))
+    for start, left in ((0, ["long.fst", "long.slot0.fst"]), (1 << 62, [])):
+        command = ["wave", "rng", "--out", f"file:{memory}", "--set", "count=1000000000", "--set", "size=64"]
+        where = ["--start", str(start), "-o", str(tmp_path / "long.fst")]
+        with subprocess.Popen(
+            [ROOT / "viaduct", *command, *where], stderr=subprocess.PIPE, text=True, cwd=ROOT
+        ) as process:
+            # Created when the card is there.
+            while not (tmp_path / "long.fst").exists():
+                assert process.poll() is None
+                time.sleep(0.01)
+            process.send_signal(signal.SIGTERM)
+            assert process.stderr
+            said = process.stderr.read()
+        assert process.returncode == 1 and "ended by a signal" in said, said
+        files = sorted(path.name for path in tmp_path.glob("*.fst"))
+        assert files == left, start
+        if left:
+            first, last = fst_times(tmp_path / "long.fst")
+            assert first < last
+        for name in files:
+            (tmp_path / name).unlink()

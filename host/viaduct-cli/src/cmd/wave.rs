@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use viaduct_build::Variant;
+use viaduct_build::{Project, Variant};
 
-use super::run::RunArgs;
-use crate::card::{CardArgs, CardSpec};
+use super::run::{Prepared, RunArgs};
+use crate::card::{CardArgs, CardSpec, Opened};
 use crate::fail::{Failure, Result, at, usage};
 use crate::tell::out;
 
@@ -41,9 +41,26 @@ pub fn run(args: Args) -> Result {
         return usage(format!("-o {}: name a file in a folder", args.output.display()));
     }
     let prepared = args.what.prepare(project.load(&args.what.app)?)?;
+    // Before any thread is started: a signal ends the run, and the recording is complete up to there.
+    crate::signals::ending().thread_block().map_err(|e| Failure::Run(format!("signals: {e}")))?;
     let opened = args.card.open(Variant::Trace)?;
+    let slots = opened.card.info().slots;
+    let recorded = record(&args, &project, &prepared, opened);
+    if recorded.is_err() {
+        // An earlier recording stays; what was created for this one and has got nothing goes.
+        for file in (0..slots).map(|slot| of_slot(&args.output, slot)).chain([args.output.clone()]) {
+            if std::fs::metadata(&file).is_ok_and(|made| made.is_file() && made.len() == 0) {
+                std::fs::remove_file(&file).map_err(at(file.display()))?;
+            }
+        }
+    }
+    recorded
+}
+
+/// Runs and records on a card that is closed at the end, and the files with it.
+fn record(args: &Args, project: &Project, prepared: &Prepared, opened: Opened) -> Result {
     let Some(sim) = &opened.sim else { return usage("this card cannot be recorded") };
-    let image = crate::project::build(&project, &prepared.app, opened.card.info(), Variant::Trace)?;
+    let image = crate::project::build(project, &prepared.app, opened.card.info(), Variant::Trace)?;
     let image = std::fs::read(&image.container).map_err(at(image.container.display()))?;
     let record = |start: u64| {
         let begun = sim.function.wave(&args.output, start, args.cycles);
@@ -56,27 +73,31 @@ pub fn run(args: Args) -> Result {
         Some(start) => start,
         None => record(sim.function.now())?,
     };
-    let outcome = prepared.run(&opened, &loaded)?;
+    let outcome = prepared.run(&opened, &loaded).map_err(|failure| match crate::signals::waiting() {
+        true => Failure::Run("ended by a signal; the recording ends there".into()),
+        false => failure,
+    })?;
     let end = sim.function.now();
     drop(loaded);
     if start >= end {
-        // An earlier recording stays; what was created for this one goes.
-        if std::fs::metadata(&args.output).is_ok_and(|made| made.is_file() && made.len() == 0) {
-            std::fs::remove_file(&args.output).map_err(at(args.output.display()))?;
-        }
         return usage(format!("the run ended at cycle {end}, before --start {start}: nothing was recorded"));
     }
     tell!("{}: cycles {start} to {} of {end}", prepared.app.name, end.min(start.saturating_add(args.cycles)));
-    let mut of_app = args.output.with_extension(format!("slot{}", outcome.slot)).into_os_string();
-    if let Some(extension) = args.output.extension() {
-        of_app.push(".");
-        of_app.push(extension);
-    }
     out(&format!("shell  {}", args.output.display()))?;
-    let of_app = PathBuf::from(of_app);
+    let of_app = of_slot(&args.output, outcome.slot);
     if !of_app.exists() {
         tell!("the app was not loaded yet in these cycles: there is no file of it; choose a later --start");
         return Ok(());
     }
     out(&format!("app    {}", of_app.display()))
+}
+
+/// The file of the app in a slot.
+fn of_slot(output: &Path, slot: usize) -> PathBuf {
+    let mut name = output.with_extension(format!("slot{slot}")).into_os_string();
+    if let Some(extension) = output.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    name.into()
 }

@@ -74,7 +74,7 @@ impl<'a> Loaded<'a> {
         self.slot.index()
     }
 
-    /// Sends data through the app.
+    /// Sends data through the app. Where ending signals are held back, one ends the run.
     pub fn run(&self, routes: &Routes, progress: impl FnMut(Progress) + Send) -> Result<Outcome> {
         let memory = match &routes.memory {
             Some(memory) => Some(self.memory_registers().and_then(|_| memory.begin())?),
@@ -140,7 +140,9 @@ impl<'a> Loaded<'a> {
         progress: impl FnMut(Progress) + Send,
     ) -> viaduct::Result<JobReport> {
         if let Some(lanes) = &routes.lanes {
-            let mut job = LaneJob::new(&self.slot, lanes.port, lanes.count).on_progress(progress);
+            let mut job = LaneJob::new(&self.slot, lanes.port, lanes.count)
+                .on_progress(progress)
+                .stop_if(crate::signals::waiting);
             for (_, from) in &routes.inputs {
                 job = job.message(from.clone());
             }
@@ -149,7 +151,7 @@ impl<'a> Loaded<'a> {
             }
             return job.run();
         }
-        let mut job = StreamJob::new(&self.slot).on_progress(progress);
+        let mut job = StreamJob::new(&self.slot).on_progress(progress).stop_if(crate::signals::waiting);
         for (port, from) in &routes.inputs {
             job = job.input(*port, from.clone());
         }
@@ -181,7 +183,7 @@ impl<'a> Loaded<'a> {
         let mapping = self.slot.map(source, len, MapOptions::new(prot))?;
         let register = |name: &Option<String>| name.as_ref().and_then(|n| self.app.register(n));
         let range = MemoryRange::of(&mapping, place(base), register(&port.bytes).map(place));
-        let mut job = MemoryJob::new(&self.slot, start.offset).range(range);
+        let mut job = MemoryJob::new(&self.slot, start.offset).range(range).stop_if(crate::signals::waiting);
         if let Some(done) = register(&port.done) {
             job = job.done(done.offset);
         }
