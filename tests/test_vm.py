@@ -238,6 +238,11 @@ def test_a_shell_reads_a_pipe():
     assert "42" in done.stdout.splitlines()
 
 
+def test_a_pipe_gets_no_escape_sequences():
+    assert vm("--", "sh", "-c", "echo $TERM").stdout == "dumb\n"
+    assert "\x1b" not in vm(input="echo $((6 * 7)); ls --color=auto /; exit\n").stdout
+
+
 def test_wrong_use(tmp_path: Path):
     for args, words in (
         (["--function", "net", "--card", str(tmp_path)], "is there a card"),

@@ -8,7 +8,7 @@ mod qmp;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -408,7 +408,9 @@ fn converse(
     let kind = if job.shell { "shell" } else { "script" };
     let size = job.archive.len().div_ceil(1024);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let line = format!("job {} {now} {functions} {size} {kind} {rows} {columns}\n", job.nonce);
+    // Programs of the guest write to a terminal in any case, and leave escape sequences out if it knows none.
+    let term = if std::io::stdout().is_terminal() { "linux" } else { "dumb" };
+    let line = format!("job {} {now} {functions} {size} {kind} {rows} {columns} {term}\n", job.nonce);
     machine.input.write_all(line.as_bytes()).map_err(at("the guest"))?;
     let _raw = if job.shell { raw_terminal(machine)? } else { None };
 
