@@ -116,16 +116,23 @@ pub(crate) struct Check<'a> {
     pub text: &'a str,
 }
 
-/// The line that a key path names: `app.version`, `register.key`, `register.key.width`. Found in the text, because a
-/// parsed manifest has no lines; a table written in an unusual way has none.
-fn line_of(text: &str, key: &str) -> Option<usize> {
+/// The manifest itself, as a key.
+pub(crate) const WHOLE: &str = "app.toml";
+
+/// The lines that a key path names: `app.version`, `register.key`, `register.key.width`; more than one if there are items
+/// of one name. Found in the text, because a parsed manifest has no lines; a table written in an unusual way has none.
+fn lines_of(text: &str, key: &str) -> Vec<usize> {
     let value = |line: &str, key: &str| {
         let rest = line.trim_start().strip_prefix(key)?.trim_start().strip_prefix('=')?;
         Some(rest.trim_start().trim_matches(['"', '\'']).split(['"', '\'']).next().unwrap_or("").to_owned())
     };
     let mut path = key.splitn(3, '.');
-    let (table, second, third) = (path.next()?, path.next(), path.next());
+    let (table, second, third) = (path.next().unwrap_or(""), path.next(), path.next());
     let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    if key == WHOLE {
+        return found;
+    }
     for (begin, header) in lines.iter().enumerate() {
         let is_array = match header.trim().strip_prefix('[').and_then(|h| h.split(']').next()) {
             Some(name) if name.trim() == table => false,
@@ -144,9 +151,9 @@ fn line_of(text: &str, key: &str) -> Option<usize> {
         } else {
             second
         };
-        return Some(field.and_then(find).unwrap_or(begin + 1));
+        found.push(field.and_then(find).unwrap_or(begin + 1));
     }
-    None
+    found
 }
 
 fn is_inside(p: &Path) -> bool {
@@ -155,9 +162,24 @@ fn is_inside(p: &Path) -> bool {
 
 impl Check<'_> {
     pub fn wrong(&self, key: &str, problem: impl Into<String>, remedy: impl Into<String>) -> Error {
+        self.at(lines_of(self.text, key).first(), key, problem, remedy)
+    }
+
+    /// As [`Check::wrong`], for the second of two items that cannot both be.
+    fn twice(&self, key: &str, problem: impl Into<String>, remedy: impl Into<String>) -> Error {
+        self.at(lines_of(self.text, key).last(), key, problem, remedy)
+    }
+
+    fn at(
+        &self,
+        line: Option<&usize>,
+        key: &str,
+        problem: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Error {
         Error::Manifest {
             file: self.file.to_owned(),
-            line: line_of(self.text, key),
+            line: line.copied(),
             key: plain(key),
             problem: plain(&problem.into()),
             remedy: remedy.into(),
@@ -257,7 +279,7 @@ impl Check<'_> {
         }
         if stream_in.is_empty() && stream_out.is_empty() && memory.is_none() && registers.is_empty() {
             return Err(self.wrong(
-                "app.toml",
+                WHOLE,
                 "the app has no port and no register",
                 "add [[stream_in]], [[stream_out]], [[memory]] or [[register]]",
             ));
@@ -280,11 +302,11 @@ impl Check<'_> {
             model,
         };
         let mut seen = HashSet::new();
-        for (name, _) in manifest.app_ports() {
-            if !seen.insert(name.clone()) {
-                return Err(self.wrong(
-                    "app.toml",
-                    format!("two items define a port {name} of the app"),
+        for port in manifest.app_ports() {
+            if !seen.insert(port.name.clone()) {
+                return Err(self.twice(
+                    &port.item,
+                    format!("two items define a port {} of the app", port.name),
                     "rename the stream, memory port or register",
                 ));
             }
@@ -329,7 +351,7 @@ impl Check<'_> {
             self.name(&key, &r.name)?;
             self.line(&format!("{key}.doc"), &r.doc)?;
             if registers.iter().any(|o| o.name == r.name) {
-                return Err(self.wrong(&key, "there are two registers of this name", "rename one"));
+                return Err(self.twice(&key, "there are two registers of this name", "rename one"));
             }
             let register = self.register(&key, r, offset)?;
             offset += register.words() * 4;

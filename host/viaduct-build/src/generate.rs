@@ -28,48 +28,54 @@ fn wire(width: u32) -> String {
     if width == 1 { "logic".to_owned() } else { format!("logic [{}:0]", width - 1) }
 }
 
+/// A port of the app's top module.
+pub(crate) struct AppPort {
+    pub name: String,
+    pub declaration: String,
+    /// Key of what defines it in the manifest.
+    pub item: String,
+}
+
 impl Manifest {
-    /// Ports of the app's top module: name and declaration, in order. Clock and reset come first.
-    pub(crate) fn app_ports(&self) -> Vec<(String, String)> {
+    /// Ports of the app's top module in order; clock and reset come first.
+    pub(crate) fn app_ports(&self) -> Vec<AppPort> {
         let mut ports = Vec::new();
-        let mut add = |dir: &str, ty: &str, name: String| {
+        let mut add = |item: &str, dir: &str, ty: &str, name: String| {
             let suffix = if dir == "input" { "i" } else { "o" };
-            let port = format!("{name}_{suffix}");
-            ports.push((port.clone(), format!("{dir:<6} {ty} {port}")));
+            let name = format!("{name}_{suffix}");
+            let declaration = format!("{dir:<6} {ty} {name}");
+            ports.push(AppPort { name, declaration, item: item.to_owned() });
         };
-        add("input", "logic", "clk".to_owned());
-        ports.push(("rst_ni".to_owned(), "input  logic rst_ni".to_owned()));
-        let mut add = |dir: &str, ty: &str, name: String| {
-            let suffix = if dir == "input" { "i" } else { "o" };
-            let port = format!("{name}_{suffix}");
-            ports.push((port.clone(), format!("{dir:<6} {ty} {port}")));
-        };
-        let mut channel = |from_app: bool, ty: &str, name: &str| {
+        add("app", "input", "logic", "clk".to_owned());
+        add("app", "input", "logic", "rst_n".to_owned());
+        let mut channel = |item: &str, from_app: bool, ty: &str, name: &str| {
             let (there, back) = if from_app { ("output", "input") } else { ("input", "output") };
-            add(there, ty, name.to_owned());
-            add(there, "logic", format!("{name}_valid"));
-            add(back, "logic", format!("{name}_ready"));
+            add(item, there, ty, name.to_owned());
+            add(item, there, "logic", format!("{name}_valid"));
+            add(item, back, "logic", format!("{name}_ready"));
         };
         for s in &self.stream_in {
-            channel(false, "strm_t", &s.name);
+            channel(&format!("stream_in.{}", s.name), false, "strm_t", &s.name);
         }
         for s in &self.stream_out {
-            channel(true, "strm_t", &s.name);
+            channel(&format!("stream_out.{}", s.name), true, "strm_t", &s.name);
         }
         if let Some(m) = &self.memory {
             for (ch, ty, from_app) in AXI {
-                channel(from_app, ty, &format!("{}_{ch}", m.name));
+                channel(&format!("memory.{}", m.name), from_app, ty, &format!("{}_{ch}", m.name));
             }
         }
         for r in &self.registers {
-            add(if r.access == Access::Ro { "output" } else { "input" }, &wire(r.width), r.name.clone());
+            let item = format!("register.{}", r.name);
+            let dir = if r.access == Access::Ro { "output" } else { "input" };
+            add(&item, dir, &wire(r.width), r.name.clone());
             if r.strobe {
-                add("input", "logic", format!("{}_we", r.name));
+                add(&item, "input", "logic", format!("{}_we", r.name));
             }
         }
         for (present, name) in [(self.busy, "busy"), (self.irq, "irq")] {
             if present {
-                add("output", "logic", name.to_owned());
+                add(&format!("app.{name}"), "output", "logic", name.to_owned());
             }
         }
         ports
@@ -125,7 +131,7 @@ fn manifest_value(m: &Manifest) -> Value {
     let ports: Vec<Value> = m
         .app_ports()
         .into_iter()
-        .map(|(name, declaration)| context! { name => name, declaration => declaration })
+        .map(|port| context! { name => port.name, declaration => port.declaration })
         .collect();
     let camel: String = m
         .name

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::check::{Check, Raw};
+use crate::check::{Check, Raw, WHOLE};
 use crate::error::plain;
 use crate::manifest::Manifest;
 use crate::{Error, Result};
@@ -14,7 +14,7 @@ pub(crate) const MAX_FILE: u64 = 1 << 20;
 /// The text of a manifest.
 fn read(file: &Path) -> Result<String> {
     let len = std::fs::metadata(file).map_err(Error::io(file))?.len();
-    let wrong = |problem: String, remedy| Err(Check { file, text: "" }.wrong("app.toml", problem, remedy));
+    let wrong = |problem: String, remedy| Err(Check { file, text: "" }.wrong(WHOLE, problem, remedy));
     if len > MAX_FILE {
         return wrong(format!("{len} bytes long"), "a manifest has a few kilobytes");
     }

@@ -303,14 +303,18 @@ python = "model.py"
             ("reset = 3", "reset = 4", 32, "does not fit 2 bits"),
             ("reset = 3", "reset = \"x\"", 32, "not a number"),
             ("reset = 3", "reset = 3\nexample = 7", 33, "does not fit 2 bits"),
-            ("name = \"mode\"", "name = \"key\"", 16, "two registers"),
-            ("name = \"mode\"", "name = \"in\"", 0, "two items define a port in_i of the app"),
-            ("python = \"model.py\"", "python = \"/etc/x.py\"", 35, "not in the app's folder"),
+            ("name = \"mode\"", "name = \"key\"", 28, "two registers"),
+            ("name = \"mode\"", "name = \"in\"", 28, "two items define a port in_i of the app"),
+            (
+                "length = \"same\"",
+                "length = \"same\"\n[[stream_out]]\nname = \"out\"",
+                15,
+                "a port out_o of the app",
+            ),
         ] {
             assert!(GOOD.contains(from), "{from}");
             let error = parse(&GOOD.replacen(from, to, 1)).unwrap_err().to_string();
-            let place = if line == 0 { "app.toml: ".to_owned() } else { format!("app.toml:{line}: ") };
-            assert!(error.contains(&place) && error.contains(words), "{to}: {error}");
+            assert!(error.contains(&format!("app.toml:{line}: ")) && error.contains(words), "{to}: {error}");
             assert_eq!(error.lines().count(), 1, "{error}");
         }
     }
