@@ -249,6 +249,47 @@ async def a_ring_that_cannot_be_read_stops_alone(dut):
         b.end()
 
 
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def reads_behind_one_that_failed_bring_nothing(dut):
+    """They are in flight when it fails, and nothing is executed that follows a command that is missing."""
+    for disabled in (False, True):
+        b = await bench(dut, log2=6, cpl_log2=6, latency=60)
+        s, reads = b.slots[0], []
+        b.mem.fails = lambda a: not reads.append(a) and a < s.base + 16 * ENTRY  # noqa: B023
+        s.give(33)
+        await ClockCycles(dut.clk_i, 40)
+        for _ in range(0 if disabled else 31):
+            await ClockCycles(dut.clk_i, 3)
+            s.give(1)
+        if disabled:
+            await off_and_on(b, s)
+            assert b.slots[1].errors == s.errors == []
+        else:
+            await until(dut, lambda: s.errors)  # noqa: B023
+            await ClockCycles(dut.clk_i, 200)
+            assert s.errors == [1] and s.got == 0 and int(dut.idle_o.value) == 1
+        assert max(reads) >= s.base + 16 * ENTRY, "there was no read behind it"
+        b.mem.fails = lambda a: False
+        if not disabled:
+            await off_and_on(b, s)
+        s.give(40)
+        await until(dut, lambda: s.got == 40)  # noqa: B023
+        b.end()
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def the_next_read_does_not_wait_for_the_one_before(dut):
+    latency = 200
+    b = await bench(dut, log2=6, cpl_log2=6, latency=latency)
+    b.finish = b.collect = 1.0
+    s = b.slots[0]
+    s.give(64)
+    half = latency + 80 + 32 * ENTRY // b.mem._width
+    await until(dut, lambda: s.got == 32, half)
+    # Those behind wait for space in the queue, not for each other.
+    await until(dut, lambda: s.got == 64, half)
+
+
 @cocotb.test(timeout_time=1000, timeout_unit="us")
 async def a_ring_may_be_disabled_at_any_moment(dut):
     b = await bench(dut, 0.3, latency=8, cpl_log2=5)

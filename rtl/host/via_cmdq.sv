@@ -2,8 +2,9 @@
 //
 // Fetches the command rings of all slots from host memory and hands each slot its commands in order.
 //
-// Throughput: one command a cycle (32-byte entries; a narrower data path takes 32 B / beat cycles); up to `Fetch` commands a read, one read
-// in flight a slot. Latency: three cycles from doorbell to read, that of the read, three more to the command.
+// Throughput: one command a cycle (32-byte entries; a narrower data path takes 32 B / beat cycles); up to `Fetch` commands a read, `Reads`
+// reads in flight a slot, the further ones with no fewer. Latency: three cycles from doorbell to read, that of the read, three more to the
+// command.
 // Order: the commands of a slot in order; slots are served round robin. A command is fetched only if the slot's queue has room for it and
 // the completion ring will have room for its completion, so a completion never waits for the host.
 // Misuse: a tail more than a ring ahead of the head, or a ring that cannot be read, stops that ring (one EvRing event, status bit) until it
@@ -13,7 +14,8 @@ module via_cmdq
   import via_pkg::*;
 #(
   parameter int unsigned Queue = 32,  // capacity of each slot's queue
-  parameter int unsigned Fetch = 16   // most commands per read, a power of two, 2 to 16
+  parameter int unsigned Fetch = 16,  // most commands per read, a power of two, 2 to 16
+  parameter int unsigned Reads = 2    // reads in flight for a slot
 ) (
   input  logic                     clk_i,
   input  logic                     rst_ni,
@@ -43,6 +45,7 @@ module via_cmdq
 );
 
   localparam bit QueueOk = param_in("via_cmdq Queue", Queue, 2, 1024);
+  localparam bit ReadsOk = param_in("via_cmdq Reads", Reads, 1, 8);
   localparam bit FetchOk = param_pow2("via_cmdq Fetch", Fetch, 2, (Queue < 16) ? Queue : 16);
 
   localparam int unsigned EntryB = 32;
@@ -51,17 +54,22 @@ module via_cmdq
   localparam int unsigned BeatsPer = (StrbW < EntryB) ? EntryB / StrbW : 1;  // beats of a command
   localparam int unsigned FetchBeats = (PerBeat > 1) ? Fetch / PerBeat + 1 : Fetch * BeatsPer;
   localparam int unsigned CntW = $clog2(Queue + 1);
+  localparam int unsigned FlightW = $clog2(Reads + 1);
   localparam int unsigned PosW = (PerBeat > 1) ? $clog2(PerBeat) : 1;
 
   localparam int unsigned FetchLog2 = $clog2(Fetch);
 
   // ---------------------------------------------------------------- how much each slot may fetch
-  // Computed in three steps, each from registers: entries of the completion ring in use; what each limit allows; the smallest of them. A
-  // slot has one read in flight, so after its end the steps are finished before the next read; what others do meanwhile can only increase
-  // the room.
-  logic [NumSlots-1:0] want, want_q, pick, busy_q, tail_err_q, bus_err_q, jump, jump_q, r_fail, err_q, info_q;
-  logic [NumSlots-1:0][1:0] settled_q;
-  logic [NumSlots-1:0][15:0] head_q, owed_q, total_q;  // read requested; fetched and not completed; completion ring entries in use
+  // Computed in four steps, each from registers: commands owed; entries of the completion ring in use; what each limit allows; the smallest.
+  // The next read of a slot waits until they are finished; what others do meanwhile can only increase the room. What is in flight has its
+  // room in the slot's queue and in the completion ring.
+  logic [NumSlots-1:0] want, want_q, pick, full, busy, settling, tail_err_q, bus_err_q, jump, jump_q, r_fail, err_q, info_q;
+  logic [NumSlots-1:0] fail_q;  // a read has failed
+  logic [NumSlots-1:0] drop_q;  // a read has failed: nothing that comes behind it is executed, until the ring was off
+  logic [NumSlots-1:0][FlightW-1:0] flight_q;  // reads in flight
+  logic [NumSlots-1:0][CntW-1:0] claim_q;  // commands in flight
+  logic [NumSlots-1:0][2:0] settled_q;
+  logic [NumSlots-1:0][15:0] head_q, owed_q, total_q;  // read requested; those not completed; completion ring entries in use
   logic [NumSlots-1:0][15:0] index_q;  // head_q within the ring
   logic [NumSlots-1:0][15:0] read_q;  // the host may overwrite these entries
   logic [NumSlots-1:0][CntW-1:0] count_q, room;  // commands to fetch; room in the slot's queue
@@ -79,28 +87,30 @@ module via_cmdq
   endfunction
 
   for (genvar s = 0; s < NumSlots; s++) begin : gen_want
-    logic [15:0] avail, mask, cpl_mask, cpl_free;
+    logic [15:0] avail, ahead_q, mask_q, cpl_mask_q, cpl_free;
+    logic enable_q;
     logic last_page;  // fewer than `Fetch` entries to the 4 KiB boundary (rings are aligned) or to the end of the ring: a read stops there
     logic [FetchLog2:0] count;
-    assign mask = ~(16'hffff << cmd_cfg_i[s].size_log2);
-    assign cpl_mask = ~(16'hffff << cpl_cfg_i[s].size_log2);
     assign avail = cmd_tail_i[s] - head_q[s];
-    assign cpl_free = cpl_mask + 16'd1 - total_q[s];
-    assign last_page = &(head_q[s][6:FetchLog2] | ~mask[6:FetchLog2]);
+    assign cpl_free = cpl_mask_q + 16'd1 - total_q[s];
+    assign last_page = &(head_q[s][6:FetchLog2] | ~mask_q[6:FetchLog2]);
 
     assign jump[s] = cmd_cfg_i[s].enable && jump_q[s] && !tail_err_q[s];
     assign count = smaller(smaller(avail_q[s], free_q[s]), smaller(span_q[s], at_most(16'(room[s]))));
-    assign want[s] = want_q[s] && cmd_cfg_i[s].enable && !busy_q[s];
+    assign want[s] = want_q[s] && !jump_q[s] && settled_q[s][2] && enable_q;
 
     always_ff @(posedge clk_i) begin
-      total_q[s] <= cpl_used_i[s] + owed_q[s];
+      mask_q     <= ~(16'hffff << cmd_cfg_i[s].size_log2);
+      cpl_mask_q <= ~(16'hffff << cpl_cfg_i[s].size_log2);
+      total_q[s] <= cpl_used_i[s] + owed_q[s];  // those in flight included
 
       avail_q[s] <= at_most(avail);
-      jump_q[s]  <= cmd_cfg_i[s].enable && |(avail & ~mask) && (|(avail & ~{mask[14:0], 1'b1}) || |(avail & mask));
+      ahead_q    <= avail;
+      jump_q[s]  <= cmd_cfg_i[s].enable && enable_q && |(ahead_q & ~mask_q) && (|(ahead_q & ~{mask_q[14:0], 1'b1}) || |(ahead_q & mask_q));
       // More in use than the ring holds: the host has set a wrong index, see via_ringw.
-      free_q[s]  <= |(total_q[s] & ~cpl_mask) ? '0 : at_most(cpl_free);
+      free_q[s]  <= |(total_q[s] & ~cpl_mask_q) ? '0 : at_most(cpl_free);
       span_q[s]  <= (FetchLog2 + 1)'(Fetch) - (last_page ? {1'b0, head_q[s][FetchLog2-1:0]} : '0);
-      index_q[s] <= head_q[s] & mask;
+      index_q[s] <= head_q[s] & mask_q;
 
       addr_q[s]  <= {cmd_cfg_i[s].base[63:12], 7'h0} + 59'(index_q[s]);
       count_q[s] <= CntW'(count);
@@ -110,13 +120,17 @@ module via_cmdq
         settled_q[s] <= '0;
         want_q[s]    <= 1'b0;
       end else begin
-        settled_q[s] <= {settled_q[s][0], 1'b1} & {2{!busy_q[s]}};
-        want_q[s] <= cmd_cfg_i[s].enable && cpl_cfg_i[s].enable && settled_q[s][1] && !busy_q[s] && !tail_err_q[s] && !bus_err_q[s] && !jump_q[s] &&
-            count != '0;
+        settled_q[s] <= {settled_q[s][1:0], 1'b1} & {3{cmd_cfg_i[s].enable && cpl_cfg_i[s].enable && !(issue && pick[s])}};
+        want_q[s] <= cmd_cfg_i[s].enable && cpl_cfg_i[s].enable && settled_q[s][2] && !full[s] && !drop_q[s] && !tail_err_q[s] && !bus_err_q[s] &&
+            !jump_q[s] && (busy[s] ? count == (FetchLog2 + 1)'(Fetch) : count != '0);
       end
     end
-    always_ff @(posedge clk_i) on_o[s] <= cmd_cfg_i[s].enable || busy_q[s];
+    always_ff @(posedge clk_i) begin
+      enable_q <= cmd_cfg_i[s].enable;
+      on_o[s]  <= cmd_cfg_i[s].enable || enable_q || busy[s];
+    end
     assign cmd_head_o[s] = read_q[s];
+    assign settling[s]   = enable_q && cpl_cfg_i[s].enable && !settled_q[s][2];
   end
   assign tail_err_o = tail_err_q;
   assign bus_err_o = bus_err_q;
@@ -185,7 +199,7 @@ module via_cmdq
 
   via_fifo #(
     .T    (fetch_t),
-    .Depth(NumSlots)
+    .Depth(NumSlots * Reads)
   ) u_fetches (
     .clk_i,
     .rst_ni,
@@ -199,7 +213,7 @@ module via_cmdq
     .count_o  ()
   );
 
-  // One read in flight per slot: there is room for all responses.
+  // There is room for all responses.
   typedef struct packed {
     logic             err;
     logic [DataW-1:0] data;
@@ -209,7 +223,7 @@ module via_cmdq
 
   via_fifo #(
     .T    (beat_t),
-    .Depth(NumSlots * FetchBeats),
+    .Depth(NumSlots * Reads * FetchBeats),
     .Ram  (1'b1)
   ) u_beats (
     .clk_i,
@@ -235,7 +249,7 @@ module via_cmdq
     assign entry = beat.data[256*pos+:256];
     assign cmd_whole = 1'b1;
     assign beat_pop = beat_valid && now_valid && (last_cmd || pos == PosW'(PerBeat - 1));
-    assign failed = failed_q || beat.err;
+    assign failed = failed_q || beat.err || drop_q[now.slot] || fail_q[now.slot];
   end else if (BeatsPer > 1) begin : gen_join
     localparam int unsigned PartW = $clog2(BeatsPer);
     logic [PartW-1:0] part_q;
@@ -243,7 +257,7 @@ module via_cmdq
     assign entry = {beat.data, shift_q[255:DataW]};
     assign cmd_whole = part_q == PartW'(BeatsPer - 1);
     assign beat_pop = beat_valid && now_valid;
-    assign failed = failed_q || beat.err;
+    assign failed = failed_q || beat.err || drop_q[now.slot] || fail_q[now.slot];
     always_ff @(posedge clk_i) begin
       if (!rst_ni) part_q <= '0;
       else if (beat_pop) part_q <= cmd_whole ? '0 : part_q + 1'b1;
@@ -253,7 +267,7 @@ module via_cmdq
     assign entry = beat.data;
     assign cmd_whole = 1'b1;
     assign beat_pop = beat_valid && now_valid;
-    assign failed = failed_q || beat.err;
+    assign failed = failed_q || beat.err || drop_q[now.slot] || fail_q[now.slot];
   end
 
   logic step;  // a whole command has arrived
@@ -274,12 +288,15 @@ module via_cmdq
 
   // ---------------------------------------------------------------- per slot
   for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
-    logic mine, ring_off;
-    logic [CntW-1:0] held;
+    logic mine, ring_off, issued_q, lost_q;
+    logic [CntW-1:0] held, given_q, issued;
     assign mine = now_valid && now.slot == SlotW'(s);
-    assign r_fail[s] = now_pop && mine && failed && cmd_cfg_i[s].enable;
+    assign r_fail[s] = fail_q[s] && !drop_q[s] && !ring_off;
+    assign issued = issued_q ? given_q : '0;
     assign ring_off = !cmd_cfg_i[s].enable;
-    assign room[s] = CntW'(Queue) - held;
+    assign room[s] = CntW'(Queue) - held - claim_q[s];
+    assign full[s] = flight_q[s] == FlightW'(Reads);
+    assign busy[s] = flight_q[s] != '0;
 
     via_fifo #(
       .T    (cmd_t),
@@ -297,17 +314,26 @@ module via_cmdq
       .count_o  (held)
     );
 
+    always_ff @(posedge clk_i) given_q <= count_q[s];
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
-        busy_q[s]     <= 1'b0;
+        flight_q[s]   <= '0;
+        claim_q[s]    <= '0;
+        drop_q[s]     <= 1'b0;
+        fail_q[s]     <= 1'b0;
+        lost_q        <= 1'b0;
+        issued_q      <= 1'b0;
         tail_err_q[s] <= 1'b0;
         bus_err_q[s]  <= 1'b0;
         head_q[s]     <= '0;
         read_q[s]     <= '0;
         owed_q[s]     <= '0;
       end else begin
-        if (issue && pick[s]) busy_q[s] <= 1'b1;
-        else if (now_pop && mine) busy_q[s] <= 1'b0;
+        flight_q[s] <= flight_q[s] + FlightW'(issue && pick[s]) - FlightW'(now_pop && mine);
+        claim_q[s]  <= claim_q[s] + issued - CntW'(step && mine);
+        fail_q[s]   <= now_pop && mine && failed;
+        if (fail_q[s]) drop_q[s] <= 1'b1;
+        else if (ring_off && !busy[s]) drop_q[s] <= 1'b0;
 
         if (ring_off) head_q[s] <= '0;
         else if (issue && pick[s]) head_q[s] <= head_q[s] + 16'(count_q[s]);
@@ -319,14 +345,16 @@ module via_cmdq
         if (ring_off) bus_err_q[s] <= 1'b0;
         else if (r_fail[s]) bus_err_q[s] <= 1'b1;
 
-        if ((step && mine && !failed) != cpl_done_i[s]) owed_q[s] <= cpl_done_i[s] ? owed_q[s] - 1'b1 : owed_q[s] + 1'b1;
+        issued_q <= issue && pick[s];
+        lost_q <= step && mine && failed;
+        owed_q[s] <= owed_q[s] + 16'(issued) - 16'(cpl_done_i[s]) - 16'(lost_q);
       end
     end
   end
 
   logic still, idle;
-  assign still = ~|{want, jump, err_q, cmd_valid_o & cmd_ready_i, m_ar_valid_o, m_r_valid_i, beat_valid};
-  assign idle  = ~|{want, jump, busy_q, cmd_valid_o, m_ar_valid_o};
+  assign still = ~|{want, settling, jump, err_q, cmd_valid_o & cmd_ready_i, m_ar_valid_o, m_r_valid_i, beat_valid};
+  assign idle  = ~|{want, jump, busy, cmd_valid_o, m_ar_valid_o};
   always_ff @(posedge clk_i) begin
     still_o <= still;
     idle_o  <= idle;
