@@ -145,4 +145,9 @@ pub trait PciFunction: Send + Sync {
     fn charge(&self, time: Duration) {
         let _ = time;
     }
+    /// Whether the card's time stands still while the host works. What the host does then must not depend on how fast it is, so that the
+    /// same run takes the same time of the card again.
+    fn stands_still(&self) -> bool {
+        false
+    }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The management function of a simulated card, and what all functions share.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -89,7 +89,12 @@ pub(crate) struct State {
     /// Functions that are bus masters.
     pub(crate) masters: u32,
     pub(crate) packet: Box<[u8; ffi::MAX_PACKET]>,
+    /// What to call in which cycle; calls of one cycle in their order.
+    alarms: BTreeMap<(u64, u64), Call>,
+    alarms_set: u64,
 }
+
+type Call = Box<dyn FnOnce() + Send>;
 
 /// An event that a thread waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,6 +181,8 @@ impl SimCard {
                 entropy_connected: false,
                 masters: 0,
                 packet: Box::new([0; ffi::MAX_PACKET]),
+                alarms: BTreeMap::new(),
+                alarms_set: 0,
             }),
             changed: Condvar::new(),
             picked_up: Condvar::new(),
@@ -217,6 +224,17 @@ impl SimCard {
     pub fn link_bytes_per_cycle(&self) -> f64 {
         let cycle_fs = 1e12 / f64::from(self.clock_khz);
         cycle_fs / self.enter().card.link_fs_per_byte() as f64
+    }
+
+    /// Calls `call` in a cycle, or soon after it if the host is busy then: in the thread that runs the card in a wait. For models of what
+    /// is outside the card.
+    pub fn at(&self, cycle: u64, call: impl FnOnce() + Send + 'static) {
+        let mut state = self.enter();
+        let number = state.alarms_set;
+        state.alarms_set += 1;
+        state.alarms.insert((cycle, number), Box::new(call));
+        // The card may be idle but for this.
+        self.changed.notify_all();
     }
 
     /// Clock of the card.
@@ -299,6 +317,7 @@ impl SimCard {
         let deadline = Instant::now().checked_add(timeout);
         let mut state = self.enter();
         loop {
+            state = self.call_due(state);
             if state.collect() {
                 self.changed.notify_all();
             }
@@ -314,7 +333,7 @@ impl SimCard {
             if deadline.is_some_and(|end| Instant::now() >= end) {
                 return Err(PciError::Timeout(timeout));
             }
-            if state.stepping || state.card.parked() {
+            if state.stepping || state.card.parked() && state.alarms.is_empty() {
                 state = self.sleep(state, want, deadline);
                 continue;
             }
@@ -337,10 +356,18 @@ impl SimCard {
     ) -> MutexGuard<'a, State> {
         loop {
             let packets = state.packets_wanted(want);
-            let ran = state.card.run(SLICE, !0, packets);
+            let until = state.alarms.first_key_value().map(|(&(cycle, _), _)| cycle);
+            let left = until.map_or(u64::MAX, |cycle| cycle.saturating_sub(state.card.now()));
+            let ran = state.card.run(left.min(SLICE), !0, packets);
+            let parked = state.card.parked();
+            if parked && left < u64::MAX {
+                let left = left - ran.min(left);
+                state.card.charge((left * 1_000_000).div_ceil(u64::from(self.clock_khz)));
+            }
+            state = self.call_due(state);
             let for_others = state.collect();
             let over = state.is_there(want)
-                || ran == 0 && state.card.parked()
+                || ran == 0 && parked && until.is_none()
                 || deadline.is_some_and(|end| Instant::now() >= end);
             if over {
                 return state;
@@ -359,6 +386,18 @@ impl SimCard {
                 }
                 state = self.lock();
             }
+        }
+    }
+
+    /// Calls what is due. The card is not locked meanwhile.
+    fn call_due<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        loop {
+            let now = state.card.now();
+            let due = state.alarms.first_entry().filter(|first| first.key().0 <= now);
+            let Some(call) = due.map(|due| due.remove()) else { return state };
+            drop(state);
+            call();
+            state = self.enter();
         }
     }
 
@@ -529,6 +568,10 @@ impl PciFunction for SimCard {
         let mut state = self.enter();
         state.card.charge(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         self.leave(state);
+    }
+
+    fn stands_still(&self) -> bool {
+        true
     }
 }
 

@@ -283,6 +283,10 @@ impl PciFunction for SimFunction {
     fn charge(&self, time: Duration) {
         self.card.charge(time);
     }
+
+    fn stands_still(&self) -> bool {
+        self.card.stands_still()
+    }
 }
 
 impl SimFunction {

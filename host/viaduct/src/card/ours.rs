@@ -82,4 +82,8 @@ impl PciFunction for Ours {
             pci.charge(time);
         }
     }
+
+    fn stands_still(&self) -> bool {
+        self.get().is_ok_and(|pci| pci.stands_still())
+    }
 }
