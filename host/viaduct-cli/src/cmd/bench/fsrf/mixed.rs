@@ -86,7 +86,7 @@ fn accesses(bench: &mut Bench, meeting: &[Place]) -> Result<Vec<Figure>> {
         let tasks = slots.iter().map(task).collect::<Result<Vec<_>>>()?;
         let all: Vec<_> = tasks.iter().collect();
         for &Place { system, channels, placement } in meeting {
-            let mode = Mode { first: true, placement, batch: None };
+            let mode = Mode { first: true, placement, ..Mode::default() };
             let ran = bench.measure(system, &all, &format!(", {what}{channels}"), mode)?;
             let values: Vec<f64> = tasks.iter().zip(ran).map(|(task, ran)| rate(task, &[ran])).collect();
             let each: Vec<String> = values.iter().map(|value| format!("{value:.2}")).collect();

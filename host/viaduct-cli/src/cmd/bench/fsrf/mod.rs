@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
-use viaduct::Placement;
+use viaduct::{Advice, Placement};
 use viaduct_build::{Project, Variant};
 use viaduct_sim::Profile;
 
@@ -56,6 +56,9 @@ pub struct Choice {
     /// For `fsrf` with `--pages cold`: the latency of the disk, in microseconds
     #[arg(long, value_name = "TIME", default_value_t = 100.0, value_parser = microseconds)]
     disk_us: f64,
+    /// For `fsrf`: what the program of this card says of its accesses; unless given, what is true of the workload
+    #[arg(long, value_enum, value_name = "ADVICE")]
+    advice: Option<Said>,
     /// For `fsrf`: the paper's small sizes over this power of two, 1 to 32, and the reach of the other systems' TLBs over it
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = power, conflicts_with = "quick")]
     divide: u64,
@@ -65,6 +68,27 @@ pub struct Choice {
     /// For `fsrf`: measure with different values of this, on resident pages unless they are transferred
     #[arg(long, value_enum, value_name = "WHAT")]
     sweep: Option<Sweep>,
+}
+
+/// What a program says of the accesses of its app.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Said {
+    /// Nothing
+    Normal,
+    /// They are in order
+    Sequential,
+    /// They are in no order
+    Random,
+}
+
+impl Said {
+    fn advice(self) -> Advice {
+        match self {
+            Self::Normal => Advice::Normal,
+            Self::Sequential => Advice::Sequential,
+            Self::Random => Advice::Random,
+        }
+    }
 }
 
 fn microseconds(text: &str) -> std::result::Result<f64, String> {
@@ -106,6 +130,8 @@ struct Mode {
     placement: Placement,
     /// Pages that a fault of FSRF loads, if not as many as its policy says.
     batch: Option<u64>,
+    /// What the program of this card says of its accesses, if not what is true.
+    advice: Option<Advice>,
 }
 
 /// What measurements have in common.
@@ -151,6 +177,11 @@ impl<'a> Bench<'a> {
             None if choice.pages == Case::Cold => return usage("--pages=cold is for --sweep=transfer"),
             None => choice.pages,
         };
+        if choice.advice.is_some() && case == Case::Hot {
+            return usage(
+                "--advice is of pages that are loaded; choose others by --pages or --sweep=transfer",
+            );
+        }
         let takes_part = |s: &&systems::System| match choice.sweep {
             Some(Sweep::Transfer) => s.grows(),
             _ => case == Case::Hot || s.pages(case, 0, None).is_some(),
@@ -229,6 +260,7 @@ impl<'a> Bench<'a> {
             pages: case.plot().to_owned(),
             host_us: choice.host_us.to_string(),
             disk_us: choice.disk_us.to_string(),
+            advice: choice.advice.map_or("own".to_owned(), |said| format!("{said:?}").to_lowercase()),
             sizes: match self.quick {
                 true => format!("quick{label}"),
                 false => format!("small/{}{label}", choice.divide),
@@ -241,6 +273,7 @@ impl<'a> Bench<'a> {
             return Ok(ran);
         }
         let disk = (case == Case::Cold).then(|| self.disk());
+        let mode = Mode { advice: choice.advice.map(Said::advice), ..mode };
         let ran = match SYSTEMS.iter().find(|s| s.name == system) {
             Some(s) => {
                 let pages = s.pages(case, self.scale_log2, mode.batch);

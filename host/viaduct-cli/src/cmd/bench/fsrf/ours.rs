@@ -62,7 +62,7 @@ pub fn run(
     // Now that all have mappings, none takes the share of another.
     for place in &places {
         if case != Case::Hot {
-            place.mapping.advise(place.task.work.advice())?;
+            place.mapping.advise(mode.advice.unwrap_or_else(|| place.task.work.advice()))?;
         }
         if matches!(case, Case::Hot | Case::Over) {
             place.mapping.advise(Advice::WillNeed)?;

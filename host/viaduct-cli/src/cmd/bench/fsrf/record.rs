@@ -25,6 +25,7 @@ pub struct Key {
     pub pages: String,
     pub host_us: String,
     pub disk_us: String,
+    pub advice: String,
     pub sizes: String,
 }
 
@@ -95,8 +96,8 @@ mod tests {
 
     fn key(system: &str) -> Key {
         let [build, profile, workload] = ["00", "f1", "aes"].map(str::to_owned);
-        let [pages, host_us, disk_us, sizes] = ["hot", "0", "100", "32"].map(str::to_owned);
-        Key { build, profile, workload, system: system.to_owned(), pages, host_us, disk_us, sizes }
+        let [pages, host_us, disk_us, advice, sizes] = ["hot", "0", "100", "own", "32"].map(str::to_owned);
+        Key { build, profile, workload, system: system.to_owned(), pages, host_us, disk_us, advice, sizes }
     }
 
     #[test]
