@@ -322,10 +322,11 @@ fn an_app_that_never_ends_is_stopped() {
 struct SlowDisk;
 
 impl Device for SlowDisk {
-    fn will_need(&self, _: u64, _: u64) {}
-
-    fn read(&self, _: u64, _: u64) {
-        std::thread::sleep(quick().stall * 3 / 2);
+    fn read(&self, _: u64, _: u64, done: Box<dyn FnOnce() + Send>) {
+        std::thread::spawn(|| {
+            std::thread::sleep(quick().stall * 3 / 2);
+            done();
+        });
     }
 }
 

@@ -354,7 +354,7 @@ fn slots_are_claimed_once_and_images_checked() {
     let card = Card::open_with(fake.clone(), quick()).unwrap();
     assert_eq!(card.info().slots, 2);
     assert_eq!(card.info().data_bytes, 64);
-    assert_eq!(card.info().tlb_page, Tlb { ways: 4, sets: 1024 });
+    assert_eq!(card.info().tlb_page, Tlb { ways: 4096, sets: 1 });
     assert!(matches!(card.slot(9), Err(Error::NoSuchSlot { slot: 9, last: 1 })));
     let slot = card.slot(1).unwrap();
     assert!(matches!(card.slot(1), Err(Error::SlotInUse { slot: 1 })));

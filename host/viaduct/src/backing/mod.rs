@@ -4,6 +4,7 @@
 pub(crate) mod feed;
 pub(crate) mod outlet;
 pub(crate) mod pump;
+pub(crate) mod reader;
 
 use std::alloc::Layout;
 use std::any::Any;
@@ -167,12 +168,12 @@ pub struct Source {
     device: Option<Arc<dyn Device>>,
 }
 
-/// A device that takes time to read a source: for measurements on a simulated card, whose time stands still while the host reads.
+/// A device that takes time to read a source: for measurements on a simulated card, whose time stands still while the host reads, and
+/// for tests.
 pub trait Device: Send + Sync {
-    /// These bytes will be read soon. Returns at once.
-    fn will_need(&self, position: u64, len: u64);
-    /// Returns when these bytes have been read.
-    fn read(&self, position: u64, len: u64);
+    /// Begins to read these bytes, and returns at once. `done` is called, by any thread, once they have been read; they cannot be read
+    /// if it is dropped instead.
+    fn read(&self, position: u64, len: u64, done: Box<dyn FnOnce() + Send>);
 }
 
 impl fmt::Debug for dyn Device {
@@ -384,10 +385,22 @@ impl Source {
         matches!(self.kind, SourceKind::File { writable: true, .. })
     }
 
-    /// Lets the system read bytes of a file in advance, so that several reads overlap.
+    /// The device that it is on.
+    pub(crate) fn device(&self) -> Option<&Arc<dyn Device>> {
+        match &self.kind {
+            SourceKind::Private { below, .. } => self.device.as_ref().or_else(|| below.device()),
+            _ => self.device.as_ref(),
+        }
+    }
+
+    /// Tells the disk of bytes of a file that will be read, so that it can work on several requests. Waits for none of them.
     pub(crate) fn will_need(&self, position: u64, len: u64) {
-        if let Some(device) = &self.device {
-            device.will_need(position, len);
+        if let Some(device) = self.device() {
+            let len = len.min(self.len.saturating_sub(position));
+            if len > 0 {
+                device.read(position, len, Box::new(|| ()));
+            }
+            return;
         }
         let (file, offset) = match &self.kind {
             SourceKind::File { file, offset, .. } => (file, offset),
@@ -399,11 +412,29 @@ impl Source {
         unsafe { libc::posix_fadvise(file.as_raw_fd(), at, len, libc::POSIX_FADV_WILLNEED) };
     }
 
+    /// As [`Source::read`], if it need not wait for a disk; else `None`.
+    pub(crate) fn read_now(
+        &self,
+        to: &DmaBuffer,
+        offset: usize,
+        len: usize,
+        position: u64,
+    ) -> Option<Result<usize>> {
+        match &self.kind {
+            _ if self.device.is_some() => None,
+            SourceKind::File { file, offset: base, .. } => to
+                .read_cached(offset, len, file, base + position)
+                .map_err(|e| Error::file(&self.name, "read it", e))
+                .transpose(),
+            SourceKind::Private { below, written } => below
+                .read_now(to, offset, len, position)
+                .map(|got| Ok(overlay(&lock(written), got?, to, offset, len, position))),
+            _ => Some(self.read(to, offset, len, position)),
+        }
+    }
+
     /// Reads up to `len` bytes at `position` into a buffer. Fewer only at its present end.
     pub(crate) fn read(&self, to: &DmaBuffer, offset: usize, len: usize, position: u64) -> Result<usize> {
-        if let Some(device) = &self.device {
-            device.read(position, len as u64);
-        }
         match &self.kind {
             SourceKind::File { file, offset: base, .. } => to
                 .read_file(offset, len, file, base + position)
@@ -417,17 +448,8 @@ impl Source {
                 Ok(len)
             }
             SourceKind::Private { below, written } => {
-                let mut got = below.read(to, offset, len, position)?;
-                for (&at, bytes) in lock(written).range(position..position + len as u64) {
-                    let from = (at - position) as usize;
-                    let part = bytes.len().min(len - from);
-                    // A page that was changed outlives the end of a file that was truncated.
-                    if from <= got {
-                        to.memory().write(offset + from, &bytes[..part]);
-                        got = got.max(from + part);
-                    }
-                }
-                Ok(got)
+                let got = below.read(to, offset, len, position)?;
+                Ok(overlay(&lock(written), got, to, offset, len, position))
             }
         }
     }
@@ -544,6 +566,27 @@ impl Source {
             | SourceKind::Private { .. } => Ok(()),
         }
     }
+}
+
+/// Puts pages of a private source that were written over what was read, and returns how many bytes there are then.
+fn overlay(
+    written: &BTreeMap<u64, Box<[u8]>>,
+    mut got: usize,
+    to: &DmaBuffer,
+    offset: usize,
+    len: usize,
+    position: u64,
+) -> usize {
+    for (&at, bytes) in written.range(position..position + len as u64) {
+        let from = (at - position) as usize;
+        let part = bytes.len().min(len - from);
+        // A page that was changed outlives the end of a file that was truncated.
+        if from <= got {
+            to.memory().write(offset + from, &bytes[..part]);
+            got = got.max(from + part);
+        }
+    }
+    got
 }
 
 /// A pipe or stream socket, and whether it is a socket.

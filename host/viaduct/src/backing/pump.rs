@@ -60,7 +60,7 @@ impl dyn Flow {
     ) -> io::Result<()> {
         self.set(window, patience.min(AGES));
         let pump = Arc::clone(self.pump());
-        Pump::begin(pump, move || self.run(&poke))
+        pump.begin(move || self.run(&poke))
     }
 }
 
@@ -71,32 +71,49 @@ pub(crate) struct Pump {
     pub socket: bool,
     wake: EventFd,
     closed: AtomicBool,
-    running: Mutex<bool>,
-    gone: Condvar,
+    running: Arc<Running>,
     /// Process and thread that move its bytes.
     mover: Mutex<Option<(u32, ThreadId)>>,
+}
+
+/// Whether the thread of a stream runs.
+#[derive(Debug, Default)]
+struct Running {
+    now: Mutex<bool>,
+    gone: Condvar,
+}
+
+impl Running {
+    fn set(&self, now: bool) {
+        *lock(&self.now) = now;
+        self.gone.notify_all();
+    }
+
+    fn await_end(&self) {
+        let waited = self.gone.wait_timeout_while(lock(&self.now), FAREWELL, |now| *now);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
 }
 
 impl Pump {
     pub fn new(file: File, socket: bool) -> io::Result<Self> {
         let wake = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
-        let (closed, running, gone, mover) =
-            (AtomicBool::new(false), Mutex::default(), Condvar::new(), Mutex::default());
-        Ok(Self { file, socket, wake, closed, running, gone, mover })
+        let (closed, running, mover) = (AtomicBool::new(false), Arc::default(), Mutex::default());
+        Ok(Self { file, socket, wake, closed, running, mover })
     }
 
     /// Begins the thread, whose work ends when the stream is closed.
-    fn begin(this: Arc<Self>, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-        let pump = Arc::clone(&this);
-        let mut mover = lock(&this.mover);
-        *lock(&this.running) = true;
+    fn begin(&self, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let running = Arc::clone(&self.running);
+        let mut mover = lock(&self.mover);
+        running.set(true);
         let thread = std::thread::Builder::new().name("viaduct-stream".into()).spawn(move || {
             block_signals();
+            // Owns the descriptor no more when it has ended.
             work();
-            *lock(&pump.running) = false;
-            pump.gone.notify_all();
+            running.set(false);
         });
-        let thread = thread.inspect_err(|_| *lock(&this.running) = false)?;
+        let thread = thread.inspect_err(|_| self.running.set(false))?;
         *mover = Some((std::process::id(), thread.thread().id()));
         Ok(())
     }
@@ -147,8 +164,7 @@ impl Pump {
         self.closed.store(true, Ordering::Release);
         self.wake();
         if thread != std::thread::current().id() {
-            let waited = self.gone.wait_timeout_while(lock(&self.running), FAREWELL, |running| *running);
-            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            self.running.await_end();
         }
     }
 }

@@ -8,6 +8,8 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use nix::sys::statfs::{TMPFS_MAGIC, fstatfs};
+
 use crate::error::{Error, Result};
 use crate::protocol::desc::{HUGE, PAGE};
 use viaduct_pci::{DmaAccess, HostMemory, PciError, PciFunction, without_sigxfsz};
@@ -125,6 +127,37 @@ impl DmaBuffer {
         .map_err(|(_, error)| error)
     }
 
+    /// As [`DmaBuffer::read_file`], if the system has all of the bytes in memory; `None` if it would wait for a disk.
+    ///
+    /// # Panics
+    /// If the range is outside the buffer.
+    pub fn read_cached(
+        &self,
+        offset: usize,
+        len: usize,
+        file: &File,
+        position: u64,
+    ) -> io::Result<Option<usize>> {
+        let read = self.transfer(offset, len, |ptr, len, done| {
+            let part = libc::iovec { iov_base: ptr.cast(), iov_len: len };
+            let at = to_off(position, done)?;
+            // SAFETY: as in `read_file`; the vector has one entry and is only read.
+            unsafe { libc::preadv2(file.as_raw_fd(), &part, 1, at, libc::RWF_NOWAIT) }.try_into_size()
+        });
+        match read.map_err(|(_, error)| error) {
+            Ok(got) => Ok(Some(got)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => match error.raw_os_error() {
+                // Some file systems cannot tell. What is in one that is memory need not be waited for.
+                Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL) if in_memory(file) => {
+                    self.read_file(offset, len, file, position).map(Some)
+                }
+                Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL) => Ok(None),
+                _ => Err(error),
+            },
+        }
+    }
+
     /// Writes `len` bytes at `offset` of the buffer to `position` of `file`. On failure returns how many bytes are
     /// written.
     ///
@@ -183,6 +216,11 @@ impl Drop for DmaBuffer {
             Err(error) => tracing::warn!(%error, iova = self.iova, "DMA memory could not be unmapped"),
         }
     }
+}
+
+/// Whether a file is on a file system without a disk.
+fn in_memory(file: &File) -> bool {
+    fstatfs(file).is_ok_and(|on| on.filesystem_type() == TMPFS_MAGIC)
 }
 
 fn to_off(position: u64, done: usize) -> io::Result<libc::off_t> {

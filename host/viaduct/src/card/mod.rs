@@ -87,9 +87,13 @@ impl CardInfo {
         cycles as f64 / (f64::from(self.clock_khz) * 1e3)
     }
 
-    /// Bytes of 4 KiB pages that a slot's TLBs hold.
-    pub(crate) fn small_reach(&self) -> u64 {
-        u64::from(self.tlb_page.ways) * u64::from(self.tlb_page.sets) * crate::protocol::desc::PAGE
+    /// Pages of a size that a slot's TLB of one direction holds.
+    pub(crate) fn held(&self, size: FrameSize) -> u64 {
+        let tlb = match size {
+            FrameSize::Small => self.tlb_page,
+            FrameSize::Huge => self.tlb_huge,
+        };
+        u64::from(tlb.ways) * u64::from(tlb.sets)
     }
 }
 

@@ -56,6 +56,9 @@ pub(crate) struct State {
     pub parked: usize,
     /// They are to be looked at again.
     pub poked: bool,
+    /// Reads that the pager waits for, and by their numbers those that have ended, with the bytes of each.
+    pub reading: usize,
+    pub read: Vec<(u64, Result<usize>)>,
     /// A thread serves faults.
     pub serving: bool,
     /// Interrupts the app has raised.
@@ -108,6 +111,8 @@ impl Dispatcher {
                 flight: None,
                 parked: 0,
                 poked: false,
+                reading: 0,
+                read: Vec::new(),
                 serving: false,
                 irqs: 0,
                 flushes: 0,
@@ -257,6 +262,18 @@ impl Dispatcher {
     pub fn poke(&self) {
         self.lock().poked = true;
         self.wake();
+    }
+
+    /// A read of the pager has ended.
+    pub fn has_read(&self, number: u64, got: Result<usize>) {
+        let mut st = self.lock();
+        st.read.push((number, got));
+        // Who sleeps has been woken for those before it.
+        let first = st.read.len() == 1;
+        drop(st);
+        if first {
+            self.wake();
+        }
     }
 
     /// As [`Dispatcher::wait_until`], with an existing watch.
@@ -420,7 +437,7 @@ impl Watch {
             return Ok((limit, limit));
         }
         let slice = timeouts.stall / 4;
-        if st.activity != self.activity || self.outside || st.parked > 0 {
+        if st.activity != self.activity || self.outside || st.parked > 0 || st.reading > 0 {
             (self.activity, self.since, self.probed, self.busy) = (st.activity, now, now, false);
         } else if now.duration_since(self.probed) >= slice {
             self.probed = now;
@@ -560,7 +577,7 @@ impl State {
 
     /// Whether the pager has something to do.
     pub fn wants_service(&self) -> bool {
-        self.has_landed() || self.poked || !self.faults.is_empty()
+        self.has_landed() || self.poked || !self.read.is_empty() || !self.faults.is_empty()
     }
 
     /// Whether something that the pager has begun has ended.

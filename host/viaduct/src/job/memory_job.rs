@@ -146,9 +146,9 @@ impl<'a> MemoryJob<'a> {
                 return Err(Error::Unfinished { slot: slot.index(), limit });
             }
             // Pages on their way to the card are activity, though the app stands still meanwhile. An access that waits for a
-            // stream has a time limit of its own.
+            // stream has a time limit of its own; of a disk the system has to say that it does not answer.
             let before = std::mem::replace(&mut activity, slot.activity());
-            if activity != before || slot.waits_for_stream() {
+            if activity != before || slot.waits_for_data() {
                 alive = now;
             }
             if now - looked >= look {

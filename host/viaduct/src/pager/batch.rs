@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use crate::dispatch::Tag;
 use crate::pager::advice::Keep;
 use crate::pager::region::PageRef;
+use crate::pager::staging::Staged;
 use crate::protocol::desc::{Command, Event, Place};
 
 /// A fault, and its place among those that were taken together.
@@ -17,8 +18,9 @@ pub(super) struct Group {
     pub(super) pages: Vec<(u64, Place)>,
     /// They are to be written; otherwise, where the pager wants to know of writes, they enter without that right.
     pub(super) write: bool,
-    /// Copies that fill them.
+    /// Copies that fill them, and where from.
     pub(super) copies: Vec<Command>,
+    pub(super) staged: Vec<Staged>,
 }
 
 /// What a command of a batch is for.
@@ -53,8 +55,8 @@ pub(super) struct Batch {
     pub(super) taken: BTreeSet<PageRef>,
     /// Faults on these that came later.
     pub(super) others: Vec<Event>,
-    /// Its part of the staging memory.
-    pub(super) staging: u64,
+    /// Its parts of the staging memory.
+    pub(super) staged: Vec<Staged>,
 }
 
 /// What is being done with pages that are to leave the card.

@@ -6,30 +6,50 @@ use std::collections::BTreeSet;
 use crate::dispatch::Dispatcher;
 use crate::error::{Error, Result};
 use crate::pager::batch::{Batch, Group, Numbered, Part};
-use crate::pager::plan::{Load, Plan};
+use crate::pager::load::Load;
+use crate::pager::plan::Plan;
 use crate::pager::region::{HostFrames, Page, PageRef, Region};
 use crate::pager::space::Space;
-use crate::pager::staging::STAGING;
 use crate::pager::stats::PagerStats;
 use crate::protocol::desc::*;
-use viaduct_pci::DmaAccess;
 
 impl Space {
-    /// Carries a plan for faults out: its commands are under way when this returns. What must wait goes to `later`.
+    /// Carries a plan for faults out: its commands and reads are under way when this returns. What must wait goes to `later`.
     pub(super) fn carry_out(&mut self, d: &Dispatcher, plan: &mut Plan, faults: &[Event]) -> Result<()> {
         let loads = self.place(d, plan)?;
-        if loads.len() > 1 {
-            loads.iter().for_each(|load| self.announce(load));
-        }
+        let there = self.read(d, plan, loads);
+        self.enter(d, plan, there, faults);
+        Ok(())
+    }
+
+    /// Enters pages that have been read, with so many bytes or an error, and what else a plan for faults has.
+    pub(super) fn enter(
+        &mut self,
+        d: &Dispatcher,
+        plan: &mut Plan,
+        there: Vec<(Load, Result<usize>)>,
+        faults: &[Event],
+    ) {
         let mut groups = std::mem::take(&mut plan.maps);
         let mut filled = Vec::new();
-        for load in loads {
-            match self.fill(d, &load) {
+        for (load, got) in there {
+            if got.is_err() && load.places.len() > 1 {
+                // One of them cannot be read: each for itself.
+                self.give_back(d, &load.places, self.regions[&load.start].size);
+                plan.later.extend(load.faults().copied());
+                self.unstage(load.staged);
+                self.paged(load.start).into_iter().for_each(|paged| paged.ahead.be_careful());
+                continue;
+            }
+            match self.fill(d, &load, got) {
                 Ok(group) => {
                     filled.extend(group.pages.iter().map(|&(n, _)| (group.start, n)));
                     groups.push(group);
                 }
-                Err(why) => plan.denied.extend(load.fault.map(|fault| (fault, why))),
+                Err(why) => {
+                    self.unstage(load.staged);
+                    plan.denied.extend(load.fault.map(|fault| (fault, why)));
+                }
             }
             let step = self.regions[&load.start].page_bytes();
             for (number, fault) in load.others {
@@ -45,7 +65,7 @@ impl Space {
         let waits = |number: &usize| later.contains(number) || plan.away.contains(number);
         let faults: Vec<Numbered> = faults.iter().copied().enumerate().filter(|(n, _)| !waits(n)).collect();
         let taken = groups.iter().flat_map(|g| g.pages.iter().map(|&(n, _)| (g.start, n))).collect();
-        let mut composed = self.compose(&groups, &denials);
+        let mut composed = self.compose(d, &groups, &denials);
         for (at, run) in std::mem::take(&mut plan.looks) {
             composed.commands.push(self.command(at, Command::scan));
             composed.parts.push(Part::Look(at, run));
@@ -53,16 +73,16 @@ impl Space {
         if composed.commands.is_empty() {
             // All of them were answered before.
             self.stats.faults += faults.len() as u64;
-            return Ok(());
+            return;
         }
+        let staged = groups.iter().flat_map(|group| group.staged.iter().copied()).collect();
         let (tags, others) = (Vec::new(), Vec::new());
-        self.launch(d, Batch { composed, tags, faults, denied, filled, taken, others, staging: 0 });
-        Ok(())
+        self.launch(d, Batch { composed, tags, faults, denied, filled, taken, others, staged });
     }
 
     /// Waits until nothing is under way, and takes pages out of use that could not be filled.
     pub fn settle(&mut self, d: &Dispatcher) {
-        while self.land_oldest(d) {}
+        while self.await_any(d) {}
         if let Err(error) = self.finish_retiring(d) {
             self.trouble.get_or_insert(error);
         }
@@ -92,26 +112,26 @@ impl Space {
     /// Locations for what is to be loaded, all of them first. Loads for which there is none are left for later, or denied if nothing else
     /// can be done.
     fn place(&mut self, d: &Dispatcher, plan: &mut Plan) -> Result<Vec<Load>> {
-        let mut loads: Vec<Load> = Vec::new();
-        let mut short = Vec::new();
-        for mut load in std::mem::take(&mut plan.loads) {
-            match self.places(d, &load) {
-                Ok(places) if places.is_empty() => short.push(load),
-                Ok(places) => {
-                    load.places = places;
-                    loads.push(load);
-                }
+        let mut all = std::mem::take(&mut plan.loads);
+        for at in 0..all.len() {
+            match self.places(d, &all[at]) {
+                Ok(places) => all[at].places = places,
                 Err(error) => {
-                    for load in &loads {
+                    for load in all {
                         self.give_back(d, &load.places, self.regions[&load.start].size);
+                        self.unstage(load.staged);
                     }
                     return Err(error);
                 }
             }
         }
-        let stuck = plan.maps.is_empty() && loads.is_empty() && self.batches.is_empty();
+        let (loads, short): (Vec<Load>, Vec<Load>) =
+            all.into_iter().partition(|load| !load.places.is_empty());
+        let stuck =
+            plan.maps.is_empty() && loads.is_empty() && self.batches.is_empty() && self.reads.is_empty();
         // The first one last, so that read-ahead continues as if none of them had been tried.
         for load in short.into_iter().rev() {
+            self.unstage(load.staged);
             plan.later.extend(load.others);
             match stuck {
                 true => {
@@ -164,21 +184,18 @@ impl Space {
         }
     }
 
-    /// Lets the system read the pages of a file in advance.
-    fn announce(&self, load: &Load) {
-        let region = &self.regions[&load.start];
-        if let Some(paged) = region.paged() {
-            let step = region.page_bytes();
-            paged.source.will_need(paged.first + load.number * step, load.places.len() as u64 * step);
-        }
-    }
-
-    /// Reads pages to where the card copies them from, and enters them here. Otherwise the fault is denied, and this is why.
-    fn fill(&mut self, d: &Dispatcher, load: &Load) -> std::result::Result<Group, String> {
-        let &Load { start, number, ref places, staged, write, .. } = load;
+    /// Enters pages that have been read here, with so many bytes or an error. Otherwise the fault is denied, and this is why.
+    fn fill(
+        &mut self,
+        d: &Dispatcher,
+        load: &Load,
+        got: Result<usize>,
+    ) -> std::result::Result<Group, String> {
+        let &Load { start, number, ref places, ref staged, write, .. } = load;
         let region = &self.regions[&start];
         let (step, size) = (region.page_bytes(), region.size);
-        let filled = match self.read_pages(d, load) {
+        d.lock().activity += 1;
+        let filled = match got.map(|got| self.note_read(load, got as u64)) {
             Ok(filled) => filled,
             Err(error) => {
                 let why = error.to_string();
@@ -195,10 +212,11 @@ impl Space {
             return Err("the file ends before it".into());
         }
         let mut copies = Vec::new();
-        if let Some(buffer) = &self.stage {
+        if let (Some(buffer), Some(staged)) = (&self.stage, staged.first()) {
             for (i, place) in used.iter().enumerate() {
                 if let Place::Card(addr) = place {
-                    copies.push(Command::h2c(buffer.iova() + staged + i as u64 * step, *addr, step as u32));
+                    let from = buffer.iova() + staged.at + i as u64 * step;
+                    copies.push(Command::h2c(from, *addr, step as u32));
                 }
             }
         }
@@ -214,30 +232,26 @@ impl Space {
             }
         }
         self.stats.pages_in += filled;
-        Ok(Group { start, pages, write, copies })
+        Ok(Group { start, pages, write, copies, staged: staged.clone() })
     }
 
-    /// Reads pages into the staging memory, or into their frames in host memory. Returns the number of pages.
-    fn read_pages(&mut self, d: &Dispatcher, load: &Load) -> Result<u64> {
-        if self.stage.is_none() {
-            self.stage = Some(d.card.dma_buffer(STAGING, DmaAccess::Read)?);
-        }
+    /// So many bytes of a load were read. Returns the number of pages that have any; the rest of the last one is zero.
+    fn note_read(&mut self, load: &Load, got: u64) -> u64 {
         let (number, count) = (load.number, load.places.len() as u64);
-        let region = self.regions.get_mut(&load.start).expect("the region was found");
+        let Some(region) = self.regions.get_mut(&load.start) else { return 0 };
         let (step, len) = (region.page_bytes(), region.len);
         let valid = (count - 1) * step + region.valid(number + count - 1);
-        let Some(paged) = region.paged_mut() else { return Ok(0) };
-        let (buffer, offset) = match (load.places.first(), &paged.host) {
-            (Some(Place::Host(_)), Some(HostFrames { buffer, offset })) => {
+        let filled = got.div_ceil(step);
+        let Some(paged) = region.paged_mut() else { return 0 };
+        let (buffer, offset) = match (load.places.first(), &paged.host, &self.stage, load.staged.first()) {
+            (Some(Place::Host(_)), Some(HostFrames { buffer, offset }), ..) => {
                 (&**buffer, offset + number * step)
             }
-            _ => (self.stage.as_ref().expect("just allocated"), load.staged),
+            (_, _, Some(stage), Some(staged)) => (&**stage, staged.at),
+            _ => return 0,
         };
-        let position = paged.first + number * step;
-        let got = paged.source.read(buffer, offset as usize, valid as usize, position)? as u64;
-        d.lock().activity += 1;
-        let filled = got.div_ceil(step);
         buffer.memory().fill((offset + got) as usize, (filled * step - got) as usize, 0);
+        let position = paged.first + number * step;
         // What the source never had is not missing.
         let expected = paged.end.min(paged.first + len);
         if got < valid && position + got < expected && load.fault.is_some() {
@@ -248,6 +262,6 @@ impl Space {
         if got > 0 {
             paged.end = paged.end.max(position + got);
         }
-        Ok(filled)
+        filled
     }
 }

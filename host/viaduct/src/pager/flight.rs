@@ -9,28 +9,26 @@ use crate::error::Result;
 use crate::pager::batch::Batch;
 use crate::pager::region::PageRef;
 use crate::pager::space::Space;
+use crate::pager::staging::Staged;
 use crate::protocol::desc::{Completion, Event};
 
-/// Most batches under way, and most pages of them.
+/// Most batches under way, and most pages that are in them or being read.
 const BATCHES: usize = 32;
 const PAGES: usize = 256;
 
 impl Space {
     /// Whether there may be another batch.
     pub(super) fn can_launch(&self) -> bool {
-        self.batches.len() < BATCHES && self.pinned.len() < PAGES
+        self.batches.len() < BATCHES && self.pinned.len() + self.reads.pages() < PAGES
     }
 
     /// Submits a batch. Upon an error nothing is known of its pages.
     pub(super) fn launch(&mut self, d: &Dispatcher, mut batch: Batch) {
         self.pinned.extend(&batch.taken);
-        batch.staging = self.staging.seal();
         let submitted = d.submit(&batch.composed.commands);
         match submitted {
             Ok(tags) => batch.tags = tags,
             Err(error) => {
-                // Those before it end first: parts of the staging memory become free in order.
-                while self.land_oldest(d) {}
                 self.landed(d, batch, Err(error));
                 return;
             }
@@ -39,11 +37,9 @@ impl Space {
         self.watch(d);
     }
 
-    /// Frees staging memory of pages that were not loaded after all.
-    pub(super) fn reclaim(&mut self) {
-        if self.batches.is_empty() {
-            self.staging.abandon();
-        }
+    /// Frees staging memory whose bytes are in the card, or are not needed.
+    pub(super) fn unstage(&mut self, staged: impl IntoIterator<Item = Staged>) {
+        staged.into_iter().for_each(|part| self.staging.free(part));
     }
 
     /// Takes note of batches that have ended.
@@ -87,9 +83,9 @@ impl Space {
     }
 
     fn landed(&mut self, d: &Dispatcher, batch: Batch, done: Result<Vec<Completion>>) {
-        let Batch { composed, faults, denied, filled, taken, others, staging, .. } = batch;
+        let Batch { composed, faults, denied, filled, taken, others, staged, .. } = batch;
         self.pinned.retain(|at| !taken.contains(at));
-        self.staging.free(staging);
+        self.unstage(staged);
         let mut left: Vec<Event> = Vec::new();
         let entered = done.and_then(|done| self.note(d, &composed, &done));
         match entered {

@@ -118,7 +118,9 @@ impl Space {
             }
             false => None,
         };
-        self.unmap(d, range, None)?;
+        if !taken.is_empty() {
+            self.unmap(d, range, None)?;
+        }
         self.owners += 1;
         let paged = Paged {
             end: source.len(),
@@ -133,11 +135,12 @@ impl Space {
             locality: Locality::default(),
             keep: Keep::default(),
             ahead: Ahead::new(),
+            waits: false,
             unclean: noted.then(BTreeSet::new),
             failures: Vec::new(),
         };
         let table = table && self.fits_table(va, bytes);
-        self.insert(va, Region { len, prot, size, kind: Kind::Paged(paged), table });
+        self.insert(va, Region { len, prot, size, kind: Kind::Paged(Box::new(paged)), table });
         if !on_host {
             d.card.set_places(d.slot, true);
         }

@@ -11,7 +11,8 @@
 //! |---|---|
 //! | `mappings`, `sync`, `serve` | mappings come and go; operations on ranges; faults are taken in batches |
 //! | `parked`, `sent` | mappings of streams: accesses that wait; pages that go to a stream |
-//! | `carry` | frames, reads, copies and translations of a batch of faults |
+//! | `carry` | frames, copies and translations of a batch of faults |
+//! | `reads` | what is read for them, at once or in the background |
 //! | `sizes` | blocks of a mapping change between pages of 4 KiB and of 2 MiB |
 //! | `plan`, `ahead` | what a batch of faults takes; how far to read ahead |
 //! | `frames`, `retire`, `overflow` | frames for pages; eviction ahead of need; pages that stay in host memory |
@@ -20,7 +21,7 @@
 //! | `in_table` | mappings in the page table in card memory |
 //! | `visit` | asks the card about pages, takes them from it |
 //! | `flight`, `translate` | batches under way; their commands, and what completions say |
-//! | `space`, `region`, `batch`, `staging`, `advice`, `stats` | the state |
+//! | `space`, `region`, `load`, `batch`, `staging`, `advice`, `stats` | the state |
 //! | `table` | the page table in card memory |
 
 mod advice;
@@ -31,10 +32,12 @@ mod clock;
 mod flight;
 mod frames;
 mod in_table;
+mod load;
 mod mappings;
 mod overflow;
 mod parked;
 mod plan;
+mod reads;
 mod region;
 mod replace;
 mod retire;

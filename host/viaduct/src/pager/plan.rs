@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 
 use crate::pager::advice::Locality;
-use crate::pager::ahead::Ahead;
+use crate::pager::ahead::MOST;
 use crate::pager::batch::{Group, Numbered};
+use crate::pager::load::{Load, Reads, piece};
 use crate::pager::region::{Kind, PageRef, Paged};
 use crate::pager::space::Space;
 use crate::pager::staging::STAGING;
@@ -16,24 +17,6 @@ use crate::protocol::desc::{Event, Place};
 const PAGES: usize = 64;
 /// Card cycles after which an access that waited for a page has used it, unless it waits for another one, too.
 const SETTLED: u64 = 2000;
-
-/// A run of pages to load for a fault on the first.
-pub(super) struct Load {
-    /// None: it is loaded on request.
-    pub(super) fault: Option<Numbered>,
-    pub(super) start: u64,
-    pub(super) number: u64,
-    pub(super) count: u64,
-    /// Where its bytes are in the staging memory.
-    pub(super) staged: u64,
-    pub(super) places: Vec<Place>,
-    /// Its pages are to be written.
-    pub(super) write: bool,
-    /// Faults on the other pages.
-    pub(super) others: Vec<Numbered>,
-    /// Read-ahead of the mapping before this.
-    pub(super) before: Ahead,
-}
 
 /// What a batch of faults takes.
 #[derive(Default)]
@@ -48,7 +31,7 @@ pub(super) struct Plan {
     pub(super) alone: bool,
     /// Faults of the next batch.
     pub(super) later: Vec<Numbered>,
-    /// Faults on pages that are under way: they were left to the batches of these.
+    /// Faults on pages that are under way: they were left to the reads or batches of these.
     pub(super) away: BTreeSet<usize>,
 }
 
@@ -72,7 +55,7 @@ impl Space {
             Kind::Window(_) => {
                 let pages = region.window(number);
                 plan.taken.extend(pages.iter().map(|&(n, _)| (start, n)));
-                plan.maps.push(Group { start, pages, write: true, copies: Vec::new() });
+                plan.maps.push(Group { start, pages, write: true, copies: Vec::new(), staged: Vec::new() });
                 self.note_damage(&fault);
             }
             Kind::Paged(paged) => match paged.pages.get(&number).map(|found| (found.place, found.spoiled)) {
@@ -101,7 +84,7 @@ impl Space {
         Ok((start, (fault.va - start) / region.page_bytes()))
     }
 
-    /// Whether a page is taken already, by this batch or another one, or has been mapped since the fault, which then is done with or is
+    /// Whether a page is taken already, by this batch, another one or a read, or has been mapped since the fault, which then is done with or is
     /// left to what has taken it.
     fn is_under_way(&mut self, numbered: Numbered, page: PageRef, plan: &mut Plan) -> bool {
         let (place, fault) = numbered;
@@ -109,6 +92,12 @@ impl Space {
         let known = self.page_ref(page).map_or(0, |page| page.since);
         if let Some(batch) = self.batches.iter_mut().find(|batch| batch.taken.contains(&page)) {
             batch.others.push(fault);
+            plan.away.insert(place);
+            return true;
+        }
+        if let Some(load) = self.reads.load(page) {
+            load.others.push(numbered);
+            load.write |= fault.is_write;
             plan.away.insert(place);
             return true;
         }
@@ -136,7 +125,8 @@ impl Space {
         self.departing.remove(&(start, number));
         plan.taken.insert((start, number));
         let pages = vec![(number, place)];
-        plan.maps.push(Group { start, pages, write: fault.is_write, copies: Vec::new() });
+        let write = fault.is_write;
+        plan.maps.push(Group { start, pages, write, copies: Vec::new(), staged: Vec::new() });
         self.stats.remapped += 1;
     }
 
@@ -152,41 +142,60 @@ impl Space {
             return plan.later.push(numbered);
         }
         let before = paged.ahead;
+        let under_way = self.pinned.len() + self.reads.pages() + plan.taken.len();
         let most = paged
             .ahead
-            .pages(number, paged.locality)
+            .pages(number, paged.locality, paged.waits, under_way as u64)
             .min(room / step)
             .min(page_count - number)
             .min(available);
-        let free = |n: &u64| !paged.pages.contains_key(n) && !plan.taken.contains(&(start, *n));
+        let reads = &self.reads;
+        let free = |n: &u64| {
+            let at = (start, *n);
+            !paged.pages.contains_key(n) && !plan.taken.contains(&at) && !reads.has(at)
+        };
         let count = (number..number + most).take_while(free).count() as u64;
-        paged.judge_ahead(start, number, fault.time, plan);
+        if paged.locality == Locality::Normal {
+            paged.judge_last(start, number, fault.time, plan);
+            paged.judge_left(start, fault.time, reads, plan);
+        }
         paged.ahead.loaded(number, count);
         if let Some(auto) = paged.auto.as_ref().filter(|_| huge) {
             auto.loads(start + number * step..start + (number + count) * step);
         }
-        let staged = if paged.on_host { 0 } else { self.staging.take(count * step) };
+        let next = if before.follows(number) && count == MOST { MOST } else { 0 };
+        let bytes = if paged.on_host { 0 } else { count * step };
+        let staged = self.staging.take_parts(bytes, piece(step) * step);
         plan.taken.extend((number..number + count).map(|n| (start, n)));
         self.note_damage(&fault);
         let (fault, write) = (Some(numbered), fault.is_write);
-        let (places, others) = (Vec::new(), Vec::new());
-        plan.loads.push(Load { fault, start, number, count, staged, places, write, others, before });
+        plan.loads.push(Load { fault, number, count, staged, write, next, ..Load::new(start, before) });
     }
 }
 
 impl Paged {
     /// Judges the last run that was loaded ahead, if a page of it should have been used by the time of a fault on page `number`.
-    fn judge_ahead(&mut self, start: u64, number: u64, time: u64, plan: &mut Plan) {
-        if self.locality != Locality::Normal {
-            return;
-        }
+    fn judge_last(&mut self, start: u64, number: u64, time: u64, plan: &mut Plan) {
         let Some((due, run)) = self.ahead.due() else { return };
         let there = self.pages.get(&due).filter(|page| page.since > 0);
         if plan.alone && there.is_some_and(|page| time > page.mapped_at + SETTLED) {
             plan.looks.push(((start, due), run));
-        } else if self.ahead.follows(number) {
+        } else if self.ahead.in_order(number) {
             // Faults come together, or faster than their pages can be used: as good a reason to load more.
-            self.ahead.judge(run, true);
+            self.ahead.went_on(run);
+        }
+    }
+
+    /// The app has left a run for another place: was it right to load ahead? To be asked once there was time to use it.
+    fn judge_left(&mut self, start: u64, time: u64, reads: &Reads, plan: &mut Plan) {
+        let Some((due, run)) = self.ahead.doubt() else { return };
+        match self.pages.get(&due) {
+            Some(page) if page.since == 0 || time <= page.mapped_at + SETTLED => {}
+            None if reads.has((start, due)) => {}
+            page => {
+                plan.looks.extend(page.map(|_| ((start, due), run)));
+                self.ahead.dispel();
+            }
         }
     }
 }

@@ -33,7 +33,7 @@ pub(super) struct Region {
 pub(super) enum Kind {
     /// Pages that are always resident, contiguous from a location.
     Window(Place),
-    Paged(Paged),
+    Paged(Box<Paged>),
 }
 
 /// Pages that are loaded when they are needed.
@@ -56,6 +56,8 @@ pub(super) struct Paged {
     pub(super) locality: Locality,
     pub(super) keep: Keep,
     pub(super) ahead: Ahead,
+    /// The page that was loaded last had to wait for a disk.
+    pub(super) waits: bool,
     /// If the card may write only pages that a write has asked for: the numbers of those that may have been changed since they were last
     /// written back. Others were certainly not.
     pub(super) unclean: Option<BTreeSet<u64>>,
@@ -272,10 +274,11 @@ impl Region {
             locality: paged.locality,
             keep: paged.keep,
             ahead: Ahead::new(),
+            waits: paged.waits,
             unclean: unclean.map(|unclean| unclean.into_iter().map(|n| n - number).collect()),
             failures,
         };
         self.len = cut;
-        Some(Self { len, prot, size, kind: Kind::Paged(rest), table })
+        Some(Self { len, prot, size, kind: Kind::Paged(Box::new(rest)), table })
     }
 }

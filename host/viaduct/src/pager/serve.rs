@@ -15,13 +15,14 @@ impl Space {
     /// immediately and for ever: the caller checks the time.
     pub fn serve(&mut self, d: &Dispatcher) -> Result<()> {
         self.land(d);
+        self.take_in(d);
         self.look_after(d)?;
         self.retire(d)?;
         self.unpark(d);
         let mut left = d.lock().faults.len();
         while left > 0 {
             if !self.can_launch() {
-                self.land_oldest(d);
+                self.await_any(d);
             }
             let batch: Vec<Event> = {
                 let mut st = d.lock();
@@ -42,7 +43,7 @@ impl Space {
             served?;
             if taken == 0 {
                 // There is room once something has ended.
-                self.land_oldest(d);
+                self.await_any(d);
             }
             self.look_after(d)?;
         }
@@ -52,14 +53,13 @@ impl Space {
         self.retire(d)
     }
 
-    /// Serves faults with one batch of commands. Returns those for which there was no room, in their order; if nothing is under way, at
-    /// least one is served.
+    /// Serves faults with one batch of commands, and reads that are begun. Returns those for which there was no room, in their order; if
+    /// nothing is under way, at least one is served.
     fn serve_batch(&mut self, d: &Dispatcher, faults: &[Event]) -> (Vec<Event>, Result<()>) {
-        self.reclaim();
         if let Err(error) = self.choose_sizes(d, faults) {
             return (faults.to_vec(), Err(error));
         }
-        let alone = faults.len() == 1 && self.batches.is_empty();
+        let alone = faults.len() == 1 && self.batches.is_empty() && self.reads.is_empty();
         let mut plan = Plan { alone, ..Plan::default() };
         for fault in faults.iter().copied().enumerate() {
             self.plan(fault, &mut plan);

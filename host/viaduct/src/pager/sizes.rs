@@ -36,7 +36,7 @@ impl Space {
         let whole = block >= start && block + HUGE <= start + region.len;
         let Some(paged) = region.paged() else { return Ok(()) };
         let Some(auto) = paged.auto.as_ref().map(Arc::clone) else { return Ok(()) };
-        let under_way = |at| self.batches.iter().any(|batch| batch.taken.contains(&at));
+        let under_way = |at| self.reads.has(at) || self.batches.iter().any(|batch| batch.taken.contains(&at));
         if !whole || paged.pages.contains_key(&number) || under_way((start, number)) {
             return Ok(());
         }
@@ -66,7 +66,7 @@ impl Space {
     fn arrives_at(&self, block: u64, owner: u64) -> bool {
         let Some((&start, before)) = self.regions.range(..block).next_back() else { return false };
         let paged = before.paged().filter(|paged| paged.owner == owner && !before.huge());
-        start + before.len == block && paged.is_some_and(|paged| paged.ahead.has_passed(before.page_count()))
+        start + before.len == block && paged.is_some_and(|paged| paged.ahead.in_order(before.page_count()))
     }
 
     /// The block at this address gets pages of 4 KiB, none of which is resident.
@@ -78,7 +78,7 @@ impl Space {
         let bytes = region.len;
         let mapping = region.paged().and_then(|paged| paged.auto.as_ref()).map_or(bytes, |auto| auto.bytes);
         // As for any mapping of small pages: with the table if the TLBs do not hold all.
-        let mut table = mapping > d.card.info().small_reach() && !self.table_failed;
+        let mut table = mapping > d.card.info().held(FrameSize::Small) * PAGE && !self.table_failed;
         if table {
             self.open_table(d, mapping)?;
             table = self.fits_table(block, bytes);

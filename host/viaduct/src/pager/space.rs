@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crate::card::dma::DmaBuffer;
@@ -10,6 +11,7 @@ use crate::dispatch::Dispatcher;
 use crate::error::{Error, Result};
 use crate::pager::batch::{Batch, GROUPS, Leaving};
 use crate::pager::clock::Clock;
+use crate::pager::load::Reads;
 use crate::pager::region::{Page, PageRef, Paged, Region};
 use crate::pager::staging::Staging;
 use crate::pager::stats::{Denied, PagerStats};
@@ -37,8 +39,10 @@ pub(crate) struct Space {
     /// Memory for changed pages on their way out: of each group that is leaving, and of those that are waited for.
     pub(super) bounce: [Option<DmaBuffer>; GROUPS + 1],
     /// Memory for pages on their way in, and what of it is in use.
-    pub(super) stage: Option<DmaBuffer>,
+    pub(super) stage: Option<Arc<DmaBuffer>>,
     pub(super) staging: Staging,
+    /// Loads whose bytes are being read.
+    pub(super) reads: Reads,
     /// Commands under way, the oldest first.
     pub(super) batches: VecDeque<Batch>,
     /// Pages whose bytes are not known, to be taken out of use.
@@ -66,8 +70,8 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    /// An empty address space whose pages may hold `budget` bytes of card memory.
-    pub fn new(budget: u64) -> Self {
+    /// An empty address space, of the slot of these rings, whose pages may hold `budget` bytes of card memory.
+    pub fn new(budget: u64, rings: Weak<Dispatcher>) -> Self {
         Self {
             regions: BTreeMap::new(),
             clock: Clock::default(),
@@ -81,6 +85,7 @@ impl Space {
             bounce: Default::default(),
             stage: None,
             staging: Staging::default(),
+            reads: Reads::new(rings),
             batches: VecDeque::new(),
             spoiled: Vec::new(),
             leaving: VecDeque::new(),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Host memory through which pages pass on their way from files to the card: a ring, whose parts become free in the order in which
-//! they were taken.
+//! Host memory through which pages pass on their way from files to the card: a ring. A part that is given back is free once those that were
+//! taken before it are.
+
+use std::collections::VecDeque;
 
 use crate::protocol::desc::HUGE;
 
@@ -12,8 +14,18 @@ pub(super) const STAGING: u64 = 4 * HUGE;
 pub(super) struct Staging {
     head: u64,
     used: u64,
-    /// Taken since the last batch was sealed.
-    open: u64,
+    /// The parts in use, the oldest first: bytes, and whether it was given back.
+    parts: VecDeque<(u64, bool)>,
+    /// Parts before these.
+    gone: u64,
+}
+
+/// A part of the staging memory.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Staged {
+    /// Where it is.
+    pub(super) at: u64,
+    number: u64,
 }
 
 impl Staging {
@@ -29,37 +41,40 @@ impl Staging {
         }
     }
 
-    /// Takes bytes, no more than there is room for; returns where they are.
-    pub(super) fn take(&mut self, bytes: u64) -> u64 {
+    /// Takes bytes, no more than there is room for.
+    pub(super) fn take(&mut self, bytes: u64) -> Staged {
         debug_assert!(bytes <= self.room());
         if self.used == 0 {
             self.head = 0;
         }
+        let mut all = bytes;
         if STAGING - self.head < bytes {
-            // The end stays unused until what was taken before is free.
-            let rest = STAGING - self.head;
-            (self.used, self.open, self.head) = (self.used + rest, self.open + rest, 0);
+            // The end stays unused until this part is free.
+            all += STAGING - self.head;
+            self.head = 0;
         }
         let at = self.head;
         self.head = (at + bytes) % STAGING;
-        self.used += bytes;
-        self.open += bytes;
-        at
+        self.used += all;
+        self.parts.push_back((all, false));
+        Staged { at, number: self.gone + self.parts.len() as u64 - 1 }
     }
 
-    /// What was taken since the last call becomes free with one batch, whose part this is.
-    pub(super) fn seal(&mut self) -> u64 {
-        std::mem::take(&mut self.open)
+    /// Takes bytes in parts of at most `each` bytes.
+    pub(super) fn take_parts(&mut self, bytes: u64, each: u64) -> Vec<Staged> {
+        (0..bytes).step_by(each as usize).map(|done| self.take(each.min(bytes - done))).collect()
     }
 
-    /// Frees what was taken and not sealed. Nothing else may be in use.
-    pub(super) fn abandon(&mut self) {
-        self.used -= self.seal();
-    }
-
-    /// Frees the oldest part.
-    pub(super) fn free(&mut self, bytes: u64) {
-        self.used -= bytes;
+    /// Gives a part back.
+    pub(super) fn free(&mut self, part: Staged) {
+        if let Some((_, free)) = self.parts.get_mut((part.number - self.gone) as usize) {
+            *free = true;
+        }
+        while let Some(&(bytes, true)) = self.parts.front() {
+            self.parts.pop_front();
+            self.used -= bytes;
+            self.gone += 1;
+        }
     }
 }
 
@@ -67,25 +82,27 @@ impl Staging {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::VecDeque;
 
     proptest! {
         #[test]
-        fn parts_never_overlap(steps in proptest::collection::vec((any::<bool>(), 1u64..600), 1..300)) {
+        fn parts_never_overlap(
+            steps in proptest::collection::vec((any::<bool>(), 1u64..600, any::<prop::sample::Index>()), 1..300)
+        ) {
             let mut staging = Staging::default();
-            let mut held: VecDeque<(u64, u64, u64)> = VecDeque::new();
-            for (take, pages) in steps {
+            let mut held: Vec<(u64, u64, Staged)> = Vec::new();
+            for (take, pages, which) in steps {
                 let bytes = (pages * 4096).min(staging.room());
                 if take && bytes > 0 {
-                    let at = staging.take(bytes);
+                    let part = staging.take(bytes);
+                    let at = part.at;
                     prop_assert!(at + bytes <= STAGING);
                     prop_assert!(held.iter().all(|&(a, b, _)| at + bytes <= a || a + b <= at));
-                    held.push_back((at, bytes, staging.seal()));
-                } else if let Some((_, _, part)) = held.pop_front() {
-                    staging.free(part);
+                    held.push((at, bytes, part));
+                } else if !held.is_empty() {
+                    staging.free(held.swap_remove(which.index(held.len())).2);
                 }
             }
-            while let Some((_, _, part)) = held.pop_front() {
+            for (_, _, part) in held {
                 staging.free(part);
             }
             prop_assert_eq!(staging.room(), STAGING);

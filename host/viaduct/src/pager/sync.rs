@@ -11,7 +11,8 @@ use crate::dispatch::Dispatcher;
 use crate::error::{Error, Result};
 use crate::pager::advice::{Advice, Keep, Locality};
 use crate::pager::batch::{Batch, Group};
-use crate::pager::plan::{Load, Plan};
+use crate::pager::load::{Load, piece};
+use crate::pager::plan::Plan;
 use crate::pager::region::{BATCH, Page, PageRef, Region};
 use crate::pager::space::{BOUNCE, Space};
 use crate::protocol::desc::{PAGE, Place};
@@ -148,7 +149,11 @@ impl Space {
             return;
         }
         let taken = pages.iter().map(|&(n, _)| (start, n)).collect();
-        let composed = self.compose(&[Group { start, pages, write: false, copies: Vec::new() }], &[]);
+        let composed = self.compose(
+            d,
+            &[Group { start, pages, write: false, copies: Vec::new(), staged: Vec::new() }],
+            &[],
+        );
         self.launch(d, Batch { composed, taken, ..Batch::default() });
     }
 
@@ -166,7 +171,6 @@ impl Space {
     /// on, if there is more.
     pub fn load_some(&mut self, d: &Dispatcher, range: &Range<u64>, room: &mut u64) -> Result<Option<u64>> {
         self.settle(d);
-        self.reclaim();
         let Some((start, numbers)) = self.next_region(range) else { return Ok(None) };
         let region = &self.regions[&start];
         let step = region.page_bytes();
@@ -184,9 +188,10 @@ impl Space {
             return Ok(None);
         }
         *room -= count * step;
-        let (before, staged) = (paged.ahead, if paged.on_host { 0 } else { self.staging.take(count * step) });
-        let (places, others) = (Vec::new(), Vec::new());
-        let load = Load { fault: None, start, number, count, staged, places, write: false, others, before };
+        let (on_host, before) = (paged.on_host, paged.ahead);
+        let bytes = if on_host { 0 } else { count * step };
+        let staged = self.staging.take_parts(bytes, piece(step) * step);
+        let load = Load { number, count, staged, ..Load::new(start, before) };
         let mut plan = Plan { loads: vec![load], ..Plan::default() };
         let loaded = self.carry_out(d, &mut plan, &[]);
         self.settle(d);

@@ -22,15 +22,19 @@ pub(super) struct Entered {
 
 impl Space {
     /// Commands that fill and map pages, and then deny accesses. From now on the card may hold the pages.
-    pub(super) fn compose(&mut self, groups: &[Group], denials: &[u64]) -> Composed {
+    pub(super) fn compose(&mut self, d: &Dispatcher, groups: &[Group], denials: &[u64]) -> Composed {
         let (mut commands, mut parts) = (Vec::new(), Vec::new());
-        for Group { start, pages, write, copies } in groups {
+        for Group { start, pages, write, copies, .. } in groups {
             let region = &self.regions[start];
             let (rights, huge, step, table) = (region.prot, region.huge(), region.page_bytes(), region.table);
-            commands.extend(copies);
-            parts.extend(pages.iter().take(copies.len()).map(|&(n, _)| Part::Copy((*start, n))));
-            // Backwards: the faulting page comes last, so that no other page evicts it.
-            for &(n, place) in pages.iter().rev() {
+            // Each page is in the TLBs as soon as it is in card memory, while the next ones are being copied. If these displace the first
+            // one, which the fault is on, it comes again at the end.
+            let again = pages.first().filter(|_| pages.len() as u64 > d.card.info().held(region.size));
+            for (nth, &(n, place)) in pages.iter().chain(again).enumerate() {
+                if let Some(copy) = copies.get(nth) {
+                    commands.push(*copy);
+                    parts.push(Part::Copy((*start, n)));
+                }
                 let mut prot = rights;
                 if let Some(unclean) = self.paged(*start).and_then(|paged| paged.unclean.as_mut()) {
                     if *write && prot.write {

@@ -12,7 +12,11 @@ impl Space {
     /// Maps the first pages of a window.
     pub(super) fn enter_window(&mut self, d: &Dispatcher, start: u64) -> Result<()> {
         let pages = self.regions[&start].window(0);
-        let composed = self.compose(&[Group { start, pages, write: true, copies: Vec::new() }], &[]);
+        let composed = self.compose(
+            d,
+            &[Group { start, pages, write: true, copies: Vec::new(), staged: Vec::new() }],
+            &[],
+        );
         let done = d.run("mapping pages", &composed.commands)?;
         self.land(d);
         let entered = self.note(d, &composed, &done)?;

@@ -213,7 +213,9 @@ impl Slot {
             size: if huge { FrameSize::Huge } else { FrameSize::Small },
             auto: huge && options.huge.is_none() && !options.on_host,
             on_host: options.on_host,
-            table: !huge && !options.on_host && options.table.unwrap_or(len > card.info().small_reach()),
+            table: !huge
+                && !options.on_host
+                && options.table.unwrap_or(len > card.info().held(FrameSize::Small) * PAGE),
             placement: options.placement,
             noted: options.noted && options.prot.write,
             at: options.at,

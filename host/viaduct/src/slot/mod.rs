@@ -76,7 +76,7 @@ pub struct Slot {
 
 /// State shared by a slot and its mappings.
 pub(crate) struct SlotInner {
-    pub rings: Dispatcher,
+    pub rings: Arc<Dispatcher>,
     pub space: Mutex<Space>,
     pub worker: Worker,
     /// It was closed; nothing is left to do when it is dropped.
@@ -115,8 +115,8 @@ impl Slot {
         // Access that the previous owner granted to a function's driver is revoked.
         card.reach(|slots| slots & !(1 << index))?;
         Table::disable(&card, index)?;
-        let rings = Dispatcher::start(card, index)?;
-        let space = Mutex::new(Space::new(u64::MAX));
+        let rings = Arc::new(Dispatcher::start(card, index)?);
+        let space = Mutex::new(Space::new(u64::MAX, Arc::downgrade(&rings)));
         Ok(Self {
             inner: Arc::new(SlotInner {
                 rings,
@@ -337,9 +337,10 @@ impl Slot {
         self.inner.rings.lock().activity
     }
 
-    /// Whether accesses of the app wait for the data of a stream.
-    pub(crate) fn waits_for_stream(&self) -> bool {
-        self.inner.rings.lock().parked > 0
+    /// Whether accesses of the app wait for the data of a stream or of a disk.
+    pub(crate) fn waits_for_data(&self) -> bool {
+        let st = self.inner.rings.lock();
+        st.parked > 0 || st.reading > 0
     }
 
     /// Waits for `ready`; a waiting thread also serves the faults of the slot, one thread at a time.

@@ -27,7 +27,7 @@ pub fn wait_for_one(slots: &[(&Slot, Awaited<'_>)], limit: Duration) -> Result<O
     first.card().check_process()?;
     let end = Instant::now().checked_add(limit);
     let mut waits: Vec<(&Dispatcher, Watch)> =
-        slots.iter().map(|(slot, _)| (&slot.inner().rings, slot.inner().rings.watch())).collect();
+        slots.iter().map(|(slot, _)| (&*slot.inner().rings, slot.inner().rings.watch())).collect();
     loop {
         let mut served = false;
         for (place, (slot, awaited)) in slots.iter().enumerate() {

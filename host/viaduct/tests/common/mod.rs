@@ -836,7 +836,8 @@ impl State {
                     62
                 }
             }
-            VIA_CARD_TLB_PAGE => 10 << 16 | 4,
+            // One set with as many ways as it holds.
+            VIA_CARD_TLB_PAGE => self.tlb_size as u32,
             VIA_CARD_TLB_HUGE => 8 << 16 | 4,
             VIA_CARD_STATUS => {
                 self.slots.iter().enumerate().map(|(i, s)| u32::from(s.loaded) << (16 + i)).sum()

@@ -5,10 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use viaduct::Device;
-use viaduct_pci::PciFunction;
 use viaduct_sim::SimCard;
 
 use super::work::PAGE;
@@ -35,7 +33,6 @@ impl Times {
 /// The disk.
 pub struct Disk {
     card: Arc<SimCard>,
-    clk_khz: u32,
     times: Times,
     state: Mutex<State>,
 }
@@ -63,8 +60,8 @@ impl State {
 }
 
 impl Disk {
-    pub fn new(card: Arc<SimCard>, clk_khz: u32, times: Times) -> Self {
-        Self { card, clk_khz, times, state: Mutex::default() }
+    pub fn new(card: Arc<SimCard>, times: Times) -> Self {
+        Self { card, times, state: Mutex::default() }
     }
 }
 
@@ -74,25 +71,14 @@ pub struct Part {
     pub slot: usize,
 }
 
-impl Part {
-    /// Cycles until bytes are in host memory.
-    fn wait(&self, position: u64, len: u64) -> u64 {
-        let Disk { card, times, state, .. } = &*self.disk;
+impl Device for Part {
+    fn read(&self, position: u64, len: u64, done: Box<dyn FnOnce() + Send>) {
+        let Disk { card, times, state } = &*self.disk;
         let now = card.now();
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.request(now, self.slot, position, len, *times) - now
-    }
-}
-
-impl Device for Part {
-    fn will_need(&self, position: u64, len: u64) {
-        self.wait(position, len);
-    }
-
-    fn read(&self, position: u64, len: u64) {
-        let cycles = self.wait(position, len);
-        let Disk { card, clk_khz, .. } = &*self.disk;
-        card.charge(Duration::from_nanos((cycles * 1_000_000).div_ceil(u64::from(*clk_khz))));
+        let end = state.request(now, self.slot, position, len, *times);
+        drop(state);
+        card.at(end, done);
     }
 }
 

@@ -51,7 +51,7 @@ pub fn run(
 ) -> Result<Vec<Ran>> {
     let opened = card.open_with(project, Variant::Fast, |_| ())?;
     let Some(sim) = &opened.sim else { return Err(Failure::Run("not a simulated card".into())) };
-    let disk = disk.map(|times| Arc::new(Disk::new(sim.function.clone(), sim.profile.clk_khz, times)));
+    let disk = disk.map(|times| Arc::new(Disk::new(sim.function.clone(), times)));
     let mut places: Vec<Place> = Vec::new();
     for (s, &task) in tasks.iter().enumerate() {
         let part = disk.as_ref().map(|disk| Part { disk: disk.clone(), slot: s });
