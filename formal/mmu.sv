@@ -232,9 +232,9 @@ module mmu
       // ---------------------------------------------------------------- what holds in every cycle, for the induction
       i_ready : assert (!dut.cmd_ready_q || dut.state_q == Idle);
       i_hold :
-      assert (dut.hold == (dut.state_q == Sweep || dut.state_q == Hold || dut.state_q == Look || dut.state_q == Act || dut.state_q == Deny));
+      assert (dut.hold_q == (dut.state_q == Sweep || dut.state_q == Hold || dut.state_q == Look || dut.state_q == Act || dut.state_q == Deny));
       i_again : assert (!dut.again_q || dut.state_q == Act && dut.fill_q);
-      i_sweep : assert (dut.sweep == (dut.state_q == Sweep));
+      i_sweep : assert (dut.sweeping_q == (dut.state_q == Sweep));
       i_last_set : assert (dut.state_q != Sweep || dut.last_set_q == dut.sweep_q);
       // Every command that via_walk has in its order has its rest in `u_commands`, and the one that is judged is at the front.
       i_kept : assert (32'(dut.u_walk.u_commands.count_q) == 32'(kept_cmds));

@@ -7,12 +7,6 @@ from pathlib import Path
 from pyslang.syntax import SyntaxKind, SyntaxTree  # pyright: ignore[reportMissingModuleSource]
 
 ROOT = Path(__file__).resolve().parents[1]
-# Not renamed yet.
-OTHERS = {
-    "rtl/mem/via_axi_mux.sv": {"w_src"},
-    "rtl/mmu/via_mmu.sv": {"hold", "sweep"},
-    "rtl/mmu/via_walk.sv": {"shut"},
-}
 
 
 def registers(tree: SyntaxTree) -> set[str]:
@@ -35,9 +29,8 @@ def test_registers_are_told_by_their_names():
     name = re.compile(r"\w+(_q\d*|_nq|_o)|mem")
     seen: set[str] = set()
     for path in sorted(ROOT.glob("rtl/*/**/*.sv")):
-        file = str(path.relative_to(ROOT))
         found = registers(SyntaxTree.fromFile(str(path)))
         seen |= found
-        wrong = {r for r in found if not name.fullmatch(r)} - OTHERS.get(file, set())
-        assert not wrong, f"{file}: {', '.join(sorted(wrong))}"
+        wrong = {r for r in found if not name.fullmatch(r)}
+        assert not wrong, f"{path.relative_to(ROOT)}: {', '.join(sorted(wrong))}"
     assert len(seen) > 500

@@ -209,12 +209,12 @@ module via_axi_mux
   // ---------------------------------------------------------------- write: W in the order of AW
   // The source of the current burst is held in a register, one-hot, zero if there is none: it drives the readiness. Later bursts wait in a
   // FIFO.
-  logic [NumWr-1:0] w_src, w_behind;
+  logic [NumWr-1:0] w_src_q, w_behind;
   logic w_src_free, w_behind_valid;
-  assign w_src_free = w_src == '0 || w_valid && w_ready && w.last;
+  assign w_src_free = w_src_q == '0 || w_valid && w_ready && w.last;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) w_src <= '0;
-    else if (w_src_free) w_src <= w_behind_valid ? w_behind : s_aw_valid_i & s_aw_ready_o;
+    if (!rst_ni) w_src_q <= '0;
+    else if (w_src_free) w_src_q <= w_behind_valid ? w_behind : s_aw_valid_i & s_aw_ready_o;
   end
   // Computed a cycle early: one more burst may come in between.
   localparam int unsigned Order = 16;
@@ -237,11 +237,11 @@ module via_axi_mux
     .count_o  (order_held)
   );
 
-  assign w_valid = |(w_src & s_w_valid_i);
-  assign s_w_ready_o = w_src & {NumWr{w_ready}};
+  assign w_valid = |(w_src_q & s_w_valid_i);
+  assign s_w_ready_o = w_src_q & {NumWr{w_ready}};
   always_comb begin
     w = '0;
-    for (int unsigned i = 0; i < NumWr; i++) if (w_src[i]) w |= s_w_i[i];
+    for (int unsigned i = 0; i < NumWr; i++) if (w_src_q[i]) w |= s_w_i[i];
   end
 
   via_slice #(
@@ -316,7 +316,7 @@ module via_axi_mux
     still_o <= ar_still && aw_still && ~|{
         m_ar_valid_o && m_ar_ready_i, m_aw_valid_o && m_aw_ready_i, w_valid && w_ready, m_w_valid_o && m_w_ready_i,
         w_src_free && w_behind_valid, m_r_valid_i && m_r_ready_o, r_valid && r_ready, m_b_valid_i && m_b_ready_o, b_valid && b_ready};
-    idle_o <= ~|{s_ar_valid_i, s_aw_valid_i, s_w_valid_i, rd_owed, wr_owed, m_r_valid_i, r_valid, m_b_valid_i, b_valid, w_src};
+    idle_o <= ~|{s_ar_valid_i, s_aw_valid_i, s_w_valid_i, rd_owed, wr_owed, m_r_valid_i, r_valid, m_b_valid_i, b_valid, w_src_q};
   end
 
 `ifndef SYNTHESIS

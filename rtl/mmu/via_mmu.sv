@@ -121,7 +121,7 @@ module via_mmu
     wpte = pte_t'(cmd_q.addr1);
     wpte.w &= fill_q || !cmd_q.flags[FlagTable];
   end
-  logic hold, sweep, op_re, op_we, op_touch, op_sweep, op_wvalid, op_huge, op_left, op_map, deny;
+  logic hold_q, sweeping_q, op_re, op_we, op_touch, op_sweep, op_wvalid, op_huge, op_left, op_map, deny;
   logic op_ever[2];
   logic [VaW-1:0] op_va, op_ra, act_va;
   logic meets;  // the fill that may follow is of the same set
@@ -175,7 +175,7 @@ module via_mmu
       .evt_ready_i  (evt_ready[d]),
       .abort_i,
       .miss_o       (miss[d]),
-      .hold_i       (hold),
+      .hold_i       (hold_q),
       .held_o       (held[d]),
       .op_re_i      (op_re),
       .op_ra_i      (op_ra),
@@ -217,7 +217,7 @@ module via_mmu
   assign is_unmap = cmd_q.op == OpUnmap;
   assign is_scan  = cmd_q.op == OpScan;
   assign is_deny  = cmd_q.op == OpDeny;
-  assign op_huge  = cmd_q.flags[FlagHuge] && !sweep;
+  assign op_huge  = cmd_q.flags[FlagHuge] && !sweeping_q;
 
   logic [PWayW-1:0] page_free;
   logic [HWayW-1:0] huge_free;
@@ -270,8 +270,8 @@ module via_mmu
   assign both_held = held[0] && held[1];
   assign idle_cmd  = state_q == Idle;
 
-  assign op_sweep  = sweep && both_held;
-  assign op_va     = sweep ? VaW'(sweep_q) << PageLog2 : cmd_q.addr0[VaW-1:0];
+  assign op_sweep  = sweeping_q && both_held;
+  assign op_va     = sweeping_q ? VaW'(sweep_q) << PageLog2 : cmd_q.addr0[VaW-1:0];
   // The set of a fill that follows another one is read while that is entered, unless it is the same set.
   assign op_re     = state_q == Hold && both_held || again_q;
   assign op_ra     = again_q ? act_va : cmd_q.addr0[VaW-1:0];
@@ -303,8 +303,8 @@ module via_mmu
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q     <= Sweep;
-      hold        <= 1'b1;
-      sweep       <= 1'b1;
+      hold_q      <= 1'b1;
+      sweeping_q  <= 1'b1;
       sweep_q     <= '0;
       last_set_q  <= 1'b0;
       deny_q      <= 1'b0;
@@ -323,8 +323,8 @@ module via_mmu
         last_set_q <= sweep_q == SweepW'(MaxSets - 2);
       end
       state_q <= state_d;
-      hold <= state_d inside {Sweep, Hold, Look, Act, Deny};
-      sweep <= state_d == Sweep;
+      hold_q <= state_d inside {Sweep, Hold, Look, Act, Deny};
+      sweeping_q <= state_d == Sweep;
     end
   end
 

@@ -8,7 +8,7 @@
 //
 // Everything passes through here in one order. So when a command that takes rights away is carried out, every walk before it has been; a walk
 // behind it reads memory only when what the command writes is there (`closed`): walks under way cannot bring back what was removed. So does a
-// command that reads the entry, if perhaps its page is the same (`shut`).
+// command that reads the entry, if perhaps its page is the same (`shut_q`).
 // An entry permits writes only once its dirty bit is set: the walk of the first write sets it, and only then the TLB gets the right. So what
 // is in memory when the completion of an OpUnmap leaves is exact, and TLB entries may be displaced without a word.
 // The accessed bit is set by walks and cleared by OpScan. Both bits share a byte, written whole; a walk that has perhaps read it before
@@ -167,11 +167,11 @@ module via_walk
   assign take_evt = evt_valid_i && evt_ready_o && !abort_i;
 
   // Entries, by the low bits of their places, whose change may not be in memory yet. A change made while no other is under way begins a new
-  // time, with a new number; in `shut` each place keeps the number of the time of its last change. So the entries to wait for are those with
+  // time, with a new number; in `shut_q` each place keeps the number of the time of its last change. So the entries to wait for are those with
   // the number of the present time, and nothing has to be cleared when it ends. While there are any, a command is looked at for a cycle before
   // it is accepted.
   localparam int unsigned ShutLog2 = 6;
-  logic [7:0] shut[1<<ShutLog2];
+  logic [7:0] shut_q[1<<ShutLog2];
   logic [7:0] time_q, time_d;
   logic [ShutLog2-1:0] at;
   assign at = cmd_i.addr0[PageLog2+:ShutLog2];
@@ -182,10 +182,10 @@ module via_walk
       calm_q <= 1'b1;
     end else begin
       if (take_cmd && changes) time_q <= time_d;
-      calm_q <= closed_q == '0 && !(take_cmd && changes) || cmd_valid_i && !take_cmd && (!cmd_i.flags[FlagTable] || shut[at] != time_q);
+      calm_q <= closed_q == '0 && !(take_cmd && changes) || cmd_valid_i && !take_cmd && (!cmd_i.flags[FlagTable] || shut_q[at] != time_q);
     end
   end
-  always_ff @(posedge clk_i) if (take_cmd && changes) shut[at] <= time_d;
+  always_ff @(posedge clk_i) if (take_cmd && changes) shut_q[at] <= time_d;
 
   always_comb begin
     in = '0;
