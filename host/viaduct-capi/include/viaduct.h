@@ -4,9 +4,9 @@
  * libviaduct: cards, slots, runs and mappings for programs in C and C++. A worked example is in
  * docs/host-api.md.
  *
- * Results. Functions return 0 or a negative VIADUCT_E_* code; those of the mmap() family -1. All set `errno` upon failure.
- * After a failure viaduct_error() returns a text that says what is wrong and what to do about it. A failing
- * call leaves its result arguments unchanged, unless stated otherwise.
+ * Results. Functions return 0 or a negative VIADUCT_E_* code; those of the mmap() family -1. All set `errno`
+ * upon failure. After a failure viaduct_error() returns a text that says what is wrong and what to do about
+ * it. A failing call leaves its result arguments unchanged, unless stated otherwise.
  *
  * Handles. A viaduct_card *, viaduct_slot * or viaduct_pending * identifies an object and is never
  * dereferenced: NULL, a closed handle, or one of another kind gives VIADUCT_E_HANDLE. Values of closed
