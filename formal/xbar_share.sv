@@ -1,28 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// via_xbar_share, without bound: it never idles while somebody requests, grants only who requests, and one at a time; who requests waits for less
-// than three quanta of each of the others, whoever is urgent; beats of two that request without pause differ by less than four quanta, in any time.
+// via_xbar_share, without bound, for one way and for two: it never idles while somebody requests, and grants only who requests, one at a time
+// in a way; a request waits for less than four quanta of each of the others in each way (with one way, three), whoever is urgent; beats of two
+// managers that each request the same ways without pause differ by less than two quanta for each way that each of them requests, in any time.
+//
+// A manager that requests alone is granted in both ways; beats are counted from then on.
 //
 // Assumed: requests and their lengths stay until they are granted, and no burst is longer than a quantum.
 
 module xbar_share #(
   parameter int unsigned N       = 3,
+  parameter int unsigned Ways    = 2,
   parameter int unsigned Quantum = 4
 ) (
-  input logic         clk_i,
-  input logic         rst_ni,
-  input logic [N-1:0] req_i,
-  input logic [  7:0] len_i   [N],
-  input logic [N-1:0] urgent_i,
-  input logic         ack_i
+  input logic            clk_i,
+  input logic            rst_ni,
+  input logic [   N-1:0] req_i   [Ways],
+  input logic [     7:0] len_i   [Ways][N],
+  input logic [   N-1:0] urgent_i[Ways],
+  input logic [Ways-1:0] ack_i
 );
 
   localparam int unsigned W = 8;
-  logic [N-1:0] gnt;
-  logic valid;
+  localparam int unsigned F = Ways * N;  // flows: manager m in way w is flow w * N + m
+  logic [   N-1:0] gnt  [Ways];
+  logic [Ways-1:0] valid;
 
   via_xbar_share #(
     .N      (N),
+    .Ways   (Ways),
     .Quantum(Quantum)
   ) dut (
     .clk_i,
@@ -37,94 +43,162 @@ module xbar_share #(
   );
 
   logic begun_q = 1'b0;
-  logic [N-1:0] kept_q;  // requested and not granted
-  logic [N-1:0][7:0] len_q;
-  logic signed [W-1:0] balance[N];
-  logic signed [1:0][W-1:0] before_q;
-  // Beats of k since m waits; beats of the first two since both request without pause, their balances then.
-  logic [N-1:0][N-1:0][W-1:0] others_q;
-  logic signed [W-1:0] ahead_q;
+  logic [F-1:0] req, granted, kept_q;  // kept_q: requested and not granted
+  logic [F-1:0][7:0] len, len_q;
+  logic signed [W-1:0] balance[F];
+  logic [F-1:0][N-1:0] later;  // later_q of its way
+  logic [F-1:0] turn;  // with two ways: the next refill is for it
+  // Beats of k since f waits.
+  logic [F-1:0][F-1:0][W-1:0] others_q;
+  // Beats of the first two managers since each requests the same ways without pause: the ways, and the balances then.
+  logic signed [W-1:0] ahead_q, ahead, sum[2], before_q[2];
+  logic [1:0][Ways-1:0] asks, ways_q;
   logic both_q;
-  logic [N-1:0] granted;
-  assign granted = ack_i ? gnt : '0;
-  always_comb for (int unsigned m = 0; m < N; m++) balance[m] = W'(dut.balance_q[m]);
+
+  for (genvar w = 0; w < Ways; w++) begin : gen_way
+    for (genvar m = 0; m < N; m++) begin : gen_mgr
+      assign req[w*N+m] = req_i[w][m];
+      assign len[w*N+m] = len_i[w][m];
+      assign granted[w*N+m] = ack_i[w] && gnt[w][m];
+      assign balance[w*N+m] = W'(dut.gen_way[w].gen_mgr[m].balance_q);
+      assign later[w*N+m] = dut.gen_way[w].later_q[m];
+      if (Ways > 1) begin : gen_turn
+        assign turn[w*N+m] = dut.gen_turn.turn_q[m] == 1'(w);
+      end else begin : gen_none
+        assign turn[w*N+m] = 1'b0;
+      end
+    end
+  end
+
+  logic [N-1:0] any;
+  always_comb begin
+    any = '0;
+    for (int unsigned w = 0; w < Ways; w++) any |= req_i[w];
+  end
+
+  always_comb begin
+    ahead = '0;
+    for (int unsigned m = 0; m < 2; m++) begin
+      sum[m]  = '0;
+      asks[m] = '0;
+      for (int unsigned w = 0; w < Ways; w++) begin
+        asks[m][w] = req[w*N+m];
+        if (asks[m][w]) begin
+          sum[m] += balance[w*N+m];
+          if (granted[w*N+m]) ahead = (m == 0) ? ahead + W'(len[w*N+m]) + W'(1) : ahead - W'(len[w*N+m]) - W'(1);
+        end
+      end
+    end
+  end
 
   always_ff @(posedge clk_i) begin
     begun_q <= 1'b1;
     assume (rst_ni == begun_q);
-    for (int unsigned m = 0; m < N; m++) begin
-      assume (32'(len_i[m]) < Quantum);
-      if (kept_q[m]) assume (req_i[m] && len_i[m] == len_q[m]);
+    for (int unsigned f = 0; f < F; f++) begin
+      assume (32'(len[f]) < Quantum);
+      if (kept_q[f]) assume (req[f] && len[f] == len_q[f]);
     end
-    for (int unsigned m = 0; m < N; m++) len_q[m] <= len_i[m];
+    len_q <= len;
     if (!rst_ni) begin
       kept_q   <= '0;
       both_q   <= 1'b0;
       others_q <= '0;
     end else begin
-      kept_q <= req_i & ~granted;
-      for (int unsigned m = 0; m < N; m++) begin
-        for (int unsigned k = 0; k < N; k++) begin
-          others_q[m][k] <= (!req_i[m] || granted[m]) ? '0 : others_q[m][k] + (granted[k] ? W'(len_i[k]) + W'(1) : '0);
+      kept_q <= req & ~granted;
+      for (int unsigned f = 0; f < F; f++) begin
+        for (int unsigned k = 0; k < F; k++) begin
+          others_q[f][k] <= (!req[f] || granted[f] || $onehot(any)) ? '0 : others_q[f][k] + (granted[k] ? W'(len[k]) + W'(1) : '0);
         end
       end
-      both_q <= req_i[0] && req_i[1];
-      if (req_i[0] && req_i[1]) begin
-        ahead_q <= (both_q ? ahead_q : '0) + (granted[0] ? W'(len_i[0]) + W'(1) : '0) - (granted[1] ? W'(len_i[1]) + W'(1) : '0);
-        if (!both_q) before_q <= {balance[1], balance[0]};
-      end
+      both_q  <= asks[0] != '0 && asks[1] != '0;
+      ways_q  <= asks;
+      ahead_q <= (both_q && ways_q == asks ? ahead_q : '0) + ahead;
+      if (!both_q || ways_q != asks) before_q <= sum;
 
-      a_works : assert (valid == |req_i);
-      a_one : assert ($onehot0(gnt) && (gnt != '0) == valid && (gnt & ~req_i) == '0);
-      if (both_q) begin
-        i_start :
-        assert ($signed(
-            before_q[0]
-        ) >= -$signed(
-            W'(Quantum)
-        ) && $signed(
-            before_q[0]
-        ) < $signed(
-            W'(Quantum)
-        ) && $signed(
-            before_q[1]
-        ) >= -$signed(
-            W'(Quantum)
-        ) && $signed(
-            before_q[1]
-        ) < $signed(
-            W'(Quantum)
-        ));
-        i_account : assert (ahead_q == ($signed(before_q[0]) - balance[0]) - ($signed(before_q[1]) - balance[1]));
-        a_even : assert (ahead_q < $signed(W'(4 * Quantum)) && ahead_q > -$signed(W'(4 * Quantum)));
-      end
+      a_works : assert (valid != '0 || req == '0);
     end
   end
 
-  for (genvar m = 0; m < N; m++) begin : gen_mgr
+  // The sums of the balances now, over the ways of before.
+  logic signed [W-1:0] now[2];
+  always_comb begin
+    for (int unsigned m = 0; m < 2; m++) begin
+      now[m] = '0;
+      for (int unsigned w = 0; w < Ways; w++) if (ways_q[m][w]) now[m] += balance[w*N+m];
+    end
+  end
+  // From -1 quantum to just below one, for each way.
+  function automatic logic in_range(input logic signed [W-1:0] sum, input int unsigned ways);
+    return sum >= -$signed(W'(ways * Quantum)) && sum < $signed(W'(ways * Quantum));
+  endfunction
+  logic [W-1:0] most;
+  assign most = W'(2 * Quantum * $countones(ways_q));
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && both_q) begin
+      i_start : assert (in_range(before_q[0], $countones(ways_q[0])) && in_range(before_q[1], $countones(ways_q[1])));
+      i_account : assert (ahead_q == (before_q[0] - now[0]) - (before_q[1] - now[1]));
+      a_even : assert (ahead_q < $signed(most) && ahead_q > -$signed(most));
+    end
+  end
+
+  for (genvar w = 0; w < Ways; w++) begin : gen_one
     always_ff @(posedge clk_i) begin
-      if (rst_ni) begin
-        i_range : assert (balance[m] >= -$signed(W'(Quantum)) && balance[m] < $signed(W'(Quantum)));
-        i_self : assert (others_q[m][m] == '0);
+      if (rst_ni)
+        a_one :
+        assert ((valid[w] || req_i[w] == '0 || !$onehot(
+            any
+        )) && $onehot0(
+            gnt[w]
+        ) && (gnt[w] != '0) == valid[w] && (gnt[w] & ~req_i[w]) == '0);
+    end
+  end
+
+  for (genvar f = 0; f < F; f++) begin : gen_flow
+    logic signed [W-1:0] past_balance = '0;
+    logic past_granted = 1'b0;
+    logic [W-1:0] past_len;
+    always_ff @(posedge clk_i) begin
+      past_balance <= balance[f];
+      past_granted <= granted[f];
+      past_len     <= len[f];
+      if (!rst_ni) begin
+        past_balance <= '0;
+        past_granted <= 1'b0;
       end
     end
-    for (genvar k = 0; k < N; k++) begin : gen_other
-      if (k != m) begin : gen_pair
+    always_ff @(posedge clk_i) begin
+      if (rst_ni) begin
+        i_range : assert (in_range(balance[f], 1));
+        // What is granted without a balance has been refilled; nothing else makes a balance greater.
+        if (past_granted && past_balance < 0) a_refilled : assert (balance[f] == past_balance + $signed(W'(Quantum) - past_len - W'(1)));
+        if (!past_granted && past_balance >= 0) a_kept : assert (balance[f] == past_balance);
+        i_self : assert (others_q[f][f] == '0 && (kept_q[f] || others_q[f] == '0));
+      end
+    end
+    for (genvar k = 0; k < F; k++) begin : gen_other
+      if (k != f) begin : gen_pair
         always_ff @(posedge clk_i) begin
           if (rst_ni) begin
-            i_order : assert (dut.later_q[m][k] != dut.later_q[k][m]);
-            // Who was granted while m waits comes after m.
-            i_after : assert (others_q[m][k] == '0 || kept_q[m] && dut.later_q[m][k]);
-            if (kept_q[m] && balance[m] < 0) i_spent : assert ($signed(others_q[m][k]) < $signed(W'(Quantum)) - balance[k]);
-            // Nobody gets a new quantum while m has a balance and waits.
-            if (kept_q[m] && balance[m] >= 0) i_second : assert ($signed(others_q[m][k]) < $signed(W'(2 * Quantum)) - balance[k]);
-            a_waits : assert (32'(others_q[m][k]) < 3 * Quantum);
+            // One refill may have been for the other way of f's manager, then the next one is for f. None comes while f has a balance.
+            if (kept_q[f] && balance[f] < 0)
+              i_spent : assert ($signed(others_q[f][k]) < $signed(W'((1 + 32'(turn[f])) * Quantum)) - balance[k]);
+            if (kept_q[f] && balance[f] >= 0) i_second : assert ($signed(others_q[f][k]) < $signed(W'((Ways + 1) * Quantum)) - balance[k]);
+            a_waits : assert (32'(others_q[f][k]) < (Ways + 2) * Quantum);
           end
         end
-        for (genvar j = 0; j < N; j++) begin : gen_third
-          if (j != m && j != k) begin : gen_chain
+      end
+      if (k != f && k / N == f / N) begin : gen_same
+        always_ff @(posedge clk_i) begin
+          if (rst_ni) begin
+            i_order : assert (later[f][k%N] != later[k][f%N]);
+            // Who was granted while f waits comes after f.
+            i_after : assert (others_q[f][k] == '0 || kept_q[f] && later[f][k%N]);
+          end
+        end
+        for (genvar j = 0; j < F; j++) begin : gen_third
+          if (j != f && j != k && j / N == f / N) begin : gen_chain
             always_ff @(posedge clk_i) begin
-              if (rst_ni) i_chain : assert (!dut.later_q[m][k] || !dut.later_q[k][j] || dut.later_q[m][j]);
+              if (rst_ni) i_chain : assert (!later[f][k%N] || !later[k][j%N] || later[f][j%N]);
             end
           end
         end

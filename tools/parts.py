@@ -94,10 +94,9 @@ SLOT = (
     Part("via_slot_events"),
 )
 XBAR = tuple(
-    Part(f"via_xbar_{way}_{side}", ((kind, n),), sampled, hot=True)
+    Part(f"via_xbar_{way}_{side}", ((kind, n),), hot=True)
     for way in ("rd", "wr")
-    # Who is urgent matters only to a grant.
-    for side, kind, sampled in (("mgr", "ToHost", ("time_i",)), ("tgt", "Far", ("time_i", "urgent_i")))
+    for side, kind in (("mgr", "ToHost"), ("tgt", "Far"))
     for n in (0, 1)
 )
 # The host port, of rings, DMA, crossbar and functions (via_shell_edge), and the walks of the slots' page tables (via_shell_slots).

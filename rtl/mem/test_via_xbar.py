@@ -269,6 +269,25 @@ async def a_shared_memory_is_shared_by_bytes(dut):
 
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")
+async def reads_and_writes_share_a_memory(dut):
+    """One manager reads single beats, the others write the longest bursts: each moves as much, though this memory could be read meanwhile."""
+    p = await ports(dut, latency=20)
+    longest = min(4096 // p.width, 256)
+    reader, *writers = p.mgr
+    count = 8
+    for i in range(count * longest):
+        reader.read(i * p.width % SIZE)
+    for _ in range(count):
+        for mgr in writers:
+            mgr.write(p.r.randrange(SIZE // 4096) * 4096, [0] * longest)
+    bound = 6 * 16 + 64  # quanta, and what is held on the way
+    for k in range(1, count - 1):
+        await until(dut, lambda k=k: len(reader.r) >= k * longest, 40000)
+        moved = len(p.mem[0].w_beats) / len(writers)
+        assert abs(len(reader.r) - moved) <= bound + (3 * longest if k == 1 else 0), (len(reader.r), moved)
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
 async def reads_of_other_memories_overtake(dut):
     """What waits for a slow memory holds up nothing behind it, until its turn comes to be delivered."""
     p = await ports(dut, latency=3)

@@ -19,7 +19,8 @@ module via_xbar
   parameter int unsigned NumMgr = NumSlots + 3,
   parameter int unsigned NumSub = NumChan + 1,
   parameter bit [NumMgr-1:0] ToHost = NumMgr'((1 << NumSlots) - 1),  // managers that reach host memory: the slots
-  parameter int unsigned Outstanding = 64  // bursts in flight for each manager, reads and writes each
+  parameter int unsigned Outstanding = 64,  // bursts in flight of a manager, reads and writes each; of one with ToHost twice as many
+  parameter int unsigned Piece = 16  // beats of a channel that are granted at a time while others use it
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
@@ -59,17 +60,24 @@ module via_xbar
 
   localparam bit NumMgrOk = param_in("via_xbar NumMgr", NumMgr, 1, 64);
   localparam bit NumSubOk = param_in("via_xbar NumSub", NumSub, NumChan + 1, NumChan + 1);
+  localparam bit PieceOk = param_pow2("via_xbar Piece", Piece, 1, MaxBurstBeats);
   localparam bit OutstandingOk = param_in("via_xbar Outstanding", Outstanding, 1, 1024);
 
   logic rd_idle, wr_idle, rd_still, wr_still;
   assign still_o = rd_still && wr_still;
   assign idle_o  = rd_idle && wr_idle;
 
+  // By ways: reads and writes.
+  logic [NumMgr-1:0] req[2][NumSub], urgent[2][NumSub], gnt[2][NumSub], cut[NumSub];
+  logic [7:0] req_len[2][NumSub][NumMgr];
+  logic [NumSub-1:0] ack[2], gnt_any[2];
+
   via_xbar_rd #(
     .NumMgr     (NumMgr),
     .NumSub     (NumSub),
     .ToHost     (ToHost),
-    .Outstanding(Outstanding)
+    .Outstanding(Outstanding),
+    .Piece      (Piece)
   ) u_rd (
     .clk_i,
     .rst_ni,
@@ -85,15 +93,23 @@ module via_xbar
     .m_r_i,
     .m_r_valid_i,
     .m_r_ready_o,
-    .still_o(rd_still),
-    .idle_o (rd_idle)
+    .req_o    (req[0]),
+    .req_len_o(req_len[0]),
+    .urgent_o (urgent[0]),
+    .ack_o    (ack[0]),
+    .gnt_i    (gnt[0]),
+    .gnt_any_i(gnt_any[0]),
+    .cut_i    (cut),
+    .still_o  (rd_still),
+    .idle_o   (rd_idle)
   );
 
   via_xbar_wr #(
     .NumMgr     (NumMgr),
     .NumSub     (NumSub),
     .ToHost     (ToHost),
-    .Outstanding(Outstanding)
+    .Outstanding(Outstanding),
+    .Piece      (Piece)
   ) u_wr (
     .clk_i,
     .rst_ni,
@@ -115,8 +131,72 @@ module via_xbar
     .m_b_i,
     .m_b_valid_i,
     .m_b_ready_o,
-    .still_o(wr_still),
-    .idle_o (wr_idle)
+    .req_o    (req[1]),
+    .req_len_o(req_len[1]),
+    .urgent_o (urgent[1]),
+    .ack_o    (ack[1]),
+    .gnt_i    (gnt[1]),
+    .gnt_any_i(gnt_any[1]),
+    .cut_i    (cut),
+    .still_o  (wr_still),
+    .idle_o   (wr_idle)
   );
+
+  // A channel is shared by reads and writes together. Host memory is beyond a link with a data path each way, and its bursts are not cut.
+  for (genvar t = 0; t < NumSub; t++) begin : gen_tgt
+    if (t < NumChan) begin : gen_channel
+      logic [NumMgr-1:0] chan_req[2], chan_urgent[2], chan_gnt[2];
+      logic [7:0] chan_len[2][NumMgr];
+      logic [1:0] chan_ack, chan_valid;
+      for (genvar w = 0; w < 2; w++) begin : gen_way
+        assign chan_req[w] = req[w][t];
+        assign chan_urgent[w] = urgent[w][t];
+        assign chan_len[w] = req_len[w][t];
+        assign chan_ack[w] = ack[w][t];
+        assign gnt[w][t] = chan_gnt[w];
+        assign gnt_any[w][t] = chan_valid[w];
+      end
+      via_xbar_share #(
+        .N      (NumMgr),
+        .Ways   (2),
+        .Quantum(Piece)
+      ) u_share (
+        .clk_i,
+        .rst_ni,
+        .req_i   (chan_req),
+        .len_i   (chan_len),
+        .urgent_i(chan_urgent),
+        .ack_i   (chan_ack),
+        .gnt_o   (chan_gnt),
+        .valid_o (chan_valid),
+        .shared_o(cut[t])
+      );
+    end else begin : gen_host
+      for (genvar w = 0; w < 2; w++) begin : gen_way
+        logic [NumMgr-1:0] one_req[1], one_urgent[1], one_gnt[1];
+        logic [7:0] one_len[1][NumMgr];
+        assign one_req[0] = req[w][t];
+        assign one_urgent[0] = urgent[w][t];
+        assign one_len[0] = req_len[w][t];
+        assign gnt[w][t] = one_gnt[0];
+        via_xbar_share #(
+          .N      (NumMgr),
+          .Ways   (1),
+          .Quantum(MaxBurstBeats)
+        ) u_share (
+          .clk_i,
+          .rst_ni,
+          .req_i   (one_req),
+          .len_i   (one_len),
+          .urgent_i(one_urgent),
+          .ack_i   (ack[w][t]),
+          .gnt_o   (one_gnt),
+          .valid_o (gnt_any[w][t]),
+          .shared_o()
+        );
+      end
+      assign cut[t] = '0;
+    end
+  end
 
 endmodule

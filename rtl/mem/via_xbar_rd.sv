@@ -3,7 +3,7 @@
 // Read half of the crossbar: out of order over the targets, in order for every manager.
 //
 //   AR of manager m ──> order of m ────────────────────────────────┐
-//                  └──> queue[m][t] ──> share[t] ───────────────────> AR of target t
+//                  └──> queue[m][t] ──> grant[t] ───────────────────> AR of target t
 //   R of manager m <── next in order <── buffer[m][t] <─────────────── R of target t
 //
 // A request waits for its own target only, and its response waits in the buffer of its manager and target for its turn. As a request is sent
@@ -11,6 +11,7 @@
 // Throughput: one R beat a manager and a target each cycle, no bubble between bursts. Latency: three cycles each for AR and R.
 // Requests to a channel that others use are cut into pieces of `Piece` beats, and a channel has at most about `Window` beats requested and not
 // delivered: a short request waits for little, however long those of other managers are. Host memory, which is far away, has no such limit.
+// Who is granted decides via_xbar, as reads and writes of a channel are shared together.
 // Misuse: a manager that stalls R fills its own buffers only.
 
 module via_xbar_rd
@@ -39,8 +40,15 @@ module via_xbar_rd
   input  axi_r_t               m_r_i       [NumSub],
   input  logic    [NumSub-1:0] m_r_valid_i,
   output logic    [NumSub-1:0] m_r_ready_o,
-  output logic                 still_o,               // nothing moves unless something is offered, or another input changes
-  output logic                 idle_o                 // level: no read is in flight
+  output logic    [NumMgr-1:0] req_o       [NumSub],          // to via_xbar_share of each target: who requests
+  output logic    [       7:0] req_len_o   [NumSub][NumMgr],  // beats - 1 of its piece
+  output logic    [NumMgr-1:0] urgent_o    [NumSub],          // level: all else of the manager waits for this target
+  output logic    [NumSub-1:0] ack_o,                         // level: a grant is used
+  input  logic    [NumMgr-1:0] gnt_i       [NumSub],          // its grant, one-hot
+  input  logic    [NumSub-1:0] gnt_any_i,                     // there is one
+  input  logic    [NumMgr-1:0] cut_i       [NumSub],          // level: others use the target; requests are to be cut
+  output logic                 still_o,                       // nothing moves unless something is offered, or another input changes
+  output logic                 idle_o                         // level: no read is in flight
 );
 
   localparam bit NumMgrOk = param_in("via_xbar_rd NumMgr", NumMgr, 1, 64);
@@ -89,14 +97,14 @@ module via_xbar_rd
 
   for (genvar t = 0; t < NumSub; t++) begin : gen_tgt
     xbar_piece_t piece[NumMgr];
-    logic [NumMgr-1:0] piece_valid, piece_ready, hurry, shared, owner;
+    logic [NumMgr-1:0] piece_valid, piece_ready, owner;
 
     for (genvar m = 0; m < NumMgr; m++) begin : gen_mgr
       assign piece[m] = offer[m][t];
       assign piece_valid[m] = offered[m][t];
       assign taken[m][t] = piece_ready[m];
-      assign hurry[m] = urgent[m][t];
-      assign cut[m][t] = shared[m];
+      assign urgent_o[t][m] = urgent[m][t];
+      assign cut[m][t] = cut_i[t][m];
       assign store[m][t] = m_r_valid_i[t] && owner[m];
     end
 
@@ -112,8 +120,11 @@ module via_xbar_rd
       .piece_i      (piece),
       .piece_valid_i(piece_valid),
       .piece_ready_o(piece_ready),
-      .urgent_i     (hurry),
-      .cut_o        (shared),
+      .req_o        (req_o[t]),
+      .req_len_o    (req_len_o[t]),
+      .ack_o        (ack_o[t]),
+      .gnt_i        (gnt_i[t]),
+      .gnt_any_i    (gnt_any_i[t]),
       .m_ar_o       (m_ar_o[t]),
       .m_ar_valid_o (m_ar_valid_o[t]),
       .m_ar_ready_i (m_ar_ready_i[t]),

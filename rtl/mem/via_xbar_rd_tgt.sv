@@ -2,7 +2,7 @@
 //
 // One target's side of the read half of the crossbar: grants the pieces that managers offer, by beats, and tells whose a beat of the target is.
 //
-//   pieces of manager m ──> slice[m] ──> via_xbar_share ──> AR
+//   pieces of manager m ──> slice[m] ──> grant of via_xbar_share, in via_xbar ──> AR
 //                                             └──> owners ──> whose the next beat is
 //
 // Throughput: one piece a cycle. Latency: two cycles. Order: that of each manager is kept; the target responds in the order of AR.
@@ -25,8 +25,11 @@ module via_xbar_rd_tgt
   input  logic        [NumMgr-1:0] piece_valid_i,
   /* verilator lint_on UNUSEDSIGNAL */
   output logic        [NumMgr-1:0] piece_ready_o,
-  input  logic        [NumMgr-1:0] urgent_i,               // level: the manager's oldest access is to this target
-  output logic        [NumMgr-1:0] cut_o,                  // level: others use the target; requests are to be cut
+  output logic        [NumMgr-1:0] req_o,                  // to via_xbar_share: who requests
+  output logic        [       7:0] req_len_o    [NumMgr],  // beats - 1 of its piece
+  output logic                     ack_o,                  // level: a grant is used
+  input  logic        [NumMgr-1:0] gnt_i,                  // its grant, one-hot
+  input  logic                     gnt_any_i,              // there is one
   output axi_ax_t                  m_ar_o,
   output logic                     m_ar_valid_o,
   input  logic                     m_ar_ready_i,
@@ -48,11 +51,11 @@ module via_xbar_rd_tgt
     logic [Width-1:0] place;
   } piece_t;
 
-  logic [NumMgr-1:0] req, gnt, shared;
+  logic [NumMgr-1:0] req;
   logic [7:0] req_len[NumMgr];
   logic [Width-1:0] req_place[NumMgr];
   axi_ax_t ax;
-  logic any, ack, slice_ready, owner_room, below;
+  logic ack, slice_ready, owner_room, below;
 
   // ---------------------------------------------------------------- offers
   for (genvar m = 0; m < NumMgr; m++) begin : gen_mgr
@@ -69,7 +72,7 @@ module via_xbar_rd_tgt
         .s_ready_o(piece_ready_o[m]),
         .m_o      (offer),
         .m_valid_o(req[m]),
-        .m_ready_i(gnt[m] && ack)
+        .m_ready_i(gnt_i[m] && ack)
       );
       assign req_len[m]   = offer.len;
       assign req_place[m] = offer.place;
@@ -82,27 +85,15 @@ module via_xbar_rd_tgt
   end
 
   // ---------------------------------------------------------------- grant
-  via_xbar_share #(
-    .N      (NumMgr),
-    .Quantum(Far ? MaxBurstBeats : Piece)
-  ) u_share (
-    .clk_i,
-    .rst_ni,
-    .req_i(req),
-    .len_i(req_len),
-    .urgent_i,
-    .ack_i(ack),
-    .gnt_o(gnt),
-    .valid_o(any),
-    .shared_o(shared)
-  );
-  assign ack   = slice_ready && owner_room && below;
-  assign cut_o = Far ? '0 : shared;
+  assign ack = slice_ready && owner_room && below;
+  assign req_o = req;
+  assign req_len_o = req_len;
+  assign ack_o = ack;
 
   always_comb begin
     ax = '0;
     for (int unsigned m = 0; m < NumMgr; m++) begin
-      if (any && gnt[m]) begin
+      if (gnt_any_i && gnt_i[m]) begin
         ax.addr |= AddrW'(req_place[m]) << BeatLog2;
         ax.len |= req_len[m];
       end
@@ -117,7 +108,7 @@ module via_xbar_rd_tgt
     .clk_i,
     .rst_ni,
     .s_i      (ax),
-    .s_valid_i(any && ack),
+    .s_valid_i(gnt_any_i && ack),
     .s_ready_o(slice_ready),
     .m_o      (m_ar_o),
     .m_valid_o(m_ar_valid_o),
@@ -133,8 +124,8 @@ module via_xbar_rd_tgt
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      (gnt),
-    .s_valid_i(any && ack),
+    .s_i      (gnt_i),
+    .s_valid_i(gnt_any_i && ack),
     .s_ready_o(owner_room),
     .m_o      (owner_o),
     .m_valid_o(owed),
@@ -159,9 +150,9 @@ module via_xbar_rd_tgt
         long_q   <= 1'b0;
       end else begin
         flight_q <= flight;
-        more_q   <= (any && ack) ? 9'(ax.len) + 9'd1 : '0;
+        more_q   <= (gnt_any_i && ack) ? 9'(ax.len) + 9'd1 : '0;
         below_q  <= flight < FlightW'(Window);
-        long_q   <= any && ack && ax.len >= 8'(Long);
+        long_q   <= gnt_any_i && ack && ax.len >= 8'(Long);
       end
     end
   end else begin : gen_far

@@ -3,7 +3,7 @@
 // Write half of the crossbar: out of order over the targets, in order for every manager.
 //
 //   AW of manager m ──> orders of m
-//                  └──> queue[m][t] ──> share[t] ──> AW of target t
+//                  └──> queue[m][t] ──> grant[t] ──> AW of target t
 //   W of manager m ───> buffer[m][t] ──────────────────────────────> W of target t
 //   B of manager m <── next in order <── responses[m][t] <────────── B of target t
 //
@@ -12,6 +12,7 @@
 // buffer for a target is full.
 // Throughput: one W beat a manager and a target each cycle, no bubble between bursts. Latency: AW five cycles after the last beat of
 // the burst, of a long one the 17th, W one more; two for B.
+// Who is granted decides via_xbar, as reads and writes of a channel are shared together.
 // Misuse: a manager that stalls B harms only itself. One that pauses within the W of a long burst stops the target, which guards, movers and DMA
 // engines do not.
 
@@ -46,8 +47,15 @@ module via_xbar_wr
   input  axi_b_t               m_b_i       [NumSub],
   input  logic    [NumSub-1:0] m_b_valid_i,
   output logic    [NumSub-1:0] m_b_ready_o,
-  output logic                 still_o,               // nothing moves unless something is offered, or another input changes
-  output logic                 idle_o                 // level: no write is in flight
+  output logic    [NumMgr-1:0] req_o       [NumSub],          // to via_xbar_share of each target: who requests
+  output logic    [       7:0] req_len_o   [NumSub][NumMgr],  // beats - 1 of its piece
+  output logic    [NumMgr-1:0] urgent_o    [NumSub],          // level: all else of the manager waits for this target
+  output logic    [NumSub-1:0] ack_o,                         // level: a grant is used
+  input  logic    [NumMgr-1:0] gnt_i       [NumSub],          // its grant, one-hot
+  input  logic    [NumSub-1:0] gnt_any_i,                     // there is one
+  input  logic    [NumMgr-1:0] cut_i       [NumSub],          // level: others use the target; requests are to be cut
+  output logic                 still_o,                       // nothing moves unless something is offered, or another input changes
+  output logic                 idle_o                         // level: no write is in flight
 );
 
   localparam bit NumMgrOk = param_in("via_xbar_wr NumMgr", NumMgr, 1, 64);
@@ -105,15 +113,15 @@ module via_xbar_wr
 
   for (genvar t = 0; t < NumSub; t++) begin : gen_tgt
     xbar_piece_t piece[NumMgr];
-    logic [NumMgr-1:0] piece_valid, piece_ready, hurry, shared, put, put_ready, owner;
+    logic [NumMgr-1:0] piece_valid, piece_ready, put, put_ready, owner;
     logic owner_last;
 
     for (genvar m = 0; m < NumMgr; m++) begin : gen_mgr
       assign piece[m] = offer[m][t];
       assign piece_valid[m] = offered[m][t];
       assign taken[m][t] = piece_ready[m];
-      assign hurry[m] = urgent[m][t];
-      assign cut[m][t] = shared[m];
+      assign urgent_o[t][m] = urgent[m][t];
+      assign cut[m][t] = cut_i[t][m];
       assign put[m] = beat_valid[m][t];
       assign beat_ready[m][t] = put_ready[m];
       assign answer[m][t] = m_b_valid_i[t] && owner[m];
@@ -133,8 +141,11 @@ module via_xbar_wr
       .piece_i      (piece),
       .piece_valid_i(piece_valid),
       .piece_ready_o(piece_ready),
-      .urgent_i     (hurry),
-      .cut_o        (shared),
+      .req_o        (req_o[t]),
+      .req_len_o    (req_len_o[t]),
+      .ack_o        (ack_o[t]),
+      .gnt_i        (gnt_i[t]),
+      .gnt_any_i    (gnt_any_i[t]),
       .beat_i       (beat),
       .beat_valid_i (put),
       .beat_ready_o (put_ready),

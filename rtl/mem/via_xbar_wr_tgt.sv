@@ -3,7 +3,7 @@
 // One target's side of the write half of the crossbar: grants the pieces that managers offer, by beats, sends their data behind them, and tells
 // whose a response of the target is.
 //
-//   pieces of manager m ──> slice[m] ──> via_xbar_share ──> AW
+//   pieces of manager m ──> slice[m] ──> grant of via_xbar_share, in via_xbar ──> AW
 //                                             ├──> pieces granted ──┐
 //   beats of manager m ───> buffer[m] ──────────────────────────────┴──> W
 //                                             └──> owners ──> whose the next response is
@@ -29,8 +29,11 @@ module via_xbar_wr_tgt
   input  xbar_piece_t                   piece_i      [NumMgr],
   input  logic        [     NumMgr-1:0] piece_valid_i,
   output logic        [     NumMgr-1:0] piece_ready_o,
-  input  logic        [     NumMgr-1:0] urgent_i,               // level: the manager's data is for this target now
-  output logic        [     NumMgr-1:0] cut_o,                  // level: others use the target; requests are to be cut
+  output logic        [     NumMgr-1:0] req_o,                  // to via_xbar_share: who requests
+  output logic        [            7:0] req_len_o    [NumMgr],  // beats - 1 of its piece
+  output logic                          ack_o,                  // level: a grant is used
+  input  logic        [     NumMgr-1:0] gnt_i,                  // its grant, one-hot
+  input  logic                          gnt_any_i,              // there is one
   input  logic        [StrbW+DataW-1:0] beat_i       [NumMgr],  // strobes and data, in the order of the bursts
   input  logic        [     NumMgr-1:0] beat_valid_i,
   /* verilator lint_on UNUSEDSIGNAL */
@@ -74,7 +77,7 @@ module via_xbar_wr_tgt
     logic              last;  // of the last piece of a burst
   } owner_t;
 
-  logic [NumMgr-1:0] req, req_last, gnt, shared, have;
+  logic [NumMgr-1:0] req, req_last, have;
   /* verilator lint_off UNUSEDSIGNAL */  // of managers with no way to it
   logic [NumMgr-1:0] send;
   /* verilator lint_on UNUSEDSIGNAL */
@@ -82,7 +85,7 @@ module via_xbar_wr_tgt
   logic [Width-1:0] req_place[NumMgr];
   logic [StrbW+DataW-1:0] beat[NumMgr];  // next beat of a manager
   axi_ax_t ax;
-  logic any, ack, grant, slice_ready, sent_room, owner_room, last;
+  logic ack, grant, slice_ready, sent_room, owner_room, last;
   logic [MgrW-1:0] from;
   sent_t sent;
   owner_t owner;
@@ -105,7 +108,7 @@ module via_xbar_wr_tgt
         .s_ready_o(piece_ready_o[m]),
         .m_o      (offer),
         .m_valid_o(req[m]),
-        .m_ready_i(gnt[m] && ack)
+        .m_ready_i(gnt_i[m] && ack)
       );
       assign req_last[m]  = offer.last;
       assign req_len[m]   = offer.len;
@@ -140,30 +143,18 @@ module via_xbar_wr_tgt
   end
 
   // ---------------------------------------------------------------- grant
-  via_xbar_share #(
-    .N      (NumMgr),
-    .Quantum(Far ? MaxBurstBeats : Piece)
-  ) u_share (
-    .clk_i,
-    .rst_ni,
-    .req_i(req),
-    .len_i(req_len),
-    .urgent_i,
-    .ack_i(ack),
-    .gnt_o(gnt),
-    .valid_o(any),
-    .shared_o(shared)
-  );
-  assign ack   = slice_ready && sent_room && owner_room;
-  assign grant = any && ack;
-  assign cut_o = Far ? '0 : shared;
+  assign ack = slice_ready && sent_room && owner_room;
+  assign req_o = req;
+  assign req_len_o = req_len;
+  assign ack_o = ack;
+  assign grant = gnt_any_i && ack;
 
   always_comb begin
     ax   = '0;
     last = 1'b0;
     from = '0;
     for (int unsigned m = 0; m < NumMgr; m++) begin
-      if (any && gnt[m]) begin
+      if (gnt_any_i && gnt_i[m]) begin
         ax.addr |= AddrW'(req_place[m]) << BeatLog2;
         ax.len |= req_len[m];
         last |= req_last[m];
@@ -229,7 +220,7 @@ module via_xbar_wr_tgt
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      ({gnt, last}),
+    .s_i      ({gnt_i, last}),
     .s_valid_i(grant),
     .s_ready_o(owner_room),
     .m_o      (owner),
