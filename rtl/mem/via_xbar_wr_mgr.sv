@@ -18,7 +18,7 @@ module via_xbar_wr_mgr
 #(
   parameter int unsigned NumSub = NumChan + 1,
   parameter bit ToHost = 1'b1,  // without it addresses in host memory are errors
-  parameter int unsigned Outstanding = 64,  // bursts in flight
+  parameter int unsigned Outstanding = 64,  // bursts in flight; twice as many with ToHost
   parameter int unsigned Queue = 32,  // requests that wait, for each target
   parameter int unsigned Room = 512,  // beats of the buffer at each target; twice as many at a channel with ToHost
   parameter int unsigned Piece = 16  // beats of a piece of a request that is cut
@@ -55,6 +55,7 @@ module via_xbar_wr_mgr
   localparam bit RoomOk = param_in("via_xbar_wr_mgr Room", Room, MaxBurstBeats, 65536);
   localparam bit PieceOk = param_pow2("via_xbar_wr_mgr Piece", Piece, 1, MaxBurstBeats);
 
+  localparam int unsigned Flight = ToHost ? 2 * Outstanding : Outstanding;
   localparam int unsigned ChanBits = ChanLog2 - BeatLog2;
   localparam int unsigned PlaceW = 52 - BeatLog2;
 
@@ -117,7 +118,7 @@ module via_xbar_wr_mgr
 
   via_fifo #(
     .T    (logic [NumSub:0]),
-    .Depth(Outstanding)
+    .Depth(Flight)
   ) u_w_order (
     .clk_i,
     .rst_ni,
@@ -140,7 +141,7 @@ module via_xbar_wr_mgr
   assign beat_valid_o = (w_valid && w_tgt_valid) ? w_tgt[NumSub-1:0] : '0;
 
   // B in the order of AW. Error responses are owed for the bursts that were dropped.
-  localparam int unsigned OweW = $clog2(Outstanding + 1);
+  localparam int unsigned OweW = $clog2(Flight + 1);
   order_t head;
   logic head_valid, there, advance, take, valid_q, owe;
   logic [OweW-1:0] owed_q;
@@ -151,7 +152,7 @@ module via_xbar_wr_mgr
 
   via_fifo #(
     .T    (order_t),
-    .Depth(Outstanding)
+    .Depth(Flight)
   ) u_b_order (
     .clk_i,
     .rst_ni,
@@ -239,7 +240,7 @@ module via_xbar_wr_mgr
 
       via_fifo #(
         .T    (axi_resp_e),
-        .Depth(Outstanding)
+        .Depth(Flight)
       ) u_resp (
         .clk_i,
         .rst_ni,

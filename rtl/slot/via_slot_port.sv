@@ -454,7 +454,8 @@ module via_slot_port
   via_axi_mux #(
     .NumRd   (2 + NS),
     .NumWr   (2 + NS),
-    .NumFirst(0)
+    .NumFirst(0),
+    .Outstanding(128)  // as via_guard
   ) u_mux (
     .clk_i,
     .rst_ni,

@@ -17,7 +17,7 @@ use crate::random::Random;
 type Accesses = (&'static str, u64, u64);
 
 /// Accesses of app rng that are under way: as many as it has, if the guard has room for their data.
-const ACCESSES: u64 = 64;
+const ACCESSES: u64 = 128;
 const ACCESS_BYTES: u64 = 128 << 10;
 
 /// Reads with resident pages, faults and evictions; what the TLBs do not hold; updates.
