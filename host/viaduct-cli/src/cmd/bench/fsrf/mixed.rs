@@ -14,13 +14,19 @@ use crate::plot::{Form, Plot};
 
 /// The paper's workloads, one in each slot.
 const WORKLOADS: [&str; SLOTS] = ["aes", "page rank", "sha hls", "rng read"];
-/// Random accesses of all slots: workload and bytes of an access of each.
-const ACCESSES: [(&str, [(&str, u64); SLOTS]); 5] = [
-    ("reads of 64 bytes and 4 KiB", [(READ, 64), (READ, 64), (READ, 4096), (READ, 4096)]),
-    ("writes of 64 bytes and 4 KiB", [(WRITE, 64), (WRITE, 64), (WRITE, 4096), (WRITE, 4096)]),
-    ("reads and writes of 64 bytes", [(READ, 64), (READ, 64), (WRITE, 64), (WRITE, 64)]),
-    ("reads and writes of 4 KiB", [(READ, 4096), (READ, 4096), (WRITE, 4096), (WRITE, 4096)]),
-    ("reads and writes of both", [(READ, 64), (READ, 4096), (WRITE, 64), (WRITE, 4096)]),
+/// Random accesses that meet: workload and bytes of an access of each slot. Four slots, then each two different kinds.
+const ACCESSES: [(&str, &[(&str, u64)]); 11] = [
+    ("reads of 64 bytes and 4 KiB", &[(READ, 64), (READ, 64), (READ, 4096), (READ, 4096)]),
+    ("writes of 64 bytes and 4 KiB", &[(WRITE, 64), (WRITE, 64), (WRITE, 4096), (WRITE, 4096)]),
+    ("reads and writes of 64 bytes", &[(READ, 64), (READ, 64), (WRITE, 64), (WRITE, 64)]),
+    ("reads and writes of 4 KiB", &[(READ, 4096), (READ, 4096), (WRITE, 4096), (WRITE, 4096)]),
+    ("reads and writes of both", &[(READ, 64), (READ, 4096), (WRITE, 64), (WRITE, 4096)]),
+    ("a read of 64 bytes beside one of 4 KiB", &[(READ, 64), (READ, 4096)]),
+    ("a read of 64 bytes beside a write of 64 bytes", &[(READ, 64), (WRITE, 64)]),
+    ("a read of 64 bytes beside a write of 4 KiB", &[(READ, 64), (WRITE, 4096)]),
+    ("a read of 4 KiB beside a write of 64 bytes", &[(READ, 4096), (WRITE, 64)]),
+    ("a read of 4 KiB beside a write of 4 KiB", &[(READ, 4096), (WRITE, 4096)]),
+    ("a write of 64 bytes beside one of 4 KiB", &[(WRITE, 64), (WRITE, 4096)]),
 ];
 const READ: &str = "rng read";
 const WRITE: &str = "rng write";
