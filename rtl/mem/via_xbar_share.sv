@@ -81,17 +81,15 @@ module via_xbar_share
 
   for (genvar w = 0; w < Ways; w++) begin : gen_way
     // later_q[m][k]: k was granted after m, or has never been and has a higher number.
-    logic [N-1:0] later_q[N], precede[N];
-
-    // precede[m][k]: k is before m.
-    always_comb begin
-      for (int unsigned m = 0; m < N; m++) precede[m] = urgent_i[w][m] ? urgent_i[w] & ~later_q[m] : urgent_i[w] | ~later_q[m];
-    end
+    logic [N-1:0] later_q[N];
     always_comb begin
       gnt_o[w] = '0;
       if (req_i[w] != '0) begin
-        for (int unsigned m = 0; m < N; m++)
-        gnt_o[w][m] = first(rich[w], precede[m], m) || lone && req_i[w][m] || refill && first(req_i[w] & fill[w], precede[m], m);
+        for (int unsigned m = 0; m < N; m++) begin
+          // Who is before m.
+          automatic logic [N-1:0] precede = urgent_i[w][m] ? urgent_i[w] & ~later_q[m] : urgent_i[w] | ~later_q[m];
+          gnt_o[w][m] = first(rich[w], precede, m) || lone && req_i[w][m] || refill && first(req_i[w] & fill[w], precede, m);
+        end
       end
     end
     for (genvar m = 0; m < N; m++) begin : gen_mgr
@@ -123,7 +121,8 @@ module via_xbar_share
   // Counted in grants, so that nothing changes without one.
   localparam int unsigned RecentLog2 = 4;
   logic [RecentLog2-1:0] recent_q;
-  logic [N-1:0] now_q, past_q;
+  logic [N-1:0] now_q, past_q, seen;
+  assign seen = now_q | past_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       recent_q <= '0;
@@ -138,7 +137,7 @@ module via_xbar_share
       end else begin
         now_q <= now_q | any;
       end
-      for (int unsigned m = 0; m < N; m++) shared_o[m] <= ((now_q | past_q) & ~(N'(1) << m)) != '0;
+      shared_o <= (seen & (seen - 1'b1)) != '0 ? '1 : seen != '0 ? ~seen : '0;
     end
   end
 
