@@ -138,23 +138,24 @@ module via_xbar_rd_tgt
     localparam int unsigned Long = 8;
     localparam int unsigned FlightW = $clog2(Window + 2 * MaxBurstBeats + 1);
     logic [FlightW-1:0] flight_q, flight;
-    logic [8:0] more_q;
-    logic below_q, long_q;
-    assign flight = flight_q + FlightW'(more_q) - FlightW'(back_valid_i);
+    logic [7:0] len_q;
+    logic granted_q, below_q, long_q;
+    assign flight = flight_q + FlightW'(len_q & {8{granted_q}}) + FlightW'(granted_q) - FlightW'(back_valid_i);
     assign below  = below_q && !long_q;
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
-        flight_q <= '0;
-        more_q   <= '0;
-        below_q  <= 1'b1;
-        long_q   <= 1'b0;
+        flight_q  <= '0;
+        granted_q <= 1'b0;
+        below_q   <= 1'b1;
+        long_q    <= 1'b0;
       end else begin
-        flight_q <= flight;
-        more_q   <= (gnt_any_i && ack) ? 9'(ax.len) + 9'd1 : '0;
-        below_q  <= flight < FlightW'(Window);
-        long_q   <= gnt_any_i && ack && ax.len >= 8'(Long);
+        flight_q  <= flight;
+        granted_q <= gnt_any_i && ack;
+        below_q   <= flight < FlightW'(Window);
+        long_q    <= gnt_any_i && ack && ax.len >= 8'(Long);
       end
     end
+    always_ff @(posedge clk_i) len_q <= ax.len;
   end else begin : gen_far
     assign below = 1'b1;
   end
