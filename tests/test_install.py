@@ -188,10 +188,13 @@ def test_what_is_not_built_is_not_installed(installed: Path, tmp_path: Path):
         (root / part).symlink_to(ROOT / part)
     with (root / "sim/link.cpp").open("a") as source:
         source.write("// changed\n")
+    (destdir / str(PREFIX).lstrip("/") / "share/viaduct").mkdir(parents=True)
+    older = destdir / str(PREFIX).lstrip("/") / "share/viaduct/installed-files"
+    older.write_text("share/viaduct/installed-files\n")
     done = script("install", destdir, root=root)
     why = "what is built cannot be used: the simulated card (sim/link.cpp has changed)"
     assert done.stderr == f"install: error: {why}: run `make build`, then the same command again\n"
-    assert done.returncode == 1 and not files(destdir)
+    assert done.returncode == 1 and files(destdir) == {str(older.relative_to(destdir))}, "the older one stays"
     (root / "build/card/libviaduct_card.so").unlink()
     done = script("install", destdir, root=root)
     assert done.stderr == "install: error: not everything is built: run `make build` first\n"

@@ -40,7 +40,8 @@ link() {
 
 release=target/release
 functions=build/card/libviaduct_card_functions
-[ -x $release/viaduct ] && [ -x $release/viaductd ] && [ -f $release/libviaduct.so ] && [ -f build/apps/pass/pass.via ] &&
+[ -x $release/viaduct ] && [ -x $release/viaductd ] && [ -f $release/libviaduct.so ] &&
+  [ -f $release/libviaduct.a ] && [ -f build/apps/pass/pass.via ] &&
   [ -f build/card/libviaduct_card.so ] && [ -f $functions.so ] || built=no
 
 install_all() {
@@ -48,13 +49,15 @@ install_all() {
   local version abi
   version=$(sed -nE '/^\[workspace\.package\]/,/^\[/s/^version = "(.*)"/\1/p' Cargo.toml)
   abi=$(sed -nE 's/^#define VIADUCT_ABI_VERSION ([0-9]+)u$/\1/p' host/viaduct-capi/include/viaduct.h)
+  [ -n "$(type -P strip)" ] || die "strip is not installed: it is part of binutils"
+  scratch=$(mktemp -d)
+  trap 'rm -rf "$scratch"' EXIT
+  stage
   # An older one goes first, with the files that this one does not have.
   [ ! -f "$list" ] || uninstall
   mkdir -p "${list%/*}" || die "cannot write to $to: name another folder with PREFIX, or run this as root"
   : > "$list"
   chmod 644 "$list"
-  scratch=$(mktemp -d)
-  trap 'rm -rf "$scratch"' EXIT
 
   program 755 $release/viaduct bin/viaduct
   program 755 $release/viaductd bin/viaductd
@@ -80,14 +83,16 @@ install_all() {
     completions fish; put 644 "$scratch/$name.fish" share/fish/vendor_completions.d/$name.fish
   done
 
-  tree
+  sed 's|^|share/viaduct/|' "$scratch/tree" >> "$list"
+  tar -c -C "$scratch/root" --no-recursion -T "$scratch/tree" | tar -x --no-same-owner -C "${list%/*}"
   if [ -z "${DESTDIR:-}" ] && [ "$(id -u)" = 0 ]; then ldconfig; fi # the loader finds the library in /usr/local/lib
   echo "installed in $to; \`make uninstall\` with the same PREFIX and DESTDIR removes it"
 }
 
-# The sources, the card and the apps' images, with the stamps by which the programs see that they belong together. Here too they must.
-tree() {
-  export VIADUCT_ROOT=${list%/*}
+# The sources, the card and the apps' images, with the stamps by which the programs see that they belong together. They must where they are
+# installed, too: that is tried with a copy, before anything that is installed is touched.
+stage() {
+  mkdir "$scratch/root"
   {
     find rtl sim tools apps guest -name '.?*' -prune -o -name __pycache__ -prune -o -type f -print
     find build/regs -maxdepth 1 -type f
@@ -95,11 +100,11 @@ tree() {
     find build/card -maxdepth 1 -name '*.so'
     find build/card build/apps -name stamp.json
   } | LC_ALL=C sort -u > "$scratch/tree"
-  sed 's|^|share/viaduct/|' "$scratch/tree" >> "$list"
   # With times and modes, but readable by everybody, and nobody's but the installer's.
-  tar -c --no-recursion -T "$scratch/tree" --mode=u=rwX,go=rX --owner=0 --group=0 | tar -x --no-same-owner -C "${list%/*}"
+  tar -c --no-recursion -T "$scratch/tree" --mode=u=rwX,go=rX --owner=0 --group=0 | tar -x --no-same-owner -C "$scratch/root"
+  export VIADUCT_ROOT=$scratch/root
+  : > "$VIADUCT_ROOT/${list##*/}"
   if ! { $release/viaduct build --all && echo | $release/viaduct run pass --in - --out -; } > "$scratch/out" 2>&1; then
-    uninstall
     local why
     why=$(sed -nE 's/.*error: (building )?(.*)/\2/; s/ needs a checkout: .*//; $p' "$scratch/out")
     die "what is built cannot be used: $why: run \`make build\`, then the same command again"
