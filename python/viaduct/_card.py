@@ -39,6 +39,8 @@ from ._library import (
     text,
 )
 
+PAGE = 4096  # bytes of a page of the card, whatever the machine has
+
 S = TypeVar("S", bound=c.Structure)
 T = TypeVar("T")
 Array = npt.NDArray[Any]
@@ -538,9 +540,9 @@ class Slot(_Handle):
             prot = mmap.PROT_READ * read + mmap.PROT_WRITE * write
             va = library.posix("mmap", self._handle, va, length, prot, flags, fd, offset)
             try:
-                view = None if private else _view(fd, offset, length)
                 if created is not None:
                     created.empty()
+                view = None if private else _view(fd, offset, length)
             except BaseException:
                 library.posix("munmap", self._handle, va, length)
                 raise
@@ -770,7 +772,7 @@ class _Parts:
     def unmap(self, start: int, length: int) -> None:
         """Removes a part; whole pages are gone then."""
         self.call("munmap", start, length)
-        self._gone = sorted([*self._gone, (start, start + -(-length // mmap.PAGESIZE) * mmap.PAGESIZE)])
+        self._gone = sorted([*self._gone, (start, start + -(-length // PAGE) * PAGE)])
 
     def mapped(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Of a part, what is still mapped."""
