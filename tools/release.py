@@ -91,6 +91,8 @@ def set_version(root: Path, version: str, today: datetime.date) -> None:
     old = release_of(text) or "0.0.0"
     if not VERSION.fullmatch(version) or numbers(version) <= numbers(old):
         fail(f"{version!r} is not a version after {old}; give three numbers, such as 0.2.0")
+    if text.count(UNRELEASED) != 1:
+        fail(f"{CHANGELOG} has not one section `Unreleased`")
     _, _, changes = text.partition(UNRELEASED)
     if not changes.partition("\n## ")[0].strip():
         fail(f"{CHANGELOG} has nothing under `Unreleased`")
