@@ -278,6 +278,27 @@ async def reads_behind_one_that_failed_bring_nothing(dut):
 
 
 @cocotb.test(timeout_time=200, timeout_unit="us")
+async def a_ring_enabled_too_early_after_a_failure_says_so(dut):
+    """Reads of before are still in flight: it stays stopped until it has been off without any."""
+    b = await bench(dut, log2=6, cpl_log2=6, latency=60)
+    s = b.slots[0]
+    b.mem.fails = lambda a: a < s.base + 16 * ENTRY
+    s.give(33)
+    await until(dut, lambda: s.errors, 300)
+    s.words = []
+    s.config(False)
+    await ClockCycles(dut.clk_i, 2)
+    s.config(True)
+    await ClockCycles(dut.clk_i, 200)
+    assert int(dut.bus_err.value) == 1 and s.running == 0
+    b.mem.fails = lambda a: False
+    await off_and_on(b, s)
+    s.give(40)
+    await until(dut, lambda: s.got == 40)
+    b.end()
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
 async def the_next_read_does_not_wait_for_the_one_before(dut):
     latency = 200
     b = await bench(dut, log2=6, cpl_log2=6, latency=latency)

@@ -343,7 +343,7 @@ module via_cmdq
         if (ring_off) tail_err_q[s] <= 1'b0;
         else if (jump[s]) tail_err_q[s] <= 1'b1;
         if (ring_off) bus_err_q[s] <= 1'b0;
-        else if (r_fail[s]) bus_err_q[s] <= 1'b1;
+        else if (r_fail[s] || drop_q[s]) bus_err_q[s] <= 1'b1;
 
         issued_q <= issue && pick[s];
         lost_q <= step && mine && failed;
@@ -353,8 +353,8 @@ module via_cmdq
   end
 
   logic still, idle;
-  assign still = ~|{want, settling, jump, err_q, cmd_valid_o & cmd_ready_i, m_ar_valid_o, m_r_valid_i, beat_valid};
-  assign idle  = ~|{want, jump, busy, cmd_valid_o, m_ar_valid_o};
+  assign still = ~|{want, settling, jump, fail_q, err_q, cmd_valid_o & cmd_ready_i, m_ar_valid_o, m_r_valid_i, beat_valid};
+  assign idle  = ~|{want, jump, busy, fail_q, err_q, cmd_valid_o, m_ar_valid_o};
   always_ff @(posedge clk_i) begin
     still_o <= still;
     idle_o  <= idle;
