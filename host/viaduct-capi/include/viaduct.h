@@ -303,7 +303,7 @@ int viaduct_free(void* data);
 /* Constants without this prefix are those of <sys/mman.h>. */
 #define VIADUCT_MAP_FAILED UINT64_MAX
 #define VIADUCT_MAP_HOST 0x200000  /* pages are in host memory and are accessed over the link */
-#define VIADUCT_MAP_SMALL 0x400000 /* pages of 4 KiB; unless told, they have 2 MiB from 2 MiB on */
+#define VIADUCT_MAP_SMALL 0x400000 /* pages of 4 KiB only; else of 2 MiB at first, from 2 MiB on */
 
 /* Maps `length` bytes of a file, from `offset` on, and returns the address. Pages are loaded when the app
  * accesses them. Accesses beyond the last page of the file, and those that `prot` does not allow, end with an
@@ -339,12 +339,12 @@ uint64_t viaduct_mmap(viaduct_slot* slot, uint64_t addr, uint64_t length, int pr
                       int64_t offset);
 
 /* Removes all mappings from a range. Mappings that it covers in part keep the rest. The app's changes are in
- * the files when this returns, and its accesses are over. EINVAL: `addr` is not a multiple of 4096, length 0,
- * or an end of the range is inside a page of 2 MiB. Of a stream it sends what comes before the end of the
- * range, and if that is inside a page nothing behind it: so a stream gets the length that the app's output
- * has. EPIPE: its reader has closed it; ETIMEDOUT: the reader took nothing for 10 seconds. EIO, ENOSPC and
- * others: the mappings are gone, and changes that could not be written are lost; viaduct_error() names file
- * and bytes. */
+ * the files when this returns, and its accesses are over. EINVAL: `addr` is not a multiple of 4096, or
+ * length 0. A page of 2 MiB of which a part goes is written and becomes pages of 4 KiB. Of a stream it sends
+ * what comes before the end of the range, and if that is inside a page nothing behind it: so a stream gets
+ * the length that the app's output has. EPIPE: its reader has closed it; ETIMEDOUT: the reader took nothing
+ * for 10 seconds. EIO, ENOSPC and others: the mappings are gone, and changes that could not be written are
+ * lost; viaduct_error() names file and bytes. */
 int viaduct_munmap(viaduct_slot* slot, uint64_t addr, uint64_t length);
 
 /* Brings file and app together. In every case the app's changes in the range are in the file when this
