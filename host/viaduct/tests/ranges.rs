@@ -234,6 +234,34 @@ fn blocks_get_small_pages_while_there_is_no_room_for_large_ones() {
 }
 
 #[test]
+fn a_block_that_the_source_ends_in_keeps_its_page() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    slot.set_frame_budget(2 * HUGE);
+    let source = Source::anonymous(3 * HUGE + 5 * PAGE).unwrap();
+    let mapping = slot.map(source, 4 * HUGE, rw()).unwrap();
+    for block in [2, 0, 3] {
+        touch(&slot, &fake, mapping.va() + block * HUGE + 4 * PAGE);
+    }
+    assert!(slot.take_denied().is_empty());
+    assert!(fake.page(0, mapping.va() + 3 * HUGE + 100 * PAGE).is_some(), "the rest of the last page");
+}
+
+#[test]
+fn a_file_that_ends_inside_a_page_read_ahead_has_shrunk() {
+    let (_dir, path) = file(64);
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let mapping = shared(&slot, &path, 64, rw());
+    mapping.advise(Advice::Sequential).unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_len(20 * PAGE + 100).unwrap();
+    touch(&slot, &fake, mapping.va());
+    assert!(fake.page(0, mapping.va() + 20 * PAGE).is_some());
+    let error = mapping.sync(false).unwrap_err();
+    assert!(matches!(error, Error::FileShrank { .. }), "{error}");
+}
+
+#[test]
 fn pages_stay_large_where_an_app_goes_through_them_in_order_or_the_program_says_so() {
     let sequential = Some(Advice::Sequential);
     for (options, advice, step) in [(rw(), None, 1), (rw(), sequential, 3), (rw().huge(true), None, 3)] {

@@ -329,6 +329,9 @@ impl Dispatcher {
             if let Some(why) = st.stopped {
                 return Err(Error::RingStopped { slot: slot.slot, why: why.into() });
             }
+            if !st.serving && st.wants_service() {
+                return Ok(()); // since the caller looked
+            }
             nap = nap.min(watch.slice(slot, &mut st, what, now)?);
             if !st.leader {
                 st.arm(slot)?;
@@ -433,6 +436,9 @@ impl Watch {
     ) -> Result<(Duration, Duration)> {
         let timeouts = dispatcher.card.timeouts();
         if st.broken {
+            if st.reading > 0 {
+                self.since = now; // what is waited for is a disk
+            }
             let limit = BROKEN_LIMIT.min(timeouts.stall);
             return Ok((limit, limit));
         }

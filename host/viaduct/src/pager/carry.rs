@@ -254,7 +254,7 @@ impl Space {
         let position = paged.first + number * step;
         // What the source never had is not missing.
         let expected = paged.end.min(paged.first + len);
-        if got < valid && position + got < expected && load.fault.is_some() {
+        if got < valid && position + got < expected && load.asked {
             let path = paged.source.name().into();
             let end = paged.source.present_len().unwrap_or(position + got);
             paged.fail(Error::FileShrank { path, end, expected }, false);

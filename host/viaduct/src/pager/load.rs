@@ -14,8 +14,10 @@ use crate::protocol::desc::Place;
 
 /// A run of pages to load for a fault on the first.
 pub(super) struct Load {
-    /// None: it is loaded on request.
+    /// None: it is loaded on request, or is a later piece of a run.
     pub(super) fault: Option<Numbered>,
+    /// It is for a fault, on this piece of the run or an earlier one.
+    pub(super) asked: bool,
     pub(super) start: u64,
     pub(super) number: u64,
     pub(super) count: u64,
@@ -47,6 +49,7 @@ impl Load {
         let (staged, places, others) = (Vec::new(), Vec::new(), Vec::new());
         Self {
             fault: None,
+            asked: false,
             start,
             number: 0,
             count: 0,
@@ -72,6 +75,7 @@ impl Load {
         for (nth, places) in self.places.chunks(each as usize).enumerate() {
             pieces.push(Self {
                 fault: self.fault.take(),
+                asked: self.asked,
                 number: first + nth as u64 * each,
                 count: places.len() as u64,
                 staged: staged.by_ref().take(1).collect(),

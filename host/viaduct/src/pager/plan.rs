@@ -169,7 +169,16 @@ impl Space {
         plan.taken.extend((number..number + count).map(|n| (start, n)));
         self.note_damage(&fault);
         let (fault, write) = (Some(numbered), fault.is_write);
-        plan.loads.push(Load { fault, number, count, staged, write, next, ..Load::new(start, before) });
+        plan.loads.push(Load {
+            fault,
+            asked: true,
+            number,
+            count,
+            staged,
+            write,
+            next,
+            ..Load::new(start, before)
+        });
     }
 }
 

@@ -186,12 +186,18 @@ impl Space {
     /// The card does not work any more, and with it nothing is read: what is still coming arrives in memory that nobody uses.
     fn give_reads_up(&mut self, d: &Dispatcher) {
         while self.land_oldest(d) {}
+        let mut faults = Vec::new();
         for load in std::mem::take(&mut self.reads.loads).into_values() {
             self.give_back(d, &load.places, self.regions[&load.start].size);
+            faults.extend(load.faults().map(|&(_, fault)| fault));
         }
         self.reads.pages.clear();
-        (self.stage, self.staging) = Default::default();
+        if let Some(stage) = self.stage.take() {
+            stage.retire();
+        }
+        self.staging = Default::default();
         let mut st = d.lock();
+        faults.into_iter().rev().for_each(|fault| st.faults.push_front(fault));
         st.reading = 0;
         st.read.clear();
     }

@@ -33,8 +33,11 @@ impl Space {
         let Some((start, region)) = self.find(va) else { return Ok(()) };
         let number = (va - start) / region.page_bytes();
         let block = va - va % HUGE;
-        let whole = block >= start && block + HUGE <= start + region.len;
         let Some(paged) = region.paged() else { return Ok(()) };
+        // Of a page that the source ends in, the rest can be accessed: not so with pages of 4 KiB.
+        let whole = block >= start
+            && block + HUGE <= start + region.len
+            && paged.first + (block + HUGE - start) <= paged.end;
         let Some(auto) = paged.auto.as_ref().map(Arc::clone) else { return Ok(()) };
         let under_way = |at| self.reads.has(at) || self.batches.iter().any(|batch| batch.taken.contains(&at));
         if !whole || paged.pages.contains_key(&number) || under_way((start, number)) {
@@ -52,6 +55,10 @@ impl Space {
                 return Ok(());
             }
             self.demote(d, block)
+        } else if paged.source.is_private() || paged.failures.iter().any(|failure| failure.again) {
+            // Pages that were changed and left outlive the end of a file that shrinks, each for itself. And one that could not be written
+            // back would stay again.
+            Ok(())
         } else if room(FREE.max(self.room(d) / FREE_PART))
             || paged.pages.is_empty() && self.arrives_at(block, owner)
         {

@@ -267,6 +267,7 @@ impl Slot {
 
     /// Removes all mappings from a range, which begins at a multiple of 4096. Parts of mappings that it does not cover stay; a page of
     /// 2 MiB of which a part is covered becomes pages of 4 KiB. Changed pages are written to their files first; an error says what is lost.
+    /// Nothing is removed if a page of 2 MiB at an end of the range cannot be written.
     pub fn unmap(&self, range: Range<u64>) -> Result<()> {
         self.inner().unmap(&range, None)
     }
