@@ -39,15 +39,18 @@ pub(crate) struct AppPort {
 impl Manifest {
     /// Ports of the app's top module in order; clock and reset come first.
     pub(crate) fn app_ports(&self) -> Vec<AppPort> {
-        let mut ports = Vec::new();
+        let given = |name: &str| AppPort {
+            name: name.to_owned(),
+            declaration: format!("input  logic {name}"),
+            item: "app".to_owned(),
+        };
+        let mut ports = vec![given("clk_i"), given("rst_ni")];
         let mut add = |item: &str, dir: &str, ty: &str, name: String| {
             let suffix = if dir == "input" { "i" } else { "o" };
             let name = format!("{name}_{suffix}");
             let declaration = format!("{dir:<6} {ty} {name}");
             ports.push(AppPort { name, declaration, item: item.to_owned() });
         };
-        add("app", "input", "logic", "clk".to_owned());
-        add("app", "input", "logic", "rst_n".to_owned());
         let mut channel = |item: &str, from_app: bool, ty: &str, name: &str| {
             let (there, back) = if from_app { ("output", "input") } else { ("input", "output") };
             add(item, there, ty, name.to_owned());
