@@ -892,7 +892,7 @@ def test_bench_fsrf_measures_workloads_that_share_the_card():
     """Bytes are shared equally where slots meet in one channel, and by whoever has the longer accesses elsewhere."""
     systems = ("--system=viaduct", "--system=physical", "--system=coyote-2m")
     rows = {f["what"]: f for f in figures("fsrf", "--quick", "--sweep=mixed", *systems)}
-    assert len(rows) == 3 * (4 + 1) + 5 * 3
+    assert len(rows) == 3 * (4 + 1) + (5 + 6) * 3  # mixes of four, and of two
     # Nothing of the others can be seen where each slot has a channel of its own, from its first transfer on.
     for system in ("viaduct", "physical"):
         share = re.findall(r"([\d.]+) of alone", rows[f"rng read, beside others: {system}"]["note"])[0]
