@@ -90,13 +90,10 @@ impl CardMemory {
         None
     }
 
-    /// Whether there is a free frame in one of these channels.
-    pub fn has(&self, size: FrameSize, channels: u16) -> bool {
-        let among = self.channels.iter().enumerate().filter(|(number, _)| channels >> number & 1 != 0);
-        among.into_iter().any(|(_, channel)| {
-            let open = || channel.split.values().any(|split| split.count < SMALL_PER_BLOCK);
-            channel.blocks.contains(&Block::Free) || size == FrameSize::Small && open()
-        })
+    /// Whether there is a free frame of 2 MiB in one of these channels.
+    pub fn has_huge(&self, channels: u16) -> bool {
+        let mut all = self.channels.iter().enumerate();
+        all.any(|(number, channel)| channels >> number & 1 != 0 && channel.blocks.contains(&Block::Free))
     }
 
     fn alloc_in(&mut self, number: usize, size: FrameSize) -> Option<u64> {

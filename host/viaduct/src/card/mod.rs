@@ -237,14 +237,14 @@ impl Card {
         }
     }
 
-    /// Whether there is a free frame for a page of a slot.
-    pub(crate) fn has_frame(&self, size: FrameSize, placement: Placement) -> bool {
+    /// Whether there is a free frame for a page of 2 MiB.
+    pub(crate) fn has_huge_frame(&self, placement: Placement) -> bool {
         let channels = match placement {
             Placement::Only(channels) => channels,
             // A slot may have frames outside its share.
             Placement::All | Placement::Share => placement::all(self.info.channels),
         };
-        lock(&self.memory).has(size, channels)
+        lock(&self.memory).has_huge(channels)
     }
 
     pub(crate) fn free_frame(&self, addr: u64, size: FrameSize) {

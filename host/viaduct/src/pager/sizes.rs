@@ -31,21 +31,21 @@ impl Space {
 
     fn choose_size(&mut self, d: &Dispatcher, va: u64) -> Result<()> {
         let Some((start, region)) = self.find(va) else { return Ok(()) };
+        let Some(paged) = region.paged() else { return Ok(()) };
+        let Some(auto) = paged.auto.as_ref().map(Arc::clone) else { return Ok(()) };
         let number = (va - start) / region.page_bytes();
         let block = va - va % HUGE;
-        let Some(paged) = region.paged() else { return Ok(()) };
         // Of a page that the source ends in, the rest can be accessed: not so with pages of 4 KiB.
         let whole = block >= start
             && block + HUGE <= start + region.len
             && paged.first + (block + HUGE - start) <= paged.end;
-        let Some(auto) = paged.auto.as_ref().map(Arc::clone) else { return Ok(()) };
         let under_way = |at| self.reads.has(at) || self.batches.iter().any(|batch| batch.taken.contains(&at));
         if !whole || paged.pages.contains_key(&number) || under_way((start, number)) {
             return Ok(());
         }
         let (owner, placement) = (paged.owner, paged.placement);
         let free = self.room(d).saturating_sub(self.resident);
-        let room = |bytes| free >= bytes && d.card.has_frame(FrameSize::Huge, placement);
+        let room = |bytes| free >= bytes && d.card.has_huge_frame(placement);
         if region.huge() {
             let in_order = paged.locality == Locality::Sequential
                 || auto.follows(block)
