@@ -188,7 +188,7 @@ module mmu
   // States of via_walk, of via_mmu and of via_tlb.
   localparam logic [1:0] WalkNone = 2'd0, WalkAct = 2'd2;
   localparam logic [2:0] Sweep = 3'd0, Idle = 3'd1, Hold = 3'd2, Look = 3'd3, Act = 3'd4, Deny = 3'd5;
-  localparam logic [3:0] Run = 4'd0, Held = 4'd1, Reread2 = 4'd2, Compare2 = 4'd3, Post = 4'd11;
+  localparam logic [3:0] Run = 4'd0, Held = 4'd1, Reread2 = 4'd2, Compare2 = 4'd3, Reread1 = 4'd4, Read = 4'd7, Post = 4'd11;
   localparam int unsigned RecordW = 3 + 3 + 1 + 2 + 16 + 64;
   localparam int unsigned EntryW = 5 + (VaW - PageLog2 - 1) + 40;
   localparam int unsigned HugeEntryW = 5 + (VaW - HugeLog2 - 1) + 40;
@@ -355,6 +355,10 @@ module mmu
 
     always_ff @(posedge clk_i) begin
       if (rst_ni) begin
+        i_owner : assert (dut.gen_dir[d].u_tlb.of_owner_q == (dut.gen_dir[d].u_tlb.state_q == Held));
+        i_of_s1 : assert (dut.gen_dir[d].u_tlb.of_s1_q == (dut.gen_dir[d].u_tlb.state_q == Compare2 || dut.gen_dir[d].u_tlb.state_q == Reread1));
+        i_of_s2 : assert (dut.gen_dir[d].u_tlb.of_s2_q == (dut.gen_dir[d].u_tlb.state_q == Reread2));
+        i_scout : assert (dut.gen_dir[d].u_tlb.of_scout_q == (dut.gen_dir[d].u_tlb.state_q == Read || dut.gen_dir[d].u_tlb.state_q == Post));
         a_granted :
         assert (!p_valid || p.addr[AddrErrBit] || dut.gen_dir[d].u_tlb.s2_q.addr[VaW-1:PageLog2] != vp || p.addr[AddrHostBit] != fh ||
             p.addr[51:PageLog2] != fp || page_q || huge_q);

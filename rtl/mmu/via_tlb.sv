@@ -111,7 +111,7 @@ module via_tlb
     Sift,      // scout: compare one entry, take the next one
     Post       // post the former, read the arrays for the latter
   } state_e;
-  state_e state_q;
+  state_e state_q, state_d;
 
   // ---------------------------------------------------------------- bursts
   burst_t in, front, look, s1_q, s2_q, sc_q;
@@ -164,16 +164,18 @@ module via_tlb
   // ---------------------------------------------------------------- arrays
   logic re;
   logic [VaW-1:0] ra;
-  always_comb begin
-    unique case (state_q)
-      Held: ra = op_ra_i;
-      Reread2: ra = s2_q.addr[VaW-1:0];
-      Compare2, Reread1: ra = s1_q.addr[VaW-1:0];
-      Read, Post: ra = sc_q.addr[VaW-1:0];
-      default: ra = front.addr[VaW-1:0];
-    endcase
-    re = accept || state_q == Held && op_re_i || state_q inside {Reread2, Compare2, Reread1, Read, Post};
+  // Registers name the source of the address, since half of a cycle passes behind it, in the touched bits of 1024 sets.
+  logic of_front, of_owner_q, of_s1_q, of_s2_q, of_scout_q;
+  always_ff @(posedge clk_i) begin
+    of_owner_q <= rst_ni && state_d == Held;
+    of_s1_q    <= rst_ni && state_d inside {Compare2, Reread1};
+    of_s2_q    <= rst_ni && state_d == Reread2;
+    of_scout_q <= rst_ni && state_d inside {Read, Post};
   end
+  assign of_front = !(of_owner_q || of_s1_q || of_s2_q || of_scout_q);
+  assign ra = {VaW{of_front}} & front.addr[VaW-1:0] | {VaW{of_owner_q}} & op_ra_i | {VaW{of_s1_q}} & s1_q.addr[VaW-1:0] |
+      {VaW{of_s2_q}} & s2_q.addr[VaW-1:0] | {VaW{of_scout_q}} & sc_q.addr[VaW-1:0];
+  assign re = accept || of_owner_q && op_re_i || of_s1_q || of_s2_q || of_scout_q;
 
   // The owner sweeps both arrays with the set number at the position of the 4 KiB page number.
   logic [VaW-1:0] op_huge_va;
@@ -374,36 +376,36 @@ module via_tlb
   logic scout;
   assign scout = waits && s2_posted_q && !tell && !s2_q.bad && s1_valid_q && more;
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      state_q <= Run;
-    end else begin
-      unique case (state_q)
-        Run:
-        if (hold_i) state_q <= p_valid ? Run : Held;
-        else if (scout) state_q <= Aim;
-        Held:
-        if (deny_i) state_q <= Aim;
-        else if (!hold_i) state_q <= (s1_valid_q || s2_valid_q) ? Reread2 : Run;
-        Reread2: state_q <= Compare2;
-        Aim:
-        if (denying_q && more) state_q <= Fetch;
-        else if (more && !hold_i && !abort_i) state_q <= Sift;
-        else state_q <= hold_i ? Held : Reread1;
-        Fetch: state_q <= Read;
-        Read: state_q <= away ? Aim : Compare;
-        Compare: state_q <= Judge;
-        Judge: state_q <= Aim;
-        Sift:
-        if (hold_i || abort_i) state_q <= hold_i ? Held : Reread1;
-        else if (evt_free) state_q <= Post;
-        Post:
-        if (!hold_i && !abort_i && taken_q) state_q <= Sift;
-        else state_q <= hold_i ? Held : Reread1;
-        default: state_q <= Run;  // Compare2, Reread1
-      endcase
-    end
+  always_comb begin
+    state_d = state_q;
+    unique case (state_q)
+      Run:
+      if (hold_i) state_d = p_valid ? Run : Held;
+      else if (scout) state_d = Aim;
+      Held:
+      if (deny_i) state_d = Aim;
+      else if (!hold_i) state_d = (s1_valid_q || s2_valid_q) ? Reread2 : Run;
+      Reread2: state_d = Compare2;
+      Aim:
+      if (denying_q && more) state_d = Fetch;
+      else if (hold_i) state_d = Held;
+      else state_d = (more && !abort_i) ? Sift : Reread1;
+      Fetch: state_d = Read;
+      Read: state_d = away ? Aim : Compare;
+      Compare: state_d = Judge;
+      Judge: state_d = Aim;
+      Sift:
+      if (hold_i) state_d = Held;
+      else if (abort_i) state_d = Reread1;
+      else if (evt_free) state_d = Post;
+      Post:
+      if (hold_i) state_d = Held;
+      else state_d = (taken_q && !abort_i) ? Sift : Reread1;
+      default: state_d = Run;  // Compare2, Reread1
+    endcase
   end
+
+  always_ff @(posedge clk_i) state_q <= rst_ni ? state_d : Run;
 
   logic load2, forced, fair;
   assign load2  = s1_move || state_q == Compare2;
