@@ -7,10 +7,11 @@
 module via_ram_sdp #(
   parameter int unsigned Width = 8,
   parameter int unsigned Depth = 16,
+  parameter int unsigned Lanes = 1,
   localparam int unsigned AW = (Depth > 1) ? $clog2(Depth) : 1
 ) (
   input  logic             clk_i,
-  input  logic             we_i,
+  input  logic [Lanes-1:0] we_i,
   input  logic [   AW-1:0] waddr_i,
   input  logic [Width-1:0] wdata_i,
   input  logic             re_i,

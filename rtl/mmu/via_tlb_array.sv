@@ -88,23 +88,32 @@ module via_tlb_array
       .raddr_i(va_i[PageBits+:SetW]),
       .rdata_o(entry[w])
     );
-    via_ram_sdp #(
-      .Width(2),
-      .Depth(Sets)
-    ) u_touched (
-      .clk_i,
-      .we_i   (touch_i && touch_way_i == WayW'(w)),
-      .waddr_i(touch_va_i[PageBits+:SetW]),
-      .wdata_i(touch_value_i),
-      .re_i,
-      .raddr_i(va_i[PageBits+:SetW]),
-      .rdata_o({ever_o[w], recent_o[w]})
-    );
     assign match[w]   = entry[w].valid && entry[w].tag == tag_q;
     assign valid_o[w] = entry[w].valid;
     assign kept_o[w]  = entry[w].valid && entry[w].kept;
     assign page_o[w]  = {entry[w].tag, set_q, {PageBits{1'b0}}};
   end
+
+  // One memory for all ways, in lanes: wide enough for a block RAM.
+  logic [Ways-1:0] touched;
+  logic [Ways-1:0][1:0] bits;
+  for (genvar w = 0; w < Ways; w++) begin : gen_touched
+    assign touched[w] = touch_i && touch_way_i == WayW'(w);
+    assign {ever_o[w], recent_o[w]} = bits[w];
+  end
+  via_ram_sdp #(
+    .Width(2 * Ways),
+    .Depth(Sets),
+    .Lanes(Ways)
+  ) u_touched (
+    .clk_i,
+    .we_i   (touched),
+    .waddr_i(touch_va_i[PageBits+:SetW]),
+    .wdata_i({Ways{touch_value_i}}),
+    .re_i,
+    .raddr_i(va_i[PageBits+:SetW]),
+    .rdata_o(bits)
+  );
 
   // At most one way matches: OpMap replaces an entry of the same page in place.
   always_comb begin
