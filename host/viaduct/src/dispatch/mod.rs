@@ -50,8 +50,10 @@ pub(crate) struct State {
     done: HashMap<u32, Completion>,
     /// Accesses that wait for the pager.
     pub faults: VecDeque<Event>,
-    /// A command whose end the pager waits for.
-    pub flight: Option<Tag>,
+    /// Commands whose ends the pager waits for.
+    pub flight: Vec<Tag>,
+    /// The pending faults can be served only when something that the pager has begun has ended.
+    pub stalled: bool,
     /// Accesses that the pager has put aside until a stream has their data.
     pub parked: usize,
     /// They are to be looked at again.
@@ -108,7 +110,8 @@ impl Dispatcher {
                 pending: HashMap::new(),
                 done: HashMap::new(),
                 faults: VecDeque::new(),
-                flight: None,
+                flight: Vec::new(),
+                stalled: false,
                 parked: 0,
                 poked: false,
                 reading: 0,
@@ -517,6 +520,7 @@ impl State {
             EventCause::Miss | EventCause::Perm | EventCause::Table => {
                 let number = self.numbers.before_miss(event.number as u16);
                 self.faults.push_back(Event { number, ..event });
+                self.stalled = false;
             }
             EventCause::Irq => self.irqs += 1,
             EventCause::Flush => self.flushes += 1,
@@ -583,12 +587,12 @@ impl State {
 
     /// Whether the pager has something to do.
     pub fn wants_service(&self) -> bool {
-        self.has_landed() || self.poked || !self.read.is_empty() || !self.faults.is_empty()
+        self.has_landed() || self.poked || !self.read.is_empty() || !self.faults.is_empty() && !self.stalled
     }
 
     /// Whether something that the pager has begun has ended.
     pub fn has_landed(&self) -> bool {
-        self.flight.is_some_and(|tag| self.is_done(tag))
+        self.flight.iter().any(|&tag| self.is_done(tag))
     }
 
     fn take(&mut self, tags: &[Tag]) -> Vec<Completion> {

@@ -42,7 +42,8 @@ impl Ahead {
         self.pages = match locality {
             Locality::Sequential => MOST,
             Locality::Random => 1,
-            Locality::Normal if self.follows(number) && !busy => (self.pages * 2).min(self.limit),
+            Locality::Normal if self.follows(number) && busy => return 1,
+            Locality::Normal if self.follows(number) => (self.pages * 2).min(self.limit),
             Locality::Normal => 1,
         };
         self.pages

@@ -127,8 +127,7 @@ impl Space {
         }
         let (loads, short): (Vec<Load>, Vec<Load>) =
             all.into_iter().partition(|load| !load.places.is_empty());
-        let stuck =
-            plan.maps.is_empty() && loads.is_empty() && self.batches.is_empty() && self.reads.is_empty();
+        let stuck = plan.maps.is_empty() && loads.is_empty() && !self.any_under_way();
         // The first one last, so that read-ahead continues as if none of them had been tried.
         for load in short.into_iter().rev() {
             self.unstage(load.staged);

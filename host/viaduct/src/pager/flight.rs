@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::dispatch::Dispatcher;
+use crate::dispatch::{Dispatcher, Tag};
 use crate::error::Result;
 use crate::pager::batch::Batch;
 use crate::pager::region::PageRef;
@@ -20,6 +20,18 @@ impl Space {
     /// Whether there may be another batch.
     pub(super) fn can_launch(&self) -> bool {
         self.batches.len() < BATCHES && self.pinned.len() + self.reads.pages() < PAGES
+    }
+
+    /// Whether something is under way after whose end there may be more room.
+    pub(super) fn any_under_way(&self) -> bool {
+        !self.batches.is_empty() || !self.reads.is_empty() || !self.leaving.is_empty()
+    }
+
+    /// Notes, at the end of serving, what a thread that waits is woken by. Faults that are left have no room until something ends.
+    pub(super) fn watch_all(&self, d: &Dispatcher) {
+        self.watch(d);
+        let mut st = d.lock();
+        st.stalled = !st.faults.is_empty() && self.any_under_way();
     }
 
     /// Submits a batch. Upon an error nothing is known of its pages.
@@ -62,14 +74,18 @@ impl Space {
         true
     }
 
-    /// A thread that waits is woken when the oldest batch has ended: when its last command has, and then, should the card not keep the
-    /// order, when one has that is left.
-    fn watch(&self, d: &Dispatcher) {
+    /// A thread that waits is woken when the oldest batch or a step of leaving pages has ended: when its last command has, and then, should
+    /// the card not keep the order, when one has that is left.
+    pub(super) fn watch(&self, d: &Dispatcher) {
         let mut st = d.lock();
-        st.flight = self.batches.front().and_then(|batch| {
-            let mut tags = batch.tags.iter().rev().copied();
-            tags.find(|&tag| !st.is_done(tag)).or_else(|| batch.tags.last().copied())
-        });
+        let leaving = self.leaving.iter().map(|leaving| &leaving.tags);
+        let steps = self.batches.front().map(|batch| &batch.tags).into_iter().chain(leaving);
+        let last = |tags: &Vec<Tag>| {
+            let left = tags.iter().rev().find(|&&tag| !st.is_done(tag));
+            left.or(tags.last()).copied()
+        };
+        st.flight = steps.filter_map(last).collect();
+        st.stalled = false;
     }
 
     /// From now on these pages are neither mapped nor written back; they are given up at the next occasion.

@@ -10,9 +10,17 @@ use crate::pager::replace::EVICT;
 use crate::pager::space::Space;
 use crate::protocol::desc::Place;
 
+/// What was done for frames that are missing.
+enum Room {
+    /// Pages are leaving.
+    Comes,
+    /// So many pages were evicted.
+    Evicted(usize),
+}
+
 impl Space {
-    /// Takes up to `want` frames, for pages of class `keep`, the first of which is needed at once; evicts
-    /// pages if there are not enough.
+    /// Takes up to `want` frames, for pages of class `keep`, the first of which is needed at once. If there are not enough and no pages are
+    /// leaving, it evicts some; those that are leaving it does not wait for, unless all that were looked at are in use.
     pub(super) fn take_frames(
         &mut self,
         d: &Dispatcher,
@@ -32,15 +40,9 @@ impl Space {
                 continue;
             }
             self.short = true;
-            if !self.leaving.is_empty() {
-                if let Err(error) = self.await_frames(d) {
-                    self.give_all_back(d, frames, size);
-                    return Err(error);
-                }
-                continue;
-            }
-            let evicted = match self.evict(d, keep, frames.len()) {
-                Ok(evicted) => evicted,
+            let evicted = match self.make_room(d, keep, frames.len()) {
+                Ok(Room::Comes) => break,
+                Ok(Room::Evicted(evicted)) => evicted,
                 Err(error) => {
                     self.give_all_back(d, frames, size);
                     return Err(error);
@@ -55,6 +57,23 @@ impl Space {
             }
         }
         Ok(frames)
+    }
+
+    /// Begins to evict pages, or evicts some if those that were looked at are all in use.
+    fn make_room(&mut self, d: &Dispatcher, keep: Keep, taken: usize) -> Result<Room> {
+        let in_use = self.futile > 2 * self.clock.len() + EVICT;
+        if self.leaving.is_empty() && !in_use {
+            self.retire(d)?;
+        }
+        if self.leaving.is_empty() {
+            return self.evict(d, keep, taken).map(Room::Evicted);
+        }
+        if !in_use {
+            return Ok(Room::Comes);
+        }
+        let before = self.stats.evicted;
+        self.finish_retiring(d)?;
+        Ok(Room::Evicted((self.stats.evicted - before) as usize))
     }
 
     fn give_all_back(&mut self, d: &Dispatcher, frames: Vec<u64>, size: FrameSize) {

@@ -135,6 +135,9 @@ impl Space {
                 freed += 1;
             }
         }
+        if freed > 0 {
+            self.futile = 0;
+        }
         result.map(|()| freed)
     }
 }

@@ -52,25 +52,13 @@ impl Space {
         Ok(())
     }
 
-    /// Waits until pages that are leaving have given up frames, or none is leaving any more.
-    pub(super) fn await_frames(&mut self, d: &Dispatcher) -> Result<()> {
-        let before = self.resident;
-        while self.resident >= before {
-            let furthest = (0..self.leaving.len()).rev().max_by_key(|&at| self.leaving[at].stage);
-            let Some(leaving) = furthest.and_then(|at| self.leaving.remove(at)) else { return Ok(()) };
-            self.finish_stage(d, leaving)?;
-            self.advance(d)?;
-        }
-        // Not unless there are some: pages that are all in use would be looked at for ever.
-        self.retire(d)
-    }
-
     /// Waits until no pages are leaving.
     pub(super) fn finish_retiring(&mut self, d: &Dispatcher) -> Result<()> {
         let mut result = Ok(());
         while let Some(leaving) = self.leaving.pop_front() {
             result = result.and(self.finish_stage(d, leaving));
         }
+        self.watch(d);
         result
     }
 
@@ -190,7 +178,7 @@ impl Space {
             pages.sort_unstable_by_key(|&at| (!self.page_ref(at).is_some_and(Page::changed), at));
             return self.fetch_next(d, Leaving { pages, keep, stage, tags: Vec::new(), lane }, 0);
         }
-        let mut idle = Vec::new();
+        let (mut idle, looked) = (Vec::new(), pages.len());
         for at in pages.drain(..) {
             let pinned = self.pinned.contains(&at);
             let Some(page) = self.page(at.0, at.1) else { continue };
@@ -200,7 +188,10 @@ impl Space {
             }
         }
         match idle.is_empty() {
-            true => Ok(()),
+            true => {
+                self.futile += looked;
+                Ok(())
+            }
             false => {
                 let stage = Stage::Asked;
                 self.unmap_leaving(d, Leaving { pages: idle, keep, stage, tags: Vec::new(), lane })
@@ -253,10 +244,14 @@ impl Space {
     /// could not be written.
     fn let_go(&mut self, d: &Dispatcher, leaving: Leaving) -> Result<()> {
         let Leaving { pages, keep, .. } = leaving;
+        let looked = pages.len();
         let (gone, stay): (Vec<_>, Vec<_>) = pages
             .into_iter()
             .partition(|&at| self.departing.remove(&at) && !self.page_ref(at).is_some_and(Page::changed));
         stay.into_iter().for_each(|at| self.clock.push(at, keep));
-        self.drop_pages(d, &gone).map(drop)
+        if self.drop_pages(d, &gone)? == 0 {
+            self.futile += looked;
+        }
+        Ok(())
     }
 }

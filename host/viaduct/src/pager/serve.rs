@@ -20,10 +20,8 @@ impl Space {
         self.retire(d)?;
         self.unpark(d);
         let mut left = d.lock().faults.len();
-        while left > 0 {
-            if !self.can_launch() {
-                self.await_any(d);
-            }
+        // Without room, faults wait for the end of something, but nobody else waits for that.
+        while left > 0 && self.can_launch() {
             let batch: Vec<Event> = {
                 let mut st = d.lock();
                 let count = st.faults.len().min(left).min(FAULTS);
@@ -35,22 +33,23 @@ impl Space {
             }
             let (rest, served) = self.serve_batch(d, &batch);
             let taken = given - rest.len();
-            left = left.saturating_sub(taken.max(1));
+            left = left.saturating_sub(taken);
             {
                 let mut st = d.lock();
                 rest.into_iter().rev().for_each(|fault| st.faults.push_front(fault));
             }
             served?;
-            if taken == 0 {
-                // There is room once something has ended.
-                self.await_any(d);
-            }
             self.look_after(d)?;
+            if taken == 0 {
+                break;
+            }
         }
         self.note_parked(d);
         self.drop_passed(d)?;
         self.send_complete(d)?;
-        self.retire(d)
+        self.retire(d)?;
+        self.watch_all(d);
+        Ok(())
     }
 
     /// Serves faults with one batch of commands, and reads that are begun. Returns those for which there was no room, in their order; if

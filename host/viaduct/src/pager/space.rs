@@ -52,6 +52,8 @@ pub(crate) struct Space {
     pub(super) departing: BTreeSet<PageRef>,
     /// Pages had to be evicted: there are not enough frames for all.
     pub(super) short: bool,
+    /// Pages that were to leave and are in use, or cannot be written back, since a frame became free.
+    pub(super) futile: usize,
     /// An error that nobody has been told yet.
     pub(super) trouble: Option<Error>,
     /// Pages that are being mapped: they are not evicted.
@@ -91,6 +93,7 @@ impl Space {
             leaving: VecDeque::new(),
             departing: BTreeSet::new(),
             short: false,
+            futile: 0,
             trouble: None,
             pinned: BTreeSet::new(),
             parked: Vec::new(),
