@@ -10,17 +10,32 @@ pub(super) const MOST: u64 = 64;
 const LINK: u64 = 16;
 const DISK: u64 = 128;
 
-/// The read-ahead of a mapping: doubles while faults follow the pages loaded last, and begins again with one page otherwise. Its limit
-/// follows the use of what it has loaded: of each run of pages the last one is looked at when the one after the next is loaded.
+/// Places of a mapping that are remembered.
+const PLACES: usize = 8;
+
+/// A place where pages were loaded, which the app may go on behind.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    /// Page after the last one loaded.
+    next: u64,
+    /// Pages that were to be loaded last.
+    pages: u64,
+    /// The first page and number of pages of the last two runs, the older one first.
+    runs: [(u64, u64); 2],
+    /// When it was loaded for last, in calls of `loaded`.
+    used: u64,
+}
+
+/// The read-ahead of a mapping: doubles while faults follow the pages loaded last at one of a few places, and begins with one page elsewhere.
+/// Its limit, of all places, follows the use of what it has loaded: of each run of pages the last one is looked at when the one after the next
+/// is loaded.
 #[derive(Clone, Copy)]
 pub(super) struct Ahead {
-    next: u64, // page after the last one loaded
-    pages: u64,
+    places: [Place; PLACES],
+    loads: u64,
     limit: u64,
     /// The page that was looked at last was not used.
     unused: bool,
-    /// The first page and number of pages of the last two runs, the older one first.
-    runs: [(u64, u64); 2],
     /// The last page of a run behind which the app did not go on, and the number of its pages.
     doubt: Option<(u64, u64)>,
     /// Faults that load their own page only, as one of several that were to be loaded together could not be read.
@@ -29,7 +44,20 @@ pub(super) struct Ahead {
 
 impl Ahead {
     pub(super) fn new() -> Self {
-        Self { next: 0, pages: 1, limit: MOST, unused: false, runs: [(0, 0); 2], doubt: None, careful: 0 }
+        let mut places = [Place { next: u64::MAX, ..Place::default() }; PLACES];
+        places[0] = Place { next: 0, pages: 1, ..Place::default() };
+        Self { places, loads: 0, limit: MOST, unused: false, doubt: None, careful: 0 }
+    }
+
+    /// The place whose next page this is.
+    fn place(&self, number: u64) -> Option<usize> {
+        self.places.iter().position(|place| place.next == number)
+    }
+
+    /// The place whose next page this is, or that was loaded for last.
+    fn latest(&self, number: u64) -> &Place {
+        let found = self.places.iter().max_by_key(|place| (place.next == number, place.used));
+        found.expect("there are places")
     }
 
     /// Pages to load for a fault on page `number` that is not resident, while so many are under way, and pages wait for a disk or do not.
@@ -39,14 +67,15 @@ impl Ahead {
             return 1;
         }
         let busy = under_way >= if wait { DISK } else { LINK };
-        self.pages = match locality {
-            Locality::Sequential => MOST,
-            Locality::Random => 1,
-            Locality::Normal if self.follows(number) && busy => return 1,
-            Locality::Normal if self.follows(number) => (self.pages * 2).min(self.limit),
-            Locality::Normal => 1,
-        };
-        self.pages
+        let place = self.place(number).map(|at| &mut self.places[at]);
+        match (locality, place) {
+            (Locality::Sequential, _) => MOST,
+            (Locality::Normal, Some(place)) if !busy => {
+                place.pages = (place.pages * 2).min(self.limit);
+                place.pages
+            }
+            (Locality::Normal | Locality::Random, _) => 1,
+        }
     }
 
     /// Of pages that were to be loaded together one could not be read.
@@ -54,21 +83,23 @@ impl Ahead {
         self.careful = MOST;
     }
 
-    /// Whether page `number` is the one after those loaded last.
+    /// Whether page `number` is the one after those loaded last at a place.
     pub(super) fn follows(&self, number: u64) -> bool {
-        self.next == number
+        self.place(number).is_some()
     }
 
-    /// Whether page `number` is the one after the last two runs, which were in order.
+    /// Whether page `number` is the one after the last two runs at a place, which were in order.
     pub(super) fn in_order(&self, number: u64) -> bool {
-        let [(first, count), (second, _)] = self.runs;
-        self.follows(number) && first + count == second
+        self.place(number).is_some_and(|at| {
+            let [(first, count), (second, _)] = self.places[at].runs;
+            first + count == second
+        })
     }
 
-    /// The page whose use is worth looking at now, if there is one, and how many were loaded with it. Of pages that were loaded alone, only
-    /// growth can be learned.
-    pub(super) fn due(&self) -> Option<(u64, u64)> {
-        let (first, count) = self.runs[0];
+    /// The page whose use is worth looking at now, upon a fault on page `number`, if there is one, and how many were loaded with it. Of pages
+    /// that were loaded alone, only growth can be learned.
+    pub(super) fn due(&self, number: u64) -> Option<(u64, u64)> {
+        let (first, count) = self.latest(number).runs[0];
         (count > 1 || count == 1 && self.limit < MOST).then(|| (first + count - 1, count))
     }
 
@@ -91,7 +122,9 @@ impl Ahead {
             (false, false) => self.limit,
         };
         self.unused = !used;
-        self.pages = self.pages.min(self.limit);
+        for place in &mut self.places {
+            place.pages = place.pages.min(self.limit);
+        }
     }
 
     /// The app has gone on behind a run of `count` pages.
@@ -99,20 +132,28 @@ impl Ahead {
         self.limit = self.limit.max(count * 2).min(MOST);
     }
 
-    /// `count` pages from `first` on are being loaded.
+    /// `count` pages from `first` on are being loaded. Elsewhere than at the places known, the one that was not used for longest is forgotten.
     pub(super) fn loaded(&mut self, first: u64, count: u64) {
-        let (last, ahead) = self.runs[1];
-        if self.doubt.is_none() && ahead > 1 && !self.follows(first) {
-            self.doubt = Some((last + ahead - 1, ahead));
+        self.loads += 1;
+        let oldest = || (0..PLACES).min_by_key(|&at| self.places[at].used).unwrap_or(0);
+        let at = self.place(first).unwrap_or_else(oldest);
+        let place = &mut self.places[at];
+        if place.next != first {
+            let (last, ahead) = place.runs[1];
+            if self.doubt.is_none() && ahead > 1 {
+                self.doubt = Some((last + ahead - 1, ahead));
+            }
+            *place = Place { pages: count, ..Place::default() };
         }
-        self.next = first + count;
-        self.runs = [self.runs[1], (first, count)];
+        place.next = first + count;
+        place.runs = [place.runs[1], (first, count)];
+        place.used = self.loads;
     }
 
     /// Those up to `next` were to be loaded, but there are frames up to `end` only.
     pub(super) fn shorten(&mut self, next: u64, end: u64) {
-        if self.next == next {
-            self.next = end;
+        if let Some(at) = self.place(next) {
+            self.places[at].next = end;
         }
     }
 }
@@ -124,10 +165,11 @@ mod tests {
     /// Pages that runs of faults in order load, if the last page of each was used or not.
     fn runs(ahead: &mut Ahead, count: usize, used: bool) -> Vec<u64> {
         let one = |_| {
-            if let Some((_, count)) = ahead.due() {
+            let first = ahead.latest(0).next;
+            if let Some((_, count)) = ahead.due(first) {
                 ahead.judge(count, used);
             }
-            let (first, pages) = (ahead.next, ahead.pages(ahead.next, Locality::Normal, false, 0));
+            let pages = ahead.pages(first, Locality::Normal, false, 0);
             ahead.loaded(first, pages);
             pages
         };
@@ -156,7 +198,7 @@ mod tests {
                 }
                 let pages = ahead.pages(at, Locality::Normal, waits, under_way);
                 if ahead.in_order(at) {
-                    ahead.due().into_iter().for_each(|(_, run)| ahead.went_on(run));
+                    ahead.due(at).into_iter().for_each(|(_, run)| ahead.went_on(run));
                 }
                 ahead.loaded(at, pages);
                 loaded.push(pages);
@@ -164,6 +206,29 @@ mod tests {
             }
         }
         loaded
+    }
+
+    #[test]
+    fn runs_grow_at_several_places_at_once() {
+        let grown = |places: u64| {
+            let mut ahead = Ahead::new();
+            let mut next: Vec<u64> = (1..=places).map(|n| n * 10_000).collect();
+            let mut round = || {
+                let one = |at: &mut u64| {
+                    let pages = ahead.pages(*at, Locality::Normal, false, 0);
+                    ahead.loaded(*at, pages);
+                    *at += pages;
+                    pages
+                };
+                next.iter_mut().map(one).collect::<Vec<_>>()
+            };
+            (0..4).map(|_| round()).collect::<Vec<_>>()
+        };
+        let grow = |places| [1, 2, 4, 8].map(|pages| vec![pages; places]).to_vec();
+        assert_eq!(grown(2), grow(2));
+        assert_eq!(grown(PLACES as u64), grow(PLACES));
+        // One more than are remembered: the one that is needed next was forgotten.
+        assert_eq!(grown(PLACES as u64 + 1), vec![vec![1; PLACES + 1]; 4]);
     }
 
     #[test]

@@ -185,7 +185,7 @@ impl Space {
 impl Paged {
     /// Judges the last run that was loaded ahead, if a page of it should have been used by the time of a fault on page `number`.
     fn judge_last(&mut self, start: u64, number: u64, time: u64, plan: &mut Plan) {
-        let Some((due, run)) = self.ahead.due() else { return };
+        let Some((due, run)) = self.ahead.due(number) else { return };
         let there = self.pages.get(&due).filter(|page| page.since > 0);
         if plan.alone && there.is_some_and(|page| time > page.mapped_at + SETTLED) {
             plan.looks.push(((start, due), run));

@@ -174,7 +174,6 @@ impl<'a> Bench<'a> {
     fn new(project: &'a Project, card: &CardArgs, choice: &'a Choice, quick: bool) -> Result<Self> {
         let case = match choice.sweep {
             Some(sweep) => sweep.case(choice.pages)?,
-            None if choice.pages == Case::Cold => return usage("--pages=cold is for --sweep=transfer"),
             None => choice.pages,
         };
         if choice.advice.is_some() && case == Case::Hot {

@@ -15,7 +15,7 @@ pub enum Case {
     Hot,
     /// None; all are in host memory
     Warm,
-    /// None; all are on a disk (only with `--sweep transfer`)
+    /// None; all are on a disk
     Cold,
     /// As many as there are frames, of which there are fewer than pages
     Over,
@@ -49,7 +49,8 @@ impl Case {
     pub fn title(self) -> &'static str {
         match self {
             Self::Hot => "The workloads of FSRF on resident pages, against the same without translation",
-            Self::Warm | Self::Cold => "The workloads of FSRF on pages outside card memory",
+            Self::Warm => "The workloads of FSRF on pages outside card memory",
+            Self::Cold => "The workloads of FSRF on pages on a disk",
             Self::Over => "The workloads of FSRF with fewer frames than pages",
         }
     }
