@@ -5,6 +5,7 @@ Where only the build system is tested, the compiler is a script that creates emp
 """
 
 import ctypes
+import json
 import os
 import shutil
 import signal
@@ -129,6 +130,21 @@ def test_a_signal_ends_a_build_and_the_next_goes_on(project: Project, how: signa
     project.build("make", 0)
     assert "header" not in project.log(), "existing files are not built again"
     assert "up to date" in project.build("make", 0) and project.log() == []
+
+
+@pytest.mark.parametrize("text", ["", "\xff", "[]", "7", '{"key": 1}', '{"inputs": 1, "sources": []}'])
+def test_a_damaged_stamp_is_that_of_another_build(project: Project, text: str):
+    """Of the object, and of what Verilator wrote."""
+    project.build("make", 0)
+    work = project.root / "build/apps/small/small.verilated"
+    whole = (work / "slot/verilated.json").read_text()
+    # That one has a list in place of its sources.
+    for of_model in (text, '{"key": ' + json.dumps(json.loads(whole)["key"]) + ', "sources": []}'):
+        (work / "stamp.json").write_text(text, "latin-1")
+        (work / "slot/verilated.json").write_text(of_model, "latin-1")
+        project.build("make", 0)
+        assert (work / "slot/verilated.json").read_text() == whole
+    assert "up to date" in project.build("make", 0)
 
 
 def test_a_build_waits_for_compilers_that_a_killed_one_left(project: Project):

@@ -52,6 +52,7 @@ PER_JOB = 1 << 20  # KiB of memory that a compiler takes at most
 LOOK = 0.2  # seconds between two looks for signals
 HOOKS = "sim/verilated_hooks.h"  # in front of Verilator's library
 UNLIKELY = Path("sim/unlikely.h")  # in front of generated code
+DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError)  # of a stamp with other contents
 SMALL = 100_000  # files below this number of bytes are compiled together
 
 
@@ -286,7 +287,7 @@ class Model:
         try:
             stamp = json.loads(self.stamp().read_text())
             return stamp["key"] == key and all(digest(Path(p)) == d for p, d in stamp["sources"].items())
-        except (OSError, ValueError, KeyError):
+        except DAMAGED:
             return False
 
     def begin(self, key: str) -> bool:
@@ -525,7 +526,7 @@ class Build:
             same = stamp["inputs"] == inputs and all(
                 digest(Path(p)) == d for p, d in stamp["sources"].items()
             )
-        except (OSError, ValueError, KeyError):
+        except DAMAGED:
             return {}
         return stamp if same else {}
 
