@@ -73,6 +73,22 @@ static void takes_too_long(viaduct_slot* slot) {
   OK(viaduct_munmap(slot, va, LENGTH));
 }
 
+// Options that only runs of streams have must be 0, and a reserved one always.
+static void options_of_streams(viaduct_slot* slot) {
+  uint64_t va = map(slot, file, LENGTH, PROT_READ, MAP_SHARED);
+  viaduct_run_options chunks = {4096, NULL, NULL, 0, 0}, durable = {0, NULL, NULL, 1, 0};
+  viaduct_run_options reserved = {0, NULL, NULL, 0, 9}, none = {0, NULL, NULL, 0, 0};
+  set(slot, "5", "10", "0");
+  FAILS(VIADUCT_E_ARGUMENT, "they must be 0 here",
+        viaduct_start_and_wait(slot, va, LENGTH, 0, &chunks, NULL));
+  FAILS(VIADUCT_E_ARGUMENT, "they must be 0 here",
+        viaduct_start_and_wait(slot, va, LENGTH, 0, &durable, NULL));
+  FAILS(VIADUCT_E_ARGUMENT, "reserved of the options is 9",
+        viaduct_start_and_wait(slot, va, LENGTH, 0, &reserved, NULL));
+  OK(viaduct_start_and_wait(slot, va, LENGTH, 0, &none, NULL));
+  OK(viaduct_munmap(slot, va, LENGTH));
+}
+
 // What the app writes is in the program's memory, and the other way round.
 static void shares_memory(viaduct_slot* slot) {
   uint64_t va = map(slot, file, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED);
@@ -276,6 +292,7 @@ int main(int argc, char** argv) {
   reads(slot, 0);
   reads(slot, VIADUCT_MAP_HOST);
   takes_too_long(slot);
+  options_of_streams(slot);
   shares_memory(slot);
   goes_on_meanwhile(slot);
   runs_meanwhile(slot);
