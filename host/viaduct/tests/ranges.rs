@@ -600,6 +600,42 @@ fn host_memory_for_pages_without_room_is_limited_and_comes_back() {
 }
 
 #[test]
+fn host_memory_counts_as_long_as_it_is_there_whatever_becomes_of_the_mapping() {
+    const PAGES: u64 = HUGE / PAGE + 20; // the last page of 2 MiB is not full
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    slot.set_frame_budget(HUGE);
+    slot.set_host_budget(2 * HUGE);
+    let random = || {
+        let mapping = slot.map(Source::anonymous(PAGES * PAGE).unwrap(), PAGES * PAGE, rw().huge(true));
+        let mapping = mapping.unwrap();
+        mapping.advise(Advice::Random).unwrap();
+        mapping
+    };
+    let overflowed = |mapping: &Mapping| {
+        let before = slot.pager_stats().overflowed;
+        assert_eq!(add_one(&slot, mapping.va(), PAGES * PAGE), 0);
+        slot.pager_stats().overflowed - before
+    };
+    for _ in 0..2 {
+        let mapping = random();
+        assert_eq!(overflowed(&mapping), 1);
+        // The last page becomes small ones, some of which go. The memory is there until all of them have gone.
+        slot.unmap(mapping.va() + (PAGES - 3) * PAGE..mapping.va() + PAGES * PAGE).unwrap();
+        slot.unmap(mapping.va()..mapping.va() + HUGE).unwrap();
+        let other = random();
+        assert_eq!(overflowed(&other), 0);
+        // A limit that is set counts what is there.
+        slot.set_host_budget(2 * HUGE);
+        assert_eq!(overflowed(&other), 0);
+        other.unmap().unwrap();
+        let ranges = fake.mapped_ranges();
+        mapping.unmap().unwrap();
+        assert_eq!(fake.mapped_ranges(), ranges - 1);
+    }
+}
+
+#[test]
 fn overflowing_pages_and_others_share_card_memory() {
     let (_dir, path) = file(64);
     let fake = FakeCard::new();

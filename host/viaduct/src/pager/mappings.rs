@@ -201,7 +201,6 @@ impl Space {
         }
         self.clock.retain(|(region, _)| region != va);
         let Some(mut region) = self.regions.remove(&va) else { return result };
-        self.return_host_budget(&region);
         let size = region.size;
         let Some(paged) = region.paged_mut() else { return result };
         for page in paged.pages.values() {

@@ -21,12 +21,13 @@
 //! | `in_table` | mappings in the page table in card memory |
 //! | `visit` | asks the card about pages, takes them from it |
 //! | `flight`, `translate` | batches under way; their commands, and what completions say |
-//! | `space`, `region`, `load`, `batch`, `staging`, `advice`, `stats` | the state |
+//! | `space`, `region`, `load`, `batch`, `staging`, `budget`, `advice`, `stats` | the state |
 //! | `table` | the page table in card memory |
 
 mod advice;
 mod ahead;
 mod batch;
+mod budget;
 mod carry;
 mod clock;
 mod flight;

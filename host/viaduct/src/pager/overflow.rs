@@ -2,10 +2,12 @@
 //! Pages that stay in host memory while card memory is full. The card accesses them over the link, 64 bytes at a time. A page that an app
 //! accesses in no order is used once or twice before it would be evicted: to copy 4096 bytes of it to the card and back costs the link more.
 
+use std::sync::Arc;
+
 use crate::card::memory::FrameSize;
 use crate::dispatch::Dispatcher;
 use crate::pager::advice::Keep;
-use crate::pager::region::{HostFrames, Region};
+use crate::pager::region::HostFrames;
 use crate::pager::replace::EVICT;
 use crate::pager::space::Space;
 use crate::protocol::desc::Place;
@@ -72,29 +74,23 @@ impl Space {
     fn host_frames(&mut self, d: &Dispatcher, start: u64) -> Option<u64> {
         let bytes = self.regions.get(&start)?.bytes();
         if self.paged(start)?.host.is_none() {
-            if bytes > self.host_budget {
+            if !self.host_budget.has_room(bytes) {
                 return None;
             }
             match d.card.dma_buffer(bytes, DmaAccess::ReadWrite) {
                 Ok(buffer) => {
-                    self.host_budget -= bytes;
-                    self.paged(start)?.host = Some(HostFrames { buffer: buffer.into(), offset: 0 });
+                    let buffer = Arc::new(buffer);
+                    self.host_budget.take(&buffer, bytes);
+                    self.paged(start)?.host = Some(HostFrames { buffer, offset: 0 });
                 }
                 Err(error) => {
                     tracing::warn!(%error, slot = d.slot, bytes, "no host memory for pages that card memory has no room for");
-                    self.host_budget = 0; // it is not tried for every fault
+                    self.host_budget.lower(bytes); // it is not tried for every fault
                     return None;
                 }
             }
         }
         let HostFrames { buffer, offset } = self.paged(start)?.host.as_ref()?;
         Some(buffer.iova() + offset)
-    }
-
-    /// A region is gone, and with it the host memory for its pages.
-    pub(super) fn return_host_budget(&mut self, region: &Region) {
-        if region.paged().is_some_and(|paged| !paged.on_host && paged.host.is_some()) {
-            self.host_budget = self.host_budget.saturating_add(region.bytes());
-        }
     }
 }

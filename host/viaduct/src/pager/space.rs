@@ -10,6 +10,7 @@ use crate::card::dma::DmaBuffer;
 use crate::dispatch::Dispatcher;
 use crate::error::{Error, Result};
 use crate::pager::batch::{Batch, GROUPS, Leaving};
+use crate::pager::budget::HostBudget;
 use crate::pager::clock::Clock;
 use crate::pager::load::Reads;
 use crate::pager::region::{Page, PageRef, Paged, Region};
@@ -34,8 +35,8 @@ pub(crate) struct Space {
     pub(super) budget: u64,
     /// Card time that serving a fault takes, beside that of its commands. Only simulated cards wait so long.
     pub(super) service_time: Duration,
-    /// Bytes of host memory that may yet be taken for pages that card memory has no room for.
-    pub(super) host_budget: u64,
+    /// Host memory for pages that card memory has no room for.
+    pub(super) host_budget: HostBudget,
     /// Memory for changed pages on their way out: of each group that is leaving, and of those that are waited for.
     pub(super) bounce: [Option<DmaBuffer>; GROUPS + 1],
     /// Memory for pages on their way in, and what of it is in use.
@@ -83,7 +84,7 @@ impl Space {
             resident: 0,
             budget,
             service_time: Duration::ZERO,
-            host_budget: u64::MAX,
+            host_budget: HostBudget::new(),
             bounce: Default::default(),
             stage: None,
             staging: Staging::default(),
@@ -113,9 +114,9 @@ impl Space {
         self.service_time = time;
     }
 
-    /// Bytes of host memory for pages that card memory has no room for. What is there already stays.
+    /// Bytes of host memory for pages that card memory has no room for. What is there already stays, and counts.
     pub fn set_host_budget(&mut self, bytes: u64) {
-        self.host_budget = bytes;
+        self.host_budget.set_limit(bytes);
     }
 
     /// Bytes that pages of this slot may hold.

@@ -420,7 +420,7 @@ impl Slot {
     }
 
     /// Limits the host memory that is taken for pages of this slot while card memory is full (see [`Advice::Random`](crate::Advice)), in
-    /// bytes of mappings; 0: such pages are evicted instead.
+    /// bytes of mappings; 0: such pages are evicted instead. What is there already stays, and counts: it goes with the last part of its mapping.
     pub fn set_host_budget(&self, bytes: u64) {
         self.if_ours(|inner| lock(&inner.space).set_host_budget(bytes));
     }
