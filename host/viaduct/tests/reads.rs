@@ -298,3 +298,91 @@ fn files_that_are_not_in_memory_are_read_by_threads() {
         mapping.unmap().unwrap();
     }
 }
+
+/// A disk that answers each request when it is told to.
+#[derive(Default)]
+struct Slow(Mutex<Vec<Option<Done>>>);
+
+impl Device for Slow {
+    fn read(&self, _: u64, _: u64, done: Done) {
+        self.0.lock().unwrap().push(Some(done));
+    }
+}
+
+impl Slow {
+    fn asked(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
+
+    fn answer(&self, nth: usize) {
+        let done = self.0.lock().unwrap()[nth].take();
+        done.expect("it has not been answered")();
+    }
+}
+
+/// It answers at the latest when this is dropped.
+struct Slowly(Arc<Slow>);
+
+impl std::ops::Deref for Slowly {
+    type Target = Slow;
+
+    fn deref(&self) -> &Slow {
+        &self.0
+    }
+}
+
+impl Drop for Slowly {
+    fn drop(&mut self) {
+        let left: Vec<Done> = self.0.0.lock().unwrap().iter_mut().filter_map(Option::take).collect();
+        left.into_iter().for_each(|done| done());
+    }
+}
+
+#[test]
+fn memory_that_a_read_may_yet_write_is_not_used_before_the_read_has_ended() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let slow = Arc::new(Slow::default());
+    let source = Source::bytes(SharedBytes::new(pattern(64))).on(slow.clone());
+    let mapping = slot.map(source, 64 * PAGE, MapOptions::new(Prot::READ_WRITE).on_host()).unwrap();
+    let disk = Slowly(slow);
+    let mapped = |page: u64| fake.page(0, mapping.va() + page * PAGE).is_some();
+    slot.advise(mapping.range(), Advice::Random).unwrap();
+    miss(&fake, &mapping, &[5]);
+    serve(&slot);
+    assert_eq!(disk.asked(), 1);
+    // The link fails for a moment: whoever waits for the read gives it up.
+    fake.be_deaf(true);
+    slot.pager_stats();
+    fake.be_deaf(false);
+    assert!(slot.wait_irq(u64::MAX, Duration::from_millis(20)).is_err(), "it is told");
+    // Others are served; those on the page wait, for longer than the card may be without activity.
+    miss(&fake, &mapping, &[5, 6]);
+    assert_eq!(slot.wait_irq(u64::MAX, Duration::from_millis(700)).unwrap(), None);
+    assert_eq!(disk.asked(), 2, "page 6 only");
+    disk.answer(1);
+    serve(&slot);
+    slot.advise(mapping.va() + 5 * PAGE..mapping.va() + 7 * PAGE, Advice::WillNeed).unwrap();
+    assert_eq!(disk.asked(), 2);
+    assert!(!mapped(5) && mapped(6));
+    disk.answer(0);
+    serve(&slot);
+    assert_eq!(disk.asked(), 3);
+    disk.answer(2);
+    serve(&slot);
+    assert!(mapped(5) && mapped(6));
+    assert!(slot.take_denied().is_empty());
+    // A mapping that goes while a read that was given up is under way leaves it its memory.
+    miss(&fake, &mapping, &[9]);
+    serve(&slot);
+    fake.be_deaf(true);
+    slot.pager_stats();
+    fake.be_deaf(false);
+    assert!(slot.wait_irq(u64::MAX, Duration::from_millis(20)).is_err());
+    let ranges = fake.mapped_ranges();
+    mapping.unmap().unwrap();
+    assert_eq!(fake.mapped_ranges(), ranges);
+    disk.answer(3);
+    assert_eq!(fake.mapped_ranges(), ranges - 1);
+    assert_eq!(fake.translations(0), 0);
+}

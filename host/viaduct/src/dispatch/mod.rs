@@ -54,7 +54,7 @@ pub(crate) struct State {
     pub flight: Vec<Tag>,
     /// The pending faults can be served only when something that the pager has begun has ended.
     pub stalled: bool,
-    /// Accesses that the pager has put aside until a stream has their data.
+    /// Accesses that the pager has put aside until a stream has their data, or their memory is free again.
     pub parked: usize,
     /// They are to be looked at again.
     pub poked: bool,

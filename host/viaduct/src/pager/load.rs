@@ -2,13 +2,14 @@
 //! Runs of pages to be loaded, and those whose bytes are being read.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Weak;
 
 use crate::backing::reader::Reader;
 use crate::dispatch::Dispatcher;
 use crate::pager::ahead::Ahead;
 use crate::pager::batch::Numbered;
-use crate::pager::region::PageRef;
+use crate::pager::region::{PageRef, Paged};
 use crate::pager::staging::Staged;
 use crate::protocol::desc::Place;
 
@@ -104,11 +105,14 @@ pub(super) struct Reads {
     pub(super) loads: BTreeMap<u64, Load>,
     /// Which read brings a page.
     pub(super) pages: BTreeMap<PageRef, u64>,
+    /// Reads that were given up and have not ended, and the bus addresses in frames of host memory that they may yet write.
+    pub(super) late: BTreeMap<u64, Range<u64>>,
 }
 
 impl Reads {
     pub(super) fn new(rings: Weak<Dispatcher>) -> Self {
-        Self { reader: Reader::default(), rings, count: 0, loads: BTreeMap::new(), pages: BTreeMap::new() }
+        let (loads, pages, late) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { reader: Reader::default(), rings, count: 0, loads, pages, late }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -122,6 +126,12 @@ impl Reads {
 
     pub(super) fn has(&self, at: PageRef) -> bool {
         self.pages.contains_key(&at)
+    }
+
+    /// Whether a read that was given up may yet write the frame in host memory of the page that is so many bytes into its region.
+    pub(super) fn is_late(&self, paged: &Paged, at: u64) -> bool {
+        let frame = paged.host.as_ref().map(|host| host.buffer.iova() + host.offset + at);
+        frame.is_some_and(|frame| self.late.values().any(|late| late.contains(&frame)))
     }
 
     /// What is to be loaded, and the page that is coming with it.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mappings of streams: accesses wait here until their data have come, and pages leave that the stream has passed.
+//! Accesses that wait: for the data of a stream, or until a read that was given up has ended. And pages that leave as their stream has
+//! passed them.
 
 use std::ops::Range;
 use std::time::Instant;

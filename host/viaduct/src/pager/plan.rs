@@ -137,6 +137,12 @@ impl Space {
         let Some(region) = self.regions.get_mut(&start) else { return };
         let (step, huge, page_count) = (region.page_bytes(), region.huge(), region.page_count());
         let Kind::Paged(paged) = &mut region.kind else { return };
+        let reads = &self.reads;
+        if reads.is_late(paged, number * step) {
+            self.parked.push(fault);
+            plan.away.insert(numbered.0);
+            return;
+        }
         let room = if paged.on_host { STAGING } else { self.staging.room() };
         if room < step {
             return plan.later.push(numbered);
@@ -149,10 +155,10 @@ impl Space {
             .min(room / step)
             .min(page_count - number)
             .min(available);
-        let reads = &self.reads;
         let free = |n: &u64| {
             let at = (start, *n);
-            !paged.pages.contains_key(n) && !plan.taken.contains(&at) && !reads.has(at)
+            let taken = paged.pages.contains_key(n) || plan.taken.contains(&at) || reads.has(at);
+            !taken && !reads.is_late(paged, n * step)
         };
         let count = (number..number + most).take_while(free).count() as u64;
         if paged.locality == Locality::Normal {

@@ -2,6 +2,7 @@
 //! Reads that are under way. What is in the system's memory is read at once. The rest is asked for all together, and goes to the card page
 //! by page in the order in which it comes, while further faults are served.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
 use crate::backing::Source;
@@ -147,7 +148,11 @@ impl Space {
         let mut plan = Plan::default();
         let (mut there, mut faults) = (Vec::new(), Vec::new());
         for (number, got) in ended {
-            let Some(mut load) = self.reads.loads.remove(&number) else { continue };
+            let Some(mut load) = self.reads.loads.remove(&number) else {
+                // Accesses to its pages can be served again.
+                d.lock().poked |= self.reads.late.remove(&number).is_some();
+                continue;
+            };
             self.reads.pages.retain(|_, read| *read != number);
             let mut renumber = |(number, fault): &mut Numbered| {
                 *number = faults.len();
@@ -183,12 +188,23 @@ impl Space {
         true
     }
 
-    /// The card does not work any more, and with it nothing is read: what is still coming arrives in memory that nobody uses.
+    /// The card does not work, and with it nothing is read: what is still coming arrives in memory that nobody uses, or that is not used again
+    /// before.
     fn give_reads_up(&mut self, d: &Dispatcher) {
         while self.land_oldest(d) {}
+        let mut st = d.lock();
+        st.reading = 0;
+        let ended: BTreeSet<u64> = st.read.drain(..).map(|(number, _)| number).collect();
+        drop(st);
+        self.reads.late.retain(|number, _| !ended.contains(number));
         let mut faults = Vec::new();
-        for load in std::mem::take(&mut self.reads.loads).into_values() {
-            self.give_back(d, &load.places, self.regions[&load.start].size);
+        for (number, load) in std::mem::take(&mut self.reads.loads) {
+            let size = self.regions[&load.start].size;
+            self.give_back(d, &load.places, size);
+            if let (Some(&Place::Host(first)), false) = (load.places.first(), ended.contains(&number)) {
+                let end = first + load.places.len() as u64 * size.bytes();
+                self.reads.late.insert(number, first..end);
+            }
             faults.extend(load.faults().map(|&(_, fault)| fault));
         }
         self.reads.pages.clear();
@@ -197,9 +213,8 @@ impl Space {
         }
         self.staging = Default::default();
         let mut st = d.lock();
+        st.poked = true;
         faults.into_iter().rev().for_each(|fault| st.faults.push_front(fault));
-        st.reading = 0;
-        st.read.clear();
     }
 
     /// What to read for a load, and where to: the staging memory, or its frames in host memory.

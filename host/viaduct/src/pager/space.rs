@@ -65,7 +65,8 @@ pub(crate) struct Space {
     pub(super) table_failed: bool,
     /// Mappings so far.
     pub(super) owners: u64,
-    /// Accesses that wait for the data of a stream, and until when, by the addresses of their pages.
+    /// Accesses that wait for the data of a stream, or for the end of a read that was given up. Those of streams have a limit, by the
+    /// addresses of their pages.
     pub(super) parked: Vec<Event>,
     pub(super) until: BTreeMap<u64, Instant>,
     pub(super) denied: VecDeque<Denied>,

@@ -177,7 +177,7 @@ impl Space {
         let Some(paged) = region.paged() else { return Ok(None) };
         // Pages beyond the end of the source cannot be loaded.
         let last = paged.end.saturating_sub(paged.first).div_ceil(step).min(numbers.end);
-        let there = |n: &u64| paged.pages.contains_key(n);
+        let there = |n: &u64| paged.pages.contains_key(n) || self.reads.is_late(paged, n * step);
         let next = start + numbers.end * step;
         let Some(number) = (numbers.start..last).find(|n| !there(n)) else {
             return Ok((next < range.end).then_some(next));

@@ -146,6 +146,7 @@ struct State {
     held: bool,                           // no command is fetched
     tables: bool,                         // there is memory for page tables
     late: Option<Vec<(usize, [u64; 3])>>, // completions that are held back
+    deaf: bool,                           // no interrupt can be waited for
 }
 
 /// The card.
@@ -200,6 +201,7 @@ impl FakeCard {
             held: false,
             tables: false,
             late: None,
+            deaf: false,
         };
         Arc::new(Self { info, state: Mutex::new(state), fired: Condvar::new() })
     }
@@ -256,6 +258,12 @@ impl FakeCard {
             Err(true) => Some(false),
             Err(false) => None,
         }
+    }
+
+    /// No interrupt can be waited for, as when a link fails, or it can again.
+    pub fn be_deaf(&self, deaf: bool) {
+        self.state.lock().unwrap().deaf = deaf;
+        self.fired.notify_all();
     }
 
     /// Fetches no command, or those that have come meanwhile.
@@ -941,6 +949,9 @@ impl PciFunction for FakeCard {
         let end = Instant::now() + timeout;
         let mut state = self.state.lock().unwrap();
         loop {
+            if state.deaf {
+                return Err(PciError::Gone("for a moment".into()));
+            }
             let fired = state.irqs & mask;
             if fired != 0 {
                 state.irqs &= !fired;
