@@ -5,7 +5,7 @@ mod common;
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use common::*;
@@ -927,4 +927,151 @@ fn a_slot_whose_share_of_the_channels_is_full_takes_others() {
     assert_eq!(first.pager_stats().evicted, 0);
     let channels = fake.channels(0);
     assert!(channels.contains(&0) && channels.contains(&1), "{channels:?}");
+}
+
+/// A disk whose writes wait until it is told that they may go on, and that does not make anybody wait for ever.
+#[derive(Default)]
+struct Gate {
+    /// Writes that wait, and whether they may go on.
+    state: Mutex<(usize, bool)>,
+    changed: Condvar,
+}
+
+impl Device for Gate {
+    fn read(&self, _: u64, _: u64, done: Box<dyn FnOnce() + Send>) {
+        done();
+    }
+
+    fn write(&self, _: u64, _: u64) {
+        let mut state = self.state.lock().unwrap();
+        state.0 += 1;
+        self.changed.notify_all();
+        let patience = Duration::from_secs(20);
+        let (mut state, late) = self.changed.wait_timeout_while(state, patience, |state| !state.1).unwrap();
+        state.0 -= 1;
+        drop(state);
+        assert!(!late.timed_out(), "somebody waits for the write who need not");
+    }
+}
+
+impl Gate {
+    fn await_write(&self) {
+        drop(self.changed.wait_while(self.state.lock().unwrap(), |state| state.0 == 0).unwrap());
+    }
+
+    fn open(&self, open: bool) {
+        self.state.lock().unwrap().1 = open;
+        self.changed.notify_all();
+    }
+}
+
+/// A write by the app, which waits for its page.
+fn app_writes(slot: &Slot, fake: &FakeCard, va: u64, data: &[u8]) {
+    while fake.write(0, va, data).is_none() {
+        serve(slot);
+    }
+}
+
+#[test]
+fn faults_are_served_while_a_sync_waits_for_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    for options in [rw(), rw().noting_writes(), rw().on_host()] {
+        let path = file(&dir, &pattern(16 * PAGE as usize));
+        let fake = FakeCard::new();
+        let slot = open(&fake);
+        let gate = Arc::new(Gate::default());
+        let source = Source::file_mut(&path).unwrap().on(gate.clone());
+        let mapping = slot.map(source, 16 * PAGE, options).unwrap();
+        let at = |page: u64| mapping.va() + page * PAGE;
+        for page in [0, 1, 2] {
+            app_writes(&slot, &fake, at(page), b"first");
+        }
+        std::thread::scope(|scope| {
+            let sync = scope.spawn(|| mapping.sync(true));
+            gate.await_write();
+            // Also those on pages that are being written, which the app changes again.
+            app_writes(&slot, &fake, at(9), b"other");
+            app_writes(&slot, &fake, at(1), b"again");
+            // No second one is told to be done before what it covers is written, and nothing is unmapped before.
+            let two = at(0)..at(2);
+            let second = scope.spawn(|| slot.sync(two, SyncMode::default()));
+            let part = scope.spawn(|| slot.unmap(at(2)..at(3)));
+            std::thread::sleep(Duration::from_millis(50));
+            assert!(!sync.is_finished() && !second.is_finished() && !part.is_finished());
+            gate.open(true);
+            sync.join().unwrap().unwrap();
+            second.join().unwrap().unwrap();
+            part.join().unwrap().unwrap();
+        });
+        let mut expected = pattern(16 * PAGE as usize);
+        for (page, text) in [(0, b"first"), (1, b"again"), (2, b"first"), (9, b"other")] {
+            expected[(page * PAGE) as usize..][..5].copy_from_slice(text);
+        }
+        let end = 3 * PAGE as usize;
+        assert!(fs::read(&path).unwrap()[..end] == expected[..end]);
+        mapping.unmap().unwrap();
+        assert!(fs::read(&path).unwrap() == expected);
+        assert_eq!(fake.translations(0), 0);
+    }
+}
+
+#[test]
+fn faults_are_served_while_what_is_unmapped_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = file(&dir, &pattern(16 * PAGE as usize));
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let gate = Arc::new(Gate::default());
+    let source = Source::file_mut(&path).unwrap().on(gate.clone());
+    let mapping = slot.map(source, 16 * PAGE, rw()).unwrap();
+    let other = slot.map(Source::anonymous(PAGE).unwrap(), PAGE, rw()).unwrap();
+    let va = mapping.va();
+    app_writes(&slot, &fake, va, b"first");
+    std::thread::scope(|scope| {
+        let unmap = scope.spawn(|| mapping.unmap());
+        gate.await_write();
+        app_writes(&slot, &fake, other.va(), b"other");
+        app_writes(&slot, &fake, va, b"again");
+        assert!(!unmap.is_finished());
+        gate.open(true);
+        unmap.join().unwrap().unwrap();
+    });
+    assert!(fs::read(&path).unwrap()[..5] == *b"again", "until it is gone the app can write there");
+}
+
+#[test]
+fn pages_that_are_being_written_keep_their_frames_and_their_errors() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = file(&dir, &pattern(16 * PAGE as usize));
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    slot.set_frame_budget(4 * PAGE);
+    let gate = Arc::new(Gate::default());
+    let source = Source::file_mut(&path).unwrap().on(gate.clone());
+    let mapping = slot.map(source, 16 * PAGE, rw()).unwrap();
+    slot.advise(mapping.range(), Advice::Random).unwrap();
+    slot.set_host_budget(0);
+    let at = |page: u64| mapping.va() + page * PAGE;
+    for page in 0..4 {
+        app_writes(&slot, &fake, at(page), b"first");
+    }
+    std::thread::scope(|scope| {
+        let sync = scope.spawn(|| mapping.sync(false));
+        gate.await_write();
+        // All frames are in use: the access to another page waits, and is not denied.
+        touch(&slot, &fake, &[(at(9), false)]);
+        serve(&slot);
+        assert!(fake.page(0, at(9)).is_none());
+        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(2 * PAGE).unwrap();
+        gate.open(true);
+        let error = sync.join().unwrap().unwrap_err();
+        assert!(matches!(error, Error::Lost { start: 8192, end: 16_384, .. }), "{error}");
+    });
+    assert!(slot.take_denied().is_empty());
+    let mut expected = pattern(2 * PAGE as usize);
+    for page in [0, PAGE as usize] {
+        expected[page..][..5].copy_from_slice(b"first");
+    }
+    assert!(fs::read(&path).unwrap() == expected);
+    mapping.unmap().unwrap();
 }

@@ -168,12 +168,17 @@ pub struct Source {
     device: Option<Arc<dyn Device>>,
 }
 
-/// A device that takes time to read a source: for measurements on a simulated card, whose time stands still while the host reads, and
+/// A device that takes time to read and write a source: for measurements on a simulated card, whose time stands still while the host reads, and
 /// for tests.
 pub trait Device: Send + Sync {
     /// Begins to read these bytes, and returns at once. `done` is called, by any thread, once they have been read; they cannot be read
     /// if it is dropped instead.
     fn read(&self, position: u64, len: u64, done: Box<dyn FnOnce() + Send>);
+
+    /// Takes the time that it takes to write these bytes, which are written when it returns.
+    fn write(&self, position: u64, len: u64) {
+        let _ = (position, len);
+    }
 }
 
 impl fmt::Debug for dyn Device {
@@ -385,6 +390,11 @@ impl Source {
         matches!(self.kind, SourceKind::File { writable: true, .. })
     }
 
+    /// Whether it may take time to write to it.
+    pub(crate) fn takes_time(&self) -> bool {
+        !self.is_private() && (self.device.is_some() || matches!(self.kind, SourceKind::File { .. }))
+    }
+
     /// The device that it is on.
     pub(crate) fn device(&self) -> Option<&Arc<dyn Device>> {
         match &self.kind {
@@ -508,6 +518,9 @@ impl Source {
         };
         let by_system = |written: u64, e: io::Error| failed(written, e.to_string(), e.raw_os_error(), true);
         let lost = |written: u64, why: String| failed(written, why, None, false);
+        if let (Some(device), true) = (&self.device, self.takes_time()) {
+            device.write(position, len as u64);
+        }
         match &self.kind {
             SourceKind::File { file, offset: base, linked, .. } => {
                 let meta = file.metadata().map_err(|e| by_system(0, e))?;

@@ -72,6 +72,10 @@ pub(super) enum Stage {
 
 /// Groups of pages that may be leaving at once: while one is looked at, others are unmapped or copied.
 pub(super) const GROUPS: usize = 6;
+/// Parts of the memory for changed pages: of these groups, of those who wait for the copies, and of those who write to a file without a lock.
+pub(super) const LANES: usize = GROUPS + 2;
+pub(super) const OWN_LANE: usize = GROUPS;
+pub(super) const LASTING_LANE: usize = GROUPS + 1;
 
 /// A group of pages that are to leave the card.
 pub(super) struct Leaving {

@@ -127,7 +127,8 @@ impl Space {
         }
         let (loads, short): (Vec<Load>, Vec<Load>) =
             all.into_iter().partition(|load| !load.places.is_empty());
-        let stuck = plan.maps.is_empty() && loads.is_empty() && !self.any_under_way();
+        let idle = !self.any_under_way() && !self.is_writing();
+        let stuck = plan.maps.is_empty() && loads.is_empty() && idle;
         // The first one last, so that read-ahead continues as if none of them had been tried.
         for load in short.into_iter().rev() {
             self.unstage(load.staged);

@@ -58,5 +58,5 @@ pub use advice::Advice;
 pub(crate) use mappings::{At, Wanted};
 pub(crate) use space::Space;
 pub use stats::{Denied, PagerStats};
-pub(crate) use sync::Then;
+pub(crate) use sync::{Then, Writing};
 pub(crate) use table::Table;

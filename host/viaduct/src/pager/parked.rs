@@ -78,7 +78,7 @@ impl Space {
             let Some(feed) = paged.source.feed() else { continue };
             let first = feed.first_page().saturating_sub(paged.first / PAGE);
             let free = paged.pages.range(..first).map(|(&n, _)| (start, n));
-            passed.extend(free.filter(|at| !self.pinned.contains(at)));
+            passed.extend(free.filter(|at| !self.is_held(at)));
         }
         if passed.is_empty() {
             return Ok(());

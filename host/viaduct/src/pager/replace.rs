@@ -72,7 +72,7 @@ impl Space {
             self.clock.queue(keep).drain(..count);
             for at in batch {
                 let size = self.regions[&at.0].page_bytes();
-                let pinned = self.pinned.contains(&at);
+                let pinned = self.is_held(&at);
                 let Some(page) = self.page(at.0, at.1) else { continue };
                 if std::mem::take(&mut page.accessed) || pinned {
                     self.clock.push(at, keep);
@@ -95,7 +95,7 @@ impl Space {
                 break;
             }
             let Some(at) = self.clock.queue(keep).pop_front() else { break };
-            if self.pinned.contains(&at) {
+            if self.is_held(&at) {
                 self.clock.push(at, keep);
             } else {
                 bytes += self.regions[&at.0].page_bytes();

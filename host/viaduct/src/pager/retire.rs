@@ -180,7 +180,7 @@ impl Space {
         }
         let (mut idle, looked) = (Vec::new(), pages.len());
         for at in pages.drain(..) {
-            let pinned = self.pinned.contains(&at);
+            let pinned = self.is_held(&at);
             let Some(page) = self.page(at.0, at.1) else { continue };
             match std::mem::take(&mut page.accessed) || pinned {
                 true => self.clock.push(at, keep),

@@ -65,7 +65,7 @@ impl Space {
             let at = self.page_of(source, number);
             let changed = |at| written.contains(&at) || self.page_ref(at).is_some_and(Page::changed);
             match at {
-                Some(at) if self.pinned.contains(&at) => break,
+                Some(at) if self.is_held(&at) => break,
                 Some(at) if changed(at) || outlet.holds(number) => pages.push(at),
                 None if outlet.holds(number) => {}
                 _ => break,

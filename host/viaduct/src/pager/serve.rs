@@ -14,6 +14,7 @@ impl Space {
     /// Serves the pending faults, as many as possible at once: commands for them are under way when this returns. An app may fault again
     /// immediately and for ever: the caller checks the time.
     pub fn serve(&mut self, d: &Dispatcher) -> Result<()> {
+        self.starved = false;
         self.land(d);
         self.take_in(d);
         self.look_after(d)?;
@@ -41,6 +42,7 @@ impl Space {
             served?;
             self.look_after(d)?;
             if taken == 0 {
+                self.starved = !self.any_under_way() && self.is_writing();
                 break;
             }
         }
@@ -50,6 +52,11 @@ impl Space {
         self.retire(d)?;
         self.watch_all(d);
         Ok(())
+    }
+
+    /// Whether faults are left for which there are frames once pages have been written.
+    pub fn is_starved(&self) -> bool {
+        self.starved
     }
 
     /// Serves faults with one batch of commands, and reads that are begun. Returns those for which there was no room, in their order; if

@@ -40,7 +40,9 @@ impl Space {
             && block + HUGE <= start + region.len
             && paged.first + (block + HUGE - start) <= paged.end;
         let under_way = |at| self.reads.has(at) || self.batches.iter().any(|batch| batch.taken.contains(&at));
-        if !whole || paged.pages.contains_key(&number) || under_way((start, number)) {
+        // Pages that are being written are named by their region, which stays as it is.
+        let written = self.writing.iter().any(|at| at.0 == start);
+        if !whole || written || paged.pages.contains_key(&number) || under_way((start, number)) {
             return Ok(());
         }
         let (owner, placement) = (paged.owner, paged.placement);

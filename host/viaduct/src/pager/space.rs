@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::card::dma::DmaBuffer;
 use crate::dispatch::Dispatcher;
 use crate::error::{Error, Result};
-use crate::pager::batch::{Batch, GROUPS, Leaving};
+use crate::pager::batch::{Batch, LANES, Leaving};
 use crate::pager::budget::HostBudget;
 use crate::pager::clock::Clock;
 use crate::pager::load::Reads;
@@ -37,8 +37,13 @@ pub(crate) struct Space {
     pub(super) service_time: Duration,
     /// Host memory for pages that card memory has no room for.
     pub(super) host_budget: HostBudget,
-    /// Memory for changed pages on their way out: of each group that is leaving, and of those that are waited for.
-    pub(super) bounce: [Option<DmaBuffer>; GROUPS + 1],
+    /// Memory for changed pages on their way out: of each group that is leaving, of those that are waited for, and of those that are being
+    /// written.
+    pub(super) bounce: [Option<Arc<DmaBuffer>>; LANES],
+    /// Pages that are being written to a file by somebody who has not locked the address space.
+    pub(super) writing: BTreeSet<PageRef>,
+    /// Faults wait for frames, and all are being written.
+    pub(super) starved: bool,
     /// Memory for pages on their way in, and what of it is in use.
     pub(super) stage: Option<Arc<DmaBuffer>>,
     pub(super) staging: Staging,
@@ -87,6 +92,8 @@ impl Space {
             service_time: Duration::ZERO,
             host_budget: HostBudget::new(),
             bounce: Default::default(),
+            writing: BTreeSet::new(),
+            starved: false,
             stage: None,
             staging: Staging::default(),
             reads: Reads::new(rings),

@@ -15,6 +15,7 @@ use crate::pager::load::{Load, piece};
 use crate::pager::plan::Plan;
 use crate::pager::region::{BATCH, Page, PageRef, Region};
 use crate::pager::space::{BOUNCE, Space};
+use crate::pager::write_back::Run;
 use crate::protocol::desc::{PAGE, Place};
 
 /// What becomes of pages that are up to date in their file.
@@ -28,6 +29,23 @@ pub(crate) enum Then {
     Discard,
     /// Those that stayed in host memory, as card memory was full, leave it: the next access loads them.
     Recall,
+}
+
+/// Changed pages on their way to a file, which may take time: nothing is locked meanwhile.
+pub(crate) struct Writing {
+    runs: Vec<Run>,
+    start: u64,
+    pages: Vec<PageRef>,
+    mapped: Vec<PageRef>,
+    then: Then,
+    noted: bool,
+}
+
+impl Writing {
+    /// Writes them. Errors are told by [`Space::end_sync`].
+    pub fn write(&mut self) {
+        self.runs.iter_mut().for_each(Run::write);
+    }
 }
 
 impl Space {
@@ -77,13 +95,25 @@ impl Space {
         self.overlapping(range).iter().filter_map(unclean).sum()
     }
 
-    /// Writes changed pages of a range back, from its beginning on. Returns where to go on, if there is more.
-    pub fn sync_some(&mut self, d: &Dispatcher, range: &Range<u64>, then: Then) -> Result<Option<u64>> {
+    /// Whether pages of a range are written to files, which may take time.
+    pub fn writes_files(&self, range: &Range<u64>) -> bool {
+        let writes = |region: &Region| region.paged().is_some_and(|paged| paged.source.takes_time());
+        self.overlapping(range).iter().map(|start| &self.regions[start]).any(|r| r.prot.write && writes(r))
+    }
+
+    /// Writes changed pages of a range back, from its beginning on. Returns where to go on, if there is more, and what is yet to be written
+    /// to a file. Nothing is being written before.
+    pub fn sync_some(
+        &mut self,
+        d: &Dispatcher,
+        range: &Range<u64>,
+        then: Then,
+    ) -> Result<(Option<u64>, Option<Writing>)> {
         self.settle(d);
-        let Some((start, numbers)) = self.next_region(range) else { return Ok(None) };
+        let Some((start, numbers)) = self.next_region(range) else { return Ok((None, None)) };
         let region = &self.regions[&start];
         let (step, writable) = (region.page_bytes(), region.prot.write);
-        let Some(paged) = region.paged() else { return Ok(None) };
+        let Some(paged) = region.paged() else { return Ok((None, None)) };
         let source = Arc::clone(&paged.source);
         let first = paged.first;
         let most = (BOUNCE / step).min(BATCH as u64) as usize;
@@ -125,7 +155,30 @@ impl Space {
             self.leave(d, &written)?;
         }
         let changed = of(self, &Page::changed);
+        let next = Some(start + end * step).filter(|&next| next < range.end);
+        let mut writing = Writing { runs: Vec::new(), start, pages, mapped, then, noted };
+        if source.takes_time() && !changed.is_empty() {
+            writing.runs = self.begin_write(d, &changed)?;
+            return Ok((next, Some(writing)));
+        }
         self.write_back(d, &changed)?;
+        self.written(d, writing)?;
+        Ok((next, None))
+    }
+
+    /// Pages have been written, or could not be.
+    pub fn end_sync(&mut self, d: &Dispatcher, mut writing: Writing) -> Result<()> {
+        self.end_writing();
+        std::mem::take(&mut writing.runs).into_iter().for_each(|run| self.note_written(run));
+        if writing.then != Then::Keep {
+            // Faults have been served meanwhile.
+            self.settle(d);
+        }
+        self.written(d, writing)
+    }
+
+    fn written(&mut self, d: &Dispatcher, writing: Writing) -> Result<()> {
+        let Writing { start, pages, mapped, then, noted, .. } = writing;
         self.note_clean(&pages);
         if then == Then::Keep && noted {
             self.enter_again(d, start, &mapped);
@@ -135,8 +188,7 @@ impl Space {
             self.clock.retain(|at| !leave.contains(&at));
             self.drop_pages(d, &pages)?;
         }
-        let next = start + end * step;
-        Ok((next < range.end).then_some(next))
+        Ok(())
     }
 
     /// Gives the card the translations of pages back that it had, now without the right to write: for those who read what they have

@@ -2,19 +2,19 @@
 //! Changed pages, back to their file or buffer.
 
 use std::ops::Range;
+use std::sync::Arc;
 
+use crate::backing::{Source, WriteBack};
+use crate::card::dma::DmaBuffer;
 use crate::dispatch::Dispatcher;
 use crate::error::Result;
-use crate::pager::batch::GROUPS;
+use crate::pager::batch::{LASTING_LANE, OWN_LANE};
 use crate::pager::region::BATCH;
 use crate::pager::region::{HostFrames, Page, PageRef};
 use crate::pager::space::BOUNCE;
 use crate::pager::space::Space;
 use crate::protocol::desc::*;
 use viaduct_pci::DmaAccess;
-
-/// The memory of those who wait for the copies.
-const OWN_LANE: usize = GROUPS;
 
 impl Space {
     /// Writes all changed pages of a region that are not mapped; earlier errors of pages that are retried now are dropped.
@@ -32,12 +32,18 @@ impl Space {
         let mut rest = pages;
         while !rest.is_empty() {
             let (now, later) = rest.split_at(self.together(rest));
-            let copies = self.fetches(d, now, OWN_LANE)?;
-            for (copy, done) in copies.iter().zip(d.run("reading changed pages", &copies)?) {
-                d.check(&copy.to_string(), &done)?;
-            }
+            self.fetch(d, now, OWN_LANE)?;
             self.store(now, OWN_LANE, |_| true);
             rest = later;
+        }
+        Ok(())
+    }
+
+    /// Copies pages to host memory.
+    fn fetch(&mut self, d: &Dispatcher, pages: &[PageRef], lane: usize) -> Result<()> {
+        let copies = self.fetches(d, pages, lane)?;
+        for (copy, done) in copies.iter().zip(d.run("reading changed pages", &copies)?) {
+            d.check(&copy.to_string(), &done)?;
         }
         Ok(())
     }
@@ -53,7 +59,10 @@ impl Space {
     pub(super) fn fetches(&mut self, d: &Dispatcher, pages: &[PageRef], lane: usize) -> Result<Vec<Command>> {
         let bounce = match &self.bounce[lane] {
             Some(buffer) => buffer.iova(),
-            None => self.bounce[lane].insert(d.card.dma_buffer(BOUNCE, DmaAccess::ReadWrite)?).iova(),
+            None => {
+                let buffer = Arc::new(d.card.dma_buffer(BOUNCE, DmaAccess::ReadWrite)?);
+                self.bounce[lane].insert(buffer).iova()
+            }
         };
         let mut copies = Vec::new();
         for (i, at) in pages.iter().enumerate() {
@@ -66,55 +75,105 @@ impl Space {
     }
 
     /// Writes those of these pages of a region, which have been copied to host memory or have always been there, that count to their
-    /// source; neighbouring ones together.
+    /// source.
     pub(super) fn store(&mut self, pages: &[PageRef], lane: usize, counts: impl Fn(&PageRef) -> bool) {
-        let mut at = 0;
+        for mut run in self.runs(pages, lane, counts) {
+            run.write();
+            self.note_written(run);
+        }
+    }
+
+    /// Begins to write pages of a region, which are not mapped, to a file that is not waited for here. Until the end of that they are not
+    /// evicted, and no region is removed or changes its pages; the app may access them, and write them again.
+    pub(super) fn begin_write(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<Vec<Run>> {
+        self.fetch(d, pages, LASTING_LANE)?;
+        let runs = self.runs(pages, LASTING_LANE, |_| true);
+        self.writing.extend(pages);
+        Ok(runs)
+    }
+
+    /// Whether pages are being written by somebody who has not locked the address space.
+    pub fn is_writing(&self) -> bool {
+        !self.writing.is_empty()
+    }
+
+    /// They are not any more.
+    pub fn end_writing(&mut self) {
+        self.writing.clear();
+    }
+
+    /// Whether a page is neither evicted nor given up now.
+    pub(super) fn is_held(&self, at: &PageRef) -> bool {
+        self.pinned.contains(at) || self.writing.contains(at)
+    }
+
+    /// Neighbouring pages of those that count, each time. They are as in the source from now on, unless the card writes them again or an error
+    /// comes.
+    fn runs(&mut self, pages: &[PageRef], lane: usize, counts: impl Fn(&PageRef) -> bool) -> Vec<Run> {
+        let (mut at, mut runs) = (0, Vec::new());
         while let Some(&(start, first)) = pages.get(at) {
             let host = self.in_host_memory((start, first));
             let next = |(page, n): &(&PageRef, u64)| {
                 **page == (start, *n) && counts(page) && self.in_host_memory(**page) == host
             };
-            let run = pages[at..].iter().zip(first..).take_while(next).count();
-            if run > 0 {
-                self.store_run(start, first..first + run as u64, (!host).then_some((lane, at)));
+            let count = pages[at..].iter().zip(first..).take_while(next).count();
+            if count > 0 {
+                runs.extend(self.run(start, first..first + count as u64, (!host).then_some((lane, at))));
             }
-            at += run.max(1);
+            at += count.max(1);
         }
+        runs
     }
 
     fn in_host_memory(&self, at: PageRef) -> bool {
         self.page_ref(at).is_some_and(|page| matches!(page.place, Place::Host(_)))
     }
 
-    /// Writes neighbouring pages, which were copied to the memory of a lane, the first of them as its nth page, or have always been in host
-    /// memory.
-    fn store_run(&mut self, start: u64, numbers: Range<u64>, copied: Option<(usize, usize)>) {
-        let Some(region) = self.regions.get_mut(&start) else { return };
+    /// Neighbouring pages, which were copied to the memory of a lane, the first of them as its nth page, or have always been in host memory.
+    fn run(&mut self, start: u64, numbers: Range<u64>, copied: Option<(usize, usize)>) -> Option<Run> {
+        let region = self.regions.get_mut(&start)?;
         let (step, valid, count) =
             (region.page_bytes(), region.valid(numbers.end - 1), numbers.end - numbers.start);
-        let Some(paged) = region.paged_mut() else { return };
+        let paged = region.paged_mut()?;
         let (buffer, offset) = match (copied, &paged.host) {
-            (Some((lane, nth)), _) => match &self.bounce[lane] {
-                Some(bounce) => (bounce, nth as u64 * step),
-                None => return,
-            },
-            (None, Some(HostFrames { buffer, offset })) => (&**buffer, offset + numbers.start * step),
-            (None, None) => return,
+            (Some((lane, nth)), _) => (self.bounce[lane].as_ref()?, nth as u64 * step),
+            (None, Some(HostFrames { buffer, offset })) => (buffer, offset + numbers.start * step),
+            (None, None) => return None,
         };
         // What the source never had is not written.
         let position = paged.first + numbers.start * step;
         let len = ((count - 1) * step + valid).min(paged.end.saturating_sub(position));
-        let again = match paged.source.write(buffer, offset as usize, len as usize, position) {
-            Ok(()) => false,
-            Err(failure) => {
-                let again = failure.again;
-                paged.fail(failure.error, again);
-                again
-            }
-        };
-        for (_, page) in paged.pages.range_mut(numbers) {
-            page.dirty = again;
-        }
-        self.stats.pages_out += count;
+        let (source, buffer) = (Arc::clone(&paged.source), Arc::clone(buffer));
+        paged.pages.range_mut(numbers.clone()).for_each(|(_, page)| page.dirty = false);
+        let (offset, len) = (offset as usize, len as usize);
+        Some(Run { source, buffer, offset, len, position, start, numbers, failed: None })
+    }
+
+    /// Pages were written, or could not be.
+    pub(super) fn note_written(&mut self, run: Run) {
+        let Run { start, numbers, failed, .. } = run;
+        self.stats.pages_out += numbers.end - numbers.start;
+        let (Some(failed), Some(paged)) = (failed, self.paged(start)) else { return };
+        paged.fail(failed.error, failed.again);
+        paged.pages.range_mut(numbers).for_each(|(_, page)| page.dirty |= failed.again);
+    }
+}
+
+/// Neighbouring pages of a region on their way to its source.
+pub(super) struct Run {
+    source: Arc<Source>,
+    buffer: Arc<DmaBuffer>,
+    offset: usize,
+    len: usize,
+    position: u64,
+    start: u64,
+    numbers: Range<u64>,
+    failed: Option<WriteBack>,
+}
+
+impl Run {
+    /// Writes them. This may take time, and needs no lock.
+    pub(super) fn write(&mut self) {
+        self.failed = self.source.write(&self.buffer, self.offset, self.len, self.position).err();
     }
 }

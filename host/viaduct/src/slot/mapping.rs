@@ -243,7 +243,7 @@ impl Slot {
                 .map_err(|e| Error::file(wanted.source.name(), "start a thread that moves its bytes", e))?;
         }
         let source = Arc::clone(&wanted.source);
-        let (va, owner) = lock(&inner.space).map_source(&inner.rings, wanted)?;
+        let (va, owner) = inner.space_at_rest().map_source(&inner.rings, wanted)?;
         let stream = source.feed().is_some().then_some(source);
         Ok(Mapping { slot: Arc::clone(inner), va, len, owner, mapped: true, stream })
     }
@@ -261,8 +261,7 @@ impl Slot {
 
     /// Writes some changed pages of a range; returns where to go on, if there is more. Errors of writing are kept for [`Slot::sync`].
     pub(crate) fn write_some(&self, range: &Range<u64>) -> Result<Option<u64>> {
-        let inner = self.inner();
-        lock(&inner.space).sync_some(&inner.rings, range, Then::Keep)
+        self.inner().sync_some(range, Then::Keep)
     }
 
     /// Removes all mappings from a range, which begins at a multiple of 4096. Parts of mappings that it does not cover stay; a page of
@@ -289,10 +288,7 @@ impl Slot {
         let inner = Arc::clone(self.inner());
         self.inner().worker.begin(move || match operation {
             Operation::Sync(range, mode) => inner.sync(&range, mode),
-            Operation::Unmap(range) => {
-                inner.write_ahead(&range);
-                inner.unmap(&range, None)
-            }
+            Operation::Unmap(range) => inner.unmap(&range, None),
             Operation::Advise(range, advice) => inner.advise(&range, advice),
         })
     }
@@ -309,11 +305,11 @@ impl SlotInner {
 
     fn write(&self, range: &Range<u64>, then: Then) -> Result<(Option<Error>, Vec<Arc<Source>>)> {
         self.rings.card.check_process()?;
-        lock(&self.space).begin(range)?;
+        self.space_at_rest().begin(range)?;
         self.step_through(range, then)?;
         let streams = lock(&self.space).written_streams(range, None);
         let sent = self.send(&streams);
-        let (failed, sources) = lock(&self.space).end(range);
+        let (failed, sources) = self.space_at_rest().end(range);
         Ok((failed.or(sent.err()), sources))
     }
 
@@ -321,7 +317,7 @@ impl SlotInner {
     /// address space: the reader of a stream may be slow.
     pub(super) fn send(&self, streams: &[(Arc<Source>, u64)]) -> Result<()> {
         for (source, until) in streams {
-            while lock(&self.space).send_some(&self.rings, source, *until)? {}
+            while self.space_at_rest().send_some(&self.rings, source, *until)? {}
         }
         // All of them are on their way by now.
         let told = streams.iter().map(|(source, until)| source.drain(*until));
@@ -331,17 +327,17 @@ impl SlotInner {
     fn step_through(&self, range: &Range<u64>, then: Then) -> Result<()> {
         let mut rest = Some(range.start);
         while let Some(from) = rest {
-            rest = lock(&self.space).sync_some(&self.rings, &(from..range.end), then)?;
+            rest = self.sync_some(&(from..range.end), then)?;
         }
         Ok(())
     }
 
-    /// Leaves less to do to an operation that is done in one go. Errors are left to it.
+    /// Writes files ahead of an operation that is done in one go, with the address space locked: for it to find little to write. Errors are
+    /// left to it.
     fn write_ahead(&self, range: &Range<u64>) {
-        let mut rest = Some(range.start);
+        let mut rest = Some(range.start).filter(|_| lock(&self.space).writes_files(range));
         while let Some(from) = rest {
-            let written = lock(&self.space).sync_some(&self.rings, &(from..range.end), Then::Keep);
-            rest = written.unwrap_or(None);
+            rest = self.sync_some(&(from..range.end), Then::Keep).unwrap_or(None);
         }
     }
 
@@ -353,8 +349,9 @@ impl SlotInner {
                 "the range {start:#x} to {end:#x} is empty or does not begin at a multiple of {PAGE}"
             )));
         }
+        self.write_ahead(range);
         let (streams, unmapped) = {
-            let mut space = lock(&self.space);
+            let mut space = self.space_at_rest();
             let streams = space.written_streams(range, owner);
             (streams, space.unmap(&self.rings, range.clone(), owner))
         };
@@ -368,13 +365,13 @@ impl SlotInner {
     fn load_ahead(&self, range: &Range<u64>, stop: impl Fn() -> bool) -> Result<()> {
         self.rings.card.check_process()?;
         let mut room = {
-            let mut space = lock(&self.space);
+            let mut space = self.space_at_rest();
             space.begin(range)?;
             space.room(&self.rings)
         };
         let mut rest = Some(range.start);
         while let Some(from) = rest.filter(|_| !stop()) {
-            rest = lock(&self.space).load_some(&self.rings, &(from..range.end), &mut room)?;
+            rest = self.space_at_rest().load_some(&self.rings, &(from..range.end), &mut room)?;
         }
         Ok(())
     }
@@ -385,7 +382,7 @@ impl SlotInner {
             Advice::DontNeed => self.write(range, Then::Discard)?.0.map_or(Ok(()), Err),
             Advice::WillNeed => self.load_ahead(range, || false),
             hint => {
-                lock(&self.space).advise(&self.rings, range, hint)?;
+                self.space_at_rest().advise(&self.rings, range, hint)?;
                 match hint {
                     Advice::Random | Advice::LowUse => Ok(()),
                     // Others are better served from card memory. Errors of writing are told by the next `sync` or `unmap`, as always.

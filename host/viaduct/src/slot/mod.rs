@@ -6,15 +6,16 @@ pub(crate) mod several;
 pub(crate) mod window;
 pub(crate) mod worker;
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::card::Card;
 use crate::card::sync::{lock, poll};
 use crate::dispatch::{Dispatcher, State, Tag, Watch};
 use crate::error::{Error, Result};
-use crate::pager::{Denied, PagerStats, Space, Table};
+use crate::pager::{Denied, PagerStats, Space, Table, Then, Writing};
 use crate::protocol::desc::{Command, Completion, Event};
 use crate::protocol::regs::*;
 use crate::slot::worker::Worker;
@@ -78,6 +79,8 @@ pub struct Slot {
 pub(crate) struct SlotInner {
     pub rings: Arc<Dispatcher>,
     pub space: Mutex<Space>,
+    /// Pages are no longer being written.
+    written: Condvar,
     pub worker: Worker,
     /// It was closed; nothing is left to do when it is dropped.
     closed: AtomicBool,
@@ -121,6 +124,7 @@ impl Slot {
             inner: Arc::new(SlotInner {
                 rings,
                 space,
+                written: Condvar::new(),
                 worker: Worker::default(),
                 closed: AtomicBool::new(false),
             }),
@@ -406,7 +410,7 @@ impl Slot {
                         return Ok(None);
                     }
                     late = end.is_some_and(|end| Instant::now() >= end);
-                    lock(&self.inner.space).serve(rings)?;
+                    self.inner.serve()?;
                 }
             }
         }
@@ -472,6 +476,9 @@ pub(crate) fn check_stop(stop: &mut Option<StopIf<'_>>) -> Result<()> {
     if stopped { Err(Error::Stopped) } else { Ok(()) }
 }
 
+/// A wait for pages that are being written, of a thread that may have other slots to serve.
+const MOMENT: Duration = Duration::from_millis(1);
+
 /// Control value of an unused slot.
 const HELD: u32 = VIA_SLOT_CTRL_RESET_MASK | VIA_SLOT_CTRL_ISOLATE_MASK;
 
@@ -485,7 +492,58 @@ impl Drop for EndOfServing<'_> {
     }
 }
 
+/// Pages are being written to a file and the address space is not locked. Dropped, also by a panic, it lets those go on who wait for that.
+struct EndOfWriting<'a> {
+    slot: &'a SlotInner,
+    noted: bool,
+}
+
+impl EndOfWriting<'_> {
+    /// Takes note of what has been written.
+    fn note(mut self, writing: Writing) -> Result<()> {
+        self.noted = true;
+        lock(&self.slot.space).end_sync(&self.slot.rings, writing)
+    }
+}
+
+impl Drop for EndOfWriting<'_> {
+    fn drop(&mut self) {
+        if !self.noted {
+            lock(&self.slot.space).end_writing();
+        }
+        self.slot.written.notify_all();
+    }
+}
+
 impl SlotInner {
+    /// Serves the faults that are pending. Where all frames are being written it waits for a moment, and the faults stay pending.
+    pub fn serve(&self) -> Result<()> {
+        let mut space = lock(&self.space);
+        space.serve(&self.rings)?;
+        if space.is_starved() {
+            drop(self.written.wait_timeout_while(space, MOMENT, |space| space.is_writing()));
+        }
+        Ok(())
+    }
+
+    /// Locks the address space while no pages of it are being written: for all who change mappings, or tell that something is written.
+    pub fn space_at_rest(&self) -> MutexGuard<'_, Space> {
+        let rest = self.written.wait_while(lock(&self.space), |space| space.is_writing());
+        rest.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes some changed pages of a range; returns where to go on, if there is more. The address space is not locked while a file is
+    /// written: that may take time, and faults are served meanwhile.
+    pub fn sync_some(&self, range: &Range<u64>, then: Then) -> Result<Option<u64>> {
+        let (next, writing) = self.space_at_rest().sync_some(&self.rings, range, then)?;
+        if let Some(mut writing) = writing {
+            let end = EndOfWriting { slot: self, noted: false };
+            writing.write();
+            end.note(writing)?;
+        }
+        Ok(next)
+    }
+
     /// Holds the app in reset and waits until nothing of it is in flight.
     fn hold(&self, limit: Duration) -> Result<()> {
         self.rings.card.write_slot(self.rings.slot, VIA_SLOT_CTRL, HELD)?;
@@ -516,7 +574,7 @@ impl SlotInner {
         // Isolated, but not yet held in reset: that would also end the copies that write pages back.
         card.write_slot(slot, VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK | VIA_SLOT_CTRL_ISOLATE_MASK)?;
         let (streams, unmapped) = {
-            let mut space = lock(&self.space);
+            let mut space = self.space_at_rest();
             let streams = space.written_streams(&(0..u64::MAX), None);
             (streams, space.remove_all(&self.rings))
         };

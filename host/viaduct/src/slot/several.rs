@@ -3,7 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-use crate::card::sync::lock;
 use crate::dispatch::{Dispatcher, State, Tag, Watch};
 use crate::error::{Error, Result};
 use crate::slot::{EndOfServing, Slot};
@@ -41,7 +40,7 @@ pub fn wait_for_one(slots: &[(&Slot, Awaited<'_>)], limit: Duration) -> Result<O
                 st.serving = true;
                 drop(st);
                 let _serving = EndOfServing(rings);
-                lock(&slot.inner().space).serve(rings)?;
+                slot.inner().serve()?;
                 served = true;
             }
         }
