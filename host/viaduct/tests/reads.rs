@@ -299,6 +299,43 @@ fn files_that_are_not_in_memory_are_read_by_threads() {
     }
 }
 
+#[test]
+fn what_is_loaded_on_request_is_asked_for_as_it_comes_and_never_all_at_once() {
+    const PAGES: u64 = 1024;
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    let disk: Arc<Disk> = Arc::default();
+    let source = Source::bytes(SharedBytes::new(pattern(PAGES))).on(disk.clone());
+    let options = MapOptions::new(Prot::READ).huge(false);
+    let mapping = slot.map(source, PAGES * PAGE, options).unwrap();
+    let asked = || disk.asked().iter().map(|(_, count)| count).sum::<u64>();
+    let await_more = |than: u64| {
+        let end = std::time::Instant::now() + Duration::from_secs(10);
+        while asked() <= than && std::time::Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        asked()
+    };
+    std::thread::scope(|scope| {
+        let disk = Held(disk.clone());
+        let load = scope.spawn(|| mapping.advise(Advice::WillNeed));
+        // More than one batch, while none has come.
+        assert!(await_more(255) <= 320);
+        std::thread::sleep(Duration::from_millis(50));
+        let before = asked();
+        assert!((256..=320).contains(&before), "{before}");
+        // The next one is asked for when a few have come.
+        disk.answer(8);
+        disk.answer(0);
+        disk.answer(24);
+        assert!(await_more(before) > before);
+        disk.be_ready(None);
+        load.join().unwrap().unwrap();
+    });
+    let stats = slot.pager_stats();
+    assert_eq!((stats.pages_in, asked()), (PAGES, PAGES), "{stats:?}");
+}
+
 /// A disk that answers each request when it is told to.
 #[derive(Default)]
 struct Slow(Mutex<Vec<Option<Done>>>);

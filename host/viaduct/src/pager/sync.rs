@@ -219,39 +219,55 @@ impl Space {
         }
     }
 
-    /// Loads pages of a range that are not there, from its beginning on, while there is `room` for so many bytes. Returns where to go
-    /// on, if there is more.
+    /// Begins to load pages of a range that are not there, from its beginning on, while there is `room` for so many bytes. Waits only while as
+    /// much is under way as may be. Returns where to go on, if there is more.
     pub fn load_some(&mut self, d: &Dispatcher, range: &Range<u64>, room: &mut u64) -> Result<Option<u64>> {
-        self.settle(d);
+        self.land(d);
+        self.take_in(d);
+        self.look_after(d)?;
         let Some((start, numbers)) = self.next_region(range) else { return Ok(None) };
         let region = &self.regions[&start];
         let step = region.page_bytes();
         let Some(paged) = region.paged() else { return Ok(None) };
         // Pages beyond the end of the source cannot be loaded.
         let last = paged.end.saturating_sub(paged.first).div_ceil(step).min(numbers.end);
-        let there = |n: &u64| paged.pages.contains_key(n) || self.reads.is_late(paged, n * step);
         let next = start + numbers.end * step;
-        let Some(number) = (numbers.start..last).find(|n| !there(n)) else {
+        let Some(number) = (numbers.start..last).find(|&n| !self.is_coming((start, n))) else {
             return Ok((next < range.end).then_some(next));
         };
         let most = (BOUNCE / step).min(BATCH as u64).min(*room / step);
-        let count = (number..last).take(most as usize).take_while(|n| !there(n)).count() as u64;
+        let count =
+            (number..last).take(most as usize).take_while(|&n| !self.is_coming((start, n))).count() as u64;
         if count == 0 {
             return Ok(None);
         }
-        *room -= count * step;
         let (on_host, before) = (paged.on_host, paged.ahead);
         let bytes = if on_host { 0 } else { count * step };
+        if !self.can_launch() || self.staging.room() < bytes {
+            self.await_any(d);
+            return Ok(Some(start + number * step));
+        }
         let staged = self.staging.take_parts(bytes, piece(step) * step);
         let load = Load { number, count, staged, ..Load::new(start, before) };
         let mut plan = Plan { loads: vec![load], ..Plan::default() };
-        let loaded = self.carry_out(d, &mut plan, &[]);
-        self.settle(d);
-        loaded.and(self.look_after(d))?;
-        if self.page_ref((start, number + count - 1)).is_none() {
-            return Ok(None); // there is no room, or the file cannot be read
+        self.carry_out(d, &mut plan, &[])?;
+        let end = number + count;
+        let missing = (number..end).find(|&n| !self.is_coming((start, n)));
+        *room -= (missing.unwrap_or(end) - number) * step;
+        match missing {
+            // There may be room once something has ended.
+            Some(number) if self.await_any(d) => Ok(Some(start + number * step)),
+            Some(_) => Ok(None), // there is no room, or the file cannot be read
+            None => Ok(Some(start + end * step).filter(|&next| next < range.end)),
         }
-        Ok(Some(start + (number + count) * step).filter(|&next| next < range.end))
+    }
+
+    /// Whether a page is there, or being read, or may yet be written by a read that was given up.
+    fn is_coming(&self, at: PageRef) -> bool {
+        let Some(region) = self.regions.get(&at.0) else { return false };
+        let Some(paged) = region.paged() else { return false };
+        let late = || self.reads.is_late(paged, at.1 * region.page_bytes());
+        paged.pages.contains_key(&at.1) || self.reads.has(at) || late()
     }
 
     /// Notes how a range is used.

@@ -373,7 +373,7 @@ impl SlotInner {
         while let Some(from) = rest.filter(|_| !stop()) {
             rest = self.space_at_rest().load_some(&self.rings, &(from..range.end), &mut room)?;
         }
-        Ok(())
+        lock(&self.space).settled(&self.rings).map(drop)
     }
 
     fn advise(&self, range: &Range<u64>, advice: Advice) -> Result<()> {
