@@ -96,6 +96,8 @@ pub enum Error {
         folder: PathBuf,
         /// What is wrong.
         problem: String,
+        /// The system's error number, `EIO` if it has none.
+        errno: i32,
     },
     /// A temporary file could not be written.
     #[error("{what}: cannot be written in the temporary folder {}: {problem}; make room there, or name another folder with TMPDIR", folder.display())]
@@ -106,6 +108,8 @@ pub enum Error {
         folder: PathBuf,
         /// What is wrong.
         problem: String,
+        /// The system's error number, `EIO` if it has none.
+        errno: i32,
     },
     /// A tool this crate runs failed.
     #[error("{}{what} failed: {problem}", above(output))]

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use tempfile::TempDir;
@@ -23,9 +23,15 @@ pub struct Scratch {
 impl Scratch {
     /// Creates one, and removes those of programs that were killed.
     pub fn new() -> Result<Self> {
-        let parent = std::env::temp_dir();
+        Self::within(std::env::temp_dir())
+    }
+
+    fn within(parent: PathBuf) -> Result<Self> {
         sweep(&parent);
-        let fail = |e: std::io::Error| Error::Scratch { folder: parent.clone(), problem: reason(&e) };
+        let fail = |e: std::io::Error| {
+            let (problem, errno) = (reason(&e), number(&e));
+            Error::Scratch { folder: parent.clone(), problem, errno }
+        };
         for _ in 0..100 {
             let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&parent).map_err(fail)?;
             // Another run may have removed it as left over.
@@ -33,7 +39,8 @@ impl Scratch {
                 return Ok(Self { folder, _lock: lock });
             }
         }
-        Err(Error::Scratch { folder: parent, problem: "folders cannot be locked there".to_owned() })
+        let problem = "folders cannot be locked there".to_owned();
+        Err(Error::Scratch { folder: parent, problem, errno: libc::ENOLCK })
     }
 
     /// Its path.
@@ -48,7 +55,7 @@ impl Scratch {
             Some(libc::EFBIG) => "files of this user may not be larger (`ulimit -f`)".to_owned(),
             _ => reason(e),
         };
-        Error::ScratchFile { what: what.into(), folder: std::env::temp_dir(), problem }
+        Error::ScratchFile { what: what.into(), folder: std::env::temp_dir(), problem, errno: number(e) }
     }
 }
 
@@ -56,6 +63,12 @@ impl Scratch {
 fn reason(e: &std::io::Error) -> String {
     let text = e.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
+}
+
+/// The system's error number. Errors of `tempfile` have it in their text only.
+fn number(e: &std::io::Error) -> i32 {
+    let in_text = || e.to_string().split_once("(os error ")?.1.split_once(')')?.0.parse().ok();
+    e.raw_os_error().or_else(in_text).unwrap_or(libc::EIO)
 }
 
 /// The lock of an existing folder that is not held. Those of other users cannot be opened.
@@ -92,6 +105,19 @@ mod tests {
             let folder = std::env::temp_dir().display().to_string();
             assert!(text.starts_with("the copy: ") && text.contains(&folder), "{text}");
             assert!(text.contains(why) && text.ends_with("with TMPDIR"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_used_is_told_with_its_error_number() {
+        let parent = tempfile::tempdir().unwrap();
+        let file = parent.path().join("file");
+        std::fs::write(&file, "x").unwrap();
+        for (path, expected) in [(parent.path().join("none"), libc::ENOENT), (file, libc::ENOTDIR)] {
+            match Scratch::within(path.clone()) {
+                Err(Error::Scratch { folder, errno, .. }) => assert_eq!((folder, errno), (path, expected)),
+                other => panic!("{other:?}"),
+            }
         }
     }
 

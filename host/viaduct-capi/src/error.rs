@@ -133,6 +133,9 @@ impl From<viaduct_build::Error> for Failure {
                 let errno = source.raw_os_error().unwrap_or(libc::EIO);
                 Self { path: Some(path), ..failure.with_errno(errno) }
             }
+            E::Scratch { folder, errno, .. } | E::ScratchFile { folder, errno, .. } => {
+                Self { path: Some(folder), ..failure.with_errno(errno) }
+            }
             _ => failure,
         }
     }
@@ -220,5 +223,19 @@ mod tests {
         assert_eq!(last(), "a?b");
         assert_eq!(call(|| panic!("number {}", 7)), -11);
         assert!(last().contains("number 7"), "{}", last());
+    }
+
+    #[test]
+    fn a_temporary_folder_that_cannot_be_used_has_its_error_number_and_path() {
+        let folder = std::env::temp_dir();
+        for errno in [libc::ENOSPC, libc::EACCES, libc::EROFS] {
+            let full = viaduct_build::Scratch::lacks("the copy", &std::io::Error::from_raw_os_error(errno));
+            assert_eq!(call(|| Err(full.into())), Code::Io as c_int);
+            assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(errno));
+            // SAFETY: the path of this thread, not replaced meanwhile.
+            let path = unsafe { CStr::from_ptr(viaduct_error_path()) };
+            assert_eq!(path.to_bytes(), folder.as_os_str().as_bytes());
+            assert!(last().contains(&*folder.to_string_lossy()), "{}", last());
+        }
     }
 }
