@@ -425,6 +425,49 @@ def test_parts_that_are_left_are_written(card: viaduct.Card, tmp_path: Path):
     assert path.read_bytes() == data(40_000).tobytes()
 
 
+def test_a_mapping_that_another_one_has_replaced_leaves_that_alone(card: viaduct.Card, tmp_path: Path):
+    path = tmp_path / "old"
+    path.write_bytes(bytes(40_000))
+    with card.load("rng") as slot:
+        slot.set(size=64, count=64, seed=3, write=1)
+        part, whole = slot.map(path, write=True), slot.map(path, write=True)
+        at = part.va
+        new = slot.map(data(4096), write=True, address=at + 8192, fixed=True)
+        # A part that was replaced is an error by name; otherwise what is left counts.
+        for call in (
+            lambda: part.sync(8192, 4096),
+            lambda: part.madvise("dontneed"),
+            lambda: part.madvise("dontneed", 4096, 8192),
+        ):
+            with pytest.raises(viaduct.ArgumentError, match="nothing is mapped at byte 8192 of the mapping"):
+                call()
+        part.sync(invalidate=True)
+        part.sync(0, 8192)
+        part.madvise("normal", 12_288)
+        part.unmap(4096, 12_288)
+        part.close()
+        new.sync(0, 4096)
+        new.close()
+        # Nothing is left of it.
+        newer = slot.map(data(40_000), write=True, address=whole.va, fixed=True)
+        for call in (
+            lambda: whole.va,
+            lambda: len(whole),
+            whole.sync,
+            lambda: whole.madvise("dontneed"),
+            lambda: whole.unmap(0, 4096),
+            lambda: slot.start_and_wait(whole),
+        ):
+            with pytest.raises(viaduct.ClosedError, match="another mapping has replaced this one"):
+                call()
+        whole.close()
+        newer.sync(0, 40_000)
+        assert slot.start_and_wait(newer).denied == 0
+        assert np.any(newer.array)
+        newer.close()
+    assert path.read_bytes() == bytes(40_000)
+
+
 def test_a_refused_mapping_harms_no_file(card: viaduct.Card, tmp_path: Path):
     old, new = tmp_path / "old", tmp_path / "new"
     content = data(10_000).tobytes()

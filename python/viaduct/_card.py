@@ -40,6 +40,7 @@ from ._library import (
 )
 
 PAGE = 4096  # bytes of a page of the card, whatever the machine has
+HUGE = 2 << 20  # bytes of a large page of the card
 
 S = TypeVar("S", bound=c.Structure)
 T = TypeVar("T")
@@ -326,6 +327,7 @@ class Slot(_Handle):
         super().__init__(lambda: library.call("unload", handle), card)
         self._handle = handle
         self._workers: dict[str, ThreadPoolExecutor] = {}
+        self._mapped: weakref.WeakSet[_Parts] = weakref.WeakSet()
         index = c.c_uint32()
         library.call("slot_index", handle, index)
         self.index: int = index.value
@@ -509,7 +511,7 @@ class Slot(_Handle):
         part of a file. `create` creates the file, of `length` bytes; if the mapping is refused, an existing one stays as it
         is. `on_host` leaves the pages in host memory;
         `huge` selects pages of 2 MiB or 4 KiB instead of a choice by length. `address` is a hint, or with `fixed` a
-        demand: then whatever is mapped in the range is unmapped first. A pipe, FIFO or stream socket, with `length`,
+        demand: then whatever is mapped in the range is unmapped first, and older mappings have only what is left. A pipe, FIFO or stream socket, with `length`,
         is read in order as the app accesses its pages; with `read=False, write=True` it is written in order: what the
         app writes is sent by `sync`, `close`, and `unmap` of a part that ends with the last byte, and while the app
         runs once it is half of 1 MiB behind.
@@ -539,6 +541,12 @@ class Slot(_Handle):
             length = length or _rest(fd, offset)
             prot = mmap.PROT_READ * read + mmap.PROT_WRITE * write
             va = library.posix("mmap", self._handle, va, length, prot, flags, fd, offset)
+            if fixed:
+                # Of a mapping with pages of 2 MiB, the whole last one.
+                large = length >= HUGE and va % HUGE == 0 if huge is None else huge
+                step = HUGE if large else PAGE
+                for older in list(self._mapped):
+                    older.lose(va, va + -(-length // step) * step)
             try:
                 if created is not None:
                     created.empty()
@@ -667,6 +675,7 @@ class Mapping(_Handle):
 
         # Without `self`, which would never be dropped otherwise.
         parts = _Parts(slot._handle, va, length)
+        slot._mapped.add(parts)
 
         def unmap() -> None:
             with contextlib.ExitStack() as rest:
@@ -712,6 +721,8 @@ class Mapping(_Handle):
         choose a part; without `length`, what has been unmapped is left out."""
         flags = (lib.MS_SYNC if durable else lib.MS_ASYNC) | lib.MS_INVALIDATE * invalidate
         start, size = self._part(start, length)
+        if length is not None:
+            self._parts.check(start, size)
         whole = [(start, start + size)]
         for begin, end in self._parts.mapped(start, start + size) if length is None else whole:
             self._parts.call("msync", begin, end - begin, flags)
@@ -722,7 +733,9 @@ class Mapping(_Handle):
         "dontneed" (writes back and frees), "reuse" (stays longer than others), "lowuse" (leaves before others)."""
         if advice not in lib.ADVICE:
             raise ArgumentError(-1, f"advice is {advice!r}; there are {', '.join(lib.ADVICE)}")
-        self._parts.call("madvise", *self._part(start, length), lib.ADVICE[advice])
+        start, size = self._part(start, length)
+        self._parts.check(start, size)
+        self._parts.call("madvise", start, size, lib.ADVICE[advice])
 
     def unmap(self, start: int, length: int) -> None:
         """Removes a part of the mapping: the app cannot access it any more, and its changes are in the file."""
@@ -751,6 +764,8 @@ class Mapping(_Handle):
     def _check(self) -> None:
         if not self._native.open:
             raise ClosedError(-2, "this mapping is closed")
+        if self._parts.replaced():
+            raise ClosedError(-2, "another mapping has replaced this one; use that, or close this one")
 
     def _part(self, start: int, length: int | None) -> tuple[int, int]:
         self._check()
@@ -761,18 +776,45 @@ class Mapping(_Handle):
 
 
 class _Parts:
-    """Addresses of a mapping, and what of it is still mapped."""
+    """Addresses of a mapping, and what of it is still mapped. What was mapped there since belongs to others."""
 
     def __init__(self, slot: c.c_void_p, va: int, length: int) -> None:
         self._slot = slot
         self._va = va
         self._length = length
         self._gone: list[tuple[int, int]] = []
+        self._lost = False
 
     def unmap(self, start: int, length: int) -> None:
-        """Removes a part; whole pages are gone then."""
-        self.call("munmap", start, length)
+        """Removes what is still mapped of a part; whole pages are gone then."""
+        left = list(self.mapped(start, start + length))
+        for begin, end in left if length else [(start, start)]:
+            self.call("munmap", begin, end - begin)
         self._gone = sorted([*self._gone, (start, start + -(-length // PAGE) * PAGE)])
+
+    def lose(self, start: int, end: int) -> None:
+        """Another mapping has replaced what was in a range of addresses."""
+        start, end = max(start - self._va, 0), min(end - self._va, -(-self._length // PAGE) * PAGE)
+        if start < end:
+            self._gone = sorted([*self._gone, (start, end)])
+            self._lost = True
+
+    def replaced(self) -> bool:
+        """Whether nothing is left of it, and others have replaced some of it."""
+        return self._lost and not any(self.mapped(0, self._length))
+
+    def check(self, start: int, length: int) -> None:
+        """Raises unless all of a part is still mapped."""
+        at = start
+        for begin, end in self.mapped(start, start + length):
+            if begin > at:
+                break
+            at = end
+        if at < start + length:
+            raise ArgumentError(
+                -1,
+                f"nothing is mapped at byte {at} of the mapping; it was unmapped, or replaced by another mapping",
+            )
 
     def mapped(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Of a part, what is still mapped."""
