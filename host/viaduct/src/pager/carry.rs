@@ -178,7 +178,7 @@ impl Space {
                         return Ok(places);
                     }
                 }
-                let frames = self.take_frames(d, load.count, size, keep, placement)?;
+                let frames = self.take_frames(d, load.count, size, keep, placement, load.fault.is_none())?;
                 Ok(frames.into_iter().map(Place::Card).collect())
             }
         }

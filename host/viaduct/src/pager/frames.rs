@@ -20,7 +20,7 @@ enum Room {
 
 impl Space {
     /// Takes up to `want` frames, for pages of class `keep`, the first of which is needed at once. If there are not enough and no pages are
-    /// leaving, it evicts some; those that are leaving it does not wait for, unless all that were looked at are in use.
+    /// leaving, it evicts some; those that are leaving it does not wait for, unless `wait` says so or all that were looked at are in use.
     pub(super) fn take_frames(
         &mut self,
         d: &Dispatcher,
@@ -28,6 +28,7 @@ impl Space {
         size: FrameSize,
         keep: Keep,
         placement: Placement,
+        wait: bool,
     ) -> Result<Vec<u64>> {
         let want = want.min((self.budget / size.bytes()).max(1));
         let mut frames = Vec::new();
@@ -40,7 +41,7 @@ impl Space {
                 continue;
             }
             self.short = true;
-            let evicted = match self.make_room(d, keep, frames.len()) {
+            let evicted = match self.make_room(d, keep, frames.len(), wait) {
                 Ok(Room::Comes) => break,
                 Ok(Room::Evicted(evicted)) => evicted,
                 Err(error) => {
@@ -59,16 +60,16 @@ impl Space {
         Ok(frames)
     }
 
-    /// Begins to evict pages, or evicts some if those that were looked at are all in use.
-    fn make_room(&mut self, d: &Dispatcher, keep: Keep, taken: usize) -> Result<Room> {
-        let in_use = self.futile > 2 * self.clock.len() + EVICT;
-        if self.leaving.is_empty() && !in_use {
+    /// Begins to evict pages, or evicts some at once if those that were looked at are all in use.
+    fn make_room(&mut self, d: &Dispatcher, keep: Keep, taken: usize, wait: bool) -> Result<Room> {
+        let at_once = wait || self.futile > 2 * self.clock.len() + EVICT;
+        if self.leaving.is_empty() && !at_once {
             self.retire(d)?;
         }
         if self.leaving.is_empty() {
             return self.evict(d, keep, taken).map(Room::Evicted);
         }
-        if !in_use {
+        if !at_once {
             return Ok(Room::Comes);
         }
         let before = self.stats.evicted;
