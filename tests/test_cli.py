@@ -955,6 +955,13 @@ def test_profiles_reproduce_what_was_measured():
             assert 0.97 * at_most <= f["value"] <= 1.005 * at_most, (profile, f)
 
 
+def test_the_memory_of_a_board_is_as_fast_as_the_board(busy_bench: tuple[subprocess.CompletedProcess, Path]):
+    """Also with reads and writes at once, for which the crossbar must not turn the bus of a DRAM too often."""
+    rows = [f for f in json.loads(busy_bench[0].stdout) if "the paper's board" in f["note"]]
+    differences = [float(f["note"].rsplit(":", 1)[1].rstrip(" %")) for f in rows]
+    assert len(rows) == 5 and all(abs(difference) <= 5 for difference in differences), rows
+
+
 def test_plots_hold_the_figures_that_are_printed(busy_bench: tuple[subprocess.CompletedProcess, Path]):
     done, folder = busy_bench
     assert done.returncode == 0, done.stderr

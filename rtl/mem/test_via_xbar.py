@@ -231,11 +231,12 @@ async def a_shared_memory_is_never_idle_and_fairly_shared(dut):
             mgr.write(i * beats * p.width, [i] * beats)
     total = beats * count * len(p.mgr)
     await until(dut, lambda: len(p.mem[0].r_beats) == total and len(p.mem[0].w_beats) == total, 4 * total)
-    assert span(p.mem[0].r_beats) == total and span(p.mem[0].w_beats) == total
+    # A way may wait for the other one: a DRAM has one bus for both.
+    assert max(span(p.mem[0].r_beats), span(p.mem[0].w_beats)) < 1.25 * total
     await until(dut, lambda: all(len(x.b) == count for x in p.mgr))
     # Where one is half way, so are the others.
     half = [x.b[count // 2][0] for x in p.mgr]
-    assert max(half) - min(half) < 12 * beats * len(p.mgr), half
+    assert max(half) - min(half) < 24 * beats * len(p.mgr), half
 
 
 @cocotb.test(timeout_time=2000, timeout_unit="us")
@@ -261,7 +262,7 @@ async def a_shared_memory_is_shared_by_bytes(dut):
         await until(dut, lambda k=k: min(len(x.r) for x in p.mgr) >= k * longest, 40000)
         beats = [len(x.r) - y for x, y in zip(p.mgr, first, strict=True)]
         # Two quanta, and what is under way to the managers.
-        assert max(beats) - min(beats) <= 160, f"reads: {beats}"
+        assert max(beats) - min(beats) <= 256, f"reads: {beats}"
     await until(dut, lambda: min(len(x.taken["w"]) for x in p.mgr) >= quanta * longest, 40000)
     half = min(x.taken["w"][quanta * longest // 2] for x in p.mgr)
     moved = [sum(1 for at in x.taken["w"] if at <= half) for x in p.mgr]
@@ -280,7 +281,7 @@ async def reads_and_writes_share_a_memory(dut):
     for _ in range(count):
         for mgr in writers:
             mgr.write(p.r.randrange(SIZE // 4096) * 4096, [0] * longest)
-    bound = 6 * 16 + 64  # quanta, and what is held on the way
+    bound = 6 * 64 + 64  # quanta, and what is held on the way
     ahead = 0.0
     for k in range(1, count - 1):
         await until(dut, lambda k=k: len(reader.r) >= k * longest, 40000)

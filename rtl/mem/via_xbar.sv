@@ -68,7 +68,7 @@ module via_xbar
   assign idle_o  = rd_idle && wr_idle;
 
   // By ways: reads and writes.
-  logic [NumMgr-1:0] req[2][NumSub], urgent[2][NumSub], gnt[2][NumSub], cut[NumSub];
+  logic [NumMgr-1:0] req[2][NumSub], urgent[2][NumSub], gnt[2][NumSub], cut[2][NumSub];
   logic [7:0] req_len[2][NumSub][NumMgr];
   logic [NumSub-1:0] ack[2], gnt_any[2];
 
@@ -99,7 +99,7 @@ module via_xbar
     .ack_o    (ack[0]),
     .gnt_i    (gnt[0]),
     .gnt_any_i(gnt_any[0]),
-    .cut_i    (cut),
+    .cut_i    (cut[0]),
     .still_o  (rd_still),
     .idle_o   (rd_idle)
   );
@@ -137,15 +137,18 @@ module via_xbar
     .ack_o    (ack[1]),
     .gnt_i    (gnt[1]),
     .gnt_any_i(gnt_any[1]),
-    .cut_i    (cut),
+    .cut_i    (cut[1]),
     .still_o  (wr_still),
     .idle_o   (wr_idle)
   );
 
-  // A channel is shared by reads and writes together. Host memory is beyond a link with a data path each way, and its bursts are not cut.
+  // A channel is shared by reads and writes together, in quanta of several pieces: DRAM loses time whenever its bus turns. Therefore a burst that
+  // is no longer than a quantum is cut only while others use the same way. Host memory is beyond a link with a data path each way, and its
+  // bursts are not cut.
+  localparam int unsigned Quantum = (4 * Piece < MaxBurstBeats) ? 4 * Piece : MaxBurstBeats;
   for (genvar t = 0; t < NumSub; t++) begin : gen_tgt
     if (t < NumChan) begin : gen_channel
-      logic [NumMgr-1:0] chan_req[2], chan_urgent[2], chan_gnt[2];
+      logic [NumMgr-1:0] chan_req[2], chan_urgent[2], chan_gnt[2], shared[2];
       logic [7:0] chan_len[2][NumMgr];
       logic [1:0] chan_ack, chan_valid;
       for (genvar w = 0; w < 2; w++) begin : gen_way
@@ -155,11 +158,12 @@ module via_xbar
         assign chan_ack[w] = ack[w][t];
         assign gnt[w][t] = chan_gnt[w];
         assign gnt_any[w][t] = chan_valid[w];
+        assign cut[w][t] = shared[w] | shared[1-w] & {NumMgr{MaxBurstBeats > Quantum}};
       end
       via_xbar_share #(
         .N      (NumMgr),
         .Ways   (2),
-        .Quantum(Piece)
+        .Quantum(Quantum)
       ) u_share (
         .clk_i,
         .rst_ni,
@@ -169,7 +173,7 @@ module via_xbar
         .ack_i   (chan_ack),
         .gnt_o   (chan_gnt),
         .valid_o (chan_valid),
-        .shared_o(cut[t])
+        .shared_o(shared)
       );
     end else begin : gen_host
       for (genvar w = 0; w < 2; w++) begin : gen_way
@@ -195,7 +199,8 @@ module via_xbar
           .shared_o()
         );
       end
-      assign cut[t] = '0;
+      assign cut[0][t] = '0;
+      assign cut[1][t] = '0;
     end
   end
 

@@ -31,7 +31,7 @@ module via_xbar_share
   input  logic [Ways-1:0] ack_i,              // level: the grant of this cycle is used
   output logic [   N-1:0] gnt_o   [Ways],     // granted manager, one-hot; zero if there is none
   output logic [Ways-1:0] valid_o,            // there is a grant
-  output logic [   N-1:0] shared_o            // another manager has requested during the last 16 to 32 grants
+  output logic [   N-1:0] shared_o[Ways]      // another manager has requested this way during the last 16 to 32 grants
 );
 
   localparam bit NOk = param_in("via_xbar_share N", N, 1, 64);
@@ -121,23 +121,27 @@ module via_xbar_share
   // Counted in grants, so that nothing changes without one.
   localparam int unsigned RecentLog2 = 4;
   logic [RecentLog2-1:0] recent_q;
-  logic [N-1:0] now_q, past_q, seen;
-  assign seen = now_q | past_q;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      recent_q <= '0;
-      now_q    <= '0;
-      past_q   <= '0;
-      shared_o <= '0;
-    end else begin
-      if (used != '0) recent_q <= recent_q + 1'b1;
-      if (used != '0 && recent_q == '1) begin
-        now_q  <= any;
-        past_q <= now_q;
+    if (!rst_ni) recent_q <= '0;
+    else if (used != '0) recent_q <= recent_q + 1'b1;
+  end
+  for (genvar w = 0; w < Ways; w++) begin : gen_shared
+    logic [N-1:0] now_q, past_q, seen;
+    assign seen = now_q | past_q;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        now_q       <= '0;
+        past_q      <= '0;
+        shared_o[w] <= '0;
       end else begin
-        now_q <= now_q | any;
+        if (used != '0 && recent_q == '1) begin
+          now_q  <= req_i[w];
+          past_q <= now_q;
+        end else begin
+          now_q <= now_q | req_i[w];
+        end
+        shared_o[w] <= (seen & (seen - 1'b1)) != '0 ? '1 : seen != '0 ? ~seen : '0;
       end
-      shared_o <= (seen & (seen - 1'b1)) != '0 ? '1 : seen != '0 ? ~seen : '0;
     end
   end
 

@@ -706,16 +706,15 @@ module via_slot_port
     quiet_q <= mmu_quiet && mem_quiet && &strm_quiet && &mvi_idle && &mvo_idle && join_idle && mux_idle && dispatch_idle;
   assign stat_o = '{cause: cause, isolated: isolated, busy: busy_q, quiet: quiet_q, loaded: loaded_q};
 
-  logic rest_idle;
-  assign rest_idle = mem_quiet && dispatch_idle && mmu_idle && events_idle && ~|{reg_valid_i, reg_valid_q, answered_q, irq_q};
-  // Collected in two steps.
-  logic rest_idle_q;
-  logic [3*NS+1:0] still_q;
+  // Collected in two steps, each of all at the same time: what leaves one for another is in one of them.
+  logic [4:0] rest_q;
+  logic [3*NS+1:0] still_q, idle_q;
   always_ff @(posedge clk_i) begin
-    rest_idle_q <= rest_idle;
-    still_q     <= {mvi_still, mvo_still, strm_still, fn_still, mux_still};
-    still_o     <= rest_idle_q && &still_q;
-    idle_o      <= rest_idle && &strm_quiet && &mvi_idle && &mvo_idle && join_idle && mux_idle;
+    rest_q  <= {mem_quiet, dispatch_idle, mmu_idle, events_idle, ~|{reg_valid_i, reg_valid_q, answered_q, irq_q}};
+    still_q <= {mvi_still, mvo_still, strm_still, fn_still, mux_still};
+    idle_q  <= {mvi_idle, mvo_idle, strm_quiet, join_idle, mux_idle};
+    still_o <= &rest_q && &still_q;
+    idle_o  <= &rest_q && &idle_q;
   end
 
 endmodule
