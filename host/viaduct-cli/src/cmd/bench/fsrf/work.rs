@@ -294,7 +294,7 @@ impl Work {
     /// What a program would say about its accesses.
     pub fn advice(&self) -> Advice {
         match self.name {
-            "gups" | "rng read" | "rng write" | "page rank" | "tri" => Advice::Random,
+            "gups" | "rng read" | "rng write" | "tri" => Advice::Random,
             _ => Advice::Normal,
         }
     }
