@@ -544,6 +544,7 @@ class Slot(_Handle):
             if fixed:
                 # Of a mapping with pages of 2 MiB, the whole last one.
                 large = length >= HUGE and va % HUGE == 0 if huge is None else huge
+                large = large and stat.S_ISREG(os.fstat(fd).st_mode)
                 step = HUGE if large else PAGE
                 for older in list(self._mapped):
                     older.lose(va, va + -(-length // step) * step)

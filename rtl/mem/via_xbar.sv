@@ -10,7 +10,7 @@
 // Throughput: per direction one burst granted and one beat moved for every manager and every subordinate each cycle. Latency: AR and R three
 // cycles, B two; AW five after the last beat of the burst, of a long one the 17th, and W one more (via_xbar_wr). Order: in order for
 // every manager; on their way to different subordinates bursts overtake one another, and responses wait for their turn in buffers here.
-// Downstream everything has id 0. To a channel that others use, bursts go in pieces of 16 beats.
+// Downstream everything has id 0. To a channel that others use in the same way, bursts go in pieces of 16 beats.
 // Misuse: a manager that stalls R or B harms only itself; one that pauses within the W of a long burst stops its target.
 
 module via_xbar

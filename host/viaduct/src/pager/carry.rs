@@ -87,6 +87,7 @@ impl Space {
             self.trouble.get_or_insert(error);
         }
         self.clean(d);
+        self.stir(d);
     }
 
     /// Waits until nothing is under way; the counters then, or the first error of all that nobody was told.

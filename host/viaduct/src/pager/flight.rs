@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::dispatch::{Dispatcher, Tag};
+use crate::dispatch::{Dispatcher, State, Tag};
 use crate::error::Result;
 use crate::pager::batch::Batch;
 use crate::pager::region::PageRef;
@@ -27,11 +27,23 @@ impl Space {
         !self.batches.is_empty() || !self.reads.is_empty() || !self.leaving.is_empty()
     }
 
-    /// Notes, at the end of serving, what a thread that waits is woken by. Faults that are left have no room until something ends.
-    pub(super) fn watch_all(&self, d: &Dispatcher) {
-        self.watch(d);
+    /// Notes, at the end of serving, what a thread that waits is woken by. So many faults are left that have no room until something ends; those
+    /// that have come since have not been tried.
+    pub(super) fn watch_all(&self, d: &Dispatcher, left: usize) {
         let mut st = d.lock();
-        st.stalled = !st.faults.is_empty() && self.any_under_way();
+        self.watch_in(&mut st);
+        st.stalled = left > 0 && st.faults.len() <= left && self.any_under_way();
+    }
+
+    /// After work of a thread that need not serve: what it has taken note of may be what faults wait for.
+    pub(super) fn stir(&self, d: &Dispatcher) {
+        let mut st = d.lock();
+        st.stalled = false;
+        let wanted = !st.faults.is_empty() || st.poked;
+        drop(st);
+        if wanted {
+            d.wake();
+        }
     }
 
     /// Submits a batch. Upon an error nothing is known of its pages.
@@ -77,7 +89,10 @@ impl Space {
     /// A thread that waits is woken when the oldest batch or a step of leaving pages has ended: when its last command has, and then, should
     /// the card not keep the order, when one has that is left.
     pub(super) fn watch(&self, d: &Dispatcher) {
-        let mut st = d.lock();
+        self.watch_in(&mut d.lock());
+    }
+
+    fn watch_in(&self, st: &mut State) {
         let leaving = self.leaving.iter().map(|leaving| &leaving.tags);
         let steps = self.batches.front().map(|batch| &batch.tags).into_iter().chain(leaving);
         let last = |tags: &Vec<Tag>| {

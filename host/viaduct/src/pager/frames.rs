@@ -62,7 +62,7 @@ impl Space {
 
     /// Begins to evict pages, or evicts some at once if those that were looked at are all in use.
     fn make_room(&mut self, d: &Dispatcher, keep: Keep, taken: usize, wait: bool) -> Result<Room> {
-        let at_once = wait || self.futile > 2 * self.clock.len() + EVICT;
+        let at_once = wait || self.all_in_use();
         if self.leaving.is_empty() && !at_once {
             self.retire(d)?;
         }

@@ -179,6 +179,10 @@ impl Space {
             Ok(()) => {
                 self.land(d);
                 self.take_in(d);
+                // A step of leaving pages may be what has ended.
+                if let Err(error) = self.advance(d) {
+                    self.trouble.get_or_insert(error);
+                }
             }
             Err(error) => {
                 self.trouble.get_or_insert(error);

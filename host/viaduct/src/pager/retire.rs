@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::pager::advice::Keep;
 use crate::pager::batch::{GROUPS, Leaving, Stage};
 use crate::pager::region::{Page, PageRef};
+use crate::pager::replace::EVICT;
 use crate::pager::space::Space;
 use crate::protocol::desc::*;
 
@@ -26,7 +27,7 @@ impl Space {
     /// Goes on with eviction ahead of need, as far as that is possible without waiting.
     pub(super) fn retire(&mut self, d: &Dispatcher) -> Result<()> {
         self.advance(d)?;
-        while self.leaving.len() < GROUPS {
+        while self.leaving.len() < GROUPS && !self.all_in_use() {
             let most = self.wanted(d);
             if most == 0 || !self.retire_some(d, most)? {
                 break;
@@ -37,7 +38,7 @@ impl Space {
     }
 
     /// Goes on with groups whose commands have ended.
-    fn advance(&mut self, d: &Dispatcher) -> Result<()> {
+    pub(super) fn advance(&mut self, d: &Dispatcher) -> Result<()> {
         let mut at = 0;
         while let Some(leaving) = self.leaving.get(at) {
             let Some(done) = d.lock().take_all(&leaving.tags) else {
@@ -50,6 +51,11 @@ impl Space {
             }
         }
         Ok(())
+    }
+
+    /// Whether all pages have been looked at, twice, and none could leave: they are not asked again before one has been evicted.
+    pub(super) fn all_in_use(&self) -> bool {
+        self.futile > 2 * self.clock.len() + EVICT
     }
 
     /// Waits until no pages are leaving.

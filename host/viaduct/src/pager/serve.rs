@@ -50,7 +50,7 @@ impl Space {
         self.drop_passed(d)?;
         self.send_complete(d)?;
         self.retire(d)?;
-        self.watch_all(d);
+        self.watch_all(d, left);
         Ok(())
     }
 

@@ -168,13 +168,15 @@ impl Space {
 
     /// Pages have been written, or could not be.
     pub fn end_sync(&mut self, d: &Dispatcher, mut writing: Writing) -> Result<()> {
-        self.end_writing();
+        self.writing.clear();
         std::mem::take(&mut writing.runs).into_iter().for_each(|run| self.note_written(run));
         if writing.then != Then::Keep {
             // Faults have been served meanwhile.
             self.settle(d);
         }
-        self.written(d, writing)
+        let written = self.written(d, writing);
+        self.stir(d);
+        written
     }
 
     fn written(&mut self, d: &Dispatcher, writing: Writing) -> Result<()> {
@@ -195,7 +197,8 @@ impl Space {
     /// just written.
     fn enter_again(&mut self, d: &Dispatcher, start: u64, pages: &[PageRef]) {
         let enters = |page: &&Page| !page.mapped && !page.changed() && !page.spoiled;
-        let place = |&at: &PageRef| self.page_ref(at).filter(enters).map(|page| (at.1, page.place));
+        let here = |at: &PageRef| self.page_ref(*at).filter(|_| !self.pinned.contains(at));
+        let place = |at: &PageRef| here(at).filter(enters).map(|page| (at.1, page.place));
         let pages: Vec<_> = pages.iter().filter_map(place).collect();
         if pages.is_empty() {
             return;
@@ -212,8 +215,10 @@ impl Space {
     /// Pages that neither are changed nor can be written by the card need not be looked at until a write asks for them.
     fn note_clean(&mut self, pages: &[PageRef]) {
         for &(start, number) in pages {
+            // A batch may be about to map it.
+            let entered = self.pinned.contains(&(start, number));
             let Some(paged) = self.paged(start) else { continue };
-            if paged.pages.get(&number).is_none_or(|page| !page.mapped && !page.changed()) {
+            if !entered && paged.pages.get(&number).is_none_or(|page| !page.mapped && !page.changed()) {
                 paged.cleaned(number);
             }
         }
@@ -255,8 +260,10 @@ impl Space {
         let missing = (number..end).find(|&n| !self.is_coming((start, n)));
         *room -= (missing.unwrap_or(end) - number) * step;
         match missing {
-            // There may be room once something has ended.
-            Some(number) if self.await_any(d) => Ok(Some(start + number * step)),
+            // There may be room once something has ended; a page that cannot be read is not tried for ever.
+            Some(to) if (to > number || self.resident + step > self.budget) && self.await_any(d) => {
+                Ok(Some(start + to * step))
+            }
             Some(_) => Ok(None), // there is no room, or the file cannot be read
             None => Ok(Some(start + end * step).filter(|&next| next < range.end)),
         }

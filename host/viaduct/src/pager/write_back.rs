@@ -97,9 +97,13 @@ impl Space {
         !self.writing.is_empty()
     }
 
-    /// They are not any more.
-    pub fn end_writing(&mut self) {
-        self.writing.clear();
+    /// They are not any more, and nobody knows whether they are in the file.
+    pub fn give_up_writing(&mut self) {
+        for (start, number) in std::mem::take(&mut self.writing) {
+            if let Some(page) = self.page(start, number) {
+                page.dirty = true;
+            }
+        }
     }
 
     /// Whether a page is neither evicted nor given up now.

@@ -509,7 +509,7 @@ impl EndOfWriting<'_> {
 impl Drop for EndOfWriting<'_> {
     fn drop(&mut self) {
         if !self.noted {
-            lock(&self.slot.space).end_writing();
+            lock(&self.slot.space).give_up_writing();
         }
         self.slot.written.notify_all();
     }
