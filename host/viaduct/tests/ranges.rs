@@ -14,18 +14,6 @@ use viaduct::*;
 const PAGE: u64 = 4096;
 const HUGE: u64 = 2 << 20;
 
-fn open(fake: &Arc<FakeCard>) -> Slot {
-    let short = Duration::from_millis(300);
-    let card = Card::open_with(fake.clone(), Timeouts { stall: short, busy: short, control: short }).unwrap();
-    let slot = card.slot(0).unwrap();
-    slot.load(&IMAGE).unwrap();
-    slot
-}
-
-fn pattern(pages: u64) -> Vec<u8> {
-    (0..(pages * PAGE) as usize).map(|i| (i * 13 + (i >> 12) * 5) as u8).collect()
-}
-
 /// The pattern, with 1 added to the bytes of some pages.
 fn changed(pages: u64, which: impl IntoIterator<Item = u64>) -> Vec<u8> {
     let mut data = pattern(pages);

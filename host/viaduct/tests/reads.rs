@@ -70,18 +70,6 @@ impl Disk {
     }
 }
 
-fn open(fake: &Arc<FakeCard>) -> Slot {
-    let short = Duration::from_millis(300);
-    let card = Card::open_with(fake.clone(), Timeouts { stall: short, busy: short, control: short }).unwrap();
-    let slot = card.slot(0).unwrap();
-    slot.load(&IMAGE).unwrap();
-    slot
-}
-
-fn pattern(pages: u64) -> Vec<u8> {
-    (0..(pages * PAGE) as usize).map(|i| (i * 13 + (i >> 12) * 5) as u8).collect()
-}
-
 fn page_of(data: &[u8], page: u64) -> &[u8] {
     &data[(page * PAGE) as usize..][..PAGE as usize]
 }

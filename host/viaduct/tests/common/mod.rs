@@ -972,3 +972,17 @@ impl PciFunction for FakeCard {
 
 /// An image that the card accepts.
 pub const IMAGE: [u8; 8] = *b"!VIA\0\0\0\0";
+
+/// Slot 0 of a card with short time-outs, with an app.
+pub fn open(fake: &Arc<FakeCard>) -> viaduct::Slot {
+    let short = Duration::from_millis(300);
+    let timeouts = viaduct::Timeouts { stall: short, busy: short, control: short };
+    let slot = viaduct::Card::open_with(fake.clone(), timeouts).unwrap().slot(0).unwrap();
+    slot.load(&IMAGE).unwrap();
+    slot
+}
+
+/// The bytes of so many pages, which all differ.
+pub fn pattern(pages: u64) -> Vec<u8> {
+    (0..(pages * 4096) as usize).map(|i| (i * 13 + (i >> 12) * 5) as u8).collect()
+}
