@@ -4,7 +4,7 @@
 // in a way; a request waits for less than four quanta of each of the others in each way (with one way, three), whoever is urgent; beats of two
 // managers that each request the same ways without pause differ by less than two quanta for each way that each of them requests, in any time.
 //
-// A manager that requests alone is granted in both ways; beats are counted from then on.
+// A manager that requested alone in the last cycle is granted in both ways; beats are counted from then on.
 //
 // Assumed: requests and their lengths stay until they are granted, and no burst is longer than a quantum.
 
@@ -53,7 +53,7 @@ module xbar_share #(
   // Beats of the first two managers since each requests the same ways without pause: the ways, and the balances then.
   logic signed [W-1:0] ahead_q, ahead, sum[2], before_q[2];
   logic [1:0][Ways-1:0] asks, ways_q;
-  logic both_q;
+  logic asked_q, both_q;  // both requested in the last cycle; in the last two
 
   for (genvar w = 0; w < Ways; w++) begin : gen_way
     for (genvar m = 0; m < N; m++) begin : gen_mgr
@@ -68,12 +68,6 @@ module xbar_share #(
         assign turn[w*N+m] = 1'b0;
       end
     end
-  end
-
-  logic [N-1:0] any;
-  always_comb begin
-    any = '0;
-    for (int unsigned w = 0; w < Ways; w++) any |= req_i[w];
   end
 
   always_comb begin
@@ -101,21 +95,24 @@ module xbar_share #(
     len_q <= len;
     if (!rst_ni) begin
       kept_q   <= '0;
+      asked_q  <= 1'b0;
       both_q   <= 1'b0;
       others_q <= '0;
     end else begin
       kept_q <= req & ~granted;
       for (int unsigned f = 0; f < F; f++) begin
         for (int unsigned k = 0; k < F; k++) begin
-          others_q[f][k] <= (!req[f] || granted[f] || $onehot(any)) ? '0 : others_q[f][k] + (granted[k] ? W'(len[k]) + W'(1) : '0);
+          others_q[f][k] <= (!req[f] || granted[f] || dut.alone_q != '0) ? '0 : others_q[f][k] + (granted[k] ? W'(len[k]) + W'(1) : '0);
         end
       end
-      both_q  <= asks[0] != '0 && asks[1] != '0;
+      asked_q <= asks[0] != '0 && asks[1] != '0;
+      both_q  <= asks[0] != '0 && asks[1] != '0 && asked_q;
       ways_q  <= asks;
       ahead_q <= (both_q && ways_q == asks ? ahead_q : '0) + ahead;
       if (!both_q || ways_q != asks) before_q <= sum;
 
       a_works : assert (valid != '0 || req == '0);
+      i_alone : assert ($onehot0(dut.alone_q) && (!asked_q || dut.alone_q == '0) && (!both_q || asked_q));
     end
   end
 
@@ -145,9 +142,7 @@ module xbar_share #(
     always_ff @(posedge clk_i) begin
       if (rst_ni)
         a_one :
-        assert ((valid[w] || req_i[w] == '0 || !$onehot(
-            any
-        )) && $onehot0(
+        assert ((valid[w] || (req_i[w] & dut.alone_q) == '0) && $onehot0(
             gnt[w]
         ) && (gnt[w] != '0) == valid[w] && (gnt[w] & ~req_i[w]) == '0);
     end

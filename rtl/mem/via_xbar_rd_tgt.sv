@@ -28,7 +28,7 @@ module via_xbar_rd_tgt
   output logic        [NumMgr-1:0] req_o,                  // to via_xbar_share: who requests
   output logic        [       7:0] req_len_o    [NumMgr],  // beats - 1 of its piece
   output logic                     ack_o,                  // level: a grant is used
-  input  logic        [NumMgr-1:0] gnt_i,                  // its grant, one-hot
+  input  logic        [NumMgr-1:0] gnt_i,                  // its grant, one-hot; zero if there is none
   input  logic                     gnt_any_i,              // there is one
   output axi_ax_t                  m_ar_o,
   output logic                     m_ar_valid_o,
@@ -93,7 +93,7 @@ module via_xbar_rd_tgt
   always_comb begin
     ax = '0;
     for (int unsigned m = 0; m < NumMgr; m++) begin
-      if (gnt_any_i && gnt_i[m]) begin
+      if (gnt_i[m]) begin
         ax.addr |= AddrW'(req_place[m]) << BeatLog2;
         ax.len |= req_len[m];
       end

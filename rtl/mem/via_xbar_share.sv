@@ -9,7 +9,7 @@
 // requests, either way, has a balance; then balances below zero get a quantum, of a manager that requests both ways one of them, in turn. Among
 // those with a balance the urgent ones are first, and among equals the one granted longest ago: urgency decides who is next, not how much
 // anybody gets.
-// While a manager requests alone, each of its ways is refilled by itself, so that neither waits for the other.
+// After a cycle in which a manager requests alone, each of its ways is refilled by itself, so that neither waits for the other.
 // Throughput: one grant a way and cycle, also of one manager alone and in the cycle of a refill. Latency: none, combinational.
 // A request waits for less than four quanta of each of the others each way (with one way, three). Of two managers that each request the
 // same ways without pause neither is granted more than the other by four quanta in any time, by six or eight if one or both request both ways,
@@ -43,22 +43,25 @@ module via_xbar_share
 
   logic [N-1:0] below[Ways], rich[Ways], any;
   logic [Ways-1:0] spent, used;  // nobody who requests has a balance; a grant is used
-  logic refill, lone;  // lone: no two managers request
+  logic refill;
+  logic [N-1:0] alone_q;  // in the last cycle only this one requested: it needs no balance
   logic [N-1:0] fill[Ways];  // a refill is for this balance, if it is below zero
 
   always_comb begin
     any = '0;
     for (int unsigned w = 0; w < Ways; w++) begin
       any |= req_i[w];
-      rich[w]  = req_i[w] & ~below[w];
+      rich[w]  = req_i[w] & (~below[w] | alone_q);
       spent[w] = rich[w] == '0;
     end
   end
   assign refill = spent == '1;
-  assign lone   = (any & (any - 1'b1)) == '0;
-  always_comb
-    for (int unsigned w = 0; w < Ways; w++) valid_o[w] = !spent[w] || lone && req_i[w] != '0 || refill && (req_i[w] & fill[w]) != '0;
+  always_comb for (int unsigned w = 0; w < Ways; w++) valid_o[w] = !spent[w] || refill && (req_i[w] & fill[w]) != '0;
   assign used = ack_i & valid_o;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) alone_q <= '0;
+    else alone_q <= (any & (any - 1'b1)) == '0 ? any : '0;
+  end
 
   // Of a manager that requests both ways the next refill is for way `turn_q`.
   if (Ways > 1) begin : gen_turn
@@ -68,7 +71,7 @@ module via_xbar_share
     assign fill[1] = ~(req_i[0] & ~turn_q);
     always_ff @(posedge clk_i) begin
       if (!rst_ni) turn_q <= N'({N{2'b01}});
-      else if (refill && !lone && used != '0) turn_q <= turn_q ^ both;
+      else if (refill && used != '0) turn_q <= turn_q ^ both;
     end
   end else begin : gen_always
     assign fill[0] = '1;
@@ -88,7 +91,7 @@ module via_xbar_share
         for (int unsigned m = 0; m < N; m++) begin
           // Who is before m.
           automatic logic [N-1:0] precede = urgent_i[w][m] ? urgent_i[w] & ~later_q[m] : urgent_i[w] | ~later_q[m];
-          gnt_o[w][m] = first(rich[w], precede, m) || lone && req_i[w][m] || refill && first(req_i[w] & fill[w], precede, m);
+          gnt_o[w][m] = first(rich[w], precede, m) || refill && first(req_i[w] & fill[w], precede, m);
         end
       end
     end
@@ -102,7 +105,7 @@ module via_xbar_share
         end else if (used != '0) begin
           automatic logic [7:0] charge = (9'(len_i[w][m]) >= 9'(Quantum)) ? 8'(Quantum - 1) : len_i[w][m];  // beats - 1
           automatic logic signed [BalanceW-1:0] base = balance_q;
-          if (below[w][m] && (refill && fill[w][m] || lone && req_i[w][m])) base = base + BalanceW'(Quantum);
+          if (below[w][m] && (refill && fill[w][m] || alone_q[m] && req_i[w][m])) base = base + BalanceW'(Quantum);
           balance_q <= (used[w] && gnt_o[w][m]) ? base + ~BalanceW'(charge) : base;
           if (used[w]) later_q[m] <= gnt_o[w][m] ? '0 : later_q[m] | gnt_o[w];
         end

@@ -32,7 +32,7 @@ module via_xbar_wr_tgt
   output logic        [     NumMgr-1:0] req_o,                  // to via_xbar_share: who requests
   output logic        [            7:0] req_len_o    [NumMgr],  // beats - 1 of its piece
   output logic                          ack_o,                  // level: a grant is used
-  input  logic        [     NumMgr-1:0] gnt_i,                  // its grant, one-hot
+  input  logic        [     NumMgr-1:0] gnt_i,                  // its grant, one-hot; zero if there is none
   input  logic                          gnt_any_i,              // there is one
   input  logic        [StrbW+DataW-1:0] beat_i       [NumMgr],  // strobes and data, in the order of the bursts
   input  logic        [     NumMgr-1:0] beat_valid_i,
@@ -154,7 +154,7 @@ module via_xbar_wr_tgt
     last = 1'b0;
     from = '0;
     for (int unsigned m = 0; m < NumMgr; m++) begin
-      if (gnt_any_i && gnt_i[m]) begin
+      if (gnt_i[m]) begin
         ax.addr |= AddrW'(req_place[m]) << BeatLog2;
         ax.len |= req_len[m];
         last |= req_last[m];
