@@ -59,11 +59,20 @@ module fifo #(
     assign outside = '0;
     assign hidden  = held_q != '0 && !m_valid;
   end
+  via_hs_checker #(
+    .Width(1)
+  ) u_held (
+    .clk_i,
+    .rst_ni,
+    .s_i    (m),
+    .valid_i(m_valid),
+    .ready_i(m_ready_i)
+  );
   assign push = s_valid_i && s_ready;
   assign pop  = m_valid && m_ready_i;
 
   logic begun_q = 1'b0;
-  logic watched_q, word_q, wait_q, lone_q;
+  logic watched_q, word_q, lone_q;
   logic [2:0] ahead_q;  // words before the one that is watched
   logic [2:0] starved_q;  // cycles without a word at the head while there is one
   always_ff @(posedge clk_i) begin
@@ -75,12 +84,10 @@ module fifo #(
       held_q    <= '0;
       ahead_q   <= '0;
       word_q    <= 1'b0;
-      wait_q    <= 1'b0;
       lone_q    <= 1'b0;
       starved_q <= '0;
     end else begin
       held_q <= held_q + 3'(push) - 3'(pop);
-      wait_q <= m_valid && !m_ready_i;
       lone_q <= push && held_q == 3'(pop) && (Head || !Ram);  // what comes alone, or as the last one leaves, is there in the next cycle
       starved_q <= (held_q != '0 && !m_valid) ? starved_q + 1'b1 : '0;
       if (!watched_q) begin
@@ -100,7 +107,6 @@ module fifo #(
       a_comes : assert (starved_q <= 3'(Ram) + 3'(Ram && Head) + 3'(Late));
       a_lone : assert (!lone_q || m_valid);
       a_hidden : assert (hidden || held_q == '0 || m_valid);
-      if (wait_q) a_held : assert (m_valid);
       if (watched_q) begin
         a_kept : assert (ahead_q < held_q);
         if (m_valid && ahead_q == '0) a_word : assert (m == word_q);

@@ -356,9 +356,11 @@ module mmu
     always_ff @(posedge clk_i) begin
       if (rst_ni) begin
         i_owner : assert (dut.gen_dir[d].u_tlb.of_owner_q == (dut.gen_dir[d].u_tlb.state_q == Held));
-        i_of_s1 : assert (dut.gen_dir[d].u_tlb.of_s1_q == (dut.gen_dir[d].u_tlb.state_q == Compare2 || dut.gen_dir[d].u_tlb.state_q == Reread1));
+        i_of_s1 :
+        assert (dut.gen_dir[d].u_tlb.of_s1_q == (dut.gen_dir[d].u_tlb.state_q == Compare2 || dut.gen_dir[d].u_tlb.state_q == Reread1));
         i_of_s2 : assert (dut.gen_dir[d].u_tlb.of_s2_q == (dut.gen_dir[d].u_tlb.state_q == Reread2));
-        i_scout : assert (dut.gen_dir[d].u_tlb.of_scout_q == (dut.gen_dir[d].u_tlb.state_q == Read || dut.gen_dir[d].u_tlb.state_q == Post));
+        i_scout :
+        assert (dut.gen_dir[d].u_tlb.of_scout_q == (dut.gen_dir[d].u_tlb.state_q == Read || dut.gen_dir[d].u_tlb.state_q == Post));
         a_granted :
         assert (!p_valid || p.addr[AddrErrBit] || dut.gen_dir[d].u_tlb.s2_q.addr[VaW-1:PageLog2] != vp || p.addr[AddrHostBit] != fh ||
             p.addr[51:PageLog2] != fp || page_q || huge_q);

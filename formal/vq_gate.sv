@@ -107,11 +107,39 @@ module vq_gate
     .idle_o         ()
   );
 
+  // What is offered stays as it is until accepted.
+  via_hs_checker #(
+    .Width($bits(axi_ax_t))
+  ) u_ar_held (
+    .clk_i,
+    .rst_ni,
+    .s_i    (m_ar),
+    .valid_i(m_ar_valid),
+    .ready_i(m_ar_ready_i)
+  );
+  via_hs_checker #(
+    .Width($bits(axi_ax_t))
+  ) u_aw_held (
+    .clk_i,
+    .rst_ni,
+    .s_i    (m_aw),
+    .valid_i(m_aw_valid),
+    .ready_i(m_aw_ready_i)
+  );
+  via_hs_checker #(
+    .Width($bits(axi_w_t))
+  ) u_w_held (
+    .clk_i,
+    .rst_ni,
+    .s_i    (m_w),
+    .valid_i(m_w_valid),
+    .ready_i(m_w_ready_i)
+  );
+
   // What the ports have seen since reset, modulo 16, and what was offered in the cycle before and not accepted.
   logic begun_q = 1'b0;
-  logic ar_wait_q, aw_wait_q, w_wait_q, enable_q, rd_drained_q, wr_drained_q;
+  logic ar_wait_q, aw_wait_q, enable_q, rd_drained_q, wr_drained_q;
   axi_ax_t m_ar_q, m_aw_q;
-  axi_w_t m_w_q;
   logic [1:0] s_ar_wait_q, s_aw_wait_q, s_w_wait_q;
   axi_ax_t s_ar_q[2];
   axi_ax_t s_aw_q[2];
@@ -154,7 +182,6 @@ module vq_gate
     assume (rst_ni == begun_q);
     ar_wait_q    <= rst_ni && m_ar_valid && !m_ar_ready_i;
     aw_wait_q    <= rst_ni && m_aw_valid && !m_aw_ready_i;
-    w_wait_q     <= rst_ni && m_w_valid && !m_w_ready_i;
     s_ar_wait_q  <= {2{rst_ni}} & s_ar_valid_i & ~s_ar_ready;
     s_aw_wait_q  <= {2{rst_ni}} & s_aw_valid_i & ~s_aw_ready;
     s_w_wait_q   <= {2{rst_ni}} & s_w_valid_i & ~s_w_ready;
@@ -163,7 +190,6 @@ module vq_gate
     wr_drained_q <= rst_ni && wr_drained;
     m_ar_q       <= m_ar;
     m_aw_q       <= m_aw;
-    m_w_q        <= m_w;
     s_ar_q       <= s_ar_i;
     s_aw_q       <= s_aw_i;
     s_w_q        <= s_w_i;
@@ -197,9 +223,6 @@ module vq_gate
         a_ar_begins : assert (!m_ar_valid || ar_wait_q);
         a_aw_begins : assert (!m_aw_valid || aw_wait_q);
       end
-      if (ar_wait_q) a_ar_held : assert (m_ar_valid && m_ar == m_ar_q);
-      if (aw_wait_q) a_aw_held : assert (m_aw_valid && m_aw == m_aw_q);
-      if (w_wait_q) a_w_held : assert (m_w_valid && m_w == m_w_q);
       if (m_w_valid) a_w_follows : assert (w_q != aw_q);
       if (rd_drained && !enable_i) a_rd_drained : assert (!m_ar_valid && r_q == ar_q);
       if (wr_drained && !enable_i) a_wr_drained : assert (!m_aw_valid && !m_w_valid && b_q == aw_q && w_q == aw_q);

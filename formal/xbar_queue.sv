@@ -56,6 +56,16 @@ module xbar_queue
     .still_o  ()
   );
 
+  via_hs_checker #(
+    .Width(Width + 9)
+  ) u_held (
+    .clk_i,
+    .rst_ni,
+    .s_i    ({m, m_len, m_last}),
+    .valid_i(m_valid),
+    .ready_i(m_ready_i)
+  );
+
   // Beats of credit that no piece has used; with `Ahead` below zero while data of a piece is still to come.
   beats_t owned_q;
   beats_t claimed;
