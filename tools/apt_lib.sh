@@ -31,6 +31,7 @@ free_in() { # FOLDER
 # From here to the end of the script the folder is locked. The lock is that of an open file: it is released when its holder and all its
 # children have ended.
 lock() {
+  command -v setpriv >/dev/null && command -v timeout >/dev/null || die "setpriv and timeout are missing: install the packages util-linux and coreutils"
   mkdir -p "$dir"
   exec 9>>"$dir/lock"
   flock -n 9 || {
@@ -39,13 +40,13 @@ lock() {
   }
   echo $$ >"$dir/lock"
   # Files left by a killed run.
-  rm -rf "$dir"/*.part "$dir"/*.deb "$dir"/work.* "$apt_dir"
+  step 600 rm -rf "$dir"/*.part "$dir"/*.deb "$dir"/work.* "$apt_dir"
 }
 
 # ---------------------------------------------------------------- fetching packages
 mirror() {
   [ -z "${VIADUCT_GUEST_MIRROR-}" ] || { echo "$VIADUCT_GUEST_MIRROR"; return; }
-  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null | grep -v -e security -e '^cdrom' | head -1 || true
+  step 300 apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null | grep -v -e security -e '^cdrom' | head -1 || true
 }
 
 # An apt configuration separate from the machine's: its lists, packages and an empty list of installed packages.
@@ -64,7 +65,6 @@ apt_ready=
 apt_update() {
   [ -z "$apt_ready" ] || return 0
   local m keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-  command -v setpriv >/dev/null && command -v timeout >/dev/null || die "setpriv and timeout are missing: install the packages util-linux and coreutils"
   command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null ||
     die "what is needed is unpacked from Debian packages, and this machine has no apt-get and dpkg-deb. Use a Debian or Ubuntu machine or container"
   [ -e $keyring ] || die "$keyring is missing: install the package debian-archive-keyring, then run the same command again"
@@ -95,7 +95,7 @@ unpack() { # FOLDER PACKAGE.deb…
 fetch() { # FOLDER PACKAGE…
   local to=$1; shift
   apt_update
-  rm -rf "$to" "$to.part" "$apt_dir"/var/cache/apt/archives/*.deb
+  step 600 rm -rf "$to" "$to.part" "$apt_dir"/var/cache/apt/archives/*.deb
   apt 3600 get install -y --download-only "$@" >>"$dir/log" || die "fetching $* failed$late: see $dir/log. Check the network and run the same command again"
   unpack "$to.part" "$apt_dir"/var/cache/apt/archives/*.deb
   (cd "$apt_dir/var/cache/apt/archives" && ls -- *.deb) >"$to.part/packages"

@@ -66,7 +66,7 @@ if [ ${#need[@]} -gt 0 ]; then
   say "fetching once into $dir: ${text:2}"
   : >"$dir/log"
   # Those of earlier lists are removed when unused for days.
-  find "${dir%/*}" -maxdepth 1 -name 'guest-*' -mtime +14 -exec rm -rf {} +
+  step 600 find "${dir%/*}" -maxdepth 1 -name 'guest-*' -mtime +14 -exec rm -rf {} +
 fi
 
 if [ ! -e "$dir/qemu/packages" ]; then
@@ -92,7 +92,7 @@ if [ ! -e "$dir/kernel-$kernel/packages" ]; then
   # Newer kernels are split into several packages: the image depends on the others, of the same release.
   release=${image#linux-image-}
   others=$(apt 300 cache show "$image" | sed -n 's/^Depends://p' | grep -oE "linux-(base|binary|modules)-${release//+/\\+}" | sort -u || true)
-  rm -rf "$dir/kernel-$kernel" "$dir/kernel.part" "$dir/kernel.deb"
+  step 600 rm -rf "$dir/kernel-$kernel" "$dir/kernel.part" "$dir/kernel.deb"
   mkdir -p "$dir/kernel.deb"
   # shellcheck disable=SC2086 # a list of words
   apt_in=$dir/kernel.deb apt 3600 get download "$image" $others >>"$dir/log" || die "fetching $image failed$late: see $dir/log. Check the network and run the same command again"
@@ -182,8 +182,8 @@ if [ ! -e "$out/complete" ]; then
     -d "$work/disk" "$work/disk.img" "$((size * 5 / 4 + 16))M"
 
   # Those of earlier versions are removed when unused for days.
-  find "$dir" -maxdepth 2 -path "*/boot-*/complete" -mtime +3 -printf '%h\0' | xargs -0r rm -rf
-  rm -rf "$out"
+  step 600 find "$dir" -maxdepth 2 -path "*/boot-*/complete" -mtime +3 -printf '%h\0' | step 600 xargs -0r rm -rf
+  step 600 rm -rf "$out"
   mkdir "$out"
   mv "$work/initrd" "$work/disk.img" "$out/"
   touch "$out/complete"
