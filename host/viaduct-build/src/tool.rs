@@ -158,6 +158,11 @@ fn reason(printed: &str, status: ExitStatus, usual: &str) -> (String, String) {
     if let Some((_, problem)) = last.split_once("error: ").filter(|(tool, _)| OURS.contains(tool)) {
         return (first_errors(before), problem.to_owned());
     }
+    // A tool that is itself damaged: Python says in the last line what is wrong, above it where.
+    let place = before.lines().rfind(|line| line.starts_with("  File \""));
+    if let Some(place) = place.filter(|_| status.signal().is_none()) {
+        return (String::new(), format!("{} ({}); is the checkout complete?", last.trim(), place.trim()));
+    }
     let problem = match status.signal() {
         Some(9) => {
             "its program was killed; memory may be short: end other programs, then run the same command again"
@@ -236,6 +241,11 @@ mod tests {
         assert_eq!(
             failure("echo 1 >&2; echo 'verilate: error: two' >&2; exit 1"),
             "1\nbuilding x failed: two"
+        );
+        let damaged = r#"printf 'Traceback (most recent call last):\n  File "a.py", line 7, in <module>\n    import b\nModuleNotFoundError: none\n' >&2"#;
+        assert_eq!(
+            failure(&format!("{damaged}; exit 1")),
+            "building x failed: ModuleNotFoundError: none (File \"a.py\", line 7, in <module>); is the checkout complete?"
         );
     }
 
