@@ -15,7 +15,7 @@ ABI = $(shell sed -nE 's/^.define VIADUCT_ABI_VERSION ([0-9]+)u$$/\1/p' host/via
 C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v -e /templates/ -e ^kernel/)
 
 .PHONY: announce-demo announce-test help setup system regs card functions cli host apps build demo check test test-long test-rtl test-host test-e2e checked checked-card test-checked lint lint-rtl lint-geometries lint-rust lint-python \
-	lint-c lint-kernel formal formal-short fuzz fuzz-short fmt drawings conformance synth synth-short synth-long synth-functions synth-whole place coverage bench install uninstall clean
+	lint-c lint-kernel formal formal-short fuzz fuzz-short fmt drawings conformance synth synth-short synth-long synth-functions place coverage bench install uninstall clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
@@ -82,7 +82,7 @@ test-long: build ## the long form of `make test`: every geometry, every kernel, 
 	VIADUCT_SIM_CHECK=1 cargo test --release --quiet -p viaduct --test hostile
 	@# Each proof fails on RTL with a fault.
 	$(PY) formal/run.py --break
-	$(MAKE) lint-geometries test-checked coverage synth synth-long synth-whole
+	$(MAKE) lint-geometries test-checked coverage synth synth-long
 
 check: build ## check changed files, in minutes: lint, the closest tests, one app end to end
 	@$(PY) tools/check.py
@@ -168,13 +168,17 @@ fuzz-short: setup ## the same with the kept inputs and a few thousand new ones
 coverage: build ## line and toggle coverage of the RTL under end-to-end tests (long)
 	$(PY) tools/coverage.py
 
-# All blocks of a card of 64 bits; virtio functions need 512.
+# All blocks of a card of 64 bits, and the whole of it; virtio functions need 512.
 synth-short: regs
 	$(PY) synth/synth.py --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
 	$(PY) synth/synth.py --functions --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
+	$(PY) synth/synth.py --whole --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
 
-synth: synth-short ## LUT, FF, BRAM and URAM of every block, UltraScale+, and its longest paths, which must not grow
+# The whole shell with its functions as one netlist: 64 bits (synth-short), 128 and 512.
+synth: synth-short ## LUT, FF, BRAM and URAM of every block, UltraScale+, and the longest paths of blocks and whole cards, which must not grow (long)
 	$(PY) synth/synth.py --json build/synth/area.json --ceilings synth/ceilings.json
+	$(PY) synth/synth.py --whole --width 128 --slots 2 --channels 1 --ceilings synth/ceilings.json
+	$(PY) synth/synth.py --whole --ceilings synth/ceilings.json
 
 synth-long: regs ## the same for 128 bits, and for the blocks of virtio functions at 512 (long)
 	$(PY) synth/synth.py --width 128 --slots 2 --channels 1 --ceilings synth/ceilings.json
@@ -186,11 +190,6 @@ conformance: build ## all tests of the functions in one boot of each kernel, 50,
 
 synth-functions: regs ## LUT, FF, BRAM and URAM of the card's functions at 512 bits, virtio functions among them (long)
 	$(PY) synth/synth.py --functions --json build/synth/functions.json
-
-synth-whole: regs ## the longest paths of the whole shell with its functions as one netlist, 64, 128 and 512 bits, which must not grow (long)
-	$(PY) synth/synth.py --whole --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
-	$(PY) synth/synth.py --whole --width 128 --slots 2 --channels 1 --ceilings synth/ceilings.json
-	$(PY) synth/synth.py --whole --ceilings synth/ceilings.json
 
 place: regs ## maximum clock of each block alone, placed and routed for Artix-7 with nextpnr, 64 bits (long)
 	$(PY) synth/place.py --json build/place/table.json

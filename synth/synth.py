@@ -87,9 +87,6 @@ TARGETS = {"reg": (8, 5000), "in": (7, 5000), "out": (1, 5000), "through": (0, 0
 WHOLE = "via_shell"
 # Instances in the whole shell that only contain wiring.
 WIRING = ("edge", "mgmt", "slots")
-# The paths of the whole shell are also listed without this: its longest paths hide all others, and are in the table of blocks.
-# The dispatcher also has a queue named u_mmu.
-APART = frozenset({"u_port.u_mmu"})
 COLUMNS = {"LUT": LUT, "LUTRAM": LUTRAM, "FF": FF, "BRAM": BRAM, "URAM": URAM, "DSP": DSP}
 
 
@@ -301,9 +298,10 @@ def mapped(
     area = {
         name: sum(cells.get(c, 0) * float(w) for c, w in weights.items()) for name, weights in COLUMNS.items()
     }
-    found = {block.name: timing.worst(timing.Netlist(netlist, block.module, share).paths())}
+    paths = timing.Netlist(netlist, block.module, share).paths()
+    found = {block.name: timing.worst(paths)}
     if block.module == WHOLE:
-        found |= worst_parts(timing.Netlist(netlist, block.module, share, APART).paths())
+        found |= worst_parts(paths)
     netlist.unlink()
     plain = {name: {k: [asdict(p) for p in pair] for k, pair in part.items()} for name, part in found.items()}
     # Atomically: another run may read it.
@@ -315,7 +313,7 @@ def mapped(
 
 
 def worst_parts(paths: list[timing.LongPath]) -> dict[str, Worst]:
-    """The longest paths of the shell without the modules in APART, by the instance in which they end: a block, or a part of one."""
+    """The longest paths of the shell by the instance in which they end: a block, or a part of one."""
     instance = r"(?:gen_\w+(?:\[\d+\])?\.)*u_\w+"
     wired = rf"(?:u_(?:{'|'.join(WIRING)})\.)?"
     parts: dict[str, list[timing.LongPath]] = {}
@@ -356,9 +354,6 @@ def check(file: Path, geometry: str, paths: dict[str, Worst], renew: bool) -> li
     mine = ceilings.setdefault(geometry, {})
     worse: list[str] = []
     for name, kinds in paths.items():
-        # The whole shell including APART is not checked: its parts are checked without them.
-        if name == WHOLE:
-            continue
         if renew:
             mine.pop(name, None)
             beyond = {

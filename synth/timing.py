@@ -45,11 +45,6 @@ class Cell:
     setup: dict[str, int]
 
 
-def _place(cell: str) -> str:
-    """The instances that contain a cell of a flattened netlist, each followed by a dot. The rest of its name is from the mapper."""
-    return re.split(r"\$(?!flatten\\)", cell)[0].replace("$flatten", "").replace("\\", "")
-
-
 def _pin(name: str) -> str:
     return name.replace(" ", "")
 
@@ -98,11 +93,9 @@ KINDS = ("reg", "in", "out", "through")
 
 
 class Netlist:
-    """One flattened module as a graph of bits, longest paths from registers and from inputs. None goes through the logic of instances
-    whose path ends in one of `without`; their registers begin and end paths as usual."""
+    """One flattened module as a graph of bits, longest paths from registers and from inputs."""
 
-    def __init__(self, netlist: Path, top: str, share: Path, without: frozenset[str] = frozenset()) -> None:
-        self.without = without
+    def __init__(self, netlist: Path, top: str, share: Path) -> None:
         self.cells = library(share)
         module = json.loads(netlist.read_text())["modules"][top]
         self.names = self._names(module)
@@ -161,8 +154,6 @@ class Netlist:
             timing = self.cells["LUT1"]
             timing = Cell({("I", "O"): timing.arcs["I0", "O"]}, {}, {})
         registered = kind.startswith("FD") or block or lutram
-        if not registered and any(f".{path}." in f".{_place(name)}" for path in self.without):
-            return
         weight = 0 if kind.startswith("MUXF") else -1 if kind == "CARRY4" else 1
         if kind == "DSP48E2":
             timing = Cell({(i, o): MULTIPLIER for i, _ in pins["input"] for o, _ in pins["output"]}, {}, {})

@@ -28,9 +28,9 @@ class Net:
         self.names: dict[str, dict] = {}
         self.next = CLOCK + 1
 
-    def cell(self, kind: str, inputs: dict[str, list], outputs: dict[str, list], place: str = "") -> None:
+    def cell(self, kind: str, inputs: dict[str, list], outputs: dict[str, list]) -> None:
         directions = dict.fromkeys(inputs, "input") | dict.fromkeys(outputs, "output")
-        self.cells[f"{place}$abc$1$lut$c{len(self.cells)}"] = {
+        self.cells[f"$abc$1$lut$c{len(self.cells)}"] = {
             "type": kind,
             "parameters": {},
             "port_directions": directions,
@@ -54,10 +54,10 @@ class Net:
         self.name(name, [out])
         return out
 
-    def inverters(self, data: int, count: int, place: str = "") -> int:
+    def inverters(self, data: int, count: int) -> int:
         for _ in range(count):
             out = self.bit()
-            self.cell("LUT1", {"I0": [data]}, {"O": [out]}, place)
+            self.cell("LUT1", {"I0": [data]}, {"O": [out]})
             data = out
         return data
 
@@ -127,38 +127,6 @@ def test_a_path_may_not_grow_over_its_ceiling_nor_a_new_one_over_its_target(tmp_
     assert len(synth.check(file, "64/1/1", paths(12), renew=False)) == 1
     assert len(synth.check(file, "128/2/1", paths(9), renew=False)) == 1
     assert synth.check(file, "128/2/1", paths(8), renew=False) == []
-
-
-@pytest.mark.parametrize(
-    ("place", "apart"),
-    [
-        ("$flatten\\u_edge.$flatten\\u_xbar.", False),
-        ("$flatten\\u_slots.$flatten\\gen_slot[0].u_port.\\u_mmu.", True),
-        ("$flatten\\u_slots.$flatten\\gen_slot[0].u_port.\\u_mmu.$flatten\\u_tlb.", True),
-        # A queue of the dispatcher, and paths to the crossbar, are parts like all others.
-        ("$flatten\\u_slots.$flatten\\gen_slot[0].u_port.\\u_dispatch.$flatten\\u_mmu.", False),
-        ("$flatten\\u_mgmt.$flatten\\u_dma.", False),
-        ("$flatten\\u_mgmt.$flatten\\u_dma.$abc$1$lut$u_mgmt.u_dma.u_xbar.", False),
-        ("", False),
-    ],
-)
-def test_no_path_goes_through_what_the_shell_is_looked_at_without(
-    tmp_path: Path, place: str, apart: bool
-) -> None:
-    net = Net()
-    net.register("last_q", net.inverters(net.register("first_q", net.bit()), 9, place))
-    net.worst(tmp_path)
-    paths = timing.worst(timing.Netlist(tmp_path / "netlist.json", "top", SHARE, synth.APART).paths())
-    assert ("reg" in paths) == (not apart)
-
-
-def test_parts_of_the_shell_have_limits_the_shell_with_all_in_it_has_none(tmp_path: Path) -> None:
-    path = timing.LongPath("reg", 13, 6000, "u_port.u_mmu.a_q", "u_port.u_mmu.b_q")
-    file = tmp_path / "ceilings.json"
-    assert synth.check(file, "64/1/1", {synth.WHOLE: {"reg": (path, path)}}, renew=False) == []
-    assert (
-        len(synth.check(file, "64/1/1", {f"{synth.WHOLE}: u_dma": {"reg": (path, path)}}, renew=False)) == 1
-    )
 
 
 def test_what_is_kept_of_a_block_reads_back_as_it_was() -> None:
