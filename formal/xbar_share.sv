@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// via_xbar_share, without bound, for one way and for two: it never idles while somebody requests, and grants only who requests, one at a time
-// in a way; a request waits for less than four quanta of each of the others in each way (with one way, three), whoever is urgent; beats of two
-// managers that each request the same ways without pause differ by less than two quanta for each way that each of them requests, in any time.
+// via_xbar_share, without bound, for one way and for two: while somebody requests it grants, or gives balances below zero a quantum, so it idles for at
+// most Most / Quantum + 1 cycles, with two ways 2 * Most / Quantum + 1; it grants only who requests, one at a time in a way; a request waits for less than
+// 2 * (2 * Quantum + Most) + Most beats of each of the others in each way (with one way, 2 * Quantum + 2 * Most), whoever is urgent; beats of two
+// managers that each request the same ways without pause differ by less than Quantum + Most for each way that each of them requests, in any time.
 //
 // A manager that requested alone in the last cycle is granted in both ways; beats are counted from then on.
 //
-// Assumed: requests and their lengths stay until they are granted, and no burst is longer than a quantum.
+// Assumed: requests and their lengths stay until they are granted, and no burst is longer than Most.
 
 module xbar_share #(
   parameter int unsigned N       = 3,
   parameter int unsigned Ways    = 2,
-  parameter int unsigned Quantum = 4
+  parameter int unsigned Quantum = 2,
+  parameter int unsigned Most    = 4
 ) (
   input logic            clk_i,
   input logic            rst_ni,
@@ -21,7 +23,7 @@ module xbar_share #(
   input logic [Ways-1:0] ack_i
 );
 
-  localparam int unsigned W = 8;
+  localparam int unsigned W = 7;
   localparam int unsigned F = Ways * N;  // flows: manager m in way w is flow w * N + m
   logic [   N-1:0] gnt  [Ways];
   logic [Ways-1:0] valid;
@@ -29,7 +31,8 @@ module xbar_share #(
   via_xbar_share #(
     .N      (N),
     .Ways   (Ways),
-    .Quantum(Quantum)
+    .Quantum(Quantum),
+    .Most   (Most)
   ) dut (
     .clk_i,
     .rst_ni,
@@ -50,6 +53,8 @@ module xbar_share #(
   logic [F-1:0] turn;  // with two ways: the next refill is for it
   // Beats of k since f waits.
   logic [F-1:0][F-1:0][W-1:0] others_q;
+  // Cycles without a grant since f waits.
+  logic [F-1:0][W-1:0] idle_q;
   // Beats of the first two managers since each requests the same ways without pause: the ways, and the balances then.
   logic signed [W-1:0] ahead_q, ahead, sum[2], before_q[2];
   logic [1:0][Ways-1:0] asks, ways_q;
@@ -70,6 +75,11 @@ module xbar_share #(
     end
   end
 
+  // All that f has been given since it waits, at most, of both ways.
+  function automatic int unsigned raised(input int unsigned f);
+    return Ways * 32'(balance[f] + $signed(W'(Most)));
+  endfunction
+
   always_comb begin
     ahead = '0;
     for (int unsigned m = 0; m < 2; m++) begin
@@ -89,7 +99,7 @@ module xbar_share #(
     begun_q <= 1'b1;
     assume (rst_ni == begun_q);
     for (int unsigned f = 0; f < F; f++) begin
-      assume (32'(len[f]) < Quantum);
+      assume (32'(len[f]) < Most);
       if (kept_q[f]) assume (req[f] && len[f] == len_q[f]);
     end
     len_q <= len;
@@ -98,9 +108,11 @@ module xbar_share #(
       asked_q  <= 1'b0;
       both_q   <= 1'b0;
       others_q <= '0;
+      idle_q   <= '0;
     end else begin
       kept_q <= req & ~granted;
       for (int unsigned f = 0; f < F; f++) begin
+        idle_q[f] <= (!req[f] || valid != '0) ? '0 : idle_q[f] + W'(1);
         for (int unsigned k = 0; k < F; k++) begin
           others_q[f][k] <= (!req[f] || granted[f] || dut.alone_q != '0) ? '0 : others_q[f][k] + (granted[k] ? W'(len[k]) + W'(1) : '0);
         end
@@ -111,7 +123,6 @@ module xbar_share #(
       ahead_q <= (both_q && ways_q == asks ? ahead_q : '0) + ahead;
       if (!both_q || ways_q != asks) before_q <= sum;
 
-      a_works : assert (valid != '0 || req == '0);
       i_alone : assert ($onehot0(dut.alone_q) && (!asked_q || dut.alone_q == '0) && (!both_q || asked_q));
     end
   end
@@ -124,12 +135,12 @@ module xbar_share #(
       for (int unsigned w = 0; w < Ways; w++) if (ways_q[m][w]) now[m] += balance[w*N+m];
     end
   end
-  // From -1 quantum to just below one, for each way.
+  // From -Most to just below a quantum, for each way.
   function automatic logic in_range(input logic signed [W-1:0] sum, input int unsigned ways);
-    return sum >= -$signed(W'(ways * Quantum)) && sum < $signed(W'(ways * Quantum));
+    return sum >= -$signed(W'(ways * Most)) && sum < $signed(W'(ways * Quantum));
   endfunction
   logic [W-1:0] most;
-  assign most = W'(2 * Quantum * $countones(ways_q));
+  assign most = W'((Quantum + Most) * $countones(ways_q));
   always_ff @(posedge clk_i) begin
     if (rst_ni && both_q) begin
       i_start : assert (in_range(before_q[0], $countones(ways_q[0])) && in_range(before_q[1], $countones(ways_q[1])));
@@ -150,12 +161,13 @@ module xbar_share #(
 
   for (genvar f = 0; f < F; f++) begin : gen_flow
     logic signed [W-1:0] past_balance = '0;
-    logic past_granted = 1'b0;
+    logic past_granted = 1'b0, past_alone = 1'b0;
     logic [W-1:0] past_len;
     always_ff @(posedge clk_i) begin
       past_balance <= balance[f];
       past_granted <= granted[f];
       past_len     <= len[f];
+      past_alone   <= dut.alone_q[f%N];
       if (!rst_ni) begin
         past_balance <= '0;
         past_granted <= 1'b0;
@@ -164,8 +176,12 @@ module xbar_share #(
     always_ff @(posedge clk_i) begin
       if (rst_ni) begin
         i_range : assert (in_range(balance[f], 1));
+        i_near : assert (!dut.near[f/N][f%N] || balance[f] >= -$signed(W'(Quantum)));
+        a_works : assert (32'(idle_q[f]) <= Ways * Most / Quantum + 1);
+        i_works : assert (idle_q[f] == '0 || kept_q[f] && 32'(idle_q[f]) * Quantum <= raised(f) + 32'(turn[f]) * Quantum);
         // What is granted without a balance has been refilled; nothing else makes a balance greater.
-        if (past_granted && past_balance < 0) a_refilled : assert (balance[f] == past_balance + $signed(W'(Quantum) - past_len - W'(1)));
+        if (past_granted && past_balance < 0)
+          a_refilled : assert (balance[f] == (past_alone ? '0 : past_balance + $signed(W'(Quantum))) - $signed(past_len) - W'(1));
         if (!past_granted && past_balance >= 0) a_kept : assert (balance[f] == past_balance);
         i_self : assert (others_q[f][f] == '0 && (kept_q[f] || others_q[f] == '0));
       end
@@ -174,11 +190,13 @@ module xbar_share #(
       if (k != f) begin : gen_pair
         always_ff @(posedge clk_i) begin
           if (rst_ni) begin
-            // One refill may have been for the other way of f's manager, then the next one is for f. None comes while f has a balance.
+            // What k has spent since f waits: what it had, and a quantum for each refill. With two ways f has had half of them, and one may have been
+            // for the other way of f's manager; then the next one is for f. None comes while f has a balance.
             if (kept_q[f] && balance[f] < 0)
-              i_spent : assert ($signed(others_q[f][k]) < $signed(W'((1 + 32'(turn[f])) * Quantum)) - balance[k]);
-            if (kept_q[f] && balance[f] >= 0) i_second : assert ($signed(others_q[f][k]) < $signed(W'((Ways + 1) * Quantum)) - balance[k]);
-            a_waits : assert (32'(others_q[f][k]) < (Ways + 2) * Quantum);
+              i_spent : assert ($signed(others_q[f][k]) < $signed(W'((1 + 32'(turn[f])) * Quantum + raised(f))) - balance[k]);
+            if (kept_q[f] && balance[f] >= 0)
+              i_second : assert ($signed(others_q[f][k]) < $signed(W'(Ways * (2 * Quantum + Most))) - balance[k]);
+            a_waits : assert (32'(others_q[f][k]) < Ways * (2 * Quantum + Most) + Most);
           end
         end
       end

@@ -142,10 +142,10 @@ module via_xbar
     .idle_o   (wr_idle)
   );
 
-  // A channel is shared by reads and writes together, in quanta of several pieces: DRAM loses time whenever its bus turns. Therefore a burst that
-  // is no longer than a quantum is cut only while others use the same way. Host memory is beyond a link with a data path each way, and its
-  // bursts are not cut.
-  localparam int unsigned Quantum = (4 * Piece < MaxBurstBeats) ? 4 * Piece : MaxBurstBeats;
+  // A channel is shared by reads and writes together, in quanta of a piece. DRAM loses time whenever its bus turns: therefore a burst of up to
+  // four pieces is cut only while others use the same way, and beside the other way it is whole, and charged in full. Host memory is beyond a link
+  // with a data path each way, and its bursts are not cut.
+  localparam int unsigned Most = (4 * Piece < MaxBurstBeats) ? 4 * Piece : MaxBurstBeats;
   for (genvar t = 0; t < NumSub; t++) begin : gen_tgt
     if (t < NumChan) begin : gen_channel
       logic [NumMgr-1:0] chan_req[2], chan_urgent[2], chan_gnt[2], shared[2];
@@ -158,12 +158,13 @@ module via_xbar
         assign chan_ack[w] = ack[w][t];
         assign gnt[w][t] = chan_gnt[w];
         assign gnt_any[w][t] = chan_valid[w];
-        assign cut[w][t] = shared[w] | shared[1-w] & {NumMgr{MaxBurstBeats > Quantum}};
+        assign cut[w][t] = shared[w] | shared[1-w] & {NumMgr{MaxBurstBeats > Most}};
       end
       via_xbar_share #(
         .N      (NumMgr),
         .Ways   (2),
-        .Quantum(Quantum)
+        .Quantum(Piece),
+        .Most   (Most)
       ) u_share (
         .clk_i,
         .rst_ni,

@@ -4,16 +4,16 @@
 // "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995), over one or two ways. The ways of a DRAM channel are reads and writes: they
 // have one data bus, so a manager's beats count whichever way they go. Each way has a grant of its own.
 //
-// Meant for bursts of at most a quantum. A longer one, offered while nobody else requested the target, is charged as a quantum.
-// Every manager has a balance of beats for each way. A grant takes the beats of the burst from it. Below zero it waits until nobody who
-// requests, either way, has a balance; then balances below zero get a quantum, of a manager that requests both ways one of them, in turn. Among
-// those with a balance the urgent ones are first, and among equals the one granted longest ago: urgency decides who is next, not how much
-// anybody gets.
+// Every manager has a balance of beats for each way. A grant takes the beats of the burst from it, at most `Most`. Below zero it waits until
+// nobody who requests, either way, has a balance; then balances below zero get a quantum each cycle, of a manager that requests both ways one of
+// them, in turn. Who has one then is granted in the same cycle, if it was near enough in the last one too. Among those with a balance the urgent
+// ones are first, and among equals the one granted longest ago: urgency decides who is next, not how much anybody gets.
 // After a cycle in which a manager requests alone, each of its ways is refilled by itself, so that neither waits for the other.
-// Throughput: one grant a way and cycle, also of one manager alone and in the cycle of a refill. Latency: none, combinational.
-// A request waits for less than four quanta of each of the others each way (with one way, three). Of two managers that each request the
-// same ways without pause neither is granted more than the other by four quanta in any time, by six or eight if one or both request both ways,
-// whatever the lengths of their bursts. Proved in formal/xbar_share.
+// Throughput: one grant a way and cycle, also of one manager alone; none in a cycle in which all who request are below zero and came near it
+// just now, or are further below, after bursts longer than a quantum. Latency: none, combinational.
+// A request waits for less than 2 * (2 * Quantum + Most) + Most beats of each of the others each way (with one way, 2 * Quantum + 2 * Most). Of two
+// managers that each request the same ways without pause neither is granted more than the other by 2 * (Quantum + Most) beats in any time, by
+// three or four times Quantum + Most if one or both request both ways, whatever the lengths of their bursts. Proved in formal/xbar_share.
 // Misuse: a way without a balance waits for the other one if somebody has a balance there; its acknowledgement must not depend on this way.
 
 module via_xbar_share
@@ -21,7 +21,8 @@ module via_xbar_share
 #(
   parameter int unsigned N = NumSlots + 3,
   parameter int unsigned Ways = 2,
-  parameter int unsigned Quantum = MaxBurstBeats  // beats, a power of two; a longer burst is charged as one
+  parameter int unsigned Quantum = MaxBurstBeats,  // beats, a power of two
+  parameter int unsigned Most = Quantum  // beats, a power of two: a longer burst is charged as so many
 ) (
   input  logic            clk_i,
   input  logic            rst_ni,
@@ -38,12 +39,14 @@ module via_xbar_share
   localparam bit WaysOk = param_in("via_xbar_share Ways", Ways, 1, 2);
   localparam bit QuantumOk = param_pow2("via_xbar_share Quantum", Quantum, 1, 256);
 
-  // From -1 quantum to just below one.
-  localparam int unsigned BalanceW = $clog2(Quantum) + 1;
+  localparam bit MostOk = param_pow2("via_xbar_share Most", Most, Quantum, 256);
 
-  logic [N-1:0] below[Ways], rich[Ways], any;
+  // From -Most to just below a quantum.
+  localparam int unsigned BalanceW = $clog2(Most) + 1;
+
+  logic [N-1:0] below[Ways], near[Ways], rich[Ways], any;  // near: a quantum suffices
   logic [Ways-1:0] spent, used;  // nobody who requests has a balance; a grant is used
-  logic refill;
+  logic all_spent, refill;
   logic [N-1:0] alone_q;  // in the last cycle only this one requested: it needs no balance
   logic [N-1:0] fill[Ways];  // a refill is for this balance, if it is below zero
 
@@ -55,8 +58,9 @@ module via_xbar_share
       spent[w] = rich[w] == '0;
     end
   end
-  assign refill = spent == '1;
-  always_comb for (int unsigned w = 0; w < Ways; w++) valid_o[w] = !spent[w] || refill && (req_i[w] & fill[w]) != '0;
+  assign all_spent = spent == '1;
+  assign refill = all_spent && any != '0;
+  always_comb for (int unsigned w = 0; w < Ways; w++) valid_o[w] = !spent[w] || all_spent && (req_i[w] & fill[w] & near[w]) != '0;
   assign used = ack_i & valid_o;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) alone_q <= '0;
@@ -71,7 +75,7 @@ module via_xbar_share
     assign fill[1] = ~(req_i[0] & ~turn_q);
     always_ff @(posedge clk_i) begin
       if (!rst_ni) turn_q <= N'({N{2'b01}});
-      else if (refill && used != '0) turn_q <= turn_q ^ both;
+      else if (refill) turn_q <= turn_q ^ both;
     end
   end else begin : gen_always
     assign fill[0] = '1;
@@ -91,22 +95,27 @@ module via_xbar_share
         for (int unsigned m = 0; m < N; m++) begin
           // Who is before m.
           automatic logic [N-1:0] precede = urgent_i[w][m] ? urgent_i[w] & ~later_q[m] : urgent_i[w] | ~later_q[m];
-          gnt_o[w][m] = first(rich[w], precede, m) || refill && first(req_i[w] & fill[w], precede, m);
+          gnt_o[w][m] = first(rich[w], precede, m) || all_spent && first(req_i[w] & fill[w] & near[w], precede, m);
         end
       end
     end
     for (genvar m = 0; m < N; m++) begin : gen_mgr
       logic signed [BalanceW-1:0] balance_q;
+      logic near_q;  // of the last cycle, unless it has been granted since: so it is a bit, and what comes near is refilled once more
+      assign near[w][m]  = near_q;
       assign below[w][m] = balance_q[BalanceW-1];
       always_ff @(posedge clk_i) begin
         if (!rst_ni) begin
           balance_q  <= '0;
+          near_q     <= 1'b0;
           later_q[m] <= {N{1'b1}} << m << 1;
-        end else if (used != '0) begin
-          automatic logic [7:0] charge = (9'(len_i[w][m]) >= 9'(Quantum)) ? 8'(Quantum - 1) : len_i[w][m];  // beats - 1
+        end else begin
+          automatic logic [7:0] charge = (9'(len_i[w][m]) >= 9'(Most)) ? 8'(Most - 1) : len_i[w][m];  // beats - 1
           automatic logic signed [BalanceW-1:0] base = balance_q;
-          if (below[w][m] && (refill && fill[w][m] || alone_q[m] && req_i[w][m])) base = base + BalanceW'(Quantum);
+          if (below[w][m] && refill && fill[w][m]) base = base + BalanceW'(Quantum);
+          if (below[w][m] && alone_q[m] && req_i[w][m]) base = '0;
           balance_q <= (used[w] && gnt_o[w][m]) ? base + ~BalanceW'(charge) : base;
+          near_q    <= &balance_q[BalanceW-1:$clog2(Quantum)] && !(used[w] && gnt_o[w][m]);
           if (used[w]) later_q[m] <= gnt_o[w][m] ? '0 : later_q[m] | gnt_o[w];
         end
       end
