@@ -113,6 +113,15 @@ def test_works_in_any_folder_of_a_project(project: Path):
     assert done.stdout.startswith("here ")
 
 
+def test_the_example_of_an_app_is_a_new_one(project: Path):
+    """`viaduct new` makes what examples/app has; test_a_new_app… builds and runs such an app."""
+    ok("new", "first", env=env(project))
+    made, example = project / "apps/first", ROOT / "examples/app"
+    files = {p.relative_to(made) for p in made.rglob("*") if p.is_file()}
+    assert files == {p.relative_to(example) for p in example.rglob("*") if p.is_file()}
+    assert all((made / f).read_text() == (example / f).read_text() for f in files)
+
+
 # ---------------------------------------------------------------- wrong input: one line, the right exit code
 
 

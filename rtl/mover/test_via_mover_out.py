@@ -11,7 +11,6 @@ from via_tb import AxiMem, rng, run, stalls, start, until
 
 SIZE = 1 << 16
 WIDTH = 16
-ONES = (1 << WIDTH) - 1
 
 
 class Source:

@@ -40,7 +40,7 @@ pub enum Error {
         source: Errno,
     },
     /// No answer came in time.
-    #[error("no answer from viaductd within {0:?}")]
+    #[error("no response from viaductd within {0:?}")]
     Timeout(Duration),
     /// This process was forked off from the one that has connected.
     #[error(
