@@ -82,7 +82,7 @@ test-long: build ## the long form of `make test`: every geometry, every kernel, 
 	VIADUCT_SIM_CHECK=1 cargo test --release --quiet -p viaduct --test hostile
 	@# Each proof fails on RTL with a fault.
 	$(PY) formal/run.py --break
-	$(MAKE) lint-geometries test-checked coverage synth synth-long
+	$(MAKE) lint-geometries lint-kernel test-checked coverage synth synth-long
 
 check: build ## check changed files, in minutes: lint, the closest tests, one app end to end
 	@$(PY) tools/check.py

@@ -105,6 +105,13 @@ def test_source_files_name_their_licence():
         assert f"SPDX-License-Identifier: {wanted}" in head, name
 
 
+def test_targets_of_make_in_documents_exist():
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.M))
+    for page in PAGES:
+        for target in re.findall(r"`make ([a-z][a-z-]*)", page.read_text()):
+            assert target in targets, f"{page.relative_to(ROOT)}: make {target}"
+
+
 def test_commits_in_documents_exist():
     if git("rev-parse", "--is-shallow-repository").strip() == "true":
         pytest.skip("a shallow clone")

@@ -233,9 +233,10 @@ def test_round_trips_beside_the_rival():
         # A packet needs no register read; the XDMA driver reads one for each of two transfers.
         assert figures[f"guest, virtio of {size} bytes: MMIO reads"] == 0
         assert 2 <= figures[f"guest, XDMA of {size} bytes: MMIO reads"] < 2.1
-        for way in ["virtio", "XDMA"]:
-            assert figures[f"guest, {way} of {size} bytes: mean"] > 0
-            assert 300 < figures[f"guest, {way} of {size} bytes: hardware"] < 3000
+        # Cycles of the card, which a guest's interrupts and notifications shift by some (docs/results.md).
+        virtio, xdma = (figures[f"guest, {way} of {size} bytes: hardware"] for way in ("virtio", "XDMA"))
+        assert 420 < virtio < 600 and virtio < xdma < 800, (size, virtio, xdma)
+        assert all(figures[f"guest, {way} of {size} bytes: mean"] > 0 for way in ("virtio", "XDMA"))
 
 
 @alone
