@@ -107,7 +107,7 @@ checked-card: build
 	@for name in card card_functions; do ln -s ../../card-assert/libviaduct_card.so build/checked/card/libviaduct_$$name.so; done
 
 checked: checked-card ## end-to-end tests on a card with a checker at every port of every block
-	VIADUCT_CHECKED=1 $(PY) -m pytest -q tests/test_random_traffic.py tests/test_broken_rule.py
+	VIADUCT_CHECKED=1 $(PY) -m pytest -q --durations=10 --durations-min=5 tests/test_random_traffic.py tests/test_broken_rule.py
 	VIADUCT_BUILD=$(CURDIR)/build/checked cargo test --release --quiet --workspace --test hostile -- ::net
 
 test-checked: CHECKED_FUNCTIONS :=
