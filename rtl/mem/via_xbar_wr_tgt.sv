@@ -231,10 +231,10 @@ module via_xbar_wr_tgt
   assign owner_o = owner.mgr;
   assign owner_last_o = owner.last;
 
+  // A request may wait for via_xbar_share to give it a quantum, with nothing else going on.
   always_ff @(posedge clk_i) begin
     still_o <= ~|{
-        piece_valid_i & piece_ready_o, beat_valid_i & beat_ready_o, grant, m_aw_valid_o && m_aw_ready_i, w_take,
-        w_valid_q && m_w_ready_i, back_valid_i};
+        piece_valid_i & piece_ready_o, beat_valid_i & beat_ready_o, req, m_aw_valid_o && m_aw_ready_i, w_take, w_valid_q && m_w_ready_i, back_valid_i};
   end
 
 `ifndef SYNTHESIS
