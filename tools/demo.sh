@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The main job on a real file of at least 32 MiB: AES-256-CTR and SHA-256 of it on the simulated card, compared with
+# The main job on a real file of at least 16 MiB: AES-256-CTR and SHA-256 of it on the simulated card, compared with
 # openssl and sha256sum. DEMO_FILE=path selects another file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Any real file will do; the tools just installed contain several large ones. The smallest of them is the same on every run.
-input=${DEMO_FILE:-$(find -L .venv/lib -type f -size +32M -printf '%s %p\n' | sort -n | head -n 1 | cut -d' ' -f2-)}
-[ -f "$input" ] || { echo "demo: no file of 32 MiB or more found: name one with DEMO_FILE=path" >&2; exit 1; }
+input=${DEMO_FILE:-$(find -L .venv/lib -type f -size +16M -printf '%s %p\n' | sort -n | head -n 1 | cut -d' ' -f2-)}
+[ -f "$input" ] || { echo "demo: no file of 16 MiB or more found: name one with DEMO_FILE=path" >&2; exit 1; }
 out=build/demo
 mkdir -p $out
 key=603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4
