@@ -106,9 +106,9 @@ def test_source_files_name_their_licence():
 
 
 def test_targets_of_make_in_documents_exist():
-    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.M))
+    targets = set(re.findall(r"^([a-z][a-z0-9-]*):", (ROOT / "Makefile").read_text(), re.M))
     for page in PAGES:
-        for target in re.findall(r"`make ([a-z][a-z-]*)", page.read_text()):
+        for target in re.findall(r"`make ([a-z][a-z0-9-]*)", page.read_text()):
             assert target in targets, f"{page.relative_to(ROOT)}: make {target}"
 
 
@@ -119,3 +119,15 @@ def test_commits_in_documents_exist():
     for page in PAGES:
         for commit in re.findall(r"\bcommit ([0-9a-f]{7})\b", page.read_text()):
             assert commit in known, f"{page.relative_to(ROOT)}: commit {commit}"
+
+
+@pytest.mark.parametrize("folder", ["host", "tests", "tools"])
+def test_a_folders_readme_names_all_that_is_in_it(folder: str):
+    tracked = subprocess.run(
+        ["git", "ls-files", "--", folder], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+    inside = {Path(line).relative_to(folder).parts for line in tracked.splitlines()}
+    # Crates are folders; the folders of tests are named where they are used.
+    names = {parts[0] for parts in inside if (len(parts) > 1) == (folder == "host")} - {"README.md"}
+    missing = sorted(name for name in names if f"`{name}`" not in (ROOT / folder / "README.md").read_text())
+    assert names and not missing, f"{folder}/README.md does not name {', '.join(missing)}"
