@@ -165,8 +165,9 @@ fn clients_are_served_in_turn_and_cleaned_up_after() {
         client.dma_map(0, memory, DmaAccess::ReadWrite).unwrap();
         assert_eq!(function.maps(), 1);
     }
+    // It is reset first, then the memory is taken from it.
     eventually("reset", || function.resets.load(Ordering::Relaxed) == 20);
-    assert_eq!(function.maps(), 0);
+    eventually("without maps", || function.maps() == 0);
 }
 
 #[test]
@@ -281,15 +282,15 @@ fn a_silent_server_times_out_and_a_late_answer_is_not_mistaken() {
     function.read_delay.store(400, Ordering::Relaxed);
     assert!(matches!(client.read32(0, 0x20), Err(PciError::Timeout(_))));
     function.read_delay.store(0, Ordering::Relaxed);
-    // The late answer may still be on its way, for as long as the machine likes.
+    // The late response may still be on its way, for as long as the machine likes.
     let begin = Instant::now();
-    let answer = loop {
+    let response = loop {
         match client.read32(0, 0x24) {
             Err(PciError::Timeout(_)) => assert!(begin.elapsed() < HANGS),
-            answer => break answer,
+            response => break response,
         }
     };
-    assert_eq!(answer.unwrap(), 2, "not the answer to the read before");
+    assert_eq!(response.unwrap(), 2, "not the response to the read before");
 }
 
 #[test]
