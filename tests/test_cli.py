@@ -801,6 +801,23 @@ def test_bench_figures_are_the_same_every_time_on_a_busy_machine(
     assert len(alone) >= 20 and all(f["value"] > 0 for f in alone if f["unit"] != "each")
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "what",
+    [
+        [name for name in BENCH[1:] if name != "--quick"],
+        *(["fsrf", "--quick", f"--pages={pages}", "--json"] for pages in ("hot", "warm", "cold", "over")),
+        *(["fsrf", "--quick", f"--sweep={sweep}", "--json"] for sweep in ("slots", "access", "mixed")),
+        ["fsrf", "--quick", "--sweep=transfer", "--pages=warm", "--json"],
+    ],
+    ids=" ".join,
+)
+def test_every_bench_gives_the_same_figures_on_a_busy_machine(what: list[str]):
+    with busy_machine():
+        beside = ok("bench", *what, timeout=7200)
+    assert json.loads(beside) == json.loads(ok("bench", *what, timeout=7200))
+
+
 def test_bench_fsrf_gives_figures_of_every_system_for_checked_results():
     """One workload of each kind: streams both ways, random accesses, dependent reads."""
     chosen = [f"--workload={name}" for name in ("aes", "rng write", "tri")]
