@@ -63,3 +63,17 @@ def test_no_crate_is_an_error(tmp_path: Path):
     command = [sys.executable, ROOT / "tools/module_circles.py", tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "no crate in" in done.stderr
+
+
+def test_a_circle_by_way_of_methods_is_found(tmp_path: Path):
+    """Methods of one type in two modules that call each other's."""
+    files = GOOD | {
+        "lib.rs": GOOD["lib.rs"] + "mod one;\nmod two;\n",
+        "one.rs": "use crate::Low;\nimpl Low {\n    pub fn first(&self) {\n        self.second();\n    }\n}\n",
+        "two.rs": "use crate::Low;\nimpl Low {\n    pub fn second(&self) {}\n}\n",
+    }
+    assert check(tmp_path, files).returncode == 0
+    files["two.rs"] = files["two.rs"].replace("{}\n", "{\n        self\n            .first();\n    }\n")
+    done = check(tmp_path, files)
+    assert done.returncode == 1
+    assert "one.rs:4: one needs two\n" in done.stderr and "two.rs:4: two needs one\n" in done.stderr

@@ -4,8 +4,9 @@
 
     tools/module_circles.py [FOLDER]      # of crates; host/ by default
 
-So it is with folders, each with all that is in it. A module is a file. It needs those whose items it names in `use` or in a path that starts with crate, self or super; an item that a module
-only re-exports (`pub use`) belongs to the module that defines it. Test modules do not count. Exit status 1 if there is a circle.
+So it is with folders, each with all that is in it. A module is a file. It needs those whose items it names in `use` or in a path that starts with
+crate, self or super, and where the methods of a type are in several modules, those whose methods it calls on self. An item that a module only
+re-exports (`pub use`) belongs to the module that defines it. Test modules do not count. Exit status 1 if there is a circle.
 """
 
 import re
@@ -48,6 +49,10 @@ def leaves(tree: str) -> list[list[str]]:
     return found
 
 
+IMPL = re.compile(r"^impl(?:<[^>]*>)? (\w+)[^{\n]*\{\n(.*?)^\}", re.M | re.S)
+METHOD = re.compile(r"^    (?:pub(?:\([^)]*\))? )?(?:const |async |unsafe )*fn (\w+)", re.M)
+
+
 class Crate:
     def __init__(self, source: Path) -> None:
         files = {name_of(path, source): path for path in sorted(source.rglob("*.rs"))}
@@ -61,6 +66,12 @@ class Crate:
             }
             for name, text in self.text.items()
         }
+        # Where the methods of each type are; types of one name have different ones.
+        self.methods: dict[tuple[str, str], set[Name]] = {}
+        for name, text in self.text.items():
+            for found in IMPL.finditer(text):
+                for method in METHOD.findall(found[2]):
+                    self.methods.setdefault((found[1], method), set()).add(name)
 
     def module(self, path: list[str], at: Name, depth: int = 0) -> Name | None:
         """The module that defines what a path in module `at` names; None if it is of another crate."""
@@ -101,6 +112,11 @@ class Crate:
         rest = re.sub(r"(pub(?:\([^)]*\))?\s+)?\buse\s+([^;]*);", use, text)
         for match in re.finditer(r"\b(?:crate|super|self)(?:::\w+)+", rest):
             note(match[0].split("::"), match.start())
+        for impl in IMPL.finditer(text):
+            for call in re.finditer(r"\bself\s*\.(\w+)\(", impl[2]):
+                homes = self.methods.get((impl[1], call[1]), set())
+                if len(homes) == 1 and name not in homes:
+                    found.setdefault(next(iter(homes)), text[: impl.start(2) + call.start()].count("\n") + 1)
         return found
 
 

@@ -62,7 +62,7 @@ pub fn run_model(
     let model = manifest.dir.join(model);
     let folder = Scratch::new()?;
     let orders = folder.path().join("orders.json");
-    let answer = folder.path().join("answer.json");
+    let response = folder.path().join("response.json");
     let registers: BTreeMap<_, _> = registers
         .iter()
         .map(|(name, words)| (name, words.iter().rev().map(|w| format!("{w:08x}")).collect::<String>()))
@@ -71,7 +71,7 @@ pub fn run_model(
     let inputs: BTreeMap<_, _> = inputs.iter().map(|(name, path)| (name, bytes(path))).collect();
     let text = serde_json::json!({
         "model": bytes(&model), "inputs": inputs, "registers": registers, "folder": bytes(folder.path()),
-        "answer": bytes(&answer),
+        "response": bytes(&response),
     });
     let what = format!("the golden model {}", model.display());
     std::fs::write(&orders, text.to_string())
@@ -82,9 +82,9 @@ pub fn run_model(
     let expected =
         "it must define def model(inputs: dict[str, bytes], registers: dict[str, int]) -> dict[str, bytes]";
     run(command, &what, expected, &mut |_| ())?;
-    let text = std::fs::read(&answer).map_err(Error::io(&answer))?;
+    let text = std::fs::read(&response).map_err(Error::io(&response))?;
     let names: BTreeMap<String, String> =
-        serde_json::from_slice(&text).map_err(|e| Error::Io { path: answer, source: e.into() })?;
+        serde_json::from_slice(&text).map_err(|e| Error::Io { path: response, source: e.into() })?;
     let outputs = names.into_iter().map(|(name, file)| (name, folder.path().join(file))).collect();
     Ok(ModelOutput { outputs, _folder: folder })
 }

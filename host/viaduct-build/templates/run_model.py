@@ -41,10 +41,10 @@ def write(name: str, value: bytes | bytearray | memoryview) -> None:
         )
 
 
-answer = {}
+response = {}
 for index, (name, value) in enumerate(outputs.items()):
     if not isinstance(name, str) or not isinstance(value, bytes | bytearray | memoryview):
         sys.exit(f"model() returned {type(value).__name__} for {name!r}, not bytes")
-    answer[name] = f"out{index}"
-    write(answer[name], value)
-write(path_of(orders["answer"]).name, json.dumps(answer).encode())
+    response[name] = f"out{index}"
+    write(response[name], value)
+write(path_of(orders["response"]).name, json.dumps(response).encode())

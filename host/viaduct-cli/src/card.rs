@@ -52,10 +52,10 @@ impl WaitArgs {
                 tell!("waiting: {who}");
                 told = who;
             }
-            !crate::signals::waiting()
+            !crate::process::signals::waiting()
         });
         opened.map_err(|error| match error {
-            PciError::Busy(_) if crate::signals::waiting() => {
+            PciError::Busy(_) if crate::process::signals::waiting() => {
                 Failure::Run("ended by a signal while it waited for the card".into())
             }
             // The error ends with "or wait for it".

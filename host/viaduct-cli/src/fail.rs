@@ -6,8 +6,8 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::style::{BAD, styled};
-use crate::text::plain;
+use crate::terminal::style::{BAD, styled};
+use crate::terminal::text::plain;
 
 /// Result of a command.
 pub type Result<T = ()> = std::result::Result<T, Failure>;

@@ -4,28 +4,19 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 #[macro_use]
-mod tell;
+mod process;
 
 mod card;
-mod closed;
 mod cmd;
-mod compare;
-mod connect;
 mod fail;
+mod functions;
 mod job;
-mod kept;
-mod meter;
 mod options;
-mod plot;
 mod project;
 mod random;
 mod route;
 mod settings;
-mod signals;
-mod style;
 mod terminal;
-mod text;
-mod virtio;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -70,7 +61,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    signals::fail_on_large_files();
+    process::signals::fail_on_large_files();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return no_command(&error),
@@ -91,10 +82,10 @@ fn no_command(error: &clap::Error) -> ExitCode {
     let result = match not_text(error.kind()) {
         Some(failure) => Err(failure),
         None if error.use_stderr() => error.exit(),
-        None if style::coloured(&std::io::stdout()) => {
-            tell::out(error.render().ansi().to_string().trim_end())
+        None if terminal::style::coloured(&std::io::stdout()) => {
+            process::tell::out(error.render().ansi().to_string().trim_end())
         }
-        None => tell::out(error.render().to_string().trim_end()),
+        None => process::tell::out(error.render().to_string().trim_end()),
     };
     ended(result)
 }

@@ -73,7 +73,7 @@ fn babble(mut stream: UnixStream, mut random: impl FnMut(usize) -> usize) {
         if flags & 0x10 != 0 {
             continue;
         }
-        let answer: Vec<u8> = match command {
+        let response: Vec<u8> = match command {
             1 => b"\0\0\x01\0{\"capabilities\":{\"max_msg_fds\":8}}\0".to_vec(),
             4 => [16u32, 3, 9, 5].iter().flat_map(|w| w.to_le_bytes()).collect(),
             5 => [32u32, 3, 0, 0, 0x1000, 0, 0, 0].iter().flat_map(|w| w.to_le_bytes()).collect(),
@@ -83,9 +83,9 @@ fn babble(mut stream: UnixStream, mut random: impl FnMut(usize) -> usize) {
             3 => body,
             _ => vec![],
         };
-        header[4..8].copy_from_slice(&(16 + answer.len() as u32).to_le_bytes());
+        header[4..8].copy_from_slice(&(16 + response.len() as u32).to_le_bytes());
         header[8] = 1;
-        let mut bytes = [&header[..], &answer].concat();
+        let mut bytes = [&header[..], &response].concat();
         if random(4) == 0 {
             let at = random(bytes.len());
             match random(5) {

@@ -58,17 +58,17 @@ impl Guest {
         let mut port = self.port.borrow_mut();
         let sum = request.bytes().fold(0u8, u8::wrapping_add);
         write!(port, "${request}#{sum:02x}").unwrap();
-        let mut answer = Vec::new();
+        let mut response = Vec::new();
         let mut byte = [0];
-        while !answer.ends_with(b"#") {
-            port.read_exact(&mut byte).expect("an answer from QEMU");
+        while !response.ends_with(b"#") {
+            port.read_exact(&mut byte).expect("a response from QEMU");
             if byte != *b"+" {
-                answer.push(byte[0]);
+                response.push(byte[0]);
             }
         }
         port.read_exact(&mut [0; 2]).unwrap();
         port.write_all(b"+").unwrap();
-        String::from_utf8(answer).unwrap().trim_matches(['$', '#']).to_string()
+        String::from_utf8(response).unwrap().trim_matches(['$', '#']).to_string()
     }
 
     fn read(&self, at: u64, len: usize) -> Vec<u8> {

@@ -32,8 +32,8 @@ impl SimCard {
         let mut state = self.enter();
         let function = u32::try_from(number).ok().filter(|n| (*n as usize) < state.pending.len())?;
         // An empty packet is refused only if the port does not exist.
-        let answer = state.card.port_send(function, 0, &[]);
-        let exists = number != ENTROPY && answer.is_err_and(|failure| failure.errno == libc::EMSGSIZE);
+        let response = state.card.port_send(function, 0, &[]);
+        let exists = number != ENTROPY && response.is_err_and(|failure| failure.errno == libc::EMSGSIZE);
         if !exists || state.claimed >> function & 1 != 0 {
             return None;
         }

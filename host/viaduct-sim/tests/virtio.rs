@@ -169,15 +169,15 @@ fn the_host_answers_over_a_tap_device() {
     assert!(net.queue(&request).unwrap());
     net.tx.kick().unwrap();
     // The host's other frames are broadcasts.
-    let answer = loop {
+    let response = loop {
         let frame = net.wait(LONG).unwrap();
         net.rx.kick().unwrap();
         if frame[12..14] == [8, 6] && frame[20..22] == [0, 2] {
             break frame;
         }
     };
-    assert_eq!(answer[..6], [2, 0, 0, 0, 0, 2]);
-    assert_eq!(answer[28..32], [10, 99, 77, 1]);
+    assert_eq!(response[..6], [2, 0, 0, 0, 0, 2]);
+    assert_eq!(response[28..32], [10, 99, 77, 1]);
 }
 
 /// Queues of a device that is not a network device.

@@ -9,7 +9,7 @@
 //! device.
 //!
 //! No thread runs in the background unless [`Slot::begin`] or [`Pending::spawn`] asks for it, or a pipe or socket is mapped
-//! ([`Source::stream`]), which one reads, or pages of a file come from a disk, which up to eight of a slot wait for: a thread that waits on
+//! ([`Source::stream`]), which one reads, or pages of a file come from a disk or go to one, which up to eight of a slot wait for: a thread that waits on
 //! a slot also serves its faults. No wait is without limit, see [`Timeouts`], but for a disk that does not answer.
 #![deny(missing_docs)]
 

@@ -212,7 +212,7 @@ impl Ring {
     }
 
     /// A chain that is written at `addr`: with a sector, or data from outside.
-    fn answer(&mut self, n: u16, addr: u64) -> Vec<(u64, u32, u16)> {
+    fn response(&mut self, n: u16, addr: u64) -> Vec<(u64, u32, u16)> {
         self.arrival = true;
         match self.kind {
             FunctionKind::Blk => self.disk(n, 0, addr, WRITE),
@@ -227,7 +227,7 @@ impl Ring {
             let buffer = self.base + BUFFERS + 512 * u64::from(n);
             let chain = if inward {
                 self.grant(buffer, 512);
-                self.answer(n, buffer)
+                self.response(n, buffer)
             } else {
                 self.request(n, buffer, 80)
             };
@@ -515,7 +515,7 @@ fn given_to(r: &mut Ring, addr: u64, granted: u64) {
         r.areas = [BAD + 0x1000, BAD + 0x2000, BAD + 0x3000];
         r.memory.fill(0x1000, 0x3000, 0);
     }
-    let chain = r.answer(0, addr);
+    let chain = r.response(0, addr);
     r.chain(&chain);
     r.grant(addr, granted);
     r.grant_ring();
@@ -582,11 +582,11 @@ const CASES: &[Case] = &[
     ("data from nowhere", NONE, PAYLOAD, |r| taken_from(r, HOLE)),
     ("packed: data from nowhere", PACKED, PAYLOAD, |r| taken_from(r, HOLE)),
     ("data from half outside", NONE, PAYLOAD, |r| taken_from(r, END - 4)),
-    ("answer to nowhere", NONE, REFUSED, |r| given_to(r, HOLE, 0)),
-    ("answer to half outside", NONE, REFUSED, |r| given_to(r, END - 4, 4)),
-    ("answer to what may not be written", NONE, REFUSED, |r| given_to(r, LOCKED, 0)),
-    ("packed: answer to nowhere", PACKED, REFUSED, |r| given_to(r, HOLE, 0)),
-    ("packed: answer to what may not be written", PACKED, REFUSED, |r| given_to(r, LOCKED, 0)),
+    ("response to nowhere", NONE, REFUSED, |r| given_to(r, HOLE, 0)),
+    ("response to half outside", NONE, REFUSED, |r| given_to(r, END - 4, 4)),
+    ("response to what may not be written", NONE, REFUSED, |r| given_to(r, LOCKED, 0)),
+    ("packed: response to nowhere", PACKED, REFUSED, |r| given_to(r, HOLE, 0)),
+    ("packed: response to what may not be written", PACKED, REFUSED, |r| given_to(r, LOCKED, 0)),
 ];
 
 fn rings_against_the_rules(kind: FunctionKind) {

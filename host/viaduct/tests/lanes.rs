@@ -26,7 +26,7 @@ fn step(sum: u64, byte: u8) -> u64 {
     (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
 }
 
-fn answer(data: &[u8]) -> Vec<u8> {
+fn response(data: &[u8]) -> Vec<u8> {
     let sum = data.iter().fold(0, |sum, byte| step(sum, *byte));
     [data.len() as u64, sum, 1, 2, 3].iter().flat_map(|v| v.to_le_bytes()).collect()
 }
@@ -89,7 +89,7 @@ fn every_message_gets_its_answer_in_the_order_given() {
             job = job.message(Endpoint::File(file(&dir, &k.to_string(), &pattern(*len))));
         }
         let report = job.on_progress(|p| last = Some(p)).run().unwrap();
-        let expected: Vec<u8> = sizes.iter().flat_map(|len| answer(&pattern(*len))).collect();
+        let expected: Vec<u8> = sizes.iter().flat_map(|len| response(&pattern(*len))).collect();
         assert_eq!(fs::read(out).unwrap(), expected, "{lanes} lanes");
         let total = sizes.iter().sum::<usize>() as u64;
         assert_eq!((report.bytes_in, report.bytes_out), (total, 40 * 12));
@@ -186,7 +186,7 @@ fn a_file_that_shrinks_or_goes_away_fails_the_run_with_its_name() {
         .output(0, Endpoint::bytes("r", result.clone()), 40)
         .run()
         .unwrap();
-    assert_eq!(result.take(), answer(&pattern(5)));
+    assert_eq!(result.take(), response(&pattern(5)));
 }
 
 #[test]

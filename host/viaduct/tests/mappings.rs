@@ -959,6 +959,10 @@ impl Gate {
         drop(self.changed.wait_while(self.state.lock().unwrap(), |state| state.0 == 0).unwrap());
     }
 
+    fn waiting(&self) -> usize {
+        self.state.lock().unwrap().0
+    }
+
     fn open(&self, open: bool) {
         self.state.lock().unwrap().1 = open;
         self.changed.notify_all();
@@ -1074,4 +1078,90 @@ fn pages_that_are_being_written_keep_their_frames_and_their_errors() {
     }
     assert!(fs::read(&path).unwrap() == expected);
     mapping.unmap().unwrap();
+}
+
+/// A mapping of 64 pages with frames for 64, all of which the app has changed, and one of 64 pages that it only reads, with whose faults
+/// pages of the first one are evicted ahead of need.
+fn short_of_frames(
+    dir: &tempfile::TempDir,
+    fake: &Arc<FakeCard>,
+    gate: &Arc<Gate>,
+) -> (Slot, Mapping, Mapping) {
+    let slot = open(fake);
+    slot.set_frame_budget(128 * PAGE);
+    slot.set_host_budget(0);
+    let path = file(dir, &pattern(64 * PAGE as usize));
+    let source = Source::file_mut(&path).unwrap().on(gate.clone());
+    let changed = slot.map(source, 64 * PAGE, rw()).unwrap();
+    let read = slot.map(Source::anonymous(256 * PAGE).unwrap(), 256 * PAGE, rw()).unwrap();
+    for mapping in [&changed, &read] {
+        slot.advise(mapping.range(), Advice::Random).unwrap();
+    }
+    for page in 0..64 {
+        app_writes(&slot, fake, changed.va() + page * PAGE, b"first");
+    }
+    (slot, changed, read)
+}
+
+/// Faults on pages of a mapping, each served, until `done` says so.
+fn fault_until(slot: &Slot, fake: &FakeCard, mapping: &Mapping, done: impl Fn() -> bool) {
+    for page in 0..256 {
+        if done() {
+            return;
+        }
+        touch(slot, fake, &[(mapping.va() + page * PAGE, false)]);
+        serve(slot);
+    }
+    panic!("all pages were accessed");
+}
+
+#[test]
+fn faults_are_served_while_evicted_pages_wait_for_their_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = FakeCard::new();
+    let gate = Arc::new(Gate::default());
+    let (slot, changed, read) = short_of_frames(&dir, &fake, &gate);
+    fault_until(&slot, &fake, &read, || gate.waiting() > 0);
+    // An evicted page that is accessed again is mapped while it is being written, and what the app writes there is not lost.
+    let gone =
+        (0..64).filter(|page| fake.page(0, changed.va() + page * PAGE).is_none()).collect::<Vec<u64>>();
+    assert!(!gone.is_empty());
+    for page in &gone {
+        app_writes(&slot, &fake, changed.va() + page * PAGE, b"again");
+    }
+    // Others are served, too; the time limit for a card without activity does not count.
+    serve(&slot);
+    assert_eq!(slot.wait_irq(u64::MAX, quick().stall * 2).unwrap(), None);
+    assert!(gate.waiting() > 0 && slot.take_denied().is_empty());
+    // Who wants all of it in the file waits.
+    std::thread::scope(|scope| {
+        let sync = scope.spawn(|| changed.sync(true));
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!sync.is_finished());
+        gate.open(true);
+        sync.join().unwrap().unwrap();
+    });
+    let mut expected = pattern(64 * PAGE as usize);
+    for page in 0..64 {
+        let text = if gone.contains(&page) { b"again" } else { b"first" };
+        expected[(page * PAGE) as usize..][..5].copy_from_slice(text);
+    }
+    assert!(fs::read(dir.path().join("data")).unwrap() == expected);
+    changed.unmap().unwrap();
+    read.unmap().unwrap();
+}
+
+#[test]
+fn evicted_pages_that_cannot_be_written_stay_and_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = FakeCard::new();
+    let gate = Arc::new(Gate::default());
+    let (slot, changed, read) = short_of_frames(&dir, &fake, &gate);
+    fault_until(&slot, &fake, &read, || gate.waiting() > 0);
+    fs::OpenOptions::new().write(true).open(dir.path().join("data")).unwrap().set_len(0).unwrap();
+    gate.open(true);
+    serve(&slot);
+    let error = changed.sync(true).unwrap_err();
+    assert!(matches!(error, Error::Lost { .. }), "{error}");
+    read.unmap().unwrap();
 }

@@ -54,7 +54,7 @@ impl Disk {
         self.state.lock().unwrap().asked.clone()
     }
 
-    fn answer(&self, page: u64) {
+    fn respond(&self, page: u64) {
         let done = self.state.lock().unwrap().held.remove(&page);
         done.expect("it was asked for")();
     }
@@ -134,7 +134,7 @@ fn all_pending_faults_are_asked_for_before_one_is_waited_for() {
     // They go to the card in the order in which they come, each at once.
     let mut come = Vec::new();
     for page in [23, 3, 40] {
-        disk.answer(page);
+        disk.respond(page);
         serve(&slot);
         come.push(page);
         come.sort_by_key(|page| pages.iter().position(|other| other == page));
@@ -214,23 +214,23 @@ fn what_changes_mappings_waits_for_reads_that_are_under_way() {
     let (mapping, disk) = on_a_disk(&slot);
     miss(&fake, &mapping, &[5, 9]);
     serve(&slot);
-    let answer = std::thread::spawn(move || {
+    let response = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(400));
         disk.be_ready(None);
         disk
     });
     // Longer than the card may be without activity: it is not the card that is waited for.
     mapping.unmap().unwrap();
-    let disk = answer.join().unwrap();
+    let disk = response.join().unwrap();
     assert_eq!(fake.translations(0), 0);
     assert_eq!(disk.asked().len(), 2);
     // Those that nobody waits for any more, too.
     let (mapping, disk) = on_a_disk(&slot);
     miss(&fake, &mapping, &[5]);
     serve(&slot);
-    let answer = std::thread::spawn(move || disk.be_ready(None));
+    let response = std::thread::spawn(move || disk.be_ready(None));
     drop((mapping, slot));
-    answer.join().unwrap();
+    response.join().unwrap();
     assert_eq!(fake.translations(0), 0);
 }
 
@@ -242,7 +242,7 @@ fn less_memory_than_is_being_read_is_no_reason_to_wait_for_ever() {
     slot.set_frame_budget(4 * PAGE);
     let pages: Vec<u64> = (0..32).map(|n| n * 13 % 64).collect();
     miss(&fake, &mapping, &pages);
-    let answer = std::thread::spawn({
+    let response = std::thread::spawn({
         let disk = disk.0.clone();
         move || {
             while disk.asked().is_empty() {
@@ -252,7 +252,7 @@ fn less_memory_than_is_being_read_is_no_reason_to_wait_for_ever() {
         }
     });
     serve(&slot);
-    answer.join().unwrap();
+    response.join().unwrap();
     serve(&slot);
     let asked: Vec<u64> = disk.asked().iter().flat_map(|(page, count)| *page..page + count).collect();
     assert!(pages.iter().all(|page| asked.contains(page)), "{asked:?}");
@@ -313,9 +313,9 @@ fn what_is_loaded_on_request_is_asked_for_as_it_comes_and_never_all_at_once() {
         let before = asked();
         assert!((256..=320).contains(&before), "{before}");
         // The next one is asked for when a few have come.
-        disk.answer(8);
-        disk.answer(0);
-        disk.answer(24);
+        disk.respond(8);
+        disk.respond(0);
+        disk.respond(24);
         assert!(await_more(before) > before);
         disk.be_ready(None);
         load.join().unwrap().unwrap();
@@ -339,7 +339,7 @@ impl Slow {
         self.0.lock().unwrap().len()
     }
 
-    fn answer(&self, nth: usize) {
+    fn respond(&self, nth: usize) {
         let done = self.0.lock().unwrap()[nth].take();
         done.expect("it has not been answered")();
     }
@@ -385,15 +385,15 @@ fn memory_that_a_read_may_yet_write_is_not_used_before_the_read_has_ended() {
     miss(&fake, &mapping, &[5, 6]);
     assert_eq!(slot.wait_irq(u64::MAX, Duration::from_millis(700)).unwrap(), None);
     assert_eq!(disk.asked(), 2, "page 6 only");
-    disk.answer(1);
+    disk.respond(1);
     serve(&slot);
     slot.advise(mapping.va() + 5 * PAGE..mapping.va() + 7 * PAGE, Advice::WillNeed).unwrap();
     assert_eq!(disk.asked(), 2);
     assert!(!mapped(5) && mapped(6));
-    disk.answer(0);
+    disk.respond(0);
     serve(&slot);
     assert_eq!(disk.asked(), 3);
-    disk.answer(2);
+    disk.respond(2);
     serve(&slot);
     assert!(mapped(5) && mapped(6));
     assert!(slot.take_denied().is_empty());
@@ -407,7 +407,7 @@ fn memory_that_a_read_may_yet_write_is_not_used_before_the_read_has_ended() {
     let ranges = fake.mapped_ranges();
     mapping.unmap().unwrap();
     assert_eq!(fake.mapped_ranges(), ranges);
-    disk.answer(3);
+    disk.respond(3);
     assert_eq!(fake.mapped_ranges(), ranges - 1);
     assert_eq!(fake.translations(0), 0);
 }

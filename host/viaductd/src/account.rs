@@ -51,7 +51,7 @@ pub struct Config {
     pub clients: usize,
     /// Of one user.
     pub clients_per_uid: usize,
-    /// For the first message of a client, and for a client to take an answer.
+    /// For the first message of a client, and for a client to take a response.
     pub patience: Duration,
     /// Files of file systems that are served by a process (FUSE) may be mapped: it can hold up a slot's release.
     pub allow_fuse: bool,

@@ -18,8 +18,8 @@ use rustix::net::{
 use viaduct::{Advice, Register, SlotStatus, SyncMode};
 use viaduct_pci::{Process, Withheld};
 
-use crate::wire::{Answer, Call, MAGIC, MAX_ANSWER, Reply, Request, VERSION, WireError, receive, send};
 pub use crate::wire::{App, DeniedAccess, Kind, MapOptions, Refusal};
+use crate::wire::{Call, MAGIC, MAX_RESPONSE, Reply, Request, Response, VERSION, WireError, receive, send};
 
 /// A request failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,7 +39,7 @@ pub enum Error {
         /// The system's error.
         source: Errno,
     },
-    /// No answer came in time.
+    /// No response came in time.
     #[error("no response from viaductd within {0:?}")]
     Timeout(Duration),
     /// This process was forked off from the one that has connected.
@@ -100,7 +100,7 @@ struct Link {
 #[derive(Default)]
 struct Waiting {
     last: u64,
-    answers: HashMap<u64, SyncSender<std::result::Result<Reply, Refusal>>>,
+    responses: HashMap<u64, SyncSender<std::result::Result<Reply, Refusal>>>,
     /// Why there is no connection any more.
     gone: Option<Error>,
 }
@@ -111,7 +111,7 @@ impl Client {
         Self::connect_within(path, Duration::from_secs(600))
     }
 
-    /// As [`Client::connect`], with another limit for the answer to a request.
+    /// As [`Client::connect`], with another limit for the response to a request.
     pub fn connect_within(path: impl AsRef<Path>, limit: Duration) -> Result<Self> {
         let path = path.as_ref();
         let failed = |source| Error::Connect { path: path.display().to_string(), source };
@@ -135,9 +135,9 @@ impl Client {
             .spawn(move || {
                 let _withheld = withheld;
                 loop {
-                    let message = receive::<Answer>(socket.as_fd(), MAX_ANSWER);
+                    let message = receive::<Response>(socket.as_fd(), MAX_RESPONSE);
                     let Some(link) = reader.upgrade() else { return };
-                    if !link.deliver(message.map(|(answer, _)| answer)) {
+                    if !link.deliver(message.map(|(response, _)| response)) {
                         return;
                     }
                 }
@@ -185,14 +185,14 @@ impl Link {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives an answer to who waits for it. False: there will be no more.
-    fn deliver(&self, message: std::result::Result<Answer, WireError>) -> bool {
+    /// Gives a response to who waits for it. False: there will be no more.
+    fn deliver(&self, message: std::result::Result<Response, WireError>) -> bool {
         let mut waiting = self.waiting();
         let end = match message {
-            Ok(Answer { id: 0, result: Err(refusal) }) => Error::Refused(refusal),
-            Ok(Answer { id, result }) => {
+            Ok(Response { id: 0, result: Err(refusal) }) => Error::Refused(refusal),
+            Ok(Response { id, result }) => {
                 // Who has given up has no use for it.
-                if let Some(to) = waiting.answers.remove(&id) {
+                if let Some(to) = waiting.responses.remove(&id) {
                     let _ = to.try_send(result);
                 }
                 return true;
@@ -200,7 +200,7 @@ impl Link {
             Err(error) => Error::Gone(error.to_string()),
         };
         waiting.gone = Some(end);
-        waiting.answers.clear();
+        waiting.responses.clear();
         let _ = shutdown(&self.socket, Shutdown::Both);
         false
     }
@@ -210,17 +210,17 @@ impl Link {
         if !self.process.is_current() {
             return Err(Error::Forked);
         }
-        let (id, answer) = self.expect()?;
+        let (id, response) = self.expect()?;
         let sent = send(self.socket.as_fd(), &Call { id, request }, file);
         // If the connection has ended, the reason comes from who receives.
         if let Err(error @ (WireError::Os(_) | WireError::Malformed(_) | WireError::Silent)) = sent {
-            self.waiting().answers.remove(&id);
+            self.waiting().responses.remove(&id);
             return Err(Error::Gone(error.to_string()));
         }
-        match answer.recv_timeout(self.limit) {
+        match response.recv_timeout(self.limit) {
             Ok(result) => Ok(result?),
             Err(RecvTimeoutError::Timeout) => {
-                self.waiting().answers.remove(&id);
+                self.waiting().responses.remove(&id);
                 Err(Error::Timeout(self.limit))
             }
             Err(RecvTimeoutError::Disconnected) => {
@@ -234,11 +234,11 @@ impl Link {
         if let Some(gone) = &waiting.gone {
             return Err(gone.clone());
         }
-        let (to, answer) = sync_channel(1);
+        let (to, response) = sync_channel(1);
         waiting.last += 1;
         let id = waiting.last;
-        waiting.answers.insert(id, to);
-        Ok((id, answer))
+        waiting.responses.insert(id, to);
+        Ok((id, response))
     }
 }
 
@@ -348,7 +348,7 @@ impl Slot {
     /// Waits until the app has raised its interrupt more than `seen` times, as [`viaduct::Slot::wait_irq`]. The app's faults are served
     /// meanwhile, and only then.
     pub fn wait_irq(&self, seen: u64, limit: Duration) -> Result<Option<u64>> {
-        // A request waits for less than the limit of an answer.
+        // A request waits for less than the limit of a response.
         let most = Duration::from_secs(10).min(self.0.link.limit / 2);
         let end = Instant::now().checked_add(limit);
         loop {
@@ -481,5 +481,5 @@ impl Drop for Mapping {
 }
 
 fn unexpected() -> Error {
-    Error::Gone("the daemon has sent an answer that does not fit".into())
+    Error::Gone("the daemon has sent a response that does not fit".into())
 }

@@ -73,7 +73,7 @@ struct Args {
     /// Accept files on FUSE file systems: the process that serves one can hold up the release of its client's slot
     #[arg(long)]
     allow_fuse: bool,
-    /// Seconds for a client's first message, and for it to take an answer
+    /// Seconds for a client's first message, and for it to take a response
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     patience: u64,
     /// Print a script that completes options in a shell, and end

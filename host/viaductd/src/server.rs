@@ -21,7 +21,7 @@ use viaduct_pci::SocketFile;
 use crate::account::{Account, Charge, Config};
 use crate::tenant::{Apps, Tenant};
 use crate::wire::{
-    Answer, Call, Kind, MAGIC, MAX_REQUEST, Refusal, Reply, Request, VERSION, WireError, receive, send,
+    Call, Kind, MAGIC, MAX_REQUEST, Refusal, Reply, Request, Response, VERSION, WireError, receive, send,
 };
 
 /// A daemon that serves a card. Dropping it ends it in order: connections are closed, and changed pages written to their files.
@@ -141,7 +141,7 @@ impl Shared {
             Err(refusal) => {
                 tracing::warn!(pid, uid, gid, why = refusal.text, "a client was turned away");
                 // The buffer of a new connection has room.
-                let _ = send(socket.as_fd(), &Answer { id: 0, result: Err(refusal) }, None);
+                let _ = send(socket.as_fd(), &Response { id: 0, result: Err(refusal) }, None);
             }
         }
     }
@@ -194,14 +194,14 @@ impl Shared {
                 let (request, thread) = match charges {
                     Ok(charges) => charges,
                     Err(refusal) => {
-                        answer(socket, call.id, Err(refusal));
+                        respond(socket, call.id, Err(refusal));
                         continue;
                     }
                 };
                 let ticket = Ticket { socket, id: call.id, request: Some(request), _thread: thread };
                 let (tenant, gone) = (&tenant, &gone);
                 let quick = is_quick(&call.request);
-                let work = move || ticket.answer(tenant.handle(call.request, file, gone));
+                let work = move || ticket.respond(tenant.handle(call.request, file, gone));
                 if quick {
                     work();
                 } else if let Err(error) = thread::Builder::new().spawn_scoped(scope, work) {
@@ -212,7 +212,7 @@ impl Shared {
             gone.store(true, Ordering::Relaxed);
             if let WireError::Malformed(why) = &end {
                 let refusal = Refusal::new(Kind::Protocol, Errno::PROTO.raw_os_error(), why.clone());
-                answer(socket, 0, Err(refusal));
+                respond(socket, 0, Err(refusal));
             }
             // Answers have no taker any more.
             let _ = shutdown(socket, Shutdown::Both);
@@ -228,7 +228,7 @@ impl Shared {
     fn greet(&self, socket: &OwnedFd) -> Result<(), WireError> {
         let refuse = |why: String| {
             let refusal = Refusal::new(Kind::Protocol, Errno::PROTO.raw_os_error(), why.clone());
-            answer(socket, 0, Err(refusal));
+            respond(socket, 0, Err(refusal));
             Err(WireError::Malformed(why))
         };
         let call = match receive::<Call>(socket.as_fd(), MAX_REQUEST) {
@@ -249,7 +249,7 @@ impl Shared {
         set_socket_timeout(socket, Timeout::Recv, None).map_err(WireError::Os)?;
         let slots = self.card.info().slots as u32;
         let yours = self.config.quotas.slots.min(slots.into()) as u32;
-        send(socket.as_fd(), &Answer { id: call.id, result: Ok(Reply::Welcome { slots, yours }) }, None)
+        send(socket.as_fd(), &Response { id: call.id, result: Ok(Reply::Welcome { slots, yours }) }, None)
     }
 }
 
@@ -276,9 +276,9 @@ struct Ticket<'a> {
 }
 
 impl Ticket<'_> {
-    fn answer(mut self, result: Result<Reply, Refusal>) {
+    fn respond(mut self, result: Result<Reply, Refusal>) {
         self.request = None;
-        answer(self.socket, self.id, result);
+        respond(self.socket, self.id, result);
     }
 }
 
@@ -286,7 +286,7 @@ impl Drop for Ticket<'_> {
     fn drop(&mut self) {
         if self.request.take().is_some() {
             let text = "the daemon could not do this: an internal error, or no thread could be started";
-            answer(
+            respond(
                 self.socket,
                 self.id,
                 Err(Refusal::new(Kind::Card, Errno::IO.raw_os_error(), text.into())),
@@ -295,11 +295,11 @@ impl Drop for Ticket<'_> {
     }
 }
 
-/// Sends an answer. A client that does not take it in time loses the connection.
-fn answer(socket: &OwnedFd, id: u64, result: Result<Reply, Refusal>) {
-    if let Err(error) = send(socket.as_fd(), &Answer { id, result }, None) {
+/// Sends a response. A client that does not take it in time loses the connection.
+fn respond(socket: &OwnedFd, id: u64, result: Result<Reply, Refusal>) {
+    if let Err(error) = send(socket.as_fd(), &Response { id, result }, None) {
         if error != WireError::Closed {
-            tracing::warn!(%error, "an answer could not be sent; the connection ends");
+            tracing::warn!(%error, "a response could not be sent; the connection ends");
         }
         let _ = shutdown(socket, Shutdown::Both);
     }

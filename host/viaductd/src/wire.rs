@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The messages between client and daemon: packets of a Unix socket (`SOCK_SEQPACKET`), each a request or an answer in the format
+//! The messages between client and daemon: packets of a Unix socket (`SOCK_SEQPACKET`), each a request or a response in the format
 //! `postcard`, with at most one descriptor. A change of any type here is a new [`VERSION`].
 
 use std::io::{IoSlice, IoSliceMut};
@@ -21,15 +21,15 @@ pub const VERSION: u16 = 1;
 pub const MAGIC: u32 = u32::from_le_bytes(*b"VIAd");
 /// Longest request in bytes.
 pub const MAX_REQUEST: usize = 8 << 10;
-/// Longest answer in bytes.
-pub const MAX_ANSWER: usize = 64 << 10;
-/// Longest text in an answer in bytes.
+/// Longest response in bytes.
+pub const MAX_RESPONSE: usize = 64 << 10;
+/// Longest text in a response in bytes.
 const MAX_TEXT: usize = 1000;
 
 /// A request; answers to several may come in any order.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Call {
-    /// Chosen by the client, not 0; the answer has the same.
+    /// Chosen by the client, not 0; the response has the same.
     pub id: u64,
     /// What to do.
     pub request: Request,
@@ -39,12 +39,12 @@ pub struct Call {
 #[derive(Debug, Serialize, Deserialize)]
 #[allow(missing_docs)] // the fields are the arguments of the methods of `client::Slot`
 pub enum Request {
-    /// The first message. Answer: [`Reply::Welcome`].
+    /// The first message. Response: [`Reply::Welcome`].
     Hello {
         magic: u32,
         version: u16,
     },
-    /// Claims a slot and loads an app. With [`App::Image`] comes a descriptor of the image. Answer: [`Reply::Opened`].
+    /// Claims a slot and loads an app. With [`App::Image`] comes a descriptor of the image. Response: [`Reply::Opened`].
     Open {
         app: App,
     },
@@ -56,15 +56,15 @@ pub enum Request {
     Reset {
         slot: u32,
     },
-    /// Fails if the slot does not work. Answer: [`Reply::Done`].
+    /// Fails if the slot does not work. Response: [`Reply::Done`].
     Check {
         slot: u32,
     },
-    /// Answer: [`Reply::Status`].
+    /// Response: [`Reply::Status`].
     Status {
         slot: u32,
     },
-    /// Answer: [`Reply::Number`].
+    /// Response: [`Reply::Number`].
     ReadRegister {
         slot: u32,
         offset: u32,
@@ -74,7 +74,7 @@ pub enum Request {
         offset: u32,
         value: u32,
     },
-    /// Answer: [`Reply::Bytes`].
+    /// Response: [`Reply::Bytes`].
     ReadWide {
         slot: u32,
         #[serde(with = "RegisterDef")]
@@ -86,17 +86,17 @@ pub enum Request {
         register: Register,
         bytes: Vec<u8>,
     },
-    /// Answer: [`Reply::Number`].
+    /// Response: [`Reply::Number`].
     Irqs {
         slot: u32,
     },
-    /// Waits, at most `millis` and at most a minute, serving the app's faults. Answer: [`Reply::Number`], or [`Reply::Later`].
+    /// Waits, at most `millis` and at most a minute, serving the app's faults. Response: [`Reply::Number`], or [`Reply::Later`].
     WaitIrq {
         slot: u32,
         seen: u64,
         millis: u64,
     },
-    /// Maps a file, whose descriptor comes with the request, or memory without a file. Answer: [`Reply::Number`], the address.
+    /// Maps a file, whose descriptor comes with the request, or memory without a file. Response: [`Reply::Number`], the address.
     Map {
         slot: u32,
         file: bool,
@@ -122,7 +122,7 @@ pub enum Request {
         #[serde(with = "AdviceDef")]
         advice: Advice,
     },
-    /// Answer: [`Reply::Denied`].
+    /// Response: [`Reply::Denied`].
     TakeDenied {
         slot: u32,
     },
@@ -235,9 +235,9 @@ impl MapOptions {
     }
 }
 
-/// The answer to a request.
+/// The response to a request.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Answer {
+pub struct Response {
     /// That of the request; 0 if the daemon ends the connection.
     pub id: u64,
     /// The result.
@@ -289,7 +289,7 @@ pub struct DeniedAccess {
 impl From<viaduct::Denied> for DeniedAccess {
     fn from(denied: viaduct::Denied) -> Self {
         let viaduct::Denied { va, is_write, why } = denied;
-        // Many fit into an answer.
+        // Many fit into a response.
         Self { va, is_write, why: why.chars().take(200).collect() }
     }
 }

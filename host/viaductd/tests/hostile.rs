@@ -52,8 +52,8 @@ fn hello() -> Vec<u8> {
 fn greeted(served: &Served) -> OwnedFd {
     let socket = served.raw();
     send_bytes(socket.as_fd(), &hello(), &[]).unwrap();
-    let (answer, _) = receive::<Answer>(socket.as_fd(), MAX_ANSWER).unwrap();
-    assert!(matches!(answer.result, Ok(Reply::Welcome { slots: 2, yours: 1 })), "{answer:?}");
+    let (response, _) = receive::<Response>(socket.as_fd(), MAX_RESPONSE).unwrap();
+    assert!(matches!(response.result, Ok(Reply::Welcome { slots: 2, yours: 1 })), "{response:?}");
     socket
 }
 
@@ -61,8 +61,8 @@ fn greeted(served: &Served) -> OwnedFd {
 fn is_ended(socket: &OwnedFd, why: &str) {
     let mut said = String::new();
     loop {
-        match receive::<Answer>(socket.as_fd(), MAX_ANSWER) {
-            Ok((Answer { id: 0, result: Err(refusal) }, _)) => said = refusal.text,
+        match receive::<Response>(socket.as_fd(), MAX_RESPONSE) {
+            Ok((Response { id: 0, result: Err(refusal) }, _)) => said = refusal.text,
             Ok(_) => {}
             Err(end) => {
                 assert_eq!(end, WireError::Closed);
@@ -137,7 +137,7 @@ fn whatever_the_bytes_are_the_daemon_and_the_neighbour_stay() {
             if send_bytes(socket.as_fd(), &message, &[]).is_err() {
                 break;
             }
-            if receive::<Answer>(socket.as_fd(), MAX_ANSWER).is_err() {
+            if receive::<Response>(socket.as_fd(), MAX_RESPONSE).is_err() {
                 break;
             }
         }
@@ -198,8 +198,8 @@ fn descriptors_that_were_not_asked_for_are_closed() {
         let files: Vec<BorrowedFd> = (0..count).map(|_| writing.as_fd()).collect();
         send_bytes(socket.as_fd(), &call, &files).unwrap();
         if count == 1 {
-            let (answer, _) = receive::<Answer>(socket.as_fd(), MAX_ANSWER).unwrap();
-            assert_eq!(answer.result.unwrap_err().errno, libc::EBADF, "there is no slot");
+            let (response, _) = receive::<Response>(socket.as_fd(), MAX_RESPONSE).unwrap();
+            assert_eq!(response.result.unwrap_err().errno, libc::EBADF, "there is no slot");
         } else {
             is_ended(&socket, "more than one descriptor");
         }

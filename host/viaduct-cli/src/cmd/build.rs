@@ -4,7 +4,7 @@
 use viaduct_build::{Manifest, Project, Variant};
 
 use crate::fail::{Failure, Result, usage};
-use crate::tell::out;
+use crate::process::tell::out;
 
 /// Build apps: generate the wrapper, Verilate, compile; files that are up to date are left alone
 #[derive(clap::Args)]

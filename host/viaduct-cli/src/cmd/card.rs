@@ -13,14 +13,14 @@ use viaduct_pci::vfio_user::Server;
 use viaduct_sim::{SimCard, function_names};
 
 use crate::card::Opened;
-use crate::connect::{ConnectArgs, Connected};
 use crate::fail::{Failure, Result, at};
-use crate::tell::out;
+use crate::functions::connect::{ConnectArgs, Connected};
+use crate::process::tell::out;
 
 /// Serve a simulated card over vfio-user, for other programs and for QEMU; ends on SIGTERM, SIGHUP or Ctrl-C
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("where").required(true).multiple(true).args(["socket", "functions"]))]
-#[command(group = crate::connect::connecting().conflicts_with_all(["socket", "unconnected"]))]
+#[command(group = crate::functions::connect::connecting().conflicts_with_all(["socket", "unconnected"]))]
 pub struct Args {
     /// Serve the management function on this socket: its client connects the other functions
     #[arg(long, value_name = "PATH")]
@@ -45,7 +45,7 @@ pub fn run(args: Args) -> Result {
     args.connect.feature_changes()?;
     let project = crate::project::find()?;
     // Before any thread is started, so that all threads block the signals.
-    let mut signals = crate::signals::ending();
+    let mut signals = crate::process::signals::ending();
     signals.add(Signal::SIGWINCH);
     signals.thread_block().map_err(|e| Failure::Run(format!("signals: {e}")))?;
     project.build_card(Variant::Functions, &mut crate::project::tell)?;

@@ -4,7 +4,7 @@
 use clap_complete::Shell;
 
 use crate::fail::Result;
-use crate::tell::out;
+use crate::process::tell::out;
 
 /// Print a script that completes commands and options in a shell
 #[derive(clap::Args)]

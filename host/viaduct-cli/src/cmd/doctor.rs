@@ -9,8 +9,8 @@ use serde_json::json;
 use viaduct_build::{Container, Geometry, Project, Variant, compiler};
 
 use crate::fail::{Failure, Result};
-use crate::style::{BAD, GOOD, styled};
-use crate::tell::out;
+use crate::process::tell::out;
+use crate::terminal::style::{BAD, GOOD, styled};
 
 /// Check tools, folders and built files, and say what to do if something is missing
 #[derive(clap::Args)]

@@ -10,7 +10,7 @@ use viaduct_sim::Profile;
 
 use crate::card::CardArgs;
 use crate::fail::Result;
-use crate::tell::out;
+use crate::process::tell::out;
 
 /// Show an app's ports and registers, or a card's properties
 #[derive(clap::Args)]

@@ -6,9 +6,9 @@ use viaduct_build::{Project, Variant};
 
 use crate::card::{CardArgs, CardSpec};
 use crate::fail::Result;
-use crate::style::{BAD, NAME, styled};
-use crate::tell::out;
-use crate::text::plain;
+use crate::process::tell::out;
+use crate::terminal::style::{BAD, NAME, styled};
+use crate::terminal::text::plain;
 
 /// List apps, and the slots of a card
 #[derive(clap::Args)]

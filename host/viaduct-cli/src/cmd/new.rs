@@ -2,7 +2,7 @@
 //! `viaduct new`
 
 use crate::fail::Result;
-use crate::tell::out;
+use crate::process::tell::out;
 
 /// Start a new app: one that builds and passes its test before you change a line
 #[derive(clap::Args)]

@@ -10,14 +10,14 @@ use viaduct_build::{Container, Manifest, Project, Variant};
 use crate::card::{CardArgs, CardSpec, Opened};
 use crate::fail::{Failure, Result, at, regular, usage};
 use crate::job::{Loaded, Message, Outcome, Routes, Values, number};
-use crate::meter::Meter;
 use crate::route::Route;
 use crate::settings::{registers, setting};
+use crate::terminal::meter::Meter;
 
-use crate::signals::Signals;
-use crate::tell::out;
-use crate::text::digest;
-use crate::virtio;
+use crate::functions::virtio;
+use crate::process::signals::Signals;
+use crate::process::tell::out;
+use crate::terminal::text::digest;
 
 /// Run an app on a card, from files to files
 #[derive(clap::Args)]
@@ -79,7 +79,7 @@ impl RunArgs {
         }
         for (fd, routes) in [(0, &self.ins), (1, &self.outs)] {
             if routes.iter().any(Route::is_standard) {
-                crate::closed::refuse(fd)?;
+                crate::process::closed::refuse(fd)?;
             }
         }
         let routes = Routes::new(&app, &self.ins, &self.outs, self.check)?;

@@ -10,9 +10,9 @@ use viaduct_build::{Access, Manifest, Project, Register, Scratch, Variant, end_w
 use crate::card::CardArgs;
 use crate::fail::{Failure, Result, at, usage};
 use crate::job::{Loaded, Routes, Values};
+use crate::process::tell::out;
 use crate::random::Random;
 use crate::route::{Port, Route, Way, ports};
-use crate::tell::out;
 
 /// Test an app: on the card against its golden model, then its own tests
 #[derive(clap::Args)]

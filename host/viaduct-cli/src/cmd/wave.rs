@@ -8,7 +8,7 @@ use viaduct_build::{Project, Variant};
 use super::run::{Prepared, RunArgs};
 use crate::card::{CardArgs, CardSpec, Opened};
 use crate::fail::{Failure, Result, at, usage};
-use crate::tell::out;
+use crate::process::tell::out;
 
 /// Record the waveforms of a run: every signal of the shell and of the app
 #[derive(clap::Args)]
@@ -42,7 +42,7 @@ pub fn run(args: Args) -> Result {
     }
     let prepared = args.what.prepare(project.load(&args.what.app)?)?;
     // Before any thread is started: a signal ends the run, and the recording is complete up to there.
-    crate::signals::ending().thread_block().map_err(|e| Failure::Run(format!("signals: {e}")))?;
+    crate::process::signals::ending().thread_block().map_err(|e| Failure::Run(format!("signals: {e}")))?;
     let opened = args.card.open(Variant::Trace)?;
     let slots = opened.card.info().slots;
     let recorded = record(&args, &project, &prepared, opened);
@@ -73,10 +73,11 @@ fn record(args: &Args, project: &Project, prepared: &Prepared, opened: Opened) -
         Some(start) => start,
         None => record(sim.function.now())?,
     };
-    let outcome = prepared.run(&opened, &loaded).map_err(|failure| match crate::signals::waiting() {
-        true => Failure::Run("ended by a signal; the recording ends there".into()),
-        false => failure,
-    })?;
+    let outcome =
+        prepared.run(&opened, &loaded).map_err(|failure| match crate::process::signals::waiting() {
+            true => Failure::Run("ended by a signal; the recording ends there".into()),
+            false => failure,
+        })?;
     let end = sim.function.now();
     drop(loaded);
     if start >= end {

@@ -5,8 +5,8 @@ use viaduct_build::{Manifest, Project, Scratch};
 
 use super::routes::Lanes;
 use super::{Outcome, Routes, Values};
-use crate::compare;
 use crate::fail::{Failure, Result, at};
+use crate::job::compare;
 
 impl Routes {
     /// Runs the golden model and compares every output, and the registers that it returns: bytes compared, or the first
@@ -64,9 +64,9 @@ impl Routes {
     ) -> Result<std::result::Result<u64, String>> {
         let mut same = 0;
         let captured = Scratch::new()?;
-        let captured = captured.path().join("answer");
+        let captured = captured.path().join("response");
         let mut outputs = Vec::new();
-        for (stream, (.., length)) in app.stream_out.iter().zip(&lanes.answers) {
+        for (stream, (.., length)) in app.stream_out.iter().zip(&lanes.responses) {
             let bytes = match self.sinks.get(&stream.name) {
                 Some(path) => std::fs::read(path).map_err(at(path.display()))?,
                 None => self
@@ -87,8 +87,8 @@ impl Routes {
                         "the golden model of {app} returned nothing for {name}"
                     )));
                 };
-                let answer = bytes.get(k * length..(k + 1) * length).unwrap_or_default();
-                std::fs::write(&captured, answer).map_err(|e| Scratch::lacks(*name, &e))?;
+                let response = bytes.get(k * length..(k + 1) * length).unwrap_or_default();
+                std::fs::write(&captured, response).map_err(|e| Scratch::lacks(*name, &e))?;
                 match compare::files(&captured, expected)? {
                     Ok(bytes) => same += bytes,
                     Err(difference) => return Ok(Err(format!("{}: {name}: {difference}", path.display()))),

@@ -2,8 +2,10 @@
 //! One run of an app: loading the image, registers, routes, and results.
 
 mod check;
+mod compare;
 mod figures;
 mod json;
+mod kept;
 mod memory;
 mod routes;
 
@@ -142,16 +144,17 @@ impl<'a> Loaded<'a> {
         if let Some(lanes) = &routes.lanes {
             let mut job = LaneJob::new(&self.slot, lanes.port, lanes.count)
                 .on_progress(progress)
-                .stop_if(crate::signals::waiting);
+                .stop_if(crate::process::signals::waiting);
             for (_, from) in &routes.inputs {
                 job = job.message(from.clone());
             }
-            for (port, to, bytes) in &lanes.answers {
+            for (port, to, bytes) in &lanes.responses {
                 job = job.output(*port, to.clone(), *bytes);
             }
             return job.run();
         }
-        let mut job = StreamJob::new(&self.slot).on_progress(progress).stop_if(crate::signals::waiting);
+        let mut job =
+            StreamJob::new(&self.slot).on_progress(progress).stop_if(crate::process::signals::waiting);
         for (port, from) in &routes.inputs {
             job = job.input(*port, from.clone());
         }
@@ -183,7 +186,8 @@ impl<'a> Loaded<'a> {
         let mapping = self.slot.map(source, len, MapOptions::new(prot))?;
         let register = |name: &Option<String>| name.as_ref().and_then(|n| self.app.register(n));
         let range = MemoryRange::of(&mapping, place(base), register(&port.bytes).map(place));
-        let mut job = MemoryJob::new(&self.slot, start.offset).range(range).stop_if(crate::signals::waiting);
+        let mut job =
+            MemoryJob::new(&self.slot, start.offset).range(range).stop_if(crate::process::signals::waiting);
         if let Some(done) = register(&port.done) {
             job = job.done(done.offset);
         }

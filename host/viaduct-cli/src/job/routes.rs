@@ -9,7 +9,7 @@ use viaduct_build::{Length, Manifest, Scratch};
 
 use super::memory::Memory;
 use crate::fail::{Result, usage};
-use crate::kept::Kept;
+use crate::job::kept::Kept;
 use crate::route::{Port, Route, Way, ports, resolve};
 
 /// Many messages through the lanes of the only input.
@@ -17,7 +17,7 @@ pub(super) struct Lanes {
     pub(super) port: u8,
     pub(super) count: u16,
     /// Every output, and the length of its response to a message.
-    pub(super) answers: Vec<(u8, Endpoint, u64)>,
+    pub(super) responses: Vec<(u8, Endpoint, u64)>,
     /// File of each message, for the golden model.
     pub(super) files: Vec<PathBuf>,
 }
@@ -162,13 +162,13 @@ impl Routes {
         Ok(to)
     }
 
-    /// An output stream: of the run, or of the answers to messages in lanes.
+    /// An output stream: of the run, or of the responses to messages in lanes.
     fn output(&mut self, (name, port): (&str, u8), length: Length, to: Endpoint) -> Result<()> {
         match (&mut self.lanes, length) {
             (None, Length::Same) => self.outputs.push((port, to, OutLength::Same)),
             (None, Length::Message(n)) => self.outputs.push((port, to, OutLength::Message(n))),
             (None, Length::Any) => self.outputs.push((port, to, OutLength::Any)),
-            (Some(lanes), Length::Message(bytes)) => lanes.answers.push((port, to, bytes)),
+            (Some(lanes), Length::Message(bytes)) => lanes.responses.push((port, to, bytes)),
             (Some(_), _) => {
                 return usage(format!(
                     "output {name} does not have messages of a known length, so that its responses to several files \
@@ -235,7 +235,7 @@ impl Lanes {
     fn new(app: &Manifest, name: &str) -> Result<Lanes> {
         match app.stream_in.as_slice() {
             [only] if app.memory.is_none() => {
-                Ok(Lanes { port: 0, count: only.lanes, answers: Vec::new(), files: Vec::new() })
+                Ok(Lanes { port: 0, count: only.lanes, responses: Vec::new(), files: Vec::new() })
             }
             _ => usage(format!(
                 "two routes to port {name}: that needs an app without other inputs; give --in once for each port"

@@ -46,7 +46,7 @@ pub(super) fn api_version(container: &impl AsRawFd) -> SysResult<i32> {
 
 pub(super) fn has_extension(container: &impl AsRawFd, extension: u32) -> SysResult<bool> {
     // SAFETY: takes a number.
-    unsafe { call::check_extension(container.as_raw_fd(), extension as i32) }.map(|answer| answer > 0)
+    unsafe { call::check_extension(container.as_raw_fd(), extension as i32) }.map(|response| response > 0)
 }
 
 pub(super) fn set_iommu(container: &impl AsRawFd, kind: u32) -> SysResult<()> {

@@ -27,7 +27,7 @@ struct Silent {
     incoming: Incoming,
 }
 
-/// A connection that waits for an answer.
+/// A connection that waits for a response.
 pub(super) struct Caller {
     pub link: Link,
     pub first: Message,

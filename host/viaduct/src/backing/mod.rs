@@ -4,7 +4,7 @@
 pub(crate) mod feed;
 pub(crate) mod outlet;
 pub(crate) mod pump;
-pub(crate) mod reader;
+pub(crate) mod threads;
 
 use std::alloc::Layout;
 use std::any::Any;

@@ -13,8 +13,8 @@ pub(crate) fn poll<T>(limit: Duration, mut ask: impl FnMut() -> Result<Option<T>
     let end = Instant::now().checked_add(limit);
     let mut pause = Duration::from_micros(10);
     loop {
-        if let Some(answer) = ask()? {
-            return Ok(Some(answer));
+        if let Some(response) = ask()? {
+            return Ok(Some(response));
         }
         if end.is_some_and(|end| Instant::now() >= end) {
             return Ok(None);

@@ -61,6 +61,9 @@ pub(crate) struct State {
     /// Reads that the pager waits for, and by their numbers those that have ended, with the bytes of each.
     pub reading: usize,
     pub read: Vec<(u64, Result<usize>)>,
+    /// Groups of changed pages that are being written while nobody waits for that, and whether one has been since.
+    pub storing: usize,
+    pub stored: bool,
     /// A thread serves faults.
     pub serving: bool,
     /// Interrupts the app has raised.
@@ -116,6 +119,8 @@ impl Dispatcher {
                 poked: false,
                 reading: 0,
                 read: Vec::new(),
+                storing: 0,
+                stored: false,
                 serving: false,
                 irqs: 0,
                 flushes: 0,
@@ -222,7 +227,7 @@ impl Dispatcher {
     /// Waits until `ready` returns a result.
     pub fn wait<T>(&self, what: &str, ready: impl FnMut(&mut State) -> Option<T>) -> Result<T> {
         match self.wait_until(what, None, ready)? {
-            Some(answer) => Ok(answer),
+            Some(response) => Ok(response),
             None => unreachable!("a wait without an end returns a result or an error"),
         }
     }
@@ -279,6 +284,12 @@ impl Dispatcher {
         }
     }
 
+    /// Changed pages have been written.
+    pub fn has_stored(&self) {
+        self.lock().stored = true;
+        self.wake();
+    }
+
     /// As [`Dispatcher::wait_until`], with an existing watch.
     pub fn wait_watching<T>(
         &self,
@@ -290,8 +301,8 @@ impl Dispatcher {
         let mut st = self.lock();
         loop {
             st.drain(self)?;
-            if let Some(answer) = ready(&mut st) {
-                return Ok(Some(answer));
+            if let Some(response) = ready(&mut st) {
+                return Ok(Some(response));
             }
             if let Some(why) = st.stopped {
                 return Err(Error::RingStopped { slot: self.slot, why: why.into() });
@@ -439,14 +450,14 @@ impl Watch {
     ) -> Result<(Duration, Duration)> {
         let timeouts = dispatcher.card.timeouts();
         if st.broken {
-            if st.reading > 0 {
+            if st.reading + st.storing > 0 {
                 self.since = now; // what is waited for is a disk
             }
             let limit = BROKEN_LIMIT.min(timeouts.stall);
             return Ok((limit, limit));
         }
         let slice = timeouts.stall / 4;
-        if st.activity != self.activity || self.outside || st.parked > 0 || st.reading > 0 {
+        if st.activity != self.activity || self.outside || st.parked + st.reading + st.storing > 0 {
             (self.activity, self.since, self.probed, self.busy) = (st.activity, now, now, false);
         } else if now.duration_since(self.probed) >= slice {
             self.probed = now;
@@ -587,7 +598,11 @@ impl State {
 
     /// Whether the pager has something to do.
     pub fn wants_service(&self) -> bool {
-        self.has_landed() || self.poked || !self.read.is_empty() || !self.faults.is_empty() && !self.stalled
+        self.has_landed()
+            || self.poked
+            || self.stored
+            || !self.read.is_empty()
+            || !self.faults.is_empty() && !self.stalled
     }
 
     /// Whether something that the pager has begun has ended.

@@ -26,7 +26,8 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use crate::backing::kind_of;
 use crate::card::sync::{block_signals, lock};
 use crate::error::{Error, Result};
-use crate::slot::{ASK_STOP, SlotInner, StopIf, check_stop};
+use crate::slot::inner::SlotInner;
+use crate::slot::{ASK_STOP, StopIf, check_stop};
 use viaduct_pci::{HostMemory, Process};
 
 /// Bytes that a writable pipe accepts without blocking.
@@ -299,8 +300,8 @@ impl Shared {
             if positions.stopped {
                 return None;
             }
-            if let Some(answer) = ready(&positions) {
-                return Some(answer);
+            if let Some(response) = ready(&positions) {
+                return Some(response);
             }
             positions = self.moved.wait(positions).unwrap_or_else(|e| e.into_inner());
         }

@@ -13,8 +13,9 @@ use crate::card::sync::lock;
 use crate::error::{Error, Result};
 use crate::pager::{Advice, At, Then, Wanted};
 use crate::protocol::desc::{HUGE, PAGE, Prot};
+use crate::slot::Slot;
+use crate::slot::inner::SlotInner;
 use crate::slot::worker::Pending;
-use crate::slot::{Slot, SlotInner};
 
 /// Bytes of a stream that are kept, unless told.
 const STREAM_WINDOW: u64 = 1 << 20;
@@ -63,7 +64,7 @@ impl MapOptions {
         self
     }
 
-    /// With pages of 2 MiB, or of 4 KiB, only. Unless told: of 2 MiB from 2 MiB on, and of 4 KiB where accesses in no order find no room
+    /// With pages of 2 MiB, or of 4 KiB, only. Unless told: of 2 MiB from 2 MiB on, and of 4 KiB where accesses in random order find no room
     /// for these.
     pub fn huge(mut self, huge: bool) -> Self {
         self.huge = Some(huge);
@@ -305,23 +306,20 @@ impl SlotInner {
 
     fn write(&self, range: &Range<u64>, then: Then) -> Result<(Option<Error>, Vec<Arc<Source>>)> {
         self.rings.card.check_process()?;
-        self.space_at_rest().begin(range)?;
-        self.step_through(range, then)?;
+        let (failed, sources) = {
+            let _alone = lock(&self.syncs);
+            self.space_at_rest().begin(range)?;
+            self.step_through(range, then)?;
+            self.space_at_rest().end(range)
+        };
+        // The reader of a stream may be slow: no other sync waits for that.
         let streams = lock(&self.space).written_streams(range, None);
-        let sent = self.send(&streams);
-        let (failed, sources) = self.space_at_rest().end(range);
-        Ok((failed.or(sent.err()), sources))
-    }
-
-    /// Gives streams what the app has written before one of their bytes, and waits until they have taken it. Not under the lock of the
-    /// address space: the reader of a stream may be slow.
-    pub(super) fn send(&self, streams: &[(Arc<Source>, u64)]) -> Result<()> {
-        for (source, until) in streams {
-            while self.space_at_rest().send_some(&self.rings, source, *until)? {}
+        if streams.is_empty() {
+            return Ok((failed, sources));
         }
-        // All of them are on their way by now.
-        let told = streams.iter().map(|(source, until)| source.drain(*until));
-        told.fold(Ok(()), Result::and)
+        let sent = self.send(&streams);
+        let later = self.space_at_rest().end(range).0;
+        Ok((failed.or(later).or(sent.err()), sources))
     }
 
     fn step_through(&self, range: &Range<u64>, then: Then) -> Result<()> {

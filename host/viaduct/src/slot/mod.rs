@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A slot: the app in it, its registers, its address space.
 
+pub(crate) mod inner;
 pub(crate) mod mapping;
 pub(crate) mod several;
 pub(crate) mod window;
 pub(crate) mod worker;
 
-use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::card::Card;
-use crate::card::sync::{lock, poll};
+use crate::card::sync::lock;
 use crate::dispatch::{Dispatcher, State, Tag, Watch};
 use crate::error::{Error, Result};
-use crate::pager::{Denied, PagerStats, Space, Table, Then, Writing};
+use crate::pager::{Denied, PagerStats, Space, Table};
 use crate::protocol::desc::{Command, Completion, Event};
 use crate::protocol::regs::*;
+use crate::slot::inner::{EndOfServing, HELD, SlotInner};
 use crate::slot::worker::Worker;
 
 /// A 32-bit register of the app, or several in a row for a wider one.
@@ -75,17 +76,6 @@ pub struct Slot {
     inner: Arc<SlotInner>,
 }
 
-/// State shared by a slot and its mappings.
-pub(crate) struct SlotInner {
-    pub rings: Arc<Dispatcher>,
-    pub space: Mutex<Space>,
-    /// Pages are no longer being written.
-    written: Condvar,
-    pub worker: Worker,
-    /// It was closed; nothing is left to do when it is dropped.
-    closed: AtomicBool,
-}
-
 impl Card {
     /// Claims slot `index` (from 0) until the value is dropped. The app in it is held in reset.
     pub fn slot(self: &Arc<Self>, index: usize) -> Result<Slot> {
@@ -125,6 +115,7 @@ impl Slot {
                 rings,
                 space,
                 written: Condvar::new(),
+                syncs: Mutex::new(()),
                 worker: Worker::default(),
                 closed: AtomicBool::new(false),
             }),
@@ -325,10 +316,10 @@ impl Slot {
     pub fn wait_irq(&self, seen: u64, limit: Duration) -> Result<Option<u64>> {
         let end = Instant::now().checked_add(limit);
         let slot = self.index();
-        let answer = self.wait_while_serving("waiting for the app's interrupt", end, |st| {
+        let response = self.wait_while_serving("waiting for the app's interrupt", end, |st| {
             st.irqs_after(slot, seen).transpose()
         })?;
-        answer.transpose()
+        response.transpose()
     }
 
     /// Interrupts the app has raised since the slot was claimed, as far as they have been processed.
@@ -371,8 +362,8 @@ impl Slot {
         watch.outside = outside;
         loop {
             let end = stop.is_some().then(|| Instant::now() + ASK_STOP);
-            if let Some(answer) = self.wait_watching(&mut watch, what, end, &mut ready)? {
-                return Ok(answer);
+            if let Some(response) = self.wait_watching(&mut watch, what, end, &mut ready)? {
+                return Ok(response);
             }
             check_stop(stop)?;
             self.card().check_process()?;
@@ -391,9 +382,9 @@ impl Slot {
         loop {
             let next = rings.wait_watching(watch, what, end, |st| {
                 // What has ended comes first: if it failed, what the app has done since does not count.
-                let answer = if st.has_landed() { None } else { ready(st) };
-                if let Some(answer) = answer {
-                    return Some(Some(answer));
+                let response = if st.has_landed() { None } else { ready(st) };
+                if let Some(response) = response {
+                    return Some(Some(response));
                 }
                 (!st.serving && st.wants_service()).then(|| {
                     st.serving = true;
@@ -402,7 +393,7 @@ impl Slot {
             })?;
             match next {
                 None => return Ok(None),
-                Some(Some(answer)) => return Ok(Some(answer)),
+                Some(Some(response)) => return Ok(Some(response)),
                 Some(None) => {
                     let _serving = EndOfServing(rings);
                     // There may always be another fault: after the limit, what is pending is served once.
@@ -474,125 +465,4 @@ pub(crate) const ASK_STOP: Duration = Duration::from_millis(100);
 pub(crate) fn check_stop(stop: &mut Option<StopIf<'_>>) -> Result<()> {
     let stopped = stop.as_mut().is_some_and(|stop| stop());
     if stopped { Err(Error::Stopped) } else { Ok(()) }
-}
-
-/// A wait for pages that are being written, of a thread that may have other slots to serve.
-const MOMENT: Duration = Duration::from_millis(1);
-
-/// Control value of an unused slot.
-const HELD: u32 = VIA_SLOT_CTRL_RESET_MASK | VIA_SLOT_CTRL_ISOLATE_MASK;
-
-/// Held by the one thread that serves the slot's faults. Dropped, also by a panic, it lets another one begin.
-struct EndOfServing<'a>(&'a Dispatcher);
-
-impl Drop for EndOfServing<'_> {
-    fn drop(&mut self) {
-        self.0.lock().serving = false;
-        self.0.notify();
-    }
-}
-
-/// Pages are being written to a file and the address space is not locked. Dropped, also by a panic, it lets those go on who wait for that.
-struct EndOfWriting<'a> {
-    slot: &'a SlotInner,
-    noted: bool,
-}
-
-impl EndOfWriting<'_> {
-    /// Takes note of what has been written.
-    fn note(mut self, writing: Writing) -> Result<()> {
-        self.noted = true;
-        lock(&self.slot.space).end_sync(&self.slot.rings, writing)
-    }
-}
-
-impl Drop for EndOfWriting<'_> {
-    fn drop(&mut self) {
-        if !self.noted {
-            lock(&self.slot.space).give_up_writing();
-        }
-        self.slot.written.notify_all();
-    }
-}
-
-impl SlotInner {
-    /// Serves the faults that are pending. Where all frames are being written it waits for a moment, and the faults stay pending.
-    pub fn serve(&self) -> Result<()> {
-        let mut space = lock(&self.space);
-        space.serve(&self.rings)?;
-        if space.is_starved() {
-            drop(self.written.wait_timeout_while(space, MOMENT, |space| space.is_writing()));
-        }
-        Ok(())
-    }
-
-    /// Locks the address space while no pages of it are being written: for all who change mappings, or tell that something is written.
-    pub fn space_at_rest(&self) -> MutexGuard<'_, Space> {
-        let rest = self.written.wait_while(lock(&self.space), |space| space.is_writing());
-        rest.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Writes some changed pages of a range; returns where to go on, if there is more. The address space is not locked while a file is
-    /// written: that may take time, and faults are served meanwhile.
-    pub fn sync_some(&self, range: &Range<u64>, then: Then) -> Result<Option<u64>> {
-        let (next, writing) = self.space_at_rest().sync_some(&self.rings, range, then)?;
-        if let Some(mut writing) = writing {
-            let end = EndOfWriting { slot: self, noted: false };
-            writing.write();
-            end.note(writing)?;
-        }
-        Ok(next)
-    }
-
-    /// Holds the app in reset and waits until nothing of it is in flight.
-    fn hold(&self, limit: Duration) -> Result<()> {
-        self.rings.card.write_slot(self.rings.slot, VIA_SLOT_CTRL, HELD)?;
-        self.quiet(limit)
-    }
-
-    fn quiet(&self, after: Duration) -> Result<()> {
-        let (card, slot) = (&self.rings.card, self.rings.slot);
-        let quiet = poll(after, || {
-            let status = card.read_slot(slot, VIA_SLOT_STATUS)?;
-            Ok((status & VIA_SLOT_STATUS_QUIET_MASK != 0).then_some(()))
-        })?;
-        quiet.ok_or_else(|| Error::Stalled { slot, what: "draining the slot".into(), after })
-    }
-
-    fn close(&self) -> Result<()> {
-        if self.closed.swap(true, Ordering::AcqRel) {
-            return Ok(());
-        }
-        let (card, slot) = (&self.rings.card, self.rings.slot);
-        // Operations in flight get a moment to finish normally; those that wait for a page never would.
-        card.write_slot(slot, VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK | VIA_SLOT_CTRL_QUIESCE_MASK)?;
-        let grace = card.timeouts().control.min(Duration::from_millis(100));
-        match self.quiet(grace) {
-            Ok(()) | Err(Error::Stalled { .. }) => {}
-            Err(error) => return Err(error),
-        }
-        // Isolated, but not yet held in reset: that would also end the copies that write pages back.
-        card.write_slot(slot, VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK | VIA_SLOT_CTRL_ISOLATE_MASK)?;
-        let (streams, unmapped) = {
-            let mut space = self.space_at_rest();
-            let streams = space.written_streams(&(0..u64::MAX), None);
-            (streams, space.remove_all(&self.rings))
-        };
-        let held = self.hold(card.timeouts().control).and_then(|()| Table::disable(card, slot));
-        held.and(unmapped).and(self.send(&streams))
-    }
-}
-
-impl Drop for SlotInner {
-    fn drop(&mut self) {
-        if !self.rings.card.is_ours() {
-            return;
-        }
-        let slot = self.rings.slot;
-        if let Err(error) = self.close() {
-            error.log_unclean(slot, "the slot could not be closed cleanly");
-        }
-        self.rings.stop();
-        self.rings.card.release(slot);
-    }
 }

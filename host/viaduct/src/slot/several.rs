@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::dispatch::{Dispatcher, State, Tag, Watch};
 use crate::error::{Error, Result};
-use crate::slot::{EndOfServing, Slot};
+use crate::slot::Slot;
+use crate::slot::inner::EndOfServing;
 
 /// What a slot is waited for.
 #[derive(Debug, Clone, Copy)]

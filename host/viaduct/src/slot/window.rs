@@ -7,7 +7,8 @@ use crate::card::dma::DmaBuffer;
 use crate::card::sync::lock;
 use crate::error::Result;
 use crate::protocol::desc::{Place, Prot};
-use crate::slot::{Slot, SlotInner};
+use crate::slot::Slot;
+use crate::slot::inner::SlotInner;
 use viaduct_pci::DmaAccess;
 
 /// A window: host memory allocated for it, or a range of card memory.

@@ -230,7 +230,7 @@ impl FakeCard {
         self.fired.notify_all();
     }
 
-    /// Many accesses miss at once. They do not wait for an answer.
+    /// Many accesses miss at once. They do not wait for a response.
     pub fn miss(&self, slot: usize, accesses: &[(u64, bool)]) {
         let mut state = self.state.lock().unwrap();
         for &(va, write) in accesses {
@@ -284,7 +284,7 @@ impl FakeCard {
         self.fired.notify_all();
     }
 
-    /// An access finds a damaged entry. It does not wait for an answer.
+    /// An access finds a damaged entry. It does not wait for a response.
     pub fn damage(&self, slot: usize, va: u64, write: bool) {
         self.state.lock().unwrap().event(slot, 4, write, va);
         self.fired.notify_all();

@@ -5,11 +5,11 @@ use viaduct_build::{Manifest, Project, Scratch};
 
 use super::{Figure, image, link_limits, size_of};
 use crate::card::Opened;
+use crate::cmd::bench::plot::{Form, Kind, Plot};
 use crate::cmd::run::slowest;
 use crate::cmd::test::passes;
 use crate::fail::{Failure, Result, at};
 use crate::job::{Loaded, Outcome, Routes};
-use crate::plot::{Form, Kind, Plot};
 use crate::random::Random;
 use crate::route::Route;
 

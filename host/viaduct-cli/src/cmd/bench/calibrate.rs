@@ -7,8 +7,8 @@ use viaduct_build::{Project, Variant};
 use super::worker::{Load, rate, run, workers};
 use super::{Figure, Scale, image};
 use crate::card::{CardArgs, Opened};
+use crate::cmd::bench::plot::{Form, Kind, Plot};
 use crate::fail::Result;
-use crate::plot::{Form, Kind, Plot};
 
 /// Measures the figures of `viaduct bench calibrate`.
 pub fn calibrate(

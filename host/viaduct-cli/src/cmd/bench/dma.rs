@@ -8,8 +8,8 @@ use viaduct_pci::DmaAccess;
 
 use super::{Figure, Scale, image, link_limits, size_of, wrong, xdma};
 use crate::card::{CardArgs, Opened};
+use crate::cmd::bench::plot::{Form, Kind, Plot};
 use crate::fail::{Failure, Result};
-use crate::plot::{Form, Kind, Plot};
 use crate::random::Random;
 
 /// Copies of several sizes, submitted together and one after the other, and those of the XDMA-compatible function.

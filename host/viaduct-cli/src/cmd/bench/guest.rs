@@ -20,9 +20,9 @@ use viaduct_virtio::{Device, Stage};
 
 use super::{Figure, wrong};
 use crate::card::Simulated;
+use crate::cmd::bench::plot::{Form, Kind, Plot};
 use crate::cmd::vm::{self, Machine, Watcher};
 use crate::fail::{Failure, Result, at};
-use crate::plot::{Form, Kind, Plot};
 
 const SIZES: [u32; 5] = [64, 128, 256, 512, 1024];
 /// The network device offers packed rings in addition to its default features; the kernel's driver accepts them.

@@ -9,8 +9,8 @@ use viaduct_build::Project;
 use super::rng::{expected_sum, places};
 use super::{Figure, Scale, beats, image, link_limits, read, register, set, size_of, wrong};
 use crate::card::Opened;
+use crate::cmd::bench::plot::{Form, Kind, Plot};
 use crate::fail::Result;
-use crate::plot::{Form, Kind, Plot};
 use crate::random::Random;
 
 /// What is measured, bytes of an access, accesses.

@@ -8,6 +8,7 @@ mod dma;
 mod fsrf;
 mod guest;
 mod mem;
+mod plot;
 mod rng;
 mod share;
 mod sim;
@@ -24,9 +25,9 @@ use viaduct::{Register, Slot};
 use viaduct_build::{Manifest, Project, Variant};
 
 use crate::card::{COMPLETION, CardArgs, CardSpec, Opened, REQUEST, WaitArgs};
+use crate::cmd::bench::plot::{Folder, rounded};
 use crate::fail::{Failure, Result, at, usage};
-use crate::plot::{Folder, rounded};
-use crate::tell::out;
+use crate::process::tell::out;
 
 /// Measure the simulated card; every figure is checked before it is printed
 #[derive(clap::Args)]

@@ -7,8 +7,8 @@ use viaduct_build::{Manifest, Project, Variant};
 use super::worker::{Load, SLOTS, Worker, rate, run, sharing, workers};
 use super::{Figure, Scale, image};
 use crate::card::{CardArgs, Opened};
+use crate::cmd::bench::plot::{Form, Kind, Plot};
 use crate::fail::{Failure, Result};
-use crate::plot::{Form, Kind, Plot};
 
 /// What the app does, and the verb of its figures.
 const BOTH: [(bool, &str); 2] = [(false, "read"), (true, "written")];

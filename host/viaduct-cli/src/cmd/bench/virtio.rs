@@ -13,9 +13,9 @@ use viaduct_virtio::{Statistics, VirtioError, feature};
 
 use super::{Figure, wrong};
 use crate::card::{COMPLETION, CardArgs, REQUEST, Simulated};
-use crate::connect::load;
+use crate::cmd::bench::plot::{Form, Kind, Plot};
 use crate::fail::{Failure, Result};
-use crate::plot::{Form, Kind, Plot};
+use crate::functions::connect::load;
 use crate::random::Random;
 
 /// Options of the ring, each in addition to the previous ones.
@@ -109,13 +109,13 @@ impl Bench {
 
     /// Sends a frame, waits for the reply and compares it.
     fn round(&mut self, payload: &[u8]) -> Result {
-        let (ask, answer) = frames(payload);
+        let (ask, response) = frames(payload);
         if !self.net.queue(&ask).map_err(failed)? {
             return wrong("virtio, one round trip");
         }
         self.net.tx.kick().map_err(failed)?;
         let got = self.net.wait(super::PATIENCE).map_err(failed)?;
-        if got != answer {
+        if got != response {
             return wrong("virtio, one round trip");
         }
         Ok(())
@@ -434,15 +434,15 @@ fn burst(bench: &mut Bench, what: &str, size: usize, count: usize) -> Result<Bur
     bench.net.tx.kick().map_err(failed)?;
     // The host polls every few cycles, so that the time of an interrupt is not included.
     bench.net.rx.disarm();
-    let mut answers = all.iter().map(|(_, answer)| answer);
-    let mut next = answers.next();
+    let mut responses = all.iter().map(|(_, response)| response);
+    let mut next = responses.next();
     while let Some(wanted) = next {
         match bench.net.receive().map_err(failed)? {
             Some(got) if got == *wanted => {
-                if answers.len() + 1 == count || answers.len() == count / 3 {
+                if responses.len() + 1 == count || responses.len() == count / 3 {
                     marks.push(bench.sim.function.counters());
                 }
-                next = answers.next();
+                next = responses.next();
             }
             Some(_) => return wrong(what),
             None if bench.sim.function.now() - begun > LONGEST => return wrong(what),

@@ -12,8 +12,8 @@ use viaduct_virtio::Arena;
 
 use super::{Figure, wrong};
 use crate::card::{CardArgs, Simulated};
+use crate::cmd::bench::plot::{Kind, Plot};
 use crate::fail::{Failure, Result};
-use crate::plot::{Kind, Plot};
 use crate::random::Random;
 
 const ROUNDS: u32 = 32;

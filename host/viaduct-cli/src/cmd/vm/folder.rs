@@ -10,7 +10,7 @@ use nix::fcntl::{Flock, FlockArg};
 use viaduct_build::Scratch;
 
 use crate::fail::{Failure, Result, at};
-use crate::signals::Signals;
+use crate::process::signals::Signals;
 
 /// A folder for temporary files with enough free space.
 pub fn scratch(bytes: u64) -> Result<Scratch> {
@@ -49,7 +49,7 @@ pub fn wait_for(path: PathBuf, what: &str, limit: Duration, signals: &mut Signal
             told = true;
         }
         if let Some(number) = signals.taken() {
-            return Err(crate::signals::interrupted(number));
+            return Err(crate::process::signals::interrupted(number));
         }
         if Instant::now() > end {
             return Err(Failure::Run(format!(

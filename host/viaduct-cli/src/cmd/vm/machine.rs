@@ -18,8 +18,8 @@ use viaduct_build::{end_with_us, kill_with_us};
 
 use super::qmp::{Qmp, unless_ended};
 use crate::fail::{Failure, Result, at};
-use crate::signals::Signals;
-use crate::text::plain;
+use crate::process::signals::Signals;
+use crate::terminal::text::plain;
 
 /// Root ports, each for one function of the card.
 pub const PORTS: usize = 8;

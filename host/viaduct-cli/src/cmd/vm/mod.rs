@@ -28,9 +28,9 @@ pub use self::machine::Machine;
 use self::machine::{Event, Guest, Shape};
 use super::card::serve;
 use crate::card::{Opened, Simulated, WaitArgs};
-use crate::connect::{ConnectArgs, Connected, DiskSpec, Place};
 use crate::fail::{Failure, Result, at, usage};
-use crate::signals::{Signals, interrupted};
+use crate::functions::connect::{ConnectArgs, Connected, DiskSpec, Place};
+use crate::process::signals::{Signals, interrupted};
 
 /// Longest time a guest may take to boot; an idle machine takes 10 s.
 const BOOT: Duration = Duration::from_secs(1200);
@@ -47,7 +47,7 @@ const MGMT: &str = "mgmt";
 ///
 /// The guest is unpacked from Debian packages into a cache folder the first time (about a minute, no root needed).
 #[derive(clap::Args)]
-#[command(group = crate::connect::connecting().conflicts_with("card"))]
+#[command(group = crate::functions::connect::connecting().conflicts_with("card"))]
 pub struct Args {
     /// Kernel: 6.12 (Debian 13), 6.1 (Debian 12) or new (the newest packaged)
     #[arg(long, value_name = "NAME", default_value = "6.12", value_parser = ["6.12", "6.1", "new"])]

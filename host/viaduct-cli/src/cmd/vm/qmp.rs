@@ -45,13 +45,13 @@ impl Qmp {
         let request = json!({ "execute": command, "arguments": arguments });
         writeln!(self.writer, "{request}").map_err(|e| format!("QEMU does not listen: {e}"))?;
         loop {
-            let mut answer = self.message()?;
-            if let Some(error) = answer.get("error") {
+            let mut response = self.message()?;
+            if let Some(error) = response.get("error") {
                 let text = error["desc"].as_str().unwrap_or("no reason given");
                 return Err(format!("QEMU refuses {command}: {text}"));
             }
             // A message with neither is an event.
-            if let Some(result) = answer.get_mut("return") {
+            if let Some(result) = response.get_mut("return") {
                 return Ok(result.take());
             }
         }
@@ -67,13 +67,13 @@ impl Qmp {
     ) -> Result<(), String> {
         let end = Instant::now() + limit;
         loop {
-            let answer = self.ask(command, &json!({}))?;
-            let state = answer[field].as_str().unwrap_or("");
+            let response = self.ask(command, &json!({}))?;
+            let state = response[field].as_str().unwrap_or("");
             if ok(state) {
                 return Ok(());
             }
             if state == "failed" {
-                return Err(format!("QEMU: {}", answer["error-desc"].as_str().unwrap_or("failed")));
+                return Err(format!("QEMU: {}", response["error-desc"].as_str().unwrap_or("failed")));
             }
             if Instant::now() > end {
                 return Err(format!("QEMU is still in state {state:?} after {} s", limit.as_secs()));

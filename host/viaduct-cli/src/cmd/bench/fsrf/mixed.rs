@@ -9,8 +9,8 @@ use super::systems::SYSTEMS;
 use super::work::{SLOTS, Sizes};
 use super::{Bench, Mode, drawn, kind, rate};
 use crate::cmd::bench::Figure;
+use crate::cmd::bench::plot::{Form, Plot};
 use crate::fail::Result;
-use crate::plot::{Form, Plot};
 
 /// The paper's workloads, one in each slot.
 const WORKLOADS: [&str; SLOTS] = ["aes", "page rank", "sha hls", "rng read"];

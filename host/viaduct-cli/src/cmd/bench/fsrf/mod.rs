@@ -32,8 +32,8 @@ use self::systems::SYSTEMS;
 use self::work::{NAMES, Ran, Sizes, Task, Work};
 use super::{Figure, link_limits};
 use crate::card::{CardArgs, Opened};
+use crate::cmd::bench::plot::{Form, Kind, Plot};
 use crate::fail::{Result, usage};
-use crate::plot::{Form, Kind, Plot};
 
 const OURS: &str = "viaduct";
 const MIB: f64 = 1048576.0;
@@ -77,7 +77,7 @@ enum Said {
     Normal,
     /// They are in order
     Sequential,
-    /// They are in no order
+    /// They are in random order
     Random,
 }
 

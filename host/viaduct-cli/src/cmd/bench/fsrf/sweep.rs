@@ -3,9 +3,9 @@
 
 use super::paging::Case;
 use super::work::{PAGE, SLOTS, Sizes};
+use crate::cmd::bench::plot::{Form, Plot};
 use crate::cmd::bench::size_of;
 use crate::fail::{Result, usage};
-use crate::plot::{Form, Plot};
 
 /// What changes from one measurement to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -167,11 +167,11 @@ impl System {
         let folder = folder.path();
         let script = self.script(folder, profile, tasks, scale_log2, paging, first)?;
         let said = self.obey(program, script)?;
-        let mut answer = Answer { system: self.name, lines: said.lines().peekable() };
-        let counted = tasks.iter().map(|_| answer.slot()).collect::<Result<Vec<_>>>()?;
+        let mut response = Response { system: self.name, lines: said.lines().peekable() };
+        let counted = tasks.iter().map(|_| response.slot()).collect::<Result<Vec<_>>>()?;
         let mut all = Vec::new();
         for (s, (task, (ran, moved))) in tasks.iter().zip(counted).enumerate() {
-            let registers = answer.registers(&task.work)?;
+            let registers = response.registers(&task.work)?;
             let file = after(folder, s);
             let memory = std::fs::read(&file).map_err(at(file.display()))?;
             task.work.check(&Done { memory, registers, moved }, self.name)?;
@@ -286,12 +286,12 @@ fn after(folder: &Path, s: usize) -> PathBuf {
 }
 
 /// What the program has printed, line by line: a word, and numbers.
-struct Answer<'a> {
+struct Response<'a> {
     system: &'static str,
     lines: Peekable<Lines<'a>>,
 }
 
-impl Answer<'_> {
+impl Response<'_> {
     fn odd(&self) -> Failure {
         Failure::Run(format!("{} has not said what was expected", self.system))
     }

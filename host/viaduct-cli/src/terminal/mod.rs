@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The terminal this program runs in.
+
+pub mod meter;
+pub mod style;
+pub mod text;
+
+use std::process::{Command, Stdio};
+
+/// Rows and columns of the terminal on standard input; `None` if it is not a terminal, or has no size.
+pub fn window() -> Option<(u16, u16)> {
+    let size =
+        Command::new("stty").arg("size").stdin(Stdio::inherit()).stderr(Stdio::null()).output().ok()?;
+    let text = String::from_utf8_lossy(&size.stdout);
+    let (rows, columns) = text.trim().split_once(' ')?;
+    match (rows.parse(), columns.parse()) {
+        (Ok(rows @ 1..), Ok(columns @ 1..)) => Some((rows, columns)),
+        _ => None,
+    }
+}

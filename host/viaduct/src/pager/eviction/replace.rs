@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Frames for pages, and which pages give theirs up: a clock over the bits that the card keeps of each page.
+
+use crate::card::memory::FrameSize;
+use crate::dispatch::Dispatcher;
+use crate::error::Result;
+use crate::pager::state::advice::Keep;
+use crate::pager::state::region::{Page, PageRef};
+use crate::pager::state::space::Space;
+use crate::protocol::desc::*;
+
+/// Part of the frames that pages of low use may take from others.
+const SHARE: u64 = 8;
+/// Small pages evicted together.
+pub(in crate::pager) const EVICT: usize = 32;
+
+impl Space {
+    pub(in crate::pager) fn give_back(&mut self, d: &Dispatcher, places: &[Place], size: FrameSize) {
+        for place in places {
+            if let Place::Card(addr) = place {
+                d.card.free_frame(*addr, size);
+                self.resident -= size.bytes();
+            }
+        }
+    }
+
+    /// Frees frames of pages that were not accessed for long, and returns how many. Pages of lower classes go first. `taken` frames are there
+    /// already for pages of class `by`: for more, those of higher classes stay.
+    pub(in crate::pager) fn evict(&mut self, d: &Dispatcher, by: Keep, taken: usize) -> Result<usize> {
+        let at_once = taken == 0;
+        let mut chosen = Vec::new();
+        for keep in Keep::ALL {
+            let due = at_once || keep <= by;
+            // Pages of low use have a share, so that they can be loaded together.
+            let share = by == Keep::Low && keep == Keep::Normal && self.low_is_short(d, taken);
+            if !due && !share {
+                break;
+            }
+            if keep != Keep::Low {
+                let looks = 2 * self.clock.queue(keep).len();
+                chosen = self.idle(d, keep, looks)?;
+            }
+            if chosen.is_empty() && due {
+                // Those of low use go in their order; of others all are in constant use: the oldest goes.
+                let most = if keep == Keep::Low { EVICT } else { 1 };
+                chosen = self.oldest(keep, most);
+            }
+            if !chosen.is_empty() {
+                break;
+            }
+        }
+        self.drop_pages(d, &chosen)
+    }
+
+    /// Whether pages of low use have less than their share of the frames.
+    fn low_is_short(&mut self, d: &Dispatcher, taken: usize) -> bool {
+        let share = self.room(d) / SHARE / PAGE;
+        ((self.clock.queue(Keep::Low).len() + taken) as u64) < share
+    }
+
+    /// Takes pages of a class from the clock that were not accessed since they were last looked at, after so many looks at most.
+    pub(in crate::pager) fn idle(
+        &mut self,
+        d: &Dispatcher,
+        keep: Keep,
+        mut looks: usize,
+    ) -> Result<Vec<PageRef>> {
+        let mut chosen = Vec::new();
+        let mut bytes = 0;
+        while chosen.is_empty() && looks > 0 {
+            let count = self.clock.queue(keep).len().min(EVICT).min(looks);
+            looks = looks.saturating_sub(count);
+            let batch: Vec<PageRef> = self.clock.queue(keep).iter().copied().take(count).collect();
+            let mapped = |at: &&PageRef| self.page_ref(**at).is_some_and(|page| page.mapped);
+            let mapped: Vec<PageRef> = batch.iter().filter(mapped).copied().collect();
+            self.look(d, &mapped)?;
+            self.clock.queue(keep).drain(..count);
+            for at in batch {
+                let size = self.regions[&at.0].page_bytes();
+                let pinned = self.is_held(&at);
+                let Some(page) = self.page(at.0, at.1) else { continue };
+                if std::mem::take(&mut page.accessed) || pinned {
+                    self.clock.push(at, keep);
+                } else if bytes < EVICT as u64 * PAGE {
+                    bytes += size;
+                    chosen.push(at);
+                } else {
+                    self.clock.queue(keep).push_front(at);
+                }
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// Takes the oldest pages of a class from the clock, whether they are used or not: as many as `most` small ones.
+    pub(in crate::pager) fn oldest(&mut self, keep: Keep, most: usize) -> Vec<PageRef> {
+        let (mut chosen, mut bytes) = (Vec::new(), 0);
+        for _ in 0..self.clock.queue(keep).len() {
+            if bytes >= most as u64 * PAGE {
+                break;
+            }
+            let Some(at) = self.clock.queue(keep).pop_front() else { break };
+            if self.is_held(&at) {
+                self.clock.push(at, keep);
+            } else {
+                bytes += self.regions[&at.0].page_bytes();
+                chosen.push(at);
+            }
+        }
+        chosen
+    }
+
+    /// Unmaps pages, writes the changed ones back and frees their frames. A page that cannot be written back is kept.
+    pub(in crate::pager) fn drop_pages(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<usize> {
+        let mapped = |at: &&PageRef| self.page_ref(**at).is_some_and(|page| page.mapped);
+        let mapped: Vec<PageRef> = pages.iter().filter(mapped).copied().collect();
+        let mut result = self.leave(d, &mapped);
+        if result.is_ok() {
+            let changed = |at: &&PageRef| self.page_ref(**at).is_some_and(Page::changed);
+            let changed: Vec<PageRef> = pages.iter().filter(changed).copied().collect();
+            result = self.write_back(d, &changed);
+        }
+        let mut freed = 0;
+        for &(start, number) in pages {
+            let Some(region) = self.regions.get_mut(&start) else { continue };
+            let (size, keep) = (region.size, region.class());
+            let Some(paged) = region.paged_mut() else { continue };
+            let Some(page) = paged.pages.get(&number) else { continue };
+            if page.mapped || page.changed() {
+                if let (Place::Card(_), false) = (page.place, page.spoiled) {
+                    self.clock.push((start, number), keep);
+                }
+                continue;
+            }
+            paged.cleaned(number);
+            if let Some(Page { place: Place::Card(addr), .. }) = paged.pages.remove(&number) {
+                d.card.free_frame(addr, size);
+                self.resident -= size.bytes();
+                self.stats.evicted += 1;
+                freed += 1;
+            }
+        }
+        if freed > 0 {
+            self.futile = 0;
+        }
+        result.map(|()| freed)
+    }
+}
