@@ -164,9 +164,9 @@ class Sink:
 
 
 async def exchange(
-    dut, messages: list[tuple[int, bytes]], stall_in: float, stall_out: float, answers: int | None = None
+    dut, messages: list[tuple[int, bytes]], stall_in: float, stall_out: float, responses: int | None = None
 ) -> tuple[Source, Sink, list[Message]]:
-    """Starts the app, sends messages (id, bytes) one after the other and collects as many, or `answers`."""
+    """Starts the app, sends messages (id, bytes) one after the other and collects as many, or `responses`."""
     source, sink = Source(dut, stall_in), Sink(dut, stall_out)
     await start(dut)
 
@@ -175,6 +175,6 @@ async def exchange(
             await source.send(data, ident)
 
     sender = cocotb.start_soon(send_all())
-    got = [await sink.receive() for _ in range(len(messages) if answers is None else answers)]
+    got = [await sink.receive() for _ in range(len(messages) if responses is None else responses)]
     await sender
     return source, sink, got

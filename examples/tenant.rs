@@ -24,8 +24,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mapping = slot.map(&file, file.metadata()?.len(), MapOptions::new(Prot::READ_WRITE))?;
     for (name, value) in [("base", mapping.va()), ("bytes", mapping.len()), ("updates", updates.parse()?)] {
         let register = register(name)?;
-        let place = Register { offset: register.offset, width: register.width };
-        slot.write_wide(place, &value.to_le_bytes())?;
+        let at = Register { offset: register.offset, width: register.width };
+        slot.write_wide(at, &value.to_le_bytes())?;
     }
 
     let seen = slot.irqs()?;

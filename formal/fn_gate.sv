@@ -79,7 +79,7 @@ module fn_gate
 
   // Payloads and valids stay, addresses are as section 1 of docs/interfaces.md has them: assumed of the function and of memory, proved of the gate.
   via_axi_checker #(
-    .Answers  (1'b0),
+    .Responses(1'b0),
     .AssumeReq(1'b1)
   ) u_s (
     .clk_i,
@@ -101,7 +101,7 @@ module fn_gate
     .b_ready_i(s_b_ready_i)
   );
   via_axi_checker #(
-    .Answers  (1'b0),
+    .Responses(1'b0),
     .AssumeRsp(1'b1)
   ) u_m (
     .clk_i,

@@ -118,7 +118,7 @@ module mmu
   );
 
   via_axi_checker #(
-    .Answers  (1'b0),
+    .Responses(1'b0),
     .AssumeReq(1'b1)
   ) u_v (
     .clk_i,
@@ -140,7 +140,7 @@ module mmu
     .b_ready_i (1'b0)
   );
   via_axi_checker #(
-    .Answers(1'b0)
+    .Responses(1'b0)
   ) u_p (
     .clk_i,
     .rst_ni,

@@ -232,10 +232,10 @@ def induct(model: Path, depth: int, first: bool) -> list[str]:
         assert solver.stdin and solver.stdout
         solver.stdin.write(f"(push 1)(assert (not {claim}))(check-sat)(pop 1){keep}\n")
         solver.stdin.flush()
-        answer = solver.stdout.readline().strip()
-        if answer not in ("sat", "unsat"):
-            raise Broken(answer or f"no answer within {LIMIT} s")
-        return answer == "sat"
+        response = solver.stdout.readline().strip()
+        if response not in ("sat", "unsat"):
+            raise Broken(response or f"no response within {LIMIT} s")
+        return response == "sat"
 
     try:
         assert solver.stdin
@@ -261,7 +261,7 @@ def induct(model: Path, depth: int, first: bool) -> list[str]:
             raise Broken("the list of assertions is not complete")
         return found
     except BrokenPipeError:
-        raise Broken(f"no answer within {LIMIT} s") from None
+        raise Broken(f"no response within {LIMIT} s") from None
     finally:
         timer.cancel()
         solver.kill()
@@ -294,7 +294,7 @@ def run(sby: Path, task: str, work: Path, first: bool = False) -> tuple[bool, st
             process.communicate(timeout=10)
         except subprocess.TimeoutExpired:
             process.kill()
-        raise Broken(f"no answer within {LIMIT} s") from None
+        raise Broken(f"no response within {LIMIT} s") from None
     failed = re.findall(r"failed assertion \w+\.\\?(\S+) at .* step (\d+)", output)
     if failed:
         names = ", ".join(dict.fromkeys(name for name, _ in failed))
@@ -345,19 +345,19 @@ def faulty(name: str) -> int:
             (place / path.name).write_text(source.replace(old, new) if path.name == file else source)
         sby.write_text(re.sub(r"^\.\./.*/", "", text, flags=re.M))
         found = ""
-        no_answer = ""
+        no_response = ""
         for task in tasks(sby):
             try:
                 holds, words = run(sby, task, place / f"work_{task}", first=True)
             except Broken as error:
-                no_answer = f": {error}"
+                no_response = f": {error}"
                 continue
             if not holds:
                 found = words
                 break
         missed += not found
         print(
-            f"formal: {name:15} with a fault: {new:46} {'found: ' + found if found else 'NOT FOUND' + no_answer}",
+            f"formal: {name:15} with a fault: {new:46} {'found: ' + found if found else 'NOT FOUND' + no_response}",
             flush=True,
         )
     return missed

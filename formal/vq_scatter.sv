@@ -198,7 +198,7 @@ module vq_scatter
   end
 
   // ================================================================ plan
-  logic mine, judged;  // queue of the answer judged in the cycle before, or held, and of the one at hand
+  logic mine, judged;  // queue of the response judged in the cycle before, or held, and of the one at hand
   logic piece_ok, record_ok, same_head;
   logic [31:0] piece_len;
   logic [31:0] planned_q, planned;  // bytes of the pieces of the chain so far
@@ -258,7 +258,7 @@ module vq_scatter
       i_at_once :
       assert (!dut.at_once_q || dut.popped_q && !dut.taken_q && dut.plan_q == PlChain && !dut.has_data_q && !dut.re_q && dut.queue_q < QueueW'(2) && !dut.begun_q && dut.judged_q && dut.left_q == '0);
       // the response is held until it is done with
-      i_answer : assert (!(dut.popped_q && !dut.at_once_q || dut.taken_q || dut.over_q || dut.plan_q != PlChain) || !dut.ready_q);
+      i_response : assert (!(dut.popped_q && !dut.at_once_q || dut.taken_q || dut.over_q || dut.plan_q != PlChain) || !dut.ready_q);
       i_held : assert (dut.ready_q || dut.queue_q < QueueW'(2) && dut.mine_q == 2'b01 << mine && dut.some_left_q == (dut.left_q != '0));
       if (dut.popped_q && !dut.has_data_q) i_none : assert (dut.judged_q && (dut.left_q == '0 || dut.chain_q.wlen == '0));
       if (dut.lone_q || dut.plan_q == PlDesc && !dut.judged_q) i_judged : assert (!dut.partial_q || dut.fits_q);

@@ -140,7 +140,7 @@ int flush(vsim* sim) {
 
 // Waits for the response to the read just begun, and for what the card has written before it.
 template <class Where>
-int answer(vsim* sim, Where where, uint32_t& value) {
+int response(vsim* sim, Where where, uint32_t& value) {
   Card& card = *sim->card;
   if (!run_until(card, kRegisterCycles, [&] { return card.bar.answered(); })) {
     card.bar.give_up();
@@ -203,7 +203,7 @@ int vsim_bar_read(vsim* sim, unsigned bar, uint64_t offset, uint32_t* value) {
   Card& card = *sim->card;
   card.bar.read(card.clock.ps(), static_cast<uint32_t>(addr));
   card.fn_counters[0].mmio_reads++;
-  return answer(sim, [&] { return place(bar, offset); }, *value);
+  return response(sim, [&] { return place(bar, offset); }, *value);
 }
 
 int vsim_bar_write(vsim* sim, unsigned bar, uint64_t offset, uint32_t value) {
@@ -228,7 +228,7 @@ int vsim_fn_read(vsim* sim, unsigned fn, unsigned space, uint32_t offset, unsign
   Card& card = *sim->card;
   card.bar.access(card.clock.ps(), request);
   card.fn_counters[fn].mmio_reads++;
-  if (const int code = answer(sim, where, *value)) return code;
+  if (const int code = response(sim, where, *value)) return code;
   *value = *value >> (8 * (offset % 4)) & (~uint32_t{0} >> (32 - 8 * bytes));
   return 0;
 }

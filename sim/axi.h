@@ -1,7 +1,7 @@
 // Copyright Viaduct contributors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// AXI4 between the shell and a model. `AxiRequest` is what the shell's registers drive, `AxiAnswer` what the
+// AXI4 between the shell and a model. `AxiRequest` is what the shell's registers drive, `AxiResponse` what the
 // model's do; both hold from one clock edge to the next, and a transfer is made at an edge where valid and
 // ready were set.
 #pragma once
@@ -25,7 +25,7 @@ struct AxiRequest {
   uint64_t wstrb = 0;
 };
 
-struct AxiAnswer {
+struct AxiResponse {
   bool arready = false, rvalid = false, awready = false, wready = false, bvalid = false;
   bool rlast = false;
   // The R payload is new since the edge before: copy it. Until then `rdata` need not be looked at again.
@@ -34,7 +34,7 @@ struct AxiAnswer {
   const uint8_t* rdata = nullptr;  // kBeatBytes
 
   // Whether the shell sees now what it saw of `driven`.
-  bool same_as(const AxiAnswer& driven) const {
+  bool same_as(const AxiResponse& driven) const {
     return !rfresh && arready == driven.arready && rvalid == driven.rvalid && awready == driven.awready &&
            wready == driven.wready && bvalid == driven.bvalid && bid == driven.bid && bresp == driven.bresp;
   }

@@ -16,7 +16,7 @@ void Bar::push(Access access, uint64_t now_ps) {
   last_arrive_ps_ = std::max(last_arrive_ps_, now_ps + (access.write ? write_ps_ : read_ps_));
   access.arrive_ps = last_arrive_ps_;
   access.wanted = true;
-  if (!access.write) answered_ = false;
+  if (!access.write) responded_ = false;
   queue_.push() = access;
 }
 
@@ -40,14 +40,14 @@ void Bar::end_access(bool failed, uint32_t data) {
   const Access& access = queue_.front();
   // A refused write is dropped, as a posted write on PCIe is; a refused read reads as all ones.
   if (!access.write && access.wanted) {
-    answered_ = true;
+    responded_ = true;
     value_ = failed ? ~uint32_t{0} : data;
   }
   active_ = false;
   queue_.pop();
 }
 
-void Bar::edge(uint64_t now_ps, const LiteAnswer& lite, const FnAnswer& fn) {
+void Bar::edge(uint64_t now_ps, const LiteResponse& lite, const FnResponse& fn) {
   if (fn_request_.valid) {
     if (!fn.rvalid) return;
     fn_request_.valid = false;
@@ -82,7 +82,7 @@ void Bar::reset() {
   request_ = {};
   fn_request_ = {};
   queue_.clear();
-  active_ = answered_ = false;
+  active_ = responded_ = false;
 }
 
 }  // namespace via

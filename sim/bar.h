@@ -3,7 +3,7 @@
 //
 // Register accesses of the host: they cross the link, wait their turn in order, and become AXI4-Lite
 // accesses or, for the functions beside the management function, requests at the port of those. Writes are
-// posted. A read pushes earlier writes ahead of it, and its answer what the card has written before it.
+// posted. A read pushes earlier writes ahead of it, and its response what the card has written before it.
 #pragma once
 #include <cstdint>
 
@@ -19,7 +19,7 @@ struct LiteRequest {  // driven by the model
   bool operator==(const LiteRequest&) const = default;
 };
 
-struct LiteAnswer {  // driven by the shell
+struct LiteResponse {  // driven by the shell
   bool awready, wready, bvalid, arready, rvalid;
   uint8_t rresp;
   uint32_t rdata;
@@ -33,7 +33,7 @@ struct FnRequest {  // driven by the model; held until answered
   bool operator==(const FnRequest&) const = default;
 };
 
-struct FnAnswer {  // driven by the shell
+struct FnResponse {  // driven by the shell
   bool rvalid;
   uint32_t rdata;
 };
@@ -48,11 +48,11 @@ class Bar {
   void read(uint64_t now_ps, uint32_t addr);
   // Either, at the functions' port, as `request.write` says.
   void access(uint64_t now_ps, const FnRequest& request);
-  bool answered() const { return answered_; }
+  bool answered() const { return responded_; }
   uint32_t value() const { return value_; }
   void give_up();
 
-  void edge(uint64_t now_ps, const LiteAnswer& lite, const FnAnswer& fn);
+  void edge(uint64_t now_ps, const LiteResponse& lite, const FnResponse& fn);
   const LiteRequest& request() const { return request_; }
   const FnRequest& fn_request() const { return fn_request_; }
 
@@ -80,7 +80,7 @@ class Bar {
   Ring<Access> queue_;
   uint64_t last_arrive_ps_ = 0;
   bool active_ = false;
-  bool answered_ = false;
+  bool responded_ = false;
   uint32_t value_ = 0;
 };
 

@@ -35,8 +35,8 @@ Port::Port(const vsim_port& config, vsim_fn_counters& counters)
       piece_(config.kind == VSIM_PORT_KEYS ? kEventBytes : 16),
       fs_per_byte_(config.bytes_per_second ? kFsPerSecond / config.bytes_per_second : 0),
       counters_(counters) {
-  answer_.rx_data = beat_;
-  answer_.tx_ready = takes_beat();
+  response_.rx_data = beat_;
+  response_.tx_ready = takes_beat();
 }
 
 void Port::reset() {
@@ -46,9 +46,9 @@ void Port::reset() {
   for (Queue* queue : {&sending_, &to_host_, &from_host_, &fifo_}) queue->clear();
   begun_ = offered_ = 0;
   receiving_ = false;
-  answer_ = {};
-  answer_.rx_data = beat_;
-  answer_.tx_ready = takes_beat();
+  response_ = {};
+  response_.rx_data = beat_;
+  response_.tx_ready = takes_beat();
 }
 
 uint64_t Port::wire_bytes(size_t bytes) const {
@@ -87,12 +87,12 @@ int64_t Port::receive(uint8_t& channel, uint8_t* data, size_t len) {
 // ------------------------------------------------------------------------------------------------ one edge
 void Port::edge(const Clock& clock, const PortRequest& shell) {
   const uint64_t now = clock.ps();
-  if (shell.tx_valid && answer_.tx_ready) accept(shell, now);
-  if (answer_.rx_valid && shell.rx_ready) answer_.rx_valid = false;
+  if (shell.tx_valid && response_.tx_ready) accept(shell, now);
+  if (response_.rx_valid && shell.rx_ready) response_.rx_valid = false;
   deliver(now);
   arrive(clock);
   offer_beat();
-  answer_.tx_ready = takes_beat();
+  response_.tx_ready = takes_beat();
 }
 
 uint64_t Port::next_of_wire() const {
@@ -189,18 +189,18 @@ void Port::arrive(const Clock& clock) {
 }
 
 void Port::offer_beat() {
-  answer_.rx_fresh = false;
-  if (answer_.rx_valid || fifo_.empty()) return;
+  response_.rx_fresh = false;
+  if (response_.rx_valid || fifo_.empty()) return;
   const Packet& packet = fifo_.front();
   const size_t bytes = std::min<size_t>(packet.data.size() - offered_, kBeatBytes);
   std::memset(beat_, 0, sizeof beat_);
   std::memcpy(beat_, packet.data.data() + offered_, bytes);
   offered_ += bytes;
-  answer_.rx_valid = answer_.rx_fresh = true;
-  answer_.rx_id = packet.channel;
-  answer_.rx_last = offered_ == packet.data.size();
-  answer_.rx_keep = bytes == kBeatBytes ? kFullStrobe : (uint64_t{1} << bytes) - 1;
-  if (answer_.rx_last) {
+  response_.rx_valid = response_.rx_fresh = true;
+  response_.rx_id = packet.channel;
+  response_.rx_last = offered_ == packet.data.size();
+  response_.rx_keep = bytes == kBeatBytes ? kFullStrobe : (uint64_t{1} << bytes) - 1;
+  if (response_.rx_last) {
     fifo_.pop();
     offered_ = 0;
   }

@@ -29,7 +29,7 @@ struct PortRequest {  // driven by the shell
   const uint8_t* tx_data = nullptr;  // kBeatBytes
 };
 
-struct PortAnswer {  // driven by the model
+struct PortResponse {  // driven by the model
   bool tx_ready = false, rx_valid = false, rx_last = false;
   // The payload is new since the edge before: copy it.
   bool rx_fresh = false;
@@ -38,7 +38,7 @@ struct PortAnswer {  // driven by the model
   const uint8_t* rx_data = nullptr;  // kBeatBytes
 
   // Whether the shell sees now what it saw of `driven`.
-  bool same_as(const PortAnswer& driven) const {
+  bool same_as(const PortResponse& driven) const {
     return !rx_fresh && tx_ready == driven.tx_ready && rx_valid == driven.rx_valid;
   }
 };
@@ -66,12 +66,12 @@ class Port {
 
   // One clock edge: takes what the shell drove up to it, makes the response for the next one.
   void edge(const Clock& clock, const PortRequest& shell);
-  const PortAnswer& answer() const { return answer_; }
+  const PortResponse& response() const { return response_; }
 
   // Nothing passes between the shell and the port.
   bool rests(const PortRequest& shell) const {
-    return !(shell.tx_valid && answer_.tx_ready) && !(answer_.rx_valid && shell.rx_ready) &&
-           (answer_.rx_valid || fifo_.empty()) && !answer_.rx_fresh && answer_.tx_ready == takes_beat();
+    return !(shell.tx_valid && response_.tx_ready) && !(response_.rx_valid && shell.rx_ready) &&
+           (response_.rx_valid || fifo_.empty()) && !response_.rx_fresh && response_.tx_ready == takes_beat();
   }
   // When something happens on the wire, ~0 if nothing will.
   uint64_t next_ps() const { return sending_.empty() && !receiving_ ? ~uint64_t{0} : next_of_wire(); }
@@ -130,7 +130,7 @@ class Port {
   size_t fifo_bytes_, piece_;
   uint64_t fs_per_byte_;
   vsim_fn_counters& counters_;
-  PortAnswer answer_;
+  PortResponse response_;
 
   // From the function.
   std::vector<uint8_t> building_;

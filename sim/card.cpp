@@ -85,7 +85,7 @@ void Card::reset() {
 void Card::drive() {
   // While the shell is tried for rest its time stands still: time alone is no change.
   shell_.drive_board(false, tries_shell() ? shell_.ports().time_i : clock.cycles());
-  driven_.host = link.answer();
+  driven_.host = link.response();
   if (fault_ && shell_.host().arvalid) driven_.host.bvalid = true;
   driven_.msix_ready = link.msix_ready();
   driven_.lite = bar.request();
@@ -97,11 +97,11 @@ void Card::drive() {
   flr_ = 0;
   shell_.drive_fn(driven_.fn, driven_.flr, driven_.bus_master);
   for (const unsigned f : board_) {
-    driven_.port[f] = ports[f].answer();
+    driven_.port[f] = ports[f].response();
     shell_.drive_port(f, driven_.port[f]);
   }
   for (unsigned c = 0; c < kChannels; c++) {
-    driven_.mem[c] = dram_[c]->answer();
+    driven_.mem[c] = dram_[c]->response();
     shell_.drive_mem(c, driven_.mem[c]);
   }
   uint32_t loaded = 0;
@@ -164,16 +164,16 @@ bool Card::models_rest() {
 
 // Whether the shell would see at this edge what it saw the last time. The time does not count.
 bool Card::inputs_same() const {
-  if (!link.answer().same_as(driven_.host) || link.msix_ready() != driven_.msix_ready || icap_.done() ||
+  if (!link.response().same_as(driven_.host) || link.msix_ready() != driven_.msix_ready || icap_.done() ||
       bar.request() != driven_.lite || bar.fn_request() != driven_.fn || flr_ != driven_.flr ||
       bus_master != driven_.bus_master) {
     return false;
   }
   for (const unsigned f : board_) {
-    if (!ports[f].answer().same_as(driven_.port[f])) return false;
+    if (!ports[f].response().same_as(driven_.port[f])) return false;
   }
   for (unsigned c = 0; c < kChannels; c++) {
-    if (!dram_[c]->answer().same_as(driven_.mem[c])) return false;
+    if (!dram_[c]->response().same_as(driven_.mem[c])) return false;
   }
   for (unsigned s = 0; s < kSlots; s++) {
     // An app that runs may change a payload under the shell's eyes.

@@ -105,12 +105,12 @@ class Card {
 
   // What the shell saw the last time it was evaluated.
   struct Driven {
-    AxiAnswer host, mem[kChannels];
+    AxiResponse host, mem[kChannels];
     bool msix_ready;
     LiteRequest lite;
     FnRequest fn;
     uint32_t flr, bus_master;
-    PortAnswer port[kFunctions];
+    PortResponse port[kFunctions];
     Slot::Levels slot[kSlots];
   };
   Driven driven_{};
@@ -129,7 +129,7 @@ class Card {
   static constexpr uint64_t kLongestWait = 16384;
 
   bool check_;  // run the shell where it could be left out, and see that nothing changes
-  bool fault_;  // answer a write that nobody made, once host memory is read: a checker has to stop the card
+  bool fault_;  // respond to a write that nobody made, once host memory is read: a checker has to stop the card
   uint32_t checked_ = 0;
 
   std::unique_ptr<Recording> recording_;

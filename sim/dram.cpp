@@ -61,7 +61,7 @@ Dram::Dram(const vsim_dram& config, vsim_counters& counters, unsigned channel)
       asked_(kBursts),
       returns_(kReturns),
       write_bursts_(kBursts),
-      answers_(kWritesOwed),
+      responses_(kWritesOwed),
       machines_(config.machines),
       banks_(config.banks),
       column_ok_(config.groups),
@@ -88,7 +88,7 @@ void Dram::reset() {
   write_bursts_.clear();
   write_beats_ = 0;
   resp_ = kOkay;
-  answers_.clear();
+  responses_.clear();
   owed_ = 0;
   reads_.clear();
   writes_.clear();
@@ -100,8 +100,8 @@ void Dram::reset() {
   }
   held_ = 0;
   taking_ = taking_write_ = false;
-  answer_ = {};
-  make_answer(0);
+  response_ = {};
+  make_response(0);
 }
 
 void Dram::edge(const Clock& clock, const AxiRequest& shell) {
@@ -120,31 +120,31 @@ void Dram::edge(const Clock& clock, const AxiRequest& shell) {
     while (issue(now, end)) {
     }
   }
-  make_answer(now);
+  make_response(now);
 }
 
 // ------------------------------------------------------------------------------------------------ from the
 // shell
 void Dram::accept(uint64_t now, const AxiRequest& shell) {
-  if (answer_.rvalid && shell.rready) {
-    answer_.rvalid = false;
+  if (response_.rvalid && shell.rready) {
+    response_.rvalid = false;
     if (++returned_ == returns_.front().beats) {
       returned_ = 0;
       returns_.pop();
     }
   }
-  if (answer_.bvalid && shell.bready) {
-    answer_.bvalid = false;
-    answers_.pop();
+  if (response_.bvalid && shell.bready) {
+    response_.bvalid = false;
+    responses_.pop();
     owed_--;
   }
-  if (shell.arvalid && answer_.arready) {
+  if (shell.arvalid && response_.arready) {
     check_burst("reads card memory", shell.araddr, shell.arlen + 1u);
     asked_.push() = {shell.araddr, shell.arlen + 1u};
   }
   // Before AW: an address that comes in at this edge has its data from the next one on.
-  if (shell.wvalid && answer_.wready) accept_beat(now, shell);
-  if (shell.awvalid && answer_.awready) {
+  if (shell.wvalid && response_.wready) accept_beat(now, shell);
+  if (shell.awvalid && response_.awready) {
     check_burst("writes card memory", shell.awaddr, shell.awlen + 1u);
     write_bursts_.push() = {shell.awaddr, shell.awlen + 1u};
     owed_++;
@@ -170,7 +170,7 @@ void Dram::accept_beat(uint64_t now, const AxiRequest& shell) {
     if (!writes_.empty()) writes_.back().last = true;
   }
   if (last) {
-    answers_.push() = {now + config_.controller_ps, resp_};
+    responses_.push() = {now + config_.controller_ps, resp_};
     resp_ = kOkay;
     write_beats_ = 0;
     write_bursts_.pop();
@@ -429,24 +429,24 @@ void Dram::column_of_machines(uint64_t now) {
 
 // ------------------------------------------------------------------------------------------------ to the
 // shell
-void Dram::make_answer(uint64_t now) {
-  answer_.rfresh = false;
-  if (!answer_.rvalid && !returns_.empty()) {
+void Dram::make_response(uint64_t now) {
+  response_.rfresh = false;
+  if (!response_.rvalid && !returns_.empty()) {
     const Return& back = returns_.front();
     if (back.done && back.ready_ps <= now) {
-      answer_.rvalid = answer_.rfresh = true;
-      answer_.rdata = back.failed ? kZeros : memory_ + back.addr + std::size_t{returned_} * kBeatBytes;
-      answer_.rresp = back.failed ? kSlvErr : kOkay;
-      answer_.rlast = back.last && returned_ + 1 == back.beats;
+      response_.rvalid = response_.rfresh = true;
+      response_.rdata = back.failed ? kZeros : memory_ + back.addr + std::size_t{returned_} * kBeatBytes;
+      response_.rresp = back.failed ? kSlvErr : kOkay;
+      response_.rlast = back.last && returned_ + 1 == back.beats;
     }
   }
-  if (!answer_.bvalid && !answers_.empty() && answers_.front().ready_ps <= now) {
-    answer_.bvalid = true;
-    answer_.bresp = answers_.front().resp;
+  if (!response_.bvalid && !responses_.empty() && responses_.front().ready_ps <= now) {
+    response_.bvalid = true;
+    response_.bresp = responses_.front().resp;
   }
-  answer_.arready = !asked_.full();
-  answer_.awready = !write_bursts_.full() && owed_ < kWritesOwed;
-  answer_.wready =
+  response_.arready = !asked_.full();
+  response_.awready = !write_bursts_.full() && owed_ < kWritesOwed;
+  response_.wready =
       !write_bursts_.empty() && writes_.size() < (config_.machines ? config_.write_fifo : config_.queue);
 }
 

@@ -4,7 +4,7 @@
 // One DRAM channel: controller, banks, data bus, and the memory itself.
 //
 // AXI bursts become commands, one for each DRAM burst they touch. Answers keep the order of the requests. A
-// write is answered when the controller has it; data is stored at once, so who waited for the answer reads
+// write is answered when the controller has it; data is stored at once, so who waited for the response reads
 // what was written. There are two controllers:
 //
 // Without machines it opens rows ahead of need and issues the oldest command whose row is open, among the
@@ -42,7 +42,7 @@ class Dram {
   static std::string check(const vsim_dram& config);
 
   void edge(const Clock& clock, const AxiRequest& shell);
-  const AxiAnswer& answer() const { return answer_; }
+  const AxiResponse& response() const { return response_; }
   // The memory itself, for who fills it or looks at it at no cost of time.
   uint8_t* memory() { return memory_; }
   uint64_t size() const { return size_; }
@@ -90,7 +90,7 @@ class Dram {
     uint64_t addr;
     uint32_t beats;
   };
-  struct Answer {
+  struct Response {
     uint64_t ready_ps;
     uint8_t resp;
   };
@@ -110,7 +110,7 @@ class Dram {
   void take_in(uint64_t now);
   void rows_of_machines(uint64_t now);
   void column_of_machines(uint64_t now);
-  void make_answer(uint64_t now);
+  void make_response(uint64_t now);
   Place place(uint64_t addr) const;
   uint32_t group_of(const Place& place) const { return place.bank & (config_.groups - 1); }
 
@@ -118,7 +118,7 @@ class Dram {
   uint64_t &read_bytes_, &write_bytes_, &row_hits_, &row_misses_;
   uint64_t size_;
   uint8_t* memory_;
-  AxiAnswer answer_;
+  AxiResponse response_;
 
   Ring<Burst> asked_;         // read bursts not yet expanded completely
   Ring<Return> returns_;      // read commands in order, until their data is handed over
@@ -126,7 +126,7 @@ class Dram {
   Ring<Burst> write_bursts_;  // from AW to the last W
   uint32_t write_beats_ = 0;  // of the first one
   uint8_t resp_ = kOkay;
-  Ring<Answer> answers_;
+  Ring<Response> responses_;
   uint32_t owed_ = 0;  // write bursts whose B has not been accepted
 
   // At most `queue` each, oldest first; with machines writes that have not been taken in.

@@ -109,7 +109,7 @@ Link::Link(const vsim_link& config, unsigned functions, HostMap* maps, vsim_fn_c
       write_bursts_(kWriteBursts),
       beats_(kWriteBytes / kBeatBytes),
       writes_(kWriteBytes / kBeatBytes),
-      answers_(kWriteBursts),
+      responses_(kWriteBursts),
       interrupts_(64) {
   reset();
 }
@@ -143,13 +143,13 @@ void Link::reset() {
   bursts_accepted_ = bursts_sent_ = 0;
   owed_ = 0;
   resp_ = kOkay;
-  answers_.clear();
+  responses_.clear();
   interrupts_.clear();
   interrupts_sent_ = 0;
   std::fill(std::begin(pending_), std::end(pending_), 0);
   pending_functions_ = 0;
-  answer_ = {};
-  make_answer();
+  response_ = {};
+  make_response();
 }
 
 void Link::edge(const Clock& clock, const AxiRequest& shell, const MsixRequest& msix) {
@@ -159,27 +159,27 @@ void Link::edge(const Clock& clock, const AxiRequest& shell, const MsixRequest& 
   // Writes first: a read that is behind one sees it.
   commit(now);
   arrive(now);
-  make_answer();
+  make_response();
 }
 
 // ------------------------------------------------------------------------------------------------ from the
 // shell
 void Link::accept(const AxiRequest& shell, const MsixRequest& msix) {
-  if (answer_.rvalid && shell.rready) {
+  if (response_.rvalid && shell.rready) {
     ReadBurst& burst = bursts_[issued_.front()];
     burst.taken += kBeatBytes;
-    answer_.rvalid = false;
+    response_.rvalid = false;
     if (burst.taken == burst.bytes) {
       free_bursts_.push() = issued_.front();
       issued_.pop();
     }
   }
-  if (answer_.bvalid && shell.bready) {
-    answer_.bvalid = false;
-    answers_.pop();
+  if (response_.bvalid && shell.bready) {
+    response_.bvalid = false;
+    responses_.pop();
     owed_--;
   }
-  if (shell.arvalid && answer_.arready) {
+  if (shell.arvalid && response_.arready) {
     const int32_t index = free_bursts_.front();
     free_bursts_.pop();
     ReadBurst& burst = bursts_[index];
@@ -197,8 +197,8 @@ void Link::accept(const AxiRequest& shell, const MsixRequest& msix) {
     ids_waiting_ |= uint64_t{1} << burst.id;
   }
   // Before AW: an address that comes in at this edge has its data from the next one on.
-  if (shell.wvalid && answer_.wready) accept_beat(shell);
-  if (shell.awvalid && answer_.awready) {
+  if (shell.wvalid && response_.wready) accept_beat(shell);
+  if (shell.awvalid && response_.awready) {
     check_burst("writes host memory", shell.awaddr, shell.awlen + 1u);
     write_bursts_.push() = {shell.awid, shell.awaddr, shell.awlen + 1u};
     bursts_accepted_++;
@@ -393,7 +393,7 @@ void Link::commit(uint64_t now) {
     }
     beats_.pop(tlp.beats);
     if (tlp.last) {
-      answers_.push() = {tlp.id, resp_};
+      responses_.push() = {tlp.id, resp_};
       resp_ = kOkay;
     }
   }
@@ -426,26 +426,26 @@ uint64_t Link::next_interrupt_ps() const {
 
 // ------------------------------------------------------------------------------------------------ to the
 // shell
-void Link::make_answer() {
-  answer_.rfresh = false;
-  if (!answer_.rvalid && !issued_.empty()) {
+void Link::make_response() {
+  response_.rfresh = false;
+  if (!response_.rvalid && !issued_.empty()) {
     const ReadBurst& burst = bursts_[issued_.front()];
     if (burst.arrived >= burst.taken + kBeatBytes) {
-      answer_.rvalid = answer_.rfresh = true;
-      answer_.rid = burst.id;
-      answer_.rdata = burst.data + burst.taken;
-      answer_.rresp = burst.failed.test(burst.taken / kBeatBytes) ? kSlvErr : kOkay;
-      answer_.rlast = burst.taken + kBeatBytes == burst.bytes;
+      response_.rvalid = response_.rfresh = true;
+      response_.rid = burst.id;
+      response_.rdata = burst.data + burst.taken;
+      response_.rresp = burst.failed.test(burst.taken / kBeatBytes) ? kSlvErr : kOkay;
+      response_.rlast = burst.taken + kBeatBytes == burst.bytes;
     }
   }
-  if (!answer_.bvalid && !answers_.empty()) {
-    answer_.bvalid = true;
-    answer_.bid = answers_.front().id;
-    answer_.bresp = answers_.front().resp;
+  if (!response_.bvalid && !responses_.empty()) {
+    response_.bvalid = true;
+    response_.bid = responses_.front().id;
+    response_.bresp = responses_.front().resp;
   }
-  answer_.arready = !free_bursts_.empty();
-  answer_.awready = owed_ < kWriteBursts;
-  answer_.wready = !write_bursts_.empty() && !beats_.full();
+  response_.arready = !free_bursts_.empty();
+  response_.awready = owed_ < kWriteBursts;
+  response_.wready = !write_bursts_.empty() && !beats_.full();
   msix_ready_ = interrupts_.room() >= 2;
   idle_ = free_bursts_.full() && owed_ == 0;
 }

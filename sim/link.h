@@ -61,7 +61,7 @@ class Link {
 
   // One clock edge: takes what the shell drove up to it, makes the response for the next one.
   void edge(const Clock& clock, const AxiRequest& shell, const MsixRequest& msix);
-  const AxiAnswer& answer() const { return answer_; }
+  const AxiResponse& response() const { return response_; }
   uint64_t fs_per_byte() const { return fs_per_byte_; }
   // Time that packets of all kinds have taken of each direction: from the card, to it.
   uint64_t up_busy_ps() const { return up_.busy_ps(); }
@@ -129,7 +129,7 @@ class Link {
     uint64_t strobe;
     alignas(kBeatBytes) uint8_t data[kBeatBytes];
   };
-  struct WriteAnswer {
+  struct WriteResponse {
     uint8_t id, resp;
   };
   struct Interrupt {
@@ -151,7 +151,7 @@ class Link {
   void arrive(uint64_t now);
   void begin_completion();
   void commit(uint64_t now);
-  void make_answer();
+  void make_response();
 
   vsim_link config_;
   unsigned functions_;
@@ -161,7 +161,7 @@ class Link {
   uint32_t pending_functions_ = 0;
   uint64_t fs_per_byte_, read_fs_, write_fs_;
   Lane up_, down_;
-  AxiAnswer answer_;
+  AxiResponse response_;
   bool msix_ready_ = true;
   bool idle_ = true;
 
@@ -192,7 +192,7 @@ class Link {
   uint64_t bursts_accepted_ = 0, bursts_sent_ = 0;
   uint32_t owed_ = 0;  // bursts whose B has not been accepted
   uint8_t resp_ = kOkay;
-  Ring<WriteAnswer> answers_;
+  Ring<WriteResponse> responses_;
   uint64_t visible_ps_ = 0;
 
   Ring<Interrupt> interrupts_;

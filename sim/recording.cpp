@@ -33,12 +33,12 @@ class Digest {
 };
 
 void drive(Shell& shell, const Recording::Inputs& in) {
-  AxiAnswer host = in.host;
+  AxiResponse host = in.host;
   host.rfresh = host.rvalid;
   host.rdata = in.data[0];
   shell.drive_host(host, in.msix_ready);
   for (unsigned c = 0; c < Shell::kChannels; c++) {
-    AxiAnswer mem = in.mem[c];
+    AxiResponse mem = in.mem[c];
     mem.rfresh = mem.rvalid;
     mem.rdata = in.data[1 + c];
     shell.drive_mem(c, mem);
@@ -46,7 +46,7 @@ void drive(Shell& shell, const Recording::Inputs& in) {
   shell.drive_lite(in.lite);
   shell.drive_fn(in.fn, in.flr, in.bus_master);
   for (unsigned f = 1; f < Shell::kFunctions; f++) {
-    PortAnswer port = in.port[f];
+    PortResponse port = in.port[f];
     port.rx_fresh = port.rx_valid;
     port.rx_data = in.port_data[f];
     shell.drive_port(f, port);
@@ -65,14 +65,14 @@ uint64_t digest_of(Shell& shell) {
   Digest digest;
   digest.add(shell.host());
   for (unsigned c = 0; c < Shell::kChannels; c++) digest.add(shell.mem(c));
-  const LiteAnswer lite = shell.lite();
+  const LiteResponse lite = shell.lite();
   digest.add(uint64_t{lite.awready} | lite.wready << 1 | lite.bvalid << 2 | lite.arready << 3 |
              lite.rvalid << 4);
   if (lite.rvalid) digest.add(lite.rdata);
   const MsixRequest msix = shell.msix();
   digest.add(msix.valid ? msix.vector : 256);
   digest.add(msix.fn_valid ? msix.fn_vector | uint64_t{msix.fn} << 8 : 1 << 16);
-  const FnAnswer fn = shell.fn();
+  const FnResponse fn = shell.fn();
   digest.add(fn.rvalid ? fn.rdata : ~uint64_t{0});
   digest.add(shell.fn_flr_busy());
   for (unsigned f = 1; f < Shell::kFunctions; f++) {

@@ -20,11 +20,11 @@ class Recording {
     bool reset, msix_ready, icap_ready, icap_done;
     uint8_t icap_status;
     uint32_t loaded;
-    AxiAnswer host, mem[Shell::kChannels];
+    AxiResponse host, mem[Shell::kChannels];
     LiteRequest lite;
     FnRequest fn;
     uint32_t flr, bus_master;
-    PortAnswer port[Shell::kFunctions];
+    PortResponse port[Shell::kFunctions];
     viaduct_slot_out slot[Shell::kSlots];
     uint8_t data[1 + Shell::kChannels][kBeatBytes];    // behind the rdata of host and mem
     uint8_t port_data[Shell::kFunctions][kBeatBytes];  // and the rx_data of ports

@@ -89,7 +89,7 @@ class Shell {
             .fn = r.fn_msix_fn_o,
             .fn_vector = r.fn_msix_vector_o};
   }
-  FnAnswer fn() { return {.rvalid = ports().fn_rvalid_o != 0, .rdata = ports().fn_rdata_o}; }
+  FnResponse fn() { return {.rvalid = ports().fn_rvalid_o != 0, .rdata = ports().fn_rdata_o}; }
   // One bit a function, from bit 1 on.
   uint32_t fn_flr_busy() { return uint32_t{ports().fn_flr_busy_o} << 1; }
   PortRequest port(unsigned f) {
@@ -105,7 +105,7 @@ class Shell {
     }
     return q;
   }
-  LiteAnswer lite() {
+  LiteResponse lite() {
     const Ports& r = ports();
     return {.awready = r.axil_awready_o != 0,
             .wready = r.axil_wready_o != 0,
@@ -162,7 +162,7 @@ class Shell {
     ports().rst_ni = !reset;
     ports().time_i = time;
   }
-  void drive_host(const AxiAnswer& a, bool msix_ready) {
+  void drive_host(const AxiResponse& a, bool msix_ready) {
     Ports& r = ports();
     r.host_arready_i = a.arready;
     r.host_rvalid_i = a.rvalid;
@@ -179,7 +179,7 @@ class Shell {
     r.host_bresp_i = a.bresp;
     r.msix_ready_i = r.fn_msix_ready_i = msix_ready;
   }
-  void drive_mem(unsigned c, const AxiAnswer& a) {
+  void drive_mem(unsigned c, const AxiResponse& a) {
     Ports& r = ports();
     r.mem_arready_i[c] = a.arready;
     r.mem_rvalid_i[c] = a.rvalid;
@@ -217,7 +217,7 @@ class Shell {
     r.fn_flr_i = static_cast<decltype(r.fn_flr_i)>(flr >> 1);
     r.fn_bus_master_i = static_cast<decltype(r.fn_bus_master_i)>(bus_master >> 1);
   }
-  void drive_port(unsigned f, const PortAnswer& a) {
+  void drive_port(unsigned f, const PortResponse& a) {
     Ports& r = ports();
     r.brd_tx_ready_i[f] = a.tx_ready;
     r.brd_rx_valid_i[f] = a.rx_valid;

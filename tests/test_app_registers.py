@@ -56,22 +56,22 @@ async def access(dut, addr: int, data: int | None = None) -> tuple[int, bool, li
     """One access in the shell's protocol. Returns data, error, and the values of (kick, told_we) meanwhile."""
     dut.reg_valid_i.value, dut.reg_addr_i.value = 1, addr
     dut.reg_write_i.value, dut.reg_wdata_i.value = int(data is not None), data or 0
-    answers, pulses = [], []
+    responses, pulses = [], []
     hold = rng().randrange(1, 5)
     while hold:
         await FallingEdge(dut.clk_i)
         pulses.append((int(dut.kick_o.value), int(dut.told_we_o.value)))
         if dut.reg_rvalid_o.value:
-            answers.append((int(dut.reg_rdata_o.value), bool(dut.reg_err_o.value)))
+            responses.append((int(dut.reg_rdata_o.value), bool(dut.reg_err_o.value)))
         # The shell takes some cycles to see the response and to deassert the request.
-        hold -= bool(answers)
+        hold -= bool(responses)
     dut.reg_valid_i.value = 0
     for _ in range(3):
         await FallingEdge(dut.clk_i)
         pulses.append((int(dut.kick_o.value), int(dut.told_we_o.value)))
         assert not dut.reg_rvalid_o.value
-    assert len(answers) == 1, "one response to one request"
-    return *answers[0], pulses
+    assert len(responses) == 1, "one response to one request"
+    return *responses[0], pulses
 
 
 async def begin(dut) -> None:

@@ -42,7 +42,7 @@ EXEMPT = {
         (module, "s_valid_i"): "accepts the present value when there is space"
         for module in ("via_slice", "via_skid", "via_fifo", "via_vq_fifo")
     },
-    ("via_vdev_net_rx", "rsp_valid_o"): "valid for one cycle, in which via_vdev_answers has space",
+    ("via_vdev_net_rx", "rsp_valid_o"): "valid for one cycle, in which via_vdev_responses has space",
     ("via_xdma_mover", "job_valid_i"): "withdrawn when the channel is stopped",
     (
         "via_vq_gather",
@@ -71,7 +71,7 @@ CUT = {
     ("via_vdev_net_ctrl", "rd_valid_i"): "!req_valid_i",
     ("via_vdev_net_tx", "rd_valid_i"): "!req_valid_i",
     (
-        "via_vdev_answers",
+        "via_vdev_responses",
         "s_rsp_valid_i",
     ): "N'(Early) << (N - 1)",  # valid for one cycle, when there is space
     ("via_xdma_fetch", "desc_valid_o"): "stop_i",  # discards data that was read
@@ -319,7 +319,7 @@ def wrapper(module: Module, port: Checked) -> str:
     else:
         options = []
         if not {"r", "b"} & set(port.channels):
-            options.append(".Answers(1'b0)")
+            options.append(".Responses(1'b0)")
         if (module.name, port.prefix) in OVERTAKES:
             options.append(".InOrder(1'b0), .Outstanding(511)")
         if (module.name, port.prefix) in BEHIND:

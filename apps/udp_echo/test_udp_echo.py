@@ -103,7 +103,7 @@ async def answers_what_is_for_it(dut, stall):
     dut.mac_i.value = int.from_bytes(MAC, "little")
     todo = cases(r)
     wanted = [reply for _, reply in todo if reply is not None]
-    source, _, got = await exchange(dut, [(3, ask) for ask, _ in todo], stall, stall, answers=len(wanted))
+    source, _, got = await exchange(dut, [(3, ask) for ask, _ in todo], stall, stall, responses=len(wanted))
     assert [(m.id, m.data) for m in got] == [(3, reply) for reply in wanted]
     # What is dropped after the last response is still to come, and the counters follow a cycle later.
     await until(dut, lambda: int(dut.answered_o.value) + int(dut.dropped_o.value) == len(todo), 200)

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use viaductd::wire::{Answer, Call, MAX_REQUEST, decode, encode};
+use viaductd::wire::{Call, MAX_REQUEST, Response, decode, encode};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((way, bytes)) = bytes.split_first() else { return };
@@ -15,10 +15,10 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(format!("{call:?}"), format!("{same:?}"));
         again
     } else {
-        let Ok(answer) = decode::<Answer>(bytes) else { return };
-        let again = encode(&answer).unwrap();
-        let same = decode::<Answer>(&again).unwrap();
-        assert_eq!(format!("{answer:?}"), format!("{same:?}"));
+        let Ok(response) = decode::<Response>(bytes) else { return };
+        let again = encode(&response).unwrap();
+        let same = decode::<Response>(&again).unwrap();
+        assert_eq!(format!("{response:?}"), format!("{same:?}"));
         again
     };
     assert!(again.len() <= bytes.len() && again.len() <= MAX_REQUEST);

@@ -19,10 +19,10 @@ enum { MaxSize = 65507 };
 
 static uint8_t sent[MaxSize], got[MaxSize + 1];
 
-enum answer { Right, Wrong, Lost };
+enum response { Right, Wrong, Lost };
 
 // Waits for the reply of this round; late replies of earlier rounds are skipped.
-static enum answer await(int fd, size_t size, uint64_t round, uint64_t limit_ns) {
+static enum response await(int fd, size_t size, uint64_t round, uint64_t limit_ns) {
   uint64_t end = now() + limit_ns;
   for (;;) {
     ssize_t n = recv(fd, got, sizeof got, MSG_DONTWAIT);
@@ -89,16 +89,16 @@ int main(int argc, char** argv) {
         perror("udp_rtt: send");
         return 1;
       }
-      enum answer answer = await(fd, size, round, patience * 1000000);
+      enum response response = await(fd, size, round, patience * 1000000);
       uint64_t took = now() - begun;
-      if (answer == Wrong) wrong++;
+      if (response == Wrong) wrong++;
       if (i < Warmup) {
-        warm += answer == Right;
+        warm += response == Right;
         if (i == Warmup - 1 && warm == 0) break;
         continue;
       }
-      if (answer == Lost) lost++;
-      if (answer == Right) {
+      if (response == Lost) lost++;
+      if (response == Right) {
         times[right++] = took;
         if (raw != NULL) fprintf(raw, "%zu %llu\n", size, (unsigned long long)took);
       }

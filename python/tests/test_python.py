@@ -349,7 +349,7 @@ def test_advice_on_a_mapping_changes_what_the_pager_does(card: viaduct.Card):
 
 
 def test_pages_are_in_the_channels_that_are_named(card: viaduct.Card):
-    """Accesses of a beat to one channel meet in its banks; four channels answer faster."""
+    """Accesses of a beat to one channel meet in its banks; four channels respond faster."""
 
     def cycles(channels: list[int] | None) -> int:
         with card.load("rng") as slot:

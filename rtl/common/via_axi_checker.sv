@@ -11,7 +11,7 @@
 //   W       stable until accepted; last on the last beat and on no other. Data may come before its address
 //   B       stable until accepted; only for a write whose address and data were accepted, with its id; order as that of R
 //
-// A channel that the port does not have is tied to zero. With Answers = 0 the R, W and B channels are not checked: the port has addresses
+// A channel that the port does not have is tied to zero. With Responses = 0 the R, W and B channels are not checked: the port has addresses
 // only.
 // In a proof, AssumeReq and AssumeRsp turn the rules of the request or response side into assumptions, for the side that is not part of the
 // design.
@@ -22,7 +22,7 @@ module via_axi_checker
   import via_pkg::*;
 #(
   parameter bit          InOrder     = 1'b1,
-  parameter bit          Answers     = 1'b1,
+  parameter bit          Responses   = 1'b1,
   parameter bit          Behind      = 1'b0,
   parameter int unsigned Outstanding = 255,
   parameter bit          AssumeReq   = 1'b0,
@@ -224,25 +224,25 @@ module via_axi_checker
   assign ar_size = !ar_valid_i || ar_i.size == 3'(BeatLog2);
   assign ar_aligned = !ar_valid_i || ar_i.addr[BeatLog2-1:0] == '0;
   assign ar_page = !ar_valid_i || in_page(ar_i.addr[PageLog2-1:0], ar_i.len);
-  assign ar_few = !Answers || !ar_valid_i || rd_count_q != ptr_t'(Outstanding) || !ar_ready_i;
+  assign ar_few = !Responses || !ar_valid_i || rd_count_q != ptr_t'(Outstanding) || !ar_ready_i;
   assign aw_stable = !aw_wait_q || aw_valid_i && aw_i == aw_q;
   assign aw_incr = !aw_valid_i || aw_i.burst == BurstIncr;
   assign aw_size = !aw_valid_i || aw_i.size == 3'(BeatLog2);
   assign aw_aligned = !aw_valid_i || aw_i.addr[BeatLog2-1:0] == '0;
   assign aw_page = !aw_valid_i || in_page(aw_i.addr[PageLog2-1:0], aw_i.len);
-  assign aw_few = !Answers || !aw_valid_i || wr_count_q != ptr_t'(Outstanding) || !aw_ready_i;
+  assign aw_few = !Responses || !aw_valid_i || wr_count_q != ptr_t'(Outstanding) || !aw_ready_i;
   assign w_stable = !w_wait_q || w_valid_i && w_i == w_q;
-  assign w_last     = !Answers || (!w_valid_i || !w_named || w_i.last == (w_beat_q == w_len)) &&
+  assign w_last     = !Responses || (!w_valid_i || !w_named || w_i.last == (w_beat_q == w_len)) &&
                       (!aw_valid_i || !early || aw_i.len == w_beats_q[aw_number_q]);
 
   // ---------------------------------------------------------------- rules of the responding side
   assign r_stable = !r_wait_q || r_valid_i && r_i == r_q;
-  assign r_asked = !Answers || !r_valid_i || rd_head_q[r_key] != rd_tail_q[r_key];
-  assign r_id = !Answers || !r_valid_i || !r_asked || r_i.id == rd_first.id;
-  assign r_last = !Answers || !r_valid_i || !r_asked || r_i.last == (rd_beat_q[r_key] == rd_first.len);
+  assign r_asked = !Responses || !r_valid_i || rd_head_q[r_key] != rd_tail_q[r_key];
+  assign r_id = !Responses || !r_valid_i || !r_asked || r_i.id == rd_first.id;
+  assign r_last = !Responses || !r_valid_i || !r_asked || r_i.last == (rd_beat_q[r_key] == rd_first.len);
   assign b_stable = !b_wait_q || b_valid_i && b_i == b_q;
-  assign b_whole = !Answers || !b_valid_i || wr_whole;
-  assign b_id = !Answers || !b_valid_i || !wr_whole || b_i.id == wr_first.id;
+  assign b_whole = !Responses || !b_valid_i || wr_whole;
+  assign b_id = !Responses || !b_valid_i || !wr_whole || b_i.id == wr_first.id;
 
   if (AssumeReq) begin : gen_assume_req
     always_ff @(posedge clk_i) begin

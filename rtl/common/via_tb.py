@@ -303,7 +303,7 @@ class AxiMem:
     the share of cycles in which each channel refuses. With `overtake` beats and responses of different ids mix.
     With `ordered`, the rule of a board's host port, a read is made once B of every write that was accepted whole
     before its address has been given. Write data is accepted behind its address only, with `early` also before. Addresses for which `fails(addr)`
-    is true answer SLVERR. Only what the shell sends: INCR, full-width beats. IDs are returned if the port has
+    is true response SLVERR. Only what the shell sends: INCR, full-width beats. IDs are returned if the port has
     them. Every access is checked against 4 KiB and WLAST; a wrong one fails the test.
 
     `reads` and `writes` list (cycle, addr, beats) in the order of the addresses; `r_beats` and `w_beats` the
@@ -433,7 +433,7 @@ class AxiMem:
         bvalid, bready, bresp = (self._sig(s) for s in ("bvalid", "bready", "bresp"))
         bursts: deque[list] = deque()  # address, beats left, id, failed
         data: deque[tuple[int, int, int]] = deque()
-        answers: deque[tuple[int, int, bool, int]] = deque()  # due cycle, id, failed, number
+        responses: deque[tuple[int, int, bool, int]] = deque()  # due cycle, id, failed, number
         rst = cocotb.top.rst_ni
         set_awready, set_wready, set_bvalid = drives(awready), drives(wready), drives(bvalid)
         set_awready(0)
@@ -464,7 +464,7 @@ class AxiMem:
                 burst[0] += self._width
                 burst[1] -= 1
                 if burst[1] == 0:
-                    answers.append((now + self.latency, burst[2], burst[3], self._taken))
+                    responses.append((now + self.latency, burst[2], burst[3], self._taken))
                     self._untold.add(self._taken)
                     self._taken += 1
                     bursts.popleft()
@@ -472,15 +472,15 @@ class AxiMem:
                 self.open_writes -= 1
                 b_up = False
             if not b_up:
-                if answers and answers[0][0] <= now + 1 and not next(self._stall[2]):
-                    _, ident, failed, number = self._next(answers, 1)
+                if responses and responses[0][0] <= now + 1 and not next(self._stall[2]):
+                    _, ident, failed, number = self._next(responses, 1)
                     self._untold.remove(number)
                     bresp.value = 2 if failed else 0
                     if self._has_id:
                         self._sig("bid").value = ident
                     b_up = True
                 set_bvalid(b_up)
-            aw_up = len(bursts) + len(answers) < self.outstanding and not next(self._stall[3])
+            aw_up = len(bursts) + len(responses) < self.outstanding and not next(self._stall[3])
             set_awready(aw_up)
             w_up = (bool(bursts) or (self._early and len(data) < 16)) and not next(self._stall[4])
             set_wready(w_up)

@@ -62,7 +62,7 @@ async def the_host_says_how_it_went(dut):
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
-async def nobody_answers_in_time(dut):
+async def nobody_responses_in_time(dut):
     for limit in (1, 3, 7):
         await bench(dut, limit)
         number = await ask(dut)
@@ -87,7 +87,7 @@ async def nobody_answers_in_time(dut):
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
-async def an_answer_from_before_a_reset_answers_nothing(dut):
+async def a_response_from_before_a_reset_answers_nothing(dut):
     await bench(dut)
     old = await ask(dut)
     await end(dut)

@@ -216,7 +216,7 @@ async def connections_change_in_the_midst_of_messages(dut):
 
 
 @cocotb.test(timeout_time=3000, timeout_unit="us")
-async def the_disk_gets_one_answer_to_each_message_and_never_that_to_another(dut):
+async def the_disk_gets_one_response_to_each_message_and_never_that_to_another(dut):
     b = await bench(dut, 0.15)
     r, disk = b.r, b.fn[DISK]
     open_: deque[bytes] = deque()  # messages sent or in the queue, oldest first
@@ -233,25 +233,25 @@ async def the_disk_gets_one_answer_to_each_message_and_never_that_to_another(dut
 
     cocotb.start_soon(apps())
 
-    def answers() -> None:
+    def responses() -> None:
         nonlocal seen, full, made_up
         while seen < len(disk.got):
             ident, data = disk.got[seen]
             seen += 1
-            assert open_, f"an answer to nothing: {data.hex()}"
+            assert open_, f"a response to nothing: {data.hex()}"
             want = b.known[open_.popleft()]
             if data == SHORT:
                 made_up += 1
             else:
                 assert b.check((ident, data), "disk") == want[1][:4], (
-                    f"answer {data.hex()} to {want[1].hex()}"
+                    f"response {data.hex()} to {want[1].hex()}"
                 )
                 full += data == want[1]
 
     async def feed(cycles: int) -> None:
         for _ in range(cycles):
             await RisingEdge(dut.clk_i)
-            answers()
+            responses()
             if len(open_) < 4 and r.random() < 0.3:
                 message = b.message()
                 disk.out.append(message)
@@ -284,9 +284,9 @@ async def the_disk_gets_one_answer_to_each_message_and_never_that_to_another(dut
     stop = 0
     while open_ and stop < 3000:
         await RisingEdge(dut.clk_i)
-        answers()
+        responses()
         stop += 1
-    assert not open_, f"{len(open_)} messages without answer"
+    assert not open_, f"{len(open_)} messages without response"
     assert full > 100 and made_up > 20, f"{full} answered, {made_up} made up"
     # On the board's port it works the same way.
     b.connect(DISK, BOARD)
@@ -296,7 +296,7 @@ async def the_disk_gets_one_answer_to_each_message_and_never_that_to_another(dut
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
-async def an_answer_too_many_does_not_outlive_a_reset_of_the_disk(dut):
+async def a_response_too_many_does_not_outlive_a_reset_of_the_disk(dut):
     """An app sends what was not requested; the disk is reset meanwhile and then works on."""
     b = await bench(dut)
     disk, app = b.fn[DISK], b.app[0]
@@ -312,7 +312,7 @@ async def an_answer_too_many_does_not_outlive_a_reset_of_the_disk(dut):
         disk.out.append(asked)
         await until(dut, lambda: app.new, 200, "a message of the disk")
         app.out.append(app.new.popleft())
-        await until(dut, lambda: disk.new, 200, "its answer")
+        await until(dut, lambda: disk.new, 200, "its response")
         assert disk.new.popleft() == asked
 
 

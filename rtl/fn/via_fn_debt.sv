@@ -16,7 +16,7 @@ module via_fn_debt (
   input  logic core_rst_ni,  // reset of the function
   input  logic gone_i,       // level: there is no user side, or it has changed since
   input  logic begin_i,      // pulse: the function begins a message
-  input  logic answer_i,     // pulse: a response to the function ends, or a substitute for one
+  input  logic response_i,   // pulse: a response to the function ends, or a substitute for one
   input  logic drop_i,       // pulse: a message from the user side that is dropped ends
   output logic lost_o,       // level: generate a substitute
   output logic stale_o,      // level: drop
@@ -24,7 +24,7 @@ module via_fn_debt (
   output logic still_o       // nothing moves unless an input changes
 );
 
-  logic begin_q, answer_q, drop_q, gone_q, core_q;  // previous cycle
+  logic begin_q, response_q, drop_q, gone_q, core_q;  // previous cycle
   logic [15:0] owed_q, lost_q, stale_q, owed, lost, stale, fresh;
   logic shut_q;  // disconnected, or in reset
   logic lost_any_q, stale_any_q, stale_one_q;  // the counters: not 0, exactly 1
@@ -32,14 +32,14 @@ module via_fn_debt (
   // Whether to generate or to pass: if no response ended in the previous cycle, and (`next`) if one did that is not counted yet.
   logic made_q, made_next_q, real_q, real_next_q;
 
-  assign lost_o  = core_rst_ni && core_q && (answer_q ? made_next_q : made_q);
-  assign pass_o  = core_rst_ni && !shut_q && (answer_q ? real_next_q : real_q);
+  assign lost_o  = core_rst_ni && core_q && (response_q ? made_next_q : made_q);
+  assign pass_o  = core_rst_ni && !shut_q && (response_q ? real_next_q : real_q);
   assign stale_o = !core_rst_ni || !shut_q && stale_any_q && !(drop_q && stale_one_q);
 
   assign fresh   = owed_q - lost_q;
   always_comb begin
-    owed  = owed_q + 16'(begin_q) - 16'(answer_q);
-    lost  = gone_q ? owed : lost_q - 16'(answer_q && lost_any_q);
+    owed  = owed_q + 16'(begin_q) - 16'(response_q);
+    lost  = gone_q ? owed : lost_q - 16'(response_q && lost_any_q);
     // A dropped message may also be one that responds to nothing.
     stale = stale_q + (core_q ? '0 : fresh) - 16'(drop_q && (stale_any_q || !core_q && fresh_any_q));
     if (!core_q) {owed, lost} = '0;
@@ -48,19 +48,19 @@ module via_fn_debt (
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      {begin_q, answer_q, drop_q, gone_q} <= '0;
-      core_q                              <= 1'b1;
-      shut_q                              <= 1'b0;
-      owed_q                              <= '0;
-      lost_q                              <= '0;
-      stale_q                             <= '0;
-      {lost_any_q, made_q, made_next_q}   <= '0;
-      {real_q, real_next_q}               <= '0;
-      {stale_any_q, stale_one_q}          <= '0;
-      fresh_any_q                         <= 1'b0;
+      {begin_q, response_q, drop_q, gone_q} <= '0;
+      core_q                                <= 1'b1;
+      shut_q                                <= 1'b0;
+      owed_q                                <= '0;
+      lost_q                                <= '0;
+      stale_q                               <= '0;
+      {lost_any_q, made_q, made_next_q}     <= '0;
+      {real_q, real_next_q}                 <= '0;
+      {stale_any_q, stale_one_q}            <= '0;
+      fresh_any_q                           <= 1'b0;
     end else begin
       begin_q     <= begin_i;
-      answer_q    <= answer_i;
+      response_q  <= response_i;
       drop_q      <= drop_i;
       gone_q      <= gone_i;
       core_q      <= core_rst_ni;
@@ -80,7 +80,7 @@ module via_fn_debt (
   end
 
   // The outputs follow a cycle later. A change of gone_i alone moves something only if a response is owed that is not yet lost.
-  assign still_o = ~|{begin_i, answer_i, drop_i, begin_q, answer_q, drop_q, gone_i != gone_q, core_rst_ni != core_q,
+  assign still_o = ~|{begin_i, response_i, drop_i, begin_q, response_q, drop_q, gone_i != gone_q, core_rst_ni != core_q,
                       gone_q && (owed_q != lost_q || stale_q != '0), !core_q && owed_q != '0};
 
 endmodule

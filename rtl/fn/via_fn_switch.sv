@@ -321,7 +321,7 @@ module via_fn_switch
         .core_rst_ni(core_rst_ni[f]),
         .gone_i     (dst[f] == '0 || dst[f] != want_q[f]),
         .begin_i    (begins[f]),
-        .answer_i   (rx_ends[f]),
+        .response_i (rx_ends[f]),
         .drop_i     (stale && drop),
         .lost_o     (lost),
         .stale_o    (stale),

@@ -130,16 +130,16 @@ module via_functions
   // ---------------------------------------------------------------- accesses
   // The response comes from a register; the request is still valid in that cycle and is masked then.
   logic [NumFn:1] req_valid, rvalid, here;
-  logic [31:0] rdata[NumFn:1], answer;
+  logic [31:0] rdata[NumFn:1], response;
   logic rvalid_q;
   logic [NumFn:1] flr_busy, flr_busy_q;
 
   always_comb begin
-    answer = '1;
+    response = '1;
     for (int unsigned f = 1; f <= NumFn; f++) begin
       here[f] = fn_req_i.fn == FnW'(f);
       req_valid[f] = fn_valid_i && !rvalid_q && here[f];
-      if (here[f]) answer = rdata[f];
+      if (here[f]) response = rdata[f];
     end
   end
   always_ff @(posedge clk_i) begin
@@ -151,7 +151,7 @@ module via_functions
       flr_busy_q <= fn_flr_i | flr_busy;
     end
   end
-  always_ff @(posedge clk_i) if (fn_valid_i && !rvalid_q) fn_rdata_o <= answer;
+  always_ff @(posedge clk_i) if (fn_valid_i && !rvalid_q) fn_rdata_o <= response;
   assign fn_rvalid_o   = rvalid_q;
   assign fn_flr_busy_o = flr_busy_q;
 

@@ -113,7 +113,7 @@ class Bench:
                 # Everything fetched has its place in the completion ring.
                 fetched = (s.head - s.got & 0xFFFF) if s.words else 0
                 assert fetched + s.running + s.used <= 1 << s.cpl_log2, (
-                    f"slot {i}: fetched without room for the answer"
+                    f"slot {i}: fetched without room for the response"
                 )
                 ready[i] = not self.blocked[i] and not next(self.stall[i])
             d.cpl_done.value = done

@@ -37,9 +37,9 @@ class Bench:
             channel.set_pause_generator(stalls(self.r, pauses))
 
     async def read(self, addr: int) -> int:
-        answer = await self.bus.read(addr, 4)
-        assert answer.resp == 0
-        return int.from_bytes(answer.data, "little")
+        response = await self.bus.read(addr, 4)
+        assert response.resp == 0
+        return int.from_bytes(response.data, "little")
 
     async def write(self, addr: int, value: int, size: int = 4) -> None:
         assert (await self.bus.write(addr, value.to_bytes(size, "little"))).resp == 0
@@ -55,7 +55,7 @@ class Bench:
                 d.user_valid.value = 0
                 await edge
                 return int(d.user_rdata.value)
-        raise AssertionError(f"no answer to an access of {addr:#x} in slot {slot}")
+        raise AssertionError(f"no response to an access of {addr:#x} in slot {slot}")
 
 
 async def bench(dut, pauses: float = 0.0) -> Bench:

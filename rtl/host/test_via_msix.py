@@ -43,7 +43,7 @@ async def drive(dut, r, cycles: int, p_set: float, stall: float) -> None:
 
 
 @cocotb.test(timeout_time=200, timeout_unit="us")
-async def every_request_is_answered(dut):
+async def every_request_is_responded(dut):
     r = rng()
     for p_set, stall in ((0.02, 0.0), (0.05, 0.5), (0.5, 0.3), (1.0, 0.0)):
         await drive(dut, r, 800, p_set, stall)

@@ -213,7 +213,7 @@ module via_csr
     Access,
     Read,
     App,
-    Answer
+    Response
   } state_e;
   state_e state_q;
   logic write_q, last_write_q, start, start_write, icap_wait, icap_late;
@@ -245,8 +245,8 @@ module via_csr
 
   assign icap_wait = at_q.icap && write_q && !icap_room;
   assign icap_late = wait_q == 17'(IcapTimeout);
-  assign b_push = state_q == Answer && write_q;
-  assign r_push = state_q == Answer && !write_q;
+  assign b_push = state_q == Response && write_q;
+  assign r_push = state_q == Response && !write_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -265,10 +265,10 @@ module via_csr
         Access: begin
           if (icap_wait && !icap_late) wait_q <= wait_q + 1'b1;
           else if (at_q.dest == ToApp && (!write_q || wdata_q.strb == '1)) state_q <= App;
-          else state_q <= write_q ? Answer : Read;
+          else state_q <= write_q ? Response : Read;
         end
-        Read: state_q <= Answer;
-        App: if (app_rvalid_i) state_q <= Answer;
+        Read: state_q <= Response;
+        App: if (app_rvalid_i) state_q <= Response;
         default: if (write_q ? b_room : r_room) state_q <= Idle;
       endcase
     end

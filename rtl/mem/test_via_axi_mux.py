@@ -62,7 +62,7 @@ async def answers_may_overtake_and_find_their_source(dut):
     mgr, mem = await ports(dut, 0.3, latency=4, fails=lambda a: a >= SIZE // 2, overtake=True)
     r = rng()
     mem.mem[:] = r.randbytes(SIZE)
-    reads, answers = [[] for _ in mgr], [[] for _ in mgr]
+    reads, responses = [[] for _ in mgr], [[] for _ in mgr]
     for m, x in enumerate(mgr):
         for _ in range(60):
             beats, ident, at = r.choice((1, 2, 16)), r.randrange(64), r.randrange(SIZE // 4096) * 4096
@@ -72,11 +72,11 @@ async def answers_may_overtake_and_find_their_source(dut):
                 data = int.from_bytes(mem.mem[at + i * x.width : at + (i + 1) * x.width], "little")
                 reads[m].append((ident, resp, int(i == beats - 1), data))
             x.write(at + 2048, [m] * beats, ident)
-            answers[m].append((ident, resp))
+            responses[m].append((ident, resp))
     await until(dut, lambda: all(len(x.b) == 60 and x.idle for x in mgr) and not mem.open_reads, 20000)
     await ClockCycles(dut.clk_i, 20)
     for m, x in enumerate(mgr):
-        assert [y[1:] for y in x.r] == reads[m] and [y[1:] for y in x.b] == answers[m]
+        assert [y[1:] for y in x.r] == reads[m] and [y[1:] for y in x.b] == responses[m]
     assert int(dut.idle_o.value) == 1
 
 

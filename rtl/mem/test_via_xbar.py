@@ -101,7 +101,7 @@ async def many_bursts_in_flight_stay_in_order(dut):
             for at in range(0, SIZE, width):
                 mem.mem[at : at + width] = (t << 32 | at | 1 << 60).to_bytes(width, "little")
         reads: list[list[tuple[int, ...]]] = [[] for _ in p.mgr]
-        answers: list[list[tuple[int, int]]] = [[] for _ in p.mgr]
+        responses: list[list[tuple[int, int]]] = [[] for _ in p.mgr]
         stored: list[dict[int, int]] = [{} for _ in p.mem]
         half = SIZE // 2
         block = min(4096, 1 << (half // len(p.mgr)).bit_length() - 1)  # no burst leaves one
@@ -130,7 +130,7 @@ async def many_bursts_in_flight_stay_in_order(dut):
                 mgr.write(p.base(t) + at, data, ident)
                 if p.reaches(m, t):
                     stored[t].update((at + k * width, d) for k, d in enumerate(data))
-                answers[m].append((ident, OKAY if p.reaches(m, t) else SLVERR))
+                responses[m].append((ident, OKAY if p.reaches(m, t) else SLVERR))
         await until(
             dut,
             lambda p=p, reads=reads: all(
@@ -140,7 +140,7 @@ async def many_bursts_in_flight_stay_in_order(dut):
         )
         for m, mgr in enumerate(p.mgr):
             assert [x[1:] for x in mgr.r] == reads[m], f"reads of manager {m}"
-            assert [x[1:] for x in mgr.b] == answers[m], f"writes of manager {m}"
+            assert [x[1:] for x in mgr.b] == responses[m], f"writes of manager {m}"
         for t, mem in enumerate(p.mem):
             for at, d in stored[t].items():
                 assert int.from_bytes(mem.mem[at : at + width], "little") == d

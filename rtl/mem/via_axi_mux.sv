@@ -121,7 +121,7 @@ module via_axi_mux
   typedef struct packed {
     logic [NumRd-1:0] hit;  // one-hot: the source it belongs to
     axi_r_t           r;
-  } rd_answer_t;
+  } rd_response_t;
   logic [NumRd-1:0] r_hit_in, r_hit;
   axi_r_t r;
   logic r_valid, r_ready;
@@ -130,7 +130,7 @@ module via_axi_mux
   end
 
   via_slice #(
-    .T(rd_answer_t)
+    .T(rd_response_t)
   ) u_r_slice (
     .clk_i,
     .rst_ni,
@@ -261,7 +261,7 @@ module via_axi_mux
   typedef struct packed {
     logic [NumWr-1:0] hit;
     axi_b_t           b;
-  } wr_answer_t;
+  } wr_response_t;
   logic [NumWr-1:0] b_hit_in, b_hit;
   axi_b_t b;
   logic b_valid, b_ready;
@@ -272,7 +272,7 @@ module via_axi_mux
   assign b_ready = ~|b_stall;
 
   via_slice #(
-    .T(wr_answer_t)
+    .T(wr_response_t)
   ) u_b_slice (
     .clk_i,
     .rst_ni,

@@ -70,7 +70,7 @@ module via_xbar_wr
   xbar_piece_t offer[NumMgr][NumSub];
   logic [StrbW+DataW-1:0] beat[NumMgr];  // next beat of a manager
   logic [NumSub-1:0] beat_valid[NumMgr], beat_ready[NumMgr];
-  logic [NumSub-1:0] answer[NumMgr], answer_last[NumMgr];
+  logic [NumSub-1:0] response[NumMgr], response_last[NumMgr];
   axi_resp_e back[NumSub];
   logic [NumMgr-1:0] mgr_still, mgr_idle;
   logic [NumSub-1:0] tgt_still;
@@ -104,8 +104,8 @@ module via_xbar_wr
       .beat_valid_o (beat_valid[m]),
       .beat_ready_i (beat_ready[m]),
       .back_i       (back),
-      .back_valid_i (answer[m]),
-      .back_last_i  (answer_last[m]),
+      .back_valid_i (response[m]),
+      .back_last_i  (response_last[m]),
       .still_o      (mgr_still[m]),
       .idle_o       (mgr_idle[m])
     );
@@ -124,8 +124,8 @@ module via_xbar_wr
       assign cut[m][t] = cut_i[t][m];
       assign put[m] = beat_valid[m][t];
       assign beat_ready[m][t] = put_ready[m];
-      assign answer[m][t] = m_b_valid_i[t] && owner[m];
-      assign answer_last[m][t] = answer[m][t] && owner_last;
+      assign response[m][t] = m_b_valid_i[t] && owner[m];
+      assign response_last[m][t] = response[m][t] && owner_last;
     end
 
     via_xbar_wr_tgt #(

@@ -459,7 +459,7 @@ module via_tlb
       s2_posted_perm_q <= 1'b0;
     end else begin
       if (deny_i && s2_page) s2_err_q <= 1'b1;
-      // Its event is answered. If it still cannot pass it posts again: the answer may lack a right, or be displaced before the burst could use it.
+      // Its event is answered. If it still cannot pass it posts again: the response may lack a right, or be displaced before the burst could use it.
       // The same if its event is lost in an abort that is over before the burst could be given up.
       if (op_map_i && s2_page || abort_i) s2_posted_q <= 1'b0;
       if (post_s2) begin

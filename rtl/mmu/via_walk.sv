@@ -481,7 +481,7 @@ module via_walk
   // for all of them and every record from before has been judged.
   typedef enum logic [1:0] {
     Free,       // there are none in `old_q`
-    Answers,    // wait for responses
+    Responses,  // wait for responses
     Judgements  // wait for records
   } age_e;
   age_e age_q;
@@ -501,12 +501,12 @@ module via_walk
       unique case (age_q)
         Free:
         if (new_any_q) begin
-          age_q <= Answers;
+          age_q <= Responses;
           old_q <= new_q;
           new_q <= '0;
           new_any_q <= 1'b0;
         end
-        Answers: if ($signed(16'(done_q - until_done_q)) >= 0) age_q <= Judgements;
+        Responses: if ($signed(16'(done_q - until_done_q)) >= 0) age_q <= Judgements;
         default:
         if ($signed((CW + 1)'(judged_q - until_judged_q)) >= 0) begin
           age_q <= Free;
@@ -519,7 +519,7 @@ module via_walk
       end
     end
     if (age_q == Free) until_done_q <= issued_q;
-    if (age_q == Answers) until_judged_q <= taken_q;
+    if (age_q == Responses) until_judged_q <= taken_q;
   end
 
   // ---------------------------------------------------------------- events

@@ -313,7 +313,7 @@ async def functions_answer_and_their_registers_keep_what_is_written(dut):
         for offset, value in values.items():
             assert await c.read(regs + offset) == value
         assert await c.read(regs + 0x70) == NONE
-    # The user BAR of XDMA reaches the registers of the slots that the management function has opened to it; the apps here answer with what
+    # The user BAR of XDMA reaches the registers of the slots that the management function has opened to it; the apps here respond with what
     # was written and the address.
     reach = FN + XDMA * FN_STEP + 0x50
     assert await c.fn(XDMA, 0x3000, bar=1) >> 16 == 0x1FC3

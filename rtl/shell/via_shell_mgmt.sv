@@ -79,12 +79,12 @@ module via_shell_mgmt
   output logic         [NumSlots-1:0] cpl_err_o,                        // one pulse: the completion ring stopped
   // Registers of apps, one access at a time.
   output reg_req_t                    reg_req_o,                        // to all slots, valid to one
-  output logic         [NumSlots-1:0] reg_valid_o,                      // held until the answer or the time-out
+  output logic         [NumSlots-1:0] reg_valid_o,                      // held until the response or the time-out
   input  logic         [NumSlots-1:0] reg_open_i,                       // an app is there to answer
-  input  logic         [NumSlots-1:0] reg_rvalid_i,                     // one pulse: the answer
+  input  logic         [NumSlots-1:0] reg_rvalid_i,                     // one pulse: the response
   input  logic         [        31:0] reg_rdata_i       [NumSlots],
-  input  logic         [NumSlots-1:0] reg_err_i,                        // with the answer: there is no such register
-  output logic         [NumSlots-1:0] reg_timeout_o,                    // one pulse: the access ended without an answer
+  input  logic         [NumSlots-1:0] reg_err_i,                        // with the response: there is no such register
+  output logic         [NumSlots-1:0] reg_timeout_o,                    // one pulse: the access ended without a response
   // Functions: their management registers.
   output fn_ctrl_t                    fn_ctrl_o         [ NumFn:1],
   input  logic         [     NumFn:1] fn_present_i,                     // the build has the function
@@ -96,8 +96,8 @@ module via_shell_mgmt
   // User BAR of XDMA: a register of the app in a slot.
   input  reg_req_t                    user_req_i,
   input  logic         [         3:0] user_slot_i,
-  input  logic                        user_valid_i,                     // held until the answer
-  output logic                        user_rvalid_o,                    // one pulse: the answer
+  input  logic                        user_valid_i,                     // held until the response
+  output logic                        user_rvalid_o,                    // one pulse: the response
   output logic         [        31:0] user_rdata_o,                     // all ones: nobody answered
   // Host memory: 0 rings, 1 DMA.
   output axi_ax_t                     hostmem_ar_o      [       2],

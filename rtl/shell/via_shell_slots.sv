@@ -95,12 +95,12 @@ module via_shell_slots
   input  logic       [NumSlots-1:0] cpl_err_i,                        // one pulse: the completion ring stopped
   // Registers of apps, one access at a time.
   input  reg_req_t                  reg_req_i,                        // to all slots, valid to one
-  input  logic       [NumSlots-1:0] reg_valid_i,                      // held until the answer or the time-out
+  input  logic       [NumSlots-1:0] reg_valid_i,                      // held until the response or the time-out
   output logic       [NumSlots-1:0] reg_open_o,                       // an app is there to answer
-  output logic       [NumSlots-1:0] reg_rvalid_o,                     // one pulse: the answer
+  output logic       [NumSlots-1:0] reg_rvalid_o,                     // one pulse: the response
   output logic       [        31:0] reg_rdata_o       [NumSlots],
-  output logic       [NumSlots-1:0] reg_err_o,                        // with the answer: there is no such register
-  input  logic       [NumSlots-1:0] reg_timeout_i,                    // one pulse: the access ended without an answer
+  output logic       [NumSlots-1:0] reg_err_o,                        // with the response: there is no such register
+  input  logic       [NumSlots-1:0] reg_timeout_i,                    // one pulse: the access ended without a response
   // Functions: stream 0, interrupts of apps.
   output logic       [NumSlots-1:0] fn_irq_o,                         // one pulse: the app's, if it is listened to
   output logic       [NumSlots-1:0] fn_cut_o,                         // isolated

@@ -70,7 +70,7 @@ class Host:
         self.open: dict[int, tuple[int, int]] = {}  # tag -> op, argument
         self.done: dict[int, tuple[int, int, int]] = {}  # tag -> status, bytes, flags
         self.events: list[tuple[int, int, int, int, int]] = []  # cause, is_write, source, va, info
-        self.answers = True
+        self.responses = True
         # Virtual pages 0 to PAGES - 1 may be used, all but some; where they lie is shuffled.
         self.frames = list(range(PAGES))
         self.r.shuffle(self.frames)
@@ -144,15 +144,15 @@ class Host:
                 x = int(d.evt.value)
                 event = x & 0xFF, x >> 8 & 1, x >> 9 & 0xFF, x >> 17 & (1 << 64) - 1, x >> 81
                 self.events.append(event)
-                if self.answers and event[0] in (MISS, PERM):
-                    self.answer(event[3] & -PAGE)
+                if self.responses and event[0] in (MISS, PERM):
+                    self.respond(event[3] & -PAGE)
             if self.todo and not up:
                 d.cmd.value = self.todo[0]
                 up = True
             cpl_up, evt_up = not next(pauses[0]), not next(pauses[1])
             d.cmd_valid.value, d.cpl_ready.value, d.evt_ready.value = up, cpl_up, evt_up
 
-    def answer(self, page: int) -> None:
+    def respond(self, page: int) -> None:
         if page >= SIZE or page // PAGE in self.denied:
             self.command(DENY, page)
         else:
@@ -330,7 +330,7 @@ async def cut_off_at_any_cycle_the_slot_comes_to_rest(dut):
     r = h.r
     full = (1 << WIDTH) - 1
     for rnd in range(18):
-        h.answers = r.random() < 0.6
+        h.responses = r.random() < 0.6
         for _ in range(r.randrange(1, 6)):
             h.command(MOVE_IN, r.randrange(PAGES // 2) * PAGE, size=r.choice((16, 500, 9000)), flags=EOP)
             h.command(MOVE_OUT, (PAGES // 2 + r.randrange(8)) * PAGE, size=r.choice((16, 512, 8192)))
@@ -349,7 +349,7 @@ async def cut_off_at_any_cycle_the_slot_comes_to_rest(dut):
             if h.stat()[1]:
                 break
         await h.cut(r.choice((ISOLATE, RESET)), f"round {rnd}")
-        h.answers = True
+        h.responses = True
         h.block_sink(False)
         if rnd % 5 == 4:
             await h.works(f"after round {rnd}")
@@ -542,7 +542,7 @@ async def a_disk_shares_the_slots_memory(dut):
     h.disk.b.clear()
     h.disk.r.clear()
     # Cut off with a miss that nobody answers: errors, soon.
-    h.answers = False
+    h.responses = False
     h.disk.read(50 * PAGE, 2)
     h.disk.write(51 * PAGE, [1, 2])
     await ClockCycles(dut.clk_i, 200)
@@ -553,7 +553,7 @@ async def a_disk_shares_the_slots_memory(dut):
     assert {x[2] for x in h.disk.r} == {h.disk.b[0][2]} == {2}
     h.disk.b.clear()
     h.disk.r.clear()
-    h.answers = True
+    h.responses = True
     h.events.clear()
     # In an empty slot the store works.
     dut.ctrl.value = 0

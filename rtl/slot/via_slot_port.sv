@@ -618,17 +618,17 @@ module via_slot_port
   );
 
   // ---------------------------------------------------------------- registers
-  logic answered_q, reg_valid_q;
+  logic responded_q, reg_valid_q;
 
   assign reg_open_o = !isolated && !hold_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       reg_valid_q <= 1'b0;
-      answered_q  <= 1'b0;
+      responded_q <= 1'b0;
     end else begin
       // The request is still valid in the cycle of its response: it must not reach the slot twice.
-      reg_valid_q <= reg_valid_i && !isolated && !slot_reg_rvalid_i && !answered_q;
-      answered_q  <= slot_reg_rvalid_i && reg_valid_i && !isolated;
+      reg_valid_q <= reg_valid_i && !isolated && !slot_reg_rvalid_i && !responded_q;
+      responded_q <= slot_reg_rvalid_i && reg_valid_i && !isolated;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -639,7 +639,7 @@ module via_slot_port
     end
   end
   assign slot_reg_valid_o = reg_valid_q;
-  assign reg_rvalid_o = answered_q;
+  assign reg_rvalid_o = responded_q;
 
   // ---------------------------------------------------------------- events
   localparam int unsigned NumSrc = 2 + NS;
@@ -710,7 +710,7 @@ module via_slot_port
   logic [4:0] rest_q;
   logic [3*NS+1:0] still_q, idle_q;
   always_ff @(posedge clk_i) begin
-    rest_q  <= {mem_quiet, dispatch_idle, mmu_idle, events_idle, ~|{reg_valid_i, reg_valid_q, answered_q, irq_q}};
+    rest_q  <= {mem_quiet, dispatch_idle, mmu_idle, events_idle, ~|{reg_valid_i, reg_valid_q, responded_q, irq_q}};
     still_q <= {mvi_still, mvo_still, strm_still, fn_still, mux_still};
     idle_q  <= {mvi_idle, mvo_idle, strm_quiet, join_idle, mux_idle};
     still_o <= &rest_q && &still_q;

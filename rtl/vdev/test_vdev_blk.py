@@ -85,7 +85,7 @@ async def mixed(dut, stall: float, kind: int, count: int) -> None:
                 busy.append((b.send(q, hdr(99), wlen), range(0), bytes(wlen - 1) + UNSUPP))
         c, area, want = busy.pop(0)
         await b.done(c, limit=20000)
-        assert c.answer == want, f"{c.data[:16].hex()} {area}"
+        assert c.response == want, f"{c.data[:16].hex()} {area}"
     assert disk(b) == store
     assert outside == (bytes(b.mem.mem[:BASE]), bytes(b.mem.mem[BASE + 512 * SECTORS :]))
     await until(dut, lambda: int(dut.idle_o.value) == 1)
@@ -107,7 +107,7 @@ async def sectors_pass_through_user_logic(dut):
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")
 async def user_logic_is_told_the_sector(dut):
-    """The header comes once a request, what comes back in its place is nobody's; a failing store and wrong answers change nothing about that."""
+    """The header comes once a request, what comes back in its place is nobody's; a failing store and wrong responses change nothing about that."""
     for stall in (0.0, 0.3):
         bad = range(BASE + 512 * 1000, BASE + 512 * 1001)
         b = bench(dut, stall, fails=lambda a: a in bad)  # noqa: B023
@@ -143,14 +143,14 @@ async def user_logic_is_told_the_sector(dut):
             fails = i % 14 in wrong or (at == 998 and n > 1024)
             assert m[:64] == (at | put << 63).to_bytes(64, "little"), i
             assert len(m) == 64 + n
-            assert c.answer[-1:] == (IOERR if fails else OK), i
+            assert c.response[-1:] == (IOERR if fails else OK), i
             if put and not fails:
                 assert disk(b)[512 * at :][:n] == turned(m[64:])
             elif not put and at != 998:
                 assert m[64:] == store[512 * at :][:n]
-                assert fails or c.answer[:-1] == turned(m[64:])
+                assert fails or c.response[:-1] == turned(m[64:])
             if i % 14 in (4, 5):
-                assert put or c.answer[:-1] == bytes(n)
+                assert put or c.response[:-1] == bytes(n)
                 assert not put or disk(b)[512 * at :][:n] == store[512 * at :][:n]
         b.end()
 
@@ -171,24 +171,24 @@ async def a_flush_waits_for_the_host(dut):
             await until(dut, lambda: int(dut.flush.value) == 1, 2000)
             assert disk(b)[512 * 3 :][:1024] == data, "asked too early"
             await b.done(before, limit=20)  # its response is on its way
-            assert before.answer == OK
+            assert before.response == OK
             await until(dut, lambda: disk(b)[512 * 9 :][:1024] == data, 2000)  # noqa: B023
             await ClockCycles(dut.clk_i, 50)
-            assert int(dut.flush.value) == 1 and flush.answer is None and int(dut.idle_o.value) == 0
+            assert int(dut.flush.value) == 1 and flush.response is None and int(dut.idle_o.value) == 0
             (dut.flush_failed if failed else dut.flush_done).value = 1
             await ClockCycles(dut.clk_i, 1)
             dut.flush_done.value = dut.flush_failed.value = 0
             await ClockCycles(dut.clk_i, 1)
             assert int(dut.flush.value) == 0
             await b.done(flush, *behind)
-            assert flush.answer == (IOERR if failed else OK)
-            assert [c.answer for c in behind] == [OK, data + OK]
+            assert flush.response == (IOERR if failed else OK)
+            assert [c.response for c in behind] == [OK, data + OK]
         # What is wrong is answered at once, and so is everything when nothing lies behind the store.
         await b.done(b.send(0, hdr(FLUSH)[:15], 1))
         b.set(Ctrl(kind=NONE, base=BASE, sectors=SECTORS))
         flush = b.send(0, hdr(FLUSH), 1)
         await b.done(flush)
-        assert flush.answer == OK
+        assert flush.response == OK
         b.end()
 
 
@@ -198,7 +198,7 @@ async def a_write_waits_for_the_host_if_the_driver_cannot_flush(dut):
     await begin(b)
     dut.flush_done.value = dut.flush_failed.value = 0
     b.set(Ctrl(kind=NONE, base=BASE, sectors=SECTORS, flush_limit=1))
-    for request, answer in (
+    for request, response in (
         (hdr(OUT, 3) + b"y" * 512, OK),
         (hdr(ZEROES) + seg(3, 1), OK),
         (hdr(OUT, 3) + b"z" * 512, IOERR),
@@ -208,12 +208,12 @@ async def a_write_waits_for_the_host_if_the_driver_cannot_flush(dut):
         await b.done(read)
         await until(dut, lambda: int(dut.flush.value) == 1, 500)
         await ClockCycles(dut.clk_i, 20)
-        assert c.answer is None
-        (dut.flush_done if answer == OK else dut.flush_failed).value = 1
+        assert c.response is None
+        (dut.flush_done if response == OK else dut.flush_failed).value = 1
         await ClockCycles(dut.clk_i, 1)
         dut.flush_done.value = dut.flush_failed.value = 0
         await b.done(c)
-        assert c.answer == answer
+        assert c.response == response
 
 
 @cocotb.test(timeout_time=500, timeout_unit="us")
@@ -275,7 +275,7 @@ async def wrong_requests_harm_nobody(dut):
         chains.append((b.send(2, hdr(GET_ID), n + 21), ID + bytes(n) + OK))
     await b.done(*(c for c, _ in chains), limit=20000)
     for c, want in chains:
-        assert c.answer == want, f"{c.data[:32].hex()} {c.wlen}"
+        assert c.response == want, f"{c.data[:32].hex()} {c.wlen}"
     assert disk(b) == store
     # These have no place for a status; whatever comes behind them is answered.
     assert not b.fails
@@ -300,7 +300,7 @@ async def a_read_only_disk(dut):
         b.send(0, hdr(IN, 3), 513),
     ]
     await b.done(*chains)
-    assert [c.answer for c in chains] == [IOERR, IOERR, IOERR, bytes(store[1536:2048]) + OK]
+    assert [c.response for c in chains] == [IOERR, IOERR, IOERR, bytes(store[1536:2048]) + OK]
     assert disk(b) == store
     b.set(Ctrl(kind=NONE, base=BASE, sectors=SECTORS))
     await ClockCycles(dut.clk_i, 2)
@@ -324,7 +324,7 @@ async def the_configuration_follows_the_disk(dut):
     b.set(Ctrl(kind=NONE, base=BASE, sectors=0))
     c = b.send(0, hdr(IN), 513)
     await b.done(c)
-    assert c.answer == bytes(512) + IOERR
+    assert c.response == bytes(512) + IOERR
 
 
 @cocotb.test(timeout_time=2000, timeout_unit="us")
@@ -354,9 +354,9 @@ async def an_error_of_the_store_ends_its_request_only(dut):
                     store[512 * (at + 4) : 512 * (at + 6)] = turn(data)
             await b.done(*(c for c, *_ in chains), limit=20000)
             for c, hit, want in chains:
-                assert c.answer[-1:] == (IOERR if hit else OK), f"{c.data[:16].hex()} {c.wlen}"
-                assert len(c.answer) == c.wlen
-                assert want is None or c.answer[:-1] == want
+                assert c.response[-1:] == (IOERR if hit else OK), f"{c.data[:16].hex()} {c.wlen}"
+                assert len(c.response) == c.wlen
+                assert want is None or c.response[:-1] == want
             assert disk(b)[512 * 200 :] == store[512 * 200 :]
             b.end()
 
@@ -392,12 +392,12 @@ async def user_logic_that_answers_wrong(dut):
                 chains.append((b.send(0, hdr(OUT, at) + b.r.randbytes(4096), 1), at))
         await b.done(*(c for c, _ in chains), limit=30000)
         for (c, at), turn in zip(chains, order, strict=True):
-            assert c.answer[-1:] == (IOERR if turn else OK), f"turn {turn}"
+            assert c.response[-1:] == (IOERR if turn else OK), f"turn {turn}"
             old, now = store[512 * at :][:8192], disk(b)[512 * at :][:8192]
             if c.wlen > 1:
                 assert now == old
                 keep = {0: 4096, 1: 1, 2: 4032, 3: 4095}.get(turn, 4096)
-                assert c.answer[:-1] == bytes(old[:keep]).ljust(4096, b"\0")
+                assert c.response[:-1] == bytes(old[:keep]).ljust(4096, b"\0")
             else:
                 assert now[4096:] == old[4096:], "written beyond the request"
                 if turn == 1:
@@ -428,7 +428,7 @@ async def requests_overlap(dut):
                     for i in range(count)
                 ]
                 await b.done(*chains, limit=20000)
-                assert all(c.answer[-1:] == OK for c in chains)
+                assert all(c.response[-1:] == OK for c in chains)
                 beats = 8 * n * (count - 4)
                 cycles = chains[-1].done - chains[3].done
                 dut._log.info(

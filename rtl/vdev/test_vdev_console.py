@@ -36,15 +36,15 @@ async def opened(b: Bench, ctrl: Ctrl | None = None) -> None:
     for port in (0, 1):
         b.send(CTX, ctl(port, PORT_READY))
     await b.done(*said[2:8])
-    assert [c.answer for c in said[:2]] == [ctl(0, ADD), ctl(1, ADD)]
-    got = [c.answer for c in said[2:8]]
+    assert [c.response for c in said[:2]] == [ctl(0, ADD), ctl(1, ADD)]
+    got = [c.response for c in said[2:8]]
     for port, want in (
         (0, [ctl(0, CONSOLE), resize(b.ctrl.cols, b.ctrl.rows), ctl(0, NAME) + b"viaduct.0", ctl(0, OPEN)]),
         (1, [ctl(1, NAME) + b"viaduct.1", ctl(1, OPEN)]),
     ):
         assert [m for m in got if m[0] == port] == want
     await ClockCycles(b.dut.clk_i, 20)
-    assert said[8].answer is None, "said too much"
+    assert said[8].response is None, "said too much"
     b.ready[CRX].clear()
     for port in (0, 1):
         await b.done(b.send(CTX, ctl(port, OPEN)))
@@ -74,11 +74,11 @@ async def bytes_both_ways_on_both_ports(dut):
             for port in (0, 1):
                 if not b.ready[RX[port]]:  # noqa: B023
                     got[port].append(b.offer(RX[port], b.r.choice((1, 10, 64, 100, 4096))))  # noqa: B023
-            return all(sum(len(c.answer or b"") for c in got[p]) == len(back[p]) for p in (0, 1))  # noqa: B023
+            return all(sum(len(c.response or b"") for c in got[p]) == len(back[p]) for p in (0, 1))  # noqa: B023
 
         await until(dut, step, 30000, "bytes to the driver")
         for port in (0, 1):
-            assert b"".join(c.answer or b"" for c in got[port]) == back[port]
+            assert b"".join(c.response or b"" for c in got[port]) == back[port]
         b.end()
 
 
@@ -92,7 +92,7 @@ async def another_size_is_told(dut):
         c = b.offer(CRX, 4096)
         b.set(Ctrl(rows=60, cols=132))
         await b.done(c)
-        assert c.answer == resize(132, 60)
+        assert c.response == resize(132, 60)
         assert b.changes == before + 1 and await b.config(0) == 60 << 16 | 132
         # Changes nobody has taken a buffer for are one message, with what holds then; a buffer too small is given back.
         for cols in (100, 101, 102):
@@ -100,9 +100,9 @@ async def another_size_is_told(dut):
             await ClockCycles(dut.clk_i, b.r.randrange(1, 30))
         small, c, idle = b.offer(CRX, 11), b.offer(CRX, 12), b.offer(CRX, 12)
         await b.done(small, c)
-        assert small.answer == b"" and c.answer == resize(102, 60)
+        assert small.response == b"" and c.response == resize(102, 60)
         await ClockCycles(dut.clk_i, 50)
-        assert idle.answer is None, "said twice"
+        assert idle.response is None, "said twice"
         # Whenever it changes, the last message has it.
         b.ready[CRX].clear()
         heard = []
@@ -111,7 +111,7 @@ async def another_size_is_told(dut):
             heard.append(b.offer(CRX, 64))
             await ClockCycles(dut.clk_i, b.r.randrange(1, 12))
         await ClockCycles(dut.clk_i, 100)
-        told = [c.answer for c in heard if c.answer is not None]
+        told = [c.response for c in heard if c.response is not None]
         assert told[-1] == resize(102, 329)
         b.end()
 
@@ -124,7 +124,7 @@ async def a_size_is_for_those_who_ask(dut):
     await b.done(b.send(CTX, ctl(0, PORT_READY)), *said[:3])
     b.set(Ctrl(rows=3, cols=7))
     await ClockCycles(dut.clk_i, 50)
-    assert said[3].answer is None and b.changes == 1 and await b.config(0) == 3 << 16 | 7
+    assert said[3].response is None and b.changes == 1 and await b.config(0) == 3 << 16 | 7
     b.end()
     # Nor before the driver knows the port.
     b = bench(dut)
@@ -133,7 +133,7 @@ async def a_size_is_for_those_who_ask(dut):
     b.set(Ctrl(rows=4, cols=7))
     await b.done(b.send(CTX, ctl(1, PORT_READY)), *said[:2])
     await ClockCycles(dut.clk_i, 50)
-    assert said[2].answer is None
+    assert said[2].response is None
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
@@ -145,7 +145,7 @@ async def a_plain_console_without_ports(dut):
     b.rx(b"x" * 100, 1)  # no such port
     b.rx(b"root\n")
     await b.done(c)
-    assert c.answer == b"root\n" and b.tx == [(0, b"login: ")]
+    assert c.response == b"root\n" and b.tx == [(0, b"login: ")]
     # Queues of ports that are not there: completed, nothing else.
     await b.done(b.send(5, b"lost"), b.send(3, ctl(0, READY)))
     await ClockCycles(dut.clk_i, 20)
@@ -165,18 +165,18 @@ async def a_closed_port_drops_an_open_one_waits(dut):
     await ClockCycles(dut.clk_i, 50)
     c = b.offer(RX[1], 4096)
     await b.done(c)
-    assert c.answer == b"a" * 8 * b.width
+    assert c.response == b"a" * 8 * b.width
     # Port 0 is stuck with a full store, port 1 too, when it stands behind it; nothing is lost.
     await b.done(b.send(CTX, ctl(0, OPEN)))
     b.rx(b"b" * 80 * b.width, 0)
     b.rx(b"c" * 8, 1)
     c = b.offer(RX[1], 4096)
     await ClockCycles(dut.clk_i, 300)
-    assert c.answer is None and int(dut.still_o.value)
+    assert c.response is None and int(dut.still_o.value)
     more = [b.offer(RX[0], 4096) for _ in range(4)]
     await b.done(c, more[0])
-    assert c.answer == b"c" * 8
-    await until(dut, lambda: b"".join(x.answer or b"" for x in more) == b"b" * 80 * b.width)
+    assert c.response == b"c" * 8
+    await until(dut, lambda: b"".join(x.response or b"" for x in more) == b"b" * 80 * b.width)
     await b.done(b.send(CTX, ctl(0, OPEN, 0)))
     b.rx(b"d" * 80 * b.width, 0)
     await until(dut, lambda: not b.rx_beats)
@@ -189,7 +189,7 @@ async def a_closed_port_drops_an_open_one_waits(dut):
     c = b.offer(RX[1], 4096)
     b.send(CTX, ctl(0, OPEN, 0))
     await b.done(c)
-    assert c.answer == b"f" * 8
+    assert c.response == b"f" * 8
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
@@ -219,12 +219,12 @@ async def wrong_control_messages_are_ignored(dut):
     chains = [b.send(CTX, m) for m in wrong]
     await b.done(*chains)
     await ClockCycles(dut.clk_i, 50)
-    assert all(c.answer is None for c in said)
+    assert all(c.response is None for c in said)
     b.rx(b"x", 0)
     await until(dut, lambda: not b.rx_beats)  # still closed
     # Longer than needed is no mistake.
     await b.done(b.send(CTX, ctl(0, READY) + bytes(500)), *said[:2])
-    assert [c.answer for c in said[:2]] == [ctl(0, ADD), ctl(1, ADD)]
+    assert [c.response for c in said[:2]] == [ctl(0, ADD), ctl(1, ADD)]
     # Buffers too small come back empty, and nothing is lost.
     for c in said[2:]:
         b.ready[CRX].remove(c)
@@ -232,9 +232,9 @@ async def wrong_control_messages_are_ignored(dut):
     tiny = [b.offer(CRX, n) for n in (0, 1, 7, 8, 16, 17, 16, 64)]
     b.send(CTX, ctl(0, PORT_READY))
     await b.done(*tiny[:7], limit=3000)
-    assert [c.answer for c in tiny[:3]] == [b""] * 3
-    assert tiny[3].answer == ctl(0, CONSOLE) and tiny[4].answer == b""
-    assert tiny[5].answer == ctl(0, NAME) + b"viaduct.0" and tiny[6].answer == ctl(0, OPEN)
+    assert [c.response for c in tiny[:3]] == [b""] * 3
+    assert tiny[3].response == ctl(0, CONSOLE) and tiny[4].response == b""
+    assert tiny[5].response == ctl(0, NAME) + b"viaduct.0" and tiny[6].response == ctl(0, OPEN)
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")

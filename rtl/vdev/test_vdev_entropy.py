@@ -15,12 +15,12 @@ async def gathers(dut, stall: float, sizes: list[int], messages: list[bytes], la
         b.rx(m, last=last)
     want = b"".join(messages)
     got: list = []
-    while sum(len(c.answer or b"") for c in got) < len(want):
+    while sum(len(c.response or b"") for c in got) < len(want):
         got.append(b.offer(0, b.r.choice(sizes)))
-        await until(dut, lambda: got[-1].answer is not None or not b.rx_beats, 4000)
+        await until(dut, lambda: got[-1].response is not None or not b.rx_beats, 4000)
         await b.done(got[-1])
-        assert got[-1].answer or got[-1].wlen == 0
-    assert b"".join(c.answer for c in got) == want
+        assert got[-1].response or got[-1].wlen == 0
+    assert b"".join(c.response for c in got) == want
     b.end()
 
 
@@ -46,10 +46,10 @@ async def large_buffers_take_what_is_there_at_a_beat_a_cycle(dut):
     b.rx(data, last=False)
     await ClockCycles(dut.clk_i, 60)
     chains = [b.offer(0, 4096) for _ in range(64)]
-    await until(dut, lambda: sum(len(c.answer or b"") for c in chains) == len(data))
+    await until(dut, lambda: sum(len(c.response or b"") for c in chains) == len(data))
     cycles = b.wr_beats[-1] - b.wr_beats[0] + 1
     assert cycles <= 1024 * 1.3, f"{cycles} cycles for 1024 beats"
-    assert b"".join(c.answer for c in chains if c.answer) == data
+    assert b"".join(c.response for c in chains if c.response) == data
 
 
 @cocotb.test(timeout_time=50, timeout_unit="us")
@@ -58,10 +58,10 @@ async def nothing_given_nothing_answered(dut):
     await b.begin()
     c = b.offer(0, 64)
     await ClockCycles(dut.clk_i, 300)
-    assert c.answer is None and int(dut.still_o.value)
+    assert c.response is None and int(dut.still_o.value)
     b.rx(b"\x55" * 64)
     await b.done(c)
-    assert c.answer == b"\x55" * 64
+    assert c.response == b"\x55" * 64
     # More than is held: the source waits, nothing is lost.
     b.rx(b.r.randbytes(8192))
     await ClockCycles(dut.clk_i, 300)

@@ -23,10 +23,10 @@ async def an_event_a_buffer(dut):
             # A part of an event at the end of a message is dropped.
             b.rx(b"".join(events[at : at + n]) + b.r.randbytes(b.r.choice((0, 0, 0, 3, 7))))
             at += n
-        await until(dut, lambda: sum(c.answer not in (None, b"") for c in buffers) == len(events), 8000)  # noqa: B023
-        used = [c for c in buffers if c.answer is not None]
-        assert [c.answer for c in used if c.wlen >= 8] == events
-        assert all(c.answer == b"" for c in used if c.wlen < 8)
+        await until(dut, lambda: sum(c.response not in (None, b"") for c in buffers) == len(events), 8000)  # noqa: B023
+        used = [c for c in buffers if c.response is not None]
+        assert [c.response for c in used if c.wlen >= 8] == events
+        assert all(c.response == b"" for c in used if c.wlen < 8)
         b.end()
 
 
@@ -44,7 +44,7 @@ async def a_message_may_be_longer_than_the_store(dut):
         at = 0
         while at < len(events):
             await b.done(buffers[at], limit=4000)
-            assert buffers[at].answer == events[at], at
+            assert buffers[at].response == events[at], at
             buffers.append(b.offer(0, 8))
             at += 1
         b.end()
@@ -59,7 +59,7 @@ async def parts_of_events_alone_are_dropped(dut):
         b.rx(bytes(n))
     b.rx(b"\1\0\x1e\0\1\0\0\0")
     await b.done(c)
-    assert c.answer == b"\1\0\x1e\0\1\0\0\0"
+    assert c.response == b"\1\0\x1e\0\1\0\0\0"
     await ClockCycles(dut.clk_i, 20)
     assert int(dut.idle_o.value)
 

@@ -80,7 +80,7 @@ async def sends_frames_of_every_size(dut):
         await b.done(*chains, limit=20000)
         await until(dut, lambda: len(b.tx) == len(frames))  # noqa: B023
         assert [m for _, m in b.tx] == frames
-        assert all(c.answer == b"" for c in chains)
+        assert all(c.response == b"" for c in chains)
         b.end()
 
 
@@ -171,17 +171,17 @@ async def receive(
         for q in queues:
             while len(b.ready[q]) < 8 or (merge and sum(c.wlen for c in b.ready[q]) < 12 + MAX):
                 b.offer(q, b.r.choice(sizes))
-        return len([c for c in b.answers if c.queue in queues]) >= len(frames) - lost
+        return len([c for c in b.responses if c.queue in queues]) >= len(frames) - lost
 
     await until(b.dut, step, 30000, "frames")
-    taken = [c for c in b.answers if c.queue in queues]
+    taken = [c for c in b.responses if c.queue in queues]
     return taken
 
 
 def payload(c) -> bytes:
-    assert c.answer[:10] == bytes(10)
-    assert struct.unpack("<H", c.answer[10:12])[0] == 1 + len(c.parts)
-    return c.answer[12:]
+    assert c.response[:10] == bytes(10)
+    assert struct.unpack("<H", c.response[10:12])[0] == 1 + len(c.parts)
+    return c.response[12:]
 
 
 @cocotb.test(timeout_time=600, timeout_unit="us")
@@ -275,8 +275,8 @@ async def without_buffers_frames_wait_without_link_they_do_not(dut):
 async def command(b: Bench, cls: int, cmd: int, data: bytes, queue: int = CTRLQ) -> int:
     c = b.send(queue, bytes((cls, cmd)) + data, 1)
     await b.done(c, limit=12000)
-    assert c.answer in (b"\0", b"\1")
-    return c.answer[0]
+    assert c.response in (b"\0", b"\1")
+    return c.response[0]
 
 
 def table(*lists: list[bytes]) -> bytes:
@@ -299,7 +299,7 @@ async def the_filter_does_as_told(dut):
         for _ in kinds:
             c = b.offer(0, 2048)
             await ClockCycles(dut.clk_i, 40)
-            if c.answer is None:
+            if c.response is None:
                 b.ready[0].remove(c)
                 break
             got |= {k for k, v in kinds.items() if v == payload(c)[:6]}
@@ -382,7 +382,7 @@ async def wrong_commands_change_nothing(dut):
     for data in (b"", b"\0"):
         c = b.send(CTRLQ, data, 1)
         await b.done(c)
-        assert c.answer == b"\1"
+        assert c.response == b"\1"
     # The filter is as it was, the address too.
     assert await b.config_bytes(0, 6) == OWN
     chains = [b.offer(0, 2048) for _ in range(3)]
@@ -427,7 +427,7 @@ async def flows_keep_to_their_pair(dut):
     await b.begin(ALL)
     for pairs in (1, 2, 3, 4):
         assert await command(b, 4, 0, struct.pack("<H", pairs)) == 0
-        b.answers.clear()
+        b.responses.clear()
         # Also such of several beats: what tells the flow is in the first ones.
         frames = [udp(1000 + i % 16, 53, (12, 100, 300)[i // 16]) for i in range(48)]
         for chains in b.ready:
@@ -454,7 +454,7 @@ async def frames_of_a_queue_in_reset_are_dropped(dut):
         pair = {payload(c)[34:36]: c.queue for c in got}
         for chains in b.ready:
             chains.clear()
-        b.answers.clear()
+        b.responses.clear()
         # Those that already wait for a buffer too, and those behind them.
         b.rx(next(f for f in frames if pair[f[34:36]] == 2))
         await ClockCycles(dut.clk_i, 60)
@@ -475,7 +475,7 @@ async def frames_of_a_queue_in_reset_are_dropped(dut):
         dut.in_use.value = (1 << b.queues) - 1
         for chains in b.ready:
             chains.clear()
-        b.answers.clear()
+        b.responses.clear()
         got = await receive(b, frames, [0, 2], [2048], True)
         assert sorted(payload(c) for c in got) == sorted(frames)
         b.end()

@@ -3,7 +3,7 @@
 
 b = Bench(dut, stall=0.2)
 await b.begin(features=..., ctrl=Ctrl(up=1, kind=BOARD))
-chain = b.send(queue, data, wlen)      # a request; chain.answer is what the device wrote, None until answered
+chain = b.send(queue, data, wlen)      # a request; chain.response is what the device wrote, None until answered
 buffer = b.offer(queue, wlen)          # a chain of a waiting queue
 b.rx(frame, ident); b.tx               # the user side
 """
@@ -75,7 +75,7 @@ class Chain:
     queue: int
     data: bytes = b""
     wlen: int = 0
-    answer: bytes | None = None
+    response: bytes | None = None
     done: int = 0  # cycle of the last byte of the response
     parts: list["Chain"] = field(default_factory=list)
 
@@ -101,7 +101,7 @@ class Bench:
         self.tx_beats: list[int] = []
         self.wr_beats: list[int] = []
         self.rx_at: list[int] = []  # cycle of each beat taken
-        self.answers: list[Chain] = []
+        self.responses: list[Chain] = []
         self.app = None  # called with each message that leaves: what comes back
         d = dut
         for s in (
@@ -176,7 +176,7 @@ class Bench:
             self.rx_beats.append((word, keep, end & last, ident))
 
     async def done(self, *chains: Chain, limit: int = 4000) -> None:
-        await until(self.dut, lambda: all(c.answer is not None for c in chains), limit, "answers")
+        await until(self.dut, lambda: all(c.response is not None for c in chains), limit, "responses")
 
     async def config(self, addr: int) -> int:
         self.dut.dev_addr.value = addr
@@ -247,19 +247,19 @@ class Bench:
                     c = self.ready[queue].popleft()
                     left = length - c.wlen
                     while merge and left > 0:
-                        assert self.ready[queue], "merged answer larger than what is there"
+                        assert self.ready[queue], "merged response larger than what is there"
                         parts.append(self.ready[queue].popleft())
                         left -= parts[-1].wlen
                     if merge:
                         merge_due.append((queue, 1 + len(parts)))
                 else:
-                    assert self.open[queue], f"answer to queue {queue} without a chain"
+                    assert self.open[queue], f"response to queue {queue} without a chain"
                     c = self.open[queue].popleft()
                 total = c.wlen + sum(p.wlen for p in parts)
                 assert length <= total, f"queue {queue}: {length} bytes into {total}"
                 if length == 0:
-                    c.answer, c.done = b"", now
-                    self.answers.append(c)
+                    c.response, c.done = b"", now
+                    self.responses.append(c)
                 else:
                     pending.append((c, length, parts))
             rsp_up = not self._pause("rsp") and len(pending) < 3
@@ -267,7 +267,7 @@ class Bench:
             if wr_up and d.wr_valid.value == 1:
                 v = int(d.wr.value)
                 data, keep, last = v & (1 << 8 * w) - 1, v >> 8 * w & (1 << w) - 1, v >> 9 * w
-                assert pending, "bytes without an answer"
+                assert pending, "bytes without a response"
                 c, length, parts = pending[0]
                 n = keep.bit_count()
                 assert keep == (1 << n) - 1 and n, "keep is no run"
@@ -279,9 +279,9 @@ class Bench:
                 )
                 if last:
                     pending.popleft()
-                    c.answer, c.done, c.parts = bytes(got), now, parts
+                    c.response, c.done, c.parts = bytes(got), now, parts
                     got.clear()
-                    self.answers.append(c)
+                    self.responses.append(c)
             wr_up = bool(pending) and not merge_due and not self._pause("wr")
             d.wr_ready.value = wr_up
             avail = room = wlen = busy = 0

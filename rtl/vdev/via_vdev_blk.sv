@@ -75,8 +75,8 @@ module via_vdev_blk
   localparam bit WindowOk = param_in("via_vdev_blk Window", Window, 1, 16);
 
   // ---------------------------------------------------------------- requests to ops
-  blk_op_t op, answer;
-  logic op_valid, op_ready, has_data, data_room, answer_room, answer_valid, answer_pop;
+  blk_op_t op, response;
+  logic op_valid, op_ready, has_data, data_room, response_room, response_valid, response_pop;
   vq_beat_t pay, front_pay;
   logic pay_valid, pay_ready, front_pay_valid, front_pay_ready, front_moving, front_idle;
   via_vdev_blk_front u_front (
@@ -103,7 +103,7 @@ module via_vdev_blk
   );
   assign fail_queue_o = req_i.queue;
   assign has_data = op.kind inside {BlkRead, BlkWrite, BlkZero};
-  assign op_ready = answer_room && (data_room || !has_data);
+  assign op_ready = response_room && (data_room || !has_data);
 
   via_fifo #(
     .T    (blk_op_t),
@@ -114,10 +114,10 @@ module via_vdev_blk
     .flush_i  (1'b0),
     .s_i      (op),
     .s_valid_i(op_valid && op_ready),
-    .s_ready_o(answer_room),
-    .m_o      (answer),
-    .m_valid_o(answer_valid),
-    .m_ready_i(answer_pop),
+    .s_ready_o(response_room),
+    .m_o      (response),
+    .m_valid_o(response_valid),
+    .m_ready_i(response_pop),
     .count_o  ()
   );
 
@@ -147,7 +147,7 @@ module via_vdev_blk
     .clk_i,
     .rst_ni,
     .op_i          (op),
-    .op_valid_i    (op_valid && answer_room && has_data),
+    .op_valid_i    (op_valid && response_room && has_data),
     .op_ready_o    (data_room),
     .pay_i         (pay),
     .pay_valid_i   (pay_valid),
@@ -200,10 +200,10 @@ module via_vdev_blk
   localparam int unsigned TextW = (DataW > $bits(BlkId)) ? DataW : (($bits(BlkId) + DataW - 1) / DataW) * DataW;
   logic [TextW-1:0] id_q;
 
-  assign is_write = answer.kind inside {BlkWrite, BlkZero};
+  assign is_write = response.kind inside {BlkWrite, BlkZero};
   // The response is offered from a register; its bytes follow meanwhile.
-  assign ready = state_q == StBegin && answer_valid && (!is_write || result_valid);
-  assign begins = ready && (!answer.held || settled_q) && (!rsp_valid_q || rsp_ready_i);
+  assign ready = state_q == StBegin && response_valid && (!is_write || result_valid);
+  assign begins = ready && (!response.held || settled_q) && (!rsp_valid_q || rsp_ready_i);
   assign rsp_valid_o = rsp_valid_q;
   assign rsp_o = rsp_q;
   always_ff @(posedge clk_i) begin
@@ -212,15 +212,15 @@ module via_vdev_blk
       flush_q     <= 1'b0;
     end else begin
       rsp_valid_q <= begins || rsp_valid_q && !rsp_ready_i;
-      flush_q     <= ready && answer.held && !settled_q && !(flush_q && (flush_done_i || flush_failed_i));
+      flush_q     <= ready && response.held && !settled_q && !(flush_q && (flush_done_i || flush_failed_i));
     end
   end
-  always_ff @(posedge clk_i) if (begins) rsp_q <= '{queue: answer.queue, merge: 1'b0, len: answer.wlen};
+  always_ff @(posedge clk_i) if (begins) rsp_q <= '{queue: response.queue, merge: 1'b0, len: response.wlen};
   assign flush_o = flush_q;
   assign result_take = begins && is_write || state_q == StResult;
   assign data_take = state_q == StData && wr_room;
   assign fill_last = left_q <= 32'(StrbW);
-  assign answer_pop = state_q == StFill && wr_room && fill_last;
+  assign response_pop = state_q == StFill && wr_room && fill_last;
   assign text_q = id_q[DataW-1:0];
 
   assign wr_valid = state_q == StData && data_valid || state_q == StFill;
@@ -253,25 +253,25 @@ module via_vdev_blk
     if (!rst_ni) state_q <= StBegin;
     else begin
       unique case (state_q)
-        StBegin:  if (begins) state_q <= (answer.kind == BlkRead) ? StData : StFill;
+        StBegin:  if (begins) state_q <= (response.kind == BlkRead) ? StData : StFill;
         StData:   if (data_valid && wr_room && data.last) state_q <= StResult;
         StResult: if (result_valid) state_q <= StFill;
-        StFill:   if (answer_pop) state_q <= StBegin;
+        StFill:   if (response_pop) state_q <= StBegin;
         default:  ;
       endcase
     end
   end
   always_ff @(posedge clk_i) begin
-    if (!rst_ni || answer_pop) settled_q <= 1'b0;
+    if (!rst_ni || response_pop) settled_q <= 1'b0;
     else if (flush_q && !settled_q && (flush_done_i || flush_failed_i)) settled_q <= 1'b1;
     if (flush_q && !settled_q) failed_q <= flush_failed_i;
   end
   always_ff @(posedge clk_i) begin
     if (begins) begin
-      left_q   <= (answer.kind == BlkRead) ? 32'd1 : answer.wlen;
-      status_q <= is_write ? (err ? BlkIoErr : BlkOk) : (answer.kind == BlkIdent) ? BlkOk : answer.status;
-      if (answer.held && failed_q) status_q <= BlkIoErr;
-      id_q <= (answer.kind == BlkIdent) ? TextW'(BlkId) : '0;
+      left_q   <= (response.kind == BlkRead) ? 32'd1 : response.wlen;
+      status_q <= is_write ? (err ? BlkIoErr : BlkOk) : (response.kind == BlkIdent) ? BlkOk : response.status;
+      if (response.held && failed_q) status_q <= BlkIoErr;
+      id_q <= (response.kind == BlkIdent) ? TextW'(BlkId) : '0;
     end
     if (state_q == StResult) status_q <= err ? BlkIoErr : BlkOk;
     if (state_q == StFill && wr_room && !fill_last) begin
@@ -310,8 +310,8 @@ module via_vdev_blk
 
   logic moves_q;
   always_ff @(posedge clk_i)
-    moves_q <= |{begins, rsp_valid_o && rsp_ready_i, wr_valid && wr_room, wr_valid_o && wr_ready_i, ready && answer.held, ctrl_i.sectors != sectors_q};
+    moves_q <= |{begins, rsp_valid_o && rsp_ready_i, wr_valid && wr_room, wr_valid_o && wr_ready_i, ready && response.held, ctrl_i.sectors != sectors_q};
   assign still_o = !(front_moving || data_moving || moves_q || flush_q);
-  assign idle_o  = front_idle && data_idle && !answer_valid && !rsp_valid_q && !wr_valid_o;
+  assign idle_o  = front_idle && data_idle && !response_valid && !rsp_valid_q && !wr_valid_o;
 
 endmodule

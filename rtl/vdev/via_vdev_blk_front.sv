@@ -157,7 +157,7 @@ module via_vdev_blk_front
   blk_op_t op;
   assign in_range = step_q.below && 40'(step_q.count) <= step_q.behind;
   always_comb begin
-    kind   = BlkAnswer;
+    kind   = BlkResponse;
     status = BlkIoErr;
     if (step_q.is_in && in_range) kind = BlkRead;
     if (step_q.is_out && in_range && !step_q.read_only) kind = BlkWrite;

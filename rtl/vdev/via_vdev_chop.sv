@@ -123,7 +123,7 @@ module via_vdev_chop
   typedef enum logic [2:0] {
     StLoad,  // take the next run of bytes
     StLook,  // determine what the beat at the head allows
-    StAnswer,  // wait for a buffer
+    StResponse,  // wait for a buffer
     StOffer,  // offer the response, whatever becomes of the queue
     StData,  // send its bytes
     StSkip,  // drop the rest of a record
@@ -143,7 +143,7 @@ module via_vdev_chop
   assign in_beat = held.bytes - off_q;
   assign fits = wlen_i >= 32'(most_q);
   assign part = fits ? most_q : (Unit != 0) ? '0 : len_t'(wlen_i);
-  assign decide = state_q == StAnswer && avail_i;
+  assign decide = state_q == StResponse && avail_i;
   assign rsp_valid_o = state_q == StOffer;
   assign rsp_o = '{queue: Queue, merge: 1'b0, len: 32'(part_q)};
 
@@ -171,14 +171,14 @@ module via_vdev_chop
       if (held_pop) off_q <= '0;
       else if (beat) off_q <= off_q + now;
       unique case (state_q)
-        StLoad:   if (run_valid || close) state_q <= StLook;
-        StLook:   if (held_valid) state_q <= short_unit ? StSkip : StAnswer;
-        StAnswer: if (decide) state_q <= StOffer;
-        StOffer:  if (rsp_ready_i) state_q <= (part_q == '0) ? StAnswer : StData;
-        StData:   if (beat && last) state_q <= StNext;
-        StSkip:   if (beat && last) state_q <= StNext;
-        StNext:   state_q <= (left_q == '0) ? StLoad : StLook;
-        default:  ;
+        StLoad: if (run_valid || close) state_q <= StLook;
+        StLook: if (held_valid) state_q <= short_unit ? StSkip : StResponse;
+        StResponse: if (decide) state_q <= StOffer;
+        StOffer: if (rsp_ready_i) state_q <= (part_q == '0) ? StResponse : StData;
+        StData: if (beat && last) state_q <= StNext;
+        StSkip: if (beat && last) state_q <= StNext;
+        StNext: state_q <= (left_q == '0) ? StLoad : StLook;
+        default: ;
       endcase
     end
   end
@@ -188,11 +188,11 @@ module via_vdev_chop
     // A record is delivered whole or not at all; otherwise what is left, but only to the end of a beat that was begun.
     most_q <= (Unit != 0) ? len_t'(Unit) : (off_q != '0 && left_q > len_t'(in_beat)) ? len_t'(in_beat) : left_q;
     if (state_q == StLook) part_q <= left_q;  // bytes to be skipped
-    else if (state_q == StAnswer) part_q <= part;
+    else if (state_q == StResponse) part_q <= part;
     else if (beat) part_q <= part_q - len_t'(now);
   end
 
-  assign short_o = !avail_i && (state_q == StAnswer || state_q == StLoad && !run_valid && open_q != '0);
+  assign short_o = !avail_i && (state_q == StResponse || state_q == StLoad && !run_valid && open_q != '0);
   always_ff @(posedge clk_i)
     moving_o <= in_valid_q || s_valid_i && ready_q || run_pop || close || decide || beat || state_q inside {StSkip, StNext} ||
                 state_q == StLook && held_valid || rsp_valid_o && rsp_ready_i;

@@ -202,9 +202,9 @@ module via_vdev_console
   end
 
   logic out_moving, out_idle;
-  via_vdev_answers #(
+  via_vdev_responses #(
     .N(Clients)
-  ) u_answers (
+  ) u_responses (
     .clk_i,
     .rst_ni,
     .s_rsp_i      (rsp),

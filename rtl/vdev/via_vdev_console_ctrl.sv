@@ -105,8 +105,8 @@ module via_vdev_console_ctrl
   // ---------------------------------------------------------------- messages to the driver
   typedef enum logic [1:0] {
     StPick,
-    StAnswer,  // wait for a buffer
-    StOffer,   // the response stays offered whatever becomes of the queue
+    StResponse,  // wait for a buffer
+    StOffer,  // the response stays offered whatever becomes of the queue
     StData
   } state_e;
   state_e state_q;
@@ -147,7 +147,7 @@ module via_vdev_console_ctrl
   assign add_clr = (say_q.kind == EvAdd) ? said : '0;
   assign console_clr = (say_q.kind == EvConsole) ? said : '0;
   // A flag is cleared when its content is copied into the message; later changes set it again.
-  assign size_clr = Ports'(state_q == StAnswer && avail_i && wlen_i >= len && sized);
+  assign size_clr = Ports'(state_q == StResponse && avail_i && wlen_i >= len && sized);
   assign name_clr = (say_q.kind == EvName) ? said : '0;
   assign host_open_clr = (say_q.kind == EvOpen) ? said : '0;
 
@@ -159,17 +159,17 @@ module via_vdev_console_ctrl
     if (!rst_ni) state_q <= StPick;
     else begin
       unique case (state_q)
-        StPick:   if (some) state_q <= StAnswer;
-        StAnswer: if (avail_i) state_q <= StOffer;
-        StOffer:  if (rsp_ready_i) state_q <= fits_q ? StData : StAnswer;
-        StData:   if (wr_ready_i && wr_o.last) state_q <= StPick;
-        default:  ;
+        StPick: if (some) state_q <= StResponse;
+        StResponse: if (avail_i) state_q <= StOffer;
+        StOffer: if (rsp_ready_i) state_q <= fits_q ? StData : StResponse;
+        StData: if (wr_ready_i && wr_o.last) state_q <= StPick;
+        default: ;
       endcase
     end
   end
   always_ff @(posedge clk_i) begin
     if (state_q == StPick) say_q <= next;
-    if (state_q == StAnswer) begin
+    if (state_q == StResponse) begin
       fits_q <= wlen_i >= len;
       left_q <= 6'(len);
       text_q <= sized ? MsgW'({rows_i, cols_i, say_q}) : MsgW'({8'h30 + 8'(say_q.id), ".", "t", "c", "u", "d", "a", "i", "v", say_q});
@@ -179,8 +179,8 @@ module via_vdev_console_ctrl
     end
   end
 
-  assign short_o  = state_q == StAnswer && !avail_i;
-  assign moving_o = msg_valid_i || heard_q || resize_i || state_q == StPick && some || state_q == StAnswer && avail_i;
+  assign short_o  = state_q == StResponse && !avail_i;
+  assign moving_o = msg_valid_i || heard_q || resize_i || state_q == StPick && some || state_q == StResponse && avail_i;
   assign idle_o   = state_q == StPick && !some && !heard_q;
 
 endmodule

@@ -56,9 +56,9 @@ module via_vdev_entropy
     .idle_o     (chop_idle)
   );
 
-  via_vdev_answers #(
+  via_vdev_responses #(
     .N(1)
-  ) u_answers (
+  ) u_responses (
     .clk_i,
     .rst_ni,
     .s_rsp_i      (rsp),

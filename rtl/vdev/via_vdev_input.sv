@@ -110,9 +110,9 @@ module via_vdev_input
   assign wr[1] = '0;
   assign wr_valid[1] = 1'b0;
 
-  via_vdev_answers #(
+  via_vdev_responses #(
     .N(2)
-  ) u_answers (
+  ) u_responses (
     .clk_i,
     .rst_ni,
     .s_rsp_i      (rsp),

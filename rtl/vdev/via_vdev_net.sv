@@ -211,10 +211,10 @@ module via_vdev_net
     .idle_o     (rx_idle)
   );
 
-  via_vdev_answers #(
+  via_vdev_responses #(
     .N    (3),
     .Early(1'b1)
-  ) u_answers (
+  ) u_responses (
     .clk_i,
     .rst_ni,
     .s_rsp_i      (rsp),

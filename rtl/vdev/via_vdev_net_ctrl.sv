@@ -110,7 +110,7 @@ module via_vdev_net_ctrl
   // ---------------------------------------------------------------- bytes
   typedef enum logic [1:0] {
     StBytes,
-    StAnswer,
+    StResponse,
     StStatus
   } state_e;
   state_e state_q;
@@ -281,7 +281,7 @@ module via_vdev_net_ctrl
   // ---------------------------------------------------------------- response
   assign fail_o = cmd_end_q && no_room_q;
   assign fail_queue_o = queue_q;
-  assign rsp_valid_o = state_q == StAnswer;
+  assign rsp_valid_o = state_q == StResponse;
   assign wr_valid_o = state_q == StStatus;
   assign wr_o = '{last: 1'b1, keep: StrbW'(1), data: DataW'(!ok_q)};
   assign rsp_o = '{queue: queue_q, merge: 1'b0, len: 32'd1};
@@ -300,10 +300,10 @@ module via_vdev_net_ctrl
         args_q  <= count_q != '0 && count_q != CountW'(Longest - 1);
       end
       unique case (state_q)
-        StBytes:  if (cmd_end_q && !fail_o) state_q <= StAnswer;
-        StAnswer: if (rsp_ready_i) state_q <= StStatus;
+        StBytes: if (cmd_end_q && !fail_o) state_q <= StResponse;
+        StResponse: if (rsp_ready_i) state_q <= StStatus;
         StStatus: if (wr_ready_i) state_q <= StBytes;
-        default:  ;
+        default: ;
       endcase
     end
   end

@@ -259,14 +259,14 @@ module via_vdev_net_rx
   // ---------------------------------------------------------------- responses: offered while the data of earlier ones moves
   typedef enum logic [1:0] {
     StWait,
-    StAnswer,
+    StResponse,
     StMerged
   } state_e;
   state_e state_q;
   logic [NetPairs-1:0] merges_q, singles_q, unused_q, may, cannot, pops;  // pops: the frame is done if it is decided now
   logic [PairW-1:0] pair;
   logic single_q, decide, next, skip, skip_q, announced, outs_room_q;
-  len_t answer_len_q, skip_len_q;
+  len_t response_len_q, skip_len_q;
 
   // Evaluated for every pair in parallel; then the result for the frame's pair is selected.
   always_comb begin
@@ -301,25 +301,25 @@ module via_vdev_net_rx
 
   // The engine's buffer state is valid again one cycle after it accepted a response: exactly when it reports how many buffers that one
   // needed.
-  assign announced = state_q == StAnswer && rsp_ready_i && single_q || state_q == StMerged && merged_valid_i;
+  assign announced = state_q == StResponse && rsp_ready_i && single_q || state_q == StMerged && merged_valid_i;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q <= StWait;
     end else begin
       unique case (state_q)
-        StWait:   if (next) state_q <= StAnswer;
-        StAnswer: if (rsp_ready_i) state_q <= single_q ? StWait : StMerged;
-        StMerged: if (merged_valid_i) state_q <= next ? StAnswer : StWait;
-        default:  ;
+        StWait: if (next) state_q <= StResponse;
+        StResponse: if (rsp_ready_i) state_q <= single_q ? StWait : StMerged;
+        StMerged: if (merged_valid_i) state_q <= next ? StResponse : StWait;
+        default: ;
       endcase
     end
   end
   always_ff @(posedge clk_i) begin
     // Of the response that may be decided now.
     if (state_q == StWait || state_q == StMerged && merged_valid_i) begin
-      answer_len_q <= note.len - len_t'(NetHeader);
-      single_q     <= !merge_i;
+      response_len_q <= note.len - len_t'(NetHeader);
+      single_q       <= !merge_i;
     end
     skip_len_q <= note.len - len_t'(NetHeader);
   end
@@ -353,7 +353,7 @@ module via_vdev_net_rx
   logic out_last_q;
   logic [OutW-1:0] outs;
 
-  assign out_new  = '{drop: skip_q, buffers: (state_q == StMerged) ? merged_i : 16'd1, len: skip_q ? skip_len_q : answer_len_q};
+  assign out_new  = '{drop: skip_q, buffers: (state_q == StMerged) ? merged_i : 16'd1, len: skip_q ? skip_len_q : response_len_q};
   // No response is offered in the cycle after a skipped frame.
   assign out_push = skip_q || announced && !taken_q && !out_early;
   via_fifo #(
@@ -374,7 +374,7 @@ module via_vdev_net_rx
   // A frame with none before it is prepared before its response is offered.
   assign out_load = !out_valid_q || out_pop;
   assign out_held_pop = out_held_valid && out_load;
-  assign out_early = !out_valid_q && !out_held_valid && !skip_q && !taken_q && state_q inside {StAnswer, StMerged};
+  assign out_early = !out_valid_q && !out_held_valid && !skip_q && !taken_q && state_q inside {StResponse, StMerged};
 
   function automatic logic [CountW-1:0] behind(input len_t len);
     return CountW'((len - 1'b1) >> BeatLog2);
@@ -383,7 +383,7 @@ module via_vdev_net_rx
     return (bytes == '0) ? '1 : keep_of({1'b0, bytes});
   endfunction
   len_t load_len;
-  assign load_len = out_held_valid ? out_held.len : answer_len_q;
+  assign load_len = out_held_valid ? out_held.len : response_len_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

@@ -125,11 +125,11 @@ package via_vdev_pkg;
   parameter logic [7:0] BlkUnsupp = 8'd2;
 
   typedef enum logic [2:0] {
-    BlkAnswer = 3'd0,  // nothing to move: `status` is known
-    BlkIdent  = 3'd1,  // the disk's name
-    BlkRead   = 3'd2,
-    BlkWrite  = 3'd3,
-    BlkZero   = 3'd4
+    BlkResponse = 3'd0,  // nothing to move: `status` is known
+    BlkIdent = 3'd1,  // the disk's name
+    BlkRead = 3'd2,
+    BlkWrite = 3'd3,
+    BlkZero = 3'd4
   } blk_kind_e;
 
   /// A request after the check of its header and lengths.
@@ -139,7 +139,7 @@ package via_vdev_pkg;
     logic              header;  // ... with a header that gives the number of its sector
     logic              held;    // it completes when the host has written back what was written
     logic [QueueW-1:0] queue;
-    logic [7:0]        status;  // BlkAnswer: the status to return
+    logic [7:0]        status;  // BlkResponse: the status to return
     logic [31:0]       wlen;    // writable bytes of the chain, the status byte is the last
     logic [31:0]       len;     // bytes of data, a multiple of a sector
     logic [39:0]       sector;

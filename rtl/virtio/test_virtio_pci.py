@@ -552,7 +552,7 @@ class Model:
 
 @cocotb.test(timeout_time=4000, timeout_unit="us")
 async def any_access_at_any_time_matches_the_model(dut):
-    """Writes of every width to every field, in no order; enabled queues and negotiated features stand still."""
+    """Writes of every width to every field, in random order; enabled queues and negotiated features stand still."""
     pci = await function(dut)
     model = Model()
     r = pci.r

@@ -130,7 +130,7 @@ module via_virtio_pci
 
   // ---------------------------------------------------------------- access
   logic at_common, at_isr, at_device, at_notify, at_stat, bar;
-  // Wait: nothing; Map: an access through the window becomes one to BAR0; Look: decode; Do: carry out; Fetch: align the read data; Answer:
+  // Wait: nothing; Map: an access through the window becomes one to BAR0; Look: decode; Do: carry out; Fetch: align the read data; Response:
   // respond.
   typedef enum logic [2:0] {
     Wait,
@@ -138,7 +138,7 @@ module via_virtio_pci
     Look,
     Do,
     Fetch,
-    Answer
+    Response
   } access_e;
   access_e acc_q;
   fn_req_t req_q, asked;  // asked: the request that is compared with the addresses of notifications
@@ -149,7 +149,7 @@ module via_virtio_pci
   logic common_write_q, device_write_q, stat_write_q, at_common_q, at_isr_q, at_device_q, at_stat_q, isr_read_q, dev_read_q;
   logic notify_q;
   logic stat_q;  // the response comes from the counters
-  logic [31:0] answer, answer_keep, answer_q;
+  logic [31:0] response, response_keep, response_q;
   logic [NumQ-1:0] named;  // the queue that the notification names
   logic whole, asks;
   logic mapped_q;  // the state was Map
@@ -167,8 +167,8 @@ module via_virtio_pci
         Wait:    if (req_valid_i) acc_q <= req_i.cfg ? Map : Look;
         Map:     acc_q <= Look;
         Look:    acc_q <= Do;
-        Do:      acc_q <= req_q.write ? Answer : Fetch;
-        Fetch:   acc_q <= Answer;
+        Do:      acc_q <= req_q.write ? Response : Fetch;
+        Fetch:   acc_q <= Response;
         default: acc_q <= Wait;
       endcase
     end
@@ -199,7 +199,7 @@ module via_virtio_pci
       rdata_q <= rdata;
       stat_q  <= at_stat_q;
     end
-    if (acc_q == Fetch) answer_q <= answer & answer_keep;
+    if (acc_q == Fetch) response_q <= response & response_keep;
   end
 
   // ---------------------------------------------------------------- decode
@@ -241,12 +241,12 @@ module via_virtio_pci
   end
 
   // Move the requested bytes down, and return only these.
-  assign answer = (stat_q ? stat_rdata_i : rdata_q) >> {shift_q, 3'b000};
+  assign response = (stat_q ? stat_rdata_i : rdata_q) >> {shift_q, 3'b000};
   for (genvar b = 0; b < 4; b++) begin : gen_keep
-    assign answer_keep[8*b+:8] = {8{keep_q[b]}};
+    assign response_keep[8*b+:8] = {8{keep_q[b]}};
   end
-  assign req_rvalid_o = acc_q == Answer;
-  assign req_rdata_o  = answer_q;
+  assign req_rvalid_o = acc_q == Response;
+  assign req_rdata_o  = response_q;
 
   // ---------------------------------------------------------------- configuration space
   via_virtio_pci_cap #(

@@ -26,7 +26,7 @@ RINGS, ARENA = 1 << 17, 1 << 20  # bytes of a queue's rings; where buffers begin
 LONG = int(os.environ.get("VIA_LONG") or 1)
 
 
-def answer_to(request: bytes, wlen: int) -> bytes:
+def response_to(request: bytes, wlen: int) -> bytes:
     """What the personality says to a request: now nothing, now all there is room for, now something."""
     key = zlib.crc32(request + wlen.to_bytes(4, "little"))
     r = random.Random(key)
@@ -114,7 +114,7 @@ class Bench:
         self.feed = True
         self.push: deque = deque()  # answers to give next
         self.frame = (1, 3000)
-        self.quick = False  # answer with nothing, at once
+        self.quick = False  # respond with nothing, at once
         self.req_cycles: list[int] = []
         self.shown_cycles: list[int] = []
         self.rd_cycles: list[int] = []
@@ -154,7 +154,7 @@ class Bench:
         for q, size in enumerate(sizes):
             self.enable(q, size)
         self.dut.driver_ok.value = 1
-        self.tasks = [cocotb.start_soon(t) for t in (self._requests(), self._answers(), self._edge())]
+        self.tasks = [cocotb.start_soon(t) for t in (self._requests(), self._responses(), self._edge())]
         await RisingEdge(self.dut.clk_i)
 
     def enable(self, q: int, size: int) -> None:
@@ -173,7 +173,7 @@ class Bench:
         q = queue.index
         self.shown_cycles.append(cycle())
         if self.waits >> q & 1:
-            assert self.fed[q], f"queue {q}: used without an answer"
+            assert self.fed[q], f"queue {q}: used without a response"
             data, merge = self.fed[q][0]
             want = data[self.fed_at[q] : self.fed_at[q] + chain.wlen]
             self.fed_at[q] += len(want)
@@ -187,7 +187,7 @@ class Bench:
             assert self.requests[q][chain.number] == request, (
                 f"queue {q}: chain {chain.number}: wrong request {self.requests[q][chain.number]}"
             )
-            want = b"" if self.quick else answer_to(*request)
+            want = b"" if self.quick else response_to(*request)
         assert length == len(want), f"queue {q}: chain {chain.number}: used length {length}, not {len(want)}"
         got = self.host.gather(chain, True)
         assert got[:length] == want, f"queue {q}: chain {chain.number}: wrong data"
@@ -196,7 +196,7 @@ class Bench:
         )
 
     def settled(self, q: int) -> None:
-        assert self.fed_at[q] == 0, f"queue {q}: a part of a merged answer is visible"
+        assert self.fed_at[q] == 0, f"queue {q}: a part of a merged response is visible"
 
     # ------------------------------------------------------------ personality
     async def _requests(self) -> None:
@@ -246,18 +246,18 @@ class Bench:
         q = r.choice(ready)
         if not self.waits >> q & 1:
             request, wlen = self.asked[q].popleft()
-            return q, 0, b"" if self.quick else answer_to(request, wlen)
+            return q, 0, b"" if self.quick else response_to(request, wlen)
         room = int((d.room if self.merge else d.head_wlen)[q].value)
         n = min(r.randint(*self.frame), room)
         data = r.randbytes(n)
         self.fed[q].append((data, self.merge))
         return q, int(self.merge), data
 
-    async def _answers(self) -> None:
+    async def _responses(self) -> None:
         d, r, edge = self.dut, self.r, RisingEdge(self.dut.clk_i)
         rsp_stall, wr_stall = stalls(r, self.stall), stalls(r, 0.0 if self.ahead else self.stall)
         beats: deque[tuple[int, int, int]] = deque()
-        answer = None
+        response = None
         wait_merged = False
         held: bytes = b""
         wr_up = False
@@ -270,24 +270,24 @@ class Bench:
                 wait_merged = False
                 self.merged.append(int(d.merged.value))
                 beats.extend(self._beats(held))
-            if answer and d.rsp_valid.value == 1 and d.rsp_ready.value == 1:
-                _, merge, data = answer
+            if response and d.rsp_valid.value == 1 and d.rsp_ready.value == 1:
+                _, merge, data = response
                 if merge:
                     wait_merged, held = True, data
                 else:
                     beats.extend(self._beats(data))
-                answer, fresh = None, False
+                response, fresh = None, False
                 d.rsp_valid.value = 0
             if wr_up and d.wr_ready.value == 1:
                 beats.popleft()
                 wr_up = False
-            if answer is None and not wait_merged and not next(rsp_stall):
-                answer = self._choose(fresh)
-                if answer:
+            if response is None and not wait_merged and not next(rsp_stall):
+                response = self._choose(fresh)
+                if response:
                     d.rsp_queue.value, d.rsp_merge.value, d.rsp_len.value = (
-                        answer[0],
-                        answer[1],
-                        len(answer[2]),
+                        response[0],
+                        response[1],
+                        len(response[2]),
                     )
                     d.rsp_valid.value = 1
             if not wr_up:
@@ -599,21 +599,21 @@ async def quick_chains_share_what_shows_them(dut):
         b.kick(queue)
         await ClockCycles(dut.clk_i, 500)
 
-        def answer(b: Bench = b) -> int:
+        def response(b: Bench = b) -> int:
             data = b.r.randbytes(64)
             b.fed[0].append((data, False))
             b.push.append((0, 0, data))
             return cycle()
 
-        async def burst(b: Bench = b, answer=answer) -> None:
+        async def burst(b: Bench = b, response=response) -> None:
             for _ in range(33):
-                answer()
+                response()
                 await ClockCycles(b.dut.clk_i, 6)
 
         alone = []
         for _ in range(6):
             await ClockCycles(dut.clk_i, 64)
-            given = answer()
+            given = response()
             await settle(b, 0, 1)
             alone.append(b.shown_cycles[-1] - given)
         before = await b.stat(18)

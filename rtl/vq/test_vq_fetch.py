@@ -53,7 +53,7 @@ class Feat:
 
 
 class Memory:
-    """Pages that are there answer, others fail."""
+    """Pages that are there respond, others fail."""
 
     def __init__(self) -> None:
         self.pages: dict[int, bytearray] = {}
@@ -312,7 +312,7 @@ class Bench:
         self.nq, self.nrd = len(dut.cfg), len(dut.ar_addr)
         self.latency, self.stall = latency, stall
         self.read = read  # how often descriptors are looked at
-        self.answer = 0.3  # how eager chains are answered
+        self.response = 0.3  # how eager chains are answered
         self.queues = [
             Queue(
                 self, q, size, (q + 1) << 20 | self.r.getrandbits(20) << 32, feat, shift=self.r.randrange(61)
@@ -487,7 +487,7 @@ class Bench:
             there = int(d.head_valid.value) & ~pop
             pop = 0
             for q, queue in enumerate(self.queues):
-                if not there >> q & 1 or q in self.hold or r.random() > self.answer:
+                if not there >> q & 1 or q in self.hold or r.random() > self.response:
                     continue
                 if q in busy:
                     continue
@@ -586,7 +586,7 @@ async def what_was_read_too_early_is_read_again(dut):
     """Packed: long reads, a driver that writes chains of several descriptors while lines behind them are read."""
     for size in (64, 24):
         b = Bench(dut, Feat(packed=True), size=size, latency=(100, 140), stall=0.0, read=1.0)
-        b.answer = 1.0
+        b.response = 1.0
         await b.begin()
         for queue in b.queues:
             queue.jitter = 0.1
@@ -602,7 +602,7 @@ async def rate(dut, feat: Feat, make, chains: int, desc: float = 1.0, falling: b
     """Cycles a chain with 250 cycles of read latency: as fast as they are found where many are available, with at most `desc` reads of
     descriptors a chain."""
     b = Bench(dut, feat, size=256, latency=(250, 250), stall=0.0, read=0.0)
-    b.answer = 1.0
+    b.response = 1.0
     await b.begin()
     queue = b.queues[1]
     queue.jitter = queue.crooked = 0.0
@@ -934,7 +934,7 @@ async def a_hostile_driver_stops_its_queue_only(dut):
     """Each error is told once, with its cause; the queue finds nothing more, the others all of theirs; a reset brings it back."""
     for name, (feat, cause, spoil) in HOSTILE.items():
         b = Bench(dut, feat, size=16, latency=(3, 20), read=0.3)
-        b.answer = 0.9
+        b.response = 0.9
         await b.begin()
         bad = b.queues[b.r.randrange(2)]
         spoil(bad)
@@ -1031,7 +1031,7 @@ async def garbage_hangs_nothing(dut):
     ):
         feat = ALL[name]
         b = Bench(dut, feat, size=16, latency=(3, 40), read=0.0)
-        b.answer = 0.9
+        b.response = 0.9
         await b.begin()
         r = b.r
         task = cocotb.start_soon(b.queues[2].drive(40))

@@ -512,12 +512,12 @@ module via_vq
   // If a traced message was sent on a queue with a partner that waits (VIRTIO 1.3, 5.1.2 and 5.3.2: transmit queue 2n + 1, receive queue
   // 2n), the later stages are those of the waiting queue: returning the sent buffer is not the response.
   logic beside_q;
-  logic [QueueW-1:0] answer_q, partner;
+  logic [QueueW-1:0] response_q, partner;
   assign partner = notify_i.queue ^ QueueW'(1);
   always_ff @(posedge clk_i) begin
     if (begins) begin
-      beside_q <= 32'(partner) < NumQ && wait_i[QW'(partner)];
-      answer_q <= partner;
+      beside_q   <= 32'(partner) < NumQ && wait_i[QW'(partner)];
+      response_q <= partner;
     end
   end
 
@@ -555,9 +555,9 @@ module via_vq
     .user_out_i,
     .user_in_i(user_end_i),
     .stage_i({
-      irq_valid_o && irq_ready_i && (!beside_q || irq_queue_o == answer_q),
-      shown && (!beside_q || shown_queue == answer_q),
-      rsp_valid_i && rsp_ready_o && (!beside_q || rsp_i.queue == answer_q),
+      irq_valid_o && irq_ready_i && (!beside_q || irq_queue_o == response_q),
+      shown && (!beside_q || shown_queue == response_q),
+      rsp_valid_i && rsp_ready_o && (!beside_q || rsp_i.queue == response_q),
       rd_valid_o && rd_ready_i && rd_o.last,
       job_valid || (head_valid & ~head_q) != '0
     }),

@@ -539,13 +539,13 @@ module via_vq_used
   typedef struct packed {
     logic          shows;
     logic [QW-1:0] queue;
-  } answer_t;
-  answer_t f;
+  } response_t;
+  response_t f;
   logic f_valid, bad_q, shown_q, cnt_line_q, cnt_index_q;
   logic [QW-1:0] f_queue_q;
 
   via_fifo #(
-    .T    (answer_t),
+    .T    (response_t),
     .Depth(Window)
   ) u_flight (
     .clk_i,

@@ -73,7 +73,7 @@ class Bench:
             await edge
             dut.user_rvalid.value = 0
             await edge
-            assert dut.user_valid.value == 0, "valid outlives the answer"
+            assert dut.user_valid.value == 0, "valid outlives the response"
 
     def card_has(self, addr: int) -> bool:
         """Whether the card has a byte there."""
@@ -103,7 +103,7 @@ class Bench:
             if dut.req_rvalid.value == 1:
                 dut.req_valid.value = 0
                 return int(dut.req_rdata.value)
-        raise AssertionError(f"no answer to an access of {addr:#x}")
+        raise AssertionError(f"no response to an access of {addr:#x}")
 
     async def read(self, addr: int, cfg: int = 0) -> int:
         return await self._access(addr, 0, 0, 15, cfg)

@@ -105,7 +105,7 @@ const char* vsim_error(const vsim*); /* last failure, valid until the next call 
  * flight. Apps stay in their slots, DRAM keeps its content, DMA mappings stay, time goes on. */
 void vsim_reset(vsim*);
 
-/* BAR access to function 0, 32-bit, naturally aligned; bar is 0 or 2. A read runs the card until the answer
+/* BAR access to function 0, 32-bit, naturally aligned; bar is 0 or 2. A read runs the card until the response
  * is there. */
 int vsim_bar_read(vsim*, unsigned bar, uint64_t offset, uint32_t* value);
 int vsim_bar_write(vsim*, unsigned bar, uint64_t offset, uint32_t value);
@@ -125,7 +125,7 @@ int vsim_fn_bus_master(vsim*, unsigned fn, int on);
  * off and none pending; its DMA mappings stay. */
 int vsim_fn_reset(vsim*, unsigned fn);
 
-/* Host memory that function `fn` may reach: [iova, iova+len) is at `host`. Accesses elsewhere answer with an
+/* Host memory that function `fn` may reach: [iova, iova+len) is at `host`. Accesses elsewhere end with an
  * error. */
 #define VSIM_DMA_READ 1u  /* the card may read */
 #define VSIM_DMA_WRITE 2u /* the card may write */

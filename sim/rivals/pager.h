@@ -86,7 +86,7 @@ class Pager {
   }
   // The slot stands still, and will not go on in this cycle.
   bool stands_still(uint64_t now) const {
-    const bool ends = state_ == State::kAnswered && now >= until_;
+    const bool ends = state_ == State::kResponded && now >= until_;
     return state_ != State::kRuns && state_ != State::kLost && state_ != State::kDrains && !ends;
   }
   // It is outside the memory: nobody will serve it.
@@ -125,7 +125,7 @@ class Pager {
       const uint64_t begun = now + config_.mmio_write + config_.read_latency;
       wait(State::kLoaded, in.carry(begun, chosen_ * kPage, config_.in_rate) + config_.mmio_read / 2);
     } else if (state_ == State::kLoaded) {
-      wait(State::kAnswered, now + config_.mmio_write);
+      wait(State::kResponded, now + config_.mmio_write);
     } else if (entered_ == chosen_) {
       faults_++;
       state_ = State::kRuns;
@@ -134,7 +134,7 @@ class Pager {
 
   // The next page to be entered into the TLB, if there is one, before the slot goes on; as an offset.
   bool enters(uint64_t now, uint64_t& offset) {
-    if (state_ != State::kAnswered || now < until_ || entered_ == chosen_) return false;
+    if (state_ != State::kResponded || now < until_ || entered_ == chosen_) return false;
     offset = (page_ + entered_++) * kPage;
     return true;
   }
@@ -146,7 +146,7 @@ class Pager {
   uint64_t stores() const { return stores_; }
 
  private:
-  enum class State { kRuns, kLost, kDrains, kServed, kFreed, kRead, kLoaded, kAnswered };
+  enum class State { kRuns, kLost, kDrains, kServed, kFreed, kRead, kLoaded, kResponded };
 
   void wait(State next, uint64_t until) {
     state_ = next;

@@ -187,10 +187,10 @@ class Rival {
       if (i == 1000) fail("an app does not answer a register access");
       edge();
     }
-    const uint32_t answer = slot.out.reg_rdata;
+    const uint32_t response = slot.out.reg_rdata;
     slot.in.reg_valid = 0;
     edge();
-    return answer;
+    return response;
   }
 
   void move(unsigned s, bool in, const Move& move) {
@@ -330,7 +330,7 @@ class Rival {
       return;
     }
     Ports& r = top_.ports();
-    for (unsigned c = 0; c < kChannels; c++) drive_mem(r, c, dram_[c]->answer());
+    for (unsigned c = 0; c < kChannels; c++) drive_mem(r, c, dram_[c]->response());
     for (unsigned s = 0; s < kSlots; s++) drive_slot(r, s, places_[s]);
     // Outputs of the replicas may depend on inputs of the same cycle: direct wires.
     r.clk_i = 0;
@@ -377,7 +377,7 @@ class Rival {
     return q;
   }
 
-  static void drive_mem(Ports& r, unsigned c, const AxiAnswer& a) {
+  static void drive_mem(Ports& r, unsigned c, const AxiResponse& a) {
     r.mem_arready_i[c] = a.arready;
     r.mem_rvalid_i[c] = a.rvalid;
     if (a.rfresh) {

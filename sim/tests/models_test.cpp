@@ -157,8 +157,8 @@ class Manager {
 
   const AxiRequest& request() const { return q_; }
 
-  // After an edge with these answers; what the model drove before it.
-  void edge(const AxiAnswer& a, uint64_t cycle) {
+  // After an edge with these responses; what the model drove before it.
+  void edge(const AxiResponse& a, uint64_t cycle) {
     if (a.rfresh) std::memcpy(rdata_, a.rdata, kBeatBytes);
     if (q_.rready && a.rvalid) take_read(a, cycle);
     if (q_.bready && a.bvalid) write_done.push_back({a.bid, a.bresp, cycle});
@@ -206,9 +206,9 @@ class Manager {
  private:
   bool chance() { return ready_chance >= 1 || std::uniform_real_distribution<>(0, 1)(rng) < ready_chance; }
 
-  void take_read(const AxiAnswer& a, uint64_t cycle) {
+  void take_read(const AxiResponse& a, uint64_t cycle) {
     beats_read++;
-    CHECK(!expected_[a.rid].empty(), "an answer nobody asked for, id %d", a.rid);
+    CHECK(!expected_[a.rid].empty(), "a response nobody asked for, id %d", a.rid);
     if (open_ >= 0) CHECK(open_ == a.rid, "bursts are interleaved");
     if (open_ < 0) {
       CHECK(!ordered || ready_chance < 1 || write_done.size() >= behind_[a.rid].front(),
@@ -269,7 +269,7 @@ struct LinkBench {
   static constexpr uint64_t kBase = 0x1000'0000;
 
   void step() {
-    const AxiAnswer answer = link.answer();
+    const AxiResponse response = link.response();
     const bool msix_taken = link.msix_ready();
     if (!link.sleeps(shell.request(), msix)) link.edge(clock, shell.request(), msix);
     for (unsigned f = 0; f < kFunctions; f++) {
@@ -281,7 +281,7 @@ struct LinkBench {
     for (unsigned v = 0; v < 64; v++) {
       if ((pending[0] >> v & 1) && irq_cycle[v] == 0) irq_cycle[v] = clock.cycles();
     }
-    shell.edge(answer, clock.cycles());
+    shell.edge(response, clock.cycles());
     if (msix_taken) msix = {};
     clock.tick();
   }
@@ -305,9 +305,9 @@ struct DramBench {
     CHECK(why.empty(), "%s", why.c_str());
   }
   void step() {
-    const AxiAnswer answer = dram.answer();
+    const AxiResponse response = dram.response();
     if (!dram.sleeps(shell.request())) dram.edge(clock, shell.request());
-    shell.edge(answer, clock.cycles());
+    shell.edge(response, clock.cycles());
     clock.tick();
   }
   void run(const std::function<bool()>& done, uint64_t limit = 2'000'000) {
@@ -939,11 +939,11 @@ void register_accesses_keep_their_order() {
   Clock clock(kClkKhz);
   // A shell that takes address and data at different times, and is slow to answer.
   std::vector<std::pair<uint32_t, uint32_t>> seen;
-  LiteAnswer shell{};
+  LiteResponse shell{};
   bool aw = false, w = false, ar = false;
   const auto step = [&] {
     const LiteRequest q = bar.request();
-    const LiteAnswer now = shell;
+    const LiteResponse now = shell;
     bar.edge(clock.ps(), now, {});
     if (q.awvalid && now.awready) aw = true;
     if (q.wvalid && now.wready) w = true;
@@ -995,23 +995,23 @@ void functions_are_reached_in_order_with_the_rest() {
   const auto step = [&] {
     const LiteRequest lite = bar.request();
     const FnRequest q = bar.fn_request();
-    const bool answer = q.valid && !answered && rng() % 3 == 0;
+    const bool response = q.valid && !answered && rng() % 3 == 0;
     // A management register answers at once.
     const bool b = lite.awvalid, r = lite.arvalid;
     bar.edge(
         clock.ps(),
         {.awready = true, .wready = true, .bvalid = b, .arready = true, .rvalid = r, .rresp = 0, .rdata = 7},
-        {.rvalid = answer, .rdata = 0x1122'3344});
+        {.rvalid = response, .rdata = 0x1122'3344});
     CHECK(!(q.valid && (lite.awvalid || lite.arvalid)), "two at a time");
     if (b) seen.push_back({false, lite.addr, lite.wdata, 0});
-    if (answer) {
+    if (response) {
       seen.push_back({true, q.addr, q.wdata, q.strb});
       gap = false;
     } else {
       gap |= !q.valid;
     }
     CHECK(!bar.fn_request().valid || gap || q.valid, "no edge between two requests");
-    if (q.valid && !answer) CHECK(bar.fn_request() == q, "a request changes before it is answered");
+    if (q.valid && !response) CHECK(bar.fn_request() == q, "a request changes before it is answered");
     clock.tick();
   };
   for (uint32_t i = 0; i < 10; i++) {
@@ -1051,7 +1051,7 @@ struct PortBench {
   explicit PortBench(const vsim_port& config) : port(config, counters) { CHECK(Port::check(config).empty()); }
 
   void step() {
-    const PortAnswer a = port.answer();
+    const PortResponse a = port.response();
     if (a.rx_fresh) {
       std::memcpy(rx_data_, a.rx_data, kBeatBytes);
       rx_keep_ = a.rx_keep;
@@ -1100,7 +1100,7 @@ struct PortBench {
   }
 
  private:
-  void take(const PortAnswer& a) {
+  void take(const PortResponse& a) {
     const int bytes = std::popcount(rx_keep_);
     CHECK(bytes > 0 && rx_keep_ == (bytes == 64 ? ~uint64_t{0} : (uint64_t{1} << bytes) - 1));
     CHECK(a.rx_last || bytes == static_cast<int>(kBeatBytes));
@@ -1227,7 +1227,7 @@ void the_host_is_told_when_a_queue_is_full() {
   CHECK(b.port.receive(channel, small, sizeof small) == -EMSGSIZE && b.receive().size() == 100);
   Port nothing({}, b.counters);
   CHECK(nothing.send(0, 0, small, 20) == -ENODEV && nothing.receive(channel, small, 20) == -ENODEV);
-  CHECK(!nothing.answer().tx_ready && nothing.sleeps({}));
+  CHECK(!nothing.response().tx_ready && nothing.sleeps({}));
 }
 
 void a_serial_line_stops_its_sender() {
@@ -1260,7 +1260,7 @@ void a_serial_line_stops_its_sender() {
   for (size_t i = 0; i < Port::kQueuePackets + 20; i++) c.to_send.push_back(out);
   c.run([&] { return c.counters.tx_packets == Port::kQueuePackets; }, 1'000'000);
   for (int i = 0; i < 1000; i++) c.step();
-  CHECK(c.counters.tx_packets == Port::kQueuePackets && !c.to_send.empty() && !c.port.answer().tx_ready);
+  CHECK(c.counters.tx_packets == Port::kQueuePackets && !c.to_send.empty() && !c.port.response().tx_ready);
   size_t got = 0;
   c.run([&] {
     const auto bytes = c.receive();
@@ -1379,7 +1379,7 @@ PagerConfig paging(uint32_t frames, uint32_t unit, uint32_t most) {
 
 void a_fault_of_another_system_takes_the_sum_of_its_waits() {
   Paged slot(paging(2, 1, 1), 4, false);
-  // Seen, served; a command, the read and its data, seen; the answer. A cycle for each change of state, at
+  // Seen, served; a command, the read and its data, seen; the response. A cycle for each change of state, at
   // most.
   const uint64_t load = 100 + 1000 + 50 + 100 + 4096 / 32 + 100 + 50;
   const uint64_t store = 50 + 4096 / 64 + 70 + 100;

@@ -259,9 +259,9 @@ module gups_app
   // ---------------------------------------------------------------- responses
   // Updates are retired in order; one that could not be read has no B.
   logic order_valid, order_skip;
-  logic [$clog2(Outstanding+1)-1:0] answered_q;  // B of updates not yet retired
+  logic [$clog2(Outstanding+1)-1:0] responded_q;  // B of updates not yet retired
   assign mem_b_ready_o = 1'b1;
-  assign retire = order_valid && (order_skip || answered_q != '0);
+  assign retire = order_valid && (order_skip || responded_q != '0);
 
   via_fifo #(
     .T    (logic),
@@ -280,8 +280,8 @@ module gups_app
   );
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) answered_q <= '0;
-    else if (mem_b_valid_i != (retire && !order_skip)) answered_q <= mem_b_valid_i ? answered_q + 1'b1 : answered_q - 1'b1;
+    if (!rst_ni) responded_q <= '0;
+    else if (mem_b_valid_i != (retire && !order_skip)) responded_q <= mem_b_valid_i ? responded_q + 1'b1 : responded_q - 1'b1;
   end
 
   // ---------------------------------------------------------------- run

@@ -130,7 +130,7 @@ module via_checkers_tb
     offer(W);
   endtask
 
-  task automatic answer(input logic [IdW-1:0] id);
+  task automatic respond(input logic [IdW-1:0] id);
     b = '{id: id, resp: RespOkay};
     offer(B);
   endtask
@@ -166,17 +166,17 @@ module via_checkers_tb
     write_beat(is_fault("w_early"));
     if (!is_fault("w_early")) write_beat(1'b1);
     write_address(6'd1);
-    answer(6'd1);
+    respond(6'd1);
     write_address(6'd5);
     write_beat(is_fault("w_last"));
-    if (is_fault("b_whole")) answer(6'd5);
+    if (is_fault("b_whole")) respond(6'd5);
     write_address(6'd9);
     if (is_fault("aw_few")) repeat (3) write_address(6'd5);
     write_beat(1'b1);
     write_beat(1'b0);
-    answer(is_fault("b_id") ? 6'd6 : 6'd5);
+    respond(is_fault("b_id") ? 6'd6 : 6'd5);
     write_beat(1'b1);
-    answer(6'd9);
+    respond(6'd9);
 
     // A read after a write of its function waits for B; one of another function, and one before the write, do not.
     read(6'd1);
@@ -187,7 +187,7 @@ module via_checkers_tb
     read(6'd7);
     read_beat(6'd1, 1'b0);
     read_beat(6'd1, 1'b1);
-    if (!is_fault("r_behind")) answer(6'd2);
+    if (!is_fault("r_behind")) respond(6'd2);
     read_beat(6'd0, 1'b0);
     read_beat(6'd0, 1'b1);
     read_beat(6'd7, 1'b0);

@@ -9,7 +9,7 @@
 // Throughput: one response every second cycle and part, one beat a cycle. Latency: one cycle, also of beats. Order: round robin between
 // parts. Misuse: bytes without a response wait for ever.
 
-module via_vdev_answers
+module via_vdev_responses
   import via_virtio_pkg::*;
 #(
   parameter int unsigned N = 2,  // the last part is the early one
@@ -34,7 +34,7 @@ module via_vdev_answers
   output logic             idle_o             // level: no response and no beat is held
 );
 
-  localparam bit NOk = via_pkg::param_in("via_vdev_answers N", N, 1, 16);
+  localparam bit NOk = via_pkg::param_in("via_vdev_responses N", N, 1, 16);
 
   localparam int unsigned NW = (N > 1) ? $clog2(N) : 1;
   localparam logic [N-1:0] Waits = Early ? N'((1 << (N - 1)) - 1) : '1;  // parts that take part in arbitration
