@@ -1097,9 +1097,9 @@ fn short_of_frames(
     for mapping in [&changed, &read] {
         slot.advise(mapping.range(), Advice::Random).unwrap();
     }
-    for page in 0..64 {
-        app_writes(&slot, fake, changed.va() + page * PAGE, b"first");
-    }
+    let pages: Vec<u64> = (0..64).map(|page| changed.va() + page * PAGE).collect();
+    touch(&slot, fake, &pages.iter().map(|&va| (va, true)).collect::<Vec<_>>());
+    pages.iter().for_each(|&va| app_writes(&slot, fake, va, b"first"));
     (slot, changed, read)
 }
 
@@ -1110,7 +1110,6 @@ fn fault_until(slot: &Slot, fake: &FakeCard, mapping: &Mapping, done: impl Fn() 
             return;
         }
         touch(slot, fake, &[(mapping.va() + page * PAGE, false)]);
-        serve(slot);
     }
     panic!("all pages were accessed");
 }
@@ -1132,7 +1131,7 @@ fn faults_are_served_while_evicted_pages_wait_for_their_file() {
     // Others are served, too; the time limit for a card without activity does not count.
     serve(&slot);
     assert_eq!(slot.wait_irq(u64::MAX, quick().stall * 2).unwrap(), None);
-    assert!(gate.waiting() > 0 && slot.take_denied().is_empty());
+    assert!(gate.waiting() > 0);
     // Who wants all of it in the file waits.
     std::thread::scope(|scope| {
         let sync = scope.spawn(|| changed.sync(true));
@@ -1141,6 +1140,7 @@ fn faults_are_served_while_evicted_pages_wait_for_their_file() {
         gate.open(true);
         sync.join().unwrap().unwrap();
     });
+    assert!(slot.take_denied().is_empty());
     let mut expected = pattern(64 * PAGE as usize);
     for page in 0..64 {
         let text = if gone.contains(&page) { b"again" } else { b"first" };
@@ -1164,4 +1164,25 @@ fn evicted_pages_that_cannot_be_written_stay_and_are_told() {
     let error = changed.sync(true).unwrap_err();
     assert!(matches!(error, Error::Lost { .. }), "{error}");
     read.unmap().unwrap();
+}
+
+#[test]
+fn a_card_that_falls_silent_while_a_file_is_written_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = FakeCard::new();
+    let gate = Arc::new(Gate::default());
+    let (slot, changed, read) = short_of_frames(&dir, &fake, &gate);
+    fault_until(&slot, &fake, &read, || gate.waiting() > 0);
+    // Commands that the card does not complete are under way, too.
+    fake.hold(true);
+    touch(&slot, &fake, &[200, 220, 240].map(|page| (read.va() + page * PAGE, false)));
+    std::thread::scope(|scope| {
+        let sync = scope.spawn(|| changed.sync(true));
+        std::thread::sleep(Duration::from_millis(50));
+        gate.open(true);
+        let begun = std::time::Instant::now();
+        assert!(matches!(sync.join().unwrap(), Err(Error::Stalled { .. })));
+        assert!(begun.elapsed() < Duration::from_secs(15));
+    });
+    fake.hold(false);
 }

@@ -58,7 +58,7 @@ pub(crate) struct State {
     pub parked: usize,
     /// They are to be looked at again.
     pub poked: bool,
-    /// Reads that the pager waits for, and by their numbers those that have ended, with the bytes of each.
+    /// Reads that the pager waits for, those of them included that have ended since: these by their numbers, with the bytes of each.
     pub reading: usize,
     pub read: Vec<(u64, Result<usize>)>,
     /// Groups of changed pages that are being written while nobody waits for that, and whether one has been since.
@@ -284,9 +284,18 @@ impl Dispatcher {
         }
     }
 
-    /// Changed pages have been written.
+    /// Changed pages are being written, and nobody waits for that.
+    pub fn begins_to_store(&self) {
+        self.lock().storing += 1;
+    }
+
+    /// They have been written, or could not be.
     pub fn has_stored(&self) {
-        self.lock().stored = true;
+        let mut st = self.lock();
+        st.storing -= 1;
+        st.stored = true;
+        st.activity += 1;
+        drop(st);
         self.wake();
     }
 
@@ -450,14 +459,14 @@ impl Watch {
     ) -> Result<(Duration, Duration)> {
         let timeouts = dispatcher.card.timeouts();
         if st.broken {
-            if st.reading + st.storing > 0 {
+            if st.waits_for_disk() {
                 self.since = now; // what is waited for is a disk
             }
             let limit = BROKEN_LIMIT.min(timeouts.stall);
             return Ok((limit, limit));
         }
         let slice = timeouts.stall / 4;
-        if st.activity != self.activity || self.outside || st.parked + st.reading + st.storing > 0 {
+        if st.activity != self.activity || self.outside || st.parked > 0 || st.waits_for_disk() {
             (self.activity, self.since, self.probed, self.busy) = (st.activity, now, now, false);
         } else if now.duration_since(self.probed) >= slice {
             self.probed = now;
@@ -603,6 +612,11 @@ impl State {
             || self.stored
             || !self.read.is_empty()
             || !self.faults.is_empty() && !self.stalled
+    }
+
+    /// Whether something is being read or written by others than the card.
+    pub fn waits_for_disk(&self) -> bool {
+        self.reading > self.read.len() || self.storing > 0
     }
 
     /// Whether something that the pager has begun has ended.

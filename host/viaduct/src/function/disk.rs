@@ -33,7 +33,7 @@ pub enum Through {
     Nothing,
     /// The app in the disk's slot: the data of each request is a message, and the app returns as many bytes.
     App,
-    /// The same; 64 bytes with the number of the sector precede the data and are not returned.
+    /// The same; 64 bytes with the number of the sector precede the data. The app sends 64 bytes, with any content, ahead of its response too.
     AppWithSectors,
 }
 

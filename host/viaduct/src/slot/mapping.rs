@@ -308,9 +308,9 @@ impl SlotInner {
         self.rings.card.check_process()?;
         let (failed, sources) = {
             let _alone = lock(&self.syncs);
-            self.space_at_rest().begin(range)?;
+            self.space_at_rest().begin(&self.rings, range)?;
             self.step_through(range, then)?;
-            self.space_at_rest().end(range)
+            self.space_at_rest().end(range, |_| true)
         };
         // The reader of a stream may be slow: no other sync waits for that.
         let streams = lock(&self.space).written_streams(range, None);
@@ -318,8 +318,10 @@ impl SlotInner {
             return Ok((failed, sources));
         }
         let sent = self.send(&streams);
-        let later = self.space_at_rest().end(range).0;
-        Ok((failed.or(later).or(sent.err()), sources))
+        // Errors of files are told to who writes them.
+        let of_these = |source: &Arc<Source>| streams.iter().any(|(stream, _)| Arc::ptr_eq(stream, source));
+        let failed = failed.or_else(|| self.space_at_rest().end(range, of_these).0);
+        Ok((failed.or(sent.err()), sources))
     }
 
     fn step_through(&self, range: &Range<u64>, then: Then) -> Result<()> {
@@ -363,8 +365,8 @@ impl SlotInner {
     fn load_ahead(&self, range: &Range<u64>, stop: impl Fn() -> bool) -> Result<()> {
         self.rings.card.check_process()?;
         let mut room = {
-            let mut space = self.space_at_rest();
-            space.begin(range)?;
+            let space = self.space_at_rest();
+            space.check_range(range)?;
             space.room(&self.rings)
         };
         let mut rest = Some(range.start);

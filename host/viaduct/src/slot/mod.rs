@@ -335,7 +335,7 @@ impl Slot {
     /// Whether accesses of the app wait for the data of a stream or of a disk.
     pub(crate) fn waits_for_data(&self) -> bool {
         let st = self.inner.rings.lock();
-        st.parked > 0 || st.reading > 0
+        st.parked > 0 || st.waits_for_disk()
     }
 
     /// Waits for `ready`; a waiting thread also serves the faults of the slot, one thread at a time.

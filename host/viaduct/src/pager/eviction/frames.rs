@@ -69,7 +69,9 @@ impl Space {
         if self.leaving.is_empty() {
             return self.evict(d, keep, taken).map(Room::Evicted);
         }
-        if !at_once {
+        // A file may be slow: others are served meanwhile.
+        let stores = self.leaving.iter().any(|leaving| leaving.store.is_some());
+        if !at_once || stores && !wait {
             return Ok(Room::Comes);
         }
         let before = self.stats.evicted;

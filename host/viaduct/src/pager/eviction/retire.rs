@@ -42,7 +42,7 @@ impl Space {
     /// Goes on with groups whose commands have ended.
     pub(in crate::pager) fn advance(&mut self, d: &Dispatcher) -> Result<()> {
         d.lock().stored = false;
-        let mut at = 0;
+        let (mut at, mut result) = (0, Ok(()));
         while let Some(leaving) = self.leaving.get(at) {
             let done = match &leaving.store {
                 Some(store) => store.has_ended().then(Vec::new),
@@ -54,10 +54,11 @@ impl Space {
             };
             if let Some(leaving) = self.leaving.remove(at) {
                 self.land(d);
-                self.retired(d, leaving, done)?;
+                // The others go on: nothing tells of their ends again.
+                result = result.and(self.retired(d, leaving, done));
             }
         }
-        Ok(())
+        result
     }
 
     /// Whether all pages have been looked at, twice, and none could leave: they are not asked again before one has been evicted.
@@ -267,7 +268,6 @@ impl Space {
             let store = Store::begin(runs, &self.reads.threads, Weak::clone(&self.reads.rings));
             let (stage, tags) = (Stage::Stored(which.end), Vec::new());
             self.leaving.push_back(Leaving { stage, tags, store: Some(store), ..leaving });
-            self.note_storing(d);
             return Ok(());
         }
         self.write_here(runs);
@@ -278,14 +278,7 @@ impl Space {
     fn stored(&mut self, d: &Dispatcher, mut leaving: Leaving, to: usize) -> Result<()> {
         let runs = leaving.store.take().map(|store| store.wait()).unwrap_or_default();
         runs.into_iter().for_each(|run| self.note_written(run));
-        self.note_storing(d);
         self.fetch_next(d, leaving, to)
-    }
-
-    fn note_storing(&self, d: &Dispatcher) {
-        let mut st = d.lock();
-        st.activity += 1;
-        st.storing = self.leaving.iter().filter(|leaving| leaving.store.is_some()).count();
     }
 
     /// Frees the frames of pages that are leaving. Those that a fault has wanted meanwhile are mapped again, and stay; so do those that

@@ -179,6 +179,10 @@ impl Space {
         self.stats.pages_out += numbers.end - numbers.start;
         let (Some(failed), Some(paged)) = (failed, self.paged(start)) else { return };
         paged.fail(failed.error, failed.again);
-        paged.pages.range_mut(numbers).for_each(|(_, page)| page.dirty |= failed.again);
+        if failed.again {
+            paged.pages.range_mut(numbers.clone()).for_each(|(_, page)| page.dirty = true);
+            // They may have been taken for clean meanwhile.
+            paged.unclean.iter_mut().for_each(|unclean| unclean.extend(numbers.clone()));
+        }
     }
 }

@@ -49,12 +49,11 @@ impl Writing {
 }
 
 impl Space {
-    /// Begins an operation on a range, which begins on a page and which mappings cover completely. Earlier errors of pages that will be
-    /// tried again are dropped.
-    pub fn begin(&mut self, range: &Range<u64>) -> Result<()> {
+    /// Fails unless mappings cover a range completely, which begins on a page.
+    pub fn check_range(&self, range: &Range<u64>) -> Result<()> {
         let mut at = range.start;
         for start in self.overlapping(range) {
-            let region = self.regions.get_mut(&start).expect("just found");
+            let region = &self.regions[&start];
             if start > at || region.paged().is_none() {
                 break;
             }
@@ -66,6 +65,13 @@ impl Space {
                 _ => Error::Invalid(format!("{:#x} is not a multiple of {PAGE}", range.start)),
             });
         }
+        Ok(())
+    }
+
+    /// Begins to bring a range up to date: earlier errors of pages that will be tried again are dropped. Nobody else may be doing so.
+    pub fn begin(&mut self, d: &Dispatcher, range: &Range<u64>) -> Result<()> {
+        self.check_range(range)?;
+        self.settle(d);
         for start in self.overlapping(range) {
             if let Some(paged) = self.paged(start) {
                 paged.failures.retain(|failure| !failure.again);
@@ -74,11 +80,15 @@ impl Space {
         Ok(())
     }
 
-    /// The first error of the mappings in a range, and their sources.
-    pub fn end(&mut self, range: &Range<u64>) -> (Option<Error>, Vec<Arc<Source>>) {
+    /// The first error of the mappings in a range whose sources are `of` these, and their sources.
+    pub fn end(
+        &mut self,
+        range: &Range<u64>,
+        of: impl Fn(&Arc<Source>) -> bool,
+    ) -> (Option<Error>, Vec<Arc<Source>>) {
         let (mut first, mut sources) = (None, Vec::new());
         for start in self.overlapping(range) {
-            let Some(paged) = self.paged(start) else { continue };
+            let Some(paged) = self.paged(start).filter(|paged| of(&paged.source)) else { continue };
             if first.is_none() {
                 first = paged.take_failure();
             }
@@ -280,7 +290,7 @@ impl Space {
     /// Notes how a range is used.
     pub fn advise(&mut self, d: &Dispatcher, range: &Range<u64>, advice: Advice) -> Result<()> {
         self.settle(d);
-        self.begin(range)?;
+        self.check_range(range)?;
         for start in self.overlapping(range) {
             let Some(region) = self.regions.get(&start) else { continue };
             let (step, numbers) = (region.page_bytes(), region.numbers(start, range));

@@ -35,7 +35,8 @@ impl Run {
         position: u64,
         pages: Pages,
     ) -> Self {
-        let error = Error::Invalid("a write was given up".into());
+        let (path, why, os) = (source.name().to_owned(), "the write was given up".into(), None);
+        let error = Error::Lost { path, start: position, end: position + len as u64, why, os };
         Self { source, buffer, offset, len, position, pages, failed: Some(WriteBack { error, again: true }) }
     }
 
@@ -82,6 +83,9 @@ impl Drop for Ending {
 impl Store {
     /// Has a thread write them. Whoever serves these rings is woken at the end.
     pub fn begin(runs: Vec<Run>, threads: &Threads, rings: Weak<Dispatcher>) -> Arc<Self> {
+        if let Some(rings) = rings.upgrade() {
+            rings.begins_to_store();
+        }
         let store = Arc::new(Self::default());
         let mut ending = Ending { store: Arc::clone(&store), runs, rings };
         threads.begin(move || ending.runs.iter_mut().for_each(Run::write));
