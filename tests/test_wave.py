@@ -99,6 +99,7 @@ def test_wave_of_chosen_cycles(tmp_path: Path):
         assert end - start == 300 * PERIOD_PS - PERIOD_PS // 2
 
 
+@pytest.mark.long
 def test_a_run_that_a_signal_ends_leaves_what_it_has_recorded(tmp_path: Path):
     """Or nothing, but no file without content."""
     memory = tmp_path / "memory"
