@@ -124,8 +124,8 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_vq_scatter.sv", "piece_room_q && drop_ready_q", "piece_room_q"),
         (
             "via_vq_scatter.sv",
-            "ready_q        <= !rsp_here || taken",
-            "ready_q        <= !rsp_here || taken_q || lone_ask_q",
+            "assign ready_d = !rsp_here || taken",
+            "assign ready_d = !rsp_here || taken_q || lone_ask_q",
         ),
         ("via_vq_scatter.sv", "lone_ask_q     <= go_lone", "lone_ask_q     <= go_read"),
         ("via_vq_scatter.sv", "want = want_q - desc_q.len", "want = want_q - 32'd1"),

@@ -140,10 +140,10 @@ module via_vq_scatter
   } head_t;
   head_t [NumQ-1:0] head_in;
   head_t head, chain_q;
-  logic [NumQ-1:0] mine_q, mine, some, forth_in, none_in, one_in, gone_in, pop_d, pop_q;  // mine: queue of the response
+  logic [NumQ-1:0] busy_q, mine_q, mine, some, forth_in, none_in, one_in, gone_in, pop_d, pop_q;  // mine: queue of the response
   logic rsp_here, turn, judges, able, gone, here, roomy, one, forth, merge, some_left, some_left_q, partial, fits, taken;
   logic go_gone, go_empty, go_read, go_lone, go_done, at_once, take_d, desc_take, desc_end, drop_take, to_drop, in_desc, in_drop;
-  logic ready_q, begun_q, re_q, re_d, read_q, got_q, lone_ask_q, lone_q, over_q, popped_q, at_once_q, taken_q, drop_ready_q;
+  logic ready_q, ready_d, begun_q, re_q, re_d, read_q, got_q, lone_ask_q, lone_q, over_q, popped_q, at_once_q, taken_q, drop_ready_q;
   logic piece_room_q, chain_room_q, merge_q, fits_q, has_data_q, partial_q, judged_q, step_q;
   logic [QueueW-1:0] queue_q;
   logic [31:0] left_q, left_d, take, want_q, want;
@@ -174,7 +174,6 @@ module via_vq_scatter
         };
     // A chain of one writable descriptor gets the same bytes whatever the descriptor contains: it is popped while that is read.
     assign pop_d[q] = able && mine[q] && some[q] && (none_in[q] || !some_left || one_in[q] && piece_room_q);
-    assign busy_o[q] = !ready_q && mine_q[q];
   end
   always_comb begin
     head = '0;
@@ -224,6 +223,8 @@ module via_vq_scatter
   assign b_index_o = index_q;
   assign head_pop_o = pop_q;
   assign rsp_ready_o = ready_q;
+  assign ready_d = !rsp_here || taken || at_once;
+  assign busy_o = busy_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -239,6 +240,7 @@ module via_vq_scatter
       over_q         <= 1'b0;
       step_q         <= 1'b0;
       ready_q        <= 1'b1;
+      busy_q         <= '0;
       taken_q        <= 1'b0;
       at_once_q      <= 1'b0;
       chains_q       <= '0;
@@ -254,7 +256,8 @@ module via_vq_scatter
       lone_q         <= lone_ask_q;
       step_q         <= go_empty || go_read;
       over_q         <= lone_ask_q && !fits && !merge_q;
-      ready_q        <= !rsp_here || taken || at_once;
+      ready_q        <= ready_d;
+      busy_q         <= ready_d ? '0 : mine;  // of the response that is held then
       popped_q       <= |pop_d || desc_end;
       taken_q        <= take_d;
       at_once_q      <= at_once;
