@@ -431,11 +431,19 @@ module via_vq
   );
 
   // ---------------------------------------------------------------- waiting queues as the personality sees them; quiet queues
+  via_vq_avail #(
+    .NumQ(NumQ)
+  ) u_avail (
+    .wait_i,
+    .head_valid_i(head_valid),
+    .off_i       (off),
+    .reset_i     (queue_reset_i),
+    .held_i      (answering),
+    .busy_o,
+    .avail_o
+  );
   for (genvar q = 0; q < NumQ; q++) begin : gen_queue
     logic more, less;
-    // A response in progress may still use chains.
-    assign busy_o[q] = closing[q] || answering[q];
-    assign avail_o[q] = wait_i[q] && head_valid[q] && !busy_o[q];
     assign head_wlen_o[q] = head[q].wlen;
     assign room_o[q] = room[q];
 
