@@ -1,9 +1,9 @@
 // Copyright Viaduct contributors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// AXI4 between the shell and a model. `AxiRequest` is what the shell's registers drive, `AxiResponse` what the
-// model's do; both hold from one clock edge to the next, and a transfer is made at an edge where valid and
-// ready were set.
+// AXI4 between the shell and a model. `AxiRequest` is what the shell's registers drive, `AxiResponse` what
+// the model's do; both hold from one clock edge to the next, and a transfer is made at an edge where valid
+// and ready were set.
 #pragma once
 #include <cstdint>
 

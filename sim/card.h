@@ -129,7 +129,8 @@ class Card {
   static constexpr uint64_t kLongestWait = 16384;
 
   bool check_;  // run the shell where it could be left out, and see that nothing changes
-  bool fault_;  // respond to a write that nobody made, once host memory is read: a checker has to stop the card
+  bool fault_;  // respond to a write that nobody made, once host memory is read: a checker has to stop the
+                // card
   uint32_t checked_ = 0;
 
   std::unique_ptr<Recording> recording_;
