@@ -15,7 +15,7 @@ ABI = $(shell sed -nE 's/^.define VIADUCT_ABI_VERSION ([0-9]+)u$$/\1/p' host/via
 C_FILES = $$(git ls-files '*.c' '*.cpp' '*.h' | grep -v -e /templates/ -e ^kernel/)
 
 .PHONY: announce-demo announce-test help setup system regs card functions cli host apps build demo check test test-long test-rtl test-host test-e2e checked checked-card test-checked lint lint-rtl lint-geometries lint-rust lint-python \
-	lint-c lint-kernel formal formal-short fuzz fuzz-short fmt drawings conformance synth synth-short synth-long synth-functions place coverage bench install uninstall clean
+	lint-c lint-kernel formal formal-short fuzz fuzz-short fmt drawings conformance synth synth-short synth-functions place coverage bench install uninstall clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
@@ -63,7 +63,7 @@ demo: announce-demo system ## the main job on a real file, checked
 	@tools/demo.sh
 
 announce-test:
-	@echo "test: sets up the tools, builds everything and checks it: about 25 minutes the first time on two cores"
+	@echo "test: sets up the tools, builds everything and checks it: about 30 minutes the first time on two cores"
 
 # The tests' own dependencies enable features of libraries that everything uses: built without the tests first, half of it would be built twice.
 test: export HOST_TARGETS := --all-targets
@@ -82,7 +82,7 @@ test-long: build ## the long form of `make test`: every geometry, every kernel, 
 	VIADUCT_SIM_CHECK=1 cargo test --release --quiet -p viaduct --test hostile
 	@# Each proof fails on RTL with a fault.
 	$(PY) formal/run.py --break
-	$(MAKE) lint-geometries lint-kernel test-checked coverage synth synth-long
+	$(MAKE) lint-geometries lint-kernel test-checked coverage synth
 
 check: build ## check changed files, in minutes: lint, the closest tests, one app end to end
 	@$(PY) tools/check.py
@@ -168,22 +168,27 @@ fuzz-short: setup ## the same with the kept inputs and a few thousand new ones
 coverage: build ## line and toggle coverage of the RTL under end-to-end tests (long)
 	$(PY) tools/coverage.py
 
-# All blocks of a card of 64 bits, and the whole of it; virtio functions need 512.
-synth-short: regs
-	$(PY) synth/synth.py --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
-	$(PY) synth/synth.py --functions --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
-	$(PY) synth/synth.py --whole --width 64 --slots 1 --channels 1 --ceilings synth/ceilings.json
+SYNTH := $(PY) synth/synth.py --ceilings synth/ceilings.json
+SMALL := --width 64 --slots 1 --channels 1
+MEDIUM := --width 128 --slots 2 --channels 1
+# Blocks, blocks of the functions, and the whole card, at 64, 128 and 512 bits. Virtio functions are in cards of 512 bits.
+define synthesise
+	$(SYNTH) $(SMALL) $(1)
+	$(SYNTH) $(SMALL) --functions $(1)
+	$(SYNTH) $(SMALL) --whole $(1)
+	$(SYNTH) $(MEDIUM) $(1)
+	$(SYNTH) $(MEDIUM) --functions $(1)
+	$(SYNTH) $(MEDIUM) --whole $(1)
+	$(SYNTH) --json build/synth/area.json $(1)
+	$(SYNTH) --functions --only 'via_vq_*' --only 'via_vdev_select*' --only via_virtio_pci --only via_fn_gate $(1)
+	$(SYNTH) --whole $(1)
+endef
 
-# The whole shell with its functions as one netlist: 64 bits (synth-short), 128 and 512.
-synth: synth-short ## LUT, FF, BRAM and URAM of every block, UltraScale+, and the longest paths of blocks and whole cards, which must not grow (long)
-	$(PY) synth/synth.py --json build/synth/area.json --ceilings synth/ceilings.json
-	$(PY) synth/synth.py --whole --width 128 --slots 2 --channels 1 --ceilings synth/ceilings.json
-	$(PY) synth/synth.py --whole --ceilings synth/ceilings.json
+synth-short: regs # as synth, but only what has changed since then is mapped
+	$(call synthesise,--recorded synth/record.json)
 
-synth-long: regs ## the same for 128 bits, and for the blocks of virtio functions at 512 (long)
-	$(PY) synth/synth.py --width 128 --slots 2 --channels 1 --ceilings synth/ceilings.json
-	$(PY) synth/synth.py --functions --width 128 --slots 2 --channels 1 --ceilings synth/ceilings.json
-	$(PY) synth/synth.py --functions --only 'via_vq_*' --only 'via_vdev_select*' --only via_virtio_pci --only via_fn_gate --ceilings synth/ceilings.json
+synth: regs ## LUT, FF, BRAM and URAM of every block, UltraScale+, and the longest paths of blocks and whole cards, which must not grow (long)
+	$(call synthesise,--record synth/record.json)
 
 conformance: build ## all tests of the functions in one boot of each kernel, 50,000 round trips of each size (long)
 	VIA_VM_ROUNDS=50000 $(PY) -m pytest -q -s -m 'long or not long' tests/test_vm_functions.py -k one_boot

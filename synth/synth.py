@@ -4,6 +4,7 @@
 
     .venv/bin/python synth/synth.py [--slots 4] [--channels 4] [--width 512] [--streams 1] [--functions] [--whole]
                                     [--app NAME] [--only BLOCK] [--json FILE] [--ceilings FILE [--set]]
+                                    [--recorded FILE] [--record FILE]
 
 --functions selects the functions of the card, `via_functions`, instead of the rest of the shell; --whole the whole shell
 with its functions, assembled from its blocks (whole.py); --app, which may be repeated, apps. Each block is synthesised once, flattened, with its parameters in
@@ -16,7 +17,9 @@ The targets are those of a block with registered outputs in a shell with at most
 the head of a FIFO), and no path from an input to an output. --ceilings names the file with the paths that exceed
 them at present, and by how much: a path above both its target and its ceiling is an error. --set rewrites the file.
 
-A block whose elaborated netlist was mapped before, in any geometry, is not mapped again (build/synth/known).
+A block whose elaborated netlist was mapped before, in any geometry, is not mapped again (build/synth/results). --record
+writes the results to a file, each with a key of its netlist; --recorded takes them from there while a netlist has that
+key.
 """
 
 import argparse
@@ -33,11 +36,13 @@ import subprocess
 import sys
 import time
 import tomllib
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import record
 import timing
 import whole
+from record import Results, Worst
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -75,10 +80,15 @@ ENGINE = [
     "via_vq_ring", "via_vq_fetch_burst", "via_vq_fetch_walk", "via_vq_fetch_table", "via_vq_store", "via_vq_gather",
     "via_vq_scatter", "via_vq_used",
 ]  # fmt: skip
-# What passes its ports on without a register; in the whole shell these are mapped with the logic around them, except the first: of its
-# two levels the mapper would make as many as the deepest path of that logic has.
-READERS = "via_vq_rdmux"
-PASSES: dict[str, dict[str, int]] = {READERS: {"N": 6}, "via_vq_wrmux": {}, "via_fn_gate": {}}
+# What passes its ports on without a register; in the whole shell these are mapped with the logic around them, except the shallow ones: of
+# their two levels the mapper would make as many as the deepest path of that logic has.
+PASSES: dict[str, dict[str, int]] = {
+    "via_vq_rdmux": {"N": 6},
+    "via_vq_avail": {"NumQ": 9},
+    "via_vq_wrmux": {},
+    "via_fn_gate": {},
+}
+SHALLOW = {"via_vq_rdmux", "via_vq_avail"}
 # Delay of a wire that the mapper assumes, ps. With yosys's default, 300, ten fast LUTs in a row are as good as five slow ones,
 # which is wrong after routing: there is a wire in front of each.
 WIRE = 1000
@@ -87,6 +97,9 @@ TARGETS = {"reg": (8, 5000), "in": (7, 5000), "out": (1, 5000), "through": (0, 0
 WHOLE = "via_shell"
 # Instances in the whole shell that only contain wiring.
 WIRING = ("edge", "mgmt", "slots")
+SYNTHESIS = (
+    f"scratchpad -set synth_xilinx.abc9.W {WIRE}; synth_xilinx -family xcup -flatten -noiopad -noclkbuf"
+)
 COLUMNS = {"LUT": LUT, "LUTRAM": LUTRAM, "FF": FF, "BRAM": BRAM, "URAM": URAM, "DSP": DSP}
 
 
@@ -222,9 +235,6 @@ def run_yosys(out: Path, log: str, script: list[str]) -> None:
         sys.exit(f"{out.parent.name}: {out.name} failed, see {out / log}")
 
 
-Worst = dict[str, tuple[timing.LongPath, timing.LongPath]]
-
-
 def elaborate(out: Path, read: str) -> Path:
     """The elaborated block, without line numbers."""
     elaborated = out / "elaborated.il"
@@ -236,21 +246,27 @@ def elaborate(out: Path, read: str) -> Path:
     return elaborated
 
 
-def known_file(out: Path, elaborated: Path, script: list[str]) -> Path:
-    """The file of a block's results: its name is a hash of the elaborated netlist and of everything else that affects them."""
+def key_of(elaborated: Path, script: list[str]) -> str:
+    """A hash of the elaborated netlist and of everything else that affects a block's results."""
     key = hashlib.sha256(elaborated.read_bytes())
-    for program in (Path(__file__), Path(timing.__file__), Path(whole.__file__)):
+    for program in (Path(timing.__file__), Path(whole.__file__)):
         key.update(program.read_bytes())
-    key.update("\n".join([*script, importlib.metadata.version("pyosys")]).encode())
-    return out.parent / "known" / f"{key.hexdigest()[:32]}.json"
+    key.update("\n".join([*script, str(COLUMNS), importlib.metadata.version("pyosys")]).encode())
+    return key.hexdigest()[:32]
 
 
-def as_worst(part: dict[str, list[dict]]) -> Worst:
-    """The longest paths from a file of results."""
-    return {kind: (timing.LongPath(**deep), timing.LongPath(**slow)) for kind, (deep, slow) in part.items()}
+@dataclass(frozen=True)
+class Setting:
+    """What a run has for all blocks: the shell's macros, the folder of yosys's cell models, and the results that are kept."""
+
+    geometry: str
+    defines: list[str]
+    share: Path
+    recorded: Path | None
+    record: Path | None
 
 
-def synthesise(block: Block, defines: list[str], share: Path) -> tuple[dict[str, float], dict[str, Worst]]:
+def synthesise(block: Block, setting: Setting) -> Results:
     """Resources and longest paths of one block, by a separate yosys process. The paths of the shell are sorted by the
     instance in which they end, those of a block have its name."""
     out = ROOT / "build/synth" / block.name
@@ -258,30 +274,49 @@ def synthesise(block: Block, defines: list[str], share: Path) -> tuple[dict[str,
     # Another run may map the same block, at another geometry.
     with (out / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return mapped(block, defines, share, out)
+        read = read_command(block, setting.defines)
+        elaborated = elaborate(out, read)
+        key = key_of(elaborated, [block.name, SYNTHESIS, *sorted(block.borders)])
+        results = kept(block, setting, key, out) or mapped(block, setting, read, elaborated, out)
+        elaborated.unlink()
+        keep(results, key, out)
+    if setting.record:
+        record.put(setting.record, setting.geometry, block.name, key, results)
+    return results
 
 
-def mapped(
-    block: Block, defines: list[str], share: Path, out: Path
-) -> tuple[dict[str, float], dict[str, Worst]]:
-    """The same, with the folder locked, from kept results or by yosys."""
+def kept(block: Block, setting: Setting, key: str, out: Path) -> Results | None:
+    """Results of the same netlist."""
+    if setting.recorded:
+        if results := record.find(setting.recorded, setting.geometry, block.name, key):
+            return results
+        print(
+            f"synth: {block.name} has changed since {setting.recorded} was written and is mapped now; `make synth` renews it"
+        )
+    known = out.parent / "results" / f"{key}.json"
+    if not known.exists():
+        return None
+    area, found = json.loads(known.read_text())
+    return area, record.as_found(found)
+
+
+def keep(results: Results, key: str, out: Path) -> None:
+    """For the next run; atomically, since another one may read it."""
+    known = out.parent / "results" / f"{key}.json"
+    known.parent.mkdir(exist_ok=True)
+    fresh = out / known.name
+    fresh.write_text(json.dumps([results[0], record.plain(results[1])]))
+    fresh.replace(known)
+
+
+def mapped(block: Block, setting: Setting, read: str, elaborated: Path, out: Path) -> Results:
+    """The results by yosys, with the folder locked."""
     stat = out / "stat.json"
     netlist = out / "netlist.json"
-    read = read_command(block, defines)
-    elaborated = elaborate(out, read)
-    synthesis = (
-        f"scratchpad -set synth_xilinx.abc9.W {WIRE}; synth_xilinx -family xcup -flatten -noiopad -noclkbuf"
-    )
-    known = known_file(out, elaborated, [block.name, synthesis, *sorted(block.borders)])
-    if known.exists():
-        elaborated.unlink()
-        area, found = json.loads(known.read_text())
-        return area, {name: as_worst(part) for name, part in found.items()}
     if block.module == WHOLE:
-        script = whole.netlist(elaborated.read_text(), block.borders, synthesis, out, run_yosys)
+        script = whole.netlist(elaborated.read_text(), block.borders, SYNTHESIS, out, run_yosys)
     else:
-        script = [read, f"{synthesis} -top {block.module}"]
-    elaborated.unlink()
+        script = [read, f"{SYNTHESIS} -top {block.module}"]
     run_yosys(
         out,
         "yosys.log",
@@ -298,17 +333,11 @@ def mapped(
     area = {
         name: sum(cells.get(c, 0) * float(w) for c, w in weights.items()) for name, weights in COLUMNS.items()
     }
-    paths = timing.Netlist(netlist, block.module, share).paths()
+    paths = timing.Netlist(netlist, block.module, setting.share).paths()
     found = {block.name: timing.worst(paths)}
     if block.module == WHOLE:
         found |= worst_parts(paths)
     netlist.unlink()
-    plain = {name: {k: [asdict(p) for p in pair] for k, pair in part.items()} for name, part in found.items()}
-    # Atomically: another run may read it.
-    known.parent.mkdir(exist_ok=True)
-    fresh = out / known.name
-    fresh.write_text(json.dumps([area, plain]))
-    fresh.replace(known)
     return area, found
 
 
@@ -395,14 +424,21 @@ def main() -> None:
     parser.add_argument(
         "--set", action="store_true", help="write the present paths to the file of --ceilings"
     )
+    parser.add_argument(
+        "--recorded",
+        type=Path,
+        metavar="FILE",
+        help="take results from this file while the netlist is that of the file",
+    )
+    parser.add_argument("--record", type=Path, metavar="FILE", help="write the results to this file")
     args = parser.parse_args()
-    defines = defines_of(args)
+    geometry = f"{args.width}/{args.slots}/{args.channels}"
 
     todo = functions(args.width) if args.functions else blocks(args.slots, args.channels, args.streams)
     if args.app:
         todo = [app(name, args.width) for name in args.app]
     if args.whole:
-        inner = {module for parts in PERSONALITIES.values() for module in parts} | set(PASSES) - {READERS}
+        inner = {module for parts in PERSONALITIES.values() for module in parts} | set(PASSES) - SHALLOW
         made_of = [*blocks(args.slots, args.channels, args.streams), *functions(args.width)]
         todo = [Block(WHOLE, borders=frozenset(b.module for b in made_of) - inner | SIDES)]
     if args.only:
@@ -415,15 +451,17 @@ def main() -> None:
     if package is None or package.origin is None:
         sys.exit("synth: pyosys is missing: run `make setup` first")
     share = Path(package.origin).parent / "share"
+    setting = Setting(geometry, defines_of(args), share, args.recorded, args.record)
     begun = time.monotonic()
     wide = args.width == 512 and (args.functions or args.whole)
     minutes = 15 if wide else 1 if args.functions or args.app else 4
-    print(f"synth: {len(todo)} blocks for UltraScale+ (about {minutes} minutes)", flush=True)
+    time_needed = f"about {minutes} minutes" + (", if the netlist has changed" if args.recorded else "")
+    print(f"synth: {len(todo)} blocks for UltraScale+ ({time_needed})", flush=True)
     # The largest first, so that it does not run alone at the end.
     heavy = ("via_slot_port", "via_xbar", "via_dma", "via_mmu", "via_virtio_fn", "via_xdma")
     order = sorted(todo, key=lambda b: heavy.index(b.module) if b.module in heavy else len(heavy))
     with concurrent.futures.ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
-        done = list(pool.map(lambda b: synthesise(b, defines, share), order))
+        done = list(pool.map(lambda b: synthesise(b, setting), order))
     area = {b.name: a for b, (a, _) in zip(order, done, strict=True)}
     found = {name: worst for _, part in done for name, worst in part.items()}
     # In the order of the table of areas; then the parts of the shell.
@@ -445,10 +483,9 @@ def main() -> None:
     if args.json:
         args.json.parent.mkdir(parents=True, exist_ok=True)
         args.json.write_text(
-            json.dumps({"defines": defines, "blocks": area, what: total}, indent=1, sort_keys=True)
+            json.dumps({"defines": setting.defines, "blocks": area, what: total}, indent=1, sort_keys=True)
         )
     if args.ceilings:
-        geometry = f"{args.width}/{args.slots}/{args.channels}"
         for line in (worse := check(args.ceilings, geometry, paths, args.set)):
             print(f"synth: a path grew: {line}", file=sys.stderr)
         if worse:

@@ -3,13 +3,13 @@
 
 import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 import pyosys
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "synth"))
+import record
 import timing
 
 import synth
@@ -129,7 +129,27 @@ def test_a_path_may_not_grow_over_its_ceiling_nor_a_new_one_over_its_target(tmp_
     assert synth.check(file, "128/2/1", paths(8), renew=False) == []
 
 
-def test_what_is_kept_of_a_block_reads_back_as_it_was() -> None:
-    deep, slow = timing.LongPath("reg", 8, 900, "a_q", "b_q"), timing.LongPath("reg", 7, 950, "c_q", "d_q")
-    kept = json.loads(json.dumps({"reg": [asdict(deep), asdict(slow)]}))
-    assert synth.as_worst(kept) == {"reg": (deep, slow)}
+def test_results_of_a_netlist_are_found_again_until_it_changes(tmp_path: Path) -> None:
+    deep, slow = timing.LongPath("reg", 8, 900, "a_q", "b_q"), timing.LongPath("reg", 7, 950, "c_q", "d -> e")
+    through = timing.LongPath("through", 0, 12, "a_i", "b_o")
+    results = {"LUT": 7.0}, {"via_x": {"reg": (deep, slow)}, "via_x: u_y": {"through": (through, through)}}
+    file = tmp_path / "record.json"
+    assert record.find(file, "64/1/1", "via_x", "k") is None
+    record.put(file, "64/1/1", "via_x", "k", results)
+    record.put(file, "64/1/1", "via_z", "k", ({"LUT": 1.0}, {}))
+    assert record.find(file, "64/1/1", "via_x", "k") == results
+    for place in (("64/1/1", "via_x", "other"), ("64/1/1", "via_y", "k"), ("128/2/1", "via_x", "k")):
+        assert record.find(file, *place) is None
+    record.put(file, "64/1/1", "via_x", "other", ({"LUT": 8.0}, {}))
+    assert record.find(file, "64/1/1", "via_x", "k") is None
+
+
+def test_every_path_that_is_recorded_is_allowed() -> None:
+    """Whatever has not changed since is not mapped again: so the file itself must be within the rules and the ceilings."""
+    recorded = json.loads((synth.ROOT / "synth/record.json").read_text())
+    assert set(recorded) == {"64/1/1", "128/2/1", "512/4/4"}
+    for geometry, blocks in recorded.items():
+        assert synth.WHOLE in blocks
+        for block in blocks.values():
+            paths = record.as_found(block["paths"])
+            assert not synth.check(synth.ROOT / "synth/ceilings.json", geometry, paths, renew=False)

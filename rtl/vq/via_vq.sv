@@ -100,7 +100,7 @@ module via_vq
   localparam int unsigned NumRd = 6;
   localparam int unsigned RdGather = NumRd - 1;
 
-  logic [6:0] still;
+  logic [7:0] still;
   logic [5:0] idle;
   logic [NumQ-1:0][QSizeLog2:0] asked_q;  // requests without a response
   logic [NumQ-1:0] tells;  // a write of the queue's avail_event is in flight
@@ -506,7 +506,7 @@ module via_vq
   assign done_take = done_valid && done_ready;
   // From registers: the parts are idle a cycle earlier.
   logic [5:0] idle_q;
-  logic [6:0] still_q;
+  logic [7:0] still_q;
   always_ff @(posedge clk_i) begin
     idle_q  <= idle;
     still_q <= still;
@@ -572,9 +572,10 @@ module via_vq
     .still_o(stat_still)
   );
 
-  assign still[5] = stat_still && err_new == '0 && !error_o && head_q == head_valid && quiet_q == quiet && was_idle_q == is_idle &&
-      !notify_valid_i;
-  assign still_o = &still_q && !m_ar_valid_o && !m_r_valid_i;
-  assign idle_o = is_idle;
+  // Two registers: the first one waits for ready signals of the host port.
+  assign still[5] = stat_still;
+  assign still[7] = err_new == '0 && !error_o && head_q == head_valid && quiet_q == quiet && was_idle_q == is_idle && !notify_valid_i;
+  assign still_o  = &still_q && !m_ar_valid_o && !m_r_valid_i;
+  assign idle_o   = is_idle;
 
 endmodule
