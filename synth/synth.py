@@ -277,9 +277,11 @@ def synthesise(block: Block, setting: Setting) -> Results:
         read = read_command(block, setting.defines)
         elaborated = elaborate(out, read)
         key = key_of(elaborated, [block.name, SYNTHESIS, *sorted(block.borders)])
-        results = kept(block, setting, key, out) or mapped(block, setting, read, elaborated, out)
+        results = kept(block, setting, key, out)
+        if not results:
+            results = mapped(block, setting, read, elaborated, out)
+            keep(results, key, out)
         elaborated.unlink()
-        keep(results, key, out)
     if setting.record:
         record.put(setting.record, setting.geometry, block.name, key, results)
     return results

@@ -1080,47 +1080,45 @@ fn pages_that_are_being_written_keep_their_frames_and_their_errors() {
     mapping.unmap().unwrap();
 }
 
-/// A mapping of 64 pages with frames for 64, all of which the app has changed, and one of 64 pages that it only reads, with whose faults
-/// pages of the first one are evicted ahead of need.
-fn short_of_frames(
-    dir: &tempfile::TempDir,
-    fake: &Arc<FakeCard>,
-    gate: &Arc<Gate>,
-) -> (Slot, Mapping, Mapping) {
-    let slot = open(fake);
-    slot.set_frame_budget(128 * PAGE);
-    slot.set_host_budget(0);
-    let path = file(dir, &pattern(64 * PAGE as usize));
-    let source = Source::file_mut(&path).unwrap().on(gate.clone());
-    let changed = slot.map(source, 64 * PAGE, rw()).unwrap();
-    let read = slot.map(Source::anonymous(256 * PAGE).unwrap(), 256 * PAGE, rw()).unwrap();
-    for mapping in [&changed, &read] {
-        slot.advise(mapping.range(), Advice::Random).unwrap();
-    }
-    let pages: Vec<u64> = (0..64).map(|page| changed.va() + page * PAGE).collect();
-    touch(&slot, fake, &pages.iter().map(|&va| (va, true)).collect::<Vec<_>>());
-    pages.iter().for_each(|&va| app_writes(&slot, fake, va, b"first"));
-    (slot, changed, read)
+/// With frames for 128 pages, a mapping of 64, all of which the app has changed, and a larger one that it only reads, with whose faults pages
+/// of the first one are evicted ahead of need: at the end one of them waits for the file.
+struct Short {
+    dir: tempfile::TempDir,
+    fake: Arc<FakeCard>,
+    gate: Arc<Gate>,
+    slot: Slot,
+    changed: Mapping,
+    read: Mapping,
 }
 
-/// Faults on pages of a mapping, each served, until `done` says so.
-fn fault_until(slot: &Slot, fake: &FakeCard, mapping: &Mapping, done: impl Fn() -> bool) {
-    for page in 0..256 {
-        if done() {
-            return;
+impl Short {
+    fn new() -> Self {
+        let (dir, fake, gate) = (tempfile::tempdir().unwrap(), FakeCard::new(), Arc::new(Gate::default()));
+        let slot = open(&fake);
+        slot.set_frame_budget(128 * PAGE);
+        slot.set_host_budget(0);
+        let path = file(&dir, &pattern(64 * PAGE as usize));
+        let source = Source::file_mut(&path).unwrap().on(gate.clone());
+        let changed = slot.map(source, 64 * PAGE, rw()).unwrap();
+        let read = slot.map(Source::anonymous(256 * PAGE).unwrap(), 256 * PAGE, rw()).unwrap();
+        for mapping in [&changed, &read] {
+            slot.advise(mapping.range(), Advice::Random).unwrap();
         }
-        touch(slot, fake, &[(mapping.va() + page * PAGE, false)]);
+        let pages: Vec<u64> = (0..64).map(|page| changed.va() + page * PAGE).collect();
+        touch(&slot, &fake, &pages.iter().map(|&va| (va, true)).collect::<Vec<_>>());
+        pages.iter().for_each(|&va| app_writes(&slot, &fake, va, b"first"));
+        let short = (0..256).any(|page| {
+            touch(&slot, &fake, &[(read.va() + page * PAGE, false)]);
+            gate.waiting() > 0
+        });
+        assert!(short, "all pages were accessed");
+        Self { dir, fake, gate, slot, changed, read }
     }
-    panic!("all pages were accessed");
 }
 
 #[test]
 fn faults_are_served_while_evicted_pages_wait_for_their_file() {
-    let dir = tempfile::tempdir().unwrap();
-    let fake = FakeCard::new();
-    let gate = Arc::new(Gate::default());
-    let (slot, changed, read) = short_of_frames(&dir, &fake, &gate);
-    fault_until(&slot, &fake, &read, || gate.waiting() > 0);
+    let Short { dir, fake, gate, slot, changed, read } = Short::new();
     // An evicted page that is accessed again is mapped while it is being written, and what the app writes there is not lost.
     let gone =
         (0..64).filter(|page| fake.page(0, changed.va() + page * PAGE).is_none()).collect::<Vec<u64>>();
@@ -1153,11 +1151,7 @@ fn faults_are_served_while_evicted_pages_wait_for_their_file() {
 
 #[test]
 fn evicted_pages_that_cannot_be_written_stay_and_are_told() {
-    let dir = tempfile::tempdir().unwrap();
-    let fake = FakeCard::new();
-    let gate = Arc::new(Gate::default());
-    let (slot, changed, read) = short_of_frames(&dir, &fake, &gate);
-    fault_until(&slot, &fake, &read, || gate.waiting() > 0);
+    let Short { dir, fake: _fake, gate, slot, changed, read } = Short::new();
     fs::OpenOptions::new().write(true).open(dir.path().join("data")).unwrap().set_len(0).unwrap();
     gate.open(true);
     serve(&slot);
@@ -1168,11 +1162,7 @@ fn evicted_pages_that_cannot_be_written_stay_and_are_told() {
 
 #[test]
 fn a_card_that_falls_silent_while_a_file_is_written_is_told() {
-    let dir = tempfile::tempdir().unwrap();
-    let fake = FakeCard::new();
-    let gate = Arc::new(Gate::default());
-    let (slot, changed, read) = short_of_frames(&dir, &fake, &gate);
-    fault_until(&slot, &fake, &read, || gate.waiting() > 0);
+    let Short { dir: _dir, fake, gate, slot, changed, read } = Short::new();
     // Commands that the card does not complete are under way, too.
     fake.hold(true);
     touch(&slot, &fake, &[200, 220, 240].map(|page| (read.va() + page * PAGE, false)));

@@ -123,7 +123,7 @@ impl Space {
         if pages.is_empty() {
             return Ok(false);
         }
-        let leaving = Leaving { pages, keep, stage: Stage::Asked, tags: Vec::new(), lane, store: None };
+        let leaving = Leaving::new(pages, keep, Stage::Asked, lane);
         match keep {
             Keep::Low => self.unmap_leaving(d, leaving)?,
             Keep::Overflow | Keep::Normal | Keep::Long => {
@@ -195,11 +195,7 @@ impl Space {
         if unmapped {
             // Changed ones first.
             pages.sort_unstable_by_key(|&at| (!self.page_ref(at).is_some_and(Page::changed), at));
-            return self.fetch_next(
-                d,
-                Leaving { pages, keep, stage, tags: Vec::new(), lane, store: None },
-                0,
-            );
+            return self.fetch_next(d, Leaving::new(pages, keep, stage, lane), 0);
         }
         let (mut idle, looked) = (Vec::new(), pages.len());
         for at in pages.drain(..) {
@@ -215,13 +211,7 @@ impl Space {
                 self.futile += looked;
                 Ok(())
             }
-            false => {
-                let stage = Stage::Asked;
-                self.unmap_leaving(
-                    d,
-                    Leaving { pages: idle, keep, stage, tags: Vec::new(), lane, store: None },
-                )
-            }
+            false => self.unmap_leaving(d, Leaving::new(idle, keep, Stage::Asked, lane)),
         }
     }
 

@@ -91,3 +91,10 @@ pub(in crate::pager) struct Leaving {
     pub(in crate::pager) lane: usize,
     pub(in crate::pager) store: Option<Arc<Store>>,
 }
+
+impl Leaving {
+    /// Of which nothing is under way yet.
+    pub fn new(pages: Vec<PageRef>, keep: Keep, stage: Stage, lane: usize) -> Self {
+        Self { pages, keep, stage, tags: Vec::new(), lane, store: None }
+    }
+}
