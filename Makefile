@@ -63,7 +63,7 @@ demo: announce-demo system ## the main job on a real file, checked
 	@tools/demo.sh
 
 announce-test:
-	@echo "test: sets up the tools, builds everything and checks it: about 30 minutes the first time on two cores"
+	@echo "test: sets up the tools, builds everything and checks it: about 25 minutes the first time on two cores"
 
 # The tests' own dependencies enable features of libraries that everything uses: built without the tests first, half of it would be built twice.
 test: export HOST_TARGETS := --all-targets
