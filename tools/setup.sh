@@ -24,11 +24,13 @@ python3 -c 'import ensurepip' >/dev/null 2>&1 || missing+=(python3-venv)
 rust_minor() { cargo --version 2>/dev/null | sed -nE 's/^cargo 1\.([0-9]+)\..*/\1/p'; }
 rust_wanted=85
 rust_ok() { [ "$(rust_minor)" ] && [ "$(rust_minor)" -ge $rust_wanted ]; }
-if ! rust_ok && command -v rustup >/dev/null 2>&1; then
+rust_by_rustup() {
+  ! rust_ok && command -v rustup >/dev/null 2>&1 || return 0
   say "installing the stable Rust toolchain with rustup (about 1 minute)"
   rustup toolchain install stable --profile minimal --component clippy --component rustfmt >/dev/null
   rustup default stable >/dev/null
-fi
+}
+rust_by_rustup
 rust_ok || missing+=(rust)
 
 cache=${XDG_CACHE_HOME:-${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}/.cache}/viaduct
@@ -44,18 +46,20 @@ if [ ${#missing[@]} -gt 0 ]; then
   packages=()
   for m in "${missing[@]}"; do
     if [ "$m" != rust ]; then packages+=("$m"); continue; fi
-    # The newest cargo of the release: its own, or the one that Debian 12 has for building browsers.
-    for c in cargo cargo-web; do
+    # The newest cargo of the release: its own, or the one that Debian 12 has for building browsers; Ubuntu 24.04 has rustup instead.
+    for c in cargo cargo-web rustup; do
       v=$(apt-cache policy $c | sed -nE 's/^ *Candidate: (0|1)\.([0-9]+).*/\1 \2/p')
-      case "$v" in
-        "1 "*) minor=${v#1 } ;;                    # numbered like rustc
-        "0 "*) minor=$((${v#0 } - 1)) ;;           # cargo 0.x goes with rustc 1.(x-1)
+      case "$c $v" in
+        "rustup "?*) packages+=(rustup) && break ;;
+        *" 1 "*) minor=${v#1 } ;;                    # numbered like rustc
+        *" 0 "*) minor=$((${v#0 } - 1)) ;;           # cargo 0.x goes with rustc 1.(x-1)
         *) continue ;;
       esac
       if [ "$minor" -ge $rust_wanted ]; then packages+=("$c" "${c/cargo/rustc}"); break; fi
     done
   done
   [ ${#packages[@]} -eq 0 ] || apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
+  rust_by_rustup
   rust_ok || die "no cargo 1.$rust_wanted or newer in this release's packages. Install it with rustup, then run the same command again"
 fi
 # Clang is optional: the simulated card is a sixth faster with it than with g++ (tools/verilate.py). It is looked for once.
