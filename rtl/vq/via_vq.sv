@@ -499,10 +499,14 @@ module via_vq
   // ---------------------------------------------------------------- counters
   logic stat_still, begins, is_idle, was_idle_q;
   logic [NumQ-1:0] head_q;
-  logic ar_take, aw_take, done_take;
+  logic fetch_q, read_q, write_q, done_take;
 
-  assign ar_take   = ar_valid[RdGather] && ar_ready[RdGather];
-  assign aw_take   = aw_valid[0] && aw_ready[0];
+  // From registers: the ready signals come from the host port through all readers and writers.
+  always_ff @(posedge clk_i) begin
+    fetch_q <= rst_ni && ar_valid[0] && ar_ready[0];
+    read_q  <= rst_ni && ar_valid[RdGather] && ar_ready[RdGather];
+    write_q <= rst_ni && aw_valid[0] && aw_ready[0];
+  end
   assign done_take = done_valid && done_ready;
   // From registers: the parts are idle a cycle earlier.
   logic [5:0] idle_q;
@@ -540,9 +544,9 @@ module via_vq
       2'(cnt_event),
       2'(cnt_index),
       2'(cnt_line),
-      2'(aw_take),
-      2'(ar_valid[0] && ar_ready[0]),
-      2'(ar_take),
+      2'(write_q),
+      2'(fetch_q),
+      2'(read_q),
       cnt_table,
       cnt_desc,
       2'(cnt_ring),
