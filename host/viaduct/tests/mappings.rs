@@ -390,10 +390,11 @@ fn closing_a_slot_stops_its_app_and_says_what_is_lost() {
         let range = MemoryRange::of(&mapping, wide(REG_BASE), Some(wide(REG_BYTES)));
         let job = MemoryJob::new(&slot, REG_START).range(range).done(REG_DONE);
         assert!(matches!(job.limit(Duration::from_millis(100)).run(), Err(Error::Unfinished { .. })));
+        // Those that the app has changed may all have been written back.
+        app_writes(&slot, &fake, mapping.va() + 3 * PAGE, b"more");
         if cut {
             fs::File::options().write(true).open(&path).unwrap().set_len(PAGE).unwrap();
         }
-        // The app goes on until then.
         let closed = slot.close();
         assert_eq!(closed.is_err(), cut, "{closed:?}");
         assert!(!cut || closed.unwrap_err().to_string().contains("truncated"));
@@ -1175,4 +1176,36 @@ fn a_card_that_falls_silent_while_a_file_is_written_is_told() {
         assert!(begun.elapsed() < Duration::from_secs(15));
     });
     fake.hold(false);
+}
+
+#[test]
+fn a_fault_that_displaces_a_page_in_use_does_not_hold_up_others() {
+    let (dir, fake, gate) = (tempfile::tempdir().unwrap(), FakeCard::new(), Arc::new(Gate::default()));
+    let slot = open(&fake);
+    // Too few for eviction ahead of need.
+    slot.set_frame_budget(8 * PAGE);
+    let path = file(&dir, &pattern(8 * PAGE as usize));
+    let source = Source::file_mut(&path).unwrap().on(gate.clone());
+    let changed = slot.map(source, 8 * PAGE, rw()).unwrap();
+    let read = slot.map(Source::anonymous(8 * PAGE).unwrap(), 8 * PAGE, rw()).unwrap();
+    let buffer = slot.map(Source::anonymous(PAGE).unwrap(), PAGE, rw().on_host()).unwrap();
+    for mapping in [&changed, &read] {
+        slot.advise(mapping.range(), Advice::Random).unwrap();
+        slot.set_host_budget(0);
+    }
+    for page in 0..8 {
+        app_writes(&slot, &fake, changed.va() + page * PAGE, b"first");
+    }
+    touch(&slot, &fake, &[(read.va(), false)]);
+    assert_eq!(gate.waiting(), 1);
+    assert!(fake.page(0, read.va()).is_none());
+    touch(&slot, &fake, &[(buffer.va(), true)]);
+    assert!(fake.page(0, buffer.va()).is_some());
+    gate.open(true);
+    serve(&slot);
+    assert!(fake.page(0, read.va()).is_some());
+    changed.sync(true).unwrap();
+    let mut expected = pattern(8 * PAGE as usize);
+    (0..8).for_each(|page| expected[(page * PAGE) as usize..][..5].copy_from_slice(b"first"));
+    assert!(fs::read(&path).unwrap() == expected);
 }

@@ -7,6 +7,7 @@ use crate::dispatch::Dispatcher;
 use crate::error::Result;
 use crate::pager::eviction::replace::EVICT;
 use crate::pager::state::advice::Keep;
+use crate::pager::state::batch::{Leaving, Stage};
 use crate::pager::state::space::Space;
 use crate::protocol::desc::Place;
 
@@ -67,7 +68,7 @@ impl Space {
             self.retire(d)?;
         }
         if self.leaving.is_empty() {
-            return self.evict(d, keep, taken).map(Room::Evicted);
+            return self.evict(d, keep, taken, wait);
         }
         // A file may be slow: others are served meanwhile.
         let stores = self.leaving.iter().any(|leaving| leaving.store.is_some());
@@ -77,6 +78,17 @@ impl Space {
         let before = self.stats.evicted;
         self.finish_retiring(d)?;
         Ok(Room::Evicted((self.stats.evicted - before) as usize))
+    }
+
+    /// Evicts pages that were not accessed for long. A file may be slow: unless `wait` says so they leave like those that are evicted ahead of
+    /// need, and others are served meanwhile.
+    fn evict(&mut self, d: &Dispatcher, keep: Keep, taken: usize, wait: bool) -> Result<Room> {
+        let (class, pages) = self.victims(d, keep, taken)?;
+        if wait || pages.is_empty() || d.card.pci().stands_still() || self.all_stay() {
+            return self.drop_pages(d, &pages).map(Room::Evicted);
+        }
+        self.unmap_leaving(d, Leaving::new(pages, class, Stage::Asked, 0))?;
+        Ok(Room::Comes)
     }
 
     fn give_all_back(&mut self, d: &Dispatcher, frames: Vec<u64>, size: FrameSize) {

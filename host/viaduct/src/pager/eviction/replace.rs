@@ -24,11 +24,15 @@ impl Space {
         }
     }
 
-    /// Frees frames of pages that were not accessed for long, and returns how many. Pages of lower classes go first. `taken` frames are there
+    /// Takes pages that were not accessed for long from the clock, with their class. Those of lower classes go first. `taken` frames are there
     /// already for pages of class `by`: for more, those of higher classes stay.
-    pub(in crate::pager) fn evict(&mut self, d: &Dispatcher, by: Keep, taken: usize) -> Result<usize> {
+    pub(in crate::pager) fn victims(
+        &mut self,
+        d: &Dispatcher,
+        by: Keep,
+        taken: usize,
+    ) -> Result<(Keep, Vec<PageRef>)> {
         let at_once = taken == 0;
-        let mut chosen = Vec::new();
         for keep in Keep::ALL {
             let due = at_once || keep <= by;
             // Pages of low use have a share, so that they can be loaded together.
@@ -36,6 +40,7 @@ impl Space {
             if !due && !share {
                 break;
             }
+            let mut chosen = Vec::new();
             if keep != Keep::Low {
                 let looks = 2 * self.clock.queue(keep).len();
                 chosen = self.idle(d, keep, looks)?;
@@ -46,10 +51,10 @@ impl Space {
                 chosen = self.oldest(keep, most);
             }
             if !chosen.is_empty() {
-                break;
+                return Ok((keep, chosen));
             }
         }
-        self.drop_pages(d, &chosen)
+        Ok((by, Vec::new()))
     }
 
     /// Whether pages of low use have less than their share of the frames.

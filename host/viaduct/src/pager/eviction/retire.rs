@@ -66,6 +66,11 @@ impl Space {
         self.futile > 2 * self.clock.len() + EVICT
     }
 
+    /// Whether all pages were also to be evicted, and stayed, as they cannot be written or are wanted again.
+    pub(in crate::pager) fn all_stay(&self) -> bool {
+        self.futile > 4 * self.clock.len() + EVICT
+    }
+
     /// Waits until no pages are leaving.
     pub(in crate::pager) fn finish_retiring(&mut self, d: &Dispatcher) -> Result<()> {
         let mut result = Ok(());
@@ -139,7 +144,7 @@ impl Space {
         Ok(true)
     }
 
-    fn unmap_leaving(&mut self, d: &Dispatcher, leaving: Leaving) -> Result<()> {
+    pub(in crate::pager) fn unmap_leaving(&mut self, d: &Dispatcher, leaving: Leaving) -> Result<()> {
         let (mapped, rest): (Vec<_>, Vec<_>) =
             leaving.pages.iter().copied().partition(|&at| self.page_ref(at).is_some_and(|page| page.mapped));
         let unmaps: Vec<_> = mapped.iter().map(|&at| self.command(at, Command::unmap)).collect();
