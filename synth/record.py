@@ -42,7 +42,11 @@ def as_found(file: Plain) -> dict[str, Worst]:
 
 def find(file: Path, geometry: str, block: str, key: str) -> Results | None:
     """The results of a block in this geometry, if they are of the netlist with this key."""
-    kept = json.loads(file.read_text()).get(geometry, {}).get(block, {}) if file.exists() else {}
+    if not file.exists():
+        return None
+    with file.open() as all_of_them:
+        fcntl.flock(all_of_them, fcntl.LOCK_SH)
+        kept = json.load(all_of_them).get(geometry, {}).get(block, {})
     return (kept["area"], as_found(kept["paths"])) if kept.get("key") == key else None
 
 

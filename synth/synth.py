@@ -89,6 +89,8 @@ PASSES: dict[str, dict[str, int]] = {
     "via_fn_gate": {},
 }
 SHALLOW = {"via_vq_rdmux", "via_vq_avail"}
+# Small blocks of via_functions: in the whole shell they are mapped with the logic around them, too.
+SMALL = ("via_fn_flush", "via_fn_irqs")
 # Delay of a wire that the mapper assumes, ps. With yosys's default, 300, ten fast LUTs in a row are as good as five slow ones,
 # which is wrong after routing: there is a wire in front of each.
 WIRE = 1000
@@ -159,7 +161,8 @@ def functions(width: int) -> list[Block]:
             *(Block(module, part=True) for module in parts),
         ]
     switch = Block("via_fn_switch", parameters={"NumUser": len(PERSONALITIES)})
-    return [*virtio, Block("via_xdma"), switch, Block("via_fn_mem"), Block("via_fn_msix")]
+    small = [Block(module) for module in SMALL]
+    return [*virtio, Block("via_xdma"), switch, Block("via_fn_mem"), Block("via_fn_msix"), *small]
 
 
 def blocks(slots: int, channels: int, streams: int) -> list[Block]:
@@ -172,6 +175,7 @@ def blocks(slots: int, channels: int, streams: int) -> list[Block]:
         Block("via_ringw"),
         Block("via_msix", parameters={"NumVec": 2 * slots}),
         Block("via_axi_mux", parameters={"NumRd": managers, "NumWr": managers, "NumFirst": 1, "Ordered": 1}),
+        Block("via_axi_mux", parameters={"NumRd": slots, "NumWr": slots, "NumFirst": 0}, label="walks"),
         Block("via_dma"),
         Block("via_xbar"),
         Block("via_slot_port", slots),
@@ -440,7 +444,11 @@ def main() -> None:
     if args.app:
         todo = [app(name, args.width) for name in args.app]
     if args.whole:
-        inner = {module for parts in PERSONALITIES.values() for module in parts} | set(PASSES) - SHALLOW
+        inner = (
+            {module for parts in PERSONALITIES.values() for module in parts}
+            | set(PASSES) - SHALLOW
+            | set(SMALL)
+        )
         made_of = [*blocks(args.slots, args.channels, args.streams), *functions(args.width)]
         todo = [Block(WHOLE, borders=frozenset(b.module for b in made_of) - inner | SIDES)]
     if args.only:

@@ -153,3 +153,68 @@ def test_every_path_that_is_recorded_is_allowed() -> None:
         for block in blocks.values():
             paths = record.as_found(block["paths"])
             assert not synth.check(synth.ROOT / "synth/ceilings.json", geometry, paths, renew=False)
+
+
+LABELS = {
+    "network": "via_vdev_select.net",
+    "disk": "via_vdev_select.blk",
+    **{name: f"via_vdev_select.{name}" for name in ("console", "entropy", "input")},
+}
+KINDS = {
+    "register to register": "reg",
+    "input to register": "in",
+    "register to output": "out",
+    "input to output": "through",
+}
+
+
+def recorded_row(recorded: dict, label: str, kinds: list[str]) -> list[str]:
+    """The cells of a block in a table of the results: levels of the deepest path, nanoseconds of the slowest, of each kind."""
+    name = LABELS.get(label, label)
+    geometry = next(g for g in ("64/1/1", "512/4/4") if name in recorded[g])
+    paths = next(iter(record.as_found(recorded[geometry][name]["paths"]).values()))
+    return [f"{p[0].levels}, {p[1].ps / 1000:.1f}" if (p := paths.get(kind)) else "–" for kind in kinds]
+
+
+def test_the_tables_in_the_results_are_what_is_recorded() -> None:
+    recorded = json.loads((synth.ROOT / "synth/record.json").read_text())
+    section = (synth.ROOT / "docs/results.md").read_text().split("## Longest paths")[1].split("\n## ")[0]
+    seen, wrong, first, kinds = 0, [], 0, []
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        now = [n for n, cell in enumerate(cells) if cell.startswith("now: ")]
+        if now:
+            first = now[0]
+            kinds = [KINDS[cell.removeprefix("now: ")] for cell in cells[first:]]
+        label = cells[0].removeprefix("… ")
+        if (
+            first
+            and len(cells) == first + len(kinds)
+            and any(LABELS.get(label, label) in r for r in recorded.values())
+        ):
+            seen += 1
+            expected = [*cells[:first], *recorded_row(recorded, label, kinds)]
+            wrong += [f"| {' | '.join(expected)} |"] if cells != expected else []
+    assert seen > 30
+    assert not wrong, "these rows should be:\n" + "\n".join(wrong)
+
+
+def test_the_areas_in_the_results_are_what_is_recorded() -> None:
+    recorded = json.loads((synth.ROOT / "synth/record.json").read_text())["512/4/4"]
+    section = (synth.ROOT / "docs/results.md").read_text().split("## Area")[1].split("\n## ")[0]
+    columns = ("LUT", "LUTRAM", "FF", "BRAM")
+    total = dict.fromkeys(columns, 0.0)
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) != 2 + len(columns) or cells[0] == "block":
+            continue
+        stated = dict(zip(columns, cells[2:], strict=True))
+        if cells[0] == "**shell**":
+            assert {c: float(v) for c, v in stated.items()} == total
+            return
+        if (name := cells[0].removeprefix("… ")) in recorded:
+            area = recorded[name]["area"]
+            assert {c: float(v) for c, v in stated.items()} == {c: area[c] for c in columns}, name
+            for column in columns if name == cells[0] else ():
+                total[column] += int(cells[1]) * area[column]
+    raise AssertionError("no sum over the shell")
