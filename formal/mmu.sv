@@ -9,7 +9,8 @@
 //     its dirty bit set.
 //
 // The addresses that leave keep the rules of a port (via_axi_checker at p_), if those that come do (at v_, assumed): they stay until they are accepted,
-// and a burst stays within 4 KiB, so the page of its first address is that of the burst.
+// and a burst stays within 4 KiB, so the page of its first address is that of the burst. Addresses of the page table, too, stay until they are accepted
+// (via_hs_checker).
 // The entries are those of real arrays (ram_regs.sv), one way of two sets for each page size. Which read belongs to which walk is the order of FIFOs
 // (formal/fifo) and of the port, and not shown here.
 
@@ -56,6 +57,8 @@ module mmu
 
   axi_ax_t p_ar, p_aw;
   logic v_ar_ready, v_aw_ready, p_ar_valid, p_aw_valid;
+  axi_ax_t walk_ar, walk_aw;
+  logic walk_ar_valid, walk_aw_valid;
 
   via_mmu #(
     .PageWays(1),
@@ -93,14 +96,14 @@ module mmu
     .evt_o          (),
     .evt_valid_o    (),
     .evt_ready_i,
-    .walk_ar_o      (),
-    .walk_ar_valid_o(),
+    .walk_ar_o      (walk_ar),
+    .walk_ar_valid_o(walk_ar_valid),
     .walk_ar_ready_i,
     .walk_r_i,
     .walk_r_valid_i,
     .walk_r_ready_o (),
-    .walk_aw_o      (),
-    .walk_aw_valid_o(),
+    .walk_aw_o      (walk_aw),
+    .walk_aw_valid_o(walk_aw_valid),
     .walk_aw_ready_i,
     .walk_w_o       (),
     .walk_w_valid_o (),
@@ -115,6 +118,26 @@ module mmu
     .n_wr_miss_o    (),
     .quiet_o        (),
     .idle_o         ()
+  );
+
+  via_hs_checker #(
+    .Width($bits(walk_ar))
+  ) u_walk_ar (
+    .clk_i,
+    .rst_ni,
+    .s_i    (walk_ar),
+    .valid_i(walk_ar_valid),
+    .ready_i(walk_ar_ready_i)
+  );
+
+  via_hs_checker #(
+    .Width($bits(walk_aw))
+  ) u_walk_aw (
+    .clk_i,
+    .rst_ni,
+    .s_i    (walk_aw),
+    .valid_i(walk_aw_valid),
+    .ready_i(walk_aw_ready_i)
   );
 
   via_axi_checker #(
