@@ -808,7 +808,13 @@ def test_bench_figures_are_the_same_every_time_on_a_busy_machine(
         [name for name in BENCH[1:] if name != "--quick"],
         *(["fsrf", "--quick", f"--pages={pages}", "--json"] for pages in ("hot", "warm", "cold", "over")),
         *(["fsrf", "--quick", f"--sweep={sweep}", "--json"] for sweep in ("slots", "access", "mixed")),
-        ["fsrf", "--quick", "--sweep=transfer", "--pages=warm", "--json"],
+        *(
+            ["fsrf", "--quick", "--sweep=transfer", f"--pages={pages}", "--json"]
+            for pages in ("warm", "cold")
+        ),
+        ["fsrf", "--quick", "--sweep=transfer", "--pages=warm", "--advice=normal", "--json"],
+        ["fsrf", "--quick", "--pages=over", "--host-us=2", "--json"],
+        ["dma", "mem", "--profile=f1", "--quick", "--json"],
     ],
     ids=" ".join,
 )
