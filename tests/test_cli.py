@@ -265,6 +265,38 @@ def test_a_copy_for_a_memory_port_is_made_when_the_run_begins(data: Path, tmp_pa
     assert data.read_bytes() == before
 
 
+def test_a_copy_for_a_memory_port_has_the_content_only(data: Path, tmp_path: Path):
+    """The mode of an existing output stays, that of a new one is usual, and an input need not be writable."""
+    sets = ["--set", "size=64", "--set", "count=20", "--set", "write=1", "--set", "seed=9", "--check"]
+    data.chmod(0o444)
+    private, new = tmp_path / "private", tmp_path / "new"
+    private.write_bytes(bytes(20_000))
+    private.chmod(0o600)
+    for out in (private, new):
+        ok("run", "rng", "--in", f"mem=file:{data}", "--out", f"mem=file:{out}", *sets, umask=0o027)
+    assert private.read_bytes() == new.read_bytes() != data.read_bytes()
+    assert [path.stat().st_mode & 0o777 for path in (data, private, new)] == [0o444, 0o600, 0o640]
+
+
+def test_a_copy_that_cannot_be_made_leaves_the_output_as_it_is(data: Path, tmp_path: Path):
+    empty, kept, new = tmp_path / "empty", tmp_path / "kept", tmp_path / "new"
+    empty.touch()
+    kept.write_text("kept")
+    sets = ["--set", "size=64", "--set", "count=5", "--set", "seed=1"]
+    for out in (kept, new):
+        route = ("--out", f"mem=file:{out}")
+        fails(2, f"{empty}: a file of 0 bytes", "run", "rng", "--in", f"mem=file:{empty}", *route, *sets)
+        # A limit of the size of files stands for a disk that is full.
+        source = tmp_path / "source"
+        source.write_bytes(bytes(4_000_000))
+        most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        fails(
+            *(1, f"{out}: cannot make room", "run", "rng", "--in", f"mem=file:{source}", *route, *sets),
+            preexec_fn=lambda most=most: resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 20, most)),
+        )
+    assert kept.read_text() == "kept" and not new.exists()
+
+
 def test_names_that_are_no_text(data: Path, tmp_path: Path):
     """As arguments they are refused by name, with a workaround; a temporary folder may have one."""
     name = tmp_path / os.fsdecode(b"name\xff")

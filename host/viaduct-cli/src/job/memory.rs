@@ -2,16 +2,19 @@
 //! The file of a memory port. Standard input is read to its end before the run, since an app is told how long its memory is and may
 //! access it in any order; standard output gets the changed copy after the run.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, fallocate};
 use viaduct::{Prot, Source};
 use viaduct_build::Scratch;
+use viaduct_pci::without_sigxfsz;
 
-use crate::fail::{Result, at, regular, usage};
+use crate::fail::{Failure, Result, at, reason, regular, usage};
 use crate::route::Route;
 
 /// What the app works on.
@@ -118,21 +121,49 @@ impl Memory {
             Work::Read(path) => (Source::file(path)?, Prot::READ),
             Work::Change(path) => (Source::file_mut(path)?, Prot::READ_WRITE),
             Work::Copy { from, to } => {
-                std::fs::copy(from, to).map_err(|e| match self.to_standard {
-                    true => Scratch::lacks("the copy for standard output", &e).into(),
-                    false => at(format!("{} to {}", from.display(), to.display()))(e),
-                })?;
+                let source = File::open(from).map_err(at(from.display()))?;
+                self.mappable(from, source.metadata().map_err(at(from.display()))?.len())?;
+                self.copy(source, to)?;
                 (Source::file_mut(to)?, Prot::READ_WRITE)
             }
         };
-        match source.len() {
+        self.mappable(source.name(), source.len())?;
+        Ok((source, prot))
+    }
+
+    /// Fails if a file has no bytes.
+    fn mappable(&self, path: &Path, bytes: u64) -> Result {
+        match bytes {
             0 if self.from_standard => usage("standard input: 0 bytes cannot be mapped"),
             0 => usage(format!(
                 "{}: a file of 0 bytes cannot be mapped (files in /proc and /sys have no length: copy one first)",
-                source.name().display()
+                path.display()
             )),
-            _ => Ok((source, prot)),
+            _ => Ok(()),
         }
+    }
+
+    /// Copies the content only: an existing file keeps its mode, and its content too if there is no room for the other.
+    fn copy(&self, mut from: File, to: &Path) -> Result {
+        let cannot = |doing: &'static str| {
+            move |e: io::Error| match self.to_standard {
+                true => Scratch::lacks("the copy for standard output", &e).into(),
+                false => Failure::Run(format!("{}: cannot {doing}: {}", to.display(), reason(&e))),
+            }
+        };
+        let is_new = to.symlink_metadata().is_err();
+        let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(to);
+        let mut copy = open.map_err(cannot("open it for writing"))?;
+        let bytes = from.metadata().map_err(cannot("examine the input"))?.len();
+        if let Err(e) = make_room(&copy, bytes) {
+            if is_new {
+                // What cannot be removed is an empty file.
+                let _ = std::fs::remove_file(to);
+            }
+            return Err(cannot("make room for a copy of the input")(e));
+        }
+        let copied = without_sigxfsz(|| copy.set_len(bytes).and_then(|()| io::copy(&mut from, &mut copy)));
+        copied.map(drop).map_err(cannot("write"))
     }
 
     /// Passes the result on.
@@ -141,6 +172,19 @@ impl Memory {
         let mut copy = File::open(to).map_err(at("the copy for standard output"))?;
         let written = own(io::stdout()).and_then(|mut out| io::copy(&mut copy, &mut out));
         written.map(drop).map_err(at("standard output: cannot write"))
+    }
+}
+
+/// Reserves space for the first `bytes` of a file, whose content stays; where file systems cannot do that, writing will tell.
+fn make_room(file: &File, bytes: u64) -> io::Result<()> {
+    let before = file.metadata()?.len();
+    let most = i64::try_from(bytes).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    match without_sigxfsz(|| fallocate(file.as_raw_fd(), FallocateFlags::empty(), 0, most)) {
+        Ok(()) | Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => Ok(()),
+        Err(errno) => {
+            file.set_len(before)?;
+            Err(errno.into())
+        }
     }
 }
 
