@@ -52,6 +52,14 @@ def test_an_app_is_a_filter(data: Path):
         )
 
 
+def test_a_file_of_the_kernel_is_written_in_order(tmp_path: Path):
+    """Here the name of the program; `--check` looks at what was sent, since the file has something else."""
+    name = tmp_path / "name"
+    name.write_bytes(b"59")
+    for check in ([], ["--check"]):
+        run("pass", "--in", f"file:{name}", "--out", "file:/proc/self/comm", *check)
+
+
 def test_a_digest_of_standard_input(data: Path):
     done = run("sha256", "--in", "-", input=data.read_bytes())
     assert done.stdout.decode() == f"{hashlib.sha256(data.read_bytes()).hexdigest()}  -\n"

@@ -4,7 +4,6 @@
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use viaduct::Endpoint;
@@ -31,10 +30,10 @@ impl Kept {
     }
 
     /// The endpoint that writes the route's stream and copies it; `None` if the route is not a stream.
-    pub fn output(route: &Route) -> Result<Option<(Kept, Endpoint)>> {
+    pub fn output(route: &Route, to: &Endpoint) -> Result<Option<(Kept, Endpoint)>> {
         let path = match (route.is_standard(), route.file()) {
             (true, _) => None,
-            (false, Some(path)) if is_stream(Path::new(path)) => Some(PathBuf::from(path)),
+            (false, Some(path)) if to.is_written_in_order() => Some(PathBuf::from(path)),
             (false, _) => return Ok(None),
         };
         let (kept, copy) = Self::new()?;
@@ -53,10 +52,6 @@ impl Kept {
     pub fn path(&self) -> PathBuf {
         self.0.path().join("copy")
     }
-}
-
-fn is_stream(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_fifo() || meta.file_type().is_char_device())
 }
 
 /// Metadata of the file, or of the standard stream if there is none.

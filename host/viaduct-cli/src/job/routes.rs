@@ -149,7 +149,7 @@ impl Routes {
         };
         let mut to = Endpoint::parse(&route.endpoint)?;
         if check {
-            match Kept::output(route)? {
+            match Kept::output(route, &to)? {
                 Some((kept, through)) => {
                     self.sinks.insert(name.to_owned(), kept.path());
                     self.kept.push(kept);

@@ -8,6 +8,11 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use nix::sys::statfs::{
+    CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC, FsType, PROC_SUPER_MAGIC, SECURITYFS_MAGIC,
+    SYSFS_MAGIC, TRACEFS_MAGIC, statfs,
+};
+
 use crate::backing::{SharedBytes, kind_of, open_error, zeroed};
 use crate::card::dma::DmaBuffer;
 use crate::error::{Error, Result};
@@ -18,7 +23,7 @@ use crate::job::flow::{Pipe, Stream};
 pub enum Endpoint {
     /// `file:PATH`. As a source: a regular file of its stated length, or a stream: a FIFO or character device, or a file of
     /// `/proc` or `/sys`, which is read to its end. As a sink: a regular file, created, or truncated if it exists; or a
-    /// stream: a FIFO or character device.
+    /// stream: a FIFO or character device, or a file of `/proc` or `/sys`.
     File(PathBuf),
     /// `-`: standard input as a source, standard output as a sink. A stream.
     Standard,
@@ -116,6 +121,18 @@ impl Endpoint {
                 _ => Ok(None),
             },
             Self::Standard | Self::Descriptor(_) | Self::Stream(_) => Ok(None),
+        }
+    }
+
+    /// Whether a run would write it in order, without positions: a stream.
+    pub fn is_written_in_order(&self) -> bool {
+        match self {
+            Self::Standard | Self::Descriptor(_) | Self::Stream(_) => true,
+            Self::File(path) => std::fs::metadata(path).is_ok_and(|meta| {
+                let kind = meta.file_type();
+                kind.is_fifo() || kind.is_char_device() || (kind.is_file() && of_kernel(path))
+            }),
+            Self::Bytes { .. } | Self::Card { .. } => false,
         }
     }
 
@@ -279,21 +296,23 @@ impl Out {
         if kind.is_some_and(|kind| kind.is_fifo()) {
             return Ok(Self::Stream(Pipe::fifo(path)?));
         }
-        // A device is only written: many cannot be read.
-        let device = kind.is_some_and(|kind| kind.is_char_device());
+        // What is no file with positions is only written: many devices and files of /proc cannot be read.
+        let in_order = Endpoint::File(path.into()).is_written_in_order();
         let file = OpenOptions::new()
-            .read(!device)
+            .read(!in_order)
             .write(true)
-            .create(!device)
+            .create(!in_order)
             .truncate(false)
             .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY)
             .open(path)
             .map_err(|e| open_error(path, "open it for writing", e))?;
         let meta = file.metadata().map_err(|e| Error::file(path, "examine it", e))?;
         match kind_of(&meta) {
-            None => Ok(Self::File { file, path: path.into() }),
-            Some(_) if meta.file_type().is_char_device() => Ok(Self::Stream(Pipe::file(path, file)?)),
-            Some(what) => Err(Error::NotAFile { path: path.into(), what }),
+            None if !in_order => Ok(Self::File { file, path: path.into() }),
+            Some(what) if !meta.file_type().is_char_device() => {
+                Err(Error::NotAFile { path: path.into(), what })
+            }
+            _ => Ok(Self::Stream(Pipe::file(path, file)?)),
         }
     }
 
@@ -342,6 +361,20 @@ impl Out {
         }
         Ok(())
     }
+}
+
+/// Whether the kernel itself takes what is written to a file, as those of `/proc` and `/sys`.
+fn of_kernel(path: &Path) -> bool {
+    const TYPES: [FsType; 7] = [
+        PROC_SUPER_MAGIC,
+        SYSFS_MAGIC,
+        DEBUGFS_MAGIC,
+        TRACEFS_MAGIC,
+        CGROUP_SUPER_MAGIC,
+        CGROUP2_SUPER_MAGIC,
+        SECURITYFS_MAGIC,
+    ];
+    statfs(path).is_ok_and(|on| TYPES.contains(&on.filesystem_type()))
 }
 
 /// Fails if a sink is also a source or another sink, or a part of one.
