@@ -297,6 +297,19 @@ def test_a_copy_that_cannot_be_made_leaves_the_output_as_it_is(data: Path, tmp_p
     assert kept.read_text() == "kept" and not new.exists()
 
 
+def test_an_input_that_changes_during_a_checked_run_is_named(tmp_path: Path):
+    source, out = tmp_path / "source", tmp_path / "out"
+    source.write_bytes(bytes(4_000_000))
+    command = ["run", "pass", "--in", f"file:{source}", "--out", f"file:{out}", "--check"]
+    with subprocess.Popen([ROOT / "viaduct", *command], stderr=subprocess.PIPE, text=True, cwd=ROOT) as run:
+        while run.poll() is None and not (out.exists() and out.stat().st_size):
+            time.sleep(0.005)
+        with source.open("r+b") as file:
+            file.write(b"changed")
+        said = run.communicate(timeout=300)[1]
+    assert run.returncode == 1 and f"{source} changed during the run" in said, said
+
+
 def test_names_that_are_no_text(data: Path, tmp_path: Path):
     """As arguments they are refused by name, with a workaround; a temporary folder may have one."""
     name = tmp_path / os.fsdecode(b"name\xff")

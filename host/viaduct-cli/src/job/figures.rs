@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use viaduct::{CardInfo, SlotCounters};
 
+use super::check::Input;
+
 /// Results of a run.
 pub struct Outcome {
     /// Number of the slot.
@@ -25,6 +27,8 @@ pub struct Outcome {
     pub info: CardInfo,
     /// Read-only registers after the run: little-endian bytes.
     pub registers: BTreeMap<String, Vec<u8>>,
+    /// Files that were read, as they were when the run began, if it is to be checked.
+    pub inputs: Vec<Input>,
 }
 
 impl Outcome {

@@ -82,6 +82,7 @@ impl<'a> Loaded<'a> {
             Some(memory) => Some(self.memory_registers().and_then(|_| memory.begin())?),
             None => None,
         };
+        let inputs = routes.read_files()?;
         let before = self.slot.counters()?;
         let begun = std::time::Instant::now();
         let link = |sim: &Simulated| sim.link_cycles();
@@ -133,6 +134,7 @@ impl<'a> Loaded<'a> {
             link,
             info,
             registers,
+            inputs,
         })
     }
 

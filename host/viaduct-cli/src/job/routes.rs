@@ -46,6 +46,8 @@ pub struct Routes {
     pub(super) messages: Vec<(String, SharedBytes)>,
     /// File of each input, for the golden model.
     pub(super) sources: BTreeMap<String, PathBuf>,
+    /// Those of them that belong to the user, and must stay as they are during the run.
+    pub(super) watched: Vec<PathBuf>,
     /// File of each output, to be compared.
     pub(super) sinks: BTreeMap<String, PathBuf>,
     /// Content of the memory port's file before the run.
@@ -107,7 +109,11 @@ impl Routes {
                             self.kept.push(kept);
                             from = through;
                         }
-                        None => drop(self.sources.insert(name.to_owned(), file(name, route)?)),
+                        None => {
+                            let path = file(name, route)?;
+                            self.watched.push(path.clone());
+                            self.sources.insert(name.to_owned(), path);
+                        }
                     }
                 }
                 self.inputs.push((port, from));
@@ -117,7 +123,9 @@ impl Routes {
                 let mut lanes = Lanes::new(app, name)?;
                 for route in many {
                     if check {
-                        lanes.files.push(file(name, route)?);
+                        let path = file(name, route)?;
+                        self.watched.push(path.clone());
+                        lanes.files.push(path);
                     }
                     self.names.push(route.name().to_owned());
                     self.inputs.push((port, Endpoint::parse(&route.endpoint)?));
@@ -191,6 +199,8 @@ impl Routes {
         if check {
             let (before, after, copy) = memory.before_and_after()?;
             self._before = copy;
+            let watched = from.filter(|from| !from.is_standard()).and_then(Route::file);
+            self.watched.extend(watched.map(PathBuf::from));
             self.sources.insert(port.name.clone(), before);
             self.sinks.insert(port.name.clone(), after);
         }
