@@ -243,6 +243,31 @@ def test_a_pipe_gets_no_escape_sequences():
     assert "\x1b" not in vm(input="echo $((6 * 7)); ls --color=auto /; exit\n").stdout
 
 
+def test_wrong_use_is_told_before_anything_is_downloaded(tmp_path: Path):
+    cache = tmp_path / "cache"
+    for args, words in (
+        (["--function", "net,nett"], 'no function "nett"'),
+        (["--function", "net", "--card", str(tmp_path / "none")], "is there a card"),
+        (["--disk", "file:/nonexistent"], "/nonexistent: No such file"),
+        (["--disk", "copy:/dev/zero"], "is a device"),
+        (["--net", "app:unknown"], 'no app named "unknown"'),
+        (["--uart", "app:rng"], "exactly one input and one output"),
+        (["--disk-app", "unknown"], 'no app named "unknown"'),
+        (["--function", "xdma", "--xdma-app", "unknown"], 'no app named "unknown"'),
+        (["--function", "net", "--xdma-app", "rng"], "--function xdma"),
+    ):
+        done = subprocess.run(
+            [VIADUCT, "vm", *args, "--", "true"],
+            text=True,
+            capture_output=True,
+            cwd=ROOT,
+            env=os.environ | {"XDG_CACHE_HOME": str(cache)},
+            timeout=PATIENCE,
+        )
+        assert done.returncode == 2 and words in done.stderr, done.stderr
+        assert not cache.exists()
+
+
 def test_wrong_use(tmp_path: Path):
     for args, words in (
         (["--function", "net", "--card", str(tmp_path)], "is there a card"),

@@ -33,6 +33,11 @@ impl Failure {
         }
     }
 
+    /// The same, as the fault of an argument.
+    pub fn by_usage(self) -> Self {
+        Failure::Usage(self.message().to_owned())
+    }
+
     /// Prints the message: one line, after a tool's output.
     pub fn report(&self) {
         if let Failure::Tool(output, _) = self {

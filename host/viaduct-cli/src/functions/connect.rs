@@ -293,6 +293,26 @@ impl ConnectArgs {
         Ok(all)
     }
 
+    /// Fails if a file or an app does not exist or is of the wrong kind: before anything is downloaded or built.
+    pub fn check(&self, project: &Project) -> Result {
+        if let DiskSpec::File(path) | DiskSpec::Copy(path) = &self.disk {
+            regular(path.as_ref()).map_err(Failure::by_usage)?;
+        }
+        if let Place::App(name) = &self.net {
+            streaming(project, name)?;
+        }
+        if let Place::App(name) = &self.uart {
+            streaming(project, name)?;
+        }
+        if let Some(name) = &self.disk_app {
+            registers(&streaming(project, name)?, &self.disk_registers(project, name)?)?;
+        }
+        for name in &self.xdma_app {
+            registers(&project.load(name)?, &[])?;
+        }
+        Ok(())
+    }
+
     /// Connects every function of the card.
     pub fn connect(&self, project: &Project, opened: &Opened) -> Result<Connected> {
         let mut slots = Vec::new();

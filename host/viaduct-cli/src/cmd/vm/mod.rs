@@ -172,9 +172,14 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
         }
     }
     let more = args.qmp.as_deref().map(read_commands).transpose()?.unwrap_or_default();
+    let simulate = args.card.is_none() && !wanted.is_empty();
+    let connect = if simulate { connections(&args, &wanted, &project)? } else { None };
+    let mut sockets = match &args.card {
+        Some(dir) => wanted.iter().map(|name| socket(dir, name)).collect::<Result<Vec<_>>>()?,
+        None => Vec::new(),
+    };
     let guest = Guest::prepare(project.root(), &args.kernel)?;
     let shape = Shape { memory: args.memory, iommu: args.iommu, root: args.root };
-    let simulate = args.card.is_none() && !wanted.is_empty();
     if simulate {
         project.build_card(Variant::Functions, &mut crate::project::tell)?;
     }
@@ -182,24 +187,13 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
     let mut signals = Signals::take()?;
     let folder = scratch(job.archive.len() as u64 + SPARE)?;
     let mut card = None;
-    let mut sockets = Vec::new();
     // Functions of another process, checked before QEMU connects: it would neither name another client nor wait.
     let mut held = Vec::new();
-    if let Some(dir) = &args.card {
-        for name in &wanted {
-            let socket = std::path::absolute(dir.join(format!("{name}.sock"))).map_err(at(dir.display()))?;
-            if !socket.exists() {
-                return usage(format!(
-                    "no socket {}: is there a card? `viaduct card --functions {}` starts one",
-                    socket.display(),
-                    dir.display()
-                ));
-            }
-            held.push(args.wait.open(&Location::Unix(socket.clone()))?);
-            sockets.push(socket);
-        }
-    } else if simulate {
-        let served = ServedCard::start(&project, &args, &wanted, folder.path())?;
+    for socket in &sockets {
+        held.push(args.wait.open(&Location::Unix(socket.clone()))?);
+    }
+    if simulate {
+        let served = ServedCard::start(&project, &args, connect, &wanted, folder.path())?;
         watcher.card(&served.sim)?;
         sockets.clone_from(&served.sockets);
         card = Some(served);
@@ -239,6 +233,47 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
     result.and_then(|code| stopped.map(|()| code))
 }
 
+/// The socket of a function of another process.
+fn socket(dir: &Path, name: &str) -> Result<PathBuf> {
+    let socket = std::path::absolute(dir.join(format!("{name}.sock"))).map_err(at(dir.display()))?;
+    if socket.exists() {
+        return Ok(socket);
+    }
+    usage(format!(
+        "no socket {}: is there a card? `viaduct card --functions {}` starts one",
+        socket.display(),
+        dir.display()
+    ))
+}
+
+/// How the functions of a simulated card are connected; `None` if the guest does that. Everything named in it exists.
+fn connections(args: &Args, wanted: &[&str], project: &Project) -> Result<Option<ConnectArgs>> {
+    if let Some(unknown) = wanted.iter().find(|name| !function_names().any(|known| known == **name)) {
+        return usage(format!(
+            "the card has no function {unknown:?}; functions are called {}",
+            function_names().collect::<Vec<_>>().join(", ")
+        ));
+    }
+    if wanted.contains(&MGMT) {
+        // Its only user, which connects the other functions, is the guest.
+        return Ok(None);
+    }
+    let mut connect = args.connect.clone();
+    if !wanted.contains(&"net") {
+        connect.net = Place::None;
+    }
+    if !wanted.contains(&"blk") {
+        connect.disk = DiskSpec::None;
+    }
+    if !wanted.contains(&"xdma") && !connect.xdma_app.is_empty() {
+        return usage(
+            "--xdma-app is for the driver of xdma, which the guest does not have: give it --function xdma",
+        );
+    }
+    connect.check(project)?;
+    Ok(Some(connect))
+}
+
 /// A simulated card in this process, with its functions behind sockets.
 struct ServedCard {
     sim: Simulated,
@@ -248,28 +283,22 @@ struct ServedCard {
 }
 
 impl ServedCard {
-    fn start(project: &Project, args: &Args, wanted: &[&str], folder: &Path) -> Result<Self> {
+    fn start(
+        project: &Project,
+        args: &Args,
+        connect: Option<ConnectArgs>,
+        wanted: &[&str],
+        folder: &Path,
+    ) -> Result<Self> {
         let sim = crate::card::simulated(project, args.profile.as_deref(), Variant::Functions)?;
         let function = Arc::clone(&sim.function);
         args.connect.offer(&function)?;
-        let connected = if wanted.contains(&MGMT) {
-            // Its only user, which connects the other functions, is the guest.
-            None
-        } else {
-            let mut connect = args.connect.clone();
-            if !wanted.contains(&"net") {
-                connect.net = Place::None;
+        let connected = match connect {
+            None => None,
+            Some(connect) => {
+                let card = Card::open_with(Arc::clone(&function) as _, Timeouts::default())?;
+                Some(connect.connect(project, &Opened { card, sim: Some(sim.clone()) })?)
             }
-            if !wanted.contains(&"blk") {
-                connect.disk = DiskSpec::None;
-            }
-            if !wanted.contains(&"xdma") && !connect.xdma_app.is_empty() {
-                return usage(
-                    "--xdma-app is for the driver of xdma, which the guest does not have: give it --function xdma",
-                );
-            }
-            let card = Card::open_with(Arc::clone(&function) as _, Timeouts::default())?;
-            Some(connect.connect(project, &Opened { card, sim: Some(sim.clone()) })?)
         };
         connected.iter().flat_map(Connected::lines).for_each(|line| tell!("{line}"));
         let (mut servers, mut sockets) = (Vec::new(), Vec::new());
@@ -281,10 +310,7 @@ impl ServedCard {
                 None => None,
             };
             let Some(found) = found else {
-                return usage(format!(
-                    "the card has no function {name:?}; functions are called {}",
-                    function_names().collect::<Vec<_>>().join(", ")
-                ));
+                return Err(Failure::Run(format!("the card has no function {name:?}; build it again")));
             };
             let socket = folder.join(format!("{name}.sock"));
             servers.push(serve(&socket, found)?);
