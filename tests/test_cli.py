@@ -1082,6 +1082,12 @@ def test_a_folder_for_plots_that_cannot_be_written_is_told_first(tmp_path: Path)
     assert (tmp_path / "file").read_text() == "mine"
 
 
+def test_a_file_for_results_that_cannot_be_written_is_told_first():
+    args = ["bench", "dma", "fsrf", "--quick", "--resume", "/nonexistent/x"]
+    done = viaduct(*args, timeout=60)
+    assert done.returncode == 2 and done.stdout == "" and "/nonexistent/x: No such" in done.stderr
+
+
 def figures(*args: str) -> list[dict]:
     return json.loads(ok("bench", *args, "--json", timeout=900))
 

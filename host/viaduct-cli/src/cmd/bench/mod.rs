@@ -151,6 +151,7 @@ pub fn run(args: Args) -> Result {
     let all = [What::Dma, What::Mem, What::Apps, What::Virtio, What::Sim];
     let what = if args.what.is_empty() { all.to_vec() } else { args.what.clone() };
     refuse_others(&args, &what)?;
+    args.choice.check_resume()?;
     let project = crate::project::find()?;
     let card = CardArgs {
         card: CardSpec::Sim,

@@ -33,7 +33,7 @@ use self::work::{NAMES, Ran, Sizes, Task, Work};
 use super::{Figure, link_limits};
 use crate::card::{CardArgs, Opened};
 use crate::cmd::bench::plot::{Form, Kind, Plot};
-use crate::fail::{Result, usage};
+use crate::fail::{Failure, Result, usage};
 
 const OURS: &str = "viaduct";
 const MIB: f64 = 1048576.0;
@@ -151,6 +151,13 @@ struct Bench<'a> {
     record: Option<Record>,
     /// Results so far, on a terminal.
     bar: ProgressBar,
+}
+
+impl Choice {
+    /// Fails if the file of `--resume` cannot be used.
+    pub fn check_resume(&self) -> Result {
+        self.resume.as_deref().map_or(Ok(()), |path| Record::open(path).map(drop).map_err(Failure::by_usage))
+    }
 }
 
 /// Measures the figures of `viaduct bench fsrf`.
