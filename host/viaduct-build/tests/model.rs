@@ -49,9 +49,24 @@ fn a_broken_model_is_shown() {
         ("def model(i, r):\n    return 5\n", "returned int, not a dict"),
         ("def model(i, r):\n    return {'out': 'text'}\n", "returned str for 'out', not bytes"),
         ("x = 1\n", "does not define the function model"),
-        ("def model(:\n", "SyntaxError"),
     ] {
         let error = run(body, b"").unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn an_error_in_a_model_is_told_in_one_line_with_its_place() {
+    for (body, expected, line) in [
+        ("def model(i, r):\n    raise RuntimeError('x\\ny')\n", "RuntimeError: x (", 2),
+        ("def model(i, r):\n    f()\ndef f():\n    raise ValueError\n", "ValueError (", 4),
+        ("import json\ndef model(i, r):\n    json.loads('')\n", "JSONDecodeError: Expecting value", 3),
+        ("import sys\nsys.exit('no')\n", "SystemExit: no (", 2),
+        ("\ndef model(:\n", "SyntaxError: invalid syntax (", 2),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let error = run_in(folder.path(), body, b"").unwrap_err().to_string();
+        let place = format!("({}:{line})", folder.path().join("model.py").display());
+        assert!(error.contains(expected) && error.ends_with(&place) && !error.contains('\n'), "{error}");
     }
 }
