@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -82,7 +83,7 @@ viaduct_image_status open_image(const std::string& image_dir, const uint8_t* con
 
   const std::string path = image_dir + "/" + name + "/" + name + ".so";
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return VIADUCT_IMAGE_NOT_FOUND;
+  if (fd < 0) return errno == EMFILE ? VIADUCT_IMAGE_NO_DESCRIPTORS : VIADUCT_IMAGE_NOT_FOUND;
   Sha256::Digest digest;
   const bool readable = hash_file(fd, digest);
   if (!readable || std::memcmp(digest.data(), container + VIADUCT_IMAGE_DIGEST, digest.size()) != 0) {
@@ -99,9 +100,13 @@ viaduct_image_status open_image(const std::string& image_dir, const uint8_t* con
   const std::string opened = "/proc/self/fd/" + std::to_string(fd);
   void* object = dlopen(opened.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!object) {
-    // The loader holds nothing, so a later attempt may succeed, as when memory was short.
+    // The loader holds nothing, so a later attempt may succeed, as when memory was short. It needs one more
+    // descriptor.
+    const int more = dup(fd);
+    const bool full = more < 0 && errno == EMFILE;
+    if (more >= 0) close(more);
     close(fd);
-    return VIADUCT_IMAGE_BROKEN;
+    return full ? VIADUCT_IMAGE_NO_DESCRIPTORS : VIADUCT_IMAGE_BROKEN;
   }
   const viaduct_image_status status = examine(object, api);
   objects.emplace(digest, Object{status, api});

@@ -427,6 +427,23 @@ def test_a_limit_that_is_reached_is_named(data: Path):
     fails(1, "ulimit -v", "run", "sha256", "--in", f"file:{data}", preexec_fn=limit)
 
 
+def test_a_limit_of_open_files_is_named(data: Path, tmp_path: Path):
+    """Wherever a run meets it."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    command = ["run", "pass", "--in", f"file:{data}", "--out", f"file:{tmp_path / 'out'}"]
+    ok(*command)
+    # Until there are enough.
+    for few in range(4, 64):
+        limit = (few, few)
+        done = viaduct(
+            *command, preexec_fn=lambda limit=limit: resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+        )
+        if done.returncode == 0:
+            break
+        assert "ulimit -n" in done.stderr and "build the app" not in done.stderr, (few, done.stderr)
+    assert done.returncode == 0 and most > 64
+
+
 def test_the_socket_of_another_program_is_told(tmp_path: Path):
     path = tmp_path / "daemon"
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as daemon:

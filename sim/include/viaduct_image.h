@@ -25,7 +25,8 @@ enum viaduct_image_status {
   VIADUCT_IMAGE_WRONG_ABI = 5,      /* made for another version of the card model */
   VIADUCT_IMAGE_BROKEN = 6,         /* the object cannot be opened, or is no app */
   VIADUCT_IMAGE_NO_MEMORY = 7,
-  VIADUCT_IMAGE_NO_SLOT = 8 /* the card has no slot of that number */
+  VIADUCT_IMAGE_NO_SLOT = 8,       /* the card has no slot of that number */
+  VIADUCT_IMAGE_NO_DESCRIPTORS = 9 /* this process may not have more files open */
 };
 
 #endif

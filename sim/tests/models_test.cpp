@@ -3,6 +3,7 @@
 //
 // Tests of the card's models without a shell: a driver plays the shell's part at the clock edge. Run by
 // sim/test_models.py; the first argument is a scratch folder, the second one the test to run.
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -1515,6 +1516,16 @@ void images_are_checked() {
   bad[VIADUCT_IMAGE_DIGEST + 31] ^= 1;
   CHECK(open(bad) == VIADUCT_IMAGE_WRONG_HASH);
   CHECK(open(container("absent", app)) == VIADUCT_IMAGE_NOT_FOUND);
+  // The object needs a descriptor, and the loader another one.
+  rlimit before;
+  const int next = dup(0);
+  CHECK(next >= 0 && close(next) == 0 && getrlimit(RLIMIT_NOFILE, &before) == 0);
+  for (rlim_t more : {0, 1}) {
+    const rlimit few = {.rlim_cur = next + more, .rlim_max = before.rlim_max};
+    CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    CHECK(open(container("other", other)) == VIADUCT_IMAGE_NO_DESCRIPTORS, "%d more", int(more));
+  }
+  CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
   for (const char* name :
        {"", "..", "../app", "App", "app/../app", "a b", "thirty_two_characters_and_no_end"}) {
     CHECK(open(container(name, app)) == VIADUCT_IMAGE_BAD_CONTAINER, "%s", name);

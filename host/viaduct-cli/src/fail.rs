@@ -74,10 +74,10 @@ pub fn regular(path: &Path) -> Result {
     usage(format!("{}: is {what}, not a regular file; name a file", path.display()))
 }
 
-/// The system's text without its number.
+/// The system's text without its number, and what to do if it does not say it.
 pub fn reason(e: &std::io::Error) -> String {
     let text = e.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
+    text.split(" (os error").next().unwrap_or(&text).to_owned() + viaduct_pci::remedy(e)
 }
 
 /// A failure by wrong usage.

@@ -59,13 +59,21 @@ pub enum PciError {
     #[error("{0}")]
     Unusable(String),
     /// A system call failed.
-    #[error("{what}: {source}")]
+    #[error("{what}: {source}{}", remedy(source))]
     Os {
         /// What was attempted.
         what: String,
         /// The system's error.
         source: std::io::Error,
     },
+}
+
+/// What to do about an error of the system that does not say it, to be appended to its text.
+pub fn remedy(error: &std::io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EMFILE) => "; the limit of open files is reached (`ulimit -n`): raise it",
+        _ => "",
+    }
 }
 
 /// Result of an operation on a PCI function.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::protocol::desc::{EventCause, Status};
-use viaduct_pci::PciError;
+use viaduct_pci::{PciError, remedy};
 
 /// Result of an operation on a card.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -135,7 +135,7 @@ pub enum Error {
     #[error("this is not an app image: {0}; build the app again")]
     BadImage(String),
     /// The card refused an app image.
-    #[error("the card refused the image for slot {slot}: {}; build the app for this card and load it again", load_reason(*.code))]
+    #[error("the card refused the image for slot {slot}: {}; {}", load_reason(*.code), load_remedy(*.code))]
     LoadRefused {
         /// The slot.
         slot: usize,
@@ -161,7 +161,7 @@ pub enum Error {
         why: String,
     },
     /// A file could not be opened, examined or read.
-    #[error("{}: cannot {doing}: {source}", path.display())]
+    #[error("{}: cannot {doing}: {source}{}", path.display(), remedy(source))]
     File {
         /// The file.
         path: PathBuf,
@@ -424,18 +424,33 @@ fn load_reason(code: u8) -> &'static str {
         3 => "the app's object is not the one of this image: rebuilt since, or damaged (code 3)",
         4 => "it is built for another data width or number of streams (code 4)",
         5 => "it is built for another version of the card (code 5)",
-        6 => {
-            "the app's object is damaged, or there are too few descriptors or too little memory to open it (code 6)"
-        }
+        6 => "the app's object is damaged, or there is too little memory to open it (code 6)",
         7 => "there is not enough memory (code 7)",
         8 => "the card has no such slot (code 8)",
+        9 => "its process has as many files open as it may (code 9)",
         _ => "the reason is unknown",
+    }
+}
+
+fn load_remedy(code: u8) -> &'static str {
+    match code {
+        9 => "raise the limit of that process with `ulimit -n`",
+        _ => "build the app for this card and load it again",
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_of_open_files_is_told_with_what_to_do() {
+        let full = io::Error::from_raw_os_error(libc::EMFILE);
+        for error in [Error::LoadRefused { slot: 0, code: 9 }, Error::file("a", "open it", full)] {
+            let text = error.to_string();
+            assert!(text.contains("`ulimit -n`") && !text.contains("build"), "{text}");
+        }
+    }
 
     #[test]
     fn a_reset_by_somebody_else_is_no_cause() {
