@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -1103,6 +1104,21 @@ def test_a_file_for_results_that_cannot_be_written_is_told_first():
     args = ["bench", "dma", "fsrf", "--quick", "--resume", "/nonexistent/x"]
     done = viaduct(*args, timeout=60)
     assert done.returncode == 2 and done.stdout == "" and "/nonexistent/x: No such" in done.stderr
+
+
+def test_a_dumb_terminal_gets_no_bar(data: Path, tmp_path: Path):
+    data.write_bytes(bytes(2_000_000))
+    for term, moves in (("xterm", True), ("dumb", False)):
+        ours, theirs = pty.openpty()
+        termios.tcsetwinsize(theirs, (24, 80))
+        command = [ROOT / "viaduct", "run", "pass", "--in", f"file:{data}", "--out", f"file:{tmp_path / 'o'}"]
+        with subprocess.Popen(command, stderr=theirs, env=os.environ | {"TERM": term}, cwd=ROOT) as run:
+            os.close(theirs)
+            shown = b""
+            with contextlib.suppress(OSError), open(ours, "rb", buffering=0) as screen:
+                while data_shown := screen.read(4096):
+                    shown += data_shown
+        assert run.returncode == 0 and (b"\x1b[" in shown) == moves, shown
 
 
 def figures(*args: str) -> list[dict]:

@@ -4,7 +4,9 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use viaduct::{CardInfo, Progress};
 
-/// A bar on a terminal, nothing elsewhere.
+use super::progress_target;
+
+/// A bar on a terminal that can show it, nothing elsewhere.
 pub struct Meter {
     bar: ProgressBar,
     info: CardInfo,
@@ -39,7 +41,7 @@ impl Meter {
         self.bar.set_message(format!("{rate:.2} bytes per cycle, {time:.0} µs on the card"));
         self.bar.set_position(if p.total_in > 0 { p.bytes_in } else { bytes });
         if begins {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.bar.set_draw_target(progress_target());
         }
     }
 

@@ -7,6 +7,16 @@ pub mod text;
 
 use std::process::{Command, Stdio};
 
+use indicatif::ProgressDrawTarget;
+
+/// Where progress is drawn: standard error, unless its terminal cannot move the cursor.
+pub fn progress_target() -> ProgressDrawTarget {
+    match std::env::var_os("TERM") {
+        Some(term) if term == "dumb" => ProgressDrawTarget::hidden(),
+        _ => ProgressDrawTarget::stderr(),
+    }
+}
+
 /// Rows and columns of the terminal on standard input; `None` if it is not a terminal, or has no size.
 pub fn window() -> Option<(u16, u16)> {
     let size =

@@ -34,6 +34,7 @@ use super::{Figure, link_limits};
 use crate::card::{CardArgs, Opened};
 use crate::cmd::bench::plot::{Form, Kind, Plot};
 use crate::fail::{Failure, Result, usage};
+use crate::terminal::progress_target;
 
 const OURS: &str = "viaduct";
 const MIB: f64 = 1048576.0;
@@ -469,7 +470,7 @@ fn counts(ran: &[Ran]) -> String {
 
 /// Results, on a terminal.
 fn bar() -> ProgressBar {
-    let bar = ProgressBar::new(0).with_finish(ProgressFinish::AndClear);
+    let bar = ProgressBar::with_draw_target(Some(0), progress_target()).with_finish(ProgressFinish::AndClear);
     match ProgressStyle::with_template("{bar:30} {pos} of {len} results, {msg}, {eta} left") {
         Ok(style) => bar.with_style(style.progress_chars("██░")),
         Err(_) => bar,
