@@ -33,8 +33,14 @@ pub struct CardArgs {
 #[derive(clap::Args, Clone, Copy, Default, PartialEq)]
 pub struct WaitArgs {
     /// If another process uses the card, wait until it is free, at most this number of seconds if given
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true)]
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, value_parser = seconds)]
     wait: Option<Option<u64>>,
+}
+
+fn seconds(text: &str) -> std::result::Result<u64, String> {
+    text.parse().map_err(|_| {
+        "write a whole number of seconds, 0 or more, or --wait alone to wait as long as it takes".to_owned()
+    })
 }
 
 impl WaitArgs {
