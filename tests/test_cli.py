@@ -210,6 +210,10 @@ def test_usage_errors(data: Path, tmp_path: Path):
         ("cannot be the name of an app", ["new", "../escape"]),
         ("apps/pass exists", ["new", "pass"]),
         ("write a whole number of seconds", ["info", "card", "--wait=-1"]),
+        (
+            "which --functions creates for that function",
+            ["card", "--functions", str(tmp_path / "d"), "--socket", str(tmp_path / "d/net.sock")],
+        ),
         ("are for `bench guest`", ["bench", "dma", "--rounds", "5"]),
         ("are for `bench fsrf`", ["bench", "dma", "--host-us", "3"]),
         ("did you mean gen3x16", ["ls", "--profile", "gen3x61"]),

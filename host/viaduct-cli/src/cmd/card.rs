@@ -13,7 +13,7 @@ use viaduct_pci::vfio_user::Server;
 use viaduct_sim::{SimCard, function_names};
 
 use crate::card::Opened;
-use crate::fail::{Failure, Result, at};
+use crate::fail::{Failure, Result, at, usage};
 use crate::functions::connect::{ConnectArgs, Connected};
 use crate::process::tell::out;
 
@@ -39,10 +39,34 @@ pub struct Args {
     profile: Option<String>,
 }
 
+impl Args {
+    /// Fails if --socket names the socket of a function in the folder of --functions.
+    fn refuse_one_path_twice(&self) -> Result {
+        let (Some(socket), Some(dir)) = (&self.socket, &self.functions) else { return Ok(()) };
+        let above = socket.parent().filter(|above| !above.as_os_str().is_empty());
+        let folder = above.unwrap_or(Path::new("."));
+        let same = absolute(folder)? == absolute(dir)?;
+        let of_function = |name: &str| socket.file_name().is_some_and(|n| n == &*format!("{name}.sock"));
+        if same && function_names().skip(1).any(of_function) {
+            return usage(format!(
+                "--socket names {}, which --functions creates for that function; name another path",
+                socket.display()
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The absolute path of a folder, without links if it exists.
+fn absolute(folder: &Path) -> Result<PathBuf> {
+    folder.canonicalize().or_else(|_| std::path::absolute(folder)).map_err(at(folder.display()))
+}
+
 /// Runs the command.
 pub fn run(args: Args) -> Result {
     // Before anything is built.
     args.connect.feature_changes()?;
+    args.refuse_one_path_twice()?;
     let project = crate::project::find()?;
     // Before any thread is started, so that all threads block the signals.
     let mut signals = crate::process::signals::ending();
