@@ -7,6 +7,7 @@ Where only the build system is tested, the compiler is a script that creates emp
 import ctypes
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -313,6 +314,17 @@ def test_a_copied_checkout_runs_for_anybody_without_tools(copied: Path):
         assert done.returncode == 1, done.stdout
         remedy = "the pinned tools are not installed; run `make setup`"
         assert done.stderr == f"error: building {what} failed: {remedy}\n"
+
+
+def test_a_missing_folder_is_told_in_one_line(tmp_path: Path):
+    for there in ("tools", "sim", ".venv"):
+        (tmp_path / there).symlink_to(ROOT / there)
+    command = [".venv/bin/python", "tools/verilate.py", "card"]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    told = r"verilate: error: rtl/\*/via_\w+\.sv: there is no such file; is the checkout complete\?\n"
+    assert done.returncode == 1 and re.fullmatch(told, done.stderr), done.stderr
 
 
 def test_an_app_is_built_in_a_copied_checkout(project: Project):

@@ -23,6 +23,7 @@ would have been skipped changes an output, or the state though no input changes.
 """
 
 import argparse
+import errno
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,7 +54,11 @@ class Part:
     @property
     def source(self) -> Path:
         """Path of the block, relative to the project."""
-        return next(Path("rtl").glob(f"*/{self.module}.sv"))
+        found = next(Path("rtl").glob(f"*/{self.module}.sv"), None)
+        if found is None:
+            what = "there is no such file; is the checkout complete?"
+            raise FileNotFoundError(errno.ENOENT, what, f"rtl/*/{self.module}.sv")
+        return found
 
 
 # Queues of each virtio function, as in via_vdev_pkg; their numbers are those in via_virtio_pkg.
