@@ -1111,6 +1111,14 @@ def test_a_file_for_results_that_cannot_be_written_is_told_first():
     assert done.returncode == 2 and done.stdout == "" and "/nonexistent/x: No such" in done.stderr
 
 
+@pytest.mark.parametrize("wrong", ["--card=foo", "--profile=zz"])
+def test_the_daemon_refuses_wrong_values_as_the_command_does(wrong: str, tmp_path: Path):
+    command = [ROOT / "target/release/viaductd", "--socket", tmp_path / "s", wrong]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT, check=False)
+    option, value = wrong.split("=")
+    assert done.returncode == 2 and f"invalid value '{value}' for '{option} <" in done.stderr, done.stderr
+
+
 def test_a_dumb_terminal_gets_no_bar(data: Path, tmp_path: Path):
     data.write_bytes(bytes(2_000_000))
     for term, moves in (("xterm", True), ("dumb", False)):

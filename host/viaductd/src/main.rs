@@ -13,7 +13,7 @@ use clap_complete::Shell;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use viaduct::{Card, Timeouts};
-use viaduct_build::{Container, Project, Variant};
+use viaduct_build::{Container, Project, Variant, nearest};
 use viaduct_pci::{Location, PciFunction};
 use viaduct_sim::{Profile, SimCard, SimConfig};
 use viaductd::wire::{Kind, Refusal};
@@ -35,11 +35,11 @@ struct Args {
     socket: Option<PathBuf>,
     /// The card: `sim`, simulated in this process; `unix:PATH`, served by `viaduct card`; `vfio:0000:01:00.0`, a PCI
     /// function bound to vfio-pci
-    #[arg(long, value_name = "CARD", default_value = "sim")]
-    card: String,
+    #[arg(long, value_name = "CARD", default_value = "sim", value_parser = location)]
+    card: CardSpec,
     /// Board and link to simulate; `viaduct info card` lists them
-    #[arg(long, value_name = "NAME")]
-    profile: Option<String>,
+    #[arg(long, value_name = "NAME", value_parser = profile)]
+    profile: Option<Profile>,
     /// User that may connect, by number; repeat for more. Unless one or a group is named: the user of this process
     #[arg(long, value_name = "UID")]
     allow_uid: Vec<u32>,
@@ -85,6 +85,30 @@ struct Args {
     /// Print more messages (twice: all)
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
+}
+
+/// A card.
+#[derive(Clone)]
+enum CardSpec {
+    /// Simulated in this process.
+    Sim,
+    /// In another process or in this machine.
+    At(Location),
+}
+
+fn location(text: &str) -> std::result::Result<CardSpec, String> {
+    match text {
+        "sim" => Ok(CardSpec::Sim),
+        _ => text.parse().map(CardSpec::At).map_err(|why| format!("{why}, or sim")),
+    }
+}
+
+fn profile(name: &str) -> std::result::Result<Profile, String> {
+    Profile::by_name(name).ok_or_else(|| {
+        let known = format!("there are {}", Profile::names().collect::<Vec<_>>().join(", "));
+        let remedy = nearest(name, Profile::names()).map_or(known, |near| format!("did you mean {near}?"));
+        format!("no profile named {name:?}; {remedy}")
+    })
 }
 
 fn main() -> ExitCode {
@@ -178,20 +202,13 @@ fn describe(args: &Args) -> Result {
 }
 
 fn open(args: &Args, project: &Project) -> Result<Arc<dyn PciFunction>> {
-    if args.card != "sim" {
+    if let CardSpec::At(location) = &args.card {
         if args.profile.is_some() {
             return Err("--profile is for a simulated card in this process; leave it out".into());
         }
-        let location: Location = args.card.parse().map_err(|why| format!("{why}, or sim"))?;
         return Ok(location.open_within(Duration::ZERO, |_| true)?);
     }
-    let profile = match &args.profile {
-        None => Profile::default(),
-        Some(name) => Profile::by_name(name).ok_or_else(|| {
-            let names = Profile::names().collect::<Vec<_>>().join(", ");
-            format!("no profile named {name:?}; there are {names}")
-        })?,
-    };
+    let profile = args.profile.clone().unwrap_or_default();
     let card_object = project.build_card(Variant::Fast, &mut |line| tracing::info!("{line}"))?;
     let image_dir = project.images(Variant::Fast);
     Ok(Arc::new(SimCard::open(SimConfig { profile, card_object, image_dir, chan_mib: None })?))
