@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads with a slot each, and two threads with one slot: all data arrives at the right place.
 // Argument: the card.
+#define _GNU_SOURCE
 #include <pthread.h>
 
 #include "test.h"
@@ -45,6 +46,43 @@ static void* same_slot(void* number) {
   return (void*)busy;
 }
 
+// A run that was begun has the slot at once, whichever thread comes first after that.
+static void begun_first(void) {
+  unsigned char data[64];
+  viaduct_pending *first, *second;
+  fill(data, sizeof data, 9);
+  for (int i = 0; i < 20; i++) {
+    int ends[2];
+    char endpoint[32];
+    CHECK(pipe(ends) == 0);
+    snprintf(endpoint, sizeof endpoint, "fd:%d", ends[0]);
+    viaduct_route begun[] = {{"in", VIADUCT_IN, 0, endpoint, NULL, 0, 0},
+                             route(VIADUCT_OUT, NULL, VIADUCT_ALLOCATE)};
+    viaduct_route later[] = {route(VIADUCT_IN, data, 64), route(VIADUCT_OUT, data, 64)};
+    OK(viaduct_run_begin(shared, begun, 2, NULL, NULL, &first));
+    FAILS(VIADUCT_E_BUSY, "a run is running", viaduct_run(shared, later, 2, NULL, NULL));
+    POSIX(EBUSY, "a run is running", viaduct_run_begin(shared, later, 2, NULL, NULL, &second));
+    CHECK(write(ends[1], data, 64) == 64 && close(ends[1]) == 0);
+    OK(viaduct_wait(first, UINT32_MAX));
+    CHECK(begun[1].length == 64 && memcmp(begun[1].data, data, 64) == 0);
+    OK(viaduct_free(begun[1].data));
+    close(ends[0]);
+    OK(viaduct_run(shared, later, 2, NULL, NULL));
+  }
+  viaduct_slot* rng;
+  OK(viaduct_load(card, VIADUCT_ANY_SLOT, "rng", &rng));
+  uint64_t va = map(rng, -1, 65536, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS);
+  OK(viaduct_set(rng, "size", "64"));
+  OK(viaduct_set(rng, "seed", "5"));
+  OK(viaduct_set(rng, "count", "3000"));
+  for (int i = 0; i < 10; i++) {
+    OK(viaduct_start(rng, va, 65536, 0, NULL, NULL, &first));
+    FAILS(VIADUCT_E_BUSY, "a memory run", viaduct_start_and_wait(rng, va, 65536, 0, NULL, NULL));
+    OK(viaduct_wait(first, UINT32_MAX));
+  }
+  OK(viaduct_unload(rng));
+}
+
 int main(int argc, char** argv) {
   CHECK(argc == 2);
   pthread_t threads[THREADS];
@@ -61,6 +99,7 @@ int main(int argc, char** argv) {
     busy += (size_t)result;
   }
   CHECK(busy < 8);
+  begun_first();
   OK(viaduct_unload(shared));
   OK(viaduct_close(card));
   puts("as expected");

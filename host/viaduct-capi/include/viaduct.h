@@ -272,7 +272,8 @@ int viaduct_run(viaduct_slot* slot, viaduct_route* routes, size_t count, const v
 
 /* The same, but it goes on while the program does something else, on a thread that also calls `progress`: the
  * result is that of viaduct_wait(). Until that has returned it, routes, options, report and all that they
- * point to are the library's. Returns as the functions for mappings do, see there. */
+ * point to are the library's. The slot has this run when it returns: a later one gets VIADUCT_E_BUSY, and -1
+ * with EBUSY is returned if there was one before. Returns as the functions for mappings do, see there. */
 typedef struct viaduct_pending viaduct_pending;
 
 int viaduct_run_begin(viaduct_slot* slot, viaduct_route* routes, size_t count,

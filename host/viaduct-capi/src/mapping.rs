@@ -15,8 +15,8 @@ use crate::args;
 use crate::error::{Code, Failure, Result, call, fail, posix};
 use crate::handle::{Handle, lock};
 use crate::pending::{Lent, Pending, begun, begun_run};
-use crate::run::{Told, begin, options_and_report};
-use crate::slot::{SLOTS, Slot};
+use crate::run::{Told, options_and_report};
+use crate::slot::{Kind, SLOTS, Slot, Taken};
 use crate::types::{self, Pager, Report, RunOptions};
 
 const PAGE: u64 = 4096;
@@ -332,7 +332,10 @@ pub unsafe extern "C" fn viaduct_start_and_wait(
     report: *mut Report,
 ) -> c_int {
     // SAFETY: the program gives what the header says.
-    call(|| unsafe { start_on(SLOTS.get(slot)?.as_ref(), addr, length, limit_ms, options, report) })
+    call(|| unsafe {
+        let taken = Taken::new(SLOTS.get(slot)?, Kind::Memory)?;
+        start_on(&taken.slot, addr, length, limit_ms, options, report)
+    })
 }
 
 /// See the header.
@@ -353,9 +356,11 @@ pub unsafe extern "C" fn viaduct_start(
         unsafe { start_on(slot, addr, length, limit_ms, options, report) }
     };
     // SAFETY: the program gives what the header says: an exclusive location for a handle.
-    unsafe { begun_run(slot, pending, work) }
+    unsafe { begun_run(slot, Kind::Memory, pending, work) }
 }
 
+/// A run of a slot that is taken for it.
+///
 /// # Safety
 /// The pointers are as the header says of `viaduct_start_and_wait`.
 unsafe fn start_on(
@@ -411,7 +416,6 @@ fn start_and_wait(
     if let Some(told) = &told {
         job = job.stop_if(|| told.is_stopped());
     }
-    let _running = begin(&slot.memory, "a memory run")?;
     slot.check_required()?;
     let before = slot.slot.counters()?;
     let done = match job.run() {

@@ -11,7 +11,7 @@ use host::Awaited;
 use crate::args;
 use crate::error::{Code, Failure, Result, call, caught, fail, posix};
 use crate::handle::{Handle, Table, lock};
-use crate::slot::{SLOTS, Slot};
+use crate::slot::{Kind, SLOTS, Slot, Taken};
 
 /// `viaduct_awaited`; its size is checked here and, from C, by `tests/c/abi.c`.
 #[repr(C)]
@@ -68,19 +68,22 @@ pub(crate) unsafe fn begun(
     })
 }
 
-/// Begins a run on a thread of its own.
+/// Begins a run on a thread of its own. The slot is taken when this returns, so that no later run gets ahead.
 ///
 /// # Safety
 /// `pending` is NULL or an exclusive location for a handle.
 pub(crate) unsafe fn begun_run(
     slot: Handle<Slot>,
+    kind: Kind,
     pending: *mut Handle<Pending>,
     run: impl FnOnce(&Slot) -> Result<()> + Send + 'static,
 ) -> c_int {
     let begin = |slot: &Arc<Slot>, failed: &Failed| {
-        let (slot, failed) = (Arc::clone(slot), Arc::clone(failed));
+        let (taken, failed) = (Taken::new(Arc::clone(slot), kind)?, Arc::clone(failed));
         Ok(host::Pending::spawn(move || {
-            *lock(&failed) = caught(|| run(&slot)).err();
+            *lock(&failed) = caught(|| run(&taken.slot)).err();
+            // The next run may begin before the end of this one is told.
+            drop(taken);
             Ok(())
         })?)
     };

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::Mutex;
 
 use host::{Endpoint, JobReport, OutLength, Progress, SharedBytes, StreamJob};
 use viaduct_build::Length;
@@ -16,7 +16,7 @@ use crate::handle::{Handle, lock};
 use crate::numbers::is_child;
 use crate::pending::{Lent, Pending, begun_run};
 use crate::process::PerProcess;
-use crate::slot::{SLOTS, Slot, unknown};
+use crate::slot::{Kind, SLOTS, Slot, Taken, unknown};
 use crate::types::{self, ProgressFn, Report, Route, RunOptions};
 
 /// Buffers that the program has not released yet, by address.
@@ -32,7 +32,10 @@ pub unsafe extern "C" fn viaduct_run(
     report: *mut Report,
 ) -> c_int {
     // SAFETY: the program gives what the header says.
-    call(|| unsafe { run_on(SLOTS.get(slot)?.as_ref(), routes, count, options, report) })
+    call(|| unsafe {
+        let taken = Taken::new(SLOTS.get(slot)?, Kind::Streams)?;
+        run_on(&taken.slot, routes, count, options, report)
+    })
 }
 
 /// See the header.
@@ -52,9 +55,11 @@ pub unsafe extern "C" fn viaduct_run_begin(
         unsafe { run_on(slot, routes, count, options, report) }
     };
     // SAFETY: the program gives what the header says: an exclusive location for a handle.
-    unsafe { begun_run(slot, pending, work) }
+    unsafe { begun_run(slot, Kind::Streams, pending, work) }
 }
 
+/// A run of a slot that is taken for it.
+///
 /// # Safety
 /// The pointers are as the header says of `viaduct_run`.
 unsafe fn run_on(
@@ -98,15 +103,6 @@ pub extern "C" fn viaduct_free(data: *mut c_void) -> c_int {
         }
         _ => Ok(()),
     })
-}
-
-/// Begins a run; only one may be active.
-pub(crate) fn begin<'a>(running: &'a Mutex<()>, what: &str) -> Result<MutexGuard<'a, ()>> {
-    match running.try_lock() {
-        Ok(running) => Ok(running),
-        Err(TryLockError::Poisoned(running)) => Ok(running.into_inner()),
-        Err(TryLockError::WouldBlock) => fail(Code::Busy, format!("{what} is running on this slot already")),
-    }
 }
 
 /// Fails if a reserved field is not zero.
@@ -195,7 +191,6 @@ struct Way {
 /// # Safety
 /// Strings and memory of the routes are as the header says.
 unsafe fn run(slot: &Slot, routes: &mut [Route], options: Option<&RunOptions>) -> Result<Report> {
-    let _running = begin(&slot.streams, "a run")?;
     slot.check_required()?;
     let mut ways: Vec<Way> = Vec::new();
     for (index, route) in routes.iter().enumerate() {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use viaduct_build::{Access, Container, Format, Geometry, Length, Manifest, Register, nearest};
@@ -28,9 +29,9 @@ pub struct Slot {
     /// C strings with the names of the ports, in order, and of the registers.
     port_names: Vec<CString>,
     register_names: Vec<CString>,
-    /// Held by a run of the streams, and by one of the memory port.
-    pub(crate) streams: Mutex<()>,
-    pub(crate) memory: Mutex<()>,
+    /// Whether there is a run of the streams, and one of the memory port.
+    streams: AtomicBool,
+    memory: AtomicBool,
     /// The card is in use while the slot is open. Dropped last.
     _card: Arc<Card>,
 }
@@ -67,10 +68,17 @@ impl Slot {
             app,
             written: Mutex::default(),
             placement: Mutex::default(),
-            streams: Mutex::default(),
-            memory: Mutex::default(),
+            streams: AtomicBool::new(false),
+            memory: AtomicBool::new(false),
             _card: card,
         })
+    }
+
+    fn flag(&self, kind: Kind) -> &AtomicBool {
+        match kind {
+            Kind::Streams => &self.streams,
+            Kind::Memory => &self.memory,
+        }
     }
 
     /// The register of that name.
@@ -125,6 +133,39 @@ impl Slot {
             }
         }
         Ok(())
+    }
+}
+
+/// What a run works with. A slot has one run of each kind at a time.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    Streams,
+    Memory,
+}
+
+/// A slot, taken for a run until this is dropped.
+pub(crate) struct Taken {
+    pub slot: Arc<Slot>,
+    kind: Kind,
+}
+
+impl Taken {
+    /// Takes the slot; only one run of a kind may be active.
+    pub fn new(slot: Arc<Slot>, kind: Kind) -> Result<Self> {
+        if slot.flag(kind).swap(true, Ordering::Acquire) {
+            let what = match kind {
+                Kind::Streams => "a run",
+                Kind::Memory => "a memory run",
+            };
+            return fail(Code::Busy, format!("{what} is running on this slot already; wait for its end"));
+        }
+        Ok(Self { slot, kind })
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.slot.flag(self.kind).store(false, Ordering::Release);
     }
 }
 
