@@ -155,6 +155,7 @@ int main(int argc, char** argv) {
   FAILS(VIADUCT_E_ARGUMENT, "reserved of the options is 9",
         viaduct_start_and_wait(slot, 0, 0, 0, &later, NULL));
   FAILS(VIADUCT_E_ARGUMENT, "endpoint", viaduct_run(slot, WITH(endpoint, "disk:1"), 2, NULL, NULL));
+  FAILS(VIADUCT_E_ARGUMENT, "endpoint", viaduct_run(slot, WITH(endpoint, ""), 2, NULL, NULL));
   FAILS(VIADUCT_E_ARGUMENT, "capacity", viaduct_run(slot, WITH(endpoint, "host:64"), 2, NULL, NULL));
   FAILS(VIADUCT_E_IO, "/nowhere", viaduct_run(slot, WITH(endpoint, "file:/nowhere/x"), 2, NULL, NULL));
   FAILS(VIADUCT_E_ARGUMENT, "NULL", viaduct_run(slot, WITH(data, NULL), 2, NULL, NULL));

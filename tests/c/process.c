@@ -147,7 +147,7 @@ static void fails_without_a_signal(viaduct_slot* slot, const char* folder) {
   CHECK(file >= 0 && read(file, out, LENGTH) == 100000 && memcmp(in, out, 100000) == 0);
   close(file);
   // Memory for the card counts as a file.
-  FAILS(VIADUCT_E_CARD, "ulimit -f", viaduct_run(slot, routes, 2, NULL, NULL));
+  FAILS(VIADUCT_E_MEMORY, "ulimit -f", viaduct_run(slot, routes, 2, NULL, NULL));
   CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
   works(slot);
 }

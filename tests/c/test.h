@@ -22,14 +22,37 @@
     }                                                                                   \
   } while (0)
 
-// The call fails with this code and these words in its text.
-#define FAILS(code, words, call)                                                           \
-  do {                                                                                     \
-    int fails_code = (call);                                                               \
-    if (fails_code != (code) || strstr(viaduct_error(), words) == NULL) {                  \
-      fprintf(stderr, "%s:%d: %d: %s\n", __FILE__, __LINE__, fails_code, viaduct_error()); \
-      exit(1);                                                                             \
-    }                                                                                      \
+// Whether errno is the number that the header has beside this code. Others may have the system's.
+static inline int is_number_of(int code) {
+  switch (code) {
+    case VIADUCT_E_ARGUMENT:
+      return errno == EINVAL;
+    case VIADUCT_E_HANDLE:
+      return errno == EBADF;
+    case VIADUCT_E_NOT_FOUND:
+      return errno == ENOENT;
+    case VIADUCT_E_BUSY:
+      return errno == EBUSY;
+    case VIADUCT_E_TOO_SMALL:
+      return errno == ERANGE;
+    case VIADUCT_E_MEMORY:
+      return errno == ENOMEM;
+    case VIADUCT_E_STOPPED:
+      return errno == ECANCELED;
+    default:
+      return errno != 0;
+  }
+}
+
+// The call fails with this code, its error number, and these words in its text.
+#define FAILS(code, words, call)                                                                            \
+  do {                                                                                                      \
+    errno = 0;                                                                                              \
+    int fails_code = (call);                                                                                \
+    if (fails_code != (code) || !is_number_of(code) || strstr(viaduct_error(), words) == NULL) {            \
+      fprintf(stderr, "%s:%d: %d, errno %d: %s\n", __FILE__, __LINE__, fails_code, errno, viaduct_error()); \
+      exit(1);                                                                                              \
+    }                                                                                                       \
   } while (0)
 
 // The call returns -1, or VIADUCT_MAP_FAILED, with this number in errno and these words in the text.

@@ -5,8 +5,9 @@
  * docs/host-api.md.
  *
  * Results. Functions return 0 or a negative VIADUCT_E_* code; those of the mmap() family -1. All set `errno`
- * upon failure. After a failure viaduct_error() returns a text that says what is wrong and what to do about
- * it. A failing call leaves its result arguments unchanged, unless stated otherwise.
+ * upon failure: to the number beside the code below, or that of the system's error, or what POSIX defines for
+ * the mmap() family. After a failure viaduct_error() returns a text that says what is wrong and what to do
+ * about it. A failing call leaves its result arguments unchanged, unless stated otherwise.
  *
  * Handles. A viaduct_card *, viaduct_slot * or viaduct_pending * identifies an object and is never
  * dereferenced: NULL, a closed handle, or one of another kind gives VIADUCT_E_HANDLE. Values of closed
@@ -52,18 +53,18 @@ extern "C" {
 /* ------------------------------------------------------------------------------------------------ results */
 
 #define VIADUCT_OK 0
-#define VIADUCT_E_ARGUMENT (-1)  /* an argument is invalid: NULL, not UTF-8, a value out of range */
-#define VIADUCT_E_HANDLE (-2)    /* not an open handle of this kind */
-#define VIADUCT_E_NOT_FOUND (-3) /* no such app, port, register or slot */
-#define VIADUCT_E_BUSY (-4)      /* in use; close what depends on it, or wait for the other call or program */
-#define VIADUCT_E_TOO_SMALL (-5) /* the buffer is too small; the length needed is returned */
-#define VIADUCT_E_IO (-6)        /* a file could not be opened, read or written */
-#define VIADUCT_E_APP (-7)       /* the app hangs, violated a protocol, or its output is too long or short */
-#define VIADUCT_E_CARD (-8)      /* the card is gone, does not respond, or refused the image */
-#define VIADUCT_E_BUILD (-9)     /* the app or the simulated card could not be built */
-#define VIADUCT_E_MEMORY (-10)   /* out of memory, on the card or the host */
-#define VIADUCT_E_INTERNAL (-11) /* an error in this library */
-#define VIADUCT_E_STOPPED (-12)  /* the program's progress function has stopped the run */
+#define VIADUCT_E_ARGUMENT (-1)  /* EINVAL: an argument is NULL, not UTF-8, or a value out of range */
+#define VIADUCT_E_HANDLE (-2)    /* EBADF: not an open handle of this kind */
+#define VIADUCT_E_NOT_FOUND (-3) /* ENOENT: no such app, port, register or slot */
+#define VIADUCT_E_BUSY (-4)      /* EBUSY: in use; close what depends on it, or wait for the other user */
+#define VIADUCT_E_TOO_SMALL (-5) /* ERANGE: the buffer is too small; the length needed is returned */
+#define VIADUCT_E_IO (-6)        /* EIO: a file could not be opened, read or written */
+#define VIADUCT_E_APP (-7)       /* EIO: the app broke a rule or sent a wrong length; ETIMEDOUT: it hangs */
+#define VIADUCT_E_CARD (-8)      /* EIO: the card is gone or refused the image; ETIMEDOUT: no response */
+#define VIADUCT_E_BUILD (-9)     /* EIO: the app or the simulated card could not be built */
+#define VIADUCT_E_MEMORY (-10)   /* ENOMEM: out of memory, on the card or the host, or a limit (`ulimit`) */
+#define VIADUCT_E_INTERNAL (-11) /* EIO: an error in this library */
+#define VIADUCT_E_STOPPED (-12)  /* ECANCELED: the program's progress function has stopped the run */
 
 /* VIADUCT_ABI_VERSION of the library. */
 uint32_t viaduct_abi_version(void);

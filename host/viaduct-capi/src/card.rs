@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
 use viaduct_build::{Project, Variant};
-use viaduct_pci::{Location, PciError, PciFunction};
+use viaduct_pci::{Location, PciFunction};
 use viaduct_sim::{Profile, SimCard, SimConfig};
 
 use crate::args;
@@ -107,10 +107,7 @@ fn function(name: &str, wait_ms: u32) -> Result<Arc<dyn PciFunction>> {
                 u32::MAX => Duration::MAX,
                 ms => Duration::from_millis(ms.into()),
             };
-            location.open_within(limit, |_| true).or_else(|e| match e {
-                PciError::Busy(_) => fail(Code::Busy, e.to_string()),
-                _ => fail(Code::Card, e.to_string()),
-            })
+            Ok(location.open_within(limit, |_| true).map_err(host::Error::from)?)
         }
     }
 }

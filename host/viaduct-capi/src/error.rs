@@ -29,6 +29,22 @@ pub(crate) enum Code {
     Stopped = -12,
 }
 
+impl Code {
+    /// The error number of a failure with this code, unless more is known, as the header says.
+    fn errno(self) -> i32 {
+        match self {
+            Self::Argument => libc::EINVAL,
+            Self::Handle => libc::EBADF,
+            Self::NotFound => libc::ENOENT,
+            Self::Busy => libc::EBUSY,
+            Self::TooSmall => libc::ERANGE,
+            Self::Memory => libc::ENOMEM,
+            Self::Stopped => libc::ECANCELED,
+            Self::Io | Self::App | Self::Card | Self::Build | Self::Internal => libc::EIO,
+        }
+    }
+}
+
 /// A call failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -44,15 +60,7 @@ pub(crate) type Result<T> = std::result::Result<T, Failure>;
 impl Failure {
     /// A failure with this code and text.
     pub fn new(code: Code, text: impl Into<String>) -> Self {
-        let errno = match code {
-            Code::Argument => libc::EINVAL,
-            Code::Handle => libc::EBADF,
-            Code::NotFound => libc::ENOENT,
-            Code::Busy => libc::EBUSY,
-            Code::Memory => libc::ENOMEM,
-            _ => libc::EIO,
-        };
-        Self { code, text: text.into(), errno, path: None }
+        Self { code, text: text.into(), errno: code.errno(), path: None }
     }
 
     /// The same with another error number for functions that have the semantics of POSIX.
@@ -60,9 +68,9 @@ impl Failure {
         Self { errno, ..self }
     }
 
-    /// The same text with another code.
+    /// The same text with another code and its error number.
     pub fn coded(self, code: Code) -> Self {
-        Self { code, ..self }
+        Self { code, errno: code.errno(), ..self }
     }
 }
 
@@ -76,7 +84,7 @@ impl From<host::Error> for Failure {
         use host::Error as E;
         let code = match &error {
             E::NoSuchSlot { .. } | E::NoSuchPort { .. } => Code::NotFound,
-            E::SlotInUse { .. } => Code::Busy,
+            E::SlotInUse { .. } | E::Pci(PciError::Busy(_)) => Code::Busy,
             E::Stopped => Code::Stopped,
             E::Pci(PciError::Forked) => Code::Handle,
             E::SlotEmpty { .. }
@@ -104,7 +112,8 @@ impl From<host::Error> for Failure {
             | E::FileRemoved { .. }
             | E::Write { .. }
             | E::Lost { .. } => Code::Io,
-            E::OutOfCardMemory { .. } | E::OutOfMemory { .. } | E::NoAddress { .. } => Code::Memory,
+            E::OutOfCardMemory { .. } | E::NoAddress { .. } => Code::Memory,
+            error if error.is_out_of_memory() => Code::Memory,
             _ => Code::Card,
         };
         match code {
@@ -223,6 +232,31 @@ mod tests {
         assert_eq!(last(), "a?b");
         assert_eq!(call(|| panic!("number {}", 7)), -11);
         assert!(last().contains("number 7"), "{}", last());
+    }
+
+    #[test]
+    fn the_error_number_follows_from_the_code() {
+        use host::Error as E;
+        let os =
+            |number| PciError::Os { what: "x".into(), source: std::io::Error::from_raw_os_error(number) };
+        let errors: [(E, Code, i32); 12] = [
+            (E::BadRegister { offset: 3 }, Code::Argument, libc::EINVAL),
+            (E::PortTwice { direction: "input", port: 0 }, Code::Argument, libc::EINVAL),
+            (E::BadImage("x".into()), Code::Argument, libc::EINVAL),
+            (E::EmptyInput { port: 0, name: "x".into() }, Code::Argument, libc::EINVAL),
+            (host::Endpoint::parse("").unwrap_err(), Code::Argument, libc::EINVAL),
+            (E::NoSuchSlot { slot: 9, last: 1 }, Code::NotFound, libc::ENOENT),
+            (E::NoSuchPort { direction: "input", port: 9, count: 1 }, Code::NotFound, libc::ENOENT),
+            (E::SlotInUse { slot: 0 }, Code::Busy, libc::EBUSY),
+            (E::Pci(PciError::Busy("x".into())), Code::Busy, libc::EBUSY),
+            (E::Stopped, Code::Stopped, libc::ECANCELED),
+            (E::Pci(os(libc::EFBIG)), Code::Memory, libc::ENOMEM),
+            (E::Pci(os(libc::ENODEV)), Code::Card, libc::ENODEV),
+        ];
+        for (error, code, errno) in errors {
+            let failure = Failure::from(error);
+            assert_eq!((failure.code, failure.errno), (code, errno), "{}", failure.text);
+        }
     }
 
     #[test]

@@ -382,10 +382,38 @@ impl Error {
             | Self::OutOfCardMemory { .. } => libc::ENOMEM,
             Self::AddressTaken { .. } => libc::EEXIST,
             Self::TooMany { .. } => libc::EAGAIN,
-            Self::SlotInUse { .. } => libc::EBUSY,
-            Self::NoSuchSlot { .. } | Self::Invalid(_) | Self::BadCardRange { .. } => libc::EINVAL,
-            Self::Stalled { .. } | Self::Unfinished { .. } | Self::LoadStuck { .. } => libc::ETIMEDOUT,
+            Self::SlotInUse { .. } | Self::Pci(PciError::Busy(_)) => libc::EBUSY,
+            Self::NoSuchSlot { .. } | Self::NoSuchPort { .. } => libc::ENOENT,
+            Self::PortTwice { .. }
+            | Self::BadRegister { .. }
+            | Self::BadImage(_)
+            | Self::BadEndpoint { .. }
+            | Self::SameFile { .. }
+            | Self::SameRange { .. }
+            | Self::EmptyInput { .. }
+            | Self::BadCardRange { .. }
+            | Self::Invalid(_) => libc::EINVAL,
+            Self::Stalled { .. }
+            | Self::Unfinished { .. }
+            | Self::LoadStuck { .. }
+            | Self::Pci(PciError::Timeout(_)) => libc::ETIMEDOUT,
+            Self::Stopped => libc::ECANCELED,
+            Self::Pci(PciError::Forked) => libc::EBADF,
+            _ if self.is_out_of_memory() => libc::ENOMEM,
+            Self::Pci(PciError::Os { source, .. }) => source.raw_os_error().unwrap_or(libc::EIO),
             _ => libc::EIO,
+        }
+    }
+
+    /// Whether this process got no memory for the card. For the kernel that is a file: a limit on the size of files is one on
+    /// this memory.
+    pub fn is_out_of_memory(&self) -> bool {
+        match self {
+            Self::OutOfMemory { .. } => true,
+            Self::Pci(PciError::Os { source, .. }) => {
+                matches!(source.raw_os_error(), Some(libc::ENOMEM | libc::EFBIG))
+            }
+            _ => false,
         }
     }
 
