@@ -83,6 +83,37 @@ static void begun_first(void) {
   OK(viaduct_unload(rng));
 }
 
+static viaduct_route silent[2];
+static volatile int returned = 1;
+
+static void* is_cancelled(void* nothing) {
+  returned = viaduct_run(shared, silent, 2, NULL, NULL);
+  pthread_testcancel();
+  return nothing;
+}
+
+// A thread that is cancelled in a call ends after it, and not inside of the library.
+static void cancelled(void) {
+  int ends[2];
+  char endpoint[32];
+  void* result;
+  pthread_t thread;
+  CHECK(pipe(ends) == 0);
+  snprintf(endpoint, sizeof endpoint, "fd:%d", ends[0]);
+  silent[0] = route(VIADUCT_IN, NULL, 0);
+  silent[0].endpoint = endpoint;
+  silent[1] = route(VIADUCT_OUT, NULL, VIADUCT_ALLOCATE);
+  CHECK(pthread_create(&thread, NULL, is_cancelled, NULL) == 0);
+  usleep(300000);
+  CHECK(pthread_cancel(thread) == 0);
+  usleep(300000);
+  CHECK(returned == 1 && write(ends[1], "viaduct", 7) == 7 && close(ends[1]) == 0);
+  CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
+  CHECK(returned == VIADUCT_OK && silent[1].length == 7 && memcmp(silent[1].data, "viaduct", 7) == 0);
+  OK(viaduct_free(silent[1].data));
+  close(ends[0]);
+}
+
 int main(int argc, char** argv) {
   CHECK(argc == 2);
   pthread_t threads[THREADS];
@@ -100,6 +131,7 @@ int main(int argc, char** argv) {
   }
   CHECK(busy < 8);
   begun_first();
+  cancelled();
   OK(viaduct_unload(shared));
   OK(viaduct_close(card));
   puts("as expected");

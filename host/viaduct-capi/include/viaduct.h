@@ -16,7 +16,9 @@
  *
  * Threads. All functions may be called from any thread, also concurrently; a slot allows one stream run and
  * one memory run at a time. Calls that move data block until the data is moved or the time-out has passed,
- * see viaduct_timeouts.
+ * see viaduct_timeouts. A thread in a call is not cancelled: pthread_cancel() acts at its next cancellation
+ * point after the call. What ends a run is its progress function, see viaduct_progress_fn. A thread must not
+ * end in that function (pthread_exit()), nor have cancellations that are asynchronous.
  *
  * fork(). Handles belong to the process that opened them. In a child every function returns VIADUCT_E_HANDLE
  * for them, and nothing that the child does affects the parent's card. The child may open cards of its own.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use viaduct_pci::PciError;
 
+use crate::cancel::Uncancelled;
 use crate::numbers::enter_process;
 
 /// Codes of errors, as in the header.
@@ -184,6 +185,7 @@ pub(crate) fn posix(work: impl FnOnce() -> Result<()>) -> c_int {
 
 /// The body of a function; a panic is a failure.
 pub(crate) fn caught(work: impl FnOnce() -> Result<()>) -> Result<()> {
+    let _uncancelled = Uncancelled::new();
     enter_process();
     let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let what = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());

@@ -6,6 +6,7 @@
 #![deny(missing_docs)]
 
 mod args;
+mod cancel;
 mod card;
 mod error;
 mod handle;
